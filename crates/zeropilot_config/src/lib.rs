@@ -1,0 +1,17 @@
+//! The DeepSpeed config language.
+//!
+//! [`syntax`] reads the text a person wrote, with the place of everything in it. [`schema`] knows
+//! what each engine version reads. [`front_end`] fills `"auto"` as HF Trainer and accelerate do.
+//! [`resolve`] gives the engine's verdict: accepted with every value resolved, or refused with every
+//! reason, as [`problem`]s without words. [`settings`] is the typed view of what was resolved.
+
+pub mod front_end;
+mod judge;
+pub mod nearest;
+pub mod problem;
+mod pydantic;
+pub mod python;
+pub mod resolve;
+pub mod schema;
+pub mod settings;
+pub mod syntax;
