@@ -8,7 +8,7 @@ use crate::syntax::python_text::{ascii_digit, is_space};
 
 /// `int(text)` in base ten, or `None` where Python raises `ValueError`.
 pub fn parse_int(text: &str) -> Option<BigInt> {
-    let text = text.trim_matches(is_space);
+    let text = strip(text);
     let (negative, digits) = split_sign(text);
     let digits = ungroup(digits)?;
     if digits.is_empty()
@@ -23,7 +23,7 @@ pub fn parse_int(text: &str) -> Option<BigInt> {
 
 /// `float(text)`, or `None` where Python raises `ValueError`.
 pub fn parse_float(text: &str) -> Option<f64> {
-    let text = text.trim_matches(is_space);
+    let text = strip(text);
     let (negative, body) = split_sign(text);
     let lower = body.to_ascii_lowercase();
     let magnitude = match lower.as_str() {
@@ -44,6 +44,15 @@ pub fn parse_float(text: &str) -> Option<f64> {
         }
     };
     Some(if negative { -magnitude } else { magnitude })
+}
+
+/// CPython looks for Unicode white space only in text that is not plain ASCII.
+fn strip(text: &str) -> &str {
+    if text.is_ascii() {
+        text.trim_matches([' ', '\t', '\n', '\r', '\u{b}', '\u{c}'])
+    } else {
+        text.trim_matches(is_space)
+    }
 }
 
 fn split_sign(text: &str) -> (bool, &str) {
@@ -158,7 +167,7 @@ mod tests {
         {
             assert_eq!(parse_int(text), Some(value.into()), "{text:?}");
         }
-        for text in ["", "1.0", "1e3", "_1", "1_", "1__0", "- 1", "0x10", "one"] {
+        for text in ["", "\u{1c}5", "1.0", "1e3", "_1", "1_", "1__0", "- 1", "0x10", "one"] {
             assert_eq!(parse_int(text), None, "{text:?}");
         }
     }
