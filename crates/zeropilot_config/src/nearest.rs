@@ -3,6 +3,12 @@
 /// Longer words than this are not typing errors, and comparing them would cost time.
 const LONGEST: usize = 64;
 
+/// The share of letters that must agree.
+const NEAR_ENOUGH: f64 = 0.75;
+
+/// Said or left out by mistake so often that they tell nothing about the rest of the word.
+const PREFIXES: [&str; 2] = ["stage3_", "zero_"];
+
 /// The candidate a person most likely meant, if any is near enough.
 pub fn nearest<'a>(word: &str, candidates: impl Iterator<Item = &'a str>) -> Option<String> {
     if word.is_empty() || word.len() > LONGEST {
@@ -11,18 +17,32 @@ pub fn nearest<'a>(word: &str, candidates: impl Iterator<Item = &'a str>) -> Opt
     let lower = word.to_lowercase().replace(['-', ' '], "_");
     candidates
         .map(|candidate| (similarity(&lower, candidate), candidate))
-        .filter(|(similarity, _)| *similarity >= 0.75)
+        .filter(|(similarity, _)| *similarity >= NEAR_ENOUGH)
         .max_by(|(a, left), (b, right)| a.total_cmp(b).then_with(|| right.cmp(left)))
         .map(|(_, candidate)| candidate.to_owned())
 }
 
-/// A missing or extra `stage3_` is a common slip and says nothing about the rest of the word.
 fn similarity(word: &str, candidate: &str) -> f64 {
-    let plain = strsim::normalized_damerau_levenshtein(word, candidate);
-    let bare =
-        |text: &str| text.trim_start_matches("stage3_").trim_start_matches("zero_").to_owned();
-    let stripped = strsim::normalized_damerau_levenshtein(&bare(word), &bare(candidate));
-    plain.max(stripped * 0.99)
+    let plain = letters_in_common(word, candidate);
+    let (bare_word, bare_candidate) = (bare(word), bare(candidate));
+    if bare_word.len() == word.len() && bare_candidate.len() == candidate.len() {
+        return plain;
+    }
+    plain.max(letters_in_common(bare_word, bare_candidate) * 0.99)
+}
+
+fn bare(word: &str) -> &str {
+    PREFIXES.iter().find_map(|prefix| word.strip_prefix(prefix)).unwrap_or(word)
+}
+
+/// One minus the share of letters to change, or 0 where the lengths alone say that it is too many.
+fn letters_in_common(left: &str, right: &str) -> f64 {
+    let longest = left.len().max(right.len());
+    let allowed = longest as f64 * (1.0 - NEAR_ENOUGH);
+    if left.len().abs_diff(right.len()) as f64 > allowed {
+        return 0.0;
+    }
+    1.0 - strsim::osa_distance(left, right) as f64 / longest as f64
 }
 
 #[cfg(test)]

@@ -186,7 +186,7 @@ pub enum Conflict {
     BreakdownNeedsBooleans,
     /// The end of a schedule lies before its start.
     ScheduleEndsBeforeStart,
-    /// Eigenvalue-based quantization is switched off in the engine.
+    /// Enabled `shared_parameters` directly below `compression_training` make the engine itself fail.
     EigenvalueDisabled,
     /// Dynamic loss scaling cannot work with a window or floor of zero or less.
     DynamicLossScaleNeedsPositive,

@@ -200,7 +200,8 @@ fn zenflow(
             wrong(key, &["auto"], crate::python::Kind::Str);
         }
     }
-    if let Some(PyValue::Int(interval)) = section.get("update_interval")
+    if judge.schema.behaviours.zenflow_update_interval_at_least_one
+        && let Some(PyValue::Int(interval)) = section.get("update_interval")
         && *interval < 1.into()
     {
         judge.report(

@@ -258,55 +258,24 @@ fn layer_reduction(loader: &mut Loader<'_, '_>, members: &[Member], place: &Plac
     loader.set("compression_config.layer_reduction", if on { node.into() } else { off });
 }
 
-/// The eigenvalue settings, which are read only if `compression_training` itself, one level too
-/// high, has enabled shared parameters.
+/// Shared parameters one level too high. If they are enabled, the engine goes on to a section whose
+/// name its own code has lost, and fails whatever the config says.
 fn quantize_training(loader: &mut Loader<'_, '_>, compression: &[Member], place: &Place<'_>) {
     let Some(shared) = get(compression, "shared_parameters") else { return };
     let place = place.child("shared_parameters");
     let Some(members) = loader.judge.section(shared, &place) else { return };
     for key in ["quantization_type", "rounding"] {
         if let Some(node) = get(members, key) {
-            loader.choice(
-                &format!("{SECTION}.shared_parameters.{key}"),
-                node,
-                &place.child(key),
-                str::to_owned,
-            );
+            let path = format!("{SECTION}.shared_parameters.{key}");
+            loader.choice(&path, node, &place.child(key), str::to_owned);
         }
     }
     if let Some(node) = get(members, "fp16_mixed_quantize") {
         loader.judge.section(node, &place.child("fp16_mixed_quantize"));
     }
-    if !get(members, "enabled").is_some_and(|node| is_true(&node.value)) {
-        return;
-    }
-    let top = Place::top("quantize_training");
-    let Some(node) = loader.get("quantize_training") else {
-        let kind = ProblemKind::MissingKey { key: "quantize_training".to_owned() };
-        loader.judge.report_root(kind, shared.span);
-        return;
-    };
-    let Some(members) = loader.judge.section(node, &top) else { return };
-    let Some(node) = get(members, "eigenvalue") else { return };
-    let place = top.child("eigenvalue");
-    let Some(members) = loader.judge.section(node, &place) else { return };
-    if get(members, "enabled").is_some_and(|node| is_true(&node.value)) {
-        loader.judge.report(ProblemKind::Conflict(Conflict::EigenvalueDisabled), &place, node.span);
-    }
-    let attributes = [
-        ("enabled", "eigenvalue_enabled"),
-        ("verbose", "eigenvalue_verbose"),
-        ("max_iter", "eigenvalue_max_iter"),
-        ("tol", "eigenvalue_tol"),
-        ("stability", "eigenvalue_stability"),
-        ("gas_boundary_resolution", "eigenvalue_gas_boundary_resolution"),
-        ("layer_name", "eigenvalue_layer_name"),
-        ("layer_num", "eigenvalue_layer_num"),
-    ];
-    for (key, attribute) in attributes {
-        if let Some(node) = get(members, key) {
-            loader.set(attribute, node.into());
-        }
+    if let Some(enabled) = get(members, "enabled").filter(|node| is_true(&node.value)) {
+        let kind = ProblemKind::Conflict(Conflict::EigenvalueDisabled);
+        loader.judge.report(kind, &place.child("enabled"), enabled.span);
     }
 }
 

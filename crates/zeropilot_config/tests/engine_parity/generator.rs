@@ -138,6 +138,7 @@ impl Generator {
         }
         tree.tame_scale_power();
         tree.tame_repetition();
+        tree.tame_elasticity();
         tree.text()
     }
 

@@ -49,9 +49,24 @@ impl Tree {
         }
     }
 
+    /// Beyond 2^53 old engines overflow NumPy's integers; docs/parity.md lists it.
+    pub(crate) fn tame_elasticity(&mut self) {
+        let Tree::Object(members) = self else { return };
+        for (_, section) in members.iter_mut().filter(|(key, _)| key == "elasticity") {
+            let Tree::Object(members) = section else { continue };
+            for (_, value) in members {
+                if matches!(value, Tree::Leaf(text) if text.parse::<f64>().is_ok_and(|number| number > 9e15))
+                {
+                    *value = Tree::Leaf("100".to_owned());
+                }
+            }
+        }
+    }
+
     /// `"auto" * 10**9` is a gigabyte of text in Python, and the engine multiplies before it looks.
     pub(crate) fn tame_repetition(&mut self) {
-        const FACTORS: [&str; 2] = ["train_micro_batch_size_per_gpu", "gradient_accumulation_steps"];
+        const FACTORS: [&str; 2] =
+            ["train_micro_batch_size_per_gpu", "gradient_accumulation_steps"];
         let Tree::Object(members) = self else { return };
         let mut factors: Vec<&mut String> = members
             .iter_mut()
