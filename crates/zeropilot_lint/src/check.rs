@@ -1,0 +1,457 @@
+//! From the bytes of a file to a verdict: reading, filling by the front end, resolution by the
+//! engine, and the rules over all of it.
+
+use num_traits::ToPrimitive;
+use zeropilot_config::front_end::{self, Arguments, Filled, FrontEnd, ModelFacts, Pending};
+use zeropilot_config::problem::{Problem, ProblemKind};
+use zeropilot_config::python::PyValue;
+use zeropilot_config::resolve::{
+    Accelerator, Circumstances, Resolution, ResolvedConfig, Source, resolve,
+};
+use zeropilot_config::schema::EngineVersion;
+use zeropilot_config::syntax::{
+    Document, Member, Node, Span, SyntaxError, Value, decode, parse_hjson, parse_json,
+};
+
+use crate::diagnostic::Diagnostic;
+use crate::refusal;
+use crate::registry::RULES;
+use crate::rules::keys::{duplicate_key, not_strict_json};
+use crate::subject::Subject;
+
+/// More findings than this help nobody; a hostile file must not fill memory with them.
+pub(crate) const MAX_FINDINGS: usize = 1000;
+
+const BATCH_KEYS: [&str; 3] =
+    ["train_batch_size", "train_micro_batch_size_per_gpu", "gradient_accumulation_steps"];
+
+/// Everything beside the file that decides its fate.
+#[derive(Debug, Clone)]
+pub struct Settings {
+    /// The engine.
+    pub version: EngineVersion,
+    /// How many ranks the run has, if known.
+    pub world_size: Option<usize>,
+    /// Who reads the file; guessed from it if not known.
+    pub front_end: Option<FrontEnd>,
+    /// What the training script says.
+    pub arguments: Arguments,
+    /// What is known about the model.
+    pub model: Option<ModelFacts>,
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Self {
+            version: EngineVersion::NEWEST,
+            world_size: None,
+            front_end: None,
+            arguments: Arguments::default(),
+            model: None,
+        }
+    }
+}
+
+/// Whether the run gets past loading its config.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Verdict {
+    /// It does.
+    Accept,
+    /// The front end or the engine refuses.
+    Reject,
+}
+
+impl Verdict {
+    /// Its name in machine formats.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Accept => "accept",
+            Self::Reject => "reject",
+        }
+    }
+}
+
+/// Where the number of ranks comes from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum WorldSource {
+    /// The user said it.
+    Given,
+    /// It is the only one for which the batch sizes in the file multiply.
+    Inferred,
+    /// Nobody said it, and one is taken.
+    Assumed,
+}
+
+impl WorldSource {
+    /// Its name in machine formats.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Given => "given",
+            Self::Inferred => "inferred",
+            Self::Assumed => "assumed",
+        }
+    }
+}
+
+/// The number of ranks a file was judged for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct World {
+    /// How many.
+    pub size: usize,
+    /// Who said so.
+    pub source: WorldSource,
+}
+
+/// What the values that people ask for became.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ResolvedValues {
+    /// Samples per optimizer step over all ranks; `None` if only known at run time.
+    pub train_batch_size: Option<PyValue>,
+    /// Samples one rank takes at once; `None` if only known at run time.
+    pub micro_batch_size: Option<PyValue>,
+    /// Micro batches per optimizer step; `None` if only known at run time.
+    pub gradient_accumulation_steps: Option<PyValue>,
+    /// The ZeRO stage.
+    pub stage: u8,
+    /// By the engine's field names; `"auto"` where a value is only known at run time.
+    pub zero_optimization: PyValue,
+}
+
+/// All there is to say about a file.
+#[derive(Debug, Clone)]
+pub struct Report {
+    /// Whether the run gets past loading the file.
+    pub verdict: Verdict,
+    /// What the values became; `None` if refused.
+    pub resolved: Option<ResolvedValues>,
+    /// What was found, in the order of the text.
+    pub diagnostics: Vec<Diagnostic>,
+    /// Keys that are filled only when the script runs.
+    pub pending: Vec<Pending>,
+    /// The engine it was judged for.
+    pub version: EngineVersion,
+    /// Who reads it.
+    pub front_end: FrontEnd,
+    /// Whether that is a guess.
+    pub front_end_guessed: bool,
+    /// The number of ranks it was judged for.
+    pub world: World,
+}
+
+/// Judges a config file.
+pub fn check(bytes: &[u8], settings: &Settings) -> Report {
+    let world = match settings.world_size {
+        Some(size) => World { size, source: WorldSource::Given },
+        None => World { size: 1, source: WorldSource::Assumed },
+    };
+    let (text, undecodable) = match decode(bytes) {
+        Ok(text) => (text, None),
+        Err(error) => ("", Some(error)),
+    };
+    let hjson = parse_hjson(text);
+    let front_end =
+        settings.front_end.unwrap_or_else(|| guess_front_end(text, hjson.as_ref().ok()));
+    let mut report = Report {
+        verdict: Verdict::Reject,
+        resolved: None,
+        diagnostics: Vec::new(),
+        pending: Vec::new(),
+        version: settings.version,
+        front_end,
+        front_end_guessed: settings.front_end.is_none(),
+        world,
+    };
+    if let Some(error) = undecodable {
+        report.diagnostics.push(refusal::syntax(&error, front_end));
+        return report;
+    }
+    match read(text, hjson, front_end) {
+        Ok(document) => judge(&document, settings, &mut report),
+        Err(diagnostics) => report.diagnostics = diagnostics,
+    }
+    report
+}
+
+/// Who reads a file, as far as it shows: placeholders are made for the HF Trainer.
+pub fn guess_front_end(text: &str, document: Option<&Document>) -> FrontEnd {
+    let has_auto = match document {
+        Some(document) => text.contains("auto") && holds_auto(document.root(), &mut Vec::new()),
+        None => text.contains("\"auto\""),
+    };
+    if has_auto { FrontEnd::HfTrainer } else { FrontEnd::DeepSpeed }
+}
+
+/// Whether a placeholder stands anywhere, the two `"auto"` aside that the engine itself knows.
+fn holds_auto<'n>(node: &'n Node, path: &mut Vec<&'n str>) -> bool {
+    match &node.value {
+        Value::Str(text) => {
+            text == "auto"
+                && !matches!(
+                    path.as_slice(),
+                    ["data_types", "keep_in_fp32_modules"] | ["pipeline", "stages"]
+                )
+        }
+        Value::Object(members) => members.iter().any(|member| {
+            path.push(&member.key);
+            let found = holds_auto(&member.value, path);
+            path.pop();
+            found
+        }),
+        _ => false,
+    }
+}
+
+/// The document as the front end's reader reads it.
+fn read(
+    text: &str,
+    hjson: Result<Document, SyntaxError>,
+    front_end: FrontEnd,
+) -> Result<Document, Vec<Diagnostic>> {
+    if front_end == FrontEnd::DeepSpeed {
+        return hjson.map_err(|error| vec![refusal::syntax(&error, front_end)]);
+    }
+    parse_json(text).map_err(|error| match hjson {
+        Ok(_) => vec![not_strict_json::explain(&error, text, front_end)],
+        Err(_) => vec![refusal::syntax(&error, front_end)],
+    })
+}
+
+fn judge(document: &Document, settings: &Settings, report: &mut Report) {
+    let duplicates = document.duplicate_keys();
+    let deduplicated;
+    let root = if duplicates.is_empty() {
+        document.root()
+    } else {
+        deduplicated = without_duplicates(document.root());
+        &deduplicated
+    };
+    let outcome = pass(root, settings, report.front_end, &mut report.world);
+    let subject = Subject {
+        text: document.text(),
+        root,
+        comments: document.comments(),
+        version: settings.version,
+        front_end: report.front_end,
+        world: report.world,
+        says_auto: document.text().contains("auto"),
+    };
+    let mut found = Vec::new();
+    for duplicate in duplicates.iter().take(MAX_FINDINGS) {
+        found.push(duplicate_key::explain(duplicate, document.root(), &subject));
+    }
+    found.extend(outcome.refusals.iter().map(|problem| refusal::front_end(problem, &subject)));
+    found.extend(outcome.problems.iter().map(|problem| refusal::engine(problem, &subject)));
+    for rule in RULES {
+        if let Some(check) = rule.check {
+            check(&subject, &mut found);
+        }
+    }
+    found.sort_by(|a, b| {
+        (a.span.start, a.severity, a.rule.code).cmp(&(b.span.start, b.severity, b.rule.code))
+    });
+    found.truncate(MAX_FINDINGS);
+    report.diagnostics = found;
+
+    let refused_duplicates = report.front_end == FrontEnd::DeepSpeed && !duplicates.is_empty();
+    if outcome.resolved.is_some() && !refused_duplicates {
+        report.verdict = Verdict::Accept;
+        report.resolved = outcome.resolved;
+    }
+    report.pending = outcome.pending;
+}
+
+/// What the front end and the engine make of a tree.
+#[derive(Default)]
+struct Outcome {
+    refusals: Vec<front_end::Problem>,
+    pending: Vec<Pending>,
+    problems: Vec<Problem>,
+    resolved: Option<ResolvedValues>,
+}
+
+fn pass(root: &Node, settings: &Settings, front_end: FrontEnd, world: &mut World) -> Outcome {
+    let world_size = settings.world_size.and_then(|size| size.to_u64());
+    let filled = (front_end != FrontEnd::DeepSpeed).then(|| {
+        let model = settings.model.as_ref();
+        front_end::fill(front_end, root, &settings.arguments, model, world_size)
+    });
+    let seen = filled.as_ref().map_or(root, |filled| &filled.root);
+    let circumstances = |size| Circumstances {
+        version: settings.version,
+        world_size: size,
+        source: match front_end {
+            FrontEnd::DeepSpeed => Source::File,
+            _ => Source::Dictionary,
+        },
+        accelerator: Accelerator::Cuda,
+    };
+    let mut resolution = resolve(seen, circumstances(world.size));
+    if world.source == WorldSource::Assumed
+        && let Some(size) = fitting_world(&resolution.problems)
+    {
+        *world = World { size, source: WorldSource::Inferred };
+        resolution = resolve(seen, circumstances(size));
+    }
+    let Some(filled) = filled else {
+        let resolved = resolution.resolved.as_ref().map(whole_values);
+        return Outcome { problems: resolution.problems, resolved, ..Outcome::default() };
+    };
+    let problems = own_problems(resolution.problems, &filled);
+    let is_refused = !filled.problems.is_empty() || !problems.is_empty();
+    let resolved = match resolution.resolved {
+        _ if is_refused => None,
+        Some(resolved) => Some(resolved_values(&resolved, &filled)),
+        None => resolve_without_pending(&filled, circumstances(world.size)),
+    };
+    Outcome { refusals: filled.problems, pending: filled.pending, problems, resolved }
+}
+
+/// The number of ranks, above one, for which three written batch sizes multiply.
+fn fitting_world(problems: &[Problem]) -> Option<usize> {
+    let numbers = problems.iter().find_map(|problem| match &problem.kind {
+        ProblemKind::BatchMismatch(numbers) => Some(numbers),
+        _ => None,
+    })?;
+    let whole = |value: &Option<PyValue>| match value {
+        Some(PyValue::Int(value)) => value.to_usize(),
+        _ => None,
+    };
+    let per_rank = whole(&numbers.micro)?.checked_mul(whole(&numbers.accumulation)?)?;
+    let train = whole(&numbers.train)?;
+    (per_rank > 0 && train % per_rank == 0 && train > per_rank).then(|| train / per_rank)
+}
+
+/// The engine's reasons, without those that only come from values the front end has yet to fill.
+fn own_problems(problems: Vec<Problem>, filled: &Filled) -> Vec<Problem> {
+    let batch_open = BATCH_KEYS.iter().any(|key| filled.is_pending(key));
+    let refused = !filled.problems.is_empty();
+    let is_open = |problem: &Problem| {
+        let path = problem.path.to_string();
+        match problem.kind {
+            ProblemKind::AutoUnfilled => refused || filled.is_pending(&path),
+            ProblemKind::WrongValue { .. } => {
+                filled.is_pending(&path) || filled.problems.iter().any(|other| other.path == path)
+            }
+            ProblemKind::BatchUndetermined
+            | ProblemKind::BatchNotPositive(_)
+            | ProblemKind::BatchMismatch(_)
+            | ProblemKind::BatchArithmetic => batch_open || refused,
+            ProblemKind::BothPrecisions => refused,
+            _ => false,
+        }
+    };
+    problems.into_iter().filter(|problem| !is_open(problem)).collect()
+}
+
+/// Resolves a tree in which keys still wait for their values.
+fn resolve_without_pending(
+    filled: &Filled,
+    circumstances: Circumstances,
+) -> Option<ResolvedValues> {
+    let mut root = filled.root.clone();
+    for pending in &filled.pending {
+        remove(&mut root, &pending.path);
+    }
+    if BATCH_KEYS.iter().any(|key| filled.is_pending(key)) {
+        BATCH_KEYS.iter().for_each(|key| remove(&mut root, key));
+        if let Value::Object(members) = &mut root.value {
+            let span = Span::default();
+            let value = Node { span, value: Value::Int(1.into()) };
+            members.push(Member { key: BATCH_KEYS[1].to_owned(), key_span: span, value });
+        }
+    }
+    let Resolution { resolved, .. } = resolve(&root, circumstances);
+    Some(resolved_values(&resolved?, filled))
+}
+
+fn remove(root: &mut Node, path: &str) {
+    let (section, key) = path.rsplit_once('.').unwrap_or(("", path));
+    let parts = section.split('.').filter(|part| !part.is_empty());
+    let object = parts.into_iter().try_fold(root, |node, part| match &mut node.value {
+        Value::Object(members) => {
+            members.iter_mut().find(|member| member.key == part).map(|member| &mut member.value)
+        }
+        _ => None,
+    });
+    if let Some(Node { value: Value::Object(members), .. }) = object {
+        members.retain(|member| member.key != key);
+    }
+}
+
+/// The values of a config in which nothing is open.
+fn whole_values(resolved: &ResolvedConfig) -> ResolvedValues {
+    let zero_optimization = resolved.zero_optimization();
+    ResolvedValues {
+        train_batch_size: Some(resolved.train_batch_size()),
+        micro_batch_size: Some(resolved.micro_batch_size()),
+        gradient_accumulation_steps: Some(resolved.gradient_accumulation_steps()),
+        stage: stage_of(&zero_optimization),
+        zero_optimization,
+    }
+}
+
+fn resolved_values(resolved: &ResolvedConfig, filled: &Filled) -> ResolvedValues {
+    let mut values = whole_values(resolved);
+    if BATCH_KEYS.iter().any(|key| filled.is_pending(key)) {
+        // Half of an open equation: what is written is known, what would follow from it is not.
+        let written = |key: &str| {
+            let node = filled.root.get(key)?;
+            matches!(node.value, Value::Int(_) | Value::Float(_)).then(|| PyValue::from(node))
+        };
+        let [train, micro, accumulation] = BATCH_KEYS.map(written);
+        values.train_batch_size = train;
+        values.micro_batch_size = micro;
+        values.gradient_accumulation_steps = accumulation;
+    }
+    for pending in &filled.pending {
+        if let Some(path) = pending.path.strip_prefix("zero_optimization.") {
+            set_auto(&mut values.zero_optimization, path, resolved.version());
+        }
+    }
+    values
+}
+
+fn stage_of(zero: &PyValue) -> u8 {
+    match zero.get("stage") {
+        Some(PyValue::Int(stage)) => stage.to_u8().unwrap_or(0),
+        _ => 0,
+    }
+}
+
+/// Shows a pending key of the ZeRO section under the engine's name for it.
+fn set_auto(zero: &mut PyValue, path: &str, version: EngineVersion) {
+    let field = version
+        .schema()
+        .section_model("zero_optimization")
+        .and_then(|model| model.field_for_key(path))
+        .map_or(path, |field| field.name.as_str());
+    if zero.get(field).is_some() {
+        zero.set(field, PyValue::str("auto"));
+    }
+}
+
+/// One value per key, as Python keeps them: the last value, at the place of the first.
+fn without_duplicates(node: &Node) -> Node {
+    let value = match &node.value {
+        Value::Array(items) => Value::Array(items.iter().map(without_duplicates).collect()),
+        Value::Object(members) => {
+            let mut places = std::collections::HashMap::with_capacity(members.len());
+            let mut kept: Vec<Member> = Vec::with_capacity(members.len());
+            for member in members {
+                let member = Member {
+                    key: member.key.clone(),
+                    key_span: member.key_span,
+                    value: without_duplicates(&member.value),
+                };
+                let place = *places.entry(member.key.clone()).or_insert(kept.len());
+                match kept.get_mut(place) {
+                    Some(earlier) => *earlier = member,
+                    None => kept.push(member),
+                }
+            }
+            Value::Object(kept)
+        }
+        other => other.clone(),
+    };
+    Node { span: node.span, value }
+}

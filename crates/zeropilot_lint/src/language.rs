@@ -1,0 +1,115 @@
+//! The two languages, and texts that exist in both.
+
+use std::fmt::Write as _;
+
+use crate::argument::Argument;
+
+/// A language people read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+pub enum Language {
+    /// English.
+    #[default]
+    English,
+    /// Simplified Chinese.
+    Chinese,
+}
+
+/// A text in both languages, possibly a template with `{name}` in it.
+///
+/// `{{` and `}}` stand for the braces themselves.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Text {
+    /// In English.
+    pub en: &'static str,
+    /// In Chinese.
+    pub zh: &'static str,
+}
+
+impl Text {
+    /// A text.
+    pub const fn new(en: &'static str, zh: &'static str) -> Self {
+        Self { en, zh }
+    }
+
+    /// The text in one language.
+    pub fn get(self, language: Language) -> &'static str {
+        match language {
+            Language::English => self.en,
+            Language::Chinese => self.zh,
+        }
+    }
+
+    /// The template with its names replaced by `arguments`. An unknown name stays as it stands.
+    pub fn fill(self, language: Language, arguments: &[(&'static str, Argument)]) -> String {
+        let template = self.get(language);
+        let mut filled = String::with_capacity(template.len() + 64);
+        let mut rest = template;
+        while let Some(at) = rest.find(['{', '}']) {
+            filled.push_str(&rest[..at]);
+            let tail = &rest[at..];
+            if let Some(after) = tail.strip_prefix("{{") {
+                filled.push('{');
+                rest = after;
+            } else if let Some(after) = tail.strip_prefix("}}") {
+                filled.push('}');
+                rest = after;
+            } else {
+                rest = fill_name(tail, language, arguments, &mut filled);
+            }
+        }
+        filled.push_str(rest);
+        filled
+    }
+
+    /// The names a template asks for, in one language.
+    pub fn names(self, language: Language) -> Vec<&'static str> {
+        let mut names = Vec::new();
+        let mut rest = self.get(language);
+        while let Some(at) = rest.find('{') {
+            let tail = &rest[at..];
+            if let Some(after) = tail.strip_prefix("{{") {
+                rest = after;
+            } else {
+                let end = tail.find('}').unwrap_or(tail.len());
+                names.push(&tail[1..end]);
+                rest = &tail[end..];
+            }
+        }
+        names
+    }
+}
+
+/// Writes what `{name}` at the start of `tail` stands for and returns what follows it.
+fn fill_name<'t>(
+    tail: &'t str,
+    language: Language,
+    arguments: &[(&'static str, Argument)],
+    filled: &mut String,
+) -> &'t str {
+    let end = tail.find('}').map_or(tail.len(), |end| end + 1);
+    let name = tail[..end].trim_start_matches('{').trim_end_matches('}');
+    match arguments.iter().rev().find(|(known, _)| *known == name) {
+        Some((_, argument)) => {
+            // Writing to a string cannot fail.
+            let _ = write!(filled, "{}", argument.in_language(language));
+        }
+        None => filled.push_str(&tail[..end]),
+    }
+    &tail[end..]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn templates_are_filled_and_braces_kept() {
+        let text = Text::new("`{key}`: write {{\"enabled\": {value}}}", "写成 {value}：`{key}`");
+        let arguments =
+            [("key", Argument::from("bf16")), ("value", Argument::from("true".to_owned()))];
+        assert_eq!(text.fill(Language::English, &arguments), "`bf16`: write {\"enabled\": true}");
+        assert_eq!(text.fill(Language::Chinese, &arguments), "写成 true：`bf16`");
+        assert_eq!(text.names(Language::English), ["key", "value"]);
+        assert_eq!(text.fill(Language::English, &[]), "`{key}`: write {\"enabled\": {value}}");
+    }
+}

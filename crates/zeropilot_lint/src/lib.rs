@@ -1,0 +1,29 @@
+//! Rules over a DeepSpeed config.
+//!
+//! [`check`] takes the bytes of a config file and gives a [`Report`]: the verdict of the front end
+//! and the engine, what the values become, and diagnostics as data. Each [`Rule`] is a file of its
+//! own under `rules/`, with its sentences in English and Chinese; [`RULES`] lists them all. How a
+//! diagnostic looks on a screen or in a file is not known here.
+
+mod argument;
+mod check;
+mod diagnostic;
+mod edit;
+mod language;
+mod refusal;
+mod registry;
+mod rule;
+mod rules;
+mod subject;
+mod suggestion;
+
+pub use argument::Argument;
+pub use check::{
+    Report, ResolvedValues, Settings, Verdict, World, WorldSource, check, guess_front_end,
+};
+pub use diagnostic::{Diagnostic, Fix, Related, Safety};
+pub use edit::{Edit, apply};
+pub use language::{Language, Text};
+pub use registry::{RULES, rule};
+pub use rule::{Check, Example, Group, Rule, Severity, Wording};
+pub use subject::Subject;

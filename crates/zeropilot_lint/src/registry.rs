@@ -1,0 +1,75 @@
+//! All rules. A rule is registered by its line here.
+
+use crate::rule::Rule;
+use crate::rules::{
+    auto, batch, gradients, integrations, keys, offload, optimizer, precision, versions,
+};
+
+/// All rules, by group and code.
+pub static RULES: &[&Rule] = &[
+    &batch::product_mismatch::RULE,
+    &batch::micro_batch_zero::RULE,
+    &batch::no_batch_size::RULE,
+    &batch::quoted_number::RULE,
+    &batch::no_dataloader::RULE,
+    &batch::not_positive::RULE,
+    &batch::not_computable::RULE,
+    &batch::fitting_ranks::RULE,
+    &batch::uneven_split::RULE,
+    &batch::elastic_training::RULE,
+    &auto::top_level::RULE,
+    &auto::dropped::RULE,
+    &auto::optimizer_params::RULE,
+    &auto::leftover::RULE,
+    &auto::unfilled_by_accelerate::RULE,
+    &auto::hidden_size::RULE,
+    &auto::mismatch::RULE,
+    &auto::warmup_zero::RULE,
+    &auto::misspelt::RULE,
+    &auto::genuine::RULE,
+    &auto::kept_as_text::RULE,
+    &keys::unknown_key::RULE,
+    &keys::wrong_level::RULE,
+    &keys::unknown_in_strict_section::RULE,
+    &keys::legacy_precision_key::RULE,
+    &keys::fractional_number::RULE,
+    &keys::min_loss_scale::RULE,
+    &keys::spelt_twice::RULE,
+    &keys::deprecated_together::RULE,
+    &keys::not_a_section::RULE,
+    &keys::not_strict_json::RULE,
+    &keys::duplicate_key::RULE,
+    &keys::offload_device::RULE,
+    &keys::comment_key::RULE,
+    &keys::deprecated_key::RULE,
+    &keys::wrong_value::RULE,
+    &keys::out_of_bounds::RULE,
+    &keys::unreadable::RULE,
+    &keys::root_not_an_object::RULE,
+    &keys::missing_key::RULE,
+    &keys::not_utf8::RULE,
+    &keys::breakdown_needs_booleans::RULE,
+    &keys::schedule_ends_early::RULE,
+    &versions::removed_key::RULE,
+    &versions::eigenvalue_disabled::RULE,
+    &precision::both_precisions::RULE,
+    &precision::master_weights::RULE,
+    &precision::communication_type::RULE,
+    &precision::dynamic_loss_scale::RULE,
+    &optimizer::in_config_and_code::RULE,
+    &optimizer::summed_gradients::RULE,
+    &offload::partial_needs_stage_3::RULE,
+    &offload::gds_needs_cuda::RULE,
+    &gradients::norm_off::RULE,
+    &integrations::accelerate_fields::RULE,
+    &integrations::no_zero_section::RULE,
+    &integrations::auto_find_batch_size::RULE,
+    &integrations::conflicting_arguments::RULE,
+    &integrations::unusable_argument::RULE,
+    &integrations::dummy_objects::RULE,
+];
+
+/// The rule with this code, in upper or lower case.
+pub fn rule(code: &str) -> Option<&'static Rule> {
+    RULES.iter().copied().find(|rule| rule.code.eq_ignore_ascii_case(code))
+}

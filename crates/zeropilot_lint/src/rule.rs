@@ -1,0 +1,171 @@
+//! What a rule is: its name, its words, an example that breaks it, and how it looks for itself.
+
+use zeropilot_config::front_end::{Arguments, FrontEnd, ModelFacts};
+
+use crate::diagnostic::Diagnostic;
+use crate::language::Text;
+use crate::subject::Subject;
+
+/// How bad a finding is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Severity {
+    /// The run does not start, or ends at once.
+    Error,
+    /// The run goes on and does something other than what is written.
+    Warning,
+    /// Worth knowing; nothing is wrong.
+    Note,
+}
+
+impl Severity {
+    /// Its name in machine formats.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Error => "error",
+            Self::Warning => "warning",
+            Self::Note => "note",
+        }
+    }
+}
+
+/// What a rule is about. The letter begins its code.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Group {
+    /// B: batch arithmetic.
+    Batch,
+    /// A: `"auto"`.
+    Auto,
+    /// K: keys, types and file format.
+    Keys,
+    /// V: engine versions.
+    Versions,
+    /// P: precision and loss scale.
+    Precision,
+    /// O: optimizer, scheduler, gradients.
+    Optimizer,
+    /// F: offload and NVMe.
+    Offload,
+    /// G: buckets, gradients and GPU memory.
+    Gradients,
+    /// I: what integrations ask.
+    Integrations,
+}
+
+impl Group {
+    /// The letter that begins the codes of its rules.
+    pub fn letter(self) -> char {
+        match self {
+            Self::Batch => 'B',
+            Self::Auto => 'A',
+            Self::Keys => 'K',
+            Self::Versions => 'V',
+            Self::Precision => 'P',
+            Self::Optimizer => 'O',
+            Self::Offload => 'F',
+            Self::Gradients => 'G',
+            Self::Integrations => 'I',
+        }
+    }
+}
+
+/// One way of wording a finding: what is wrong, why it matters, what to do.
+#[derive(Debug)]
+pub struct Wording {
+    /// What is wrong: the one sentence that is shown if only one can be.
+    pub message: Text,
+    /// Why it matters: what the engine does with it.
+    pub why: Text,
+    /// What to do.
+    pub help: Text,
+}
+
+/// A config that breaks a rule, with what must be known around it.
+#[derive(Debug, Clone, Copy)]
+pub struct Example {
+    /// The file.
+    pub config: &'static str,
+    /// Who reads it.
+    pub front_end: FrontEnd,
+    /// How many ranks there are, if known.
+    pub world_size: Option<usize>,
+    /// The engine; the newest if not said.
+    pub version: Option<&'static str>,
+    /// What the training script says.
+    pub arguments: fn() -> Arguments,
+    /// What is known about the model.
+    pub model: fn() -> Option<ModelFacts>,
+}
+
+fn no_model() -> Option<ModelFacts> {
+    None
+}
+
+impl Example {
+    /// A file that bare DeepSpeed reads on one rank.
+    pub const fn new(config: &'static str) -> Self {
+        Self {
+            config,
+            front_end: FrontEnd::DeepSpeed,
+            world_size: Some(1),
+            version: None,
+            arguments: Arguments::default,
+            model: no_model,
+        }
+    }
+
+    /// With this number of ranks.
+    pub const fn ranks(self, world_size: usize) -> Self {
+        Self { world_size: Some(world_size), ..self }
+    }
+
+    /// With the number of ranks not known.
+    pub const fn unknown_ranks(self) -> Self {
+        Self { world_size: None, ..self }
+    }
+
+    /// Read by this front end.
+    pub const fn read_by(self, front_end: FrontEnd) -> Self {
+        Self { front_end, ..self }
+    }
+
+    /// For this engine.
+    pub const fn version(self, version: &'static str) -> Self {
+        Self { version: Some(version), ..self }
+    }
+
+    /// With these arguments of the training script.
+    pub const fn arguments(self, arguments: fn() -> Arguments) -> Self {
+        Self { arguments, ..self }
+    }
+
+    /// With this model.
+    pub const fn model(self, model: fn() -> Option<ModelFacts>) -> Self {
+        Self { model, ..self }
+    }
+}
+
+/// Looks at a config that could be read, and adds what it finds.
+pub type Check = fn(&Subject<'_>, &mut Vec<Diagnostic>);
+
+/// One rule. Its manual page is the documentation of its module.
+#[derive(Debug)]
+pub struct Rule {
+    /// The stable code, such as `B03`.
+    pub code: &'static str,
+    /// What it is about, in words joined by hyphens.
+    pub name: &'static str,
+    /// Its group.
+    pub group: Group,
+    /// How bad it is, unless a finding says otherwise.
+    pub severity: Severity,
+    /// What it is about, in one line.
+    pub summary: Text,
+    /// All ways it words its findings.
+    pub wordings: &'static [&'static Wording],
+    /// Where people met it: `owner/repository#number`.
+    pub sources: &'static [&'static str],
+    /// Configs that break it, one for each wording or more.
+    pub examples: &'static [Example],
+    /// Set if it looks for itself; otherwise it words refusals of the engine or a front end.
+    pub check: Option<Check>,
+}

@@ -1,0 +1,106 @@
+//! A02: `"auto"` in a section is dropped, and the default is used.
+//!
+//! # What it does
+//! Finds `"auto"` inside sections like `zero_optimization`, `fp16` and `bf16` of a config that no
+//! front end fills.
+//!
+//! # Why is this bad?
+//! The engine drops every such key before it looks at the section. `stage: "auto"` is stage 0, so
+//! ZeRO is off; `bf16.enabled: "auto"` is false, so the run is fp32. Nothing is said.
+
+use zeropilot_config::python::is_auto;
+use zeropilot_config::schema::{Field, FieldType, Model, Schema};
+use zeropilot_config::syntax::{Member, Value};
+
+use super::misspelt;
+use crate::diagnostic::Diagnostic;
+use crate::language::Text;
+use crate::rule::{Example, Group, Rule, Severity, Wording};
+use crate::subject::Subject;
+
+pub(crate) static RULE: Rule = Rule {
+    code: "A02",
+    name: "auto-dropped",
+    group: Group::Auto,
+    severity: Severity::Warning,
+    summary: Text::new(
+        "`\"auto\"` inside a section silently becomes the default",
+        "段落里的 `\"auto\"` 会悄悄变成默认值",
+    ),
+    wordings: &[&WORDING],
+    sources: &["deepspeedai/DeepSpeed#1270", "huggingface/trl#2154"],
+    examples: &[Example::new(
+        r#"{"train_batch_size": 8, "zero_optimization": {"stage": "auto"}, "bf16": {"enabled": "auto"}}"#,
+    )],
+    check: Some(check),
+};
+
+static WORDING: Wording = Wording {
+    message: Text::new(
+        "`{path}` is `\"auto\"`: DeepSpeed drops the key and uses its default, {default}",
+        "`{path}` 写的是 `\"auto\"`：DeepSpeed 会丢弃这个键，用默认值 {default}",
+    ),
+    why: Text::new(
+        "`\"auto\"` is filled by the HF Trainer or accelerate. Plain DeepSpeed removes such keys from this section without a word.",
+        "`\"auto\"` 只有 HF Trainer 或 accelerate 会填。直接用 DeepSpeed 时，这一段里的这种键会被不声不响地删掉。",
+    ),
+    help: Text::new(
+        "write the value you want; or, if a front end reads this file, check it for that front end",
+        "写成想要的值；如果这个文件其实由 HF Trainer 或 accelerate 读取，请按对应的训练框架检查",
+    ),
+};
+
+fn check(subject: &Subject<'_>, found: &mut Vec<Diagnostic>) {
+    if !subject.may_leave_auto() {
+        return;
+    }
+    let schema = subject.schema();
+    for member in subject.members() {
+        if let (Value::Object(members), Some(model)) =
+            (&member.value.value, schema.section_model(&member.key))
+        {
+            section(schema, model, members, &mut vec![member.key.clone()], found);
+        }
+    }
+}
+
+fn section(
+    schema: &Schema,
+    model: &Model,
+    members: &[Member],
+    path: &mut Vec<String>,
+    found: &mut Vec<Diagnostic>,
+) {
+    for member in members {
+        let field = model.field_for_key(&member.key);
+        path.push(member.key.clone());
+        if model.drops_auto && is_auto(&member.value.value) {
+            found.push(match field {
+                Some(field) => dropped(field, path, member),
+                None => misspelt::found(model, path, member),
+            });
+        } else if let (Value::Object(members), Some(nested)) =
+            (&member.value.value, field.and_then(|field| nested_model(schema, field)))
+        {
+            section(schema, nested, members, path, found);
+        }
+        path.pop();
+    }
+}
+
+fn dropped(field: &Field, path: &[String], member: &Member) -> Diagnostic {
+    let path = zeropilot_config::problem::KeyPath(path.to_vec());
+    Diagnostic::new(&RULE, &WORDING, path, member.value.span)
+        .with("default", format!("`{}`", field.default))
+}
+
+fn nested_model<'s>(schema: &'s Schema, field: &'s Field) -> Option<&'s Model> {
+    let kind = match &field.kind {
+        FieldType::Optional(inner) => inner.as_ref(),
+        kind => kind,
+    };
+    match kind {
+        FieldType::Model(name) => schema.models.get(name),
+        _ => None,
+    }
+}

@@ -1,0 +1,59 @@
+//! A12: an `"auto"` that DeepSpeed understands is refused by accelerate.
+//!
+//! # What it does
+//! Finds `data_types.keep_in_fp32_modules` and `pipeline.stages` on `"auto"` under a front end.
+//!
+//! # Why is this bad?
+//! For the engine it is a value like any other, and the default; accelerate takes every `"auto"`
+//! for a placeholder and refuses what it cannot fill.
+
+use zeropilot_config::front_end::{FrontEnd, Problem};
+
+use crate::diagnostic::{Diagnostic, Fix};
+use crate::edit::remove_member;
+use crate::language::Text;
+use crate::rule::{Example, Group, Rule, Severity, Wording};
+use crate::subject::Subject;
+
+pub(crate) static RULE: Rule = Rule {
+    code: "A12",
+    name: "genuine-auto-refused",
+    group: Group::Auto,
+    severity: Severity::Error,
+    summary: Text::new(
+        "an `\"auto\"` that DeepSpeed understands is refused by accelerate",
+        "DeepSpeed 认识的 `\"auto\"` 被 accelerate 拒绝",
+    ),
+    wordings: &[&WORDING],
+    sources: &[],
+    examples: &[Example::new(
+        r#"{"train_micro_batch_size_per_gpu": "auto", "zero_optimization": {"stage": 2}, "data_types": {"keep_in_fp32_modules": "auto"}}"#,
+    )
+    .read_by(FrontEnd::HfTrainer)],
+    check: None,
+};
+
+static WORDING: Wording = Wording {
+    message: Text::new(
+        "accelerate refuses `\"auto\"` for `{path}`",
+        "accelerate 拒绝 `{path}` 的 `\"auto\"`",
+    ),
+    why: Text::new(
+        "DeepSpeed gives this `\"auto\"` a meaning, but accelerate takes it for a placeholder that it cannot fill.",
+        "DeepSpeed 本身认识这个 `\"auto\"`，但 accelerate 把它当成填不了的占位符。",
+    ),
+    help: Text::new(
+        "remove the key: `\"auto\"` is its default",
+        "删掉这个键：`\"auto\"` 就是它的默认值",
+    ),
+};
+
+/// Words the refusal.
+pub(crate) fn explain(problem: &Problem, subject: &Subject<'_>) -> Diagnostic {
+    let parts: Vec<&str> = problem.path.split('.').collect();
+    let fix = subject
+        .member(&parts)
+        .and_then(|(object, member)| remove_member(subject, object, member.key_span))
+        .map(|edit| Fix::safe(Text::new("remove the key", "删掉这个键"), vec![edit]));
+    Diagnostic::new(&RULE, &WORDING, problem.path.as_str(), problem.span).fix(fix)
+}

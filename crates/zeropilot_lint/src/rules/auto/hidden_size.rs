@@ -1,0 +1,62 @@
+//! A06: bucket keys on `"auto"` for a model without a hidden size.
+//!
+//! # What it does
+//! Finds `reduce_bucket_size`, `stage3_prefetch_bucket_size` and
+//! `stage3_param_persistence_threshold` on `"auto"` where the front end does not find the hidden
+//! size they are computed from.
+//!
+//! # Why is this bad?
+//! Both front ends raise a `ValueError`. The HF Trainer also looks into `text_config`, accelerate
+//! does not.
+
+use zeropilot_config::front_end::{FrontEnd, ModelFacts, Problem};
+
+use crate::argument::Argument;
+use crate::diagnostic::Diagnostic;
+use crate::language::Text;
+use crate::rule::{Example, Group, Rule, Severity, Wording};
+
+pub(crate) static RULE: Rule = Rule {
+    code: "A06",
+    name: "auto-without-hidden-size",
+    group: Group::Auto,
+    severity: Severity::Error,
+    summary: Text::new(
+        "bucket sizes on `\"auto\"` for a model without a hidden size",
+        "模型没有 hidden size，桶大小却写了 `\"auto\"`",
+    ),
+    wordings: &[&WORDING],
+    sources: &["zjunlp/OntoProtein#11"],
+    examples: &[Example::new(
+        r#"{"train_micro_batch_size_per_gpu": 1, "zero_optimization": {"stage": 3, "reduce_bucket_size": "auto"}}"#,
+    )
+    .read_by(FrontEnd::HfTrainer)
+    .model(no_size)],
+    check: None,
+};
+
+fn no_size() -> Option<ModelFacts> {
+    Some(ModelFacts::without_sizes())
+}
+
+static WORDING: Wording = Wording {
+    message: Text::new(
+        "{keys} cannot be filled: the model's config names no hidden size",
+        "{keys} 填不了：模型的 config 里没有 hidden size",
+    ),
+    why: Text::new(
+        "these sizes are computed from `hidden_size`; the front end raises a `ValueError` when it does not find one.",
+        "这些大小由 `hidden_size` 算出；找不到时训练框架会抛 `ValueError`。",
+    ),
+    help: Text::new(
+        "write the numbers, which count elements, not bytes: for a width h usually h² for `reduce_bucket_size`, 0.9·h² for `stage3_prefetch_bucket_size` and 10·h for `stage3_param_persistence_threshold`",
+        "写成具体数值（单位是元素个数，不是字节）：设宽度为 h，通常 `reduce_bucket_size` 取 h²，`stage3_prefetch_bucket_size` 取 0.9·h²，`stage3_param_persistence_threshold` 取 10·h",
+    ),
+};
+
+/// Words the refusal.
+pub(crate) fn explain(problem: &Problem, keys: &[&'static str]) -> Diagnostic {
+    let keys = keys.iter().map(|&key| key.to_owned()).collect();
+    Diagnostic::new(&RULE, &WORDING, problem.path.as_str(), problem.span)
+        .with("keys", Argument::Words(keys))
+}

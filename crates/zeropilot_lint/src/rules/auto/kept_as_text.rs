@@ -1,0 +1,71 @@
+//! A13: `"auto"` in a hand-read section is kept as text.
+//!
+//! # What it does
+//! Finds `"auto"` in sections such as `activation_checkpointing`, `aio` or `flops_profiler` of a
+//! config that no front end fills.
+//!
+//! # Why is this bad?
+//! These sections keep the text, and Python counts a text that is not empty as true:
+//! `partition_activations: "auto"` switches it on.
+
+use zeropilot_config::problem::KeyPath;
+use zeropilot_config::python::is_auto;
+use zeropilot_config::syntax::Value;
+
+use super::is_genuine;
+use crate::diagnostic::Diagnostic;
+use crate::language::Text;
+use crate::rule::{Example, Group, Rule, Severity, Wording};
+use crate::rules::keys::HAND_READ_SECTIONS;
+use crate::subject::Subject;
+
+pub(crate) static RULE: Rule = Rule {
+    code: "A13",
+    name: "auto-kept-as-text",
+    group: Group::Auto,
+    severity: Severity::Warning,
+    summary: Text::new(
+        "`\"auto\"` is kept as text and counts as true",
+        "`\"auto\"` 被当作字符串保留，等同于 true",
+    ),
+    wordings: &[&WORDING],
+    sources: &[],
+    examples: &[Example::new(
+        r#"{"train_batch_size": 8, "activation_checkpointing": {"partition_activations": "auto"}}"#,
+    )],
+    check: Some(check),
+};
+
+static WORDING: Wording = Wording {
+    message: Text::new(
+        "`{path}` is `\"auto\"`, and DeepSpeed keeps the text as its value",
+        "`{path}` 写的是 `\"auto\"`，DeepSpeed 会把这个字符串当作值",
+    ),
+    why: Text::new(
+        "no default is put in its place here. A switch counts as on, a number fails where it is used.",
+        "这里不会换成默认值：开关会被当成开启，数值在用到时才报错。",
+    ),
+    help: Text::new(
+        "write the value, or remove the key to get the default",
+        "写具体的值，或删掉这个键使用默认值",
+    ),
+};
+
+fn check(subject: &Subject<'_>, found: &mut Vec<Diagnostic>) {
+    if !subject.may_leave_auto() {
+        return;
+    }
+    for section in subject.members() {
+        let Value::Object(members) = &section.value.value else { continue };
+        if !HAND_READ_SECTIONS.contains(&section.key.as_str()) {
+            continue;
+        }
+        for member in members.iter().filter(|member| is_auto(&member.value.value)) {
+            let path = [section.key.as_str(), member.key.as_str()];
+            if !is_genuine(&path) {
+                let path = KeyPath(path.map(str::to_owned).to_vec());
+                found.push(Diagnostic::new(&RULE, &WORDING, path, member.value.span));
+            }
+        }
+    }
+}

@@ -1,0 +1,106 @@
+//! A04: an `"auto"` that no integration fills.
+//!
+//! # What it does
+//! Finds `"auto"` on keys outside the fixed list that the HF Trainer and accelerate fill.
+//!
+//! # Why is this bad?
+//! `Accelerator.prepare`, which the HF Trainer goes through as well, raises
+//! `` `<key>` not found in kwargs ``, after the model was loaded.
+
+use zeropilot_config::front_end::{FrontEnd, Problem};
+use zeropilot_config::problem::KeyPath;
+use zeropilot_config::schema::Field;
+
+use super::{genuine, is_genuine, misspelt, unfilled_by_accelerate};
+use crate::argument::Argument;
+use crate::diagnostic::{Diagnostic, Fix};
+use crate::edit::remove_member;
+use crate::language::Text;
+use crate::rule::{Example, Group, Rule, Severity, Wording};
+use crate::subject::Subject;
+use crate::suggestion::suggest;
+
+pub(crate) static RULE: Rule = Rule {
+    code: "A04",
+    name: "auto-nobody-fills",
+    group: Group::Auto,
+    severity: Severity::Error,
+    summary: Text::new("an `\"auto\"` that no front end fills", "没有任何训练框架会填的 `\"auto\"`"),
+    wordings: &[&KNOWN, &UNKNOWN],
+    sources: &["huggingface/trl#2154"],
+    examples: &[
+        Example::new(
+            r#"{"train_micro_batch_size_per_gpu": "auto", "zero_optimization": {"stage": 2, "overlap_comm": "auto"}}"#,
+        )
+        .read_by(FrontEnd::HfTrainer),
+        Example::new(
+            r#"{"train_micro_batch_size_per_gpu": "auto", "zero_optimization": {"stage": 2, "reduce_bucket_sise": "auto"}}"#,
+        )
+        .read_by(FrontEnd::HfTrainer),
+    ],
+    check: None,
+};
+
+static KNOWN: Wording = Wording {
+    message: Text::new("nobody fills `\"auto\"` for `{path}`", "没有人会填 `{path}` 的 `\"auto\"`"),
+    why: Text::new(
+        "the HF Trainer and accelerate fill a fixed list of keys. `prepare` raises a `ValueError` for any other `\"auto\"`, after the model was loaded.",
+        "HF Trainer 和 accelerate 只填固定的一批键；其他键上的 `\"auto\"` 会让 `prepare` 抛 `ValueError`，而且是在模型加载完之后。",
+    ),
+    help: Text::new(
+        "write a value, or remove the key to get DeepSpeed's default{default}",
+        "写具体的值，或删掉这个键使用 DeepSpeed 的默认值{default}",
+    ),
+};
+
+static UNKNOWN: Wording = Wording {
+    message: Text::new(
+        "nobody fills `\"auto\"` for `{path}`, and DeepSpeed has no such key{nearest}",
+        "没有人会填 `{path}` 的 `\"auto\"`，DeepSpeed 也没有这个键{nearest}",
+    ),
+    why: KNOWN.why,
+    help: Text::new("correct the name or remove the key", "改正键名，或删掉它"),
+};
+
+/// Words the refusal, or hands it to the rule about the key.
+pub(crate) fn explain(problem: &Problem, subject: &Subject<'_>) -> Diagnostic {
+    let parts: Vec<&str> = problem.path.split('.').collect();
+    if is_genuine(&parts) {
+        return genuine::explain(problem, subject);
+    }
+    if subject.front_end == FrontEnd::Accelerate && unfilled_by_accelerate::applies(&parts) {
+        return unfilled_by_accelerate::explain(problem);
+    }
+    let path = KeyPath::from(problem.path.as_str());
+    let title = Text::new("remove the key", "删掉这个键");
+    let fix = subject
+        .member(&parts)
+        .and_then(|(object, member)| remove_member(subject, object, member.key_span))
+        .map(|edit| Fix::guess(title, vec![edit]));
+    let model = match parts.as_slice() {
+        [section, _] => subject.schema().section_model(section),
+        _ => None,
+    };
+    let field = model.and_then(|model| model.field_for_key(path.key()));
+    match (model, field) {
+        (Some(model), None) => {
+            let meant = suggest(path.key(), model.fields.iter().map(Field::key));
+            Diagnostic::new(&RULE, &UNKNOWN, path, problem.span)
+                .with("nearest", misspelt::did_you_mean(meant.as_deref()))
+                .fix(fix)
+        }
+        _ => Diagnostic::new(&RULE, &KNOWN, path, problem.span)
+            .with("default", default(field))
+            .fix(fix),
+    }
+}
+
+fn default(field: Option<&Field>) -> Argument {
+    match field {
+        Some(field) if !field.default.is_null() => Argument::Nested(
+            Text::new(", {value}", " {value}"),
+            vec![("value", format!("`{}`", field.default).into())],
+        ),
+        _ => Argument::from(""),
+    }
+}

@@ -1,0 +1,70 @@
+//! A11: a misspelt key passes the strict check because it says `"auto"`.
+//!
+//! # What it does
+//! Finds unknown keys with the value `"auto"` in sections that otherwise refuse unknown keys.
+//!
+//! # Why is this bad?
+//! Keys that say `"auto"` are dropped before the section is checked, so the slip goes unnoticed
+//! until somebody writes a number there.
+
+use zeropilot_config::problem::KeyPath;
+use zeropilot_config::schema::{Field, Model};
+use zeropilot_config::syntax::Member;
+
+use crate::argument::Argument;
+use crate::diagnostic::{Diagnostic, Fix};
+use crate::edit::rename;
+use crate::language::Text;
+use crate::rule::{Example, Group, Rule, Severity, Wording};
+use crate::suggestion::suggest;
+
+pub(crate) static RULE: Rule = Rule {
+    code: "A11",
+    name: "misspelt-auto-key",
+    group: Group::Auto,
+    severity: Severity::Warning,
+    summary: Text::new(
+        "an unknown key passes because its value is `\"auto\"`",
+        "拼错的键因为值是 `\"auto\"` 而蒙混过关",
+    ),
+    wordings: &[&WORDING],
+    sources: &[],
+    examples: &[Example::new(
+        r#"{"train_batch_size": 8, "zero_optimization": {"stage": 2, "reduce_bucket_sise": "auto"}}"#,
+    )],
+    check: None,
+};
+
+static WORDING: Wording = Wording {
+    message: Text::new(
+        "`{section}` has no key `{key}`{nearest}",
+        "`{section}` 里没有 `{key}` 这个键{nearest}",
+    ),
+    why: Text::new(
+        "the engine drops keys that say `\"auto\"` before it looks for unknown ones, so this slip is not reported; with any other value the file would be refused.",
+        "DeepSpeed 先丢弃值为 `\"auto\"` 的键，再检查未知键，所以这个错误不会报出来；换成别的值就会被拒绝。",
+    ),
+    help: Text::new("correct the name or remove the key", "改正键名，或删掉它"),
+};
+
+/// Words the finding.
+pub(crate) fn found(model: &Model, path: &[String], member: &Member) -> Diagnostic {
+    let meant = suggest(&member.key, model.fields.iter().map(Field::key));
+    let title = Text::new("rename it to `{meant}`", "改名为 `{meant}`");
+    let fix = meant.as_ref().map(|meant| Fix::guess(title, vec![rename(member.key_span, meant)]));
+    Diagnostic::new(&RULE, &WORDING, KeyPath(path.to_vec()), member.key_span)
+        .with("nearest", did_you_mean(meant.as_deref()))
+        .with("meant", meant.unwrap_or_default())
+        .fix(fix)
+}
+
+/// "; did you mean …?", or nothing.
+pub(crate) fn did_you_mean(nearest: Option<&str>) -> Argument {
+    match nearest {
+        Some(word) => Argument::Nested(
+            Text::new("; did you mean `{word}`?", "，是不是想写 `{word}`？"),
+            vec![("word", word.into())],
+        ),
+        None => Argument::from(""),
+    }
+}

@@ -1,0 +1,60 @@
+//! A03: `"auto"` in optimizer or scheduler parameters reaches plain DeepSpeed.
+//!
+//! # What it does
+//! Finds `"auto"` in `optimizer.params` and `scheduler.params` of a config that no front end fills.
+//!
+//! # Why is this bad?
+//! The parameters go to the constructor as they stand, which fails when the engine is created:
+//! `warmup_num_steps must be a positive integer, got auto`.
+
+use zeropilot_config::problem::KeyPath;
+use zeropilot_config::python::is_auto;
+use zeropilot_config::syntax::Value;
+
+use crate::diagnostic::Diagnostic;
+use crate::language::Text;
+use crate::rule::{Example, Group, Rule, Severity, Wording};
+use crate::subject::Subject;
+
+pub(crate) static RULE: Rule = Rule {
+    code: "A03",
+    name: "auto-in-optimizer-params",
+    group: Group::Auto,
+    severity: Severity::Error,
+    summary: Text::new(
+        "`\"auto\"` in optimizer or scheduler parameters reaches plain DeepSpeed",
+        "optimizer 或 scheduler 参数里的 `\"auto\"` 直接交给了 DeepSpeed",
+    ),
+    wordings: &[&WORDING],
+    sources: &["hiyouga/LlamaFactory#1485", "deepspeedai/Megatron-DeepSpeed#298"],
+    examples: &[Example::new(
+        r#"{"train_batch_size": 8, "optimizer": {"type": "AdamW", "params": {"lr": "auto"}}}"#,
+    )],
+    check: Some(check),
+};
+
+static WORDING: Wording = Wording {
+    message: Text::new(
+        "`{path}` is `\"auto\"`, and nobody replaces it",
+        "`{path}` 写的是 `\"auto\"`，没有人会替换它",
+    ),
+    why: Text::new(
+        "DeepSpeed hands these parameters to the constructor as they stand. The config loads, and the run fails when the engine is created.",
+        "DeepSpeed 把这些参数原样传给构造函数。配置能加载，但创建 engine 时会报错。",
+    ),
+    help: Text::new("write the number", "写成具体数值"),
+};
+
+fn check(subject: &Subject<'_>, found: &mut Vec<Diagnostic>) {
+    if !subject.may_leave_auto() {
+        return;
+    }
+    for section in ["optimizer", "scheduler"] {
+        let Some(node) = subject.node([section, "params"]) else { continue };
+        let Value::Object(members) = &node.value else { continue };
+        for member in members.iter().filter(|member| is_auto(&member.value.value)) {
+            let path = KeyPath([section, "params", &member.key].map(str::to_owned).to_vec());
+            found.push(Diagnostic::new(&RULE, &WORDING, path, member.value.span));
+        }
+    }
+}

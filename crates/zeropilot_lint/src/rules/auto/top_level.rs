@@ -1,0 +1,94 @@
+//! A01: `"auto"` at the top level reaches plain DeepSpeed.
+//!
+//! # What it does
+//! Finds top-level keys that say `"auto"` in a config that no front end fills.
+//!
+//! # Why is this bad?
+//! DeepSpeed has no resolver: top-level keys are used as they stand. The batch keys end the run
+//! while the config loads, `gradient_clipping` at the first step.
+
+use zeropilot_config::problem::Problem;
+use zeropilot_config::python::is_auto;
+
+use super::super::batch;
+use crate::diagnostic::Diagnostic;
+use crate::language::Text;
+use crate::rule::{Example, Group, Rule, Severity, Wording};
+use crate::subject::Subject;
+
+pub(crate) static RULE: Rule = Rule {
+    code: "A01",
+    name: "auto-reaches-deepspeed",
+    group: Group::Auto,
+    severity: Severity::Error,
+    summary: Text::new(
+        "a top-level `\"auto\"` reaches plain DeepSpeed",
+        "顶层的 `\"auto\"` 直接交给了 DeepSpeed",
+    ),
+    wordings: &[&REFUSED, &LATER],
+    sources: &["deepspeedai/DeepSpeed#1270", "Roblox/FAI-RL#70", "huggingface/trl#2154"],
+    examples: &[
+        Example::new(r#"{"train_batch_size": "auto"}"#),
+        Example::new(r#"{"train_batch_size": 8, "gradient_clipping": "auto"}"#),
+        Example::new(r#"{"train_batch_size": 8, "communication_data_type": "auto"}"#),
+    ],
+    check: Some(check),
+};
+
+static REFUSED: Wording = Wording {
+    message: Text::new(
+        "`{key}` is `\"auto\"`, which DeepSpeed does not know",
+        "`{key}` 写的是 `\"auto\"`，DeepSpeed 不认识",
+    ),
+    why: Text::new(
+        "`\"auto\"` is a placeholder of the HF Trainer and accelerate, which replace it from their arguments. Here nobody does, and the engine fails on the text.",
+        "`\"auto\"` 是 HF Trainer 和 accelerate 的占位符，由它们按训练参数替换。这里没有人替换，DeepSpeed 拿到字符串就报错。",
+    ),
+    help: Text::new(
+        "write the number; or, if a front end reads this file, check it for that front end",
+        "写成具体数值；如果这个文件其实由 HF Trainer 或 accelerate 读取，请按对应的训练框架检查",
+    ),
+};
+
+static LATER: Wording = Wording {
+    message: Text::new(
+        "`{key}` is `\"auto\"`, and nobody replaces it",
+        "`{key}` 写的是 `\"auto\"`，没有人会替换它",
+    ),
+    why: Text::new(
+        "the engine keeps the text as the value. Loading the config works; the run fails, or behaves as if the key were switched on, where the value is used.",
+        "DeepSpeed 会把这个字符串原样当作值。加载配置时没有问题，等到真正用到时才报错，或被当成“已开启”。",
+    ),
+    help: Text::new(
+        "write a value, or remove the key to get the default",
+        "写具体的值，或删掉这个键使用默认值",
+    ),
+};
+
+/// Words the refusal.
+pub(crate) fn explain(problem: &Problem) -> Diagnostic {
+    Diagnostic::new(&RULE, &REFUSED, problem.path.clone(), problem.span)
+}
+
+/// Top-level keys that the engine loads with the text in them.
+fn check(subject: &Subject<'_>, found: &mut Vec<Diagnostic>) {
+    if !subject.may_leave_auto() {
+        return;
+    }
+    let schema = subject.schema();
+    for member in subject.members().iter().filter(|member| is_auto(&member.value.value)) {
+        let path = member.key.as_str().into();
+        let is_refused = batch::is_batch_key(&path)
+            || schema.sections.contains_key(&member.key)
+            || schema.raw_key(&member.key).is_none_or(|key| {
+                key.choices.is_some()
+                    || key
+                        .accepts
+                        .as_ref()
+                        .is_some_and(|kinds| !kinds.iter().any(|kind| kind == "str"))
+            });
+        if !is_refused {
+            found.push(Diagnostic::new(&RULE, &LATER, path, member.value.span));
+        }
+    }
+}

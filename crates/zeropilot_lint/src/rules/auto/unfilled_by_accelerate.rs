@@ -1,0 +1,57 @@
+//! A05: optimizer parameters that accelerate alone does not fill.
+//!
+//! # What it does
+//! Finds `betas`, `eps` and other optimizer parameters on `"auto"` under bare accelerate.
+//!
+//! # Why is this bad?
+//! The HF Trainer fills them, accelerate with `DummyOptim` fills `lr` and `weight_decay` only. A
+//! config that works with the Trainer fails in an accelerate script.
+
+use zeropilot_config::front_end::{FrontEnd, Problem};
+
+use crate::diagnostic::Diagnostic;
+use crate::language::Text;
+use crate::rule::{Example, Group, Rule, Severity, Wording};
+
+pub(crate) static RULE: Rule = Rule {
+    code: "A05",
+    name: "auto-accelerate-leaves",
+    group: Group::Auto,
+    severity: Severity::Error,
+    summary: Text::new(
+        "accelerate alone does not fill `betas` and `eps`",
+        "单独使用 accelerate 时不会填 `betas` 和 `eps`",
+    ),
+    wordings: &[&WORDING],
+    sources: &[],
+    examples: &[Example::new(
+        r#"{"train_micro_batch_size_per_gpu": 1, "zero_optimization": {"stage": 2}, "optimizer": {"type": "AdamW", "params": {"lr": "auto", "betas": "auto"}}}"#,
+    )
+    .read_by(FrontEnd::Accelerate)],
+    check: None,
+};
+
+static WORDING: Wording = Wording {
+    message: Text::new(
+        "accelerate does not fill `\"auto\"` for `{path}`",
+        "accelerate 不会填 `{path}` 的 `\"auto\"`",
+    ),
+    why: Text::new(
+        "the HF Trainer does, accelerate alone fills only `lr` and `weight_decay` of the optimizer; `prepare` raises a `ValueError`.",
+        "HF Trainer 会填，但单独使用 accelerate 只填 optimizer 的 `lr` 和 `weight_decay`；`prepare` 会抛 `ValueError`。",
+    ),
+    help: Text::new(
+        "write the numbers, for example `[0.9, 0.999]` for `betas` and `1e-8` for `eps`",
+        "写成具体数值，例如 `betas` 写 `[0.9, 0.999]`，`eps` 写 `1e-8`",
+    ),
+};
+
+/// Whether the key is an optimizer parameter that only the Trainer fills.
+pub(crate) fn applies(path: &[&str]) -> bool {
+    matches!(path, ["optimizer", "params", "betas" | "eps"])
+}
+
+/// Words the refusal.
+pub(crate) fn explain(problem: &Problem) -> Diagnostic {
+    Diagnostic::new(&RULE, &WORDING, problem.path.as_str(), problem.span)
+}

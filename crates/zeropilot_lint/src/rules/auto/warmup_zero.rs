@@ -1,0 +1,65 @@
+//! A09: a literal warm-up of 0 cannot match.
+//!
+//! # What it does
+//! Finds `scheduler.params.warmup_num_steps: 0` where the Trainer has no warm-up either.
+//!
+//! # Why is this bad?
+//! The engine refuses 0, so transformers compares with at least 1, and 0 never matches.
+
+use zeropilot_config::front_end::{Arguments, FrontEnd, Number, Problem, TrainerArguments};
+use zeropilot_config::syntax::Value;
+
+use super::mismatch::{Words, auto};
+use crate::diagnostic::Diagnostic;
+use crate::language::Text;
+use crate::rule::{Example, Group, Rule, Severity, Wording};
+
+pub(crate) static RULE: Rule = Rule {
+    code: "A09",
+    name: "warmup-zero",
+    group: Group::Auto,
+    severity: Severity::Error,
+    summary: Text::new("a literal warm-up of 0 steps cannot match", "写死的 0 步 warmup 永远对不上"),
+    wordings: &[&WORDING],
+    sources: &[],
+    examples: &[Example::new(
+        r#"{"train_micro_batch_size_per_gpu": "auto", "zero_optimization": {"stage": 2}, "scheduler": {"type": "WarmupLR", "params": {"warmup_num_steps": 0}}}"#,
+    )
+    .read_by(FrontEnd::HfTrainer)
+    .arguments(no_warmup)],
+    check: None,
+};
+
+fn no_warmup() -> Arguments {
+    let trainer =
+        TrainerArguments { warmup_steps: Some(Number::Int(0)), ..TrainerArguments::default() };
+    Arguments { trainer, ..Arguments::default() }
+}
+
+static WORDING: Wording = Wording {
+    message: Text::new(
+        "`{path}` is {written}, but the HF Trainer compares it with {expected}",
+        "`{path}` 是 {written}，但 HF Trainer 拿来比较的是 {expected}",
+    ),
+    why: Text::new(
+        "the engine refuses a warm-up of 0 steps, so transformers compares with at least 1; a literal 0 is always a mismatch.",
+        "DeepSpeed 不接受 0 步 warmup，所以 transformers 至少按 1 比较；写死 0 一定对不上。",
+    ),
+    help: Text::new("write `\"auto\"` or 1", "写 `\"auto\"` 或 1"),
+};
+
+/// Whether a mismatch is this one.
+pub(crate) fn applies(problem: &Problem, written: &Value, expected: &Value) -> bool {
+    let is =
+        |value: &Value, number: i32| matches!(value, Value::Int(value) if *value == number.into());
+    problem.path == "scheduler.params.warmup_num_steps" && is(written, 0) && is(expected, 1)
+}
+
+/// Words the refusal.
+pub(crate) fn explain(problem: &Problem, words: &Words<'_>) -> Diagnostic {
+    Diagnostic::new(&RULE, &WORDING, problem.path.as_str(), problem.span)
+        .with("written", words.written.clone())
+        .with("expected", words.expected.clone())
+        .with("argument", words.argument)
+        .fix(auto(problem.span))
+}

@@ -1,0 +1,134 @@
+//! B14: elastic training cannot work with these numbers.
+//!
+//! # What it does
+//! Words the refusals of an enabled `elasticity` section, which engines before 0.19.7 still read.
+//!
+//! # Why is this bad?
+//! The engine computes the batch from the section and ends the run where that has no solution.
+
+use zeropilot_config::problem::{ElasticityProblem, Problem};
+
+use super::ranks;
+use crate::argument::Argument;
+use crate::diagnostic::Diagnostic;
+use crate::language::Text;
+use crate::rule::{Example, Group, Rule, Severity, Wording};
+use crate::subject::Subject;
+
+pub(crate) static RULE: Rule = Rule {
+    code: "B14",
+    name: "elastic-training",
+    group: Group::Batch,
+    severity: Severity::Error,
+    summary: Text::new("elastic training cannot work with these numbers", "弹性训练的参数无法成立"),
+    wordings: &[&BATCH_KEYS, &WORLD, &RANGE, &VERSION, &NO_SOLUTION],
+    sources: &[],
+    examples: &[
+        Example::new(
+            r#"{"train_batch_size": 8, "elasticity": {"enabled": true, "max_train_batch_size": 2000, "micro_batch_sizes": [2, 4, 6], "min_gpus": 1, "max_gpus": 10000, "min_time": 20, "version": 0.1}}"#,
+        )
+        .version("0.18.9"),
+        Example::new(
+            r#"{"elasticity": {"enabled": true, "max_train_batch_size": 4, "micro_batch_sizes": [2], "min_gpus": 1, "max_gpus": 2, "min_time": 20, "version": 0.1}}"#,
+        )
+        .ranks(64)
+        .version("0.18.9"),
+    ],
+    check: None,
+};
+
+static BATCH_KEYS: Wording = Wording {
+    message: Text::new(
+        "batch keys stand beside an enabled `elasticity` section",
+        "启用了 `elasticity`，又写了 batch 相关的键",
+    ),
+    why: Text::new(
+        "elastic training computes the batch sizes itself and the engine refuses a config that also fixes them.",
+        "弹性训练自己计算 batch 大小；配置里再写死，DeepSpeed 会拒绝。",
+    ),
+    help: Text::new(
+        "remove the batch keys, or set `elasticity.ignore_non_elastic_batch_info` to true",
+        "删掉 batch 相关的键，或把 `elasticity.ignore_non_elastic_batch_info` 设为 true",
+    ),
+};
+
+static WORLD: Wording = Wording {
+    message: Text::new(
+        "elastic training cannot use {ranks}{possible}",
+        "弹性训练不能用 {ranks}{possible}",
+    ),
+    why: Text::new(
+        "the number of ranks must divide the batch that elastic training computed from the section.",
+        "进程数必须能整除弹性训练由该段落算出的 batch。",
+    ),
+    help: Text::new(
+        "run with one of the possible numbers of ranks, or change `micro_batch_sizes` and `max_train_batch_size`",
+        "换成可用的进程数，或调整 `micro_batch_sizes` 和 `max_train_batch_size`",
+    ),
+};
+
+static RANGE: Wording = Wording {
+    message: Text::new("a number of `{path}` is out of its range", "`{path}` 中的数值超出范围"),
+    why: Text::new(
+        "elastic training needs at least one GPU, at most as many as `max_gpus`, and positive sizes.",
+        "弹性训练要求 GPU 数至少为 1、不超过 `max_gpus`，各个大小都为正数。",
+    ),
+    help: Text::new("put the number into its range", "把数值改到允许的范围内"),
+};
+
+static VERSION: Wording = Wording {
+    message: Text::new(
+        "this `elasticity.version` is not supported",
+        "不支持这个 `elasticity.version`",
+    ),
+    why: Text::new(
+        "the engine knows versions 0.1 and 0.2 of elastic training; the features asked for need another.",
+        "DeepSpeed 只认识弹性训练 0.1 和 0.2 版；这里用到的功能需要别的版本。",
+    ),
+    help: Text::new("write 0.1 or 0.2", "写 0.1 或 0.2"),
+};
+
+static NO_SOLUTION: Wording = Wording {
+    message: Text::new(
+        "elastic training finds no batch size that fits the section",
+        "按该段落找不到可行的弹性 batch 大小",
+    ),
+    why: Text::new(
+        "no batch up to `max_train_batch_size` is a multiple of the `micro_batch_sizes` for the allowed GPUs.",
+        "在允许的 GPU 数下，不超过 `max_train_batch_size` 的 batch 里没有 `micro_batch_sizes` 的倍数。",
+    ),
+    help: Text::new(
+        "raise `max_train_batch_size` or use smaller micro batches",
+        "增大 `max_train_batch_size`，或用更小的 micro batch",
+    ),
+};
+
+/// Words the refusal.
+pub(crate) fn explain(
+    problem: &Problem,
+    elasticity: &ElasticityProblem,
+    subject: &Subject<'_>,
+) -> Diagnostic {
+    let found = |wording| Diagnostic::new(&RULE, wording, problem.path.clone(), problem.span);
+    match elasticity {
+        ElasticityProblem::BatchKeysPresent => found(&BATCH_KEYS),
+        ElasticityProblem::WorldSizeNotPossible { possible } => {
+            let world = i128::try_from(subject.world.size).unwrap_or(i128::MAX);
+            found(&WORLD).with("ranks", ranks(world, subject)).with("possible", listed(possible))
+        }
+        ElasticityProblem::OutOfRange => found(&RANGE),
+        ElasticityProblem::Version => found(&VERSION),
+        ElasticityProblem::NoSolution => found(&NO_SOLUTION),
+    }
+}
+
+fn listed(possible: &[u64]) -> Argument {
+    if possible.is_empty() {
+        return Argument::from("");
+    }
+    let numbers = Argument::Numbers(possible.to_vec());
+    Argument::Nested(
+        Text::new(", only {possible}", "，可用的有 {possible}"),
+        vec![("possible", numbers)],
+    )
+}

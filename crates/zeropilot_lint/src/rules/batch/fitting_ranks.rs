@@ -1,0 +1,122 @@
+//! B12: the batch sizes fit only some numbers of ranks.
+//!
+//! # What it does
+//! When the number of ranks is not known, says for which numbers the written batch sizes work, if
+//! these are few.
+//!
+//! # Why does it matter?
+//! A file with a literal `train_batch_size` is made for certain numbers of ranks and is refused
+//! with any other. Without knowing the number there is nothing to refuse, but it is worth knowing.
+
+use zeropilot_config::front_end::FrontEnd;
+use zeropilot_config::problem::BatchNumbers;
+use zeropilot_config::python::PyValue;
+use zeropilot_config::syntax::Value;
+
+use super::{ACCUMULATION, MICRO, TRAIN, Whole};
+use crate::argument::Argument;
+use crate::check::WorldSource;
+use crate::diagnostic::Diagnostic;
+use crate::language::Text;
+use crate::rule::{Example, Group, Rule, Severity, Wording};
+use crate::subject::Subject;
+
+pub(crate) static RULE: Rule = Rule {
+    code: "B12",
+    name: "batch-fits-some-ranks",
+    group: Group::Batch,
+    severity: Severity::Note,
+    summary: Text::new(
+        "the batch sizes fit only some numbers of ranks",
+        "batch 大小只适合某些进程数",
+    ),
+    wordings: &[&EXACTLY, &SOME],
+    sources: &[],
+    examples: &[
+        Example::new(
+            r#"{"train_batch_size": 256, "train_micro_batch_size_per_gpu": 4, "gradient_accumulation_steps": 2}"#,
+        )
+        .unknown_ranks(),
+        Example::new(r#"{"train_batch_size": 64, "gradient_accumulation_steps": 32}"#).unknown_ranks(),
+    ],
+    check: Some(check),
+};
+
+static EXACTLY: Wording = Wording {
+    message: Text::new(
+        "these batch sizes fit exactly {ranks} ranks: {train} = {micro} × {accumulation} × {ranks}",
+        "这组 batch 大小只适合 {ranks} 个进程：{train} = {micro} × {accumulation} × {ranks}",
+    ),
+    why: Text::new(
+        "the number of ranks was not given, so the file was judged for {ranks}. With any other number the engine refuses it.",
+        "没有指定进程数，因此按 {ranks} 个进程判断。换成其他进程数，DeepSpeed 会拒绝。",
+    ),
+    help: Text::new(
+        "leave `train_batch_size` out to have it derived for any number of ranks",
+        "去掉 `train_batch_size`，DeepSpeed 会按实际进程数推算",
+    ),
+};
+
+static SOME: Wording = Wording {
+    message: Text::new(
+        "these batch sizes fit only certain numbers of ranks: {numbers}",
+        "这组 batch 大小只适合这些进程数：{numbers}",
+    ),
+    why: Text::new(
+        "`train_batch_size` {train} counts all ranks. The number of ranks was not given; beyond these numbers the engine refuses the file.",
+        "`train_batch_size` {train} 是所有进程合计。没有指定进程数；除上述进程数外，DeepSpeed 都会拒绝。",
+    ),
+    help: Text::new(
+        "to run on more ranks, raise `train_batch_size` or give `train_micro_batch_size_per_gpu` instead",
+        "要用更多进程，就增大 `train_batch_size`，或改写 `train_micro_batch_size_per_gpu`",
+    ),
+};
+
+/// From this number on, the file runs on a full node of GPUs and there is little to say.
+const A_NODE: i128 = 8;
+
+fn check(subject: &Subject<'_>, found: &mut Vec<Diagnostic>) {
+    if subject.world.source == WorldSource::Given || subject.front_end != FrontEnd::DeepSpeed {
+        return;
+    }
+    let Some(node) = subject.root.get(TRAIN) else { return };
+    let number = |key| match subject.root.get(key).map(|node| &node.value) {
+        Some(value @ (Value::Int(_) | Value::Float(_))) => Some(PyValue::from(value)),
+        _ => None,
+    };
+    let numbers = BatchNumbers {
+        train: number(TRAIN),
+        micro: number(MICRO),
+        accumulation: number(ACCUMULATION),
+        world: PyValue::from(1),
+    };
+    let Some(Whole { train: Some(train), micro, accumulation, .. }) = Whole::of(&numbers) else {
+        return;
+    };
+    if let (WorldSource::Inferred, Some(micro), Some(accumulation)) =
+        (subject.world.source, micro, accumulation)
+    {
+        let diagnostic = Diagnostic::new(&RULE, &EXACTLY, TRAIN, node.span)
+            .with("ranks", subject.world.size)
+            .with("train", train)
+            .with("micro", micro)
+            .with("accumulation", accumulation);
+        found.push(diagnostic);
+        return;
+    }
+    let unit = match (micro, accumulation) {
+        (Some(_), Some(_)) | (None, None) => return,
+        (one, other) => one.or(other).unwrap_or(1),
+    };
+    if unit <= 0 || train <= 0 || train % unit != 0 || train / unit >= A_NODE {
+        return;
+    }
+    let most = train / unit;
+    let fitting = (1..=most).filter(|ranks| most % ranks == 0);
+    let numbers = fitting.filter_map(|ranks| ranks.try_into().ok()).collect();
+    found.push(
+        Diagnostic::new(&RULE, &SOME, TRAIN, node.span)
+            .with("train", train)
+            .with("numbers", Argument::Numbers(numbers)),
+    );
+}

@@ -1,0 +1,166 @@
+//! B03: a derived batch number becomes zero.
+//!
+//! # What it does
+//! Finds a `train_batch_size` smaller than ranks × accumulation (or ranks × micro batch), from
+//! which the engine derives a micro batch (or a number of steps) of zero.
+//!
+//! # Why is this bad?
+//! The engine says `Micro batch size per gpu: 0 has to be greater than 0`. Usually the author took
+//! `train_batch_size` for the batch of one GPU; it counts all ranks and all accumulation steps.
+//!
+//! # Fix safety
+//! The suggested number keeps what the file would mean on one GPU; it changes the global batch.
+
+use zeropilot_config::problem::{BatchNumbers, Problem};
+
+use super::{Whole, not_positive, ranks, set_train};
+use crate::argument::Argument;
+use crate::diagnostic::Diagnostic;
+use crate::language::Text;
+use crate::rule::{Example, Group, Rule, Severity, Wording};
+use crate::subject::Subject;
+
+pub(crate) static RULE: Rule = Rule {
+    code: "B03",
+    name: "micro-batch-zero",
+    group: Group::Batch,
+    severity: Severity::Error,
+    summary: Text::new(
+        "`train_batch_size` is too small for the number of ranks",
+        "`train_batch_size` 太小，分不到每张卡",
+    ),
+    wordings: &[&MICRO_IS_ZERO, &STEPS_ARE_ZERO, &SMALLER_THAN_WORLD],
+    sources: &["LIN-SHANG/InstructERC#16"],
+    examples: &[
+        Example::new(
+            r#"{"train_batch_size": 64, "gradient_accumulation_steps": 32, "zero_optimization": {"stage": 3}}"#,
+        )
+        .ranks(4),
+        Example::new(r#"{"train_batch_size": 8, "train_micro_batch_size_per_gpu": 4}"#).ranks(4),
+        Example::new(r#"{"train_batch_size": 4}"#).ranks(8),
+        Example::new(r#"{"train_batch_size": 5, "gradient_accumulation_steps": 8}"#).unknown_ranks(),
+    ],
+    check: None,
+};
+
+static MICRO_IS_ZERO: Wording = Wording {
+    message: Text::new(
+        "`train_batch_size` {train} is less than {ranks} × {accumulation} accumulation steps = {unit}: the micro batch per GPU becomes 0",
+        "`train_batch_size` {train} 小于 {ranks} × 梯度累积 {accumulation} 步 = {unit}：每张卡的 micro batch 变成 0",
+    ),
+    why: Text::new(
+        "`train_batch_size` counts the samples of one optimizer step over all ranks: micro batch × accumulation × ranks. From {train} the engine derives a micro batch of {train} // {world} // {accumulation} = 0 and refuses to start.",
+        "`train_batch_size` 是所有进程在一次参数更新中用到的样本总数：micro batch × 梯度累积步数 × 进程数。DeepSpeed 由 {train} 算出 micro batch = {train} // {world} // {accumulation} = 0，于是拒绝启动。",
+    ),
+    help: Text::new(
+        "with {micro} per GPU, write {micro} × {accumulation} × {world} = {suggested}{lower}",
+        "若每卡想要 {micro}，应写 {micro} × {accumulation} × {world} = {suggested}{lower}",
+    ),
+};
+
+static STEPS_ARE_ZERO: Wording = Wording {
+    message: Text::new(
+        "`train_batch_size` {train} is less than {micro} per GPU × {ranks} = {unit}: the number of accumulation steps becomes 0",
+        "`train_batch_size` {train} 小于每卡 {micro} × {ranks} = {unit}：梯度累积步数变成 0",
+    ),
+    why: Text::new(
+        "`train_batch_size` counts the samples of one optimizer step over all ranks. It must be at least one micro batch for each rank; the engine derives 0 steps and refuses to start.",
+        "`train_batch_size` 是所有进程在一次参数更新中用到的样本总数，至少要够每个进程一个 micro batch；DeepSpeed 算出步数为 0，于是拒绝启动。",
+    ),
+    help: Text::new(
+        "write {unit} or a multiple of it, or leave `train_batch_size` out",
+        "写 {unit} 或它的倍数，或者不写 `train_batch_size`",
+    ),
+};
+
+static SMALLER_THAN_WORLD: Wording = Wording {
+    message: Text::new(
+        "`train_batch_size` {train} is less than {ranks}: the micro batch per GPU becomes 0",
+        "`train_batch_size` {train} 小于 {ranks}：每张卡的 micro batch 变成 0",
+    ),
+    why: Text::new(
+        "`train_batch_size` counts the samples of one optimizer step over all ranks, so each rank would get {train} // {world} = 0 of them; the engine refuses to start.",
+        "`train_batch_size` 是所有进程在一次参数更新中用到的样本总数，分到每个进程是 {train} // {world} = 0，DeepSpeed 拒绝启动。",
+    ),
+    help: Text::new(
+        "for {train} samples per GPU write {train} × {world} = {suggested}, or use `train_micro_batch_size_per_gpu`, which does not depend on the number of ranks",
+        "若想每卡 {train} 条，应写 {train} × {world} = {suggested}；或改用与进程数无关的 `train_micro_batch_size_per_gpu`",
+    ),
+};
+
+/// Words the refusal, or hands it on if a written number is zero or below.
+pub(crate) fn explain(
+    problem: &Problem,
+    numbers: &BatchNumbers,
+    subject: &Subject<'_>,
+) -> Diagnostic {
+    let Some(whole) = Whole::of(numbers) else { return not_positive::explain(problem, subject) };
+    let written = [whole.train, whole.micro, whole.accumulation];
+    if written.into_iter().flatten().any(|number| number <= 0) || whole.world <= 0 {
+        return not_positive::explain(problem, subject);
+    }
+    match (whole.train, whole.micro, whole.accumulation) {
+        (Some(train), None, Some(accumulation)) => {
+            micro_is_zero(problem, whole, train, accumulation, subject)
+        }
+        (Some(train), Some(micro), None) => {
+            let unit = micro * whole.world;
+            found(&STEPS_ARE_ZERO, problem, whole, train, subject)
+                .with("micro", micro)
+                .with("unit", unit)
+                .with("suggested", unit)
+                .fix(set_train(subject, unit))
+        }
+        (Some(train), None, None) => {
+            let suggested = train * whole.world;
+            found(&SMALLER_THAN_WORLD, problem, whole, train, subject)
+                .with("suggested", suggested)
+                .fix(set_train(subject, suggested))
+        }
+        _ => not_positive::explain(problem, subject),
+    }
+}
+
+fn found(
+    wording: &'static Wording,
+    problem: &Problem,
+    whole: Whole,
+    train: i128,
+    subject: &Subject<'_>,
+) -> Diagnostic {
+    Diagnostic::new(&RULE, wording, problem.path.clone(), problem.span)
+        .with("train", train)
+        .with("world", whole.world)
+        .with("ranks", ranks(whole.world, subject))
+}
+
+/// The author most likely counted the batch of one GPU: train = micro × accumulation.
+fn micro_is_zero(
+    problem: &Problem,
+    whole: Whole,
+    train: i128,
+    accumulation: i128,
+    subject: &Subject<'_>,
+) -> Diagnostic {
+    let micro = (train / accumulation).max(1);
+    let suggested = micro * accumulation * whole.world;
+    let most = train / whole.world;
+    let lower = if most > 0 {
+        Argument::Nested(
+            Text::new(
+                "; if {train} really is meant for all ranks together, lower the accumulation to a divisor of {most}",
+                "；如果 {train} 确实是所有卡合计，就把梯度累积步数降为 {most} 的约数",
+            ),
+            vec![("train", train.into()), ("most", most.into())],
+        )
+    } else {
+        Argument::from("")
+    };
+    found(&MICRO_IS_ZERO, problem, whole, train, subject)
+        .with("accumulation", accumulation)
+        .with("unit", accumulation * whole.world)
+        .with("micro", micro)
+        .with("suggested", suggested)
+        .with("lower", lower)
+        .fix(set_train(subject, suggested))
+}

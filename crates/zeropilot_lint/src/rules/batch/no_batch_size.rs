@@ -1,0 +1,80 @@
+//! B04: nothing determines the batch size.
+//!
+//! # What it does
+//! Finds configs with neither `train_batch_size` nor `train_micro_batch_size_per_gpu`.
+//!
+//! # Why is this bad?
+//! The engine refuses to start. The HF Trainer fills a key that says `"auto"`, never one that is
+//! missing, so leaving the keys out does not hand them to the Trainer.
+
+use zeropilot_config::front_end::FrontEnd;
+use zeropilot_config::problem::Problem;
+use zeropilot_config::syntax::Span;
+
+use super::{ACCUMULATION, MICRO, TRAIN};
+use crate::diagnostic::{Diagnostic, Fix};
+use crate::edit::insert_members;
+use crate::language::Text;
+use crate::rule::{Example, Group, Rule, Severity, Wording};
+use crate::subject::Subject;
+
+pub(crate) static RULE: Rule = Rule {
+    code: "B04",
+    name: "no-batch-size",
+    group: Group::Batch,
+    severity: Severity::Error,
+    summary: Text::new("no key determines the batch size", "没有任何键能确定 batch 大小"),
+    wordings: &[&BARE, &FILLED_BY_FRONT_END],
+    sources: &[],
+    examples: &[
+        Example::new(r#"{"zero_optimization": {"stage": 2}}"#),
+        Example::new(r#"{"zero_optimization": {"stage": 2}}"#).read_by(FrontEnd::HfTrainer),
+    ],
+    check: None,
+};
+
+static BARE: Wording = Wording {
+    message: Text::new(
+        "neither `train_batch_size` nor `train_micro_batch_size_per_gpu` is given",
+        "`train_batch_size` 和 `train_micro_batch_size_per_gpu` 都没有写",
+    ),
+    why: Text::new(
+        "the engine cannot derive the batch from `gradient_accumulation_steps` alone and refuses to start.",
+        "只有 `gradient_accumulation_steps` 推不出 batch 大小，DeepSpeed 拒绝启动。",
+    ),
+    help: Text::new(
+        "add `train_micro_batch_size_per_gpu` (samples per GPU and forward pass); it holds for any number of ranks",
+        "加上 `train_micro_batch_size_per_gpu`（每卡每次前向的样本数），它与进程数无关",
+    ),
+};
+
+static FILLED_BY_FRONT_END: Wording = Wording {
+    message: BARE.message,
+    why: Text::new(
+        "the front end replaces a key that says `\"auto\"`; a key that is missing stays missing, and the engine refuses to start.",
+        "训练框架只会替换写成 `\"auto\"` 的键；没写的键不会补上，DeepSpeed 拒绝启动。",
+    ),
+    help: Text::new(
+        "add both with the value `\"auto\"`; the training arguments then fill them",
+        "把这两个键加上并写成 `\"auto\"`，由训练参数来填",
+    ),
+};
+
+/// Words the refusal.
+pub(crate) fn explain(problem: &Problem, subject: &Subject<'_>) -> Diagnostic {
+    // An object that spans the file is no place to underline; its opening brace is.
+    let start = subject.root.span.start;
+    let span = Span::new(start, problem.span.end.min(start + 1));
+    if subject.front_end == FrontEnd::DeepSpeed {
+        return Diagnostic::new(&RULE, &BARE, problem.path.clone(), span);
+    }
+    let missing: Vec<_> = [TRAIN, MICRO, ACCUMULATION]
+        .into_iter()
+        .filter(|key| subject.root.get(key).is_none())
+        .map(|key| (key, "\"auto\""))
+        .collect();
+    let title = Text::new("add the batch keys as `\"auto\"`", "补上写成 `\"auto\"` 的 batch 键");
+    let fix =
+        insert_members(subject, subject.root, &missing).map(|edit| Fix::safe(title, vec![edit]));
+    Diagnostic::new(&RULE, &FILLED_BY_FRONT_END, problem.path.clone(), span).fix(fix)
+}

@@ -1,0 +1,92 @@
+//! B09: accelerate cannot learn the micro batch from the loaders.
+//!
+//! # What it does
+//! Finds `train_micro_batch_size_per_gpu: "auto"` under accelerate where `prepare` gets no loader,
+//! or one without a batch size.
+//!
+//! # Why is this bad?
+//! `Accelerator.prepare` raises a `ValueError`.
+
+use zeropilot_config::front_end::{AccelerateArguments, Arguments, FrontEnd, Problem, ProblemKind};
+
+use crate::diagnostic::Diagnostic;
+use crate::language::Text;
+use crate::rule::{Example, Group, Rule, Severity, Wording};
+
+pub(crate) static RULE: Rule = Rule {
+    code: "B09",
+    name: "no-dataloader",
+    group: Group::Batch,
+    severity: Severity::Error,
+    summary: Text::new(
+        "accelerate has no loader to take the micro batch from",
+        "accelerate 没有可以读出 micro batch 的 dataloader",
+    ),
+    wordings: &[&ABSENT, &WITHOUT_SIZE],
+    sources: &["huggingface/peft#450", "jquesnelle/yarn#35", "huggingface/accelerate#676"],
+    examples: &[
+        Example::new(
+            r#"{"train_micro_batch_size_per_gpu": "auto", "zero_optimization": {"stage": 2}}"#,
+        )
+        .read_by(FrontEnd::Accelerate)
+        .arguments(no_loader),
+        Example::new(
+            r#"{"train_micro_batch_size_per_gpu": "auto", "zero_optimization": {"stage": 2}}"#,
+        )
+        .read_by(FrontEnd::Accelerate)
+        .arguments(loader_without_size),
+    ],
+    check: None,
+};
+
+fn no_loader() -> Arguments {
+    with_loaders(Vec::new())
+}
+
+fn loader_without_size() -> Arguments {
+    with_loaders(vec![None])
+}
+
+fn with_loaders(loaders: Vec<Option<u64>>) -> Arguments {
+    let accelerate = AccelerateArguments {
+        dataloader_batch_sizes: Some(loaders),
+        ..AccelerateArguments::default()
+    };
+    Arguments { accelerate, ..Arguments::default() }
+}
+
+static ABSENT: Wording = Wording {
+    message: Text::new(
+        "`train_micro_batch_size_per_gpu` is `\"auto\"`, but `prepare` gets no dataloader",
+        "`train_micro_batch_size_per_gpu` 是 `\"auto\"`，但 `prepare` 没有拿到 dataloader",
+    ),
+    why: Text::new(
+        "accelerate takes the micro batch from the dataloaders given to the same call of `prepare` and raises a `ValueError` without one.",
+        "accelerate 从同一次 `prepare` 调用传入的 dataloader 里读 micro batch；没有就抛 `ValueError`。",
+    ),
+    help: Text::new(
+        "write the number into the config, or pass a dataloader to `prepare`",
+        "在配置里直接写数字，或者把 dataloader 一起传给 `prepare`",
+    ),
+};
+
+static WITHOUT_SIZE: Wording = Wording {
+    message: Text::new(
+        "a dataloader given to `prepare` has no `batch_size`",
+        "传给 `prepare` 的 dataloader 没有 `batch_size`",
+    ),
+    why: Text::new(
+        "accelerate takes the micro batch from it and raises a `ValueError` when it is `None`, as with a loader made from a batch sampler.",
+        "accelerate 要从中读 micro batch；若为 `None`（例如由 batch sampler 构造的 loader）就抛 `ValueError`。",
+    ),
+    help: Text::new("write the number into the config", "在配置里直接写数字"),
+};
+
+/// Words the refusal.
+pub(crate) fn explain(problem: &Problem) -> Diagnostic {
+    let wording = match problem.kind {
+        ProblemKind::NoDataloader => &ABSENT,
+        _ => &WITHOUT_SIZE,
+    };
+    Diagnostic::new(&RULE, wording, problem.path.as_str(), problem.span)
+}

@@ -1,0 +1,61 @@
+//! B11: the batch arithmetic cannot be carried out.
+//!
+//! # What it does
+//! Finds batch numbers, or parallel sizes that divide the ranks, for which the engine's arithmetic
+//! raises: a division by zero, a number too large.
+//!
+//! # Why is this bad?
+//! The engine ends with a Python error that names no key.
+
+use zeropilot_config::problem::Problem;
+
+use crate::diagnostic::Diagnostic;
+use crate::language::Text;
+use crate::rule::{Example, Group, Rule, Severity, Wording};
+use crate::subject::Subject;
+
+pub(crate) static RULE: Rule = Rule {
+    code: "B11",
+    name: "batch-not-computable",
+    group: Group::Batch,
+    severity: Severity::Error,
+    summary: Text::new("the batch arithmetic raises an error", "batch 的计算会直接报错"),
+    wordings: &[&WORDING],
+    sources: &[],
+    examples: &[
+        Example::new(r#"{"train_batch_size": 8, "train_micro_batch_size_per_gpu": 0}"#),
+        Example::new(r#"{"train_batch_size": 8, "gradient_accumulation_steps": 0}"#),
+    ],
+    check: None,
+};
+
+static WORDING: Wording = Wording {
+    message: Text::new(
+        "the batch sizes cannot be computed from `{key}` = {value}",
+        "由 `{key}` = {value} 无法算出 batch 大小",
+    ),
+    why: Text::new(
+        "the engine divides these numbers by one another while loading and fails, for example with a division by zero.",
+        "DeepSpeed 在加载配置时要拿这些数相除，结果直接报错，例如除以 0。",
+    ),
+    help: Text::new(
+        "write whole numbers of at least 1 for the batch keys and the parallel sizes",
+        "batch 相关的键和各种并行大小都应写不小于 1 的整数",
+    ),
+};
+
+/// Words the refusal, at the zero if there is one.
+pub(crate) fn explain(problem: &Problem, subject: &Subject<'_>) -> Diagnostic {
+    let zero = [super::MICRO, super::ACCUMULATION].into_iter().find_map(|key| {
+        let node = subject.root.get(key)?;
+        let number = zeropilot_config::python::PyValue::from(node).number()?;
+        (!number.is_positive()).then_some((key, node.span))
+    });
+    match zero {
+        Some((key, span)) => {
+            Diagnostic::new(&RULE, &WORDING, key, span).with("value", subject.written(&[key]))
+        }
+        None => Diagnostic::new(&RULE, &WORDING, problem.path.clone(), problem.span)
+            .with("value", subject.written(&problem.path.0)),
+    }
+}

@@ -1,0 +1,65 @@
+//! B10: a batch number is zero or negative.
+//!
+//! # What it does
+//! Finds a batch key whose written value is not above zero.
+//!
+//! # Why is this bad?
+//! The engine asserts that all three are greater than zero.
+
+use zeropilot_config::problem::Problem;
+use zeropilot_config::python::PyValue;
+use zeropilot_config::syntax::Node;
+
+use super::{ACCUMULATION, MICRO, TRAIN};
+use crate::diagnostic::Diagnostic;
+use crate::language::Text;
+use crate::rule::{Example, Group, Rule, Severity, Wording};
+use crate::subject::Subject;
+
+pub(crate) static RULE: Rule = Rule {
+    code: "B10",
+    name: "batch-number-not-positive",
+    group: Group::Batch,
+    severity: Severity::Error,
+    summary: Text::new("a batch number is not above zero", "batch 相关的数不是正数"),
+    wordings: &[&WORDING],
+    sources: &[],
+    examples: &[
+        Example::new(r#"{"train_batch_size": 0}"#),
+        Example::new(r#"{"train_micro_batch_size_per_gpu": 4, "gradient_accumulation_steps": -1}"#),
+    ],
+    check: None,
+};
+
+static WORDING: Wording = Wording {
+    message: Text::new(
+        "`{key}` must be above zero, not {value}",
+        "`{key}` 必须大于 0，不能是 {value}",
+    ),
+    why: Text::new(
+        "the engine checks that the batch sizes and the accumulation steps are greater than zero and refuses to start.",
+        "DeepSpeed 会检查各个 batch 大小和梯度累积步数都大于 0，否则拒绝启动。",
+    ),
+    help: Text::new(
+        "write a whole number of at least 1, or leave the key out to have it derived",
+        "写不小于 1 的整数，或者去掉这个键让 DeepSpeed 推算",
+    ),
+};
+
+/// Words the refusal, at the number that is to blame.
+pub(crate) fn explain(problem: &Problem, subject: &Subject<'_>) -> Diagnostic {
+    let not_positive = |node: &&Node| {
+        let number = PyValue::from(*node).number();
+        number.is_none_or(|number| !number.is_positive())
+    };
+    let culprit = [TRAIN, MICRO, ACCUMULATION]
+        .into_iter()
+        .find_map(|key| Some((key, subject.root.get(key).filter(not_positive)?)));
+    match culprit {
+        Some((key, node)) => {
+            Diagnostic::new(&RULE, &WORDING, key, node.span).with("value", subject.written(&[key]))
+        }
+        None => Diagnostic::new(&RULE, &WORDING, problem.path.clone(), problem.span)
+            .with("value", subject.written(&problem.path.0)),
+    }
+}

@@ -1,0 +1,163 @@
+//! B01: the batch sizes do not multiply.
+//!
+//! # What it does
+//! Compares `train_batch_size` with micro batch × accumulation × ranks, the missing ones derived by
+//! floor division as the engine derives them.
+//!
+//! # Why is this bad?
+//! The engine ends with `Check batch related parameters`, often minutes after the start.
+//!
+//! # Fix safety
+//! Setting `train_batch_size` changes the global batch, so it is a guess.
+
+use zeropilot_config::problem::{BatchNumbers, Problem};
+
+use super::{TRAIN, Whole, ranks, set_train};
+use crate::argument::Argument;
+use crate::diagnostic::Diagnostic;
+use crate::language::Text;
+use crate::rule::{Example, Group, Rule, Severity, Wording};
+use crate::subject::Subject;
+
+pub(crate) static RULE: Rule = Rule {
+    code: "B01",
+    name: "batch-product-mismatch",
+    group: Group::Batch,
+    severity: Severity::Error,
+    summary: Text::new(
+        "the batch sizes do not multiply to `train_batch_size`",
+        "几个 batch 大小相乘不等于 `train_batch_size`",
+    ),
+    wordings: &[&THREE, &REMAINDER, &OTHER],
+    sources: &[
+        "OpenRLHF/OpenRLHF#346",
+        "deepspeedai/DeepSpeed#6914",
+        "bigcode-project/starcoder#77",
+        "CASIA-LMC-Lab/AnomalyGPT#19",
+    ],
+    examples: &[
+        Example::new(
+            r#"{"train_batch_size": 256, "train_micro_batch_size_per_gpu": 2, "gradient_accumulation_steps": 18}"#,
+        )
+        .ranks(7),
+        Example::new(r#"{"train_batch_size": 256, "gradient_accumulation_steps": 6}"#).ranks(8),
+        Example::new(r#"{"train_batch_size": 7, "train_micro_batch_size_per_gpu": 2}"#).unknown_ranks(),
+        Example::new(r#"{"train_batch_size": 8.5, "gradient_accumulation_steps": 1}"#),
+    ],
+    check: None,
+};
+
+static THREE: Wording = Wording {
+    message: Text::new(
+        "`train_batch_size` is {train}, but {micro} per GPU × {accumulation} accumulation steps × {ranks} = {product}",
+        "`train_batch_size` 写的是 {train}，但每卡 {micro} × 梯度累积 {accumulation} 步 × {ranks} = {product}",
+    ),
+    why: Text::new(
+        "`train_batch_size` counts the samples of one optimizer step over all ranks: micro batch × accumulation × ranks. The engine refuses to start unless it is exactly that product.",
+        "`train_batch_size` 是所有进程在一次参数更新中用到的样本总数，即 micro batch × 梯度累积步数 × 进程数。只要不严格相等，DeepSpeed 就拒绝启动。",
+    ),
+    help: Text::new(
+        "write {product}, or leave `train_batch_size` out and let the engine multiply; then the file works for any number of ranks",
+        "改成 {product}；或者干脆不写 `train_batch_size`，让 DeepSpeed 自己算，这样换卡数也不用改文件",
+    ),
+};
+
+static REMAINDER: Wording = Wording {
+    message: Text::new(
+        "`train_batch_size` {train} cannot be divided by {factors} = {unit}",
+        "`train_batch_size` {train} 不能被 {factors} = {unit} 整除",
+    ),
+    why: Text::new(
+        "the engine derives the missing number by floor division; {remainder} of {train} samples would be left over, and it refuses to start.",
+        "缺的那个数由 DeepSpeed 向下取整算出；{train} 个样本会剩下 {remainder} 个分不下去，于是拒绝启动。",
+    ),
+    help: Text::new("choose a multiple of {unit}: {choices}", "选 {unit} 的倍数：{choices}"),
+};
+
+static OTHER: Wording = Wording {
+    message: Text::new(
+        "the batch sizes do not multiply for {ranks}: {given}",
+        "在 {ranks}下，几个 batch 大小乘不起来：{given}",
+    ),
+    why: Text::new(
+        "the engine needs `train_batch_size` = `train_micro_batch_size_per_gpu` × `gradient_accumulation_steps` × ranks, exactly.",
+        "DeepSpeed 要求 `train_batch_size` = `train_micro_batch_size_per_gpu` × `gradient_accumulation_steps` × 进程数，必须严格相等。",
+    ),
+    help: Text::new(
+        "write whole numbers, and leave `train_batch_size` out: the engine then multiplies the other two",
+        "都写成整数，并去掉 `train_batch_size`，让 DeepSpeed 用另外两个数去乘",
+    ),
+};
+
+/// Words the refusal.
+pub(crate) fn explain(
+    problem: &Problem,
+    numbers: &BatchNumbers,
+    subject: &Subject<'_>,
+) -> Diagnostic {
+    let Some(whole) = Whole::of(numbers) else { return other(problem, subject, 1) };
+    match (whole.train, whole.micro, whole.accumulation) {
+        (Some(train), Some(micro), Some(accumulation)) => {
+            let product = micro * accumulation * whole.world;
+            Diagnostic::new(&RULE, &THREE, problem.path.clone(), problem.span)
+                .with("train", train)
+                .with("micro", micro)
+                .with("accumulation", accumulation)
+                .with("product", product)
+                .with("suggested", product)
+                .with("ranks", ranks(whole.world, subject))
+                .fix(set_train(subject, product))
+        }
+        (Some(train), _, _) => remainder(problem, whole, train, subject),
+        _ => other(problem, subject, whole.world),
+    }
+}
+
+fn remainder(problem: &Problem, whole: Whole, train: i128, subject: &Subject<'_>) -> Diagnostic {
+    let ranks = ranks(whole.world, subject);
+    let (unit, factors) = match (whole.micro, whole.accumulation) {
+        (Some(micro), _) => (
+            micro * whole.world,
+            Argument::Nested(
+                Text::new("{micro} per GPU × {ranks}", "每卡 {micro} × {ranks}"),
+                vec![("micro", micro.into()), ("ranks", ranks)],
+            ),
+        ),
+        (_, Some(accumulation)) => (
+            accumulation * whole.world,
+            Argument::Nested(
+                Text::new("{steps} accumulation steps × {ranks}", "梯度累积 {steps} 步 × {ranks}"),
+                vec![("steps", accumulation.into()), ("ranks", ranks)],
+            ),
+        ),
+        _ => (whole.world, ranks),
+    };
+    if unit <= 0 {
+        return other(problem, subject, whole.world);
+    }
+    let lower = train / unit * unit;
+    let choices: Vec<u64> = [lower, lower + unit]
+        .into_iter()
+        .filter(|&choice| choice > 0)
+        .filter_map(|choice| choice.try_into().ok())
+        .collect();
+    let suggested = if lower > 0 { lower } else { unit };
+    Diagnostic::new(&RULE, &REMAINDER, problem.path.clone(), problem.span)
+        .with("train", train)
+        .with("unit", unit)
+        .with("factors", factors)
+        .with("remainder", train % unit)
+        .with("choices", Argument::Numbers(choices))
+        .with("suggested", suggested)
+        .fix(set_train(subject, suggested))
+}
+
+fn other(problem: &Problem, subject: &Subject<'_>, world: i128) -> Diagnostic {
+    let given = [TRAIN, super::MICRO, super::ACCUMULATION]
+        .into_iter()
+        .filter(|key| subject.root.get(key).is_some())
+        .map(|key| format!("`{key}` {}", subject.written(&[key])));
+    Diagnostic::new(&RULE, &OTHER, problem.path.clone(), problem.span)
+        .with("ranks", ranks(world, subject))
+        .with("given", given.collect::<Vec<_>>().join(", "))
+}

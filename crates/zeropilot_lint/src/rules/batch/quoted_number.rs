@@ -1,0 +1,85 @@
+//! B05: a batch number in quotes.
+//!
+//! # What it does
+//! Finds batch keys whose value is text.
+//!
+//! # Why is this bad?
+//! Keys inside `zero_optimization` convert text to numbers; the batch keys do not. The engine
+//! ends with `'>' not supported between instances of 'str' and 'int'`, and the HF Trainer reports
+//! that 8 differs from 8.
+
+use zeropilot_config::front_end;
+use zeropilot_config::problem::{KeyPath, Problem};
+use zeropilot_config::syntax::{Node, Span, Value};
+
+use crate::diagnostic::{Diagnostic, Fix};
+use crate::edit::Edit;
+use crate::language::Text;
+use crate::rule::{Example, Group, Rule, Severity, Wording};
+use crate::subject::{Subject, shortened};
+
+pub(crate) static RULE: Rule = Rule {
+    code: "B05",
+    name: "quoted-batch-number",
+    group: Group::Batch,
+    severity: Severity::Error,
+    summary: Text::new("a batch number is written as text", "batch 相关的数写成了字符串"),
+    wordings: &[&QUOTED, &UNQUOTED],
+    sources: &["hiyouga/LlamaFactory#1116"],
+    examples: &[
+        Example::new(r#"{"train_batch_size": "8"}"#),
+        Example::new("{\n  \"train_batch_size\": BATCH_SIZE\n}"),
+    ],
+    check: None,
+};
+
+static QUOTED: Wording = Wording {
+    message: Text::new(
+        "`{key}` is text, not a number: {value}",
+        "`{key}` 是字符串而不是数字：{value}",
+    ),
+    why: Text::new(
+        "the batch keys are used as they stand; the engine compares text with a number and fails with a type error. (Inside `zero_optimization` quoted numbers are converted.)",
+        "batch 相关的键不做类型转换，DeepSpeed 拿字符串和数字比较，直接抛 TypeError。（只有 `zero_optimization` 里的键才会自动转换。）",
+    ),
+    help: Text::new("write the number without quotes", "去掉引号，写成数字"),
+};
+
+static UNQUOTED: Wording = Wording {
+    message: QUOTED.message,
+    why: Text::new(
+        "DeepSpeed reads the file as Hjson, where a word without quotes is text up to the end of its line. The engine compares it with a number and fails with a type error.",
+        "DeepSpeed 按 Hjson 读取文件，没加引号的词一直到行尾都算作文本；拿它和数字比较，直接抛 TypeError。",
+    ),
+    help: Text::new(
+        "write the number; if this is a placeholder of a template, fill it in first",
+        "写成数字；如果这是模板里的占位符，请先替换",
+    ),
+};
+
+/// Words a refusal of the engine.
+pub(crate) fn explain(problem: &Problem, subject: &Subject<'_>) -> Diagnostic {
+    at(problem.path.clone(), problem.span, subject)
+}
+
+/// Words a refusal of a front end.
+pub(crate) fn explain_front_end(problem: &front_end::Problem, subject: &Subject<'_>) -> Diagnostic {
+    at(KeyPath::from(problem.path.as_str()), problem.span, subject)
+}
+
+fn at(path: KeyPath, span: Span, subject: &Subject<'_>) -> Diagnostic {
+    let node = subject.node(path.0.iter().map(String::as_str));
+    let number = node.and_then(|Node { value, .. }| match value {
+        Value::Str(text) => text.trim().parse::<u64>().ok().filter(|&number| number > 0),
+        _ => None,
+    });
+    let title = Text::new("write {number} without quotes", "去掉引号，写成 {number}");
+    let fix = number.map(|number| Fix::safe(title, vec![Edit::new(span, number.to_string())]));
+    let text = subject.text_of(span);
+    let wording =
+        if text.is_empty() || text.starts_with(['"', '\'']) { &QUOTED } else { &UNQUOTED };
+    Diagnostic::new(&RULE, wording, path, span)
+        .with("value", shortened(text))
+        .with("number", number.map_or_else(String::new, |number| number.to_string()))
+        .fix(fix)
+}

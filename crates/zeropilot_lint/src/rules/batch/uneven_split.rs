@@ -1,0 +1,64 @@
+//! B13: a split loader whose batch does not divide among the processes.
+//!
+//! # What it does
+//! Finds `split_batches` with a loader batch that is no multiple of the number of processes.
+//!
+//! # Why is this bad?
+//! accelerate refuses to prepare the loader.
+
+use zeropilot_config::front_end::{AccelerateArguments, Arguments, FrontEnd, Problem};
+
+use crate::diagnostic::Diagnostic;
+use crate::language::Text;
+use crate::rule::{Example, Group, Rule, Severity, Wording};
+
+pub(crate) static RULE: Rule = Rule {
+    code: "B13",
+    name: "uneven-split",
+    group: Group::Batch,
+    severity: Severity::Error,
+    summary: Text::new(
+        "`split_batches` with a batch that does not divide among the processes",
+        "`split_batches` 的 batch 不能被进程数整除",
+    ),
+    wordings: &[&WORDING],
+    sources: &[],
+    examples: &[Example::new(
+        r#"{"train_micro_batch_size_per_gpu": "auto", "zero_optimization": {"stage": 2}}"#,
+    )
+    .read_by(FrontEnd::Accelerate)
+    .ranks(4)
+    .arguments(split_loader)],
+    check: None,
+};
+
+fn split_loader() -> Arguments {
+    let accelerate = AccelerateArguments {
+        dataloader_batch_sizes: Some(vec![Some(6)]),
+        split_batches: Some(true),
+        ..AccelerateArguments::default()
+    };
+    Arguments { accelerate, ..Arguments::default() }
+}
+
+static WORDING: Wording = Wording {
+    message: Text::new(
+        "a dataloader batch of {batch} cannot be split over {world} processes",
+        "dataloader 的 batch {batch} 无法平分给 {world} 个进程",
+    ),
+    why: Text::new(
+        "with `split_batches` the loader's batch is the batch of all processes together; accelerate refuses one that is not a multiple of their number.",
+        "启用 `split_batches` 后，loader 的 batch 是所有进程合计；不是进程数的倍数时 accelerate 会拒绝。",
+    ),
+    help: Text::new(
+        "use a multiple of {world}, or switch `split_batches` off",
+        "改成 {world} 的倍数，或关闭 `split_batches`",
+    ),
+};
+
+/// Words the refusal.
+pub(crate) fn explain(problem: &Problem, batch_size: u64, world_size: u64) -> Diagnostic {
+    Diagnostic::new(&RULE, &WORDING, problem.path.as_str(), problem.span)
+        .with("batch", batch_size.to_string())
+        .with("world", world_size.to_string())
+}

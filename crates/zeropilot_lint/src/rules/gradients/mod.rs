@@ -1,0 +1,3 @@
+//! G: buckets, gradients and GPU memory.
+
+pub(crate) mod norm_off;

@@ -1,0 +1,47 @@
+//! G09: the gradient norm switched off outside stages 1 and 2.
+//!
+//! # What it does
+//! Finds `compute_grad_norm: false` with another stage.
+//!
+//! # Why is this bad?
+//! Only stages 1 and 2 can do without it; the engine refuses the file.
+
+use zeropilot_config::problem::Problem;
+
+use crate::diagnostic::Diagnostic;
+use crate::language::Text;
+use crate::rule::{Example, Group, Rule, Severity, Wording};
+
+pub(crate) static RULE: Rule = Rule {
+    code: "G09",
+    name: "gradient-norm-off",
+    group: Group::Gradients,
+    severity: Severity::Error,
+    summary: Text::new(
+        "the gradient norm is switched off outside stages 1 and 2",
+        "stage 1/2 以外不能关闭梯度范数",
+    ),
+    wordings: &[&WORDING],
+    sources: &[],
+    examples: &[Example::new(
+        r#"{"train_batch_size": 8, "zero_optimization": {"stage": 3, "compute_grad_norm": false}}"#,
+    )],
+    check: None,
+};
+
+static WORDING: Wording = Wording {
+    message: Text::new(
+        "`compute_grad_norm` can only be false in ZeRO stages 1 and 2",
+        "`compute_grad_norm` 只有在 ZeRO stage 1 和 2 下才能设为 false",
+    ),
+    why: Text::new(
+        "the other stages need the norm of the gradients; the engine refuses the file.",
+        "其他 stage 需要梯度范数，DeepSpeed 会拒绝。",
+    ),
+    help: Text::new("remove the key, or use stage 1 or 2", "删掉这个键，或改用 stage 1 或 2"),
+};
+
+/// Words the refusal.
+pub(crate) fn explain(problem: &Problem) -> Diagnostic {
+    Diagnostic::new(&RULE, &WORDING, problem.path.clone(), problem.span)
+}

@@ -1,0 +1,61 @@
+//! I06: `auto_find_batch_size` with ZeRO stage 3.
+//!
+//! # What it does
+//! Finds the combination, which the HF Trainer refuses.
+//!
+//! # Why is this bad?
+//! The Trainer raises when training starts.
+
+use zeropilot_config::front_end::{Arguments, FrontEnd, Problem, TrainerArguments};
+
+use crate::diagnostic::Diagnostic;
+use crate::language::Text;
+use crate::rule::{Example, Group, Rule, Severity, Wording};
+use crate::subject::Subject;
+
+pub(crate) static RULE: Rule = Rule {
+    code: "I06",
+    name: "auto-find-batch-size",
+    group: Group::Integrations,
+    severity: Severity::Error,
+    summary: Text::new(
+        "`auto_find_batch_size` with ZeRO stage 3",
+        "`auto_find_batch_size` 与 ZeRO stage 3 同用",
+    ),
+    wordings: &[&WORDING],
+    sources: &["huggingface/transformers#29058"],
+    examples: &[Example::new(
+        r#"{"train_micro_batch_size_per_gpu": "auto", "zero_optimization": {"stage": 3}}"#,
+    )
+    .read_by(FrontEnd::HfTrainer)
+    .arguments(finding)],
+    check: None,
+};
+
+fn finding() -> Arguments {
+    let trainer =
+        TrainerArguments { auto_find_batch_size: Some(true), ..TrainerArguments::default() };
+    Arguments { trainer, ..Arguments::default() }
+}
+
+static WORDING: Wording = Wording {
+    message: Text::new(
+        "`auto_find_batch_size` does not work with ZeRO stage 3",
+        "`auto_find_batch_size` 不支持 ZeRO stage 3",
+    ),
+    why: Text::new(
+        "the HF Trainer cannot build the engine a second time in stage 3 and refuses to start.",
+        "stage 3 下 HF Trainer 没法重新构建 engine，会拒绝启动。",
+    ),
+    help: Text::new(
+        "fix the batch size, or use stage 1 or 2",
+        "固定 batch 大小，或改用 stage 1 或 2",
+    ),
+};
+
+/// Words the refusal.
+pub(crate) fn explain(problem: &Problem, subject: &Subject<'_>) -> Diagnostic {
+    let stage = subject.node(["zero_optimization", "stage"]);
+    let span = stage.map_or(problem.span, |node| node.span);
+    Diagnostic::new(&RULE, &WORDING, "zero_optimization.stage", span)
+}

@@ -1,0 +1,53 @@
+//! I07: two training arguments exclude each other.
+//!
+//! # What it does
+//! Finds `fp16` with `bf16`, and `fp16_full_eval` with `bf16_full_eval`.
+//!
+//! # Why is this bad?
+//! `TrainingArguments` refuses them before the config is looked at.
+
+use zeropilot_config::front_end::{Arguments, FrontEnd, Problem, TrainerArguments};
+use zeropilot_config::problem::KeyPath;
+
+use crate::diagnostic::Diagnostic;
+use crate::language::Text;
+use crate::rule::{Example, Group, Rule, Severity, Wording};
+
+pub(crate) static RULE: Rule = Rule {
+    code: "I07",
+    name: "conflicting-arguments",
+    group: Group::Integrations,
+    severity: Severity::Error,
+    summary: Text::new("two training arguments exclude each other", "两个训练参数互相冲突"),
+    wordings: &[&WORDING],
+    sources: &[],
+    examples: &[Example::new(r#"{"zero_optimization": {"stage": 2}}"#)
+        .read_by(FrontEnd::HfTrainer)
+        .arguments(both)],
+    check: None,
+};
+
+fn both() -> Arguments {
+    let trainer =
+        TrainerArguments { fp16: Some(true), bf16: Some(true), ..TrainerArguments::default() };
+    Arguments { trainer, ..Arguments::default() }
+}
+
+static WORDING: Wording = Wording {
+    message: Text::new(
+        "the training arguments `{first}` and `{second}` exclude each other",
+        "训练参数 `{first}` 和 `{second}` 不能同时使用",
+    ),
+    why: Text::new(
+        "`TrainingArguments` refuses them together, before the config is looked at.",
+        "`TrainingArguments` 不允许两者同时出现，还没看配置就会报错。",
+    ),
+    help: Text::new("keep one of them", "只保留一个"),
+};
+
+/// Words the refusal.
+pub(crate) fn explain(problem: &Problem, first: &str, second: &str) -> Diagnostic {
+    Diagnostic::new(&RULE, &WORDING, KeyPath::default(), problem.span)
+        .with("first", first)
+        .with("second", second)
+}

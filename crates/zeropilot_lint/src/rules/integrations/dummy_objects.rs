@@ -1,0 +1,102 @@
+//! I09: accelerate's dummy objects do not fit the config.
+//!
+//! # What it does
+//! Finds `DummyOptim` or `DummyScheduler` in the code without the section that makes them real.
+//!
+//! # Why is this bad?
+//! accelerate refuses in `prepare`.
+
+use zeropilot_config::front_end::{
+    AccelerateArguments, Arguments, FrontEnd, OptimizerInCode, Problem, ProblemKind,
+    SchedulerInCode,
+};
+use zeropilot_config::problem::KeyPath;
+use zeropilot_config::syntax::Span;
+
+use crate::diagnostic::Diagnostic;
+use crate::language::Text;
+use crate::rule::{Example, Group, Rule, Severity, Wording};
+
+pub(crate) static RULE: Rule = Rule {
+    code: "I09",
+    name: "dummy-objects",
+    group: Group::Integrations,
+    severity: Severity::Error,
+    summary: Text::new("accelerate's dummy objects do not fit the config", "accelerate 的 Dummy 对象与配置不匹配"),
+    wordings: &[&WITHOUT_SECTION, &REAL_SCHEDULER],
+    sources: &[],
+    examples: &[
+        Example::new(r#"{"train_micro_batch_size_per_gpu": 1, "zero_optimization": {"stage": 2}}"#)
+            .read_by(FrontEnd::Accelerate)
+            .arguments(dummy_optimizer),
+        Example::new(
+            r#"{"train_micro_batch_size_per_gpu": 1, "zero_optimization": {"stage": 2}, "optimizer": {"type": "AdamW", "params": {}}}"#,
+        )
+        .read_by(FrontEnd::Accelerate)
+        .arguments(real_scheduler),
+    ],
+    check: None,
+};
+
+fn dummy_optimizer() -> Arguments {
+    with(SchedulerInCode::Absent)
+}
+
+fn real_scheduler() -> Arguments {
+    with(SchedulerInCode::Torch)
+}
+
+fn with(scheduler: SchedulerInCode) -> Arguments {
+    let accelerate = AccelerateArguments {
+        optimizer: Some(OptimizerInCode::Dummy { lr: None, weight_decay: None }),
+        scheduler: Some(scheduler),
+        ..AccelerateArguments::default()
+    };
+    Arguments { accelerate, ..Arguments::default() }
+}
+
+static WITHOUT_SECTION: Wording = Wording {
+    message: Text::new(
+        "the code passes `{dummy}`, but the config has no `{missing}` section",
+        "代码传入了 `{dummy}`，但配置里没有 `{missing}` 这一段",
+    ),
+    why: Text::new(
+        "the dummy stands for what the config describes; accelerate refuses it when there is nothing to build.",
+        "Dummy 对象代表配置里描述的东西；配置里没有，accelerate 就会拒绝。",
+    ),
+    help: Text::new(
+        "add the `{missing}` section, or pass a real object in the code",
+        "补上 `{missing}` 这一段，或在代码里传真正的对象",
+    ),
+};
+
+static REAL_SCHEDULER: Wording = Wording {
+    message: Text::new(
+        "the code passes `DummyOptim` together with a PyTorch scheduler",
+        "代码同时传入了 `DummyOptim` 和 PyTorch 的 scheduler",
+    ),
+    why: Text::new(
+        "a PyTorch scheduler needs a PyTorch optimizer; accelerate refuses the pair.",
+        "PyTorch 的 scheduler 需要 PyTorch 的 optimizer，accelerate 会拒绝这种组合。",
+    ),
+    help: Text::new(
+        "pass `DummyScheduler`, or a real optimizer",
+        "改传 `DummyScheduler`，或传真正的 optimizer",
+    ),
+};
+
+/// Words the refusal.
+pub(crate) fn explain(problem: &Problem) -> Diagnostic {
+    let start = problem.span.start;
+    let span = Span::new(start, problem.span.end.min(start + 1));
+    let found = |wording| Diagnostic::new(&RULE, wording, KeyPath::default(), span);
+    match problem.kind {
+        ProblemKind::DummyOptimizerWithoutSection => {
+            found(&WITHOUT_SECTION).with("dummy", "DummyOptim").with("missing", "optimizer")
+        }
+        ProblemKind::DummySchedulerWithoutSection => {
+            found(&WITHOUT_SECTION).with("dummy", "DummyScheduler").with("missing", "scheduler")
+        }
+        _ => found(&REAL_SCHEDULER),
+    }
+}

@@ -1,0 +1,54 @@
+//! I08: a training argument has a value the front end cannot use.
+//!
+//! # What it does
+//! Finds arguments such as a negative `warmup_steps`.
+//!
+//! # Why is this bad?
+//! The front end raises.
+
+use zeropilot_config::front_end::{Arguments, FrontEnd, Number, Problem, TrainerArguments};
+use zeropilot_config::problem::KeyPath;
+
+use crate::diagnostic::Diagnostic;
+use crate::language::Text;
+use crate::rule::{Example, Group, Rule, Severity, Wording};
+
+pub(crate) static RULE: Rule = Rule {
+    code: "I08",
+    name: "unusable-argument",
+    group: Group::Integrations,
+    severity: Severity::Error,
+    summary: Text::new(
+        "a training argument has a value the front end cannot use",
+        "训练参数的值无法使用",
+    ),
+    wordings: &[&WORDING],
+    sources: &[],
+    examples: &[Example::new(r#"{"zero_optimization": {"stage": 2}}"#)
+        .read_by(FrontEnd::HfTrainer)
+        .arguments(negative)],
+    check: None,
+};
+
+fn negative() -> Arguments {
+    let trainer =
+        TrainerArguments { warmup_steps: Some(Number::Int(-1)), ..TrainerArguments::default() };
+    Arguments { trainer, ..Arguments::default() }
+}
+
+static WORDING: Wording = Wording {
+    message: Text::new(
+        "the training argument `{argument}` has a value that cannot be used",
+        "训练参数 `{argument}` 的值无法使用",
+    ),
+    why: Text::new(
+        "the front end checks the argument and raises an error.",
+        "训练框架会检查这个参数并报错。",
+    ),
+    help: Text::new("give it a value in its range", "给它一个合理的值"),
+};
+
+/// Words the refusal.
+pub(crate) fn explain(problem: &Problem, argument: &str) -> Diagnostic {
+    Diagnostic::new(&RULE, &WORDING, KeyPath::default(), problem.span).with("argument", argument)
+}

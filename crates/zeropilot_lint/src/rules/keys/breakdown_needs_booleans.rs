@@ -1,0 +1,42 @@
+//! K21: `wall_clock_breakdown` or `flops_profiler.enabled` is no switch.
+//!
+//! # What it does
+//! Finds values there that Python's `|` cannot combine.
+//!
+//! # Why is this bad?
+//! The engine computes `wall_clock_breakdown | flops_profiler.enabled` and fails with a type error.
+
+use zeropilot_config::problem::Problem;
+
+use crate::diagnostic::Diagnostic;
+use crate::language::Text;
+use crate::rule::{Example, Group, Rule, Severity, Wording};
+
+pub(crate) static RULE: Rule = Rule {
+    code: "K21",
+    name: "breakdown-needs-booleans",
+    group: Group::Keys,
+    severity: Severity::Error,
+    summary: Text::new(
+        "`wall_clock_breakdown` and `flops_profiler.enabled` must be switches",
+        "`wall_clock_breakdown` 和 `flops_profiler.enabled` 必须是布尔值",
+    ),
+    wordings: &[&WORDING],
+    sources: &[],
+    examples: &[Example::new(r#"{"train_batch_size": 8, "wall_clock_breakdown": "false"}"#)],
+    check: None,
+};
+
+static WORDING: Wording = Wording {
+    message: Text::new("`{path}` must be true or false", "`{path}` 必须是 true 或 false"),
+    why: Text::new(
+        "the engine combines `wall_clock_breakdown` and `flops_profiler.enabled` as switches and fails with a type error on anything else.",
+        "DeepSpeed 会把 `wall_clock_breakdown` 和 `flops_profiler.enabled` 当开关做“或”运算，其他类型会抛 TypeError。",
+    ),
+    help: Text::new("write true or false, without quotes", "写 true 或 false，不加引号"),
+};
+
+/// Words the refusal.
+pub(crate) fn explain(problem: &Problem) -> Diagnostic {
+    Diagnostic::new(&RULE, &WORDING, problem.path.clone(), problem.span)
+}

@@ -1,0 +1,52 @@
+//! K13: a key used as a remark.
+//!
+//! # What it does
+//! Finds keys such as `_comment` or `//`, which people write because JSON has no comments.
+//!
+//! # Why does it matter?
+//! It works: the top level ignores unknown keys. In `zero_optimization` and the other strict
+//! sections the same trick is refused.
+
+use zeropilot_config::problem::KeyPath;
+use zeropilot_config::syntax::Member;
+
+use crate::diagnostic::Diagnostic;
+use crate::language::Text;
+use crate::rule::{Example, Group, Rule, Severity, Wording};
+
+pub(crate) static RULE: Rule = Rule {
+    code: "K13",
+    name: "comment-key",
+    group: Group::Keys,
+    severity: Severity::Note,
+    summary: Text::new("a key used as a remark", "用键来写注释"),
+    wordings: &[&WORDING],
+    sources: &[],
+    examples: &[Example::new(r#"{"_comment": "for 8 GPUs", "train_batch_size": 8}"#)],
+    check: None,
+};
+
+static WORDING: Wording = Wording {
+    message: Text::new(
+        "`{key}` is taken as a remark: nobody reads it",
+        "`{key}` 视为注释：没有人读取",
+    ),
+    why: Text::new(
+        "here unknown keys are ignored, so it does no harm. In `zero_optimization`, `fp16` or `bf16` it would be refused.",
+        "这里会忽略未知的键，所以无害；但写在 `zero_optimization`、`fp16` 或 `bf16` 里会被拒绝。",
+    ),
+    help: Text::new("nothing needs to be done", "无需处理"),
+};
+
+/// Whether a key looks like a remark.
+pub(crate) fn is_remark(key: &str) -> bool {
+    let lower = key.to_ascii_lowercase();
+    key.starts_with(['_', '#', '$'])
+        || key.starts_with("//")
+        || ["comment", "comments", "note", "notes", "description"].contains(&lower.as_str())
+}
+
+/// Words the finding.
+pub(crate) fn found(path: KeyPath, member: &Member) -> Diagnostic {
+    Diagnostic::new(&RULE, &WORDING, path, member.key_span)
+}

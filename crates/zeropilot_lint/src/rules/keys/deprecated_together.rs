@@ -1,0 +1,57 @@
+//! K08: a deprecated key beside its replacement.
+//!
+//! # What it does
+//! Finds half-migrated configs: `cpu_offload` with `offload_optimizer`, `cpu_offload_param` with
+//! `offload_param`, `stage3_gather_fp16_weights_on_model_save` with the 16-bit spelling.
+//!
+//! # Why is this bad?
+//! The engine asserts that not both are there.
+
+use zeropilot_config::problem::Problem;
+
+use crate::diagnostic::{Diagnostic, Fix};
+use crate::edit::remove_member;
+use crate::language::Text;
+use crate::rule::{Example, Group, Rule, Severity, Wording};
+use crate::subject::Subject;
+
+pub(crate) static RULE: Rule = Rule {
+    code: "K08",
+    name: "deprecated-beside-replacement",
+    group: Group::Keys,
+    severity: Severity::Error,
+    summary: Text::new("a deprecated key beside its replacement", "弃用的键和它的替代键同时出现"),
+    wordings: &[&WORDING],
+    sources: &["deepspeedai/DeepSpeed#912", "deepspeedai/DeepSpeedExamples#172"],
+    examples: &[Example::new(
+        r#"{"train_batch_size": 8, "zero_optimization": {"stage": 2, "cpu_offload": true, "offload_optimizer": {"device": "cpu"}}}"#,
+    )],
+    check: None,
+};
+
+static WORDING: Wording = Wording {
+    message: Text::new(
+        "`{key}` is deprecated and its replacement `{new}` is there as well",
+        "`{key}` 已弃用，而它的替代键 `{new}` 也写了",
+    ),
+    why: Text::new(
+        "the engine cannot know which of the two counts and refuses the file.",
+        "DeepSpeed 不知道该听哪个，于是拒绝这个文件。",
+    ),
+    help: Text::new("remove `{key}`", "删掉 `{key}`"),
+};
+
+/// Words the refusal.
+pub(crate) fn explain(problem: &Problem, new: &str, subject: &Subject<'_>) -> Diagnostic {
+    let pair = subject.member(&problem.path.0);
+    let fix = pair
+        .and_then(|(object, member)| remove_member(subject, object, member.key_span))
+        .map(|edit| Fix::safe(Text::new("remove `{key}`", "删掉 `{key}`"), vec![edit]));
+    let found = Diagnostic::new(&RULE, &WORDING, problem.path.clone(), problem.span)
+        .with("new", new)
+        .fix(fix);
+    match pair.and_then(|(object, _)| object.member(new)) {
+        Some(other) => found.related(other.key_span, Text::new("its replacement", "替代键")),
+        None => found,
+    }
+}

@@ -1,0 +1,71 @@
+//! K05: a fraction where a whole number is needed.
+//!
+//! # What it does
+//! Finds numbers with a fractional part on keys that take whole numbers. Whole floats such as
+//! `5e8` are accepted.
+//!
+//! # Why is this bad?
+//! The engine refuses: `Input should be a valid integer, got a number with a fractional part`.
+//! Older accelerate and transformers wrote such numbers themselves, as `0.9 * hidden * hidden`.
+
+use num_bigint::BigInt;
+use num_traits::FromPrimitive;
+use zeropilot_config::problem::Problem;
+use zeropilot_config::syntax::{Node, Value};
+
+use crate::diagnostic::{Diagnostic, Fix};
+use crate::edit::Edit;
+use crate::language::Text;
+use crate::rule::{Example, Group, Rule, Severity, Wording};
+use crate::subject::{Subject, shortened};
+
+pub(crate) static RULE: Rule = Rule {
+    code: "K05",
+    name: "fractional-number",
+    group: Group::Keys,
+    severity: Severity::Error,
+    summary: Text::new("a fraction where a whole number is needed", "需要整数的地方写了小数"),
+    wordings: &[&WORDING],
+    sources: &[
+        "deepspeedai/DeepSpeed#6525",
+        "huggingface/accelerate#2814",
+        "huggingface/transformers#36081",
+        "hiyouga/LlamaFactory#5252",
+    ],
+    examples: &[Example::new(
+        r#"{"train_batch_size": 8, "zero_optimization": {"stage": 3, "stage3_prefetch_bucket_size": 15099494.4}}"#,
+    )],
+    check: None,
+};
+
+static WORDING: Wording = Wording {
+    message: Text::new(
+        "`{path}` must be a whole number, not {value}",
+        "`{path}` 必须是整数，不能是 {value}",
+    ),
+    why: Text::new(
+        "the engine takes `5e8`, which is whole, but refuses a number with a fraction. Older accelerate and transformers wrote such values by themselves.",
+        "`5e8` 这样值为整数的浮点写法可以，带小数部分的就会被拒绝。旧版 accelerate 和 transformers 会自己写出这种值。",
+    ),
+    help: Text::new("cut the fraction off", "去掉小数部分"),
+};
+
+/// Words the refusal.
+pub(crate) fn explain(problem: &Problem, subject: &Subject<'_>) -> Diagnostic {
+    let node = subject.node(problem.path.0.iter().map(String::as_str));
+    let whole = match node {
+        Some(Node { value: Value::Float(value), .. }) if *value >= 1.0 => {
+            BigInt::from_f64(value.trunc())
+        }
+        _ => None,
+    };
+    let title = Text::new("write {whole}", "改成 {whole}");
+    let fix = whole
+        .as_ref()
+        .filter(|_| problem.span.start < problem.span.end)
+        .map(|whole| Fix::safe(title, vec![Edit::new(problem.span, whole.to_string())]));
+    Diagnostic::new(&RULE, &WORDING, problem.path.clone(), problem.span)
+        .with("value", shortened(subject.text_of(problem.span)))
+        .with("whole", whole.map_or_else(String::new, |whole| whole.to_string()))
+        .fix(fix)
+}

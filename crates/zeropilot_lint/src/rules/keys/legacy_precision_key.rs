@@ -1,0 +1,71 @@
+//! K04: a legacy key in `fp16` or `bf16`.
+//!
+//! # What it does
+//! Finds keys that these sections tolerated before DeepSpeed 0.17.1 and refuse since:
+//! `fp16_opt_level`, `opt_level`, and loss-scale keys under `bf16`.
+//!
+//! # Why is this bad?
+//! The file is refused even if the section is disabled. Many published configs have them.
+
+use zeropilot_config::problem::{KeyPath, Problem};
+
+use crate::diagnostic::{Diagnostic, Fix};
+use crate::edit::remove_member;
+use crate::language::Text;
+use crate::rule::{Example, Group, Rule, Severity, Wording};
+use crate::subject::Subject;
+
+pub(crate) static RULE: Rule = Rule {
+    code: "K04",
+    name: "legacy-precision-key",
+    group: Group::Keys,
+    severity: Severity::Error,
+    summary: Text::new("a legacy key in `fp16` or `bf16`", "`fp16` 或 `bf16` 里的旧键"),
+    wordings: &[&WORDING],
+    sources: &["deepspeedai/DeepSpeed#4386", "deepspeedai/DeepSpeed#2977"],
+    examples: &[
+        Example::new(r#"{"train_batch_size": 8, "fp16": {"enabled": true, "opt_level": "O2"}}"#),
+        Example::new(r#"{"train_batch_size": 8, "bf16": {"enabled": true, "loss_scale": 0}}"#),
+    ],
+    check: None,
+};
+
+static WORDING: Wording = Wording {
+    message: Text::new("`{section}` no longer takes `{key}`", "`{section}` 已不再接受 `{key}`"),
+    why: Text::new(
+        "before DeepSpeed 0.17.1 the key was ignored; now the section refuses keys it does not know, even when it is disabled.",
+        "0.17.1 之前的 DeepSpeed 会忽略这个键；现在这一段不允许未知的键，即使没有启用也会拒绝。",
+    ),
+    help: Text::new("remove it: it has never had an effect here", "删掉即可：它在这里从来不起作用"),
+};
+
+const LEGACY: [&str; 3] = ["fp16_opt_level", "opt_level", "fp16_backend"];
+const LOSS_SCALE: [&str; 7] = [
+    "loss_scale",
+    "initial_scale_power",
+    "loss_scale_window",
+    "hysteresis",
+    "consecutive_hysteresis",
+    "min_loss_scale",
+    "auto_cast",
+];
+
+/// Whether an unknown key is one of these.
+pub(crate) fn applies(path: &KeyPath) -> bool {
+    let [section, key] = path.0.as_slice() else { return false };
+    match section.as_str() {
+        "fp16" => LEGACY.contains(&key.as_str()),
+        "bf16" | "bfloat16" => LEGACY.contains(&key.as_str()) || LOSS_SCALE.contains(&key.as_str()),
+        _ => false,
+    }
+}
+
+/// Words the refusal.
+pub(crate) fn explain(problem: &Problem, subject: &Subject<'_>) -> Diagnostic {
+    let title = Text::new("remove the key", "删掉这个键");
+    let fix = subject
+        .member(&problem.path.0)
+        .and_then(|(object, member)| remove_member(subject, object, member.key_span))
+        .map(|edit| Fix::safe(title, vec![edit]));
+    Diagnostic::new(&RULE, &WORDING, problem.path.clone(), problem.span).fix(fix)
+}

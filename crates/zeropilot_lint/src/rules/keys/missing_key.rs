@@ -1,0 +1,43 @@
+//! K19: a key that must be there.
+//!
+//! # What it does
+//! Finds sections without a key that the engine takes from them unconditionally.
+//!
+//! # Why is this bad?
+//! The engine fails with a `KeyError` or an assertion.
+
+use zeropilot_config::problem::Problem;
+use zeropilot_config::syntax::Span;
+
+use crate::diagnostic::Diagnostic;
+use crate::language::Text;
+use crate::rule::{Example, Group, Rule, Severity, Wording};
+
+pub(crate) static RULE: Rule = Rule {
+    code: "K19",
+    name: "missing-key",
+    group: Group::Keys,
+    severity: Severity::Error,
+    summary: Text::new("a key that must be there is missing", "缺少必需的键"),
+    wordings: &[&WORDING],
+    sources: &[],
+    examples: &[Example::new(
+        r#"{"train_batch_size": 8, "data_efficiency": {"enabled": true, "data_sampling": {"enabled": true, "curriculum_learning": {"enabled": true}}}}"#,
+    )],
+    check: None,
+};
+
+static WORDING: Wording = Wording {
+    message: Text::new("`{path}` needs the key `{missing}`", "`{path}` 缺少 `{missing}`"),
+    why: Text::new(
+        "the engine takes this key from the section without asking whether it is there, and fails.",
+        "DeepSpeed 直接从这一段里取这个键，取不到就报错。",
+    ),
+    help: Text::new("add `{missing}`, or remove the section", "补上 `{missing}`，或删掉整段"),
+};
+
+/// Words the refusal.
+pub(crate) fn explain(problem: &Problem, missing: &str) -> Diagnostic {
+    let opening = Span::new(problem.span.start, problem.span.end.min(problem.span.start + 1));
+    Diagnostic::new(&RULE, &WORDING, problem.path.clone(), opening).with("missing", missing)
+}

@@ -1,0 +1,44 @@
+//! K20: the file is not UTF-8.
+//!
+//! # What it does
+//! Finds the first byte that cannot be decoded.
+//!
+//! # Why is this bad?
+//! Python reads the file as UTF-8 and fails before any key is looked at.
+
+use zeropilot_config::problem::KeyPath;
+use zeropilot_config::syntax::Span;
+
+use crate::diagnostic::Diagnostic;
+use crate::language::Text;
+use crate::rule::{Group, Rule, Severity, Wording};
+
+pub(crate) static RULE: Rule = Rule {
+    code: "K20",
+    name: "not-utf8",
+    group: Group::Keys,
+    severity: Severity::Error,
+    summary: Text::new("the file is not UTF-8 text", "文件不是 UTF-8 编码"),
+    wordings: &[&WORDING],
+    sources: &[],
+    // An example would have to be bytes.
+    examples: &[],
+    check: None,
+};
+
+static WORDING: Wording = Wording {
+    message: Text::new("the file is not UTF-8 text from here on", "文件从这里开始不是 UTF-8 文本"),
+    why: Text::new(
+        "the readers decode the file as UTF-8 and fail before any key is looked at.",
+        "读取程序按 UTF-8 解码，还没看到任何键就会报错。",
+    ),
+    help: Text::new(
+        "save the file as UTF-8, or check that it is a text file",
+        "把文件存成 UTF-8，或确认它是不是文本文件",
+    ),
+};
+
+/// Words the error.
+pub(crate) fn explain(span: Span) -> Diagnostic {
+    Diagnostic::new(&RULE, &WORDING, KeyPath::default(), span)
+}

@@ -1,0 +1,82 @@
+//! K12: an offload device that is not one.
+//!
+//! # What it does
+//! Finds `device` values other than `"none"`, `"cpu"` and `"nvme"`.
+//!
+//! # Why is this bad?
+//! The engine refuses the file: `Input should be 'none', 'cpu' or 'nvme'`.
+
+use zeropilot_config::front_end;
+use zeropilot_config::problem::{KeyPath, Problem};
+use zeropilot_config::syntax::{Node, Span, Value};
+
+use crate::diagnostic::{Diagnostic, Fix};
+use crate::edit::Edit;
+use crate::language::Text;
+use crate::rule::{Example, Group, Rule, Severity, Wording};
+use crate::subject::{Subject, shortened};
+
+pub(crate) static RULE: Rule = Rule {
+    code: "K12",
+    name: "offload-device",
+    group: Group::Keys,
+    severity: Severity::Error,
+    summary: Text::new("an offload device that is not one", "offload 的 device 写法不对"),
+    wordings: &[&WORDING],
+    sources: &[],
+    examples: &[
+        Example::new(
+            r#"{"train_batch_size": 8, "zero_optimization": {"stage": 3, "offload_param": {"device": "CPU"}}}"#,
+        ),
+        Example::new(
+            r#"{"train_batch_size": 8, "zero_optimization": {"stage": 3, "offload_param": {"device": null}}}"#,
+        ),
+    ],
+    check: None,
+};
+
+static WORDING: Wording = Wording {
+    message: Text::new(
+        "`{path}` must be \"none\", \"cpu\" or \"nvme\", not {value}",
+        "`{path}` 只能是 \"none\"、\"cpu\" 或 \"nvme\"，不能是 {value}",
+    ),
+    why: Text::new(
+        "the engine takes exactly these words, in lower case, and refuses anything else.",
+        "DeepSpeed 只认这几个小写的词，其他一律拒绝。",
+    ),
+    help: Text::new(
+        "write \"cpu\" or \"nvme\" to offload, \"none\" to keep the states on the GPU",
+        "要卸载就写 \"cpu\" 或 \"nvme\"；要留在显存里就写 \"none\"",
+    ),
+};
+
+/// Words a refusal of the engine.
+pub(crate) fn explain(problem: &Problem, subject: &Subject<'_>) -> Diagnostic {
+    at(problem.path.clone(), problem.span, subject)
+}
+
+/// Words a refusal of a front end.
+pub(crate) fn explain_front_end(problem: &front_end::Problem, subject: &Subject<'_>) -> Diagnostic {
+    at(KeyPath::from(problem.path.as_str()), problem.span, subject)
+}
+
+fn at(path: KeyPath, span: Span, subject: &Subject<'_>) -> Diagnostic {
+    let meant = match subject.node(path.0.iter().map(String::as_str)) {
+        Some(Node { value: Value::Null, .. }) => Some("none"),
+        Some(Node { value: Value::Str(text), .. }) => {
+            match text.trim().to_ascii_lowercase().as_str() {
+                "cpu" => Some("cpu"),
+                "nvme" => Some("nvme"),
+                "none" | "gpu" | "cuda" | "null" => Some("none"),
+                _ => None,
+            }
+        }
+        _ => None,
+    };
+    let title = Text::new("write \"{meant}\"", "改成 \"{meant}\"");
+    let fix = meant.map(|meant| Fix::safe(title, vec![Edit::new(span, format!("\"{meant}\""))]));
+    Diagnostic::new(&RULE, &WORDING, path, span)
+        .with("value", shortened(subject.text_of(span)))
+        .with("meant", meant.unwrap_or_default())
+        .fix(fix)
+}

@@ -1,0 +1,48 @@
+//! K16: a number outside its limits.
+//!
+//! # What it does
+//! Finds numbers that are smaller or larger than the engine lets the key be.
+//!
+//! # Why is this bad?
+//! The engine refuses the file.
+
+use zeropilot_config::problem::{Bound, Problem};
+
+use crate::argument::Argument;
+use crate::diagnostic::Diagnostic;
+use crate::language::Text;
+use crate::rule::{Example, Group, Rule, Severity, Wording};
+use crate::subject::{Subject, shortened};
+
+pub(crate) static RULE: Rule = Rule {
+    code: "K16",
+    name: "out-of-bounds",
+    group: Group::Keys,
+    severity: Severity::Error,
+    summary: Text::new("a number outside its limits", "数值超出允许范围"),
+    wordings: &[&WORDING],
+    sources: &[],
+    examples: &[Example::new(
+        r#"{"train_batch_size": 8, "zero_optimization": {"stage": 2, "reduce_bucket_size": -1}}"#,
+    )],
+    check: None,
+};
+
+static WORDING: Wording = Wording {
+    message: Text::new(
+        "`{path}` must be {bound}, not {value}",
+        "`{path}` 必须{bound}，不能是 {value}",
+    ),
+    why: Text::new(
+        "the engine checks the limits of this key and refuses the file.",
+        "DeepSpeed 会检查这个键的取值范围，超出就拒绝。",
+    ),
+    help: Text::new("write a number that is {bound}", "写一个{bound} 的数"),
+};
+
+/// Words the refusal.
+pub(crate) fn explain(problem: &Problem, bound: Bound, subject: &Subject<'_>) -> Diagnostic {
+    Diagnostic::new(&RULE, &WORDING, problem.path.clone(), problem.span)
+        .with("bound", Argument::Bound(bound))
+        .with("value", shortened(subject.text_of(problem.span)))
+}

@@ -1,0 +1,45 @@
+//! K18: the file holds something other than an object.
+//!
+//! # What it does
+//! Finds files whose outermost value is a list, a text or a number.
+//!
+//! # Why is this bad?
+//! Nobody can read a config from it. With Hjson a file of plain words is one text.
+
+use zeropilot_config::python::Kind;
+use zeropilot_config::syntax::Span;
+
+use crate::argument::Argument;
+use crate::diagnostic::Diagnostic;
+use crate::language::Text;
+use crate::rule::{Example, Group, Rule, Severity, Wording};
+
+pub(crate) static RULE: Rule = Rule {
+    code: "K18",
+    name: "root-not-an-object",
+    group: Group::Keys,
+    severity: Severity::Error,
+    summary: Text::new("the file holds something other than an object", "文件内容不是一个对象"),
+    wordings: &[&WORDING],
+    sources: &[],
+    examples: &[Example::new("[1, 2]")],
+    check: None,
+};
+
+static WORDING: Wording = Wording {
+    message: Text::new(
+        "the file must hold an object `{{…}}`, not {found}",
+        "文件内容必须是一个对象 `{{…}}`，不能是{found}",
+    ),
+    why: Text::new(
+        "a config is an object with keys; nothing can be read from anything else.",
+        "配置就是一个带键的对象，别的内容读不出任何设置。",
+    ),
+    help: Text::new("check that this is the right file", "确认这是不是正确的文件"),
+};
+
+/// Words the refusal.
+pub(crate) fn explain(found: Kind, span: Span) -> Diagnostic {
+    Diagnostic::new(&RULE, &WORDING, zeropilot_config::problem::KeyPath::default(), span)
+        .with("found", Argument::Kind(found))
+}

@@ -1,0 +1,46 @@
+//! K22: a schedule ends before it starts.
+//!
+//! # What it does
+//! Finds `schedule_offset_end` before `schedule_offset` in `compression_training`, which engines
+//! before 0.19.7 read.
+//!
+//! # Why is this bad?
+//! The engine asserts that the end is not before the start.
+
+use zeropilot_config::problem::Problem;
+
+use crate::diagnostic::Diagnostic;
+use crate::language::Text;
+use crate::rule::{Example, Group, Rule, Severity, Wording};
+
+pub(crate) static RULE: Rule = Rule {
+    code: "K22",
+    name: "schedule-ends-early",
+    group: Group::Keys,
+    severity: Severity::Error,
+    summary: Text::new("a schedule ends before it starts", "调度的结束早于开始"),
+    wordings: &[&WORDING],
+    sources: &[],
+    examples: &[Example::new(
+        r#"{"train_batch_size": 8, "compression_training": {"sparse_pruning": {"shared_parameters": {"enabled": true, "method": "snip_momentum", "block_pattern": "4x1", "dense_ratio": 0.5, "schedule_offset": 10, "schedule_offset_end": 5}, "different_groups": {}}}}"#,
+    )
+    .version("0.18.9")],
+    check: None,
+};
+
+static WORDING: Wording = Wording {
+    message: Text::new(
+        "the schedule of `{section}` ends before it starts",
+        "`{section}` 的调度结束早于开始",
+    ),
+    why: Text::new(
+        "the engine checks that the end of the schedule is not before its start and refuses the file.",
+        "DeepSpeed 会检查结束步不早于开始步，否则拒绝。",
+    ),
+    help: Text::new("make the end at least the start", "让结束步不小于开始步"),
+};
+
+/// Words the refusal.
+pub(crate) fn explain(problem: &Problem) -> Diagnostic {
+    Diagnostic::new(&RULE, &WORDING, problem.path.clone(), problem.span)
+}

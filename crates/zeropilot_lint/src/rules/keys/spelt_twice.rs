@@ -1,0 +1,55 @@
+//! K07: one field under two names.
+//!
+//! # What it does
+//! Finds a ZeRO-3 field given both by its key and by its internal name, such as
+//! `stage3_prefetch_bucket_size` and `prefetch_bucket_size`.
+//!
+//! # Why is this bad?
+//! Either works alone; both together are refused as an extra input.
+
+use zeropilot_config::problem::Problem;
+
+use crate::diagnostic::{Diagnostic, Fix};
+use crate::edit::remove_member;
+use crate::language::Text;
+use crate::rule::{Example, Group, Rule, Severity, Wording};
+use crate::subject::Subject;
+
+pub(crate) static RULE: Rule = Rule {
+    code: "K07",
+    name: "spelt-twice",
+    group: Group::Keys,
+    severity: Severity::Error,
+    summary: Text::new("one field is given under two names", "同一个字段用两个名字各写了一遍"),
+    wordings: &[&WORDING],
+    sources: &["modelscope/ms-swift#3697"],
+    examples: &[Example::new(
+        r#"{"train_batch_size": 8, "zero_optimization": {"stage": 3, "stage3_prefetch_bucket_size": 1000, "prefetch_bucket_size": 1000}}"#,
+    )],
+    check: None,
+};
+
+static WORDING: Wording = Wording {
+    message: Text::new("`{key}` is the same field as `{used}`", "`{key}` 和 `{used}` 是同一个字段"),
+    why: Text::new(
+        "the engine takes either name, and refuses the file when both are there.",
+        "两个名字都可以用，但同时出现 DeepSpeed 就会拒绝。",
+    ),
+    help: Text::new("keep `{used}` and remove `{key}`", "保留 `{used}`，删掉 `{key}`"),
+};
+
+/// Words the refusal.
+pub(crate) fn explain(problem: &Problem, used: &str, subject: &Subject<'_>) -> Diagnostic {
+    let title = Text::new("remove `{key}`", "删掉 `{key}`");
+    let pair = subject.member(&problem.path.0);
+    let fix = pair
+        .and_then(|(object, member)| remove_member(subject, object, member.key_span))
+        .map(|edit| Fix::safe(title, vec![edit]));
+    let found = Diagnostic::new(&RULE, &WORDING, problem.path.clone(), problem.span)
+        .with("used", used)
+        .fix(fix);
+    match pair.and_then(|(object, _)| object.member(used)) {
+        Some(other) => found.related(other.key_span, Text::new("the other name", "另一个名字")),
+        None => found,
+    }
+}

@@ -1,0 +1,169 @@
+//! K01: a key that nobody reads.
+//!
+//! # What it does
+//! Finds keys at the top level, and in sections read by hand such as `aio` and
+//! `activation_checkpointing`, that the engine never asks for.
+//!
+//! # Why is this bad?
+//! The engine takes what it knows from these objects and ignores the rest. The setting has no
+//! effect, and nothing is said.
+//!
+//! # Known problems
+//! A training script may read keys of its own from the same file.
+//!
+//! # Fix safety
+//! Renaming to the nearest key is a guess.
+
+use zeropilot_config::problem::KeyPath;
+use zeropilot_config::schema::Schema;
+use zeropilot_config::syntax::{Member, Value};
+
+use super::super::auto::misspelt::did_you_mean;
+use super::{HAND_READ_SECTIONS, comment_key, wrong_level};
+use crate::check::MAX_FINDINGS;
+use crate::diagnostic::{Diagnostic, Fix};
+use crate::edit::rename;
+use crate::language::Text;
+use crate::rule::{Example, Group, Rule, Severity, Wording};
+use crate::subject::Subject;
+use crate::suggestion::suggest;
+
+pub(crate) static RULE: Rule = Rule {
+    code: "K01",
+    name: "unknown-key",
+    group: Group::Keys,
+    severity: Severity::Warning,
+    summary: Text::new("a key that nobody reads", "没有人读取的键"),
+    wordings: &[&TOP_LEVEL, &IN_SECTION],
+    sources: &[
+        "deepspeedai/DeepSpeed#653",
+        "deepspeedai/DeepSpeed#774",
+        "deepspeedai/DeepSpeed#1809",
+    ],
+    examples: &[
+        Example::new(r#"{"train_batch_size": 8, "zero_optimisation": {"stage": 2}}"#),
+        Example::new(r#"{"train_batch_size": 8, "use_dynamic_tiling": true}"#),
+        Example::new(r#"{"train_batch_size": 8, "aio": {"block_sise": 1048576}}"#),
+    ],
+    check: Some(check),
+};
+
+static TOP_LEVEL: Wording = Wording {
+    message: Text::new(
+        "DeepSpeed reads no key `{key}`{nearest}",
+        "DeepSpeed 不读取 `{key}` 这个键{nearest}",
+    ),
+    why: Text::new(
+        "at the top level the engine takes the keys it knows and ignores all others without a word: this setting has no effect.",
+        "顶层里 DeepSpeed 只取它认识的键，其余一概忽略且不提示：这项设置不起作用。",
+    ),
+    help: Text::new("correct the name, or remove the key", "改正键名，或删掉这个键"),
+};
+
+static IN_SECTION: Wording = Wording {
+    message: Text::new(
+        "DeepSpeed reads no key `{key}` in `{section}`{nearest}",
+        "DeepSpeed 不读取 `{section}` 里的 `{key}`{nearest}",
+    ),
+    why: Text::new(
+        "from this section the engine takes the keys it knows and ignores all others without a word: this setting has no effect.",
+        "这一段里 DeepSpeed 只取它认识的键，其余一概忽略且不提示：这项设置不起作用。",
+    ),
+    help: TOP_LEVEL.help,
+};
+
+/// Keys that go by another name in other versions or in training scripts: section, that name, the
+/// engine's name.
+const RENAMED: [(&str, &str, &str); 4] = [
+    ("aio", "thread_count", "intra_op_parallelism"),
+    ("", "max_grad_norm", "gradient_clipping"),
+    ("", "grad_clip", "gradient_clipping"),
+    ("", "seq_parallel_comm_data_type", "seq_parallel_communication_data_type"),
+];
+
+fn renamed(section: &str, key: &str) -> Option<String> {
+    let found = RENAMED.iter().find(|(place, old, _)| *place == section && *old == key);
+    found.map(|(_, _, new)| (*new).to_owned())
+}
+
+fn check(subject: &Subject<'_>, found: &mut Vec<Diagnostic>) {
+    let schema = subject.schema();
+    for member in subject.members() {
+        if found.len() >= MAX_FINDINGS {
+            return;
+        }
+        if !reads(schema, &member.key) {
+            found.push(top_level(subject, member));
+        } else if let Value::Object(members) = &member.value.value
+            && HAND_READ_SECTIONS.contains(&member.key.as_str())
+            && schema.removed(&member.key).is_none()
+        {
+            in_section(subject, &member.key, members, found);
+        }
+    }
+}
+
+/// Whether the engine asks for a top-level key, or for one inside it.
+fn reads(schema: &Schema, key: &str) -> bool {
+    schema.reads_top_level(key) || schema.raw_members(key).next().is_some()
+}
+
+/// A top-level key that the engine does not read: perhaps a remark, perhaps in the wrong place.
+fn top_level(subject: &Subject<'_>, member: &Member) -> Diagnostic {
+    if comment_key::is_remark(&member.key) {
+        return comment_key::found(KeyPath(vec![member.key.clone()]), member);
+    }
+    let path = KeyPath(vec![member.key.clone()]);
+    if let Some(home) = wrong_level::home(subject, &member.key) {
+        return wrong_level::found(subject, path, member, home);
+    }
+    let meant = renamed("", &member.key)
+        .or_else(|| suggest(&member.key, subject.schema().top_level_keys()));
+    found(&TOP_LEVEL, subject, path, member, meant)
+}
+
+fn in_section(
+    subject: &Subject<'_>,
+    section: &str,
+    members: &[Member],
+    found: &mut Vec<Diagnostic>,
+) {
+    let known: Vec<&str> = subject.schema().raw_members(section).collect();
+    if known.is_empty() || known.contains(&"*") {
+        return;
+    }
+    let unknown = members.iter().filter(|member| !known.contains(&member.key.as_str()));
+    for member in unknown.take(MAX_FINDINGS) {
+        let path = KeyPath(vec![section.to_owned(), member.key.clone()]);
+        if comment_key::is_remark(&member.key) {
+            found.push(comment_key::found(path, member));
+            continue;
+        }
+        let meant = renamed(section, &member.key)
+            .filter(|new| known.contains(&new.as_str()))
+            .or_else(|| suggest(&member.key, known.iter().copied()));
+        found.push(self::found(&IN_SECTION, subject, path, member, meant));
+    }
+}
+
+fn found(
+    wording: &'static Wording,
+    subject: &Subject<'_>,
+    path: KeyPath,
+    member: &Member,
+    meant: Option<String>,
+) -> Diagnostic {
+    let section = path.0[..path.0.len() - 1].iter().map(String::as_str);
+    let is_taken = meant.as_ref().is_some_and(|meant| {
+        subject.node(section).is_some_and(|object| object.get(meant).is_some())
+    });
+    let title = Text::new("rename it to `{meant}`", "改名为 `{meant}`");
+    let fix = meant
+        .as_ref()
+        .filter(|_| !is_taken)
+        .map(|meant| Fix::guess(title, vec![rename(member.key_span, meant)]));
+    Diagnostic::new(&RULE, wording, path, member.key_span)
+        .with("nearest", did_you_mean(meant.as_deref()))
+        .with("meant", meant.unwrap_or_default())
+        .fix(fix)
+}

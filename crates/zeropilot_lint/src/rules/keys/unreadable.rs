@@ -1,0 +1,63 @@
+//! K17: the file cannot be read.
+//!
+//! # What it does
+//! Finds text that the reader in charge refuses: Hjson for plain DeepSpeed, JSON for the HF
+//! Trainer and accelerate.
+//!
+//! # Why is this bad?
+//! Nothing of the config is used.
+
+use zeropilot_config::front_end::FrontEnd;
+use zeropilot_config::problem::KeyPath;
+use zeropilot_config::syntax::SyntaxError;
+
+use super::not_strict_json::fault;
+use crate::diagnostic::Diagnostic;
+use crate::language::Text;
+use crate::rule::{Example, Group, Rule, Severity, Wording};
+
+pub(crate) static RULE: Rule = Rule {
+    code: "K17",
+    name: "unreadable",
+    group: Group::Keys,
+    severity: Severity::Error,
+    summary: Text::new(
+        "the file is neither JSON nor Hjson",
+        "文件既不是合法的 JSON 也不是合法的 Hjson",
+    ),
+    wordings: &[&HJSON, &JSON],
+    sources: &[],
+    examples: &[
+        Example::new("{\"train_batch_size\": 8, \"fp16\": {\"enabled\": true}"),
+        Example::new("{\"train_batch_size\": 8").read_by(FrontEnd::HfTrainer),
+    ],
+    check: None,
+};
+
+static HJSON: Wording = Wording {
+    message: Text::new("the file cannot be read: {fault}", "文件无法读取：{fault}"),
+    why: Text::new(
+        "DeepSpeed reads the file as Hjson, a tolerant JSON, and stops here.",
+        "DeepSpeed 按 Hjson（宽松的 JSON）读取文件，读到这里就停了。",
+    ),
+    help: Text::new(
+        "correct the text at this place or shortly before it",
+        "修正此处或它前面不远处的内容",
+    ),
+};
+
+static JSON: Wording = Wording {
+    message: HJSON.message,
+    why: Text::new(
+        "the HF Trainer and accelerate read the file as JSON and stop here.",
+        "HF Trainer 和 accelerate 按 JSON 读取文件，读到这里就停了。",
+    ),
+    help: HJSON.help,
+};
+
+/// Words the error.
+pub(crate) fn explain(error: &SyntaxError, front_end: FrontEnd) -> Diagnostic {
+    let wording = if front_end == FrontEnd::DeepSpeed { &HJSON } else { &JSON };
+    Diagnostic::new(&RULE, wording, KeyPath::default(), error.span)
+        .with("fault", fault(&error.kind))
+}

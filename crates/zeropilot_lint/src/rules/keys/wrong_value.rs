@@ -1,0 +1,104 @@
+//! K15: a value of the wrong kind.
+//!
+//! # What it does
+//! Finds values that the engine cannot convert to what the key takes.
+//!
+//! # Why is this bad?
+//! The engine refuses the file, or fails with a Python type error.
+
+use zeropilot_config::front_end;
+use zeropilot_config::problem::{Expected, KeyPath, Problem};
+use zeropilot_config::python::{Kind, kind_of};
+
+use crate::argument::Argument;
+use crate::diagnostic::Diagnostic;
+use crate::language::Text;
+use crate::rule::{Example, Group, Rule, Severity, Wording};
+use crate::subject::{Subject, shortened};
+
+pub(crate) static RULE: Rule = Rule {
+    code: "K15",
+    name: "wrong-value",
+    group: Group::Keys,
+    severity: Severity::Error,
+    summary: Text::new("a value of the wrong kind", "值的类型不对"),
+    wordings: &[&WORDING, &UNQUOTED],
+    sources: &[],
+    examples: &[
+        Example::new(r#"{"train_batch_size": 8, "zero_optimization": {"stage": 4}}"#),
+        Example::new(
+            r#"{"train_batch_size": 8, "zero_optimization": {"stage": 2, "overlap_comm": "sometimes"}}"#,
+        ),
+        Example::new(
+            "{\n  \"train_batch_size\": 8,\n  \"fp16\": {\n    \"enabled\": True,\n    \"loss_scale\": 0\n  }\n}",
+        ),
+    ],
+    check: None,
+};
+
+static WORDING: Wording = Wording {
+    message: Text::new(
+        "`{path}` must be {expected}, not {value}",
+        "`{path}` 应为{expected}，而不是 {value}",
+    ),
+    why: Text::new(
+        "the engine cannot convert {found} here and refuses the file.",
+        "DeepSpeed 在这里无法转换{found}，于是拒绝这个文件。",
+    ),
+    help: Text::new(
+        "write {expected}, or remove the key to get its default",
+        "改成{expected}，或删掉这个键使用默认值",
+    ),
+};
+
+static UNQUOTED: Wording = Wording {
+    message: Text::new(
+        "`{path}` must be {expected}, not the text \"{value}\"",
+        "`{path}` 应为{expected}，而不是文本 \"{value}\"",
+    ),
+    why: Text::new(
+        "DeepSpeed reads the file as Hjson, where anything unknown without quotes is text up to the end of its line, a comma included.",
+        "DeepSpeed 按 Hjson 读取文件：没加引号又不认识的内容会一直到行尾都算作文本，连逗号也算在内。",
+    ),
+    help: Text::new(
+        "write {expected} as JSON spells it: `true`, not `True`; if this is a placeholder of a template, fill it in first",
+        "按 JSON 的写法写成{expected}：是 `true` 而不是 `True`；如果这是模板里的占位符，请先替换",
+    ),
+};
+
+/// Words a refusal of the engine.
+pub(crate) fn explain(
+    problem: &Problem,
+    expected: &Expected,
+    found: Kind,
+    subject: &Subject<'_>,
+) -> Diagnostic {
+    let text = subject.text_of(problem.span);
+    let is_unquoted = found == Kind::Str && !text.is_empty() && !text.starts_with(['"', '\'']);
+    let wording = if is_unquoted { &UNQUOTED } else { &WORDING };
+    Diagnostic::new(&RULE, wording, problem.path.clone(), problem.span)
+        .with("expected", Argument::Expected(expected.clone()))
+        .with("found", Argument::Kind(found))
+        .with("value", value(text, found))
+}
+
+/// Words a refusal of a front end, which needs a number.
+pub(crate) fn explain_front_end(problem: &front_end::Problem, subject: &Subject<'_>) -> Diagnostic {
+    let path = KeyPath::from(problem.path.as_str());
+    let found = subject
+        .node(path.0.iter().map(String::as_str))
+        .map_or(Kind::Null, |node| kind_of(&node.value));
+    Diagnostic::new(&RULE, &WORDING, path, problem.span)
+        .with("expected", Text::new("a number above zero", "大于 0 的数"))
+        .with("found", Argument::Kind(found))
+        .with("value", value(subject.text_of(problem.span), found))
+}
+
+/// The value as written; a long list or object by its kind.
+fn value(text: &str, found: Kind) -> Argument {
+    match found {
+        Kind::List | Kind::Dict => Argument::Kind(found),
+        _ if text.is_empty() => Argument::Kind(found),
+        _ => Argument::Plain(shortened(text)),
+    }
+}

@@ -1,0 +1,11 @@
+//! The rules, one file each, grouped by the letter of their code.
+
+pub(crate) mod auto;
+pub(crate) mod batch;
+pub(crate) mod gradients;
+pub(crate) mod integrations;
+pub(crate) mod keys;
+pub(crate) mod offload;
+pub(crate) mod optimizer;
+pub(crate) mod precision;
+pub(crate) mod versions;

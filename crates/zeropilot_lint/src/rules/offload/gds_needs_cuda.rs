@@ -1,0 +1,43 @@
+//! F14: GPU direct storage without an NVIDIA GPU.
+//!
+//! # What it does
+//! Finds `aio.use_gds` where the run has no CUDA device.
+//!
+//! # Why is this bad?
+//! The engine asserts that the accelerator is CUDA.
+
+use zeropilot_config::problem::Problem;
+
+use crate::diagnostic::Diagnostic;
+use crate::language::Text;
+use crate::rule::{Group, Rule, Severity, Wording};
+
+pub(crate) static RULE: Rule = Rule {
+    code: "F14",
+    name: "gds-needs-cuda",
+    group: Group::Offload,
+    severity: Severity::Error,
+    summary: Text::new(
+        "GPU direct storage without an NVIDIA GPU",
+        "没有 NVIDIA GPU 却启用 GPU 直接存储",
+    ),
+    wordings: &[&WORDING],
+    sources: &[],
+    // Files are judged for NVIDIA GPUs, where it does not occur.
+    examples: &[],
+    check: None,
+};
+
+static WORDING: Wording = Wording {
+    message: Text::new("`{path}` needs an NVIDIA GPU", "`{path}` 需要 NVIDIA GPU"),
+    why: Text::new(
+        "GPU direct storage moves data between NVMe and an NVIDIA GPU; the engine refuses it on anything else.",
+        "GPU 直接存储在 NVMe 与 NVIDIA GPU 之间搬数据；其他设备上 DeepSpeed 会拒绝。",
+    ),
+    help: Text::new("remove `use_gds`", "删掉 `use_gds`"),
+};
+
+/// Words the refusal.
+pub(crate) fn explain(problem: &Problem) -> Diagnostic {
+    Diagnostic::new(&RULE, &WORDING, problem.path.clone(), problem.span)
+}

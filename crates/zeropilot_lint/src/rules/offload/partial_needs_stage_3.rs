@@ -1,0 +1,50 @@
+//! F12: part of the optimizer on the CPU below stage 3.
+//!
+//! # What it does
+//! Finds `offload_optimizer.ratio` below 1 without stage 3.
+//!
+//! # Why is this bad?
+//! Only stage 3 splits the optimizer between GPU and CPU; the engine refuses the file.
+
+use zeropilot_config::problem::Problem;
+
+use crate::diagnostic::Diagnostic;
+use crate::language::Text;
+use crate::rule::{Example, Group, Rule, Severity, Wording};
+
+pub(crate) static RULE: Rule = Rule {
+    code: "F12",
+    name: "partial-offload-needs-stage-3",
+    group: Group::Offload,
+    severity: Severity::Error,
+    summary: Text::new(
+        "part of the optimizer on the CPU below stage 3",
+        "stage 3 以下不能只卸载一部分优化器状态",
+    ),
+    wordings: &[&WORDING],
+    sources: &[],
+    examples: &[Example::new(
+        r#"{"train_batch_size": 8, "zero_optimization": {"stage": 2, "offload_optimizer": {"device": "cpu", "ratio": 0.5}}}"#,
+    )],
+    check: None,
+};
+
+static WORDING: Wording = Wording {
+    message: Text::new(
+        "an offload `ratio` below 1 needs ZeRO stage 3",
+        "offload 的 `ratio` 小于 1 需要 ZeRO stage 3",
+    ),
+    why: Text::new(
+        "only stage 3 can keep one part of the optimizer states on the GPU and another on the CPU; the engine refuses the file.",
+        "只有 stage 3 能把优化器状态一部分留在显存、一部分放到 CPU；否则 DeepSpeed 拒绝。",
+    ),
+    help: Text::new(
+        "use stage 3, or remove `ratio` to offload all of it",
+        "改用 stage 3，或删掉 `ratio` 全部卸载",
+    ),
+};
+
+/// Words the refusal.
+pub(crate) fn explain(problem: &Problem) -> Diagnostic {
+    Diagnostic::new(&RULE, &WORDING, problem.path.clone(), problem.span)
+}

@@ -1,0 +1,74 @@
+//! O03: an optimizer or scheduler in the config and in the code.
+//!
+//! # What it does
+//! Finds an `optimizer` or `scheduler` section beside an object of PyTorch's given to `prepare`.
+//!
+//! # Why is this bad?
+//! accelerate refuses to choose. With plain DeepSpeed the object in the code wins silently.
+
+use zeropilot_config::front_end::{
+    AccelerateArguments, Arguments, FrontEnd, OptimizerInCode, Problem, SchedulerInCode,
+};
+
+use crate::diagnostic::Diagnostic;
+use crate::language::Text;
+use crate::rule::{Example, Group, Rule, Severity, Wording};
+
+pub(crate) static RULE: Rule = Rule {
+    code: "O03",
+    name: "in-config-and-code",
+    group: Group::Optimizer,
+    severity: Severity::Error,
+    summary: Text::new("an optimizer or scheduler in the config and in the code", "optimizer 或 scheduler 在配置和代码里都有"),
+    wordings: &[&WORDING],
+    sources: &["huggingface/accelerate#1909", "deepspeedai/DeepSpeed#5726", "deepspeedai/DeepSpeed#2361"],
+    examples: &[
+        Example::new(
+            r#"{"train_micro_batch_size_per_gpu": 1, "zero_optimization": {"stage": 2}, "optimizer": {"type": "AdamW", "params": {}}}"#,
+        )
+        .read_by(FrontEnd::Accelerate)
+        .arguments(torch_optimizer),
+        Example::new(
+            r#"{"train_micro_batch_size_per_gpu": 1, "zero_optimization": {"stage": 2}, "scheduler": {"type": "WarmupLR", "params": {}}}"#,
+        )
+        .read_by(FrontEnd::Accelerate)
+        .arguments(torch_scheduler),
+    ],
+    check: None,
+};
+
+fn torch_optimizer() -> Arguments {
+    let accelerate = AccelerateArguments {
+        optimizer: Some(OptimizerInCode::Torch { lr: None }),
+        ..AccelerateArguments::default()
+    };
+    Arguments { accelerate, ..Arguments::default() }
+}
+
+fn torch_scheduler() -> Arguments {
+    let accelerate = AccelerateArguments {
+        scheduler: Some(SchedulerInCode::Torch),
+        ..AccelerateArguments::default()
+    };
+    Arguments { accelerate, ..Arguments::default() }
+}
+
+static WORDING: Wording = Wording {
+    message: Text::new(
+        "`{path}` is given in the config and in the code",
+        "`{path}` 在配置和代码里各有一份",
+    ),
+    why: Text::new(
+        "accelerate refuses a PyTorch object in `prepare` beside the section of the config.",
+        "配置里有这一段，又把 PyTorch 对象传给 `prepare`，accelerate 会拒绝。",
+    ),
+    help: Text::new(
+        "remove the section, or pass accelerate's dummy object in the code",
+        "删掉这一段，或在代码里改传 accelerate 的 Dummy 对象",
+    ),
+};
+
+/// Words the refusal.
+pub(crate) fn explain(problem: &Problem) -> Diagnostic {
+    Diagnostic::new(&RULE, &WORDING, problem.path.as_str(), problem.span)
+}

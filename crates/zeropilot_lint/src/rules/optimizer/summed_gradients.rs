@@ -1,0 +1,52 @@
+//! O16: summed gradients with something they exclude.
+//!
+//! # What it does
+//! Finds `gradient_allreduce_op: "sum"` beside ZeRO stage 3, ZenFlow or DeepCompile.
+//!
+//! # Why is this bad?
+//! These average gradients by themselves; the engine refuses to start.
+
+use zeropilot_config::problem::{Conflict, Problem};
+
+use crate::diagnostic::Diagnostic;
+use crate::language::Text;
+use crate::rule::{Example, Group, Rule, Severity, Wording};
+
+pub(crate) static RULE: Rule = Rule {
+    code: "O16",
+    name: "summed-gradients",
+    group: Group::Optimizer,
+    severity: Severity::Error,
+    summary: Text::new("summed gradients with something they exclude", "梯度求和与其他功能冲突"),
+    wordings: &[&WORDING],
+    sources: &[],
+    examples: &[Example::new(
+        r#"{"train_batch_size": 8, "gradient_allreduce_op": "sum", "zero_optimization": {"stage": 3}}"#,
+    )],
+    check: None,
+};
+
+static WORDING: Wording = Wording {
+    message: Text::new(
+        "`{key}` \"sum\" does not work with {feature}",
+        "`{key}` 设为 \"sum\" 不能与 {feature} 一起用",
+    ),
+    why: Text::new(
+        "{feature} averages the gradients over the ranks by itself, and the engine refuses to start.",
+        "{feature} 自己会对各进程的梯度取平均，DeepSpeed 拒绝启动。",
+    ),
+    help: Text::new(
+        "remove `{key}` to average, or do without {feature}",
+        "删掉 `{key}` 改为取平均，或不用 {feature}",
+    ),
+};
+
+/// Words the refusal.
+pub(crate) fn explain(problem: &Problem, conflict: Conflict) -> Diagnostic {
+    let feature = match conflict {
+        Conflict::SumNeedsNoZenFlow => "ZenFlow",
+        Conflict::SumNeedsNoDeepCompile => "DeepCompile",
+        _ => "ZeRO stage 3",
+    };
+    Diagnostic::new(&RULE, &WORDING, problem.path.clone(), problem.span).with("feature", feature)
+}

@@ -1,0 +1,92 @@
+//! P01: fp16 and bf16 are both on.
+//!
+//! # What it does
+//! Finds configs in which both 16-bit sections are enabled, or one of them against what the
+//! training script asks for.
+//!
+//! # Why is this bad?
+//! The engine, or accelerate before it, refuses to start.
+
+use zeropilot_config::front_end::{self, AccelerateArguments, Arguments, FrontEnd, MixedPrecision};
+use zeropilot_config::problem::Problem;
+
+use crate::diagnostic::Diagnostic;
+use crate::language::Text;
+use crate::rule::{Example, Group, Rule, Severity, Wording};
+use crate::subject::Subject;
+
+pub(crate) static RULE: Rule = Rule {
+    code: "P01",
+    name: "both-precisions",
+    group: Group::Precision,
+    severity: Severity::Error,
+    summary: Text::new("fp16 and bf16 are both on", "fp16 和 bf16 同时开启"),
+    wordings: &[&IN_CONFIG, &AGAINST_SCRIPT],
+    sources: &["huggingface/accelerate#2210"],
+    examples: &[
+        Example::new(r#"{"train_batch_size": 8, "fp16": {"enabled": true}, "bf16": {"enabled": true}}"#),
+        Example::new(
+            r#"{"train_micro_batch_size_per_gpu": 1, "zero_optimization": {"stage": 2}, "fp16": {"enabled": true}}"#,
+        )
+        .read_by(FrontEnd::Accelerate)
+        .arguments(bf16_script),
+    ],
+    check: None,
+};
+
+fn bf16_script() -> Arguments {
+    let accelerate = AccelerateArguments {
+        mixed_precision: Some(MixedPrecision::Bf16),
+        ..AccelerateArguments::default()
+    };
+    Arguments { accelerate, ..Arguments::default() }
+}
+
+static IN_CONFIG: Wording = Wording {
+    message: Text::new("`fp16` and `bf16` are both enabled", "`fp16` 和 `bf16` 同时启用了"),
+    why: Text::new(
+        "a run has one 16-bit type; the engine refuses to choose.",
+        "一次训练只能用一种 16 位精度，DeepSpeed 不会替你选，直接拒绝。",
+    ),
+    help: Text::new(
+        "set `enabled` to false in one of them: bf16 on GPUs that have it (Ampere and later), otherwise fp16",
+        "把其中一个的 `enabled` 设为 false：支持 bf16 的卡（Ampere 及以后）用 bf16，否则用 fp16",
+    ),
+};
+
+static AGAINST_SCRIPT: Wording = Wording {
+    message: Text::new(
+        "the training script asks for {requested}, but the config switches on the other 16-bit type",
+        "训练脚本要求 {requested}，但配置开启了另一种 16 位精度",
+    ),
+    why: Text::new(
+        "accelerate refuses to start when its `mixed_precision` and the config disagree.",
+        "`mixed_precision` 与配置不一致时 accelerate 拒绝启动。",
+    ),
+    help: Text::new(
+        "make the two agree, or write `\"auto\"` for `enabled`",
+        "把两边改成一致，或把 `enabled` 写成 `\"auto\"`",
+    ),
+};
+
+/// Words a refusal of the engine.
+pub(crate) fn explain(problem: &Problem, subject: &Subject<'_>) -> Diagnostic {
+    let found = Diagnostic::new(&RULE, &IN_CONFIG, problem.path.clone(), problem.span);
+    let other = subject.node(["bf16", "enabled"]).or_else(|| subject.node(["bfloat16", "enabled"]));
+    match other.filter(|node| node.span != problem.span) {
+        Some(node) => found.related(node.span, Text::new("and here", "还有这里")),
+        None => found,
+    }
+}
+
+/// Words a refusal of a front end, at the section that is on.
+pub(crate) fn explain_front_end(
+    problem: &front_end::Problem,
+    requested: MixedPrecision,
+    subject: &Subject<'_>,
+) -> Diagnostic {
+    let section = if requested == MixedPrecision::Fp16 { "bf16" } else { "fp16" };
+    let span = subject.node([section, "enabled"]).map_or(problem.span, |node| node.span);
+    Diagnostic::new(&RULE, &AGAINST_SCRIPT, format!("{section}.enabled").as_str(), span)
+        .with("requested", requested.name())
+}

@@ -1,0 +1,74 @@
+//! P08: a communication type by a name the engine does not take.
+//!
+//! # What it does
+//! Finds `communication_data_type` values such as `bfloat16`.
+//!
+//! # Why is this bad?
+//! The engine takes `fp16`, `bf16` and `fp32` only.
+
+use zeropilot_config::problem::Problem;
+use zeropilot_config::syntax::{Node, Value};
+
+use crate::argument::Argument;
+use crate::diagnostic::{Diagnostic, Fix};
+use crate::edit::Edit;
+use crate::language::Text;
+use crate::rule::{Example, Group, Rule, Severity, Wording};
+use crate::subject::{Subject, shortened};
+
+pub(crate) static RULE: Rule = Rule {
+    code: "P08",
+    name: "communication-type",
+    group: Group::Precision,
+    severity: Severity::Error,
+    summary: Text::new(
+        "a communication type by a name the engine does not take",
+        "通信数据类型的写法不对",
+    ),
+    wordings: &[&WORDING],
+    sources: &[],
+    examples: &[Example::new(r#"{"train_batch_size": 8, "communication_data_type": "bfloat16"}"#)],
+    check: None,
+};
+
+static WORDING: Wording = Wording {
+    message: Text::new(
+        "`{key}` must be one of {allowed}, not {value}",
+        "`{key}` 只能是 {allowed} 之一，不能是 {value}",
+    ),
+    why: Text::new(
+        "the engine knows the types by these short names only.",
+        "DeepSpeed 只认这几个简写。",
+    ),
+    help: Text::new(
+        "use the short name, or remove the key to communicate in the training precision",
+        "改用简写，或删掉这个键，按训练精度通信",
+    ),
+};
+
+/// Words the refusal.
+pub(crate) fn explain(problem: &Problem, allowed: &[String], subject: &Subject<'_>) -> Diagnostic {
+    let node = subject.node(problem.path.0.iter().map(String::as_str));
+    let meant = match node {
+        Some(Node { value: Value::Str(text), .. }) => short_name(text),
+        _ => None,
+    };
+    let meant = meant.filter(|meant| allowed.iter().any(|word| word == meant));
+    let title = Text::new("write \"{meant}\"", "改成 \"{meant}\"");
+    let fix =
+        meant.map(|meant| Fix::safe(title, vec![Edit::new(problem.span, format!("\"{meant}\""))]));
+    Diagnostic::new(&RULE, &WORDING, problem.path.clone(), problem.span)
+        .with("allowed", Argument::Words(allowed.to_vec()))
+        .with("value", shortened(subject.text_of(problem.span)))
+        .with("meant", meant.unwrap_or_default())
+        .fix(fix)
+}
+
+fn short_name(text: &str) -> Option<&'static str> {
+    match text.trim().trim_start_matches("torch.").to_ascii_lowercase().as_str() {
+        "bfloat16" => Some("bf16"),
+        "float16" | "half" => Some("fp16"),
+        "float32" | "float" => Some("fp32"),
+        _ => None,
+    }
+}

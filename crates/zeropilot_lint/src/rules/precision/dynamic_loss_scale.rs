@@ -1,0 +1,52 @@
+//! P09: dynamic loss scaling that cannot work.
+//!
+//! # What it does
+//! Finds a window or a floor of zero or less beside a dynamic loss scale (`loss_scale` 0).
+//!
+//! # Why is this bad?
+//! The engine refuses the file: the scale would never grow, or fall to zero.
+
+use zeropilot_config::problem::Problem;
+
+use crate::diagnostic::{Diagnostic, Fix};
+use crate::edit::Edit;
+use crate::language::Text;
+use crate::rule::{Example, Group, Rule, Severity, Wording};
+use crate::subject::{Subject, shortened};
+
+pub(crate) static RULE: Rule = Rule {
+    code: "P09",
+    name: "dynamic-loss-scale",
+    group: Group::Precision,
+    severity: Severity::Error,
+    summary: Text::new("dynamic loss scaling that cannot work", "动态 loss scale 的参数无法工作"),
+    wordings: &[&WORDING],
+    sources: &[],
+    examples: &[Example::new(
+        r#"{"train_batch_size": 8, "fp16": {"enabled": true, "loss_scale": 0, "min_loss_scale": 0}}"#,
+    )],
+    check: None,
+};
+
+static WORDING: Wording = Wording {
+    message: Text::new(
+        "`{path}` must be above zero with a dynamic loss scale, not {value}",
+        "使用动态 loss scale 时 `{path}` 必须大于 0，不能是 {value}",
+    ),
+    why: Text::new(
+        "`loss_scale` 0 means a dynamic scale; with a window or a floor of zero it could not adapt, and the engine refuses the file.",
+        "`loss_scale` 为 0 表示动态调整；窗口或下限为 0 就没法调整，DeepSpeed 会拒绝。",
+    ),
+    help: Text::new("write at least 1", "写不小于 1 的数"),
+};
+
+/// Words the refusal.
+pub(crate) fn explain(problem: &Problem, subject: &Subject<'_>) -> Diagnostic {
+    let value = shortened(subject.text_of(problem.span));
+    let title = Text::new("write 1", "改成 1");
+    let fix = (problem.path.key() == "min_loss_scale" && !value.is_empty())
+        .then(|| Fix::guess(title, vec![Edit::new(problem.span, "1")]));
+    Diagnostic::new(&RULE, &WORDING, problem.path.clone(), problem.span)
+        .with("value", value)
+        .fix(fix)
+}

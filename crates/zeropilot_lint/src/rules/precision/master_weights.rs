@@ -1,0 +1,85 @@
+//! P07: 16-bit master weights without what they need.
+//!
+//! # What it does
+//! Finds `fp16_master_weights_and_grads`, `bf16_master_weights_and_grads` and
+//! `bf16_optimizer_states` without the ZeRO stage or the setting they rest on.
+//!
+//! # Why is this bad?
+//! The engine refuses to start.
+
+use zeropilot_config::problem::{Conflict, Problem};
+
+use crate::diagnostic::Diagnostic;
+use crate::language::Text;
+use crate::rule::{Example, Group, Rule, Severity, Wording};
+
+pub(crate) static RULE: Rule = Rule {
+    code: "P07",
+    name: "master-weights",
+    group: Group::Precision,
+    severity: Severity::Error,
+    summary: Text::new("16-bit master weights without what they need", "16 位主权重缺少前提条件"),
+    wordings: &[&NEED_ZERO, &NEED_STAGE_2, &NEED_MASTER],
+    sources: &[],
+    examples: &[
+        Example::new(
+            r#"{"train_batch_size": 8, "fp16": {"enabled": true, "fp16_master_weights_and_grads": true}}"#,
+        ),
+        Example::new(
+            r#"{"train_batch_size": 8, "zero_optimization": {"stage": 2}, "bf16": {"enabled": true, "bf16_optimizer_states": true}}"#,
+        ),
+    ],
+    check: None,
+};
+
+static NEED_ZERO: Wording = Wording {
+    message: Text::new("`{path}` needs ZeRO", "`{path}` 需要启用 ZeRO"),
+    why: Text::new(
+        "16-bit master weights are kept by the ZeRO optimizers; without a stage the engine refuses to start.",
+        "16 位主权重由 ZeRO 优化器维护；没有 stage，DeepSpeed 拒绝启动。",
+    ),
+    help: Text::new(
+        "set `zero_optimization.stage` to 1, 2 or 3, or remove the key",
+        "把 `zero_optimization.stage` 设为 1、2 或 3，或删掉这个键",
+    ),
+};
+
+static NEED_STAGE_2: Wording = Wording {
+    message: Text::new(
+        "`{path}` needs ZeRO stage 2 in this version",
+        "这个版本里 `{path}` 需要 ZeRO stage 2",
+    ),
+    why: Text::new(
+        "this version keeps 16-bit master weights only in stage 2 and refuses to start with another.",
+        "这个版本只有 stage 2 支持 16 位主权重，其他 stage 拒绝启动。",
+    ),
+    help: Text::new(
+        "use stage 2, a newer engine, or remove the key",
+        "改用 stage 2、升级 DeepSpeed，或删掉这个键",
+    ),
+};
+
+static NEED_MASTER: Wording = Wording {
+    message: Text::new(
+        "`{path}` needs `bf16_master_weights_and_grads`",
+        "`{path}` 需要同时启用 `bf16_master_weights_and_grads`",
+    ),
+    why: Text::new(
+        "optimizer states in bf16 only work on bf16 master weights; the engine refuses to start.",
+        "bf16 优化器状态建立在 bf16 主权重之上；否则 DeepSpeed 拒绝启动。",
+    ),
+    help: Text::new(
+        "set `bf16.bf16_master_weights_and_grads` to true, or remove the key",
+        "把 `bf16.bf16_master_weights_and_grads` 设为 true，或删掉这个键",
+    ),
+};
+
+/// Words the refusal.
+pub(crate) fn explain(problem: &Problem, conflict: Conflict) -> Diagnostic {
+    let wording = match conflict {
+        Conflict::OptimizerStatesNeedMasterWeights => &NEED_MASTER,
+        Conflict::MasterWeightsNeedStage2 => &NEED_STAGE_2,
+        _ => &NEED_ZERO,
+    };
+    Diagnostic::new(&RULE, wording, problem.path.clone(), problem.span)
+}

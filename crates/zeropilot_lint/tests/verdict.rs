@@ -1,0 +1,207 @@
+//! What is said about whole files: verdict, values, and what is open.
+
+use zeropilot_config::front_end::{Arguments, FrontEnd, ModelFacts, TrainerArguments};
+use zeropilot_config::python::PyValue;
+use zeropilot_lint::{Language, Report, Settings, Severity, Verdict, WorldSource, apply, check};
+
+fn judged(config: &str, settings: &Settings) -> Report {
+    check(config.as_bytes(), settings)
+}
+
+fn at(world_size: usize) -> Settings {
+    Settings { world_size: Some(world_size), ..Settings::default() }
+}
+
+fn codes(report: &Report) -> Vec<&'static str> {
+    report.diagnostics.iter().map(|found| found.rule.code).collect()
+}
+
+const PLACEHOLDERS: &str = r#"{
+  "fp16": {"enabled": "auto", "loss_scale": 0, "initial_scale_power": 16, "hysteresis": 2},
+  "zero_optimization": {
+    "stage": 3,
+    "reduce_bucket_size": "auto",
+    "stage3_prefetch_bucket_size": "auto",
+    "stage3_param_persistence_threshold": "auto"
+  },
+  "gradient_accumulation_steps": "auto",
+  "train_batch_size": "auto",
+  "train_micro_batch_size_per_gpu": "auto"
+}"#;
+
+#[test]
+fn placeholders_are_read_as_by_the_trainer_and_stay_open() {
+    let report = judged(PLACEHOLDERS, &Settings::default());
+    assert_eq!(report.verdict, Verdict::Accept);
+    assert_eq!((report.front_end, report.front_end_guessed), (FrontEnd::HfTrainer, true));
+    assert_eq!(codes(&report), [""; 0]);
+    let resolved = report.resolved.expect("accepted");
+    assert_eq!(resolved.train_batch_size, None);
+    assert_eq!(resolved.micro_batch_size, None);
+    assert_eq!(resolved.stage, 3);
+    let zero = &resolved.zero_optimization;
+    assert_eq!(zero.get("reduce_bucket_size"), Some(&PyValue::str("auto")));
+    assert_eq!(zero.get("prefetch_bucket_size"), Some(&PyValue::str("auto")));
+    let open: Vec<_> = report.pending.iter().map(|pending| pending.path.as_str()).collect();
+    assert!(open.contains(&"fp16.enabled") && open.contains(&"train_batch_size"), "{open:?}");
+}
+
+#[test]
+fn training_arguments_fill_placeholders() {
+    let trainer = TrainerArguments {
+        per_device_train_batch_size: Some(2),
+        gradient_accumulation_steps: Some(4),
+        fp16: Some(false),
+        fp16_full_eval: Some(false),
+        bf16: Some(true),
+        ..TrainerArguments::default()
+    };
+    let settings = Settings {
+        arguments: Arguments { trainer, ..Arguments::default() },
+        model: Some(ModelFacts::with_hidden_size(4096)),
+        ..at(8)
+    };
+    let report = judged(PLACEHOLDERS, &settings);
+    assert_eq!(report.verdict, Verdict::Accept);
+    let resolved = report.resolved.expect("accepted");
+    assert_eq!(resolved.train_batch_size, Some(PyValue::from(64)));
+    assert_eq!(
+        resolved.zero_optimization.get("reduce_bucket_size"),
+        Some(&PyValue::from(16_777_216))
+    );
+    assert!(report.pending.is_empty(), "{:?}", report.pending);
+}
+
+#[test]
+fn half_a_batch_is_not_judged() {
+    let config = r#"{"train_batch_size": 7, "train_micro_batch_size_per_gpu": "auto",
+        "gradient_accumulation_steps": 2, "zero_optimization": {"stage": 2}}"#;
+    let report = judged(config, &at(4));
+    assert_eq!(report.verdict, Verdict::Accept, "{:?}", codes(&report));
+    let resolved = report.resolved.expect("accepted");
+    assert_eq!(resolved.train_batch_size, Some(PyValue::from(7)));
+    assert_eq!(resolved.micro_batch_size, None);
+}
+
+#[test]
+fn plain_deepspeed_does_not_know_placeholders() {
+    let settings = Settings { front_end: Some(FrontEnd::DeepSpeed), ..at(1) };
+    let report = judged(PLACEHOLDERS, &settings);
+    assert_eq!(report.verdict, Verdict::Reject);
+    assert_eq!(codes(&report), ["A02", "A02", "A02", "A02", "A01", "A01", "A01"]);
+}
+
+#[test]
+fn the_global_batch_counts_all_ranks() {
+    let config = r#"{"train_batch_size": 64, "gradient_accumulation_steps": 32, "zero_optimization": {"stage": 3}}"#;
+    let report = judged(config, &at(4));
+    assert_eq!((report.verdict, codes(&report)), (Verdict::Reject, vec!["B03"]));
+    let found = &report.diagnostics[0];
+    assert_eq!(
+        found.message(Language::English),
+        "`train_batch_size` 64 is less than 4 ranks × 32 accumulation steps = 128: the micro batch per GPU becomes 0"
+    );
+    assert!(found.help(Language::English).contains("2 × 32 × 4 = 256"));
+    assert!(found.help(Language::Chinese).contains("2 × 32 × 4 = 256"));
+    let fixed = apply(config, &found.fix.as_ref().expect("a fix").edits);
+    let report = judged(&fixed, &at(4));
+    assert_eq!(report.verdict, Verdict::Accept);
+    assert_eq!(report.resolved.expect("accepted").micro_batch_size, Some(PyValue::from(2)));
+}
+
+#[test]
+fn without_a_number_of_ranks_three_batch_sizes_tell_it() {
+    let config = r#"{"train_batch_size": 256, "train_micro_batch_size_per_gpu": 4, "gradient_accumulation_steps": 2}"#;
+    let report = judged(config, &Settings::default());
+    assert_eq!((report.verdict, report.world.size), (Verdict::Accept, 32));
+    assert_eq!(report.world.source, WorldSource::Inferred);
+    assert!(report.diagnostics.iter().all(|found| found.severity == Severity::Note));
+    assert_eq!(judged(config, &at(8)).verdict, Verdict::Reject);
+
+    let fits_none = r#"{"train_batch_size": 7, "train_micro_batch_size_per_gpu": 4, "gradient_accumulation_steps": 2}"#;
+    let report = judged(fits_none, &Settings::default());
+    assert_eq!((report.verdict, codes(&report)), (Verdict::Reject, vec!["B01"]));
+    assert!(report.diagnostics[0].message(Language::English).contains("1 is assumed"));
+}
+
+#[test]
+fn what_nobody_reads_is_said_and_moved() {
+    let config = r#"{
+  "train_micro_batch_size_per_gpu": 1,
+  "zero_optimization": {
+    "stage": 3,
+    "offload_param": {"device": "cpu", "buffer_count": 5, "buffer_size": 1e8, "max_in_cpu": 1e9}
+  },
+  "memory_efficient_linear": false,
+  "use_dynamic_tiling": true,
+  "aio": {"block_size": 1048576, "queue_depth": 8},
+  "activation_checkpointing": {"partition_activations": true, "cpu_checkpointing": true}
+}"#;
+    let report = judged(config, &at(4));
+    assert_eq!((report.verdict, codes(&report)), (Verdict::Accept, vec!["K02", "K01"]));
+    let fixed = apply(config, &report.diagnostics[0].fix.as_ref().expect("a move").edits);
+    let report = judged(&fixed, &at(4));
+    assert_eq!(codes(&report), ["K01"]);
+    let resolved = report.resolved.expect("accepted");
+    let moved = resolved.zero_optimization.get("memory_efficient_linear");
+    assert_eq!(moved, Some(&PyValue::Bool(false)));
+}
+
+#[test]
+fn names_of_the_users_own_choosing_are_left_alone() {
+    let config = r#"{
+  "train_batch_size": 8,
+  "optimizer": {"type": "AdamW", "params": {"lr": 1e-4, "anything": 1}},
+  "scheduler": {"type": "WarmupLR", "params": {"whatever": 2}},
+  "datastates_ckpt": {"x": 1},
+  "pipeline": {"my_key": 1},
+  "data_efficiency": {"enabled": false, "data_sampling": {"enabled": false, "curriculum_learning":
+    {"enabled": false, "data_cluster_path": "x", "curriculum_metrics": {"mine": {}}}}}
+}"#;
+    let report = judged(config, &at(1));
+    assert_eq!(codes(&report), [""; 0]);
+}
+
+#[test]
+fn remarks_are_notes() {
+    let config =
+        r##"{"_comment": "x", "//": "y", "#": "z", "train_batch_size": 8, "aio": {"_note": 1}}"##;
+    let report = judged(config, &at(1));
+    assert_eq!(codes(&report), ["K13"; 4]);
+    assert!(report.diagnostics.iter().all(|found| found.severity == Severity::Note));
+}
+
+#[test]
+fn duplicates_end_one_reader_and_pass_the_other() {
+    let config =
+        r#"{"train_micro_batch_size_per_gpu": 1, "zero_optimization": {"stage": 2, "stage": 3}}"#;
+    let with = |front_end| judged(config, &Settings { front_end: Some(front_end), ..at(1) });
+    let refused = with(FrontEnd::DeepSpeed);
+    assert_eq!((refused.verdict, codes(&refused)), (Verdict::Reject, vec!["K11"]));
+    let passed = with(FrontEnd::HfTrainer);
+    assert_eq!(passed.verdict, Verdict::Accept);
+    assert_eq!(passed.diagnostics[0].severity, Severity::Warning);
+    assert_eq!(passed.resolved.expect("accepted").stage, 3);
+}
+
+#[test]
+fn any_bytes_get_an_answer() {
+    for bytes in [
+        &b""[..],
+        b"\xff\xfe{",
+        b"\xef\xbb\xbf",
+        b"\xef\xbb\xbf{\"train_batch_size\": \"auto\"}",
+        b"{\"a\": \xc3}",
+        b"{}\0",
+        b"\r\n\r",
+        b"nonsense",
+    ] {
+        let report = check(bytes, &Settings::default());
+        for found in &report.diagnostics {
+            assert!(found.span.start <= bytes.len() && found.span.end <= bytes.len(), "{bytes:?}");
+        }
+    }
+    let brackets = vec![b'['; 1 << 20];
+    let report = check(&brackets, &Settings::default());
+    assert_eq!(codes(&report), ["K17"]);
+}

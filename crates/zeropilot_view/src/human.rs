@@ -1,0 +1,314 @@
+//! For people: the verdict on a file, then each finding with its place, its reason and its remedy.
+
+use std::borrow::Cow;
+use std::ops::Range;
+
+use annotate_snippets::{AnnotationKind, Group, Level, Patch, Renderer, Snippet};
+use zeropilot_config::front_end::FrontEnd;
+use zeropilot_config::python::python_str;
+use zeropilot_config::syntax::{LineIndex, Span};
+use zeropilot_lint::{
+    Diagnostic, Language, Report, ResolvedValues, Safety, Severity, Text, Verdict, WorldSource,
+};
+
+use crate::place::decodable;
+use crate::wrap::wrap;
+use crate::{FileResult, Layout, escaped};
+
+/// Columns where there is no terminal to ask.
+const WIDTH: usize = 100;
+/// Lines longer than this are named, not shown.
+const LONGEST_LINE: usize = 2000;
+
+/// Everything about a file; nothing about an accepted one that the user did not name.
+pub(crate) fn file(layout: &Layout, file: &FileResult<'_>) -> String {
+    let report = file.report;
+    if report.diagnostics.is_empty() && (layout.quiet || !file.is_named) {
+        return String::new();
+    }
+    let mut text = String::new();
+    if !layout.quiet {
+        text.push_str(&verdict(layout, file));
+        text.push('\n');
+    }
+    let source = Source::new(file);
+    let renderer = if layout.color { Renderer::styled() } else { Renderer::plain() };
+    let renderer = renderer.term_width(layout.width.unwrap_or(WIDTH).clamp(60, 140));
+    for diagnostic in &report.diagnostics {
+        text.push_str(&renderer.render(&groups(layout, diagnostic, &source)));
+        text.push_str("\n\n");
+    }
+    text
+}
+
+/// The head line: what happens to the file, and under which assumptions.
+fn verdict(layout: &Layout, file: &FileResult<'_>) -> String {
+    let language = layout.language;
+    let report = file.report;
+    let word = match report.verdict {
+        Verdict::Accept => Text::new("accepted", "通过"),
+        Verdict::Reject => Text::new("rejected", "会被拒绝"),
+    };
+    let style = match report.verdict {
+        Verdict::Accept => "\u{1b}[1;32m",
+        Verdict::Reject => "\u{1b}[1;31m",
+    };
+    let word = word.get(language);
+    let word = if layout.color { format!("{style}{word}\u{1b}[0m") } else { word.to_owned() };
+    let colon = Text::new(": ", "：").get(language);
+    let outcome = match (&report.resolved, language) {
+        (Some(values), Language::English) => format!(", {}", batch(values, report, language)),
+        (Some(values), Language::Chinese) => format!("，{}", batch(values, report, language)),
+        (None, Language::English) => format!(" ({})", ranks(report, language)),
+        (None, Language::Chinese) => format!("（{}）", ranks(report, language)),
+    };
+    format!("{}{colon}{word}{outcome}\n  {}", escaped(file.name), surroundings(report, language))
+}
+
+/// "ZeRO stage 3, batch 256 = 2 per GPU × 32 accumulation × 4 ranks".
+fn batch(values: &ResolvedValues, report: &Report, language: Language) -> String {
+    let ranks = ranks(report, language);
+    let stage = values.stage;
+    let numbers =
+        [&values.train_batch_size, &values.micro_batch_size, &values.gradient_accumulation_steps];
+    let [Some(train), Some(micro), Some(steps)] =
+        numbers.map(|number| number.as_ref().map(python_str))
+    else {
+        return match language {
+            Language::English => {
+                format!("ZeRO stage {stage}, batch from the training arguments, {ranks}")
+            }
+            Language::Chinese => format!("ZeRO stage {stage}，batch 由训练参数决定，{ranks}"),
+        };
+    };
+    match language {
+        Language::English => {
+            format!(
+                "ZeRO stage {stage}, batch {train} = {micro} per GPU × {steps} accumulation × {ranks}"
+            )
+        }
+        Language::Chinese => {
+            format!("ZeRO stage {stage}，batch {train} = 每卡 {micro} × 梯度累积 {steps} × {ranks}")
+        }
+    }
+}
+
+/// "4 ranks", and where the number comes from if nobody said it.
+fn ranks(report: &Report, language: Language) -> String {
+    let world = report.world.size;
+    let source = match report.world.source {
+        WorldSource::Given => Text::new("", ""),
+        WorldSource::Assumed => Text::new(" (assumed)", "（假定）"),
+        WorldSource::Inferred => Text::new(" (from the batch sizes)", "（由 batch 大小推出）"),
+    };
+    let source = source.get(language);
+    match (language, world) {
+        (Language::English, 1) => format!("1 rank{source}"),
+        (Language::English, _) => format!("{world} ranks{source}"),
+        (Language::Chinese, _) => format!("{world} 个进程{source}"),
+    }
+}
+
+/// "for DeepSpeed 0.19.8, read by the HF Trainer (guessed: it says "auto"), which fills 9 keys at run time".
+fn surroundings(report: &Report, language: Language) -> String {
+    let front_end = match report.front_end {
+        FrontEnd::DeepSpeed => Text::new("read by DeepSpeed itself", "由 DeepSpeed 直接读取"),
+        FrontEnd::HfTrainer => Text::new("read by the HF Trainer", "由 HF Trainer 读取"),
+        FrontEnd::Accelerate => Text::new("read by accelerate", "由 accelerate 读取"),
+    };
+    let guess = match (report.front_end_guessed, report.front_end) {
+        (false, _) => Text::new("", ""),
+        (true, FrontEnd::DeepSpeed) => {
+            Text::new(" (guessed: no \"auto\" in it)", "（推测：文件里没有 \"auto\"）")
+        }
+        (true, _) => Text::new(" (guessed: it says \"auto\")", "（推测：文件里有 \"auto\"）"),
+    };
+    let version = report.version.name();
+    let (front_end, guess) = (front_end.get(language), guess.get(language));
+    let pending = pending(report, language);
+    match language {
+        Language::English => format!("for DeepSpeed {version}, {front_end}{guess}{pending}"),
+        Language::Chinese => format!("针对 DeepSpeed {version}，{front_end}{guess}{pending}"),
+    }
+}
+
+fn pending(report: &Report, language: Language) -> String {
+    let count = report.pending.len();
+    match (count, report.verdict, language) {
+        (0, _, _) | (_, Verdict::Reject, _) => String::new(),
+        (1, _, Language::English) => ", which fills 1 key at run time".to_owned(),
+        (_, _, Language::English) => format!(", which fills {count} keys at run time"),
+        (_, _, Language::Chinese) => format!("，其中 {count} 个键到运行时才填"),
+    }
+}
+
+fn groups<'a>(
+    layout: &Layout,
+    diagnostic: &'a Diagnostic,
+    source: &'a Source<'_>,
+) -> Vec<Group<'a>> {
+    let language = layout.language;
+    let name = match diagnostic.severity {
+        Severity::Error => Text::new("error", "错误"),
+        Severity::Warning => Text::new("warning", "警告"),
+        Severity::Note => Text::new("note", "提示"),
+    };
+    let level = match diagnostic.severity {
+        Severity::Error => Level::ERROR,
+        Severity::Warning => Level::WARNING,
+        Severity::Note => Level::NOTE,
+    };
+    let message = escaped(&diagnostic.message(language)).into_owned();
+    let title = level.with_name(name.get(language)).primary_title(message).id(diagnostic.rule.code);
+    let mut group = match source.window(diagnostic, language) {
+        Some(snippet) => title.element(snippet),
+        None => title.element(source.origin(diagnostic.span)),
+    };
+    let why = Text::new("why", "原因").get(language);
+    let help = Text::new("help", "建议").get(language);
+    for (level, name, text) in [
+        (Level::NOTE, why, diagnostic.why(language)),
+        (Level::HELP, help, diagnostic.help(language)),
+    ] {
+        let text = wrapped(&escaped(&text), layout, name);
+        group = group.element(level.with_name(name).message(text));
+    }
+    let mut groups = vec![group];
+    groups.extend(fix(diagnostic, source, language));
+    groups
+}
+
+fn fix<'a>(
+    diagnostic: &'a Diagnostic,
+    source: &'a Source<'_>,
+    language: Language,
+) -> Option<Group<'a>> {
+    let fix = diagnostic.fix.as_ref()?;
+    let title = diagnostic.fix_title(language)?;
+    let note = match fix.safety {
+        Safety::Safe => Text::new("", ""),
+        Safety::Unsafe | Safety::DisplayOnly => Text::new(
+            " (a guess: check that it is what you mean)",
+            "（推测的改法，请确认是否符合本意）",
+        ),
+    };
+    let title = format!("{}{}", escaped(&title), note.get(language));
+    let first = fix.edits.first()?.span.start;
+    let last = fix.edits.last()?.span.end;
+    let name = Text::new("fix", "修复").get(language);
+    let title = Level::HELP.with_name(name).secondary_title(title);
+    let window = source.lines(Span::new(first, last)).filter(|window| window.start <= first);
+    let Some(window) = window else { return Some(Group::with_title(title)) };
+    let patches = fix.edits.iter().map(|edit| {
+        let span = edit.span.start - window.start..edit.span.end - window.start;
+        Patch::new(span, edit.text.as_str())
+    });
+    let snippet = Snippet::source(window.text).line_start(window.line).patches(patches);
+    Some(title.element(snippet))
+}
+
+/// The text broken into lines that fit beside the margin.
+fn wrapped(text: &str, layout: &Layout, name: &str) -> String {
+    let margin = 8 + name.chars().count() * 2;
+    let width = layout.width.unwrap_or(WIDTH).clamp(60, 140);
+    wrap(text, width.saturating_sub(margin).max(40))
+}
+
+/// The text of a file, for showing pieces of it.
+struct Source<'a> {
+    name: Cow<'a, str>,
+    text: &'a str,
+    index: LineIndex,
+}
+
+/// Some whole lines of a file.
+struct Window<'a> {
+    text: Cow<'a, str>,
+    /// Offset of the first byte.
+    start: usize,
+    /// Number of the first line.
+    line: usize,
+}
+
+impl<'a> Source<'a> {
+    fn new(file: &FileResult<'a>) -> Self {
+        let text = decodable(file.bytes);
+        Self { name: escaped(file.name), text, index: LineIndex::new(text) }
+    }
+
+    fn origin(&self, span: Span) -> annotate_snippets::Origin<'_> {
+        let place = self.index.line_column(span.start);
+        annotate_snippets::Origin::path(self.name.as_ref())
+            .line(place.line)
+            .char_column(place.column)
+    }
+
+    /// The lines that a span touches, unless they are too long to show. A byte-order mark is never
+    /// among them: it would shift every column after it.
+    fn lines(&self, span: Span) -> Option<Window<'a>> {
+        let text = self.text;
+        let mark = if text.starts_with('\u{feff}') { '\u{feff}'.len_utf8() } else { 0 };
+        let from = span.start.clamp(mark, text.len());
+        let to = span.end.clamp(from, text.len());
+        let is_break = |&byte: &u8| byte == b'\n' || byte == b'\r';
+        let bytes = text.as_bytes();
+        let start = bytes[mark..from].iter().rposition(is_break).map_or(mark, |at| mark + at + 1);
+        let end = bytes[to..].iter().position(is_break).map_or(text.len(), |at| to + at);
+        let lines = text.get(start..end)?;
+        if lines.len() > LONGEST_LINE {
+            return None;
+        }
+        let line = self.index.line_column(start).line;
+        Some(Window { text: harmless(lines), start, line })
+    }
+
+    fn window(
+        &'a self,
+        diagnostic: &Diagnostic,
+        language: Language,
+    ) -> Option<Snippet<'a, annotate_snippets::Annotation<'a>>> {
+        let primary = self.first_line(diagnostic.span);
+        let related: Vec<_> = diagnostic
+            .related
+            .iter()
+            .map(|related| (self.first_line(related.span), related.label.get(language)))
+            .collect();
+        let start = related.iter().map(|(span, _)| span.start).fold(primary.start, usize::min);
+        let end = related.iter().map(|(span, _)| span.end).fold(primary.end, usize::max);
+        let window = self.lines(Span::new(start, end))?;
+        let range = |span: &Range<usize>| {
+            let length = window.text.len();
+            let start = span.start.saturating_sub(window.start).min(length);
+            start..span.end.saturating_sub(window.start).clamp(start, length)
+        };
+        let others = related
+            .iter()
+            .map(|(span, label)| AnnotationKind::Context.span(range(span)).label(*label));
+        let primary = AnnotationKind::Primary.span(range(&primary));
+        Some(
+            Snippet::source(window.text.clone())
+                .line_start(window.line)
+                .path(self.name.as_ref())
+                .annotation(primary)
+                .annotations(others),
+        )
+    }
+
+    /// The part of a span on its first line: a whole section is named by where it begins.
+    fn first_line(&self, span: Span) -> Range<usize> {
+        let start = span.start.min(self.text.len());
+        let end = span.end.clamp(start, self.text.len());
+        let text = self.text.get(start..end).unwrap_or("");
+        let length = text.find(['\n', '\r']).unwrap_or(text.len());
+        start..start + length
+    }
+}
+
+/// Control characters of two bytes, which the renderer passes through, replaced by a dot of as many.
+fn harmless(text: &str) -> Cow<'_, str> {
+    if text.contains(|character| ('\u{80}'..='\u{9f}').contains(&character)) {
+        Cow::Owned(text.replace(|character| ('\u{80}'..='\u{9f}').contains(&character), "·"))
+    } else {
+        Cow::Borrowed(text)
+    }
+}

@@ -1,0 +1,105 @@
+//! The line that ends a report.
+
+use zeropilot_lint::{Language, Report, Safety, Severity, Verdict};
+
+/// What was counted over all files.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Summary {
+    /// Files checked.
+    pub files: usize,
+    /// Files refused.
+    pub rejected: usize,
+    /// Errors.
+    pub errors: usize,
+    /// Warnings.
+    pub warnings: usize,
+    /// Notes.
+    pub notes: usize,
+    /// Fixes that may be applied unseen.
+    pub safe_fixes: usize,
+    /// Files for which the number of ranks was assumed or inferred.
+    pub without_world_size: usize,
+}
+
+impl Summary {
+    /// Counts a file.
+    pub fn count(&mut self, report: &Report) {
+        self.files += 1;
+        self.rejected += usize::from(report.verdict == Verdict::Reject);
+        self.without_world_size +=
+            usize::from(report.world.source != zeropilot_lint::WorldSource::Given);
+        for diagnostic in &report.diagnostics {
+            match diagnostic.severity {
+                Severity::Error => self.errors += 1,
+                Severity::Warning => self.warnings += 1,
+                Severity::Note => self.notes += 1,
+            }
+            let is_safe = diagnostic.fix.as_ref().is_some_and(|fix| fix.safety == Safety::Safe);
+            self.safe_fixes += usize::from(is_safe);
+        }
+    }
+
+    /// Adds what was counted elsewhere.
+    pub fn add(&mut self, other: &Self) {
+        self.files += other.files;
+        self.rejected += other.rejected;
+        self.errors += other.errors;
+        self.warnings += other.warnings;
+        self.notes += other.notes;
+        self.safe_fixes += other.safe_fixes;
+        self.without_world_size += other.without_world_size;
+    }
+
+    /// Whether something must be put right.
+    pub fn has_findings(&self) -> bool {
+        self.errors + self.warnings > 0 || self.rejected > 0
+    }
+
+    /// The summary in words.
+    pub fn words(&self, language: Language) -> String {
+        let accepted = self.files - self.rejected;
+        let mut line = match language {
+            Language::English => {
+                let counts = [
+                    (self.errors, "error", "errors"),
+                    (self.warnings, "warning", "warnings"),
+                    (self.notes, "note", "notes"),
+                ];
+                let counts: Vec<String> = counts
+                    .into_iter()
+                    .filter(|(count, ..)| *count > 0)
+                    .map(|(count, one, many)| {
+                        format!("{count} {}", if count == 1 { one } else { many })
+                    })
+                    .collect();
+                let files = if self.files == 1 { "file" } else { "files" };
+                let found =
+                    if counts.is_empty() { "nothing found".to_owned() } else { counts.join(", ") };
+                format!(
+                    "{} {files}: {accepted} accepted, {} rejected; {found}",
+                    self.files, self.rejected
+                )
+            }
+            Language::Chinese => {
+                let counts =
+                    [(self.errors, "个错误"), (self.warnings, "个警告"), (self.notes, "条提示")];
+                let counts: Vec<String> = counts
+                    .into_iter()
+                    .filter(|(count, _)| *count > 0)
+                    .map(|(count, unit)| format!("{count} {unit}"))
+                    .collect();
+                let found = if counts.is_empty() {
+                    "没有发现问题".to_owned()
+                } else {
+                    counts.join("，")
+                };
+                format!(
+                    "共 {} 个文件：{accepted} 个通过，{} 个会被拒绝；{found}",
+                    self.files, self.rejected
+                )
+            }
+        };
+        line.push('\n');
+        line
+    }
+}

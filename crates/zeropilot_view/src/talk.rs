@@ -1,0 +1,153 @@
+//! What a program says beside its results: assumptions it made, inputs it could not use.
+
+use std::fmt;
+
+use zeropilot_config::schema::EngineVersion;
+use zeropilot_lint::Language;
+
+use crate::escaped;
+
+/// Why a certain engine version was taken.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum VersionSource {
+    /// The user named this version.
+    Given(String),
+    /// This version is installed.
+    Installed {
+        /// Its version.
+        version: String,
+        /// Where its files are.
+        place: String,
+    },
+    /// None is installed, and the newest known one is taken.
+    Newest,
+}
+
+/// Which engine was taken, and why, where that is not obvious.
+pub fn version_note(
+    engine: EngineVersion,
+    source: &VersionSource,
+    language: Language,
+) -> Option<String> {
+    let known = engine.name();
+    Some(match (source, language) {
+        (VersionSource::Given(given), _) if given == known => return None,
+        (VersionSource::Given(given), Language::English) => format!(
+            "note: DeepSpeed {} is judged by the rules of {known}, the nearest known version",
+            escaped(given)
+        ),
+        (VersionSource::Given(given), Language::Chinese) => {
+            format!("提示：DeepSpeed {} 按最接近的已知版本 {known} 的规则判断", escaped(given))
+        }
+        (VersionSource::Installed { version, place }, Language::English) => format!(
+            "note: judged for the installed DeepSpeed {} ({}){}",
+            escaped(version),
+            escaped(place),
+            if version == known {
+                String::new()
+            } else {
+                format!(" by the rules of {known}, the nearest known version")
+            }
+        ),
+        (VersionSource::Installed { version, place }, Language::Chinese) => format!(
+            "提示：按已安装的 DeepSpeed {}（{}）判断{}",
+            escaped(version),
+            escaped(place),
+            if version == known {
+                String::new()
+            } else {
+                format!("，采用最接近的已知版本 {known} 的规则")
+            }
+        ),
+        (VersionSource::Newest, Language::English) => format!(
+            "note: judged for DeepSpeed {known}, the newest known version, since no installed one was found; say another with --deepspeed-version"
+        ),
+        (VersionSource::Newest, Language::Chinese) => format!(
+            "提示：没有找到已安装的 DeepSpeed，按已知的最新版本 {known} 判断；可用 --deepspeed-version 指定"
+        ),
+    })
+}
+
+/// That the number of ranks was not given.
+pub fn world_size_note(language: Language) -> &'static str {
+    match language {
+        Language::English => {
+            "note: the number of ranks was not given; say it with --world-size to have the batch sizes checked for it"
+        }
+        Language::Chinese => {
+            "提示：没有指定进程数；用 --world-size 指定后才能按实际进程数检查 batch 大小"
+        }
+    }
+}
+
+/// How many files were checked so far.
+pub fn progress(files: usize, language: Language) -> String {
+    match language {
+        Language::English => format!("{files} files checked"),
+        Language::Chinese => format!("已检查 {files} 个文件"),
+    }
+}
+
+/// Why an input could not be checked.
+#[derive(Debug)]
+pub enum InputProblem {
+    /// It is not there.
+    NotFound,
+    /// The system refuses to read it.
+    Unreadable(std::io::Error),
+    /// A pipe, a device or the like.
+    NotAFile,
+    /// Larger than a config can reasonably be.
+    TooLarge {
+        /// The largest size that is read, in MiB.
+        limit_mib: u64,
+    },
+    /// A directory without config files.
+    NoConfigs,
+}
+
+impl InputProblem {
+    /// The problem with its input, in words.
+    pub fn words(&self, name: &str, language: Language) -> String {
+        let name = escaped(name);
+        let reason = Reason { problem: self, language };
+        match language {
+            Language::English => format!("error: {name}: {reason}"),
+            Language::Chinese => format!("错误：{name}：{reason}"),
+        }
+    }
+}
+
+struct Reason<'a> {
+    problem: &'a InputProblem,
+    language: Language,
+}
+
+impl fmt::Display for Reason<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match (self.problem, self.language) {
+            (InputProblem::NotFound, Language::English) => f.write_str("no such file or directory"),
+            (InputProblem::NotFound, Language::Chinese) => f.write_str("文件或目录不存在"),
+            (InputProblem::Unreadable(error), Language::English) => {
+                write!(f, "cannot be read: {error}")
+            }
+            (InputProblem::Unreadable(error), Language::Chinese) => write!(f, "无法读取：{error}"),
+            (InputProblem::NotAFile, Language::English) => {
+                f.write_str("not a regular file, so it was not opened")
+            }
+            (InputProblem::NotAFile, Language::Chinese) => f.write_str("不是普通文件，未打开"),
+            (InputProblem::TooLarge { limit_mib }, Language::English) => {
+                write!(f, "larger than {limit_mib} MiB, which no config is, so it was not read")
+            }
+            (InputProblem::TooLarge { limit_mib }, Language::Chinese) => {
+                write!(f, "超过 {limit_mib} MiB，不像是配置文件，未读取")
+            }
+            (InputProblem::NoConfigs, Language::English) => {
+                f.write_str("no .json or .hjson file in this directory")
+            }
+            (InputProblem::NoConfigs, Language::Chinese) => {
+                f.write_str("目录里没有 .json 或 .hjson 文件")
+            }
+        }
+    }
+}
