@@ -1,0 +1,217 @@
+//! `zeropilot check`: from arguments to results and an exit status.
+
+use rayon::prelude::*;
+use zeropilot_config::front_end::{
+    AccelerateArguments, Arguments, MixedPrecision, ModelFacts, PluginArguments, TrainerArguments,
+};
+use zeropilot_lint::{Language, Settings, check};
+use zeropilot_view::talk::{self, InputProblem};
+use zeropilot_view::{FileResult, Format, Layout, Summary, escaped};
+
+use crate::cli::{CheckCommand, GlobalOptions, MixedPrecisionName, TrainingOptions};
+use crate::color;
+use crate::engine_version;
+use crate::exit_status::ExitStatus;
+use crate::files::{self, Collected};
+use crate::output::Output;
+use crate::progress::Progress;
+
+/// Files checked before their results are written.
+const CHUNK: usize = 512;
+/// Fewer files than this are not worth waking other threads for.
+const WORTH_THREADS: usize = 16;
+
+/// Checks everything and says what was found.
+pub(crate) fn run(
+    command: &CheckCommand,
+    global: &GlobalOptions,
+    language: Language,
+) -> ExitStatus {
+    let layout = layout(command, global, language);
+    let mut output = Output::new(layout.color);
+    let (version, version_source) =
+        match engine_version::choose(command.deepspeed_version.as_deref()) {
+            Ok(chosen) => chosen,
+            Err(error) => {
+                output.say(&format!("error: {}", escaped(&error.to_string())));
+                return ExitStatus::Failure;
+            }
+        };
+    let settings = Settings {
+        version,
+        world_size: command.world_size.map(usize::from),
+        front_end: command.front_end,
+        arguments: arguments(&command.training),
+        model: command.training.hidden_size.map(ModelFacts::with_hidden_size),
+    };
+    let talks = layout.format == Format::Human && !global.quiet;
+    if talks && let Some(note) = talk::version_note(version, &version_source, language) {
+        output.say(&note);
+    }
+    let mut session = Session {
+        layout,
+        settings,
+        output,
+        summary: Summary::default(),
+        has_written: false,
+        has_failed: false,
+        progress: Progress::new(global.quiet, language),
+    };
+    session.check_all(files::collect(&command.paths));
+    session.finish(talks)
+}
+
+fn layout(command: &CheckCommand, global: &GlobalOptions, language: Language) -> Layout {
+    let format = Format::from(command.output_format);
+    Layout {
+        format,
+        language,
+        color: format == Format::Human && color::for_stdout(global.color),
+        width: (format == Format::Human)
+            .then(terminal_size::terminal_size)
+            .flatten()
+            .map(|(width, _)| usize::from(width.0)),
+        quiet: global.quiet,
+    }
+}
+
+struct Session {
+    layout: Layout,
+    settings: Settings,
+    output: Output,
+    summary: Summary,
+    has_written: bool,
+    has_failed: bool,
+    progress: Progress,
+}
+
+/// What became of an input: its results in their final form, and what they count.
+type Checked = Result<(String, Summary), (String, InputProblem)>;
+
+impl Session {
+    fn check_all(&mut self, mut inputs: impl Iterator<Item = Collected>) {
+        let opening = self.layout.opening();
+        self.output.result(&opening);
+        loop {
+            let chunk: Vec<Collected> = inputs.by_ref().take(CHUNK).collect();
+            if chunk.is_empty() || self.output.is_closed() {
+                break;
+            }
+            let (layout, settings) = (&self.layout, &self.settings);
+            let one = |input: Collected| check_one(input, layout, settings);
+            let results: Vec<Checked> = if chunk.len() < WORTH_THREADS {
+                chunk.into_iter().map(one).collect()
+            } else {
+                chunk.into_par_iter().map(one).collect()
+            };
+            for result in results {
+                self.write(result);
+            }
+            self.progress.done(self.summary.files);
+        }
+    }
+
+    fn write(&mut self, result: Checked) {
+        match result {
+            Ok((text, summary)) => {
+                self.summary.add(&summary);
+                if text.is_empty() {
+                    return;
+                }
+                if self.has_written {
+                    self.output.result(self.layout.separator());
+                }
+                self.has_written = true;
+                self.output.result(&text);
+            }
+            Err((name, problem)) => {
+                self.has_failed = true;
+                self.output.say(&problem.words(&name, self.layout.language));
+            }
+        }
+    }
+
+    fn finish(mut self, talks: bool) -> ExitStatus {
+        self.progress.finish();
+        let closing = self.layout.closing(&self.summary);
+        self.output.result(&closing);
+        self.output.flush();
+        if talks && self.settings.world_size.is_none() && self.summary.without_world_size > 0 {
+            self.output.say(talk::world_size_note(self.layout.language));
+        }
+        if self.has_failed {
+            ExitStatus::Failure
+        } else if self.summary.has_findings() {
+            ExitStatus::Findings
+        } else {
+            ExitStatus::Clean
+        }
+    }
+}
+
+fn check_one(input: Collected, layout: &Layout, settings: &Settings) -> Checked {
+    let input = input?;
+    let name = input.name();
+    let bytes = match input.read() {
+        Ok(bytes) => bytes,
+        Err(problem) => return Err((name, problem)),
+    };
+    let report = check(&bytes, settings);
+    let mut summary = Summary::default();
+    summary.count(&report);
+    let file =
+        FileResult { name: &name, bytes: &bytes, report: &report, is_named: input.is_named() };
+    Ok((layout.file(&file), summary))
+}
+
+/// What the front ends are told. What the user does not say stays unknown.
+fn arguments(options: &TrainingOptions) -> Arguments {
+    // One 16-bit type excludes the other, and whoever names one has said it all.
+    let says_precision = options.fp16.is_some() || options.bf16.is_some();
+    let otherwise =
+        |own: Option<bool>, other: Option<bool>| own.or(other.map(|on| !on).filter(|on| !on));
+    let requested = options.mixed_precision.map(mixed_precision);
+    let trainer = TrainerArguments {
+        per_device_train_batch_size: options.per_device_train_batch_size,
+        gradient_accumulation_steps: options.gradient_accumulation_steps,
+        max_grad_norm: options.max_grad_norm,
+        learning_rate: options.learning_rate,
+        adam_beta1: options.adam_beta1,
+        adam_beta2: options.adam_beta2,
+        adam_epsilon: options.adam_epsilon,
+        weight_decay: options.weight_decay,
+        warmup_steps: options.warmup_steps,
+        num_training_steps: options.max_steps,
+        fp16: otherwise(options.fp16, options.bf16),
+        bf16: otherwise(options.bf16, options.fp16),
+        fp16_full_eval: says_precision.then_some(false),
+        bf16_full_eval: says_precision.then_some(false),
+        auto_find_batch_size: options.auto_find_batch_size,
+        environment_mixed_precision: requested,
+        ..TrainerArguments::default()
+    };
+    let from_flags = match (options.bf16, options.fp16) {
+        (Some(true), _) => Some(MixedPrecision::Bf16),
+        (_, Some(true)) => Some(MixedPrecision::Fp16),
+        _ => None,
+    };
+    let loader = options.per_device_train_batch_size.and_then(|size| u64::try_from(size).ok());
+    let accelerate = AccelerateArguments {
+        mixed_precision: requested.or(from_flags),
+        gradient_accumulation_steps: options.gradient_accumulation_steps,
+        dataloader_batch_sizes: loader.map(|size| vec![Some(size)]),
+        // A batch that is given per device is not split any further.
+        split_batches: loader.map(|_| false),
+        ..AccelerateArguments::default()
+    };
+    Arguments { trainer, accelerate, plugin: PluginArguments::default() }
+}
+
+fn mixed_precision(name: MixedPrecisionName) -> MixedPrecision {
+    match name {
+        MixedPrecisionName::No => MixedPrecision::No,
+        MixedPrecisionName::Fp16 => MixedPrecision::Fp16,
+        MixedPrecisionName::Bf16 => MixedPrecision::Bf16,
+        MixedPrecisionName::Fp8 => MixedPrecision::Fp8,
+    }
+}

@@ -1,0 +1,225 @@
+//! The arguments, as typed.
+
+use std::ffi::OsString;
+use std::num::NonZeroUsize;
+use std::path::PathBuf;
+
+use clap::{Args, CommandFactory, FromArgMatches, Parser, Subcommand, ValueEnum};
+use zeropilot_config::front_end::{self, FrontEnd};
+use zeropilot_lint::Language;
+use zeropilot_view::Format;
+
+use crate::color::ColorChoice;
+use crate::help_zh;
+
+/// The pilot for DeepSpeed ZeRO training: knows before a GPU is touched.
+#[derive(Debug, Parser)]
+#[command(name = "zeropilot", version, propagate_version = true)]
+pub(crate) struct Cli {
+    #[command(subcommand)]
+    pub(crate) command: Command,
+    #[command(flatten)]
+    pub(crate) global: GlobalOptions,
+}
+
+/// The verbs.
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    /// Check DeepSpeed configs: would the engine take them, and does it read what they say?
+    Check(Box<CheckCommand>),
+}
+
+/// What every command takes.
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Global options")]
+pub(crate) struct GlobalOptions {
+    /// Language of all text; otherwise taken from LC_ALL, LC_MESSAGES or LANG
+    #[arg(long, global = true, value_name = "LANGUAGE")]
+    pub(crate) lang: Option<LanguageName>,
+    /// When to use colours; NO_COLOR is honoured
+    #[arg(long, global = true, value_name = "WHEN", default_value = "auto")]
+    pub(crate) color: ColorChoice,
+    /// Say nothing but findings
+    #[arg(long, short, global = true)]
+    pub(crate) quiet: bool,
+}
+
+/// A language by its short name.
+#[derive(Debug, Clone, Copy, ValueEnum)]
+pub(crate) enum LanguageName {
+    /// English
+    En,
+    /// 中文
+    Zh,
+}
+
+/// How results are written.
+#[derive(Debug, Clone, Copy, Default, ValueEnum)]
+pub(crate) enum OutputFormat {
+    /// Findings with their place in the file, why they matter and what to do
+    #[default]
+    Human,
+    /// One line per finding
+    Concise,
+    /// One JSON array with everything about each file
+    Json,
+    /// SARIF 2.1.0, for code scanning
+    Sarif,
+    /// Annotations of GitHub workflows
+    Github,
+}
+
+impl From<OutputFormat> for Format {
+    fn from(format: OutputFormat) -> Self {
+        match format {
+            OutputFormat::Human => Self::Human,
+            OutputFormat::Concise => Self::Concise,
+            OutputFormat::Json => Self::Json,
+            OutputFormat::Sarif => Self::Sarif,
+            OutputFormat::Github => Self::Github,
+        }
+    }
+}
+
+/// The arguments of `zeropilot check`.
+#[derive(Debug, Args)]
+#[command(after_help = EXAMPLES)]
+pub(crate) struct CheckCommand {
+    /// Config files, directories to search for .json and .hjson files, or `-` for standard input
+    #[arg(required = true, value_name = "PATH")]
+    pub(crate) paths: Vec<PathBuf>,
+    /// How many ranks (GPUs) the run has
+    #[arg(long, value_name = "N")]
+    pub(crate) world_size: Option<NonZeroUsize>,
+    /// The engine to check for; otherwise the installed one, or the newest known
+    #[arg(long, value_name = "VERSION")]
+    pub(crate) deepspeed_version: Option<String>,
+    /// Who reads the file; otherwise guessed: `hf-trainer` if it says "auto", else `deepspeed`
+    #[arg(long, value_name = "NAME", value_parser = front_end_parser())]
+    pub(crate) front_end: Option<FrontEnd>,
+    /// How results are written
+    #[arg(long, value_name = "FORMAT", default_value = "human")]
+    pub(crate) output_format: OutputFormat,
+    #[command(flatten)]
+    pub(crate) training: TrainingOptions,
+}
+
+/// What the training script is told, as far as the user tells us.
+#[derive(Debug, Args)]
+#[command(
+    next_help_heading = "Training arguments, which fill \"auto\" and must agree with the config"
+)]
+pub(crate) struct TrainingOptions {
+    /// Micro batch of one device
+    #[arg(long, value_name = "N")]
+    pub(crate) per_device_train_batch_size: Option<i64>,
+    /// Micro batches per optimizer step
+    #[arg(long, value_name = "N")]
+    pub(crate) gradient_accumulation_steps: Option<i64>,
+    /// Learning rate
+    #[arg(long, value_name = "X", value_parser = number)]
+    pub(crate) learning_rate: Option<front_end::Number>,
+    /// Weight decay
+    #[arg(long, value_name = "X", value_parser = number)]
+    pub(crate) weight_decay: Option<front_end::Number>,
+    /// First beta of Adam
+    #[arg(long, value_name = "X", value_parser = number)]
+    pub(crate) adam_beta1: Option<front_end::Number>,
+    /// Second beta of Adam
+    #[arg(long, value_name = "X", value_parser = number)]
+    pub(crate) adam_beta2: Option<front_end::Number>,
+    /// Epsilon of Adam
+    #[arg(long, value_name = "X", value_parser = number)]
+    pub(crate) adam_epsilon: Option<front_end::Number>,
+    /// Gradient norm to clip at
+    #[arg(long, value_name = "X", value_parser = number)]
+    pub(crate) max_grad_norm: Option<front_end::Number>,
+    /// Warm-up: steps if 1 or more, a share of all steps below 1
+    #[arg(long, value_name = "X", value_parser = number, allow_negative_numbers = true)]
+    pub(crate) warmup_steps: Option<front_end::Number>,
+    /// Training steps in all
+    #[arg(long, value_name = "N")]
+    pub(crate) max_steps: Option<i64>,
+    /// Train in bf16
+    #[arg(long, value_name = "BOOL", num_args = 0..=1, require_equals = true, default_missing_value = "true")]
+    pub(crate) bf16: Option<bool>,
+    /// Train in fp16
+    #[arg(long, value_name = "BOOL", num_args = 0..=1, require_equals = true, default_missing_value = "true")]
+    pub(crate) fp16: Option<bool>,
+    /// Precision given to accelerate
+    #[arg(long, value_name = "PRECISION")]
+    pub(crate) mixed_precision: Option<MixedPrecisionName>,
+    /// The Trainer looks for a batch size that fits
+    #[arg(long, value_name = "BOOL", num_args = 0..=1, require_equals = true, default_missing_value = "true")]
+    pub(crate) auto_find_batch_size: Option<bool>,
+    /// Hidden size of the model, from its config.json
+    #[arg(long, value_name = "N")]
+    pub(crate) hidden_size: Option<u64>,
+}
+
+/// accelerate's precisions.
+#[derive(Debug, Clone, Copy, ValueEnum)]
+pub(crate) enum MixedPrecisionName {
+    /// 32 bit
+    No,
+    /// 16 bit with loss scale
+    Fp16,
+    /// 16 bit
+    Bf16,
+    /// 8 bit on top of bf16
+    Fp8,
+}
+
+pub(crate) const EXAMPLES: &str = "\
+Examples:
+  zeropilot check ds_config.json --world-size 8
+  zeropilot check configs/ --front-end hf-trainer --output-format concise
+  zeropilot check zero3.json --per-device-train-batch-size 2 --bf16 --hidden-size 4096
+  cat ds_config.json | zeropilot check - --lang zh
+
+Exit codes: 0 nothing wrong, 1 errors or warnings found, 2 the check could not be done";
+
+fn front_end_parser() -> impl clap::builder::TypedValueParser<Value = FrontEnd> {
+    use clap::builder::TypedValueParser as _;
+    clap::builder::PossibleValuesParser::new(FrontEnd::ALL.map(FrontEnd::name))
+        .try_map(|name| name.parse::<FrontEnd>())
+}
+
+/// A number as Python would keep it.
+fn number(text: &str) -> Result<front_end::Number, String> {
+    if let Ok(whole) = text.parse::<i64>() {
+        return Ok(front_end::Number::Int(whole));
+    }
+    match text.parse::<f64>() {
+        Ok(number) if number.is_finite() => Ok(front_end::Number::Float(number)),
+        _ => Err("not a number".to_owned()),
+    }
+}
+
+/// Reads the arguments, with help in the given language.
+pub(crate) fn parse(arguments: Vec<OsString>, language: Language) -> Result<Cli, clap::Error> {
+    let command = match language {
+        Language::English => Cli::command(),
+        Language::Chinese => help_zh::translate(Cli::command()),
+    };
+    Cli::from_arg_matches(&command.try_get_matches_from(arguments)?)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_definition_holds_together() {
+        Cli::command().debug_assert();
+        help_zh::translate(Cli::command()).debug_assert();
+    }
+
+    #[test]
+    fn numbers_keep_their_kind() {
+        assert_eq!(number("3"), Ok(front_end::Number::Int(3)));
+        assert_eq!(number("5e-5"), Ok(front_end::Number::Float(5e-5)));
+        assert!(number("nan").is_err());
+        assert!(number("x").is_err());
+    }
+}

@@ -1,0 +1,185 @@
+//! The files to check, found and read one after the other, never held all at once.
+
+use std::fs::{self, File};
+use std::io::{self, Read};
+use std::path::{Path, PathBuf};
+
+use walkdir::{DirEntry, WalkDir};
+use zeropilot_view::talk::InputProblem;
+
+/// No config comes near this; what is larger is something else.
+const LARGEST_MIB: u64 = 64;
+const LARGEST: u64 = LARGEST_MIB << 20;
+
+/// Something to check.
+#[derive(Debug)]
+pub(crate) enum Input {
+    /// Standard input.
+    Stdin,
+    /// A file the user named.
+    Named(PathBuf),
+    /// A file found in a directory.
+    Found(PathBuf),
+}
+
+impl Input {
+    /// Its name in results.
+    pub(crate) fn name(&self) -> String {
+        match self {
+            Self::Stdin => "<stdin>".to_owned(),
+            Self::Named(path) | Self::Found(path) => path.to_string_lossy().into_owned(),
+        }
+    }
+
+    /// Whether the user named this very input.
+    pub(crate) fn is_named(&self) -> bool {
+        !matches!(self, Self::Found(_))
+    }
+
+    /// Its content.
+    pub(crate) fn read(&self) -> Result<Vec<u8>, InputProblem> {
+        match self {
+            Self::Stdin => read_all(io::stdin().lock(), 0),
+            Self::Named(path) => {
+                refuse_special(path)?;
+                read_file(path)
+            }
+            Self::Found(path) => read_file(path),
+        }
+    }
+}
+
+/// An input, or why there is none.
+pub(crate) type Collected = Result<Input, (String, InputProblem)>;
+
+/// All inputs behind the paths the user gave, in their order, directories in the order of names.
+pub(crate) fn collect(paths: &[PathBuf]) -> impl Iterator<Item = Collected> + '_ {
+    paths.iter().flat_map(|path| -> Box<dyn Iterator<Item = Collected> + '_> {
+        if path.as_os_str() == "-" {
+            return Box::new(std::iter::once(Ok(Input::Stdin)));
+        }
+        match fs::metadata(path) {
+            Ok(metadata) if metadata.is_dir() => Box::new(walk(path)),
+            Ok(_) => Box::new(std::iter::once(Ok(Input::Named(path.clone())))),
+            Err(error) => Box::new(std::iter::once(Err(problem(path, error)))),
+        }
+    })
+}
+
+fn walk(directory: &Path) -> impl Iterator<Item = Collected> + '_ {
+    let entries = WalkDir::new(directory)
+        .sort_by_file_name()
+        .into_iter()
+        .filter_entry(|entry| entry.depth() == 0 || !is_hidden_directory(entry));
+    let mut any = false;
+    let found = entries.filter_map(|entry| match entry {
+        Ok(entry) => as_input(&entry),
+        Err(error) => {
+            let path = error.path().map_or_else(PathBuf::new, Path::to_owned);
+            let error = error.into_io_error().unwrap_or_else(|| io::ErrorKind::Other.into());
+            Some(Err(problem(&path, error)))
+        }
+    });
+    let mut found = found.fuse();
+    std::iter::from_fn(move || match found.next() {
+        Some(input) => {
+            any = true;
+            Some(input)
+        }
+        None if any => None,
+        None => {
+            any = true;
+            Some(Err((directory.to_string_lossy().into_owned(), InputProblem::NoConfigs)))
+        }
+    })
+}
+
+fn is_hidden_directory(entry: &DirEntry) -> bool {
+    entry.file_type().is_dir() && entry.file_name().as_encoded_bytes().starts_with(b".")
+}
+
+/// A config by its name. Links are followed to files, not to directories.
+fn as_input(entry: &DirEntry) -> Option<Collected> {
+    let path = entry.path();
+    let extension = path.extension()?.to_str()?;
+    if !["json", "hjson"].iter().any(|known| extension.eq_ignore_ascii_case(known)) {
+        return None;
+    }
+    let file_type = entry.file_type();
+    if file_type.is_file() {
+        return Some(Ok(Input::Found(entry.path().to_owned())));
+    }
+    let is_directory = file_type.is_dir()
+        || file_type.is_symlink() && fs::metadata(path).is_ok_and(|metadata| metadata.is_dir());
+    (!is_directory).then(|| Ok(Input::Named(path.to_owned())))
+}
+
+fn problem(path: &Path, error: io::Error) -> (String, InputProblem) {
+    (path.to_string_lossy().into_owned(), from_io(error))
+}
+
+fn from_io(error: io::Error) -> InputProblem {
+    match error.kind() {
+        io::ErrorKind::NotFound => InputProblem::NotFound,
+        _ => InputProblem::Unreadable(error),
+    }
+}
+
+/// Opening a pipe waits for somebody to write into it, and reading a device may never end.
+fn refuse_special(path: &Path) -> Result<(), InputProblem> {
+    match fs::metadata(path) {
+        Ok(metadata) if metadata.is_file() => Ok(()),
+        Ok(_) => Err(InputProblem::NotAFile),
+        Err(error) => Err(from_io(error)),
+    }
+}
+
+fn read_file(path: &Path) -> Result<Vec<u8>, InputProblem> {
+    let file = File::open(path).map_err(from_io)?;
+    let size = file.metadata().map_err(from_io)?.len();
+    if size > LARGEST {
+        return Err(InputProblem::TooLarge { limit_mib: LARGEST_MIB });
+    }
+    read_all(file, size)
+}
+
+fn read_all(source: impl Read, size: u64) -> Result<Vec<u8>, InputProblem> {
+    let mut bytes = Vec::with_capacity(usize::try_from(size + 1).unwrap_or(0));
+    source.take(LARGEST + 1).read_to_end(&mut bytes).map_err(from_io)?;
+    if bytes.len() as u64 > LARGEST {
+        return Err(InputProblem::TooLarge { limit_mib: LARGEST_MIB });
+    }
+    Ok(bytes)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn directories_are_walked_in_order_without_hidden_ones() {
+        let directory = tempfile::tempdir().expect("a temporary directory");
+        let root = directory.path();
+        for path in ["b.json", "a.HJSON", "c.yaml", "sub/d.json", ".git/e.json", "z/.f.json"] {
+            fs::create_dir_all(root.join(path).parent().expect("a parent")).expect("directories");
+            fs::write(root.join(path), "{}").expect("a file");
+        }
+        let paths = [root.to_owned()];
+        let names: Vec<String> = collect(&paths)
+            .map(|input| input.expect("an input").name())
+            .map(|name| name[root.to_string_lossy().len() + 1..].to_owned())
+            .collect();
+        assert_eq!(names, ["a.HJSON", "b.json", "sub/d.json", "z/.f.json"]);
+    }
+
+    #[test]
+    fn what_is_not_there_is_said() {
+        let paths = [PathBuf::from("no/such/file.json")];
+        let found: Vec<_> = collect(&paths).collect();
+        assert!(matches!(found.as_slice(), [Err((_, InputProblem::NotFound))]));
+        let directory = tempfile::tempdir().expect("a temporary directory");
+        let paths = [directory.path().to_owned()];
+        let found: Vec<_> = collect(&paths).collect();
+        assert!(matches!(found.as_slice(), [Err((_, InputProblem::NoConfigs))]));
+    }
+}

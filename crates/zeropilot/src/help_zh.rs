@@ -1,0 +1,125 @@
+//! The help in Chinese: the English definition with its texts replaced.
+
+use clap::Command;
+
+const ABOUT: &str = "DeepSpeed ZeRO 训练的领航员：不占用 GPU 就先知道结果";
+const CHECK: &str = "检查 DeepSpeed 配置：引擎会不会接受，写的内容是否真的被读取";
+
+/// Option names and what they mean.
+const OPTIONS: &[(&str, &str)] = &[
+    ("paths", "配置文件、要搜索 .json 和 .hjson 的目录，或 `-` 表示标准输入"),
+    ("world_size", "训练的进程数（GPU 数）"),
+    ("deepspeed_version", "按哪个 DeepSpeed 版本检查；默认取已安装的版本，没有则取已知的最新版本"),
+    ("front_end", "由谁读取配置；默认推测：含有 \"auto\" 视为 `hf-trainer`，否则视为 `deepspeed`"),
+    ("output_format", "结果的输出格式"),
+    ("per_device_train_batch_size", "每张卡的 micro batch"),
+    ("gradient_accumulation_steps", "梯度累积步数"),
+    ("learning_rate", "学习率"),
+    ("weight_decay", "权重衰减"),
+    ("adam_beta1", "Adam 的第一个 beta"),
+    ("adam_beta2", "Adam 的第二个 beta"),
+    ("adam_epsilon", "Adam 的 epsilon"),
+    ("max_grad_norm", "梯度裁剪的范数"),
+    ("warmup_steps", "warmup：不小于 1 表示步数，小于 1 表示占总步数的比例"),
+    ("max_steps", "总训练步数"),
+    ("bf16", "用 bf16 训练"),
+    ("fp16", "用 fp16 训练"),
+    ("mixed_precision", "传给 accelerate 的精度"),
+    ("auto_find_batch_size", "让 Trainer 自动寻找可用的 batch 大小"),
+    ("hidden_size", "模型的 hidden size，见其 config.json"),
+    ("lang", "所有文字的语言；默认取自 LC_ALL、LC_MESSAGES 或 LANG"),
+    ("color", "何时使用颜色；遵守 NO_COLOR"),
+    ("quiet", "除了发现的问题，什么也不说"),
+];
+
+const TRAINING: &str = "训练参数（用来填 \"auto\"，并且必须与配置一致）";
+const GLOBAL: &str = "全局选项";
+
+const EXAMPLES: &str = "\
+示例：
+  zeropilot check ds_config.json --world-size 8
+  zeropilot check configs/ --front-end hf-trainer --output-format concise
+  zeropilot check zero3.json --per-device-train-batch-size 2 --bf16 --hidden-size 4096
+  cat ds_config.json | zeropilot check - --lang zh
+
+退出码：0 没有问题，1 发现错误或警告，2 无法完成检查";
+
+const TEMPLATE: &str = "{before-help}{about-with-newline}\n用法：{usage}\n\n{all-args}{after-help}";
+
+/// The command with Chinese help.
+pub(crate) fn translate(command: Command) -> Command {
+    let check =
+        command.clone().find_subcommand("check").cloned().unwrap_or_else(|| Command::new("check"));
+    let check = texts(check).about(CHECK).after_help(EXAMPLES);
+    texts(command)
+        .about(ABOUT)
+        .subcommand_help_heading("命令")
+        .subcommand_value_name("命令")
+        .mut_subcommand("check", |_| check)
+}
+
+fn texts(command: Command) -> Command {
+    let command = command
+        .help_template(TEMPLATE)
+        .disable_help_flag(true)
+        .disable_version_flag(true)
+        .disable_help_subcommand(true)
+        .arg(
+            clap::Arg::new("help")
+                .long("help")
+                .short('h')
+                .action(clap::ArgAction::Help)
+                .help("显示帮助"),
+        )
+        .arg(
+            clap::Arg::new("version")
+                .long("version")
+                .short('V')
+                .action(clap::ArgAction::Version)
+                .help("显示版本"),
+        );
+    command.mut_args(|argument| {
+        let heading = match argument.get_help_heading() {
+            Some(heading) if heading.starts_with("Training") => TRAINING,
+            Some(_) => GLOBAL,
+            None if argument.is_positional() => "参数",
+            None => "选项",
+        };
+        let text = OPTIONS.iter().find(|(name, _)| argument.get_id() == *name);
+        let argument = argument.help_heading(heading);
+        let Some((_, text)) = text else { return argument };
+        let help = format!("{text}{}", choices(&argument));
+        let takes_value = argument.get_action().takes_values();
+        argument.help(help).hide_possible_values(takes_value).hide_default_value(takes_value)
+    })
+}
+
+/// The values an option takes and which it has if it is not given, which clap would say in English.
+fn choices(argument: &clap::Arg) -> String {
+    let names: Vec<String> =
+        argument.get_possible_values().iter().map(|value| value.get_name().to_owned()).collect();
+    let default = argument.get_default_values().first().map(|value| value.to_string_lossy());
+    match (names.is_empty() || !argument.get_action().takes_values(), default) {
+        (true, _) => String::new(),
+        (false, None) => format!("［{}］", names.join("、")),
+        (false, Some(default)) => format!("［{}；默认 {default}］", names.join("、")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::CommandFactory;
+
+    use super::*;
+    use crate::cli::Cli;
+
+    #[test]
+    fn every_option_is_translated() {
+        let command = translate(Cli::command());
+        let check = command.find_subcommand("check").expect("the verb is there");
+        for argument in command.get_arguments().chain(check.get_arguments()) {
+            let help = argument.get_help().map(ToString::to_string).unwrap_or_default();
+            assert!(!help.is_ascii(), "{} has no Chinese help: {help}", argument.get_id());
+        }
+    }
+}

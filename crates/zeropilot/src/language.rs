@@ -1,0 +1,76 @@
+//! Which language to speak, decided before anything is said.
+
+use std::ffi::OsString;
+
+use zeropilot_lint::Language;
+
+/// `--lang` if it is given and known, else the locale.
+pub(crate) fn choose(
+    arguments: &[OsString],
+    environment: impl Fn(&str) -> Option<String>,
+) -> Language {
+    from_arguments(arguments).unwrap_or_else(|| from_locale(environment))
+}
+
+fn from_arguments(arguments: &[OsString]) -> Option<Language> {
+    let mut arguments = arguments.iter().skip(1).filter_map(|argument| argument.to_str());
+    while let Some(argument) = arguments.next() {
+        let name = match argument.split_once('=') {
+            Some(("--lang", name)) => Some(name),
+            _ if argument == "--lang" => arguments.next(),
+            _ if argument == "--" => return None,
+            _ => None,
+        };
+        match name {
+            Some("zh") => return Some(Language::Chinese),
+            Some("en") => return Some(Language::English),
+            _ => {}
+        }
+    }
+    None
+}
+
+/// The first variable that is set decides, as POSIX has it.
+fn from_locale(environment: impl Fn(&str) -> Option<String>) -> Language {
+    let locale = ["LC_ALL", "LC_MESSAGES", "LANG"]
+        .into_iter()
+        .find_map(|name| environment(name).filter(|value| !value.is_empty()));
+    match locale {
+        Some(locale) if locale.starts_with("zh") => Language::Chinese,
+        _ => Language::English,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn language(arguments: &[&str], environment: &[(&str, &str)]) -> Language {
+        let arguments: Vec<OsString> = arguments.iter().map(OsString::from).collect();
+        choose(&arguments, |name| {
+            environment
+                .iter()
+                .find(|(known, _)| *known == name)
+                .map(|(_, value)| (*value).to_owned())
+        })
+    }
+
+    #[test]
+    fn the_flag_wins_over_the_locale() {
+        let chinese = [("LANG", "zh_CN.UTF-8")];
+        assert_eq!(language(&["zeropilot"], &chinese), Language::Chinese);
+        assert_eq!(language(&["zeropilot", "--lang", "en"], &chinese), Language::English);
+        assert_eq!(language(&["zeropilot", "check", "--lang=zh"], &[]), Language::Chinese);
+        assert_eq!(language(&["zeropilot"], &[]), Language::English);
+    }
+
+    #[test]
+    fn the_first_variable_that_is_set_decides() {
+        let mixed = [("LC_ALL", ""), ("LC_MESSAGES", "en_US"), ("LANG", "zh_CN")];
+        assert_eq!(language(&["zeropilot"], &mixed), Language::English);
+        assert_eq!(
+            language(&["zeropilot"], &[("LC_ALL", "zh_TW"), ("LANG", "C")]),
+            Language::Chinese
+        );
+    }
+}

@@ -1,0 +1,41 @@
+//! The `zeropilot` command.
+//!
+//! Arguments, files, streams and exit codes are here; what is true about a config and how it is
+//! said are not.
+
+mod check;
+mod cli;
+mod color;
+mod engine_version;
+mod exit_status;
+mod files;
+mod help_zh;
+mod language;
+mod output;
+mod progress;
+
+use std::process::ExitCode;
+
+use cli::Command;
+use exit_status::ExitStatus;
+
+/// Checking is many small allocations on several threads, which this one serves faster than most
+/// systems' own.
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
+fn main() -> ExitCode {
+    let arguments: Vec<_> = std::env::args_os().collect();
+    let language = language::choose(&arguments, |name| std::env::var(name).ok());
+    let status = match cli::parse(arguments, language) {
+        Ok(cli) => match cli.command {
+            Command::Check(command) => check::run(&command, &cli.global, language),
+        },
+        Err(error) => {
+            // Nothing is left to be told if the terminal is gone.
+            let _ = error.print();
+            if error.use_stderr() { ExitStatus::Failure } else { ExitStatus::Clean }
+        }
+    };
+    status.into()
+}

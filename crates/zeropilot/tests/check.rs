@@ -1,0 +1,404 @@
+//! `zeropilot check` as a user runs it: the real binary, its streams and its exit codes.
+
+use std::fs;
+use std::io::Write as _;
+use std::path::Path;
+use std::process::{Command, Output, Stdio};
+
+use serde_json::Value;
+use tempfile::TempDir;
+
+/// A directory with files, and the binary run inside it.
+struct Bench {
+    directory: TempDir,
+}
+
+impl Bench {
+    fn new(files: &[(&str, &str)]) -> Self {
+        let directory = tempfile::tempdir().expect("a temporary directory");
+        let bench = Self { directory };
+        for (name, text) in files {
+            bench.write(name, text.as_bytes());
+        }
+        bench
+    }
+
+    fn path(&self) -> &Path {
+        self.directory.path()
+    }
+
+    fn write(&self, name: &str, bytes: &[u8]) {
+        let path = self.path().join(name);
+        fs::create_dir_all(path.parent().expect("a parent")).expect("directories");
+        fs::write(path, bytes).expect("a file");
+    }
+
+    /// The command in an environment of its own.
+    fn command(&self, arguments: &[&str]) -> Command {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_zeropilot"));
+        command.current_dir(self.path()).env_clear().args(arguments);
+        command
+    }
+
+    fn run(&self, arguments: &[&str]) -> Run {
+        Run::from(self.command(arguments).output().expect("the binary runs"))
+    }
+
+    fn run_with_input(&self, arguments: &[&str], input: &[u8]) -> Run {
+        let mut command = self.command(arguments);
+        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        let mut child = command.spawn().expect("the binary starts");
+        child.stdin.take().expect("a pipe").write_all(input).expect("input is taken");
+        Run::from(child.wait_with_output().expect("the binary ends"))
+    }
+}
+
+struct Run {
+    code: i32,
+    stdout: String,
+    stderr: String,
+}
+
+impl From<Output> for Run {
+    fn from(output: Output) -> Self {
+        Self {
+            code: output.status.code().expect("an exit code"),
+            stdout: String::from_utf8(output.stdout).expect("text"),
+            stderr: String::from_utf8(output.stderr).expect("text"),
+        }
+    }
+}
+
+impl Run {
+    fn shown(&self) -> String {
+        format!("exit code {}\n--- stdout\n{}--- stderr\n{}", self.code, self.stdout, self.stderr)
+    }
+
+    fn json(&self) -> Vec<Value> {
+        serde_json::from_str(&self.stdout).expect("one JSON array")
+    }
+}
+
+const TOO_SMALL: &str = r#"{
+  "train_batch_size": 64,
+  "gradient_accumulation_steps": 32,
+  "zero_optimization": {"stage": 3}
+}
+"#;
+
+const UNREAD: &str = r#"{
+  "train_micro_batch_size_per_gpu": 1,
+  "gradient_accumulation_steps": 16,
+  "bf16": {"enabled": true},
+  "zero_optimization": {
+    "stage": 3,
+    "offload_param": {"device": "cpu", "buffer_count": 5, "buffer_size": 1e8, "max_in_cpu": 1e9}
+  },
+  "memory_efficient_linear": false,
+  "use_dynamic_tiling": true,
+  "aio": {"block_size": 1048576, "queue_depth": 8, "single_submit": false},
+  "activation_checkpointing": {"partition_activations": true, "cpu_checkpointing": true}
+}
+"#;
+
+const PLACEHOLDERS: &str = r#"{
+  "fp16": {"enabled": "auto", "loss_scale": 0, "loss_scale_window": 1000, "min_loss_scale": 1},
+  "zero_optimization": {
+    "stage": 3,
+    "reduce_bucket_size": "auto",
+    "stage3_prefetch_bucket_size": "auto",
+    "stage3_param_persistence_threshold": "auto"
+  },
+  "gradient_accumulation_steps": "auto",
+  "gradient_clipping": "auto",
+  "train_batch_size": "auto",
+  "train_micro_batch_size_per_gpu": "auto"
+}
+"#;
+
+const GOOD: &str = r#"{"train_batch_size": 8, "zero_optimization": {"stage": 2}}"#;
+
+#[test]
+fn a_batch_too_small_for_its_ranks() {
+    let bench = Bench::new(&[("ds.json", TOO_SMALL)]);
+    let run =
+        bench.run(&["check", "ds.json", "--world-size", "4", "--deepspeed-version", "0.19.8"]);
+    insta::assert_snapshot!(run.shown());
+}
+
+#[test]
+fn a_batch_too_small_for_its_ranks_in_chinese() {
+    let bench = Bench::new(&[("ds.json", TOO_SMALL)]);
+    let run = bench.run(&["check", "ds.json", "--world-size", "4", "--lang", "zh"]);
+    insta::assert_snapshot!(run.shown());
+}
+
+#[test]
+fn keys_that_nobody_reads() {
+    let bench = Bench::new(&[("ds.json", UNREAD)]);
+    let run = bench.run(&["check", "ds.json", "--world-size", "4"]);
+    insta::assert_snapshot!(run.shown());
+}
+
+#[test]
+fn keys_that_nobody_reads_in_chinese() {
+    let bench = Bench::new(&[("ds.json", UNREAD)]);
+    let mut command = bench.command(&["check", "ds.json", "--world-size", "4"]);
+    let run = Run::from(command.env("LANG", "zh_CN.UTF-8").output().expect("the binary runs"));
+    insta::assert_snapshot!(run.shown());
+}
+
+#[test]
+fn placeholders_for_the_trainer() {
+    let bench = Bench::new(&[("ds.json", PLACEHOLDERS)]);
+    let run = bench.run(&["check", "ds.json"]);
+    insta::assert_snapshot!(run.shown());
+    let run = bench.run(&["check", "ds.json", "--output-format", "json"]);
+    let file = &run.json()[0];
+    assert_eq!((run.code, run.stderr.as_str()), (0, ""));
+    assert_eq!(file["verdict"], "accept");
+    assert_eq!(file["front_end"], serde_json::json!({"name": "hf-trainer", "guessed": true}));
+    assert_eq!(file["resolved"]["train_batch_size"], Value::Null);
+    assert_eq!(file["resolved"]["zero_optimization"]["reduce_bucket_size"], "auto");
+    let pending = file["pending"].as_array().expect("a list");
+    let open = serde_json::json!({"path": "gradient_clipping", "filled_from": "max_grad_norm"});
+    assert!(pending.contains(&open), "{pending:?}");
+}
+
+#[test]
+fn training_arguments_fill_what_is_open() {
+    let bench = Bench::new(&[("ds.json", PLACEHOLDERS)]);
+    let run = bench.run(&[
+        "check",
+        "ds.json",
+        "--output-format",
+        "json",
+        "--world-size",
+        "8",
+        "--per-device-train-batch-size",
+        "2",
+        "--gradient-accumulation-steps",
+        "4",
+        "--max-grad-norm",
+        "1.0",
+        "--bf16",
+        "--hidden-size",
+        "4096",
+    ]);
+    let file = &run.json()[0];
+    assert_eq!(file["pending"], serde_json::json!([]));
+    assert_eq!(file["resolved"]["train_batch_size"], 64);
+    assert_eq!(file["resolved"]["zero_optimization"]["prefetch_bucket_size"], 15_099_494);
+}
+
+#[test]
+fn json_has_everything() {
+    let bench = Bench::new(&[("ds.json", TOO_SMALL)]);
+    let run = bench.run(&["check", "ds.json", "--world-size", "4", "--output-format", "json"]);
+    let array: Value = serde_json::from_str(&run.stdout).expect("JSON");
+    insta::assert_snapshot!(serde_json::to_string_pretty(&array).expect("JSON"));
+    assert_eq!((run.code, run.stderr.as_str()), (1, ""));
+}
+
+#[test]
+fn concise_and_github_lines() {
+    let bench = Bench::new(&[("a,b.json", TOO_SMALL), ("ds.json", UNREAD)]);
+    let run = bench.run(&["check", ".", "--world-size", "4", "--output-format", "concise"]);
+    insta::assert_snapshot!(run.shown(), @r"
+    exit code 1
+    --- stdout
+    ./a,b.json:2:23: B03 `train_batch_size` 64 is less than 4 ranks × 32 accumulation steps = 128: the micro batch per GPU becomes 0
+    ./ds.json:9:3: K02 `memory_efficient_linear` belongs into `zero_optimization`
+    ./ds.json:10:3: K01 DeepSpeed reads no key `use_dynamic_tiling`
+    --- stderr
+    ");
+    let run = bench.run(&["check", ".", "--world-size", "4", "--output-format", "github"]);
+    insta::assert_snapshot!(run.shown());
+}
+
+#[test]
+fn sarif_has_what_the_standard_requires() {
+    let bench = Bench::new(&[("a b.json", TOO_SMALL), ("c.json", GOOD), ("ds.json", UNREAD)]);
+    let run = bench.run(&["check", ".", "--world-size", "4", "--output-format", "sarif"]);
+    assert_eq!(run.code, 1);
+    let log: Value = serde_json::from_str(&run.stdout).expect("JSON");
+    assert_eq!(log["version"], "2.1.0");
+    let sarif = &log["runs"][0];
+    let rules = sarif["tool"]["driver"]["rules"].as_array().expect("rules");
+    let results = sarif["results"].as_array().expect("results");
+    assert_eq!(results.len(), 3);
+    for result in results {
+        let index =
+            usize::try_from(result["ruleIndex"].as_u64().expect("an index")).expect("small");
+        assert_eq!(rules[index]["id"], result["ruleId"]);
+        assert!(["error", "warning", "note"].contains(&result["level"].as_str().expect("a level")));
+        assert!(!result["message"]["text"].as_str().expect("a message").is_empty());
+        let region = &result["locations"][0]["physicalLocation"]["region"];
+        assert!(region["startLine"].as_u64() >= Some(1), "{region}");
+        assert!(region["startColumn"].as_u64() >= Some(1), "{region}");
+    }
+    let location = &results[0]["locations"][0]["physicalLocation"]["artifactLocation"];
+    assert_eq!(location["uri"], "./a%20b.json");
+    assert_eq!(
+        results[0]["fixes"][0]["artifactChanges"][0]["replacements"][0]["insertedContent"]["text"],
+        "256"
+    );
+}
+
+#[test]
+fn exit_codes() {
+    let bench = Bench::new(&[
+        ("good.json", GOOD),
+        ("note.json", r#"{"train_batch_size": 8, "_comment": "x"}"#),
+        ("warning.json", r#"{"train_batch_size": 8, "nobody": 1}"#),
+        ("error.json", "{"),
+    ]);
+    for (arguments, code) in [
+        (&["check", "good.json"][..], 0),
+        (&["check", "note.json"], 0),
+        (&["check", "warning.json"], 1),
+        (&["check", "error.json"], 1),
+        (&["check", "missing.json"], 2),
+        (&["check", "error.json", "missing.json"], 2),
+        (&["check", "good.json", "--world-size", "0"], 2),
+        (&["check", "good.json", "--no-such-flag"], 2),
+        (&["check", "good.json", "--deepspeed-version", "newest"], 2),
+        (&["check"], 2),
+        (&["--help"], 0),
+        (&["check", "--help"], 0),
+        (&["--version"], 0),
+    ] {
+        let run = bench.run(arguments);
+        assert_eq!(run.code, code, "{arguments:?}: {}", run.shown());
+    }
+}
+
+#[test]
+fn problems_with_inputs_are_talk() {
+    let bench = Bench::new(&[("empty/readme.md", ""), ("good.json", GOOD)]);
+    let run =
+        bench.run(&["check", "missing.json", "empty", "good.json", "--output-format", "json"]);
+    assert_eq!(run.json().len(), 1);
+    insta::assert_snapshot!(run.stderr, @r"
+    error: missing.json: no such file or directory
+    error: empty: no .json or .hjson file in this directory
+    ");
+    let run = bench.run(&["check", "missing.json", "--lang", "zh", "-q"]);
+    assert_eq!(run.stderr, "错误：missing.json：文件或目录不存在\n");
+}
+
+#[test]
+fn standard_input_is_a_file() {
+    let bench = Bench::new(&[]);
+    let arguments = ["check", "-", "--world-size", "4", "--output-format", "concise"];
+    let run = bench.run_with_input(&arguments, TOO_SMALL.as_bytes());
+    assert!(run.stdout.starts_with("<stdin>:2:23: B03 "), "{}", run.stdout);
+}
+
+#[test]
+fn colour_is_asked_for_or_absent() {
+    let bench = Bench::new(&[("ds.json", TOO_SMALL)]);
+    let escape = '\u{1b}';
+    let plain = bench.run(&["check", "ds.json"]);
+    assert!(!plain.stdout.contains(escape));
+    let always = bench.run(&["check", "ds.json", "--color", "always"]);
+    assert!(always.stdout.contains(escape));
+    let mut command = bench.command(&["check", "ds.json"]);
+    let run = Run::from(
+        command.env("NO_COLOR", "1").env("CLICOLOR_FORCE", "1").output().expect("it runs"),
+    );
+    assert!(!run.stdout.contains(escape));
+    let json = bench.run(&["check", "ds.json", "--color", "always", "--output-format", "json"]);
+    assert!(!json.stdout.contains(escape));
+}
+
+#[test]
+fn files_from_elsewhere_give_a_terminal_no_orders() {
+    let bench = Bench::new(&[(
+        "evil\u{1b}[31m\n.json",
+        "{\"train_batch_size\": 8, \"x\u{9b}31m\\u001b[2J\": 1, \"\\u202ey\": \"\u{1b}]0;t\u{7}\"}",
+    )]);
+    for format in ["human", "concise", "github"] {
+        let run = bench.run(&["check", ".", "--output-format", format, "--front-end", "deepspeed"]);
+        let harmful =
+            |c: char| (c.is_control() && c != '\n') || ('\u{202a}'..='\u{202e}').contains(&c);
+        assert!(!run.stdout.chars().any(harmful), "{format}: {:?}", run.stdout);
+        assert!(!run.stderr.chars().any(harmful), "{format}: {:?}", run.stderr);
+        assert_eq!(run.code, 1, "{}", run.shown());
+    }
+}
+
+#[test]
+fn unusual_texts() {
+    let bench = Bench::new(&[]);
+    bench.write("latin.json", b"{\"train_batch_size\": 8, \"x\": \"\xe9\"}");
+    bench.write(
+        "bom.json",
+        b"\xef\xbb\xbf{\"train_batch_size\": \"auto\", \"zero_optimization\": {}}",
+    );
+    bench.write("crlf.json", b"{\r\n  \"train_batch_size\": 8,\r\n  \"nobody\": 1\r\n}\r\n");
+    bench.write("twice.json", b"{\"train_batch_size\": 8,\n \"fp16\": {},\n \"fp16\": {}}");
+    bench.write("empty.json", b"");
+    let run = bench.run(&["check", ".", "--output-format", "concise"]);
+    insta::assert_snapshot!(run.shown(), @r"
+    exit code 1
+    --- stdout
+    ./bom.json:1:1: K10 this is not JSON: the file starts with a byte-order mark
+    ./crlf.json:3:3: K01 DeepSpeed reads no key `nobody`
+    ./empty.json:1:1: B04 neither `train_batch_size` nor `train_micro_batch_size_per_gpu` is given
+    ./latin.json:1:31: K20 the file is not UTF-8 text from here on
+    ./twice.json:3:2: K11 `fp16` is written twice in the same object
+    --- stderr
+    ");
+    let run = bench.run(&["check", ".", "-q"]);
+    insta::assert_snapshot!(run.stdout);
+}
+
+#[test]
+fn ten_megabytes_of_brackets() {
+    let bench = Bench::new(&[]);
+    bench.write("deep.json", &vec![b'['; 10 << 20]);
+    for format in ["human", "json", "sarif"] {
+        let run = bench.run(&["check", "deep.json", "--output-format", format]);
+        assert_eq!(run.code, 1);
+        assert!(run.stdout.len() < 20_000, "{format}: {}", run.stdout.len());
+    }
+}
+
+#[test]
+fn what_is_too_large_or_no_file_is_not_read() {
+    let bench = Bench::new(&[]);
+    let file = fs::File::create(bench.path().join("large.json")).expect("a file");
+    file.set_len(65 << 20).expect("a size");
+    let run = bench.run(&["check", "large.json"]);
+    assert_eq!(run.code, 2);
+    assert!(run.stderr.contains("larger than 64 MiB"), "{}", run.stderr);
+    #[cfg(unix)]
+    {
+        let run = bench.run(&["check", "/dev/null"]);
+        assert_eq!(run.code, 2);
+        assert!(run.stderr.contains("not a regular file"), "{}", run.stderr);
+    }
+}
+
+#[test]
+fn directories_keep_the_order_of_their_names() {
+    let bench = Bench::new(&[]);
+    for number in 0..1100 {
+        bench.write(&format!("{:02}/{number:04}.json", number / 100), GOOD.as_bytes());
+    }
+    let run = bench.run(&["check", ".", "--output-format", "json"]);
+    let names: Vec<String> =
+        run.json().iter().map(|file| file["file"].as_str().expect("a name").to_owned()).collect();
+    assert_eq!(names.len(), 1100);
+    assert!(names.is_sorted());
+    let run = bench.run(&["check", "."]);
+    assert_eq!(run.stdout, "1100 files: 1100 accepted, 0 rejected; nothing found\n");
+}
+
+#[test]
+fn help_in_both_languages() {
+    let bench = Bench::new(&[]);
+    insta::assert_snapshot!(bench.run(&["check", "--help"]).stdout);
+    insta::assert_snapshot!(bench.run(&["check", "--help", "--lang", "zh"]).stdout);
+}
