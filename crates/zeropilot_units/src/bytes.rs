@@ -48,8 +48,10 @@ impl FromStr for Bytes {
 
     fn from_str(text: &str) -> Result<Self, Self::Err> {
         let (number, unit) = split(text)?;
-        let factor = factor(unit)
-            .ok_or_else(|| ParseQuantityError::UnknownUnit { unit: unit.to_owned(), known: KNOWN })?;
+        let factor = factor(unit).ok_or_else(|| ParseQuantityError::UnknownUnit {
+            unit: unit.to_owned(),
+            known: KNOWN,
+        })?;
         whole(number, factor, text).map(Self)
     }
 }
@@ -120,7 +122,13 @@ mod tests {
 
     #[test]
     fn amounts_show_three_digits() {
-        let shown = [(0, "0 B"), (1023, "1023 B"), (1024, "1.00 KiB"), (39_943_000_000, "37.2 GiB"), (1_073_741_823, "1.00 GiB")];
+        let shown = [
+            (0, "0 B"),
+            (1023, "1023 B"),
+            (1024, "1.00 KiB"),
+            (39_943_000_000, "37.2 GiB"),
+            (1_073_741_823, "1.00 GiB"),
+        ];
         for (bytes, text) in shown {
             assert_eq!(Bytes(bytes).to_string(), text);
         }

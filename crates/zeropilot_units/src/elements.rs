@@ -58,8 +58,10 @@ impl FromStr for Elements {
 
     fn from_str(text: &str) -> Result<Self, Self::Err> {
         let (number, unit) = split(text)?;
-        let factor = factor(unit)
-            .ok_or_else(|| ParseQuantityError::UnknownUnit { unit: unit.to_owned(), known: KNOWN })?;
+        let factor = factor(unit).ok_or_else(|| ParseQuantityError::UnknownUnit {
+            unit: unit.to_owned(),
+            known: KNOWN,
+        })?;
         whole(number, factor, text).map(Self)
     }
 }

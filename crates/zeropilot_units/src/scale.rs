@@ -52,7 +52,11 @@ fn number_length(text: &str) -> usize {
 }
 
 /// `number × factor` as a whole number.
-#[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "range and fraction are checked")]
+#[expect(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "range and fraction are checked"
+)]
 pub(crate) fn whole(number: f64, factor: f64, text: &str) -> Result<u64, ParseQuantityError> {
     let value = number * factor;
     // Tenths of a unit are common (`1.1 GB`) and rarely exact in binary.

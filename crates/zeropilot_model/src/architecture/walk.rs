@@ -1,0 +1,140 @@
+//! Walks in the order of PyTorch's `named_modules` and `named_parameters`.
+
+use super::module::{Module, Parameter, TieGroup};
+
+/// A module met on the walk.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ModuleEntry<'a> {
+    /// Its dotted name; empty for the model itself.
+    pub name: String,
+    /// The module.
+    pub module: &'a Module,
+}
+
+/// A parameter met on the walk.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ParameterEntry<'a> {
+    /// Its dotted name.
+    pub name: String,
+    /// The module that owns it.
+    pub module: &'a Module,
+    /// The parameter.
+    pub parameter: &'a Parameter,
+}
+
+impl ParameterEntry<'_> {
+    /// The dotted name of the module that owns it.
+    pub fn module_name(&self) -> &str {
+        self.name.rsplit_once('.').map_or("", |(module, _)| module)
+    }
+}
+
+/// A module whose children are being visited.
+#[derive(Debug, Clone)]
+struct Frame<'a> {
+    module: &'a Module,
+    name_length: usize,
+    child: usize,
+    repeat: u64,
+}
+
+/// Every module, each before its children. Made by [`Module::modules`].
+#[derive(Debug, Clone)]
+pub struct Modules<'a> {
+    frames: Vec<Frame<'a>>,
+    name: String,
+    root: Option<&'a Module>,
+}
+
+impl<'a> Iterator for Modules<'a> {
+    type Item = ModuleEntry<'a>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        if let Some(root) = self.root.take() {
+            self.frames.push(Frame { module: root, name_length: 0, child: 0, repeat: 0 });
+            return Some(ModuleEntry { name: String::new(), module: root });
+        }
+        loop {
+            let frame = self.frames.last_mut()?;
+            self.name.truncate(frame.name_length);
+            let Some(child) = frame.module.children.get(frame.child) else {
+                self.frames.pop();
+                continue;
+            };
+            if frame.repeat == child.name.count() {
+                frame.child += 1;
+                frame.repeat = 0;
+                continue;
+            }
+            if !self.name.is_empty() {
+                self.name.push('.');
+            }
+            self.name.push_str(&child.name.part(frame.repeat));
+            frame.repeat += 1;
+            let module = &*child.module;
+            let name_length = self.name.len();
+            self.frames.push(Frame { module, name_length, child: 0, repeat: 0 });
+            return Some(ModuleEntry { name: self.name.clone(), module });
+        }
+    }
+}
+
+/// Every parameter once, by its first name. Made by [`Module::all_parameters`].
+#[derive(Debug, Clone)]
+pub struct Parameters<'a> {
+    modules: Modules<'a>,
+    current: Option<(ModuleEntry<'a>, usize)>,
+    seen: Vec<TieGroup>,
+    keep_duplicates: bool,
+}
+
+impl<'a> Iterator for Parameters<'a> {
+    type Item = ParameterEntry<'a>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        loop {
+            let Some((entry, index)) = &mut self.current else {
+                self.current = Some((self.modules.next()?, 0));
+                continue;
+            };
+            let Some(parameter) = entry.module.parameters.get(*index) else {
+                self.current = None;
+                continue;
+            };
+            *index += 1;
+            if let Some(group) = parameter.tie {
+                let seen = self.seen.contains(&group);
+                if seen && !self.keep_duplicates {
+                    continue;
+                }
+                if !seen {
+                    self.seen.push(group);
+                }
+            }
+            let dot = if entry.name.is_empty() { "" } else { "." };
+            let name = format!("{}{dot}{}", entry.name, parameter.name);
+            return Some(ParameterEntry { name, module: entry.module, parameter });
+        }
+    }
+}
+
+impl Module {
+    /// This module and all below it.
+    pub fn modules(&self) -> Modules<'_> {
+        Modules { frames: Vec::new(), name: String::new(), root: Some(self) }
+    }
+
+    /// The parameters of this module and of all below it, each once.
+    pub fn all_parameters(&self) -> Parameters<'_> {
+        self.walk_parameters(false)
+    }
+
+    /// As [`Module::all_parameters`], with every name of a tied parameter.
+    pub fn all_names(&self) -> Parameters<'_> {
+        self.walk_parameters(true)
+    }
+
+    fn walk_parameters(&self, keep_duplicates: bool) -> Parameters<'_> {
+        Parameters { modules: self.modules(), current: None, seen: Vec::new(), keep_duplicates }
+    }
+}

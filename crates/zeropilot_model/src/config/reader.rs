@@ -1,0 +1,175 @@
+//! Typed access to the keys of a config object.
+
+use serde_json::{Map, Value};
+
+use super::error::{ConfigError, ValueKind};
+use super::facts::FamilyFacts;
+
+/// No dimension of a real model comes near; products of two of them fit 64 bits.
+const MOST: u64 = 1 << 30;
+
+/// No real model has a tenth of it; a tree of so many different layers is still small.
+const MOST_LAYERS: u64 = 1 << 14;
+
+/// A config object, read with the defaults and other names of one family.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Reader<'a> {
+    object: &'a Map<String, Value>,
+    facts: &'static FamilyFacts,
+}
+
+impl<'a> Reader<'a> {
+    pub(crate) fn new(object: &'a Map<String, Value>, facts: &'static FamilyFacts) -> Self {
+        Self { object, facts }
+    }
+
+    /// The value of a key: as written, by another name of it, or its default.
+    ///
+    /// A config class takes its own fields first and sets all other keys afterwards, so a name that is
+    /// no field wins over the field it stands for.
+    fn value(&self, key: &str) -> Option<&'a Value> {
+        let canonical = self.facts.aliases.get(key).map_or(key, String::as_str);
+        let aliases = self.facts.aliases.iter().filter(|(_, target)| *target == canonical);
+        let names = || aliases.clone().map(|(alias, _)| alias.as_str()).chain([canonical]);
+        let is_field = |name: &str| self.facts.defaults.contains_key(name);
+        let written = |field: bool| {
+            let mut names = names().filter(|name| is_field(name) == field);
+            names.find_map(|name| self.object.get(name))
+        };
+        written(false)
+            .or_else(|| written(true))
+            .or_else(|| names().find_map(|name| self.facts.defaults.get(name)))
+            .filter(|value| !value.is_null())
+    }
+
+    /// The value of a field as the class sees it before it sets the keys that are no fields.
+    fn field(&self, key: &str) -> Option<&'a Value> {
+        let value = self.object.get(key).or_else(|| self.facts.defaults.get(key));
+        value.filter(|value| !value.is_null())
+    }
+
+    fn integer(&self, key: &str, least: u64, most: u64) -> Result<Option<u64>, ConfigError> {
+        self.value(key).map(|value| whole(key, value, least, most)).transpose()
+    }
+
+    /// A dimension that may be left open.
+    pub(crate) fn optional_size(&self, key: &str) -> Result<Option<u64>, ConfigError> {
+        self.integer(key, 1, MOST)
+    }
+
+    /// A dimension.
+    pub(crate) fn size(&self, key: &str) -> Result<u64, ConfigError> {
+        self.optional_size(key)?.ok_or_else(|| missing(key))
+    }
+
+    /// A number that may be zero.
+    pub(crate) fn number(&self, key: &str) -> Result<u64, ConfigError> {
+        self.integer(key, 0, MOST)?.ok_or_else(|| missing(key))
+    }
+
+    /// A number of layers.
+    pub(crate) fn layers(&self, key: &str) -> Result<u64, ConfigError> {
+        self.optional_layers(key)?.ok_or_else(|| missing(key))
+    }
+
+    /// A number of layers that may be left open.
+    pub(crate) fn optional_layers(&self, key: &str) -> Result<Option<u64>, ConfigError> {
+        self.integer(key, 0, MOST_LAYERS)
+    }
+
+    /// A number of layers by its own name alone.
+    pub(crate) fn layers_of_field(&self, key: &str) -> Result<u64, ConfigError> {
+        whole(key, self.field(key).ok_or_else(|| missing(key))?, 0, MOST_LAYERS)
+    }
+
+    /// A switch; one that is not there and has no default is off.
+    pub(crate) fn flag(&self, key: &str) -> Result<bool, ConfigError> {
+        match self.value(key) {
+            None => Ok(false),
+            Some(Value::Bool(flag)) => Ok(*flag),
+            Some(other) => Err(wrong_kind(key, ValueKind::Bool, other)),
+        }
+    }
+
+    /// Whether the key itself stands in the file with a value.
+    pub(crate) fn is_given(&self, key: &str) -> bool {
+        self.object.get(key).is_some_and(|value| !value.is_null())
+    }
+
+    /// A word.
+    pub(crate) fn word(&self, key: &str) -> Result<Option<&'a str>, ConfigError> {
+        match self.value(key) {
+            None => Ok(None),
+            Some(Value::String(word)) => Ok(Some(word)),
+            Some(other) => Err(wrong_kind(key, ValueKind::Text, other)),
+        }
+    }
+
+    /// A list of layer numbers.
+    pub(crate) fn layer_numbers(&self, key: &str) -> Result<Option<Vec<u64>>, ConfigError> {
+        let Some(value) = self.value(key) else { return Ok(None) };
+        let numbers = value.as_array().and_then(|list| list.iter().map(Value::as_u64).collect());
+        numbers.map(Some).ok_or_else(|| wrong_kind(key, ValueKind::ListOfIntegers, value))
+    }
+
+    /// How many labels a classifier tells apart.
+    pub(crate) fn labels(&self) -> Result<u64, ConfigError> {
+        match self.object.get("id2label") {
+            Some(Value::Object(labels)) => Ok(labels.len() as u64),
+            None | Some(Value::Null) => Ok(self.optional_size("num_labels")?.unwrap_or(2)),
+            Some(other) => Err(wrong_kind("id2label", ValueKind::Object, other)),
+        }
+    }
+
+    /// Refuses a config in which one of these is switched on.
+    pub(crate) fn refuse(&self, keys: &[&str]) -> Result<(), ConfigError> {
+        for key in keys {
+            let off = matches!(self.value(key), None | Some(Value::Bool(false)));
+            if !off {
+                return Err(ConfigError::NotModelled { key: (*key).to_owned() });
+            }
+        }
+        Ok(())
+    }
+
+    /// Refuses a `layer_types` that does not name every layer.
+    pub(crate) fn check_layer_types(&self, layers: u64) -> Result<(), ConfigError> {
+        match self.value("layer_types") {
+            None => Ok(()),
+            Some(Value::Array(list)) if list.len() as u64 == layers => Ok(()),
+            Some(Value::Array(list)) => Err(ConfigError::WrongLength {
+                key: "layer_types".to_owned(),
+                expected: layers,
+                found: list.len() as u64,
+            }),
+            Some(other) => Err(wrong_kind("layer_types", ValueKind::List, other)),
+        }
+    }
+
+    /// `value / divisor` for two keys, where the class insists on a whole number.
+    pub(crate) fn quotient(&self, key: &str, of: &str) -> Result<u64, ConfigError> {
+        let (value, divisor) = (self.size(key)?, self.size(of)?);
+        if value.is_multiple_of(divisor) {
+            return Ok(value / divisor);
+        }
+        Err(ConfigError::NotAMultiple { key: key.to_owned(), value, of: of.to_owned(), divisor })
+    }
+}
+
+fn whole(key: &str, value: &Value, least: u64, most: u64) -> Result<u64, ConfigError> {
+    if ValueKind::from(value) != ValueKind::Integer {
+        return Err(wrong_kind(key, ValueKind::Integer, value));
+    }
+    let number = value.as_u64().filter(|number| (least..=most).contains(number));
+    let out_of_range =
+        || ConfigError::OutOfRange { key: key.to_owned(), value: value.to_string(), least, most };
+    number.ok_or_else(out_of_range)
+}
+
+fn missing(key: &str) -> ConfigError {
+    ConfigError::MissingKey { key: key.to_owned() }
+}
+
+fn wrong_kind(key: &str, expected: ValueKind, found: &Value) -> ConfigError {
+    ConfigError::WrongKind { key: key.to_owned(), expected, found: found.into() }
+}

@@ -1,0 +1,113 @@
+//! The modules PEFT puts around those of the model.
+
+use crate::architecture::{Module, ModuleKind};
+use crate::family::parts::{Bias, linear};
+
+use super::{Lora, LoraError, TrainedBiases};
+
+/// The name PEFT gives an adapter if none is given.
+const ADAPTER: &str = "default";
+
+fn dictionary(module: Module) -> Module {
+    Module::new("ModuleDict").with(ADAPTER, module)
+}
+
+fn parameter_dictionary(shape: [u64; 2]) -> Module {
+    Module::new("ParameterDict").parameter(ADAPTER, shape)
+}
+
+/// With the two matrices of an adapter.
+fn with_pair(wrapper: Module, inputs: u64, outputs: u64, rank: u64) -> Module {
+    wrapper
+        .with("lora_A", dictionary(linear(inputs, rank, Bias::No)))
+        .with("lora_B", dictionary(linear(rank, outputs, Bias::No)))
+}
+
+fn with_magnitude(wrapper: Module, class: &'static str, width: u64, lora: &Lora) -> Module {
+    let magnitude = || dictionary(Module::new(class).parameter("weight", [width]));
+    wrapper.with_some("lora_magnitude_vector", lora.dora.then(magnitude))
+}
+
+fn base(module: &Module, lora: &Lora) -> Module {
+    let mut base = module.clone();
+    for parameter in &mut base.parameters {
+        parameter.trainable |= lora.bias == TrainedBiases::LoraOnly && parameter.name == "bias";
+    }
+    base
+}
+
+/// A module with an adapter.
+pub(super) fn module(name: &str, module: &Module, lora: &Lora) -> Result<Module, LoraError> {
+    let not_adaptable =
+        || LoraError::NotAdaptable { name: name.to_owned(), class: module.class.to_string() };
+    let (inputs, outputs) = module.features().ok_or_else(not_adaptable)?;
+    let rank = lora.rank;
+    let wrap = |class: &'static str| Module::new(class).with("base_layer", base(module, lora));
+    match module.kind {
+        ModuleKind::Linear | ModuleKind::TransposedLinear => {
+            let wrapper = with_pair(wrap("Linear"), inputs, outputs, rank);
+            Ok(with_magnitude(wrapper, "DoraLinearLayer", outputs, lora))
+        }
+        ModuleKind::Embedding => {
+            let wrapper = wrap("Embedding")
+                .with("lora_embedding_A", parameter_dictionary([rank, inputs]))
+                .with("lora_embedding_B", parameter_dictionary([outputs, rank]));
+            Ok(with_magnitude(wrapper, "DoraEmbeddingLayer", outputs, lora))
+        }
+        ModuleKind::Convolution if lora.dora => {
+            Err(LoraError::NotModelled { name: name.to_owned() })
+        }
+        ModuleKind::Convolution => {
+            let width = module.weight().and_then(|shape| shape.get(2)).copied().unwrap_or(1);
+            let convolution = |shape: [u64; 3]| {
+                dictionary(
+                    Module::of_kind("Conv1d", ModuleKind::Convolution).parameter("weight", shape),
+                )
+            };
+            Ok(wrap("Conv1d")
+                .with("lora_A", convolution([rank, inputs, width]))
+                .with("lora_B", convolution([outputs, rank, 1])))
+        }
+        _ => Err(not_adaptable()),
+    }
+}
+
+/// A module some of whose own tensors have adapters: one wrapper around another, the last outermost.
+pub(super) fn parameters(
+    name: &str,
+    module: &Module,
+    ranks: &[(usize, u64)],
+    lora: &Lora,
+) -> Result<Module, LoraError> {
+    if lora.dropout || lora.dora {
+        return Err(LoraError::OnParameters);
+    }
+    let transposed = matches!(module.kind, ModuleKind::Experts { transposed: true, .. });
+    let not_adaptable =
+        || LoraError::NotAdaptable { name: name.to_owned(), class: module.class.to_string() };
+    let mut wrapped = base(module, lora);
+    for (index, rank) in ranks {
+        let shape = module.parameters.get(*index).map(|parameter| parameter.shape.as_slice());
+        let (experts, inputs, outputs) = match shape {
+            Some([experts, inputs, outputs]) if transposed => (*experts, *inputs, *outputs),
+            Some([experts, outputs, inputs]) => (*experts, *inputs, *outputs),
+            Some([outputs, inputs]) => (1, *inputs, *outputs),
+            _ => return Err(not_adaptable()),
+        };
+        let wrapper = Module::new("ParamWrapper").with("base_layer", wrapped);
+        wrapped = with_pair(wrapper, inputs, outputs, rank * experts);
+    }
+    Ok(wrapped)
+}
+
+/// A module to save: the frozen original and a trained copy, which is tied to nothing.
+pub(super) fn saved(module: &Module) -> Module {
+    let original = module.map_parameters(&|parameter| parameter.trainable = false);
+    let copy = module.map_parameters(&|parameter| {
+        parameter.trainable = true;
+        parameter.tie = None;
+    });
+    Module::new("ModulesToSaveWrapper")
+        .with("original_module", original)
+        .with("modules_to_save", dictionary(copy))
+}

@@ -1,0 +1,7 @@
+//! The same models as transformers builds and PEFT adapts, on random configs.
+
+mod generator;
+mod inventory;
+mod lora;
+mod oracle;
+mod random;
