@@ -14,6 +14,7 @@ pub fn nearest<'a>(word: &str, candidates: impl Iterator<Item = &'a str>) -> Opt
     if word.is_empty() || word.len() > LONGEST {
         return None;
     }
+    let candidates = candidates.filter(|candidate| candidate.len() <= LONGEST);
     let lower = word.to_lowercase().replace(['-', ' '], "_");
     candidates
         .map(|candidate| (similarity(&lower, candidate), candidate))
@@ -39,10 +40,22 @@ fn bare(word: &str) -> &str {
 fn letters_in_common(left: &str, right: &str) -> f64 {
     let longest = left.len().max(right.len());
     let allowed = longest as f64 * (1.0 - NEAR_ENOUGH);
-    if left.len().abs_diff(right.len()) as f64 > allowed {
+    if left.len().abs_diff(right.len()) as f64 > allowed
+        || different_letters(left, right) as f64 > allowed
+    {
         return 0.0;
     }
     1.0 - strsim::osa_distance(left, right) as f64 / longest as f64
+}
+
+/// How many letters one word has that the other has not: no fewer than must be changed.
+fn different_letters(left: &str, right: &str) -> usize {
+    let mut balance = [0_i8; 32];
+    // Words are shorter than `LONGEST`, so a count fits.
+    left.bytes().for_each(|byte| balance[usize::from(byte & 31)] += 1);
+    right.bytes().for_each(|byte| balance[usize::from(byte & 31)] -= 1);
+    let surplus: usize = balance.iter().map(|count| usize::from(count.unsigned_abs())).sum();
+    surplus.div_ceil(2)
 }
 
 #[cfg(test)]

@@ -51,7 +51,7 @@ pub static RULES: &[&Rule] = &[
     &keys::breakdown_needs_booleans::RULE,
     &keys::schedule_ends_early::RULE,
     &versions::removed_key::RULE,
-    &versions::eigenvalue_disabled::RULE,
+    &versions::shared_parameters_too_high::RULE,
     &precision::both_precisions::RULE,
     &precision::master_weights::RULE,
     &precision::communication_type::RULE,

@@ -35,8 +35,9 @@ pub struct Entry {
     pub model_type: String,
     /// `decoder`, `encoder` or `encoder-decoder`.
     pub kind: String,
-    /// The config keys that fix its shapes.
-    pub config: Map<String, Value>,
+    /// The keys of its config that fix its shapes.
+    #[serde(rename = "config")]
+    pub keys: Map<String, Value>,
     /// Its parameters, tied ones once.
     pub params_exact: u64,
     /// The parameters one token meets, of a mixture.
@@ -64,7 +65,7 @@ pub struct Entry {
 impl Entry {
     /// Its config, as a `config.json` would hold it.
     pub fn config(&self) -> Map<String, Value> {
-        let mut config = self.config.clone();
+        let mut config = self.keys.clone();
         config.insert("model_type".to_owned(), Value::from(self.model_type.as_str()));
         config
     }

@@ -2,6 +2,8 @@
 
 use std::fmt;
 
+use zeropilot_units::ElementSize;
+
 /// How one element is stored.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Dtype {
@@ -48,6 +50,16 @@ impl Dtype {
             Self::U16 | Self::I16 | Self::F16 | Self::Bf16 => 16,
             Self::U32 | Self::I32 | Self::F32 => 32,
             Self::U64 | Self::I64 | Self::F64 | Self::C64 => 64,
+        }
+    }
+
+    /// The size of one element, for formats that weights are trained or loaded in.
+    pub fn element_size(self) -> Option<ElementSize> {
+        match self.bits() {
+            8 => Some(ElementSize::One),
+            16 => Some(ElementSize::Two),
+            32 => Some(ElementSize::Four),
+            _ => None,
         }
     }
 

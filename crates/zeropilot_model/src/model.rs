@@ -14,10 +14,14 @@ use crate::family::Family;
 /// Where the weights come from, which decides what is tied.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub enum Weights {
-    /// A checkpoint is loaded, as for fine-tuning.
+    /// A checkpoint is loaded, as for fine-tuning: what it stores twice with different values is not tied.
     #[default]
     Checkpoint,
-    /// The class is built from the config alone, as for pre-training.
+    /// The class alone decides, as for pre-training.
+    ///
+    /// It also does where a checkpoint is loaded into parameters that are partitioned while the model is
+    /// built: they look equal when transformers 5.22 compares them, so it ties what the class ties, and
+    /// the stored output is lost.
     Fresh,
 }
 

@@ -11,4 +11,4 @@ mod model;
 mod pydantic1;
 mod pydantic2;
 
-pub(crate) use model::{default_of, read_model, read_section};
+pub(crate) use model::{read_model, read_section};

@@ -210,7 +210,7 @@ fn offload_to_cpu(judge: &Judge<'_>, target: &Field, old: &PyValue) -> PyValue {
 }
 
 /// The section when nothing is written in it.
-pub(crate) fn default_of(judge: &Judge<'_>, model: &Model) -> PyValue {
+fn default_of(judge: &Judge<'_>, model: &Model) -> PyValue {
     let fields = model.fields.iter().map(|field| (field.name.clone(), default_field(judge, field)));
     let mut section = PyValue::Dict(fields.collect());
     checks::derive(model, &mut section);

@@ -6,8 +6,8 @@ use super::{
 };
 use crate::judge::{Judge, Place, get};
 use crate::problem::{Conflict, Expected, ProblemKind};
-use crate::pydantic::{default_of, read_model, read_section};
-use crate::python::{Number, PyValue, is_auto};
+use crate::pydantic::{read_model, read_section};
+use crate::python::{PyValue, is_auto};
 use crate::syntax::{Member, Node, Span, Value};
 
 /// State of one load.
@@ -17,6 +17,14 @@ pub(super) struct Loader<'s, 'n> {
     pub(super) root_span: Span,
     pub(super) circumstances: Circumstances,
     pub(super) special: Special,
+}
+
+/// What checks outside the section want to know about `zero_optimization`.
+#[derive(Clone, Copy)]
+struct ZeroFacts {
+    /// The stage; `None` if the section is refused.
+    stage: Option<i64>,
+    zenflow: bool,
 }
 
 /// Sections read by a model whose attribute is simply the model.
@@ -71,12 +79,12 @@ impl<'s, 'n> Loader<'s, 'n> {
         self.data_types_of_communication();
         let zero = self.zero();
         self.models();
-        precision::load(self, &zero);
+        precision::load(self, zero.stage);
         optimizer::load(self);
         raw_sections::load(self);
         compression::load(self);
         data_efficiency::load(self);
-        self.sums(&zero);
+        self.sums(zero);
         if let Some(world) = world {
             self.set("world_size", world.clone().into());
             batch::load(self, &world);
@@ -160,18 +168,19 @@ impl<'s, 'n> Loader<'s, 'n> {
         PyValue::str(word)
     }
 
-    fn zero(&mut self) -> PyValue {
+    fn zero(&mut self) -> ZeroFacts {
+        let refused = ZeroFacts { stage: None, zenflow: false };
         let Some(model) = self.judge.schema.section_model("zero_optimization") else {
-            return PyValue::None;
+            return refused;
         };
         let place = Place::top("zero_optimization");
         let zero = match self.get("zero_optimization") {
-            None => Some(default_of(&self.judge, model)),
+            // What is not written stays at the resolved defaults: stage 0.
+            None => return ZeroFacts { stage: Some(0), zenflow: false },
             Some(Node { value: Value::Bool(on), .. }) => self.zero_from_bool(*on),
             Some(node) => read_section(&mut self.judge, model, node, &place),
         };
-        // A refused section still has a stage for the checks that follow to look at: none.
-        let zero = zero.unwrap_or(PyValue::None);
+        let Some(zero) = zero else { return refused };
         let stage = zero.get("stage").cloned().unwrap_or(PyValue::None);
         for (attribute, field) in [
             ("mics_shard_size", "mics_shard_size"),
@@ -181,10 +190,15 @@ impl<'s, 'n> Loader<'s, 'n> {
                 self.set(attribute, value.clone());
             }
         }
-        self.set("zero_config", zero.clone());
+        let zenflow = zero.get("zenflow").is_some_and(|zenflow| *zenflow != PyValue::None);
+        self.set("zero_config", zero);
         self.set("zero_enabled", PyValue::Bool(stage.is_true()));
+        let number = match &stage {
+            PyValue::Int(stage) => i64::try_from(stage).ok(),
+            _ => None,
+        };
         self.set("zero_optimization_stage", stage);
-        zero
+        ZeroFacts { stage: number, zenflow }
     }
 
     /// The oldest format: `"zero_optimization": true` for stage 1.
@@ -278,7 +292,7 @@ impl<'s, 'n> Loader<'s, 'n> {
     }
 
     /// Summed gradients exclude some features.
-    fn sums(&mut self, zero: &PyValue) {
+    fn sums(&mut self, zero: ZeroFacts) {
         let Some(node) = self.known("gradient_allreduce_op") else { return };
         let place = Place::top("gradient_allreduce_op");
         let Some(value) = self.choice("gradient_allreduce_op", node, &place, str::to_lowercase)
@@ -296,16 +310,8 @@ impl<'s, 'n> Loader<'s, 'n> {
             .find(|(name, _)| *name == "compile_config")
             .and_then(|(_, value)| value.get("deepcompile"));
         let conflicts = [
-            (
-                zero.get("stage")
-                    .and_then(PyValue::number)
-                    .is_some_and(|stage| stage.equals(&Number::from_usize(3))),
-                Conflict::SumNeedsNoStage3,
-            ),
-            (
-                zero.get("zenflow").is_some_and(|zenflow| *zenflow != PyValue::None),
-                Conflict::SumNeedsNoZenFlow,
-            ),
+            (zero.stage == Some(3), Conflict::SumNeedsNoStage3),
+            (zero.zenflow, Conflict::SumNeedsNoZenFlow),
             (deepcompile.is_some_and(PyValue::is_true), Conflict::SumNeedsNoDeepCompile),
         ];
         for (_, conflict) in conflicts.into_iter().filter(|(applies, _)| *applies) {

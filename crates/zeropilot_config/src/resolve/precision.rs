@@ -9,23 +9,23 @@ use num_traits::{Pow, Signed, ToPrimitive};
 use super::loader::Loader;
 use crate::judge::{Place, get, member};
 use crate::problem::{Conflict, Expected, ProblemKind};
-use crate::pydantic::{default_of, read_section};
+use crate::pydantic::read_section;
 use crate::python::{Number, PyValue, is_true};
 use crate::syntax::{Member, Node, Value};
 
 /// Two to more than this is a number with millions of digits, which nobody means.
 const MAX_POWER: i64 = 1 << 20;
 
-pub(super) fn load(loader: &mut Loader<'_, '_>, zero: &PyValue) {
+pub(super) fn load(loader: &mut Loader<'_, '_>, stage: Option<i64>) {
     if loader.judge.schema.section_model("fp16").is_some() {
-        from_models(loader, zero);
+        from_models(loader, stage);
     } else {
-        by_hand(loader, zero);
+        by_hand(loader, stage);
     }
     autocast(loader);
 }
 
-fn from_models(loader: &mut Loader<'_, '_>, zero: &PyValue) {
+fn from_models(loader: &mut Loader<'_, '_>, stage: Option<i64>) {
     let fp16 = model(loader, "fp16", loader.get("fp16"), "fp16");
     // `bf16: null` counts as absent, and only then is the old spelling looked at.
     let (key, node) = match loader.get("bf16").filter(|node| !matches!(node.value, Value::Null)) {
@@ -40,28 +40,33 @@ fn from_models(loader: &mut Loader<'_, '_>, zero: &PyValue) {
     let stages = &loader.judge.schema.behaviours;
     if on(&fp16, "fp16_master_weights_and_grads") {
         let stages = stages.fp16_master_weights_stages.clone();
-        master_weights(loader, zero, &stages, &["fp16", "fp16_master_weights_and_grads"]);
+        master_weights(loader, stage, &stages, &["fp16", "fp16_master_weights_and_grads"]);
     }
     if on(&bf16, "bf16_master_weights_and_grads") {
         let stages = loader.judge.schema.behaviours.bf16_master_weights_stages.clone();
-        master_weights(loader, zero, &stages, &[key, "bf16_master_weights_and_grads"]);
+        master_weights(loader, stage, &stages, &[key, "bf16_master_weights_and_grads"]);
     }
     if on(&bf16, "bf16_optimizer_states") {
         let stages = loader.judge.schema.behaviours.bf16_master_weights_stages.clone();
-        master_weights(loader, zero, &stages, &[key, "bf16_optimizer_states"]);
+        master_weights(loader, stage, &stages, &[key, "bf16_optimizer_states"]);
         if !on(&bf16, "bf16_master_weights_and_grads") {
             let conflict = Conflict::OptimizerStatesNeedMasterWeights;
             report(loader, conflict, &[key, "bf16_optimizer_states"]);
         }
     }
-    loader.set("float16_config", fp16);
-    loader.set("bfloat16_config", bf16);
+    // What is not written stays at the resolved defaults.
+    if loader.get("fp16").is_some() {
+        loader.set("float16_config", fp16);
+    }
+    if node.is_some() {
+        loader.set("bfloat16_config", bf16);
+    }
 }
 
 fn model(loader: &mut Loader<'_, '_>, section: &str, node: Option<&Node>, key: &str) -> PyValue {
     let Some(model) = loader.judge.schema.section_model(section) else { return PyValue::None };
     match node {
-        None => default_of(&loader.judge, model),
+        None => PyValue::None,
         Some(node) => {
             read_section(&mut loader.judge, model, node, &Place::top(key)).unwrap_or(PyValue::None)
         }
@@ -85,9 +90,14 @@ fn both(loader: &mut Loader<'_, '_>) {
     loader.judge.report(ProblemKind::BothPrecisions, &Place::top("fp16"), span);
 }
 
-fn master_weights(loader: &mut Loader<'_, '_>, zero: &PyValue, stages: &[i64], path: &[&str; 2]) {
-    let Some(PyValue::Int(stage)) = zero.get("stage") else { return };
-    if !stage.to_i64().is_some_and(|stage| stages.contains(&stage)) {
+fn master_weights(
+    loader: &mut Loader<'_, '_>,
+    stage: Option<i64>,
+    stages: &[i64],
+    path: &[&str; 2],
+) {
+    let Some(stage) = stage else { return };
+    if !stages.contains(&stage) {
         let conflict = if stages == [2] {
             Conflict::MasterWeightsNeedStage2
         } else {
@@ -97,7 +107,7 @@ fn master_weights(loader: &mut Loader<'_, '_>, zero: &PyValue, stages: &[i64], p
     }
 }
 
-fn by_hand(loader: &mut Loader<'_, '_>, zero: &PyValue) {
+fn by_hand(loader: &mut Loader<'_, '_>, stage: Option<i64>) {
     let empty: &[Member] = &[];
     let fp16_node = loader.get("fp16");
     let fp16 = match fp16_node {
@@ -132,7 +142,7 @@ fn by_hand(loader: &mut Loader<'_, '_>, zero: &PyValue) {
         if fp16_on { read(fp16, "fp16_master_weights_and_grads", off.clone()) } else { off };
     if master.is_true() {
         let stages = loader.judge.schema.behaviours.fp16_master_weights_stages.clone();
-        master_weights(loader, zero, &stages, &["fp16", "fp16_master_weights_and_grads"]);
+        master_weights(loader, stage, &stages, &["fp16", "fp16_master_weights_and_grads"]);
     }
     loader.set("fp16_master_weights_and_gradients", master);
     let loss_scale = match (fp16_on, bf16_on) {

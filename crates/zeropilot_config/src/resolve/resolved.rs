@@ -54,7 +54,11 @@ impl ResolvedConfig {
     /// An attribute that is more than a copied value, by its name in the engine.
     pub(crate) fn value(&self, attribute: &str) -> PyValue {
         let found = self.special.iter().rev().find(|(name, _)| *name == attribute);
-        found.map_or(PyValue::None, |(_, value)| value.clone())
+        let default = || {
+            let defaults = &self.version.schema().resolved_defaults;
+            defaults.get(attribute).map_or(PyValue::None, PyValue::from)
+        };
+        found.map_or_else(default, |(_, value)| value.clone())
     }
 
     /// One attribute of the engine's config object, by its name there.

@@ -98,7 +98,28 @@ pub struct Schema {
     /// What a config with nothing but a batch size resolves to.
     pub resolved_defaults: serde_json::Map<String, serde_json::Value>,
     #[serde(skip)]
-    raw_index: OnceLock<HashMap<String, usize>>,
+    index: OnceLock<KeyIndex>,
+}
+
+/// Where the hand-read keys are in [`Schema::keys`].
+#[derive(Debug)]
+struct KeyIndex {
+    by_path: HashMap<String, usize>,
+    /// By the path of the section that holds them.
+    by_section: HashMap<String, Vec<usize>>,
+}
+
+impl KeyIndex {
+    fn new(keys: &[RawKey]) -> Self {
+        let mut index = Self { by_path: HashMap::new(), by_section: HashMap::new() };
+        for (position, key) in keys.iter().enumerate() {
+            index.by_path.insert(key.path.clone(), position);
+            if let Some((section, _)) = key.path.rsplit_once('.') {
+                index.by_section.entry(section.to_owned()).or_default().push(position);
+            }
+        }
+        index
+    }
 }
 
 impl Schema {
@@ -109,10 +130,11 @@ impl Schema {
 
     /// The hand-read key at a dotted path.
     pub fn raw_key(&self, path: &str) -> Option<&RawKey> {
-        let index = self.raw_index.get_or_init(|| {
-            self.keys.iter().enumerate().map(|(i, key)| (key.path.clone(), i)).collect()
-        });
-        index.get(path).map(|&i| &self.keys[i])
+        self.index().by_path.get(path).map(|&position| &self.keys[position])
+    }
+
+    fn index(&self) -> &KeyIndex {
+        self.index.get_or_init(|| KeyIndex::new(&self.keys))
     }
 
     /// Whether the engine asks for this top-level key at all.
@@ -133,11 +155,12 @@ impl Schema {
         raw.chain(self.sections.keys().map(String::as_str).filter(|path| !path.contains('.')))
     }
 
-    /// Names of the keys read directly below a hand-read section, and whether any name is taken.
-    pub fn raw_members<'a>(&'a self, section: &'a str) -> impl Iterator<Item = &'a str> {
-        self.keys.iter().filter_map(move |key| {
-            let rest = key.path.strip_prefix(section)?.strip_prefix('.')?;
-            (!rest.contains('.')).then_some(rest)
+    /// Names of the keys read directly below a hand-read section; `*` if any name is taken.
+    pub fn raw_members<'a>(&'a self, section: &str) -> impl Iterator<Item = &'a str> {
+        let positions = self.index().by_section.get(section).map_or(&[][..], Vec::as_slice);
+        positions.iter().map(|&position| {
+            let path = self.keys[position].path.as_str();
+            path.rsplit_once('.').map_or(path, |(_, key)| key)
         })
     }
 }

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use super::{Document, Node, Span, Value};
+use super::{Document, Member, Node, Span, Value};
 
 /// A key that occurs again in the same object.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -13,6 +13,28 @@ pub struct DuplicateKey<'a> {
     pub first: Span,
     /// Where it stands again.
     pub later: Span,
+}
+
+/// Up to here comparing all pairs is faster than hashing.
+const FEW: usize = 16;
+
+fn among_few<'a>(members: &'a [Member], found: &mut Vec<DuplicateKey<'a>>) {
+    for (index, member) in members.iter().enumerate().skip(1) {
+        if let Some(first) = members[..index].iter().find(|earlier| earlier.key == member.key) {
+            let first = first.key_span;
+            found.push(DuplicateKey { key: &member.key, first, later: member.key_span });
+        }
+    }
+}
+
+fn among_many<'a>(members: &'a [Member], found: &mut Vec<DuplicateKey<'a>>) {
+    let mut seen = HashMap::with_capacity(members.len());
+    for member in members {
+        let first = *seen.entry(member.key.as_str()).or_insert(member.key_span);
+        if first != member.key_span {
+            found.push(DuplicateKey { key: &member.key, first, later: member.key_span });
+        }
+    }
 }
 
 impl Node {
@@ -26,18 +48,12 @@ impl Node {
             match &node.value {
                 Value::Array(items) => pending.extend(items),
                 Value::Object(members) => {
-                    let mut seen = HashMap::with_capacity(members.len());
-                    for member in members {
-                        let first = *seen.entry(member.key.as_str()).or_insert(member.key_span);
-                        if first != member.key_span {
-                            found.push(DuplicateKey {
-                                key: &member.key,
-                                first,
-                                later: member.key_span,
-                            });
-                        }
-                        pending.push(&member.value);
+                    if members.len() <= FEW {
+                        among_few(members, &mut found);
+                    } else {
+                        among_many(members, &mut found);
                     }
+                    pending.extend(members.iter().map(|member| &member.value));
                 }
                 _ => {}
             }

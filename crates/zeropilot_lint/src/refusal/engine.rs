@@ -101,7 +101,7 @@ fn conflict(problem: &Problem, conflict: Conflict, subject: &Subject<'_>) -> Dia
         Conflict::GdsNeedsCuda => offload::gds_needs_cuda::explain(problem),
         Conflict::BreakdownNeedsBooleans => keys::breakdown_needs_booleans::explain(problem),
         Conflict::ScheduleEndsBeforeStart => keys::schedule_ends_early::explain(problem),
-        Conflict::EigenvalueDisabled => versions::eigenvalue_disabled::explain(problem),
+        Conflict::EigenvalueDisabled => versions::shared_parameters_too_high::explain(problem),
         Conflict::DynamicLossScaleNeedsPositive => {
             precision::dynamic_loss_scale::explain(problem, subject)
         }

@@ -1,4 +1,4 @@
 //! V: what changed between engine versions.
 
-pub(crate) mod eigenvalue_disabled;
 pub(crate) mod removed_key;
+pub(crate) mod shared_parameters_too_high;

@@ -1,0 +1,50 @@
+//! V09: compression parameters one level too high.
+//!
+//! # What it does
+//! Finds enabled `shared_parameters` directly below `compression_training`, in versions that still
+//! read the section.
+//!
+//! # Why is this bad?
+//! They belong into a technique such as `weight_quantization`. One level higher they lead the
+//! engine to a section whose name its own code has lost, and it fails whatever the config says.
+
+use zeropilot_config::problem::Problem;
+
+use crate::diagnostic::Diagnostic;
+use crate::language::Text;
+use crate::rule::{Example, Group, Rule, Severity, Wording};
+
+pub(crate) static RULE: Rule = Rule {
+    code: "V09",
+    name: "shared-parameters-too-high",
+    group: Group::Versions,
+    severity: Severity::Error,
+    summary: Text::new("compression parameters one level too high", "压缩参数写高了一级"),
+    wordings: &[&WORDING],
+    sources: &[],
+    examples: &[Example::new(
+        r#"{"train_batch_size": 8, "compression_training": {"shared_parameters": {"enabled": true}}}"#,
+    )
+    .version("0.18.9")],
+    check: None,
+};
+
+static WORDING: Wording = Wording {
+    message: Text::new(
+        "`shared_parameters` cannot be enabled directly below `compression_training`",
+        "`shared_parameters` 不能直接写在 `compression_training` 下并启用",
+    ),
+    why: Text::new(
+        "at this level the engine goes on to a section whose name its own code has lost, and fails whatever the config says.",
+        "写在这一级时，DeepSpeed 会去找一个它自己代码里已经丢失名字的段落，无论配置怎么写都会报错。",
+    ),
+    help: Text::new(
+        "move it into a technique such as `weight_quantization`, or remove it",
+        "把它移到具体的压缩方法里（例如 `weight_quantization`），或删掉",
+    ),
+};
+
+/// Words the refusal.
+pub(crate) fn explain(problem: &Problem) -> Diagnostic {
+    Diagnostic::new(&RULE, &WORDING, problem.path.clone(), problem.span)
+}
