@@ -1,0 +1,270 @@
+//! Building a model: modules and parameters in order of registration, adapters put in on the way.
+
+use super::layer::{Adapter, Embedding, Linear, Norm, NormKind, Wrapper};
+use crate::model::{Label, Model, Module, ModuleId, Parameter};
+use crate::primitive::LinearKind;
+use crate::shape::{Lora, LoraTargets, Training};
+
+/// A place in the module tree under construction.
+pub(crate) struct Builder<'a> {
+    model: &'a mut Model,
+    training: &'a Training,
+    at: Option<ModuleId>,
+}
+
+impl<'a> Builder<'a> {
+    /// A builder below the last of `tops`.
+    pub(crate) fn under(model: &'a mut Model, training: &'a Training, tops: &[Module]) -> Self {
+        Self { model, training, at: tops.last().map(|top| top.id) }
+    }
+
+    fn module_under(&mut self, label: Label, is_leaf: bool) -> Module {
+        let id = self.model.add_module(self.at, label, is_leaf);
+        Module { id, is_leaf }
+    }
+
+    /// A module without parameters of its own.
+    pub(crate) fn plain(&mut self, name: &'static str) -> Module {
+        self.module_under(Label::Name(name), false)
+    }
+
+    /// A module and the builder for what is inside it.
+    pub(crate) fn inside(&mut self, label: Label) -> (Module, Builder<'_>) {
+        let module = self.module_under(label, false);
+        (module, self.at(module.id))
+    }
+
+    /// As [`Builder::inside`], for a block ZeRO-3 treats as a leaf.
+    pub(crate) fn inside_leaf(&mut self, name: &'static str) -> (Module, Builder<'_>) {
+        let module = self.module_under(Label::Name(name), true);
+        (module, self.at(module.id))
+    }
+
+    fn at(&mut self, id: ModuleId) -> Builder<'_> {
+        Builder { model: self.model, training: self.training, at: Some(id) }
+    }
+
+    /// A parameter of the current module.
+    pub(crate) fn parameter(&mut self, name: &'static str, elements: u64) -> Parameter {
+        let module = self.at.unwrap_or_else(|| self.module_under(Label::Top, false).id);
+        self.parameter_of(module, name, elements)
+    }
+
+    fn parameter_of(&mut self, module: ModuleId, name: &'static str, elements: u64) -> Parameter {
+        let is_trainable = self.is_trainable(module, name);
+        let bytes = self.training.element_bytes;
+        self.model.add_parameter(module, name, elements, bytes, is_trainable)
+    }
+
+    fn is_trainable(&self, module: ModuleId, name: &str) -> bool {
+        if self.training.lora.is_some() {
+            return false;
+        }
+        let Some(fragments) = &self.training.trainable_only else { return true };
+        let full = format!("{}.{name}", self.model.module_name(module));
+        fragments.iter().any(|fragment| full.contains(fragment.as_str()))
+    }
+
+    /// A linear layer.
+    pub(crate) fn linear(
+        &mut self,
+        name: &'static str,
+        width_in: u64,
+        width_out: u64,
+        has_bias: bool,
+    ) -> Linear {
+        self.linear_of(name, width_in, width_out, has_bias, LinearKind::Linear)
+    }
+
+    /// A linear layer of another kind.
+    pub(crate) fn linear_of(
+        &mut self,
+        name: &'static str,
+        width_in: u64,
+        width_out: u64,
+        has_bias: bool,
+        kind: LinearKind,
+    ) -> Linear {
+        let module = self.plain(name);
+        let sizes = (width_in * width_out, has_bias.then_some(width_out));
+        let lora = self.training.lora.as_ref();
+        if lora.is_some_and(|lora| lora.trains(name)) {
+            let (copy, weight, bias) = self.trained_copy(module, sizes);
+            let wrapper = Wrapper::TrainedCopy(copy);
+            return Linear { module, weight, bias, width_in, kind, wrapper };
+        }
+        if let Some(lora) = lora.filter(|lora| lora.wraps_linear(name)) {
+            let mut inner = self.at(module.id);
+            let base = inner.plain("base_layer");
+            let (weight, bias) = inner.weights(base.id, sizes);
+            let adapter = inner.adapter(base, lora, width_in, width_out);
+            return Linear {
+                module,
+                weight,
+                bias,
+                width_in,
+                kind,
+                wrapper: Wrapper::Adapter(adapter),
+            };
+        }
+        let (weight, bias) = self.weights(module.id, sizes);
+        Linear { module, weight, bias, width_in, kind, wrapper: Wrapper::None }
+    }
+
+    /// An output projection that shares the weight of an embedding.
+    pub(crate) fn tied_linear(&mut self, name: &'static str, to: &Embedding) -> Linear {
+        let module = self.plain(name);
+        self.model.borrowed.push((module.id, to.weight.id));
+        Linear {
+            module,
+            weight: to.weight,
+            bias: None,
+            width_in: to.width,
+            kind: LinearKind::Linear,
+            wrapper: Wrapper::None,
+        }
+    }
+
+    fn weights(
+        &mut self,
+        module: ModuleId,
+        (weight, bias): (u64, Option<u64>),
+    ) -> (Parameter, Option<Parameter>) {
+        let weight = self.parameter_of(module, "weight", weight);
+        let bias = bias.map(|elements| self.parameter_of(module, "bias", elements));
+        (weight, bias)
+    }
+
+    /// The frozen original and its trained copy, which is the one that is called.
+    fn trained_copy(
+        &mut self,
+        module: Module,
+        sizes: (u64, Option<u64>),
+    ) -> (Module, Parameter, Option<Parameter>) {
+        let mut inner = self.at(module.id);
+        let original = inner.plain("original_module");
+        inner.weights(original.id, sizes);
+        let copy = inner.plain("modules_to_save.default");
+        let bytes = inner.training.element_bytes;
+        let weight = inner.model.add_parameter(copy.id, "weight", sizes.0, bytes, true);
+        let bias =
+            sizes.1.map(|size| inner.model.add_parameter(copy.id, "bias", size, bytes, true));
+        (copy, weight, bias)
+    }
+
+    fn adapter(&mut self, base: Module, lora: &Lora, width_in: u64, width_out: u64) -> Adapter {
+        let dropout = self.plain("lora_dropout.default");
+        let down = self.adapter_part("lora_A.default", width_in * lora.rank, lora);
+        let up = self.adapter_part("lora_B.default", lora.rank * width_out, lora);
+        Adapter { base, dropout, down, up, rank: lora.rank, has_dropout: lora.has_dropout }
+    }
+
+    fn adapter_part(
+        &mut self,
+        name: &'static str,
+        elements: u64,
+        lora: &Lora,
+    ) -> (Module, Parameter) {
+        let module = self.plain(name);
+        let bytes = lora.element_bytes;
+        let weight = self.model.add_parameter(module.id, "weight", elements, bytes, true);
+        (module, weight)
+    }
+
+    /// An embedding table.
+    pub(crate) fn embedding(&mut self, name: &'static str, rows: u64, width: u64) -> Embedding {
+        let module = self.plain(name);
+        let elements = rows * width;
+        let lora = self.training.lora.as_ref();
+        if lora.is_some_and(|lora| lora.trains(name)) {
+            let (copy, weight, _) = self.trained_copy(module, (elements, None));
+            return Embedding { module, weight, width, wrapper: Wrapper::TrainedCopy(copy) };
+        }
+        if let Some(lora) = lora.filter(|lora| lora.names(name)) {
+            let mut inner = self.at(module.id);
+            let base = inner.plain("base_layer");
+            let weight = inner.parameter_of(base.id, "weight", elements);
+            let adapter = inner.embedding_adapter(base, lora, rows, width);
+            return Embedding { module, weight, width, wrapper: Wrapper::Adapter(adapter) };
+        }
+        let weight = self.parameter_of(module.id, "weight", elements);
+        Embedding { module, weight, width, wrapper: Wrapper::None }
+    }
+
+    /// The adapter tensors of an embedding live in dictionaries that are never called; ZeRO-3
+    /// gathers them with the embedding that borrows them.
+    fn embedding_adapter(&mut self, base: Module, lora: &Lora, rows: u64, width: u64) -> Adapter {
+        let dropout = self.plain("lora_dropout.default");
+        let bytes = lora.element_bytes;
+        let a = self.plain("lora_embedding_A");
+        let down = self.model.add_parameter(a.id, "default", rows * lora.rank, bytes, true);
+        let b = self.plain("lora_embedding_B");
+        let up = self.model.add_parameter(b.id, "default", lora.rank * width, bytes, true);
+        if let Some(owner) = self.at {
+            self.model.borrowed.push((owner, down.id));
+            self.model.borrowed.push((owner, up.id));
+        }
+        let (down, up) = ((a, down), (b, up));
+        Adapter { base, dropout, down, up, rank: lora.rank, has_dropout: false }
+    }
+
+    /// Note that `module` uses a parameter another module owns.
+    pub(crate) fn borrow(&mut self, module: Module, parameter: Parameter) {
+        self.model.borrowed.push((module.id, parameter.id));
+    }
+
+    /// A module whose only parameter is a weight it uses in its own way.
+    pub(crate) fn weight_only(&mut self, name: &'static str, elements: u64) -> (Module, Parameter) {
+        let module = self.plain(name);
+        (module, self.parameter_of(module.id, "weight", elements))
+    }
+
+    /// A norm over rows of `width`; a layer norm also has a bias.
+    pub(crate) fn norm(&mut self, name: &'static str, width: u64, kind: NormKind) -> Norm {
+        let module = self.plain(name);
+        let bias = (kind == NormKind::Layer).then_some(width);
+        let (weight, bias) = self.weights(module.id, (width, bias));
+        Norm { module, weight, bias, width, kind }
+    }
+}
+
+/// The modules above the model's own: the top, and with adapters the two the library puts around.
+pub(crate) fn add_tops(model: &mut Model, training: &Training) -> Vec<Module> {
+    let mut labels = vec![Label::Top];
+    if training.lora.is_some() {
+        labels.extend([Label::Name("base_model"), Label::Name("model")]);
+    }
+    let mut tops: Vec<Module> = Vec::with_capacity(labels.len());
+    for label in labels {
+        let id = model.add_module(tops.last().map(|top| top.id), label, false);
+        tops.push(Module { id, is_leaf: false });
+    }
+    tops
+}
+
+/// The label of item `index` of a module list.
+pub(crate) fn item(list: &'static str, index: u64) -> Label {
+    // Layer counts are small.
+    #[allow(clippy::cast_possible_truncation)]
+    Label::Item(list, index as u32)
+}
+
+impl Lora {
+    fn trains(&self, name: &str) -> bool {
+        self.trained_modules.iter().any(|module| module == name)
+    }
+
+    fn wraps_linear(&self, name: &str) -> bool {
+        match &self.targets {
+            LoraTargets::AllLinear => name != "lm_head",
+            LoraTargets::Named(_) => self.names(name),
+        }
+    }
+
+    fn names(&self, name: &str) -> bool {
+        match &self.targets {
+            LoraTargets::AllLinear => false,
+            LoraTargets::Named(names) => names.iter().any(|target| target == name),
+        }
+    }
+}

@@ -1,0 +1,313 @@
+//! Feed-forward parts: gated, fused, and mixtures of experts.
+
+use super::build::Builder;
+use super::layer::Linear;
+use super::{Family, Setup};
+use crate::model::{Label, Module, Parameter};
+use crate::primitive::{ExpertWeights, Routing};
+use crate::tape::{Category, Tensor};
+
+/// The feed-forward part of a decoder layer.
+#[derive(Debug)]
+pub(super) enum FeedForward {
+    Gated(GatedMlp),
+    Fused(FusedMlp),
+    Experts(Box<MixtureOfExperts>),
+}
+
+impl FeedForward {
+    pub(super) fn build(parent: &mut Builder<'_>, setup: &Setup, layer: u64) -> Self {
+        let shape = setup.shape;
+        match setup.family {
+            Family::Phi3 => Self::Fused(FusedMlp::build(parent, shape.hidden, shape.intermediate)),
+            Family::Mixtral | Family::Qwen2Moe | Family::Qwen3Moe => {
+                Self::Experts(Box::new(MixtureOfExperts::build(parent, setup)))
+            }
+            Family::DeepseekV3 if layer >= shape.dense_layers => {
+                Self::Experts(Box::new(MixtureOfExperts::build(parent, setup)))
+            }
+            _ => Self::Gated(GatedMlp::build(parent, "mlp", shape.hidden, shape.intermediate)),
+        }
+    }
+
+    pub(super) fn call<'t>(&self, x: &Tensor<'t>) -> Tensor<'t> {
+        match self {
+            Self::Gated(mlp) => mlp.call(x),
+            Self::Fused(mlp) => mlp.call(x),
+            Self::Experts(block) => block.call(x),
+        }
+    }
+}
+
+/// `down(act(gate(x)) * up(x))`.
+#[derive(Debug)]
+pub(super) struct GatedMlp {
+    module: Module,
+    gate: Linear,
+    up: Linear,
+    down: Linear,
+    act: Module,
+}
+
+impl GatedMlp {
+    pub(super) fn build(
+        parent: &mut Builder<'_>,
+        name: &'static str,
+        hidden: u64,
+        intermediate: u64,
+    ) -> Self {
+        let (module, mut at) = parent.inside(Label::Name(name));
+        Self {
+            module,
+            gate: at.linear("gate_proj", hidden, intermediate, false),
+            up: at.linear("up_proj", hidden, intermediate, false),
+            down: at.linear("down_proj", intermediate, hidden, false),
+            act: at.plain("act_fn"),
+        }
+    }
+
+    pub(super) fn call<'t>(&self, x: &Tensor<'t>) -> Tensor<'t> {
+        let tape = x.tape();
+        tape.call(self.module, x, |x| {
+            let product = {
+                let active = {
+                    let gate = self.gate.call(&x);
+                    tape.call(self.act, &gate, |gate| gate.activate())
+                };
+                let up = self.up.call(&x);
+                active.mul(&up)
+            };
+            self.down.call(&product)
+        })
+    }
+}
+
+/// Phi-3's gated part with one projection for both halves.
+#[derive(Debug)]
+pub(super) struct FusedMlp {
+    module: Module,
+    gate_up: Linear,
+    down: Linear,
+    act: Module,
+}
+
+impl FusedMlp {
+    fn build(parent: &mut Builder<'_>, hidden: u64, intermediate: u64) -> Self {
+        let (module, mut at) = parent.inside(Label::Name("mlp"));
+        Self {
+            module,
+            gate_up: at.linear("gate_up_proj", hidden, 2 * intermediate, false),
+            down: at.linear("down_proj", intermediate, hidden, false),
+            act: at.plain("activation_fn"),
+        }
+    }
+
+    fn call<'t>(&self, x: &Tensor<'t>) -> Tensor<'t> {
+        let tape = x.tape();
+        tape.call(self.module, x, |x| {
+            let both = self.gate_up.call(&x);
+            let [gate, up] = both.chunk2();
+            drop(both);
+            let product = {
+                let active = tape.call(self.act, &gate, |gate| gate.activate());
+                up.mul(&active)
+            };
+            drop(up);
+            self.down.call(&product)
+        })
+    }
+}
+
+/// A router, experts, and perhaps an expert all tokens share.
+#[derive(Debug)]
+pub(super) struct MixtureOfExperts {
+    module: Module,
+    family: Family,
+    router: (Module, Parameter),
+    experts: (Module, ExpertWeights),
+    shared: Option<GatedMlp>,
+    shared_gate: Option<Linear>,
+    per_token: u64,
+    normalises: bool,
+    groups: u64,
+    groups_per_token: u64,
+}
+
+impl MixtureOfExperts {
+    fn build(parent: &mut Builder<'_>, setup: &Setup) -> Self {
+        let (family, shape) = (setup.family, setup.shape);
+        let is_deepseek = family == Family::DeepseekV3;
+        let (module, mut at) =
+            if is_deepseek { parent.inside(Label::Name("mlp")) } else { parent.inside_leaf("mlp") };
+        let hidden = shape.hidden;
+        let (experts, router);
+        if matches!(family, Family::DeepseekV3 | Family::Qwen3Moe) {
+            experts = Self::build_experts(&mut at, setup);
+            router = at.weight_only("gate", shape.experts * hidden);
+        } else {
+            router = at.weight_only("gate", shape.experts * hidden);
+            experts = Self::build_experts(&mut at, setup);
+        }
+        let shared = match family {
+            Family::Qwen2Moe => Some("shared_expert"),
+            Family::DeepseekV3 => Some("shared_experts"),
+            _ => None,
+        }
+        .map(|name| GatedMlp::build(&mut at, name, hidden, shape.shared_intermediate));
+        let shared_gate =
+            (family == Family::Qwen2Moe).then(|| at.linear("shared_expert_gate", hidden, 1, false));
+        let normalises_by_default = matches!(family, Family::Mixtral | Family::DeepseekV3);
+        Self {
+            module,
+            family,
+            router,
+            experts,
+            shared,
+            shared_gate,
+            per_token: shape.experts_per_token,
+            normalises: setup.switches.normalise_top_k.unwrap_or(normalises_by_default),
+            groups: shape.expert_groups.max(1),
+            groups_per_token: shape.groups_per_token.max(1),
+        }
+    }
+
+    fn build_experts(at: &mut Builder<'_>, setup: &Setup) -> (Module, ExpertWeights) {
+        let shape = setup.shape;
+        let (module, mut inner) = at.inside(Label::Name("experts"));
+        let (hidden, intermediate) = (shape.hidden, shape.expert_intermediate);
+        let gate_up = inner.parameter("gate_up_proj", shape.experts * 2 * intermediate * hidden);
+        let down = inner.parameter("down_proj", shape.experts * hidden * intermediate);
+        let act = inner.plain("act_fn");
+        let weights =
+            ExpertWeights { gate_up, down, act, experts: shape.experts, hidden, intermediate };
+        (module, weights)
+    }
+
+    fn call<'t>(&self, x: &Tensor<'t>) -> Tensor<'t> {
+        let tape = x.tape();
+        tape.call(self.module, x, |x| match self.family {
+            Family::Qwen2Moe => self.with_gated_shared_expert(&x),
+            Family::DeepseekV3 => {
+                let routing = self.route(&x);
+                let routed = self.run_experts(&x, &routing);
+                match &self.shared {
+                    Some(shared) => {
+                        let shared = shared.call(&x);
+                        routed.add(&shared)
+                    }
+                    None => routed,
+                }
+            }
+            _ => {
+                let routing = self.route(&x);
+                self.run_experts(&x, &routing)
+            }
+        })
+    }
+
+    fn with_gated_shared_expert<'t>(&self, x: &Tensor<'t>) -> Tensor<'t> {
+        let shared = self.shared.as_ref().map(|shared| shared.call(x));
+        let routing = self.route(x);
+        let mut out = self.run_experts(x, &routing);
+        if let (Some(mut shared), Some(gate)) = (shared, &self.shared_gate) {
+            shared = {
+                let open = {
+                    let gate = gate.call(x);
+                    gate.squash()
+                };
+                open.mul(&shared)
+            };
+            out = out.add(&shared);
+        }
+        out
+    }
+
+    fn run_experts<'t>(&self, x: &Tensor<'t>, routing: &Routing<'t>) -> Tensor<'t> {
+        let (module, weights) = self.experts;
+        let tape = x.tape();
+        let x = tape.enter(module, x);
+        let seen = Routing {
+            logits: routing.logits.clone(),
+            weights: tape.wrap_argument(module, &routing.weights),
+            indices: routing.indices.clone(),
+            per_token: routing.per_token,
+        };
+        let out = x.experts(&seen, weights);
+        tape.leave(module, out)
+    }
+
+    fn route<'t>(&self, x: &Tensor<'t>) -> Routing<'t> {
+        let (module, _) = self.router;
+        let tape = x.tape();
+        let x = tape.enter(module, x);
+        let routing = match self.family {
+            Family::DeepseekV3 => self.route_in_groups(&x),
+            _ => self.route_by_softmax(&x),
+        };
+        tape.leave_silently(module);
+        Routing {
+            logits: tape.wrap_output(module, &routing.logits),
+            weights: tape.wrap_output(module, &routing.weights),
+            ..routing
+        }
+    }
+
+    fn route_by_softmax<'t>(&self, x: &Tensor<'t>) -> Routing<'t> {
+        let weights = self.experts.1;
+        let kind = crate::primitive::LinearKind::Linear;
+        let logits = x.linear(self.router.1, None, kind, weights.hidden);
+        let probabilities = logits.softmax_in_fp32();
+        let (mut chosen, indices) = probabilities.top_k(weights.experts, self.per_token);
+        drop(probabilities);
+        if self.normalises {
+            let total = chosen.sum(self.per_token);
+            chosen = chosen.divide_in_place(&total);
+        }
+        // Mixtral keeps its routing weights in 32 bits.
+        if self.family != Family::Mixtral {
+            chosen = chosen.cast(x.element_bytes());
+        }
+        Routing { logits, weights: chosen, indices, per_token: self.per_token }
+    }
+
+    /// DeepSeek: choose groups of experts first, without a gradient, then experts within them.
+    fn route_in_groups<'t>(&self, x: &Tensor<'t>) -> Routing<'t> {
+        let tape = x.tape();
+        let experts = self.experts.1.experts;
+        let tokens = x.elements() / self.experts.1.hidden;
+        let logits = {
+            let wide = x.cast(4);
+            let weight = tape.wide_parameter(self.router.1);
+            wide.linear_with(&weight, tokens * experts)
+        };
+        let scores = logits.squash();
+        let indices = self.choose_in_groups(&scores, tokens);
+        let mut weights = scores.gather_elements(&indices);
+        drop(scores);
+        if self.normalises {
+            let total = {
+                let sum = weights.sum(self.per_token);
+                sum.add_scalar()
+            };
+            weights = weights.divide_in_place(&total);
+        }
+        weights = weights.scale();
+        Routing { logits, weights, indices, per_token: self.per_token }
+    }
+
+    fn choose_in_groups<'t>(&self, scores: &Tensor<'t>, tokens: u64) -> Tensor<'t> {
+        let tape = scores.tape();
+        let experts = self.experts.1.experts;
+        let mut choice = scores.add_scalar();
+        let group_scores = {
+            let (best, _) = choice.top_k(experts / self.groups, 2);
+            best.sum(2)
+        };
+        let (_, group_indices) = group_scores.top_k(self.groups, self.groups_per_token);
+        let _group_mask = tape.fresh(tokens * self.groups, 4, Category::Index);
+        drop(group_indices);
+        let mask = tape.fresh(tokens * experts, 1, Category::Index);
+        choice = choice.add(&mask);
+        choice.top_k(experts, self.per_token).1
+    }
+}

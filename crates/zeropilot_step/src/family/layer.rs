@@ -1,0 +1,179 @@
+//! The layers programs are made of: modules with their parameters, adapters included.
+
+use crate::model::{Module, Parameter};
+use crate::primitive::LinearKind;
+use crate::shape::Switches;
+use crate::tape::{Tape, Tensor};
+
+/// A linear layer, perhaps with an adapter around it.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Linear {
+    pub(crate) module: Module,
+    pub(crate) weight: Parameter,
+    pub(crate) bias: Option<Parameter>,
+    pub(crate) width_in: u64,
+    pub(crate) kind: LinearKind,
+    pub(crate) wrapper: Wrapper,
+}
+
+/// What the adapter library has put around a module.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Wrapper {
+    None,
+    /// A low-rank adapter beside the base layer.
+    Adapter(Adapter),
+    /// A trained copy that replaces the module.
+    TrainedCopy(Module),
+}
+
+/// The parts of a low-rank adapter.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Adapter {
+    pub(crate) base: Module,
+    pub(crate) dropout: Module,
+    pub(crate) down: (Module, Parameter),
+    pub(crate) up: (Module, Parameter),
+    pub(crate) rank: u64,
+    pub(crate) has_dropout: bool,
+}
+
+impl Linear {
+    /// Call the layer, with its module events.
+    pub(crate) fn call<'t>(&self, x: &Tensor<'t>) -> Tensor<'t> {
+        let tape = x.tape();
+        tape.call(self.module, x, |x| match self.wrapper {
+            Wrapper::None => self.apply(&x),
+            Wrapper::Adapter(adapter) => self.apply_adapted(&x, adapter),
+            Wrapper::TrainedCopy(copy) => tape.call(copy, &x, |x| self.apply(&x)),
+        })
+    }
+
+    /// The operation alone.
+    pub(crate) fn apply<'t>(&self, x: &Tensor<'t>) -> Tensor<'t> {
+        x.linear(self.weight, self.bias, self.kind, self.width_in)
+    }
+
+    fn apply_adapted<'t>(&self, x: &Tensor<'t>, adapter: Adapter) -> Tensor<'t> {
+        let mut result = x.tape().call(adapter.base, x, |x| self.apply(&x));
+        let model_bytes = result.element_bytes();
+        let x = x.cast(adapter.down.1.element_bytes);
+        result = {
+            let scaled = {
+                let out = adapter.call(&x, self.width_in);
+                out.scale()
+            };
+            result.add(&scaled)
+        };
+        result.cast(model_bytes)
+    }
+}
+
+impl Adapter {
+    fn call<'t>(&self, x: &Tensor<'t>, width_in: u64) -> Tensor<'t> {
+        let tape = x.tape();
+        let low = {
+            let kept = tape.call(self.dropout, x, |x| x.dropout(self.has_dropout));
+            linear(tape, self.down, &kept, width_in)
+        };
+        linear(tape, self.up, &low, self.rank)
+    }
+}
+
+fn linear<'t>(
+    tape: &'t Tape,
+    (module, weight): (Module, Parameter),
+    x: &Tensor<'t>,
+    width_in: u64,
+) -> Tensor<'t> {
+    tape.call(module, x, |x| x.linear(weight, None, LinearKind::Linear, width_in))
+}
+
+/// An embedding table.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Embedding {
+    pub(crate) module: Module,
+    pub(crate) weight: Parameter,
+    pub(crate) width: u64,
+    pub(crate) wrapper: Wrapper,
+}
+
+impl Embedding {
+    /// Look up `ids`.
+    pub(crate) fn call<'t>(&self, ids: &Tensor<'t>) -> Tensor<'t> {
+        ids.tape().call_by_keyword(self.module, || self.run(ids))
+    }
+
+    /// Look up the input of a model, whose embedding may be made to need a gradient: a hook of the
+    /// module itself, so its backward is announced.
+    pub(crate) fn call_on_input<'t>(
+        &self,
+        ids: &Tensor<'t>,
+        switches: Switches,
+        is_scaled: bool,
+    ) -> Tensor<'t> {
+        let tape = ids.tape();
+        tape.call_by_keyword(self.module, || {
+            let mut rows = self.run(ids);
+            if is_scaled {
+                rows = rows.scale();
+            }
+            if switches.input_gradients { tape.require_grad(rows) } else { rows }
+        })
+    }
+
+    fn run<'t>(&self, ids: &Tensor<'t>) -> Tensor<'t> {
+        match self.wrapper {
+            Wrapper::None => self.apply(ids),
+            Wrapper::Adapter(adapter) => self.apply_adapted(ids, adapter),
+            Wrapper::TrainedCopy(copy) => ids.tape().call_by_keyword(copy, || self.apply(ids)),
+        }
+    }
+
+    pub(crate) fn apply<'t>(&self, ids: &Tensor<'t>) -> Tensor<'t> {
+        ids.look_up(self.weight, self.width)
+    }
+
+    fn apply_adapted<'t>(&self, ids: &Tensor<'t>, adapter: Adapter) -> Tensor<'t> {
+        let tape = ids.tape();
+        let mut result = tape.call_by_keyword(adapter.base, || self.apply(ids));
+        let model_bytes = result.element_bytes();
+        let low = ids.look_up_transposed(adapter.down.1, adapter.rank);
+        let scaled = {
+            let up = low.linear(adapter.up.1, None, LinearKind::Product, adapter.rank);
+            up.scale()
+        };
+        result = result.add(&scaled);
+        result.cast(model_bytes)
+    }
+}
+
+/// Which norm a family uses.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum NormKind {
+    Rms,
+    Gemma,
+    T5,
+    Layer,
+}
+
+/// A norm over rows of `width`.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Norm {
+    pub(crate) module: Module,
+    pub(crate) weight: Parameter,
+    pub(crate) bias: Option<Parameter>,
+    pub(crate) width: u64,
+    pub(crate) kind: NormKind,
+}
+
+impl Norm {
+    /// Call the norm, with its module events.
+    pub(crate) fn call<'t>(&self, x: &Tensor<'t>) -> Tensor<'t> {
+        x.tape().call(self.module, x, |x| match (self.kind, self.bias) {
+            (NormKind::Layer, Some(bias)) => x.layer_norm(self.weight, bias, self.width),
+            (NormKind::Gemma, _) => x.gemma_norm(self.weight, self.width),
+            (NormKind::T5, _) => x.t5_norm(self.weight, self.width),
+            (NormKind::Rms | NormKind::Layer, _) => x.rms_norm(self.weight, self.width),
+        })
+    }
+}

@@ -1,0 +1,217 @@
+//! Model families as programs.
+//!
+//! A family is built once from a [`Setup`] (its modules and parameters, in the order the model
+//! registers them) and can then be run on any number of tapes. The order of the calls in a program is
+//! the order of the real model, and its variables live as long as the model's do.
+
+mod attention;
+mod bert;
+mod bloom;
+mod build;
+mod causal;
+mod decoder;
+mod falcon;
+mod feed_forward;
+mod gpt2;
+mod gpt_neox;
+mod layer;
+mod opt;
+mod t5;
+
+use self::causal::CausalLm;
+use crate::head::LossHead;
+use crate::model::Model;
+use crate::shape::{Batch, Shape, Switches, Training};
+use crate::tape::{Mark, Options, Rerun, Tape, Tensor, Trace};
+
+/// The families with a program.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Family {
+    /// Llama.
+    Llama,
+    /// Mistral.
+    Mistral,
+    /// Qwen2 and Qwen2.5.
+    Qwen2,
+    /// Qwen3.
+    Qwen3,
+    /// Gemma 2.
+    Gemma2,
+    /// Gemma 3, text only.
+    Gemma3,
+    /// Phi-3.
+    Phi3,
+    /// GPT-2.
+    Gpt2,
+    /// GPT-NeoX.
+    GptNeoX,
+    /// OPT.
+    Opt,
+    /// BLOOM.
+    Bloom,
+    /// Falcon, multi-query and parallel.
+    Falcon,
+    /// T5.
+    T5,
+    /// BERT with a masked-language-model head.
+    Bert,
+    /// BERT with a sequence classifier.
+    BertClassifier,
+    /// Mixtral.
+    Mixtral,
+    /// Qwen2 mixture of experts.
+    Qwen2Moe,
+    /// Qwen3 mixture of experts.
+    Qwen3Moe,
+    /// DeepSeek-V3.
+    DeepseekV3,
+}
+
+impl Family {
+    /// All of them.
+    pub const ALL: [Self; 19] = [
+        Self::Llama,
+        Self::Mistral,
+        Self::Qwen2,
+        Self::Qwen3,
+        Self::Gemma2,
+        Self::Gemma3,
+        Self::Phi3,
+        Self::Gpt2,
+        Self::GptNeoX,
+        Self::Opt,
+        Self::Bloom,
+        Self::Falcon,
+        Self::T5,
+        Self::Bert,
+        Self::BertClassifier,
+        Self::Mixtral,
+        Self::Qwen2Moe,
+        Self::Qwen3Moe,
+        Self::DeepseekV3,
+    ];
+
+    /// The model type, as configurations spell it.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Llama => "llama",
+            Self::Mistral => "mistral",
+            Self::Qwen2 => "qwen2",
+            Self::Qwen3 => "qwen3",
+            Self::Gemma2 => "gemma2",
+            Self::Gemma3 => "gemma3",
+            Self::Phi3 => "phi3",
+            Self::Gpt2 => "gpt2",
+            Self::GptNeoX => "gpt_neox",
+            Self::Opt => "opt",
+            Self::Bloom => "bloom",
+            Self::Falcon => "falcon",
+            Self::T5 => "t5",
+            Self::Bert => "bert",
+            Self::BertClassifier => "bertcls",
+            Self::Mixtral => "mixtral",
+            Self::Qwen2Moe => "qwen2_moe",
+            Self::Qwen3Moe => "qwen3_moe",
+            Self::DeepseekV3 => "deepseek_v3",
+        }
+    }
+}
+
+/// Everything that decides a family's program.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Setup {
+    /// Which family.
+    pub family: Family,
+    /// Its dimensions.
+    pub shape: Shape,
+    /// Switches of its configuration.
+    pub switches: Switches,
+    /// What is trained.
+    pub training: Training,
+    /// What one micro step is fed.
+    pub batch: Batch,
+    /// How the loss is computed.
+    pub head: LossHead,
+}
+
+/// What a model returns: the loss, and tensors that live until the caller drops the output.
+#[derive(Debug)]
+pub struct Output<'t> {
+    /// The loss.
+    pub loss: Tensor<'t>,
+    /// Logits and other parts of the output.
+    pub rest: Vec<Tensor<'t>>,
+}
+
+/// A family built for one setup.
+pub trait Program: Rerun {
+    /// Its modules and parameters.
+    fn model(&self) -> &Model;
+    /// Run the model and its loss.
+    fn forward<'t>(&self, tape: &'t Tape) -> Output<'t>;
+}
+
+/// Build the program of `setup`.
+#[must_use]
+pub fn build(setup: &Setup) -> Box<dyn Program> {
+    match setup.family {
+        Family::Gpt2 => Box::new(CausalLm::<gpt2::Gpt2>::new(setup)),
+        Family::GptNeoX => Box::new(CausalLm::<gpt_neox::GptNeoX>::new(setup)),
+        Family::Opt => Box::new(CausalLm::<opt::Opt>::new(setup)),
+        Family::Bloom => Box::new(CausalLm::<bloom::Bloom>::new(setup)),
+        Family::Falcon => Box::new(CausalLm::<falcon::Falcon>::new(setup)),
+        Family::Bert | Family::BertClassifier => Box::new(bert::Bert::new(setup)),
+        Family::T5 => Box::new(t5::T5::new(setup)),
+        _ => Box::new(CausalLm::<decoder::Decoder>::new(setup)),
+    }
+}
+
+/// Forward, drop the output, backward: one micro step of `program`.
+#[must_use]
+pub fn micro_step(program: &dyn Program, options: Options) -> Trace {
+    let tape = Tape::new(options);
+    {
+        let output = program.forward(&tape);
+        tape.mark(Mark::ForwardDone);
+        let loss = output.loss;
+        drop(output.rest);
+        tape.mark(Mark::Saved);
+        tape.backward(&loss, &AsRerun(program));
+    }
+    tape.into_trace()
+}
+
+/// Leave the modules above the model; each wraps the loss and the rest of the output.
+fn leave_tops<'t>(tape: &'t Tape, tops: &[crate::model::Module], output: Output<'t>) -> Output<'t> {
+    let Output { mut loss, mut rest } = output;
+    for &top in tops.iter().rev() {
+        tape.leave_silently(top);
+        loss = tape.wrap_output(top, &loss);
+        rest = rest.iter().map(|tensor| tape.wrap_output(top, tensor)).collect();
+    }
+    Output { loss, rest }
+}
+
+/// As [`leave_tops`], for a model that returns only logits.
+fn leave_tops_with<'t>(
+    tape: &'t Tape,
+    tops: &[crate::model::Module],
+    logits: Tensor<'t>,
+) -> Tensor<'t> {
+    let mut logits = logits;
+    for &top in tops.iter().rev() {
+        tape.leave_silently(top);
+        logits = tape.wrap_output(top, &logits);
+    }
+    logits
+}
+
+/// A program seen only as something that can be re-run.
+struct AsRerun<'p>(&'p dyn Program);
+
+impl Rerun for AsRerun<'_> {
+    fn rerun<'t>(&self, key: u32, arguments: Vec<Tensor<'t>>) {
+        self.0.rerun(key, arguments);
+    }
+}

@@ -1,0 +1,164 @@
+//! Loss heads: from the logits to the loss.
+
+use crate::shape::Batch;
+use crate::tape::{Category, Tape, Tensor};
+
+/// How the loss is computed from the logits.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum LossHead {
+    /// What the model computes when it is given labels.
+    #[default]
+    Model,
+    /// The same, divided by a given number of items instead of averaged.
+    ItemsInBatch,
+    /// Logits only for the last positions of each sequence, labels cut to match.
+    LogitsToKeep(u64),
+    /// The trainer's label smoothing, outside the model.
+    TrainerSmoothing,
+    /// Cross entropy with label smoothing on shifted 32-bit logits, outside the model.
+    SmoothedCrossEntropy,
+}
+
+impl LossHead {
+    /// Whether the model itself computes the loss.
+    #[must_use]
+    pub fn is_inside_model(self) -> bool {
+        !matches!(self, Self::TrainerSmoothing | Self::SmoothedCrossEntropy)
+    }
+
+    /// The batch as the loss sees it.
+    pub(crate) fn cut(self, batch: Batch) -> Batch {
+        match self {
+            Self::LogitsToKeep(kept) => Batch { length: kept.min(batch.length), ..batch },
+            _ => batch,
+        }
+    }
+}
+
+/// Labels padded at the end and cut at the front.
+struct ShiftedLabels<'t> {
+    _padded: Tensor<'t>,
+    used: Tensor<'t>,
+}
+
+impl Tape {
+    /// The default loss of causal language models: 32-bit logits, labels shifted by padding.
+    /// `items` is the number to divide by, if it is given from outside.
+    pub(crate) fn causal_loss<'t>(
+        &'t self,
+        logits: &Tensor<'t>,
+        batch: Batch,
+        items: Option<&Tensor<'t>>,
+    ) -> Tensor<'t> {
+        let wide = logits.cast_loss(4);
+        let labels = self.shifted_labels(batch);
+        let mut loss = {
+            let log_probabilities = wide.log_softmax();
+            log_probabilities.nll(&labels.used)
+        };
+        if let Some(items) = items {
+            loss = loss.divide_by_count(items);
+        }
+        loss
+    }
+
+    /// A copy when there are several sequences, a view of the padded labels otherwise.
+    fn shifted_labels(&self, batch: Batch) -> ShiftedLabels<'_> {
+        let padded = self.index_tensor(batch.sequences * (batch.length + 1));
+        let used =
+            if batch.sequences > 1 { self.index_tensor(batch.tokens()) } else { padded.clone() };
+        ShiftedLabels { _padded: padded, used }
+    }
+
+    /// Cross entropy in the element type of the logits, with the labels of the batch.
+    pub(crate) fn plain_cross_entropy<'t>(&'t self, logits: &Tensor<'t>) -> Tensor<'t> {
+        let labels = self.outside(logits.elements(), 8);
+        let log_probabilities = logits.log_softmax();
+        log_probabilities.nll(&labels)
+    }
+
+    /// The loss of a head outside the model, on the logits the model has returned.
+    pub(crate) fn loss_outside_model<'t>(
+        &'t self,
+        head: LossHead,
+        logits: &Tensor<'t>,
+        batch: Batch,
+        vocabulary: u64,
+    ) -> Tensor<'t> {
+        let predicted = batch.sequences * (batch.length - 1);
+        let shifted = logits.slice(predicted * vocabulary);
+        match head {
+            LossHead::SmoothedCrossEntropy => {
+                let wide = shifted.cast_loss(4);
+                self.smoothed_cross_entropy(&wide, predicted, vocabulary)
+            }
+            _ => {
+                let copied = shifted.copy();
+                self.trainer_smoothing(&copied, predicted, vocabulary)
+            }
+        }
+    }
+
+    fn trainer_smoothing<'t>(
+        &'t self,
+        logits: &Tensor<'t>,
+        predicted: u64,
+        vocabulary: u64,
+    ) -> Tensor<'t> {
+        let mut labels = self.index_tensor(predicted);
+        let surprises = {
+            let log_probabilities = logits.log_softmax();
+            log_probabilities.neg()
+        };
+        let padding = self.fresh(predicted, 1, Category::Index);
+        labels = {
+            let _signed = labels;
+            self.index_tensor(predicted)
+        };
+        let mut nll = surprises.gather_elements(&labels);
+        let mut smoothed = surprises.sum_in_fp32(vocabulary);
+        nll = nll.fill_in_place(&padding);
+        smoothed = smoothed.fill_in_place(&padding);
+        let active = {
+            let padded = {
+                let _wide = self.index_tensor(predicted);
+                self.index_tensor(1)
+            };
+            let active = self.index_tensor(1);
+            drop(padded);
+            active
+        };
+        nll = nll.mean_over(&active, predicted);
+        smoothed = {
+            let total = smoothed.sum(predicted);
+            let places = self.index_tensor(1);
+            total.divide_by_count(&places)
+        };
+        let (left, right) = (nll.scale(), smoothed.scale());
+        left.add(&right)
+    }
+
+    fn smoothed_cross_entropy<'t>(
+        &'t self,
+        logits: &Tensor<'t>,
+        predicted: u64,
+        vocabulary: u64,
+    ) -> Tensor<'t> {
+        let labels = self.index_tensor(predicted);
+        let log_probabilities = logits.log_softmax();
+        let nll = log_probabilities.nll(&labels);
+        let mut smoothed = {
+            let sum = log_probabilities.sum(vocabulary);
+            sum.neg()
+        };
+        let ignored = self.fresh(predicted, 1, Category::Index);
+        smoothed = smoothed.fill_in_place(&ignored);
+        let mean = {
+            let _counted = self.fresh(predicted, 1, Category::Index);
+            let count = self.index_tensor(1);
+            smoothed.mean_over(&count, predicted)
+        };
+        let (left, right) = (nll.scale(), mean.scale());
+        left.add(&right)
+    }
+}

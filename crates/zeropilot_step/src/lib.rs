@@ -1,0 +1,15 @@
+//! One training step as a program, and what can be read off it.
+//!
+//! [`tape`] is an autograd tape that only knows storages. [`primitive`] is the vocabulary of
+//! operations on it, [`family`] writes every model family as a short program in that vocabulary, and
+//! [`head`] the losses. Running a family on a tape gives a [`tape::Trace`], the ordered list of
+//! allocations, releases, gradients and module events that ZeRO and every other question listens to.
+//! [`zero`] knows what the engine keeps on each rank, gathers, reduces and allocates on the way.
+
+pub mod family;
+pub mod head;
+pub mod model;
+pub mod primitive;
+pub mod shape;
+pub mod tape;
+pub mod zero;

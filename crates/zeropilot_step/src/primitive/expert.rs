@@ -1,0 +1,148 @@
+//! Routing tokens to experts, and computing all experts with grouped products.
+
+use super::{Kept, kept, operation};
+use crate::model::{Module, Parameter};
+use crate::tape::{Category, Formula, Input, StorageId, Tape, TapeOperation, Tensor};
+
+/// The stacked weights of a layer's experts.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct ExpertWeights {
+    pub(crate) gate_up: Parameter,
+    pub(crate) down: Parameter,
+    pub(crate) act: Module,
+    pub(crate) experts: u64,
+    pub(crate) hidden: u64,
+    pub(crate) intermediate: u64,
+}
+
+/// What a router returns for each token: the weights of its experts and which they are.
+#[derive(Debug)]
+pub(crate) struct Routing<'t> {
+    pub(crate) logits: Tensor<'t>,
+    pub(crate) weights: Tensor<'t>,
+    pub(crate) indices: Tensor<'t>,
+    pub(crate) per_token: u64,
+}
+
+impl<'t> Tensor<'t> {
+    /// The largest `count` of every group of `width`: values and their places.
+    #[must_use]
+    pub fn top_k(&self, width: u64, count: u64) -> (Tensor<'t>, Tensor<'t>) {
+        let tape = self.tape;
+        let elements = self.elements / width * count;
+        let inputs = [self.input()];
+        let values = tape.fresh(elements, self.element_bytes, Category::Activation);
+        let indices = tape.fresh(elements, 8, Category::Index);
+        let saved = [indices.storage];
+        let operation = operation(Formula::Scatter, &inputs, &saved);
+        (tape.adopt(values, &operation), indices)
+    }
+
+    /// `torch.gather`: elements picked by `index`, which also saves what it picks from.
+    #[must_use]
+    pub fn gather_elements(&self, index: &Tensor<'t>) -> Tensor<'t> {
+        let inputs = [self.input()];
+        let saved = [self.storage, index.storage];
+        let operation = operation(Formula::Scatter, &inputs, &saved);
+        self.tape.record(&operation, index.elements, self.element_bytes, false, &[])
+    }
+
+    /// Rows picked by `index`.
+    #[must_use]
+    pub fn gather_rows(&self, index: &Tensor<'t>, width: u64) -> Tensor<'t> {
+        self.pick(index, index.elements * width)
+    }
+
+    fn pick(&self, index: &Tensor<'t>, elements: u64) -> Tensor<'t> {
+        let inputs = [self.input()];
+        let saved = [index.storage];
+        let operation = operation(Formula::Scatter, &inputs, &saved);
+        self.tape.record(&operation, elements, self.element_bytes, false, &[])
+    }
+
+    /// A product with one stacked weight per group of rows.
+    fn grouped(&self, weight: Parameter, offsets: &Tensor<'t>, elements: u64) -> Tensor<'t> {
+        let transposed = [weight.input()];
+        let target = self.tape.node_for(&operation(Formula::Reshape, &transposed, &[]));
+        let inputs = [self.input(), Input { target, ..weight.input() }];
+        let saved = Kept::new([
+            kept(self.storage, weight.is_trainable),
+            kept(StorageId::OUTSIDE, self.needs_grad()),
+            kept(offsets.storage, true),
+        ]);
+        let operation = operation(Formula::Grouped, &inputs, saved.as_slice());
+        self.tape.record(&operation, elements, self.element_bytes, false, &[])
+    }
+
+    /// All experts of a layer on the tokens `self`.
+    #[must_use]
+    pub(crate) fn experts(&self, routing: &Routing<'t>, layer: ExpertWeights) -> Tensor<'t> {
+        let tape = self.tape;
+        let rows = routing.weights.elements;
+        let weights = routing.weights.view();
+        let _sorted = tape.index_tensor(rows);
+        let order = tape.index_tensor(rows);
+        let selected = {
+            let token = tape.index_tensor(rows);
+            self.gather_rows(&token, layer.hidden)
+        };
+        let weights = weights.gather_rows(&order, 1);
+        let _ids = tape.fresh(rows, 4, Category::Index);
+        let _counts = tape.fresh(layer.experts, 4, Category::Index);
+        let offsets = tape.fresh(layer.experts, 4, Category::Index);
+        let mut out = selected.grouped(layer.gate_up, &offsets, rows * 2 * layer.intermediate);
+        out = out.gated(layer.act);
+        out = out.grouped(layer.down, &offsets, rows * layer.hidden);
+        let mut weighted = out.mul(&weights);
+        let inverse = tape.index_tensor(rows);
+        drop(tape.index_tensor(rows));
+        weighted = weighted.gather_rows(&inverse, layer.hidden);
+        let sum = {
+            let by_token = match routing.per_token {
+                1 => weighted.view(),
+                _ => weighted.view_with_copied_gradient(),
+            };
+            by_token.sum(routing.per_token)
+        };
+        sum.cast(self.element_bytes)
+    }
+
+    /// `act(first half) * second half`.
+    fn gated(&self, act: Module) -> Tensor<'t> {
+        let [gate, up] = self.chunk2();
+        let active = self.tape.call(act, &gate, |gate| gate.activate());
+        active.mul(&up)
+    }
+}
+
+impl Tape {
+    /// A parameter cast to 32 bits, as an input of a product.
+    pub(crate) fn wide_parameter(&self, parameter: Parameter) -> Tensor<'_> {
+        let inputs = [parameter.input()];
+        if parameter.element_bytes == 4 {
+            let mut outside = self.outside(parameter.elements, 4);
+            outside.target = inputs[0].target;
+            return outside;
+        }
+        let operation = operation(Formula::Fresh, &inputs, &[]);
+        self.record(&operation, parameter.elements, 4, false, &[])
+    }
+}
+
+impl<'t> Tensor<'t> {
+    /// `F.linear` with a weight that is itself a tensor of the program.
+    #[must_use]
+    pub(crate) fn linear_with(&self, weight: &Tensor<'t>, elements: u64) -> Tensor<'t> {
+        if self.tape.options().zero3_linear {
+            let inputs = [self.input(), weight.input()];
+            let saved = [self.storage, weight.storage];
+            let operation = TapeOperation {
+                saves_late: true,
+                ..operation(Formula::ZeroLinear, &inputs, &saved)
+            };
+            return self.tape.record(&operation, elements, self.element_bytes, false, &[]);
+        }
+        let transposed = weight.view();
+        self.matmul(&transposed, elements)
+    }
+}

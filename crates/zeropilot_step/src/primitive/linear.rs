@@ -1,0 +1,105 @@
+//! Matrix products with parameters and between tensors.
+
+use super::{Kept, kept, operation};
+use crate::model::Parameter;
+use crate::tape::{Formula, Input, StorageId, TapeOperation, Tensor};
+
+/// How a layer multiplies by its weight.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum LinearKind {
+    /// `F.linear`: stage 3 replaces it.
+    Linear,
+    /// GPT-2's `Conv1D`: a fused bias-add product with the weight as it is, never replaced.
+    Conv1d,
+    /// `x @ W.T` written out: the weight through a transposed view, never replaced.
+    Product,
+}
+
+impl<'t> Tensor<'t> {
+    /// Multiply rows of `self` by `weight` and add `bias`.
+    #[must_use]
+    pub fn linear(
+        &self,
+        weight: Parameter,
+        bias: Option<Parameter>,
+        kind: LinearKind,
+        width_in: u64,
+    ) -> Tensor<'t> {
+        let rows = self.elements / width_in;
+        let elements = rows * (weight.elements / width_in);
+        if kind == LinearKind::Linear && self.tape.options().zero3_linear {
+            return self.zero3_linear(weight, bias, elements);
+        }
+        let weight_input = match kind {
+            LinearKind::Conv1d => weight.input(),
+            LinearKind::Linear | LinearKind::Product => self.transposed(weight),
+        };
+        let saved = Kept::new([
+            kept(self.storage, weight.is_trainable),
+            kept(StorageId::OUTSIDE, self.needs_grad()),
+        ]);
+        match bias {
+            Some(bias) => {
+                let inputs = [bias.input(), self.input(), weight_input];
+                let operation = operation(Formula::BiasMatrixProduct, &inputs, saved.as_slice());
+                self.tape.record(&operation, elements, self.element_bytes, false, &[])
+            }
+            None => {
+                let inputs = [self.input(), weight_input];
+                let operation = operation(Formula::MatrixProduct, &inputs, saved.as_slice());
+                self.tape.record(&operation, elements, self.element_bytes, false, &[])
+            }
+        }
+    }
+
+    /// The weight as a transposed view: a node of its own, so its accumulator runs one step later.
+    fn transposed(&self, weight: Parameter) -> Input {
+        let inputs = [weight.input()];
+        let target = self.tape.node_for(&operation(Formula::Reshape, &inputs, &[]));
+        Input { target, ..weight.input() }
+    }
+
+    fn zero3_linear(
+        &self,
+        weight: Parameter,
+        bias: Option<Parameter>,
+        elements: u64,
+    ) -> Tensor<'t> {
+        let with_bias;
+        let without_bias;
+        let (inputs, saved): (&[Input], &[StorageId]) = match bias {
+            Some(bias) => {
+                with_bias = [self.input(), weight.input(), bias.input()];
+                (&with_bias, &[self.storage, StorageId::OUTSIDE, StorageId::OUTSIDE])
+            }
+            None => {
+                without_bias = [self.input(), weight.input()];
+                (&without_bias, &[self.storage, StorageId::OUTSIDE])
+            }
+        };
+        let operation =
+            TapeOperation { saves_late: true, ..operation(Formula::ZeroLinear, inputs, saved) };
+        self.tape.record(&operation, elements, self.element_bytes, false, &[])
+    }
+
+    /// Batched product with `other`; the result has `elements`.
+    #[must_use]
+    pub fn matmul(&self, other: &Tensor<'t>, elements: u64) -> Tensor<'t> {
+        let inputs = [self.input(), other.input()];
+        let saved = Kept::new([
+            kept(self.storage, other.needs_grad()),
+            kept(other.storage, self.needs_grad()),
+        ]);
+        let operation = operation(Formula::MatrixProduct, &inputs, saved.as_slice());
+        self.tape.record(&operation, elements, self.element_bytes, false, &[])
+    }
+
+    /// `self + scale · x·y` in one batched operation; the result has `elements`.
+    #[must_use]
+    pub fn add_scaled_product(&self, x: &Tensor<'t>, y: &Tensor<'t>, elements: u64) -> Tensor<'t> {
+        let inputs = [self.input(), x.input(), y.input()];
+        let saved = [x.storage, y.storage];
+        let operation = operation(Formula::ScaledBatchProduct, &inputs, &saved);
+        self.tape.record(&operation, elements, x.element_bytes, false, &[])
+    }
+}

@@ -1,0 +1,137 @@
+//! The dimensions of a model and the switches of its family.
+
+/// Dimensions of a model. Fields a family does not have stay zero.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Shape {
+    /// Hidden size.
+    pub hidden: u64,
+    /// Attention heads.
+    pub heads: u64,
+    /// Key and value heads.
+    pub kv_heads: u64,
+    /// Elements of a head.
+    pub head_width: u64,
+    /// Intermediate size of the feed-forward part.
+    pub intermediate: u64,
+    /// Vocabulary.
+    pub vocabulary: u64,
+    /// Layers (of each stack in an encoder-decoder).
+    pub layers: u64,
+    /// Rows of a learned position table.
+    pub positions: u64,
+    /// Experts of a layer.
+    pub experts: u64,
+    /// Experts each token is sent to.
+    pub experts_per_token: u64,
+    /// Intermediate size of an expert.
+    pub expert_intermediate: u64,
+    /// Intermediate size of the expert all tokens share.
+    pub shared_intermediate: u64,
+    /// Number of shared experts.
+    pub shared_experts: u64,
+    /// Rank of the latent query.
+    pub query_latent: u64,
+    /// Rank of the latent key and value.
+    pub kv_latent: u64,
+    /// Elements of a query or key head without position.
+    pub nope_width: u64,
+    /// Elements of a query or key head with rotary position.
+    pub rope_width: u64,
+    /// Elements of a value head.
+    pub value_width: u64,
+    /// Layers at the beginning that have no experts.
+    pub dense_layers: u64,
+    /// Groups of experts.
+    pub expert_groups: u64,
+    /// Groups each token may choose from.
+    pub groups_per_token: u64,
+}
+
+/// What one micro step is fed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Batch {
+    /// Sequences.
+    pub sequences: u64,
+    /// Tokens of a sequence.
+    pub length: u64,
+    /// Tokens of a target sequence (encoder-decoder only).
+    pub target_length: u64,
+}
+
+impl Batch {
+    /// Tokens of the batch.
+    #[must_use]
+    pub fn tokens(&self) -> u64 {
+        self.sequences * self.length
+    }
+}
+
+/// Switches of a model's configuration that change its program.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Switches {
+    /// Dropout on embeddings.
+    pub embedding_dropout: bool,
+    /// Dropout on residual branches.
+    pub residual_dropout: bool,
+    /// Dropout on attention probabilities.
+    pub attention_dropout: bool,
+    /// Attention window in tokens.
+    pub sliding_window: Option<u64>,
+    /// The output projection shares the embedding's weight.
+    pub tied: Option<bool>,
+    /// Mixture of experts: normalise the chosen weights.
+    pub normalise_top_k: Option<bool>,
+    /// Recompute layers in backward.
+    pub checkpointing: bool,
+    /// The embedding's output is made to need a gradient.
+    pub input_gradients: bool,
+}
+
+impl Switches {
+    /// Everything off or left to the family.
+    pub const NONE: Self = Self {
+        embedding_dropout: false,
+        residual_dropout: false,
+        attention_dropout: false,
+        sliding_window: None,
+        tied: None,
+        normalise_top_k: None,
+        checkpointing: false,
+        input_gradients: false,
+    };
+}
+
+/// Low-rank adapters.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Lora {
+    /// Names of the wrapped modules.
+    pub targets: LoraTargets,
+    /// Rank.
+    pub rank: u64,
+    /// Dropout before the adapter.
+    pub has_dropout: bool,
+    /// Modules that are trained in full beside the adapters.
+    pub trained_modules: Vec<String>,
+    /// Bytes of an adapter element.
+    pub element_bytes: u8,
+}
+
+/// Which modules adapters wrap.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum LoraTargets {
+    /// Every linear layer except the output projection.
+    AllLinear,
+    /// Modules whose own name is listed.
+    Named(Vec<String>),
+}
+
+/// Which parameters are trained, and how the model is stored.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Training {
+    /// Bytes of a model element.
+    pub element_bytes: u8,
+    /// Adapters.
+    pub lora: Option<Lora>,
+    /// Train only parameters whose name contains one of these.
+    pub trainable_only: Option<Vec<String>>,
+}

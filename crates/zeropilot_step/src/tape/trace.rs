@@ -1,0 +1,161 @@
+//! What a tape writes down: the ordered events of one pass, and who listens to them.
+
+use crate::model::{ModuleId, ParameterId};
+
+/// A storage of the trace. Ids are never reused, so a storage is also the name of its lifetime.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct StorageId(u32);
+
+impl StorageId {
+    /// A tensor that exists outside the step (parameters, the batch) and is not counted here.
+    pub const OUTSIDE: Self = Self(u32::MAX);
+
+    pub(crate) fn new(index: usize) -> Self {
+        // A trace of four billion storages would not fit in memory long before the index overflows.
+        #[allow(clippy::cast_possible_truncation)]
+        Self(index as u32)
+    }
+
+    /// The place of this storage in [`Trace::storages`].
+    #[must_use]
+    pub fn index(self) -> usize {
+        self.0 as usize
+    }
+
+    pub(crate) fn is_counted(self) -> bool {
+        self != Self::OUTSIDE
+    }
+}
+
+/// What a storage is for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Category {
+    /// Made by the forward pass, or by its recomputation.
+    Activation,
+    /// Integer helpers: positions, expert indices, labels.
+    Index,
+    /// Logits, log-probabilities and the loss.
+    Loss,
+    /// Gradient of an activation, or a temporary of a backward formula.
+    ActivationGradient,
+    /// Gradient of a parameter.
+    ParameterGradient,
+}
+
+/// Size and purpose of one storage.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Storage {
+    /// Size in bytes.
+    pub bytes: u64,
+    /// Purpose.
+    pub category: Category,
+}
+
+/// Which pass a module event belongs to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Pass {
+    /// Forward, including the forward re-run of a checkpointed layer.
+    Forward,
+    /// Backward.
+    Backward,
+}
+
+/// Whether a module event comes before or after the module's work.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Edge {
+    /// Before: the parameters are needed from here on.
+    Before,
+    /// After: the parameters are no longer needed by this call.
+    After,
+}
+
+/// Places a program points out, so that a reader can cut the trace into phases.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Mark {
+    /// The logits are about to be computed.
+    Head,
+    /// The model has returned; its output is still held.
+    ForwardDone,
+    /// The caller has dropped the output; only what is saved for backward is alive.
+    Saved,
+    /// The backward formula of the output projection has run.
+    HeadDone,
+    /// Backward is complete.
+    BackwardDone,
+}
+
+/// One event of a pass.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Event {
+    /// A storage comes to life.
+    Allocate(StorageId),
+    /// A storage dies.
+    Free(StorageId),
+    /// The gradient of a parameter is complete. From here on the storage belongs to the listener:
+    /// no [`Event::Free`] follows for it.
+    Gradient(ParameterId, StorageId),
+    /// A module begins or ends (only recorded when the tape has module events switched on).
+    Module(ModuleId, Pass, Edge),
+    /// A place in the program.
+    Mark(Mark),
+}
+
+/// The ordered events of one pass, with the sizes of the storages they name.
+#[derive(Debug, Clone, Default)]
+pub struct Trace {
+    /// All events in order.
+    pub events: Vec<Event>,
+    /// Sizes, by [`StorageId::index`].
+    pub storages: Vec<Storage>,
+}
+
+/// Someone who follows a trace: ZeRO's hooks, a memory ledger, a clock.
+///
+/// All methods have an empty body, so that a listener names only what it wants to hear.
+pub trait Listener {
+    /// A storage comes to life.
+    fn allocate(&mut self, id: StorageId, storage: Storage) {
+        let _ = (id, storage);
+    }
+    /// A storage dies.
+    fn free(&mut self, id: StorageId, storage: Storage) {
+        let _ = (id, storage);
+    }
+    /// The gradient of a parameter is complete; its storage now belongs to the listener.
+    fn gradient(&mut self, parameter: ParameterId, id: StorageId, storage: Storage) {
+        let _ = (parameter, id, storage);
+    }
+    /// A module begins or ends.
+    fn module(&mut self, module: ModuleId, pass: Pass, edge: Edge) {
+        let _ = (module, pass, edge);
+    }
+    /// A place in the program.
+    fn mark(&mut self, mark: Mark) {
+        let _ = mark;
+    }
+}
+
+impl Trace {
+    /// Tell `listener` every event in order.
+    pub fn replay(&self, listener: &mut impl Listener) {
+        for &event in &self.events {
+            match event {
+                Event::Allocate(id) => listener.allocate(id, self.storages[id.index()]),
+                Event::Free(id) => listener.free(id, self.storages[id.index()]),
+                Event::Gradient(parameter, id) => {
+                    listener.gradient(parameter, id, self.storages[id.index()]);
+                }
+                Event::Module(module, pass, edge) => listener.module(module, pass, edge),
+                Event::Mark(mark) => listener.mark(mark),
+            }
+        }
+    }
+
+    /// The modules that begin, in order: what ZeRO-3 records as its trace.
+    pub fn module_starts(&self) -> impl Iterator<Item = (ModuleId, Pass)> + '_ {
+        self.events.iter().filter_map(|event| match event {
+            Event::Module(module, pass, Edge::Before) => Some((*module, *pass)),
+            _ => None,
+        })
+    }
+}

@@ -1,0 +1,267 @@
+//! `deepspeed.initialize`: how the engine builds its buffers, in the order in which it does.
+//!
+//! A model that is not built under `zero.Init` counts as the caller built it, in fp32.
+
+use zeropilot_config::settings::Stage;
+use zeropilot_units::Bytes;
+
+use super::optimizer_step::base_optimizer_per_tensor;
+use super::precision::{Dtypes, Wrapper};
+use super::rest::{Category, Place};
+use super::run::Run;
+use super::sink::{Handle, Ledger, Sink};
+use super::stage3::{
+    device_sub_groups, gathered, secondary_bytes, secondary_place, share, share_place, sub_groups,
+};
+use super::stage12::layouts;
+
+/// The most bytes alive at once while `deepspeed.initialize` runs, host and device together.
+pub fn init_peak(run: &Run<'_>, zero_init: bool) -> Bytes {
+    let mut ledger = Ledger::new();
+    initialize(run, zero_init, &mut ledger);
+    ledger.peak()
+}
+
+/// Reports what `deepspeed.initialize` allocates and frees.
+pub fn initialize(run: &Run<'_>, zero_init: bool, sink: &mut impl Sink) {
+    let mut builder = Builder { run, dtypes: Dtypes::of(run), sink };
+    if run.zero.stage == Stage::Three {
+        let partitions =
+            if zero_init { builder.partitions_only() } else { builder.cut_caller_model() };
+        builder.sharded(partitions);
+        return;
+    }
+    let parameters = builder.cast_caller_model();
+    match Wrapper::of(run) {
+        Wrapper::Bare | Wrapper::Sharded => {}
+        Wrapper::FlatMixed => builder.flat_mixed(parameters),
+        Wrapper::PerTensorMixed => builder.per_tensor_mixed(),
+        Wrapper::Bf16 | Wrapper::Partitioned => builder.partitioned(parameters),
+    }
+}
+
+struct Builder<'a, S> {
+    run: &'a Run<'a>,
+    dtypes: Dtypes,
+    sink: &'a mut S,
+}
+
+impl<S: Sink> Builder<'_, S> {
+    fn device(&mut self, category: Category, bytes: u64) -> Handle {
+        self.sink.allocate(category, Place::Device, bytes)
+    }
+
+    fn touch(&mut self, category: Category, bytes: u64) {
+        self.sink.touch(category, Place::Device, bytes);
+    }
+
+    fn free(&mut self, handles: impl IntoIterator<Item = Handle>) {
+        handles.into_iter().for_each(|handle| self.sink.free(handle));
+    }
+
+    fn sizes(&self) -> Vec<u64> {
+        self.run.parameters.iter().map(|parameter| parameter.elements.0).collect()
+    }
+
+    /// The caller's fp32 model, on the host, is cast and moved parameter by parameter.
+    fn cast_caller_model(&mut self) -> Vec<Handle> {
+        let sizes = self.sizes();
+        let mut handles: Vec<Handle> = sizes
+            .iter()
+            .map(|size| self.sink.allocate(Category::CallerParameters, Place::Host, size * 4))
+            .collect();
+        for (handle, size) in handles.iter_mut().zip(sizes) {
+            if self.dtypes.model == 4 {
+                // Nothing to cast: where host and device are one it stays where it is.
+                self.sink.free(*handle);
+                *handle = self.device(Category::Parameters, size * 4);
+            } else {
+                let cast = self.device(Category::Parameters, size * self.dtypes.model);
+                self.sink.free(std::mem::replace(handle, cast));
+            }
+        }
+        handles
+    }
+
+    /// The caller's model is cast, then every parameter is replaced by this rank's share.
+    fn cut_caller_model(&mut self) -> Vec<Handle> {
+        let whole = self.cast_caller_model();
+        let mut partitions = Vec::with_capacity(whole.len());
+        for (index, whole) in whole.into_iter().enumerate() {
+            partitions.push(self.partition(index));
+            self.sink.free(whole);
+        }
+        partitions
+    }
+
+    /// Under `zero.Init` the model never existed whole.
+    fn partitions_only(&mut self) -> Vec<Handle> {
+        (0..self.run.parameters.len()).map(|index| self.partition(index)).collect()
+    }
+
+    /// A share, and with hpZ the secondary copy.
+    fn partition(&mut self, index: usize) -> Handle {
+        let secondary = secondary_bytes(self.run, index);
+        self.sink.allocate(Category::SecondaryPartitions, secondary_place(self.run), secondary);
+        let elements = share(self.run.parameters[index].elements.0, self.run.world);
+        self.sink.allocate(
+            Category::FlatParameters,
+            share_place(self.run),
+            elements * self.dtypes.model,
+        )
+    }
+
+    fn flat_mixed(&mut self, parameters: Vec<Handle>) {
+        for group in 0..self.run.groups() {
+            let size: u64 = self.run.group(group).sum();
+            let copies = self.device(Category::BuildCopies, size * self.dtypes.model);
+            self.device(Category::FlatParameters, size * self.dtypes.model);
+            self.sink.free(copies);
+            self.free(
+                self.run.group_indices(group).map(|index| parameters[index]).collect::<Vec<_>>(),
+            );
+            let copy = self.device(Category::BuildCopies, size * self.dtypes.model);
+            self.device(Category::Master, size * 4);
+            self.sink.free(copy);
+        }
+        // One step with zero gradients makes the moments.
+        let trained: u64 = self.run.trainable().sum();
+        let gradients = self.device(Category::OptimizerGradients, trained * 4);
+        self.device(Category::FirstMoment, trained * 4);
+        self.device(Category::SecondMoment, trained * 4);
+        self.sink.free(gradients);
+    }
+
+    fn per_tensor_mixed(&mut self) {
+        let sizes: Vec<u64> = self.run.trainable().collect();
+        for size in &sizes {
+            let copy = self.device(Category::BuildCopies, size * self.dtypes.model);
+            self.device(Category::Master, size * 4);
+            self.sink.free(copy);
+        }
+        // One step with zero gradients, of the parameters too, makes the moments.
+        let trained: u64 = sizes.iter().sum();
+        let gradients = [
+            self.device(Category::ParameterGradients, trained * self.dtypes.model),
+            self.device(Category::OptimizerGradients, trained * 4),
+        ];
+        self.device(Category::FirstMoment, trained * 4);
+        self.device(Category::SecondMoment, trained * 4);
+        self.device(Category::StepCounters, sizes.len() as u64 * 4);
+        base_optimizer_per_tensor(self.run, self.sink);
+        self.free(gradients);
+    }
+
+    fn partitioned(&mut self, parameters: Vec<Handle>) {
+        let Dtypes { model, master, .. } = self.dtypes;
+        let offload = self.run.zero.offload_optimizer.is_some();
+        let bf16 = Wrapper::of(self.run) == Wrapper::Bf16;
+        let staging = self.run.staging_place();
+        let layouts = layouts(self.run, self.dtypes);
+        for (group, layout) in layouts.iter().enumerate() {
+            self.device(Category::FlatParameters, layout.total * model);
+            self.free(
+                self.run.group_indices(group).map(|index| parameters[index]).collect::<Vec<_>>(),
+            );
+            if master == model {
+                self.sink.allocate(Category::Master, staging, layout.partition * master);
+            } else {
+                let copy = self.device(Category::BuildCopies, layout.partition * model);
+                self.sink.allocate(Category::Master, staging, layout.partition * master);
+                self.sink.free(copy);
+            }
+            if offload {
+                self.sink.allocate(Category::HostStaging, staging, layout.partition * model);
+            }
+            if bf16 {
+                self.device(Category::FullGradients, layout.total * 4);
+            }
+        }
+        if offload {
+            let largest = self.run.trainable().max().unwrap_or(0);
+            self.sink.allocate(Category::TemporaryGradientHost, staging, largest * model);
+            self.device(Category::TemporaryGradientDevice, largest * model);
+        }
+        if !bf16 {
+            // Zero gradients, which stay when the optimizer is offloaded.
+            let bytes = layouts.iter().map(|layout| layout.partition * master).sum();
+            let gradients = self.sink.allocate(Category::MasterGradients, staging, bytes);
+            if !offload {
+                self.sink.free(gradients);
+            }
+        }
+    }
+
+    fn sharded(&mut self, partitions: Vec<Handle>) {
+        self.join_partitions(partitions);
+        self.masters();
+        let Dtypes { accumulation, communication, master, .. } = self.dtypes;
+        let trained: u64 = self.run.trainable().map(|size| share(size, self.run.world)).sum();
+        // A gradient of the largest sub-group to start the optimizer with; offloaded sub-groups get their own to keep.
+        let largest = sub_groups(self.run).into_iter().max().unwrap_or(0);
+        let (host, staging) = (self.optimizer_place(usize::MAX), self.run.staging_place());
+        let start = self.sink.allocate(Category::BuildCopies, host, largest * master);
+        if self.run.zero.offload_optimizer.is_some() {
+            self.sink.allocate(Category::MasterGradients, staging, trained * master);
+        }
+        self.sink.free(start);
+        if self.run.zero.contiguous_gradients {
+            self.device(Category::ReduceBucket, self.run.zero.reduce_bucket.0 * communication);
+        }
+        self.sink.allocate(Category::GradientPartitions, staging, trained * accumulation);
+        // Each trained parameter is gathered once to attach its hook, with one rank too.
+        for size in self.run.trainable() {
+            self.touch(
+                Category::GatheredParameters,
+                gathered(size, self.run.world) * self.dtypes.model,
+            );
+        }
+    }
+
+    /// Shares of trained parameters move into flat buffers; on the way both exist.
+    fn join_partitions(&mut self, partitions: Vec<Handle>) {
+        let trained: u64 = self.run.trainable().map(|size| share(size, self.run.world)).sum();
+        let bytes = trained * self.dtypes.model;
+        let offload = self.run.zero.offload_param.is_some();
+        // Without offload they meet on the host, so as not to scatter the device's memory.
+        let (category, place) = if offload {
+            (Category::FlatParameters, share_place(self.run))
+        } else {
+            (Category::BuildCopies, Place::Host)
+        };
+        let flat = self.sink.allocate(category, place, bytes);
+        let parameters = self.run.parameters.iter().zip(partitions);
+        self.free(
+            parameters.filter(|(parameter, _)| parameter.trainable).map(|(_, handle)| handle),
+        );
+        if !offload {
+            self.device(Category::FlatParameters, bytes);
+            self.sink.free(flat);
+        }
+    }
+
+    /// The copies the optimizer updates: cast, then cloned; a cast lives until the next one replaces it.
+    fn masters(&mut self) {
+        let master = self.dtypes.master;
+        let mut before: Option<Handle> = None;
+        for (index, elements) in sub_groups(self.run).into_iter().enumerate() {
+            let place = self.optimizer_place(index);
+            if master != self.dtypes.model {
+                let cast = self.sink.allocate(Category::BuildCopies, place, elements * master);
+                self.free(before.replace(cast));
+            }
+            self.sink.allocate(Category::Master, place, elements * master);
+        }
+        self.free(before);
+    }
+
+    /// Where the optimizer keeps a sub-group.
+    fn optimizer_place(&self, sub_group: usize) -> Place {
+        let on_device = device_sub_groups(self.run, sub_groups(self.run).len());
+        if self.run.zero.offload_optimizer.is_none() || sub_group < on_device {
+            Place::Device
+        } else {
+            Place::Host
+        }
+    }
+}

@@ -1,0 +1,99 @@
+//! Element sizes of everything the engine keeps, and which wrapper it keeps it in.
+
+use zeropilot_config::settings::{DataType, MasterWeights, Precision, Stage};
+
+use super::run::Run;
+
+/// Bytes per element of each kind of state.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Dtypes {
+    /// Parameters and gradients of the model.
+    pub model: u64,
+    /// What gradients are added up in.
+    pub accumulation: u64,
+    /// What gradients are sent in.
+    pub communication: u64,
+    /// The copy the optimizer updates.
+    pub master: u64,
+    /// One Adam moment.
+    pub moment: u64,
+}
+
+/// Which of the engine's optimizers runs around the base optimizer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Wrapper {
+    /// None: the base optimizer works on the model's own parameters.
+    Bare,
+    /// One flat 16-bit buffer and one flat fp32 copy (stage 0).
+    FlatMixed,
+    /// A 16-bit tensor and an fp32 copy per parameter (stage 0).
+    PerTensorMixed,
+    /// The bf16 optimizer of stage 1 with fp32 accumulation.
+    Bf16,
+    /// Stages 1 and 2.
+    Partitioned,
+    /// Stage 3.
+    Sharded,
+}
+
+impl Dtypes {
+    /// For a run.
+    pub fn of(run: &Run<'_>) -> Self {
+        let model = match run.precision {
+            Precision::Fp32 => DataType::Fp32,
+            Precision::Fp16 { .. } => DataType::Fp16,
+            Precision::Bf16 { .. } => DataType::Bf16,
+        };
+        let bytes = |data_type: Option<DataType>| data_type.unwrap_or(model).element_size().bytes();
+        let (master, moment) = master_and_moment(run.precision);
+        Self {
+            model: bytes(None),
+            accumulation: bytes(run.accumulation_type),
+            communication: bytes(run.communication_type),
+            master,
+            moment,
+        }
+    }
+
+    /// Whether reduced gradients are added into one flat fp32 buffer instead of kept in the model's format.
+    pub fn is_compact(self) -> bool {
+        self.model == 2 && self.accumulation == 4
+    }
+}
+
+fn master_and_moment(precision: Precision) -> (u64, u64) {
+    match precision {
+        Precision::Fp32 => (4, 4),
+        Precision::Fp16 { master_weights, .. } => (master_bytes(master_weights), 4),
+        Precision::Bf16 { master_weights, optimizer_states_in_bf16, .. } => {
+            (master_bytes(master_weights), if optimizer_states_in_bf16 { 2 } else { 4 })
+        }
+    }
+}
+
+fn master_bytes(master: MasterWeights) -> u64 {
+    match master {
+        MasterWeights::Fp32 => 4,
+        MasterWeights::SixteenBit => 2,
+    }
+}
+
+impl Wrapper {
+    /// For a run.
+    pub fn of(run: &Run<'_>) -> Self {
+        let dtypes = Dtypes::of(run);
+        let bf16 = matches!(run.precision, Precision::Bf16 { .. });
+        match run.zero.stage {
+            Stage::Zero if dtypes.model == 4 => Self::Bare,
+            Stage::Zero if run.optimizer == super::BaseOptimizer::FusedAdam => Self::FlatMixed,
+            Stage::Zero => Self::PerTensorMixed,
+            Stage::One
+                if bf16 && dtypes.accumulation == 4 && run.zero.offload_optimizer.is_none() =>
+            {
+                Self::Bf16
+            }
+            Stage::One | Stage::Two => Self::Partitioned,
+            Stage::Three => Self::Sharded,
+        }
+    }
+}

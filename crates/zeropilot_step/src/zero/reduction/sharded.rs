@@ -1,0 +1,171 @@
+//! Stage 3: a permanent bucket is reduce-scattered when it is full, and every rank keeps its share.
+
+use crate::zero::precision::Dtypes;
+use crate::zero::rest::{Category, Place};
+use crate::zero::run::{Backend, Run};
+use crate::zero::sink::{Collective, CollectiveKind, Handle, Sink};
+use crate::zero::stage3::{gathered, share};
+
+/// Elements whose norm is taken at once when gradients go to the host.
+const NORM_ELEMENTS: u64 = 250_000_000;
+
+#[derive(Debug, Clone)]
+pub(super) struct Sharded<'a> {
+    run: &'a Run<'a>,
+    dtypes: Dtypes,
+    backend: Backend,
+    pub(super) boundary: bool,
+    elements: u64,
+    /// Parameters in the bucket; a gradient that did not fit keeps its own storage.
+    members: Vec<(usize, Option<Handle>)>,
+}
+
+impl<'a> Sharded<'a> {
+    pub(super) fn new(run: &'a Run<'a>, backend: Backend) -> Self {
+        Self {
+            run,
+            dtypes: Dtypes::of(run),
+            backend,
+            boundary: true,
+            elements: 0,
+            members: Vec::new(),
+        }
+    }
+
+    fn size(&self, parameter: usize) -> u64 {
+        self.run.parameters[parameter].elements.0
+    }
+
+    pub(super) fn ready(&mut self, parameter: usize, gradient: Handle, sink: &mut impl Sink) {
+        let size = self.size(parameter);
+        let limit = self.run.zero.reduce_bucket.0;
+        if self.elements > 0 && self.elements + size > limit {
+            self.reduce(sink);
+        }
+        let fits = self.run.zero.contiguous_gradients && self.elements + size <= limit;
+        if fits {
+            sink.free(gradient);
+        }
+        self.members.push((parameter, (!fits).then_some(gradient)));
+        self.elements += size;
+    }
+
+    pub(super) fn end_backward(&mut self, sink: &mut impl Sink) {
+        self.reduce(sink);
+    }
+
+    fn reduce(&mut self, sink: &mut impl Sink) {
+        let mut members = std::mem::take(&mut self.members);
+        if members.is_empty() {
+            return;
+        }
+        let zero = self.run.zero;
+        let in_bucket = zero.contiguous_gradients && self.elements <= zero.reduce_bucket.0;
+        let copies = if in_bucket && !zero.reduce_scatter {
+            self.all_reduce(&members, sink)
+        } else {
+            members.sort_unstable_by_key(|(parameter, _)| *parameter);
+            self.reduce_scatter(&members, in_bucket, sink)
+        };
+        for (parameter, own) in members {
+            self.keep_share(parameter, sink);
+            own.into_iter().for_each(|gradient| sink.free(gradient));
+        }
+        copies.into_iter().for_each(|copy| sink.free(copy));
+        self.elements = 0;
+    }
+
+    fn communicate(&self, kind: CollectiveKind, elements: u64, sink: &mut impl Sink) {
+        let (element, ranks) = (self.dtypes.communication, self.run.world);
+        sink.communicate(Collective { kind, elements, element, ranks });
+    }
+
+    /// The whole bucket is reduced in place and scaled into a copy, of which each rank reads its share.
+    fn all_reduce(&self, members: &[(usize, Option<Handle>)], sink: &mut impl Sink) -> Vec<Handle> {
+        let Dtypes { communication, accumulation, .. } = self.dtypes;
+        let mut copies = Vec::new();
+        self.communicate(CollectiveKind::AllReduce, self.elements, sink);
+        let mut copy = |bytes| sink.allocate(Category::ReductionCopies, Place::Device, bytes);
+        if self.run.world > 1 {
+            copies.push(copy(self.elements * communication));
+        }
+        if accumulation != communication {
+            copies.push(copy(self.elements * accumulation));
+            // The cast replaces the scaled copy.
+            if copies.len() == 2 {
+                sink.free(copies.remove(0));
+            }
+        }
+        for &(parameter, _) in members {
+            let (size, part) = (self.size(parameter), share(self.size(parameter), self.run.world));
+            if size.saturating_sub(self.run.rank * part).min(part) != part {
+                copies.push(sink.allocate(
+                    Category::ReductionCopies,
+                    Place::Device,
+                    part * accumulation,
+                ));
+            }
+        }
+        copies
+    }
+
+    /// Shares are interleaved rank by rank in a flat buffer, which then holds this rank's result.
+    fn reduce_scatter(
+        &self,
+        members: &[(usize, Option<Handle>)],
+        in_bucket: bool,
+        sink: &mut impl Sink,
+    ) -> Vec<Handle> {
+        let Dtypes { model, communication, accumulation, .. } = self.dtypes;
+        let world = self.run.world;
+        let mut casts = Vec::new();
+        if communication != model && !in_bucket {
+            for &(parameter, _) in members {
+                let bytes = self.size(parameter) * communication;
+                casts.push(sink.allocate(Category::ReductionCopies, Place::Device, bytes));
+            }
+        }
+        let whole: u64 =
+            members.iter().map(|&(parameter, _)| gathered(self.size(parameter), world)).sum();
+        let bytes = whole * communication;
+        let in_place = members.len() == 1 && whole == self.elements;
+        let flat =
+            (!in_place).then(|| sink.allocate(Category::ReductionCopies, Place::Device, bytes));
+        self.communicate(CollectiveKind::ReduceScatter, whole, sink);
+        if self.backend == Backend::Gloo {
+            sink.touch(Category::CommunicationCopies, Place::Device, bytes);
+        }
+        if accumulation == communication {
+            casts.extend(flat);
+            return casts;
+        }
+        let shares =
+            members.iter().map(|&(parameter, _)| share(self.size(parameter), world) * accumulation);
+        let shares = shares
+            .map(|bytes| sink.allocate(Category::ReductionCopies, Place::Device, bytes))
+            .collect();
+        casts.into_iter().chain(flat).for_each(|copy| sink.free(copy));
+        shares
+    }
+
+    /// A share goes into the gradient partition; before a step an offloaded one also goes to the optimizer's.
+    fn keep_share(&self, parameter: usize, sink: &mut impl Sink) {
+        let size = self.size(parameter);
+        let part = share(size, self.run.world);
+        let real = size.saturating_sub(self.run.rank * part).min(part);
+        if real == 0 || self.run.zero.offload_optimizer.is_none() {
+            return;
+        }
+        // The partition is on the host; norm and cast work on a copy of it on the device.
+        let apart = self.backend == Backend::Nccl;
+        let bytes = if apart { real * self.dtypes.accumulation } else { 0 };
+        let copy = sink.allocate(Category::ReductionCopies, Place::Device, bytes);
+        if self.boundary {
+            sink.touch(Category::NormCopies, Place::Device, real.min(NORM_ELEMENTS) * 8);
+            if self.dtypes.master != self.dtypes.accumulation {
+                sink.touch(Category::ReductionCopies, Place::Device, real * self.dtypes.master);
+            }
+        }
+        sink.free(copy);
+    }
+}

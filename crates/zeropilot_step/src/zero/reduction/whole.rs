@@ -1,0 +1,87 @@
+//! Stage 0 and the bf16 optimizer: gradients stay with their parameters until the end of the last backward pass.
+
+use crate::zero::precision::{Dtypes, Wrapper};
+use crate::zero::rest::{Category, Place};
+use crate::zero::run::Run;
+use crate::zero::sink::{Collective, CollectiveKind, Handle, Sink};
+use crate::zero::stage12::layouts;
+
+/// Elements that are all-reduced together at most; one tensor may go beyond.
+const ELEMENTS_AT_ONCE: u64 = 500_000_000;
+
+#[derive(Debug, Clone)]
+pub(super) struct Whole<'a> {
+    run: &'a Run<'a>,
+    dtypes: Dtypes,
+    pub(super) boundary: bool,
+    gradients: Vec<Option<Handle>>,
+}
+
+impl<'a> Whole<'a> {
+    pub(super) fn new(run: &'a Run<'a>) -> Self {
+        Self {
+            run,
+            dtypes: Dtypes::of(run),
+            boundary: true,
+            gradients: vec![None; run.parameters.len()],
+        }
+    }
+
+    pub(super) fn ready(&mut self, parameter: usize, gradient: Handle, sink: &mut impl Sink) {
+        match self.gradients[parameter] {
+            // Added in place to the one of an earlier micro step.
+            Some(_) => sink.free(gradient),
+            None => self.gradients[parameter] = Some(gradient),
+        }
+    }
+
+    pub(super) fn end_backward(&mut self, sink: &mut impl Sink) {
+        if Wrapper::of(self.run) == Wrapper::Bf16 {
+            for size in self.run.trainable() {
+                sink.touch(Category::ReductionCopies, Place::Device, size * 4);
+            }
+            if self.boundary {
+                let buffers: Vec<u64> =
+                    layouts(self.run, self.dtypes).iter().map(|layout| layout.total).collect();
+                self.all_reduce(&buffers, 4, sink);
+            }
+        } else if self.boundary {
+            let sizes: Vec<u64> =
+                self.run.parameters.iter().filter(|p| p.trainable).map(|p| p.elements.0).collect();
+            self.all_reduce(&sizes, self.dtypes.model, sink);
+        }
+    }
+
+    /// Tensors are joined until there are enough of them, then reduced; a single one is reduced where it is.
+    fn all_reduce(&self, sizes: &[u64], element: u64, sink: &mut impl Sink) {
+        let mut joined: (u64, usize) = (0, 0);
+        for (index, size) in sizes.iter().enumerate() {
+            joined = (joined.0 + size, joined.1 + 1);
+            if joined.0 > ELEMENTS_AT_ONCE || index + 1 == sizes.len() {
+                let flat = if joined.1 > 1 { joined.0 * element } else { 0 };
+                let flat = sink.allocate(Category::ReductionCopies, Place::Device, flat);
+                if self.dtypes.communication != element {
+                    sink.touch(
+                        Category::ReductionCopies,
+                        Place::Device,
+                        joined.0 * self.dtypes.communication,
+                    );
+                }
+                sink.communicate(Collective {
+                    kind: CollectiveKind::AllReduce,
+                    elements: joined.0,
+                    element: self.dtypes.communication,
+                    ranks: self.run.world,
+                });
+                sink.free(flat);
+                joined = (0, 0);
+            }
+        }
+    }
+
+    pub(super) fn end_step(&mut self, sink: &mut impl Sink) {
+        for gradient in self.gradients.iter_mut().filter_map(Option::take) {
+            sink.free(gradient);
+        }
+    }
+}

@@ -1,0 +1,110 @@
+//! What must be known about a run before its memory can be computed.
+
+use zeropilot_config::settings::{DataType, Precision, Stage, Zero};
+use zeropilot_units::Elements;
+
+use super::rest::Place;
+
+/// One parameter, as the optimizer sees it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Parameter {
+    /// Its size.
+    pub elements: Elements,
+    /// Whether it is trained.
+    pub trainable: bool,
+    /// The optimizer's parameter group it belongs to; frozen ones belong to none that matters.
+    pub group: usize,
+}
+
+/// The optimizer under ZeRO's wrapper.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum BaseOptimizer {
+    /// DeepSpeed's fused Adam.
+    FusedAdam,
+    /// PyTorch's Adam or AdamW: a `step` tensor per optimizer tensor.
+    TorchAdam,
+    /// DeepSpeed's Adam on the host, which offload implies.
+    CpuAdam,
+}
+
+/// What ranks run on, as far as it decides which copies exist.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Backend {
+    /// GPUs and NCCL: host and device memory are apart, so what is offloaded is copied to the device for use; the
+    /// library works in the tensors it is given.
+    #[default]
+    Nccl,
+    /// CPUs and Gloo: host and device are one; the library copies the input of a reduce-scatter.
+    Gloo,
+}
+
+/// One rank of a training run.
+#[derive(Debug, Clone)]
+pub struct Run<'a> {
+    /// Parameters in `named_parameters` order, tied weights once.
+    pub parameters: &'a [Parameter],
+    /// Indices of the trainable parameters in the order in which backward completes their gradients.
+    pub gradient_order: &'a [usize],
+    /// The ZeRO settings.
+    pub zero: &'a Zero,
+    /// The model's number format.
+    pub precision: Precision,
+    /// What gradients are added up in, if not the model's format.
+    pub accumulation_type: Option<DataType>,
+    /// What gradients are sent in, if not the model's format.
+    pub communication_type: Option<DataType>,
+    /// The optimizer.
+    pub optimizer: BaseOptimizer,
+    /// Micro batches per step.
+    pub accumulation_steps: u64,
+    /// Number of ranks.
+    pub world: u64,
+    /// Which of them.
+    pub rank: u64,
+}
+
+impl Run<'_> {
+    /// Whether gradients are copied into buckets; in stages 1 and 2 an offloaded optimizer forces it.
+    pub(super) fn contiguous_gradients(&self) -> bool {
+        let forced = self.zero.stage != Stage::Three && self.zero.offload_optimizer.is_some();
+        self.zero.contiguous_gradients || forced
+    }
+
+    /// Where an offloaded optimizer's buffers for the device live: pinned where the config asks for it.
+    pub(super) fn staging_place(&self) -> Place {
+        match &self.zero.offload_optimizer {
+            Some(offload) if offload.pin_memory => Place::Pinned,
+            Some(_) => Place::Host,
+            None => Place::Device,
+        }
+    }
+
+    /// Number of parameter groups with a trainable parameter.
+    pub(super) fn groups(&self) -> usize {
+        self.parameters.iter().filter(|p| p.trainable).map(|p| p.group + 1).max().unwrap_or(0)
+    }
+
+    /// Sizes of the trainable parameters of a group, in order.
+    pub(super) fn group(&self, group: usize) -> impl Iterator<Item = u64> {
+        self.parameters
+            .iter()
+            .filter(move |p| p.trainable && p.group == group)
+            .map(|p| p.elements.0)
+    }
+
+    /// Indices of the trainable parameters of a group, in order.
+    pub(super) fn group_indices(&self, group: usize) -> impl Iterator<Item = usize> {
+        let members = self.parameters.iter().enumerate();
+        members.filter(move |(_, p)| p.trainable && p.group == group).map(|(index, _)| index)
+    }
+
+    /// Sizes of all trainable parameters, group by group.
+    pub(super) fn trainable(&self) -> impl Iterator<Item = u64> {
+        (0..self.groups()).flat_map(|group| self.group(group))
+    }
+
+    /// Sizes of the frozen parameters.
+    pub(super) fn frozen(&self) -> impl Iterator<Item = u64> {
+        self.parameters.iter().filter(|p| !p.trainable).map(|p| p.elements.0)
+    }
+}

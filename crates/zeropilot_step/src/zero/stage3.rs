@@ -1,0 +1,177 @@
+//! Stage 3: every parameter cut among the ranks by itself.
+
+use super::precision::Dtypes;
+use super::rest::{Category, Place, Rest, RestStates};
+use super::run::{BaseOptimizer, Run};
+
+/// A rank's share of a parameter.
+pub(super) fn share(elements: u64, world: u64) -> u64 {
+    elements.div_ceil(world)
+}
+
+/// A gathered parameter, padding included.
+pub(super) fn gathered(elements: u64, world: u64) -> u64 {
+    share(elements, world) * world
+}
+
+pub(super) fn rest_states(run: &Run<'_>) -> RestStates {
+    let dtypes = Dtypes::of(run);
+    let trained: u64 = run.trainable().map(|size| share(size, run.world)).sum();
+    let mut after_init = Rest::default();
+    parameters(run, dtypes, trained, &mut after_init);
+    let on_device = device_share(run);
+    optimizer(run, dtypes, trained, on_device, &mut after_init);
+
+    let mut after_step = after_init.clone();
+    // While it attaches its hooks the engine gathers and releases every parameter once.
+    secondary(run, |_| true, &mut after_init);
+    let host = trained - on_device;
+    for moment in [Category::FirstMoment, Category::SecondMoment] {
+        after_step.add(moment, Place::Device, on_device * dtypes.moment);
+        after_step.add(moment, Place::Host, host * dtypes.moment);
+    }
+    if run.optimizer == BaseOptimizer::TorchAdam {
+        after_step.add(Category::StepCounters, Place::Device, 4 * sub_groups(run).len() as u64);
+    }
+    if run.world > 1 {
+        let kept = persistent_parameters(run).into_iter();
+        let elements: u64 =
+            kept.map(|index| gathered(run.parameters[index].elements.0, run.world)).sum();
+        after_step.add(Category::PersistentParameters, Place::Device, elements * dtypes.model);
+    }
+    let mut after_backward = after_step.clone();
+    let kept = persistent_parameters(run);
+    secondary(run, |index| !kept.contains(&index), &mut after_backward);
+    secondary(
+        run,
+        |index| !kept.contains(&index) && !run.parameters[index].trainable,
+        &mut after_step,
+    );
+    RestStates { after_init, after_backward, after_step }
+}
+
+/// The second copy of hpZ, made whenever a gathered parameter is released; trained ones lose it in the step.
+fn secondary(run: &Run<'_>, has_copy: impl Fn(usize) -> bool, rest: &mut Rest) {
+    let bytes = (0..run.parameters.len())
+        .filter(|index| has_copy(*index))
+        .map(|index| secondary_bytes(run, index))
+        .sum();
+    rest.add(Category::SecondaryPartitions, secondary_place(run), bytes);
+}
+
+/// Where secondary copies live.
+pub(super) fn secondary_place(run: &Run<'_>) -> Place {
+    match &run.zero.offload_param {
+        None => Place::Device,
+        Some(offload) if offload.pin_memory => Place::Pinned,
+        Some(_) => Place::Host,
+    }
+}
+
+/// Bytes of a parameter's secondary copy, none without hpZ.
+pub(super) fn secondary_bytes(run: &Run<'_>, index: usize) -> u64 {
+    let size = run.zero.hpz_partition_size;
+    if size <= 1 {
+        0
+    } else {
+        gathered(run.parameters[index].elements.0, run.world) / size * Dtypes::of(run).model
+    }
+}
+
+fn parameters(run: &Run<'_>, dtypes: Dtypes, trained: u64, rest: &mut Rest) {
+    let frozen: u64 = run.frozen().map(|size| share(size, run.world)).sum();
+    match &run.zero.offload_param {
+        None => {
+            rest.add(Category::FlatParameters, Place::Device, trained * dtypes.model);
+            rest.add(Category::FrozenPartitions, Place::Device, frozen * dtypes.model);
+        }
+        Some(offload) => {
+            let place = if offload.pin_memory { Place::Pinned } else { Place::Host };
+            // Trained ones are pinned whatever the config says.
+            rest.add(Category::HostParameters, Place::Pinned, trained * dtypes.model);
+            rest.add(Category::FrozenPartitions, place, frozen * dtypes.model);
+        }
+    }
+}
+
+fn optimizer(run: &Run<'_>, dtypes: Dtypes, trained: u64, on_device: u64, rest: &mut Rest) {
+    let host = trained - on_device;
+    rest.add(Category::Master, Place::Device, on_device * dtypes.master);
+    rest.add(Category::Master, Place::Host, host * dtypes.master);
+    let pinned = run.staging_place();
+    rest.add(Category::GradientPartitions, pinned, trained * dtypes.accumulation);
+    if run.zero.offload_optimizer.is_some() {
+        rest.add(Category::MasterGradients, Place::Device, on_device * dtypes.master);
+        rest.add(Category::MasterGradients, pinned, host * dtypes.master);
+    }
+    if run.zero.contiguous_gradients {
+        rest.add(
+            Category::ReduceBucket,
+            Place::Device,
+            run.zero.reduce_bucket.0 * dtypes.communication,
+        );
+    }
+}
+
+/// Shares of this rank, cut into the groups that are updated one after the other.
+pub(super) fn sub_groups(run: &Run<'_>) -> Vec<u64> {
+    sub_group_members(run).iter().map(|members| members.iter().sum()).collect()
+}
+
+/// The same, parameter by parameter.
+pub(super) fn sub_group_members(run: &Run<'_>) -> Vec<Vec<u64>> {
+    let limit = run.zero.sub_group.0;
+    let mut groups = Vec::new();
+    for group in 0..run.groups() {
+        let mut open = Vec::new();
+        for size in run.group(group) {
+            open.push(share(size, run.world));
+            if open.iter().sum::<u64>() >= limit {
+                groups.push(std::mem::take(&mut open));
+            }
+        }
+        if !open.is_empty() {
+            groups.push(open);
+        }
+    }
+    groups
+}
+
+/// Sub-groups whose optimizer state stays on the device; they come first.
+pub(super) fn device_sub_groups(run: &Run<'_>, count: usize) -> usize {
+    match &run.zero.offload_optimizer {
+        None => count,
+        #[expect(
+            clippy::cast_possible_truncation,
+            clippy::cast_sign_loss,
+            reason = "a count of sub-groups"
+        )]
+        Some(offload) => ((1.0 - offload.ratio) * count as f64) as usize,
+    }
+}
+
+/// Elements of this rank whose optimizer state stays on the device.
+fn device_share(run: &Run<'_>) -> u64 {
+    let groups = sub_groups(run);
+    groups.iter().take(device_sub_groups(run, groups.len())).sum()
+}
+
+/// Where shares of trained parameters live; offloaded ones are pinned whatever the config says.
+pub(super) fn share_place(run: &Run<'_>) -> Place {
+    if run.zero.offload_param.is_some() { Place::Pinned } else { Place::Device }
+}
+
+/// Indices of the parameters that are never released.
+pub(super) fn persistent_parameters(run: &Run<'_>) -> Vec<usize> {
+    let mut total = 0_u64;
+    let mut kept = Vec::new();
+    for (index, parameter) in run.parameters.iter().enumerate() {
+        let size = parameter.elements.0;
+        let small = size <= run.zero.param_persistence_threshold.0;
+        if small && total.saturating_add(size) <= run.zero.model_persistence_threshold.0 {
+            total += size;
+            kept.push(index);
+        }
+    }
+    kept
+}
