@@ -5,7 +5,7 @@ use std::iter::Sum;
 use std::ops::{Add, Sub};
 use std::str::FromStr;
 
-use crate::scale::{ParseQuantityError, split, whole};
+use crate::scale::{ParseQuantityError, parse};
 
 /// A number of bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
@@ -47,12 +47,7 @@ impl FromStr for Bytes {
     type Err = ParseQuantityError;
 
     fn from_str(text: &str) -> Result<Self, Self::Err> {
-        let (number, unit) = split(text)?;
-        let factor = factor(unit).ok_or_else(|| ParseQuantityError::UnknownUnit {
-            unit: unit.to_owned(),
-            known: KNOWN,
-        })?;
-        whole(number, factor, text).map(Self)
+        parse(text, factor, KNOWN).map(Self)
     }
 }
 

@@ -5,7 +5,7 @@ use std::ops::Add;
 use std::str::FromStr;
 
 use crate::Bytes;
-use crate::scale::{ParseQuantityError, split, whole};
+use crate::scale::{ParseQuantityError, parse};
 
 /// A number of tensor elements.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
@@ -57,12 +57,7 @@ impl FromStr for Elements {
     type Err = ParseQuantityError;
 
     fn from_str(text: &str) -> Result<Self, Self::Err> {
-        let (number, unit) = split(text)?;
-        let factor = factor(unit).ok_or_else(|| ParseQuantityError::UnknownUnit {
-            unit: unit.to_owned(),
-            known: KNOWN,
-        })?;
-        whole(number, factor, text).map(Self)
+        parse(text, factor, KNOWN).map(Self)
     }
 }
 

@@ -19,8 +19,19 @@ pub enum ParseQuantityError {
     OutOfRange(String),
 }
 
+/// A whole number of what `factor` makes of the unit; `known` lists the units for the error.
+pub(crate) fn parse(
+    text: &str,
+    factor: impl Fn(&str) -> Option<f64>,
+    known: &'static str,
+) -> Result<u64, ParseQuantityError> {
+    let (number, unit) = split(text)?;
+    let unknown = || ParseQuantityError::UnknownUnit { unit: unit.to_owned(), known };
+    whole(number, factor(unit).ok_or_else(unknown)?, text)
+}
+
 /// Splits `1.5 GiB` into 1.5 and `GiB`. Underscores may group digits.
-pub(crate) fn split(text: &str) -> Result<(f64, &str), ParseQuantityError> {
+fn split(text: &str) -> Result<(f64, &str), ParseQuantityError> {
     let text = text.trim();
     let number_end = number_length(text);
     let digits = text[..number_end].replace('_', "");
@@ -57,7 +68,7 @@ fn number_length(text: &str) -> usize {
     clippy::cast_sign_loss,
     reason = "range and fraction are checked"
 )]
-pub(crate) fn whole(number: f64, factor: f64, text: &str) -> Result<u64, ParseQuantityError> {
+fn whole(number: f64, factor: f64, text: &str) -> Result<u64, ParseQuantityError> {
     let value = number * factor;
     // Tenths of a unit are common (`1.1 GB`) and rarely exact in binary.
     let rounded = value.round();
