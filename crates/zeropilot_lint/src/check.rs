@@ -166,10 +166,21 @@ pub fn check(bytes: &[u8], settings: &Settings) -> Report {
         return report;
     }
     match read(text, hjson, front_end) {
-        Ok(document) => judge(&document, settings, &mut report),
-        Err(diagnostics) => report.diagnostics = diagnostics,
+        Reading::Whole(document) => judge(&document, settings, &mut report),
+        Reading::NotStrict(document, diagnostic) => {
+            judge(&document, settings, &mut report);
+            refuse(&mut report, diagnostic);
+        }
+        Reading::Unreadable(diagnostic) => report.diagnostics = vec![diagnostic],
     }
     report
+}
+
+/// Adds a refusal that comes before everything else in the file is even looked at.
+fn refuse(report: &mut Report, diagnostic: Diagnostic) {
+    report.verdict = Verdict::Reject;
+    report.resolved = None;
+    report.diagnostics.insert(0, diagnostic);
 }
 
 /// Who reads a file, as far as it shows: placeholders are made for the HF Trainer.
@@ -201,19 +212,31 @@ fn holds_auto<'n>(node: &'n Node, path: &mut Vec<&'n str>) -> bool {
     }
 }
 
-/// The document as the front end's reader reads it.
-fn read(
-    text: &str,
-    hjson: Result<Document, SyntaxError>,
-    front_end: FrontEnd,
-) -> Result<Document, Vec<Diagnostic>> {
+/// What the front end's reader makes of a text.
+enum Reading {
+    /// A document.
+    Whole(Document),
+    /// A refusal, but DeepSpeed's own reader takes the text: what it says can be judged all the same.
+    NotStrict(Document, Diagnostic),
+    /// A refusal by every reader.
+    Unreadable(Diagnostic),
+}
+
+fn read(text: &str, hjson: Result<Document, SyntaxError>, front_end: FrontEnd) -> Reading {
     if front_end == FrontEnd::DeepSpeed {
-        return hjson.map_err(|error| vec![refusal::syntax(&error, front_end)]);
+        return match hjson {
+            Ok(document) => Reading::Whole(document),
+            Err(error) => Reading::Unreadable(refusal::syntax(&error, front_end)),
+        };
     }
-    parse_json(text).map_err(|error| match hjson {
-        Ok(_) => vec![not_strict_json::explain(&error, text, front_end)],
-        Err(_) => vec![refusal::syntax(&error, front_end)],
-    })
+    match (parse_json(text), hjson) {
+        (Ok(document), _) => Reading::Whole(document),
+        (Err(error), Ok(document)) => {
+            let diagnostic = not_strict_json::explain(&error, text, front_end);
+            Reading::NotStrict(document, diagnostic)
+        }
+        (Err(error), Err(_)) => Reading::Unreadable(refusal::syntax(&error, front_end)),
+    }
 }
 
 fn judge(document: &Document, settings: &Settings, report: &mut Report) {

@@ -100,8 +100,8 @@ pub(super) fn float(value: &Value) -> Option<f64> {
 }
 
 fn text_float(text: &str) -> Option<f64> {
-    let text = text.trim();
-    text.parse().ok().or_else(|| strip_underscores(text)?.parse().ok())
+    // Either white space around the number or underscores in it, not both.
+    text.trim().parse().ok().or_else(|| strip_underscores(text)?.parse().ok())
 }
 
 /// `str`: nothing else becomes text.
@@ -116,4 +116,18 @@ pub(super) fn str(value: &Value) -> Option<String> {
 pub(super) fn int_enum(value: &Value, values: &[i64]) -> Option<i64> {
     let number = int(value)?.to_i64()?;
     values.contains(&number).then_some(number)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Answers of pydantic 2.14.
+    #[test]
+    fn floats_in_text_may_have_space_or_underscores_but_not_both() {
+        assert_eq!(text_float(" 10"), Some(10.0));
+        assert_eq!(text_float("1_0"), Some(10.0));
+        assert_eq!(text_float(" 1_0"), None);
+        assert_eq!(text_int(" 1_0"), Some(10.into()));
+    }
 }
