@@ -290,6 +290,8 @@ def behaviours():
         "bf16_master_weights_stages": master_weight_stages("bf16"),
         "zeroes_max_grad_norm_in_fp32": loaded.optimizer_params["max_grad_norm"] == 0.0,
     }
+    partial = {"zero_optimization": {"stage": 2, "offload_optimizer": {"ratio": 0.5}}}
+    found["partial_offload_needs_stage_3"] = not accepted(partial)
     zenflow = {"zero_optimization": {"zenflow": {"update_interval": -1}}}
     found["zenflow_update_interval_at_least_one"] = not accepted(zenflow)
     sampling = {"data_efficiency": {"data_sampling": {"zeropilot": 1}}}

@@ -143,7 +143,11 @@ pub(super) fn after(
         let kind = ProblemKind::Conflict(Conflict::GradNormOffNeedsStage1Or2);
         judge.report(kind, &place.child("compute_grad_norm"), span_of("compute_grad_norm"));
     }
-    if model.has_validator("offload_ratio_check") && stage(section) != Some(3) {
+    // In 0.14 the check looks the section up in the wrong way and never fires.
+    if model.has_validator("offload_ratio_check")
+        && judge.schema.behaviours.partial_offload_needs_stage_3
+        && stage(section) != Some(3)
+    {
         let ratio = section.get("offload_optimizer").and_then(|offload| offload.get("ratio"));
         if matches!(ratio, Some(PyValue::Float(ratio)) if *ratio < 1.0) {
             let kind = ProblemKind::Conflict(Conflict::PartialOffloadNeedsStage3);

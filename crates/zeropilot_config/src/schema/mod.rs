@@ -55,6 +55,8 @@ pub struct Behaviours {
     pub bf16_master_weights_stages: Vec<i64>,
     /// Whether `optimizer.params.max_grad_norm` is set to zero when fp16 is off.
     pub zeroes_max_grad_norm_in_fp32: bool,
+    /// Whether `offload_optimizer.ratio` below 1 is refused outside stage 3, as it is meant to be.
+    pub partial_offload_needs_stage_3: bool,
     /// Whether `zenflow.update_interval` below 1 is refused.
     pub zenflow_update_interval_at_least_one: bool,
     /// Whether keys of `data_efficiency.data_sampling` that nothing asks for are handed on.
