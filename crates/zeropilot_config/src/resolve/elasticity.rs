@@ -241,15 +241,20 @@ fn by_ranks(
         bases.map(|base| candidate(base, max_batch)).collect::<Option<BTreeSet<u64>>>();
     let candidates = candidates.ok_or(ElasticityProblem::NoSolution)?;
 
-    let mut best = (0, smallest, Vec::new());
+    let mut best = (0, smallest, None);
     for batch in candidates {
         let ranks = possible_ranks(batch, &section.micro_batches, min_gpus, max_gpus);
         let nearer = if section.prefer_larger { batch > best.1 } else { batch < best.1 };
         if ranks.len() > best.0 || (ranks.len() == best.0 && nearer) {
-            best = (ranks.len(), batch, ranks.into_iter().collect());
+            best = (ranks.len(), batch, Some(ranks));
         }
     }
-    Ok(Plan { batch: best.1 as f64, possible: best.2.iter().map(|ranks| *ranks as f64).collect() })
+    // Where no candidate beats the smallest micro batch, the engine has no list to look ranks up in.
+    let possible = best.2.ok_or(ElasticityProblem::NoSolution)?;
+    Ok(Plan {
+        batch: best.1 as f64,
+        possible: possible.iter().map(|ranks| *ranks as f64).collect(),
+    })
 }
 
 /// The largest scaled batch that stays within the limit.
