@@ -39,8 +39,8 @@ static QUOTED: Wording = Wording {
         "`{key}` 是字符串而不是数字：{value}",
     ),
     why: Text::new(
-        "the batch keys are used as they stand; the engine compares text with a number and fails with a type error. (Inside `zero_optimization` quoted numbers are converted.)",
-        "batch 相关的键不做类型转换，DeepSpeed 拿字符串和数字比较，直接抛 TypeError。（只有 `zero_optimization` 里的键才会自动转换。）",
+        "the batch keys are used as they stand; the engine compares text with a number and fails with a type error. (In sections such as `zero_optimization` quoted numbers are converted.)",
+        "batch 相关的键不做类型转换，DeepSpeed 拿字符串和数字比较，直接抛 TypeError。（在 `zero_optimization` 这样的段里，带引号的数字会被自动转换。）",
     ),
     help: Text::new("write the number without quotes", "去掉引号，写成数字"),
 };
