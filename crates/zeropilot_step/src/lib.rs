@@ -8,6 +8,8 @@
 
 pub mod family;
 pub mod head;
+pub mod memory;
+pub mod micro_step;
 pub mod model;
 pub mod primitive;
 pub mod shape;

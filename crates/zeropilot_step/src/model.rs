@@ -135,6 +135,18 @@ impl Model {
         gathered
     }
 
+    /// The leaf block each parameter is inside of, by [`ParameterId::index`].
+    #[must_use]
+    pub fn blocks(&self) -> Vec<Option<u32>> {
+        self.parameters
+            .iter()
+            .map(|info| {
+                let own = self.modules[info.module.index()].is_leaf.then_some(info.module);
+                own.or_else(|| self.leaf_above(info.module)).map(|module| module.0)
+            })
+            .collect()
+    }
+
     /// The leaf block that strictly contains `module`.
     fn leaf_above(&self, module: ModuleId) -> Option<ModuleId> {
         let mut at = module;

@@ -15,8 +15,12 @@ const SIZES: [u64; 3] = [10, 6, 7];
 
 /// A run of three parameters in bf16 on two ranks.
 fn with_small_run<T>(zero: serde_json::Value, answer: impl Fn(&Run<'_>) -> T) -> T {
-    let parameters =
-        SIZES.map(|size| Parameter { elements: Elements(size), trainable: true, group: 0 });
+    let parameters = SIZES.map(|size| Parameter {
+        elements: Elements(size),
+        element: None,
+        trainable: true,
+        group: 0,
+    });
     let case = json!({
         "config": {
             "train_micro_batch_size_per_gpu": 1,

@@ -2,7 +2,7 @@
 
 use super::{Kept, Saves, kept, operation};
 use crate::model::Parameter;
-use crate::tape::{Formula, StorageId, Tensor};
+use crate::tape::{Formula, Tensor};
 
 impl<'t> Tensor<'t> {
     fn same_size(&self, formula: Formula, saves: Saves) -> Tensor<'t> {
@@ -152,7 +152,7 @@ impl<'t> Tensor<'t> {
     pub fn mul_parameter(&self, weight: Parameter) -> Tensor<'t> {
         let inputs = [weight.input(), self.input()];
         let saved = Kept::new([
-            kept(StorageId::OUTSIDE, self.needs_grad()),
+            kept(weight.storage(), self.needs_grad()),
             kept(self.storage, weight.is_trainable),
         ]);
         let operation = operation(Formula::Product, &inputs, saved.as_slice());

@@ -2,7 +2,7 @@
 
 use super::{Kept, kept, operation};
 use crate::model::{Module, Parameter};
-use crate::tape::{Category, Formula, Input, StorageId, Tape, TapeOperation, Tensor};
+use crate::tape::{Category, Formula, Input, Tape, TapeOperation, Tensor};
 
 /// The stacked weights of a layer's experts.
 #[derive(Debug, Clone, Copy)]
@@ -67,7 +67,7 @@ impl<'t> Tensor<'t> {
         let inputs = [self.input(), Input { target, ..weight.input() }];
         let saved = Kept::new([
             kept(self.storage, weight.is_trainable),
-            kept(StorageId::OUTSIDE, self.needs_grad()),
+            kept(weight.storage(), self.needs_grad()),
             kept(offsets.storage, true),
         ]);
         let operation = operation(Formula::Grouped, &inputs, saved.as_slice());

@@ -36,7 +36,7 @@ impl<'t> Tensor<'t> {
         };
         let saved = Kept::new([
             kept(self.storage, weight.is_trainable),
-            kept(StorageId::OUTSIDE, self.needs_grad()),
+            kept(weight.storage(), self.needs_grad()),
         ]);
         match bias {
             Some(bias) => {
@@ -70,11 +70,11 @@ impl<'t> Tensor<'t> {
         let (inputs, saved): (&[Input], &[StorageId]) = match bias {
             Some(bias) => {
                 with_bias = [self.input(), weight.input(), bias.input()];
-                (&with_bias, &[self.storage, StorageId::OUTSIDE, StorageId::OUTSIDE])
+                (&with_bias, &[self.storage, weight.storage(), bias.storage()])
             }
             None => {
                 without_bias = [self.input(), weight.input()];
-                (&without_bias, &[self.storage, StorageId::OUTSIDE])
+                (&without_bias, &[self.storage, weight.storage()])
             }
         };
         let operation =

@@ -24,6 +24,11 @@ use crate::model::Parameter;
 use crate::tape::{Category, Formula, Input, StorageId, Tape, TapeOperation, Target, Tensor};
 
 impl Parameter {
+    /// Its weight as something an operation saves.
+    pub(crate) fn storage(self) -> StorageId {
+        StorageId::weight(self.id)
+    }
+
     /// This parameter as an input of an operation.
     pub(crate) fn input(self) -> Input {
         // The leaf index is the parameter index; both are small.

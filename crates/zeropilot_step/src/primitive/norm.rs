@@ -2,7 +2,7 @@
 
 use super::operation;
 use crate::model::Parameter;
-use crate::tape::{Formula, StorageId, Tensor};
+use crate::tape::{Formula, Tensor};
 
 impl<'t> Tensor<'t> {
     /// The kernel `layer_norm` over rows of `width`.
@@ -11,7 +11,7 @@ impl<'t> Tensor<'t> {
         let inputs = [self.input(), weight.input(), bias.input()];
         let statistics = self.elements / width * u64::from(self.element_bytes);
         // In this order: input, weight, bias; then mean and reciprocal deviation.
-        let saved = [self.storage, StorageId::OUTSIDE, StorageId::OUTSIDE];
+        let saved = [self.storage, weight.storage(), bias.storage()];
         let operation = operation(Formula::Fresh, &inputs, &saved);
         let extra = [statistics, statistics];
         self.tape.record(&operation, self.elements, self.element_bytes, false, &extra)

@@ -176,6 +176,9 @@ impl Core {
                 let is_abandoned = state.abandoned.contains(&position(state.restored.len()));
                 let storage = if is_abandoned { StorageId::OUTSIDE } else { storage };
                 self.retain(storage);
+                if let Some(parameter) = storage.as_weight() {
+                    self.trace.events.push(Event::Hold(parameter));
+                }
                 let frame = &mut self.frames[frame as usize];
                 frame.restored.push(storage);
                 if position(frame.restored.len()) == frame.counted {
@@ -308,9 +311,16 @@ impl Core {
             let restored = &mut self.frames[node.frame as usize].restored;
             if let Some(storage) = restored.get_mut(slot as usize) {
                 let storage = std::mem::replace(storage, StorageId::OUTSIDE);
-                self.release(storage);
+                self.drop_restored(storage);
             }
         }
+    }
+
+    fn drop_restored(&mut self, storage: StorageId) {
+        if let Some(parameter) = storage.as_weight() {
+            self.trace.events.push(Event::LetGo(parameter));
+        }
+        self.release(storage);
     }
 
     fn close_slot(&mut self, frame: u32, slot: u32) {
@@ -322,7 +332,7 @@ impl Core {
         }
         let is_last = state.open == 0;
         if let Some(storage) = restored {
-            self.release(storage);
+            self.drop_restored(storage);
         }
         if is_last && self.packing != (Packing::Count { frame }) {
             self.release_arguments(frame);

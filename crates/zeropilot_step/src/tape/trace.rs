@@ -6,6 +6,9 @@ use crate::model::{ModuleId, ParameterId};
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct StorageId(u32);
 
+/// Ids from here on are weights.
+const FIRST_WEIGHT: u32 = 1 << 31;
+
 impl StorageId {
     /// A tensor that exists outside the step (parameters, the batch) and is not counted here.
     pub const OUTSIDE: Self = Self(u32::MAX);
@@ -22,8 +25,20 @@ impl StorageId {
         self.0 as usize
     }
 
+    /// The weight of a parameter: counted by whoever gathers it, not by the tape.
+    pub(crate) fn weight(parameter: ParameterId) -> Self {
+        // Parameters are few; the index leaves the marking bit alone.
+        #[allow(clippy::cast_possible_truncation)]
+        Self(FIRST_WEIGHT + parameter.index() as u32)
+    }
+
+    pub(crate) fn as_weight(self) -> Option<ParameterId> {
+        (self.0 >= FIRST_WEIGHT && self != Self::OUTSIDE)
+            .then(|| ParameterId::new((self.0 - FIRST_WEIGHT) as usize))
+    }
+
     pub(crate) fn is_counted(self) -> bool {
-        self != Self::OUTSIDE
+        self.0 < FIRST_WEIGHT
     }
 }
 
@@ -94,6 +109,11 @@ pub enum Event {
     /// The gradient of a parameter is complete. From here on the storage belongs to the listener:
     /// no [`Event::Free`] follows for it.
     Gradient(ParameterId, StorageId),
+    /// The re-run of a checkpointed part has saved a weight: its present storage stays alive even if
+    /// the parameter is released. Outside of a re-run a saved weight is the parameter itself.
+    Hold(ParameterId),
+    /// Backward has used a weight saved by a re-run.
+    LetGo(ParameterId),
     /// A module begins or ends (only recorded when the tape has module events switched on).
     Module(ModuleId, Pass, Edge),
     /// A place in the program.
@@ -125,6 +145,14 @@ pub trait Listener {
     fn gradient(&mut self, parameter: ParameterId, id: StorageId, storage: Storage) {
         let _ = (parameter, id, storage);
     }
+    /// The present storage of a weight is kept for backward.
+    fn hold(&mut self, parameter: ParameterId) {
+        let _ = parameter;
+    }
+    /// A kept weight has been used.
+    fn let_go(&mut self, parameter: ParameterId) {
+        let _ = parameter;
+    }
     /// A module begins or ends.
     fn module(&mut self, module: ModuleId, pass: Pass, edge: Edge) {
         let _ = (module, pass, edge);
@@ -145,6 +173,8 @@ impl Trace {
                 Event::Gradient(parameter, id) => {
                     listener.gradient(parameter, id, self.storages[id.index()]);
                 }
+                Event::Hold(parameter) => listener.hold(parameter),
+                Event::LetGo(parameter) => listener.let_go(parameter),
                 Event::Module(module, pass, edge) => listener.module(module, pass, edge),
                 Event::Mark(mark) => listener.mark(mark),
             }

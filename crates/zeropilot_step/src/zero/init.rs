@@ -5,11 +5,12 @@
 use zeropilot_config::settings::Stage;
 use zeropilot_units::Bytes;
 
+use super::ledger::Ledger;
 use super::optimizer_step::base_optimizer_per_tensor;
 use super::precision::{Dtypes, Wrapper};
 use super::rest::{Category, Place};
 use super::run::Run;
-use super::sink::{Handle, Ledger, Sink};
+use super::sink::{Handle, Sink};
 use super::stage3::{
     device_sub_groups, gathered, secondary_bytes, secondary_place, share, share_place, sub_groups,
 };
@@ -107,7 +108,7 @@ impl<S: Sink> Builder<'_, S> {
         self.sink.allocate(
             Category::FlatParameters,
             share_place(self.run),
-            elements * self.dtypes.model,
+            elements * self.run.element(index),
         )
     }
 
@@ -210,18 +211,17 @@ impl<S: Sink> Builder<'_, S> {
         }
         self.sink.allocate(Category::GradientPartitions, staging, trained * accumulation);
         // Each trained parameter is gathered once to attach its hook, with one rank too.
-        for size in self.run.trainable() {
-            self.touch(
-                Category::GatheredParameters,
-                gathered(size, self.run.world) * self.dtypes.model,
-            );
+        for group in 0..self.run.groups() {
+            for index in self.run.group_indices(group) {
+                let size = gathered(self.run.parameters[index].elements.0, self.run.world);
+                self.touch(Category::GatheredParameters, size * self.run.element(index));
+            }
         }
     }
 
     /// Shares of trained parameters move into flat buffers; on the way both exist.
     fn join_partitions(&mut self, partitions: Vec<Handle>) {
-        let trained: u64 = self.run.trainable().map(|size| share(size, self.run.world)).sum();
-        let bytes = trained * self.dtypes.model;
+        let bytes = self.run.bytes_of(true, |size| share(size, self.run.world));
         let offload = self.run.zero.offload_param.is_some();
         // Without offload they meet on the host, so as not to scatter the device's memory.
         let (category, place) = if offload {
@@ -243,10 +243,12 @@ impl<S: Sink> Builder<'_, S> {
     /// The copies the optimizer updates: cast, then cloned; a cast lives until the next one replaces it.
     fn masters(&mut self) {
         let master = self.dtypes.master;
+        let mut own = (0..self.run.parameters.len()).filter(|&p| self.run.parameters[p].trainable);
+        let trained = own.next().map_or(self.dtypes.model, |p| self.run.element(p));
         let mut before: Option<Handle> = None;
         for (index, elements) in sub_groups(self.run).into_iter().enumerate() {
             let place = self.optimizer_place(index);
-            if master != self.dtypes.model {
+            if master != trained {
                 let cast = self.sink.allocate(Category::BuildCopies, place, elements * master);
                 self.free(before.replace(cast));
             }

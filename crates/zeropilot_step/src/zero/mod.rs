@@ -10,6 +10,7 @@
 mod flat_layout;
 pub mod gather;
 mod init;
+mod ledger;
 mod optimizer_step;
 mod precision;
 pub mod reduction;
@@ -22,8 +23,9 @@ mod stage3;
 
 pub use flat_layout::FlatLayout;
 pub use init::{init_peak, initialize};
+pub use ledger::{Ledger, Moment, Swing};
 pub use optimizer_step::{optimizer_step, step_peak};
 pub use precision::{Dtypes, Wrapper};
 pub use rest::{Category, Place, Rest, RestStates};
 pub use run::{Backend, BaseOptimizer, Parameter, Run};
-pub use sink::{Collective, CollectiveKind, Handle, Ledger, Resident, Sink};
+pub use sink::{Collective, CollectiveKind, Handle, Resident, Sink};

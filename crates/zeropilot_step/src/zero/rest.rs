@@ -80,8 +80,58 @@ pub enum Category {
     CommunicationCopies,
     /// Temporaries inside one kernel, which no tensor stands for.
     KernelTemporaries,
-    /// What forward and backward compute.
+    /// What forward computes and keeps.
     Activations,
+    /// Logits, log-probabilities and the loss.
+    Logits,
+    /// Gradients of activations, and temporaries of backward.
+    ActivationGradients,
+}
+
+impl Category {
+    /// How many there are.
+    pub(super) const COUNT: usize = Self::ActivationGradients as usize + 1;
+
+    /// Every category.
+    pub const ALL: [Self; Self::COUNT] = [
+        Self::Parameters,
+        Self::FrozenParameters,
+        Self::FrozenPartitions,
+        Self::FlatParameters,
+        Self::HostParameters,
+        Self::PersistentParameters,
+        Self::SecondaryPartitions,
+        Self::Master,
+        Self::MasterGradients,
+        Self::FirstMoment,
+        Self::SecondMoment,
+        Self::StepCounters,
+        Self::ParameterGradients,
+        Self::AveragedGradients,
+        Self::FlatGradients,
+        Self::FullGradients,
+        Self::GradientPartitions,
+        Self::LeftoverGradients,
+        Self::ReduceBucket,
+        Self::HostStaging,
+        Self::TemporaryGradientHost,
+        Self::TemporaryGradientDevice,
+        Self::HostAccumulation,
+        Self::GatheredParameters,
+        Self::GatherBuffer,
+        Self::CallerParameters,
+        Self::Gradients,
+        Self::ReductionCopies,
+        Self::NormCopies,
+        Self::OptimizerGradients,
+        Self::OptimizerTemporaries,
+        Self::BuildCopies,
+        Self::CommunicationCopies,
+        Self::KernelTemporaries,
+        Self::Activations,
+        Self::Logits,
+        Self::ActivationGradients,
+    ];
 }
 
 /// Where a tensor lives.

@@ -1,8 +1,9 @@
 //! What must be known about a run before its memory can be computed.
 
 use zeropilot_config::settings::{DataType, Precision, Stage, Zero};
-use zeropilot_units::Elements;
+use zeropilot_units::{ElementSize, Elements};
 
+use super::precision::Dtypes;
 use super::rest::Place;
 
 /// One parameter, as the optimizer sees it.
@@ -10,6 +11,9 @@ use super::rest::Place;
 pub struct Parameter {
     /// Its size.
     pub elements: Elements,
+    /// Its element, if not the model's: adapters on a base that was built partitioned stay in 32 bits, quantized
+    /// weights are packed bytes.
+    pub element: Option<ElementSize>,
     /// Whether it is trained.
     pub trainable: bool,
     /// The optimizer's parameter group it belongs to; frozen ones belong to none that matters.
@@ -77,6 +81,19 @@ impl Run<'_> {
             Some(_) => Place::Host,
             None => Place::Device,
         }
+    }
+
+    /// Bytes of an element of a parameter.
+    pub(super) fn element(&self, parameter: usize) -> u64 {
+        let own = self.parameters[parameter].element;
+        own.map_or_else(|| Dtypes::of(self).model, ElementSize::bytes)
+    }
+
+    /// Bytes of what `elements` gives of every parameter that is trained or not.
+    pub(super) fn bytes_of(&self, trainable: bool, elements: impl Fn(u64) -> u64) -> u64 {
+        let model = Dtypes::of(self).model;
+        let chosen = self.parameters.iter().filter(|parameter| parameter.trainable == trainable);
+        chosen.map(|p| elements(p.elements.0) * p.element.map_or(model, ElementSize::bytes)).sum()
     }
 
     /// Number of parameter groups with a trainable parameter.

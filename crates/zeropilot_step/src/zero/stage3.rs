@@ -18,7 +18,7 @@ pub(super) fn rest_states(run: &Run<'_>) -> RestStates {
     let dtypes = Dtypes::of(run);
     let trained: u64 = run.trainable().map(|size| share(size, run.world)).sum();
     let mut after_init = Rest::default();
-    parameters(run, dtypes, trained, &mut after_init);
+    parameters(run, &mut after_init);
     let on_device = device_share(run);
     optimizer(run, dtypes, trained, on_device, &mut after_init);
 
@@ -35,9 +35,9 @@ pub(super) fn rest_states(run: &Run<'_>) -> RestStates {
     }
     if run.world > 1 {
         let kept = persistent_parameters(run).into_iter();
-        let elements: u64 =
-            kept.map(|index| gathered(run.parameters[index].elements.0, run.world)).sum();
-        after_step.add(Category::PersistentParameters, Place::Device, elements * dtypes.model);
+        let bytes =
+            kept.map(|p| gathered(run.parameters[p].elements.0, run.world) * run.element(p)).sum();
+        after_step.add(Category::PersistentParameters, Place::Device, bytes);
     }
     let mut after_backward = after_step.clone();
     let kept = persistent_parameters(run);
@@ -74,22 +74,23 @@ pub(super) fn secondary_bytes(run: &Run<'_>, index: usize) -> u64 {
     if size <= 1 {
         0
     } else {
-        gathered(run.parameters[index].elements.0, run.world) / size * Dtypes::of(run).model
+        gathered(run.parameters[index].elements.0, run.world) / size * run.element(index)
     }
 }
 
-fn parameters(run: &Run<'_>, dtypes: Dtypes, trained: u64, rest: &mut Rest) {
-    let frozen: u64 = run.frozen().map(|size| share(size, run.world)).sum();
+fn parameters(run: &Run<'_>, rest: &mut Rest) {
+    let [trained, frozen] =
+        [true, false].map(|trained| run.bytes_of(trained, |size| share(size, run.world)));
     match &run.zero.offload_param {
         None => {
-            rest.add(Category::FlatParameters, Place::Device, trained * dtypes.model);
-            rest.add(Category::FrozenPartitions, Place::Device, frozen * dtypes.model);
+            rest.add(Category::FlatParameters, Place::Device, trained);
+            rest.add(Category::FrozenPartitions, Place::Device, frozen);
         }
         Some(offload) => {
             let place = if offload.pin_memory { Place::Pinned } else { Place::Host };
             // Trained ones are pinned whatever the config says.
-            rest.add(Category::HostParameters, Place::Pinned, trained * dtypes.model);
-            rest.add(Category::FrozenPartitions, place, frozen * dtypes.model);
+            rest.add(Category::HostParameters, Place::Pinned, trained);
+            rest.add(Category::FrozenPartitions, place, frozen);
         }
     }
 }

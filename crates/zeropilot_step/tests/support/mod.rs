@@ -1,13 +1,18 @@
 //! Measured runs of the real engine, and the Llama-shaped models they were measured on.
 #![allow(dead_code, reason = "each test file uses a part of it")]
 
-pub(crate) mod llama;
-
 use serde_json::Value;
 use zeropilot_config::resolve::{Circumstances, resolve};
 use zeropilot_config::schema::EngineVersion;
+use zeropilot_config::settings::Stage;
 use zeropilot_config::syntax::parse_json;
-use zeropilot_step::zero::{BaseOptimizer, Parameter, Run};
+use zeropilot_step::family::{Family, Setup, build};
+use zeropilot_step::head::LossHead;
+use zeropilot_step::memory::{MicroStepPeaks, steady_step};
+use zeropilot_step::micro_step::{MicroStep, modules};
+use zeropilot_step::shape::{Batch, Shape as Dimensions, Switches, Training};
+use zeropilot_step::tape::{Accounting, Options};
+use zeropilot_step::zero::{Backend, BaseOptimizer, Parameter, Run};
 use zeropilot_units::Elements;
 
 const MEASURED: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../knowledge/measured/");
@@ -25,11 +30,49 @@ fn measured(file: &str) -> Vec<Value> {
     serde_json::from_str(&text).unwrap()
 }
 
-pub(crate) fn llama_run(case: &Value) -> llama::Peaks {
-    let batch = case["config"]["train_micro_batch_size_per_gpu"].as_u64().unwrap();
-    let sequence = case["seq"].as_u64().unwrap();
-    let checkpointing = case["checkpointing"].as_bool().unwrap();
-    with_run(case, |run| llama::peaks(run, Shape::of(case), batch, sequence, checkpointing))
+/// The micro steps of a steady step of the run a case measured.
+pub(crate) fn micro_steps(case: &Value) -> Vec<MicroStepPeaks> {
+    let model = Shape::of(case);
+    let setup = Setup {
+        family: Family::Llama,
+        shape: model.dimensions(),
+        switches: Switches {
+            tied: Some(model.tied),
+            checkpointing: case["checkpointing"].as_bool().unwrap(),
+            ..Switches::NONE
+        },
+        training: Training {
+            element_bytes: if case["config"]["bf16"]["enabled"] == true
+                || case["config"]["fp16"]["enabled"] == true
+            {
+                2
+            } else {
+                4
+            },
+            lora: None,
+            trainable_only: case["trainable_only"].as_array().map(|names| {
+                names.iter().filter_map(|name| name.as_str().map(str::to_owned)).collect()
+            }),
+        },
+        batch: Batch {
+            sequences: case["config"]["train_micro_batch_size_per_gpu"].as_u64().unwrap(),
+            length: case["seq"].as_u64().unwrap(),
+            target_length: 0,
+        },
+        head: LossHead::Model,
+    };
+    let program = build(&setup);
+    let modules = modules(program.model());
+    with_run(case, |run| {
+        let sharded = run.zero.stage == Stage::Three;
+        let options = Options {
+            accounting: Accounting::Recorded,
+            module_events: sharded,
+            zero3_linear: sharded,
+        };
+        let micro_step = MicroStep::of(&*program, options);
+        steady_step(run, program.model(), &modules, &micro_step, Backend::Gloo)
+    })
 }
 
 /// Tokens of a micro batch.
@@ -65,6 +108,19 @@ impl Shape {
             vocabulary: number("v").unwrap(),
             layers: number("L").unwrap(),
             tied: model["tie"].as_bool().unwrap_or(false),
+        }
+    }
+
+    fn dimensions(self) -> Dimensions {
+        Dimensions {
+            hidden: self.hidden,
+            heads: self.heads,
+            kv_heads: self.kv_heads,
+            head_width: self.head,
+            intermediate: self.intermediate,
+            vocabulary: self.vocabulary,
+            layers: self.layers,
+            ..Dimensions::default()
         }
     }
 
@@ -146,6 +202,7 @@ pub(crate) fn with_run<T>(case: &Value, answer: impl Fn(&Run<'_>) -> T) -> T {
         .iter()
         .map(|(name, size)| Parameter {
             elements: Elements(*size),
+            element: None,
             trainable: trainable_only
                 .as_ref()
                 .is_none_or(|names| names.iter().any(|part| name.contains(part))),

@@ -5,7 +5,6 @@
 
 use std::collections::BTreeMap;
 
-use crate::zero::precision::Dtypes;
 use crate::zero::rest::{Category, Place};
 use crate::zero::run::{Backend, Run};
 use crate::zero::sink::{Collective, CollectiveKind, Handle, Sink};
@@ -47,7 +46,6 @@ pub(super) struct Storages<'a> {
     run: &'a Run<'a>,
     /// Shares lie on the host and are copied to the device to be gathered.
     from_host: bool,
-    element: u64,
     categories: Vec<Category>,
     status: Vec<Status>,
     /// Gathers under way, in the order in which they were started.
@@ -72,7 +70,6 @@ impl<'a> Storages<'a> {
         let mut storages = Self {
             run,
             from_host: backend == Backend::Nccl && run.zero.offload_param.is_some(),
-            element: Dtypes::of(run).model,
             categories: persistent.iter().map(category).collect(),
             status: vec![Status::Released; count],
             flights: BTreeMap::new(),
@@ -89,7 +86,8 @@ impl<'a> Storages<'a> {
     }
 
     fn full(&self, parameter: usize) -> u64 {
-        gathered(self.run.parameters[parameter].elements.0, self.run.world) * self.element
+        gathered(self.run.parameters[parameter].elements.0, self.run.world)
+            * self.run.element(parameter)
     }
 
     fn own(&self, parameter: usize, bytes: u64, sink: &mut impl Sink) -> Option<Handle> {
@@ -98,13 +96,18 @@ impl<'a> Storages<'a> {
             .then(|| sink.allocate(self.categories[parameter], Place::Device, bytes))
     }
 
-    /// Starts to gather; parameters with a valid secondary copy (hpZ) form a group of their own.
+    /// Starts to gather; parameters with a valid secondary copy (hpZ) form a group of their own, and within it those
+    /// of one element size.
     pub(super) fn gather(&mut self, parameters: &[usize], sink: &mut impl Sink) {
         let (near, far): (Vec<usize>, Vec<usize>) =
             parameters.iter().partition(|&&p| self.secondary[p].is_some());
-        for members in [near, far] {
-            if !members.is_empty() {
-                self.launch(members, sink);
+        for mut members in [near, far] {
+            while let Some(&first) = members.first() {
+                let element = self.run.element(first);
+                let (alike, others) =
+                    members.iter().partition(|&&p| self.run.element(p) == element);
+                self.launch(alike, sink);
+                members = others;
             }
         }
     }
@@ -114,9 +117,10 @@ impl<'a> Storages<'a> {
         let near = self.secondary[members[0]].is_some();
         let ranks = if near { self.run.zero.hpz_partition_size } else { self.run.world };
         if self.run.world > 1 {
-            let elements = members.iter().map(|&p| self.full(p) / self.element).sum();
+            let element = self.run.element(members[0]);
+            let elements = members.iter().map(|&p| self.full(p) / element).sum();
             let kind = CollectiveKind::AllGather;
-            sink.communicate(Collective { kind, elements, element: self.element, ranks });
+            sink.communicate(Collective { kind, elements, element, ranks });
         }
     }
 
@@ -176,7 +180,7 @@ impl<'a> Storages<'a> {
         let members =
             self.flights.get(&flight).map(|group| group.members.clone()).unwrap_or_default();
         for member in members {
-            let bytes = self.run.parameters[member].elements.0 * self.element;
+            let bytes = self.run.parameters[member].elements.0 * self.run.element(member);
             let storage = self.own(member, bytes, sink);
             self.status[member] = Status::Gathered { storage, flight: Some(flight) };
         }

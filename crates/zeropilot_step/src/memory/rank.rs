@@ -1,0 +1,241 @@
+//! One rank through its steps: a micro step, ZeRO's hooks on its events, and the account of what is alive.
+
+use std::collections::BTreeMap;
+
+use zeropilot_config::settings::Stage;
+use zeropilot_units::Bytes;
+
+use crate::micro_step::{Item, MicroStep};
+use crate::model::Model;
+use crate::zero::gather::{EventKind, Gatherer, Hold, Modules};
+use crate::zero::reduction::Reducer;
+use crate::zero::{
+    Backend, Category, Collective, Handle, Ledger, Moment, Place, Resident, Rest, RestStates, Run,
+    Sink,
+};
+
+/// The highest point of one phase.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Peak {
+    /// Host and device together.
+    pub total: Bytes,
+    /// Of each place, in the order of [`Place::ALL`].
+    pub places: [Bytes; Place::ALL.len()],
+    /// What was alive when the device was fullest.
+    pub at_device_peak: Rest,
+    /// Which item of the phase that was.
+    pub moment: Moment,
+}
+
+impl Peak {
+    /// What a ledger has seen since its last restart.
+    pub fn of(ledger: &Ledger) -> Self {
+        Self {
+            total: ledger.peak(),
+            places: Place::ALL.map(|place| ledger.peak_in(place)),
+            at_device_peak: ledger.at_peak_in(Place::Device),
+            moment: ledger.peak_moment_in(Place::Device),
+        }
+    }
+
+    /// The most bytes alive at once in a place.
+    pub fn at(&self, place: Place) -> Bytes {
+        self.places[place as usize]
+    }
+}
+
+/// One micro step of a steady step.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct MicroStepPeaks {
+    /// Its forward pass.
+    pub forward: Peak,
+    /// Its backward pass.
+    pub backward: Peak,
+    /// What is alive at its end.
+    pub end: Rest,
+    /// Calls of the communication library, forward then backward.
+    pub calls: [Vec<Collective>; 2],
+}
+
+/// Micro steps that are told apart: the first finds no gradients, the last ends with the reduction, all between are
+/// alike.
+const DIFFERENT_MICRO_STEPS: u64 = 3;
+
+/// Steps before everything repeats: the first records the order of modules.
+const STEPS_UNTIL_STEADY: usize = 2;
+
+/// The micro steps of a steady step; of many that are alike only one is told.
+pub fn steady_step(
+    run: &Run<'_>,
+    model: &Model,
+    modules: &Modules,
+    micro_step: &MicroStep,
+    backend: Backend,
+) -> Vec<MicroStepPeaks> {
+    let mut rank = Rank::new(run, model, modules, micro_step, backend);
+    (0..STEPS_UNTIL_STEADY).for_each(|_| drop(rank.step()));
+    rank.step()
+}
+
+/// Counts what is alive and keeps the calls.
+#[derive(Debug, Default)]
+struct Account {
+    ledger: Ledger,
+    calls: Vec<Collective>,
+}
+
+impl Sink for Account {
+    fn allocate(&mut self, category: Category, place: Place, bytes: u64) -> Handle {
+        self.ledger.allocate(category, place, bytes)
+    }
+
+    fn free(&mut self, handle: Handle) {
+        self.ledger.free(handle);
+    }
+
+    fn communicate(&mut self, call: Collective) {
+        self.calls.push(call);
+    }
+}
+
+struct Rank<'a> {
+    run: &'a Run<'a>,
+    micro_step: &'a MicroStep,
+    account: Account,
+    gatherer: Option<Gatherer<'a>>,
+    reducer: Reducer<'a>,
+    /// The block each parameter is inside of that stage 3 treats as one; its hooks wait for the block.
+    block_of: Vec<Option<u32>>,
+    /// Gradients that wait for their block.
+    waiting: BTreeMap<u32, Vec<(usize, Handle)>>,
+    held: BTreeMap<u32, Vec<Hold>>,
+}
+
+impl<'a> Rank<'a> {
+    fn new(
+        run: &'a Run<'a>,
+        model: &Model,
+        modules: &'a Modules,
+        micro_step: &'a MicroStep,
+        backend: Backend,
+    ) -> Self {
+        let mut account = Account::default();
+        let mut rest = RestStates::of(run).after_step;
+        // The gatherer and the reducer keep these themselves.
+        for apart in [
+            Category::PersistentParameters,
+            Category::SecondaryPartitions,
+            Category::HostAccumulation,
+        ] {
+            rest = rest.without(apart);
+        }
+        Resident::open(&rest, &mut account);
+        let sharded = run.zero.stage == Stage::Three;
+        let gatherer = sharded.then(|| Gatherer::new(run, modules, backend, &mut account));
+        let block_of = if sharded { model.blocks() } else { vec![None; run.parameters.len()] };
+        Self {
+            run,
+            micro_step,
+            account,
+            gatherer,
+            reducer: Reducer::new(run, backend),
+            block_of,
+            waiting: BTreeMap::new(),
+            held: BTreeMap::new(),
+        }
+    }
+
+    fn step(&mut self) -> Vec<MicroStepPeaks> {
+        let count = self.run.accumulation_steps.min(DIFFERENT_MICRO_STEPS);
+        let micro_steps = (1..=count).map(|micro| self.micro_step(micro == count)).collect();
+        self.reducer.end_step(&mut self.account);
+        if let Some(gatherer) = &mut self.gatherer {
+            gatherer.release_all(&mut self.account);
+            gatherer.gather_persistent(&mut self.account);
+        }
+        micro_steps
+    }
+
+    fn micro_step(&mut self, is_last: bool) -> MicroStepPeaks {
+        self.account.ledger.at(Moment(0));
+        self.account.ledger.restart();
+        self.account.calls.clear();
+        if let Some(gatherer) = &mut self.gatherer {
+            gatherer.begin_micro_step(&mut self.account);
+        }
+        self.follow(&self.micro_step.forward);
+        let forward = Peak::of(&self.account.ledger);
+        let forward_calls = std::mem::take(&mut self.account.calls);
+        self.account.ledger.at(Moment(0));
+        self.account.ledger.restart();
+        self.reducer.begin_backward(is_last);
+        self.follow(&self.micro_step.backward);
+        self.reducer.end_backward(&mut self.account);
+        if let Some(gatherer) = &mut self.gatherer {
+            gatherer.end_backward(&mut self.account);
+        }
+        MicroStepPeaks {
+            forward,
+            backward: Peak::of(&self.account.ledger),
+            end: self.account.ledger.alive(),
+            calls: [forward_calls, std::mem::take(&mut self.account.calls)],
+        }
+    }
+
+    fn follow(&mut self, items: &[Item]) {
+        for (place, item) in items.iter().enumerate() {
+            // A micro step has far fewer than four billion items.
+            #[allow(clippy::cast_possible_truncation)]
+            self.account.ledger.at(Moment(place as u32));
+            self.item(*item);
+        }
+    }
+
+    fn item(&mut self, item: Item) {
+        match item {
+            Item::Swing(place) => {
+                self.account.ledger.swing(&self.micro_step.swings[place as usize]);
+            }
+            Item::Gradient { parameter, bytes, counted_as } => {
+                let gradient = self.account.ledger.adopt_gradient(counted_as, bytes);
+                let parameter = parameter as usize;
+                match self.block_of[parameter] {
+                    Some(block) => {
+                        self.waiting.entry(block).or_default().push((parameter, gradient));
+                    }
+                    None => self.reducer.ready(parameter, gradient, &mut self.account),
+                }
+            }
+            Item::Module(event) => {
+                if event.kind == EventKind::LeaveBackward {
+                    self.reduce_block(event.module);
+                }
+                if let Some(gatherer) = &mut self.gatherer {
+                    gatherer.event(event, &mut self.account);
+                }
+            }
+            Item::Hold(parameter) => {
+                if let Some(gatherer) = &mut self.gatherer
+                    && let Some(hold) = gatherer.hold(parameter as usize)
+                {
+                    self.held.entry(parameter).or_default().push(hold);
+                }
+            }
+            Item::LetGo(parameter) => {
+                let held = self.held.get_mut(&parameter).and_then(Vec::pop);
+                if let (Some(hold), Some(gatherer)) = (held, &mut self.gatherer) {
+                    gatherer.let_go(hold, &mut self.account);
+                }
+            }
+        }
+    }
+
+    /// The hooks of a block run when its backward is complete, in the order of its parameters.
+    fn reduce_block(&mut self, block: u32) {
+        let mut gradients = self.waiting.remove(&block).unwrap_or_default();
+        gradients.sort_unstable_by_key(|(parameter, _)| *parameter);
+        for (parameter, gradient) in gradients {
+            self.reducer.ready(parameter, gradient, &mut self.account);
+        }
+    }
+}

@@ -1,0 +1,178 @@
+//! One micro step of a model as what matters to ZeRO: module events, gradients, and between them the swings of
+//! everything else.
+//!
+//! It depends on the model, the batch and what is trained, not on the number of ranks or the sizes of buckets, so one
+//! of these serves many questions. No allocation is lost in a [`Swing`]: its highest point and its end are exact.
+
+use crate::family::{Program, micro_step};
+use crate::model::{Model, ModuleId, ParameterId};
+use crate::tape::{Category, Edge, Listener, Mark, Options, Pass, Storage, StorageId};
+use crate::zero::Swing;
+use crate::zero::gather::{Event, EventKind, Modules};
+
+/// One thing that happens.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Item {
+    /// Memory goes up and down; the place in [`MicroStep::swings`].
+    Swing(u32),
+    /// Something happens to a module (stage 3 only).
+    Module(Event),
+    /// The gradient of a parameter is complete.
+    Gradient {
+        /// Which parameter.
+        parameter: u32,
+        /// The size of its gradient.
+        bytes: u64,
+        /// What its storage was counted as, by place in [`Swing::CATEGORIES`].
+        counted_as: u8,
+    },
+    /// A re-run has saved the weight of a parameter.
+    Hold(u32),
+    /// Backward has used a weight a re-run had saved.
+    LetGo(u32),
+}
+
+/// One micro step.
+#[derive(Debug, Clone, Default)]
+pub struct MicroStep {
+    /// Up to the moment when the caller holds nothing but the loss.
+    pub forward: Vec<Item>,
+    /// From there to the end of backward.
+    pub backward: Vec<Item>,
+    /// The swings the items name.
+    pub swings: Vec<Swing>,
+}
+
+impl MicroStep {
+    /// The micro step of a program.
+    #[must_use]
+    pub fn of(program: &dyn Program, options: Options) -> Self {
+        let mut reader = Reader::default();
+        micro_step(program, options).replay(&mut reader);
+        reader.flush();
+        reader.micro_step
+    }
+
+    /// Trained parameters in the order in which their gradients become complete.
+    pub fn gradient_order(&self) -> impl Iterator<Item = usize> + '_ {
+        self.backward.iter().filter_map(|item| match item {
+            Item::Gradient { parameter, .. } => Some(*parameter as usize),
+            _ => None,
+        })
+    }
+}
+
+/// Writes a micro step down while it listens to a trace.
+#[derive(Debug, Default)]
+struct Reader {
+    micro_step: MicroStep,
+    is_backward: bool,
+    swing: Swing,
+}
+
+impl Reader {
+    fn push(&mut self, item: Item) {
+        self.flush();
+        self.items().push(item);
+    }
+
+    fn items(&mut self) -> &mut Vec<Item> {
+        if self.is_backward { &mut self.micro_step.backward } else { &mut self.micro_step.forward }
+    }
+
+    fn flush(&mut self) {
+        if self.swing.is_nothing() {
+            return;
+        }
+        // A model has far fewer than four billion operations.
+        #[allow(clippy::cast_possible_truncation)]
+        let place = self.micro_step.swings.len() as u32;
+        self.micro_step.swings.push(std::mem::take(&mut self.swing));
+        self.items().push(Item::Swing(place));
+    }
+
+    fn change(&mut self, category: Category, bytes: i64) {
+        let Swing { rise, at_rise, net } = &mut self.swing;
+        net[place(category)] += bytes;
+        let now: i64 = net.iter().sum();
+        if let Ok(now) = u64::try_from(now)
+            && now > *rise
+        {
+            *rise = now;
+            *at_rise = *net;
+        }
+    }
+}
+
+/// The place of a category of the tape in [`Swing::CATEGORIES`].
+fn place(category: Category) -> usize {
+    match category {
+        Category::Activation | Category::Index => 0,
+        Category::Loss => 1,
+        Category::ActivationGradient => 2,
+        Category::ParameterGradient => 3,
+    }
+}
+
+fn signed(storage: Storage) -> i64 {
+    i64::try_from(storage.bytes).unwrap_or(i64::MAX)
+}
+
+// Parameters and modules are few enough for any integer.
+#[allow(clippy::cast_possible_truncation)]
+fn number(parameter: ParameterId) -> u32 {
+    parameter.index() as u32
+}
+
+impl Listener for Reader {
+    fn allocate(&mut self, _id: StorageId, storage: Storage) {
+        self.change(storage.category, signed(storage));
+    }
+
+    fn free(&mut self, _id: StorageId, storage: Storage) {
+        self.change(storage.category, -signed(storage));
+    }
+
+    fn gradient(&mut self, parameter: ParameterId, _id: StorageId, storage: Storage) {
+        #[allow(clippy::cast_possible_truncation)]
+        let counted_as = place(storage.category) as u8;
+        let parameter = number(parameter);
+        self.push(Item::Gradient { parameter, bytes: storage.bytes, counted_as });
+    }
+
+    fn hold(&mut self, parameter: ParameterId) {
+        self.push(Item::Hold(number(parameter)));
+    }
+
+    fn let_go(&mut self, parameter: ParameterId) {
+        self.push(Item::LetGo(number(parameter)));
+    }
+
+    #[allow(clippy::cast_possible_truncation)]
+    fn module(&mut self, module: ModuleId, pass: Pass, edge: Edge) {
+        let kind = match (pass, edge) {
+            (Pass::Forward, Edge::Before) => EventKind::EnterForward,
+            (Pass::Forward, Edge::After) => EventKind::LeaveForward,
+            (Pass::Backward, Edge::Before) => EventKind::EnterBackward,
+            (Pass::Backward, Edge::After) => EventKind::LeaveBackward,
+        };
+        self.push(Item::Module(Event { kind, module: module.index() as u32 }));
+    }
+
+    fn mark(&mut self, mark: Mark) {
+        if mark == Mark::Saved {
+            self.flush();
+            self.is_backward = true;
+        }
+    }
+}
+
+/// The parameters each module of a model gathers.
+#[must_use]
+pub fn modules(model: &Model) -> Modules {
+    let mut modules = Modules::default();
+    for parameters in model.gathered() {
+        modules.push(parameters.into_iter().map(ParameterId::index));
+    }
+    modules
+}

@@ -1,0 +1,327 @@
+//! The book that keeps the account of a rank: what is alive, its highest points, and what was alive there.
+
+use zeropilot_units::Bytes;
+
+use super::rest::{Category, Place, Rest};
+use super::sink::{Handle, Sink};
+
+/// Bytes of every category in every place.
+type Account = [u64; Category::COUNT * Place::ALL.len()];
+
+const fn slot(category: Category, place: Place) -> usize {
+    category as usize * Place::ALL.len() + place as usize
+}
+
+/// A place in the order of events, as whoever drives the ledger counts them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
+pub struct Moment(pub u32);
+
+/// Device memory that goes up and down while nothing else happens, told as one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Swing {
+    /// How far above its beginning it rises at most.
+    pub rise: u64,
+    /// What each category is above or below its beginning at that point.
+    pub at_rise: [i64; Swing::CATEGORIES.len()],
+    /// And at the end.
+    pub net: [i64; Swing::CATEGORIES.len()],
+}
+
+impl Swing {
+    /// The categories a swing consists of.
+    pub const CATEGORIES: [Category; 4] = [
+        Category::Activations,
+        Category::Logits,
+        Category::ActivationGradients,
+        Category::Gradients,
+    ];
+
+    /// Whether it leaves no trace.
+    pub fn is_nothing(&self) -> bool {
+        *self == Self::default()
+    }
+}
+
+/// One running total with its highest point.
+#[derive(Debug, Clone)]
+struct Meter {
+    now: u64,
+    peak: u64,
+    moment: Moment,
+    at_peak: Account,
+    /// The present total is the highest so far and what makes it up has not been written down.
+    rising: bool,
+}
+
+impl Default for Meter {
+    fn default() -> Self {
+        Self { now: 0, peak: 0, moment: Moment::default(), at_peak: EMPTY, rising: true }
+    }
+}
+
+const EMPTY: Account = [0; Category::COUNT * Place::ALL.len()];
+
+impl Meter {
+    fn add(&mut self, bytes: u64, moment: Moment) {
+        self.now += bytes;
+        if self.now > self.peak {
+            self.peak = self.now;
+            self.moment = moment;
+            self.rising = true;
+        }
+    }
+
+    fn restart(&mut self, moment: Moment) {
+        self.peak = self.now;
+        self.moment = moment;
+        self.rising = true;
+    }
+
+    /// Writes down what makes up the highest point before it changes.
+    fn settle(&mut self, alive: &Account) {
+        if self.rising {
+            self.at_peak = *alive;
+            self.rising = false;
+        }
+    }
+}
+
+#[derive(Debug, Clone, Copy)]
+struct Entry {
+    slot: usize,
+    place: Place,
+    bytes: u64,
+}
+
+/// Keeps a running total of all that is alive, its highest point, and what was alive there; of everything together
+/// and of each place.
+#[derive(Debug, Clone)]
+pub struct Ledger {
+    entries: Vec<Entry>,
+    vacant: Vec<u32>,
+    alive: Account,
+    everywhere: Meter,
+    places: [Meter; Place::ALL.len()],
+    moment: Moment,
+    /// Categories that are not counted.
+    ignored: Vec<Category>,
+}
+
+impl Default for Ledger {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl Ledger {
+    /// An empty book.
+    pub fn new() -> Self {
+        Self::without(&[])
+    }
+
+    /// An empty book that does not count these categories; a measurement that cannot see them is compared so.
+    pub fn without(ignored: &[Category]) -> Self {
+        Self {
+            entries: Vec::new(),
+            vacant: Vec::new(),
+            alive: EMPTY,
+            everywhere: Meter::default(),
+            places: Default::default(),
+            moment: Moment::default(),
+            ignored: ignored.to_vec(),
+        }
+    }
+
+    /// What follows happens at this moment.
+    pub fn at(&mut self, moment: Moment) {
+        self.moment = moment;
+    }
+
+    /// Bytes alive.
+    pub fn total(&self) -> Bytes {
+        Bytes(self.everywhere.now)
+    }
+
+    /// Bytes alive in a place.
+    pub fn total_in(&self, place: Place) -> Bytes {
+        Bytes(self.places[place as usize].now)
+    }
+
+    /// The most bytes that were alive at once, host and device together, since the last [`Ledger::restart`].
+    pub fn peak(&self) -> Bytes {
+        Bytes(self.everywhere.peak)
+    }
+
+    /// The most bytes that were alive at once in a place.
+    pub fn peak_in(&self, place: Place) -> Bytes {
+        Bytes(self.places[place as usize].peak)
+    }
+
+    /// When a place was at its highest point.
+    pub fn peak_moment_in(&self, place: Place) -> Moment {
+        self.places[place as usize].moment
+    }
+
+    /// What was alive everywhere at the highest point of the total.
+    pub fn at_peak(&self) -> Rest {
+        self.snapshot(&self.everywhere)
+    }
+
+    /// What was alive everywhere at the highest point of a place.
+    pub fn at_peak_in(&self, place: Place) -> Rest {
+        self.snapshot(&self.places[place as usize])
+    }
+
+    fn snapshot(&self, meter: &Meter) -> Rest {
+        rest(if meter.rising { &self.alive } else { &meter.at_peak })
+    }
+
+    /// What is alive now.
+    pub fn alive(&self) -> Rest {
+        rest(&self.alive)
+    }
+
+    /// Begins a new phase: the highest points are what is alive now.
+    pub fn restart(&mut self) {
+        self.everywhere.restart(self.moment);
+        self.places.iter_mut().for_each(|meter| meter.restart(self.moment));
+    }
+
+    /// A gradient that swings have counted, by place in [`Swing::CATEGORIES`], becomes an allocation of its own.
+    pub(crate) fn adopt_gradient(&mut self, counted_as: u8, bytes: u64) -> Handle {
+        let category = Swing::CATEGORIES[counted_as as usize];
+        self.alive[slot(category, Place::Device)] -= bytes;
+        let slot = slot(Category::Gradients, Place::Device);
+        self.alive[slot] += bytes;
+        self.enter(Entry { slot, place: Place::Device, bytes })
+    }
+
+    fn enter(&mut self, entry: Entry) -> Handle {
+        let Some(index) = self.vacant.pop() else {
+            self.entries.push(entry);
+            return Handle((self.entries.len() - 1) as u32);
+        };
+        self.entries[index as usize] = entry;
+        Handle(index)
+    }
+
+    /// The device's memory swings.
+    pub fn swing(&mut self, swing: &Swing) {
+        if swing.rise > 0 {
+            self.settle_all_but(Some(Place::Device));
+            self.shift(&swing.at_rise);
+            self.everywhere.add(swing.rise, self.moment);
+            self.places[Place::Device as usize].add(swing.rise, self.moment);
+            self.settle_all_but(None);
+            self.shift(&std::array::from_fn(|index| swing.net[index] - swing.at_rise[index]));
+        } else {
+            self.settle_all_but(None);
+            self.shift(&swing.net);
+        }
+        let net: i64 = swing.net.iter().sum();
+        let rise = i64::try_from(swing.rise).unwrap_or(i64::MAX);
+        for meter in [&mut self.everywhere, &mut self.places[Place::Device as usize]] {
+            meter.now = meter.now.saturating_add_signed(net - rise);
+        }
+    }
+
+    fn shift(&mut self, by: &[i64; Swing::CATEGORIES.len()]) {
+        for (category, bytes) in Swing::CATEGORIES.into_iter().zip(by) {
+            let alive = &mut self.alive[slot(category, Place::Device)];
+            *alive = alive.wrapping_add_signed(*bytes);
+        }
+    }
+
+    fn settle_all_but(&mut self, place: Option<Place>) {
+        if place.is_none() {
+            self.everywhere.settle(&self.alive);
+        }
+        for other in Place::ALL.into_iter().filter(|other| Some(*other) != place) {
+            self.places[other as usize].settle(&self.alive);
+        }
+    }
+}
+
+fn rest(alive: &Account) -> Rest {
+    let mut rest = Rest::default();
+    for category in Category::ALL {
+        for place in Place::ALL {
+            rest.add(category, place, alive[slot(category, place)]);
+        }
+    }
+    rest
+}
+
+impl Sink for Ledger {
+    fn allocate(&mut self, category: Category, place: Place, bytes: u64) -> Handle {
+        let bytes = if self.ignored.contains(&category) { 0 } else { bytes };
+        let entry = Entry { slot: slot(category, place), place, bytes };
+        let handle = self.enter(entry);
+        self.settle_all_but(Some(place));
+        self.alive[entry.slot] += bytes;
+        self.everywhere.add(bytes, self.moment);
+        self.places[place as usize].add(bytes, self.moment);
+        handle
+    }
+
+    fn free(&mut self, handle: Handle) {
+        let Entry { slot, place, bytes } = self.entries[handle.0 as usize];
+        self.settle_all_but(None);
+        self.everywhere.now -= bytes;
+        self.places[place as usize].now -= bytes;
+        self.alive[slot] -= bytes;
+        self.vacant.push(handle.0);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_peak_remembers_what_was_alive() {
+        let mut ledger = Ledger::new();
+        let master = ledger.allocate(Category::Master, Place::Device, 40);
+        ledger.touch(Category::NormCopies, Place::Device, 60);
+        ledger.free(master);
+        ledger.touch(Category::NormCopies, Place::Device, 30);
+        assert_eq!(ledger.peak(), Bytes(100));
+        assert_eq!(ledger.at_peak().of(Category::Master), Bytes(40));
+        assert_eq!(ledger.total(), Bytes(0));
+    }
+
+    #[test]
+    fn each_place_has_its_own_peak() {
+        let mut ledger = Ledger::new();
+        let weights = ledger.allocate(Category::FlatParameters, Place::Device, 10);
+        let master = ledger.allocate(Category::Master, Place::Host, 40);
+        ledger.free(weights);
+        ledger.touch(Category::HostStaging, Place::Host, 5);
+        ledger.free(master);
+        assert_eq!(ledger.peak(), Bytes(50));
+        assert_eq!(
+            (ledger.peak_in(Place::Device), ledger.peak_in(Place::Host)),
+            (Bytes(10), Bytes(45))
+        );
+        assert_eq!(ledger.at_peak_in(Place::Device).of(Category::Master), Bytes(0));
+        assert_eq!(ledger.at_peak_in(Place::Host).of(Category::Master), Bytes(40));
+    }
+
+    #[test]
+    fn a_swing_is_what_its_allocations_are() {
+        let mut ledger = Ledger::new();
+        ledger.allocate(Category::Master, Place::Device, 40);
+        ledger.at(Moment(7));
+        // 10 activations stay; 25 bytes of logits come and go.
+        ledger.swing(&Swing { rise: 35, at_rise: [10, 25, 0, 0], net: [10, 0, 0, 0] });
+        assert_eq!((ledger.peak_in(Place::Device), ledger.total()), (Bytes(75), Bytes(50)));
+        assert_eq!(ledger.peak_moment_in(Place::Device), Moment(7));
+        let peak = ledger.at_peak_in(Place::Device);
+        assert_eq!(
+            (peak.of(Category::Logits), peak.of(Category::Activations)),
+            (Bytes(25), Bytes(10))
+        );
+        ledger.swing(&Swing { rise: 0, at_rise: [0; 4], net: [-10, 0, 0, 0] });
+        assert_eq!((ledger.peak(), ledger.total()), (Bytes(75), Bytes(40)));
+    }
+}
