@@ -3,7 +3,7 @@
     python oracle/extract_model_facts.py > knowledge/models/families.json
 
 For every family of `FAMILIES`: the classes its models are built with, the default of every config key that can
-change a shape, the other names of config keys, and what `peft.LoraConfig` targets when no target is named.
+change a shape or adds dropout, the other names of config keys, and what `peft.LoraConfig` targets when no target is named.
 """
 
 import dataclasses
@@ -52,9 +52,12 @@ def defaults(config_class):
         default = field.default
         if field.default_factory is not dataclasses.MISSING:
             default = field.default_factory()
-        if field.name in IRRELEVANT or field.name.endswith("_token_id") or field.name.endswith("dropout"):
+        if field.name in IRRELEVANT or field.name.endswith("_token_id"):
             continue
-        if default is None or isinstance(default, (bool, int)) or field.name == "feed_forward_proj":
+        if "drop" in field.name and isinstance(default, (int, float)):
+            # Dropout adds no parameter, but a tensor to every place it works at.
+            found[field.name] = float(default)
+        elif default is None or isinstance(default, (bool, int)) or field.name == "feed_forward_proj":
             found[field.name] = default
     return found
 

@@ -1,5 +1,7 @@
 //! From a `config.json` to a model: which family builds it, and from which keys.
 
+use std::sync::Arc;
+
 use serde_json::{Map, Value};
 
 use crate::architecture::TooManyElements;
@@ -8,6 +10,7 @@ use crate::dtype::Dtype;
 use crate::family::{Context, Family, Head};
 use crate::model::{Coverage, Model, Names, Weights};
 use crate::nearest::nearest;
+use crate::settings::Settings;
 
 /// A model whose code is not part of transformers, and the family with the same shapes.
 struct StandIn {
@@ -165,6 +168,7 @@ impl Model {
             root: blueprint.root,
             dimensions: Some(blueprint.dimensions),
             dtype: dtype(object)?,
+            settings: Some(Arc::new(Settings::new(model_type, object))),
             coverage: Coverage::Whole,
             names: Names::Real,
             output: blueprint.output.map(str::to_owned),

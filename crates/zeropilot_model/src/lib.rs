@@ -24,9 +24,11 @@ mod model;
 mod nearest;
 pub mod quantization;
 pub mod safetensors;
+mod settings;
 
 pub use config::ConfigError;
 pub use dimensions::{Dimensions, Experts};
 pub use dtype::Dtype;
 pub use family::Family;
 pub use model::{Coverage, Model, Names, Weights};
+pub use settings::Settings;

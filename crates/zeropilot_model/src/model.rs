@@ -1,6 +1,7 @@
 //! A model: its tree of parameters and the numbers around it.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use zeropilot_units::Elements;
 
@@ -10,6 +11,7 @@ use crate::architecture::{
 use crate::dimensions::Dimensions;
 use crate::dtype::Dtype;
 use crate::family::Family;
+use crate::settings::Settings;
 
 /// Where the weights come from, which decides what is tied.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
@@ -58,6 +60,7 @@ pub struct Model {
     pub(crate) root: Module,
     pub(crate) dimensions: Option<Dimensions>,
     pub(crate) dtype: Option<Dtype>,
+    pub(crate) settings: Option<Arc<Settings>>,
     pub(crate) coverage: Coverage,
     pub(crate) names: Names,
     pub(crate) output: Option<String>,
@@ -83,6 +86,11 @@ impl Model {
     /// Its dimensions; `None` if it was read from file headers alone.
     pub fn dimensions(&self) -> Option<&Dimensions> {
         self.dimensions.as_ref()
+    }
+
+    /// The values of its config; `None` if it was read from file headers alone.
+    pub fn settings(&self) -> Option<&Settings> {
+        self.settings.as_deref()
     }
 
     /// The number format its config or its files name.

@@ -90,7 +90,7 @@ impl Comparison {
 #[test]
 fn initialization() {
     let predicted = Comparison::new("init", |case| {
-        with_run(case, |run| init_peak(run, case["zero_init"].as_bool().unwrap()).0)
+        with_run(case, |run| init_peak(run, support::loading(case)).0)
     });
     // While hooks are attached every parameter is gathered once. Where gloo has not let go of those before, two or
     // three are alive; repeated runs of one config show now this, now that.

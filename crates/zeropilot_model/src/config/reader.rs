@@ -27,7 +27,7 @@ impl<'a> Reader<'a> {
     ///
     /// A config class takes its own fields first and sets all other keys afterwards, so a name that is
     /// no field wins over the field it stands for.
-    fn value(&self, key: &str) -> Option<&'a Value> {
+    pub(crate) fn value(&self, key: &str) -> Option<&'a Value> {
         let canonical = self.facts.aliases.get(key).map_or(key, String::as_str);
         let aliases = self.facts.aliases.iter().filter(|(_, target)| *target == canonical);
         let names = || aliases.clone().map(|(alias, _)| alias.as_str()).chain([canonical]);

@@ -69,6 +69,7 @@ impl StoredModel {
             root,
             dimensions: None,
             dtype: self.main_dtype(),
+            settings: None,
             coverage: Coverage::Whole,
             names: Names::Stored,
             output: None,

@@ -1,6 +1,6 @@
 //! `deepspeed.initialize`: how the engine builds its buffers, in the order in which it does.
 //!
-//! A model that is not built under `zero.Init` counts as the caller built it, in fp32.
+//! A model that is not built under `zero.Init` counts as the caller built it.
 
 use zeropilot_config::settings::Stage;
 use zeropilot_units::Bytes;
@@ -9,7 +9,7 @@ use super::ledger::Ledger;
 use super::optimizer_step::base_optimizer_per_tensor;
 use super::precision::{Dtypes, Wrapper};
 use super::rest::{Category, Place};
-use super::run::Run;
+use super::run::{Loading, Run};
 use super::sink::{Handle, Sink};
 use super::stage3::{
     device_sub_groups, gathered, secondary_bytes, secondary_place, share, share_place, sub_groups,
@@ -17,18 +17,25 @@ use super::stage3::{
 use super::stage12::layouts;
 
 /// The most bytes alive at once while `deepspeed.initialize` runs, host and device together.
-pub fn init_peak(run: &Run<'_>, zero_init: bool) -> Bytes {
+pub fn init_peak(run: &Run<'_>, loading: Loading) -> Bytes {
     let mut ledger = Ledger::new();
-    initialize(run, zero_init, &mut ledger);
+    initialize(run, loading, &mut ledger);
     ledger.peak()
 }
 
 /// Reports what `deepspeed.initialize` allocates and frees.
-pub fn initialize(run: &Run<'_>, zero_init: bool, sink: &mut impl Sink) {
-    let mut builder = Builder { run, dtypes: Dtypes::of(run), sink };
+pub fn initialize(run: &Run<'_>, loading: Loading, sink: &mut impl Sink) {
+    let caller = match loading {
+        Loading::Whole(element) => element.bytes(),
+        // Only stage 3 builds a model partitioned; with any other it is built in the default format.
+        Loading::Partitioned => 4,
+    };
+    let mut builder = Builder { run, dtypes: Dtypes::of(run), caller, sink };
     if run.zero.stage == Stage::Three {
-        let partitions =
-            if zero_init { builder.partitions_only() } else { builder.cut_caller_model() };
+        let partitions = match loading {
+            Loading::Partitioned => builder.partitions_only(),
+            Loading::Whole(_) => builder.cut_caller_model(),
+        };
         builder.sharded(partitions);
         return;
     }
@@ -44,6 +51,8 @@ pub fn initialize(run: &Run<'_>, zero_init: bool, sink: &mut impl Sink) {
 struct Builder<'a, S> {
     run: &'a Run<'a>,
     dtypes: Dtypes,
+    /// Bytes of an element of the caller's model.
+    caller: u64,
     sink: &'a mut S,
 }
 
@@ -64,18 +73,20 @@ impl<S: Sink> Builder<'_, S> {
         self.run.parameters.iter().map(|parameter| parameter.elements.0).collect()
     }
 
-    /// The caller's fp32 model, on the host, is cast and moved parameter by parameter.
+    /// The caller's model, on the host, is cast and moved parameter by parameter.
     fn cast_caller_model(&mut self) -> Vec<Handle> {
         let sizes = self.sizes();
         let mut handles: Vec<Handle> = sizes
             .iter()
-            .map(|size| self.sink.allocate(Category::CallerParameters, Place::Host, size * 4))
+            .map(|size| {
+                self.sink.allocate(Category::CallerParameters, Place::Host, size * self.caller)
+            })
             .collect();
         for (handle, size) in handles.iter_mut().zip(sizes) {
-            if self.dtypes.model == 4 {
+            if self.dtypes.model == self.caller {
                 // Nothing to cast: where host and device are one it stays where it is.
                 self.sink.free(*handle);
-                *handle = self.device(Category::Parameters, size * 4);
+                *handle = self.device(Category::Parameters, size * self.caller);
             } else {
                 let cast = self.device(Category::Parameters, size * self.dtypes.model);
                 self.sink.free(std::mem::replace(handle, cast));
@@ -128,8 +139,9 @@ impl<S: Sink> Builder<'_, S> {
         // One step with zero gradients makes the moments.
         let trained: u64 = self.run.trainable().sum();
         let gradients = self.device(Category::OptimizerGradients, trained * 4);
-        self.device(Category::FirstMoment, trained * 4);
-        self.device(Category::SecondMoment, trained * 4);
+        for (category, bytes) in self.run.optimizer.states(trained, 4) {
+            self.device(category, bytes);
+        }
         self.sink.free(gradients);
     }
 
@@ -146,8 +158,9 @@ impl<S: Sink> Builder<'_, S> {
             self.device(Category::ParameterGradients, trained * self.dtypes.model),
             self.device(Category::OptimizerGradients, trained * 4),
         ];
-        self.device(Category::FirstMoment, trained * 4);
-        self.device(Category::SecondMoment, trained * 4);
+        for (category, bytes) in self.run.optimizer.states(trained, 4) {
+            self.device(category, bytes);
+        }
         self.device(Category::StepCounters, sizes.len() as u64 * 4);
         base_optimizer_per_tensor(self.run, self.sink);
         self.free(gradients);

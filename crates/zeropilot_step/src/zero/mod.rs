@@ -7,6 +7,7 @@
 //!
 //! Sizes follow from the engine's code and are exact; activations are not known here.
 
+mod base_optimizer;
 mod flat_layout;
 pub mod gather;
 mod init;
@@ -21,11 +22,12 @@ mod stage0;
 mod stage12;
 mod stage3;
 
+pub use base_optimizer::BaseOptimizer;
 pub use flat_layout::FlatLayout;
 pub use init::{init_peak, initialize};
 pub use ledger::{Ledger, Moment, Swing};
 pub use optimizer_step::{optimizer_step, step_peak};
 pub use precision::{Dtypes, Wrapper};
 pub use rest::{Category, Place, Rest, RestStates};
-pub use run::{Backend, BaseOptimizer, Parameter, Run};
+pub use run::{Backend, Loading, Parameter, Run};
 pub use sink::{Collective, CollectiveKind, Handle, Resident, Sink};

@@ -5,11 +5,12 @@
 use zeropilot_config::settings::Precision;
 use zeropilot_units::Bytes;
 
+use super::base_optimizer::BaseOptimizer;
 use super::flat_layout::FlatLayout;
 use super::ledger::Ledger;
 use super::precision::{Dtypes, Wrapper};
 use super::rest::{Category, Place, Rest, RestStates};
-use super::run::{BaseOptimizer, Run};
+use super::run::Run;
 use super::sink::{Handle, Resident, Sink};
 use super::stage3::{
     persistent_parameters, secondary_bytes, secondary_place, share, sub_group_members,

@@ -161,6 +161,10 @@ impl Rest {
         }
     }
 
+    pub(super) fn add_all(&mut self, parts: Vec<(Category, u64)>, place: Place) {
+        parts.into_iter().for_each(|(category, bytes)| self.add(category, place, bytes));
+    }
+
     /// All but a category.
     pub fn without(mut self, category: Category) -> Self {
         self.0.retain(|(other, _), _| *other != category);

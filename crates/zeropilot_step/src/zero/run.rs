@@ -3,6 +3,7 @@
 use zeropilot_config::settings::{DataType, Precision, Stage, Zero};
 use zeropilot_units::{ElementSize, Elements};
 
+use super::base_optimizer::BaseOptimizer;
 use super::precision::Dtypes;
 use super::rest::Place;
 
@@ -20,17 +21,6 @@ pub struct Parameter {
     pub group: usize,
 }
 
-/// The optimizer under ZeRO's wrapper.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum BaseOptimizer {
-    /// DeepSpeed's fused Adam.
-    FusedAdam,
-    /// PyTorch's Adam or AdamW: a `step` tensor per optimizer tensor.
-    TorchAdam,
-    /// DeepSpeed's Adam on the host, which offload implies.
-    CpuAdam,
-}
-
 /// What ranks run on, as far as it decides which copies exist.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Backend {
@@ -40,6 +30,15 @@ pub enum Backend {
     Nccl,
     /// CPUs and Gloo: host and device are one; the library copies the input of a reduce-scatter.
     Gloo,
+}
+
+/// How the model comes to be before the engine takes it over.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Loading {
+    /// Under `zero.Init`: it never exists whole.
+    Partitioned,
+    /// Every rank builds or loads all of it on the host, with elements of this size.
+    Whole(ElementSize),
 }
 
 /// One rank of a training run.
@@ -120,8 +119,8 @@ impl Run<'_> {
         (0..self.groups()).flat_map(|group| self.group(group))
     }
 
-    /// Sizes of the frozen parameters.
-    pub(super) fn frozen(&self) -> impl Iterator<Item = u64> {
-        self.parameters.iter().filter(|p| !p.trainable).map(|p| p.elements.0)
+    /// Bytes of the frozen parameters, whole.
+    pub(super) fn frozen_bytes(&self) -> u64 {
+        self.bytes_of(false, |size| size)
     }
 }

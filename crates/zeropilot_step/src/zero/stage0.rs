@@ -2,16 +2,15 @@
 
 use super::precision::{Dtypes, Wrapper};
 use super::rest::{Category, Place, Rest, RestStates};
-use super::run::{BaseOptimizer, Run};
+use super::run::Run;
 
 pub(super) fn rest_states(run: &Run<'_>) -> RestStates {
     let dtypes = Dtypes::of(run);
     let trained: u64 = run.trainable().sum();
-    let frozen: u64 = run.frozen().sum();
     let wrapper = Wrapper::of(run);
 
     let mut weights = Rest::default();
-    weights.add(Category::FrozenParameters, Place::Device, frozen * dtypes.model);
+    weights.add(Category::FrozenParameters, Place::Device, run.frozen_bytes());
     let kind =
         if wrapper == Wrapper::FlatMixed { Category::FlatParameters } else { Category::Parameters };
     weights.add(kind, Place::Device, trained * dtypes.model);
@@ -20,9 +19,8 @@ pub(super) fn rest_states(run: &Run<'_>) -> RestStates {
     }
 
     let mut states = weights.clone();
-    states.add(Category::FirstMoment, Place::Device, trained * 4);
-    states.add(Category::SecondMoment, Place::Device, trained * 4);
-    if run.optimizer == BaseOptimizer::TorchAdam {
+    states.add_all(run.optimizer.states(trained, 4), Place::Device);
+    if run.optimizer.counts_steps() {
         states.add(Category::StepCounters, Place::Device, 4 * run.trainable().count() as u64);
     }
 

@@ -5,7 +5,7 @@ use zeropilot_config::settings::Stage;
 use super::flat_layout::FlatLayout;
 use super::precision::Dtypes;
 use super::rest::{Category, Place, Rest, RestStates};
-use super::run::{BaseOptimizer, Run};
+use super::run::Run;
 
 pub(super) fn layouts(run: &Run<'_>, dtypes: Dtypes) -> Vec<FlatLayout> {
     // 16-byte alignment, in elements of the model's format.
@@ -19,7 +19,7 @@ pub(super) fn layouts(run: &Run<'_>, dtypes: Dtypes) -> Vec<FlatLayout> {
 }
 
 fn step_counters(run: &Run<'_>, groups: usize) -> u64 {
-    if run.optimizer == BaseOptimizer::TorchAdam { 4 * groups as u64 } else { 0 }
+    if run.optimizer.counts_steps() { 4 * groups as u64 } else { 0 }
 }
 
 /// The bf16 optimizer: fp32 gradients are not partitioned.
@@ -31,17 +31,12 @@ pub(super) fn bf16_rest_states(run: &Run<'_>) -> RestStates {
 
     let mut after_init = Rest::default();
     after_init.add(Category::FlatParameters, Place::Device, total * dtypes.model);
-    after_init.add(
-        Category::FrozenParameters,
-        Place::Device,
-        run.frozen().sum::<u64>() * dtypes.model,
-    );
+    after_init.add(Category::FrozenParameters, Place::Device, run.frozen_bytes());
     after_init.add(Category::Master, Place::Device, partition * 4);
     after_init.add(Category::FullGradients, Place::Device, total * 4);
 
     let mut after_step = after_init.clone();
-    after_step.add(Category::FirstMoment, Place::Device, partition * 4);
-    after_step.add(Category::SecondMoment, Place::Device, partition * 4);
+    after_step.add_all(run.optimizer.states(partition, 4), Place::Device);
     after_step.add(Category::StepCounters, Place::Device, step_counters(run, layouts.len()));
     let mut after_backward = after_step.clone();
     after_backward.add(
@@ -63,11 +58,7 @@ pub(super) fn rest_states(run: &Run<'_>) -> RestStates {
     let mut after_init = Rest::default();
     let total: u64 = layouts.iter().map(|layout| layout.total).sum();
     after_init.add(Category::FlatParameters, Place::Device, total * dtypes.model);
-    after_init.add(
-        Category::FrozenParameters,
-        Place::Device,
-        run.frozen().sum::<u64>() * dtypes.model,
-    );
+    after_init.add(Category::FrozenParameters, Place::Device, run.frozen_bytes());
     after_init.add(Category::Master, pinned, partition * dtypes.master);
     if offload.is_some() {
         let largest = run.trainable().max().unwrap_or(0);
@@ -78,8 +69,7 @@ pub(super) fn rest_states(run: &Run<'_>) -> RestStates {
     }
 
     let mut after_step = after_init.clone();
-    after_step.add(Category::FirstMoment, moments, partition * dtypes.moment);
-    after_step.add(Category::SecondMoment, moments, partition * dtypes.moment);
+    after_step.add_all(run.optimizer.states(partition, dtypes.moment), moments);
     after_step.add(Category::StepCounters, moments, step_counters(run, layouts.len()));
     if accumulates_on_host(run, dtypes) {
         let owned: u64 = layouts.iter().map(|layout| layout.owned(run.rank)).sum();

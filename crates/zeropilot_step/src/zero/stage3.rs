@@ -2,7 +2,7 @@
 
 use super::precision::Dtypes;
 use super::rest::{Category, Place, Rest, RestStates};
-use super::run::{BaseOptimizer, Run};
+use super::run::Run;
 
 /// A rank's share of a parameter.
 pub(super) fn share(elements: u64, world: u64) -> u64 {
@@ -26,11 +26,9 @@ pub(super) fn rest_states(run: &Run<'_>) -> RestStates {
     // While it attaches its hooks the engine gathers and releases every parameter once.
     secondary(run, |_| true, &mut after_init);
     let host = trained - on_device;
-    for moment in [Category::FirstMoment, Category::SecondMoment] {
-        after_step.add(moment, Place::Device, on_device * dtypes.moment);
-        after_step.add(moment, Place::Host, host * dtypes.moment);
-    }
-    if run.optimizer == BaseOptimizer::TorchAdam {
+    after_step.add_all(run.optimizer.states(on_device, dtypes.moment), Place::Device);
+    after_step.add_all(run.optimizer.states(host, dtypes.moment), Place::Host);
+    if run.optimizer.counts_steps() {
         after_step.add(Category::StepCounters, Place::Device, 4 * sub_groups(run).len() as u64);
     }
     if run.world > 1 {

@@ -7,6 +7,8 @@ use zeropilot_step::head::LossHead;
 use zeropilot_step::model::ParameterId;
 use zeropilot_step::shape::{Batch, Lora, LoraTargets, Shape, Switches, Training};
 use zeropilot_step::tape::{Listener, Mark, Storage, StorageId};
+use zeropilot_step::zero::Loading;
+use zeropilot_units::ElementSize;
 
 /// The cases of one file under `knowledge/measured`.
 pub fn cases(file: &str) -> Vec<Value> {
@@ -187,5 +189,16 @@ impl Listener for Ledger {
     fn mark(&mut self, mark: Mark) {
         self.stretches.push((mark, self.highest, self.live));
         self.highest = self.live;
+    }
+}
+
+/// How the model of a case was built.
+pub fn loading(case: &Value) -> Loading {
+    match case["zero_init"].as_bool() {
+        Some(true) if case["config"]["zero_optimization"]["stage"] == 3 => Loading::Partitioned,
+        _ if case["name"].as_str().is_some_and(|name| name.contains("bf16base")) => {
+            Loading::Whole(ElementSize::Two)
+        }
+        _ => Loading::Whole(ElementSize::Four),
     }
 }

@@ -12,8 +12,8 @@ use zeropilot_step::memory::{MicroStepPeaks, steady_step};
 use zeropilot_step::micro_step::{MicroStep, modules};
 use zeropilot_step::shape::{Batch, Shape as Dimensions, Switches, Training};
 use zeropilot_step::tape::{Accounting, Options};
-use zeropilot_step::zero::{Backend, BaseOptimizer, Parameter, Run};
-use zeropilot_units::Elements;
+use zeropilot_step::zero::{Backend, BaseOptimizer, Loading, Parameter, Run};
+use zeropilot_units::{ElementSize, Elements};
 
 const MEASURED: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../knowledge/measured/");
 pub(crate) fn cases() -> Vec<Value> {
@@ -228,4 +228,15 @@ pub(crate) fn with_run<T>(case: &Value, answer: impl Fn(&Run<'_>) -> T) -> T {
         world,
         rank: case["rank"].as_u64().unwrap_or(0),
     })
+}
+
+/// How the model of a case was built.
+pub(crate) fn loading(case: &Value) -> Loading {
+    match case["zero_init"].as_bool() {
+        Some(true) if case["config"]["zero_optimization"]["stage"] == 3 => Loading::Partitioned,
+        _ if case["name"].as_str().is_some_and(|name| name.contains("bf16base")) => {
+            Loading::Whole(ElementSize::Two)
+        }
+        _ => Loading::Whole(ElementSize::Four),
+    }
 }
