@@ -144,6 +144,13 @@ impl Model {
         groups.into_values().filter(|names| names.len() > 1).collect()
     }
 
+    /// Whether the matrix that gives the logits is also held elsewhere.
+    pub fn has_tied_output(&self) -> bool {
+        let Some(output) = &self.output else { return false };
+        let weight = format!("{output}.weight");
+        self.ties().iter().any(|names| names.contains(&weight))
+    }
+
     /// The model with every parameter frozen whose name contains one of these fragments.
     #[must_use]
     pub fn freeze(&self, fragments: &[&str]) -> Self {

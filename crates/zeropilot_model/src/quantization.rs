@@ -5,7 +5,7 @@
 
 use zeropilot_units::{Bytes, Elements};
 
-use crate::architecture::{Module, ModuleKind};
+use crate::architecture::{Module, ModuleKind, ParameterEntry};
 use crate::model::Model;
 
 /// Weights that share one scale.
@@ -85,8 +85,7 @@ impl Model {
         let mut sum = QuantizedModel::default();
         for entry in self.parameters() {
             let elements = Elements(entry.parameter.elements().unwrap_or(u64::MAX));
-            let is_output = self.output.as_deref() == Some(entry.module_name());
-            if entry.parameter.name == "weight" && is_replaced(entry.module) && !is_output {
+            if self.is_quantized(&entry) {
                 let size = Nf4Size::of(elements, scales);
                 sum.quantized = plus(sum.quantized, elements);
                 sum.size.weights = Bytes(sum.size.weights.0.saturating_add(size.weights.0));
@@ -97,6 +96,12 @@ impl Model {
             }
         }
         sum
+    }
+
+    /// Whether `load_in_4bit` quantizes a parameter.
+    pub fn is_quantized(&self, entry: &ParameterEntry<'_>) -> bool {
+        let is_output = self.output.as_deref() == Some(entry.module_name());
+        entry.parameter.name == "weight" && is_replaced(entry.module) && !is_output
     }
 }
 

@@ -21,6 +21,11 @@ impl Settings {
         Reader::new(&self.object, facts).value(key)
     }
 
+    /// Whether the key has a value.
+    pub fn has(&self, key: &str) -> bool {
+        self.value(key).is_some()
+    }
+
     /// A whole number; `None` where there is none.
     pub fn number(&self, key: &str) -> Option<u64> {
         self.value(key)?.as_u64()

@@ -8,6 +8,7 @@
 
 pub mod family;
 pub mod head;
+pub mod lower;
 pub mod memory;
 pub mod micro_step;
 pub mod model;

@@ -92,6 +92,8 @@ pub struct Model {
     pub modules: Vec<ModuleInfo>,
     /// Parameters in `named_parameters` order.
     pub parameters: Vec<ParameterInfo>,
+    /// Weights kept in four bits.
+    pub quantized: Vec<ParameterId>,
     /// Parameters a module uses but does not own: tied weights, embedding adapters.
     pub borrowed: Vec<(ModuleId, ParameterId)>,
 }
@@ -108,6 +110,14 @@ impl Model {
         };
         let parent = self.module_name(info.parent);
         if parent.is_empty() { own } else { format!("{parent}.{own}") }
+    }
+
+    /// The module at a place in the order of registration.
+    #[must_use]
+    pub fn module_id(&self, index: usize) -> Option<ModuleId> {
+        // Only places that exist are asked for, and those fit.
+        #[allow(clippy::cast_possible_truncation)]
+        (index < self.modules.len()).then_some(ModuleId(index as u32))
     }
 
     /// The full dotted name of a parameter.

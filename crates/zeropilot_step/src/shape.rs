@@ -79,6 +79,8 @@ pub struct Switches {
     pub sliding_window: Option<u64>,
     /// The output projection shares the embedding's weight.
     pub tied: Option<bool>,
+    /// The feed-forward part of a T5 is gated (version 1.1).
+    pub is_gated: bool,
     /// Mixture of experts: normalise the chosen weights.
     pub normalise_top_k: Option<bool>,
     /// Recompute layers in backward.
@@ -95,6 +97,7 @@ impl Switches {
         attention_dropout: false,
         sliding_window: None,
         tied: None,
+        is_gated: false,
         normalise_top_k: None,
         checkpointing: false,
         input_gradients: false,
@@ -130,6 +133,8 @@ pub enum LoraTargets {
 pub struct Training {
     /// Bytes of a model element.
     pub element_bytes: u8,
+    /// Weights of linear layers are kept in four bits, the output projection excepted.
+    pub quantized: bool,
     /// Adapters.
     pub lora: Option<Lora>,
     /// Train only parameters whose name contains one of these.

@@ -41,7 +41,12 @@ fn compare(file: &str, [zero3_linear, module_events]: [bool; 2]) {
     for case in common::cases(file) {
         let setup = common::setup(&case).expect("a family");
         let program = build(&setup);
-        let options = Options { accounting: Accounting::Recorded, zero3_linear, module_events };
+        let options = Options {
+            accounting: Accounting::Recorded,
+            zero3_linear,
+            module_events,
+            ..Options::default()
+        };
         let mut ledger = common::Ledger::default();
         micro_step(&*program, options).replay(&mut ledger);
         let ours = [

@@ -13,8 +13,12 @@ fn module_order_equals_the_recorded_trace() {
         let Some(recorded) = case["module_events"].as_array() else { continue };
         let setup = common::setup(&case).expect("a family");
         let program = build(&setup);
-        let options =
-            Options { accounting: Accounting::Recorded, module_events: true, zero3_linear: true };
+        let options = Options {
+            accounting: Accounting::Recorded,
+            module_events: true,
+            zero3_linear: true,
+            ..Options::default()
+        };
         let trace = micro_step(&*program, options);
         let ours: Vec<String> =
             trace.module_starts().map(|(module, _)| program.model().module_name(module)).collect();

@@ -45,8 +45,12 @@ fn predict(case: &Value) -> BTreeMap<&'static str, i64> {
             group: 0,
         })
         .collect();
-    let options =
-        Options { accounting: Accounting::Recorded, module_events: sharded, zero3_linear: sharded };
+    let options = Options {
+        accounting: Accounting::Recorded,
+        module_events: sharded,
+        zero3_linear: sharded,
+        ..Options::default()
+    };
     let micro_step = MicroStep::of(&*program, options);
     let gradient_order: Vec<usize> = micro_step.gradient_order().collect();
     let run = Run {

@@ -1,5 +1,7 @@
 //! Which number format the model computes in, and what the optimizer keeps beside it.
 
+use zeropilot_units::ElementSize;
+
 use super::reading::{count, flag, ratio};
 use crate::python::PyValue;
 use crate::resolve::ResolvedConfig;
@@ -25,6 +27,16 @@ pub enum Precision {
         /// Whether its states are bf16 too.
         optimizer_states_in_bf16: bool,
     },
+}
+
+impl Precision {
+    /// The size of an element of parameters and gradients.
+    pub fn element_size(self) -> ElementSize {
+        match self {
+            Self::Fp32 => ElementSize::Four,
+            Self::Fp16 { .. } | Self::Bf16 { .. } => ElementSize::Two,
+        }
+    }
 }
 
 /// The scale that keeps small fp16 gradients from vanishing.

@@ -243,15 +243,47 @@ impl FusedAttention {
 #[derive(Debug)]
 pub(super) struct LatentAttention {
     module: Module,
-    q_a: Linear,
-    q_norm: Norm,
-    q_b: Linear,
+    query: Query,
     kv_a: Linear,
     kv_norm: Norm,
     kv_b: Linear,
     o: Linear,
     shape: Shape,
     heads: Heads,
+}
+
+/// How the query is made: through a latent of its own, or, in the smaller models, at once.
+#[derive(Debug)]
+enum Query {
+    Latent { down: Linear, norm: Norm, up: Linear },
+    Whole(Linear),
+}
+
+impl Query {
+    fn build(at: &mut Builder<'_>, shape: Shape, width: u64) -> Self {
+        let (hidden, latent) = (shape.hidden, shape.query_latent);
+        if latent == 0 {
+            return Self::Whole(at.linear("q_proj", hidden, width, false));
+        }
+        Self::Latent {
+            down: at.linear("q_a_proj", hidden, latent, false),
+            norm: at.norm("q_a_layernorm", latent, NormKind::Rms),
+            up: at.linear("q_b_proj", latent, width, false),
+        }
+    }
+
+    fn call<'t>(&self, x: &Tensor<'t>) -> Tensor<'t> {
+        match self {
+            Self::Whole(linear) => linear.call(x),
+            Self::Latent { down, norm, up } => {
+                let latent = {
+                    let low = down.call(x);
+                    norm.call(&low)
+                };
+                up.call(&latent)
+            }
+        }
+    }
 }
 
 impl LatentAttention {
@@ -261,9 +293,7 @@ impl LatentAttention {
         let (hidden, heads) = (shape.hidden, shape.heads);
         let width = shape.nope_width + shape.rope_width;
         let kv_width = shape.nope_width + shape.value_width;
-        let q_a = at.linear("q_a_proj", hidden, shape.query_latent, false);
-        let q_norm = at.norm("q_a_layernorm", shape.query_latent, NormKind::Rms);
-        let q_b = at.linear("q_b_proj", shape.query_latent, heads * width, false);
+        let query = Query::build(&mut at, shape, heads * width);
         let compressed = shape.kv_latent + shape.rope_width;
         let kv_a = at.linear("kv_a_proj_with_mqa", hidden, compressed, false);
         let kv_norm = at.norm("kv_a_layernorm", shape.kv_latent, NormKind::Rms);
@@ -271,20 +301,13 @@ impl LatentAttention {
         let o = at.linear("o_proj", heads * shape.value_width, hidden, false);
         let heads =
             Heads { kv_heads: heads, width, value_width: shape.value_width, ..self_heads(setup) };
-        Self { module, q_a, q_norm, q_b, kv_a, kv_norm, kv_b, o, shape, heads }
+        Self { module, query, kv_a, kv_norm, kv_b, o, shape, heads }
     }
 
     fn run<'t>(&self, x: &Tensor<'t>, around: &Surroundings<'t>) -> Tensor<'t> {
         let tokens = self.heads.batch * self.heads.queries;
         let shape = self.shape;
-        let q = {
-            let latent = {
-                let low = self.q_a.call(x);
-                self.q_norm.call(&low)
-            };
-            self.q_b.call(&latent)
-        };
-        let q = q.view_with_copied_gradient();
+        let q = self.query.call(x).view_with_copied_gradient();
         let nope = tokens * shape.heads * shape.nope_width;
         let [q_pass, mut q_turn] = q.split([nope, tokens * shape.heads * shape.rope_width]);
         let compressed = self.kv_a.call(x);

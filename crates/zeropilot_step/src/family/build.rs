@@ -88,6 +88,8 @@ impl<'a> Builder<'a> {
         let module = self.plain(name);
         let sizes = (width_in * width_out, has_bias.then_some(width_out));
         let lora = self.training.lora.as_ref();
+        let is_quantized = self.training.quantized && name != "lm_head";
+        let kind = if is_quantized { LinearKind::Quantized } else { kind };
         if lora.is_some_and(|lora| lora.trains(name)) {
             let (copy, weight, bias) = self.trained_copy(module, sizes);
             let wrapper = Wrapper::TrainedCopy(copy);
@@ -97,6 +99,7 @@ impl<'a> Builder<'a> {
             let mut inner = self.at(module.id);
             let base = inner.plain("base_layer");
             let (weight, bias) = inner.weights(base.id, sizes);
+            inner.note_quantized(kind, weight);
             let adapter = inner.adapter(base, lora, width_in, width_out);
             return Linear {
                 module,
@@ -108,7 +111,14 @@ impl<'a> Builder<'a> {
             };
         }
         let (weight, bias) = self.weights(module.id, sizes);
+        self.note_quantized(kind, weight);
         Linear { module, weight, bias, width_in, kind, wrapper: Wrapper::None }
+    }
+
+    fn note_quantized(&mut self, kind: LinearKind, weight: Parameter) {
+        if kind == LinearKind::Quantized {
+            self.model.quantized.push(weight.id);
+        }
     }
 
     /// An output projection that shares the weight of an embedding.

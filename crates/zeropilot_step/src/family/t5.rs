@@ -70,13 +70,22 @@ struct Attention {
 struct FeedForward {
     module: Module,
     dense: Module,
-    up: Linear,
+    up: Up,
     down: Linear,
     inner_dropout: Module,
     act: Module,
     norm: Norm,
     dropout: Module,
     has_dropout: bool,
+}
+
+/// The first half of the feed-forward part.
+#[derive(Debug)]
+enum Up {
+    /// The original: one projection and relu.
+    Plain(Linear),
+    /// Version 1.1: gelu of one projection times another.
+    Gated(Linear, Linear),
 }
 
 /// What a block is given and returns: hidden states and the two position biases.
@@ -461,7 +470,12 @@ impl FeedForward {
         let (hidden, inner) = (setup.shape.hidden, setup.shape.intermediate);
         let (module, mut at) = parent.inside(Label::Item("layer", index));
         let (dense, mut inside) = at.inside(Label::Name("DenseReluDense"));
-        let up = inside.linear("wi", hidden, inner, false);
+        let up = if setup.switches.is_gated {
+            let gate = inside.linear("wi_0", hidden, inner, false);
+            Up::Gated(gate, inside.linear("wi_1", hidden, inner, false))
+        } else {
+            Up::Plain(inside.linear("wi", hidden, inner, false))
+        };
         let down = inside.linear("wo", inner, hidden, false);
         let inner_dropout = inside.plain("dropout");
         let act = inside.plain("act");
@@ -490,8 +504,20 @@ impl FeedForward {
 
     fn run_dense<'t>(&self, x: &Tensor<'t>) -> Tensor<'t> {
         let tape = x.tape();
-        let mut h = self.up.call(x);
-        h = tape.call(self.act, &h, |h| h.squash());
+        let mut h = match &self.up {
+            Up::Plain(up) => {
+                let h = up.call(x);
+                tape.call(self.act, &h, |h| h.squash())
+            }
+            Up::Gated(gate, up) => {
+                let gate = {
+                    let h = gate.call(x);
+                    tape.call(self.act, &h, |h| h.gelu_new())
+                };
+                let up = up.call(x);
+                gate.mul(&up)
+            }
+        };
         h = tape.call(self.inner_dropout, &h, |h| h.dropout(self.has_dropout));
         self.down.call(&h)
     }

@@ -1,7 +1,7 @@
 //! Attention: the fused kernel, and the forms PyTorch and the models compose from other operations.
 
 use super::operation;
-use crate::tape::{Accounting, Category, Formula, Tape, Tensor};
+use crate::tape::{Accounting, AttentionForm, Category, Formula, Kernels, Tape, Tensor};
 
 /// The sizes of one attention call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -75,6 +75,19 @@ impl<'t> Tensor<'t> {
         mask: Option<&Tensor<'t>>,
         heads: Heads,
     ) -> Tensor<'t> {
+        if self.tape.options().attention == AttentionForm::Eager {
+            return self.eager_attention(key, value, mask, heads, false).0;
+        }
+        self.fused(key, value, mask, heads)
+    }
+
+    fn fused(
+        &self,
+        key: &Tensor<'t>,
+        value: &Tensor<'t>,
+        mask: Option<&Tensor<'t>>,
+        heads: Heads,
+    ) -> Tensor<'t> {
         let inputs = [self.input(), key.input(), value.input()];
         let log_sum = 4 * heads.batch * heads.heads * heads.queries;
         let all =
@@ -130,6 +143,10 @@ impl<'t> Tensor<'t> {
         has_dropout: bool,
     ) -> Tensor<'t> {
         let tape = self.tape;
+        if tape.options().kernels == Kernels::Cuda {
+            let mask = if let Mask::Float(mask) = mask { Some(*mask) } else { None };
+            return self.flash(key, value, mask, heads);
+        }
         let (q, k, v) = (self.cast(4), key.cast(4), value.cast(4));
         let q_scaled = q.scale();
         let made = matches!(mask, Mask::Causal).then(|| tape.causal_mask(heads));
@@ -174,6 +191,10 @@ impl<'t> Tensor<'t> {
         heads: Heads,
         has_soft_cap: bool,
     ) -> (Tensor<'t>, Tensor<'t>) {
+        if self.tape.options().attention == AttentionForm::Flash {
+            let out = self.fused(key, value, None, heads);
+            return (out, self.tape.outside(0, self.element_bytes));
+        }
         let (key, value) = (key.repeat_heads(heads), value.repeat_heads(heads));
         let is_repeated = heads.is_grouped() && heads.kv_heads > 1;
         let mut weights = {

@@ -2,7 +2,7 @@
 
 use super::{Kept, Saves, kept, operation};
 use crate::model::Parameter;
-use crate::tape::{Formula, Tensor};
+use crate::tape::{Formula, Kernels, Tensor};
 
 impl<'t> Tensor<'t> {
     fn same_size(&self, formula: Formula, saves: Saves) -> Tensor<'t> {
@@ -63,6 +63,9 @@ impl<'t> Tensor<'t> {
     /// Softmax computed in 32 bits.
     #[must_use]
     pub fn softmax_in_fp32(&self) -> Tensor<'t> {
+        if self.tape.options().kernels == Kernels::Cuda {
+            return self.unary(Formula::Fresh, Saves::Output, self.elements, 4);
+        }
         self.cast(4).squash()
     }
 
@@ -160,15 +163,20 @@ impl<'t> Tensor<'t> {
         self.tape.record(&operation, self.elements, element_bytes, false, &[])
     }
 
-    /// Dropout: the noise is a tensor of its own in the element type of the input. Nothing happens
+    /// Dropout: the noise is a tensor of its own, in the element type of the input or as a byte mask. Nothing happens
     /// when `is_active` is false.
     #[must_use]
     pub fn dropout(&self, is_active: bool) -> Tensor<'t> {
         if !is_active {
             return self.clone();
         }
-        let noise =
-            self.tape.fresh(self.elements, self.element_bytes, crate::tape::Category::Activation);
+        let noise_bytes = match self.tape.options().kernels {
+            Kernels::Cpu => self.element_bytes,
+            Kernels::Cuda => 1,
+        };
+        let mut noise =
+            self.tape.fresh(self.elements, noise_bytes, crate::tape::Category::Activation);
+        noise.element_bytes = self.element_bytes;
         self.mul(&noise)
     }
 }

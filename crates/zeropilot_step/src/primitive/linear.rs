@@ -2,7 +2,7 @@
 
 use super::{Kept, kept, operation};
 use crate::model::Parameter;
-use crate::tape::{Formula, Input, StorageId, TapeOperation, Tensor};
+use crate::tape::{Category, Formula, Input, StorageId, TapeOperation, Tensor};
 
 /// How a layer multiplies by its weight.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -13,6 +13,8 @@ pub enum LinearKind {
     Conv1d,
     /// `x @ W.T` written out: the weight through a transposed view, never replaced.
     Product,
+    /// A frozen weight of four bits, made wide for the moment of its use, in backward again.
+    Quantized,
 }
 
 impl<'t> Tensor<'t> {
@@ -30,9 +32,12 @@ impl<'t> Tensor<'t> {
         if kind == LinearKind::Linear && self.tape.options().zero3_linear {
             return self.zero3_linear(weight, bias, elements);
         }
+        if kind == LinearKind::Quantized {
+            return self.quantized_linear(weight, elements);
+        }
         let weight_input = match kind {
             LinearKind::Conv1d => weight.input(),
-            LinearKind::Linear | LinearKind::Product => self.transposed(weight),
+            _ => self.transposed(weight),
         };
         let saved = Kept::new([
             kept(self.storage, weight.is_trainable),
@@ -57,6 +62,14 @@ impl<'t> Tensor<'t> {
         let inputs = [weight.input()];
         let target = self.tape.node_for(&operation(Formula::Reshape, &inputs, &[]));
         Input { target, ..weight.input() }
+    }
+
+    fn quantized_linear(&self, weight: Parameter, elements: u64) -> Tensor<'t> {
+        let _wide = self.tape.fresh(weight.elements, self.element_bytes, Category::Activation);
+        let inputs = [self.input(), weight.input()];
+        let saved = Kept::new([kept(weight.storage(), self.needs_grad())]);
+        let operation = operation(Formula::QuantizedProduct, &inputs, saved.as_slice());
+        self.tape.record(&operation, elements, self.element_bytes, false, &[])
     }
 
     fn zero3_linear(

@@ -49,6 +49,11 @@ impl Evaluation<'_> {
                 self.fresh([1, 0]);
                 self.mark_view(0);
             }
+            Formula::QuantizedProduct => {
+                let wide = self.scratch(self.input(1).elements);
+                self.fresh([0]);
+                self.core.release(wide);
+            }
             Formula::BiasMatrixProduct => {
                 self.fresh([1, 2]);
                 self.mark_view(1);

@@ -97,6 +97,8 @@ pub(crate) enum Formula {
     Product,
     /// A matrix product: the second input's gradient, then the first one's, of the inputs' sizes.
     MatrixProduct,
+    /// A matrix product with a frozen weight of four bits (x, w): the wide weight, then x.
+    QuantizedProduct,
     /// A fused bias-add matrix product of inputs (bias, x, w): x, then w, then the bias.
     BiasMatrixProduct,
     /// The ZeRO-3 linear of inputs (x, w, bias): x, w, and the bias summed by the function itself.

@@ -41,11 +41,38 @@ pub enum Accounting {
     Recorded,
 }
 
+/// Whose kernels compute, where it changes what they keep.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Kernels {
+    /// PyTorch on CPUs, as measured.
+    #[default]
+    Cpu,
+    /// PyTorch on CUDA, from its code: dropout keeps a byte per element, and no attention that PyTorch chooses keeps
+    /// its scores.
+    Cuda,
+}
+
+/// Which form attention takes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum AttentionForm {
+    /// The one the model takes if nothing is asked for: PyTorch's choice, or for Gemma 2 its own.
+    #[default]
+    AsModel,
+    /// Written out, with the scores of all heads kept.
+    Eager,
+    /// A fused kernel that keeps no scores, whatever the model.
+    Flash,
+}
+
 /// How a tape runs its programs.
-#[derive(Debug, Clone, Copy, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Options {
     /// Whose accounting to follow.
     pub accounting: Accounting,
+    /// Whose kernels compute.
+    pub kernels: Kernels,
+    /// Which form attention takes.
+    pub attention: AttentionForm,
     /// Record module events and wrap module arguments and outputs (ZeRO stage 3).
     pub module_events: bool,
     /// Replace linear operations by the ZeRO-3 linear (`memory_efficient_linear`).

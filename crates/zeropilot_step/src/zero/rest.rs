@@ -155,7 +155,7 @@ impl Place {
 pub struct Rest(BTreeMap<(Category, Place), u64>);
 
 impl Rest {
-    pub(super) fn add(&mut self, category: Category, place: Place, bytes: u64) {
+    pub(crate) fn add(&mut self, category: Category, place: Place, bytes: u64) {
         if bytes > 0 {
             *self.0.entry((category, place)).or_default() += bytes;
         }
@@ -174,6 +174,11 @@ impl Rest {
     /// Bytes of a category, wherever they are.
     pub fn of(&self, category: Category) -> Bytes {
         Bytes(self.0.iter().filter(|((c, _), _)| *c == category).map(|(_, bytes)| bytes).sum())
+    }
+
+    /// Bytes of a category in a place.
+    pub fn of_at(&self, category: Category, place: Place) -> Bytes {
+        Bytes(self.0.get(&(category, place)).copied().unwrap_or(0))
     }
 
     /// Bytes in a place.

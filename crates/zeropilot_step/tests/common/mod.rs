@@ -115,6 +115,7 @@ fn switches(case: &Value) -> Switches {
         attention_dropout: attention,
         sliding_window: overrides["sliding_window"].as_u64(),
         tied: overrides["tie_word_embeddings"].as_bool(),
+        is_gated: false,
         normalise_top_k: overrides["norm_topk_prob"].as_bool(),
         checkpointing: case["checkpointing"].as_bool().unwrap_or(false),
         input_gradients: case["input_require_grads"].as_bool().unwrap_or(false),
@@ -129,6 +130,7 @@ fn training(case: &Value, element_bytes: u8) -> Training {
     let adapter_bytes = case["adapter_element_bytes"].as_u64().unwrap_or(u64::from(element_bytes));
     Training {
         element_bytes,
+        quantized: false,
         lora: lora.is_object().then(|| Lora {
             targets: strings(&lora["targets"]).map_or(LoraTargets::AllLinear, LoraTargets::Named),
             rank: number(lora, "r"),

@@ -49,6 +49,7 @@ pub(crate) fn micro_steps(case: &Value) -> Vec<MicroStepPeaks> {
             } else {
                 4
             },
+            quantized: false,
             lora: None,
             trainable_only: case["trainable_only"].as_array().map(|names| {
                 names.iter().filter_map(|name| name.as_str().map(str::to_owned)).collect()
@@ -69,6 +70,7 @@ pub(crate) fn micro_steps(case: &Value) -> Vec<MicroStepPeaks> {
             accounting: Accounting::Recorded,
             module_events: sharded,
             zero3_linear: sharded,
+            ..Options::default()
         };
         let micro_step = MicroStep::of(&*program, options);
         steady_step(run, program.model(), &modules, &micro_step, Backend::Gloo)

@@ -1,0 +1,84 @@
+//! How a model is trained, apart from what the DeepSpeed config says.
+
+use zeropilot_model::lora::Lora;
+use zeropilot_model::quantization::ScaleStorage;
+use zeropilot_units::ElementSize;
+
+use crate::head::LossHead;
+use crate::zero::{BaseOptimizer, Loading};
+
+/// What is trained.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub enum Method {
+    /// Everything.
+    #[default]
+    Full,
+    /// Adapters on a frozen base.
+    Lora(Lora),
+    /// Adapters on a base quantized to four bits.
+    QLora {
+        /// The adapters.
+        lora: Lora,
+        /// How the scales of the base are kept.
+        scales: ScaleStorage,
+    },
+    /// Only parameters whose name contains one of these.
+    Only(Vec<String>),
+}
+
+impl Method {
+    /// The adapters, if there are any.
+    pub fn lora(&self) -> Option<&Lora> {
+        match self {
+            Self::Lora(lora) | Self::QLora { lora, .. } => Some(lora),
+            Self::Full | Self::Only(_) => None,
+        }
+    }
+}
+
+/// How a model is trained.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Recipe {
+    /// What is trained.
+    pub method: Method,
+    /// Tokens of a sequence.
+    pub sequence: u64,
+    /// Tokens of a target sequence of a model with two stacks; `None` as long as the source.
+    pub target: Option<u64>,
+    /// Recompute every layer in backward.
+    pub checkpointing: bool,
+    /// How the loss is computed.
+    pub loss: LossHead,
+    /// How the model is loaded; `None` as the front end does: partitioned under stage 3, whole otherwise.
+    pub loading: Option<Loading>,
+    /// The optimizer the script brings, where the config names none.
+    pub optimizer: BaseOptimizer,
+    /// Bytes of an adapter element where they stay as PEFT makes them (stage 3 on a partitioned base).
+    pub adapters_in_fp32: bool,
+}
+
+impl Recipe {
+    /// Full training on sequences of this length.
+    #[must_use]
+    pub fn full(sequence: u64) -> Self {
+        Self {
+            method: Method::Full,
+            sequence,
+            target: None,
+            checkpointing: false,
+            loss: LossHead::Model,
+            loading: None,
+            optimizer: BaseOptimizer::TorchAdam,
+            adapters_in_fp32: true,
+        }
+    }
+
+    /// How the model is loaded.
+    pub(super) fn loading(&self, is_stage_3: bool, model: ElementSize) -> Loading {
+        self.loading.unwrap_or(if is_stage_3 {
+            Loading::Partitioned
+        } else {
+            Loading::Whole(model)
+        })
+    }
+}
