@@ -6,10 +6,12 @@
 
 mod bytes;
 mod elements;
+mod estimate;
 mod product;
 mod scale;
 
 pub use bytes::Bytes;
 pub use elements::{ElementSize, Elements};
-pub use product::{Product, parse_product};
+pub use estimate::Estimate;
+pub use product::{Factor, Product, parse_product};
 pub use scale::ParseQuantityError;
