@@ -1,0 +1,19 @@
+//! Machines to train on.
+//!
+//! [`catalogue`] knows accelerators by the names people type, [`Gpus`] reads `4x8xH100`, [`Capacity`] says how much
+//! memory PyTorch will find on such a card and how sure that is, and a [`Cluster`] is all of it with its hosts.
+//! Models, configs and what is done with the memory are not known here; nothing touches a file or a device.
+
+mod accelerator;
+mod capacity;
+pub mod catalogue;
+mod cluster;
+mod device;
+mod gpus;
+mod name;
+
+pub use accelerator::{Accelerator, Confidence, DenseTflops, FastLink, MeasuredRate, Pcie, Vendor};
+pub use capacity::{Basis, Capacity};
+pub use cluster::{Cluster, Host, PinnedLimit};
+pub use device::{Device, MemoryUnit, StatedMemory};
+pub use gpus::{Gpus, GpusError, GpusProblem, Layout};
