@@ -7,6 +7,7 @@
 mod concise;
 mod escape;
 mod github;
+pub mod gpus;
 mod human;
 mod json;
 mod place;

@@ -1,0 +1,246 @@
+//! Words about the GPUs people describe: what is wrong with a description, and how it was understood.
+
+use unicode_width::UnicodeWidthStr;
+use zeropilot_cluster::catalogue::NotFound;
+use zeropilot_cluster::{Accelerator, Basis, Capacity, Gpus, GpusError, GpusProblem};
+use zeropilot_lint::Language;
+
+use crate::escaped;
+
+/// What is wrong with a description of GPUs, where, and what to write instead.
+pub fn gpus_error(text: &str, error: &GpusError, language: Language) -> String {
+    let meant = text.get(error.span.clone()).unwrap_or(text);
+    let (what, help) = match language {
+        Language::English => english(meant, &error.problem),
+        Language::Chinese => chinese(meant, &error.problem),
+    };
+    let (help_label, accepted) = match language {
+        Language::English => (
+            "help: ",
+            "accepted are `8`, `44GB`, `5x44GB`, `8xA100-80G`, `4x8xH100` (nodes × GPUs per node)",
+        ),
+        Language::Chinese => (
+            "建议：",
+            "可以写 `8`、`44GB`、`5x44GB`、`8xA100-80G`、`4x8xH100`（节点数 × 每节点 GPU 数）",
+        ),
+    };
+    let help = help.unwrap_or_else(|| accepted.to_owned());
+    format!("{what}\n{}{help_label}{help}", pointer(text, error))
+}
+
+/// The text with its faulty part underlined; nothing if that is all of it.
+fn pointer(text: &str, error: &GpusError) -> String {
+    let (Some(before), Some(meant)) = (text.get(..error.span.start), text.get(error.span.clone()))
+    else {
+        return String::new();
+    };
+    if meant.is_empty() || meant.len() == text.len() {
+        return String::new();
+    }
+    let indent = escaped(before).width();
+    let underline = "^".repeat(escaped(meant).width().max(1));
+    format!("  {}\n  {}{underline}\n", escaped(text), " ".repeat(indent))
+}
+
+fn english(meant: &str, problem: &GpusProblem) -> (String, Option<String>) {
+    let meant = escaped(meant);
+    match problem {
+        GpusProblem::Empty => ("no GPUs are described".to_owned(), None),
+        GpusProblem::Zero => ("there must be at least one GPU".to_owned(), None),
+        GpusProblem::TooMany { most } => (format!("`{meant}` is more than {most} GPUs"), None),
+        GpusProblem::TooManyFactors => {
+            (format!("`{meant}` multiplies more than nodes and GPUs per node"), None)
+        }
+        GpusProblem::NothingAfterTimes { count } => (
+            format!("`{meant}` does not say what there are {count} of"),
+            Some(format!("write `{count}x80GB` or `{count}xH100`, or only `{count}`")),
+        ),
+        GpusProblem::GpusOrGigabytes { left, right } => (
+            format!("`{meant}` can be {right} GPUs per node or {right} GB of memory"),
+            Some(format!(
+                "write `{left}x{right}GB` for {left} GPUs with {right} GB each; for {left} nodes of {right} GPUs name the card, too: `{left}x{right}xH100`"
+            )),
+        ),
+        GpusProblem::NotMemory => {
+            (format!("`{meant}` is neither an amount of memory nor a known card"), None)
+        }
+        GpusProblem::ImplausibleMemory => (
+            format!("no GPU has {meant} of memory"),
+            Some(
+                "write the memory of one GPU: `80GB`, or `46068MiB` as nvidia-smi prints it"
+                    .to_owned(),
+            ),
+        ),
+        GpusProblem::Accelerator(NotFound::Unknown { nearest }) => (
+            format!("`{meant}` is not in the catalogue of accelerators"),
+            Some(if nearest.is_empty() {
+                "write its memory instead, as in `8x80GB`".to_owned()
+            } else {
+                format!(
+                    "did you mean {}? Otherwise write its memory, as in `8x80GB`",
+                    listed(nearest, ", ")
+                )
+            }),
+        ),
+        GpusProblem::Accelerator(NotFound::Ambiguous { choices }) => (
+            format!(
+                "`{meant}` is the name of {} cards, and what fits depends on which",
+                choices.len()
+            ),
+            Some(format!("write one of {}", listed(choices, ", "))),
+        ),
+        GpusProblem::Uneven { count, usual } => (
+            format!(
+                "{count} GPUs do not divide evenly over nodes of up to {usual}, and ranks share the memory of their node"
+            ),
+            Some(format!("say the nodes, too, as in `1x{count}xH100`")),
+        ),
+    }
+}
+
+fn chinese(meant: &str, problem: &GpusProblem) -> (String, Option<String>) {
+    let meant = escaped(meant);
+    match problem {
+        GpusProblem::Empty => ("没有写明 GPU".to_owned(), None),
+        GpusProblem::Zero => ("至少要有一张 GPU".to_owned(), None),
+        GpusProblem::TooMany { most } => (format!("`{meant}` 超过了 {most} 张 GPU"), None),
+        GpusProblem::TooManyFactors => {
+            (format!("`{meant}` 里的乘数多于“节点数 × 每节点 GPU 数”"), None)
+        }
+        GpusProblem::NothingAfterTimes { count } => (
+            format!("`{meant}` 没有写明这 {count} 张是什么卡"),
+            Some(format!("写成 `{count}x80GB` 或 `{count}xH100`，或者只写 `{count}`")),
+        ),
+        GpusProblem::GpusOrGigabytes { left, right } => (
+            format!("`{meant}` 既可能是每节点 {right} 张 GPU，也可能是 {right} GB 显存"),
+            Some(format!(
+                "{left} 张 {right} GB 的卡写成 `{left}x{right}GB`；{left} 个节点、每节点 {right} 张则要写明型号：`{left}x{right}xH100`"
+            )),
+        ),
+        GpusProblem::NotMemory => (format!("`{meant}` 既不是显存大小，也不是已知的型号"), None),
+        GpusProblem::ImplausibleMemory => (
+            format!("没有哪张 GPU 的显存是 {meant}"),
+            Some("请写单卡显存：`80GB`，或照抄 nvidia-smi 显示的 `46068MiB`".to_owned()),
+        ),
+        GpusProblem::Accelerator(NotFound::Unknown { nearest }) => (
+            format!("加速卡目录里没有 `{meant}`"),
+            Some(if nearest.is_empty() {
+                "可以直接写显存，例如 `8x80GB`".to_owned()
+            } else {
+                format!(
+                    "是不是想写 {}？不是的话可以直接写显存，例如 `8x80GB`",
+                    listed(nearest, "、")
+                )
+            }),
+        ),
+        GpusProblem::Accelerator(NotFound::Ambiguous { choices }) => (
+            format!("叫 `{meant}` 的卡有 {} 种，显存或互联不同，结论也不同", choices.len()),
+            Some(format!("请写明是哪一种：{}", listed(choices, "、"))),
+        ),
+        GpusProblem::Uneven { count, usual } => (
+            format!(
+                "{count} 张 GPU 无法平均分到每节点最多 {usual} 张的节点上，而同一节点的进程共享内存"
+            ),
+            Some(format!("请写明节点数，例如 `1x{count}xH100`")),
+        ),
+    }
+}
+
+fn listed(accelerators: &[&Accelerator], separator: &str) -> String {
+    let slugs = accelerators.iter().map(|accelerator| format!("`{}`", accelerator.slug()));
+    slugs.collect::<Vec<_>>().join(separator)
+}
+
+/// How the memory of a GPU was understood, where that is more than a printed fact.
+pub fn capacity_note(gpus: &Gpus, capacity: &Capacity, language: Language) -> Option<String> {
+    let bytes = capacity.bytes;
+    let shown = bytes.expected();
+    let binary = gpus.stated_memory().map(|stated| stated.to_string().replace("GB", "GiB"));
+    let name = gpus.device.accelerator().map(|accelerator| accelerator.name.as_str());
+    Some(match (capacity.basis, language) {
+        (Basis::Published | Basis::StatedBinary, _) => return None,
+        (Basis::StatedDecimal, Language::English) => format!(
+            "note: GB is taken as 10^9 bytes: {shown} per GPU, the careful reading; write `{}` or name the card if there is more",
+            binary?
+        ),
+        (Basis::StatedDecimal, Language::Chinese) => format!(
+            "提示：GB 按 10^9 字节计，即每卡 {shown}，这是保守的读法；实际更多时请写 `{}` 或写明型号",
+            binary?
+        ),
+        (Basis::DriverTotal | Basis::Nominal, Language::English) => format!(
+            "note: how much of its memory PyTorch finds on a {} is not published; {bytes} from cards of its kind",
+            name?
+        ),
+        (Basis::DriverTotal | Basis::Nominal, Language::Chinese) => format!(
+            "提示：没有公开资料说明 PyTorch 在 {} 上能看到多少显存，按同类卡估计为 {bytes}",
+            name?
+        ),
+    })
+}
+
+/// How GPUs were spread over nodes, where nobody said it.
+pub fn layout_note(gpus: &Gpus, language: Language) -> Option<String> {
+    let layout = gpus.layout;
+    if layout.stated || layout.nodes == 1 {
+        return None;
+    }
+    let (nodes, each) = (layout.nodes, layout.gpus_per_node);
+    Some(match language {
+        Language::English => format!("note: {nodes} nodes of {each} GPUs are assumed"),
+        Language::Chinese => format!("提示：假定为 {nodes} 个节点、每节点 {each} 张 GPU"),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn error(text: &str, language: Language) -> String {
+        gpus_error(text, &text.parse::<Gpus>().unwrap_err(), language)
+    }
+
+    #[test]
+    fn an_ambiguous_card_is_underlined_and_its_choices_can_be_typed() {
+        let said = error("8xA100", Language::English);
+        let lines: Vec<&str> = said.lines().collect();
+        assert_eq!(lines[0], "`A100` is the name of 4 cards, and what fits depends on which");
+        assert_eq!(lines[1..3], ["  8xA100", "    ^^^^"]);
+        for choice in lines[3].split('`').skip(1).step_by(2) {
+            assert!(format!("8x{choice}").parse::<Gpus>().is_ok(), "{choice}");
+        }
+        assert!(error("8xA100", Language::Chinese).contains("叫 `A100` 的卡有 4 种"));
+    }
+
+    #[test]
+    fn every_problem_is_said_in_both_languages_with_what_to_do() {
+        let texts = [
+            "",
+            "0",
+            "99999999x8xT4",
+            "2x4x8xH100",
+            "8x",
+            "8x80",
+            "5x44QB",
+            "5x1MB",
+            "MI300",
+            "zzzzzz",
+            "11xT4",
+        ];
+        for text in texts {
+            assert!(error(text, Language::English).contains("help: "), "{text}");
+            let chinese = error(text, Language::Chinese);
+            assert!(chinese.contains("建议：") && !chinese.contains("help"), "{text}");
+        }
+    }
+
+    #[test]
+    fn a_plain_number_of_gigabytes_says_how_it_was_read() {
+        let gpus: Gpus = "5x44GB".parse().unwrap();
+        let capacity = Capacity::of(gpus.device).unwrap();
+        let note = capacity_note(&gpus, &capacity, Language::English).unwrap();
+        assert!(note.contains("41.0 GiB per GPU") && note.contains("`44GiB`"), "{note}");
+        let exact: Gpus = "5x44GiB".parse().unwrap();
+        let capacity = Capacity::of(exact.device).unwrap();
+        assert_eq!(capacity_note(&exact, &capacity, Language::Chinese), None);
+    }
+}
