@@ -6,6 +6,7 @@
 //! allocations, releases, gradients and module events that ZeRO and every other question listens to.
 //! [`zero`] knows what the engine keeps on each rank, gathers, reduces and allocates on the way.
 
+pub mod cuda;
 pub mod family;
 pub mod head;
 pub mod lower;
