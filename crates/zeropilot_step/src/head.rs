@@ -1,7 +1,8 @@
 //! Loss heads: from the logits to the loss.
 
+use crate::model::Parameter;
 use crate::shape::Batch;
-use crate::tape::{Category, Tape, Tensor};
+use crate::tape::{Category, Formula, Tape, TapeOperation, Tensor};
 
 /// How the loss is computed from the logits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -17,6 +18,9 @@ pub enum LossHead {
     TrainerSmoothing,
     /// Cross entropy with label smoothing on shifted 32-bit logits, outside the model.
     SmoothedCrossEntropy,
+    /// Projection and cross entropy in one kernel (Liger): logits exist only chunk by chunk, and the gradients are
+    /// made in forward. From its code; not measured.
+    Fused,
 }
 
 impl LossHead {
@@ -41,7 +45,36 @@ struct ShiftedLabels<'t> {
     used: Tensor<'t>,
 }
 
+/// Rows of logits the fused kernel makes at a time: as many that they take what the hidden states take.
+fn fused_chunk(rows: u64, hidden: u64, vocabulary: u64) -> u64 {
+    let chunks = vocabulary.div_ceil(hidden.max(1)).max(1);
+    rows.div_ceil(chunks).next_power_of_two()
+}
+
 impl Tape {
+    /// Projection and loss in one: the gradients of the hidden states and of the weight wait for backward.
+    pub(crate) fn fused_loss<'t>(
+        &'t self,
+        hidden: &Tensor<'t>,
+        weight: Parameter,
+        width: u64,
+    ) -> Tensor<'t> {
+        let (rows, vocabulary) = (hidden.elements() / width, weight.elements / width);
+        let chunk = fused_chunk(rows, width, vocabulary) * vocabulary;
+        drop(self.fresh(chunk, hidden.element_bytes(), Category::Loss));
+        let bytes = u64::from(hidden.element_bytes());
+        let of_weight = if weight.is_trainable { weight.elements * bytes } else { 0 };
+        let inputs = [hidden.input(), weight.input()];
+        let operation = TapeOperation {
+            formula: Formula::Made,
+            inputs: &inputs,
+            saved_inputs: &[],
+            saves_late: false,
+            category: Category::Loss,
+        };
+        self.record(&operation, 1, 4, false, &[hidden.elements() * bytes, of_weight])
+    }
+
     /// The default loss of causal language models: 32-bit logits, labels shifted by padding.
     /// `items` is the number to divide by, if it is given from outside.
     pub(crate) fn causal_loss<'t>(

@@ -11,6 +11,7 @@ use zeropilot_model::catalogue;
 use zeropilot_step::lower::{Conditions, Lowered, Recipe};
 use zeropilot_step::memory::{Counting, Prediction};
 use zeropilot_step::tape::Options;
+use zeropilot_units::ElementSize;
 
 const CONFIG: &str = r#"{"train_micro_batch_size_per_gpu": 1, "gradient_accumulation_steps": 16,
     "bf16": {"enabled": true}, "zero_optimization": {"stage": 3}}"#;
@@ -29,7 +30,7 @@ fn time(world: u64, repetitions: u32) -> Duration {
     let recipe = Recipe { checkpointing: true, ..Recipe::full(8192) };
     let once = || {
         let start = Instant::now();
-        let conditions = Conditions::of(&resolved, 1, Options::default());
+        let conditions = Conditions::of(&zero, ElementSize::Two, 1, Options::default());
         let lowered = Lowered::new(&model, &recipe, conditions).unwrap();
         let lowering = start.elapsed();
         let rank = lowered.rank(&resolved, &zero, world, 0);

@@ -126,6 +126,13 @@ impl<B: Body> Program for CausalLm<B> {
         }
         let hidden = tape.call_by_keyword(self.container, || self.body.run(&self.setup, tape));
         tape.mark(Mark::Head);
+        if head == LossHead::Fused {
+            let loss = tape.call_by_keyword(self.head.module, || {
+                tape.fused_loss(&hidden, self.head.weight, shape.hidden)
+            });
+            drop(hidden);
+            return leave_tops(tape, &self.tops, Output { loss, rest: Vec::new() });
+        }
         let logits = self.logits(&hidden);
         if head.is_inside_model() {
             let loss = tape.causal_loss(&logits, head.cut(batch), items.as_ref());

@@ -65,12 +65,11 @@ pub struct Conditions {
 
 impl Conditions {
     /// Those of a config; module events and stage 3's linear operation are added to `options` as it says.
-    pub fn of(resolved: &ResolvedConfig, micro_batch: u64, options: Options) -> Self {
-        let zero = resolved.zero();
+    pub fn of(zero: &Zero, element: ElementSize, micro_batch: u64, options: Options) -> Self {
         let is_stage_3 = zero.stage == Stage::Three;
         Self {
             micro_batch,
-            element: resolved.precision().element_size(),
+            element,
             options: Options {
                 module_events: is_stage_3,
                 zero3_linear: is_stage_3 && zero.memory_efficient_linear,
@@ -123,7 +122,8 @@ impl Lowered {
             return Err(LowerError::NothingTrained);
         }
         let own = program_parameters(program.model(), element);
-        let micro_step = MicroStep::of(&*program, conditions.options);
+        let options = Options { attention: recipe.attention, ..conditions.options };
+        let micro_step = MicroStep::of(&*program, options);
         let own_order: Vec<usize> = micro_step.gradient_order().collect();
         let is_own = own == real && shape::program(model).1;
         Ok(Self {

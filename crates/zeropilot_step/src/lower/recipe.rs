@@ -5,6 +5,7 @@ use zeropilot_model::quantization::ScaleStorage;
 use zeropilot_units::ElementSize;
 
 use crate::head::LossHead;
+use crate::tape::AttentionForm;
 use crate::zero::{BaseOptimizer, Loading};
 
 /// What is trained.
@@ -47,6 +48,8 @@ pub struct Recipe {
     pub target: Option<u64>,
     /// Recompute every layer in backward.
     pub checkpointing: bool,
+    /// Which form attention takes.
+    pub attention: AttentionForm,
     /// How the loss is computed.
     pub loss: LossHead,
     /// How the model is loaded; `None` as the front end does: partitioned under stage 3, whole otherwise.
@@ -66,6 +69,7 @@ impl Recipe {
             sequence,
             target: None,
             checkpointing: false,
+            attention: AttentionForm::AsModel,
             loss: LossHead::Model,
             loading: None,
             optimizer: BaseOptimizer::TorchAdam,

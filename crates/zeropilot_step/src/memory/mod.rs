@@ -1,7 +1,11 @@
 //! What is alive on a rank, when, and at most.
 
+mod answer;
 mod prediction;
 mod rank;
+mod relief;
 
+pub use answer::{Answer, Question};
 pub use prediction::{Counting, Phase, Prediction};
 pub use rank::{MicroStepPeaks, Peak, steady_step};
+pub use relief::{Lever, Relief, optimizer_on_host, parameters_on_host, reliefs};

@@ -119,7 +119,7 @@ impl Core {
             results.resize(node.inputs.len as usize, None);
             return self.deliver(index, accounting, queue, results);
         };
-        Evaluation { core: self, accounting, node, incoming, results }.run();
+        Evaluation { core: self, accounting, node, index, incoming, results }.run();
         self.release_restored(index);
         self.fit(index, results);
         for position in node.outputs.range() {

@@ -11,6 +11,7 @@ pub(crate) struct Evaluation<'a> {
     pub(crate) core: &'a mut Core,
     pub(crate) accounting: Accounting,
     pub(crate) node: Node,
+    pub(crate) index: u32,
     /// The gradient of the node's first output.
     pub(crate) incoming: Gradient,
     /// One place per input, filled by [`Evaluation::run`].
@@ -73,6 +74,10 @@ impl Evaluation<'_> {
             Formula::Gather => self.gather(),
             Formula::BloomGelu => self.bloom_gelu(),
             Formula::SliceCopy => self.slice_copy(),
+            Formula::Made => {
+                self.core.release_saved(self.index);
+                self.fresh(0..count);
+            }
             Formula::ModuleStart(module) => {
                 self.core.record_module(module, Pass::Backward, Edge::Before);
                 self.pass_to(0..1);

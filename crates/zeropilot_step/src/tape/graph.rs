@@ -122,6 +122,8 @@ pub(crate) enum Formula {
     BloomGelu,
     /// Copy into a slice of a fresh tensor (base, source).
     SliceCopy,
+    /// Gradients that forward has made and kept: they take the place of what was saved.
+    Made,
     /// Begin of a module's backward.
     ModuleStart(ModuleId),
     /// End of a module's backward, for one of its arguments.

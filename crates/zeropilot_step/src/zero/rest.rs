@@ -134,6 +134,51 @@ impl Category {
     ];
 }
 
+impl Category {
+    /// Its name in machine formats.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Parameters => "parameters",
+            Self::FrozenParameters => "frozen_parameters",
+            Self::FrozenPartitions => "frozen_partitions",
+            Self::FlatParameters => "flat_parameters",
+            Self::HostParameters => "host_parameters",
+            Self::PersistentParameters => "persistent_parameters",
+            Self::SecondaryPartitions => "secondary_partitions",
+            Self::Master => "master_weights",
+            Self::MasterGradients => "master_gradients",
+            Self::FirstMoment => "first_moment",
+            Self::SecondMoment => "second_moment",
+            Self::StepCounters => "step_counters",
+            Self::ParameterGradients => "parameter_gradients",
+            Self::AveragedGradients => "averaged_gradients",
+            Self::FlatGradients => "flat_gradients",
+            Self::FullGradients => "full_gradients",
+            Self::GradientPartitions => "gradient_partitions",
+            Self::LeftoverGradients => "leftover_gradients",
+            Self::ReduceBucket => "reduce_bucket",
+            Self::HostStaging => "host_staging",
+            Self::TemporaryGradientHost => "temporary_gradient_host",
+            Self::TemporaryGradientDevice => "temporary_gradient_device",
+            Self::HostAccumulation => "host_accumulation",
+            Self::GatheredParameters => "gathered_parameters",
+            Self::GatherBuffer => "gather_buffer",
+            Self::CallerParameters => "caller_parameters",
+            Self::Gradients => "gradients",
+            Self::ReductionCopies => "reduction_copies",
+            Self::NormCopies => "norm_copies",
+            Self::OptimizerGradients => "optimizer_gradients",
+            Self::OptimizerTemporaries => "optimizer_temporaries",
+            Self::BuildCopies => "build_copies",
+            Self::CommunicationCopies => "communication_copies",
+            Self::KernelTemporaries => "kernel_temporaries",
+            Self::Activations => "activations",
+            Self::Logits => "logits",
+            Self::ActivationGradients => "activation_gradients",
+        }
+    }
+}
+
 /// Where a tensor lives.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Place {
@@ -148,6 +193,15 @@ pub enum Place {
 impl Place {
     /// Every place.
     pub const ALL: [Self; 3] = [Self::Device, Self::Pinned, Self::Host];
+
+    /// Its name in machine formats.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Device => "device",
+            Self::Pinned => "pinned",
+            Self::Host => "host",
+        }
+    }
 }
 
 /// Everything alive at one moment.

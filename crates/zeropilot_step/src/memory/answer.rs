@@ -1,0 +1,253 @@
+//! What a training job needs of its GPUs and hosts.
+//!
+//! Two predictions stand side by side. [`Answer::tensors`] counts tensors as the engine's own ranks were measured to
+//! hold them, on CPUs under a recorder. [`Answer::on_gpu`] runs the same program with CUDA's kernels and copies, and
+//! [`Answer::device`] adds what is no tensor: the allocator's slack, the context, the communicators.
+
+use zeropilot_cluster::Cluster;
+use zeropilot_config::resolve::ResolvedConfig;
+use zeropilot_config::settings::{OffloadDevice, Stage, Zero};
+use zeropilot_model::Model;
+use zeropilot_units::{Bytes, Estimate};
+
+use super::prediction::{Counting, Phase, Prediction};
+use crate::cuda::{Machine, Term};
+use crate::lower::{Conditions, Fidelity, LowerError, Lowered, Recipe};
+use crate::tape::{Accounting, Kernels, Options};
+use crate::zero::{Backend, Category, Place, Rest};
+
+/// A training job.
+#[derive(Debug, Clone, Copy)]
+pub struct Question<'a> {
+    /// The model, without adapters.
+    pub model: &'a Model,
+    /// How it is trained.
+    pub recipe: &'a Recipe,
+    /// The config, resolved for the number of ranks.
+    pub resolved: &'a ResolvedConfig,
+    /// Its ZeRO settings.
+    pub zero: &'a Zero,
+    /// Sequences of a micro batch.
+    pub micro_batch: u64,
+    /// Where it runs.
+    pub cluster: &'a Cluster,
+    /// Which rank is asked about; `None` for the fullest.
+    pub rank: Option<u64>,
+}
+
+/// What a rank of the job needs.
+#[derive(Debug, Clone)]
+pub struct Answer {
+    /// Which rank.
+    pub rank: u64,
+    /// Tensors as CPU ranks were measured to hold them.
+    pub tensors: Prediction,
+    /// Tensors on the GPU and its host.
+    pub on_gpu: Prediction,
+    /// Slack of PyTorch's allocator: memory it has reserved and no tensor uses.
+    pub slack: Estimate,
+    /// What lies on the GPU beside tensors.
+    pub terms: Vec<Term>,
+    /// What a process of the job takes of its host beside tensors.
+    pub process: Estimate,
+    /// Bytes on disk.
+    pub disk: Bytes,
+    /// Pinned buffers through which they are read and written.
+    pub swap: Bytes,
+    /// How near the program is to the model.
+    pub fidelity: Fidelity,
+    /// The phase in which the GPU is fullest.
+    pub fullest: Phase,
+    /// The module or parameter nearest to that peak.
+    pub nearest: Option<String>,
+    /// Ranks that share a host.
+    pub ranks_per_host: u64,
+}
+
+impl Answer {
+    /// The answer to a question.
+    ///
+    /// # Errors
+    ///
+    /// If the model cannot be lowered.
+    pub fn to(question: &Question<'_>) -> Result<Self, LowerError> {
+        let as_measured = Options { accounting: Accounting::Recorded, ..Options::default() };
+        let tensors =
+            Lowered::new(question.model, question.recipe, question.conditions(as_measured))?;
+        let on_gpu = question.lowered_for_gpu()?;
+        let measured = Counting { backend: Backend::Gloo, tensors_only: true };
+        let (rank, prediction) = question.fullest(&on_gpu);
+        Ok(question.join(&on_gpu, rank, prediction, question.predict(&tensors, rank, measured)))
+    }
+
+    /// What the GPU holds at most, everything included.
+    pub fn device(&self) -> Estimate {
+        let tensors = self.on_gpu.most(Place::Device) + self.on_gpu.buffers + self.on_gpu.batch;
+        let beside: Estimate = self.terms.iter().map(|term| term.bytes).sum();
+        Estimate::exact(tensors) + self.slack + beside
+    }
+
+    /// What one process takes of its host at most, pinned and not.
+    pub fn host(&self) -> Estimate {
+        let tensors = Phase::ALL.map(|phase| {
+            let peak = self.on_gpu.peak(phase);
+            peak.at(Place::Host) + peak.at(Place::Pinned)
+        });
+        let most = tensors.into_iter().max().unwrap_or_default();
+        Estimate::exact(most.saturating_sub(self.disk) + self.swap) + self.process
+    }
+
+    /// What all processes of a host take together.
+    pub fn node(&self) -> Estimate {
+        self.host().times(self.ranks_per_host)
+    }
+
+    /// What is on the GPU when it is fullest.
+    pub fn at_peak(&self) -> &Rest {
+        &self.on_gpu.peak(self.fullest).at_device_peak
+    }
+}
+
+/// Share of transient tensors that PyTorch's allocator wastes: little at least, a seventh at most.
+const SLACK: [f64; 3] = [0.0, 0.03, 0.15];
+
+/// Interpreter, PyTorch and DeepSpeed in a process that uses a GPU, in GiB.
+const PROCESS_GIB: [f64; 3] = [1.5, 3.0, 6.0];
+
+impl Question<'_> {
+    fn conditions(&self, options: Options) -> Conditions {
+        let element = self.resolved.precision().element_size();
+        Conditions::of(self.zero, element, self.micro_batch, options)
+    }
+
+    /// The program as GPUs run it.
+    ///
+    /// # Errors
+    ///
+    /// If the model cannot be lowered.
+    pub fn lowered_for_gpu(&self) -> Result<Lowered, LowerError> {
+        let options = Options { kernels: Kernels::Cuda, ..Options::default() };
+        Lowered::new(self.model, self.recipe, self.conditions(options))
+    }
+
+    /// Bytes of tensors on the fullest GPU.
+    ///
+    /// # Errors
+    ///
+    /// If the model cannot be lowered.
+    pub fn gpu_tensors(&self) -> Result<Bytes, LowerError> {
+        let lowered = self.lowered_for_gpu()?;
+        let (_, prediction) = self.fullest(&lowered);
+        Ok(prediction.most(Place::Device) + prediction.batch)
+    }
+
+    fn predict(&self, lowered: &Lowered, rank: u64, counting: Counting) -> Prediction {
+        let world = self.cluster.world_size();
+        Prediction::new(lowered, &lowered.rank(self.resolved, self.zero, world, rank), counting)
+    }
+
+    /// The rank asked about, or the one whose GPU is fullest. Ranks differ by their padding only: the first has
+    /// none, the last has all of it.
+    fn fullest(&self, lowered: &Lowered) -> (u64, Prediction) {
+        let predict = |rank| (rank, self.predict(lowered, rank, Counting::default()));
+        if let Some(rank) = self.rank {
+            return predict(rank);
+        }
+        let first = predict(0);
+        let last = self.cluster.world_size().saturating_sub(1);
+        if last == 0 || self.zero.stage == Stage::Three || self.zero.stage == Stage::Zero {
+            return first;
+        }
+        let last = predict(last);
+        if last.1.most(Place::Device) > first.1.most(Place::Device) { last } else { first }
+    }
+
+    fn join(
+        &self,
+        lowered: &Lowered,
+        rank: u64,
+        on_gpu: Prediction,
+        tensors: Prediction,
+    ) -> Answer {
+        let fullest = on_gpu.fullest(Place::Device);
+        let nearest = lowered.nearest_name(fullest, on_gpu.peak(fullest));
+        let transient = transient(&on_gpu.peak(fullest).at_device_peak);
+        Answer {
+            rank,
+            slack: share(transient, SLACK),
+            terms: Machine::new(self.cluster, self.more_groups()).terms(),
+            process: share(Bytes::GIB, PROCESS_GIB),
+            disk: disk(self.zero, &on_gpu),
+            swap: swap(self.zero, &on_gpu),
+            fidelity: lowered.fidelity(),
+            fullest,
+            nearest,
+            ranks_per_host: self.cluster.gpus.layout.gpus_per_node,
+            tensors,
+            on_gpu,
+        }
+    }
+
+    /// Process groups beyond those every job has.
+    fn more_groups(&self) -> u64 {
+        u64::from(self.zero.hpz_partition_size > 1) + u64::from(self.zero.mics_shard_size.is_some())
+    }
+}
+
+/// Bytes on the device that come and go within a step.
+fn transient(alive: &Rest) -> Bytes {
+    let comes_and_goes = |category: Category| {
+        matches!(
+            category,
+            Category::GatheredParameters
+                | Category::GatherBuffer
+                | Category::Gradients
+                | Category::ReductionCopies
+                | Category::NormCopies
+                | Category::OptimizerGradients
+                | Category::OptimizerTemporaries
+                | Category::Activations
+                | Category::Logits
+                | Category::ActivationGradients
+        )
+    };
+    let parts = alive
+        .iter()
+        .filter(|(category, place, _)| *place == Place::Device && comes_and_goes(*category));
+    parts.map(|(_, _, bytes)| bytes).sum()
+}
+
+/// States that live on disk: those of an optimizer or parameters offloaded there.
+fn disk(zero: &Zero, prediction: &Prediction) -> Bytes {
+    let on_disk = |device: &OffloadDevice| matches!(device, OffloadDevice::Nvme(_));
+    let after = &prediction.states.after_step;
+    let mut bytes = Bytes(0);
+    if zero.offload_optimizer.as_ref().is_some_and(|offload| on_disk(&offload.device)) {
+        for category in [Category::Master, Category::FirstMoment, Category::SecondMoment] {
+            bytes = bytes + after.of_at(category, Place::Host);
+        }
+    }
+    if zero.offload_param.as_ref().is_some_and(|offload| on_disk(&offload.device)) {
+        bytes = bytes + after.of(Category::HostParameters);
+    }
+    bytes
+}
+
+/// Buffers between host and disk, from the engine's code: so many of the largest sub-group, so many of a given size.
+fn swap(zero: &Zero, prediction: &Prediction) -> Bytes {
+    let on_disk = |device: &OffloadDevice| matches!(device, OffloadDevice::Nvme(_));
+    let master = prediction.states.after_step.of_at(Category::Master, Place::Host).0;
+    let largest = master.min(zero.sub_group.0.saturating_mul(4));
+    let optimizer = zero.offload_optimizer.as_ref().filter(|offload| on_disk(&offload.device));
+    let parameters = zero.offload_param.as_ref().filter(|offload| on_disk(&offload.device));
+    let of_optimizer = optimizer.map_or(0, |offload| offload.buffer_count * largest);
+    let of_parameters =
+        parameters.map_or(0, |offload| offload.buffer_count * offload.buffer_size.0 * 2);
+    Bytes(of_optimizer + of_parameters)
+}
+
+#[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a share of a u64")]
+fn share(bytes: Bytes, [low, expected, high]: [f64; 3]) -> Estimate {
+    let of = |part: f64| Bytes((bytes.0 as f64 * part) as u64);
+    Estimate::new(of(low), of(expected), of(high))
+}

@@ -1,0 +1,165 @@
+//! What would lower the memory of a GPU, and by how much.
+
+use zeropilot_config::settings::{OffloadDevice, OffloadOptimizer, OffloadParam, Stage, Zero};
+use zeropilot_units::{Bytes, Elements};
+
+use super::answer::{Answer, Question};
+use crate::head::LossHead;
+use crate::lower::{LowerError, Recipe};
+use crate::tape::AttentionForm;
+use crate::zero::Place;
+
+/// One change to a job.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Lever {
+    /// `zero_optimization.stage`.
+    Stage(Stage),
+    /// `zero_optimization.offload_optimizer` to the host.
+    OffloadOptimizer,
+    /// `zero_optimization.offload_param` to the host.
+    OffloadParam,
+    /// Activation checkpointing.
+    Checkpointing,
+    /// A smaller micro batch, the accumulation raised to match.
+    MicroBatch(u64),
+    /// A fused projection and loss.
+    FusedLoss,
+    /// A fused attention kernel.
+    FlashAttention,
+    /// `zero_optimization.reduce_bucket_size`.
+    ReduceBucket(Elements),
+    /// `zero_optimization.stage3_prefetch_bucket_size`.
+    PrefetchBucket(Elements),
+    /// `zero_optimization.stage3_max_live_parameters` and `stage3_max_reuse_distance`.
+    LiveParameters(Elements),
+    /// `zero_optimization.sub_group_size`.
+    SubGroup(Elements),
+}
+
+/// What a change brings.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Relief {
+    /// The change.
+    pub lever: Lever,
+    /// Bytes of tensors the fullest GPU has less.
+    pub saved: Bytes,
+}
+
+/// Buckets below this cost more time than they save memory.
+const SMALL_BUCKET: Elements = Elements(50_000_000);
+
+/// A working set of gathered parameters that still hides communication.
+const FEW_LIVE: Elements = Elements(100_000_000);
+
+/// A sub-group whose temporaries do not matter.
+const SMALL_SUB_GROUP: Elements = Elements(100_000_000);
+
+/// Changes that lower the memory of the fullest GPU, the most effective first.
+///
+/// # Errors
+///
+/// If the model cannot be lowered.
+pub fn reliefs(question: &Question<'_>, now: &Answer) -> Result<Vec<Relief>, LowerError> {
+    let most = now.on_gpu.most(Place::Device) + now.on_gpu.batch;
+    let mut reliefs = Vec::new();
+    for lever in levers(question) {
+        let after = question.with(lever, |changed| changed.gpu_tensors())?;
+        let saved = most.saturating_sub(after);
+        if saved.0 > 0 {
+            reliefs.push(Relief { lever, saved });
+        }
+    }
+    reliefs.sort_by_key(|relief| std::cmp::Reverse(relief.saved));
+    Ok(reliefs)
+}
+
+fn levers(question: &Question<'_>) -> Vec<Lever> {
+    let (zero, recipe) = (question.zero, question.recipe);
+    let is_stage_3 = zero.stage == Stage::Three;
+    let mut levers = Vec::new();
+    if question.cluster.world_size() > 1 {
+        let higher = [Stage::One, Stage::Two, Stage::Three];
+        levers.extend(higher.into_iter().filter(|stage| *stage > zero.stage).map(Lever::Stage));
+    }
+    let mut add = |applies: bool, lever: Lever| {
+        if applies {
+            levers.push(lever);
+        }
+    };
+    add(zero.offload_optimizer.is_none() && zero.stage > Stage::Zero, Lever::OffloadOptimizer);
+    add(is_stage_3 && zero.offload_param.is_none(), Lever::OffloadParam);
+    add(!recipe.checkpointing, Lever::Checkpointing);
+    add(question.micro_batch > 1, Lever::MicroBatch(question.micro_batch / 2));
+    add(recipe.loss == LossHead::Model, Lever::FusedLoss);
+    add(recipe.attention == AttentionForm::Eager, Lever::FlashAttention);
+    let shrinks = |now: Elements, to: Elements| now > to;
+    add(
+        zero.stage > Stage::Zero && shrinks(zero.reduce_bucket, SMALL_BUCKET),
+        Lever::ReduceBucket(SMALL_BUCKET),
+    );
+    add(
+        is_stage_3 && shrinks(zero.prefetch_bucket, Elements(10_000_000)),
+        Lever::PrefetchBucket(Elements(10_000_000)),
+    );
+    add(
+        is_stage_3 && shrinks(zero.max_live_parameters.max(zero.max_reuse_distance), FEW_LIVE),
+        Lever::LiveParameters(FEW_LIVE),
+    );
+    add(is_stage_3 && shrinks(zero.sub_group, SMALL_SUB_GROUP), Lever::SubGroup(SMALL_SUB_GROUP));
+    levers
+}
+
+impl Question<'_> {
+    /// The same question after a change.
+    fn with<T>(&self, lever: Lever, ask: impl FnOnce(&Question<'_>) -> T) -> T {
+        let mut zero = self.zero.clone();
+        let mut recipe = self.recipe.clone();
+        let mut micro_batch = self.micro_batch;
+        lever.apply(&mut zero, &mut recipe, &mut micro_batch);
+        ask(&Question { zero: &zero, recipe: &recipe, micro_batch, ..*self })
+    }
+}
+
+impl Lever {
+    fn apply(self, zero: &mut Zero, recipe: &mut Recipe, micro_batch: &mut u64) {
+        match self {
+            Self::Stage(stage) => zero.stage = stage,
+            Self::OffloadOptimizer => zero.offload_optimizer = Some(optimizer_on_host()),
+            Self::OffloadParam => zero.offload_param = Some(parameters_on_host()),
+            Self::Checkpointing => recipe.checkpointing = true,
+            Self::MicroBatch(smaller) => *micro_batch = smaller,
+            Self::FusedLoss => recipe.loss = LossHead::Fused,
+            Self::FlashAttention => recipe.attention = AttentionForm::Flash,
+            Self::ReduceBucket(size) => zero.reduce_bucket = size,
+            Self::PrefetchBucket(size) => zero.prefetch_bucket = size,
+            Self::LiveParameters(size) => {
+                zero.max_live_parameters = size;
+                zero.max_reuse_distance = size;
+            }
+            Self::SubGroup(size) => zero.sub_group = size,
+        }
+    }
+}
+
+/// The optimizer on the host, pinned, otherwise as the engine's defaults have it.
+pub fn optimizer_on_host() -> OffloadOptimizer {
+    OffloadOptimizer {
+        device: OffloadDevice::Cpu,
+        pin_memory: true,
+        buffer_count: 4,
+        ratio: 1.0,
+        pipeline_read: false,
+        pipeline_write: false,
+    }
+}
+
+/// Parameters on the host, pinned, otherwise as the engine's defaults have it.
+pub fn parameters_on_host() -> OffloadParam {
+    OffloadParam {
+        device: OffloadDevice::Cpu,
+        pin_memory: true,
+        buffer_count: 5,
+        buffer_size: Elements(100_000_000),
+        max_in_cpu: Elements(1_000_000_000),
+    }
+}
