@@ -10,6 +10,7 @@ mod github;
 pub mod gpus;
 mod human;
 mod json;
+pub mod memory;
 mod place;
 mod sarif;
 mod summary;

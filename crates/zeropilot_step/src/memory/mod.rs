@@ -4,8 +4,10 @@ mod answer;
 mod prediction;
 mod rank;
 mod relief;
+mod timeline;
 
 pub use answer::{Answer, Question};
 pub use prediction::{Counting, Phase, Prediction};
 pub use rank::{MicroStepPeaks, Peak, steady_step};
 pub use relief::{Lever, Relief, optimizer_on_host, parameters_on_host, reliefs};
+pub use timeline::{Stretch, timeline};

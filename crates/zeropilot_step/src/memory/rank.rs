@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use zeropilot_config::settings::Stage;
 use zeropilot_units::Bytes;
 
+use super::prediction::Phase;
 use crate::micro_step::{Item, MicroStep};
 use crate::model::Model;
 use crate::zero::gather::{EventKind, Gatherer, Hold, Modules};
@@ -98,6 +99,41 @@ impl Sink for Account {
     }
 }
 
+/// Follows the last micro step of a steady step, stretch by stretch.
+pub(super) struct Follower<'a>(Rank<'a>);
+
+impl<'a> Follower<'a> {
+    pub(super) fn new(
+        run: &'a Run<'a>,
+        model: &Model,
+        modules: &'a Modules,
+        micro_step: &'a MicroStep,
+        backend: Backend,
+    ) -> Self {
+        let mut rank = Rank::new(run, model, modules, micro_step, backend);
+        (0..STEPS_UNTIL_STEADY).for_each(|_| drop(rank.step()));
+        Self(rank)
+    }
+
+    /// Tells the account of `stretches` stretches of each pass, each since the end of the one before.
+    pub(super) fn last_micro_step(
+        &mut self,
+        stretches: usize,
+        tell: &mut impl FnMut(Phase, &Ledger),
+    ) {
+        let rank = &mut self.0;
+        let count = rank.run.accumulation_steps.min(DIFFERENT_MICRO_STEPS);
+        (1..count).for_each(|_| drop(rank.micro_step(false)));
+        if let Some(gatherer) = &mut rank.gatherer {
+            gatherer.begin_micro_step(&mut rank.account);
+        }
+        let (forward, backward) = (&rank.micro_step.forward, &rank.micro_step.backward);
+        rank.tell(forward, Phase::Forward, stretches, tell);
+        rank.reducer.begin_backward(true);
+        rank.tell(backward, Phase::Backward, stretches, tell);
+    }
+}
+
 struct Rank<'a> {
     run: &'a Run<'a>,
     micro_step: &'a MicroStep,
@@ -179,6 +215,20 @@ impl<'a> Rank<'a> {
             backward: Peak::of(&self.account.ledger),
             end: self.account.ledger.alive(),
             calls: [forward_calls, std::mem::take(&mut self.account.calls)],
+        }
+    }
+
+    fn tell(
+        &mut self,
+        items: &[Item],
+        phase: Phase,
+        stretches: usize,
+        tell: &mut impl FnMut(Phase, &Ledger),
+    ) {
+        for stretch in items.chunks(items.len().div_ceil(stretches).max(1)) {
+            self.account.ledger.restart();
+            stretch.iter().for_each(|item| self.item(*item));
+            tell(phase, &self.account.ledger);
         }
     }
 

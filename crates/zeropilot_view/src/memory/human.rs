@@ -1,0 +1,281 @@
+//! The report for people: what fills the GPU and the host, whether it fits, and what would lower it.
+
+use unicode_width::UnicodeWidthStr;
+use zeropilot_cluster::{Cluster, Device};
+use zeropilot_config::settings::{OffloadDevice, Precision, Zero};
+use zeropilot_lint::{Language, Text};
+use zeropilot_step::lower::{Fidelity, Method, Recipe};
+use zeropilot_step::memory::{Answer, Phase};
+use zeropilot_step::zero::Place;
+use zeropilot_units::{Bytes, Estimate};
+
+use super::MemoryReport;
+use super::bars::bar;
+use super::part::{Part, parts};
+use super::relief::{change, stage_number};
+use super::verdict::{Fit, fit};
+use crate::{Layout, escaped};
+
+/// Columns of the bars.
+const BAR: usize = 26;
+/// Changes that are named.
+const RELIEFS: usize = 3;
+
+pub(super) fn report(report: &MemoryReport<'_>, layout: &Layout) -> String {
+    let language = layout.language;
+    let mut text = format!("{}\n", headline(report, language));
+    text.push_str(&format!("  {}\n\n", batch(report, language)));
+    text.push_str(&device(report, layout));
+    text.push('\n');
+    text.push_str(&host(report, layout));
+    text.push('\n');
+    text.push_str(&moment(report.answer, language));
+    text.push_str(&reliefs(report, language));
+    if let Some(note) = fidelity(report.answer, language) {
+        text.push_str(&format!("\n{note}\n"));
+    }
+    text
+}
+
+/// "Qwen/Qwen3-8B, full fine-tuning, ZeRO-3, bf16, 5 × 44GB".
+pub(super) fn headline(report: &MemoryReport<'_>, language: Language) -> String {
+    let question = &report.question;
+    let separator = Text::new(", ", "，").get(language);
+    [
+        escaped(report.name).into_owned(),
+        method(question.recipe, language).to_owned(),
+        zero(question.zero, language),
+        precision(question.resolved.precision()).to_owned(),
+        gpus(question.cluster, language),
+    ]
+    .join(separator)
+}
+
+fn method(recipe: &Recipe, language: Language) -> &'static str {
+    match recipe.method {
+        Method::Full => Text::new("full fine-tuning", "全参数训练"),
+        Method::Lora(_) => Text::new("LoRA", "LoRA"),
+        Method::QLora { .. } => Text::new("QLoRA", "QLoRA"),
+        Method::Only(_) => Text::new("part of the parameters", "只训练部分参数"),
+    }
+    .get(language)
+}
+
+fn zero(zero: &Zero, language: Language) -> String {
+    let place = |device: &OffloadDevice| match device {
+        OffloadDevice::Cpu => Text::new("host", "内存"),
+        OffloadDevice::Nvme(_) => Text::new("NVMe", "NVMe"),
+    };
+    let mut words = format!("ZeRO-{}", stage_number(zero.stage));
+    if let Some(offload) = &zero.offload_optimizer {
+        let place = place(&offload.device).get(language);
+        words.push_str(&match language {
+            Language::English => format!(" + optimizer on {place}"),
+            Language::Chinese => format!(" + 优化器卸载到{place}"),
+        });
+    }
+    if let Some(offload) = &zero.offload_param {
+        let place = place(&offload.device).get(language);
+        words.push_str(&match language {
+            Language::English => format!(" + weights on {place}"),
+            Language::Chinese => format!(" + 权重卸载到{place}"),
+        });
+    }
+    words
+}
+
+fn precision(precision: Precision) -> &'static str {
+    match precision {
+        Precision::Fp32 => "fp32",
+        Precision::Fp16 { .. } => "fp16",
+        Precision::Bf16 { .. } => "bf16",
+    }
+}
+
+fn gpus(cluster: &Cluster, language: Language) -> String {
+    let layout = cluster.gpus.layout;
+    let each = match cluster.gpus.device {
+        Device::Unknown => Text::new("GPUs", "卡").get(language).to_owned(),
+        Device::Memory(stated) => stated.to_string(),
+        Device::Accelerator(accelerator) => accelerator.name.clone(),
+    };
+    match (layout.nodes, language) {
+        (1, _) => format!("{} × {each}", layout.gpus_per_node),
+        (nodes, Language::English) => {
+            format!("{nodes} nodes × {} × {each}", layout.gpus_per_node)
+        }
+        (nodes, Language::Chinese) => {
+            format!("{nodes} 个节点 × {} × {each}", layout.gpus_per_node)
+        }
+    }
+}
+
+fn batch(report: &MemoryReport<'_>, language: Language) -> String {
+    let (micro, recipe) = (report.question.micro_batch, report.question.recipe);
+    let length = recipe.sequence;
+    let checkpointing = match (recipe.checkpointing, language) {
+        (true, Language::English) => ", with activation checkpointing",
+        (true, Language::Chinese) => "，开启梯度检查点",
+        (false, Language::English) => ", without activation checkpointing",
+        (false, Language::Chinese) => "，未开启梯度检查点",
+    };
+    match language {
+        Language::English if micro == 1 => {
+            format!("micro batch of 1 sequence of {length} tokens{checkpointing}")
+        }
+        Language::English => {
+            format!("micro batch of {micro} sequences of {length} tokens{checkpointing}")
+        }
+        Language::Chinese => {
+            format!("micro batch：{micro} 条 {length} token 的序列{checkpointing}")
+        }
+    }
+}
+
+fn device(report: &MemoryReport<'_>, layout: &Layout) -> String {
+    let (answer, language) = (report.answer, layout.language);
+    let need = answer.device();
+    let capacity = report.question.cluster.capacity().map(|capacity| capacity.bytes);
+    let head = match language {
+        Language::English => format!("GPU, rank {}", answer.rank),
+        Language::Chinese => format!("显存（rank {}）", answer.rank),
+    };
+    let mut text = line(&head, need, capacity, layout);
+    let mut rows = parts(answer.at_peak(), &[Place::Device]);
+    let tensors: Bytes = rows.iter().map(|(_, bytes)| *bytes).sum();
+    rows.push((Part::Runtime, need.expected().saturating_sub(tensors)));
+    let whole = capacity.map_or(need.expected(), |capacity| capacity.expected()).0;
+    text.push_str(&table(&rows, need.expected().0, whole.max(need.expected().0), language));
+    text
+}
+
+fn host(report: &MemoryReport<'_>, layout: &Layout) -> String {
+    let (answer, language) = (report.answer, layout.language);
+    let node = answer.node();
+    let ranks = answer.ranks_per_host;
+    let head = match language {
+        Language::English if ranks == 1 => "Host".to_owned(),
+        Language::English => format!("Host, {ranks} processes of {}", answer.host().expected()),
+        Language::Chinese if ranks == 1 => "内存".to_owned(),
+        Language::Chinese => format!("内存（{ranks} 个进程，每个 {}）", answer.host().expected()),
+    };
+    let ram = report.question.cluster.host.ram.map(Estimate::exact);
+    let mut text = line(&head, node, ram, layout);
+    let phase = Phase::ALL
+        .into_iter()
+        .max_by_key(|phase| {
+            let peak = answer.on_gpu.peak(*phase);
+            peak.at(Place::Host) + peak.at(Place::Pinned)
+        })
+        .unwrap_or(Phase::Step);
+    let rows = parts(&answer.on_gpu.peak(phase).at_device_peak, &[Place::Host, Place::Pinned]);
+    let each = answer.host().expected().0;
+    if !rows.is_empty() {
+        text.push_str(&table(&rows, each, each, language));
+    }
+    if answer.disk.0 > 0 {
+        let all = Bytes(answer.disk.0 * ranks);
+        text.push_str(&match language {
+            Language::English => format!("NVMe: {all} per node\n"),
+            Language::Chinese => format!("NVMe：每节点 {all}\n"),
+        });
+    }
+    text
+}
+
+/// "GPU: 37.2 GiB (36.1–38.9) of 41.0 GiB: fits, 3.8 GiB to spare".
+fn line(head: &str, need: Estimate, capacity: Option<Estimate>, layout: &Layout) -> String {
+    let language = layout.language;
+    let colon = Text::new(": ", "：").get(language);
+    let Some(capacity) = capacity else { return format!("{head}{colon}{need}\n") };
+    let fit = fit(need, capacity);
+    let word = paint(fit, layout);
+    let difference = Bytes(capacity.expected().0.abs_diff(need.expected().0));
+    let shown = capacity.expected();
+    match (fit.is_expected(), language) {
+        (true, Language::English) => {
+            format!("{head}: {need} of {shown}: {word}, {difference} to spare\n")
+        }
+        (false, Language::English) => {
+            format!("{head}: {need} of {shown}: {word}, {difference} too much\n")
+        }
+        (true, Language::Chinese) => {
+            format!("{head}：{need}，可用 {shown}：{word}，余 {difference}\n")
+        }
+        (false, Language::Chinese) => {
+            format!("{head}：{need}，可用 {shown}：{word}，超出 {difference}\n")
+        }
+    }
+}
+
+fn paint(fit: Fit, layout: &Layout) -> String {
+    let word = fit.words(layout.language);
+    if layout.color { format!("{}{word}\u{1b}[0m", fit.style()) } else { word.to_owned() }
+}
+
+/// Rows of a name, a bar, an amount and its share of `sum`; bars are shares of `whole`.
+fn table(rows: &[(Part, Bytes)], sum: u64, whole: u64, language: Language) -> String {
+    let widest = rows.iter().map(|(part, _)| part.words(language).width()).max().unwrap_or(0);
+    let mut text = String::new();
+    for (part, bytes) in rows {
+        let name = part.words(language);
+        let padding = " ".repeat(widest - name.width());
+        let share = 100.0 * bytes.0 as f64 / sum.max(1) as f64;
+        let amount = bytes.to_string();
+        let line =
+            format!("  {name}{padding}  {} {amount:>9} {share:>4.0} %", bar(bytes.0, whole, BAR));
+        text.push_str(line.trim_end());
+        text.push('\n');
+    }
+    text
+}
+
+/// When the GPU is fullest.
+fn moment(answer: &Answer, language: Language) -> String {
+    let phase = match answer.fullest {
+        Phase::Init => Text::new("while the engine is built", "初始化引擎时"),
+        Phase::Forward => Text::new("in the forward pass", "前向传播中"),
+        Phase::Backward => Text::new("in the backward pass", "反向传播中"),
+        Phase::Step => Text::new("in the optimizer step", "优化器更新时"),
+    }
+    .get(language);
+    let near = answer.nearest.as_ref();
+    match (near, language) {
+        (Some(name), Language::English) => {
+            format!("The GPU is fullest {phase}, near {name}.\n")
+        }
+        (None, Language::English) => format!("The GPU is fullest {phase}.\n"),
+        (Some(name), Language::Chinese) => {
+            format!("显存峰值出现在{phase}，位置在 {name} 附近。\n")
+        }
+        (None, Language::Chinese) => format!("显存峰值出现在{phase}。\n"),
+    }
+}
+
+fn reliefs(report: &MemoryReport<'_>, language: Language) -> String {
+    if report.reliefs.is_empty() {
+        return String::new();
+    }
+    let mut text = match language {
+        Language::English => "What would lower it most:\n".to_owned(),
+        Language::Chinese => "最有效的几种办法：\n".to_owned(),
+    };
+    for relief in report.reliefs.iter().take(RELIEFS) {
+        let amount = format!("−{}", relief.saved);
+        text.push_str(&format!("  {amount:>10}  {}\n", change(relief.lever, language)));
+    }
+    text
+}
+
+fn fidelity(answer: &Answer, language: Language) -> Option<String> {
+    let Fidelity::StandIn(family) = answer.fidelity else { return None };
+    let name = family.name();
+    Some(match language {
+        Language::English => format!(
+            "note: activations are those of a {name} of the same dimensions; this model has no program of its own yet. What ZeRO keeps is exact."
+        ),
+        Language::Chinese => format!(
+            "提示：激活值按同样尺寸的 {name} 估算，这个模型还没有自己的程序；ZeRO 保存的部分是精确的。"
+        ),
+    })
+}

@@ -1,0 +1,45 @@
+//! What a job needs of its GPUs and hosts, as words, tables and machine-readable data.
+
+mod bars;
+mod compare;
+mod human;
+mod json;
+mod part;
+mod relief;
+mod svg;
+mod timeline;
+mod verdict;
+
+use zeropilot_lint::Language;
+use zeropilot_step::memory::{Answer, Question, Relief};
+
+pub use compare::{Column, compare, compare_json};
+pub use json::json;
+pub use svg::svg;
+pub use timeline::timeline;
+pub use verdict::{Fit, fit};
+
+use crate::Layout;
+
+/// A question about memory with its answer.
+#[derive(Debug, Clone, Copy)]
+pub struct MemoryReport<'a> {
+    /// The model as the user named it.
+    pub name: &'a str,
+    /// What was asked.
+    pub question: Question<'a>,
+    /// What was found.
+    pub answer: &'a Answer,
+    /// What would lower it, the most effective first.
+    pub reliefs: &'a [Relief],
+}
+
+/// The report for people.
+pub fn human(report: &MemoryReport<'_>, layout: &Layout) -> String {
+    human::report(report, layout)
+}
+
+/// A sentence of what was asked, for heads of tables and pictures.
+pub(crate) fn headline(report: &MemoryReport<'_>, language: Language) -> String {
+    human::headline(report, language)
+}

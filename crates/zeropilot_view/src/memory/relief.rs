@@ -1,0 +1,65 @@
+//! Changes that lower memory, as one would write them down.
+
+use zeropilot_config::settings::Stage;
+use zeropilot_lint::{Language, Text};
+use zeropilot_step::memory::Lever;
+
+/// The number of a stage.
+pub(crate) fn stage_number(stage: Stage) -> u8 {
+    match stage {
+        Stage::Zero => 0,
+        Stage::One => 1,
+        Stage::Two => 2,
+        Stage::Three => 3,
+    }
+}
+
+/// What to write, in a config or on a command line.
+pub(crate) fn change(lever: Lever, language: Language) -> String {
+    let text = |en: &'static str, zh: &'static str| Text::new(en, zh).get(language).to_owned();
+    match lever {
+        Lever::Stage(stage) => format!("\"stage\": {}", stage_number(stage)),
+        Lever::OffloadOptimizer => "\"offload_optimizer\": {\"device\": \"cpu\"}".to_owned(),
+        Lever::OffloadParam => "\"offload_param\": {\"device\": \"cpu\"}".to_owned(),
+        Lever::Checkpointing => {
+            text("gradient checkpointing (more compute)", "开启梯度检查点（多算一遍前向）")
+        }
+        Lever::MicroBatch(smaller) => match language {
+            Language::English => {
+                format!("\"train_micro_batch_size_per_gpu\": {smaller}, accumulation doubled")
+            }
+            Language::Chinese => {
+                format!("\"train_micro_batch_size_per_gpu\": {smaller}，梯度累积翻倍")
+            }
+        },
+        Lever::FusedLoss => text(
+            "a fused linear cross entropy (Liger kernel)",
+            "使用融合的 linear + cross entropy（Liger Kernel）",
+        ),
+        Lever::FlashAttention => text("flash attention", "使用 FlashAttention"),
+        Lever::ReduceBucket(size) => format!("\"reduce_bucket_size\": {}", size.0),
+        Lever::PrefetchBucket(size) => format!("\"stage3_prefetch_bucket_size\": {}", size.0),
+        Lever::LiveParameters(size) => format!(
+            "\"stage3_max_live_parameters\": {0}, \"stage3_max_reuse_distance\": {0}",
+            size.0
+        ),
+        Lever::SubGroup(size) => format!("\"sub_group_size\": {}", size.0),
+    }
+}
+
+/// Its name in machine formats.
+pub(crate) fn name(lever: Lever) -> &'static str {
+    match lever {
+        Lever::Stage(_) => "stage",
+        Lever::OffloadOptimizer => "offload_optimizer",
+        Lever::OffloadParam => "offload_param",
+        Lever::Checkpointing => "gradient_checkpointing",
+        Lever::MicroBatch(_) => "train_micro_batch_size_per_gpu",
+        Lever::FusedLoss => "fused_loss",
+        Lever::FlashAttention => "flash_attention",
+        Lever::ReduceBucket(_) => "reduce_bucket_size",
+        Lever::PrefetchBucket(_) => "stage3_prefetch_bucket_size",
+        Lever::LiveParameters(_) => "stage3_max_live_parameters",
+        Lever::SubGroup(_) => "sub_group_size",
+    }
+}
