@@ -3,7 +3,7 @@
 The ranks of a case are forked from this process, so a case costs about a second.
 
 Greeting: {"deepspeed": "0.19.8", "torch": "...", "transformers": "...", "peft": "...", "operators": [...]}
-Request:  {"id": 1, "model": {<config.json>}, "config": {<DeepSpeed config>}, "world": 2, "seq": 16, ...}
+Request:  {"id": 1, "hf_config": {<config.json>}, "config": {<DeepSpeed config>}, "world": 2, "seq": 16, ...}
           `measure/case.py` has all fields; "timeout" in seconds, 120 if absent.
 Answer:   {"id": 1, "optimizer_class", "base_optimizer", "elements", "trainable_elements",
            "parameters": [[name, elements, 1 if trained], ...],

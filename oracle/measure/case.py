@@ -1,6 +1,6 @@
 """What a case describes, built: the model, its adapters, the parameter groups, one batch.
 
-    model         what `config.json` holds, with "model_type"; the class is the first of "architectures", else the
+    hf_config     what `config.json` holds, with "model_type"; the class is the first of "architectures", else the
                   family's language model
     config        the DeepSpeed config
     world         ranks
@@ -39,7 +39,7 @@ def model_class(config):
 
 
 def build_model(case):
-    config = case["model"]
+    config = case["hf_config"]
     arguments = {key: value for key, value in config.items() if key != "model_type"}
     loaded = transformers.AutoConfig.for_model(config["model_type"], **arguments)
     loaded.use_cache = False
@@ -54,7 +54,9 @@ def build_model(case):
         model = build(loaded, **options)
     model.tie_weights()
     for parameter in model.parameters():
-        parameter.ds_tensor.normal_(0.0, 0.02)
+        for shard in (parameter.ds_tensor, parameter.ds_secondary_tensor):
+            if shard is not None:
+                shard.normal_(0.0, 0.02)
     return model
 
 
@@ -104,7 +106,7 @@ def client_optimizer(case, groups):
 
 def batch(case, rank):
     """Labels are the inputs, except where the model answers something else than the next token."""
-    config = case["model"]
+    config = case["hf_config"]
     size = case["config"]["train_micro_batch_size_per_gpu"]
     generator = torch.Generator().manual_seed(rank)
     draw = lambda limit, *shape: torch.randint(0, limit, shape, generator=generator)

@@ -80,10 +80,14 @@ def rank_main(work, case, rank, listener, pipe):
             "message": str(error)[:2000],
             "place": f"{os.path.basename(place.filename)}:{place.lineno} {place.name}",
         }
-    with os.fdopen(pipe, "w") as output:
-        output.write(json.dumps(answer))
-    # No destructors: peers may be gone, and gloo would wait for them.
-    os._exit(0)
+    try:
+        with os.fdopen(pipe, "w") as output:
+            output.write(json.dumps(answer))
+    except BrokenPipeError:  # the case is over
+        pass
+    finally:
+        # No destructors: peers may be gone, and gloo would wait for them.
+        os._exit(0)
 
 
 class Group:

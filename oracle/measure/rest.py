@@ -69,6 +69,24 @@ def stage_3(optimizer):
     yield "master", found("fp32_partitioned_groups_flat")
     yield "master_grad", [p.grad for p in found("fp32_partitioned_groups_flat", [])]
     yield "grad_partitions", found("grad_partitions_flat_buffer")
+    yield "nvme_optimizer_buffers", optimizer_swap_buffers(found("optimizer_swapper"))
+
+
+def optimizer_swap_buffers(swapper):
+    """Page-locked buffers between the files of an NVMe offload and the optimizer."""
+    if swapper is None:
+        return None
+    swappers = [swapper, getattr(swapper, "gradient_swapper", None)]
+    pools = [getattr(s, "swap_buffer_manager", None) for s in swappers]
+    return [pool.all_buffers for pool in pools if pool is not None]
+
+
+def parameter_swap_buffers(parameters):
+    """The same between files and parameters."""
+    for parameter in parameters:
+        if getattr(parameter, "nvme_swapper", None) is not None:
+            return parameter.nvme_swapper.buffers
+    return None
 
 
 def bf16_optimizer(optimizer):
@@ -96,6 +114,7 @@ WRAPPERS = {
 def of_parameters(model):
     parameters = list(model.parameters())
     shards = [p for p in parameters if hasattr(p, "ds_tensor") and p.ds_tensor is not None]
+    yield "nvme_param_buffers", parameter_swap_buffers(shards)
     yield "lp_flat", [p.ds_tensor for p in shards if p.requires_grad]
     yield "ds_tensor_frozen", [p.ds_tensor for p in shards if not p.requires_grad]
     yield "ds_secondary", [getattr(p, "ds_secondary_tensor", None) for p in shards]
@@ -174,9 +193,11 @@ def at_rest(engine, recorder, pinned):
     for category, value in categories(engine):
         for tensor in tensors(value):
             key = key_of(tensor)
-            if key in seen or key not in recorder.live:
+            if key in seen:
                 continue
             seen.add(key)
+            # Made by a library and never passed through an operator.
+            recorder.see(tensor)
             size = recorder.live[key]
             if size == 0:
                 continue

@@ -62,7 +62,7 @@ def request(case):
         model = config_json(case["family"], case["shape"], case["config_overrides"])
     kept = """world seq target_seq two_groups trainable_only checkpointing zero_init config attention lora
               input_require_grads""".split()
-    asked = {"model": model, **{key: case[key] for key in kept if case.get(key) is not None}}
+    asked = {"hf_config": model, **{key: case[key] for key in kept if case.get(key) is not None}}
     if case.get("family") == "bloom":
         asked["attention"] = "eager"
     return asked

@@ -1,0 +1,157 @@
+"""Cases drawn at random: a small model of some family, a DeepSpeed config the engine should take, a recipe.
+
+    python -m measure.draw [count] [seed]       in `oracle/`: one case per line; the seed goes to standard error
+
+Some draws the engine refuses all the same (a client optimizer it does not know, a combination it asserts on); that is
+an answer too.
+"""
+
+import json
+import random
+import sys
+
+from measure.families import FAMILIES
+
+
+def chance(draw, probability):
+    return draw.random() < probability
+
+
+def precision(draw, offload):
+    """The sections that decide how many bytes an element has."""
+    kind = draw.choice(["bf16", "bf16", "bf16", "fp16", "fp32"])
+    if kind == "fp32":
+        return {}
+    section = {"enabled": True}
+    if kind == "fp16":
+        section["loss_scale"] = 16
+        if offload and chance(draw, 0.15):
+            section["fp16_master_weights_and_grads"] = True
+    elif chance(draw, 0.2):
+        section["bf16_master_weights_and_grads"] = True
+        section["bf16_optimizer_states"] = not offload or chance(draw, 0.5)
+    config = {kind: section}
+    if chance(draw, 0.25):
+        config["data_types"] = {"grad_accum_dtype": "fp32"}
+    if chance(draw, 0.1):
+        config["communication_data_type"] = "fp32"
+    return config
+
+
+def optimizer(draw, offload):
+    kinds = ["AdamW"] * 8 + ["torch", "SGD", "Adagrad"] + (["Lion"] if offload else [])
+    kind = draw.choice(kinds)
+    if kind == "torch":
+        return {"optimizer": {"type": "AdamW", "params": {"lr": 0.001, "torch_adam": True}}}
+    section = {"optimizer": {"type": kind, "params": {"lr": 0.0001}}}
+    if kind == "SGD" and chance(draw, 0.5):
+        section["optimizer"]["params"]["momentum"] = 0.9
+    if kind in ("SGD", "Adagrad"):
+        section["zero_allow_untested_optimizer"] = True
+    return section
+
+
+def buckets(draw, stage):
+    zero = {
+        "stage": stage,
+        "reduce_bucket_size": draw.choice([500, 3000, 10_000, 40_000, 300_000]),
+        "allgather_bucket_size": 10_000,
+    }
+    for key, probability in (("overlap_comm", 0.5), ("contiguous_gradients", 0.3), ("reduce_scatter", 0.15)):
+        if chance(draw, probability):
+            zero[key] = chance(draw, 0.5) if key == "overlap_comm" else False
+    if stage in (1, 2) and chance(draw, 0.2):
+        zero["round_robin_gradients"] = True
+    return zero
+
+
+def stage3(draw, world):
+    zero = {
+        "stage3_param_persistence_threshold": draw.choice([0, 100, 3000, 100_000]),
+        "stage3_prefetch_bucket_size": draw.choice([0, 500, 5000, 50_000_000]),
+        "stage3_max_reuse_distance": draw.choice([0, 3000, 20_000, 1_000_000_000]),
+        "stage3_max_live_parameters": draw.choice([6000, 30_000, 1_000_000_000]),
+    }
+    zero = {key: value for key, value in zero.items() if chance(draw, 0.7)}
+    if chance(draw, 0.3):
+        zero["sub_group_size"] = draw.choice([2000, 8000])
+    if chance(draw, 0.15):
+        zero["stage3_model_persistence_threshold"] = draw.choice([200, 5000])
+    if world % 2 == 0 and chance(draw, 0.2):
+        zero["zero_hpz_partition_size"] = 2
+    if chance(draw, 0.25):
+        zero["offload_param"] = {"device": "cpu", "pin_memory": chance(draw, 0.5)}
+    return zero
+
+
+def zero(draw, stage, world):
+    section = buckets(draw, stage)
+    if stage == 3:
+        section |= stage3(draw, world)
+    if stage > 0 and chance(draw, 0.3):
+        section["offload_optimizer"] = {"device": "cpu", "pin_memory": chance(draw, 0.5)}
+        if stage == 3 and "sub_group_size" in section and chance(draw, 0.5):
+            section["offload_optimizer"]["ratio"] = draw.choice([0.3, 0.5, 0.8])
+    return section
+
+
+def lora(draw, model, case):
+    chosen = draw.sample(model.targets, draw.randint(1, len(model.targets)))
+    adapters = {"r": draw.choice([2, 4, 8]), "targets": sorted(chosen, key=model.targets.index)}
+    if chance(draw, 0.2):
+        adapters["dropout"] = 0.05
+    heads = model.config["model_type"] in ("llama", "mistral", "qwen2", "qwen3") and not model.config["tie_word_embeddings"]
+    if heads and chance(draw, 0.3):
+        adapters |= {"save": ["lm_head"], "autocast": False}
+    elif chance(draw, 0.2):
+        adapters["autocast"] = False
+    return adapters
+
+
+def case(draw, family=None, stage=None):
+    """One case. What is not drawn is what the engine or Transformers take by default."""
+    family = family or draw.choice(list(FAMILIES))
+    stage = draw.choice([0, 1, 2, 2, 3, 3, 3]) if stage is None else stage
+    world = draw.choice([1, 2, 2, 3, 4])
+    model = FAMILIES[family](draw)
+    section = zero(draw, stage, world)
+    offload = "offload_optimizer" in section
+    config = {
+        "train_micro_batch_size_per_gpu": draw.choice([1, 1, 2, 3]),
+        "gradient_accumulation_steps": draw.choice([1, 1, 2, 3, 4]),
+        **optimizer(draw, offload),
+        "zero_optimization": section,
+        **precision(draw, offload),
+    }
+    if stage == 0:
+        config.pop("data_types", None)
+    if chance(draw, 0.3):
+        config["gradient_clipping"] = draw.choice([0.0, 0.5])
+    drawn = {
+        "family": family, "world": world, "seq": draw.choice([7, 12, 16, 24]), "attention": model.attention,
+        "hf_config": model.config, "config": config,
+    }  # fmt: skip
+    if family == "t5":
+        drawn["target_seq"] = draw.choice([5, 12, drawn["seq"]])
+    if stage == 3 and chance(draw, 0.8):
+        drawn["zero_init"] = True
+    if chance(draw, 0.25):
+        drawn["lora"] = lora(draw, model, drawn)
+    if chance(draw, 0.3):
+        drawn["checkpointing"] = True
+        if "lora" in drawn:
+            drawn["input_require_grads"] = True
+    return drawn
+
+
+def main():
+    count = int(sys.argv[1]) if len(sys.argv) > 1 else 10
+    seed = int(sys.argv[2]) if len(sys.argv) > 2 else random.randrange(1 << 32)
+    print(f"seed {seed}", file=sys.stderr)
+    draw = random.Random(seed)
+    for number in range(count):
+        print(json.dumps({"id": number, "name": f"R{seed}-{number}", **case(draw)}))
+
+
+if __name__ == "__main__":
+    main()
