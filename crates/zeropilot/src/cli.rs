@@ -27,6 +27,8 @@ pub(crate) struct Cli {
 pub(crate) enum Command {
     /// Check DeepSpeed configs: would the engine take them, and does it read what they say?
     Check(Box<CheckCommand>),
+    /// Explain a rule: what it finds, why it matters, what to do, with examples
+    Rule(RuleCommand),
 }
 
 /// What every command takes.
@@ -102,6 +104,30 @@ pub(crate) struct CheckCommand {
     pub(crate) output_format: OutputFormat,
     #[command(flatten)]
     pub(crate) training: TrainingOptions,
+}
+
+/// The arguments of `zeropilot rule`.
+#[derive(Debug, Args)]
+pub(crate) struct RuleCommand {
+    /// Codes of rules, such as B03
+    #[arg(required_unless_present = "all", value_name = "CODE")]
+    pub(crate) codes: Vec<String>,
+    /// Every rule there is
+    #[arg(long, conflicts_with = "codes")]
+    pub(crate) all: bool,
+    /// How the pages are written
+    #[arg(long, value_name = "FORMAT", default_value = "human")]
+    pub(crate) output_format: RuleFormat,
+}
+
+/// How manual pages are written.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
+pub(crate) enum RuleFormat {
+    /// As text
+    #[default]
+    Human,
+    /// One JSON array
+    Json,
 }
 
 /// What the training script is told, as far as the user tells us.

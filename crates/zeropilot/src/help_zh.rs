@@ -4,6 +4,7 @@ use clap::Command;
 
 const ABOUT: &str = "DeepSpeed ZeRO 训练的领航员：不占用 GPU 就先知道结果";
 const CHECK: &str = "检查 DeepSpeed 配置：引擎会不会接受，写的内容是否真的被读取";
+const RULE: &str = "说明一条规则：查什么、为什么要紧、怎么办，附示例";
 
 /// Option names and what they mean.
 const OPTIONS: &[(&str, &str)] = &[
@@ -27,6 +28,8 @@ const OPTIONS: &[(&str, &str)] = &[
     ("mixed_precision", "传给 accelerate 的精度"),
     ("auto_find_batch_size", "让 Trainer 自动寻找可用的 batch 大小"),
     ("hidden_size", "模型的 hidden size，见其 config.json"),
+    ("codes", "规则编号，例如 B03"),
+    ("all", "列出全部规则"),
     ("lang", "所有文字的语言；默认取自 LC_ALL、LC_MESSAGES 或 LANG"),
     ("color", "何时使用颜色；遵守 NO_COLOR"),
     ("quiet", "除了发现的问题，什么也不说"),
@@ -48,14 +51,17 @@ const TEMPLATE: &str = "{before-help}{about-with-newline}\n用法：{usage}\n\n{
 
 /// The command with Chinese help.
 pub(crate) fn translate(command: Command) -> Command {
-    let check =
-        command.clone().find_subcommand("check").cloned().unwrap_or_else(|| Command::new("check"));
-    let check = texts(check).about(CHECK).after_help(EXAMPLES);
-    texts(command)
+    let subcommand = |name: &'static str| {
+        texts(command.find_subcommand(name).cloned().unwrap_or_else(|| Command::new(name)))
+    };
+    let check = subcommand("check").about(CHECK).after_help(EXAMPLES);
+    let rule = subcommand("rule").about(RULE);
+    texts(command.clone())
         .about(ABOUT)
         .subcommand_help_heading("命令")
         .subcommand_value_name("命令")
         .mut_subcommand("check", |_| check)
+        .mut_subcommand("rule", |_| rule)
 }
 
 fn texts(command: Command) -> Command {
@@ -116,8 +122,8 @@ mod tests {
     #[test]
     fn every_option_is_translated() {
         let command = translate(Cli::command());
-        let check = command.find_subcommand("check").expect("the verb is there");
-        for argument in command.get_arguments().chain(check.get_arguments()) {
+        let verbs = command.get_subcommands().flat_map(Command::get_arguments);
+        for argument in command.get_arguments().chain(verbs) {
             let help = argument.get_help().map(ToString::to_string).unwrap_or_default();
             assert!(!help.is_ascii(), "{} has no Chinese help: {help}", argument.get_id());
         }

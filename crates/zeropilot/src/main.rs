@@ -13,6 +13,7 @@ mod help_zh;
 mod language;
 mod output;
 mod progress;
+mod rule;
 
 use std::process::ExitCode;
 
@@ -30,6 +31,7 @@ fn main() -> ExitCode {
     let status = match cli::parse(arguments, language) {
         Ok(cli) => match cli.command {
             Command::Check(command) => check::run(&command, &cli.global, language),
+            Command::Rule(command) => rule::run(&command, &cli.global, language),
         },
         Err(error) => {
             // Nothing is left to be told if the terminal is gone.

@@ -361,7 +361,9 @@ fn ten_megabytes_of_brackets() {
     for format in ["human", "json", "sarif"] {
         let run = bench.run(&["check", "deep.json", "--output-format", format]);
         assert_eq!(run.code, 1);
-        assert!(run.stdout.len() < 20_000, "{format}: {}", run.stdout.len());
+        // SARIF lists every rule with its words, whatever the file.
+        let longest = if format == "sarif" { 200_000 } else { 20_000 };
+        assert!(run.stdout.len() < longest, "{format}: {}", run.stdout.len());
     }
 }
 

@@ -123,6 +123,11 @@ impl Diagnostic {
         self
     }
 
+    /// Whether both are worded by the same sentences.
+    pub(crate) fn is_worded_like(&self, other: &Self) -> bool {
+        std::ptr::eq(self.wording, other.wording)
+    }
+
     /// What is wrong.
     pub fn message(&self, language: Language) -> String {
         self.wording.message.fill(language, &self.arguments)

@@ -10,6 +10,7 @@ mod check;
 mod diagnostic;
 mod edit;
 mod language;
+mod manual;
 mod refusal;
 mod registry;
 mod rule;
@@ -24,6 +25,7 @@ pub use check::{
 pub use diagnostic::{Diagnostic, Fix, Related, Safety};
 pub use edit::{Edit, apply};
 pub use language::{Language, Text};
-pub use registry::{RULES, rule};
+pub use manual::{Case, Page};
+pub use registry::{RULES, nearest_code, rule};
 pub use rule::{Check, Example, Group, Rule, Severity, Wording};
 pub use subject::Subject;

@@ -1,5 +1,7 @@
 //! All rules. A rule is registered by its line here.
 
+use zeropilot_config::nearest::nearest;
+
 use crate::rule::Rule;
 use crate::rules::{
     auto, batch, gradients, integrations, keys, offload, optimizer, precision, versions,
@@ -72,4 +74,46 @@ pub static RULES: &[&Rule] = &[
 /// The rule with this code, in upper or lower case.
 pub fn rule(code: &str) -> Option<&'static Rule> {
     RULES.iter().copied().find(|rule| rule.code.eq_ignore_ascii_case(code))
+}
+
+/// The code a person most likely meant: by its letters, or by the name of its rule.
+pub fn nearest_code(word: &str) -> Option<&'static str> {
+    let by_name = RULES.iter().find(|rule| rule.name.eq_ignore_ascii_case(word));
+    if let Some(rule) = by_name {
+        return Some(rule.code);
+    }
+    let name = nearest(&word.to_lowercase().replace('_', "-"), RULES.iter().map(|rule| rule.name));
+    if let Some(rule) = name.and_then(|name| RULES.iter().find(|rule| rule.name == name)) {
+        return Some(rule.code);
+    }
+    let upper = word.to_uppercase();
+    let distance = |code: &str| {
+        let same = code.chars().zip(upper.chars()).filter(|(a, b)| a == b).count();
+        code.len().max(upper.len()) - same
+    };
+    let digits = |code: &str| code.get(1..).and_then(|digits| digits.parse::<i32>().ok());
+    let gap = |code: &str| match (digits(code), digits(&upper)) {
+        (Some(one), Some(other)) => one.abs_diff(other),
+        _ => u32::MAX,
+    };
+    // A code has a letter and two digits; what shares none of them is something else.
+    RULES
+        .iter()
+        .map(|rule| rule.code)
+        .min_by_key(|code| (!upper.starts_with(&code[..1]), gap(code), distance(code)))
+        .filter(|code| distance(code) < 3)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_code_that_does_not_exist_has_a_neighbour() {
+        assert_eq!(nearest_code("B02"), Some("B01"));
+        assert_eq!(nearest_code("k99").map(|code| &code[..1]), Some("K"));
+        assert_eq!(nearest_code("unknown_key"), Some("K01"));
+        assert_eq!(nearest_code("unkown-key"), Some("K01"));
+        assert_eq!(nearest_code("nothing like it at all"), None);
+    }
 }

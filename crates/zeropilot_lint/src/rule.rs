@@ -166,6 +166,16 @@ pub struct Rule {
     pub sources: &'static [&'static str],
     /// Configs that break it, one for each wording or more.
     pub examples: &'static [Example],
+    /// Configs that look alike and that it has nothing to say about.
+    pub good: &'static [Example],
     /// Set if it looks for itself; otherwise it words refusals of the engine or a front end.
     pub check: Option<Check>,
 }
+
+impl PartialEq for Rule {
+    fn eq(&self, other: &Self) -> bool {
+        self.code == other.code
+    }
+}
+
+impl Eq for Rule {}

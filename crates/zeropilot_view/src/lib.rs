@@ -11,6 +11,7 @@ pub mod gpus;
 mod human;
 mod json;
 pub mod memory;
+pub mod manual;
 mod place;
 mod sarif;
 mod summary;

@@ -1,7 +1,7 @@
 //! SARIF 2.1.0: one run, its rules, and a result per finding.
 
 use serde_json::{Value, json};
-use zeropilot_lint::{Diagnostic, Language, RULES, Severity};
+use zeropilot_lint::{Diagnostic, Language, Page, RULES, Rule, Severity};
 
 use crate::FileResult;
 use crate::json::written;
@@ -12,17 +12,7 @@ pub(crate) const CLOSING: &str = "]}]}\n";
 
 /// The log up to its results.
 pub(crate) fn opening(language: Language) -> String {
-    let rules: Vec<Value> = RULES
-        .iter()
-        .map(|rule| {
-            json!({
-                "id": rule.code,
-                "name": rule.name,
-                "shortDescription": { "text": rule.summary.get(language) },
-                "defaultConfiguration": { "level": level(rule.severity) },
-            })
-        })
-        .collect();
+    let rules: Vec<Value> = RULES.iter().map(|rule| descriptor(rule, language)).collect();
     let driver = json!({
         "name": "zeropilot",
         "version": env!("CARGO_PKG_VERSION"),
@@ -38,6 +28,28 @@ pub(crate) fn opening(language: Language) -> String {
          \"columnKind\":\"unicodeCodePoints\",\"results\":[",
         written(&driver)
     )
+}
+
+/// A rule with the words of its manual page.
+fn descriptor(rule: &'static Rule, language: Language) -> Value {
+    let page = Page::of(rule);
+    let mut descriptor = json!({
+        "id": rule.code,
+        "name": rule.name,
+        "shortDescription": { "text": rule.summary.get(language) },
+        "defaultConfiguration": { "level": level(rule.severity) },
+    });
+    let wordings = page.wordings();
+    if !wordings.is_empty() {
+        let joined = |sentence: fn(&Diagnostic, Language) -> String| {
+            let sentences: Vec<_> =
+                wordings.iter().map(|found| sentence(found, language)).collect();
+            sentences.join("\n")
+        };
+        descriptor["fullDescription"] = json!({ "text": joined(Diagnostic::why) });
+        descriptor["help"] = json!({ "text": joined(Diagnostic::help) });
+    }
+    descriptor
 }
 
 fn level(severity: Severity) -> &'static str {

@@ -80,6 +80,29 @@ pub fn world_size_note(language: Language) -> &'static str {
     }
 }
 
+/// That there is no such rule, and which one may be meant.
+pub fn unknown_rule(word: &str, nearest: Option<&str>, language: Language) -> String {
+    let word = escaped(word);
+    match (nearest, language) {
+        (Some(nearest), Language::English) => {
+            format!(
+                "error: there is no rule `{word}`; did you mean {nearest}? `zeropilot rule --all` lists every rule"
+            )
+        }
+        (None, Language::English) => {
+            format!("error: there is no rule `{word}`; `zeropilot rule --all` lists every rule")
+        }
+        (Some(nearest), Language::Chinese) => {
+            format!(
+                "错误：没有 `{word}` 这条规则，是不是想查 {nearest}？用 `zeropilot rule --all` 可以列出全部规则"
+            )
+        }
+        (None, Language::Chinese) => {
+            format!("错误：没有 `{word}` 这条规则；用 `zeropilot rule --all` 可以列出全部规则")
+        }
+    }
+}
+
 /// How many files were checked so far.
 pub fn progress(files: usize, language: Language) -> String {
     match language {

@@ -32,6 +32,7 @@ pub(crate) static RULE: Rule = Rule {
     examples: &[Example::new(
         r#"{"train_batch_size": 8, "zero_optimization": {"stage": "auto"}, "bf16": {"enabled": "auto"}}"#,
     )],
+    good: &[],
     check: Some(check),
 };
 

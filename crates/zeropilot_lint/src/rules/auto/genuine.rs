@@ -30,6 +30,7 @@ pub(crate) static RULE: Rule = Rule {
         r#"{"train_micro_batch_size_per_gpu": "auto", "zero_optimization": {"stage": 2}, "data_types": {"keep_in_fp32_modules": "auto"}}"#,
     )
     .read_by(FrontEnd::HfTrainer)],
+    good: &[],
     check: None,
 };
 

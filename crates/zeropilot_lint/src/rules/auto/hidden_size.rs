@@ -32,6 +32,7 @@ pub(crate) static RULE: Rule = Rule {
     )
     .read_by(FrontEnd::HfTrainer)
     .model(no_size)],
+    good: &[],
     check: None,
 };
 

@@ -33,6 +33,7 @@ pub(crate) static RULE: Rule = Rule {
     examples: &[Example::new(
         r#"{"train_batch_size": 8, "activation_checkpointing": {"partition_activations": "auto"}}"#,
     )],
+    good: &[],
     check: Some(check),
 };
 

@@ -38,6 +38,7 @@ pub(crate) static RULE: Rule = Rule {
         )
         .read_by(FrontEnd::HfTrainer),
     ],
+    good: &[],
     check: None,
 };
 

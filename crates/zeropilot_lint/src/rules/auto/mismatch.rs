@@ -37,6 +37,7 @@ pub(crate) static RULE: Rule = Rule {
     )
     .read_by(FrontEnd::HfTrainer)
     .arguments(two_per_device)],
+    good: &[],
     check: None,
 };
 

@@ -32,6 +32,7 @@ pub(crate) static RULE: Rule = Rule {
     examples: &[Example::new(
         r#"{"train_batch_size": 8, "zero_optimization": {"stage": 2, "reduce_bucket_sise": "auto"}}"#,
     )],
+    good: &[],
     check: None,
 };
 

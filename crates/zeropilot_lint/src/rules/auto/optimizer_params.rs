@@ -30,6 +30,7 @@ pub(crate) static RULE: Rule = Rule {
     examples: &[Example::new(
         r#"{"train_batch_size": 8, "optimizer": {"type": "AdamW", "params": {"lr": "auto"}}}"#,
     )],
+    good: &[],
     check: Some(check),
 };
 

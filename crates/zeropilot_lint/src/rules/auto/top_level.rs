@@ -32,6 +32,7 @@ pub(crate) static RULE: Rule = Rule {
         Example::new(r#"{"train_batch_size": 8, "gradient_clipping": "auto"}"#),
         Example::new(r#"{"train_batch_size": 8, "communication_data_type": "auto"}"#),
     ],
+    good: &[],
     check: Some(check),
 };
 

@@ -28,6 +28,7 @@ pub(crate) static RULE: Rule = Rule {
         r#"{"train_micro_batch_size_per_gpu": 1, "zero_optimization": {"stage": 2}, "optimizer": {"type": "AdamW", "params": {"lr": "auto", "betas": "auto"}}}"#,
     )
     .read_by(FrontEnd::Accelerate)],
+    good: &[],
     check: None,
 };
 

@@ -27,6 +27,7 @@ pub(crate) static RULE: Rule = Rule {
     )
     .read_by(FrontEnd::HfTrainer)
     .arguments(no_warmup)],
+    good: &[],
     check: None,
 };
 

@@ -34,6 +34,7 @@ pub(crate) static RULE: Rule = Rule {
         .ranks(64)
         .version("0.18.9"),
     ],
+    good: &[],
     check: None,
 };
 

@@ -39,6 +39,7 @@ pub(crate) static RULE: Rule = Rule {
         .unknown_ranks(),
         Example::new(r#"{"train_batch_size": 64, "gradient_accumulation_steps": 32}"#).unknown_ranks(),
     ],
+    good: &[],
     check: Some(check),
 };
 

@@ -40,6 +40,7 @@ pub(crate) static RULE: Rule = Rule {
         Example::new(r#"{"train_batch_size": 4}"#).ranks(8),
         Example::new(r#"{"train_batch_size": 5, "gradient_accumulation_steps": 8}"#).unknown_ranks(),
     ],
+    good: &[],
     check: None,
 };
 

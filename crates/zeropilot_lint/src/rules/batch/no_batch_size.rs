@@ -30,6 +30,7 @@ pub(crate) static RULE: Rule = Rule {
         Example::new(r#"{"zero_optimization": {"stage": 2}}"#),
         Example::new(r#"{"zero_optimization": {"stage": 2}}"#).read_by(FrontEnd::HfTrainer),
     ],
+    good: &[],
     check: None,
 };
 

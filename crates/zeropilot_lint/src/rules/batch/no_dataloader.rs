@@ -36,6 +36,7 @@ pub(crate) static RULE: Rule = Rule {
         .read_by(FrontEnd::Accelerate)
         .arguments(loader_without_size),
     ],
+    good: &[],
     check: None,
 };
 

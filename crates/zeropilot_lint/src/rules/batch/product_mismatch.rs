@@ -44,6 +44,7 @@ pub(crate) static RULE: Rule = Rule {
         Example::new(r#"{"train_batch_size": 7, "train_micro_batch_size_per_gpu": 2}"#).unknown_ranks(),
         Example::new(r#"{"train_batch_size": 8.5, "gradient_accumulation_steps": 1}"#),
     ],
+    good: &[],
     check: None,
 };
 

@@ -29,6 +29,7 @@ pub(crate) static RULE: Rule = Rule {
     .read_by(FrontEnd::Accelerate)
     .ranks(4)
     .arguments(split_loader)],
+    good: &[],
     check: None,
 };
 

@@ -26,6 +26,7 @@ pub(crate) static RULE: Rule = Rule {
     examples: &[Example::new(
         r#"{"train_batch_size": 8, "zero_optimization": {"stage": 3, "compute_grad_norm": false}}"#,
     )],
+    good: &[],
     check: None,
 };
 

@@ -34,6 +34,7 @@ pub(crate) static RULE: Rule = Rule {
     )
     .read_by(FrontEnd::Accelerate)
     .arguments(stage_in_yaml)],
+    good: &[],
     check: None,
 };
 

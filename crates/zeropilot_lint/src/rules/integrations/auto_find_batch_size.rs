@@ -29,6 +29,7 @@ pub(crate) static RULE: Rule = Rule {
     )
     .read_by(FrontEnd::HfTrainer)
     .arguments(finding)],
+    good: &[],
     check: None,
 };
 

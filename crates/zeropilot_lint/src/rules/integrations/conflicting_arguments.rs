@@ -24,6 +24,7 @@ pub(crate) static RULE: Rule = Rule {
     examples: &[Example::new(r#"{"zero_optimization": {"stage": 2}}"#)
         .read_by(FrontEnd::HfTrainer)
         .arguments(both)],
+    good: &[],
     check: None,
 };
 

@@ -35,6 +35,7 @@ pub(crate) static RULE: Rule = Rule {
         .read_by(FrontEnd::Accelerate)
         .arguments(real_scheduler),
     ],
+    good: &[],
     check: None,
 };
 

@@ -30,6 +30,7 @@ pub(crate) static RULE: Rule = Rule {
     examples: &[
         Example::new(r#"{"train_micro_batch_size_per_gpu": "auto"}"#).read_by(FrontEnd::HfTrainer)
     ],
+    good: &[],
     check: None,
 };
 

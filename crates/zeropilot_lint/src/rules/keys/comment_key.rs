@@ -23,6 +23,7 @@ pub(crate) static RULE: Rule = Rule {
     wordings: &[&WORDING],
     sources: &[],
     examples: &[Example::new(r#"{"_comment": "for 8 GPUs", "train_batch_size": 8}"#)],
+    good: &[],
     check: None,
 };
 

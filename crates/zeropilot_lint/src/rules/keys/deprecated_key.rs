@@ -39,6 +39,7 @@ pub(crate) static RULE: Rule = Rule {
             r#"{"train_batch_size": 8, "zero_optimization": {"stage": 2, "cpu_offload_use_pin_memory": true}}"#,
         ),
     ],
+    good: &[],
     check: Some(check),
 };
 

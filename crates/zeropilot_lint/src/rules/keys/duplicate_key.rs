@@ -36,6 +36,7 @@ pub(crate) static RULE: Rule = Rule {
         )
         .read_by(FrontEnd::HfTrainer),
     ],
+    good: &[],
     check: None,
 };
 

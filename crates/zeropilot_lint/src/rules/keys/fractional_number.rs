@@ -35,6 +35,7 @@ pub(crate) static RULE: Rule = Rule {
     examples: &[Example::new(
         r#"{"train_batch_size": 8, "zero_optimization": {"stage": 3, "stage3_prefetch_bucket_size": 15099494.4}}"#,
     )],
+    good: &[],
     check: None,
 };
 

@@ -25,6 +25,7 @@ pub(crate) static RULE: Rule = Rule {
     examples: &[Example::new(
         r#"{"train_batch_size": 8, "fp16": {"enabled": true, "min_loss_scale": 1e-10}}"#,
     )],
+    good: &[],
     check: None,
 };
 

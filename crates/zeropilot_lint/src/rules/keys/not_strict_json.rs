@@ -36,6 +36,7 @@ pub(crate) static RULE: Rule = Rule {
         Example::new("{\n  // for 8 GPUs\n  \"train_micro_batch_size_per_gpu\": \"auto\",\n  \"zero_optimization\": {\"stage\": 2}\n}")
             .read_by(FrontEnd::Accelerate),
     ],
+    good: &[],
     check: None,
 };
 

@@ -23,6 +23,7 @@ pub(crate) static RULE: Rule = Rule {
     sources: &[],
     // An example would have to be bytes.
     examples: &[],
+    good: &[],
     check: None,
 };
 

@@ -32,6 +32,7 @@ pub(crate) static RULE: Rule = Rule {
             r#"{"train_batch_size": 8, "zero_optimization": {"stage": 3, "offload_param": {"device": null}}}"#,
         ),
     ],
+    good: &[],
     check: None,
 };
 

@@ -23,6 +23,7 @@ pub(crate) static RULE: Rule = Rule {
     wordings: &[&WORDING],
     sources: &[],
     examples: &[Example::new("[1, 2]")],
+    good: &[],
     check: None,
 };
 

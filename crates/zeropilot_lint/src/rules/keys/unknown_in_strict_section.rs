@@ -42,6 +42,7 @@ pub(crate) static RULE: Rule = Rule {
             r#"{"train_batch_size": 8, "zero_optimization": {"_comment": "x", "stage": 2}}"#,
         ),
     ],
+    good: &[],
     check: None,
 };
 

@@ -45,6 +45,7 @@ pub(crate) static RULE: Rule = Rule {
         Example::new(r#"{"train_batch_size": 8, "use_dynamic_tiling": true}"#),
         Example::new(r#"{"train_batch_size": 8, "aio": {"block_sise": 1048576}}"#),
     ],
+    good: &[],
     check: Some(check),
 };
 

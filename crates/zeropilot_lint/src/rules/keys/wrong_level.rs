@@ -36,6 +36,7 @@ pub(crate) static RULE: Rule = Rule {
         ),
         Example::new(r#"{"train_batch_size": 8, "offload_optimizer": {"device": "cpu"}}"#),
     ],
+    good: &[],
     check: None,
 };
 

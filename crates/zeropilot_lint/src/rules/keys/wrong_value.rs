@@ -33,6 +33,7 @@ pub(crate) static RULE: Rule = Rule {
             "{\n  \"train_batch_size\": 8,\n  \"fp16\": {\n    \"enabled\": True,\n    \"loss_scale\": 0\n  }\n}",
         ),
     ],
+    good: &[],
     check: None,
 };
 

@@ -25,6 +25,7 @@ pub(crate) static RULE: Rule = Rule {
     sources: &[],
     // Files are judged for NVIDIA GPUs, where it does not occur.
     examples: &[],
+    good: &[],
     check: None,
 };
 

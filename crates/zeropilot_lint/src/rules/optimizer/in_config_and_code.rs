@@ -34,6 +34,7 @@ pub(crate) static RULE: Rule = Rule {
         .read_by(FrontEnd::Accelerate)
         .arguments(torch_scheduler),
     ],
+    good: &[],
     check: None,
 };
 

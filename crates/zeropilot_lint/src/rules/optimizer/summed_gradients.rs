@@ -23,6 +23,7 @@ pub(crate) static RULE: Rule = Rule {
     examples: &[Example::new(
         r#"{"train_batch_size": 8, "gradient_allreduce_op": "sum", "zero_optimization": {"stage": 3}}"#,
     )],
+    good: &[],
     check: None,
 };
 

@@ -31,6 +31,7 @@ pub(crate) static RULE: Rule = Rule {
         .read_by(FrontEnd::Accelerate)
         .arguments(bf16_script),
     ],
+    good: &[],
     check: None,
 };
 

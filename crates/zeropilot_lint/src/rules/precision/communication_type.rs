@@ -28,6 +28,7 @@ pub(crate) static RULE: Rule = Rule {
     wordings: &[&WORDING],
     sources: &[],
     examples: &[Example::new(r#"{"train_batch_size": 8, "communication_data_type": "bfloat16"}"#)],
+    good: &[],
     check: None,
 };
 

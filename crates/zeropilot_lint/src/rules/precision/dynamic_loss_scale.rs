@@ -25,6 +25,7 @@ pub(crate) static RULE: Rule = Rule {
     examples: &[Example::new(
         r#"{"train_batch_size": 8, "fp16": {"enabled": true, "loss_scale": 0, "min_loss_scale": 0}}"#,
     )],
+    good: &[],
     check: None,
 };
 

@@ -29,6 +29,7 @@ pub(crate) static RULE: Rule = Rule {
             r#"{"train_batch_size": 8, "zero_optimization": {"stage": 2}, "bf16": {"enabled": true, "bf16_optimizer_states": true}}"#,
         ),
     ],
+    good: &[],
     check: None,
 };
 

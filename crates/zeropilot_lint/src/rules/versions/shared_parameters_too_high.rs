@@ -26,6 +26,7 @@ pub(crate) static RULE: Rule = Rule {
         r#"{"train_batch_size": 8, "compression_training": {"shared_parameters": {"enabled": true}}}"#,
     )
     .version("0.18.9")],
+    good: &[],
     check: None,
 };
 

@@ -1,0 +1,20 @@
+//! Manual pages of rules: for a terminal, and as JSON. Both show the sentences that a check shows.
+
+mod human;
+mod json;
+
+pub(crate) use human::group_name;
+
+use zeropilot_lint::{Language, Page};
+
+use crate::Layout;
+
+/// A page for people.
+pub fn human(page: &Page, layout: &Layout) -> String {
+    human::page(page, layout)
+}
+
+/// Pages as one JSON array.
+pub fn json(pages: &[Page], language: Language) -> String {
+    json::pages(pages, language)
+}
