@@ -25,6 +25,9 @@ pub(crate) const MAX_FINDINGS: usize = 1000;
 const BATCH_KEYS: [&str; 3] =
     ["train_batch_size", "train_micro_batch_size_per_gpu", "gradient_accumulation_steps"];
 
+/// Engines up to 0.14 take any text for a switch that is on, `"auto"` too.
+const PRECISION_KEYS: [&str; 2] = ["fp16.enabled", "bf16.enabled"];
+
 /// Everything beside the file that decides its fate.
 #[derive(Debug, Clone)]
 pub struct Settings {
@@ -347,6 +350,7 @@ fn fitting_world(problems: &[Problem]) -> Option<usize> {
 /// The engine's reasons, without those that only come from values the front end has yet to fill.
 fn own_problems(problems: Vec<Problem>, filled: &Filled) -> Vec<Problem> {
     let batch_open = BATCH_KEYS.iter().any(|key| filled.is_pending(key));
+    let precision_open = PRECISION_KEYS.iter().any(|key| filled.is_pending(key));
     let refused = !filled.problems.is_empty();
     let is_open = |problem: &Problem| {
         let path = problem.path.to_string();
@@ -359,7 +363,7 @@ fn own_problems(problems: Vec<Problem>, filled: &Filled) -> Vec<Problem> {
             | ProblemKind::BatchNotPositive(_)
             | ProblemKind::BatchMismatch(_)
             | ProblemKind::BatchArithmetic => batch_open || refused,
-            ProblemKind::BothPrecisions => refused,
+            ProblemKind::BothPrecisions => precision_open || refused,
             _ => false,
         }
     };

@@ -2,6 +2,7 @@
 
 use zeropilot_config::front_end::{Arguments, FrontEnd, ModelFacts, TrainerArguments};
 use zeropilot_config::python::PyValue;
+use zeropilot_config::schema::EngineVersion;
 use zeropilot_lint::{Language, Report, Settings, Severity, Verdict, WorldSource, apply, check};
 
 fn judged(config: &str, settings: &Settings) -> Report {
@@ -204,4 +205,24 @@ fn any_bytes_get_an_answer() {
     let brackets = vec![b'['; 1 << 20];
     let report = check(&brackets, &Settings::default());
     assert_eq!(codes(&report), ["K17"]);
+}
+
+/// 0.14 takes the text `"auto"` for a switch that is on; what the Trainer fills in before is not known here.
+#[test]
+fn two_precision_switches_that_wait_for_the_trainer_are_not_both_on() {
+    let config = r#"{
+      "bf16": {"enabled": "auto"},
+      "fp16": {"enabled": "auto"},
+      "train_micro_batch_size_per_gpu": 1,
+      "zero_optimization": {"stage": 2}
+    }"#;
+    let settings = Settings {
+        version: EngineVersion::nearest("0.14.5").expect("a known version"),
+        front_end: Some(FrontEnd::HfTrainer),
+        ..at(1)
+    };
+    let report = judged(config, &settings);
+    assert_eq!((report.verdict, codes(&report)), (Verdict::Accept, vec![]));
+    let bare = Settings { front_end: Some(FrontEnd::DeepSpeed), ..settings };
+    assert_eq!(judged(config, &bare).verdict, Verdict::Reject);
 }
