@@ -1,0 +1,58 @@
+//! What the training program must be told beside the config.
+//!
+//! A front end fills the `"auto"`s from these, so that a number stands in one place only.
+
+use crate::precision::Precision;
+use crate::recipe::Recipe;
+use crate::target::Target;
+
+/// One argument by the name the program knows it by.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Argument {
+    /// Its name, without dashes.
+    pub name: &'static str,
+    /// Its value.
+    pub value: String,
+}
+
+impl Recipe {
+    /// The arguments, in the order people write them. The bare engine needs none.
+    pub fn arguments(&self) -> Vec<Argument> {
+        match self.target {
+            Target::DeepSpeed => Vec::new(),
+            // Everything else stands in the file, where accelerate takes it from.
+            Target::Accelerate => {
+                vec![Argument { name: "batch_size", value: self.batch.micro.to_string() }]
+            }
+            _ => self.trainer_arguments(),
+        }
+    }
+
+    fn trainer_arguments(&self) -> Vec<Argument> {
+        let given = self.hyper_parameters;
+        let number = |number: f64| serde_json::Value::from(number).to_string();
+        let micro = match self.target {
+            Target::Axolotl => "micro_batch_size",
+            _ => "per_device_train_batch_size",
+        };
+        let precision = match self.precision {
+            Precision::Bf16 => Some("bf16"),
+            Precision::Fp16(_) => Some("fp16"),
+            Precision::Fp32 => None,
+        };
+        let all = [
+            (micro, Some(self.batch.micro.to_string())),
+            ("gradient_accumulation_steps", Some(self.batch.accumulation.to_string())),
+            (precision.unwrap_or_default(), precision.map(|_| "true".to_owned())),
+            ("learning_rate", given.learning_rate.map(number)),
+            ("adam_beta1", given.betas.map(|(first, _)| number(first))),
+            ("adam_beta2", given.betas.map(|(_, second)| number(second))),
+            ("adam_epsilon", given.epsilon.map(number)),
+            ("weight_decay", given.weight_decay.map(number)),
+            ("max_grad_norm", self.clipping.map(number)),
+            ("warmup_steps", self.steps.warmup.map(|steps| steps.to_string())),
+            ("max_steps", self.steps.total.map(|steps| steps.to_string())),
+        ];
+        all.into_iter().filter_map(|(name, value)| Some(Argument { name, value: value? })).collect()
+    }
+}

@@ -1,0 +1,41 @@
+//! From what a person wishes to a DeepSpeed config.
+//!
+//! A [`Request`] is what was asked for, each part on its own. [`Request::recipe`] turns it into a [`Recipe`],
+//! in which nothing contradicts anything else, or says with [`Refusal`]s why it cannot. [`Recipe::config`] writes
+//! the config for the program that will read it, and [`Recipe::arguments`] what that program must be told beside
+//! it. [`Tier`]s vary a recipe for comparison.
+//!
+//! Files, terminals and words are not known here.
+
+mod arguments;
+mod batch;
+mod checkpointing;
+mod config;
+mod knob;
+mod optimizer;
+mod precision;
+mod preset;
+mod recipe;
+mod refusal;
+mod request;
+mod scheduler;
+mod sizing;
+mod target;
+mod tier;
+mod zero;
+
+pub use arguments::Argument;
+pub use batch::Batch;
+pub use checkpointing::{ActivationCheckpointing, AsyncIo};
+pub use knob::{Knob, KnobKind, KnobValue, Knobs, NotThisKind, Section};
+pub use optimizer::{DEFAULT_LEARNING_RATE, HyperParameters, OptimizerKind};
+pub use precision::{DynamicLossScale, LossScale, Precision};
+pub use preset::{Preset, UnknownPreset};
+pub use recipe::Recipe;
+pub use refusal::Refusal;
+pub use request::{BatchRequest, LossScaleRequest, OffloadRequest, Request, Wish};
+pub use scheduler::{SchedulerKind, Steps, WarmupShape};
+pub use sizing::{Link, ModelSize, Reason, SizedKey};
+pub use target::{Target, UnknownTarget};
+pub use tier::Tier;
+pub use zero::{Device, Offload, Stage, Zero};
