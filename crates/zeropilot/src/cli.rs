@@ -11,6 +11,7 @@ use zeropilot_view::Format;
 
 use crate::color::ColorChoice;
 use crate::help_zh;
+use crate::memory::arguments::MemoryCommand;
 
 /// The pilot for DeepSpeed ZeRO training: knows before a GPU is touched.
 #[derive(Debug, Parser)]
@@ -27,6 +28,8 @@ pub(crate) struct Cli {
 pub(crate) enum Command {
     /// Check DeepSpeed configs: would the engine take them, and does it read what they say?
     Check(Box<CheckCommand>),
+    /// Predict the memory of GPUs and hosts: what fills them, when, and whether it fits
+    Memory(Box<MemoryCommand>),
     /// Explain a rule: what it finds, why it matters, what to do, with examples
     Rule(RuleCommand),
 }

@@ -4,6 +4,7 @@ use clap::Command;
 
 const ABOUT: &str = "DeepSpeed ZeRO 训练的领航员：不占用 GPU 就先知道结果";
 const CHECK: &str = "检查 DeepSpeed 配置：引擎会不会接受，写的内容是否真的被读取";
+const MEMORY: &str = "预测 GPU 和主机的内存：被什么占用、何时最满、放不放得下";
 const RULE: &str = "说明一条规则：查什么、为什么要紧、怎么办，附示例";
 
 /// Option names and what they mean.
@@ -28,6 +29,30 @@ const OPTIONS: &[(&str, &str)] = &[
     ("mixed_precision", "传给 accelerate 的精度"),
     ("auto_find_batch_size", "让 Trainer 自动寻找可用的 batch 大小"),
     ("hidden_size", "模型的 hidden size，见其 config.json"),
+    ("model", "模型：内置目录里的名字、目录或 config.json 的路径，或 Hub 上的模型名"),
+    ("gpus", "GPU：`8xA100-80G`、`5x44GB`、`4x8xH100`（节点 × 每节点卡数）或 `8`"),
+    ("config", "DeepSpeed 配置文件；不给则由 --stage、--offload 和 --precision 生成"),
+    ("stage", "ZeRO stage"),
+    ("offload", "卸载到主机内存的内容；只写 --offload 表示全部"),
+    ("precision", "模型的数值格式"),
+    ("host_ram", "每台主机的内存，例如 `512GiB`"),
+    ("rank", "要看哪个 rank；默认看最满的"),
+    ("compare", "并排比较各个 stage 和卸载方式"),
+    ("timeline", "在终端里画出一步之内的显存变化"),
+    ("svg", "把显存变化画成图片，写入这个文件"),
+    ("json", "输出 JSON"),
+    ("seq_len", "序列长度（token 数）"),
+    ("target_len", "编码器-解码器模型的目标序列长度"),
+    ("micro_batch", "每张卡一次处理的序列数；默认按配置，否则为 1"),
+    ("grad_accum", "梯度累积步数；默认按配置，否则为 1"),
+    ("method", "训练方式"),
+    ("lora_rank", "LoRA 的秩"),
+    ("lora_targets", "加 LoRA 的模块，用逗号分隔；默认所有线性层"),
+    ("grad_checkpointing", "梯度检查点：反向时重算每一层"),
+    ("attention", "注意力的实现"),
+    ("fused_loss", "融合 linear 与 cross entropy（Liger Kernel）"),
+    ("optimizer", "优化器（配置里没写时）"),
+    ("load", "模型如何加载；默认 stage 3 下分片加载（zero.Init），其他 stage 每个进程加载完整模型"),
     ("codes", "规则编号，例如 B03"),
     ("all", "列出全部规则"),
     ("lang", "所有文字的语言；默认取自 LC_ALL、LC_MESSAGES 或 LANG"),
@@ -47,6 +72,15 @@ const EXAMPLES: &str = "\
 
 退出码：0 没有问题，1 发现错误或警告，2 无法完成检查";
 
+const MEMORY_EXAMPLES: &str = "\
+示例：
+  zeropilot memory --model Qwen/Qwen3-8B --gpus 5x44GB --stage 3 --seq-len 4096
+  zeropilot memory --model llama-3.1-8b --gpus 8xA100-80G --config ds_config.json
+  zeropilot memory --model Qwen3-30B-A3B --gpus 5x44GB --method lora --compare
+  zeropilot memory --model t5-3b --gpus 1x24GB --stage 3 --offload --timeline
+
+退出码：0 放得下或没有给出显存，1 放不下，2 无法回答";
+
 const TEMPLATE: &str = "{before-help}{about-with-newline}\n用法：{usage}\n\n{all-args}{after-help}";
 
 /// The command with Chinese help.
@@ -55,12 +89,14 @@ pub(crate) fn translate(command: Command) -> Command {
         texts(command.find_subcommand(name).cloned().unwrap_or_else(|| Command::new(name)))
     };
     let check = subcommand("check").about(CHECK).after_help(EXAMPLES);
+    let memory = subcommand("memory").about(MEMORY).after_help(MEMORY_EXAMPLES);
     let rule = subcommand("rule").about(RULE);
     texts(command.clone())
         .about(ABOUT)
         .subcommand_help_heading("命令")
         .subcommand_value_name("命令")
         .mut_subcommand("check", |_| check)
+        .mut_subcommand("memory", |_| memory)
         .mut_subcommand("rule", |_| rule)
 }
 

@@ -11,6 +11,8 @@ mod exit_status;
 mod files;
 mod help_zh;
 mod language;
+mod memory;
+mod model_source;
 mod output;
 mod progress;
 mod rule;
@@ -31,6 +33,7 @@ fn main() -> ExitCode {
     let status = match cli::parse(arguments, language) {
         Ok(cli) => match cli.command {
             Command::Check(command) => check::run(&command, &cli.global, language),
+            Command::Memory(command) => memory::run(&command, &cli.global, language),
             Command::Rule(command) => rule::run(&command, &cli.global, language),
         },
         Err(error) => {

@@ -1,9 +1,12 @@
 //! What a program says beside its results: assumptions it made, inputs it could not use.
 
 use std::fmt;
+use std::io;
+use std::path::Path;
 
 use zeropilot_config::schema::EngineVersion;
 use zeropilot_lint::Language;
+use zeropilot_step::lower::LowerError;
 
 use crate::escaped;
 
@@ -172,5 +175,64 @@ impl fmt::Display for Reason<'_> {
                 f.write_str("目录里没有 .json 或 .hjson 文件")
             }
         }
+    }
+}
+
+/// A file that could not be read.
+pub fn cannot_read(path: &Path, error: &io::Error, language: Language) -> String {
+    let name = path.display().to_string();
+    let name = escaped(&name);
+    match language {
+        Language::English => format!("error: cannot read `{name}`: {error}"),
+        Language::Chinese => format!("错误：无法读取 `{name}`：{error}"),
+    }
+}
+
+/// A file that could not be written.
+pub fn cannot_write(path: &Path, error: &io::Error, language: Language) -> String {
+    let name = path.display().to_string();
+    let name = escaped(&name);
+    match language {
+        Language::English => {
+            format!("error: cannot write `{name}`: {error}\n  help: choose a file you may write to")
+        }
+        Language::Chinese => {
+            format!("错误：无法写入 `{name}`：{error}\n  建议：换一个有写权限的路径")
+        }
+    }
+}
+
+/// A rank that does not exist.
+pub fn no_such_rank(rank: u64, world: u64, language: Language) -> String {
+    let last = world.saturating_sub(1);
+    match language {
+        Language::English => {
+            format!("error: there is no rank {rank}: with {world} GPUs they are 0 to {last}")
+        }
+        Language::Chinese => format!("错误：没有 rank {rank}：{world} 张卡的 rank 是 0 到 {last}"),
+    }
+}
+
+/// Why a model could not be lowered.
+pub fn lower_error(error: &LowerError, language: Language) -> String {
+    match (error, language) {
+        (LowerError::Lora(error), Language::English) => format!(
+            "error: the adapters do not fit the model: {error}\n  help: name other modules with --lora-targets"
+        ),
+        (LowerError::Lora(error), Language::Chinese) => {
+            format!("错误：LoRA 与模型不符：{error}\n  建议：用 --lora-targets 指定其他模块")
+        }
+        (LowerError::NothingTrained, Language::English) => {
+            "error: nothing of the model is trained\n  help: choose another --method".to_owned()
+        }
+        (LowerError::NothingTrained, Language::Chinese) => {
+            "错误：模型没有任何可训练的参数\n  建议：换一个 --method".to_owned()
+        }
+        (LowerError::TooLarge { sequences, length }, Language::English) => format!(
+            "error: {sequences} sequences of {length} tokens are beyond any machine\n  help: lower --micro-batch or --seq-len"
+        ),
+        (LowerError::TooLarge { sequences, length }, Language::Chinese) => format!(
+            "错误：{sequences} 条 {length} token 的序列超出任何机器的能力\n  建议：减小 --micro-batch 或 --seq-len"
+        ),
     }
 }

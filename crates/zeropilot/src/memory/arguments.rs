@@ -1,0 +1,171 @@
+//! The arguments of `zeropilot memory`.
+
+use std::path::PathBuf;
+
+use clap::{Args, ValueEnum};
+use zeropilot_units::Bytes;
+
+pub(crate) const EXAMPLES: &str = "\
+Examples:
+  zeropilot memory --model Qwen/Qwen3-8B --gpus 5x44GB --stage 3 --seq-len 4096
+  zeropilot memory --model llama-3.1-8b --gpus 8xA100-80G --config ds_config.json
+  zeropilot memory --model Qwen3-30B-A3B --gpus 5x44GB --method lora --compare
+  zeropilot memory --model t5-3b --gpus 1x24GB --stage 3 --offload --timeline
+
+Exit codes: 0 it fits or no memory was given, 1 it does not fit, 2 the question could not be answered";
+
+/// The arguments, as typed.
+#[derive(Debug, Args)]
+#[command(after_help = EXAMPLES)]
+pub(crate) struct MemoryCommand {
+    /// The model: a name of the catalogue, a directory or config.json, or an id of the hub
+    #[arg(long, value_name = "MODEL")]
+    pub(crate) model: String,
+    /// The GPUs: `8xA100-80G`, `5x44GB`, `4x8xH100` (nodes × GPUs), `8`
+    #[arg(long, value_name = "GPUS")]
+    pub(crate) gpus: String,
+    /// A DeepSpeed config; otherwise one is made from --stage, --offload and --precision
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["stage", "offload", "precision"])]
+    pub(crate) config: Option<PathBuf>,
+    /// The ZeRO stage
+    #[arg(long, value_name = "STAGE", default_value_t = 3, value_parser = clap::value_parser!(u8).range(0..=3))]
+    pub(crate) stage: u8,
+    /// What is kept on the host; alone it means all
+    #[arg(long, value_name = "WHAT", num_args = 0..=1, default_missing_value = "all")]
+    pub(crate) offload: Option<Offload>,
+    /// The number format of the model
+    #[arg(long, value_name = "FORMAT", default_value = "bf16")]
+    pub(crate) precision: PrecisionName,
+    #[command(flatten)]
+    pub(crate) training: Training,
+    /// Memory of each host, such as `512GiB`
+    #[arg(long, value_name = "SIZE")]
+    pub(crate) host_ram: Option<Bytes>,
+    /// The rank asked about; otherwise the fullest
+    #[arg(long, value_name = "RANK")]
+    pub(crate) rank: Option<u64>,
+    /// Show all stages and offloads side by side
+    #[arg(long, conflicts_with_all = ["config", "timeline", "svg"])]
+    pub(crate) compare: bool,
+    /// Draw the step in the terminal
+    #[arg(long)]
+    pub(crate) timeline: bool,
+    /// Draw the step as a picture into this file
+    #[arg(long, value_name = "FILE")]
+    pub(crate) svg: Option<PathBuf>,
+    /// Write JSON
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+/// How the model is trained.
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Training")]
+pub(crate) struct Training {
+    /// Tokens of a sequence
+    #[arg(long, value_name = "N", default_value_t = 2048, value_parser = clap::value_parser!(u64).range(1..=1 << 24))]
+    pub(crate) seq_len: u64,
+    /// Tokens of a target sequence of a model with encoder and decoder
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=1 << 24))]
+    pub(crate) target_len: Option<u64>,
+    /// Sequences each GPU takes at once; otherwise what the config says, or 1
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=1 << 20))]
+    pub(crate) micro_batch: Option<u64>,
+    /// Micro batches per optimizer step; otherwise what the config says, or 1
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=1 << 20))]
+    pub(crate) grad_accum: Option<u64>,
+    /// What is trained
+    #[arg(long, value_name = "METHOD", default_value = "full")]
+    pub(crate) method: MethodName,
+    /// Rank of the adapters
+    #[arg(long, value_name = "R", default_value_t = 16, value_parser = clap::value_parser!(u64).range(1..=1 << 16))]
+    pub(crate) lora_rank: u64,
+    /// Modules with an adapter, separated by commas; otherwise every linear layer
+    #[arg(long, value_name = "NAMES", value_delimiter = ',')]
+    pub(crate) lora_targets: Vec<String>,
+    /// Recompute every layer in backward (gradient checkpointing)
+    #[arg(long)]
+    pub(crate) grad_checkpointing: bool,
+    /// The form of attention
+    #[arg(long, value_name = "FORM", default_value = "auto")]
+    pub(crate) attention: AttentionName,
+    /// Projection and cross entropy in one kernel (Liger)
+    #[arg(long)]
+    pub(crate) fused_loss: bool,
+    /// The optimizer, where the config names none
+    #[arg(long, value_name = "NAME", default_value = "adamw")]
+    pub(crate) optimizer: OptimizerName,
+    /// How the model is loaded; otherwise partitioned under stage 3 (zero.Init), whole by every rank elsewhere
+    #[arg(long, value_name = "HOW")]
+    pub(crate) load: Option<LoadName>,
+}
+
+/// What is kept on the host.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Offload {
+    /// Nothing
+    None,
+    /// Optimizer states
+    Optimizer,
+    /// Optimizer states and parameters (stage 3)
+    All,
+}
+
+/// A number format.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum PrecisionName {
+    /// 16 bit
+    Bf16,
+    /// 16 bit with loss scale
+    Fp16,
+    /// 32 bit
+    Fp32,
+}
+
+/// What is trained.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum MethodName {
+    /// Everything
+    Full,
+    /// Adapters
+    Lora,
+    /// Adapters on a base in four bits
+    Qlora,
+}
+
+/// The form of attention.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum AttentionName {
+    /// What the model takes by itself
+    Auto,
+    /// Written out, scores kept
+    Eager,
+    /// PyTorch's fused kernels
+    Sdpa,
+    /// FlashAttention
+    Flash,
+}
+
+/// The optimizer of the script.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum OptimizerName {
+    /// AdamW
+    Adamw,
+    /// AdamW of bitsandbytes with eight-bit states
+    Adamw8bit,
+    /// Adafactor
+    Adafactor,
+    /// Lion
+    Lion,
+    /// SGD without momentum
+    Sgd,
+}
+
+/// How the model is loaded.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum LoadName {
+    /// Under zero.Init: never whole
+    Partitioned,
+    /// Every rank the whole model in host memory
+    Whole,
+}

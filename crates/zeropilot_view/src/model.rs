@@ -1,0 +1,128 @@
+//! Why a model was not found or not understood.
+
+use std::error::Error;
+use std::io;
+
+use zeropilot_lint::Language;
+use zeropilot_model::ConfigError;
+use zeropilot_model::catalogue::UnknownModel;
+use zeropilot_model::hub::HubError;
+use zeropilot_model::local::LocalError;
+
+use crate::escaped;
+
+/// What went wrong.
+#[derive(Debug)]
+pub enum ModelProblem {
+    /// No model has this name.
+    Unknown(UnknownModel),
+    /// Not in the catalogue, and the hub does not help.
+    Hub(HubError, UnknownModel),
+    /// A directory that cannot be used.
+    Local(LocalError),
+    /// A file that cannot be read.
+    Unreadable(io::Error),
+    /// A config that cannot be used.
+    Config(ConfigError),
+}
+
+/// The problem in words, with a remedy.
+pub fn words(name: &str, problem: &ModelProblem, language: Language) -> String {
+    let name = escaped(name);
+    let (cause, remedy) = match language {
+        Language::English => (cause_en(problem), remedy_en(problem)),
+        Language::Chinese => (cause_zh(problem), remedy_zh(problem)),
+    };
+    match language {
+        Language::English => format!("error: model `{name}`: {cause}\n  help: {remedy}"),
+        Language::Chinese => format!("错误：模型 `{name}`：{cause}\n  建议：{remedy}"),
+    }
+}
+
+/// An error and what caused it, in one line.
+fn chain(error: &dyn Error) -> String {
+    let mut text = error.to_string();
+    let mut source = error.source();
+    while let Some(cause) = source {
+        text.push_str(&format!(": {cause}"));
+        source = cause.source();
+    }
+    escaped(&text).into_owned()
+}
+
+fn nearest(unknown: &UnknownModel, or: &str) -> Option<String> {
+    let names: Vec<String> = unknown.nearest.iter().map(|name| format!("`{name}`")).collect();
+    (!names.is_empty()).then(|| names.join(or))
+}
+
+fn cause_en(problem: &ModelProblem) -> String {
+    match problem {
+        ModelProblem::Unknown(_) => "neither a path here nor a name of the catalogue".to_owned(),
+        ModelProblem::Hub(error, _) => chain(error),
+        ModelProblem::Local(error) => chain(error),
+        ModelProblem::Unreadable(error) => chain(error),
+        ModelProblem::Config(error) => chain(error),
+    }
+}
+
+fn cause_zh(problem: &ModelProblem) -> String {
+    match problem {
+        ModelProblem::Unknown(_) => "既不是本地路径，也不在内置目录里".to_owned(),
+        ModelProblem::Hub(error, _) => match error {
+            HubError::NotAnId(_) => "不是 Hub 上的模型名（应形如 `Qwen/Qwen3-8B`）".to_owned(),
+            HubError::NotCached(_) => "本地缓存里没有，且设置了 HF_HUB_OFFLINE".to_owned(),
+            HubError::NotFound { url } => format!("`{}` 不存在", escaped(url)),
+            HubError::NotAllowed { url } => {
+                format!("`{}` 需要 token（受限或私有模型）", escaped(url))
+            }
+            HubError::Status { url, status } => {
+                format!("`{}` 返回状态码 {status}", escaped(url))
+            }
+            HubError::Network { url, .. } => format!("无法连接 `{}`", escaped(url)),
+            HubError::Read { url, .. } => format!("读取 `{}` 失败", escaped(url)),
+            HubError::Local(error) => format!("缓存文件有问题：{}", chain(error)),
+            HubError::Model { cause, .. } => format!("模型文件有问题：{}", chain(cause)),
+        },
+        ModelProblem::Local(error) => format!("目录无法使用：{}", chain(error)),
+        ModelProblem::Unreadable(error) => format!("文件无法读取：{}", chain(error)),
+        ModelProblem::Config(error) => format!("config.json 有问题：{}", chain(error)),
+    }
+}
+
+fn remedy_en(problem: &ModelProblem) -> String {
+    match problem {
+        ModelProblem::Unknown(unknown) => nearest(unknown, " or ").map_or_else(
+            || "give a directory with config.json, or a hub id such as `Qwen/Qwen3-8B`".to_owned(),
+            |names| format!("did you mean {names}?"),
+        ),
+        ModelProblem::Hub(_, unknown) => nearest(unknown, " or ").map_or_else(
+            || "download its config.json and give the path".to_owned(),
+            |names| {
+                format!(
+                    "the catalogue knows {names}; or download its config.json and give the path"
+                )
+            },
+        ),
+        ModelProblem::Local(_) | ModelProblem::Config(_) => {
+            "give the config.json that transformers would load".to_owned()
+        }
+        ModelProblem::Unreadable(_) => "give a readable config.json".to_owned(),
+    }
+}
+
+fn remedy_zh(problem: &ModelProblem) -> String {
+    match problem {
+        ModelProblem::Unknown(unknown) => nearest(unknown, " 或 ").map_or_else(
+            || "请给出含 config.json 的目录，或 Hub 上的模型名，如 `Qwen/Qwen3-8B`".to_owned(),
+            |names| format!("是不是想写 {names}？"),
+        ),
+        ModelProblem::Hub(_, unknown) => nearest(unknown, "、").map_or_else(
+            || "请下载它的 config.json，然后给出路径".to_owned(),
+            |names| format!("内置目录里有 {names}；也可以下载它的 config.json 后给出路径"),
+        ),
+        ModelProblem::Local(_) | ModelProblem::Config(_) => {
+            "请给出 transformers 能加载的 config.json".to_owned()
+        }
+        ModelProblem::Unreadable(_) => "请检查文件权限".to_owned(),
+    }
+}
