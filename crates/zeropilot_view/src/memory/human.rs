@@ -240,7 +240,14 @@ fn moment(answer: &Answer, language: Language) -> String {
     }
     .get(language);
     let near = answer.nearest.as_ref();
+    let is_loss = near.is_none() && answer.fullest == Phase::Backward;
     match (near, language) {
+        (None, Language::English) if is_loss => {
+            format!("The GPU is fullest {phase}, at the loss.\n")
+        }
+        (None, Language::Chinese) if is_loss => {
+            format!("显存峰值出现在{phase}，刚开始算 loss 的梯度时。\n")
+        }
         (Some(name), Language::English) => {
             format!("The GPU is fullest {phase}, near {name}.\n")
         }

@@ -1,0 +1,190 @@
+//! `zeropilot memory` as a user runs it.
+
+use std::fs;
+use std::path::Path;
+use std::process::Command;
+
+use serde_json::Value;
+
+struct Run {
+    code: i32,
+    stdout: String,
+    stderr: String,
+}
+
+fn run_in(directory: &Path, arguments: &[&str]) -> Run {
+    let output = Command::new(env!("CARGO_BIN_EXE_zeropilot"))
+        .current_dir(directory)
+        .env_clear()
+        .env("HF_HUB_OFFLINE", "1")
+        .args(arguments)
+        .output()
+        .expect("the binary runs");
+    Run {
+        code: output.status.code().expect("an exit code"),
+        stdout: String::from_utf8(output.stdout).expect("text"),
+        stderr: String::from_utf8(output.stderr).expect("text"),
+    }
+}
+
+fn run(arguments: &[&str]) -> Run {
+    run_in(Path::new("."), arguments)
+}
+
+fn answer(arguments: &[&str]) -> Value {
+    let all: Vec<&str> = ["memory", "--json"].iter().chain(arguments).copied().collect();
+    let run = run(&all);
+    assert!(run.code < 2, "{arguments:?}: {}", run.stderr);
+    serde_json::from_str(&run.stdout).expect("one JSON object")
+}
+
+/// Parameters of Qwen3-8B, as published.
+const QWEN3_8B: u64 = 8_190_735_360;
+
+fn at(value: &Value, pointer: &str) -> u64 {
+    value.pointer(pointer).and_then(Value::as_u64).unwrap_or_else(|| panic!("{pointer}: {value}"))
+}
+
+/// Sixteen bytes per parameter are spread over the ranks as the stage says: 2 weights, 2 gradients, 4 master, 8
+/// moments.
+#[test]
+fn states_of_8b_on_five_gpus_are_sixteen_bytes_a_parameter_by_stage() {
+    let per_parameter = |stage: &str, state: &str| {
+        let answer = answer(&["--model", "qwen3-8b", "--gpus", "5x80GB", "--stage", stage]);
+        at(&answer, &format!("/tensors/{state}/total")) as f64 / QWEN3_8B as f64
+    };
+    let near = |actual: f64, expected: f64| (actual - expected).abs() < 0.02;
+    for (stage, after_step, after_backward) in [
+        // Everything everywhere: 2 + 4 + 8; backward adds 2.
+        ("0", 14.0, 16.0),
+        // Master and moments shared: 2 + 12 / 5; backward adds the rank's own gradients.
+        ("1", 2.0 + 12.0 / 5.0, 2.0 + 12.0 / 5.0 + 2.0 / 5.0),
+        ("2", 2.0 + 12.0 / 5.0, 2.0 + 12.0 / 5.0 + 2.0 / 5.0),
+    ] {
+        assert!(near(per_parameter(stage, "after_step"), after_step), "stage {stage}");
+        assert!(near(per_parameter(stage, "after_backward"), after_backward), "stage {stage}");
+    }
+    // All sixteen shared, beside the bucket of 5e8 elements and small parameters that stay gathered.
+    let bucket = 2.0 * 5e8 / QWEN3_8B as f64;
+    let sharded = per_parameter("3", "after_step");
+    assert!((sharded - 16.0 / 5.0 - bucket).abs() < 0.01, "{sharded}");
+}
+
+/// A widely read guide says that ZeRO-2 suffices; the replicated bf16 weights alone are 61 GB.
+#[test]
+fn lora_on_a_30b_mixture_does_not_fit_44_gb_with_zero_2() {
+    let model = ["--model", "Qwen3-30B-A3B", "--gpus", "5x44GB", "--method", "lora"];
+    let ask = |more: &[&str]| answer(&[&model[..], more].concat());
+    let zero2 = ask(&["--stage", "2"]);
+    // 30,532,122,624 parameters of two bytes.
+    assert!(at(&zero2, "/tensors/after_init/device/frozen_parameters") >= 61_064_245_248);
+    assert_eq!(zero2["device"]["verdict"], "does_not_fit");
+    let zero3 = ask(&["--stage", "3", "--grad-checkpointing", "--fused-loss"]);
+    assert_eq!(zero3["device"]["verdict"], "fits");
+}
+
+#[test]
+fn t5_3b_trains_on_one_small_gpu_with_everything_on_the_host() {
+    let model = ["--model", "t5-3b", "--gpus", "1x24GB", "--seq-len", "512"];
+    let ask = |more: &[&str]| answer(&[&model[..], more].concat());
+    assert_eq!(ask(&["--stage", "3"])["device"]["verdict"], "does_not_fit");
+    let offloaded = ask(&["--stage", "3", "--offload", "--grad-checkpointing"]);
+    assert_eq!(offloaded["device"]["verdict"], "fits");
+    // 2,851,598,336 parameters: master and both moments of four bytes are pinned or ordinary host memory.
+    assert!(at(&offloaded, "/host/expected") > 12 * 2_851_598_336);
+}
+
+#[test]
+fn the_estimate_adds_the_cuda_layer_to_what_is_exact() {
+    let answer = answer(&["--model", "llama-3.1-8b", "--gpus", "8xA100-80G", "--stage", "2"]);
+    let sum: u64 = answer["device"]["at_peak"]
+        .as_object()
+        .expect("parts")
+        .values()
+        .filter_map(Value::as_u64)
+        .sum();
+    let [low, expected, high] =
+        ["low", "expected", "high"].map(|bound| at(&answer, &format!("/device/{bound}")));
+    assert!(sum < low && low < expected && expected < high, "{sum} {low} {expected} {high}");
+    let phase = answer["device"]["peak"]["phase"].as_str().expect("a phase");
+    assert_eq!(at(&answer, &format!("/device/peak/{phase}")), sum);
+}
+
+#[test]
+fn exit_codes_tell_whether_it_fits() {
+    let base = ["memory", "--model", "qwen3-8b", "--stage", "3", "--grad-checkpointing"];
+    let code = |gpus: &str| run(&[&base[..], &["--gpus", gpus]].concat()).code;
+    assert_eq!(code("8xH100"), 0);
+    assert_eq!(code("2x24GB"), 1);
+    assert_eq!(code("8"), 0, "no memory was given");
+    assert_eq!(code("banana"), 2);
+}
+
+#[test]
+fn a_config_with_auto_is_filled_as_the_trainer_fills_it() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let config = r#"{"bf16": {"enabled": "auto"}, "train_micro_batch_size_per_gpu": "auto",
+        "gradient_accumulation_steps": "auto", "train_batch_size": "auto",
+        "zero_optimization": {"stage": 3, "reduce_bucket_size": "auto"}}"#;
+    fs::write(directory.path().join("ds.json"), config).expect("a file");
+    let arguments =
+        ["memory", "--json", "--model", "qwen3-8b", "--gpus", "4x80GB", "--config", "ds.json"];
+    let run = run_in(directory.path(), &arguments);
+    let answer: Value = serde_json::from_str(&run.stdout).expect("JSON");
+    // hidden_size² elements of two bytes.
+    let bucket = at(&answer, "/tensors/after_init/device/reduce_bucket");
+    assert_eq!(bucket, 4096 * 4096 * 2);
+}
+
+#[test]
+fn a_refused_config_is_explained_with_its_place() {
+    let directory = tempfile::tempdir().expect("a directory");
+    fs::write(directory.path().join("ds.json"), r#"{"train_batch_size": 7}"#).expect("a file");
+    let arguments = ["memory", "--model", "qwen3-8b", "--gpus", "4x80GB", "--config", "ds.json"];
+    let run = run_in(directory.path(), &arguments);
+    assert_eq!(run.code, 2);
+    assert!(run.stderr.contains("ds.json: rejected"), "{}", run.stderr);
+    assert!(run.stderr.contains("train_batch_size"), "{}", run.stderr);
+}
+
+#[test]
+fn mistakes_are_answered_with_a_remedy_in_both_languages() {
+    let typo = run(&["memory", "--model", "qwen3-8bb", "--gpus", "8"]);
+    assert_eq!(typo.code, 2);
+    assert!(typo.stderr.contains("did you mean `Qwen3-8B`"), "{}", typo.stderr);
+    let typo = run(&["memory", "--model", "qwen3-8bb", "--gpus", "8", "--lang", "zh"]);
+    assert!(typo.stderr.contains("是不是想写 `Qwen3-8B`"), "{}", typo.stderr);
+    let rank = run(&["memory", "--model", "qwen3-8b", "--gpus", "4", "--rank", "4"]);
+    assert!(rank.stderr.contains("0 to 3"), "{}", rank.stderr);
+}
+
+#[test]
+fn the_step_is_drawn_in_the_terminal_and_as_a_picture() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let arguments = [
+        "memory",
+        "--model",
+        "gpt2",
+        "--gpus",
+        "2x24GB",
+        "--stage",
+        "3",
+        "--timeline",
+        "--svg",
+        "step.svg",
+    ];
+    let run = run_in(directory.path(), &arguments);
+    assert_eq!(run.code, 0, "{}", run.stderr);
+    assert!(run.stdout.contains("forward") && run.stdout.contains('█'), "{}", run.stdout);
+    let picture = fs::read_to_string(directory.path().join("step.svg")).expect("a picture");
+    assert!(picture.starts_with("<svg") && picture.ends_with("</svg>\n"));
+}
+
+#[test]
+fn every_stage_and_offload_stand_side_by_side() {
+    let table = answer(&["--model", "qwen3-8b", "--gpus", "8x80GB", "--compare"]);
+    let ways = table["ways"].as_array().expect("rows");
+    assert_eq!(ways.len(), 7);
+    let needs: Vec<u64> = ways.iter().map(|way| at(way, "/device/expected")).collect();
+    assert!(needs[0] > needs[1] && needs[2] > needs[4] && needs[4] > needs[6], "{needs:?}");
+}
