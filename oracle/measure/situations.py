@@ -87,7 +87,7 @@ def save():
         ("s3-offload", plain(3, zero_optimization={**gather, "offload_param": CPU, "offload_optimizer": CPU}), {}),
         ("s3-tied", plain(3, zero_optimization=gather), {"hf_config": {**SMALL["hf_config"], "tie_word_embeddings": True}}),
         ("s3-lora", plain(3, zero_optimization=gather), {"lora": {"r": 4, "targets": ["q_proj", "v_proj"]}}),
-        ("s3-refused", plain(3), {}),
+        ("s3-without-the-key", plain(3), {}),
     ]  # fmt: skip
     for name, recipe, more in variants:
         yield {**SMALL, "name": name, **recipe, **more}
