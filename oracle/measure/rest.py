@@ -141,6 +141,8 @@ def categories(engine):
     if backup is not None:
         yield from of_states(backup)
     yield from of_parameters(engine.module)
+    # Stages 1 and 2 make a new Adagrad over their partitions; the engine keeps the first one, with its sums.
+    yield "opt_replaced", list(getattr(engine.basic_optimizer, "state", {}).values())
 
 
 def of_states(base):
