@@ -95,13 +95,16 @@ def zero(draw, stage, world):
     return section
 
 
+OWN_HEAD = ("llama", "mistral", "qwen2", "qwen3")
+
+
 def lora(draw, model, case):
     chosen = draw.sample(model.targets, draw.randint(1, len(model.targets)))
     adapters = {"r": draw.choice([2, 4, 8]), "targets": sorted(chosen, key=model.targets.index)}
     if chance(draw, 0.2):
         adapters["dropout"] = 0.05
-    heads = model.config["model_type"] in ("llama", "mistral", "qwen2", "qwen3") and not model.config["tie_word_embeddings"]
-    if heads and chance(draw, 0.3):
+    own_head = model.config["model_type"] in OWN_HEAD and not model.config["tie_word_embeddings"]
+    if own_head and chance(draw, 0.3):
         adapters |= {"save": ["lm_head"], "autocast": False}
     elif chance(draw, 0.2):
         adapters["autocast"] = False

@@ -1,4 +1,4 @@
-"""Training in ways that change what is alive: DeepSpeed's own activation checkpointing, a teacher beside the student."""
+"""Training that changes what is alive: DeepSpeed's own activation checkpointing, a teacher beside the student."""
 
 import deepspeed
 import torch

@@ -32,7 +32,8 @@ def merged(into, more):
     """`into` with the members of `more`, sections merged."""
     result = dict(into)
     for key, value in more.items():
-        result[key] = merged(result[key], value) if isinstance(value, dict) and isinstance(result.get(key), dict) else value
+        both = isinstance(value, dict) and isinstance(result.get(key), dict)
+        result[key] = merged(result[key], value) if both else value
     return result
 
 
@@ -51,8 +52,9 @@ def base():
     for number, (family, build) in enumerate(FAMILIES.items()):
         model = build(random.Random(f"{family} {SEED}"))
         for stage in range(4):
-            case = {"name": f"base-{family}-s{stage}", "set": "base", "family": family, "world": 2 + (number + stage) % 2}
-            case |= {"seq": 16, "attention": model.attention, "hf_config": model.config, **plain(stage)}
+            case = {"name": f"base-{family}-s{stage}", "set": "base", "family": family}
+            case |= {"world": 2 + (number + stage) % 2, "seq": 16, "attention": model.attention}
+            case |= {"hf_config": model.config, **plain(stage)}
             if family == "t5":
                 case["target_seq"] = 9
             yield case
@@ -62,9 +64,13 @@ def fp32(config):
     return {key: value for key, value in config.items() if key != "bf16"}
 
 
-# name, stages, what the config gets, what the case gets
+def zero(**keys):
+    return {"zero_optimization": keys}
+
+
 CPU = {"device": "cpu", "pin_memory": True}
 UNPINNED = {"device": "cpu", "pin_memory": False}
+# name, stages, what the config gets, what the case gets
 OPTIONS = [
     ("W1", (0, 1, 2, 3), {}, {"world": 1}),
     ("W3", (1, 2, 3), {}, {"world": 3}),
@@ -74,37 +80,37 @@ OPTIONS = [
     ("acc32", (1, 2, 3), {"data_types": {"grad_accum_dtype": "fp32"}}, {}),
     ("acc32-gas3", (1, 2, 3), {"data_types": {"grad_accum_dtype": "fp32"}, "gradient_accumulation_steps": 3}, {}),
     ("comm32", (0, 1, 2, 3), {"communication_data_type": "fp32"}, {}),
-    ("overlap", (1, 2), {"zero_optimization": {"overlap_comm": True}}, {"world": 3}),
-    ("scattered", (1, 2, 3), {"zero_optimization": {"contiguous_gradients": False}}, {"world": 3}),
-    ("overlap-scattered", (1, 2), {"zero_optimization": {"overlap_comm": True, "contiguous_gradients": False}}, {}),
-    ("no-overlap", (3,), {"zero_optimization": {"overlap_comm": False}}, {}),
-    ("no-reduce-scatter", (1, 2, 3), {"zero_optimization": {"reduce_scatter": False}}, {"world": 3}),
-    ("rooted", (1, 2), {"zero_optimization": {"use_multi_rank_bucket_allreduce": False}}, {"world": 3}),
-    ("round-robin", (1, 2), {"zero_optimization": {"round_robin_gradients": True}}, {"world": 3}),
-    ("bucket-small", (1, 2, 3), {"zero_optimization": {"reduce_bucket_size": 600}}, {}),
-    ("bucket-default", (2, 3), {"zero_optimization": {"reduce_bucket_size": 500_000_000}}, {}),
-    ("optimizer-pinned", (1, 2, 3), {"zero_optimization": {"offload_optimizer": CPU}}, {}),
-    ("optimizer-unpinned", (1, 2, 3), {"zero_optimization": {"offload_optimizer": UNPINNED}}, {"world": 3}),
-    ("optimizer-gas2", (1, 2, 3), {"zero_optimization": {"offload_optimizer": CPU}, "gradient_accumulation_steps": 2}, {}),
-    ("optimizer-master16", (1, 2, 3), {"zero_optimization": {"offload_optimizer": CPU}, "bf16": {"bf16_master_weights_and_grads": True}}, {}),
+    ("overlap", (1, 2), zero(overlap_comm=True), {"world": 3}),
+    ("scattered", (1, 2, 3), zero(contiguous_gradients=False), {"world": 3}),
+    ("overlap-scattered", (1, 2), zero(overlap_comm=True, contiguous_gradients=False), {}),
+    ("no-overlap", (3,), zero(overlap_comm=False), {}),
+    ("no-reduce-scatter", (1, 2, 3), zero(reduce_scatter=False), {"world": 3}),
+    ("rooted", (1, 2), zero(use_multi_rank_bucket_allreduce=False), {"world": 3}),
+    ("round-robin", (1, 2), zero(round_robin_gradients=True), {"world": 3}),
+    ("bucket-small", (1, 2, 3), zero(reduce_bucket_size=600), {}),
+    ("bucket-default", (2, 3), zero(reduce_bucket_size=500_000_000), {}),
+    ("optimizer-pinned", (1, 2, 3), zero(offload_optimizer=CPU), {}),
+    ("optimizer-unpinned", (1, 2, 3), zero(offload_optimizer=UNPINNED), {"world": 3}),
+    ("optimizer-gas2", (1, 2, 3), zero(offload_optimizer=CPU) | {"gradient_accumulation_steps": 2}, {}),
+    ("optimizer-master16", (1, 2, 3), zero(offload_optimizer=CPU) | {"bf16": {"bf16_master_weights_and_grads": True}}, {}),
     ("states16", (1, 2, 3), {"bf16": {"bf16_master_weights_and_grads": True, "bf16_optimizer_states": True}}, {}),
-    ("parameters-pinned", (3,), {"zero_optimization": {"offload_param": CPU}}, {}),
-    ("parameters-unpinned", (3,), {"zero_optimization": {"offload_param": UNPINNED}}, {}),
-    ("both", (3,), {"zero_optimization": {"offload_param": CPU, "offload_optimizer": CPU}}, {}),
-    ("ratio", (3,), {"zero_optimization": {"sub_group_size": 4000, "offload_optimizer": {**CPU, "ratio": 0.5}}}, {}),
-    ("sub-groups", (3,), {"zero_optimization": {"sub_group_size": 4000}}, {}),
-    ("persist-0", (3,), {"zero_optimization": {"stage3_param_persistence_threshold": 0}}, {}),
-    ("persist-3000", (3,), {"zero_optimization": {"stage3_param_persistence_threshold": 3000}}, {}),
-    ("persist-model", (3,), {"zero_optimization": {"stage3_model_persistence_threshold": 6000}}, {}),
-    ("no-prefetch", (3,), {"zero_optimization": {"stage3_param_persistence_threshold": 100, "stage3_prefetch_bucket_size": 0, "stage3_max_reuse_distance": 0}}, {}),
-    ("some-prefetch", (3,), {"zero_optimization": {"stage3_param_persistence_threshold": 100, "stage3_prefetch_bucket_size": 3000, "stage3_max_reuse_distance": 5000}}, {}),
-    ("few-live", (3,), {"zero_optimization": {"stage3_param_persistence_threshold": 100, "stage3_max_live_parameters": 6000}}, {}),
-    ("hpz", (3,), {"zero_optimization": {"zero_hpz_partition_size": 2}}, {"world": 4}),
-    ("hpz-streaming", (3,), {"zero_optimization": {"zero_hpz_partition_size": 2, "stage3_param_persistence_threshold": 0, "stage3_max_reuse_distance": 0}}, {"world": 4}),
+    ("parameters-pinned", (3,), zero(offload_param=CPU), {}),
+    ("parameters-unpinned", (3,), zero(offload_param=UNPINNED), {}),
+    ("both", (3,), zero(offload_param=CPU, offload_optimizer=CPU), {}),
+    ("ratio", (3,), zero(sub_group_size=4000, offload_optimizer={**CPU, "ratio": 0.5}), {}),
+    ("sub-groups", (3,), zero(sub_group_size=4000), {}),
+    ("persist-0", (3,), zero(stage3_param_persistence_threshold=0), {}),
+    ("persist-3000", (3,), zero(stage3_param_persistence_threshold=3000), {}),
+    ("persist-model", (3,), zero(stage3_model_persistence_threshold=6000), {}),
+    ("no-prefetch", (3,), zero(stage3_param_persistence_threshold=100, stage3_prefetch_bucket_size=0, stage3_max_reuse_distance=0), {}),
+    ("some-prefetch", (3,), zero(stage3_param_persistence_threshold=100, stage3_prefetch_bucket_size=3000, stage3_max_reuse_distance=5000), {}),
+    ("few-live", (3,), zero(stage3_param_persistence_threshold=100, stage3_max_live_parameters=6000), {}),
+    ("hpz", (3,), zero(zero_hpz_partition_size=2), {"world": 4}),
+    ("hpz-streaming", (3,), zero(zero_hpz_partition_size=2, stage3_param_persistence_threshold=0, stage3_max_reuse_distance=0), {"world": 4}),
     ("whole", (3,), {}, {"zero_init": False}),
-    ("plain-linear", (3,), {"zero_optimization": {"memory_efficient_linear": False}}, {}),
+    ("plain-linear", (3,), zero(memory_efficient_linear=False), {}),
     ("checkpointing", (0, 1, 2, 3), {}, {"checkpointing": True}),
-    ("checkpointing-streaming", (3,), {"zero_optimization": {"stage3_param_persistence_threshold": 0, "stage3_max_reuse_distance": 0}}, {"checkpointing": True}),
+    ("checkpointing-streaming", (3,), zero(stage3_param_persistence_threshold=0, stage3_max_reuse_distance=0), {"checkpointing": True}),
     ("tied", (0, 1, 2, 3), {}, {"hf_config": {**LLAMA, "tie_word_embeddings": True}}),
     ("eager", (2,), {}, {"attention": "eager"}),
     ("two-groups", (0, 1, 2, 3), {}, {"two_groups": True, "world": 3}),

@@ -83,8 +83,9 @@ def differences(case, ours):
     moments = ["init", "after_step"] + (["after_backward"] if "model" in case else [])
     rest = {}
     for moment in moments:
+        older, newer = case[moment].get, ours[moment].get
         keys = case[moment].keys() | ours[moment].keys()
-        wrong = {k: [case[moment].get(k, 0), ours[moment].get(k, 0)] for k in keys if case[moment].get(k, 0) != ours[moment].get(k, 0)}
+        wrong = {key: [older(key, 0), newer(key, 0)] for key in keys if older(key, 0) != newer(key, 0)}
         if wrong:
             rest[moment] = wrong
     peaks = {name: ours["peak"][name] - case["peak"][name] for name in ("init", "forward", "backward", "step")}
