@@ -23,17 +23,20 @@ TIMEOUT = 120
 PR_SET_PDEATHSIG = 1
 
 
-def load_operators():
+OPERATORS = ("CPUAdam", "FusedAdam", "CPUAdagrad", "CPULion", "ShareMemComm")
+
+
+def load_operators(names=OPERATORS):
     """Builds what the engine would build on first use, so that no rank has to."""
     from deepspeed.ops import op_builder
 
     # The compiler is driven by a ninja beside the interpreter.
     os.environ["PATH"] = os.path.dirname(sys.executable) + os.pathsep + os.environ.get("PATH", "")
     loaded = []
-    for name in ("CPUAdamBuilder", "FusedAdamBuilder", "CPUAdagradBuilder", "CPULionBuilder", "ShareMemCommBuilder"):
+    for name in names:
         try:
-            op_builder.__dict__[name]().load(verbose=False)
-            loaded.append(name.removesuffix("Builder"))
+            getattr(op_builder, f"{name}Builder")().load(verbose=False)
+            loaded.append(name)
         except Exception:
             pass
     return loaded

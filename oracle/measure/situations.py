@@ -162,8 +162,10 @@ def measure(kind):
 def main():
     torch.set_num_threads(1)
     transformers.logging.set_verbosity(transformers.logging.CRITICAL + 10)
-    ranks.load_operators()
     asked = sys.argv[1:] or list(KINDS)
+    ranks.load_operators()
+    if "nvme" in asked and not ranks.load_operators(["AsyncIO"]):
+        sys.exit("the engine cannot build its asynchronous I/O: libaio's headers are missing")
     kept = [case for case in json.loads(FILE.read_text()) if case["kind"] not in asked] if FILE.exists() else []
     measured = kept + [case for kind in asked for case in measure(kind)]
     measured.sort(key=lambda case: list(KINDS).index(case["kind"]))
