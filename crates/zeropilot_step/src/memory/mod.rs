@@ -8,6 +8,6 @@ mod timeline;
 
 pub use answer::{Answer, Question};
 pub use prediction::{Counting, Phase, Prediction};
-pub use rank::{MicroStepPeaks, Peak, steady_step};
+pub use rank::{MicroStepPeaks, Peak, nth_step, steady_step};
 pub use relief::{Lever, Relief, optimizer_on_host, parameters_on_host, reliefs};
 pub use timeline::{Stretch, timeline};

@@ -68,7 +68,7 @@ impl Prediction {
         let around = |run: &Run<'_>| Self {
             states: RestStates::of(run),
             init: phase(counting, |ledger| initialize(run, lowered.loading(), ledger)),
-            micro_steps: micro_steps.clone(),
+            micro_steps,
             step: phase(counting, |ledger| optimizer_step(run, ledger)),
             buffers: lowered.buffers(),
             batch: lowered.batch(),

@@ -8,7 +8,7 @@ use zeropilot_units::Bytes;
 use super::prediction::Phase;
 use crate::micro_step::{Item, MicroStep};
 use crate::model::Model;
-use crate::zero::gather::{EventKind, Gatherer, Hold, Modules};
+use crate::zero::gather::{EventKind, Gatherer, Hold, Modules, Resting};
 use crate::zero::reduction::Reducer;
 use crate::zero::{
     Backend, Category, Collective, Handle, Ledger, Moment, Place, Resident, Rest, RestStates, Run,
@@ -62,10 +62,11 @@ pub struct MicroStepPeaks {
 /// alike.
 const DIFFERENT_MICRO_STEPS: u64 = 3;
 
-/// Steps before everything repeats: the first records the order of modules.
-const STEPS_UNTIL_STEADY: usize = 2;
-
 /// The micro steps of a steady step; of many that are alike only one is told.
+///
+/// The first step differs from all others: in it stage 3 records the order of modules and decides what it releases
+/// when, and offloaded sums of gradients come to life. What the later ones need of it is run, then one of them; of
+/// micro steps that begin in the same state only the first.
 pub fn steady_step(
     run: &Run<'_>,
     model: &Model,
@@ -74,7 +75,21 @@ pub fn steady_step(
     backend: Backend,
 ) -> Vec<MicroStepPeaks> {
     let mut rank = Rank::new(run, model, modules, micro_step, backend);
-    (0..STEPS_UNTIL_STEADY).for_each(|_| drop(rank.step()));
+    rank.first_step();
+    rank.steady_step()
+}
+
+/// The micro steps of any step, counted from zero, with every step before it and every micro step run in full.
+pub fn nth_step(
+    run: &Run<'_>,
+    model: &Model,
+    modules: &Modules,
+    micro_step: &MicroStep,
+    backend: Backend,
+    number: usize,
+) -> Vec<MicroStepPeaks> {
+    let mut rank = Rank::new(run, model, modules, micro_step, backend);
+    (0..number).for_each(|_| drop(rank.step()));
     rank.step()
 }
 
@@ -111,7 +126,7 @@ impl<'a> Follower<'a> {
         backend: Backend,
     ) -> Self {
         let mut rank = Rank::new(run, model, modules, micro_step, backend);
-        (0..STEPS_UNTIL_STEADY).for_each(|_| drop(rank.step()));
+        rank.first_step();
         Self(rank)
     }
 
@@ -122,7 +137,7 @@ impl<'a> Follower<'a> {
         tell: &mut impl FnMut(Phase, &Ledger),
     ) {
         let rank = &mut self.0;
-        let count = rank.run.accumulation_steps.min(DIFFERENT_MICRO_STEPS);
+        let count = rank.different_micro_steps();
         (1..count).for_each(|_| drop(rank.micro_step(false)));
         if let Some(gatherer) = &mut rank.gatherer {
             gatherer.begin_micro_step(&mut rank.account);
@@ -144,7 +159,17 @@ struct Rank<'a> {
     block_of: Vec<Option<u32>>,
     /// Gradients that wait for their block.
     waiting: BTreeMap<u32, Vec<(usize, Handle)>>,
-    held: BTreeMap<u32, Vec<Hold>>,
+    /// Weights that are held, the latest last.
+    held: Vec<(u32, Hold)>,
+}
+
+/// The state in which a micro step begins: what follows depends on nothing else.
+#[derive(Debug, PartialEq, Eq)]
+struct Beginning {
+    gathered: Resting,
+    alive: Rest,
+    /// Whether it is the last one of its step, where that makes a difference.
+    is_last: bool,
 }
 
 impl<'a> Rank<'a> {
@@ -177,12 +202,58 @@ impl<'a> Rank<'a> {
             reducer: Reducer::new(run, backend),
             block_of,
             waiting: BTreeMap::new(),
-            held: BTreeMap::new(),
+            held: Vec::new(),
         }
     }
 
+    /// What later steps need of the first one.
+    fn first_step(&mut self) {
+        let items = self.micro_step.forward.iter().chain(&self.micro_step.backward);
+        if let Some(gatherer) = &mut self.gatherer {
+            gatherer.first_step(items.filter_map(|item| match item {
+                Item::Module(event) => Some(*event),
+                _ => None,
+            }));
+            gatherer.gather_persistent(&mut self.account);
+        } else if self.reducer.keeps_sums() {
+            self.step();
+        }
+    }
+
+    /// A step in which micro steps that begin alike are run once.
+    fn steady_step(&mut self) -> Vec<MicroStepPeaks> {
+        let count = self.different_micro_steps();
+        let mut beginnings: Vec<Option<Beginning>> = Vec::new();
+        let mut micro_steps: Vec<MicroStepPeaks> = Vec::new();
+        for micro in 1..=count {
+            let beginning = self.beginning(micro == count);
+            let alike = beginnings.iter().position(|other| other.is_some() && *other == beginning);
+            micro_steps.push(match alike {
+                Some(alike) => micro_steps[alike].clone(),
+                None => self.micro_step(micro == count),
+            });
+            beginnings.push(beginning);
+        }
+        micro_steps
+    }
+
+    fn different_micro_steps(&self) -> u64 {
+        self.run.accumulation_steps.min(DIFFERENT_MICRO_STEPS)
+    }
+
+    /// The present state, if it can be compared.
+    fn beginning(&self, is_last: bool) -> Option<Beginning> {
+        let gathered = self.gatherer.as_ref()?.at_rest()?;
+        let is_idle = self.waiting.is_empty() && self.held.is_empty();
+        is_idle.then(|| Beginning {
+            gathered,
+            alive: self.account.ledger.alive(),
+            is_last: is_last && self.reducer.ends_differ(),
+        })
+    }
+
     fn step(&mut self) -> Vec<MicroStepPeaks> {
-        let count = self.run.accumulation_steps.min(DIFFERENT_MICRO_STEPS);
+        let count = self.different_micro_steps();
         let micro_steps = (1..=count).map(|micro| self.micro_step(micro == count)).collect();
         self.reducer.end_step(&mut self.account);
         if let Some(gatherer) = &mut self.gatherer {
@@ -268,12 +339,13 @@ impl<'a> Rank<'a> {
                 if let Some(gatherer) = &mut self.gatherer
                     && let Some(hold) = gatherer.hold(parameter as usize)
                 {
-                    self.held.entry(parameter).or_default().push(hold);
+                    self.held.push((parameter, hold));
                 }
             }
             Item::LetGo(parameter) => {
-                let held = self.held.get_mut(&parameter).and_then(Vec::pop);
-                if let (Some(hold), Some(gatherer)) = (held, &mut self.gatherer) {
+                let held = self.held.iter().rposition(|(other, _)| *other == parameter);
+                if let (Some(place), Some(gatherer)) = (held, &mut self.gatherer) {
+                    let (_, hold) = self.held.remove(place);
                     gatherer.let_go(hold, &mut self.account);
                 }
             }

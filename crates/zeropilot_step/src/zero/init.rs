@@ -12,7 +12,8 @@ use super::rest::{Category, Place};
 use super::run::{Loading, Run};
 use super::sink::{Handle, Sink};
 use super::stage3::{
-    device_sub_groups, gathered, secondary_bytes, secondary_place, share, share_place, sub_groups,
+    SubGroup, device_sub_groups, gathered, secondary_bytes, secondary_place, share, share_place,
+    sub_groups,
 };
 use super::stage12::layouts;
 
@@ -212,8 +213,11 @@ impl<S: Sink> Builder<'_, S> {
         let Dtypes { accumulation, communication, master, .. } = self.dtypes;
         let trained: u64 = self.run.trainable().map(|size| share(size, self.run.world)).sum();
         // A gradient of the largest sub-group to start the optimizer with; offloaded sub-groups get their own to keep.
-        let largest = sub_groups(self.run).into_iter().max().unwrap_or(0);
-        let (host, staging) = (self.optimizer_place(usize::MAX), self.run.staging_place());
+        let sub_groups = sub_groups(self.run).into_iter().map(|group| group.elements);
+        let largest = sub_groups.max().unwrap_or(0);
+        let offloads = self.run.zero.offload_optimizer.is_some();
+        let host = if offloads { Place::Host } else { Place::Device };
+        let staging = self.run.staging_place();
         let start = self.sink.allocate(Category::BuildCopies, host, largest * master);
         if self.run.zero.offload_optimizer.is_some() {
             self.sink.allocate(Category::MasterGradients, staging, trained * master);
@@ -259,8 +263,10 @@ impl<S: Sink> Builder<'_, S> {
         let mut own = (0..self.run.parameters.len()).filter(|&p| self.run.parameters[p].trainable);
         let trained = own.next().map_or(self.dtypes.model, |p| self.run.element(p));
         let mut before: Option<Handle> = None;
-        for (index, elements) in sub_groups(self.run).into_iter().enumerate() {
-            let place = self.optimizer_place(index);
+        let sub_groups = sub_groups(self.run);
+        let on_device = device_sub_groups(self.run, sub_groups.len());
+        for (index, SubGroup { elements, .. }) in sub_groups.into_iter().enumerate() {
+            let place = if index < on_device { Place::Device } else { Place::Host };
             if master != trained {
                 let cast = self.sink.allocate(Category::BuildCopies, place, elements * master);
                 self.free(before.replace(cast));
@@ -268,15 +274,5 @@ impl<S: Sink> Builder<'_, S> {
             self.sink.allocate(Category::Master, place, elements * master);
         }
         self.free(before);
-    }
-
-    /// Where the optimizer keeps a sub-group.
-    fn optimizer_place(&self, sub_group: usize) -> Place {
-        let on_device = device_sub_groups(self.run, sub_groups(self.run).len());
-        if self.run.zero.offload_optimizer.is_none() || sub_group < on_device {
-            Place::Device
-        } else {
-            Place::Host
-        }
     }
 }

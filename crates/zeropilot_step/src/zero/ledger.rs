@@ -36,6 +36,27 @@ impl Swing {
         Category::Gradients,
     ];
 
+    /// The total at its end, above or below its beginning.
+    fn end(&self) -> i64 {
+        self.net.iter().sum()
+    }
+
+    /// This one and then another, as one.
+    #[must_use]
+    pub fn then(&self, next: &Self) -> Self {
+        let add = |more: &[i64; Self::CATEGORIES.len()]| {
+            std::array::from_fn(|index| self.net[index] + more[index])
+        };
+        let highest = i64::try_from(next.rise).unwrap_or(i64::MAX).saturating_add(self.end());
+        // Of two equally high points the first counts.
+        match u64::try_from(highest) {
+            Ok(rise) if next.rise > 0 && rise > self.rise => {
+                Self { rise, at_rise: add(&next.at_rise), net: add(&next.net) }
+            }
+            _ => Self { net: add(&next.net), ..*self },
+        }
+    }
+
     /// Whether it leaves no trace.
     pub fn is_nothing(&self) -> bool {
         *self == Self::default()
@@ -49,41 +70,42 @@ struct Meter {
     peak: u64,
     moment: Moment,
     at_peak: Account,
-    /// The present total is the highest so far and what makes it up has not been written down.
-    rising: bool,
 }
 
 impl Default for Meter {
     fn default() -> Self {
-        Self { now: 0, peak: 0, moment: Moment::default(), at_peak: EMPTY, rising: true }
+        Self { now: 0, peak: 0, moment: Moment::default(), at_peak: EMPTY }
     }
 }
 
 const EMPTY: Account = [0; Category::COUNT * Place::ALL.len()];
 
 impl Meter {
-    fn add(&mut self, bytes: u64, moment: Moment) {
+    /// Whether the total is now the highest so far.
+    fn add(&mut self, bytes: u64, moment: Moment) -> bool {
         self.now += bytes;
-        if self.now > self.peak {
+        let is_peak = self.now > self.peak;
+        if is_peak {
             self.peak = self.now;
             self.moment = moment;
-            self.rising = true;
         }
+        is_peak
     }
 
     fn restart(&mut self, moment: Moment) {
         self.peak = self.now;
         self.moment = moment;
-        self.rising = true;
     }
+}
 
-    /// Writes down what makes up the highest point before it changes.
-    fn settle(&mut self, alive: &Account) {
-        if self.rising {
-            self.at_peak = *alive;
-            self.rising = false;
-        }
-    }
+/// A set of meters, one bit for each place and one for everything together.
+type Meters = u8;
+
+const EVERYWHERE: Meters = 1 << Place::ALL.len();
+const ALL_METERS: Meters = 2 * EVERYWHERE - 1;
+
+const fn meter_of(place: Place) -> Meters {
+    1 << place as usize
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -102,6 +124,8 @@ pub struct Ledger {
     alive: Account,
     everywhere: Meter,
     places: [Meter; Place::ALL.len()],
+    /// Meters whose present total is their highest so far, and what makes it up has not been written down.
+    rising: Meters,
     moment: Moment,
     /// Categories that are not counted.
     ignored: Vec<Category>,
@@ -127,6 +151,7 @@ impl Ledger {
             alive: EMPTY,
             everywhere: Meter::default(),
             places: Default::default(),
+            rising: ALL_METERS,
             moment: Moment::default(),
             ignored: ignored.to_vec(),
         }
@@ -164,16 +189,16 @@ impl Ledger {
 
     /// What was alive everywhere at the highest point of the total.
     pub fn at_peak(&self) -> Rest {
-        self.snapshot(&self.everywhere)
+        self.snapshot(&self.everywhere, EVERYWHERE)
     }
 
     /// What was alive everywhere at the highest point of a place.
     pub fn at_peak_in(&self, place: Place) -> Rest {
-        self.snapshot(&self.places[place as usize])
+        self.snapshot(&self.places[place as usize], meter_of(place))
     }
 
-    fn snapshot(&self, meter: &Meter) -> Rest {
-        rest(if meter.rising { &self.alive } else { &meter.at_peak })
+    fn snapshot(&self, meter: &Meter, bit: Meters) -> Rest {
+        rest(if self.rising & bit == 0 { &meter.at_peak } else { &self.alive })
     }
 
     /// What is alive now.
@@ -185,6 +210,7 @@ impl Ledger {
     pub fn restart(&mut self) {
         self.everywhere.restart(self.moment);
         self.places.iter_mut().for_each(|meter| meter.restart(self.moment));
+        self.rising = ALL_METERS;
     }
 
     /// A gradient that swings have counted, by place in [`Swing::CATEGORIES`], becomes an allocation of its own.
@@ -208,17 +234,16 @@ impl Ledger {
     /// The device's memory swings.
     pub fn swing(&mut self, swing: &Swing) {
         if swing.rise > 0 {
-            self.settle_all_but(Some(Place::Device));
+            self.settle(ALL_METERS & !EVERYWHERE & !meter_of(Place::Device));
             self.shift(&swing.at_rise);
-            self.everywhere.add(swing.rise, self.moment);
-            self.places[Place::Device as usize].add(swing.rise, self.moment);
-            self.settle_all_but(None);
+            self.add(Place::Device, swing.rise);
+            self.settle(ALL_METERS);
             self.shift(&std::array::from_fn(|index| swing.net[index] - swing.at_rise[index]));
         } else {
-            self.settle_all_but(None);
+            self.settle(ALL_METERS);
             self.shift(&swing.net);
         }
-        let net: i64 = swing.net.iter().sum();
+        let net = swing.end();
         let rise = i64::try_from(swing.rise).unwrap_or(i64::MAX);
         for meter in [&mut self.everywhere, &mut self.places[Place::Device as usize]] {
             meter.now = meter.now.saturating_add_signed(net - rise);
@@ -232,12 +257,29 @@ impl Ledger {
         }
     }
 
-    fn settle_all_but(&mut self, place: Option<Place>) {
-        if place.is_none() {
-            self.everywhere.settle(&self.alive);
+    fn add(&mut self, place: Place, bytes: u64) {
+        if self.everywhere.add(bytes, self.moment) {
+            self.rising |= EVERYWHERE;
         }
-        for other in Place::ALL.into_iter().filter(|other| Some(*other) != place) {
-            self.places[other as usize].settle(&self.alive);
+        if self.places[place as usize].add(bytes, self.moment) {
+            self.rising |= meter_of(place);
+        }
+    }
+
+    /// Writes down what makes up the highest points of these meters before it changes.
+    fn settle(&mut self, meters: Meters) {
+        let due = self.rising & meters;
+        if due == 0 {
+            return;
+        }
+        self.rising &= !due;
+        if due & EVERYWHERE != 0 {
+            self.everywhere.at_peak = self.alive;
+        }
+        for place in Place::ALL {
+            if due & meter_of(place) != 0 {
+                self.places[place as usize].at_peak = self.alive;
+            }
         }
     }
 }
@@ -257,16 +299,15 @@ impl Sink for Ledger {
         let bytes = if self.ignored.contains(&category) { 0 } else { bytes };
         let entry = Entry { slot: slot(category, place), place, bytes };
         let handle = self.enter(entry);
-        self.settle_all_but(Some(place));
+        self.settle(ALL_METERS & !EVERYWHERE & !meter_of(place));
         self.alive[entry.slot] += bytes;
-        self.everywhere.add(bytes, self.moment);
-        self.places[place as usize].add(bytes, self.moment);
+        self.add(place, bytes);
         handle
     }
 
     fn free(&mut self, handle: Handle) {
         let Entry { slot, place, bytes } = self.entries[handle.0 as usize];
-        self.settle_all_but(None);
+        self.settle(ALL_METERS);
         self.everywhere.now -= bytes;
         self.places[place as usize].now -= bytes;
         self.alive[slot] -= bytes;

@@ -13,7 +13,7 @@ use super::rest::{Category, Place, Rest, RestStates};
 use super::run::Run;
 use super::sink::{Handle, Resident, Sink};
 use super::stage3::{
-    persistent_parameters, secondary_bytes, secondary_place, share, sub_group_members,
+    SubGroup, persistent_parameters, secondary_bytes, secondary_place, share, sub_groups,
 };
 use super::stage12::layouts;
 
@@ -219,8 +219,8 @@ fn sharded(run: &Run<'_>, rest: &Rest, sink: &mut impl Sink) {
         for share in &shares {
             sink.touch(Category::NormCopies, Place::Device, share * 8);
         }
-        for members in sub_group_members(run) {
-            sub_group_step(run, dtypes, &members, sink);
+        for sub_group in sub_groups(run) {
+            sub_group_step(run, dtypes, sub_group, sink);
         }
     }
     let gathered = rest.of(Category::PersistentParameters).0;
@@ -236,9 +236,9 @@ fn overflow_test(elements: u64, dtypes: Dtypes, gradients: Place, sink: &mut imp
     sink.free(mask);
 }
 
-fn sub_group_step(run: &Run<'_>, dtypes: Dtypes, members: &[u64], sink: &mut impl Sink) {
-    let elements: u64 = members.iter().sum();
-    let mut gradient = (members.len() > 1).then(|| {
+fn sub_group_step(run: &Run<'_>, dtypes: Dtypes, sub_group: SubGroup, sink: &mut impl Sink) {
+    let SubGroup { elements, members } = sub_group;
+    let mut gradient = (members > 1).then(|| {
         sink.allocate(Category::OptimizerGradients, Place::Device, elements * dtypes.accumulation)
     });
     if dtypes.accumulation != dtypes.master {

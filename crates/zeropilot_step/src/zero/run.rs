@@ -82,10 +82,15 @@ impl Run<'_> {
         }
     }
 
+    /// Bytes of an element of the model.
+    pub(super) fn model_element(&self) -> u64 {
+        Dtypes::of(self).model
+    }
+
     /// Bytes of an element of a parameter.
     pub(super) fn element(&self, parameter: usize) -> u64 {
         let own = self.parameters[parameter].element;
-        own.map_or_else(|| Dtypes::of(self).model, ElementSize::bytes)
+        own.map_or_else(|| self.model_element(), ElementSize::bytes)
     }
 
     /// Bytes of what `elements` gives of every parameter that is trained or not.

@@ -55,6 +55,18 @@ pub trait Sink {
     }
 }
 
+/// Listens to nothing, for those who follow events without counting.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Nobody;
+
+impl Sink for Nobody {
+    fn allocate(&mut self, _category: Category, _place: Place, _bytes: u64) -> Handle {
+        Handle(0)
+    }
+
+    fn free(&mut self, _handle: Handle) {}
+}
+
 /// Allocations of a rest state, by category, so that a later phase can end them.
 #[derive(Debug, Clone, Default)]
 pub struct Resident(BTreeMap<Category, Vec<Handle>>);

@@ -31,20 +31,16 @@ pub(super) fn rest_states(run: &Run<'_>) -> RestStates {
     if run.optimizer.counts_steps() {
         after_step.add(Category::StepCounters, Place::Device, 4 * sub_groups(run).len() as u64);
     }
+    let kept = is_persistent(run);
     if run.world > 1 {
-        let kept = persistent_parameters(run).into_iter();
+        let kept = (0..kept.len()).filter(|&index| kept[index]);
         let bytes =
             kept.map(|p| gathered(run.parameters[p].elements.0, run.world) * run.element(p)).sum();
         after_step.add(Category::PersistentParameters, Place::Device, bytes);
     }
     let mut after_backward = after_step.clone();
-    let kept = persistent_parameters(run);
-    secondary(run, |index| !kept.contains(&index), &mut after_backward);
-    secondary(
-        run,
-        |index| !kept.contains(&index) && !run.parameters[index].trainable,
-        &mut after_step,
-    );
+    secondary(run, |index| !kept[index], &mut after_backward);
+    secondary(run, |index| !kept[index] && !run.parameters[index].trainable, &mut after_step);
     RestStates { after_init, after_backward, after_step }
 }
 
@@ -112,24 +108,29 @@ fn optimizer(run: &Run<'_>, dtypes: Dtypes, trained: u64, on_device: u64, rest: 
     }
 }
 
-/// Shares of this rank, cut into the groups that are updated one after the other.
-pub(super) fn sub_groups(run: &Run<'_>) -> Vec<u64> {
-    sub_group_members(run).iter().map(|members| members.iter().sum()).collect()
+/// A group of parameters that is updated at once.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(super) struct SubGroup {
+    /// Elements of this rank's shares.
+    pub(super) elements: u64,
+    /// How many parameters.
+    pub(super) members: usize,
 }
 
-/// The same, parameter by parameter.
-pub(super) fn sub_group_members(run: &Run<'_>) -> Vec<Vec<u64>> {
+/// Shares of this rank, cut into the groups that are updated one after the other.
+pub(super) fn sub_groups(run: &Run<'_>) -> Vec<SubGroup> {
     let limit = run.zero.sub_group.0;
     let mut groups = Vec::new();
     for group in 0..run.groups() {
-        let mut open = Vec::new();
+        let mut open = SubGroup::default();
         for size in run.group(group) {
-            open.push(share(size, run.world));
-            if open.iter().sum::<u64>() >= limit {
+            open.elements += share(size, run.world);
+            open.members += 1;
+            if open.elements >= limit {
                 groups.push(std::mem::take(&mut open));
             }
         }
-        if !open.is_empty() {
+        if open.members > 0 {
             groups.push(open);
         }
     }
@@ -152,7 +153,8 @@ pub(super) fn device_sub_groups(run: &Run<'_>, count: usize) -> usize {
 /// Elements of this rank whose optimizer state stays on the device.
 fn device_share(run: &Run<'_>) -> u64 {
     let groups = sub_groups(run);
-    groups.iter().take(device_sub_groups(run, groups.len())).sum()
+    let on_device = groups.iter().take(device_sub_groups(run, groups.len()));
+    on_device.map(|group| group.elements).sum()
 }
 
 /// Where shares of trained parameters live; offloaded ones are pinned whatever the config says.
@@ -162,15 +164,21 @@ pub(super) fn share_place(run: &Run<'_>) -> Place {
 
 /// Indices of the parameters that are never released.
 pub(super) fn persistent_parameters(run: &Run<'_>) -> Vec<usize> {
+    let kept = is_persistent(run).into_iter().enumerate();
+    kept.filter(|(_, kept)| *kept).map(|(index, _)| index).collect()
+}
+
+/// Whether each parameter is one of them.
+pub(super) fn is_persistent(run: &Run<'_>) -> Vec<bool> {
     let mut total = 0_u64;
-    let mut kept = Vec::new();
-    for (index, parameter) in run.parameters.iter().enumerate() {
+    let kept = run.parameters.iter().map(|parameter| {
         let size = parameter.elements.0;
         let small = size <= run.zero.param_persistence_threshold.0;
-        if small && total.saturating_add(size) <= run.zero.model_persistence_threshold.0 {
+        let kept = small && total.saturating_add(size) <= run.zero.model_persistence_threshold.0;
+        if kept {
             total += size;
-            kept.push(index);
         }
-    }
-    kept
+        kept
+    });
+    kept.collect()
 }

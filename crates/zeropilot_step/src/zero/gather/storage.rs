@@ -3,12 +3,11 @@
 //! One parameter is gathered into a buffer of its own. Several are gathered into one flat buffer; when the first of
 //! them is needed each gets its own copy, and the flat buffer stays until the last of them has been needed.
 
-use std::collections::BTreeMap;
-
+use super::sizes::Size;
 use crate::zero::rest::{Category, Place};
 use crate::zero::run::{Backend, Run};
 use crate::zero::sink::{Collective, CollectiveKind, Handle, Sink};
-use crate::zero::stage3::{gathered, secondary_bytes, secondary_place};
+use crate::zero::stage3::secondary_place;
 
 /// Where a parameter's full value is.
 #[derive(Debug, Clone, Copy)]
@@ -16,20 +15,29 @@ enum Status {
     /// Nowhere: only this rank's share exists.
     Released,
     /// In its own storage, if it needs one. In flight still when its group's number is known.
-    Gathered { storage: Option<Handle>, flight: Option<usize> },
+    Gathered { storage: Option<Handle>, bytes: u64, flight: Option<u32> },
     /// In a group's flat buffer.
-    Grouped { flight: usize },
+    Grouped { flight: u32 },
 }
 
 /// A reference to the storage a parameter had when it was taken; the storage outlives a release of the parameter.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Hold(Handle);
 
-/// How often a storage is held, and whether only holds are left.
-#[derive(Debug, Clone, Copy, Default)]
+/// A storage that is held: how often, and whether only holds are left.
+#[derive(Debug, Clone, Copy)]
 struct Held {
+    storage: Handle,
     times: u32,
     released: bool,
+}
+
+/// What there is of a parameter between two micro steps.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct AtRest {
+    /// The bytes of its full value, and whether they are a storage of its own.
+    gathered: Option<(u64, bool)>,
+    has_secondary: bool,
 }
 
 /// A gather whose parameters have not all been needed yet.
@@ -44,38 +52,37 @@ struct Flight {
 #[derive(Debug, Clone)]
 pub(super) struct Storages<'a> {
     run: &'a Run<'a>,
+    sizes: Vec<Size>,
     /// Shares lie on the host and are copied to the device to be gathered.
     from_host: bool,
-    categories: Vec<Category>,
     status: Vec<Status>,
-    /// Gathers under way, in the order in which they were started.
-    flights: BTreeMap<usize, Flight>,
-    launched: usize,
+    /// Gathers of this micro step in the order in which they were started; none once it has landed.
+    flights: Vec<Option<Flight>>,
     secondary: Vec<Option<Handle>>,
-    held: BTreeMap<Handle, Held>,
+    /// Storages that are held: few at a time.
+    held: Vec<Held>,
+    /// Lists that are not in use.
+    spare: Vec<Vec<usize>>,
 }
 
 impl<'a> Storages<'a> {
     /// As after initialization: nothing gathered; with hpZ every parameter has a secondary copy.
     pub(super) fn new(
         run: &'a Run<'a>,
-        persistent: &[bool],
+        sizes: &[Size],
         backend: Backend,
         sink: &mut impl Sink,
     ) -> Self {
-        let category = |&kept: &bool| {
-            if kept { Category::PersistentParameters } else { Category::GatheredParameters }
-        };
-        let count = run.parameters.len();
+        let count = sizes.len();
         let mut storages = Self {
             run,
+            sizes: sizes.to_vec(),
             from_host: backend == Backend::Nccl && run.zero.offload_param.is_some(),
-            categories: persistent.iter().map(category).collect(),
             status: vec![Status::Released; count],
-            flights: BTreeMap::new(),
-            launched: 0,
+            flights: Vec::new(),
             secondary: vec![None; count],
-            held: BTreeMap::new(),
+            held: Vec::new(),
+            spare: Vec::new(),
         };
         (0..count).for_each(|parameter| storages.ensure_secondary(parameter, sink));
         storages
@@ -85,30 +92,43 @@ impl<'a> Storages<'a> {
         matches!(self.status[parameter], Status::Released)
     }
 
-    fn full(&self, parameter: usize) -> u64 {
-        gathered(self.run.parameters[parameter].elements.0, self.run.world)
-            * self.run.element(parameter)
+    fn category(&self, parameter: usize) -> Category {
+        if self.sizes[parameter].persistent {
+            Category::PersistentParameters
+        } else {
+            Category::GatheredParameters
+        }
     }
 
     fn own(&self, parameter: usize, bytes: u64, sink: &mut impl Sink) -> Option<Handle> {
         // With one rank the share is the parameter, if it is on the device.
         (self.run.world > 1 || self.from_host)
-            .then(|| sink.allocate(self.categories[parameter], Place::Device, bytes))
+            .then(|| sink.allocate(self.category(parameter), Place::Device, bytes))
+    }
+
+    fn list(&mut self) -> Vec<usize> {
+        self.spare.pop().unwrap_or_default()
+    }
+
+    fn give_back(&mut self, mut list: Vec<usize>) {
+        list.clear();
+        self.spare.push(list);
     }
 
     /// Starts to gather; parameters with a valid secondary copy (hpZ) form a group of their own, and within it those
     /// of one element size.
     pub(super) fn gather(&mut self, parameters: &[usize], sink: &mut impl Sink) {
-        let (near, far): (Vec<usize>, Vec<usize>) =
-            parameters.iter().partition(|&&p| self.secondary[p].is_some());
-        for mut members in [near, far] {
-            while let Some(&first) = members.first() {
-                let element = self.run.element(first);
-                let (alike, others) =
-                    members.iter().partition(|&&p| self.run.element(p) == element);
+        for near in [true, false] {
+            let mut left = self.list();
+            left.extend(parameters.iter().filter(|&&p| self.secondary[p].is_some() == near));
+            while let Some(&first) = left.first() {
+                let element = self.sizes[first].element;
+                let mut alike = self.list();
+                alike.extend(left.iter().filter(|&&p| self.sizes[p].element == element));
+                left.retain(|&p| self.sizes[p].element != element);
                 self.launch(alike, sink);
-                members = others;
             }
+            self.give_back(left);
         }
     }
 
@@ -117,25 +137,27 @@ impl<'a> Storages<'a> {
         let near = self.secondary[members[0]].is_some();
         let ranks = if near { self.run.zero.hpz_partition_size } else { self.run.world };
         if self.run.world > 1 {
-            let element = self.run.element(members[0]);
-            let elements = members.iter().map(|&p| self.full(p) / element).sum();
+            let element = self.sizes[members[0]].element;
+            let elements = members.iter().map(|&p| self.sizes[p].padded).sum::<u64>() / element;
             let kind = CollectiveKind::AllGather;
             sink.communicate(Collective { kind, elements, element, ranks });
         }
     }
 
+    // A micro step starts far fewer than four billion gathers.
+    #[allow(clippy::cast_possible_truncation)]
     fn launch(&mut self, members: Vec<usize>, sink: &mut impl Sink) {
         self.communicate(&members, sink);
-        let flight = self.launched;
-        self.launched += 1;
+        let flight = self.flights.len() as u32;
         let mut flat = None;
         if members.len() == 1 || self.run.world == 1 {
             for &parameter in &members {
-                let storage = self.own(parameter, self.full(parameter), sink);
-                self.status[parameter] = Status::Gathered { storage, flight: Some(flight) };
+                let bytes = self.sizes[parameter].padded;
+                let storage = self.own(parameter, bytes, sink);
+                self.status[parameter] = Status::Gathered { storage, bytes, flight: Some(flight) };
             }
         } else {
-            let bytes = members.iter().map(|&p| self.full(p)).sum();
+            let bytes = members.iter().map(|&p| self.sizes[p].padded).sum();
             flat = Some(sink.allocate(Category::GatherBuffer, Place::Device, bytes));
             for &parameter in &members {
                 self.status[parameter] = Status::Grouped { flight };
@@ -143,18 +165,18 @@ impl<'a> Storages<'a> {
         }
         let shares = members.iter().map(|&p| self.share_copy(p)).sum();
         sink.touch(Category::GatherBuffer, Place::Device, shares);
-        self.flights.insert(flight, Flight { waiting: members.len(), members, flat });
+        self.flights.push(Some(Flight { waiting: members.len(), members, flat }));
     }
 
     /// Bytes of the copy on the device from which an offloaded share is sent.
     fn share_copy(&self, parameter: usize) -> u64 {
+        let size = self.sizes[parameter];
         // A frozen parameter that stays gathered has its share on the device.
-        let kept = self.categories[parameter] == Category::PersistentParameters;
-        let on_device = kept && !self.run.parameters[parameter].trainable;
+        let on_device = size.persistent && !size.trainable;
         match self.secondary[parameter] {
             _ if !self.from_host || self.run.world == 1 || on_device => 0,
-            Some(_) => secondary_bytes(self.run, parameter),
-            None => self.full(parameter) / self.run.world,
+            Some(_) => size.secondary,
+            None => size.padded / self.run.world,
         }
     }
 
@@ -163,48 +185,56 @@ impl<'a> Storages<'a> {
         if let Status::Grouped { flight } = self.status[parameter] {
             self.copy_out(flight, sink);
         }
-        let Status::Gathered { flight: Some(flight), storage } = self.status[parameter] else {
+        let Status::Gathered { flight: Some(flight), storage, bytes } = self.status[parameter]
+        else {
             return;
         };
-        self.status[parameter] = Status::Gathered { storage, flight: None };
-        let Some(landing) = self.flights.get_mut(&flight) else { return };
+        self.status[parameter] = Status::Gathered { storage, bytes, flight: None };
+        let Some(place) = self.flights.get_mut(flight as usize) else { return };
+        let Some(landing) = place else { return };
         landing.waiting -= 1;
-        if landing.waiting == 0 {
-            landing.flat.take().into_iter().for_each(|flat| sink.free(flat));
-            self.flights.remove(&flight);
+        if landing.waiting == 0
+            && let Some(landed) = place.take()
+        {
+            landed.flat.into_iter().for_each(|flat| sink.free(flat));
+            self.give_back(landed.members);
         }
     }
 
     /// Every parameter of a group gets its own copy.
-    fn copy_out(&mut self, flight: usize, sink: &mut impl Sink) {
-        let members =
-            self.flights.get(&flight).map(|group| group.members.clone()).unwrap_or_default();
-        for member in members {
-            let bytes = self.run.parameters[member].elements.0 * self.run.element(member);
+    fn copy_out(&mut self, flight: u32, sink: &mut impl Sink) {
+        let Some(group) = self.flights[flight as usize].take() else { return };
+        for &member in &group.members {
+            let bytes = self.sizes[member].whole();
             let storage = self.own(member, bytes, sink);
-            self.status[member] = Status::Gathered { storage, flight: Some(flight) };
+            self.status[member] = Status::Gathered { storage, bytes, flight: Some(flight) };
         }
+        self.flights[flight as usize] = Some(group);
     }
 
     /// Gathers under way, the oldest first.
-    pub(super) fn under_way(&self) -> Vec<usize> {
-        self.flights.keys().copied().collect()
+    // A micro step starts far fewer than four billion gathers.
+    #[allow(clippy::cast_possible_truncation)]
+    pub(super) fn under_way(&self) -> Vec<u32> {
+        let flights = self.flights.iter().enumerate();
+        flights.filter(|(_, flight)| flight.is_some()).map(|(number, _)| number as u32).collect()
     }
 
     /// Waits for a gather and says which parameters nobody had needed; its flat buffer stays until
     /// [`Storages::drop_landed`].
-    pub(super) fn land_flight(&mut self, flight: usize, sink: &mut impl Sink) -> Vec<usize> {
+    pub(super) fn land_flight(&mut self, flight: u32, sink: &mut impl Sink) -> Vec<usize> {
         let members =
-            self.flights.get(&flight).map(|group| group.members.clone()).unwrap_or_default();
-        if members.iter().any(|&member| matches!(self.status[member], Status::Grouped { flight: own } if own == flight)) {
+            self.flights[flight as usize].as_ref().map_or_else(Vec::new, |f| f.members.clone());
+        let is_waiting = |&member: &usize| matches!(self.status[member], Status::Grouped { flight: own } if own == flight);
+        if members.iter().any(is_waiting) {
             self.copy_out(flight, sink);
         }
         let mut landed = Vec::new();
         for member in members {
-            if let Status::Gathered { storage, flight: Some(own) } = self.status[member]
+            if let Status::Gathered { storage, bytes, flight: Some(own) } = self.status[member]
                 && own == flight
             {
-                self.status[member] = Status::Gathered { storage, flight: None };
+                self.status[member] = Status::Gathered { storage, bytes, flight: None };
                 landed.push(member);
             }
         }
@@ -212,10 +242,28 @@ impl<'a> Storages<'a> {
     }
 
     pub(super) fn drop_landed(&mut self, sink: &mut impl Sink) {
-        for flat in std::mem::take(&mut self.flights).into_values().filter_map(|flight| flight.flat)
-        {
-            sink.free(flat);
+        let mut flights = std::mem::take(&mut self.flights);
+        for flight in flights.drain(..).flatten() {
+            flight.flat.into_iter().for_each(|flat| sink.free(flat));
+            self.give_back(flight.members);
         }
+        self.flights = flights;
+    }
+
+    /// What every parameter has, if nothing is under way and nothing is held.
+    pub(super) fn at_rest(&self) -> Option<Vec<AtRest>> {
+        if self.flights.iter().any(Option::is_some) || !self.held.is_empty() {
+            return None;
+        }
+        let states = self.status.iter().zip(&self.secondary).map(|(status, secondary)| {
+            let gathered = match *status {
+                Status::Released => None,
+                Status::Gathered { bytes, storage, .. } => Some((bytes, storage.is_some())),
+                Status::Grouped { .. } => return None,
+            };
+            Some(AtRest { gathered, has_secondary: secondary.is_some() })
+        });
+        states.collect()
     }
 
     /// Drops the full value; whether there was one. With hpZ a secondary copy is made if there is none.
@@ -224,8 +272,8 @@ impl<'a> Storages<'a> {
         self.ensure_secondary(parameter, sink);
         self.status[parameter] = Status::Released;
         if let Some(storage) = storage {
-            match self.held.get_mut(&storage) {
-                Some(held) => held.released = true,
+            match self.held(storage) {
+                Some(place) => self.held[place].released = true,
                 None => sink.free(storage),
             }
         }
@@ -237,24 +285,28 @@ impl<'a> Storages<'a> {
         let Status::Gathered { storage: Some(storage), .. } = self.status[parameter] else {
             return None;
         };
-        self.held.entry(storage).or_default().times += 1;
+        match self.held(storage) {
+            Some(place) => self.held[place].times += 1,
+            None => self.held.push(Held { storage, times: 1, released: false }),
+        }
         Some(Hold(storage))
     }
 
+    fn held(&self, storage: Handle) -> Option<usize> {
+        self.held.iter().rposition(|held| held.storage == storage)
+    }
+
     pub(super) fn let_go(&mut self, Hold(storage): Hold, sink: &mut impl Sink) {
-        let Some(held) = self.held.get_mut(&storage) else { return };
+        let Some(place) = self.held(storage) else { return };
+        let held = &mut self.held[place];
         held.times -= 1;
-        if held.times == 0 {
-            let released = held.released;
-            self.held.remove(&storage);
-            if released {
-                sink.free(storage);
-            }
+        if held.times == 0 && self.held.swap_remove(place).released {
+            sink.free(storage);
         }
     }
 
     fn ensure_secondary(&mut self, parameter: usize, sink: &mut impl Sink) {
-        let bytes = secondary_bytes(self.run, parameter);
+        let bytes = self.sizes[parameter].secondary;
         if bytes > 0 && self.secondary[parameter].is_none() {
             let place = secondary_place(self.run);
             self.secondary[parameter] =
@@ -267,16 +319,17 @@ impl<'a> Storages<'a> {
     pub(super) fn gather_each(&mut self, parameters: &[usize], sink: &mut impl Sink) {
         let copied = self.run.world > 1 || self.from_host || parameters.len() == 1;
         // These gathers use shares, not secondary copies, of all parameters at once.
-        let share =
-            |&p: &usize| if self.share_copy(p) > 0 { self.full(p) / self.run.world } else { 0 };
+        let share = |&p: &usize| {
+            if self.share_copy(p) > 0 { self.sizes[p].padded / self.run.world } else { 0 }
+        };
         let shares = parameters.iter().map(share).sum();
         let shares = sink.allocate(Category::GatherBuffer, Place::Device, shares);
         for &parameter in parameters {
             if self.is_released(parameter) {
-                let bytes = self.full(parameter);
-                let storage =
-                    copied.then(|| sink.allocate(self.categories[parameter], Place::Device, bytes));
-                self.status[parameter] = Status::Gathered { storage, flight: None };
+                let bytes = self.sizes[parameter].padded;
+                let category = self.category(parameter);
+                let storage = copied.then(|| sink.allocate(category, Place::Device, bytes));
+                self.status[parameter] = Status::Gathered { storage, bytes, flight: None };
             }
         }
         sink.free(shares);

@@ -46,6 +46,19 @@ impl<'a> Reducer<'a> {
         }
     }
 
+    /// Whether micro steps from equal states differ if one of them is the last.
+    pub(crate) fn ends_differ(&self) -> bool {
+        match &self.0 {
+            Kind::Whole(_) | Kind::Partitioned(_) => true,
+            Kind::Sharded(sharded) => sharded.offloads(),
+        }
+    }
+
+    /// Whether a step leaves more behind than it found.
+    pub(crate) fn keeps_sums(&self) -> bool {
+        matches!(&self.0, Kind::Partitioned(partitioned) if partitioned.offloads())
+    }
+
     /// The gradient of a parameter is complete; `gradient` passes over.
     pub fn ready(&mut self, parameter: usize, gradient: Handle, sink: &mut impl Sink) {
         match &mut self.0 {

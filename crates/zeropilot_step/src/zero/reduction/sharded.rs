@@ -18,6 +18,8 @@ pub(super) struct Sharded<'a> {
     elements: u64,
     /// Parameters in the bucket; a gradient that did not fit keeps its own storage.
     members: Vec<(usize, Option<Handle>)>,
+    /// Room for the copies of a reduction.
+    copies: Vec<Handle>,
 }
 
 impl<'a> Sharded<'a> {
@@ -29,7 +31,12 @@ impl<'a> Sharded<'a> {
             boundary: true,
             elements: 0,
             members: Vec::new(),
+            copies: Vec::new(),
         }
+    }
+
+    pub(super) fn offloads(&self) -> bool {
+        self.run.zero.offload_optimizer.is_some()
     }
 
     fn size(&self, parameter: usize) -> u64 {
@@ -61,17 +68,19 @@ impl<'a> Sharded<'a> {
         }
         let zero = self.run.zero;
         let in_bucket = zero.contiguous_gradients && self.elements <= zero.reduce_bucket.0;
-        let copies = if in_bucket && !zero.reduce_scatter {
-            self.all_reduce(&members, sink)
+        let mut copies = std::mem::take(&mut self.copies);
+        if in_bucket && !zero.reduce_scatter {
+            self.all_reduce(&members, &mut copies, sink);
         } else {
             members.sort_unstable_by_key(|(parameter, _)| *parameter);
-            self.reduce_scatter(&members, in_bucket, sink)
-        };
-        for (parameter, own) in members {
+            self.reduce_scatter(&members, in_bucket, &mut copies, sink);
+        }
+        for (parameter, own) in members.drain(..) {
             self.keep_share(parameter, sink);
             own.into_iter().for_each(|gradient| sink.free(gradient));
         }
-        copies.into_iter().for_each(|copy| sink.free(copy));
+        copies.drain(..).for_each(|copy| sink.free(copy));
+        (self.members, self.copies) = (members, copies);
         self.elements = 0;
     }
 
@@ -81,9 +90,13 @@ impl<'a> Sharded<'a> {
     }
 
     /// The whole bucket is reduced in place and scaled into a copy, of which each rank reads its share.
-    fn all_reduce(&self, members: &[(usize, Option<Handle>)], sink: &mut impl Sink) -> Vec<Handle> {
+    fn all_reduce(
+        &self,
+        members: &[(usize, Option<Handle>)],
+        copies: &mut Vec<Handle>,
+        sink: &mut impl Sink,
+    ) {
         let Dtypes { communication, accumulation, .. } = self.dtypes;
-        let mut copies = Vec::new();
         self.communicate(CollectiveKind::AllReduce, self.elements, sink);
         let mut copy = |bytes| sink.allocate(Category::ReductionCopies, Place::Device, bytes);
         if self.run.world > 1 {
@@ -106,7 +119,6 @@ impl<'a> Sharded<'a> {
                 ));
             }
         }
-        copies
     }
 
     /// Shares are interleaved rank by rank in a flat buffer, which then holds this rank's result.
@@ -114,15 +126,15 @@ impl<'a> Sharded<'a> {
         &self,
         members: &[(usize, Option<Handle>)],
         in_bucket: bool,
+        copies: &mut Vec<Handle>,
         sink: &mut impl Sink,
-    ) -> Vec<Handle> {
+    ) {
         let Dtypes { model, communication, accumulation, .. } = self.dtypes;
         let world = self.run.world;
-        let mut casts = Vec::new();
         if communication != model && !in_bucket {
             for &(parameter, _) in members {
                 let bytes = self.size(parameter) * communication;
-                casts.push(sink.allocate(Category::ReductionCopies, Place::Device, bytes));
+                copies.push(sink.allocate(Category::ReductionCopies, Place::Device, bytes));
             }
         }
         let whole: u64 =
@@ -136,16 +148,15 @@ impl<'a> Sharded<'a> {
             sink.touch(Category::CommunicationCopies, Place::Device, bytes);
         }
         if accumulation == communication {
-            casts.extend(flat);
-            return casts;
+            copies.extend(flat);
+            return;
         }
-        let shares =
-            members.iter().map(|&(parameter, _)| share(self.size(parameter), world) * accumulation);
-        let shares = shares
-            .map(|bytes| sink.allocate(Category::ReductionCopies, Place::Device, bytes))
-            .collect();
-        casts.into_iter().chain(flat).for_each(|copy| sink.free(copy));
-        shares
+        let casts = copies.len();
+        for &(parameter, _) in members {
+            let bytes = share(self.size(parameter), world) * accumulation;
+            copies.push(sink.allocate(Category::ReductionCopies, Place::Device, bytes));
+        }
+        copies.drain(..casts).chain(flat).for_each(|copy| sink.free(copy));
     }
 
     /// A share goes into the gradient partition; before a step an offloaded one also goes to the optimizer's.

@@ -124,7 +124,7 @@ impl<'a> Partitioned<'a> {
         if self.accumulates_apart() { 4 } else { self.dtypes.model }
     }
 
-    fn offloads(&self) -> bool {
+    pub(in crate::zero::reduction) fn offloads(&self) -> bool {
         self.run.zero.offload_optimizer.is_some()
     }
 
