@@ -4,7 +4,9 @@
 //! It depends on the model, the batch and what is trained, not on the number of ranks or the sizes of buckets, so one
 //! of these serves many questions. No allocation is lost in a [`Swing`]: its highest point and its end are exact.
 
-use crate::family::{Program, micro_step};
+mod repeat;
+
+use crate::family::{Program, Setup, micro_step};
 use crate::model::{Model, ModuleId, ParameterId};
 use crate::tape::{Category, Edge, Listener, Mark, Options, Pass, Storage, StorageId};
 use crate::zero::Swing;
@@ -47,10 +49,24 @@ impl MicroStep {
     /// The micro step of a program.
     #[must_use]
     pub fn of(program: &dyn Program, options: Options) -> Self {
-        let mut reader = Reader::default();
-        micro_step(program, options).replay(&mut reader);
-        reader.flush();
-        reader.micro_step
+        Reader::read(program, options, false).micro_step
+    }
+
+    /// The same of a program built from `setup`: where layers repeat only a few of them are run.
+    ///
+    /// Items are equal to those of [`MicroStep::of`]; swings that are alike are kept once.
+    #[must_use]
+    pub fn of_layers(setup: &Setup, program: &dyn Program, options: Options) -> Self {
+        repeat::micro_step(setup, program, options).unwrap_or_else(|| Self::of(program, options))
+    }
+
+    /// The swing an item names.
+    #[must_use]
+    pub fn swing(&self, item: Item) -> Option<&Swing> {
+        match item {
+            Item::Swing(place) => self.swings.get(place as usize),
+            _ => None,
+        }
     }
 
     /// Trained parameters in the order in which their gradients become complete.
@@ -68,9 +84,20 @@ struct Reader {
     micro_step: MicroStep,
     is_backward: bool,
     swing: Swing,
+    /// Whether swings end at the borders of layers.
+    cuts: bool,
+    /// How many items there were at each border, forward and backward.
+    borders: [Vec<usize>; 2],
 }
 
 impl Reader {
+    fn read(program: &dyn Program, options: Options, cuts: bool) -> Self {
+        let mut reader = Self { cuts, ..Self::default() };
+        micro_step(program, options).replay(&mut reader);
+        reader.flush();
+        reader
+    }
+
     fn push(&mut self, item: Item) {
         self.flush();
         self.items().push(item);
@@ -157,6 +184,14 @@ impl Listener for Reader {
             (Pass::Backward, Edge::After) => EventKind::LeaveBackward,
         };
         self.push(Item::Module(Event { kind, module: module.index() as u32 }));
+    }
+
+    fn layer_border(&mut self) {
+        if self.cuts {
+            self.flush();
+            let length = self.items().len();
+            self.borders[usize::from(self.is_backward)].push(length);
+        }
     }
 
     fn mark(&mut self, mark: Mark) {

@@ -124,6 +124,7 @@ impl Bert {
         tape.call(self.encoder, &embedded, |embedded| {
             let mut x = embedded;
             for (index, layer) in self.layers.iter().enumerate() {
+                tape.layer_border();
                 x = if self.setup.switches.checkpointing {
                     tape.checkpoint(super::causal::key(index), vec![x.clone()], |arguments| {
                         layer.call(&arguments[0])
@@ -132,6 +133,7 @@ impl Bert {
                     layer.call(&x)
                 };
             }
+            tape.layer_border();
             x
         })
     }

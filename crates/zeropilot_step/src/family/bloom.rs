@@ -102,6 +102,7 @@ impl Bloom {
         let mut x = first;
         let mut weights = None;
         for (index, layer) in self.layers.iter().enumerate() {
+            tape.layer_border();
             let mut arguments = vec![x.clone()];
             arguments.extend_from_slice(others);
             let made;
@@ -114,6 +115,7 @@ impl Bloom {
             };
             weights = Some(made);
         }
+        tape.layer_border();
         (x, weights)
     }
 }

@@ -42,6 +42,7 @@ pub(super) trait Body: Sized + std::fmt::Debug {
         let tape = first.tape();
         let mut x = first;
         for index in 0..self.layers() {
+            tape.layer_border();
             let mut arguments = others(index);
             arguments.insert(0, x.clone());
             x = if setup.switches.checkpointing {
@@ -52,6 +53,7 @@ pub(super) trait Body: Sized + std::fmt::Debug {
                 self.call_layer(index, &arguments)
             };
         }
+        tape.layer_border();
         x
     }
 }

@@ -123,7 +123,7 @@ impl Lowered {
         }
         let own = program_parameters(program.model(), element);
         let options = Options { attention: recipe.attention, ..conditions.options };
-        let micro_step = MicroStep::of(&*program, options);
+        let micro_step = MicroStep::of_layers(&setup, &*program, options);
         let own_order: Vec<usize> = micro_step.gradient_order().collect();
         let is_own = own == real && shape::program(model).1;
         Ok(Self {
@@ -147,12 +147,18 @@ impl Lowered {
         self.fidelity
     }
 
+    /// The program.
+    pub fn program(&self) -> &dyn Program {
+        &*self.program
+    }
+
     /// The modules and parameters of the program.
     pub fn model(&self) -> &ProgramModel {
         self.program.model()
     }
 
-    pub(crate) fn modules(&self) -> &Modules {
+    /// The parameters each module of the program gathers.
+    pub fn modules(&self) -> &Modules {
         &self.modules
     }
 
@@ -176,7 +182,7 @@ impl Lowered {
     }
 
     /// One rank of a run of the program.
-    pub(crate) fn run<'a>(&'a self, rank: &'a RankOf<'a>) -> Run<'a> {
+    pub fn run<'a>(&'a self, rank: &'a RankOf<'a>) -> Run<'a> {
         rank.run(&self.own, &self.own_order)
     }
 

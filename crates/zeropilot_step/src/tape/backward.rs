@@ -36,7 +36,9 @@ impl Queue {
 impl Tape {
     /// Run backward from `loss`, re-running checkpointed parts of `program` where needed.
     pub fn backward(&self, loss: &Tensor<'_>, program: &dyn Rerun) {
-        let Target::Node { node: root, .. } = loss.target else { return };
+        let Target::Node { node: root, .. } = loss.target else {
+            return self.core.borrow_mut().release_leaves();
+        };
         let mut queue = Queue::default();
         let seed = {
             let mut core = self.core.borrow_mut();
@@ -64,9 +66,7 @@ impl Tape {
                 core.release(gradient.storage);
             }
         }
-        for storage in std::mem::take(&mut core.leaf_storages) {
-            core.release(storage);
-        }
+        core.release_leaves();
         core.nodes.clear();
     }
 
@@ -77,7 +77,9 @@ impl Tape {
                 self.core.borrow_mut().accumulate_leaf(leaf, queue);
                 continue;
             }
-            let Some(node) = queue.nodes.pop() else { return };
+            let next = queue.nodes.pop();
+            self.core.borrow_mut().pass_layer_borders(next);
+            let Some(node) = next else { return };
             let frame = self.core.borrow().frame_to_restore(node);
             if let Some(frame) = frame {
                 self.restore(frame, program);
@@ -89,6 +91,13 @@ impl Tape {
 }
 
 impl Core {
+    /// The accumulators of activations go with the graph.
+    fn release_leaves(&mut self) {
+        for storage in std::mem::take(&mut self.leaf_storages) {
+            self.release(storage);
+        }
+    }
+
     /// Count, for every node and leaf reachable from `root`, the gradients it will receive.
     fn count_users(&mut self, root: u32, queue: &mut Queue) {
         for index in (0..=root).rev() {

@@ -84,6 +84,8 @@ pub(crate) struct Core {
     pub(crate) leaf_storages: Vec<StorageId>,
     /// Per module: wrapped arguments whose backward has not come yet.
     pub(crate) arguments_open: Vec<u32>,
+    /// How many nodes there were at each border between layers.
+    pub(crate) layer_borders: Vec<u32>,
     graveyard: Vec<u32>,
 }
 
@@ -109,6 +111,7 @@ impl Core {
             activation_leaves: 0,
             leaf_storages: Vec::new(),
             arguments_open: Vec::new(),
+            layer_borders: Vec::new(),
             graveyard: Vec::new(),
         }
     }
@@ -353,6 +356,21 @@ impl Core {
         (node.saved.len > 0 && node.frame != NO_FRAME)
             .then_some(node.frame)
             .filter(|frame| !self.frames[*frame as usize].is_restored)
+    }
+
+    /// A layer begins, or the last one has ended.
+    pub(crate) fn border_layer(&mut self) {
+        self.layer_borders.push(position(self.nodes.len()));
+        self.trace.events.push(Event::LayerBorder);
+    }
+
+    /// Backward is about to run `next`, or has run everything: the borders of layers it has gone past.
+    pub(crate) fn pass_layer_borders(&mut self, next: Option<u32>) {
+        let is_passed = |&border: &u32| next.is_none_or(|node| node < border);
+        while self.layer_borders.last().is_some_and(is_passed) {
+            self.layer_borders.pop();
+            self.trace.events.push(Event::LayerBorder);
+        }
     }
 
     pub(crate) fn record_module(

@@ -141,6 +141,11 @@ impl Tape {
         }
     }
 
+    /// Point out that a layer begins, or that the last one has ended.
+    pub fn layer_border(&self) {
+        self.core.borrow_mut().border_layer();
+    }
+
     /// Point out the moment when the node that produced `tensor` has run in backward.
     pub fn mark_backward(&self, tensor: &Tensor<'_>, mark: Mark) {
         if let Target::Node { node, .. } = tensor.target

@@ -118,6 +118,8 @@ pub enum Event {
     Module(ModuleId, Pass, Edge),
     /// A place in the program.
     Mark(Mark),
+    /// A border between two layers of a stack, or of the stack.
+    LayerBorder,
 }
 
 /// The ordered events of one pass, with the sizes of the storages they name.
@@ -161,6 +163,9 @@ pub trait Listener {
     fn mark(&mut self, mark: Mark) {
         let _ = mark;
     }
+    /// A border between two layers, or of the stack they are in: in forward one before every layer and one after
+    /// the last, in backward as many, where the nodes of another layer begin to run.
+    fn layer_border(&mut self) {}
 }
 
 impl Trace {
@@ -177,6 +182,7 @@ impl Trace {
                 Event::LetGo(parameter) => listener.let_go(parameter),
                 Event::Module(module, pass, edge) => listener.module(module, pass, edge),
                 Event::Mark(mark) => listener.mark(mark),
+                Event::LayerBorder => listener.layer_border(),
             }
         }
     }

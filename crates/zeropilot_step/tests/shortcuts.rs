@@ -1,0 +1,90 @@
+//! Every shortcut gives what the long way gives, for random models, recipes, configs and ranks.
+
+#![allow(clippy::unwrap_used, clippy::print_stdout, reason = "a test may stop and tell")]
+
+mod common;
+mod random;
+
+use random::{Dice, Question};
+use zeropilot_step::family::build;
+use zeropilot_step::lower::Conditions;
+use zeropilot_step::memory::{nth_step, steady_step};
+use zeropilot_step::micro_step::{Item, MicroStep};
+use zeropilot_step::tape::Options;
+use zeropilot_step::zero::Swing;
+
+const QUESTIONS: u64 = 60;
+
+/// The third step, run in full after two others, is the one that is told.
+#[test]
+fn a_steady_step_is_the_third_one_run_in_full() {
+    let mut compared = 0;
+    for seed in 0..QUESTIONS {
+        let question = Question::new(seed);
+        let answer = question.ask(|lowered, resolved, zero| {
+            let rank = lowered.rank(resolved, zero, question.world, question.rank);
+            let (run, backend) = (lowered.run(&rank), question.counting.backend);
+            let (model, modules, step) = (lowered.model(), lowered.modules(), lowered.micro_step());
+            let short = steady_step(&run, model, modules, step, backend);
+            let long = nth_step(&run, model, modules, step, backend, 2);
+            // Not `assert_eq`: thousands of calls would be printed.
+            assert!(short == long, "{question:?}");
+        });
+        compared += u32::from(answer.is_some());
+    }
+    println!("{compared} questions compared");
+    assert!(compared > 50);
+}
+
+/// Items with their swings instead of the places of those.
+fn told<'a>(step: &'a MicroStep, items: &'a [Item]) -> Vec<(Option<&'a Swing>, Option<Item>)> {
+    let tell = |item: &Item| match step.swing(*item) {
+        Some(swing) => (Some(swing), None),
+        None => (None, Some(*item)),
+    };
+    items.iter().map(tell).collect()
+}
+
+fn is_same(one: &MicroStep, other: &MicroStep) -> bool {
+    told(one, &one.forward) == told(other, &other.forward)
+        && told(one, &one.backward) == told(other, &other.backward)
+}
+
+#[test]
+fn layers_told_again_are_layers_run_again_in_every_measured_setup() {
+    let mut dice = Dice::new(7);
+    let (mut compared, mut repeated) = (0, 0);
+    for case in common::cases("training.json") {
+        let Some(mut setup) = common::setup(&case) else { continue };
+        setup.shape.layers = 1 + dice.below(16);
+        setup.switches.checkpointing ^= dice.one_in(2);
+        let is_stage_3 = dice.one_in(2);
+        let options =
+            Options { module_events: is_stage_3, zero3_linear: is_stage_3, ..Options::default() };
+        let program = build(&setup);
+        let (short, long) =
+            (MicroStep::of_layers(&setup, &*program, options), MicroStep::of(&*program, options));
+        assert!(is_same(&short, &long), "{} {setup:?} {options:?}", case["name"]);
+        compared += 1;
+        // Only then a swing is kept once for several layers.
+        repeated += u32::from(short.swings.len() < long.swings.len());
+    }
+    println!("{compared} setups compared, {repeated} of them repeated");
+    assert!(compared > 100 && repeated > 30);
+}
+
+#[test]
+fn layers_told_again_are_layers_run_again_in_models_of_the_catalogue() {
+    let mut compared = 0;
+    for seed in 1000..1000 + QUESTIONS {
+        let question = Question::new(seed);
+        let answer = question.ask(|lowered, resolved, _| {
+            let conditions = Conditions::of(resolved, question.micro_batch, question.options);
+            let long = MicroStep::of(lowered.program(), conditions.options);
+            assert!(is_same(lowered.micro_step(), &long), "{question:?}");
+        });
+        compared += u32::from(answer.is_some());
+    }
+    println!("{compared} questions compared");
+    assert!(compared > 50);
+}
