@@ -1,7 +1,7 @@
 //! From the bytes of tensors to what the driver shows.
 //!
 //! [`Allocator`] replays allocations and releases as PyTorch's caching allocator serves them and knows how much it
-//! reserves. [`Machine`] has what lies on a GPU beside tensors, each term with bounds and the figures it rests on.
+//! reserves, and [`replay`] runs micro steps on it. [`Machine`] has what lies on a GPU beside tensors, each term with bounds and the figures it rests on.
 //! [`FlashAttention`] has what CUDA kernels allocate where the operations on a CPU do not.
 
 mod allocator;
@@ -10,12 +10,14 @@ mod expandable;
 mod facts;
 mod kernel;
 mod layer;
+mod replay;
 mod rounding;
 
 pub use allocator::{Allocation, Allocator, OutOfMemory, Settings};
 pub use facts::Observation;
 pub use kernel::FlashAttention;
 pub use layer::{Counted, Machine, Term, TermKind};
+pub use replay::{Gradients, Replayed, replay};
 pub use rounding::{
     LARGE_SEGMENT, MIN_BLOCK, OWN_SEGMENT, SEGMENT_STEP, SMALL_REQUEST, SMALL_SEGMENT, block_size,
     segment_size,

@@ -1,0 +1,307 @@
+//! What a row asks of a predictor, or why it cannot be asked.
+
+use std::fmt;
+
+use zeropilot_cluster::Gpus;
+use zeropilot_model::catalogue::{self, Entry};
+use zeropilot_step::lower::Method;
+
+use crate::lora::method;
+use crate::reading::READING;
+use crate::row::{Checkpointing, Row};
+
+/// Who ran the training loop.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Runner {
+    /// DeepSpeed.
+    DeepSpeed,
+    /// A trainer without it, on one GPU.
+    Trainer,
+}
+
+/// Where a question is near to what was run, but not the same.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Difference {
+    /// The run had no DeepSpeed; it is asked as stage 0.
+    NoDeepSpeed,
+    /// The model's code is not that of transformers.
+    OtherCode,
+    /// The model is another one of the same shapes.
+    OtherModel(String),
+    /// The base is quantized by GPTQ and not to NF4.
+    Gptq,
+    /// The precision is not stated; bf16 is assumed.
+    PrecisionAssumed,
+    /// Which attention ran is not stated.
+    AttentionAssumed,
+}
+
+/// Why a row cannot be asked.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Obstacle {
+    /// A field is not known.
+    Missing(&'static str),
+    /// The model is not in the catalogue.
+    Model,
+    /// FSDP or another engine shards differently.
+    Engine,
+    /// Weights and optimizer states in 16 bits, without DeepSpeed.
+    HalfStates,
+    /// A fused loss never has the logits, compiled or fused kernels save other tensors.
+    FusedKernels,
+    /// Only some layers or operations are recomputed.
+    SelectiveCheckpointing,
+    /// Eight-bit products or an eight-bit base.
+    Quantization,
+    /// Which modules have adapters is not known.
+    LoraTargets,
+    /// A way to train that has no name here.
+    Method,
+    /// Tensor, sequence or layer parallel.
+    Parallelism,
+    /// ZeRO++ or another extension.
+    Extension,
+}
+
+/// A run to predict.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Question {
+    /// The row.
+    pub id: String,
+    /// The model.
+    pub model: &'static Entry,
+    /// Who ran it.
+    pub runner: Runner,
+    /// Ranks.
+    pub ranks: u64,
+    /// The GPUs, if they are in the catalogue.
+    pub gpus: Option<Gpus>,
+    /// The ZeRO stage.
+    pub stage: u8,
+    /// The optimizer is on the host.
+    pub offload_optimizer: bool,
+    /// The parameters are.
+    pub offload_parameters: bool,
+    /// fp16 rather than bf16.
+    pub fp16: bool,
+    /// What is trained.
+    pub method: Method,
+    /// Sequences of a micro batch.
+    pub micro_batch: u64,
+    /// Micro batches of a step.
+    pub accumulation: u64,
+    /// Tokens of a sequence.
+    pub sequence: u64,
+    /// Lengths of the micro batches, where they vary.
+    pub lengths: Vec<u64>,
+    /// Every layer is recomputed.
+    pub checkpointing: bool,
+    /// The attention was written out.
+    pub eager_attention: bool,
+    /// Where this is not quite what was run.
+    pub differences: Vec<Difference>,
+}
+
+impl Question {
+    /// The question of a row.
+    ///
+    /// # Errors
+    ///
+    /// If it cannot be asked: the first reason.
+    pub fn of(row: &Row) -> Result<Self, Obstacle> {
+        let mut differences = Vec::new();
+        let runner = runner(row, &mut differences)?;
+        let model = model(row, &mut differences)?;
+        let method = method(row, &mut differences)?;
+        let stage = row.zero_stage.ok_or(Obstacle::Missing("zero_stage"))?;
+        check_states(row, runner, &method)?;
+        let sequence = row.seq_len.ok_or(Obstacle::Missing("seq_len"))?;
+        let micro_batch = row.micro_batch.ok_or(Obstacle::Missing("micro_batch"))?;
+        let ranks = row.gpus.ok_or(Obstacle::Missing("gpus"))?;
+        if row.precision.is_none() {
+            differences.push(Difference::PrecisionAssumed);
+        }
+        if row.flash_attn.is_none() {
+            differences.push(Difference::AttentionAssumed);
+        }
+        Ok(Self {
+            id: row.id.clone(),
+            model,
+            runner,
+            ranks,
+            gpus: gpus(row, ranks),
+            stage,
+            offload_optimizer: on_host(row.offload_optimizer.as_deref()),
+            offload_parameters: on_host(row.offload_param.as_deref()),
+            fp16: row.precision.as_deref().is_some_and(|precision| precision.contains("fp16")),
+            method,
+            micro_batch,
+            accumulation: row.grad_accum.unwrap_or(1),
+            sequence,
+            lengths: lengths(row, sequence, micro_batch),
+            checkpointing: checkpointing(row)?,
+            eager_attention: row.flash_attn == Some(false),
+            differences,
+        })
+    }
+
+    /// Whether it is exactly what was run, as far as the row tells.
+    pub fn is_same(&self) -> bool {
+        self.differences.is_empty()
+    }
+}
+
+fn runner(row: &Row, differences: &mut Vec<Difference>) -> Result<Runner, Obstacle> {
+    if row.parallelism.as_deref().is_some_and(|parallelism| parallelism != "dp") {
+        return Err(Obstacle::Parallelism);
+    }
+    let framework = row.framework.as_deref().ok_or(Obstacle::Missing("framework"))?;
+    let has = |word: &str| framework.contains(word);
+    if has("FSDP") || has("torchtitan") {
+        return Err(Obstacle::Engine);
+    }
+    if has("ZeRO++") {
+        return Err(Obstacle::Extension);
+    }
+    if has("torchtune") || (has("Liger") && !has("no Liger")) {
+        return Err(Obstacle::FusedKernels);
+    }
+    if has("Lightning") {
+        differences.push(Difference::OtherCode);
+    }
+    if has("DeepSpeed") && !has("no DeepSpeed") {
+        return Ok(Runner::DeepSpeed);
+    }
+    differences.push(Difference::NoDeepSpeed);
+    Ok(Runner::Trainer)
+}
+
+fn model(row: &Row, differences: &mut Vec<Difference>) -> Result<&'static Entry, Obstacle> {
+    let name = match READING.models.get(&row.model) {
+        None => row.model.as_str(),
+        Some(reading) => {
+            differences.extend(reading.differs.clone().map(Difference::OtherModel));
+            reading.catalogue.as_str()
+        }
+    };
+    catalogue::find(name).map_err(|_| Obstacle::Model)
+}
+
+/// Without DeepSpeed the states of everything that is trained have the type of the model.
+fn check_states(row: &Row, runner: Runner, method: &Method) -> Result<(), Obstacle> {
+    let precision = row.precision.as_deref().unwrap_or("").to_lowercase();
+    if precision.contains("float8") {
+        return Err(Obstacle::Quantization);
+    }
+    let half_states = runner == Runner::Trainer || precision.contains("bf16 master");
+    let trains_much = method.lora().is_none_or(|lora| !lora.modules_to_save.is_empty());
+    if trains_much && half_states {
+        return Err(Obstacle::HalfStates);
+    }
+    Ok(())
+}
+
+fn checkpointing(row: &Row) -> Result<bool, Obstacle> {
+    match &row.grad_ckpt {
+        Some(Checkpointing::All(all)) => Ok(*all),
+        Some(Checkpointing::Some(_)) => Err(Obstacle::SelectiveCheckpointing),
+        None => Err(Obstacle::Missing("grad_ckpt")),
+    }
+}
+
+/// The lengths of a source whose samples vary.
+fn lengths(row: &Row, longest: u64, micro_batch: u64) -> Vec<u64> {
+    let varies = row.seq_mode.as_deref() == Some("max_reached");
+    let known = READING.lengths.get(row.prefix()).filter(|_| varies);
+    known.map(|lengths| lengths.draw(longest, micro_batch)).unwrap_or_default()
+}
+
+fn on_host(offload: Option<&str>) -> bool {
+    offload.is_some_and(|place| place == "cpu")
+}
+
+fn gpus(row: &Row, ranks: u64) -> Option<Gpus> {
+    let nodes = row.nodes.filter(|nodes| ranks.is_multiple_of(*nodes)).unwrap_or(1);
+    format!("{nodes}x{}x{}", ranks / nodes, row.gpu.as_deref()?).parse().ok()
+}
+
+impl fmt::Display for Obstacle {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Missing(field) => return write!(f, "`{field}` is not published"),
+            Self::Model => "the model is not in the catalogue",
+            Self::Engine => "another engine (FSDP) shards differently",
+            Self::HalfStates => "weights and optimizer states in 16 bits, without DeepSpeed",
+            Self::FusedKernels => "a fused loss or compiled kernels save other tensors",
+            Self::SelectiveCheckpointing => "only some operations are recomputed",
+            Self::Quantization => "eight-bit weights or products",
+            Self::LoraTargets => "which modules have adapters is not clear",
+            Self::Method => "the way of training is not known here",
+            Self::Parallelism => "not plain data parallel",
+            Self::Extension => "ZeRO++",
+        })
+    }
+}
+
+impl fmt::Display for Difference {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::NoDeepSpeed => "ran without DeepSpeed, asked as stage 0",
+            Self::OtherCode => "the model's code is not that of transformers",
+            Self::OtherModel(how) => how,
+            Self::Gptq => "GPTQ base, asked as NF4",
+            Self::PrecisionAssumed => "precision not published, bf16 assumed",
+            Self::AttentionAssumed => "attention not published, PyTorch's choice assumed",
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use super::*;
+    use crate::row::rows;
+
+    fn question(id: &str) -> Result<Question, Obstacle> {
+        Question::of(rows().iter().find(|row| row.id == id).unwrap())
+    }
+
+    #[test]
+    fn a_deepspeed_run_is_asked_as_it_was_run() {
+        let asked = question("mleng-013").unwrap();
+        assert!(asked.is_same(), "{:?}", asked.differences);
+        assert_eq!(asked.model.id, "meta-llama/Meta-Llama-3.1-8B");
+        assert_eq!((asked.stage, asked.ranks, asked.sequence), (2, 8, 8192));
+        assert_eq!(asked.gpus.unwrap().to_string(), "1x8xH200-SXM-141GB");
+        let offloaded = question("gist7b-008").unwrap();
+        assert!(offloaded.offload_optimizer && offloaded.offload_parameters);
+    }
+
+    #[test]
+    fn what_cannot_be_asked_says_why() {
+        assert_eq!(question("titan-001"), Err(Obstacle::Engine));
+        assert_eq!(question("mleng-001"), Err(Obstacle::FusedKernels));
+        assert_eq!(question("swift-050"), Err(Obstacle::HalfStates));
+        assert_eq!(question("swift-065"), Err(Obstacle::Quantization));
+        assert_eq!(question("litgpt-001"), Err(Obstacle::Model));
+        assert_eq!(question("longlora-001"), Err(Obstacle::Missing("lora_rank")));
+    }
+
+    #[test]
+    fn every_complete_row_is_asked_or_has_an_obstacle_that_is_no_missing_field_of_completeness() {
+        let mut obstacles: BTreeMap<Obstacle, usize> = BTreeMap::new();
+        let mut asked = 0;
+        for row in rows().iter().filter(|row| row.complete_memory) {
+            match Question::of(row) {
+                Ok(_) => asked += 1,
+                Err(obstacle) => *obstacles.entry(obstacle).or_default() += 1,
+            }
+        }
+        assert_eq!(asked + obstacles.values().sum::<usize>(), 287);
+        for field in ["gpus", "zero_stage", "micro_batch", "seq_len", "grad_ckpt", "method"] {
+            assert!(!obstacles.contains_key(&Obstacle::Missing(field)), "{field}");
+        }
+        println!("{asked} asked, {obstacles:?}");
+    }
+}

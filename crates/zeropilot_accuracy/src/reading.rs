@@ -1,0 +1,75 @@
+//! How names in the rows are understood: `knowledge/field/reading.json`.
+
+use std::collections::BTreeMap;
+use std::sync::LazyLock;
+
+use serde::Deserialize;
+
+/// A model by another name.
+#[derive(Debug, Clone, Deserialize)]
+pub(crate) struct ModelName {
+    pub(crate) catalogue: String,
+    /// What is not the same.
+    pub(crate) differs: Option<String>,
+}
+
+#[derive(Debug, Clone, Copy, Deserialize)]
+pub(crate) enum Word {
+    #[serde(rename = "all-linear")]
+    AllLinear,
+}
+
+#[derive(Debug, Clone, Deserialize)]
+#[serde(untagged)]
+pub(crate) enum Modules {
+    Word(Word),
+    Names(Vec<String>),
+}
+
+#[derive(Debug, Clone, Deserialize)]
+pub(crate) struct LoraReading {
+    pub(crate) targets: Modules,
+    #[serde(default)]
+    pub(crate) saved: Vec<String>,
+}
+
+/// How long the samples of a source are before they are cut.
+#[derive(Debug, Clone, Copy, Deserialize)]
+pub(crate) struct Lengths {
+    pub(crate) mean: f64,
+    pub(crate) deviation: f64,
+    pub(crate) least: u64,
+}
+
+#[derive(Debug, Clone, Deserialize)]
+pub(crate) struct Reading {
+    pub(crate) lengths: BTreeMap<String, Lengths>,
+    pub(crate) models: BTreeMap<String, ModelName>,
+    pub(crate) lora_targets: BTreeMap<String, LoraReading>,
+}
+
+pub(crate) static READING: LazyLock<Reading> = LazyLock::new(|| {
+    let text = include_str!("../../../knowledge/field/reading.json");
+    serde_json::from_str(text).expect("a test reads the embedded file")
+});
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::row::rows;
+
+    #[test]
+    fn every_reading_is_of_a_row_and_leads_to_the_catalogue() {
+        for (name, model) in &READING.models {
+            assert!(rows().iter().any(|row| row.model == *name), "{name}");
+            let found = zeropilot_model::catalogue::find(&model.catalogue);
+            assert_eq!(found.map(|entry| &entry.id), Ok(&model.catalogue));
+        }
+        for targets in READING.lora_targets.keys() {
+            assert!(
+                rows().iter().any(|row| row.lora_targets.as_ref() == Some(targets)),
+                "{targets}"
+            );
+        }
+    }
+}

@@ -1,0 +1,231 @@
+//! The judgement as Markdown.
+
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+
+use crate::judgement::{Judged, Judgement};
+use crate::measured::Metric;
+use crate::question::Question;
+use crate::row::Outcome;
+use crate::statistics::{Fits, Statistics};
+
+/// `docs/accuracy.md`.
+pub fn report(judgement: &Judgement<'_>) -> String {
+    let mut text = String::from(
+        "# Accuracy\n\n\
+         <!-- Written by `cargo run -p zeropilot_accuracy`; do not edit. -->\n\n\
+         Predictions of memory against what people published about real GPUs (`knowledge/field`). An error is the \
+         prediction over the measurement, less one; what is predicted is what was measured: allocated or reserved \
+         memory of the fullest GPU, reserved where the source does not say. No constant is fitted to these rows.\n\n\
+         Where the samples of a run have many lengths, every length leaves blocks in PyTorch's cache that do not fit the \
+         next, and the reserved memory depends on the order of the samples: twice what tensors hold is common. Such \
+         rows are replayed with drawn lengths and also left out once below.\n\n",
+    );
+    overall(&mut text, judgement);
+    by_source(&mut text, judgement);
+    out_of_memory(&mut text, judgement);
+    not_asked(&mut text, judgement);
+    every_row(&mut text, judgement);
+    text
+}
+
+fn overall(text: &mut String, judgement: &Judgement<'_>) {
+    let rows = || judgement.rows.iter();
+    let is_same = |judged: &&Judged<'_>| judged.question.as_ref().is_ok_and(Question::is_same);
+    let of = |metric: Metric| {
+        move |judged: &&Judged<'_>| judged.measured.is_some_and(|seen| seen.metric == metric)
+    };
+    let is_steady = |judged: &&Judged<'_>| !varies(judged);
+    let groups = [
+        ("all that can be asked", Statistics::of(rows())),
+        ("without those whose reserved memory varies", Statistics::of(rows().filter(is_steady))),
+        ("asked exactly as run", Statistics::of(rows().filter(is_same))),
+        ("asked nearly as run", Statistics::of(rows().filter(|judged| !is_same(judged)))),
+        ("allocated memory", Statistics::of(rows().filter(of(Metric::Allocated)))),
+        ("reserved memory", Statistics::of(rows().filter(of(Metric::Reserved)))),
+        ("kind of memory not stated", Statistics::of(rows().filter(of(Metric::Unstated)))),
+    ];
+    heading(text, "rows");
+    for (name, statistics) in groups {
+        line(text, name, statistics);
+    }
+    text.push('\n');
+}
+
+/// Where sequences have many lengths, what is reserved depends on the order they come in.
+fn varies(judged: &Judged<'_>) -> bool {
+    let lengths = judged.question.as_ref().is_ok_and(|question| !question.lengths.is_empty());
+    lengths && judged.measured.is_some_and(|seen| seen.metric != Metric::Allocated)
+}
+
+fn by_source(text: &mut String, judgement: &Judgement<'_>) {
+    text.push_str("## By source\n\n");
+    heading(text, "source");
+    for (prefix, rows) in sources(judgement) {
+        if let Some(statistics) = Statistics::of(rows.into_iter()) {
+            line(text, &format!("`{prefix}`"), Some(statistics));
+        }
+    }
+    text.push('\n');
+}
+
+fn sources<'j, 'r>(judgement: &'j Judgement<'r>) -> BTreeMap<&'r str, Vec<&'j Judged<'r>>> {
+    let mut sources: BTreeMap<&str, Vec<&Judged<'_>>> = BTreeMap::new();
+    for judged in &judgement.rows {
+        sources.entry(judged.row.prefix()).or_default().push(judged);
+    }
+    sources
+}
+
+fn heading(text: &mut String, what: &str) {
+    let _ = writeln!(
+        text,
+        "| {what} | count | median absolute error | median error | within 15 % | within bounds | worst |\n\
+         | --- | ---: | ---: | ---: | ---: | ---: | ---: |"
+    );
+}
+
+fn line(text: &mut String, name: &str, statistics: Option<Statistics>) {
+    let _ = match statistics {
+        None => writeln!(text, "| {name} | 0 | | | | | |"),
+        Some(statistics) => writeln!(
+            text,
+            "| {name} | {} | {:.1} % | {:+.1} % | {:.0} % | {:.0} % | {:+.0} % |",
+            statistics.count,
+            statistics.median_absolute * 100.0,
+            statistics.median * 100.0,
+            statistics.within_15 * 100.0,
+            statistics.within_bounds * 100.0,
+            statistics.worst * 100.0
+        ),
+    };
+}
+
+fn out_of_memory(text: &mut String, judgement: &Judgement<'_>) {
+    let fits = Fits::of(judgement.rows.iter());
+    let _ = write!(
+        text,
+        "## Does it fit?\n\n\
+         Runs on GPUs of known memory, predicted with everything the driver counts.\n\n\
+         | | predicted to fit | predicted not to |\n| --- | ---: | ---: |\n\
+         | ran | {} | {} |\n| ran out of memory | {} | {} |\n\n",
+        fits.ran_as_predicted, fits.ran_against, fits.failed_against, fits.failed_as_predicted
+    );
+}
+
+fn not_asked(text: &mut String, judgement: &Judgement<'_>) {
+    let mut reasons: BTreeMap<String, Vec<&str>> = BTreeMap::new();
+    for judged in &judgement.rows {
+        let reason = match (&judged.question, &judged.predicted) {
+            (Err(obstacle), _) => obstacle.to_string(),
+            (Ok(_), Some(Err(error))) => error.clone(),
+            _ => continue,
+        };
+        reasons.entry(reason).or_default().push(judged.row.prefix());
+    }
+    text.push_str("## What cannot be asked\n\n| why | rows | sources |\n| --- | ---: | --- |\n");
+    for (reason, mut prefixes) in reasons {
+        let count = prefixes.len();
+        prefixes.sort_unstable();
+        prefixes.dedup();
+        let _ = writeln!(text, "| {reason} | {count} | {} |", prefixes.join(", "));
+    }
+    text.push('\n');
+}
+
+fn every_row(text: &mut String, judgement: &Judgement<'_>) {
+    text.push_str("## Every row\n\n");
+    for rows in sources(judgement).into_values() {
+        let answered: Vec<&&Judged<'_>> =
+            rows.iter().filter(|row| row.answer().is_some()).collect();
+        let Some(first) = answered.first() else { continue };
+        let _ = write!(
+            text,
+            "### {}\n\n{}\n\n\
+             | row | model | GPUs | run | measured | predicted | error | differs |\n\
+             | --- | --- | --- | --- | ---: | ---: | ---: | --- |\n",
+            first.row.prefix(),
+            first.row.source
+        );
+        for judged in answered {
+            row(text, judged);
+        }
+        text.push('\n');
+    }
+}
+
+fn row(text: &mut String, judged: &Judged<'_>) {
+    let (Ok(question), Some(predicted)) = (&judged.question, judged.answer()) else { return };
+    let measured = match (judged.measured, judged.row.outcome) {
+        (Some(measured), _) => {
+            let kind = match measured.metric {
+                Metric::Allocated => "allocated",
+                Metric::Reserved => "reserved",
+                Metric::Unstated => "",
+            };
+            format!("{:.1} GiB {kind}", measured.bytes.as_gib()).trim_end().to_owned()
+        }
+        (None, Outcome::Oom) => "out of memory".to_owned(),
+        (None, _) => String::new(),
+    };
+    let compared = judged.measured.map_or(predicted.device, |seen| predicted.of(seen.metric));
+    let error = judged.error().map_or(String::new(), |error| format!("{:+.1} %", error * 100.0));
+    let differs: Vec<String> = question.differences.iter().map(ToString::to_string).collect();
+    let gpu = judged.row.gpu.as_deref().unwrap_or("not stated");
+    let _ = writeln!(
+        text,
+        "| {} | {} | {} x {gpu} | {} | {measured} | {compared} | {error} | {} |",
+        question.id,
+        judged.row.model,
+        question.ranks,
+        run(judged, question),
+        differs.join("; ")
+    );
+}
+
+fn run(judged: &Judged<'_>, question: &Question) -> String {
+    let mut run = format!(
+        "stage {}, {}, {} x {} tokens",
+        question.stage,
+        judged.row.method.as_deref().unwrap_or("?"),
+        question.micro_batch,
+        question.sequence
+    );
+    if question.checkpointing {
+        run.push_str(", checkpointing");
+    }
+    if question.offload_optimizer {
+        run.push_str(", optimizer on host");
+    }
+    if question.offload_parameters {
+        run.push_str(", parameters on host");
+    }
+    run
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::judgement::{Predicted, judge};
+    use crate::row::rows;
+    use zeropilot_units::{Bytes, Estimate};
+
+    #[test]
+    fn every_row_is_shown_or_its_reason_is() {
+        let one = Estimate::exact(Bytes(1 << 30));
+        let answer = Predicted { allocated: one, reserved: one, device: one };
+        let judgement = judge(rows(), &|_| Ok(answer));
+        let text = report(&judgement);
+        let shown = judgement.rows.iter().filter(|row| row.answer().is_some());
+        for judged in shown {
+            assert!(text.contains(&format!("| {} |", judged.row.id)), "{}", judged.row.id);
+        }
+        for judged in &judgement.rows {
+            if let Err(obstacle) = &judged.question {
+                assert!(text.contains(&obstacle.to_string()), "{obstacle}");
+            }
+        }
+        // 287 complete rows and 20 that ran out of memory.
+        assert_eq!(judgement.rows.len(), 307);
+    }
+}

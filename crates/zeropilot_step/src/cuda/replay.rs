@@ -1,0 +1,166 @@
+//! Micro steps on the allocator: how much more is reserved than tensors hold.
+//!
+//! What ZeRO keeps is put down first, then the activations and gradients of a few micro steps come and go as their
+//! traces say. Where the lengths of sequences vary, every length brings blocks of other sizes, and what is cached of one
+//! is in the way of the next. What ZeRO gathers and copies in between is not replayed, so that this is the share of the
+//! model alone.
+
+use std::collections::BTreeMap;
+
+use zeropilot_units::Bytes;
+
+use super::allocator::{Allocation, Allocator, OutOfMemory, Settings};
+use crate::model::ParameterId;
+use crate::tape::{Listener, Storage, StorageId, Trace};
+
+/// Rounds until the cache no longer grows: the first finds it empty.
+const ROUNDS: usize = 3;
+
+/// The highest points of a replay.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Replayed {
+    /// What tensors held.
+    pub allocated: Bytes,
+    /// What was taken from the driver.
+    pub reserved: Bytes,
+}
+
+impl Replayed {
+    /// What is reserved and holds no tensor when both are highest.
+    pub fn slack(&self) -> Bytes {
+        self.reserved.saturating_sub(self.allocated)
+    }
+}
+
+/// What becomes of a finished gradient.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Gradients {
+    /// It stays until the step.
+    Kept,
+    /// It is copied into a bucket and let go.
+    Bucketed,
+}
+
+/// Replays micro steps on the allocator, a few times over, beside what is there before they run.
+///
+/// # Errors
+///
+/// If the settings have a limit and it does not fit.
+pub fn replay(
+    micro_steps: &[Trace],
+    resident: impl IntoIterator<Item = Bytes>,
+    gradients: Gradients,
+    settings: Settings,
+) -> Result<Replayed, OutOfMemory> {
+    let mut follower = Follower::new(gradients, settings);
+    for bytes in resident {
+        follower.take(bytes.0);
+    }
+    for trace in std::iter::repeat_n(micro_steps, ROUNDS).flatten() {
+        trace.replay(&mut follower);
+        follower.end_micro_step();
+    }
+    follower.finish()
+}
+
+struct Follower {
+    allocator: Allocator,
+    gradients: Gradients,
+    alive: BTreeMap<StorageId, Allocation>,
+    kept: Vec<Allocation>,
+    failure: Option<OutOfMemory>,
+}
+
+impl Follower {
+    fn new(gradients: Gradients, settings: Settings) -> Self {
+        let allocator = Allocator::new(settings);
+        Self { allocator, gradients, alive: BTreeMap::new(), kept: Vec::new(), failure: None }
+    }
+
+    fn take(&mut self, bytes: u64) -> Option<Allocation> {
+        match self.allocator.allocate(bytes) {
+            Ok(allocation) => Some(allocation),
+            Err(failure) => {
+                self.failure.get_or_insert(failure);
+                None
+            }
+        }
+    }
+
+    fn end_micro_step(&mut self) {
+        for allocation in std::mem::take(&mut self.kept) {
+            self.allocator.free(allocation);
+        }
+        for allocation in std::mem::take(&mut self.alive).into_values() {
+            self.allocator.free(allocation);
+        }
+    }
+
+    fn finish(self) -> Result<Replayed, OutOfMemory> {
+        match self.failure {
+            Some(failure) => Err(failure),
+            None => Ok(Replayed {
+                allocated: self.allocator.peak_allocated(),
+                reserved: self.allocator.peak_reserved(),
+            }),
+        }
+    }
+}
+
+impl Listener for Follower {
+    fn allocate(&mut self, id: StorageId, storage: Storage) {
+        if let Some(allocation) = self.take(storage.bytes) {
+            self.alive.insert(id, allocation);
+        }
+    }
+
+    fn free(&mut self, id: StorageId, _storage: Storage) {
+        if let Some(allocation) = self.alive.remove(&id) {
+            self.allocator.free(allocation);
+        }
+    }
+
+    fn gradient(&mut self, _parameter: ParameterId, id: StorageId, _storage: Storage) {
+        let Some(allocation) = self.alive.remove(&id) else { return };
+        match self.gradients {
+            Gradients::Kept => self.kept.push(allocation),
+            Gradients::Bucketed => self.allocator.free(allocation),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::tape::{Category, Event};
+
+    /// A trace that holds storages of these sizes together and lets them go in order.
+    fn trace(sizes: &[u64]) -> Trace {
+        let ids: Vec<StorageId> = (0..sizes.len()).map(StorageId::new).collect();
+        let allocate = ids.iter().map(|id| Event::Allocate(*id));
+        let free = ids.iter().map(|id| Event::Free(*id));
+        let storage = |bytes: &u64| Storage { bytes: *bytes, category: Category::Activation };
+        Trace {
+            events: allocate.chain(free).collect(),
+            storages: sizes.iter().map(storage).collect(),
+        }
+    }
+
+    const MIB: u64 = 1 << 20;
+
+    #[test]
+    fn a_step_that_repeats_reuses_its_blocks() {
+        let steps = [trace(&[30 * MIB, 50 * MIB])];
+        let replayed = replay(&steps, [Bytes(100 * MIB)], Gradients::Kept, Settings::default());
+        let replayed = replayed.unwrap();
+        assert_eq!((replayed.allocated, replayed.slack()), (Bytes(180 * MIB), Bytes(0)));
+    }
+
+    /// 30 + 50, then 40 + 60: of the first pair only the 50 serves, for the 40; 60 more are reserved.
+    #[test]
+    fn steps_of_varying_length_leave_blocks_that_do_not_fit() {
+        let steps = [trace(&[30 * MIB, 50 * MIB]), trace(&[40 * MIB, 60 * MIB])];
+        let replayed = replay(&steps, [], Gradients::Kept, Settings::default()).unwrap();
+        assert_eq!((replayed.allocated, replayed.reserved), (Bytes(100 * MIB), Bytes(140 * MIB)));
+    }
+}
