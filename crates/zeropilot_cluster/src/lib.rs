@@ -1,7 +1,8 @@
 //! Machines to train on.
 //!
 //! [`catalogue`] knows accelerators by the names people type, [`Gpus`] reads `4x8xH100`, [`Capacity`] says how much
-//! memory PyTorch will find on such a card and how sure that is, and a [`Cluster`] is all of it with its hosts.
+//! memory PyTorch will find on such a card and how sure that is, and a [`Cluster`] is all of it with its hosts. [`links`]
+//! are the paths data takes.
 //! Models, configs and what is done with the memory are not known here; nothing touches a file or a device.
 
 mod accelerator;
@@ -10,6 +11,7 @@ pub mod catalogue;
 mod cluster;
 mod device;
 mod gpus;
+pub mod links;
 mod name;
 
 pub use accelerator::{Accelerator, Confidence, DenseTflops, FastLink, MeasuredRate, Pcie, Vendor};
