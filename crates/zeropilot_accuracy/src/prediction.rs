@@ -1,15 +1,15 @@
 //! What zeropilot itself says to a question.
 
 use serde_json::{Value, json};
-use zeropilot_cluster::{Cluster, Gpus};
+use zeropilot_cluster::{Cluster, Device, Gpus, Layout};
 use zeropilot_config::resolve::{Accelerator, Circumstances, ResolvedConfig, Source, resolve};
 use zeropilot_config::schema::EngineVersion;
 use zeropilot_config::syntax::parse_json;
-use zeropilot_model::Model;
-use zeropilot_step::cuda::{Counted, Gradients, Machine, Settings, replay};
+use zeropilot_step::cuda::{Counted, Gradients, Settings, Term, replay};
 use zeropilot_step::family::micro_step;
-use zeropilot_step::lower::{Conditions, Lowered, Recipe};
-use zeropilot_step::memory::{Counting, Prediction};
+use zeropilot_step::head::LossHead;
+use zeropilot_step::lower::Recipe;
+use zeropilot_step::memory::{self, Answer};
 use zeropilot_step::tape::{AttentionForm, Kernels, Options, Trace};
 use zeropilot_step::zero::Place;
 use zeropilot_units::{Bytes, Estimate};
@@ -25,30 +25,50 @@ use crate::question::{Question, Runner};
 pub fn predict(question: &Question) -> Result<Predicted, String> {
     let resolved = resolved(question)?;
     let model = question.model.model().map_err(|error| error.to_string())?;
-    let options = Options {
-        kernels: Kernels::Cuda,
-        attention: match question.eager_attention {
-            true => AttentionForm::Eager,
-            false => AttentionForm::Flash,
-        },
-        ..Options::default()
+    let recipe = recipe(question);
+    let cluster = Cluster::new(gpus(question));
+    let zero = resolved.zero();
+    let job = memory::Question {
+        model: &model,
+        recipe: &recipe,
+        resolved: &resolved,
+        zero: &zero,
+        micro_batch: question.micro_batch,
+        cluster: &cluster,
+        rank: None,
     };
-    let conditions = Conditions::of(&resolved, question.micro_batch, options);
-    let recipe = Recipe {
+    let answer = Answer::to(&job).map_err(|error| error.to_string())?;
+    let slack = match question.lengths[..] {
+        [] => answer.slack,
+        _ => slack_of_lengths(question, &job, &answer)?,
+    };
+    let beside = |counted: Counted| -> Estimate {
+        let of = |term: &&Term| term.counted == counted;
+        answer.terms.iter().filter(of).map(|term| term.bytes).sum()
+    };
+    let on_gpu = &answer.on_gpu;
+    let tensors = on_gpu.most(Place::Device) + on_gpu.buffers + on_gpu.batch;
+    let allocated = Estimate::exact(tensors) + beside(Counted::ByPyTorch);
+    let reserved = allocated + slack;
+    Ok(Predicted { allocated, reserved, device: reserved + beside(Counted::ByDriver) })
+}
+
+fn recipe(question: &Question) -> Recipe {
+    let attention =
+        if question.eager_attention { AttentionForm::Eager } else { AttentionForm::Flash };
+    Recipe {
         method: question.method.clone(),
         checkpointing: question.checkpointing,
+        attention,
+        loss: if question.fused_loss { LossHead::Fused } else { LossHead::Model },
         ..Recipe::full(question.sequence)
-    };
-    let lowered = Lowered::new(&model, &recipe, conditions).map_err(|error| error.to_string())?;
-    let zero = resolved.zero();
-    let rank = lowered.rank(&resolved, &zero, question.ranks, 0);
-    let prediction = Prediction::new(&lowered, &rank, Counting::default());
-    let tensors = prediction.most(Place::Device) + prediction.buffers + prediction.batch;
-    // The longest comes last: what shorter ones have left in the cache does not serve it.
-    let mut micro_steps = other_lengths(question, &model, &recipe, conditions)?;
-    micro_steps.push(micro_step(lowered.program(), conditions.options));
-    let slack = slack(question, &micro_steps, &prediction)?;
-    Ok(with_terms(question, tensors, slack))
+    }
+}
+
+/// The GPUs, or as many of an unknown kind.
+fn gpus(question: &Question) -> Gpus {
+    let layout = Layout { nodes: 1, gpus_per_node: question.ranks, stated: false };
+    question.gpus.unwrap_or(Gpus { layout, device: Device::Unknown })
 }
 
 /// The config the run most likely had.
@@ -89,60 +109,29 @@ fn resolved(question: &Question) -> Result<ResolvedConfig, String> {
     resolution.resolved.ok_or_else(|| format!("the config is refused: {reasons:?}"))
 }
 
-/// Micro steps on shorter sequences.
-fn other_lengths(
+/// What the allocator reserves beyond tensors where the lengths vary, by replaying some of them. The longest comes last:
+/// what shorter ones have left in the cache does not serve it.
+fn slack_of_lengths(
     question: &Question,
-    model: &Model,
-    recipe: &Recipe,
-    conditions: Conditions,
-) -> Result<Vec<Trace>, String> {
-    let trace = |length: &u64| {
-        let shorter = Recipe { sequence: *length, ..recipe.clone() };
-        let lowered = Lowered::new(model, &shorter, conditions);
-        lowered.map(|lowered| micro_step(lowered.program(), conditions.options))
+    job: &memory::Question<'_>,
+    answer: &Answer,
+) -> Result<Estimate, String> {
+    let trace = |length: u64| {
+        let recipe = Recipe { sequence: length, ..job.recipe.clone() };
+        let options =
+            Options { kernels: Kernels::Cuda, attention: recipe.attention, ..Options::default() };
+        let lowered = memory::Question { recipe: &recipe, ..*job }.lowered_for_gpu();
+        lowered.map(|lowered| micro_step(lowered.program(), options))
     };
-    let traces: Result<Vec<Trace>, _> = question.lengths.iter().map(trace).collect();
-    traces.map_err(|error| error.to_string())
-}
-
-/// What the allocator reserves beyond tensors.
-fn slack(
-    question: &Question,
-    micro_steps: &[Trace],
-    prediction: &Prediction,
-) -> Result<Bytes, String> {
-    let resident = prediction.states.after_step.iter();
-    let on_device = resident.filter(|(_, place, _)| *place == Place::Device);
+    let lengths = question.lengths.iter().copied().chain([question.sequence]);
+    let micro_steps: Vec<Trace> =
+        lengths.map(trace).collect::<Result<_, _>>().map_err(|error| error.to_string())?;
+    let states = answer.on_gpu.states.after_step.iter();
+    let resident =
+        states.filter(|(_, place, _)| *place == Place::Device).map(|(_, _, bytes)| bytes);
     let gradients = if question.stage >= 2 { Gradients::Bucketed } else { Gradients::Kept };
-    let resident = on_device.map(|(_, _, bytes)| bytes);
-    let replayed = replay(micro_steps, resident, gradients, Settings::default());
-    replayed.map(|replayed| replayed.slack()).map_err(|failure| format!("{failure:?}"))
-}
-
-/// Tensors with everything that lies beside them.
-fn with_terms(question: &Question, tensors: Bytes, slack: Bytes) -> Predicted {
-    let machine = machine(question);
-    let of = |counted: Counted| -> Estimate {
-        let terms = machine.terms().into_iter().filter(|term| term.counted == counted);
-        terms.map(|term| term.bytes).sum()
-    };
-    let allocated = Estimate::exact(tensors) + of(Counted::ByPyTorch);
-    // At best everything fits together; twice what the replay leaves over is allowed for what it does not replay.
-    let reserved = allocated + Estimate::new(Bytes(0), slack, Bytes(slack.0.saturating_mul(2)));
-    Predicted { allocated, reserved, device: reserved + of(Counted::ByDriver) }
-}
-
-fn machine(question: &Question) -> Machine {
-    let unknown = || format!("1x{}x1GB", question.ranks).parse::<Gpus>().ok();
-    match question.gpus.or_else(unknown) {
-        Some(gpus) => Machine::new(&Cluster::new(gpus), 0),
-        None => Machine {
-            vendor: None,
-            capability: None,
-            fast_link: true,
-            nodes: 1,
-            ranks: question.ranks,
-            more_groups: 0,
-        },
-    }
+    let replayed = replay(&micro_steps, resident, gradients, Settings::default());
+    let slack = replayed.map_err(|failure| format!("{failure:?}"))?.slack();
+    // With luck in the order everything fits together, without it twice as much is left over.
+    Ok(Estimate::new(Bytes(0), slack, Bytes(slack.0.saturating_mul(2))))
 }

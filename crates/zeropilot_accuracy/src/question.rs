@@ -34,6 +34,8 @@ pub enum Difference {
     PrecisionAssumed,
     /// Which attention ran is not stated.
     AttentionAssumed,
+    /// Norms and activations ran in Liger's kernels, too.
+    Liger,
 }
 
 /// Why a row cannot be asked.
@@ -47,8 +49,8 @@ pub enum Obstacle {
     Engine,
     /// Weights and optimizer states in 16 bits, without DeepSpeed.
     HalfStates,
-    /// A fused loss never has the logits, compiled or fused kernels save other tensors.
-    FusedKernels,
+    /// Compiled or chunked parts of torchtune save other tensors.
+    Compiled,
     /// Only some layers or operations are recomputed.
     SelectiveCheckpointing,
     /// Eight-bit products or an eight-bit base.
@@ -98,6 +100,8 @@ pub struct Question {
     pub checkpointing: bool,
     /// The attention was written out.
     pub eager_attention: bool,
+    /// The loss never has all logits.
+    pub fused_loss: bool,
     /// Where this is not quite what was run.
     pub differences: Vec<Difference>,
 }
@@ -141,6 +145,7 @@ impl Question {
             lengths: lengths(row, sequence, micro_batch),
             checkpointing: checkpointing(row)?,
             eager_attention: row.flash_attn == Some(false),
+            fused_loss: is_liger(row),
             differences,
         })
     }
@@ -163,8 +168,11 @@ fn runner(row: &Row, differences: &mut Vec<Difference>) -> Result<Runner, Obstac
     if has("ZeRO++") {
         return Err(Obstacle::Extension);
     }
-    if has("torchtune") || (has("Liger") && !has("no Liger")) {
-        return Err(Obstacle::FusedKernels);
+    if has("torchtune") {
+        return Err(Obstacle::Compiled);
+    }
+    if is_liger(row) {
+        differences.push(Difference::Liger);
     }
     if has("Lightning") {
         differences.push(Difference::OtherCode);
@@ -174,6 +182,11 @@ fn runner(row: &Row, differences: &mut Vec<Difference>) -> Result<Runner, Obstac
     }
     differences.push(Difference::NoDeepSpeed);
     Ok(Runner::Trainer)
+}
+
+fn is_liger(row: &Row) -> bool {
+    let framework = row.framework.as_deref().unwrap_or("");
+    framework.contains("Liger") && !framework.contains("no Liger")
 }
 
 fn model(row: &Row, differences: &mut Vec<Difference>) -> Result<&'static Entry, Obstacle> {
@@ -232,7 +245,7 @@ impl fmt::Display for Obstacle {
             Self::Model => "the model is not in the catalogue",
             Self::Engine => "another engine (FSDP) shards differently",
             Self::HalfStates => "weights and optimizer states in 16 bits, without DeepSpeed",
-            Self::FusedKernels => "a fused loss or compiled kernels save other tensors",
+            Self::Compiled => "compiled or chunked parts of torchtune save other tensors",
             Self::SelectiveCheckpointing => "only some operations are recomputed",
             Self::Quantization => "eight-bit weights or products",
             Self::LoraTargets => "which modules have adapters is not clear",
@@ -252,6 +265,7 @@ impl fmt::Display for Difference {
             Self::Gptq => "GPTQ base, asked as NF4",
             Self::PrecisionAssumed => "precision not published, bf16 assumed",
             Self::AttentionAssumed => "attention not published, PyTorch's choice assumed",
+            Self::Liger => "Liger's kernels, of which only the loss is modelled",
         })
     }
 }
@@ -274,6 +288,7 @@ mod tests {
         assert_eq!(asked.model.id, "meta-llama/Meta-Llama-3.1-8B");
         assert_eq!((asked.stage, asked.ranks, asked.sequence), (2, 8, 8192));
         assert_eq!(asked.gpus.unwrap().to_string(), "1x8xH200-SXM-141GB");
+        assert!(!asked.fused_loss && question("mleng-015").unwrap().fused_loss);
         let offloaded = question("gist7b-008").unwrap();
         assert!(offloaded.offload_optimizer && offloaded.offload_parameters);
     }
@@ -281,7 +296,7 @@ mod tests {
     #[test]
     fn what_cannot_be_asked_says_why() {
         assert_eq!(question("titan-001"), Err(Obstacle::Engine));
-        assert_eq!(question("mleng-001"), Err(Obstacle::FusedKernels));
+        assert_eq!(question("tune-002"), Err(Obstacle::Compiled));
         assert_eq!(question("swift-050"), Err(Obstacle::HalfStates));
         assert_eq!(question("swift-065"), Err(Obstacle::Quantization));
         assert_eq!(question("litgpt-001"), Err(Obstacle::Model));
