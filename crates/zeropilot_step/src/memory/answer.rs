@@ -11,7 +11,8 @@ use zeropilot_model::Model;
 use zeropilot_units::{Bytes, Estimate};
 
 use super::prediction::{Counting, Phase, Prediction};
-use crate::cuda::{Machine, Term};
+use crate::cuda::{Gradients, Machine, Settings, Term, replay};
+use crate::family::micro_step;
 use crate::lower::{Conditions, Fidelity, LowerError, Lowered, Recipe};
 use crate::tape::{Accounting, Kernels, Options};
 use crate::zero::{Backend, Category, Place, Rest};
@@ -108,9 +109,6 @@ impl Answer {
     }
 }
 
-/// Share of transient tensors that PyTorch's allocator wastes: little at least, a seventh at most.
-const SLACK: [f64; 3] = [0.0, 0.03, 0.15];
-
 /// Interpreter, PyTorch and DeepSpeed in a process that uses a GPU, in GiB.
 const PROCESS_GIB: [f64; 3] = [1.5, 3.0, 6.0];
 
@@ -171,10 +169,9 @@ impl Question<'_> {
     ) -> Answer {
         let fullest = on_gpu.fullest(Place::Device);
         let nearest = lowered.nearest_name(fullest, on_gpu.peak(fullest));
-        let transient = transient(&on_gpu.peak(fullest).at_device_peak);
         Answer {
             rank,
-            slack: share(transient, SLACK),
+            slack: self.slack(lowered, &on_gpu),
             terms: Machine::new(self.cluster, self.more_groups()).terms(),
             process: share(Bytes::GIB, PROCESS_GIB),
             disk: disk(self.zero, &on_gpu),
@@ -188,33 +185,32 @@ impl Question<'_> {
         }
     }
 
+    /// What PyTorch's allocator reserves beyond tensors, by replaying the micro step on it. At best all blocks find
+    /// their place; as much again is allowed for what is not replayed.
+    fn slack(&self, lowered: &Lowered, on_gpu: &Prediction) -> Estimate {
+        let attention = self.recipe.attention;
+        let options = Options { kernels: Kernels::Cuda, attention, ..Options::default() };
+        let states = on_gpu.states.after_step.iter();
+        let on_device = states.filter(|(_, place, _)| *place == Place::Device);
+        let gradients = match self.zero.stage {
+            Stage::Zero | Stage::One => Gradients::Kept,
+            Stage::Two | Stage::Three => Gradients::Bucketed,
+        };
+        let replayed = replay(
+            &[micro_step(lowered.program(), options)],
+            on_device.map(|(_, _, bytes)| bytes),
+            gradients,
+            Settings::default(),
+        );
+        // Without a limit every request is served.
+        let slack = replayed.map_or(Bytes(0), |replayed| replayed.slack());
+        Estimate::new(Bytes(0), slack, Bytes(slack.0.saturating_mul(2)))
+    }
+
     /// Process groups beyond those every job has.
     fn more_groups(&self) -> u64 {
         u64::from(self.zero.hpz_partition_size > 1) + u64::from(self.zero.mics_shard_size.is_some())
     }
-}
-
-/// Bytes on the device that come and go within a step.
-fn transient(alive: &Rest) -> Bytes {
-    let comes_and_goes = |category: Category| {
-        matches!(
-            category,
-            Category::GatheredParameters
-                | Category::GatherBuffer
-                | Category::Gradients
-                | Category::ReductionCopies
-                | Category::NormCopies
-                | Category::OptimizerGradients
-                | Category::OptimizerTemporaries
-                | Category::Activations
-                | Category::Logits
-                | Category::ActivationGradients
-        )
-    };
-    let parts = alive
-        .iter()
-        .filter(|(category, place, _)| *place == Place::Device && comes_and_goes(*category));
-    parts.map(|(_, _, bytes)| bytes).sum()
 }
 
 /// States that live on disk: those of an optimizer or parameters offloaded there.
