@@ -1,15 +1,25 @@
-//! Writes `docs/accuracy.md`.
+//! Writes `docs/accuracy.md`; with `--check` says whether it is what would be written.
 
-#![allow(clippy::print_stdout, reason = "a tool that says what it wrote")]
+#![allow(clippy::print_stdout, clippy::print_stderr, reason = "a tool that says what it did")]
 
 use std::path::Path;
+use std::process::ExitCode;
 
-use zeropilot_accuracy::{Statistics, judge, prediction, report, rows};
+use zeropilot_accuracy::{judge, prediction, report, rows};
 
-fn main() -> std::io::Result<()> {
-    let judgement = judge(rows(), &prediction::predict);
+fn main() -> std::io::Result<ExitCode> {
+    let text = report(&judge(rows(), &prediction::predict));
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/accuracy.md");
-    std::fs::write(&path, report(&judgement))?;
-    println!("{:?}", Statistics::of(judgement.rows.iter()));
-    Ok(())
+    if std::env::args().any(|argument| argument == "--check") {
+        let is_current = std::fs::read_to_string(&path)? == text;
+        if !is_current {
+            eprintln!(
+                "docs/accuracy.md is not what predictions say now: run `cargo run -p zeropilot_accuracy`"
+            );
+        }
+        return Ok(if is_current { ExitCode::SUCCESS } else { ExitCode::FAILURE });
+    }
+    std::fs::write(&path, text)?;
+    println!("docs/accuracy.md is written");
+    Ok(ExitCode::SUCCESS)
 }
