@@ -4,9 +4,11 @@
 //! what each engine version reads. [`front_end`] fills `"auto"` as HF Trainer and accelerate do.
 //! [`resolve`] gives the engine's verdict: accepted with every value resolved, or refused with every
 //! reason, as [`problem`]s without words. [`settings`] is the typed view of what was resolved.
+//! [`keys`] says what each key does.
 
 pub mod front_end;
 mod judge;
+pub mod keys;
 pub mod nearest;
 pub mod problem;
 mod pydantic;

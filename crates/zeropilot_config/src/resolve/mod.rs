@@ -5,6 +5,7 @@
 //! the verdict is the same. Words and severities are not known here.
 
 mod batch;
+mod by_key;
 mod compression;
 mod data_efficiency;
 mod elasticity;
@@ -21,6 +22,7 @@ use crate::python::{PyValue, kind_of};
 use crate::schema::EngineVersion;
 use crate::syntax::{Node, Value};
 
+pub use by_key::ValuesByKey;
 use loader::Loader;
 pub use resolved::ResolvedConfig;
 

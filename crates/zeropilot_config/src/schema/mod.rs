@@ -4,6 +4,7 @@
 //! one line in [`KNOWN_VERSIONS`]. How values are judged against a schema is known in
 //! [`crate::resolve`].
 
+mod locate;
 mod model;
 mod version;
 
@@ -12,6 +13,7 @@ use std::sync::OnceLock;
 
 use serde::Deserialize;
 
+pub use locate::Located;
 pub use model::{Bounds, Deprecation, Field, FieldType, Model};
 pub use version::{EngineVersion, KNOWN_VERSIONS, UnknownVersion};
 
