@@ -14,6 +14,7 @@ use zeropilot_config::syntax::{
 };
 
 use crate::diagnostic::Diagnostic;
+use crate::key_values::KeyValues;
 use crate::refusal;
 use crate::registry::RULES;
 use crate::rules::keys::{duplicate_key, not_strict_json};
@@ -106,7 +107,7 @@ pub struct World {
 }
 
 /// What the values that people ask for became.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone)]
 pub struct ResolvedValues {
     /// Samples per optimizer step over all ranks; `None` if only known at run time.
     pub train_batch_size: Option<PyValue>,
@@ -118,6 +119,8 @@ pub struct ResolvedValues {
     pub stage: u8,
     /// By the engine's field names; `"auto"` where a value is only known at run time.
     pub zero_optimization: PyValue,
+    /// Everything, by the keys of the file.
+    pub keys: KeyValues,
 }
 
 /// All there is to say about a file.
@@ -319,14 +322,14 @@ fn pass(root: &Node, settings: &Settings, front_end: FrontEnd, world: &mut World
         resolution = resolve(seen, circumstances(size));
     }
     let Some(filled) = filled else {
-        let resolved = resolution.resolved.as_ref().map(whole_values);
+        let resolved = resolution.resolved.map(|resolved| whole_values(resolved, Vec::new()));
         return Outcome { problems: resolution.problems, resolved, ..Outcome::default() };
     };
     let problems = own_problems(resolution.problems, &filled);
     let is_refused = !filled.problems.is_empty() || !problems.is_empty();
     let resolved = match resolution.resolved {
         _ if is_refused => None,
-        Some(resolved) => Some(resolved_values(&resolved, &filled)),
+        Some(resolved) => Some(resolved_values(resolved, &filled)),
         None => resolve_without_pending(&filled, circumstances(world.size)),
     };
     Outcome { refusals: filled.problems, pending: filled.pending, problems, resolved }
@@ -388,7 +391,7 @@ fn resolve_without_pending(
         }
     }
     let Resolution { resolved, .. } = resolve(&root, circumstances);
-    Some(resolved_values(&resolved?, filled))
+    Some(resolved_values(resolved?, filled))
 }
 
 fn remove(root: &mut Node, path: &str) {
@@ -405,8 +408,8 @@ fn remove(root: &mut Node, path: &str) {
     }
 }
 
-/// The values of a config in which nothing is open.
-fn whole_values(resolved: &ResolvedConfig) -> ResolvedValues {
+/// The values of a config in which nothing but the named keys is open.
+fn whole_values(resolved: ResolvedConfig, open: Vec<String>) -> ResolvedValues {
     let zero_optimization = resolved.zero_optimization();
     ResolvedValues {
         train_batch_size: Some(resolved.train_batch_size()),
@@ -414,28 +417,41 @@ fn whole_values(resolved: &ResolvedConfig) -> ResolvedValues {
         gradient_accumulation_steps: Some(resolved.gradient_accumulation_steps()),
         stage: stage_of(&zero_optimization),
         zero_optimization,
+        keys: KeyValues::new(resolved, open),
     }
 }
 
-fn resolved_values(resolved: &ResolvedConfig, filled: &Filled) -> ResolvedValues {
-    let mut values = whole_values(resolved);
+fn resolved_values(resolved: ResolvedConfig, filled: &Filled) -> ResolvedValues {
+    let version = resolved.version();
+    let mut values = whole_values(resolved, open_keys(filled));
     if BATCH_KEYS.iter().any(|key| filled.is_pending(key)) {
         // Half of an open equation: what is written is known, what would follow from it is not.
-        let written = |key: &str| {
-            let node = filled.root.get(key)?;
-            matches!(node.value, Value::Int(_) | Value::Float(_)).then(|| PyValue::from(node))
-        };
-        let [train, micro, accumulation] = BATCH_KEYS.map(written);
+        let [train, micro, accumulation] = BATCH_KEYS.map(|key| written_number(filled, key));
         values.train_batch_size = train;
         values.micro_batch_size = micro;
         values.gradient_accumulation_steps = accumulation;
     }
     for pending in &filled.pending {
         if let Some(path) = pending.path.strip_prefix("zero_optimization.") {
-            set_auto(&mut values.zero_optimization, path, resolved.version());
+            set_auto(&mut values.zero_optimization, path, version);
         }
     }
     values
+}
+
+fn written_number(filled: &Filled, key: &str) -> Option<PyValue> {
+    let node = filled.root.get(key)?;
+    matches!(node.value, Value::Int(_) | Value::Float(_)).then(|| PyValue::from(node))
+}
+
+/// Keys whose values are not known before the script runs, or hang on such keys.
+fn open_keys(filled: &Filled) -> Vec<String> {
+    let mut open: Vec<String> = filled.pending.iter().map(|pending| pending.path.clone()).collect();
+    if BATCH_KEYS.iter().any(|key| filled.is_pending(key)) {
+        let unknown = BATCH_KEYS.into_iter().filter(|key| written_number(filled, key).is_none());
+        open.extend(unknown.map(str::to_owned));
+    }
+    open
 }
 
 fn stage_of(zero: &PyValue) -> u8 {

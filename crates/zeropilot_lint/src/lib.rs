@@ -9,6 +9,8 @@ mod argument;
 mod check;
 mod diagnostic;
 mod edit;
+mod explain;
+mod key_values;
 mod language;
 mod manual;
 mod refusal;
@@ -24,6 +26,8 @@ pub use check::{
 };
 pub use diagnostic::{Diagnostic, Fix, Related, Safety};
 pub use edit::{Edit, apply};
+pub use explain::{Difference, ExplainedKey, Explanation, Side, differences, explain};
+pub use key_values::{KeyTable, KeyValues};
 pub use language::{Language, Text};
 pub use manual::{Case, Page};
 pub use registry::{RULES, nearest_code, rule};

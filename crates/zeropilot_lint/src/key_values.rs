@@ -1,0 +1,43 @@
+//! What every key became, as far as that is known before the script runs.
+
+use zeropilot_config::python::PyValue;
+use zeropilot_config::resolve::{ResolvedConfig, ValuesByKey};
+
+/// An accepted config, asked key by key.
+#[derive(Debug, Clone)]
+pub struct KeyValues {
+    config: ResolvedConfig,
+    /// Keys whose values only the running script decides.
+    open: Vec<String>,
+}
+
+impl KeyValues {
+    pub(crate) fn new(config: ResolvedConfig, open: Vec<String>) -> Self {
+        Self { config, open }
+    }
+
+    /// The values, laid out for asking. Costs a walk over the whole config.
+    pub fn table(&self) -> KeyTable<'_> {
+        KeyTable { values: self.config.by_key(), open: &self.open }
+    }
+}
+
+/// Values by key.
+#[derive(Debug, Clone)]
+pub struct KeyTable<'a> {
+    values: ValuesByKey,
+    open: &'a [String],
+}
+
+impl KeyTable<'_> {
+    /// What the key at a dotted path is, written or not; `None` if only the running script decides
+    /// or the engine keeps no value of its own for it.
+    pub fn get(&self, path: &str) -> Option<&PyValue> {
+        if self.is_open(path) { None } else { self.values.get(path) }
+    }
+
+    /// Whether only the running script decides.
+    pub fn is_open(&self, path: &str) -> bool {
+        self.open.iter().any(|open| open == path)
+    }
+}
