@@ -165,7 +165,7 @@ fn check_one(input: Collected, layout: &Layout, settings: &Settings) -> Checked 
 }
 
 /// What the front ends are told. What the user does not say stays unknown.
-fn arguments(options: &TrainingOptions) -> Arguments {
+pub(crate) fn arguments(options: &TrainingOptions) -> Arguments {
     // One 16-bit type excludes the other, and whoever names one has said it all.
     let says_precision = options.fp16.is_some() || options.bf16.is_some();
     let otherwise =

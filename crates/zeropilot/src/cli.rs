@@ -32,6 +32,8 @@ pub(crate) enum Command {
     Memory(Box<MemoryCommand>),
     /// Explain a rule: what it finds, why it matters, what to do, with examples
     Rule(RuleCommand),
+    /// Explain keys, concepts and whole configs: what a setting does and what it costs
+    Explain(Box<ExplainCommand>),
 }
 
 /// What every command takes.
@@ -133,6 +135,42 @@ pub(crate) enum RuleFormat {
     Json,
 }
 
+/// The arguments of `zeropilot explain`.
+#[derive(Debug, Args)]
+#[command(after_help = EXPLAIN_EXAMPLES)]
+pub(crate) struct ExplainCommand {
+    /// Keys, concepts or config files (`-` for standard input), or `diff A B` for two files; without any, what can be asked
+    #[arg(value_name = "TOPIC")]
+    pub(crate) topics: Vec<String>,
+    /// How many ranks (GPUs) the run has
+    #[arg(long, value_name = "N")]
+    pub(crate) world_size: Option<NonZeroUsize>,
+    /// The engine to explain for; otherwise the installed one, or the newest known
+    #[arg(long, value_name = "VERSION")]
+    pub(crate) deepspeed_version: Option<String>,
+    /// Who reads the file; otherwise guessed: `hf-trainer` if it says "auto", else `deepspeed`
+    #[arg(long, value_name = "NAME", value_parser = front_end_parser())]
+    pub(crate) front_end: Option<FrontEnd>,
+    /// How explanations are written
+    #[arg(long, value_name = "FORMAT", default_value = "human")]
+    pub(crate) output_format: ExplainFormat,
+    /// The same as --output-format json
+    #[arg(long, conflicts_with = "output_format")]
+    pub(crate) json: bool,
+    #[command(flatten)]
+    pub(crate) training: TrainingOptions,
+}
+
+/// How explanations are written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum)]
+pub(crate) enum ExplainFormat {
+    /// For people
+    #[default]
+    Human,
+    /// One JSON array, an object for each topic
+    Json,
+}
+
 /// What the training script is told, as far as the user tells us.
 #[derive(Debug, Args)]
 #[command(
@@ -207,6 +245,16 @@ Examples:
   cat ds_config.json | zeropilot check - --lang zh
 
 Exit codes: 0 nothing wrong, 1 errors or warnings found, 2 the check could not be done";
+
+pub(crate) const EXPLAIN_EXAMPLES: &str = "\
+Examples:
+  zeropilot explain
+  zeropilot explain stage3_max_live_parameters
+  zeropilot explain zero3 offload loss-scale
+  zeropilot explain ds_config.json --world-size 8
+  zeropilot explain diff zero2.json zero3.json
+
+Exit codes: 0 explained, 1 a file has errors or warnings, 2 something could not be explained";
 
 fn front_end_parser() -> impl clap::builder::TypedValueParser<Value = FrontEnd> {
     use clap::builder::TypedValueParser as _;

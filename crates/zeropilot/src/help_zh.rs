@@ -6,10 +6,15 @@ const ABOUT: &str = "DeepSpeed ZeRO 训练的领航员：不占用 GPU 就先知
 const CHECK: &str = "检查 DeepSpeed 配置：引擎会不会接受，写的内容是否真的被读取";
 const MEMORY: &str = "预测 GPU 和主机的内存：被什么占用、何时最满、放不放得下";
 const RULE: &str = "说明一条规则：查什么、为什么要紧、怎么办，附示例";
+const EXPLAIN: &str = "解释键、概念和整份配置：某项设置做什么、代价是什么";
 
 /// Option names and what they mean.
 const OPTIONS: &[(&str, &str)] = &[
     ("paths", "配置文件、要搜索 .json 和 .hjson 的目录，或 `-` 表示标准输入"),
+    (
+        "topics",
+        "键、概念或配置文件（`-` 表示标准输入），或用 `diff A B` 比较两个文件；不写则列出可以问什么",
+    ),
     ("world_size", "训练的进程数（GPU 数）"),
     ("deepspeed_version", "按哪个 DeepSpeed 版本检查；默认取已安装的版本，没有则取已知的最新版本"),
     ("front_end", "由谁读取配置；默认推测：含有 \"auto\" 视为 `hf-trainer`，否则视为 `deepspeed`"),
@@ -81,23 +86,40 @@ const MEMORY_EXAMPLES: &str = "\
 
 退出码：0 放得下或没有给出显存，1 放不下，2 无法回答";
 
+const EXPLAIN_EXAMPLES: &str = "\
+示例：
+  zeropilot explain
+  zeropilot explain stage3_max_live_parameters
+  zeropilot explain zero3 offload loss-scale
+  zeropilot explain ds_config.json --world-size 8
+  zeropilot explain diff zero2.json zero3.json
+
+退出码：0 已解释，1 文件里有错误或警告，2 有内容无法解释";
+
 const TEMPLATE: &str = "{before-help}{about-with-newline}\n用法：{usage}\n\n{all-args}{after-help}";
+
+/// Verbs, what they are for, and examples.
+const VERBS: [(&str, &str, Option<&str>); 4] = [
+    ("check", CHECK, Some(EXAMPLES)),
+    ("explain", EXPLAIN, Some(EXPLAIN_EXAMPLES)),
+    ("memory", MEMORY, Some(MEMORY_EXAMPLES)),
+    ("rule", RULE, None),
+];
 
 /// The command with Chinese help.
 pub(crate) fn translate(command: Command) -> Command {
-    let subcommand = |name: &'static str| {
-        texts(command.find_subcommand(name).cloned().unwrap_or_else(|| Command::new(name)))
-    };
-    let check = subcommand("check").about(CHECK).after_help(EXAMPLES);
-    let memory = subcommand("memory").about(MEMORY).after_help(MEMORY_EXAMPLES);
-    let rule = subcommand("rule").about(RULE);
-    texts(command.clone())
-        .about(ABOUT)
-        .subcommand_help_heading("命令")
-        .subcommand_value_name("命令")
-        .mut_subcommand("check", |_| check)
-        .mut_subcommand("memory", |_| memory)
-        .mut_subcommand("rule", |_| rule)
+    let mut translated =
+        texts(command).about(ABOUT).subcommand_help_heading("命令").subcommand_value_name("命令");
+    for (verb, about, examples) in VERBS {
+        translated = translated.mut_subcommand(verb, |command| {
+            let command = texts(command).about(about);
+            match examples {
+                Some(examples) => command.after_help(examples),
+                None => command,
+            }
+        });
+    }
+    translated
 }
 
 fn texts(command: Command) -> Command {
@@ -158,10 +180,13 @@ mod tests {
     #[test]
     fn every_option_is_translated() {
         let command = translate(Cli::command());
-        let verbs = command.get_subcommands().flat_map(Command::get_arguments);
-        for argument in command.get_arguments().chain(verbs) {
+        let verbs = command.get_subcommands();
+        for argument in command.get_arguments().chain(verbs.flat_map(Command::get_arguments)) {
             let help = argument.get_help().map(ToString::to_string).unwrap_or_default();
             assert!(!help.is_ascii(), "{} has no Chinese help: {help}", argument.get_id());
+        }
+        for verb in Cli::command().get_subcommands() {
+            assert!(VERBS.iter().any(|(name, ..)| *name == verb.get_name()), "{}", verb.get_name());
         }
     }
 }

@@ -8,6 +8,7 @@ mod cli;
 mod color;
 mod engine_version;
 mod exit_status;
+mod explain;
 mod files;
 mod help_zh;
 mod language;
@@ -35,6 +36,7 @@ fn main() -> ExitCode {
             Command::Check(command) => check::run(&command, &cli.global, language),
             Command::Memory(command) => memory::run(&command, &cli.global, language),
             Command::Rule(command) => rule::run(&command, &cli.global, language),
+            Command::Explain(command) => explain::run(&command, &cli.global, language),
         },
         Err(error) => {
             // Nothing is left to be told if the terminal is gone.

@@ -1,7 +1,7 @@
 //! A config file key by key: what is written, what it becomes, what was found about it; and what
 //! differs between two files.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use zeropilot_config::keys::{self, Annotation, Status, Unit, annotate};
 use zeropilot_config::python::{PyValue, same};
@@ -121,6 +121,8 @@ fn is_alike(left: &PyValue, right: &PyValue) -> bool {
 pub enum Side {
     /// This value.
     Value(PyValue),
+    /// A section that is there, with keys of its own.
+    Section,
     /// Only the running script decides.
     Open,
     /// Not there.
@@ -147,16 +149,32 @@ pub fn differences(left: &Explanation, right: &Explanation) -> Option<Vec<Differ
         .filter(|(path, text)| text.unit != Unit::Section && !path.ends_with('*'))
         .map(|(path, _)| path.to_owned())
         .collect();
-    paths.extend(written_paths(left).chain(written_paths(right)));
-    let differences = paths.into_iter().filter_map(|path| {
-        let sides = (side(&left_table, &path), side(&right_table, &path));
-        let is_same = match &sides {
+    let written: [BTreeSet<String>; 2] = [left, right].map(|file| written_paths(file).collect());
+    paths.extend(written.iter().flatten().cloned());
+    let mut found = BTreeMap::new();
+    for path in paths {
+        let (left, right) = (side(&left_table, &path), side(&right_table, &path));
+        let is_same = match (&left, &right) {
             (Side::Value(left), Side::Value(right)) => is_alike(left, right),
             (left, right) => left == right,
         };
-        (!is_same).then_some(Difference { path, left: sides.0, right: sides.1 })
-    });
-    Some(differences.collect())
+        if is_same {
+            continue;
+        }
+        let is_written = written.iter().any(|paths| paths.contains(&path));
+        match (left == Side::Absent || right == Side::Absent, path.rsplit_once('.')) {
+            // The defaults of a section that only one file has say no more than the section does.
+            (true, Some((section, _))) if !is_written => {
+                let there = |side| if side == Side::Absent { side } else { Side::Section };
+                found.entry(section.to_owned()).or_insert((there(left), there(right)));
+            }
+            _ => {
+                found.insert(path, (left, right));
+            }
+        }
+    }
+    let differences = found.into_iter();
+    Some(differences.map(|(path, (left, right))| Difference { path, left, right }).collect())
 }
 
 /// Keys that have no text of their own but reach somebody, such as `optimizer.params.momentum`.
@@ -210,6 +228,27 @@ mod tests {
             ]
         );
         assert!(explanation.loose.is_empty());
+    }
+
+    #[test]
+    fn a_section_of_one_file_is_said_once() {
+        let left = explained(r#"{"train_batch_size": 4, "zero_optimization": {"stage": 3}}"#);
+        let right = explained(
+            r#"{"train_batch_size": 4, "comms_logger": {},
+                "zero_optimization": {"stage": 3, "offload_param": {"device": "cpu"}}}"#,
+        );
+        let found = differences(&left, &right).expect("both accepted");
+        let paths: Vec<(&str, &Side)> =
+            found.iter().map(|difference| (difference.path.as_str(), &difference.right)).collect();
+        let cpu = Side::Value(PyValue::str("cpu"));
+        assert_eq!(
+            paths,
+            [
+                ("comms_logger", &Side::Section),
+                ("zero_optimization.offload_param", &Side::Section),
+                ("zero_optimization.offload_param.device", &cpu),
+            ]
+        );
     }
 
     #[test]

@@ -42,7 +42,7 @@ pub(crate) fn file(layout: &Layout, file: &FileResult<'_>) -> String {
 }
 
 /// The head line: what happens to the file, and under which assumptions.
-fn verdict(layout: &Layout, file: &FileResult<'_>) -> String {
+pub(crate) fn verdict(layout: &Layout, file: &FileResult<'_>) -> String {
     let language = layout.language;
     let report = file.report;
     let word = match report.verdict {

@@ -6,6 +6,7 @@
 
 mod concise;
 mod escape;
+pub mod explain;
 mod github;
 pub mod gpus;
 mod human;

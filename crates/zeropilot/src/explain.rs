@@ -1,0 +1,248 @@
+//! `zeropilot explain`: from what a person asks to explanations and an exit status.
+
+use std::path::{Path, PathBuf};
+
+use zeropilot_config::front_end::ModelFacts;
+use zeropilot_config::keys::{self, Found};
+use zeropilot_lint::{Explanation, Language, Settings, Verdict, differences, explain};
+use zeropilot_view::explain::{Concept, Topic, in_version, two_files_needed, unknown};
+use zeropilot_view::talk::{self, VersionSource};
+use zeropilot_view::{FileResult, Format, Layout, Summary, escaped};
+
+use crate::check;
+use crate::cli::{ExplainCommand, ExplainFormat, GlobalOptions};
+use crate::color;
+use crate::engine_version;
+use crate::exit_status::ExitStatus;
+use crate::files::Input;
+use crate::output::Output;
+
+/// Explains everything that was asked.
+pub(crate) fn run(
+    command: &ExplainCommand,
+    global: &GlobalOptions,
+    language: Language,
+) -> ExitStatus {
+    let layout = layout(command, global, language);
+    let mut output = Output::new(layout.color);
+    let (version, version_source) =
+        match engine_version::choose(command.deepspeed_version.as_deref()) {
+            Ok(chosen) => chosen,
+            Err(error) => {
+                output.say(&format!("error: {}", escaped(&error.to_string())));
+                return ExitStatus::Failure;
+            }
+        };
+    let settings = Settings {
+        version,
+        world_size: command.world_size.map(usize::from),
+        front_end: command.front_end,
+        arguments: check::arguments(&command.training),
+        model: command.training.hidden_size.map(ModelFacts::with_hidden_size),
+    };
+    let session = Session {
+        layout,
+        settings,
+        version_source,
+        talks: layout.format == Format::Human && !global.quiet,
+        output,
+        topics: 0,
+        summary: Summary::default(),
+        has_failed: false,
+        has_read_files: false,
+    };
+    session.run(&command.topics)
+}
+
+fn layout(command: &ExplainCommand, global: &GlobalOptions, language: Language) -> Layout {
+    let is_json = command.json || command.output_format == ExplainFormat::Json;
+    let format = if is_json { Format::Json } else { Format::Human };
+    Layout {
+        format,
+        language,
+        color: !is_json && color::for_stdout(global.color),
+        width: (!is_json)
+            .then(terminal_size::terminal_size)
+            .flatten()
+            .map(|(width, _)| usize::from(width.0)),
+        quiet: global.quiet,
+    }
+}
+
+struct Session {
+    layout: Layout,
+    settings: Settings,
+    version_source: VersionSource,
+    /// Whether notes are written beside the results.
+    talks: bool,
+    output: Output,
+    /// How many were written.
+    topics: usize,
+    summary: Summary,
+    has_failed: bool,
+    has_read_files: bool,
+}
+
+/// A file that was read and explained.
+struct Explained {
+    name: String,
+    bytes: Vec<u8>,
+    explanation: Explanation,
+}
+
+impl Session {
+    fn run(mut self, topics: &[String]) -> ExitStatus {
+        if self.layout.format == Format::Json {
+            self.output.result("[");
+        }
+        match topics {
+            [] => self.write(&Topic::Index),
+            [first, left, right] if first == "diff" => self.compare(left, right),
+            [first, ..] if first == "diff" => {
+                self.fail(two_files_needed(self.layout.language));
+            }
+            topics => topics.iter().for_each(|topic| self.topic(topic)),
+        }
+        self.finish()
+    }
+
+    fn topic(&mut self, asked: &str) {
+        if looks_like_a_path(asked) {
+            return self.file(asked);
+        }
+        if keys::canonical(asked).is_none()
+            && let Some(concept) = Concept::find(asked)
+        {
+            return self.write(&Topic::Concept(concept));
+        }
+        match keys::find(asked) {
+            Found::Unknown(_) if Path::new(asked).exists() => self.file(asked),
+            Found::Unknown(_) => self.fail(&unknown(asked, self.layout.language)),
+            found => self.key(&found),
+        }
+    }
+
+    fn key(&mut self, found: &Found) {
+        self.write(&Topic::Key(found));
+        let Found::Key(path) = found else { return };
+        if self.layout.format == Format::Human
+            && matches!(self.version_source, VersionSource::Given(_))
+        {
+            let said = in_version(path, self.settings.version, self.layout.language);
+            self.output.result(&format!("\n  {said}\n"));
+        }
+    }
+
+    fn file(&mut self, name: &str) {
+        let Some(file) = self.read(name) else { return };
+        self.write(&Topic::File {
+            name: &file.name,
+            bytes: &file.bytes,
+            explained: &file.explanation,
+        });
+    }
+
+    fn compare(&mut self, left: &str, right: &str) {
+        let (left, right) = (self.read(left), self.read(right));
+        let (Some(left), Some(right)) = (left, right) else { return };
+        match differences(&left.explanation, &right.explanation) {
+            Some(found) => {
+                let names = [left.name.as_str(), right.name.as_str()];
+                self.write(&Topic::Differences { names, found: &found });
+            }
+            None => [left, right].iter().for_each(|file| self.refusal(file)),
+        }
+    }
+
+    /// Why a file cannot be compared: the findings that `check` would show.
+    fn refusal(&mut self, file: &Explained) {
+        let Explained { name, bytes, explanation } = file;
+        if explanation.report.verdict == Verdict::Accept {
+            return;
+        }
+        if self.layout.format == Format::Json {
+            return self.write(&Topic::File { name, bytes, explained: explanation });
+        }
+        let file = FileResult { name, bytes, report: &explanation.report, is_named: true };
+        let text = self.layout.file(&file);
+        self.output.result(&text);
+    }
+
+    fn read(&mut self, name: &str) -> Option<Explained> {
+        let input = match name {
+            "-" => Input::Stdin,
+            path => Input::Named(PathBuf::from(path)),
+        };
+        self.note_version();
+        let name = input.name();
+        match input.read() {
+            Ok(bytes) => {
+                let explanation = explain(&bytes, &self.settings);
+                self.summary.count(&explanation.report);
+                Some(Explained { name, bytes, explanation })
+            }
+            Err(problem) => {
+                self.fail(&problem.words(&name, self.layout.language));
+                None
+            }
+        }
+    }
+
+    /// Says once which engine files are explained for.
+    fn note_version(&mut self) {
+        if self.talks && !self.has_read_files {
+            let note = talk::version_note(
+                self.settings.version,
+                &self.version_source,
+                self.layout.language,
+            );
+            if let Some(note) = note {
+                self.output.say(&note);
+            }
+        }
+        self.has_read_files = true;
+    }
+
+    fn write(&mut self, topic: &Topic<'_>) {
+        if self.topics > 0 {
+            let separator = if self.layout.format == Format::Json { ",\n" } else { "\n" };
+            self.output.result(separator);
+        }
+        self.topics += 1;
+        let text = self.layout.topic(topic);
+        self.output.result(&text);
+    }
+
+    fn fail(&mut self, why: &str) {
+        self.has_failed = true;
+        self.output.say(why);
+    }
+
+    fn finish(mut self) -> ExitStatus {
+        if self.layout.format == Format::Json {
+            self.output.result("]\n");
+        }
+        self.output.flush();
+        let needs_ranks = self.settings.world_size.is_none() && self.summary.without_world_size > 0;
+        if self.talks && needs_ranks {
+            self.output.say(talk::world_size_note(self.layout.language));
+        }
+        if self.has_failed {
+            ExitStatus::Failure
+        } else if self.summary.has_findings() {
+            ExitStatus::Findings
+        } else {
+            ExitStatus::Clean
+        }
+    }
+}
+
+/// Whether a name can only be a file: no key or concept looks like this.
+fn looks_like_a_path(name: &str) -> bool {
+    let extension = Path::new(name).extension().and_then(|extension| extension.to_str());
+    name == "-"
+        || name.contains(['/', '\\'])
+        || extension.is_some_and(|extension| {
+            ["json", "hjson"].iter().any(|known| extension.eq_ignore_ascii_case(known))
+        })
+}

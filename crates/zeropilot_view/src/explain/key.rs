@@ -1,0 +1,154 @@
+//! One key: what it does, its unit, default, cost and mistakes, and where the engine reads it.
+
+use zeropilot_config::keys::{self, Facts, Found, KeyText, Presence, history};
+use zeropilot_config::schema::EngineVersion;
+use zeropilot_lint::{Language, Text};
+
+use super::page::Page;
+use super::words;
+use crate::{Layout, escaped};
+
+/// A label with its text.
+type Row = (&'static str, String);
+
+/// The page about a key that has a text.
+pub(super) fn key(page: &mut Page, layout: &Layout, path: &str, text: &KeyText) {
+    page.title(path);
+    page.paragraph(2, words::words(&text.what, layout.language));
+    page.blank();
+    page.rows(2, &rows(path, text, layout.language));
+}
+
+/// Everything beside what the key does. Rows that hang on a model's size belong after `speed`.
+fn rows(path: &str, text: &KeyText, language: Language) -> Vec<Row> {
+    let history = history(path);
+    let facts = match history.last() {
+        Some((_, Presence::Read(facts))) => Some(facts.as_ref()),
+        _ => None,
+    };
+    let mut rows = vec![(label("unit", "单位", language), unit(text, facts, language))];
+    let mut add = |en, zh, text: Option<String>| {
+        if let Some(text) = text {
+            rows.push((label(en, zh, language), text));
+        }
+    };
+    add("default", "默认值", words::default(&history, language));
+    add("effect", "影响", words::no_cost(text, language));
+    let said = |words: &Option<keys::Words>| {
+        words.as_ref().map(|words| words::words(words, language).to_owned())
+    };
+    add("memory", "显存", said(&text.memory));
+    add("speed", "速度", said(&text.speed));
+    add("mistakes", "易错", said(&text.mistake));
+    let versions = words::versions(&history, language);
+    add("versions", "版本", (!versions.is_empty()).then(|| versions.join("\n")));
+    add("also", "别名", facts.and_then(|facts| facts.other_name).map(|name| format!("`{name}`")));
+    add("keys", "其中的键", members(path, language));
+    add("source", "出处", Some(sources(text)));
+    rows
+}
+
+fn label(en: &'static str, zh: &'static str, language: Language) -> &'static str {
+    Text::new(en, zh).get(language)
+}
+
+/// "elements of a tensor, not bytes; whole number ≥ 0".
+fn unit(text: &KeyText, facts: Option<&Facts<'_>>, language: Language) -> String {
+    let unit = words::unit(text.unit, language);
+    match facts.and_then(|facts| words::takes(&facts.takes, language)) {
+        Some(takes) if text.unit == keys::Unit::Choice => takes,
+        Some(takes) => format!("{unit}{}{takes}", Text::new("; ", "；").get(language)),
+        None => unit.to_owned(),
+    }
+}
+
+/// The names of the keys directly inside a section.
+fn members(path: &str, language: Language) -> Option<String> {
+    let names: Vec<&str> = keys::all()
+        .filter_map(|(other, _)| other.strip_prefix(path)?.strip_prefix('.'))
+        .filter(|name| !name.contains('.'))
+        .collect();
+    (!names.is_empty()).then(|| words::listed(names.into_iter(), language))
+}
+
+fn sources(text: &KeyText) -> String {
+    let package = |source: &str| match source.starts_with("https://") {
+        true => source.to_owned(),
+        false => format!("deepspeed/{source}"),
+    };
+    text.source.iter().map(|source| package(source)).collect::<Vec<_>>().join("\n")
+}
+
+/// The page about a name that has no text of its own.
+pub(super) fn other(page: &mut Page, layout: &Layout, found: &Found) {
+    let language = layout.language;
+    match found {
+        Found::HandedOn { path, within } => {
+            page.title(&escaped(path));
+            page.paragraph(2, &handed_on(within, language));
+            if let Some(text) = keys::text(within) {
+                page.blank();
+                key(page, layout, within, text);
+            }
+        }
+        Found::Gone(path) => {
+            page.title(path);
+            let versions = words::versions(&history(path), language).join("\n");
+            page.rows(2, &[(label("versions", "版本", language), versions)]);
+        }
+        Found::Several(paths) => {
+            page.paragraph(0, &several(paths.len(), language));
+            for path in paths {
+                page.line(&format!("  {path}"));
+            }
+        }
+        Found::Key(path) => {
+            if let Some(text) = keys::text(path) {
+                key(page, layout, path, text);
+            }
+        }
+        Found::Unknown(_) => {}
+    }
+}
+
+fn handed_on(within: &str, language: Language) -> String {
+    match language {
+        Language::English => format!(
+            "DeepSpeed does not look at it: all of `{within}` is handed on, and whoever gets it judges it."
+        ),
+        Language::Chinese => {
+            format!("DeepSpeed 自己不看这个键：`{within}` 会整段传下去，由接收者处理。")
+        }
+    }
+}
+
+fn several(count: usize, language: Language) -> String {
+    match language {
+        Language::English => format!("{count} keys end in this name; say which one:"),
+        Language::Chinese => format!("有 {count} 个键以此结尾，请写明是哪一个："),
+    }
+}
+
+/// What a named version makes of a key, in a sentence.
+pub fn in_version(path: &str, version: EngineVersion, language: Language) -> String {
+    match (keys::presence(version.schema(), path), language) {
+        (Presence::Read(facts), _) => match (&facts.default, language) {
+            (Some(default), Language::English) => {
+                format!("DeepSpeed {version} reads it; default {}", words::value(default))
+            }
+            (Some(default), Language::Chinese) => {
+                format!("DeepSpeed {version} 会读取；默认值 {}", words::value(default))
+            }
+            (None, Language::English) => format!("DeepSpeed {version} reads it"),
+            (None, Language::Chinese) => format!("DeepSpeed {version} 会读取"),
+        },
+        (Presence::Refused(message), Language::English) => {
+            format!("DeepSpeed {version} refuses it: {message}")
+        }
+        (Presence::Refused(message), Language::Chinese) => {
+            format!("DeepSpeed {version} 会拒绝：{message}")
+        }
+        (Presence::Absent, Language::English) => format!("DeepSpeed {version} does not read it"),
+        (Presence::Absent, Language::Chinese) => format!("DeepSpeed {version} 不读它"),
+    }
+}

@@ -1,0 +1,173 @@
+//! Explanations: keys, concepts, whole files, and what differs between two, for people and as JSON.
+
+mod concept;
+mod difference;
+mod file;
+mod json;
+mod key;
+mod page;
+mod words;
+
+pub use concept::Concept;
+pub use key::in_version;
+
+use zeropilot_config::keys::{self, Found};
+use zeropilot_lint::{Difference, Explanation, Language, Text};
+
+use crate::{Format, Layout};
+use page::Page;
+
+/// Something explained, ready to be shown.
+#[derive(Debug)]
+pub enum Topic<'a> {
+    /// What can be asked.
+    Index,
+    /// A key, or what a name turned out to be instead.
+    Key(&'a Found),
+    /// A concept.
+    Concept(&'a Concept),
+    /// A config file.
+    File {
+        /// Its path as the user named it.
+        name: &'a str,
+        /// Its content.
+        bytes: &'a [u8],
+        /// What is known about it.
+        explained: &'a Explanation,
+    },
+    /// Two config files.
+    Differences {
+        /// Their paths as the user named them.
+        names: [&'a str; 2],
+        /// What differs.
+        found: &'a [Difference],
+    },
+}
+
+impl Layout {
+    /// A topic in the layout's format: text for people, or one JSON object.
+    pub fn topic(&self, topic: &Topic<'_>) -> String {
+        match self.format {
+            Format::Json => json::topic(topic, self.language),
+            _ => self.page(topic),
+        }
+    }
+
+    fn page(&self, topic: &Topic<'_>) -> String {
+        let mut page = Page::new(self);
+        match topic {
+            Topic::Index => index(&mut page, self.language),
+            Topic::Key(found) => key::other(&mut page, self, found),
+            Topic::Concept(concept) => {
+                page.markdown(concept.text(self.language));
+                page.blank();
+                let label = Text::new("keys", "相关的键").get(self.language);
+                page.rows(2, &[(label, concept.keys.join("\n"))]);
+            }
+            Topic::File { name, bytes, explained } => {
+                return file::file(self, name, bytes, explained);
+            }
+            Topic::Differences { names, found } => {
+                return difference::differences(self, *names, found);
+            }
+        }
+        page.into_text()
+    }
+}
+
+/// Concepts with their titles, then the names of all keys that stand at the top level or directly
+/// in `zero_optimization`.
+fn index(page: &mut Page, language: Language) {
+    page.title(Text::new("Concepts", "概念").get(language));
+    let rows: Vec<(&str, String)> = Concept::all()
+        .iter()
+        .map(|concept| (concept.name.as_str(), concept.title(language).to_owned()))
+        .collect();
+    page.rows(2, &rows);
+    page.blank();
+    page.title(Text::new("Keys", "键").get(language));
+    let depth = |path: &str| path.matches('.').count();
+    let top: Vec<&str> =
+        keys::all().map(|(path, _)| path).filter(|path| depth(path) == 0).collect();
+    page.paragraph(2, &top.join(", "));
+    page.blank();
+    let count = keys::all().count();
+    page.paragraph(
+        0,
+        &match language {
+            Language::English => format!(
+                "{count} keys are known; a section's page lists the keys in it. Ask for a key by its path or its last part, for a concept by its name, for a file by its path, for two files with `diff`."
+            ),
+            Language::Chinese => format!(
+                "共收录 {count} 个键；段的页面会列出其中的键。键可以写完整路径，也可以只写最后一段；概念写名称；文件写路径；比较两个文件用 `diff`。"
+            ),
+        },
+    );
+}
+
+/// That a comparison needs two files.
+pub fn two_files_needed(language: Language) -> &'static str {
+    match language {
+        Language::English => {
+            "error: `explain diff` compares two files: zeropilot explain diff a.json b.json"
+        }
+        Language::Chinese => {
+            "错误：`explain diff` 需要两个文件：zeropilot explain diff a.json b.json"
+        }
+    }
+}
+
+/// That a name is nothing we know, and what may have been meant.
+pub fn unknown(name: &str, language: Language) -> String {
+    let meant = Concept::suggestion(name).or_else(|| match keys::find(name) {
+        Found::Unknown(near) => near,
+        _ => None,
+    });
+    let name = crate::escaped(name);
+    match (meant, language) {
+        (Some(meant), Language::English) => format!(
+            "error: `{name}` is no key of any known DeepSpeed version, no concept and no file; did you mean `{meant}`?"
+        ),
+        (Some(meant), Language::Chinese) => format!(
+            "错误：`{name}` 不是任何已知 DeepSpeed 版本的键，也不是概念或文件；是不是 `{meant}`？"
+        ),
+        (None, Language::English) => format!(
+            "error: `{name}` is no key of any known DeepSpeed version, no concept and no file; `zeropilot explain` lists what can be asked"
+        ),
+        (None, Language::Chinese) => format!(
+            "错误：`{name}` 不是任何已知 DeepSpeed 版本的键，也不是概念或文件；用 `zeropilot explain` 查看可以问什么"
+        ),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use unicode_width::UnicodeWidthStr;
+
+    use super::*;
+
+    /// Words cannot be broken, so a line may be as long as its margin and its longest word.
+    #[test]
+    fn pages_keep_to_the_width_of_the_terminal() {
+        for language in [Language::English, Language::Chinese] {
+            let layout = Layout { language, width: Some(60), ..Layout::default() };
+            for (path, _) in keys::all() {
+                let page = layout.topic(&Topic::Key(&Found::Key(path.to_owned())));
+                for line in page.lines().filter(|line| line.width() > 60) {
+                    let words = line.trim_start().split(' ').filter(|word| !word.is_empty());
+                    assert!(words.count() <= 2, "{path}: {line}");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn colours_only_add_escapes() {
+        let found = Found::Key("aio.queue_depth".to_owned());
+        let plain = Layout::default().topic(&Topic::Key(&found));
+        let coloured = Layout { color: true, ..Layout::default() }.topic(&Topic::Key(&found));
+        assert_ne!(plain, coloured);
+        let stripped = coloured.replace("\u{1b}[1m", "").replace("\u{1b}[2m", "");
+        assert_eq!(stripped.replace("\u{1b}[0m", ""), plain);
+    }
+}
