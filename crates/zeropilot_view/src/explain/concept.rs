@@ -63,9 +63,7 @@ impl Concept {
     /// is a concept.
     pub fn find(name: &str) -> Option<&'static Self> {
         let name = name.trim().to_lowercase().replace(' ', "-");
-        Self::all()
-            .iter()
-            .find(|concept| concept.name == name || concept.also.iter().any(|other| *other == name))
+        Self::all().iter().find(|concept| concept.name == name || concept.also.contains(&name))
     }
 
     /// The name of the concept nearest to a misspelt one.

@@ -66,7 +66,7 @@ pub(super) fn unit(unit: Unit, language: Language) -> &'static str {
         Unit::Path => Text::new("a path", "路径"),
         Unit::Text => Text::new("text", "字符串"),
         Unit::List => Text::new("a list", "列表"),
-        Unit::Section => Text::new("a section with keys of its own", "一段，内含若干键"),
+        Unit::Section => Text::new("a section with keys of its own", "配置段，内含若干键"),
     };
     text.get(language)
 }
