@@ -36,7 +36,7 @@ import torch.distributed
 deepspeed.ops.__compatible_ops__["deepspeed_shm_comm"] = False
 
 STEPS = 3
-SECONDS = 120
+SECONDS = 300
 COLLECTIVES = ("all_reduce", "reduce", "broadcast", "all_gather_into_tensor", "reduce_scatter_tensor", "all_gather",
                "reduce_scatter", "all_to_all_single")
 
@@ -53,7 +53,8 @@ def client_optimizer(config, model):
         return None
     zero = config.get("zero_optimization")
     offload = zero.get("offload_optimizer") if isinstance(zero, dict) else None
-    if isinstance(offload, dict) and offload.get("device") in ("cpu", "nvme"):
+    is_offloaded = isinstance(offload, dict) and offload.get("device") in ("cpu", "nvme")
+    if is_offloaded or (isinstance(zero, dict) and zero.get("cpu_offload")):
         from deepspeed.ops.adam import DeepSpeedCPUAdam
         return DeepSpeedCPUAdam(model.parameters(), lr=1e-3)
     return torch.optim.AdamW(model.parameters(), lr=1e-3)

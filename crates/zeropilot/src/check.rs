@@ -4,7 +4,7 @@ use rayon::prelude::*;
 use zeropilot_config::front_end::{
     AccelerateArguments, Arguments, MixedPrecision, ModelFacts, PluginArguments, TrainerArguments,
 };
-use zeropilot_lint::{Language, Settings, check};
+use zeropilot_lint::{Language, Script, Settings, check};
 use zeropilot_view::talk::{self, InputProblem};
 use zeropilot_view::{FileResult, Format, Layout, Summary, escaped};
 
@@ -43,6 +43,7 @@ pub(crate) fn run(
         front_end: command.front_end,
         arguments: arguments(&command.training),
         model: command.training.hidden_size.map(ModelFacts::with_hidden_size),
+        script: script(&command.training),
     };
     let talks = layout.format == Format::Human && !global.quiet;
     if talks && let Some(note) = talk::version_note(version, &version_source, language) {
@@ -205,6 +206,16 @@ pub(crate) fn arguments(options: &TrainingOptions) -> Arguments {
         ..AccelerateArguments::default()
     };
     Arguments { trainer, accelerate, plugin: PluginArguments::default() }
+}
+
+/// What the script decides that no key is filled from.
+fn script(options: &TrainingOptions) -> Script {
+    Script {
+        optim: options.optim.clone(),
+        lr_scheduler_type: options.lr_scheduler_type.clone(),
+        save_only_model: options.save_only_model,
+        load_best_model_at_end: options.load_best_model_at_end,
+    }
 }
 
 fn mixed_precision(name: MixedPrecisionName) -> MixedPrecision {

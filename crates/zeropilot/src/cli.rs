@@ -219,6 +219,18 @@ pub(crate) struct TrainingOptions {
     /// The Trainer looks for a batch size that fits
     #[arg(long, value_name = "BOOL", num_args = 0..=1, require_equals = true, default_missing_value = "true")]
     pub(crate) auto_find_batch_size: Option<bool>,
+    /// Optimizer of the HF Trainer, such as adamw_torch
+    #[arg(long, value_name = "NAME")]
+    pub(crate) optim: Option<String>,
+    /// Scheduler of the HF Trainer, such as cosine
+    #[arg(long, value_name = "NAME")]
+    pub(crate) lr_scheduler_type: Option<String>,
+    /// The Trainer saves the model without the state of the engine
+    #[arg(long, value_name = "BOOL", num_args = 0..=1, require_equals = true, default_missing_value = "true")]
+    pub(crate) save_only_model: Option<bool>,
+    /// The Trainer loads the best model when it is done
+    #[arg(long, value_name = "BOOL", num_args = 0..=1, require_equals = true, default_missing_value = "true")]
+    pub(crate) load_best_model_at_end: Option<bool>,
     /// Hidden size of the model, from its config.json
     #[arg(long, value_name = "N")]
     pub(crate) hidden_size: Option<u64>,

@@ -20,7 +20,7 @@ const UNREAD: &str = r#"{
   "bf16": {"enabled": true},
   "zero_optimization": {
     "stage": 3,
-    "offload_param": {"device": "cpu", "buffer_count": 5, "buffer_size": 1e8, "max_in_cpu": 1e9}
+    "offload_param": {"device": "nvme", "nvme_path": "/nvme", "buffer_count": 5, "buffer_size": 1e8}
   },
   "memory_efficient_linear": false,
   "use_dynamic_tiling": true,
@@ -32,7 +32,7 @@ const UNREAD: &str = r#"{
 const PLACEHOLDERS: &str = r#"{
   "fp16": {"enabled": "auto", "loss_scale": 0, "loss_scale_window": 1000, "min_loss_scale": 1},
   "zero_optimization": {
-    "stage": 3,
+    "stage": 3, "stage3_gather_16bit_weights_on_model_save": true,
     "reduce_bucket_size": "auto",
     "stage3_prefetch_bucket_size": "auto",
     "stage3_param_persistence_threshold": "auto"

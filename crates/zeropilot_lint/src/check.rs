@@ -18,6 +18,7 @@ use crate::key_values::KeyValues;
 use crate::refusal;
 use crate::registry::RULES;
 use crate::rules::keys::{duplicate_key, not_strict_json};
+use crate::script::Script;
 use crate::subject::Subject;
 
 /// More findings than this help nobody; a hostile file must not fill memory with them.
@@ -42,6 +43,8 @@ pub struct Settings {
     pub arguments: Arguments,
     /// What is known about the model.
     pub model: Option<ModelFacts>,
+    /// What else the script decides.
+    pub script: Script,
 }
 
 impl Default for Settings {
@@ -52,6 +55,7 @@ impl Default for Settings {
             front_end: None,
             arguments: Arguments::default(),
             model: None,
+            script: Script::default(),
         }
     }
 }
@@ -262,6 +266,8 @@ fn judge(document: &Document, settings: &Settings, report: &mut Report) {
         version: settings.version,
         front_end: report.front_end,
         world: report.world,
+        arguments: &settings.arguments,
+        script: &settings.script,
         says_auto: document.text().contains("auto"),
     };
     let mut found = Vec::new();
@@ -269,7 +275,14 @@ fn judge(document: &Document, settings: &Settings, report: &mut Report) {
         found.push(duplicate_key::explain(duplicate, document.root(), &subject));
     }
     found.extend(outcome.refusals.iter().map(|problem| refusal::front_end(problem, &subject)));
-    found.extend(outcome.problems.iter().map(|problem| refusal::engine(problem, &subject)));
+    let is_elastic = |problem: &&Problem| matches!(problem.kind, ProblemKind::Elasticity(_));
+    let elastic = outcome.problems.iter().any(|problem| is_elastic(&problem));
+    for problem in &outcome.problems {
+        // Elastic training that does not work out leaves the batch open: one cause, one finding.
+        if !(elastic && problem.kind == ProblemKind::BatchUndetermined) {
+            found.push(refusal::engine(problem, &subject));
+        }
+    }
     for rule in RULES {
         if let Some(check) = rule.check {
             check(&subject, &mut found);

@@ -13,10 +13,12 @@ mod explain;
 mod key_values;
 mod language;
 mod manual;
+mod reading;
 mod refusal;
 mod registry;
 mod rule;
 mod rules;
+mod script;
 mod subject;
 mod suggestion;
 
@@ -32,4 +34,5 @@ pub use language::{Language, Text};
 pub use manual::{Case, Page};
 pub use registry::{RULES, nearest_code, rule};
 pub use rule::{Check, Example, Group, Rule, Severity, Wording};
+pub use script::Script;
 pub use subject::Subject;

@@ -98,6 +98,7 @@ impl Example {
             front_end: Some(self.front_end),
             arguments: (self.arguments)(),
             model: (self.model)(),
+            script: (self.script)(),
         }
     }
 

@@ -4,6 +4,7 @@ use zeropilot_config::front_end::{Arguments, FrontEnd, ModelFacts};
 
 use crate::diagnostic::Diagnostic;
 use crate::language::Text;
+use crate::script::Script;
 use crate::subject::Subject;
 
 /// How bad a finding is.
@@ -47,6 +48,12 @@ pub enum Group {
     Offload,
     /// G: buckets, gradients and GPU memory.
     Gradients,
+    /// C: activation checkpointing.
+    Checkpointing,
+    /// X: ZeRO++.
+    ZeroPlusPlus,
+    /// S: saving and resuming.
+    Saving,
     /// I: what integrations ask.
     Integrations,
 }
@@ -63,6 +70,9 @@ impl Group {
             Self::Optimizer => 'O',
             Self::Offload => 'F',
             Self::Gradients => 'G',
+            Self::Checkpointing => 'C',
+            Self::ZeroPlusPlus => 'X',
+            Self::Saving => 'S',
             Self::Integrations => 'I',
         }
     }
@@ -94,6 +104,8 @@ pub struct Example {
     pub arguments: fn() -> Arguments,
     /// What is known about the model.
     pub model: fn() -> Option<ModelFacts>,
+    /// What else the script decides.
+    pub script: fn() -> Script,
 }
 
 fn no_model() -> Option<ModelFacts> {
@@ -101,15 +113,16 @@ fn no_model() -> Option<ModelFacts> {
 }
 
 impl Example {
-    /// A file that bare DeepSpeed reads on one rank.
+    /// A file that bare DeepSpeed reads on two ranks.
     pub const fn new(config: &'static str) -> Self {
         Self {
             config,
             front_end: FrontEnd::DeepSpeed,
-            world_size: Some(1),
+            world_size: Some(2),
             version: None,
             arguments: Arguments::default,
             model: no_model,
+            script: Script::default,
         }
     }
 
@@ -136,6 +149,11 @@ impl Example {
     /// With these arguments of the training script.
     pub const fn arguments(self, arguments: fn() -> Arguments) -> Self {
         Self { arguments, ..self }
+    }
+
+    /// With these other decisions of the script.
+    pub const fn script(self, script: fn() -> Script) -> Self {
+        Self { script, ..self }
     }
 
     /// With this model.

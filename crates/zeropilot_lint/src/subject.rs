@@ -1,10 +1,11 @@
 //! What a rule looks at: one config that could be read, and everything known around it.
 
-use zeropilot_config::front_end::FrontEnd;
+use zeropilot_config::front_end::{Arguments, FrontEnd};
 use zeropilot_config::schema::{EngineVersion, Schema};
 use zeropilot_config::syntax::{Comment, Member, Node, Span, Value};
 
 use crate::check::World;
+use crate::script::Script;
 
 /// A config and its surroundings.
 #[derive(Debug, Clone, Copy)]
@@ -21,6 +22,10 @@ pub struct Subject<'a> {
     pub front_end: FrontEnd,
     /// The number of ranks.
     pub world: World,
+    /// What the training script says.
+    pub arguments: &'a Arguments,
+    /// What else the script decides.
+    pub script: &'a Script,
     /// Whether the text says `auto` anywhere.
     pub says_auto: bool,
 }

@@ -10,22 +10,6 @@ use zeropilot_lint::{
 
 const LANGUAGES: [Language; 2] = [Language::English, Language::Chinese];
 
-fn settings(example: &Example) -> Settings {
-    let version =
-        example.version.map(|version| EngineVersion::nearest(version).expect("a version"));
-    Settings {
-        version: version.unwrap_or(EngineVersion::NEWEST),
-        world_size: example.world_size,
-        front_end: Some(example.front_end),
-        arguments: (example.arguments)(),
-        model: (example.model)(),
-    }
-}
-
-fn judged(example: &Example) -> Report {
-    check(example.config.as_bytes(), &settings(example))
-}
-
 /// Every text a rule can say.
 fn texts() -> Vec<(&'static str, Text)> {
     RULES
@@ -95,15 +79,24 @@ fn every_rule_has_an_example_that_it_finds() {
     assert_eq!(without, ["K20", "F14"]);
     for rule in RULES {
         for example in rule.examples {
-            let report = judged(example);
-            let found: Vec<_> = report.diagnostics.iter().map(|found| found.rule.code).collect();
-            assert!(
-                found.contains(&rule.code),
-                "{}: {} gives {found:?}",
-                rule.code,
-                example.config
-            );
+            let report = example.judge();
+            let found: HashSet<_> =
+                report.diagnostics.iter().map(|found| found.rule.code).collect();
+            assert_eq!(found, HashSet::from([rule.code]), "{}: {}", rule.code, example.config);
         }
+    }
+}
+
+#[test]
+fn nothing_is_found_in_a_good_example() {
+    for rule in RULES {
+        for example in rule.good {
+            let report = example.judge();
+            let found: Vec<_> = report.diagnostics.iter().map(|found| found.rule.code).collect();
+            assert!(found.is_empty(), "{}: {} gives {found:?}", rule.code, example.config);
+        }
+        let is_without = rule.good.is_empty() && !rule.examples.is_empty();
+        assert!(!is_without, "{} has no good example", rule.code);
     }
 }
 
@@ -111,7 +104,7 @@ fn every_rule_has_an_example_that_it_finds() {
 fn every_sentence_of_every_example_is_complete() {
     for rule in RULES {
         for example in rule.examples {
-            for diagnostic in judged(example).diagnostics {
+            for diagnostic in example.judge().diagnostics {
                 complete(&diagnostic);
             }
         }
@@ -152,7 +145,7 @@ fn every_fix_of_every_example_is_accepted() {
     let mut fixes = 0;
     for rule in RULES {
         for example in rule.examples {
-            let report = judged(example);
+            let report = example.judge();
             let mut text = example.config.to_owned();
             let mut edits: Vec<_> = report
                 .diagnostics
@@ -167,7 +160,7 @@ fn every_fix_of_every_example_is_accepted() {
             }
             fixes += 1;
             text = apply(&text, &edits);
-            let fixed = check(text.as_bytes(), &settings(example));
+            let fixed = check(text.as_bytes(), &example.settings());
             let left: Vec<_> = fixed
                 .diagnostics
                 .iter()

@@ -21,6 +21,7 @@ const PLACEHOLDERS: &str = r#"{
   "fp16": {"enabled": "auto", "loss_scale": 0, "initial_scale_power": 16, "hysteresis": 2},
   "zero_optimization": {
     "stage": 3,
+    "stage3_gather_16bit_weights_on_model_save": true,
     "reduce_bucket_size": "auto",
     "stage3_prefetch_bucket_size": "auto",
     "stage3_param_persistence_threshold": "auto"
@@ -86,7 +87,7 @@ fn half_a_batch_is_not_judged() {
 
 #[test]
 fn plain_deepspeed_does_not_know_placeholders() {
-    let settings = Settings { front_end: Some(FrontEnd::DeepSpeed), ..at(1) };
+    let settings = Settings { front_end: Some(FrontEnd::DeepSpeed), ..at(2) };
     let report = judged(PLACEHOLDERS, &settings);
     assert_eq!(report.verdict, Verdict::Reject);
     assert_eq!(codes(&report), ["A02", "A02", "A02", "A02", "A01", "A01", "A01"]);
@@ -131,7 +132,7 @@ fn what_nobody_reads_is_said_and_moved() {
   "train_micro_batch_size_per_gpu": 1,
   "zero_optimization": {
     "stage": 3,
-    "offload_param": {"device": "cpu", "buffer_count": 5, "buffer_size": 1e8, "max_in_cpu": 1e9}
+    "offload_param": {"device": "nvme", "nvme_path": "/nvme", "buffer_count": 5, "buffer_size": 1e8}
   },
   "memory_efficient_linear": false,
   "use_dynamic_tiling": true,
@@ -152,8 +153,8 @@ fn what_nobody_reads_is_said_and_moved() {
 fn names_of_the_users_own_choosing_are_left_alone() {
     let config = r#"{
   "train_batch_size": 8,
-  "optimizer": {"type": "AdamW", "params": {"lr": 1e-4, "anything": 1}},
-  "scheduler": {"type": "WarmupLR", "params": {"whatever": 2}},
+  "optimizer": {"type": "MuAdam", "params": {"lr": 1e-4, "anything": 1}},
+  "scheduler": {"type": "StepLR", "params": {"whatever": 2}},
   "datastates_ckpt": {"x": 1},
   "pipeline": {"my_key": 1},
   "data_efficiency": {"enabled": false, "data_sampling": {"enabled": false, "curriculum_learning":
@@ -165,8 +166,7 @@ fn names_of_the_users_own_choosing_are_left_alone() {
 
 #[test]
 fn remarks_are_notes() {
-    let config =
-        r##"{"_comment": "x", "//": "y", "#": "z", "train_batch_size": 8, "aio": {"_note": 1}}"##;
+    let config = r##"{"_comment": "x", "//": "y", "#": "z", "train_batch_size": 8, "checkpoint": {"_note": 1}}"##;
     let report = judged(config, &at(1));
     assert_eq!(codes(&report), ["K13"; 4]);
     assert!(report.diagnostics.iter().all(|found| found.severity == Severity::Note));
@@ -174,9 +174,9 @@ fn remarks_are_notes() {
 
 #[test]
 fn duplicates_end_one_reader_and_pass_the_other() {
-    let config =
-        r#"{"train_micro_batch_size_per_gpu": 1, "zero_optimization": {"stage": 2, "stage": 3}}"#;
-    let with = |front_end| judged(config, &Settings { front_end: Some(front_end), ..at(1) });
+    let config = r#"{"train_micro_batch_size_per_gpu": 1, "zero_optimization": {"stage": 2, "stage": 3,
+            "stage3_gather_16bit_weights_on_model_save": true}}"#;
+    let with = |front_end| judged(config, &Settings { front_end: Some(front_end), ..at(2) });
     let refused = with(FrontEnd::DeepSpeed);
     assert_eq!((refused.verdict, codes(&refused)), (Verdict::Reject, vec!["K11"]));
     let passed = with(FrontEnd::HfTrainer);

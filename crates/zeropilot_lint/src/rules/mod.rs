@@ -2,10 +2,13 @@
 
 pub(crate) mod auto;
 pub(crate) mod batch;
+pub(crate) mod checkpointing;
 pub(crate) mod gradients;
 pub(crate) mod integrations;
 pub(crate) mod keys;
 pub(crate) mod offload;
 pub(crate) mod optimizer;
 pub(crate) mod precision;
+pub(crate) mod saving;
 pub(crate) mod versions;
+pub(crate) mod zeropp;

@@ -3,7 +3,7 @@
 use zeropilot_config::front_end::{Arguments, FrontEnd};
 use zeropilot_config::schema::EngineVersion;
 use zeropilot_lint::{
-    Case, Diagnostic, Example, Group, Language, Page, Rule, Safety, Severity, Text,
+    Case, Diagnostic, Example, Group, Language, Page, Rule, Safety, Script, Severity, Text,
 };
 
 use crate::Layout;
@@ -83,11 +83,12 @@ fn surroundings(example: &Example, language: Language) -> Vec<String> {
         });
     }
     match (example.world_size, language) {
-        (None | Some(1), _) => {}
+        (None | Some(2), _) => {}
+        (Some(1), Language::English) => beside.push("1 rank".to_owned()),
         (Some(ranks), Language::English) => beside.push(format!("{ranks} ranks")),
         (Some(ranks), Language::Chinese) => beside.push(format!("{ranks} 个进程")),
     }
-    if (example.arguments)() != Arguments::default() {
+    if (example.arguments)() != Arguments::default() || (example.script)() != Script::default() {
         let given = Text::new("with training arguments", "带训练参数");
         beside.push(given.get(language).to_owned());
     }
@@ -194,6 +195,9 @@ pub(crate) fn group_name(group: Group) -> Text {
         Group::Optimizer => Text::new("optimizer and scheduler", "优化器与学习率调度"),
         Group::Offload => Text::new("offload", "offload"),
         Group::Gradients => Text::new("buckets and gradients", "桶与梯度"),
+        Group::Checkpointing => Text::new("activation checkpointing", "激活检查点"),
+        Group::ZeroPlusPlus => Text::new("ZeRO++", "ZeRO++"),
+        Group::Saving => Text::new("saving and resuming", "保存与续训"),
         Group::Integrations => Text::new("integrations", "框架集成"),
     }
 }

@@ -26,11 +26,19 @@ pub(crate) static RULE: Rule = Rule {
     ),
     wordings: &[&WORDING],
     sources: &[],
-    examples: &[Example::new(
-        r#"{"train_micro_batch_size_per_gpu": "auto", "zero_optimization": {"stage": 2}, "data_types": {"keep_in_fp32_modules": "auto"}}"#,
-    )
-    .read_by(FrontEnd::HfTrainer)],
-    good: &[],
+    examples: &[
+        Example::new(
+            r#"{"train_micro_batch_size_per_gpu": "auto", "zero_optimization": {"stage": 2}, "data_types": {"keep_in_fp32_modules": "auto"}}"#,
+        )
+        .read_by(FrontEnd::HfTrainer),
+    ],
+    good: &[
+        Example::new(
+            r#"{"train_micro_batch_size_per_gpu": "auto", "zero_optimization": {"stage": 2}}"#,
+        )
+        .read_by(FrontEnd::HfTrainer),
+        Example::new(r#"{"train_batch_size": 8, "data_types": {"keep_in_fp32_modules": "auto"}}"#),
+    ],
     check: None,
 };
 

@@ -27,12 +27,20 @@ pub(crate) static RULE: Rule = Rule {
     ),
     wordings: &[&WORDING],
     sources: &["zjunlp/OntoProtein#11"],
-    examples: &[Example::new(
-        r#"{"train_micro_batch_size_per_gpu": 1, "zero_optimization": {"stage": 3, "reduce_bucket_size": "auto"}}"#,
-    )
-    .read_by(FrontEnd::HfTrainer)
-    .model(no_size)],
-    good: &[],
+    examples: &[
+        Example::new(
+            r#"{"train_micro_batch_size_per_gpu": 1, "zero_optimization": {"stage": 2, "reduce_bucket_size": "auto"}}"#,
+        )
+        .read_by(FrontEnd::HfTrainer)
+        .model(no_size),
+    ],
+    good: &[
+        Example::new(
+            r#"{"train_micro_batch_size_per_gpu": 1, "zero_optimization": {"stage": 2, "reduce_bucket_size": 5e7}}"#,
+        )
+        .read_by(FrontEnd::HfTrainer)
+        .model(no_size),
+    ],
     check: None,
 };
 

@@ -33,7 +33,9 @@ pub(crate) static RULE: Rule = Rule {
     examples: &[Example::new(
         r#"{"train_batch_size": 8, "activation_checkpointing": {"partition_activations": "auto"}}"#,
     )],
-    good: &[],
+    good: &[Example::new(
+        r#"{"train_batch_size": 8, "activation_checkpointing": {"partition_activations": true}}"#,
+    )],
     check: Some(check),
 };
 

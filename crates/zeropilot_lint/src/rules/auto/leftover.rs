@@ -38,7 +38,12 @@ pub(crate) static RULE: Rule = Rule {
         )
         .read_by(FrontEnd::HfTrainer),
     ],
-    good: &[],
+    good: &[
+        Example::new(
+            r#"{"train_micro_batch_size_per_gpu": "auto", "zero_optimization": {"stage": 2, "overlap_comm": true}}"#,
+        )
+        .read_by(FrontEnd::HfTrainer),
+    ],
     check: None,
 };
 

@@ -37,7 +37,11 @@ pub(crate) static RULE: Rule = Rule {
     )
     .read_by(FrontEnd::HfTrainer)
     .arguments(two_per_device)],
-    good: &[],
+    good: &[Example::new(
+        r#"{"train_micro_batch_size_per_gpu": "auto", "zero_optimization": {"stage": 2}}"#,
+    )
+    .read_by(FrontEnd::HfTrainer)
+    .arguments(two_per_device)],
     check: None,
 };
 

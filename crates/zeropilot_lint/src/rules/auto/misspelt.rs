@@ -32,7 +32,9 @@ pub(crate) static RULE: Rule = Rule {
     examples: &[Example::new(
         r#"{"train_batch_size": 8, "zero_optimization": {"stage": 2, "reduce_bucket_sise": "auto"}}"#,
     )],
-    good: &[],
+    good: &[Example::new(
+        r#"{"train_batch_size": 8, "zero_optimization": {"stage": 2, "reduce_bucket_size": 5e8}}"#,
+    )],
     check: None,
 };
 

@@ -6,6 +6,7 @@ pub(crate) mod hidden_size;
 pub(crate) mod kept_as_text;
 pub(crate) mod leftover;
 pub(crate) mod mismatch;
+pub(crate) mod missing_is_not_auto;
 pub(crate) mod misspelt;
 pub(crate) mod optimizer_params;
 pub(crate) mod top_level;

@@ -32,7 +32,7 @@ pub(crate) static RULE: Rule = Rule {
         Example::new(r#"{"train_batch_size": 8, "gradient_clipping": "auto"}"#),
         Example::new(r#"{"train_batch_size": 8, "communication_data_type": "auto"}"#),
     ],
-    good: &[],
+    good: &[Example::new(r#"{"train_batch_size": 8, "gradient_clipping": 1.0}"#)],
     check: Some(check),
 };
 

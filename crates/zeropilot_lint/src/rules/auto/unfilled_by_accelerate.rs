@@ -24,11 +24,18 @@ pub(crate) static RULE: Rule = Rule {
     ),
     wordings: &[&WORDING],
     sources: &[],
-    examples: &[Example::new(
-        r#"{"train_micro_batch_size_per_gpu": 1, "zero_optimization": {"stage": 2}, "optimizer": {"type": "AdamW", "params": {"lr": "auto", "betas": "auto"}}}"#,
-    )
-    .read_by(FrontEnd::Accelerate)],
-    good: &[],
+    examples: &[
+        Example::new(
+            r#"{"train_micro_batch_size_per_gpu": 1, "zero_optimization": {"stage": 2}, "optimizer": {"type": "AdamW", "params": {"lr": "auto", "betas": "auto"}}}"#,
+        )
+        .read_by(FrontEnd::Accelerate),
+    ],
+    good: &[
+        Example::new(
+            r#"{"train_micro_batch_size_per_gpu": 1, "zero_optimization": {"stage": 2}, "optimizer": {"type": "AdamW", "params": {"lr": "auto", "betas": [0.9, 0.95]}}}"#,
+        )
+        .read_by(FrontEnd::Accelerate),
+    ],
     check: None,
 };
 

@@ -22,12 +22,20 @@ pub(crate) static RULE: Rule = Rule {
     summary: Text::new("a literal warm-up of 0 steps cannot match", "写死的 0 步 warmup 永远对不上"),
     wordings: &[&WORDING],
     sources: &[],
-    examples: &[Example::new(
-        r#"{"train_micro_batch_size_per_gpu": "auto", "zero_optimization": {"stage": 2}, "scheduler": {"type": "WarmupLR", "params": {"warmup_num_steps": 0}}}"#,
-    )
-    .read_by(FrontEnd::HfTrainer)
-    .arguments(no_warmup)],
-    good: &[],
+    examples: &[
+        Example::new(
+            r#"{"train_micro_batch_size_per_gpu": "auto", "zero_optimization": {"stage": 2}, "scheduler": {"type": "WarmupLR", "params": {"warmup_num_steps": 0}}}"#,
+        )
+        .read_by(FrontEnd::HfTrainer)
+        .arguments(no_warmup),
+    ],
+    good: &[
+        Example::new(
+            r#"{"train_micro_batch_size_per_gpu": "auto", "zero_optimization": {"stage": 2}, "scheduler": {"type": "WarmupLR", "params": {"warmup_num_steps": "auto", "warmup_type": "linear"}}}"#,
+        )
+        .read_by(FrontEnd::HfTrainer)
+        .arguments(no_warmup),
+    ],
     check: None,
 };
 

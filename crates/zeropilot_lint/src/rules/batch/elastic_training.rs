@@ -34,7 +34,12 @@ pub(crate) static RULE: Rule = Rule {
         .ranks(64)
         .version("0.18.9"),
     ],
-    good: &[],
+    good: &[
+        Example::new(
+            r#"{"elasticity": {"enabled": true, "max_train_batch_size": 2000, "micro_batch_sizes": [2, 4, 6], "min_gpus": 1, "max_gpus": 10000, "min_time": 20, "version": 0.1}}"#,
+        )
+        .version("0.18.9"),
+    ],
     check: None,
 };
 

@@ -37,9 +37,17 @@ pub(crate) static RULE: Rule = Rule {
             r#"{"train_batch_size": 256, "train_micro_batch_size_per_gpu": 4, "gradient_accumulation_steps": 2}"#,
         )
         .unknown_ranks(),
-        Example::new(r#"{"train_batch_size": 64, "gradient_accumulation_steps": 32}"#).unknown_ranks(),
+        Example::new(
+            r#"{"train_batch_size": 64, "gradient_accumulation_steps": 32}"#,
+        )
+        .unknown_ranks(),
     ],
-    good: &[],
+    good: &[
+        Example::new(
+            r#"{"train_batch_size": 256, "train_micro_batch_size_per_gpu": 4, "gradient_accumulation_steps": 2}"#,
+        )
+        .ranks(32),
+    ],
     check: Some(check),
 };
 

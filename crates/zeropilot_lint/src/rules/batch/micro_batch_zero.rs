@@ -38,9 +38,14 @@ pub(crate) static RULE: Rule = Rule {
         .ranks(4),
         Example::new(r#"{"train_batch_size": 8, "train_micro_batch_size_per_gpu": 4}"#).ranks(4),
         Example::new(r#"{"train_batch_size": 4}"#).ranks(8),
-        Example::new(r#"{"train_batch_size": 5, "gradient_accumulation_steps": 8}"#).unknown_ranks(),
+        Example::new(
+            r#"{"train_batch_size": 5, "gradient_accumulation_steps": 8}"#,
+        )
+        .unknown_ranks(),
     ],
-    good: &[],
+    good: &[
+        Example::new(r#"{"train_batch_size": 128, "gradient_accumulation_steps": 32}"#).ranks(4),
+    ],
     check: None,
 };
 

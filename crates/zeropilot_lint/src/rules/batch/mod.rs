@@ -2,6 +2,7 @@
 //!
 //! `train_batch_size = train_micro_batch_size_per_gpu × gradient_accumulation_steps × ranks`.
 
+pub(crate) mod accumulation_missing;
 pub(crate) mod elastic_training;
 pub(crate) mod fitting_ranks;
 pub(crate) mod micro_batch_zero;

@@ -30,7 +30,13 @@ pub(crate) static RULE: Rule = Rule {
         Example::new(r#"{"zero_optimization": {"stage": 2}}"#),
         Example::new(r#"{"zero_optimization": {"stage": 2}}"#).read_by(FrontEnd::HfTrainer),
     ],
-    good: &[],
+    good: &[
+        Example::new(r#"{"train_micro_batch_size_per_gpu": 1}"#),
+        Example::new(
+            r#"{"train_micro_batch_size_per_gpu": "auto", "zero_optimization": {"stage": 2}}"#,
+        )
+        .read_by(FrontEnd::HfTrainer),
+    ],
     check: None,
 };
 

@@ -36,7 +36,11 @@ pub(crate) static RULE: Rule = Rule {
         .read_by(FrontEnd::Accelerate)
         .arguments(loader_without_size),
     ],
-    good: &[],
+    good: &[Example::new(
+        r#"{"train_micro_batch_size_per_gpu": 4, "zero_optimization": {"stage": 2}}"#,
+    )
+    .read_by(FrontEnd::Accelerate)
+    .arguments(no_loader)],
     check: None,
 };
 

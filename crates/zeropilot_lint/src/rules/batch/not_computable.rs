@@ -26,7 +26,7 @@ pub(crate) static RULE: Rule = Rule {
         Example::new(r#"{"train_batch_size": 8, "train_micro_batch_size_per_gpu": 0}"#),
         Example::new(r#"{"train_batch_size": 8, "gradient_accumulation_steps": 0}"#),
     ],
-    good: &[],
+    good: &[Example::new(r#"{"train_batch_size": 8, "train_micro_batch_size_per_gpu": 1}"#)],
     check: None,
 };
 

@@ -28,7 +28,9 @@ pub(crate) static RULE: Rule = Rule {
         Example::new(r#"{"train_batch_size": 0}"#),
         Example::new(r#"{"train_micro_batch_size_per_gpu": 4, "gradient_accumulation_steps": -1}"#),
     ],
-    good: &[],
+    good: &[Example::new(
+        r#"{"train_micro_batch_size_per_gpu": 4, "gradient_accumulation_steps": 1}"#,
+    )],
     check: None,
 };
 

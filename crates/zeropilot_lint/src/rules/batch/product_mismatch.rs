@@ -41,10 +41,22 @@ pub(crate) static RULE: Rule = Rule {
         )
         .ranks(7),
         Example::new(r#"{"train_batch_size": 256, "gradient_accumulation_steps": 6}"#).ranks(8),
-        Example::new(r#"{"train_batch_size": 7, "train_micro_batch_size_per_gpu": 2}"#).unknown_ranks(),
+        Example::new(
+            r#"{"train_batch_size": 7, "train_micro_batch_size_per_gpu": 2}"#,
+        )
+        .unknown_ranks(),
         Example::new(r#"{"train_batch_size": 8.5, "gradient_accumulation_steps": 1}"#),
     ],
-    good: &[],
+    good: &[
+        Example::new(
+            r#"{"train_micro_batch_size_per_gpu": 2, "gradient_accumulation_steps": 18}"#,
+        )
+        .ranks(7),
+        Example::new(
+            r#"{"train_batch_size": 252, "train_micro_batch_size_per_gpu": 2, "gradient_accumulation_steps": 18}"#,
+        )
+        .ranks(7),
+    ],
     check: None,
 };
 

@@ -30,7 +30,7 @@ pub(crate) static RULE: Rule = Rule {
         Example::new(r#"{"train_batch_size": "8"}"#),
         Example::new("{\n  \"train_batch_size\": BATCH_SIZE\n}"),
     ],
-    good: &[],
+    good: &[Example::new(r#"{"train_batch_size": 8}"#)],
     check: None,
 };
 

@@ -29,7 +29,12 @@ pub(crate) static RULE: Rule = Rule {
     .read_by(FrontEnd::Accelerate)
     .ranks(4)
     .arguments(split_loader)],
-    good: &[],
+    good: &[Example::new(
+        r#"{"train_micro_batch_size_per_gpu": "auto", "zero_optimization": {"stage": 2}}"#,
+    )
+    .read_by(FrontEnd::Accelerate)
+    .ranks(2)
+    .arguments(split_loader)],
     check: None,
 };
 

@@ -26,7 +26,9 @@ pub(crate) static RULE: Rule = Rule {
     examples: &[Example::new(
         r#"{"train_batch_size": 8, "zero_optimization": {"stage": 3, "compute_grad_norm": false}}"#,
     )],
-    good: &[],
+    good: &[Example::new(
+        r#"{"train_batch_size": 8, "gradient_clipping": 0.0, "zero_optimization": {"stage": 2, "compute_grad_norm": false}}"#,
+    )],
     check: None,
 };
 

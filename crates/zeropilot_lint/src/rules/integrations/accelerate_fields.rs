@@ -34,7 +34,10 @@ pub(crate) static RULE: Rule = Rule {
     )
     .read_by(FrontEnd::Accelerate)
     .arguments(stage_in_yaml)],
-    good: &[],
+    good: &[Example::new(
+        r#"{"train_micro_batch_size_per_gpu": 1, "zero_optimization": {"stage": 2}}"#,
+    )
+    .read_by(FrontEnd::Accelerate)],
     check: None,
 };
 

@@ -24,12 +24,20 @@ pub(crate) static RULE: Rule = Rule {
     ),
     wordings: &[&WORDING],
     sources: &["huggingface/transformers#29058"],
-    examples: &[Example::new(
-        r#"{"train_micro_batch_size_per_gpu": "auto", "zero_optimization": {"stage": 3}}"#,
-    )
-    .read_by(FrontEnd::HfTrainer)
-    .arguments(finding)],
-    good: &[],
+    examples: &[
+        Example::new(
+            r#"{"train_micro_batch_size_per_gpu": "auto", "zero_optimization": {"stage": 3, "stage3_gather_16bit_weights_on_model_save": true}}"#,
+        )
+        .read_by(FrontEnd::HfTrainer)
+        .arguments(finding),
+    ],
+    good: &[
+        Example::new(
+            r#"{"train_micro_batch_size_per_gpu": "auto", "zero_optimization": {"stage": 2}}"#,
+        )
+        .read_by(FrontEnd::HfTrainer)
+        .arguments(finding),
+    ],
     check: None,
 };
 

@@ -22,20 +22,30 @@ pub(crate) static RULE: Rule = Rule {
     name: "dummy-objects",
     group: Group::Integrations,
     severity: Severity::Error,
-    summary: Text::new("accelerate's dummy objects do not fit the config", "accelerate 的 Dummy 对象与配置不匹配"),
+    summary: Text::new(
+        "accelerate's dummy objects do not fit the config",
+        "accelerate 的 Dummy 对象与配置不匹配",
+    ),
     wordings: &[&WITHOUT_SECTION, &REAL_SCHEDULER],
     sources: &[],
     examples: &[
-        Example::new(r#"{"train_micro_batch_size_per_gpu": 1, "zero_optimization": {"stage": 2}}"#)
-            .read_by(FrontEnd::Accelerate)
-            .arguments(dummy_optimizer),
+        Example::new(
+            r#"{"train_micro_batch_size_per_gpu": 1, "zero_optimization": {"stage": 2}}"#,
+        )
+        .read_by(FrontEnd::Accelerate)
+        .arguments(dummy_optimizer),
         Example::new(
             r#"{"train_micro_batch_size_per_gpu": 1, "zero_optimization": {"stage": 2}, "optimizer": {"type": "AdamW", "params": {}}}"#,
         )
         .read_by(FrontEnd::Accelerate)
         .arguments(real_scheduler),
     ],
-    good: &[],
+    good: &[
+        Example::new(
+            r#"{"train_micro_batch_size_per_gpu": 1, "zero_optimization": {"stage": 2}}"#,
+        )
+        .read_by(FrontEnd::Accelerate),
+    ],
     check: None,
 };
 

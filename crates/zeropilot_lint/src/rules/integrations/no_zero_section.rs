@@ -30,7 +30,10 @@ pub(crate) static RULE: Rule = Rule {
     examples: &[
         Example::new(r#"{"train_micro_batch_size_per_gpu": "auto"}"#).read_by(FrontEnd::HfTrainer)
     ],
-    good: &[],
+    good: &[Example::new(
+        r#"{"train_micro_batch_size_per_gpu": "auto", "zero_optimization": {"stage": 2}}"#,
+    )
+    .read_by(FrontEnd::HfTrainer)],
     check: None,
 };
 

@@ -27,7 +27,10 @@ pub(crate) static RULE: Rule = Rule {
     examples: &[Example::new(r#"{"zero_optimization": {"stage": 2}}"#)
         .read_by(FrontEnd::HfTrainer)
         .arguments(negative)],
-    good: &[],
+    good: &[Example::new(
+        r#"{"train_micro_batch_size_per_gpu": 1, "zero_optimization": {"stage": 2}}"#,
+    )
+    .read_by(FrontEnd::HfTrainer)],
     check: None,
 };
 

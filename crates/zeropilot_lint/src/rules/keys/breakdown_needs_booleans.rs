@@ -24,7 +24,7 @@ pub(crate) static RULE: Rule = Rule {
     wordings: &[&WORDING],
     sources: &[],
     examples: &[Example::new(r#"{"train_batch_size": 8, "wall_clock_breakdown": "false"}"#)],
-    good: &[],
+    good: &[Example::new(r#"{"train_batch_size": 8, "wall_clock_breakdown": false}"#)],
     check: None,
 };
 

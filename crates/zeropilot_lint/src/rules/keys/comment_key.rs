@@ -23,7 +23,7 @@ pub(crate) static RULE: Rule = Rule {
     wordings: &[&WORDING],
     sources: &[],
     examples: &[Example::new(r#"{"_comment": "for 8 GPUs", "train_batch_size": 8}"#)],
-    good: &[],
+    good: &[Example::new(r#"{"train_batch_size": 8}"#)],
     check: None,
 };
 

@@ -30,13 +30,15 @@ pub(crate) static RULE: Rule = Rule {
     wordings: &[&REFUSED, &LAST_WINS],
     sources: &[],
     examples: &[
-        Example::new(r#"{"train_batch_size": 8, "fp16": {"enabled": true}, "fp16": {"enabled": false}}"#),
         Example::new(
-            r#"{"train_micro_batch_size_per_gpu": 1, "zero_optimization": {"stage": 2, "stage": 3}}"#,
+            r#"{"train_batch_size": 8, "fp16": {"enabled": true}, "fp16": {"enabled": false}}"#,
+        ),
+        Example::new(
+            r#"{"train_micro_batch_size_per_gpu": 1, "zero_optimization": {"stage": 3, "stage": 2}}"#,
         )
         .read_by(FrontEnd::HfTrainer),
     ],
-    good: &[],
+    good: &[Example::new(r#"{"train_batch_size": 8, "fp16": {"enabled": true}}"#)],
     check: None,
 };
 

@@ -27,7 +27,11 @@ pub(crate) static RULE: Rule = Rule {
         Example::new(r#"{"train_batch_size": 8, "fp16": {"enabled": true, "opt_level": "O2"}}"#),
         Example::new(r#"{"train_batch_size": 8, "bf16": {"enabled": true, "loss_scale": 0}}"#),
     ],
-    good: &[],
+    good: &[
+        Example::new(r#"{"train_batch_size": 8, "fp16": {"enabled": true}}"#),
+        Example::new(r#"{"train_batch_size": 8, "fp16": {"enabled": true, "opt_level": "O2"}}"#)
+            .version("0.16.9"),
+    ],
     check: None,
 };
 

@@ -25,7 +25,9 @@ pub(crate) static RULE: Rule = Rule {
     examples: &[Example::new(
         r#"{"train_batch_size": 8, "fp16": {"enabled": true, "min_loss_scale": 1e-10}}"#,
     )],
-    good: &[],
+    good: &[Example::new(
+        r#"{"train_batch_size": 8, "fp16": {"enabled": true, "min_loss_scale": 1}}"#,
+    )],
     check: None,
 };
 

@@ -24,7 +24,7 @@ pub(crate) static RULE: Rule = Rule {
     examples: &[Example::new(
         r#"{"train_batch_size": 8, "data_efficiency": {"enabled": true, "data_sampling": {"enabled": true, "curriculum_learning": {"enabled": true}}}}"#,
     )],
-    good: &[],
+    good: &[Example::new(r#"{"train_batch_size": 8, "data_efficiency": {"enabled": true}}"#)],
     check: None,
 };
 

@@ -34,7 +34,7 @@ pub(crate) static RULE: Rule = Rule {
         Example::new(r#"{"train_batch_size": 8, "bf16": true}"#),
         Example::new(r#"{"train_batch_size": 8, "fp16": null}"#),
     ],
-    good: &[],
+    good: &[Example::new(r#"{"train_batch_size": 8, "bf16": {"enabled": true}}"#)],
     check: None,
 };
 

@@ -36,7 +36,12 @@ pub(crate) static RULE: Rule = Rule {
         Example::new("{\n  // for 8 GPUs\n  \"train_micro_batch_size_per_gpu\": \"auto\",\n  \"zero_optimization\": {\"stage\": 2}\n}")
             .read_by(FrontEnd::Accelerate),
     ],
-    good: &[],
+    good: &[
+        Example::new(
+            r#"{"train_micro_batch_size_per_gpu": "auto", "zero_optimization": {"stage": 2}}"#,
+        )
+        .read_by(FrontEnd::HfTrainer),
+    ],
     check: None,
 };
 

@@ -32,7 +32,9 @@ pub(crate) static RULE: Rule = Rule {
             r#"{"train_batch_size": 8, "zero_optimization": {"stage": 3, "offload_param": {"device": null}}}"#,
         ),
     ],
-    good: &[],
+    good: &[Example::new(
+        r#"{"train_batch_size": 8, "zero_optimization": {"stage": 3, "offload_param": {"device": "cpu"}}}"#,
+    )],
     check: None,
 };
 

@@ -25,7 +25,9 @@ pub(crate) static RULE: Rule = Rule {
     examples: &[Example::new(
         r#"{"train_batch_size": 8, "zero_optimization": {"stage": 2, "reduce_bucket_size": -1}}"#,
     )],
-    good: &[],
+    good: &[Example::new(
+        r#"{"train_batch_size": 8, "zero_optimization": {"stage": 2, "reduce_bucket_size": 1}}"#,
+    )],
     check: None,
 };
 

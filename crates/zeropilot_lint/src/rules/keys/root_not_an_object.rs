@@ -23,7 +23,7 @@ pub(crate) static RULE: Rule = Rule {
     wordings: &[&WORDING],
     sources: &[],
     examples: &[Example::new("[1, 2]")],
-    good: &[],
+    good: &[Example::new(r#"{"train_batch_size": 8}"#)],
     check: None,
 };
 

@@ -21,11 +21,13 @@ pub(crate) static RULE: Rule = Rule {
     summary: Text::new("a schedule ends before it starts", "调度的结束早于开始"),
     wordings: &[&WORDING],
     sources: &[],
-    examples: &[Example::new(
-        r#"{"train_batch_size": 8, "compression_training": {"sparse_pruning": {"shared_parameters": {"enabled": true, "method": "snip_momentum", "block_pattern": "4x1", "dense_ratio": 0.5, "schedule_offset": 10, "schedule_offset_end": 5}, "different_groups": {}}}}"#,
-    )
-    .version("0.18.9")],
-    good: &[],
+    examples: &[
+        Example::new(
+            r#"{"train_batch_size": 8, "compression_training": {"sparse_pruning": {"shared_parameters": {"enabled": true, "method": "snip_momentum", "block_pattern": "4x1", "dense_ratio": 0.5, "schedule_offset": 10, "schedule_offset_end": 5}, "different_groups": {}}}}"#,
+        )
+        .version("0.18.9"),
+    ],
+    good: &[Example::new(r#"{"train_batch_size": 8}"#)],
     check: None,
 };
 

@@ -42,7 +42,9 @@ pub(crate) static RULE: Rule = Rule {
             r#"{"train_batch_size": 8, "zero_optimization": {"_comment": "x", "stage": 2}}"#,
         ),
     ],
-    good: &[],
+    good: &[Example::new(
+        r#"{"train_batch_size": 8, "zero_optimization": {"stage": 2, "overlap_comm": true}}"#,
+    )],
     check: None,
 };
 

@@ -43,9 +43,9 @@ pub(crate) static RULE: Rule = Rule {
     examples: &[
         Example::new(r#"{"train_batch_size": 8, "zero_optimisation": {"stage": 2}}"#),
         Example::new(r#"{"train_batch_size": 8, "use_dynamic_tiling": true}"#),
-        Example::new(r#"{"train_batch_size": 8, "aio": {"block_sise": 1048576}}"#),
+        Example::new(r#"{"train_batch_size": 8, "flops_profiler": {"profile_stpe": 1}}"#),
     ],
-    good: &[],
+    good: &[Example::new(r#"{"train_batch_size": 8, "zero_optimization": {"stage": 2}}"#)],
     check: Some(check),
 };
 

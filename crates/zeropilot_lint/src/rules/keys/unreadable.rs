@@ -31,7 +31,7 @@ pub(crate) static RULE: Rule = Rule {
         Example::new("{\"train_batch_size\": 8, \"fp16\": {\"enabled\": true}"),
         Example::new("{\"train_batch_size\": 8").read_by(FrontEnd::HfTrainer),
     ],
-    good: &[],
+    good: &[Example::new(r#"{"train_batch_size": 8, "fp16": {"enabled": true}}"#)],
     check: None,
 };
 

@@ -36,7 +36,9 @@ pub(crate) static RULE: Rule = Rule {
         ),
         Example::new(r#"{"train_batch_size": 8, "offload_optimizer": {"device": "cpu"}}"#),
     ],
-    good: &[],
+    good: &[Example::new(
+        r#"{"train_batch_size": 8, "zero_optimization": {"stage": 3, "memory_efficient_linear": false}}"#,
+    )],
     check: None,
 };
 

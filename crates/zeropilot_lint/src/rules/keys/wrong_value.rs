@@ -33,7 +33,9 @@ pub(crate) static RULE: Rule = Rule {
             "{\n  \"train_batch_size\": 8,\n  \"fp16\": {\n    \"enabled\": True,\n    \"loss_scale\": 0\n  }\n}",
         ),
     ],
-    good: &[],
+    good: &[Example::new(
+        r#"{"train_batch_size": 8, "zero_optimization": {"stage": 2, "overlap_comm": true}}"#,
+    )],
     check: None,
 };
 

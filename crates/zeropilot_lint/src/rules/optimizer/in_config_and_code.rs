@@ -19,7 +19,10 @@ pub(crate) static RULE: Rule = Rule {
     name: "in-config-and-code",
     group: Group::Optimizer,
     severity: Severity::Error,
-    summary: Text::new("an optimizer or scheduler in the config and in the code", "optimizer 或 scheduler 在配置和代码里都有"),
+    summary: Text::new(
+        "an optimizer or scheduler in the config and in the code",
+        "optimizer 或 scheduler 在配置和代码里都有",
+    ),
     wordings: &[&WORDING],
     sources: &["huggingface/accelerate#1909", "deepspeedai/DeepSpeed#5726", "deepspeedai/DeepSpeed#2361"],
     examples: &[
@@ -29,12 +32,18 @@ pub(crate) static RULE: Rule = Rule {
         .read_by(FrontEnd::Accelerate)
         .arguments(torch_optimizer),
         Example::new(
-            r#"{"train_micro_batch_size_per_gpu": 1, "zero_optimization": {"stage": 2}, "scheduler": {"type": "WarmupLR", "params": {}}}"#,
+            r#"{"train_micro_batch_size_per_gpu": 1, "zero_optimization": {"stage": 2}, "scheduler": {"type": "WarmupLR", "params": {"warmup_type": "linear"}}}"#,
         )
         .read_by(FrontEnd::Accelerate)
         .arguments(torch_scheduler),
     ],
-    good: &[],
+    good: &[
+        Example::new(
+            r#"{"train_micro_batch_size_per_gpu": 1, "zero_optimization": {"stage": 2}}"#,
+        )
+        .read_by(FrontEnd::Accelerate)
+        .arguments(torch_optimizer),
+    ],
     check: None,
 };
 

@@ -23,7 +23,9 @@ pub(crate) static RULE: Rule = Rule {
     examples: &[Example::new(
         r#"{"train_batch_size": 8, "gradient_allreduce_op": "sum", "zero_optimization": {"stage": 3}}"#,
     )],
-    good: &[],
+    good: &[Example::new(
+        r#"{"train_batch_size": 8, "gradient_allreduce_op": "sum", "zero_optimization": {"stage": 2}}"#,
+    )],
     check: None,
 };
 

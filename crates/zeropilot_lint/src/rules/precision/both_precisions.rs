@@ -24,14 +24,20 @@ pub(crate) static RULE: Rule = Rule {
     wordings: &[&IN_CONFIG, &AGAINST_SCRIPT],
     sources: &["huggingface/accelerate#2210"],
     examples: &[
-        Example::new(r#"{"train_batch_size": 8, "fp16": {"enabled": true}, "bf16": {"enabled": true}}"#),
+        Example::new(
+            r#"{"train_batch_size": 8, "fp16": {"enabled": true}, "bf16": {"enabled": true}}"#,
+        ),
         Example::new(
             r#"{"train_micro_batch_size_per_gpu": 1, "zero_optimization": {"stage": 2}, "fp16": {"enabled": true}}"#,
         )
         .read_by(FrontEnd::Accelerate)
         .arguments(bf16_script),
     ],
-    good: &[],
+    good: &[
+        Example::new(
+            r#"{"train_batch_size": 8, "fp16": {"enabled": false}, "bf16": {"enabled": true}}"#,
+        ),
+    ],
     check: None,
 };
 

@@ -28,7 +28,7 @@ pub(crate) static RULE: Rule = Rule {
     wordings: &[&WORDING],
     sources: &[],
     examples: &[Example::new(r#"{"train_batch_size": 8, "communication_data_type": "bfloat16"}"#)],
-    good: &[],
+    good: &[Example::new(r#"{"train_batch_size": 8, "communication_data_type": "bf16"}"#)],
     check: None,
 };
 

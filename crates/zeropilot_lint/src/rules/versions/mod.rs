@@ -1,4 +1,7 @@
 //! V: what changed between engine versions.
 
+pub(crate) mod legacy_stage_1;
 pub(crate) mod removed_key;
+pub(crate) mod removed_optimizer;
 pub(crate) mod shared_parameters_too_high;
+pub(crate) mod warmup_steps;

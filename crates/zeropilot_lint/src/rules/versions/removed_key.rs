@@ -38,7 +38,7 @@ pub(crate) static RULE: Rule = Rule {
         Example::new(r#"{"train_batch_size": 8, "amp": {"enabled": false}}"#),
         Example::new(r#"{"train_batch_size": 8, "sparse_gradients": true}"#),
     ],
-    good: &[],
+    good: &[Example::new(r#"{"train_batch_size": 8, "torch_autocast": {"enabled": false}}"#)],
     check: None,
 };
 

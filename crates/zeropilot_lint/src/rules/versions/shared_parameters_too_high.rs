@@ -22,11 +22,13 @@ pub(crate) static RULE: Rule = Rule {
     summary: Text::new("compression parameters one level too high", "压缩参数写高了一级"),
     wordings: &[&WORDING],
     sources: &[],
-    examples: &[Example::new(
-        r#"{"train_batch_size": 8, "compression_training": {"shared_parameters": {"enabled": true}}}"#,
-    )
-    .version("0.18.9")],
-    good: &[],
+    examples: &[
+        Example::new(
+            r#"{"train_batch_size": 8, "compression_training": {"shared_parameters": {"enabled": true}}}"#,
+        )
+        .version("0.18.9"),
+    ],
+    good: &[Example::new(r#"{"train_batch_size": 8}"#).version("0.18.9")],
     check: None,
 };
 

@@ -1,0 +1,65 @@
+//! C05: contiguous checkpoints without partitioned activations.
+//!
+//! # What it does
+//! Finds `contiguous_memory_optimization` without `partition_activations`.
+//!
+//! # Why is this bad?
+//! The function that reads the section refuses the one without the other as soon as the model code
+//! configures checkpointing, unless that code passes `partition_activations` itself.
+
+use zeropilot_config::front_end::FrontEnd;
+use zeropilot_config::syntax::Value;
+
+use crate::diagnostic::Diagnostic;
+use crate::language::Text;
+use crate::reading::at_member;
+use crate::rule::{Example, Group, Rule, Severity, Wording};
+use crate::subject::Subject;
+
+pub(crate) static RULE: Rule = Rule {
+    code: "C05",
+    name: "contiguous-needs-partition",
+    group: Group::Checkpointing,
+    severity: Severity::Note,
+    summary: Text::new(
+        "contiguous checkpoints without partitioned activations",
+        "连续检查点没有配切分激活",
+    ),
+    wordings: &[&WORDING],
+    sources: &[],
+    examples: &[Example::new(
+        r#"{"train_batch_size": 8, "activation_checkpointing": {"contiguous_memory_optimization": true}}"#,
+    )],
+    good: &[Example::new(
+        r#"{"train_batch_size": 8, "activation_checkpointing": {"partition_activations": true, "contiguous_memory_optimization": true}}"#,
+    )],
+    check: Some(check),
+};
+
+static WORDING: Wording = Wording {
+    message: Text::new(
+        "`contiguous_memory_optimization` needs `partition_activations`, which is not on",
+        "`contiguous_memory_optimization` 需要 `partition_activations`，而它没有开",
+    ),
+    why: Text::new(
+        "the buffers are laid out for partitioned activations. Configuring checkpointing fails without, unless the model code passes `partition_activations` itself.",
+        "缓冲区是按切分后的激活安排的。除非模型代码自己传入 `partition_activations`，否则配置检查点时会报错。",
+    ),
+    help: Text::new(
+        "switch `partition_activations` on, or `contiguous_memory_optimization` off",
+        "开启 `partition_activations`，或关掉 `contiguous_memory_optimization`",
+    ),
+};
+
+fn check(subject: &Subject<'_>, found: &mut Vec<Diagnostic>) {
+    // Under the HF Trainer nobody reads the section at all, and that is said once.
+    if subject.front_end == FrontEnd::HfTrainer {
+        return;
+    }
+    let path = ["activation_checkpointing", "contiguous_memory_optimization"];
+    let Some((_, member)) = subject.member(&path) else { return };
+    let is_on = member.value.value == Value::Bool(true);
+    if is_on && !subject.is_on(["activation_checkpointing", "partition_activations"]) {
+        found.push(at_member(&RULE, &WORDING, &path, member));
+    }
+}

@@ -1,0 +1,87 @@
+//! C01: `activation_checkpointing` under the HF Trainer.
+//!
+//! # What it does
+//! Finds switches of `activation_checkpointing` that are on, in a config for the HF Trainer.
+//!
+//! # Why is this bad?
+//! The section configures DeepSpeed's own checkpointing function, which a model has to call
+//! itself. The models of transformers call PyTorch's, so nothing is checkpointed, partitioned or
+//! moved to the CPU by it.
+
+use zeropilot_config::front_end::FrontEnd;
+use zeropilot_config::syntax::Value;
+
+use crate::argument::Argument;
+use crate::diagnostic::Diagnostic;
+use crate::language::Text;
+use crate::reading::at_member;
+use crate::rule::{Example, Group, Rule, Severity, Wording};
+use crate::subject::Subject;
+
+pub(crate) static RULE: Rule = Rule {
+    code: "C01",
+    name: "section-not-read-by-models",
+    group: Group::Checkpointing,
+    severity: Severity::Warning,
+    summary: Text::new(
+        "`activation_checkpointing` under the HF Trainer",
+        "HF Trainer 下的 `activation_checkpointing`",
+    ),
+    wordings: &[&WORDING],
+    sources: &["deepspeedai/DeepSpeed#5704", "huggingface/transformers#22099", "huggingface/transformers#29648"],
+    examples: &[
+        Example::new(
+            r#"{"train_micro_batch_size_per_gpu": 1, "gradient_accumulation_steps": 1, "gradient_clipping": 1.0, "zero_optimization": {"stage": 2}, "activation_checkpointing": {"partition_activations": true, "cpu_checkpointing": true}}"#,
+        )
+        .read_by(FrontEnd::HfTrainer),
+    ],
+    good: &[
+        Example::new(
+            r#"{"train_micro_batch_size_per_gpu": 1, "gradient_accumulation_steps": 1, "gradient_clipping": 1.0, "zero_optimization": {"stage": 2}, "activation_checkpointing": {"partition_activations": false}}"#,
+        )
+        .read_by(FrontEnd::HfTrainer),
+        Example::new(
+            r#"{"train_batch_size": 8, "activation_checkpointing": {"partition_activations": true}}"#,
+        ),
+    ],
+    check: Some(check),
+};
+
+static WORDING: Wording = Wording {
+    message: Text::new(
+        "models of transformers do not use {idle} of `activation_checkpointing`",
+        "`activation_checkpointing` 里的 {idle} 对 transformers 的模型不起作用",
+    ),
+    why: Text::new(
+        "the section belongs to DeepSpeed's own checkpointing function, which a model must call itself. transformers calls PyTorch's.",
+        "这一段属于 DeepSpeed 自带的检查点函数，要由模型代码主动调用；transformers 用的是 PyTorch 的。",
+    ),
+    help: Text::new(
+        "pass `gradient_checkpointing` to the Trainer, and remove the section unless your own model code calls `deepspeed.checkpointing`",
+        "在 Trainer 里开启 `gradient_checkpointing`；除非你的模型代码自己调用 `deepspeed.checkpointing`，否则删掉这一段",
+    ),
+};
+
+const SWITCHES: [&str; 3] =
+    ["partition_activations", "cpu_checkpointing", "contiguous_memory_optimization"];
+
+fn check(subject: &Subject<'_>, found: &mut Vec<Diagnostic>) {
+    if subject.front_end != FrontEnd::HfTrainer {
+        return;
+    }
+    let members = subject.members_at(["activation_checkpointing"]).iter();
+    let on: Vec<String> = members
+        .filter(|member| SWITCHES.contains(&member.key.as_str()))
+        .filter(|member| member.value.value == Value::Bool(true))
+        .map(|member| member.key.clone())
+        .collect();
+    if on.is_empty() {
+        return;
+    }
+    if let Some((_, member)) = subject.member(&["activation_checkpointing"]) {
+        found.push(
+            at_member(&RULE, &WORDING, &["activation_checkpointing"], member)
+                .with("idle", Argument::Words(on)),
+        );
+    }
+}

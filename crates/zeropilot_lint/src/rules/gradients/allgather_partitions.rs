@@ -1,0 +1,60 @@
+//! G14: `allgather_partitions: false` changes nothing.
+//!
+//! # What it does
+//! Finds `allgather_partitions: false`.
+//!
+//! # Why is this bad?
+//! The key is read by no code of the engine: updated parameters are all-gathered whatever it says.
+
+use zeropilot_config::syntax::Value;
+
+use crate::diagnostic::Diagnostic;
+use crate::language::Text;
+use crate::reading::ZERO;
+use crate::reading::at_member;
+use crate::reading::remove_idle;
+use crate::rule::{Example, Group, Rule, Severity, Wording};
+use crate::subject::Subject;
+
+pub(crate) static RULE: Rule = Rule {
+    code: "G14",
+    name: "allgather-partitions-unused",
+    group: Group::Gradients,
+    severity: Severity::Warning,
+    summary: Text::new(
+        "`allgather_partitions: false` changes nothing",
+        "`allgather_partitions: false` 不起作用",
+    ),
+    wordings: &[&WORDING],
+    sources: &[],
+    examples: &[Example::new(
+        r#"{"train_batch_size": 8, "zero_optimization": {"stage": 2, "allgather_partitions": false}}"#,
+    )],
+    good: &[Example::new(
+        r#"{"train_batch_size": 8, "zero_optimization": {"stage": 2, "allgather_partitions": true}}"#,
+    )],
+    check: Some(check),
+};
+
+static WORDING: Wording = Wording {
+    message: Text::new(
+        "`allgather_partitions` is false, but nothing in DeepSpeed asks for it",
+        "`allgather_partitions` 设为 false，但 DeepSpeed 里没有任何代码用它",
+    ),
+    why: Text::new(
+        "the key is left over from the first version of ZeRO. Updated parameters are all-gathered all the same.",
+        "这是第一版 ZeRO 留下的键；更新后的参数照样用 all-gather 收集。",
+    ),
+    help: Text::new("remove the key", "删掉这个键"),
+};
+
+fn check(subject: &Subject<'_>, found: &mut Vec<Diagnostic>) {
+    let (Some(1..=3), Some(zero)) = (subject.stage(), subject.zero()) else { return };
+    let Some(member) = zero.member("allgather_partitions") else { return };
+    if member.value.value == Value::Bool(false) {
+        found.push(
+            at_member(&RULE, &WORDING, &[ZERO, "allgather_partitions"], member)
+                .fix(remove_idle(subject, zero, member)),
+        );
+    }
+}

@@ -1,0 +1,61 @@
+//! G11: `zero_optimization` without a stage.
+//!
+//! # What it does
+//! Finds a `zero_optimization` section without `stage`.
+//!
+//! # Why is this bad?
+//! The default is stage 0: ZeRO is off, and everything else in the section has no effect.
+
+use zeropilot_config::syntax::Value;
+
+use crate::diagnostic::Diagnostic;
+use crate::diagnostic::Fix;
+use crate::edit::insert_members;
+use crate::language::Text;
+use crate::reading::ZERO;
+use crate::reading::at_member;
+use crate::rule::{Example, Group, Rule, Severity, Wording};
+use crate::subject::Subject;
+
+pub(crate) static RULE: Rule = Rule {
+    code: "G11",
+    name: "zero-without-stage",
+    group: Group::Gradients,
+    severity: Severity::Warning,
+    summary: Text::new("`zero_optimization` without a stage", "`zero_optimization` 没有写 `stage`"),
+    wordings: &[&WORDING],
+    sources: &[],
+    examples: &[Example::new(
+        r#"{"train_batch_size": 8, "zero_optimization": {"overlap_comm": true, "contiguous_gradients": true}}"#,
+    )],
+    good: &[
+        Example::new(
+            r#"{"train_batch_size": 8, "zero_optimization": {"stage": 1, "overlap_comm": true}}"#,
+        ),
+        Example::new(r#"{"train_batch_size": 8, "zero_optimization": {}}"#),
+    ],
+    check: Some(check),
+};
+
+static WORDING: Wording = Wording {
+    message: Text::new(
+        "`zero_optimization` has no `stage`, so ZeRO is off",
+        "`zero_optimization` 里没有 `stage`，ZeRO 是关着的",
+    ),
+    why: Text::new(
+        "the default is stage 0. The rest of the section is read and does nothing.",
+        "默认是 stage 0，这一段其余的设置读进来也不起作用。",
+    ),
+    help: Text::new("add `\"stage\": 2` (or 1, or 3)", "加上 `\"stage\": 2`（或 1、3）"),
+};
+
+fn check(subject: &Subject<'_>, found: &mut Vec<Diagnostic>) {
+    let Some((_, member)) = subject.member(&[ZERO]) else { return };
+    let Value::Object(members) = &member.value.value else { return };
+    if !members.is_empty() && member.value.get("stage").is_none() {
+        let title = Text::new("add `\"stage\": 2`", "加上 `\"stage\": 2`");
+        let fix = insert_members(subject, &member.value, &[("stage", "2")])
+            .map(|edit| Fix::guess(title, vec![edit]));
+        found.push(at_member(&RULE, &WORDING, &[ZERO], member).fix(fix));
+    }
+}

@@ -1,0 +1,94 @@
+//! G13: the gradient norm is switched off but needed.
+//!
+//! # What it does
+//! Finds `compute_grad_norm: false` together with something that needs the norm: clipping, which
+//! is on by default, or optimizer offload.
+//!
+//! # Why is this bad?
+//! Loading takes it; the ZeRO optimizer refuses when it is built.
+
+use zeropilot_config::syntax::Value;
+
+use crate::diagnostic::Diagnostic;
+use crate::language::Text;
+use crate::reading::Device;
+use crate::reading::ZERO;
+use crate::reading::at_member;
+use crate::reading::number;
+use crate::rule::{Example, Group, Rule, Severity, Wording};
+use crate::subject::Subject;
+
+pub(crate) static RULE: Rule = Rule {
+    code: "G13",
+    name: "gradient-norm-needed",
+    group: Group::Gradients,
+    severity: Severity::Error,
+    summary: Text::new("the gradient norm is switched off but needed", "关闭了梯度范数却又需要它"),
+    wordings: &[&CLIPPING, &OFFLOAD],
+    sources: &[],
+    examples: &[
+        Example::new(
+            r#"{"train_batch_size": 8, "zero_optimization": {"stage": 2, "compute_grad_norm": false}}"#,
+        ),
+        Example::new(
+            r#"{"train_batch_size": 8, "gradient_clipping": 0.0, "zero_optimization": {"stage": 2, "compute_grad_norm": false, "offload_optimizer": {"device": "cpu"}}}"#,
+        ),
+    ],
+    good: &[Example::new(
+        r#"{"train_batch_size": 8, "gradient_clipping": 0.0, "zero_optimization": {"stage": 2, "compute_grad_norm": false}}"#,
+    )],
+    check: Some(check),
+};
+
+static CLIPPING: Wording = Wording {
+    message: Text::new(
+        "`compute_grad_norm` is false, but gradients are clipped at {clipping}, which needs the norm",
+        "`compute_grad_norm` 为 false，但梯度按 {clipping} 裁剪，需要用到范数",
+    ),
+    why: Text::new(
+        "the ZeRO optimizer refuses to start unless `gradient_clipping` is 0. Not written, it is 1.0 in DeepSpeed {version}.",
+        "除非 `gradient_clipping` 为 0，否则 ZeRO 优化器拒绝启动。在 DeepSpeed {version} 里，不写就是 1.0。",
+    ),
+    help: Text::new(
+        "write `\"gradient_clipping\": 0.0`, or remove `compute_grad_norm`",
+        "写 `\"gradient_clipping\": 0.0`，或删掉 `compute_grad_norm`",
+    ),
+};
+
+static OFFLOAD: Wording = Wording {
+    message: Text::new(
+        "`compute_grad_norm` is false, which does not work with `offload_optimizer`",
+        "`compute_grad_norm` 为 false 时不能用 `offload_optimizer`",
+    ),
+    why: Text::new(
+        "the ZeRO optimizer refuses to start with both.",
+        "两者同时出现时 ZeRO 优化器拒绝启动。",
+    ),
+    help: Text::new("remove one of them", "二者去掉一个"),
+};
+
+fn check(subject: &Subject<'_>, found: &mut Vec<Diagnostic>) {
+    let Some(member) = subject.zero_member("compute_grad_norm") else { return };
+    let is_off = member.value.value == Value::Bool(false);
+    if !is_off || !matches!(subject.stage(), Some(1..=2)) {
+        return;
+    }
+    let path = [ZERO, "compute_grad_norm"];
+    let clipping = match subject.root.get("gradient_clipping") {
+        None => Some("1.0"),
+        Some(node) if number(node).is_some_and(|clipping| clipping > 0.0) => {
+            Some(subject.text_of(node.span))
+        }
+        Some(_) => None,
+    };
+    if let Some(clipping) = clipping {
+        found.push(
+            at_member(&RULE, &CLIPPING, &path, member)
+                .with("clipping", clipping)
+                .with("version", subject.version.name()),
+        );
+    }
+    if matches!(subject.device("offload_optimizer"), Some(Device::Cpu | Device::Nvme)) {
+        found.push(at_member(&RULE, &OFFLOAD, &path, member));
+    }
+}

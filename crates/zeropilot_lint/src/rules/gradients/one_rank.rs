@@ -1,0 +1,75 @@
+//! G07: ZeRO on one rank without offload.
+//!
+//! # What it does
+//! Finds ZeRO on a single rank without offload.
+//!
+//! # Why is this bad?
+//! There is nobody to share with: every stage keeps everything on the one GPU, and its buffers
+//! come on top.
+
+use crate::check::WorldSource;
+use crate::diagnostic::Diagnostic;
+use crate::language::Text;
+use crate::reading::Device;
+use crate::reading::ZERO;
+use crate::reading::at_member;
+use crate::rule::{Example, Group, Rule, Severity, Wording};
+use crate::subject::Subject;
+
+pub(crate) static RULE: Rule = Rule {
+    code: "G07",
+    name: "zero-on-one-rank",
+    group: Group::Gradients,
+    severity: Severity::Note,
+    summary: Text::new("ZeRO on one rank without offload", "单卡用 ZeRO 又没有 offload"),
+    wordings: &[&WORDING],
+    sources: &["deepspeedai/DeepSpeed#1302", "deepspeedai/DeepSpeed#3823"],
+    examples: &[
+        Example::new(
+            r#"{"train_micro_batch_size_per_gpu": 8, "zero_optimization": {"stage": 2}}"#,
+        )
+        .ranks(1),
+    ],
+    good: &[
+        Example::new(
+            r#"{"train_micro_batch_size_per_gpu": 8, "zero_optimization": {"stage": 2}}"#,
+        )
+        .ranks(2),
+        Example::new(
+            r#"{"train_micro_batch_size_per_gpu": 8, "zero_optimization": {"stage": 2, "offload_optimizer": {"device": "cpu"}}}"#,
+        )
+        .ranks(1),
+        Example::new(
+            r#"{"train_micro_batch_size_per_gpu": 8, "zero_optimization": {"stage": 2}}"#,
+        )
+        .unknown_ranks(),
+    ],
+    check: Some(check),
+};
+
+static WORDING: Wording = Wording {
+    message: Text::new(
+        "on one rank ZeRO stage {stage} saves nothing without offload",
+        "只有 1 个进程时，不配 offload 的 ZeRO stage {stage} 省不了显存",
+    ),
+    why: Text::new(
+        "ZeRO spreads states over the ranks. With one rank all of them stay where they are, and the buckets come on top.",
+        "ZeRO 把状态分摊到各个进程；只有一个进程时全都留在原处，还要额外占用桶的显存。",
+    ),
+    help: Text::new(
+        "use `offload_optimizer`, or stage 0",
+        "配上 `offload_optimizer`，或改用 stage 0",
+    ),
+};
+
+fn check(subject: &Subject<'_>, found: &mut Vec<Diagnostic>) {
+    let Some(stage @ 1..=3) = subject.stage() else { return };
+    let is_one = subject.world.size == 1 && subject.world.source == WorldSource::Given;
+    let stays = |section| subject.device(section) == Some(Device::None);
+    if !is_one || !stays("offload_optimizer") || !stays("offload_param") {
+        return;
+    }
+    if let Some((_, member)) = subject.member(&[ZERO]) {
+        found.push(at_member(&RULE, &WORDING, &[ZERO], member).with("stage", usize::from(stage)));
+    }
+}

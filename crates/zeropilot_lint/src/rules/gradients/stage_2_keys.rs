@@ -1,0 +1,76 @@
+//! G10: keys of stages 1 and 2 in stage 3.
+//!
+//! # What it does
+//! Finds keys that only stages 1 and 2 use, in stage 3.
+//!
+//! # Why is this bad?
+//! They are read and not used: stage 3 gathers by its prefetch bucket, persistence threshold, live
+//! parameters and reuse distance.
+
+use zeropilot_config::syntax::Member;
+use zeropilot_config::syntax::Value;
+
+use crate::argument::Argument;
+use crate::diagnostic::Diagnostic;
+use crate::language::Text;
+use crate::reading::ZERO;
+use crate::rule::{Example, Group, Rule, Severity, Wording};
+use crate::subject::Subject;
+
+pub(crate) static RULE: Rule = Rule {
+    code: "G10",
+    name: "stage-2-keys",
+    group: Group::Gradients,
+    severity: Severity::Note,
+    summary: Text::new("keys of stages 1 and 2 in stage 3", "stage 3 里写了 stage 1/2 的键"),
+    wordings: &[&WORDING],
+    sources: &["deepspeedai/DeepSpeed#6420", "deepspeedai/DeepSpeed#2864"],
+    examples: &[Example::new(
+        r#"{"train_batch_size": 8, "zero_optimization": {"stage": 3, "allgather_bucket_size": 2e8}}"#,
+    )],
+    good: &[
+        Example::new(
+            r#"{"train_batch_size": 8, "zero_optimization": {"stage": 2, "allgather_bucket_size": 2e8}}"#,
+        ),
+        Example::new(
+            r#"{"train_batch_size": 8, "zero_optimization": {"stage": 3, "round_robin_gradients": false}}"#,
+        ),
+    ],
+    check: Some(check),
+};
+
+static WORDING: Wording = Wording {
+    message: Text::new(
+        "only ZeRO stages 1 and 2 use {idle}, and the stage is 3",
+        "{idle} 只在 ZeRO stage 1/2 下有效，而现在是 stage 3",
+    ),
+    why: Text::new(
+        "the optimizer of stage 3 does not take them. How much it gathers at once is decided by the `stage3_` keys.",
+        "stage 3 的优化器不接收这些参数；一次收集多少由 `stage3_` 开头的键决定。",
+    ),
+    help: Text::new(
+        "remove them; to save memory in stage 3 lower `stage3_prefetch_bucket_size`, `stage3_max_live_parameters` and `stage3_max_reuse_distance`",
+        "删掉它们；想在 stage 3 下省显存，应调小 `stage3_prefetch_bucket_size`、`stage3_max_live_parameters` 和 `stage3_max_reuse_distance`",
+    ),
+};
+
+const NOT_STAGE_3: [&str; 4] = [
+    "allgather_bucket_size",
+    "round_robin_gradients",
+    "use_multi_rank_bucket_allreduce",
+    "parameter_alignment",
+];
+
+fn check(subject: &Subject<'_>, found: &mut Vec<Diagnostic>) {
+    let (Some(3), Some(zero)) = (subject.stage(), subject.zero()) else { return };
+    let Value::Object(members) = &zero.value else { return };
+    let is_idle = |member: &&Member| {
+        NOT_STAGE_3.contains(&member.key.as_str()) && member.value.value != Value::Bool(false)
+    };
+    let idle: Vec<&Member> = members.iter().filter(is_idle).collect();
+    let Some(first) = idle.first() else { return };
+    let names = idle.iter().map(|member| member.key.clone()).collect();
+    found.push(
+        Diagnostic::new(&RULE, &WORDING, ZERO, first.key_span).with("idle", Argument::Words(names)),
+    );
+}

@@ -1,0 +1,88 @@
+//! G05: keys of stage 3 in another stage.
+//!
+//! # What it does
+//! Finds keys that only stage 3 uses, in stages 1 and 2.
+//!
+//! # Why is this bad?
+//! They are read and not used. Tuning them changes nothing.
+
+use zeropilot_config::syntax::Member;
+use zeropilot_config::syntax::Value;
+
+use crate::argument::Argument;
+use crate::diagnostic::Diagnostic;
+use crate::language::Text;
+use crate::reading::ZERO;
+use crate::rule::{Example, Group, Rule, Severity, Wording};
+use crate::subject::Subject;
+
+pub(crate) static RULE: Rule = Rule {
+    code: "G05",
+    name: "stage-3-keys",
+    group: Group::Gradients,
+    severity: Severity::Note,
+    summary: Text::new("keys of stage 3 in another stage", "其他 stage 里写了 stage 3 的键"),
+    wordings: &[&WORDING],
+    sources: &["deepspeedai/DeepSpeed#2864", "deepspeedai/DeepSpeed#2869"],
+    examples: &[Example::new(
+        r#"{"train_batch_size": 8, "zero_optimization": {"stage": 2, "stage3_max_live_parameters": 1e9, "sub_group_size": 1e9}}"#,
+    )],
+    good: &[
+        Example::new(
+            r#"{"train_batch_size": 8, "zero_optimization": {"stage": 3, "stage3_max_live_parameters": 1e9, "sub_group_size": 1e9}}"#,
+        ),
+        Example::new(
+            r#"{"train_batch_size": 8, "zero_optimization": {"stage": 2, "stage3_gather_16bit_weights_on_model_save": false}}"#,
+        ),
+    ],
+    check: Some(check),
+};
+
+static WORDING: Wording = Wording {
+    message: Text::new(
+        "only ZeRO stage 3 uses {idle}, and the stage is {stage}",
+        "{idle} 只在 ZeRO stage 3 下有效，而现在是 stage {stage}",
+    ),
+    why: Text::new(
+        "they steer how parameters are gathered and released, which stages 1 and 2 do not do.",
+        "它们控制参数的收集和释放，stage 1/2 没有这个过程。",
+    ),
+    help: Text::new(
+        "remove them, or use stage 3 if that is what you want",
+        "删掉它们；如果本意就是 stage 3，请改 `stage`",
+    ),
+};
+
+const ONLY_STAGE_3: [&str; 11] = [
+    "sub_group_size",
+    "prefetch_bucket_size",
+    "param_persistence_threshold",
+    "model_persistence_threshold",
+    "max_live_parameters",
+    "max_reuse_distance",
+    "gather_16bit_weights_on_model_save",
+    "module_granularity_threshold",
+    "use_all_reduce_for_fetch_params",
+    "allgather_sequential",
+    "log_trace_cache_warnings",
+];
+
+fn check(subject: &Subject<'_>, found: &mut Vec<Diagnostic>) {
+    let Some(stage @ 1..=2) = subject.stage() else { return };
+    let Some(zero) = subject.zero() else { return };
+    let Some(model) = subject.schema().section_model(ZERO) else { return };
+    let is_idle = |member: &&Member| {
+        let field = model.field_for_key(&member.key);
+        field.is_some_and(|field| ONLY_STAGE_3.contains(&field.name.as_str()))
+            && member.value.value != Value::Bool(false)
+    };
+    let Value::Object(members) = &zero.value else { return };
+    let idle: Vec<&Member> = members.iter().filter(is_idle).collect();
+    let Some(first) = idle.first() else { return };
+    let names = idle.iter().map(|member| member.key.clone()).collect();
+    found.push(
+        Diagnostic::new(&RULE, &WORDING, ZERO, first.key_span)
+            .with("idle", Argument::Words(names))
+            .with("stage", usize::from(stage)),
+    );
+}

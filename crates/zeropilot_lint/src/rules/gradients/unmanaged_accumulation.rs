@@ -1,0 +1,67 @@
+//! G15: unmanaged accumulation with overlapping communication.
+//!
+//! # What it does
+//! Finds `managed_gradient_accumulation: false` with `overlap_comm` in stage 0 or 1.
+//!
+//! # Why is this bad?
+//! The engine refuses to start.
+
+use zeropilot_config::syntax::Value;
+
+use crate::diagnostic::Diagnostic;
+use crate::language::Text;
+use crate::reading::at_value;
+use crate::rule::{Example, Group, Rule, Severity, Wording};
+use crate::subject::Subject;
+
+pub(crate) static RULE: Rule = Rule {
+    code: "G15",
+    name: "unmanaged-accumulation-overlap",
+    group: Group::Gradients,
+    severity: Severity::Error,
+    summary: Text::new(
+        "unmanaged accumulation with overlapping communication",
+        "自行管理梯度累积又开了通信重叠",
+    ),
+    wordings: &[&WORDING],
+    sources: &[],
+    examples: &[Example::new(
+        r#"{"train_batch_size": 8, "managed_gradient_accumulation": false, "zero_optimization": {"stage": 1, "overlap_comm": true}}"#,
+    )],
+    good: &[
+        Example::new(
+            r#"{"train_batch_size": 8, "managed_gradient_accumulation": false, "zero_optimization": {"stage": 1}}"#,
+        ),
+        Example::new(
+            r#"{"train_batch_size": 8, "managed_gradient_accumulation": false, "zero_optimization": {"stage": 2, "overlap_comm": true}}"#,
+        ),
+    ],
+    check: Some(check),
+};
+
+static WORDING: Wording = Wording {
+    message: Text::new(
+        "`managed_gradient_accumulation` false does not work with `overlap_comm` in ZeRO stage {stage}",
+        "ZeRO stage {stage} 下，`managed_gradient_accumulation` 为 false 时不能开 `overlap_comm`",
+    ),
+    why: Text::new(
+        "only stages that partition gradients can overlap while the script decides when to step; the engine refuses to start.",
+        "只有切分梯度的 stage 才能在脚本自行决定何时更新的同时重叠通信，否则引擎拒绝启动。",
+    ),
+    help: Text::new(
+        "set `overlap_comm` to false, or use stage 2 or 3",
+        "把 `overlap_comm` 设为 false，或改用 stage 2/3",
+    ),
+};
+
+fn check(subject: &Subject<'_>, found: &mut Vec<Diagnostic>) {
+    let Some(stage @ 0..=1) = subject.stage() else { return };
+    let path = ["managed_gradient_accumulation"];
+    let is_read = subject.schema().reads_top_level(path[0]);
+    let Some(node) = subject.node(path).filter(|node| node.value == Value::Bool(false)) else {
+        return;
+    };
+    if is_read && subject.zero_switch("overlap_comm") == Some(true) {
+        found.push(at_value(&RULE, &WORDING, &path, node).with("stage", usize::from(stage)));
+    }
+}

@@ -1,0 +1,75 @@
+//! I10: `save_only_model` with `load_best_model_at_end`.
+//!
+//! # What it does
+//! Finds `save_only_model` together with `load_best_model_at_end` under DeepSpeed.
+//!
+//! # Why is this bad?
+//! The HF Trainer refuses: the best model is loaded back through the engine's checkpoint, which is
+//! not written.
+
+use zeropilot_config::front_end::FrontEnd;
+
+use crate::diagnostic::Diagnostic;
+use crate::language::Text;
+use crate::rule::{Example, Group, Rule, Severity, Wording};
+use crate::script::Script;
+use crate::subject::Subject;
+
+pub(crate) static RULE: Rule = Rule {
+    code: "I10",
+    name: "save-only-model-with-best",
+    group: Group::Integrations,
+    severity: Severity::Error,
+    summary: Text::new(
+        "`save_only_model` with `load_best_model_at_end`",
+        "`save_only_model` 与 `load_best_model_at_end` 同时使用",
+    ),
+    wordings: &[&WORDING],
+    sources: &[],
+    examples: &[
+        Example::new(
+            r#"{"train_micro_batch_size_per_gpu": 1, "gradient_accumulation_steps": 1, "gradient_clipping": "auto", "zero_optimization": {"stage": 2}}"#,
+        )
+        .read_by(FrontEnd::HfTrainer)
+        .script(both),
+    ],
+    good: &[
+        Example::new(
+            r#"{"train_micro_batch_size_per_gpu": 1, "gradient_accumulation_steps": 1, "gradient_clipping": "auto", "zero_optimization": {"stage": 2}}"#,
+        )
+        .read_by(FrontEnd::HfTrainer)
+        .script(only),
+    ],
+    check: Some(check),
+};
+
+static WORDING: Wording = Wording {
+    message: Text::new(
+        "the HF Trainer refuses `save_only_model` together with `load_best_model_at_end` under DeepSpeed",
+        "在 DeepSpeed 下，HF Trainer 不允许同时使用 `save_only_model` 和 `load_best_model_at_end`",
+    ),
+    why: Text::new(
+        "the best model is loaded back from the engine's own checkpoint, which `save_only_model` does not write.",
+        "最佳模型要从引擎自己的检查点里读回来，而 `save_only_model` 不会写它。",
+    ),
+    help: Text::new("switch one of them off in the script", "在脚本里关掉其中一个"),
+};
+
+fn both() -> Script {
+    Script { save_only_model: Some(true), load_best_model_at_end: Some(true), ..Script::default() }
+}
+
+fn only() -> Script {
+    Script { save_only_model: Some(true), ..Script::default() }
+}
+
+fn check(subject: &Subject<'_>, found: &mut Vec<Diagnostic>) {
+    let script = subject.script;
+    let both = script.save_only_model == Some(true) && script.load_best_model_at_end == Some(true);
+    if both
+        && subject.front_end == FrontEnd::HfTrainer
+        && let Some(first) = subject.members().first()
+    {
+        found.push(Diagnostic::new(&RULE, &WORDING, "", first.key_span));
+    }
+}

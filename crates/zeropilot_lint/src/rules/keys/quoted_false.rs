@@ -1,0 +1,87 @@
+//! K23: a quoted `false` counts as true.
+//!
+//! # What it does
+//! Finds the text `"false"` where a switch is read without being converted.
+//!
+//! # Why is this bad?
+//! To Python a text that is not empty is true, so `"false"` switches the feature on. Sections with
+//! a model convert it; top-level keys and sections read by hand do not.
+
+use zeropilot_config::syntax::Member;
+use zeropilot_config::syntax::Value;
+
+use crate::diagnostic::Diagnostic;
+use crate::diagnostic::Fix;
+use crate::edit::Edit;
+use crate::language::Text;
+use crate::reading::at_value;
+use crate::rule::{Example, Group, Rule, Severity, Wording};
+use crate::subject::Subject;
+
+pub(crate) static RULE: Rule = Rule {
+    code: "K23",
+    name: "quoted-false",
+    group: Group::Keys,
+    severity: Severity::Warning,
+    summary: Text::new("a quoted `false` counts as true", "加了引号的 `false` 会被当成 true"),
+    wordings: &[&WORDING],
+    sources: &[],
+    examples: &[
+        Example::new(r#"{"train_batch_size": 8, "memory_breakdown": "false"}"#),
+        Example::new(
+            r#"{"train_batch_size": 8, "flops_profiler": {"enabled": true, "detailed": "False"}}"#,
+        ),
+    ],
+    good: &[
+        Example::new(r#"{"train_batch_size": 8, "memory_breakdown": false}"#),
+        Example::new(
+            r#"{"train_batch_size": 8, "zero_optimization": {"stage": 2, "overlap_comm": "false"}}"#,
+        ),
+    ],
+    check: Some(check),
+};
+
+static WORDING: Wording = Wording {
+    message: Text::new(
+        "`{path}` is the text `{value}`, which counts as true",
+        "`{path}` 写的是字符串 `{value}`，会被当成 true",
+    ),
+    why: Text::new(
+        "this key is used as it stands, and to Python every text that is not empty is true.",
+        "这个键按原样使用，而在 Python 里非空字符串都算 true。",
+    ),
+    help: Text::new("write false without quotes", "写成不带引号的 false"),
+};
+
+fn check(subject: &Subject<'_>, found: &mut Vec<Diagnostic>) {
+    for member in subject.members() {
+        look(subject, &[&member.key], member, found);
+        if let Value::Object(members) = &member.value.value {
+            for inner in members {
+                look(subject, &[&member.key, &inner.key], inner, found);
+            }
+        }
+    }
+}
+
+fn look(subject: &Subject<'_>, path: &[&str], member: &Member, found: &mut Vec<Diagnostic>) {
+    let Value::Str(text) = &member.value.value else { return };
+    if !matches!(text.to_lowercase().as_str(), "false" | "no" | "off") {
+        return;
+    }
+    let key = subject.schema().raw_key(&path.join("."));
+    let is_switch = key.is_some_and(|key| {
+        key.choices.is_none()
+            && key.accepts.is_none()
+            && matches!(key.default, Some(serde_json::Value::Bool(_)))
+    });
+    if is_switch {
+        let title = Text::new("write false", "改为 false");
+        let fix = Fix::guess(title, vec![Edit::new(member.value.span, "false")]);
+        found.push(
+            at_value(&RULE, &WORDING, path, &member.value)
+                .with("value", subject.text_of(member.value.span))
+                .fix(Some(fix)),
+        );
+    }
+}

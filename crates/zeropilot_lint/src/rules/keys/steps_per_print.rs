@@ -1,0 +1,69 @@
+//! K24: a `steps_per_print` that cannot be divided by.
+//!
+//! # What it does
+//! Finds a `steps_per_print` of 0, or in quotes.
+//!
+//! # Why is this bad?
+//! The engine divides by it after every step, so the first step fails.
+
+use zeropilot_config::front_end::FrontEnd;
+use zeropilot_config::syntax::Value;
+
+use crate::diagnostic::Diagnostic;
+use crate::language::Text;
+use crate::reading::at_value;
+use crate::reading::number;
+use crate::rule::{Example, Group, Rule, Severity, Wording};
+use crate::subject::Subject;
+
+pub(crate) static RULE: Rule = Rule {
+    code: "K24",
+    name: "steps-per-print-unusable",
+    group: Group::Keys,
+    severity: Severity::Error,
+    summary: Text::new(
+        "a `steps_per_print` that cannot be divided by",
+        "`steps_per_print` 不能用来做除数",
+    ),
+    wordings: &[&WORDING],
+    sources: &[],
+    examples: &[
+        Example::new(r#"{"train_batch_size": 8, "steps_per_print": 0}"#),
+        Example::new(r#"{"train_batch_size": 8, "steps_per_print": "100"}"#),
+    ],
+    good: &[Example::new(r#"{"train_batch_size": 8, "steps_per_print": 100}"#)],
+    check: Some(check),
+};
+
+static WORDING: Wording = Wording {
+    message: Text::new(
+        "`steps_per_print` is {value}, and the first step divides by it",
+        "`steps_per_print` 是 {value}，第一步就要除以它",
+    ),
+    why: Text::new(
+        "after each step the engine takes the step number modulo this value. Loading the config says nothing; the first step fails.",
+        "每步结束时引擎用步数对它取余。加载配置时没有提示，第一步就会报错。",
+    ),
+    help: Text::new(
+        "write a whole number above zero; a large one to print nothing",
+        "写成正整数；不想打印就写一个很大的数",
+    ),
+};
+
+fn check(subject: &Subject<'_>, found: &mut Vec<Diagnostic>) {
+    // accelerate, and with it the HF Trainer, writes its own number here.
+    if subject.front_end != FrontEnd::DeepSpeed {
+        return;
+    }
+    let Some(node) = subject.root.get("steps_per_print") else { return };
+    let is_unusable = match &node.value {
+        Value::Str(text) => text.trim().parse::<f64>().is_ok_and(f64::is_finite),
+        _ => number(node) == Some(0.0),
+    };
+    if is_unusable {
+        found.push(
+            at_value(&RULE, &WORDING, &["steps_per_print"], node)
+                .with("value", subject.text_of(node.span)),
+        );
+    }
+}

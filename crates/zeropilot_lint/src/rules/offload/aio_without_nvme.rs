@@ -1,0 +1,71 @@
+//! F17: an `aio` section without NVMe.
+//!
+//! # What it does
+//! Finds an `aio` section in a config that puts nothing on NVMe.
+//!
+//! # Why is this bad?
+//! The section tunes the library that reads and writes the swap files. Without them nobody asks
+//! it.
+
+use zeropilot_config::syntax::Value;
+
+use crate::diagnostic::Diagnostic;
+use crate::language::Text;
+use crate::reading::Device;
+use crate::reading::at_member;
+use crate::reading::remove_idle;
+use crate::rule::{Example, Group, Rule, Severity, Wording};
+use crate::subject::Subject;
+
+pub(crate) static RULE: Rule = Rule {
+    code: "F17",
+    name: "aio-without-nvme",
+    group: Group::Offload,
+    severity: Severity::Note,
+    summary: Text::new("an `aio` section without NVMe", "没有用 NVMe 的 `aio` 段"),
+    wordings: &[&WORDING],
+    sources: &[],
+    examples: &[Example::new(
+        r#"{"train_batch_size": 8, "zero_optimization": {"stage": 3, "offload_optimizer": {"device": "cpu"}}, "aio": {"block_size": 1048576}}"#,
+    )],
+    good: &[
+        Example::new(
+            r#"{"train_batch_size": 8, "zero_optimization": {"stage": 3, "offload_optimizer": {"device": "nvme", "nvme_path": "/nvme"}}, "aio": {"block_size": 1048576}}"#,
+        ),
+        Example::new(
+            r#"{"train_batch_size": 8, "checkpoint": {"writer": {"type": "FAST"}}, "aio": {"block_size": 1048576}}"#,
+        ),
+    ],
+    check: Some(check),
+};
+
+static WORDING: Wording = Wording {
+    message: Text::new(
+        "`aio` has no effect: nothing in this config goes to NVMe",
+        "`aio` 不起作用：这个配置没有任何东西放到 NVMe",
+    ),
+    why: Text::new(
+        "it sets how swap files are read and written; here there are none.",
+        "它控制交换文件的读写方式，而这里没有交换文件。",
+    ),
+    help: Text::new(
+        "remove the section, or offload to `nvme` in stage 3",
+        "删掉这一段，或在 stage 3 下 offload 到 `nvme`",
+    ),
+};
+
+fn check(subject: &Subject<'_>, found: &mut Vec<Diagnostic>) {
+    let Some(member) = subject.root.member("aio") else { return };
+    let is_off = |section| match subject.device(section) {
+        Some(Device::Nvme) => subject.stage().is_some_and(|stage| stage < 3),
+        Some(_) => true,
+        None => false,
+    };
+    // The checkpoint writers use it too, and so can scripts that move tensors themselves.
+    let has_writer = subject.node(["checkpoint", "writer"]).is_some();
+    let is_open = matches!(member.value.value, Value::Object(_));
+    if is_open && !has_writer && is_off("offload_param") && is_off("offload_optimizer") {
+        let fix = remove_idle(subject, subject.root, member);
+        found.push(at_member(&RULE, &WORDING, &["aio"], member).fix(fix));
+    }
+}

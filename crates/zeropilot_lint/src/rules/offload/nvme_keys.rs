@@ -1,0 +1,93 @@
+//! F16: keys for NVMe where nothing goes to NVMe.
+//!
+//! # What it does
+//! Finds keys of an offload section that only count for NVMe, where the device is another.
+//!
+//! # Why is this bad?
+//! They are read and not used.
+
+use zeropilot_config::syntax::Member;
+use zeropilot_config::syntax::Node;
+use zeropilot_config::syntax::Value;
+
+use crate::argument::Argument;
+use crate::diagnostic::Diagnostic;
+use crate::language::Text;
+use crate::reading::Device;
+use crate::reading::ZERO;
+use crate::rule::{Example, Group, Rule, Severity, Wording};
+use crate::subject::Subject;
+
+pub(crate) static RULE: Rule = Rule {
+    code: "F16",
+    name: "nvme-keys-without-nvme",
+    group: Group::Offload,
+    severity: Severity::Note,
+    summary: Text::new("keys for NVMe where nothing goes to NVMe", "没有用 NVMe 却写了 NVMe 的键"),
+    wordings: &[&WORDING],
+    sources: &[],
+    examples: &[
+        Example::new(
+            r#"{"train_batch_size": 8, "zero_optimization": {"stage": 3, "offload_param": {"device": "cpu", "buffer_count": 5, "max_in_cpu": 1e9}}}"#,
+        ),
+        Example::new(
+            r#"{"train_batch_size": 8, "zero_optimization": {"stage": 2, "offload_optimizer": {"device": "cpu", "nvme_path": "/nvme", "pipeline_read": true}}}"#,
+        ),
+    ],
+    good: &[
+        Example::new(
+            r#"{"train_batch_size": 8, "zero_optimization": {"stage": 3, "offload_param": {"device": "cpu", "pin_memory": true}}}"#,
+        ),
+        Example::new(
+            r#"{"train_batch_size": 8, "zero_optimization": {"stage": 3, "offload_param": {"device": "nvme", "nvme_path": "/nvme", "buffer_count": 5}}}"#,
+        ),
+    ],
+    check: Some(check),
+};
+
+static WORDING: Wording = Wording {
+    message: Text::new(
+        "only NVMe uses {idle} of `{path}`, and the device is `{device}`",
+        "`{path}` 里的 {idle} 只对 NVMe 有效，而 device 是 `{device}`",
+    ),
+    why: Text::new(
+        "buffers, pipelining and the path belong to the swapper of NVMe, which is not built.",
+        "缓冲区、流水线和路径都属于 NVMe 的交换模块，这里不会创建它。",
+    ),
+    help: Text::new(
+        "remove them, or set `device` to `nvme` in stage 3",
+        "删掉它们，或在 stage 3 下把 `device` 设为 `nvme`",
+    ),
+};
+
+const ONLY_NVME: [(&str, &[&str]); 2] = [
+    ("offload_param", &["nvme_path", "buffer_count", "buffer_size", "max_in_cpu"]),
+    (
+        "offload_optimizer",
+        &["nvme_path", "buffer_count", "pipeline_read", "pipeline_write", "fast_init"],
+    ),
+];
+
+fn check(subject: &Subject<'_>, found: &mut Vec<Diagnostic>) {
+    for (section, only) in ONLY_NVME {
+        if subject.device(section) != Some(Device::Cpu) {
+            continue;
+        }
+        let members = subject.members_at([ZERO, section]).iter();
+        let idle: Vec<&Member> = members
+            .filter(|member| only.contains(&member.key.as_str()) && means_something(&member.value))
+            .collect();
+        let Some(first) = idle.first() else { continue };
+        let names = idle.iter().map(|member| member.key.clone()).collect();
+        found.push(
+            Diagnostic::new(&RULE, &WORDING, format!("{ZERO}.{section}").as_str(), first.key_span)
+                .with("idle", Argument::Words(names))
+                .with("device", "cpu"),
+        );
+    }
+}
+
+/// Templates write `null` and `false` for what they do not want.
+fn means_something(node: &Node) -> bool {
+    !matches!(node.value, Value::Null | Value::Bool(false))
+}

@@ -1,0 +1,73 @@
+//! F02: optimizer states on NVMe below stage 3.
+//!
+//! # What it does
+//! Finds `offload_optimizer` to NVMe in stage 1 or 2.
+//!
+//! # Why is this bad?
+//! These stages take every device but `none` for the CPU: the states fill host memory, and the
+//! disk is never written.
+
+use crate::diagnostic::Diagnostic;
+use crate::diagnostic::Fix;
+use crate::edit::Edit;
+use crate::language::Text;
+use crate::reading::Device;
+use crate::reading::ZERO;
+use crate::reading::at_value;
+use crate::rule::{Example, Group, Rule, Severity, Wording};
+use crate::subject::Subject;
+
+pub(crate) static RULE: Rule = Rule {
+    code: "F02",
+    name: "nvme-needs-stage-3",
+    group: Group::Offload,
+    severity: Severity::Warning,
+    summary: Text::new(
+        "optimizer states on NVMe below stage 3",
+        "stage 3 以下把优化器状态放到 NVMe",
+    ),
+    wordings: &[&WORDING],
+    sources: &["deepspeedai/DeepSpeed#1403"],
+    examples: &[Example::new(
+        r#"{"train_batch_size": 8, "zero_optimization": {"stage": 2, "offload_optimizer": {"device": "nvme", "nvme_path": "/nvme"}}}"#,
+    )],
+    good: &[
+        Example::new(
+            r#"{"train_batch_size": 8, "zero_optimization": {"stage": 3, "offload_optimizer": {"device": "nvme", "nvme_path": "/nvme"}}}"#,
+        ),
+        Example::new(
+            r#"{"train_batch_size": 8, "zero_optimization": {"stage": 2, "offload_optimizer": {"device": "cpu"}}}"#,
+        ),
+    ],
+    check: Some(check),
+};
+
+static WORDING: Wording = Wording {
+    message: Text::new(
+        "in ZeRO stage {stage} `nvme` means the CPU: the optimizer states fill host memory",
+        "在 ZeRO stage {stage} 下 `nvme` 等同于 CPU：优化器状态会占满内存",
+    ),
+    why: Text::new(
+        "stages 1 and 2 only ask whether the optimizer is offloaded at all. `nvme_path` is not used.",
+        "stage 1/2 只看是否 offload，不看去哪里；`nvme_path` 用不上。",
+    ),
+    help: Text::new(
+        "use stage 3 for NVMe, or write `cpu` and count on the host memory it takes",
+        "要用 NVMe 请改 stage 3；否则写成 `cpu`，并留足内存",
+    ),
+};
+
+fn check(subject: &Subject<'_>, found: &mut Vec<Diagnostic>) {
+    let Some(stage @ 1..=2) = subject.stage() else { return };
+    let path = [ZERO, "offload_optimizer", "device"];
+    if subject.device("offload_optimizer") != Some(Device::Nvme) {
+        return;
+    }
+    if let Some(node) = subject.node(path) {
+        let title = Text::new("write `cpu`, which it is", "写成 `cpu`，效果相同");
+        let fix = Fix::safe(title, vec![Edit::new(node.span, "\"cpu\"")]);
+        found.push(
+            at_value(&RULE, &WORDING, &path, node).with("stage", usize::from(stage)).fix(Some(fix)),
+        );
+    }
+}

@@ -1,0 +1,71 @@
+//! F03: offload to NVMe without a path.
+//!
+//! # What it does
+//! Finds offload to NVMe in stage 3 without `nvme_path`.
+//!
+//! # Why is this bad?
+//! Loading takes it; the run ends when the model or the optimizer is set up, long after the start.
+
+use zeropilot_config::syntax::Value;
+
+use crate::diagnostic::Diagnostic;
+use crate::language::Text;
+use crate::reading::Device;
+use crate::reading::ZERO;
+use crate::reading::at_member;
+use crate::rule::{Example, Group, Rule, Severity, Wording};
+use crate::subject::Subject;
+
+pub(crate) static RULE: Rule = Rule {
+    code: "F03",
+    name: "nvme-without-path",
+    group: Group::Offload,
+    severity: Severity::Error,
+    summary: Text::new("offload to NVMe without a path", "offload 到 NVMe 却没有路径"),
+    wordings: &[&WORDING],
+    sources: &["deepspeedai/DeepSpeed#2624"],
+    examples: &[
+        Example::new(
+            r#"{"train_batch_size": 8, "zero_optimization": {"stage": 3, "offload_param": {"device": "nvme"}}}"#,
+        ),
+        Example::new(
+            r#"{"train_batch_size": 8, "zero_optimization": {"stage": 3, "offload_optimizer": {"device": "nvme", "nvme_path": null}}}"#,
+        ),
+    ],
+    good: &[Example::new(
+        r#"{"train_batch_size": 8, "zero_optimization": {"stage": 3, "offload_param": {"device": "nvme", "nvme_path": "/local_nvme"}}}"#,
+    )],
+    check: Some(check),
+};
+
+static WORDING: Wording = Wording {
+    message: Text::new(
+        "`{path}` goes to NVMe but has no `nvme_path`",
+        "`{path}` 要放到 NVMe，却没有写 `nvme_path`",
+    ),
+    why: Text::new(
+        "the engine joins the path of its swap files with nothing and fails, after the model was loaded.",
+        "引擎要用它拼出交换文件的路径，没有就报错，而那时模型已经加载完了。",
+    ),
+    help: Text::new(
+        "add `\"nvme_path\"` with a directory on a local disk",
+        "加上 `\"nvme_path\"`，指向本地磁盘上的目录",
+    ),
+};
+
+fn check(subject: &Subject<'_>, found: &mut Vec<Diagnostic>) {
+    if subject.stage() != Some(3) {
+        return;
+    }
+    for section in ["offload_param", "offload_optimizer"] {
+        if subject.device(section) != Some(Device::Nvme) {
+            continue;
+        }
+        let path = subject.node([ZERO, section, "nvme_path"]);
+        if path.is_none_or(|node| node.value == Value::Null)
+            && let Some((_, member)) = subject.member(&[ZERO, section])
+        {
+            found.push(at_member(&RULE, &WORDING, &[ZERO, section], member));
+        }
+    }
+}

@@ -1,0 +1,60 @@
+//! F18: `super_offload` below stage 3.
+//!
+//! # What it does
+//! Finds `super_offload` below stage 3.
+//!
+//! # Why is this bad?
+//! Only the optimizer of stage 3 has it; in stages 1 and 2 the key is read and ignored.
+
+use zeropilot_config::syntax::Value;
+
+use crate::diagnostic::Diagnostic;
+use crate::language::Text;
+use crate::reading::ZERO;
+use crate::reading::at_member;
+use crate::reading::remove_idle;
+use crate::rule::{Example, Group, Rule, Severity, Wording};
+use crate::subject::Subject;
+
+pub(crate) static RULE: Rule = Rule {
+    code: "F18",
+    name: "super-offload-needs-stage-3",
+    group: Group::Offload,
+    severity: Severity::Warning,
+    summary: Text::new("`super_offload` below stage 3", "stage 3 以下的 `super_offload`"),
+    wordings: &[&WORDING],
+    sources: &[],
+    examples: &[Example::new(
+        r#"{"train_batch_size": 8, "zero_optimization": {"stage": 2, "offload_optimizer": {"device": "cpu", "super_offload": true}}}"#,
+    )],
+    good: &[Example::new(
+        r#"{"train_batch_size": 8, "zero_optimization": {"stage": 3, "offload_optimizer": {"device": "cpu", "super_offload": true}}}"#,
+    )],
+    check: Some(check),
+};
+
+static WORDING: Wording = Wording {
+    message: Text::new(
+        "`super_offload` has no effect in ZeRO stage {stage}",
+        "`super_offload` 在 ZeRO stage {stage} 下不起作用",
+    ),
+    why: Text::new(
+        "only stage 3 has an optimizer for it; here the ordinary CPU offload runs.",
+        "只有 stage 3 有对应的优化器，这里用的仍是普通的 CPU offload。",
+    ),
+    help: Text::new("use stage 3, or remove the key", "改用 stage 3，或删掉这个键"),
+};
+
+fn check(subject: &Subject<'_>, found: &mut Vec<Diagnostic>) {
+    let Some(stage @ 0..=2) = subject.stage() else { return };
+    let path = [ZERO, "offload_optimizer", "super_offload"];
+    let Some((object, member)) = subject.member(&path) else { return };
+    let is_known = subject.since("0.18.9");
+    if is_known && member.value.value == Value::Bool(true) {
+        found.push(
+            at_member(&RULE, &WORDING, &path, member)
+                .with("stage", usize::from(stage))
+                .fix(remove_idle(subject, object, member)),
+        );
+    }
+}

@@ -1,0 +1,75 @@
+//! O05: `Adam` decays weights as AdamW does.
+//!
+//! # What it does
+//! Finds the type `Adam` with a weight decay and without `adam_w_mode`.
+//!
+//! # Why is this bad?
+//! The engine's `Adam` decays weights as AdamW does unless `adam_w_mode` is false. Whoever ports a
+//! recipe with L2 regularisation gets another training.
+
+use crate::diagnostic::Diagnostic;
+use crate::diagnostic::Fix;
+use crate::edit::Edit;
+use crate::language::Text;
+use crate::reading::at_value;
+use crate::reading::number;
+use crate::rule::{Example, Group, Rule, Severity, Wording};
+use crate::subject::Subject;
+
+pub(crate) static RULE: Rule = Rule {
+    code: "O05",
+    name: "adam-means-adamw",
+    group: Group::Optimizer,
+    severity: Severity::Note,
+    summary: Text::new("`Adam` decays weights as AdamW does", "`Adam` 的权重衰减其实按 AdamW 处理"),
+    wordings: &[&WORDING],
+    sources: &[],
+    examples: &[Example::new(
+        r#"{"train_batch_size": 8, "optimizer": {"type": "Adam", "params": {"lr": 1e-4, "weight_decay": 0.01}}}"#,
+    )],
+    good: &[
+        Example::new(
+            r#"{"train_batch_size": 8, "optimizer": {"type": "Adam", "params": {"lr": 1e-4, "weight_decay": 0.01, "adam_w_mode": false}}}"#,
+        ),
+        Example::new(
+            r#"{"train_batch_size": 8, "optimizer": {"type": "AdamW", "params": {"lr": 1e-4, "weight_decay": 0.01}}}"#,
+        ),
+        Example::new(
+            r#"{"train_batch_size": 8, "optimizer": {"type": "Adam", "params": {"lr": 1e-4}}}"#,
+        ),
+    ],
+    check: Some(check),
+};
+
+static WORDING: Wording = Wording {
+    message: Text::new(
+        "`Adam` with `weight_decay` {decay} trains as AdamW: the decay is decoupled",
+        "`Adam` 加 `weight_decay` {decay} 实际按 AdamW 训练：权重衰减是解耦的",
+    ),
+    why: Text::new(
+        "DeepSpeed switches `adam_w_mode` on unless it is written, whatever the type is called.",
+        "不管类型写成什么，只要没写 `adam_w_mode`，DeepSpeed 就默认开启。",
+    ),
+    help: Text::new(
+        "write `AdamW` if that is meant, or `\"adam_w_mode\": false` for L2 regularisation",
+        "若确实要解耦的衰减，类型写 `AdamW`；若要 L2 正则，写 `\"adam_w_mode\": false`",
+    ),
+};
+
+fn check(subject: &Subject<'_>, found: &mut Vec<Diagnostic>) {
+    let Some((name, node)) = subject.optimizer_type() else { return };
+    let decay = subject.node(["optimizer", "params", "weight_decay"]);
+    let Some(decay) = decay.filter(|decay| number(decay).is_some_and(|decay| decay != 0.0)) else {
+        return;
+    };
+    let is_said = subject.node(["optimizer", "params", "adam_w_mode"]).is_some();
+    if name.eq_ignore_ascii_case("adam") && !is_said {
+        let title = Text::new("write `AdamW`, which it is", "直接写成 `AdamW`");
+        let fix = Fix::safe(title, vec![Edit::new(node.span, "\"AdamW\"")]);
+        found.push(
+            at_value(&RULE, &WORDING, &["optimizer", "type"], node)
+                .with("decay", subject.text_of(decay.span))
+                .fix(Some(fix)),
+        );
+    }
+}

@@ -1,0 +1,62 @@
+//! O24: `Lamb` with a fixed loss scale.
+//!
+//! # What it does
+//! Finds `Lamb` with a fixed loss scale.
+//!
+//! # Why is this bad?
+//! The engine refuses to start: its Lamb works only with the dynamic scale.
+
+use crate::diagnostic::Diagnostic;
+use crate::diagnostic::Fix;
+use crate::edit::Edit;
+use crate::language::Text;
+use crate::reading::at_value;
+use crate::reading::number;
+use crate::rule::{Example, Group, Rule, Severity, Wording};
+use crate::subject::Subject;
+
+pub(crate) static RULE: Rule = Rule {
+    code: "O24",
+    name: "lamb-needs-dynamic-scale",
+    group: Group::Optimizer,
+    severity: Severity::Error,
+    summary: Text::new("`Lamb` with a fixed loss scale", "`Lamb` 搭配固定的 loss scale"),
+    wordings: &[&WORDING],
+    sources: &[],
+    examples: &[Example::new(
+        r#"{"train_batch_size": 8, "optimizer": {"type": "Lamb", "params": {"lr": 1e-3}}, "fp16": {"enabled": true, "loss_scale": 128}}"#,
+    )],
+    good: &[Example::new(
+        r#"{"train_batch_size": 8, "optimizer": {"type": "Lamb", "params": {"lr": 1e-3}}, "fp16": {"enabled": true, "loss_scale": 0}}"#,
+    )],
+    check: Some(check),
+};
+
+static WORDING: Wording = Wording {
+    message: Text::new(
+        "`Lamb` needs a dynamic loss scale, and `loss_scale` is fixed at {scale}",
+        "`Lamb` 需要动态 loss scale，而 `loss_scale` 固定为 {scale}",
+    ),
+    why: Text::new(
+        "the engine checks this when it is built and ends the run.",
+        "创建引擎时会检查，不满足就退出。",
+    ),
+    help: Text::new("write `\"loss_scale\": 0`", "写成 `\"loss_scale\": 0`"),
+};
+
+fn check(subject: &Subject<'_>, found: &mut Vec<Diagnostic>) {
+    let is_lamb =
+        subject.optimizer_type().is_some_and(|(name, _)| name.eq_ignore_ascii_case("lamb"));
+    let path = ["fp16", "loss_scale"];
+    let Some(node) = subject.node(path) else { return };
+    let is_fixed = number(node).is_some_and(|scale| scale > 0.0);
+    if is_lamb && is_fixed && subject.enabled("fp16") == Some(true) {
+        let title = Text::new("write 0", "改为 0");
+        let fix = Fix::guess(title, vec![Edit::new(node.span, "0")]);
+        found.push(
+            at_value(&RULE, &WORDING, &path, node)
+                .with("scale", subject.text_of(node.span))
+                .fix(Some(fix)),
+        );
+    }
+}

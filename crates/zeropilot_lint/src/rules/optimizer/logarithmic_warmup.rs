@@ -1,0 +1,82 @@
+//! O11: the warm-up is logarithmic unless said otherwise.
+//!
+//! # What it does
+//! Finds a warm-up without `warmup_type`.
+//!
+//! # Why is this bad?
+//! The default is logarithmic: half of the peak is reached within the square root of the warm-up
+//! steps, which surprises whoever expects a straight line.
+
+use zeropilot_config::syntax::Value;
+
+use super::scheduler_parameters::parameters;
+use crate::diagnostic::Diagnostic;
+use crate::diagnostic::Fix;
+use crate::edit::insert_members;
+use crate::language::Text;
+use crate::reading::at_member;
+use crate::reading::number;
+use crate::rule::{Example, Group, Rule, Severity, Wording};
+use crate::subject::Subject;
+
+pub(crate) static RULE: Rule = Rule {
+    code: "O11",
+    name: "logarithmic-warmup",
+    group: Group::Optimizer,
+    severity: Severity::Note,
+    summary: Text::new(
+        "the warm-up is logarithmic unless said otherwise",
+        "没有指明时 warmup 是对数曲线",
+    ),
+    wordings: &[&WORDING],
+    sources: &["deepspeedai/DeepSpeed#1298"],
+    examples: &[Example::new(
+        r#"{"train_batch_size": 8, "scheduler": {"type": "WarmupLR", "params": {"warmup_num_steps": 1000}}}"#,
+    )],
+    good: &[
+        Example::new(
+            r#"{"train_batch_size": 8, "scheduler": {"type": "WarmupLR", "params": {"warmup_num_steps": 1000, "warmup_type": "linear"}}}"#,
+        ),
+        Example::new(
+            r#"{"train_batch_size": 8, "scheduler": {"type": "WarmupLR", "params": {"warmup_num_steps": 1}}}"#,
+        ),
+    ],
+    check: Some(check),
+};
+
+static WORDING: Wording = Wording {
+    message: Text::new(
+        "`{name}` warms up logarithmically unless `warmup_type` says `linear`",
+        "不写 `warmup_type` 时 `{name}` 按对数曲线升温，不是线性",
+    ),
+    why: Text::new(
+        "a logarithmic warm-up reaches half of the peak after the square root of the steps: 32 of 1000.",
+        "对数 warmup 在步数的平方根处就到了峰值的一半：1000 步里只要 32 步。",
+    ),
+    help: Text::new(
+        "add `\"warmup_type\": \"linear\"` for a straight line, or `\"log\"` to say that it is meant",
+        "想要线性就加上 `\"warmup_type\": \"linear\"`；确实要对数就写明 `\"log\"`",
+    ),
+};
+
+fn check(subject: &Subject<'_>, found: &mut Vec<Diagnostic>) {
+    let Some((name, _)) = parameters(subject).filter(|(name, _)| name.starts_with("Warmup")) else {
+        return;
+    };
+    let Some((_, section)) = subject.member(&["scheduler", "params"]) else { return };
+    let steps = section.value.get("warmup_num_steps");
+    let is_short = steps.and_then(number).is_some_and(|steps| steps <= 2.0);
+    if section.value.get("warmup_type").is_some()
+        || is_short
+        || !matches!(section.value.value, Value::Object(_))
+    {
+        return;
+    }
+    let title =
+        Text::new("add `\"warmup_type\": \"linear\"`", "加上 `\"warmup_type\": \"linear\"`");
+    let fix = insert_members(subject, &section.value, &[("warmup_type", "\"linear\"")])
+        .map(|edit| Fix::guess(title, vec![edit]));
+    found.push(
+        at_member(&RULE, &WORDING, &["scheduler", "params"], section).with("name", name).fix(fix),
+    );
+}

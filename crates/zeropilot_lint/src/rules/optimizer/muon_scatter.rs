@@ -1,0 +1,80 @@
+//! O25: `Muon` in stage 3 with `reduce_scatter`.
+//!
+//! # What it does
+//! Finds `Muon` in stage 3 with `reduce_scatter` on, as it is by default.
+//!
+//! # Why is this bad?
+//! Muon needs whole gradients; the engine refuses to start.
+
+use zeropilot_config::syntax::Value;
+
+use crate::diagnostic::Diagnostic;
+use crate::diagnostic::Fix;
+use crate::edit::Edit;
+use crate::edit::insert_members;
+use crate::language::Text;
+use crate::reading::at_value;
+use crate::rule::{Example, Group, Rule, Severity, Wording};
+use crate::subject::Subject;
+
+pub(crate) static RULE: Rule = Rule {
+    code: "O25",
+    name: "muon-needs-all-reduce",
+    group: Group::Optimizer,
+    severity: Severity::Error,
+    summary: Text::new(
+        "`Muon` in stage 3 with `reduce_scatter`",
+        "stage 3 下 `Muon` 搭配 `reduce_scatter`",
+    ),
+    wordings: &[&WORDING],
+    sources: &[],
+    examples: &[Example::new(
+        r#"{"train_batch_size": 8, "optimizer": {"type": "Muon", "params": {"lr": 1e-3}}, "zero_optimization": {"stage": 3}}"#,
+    )],
+    good: &[
+        Example::new(
+            r#"{"train_batch_size": 8, "optimizer": {"type": "Muon", "params": {"lr": 1e-3}}, "zero_optimization": {"stage": 3, "reduce_scatter": false}}"#,
+        ),
+        Example::new(
+            r#"{"train_batch_size": 8, "optimizer": {"type": "Muon", "params": {"lr": 1e-3}}, "zero_optimization": {"stage": 2}}"#,
+        ),
+    ],
+    check: Some(check),
+};
+
+static WORDING: Wording = Wording {
+    message: Text::new(
+        "`Muon` in stage 3 needs `\"reduce_scatter\": false`",
+        "stage 3 下使用 `Muon` 需要 `\"reduce_scatter\": false`",
+    ),
+    why: Text::new(
+        "Muon orthogonalizes whole gradients, which a reduce-scatter leaves on no rank. The engine refuses to start.",
+        "Muon 要对完整的梯度做正交化，而 reduce-scatter 之后没有哪个进程有完整梯度，引擎会拒绝启动。",
+    ),
+    help: Text::new(
+        "add `\"reduce_scatter\": false` to `zero_optimization`, or use stage 1 or 2",
+        "在 `zero_optimization` 里加上 `\"reduce_scatter\": false`，或改用 stage 1/2",
+    ),
+};
+
+fn check(subject: &Subject<'_>, found: &mut Vec<Diagnostic>) {
+    let Some((name, node)) = subject.optimizer_type() else { return };
+    let is_muon = name.eq_ignore_ascii_case("muon") && subject.since("0.18.9");
+    let scatters = match subject.zero_member("reduce_scatter") {
+        None => true,
+        Some(member) => member.value.value == Value::Bool(true),
+    };
+    if is_muon && scatters && subject.stage() == Some(3) {
+        let title =
+            Text::new("add `\"reduce_scatter\": false`", "加上 `\"reduce_scatter\": false`");
+        let edit = match (subject.zero_member("reduce_scatter"), subject.zero()) {
+            (Some(member), _) => Some(Edit::new(member.value.span, "false")),
+            (None, Some(zero)) => insert_members(subject, zero, &[("reduce_scatter", "false")]),
+            (None, None) => None,
+        };
+        found.push(
+            at_value(&RULE, &WORDING, &["optimizer", "type"], node)
+                .fix(edit.map(|edit| Fix::guess(title, vec![edit]))),
+        );
+    }
+}

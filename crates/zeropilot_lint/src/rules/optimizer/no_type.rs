@@ -1,0 +1,86 @@
+//! O04: an `optimizer` section without a `type`.
+//!
+//! # What it does
+//! Finds an `optimizer` section that does not say which optimizer.
+//!
+//! # Why is this bad?
+//! The engine builds none. Under the HF Trainer or accelerate, which leave the optimizer to the
+//! section, the run cannot train; with bare DeepSpeed it cannot either unless the script passes
+//! one, and then the section is ignored.
+
+use zeropilot_config::front_end::FrontEnd;
+use zeropilot_config::syntax::Value;
+
+use crate::diagnostic::Diagnostic;
+use crate::language::Text;
+use crate::reading::at_member;
+use crate::rule::{Example, Group, Rule, Severity, Wording};
+use crate::subject::Subject;
+
+pub(crate) static RULE: Rule = Rule {
+    code: "O04",
+    name: "optimizer-without-type",
+    group: Group::Optimizer,
+    severity: Severity::Warning,
+    summary: Text::new("an `optimizer` section without a `type`", "`optimizer` 段没有写 `type`"),
+    wordings: &[&ALONE, &FILLED],
+    sources: &["deepspeedai/DeepSpeed#2361"],
+    examples: &[
+        Example::new(
+            r#"{"train_batch_size": 8, "optimizer": {"params": {"lr": 1e-4}}, "zero_optimization": {"stage": 2}}"#,
+        ),
+        Example::new(
+            r#"{"train_micro_batch_size_per_gpu": 1, "optimizer": {"params": {"lr": 1e-4}}, "zero_optimization": {"stage": 2}, "gradient_accumulation_steps": 1}"#,
+        )
+        .read_by(FrontEnd::HfTrainer),
+    ],
+    good: &[
+        Example::new(
+            r#"{"train_batch_size": 8, "optimizer": {"type": "AdamW", "params": {"lr": 1e-4}}, "zero_optimization": {"stage": 2}}"#,
+        ),
+    ],
+    check: Some(check),
+};
+
+static ALONE: Wording = Wording {
+    message: Text::new(
+        "`optimizer` has no `type`: DeepSpeed builds no optimizer from it",
+        "`optimizer` 里没有 `type`：DeepSpeed 不会据此创建优化器",
+    ),
+    why: Text::new(
+        "without a type the section has no effect. If the script passes no optimizer of its own, ZeRO stages 1 and 2 refuse to start and the others fail at the first step.",
+        "没有类型这一段就不起作用。如果脚本自己没有传优化器，stage 1/2 会拒绝启动，其余情况在第一步报错。",
+    ),
+    help: Text::new(
+        "add `\"type\": \"AdamW\"`, or remove the section if the script brings its own optimizer",
+        "加上 `\"type\": \"AdamW\"`；如果优化器由脚本传入，就删掉这一段",
+    ),
+};
+
+static FILLED: Wording = Wording {
+    message: Text::new(
+        "`optimizer` has no `type`: nobody builds an optimizer",
+        "`optimizer` 里没有 `type`：没有人会创建优化器",
+    ),
+    why: Text::new(
+        "an `optimizer` section makes the HF Trainer and accelerate leave the optimizer to DeepSpeed, which builds none without a type.",
+        "只要有 `optimizer` 段，HF Trainer 和 accelerate 就把优化器交给 DeepSpeed；而没有类型 DeepSpeed 不会创建。",
+    ),
+    help: Text::new(
+        "add `\"type\": \"AdamW\"`, or remove the section to have the front end build the optimizer",
+        "加上 `\"type\": \"AdamW\"`；或删掉这一段，由训练框架创建优化器",
+    ),
+};
+
+fn check(subject: &Subject<'_>, found: &mut Vec<Diagnostic>) {
+    let Some((_, member)) = subject.member(&["optimizer"]) else { return };
+    let Value::Object(members) = &member.value.value else { return };
+    let has_type = member.value.get("type").is_some_and(|node| node.value != Value::Null);
+    if has_type || members.is_empty() {
+        return;
+    }
+    let alone = subject.front_end == FrontEnd::DeepSpeed;
+    let (wording, severity) =
+        if alone { (&ALONE, Severity::Warning) } else { (&FILLED, Severity::Error) };
+    found.push(at_member(&RULE, wording, &["optimizer"], member).severity(severity));
+}

@@ -1,0 +1,83 @@
+//! O14: gradients scaled before a reduce-scatter.
+//!
+//! # What it does
+//! Finds `prescale_gradients` or a `gradient_predivide_factor` other than 1 with ZeRO stage 2 or 3
+//! and `reduce_scatter` on, as it is by default.
+//!
+//! # Why is this bad?
+//! The engine refuses to start.
+
+use zeropilot_config::syntax::Value;
+
+use crate::diagnostic::Diagnostic;
+use crate::language::Text;
+use crate::reading::at_value;
+use crate::reading::number;
+use crate::rule::{Example, Group, Rule, Severity, Wording};
+use crate::subject::Subject;
+
+pub(crate) static RULE: Rule = Rule {
+    code: "O14",
+    name: "prescaled-gradients",
+    group: Group::Optimizer,
+    severity: Severity::Error,
+    summary: Text::new("gradients scaled before a reduce-scatter", "reduce-scatter 之前缩放梯度"),
+    wordings: &[&WORDING],
+    sources: &[],
+    examples: &[
+        Example::new(
+            r#"{"train_batch_size": 8, "zero_optimization": {"stage": 2}, "prescale_gradients": true}"#,
+        ),
+        Example::new(
+            r#"{"train_batch_size": 8, "zero_optimization": {"stage": 3}, "gradient_predivide_factor": 2.0}"#,
+        ),
+    ],
+    good: &[
+        Example::new(
+            r#"{"train_batch_size": 8, "zero_optimization": {"stage": 2, "reduce_scatter": false}, "prescale_gradients": true}"#,
+        ),
+        Example::new(
+            r#"{"train_batch_size": 8, "zero_optimization": {"stage": 1}, "gradient_predivide_factor": 2.0}"#,
+        ),
+        Example::new(
+            r#"{"train_batch_size": 8, "zero_optimization": {"stage": 2}, "prescale_gradients": false, "gradient_predivide_factor": 1.0}"#,
+        ),
+    ],
+    check: Some(check),
+};
+
+static WORDING: Wording = Wording {
+    message: Text::new(
+        "`{path}` does not work with ZeRO stage {stage} while `reduce_scatter` is on",
+        "ZeRO stage {stage} 且 `reduce_scatter` 开启时不能用 `{path}`",
+    ),
+    why: Text::new(
+        "the reduce-scatter of stages 2 and 3 only averages afterwards; the engine refuses to start.",
+        "stage 2/3 的 reduce-scatter 只支持事后取平均，引擎会拒绝启动。",
+    ),
+    help: Text::new(
+        "remove the key, or set `reduce_scatter` to false in `zero_optimization`",
+        "删掉这个键，或在 `zero_optimization` 里把 `reduce_scatter` 设为 false",
+    ),
+};
+
+fn check(subject: &Subject<'_>, found: &mut Vec<Diagnostic>) {
+    let Some(stage @ 2..=3) = subject.stage() else { return };
+    let scatters = match subject.zero_member("reduce_scatter") {
+        None => true,
+        Some(member) => member.value.value == Value::Bool(true),
+    };
+    // Summed gradients take another way in stage 2.
+    if !scatters || (stage == 2 && subject.root.get("gradient_allreduce_op").is_some()) {
+        return;
+    }
+    let prescaled =
+        subject.root.get("prescale_gradients").filter(|node| node.value == Value::Bool(true));
+    let divided = subject.root.get("gradient_predivide_factor");
+    let divided = divided.filter(|node| number(node).is_some_and(|factor| factor != 1.0));
+    for (key, node) in [("prescale_gradients", prescaled), ("gradient_predivide_factor", divided)] {
+        if let Some(node) = node {
+            found.push(at_value(&RULE, &WORDING, &[key], node).with("stage", usize::from(stage)));
+        }
+    }
+}

@@ -1,0 +1,99 @@
+//! O10: the config's scheduler replaces another one of the script.
+//!
+//! # What it does
+//! Finds a `scheduler` section whose curve is not the one that `lr_scheduler_type` of the HF
+//! Trainer names.
+//!
+//! # Why is this bad?
+//! The section replaces the Trainer's scheduler without a word: `WarmupLR` never decays,
+//! `WarmupDecayLR` is linear.
+
+use zeropilot_config::front_end::FrontEnd;
+
+use super::scheduler_parameters::parameters;
+use crate::diagnostic::Diagnostic;
+use crate::language::Text;
+use crate::reading::at_value;
+use crate::rule::{Example, Group, Rule, Severity, Wording};
+use crate::script::Script;
+use crate::subject::Subject;
+
+pub(crate) static RULE: Rule = Rule {
+    code: "O10",
+    name: "scheduler-of-the-script",
+    group: Group::Optimizer,
+    severity: Severity::Warning,
+    summary: Text::new(
+        "the config's scheduler replaces another one of the script",
+        "配置里的调度器顶替了脚本里的",
+    ),
+    wordings: &[&WORDING],
+    sources: &["huggingface/community-events#98"],
+    examples: &[
+        Example::new(
+            r#"{"train_micro_batch_size_per_gpu": 1, "gradient_accumulation_steps": 1, "gradient_clipping": "auto", "zero_optimization": {"stage": 2}, "scheduler": {"type": "WarmupLR", "params": {"warmup_max_lr": "auto", "warmup_num_steps": "auto", "warmup_type": "linear"}}}"#,
+        )
+        .read_by(FrontEnd::HfTrainer)
+        .script(cosine),
+    ],
+    good: &[
+        Example::new(
+            r#"{"train_micro_batch_size_per_gpu": 1, "gradient_accumulation_steps": 1, "gradient_clipping": "auto", "zero_optimization": {"stage": 2}}"#,
+        )
+        .read_by(FrontEnd::HfTrainer)
+        .script(cosine),
+        Example::new(
+            r#"{"train_micro_batch_size_per_gpu": 1, "gradient_accumulation_steps": 1, "gradient_clipping": "auto", "zero_optimization": {"stage": 2}, "scheduler": {"type": "WarmupCosineLR", "params": {"total_num_steps": "auto", "warmup_num_steps": "auto", "warmup_type": "linear"}}}"#,
+        )
+        .read_by(FrontEnd::HfTrainer)
+        .script(cosine),
+    ],
+    check: Some(check),
+};
+
+static WORDING: Wording = Wording {
+    message: Text::new(
+        "`lr_scheduler_type` `{wanted}` is ignored: the config's `{name}` {shape}",
+        "脚本的 `lr_scheduler_type` `{wanted}` 不起作用：配置里的 `{name}` {shape}",
+    ),
+    why: Text::new(
+        "a `scheduler` section in the config replaces the HF Trainer's scheduler, and nothing is said.",
+        "配置里只要有 `scheduler` 段，就会顶替 HF Trainer 的调度器，而且没有任何提示。",
+    ),
+    help: Text::new(
+        "remove the `scheduler` section to have the Trainer's, or choose the section that has the curve you want",
+        "删掉 `scheduler` 段就会用 Trainer 的；或换成曲线合适的调度器",
+    ),
+};
+
+fn cosine() -> Script {
+    Script { lr_scheduler_type: Some("cosine".to_owned()), ..Script::default() }
+}
+
+fn check(subject: &Subject<'_>, found: &mut Vec<Diagnostic>) {
+    let Some(wanted) = &subject.script.lr_scheduler_type else { return };
+    if subject.front_end != FrontEnd::HfTrainer {
+        return;
+    }
+    let Some((name, _)) = parameters(subject) else { return };
+    let (same, shape) = match name {
+        "WarmupLR" => (
+            &["constant_with_warmup", "constant"][..],
+            Text::new("stays at its peak after the warm-up", "在 warmup 之后保持峰值不变"),
+        ),
+        "WarmupDecayLR" => (&["linear"][..], Text::new("decays linearly", "线性衰减")),
+        "WarmupCosineLR" => (&["cosine"][..], Text::new("decays as a cosine", "按余弦衰减")),
+        _ => return,
+    };
+    if same.contains(&wanted.as_str()) {
+        return;
+    }
+    if let Some(node) = subject.node(["scheduler", "type"]) {
+        found.push(
+            at_value(&RULE, &WORDING, &["scheduler", "type"], node)
+                .with("wanted", wanted.as_str())
+                .with("name", name)
+                .with("shape", shape),
+        );
+    }
+}

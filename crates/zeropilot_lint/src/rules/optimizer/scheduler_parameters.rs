@@ -1,0 +1,134 @@
+//! O19: parameters that do not fit the scheduler.
+//!
+//! # What it does
+//! Finds parameters that the scheduler does not have, and schedulers whose required parameters are
+//! missing, such as `WarmupDecayLR` without `total_num_steps`.
+//!
+//! # Why is this bad?
+//! The parameters are handed over as they stand, so the engine fails when it is built.
+
+use zeropilot_config::constructors::Constructors;
+use zeropilot_config::constructors::Parameters;
+use zeropilot_config::syntax::Value;
+
+use super::super::auto::misspelt::did_you_mean;
+use crate::argument::Argument;
+use crate::diagnostic::Diagnostic;
+use crate::language::Text;
+use crate::reading::at_member;
+use crate::rule::{Example, Group, Rule, Severity, Wording};
+use crate::subject::Subject;
+use crate::suggestion::suggest;
+
+pub(crate) static RULE: Rule = Rule {
+    code: "O19",
+    name: "scheduler-parameters",
+    group: Group::Optimizer,
+    severity: Severity::Error,
+    summary: Text::new("parameters that do not fit the scheduler", "调度器的参数对不上"),
+    wordings: &[&UNKNOWN, &MISSING, &ABSENT],
+    sources: &["huggingface/transformers#24359"],
+    examples: &[
+        Example::new(
+            r#"{"train_batch_size": 8, "scheduler": {"type": "WarmupLR", "params": {"warmup_steps": 10, "warmup_type": "linear"}}}"#,
+        ),
+        Example::new(
+            r#"{"train_batch_size": 8, "scheduler": {"type": "WarmupDecayLR", "params": {"warmup_num_steps": 10, "warmup_max_lr": 1e-4, "warmup_type": "linear"}}}"#,
+        ),
+        Example::new(r#"{"train_batch_size": 8, "scheduler": {"type": "WarmupLR"}}"#),
+    ],
+    good: &[
+        Example::new(
+            r#"{"train_batch_size": 8, "scheduler": {"type": "WarmupLR", "params": {"warmup_num_steps": 10, "warmup_type": "linear"}}}"#,
+        ),
+        Example::new(
+            r#"{"train_batch_size": 8, "scheduler": {"type": "WarmupDecayLR", "params": {"warmup_num_steps": 10, "total_num_steps": 100, "warmup_max_lr": 1e-4, "warmup_type": "linear"}}}"#,
+        ),
+    ],
+    check: Some(check),
+};
+
+static UNKNOWN: Wording = Wording {
+    message: Text::new(
+        "`{name}` takes no parameter `{key}`{nearest}",
+        "`{name}` 不接受参数 `{key}`{nearest}",
+    ),
+    why: Text::new(
+        "DeepSpeed hands `scheduler.params` to the constructor as it stands, which fails with an unexpected keyword argument.",
+        "DeepSpeed 把 `scheduler.params` 原样传给构造函数，多余的参数会直接报 `unexpected keyword argument`。",
+    ),
+    help: Text::new(
+        "correct the name or remove it; it takes {known}",
+        "改正参数名或删掉它；可用的参数有 {known}",
+    ),
+};
+
+static MISSING: Wording = Wording {
+    message: Text::new("`{name}` needs {missing}", "`{name}` 必须给出 {missing}"),
+    why: Text::new(
+        "the constructor has no default for it, and nobody fills a key that is not there.",
+        "构造函数没有默认值，而且没有写出来的键谁也不会填。",
+    ),
+    help: Text::new(
+        "add it; under the HF Trainer `\"auto\"` will do",
+        "补上它；由 HF Trainer 读取时写 `\"auto\"` 即可",
+    ),
+};
+
+static ABSENT: Wording = Wording {
+    message: Text::new(
+        "`scheduler` has a type but no `params`",
+        "`scheduler` 写了类型却没有 `params`",
+    ),
+    why: Text::new(
+        "the engine unpacks `scheduler.params`, finds nothing there and fails.",
+        "DeepSpeed 会展开 `scheduler.params`，那里什么都没有就直接报错。",
+    ),
+    help: Text::new(
+        "add `\"params\": {{}}` with what `{name}` takes: {known}",
+        "加上 `\"params\": {{}}`，里面写 `{name}` 的参数：{known}",
+    ),
+};
+
+/// What the scheduler of the config takes, if it is one of the engine's own.
+pub(crate) fn parameters(subject: &Subject<'_>) -> Option<(&'static str, &'static Parameters)> {
+    let name = subject.text_at(["scheduler", "type"])?;
+    let schedulers = &Constructors::of(subject.version).schedulers;
+    schedulers.get_key_value(name).map(|(name, parameters)| (name.as_str(), parameters))
+}
+
+fn check(subject: &Subject<'_>, found: &mut Vec<Diagnostic>) {
+    let Some((name, parameters)) = parameters(subject) else { return };
+    let Some((_, section)) = subject.member(&["scheduler"]) else { return };
+    let known: Vec<String> = parameters.names().map(str::to_owned).collect();
+    let params = section.value.get("params");
+    let Some(Value::Object(members)) = params.map(|node| &node.value) else {
+        if params.is_none_or(|node| node.value == Value::Null) {
+            found.push(
+                at_member(&RULE, &ABSENT, &["scheduler"], section)
+                    .with("name", name)
+                    .with("known", Argument::Words(known)),
+            );
+        }
+        return;
+    };
+    for member in members.iter().filter(|member| !parameters.takes(&member.key)) {
+        let meant = suggest(&member.key, parameters.names());
+        found.push(
+            at_member(&RULE, &UNKNOWN, &["scheduler", "params", &member.key], member)
+                .with("name", name)
+                .with("nearest", did_you_mean(meant.as_deref()))
+                .with("known", Argument::Words(known.clone())),
+        );
+    }
+    let is_written = |key: &String| members.iter().any(|member| member.key == *key);
+    let missing: Vec<String> =
+        parameters.required.iter().filter(|key| !is_written(key)).cloned().collect();
+    if !missing.is_empty() {
+        found.push(
+            at_member(&RULE, &MISSING, &["scheduler"], section)
+                .with("name", name)
+                .with("missing", Argument::Words(missing)),
+        );
+    }
+}

@@ -1,0 +1,56 @@
+//! O21: a `scheduler` section without a `type`.
+//!
+//! # What it does
+//! Finds a `scheduler` section that does not say which scheduler.
+//!
+//! # Why is this bad?
+//! The engine builds none, and the learning rate stays what the optimizer has. Nothing is said.
+
+use zeropilot_config::syntax::Value;
+
+use crate::diagnostic::Diagnostic;
+use crate::language::Text;
+use crate::reading::at_member;
+use crate::rule::{Example, Group, Rule, Severity, Wording};
+use crate::subject::Subject;
+
+pub(crate) static RULE: Rule = Rule {
+    code: "O21",
+    name: "scheduler-without-type",
+    group: Group::Optimizer,
+    severity: Severity::Warning,
+    summary: Text::new("a `scheduler` section without a `type`", "`scheduler` 段没有写 `type`"),
+    wordings: &[&WORDING],
+    sources: &[],
+    examples: &[Example::new(
+        r#"{"train_batch_size": 8, "scheduler": {"params": {"warmup_num_steps": 10}}}"#,
+    )],
+    good: &[Example::new(
+        r#"{"train_batch_size": 8, "scheduler": {"type": "WarmupLR", "params": {"warmup_num_steps": 10, "warmup_type": "linear"}}}"#,
+    )],
+    check: Some(check),
+};
+
+static WORDING: Wording = Wording {
+    message: Text::new(
+        "`scheduler` has no `type`: no scheduler is built, and the learning rate never changes",
+        "`scheduler` 里没有 `type`：不会创建调度器，学习率一直不变",
+    ),
+    why: Text::new(
+        "the engine looks at the type alone. Without it the parameters of the section have no effect, and nothing is said.",
+        "引擎只看类型；没有类型，这一段的参数全都不起作用，也没有提示。",
+    ),
+    help: Text::new(
+        "add the `type`, such as `WarmupDecayLR`, or remove the section",
+        "补上 `type`（例如 `WarmupDecayLR`），或删掉这一段",
+    ),
+};
+
+fn check(subject: &Subject<'_>, found: &mut Vec<Diagnostic>) {
+    let Some((_, member)) = subject.member(&["scheduler"]) else { return };
+    let Value::Object(members) = &member.value.value else { return };
+    let has_type = member.value.get("type").is_some_and(|node| node.value != Value::Null);
+    if !has_type && !members.is_empty() {
+        found.push(at_member(&RULE, &WORDING, &["scheduler"], member));
+    }
+}

@@ -1,0 +1,93 @@
+//! O17: an optimizer that nobody can build.
+//!
+//! # What it does
+//! Finds an `optimizer.type` that is neither one of the engine's optimizers nor a class of
+//! `torch.optim`.
+//!
+//! # Why is this bad?
+//! The engine refuses to start. Names of HF arguments such as `adamw_torch` are not names of
+//! optimizers.
+
+use zeropilot_config::constructors::Constructors;
+
+use super::super::auto::misspelt::did_you_mean;
+use crate::argument::Argument;
+use crate::diagnostic::Diagnostic;
+use crate::diagnostic::Fix;
+use crate::edit::Edit;
+use crate::language::Text;
+use crate::reading::at_value;
+use crate::rule::{Example, Group, Rule, Severity, Wording};
+use crate::rules::versions::removed_optimizer::is_one_bit;
+use crate::subject::Subject;
+use crate::suggestion::suggest;
+
+pub(crate) static RULE: Rule = Rule {
+    code: "O17",
+    name: "unknown-optimizer",
+    group: Group::Optimizer,
+    severity: Severity::Error,
+    summary: Text::new("an optimizer that nobody can build", "不存在的优化器类型"),
+    wordings: &[&WORDING],
+    sources: &[],
+    examples: &[
+        Example::new(
+            r#"{"train_batch_size": 8, "optimizer": {"type": "AdmaW", "params": {"lr": 1e-4}}}"#,
+        ),
+        Example::new(
+            r#"{"train_batch_size": 8, "optimizer": {"type": "adamw_torch", "params": {"lr": 1e-4}}}"#,
+        ),
+        Example::new(
+            r#"{"train_batch_size": 8, "optimizer": {"type": "sgd", "params": {"lr": 1e-4}}}"#,
+        ),
+    ],
+    good: &[
+        Example::new(
+            r#"{"train_batch_size": 8, "optimizer": {"type": "adamW", "params": {"lr": 1e-4}}}"#,
+        ),
+        Example::new(
+            r#"{"train_batch_size": 8, "optimizer": {"type": "SGD", "params": {"lr": 1e-4}}}"#,
+        ),
+    ],
+    check: Some(check),
+};
+
+static WORDING: Wording = Wording {
+    message: Text::new(
+        "DeepSpeed has no optimizer `{name}`{nearest}",
+        "DeepSpeed 没有 `{name}` 这个优化器{nearest}",
+    ),
+    why: Text::new(
+        "the engine looks for the name among its own optimizers and in `torch.optim` (there as spelt), finds it in neither and ends.",
+        "DeepSpeed 先在自己的优化器里找，再按原样到 `torch.optim` 里找，都找不到就报错退出。",
+    ),
+    help: Text::new(
+        "write one of {known}, or a class of `torch.optim` in its exact spelling",
+        "写成以下之一：{known}，或与 `torch.optim` 里的类名完全一致",
+    ),
+};
+
+fn check(subject: &Subject<'_>, found: &mut Vec<Diagnostic>) {
+    let Some((name, node)) = subject.optimizer_type() else { return };
+    let constructors = Constructors::of(subject.version);
+    if name == "auto" || constructors.builds_optimizer(name) || is_one_bit(name) {
+        return;
+    }
+    let meant = constructors
+        .optimizer_names()
+        .find(|known| known.eq_ignore_ascii_case(name))
+        .map(str::to_owned)
+        .or_else(|| suggest(name, constructors.optimizer_names()));
+    let title = Text::new("write `{meant}`", "改为 `{meant}`");
+    let fix = meant
+        .as_ref()
+        .map(|meant| Fix::guess(title, vec![Edit::new(node.span, format!("\"{meant}\""))]));
+    found.push(
+        at_value(&RULE, &WORDING, &["optimizer", "type"], node)
+            .with("name", name)
+            .with("nearest", did_you_mean(meant.as_deref()))
+            .with("known", Argument::Words(constructors.deepspeed_optimizers.clone()))
+            .with("meant", meant.unwrap_or_default())
+            .fix(fix),
+    );
+}

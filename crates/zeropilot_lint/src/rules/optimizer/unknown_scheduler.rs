@@ -1,0 +1,89 @@
+//! O12: a learning rate scheduler that nobody can build.
+//!
+//! # What it does
+//! Finds a `scheduler.type` that is neither a scheduler of the engine nor a class of
+//! `torch.optim.lr_scheduler`.
+//!
+//! # Why is this bad?
+//! The engine refuses to start. Names are class names, and case matters.
+
+use zeropilot_config::constructors::Constructors;
+use zeropilot_config::syntax::Value;
+
+use super::super::auto::misspelt::did_you_mean;
+use crate::argument::Argument;
+use crate::diagnostic::Diagnostic;
+use crate::diagnostic::Fix;
+use crate::edit::Edit;
+use crate::language::Text;
+use crate::reading::at_value;
+use crate::rule::{Example, Group, Rule, Severity, Wording};
+use crate::subject::Subject;
+use crate::suggestion::suggest;
+
+pub(crate) static RULE: Rule = Rule {
+    code: "O12",
+    name: "unknown-scheduler",
+    group: Group::Optimizer,
+    severity: Severity::Error,
+    summary: Text::new(
+        "a learning rate scheduler that nobody can build",
+        "不存在的学习率调度器类型",
+    ),
+    wordings: &[&WORDING],
+    sources: &["huggingface/transformers#24359"],
+    examples: &[
+        Example::new(r#"{"train_batch_size": 8, "scheduler": {"type": "cosine", "params": {}}}"#),
+        Example::new(
+            r#"{"train_batch_size": 8, "scheduler": {"type": "warmuplr", "params": {"warmup_num_steps": 10, "warmup_type": "linear"}}}"#,
+        ),
+    ],
+    good: &[
+        Example::new(
+            r#"{"train_batch_size": 8, "scheduler": {"type": "WarmupLR", "params": {"warmup_num_steps": 10, "warmup_type": "linear"}}}"#,
+        ),
+        Example::new(
+            r#"{"train_batch_size": 8, "scheduler": {"type": "CosineAnnealingLR", "params": {"T_max": 100}}}"#,
+        ),
+    ],
+    check: Some(check),
+};
+
+static WORDING: Wording = Wording {
+    message: Text::new(
+        "DeepSpeed has no scheduler `{name}`{nearest}",
+        "DeepSpeed 没有 `{name}` 这个调度器{nearest}",
+    ),
+    why: Text::new(
+        "the engine looks for a class of exactly this name among its own schedulers and in `torch.optim.lr_scheduler`, finds none and ends.",
+        "DeepSpeed 在自己的调度器和 `torch.optim.lr_scheduler` 里按类名（区分大小写）查找，找不到就退出。",
+    ),
+    help: Text::new("write one of {known}", "写成以下之一：{known}"),
+};
+
+fn check(subject: &Subject<'_>, found: &mut Vec<Diagnostic>) {
+    let Some(node) = subject.node(["scheduler", "type"]) else { return };
+    let Value::Str(name) = &node.value else { return };
+    let constructors = Constructors::of(subject.version);
+    let own = || constructors.schedulers.keys().map(String::as_str);
+    let is_torch = constructors.torch_schedulers.iter().any(|known| known == name);
+    if name == "auto" || is_torch || own().any(|known| known == name) {
+        return;
+    }
+    let meant = own()
+        .find(|known| known.eq_ignore_ascii_case(name))
+        .map(str::to_owned)
+        .or_else(|| suggest(name, own()));
+    let title = Text::new("write `{meant}`", "改为 `{meant}`");
+    let fix = meant
+        .as_ref()
+        .map(|meant| Fix::guess(title, vec![Edit::new(node.span, format!("\"{meant}\""))]));
+    found.push(
+        at_value(&RULE, &WORDING, &["scheduler", "type"], node)
+            .with("name", name.as_str())
+            .with("nearest", did_you_mean(meant.as_deref()))
+            .with("known", Argument::Words(own().map(str::to_owned).collect()))
+            .with("meant", meant.unwrap_or_default())
+            .fix(fix),
+    );
+}

@@ -1,0 +1,96 @@
+//! O06: ZeRO with an optimizer it was not tested with.
+//!
+//! # What it does
+//! Finds an optimizer outside the engine's list of tested ones under ZeRO, without
+//! `zero_allow_untested_optimizer`.
+//!
+//! # Why is this bad?
+//! The engine refuses to start.
+
+use zeropilot_config::constructors::Constructors;
+
+use crate::diagnostic::Diagnostic;
+use crate::diagnostic::Fix;
+use crate::edit::Edit;
+use crate::edit::insert_members;
+use crate::language::Text;
+use crate::reading::at_value;
+use crate::rule::{Example, Group, Rule, Severity, Wording};
+use crate::subject::Subject;
+
+pub(crate) static RULE: Rule = Rule {
+    code: "O06",
+    name: "untested-optimizer",
+    group: Group::Optimizer,
+    severity: Severity::Error,
+    summary: Text::new(
+        "ZeRO with an optimizer it was not tested with",
+        "ZeRO 搭配了未经测试的优化器",
+    ),
+    wordings: &[&WORDING],
+    sources: &["axolotl-ai-cloud/axolotl#2634"],
+    examples: &[Example::new(
+        r#"{"train_batch_size": 8, "optimizer": {"type": "SGD", "params": {"lr": 0.1}}, "zero_optimization": {"stage": 1}}"#,
+    )],
+    good: &[
+        Example::new(
+            r#"{"train_batch_size": 8, "optimizer": {"type": "SGD", "params": {"lr": 0.1}}, "zero_optimization": {"stage": 1}, "zero_allow_untested_optimizer": true}"#,
+        ),
+        Example::new(
+            r#"{"train_batch_size": 8, "optimizer": {"type": "SGD", "params": {"lr": 0.1}}}"#,
+        ),
+        Example::new(
+            r#"{"train_batch_size": 8, "optimizer": {"type": "AdamW", "params": {"lr": 0.1}}, "zero_optimization": {"stage": 1}}"#,
+        ),
+    ],
+    check: Some(check),
+};
+
+static WORDING: Wording = Wording {
+    message: Text::new(
+        "ZeRO refuses the optimizer `{name}` unless `zero_allow_untested_optimizer` is true",
+        "除非 `zero_allow_untested_optimizer` 为 true，否则 ZeRO 拒绝使用 `{name}`",
+    ),
+    why: Text::new(
+        "tested with ZeRO are Adam, AdamW, Adagrad and Lion; with any other the engine asks for the switch and ends.",
+        "经过 ZeRO 测试的是 Adam、AdamW、Adagrad 和 Lion；其他优化器必须打开这个开关，否则直接退出。",
+    ),
+    help: Text::new(
+        "add `\"zero_allow_untested_optimizer\": true`, or use one of the tested optimizers",
+        "加上 `\"zero_allow_untested_optimizer\": true`，或换成经过测试的优化器",
+    ),
+};
+
+/// Optimizers of the engine that are not on its own list of tested ones.
+const OWN_UNTESTED: [&str; 4] = ["lamb", "muadam", "muadamw", "musgd"];
+
+fn check(subject: &Subject<'_>, found: &mut Vec<Diagnostic>) {
+    let Some((name, node)) = subject.optimizer_type() else { return };
+    let constructors = Constructors::of(subject.version);
+    let is_untested = if constructors.knows_optimizer(name) {
+        OWN_UNTESTED.contains(&name.to_lowercase().as_str())
+    } else {
+        constructors.builds_optimizer(name)
+    };
+    let has_zero = matches!(subject.stage(), Some(1..=3));
+    let is_allowed = subject
+        .node(["zero_allow_untested_optimizer"])
+        .is_some_and(|node| zeropilot_config::python::is_true(&node.value));
+    if is_untested && has_zero && !is_allowed {
+        let title = Text::new(
+            "add `\"zero_allow_untested_optimizer\": true`",
+            "加上 `\"zero_allow_untested_optimizer\": true`",
+        );
+        let fix = match subject.node(["zero_allow_untested_optimizer"]) {
+            Some(switch) => Some(Edit::new(switch.span, "true")),
+            None => {
+                insert_members(subject, subject.root, &[("zero_allow_untested_optimizer", "true")])
+            }
+        };
+        found.push(
+            at_value(&RULE, &WORDING, &["optimizer", "type"], node)
+                .with("name", name)
+                .fix(fix.map(|edit| Fix::guess(title, vec![edit]))),
+        );
+    }
+}

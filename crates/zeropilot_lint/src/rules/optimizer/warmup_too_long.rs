@@ -1,0 +1,66 @@
+//! O22: the warm-up is longer than the whole schedule.
+//!
+//! # What it does
+//! Finds a `warmup_num_steps` above `total_num_steps`.
+//!
+//! # Why is this bad?
+//! The engine only writes a line to the log. The peak is never reached within the training it was
+//! given, and afterwards the rate is at its floor.
+
+use super::scheduler_parameters::parameters;
+use crate::diagnostic::Diagnostic;
+use crate::language::Text;
+use crate::reading::at_value;
+use crate::reading::number;
+use crate::rule::{Example, Group, Rule, Severity, Wording};
+use crate::subject::Subject;
+
+pub(crate) static RULE: Rule = Rule {
+    code: "O22",
+    name: "warmup-longer-than-training",
+    group: Group::Optimizer,
+    severity: Severity::Warning,
+    summary: Text::new("the warm-up is longer than the whole schedule", "warmup 比整个训练还长"),
+    wordings: &[&WORDING],
+    sources: &[],
+    examples: &[Example::new(
+        r#"{"train_batch_size": 8, "scheduler": {"type": "WarmupDecayLR", "params": {"warmup_num_steps": 1000, "total_num_steps": 100, "warmup_max_lr": 1e-4, "warmup_type": "linear"}}}"#,
+    )],
+    good: &[Example::new(
+        r#"{"train_batch_size": 8, "scheduler": {"type": "WarmupDecayLR", "params": {"warmup_num_steps": 10, "total_num_steps": 100, "warmup_max_lr": 1e-4, "warmup_type": "linear"}}}"#,
+    )],
+    check: Some(check),
+};
+
+static WORDING: Wording = Wording {
+    message: Text::new(
+        "`warmup_num_steps` {warmup} is more than `total_num_steps` {total}",
+        "`warmup_num_steps` {warmup} 大于 `total_num_steps` {total}",
+    ),
+    why: Text::new(
+        "training ends before the warm-up does, so the peak of the learning rate is never reached. The engine writes one line to the log and goes on.",
+        "训练在 warmup 结束之前就完了，学习率到不了峰值。DeepSpeed 只在日志里写一行就继续。",
+    ),
+    help: Text::new(
+        "count both in optimizer steps over all of the training, and correct the one that is wrong",
+        "两者都按整个训练的参数更新步数计，把写错的那个改过来",
+    ),
+};
+
+fn check(subject: &Subject<'_>, found: &mut Vec<Diagnostic>) {
+    let path = ["scheduler", "params", "warmup_num_steps"];
+    let total = subject.node(["scheduler", "params", "total_num_steps"]);
+    let (Some(warmup), Some(total)) = (subject.node(path), total) else { return };
+    if let (Some(steps), Some(all)) = (number(warmup), number(total))
+        && steps > all
+        && all > 0.0
+        && parameters(subject).is_some_and(|(name, _)| name.starts_with("Warmup"))
+    {
+        found.push(
+            at_value(&RULE, &WORDING, &path, warmup)
+                .with("warmup", subject.text_of(warmup.span))
+                .with("total", subject.text_of(total.span))
+                .related(total.span, Text::new("all of the training", "整个训练的步数")),
+        );
+    }
+}

@@ -1,0 +1,65 @@
+//! O23: a `warmup_type` that the scheduler does not know.
+//!
+//! # What it does
+//! Finds a `warmup_type` other than `log` and `linear`.
+//!
+//! # Why is this bad?
+//! The engine writes a line to the log and warms up logarithmically.
+
+use super::scheduler_parameters::parameters;
+use crate::diagnostic::Diagnostic;
+use crate::diagnostic::Fix;
+use crate::edit::Edit;
+use crate::language::Text;
+use crate::reading::at_value;
+use crate::rule::{Example, Group, Rule, Severity, Wording};
+use crate::subject::Subject;
+
+pub(crate) static RULE: Rule = Rule {
+    code: "O23",
+    name: "unknown-warmup-type",
+    group: Group::Optimizer,
+    severity: Severity::Warning,
+    summary: Text::new(
+        "a `warmup_type` that the scheduler does not know",
+        "调度器不认识的 `warmup_type`",
+    ),
+    wordings: &[&WORDING],
+    sources: &[],
+    examples: &[Example::new(
+        r#"{"train_batch_size": 8, "scheduler": {"type": "WarmupLR", "params": {"warmup_num_steps": 10, "warmup_type": "cosine"}}}"#,
+    )],
+    good: &[
+        Example::new(
+            r#"{"train_batch_size": 8, "scheduler": {"type": "WarmupLR", "params": {"warmup_num_steps": 10, "warmup_type": "linear"}}}"#,
+        ),
+        Example::new(
+            r#"{"train_batch_size": 8, "scheduler": {"type": "WarmupLR", "params": {"warmup_num_steps": 10, "warmup_type": "log"}}}"#,
+        ),
+    ],
+    check: Some(check),
+};
+
+static WORDING: Wording = Wording {
+    message: Text::new(
+        "`warmup_type` `{value}` is unknown, so the warm-up is logarithmic",
+        "`warmup_type` 不认识 `{value}`，会按对数方式升温",
+    ),
+    why: Text::new(
+        "the scheduler knows `log` and `linear`; for anything else it writes a warning to the log and takes `log`.",
+        "调度器只认识 `log` 和 `linear`；其他值只在日志里警告一下，然后按 `log` 处理。",
+    ),
+    help: Text::new("write `linear` or `log`", "写成 `linear` 或 `log`"),
+};
+
+fn check(subject: &Subject<'_>, found: &mut Vec<Diagnostic>) {
+    let path = ["scheduler", "params", "warmup_type"];
+    let Some(node) = subject.node(path) else { return };
+    let Some(value) = subject.text_at(path) else { return };
+    let is_warmup = parameters(subject).is_some_and(|(name, _)| name.starts_with("Warmup"));
+    if is_warmup && !matches!(value, "log" | "linear" | "auto") {
+        let title = Text::new("write `linear`", "改为 `linear`");
+        let fix = Fix::guess(title, vec![Edit::new(node.span, "\"linear\"")]);
+        found.push(at_value(&RULE, &WORDING, &path, node).with("value", value).fix(Some(fix)));
+    }
+}

@@ -1,0 +1,108 @@
+//! P06: gradients accumulated in a type that does not work.
+//!
+//! # What it does
+//! Finds a `data_types.grad_accum_dtype` that is no name of a type, or that differs from the
+//! model's type without ZeRO.
+//!
+//! # Why is this bad?
+//! Loading takes any text. The engine looks the name up when it is built, and without ZeRO it
+//! cannot accumulate in another type than the model's.
+
+use zeropilot_config::front_end::FrontEnd;
+
+use crate::diagnostic::Diagnostic;
+use crate::language::Text;
+use crate::reading::at_value;
+use crate::rule::{Example, Group, Rule, Severity, Wording};
+use crate::subject::Subject;
+
+pub(crate) static RULE: Rule = Rule {
+    code: "P06",
+    name: "gradient-accumulation-type",
+    group: Group::Precision,
+    severity: Severity::Error,
+    summary: Text::new(
+        "gradients accumulated in a type that does not work",
+        "梯度累积的数据类型不可用",
+    ),
+    wordings: &[&UNKNOWN, &MIXED],
+    sources: &["deepspeedai/DeepSpeed#2352", "deepspeedai/DeepSpeed#2768"],
+    examples: &[
+        Example::new(
+            r#"{"train_batch_size": 8, "bf16": {"enabled": true}, "zero_optimization": {"stage": 2}, "data_types": {"grad_accum_dtype": "float33"}}"#,
+        ),
+        Example::new(
+            r#"{"train_batch_size": 8, "bf16": {"enabled": true}, "data_types": {"grad_accum_dtype": "fp32"}}"#,
+        ),
+    ],
+    good: &[
+        Example::new(
+            r#"{"train_batch_size": 8, "bf16": {"enabled": true}, "zero_optimization": {"stage": 2}, "data_types": {"grad_accum_dtype": "fp32"}}"#,
+        ),
+        Example::new(
+            r#"{"train_batch_size": 8, "bf16": {"enabled": true}, "data_types": {"grad_accum_dtype": "bf16"}}"#,
+        ),
+    ],
+    check: Some(check),
+};
+
+static UNKNOWN: Wording = Wording {
+    message: Text::new(
+        "`grad_accum_dtype` `{value}` is no type that DeepSpeed knows",
+        "`grad_accum_dtype` 的 `{value}` 不是 DeepSpeed 认识的类型",
+    ),
+    why: Text::new(
+        "the name is looked up when the engine is built, after the model was loaded, and the run ends there.",
+        "这个名字要到创建引擎时才查，那时模型已经加载完了，训练就此结束。",
+    ),
+    help: Text::new("write `fp32`, `bf16` or `fp16`", "写成 `fp32`、`bf16` 或 `fp16`"),
+};
+
+static MIXED: Wording = Wording {
+    message: Text::new(
+        "without ZeRO gradients accumulate in the model's type, {model}; `{value}` is refused",
+        "不用 ZeRO 时梯度只能按模型的类型 {model} 累积，`{value}` 会被拒绝",
+    ),
+    why: Text::new(
+        "only the optimizers of ZeRO keep gradients in a type of their own. The engine calls it an unsupported mix and ends.",
+        "只有 ZeRO 的优化器才会用单独的类型保存梯度，否则引擎报 `unsupported mix` 后退出。",
+    ),
+    help: Text::new(
+        "use ZeRO stage 1 or higher, or remove the key",
+        "使用 ZeRO stage 1 及以上，或删掉这个键",
+    ),
+};
+
+fn check(subject: &Subject<'_>, found: &mut Vec<Diagnostic>) {
+    let path = ["data_types", "grad_accum_dtype"];
+    let (Some(node), Some(value)) = (subject.node(path), subject.text_at(path)) else { return };
+    if value == "auto" {
+        return;
+    }
+    let Some(wanted) = kind(value) else {
+        found.push(at_value(&RULE, &UNKNOWN, &path, node).with("value", value));
+        return;
+    };
+    let model = match (subject.enabled("fp16"), subject.bf16()) {
+        (Some(true), _) => "fp16",
+        (Some(false), Some(true)) => "bf16",
+        (Some(false), Some(false)) if subject.front_end == FrontEnd::DeepSpeed => "fp32",
+        _ => return,
+    };
+    // Older engines have an optimizer for bf16 with fp32 gradients without ZeRO, too.
+    let is_kept = (model, wanted) == ("bf16", "fp32") && !subject.since("0.18.9");
+    if subject.stage() == Some(0) && wanted != model && !is_kept {
+        found.push(at_value(&RULE, &MIXED, &path, node).with("value", value).with("model", model));
+    }
+}
+
+/// A type by any of the names the engine takes.
+pub(crate) fn kind(name: &str) -> Option<&'static str> {
+    match name {
+        "torch.float16" | "fp16" | "float16" | "half" => Some("fp16"),
+        "torch.float32" | "fp32" | "float32" | "float" => Some("fp32"),
+        "torch.bfloat16" | "bf16" | "bfloat16" => Some("bf16"),
+        "torch.int8" | "int8" => Some("int8"),
+        _ => None,
+    }
+}

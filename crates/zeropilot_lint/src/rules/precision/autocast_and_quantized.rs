@@ -1,0 +1,56 @@
+//! P13: `torch_autocast` with quantized weights.
+//!
+//! # What it does
+//! Finds `torch_autocast` together with `zero_quantized_weights`.
+//!
+//! # Why is this bad?
+//! The engine refuses to start.
+
+use crate::diagnostic::Diagnostic;
+use crate::language::Text;
+use crate::reading::at_member;
+use crate::rule::{Example, Group, Rule, Severity, Wording};
+use crate::subject::Subject;
+
+pub(crate) static RULE: Rule = Rule {
+    code: "P13",
+    name: "autocast-with-quantized-weights",
+    group: Group::Precision,
+    severity: Severity::Error,
+    summary: Text::new(
+        "`torch_autocast` with quantized weights",
+        "`torch_autocast` 与量化权重同时使用",
+    ),
+    wordings: &[&WORDING],
+    sources: &[],
+    examples: &[Example::new(
+        r#"{"train_batch_size": 8, "torch_autocast": {"enabled": true, "dtype": "bfloat16"}, "zero_optimization": {"stage": 3, "zero_quantized_weights": true}}"#,
+    )],
+    good: &[Example::new(
+        r#"{"train_batch_size": 8, "bf16": {"enabled": true}, "zero_optimization": {"stage": 3, "zero_quantized_weights": true}}"#,
+    )],
+    check: Some(check),
+};
+
+static WORDING: Wording = Wording {
+    message: Text::new(
+        "`torch_autocast` and `zero_quantized_weights` exclude each other",
+        "`torch_autocast` 与 `zero_quantized_weights` 不能同时使用",
+    ),
+    why: Text::new("the engine refuses to start with both.", "两者同时开启时引擎拒绝启动。"),
+    help: Text::new(
+        "switch one of them off; with `bf16` instead of autocast the weights can be quantized",
+        "关掉其中一个；改用 `bf16` 代替 autocast 就可以量化权重",
+    ),
+};
+
+fn check(subject: &Subject<'_>, found: &mut Vec<Diagnostic>) {
+    let is_read = subject.schema().raw_members("torch_autocast").next().is_some();
+    if subject.zero_switch("zero_quantized_weights") == Some(true)
+        && subject.enabled("torch_autocast") == Some(true)
+        && is_read
+        && let Some((_, member)) = subject.member(&["torch_autocast", "enabled"])
+    {
+        found.push(at_member(&RULE, &WORDING, &["torch_autocast", "enabled"], member));
+    }
+}

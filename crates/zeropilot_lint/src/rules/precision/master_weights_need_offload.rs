@@ -1,0 +1,92 @@
+//! P11: 16-bit master weights without optimizer offload.
+//!
+//! # What it does
+//! Finds 16-bit master weights in ZeRO without the optimizer on the CPU.
+//!
+//! # Why is this bad?
+//! Loading takes it. When the ZeRO optimizer is built it insists on offload with DeepSpeed's CPU
+//! Adam and ends the run.
+
+use zeropilot_config::syntax::Value;
+
+use crate::diagnostic::Diagnostic;
+use crate::language::Text;
+use crate::reading::Device;
+use crate::reading::at_member;
+use crate::rule::{Example, Group, Rule, Severity, Wording};
+use crate::subject::Subject;
+
+pub(crate) static RULE: Rule = Rule {
+    code: "P11",
+    name: "master-weights-need-offload",
+    group: Group::Precision,
+    severity: Severity::Error,
+    summary: Text::new(
+        "16-bit master weights without optimizer offload",
+        "16 位主权重没有配 optimizer offload",
+    ),
+    wordings: &[&WORDING],
+    sources: &[],
+    examples: &[Example::new(
+        r#"{"train_batch_size": 8, "zero_optimization": {"stage": 2}, "fp16": {"enabled": true, "fp16_master_weights_and_grads": true}}"#,
+    )],
+    good: &[
+        Example::new(
+            r#"{"train_batch_size": 8, "zero_optimization": {"stage": 2, "offload_optimizer": {"device": "cpu"}}, "fp16": {"enabled": true, "fp16_master_weights_and_grads": true}}"#,
+        ),
+        Example::new(
+            r#"{"train_batch_size": 8, "zero_optimization": {"stage": 2}, "bf16": {"enabled": true, "bf16_master_weights_and_grads": true, "bf16_optimizer_states": true}}"#,
+        ),
+    ],
+    check: Some(check),
+};
+
+static WORDING: Wording = Wording {
+    message: Text::new(
+        "`{path}` needs the optimizer on the CPU: `offload_optimizer` with device `cpu`",
+        "`{path}` 需要把优化器放在 CPU 上：`offload_optimizer` 的 device 为 `cpu`",
+    ),
+    why: Text::new(
+        "only DeepSpeed's CPU Adam updates 16-bit master weights. The ZeRO optimizer checks this when it is built and ends the run.",
+        "只有 DeepSpeed 的 CPU Adam 能更新 16 位主权重。创建 ZeRO 优化器时会检查，不满足就退出。",
+    ),
+    help: Text::new(
+        "add `\"offload_optimizer\": {{\"device\": \"cpu\"}}` to `zero_optimization`, or remove the key",
+        "在 `zero_optimization` 里加上 `\"offload_optimizer\": {{\"device\": \"cpu\"}}`，或删掉这个键",
+    ),
+};
+
+fn check(subject: &Subject<'_>, found: &mut Vec<Diagnostic>) {
+    let stage = subject.stage();
+    if !matches!(stage, Some(1..=3)) || subject.device("offload_optimizer") != Some(Device::None) {
+        return;
+    }
+    let written = |section, key| {
+        let node = subject.node([section, key]);
+        node.is_some_and(|node| node.value == Value::Bool(true))
+    };
+    let fp16 = ("fp16", "fp16_master_weights_and_grads");
+    let bf16 = ("bf16", "bf16_master_weights_and_grads");
+    for (section, key) in [fp16, bf16] {
+        if !written(section, key)
+            || subject.enabled(section) != Some(true)
+            || !subject.reads(section, key)
+        {
+            continue;
+        }
+        // bf16 states may stay on the GPU together with bf16 master weights.
+        if section == "bf16" && written("bf16", "bf16_optimizer_states") {
+            continue;
+        }
+        let works = match section {
+            "fp16" => &subject.schema().behaviours.fp16_master_weights_stages,
+            _ => &subject.schema().behaviours.bf16_master_weights_stages,
+        };
+        // A stage that loading refuses is another rule's finding.
+        if stage.is_some_and(|stage| works.contains(&i64::from(stage)))
+            && let Some((_, member)) = subject.member(&[section, key])
+        {
+            found.push(at_member(&RULE, &WORDING, &[section, key], member));
+        }
+    }
+}

@@ -1,0 +1,103 @@
+//! P03: stage 3 without the precision section the script asks for.
+//!
+//! # What it does
+//! Finds a stage 3 config for the HF Trainer without the section of the 16-bit type that the
+//! script asks for.
+//!
+//! # Why is this bad?
+//! With stage 3 the model is partitioned while it is loaded, in the type that the config names at
+//! that moment. accelerate adds the missing section later, and the engine never casts parameters
+//! that were partitioned at load: they stay fp32, twice the memory, while everything else believes
+//! in 16 bits.
+
+use zeropilot_config::front_end::Arguments;
+use zeropilot_config::front_end::FrontEnd;
+use zeropilot_config::front_end::TrainerArguments;
+
+use crate::diagnostic::Diagnostic;
+use crate::diagnostic::Fix;
+use crate::edit::insert_members;
+use crate::language::Text;
+use crate::reading::ZERO;
+use crate::reading::at_member;
+use crate::rule::{Example, Group, Rule, Severity, Wording};
+use crate::subject::Subject;
+
+pub(crate) static RULE: Rule = Rule {
+    code: "P03",
+    name: "precision-missing-at-load",
+    group: Group::Precision,
+    severity: Severity::Warning,
+    summary: Text::new(
+        "stage 3 without the precision section the script asks for",
+        "stage 3 缺少脚本要求的精度段",
+    ),
+    wordings: &[&WORDING],
+    sources: &[],
+    examples: &[
+        Example::new(
+            r#"{"train_micro_batch_size_per_gpu": 1, "gradient_accumulation_steps": 1, "gradient_clipping": 1.0, "zero_optimization": {"stage": 3, "stage3_gather_16bit_weights_on_model_save": true}}"#,
+        )
+        .read_by(FrontEnd::HfTrainer)
+        .arguments(bf16),
+    ],
+    good: &[
+        Example::new(
+            r#"{"train_micro_batch_size_per_gpu": 1, "gradient_accumulation_steps": 1, "gradient_clipping": 1.0, "bf16": {"enabled": "auto"}, "zero_optimization": {"stage": 3, "stage3_gather_16bit_weights_on_model_save": true}}"#,
+        )
+        .read_by(FrontEnd::HfTrainer)
+        .arguments(bf16),
+        Example::new(
+            r#"{"train_micro_batch_size_per_gpu": 1, "gradient_accumulation_steps": 1, "gradient_clipping": 1.0, "zero_optimization": {"stage": 2}}"#,
+        )
+        .read_by(FrontEnd::HfTrainer)
+        .arguments(bf16),
+    ],
+    check: Some(check),
+};
+
+static WORDING: Wording = Wording {
+    message: Text::new(
+        "the script trains in {wanted}, but the config has no `{wanted}` section when stage 3 loads the model",
+        "脚本用 {wanted} 训练，但 stage 3 加载模型时配置里还没有 `{wanted}` 段",
+    ),
+    why: Text::new(
+        "parameters are partitioned while they are loaded, in the type the config names then: fp32. The section that accelerate adds afterwards does not cast them.",
+        "参数在加载时就被切分，类型以当时的配置为准，也就是 fp32。accelerate 之后补上的段不会再转换它们。",
+    ),
+    help: Text::new(
+        "add `\"{wanted}\": {{\"enabled\": \"auto\"}}`",
+        "加上 `\"{wanted}\": {{\"enabled\": \"auto\"}}`",
+    ),
+};
+
+fn bf16() -> Arguments {
+    let trainer =
+        TrainerArguments { bf16: Some(true), fp16: Some(false), ..TrainerArguments::default() };
+    Arguments { trainer, ..Arguments::default() }
+}
+
+fn check(subject: &Subject<'_>, found: &mut Vec<Diagnostic>) {
+    if subject.front_end != FrontEnd::HfTrainer || subject.stage() != Some(3) {
+        return;
+    }
+    let trainer = &subject.arguments.trainer;
+    let wanted = match (trainer.bf16, trainer.fp16) {
+        (Some(true), _) => "bf16",
+        (_, Some(true)) => "fp16",
+        _ => return,
+    };
+    let has = |section| subject.root.get(section).is_some();
+    if has("bf16") || has("bfloat16") || has("fp16") {
+        return;
+    }
+    let Some((_, zero)) = subject.member(&[ZERO]) else { return };
+    let title = Text::new(
+        "add `\"{wanted}\": {{\"enabled\": \"auto\"}}`",
+        "加上 `\"{wanted}\": {{\"enabled\": \"auto\"}}`",
+    );
+    let section = [(wanted, "{\"enabled\": \"auto\"}")];
+    let fix =
+        insert_members(subject, subject.root, &section).map(|edit| Fix::guess(title, vec![edit]));
+    found.push(at_member(&RULE, &WORDING, &[ZERO], zero).with("wanted", wanted).fix(fix));
+}

@@ -1,0 +1,79 @@
+//! P02: an `fp16` or `bf16` section that is not switched on.
+//!
+//! # What it does
+//! Finds an `fp16` or `bf16` section with settings but without `enabled`.
+//!
+//! # Why is this bad?
+//! The default of `enabled` is false: the section does nothing, the run is fp32, twice the memory,
+//! and nothing is said.
+
+use zeropilot_config::syntax::Value;
+
+use crate::diagnostic::Diagnostic;
+use crate::diagnostic::Fix;
+use crate::edit::insert_members;
+use crate::language::Text;
+use crate::reading::at_member;
+use crate::rule::{Example, Group, Rule, Severity, Wording};
+use crate::subject::Subject;
+
+pub(crate) static RULE: Rule = Rule {
+    code: "P02",
+    name: "precision-not-enabled",
+    group: Group::Precision,
+    severity: Severity::Warning,
+    summary: Text::new(
+        "an `fp16` or `bf16` section that is not switched on",
+        "`fp16` 或 `bf16` 段没有启用",
+    ),
+    wordings: &[&WORDING],
+    sources: &[],
+    examples: &[
+        Example::new(
+            r#"{"train_batch_size": 8, "zero_optimization": {"stage": 2}, "fp16": {"loss_scale": 0, "initial_scale_power": 16}}"#,
+        ),
+        Example::new(r#"{"train_batch_size": 8, "zero_optimization": {"stage": 2}, "bf16": {"immediate_grad_update": true}}"#),
+    ],
+    good: &[
+        Example::new(
+            r#"{"train_batch_size": 8, "zero_optimization": {"stage": 2}, "fp16": {"enabled": true, "loss_scale": 0, "initial_scale_power": 16}}"#,
+        ),
+        Example::new(
+            r#"{"train_batch_size": 8, "zero_optimization": {"stage": 2}, "fp16": {"enabled": false, "loss_scale": 0}}"#,
+        ),
+    ],
+    check: Some(check),
+};
+
+static WORDING: Wording = Wording {
+    message: Text::new(
+        "`{path}` is not enabled: without `enabled` the section does nothing",
+        "`{path}` 没有启用：不写 `enabled`，整段都不起作用",
+    ),
+    why: Text::new(
+        "the default of `enabled` is false, so parameters stay as they are, usually fp32, and take twice the memory.",
+        "`enabled` 默认是 false，参数保持原样（通常是 fp32），显存翻倍。",
+    ),
+    help: Text::new(
+        "add `\"enabled\": true`, or remove the section",
+        "加上 `\"enabled\": true`，或删掉这一段",
+    ),
+};
+
+fn check(subject: &Subject<'_>, found: &mut Vec<Diagnostic>) {
+    for section in ["fp16", "bf16", "bfloat16"] {
+        let Some((_, member)) = subject.member(&[section]) else { continue };
+        let is_open = matches!(&member.value.value, Value::Object(members) if !members.is_empty());
+        if !is_open || member.value.get("enabled").is_some() {
+            continue;
+        }
+        let other = if section == "fp16" { subject.bf16() } else { subject.enabled("fp16") };
+        if other != Some(false) {
+            continue;
+        }
+        let title = Text::new("add `\"enabled\": true`", "加上 `\"enabled\": true`");
+        let fix = insert_members(subject, &member.value, &[("enabled", "true")])
+            .map(|edit| Fix::guess(title, vec![edit]));
+        found.push(at_member(&RULE, &WORDING, &[section], member).fix(fix));
+    }
+}

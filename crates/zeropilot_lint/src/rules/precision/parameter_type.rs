@@ -1,0 +1,68 @@
+//! P12: `param_dtype` contradicts `fp16` and `bf16`.
+//!
+//! # What it does
+//! Finds a `data_types.param_dtype` other than the type that `fp16` and `bf16` switch on.
+//!
+//! # Why is this bad?
+//! The engine refuses to start.
+
+use zeropilot_config::front_end::FrontEnd;
+
+use super::accumulation_type::kind;
+use crate::diagnostic::Diagnostic;
+use crate::language::Text;
+use crate::reading::at_value;
+use crate::rule::{Example, Group, Rule, Severity, Wording};
+use crate::subject::Subject;
+
+pub(crate) static RULE: Rule = Rule {
+    code: "P12",
+    name: "parameter-type",
+    group: Group::Precision,
+    severity: Severity::Error,
+    summary: Text::new(
+        "`param_dtype` contradicts `fp16` and `bf16`",
+        "`param_dtype` 与 `fp16`/`bf16` 矛盾",
+    ),
+    wordings: &[&WORDING],
+    sources: &[],
+    examples: &[Example::new(
+        r#"{"train_batch_size": 8, "zero_optimization": {"stage": 2}, "data_types": {"param_dtype": "bf16"}}"#,
+    )],
+    good: &[Example::new(
+        r#"{"train_batch_size": 8, "zero_optimization": {"stage": 2}, "bf16": {"enabled": true}, "data_types": {"param_dtype": "bf16"}}"#,
+    )],
+    check: Some(check),
+};
+
+static WORDING: Wording = Wording {
+    message: Text::new(
+        "`param_dtype` says `{value}`, but the model trains in {model}",
+        "`param_dtype` 写的是 `{value}`，但模型按 {model} 训练",
+    ),
+    why: Text::new(
+        "the type of the parameters follows from `fp16.enabled` and `bf16.enabled`; the engine refuses a different one.",
+        "参数的类型由 `fp16.enabled` 和 `bf16.enabled` 决定，写了别的类型引擎会拒绝。",
+    ),
+    help: Text::new(
+        "remove the key, or switch the matching section on",
+        "删掉这个键，或启用对应的精度段",
+    ),
+};
+
+fn check(subject: &Subject<'_>, found: &mut Vec<Diagnostic>) {
+    let path = ["data_types", "param_dtype"];
+    let (Some(node), Some(value)) = (subject.node(path), subject.text_at(path)) else { return };
+    let model = match (subject.enabled("fp16"), subject.bf16()) {
+        (Some(true), _) => "fp16",
+        (Some(false), Some(true)) => "bf16",
+        (Some(false), Some(false)) if subject.front_end == FrontEnd::DeepSpeed => "fp32",
+        _ => return,
+    };
+    // Engines that do not read the key have another rule for it.
+    let is_read = subject.reads("data_types", "param_dtype");
+    if is_read && kind(value).is_some_and(|wanted| wanted != model) {
+        found
+            .push(at_value(&RULE, &WORDING, &path, node).with("value", value).with("model", model));
+    }
+}

@@ -1,0 +1,82 @@
+//! P10: keys of the dynamic loss scale beside a fixed one.
+//!
+//! # What it does
+//! Finds keys of the dynamic loss scale beside a fixed `loss_scale`.
+//!
+//! # Why is this bad?
+//! With a fixed scale nothing is adjusted, so the window, the hysteresis, the minimum and the
+//! initial power are not used.
+
+use crate::argument::Argument;
+use crate::diagnostic::Diagnostic;
+use crate::language::Text;
+use crate::reading::at_value;
+use crate::reading::number;
+use crate::rule::{Example, Group, Rule, Severity, Wording};
+use crate::subject::Subject;
+
+pub(crate) static RULE: Rule = Rule {
+    code: "P10",
+    name: "static-loss-scale",
+    group: Group::Precision,
+    severity: Severity::Note,
+    summary: Text::new(
+        "keys of the dynamic loss scale beside a fixed one",
+        "固定 loss scale 旁边的动态参数",
+    ),
+    wordings: &[&WORDING],
+    sources: &[],
+    examples: &[Example::new(
+        r#"{"train_batch_size": 8, "fp16": {"enabled": true, "loss_scale": 128, "loss_scale_window": 1000, "hysteresis": 2}}"#,
+    )],
+    good: &[
+        Example::new(
+            r#"{"train_batch_size": 8, "fp16": {"enabled": true, "loss_scale": 0, "loss_scale_window": 1000, "hysteresis": 2}}"#,
+        ),
+        Example::new(r#"{"train_batch_size": 8, "fp16": {"enabled": true, "loss_scale": 128}}"#),
+    ],
+    check: Some(check),
+};
+
+static WORDING: Wording = Wording {
+    message: Text::new(
+        "`loss_scale` is fixed at {scale}, so nothing uses {idle}",
+        "`loss_scale` 固定为 {scale}，{idle} 不起作用",
+    ),
+    why: Text::new(
+        "these keys steer the search for a scale, which only takes place when `loss_scale` is 0.",
+        "这些键控制动态调整，只有 `loss_scale` 为 0 时才会用到。",
+    ),
+    help: Text::new(
+        "set `loss_scale` to 0 for a dynamic scale, or remove them",
+        "想要动态调整就把 `loss_scale` 设为 0，否则删掉它们",
+    ),
+};
+
+const DYNAMIC: [&str; 5] = [
+    "initial_scale_power",
+    "loss_scale_window",
+    "hysteresis",
+    "consecutive_hysteresis",
+    "min_loss_scale",
+];
+
+fn check(subject: &Subject<'_>, found: &mut Vec<Diagnostic>) {
+    let path = ["fp16", "loss_scale"];
+    let Some(scale) = subject.node(path) else { return };
+    if subject.enabled("fp16") != Some(true) || number(scale).is_none_or(|scale| scale <= 0.0) {
+        return;
+    }
+    let members = subject.members_at(["fp16"]).iter();
+    let idle: Vec<String> = members
+        .filter(|member| DYNAMIC.contains(&member.key.as_str()))
+        .map(|member| member.key.clone())
+        .collect();
+    if !idle.is_empty() {
+        found.push(
+            at_value(&RULE, &WORDING, &path, scale)
+                .with("scale", subject.text_of(scale.span))
+                .with("idle", Argument::Words(idle)),
+        );
+    }
+}

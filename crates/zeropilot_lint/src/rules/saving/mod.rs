@@ -1,0 +1,3 @@
+//! S: saving and resuming.
+
+pub(crate) mod no_consolidated_weights;

@@ -1,0 +1,88 @@
+//! S01: stage 3 without gathered weights at save time.
+//!
+//! # What it does
+//! Finds stage 3 under the HF Trainer without `stage3_gather_16bit_weights_on_model_save`.
+//!
+//! # Why is this bad?
+//! Saving then writes partitioned files of the engine instead of `model.safetensors`; they have to
+//! be put together with `zero_to_fp32.py`. Adapters of PEFT are gathered all the same.
+
+use zeropilot_config::front_end::FrontEnd;
+use zeropilot_config::syntax::Member;
+use zeropilot_config::syntax::Value;
+
+use crate::diagnostic::Diagnostic;
+use crate::diagnostic::Fix;
+use crate::edit::Edit;
+use crate::edit::insert_members;
+use crate::language::Text;
+use crate::reading::ZERO;
+use crate::reading::at_member;
+use crate::rule::{Example, Group, Rule, Severity, Wording};
+use crate::subject::Subject;
+
+pub(crate) static RULE: Rule = Rule {
+    code: "S01",
+    name: "no-consolidated-weights",
+    group: Group::Saving,
+    severity: Severity::Note,
+    summary: Text::new("stage 3 without gathered weights at save time", "stage 3 保存时不合并权重"),
+    wordings: &[&WORDING],
+    sources: &["huggingface/transformers#25817", "huggingface/transformers#10789", "FlagOpen/FlagEmbedding#873"],
+    examples: &[
+        Example::new(
+            r#"{"train_micro_batch_size_per_gpu": 1, "gradient_accumulation_steps": 1, "gradient_clipping": 1.0, "bf16": {"enabled": "auto"}, "zero_optimization": {"stage": 3}}"#,
+        )
+        .read_by(FrontEnd::HfTrainer),
+    ],
+    good: &[
+        Example::new(
+            r#"{"train_micro_batch_size_per_gpu": 1, "gradient_accumulation_steps": 1, "gradient_clipping": 1.0, "bf16": {"enabled": "auto"}, "zero_optimization": {"stage": 3, "stage3_gather_16bit_weights_on_model_save": true}}"#,
+        )
+        .read_by(FrontEnd::HfTrainer),
+        Example::new(
+            r#"{"train_micro_batch_size_per_gpu": 1, "gradient_accumulation_steps": 1, "gradient_clipping": 1.0, "bf16": {"enabled": "auto"}, "zero_optimization": {"stage": 2}}"#,
+        )
+        .read_by(FrontEnd::HfTrainer),
+    ],
+    check: Some(check),
+};
+
+static WORDING: Wording = Wording {
+    message: Text::new(
+        "no whole model is saved: `stage3_gather_16bit_weights_on_model_save` is not true",
+        "保存不出完整的模型：`stage3_gather_16bit_weights_on_model_save` 没有设为 true",
+    ),
+    why: Text::new(
+        "the HF Trainer then writes a partitioned checkpoint instead of the weights, with one line in the log. Only adapters of PEFT are gathered all the same.",
+        "此时 HF Trainer 只写分片的检查点，不写权重文件，日志里只有一行提示。只有 PEFT 的 adapter 照常合并。",
+    ),
+    help: Text::new(
+        "set it to true if you want weights to load elsewhere, or plan for `zero_to_fp32.py`",
+        "需要可直接加载的权重就设为 true，否则事后用 `zero_to_fp32.py` 转换",
+    ),
+};
+
+fn check(subject: &Subject<'_>, found: &mut Vec<Diagnostic>) {
+    if subject.front_end != FrontEnd::HfTrainer || subject.stage() != Some(3) {
+        return;
+    }
+    let is_false = |member: &Member| member.value.value == Value::Bool(false);
+    let gathers = match subject.zero_member("gather_16bit_weights_on_model_save") {
+        None => subject.node([ZERO, "stage3_gather_fp16_weights_on_model_save"]).is_some(),
+        Some(member) => !is_false(member),
+    };
+    let Some((_, zero)) = subject.member(&[ZERO]) else { return };
+    if !gathers {
+        let key = "stage3_gather_16bit_weights_on_model_save";
+        let title = Text::new("set it to true", "设为 true");
+        let edit = match subject.zero_member("gather_16bit_weights_on_model_save") {
+            Some(member) => Some(Edit::new(member.value.span, "true")),
+            None => insert_members(subject, &zero.value, &[(key, "true")]),
+        };
+        found.push(
+            at_member(&RULE, &WORDING, &[ZERO], zero)
+                .fix(edit.map(|edit| Fix::guess(title, vec![edit]))),
+        );
+    }
+}

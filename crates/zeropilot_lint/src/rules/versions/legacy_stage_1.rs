@@ -1,0 +1,59 @@
+//! V10: the first implementation of stage 1.
+//!
+//! # What it does
+//! Finds `legacy_stage1: true` with ZeRO.
+//!
+//! # Why is this bad?
+//! The old implementation is gone since 0.5.9. Loading takes the key; the engine refuses when it
+//! is built.
+
+use zeropilot_config::syntax::Value;
+
+use crate::diagnostic::Diagnostic;
+use crate::diagnostic::Fix;
+use crate::edit::remove_member;
+use crate::language::Text;
+use crate::reading::ZERO;
+use crate::reading::at_member;
+use crate::rule::{Example, Group, Rule, Severity, Wording};
+use crate::subject::Subject;
+
+pub(crate) static RULE: Rule = Rule {
+    code: "V10",
+    name: "legacy-stage-1",
+    group: Group::Versions,
+    severity: Severity::Error,
+    summary: Text::new("the first implementation of stage 1", "旧版 stage 1 实现"),
+    wordings: &[&WORDING],
+    sources: &[],
+    examples: &[Example::new(
+        r#"{"train_batch_size": 8, "zero_optimization": {"stage": 1, "legacy_stage1": true}}"#,
+    )],
+    good: &[Example::new(
+        r#"{"train_batch_size": 8, "zero_optimization": {"stage": 1, "legacy_stage1": false}}"#,
+    )],
+    check: Some(check),
+};
+
+static WORDING: Wording = Wording {
+    message: Text::new(
+        "`legacy_stage1` asks for an implementation that is gone",
+        "`legacy_stage1` 要用的旧实现早已移除",
+    ),
+    why: Text::new(
+        "the engine refuses to start and asks for DeepSpeed before 0.5.9.",
+        "引擎会拒绝启动，并要求退回 0.5.9 之前的 DeepSpeed。",
+    ),
+    help: Text::new("remove the key", "删掉这个键"),
+};
+
+fn check(subject: &Subject<'_>, found: &mut Vec<Diagnostic>) {
+    let (Some(1..=3), Some(zero)) = (subject.stage(), subject.zero()) else { return };
+    let Some(member) = zero.member("legacy_stage1") else { return };
+    if member.value.value == Value::Bool(true) {
+        let title = Text::new("remove `{key}`", "删掉 `{key}`");
+        let fix =
+            remove_member(subject, zero, member.key_span).map(|edit| Fix::guess(title, vec![edit]));
+        found.push(at_member(&RULE, &WORDING, &[ZERO, "legacy_stage1"], member).fix(fix));
+    }
+}

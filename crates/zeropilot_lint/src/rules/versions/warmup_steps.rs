@@ -1,0 +1,96 @@
+//! V06: `warmup_num_steps` is not a positive whole number.
+//!
+//! # What it does
+//! Finds a `warmup_num_steps` that is not a whole number above zero. `1e3` is a fraction to
+//! Python, whatever its value.
+//!
+//! # Why is this bad?
+//! Engines since 0.19 refuse it; earlier ones raised it to 2 in silence.
+
+use zeropilot_config::front_end::FrontEnd;
+use zeropilot_config::syntax::Value;
+
+use crate::diagnostic::Diagnostic;
+use crate::diagnostic::Fix;
+use crate::edit::Edit;
+use crate::language::Text;
+use crate::reading::at_value;
+use crate::reading::number;
+use crate::rule::{Example, Group, Rule, Severity, Wording};
+use crate::subject::Subject;
+
+pub(crate) static RULE: Rule = Rule {
+    code: "V06",
+    name: "warmup-not-a-whole-number",
+    group: Group::Versions,
+    severity: Severity::Error,
+    summary: Text::new(
+        "`warmup_num_steps` is not a positive whole number",
+        "`warmup_num_steps` 不是正整数",
+    ),
+    wordings: &[&WORDING],
+    sources: &["hiyouga/LlamaFactory#1485"],
+    examples: &[
+        Example::new(
+            r#"{"train_batch_size": 8, "scheduler": {"type": "WarmupLR", "params": {"warmup_num_steps": 0, "warmup_type": "linear"}}}"#,
+        ),
+        Example::new(
+            r#"{"train_micro_batch_size_per_gpu": 1, "gradient_accumulation_steps": 1, "zero_optimization": {"stage": 2}, "scheduler": {"type": "WarmupLR", "params": {"warmup_num_steps": 1e3, "warmup_type": "linear"}}}"#,
+        )
+        .read_by(FrontEnd::Accelerate),
+    ],
+    good: &[
+        Example::new(
+            r#"{"train_batch_size": 8, "scheduler": {"type": "WarmupLR", "params": {"warmup_num_steps": 1, "warmup_type": "linear"}}}"#,
+        ),
+        Example::new(
+            r#"{"train_batch_size": 8, "scheduler": {"type": "WarmupLR", "params": {"warmup_num_steps": 0, "warmup_type": "linear"}}}"#,
+        )
+        .version("0.18.9"),
+    ],
+    check: Some(check),
+};
+
+static WORDING: Wording = Wording {
+    message: Text::new(
+        "`warmup_num_steps` is {value}, and DeepSpeed {version} takes only whole numbers above zero",
+        "`warmup_num_steps` 是 {value}，而 DeepSpeed {version} 只接受正整数",
+    ),
+    why: Text::new(
+        "the scheduler refuses the value when the engine is built. Earlier versions took anything and used at least 2.",
+        "创建引擎时调度器会拒绝这个值。旧版本什么都接受，并至少按 2 处理。",
+    ),
+    help: Text::new(
+        "write {suggested}; for no warm-up write 1",
+        "写成 {suggested}；不需要 warmup 就写 1",
+    ),
+};
+
+fn check(subject: &Subject<'_>, found: &mut Vec<Diagnostic>) {
+    let is_warmup = subject
+        .text_at(["scheduler", "type"])
+        .is_some_and(|name| matches!(name, "WarmupLR" | "WarmupDecayLR" | "WarmupCosineLR"));
+    let path = ["scheduler", "params", "warmup_num_steps"];
+    let Some(node) = subject.node(path).filter(|_| is_warmup && subject.since("0.19.8")) else {
+        return;
+    };
+    let Some(steps) = number(node) else { return };
+    // The HF Trainer compares a whole number with its own argument first, and words that itself.
+    let is_compared = subject.front_end == FrontEnd::HfTrainer;
+    let is_refused = match node.value {
+        Value::Int(_) => steps <= 0.0 && !is_compared,
+        _ => true,
+    };
+    if is_refused {
+        let whole = if steps.fract() == 0.0 && steps >= 1.0 { steps } else { 1.0 };
+        let title = Text::new("write {suggested}", "写成 {suggested}");
+        let fix = Fix::guess(title, vec![Edit::new(node.span, format!("{whole:.0}"))]);
+        found.push(
+            at_value(&RULE, &WORDING, &path, node)
+                .with("value", subject.text_of(node.span))
+                .with("version", subject.version.name())
+                .with("suggested", format!("{whole:.0}"))
+                .fix(Some(fix)),
+        );
+    }
+}

@@ -1,0 +1,77 @@
+//! X01: `zero_hpz_partition_size` does not divide the ranks.
+//!
+//! # What it does
+//! Finds a `zero_hpz_partition_size` that does not divide the number of ranks.
+//!
+//! # Why is this bad?
+//! The engine cannot form its groups and ends.
+
+use num_traits::ToPrimitive;
+use zeropilot_config::syntax::Value;
+
+use crate::check::WorldSource;
+use crate::diagnostic::Diagnostic;
+use crate::language::Text;
+use crate::reading::ZERO;
+use crate::reading::at_value;
+use crate::rule::{Example, Group, Rule, Severity, Wording};
+use crate::subject::Subject;
+
+pub(crate) static RULE: Rule = Rule {
+    code: "X01",
+    name: "hpz-does-not-divide",
+    group: Group::ZeroPlusPlus,
+    severity: Severity::Error,
+    summary: Text::new(
+        "`zero_hpz_partition_size` does not divide the ranks",
+        "`zero_hpz_partition_size` 不能整除进程数",
+    ),
+    wordings: &[&WORDING],
+    sources: &["deepspeedai/DeepSpeed#6659", "deepspeedai/DeepSpeed#4386"],
+    examples: &[
+        Example::new(
+            r#"{"train_micro_batch_size_per_gpu": 1, "zero_optimization": {"stage": 3, "zero_hpz_partition_size": 4}}"#,
+        )
+        .ranks(6),
+    ],
+    good: &[
+        Example::new(
+            r#"{"train_micro_batch_size_per_gpu": 1, "zero_optimization": {"stage": 3, "zero_hpz_partition_size": 4}}"#,
+        )
+        .ranks(16),
+    ],
+    check: Some(check),
+};
+
+static WORDING: Wording = Wording {
+    message: Text::new(
+        "`zero_hpz_partition_size` {size} does not divide {world} ranks",
+        "`zero_hpz_partition_size` {size} 不能整除 {world} 个进程",
+    ),
+    why: Text::new(
+        "each group of {size} ranks holds one secondary copy of the parameters; {world} ranks do not make whole groups, and the engine ends.",
+        "每 {size} 个进程为一组，各保留一份参数副本；{world} 个进程分不成整组，引擎会退出。",
+    ),
+    help: Text::new("write the number of GPUs per node", "写成每个节点的 GPU 数"),
+};
+
+fn check(subject: &Subject<'_>, found: &mut Vec<Diagnostic>) {
+    let Some(size) = size(subject) else { return };
+    let world = subject.world.size;
+    let is_given = subject.world.source == WorldSource::Given;
+    if !is_given || subject.stage() != Some(3) || size > world || world.is_multiple_of(size) {
+        return;
+    }
+    let path = [ZERO, "zero_hpz_partition_size"];
+    if let Some(node) = subject.node(path) {
+        found.push(at_value(&RULE, &WORDING, &path, node).with("size", size).with("world", world));
+    }
+}
+
+/// The size of a group with a copy of its own, if it is more than one rank.
+pub(crate) fn size(subject: &Subject<'_>) -> Option<usize> {
+    match &subject.node([ZERO, "zero_hpz_partition_size"])?.value {
+        Value::Int(size) => size.to_usize().filter(|size| *size > 1),
+        _ => None,
+    }
+}

@@ -1,0 +1,72 @@
+//! X06: `zero_hpz_partition_size` spans all ranks.
+//!
+//! # What it does
+//! Finds a `zero_hpz_partition_size` as large as the number of ranks, or larger.
+//!
+//! # Why is this bad?
+//! The secondary copy is then spread over the same ranks as the first: it costs its memory a
+//! second time and saves no traffic. A larger number is cut down in silence.
+
+use super::hpz_divides::size;
+use crate::check::WorldSource;
+use crate::diagnostic::Diagnostic;
+use crate::language::Text;
+use crate::reading::ZERO;
+use crate::reading::at_value;
+use crate::rule::{Example, Group, Rule, Severity, Wording};
+use crate::subject::Subject;
+
+pub(crate) static RULE: Rule = Rule {
+    code: "X06",
+    name: "hpz-spans-all-ranks",
+    group: Group::ZeroPlusPlus,
+    severity: Severity::Note,
+    summary: Text::new(
+        "`zero_hpz_partition_size` spans all ranks",
+        "`zero_hpz_partition_size` 覆盖了所有进程",
+    ),
+    wordings: &[&WORDING],
+    sources: &["deepspeedai/DeepSpeedExamples#717"],
+    examples: &[
+        Example::new(
+            r#"{"train_micro_batch_size_per_gpu": 1, "zero_optimization": {"stage": 3, "zero_hpz_partition_size": 8}}"#,
+        )
+        .ranks(8),
+    ],
+    good: &[
+        Example::new(
+            r#"{"train_micro_batch_size_per_gpu": 1, "zero_optimization": {"stage": 3, "zero_hpz_partition_size": 8}}"#,
+        )
+        .ranks(16),
+    ],
+    check: Some(check),
+};
+
+static WORDING: Wording = Wording {
+    message: Text::new(
+        "`zero_hpz_partition_size` {size} spans all {world} ranks: a second copy of the parameters and nothing saved",
+        "`zero_hpz_partition_size` {size} 覆盖了全部 {world} 个进程：多占一份参数，却什么也省不了",
+    ),
+    why: Text::new(
+        "the copy is meant to keep gathers within a node. Spread over all ranks it is gathered from as far away as the parameters themselves.",
+        "这份副本是为了让收集只发生在节点内部；如果分布在所有进程上，就和原来的参数一样远。",
+    ),
+    help: Text::new(
+        "write the number of GPUs per node, or remove it on a single node",
+        "写成每个节点的 GPU 数；只有一个节点就删掉",
+    ),
+};
+
+fn check(subject: &Subject<'_>, found: &mut Vec<Diagnostic>) {
+    let Some(size) = size(subject) else { return };
+    let world = subject.world.size;
+    let is_given = subject.world.source == WorldSource::Given && world > 1;
+    let path = [ZERO, "zero_hpz_partition_size"];
+    if let Some(node) = subject.node(path)
+        && is_given
+        && subject.stage() == Some(3)
+        && size >= world
+    {
+        found.push(at_value(&RULE, &WORDING, &path, node).with("size", size).with("world", world));
+    }
+}

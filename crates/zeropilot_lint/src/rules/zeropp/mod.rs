@@ -1,0 +1,6 @@
+//! X: ZeRO++.
+
+pub(crate) mod hpz_divides;
+pub(crate) mod hpz_too_large;
+pub(crate) mod needs_stage_3;
+pub(crate) mod quantized_gradients;

@@ -1,0 +1,77 @@
+//! X02: ZeRO++ below stage 3.
+//!
+//! # What it does
+//! Finds the switches of ZeRO++ below stage 3.
+//!
+//! # Why is this bad?
+//! Only stage 3 has them; below they are read and not used.
+
+use zeropilot_config::syntax::Member;
+use zeropilot_config::syntax::Value;
+
+use super::hpz_divides::size;
+use crate::argument::Argument;
+use crate::diagnostic::Diagnostic;
+use crate::language::Text;
+use crate::reading::ZERO;
+use crate::rule::{Example, Group, Rule, Severity, Wording};
+use crate::subject::Subject;
+
+pub(crate) static RULE: Rule = Rule {
+    code: "X02",
+    name: "zeropp-needs-stage-3",
+    group: Group::ZeroPlusPlus,
+    severity: Severity::Warning,
+    summary: Text::new("ZeRO++ below stage 3", "stage 3 以下的 ZeRO++"),
+    wordings: &[&WORDING],
+    sources: &["deepspeedai/DeepSpeedExamples#717", "deepspeedai/DeepSpeed#4886"],
+    examples: &[
+        Example::new(
+            r#"{"train_batch_size": 8, "zero_optimization": {"stage": 2, "zero_quantized_weights": true, "zero_hpz_partition_size": 8}}"#,
+        ),
+    ],
+    good: &[
+        Example::new(
+            r#"{"train_batch_size": 8, "zero_optimization": {"stage": 2, "zero_quantized_weights": false, "zero_hpz_partition_size": 1}}"#,
+        ),
+        Example::new(
+            r#"{"train_micro_batch_size_per_gpu": 1, "zero_optimization": {"stage": 3, "zero_quantized_weights": true, "zero_hpz_partition_size": 8}}"#,
+        )
+        .ranks(16),
+    ],
+    check: Some(check),
+};
+
+static WORDING: Wording = Wording {
+    message: Text::new(
+        "nothing uses {idle} in ZeRO stage {stage}: ZeRO++ is part of stage 3",
+        "{idle} 在 ZeRO stage {stage} 下不起作用：ZeRO++ 属于 stage 3",
+    ),
+    why: Text::new(
+        "they change how partitioned parameters are gathered and their gradients reduced; stages below 3 partition no parameters.",
+        "它们改变的是切分后参数的收集和梯度归约；stage 3 以下不切分参数。",
+    ),
+    help: Text::new("use stage 3, or remove them", "改用 stage 3，或删掉它们"),
+};
+
+const SWITCHES: [&str; 3] =
+    ["zero_quantized_weights", "zero_quantized_gradients", "zero_quantized_nontrainable_weights"];
+
+fn check(subject: &Subject<'_>, found: &mut Vec<Diagnostic>) {
+    let Some(stage @ 0..=2) = subject.stage() else { return };
+    let mut idle: Vec<&Member> = Vec::new();
+    for member in subject.members_at([ZERO]) {
+        let is_on =
+            SWITCHES.contains(&member.key.as_str()) && member.value.value == Value::Bool(true);
+        if is_on || (member.key == "zero_hpz_partition_size" && size(subject).is_some()) {
+            idle.push(member);
+        }
+    }
+    let Some(first) = idle.first() else { return };
+    let names = idle.iter().map(|member| member.key.clone()).collect();
+    found.push(
+        Diagnostic::new(&RULE, &WORDING, ZERO, first.key_span)
+            .with("idle", Argument::Words(names))
+            .with("stage", usize::from(stage)),
+    );
+}

@@ -1,0 +1,66 @@
+//! X05: quantized gradients without `reduce_scatter`.
+//!
+//! # What it does
+//! Finds `zero_quantized_gradients` in stage 3 with `reduce_scatter` switched off.
+//!
+//! # Why is this bad?
+//! The engine refuses to start.
+
+use crate::diagnostic::Diagnostic;
+use crate::diagnostic::Fix;
+use crate::edit::Edit;
+use crate::language::Text;
+use crate::reading::ZERO;
+use crate::reading::at_value;
+use crate::rule::{Example, Group, Rule, Severity, Wording};
+use crate::subject::Subject;
+
+pub(crate) static RULE: Rule = Rule {
+    code: "X05",
+    name: "quantized-gradients-need-reduce-scatter",
+    group: Group::ZeroPlusPlus,
+    severity: Severity::Error,
+    summary: Text::new(
+        "quantized gradients without `reduce_scatter`",
+        "量化梯度没有开 `reduce_scatter`",
+    ),
+    wordings: &[&WORDING],
+    sources: &["deepspeedai/DeepSpeed#4886"],
+    examples: &[Example::new(
+        r#"{"train_batch_size": 8, "zero_optimization": {"stage": 3, "zero_quantized_gradients": true, "reduce_scatter": false}}"#,
+    )],
+    good: &[Example::new(
+        r#"{"train_batch_size": 8, "zero_optimization": {"stage": 3, "zero_quantized_gradients": true}}"#,
+    )],
+    check: Some(check),
+};
+
+static WORDING: Wording = Wording {
+    message: Text::new(
+        "`zero_quantized_gradients` needs `reduce_scatter`, which is false",
+        "`zero_quantized_gradients` 需要 `reduce_scatter`，而它是 false",
+    ),
+    why: Text::new(
+        "the quantized all-to-all replaces the reduce-scatter; the optimizer checks the switch when it is built and ends the run.",
+        "量化的 all-to-all 是用来代替 reduce-scatter 的，创建优化器时会检查这个开关，不满足就退出。",
+    ),
+    help: Text::new(
+        "remove `reduce_scatter`, whose default is true, or remove `zero_quantized_gradients`",
+        "删掉 `reduce_scatter`（默认就是 true），或删掉 `zero_quantized_gradients`",
+    ),
+};
+
+fn check(subject: &Subject<'_>, found: &mut Vec<Diagnostic>) {
+    if subject.stage() != Some(3)
+        || subject.zero_switch("zero_quantized_gradients") != Some(true)
+        || subject.zero_switch("reduce_scatter") != Some(false)
+    {
+        return;
+    }
+    let path = [ZERO, "reduce_scatter"];
+    if let Some(node) = subject.node(path) {
+        let title = Text::new("write true", "改为 true");
+        let fix = Fix::guess(title, vec![Edit::new(node.span, "true")]);
+        found.push(at_value(&RULE, &WORDING, &path, node).fix(Some(fix)));
+    }
+}

@@ -1,0 +1,14 @@
+//! What a training script decides beside the config and never writes into it.
+
+/// Arguments of the HF Trainer that no key of the config is filled from. The default knows nothing.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Script {
+    /// `optim`, such as `adamw_torch` or `paged_adamw_8bit`.
+    pub optim: Option<String>,
+    /// `lr_scheduler_type`, such as `cosine`.
+    pub lr_scheduler_type: Option<String>,
+    /// `save_only_model`.
+    pub save_only_model: Option<bool>,
+    /// `load_best_model_at_end`.
+    pub load_best_model_at_end: Option<bool>,
+}
