@@ -13,6 +13,7 @@ mod human;
 mod json;
 pub mod manual;
 pub mod memory;
+#[cfg(feature = "model_files")]
 pub mod model;
 mod place;
 mod sarif;
