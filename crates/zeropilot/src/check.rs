@@ -209,7 +209,7 @@ pub(crate) fn arguments(options: &TrainingOptions) -> Arguments {
 }
 
 /// What the script decides that no key is filled from.
-fn script(options: &TrainingOptions) -> Script {
+pub(crate) fn script(options: &TrainingOptions) -> Script {
     Script {
         optim: options.optim.clone(),
         lr_scheduler_type: options.lr_scheduler_type.clone(),

@@ -12,6 +12,7 @@ use zeropilot_view::Format;
 use crate::color::ColorChoice;
 use crate::help_zh;
 use crate::memory::arguments::MemoryCommand;
+use crate::new::options::NewCommand;
 
 /// The pilot for DeepSpeed ZeRO training: knows before a GPU is touched.
 #[derive(Debug, Parser)]
@@ -34,6 +35,8 @@ pub(crate) enum Command {
     Rule(RuleCommand),
     /// Explain keys, concepts and whole configs: what a setting does and what it costs
     Explain(Box<ExplainCommand>),
+    /// Write a DeepSpeed config: by preset or piece by piece, for the program that will read it
+    New(Box<NewCommand>),
 }
 
 /// What every command takes.

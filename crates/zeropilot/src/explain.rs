@@ -39,6 +39,7 @@ pub(crate) fn run(
         front_end: command.front_end,
         arguments: check::arguments(&command.training),
         model: command.training.hidden_size.map(ModelFacts::with_hidden_size),
+        script: check::script(&command.training),
     };
     let session = Session {
         layout,

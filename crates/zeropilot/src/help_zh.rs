@@ -2,6 +2,8 @@
 
 use clap::Command;
 
+use crate::new;
+
 const ABOUT: &str = "DeepSpeed ZeRO 训练的领航员：不占用 GPU 就先知道结果";
 const CHECK: &str = "检查 DeepSpeed 配置：引擎会不会接受，写的内容是否真的被读取";
 const MEMORY: &str = "预测 GPU 和主机的内存：被什么占用、何时最满、放不放得下";
@@ -103,10 +105,11 @@ const EXPLAIN_EXAMPLES: &str = "\
 const TEMPLATE: &str = "{before-help}{about-with-newline}\n用法：{usage}\n\n{all-args}{after-help}";
 
 /// Verbs, what they are for, and examples.
-const VERBS: [(&str, &str, Option<&str>); 4] = [
+const VERBS: [(&str, &str, Option<&str>); 5] = [
     ("check", CHECK, Some(EXAMPLES)),
     ("explain", EXPLAIN, Some(EXPLAIN_EXAMPLES)),
     ("memory", MEMORY, Some(MEMORY_EXAMPLES)),
+    ("new", new::help_zh::ABOUT, Some(new::help_zh::EXAMPLES)),
     ("rule", RULE, None),
 ];
 
@@ -149,13 +152,21 @@ fn texts(command: Command) -> Command {
     command.mut_args(|argument| {
         let heading = match argument.get_help_heading() {
             Some(heading) if heading.starts_with("Training") => TRAINING,
-            Some(_) => GLOBAL,
+            Some(heading) => new::help_zh::HEADINGS
+                .iter()
+                .find(|(english, _)| heading.starts_with(english))
+                .map_or(GLOBAL, |(_, chinese)| chinese),
             None if argument.is_positional() => "参数",
             None => "选项",
         };
-        let text = OPTIONS.iter().find(|(name, _)| argument.get_id() == *name);
+        let text = OPTIONS
+            .iter()
+            .chain(new::help_zh::OPTIONS)
+            .find(|(name, _)| argument.get_id() == *name)
+            .map(|(_, text)| *text)
+            .or_else(|| new::knobs::chinese(argument.get_id().as_str()));
         let argument = argument.help_heading(heading);
-        let Some((_, text)) = text else { return argument };
+        let Some(text) = text else { return argument };
         let help = format!("{text}{}", choices(&argument));
         let takes_value = argument.get_action().takes_values();
         argument.help(help).hide_possible_values(takes_value).hide_default_value(takes_value)

@@ -14,6 +14,7 @@ mod help_zh;
 mod language;
 mod memory;
 mod model_source;
+mod new;
 mod output;
 mod progress;
 mod rule;
@@ -37,6 +38,7 @@ fn main() -> ExitCode {
             Command::Memory(command) => memory::run(&command, &cli.global, language),
             Command::Rule(command) => rule::run(&command, &cli.global, language),
             Command::Explain(command) => explain::run(&command, &cli.global, language),
+            Command::New(command) => new::run(&command, &cli.global, language),
         },
         Err(error) => {
             // Nothing is left to be told if the terminal is gone.

@@ -109,6 +109,7 @@ pub fn open(directory: &Path) -> Result<LocalModel, LocalError> {
 }
 
 /// Reads the config in a directory, whatever files are beside it.
+#[cfg(feature = "hub")]
 pub(crate) fn open_config(directory: &Path) -> Result<LocalModel, LocalError> {
     let config = read_text(&directory.join(CONFIG_FILE))?;
     LocalModel::assemble(config.as_deref(), None)

@@ -5,6 +5,7 @@
 //! [`Layout::file`] for each, then [`Layout::closing`]. What a result means was decided elsewhere.
 
 mod concise;
+pub mod creation;
 mod escape;
 pub mod explain;
 mod github;
@@ -15,6 +16,7 @@ pub mod manual;
 pub mod memory;
 #[cfg(feature = "model_files")]
 pub mod model;
+mod objection;
 mod place;
 mod sarif;
 mod summary;

@@ -32,7 +32,9 @@ pub(crate) static RULE: Rule = Rule {
         Example::new(
             r#"{"train_batch_size": 8, "zero_optimization": {"stage": 2}, "fp16": {"loss_scale": 0, "initial_scale_power": 16}}"#,
         ),
-        Example::new(r#"{"train_batch_size": 8, "zero_optimization": {"stage": 2}, "bf16": {"immediate_grad_update": true}}"#),
+        Example::new(
+            r#"{"train_batch_size": 8, "zero_optimization": {"stage": 2}, "bf16": {"immediate_grad_update": true}}"#,
+        ),
     ],
     good: &[
         Example::new(

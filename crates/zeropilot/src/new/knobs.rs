@@ -1,0 +1,219 @@
+//! An option for every fine-grained key of `zero_optimization`, under the key's own name.
+
+use std::collections::BTreeMap;
+use std::sync::LazyLock;
+
+use clap::builder::ValueParser;
+use clap::{Arg, ArgMatches, Args, Command, FromArgMatches};
+use zeropilot_plan::{Knob, KnobKind, KnobValue, Knobs, Section};
+use zeropilot_units::Elements;
+
+/// What the options are gathered under.
+pub(crate) const HEADING: &str =
+    "Fine-grained keys of zero_optimization; sizes are elements, not bytes";
+
+/// The keys that were given.
+#[derive(Debug, Default)]
+pub(crate) struct KnobOptions(pub(crate) Knobs);
+
+/// The name of a key's option, without dashes.
+fn option(knob: Knob) -> &'static str {
+    static NAMES: LazyLock<BTreeMap<Knob, String>> =
+        LazyLock::new(|| Knob::ALL.iter().map(|knob| (*knob, name(*knob))).collect());
+    NAMES.get(&knob).map_or("", String::as_str)
+}
+
+fn name(knob: Knob) -> String {
+    let section = match knob.section() {
+        Section::Zero => "",
+        Section::OffloadOptimizer => "offload-optimizer-",
+        Section::OffloadParam => "offload-param-",
+    };
+    format!("{section}{}", knob.key().replace('_', "-"))
+}
+
+fn parser(kind: KnobKind) -> ValueParser {
+    match kind {
+        KnobKind::Elements => {
+            ValueParser::new(|text: &str| text.parse::<Elements>().map(KnobValue::Elements))
+        }
+        KnobKind::Count => ValueParser::new(|text: &str| text.parse().map(KnobValue::Count)),
+        KnobKind::Flag => ValueParser::new(|text: &str| text.parse().map(KnobValue::Flag)),
+        KnobKind::Share => ValueParser::new(|text: &str| text.parse().map(KnobValue::Share)),
+    }
+}
+
+fn value_name(kind: KnobKind) -> &'static str {
+    match kind {
+        KnobKind::Elements => "ELEMENTS",
+        KnobKind::Count => "N",
+        KnobKind::Flag => "BOOL",
+        KnobKind::Share => "0-1",
+    }
+}
+
+fn argument(knob: Knob) -> Arg {
+    let (english, _) = help(knob);
+    Arg::new(option(knob))
+        .long(option(knob))
+        .value_name(value_name(knob.kind()))
+        .value_parser(parser(knob.kind()))
+        .help(english)
+        .help_heading(HEADING)
+        .hide_possible_values(true)
+        .allow_negative_numbers(true)
+}
+
+impl Args for KnobOptions {
+    fn augment_args(command: Command) -> Command {
+        command.args(Knob::ALL.iter().map(|knob| argument(*knob)))
+    }
+
+    fn augment_args_for_update(command: Command) -> Command {
+        Self::augment_args(command)
+    }
+}
+
+impl FromArgMatches for KnobOptions {
+    fn from_arg_matches(matches: &ArgMatches) -> Result<Self, clap::Error> {
+        let mut options = Self::default();
+        options.update_from_arg_matches(matches)?;
+        Ok(options)
+    }
+
+    fn update_from_arg_matches(&mut self, matches: &ArgMatches) -> Result<(), clap::Error> {
+        for &knob in Knob::ALL {
+            if let Some(value) = matches.get_one::<KnobValue>(option(knob)) {
+                let set = self.0.set(knob, *value);
+                set.map_err(|error| {
+                    clap::Error::raw(clap::error::ErrorKind::ValueValidation, error)
+                })?;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// The help of an option by its name, in Chinese.
+pub(crate) fn chinese(name: &str) -> Option<&'static str> {
+    Knob::ALL.iter().find(|knob| option(**knob) == name).map(|knob| help(*knob).1)
+}
+
+/// What a key does, in English and Chinese.
+fn help(knob: Knob) -> (&'static str, &'static str) {
+    match knob {
+        Knob::ReduceBucketSize => ("Gradients reduced at once", "一次 reduce 的梯度量"),
+        Knob::AllgatherBucketSize => (
+            "Weights gathered at once after the step (stages 1, 2)",
+            "参数更新后一次 all-gather 的量（stage 1、2）",
+        ),
+        Knob::OverlapComm => {
+            ("Reduce gradients while the backward pass goes on", "反向传播的同时进行梯度通信")
+        }
+        Knob::ContiguousGradients => {
+            ("Copy gradients into one buffer as they come", "把梯度依次拷贝到连续缓冲区")
+        }
+        Knob::ReduceScatter => (
+            "Reduce each gradient to its owner instead of to all",
+            "梯度只归约到所属进程，而不是全部进程",
+        ),
+        Knob::AllgatherPartitions => (
+            "Gather weights by all-gather rather than broadcasts (stages 1, 2)",
+            "用 all-gather 而不是逐个 broadcast 收集权重（stage 1、2）",
+        ),
+        Knob::RoundRobinGradients => (
+            "Spread gradient copies to the host over ranks (stages 1, 2)",
+            "把梯度到内存的拷贝轮流分给各进程（stage 1、2）",
+        ),
+        Knob::UseMultiRankBucketAllreduce => (
+            "Combine small reductions of several ranks (stages 1, 2)",
+            "合并多个进程的小块归约（stage 1、2）",
+        ),
+        Knob::IgnoreUnusedParameters => (
+            "Go on if a parameter got no gradient (stages 1, 2)",
+            "有参数没有梯度时继续训练（stage 1、2）",
+        ),
+        Knob::SubGroupSize => (
+            "Parameters the optimizer updates at once (stage 3)",
+            "优化器一次更新的参数量（stage 3）",
+        ),
+        Knob::PrefetchBucketSize => {
+            ("Weights fetched ahead of use (stage 3)", "提前预取的权重量（stage 3）")
+        }
+        Knob::ParamPersistenceThreshold => (
+            "Smaller parameters are never partitioned (stage 3)",
+            "小于此值的参数不切分（stage 3）",
+        ),
+        Knob::ModelPersistenceThreshold => (
+            "The most that stays unpartitioned in all (stage 3)",
+            "不切分参数的总量上限（stage 3）",
+        ),
+        Knob::MaxLiveParameters => (
+            "The most weights gathered at a time (stage 3)",
+            "同时处于聚合状态的权重上限（stage 3）",
+        ),
+        Knob::MaxReuseDistance => (
+            "Keep weights that are needed again within this many (stage 3)",
+            "在此距离内会再次用到的权重不释放（stage 3）",
+        ),
+        Knob::ModuleGranularityThreshold => {
+            ("Fetch smaller modules as one (stage 3)", "小于此粒度的模块合在一起取（stage 3）")
+        }
+        Knob::Gather16bitWeightsOnModelSave => (
+            "Save one whole set of weights, gathered on rank 0 (stage 3)",
+            "保存时把完整权重聚合到 rank 0（stage 3）",
+        ),
+        Knob::UseAllReduceForFetchParams => (
+            "Fetch weights by all-reduce instead of all-gather (stage 3)",
+            "用 all-reduce 代替 all-gather 取权重（stage 3）",
+        ),
+        Knob::AllgatherSequential => {
+            ("Gather weights one after the other (stage 3)", "逐个聚合权重（stage 3）")
+        }
+        Knob::HpzPartitionSize => (
+            "Keep a second copy of the weights within groups of so many ranks (stage 3)",
+            "在这么多进程的组内再保留一份权重（stage 3）",
+        ),
+        Knob::QuantizedWeights => {
+            ("Send weights in 8 bits (stage 3)", "权重通信量化到 8 位（stage 3）")
+        }
+        Knob::QuantizedNontrainableWeights => {
+            ("Keep frozen weights in 8 bits (stage 3)", "冻结的权重以 8 位保存（stage 3）")
+        }
+        Knob::QuantizedGradients => {
+            ("Send gradients in 4 bits (stage 3)", "梯度通信量化到 4 位（stage 3）")
+        }
+        Knob::MemoryEfficientLinear => (
+            "Do not keep gathered weights for the backward pass (stage 3)",
+            "反向传播不保留聚合后的权重（stage 3）",
+        ),
+        Knob::OptimizerRatio => (
+            "Share of the update that runs on the CPU (stage 3)",
+            "放在 CPU 上更新的参数比例（stage 3）",
+        ),
+        Knob::OptimizerBufferCount => (
+            "Buffers for optimizer states on their way to the disk",
+            "优化器状态与磁盘之间的缓冲区个数",
+        ),
+        Knob::OptimizerPipelineRead => {
+            ("Read the next optimizer states while updating", "更新的同时读取下一批优化器状态")
+        }
+        Knob::OptimizerPipelineWrite => {
+            ("Write the last optimizer states while updating", "更新的同时写回上一批优化器状态")
+        }
+        Knob::OptimizerFastInit => (
+            "Write the first optimizer states in larger pieces",
+            "初始化时以更大的块写入优化器状态",
+        ),
+        Knob::ParamBufferCount => {
+            ("Buffers for weights on their way to the disk", "权重与磁盘之间的缓冲区个数")
+        }
+        Knob::ParamBufferSize => (
+            "Size of each; one rank's part of the largest parameter must fit",
+            "每个缓冲区的大小，要放得下最大参数在一个进程上的那一份",
+        ),
+        Knob::ParamMaxInCpu => {
+            ("Weights kept in host memory beside the disk", "除磁盘外保留在内存里的权重量")
+        }
+    }
+}

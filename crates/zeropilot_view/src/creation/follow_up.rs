@@ -1,0 +1,79 @@
+//! What to do with a config that was made: what the training program must be told, and what to run next.
+
+use zeropilot_lint::{Language, Text};
+use zeropilot_plan::{Precision, Target};
+
+use super::Created;
+
+pub(super) fn words(created: &[Created<'_>], language: Language) -> String {
+    told(created, language) + &next(created, language)
+}
+
+/// What the program that trains must be told beside the config.
+fn told(created: &[Created<'_>], language: Language) -> String {
+    let mut text = String::new();
+    for config in created {
+        let target = config.recipe.target;
+        let arguments = config.recipe.arguments();
+        if arguments.is_empty() {
+            continue;
+        }
+        let given: Vec<String> = arguments
+            .iter()
+            .map(|argument| match target {
+                Target::HfTrainer | Target::Swift => {
+                    format!("--{} {}", argument.name, argument.value)
+                }
+                Target::Accelerate => {
+                    format!("DataLoader(..., {}={})", argument.name, argument.value)
+                }
+                _ => format!("{}: {}", argument.name, argument.value),
+            })
+            .collect();
+        let separator =
+            if matches!(target, Target::HfTrainer | Target::Swift) { " " } else { "\n  " };
+        let lead = match (target, language) {
+            (Target::LlamaFactory | Target::Axolotl, Language::English) => "put into your YAML",
+            (Target::LlamaFactory | Target::Axolotl, Language::Chinese) => "写进训练的 YAML",
+            (Target::Accelerate, Language::English) => "in your script",
+            (Target::Accelerate, Language::Chinese) => "训练脚本里",
+            (_, Language::English) => "train with",
+            (_, Language::Chinese) => "训练参数",
+        };
+        let tier = config.tier.map(|tier| format!(" ({})", tier.name())).unwrap_or_default();
+        let colon = Text::new(":", "：").get(language);
+        text.push_str(&format!("\n{lead}{tier}{colon}\n  {}\n", given.join(separator)));
+    }
+    text
+}
+
+fn next(created: &[Created<'_>], language: Language) -> String {
+    let commands: Vec<String> = created.iter().filter_map(check_command).collect();
+    if commands.is_empty() {
+        return String::new();
+    }
+    let lead = Text::new("next:", "下一步：").get(language);
+    format!("\n{lead}\n  {}\n", commands.join("\n  "))
+}
+
+/// The command that checks a config as it will be read.
+fn check_command(created: &Created<'_>) -> Option<String> {
+    let recipe = created.recipe;
+    let path = shlex::try_quote(created.path?).ok()?;
+    let mut command = format!("zeropilot check {path}");
+    if let Some(world) = recipe.batch.world {
+        command.push_str(&format!(" --world-size {world}"));
+    }
+    let front_end = recipe.target.front_end();
+    if recipe.target.fills_placeholders() {
+        command.push_str(&format!(" --front-end {front_end}"));
+        command.push_str(&format!(" --per-device-train-batch-size {}", recipe.batch.micro));
+    }
+    if recipe.target.is_trainer() {
+        command.push_str(&format!(" --gradient-accumulation-steps {}", recipe.batch.accumulation));
+        if !matches!(recipe.precision, Precision::Fp32) {
+            command.push_str(&format!(" --{}", recipe.precision.name()));
+        }
+    }
+    Some(command)
+}

@@ -1,0 +1,96 @@
+//! Why a config could not be made or written.
+
+use std::io;
+
+use zeropilot_lint::{Language, Text};
+
+use crate::objection::Objection;
+
+/// What stands in the way.
+#[derive(Debug)]
+pub enum CreationProblem {
+    /// It is there already.
+    Exists,
+    /// It is a directory.
+    IsDirectory,
+    /// The directory it is to be in is not there.
+    NoDirectory,
+    /// The system refuses.
+    System(io::Error),
+    /// Several files were asked for on standard output.
+    TiersOnStandardOutput,
+    /// The model is not known.
+    Model {
+        /// What is wrong with it.
+        reason: String,
+    },
+}
+
+impl CreationProblem {
+    /// The problem with its file, in words that end with a line break.
+    pub fn words(&self, name: &str, language: Language) -> String {
+        self.objection().with("name", name).words(language)
+    }
+
+    fn objection(&self) -> Objection {
+        match self {
+            Self::Exists => Objection::new(
+                Text::new("`{name}` is there already", "`{name}` 已经存在"),
+                Text::new(
+                    "a config that somebody wrote is not thrown away unasked",
+                    "不经确认不会丢掉别人写好的配置。",
+                ),
+                Text::new(
+                    "add --force to replace it, or name another file with -o",
+                    "加上 --force 覆盖它，或用 -o 换一个文件名",
+                ),
+            ),
+            Self::IsDirectory => Objection::new(
+                Text::new("`{name}` is a directory", "`{name}` 是一个目录"),
+                Text::new("a config is one file", "一份配置是一个文件。"),
+                Text::new("name a file in it: -o {name}/ds_config.json", "写出目录里的文件名：-o {name}/ds_config.json"),
+            ),
+            Self::NoDirectory => Objection::new(
+                Text::new("the directory of `{name}` does not exist", "`{name}` 所在的目录不存在"),
+                Text::new(
+                    "a mistyped path would otherwise become a new directory nobody looks into",
+                    "如果自动创建，路径打错时就会多出一个没人会去看的目录。",
+                ),
+                Text::new("create it with `mkdir -p`, or correct the path", "先用 `mkdir -p` 创建，或改正路径"),
+            ),
+            Self::System(error) => Objection::new(
+                Text::new("`{name}` cannot be written: {reason}", "无法写入 `{name}`：{reason}"),
+                Text::new(
+                    "the config is written to a temporary file beside it first, so that a broken write never \
+                     leaves half a file",
+                    "配置会先写到同一目录下的临时文件，这样即使写入中断也不会留下半个文件。",
+                ),
+                Text::new(
+                    "choose a directory you may write to with -o, or use `-o -` to see it",
+                    "用 -o 换到有写权限的目录，或用 `-o -` 直接输出到终端",
+                ),
+            )
+            .with("reason", error),
+            Self::TiersOnStandardOutput => Objection::new(
+                Text::new("--tiers writes three files, and standard output is one", "--tiers 要写三个文件，而标准输出只有一个"),
+                Text::new(
+                    "three configs behind each other are no JSON that anybody reads",
+                    "三份配置首尾相接，就不再是能被读取的 JSON。",
+                ),
+                Text::new("name a file with -o, or add --json to get all three in one array", "用 -o 指定文件名，或加上 --json 把三份放进一个数组"),
+            ),
+            Self::Model { reason } => Objection::new(
+                Text::new("the model `{name}` gives no sizes: {reason}", "无法从模型 `{name}` 得到尺寸：{reason}"),
+                Text::new(
+                    "bucket sizes follow from the model's width; a guess would be a number nobody chose",
+                    "bucket 大小由模型宽度决定，猜一个等于写下没人选过的数。",
+                ),
+                Text::new(
+                    "name a model of the catalogue (qwen3-8b) or a directory with its config.json, or leave --model out",
+                    "写目录册里的模型名（如 qwen3-8b）或含有 config.json 的目录；也可以不写 --model",
+                ),
+            )
+            .with("reason", reason),
+        }
+    }
+}

@@ -1,0 +1,166 @@
+//! Batch, optimizer, schedule, checkpointing.
+
+use zeropilot_lint::Text;
+use zeropilot_plan::Refusal;
+
+use crate::objection::Objection;
+
+pub(super) fn objection(refusal: &Refusal) -> Option<Objection> {
+    Some(match refusal {
+        Refusal::GlobalBatchAndAccumulation => Objection::new(
+            Text::new("--global-batch and --grad-accum say the same thing twice", "--global-batch 和 --grad-accum 重复了"),
+            Text::new(
+                "the accumulation follows: global batch ÷ micro batch ÷ ranks",
+                "梯度累积步数由前者推出：全局 batch ÷ 每卡 batch ÷ 进程数。",
+            ),
+            Text::new("keep one of them", "只写一个"),
+        ),
+        Refusal::GlobalBatchWithoutWorld => Objection::new(
+            Text::new("--global-batch needs --world-size", "--global-batch 需要 --world-size"),
+            Text::new(
+                "the global batch counts the samples of all ranks together",
+                "全局 batch 是所有进程的样本总数。",
+            ),
+            Text::new("add --world-size with the number of GPUs", "用 --world-size 写明 GPU 数"),
+        ),
+        Refusal::GlobalBatchDoesNotDivide { global, micro, world } => Objection::new(
+            Text::new(
+                "a global batch of {global} cannot be made of {micro} per GPU on {world} ranks",
+                "全局 batch {global} 不能由每卡 {micro} × {world} 个进程凑成",
+            ),
+            Text::new(
+                "each accumulation step takes {micro} × {world} = {product} samples, and the engine refuses a remainder",
+                "每个累积步用 {micro} × {world} = {product} 条样本，除不尽时引擎会拒绝启动。",
+            ),
+            Text::new("choose a multiple of {product}, such as {near}", "改成 {product} 的倍数，例如 {near}"),
+        )
+        .with("global", global)
+        .with("micro", micro)
+        .with("world", world)
+        .with("product", micro.saturating_mul(*world))
+        .with("near", nearest_multiple(*global, micro.saturating_mul(*world))),
+        Refusal::BatchTooLarge => Objection::new(
+            Text::new("micro batch × accumulation × ranks is no number", "每卡 batch × 梯度累积 × 进程数 超出范围"),
+            Text::new("it does not fit into 64 bits", "超过了 64 位整数。"),
+            Text::new("check the numbers for a slip", "检查是不是多打了几位"),
+        ),
+        Refusal::CheckpointingNotRead(target) => Objection::new(
+            Text::new(
+                "`activation_checkpointing` does nothing for models that {target} trains",
+                "`activation_checkpointing` 对 {target} 训练的模型不起作用",
+            ),
+            Text::new(
+                "the section configures `deepspeed.checkpointing`, which the model's own code must call; models of \
+                 transformers use PyTorch's instead",
+                "这一段配置的是 `deepspeed.checkpointing`，需要模型代码自己调用；transformers 的模型用的是 PyTorch 自带的。",
+            ),
+            Text::new(
+                "leave it out and switch on gradient checkpointing there: --gradient_checkpointing, or \
+                 model.gradient_checkpointing_enable()",
+                "去掉它，改为开启 gradient checkpointing：--gradient_checkpointing，或 model.gradient_checkpointing_enable()",
+            ),
+        )
+        .with("target", target),
+        Refusal::ContiguousWithoutPartition => Objection::new(
+            Text::new("--number-checkpoints needs --partition-activations", "--number-checkpoints 需要 --partition-activations"),
+            Text::new(
+                "one buffer for all checkpoints exists only where they are split over the model-parallel ranks",
+                "只有把激活切分到模型并行的各个进程时，才会把所有 checkpoint 放进同一块缓冲区。",
+            ),
+            Text::new("add it, or leave the number out", "加上它，或去掉 --number-checkpoints"),
+        ),
+        Refusal::Overwritten { key, target } => Objection::new(
+            Text::new("{target} overwrites `{key}`", "{target} 会覆盖 `{key}`"),
+            Text::new("whatever stands in the file is replaced before the engine reads it", "文件里写什么都会在引擎读取之前被替换。"),
+            Text::new("leave it out; use the program's own logging (--logging_steps)", "去掉它，用训练程序自己的日志设置（--logging_steps）"),
+        )
+        .with("key", key)
+        .with("target", target),
+        other => return learning(other),
+    })
+}
+
+fn learning(refusal: &Refusal) -> Option<Objection> {
+    Some(match refusal {
+        Refusal::HyperParameterWithoutOptimizer(name) => Objection::new(
+            Text::new(
+                "{name} belongs to an optimizer, and the config has none",
+                "{name} 属于优化器，而配置里没有优化器",
+            ),
+            Text::new(
+                "your script builds the optimizer, so nobody would read it",
+                "优化器由训练脚本创建，写在配置里没人读取。",
+            ),
+            Text::new(
+                "give it to the optimizer in your script, or add --optimizer adamw",
+                "写到脚本的优化器里，或加上 --optimizer adamw",
+            ),
+        )
+        .with("name", name),
+        Refusal::NotAHyperParameter { optimizer, name } => Objection::new(
+            Text::new("{optimizer} has no {name}", "{optimizer} 没有 {name}"),
+            Text::new(
+                "the engine passes it on and the optimizer refuses it",
+                "引擎会原样传给优化器，然后报错。",
+            ),
+            Text::new("leave it out", "去掉它"),
+        )
+        .with("optimizer", optimizer.type_name())
+        .with("name", name),
+        Refusal::OutOfRange { option, value } => Objection::new(
+            Text::new("{option} cannot be {value}", "{option} 不能是 {value}"),
+            Text::new(
+                "training with it would not work, and the engine does not look",
+                "这样无法训练，而引擎不会检查。",
+            ),
+            Text::new("check the number for a slip", "检查这个数是不是写错了"),
+        )
+        .with("option", option)
+        .with("value", value),
+        Refusal::WarmupWithoutScheduler => Objection::new(
+            Text::new(
+                "steps and warm-up belong to a schedule, and the config has none",
+                "步数和 warmup 属于学习率调度，而配置里没有",
+            ),
+            Text::new(
+                "your script builds the schedule, so nobody would read them",
+                "调度器由训练脚本创建，写在配置里没人读取。",
+            ),
+            Text::new(
+                "add --scheduler WarmupDecayLR, or leave them out",
+                "加上 --scheduler WarmupDecayLR，或去掉它们",
+            ),
+        ),
+        Refusal::SchedulerWithoutTotal(kind) => Objection::new(
+            Text::new("{kind} needs --total-steps", "{kind} 需要 --total-steps"),
+            Text::new(
+                "it falls until training ends, so it must know when that is",
+                "它要一直降到训练结束，必须知道总步数。",
+            ),
+            Text::new(
+                "add --total-steps, or use WarmupLR, which stays at its height",
+                "加上 --total-steps，或改用升到最高后保持不变的 WarmupLR",
+            ),
+        )
+        .with("kind", kind.type_name()),
+        Refusal::WarmupTooLong { warmup, total } => Objection::new(
+            Text::new(
+                "a warm-up of {warmup} steps does not end within {total}",
+                "warmup {warmup} 步，但总共只训练 {total} 步",
+            ),
+            Text::new("the learning rate would never reach its height", "学习率永远升不到最高值。"),
+            Text::new(
+                "make it shorter; 3 to 10 % of all steps is common",
+                "缩短 warmup，通常取总步数的 3% 到 10%",
+            ),
+        )
+        .with("warmup", warmup)
+        .with("total", total),
+        _ => return None,
+    })
+}
+
+fn nearest_multiple(number: u64, of: u64) -> u64 {
+    let below = number / of.max(1) * of;
+    if below == 0 { of } else { below }
+}

@@ -1,0 +1,153 @@
+//! Stage, offload, fine-grained keys.
+
+use zeropilot_lint::Text;
+use zeropilot_plan::{Knob, Refusal, Section};
+
+use crate::objection::Objection;
+
+pub(super) fn objection(refusal: &Refusal) -> Option<Objection> {
+    Some(match refusal {
+        Refusal::PresetAndStage { preset, stage } => Objection::new(
+            Text::new("{preset} is not stage {stage}", "{preset} 不是 stage {stage}"),
+            Text::new("a preset is a stage with what it offloads", "预设就是某个 stage 加上它的 offload 设置。"),
+            Text::new("keep one of the two", "两个只写一个"),
+        )
+        .with("preset", preset)
+        .with("stage", stage.number()),
+        Refusal::OffloadAtStage0 => Objection::new(
+            Text::new("stage 0 offloads nothing", "stage 0 不支持 offload"),
+            Text::new(
+                "offload moves a rank's partition, and stage 0 has none; the engine ignores the section",
+                "offload 搬走的是各进程切分后的那一份，而 stage 0 不切分；引擎会忽略这一段。",
+            ),
+            Text::new(
+                "use --stage 2 for optimizer states in host memory, --stage 3 for weights too",
+                "优化器状态放内存用 --stage 2，连权重也放内存用 --stage 3",
+            ),
+        ),
+        Refusal::ParameterOffloadBelowStage3(stage) => Objection::new(
+            Text::new(
+                "weights cannot be offloaded with stage {stage}",
+                "stage {stage} 不能把权重 offload 出去",
+            ),
+            Text::new(
+                "only stage 3 partitions weights; below it the engine reads `offload_param` and does nothing with it",
+                "只有 stage 3 会切分权重；低于它时引擎会读取 `offload_param`，但什么也不做。",
+            ),
+            Text::new(
+                "use --stage 3, or offload the optimizer states alone: --offload-optimizer cpu",
+                "改用 --stage 3，或只 offload 优化器状态：--offload-optimizer cpu",
+            ),
+        )
+        .with("stage", stage.number()),
+        Refusal::NvmeBelowStage3(stage) => Objection::new(
+            Text::new("stage {stage} does not use a disk", "stage {stage} 不支持 NVMe"),
+            Text::new(
+                "below stage 3 the engine takes every device for host memory, which then fills up",
+                "低于 stage 3 时，引擎把任何设备都当作内存，内存会被占满。",
+            ),
+            Text::new("use --stage 3, or --offload-optimizer cpu", "改用 --stage 3，或 --offload-optimizer cpu"),
+        )
+        .with("stage", stage.number()),
+        Refusal::NvmeWithoutPath => Objection::new(
+            Text::new("NVMe offload needs a directory", "NVMe offload 需要指定目录"),
+            Text::new(
+                "without `nvme_path` the engine accepts the file and fails when the model is made",
+                "没有 `nvme_path` 时配置能通过解析，但创建模型时会报错。",
+            ),
+            Text::new(
+                "add --nvme-path with a directory of this job's own on a fast local disk; the engine empties it at \
+                 the start",
+                "加上 --nvme-path，指向本地高速盘上这个任务专用的目录；引擎启动时会清空它",
+            ),
+        ),
+        Refusal::PathWithoutNvme => Objection::new(
+            Text::new("--nvme-path names a disk, but nothing is offloaded to one", "写了 --nvme-path，但没有任何数据放到 NVMe"),
+            Text::new("the engine would never look at it", "引擎不会读取它。"),
+            Text::new(
+                "use the preset zero3_nvme, or --offload-optimizer nvme",
+                "使用预设 zero3_nvme，或加上 --offload-optimizer nvme",
+            ),
+        ),
+        Refusal::AsyncIoWithoutNvme => Objection::new(
+            Text::new("the --aio options need a disk", "--aio 选项只用于 NVMe"),
+            Text::new("`aio` is read only where something is offloaded to NVMe", "只有 offload 到 NVMe 时才会读取 `aio`。"),
+            Text::new("leave them out, or use the preset zero3_nvme", "去掉这些选项，或使用预设 zero3_nvme"),
+        ),
+        other => return knob(other),
+    })
+}
+
+fn knob(refusal: &Refusal) -> Option<Objection> {
+    Some(match refusal {
+        Refusal::KnobNotRead { knob, stage } => Objection::new(
+            Text::new("stage {stage} does not read `{key}`", "stage {stage} 不读取 `{key}`"),
+            Text::new(
+                "the engine would accept the key and do nothing with it",
+                "引擎会接受这个键，但它不起作用。",
+            ),
+            Text::new("leave it out, or use stage {stages}", "去掉它，或改用 stage {stages}"),
+        )
+        .with("key", knob.path())
+        .with("stage", stage.number())
+        .with("stages", stages(*knob)),
+        Refusal::KnobWithoutOffload(knob) => Objection::new(
+            Text::new("`{key}` needs {section} {device}", "`{key}` 需要 {section} {device}"),
+            Text::new("the section it stands in is not written, or does not read it", "它所在的那一段没有写出来，或者不会读取它。"),
+            Text::new("add {section} {device}, or leave the key out", "加上 {section} {device}，或去掉这个键"),
+        )
+        .with("key", knob.path())
+        .with("section", section(*knob))
+        .with("device", if knob.is_for_disk() { "nvme" } else { "cpu" }),
+        Refusal::NotAShare { knob, share } => Objection::new(
+            Text::new("`{key}` is {share}, not between 0 and 1", "`{key}` 为 {share}，不在 0 到 1 之间"),
+            Text::new(
+                "it is the share of the update that runs on the CPU",
+                "它表示有多大比例的参数更新放在 CPU 上做。",
+            ),
+            Text::new("write a share such as 0.7", "写一个比例，例如 0.7"),
+        )
+        .with("key", knob.path())
+        .with("share", share),
+        Refusal::OddAllgatherBucket(size) => Objection::new(
+            Text::new("`allgather_bucket_size` {size} is odd", "`allgather_bucket_size` {size} 是奇数"),
+            Text::new(
+                "the engine aligns partitions to two elements and refuses an odd bucket",
+                "引擎按两个元素对齐，遇到奇数会拒绝启动。",
+            ),
+            Text::new("make it even", "改成偶数"),
+        )
+        .with("size", size),
+        Refusal::Zero(knob) => Objection::new(
+            Text::new("`{key}` cannot be 0", "`{key}` 不能为 0"),
+            Text::new("the engine needs at least one", "引擎要求至少为 1。"),
+            Text::new("write a positive number, or leave it out", "写一个正数，或去掉它"),
+        )
+        .with("key", knob.path()),
+        Refusal::HpzDoesNotDivide { size, world } => Objection::new(
+            Text::new(
+                "a second partition over {size} ranks does not divide {world} ranks",
+                "{size} 个进程一组的二次切分无法整除 {world} 个进程",
+            ),
+            Text::new(
+                "`zero_hpz_partition_size` forms groups of equal size, and the engine stops if some are left over",
+                "`zero_hpz_partition_size` 要求各组一样大，分不均时引擎会报错。",
+            ),
+            Text::new("use the number of GPUs of one machine", "写单台机器的 GPU 数"),
+        )
+        .with("size", size)
+        .with("world", world),
+        _ => return None,
+    })
+}
+
+fn stages(knob: Knob) -> String {
+    knob.stages().iter().map(u8::to_string).collect::<Vec<_>>().join(", ")
+}
+
+fn section(knob: Knob) -> &'static str {
+    match knob.section() {
+        Section::OffloadParam => "--offload-param",
+        Section::OffloadOptimizer | Section::Zero => "--offload-optimizer",
+    }
+}

@@ -1,0 +1,255 @@
+//! A config that was made, in a few lines.
+
+use unicode_width::UnicodeWidthStr as _;
+use zeropilot_lint::{Language, Text};
+use zeropilot_plan::{
+    Batch, DEFAULT_LEARNING_RATE, Device, LossScale, Offload, Precision, Reason, Recipe, SizedKey,
+    Stage, Target,
+};
+use zeropilot_units::ElementSize;
+
+use super::{Created, follow_up};
+use crate::escaped;
+
+pub(super) fn words(created: &[Created<'_>], language: Language) -> String {
+    let mut words = String::new();
+    for config in created {
+        words.push_str(&saved(config, language));
+    }
+    let Some(first) = created.first() else { return words };
+    words.push('\n');
+    words.push_str(&lines(created, first.recipe, language));
+    words.push_str(&follow_up::words(created, language));
+    words
+}
+
+fn saved(created: &Created<'_>, language: Language) -> String {
+    let Some(path) = created.path else { return String::new() };
+    let path = escaped(path);
+    match language {
+        Language::English => format!("DeepSpeed config saved to {path}\n"),
+        Language::Chinese => format!("DeepSpeed 配置已保存至 {path}\n"),
+    }
+}
+
+/// Names in one column, what they are in the next.
+fn lines(created: &[Created<'_>], recipe: &Recipe, language: Language) -> String {
+    let mut rows = vec![
+        (Text::new("for", "用于"), reader(recipe.target, language)),
+        (Text::new("ZeRO", "ZeRO"), stage(recipe, language)),
+        (Text::new("precision", "精度"), precision(recipe.precision, language)),
+    ];
+    for config in created {
+        let mut batch = batch(config.recipe.batch, language);
+        if let Some(tier) = config.tier {
+            batch = format!("{}: {batch}", tier.name());
+        }
+        rows.push((Text::new("batch", "batch"), batch));
+    }
+    rows.push((Text::new("optimizer", "优化器"), optimizer(recipe, language)));
+    let is_tier = created.iter().any(|config| config.tier.is_some());
+    if is_tier {
+        rows.extend(created.iter().filter_map(|config| Some((BUFFERS, tier(config, language)?))));
+    } else {
+        rows.extend(recipe.sized.iter().map(|key| (SIZED, sized(key, recipe, language))));
+    }
+    let widest = rows.iter().map(|(name, _)| name.get(language).width()).max().unwrap_or(0);
+    let mut before = "";
+    let mut text = String::new();
+    for (name, row) in rows {
+        let name = name.get(language);
+        let shown = if name == before { "" } else { name };
+        before = name;
+        let gap = widest - shown.width() + 2;
+        text.push_str(&format!("  {shown}{:gap$}{row}\n", ""));
+    }
+    text
+}
+
+const SIZED: Text = Text::new("sized", "按模型");
+const BUFFERS: Text = Text::new("buffers", "缓冲区");
+
+fn reader(target: Target, language: Language) -> String {
+    let name = match target {
+        Target::DeepSpeed => Text::new(
+            "bare DeepSpeed: numbers only, no \"auto\"",
+            "直接用 DeepSpeed：全部写数值，没有 \"auto\"",
+        ),
+        Target::HfTrainer => Text::new(
+            "HF Trainer: \"auto\" where it fills in its own arguments",
+            "HF Trainer：由它填的键写 \"auto\"",
+        ),
+        Target::Accelerate => Text::new(
+            "accelerate: \"auto\" only where accelerate fills it",
+            "accelerate：只有它会填的键写 \"auto\"",
+        ),
+        Target::Swift => {
+            Text::new("ms-swift, which trains with the HF Trainer", "ms-swift（底层是 HF Trainer）")
+        }
+        Target::LlamaFactory => Text::new(
+            "LLaMA-Factory, which trains with the HF Trainer",
+            "LLaMA-Factory（底层是 HF Trainer）",
+        ),
+        Target::Axolotl => {
+            Text::new("axolotl, which trains with the HF Trainer", "axolotl（底层是 HF Trainer）")
+        }
+    };
+    name.get(language).to_owned()
+}
+
+fn stage(recipe: &Recipe, language: Language) -> String {
+    let stage = recipe.zero.stage();
+    let partitioned = match stage {
+        Stage::Zero => Text::new("nothing partitioned", "不切分"),
+        Stage::One => Text::new("optimizer states partitioned", "切分优化器状态"),
+        Stage::Two => {
+            Text::new("optimizer states and gradients partitioned", "切分优化器状态和梯度")
+        }
+        Stage::Three => Text::new(
+            "optimizer states, gradients and weights partitioned",
+            "切分优化器状态、梯度和权重",
+        ),
+    };
+    let mut text = match language {
+        Language::English => format!("stage {}: {}", stage.number(), partitioned.en),
+        Language::Chinese => format!("stage {}：{}", stage.number(), partitioned.zh),
+    };
+    let optimizer = recipe.zero.optimizer_offload().map(|offload| place(&offload, language));
+    let weights = recipe.zero.parameter_offload().map(|offload| place(offload, language));
+    let states = Text::new("optimizer states", "优化器状态");
+    let moved = match (optimizer, weights) {
+        (Some(place), Some(other)) if place == other => {
+            vec![(Text::new("optimizer states and weights", "优化器状态和权重"), place)]
+        }
+        (optimizer, weights) => {
+            let weights = weights.map(|place| (Text::new("weights", "权重"), place));
+            optimizer.map(|place| (states, place)).into_iter().chain(weights).collect()
+        }
+    };
+    for (what, place) in moved {
+        text.push_str(&match language {
+            Language::English => format!("; {} in {place}", what.en),
+            Language::Chinese => format!("；{}放在{place}", what.zh),
+        });
+    }
+    text
+}
+
+fn place(offload: &Offload, language: Language) -> String {
+    let path = offload.nvme_path.as_deref().unwrap_or_default();
+    match (offload.device(), language) {
+        (Device::Cpu, Language::English) => "host memory".to_owned(),
+        (Device::Cpu, Language::Chinese) => "内存".to_owned(),
+        (Device::Nvme, Language::English) => format!("files under {}", escaped(path)),
+        (Device::Nvme, Language::Chinese) => format!(" {} 下的文件里", escaped(path)),
+    }
+}
+
+fn precision(precision: Precision, language: Language) -> String {
+    let scale = match precision {
+        Precision::Bf16 => return "bf16".to_owned(),
+        Precision::Fp32 => return "fp32".to_owned(),
+        Precision::Fp16(scale) => scale,
+    };
+    match (scale, language) {
+        (LossScale::Static(scale), Language::English) => {
+            format!("fp16, loss scale fixed at {scale}")
+        }
+        (LossScale::Static(scale), Language::Chinese) => format!("fp16，loss scale 固定为 {scale}"),
+        (LossScale::Dynamic(_), Language::English) => {
+            "fp16, loss scale found by the engine".to_owned()
+        }
+        (LossScale::Dynamic(_), Language::Chinese) => "fp16，动态 loss scale".to_owned(),
+    }
+}
+
+fn batch(batch: Batch, language: Language) -> String {
+    let (micro, accumulation) = (batch.micro, batch.accumulation);
+    match (batch.world, batch.global(), language) {
+        (Some(world), Some(global), Language::English) => format!(
+            "{micro} per GPU × {accumulation} accumulation × {world} ranks = {global} samples per optimizer step"
+        ),
+        (Some(world), Some(global), Language::Chinese) => format!(
+            "每卡 {micro} × 梯度累积 {accumulation} × {world} 个进程 = 每次参数更新 {global} 条样本"
+        ),
+        (.., Language::English) => format!(
+            "{micro} per GPU × {accumulation} accumulation × the number of ranks (say it with --world-size)"
+        ),
+        (.., Language::Chinese) => {
+            format!("每卡 {micro} × 梯度累积 {accumulation} × 进程数（用 --world-size 指定）")
+        }
+    }
+}
+
+fn optimizer(recipe: &Recipe, language: Language) -> String {
+    let Some(kind) = recipe.optimizer else {
+        let is_trainer = recipe.target.is_trainer();
+        return match (is_trainer, language) {
+            (true, Language::English) => "the Trainer's own (--optim, --learning_rate)".to_owned(),
+            (true, Language::Chinese) => "由 Trainer 创建（--optim、--learning_rate）".to_owned(),
+            (false, Language::English) => "built by your script".to_owned(),
+            (false, Language::Chinese) => "由训练脚本创建".to_owned(),
+        };
+    };
+    let name = kind.type_name();
+    match (recipe.hyper_parameters.learning_rate, recipe.target.fills_placeholders(), language) {
+        (_, true, Language::English) => format!("{name}, built by the engine"),
+        (_, true, Language::Chinese) => format!("{name}，由引擎创建"),
+        (Some(rate), false, Language::English) => format!("{name}, learning rate {rate:e}"),
+        (Some(rate), false, Language::Chinese) => format!("{name}，学习率 {rate:e}"),
+        (None, false, Language::English) => format!(
+            "{name}, learning rate {DEFAULT_LEARNING_RATE:e} as HF Trainer begins with (choose yours with --learning-rate)"
+        ),
+        (None, false, Language::Chinese) => format!(
+            "{name}，学习率 {DEFAULT_LEARNING_RATE:e}（HF Trainer 的默认值，用 --learning-rate 指定）"
+        ),
+    }
+}
+
+fn sized(key: &SizedKey, recipe: &Recipe, language: Language) -> String {
+    let reason = match key.reason {
+        Reason::SquareMatrix => {
+            Text::new("hidden², one square matrix of the model", "hidden²，即模型里一个方阵的大小")
+        }
+        Reason::WholeModel => Text::new("the whole model, which has no more", "整个模型只有这么多"),
+        Reason::LinkPayload => {
+            Text::new("keeps the link busy for nine tenths of the time", "让链路九成时间都在传数据")
+        }
+        Reason::NineTenths => Text::new("nine tenths of the reduce bucket", "reduce bucket 的九成"),
+        Reason::SmallParameters => Text::new(
+            "10 × hidden: norms and biases stay gathered",
+            "10 × hidden：norm 和 bias 常驻，不再切分",
+        ),
+        Reason::LargestPartition => Text::new(
+            "one rank's part of the largest parameter must fit",
+            "要放得下最大参数在一个进程上的那一份",
+        ),
+    };
+    let bytes = key.elements.at(element_size(recipe.precision));
+    match language {
+        Language::English => {
+            format!("{} {} elements ({bytes}): {}", key.knob.path(), key.elements, reason.en)
+        }
+        Language::Chinese => {
+            format!("{} {} 个元素（{bytes}）：{}", key.knob.path(), key.elements, reason.zh)
+        }
+    }
+}
+
+fn element_size(precision: Precision) -> ElementSize {
+    match precision {
+        Precision::Bf16 | Precision::Fp16(_) => ElementSize::Two,
+        Precision::Fp32 => ElementSize::Four,
+    }
+}
+
+fn tier(created: &Created<'_>, language: Language) -> Option<String> {
+    let knob = zeropilot_plan::Knob::ReduceBucketSize;
+    let elements = created.recipe.elements(knob)?;
+    let bytes = elements.at(element_size(created.recipe.precision));
+    let name = created.tier?.name();
+    Some(match language {
+        Language::English => format!("{name}: {} {elements} elements ({bytes})", knob.key()),
+        Language::Chinese => format!("{name}: {} {elements} 个元素（{bytes}）", knob.key()),
+    })
+}
