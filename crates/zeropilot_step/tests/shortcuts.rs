@@ -79,8 +79,15 @@ fn layers_told_again_are_layers_run_again_in_models_of_the_catalogue() {
     for seed in 1000..1000 + QUESTIONS {
         let question = Question::new(seed);
         let answer = question.ask(|lowered, resolved, _| {
-            let conditions = Conditions::of(resolved, question.micro_batch, question.options);
-            let long = MicroStep::of(lowered.program(), conditions.options);
+            let conditions = Conditions::of(
+                &resolved.zero(),
+                resolved.precision().element_size(),
+                question.micro_batch,
+                question.options,
+            );
+            let attention = question.recipe.attention;
+            let options = Options { attention, ..conditions.options };
+            let long = MicroStep::of(lowered.program(), options);
             assert!(is_same(lowered.micro_step(), &long), "{question:?}");
         });
         compared += u32::from(answer.is_some());

@@ -121,7 +121,7 @@ impl Lowered {
         if !real.iter().any(|parameter| parameter.trainable) {
             return Err(LowerError::NothingTrained);
         }
-        let own = program_parameters(program.model(), element);
+        let own = program_parameters(program.model(), element, recipe);
         let options = Options { attention: recipe.attention, ..conditions.options };
         let micro_step = MicroStep::of_layers(&setup, &*program, options);
         let own_order: Vec<usize> = micro_step.gradient_order().collect();
@@ -252,7 +252,8 @@ fn optimizer(resolved: &ResolvedConfig, zero: &Zero, script: BaseOptimizer) -> B
     match (named.name.to_ascii_lowercase().as_str(), on_host) {
         ("lion", true) => BaseOptimizer::CpuLion,
         ("lion", false) => BaseOptimizer::Lion,
-        ("adagrad", _) => BaseOptimizer::Adagrad,
+        ("adagrad", true) => BaseOptimizer::CpuAdagrad,
+        ("adagrad", false) => BaseOptimizer::Adagrad,
         ("sgd", _) if flag("momentum") => BaseOptimizer::Momentum,
         ("sgd", _) => BaseOptimizer::Sgd,
         (_, true) => BaseOptimizer::CpuAdam,
@@ -314,7 +315,8 @@ fn setup(
     let mut switches = shape::switches(model, family);
     switches.checkpointing = recipe.checkpointing;
     // With a frozen embedding nothing would reach the checkpoints; every front end switches this on.
-    switches.input_gradients = recipe.checkpointing && training.lora.is_some();
+    let by_default = recipe.checkpointing && training.lora.is_some();
+    switches.input_gradients = recipe.input_gradients.unwrap_or(by_default);
     Ok(Setup { family, shape, switches, training, batch, head: recipe.loss })
 }
 
@@ -363,7 +365,7 @@ fn parameters(trained: &Model, recipe: &Recipe, element: u8, adapters: u8) -> Ve
                 elements: Elements(elements),
                 element: (is_adapter && adapters != element).then_some(ElementSize::Four),
                 trainable: entry.parameter.trainable,
-                group: 0,
+                group: group(&entry.name, recipe),
             };
             if is_quantized && trained.is_quantized(&entry) && !entry.parameter.trainable {
                 packed(own)
@@ -383,12 +385,21 @@ fn packed(parameter: Parameter) -> Parameter {
     }
 }
 
-fn program_parameters(model: &ProgramModel, element: u8) -> Vec<Parameter> {
+/// The optimizer's parameter group of a parameter.
+fn group(name: &str, recipe: &Recipe) -> usize {
+    usize::from(recipe.norms_apart && name.contains("norm"))
+}
+
+fn program_parameters(model: &ProgramModel, element: u8, recipe: &Recipe) -> Vec<Parameter> {
     let as_seen = |parameter: &crate::model::Parameter| Parameter {
         elements: Elements(parameter.elements),
         element: (parameter.element_bytes != element).then_some(ElementSize::Four),
         trainable: parameter.is_trainable,
-        group: 0,
+        group: if recipe.norms_apart {
+            group(&model.parameter_name(parameter.id), recipe)
+        } else {
+            0
+        },
     };
     let mut parameters: Vec<Parameter> =
         model.parameters.iter().map(|info| as_seen(&info.parameter)).collect();

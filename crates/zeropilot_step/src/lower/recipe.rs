@@ -48,6 +48,11 @@ pub struct Recipe {
     pub target: Option<u64>,
     /// Recompute every layer in backward.
     pub checkpointing: bool,
+    /// Whether the embedding's output is made to need a gradient; `None` as front ends do: with adapters and
+    /// checkpointing.
+    pub input_gradients: Option<bool>,
+    /// The optimizer has two parameter groups, the second of the norms.
+    pub norms_apart: bool,
     /// Which form attention takes.
     pub attention: AttentionForm,
     /// How the loss is computed.
@@ -69,6 +74,8 @@ impl Recipe {
             sequence,
             target: None,
             checkpointing: false,
+            input_gradients: None,
+            norms_apart: false,
             attention: AttentionForm::AsModel,
             loss: LossHead::Model,
             loading: None,

@@ -17,8 +17,10 @@ pub enum BaseOptimizer {
     Lion,
     /// Lion on the host, which allocates a second moment it never uses.
     CpuLion,
-    /// Adagrad: a sum of squares.
+    /// PyTorch's Adagrad: a sum of squares.
     Adagrad,
+    /// Adagrad on the host.
+    CpuAdagrad,
     /// Adafactor. ZeRO hands it flat partitions, so that it never factors anything.
     Adafactor,
     /// SGD without momentum.
@@ -44,13 +46,24 @@ impl BaseOptimizer {
                 vec![(Category::FirstMoment, bytes), (Category::SecondMoment, bytes)]
             }
             Self::Lion | Self::Momentum => vec![first],
-            Self::Adagrad | Self::Adafactor => vec![second],
+            Self::Adagrad | Self::CpuAdagrad | Self::Adafactor => vec![second],
             Self::Sgd => Vec::new(),
         }
     }
 
     /// Whether it keeps a counter per tensor.
     pub(super) fn counts_steps(self) -> bool {
-        matches!(self, Self::TorchAdam)
+        matches!(self, Self::TorchAdam | Self::Adagrad)
+    }
+
+    /// Whether its states exist from its construction on, not from the first step on.
+    pub(super) fn begins_with_states(self) -> bool {
+        self == Self::Adagrad
+    }
+
+    /// States made for the tensors the caller gave it, which ZeRO's own have replaced since; nobody uses them, and they
+    /// stay.
+    pub(super) fn abandoned(self, bytes: u64, tensors: u64) -> u64 {
+        if self == Self::Adagrad { bytes + 4 * tensors } else { 0 }
     }
 }

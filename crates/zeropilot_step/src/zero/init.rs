@@ -3,13 +3,13 @@
 //! A model that is not built under `zero.Init` counts as the caller built it.
 
 use zeropilot_config::settings::Stage;
-use zeropilot_units::Bytes;
+use zeropilot_units::{Bytes, ElementSize};
 
 use super::ledger::Ledger;
 use super::optimizer_step::base_optimizer_per_tensor;
 use super::precision::{Dtypes, Wrapper};
 use super::rest::{Category, Place};
-use super::run::{Loading, Run};
+use super::run::{Loading, Parameter, Run};
 use super::sink::{Handle, Sink};
 use super::stage3::{
     SubGroup, device_sub_groups, gathered, secondary_bytes, secondary_place, share, share_place,
@@ -70,26 +70,28 @@ impl<S: Sink> Builder<'_, S> {
         handles.into_iter().for_each(|handle| self.sink.free(handle));
     }
 
-    fn sizes(&self) -> Vec<u64> {
-        self.run.parameters.iter().map(|parameter| parameter.elements.0).collect()
-    }
-
     /// The caller's model, on the host, is cast and moved parameter by parameter.
     fn cast_caller_model(&mut self) -> Vec<Handle> {
-        let sizes = self.sizes();
-        let mut handles: Vec<Handle> = sizes
-            .iter()
-            .map(|size| {
-                self.sink.allocate(Category::CallerParameters, Place::Host, size * self.caller)
+        // Packed weights are no floats: nobody casts them.
+        let packed = |p: &Parameter| (p.element == Some(ElementSize::One)).then_some(1);
+        let sizes: Vec<(u64, u64)> = (self.run.parameters.iter())
+            .map(|p| {
+                let (before, after) = (self.caller, self.dtypes.model);
+                let of = |bytes| p.elements.0 * packed(p).unwrap_or(bytes);
+                (of(before), of(after))
             })
             .collect();
-        for (handle, size) in handles.iter_mut().zip(sizes) {
-            if self.dtypes.model == self.caller {
+        let mut handles: Vec<Handle> = sizes
+            .iter()
+            .map(|(before, _)| self.sink.allocate(Category::CallerParameters, Place::Host, *before))
+            .collect();
+        for (handle, (before, after)) in handles.iter_mut().zip(sizes) {
+            if before == after {
                 // Nothing to cast: where host and device are one it stays where it is.
                 self.sink.free(*handle);
-                *handle = self.device(Category::Parameters, size * self.caller);
+                *handle = self.device(Category::Parameters, after);
             } else {
-                let cast = self.device(Category::Parameters, size * self.dtypes.model);
+                let cast = self.device(Category::Parameters, after);
                 self.sink.free(std::mem::replace(handle, cast));
             }
         }

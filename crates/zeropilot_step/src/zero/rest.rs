@@ -219,6 +219,10 @@ impl Rest {
         parts.into_iter().for_each(|(category, bytes)| self.add(category, place, bytes));
     }
 
+    pub(super) fn add_rest(&mut self, other: &Self) {
+        other.iter().for_each(|(category, place, bytes)| self.add(category, place, bytes.0));
+    }
+
     /// All but a category.
     pub fn without(mut self, category: Category) -> Self {
         self.0.retain(|(other, _), _| *other != category);

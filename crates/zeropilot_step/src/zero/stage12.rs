@@ -35,9 +35,14 @@ pub(super) fn bf16_rest_states(run: &Run<'_>) -> RestStates {
     after_init.add(Category::Master, Place::Device, partition * 4);
     after_init.add(Category::FullGradients, Place::Device, total * 4);
 
+    let states = optimizer_states(run, dtypes, &layouts, 4, Place::Device);
+    if run.optimizer.begins_with_states() {
+        after_init.add_rest(&states);
+    }
     let mut after_step = after_init.clone();
-    after_step.add_all(run.optimizer.states(partition, 4), Place::Device);
-    after_step.add(Category::StepCounters, Place::Device, step_counters(run, layouts.len()));
+    if !run.optimizer.begins_with_states() {
+        after_step.add_rest(&states);
+    }
     let mut after_backward = after_step.clone();
     after_backward.add(
         Category::ParameterGradients,
@@ -68,9 +73,14 @@ pub(super) fn rest_states(run: &Run<'_>) -> RestStates {
         after_init.add(Category::TemporaryGradientDevice, Place::Device, largest * dtypes.model);
     }
 
+    let states = optimizer_states(run, dtypes, &layouts, dtypes.moment, moments);
+    if run.optimizer.begins_with_states() {
+        after_init.add_rest(&states);
+    }
     let mut after_step = after_init.clone();
-    after_step.add_all(run.optimizer.states(partition, dtypes.moment), moments);
-    after_step.add(Category::StepCounters, moments, step_counters(run, layouts.len()));
+    if !run.optimizer.begins_with_states() {
+        after_step.add_rest(&states);
+    }
     if accumulates_on_host(run, dtypes) {
         let owned: u64 = layouts.iter().map(|layout| layout.owned(run.rank)).sum();
         after_step.add(Category::HostAccumulation, pinned, owned * dtypes.model);
@@ -79,6 +89,24 @@ pub(super) fn rest_states(run: &Run<'_>) -> RestStates {
     let mut after_backward = after_step.clone();
     gradients(run, dtypes, &layouts, &mut after_backward);
     RestStates { after_init, after_backward, after_step }
+}
+
+/// What the optimizer keeps for its partition, and for the parameters it was given before.
+fn optimizer_states(
+    run: &Run<'_>,
+    dtypes: Dtypes,
+    layouts: &[FlatLayout],
+    moment: u64,
+    place: Place,
+) -> Rest {
+    let partition: u64 = layouts.iter().map(|layout| layout.partition).sum();
+    let mut states = Rest::default();
+    states.add_all(run.optimizer.states(partition, moment), place);
+    states.add(Category::StepCounters, place, step_counters(run, layouts.len()));
+    let (tensors, given) = (run.trainable().count() as u64, run.trainable().sum::<u64>());
+    let abandoned = run.optimizer.abandoned(given * dtypes.model, tensors);
+    states.add(Category::SecondMoment, place, abandoned);
+    states
 }
 
 fn accumulates_on_host(run: &Run<'_>, dtypes: Dtypes) -> bool {

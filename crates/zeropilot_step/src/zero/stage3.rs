@@ -23,14 +23,13 @@ pub(super) fn rest_states(run: &Run<'_>) -> RestStates {
     optimizer(run, dtypes, trained, on_device, &mut after_init);
 
     let mut after_step = after_init.clone();
+    let states = optimizer_states(run, dtypes, on_device, trained - on_device);
+    after_step.add_rest(&states);
+    if run.optimizer.begins_with_states() {
+        after_init.add_rest(&states);
+    }
     // While it attaches its hooks the engine gathers and releases every parameter once.
     secondary(run, |_| true, &mut after_init);
-    let host = trained - on_device;
-    after_step.add_all(run.optimizer.states(on_device, dtypes.moment), Place::Device);
-    after_step.add_all(run.optimizer.states(host, dtypes.moment), Place::Host);
-    if run.optimizer.counts_steps() {
-        after_step.add(Category::StepCounters, Place::Device, 4 * sub_groups(run).len() as u64);
-    }
     let kept = is_persistent(run);
     if run.world > 1 {
         let kept = (0..kept.len()).filter(|&index| kept[index]);
@@ -39,9 +38,25 @@ pub(super) fn rest_states(run: &Run<'_>) -> RestStates {
         after_step.add(Category::PersistentParameters, Place::Device, bytes);
     }
     let mut after_backward = after_step.clone();
-    secondary(run, |index| !kept[index], &mut after_backward);
-    secondary(run, |index| !kept[index] && !run.parameters[index].trainable, &mut after_step);
+    // A persistent parameter is not released again: it gets no new copy once a step has made the first one stale.
+    let is_frozen = |index: usize| !run.parameters[index].trainable;
+    secondary(run, |index| !kept[index] || is_frozen(index), &mut after_backward);
+    secondary(run, is_frozen, &mut after_step);
     RestStates { after_init, after_backward, after_step }
+}
+
+/// What the optimizer keeps for this rank's shares.
+fn optimizer_states(run: &Run<'_>, dtypes: Dtypes, on_device: u64, host: u64) -> Rest {
+    let mut states = Rest::default();
+    states.add_all(run.optimizer.states(on_device, dtypes.moment), Place::Device);
+    states.add_all(run.optimizer.states(host, dtypes.moment), Place::Host);
+    if run.optimizer.counts_steps() {
+        states.add(Category::StepCounters, Place::Device, 4 * sub_groups(run).len() as u64);
+    }
+    // Partitioned parameters are empty to an optimizer that is built on them; only its counters stay.
+    let abandoned = run.optimizer.abandoned(0, run.trainable().count() as u64);
+    states.add(Category::StepCounters, Place::Device, abandoned);
+    states
 }
 
 /// The second copy of hpZ, made whenever a gathered parameter is released; trained ones lose it in the step.

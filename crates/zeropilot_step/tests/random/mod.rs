@@ -98,7 +98,12 @@ impl Question {
     ) -> Option<T> {
         let resolved = self.resolved()?;
         let zero = resolved.zero();
-        let conditions = Conditions::of(&resolved, self.micro_batch, self.options);
+        let conditions = Conditions::of(
+            &resolved.zero(),
+            resolved.precision().element_size(),
+            self.micro_batch,
+            self.options,
+        );
         let model = self.entry.model().unwrap();
         let lowered = Lowered::new(&model, &self.recipe, conditions).ok()?;
         Some(answer(&lowered, &resolved, &zero))

@@ -1,0 +1,177 @@
+//! A measured case asked as a user would ask: from `config.json`, the DeepSpeed config and the recipe.
+#![allow(
+    dead_code,
+    unreachable_pub,
+    clippy::unwrap_used,
+    reason = "each test file uses a part of it"
+)]
+
+use std::collections::BTreeMap;
+
+use serde_json::Value;
+use zeropilot_config::resolve::{Circumstances, resolve};
+use zeropilot_config::schema::EngineVersion;
+use zeropilot_config::syntax::parse_json;
+use zeropilot_model::lora::Lora;
+use zeropilot_model::{Model, Weights};
+use zeropilot_step::lower::{Conditions, Lowered, Method, Recipe};
+use zeropilot_step::memory::{Counting, Prediction};
+use zeropilot_step::tape::{Accounting, AttentionForm, Options};
+use zeropilot_step::zero::{Backend, BaseOptimizer, Loading, Place, Rest};
+use zeropilot_units::ElementSize;
+
+fn recipe(case: &Value) -> Recipe {
+    let flag = |key: &str| case[key].as_bool().unwrap_or(false);
+    let list = |value: &Value| -> Vec<String> {
+        value
+            .as_array()
+            .into_iter()
+            .flatten()
+            .filter_map(|v| v.as_str().map(str::to_owned))
+            .collect()
+    };
+    let lora = &case["lora"];
+    let method = if lora.is_object() {
+        let names = list(&lora["targets"]);
+        let names: Vec<&str> = names.iter().map(String::as_str).collect();
+        let adapters = Lora::new(lora["r"].as_u64().unwrap());
+        let adapters =
+            if names.is_empty() { adapters.on_all_linear() } else { adapters.on(&names) };
+        Method::Lora(Lora {
+            dropout: lora["dropout"].as_f64().unwrap_or(0.0) > 0.0,
+            modules_to_save: list(&lora["save"]),
+            ..adapters
+        })
+    } else if case["trainable_only"].is_array() {
+        Method::Only(list(&case["trainable_only"]))
+    } else {
+        Method::Full
+    };
+    let built = match case["dtype"].as_str() {
+        Some("bfloat16" | "float16") => ElementSize::Two,
+        _ => ElementSize::Four,
+    };
+    let is_eager = case["attention"] == "eager";
+    let is_own = matches!(case["family"].as_str(), Some("gemma2" | "bloom"));
+    Recipe {
+        method,
+        target: case["target_seq"].as_u64(),
+        checkpointing: flag("checkpointing"),
+        input_gradients: Some(flag("input_require_grads")),
+        norms_apart: flag("two_groups"),
+        attention: if is_eager && !is_own { AttentionForm::Eager } else { AttentionForm::AsModel },
+        loading: Some(if flag("zero_init") { Loading::Partitioned } else { Loading::Whole(built) }),
+        optimizer: match case["base_optimizer"].as_str() {
+            Some("AdamW" | "Adam") => BaseOptimizer::TorchAdam,
+            _ => BaseOptimizer::FusedAdam,
+        },
+        adapters_in_fp32: lora["autocast"].as_bool().unwrap_or(true),
+        ..Recipe::full(case["seq"].as_u64().unwrap())
+    }
+}
+
+/// The prediction for a rank of a case.
+pub fn predict(case: &Value, rank: u64) -> (Prediction, bool) {
+    let model = Model::from_config_with(&case["hf_config"].to_string(), Weights::Fresh).unwrap();
+    let document_text = case["config"].to_string();
+    let document = parse_json(&document_text).unwrap();
+    let world = case["world"].as_u64().unwrap();
+    let circumstances = Circumstances::new(EngineVersion::NEWEST, world as usize);
+    let resolved = resolve(document.root(), circumstances).resolved.unwrap();
+    let zero = resolved.zero();
+    let options = Options { accounting: Accounting::Recorded, ..Options::default() };
+    let micro = resolved.batch().unwrap().micro;
+    let element = resolved.precision().element_size();
+    let conditions = Conditions::of(&zero, element, micro, options);
+    let lowered = Lowered::new(&model, &recipe(case), conditions).unwrap();
+    let rank = lowered.rank(&resolved, &zero, world, rank);
+    let counting = Counting { backend: Backend::Gloo, tensors_only: true };
+    let is_own = lowered.fidelity() == zeropilot_step::lower::Fidelity::Own;
+    (Prediction::new(&lowered, &rank, counting), is_own)
+}
+
+fn sum(state: &Value) -> i64 {
+    state.as_object().map_or(0, |parts| parts.values().filter_map(Value::as_i64).sum())
+}
+
+/// Differences between the prediction and what a rank measured, by what is compared: our bytes less the engine's, and
+/// the engine's.
+pub fn differences(case: &Value, measured: &Value) -> BTreeMap<String, (i64, i64)> {
+    let (ours, _) = predict(case, measured["rank"].as_u64().unwrap());
+    let mut differences = BTreeMap::new();
+    let mut compare = |what: &str, ours: u64, theirs: i64| {
+        differences.insert(what.to_owned(), (ours as i64 - theirs, theirs));
+    };
+    let states = [
+        ("init", "after_init", &ours.states.after_init),
+        ("after_backward", "after_backward", &ours.states.after_backward),
+        ("after_step", "after_step", &ours.states.after_step),
+    ];
+    for (key, name, rest) in states {
+        compare(&format!("rest {name}"), rest.total().0, sum(&measured[key]));
+        for place in [Place::Pinned, Place::Host] {
+            let placed = sum(&measured["placed"][key][place.name()]);
+            compare(&format!("rest {name} {}", place.name()), at(rest, place), placed);
+        }
+    }
+    let last = ours.micro_steps.last().unwrap();
+    let misc = |key: &str| measured[key].as_i64().unwrap_or(0);
+    let peak = |phase: &str| measured["peak"][phase].as_i64().unwrap();
+    compare("peak init", ours.init.total.0, peak("init") - misc("misc_init"));
+    compare("peak forward", last.forward.total.0, peak("forward") - misc("misc"));
+    compare("peak backward", last.backward.total.0, peak("backward") - misc("misc"));
+    compare("peak step", ours.step.total.0, peak("step") - misc("misc"));
+    differences
+}
+
+fn at(rest: &Rest, place: Place) -> u64 {
+    rest.at(place).0
+}
+
+/// How near predictions are to measurements, by what is compared.
+#[derive(Default)]
+pub struct Table(BTreeMap<String, Row>);
+
+#[derive(Default)]
+struct Row {
+    near: usize,
+    count: usize,
+    worst: f64,
+    misses: Vec<String>,
+}
+
+impl Table {
+    pub fn add(&mut self, name: &str, differences: BTreeMap<String, (i64, i64)>) {
+        for (what, (error, theirs)) in differences {
+            let limit = if what.starts_with("rest") { 0 } else { 2048 };
+            let row = self.0.entry(what).or_default();
+            row.count += 1;
+            let percent = error as f64 / theirs.max(1) as f64 * 100.0;
+            if error.abs() <= limit {
+                row.near += 1;
+            } else {
+                row.misses.push(format!("{percent:+.2} % ({error:+}) {name}"));
+                row.worst = row.worst.max(percent.abs());
+            }
+        }
+    }
+
+    pub fn print(&self) {
+        for (what, row) in &self.0 {
+            println!("{what:28} {:4} of {:4} worst {:.2} %", row.near, row.count, row.worst);
+        }
+        for (what, row) in &self.0 {
+            row.misses.iter().for_each(|miss| println!("  {what}: {miss}"));
+        }
+    }
+
+    /// The share of near predictions, and the largest error in percent.
+    pub fn of(&self, what: &str) -> (f64, f64) {
+        let row = &self.0[what];
+        (row.near as f64 / row.count as f64, row.worst)
+    }
+
+    pub fn names(&self) -> impl Iterator<Item = &String> {
+        self.0.keys()
+    }
+}
