@@ -43,7 +43,7 @@ const OPTIONS: &[(&str, &str)] = &[
     ("model", "模型：内置目录里的名字、目录或 config.json 的路径，或 Hub 上的模型名"),
     ("gpus", "GPU：`8xA100-80G`、`5x44GB`、`4x8xH100`（节点 × 每节点卡数）或 `8`"),
     ("config", "DeepSpeed 配置文件；不给则由 --stage、--offload 和 --precision 生成"),
-    ("stage", "ZeRO stage"),
+    ("stage", "ZeRO 的 stage：1 切分优化器状态，2 加上梯度，3 再加上权重"),
     ("offload", "卸载到主机内存的内容；只写 --offload 表示全部"),
     ("precision", "模型的数值格式"),
     ("host_ram", "每台主机的内存，例如 `512GiB`"),
