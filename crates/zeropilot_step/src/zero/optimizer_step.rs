@@ -80,10 +80,12 @@ fn base_optimizer(run: &Run<'_>, sizes: impl Iterator<Item = u64>, sink: &mut im
     if run.optimizer != BaseOptimizer::TorchAdam {
         return;
     }
+    let moment = Dtypes::of(run).moment;
     let mut before: Option<Handle> = None;
     for size in sizes {
-        let root = sink.allocate(Category::OptimizerTemporaries, Place::Device, size * 4);
-        let denominator = sink.allocate(Category::OptimizerTemporaries, Place::Device, size * 4);
+        let root = sink.allocate(Category::OptimizerTemporaries, Place::Device, size * moment);
+        let denominator =
+            sink.allocate(Category::OptimizerTemporaries, Place::Device, size * moment);
         sink.free(root);
         if let Some(before) = before.replace(denominator) {
             sink.free(before);
