@@ -11,7 +11,9 @@ from deepspeed.accelerator import get_accelerator
 from measure.recorder import key_of
 
 # Kept in ordinary or pinned memory by an engine that offloads; the device otherwise.
-HOST_OF_OPTIMIZER_OFFLOAD = {"master", "master_grad", "lp_host_staging", "temp_grad_cpu", "acc_grads_cpu"}
+HOST_OF_OPTIMIZER_OFFLOAD = {
+    "master", "master_grad", "lp_host_staging", "temp_grad_cpu", "acc_grads_cpu", "nvme_gradients",
+}  # fmt: skip
 
 
 class Pinned:
@@ -70,6 +72,8 @@ def stage_3(optimizer):
     yield "master_grad", [p.grad for p in found("fp32_partitioned_groups_flat", [])]
     yield "grad_partitions", found("grad_partitions_flat_buffer")
     yield "nvme_optimizer_buffers", optimizer_swap_buffers(found("optimizer_swapper"))
+    swapped = getattr(found("optimizer_swapper"), "swap_params_info", {}).values()
+    yield "nvme_gradients", [info.unswapped_gradients for info in swapped]
 
 
 def optimizer_swap_buffers(swapper):
@@ -177,7 +181,7 @@ class Placer:
     def place(self, category, tensor):
         if key_of(tensor) in self._on_device:
             return "device"
-        if tensor in self._pinned:
+        if tensor in self._pinned or category in ("nvme_optimizer_buffers", "nvme_param_buffers"):
             return "pinned"
         if self._optimizer and (category in HOST_OF_OPTIMIZER_OFFLOAD or category.startswith("opt_")):
             return "host"

@@ -94,18 +94,23 @@ def save():
 
 
 def nvme():
+    """Only tensors of a MiB or more go to files, so the model is larger than elsewhere."""
     path = {"device": "nvme", "nvme_path": "NVME", "pin_memory": True}
-    parameters = {**path, "buffer_count": 8, "buffer_size": 30_000}
+    parameters = {**path, "buffer_count": 8, "buffer_size": 1_100_000}
+    pipelined = {**path, "pipeline_read": True, "pipeline_write": True}
+    streaming = {**STREAMING, "stage3_param_persistence_threshold": 10_000}
     variants = [
         ("optimizer", {"offload_optimizer": path}),
-        ("optimizer-sub-groups", {"offload_optimizer": path, "sub_group_size": 20_000}),
-        ("optimizer-pipelined", {"offload_optimizer": {**path, "pipeline_read": True, "pipeline_write": True}, "sub_group_size": 20_000}),
-        ("parameters", {"offload_param": parameters, "offload_optimizer": CPU}),
-        ("both", {"offload_param": parameters, "offload_optimizer": path}),
-    ]  # fmt: skip
-    larger = {**LLAMA, "hidden_size": 256, "head_dim": 64, "intermediate_size": 688, "vocab_size": 1003}
+        ("optimizer-sub-groups", {"offload_optimizer": path, "sub_group_size": 1_000_000}),
+        ("optimizer-small-sub-groups", {"offload_optimizer": path, "sub_group_size": 100_000}),
+        ("optimizer-pipelined", {"offload_optimizer": pipelined, "sub_group_size": 1_000_000}),
+        ("parameters", {"offload_param": parameters, "offload_optimizer": CPU, **streaming}),
+        ("both", {"offload_param": parameters, "offload_optimizer": path, **streaming}),
+    ]
+    larger = {**LLAMA, "num_hidden_layers": 1, "hidden_size": 1024, "head_dim": 256, "intermediate_size": 2048}
     for name, section in variants:
-        yield {**SMALL, "hf_config": larger, "name": name, **plain(3, zero_optimization=section)}
+        case = {**SMALL, "hf_config": {**larger, "vocab_size": 1100}, "name": name}
+        yield {**case, **plain(3, zero_optimization=section)}
 
 
 def with_nvme(case, directory):
