@@ -28,9 +28,9 @@ pub enum Item {
         /// What its storage was counted as, by place in [`Swing::CATEGORIES`].
         counted_as: u8,
     },
-    /// A re-run has saved the weight of a parameter.
+    /// A re-run has saved the weight of a parameter (stage 3 only).
     Hold(u32),
-    /// Backward has used a weight a re-run had saved.
+    /// Backward has used a weight a re-run had saved (stage 3 only).
     LetGo(u32),
 }
 
@@ -84,6 +84,8 @@ struct Reader {
     micro_step: MicroStep,
     is_backward: bool,
     swing: Swing,
+    /// Whether anybody gathers weights, so that it matters how long they are held.
+    gathers: bool,
     /// Whether swings end at the borders of layers.
     cuts: bool,
     /// How many items there were at each border, forward and backward.
@@ -92,7 +94,7 @@ struct Reader {
 
 impl Reader {
     fn read(program: &dyn Program, options: Options, cuts: bool) -> Self {
-        let mut reader = Self { cuts, ..Self::default() };
+        let mut reader = Self { gathers: options.module_events, cuts, ..Self::default() };
         micro_step(program, options).replay(&mut reader);
         reader.flush();
         reader
@@ -168,11 +170,15 @@ impl Listener for Reader {
     }
 
     fn hold(&mut self, parameter: ParameterId) {
-        self.push(Item::Hold(number(parameter)));
+        if self.gathers {
+            self.push(Item::Hold(number(parameter)));
+        }
     }
 
     fn let_go(&mut self, parameter: ParameterId) {
-        self.push(Item::LetGo(number(parameter)));
+        if self.gathers {
+            self.push(Item::LetGo(number(parameter)));
+        }
     }
 
     #[allow(clippy::cast_possible_truncation)]
@@ -205,9 +211,6 @@ impl Listener for Reader {
 /// The parameters each module of a model gathers.
 #[must_use]
 pub fn modules(model: &Model) -> Modules {
-    let mut modules = Modules::default();
-    for parameters in model.gathered() {
-        modules.push(parameters.into_iter().map(ParameterId::index));
-    }
-    modules
+    let gathered = model.gathered().map(|(module, parameter)| (module.index(), parameter.index()));
+    Modules::new(model.modules.len(), &gathered.collect::<Vec<_>>())
 }

@@ -128,21 +128,14 @@ impl Model {
         if module.is_empty() { info.name.to_owned() } else { format!("{module}.{}", info.name) }
     }
 
-    /// The parameters each module gathers when it is called, by [`ModuleId::index`]: its own, those it
-    /// borrows, and for a leaf block everything inside it.
-    #[must_use]
-    pub fn gathered(&self) -> Vec<Vec<ParameterId>> {
-        let mut gathered = vec![Vec::new(); self.modules.len()];
-        for info in &self.parameters {
-            gathered[info.module.index()].push(info.parameter.id);
-            if let Some(leaf) = self.leaf_above(info.module) {
-                gathered[leaf.index()].push(info.parameter.id);
-            }
-        }
-        for &(module, parameter) in &self.borrowed {
-            gathered[module.index()].push(parameter);
-        }
-        gathered
+    /// Modules and the parameters they gather when they are called: their own, those they borrow, and for a leaf block
+    /// everything inside it. In no order of modules.
+    pub fn gathered(&self) -> impl Iterator<Item = (ModuleId, ParameterId)> {
+        let own = self.parameters.iter().flat_map(|info| {
+            let modules = [Some(info.module), self.leaf_above(info.module)];
+            modules.into_iter().flatten().map(|module| (module, info.parameter.id))
+        });
+        own.chain(self.borrowed.iter().copied())
     }
 
     /// The leaf block each parameter is inside of, by [`ParameterId::index`].

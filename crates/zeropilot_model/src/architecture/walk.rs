@@ -50,9 +50,17 @@ impl<'a> Iterator for Modules<'a> {
     type Item = ModuleEntry<'a>;
 
     fn next(&mut self) -> Option<Self::Item> {
+        let module = self.advance()?;
+        Some(ModuleEntry { name: self.name.clone(), module })
+    }
+}
+
+impl<'a> Modules<'a> {
+    /// The next module, whose name is then `self.name`.
+    fn advance(&mut self) -> Option<&'a Module> {
         if let Some(root) = self.root.take() {
             self.frames.push(Frame { module: root, name_length: 0, child: 0, repeat: 0 });
-            return Some(ModuleEntry { name: String::new(), module: root });
+            return Some(root);
         }
         loop {
             let frame = self.frames.last_mut()?;
@@ -74,7 +82,7 @@ impl<'a> Iterator for Modules<'a> {
             let module = &*child.module;
             let name_length = self.name.len();
             self.frames.push(Frame { module, name_length, child: 0, repeat: 0 });
-            return Some(ModuleEntry { name: self.name.clone(), module });
+            return Some(module);
         }
     }
 }
@@ -83,7 +91,7 @@ impl<'a> Iterator for Modules<'a> {
 #[derive(Debug, Clone)]
 pub struct Parameters<'a> {
     modules: Modules<'a>,
-    current: Option<(ModuleEntry<'a>, usize)>,
+    current: Option<(&'a Module, usize)>,
     seen: Vec<TieGroup>,
     keep_duplicates: bool,
 }
@@ -93,11 +101,11 @@ impl<'a> Iterator for Parameters<'a> {
 
     fn next(&mut self) -> Option<Self::Item> {
         loop {
-            let Some((entry, index)) = &mut self.current else {
-                self.current = Some((self.modules.next()?, 0));
+            let Some((module, index)) = &mut self.current else {
+                self.current = Some((self.modules.advance()?, 0));
                 continue;
             };
-            let Some(parameter) = entry.module.parameters.get(*index) else {
+            let Some(parameter) = module.parameters.get(*index) else {
                 self.current = None;
                 continue;
             };
@@ -111,9 +119,14 @@ impl<'a> Iterator for Parameters<'a> {
                     self.seen.push(group);
                 }
             }
-            let dot = if entry.name.is_empty() { "" } else { "." };
-            let name = format!("{}{dot}{}", entry.name, parameter.name);
-            return Some(ParameterEntry { name, module: entry.module, parameter });
+            let owner = &self.modules.name;
+            let mut name = String::with_capacity(owner.len() + 1 + parameter.name.len());
+            name.push_str(owner);
+            if !owner.is_empty() {
+                name.push('.');
+            }
+            name.push_str(&parameter.name);
+            return Some(ParameterEntry { name, module, parameter });
         }
     }
 }

@@ -14,6 +14,17 @@ impl Slot {
     }
 }
 
+/// Ranks that own equally much of a parameter.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct OwnerRun {
+    /// The first of them.
+    pub first: u64,
+    /// The one after the last of them.
+    pub end: u64,
+    /// Elements each of them owns.
+    pub each: u64,
+}
+
 /// One group in one flat buffer.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FlatLayout {
@@ -74,12 +85,27 @@ impl FlatLayout {
 
     /// The ranks a parameter belongs to and the elements each of them owns of it, in buffer order.
     pub fn owners(&self, position: usize) -> impl Iterator<Item = (u64, u64)> {
+        self.runs(position).flat_map(|run| (run.first..run.end).map(move |rank| (rank, run.each)))
+    }
+
+    /// The same, ranks with equal parts together: only the first and the last may own less than a partition.
+    pub fn runs(&self, position: usize) -> impl Iterator<Item = OwnerRun> {
         let slot = self.slots[self.placed[position]];
         let (first, last) =
             (slot.offset / self.partition, (slot.offset + slot.size - 1) / self.partition);
-        (first..=last).map(move |rank| {
-            (rank, slot.inside(rank * self.partition, (rank + 1) * self.partition))
+        let borders = [first, first + 1, last.max(first + 1), last + 1];
+        let runs = borders.into_iter().zip(borders.into_iter().skip(1));
+        runs.filter(|(first, end)| first < end).map(move |(first, end)| OwnerRun {
+            first,
+            end,
+            each: slot.inside(first * self.partition, (first + 1) * self.partition),
         })
+    }
+
+    /// Elements a rank owns of a parameter.
+    pub fn part(&self, position: usize, rank: u64) -> u64 {
+        let (start, end) = self.range(rank);
+        self.slots[self.placed[position]].inside(start, end)
     }
 
     /// Positions in the group of the parameters that do not reach into a rank's partition, in buffer order.
@@ -113,6 +139,15 @@ mod tests {
         let layout = FlatLayout::new(&[5, 6, 3], 2, false, None);
         assert_eq!(layout.owners(1).collect::<Vec<_>>(), [(0, 3), (1, 3)]);
         assert_eq!(layout.owners(2).collect::<Vec<_>>(), [(1, 3)]);
+    }
+
+    #[test]
+    fn ranks_between_the_first_and_the_last_own_a_partition_each() {
+        // 3 + 12 + 1 = 16 for eight ranks of 2: the 12 lie from 3 to 15.
+        let layout = FlatLayout::new(&[3, 12, 1], 8, false, None);
+        let runs: Vec<_> = layout.runs(1).map(|run| (run.first, run.end, run.each)).collect();
+        assert_eq!(runs, [(1, 2, 1), (2, 7, 2), (7, 8, 1)]);
+        assert_eq!((layout.part(1, 0), layout.part(1, 1), layout.part(1, 6)), (0, 1, 2));
     }
 
     #[test]

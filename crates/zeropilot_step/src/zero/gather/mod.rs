@@ -49,6 +49,31 @@ pub struct Modules {
 }
 
 impl Modules {
+    /// Modules 0 to `count`, from pairs of a module and a parameter of it.
+    pub fn new(count: usize, pairs: &[(usize, usize)]) -> Self {
+        let mut ends = vec![0; count];
+        for &(module, _) in pairs {
+            ends[module] += 1;
+        }
+        let mut begin = 0;
+        for end in &mut ends {
+            // For now where the parameters of a module begin.
+            begin += std::mem::replace(end, begin);
+        }
+        let mut modules = Self { parameters: vec![0; pairs.len()], ends };
+        for &(module, parameter) in pairs {
+            let next = &mut modules.ends[module];
+            modules.parameters[*next] = parameter;
+            *next += 1;
+        }
+        let mut begin = 0;
+        for &end in &modules.ends {
+            modules.parameters[begin..end].sort_unstable();
+            begin = end;
+        }
+        modules
+    }
+
     /// Adds a module and gives it the next index.
     pub fn push(&mut self, parameters: impl IntoIterator<Item = usize>) -> u32 {
         let start = self.parameters.len();

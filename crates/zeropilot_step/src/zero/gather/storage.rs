@@ -118,6 +118,11 @@ impl<'a> Storages<'a> {
     /// Starts to gather; parameters with a valid secondary copy (hpZ) form a group of their own, and within it those
     /// of one element size.
     pub(super) fn gather(&mut self, parameters: &[usize], sink: &mut impl Sink) {
+        if let &[parameter] = parameters {
+            let mut alone = self.list();
+            alone.push(parameter);
+            return self.launch(alone, sink);
+        }
         for near in [true, false] {
             let mut left = self.list();
             left.extend(parameters.iter().filter(|&&p| self.secondary[p].is_some() == near));

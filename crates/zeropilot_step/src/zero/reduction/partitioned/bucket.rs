@@ -1,29 +1,50 @@
 //! How one bucket is reduced.
 
+use std::collections::HashMap;
+
 use super::Partitioned;
 use crate::zero::rest::{Category, Place};
 use crate::zero::sink::{Collective, CollectiveKind, Handle, Sink};
 
-/// A run of elements in a bucket that one rank owns.
+/// Elements in a bucket that one rank owns; slices of the same size of neighbouring ranks are told together.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct Slice {
+struct Slices {
+    /// The first of the ranks.
     rank: u64,
+    /// How many ranks.
+    count: u64,
+    /// Elements of each.
     elements: u64,
-    /// Whether it is added to this rank's flat fp32 gradients.
+    /// Whether it (then it is one) is added to this rank's flat fp32 gradients.
     added: bool,
+}
+
+/// Slices that are reduced together.
+#[derive(Debug, Default)]
+struct Batch {
+    count: u64,
+    elements: u64,
+    /// Sizes of those that are added to this rank's flat fp32 gradients.
+    added: Vec<u64>,
 }
 
 impl Partitioned<'_> {
     /// The bucket cut at the borders of partitions; neighbours of one owner are one slice unless they are added apart.
-    fn slices(&self, members: &[usize]) -> Vec<Slice> {
-        let mut slices: Vec<Slice> = Vec::new();
-        let owners =
-            members.iter().filter_map(|&p| self.ownership[p].as_ref()).flat_map(|o| &o.owners);
-        for &(rank, elements) in owners {
-            let added = self.dtypes.is_compact() && rank == self.run.rank;
-            match slices.last_mut() {
-                Some(last) if last.rank == rank && !added => last.elements += elements,
-                _ => slices.push(Slice { rank, elements, added }),
+    fn slices(&self, members: &[usize]) -> Vec<Slices> {
+        let mut slices: Vec<Slices> = Vec::new();
+        let owned = members.iter().filter_map(|&p| self.ownership[p]);
+        let runs = owned.flat_map(|own| self.layouts[own.group].runs(own.position));
+        for run in runs {
+            let mine = self.run.rank;
+            let is_split = self.dtypes.is_compact() && (run.first..run.end).contains(&mine);
+            let borders = if is_split {
+                [run.first, mine, mine + 1, run.end]
+            } else {
+                [run.first, run.end, run.end, run.end]
+            };
+            for (rank, end) in borders.into_iter().zip(borders.into_iter().skip(1)) {
+                let added = is_split && rank == mine;
+                add(&mut slices, Slices { rank, count: end - rank, elements: run.each, added });
             }
         }
         slices
@@ -38,41 +59,46 @@ impl Partitioned<'_> {
             self.reduce_batches(&slices, CollectiveKind::AllReduce, sink);
             return;
         }
-        let mut owners: Vec<u64> = Vec::new();
-        for slice in &slices {
-            if !owners.contains(&slice.rank) {
-                owners.push(slice.rank);
-            }
-        }
-        for to in owners {
-            let own: Vec<Slice> = slices.iter().copied().filter(|slice| slice.rank == to).collect();
-            self.reduce_batches(&own, CollectiveKind::Reduce { to }, sink);
+        for own in by_owner(&slices) {
+            self.reduce_batches(&own, CollectiveKind::Reduce { to: own[0].rank }, sink);
         }
     }
 
     /// Slices are reduced together until they are more than a bucket holds.
-    fn reduce_batches(&self, slices: &[Slice], kind: CollectiveKind, sink: &mut impl Sink) {
+    fn reduce_batches(&self, slices: &[Slices], kind: CollectiveKind, sink: &mut impl Sink) {
         let limit = self.run.zero.reduce_bucket.0;
-        let mut batch: Vec<Slice> = Vec::new();
-        for (index, slice) in slices.iter().enumerate() {
-            batch.push(*slice);
-            let elements: u64 = batch.iter().map(|slice| slice.elements).sum();
-            if elements > limit || index + 1 == slices.len() {
-                self.reduce_batch(&std::mem::take(&mut batch), kind, sink);
+        let mut batch = Batch::default();
+        for slices in slices {
+            let mut left = slices.count;
+            while left > 0 {
+                let fitting = (limit - batch.elements) / slices.elements.max(1);
+                let taken = left.min(fitting.saturating_add(1));
+                left -= taken;
+                batch.count += taken;
+                batch.elements += taken * slices.elements;
+                if slices.added {
+                    batch.added.push(slices.elements);
+                }
+                if batch.elements > limit {
+                    self.reduce_batch(&std::mem::take(&mut batch), kind, sink);
+                }
             }
+        }
+        if batch.count > 0 {
+            self.reduce_batch(&batch, kind, sink);
         }
     }
 
     /// Slices are joined, cast for the wire, reduced; some are then added to the flat fp32 gradients.
-    fn reduce_batch(&self, batch: &[Slice], kind: CollectiveKind, sink: &mut impl Sink) {
-        let elements: u64 = batch.iter().map(|slice| slice.elements).sum();
-        let mut tensor = (batch.len() > 1).then(|| self.copy(elements * self.element(), sink));
-        let cast = self.cast_for_wire(elements, kind, sink);
+    fn reduce_batch(&self, batch: &Batch, kind: CollectiveKind, sink: &mut impl Sink) {
+        let mut tensor =
+            (batch.count > 1).then(|| self.copy(batch.elements * self.element(), sink));
+        let cast = self.cast_for_wire(batch.elements, kind, sink);
         if cast.is_some() {
             std::mem::replace(&mut tensor, cast).into_iter().for_each(|joined| sink.free(joined));
         }
-        for slice in batch.iter().filter(|slice| slice.added) {
-            self.add_to_compact(slice.elements, sink);
+        for &elements in &batch.added {
+            self.add_to_compact(elements, sink);
         }
         tensor.into_iter().for_each(|tensor| sink.free(tensor));
     }
@@ -126,4 +152,44 @@ impl Partitioned<'_> {
         self.compact[group]
             .get_or_insert_with(|| sink.allocate(Category::FlatGradients, Place::Device, bytes));
     }
+}
+
+/// Puts slices behind others; the first joins the last if they have one owner and are not added apart.
+fn add(slices: &mut Vec<Slices>, more: Slices) {
+    if more.count == 0 {
+        return;
+    }
+    match slices.last_mut() {
+        Some(last) if last.rank + last.count - 1 == more.rank && !more.added => {
+            let joined = Slices { count: 1, elements: last.elements + more.elements, ..more };
+            last.count -= 1;
+            if last.count == 0 {
+                slices.pop();
+            }
+            slices.push(joined);
+            if more.count > 1 {
+                slices.push(Slices { rank: more.rank + 1, count: more.count - 1, ..more });
+            }
+        }
+        _ => slices.push(more),
+    }
+}
+
+/// Slices one by one, those of an owner together; owners in the order in which they first appear.
+fn by_owner(slices: &[Slices]) -> Vec<Vec<Slices>> {
+    let one = |slices: &Slices| {
+        let slices = *slices;
+        let ranks = slices.rank..slices.rank + slices.count;
+        ranks.map(move |rank| Slices { rank, count: 1, ..slices })
+    };
+    let mut places = HashMap::new();
+    let mut owners: Vec<Vec<Slices>> = Vec::new();
+    for slice in slices.iter().flat_map(one) {
+        let place = *places.entry(slice.rank).or_insert(owners.len());
+        if place == owners.len() {
+            owners.push(Vec::new());
+        }
+        owners[place].push(slice);
+    }
+    owners
 }

@@ -25,11 +25,11 @@ enum Gradient {
 }
 
 /// A parameter's place in the flat layouts, as this rank sees it.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Copy)]
 struct Ownership {
     group: usize,
-    /// Ranks and the elements each owns of the parameter.
-    owners: Vec<(u64, u64)>,
+    /// Its place in the group.
+    position: usize,
     /// Elements this rank owns.
     mine: u64,
 }
@@ -76,13 +76,8 @@ impl<'a> Partitioned<'a> {
         let mut ownership = vec![None; count];
         for (group, layout) in layouts.iter().enumerate() {
             for (position, index) in run.group_indices(group).enumerate() {
-                let owners: Vec<(u64, u64)> = layout.owners(position).collect();
-                let mine = owners
-                    .iter()
-                    .filter(|(rank, _)| *rank == run.rank)
-                    .map(|(_, inside)| inside)
-                    .sum();
-                ownership[index] = Some(Ownership { group, owners, mine });
+                let mine = layout.part(position, run.rank);
+                ownership[index] = Some(Ownership { group, position, mine });
             }
         }
         Self {
