@@ -1,7 +1,7 @@
 //! The fine-grained keys of `zero_optimization`: which there are, what they hold, and which stages read them.
 //!
 //! A key that the stage at hand does not read is accepted by the engine and does nothing, so that it is not
-//! written. What each key is good for is not told here.
+//! written; keys that no stage reads (`allgather_partitions`) are not here at all. What each key is good for is not told here.
 
 use std::collections::BTreeMap;
 
@@ -104,7 +104,6 @@ knobs! {
     OverlapComm "overlap_comm" Zero Flag [1, 2, 3] false,
     ContiguousGradients "contiguous_gradients" Zero Flag [1, 2, 3] false,
     ReduceScatter "reduce_scatter" Zero Flag [1, 2, 3] false,
-    AllgatherPartitions "allgather_partitions" Zero Flag [1, 2] false,
     RoundRobinGradients "round_robin_gradients" Zero Flag [1, 2] false,
     UseMultiRankBucketAllreduce "use_multi_rank_bucket_allreduce" Zero Flag [1, 2] false,
     IgnoreUnusedParameters "ignore_unused_parameters" Zero Flag [1, 2] false,

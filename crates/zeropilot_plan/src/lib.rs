@@ -3,7 +3,7 @@
 //! A [`Request`] is what was asked for, each part on its own. [`Request::recipe`] turns it into a [`Recipe`],
 //! in which nothing contradicts anything else, or says with [`Refusal`]s why it cannot. [`Recipe::config`] writes
 //! the config for the program that will read it, and [`Recipe::arguments`] what that program must be told beside
-//! it. [`Tier`]s vary a recipe for comparison.
+//! it. [`Tier`]s vary a recipe for comparison, and a [`Job`] has the command that starts it.
 //!
 //! Files, terminals and words are not known here.
 
@@ -12,6 +12,7 @@ mod batch;
 mod checkpointing;
 mod config;
 mod knob;
+mod launch;
 mod optimizer;
 mod precision;
 mod preset;
@@ -28,6 +29,7 @@ pub use arguments::Argument;
 pub use batch::Batch;
 pub use checkpointing::{ActivationCheckpointing, AsyncIo};
 pub use knob::{Knob, KnobKind, KnobValue, Knobs, NotThisKind, Section};
+pub use launch::{Job, LaunchCommand, Launcher, Machines, NotAShellWord, Word};
 pub use optimizer::{DEFAULT_LEARNING_RATE, HyperParameters, OptimizerKind};
 pub use precision::{DynamicLossScale, LossScale, Precision};
 pub use preset::{Preset, UnknownPreset};

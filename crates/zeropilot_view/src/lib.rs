@@ -2,7 +2,8 @@
 //!
 //! A [`Layout`] turns the [`FileResult`]s of a check into one of five formats, piece by piece, so
 //! that any number of files can be written without being held: [`Layout::opening`], then
-//! [`Layout::file`] for each, then [`Layout::closing`]. What a result means was decided elsewhere.
+//! [`Layout::file`] for each, then [`Layout::closing`]. [`creation`] words what was written and why not.
+//! What a result means was decided elsewhere.
 
 mod concise;
 pub mod creation;

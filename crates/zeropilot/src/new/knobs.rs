@@ -117,10 +117,6 @@ fn help(knob: Knob) -> (&'static str, &'static str) {
             "Reduce each gradient to its owner instead of to all",
             "梯度只归约到所属进程，而不是全部进程",
         ),
-        Knob::AllgatherPartitions => (
-            "Gather weights by all-gather rather than broadcasts (stages 1, 2)",
-            "用 all-gather 而不是逐个 broadcast 收集权重（stage 1、2）",
-        ),
         Knob::RoundRobinGradients => (
             "Spread gradient copies to the host over ranks (stages 1, 2)",
             "把梯度到内存的拷贝轮流分给各进程（stage 1、2）",

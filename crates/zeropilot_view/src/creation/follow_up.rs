@@ -1,7 +1,7 @@
 //! What to do with a config that was made: what the training program must be told, and what to run next.
 
 use zeropilot_lint::{Language, Text};
-use zeropilot_plan::{Precision, Target};
+use zeropilot_plan::{Job, Launcher, Machines, Precision, Target};
 
 use super::Created;
 
@@ -48,12 +48,36 @@ fn told(created: &[Created<'_>], language: Language) -> String {
 }
 
 fn next(created: &[Created<'_>], language: Language) -> String {
-    let commands: Vec<String> = created.iter().filter_map(check_command).collect();
+    let mut commands: Vec<String> = created.iter().filter_map(check_command).collect();
+    if let [one] = created {
+        commands.extend(launch_command(one));
+    }
     if commands.is_empty() {
         return String::new();
     }
     let lead = Text::new("next:", "下一步：").get(language);
     format!("\n{lead}\n  {}\n", commands.join("\n  "))
+}
+
+/// More ranks than this are seldom on one machine, and how many there are is not known here.
+const MOST_ON_ONE_MACHINE: u64 = 8;
+
+/// The command that starts the run on this machine.
+fn launch_command(created: &Created<'_>) -> Option<String> {
+    let recipe = created.recipe;
+    let ranks_per_machine =
+        recipe.batch.world.filter(|world| world.get() <= MOST_ON_ONE_MACHINE)?;
+    let launcher = Launcher::of(recipe.target)?;
+    let script = if launcher == Launcher::LlamaFactory { "train.yaml" } else { "train.py" };
+    let told = if recipe.target.is_trainer() { recipe.arguments() } else { Vec::new() };
+    let job = Job {
+        machines: Machines::One,
+        ranks_per_machine,
+        script,
+        config: created.path?,
+        arguments: &told,
+    };
+    job.command(launcher).shell().ok()
 }
 
 /// The command that checks a config as it will be read.
