@@ -78,6 +78,11 @@ impl Oracle {
         Self { script: script.to_owned(), child, requests, answers: Some(answers), greeting }
     }
 
+    /// What the server said of itself when it started.
+    pub(crate) fn greeting(&self) -> &Json {
+        &self.greeting
+    }
+
     /// Asks many questions at once; the answers, a line of JSON each, come in the same order.
     pub(crate) fn ask(&mut self, questions: Vec<Json>) -> Vec<String> {
         let requests = self.requests.as_mut().expect("the server runs");
