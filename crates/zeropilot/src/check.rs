@@ -13,6 +13,7 @@ use crate::color;
 use crate::engine_version;
 use crate::exit_status::ExitStatus;
 use crate::files::{self, Collected};
+use crate::job;
 use crate::output::Output;
 use crate::progress::Progress;
 
@@ -58,7 +59,7 @@ pub(crate) fn run(
         has_failed: false,
         progress: Progress::new(global.quiet, language),
     };
-    session.check_all(files::collect(&command.paths));
+    session.check_all(files::collect(&command.paths, command.job));
     session.finish(talks)
 }
 
@@ -153,6 +154,10 @@ impl Session {
 fn check_one(input: Collected, layout: &Layout, settings: &Settings) -> Checked {
     let input = input?;
     let name = input.name();
+    if let Some(path) = input.path().filter(|path| job::is_script(path)) {
+        return job::check_script(&input, path, layout, settings)
+            .map_err(|problem| (name, problem));
+    }
     let bytes = match input.read() {
         Ok(bytes) => bytes,
         Err(problem) => return Err((name, problem)),
@@ -160,8 +165,13 @@ fn check_one(input: Collected, layout: &Layout, settings: &Settings) -> Checked 
     let report = check(&bytes, settings);
     let mut summary = Summary::default();
     summary.count(&report);
-    let file =
-        FileResult { name: &name, bytes: &bytes, report: &report, is_named: input.is_named() };
+    let file = FileResult {
+        name: &name,
+        bytes: &bytes,
+        report: &report,
+        is_named: input.is_named(),
+        headline: None,
+    };
     Ok((layout.file(&file), summary))
 }
 

@@ -95,9 +95,12 @@ impl From<OutputFormat> for Format {
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct CheckCommand {
-    /// Config files, directories to search for .json and .hjson files, or `-` for standard input
+    /// Config files, launch scripts, directories to search for .json and .hjson files, or `-` for standard input
     #[arg(required = true, value_name = "PATH")]
     pub(crate) paths: Vec<PathBuf>,
+    /// In directories look for launch scripts, and check the configs they point to
+    #[arg(long)]
+    pub(crate) job: bool,
     /// How many ranks (GPUs) the run has
     #[arg(long, value_name = "N")]
     pub(crate) world_size: Option<NonZeroUsize>,

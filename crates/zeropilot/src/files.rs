@@ -7,6 +7,8 @@ use std::path::{Path, PathBuf};
 use walkdir::{DirEntry, WalkDir};
 use zeropilot_view::talk::InputProblem;
 
+use crate::job;
+
 /// No config comes near this; what is larger is something else.
 const LARGEST_MIB: u64 = 64;
 const LARGEST: u64 = LARGEST_MIB << 20;
@@ -28,6 +30,14 @@ impl Input {
         match self {
             Self::Stdin => "<stdin>".to_owned(),
             Self::Named(path) | Self::Found(path) => path.to_string_lossy().into_owned(),
+        }
+    }
+
+    /// Its path, if it is a file.
+    pub(crate) fn path(&self) -> Option<&Path> {
+        match self {
+            Self::Stdin => None,
+            Self::Named(path) | Self::Found(path) => Some(path),
         }
     }
 
@@ -53,27 +63,27 @@ impl Input {
 pub(crate) type Collected = Result<Input, (String, InputProblem)>;
 
 /// All inputs behind the paths the user gave, in their order, directories in the order of names.
-pub(crate) fn collect(paths: &[PathBuf]) -> impl Iterator<Item = Collected> + '_ {
-    paths.iter().flat_map(|path| -> Box<dyn Iterator<Item = Collected> + '_> {
+pub(crate) fn collect(paths: &[PathBuf], scripts: bool) -> impl Iterator<Item = Collected> + '_ {
+    paths.iter().flat_map(move |path| -> Box<dyn Iterator<Item = Collected> + '_> {
         if path.as_os_str() == "-" {
             return Box::new(std::iter::once(Ok(Input::Stdin)));
         }
         match fs::metadata(path) {
-            Ok(metadata) if metadata.is_dir() => Box::new(walk(path)),
+            Ok(metadata) if metadata.is_dir() => Box::new(walk(path, scripts)),
             Ok(_) => Box::new(std::iter::once(Ok(Input::Named(path.clone())))),
             Err(error) => Box::new(std::iter::once(Err(problem(path, error)))),
         }
     })
 }
 
-fn walk(directory: &Path) -> impl Iterator<Item = Collected> + '_ {
+fn walk(directory: &Path, scripts: bool) -> impl Iterator<Item = Collected> + '_ {
     let entries = WalkDir::new(directory)
         .sort_by_file_name()
         .into_iter()
         .filter_entry(|entry| entry.depth() == 0 || !is_hidden_directory(entry));
     let mut any = false;
-    let found = entries.filter_map(|entry| match entry {
-        Ok(entry) => as_input(&entry),
+    let found = entries.filter_map(move |entry| match entry {
+        Ok(entry) => as_input(&entry, scripts),
         Err(error) => {
             let path = error.path().map_or_else(PathBuf::new, Path::to_owned);
             let error = error.into_io_error().unwrap_or_else(|| io::ErrorKind::Other.into());
@@ -99,10 +109,11 @@ fn is_hidden_directory(entry: &DirEntry) -> bool {
 }
 
 /// A config by its name. Links are followed to files, not to directories.
-fn as_input(entry: &DirEntry) -> Option<Collected> {
+fn as_input(entry: &DirEntry, scripts: bool) -> Option<Collected> {
     let path = entry.path();
     let extension = path.extension()?.to_str()?;
-    if !["json", "hjson"].iter().any(|known| extension.eq_ignore_ascii_case(known)) {
+    let wanted: &[&str] = if scripts { &job::EXTENSIONS } else { &["json", "hjson"] };
+    if !wanted.iter().any(|known| extension.eq_ignore_ascii_case(known)) {
         return None;
     }
     let file_type = entry.file_type();
@@ -165,7 +176,7 @@ mod tests {
             fs::write(root.join(path), "{}").expect("a file");
         }
         let paths = [root.to_owned()];
-        let names: Vec<String> = collect(&paths)
+        let names: Vec<String> = collect(&paths, false)
             .map(|input| input.expect("an input").name())
             .map(|name| name[root.to_string_lossy().len() + 1..].to_owned())
             .collect();
@@ -175,11 +186,11 @@ mod tests {
     #[test]
     fn what_is_not_there_is_said() {
         let paths = [PathBuf::from("no/such/file.json")];
-        let found: Vec<_> = collect(&paths).collect();
+        let found: Vec<_> = collect(&paths, false).collect();
         assert!(matches!(found.as_slice(), [Err((_, InputProblem::NotFound))]));
         let directory = tempfile::tempdir().expect("a temporary directory");
         let paths = [directory.path().to_owned()];
-        let found: Vec<_> = collect(&paths).collect();
+        let found: Vec<_> = collect(&paths, false).collect();
         assert!(matches!(found.as_slice(), [Err((_, InputProblem::NoConfigs))]));
     }
 }

@@ -12,7 +12,8 @@ const EXPLAIN: &str = "解释键、概念和整份配置：某项设置做什么
 
 /// Option names and what they mean.
 const OPTIONS: &[(&str, &str)] = &[
-    ("paths", "配置文件、要搜索 .json 和 .hjson 的目录，或 `-` 表示标准输入"),
+    ("paths", "配置文件、启动脚本、要搜索 .json 和 .hjson 的目录，或 `-` 表示标准输入"),
+    ("job", "在目录里查找启动脚本，并检查它们指向的配置"),
     (
         "topics",
         "键、概念或配置文件（`-` 表示标准输入），或用 `diff A B` 比较两个文件；不写则列出可以问什么",

@@ -11,6 +11,7 @@ mod exit_status;
 mod explain;
 mod files;
 mod help_zh;
+mod job;
 mod language;
 mod memory;
 mod model_source;

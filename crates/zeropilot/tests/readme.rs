@@ -1,6 +1,6 @@
 //! Every command the READMEs show runs, and every output they show is what it prints.
 //!
-//! A block ```` ```json title=NAME ```` is a file; a block ```` ```console ```` has `$ command` lines, each
+//! A block ```` ```json title=NAME ```` or ```` ```sh title=NAME ```` is a file; a block ```` ```console ```` has `$ command` lines, each
 //! followed by its standard output; commands in the table are run for their exit code alone. Run with
 //! `ZEROPILOT_UPDATE_READMES=1` to write the outputs, then read them.
 
@@ -32,7 +32,8 @@ fn with_real_output(text: &str, directory: &Path) -> String {
     let mut lines = text.lines();
     while let Some(line) = lines.next() {
         out.push(line.to_owned());
-        if let Some(name) = line.strip_prefix("```json title=") {
+        let titled = ["```json title=", "```sh title="];
+        if let Some(name) = titled.iter().find_map(|fence| line.strip_prefix(fence)) {
             let body: Vec<&str> = lines.by_ref().take_while(|line| *line != "```").collect();
             std::fs::write(directory.join(name), body.join("\n") + "\n")
                 .expect("a writable directory");

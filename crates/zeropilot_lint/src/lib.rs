@@ -10,6 +10,8 @@ mod check;
 mod diagnostic;
 mod edit;
 mod explain;
+#[cfg(feature = "job")]
+pub mod job;
 mod key_values;
 mod language;
 mod manual;

@@ -83,7 +83,7 @@ fn yields(rule: &'static Rule, change: impl Fn(&mut Settings)) -> bool {
     rule.examples.iter().any(|example| {
         let mut settings = example.settings();
         change(&mut settings);
-        let report = check(example.config.as_bytes(), &settings);
+        let report = example.judge_with(&settings);
         report.diagnostics.iter().any(|found| found.rule == rule)
     })
 }
@@ -104,6 +104,16 @@ impl Example {
 
     /// What is found in it.
     pub fn judge(&self) -> Report {
-        check(self.config.as_bytes(), &self.settings())
+        self.judge_with(&self.settings())
+    }
+
+    fn judge_with(&self, settings: &Settings) -> Report {
+        #[cfg(feature = "job")]
+        if self.is_job {
+            let no_files: crate::job::Files<'_> = &|_| None;
+            let job = crate::job::read(self.config, no_files);
+            return crate::job::check(self.config, &job, no_files);
+        }
+        check(self.config.as_bytes(), settings)
     }
 }

@@ -3,6 +3,8 @@
 use zeropilot_config::nearest::nearest;
 
 use crate::rule::Rule;
+#[cfg(feature = "job")]
+use crate::rules::launch;
 use crate::rules::{
     auto, batch, checkpointing, gradients, integrations, keys, offload, optimizer, precision,
     saving, versions, zeropp,
@@ -129,6 +131,14 @@ pub static RULES: &[&Rule] = &[
     &integrations::unusable_argument::RULE,
     &integrations::dummy_objects::RULE,
     &integrations::save_only_model::RULE,
+    #[cfg(feature = "job")]
+    &launch::no_launcher::RULE,
+    #[cfg(feature = "job")]
+    &launch::visible_devices::RULE,
+    #[cfg(feature = "job")]
+    &launch::config_not_found::RULE,
+    #[cfg(feature = "job")]
+    &launch::environment::RULE,
 ];
 
 /// The rule with this code, in upper or lower case.

@@ -56,6 +56,8 @@ pub enum Group {
     Saving,
     /// I: what integrations ask.
     Integrations,
+    /// L: launching.
+    Launch,
 }
 
 impl Group {
@@ -74,6 +76,7 @@ impl Group {
             Self::ZeroPlusPlus => 'X',
             Self::Saving => 'S',
             Self::Integrations => 'I',
+            Self::Launch => 'L',
         }
     }
 }
@@ -106,6 +109,8 @@ pub struct Example {
     pub model: fn() -> Option<ModelFacts>,
     /// What else the script decides.
     pub script: fn() -> Script,
+    /// Whether the text is a launch script instead of a config.
+    pub is_job: bool,
 }
 
 fn no_model() -> Option<ModelFacts> {
@@ -123,7 +128,13 @@ impl Example {
             arguments: Arguments::default,
             model: no_model,
             script: Script::default,
+            is_job: false,
         }
+    }
+
+    /// A launch script.
+    pub const fn job(text: &'static str) -> Self {
+        Self { is_job: true, ..Self::new(text) }
     }
 
     /// With this number of ranks.

@@ -45,6 +45,10 @@ pub(crate) fn file(layout: &Layout, file: &FileResult<'_>) -> String {
 pub(crate) fn verdict(layout: &Layout, file: &FileResult<'_>) -> String {
     let language = layout.language;
     let report = file.report;
+    if let Some(headline) = file.headline {
+        let colon = Text::new(": ", "：").get(language);
+        return format!("{}{colon}{}", escaped(file.name), escaped(headline));
+    }
     let word = match report.verdict {
         Verdict::Accept => Text::new("accepted", "通过"),
         Verdict::Reject => Text::new("rejected", "会被拒绝"),

@@ -71,6 +71,8 @@ pub struct FileResult<'a> {
     pub report: &'a Report,
     /// Whether the user named this very file, rather than a directory that holds it.
     pub is_named: bool,
+    /// What is said of it instead of a verdict, where it is no config.
+    pub headline: Option<&'a str>,
 }
 
 impl Layout {

@@ -106,6 +106,74 @@ pub fn unknown_rule(word: &str, nearest: Option<&str>, language: Language) -> St
     }
 }
 
+/// A launch in a script, as far as it is known.
+#[derive(Debug, Clone, Copy)]
+pub struct LaunchWords<'a> {
+    /// Who starts the ranks.
+    pub launcher: &'a str,
+    /// How many.
+    pub world: Option<usize>,
+    /// The config: none, one whose name only the run knows, or its name.
+    pub config: Option<Option<&'a str>>,
+    /// Arguments whose values only the run knows.
+    pub unknown: &'a [String],
+}
+
+/// What a script starts, one launch after the other.
+pub fn launches(launches: &[LaunchWords<'_>], language: Language) -> String {
+    if launches.is_empty() {
+        let none = match language {
+            Language::English => "no launch of DeepSpeed found in it",
+            Language::Chinese => "没有找到启动 DeepSpeed 的命令",
+        };
+        return none.to_owned();
+    }
+    let each: Vec<String> = launches.iter().map(|launch| one_launch(launch, language)).collect();
+    each.join(match language {
+        Language::English => "; ",
+        Language::Chinese => "；",
+    })
+}
+
+fn one_launch(launch: &LaunchWords<'_>, language: Language) -> String {
+    let launcher = launch.launcher;
+    match language {
+        Language::English => {
+            let ranks = match launch.world {
+                Some(1) => "1 rank".to_owned(),
+                Some(world) => format!("{world} ranks"),
+                None => "a number of ranks that the script does not settle".to_owned(),
+            };
+            let config = match launch.config {
+                None => "without a config of its own".to_owned(),
+                Some(None) => "with a config that only the run knows".to_owned(),
+                Some(Some(name)) => format!("with {name}"),
+            };
+            let unknown = match launch.unknown {
+                [] => String::new(),
+                names => format!(" (known only at run time: {})", names.join(", ")),
+            };
+            format!("`{launcher}` starts {ranks} {config}{unknown}")
+        }
+        Language::Chinese => {
+            let ranks = match launch.world {
+                Some(world) => format!("{world} 个进程"),
+                None => "若干进程（脚本里看不出个数）".to_owned(),
+            };
+            let config = match launch.config {
+                None => "没有指定配置".to_owned(),
+                Some(None) => "配置文件要到运行时才知道".to_owned(),
+                Some(Some(name)) => format!("配置为 {name}"),
+            };
+            let unknown = match launch.unknown {
+                [] => String::new(),
+                names => format!("（运行时才知道：{}）", names.join("、")),
+            };
+            format!("`{launcher}` 启动 {ranks}，{config}{unknown}")
+        }
+    }
+}
+
 /// How many files were checked so far.
 pub fn progress(files: usize, language: Language) -> String {
     match language {

@@ -6,6 +6,8 @@ pub(crate) mod checkpointing;
 pub(crate) mod gradients;
 pub(crate) mod integrations;
 pub(crate) mod keys;
+#[cfg(feature = "job")]
+pub(crate) mod launch;
 pub(crate) mod offload;
 pub(crate) mod optimizer;
 pub(crate) mod precision;

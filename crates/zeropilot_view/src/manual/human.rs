@@ -199,5 +199,6 @@ pub(crate) fn group_name(group: Group) -> Text {
         Group::ZeroPlusPlus => Text::new("ZeRO++", "ZeRO++"),
         Group::Saving => Text::new("saving and resuming", "保存与续训"),
         Group::Integrations => Text::new("integrations", "框架集成"),
+        Group::Launch => Text::new("launching", "启动"),
     }
 }

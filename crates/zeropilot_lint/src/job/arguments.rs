@@ -1,0 +1,104 @@
+//! Training arguments as a command line or a YAML file gives them.
+
+use zeropilot_config::front_end::{FrontEnd, MixedPrecision, Number};
+
+use super::shell::Word;
+use crate::check::Settings;
+
+/// What a launch says to the training script, as far as it is known.
+#[derive(Debug, Default)]
+pub struct Given {
+    /// The config, as it is named.
+    pub config: Option<Word>,
+    /// Who reads the config, where the launch shows it.
+    pub front_end: Option<FrontEnd>,
+    /// Names and values that are known.
+    pub values: Vec<(String, String)>,
+    /// Names whose values only the run knows.
+    pub unknown: Vec<String>,
+}
+
+impl Given {
+    fn value(&self, name: &str) -> Option<&str> {
+        let found = self.values.iter().rev().find(|(known, _)| known == name);
+        found.map(|(_, value)| value.as_str())
+    }
+
+    fn whole(&self, name: &str) -> Option<i64> {
+        self.value(name)?.parse().ok()
+    }
+
+    fn number(&self, name: &str) -> Option<Number> {
+        let text = self.value(name)?;
+        match text.parse::<i64>() {
+            Ok(number) => Some(Number::Int(number)),
+            Err(_) => text.parse().ok().map(Number::Float),
+        }
+    }
+
+    /// A switch: its name alone, or followed by a boolean.
+    fn switch(&self, name: &str) -> Option<bool> {
+        match self.value(name)?.to_lowercase().as_str() {
+            "" | "true" | "yes" | "1" => Some(true),
+            "false" | "no" | "0" => Some(false),
+            _ => None,
+        }
+    }
+
+    /// Adds what is known here to what the user did not say.
+    pub(crate) fn add_to(&self, settings: &mut Settings) {
+        let trainer = &mut settings.arguments.trainer;
+        let micro = "per_device_train_batch_size";
+        let steps = "gradient_accumulation_steps";
+        trainer.per_device_train_batch_size =
+            trainer.per_device_train_batch_size.or_else(|| self.whole(micro));
+        trainer.gradient_accumulation_steps =
+            trainer.gradient_accumulation_steps.or_else(|| self.whole(steps));
+        for (place, name) in [
+            (&mut trainer.max_grad_norm, "max_grad_norm"),
+            (&mut trainer.learning_rate, "learning_rate"),
+            (&mut trainer.adam_beta1, "adam_beta1"),
+            (&mut trainer.adam_beta2, "adam_beta2"),
+            (&mut trainer.adam_epsilon, "adam_epsilon"),
+            (&mut trainer.weight_decay, "weight_decay"),
+            (&mut trainer.warmup_steps, "warmup_steps"),
+        ] {
+            *place = place.or_else(|| self.number(name));
+        }
+        trainer.num_training_steps = trainer
+            .num_training_steps
+            .or_else(|| self.whole("max_steps").filter(|steps| *steps > 0));
+        let (fp16, bf16) = (self.switch("fp16"), self.switch("bf16"));
+        // Who switches one 16-bit type on has said it all; the other is off.
+        let otherwise =
+            |own: Option<bool>, other: Option<bool>| own.or((other == Some(true)).then_some(false));
+        trainer.fp16 = trainer.fp16.or(otherwise(fp16, bf16));
+        trainer.bf16 = trainer.bf16.or(otherwise(bf16, fp16));
+        if fp16.is_some() || bf16.is_some() {
+            trainer.fp16_full_eval = trainer.fp16_full_eval.or(Some(false));
+            trainer.bf16_full_eval = trainer.bf16_full_eval.or(Some(false));
+        }
+        let accelerate = &mut settings.arguments.accelerate;
+        accelerate.gradient_accumulation_steps =
+            accelerate.gradient_accumulation_steps.or_else(|| self.whole(steps));
+        accelerate.mixed_precision = accelerate.mixed_precision.or_else(|| self.mixed_precision());
+        let script = &mut settings.script;
+        let text = |name: &str| self.value(name).map(str::to_owned);
+        script.optim = script.optim.take().or_else(|| text("optim"));
+        script.lr_scheduler_type =
+            script.lr_scheduler_type.take().or_else(|| text("lr_scheduler_type"));
+        script.save_only_model = script.save_only_model.or_else(|| self.switch("save_only_model"));
+        script.load_best_model_at_end =
+            script.load_best_model_at_end.or_else(|| self.switch("load_best_model_at_end"));
+    }
+
+    fn mixed_precision(&self) -> Option<MixedPrecision> {
+        match self.value("mixed_precision")? {
+            "no" => Some(MixedPrecision::No),
+            "fp16" => Some(MixedPrecision::Fp16),
+            "bf16" => Some(MixedPrecision::Bf16),
+            "fp8" => Some(MixedPrecision::Fp8),
+            _ => None,
+        }
+    }
+}

@@ -1,0 +1,336 @@
+//! Who starts the ranks, how many, and what they are told.
+
+use zeropilot_config::front_end::FrontEnd;
+use zeropilot_config::syntax::Span;
+
+use super::Files;
+use super::arguments::Given;
+use super::shell::{Assignment, Command, Word};
+use super::{hostfile, yaml};
+
+/// A program that starts ranks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Launcher {
+    /// `deepspeed`.
+    DeepSpeed,
+    /// `torchrun`, or `python -m torch.distributed.run`.
+    Torchrun,
+    /// `accelerate launch`.
+    Accelerate,
+    /// `llamafactory-cli train`.
+    LlamaFactory,
+    /// `swift sft` and its relatives.
+    Swift,
+    /// `python` alone, which starts one process without a launcher.
+    Python,
+}
+
+impl Launcher {
+    /// Its name as typed.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::DeepSpeed => "deepspeed",
+            Self::Torchrun => "torchrun",
+            Self::Accelerate => "accelerate launch",
+            Self::LlamaFactory => "llamafactory-cli",
+            Self::Swift => "swift",
+            Self::Python => "python",
+        }
+    }
+}
+
+/// A training run that a script starts.
+#[derive(Debug)]
+pub struct Launch {
+    /// Who starts it.
+    pub launcher: Launcher,
+    /// Arguments of the launcher itself, by name without dashes.
+    pub options: Vec<(String, Word)>,
+    /// Variables set for this command alone.
+    pub variables: Vec<Assignment>,
+    /// How many ranks there are, if the script settles it.
+    pub world: Option<usize>,
+    /// What the training script is told.
+    pub given: Given,
+    pub(super) span: Span,
+}
+
+/// The launch that a command is, if it is one that uses DeepSpeed.
+pub(super) fn from_command(command: &Command, files: Files<'_>) -> Option<Launch> {
+    let (launcher, rest) = launcher(&command.words)?;
+    let program = match launcher {
+        Launcher::LlamaFactory | Launcher::Swift => 0,
+        _ => program(rest)?,
+    };
+    let (own, script) = rest.split_at(program.min(rest.len()));
+    let mut launch = Launch {
+        launcher,
+        options: flags(own),
+        variables: command.variables.clone(),
+        world: None,
+        given: Given::default(),
+        span: command.span,
+    };
+    let script = if launcher == Launcher::LlamaFactory || launcher == Launcher::Swift {
+        script
+    } else {
+        script.get(1..).unwrap_or(&[])
+    };
+    launch.read_yaml(script, files);
+    launch.read_arguments(script);
+    launch.world = launch.count(files);
+    (launcher == Launcher::DeepSpeed || launch.given.config.is_some()).then_some(launch)
+}
+
+/// The launcher among the words, and what follows it.
+fn launcher(words: &[Word]) -> Option<(Launcher, &[Word])> {
+    for (index, word) in words.iter().enumerate() {
+        let name = word.text.as_deref()?.rsplit('/').next()?;
+        let next = |offset: usize| words.get(index + offset).and_then(|word| word.text.as_deref());
+        let after = |offset: usize| words.get(index + offset..).unwrap_or(&[]);
+        return Some(match name {
+            "deepspeed" => (Launcher::DeepSpeed, after(1)),
+            "torchrun" => (Launcher::Torchrun, after(1)),
+            "accelerate" if next(1) == Some("launch") => (Launcher::Accelerate, after(2)),
+            "llamafactory-cli" if next(1) == Some("train") => (Launcher::LlamaFactory, after(2)),
+            "swift" if matches!(next(1), Some("sft" | "pt" | "rlhf")) => {
+                (Launcher::Swift, after(2))
+            }
+            name if is_python(name) => match (next(1), next(2)) {
+                (Some("-m"), Some("torch.distributed.run" | "torch.distributed.launch")) => {
+                    (Launcher::Torchrun, after(3))
+                }
+                _ => (Launcher::Python, after(1)),
+            },
+            // Programs that run another one: the launcher comes later.
+            "srun" | "mpirun" | "nohup" | "time" | "exec" | "env" | "nice" | "sudo" | "bash" => {
+                return launcher(after(1)).or_else(|| later(after(1)));
+            }
+            _ => return None,
+        });
+    }
+    None
+}
+
+/// Past the options of a program such as `srun`.
+fn later(words: &[Word]) -> Option<(Launcher, &[Word])> {
+    (1..words.len()).find_map(|start| launcher(&words[start..]))
+}
+
+fn is_python(name: &str) -> bool {
+    name.strip_prefix("python").is_some_and(|rest| {
+        rest.chars().all(|character| character.is_ascii_digit() || character == '.')
+    })
+}
+
+/// Where the training program stands: a Python file, or what follows `-m`.
+fn program(words: &[Word]) -> Option<usize> {
+    words
+        .iter()
+        .position(|word| {
+            word.text.as_deref().is_some_and(|text| text.ends_with(".py") && !text.starts_with('-'))
+        })
+        .or_else(|| {
+            let module = words
+                .iter()
+                .position(|word| matches!(word.text.as_deref(), Some("-m" | "--module")))?;
+            (module + 1 < words.len()).then_some(module + 1)
+        })
+}
+
+/// Options by name, each with its value; the name's own place where it has none.
+fn flags(words: &[Word]) -> Vec<(String, Word)> {
+    let mut found = Vec::new();
+    let mut index = 0;
+    while let Some(word) = words.get(index) {
+        index += 1;
+        let Some(text) = word.text.as_deref() else { continue };
+        let Some(name) = text.strip_prefix('-').map(|name| name.trim_start_matches('-')) else {
+            continue;
+        };
+        if let Some((name, value)) = name.split_once('=') {
+            let value = Word { text: Some(value.to_owned()), span: word.span };
+            found.push((name.replace('-', "_"), value));
+            continue;
+        }
+        let value = words.get(index).filter(|next| {
+            next.text
+                .as_deref()
+                .is_none_or(|text| !text.starts_with('-') || text.parse::<f64>().is_ok())
+        });
+        let name = name.replace('-', "_");
+        match value {
+            Some(value) => {
+                index += 1;
+                found.push((name, value.clone()));
+            }
+            None => found.push((name, Word { text: Some(String::new()), span: word.span })),
+        }
+    }
+    found
+}
+
+impl Launch {
+    fn option(&self, name: &str) -> Option<&Word> {
+        self.options.iter().rev().find(|(known, _)| known == name).map(|(_, word)| word)
+    }
+
+    /// A launcher option with one of these names that is written at all.
+    pub fn has_option(&self, names: &[&str]) -> bool {
+        names.iter().any(|name| self.option(name).is_some())
+    }
+
+    fn number(&self, name: &str) -> Option<usize> {
+        self.option(name)?.text.as_deref()?.parse().ok()
+    }
+
+    /// Files in YAML that the launcher or the front end reads before the training script does.
+    fn read_yaml(&mut self, script: &[Word], files: Files<'_>) {
+        let named = match self.launcher {
+            Launcher::Accelerate => self.option("config_file").cloned(),
+            Launcher::LlamaFactory => script.first().cloned(),
+            _ => None,
+        };
+        let Some(named) = named else { return };
+        let Some(text) = named.text.as_deref().and_then(files) else { return };
+        for (key, value) in yaml::scalars(&text) {
+            let key = match key.as_str() {
+                "deepspeed_config.deepspeed_config_file" | "deepspeed" => {
+                    self.given.config = Some(Word { text: Some(value), span: named.span });
+                    continue;
+                }
+                "num_processes" => "num_processes",
+                other => other,
+            };
+            if key == "num_processes" && self.option("num_processes").is_none() {
+                let word = Word { text: Some(value.clone()), span: named.span };
+                self.options.push((key.to_owned(), word));
+            }
+            self.given.values.push((key.to_owned(), value));
+        }
+        if self.launcher == Launcher::LlamaFactory {
+            self.given.front_end = Some(FrontEnd::HfTrainer);
+        }
+    }
+
+    fn read_arguments(&mut self, script: &[Word]) {
+        let flags = flags(script);
+        let has_switch = flags
+            .iter()
+            .any(|(name, word)| name == "deepspeed" && word.text.as_deref() == Some(""));
+        if let Some(word) = self.option("deepspeed_config_file").cloned() {
+            self.given.config = Some(word);
+        }
+        for (name, word) in flags {
+            match (name.as_str(), word.text.as_deref()) {
+                ("deepspeed", Some("")) => {}
+                ("deepspeed", Some(text)) if is_file(text) => {
+                    self.given.config = Some(word);
+                    self.given.front_end = Some(FrontEnd::HfTrainer);
+                }
+                ("deepspeed", Some(_)) => {}
+                ("deepspeed" | "deepspeed_config", None) => self.given.config = Some(word),
+                ("deepspeed_config", Some(_)) => {
+                    self.given.config = Some(word);
+                    if has_switch {
+                        self.given.front_end = Some(FrontEnd::DeepSpeed);
+                    }
+                }
+                (_, Some(text)) => self.given.values.push((name.clone(), text.to_owned())),
+                (_, None) => self.given.unknown.push(name.clone()),
+            }
+        }
+        let precision = self.option("mixed_precision").and_then(|word| word.text.clone());
+        if let Some(precision) = precision {
+            self.given.values.push(("mixed_precision".to_owned(), precision));
+        }
+    }
+
+    /// How many ranks, where every number is written.
+    fn count(&self, files: Files<'_>) -> Option<usize> {
+        match self.launcher {
+            Launcher::DeepSpeed => self.count_deepspeed(files),
+            Launcher::Torchrun => {
+                let per_node = self.number("nproc_per_node")?;
+                let nodes = match self.option("nnodes") {
+                    None => 1,
+                    Some(_) => self.number("nnodes")?,
+                };
+                per_node.checked_mul(nodes)
+            }
+            Launcher::Accelerate => self.number("num_processes"),
+            Launcher::LlamaFactory | Launcher::Swift | Launcher::Python => None,
+        }
+    }
+
+    fn count_deepspeed(&self, files: Files<'_>) -> Option<usize> {
+        if let Some(include) = self.option("include").or_else(|| self.option("i")) {
+            let text = include.text.as_deref()?;
+            let hosts = text.split('@').map(|host| host.split_once(':').map(|(_, slots)| slots));
+            return hosts.map(|slots| Some(slots?.split(',').count())).sum();
+        }
+        let hosts = self.option("hostfile").or_else(|| self.option("H"));
+        if let Some(hosts) = hosts
+            && !self.has_option(&["exclude", "e", "num_gpus", "num_nodes"])
+        {
+            return hostfile::slots(&files(hosts.text.as_deref()?)?);
+        }
+        let per_node = self.number("num_gpus")?;
+        let nodes = match self.option("num_nodes") {
+            None if hosts.is_some() => return None,
+            None => 1,
+            Some(_) => self.number("num_nodes")?,
+        };
+        per_node.checked_mul(nodes)
+    }
+}
+
+/// Whether the value of `--deepspeed` is a file; ms-swift takes the names of its own presets too.
+fn is_file(text: &str) -> bool {
+    let extension = text.rsplit('.').next().unwrap_or("");
+    text.contains('/') || matches!(extension, "json" | "hjson")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn first(text: &str) -> Launch {
+        let hosts = |name: &str| (name == "hosts").then(|| "a slots=8\nb slots=8\n".to_owned());
+        super::super::read(text, &hosts).launches.into_iter().next().expect("a launch")
+    }
+
+    #[test]
+    fn ranks_are_counted_where_every_number_is_written() {
+        for (text, world) in [
+            ("deepspeed --num_gpus 4 t.py", Some(4)),
+            ("deepspeed --num_gpus=4 --num_nodes=2 t.py", Some(8)),
+            ("deepspeed --include localhost:0,2,5 t.py", Some(3)),
+            ("deepspeed --include a:0,1@b:0,1,2 t.py", Some(5)),
+            ("deepspeed --hostfile hosts t.py", Some(16)),
+            ("deepspeed t.py", None),
+            ("deepspeed --num_gpus $GPUS t.py", None),
+            ("torchrun --nproc_per_node=8 --nnodes 2 t.py --deepspeed ds.json", Some(16)),
+            ("torchrun --nproc-per-node gpu t.py --deepspeed ds.json", None),
+            (
+                "python -m torch.distributed.run --nproc_per_node 2 t.py --deepspeed ds.json",
+                Some(2),
+            ),
+            ("srun --jobid 1 bash x torchrun --nproc_per_node 8 t.py --deepspeed ds.json", Some(8)),
+            ("accelerate launch --num_processes 6 --deepspeed_config_file ds.json t.py", Some(6)),
+        ] {
+            assert_eq!(first(text).world, world, "{text}");
+        }
+    }
+
+    #[test]
+    fn the_config_and_its_reader_are_found() {
+        let launch = first("deepspeed --num_gpus 2 t.py --deepspeed --deepspeed_config c.json");
+        assert_eq!(launch.given.front_end, Some(FrontEnd::DeepSpeed));
+        let launch = first("torchrun --nproc_per_node 2 t.py --deepspeed c.json --bf16 --lr $LR");
+        assert_eq!(launch.given.front_end, Some(FrontEnd::HfTrainer));
+        let config = launch.given.config.as_ref().and_then(|word| word.text.as_deref());
+        assert_eq!(config, Some("c.json"));
+        assert_eq!(launch.given.unknown, ["lr"]);
+    }
+}

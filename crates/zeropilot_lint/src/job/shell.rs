@@ -1,0 +1,206 @@
+//! Shell scripts as far as they are plain: commands with their words, and variables set to text.
+//!
+//! A word whose value depends on the outside (an unset variable, a command substitution, a variable
+//! that is set in a branch or twice) has no text.
+
+use std::collections::HashMap;
+
+use tree_sitter::{Node, Parser};
+use zeropilot_config::syntax::Span;
+
+/// A word of a command.
+#[derive(Debug, Clone)]
+pub struct Word {
+    /// What it is at run time, if that can be known.
+    pub text: Option<String>,
+    /// Where it stands.
+    pub span: Span,
+}
+
+/// A variable and what it is set to.
+#[derive(Debug, Clone)]
+pub struct Assignment {
+    /// Its name.
+    pub name: String,
+    /// Its value.
+    pub value: Word,
+}
+
+/// A command with the variables set for it alone.
+#[derive(Debug)]
+pub(crate) struct Command {
+    pub(crate) words: Vec<Word>,
+    pub(crate) variables: Vec<Assignment>,
+    pub(crate) span: Span,
+}
+
+/// A script.
+#[derive(Debug, Default)]
+pub(crate) struct ShellScript {
+    pub(crate) commands: Vec<Command>,
+    pub(crate) exported: Vec<Assignment>,
+}
+
+pub(crate) fn read(text: &str) -> ShellScript {
+    let mut parser = Parser::new();
+    let mut script = ShellScript::default();
+    if parser.set_language(&tree_sitter_bash::LANGUAGE.into()).is_err() {
+        return script;
+    }
+    let Some(tree) = parser.parse(text, None) else { return script };
+    let mut reader = Reader { text, variables: HashMap::new(), script: &mut script };
+    reader.walk(tree.root_node(), false);
+    script
+}
+
+struct Reader<'a> {
+    text: &'a str,
+    variables: HashMap<String, Option<String>>,
+    script: &'a mut ShellScript,
+}
+
+impl Reader<'_> {
+    /// Looks at a node and what is in it; `conditional` below a branch, a loop or a function.
+    fn walk(&mut self, node: Node<'_>, conditional: bool) {
+        match node.kind() {
+            "variable_assignment" => {
+                self.assign(node, conditional);
+            }
+            "declaration_command" => {
+                let exports = self.slice(node).starts_with("export");
+                for child in children(node) {
+                    if child.kind() == "variable_assignment"
+                        && let Some(assignment) = self.assign(child, conditional)
+                        && exports
+                    {
+                        self.script.exported.push(assignment);
+                    }
+                }
+            }
+            "command" => self.command(node),
+            kind => {
+                let conditional = conditional
+                    || matches!(
+                        kind,
+                        "if_statement"
+                            | "while_statement"
+                            | "for_statement"
+                            | "c_style_for_statement"
+                            | "case_statement"
+                            | "function_definition"
+                            | "subshell"
+                    );
+                for child in children(node) {
+                    self.walk(child, conditional);
+                }
+            }
+        }
+    }
+
+    fn assign(&mut self, node: Node<'_>, conditional: bool) -> Option<Assignment> {
+        let name = self.slice(node.child_by_field_name("name")?).to_owned();
+        let value = match node.child_by_field_name("value") {
+            Some(value) => self.word(value),
+            None => Word { text: Some(String::new()), span: span(node) },
+        };
+        // Set in a branch or a second time: which value holds depends on the way there.
+        let settled = !conditional && !self.variables.contains_key(&name);
+        self.variables.insert(name.clone(), value.text.clone().filter(|_| settled));
+        Some(Assignment { name, value })
+    }
+
+    fn command(&mut self, node: Node<'_>) {
+        let mut command = Command { words: Vec::new(), variables: Vec::new(), span: span(node) };
+        for child in children(node) {
+            match child.kind() {
+                "variable_assignment" => {
+                    let name = child.child_by_field_name("name").map(|name| self.slice(name));
+                    if let (Some(name), Some(value)) = (name, child.child_by_field_name("value")) {
+                        let name = name.to_owned();
+                        command.variables.push(Assignment { name, value: self.word(value) });
+                    }
+                }
+                "file_redirect" | "herestring_redirect" | "heredoc_redirect" => {}
+                "command_name" => {
+                    let name = child.named_child(0).unwrap_or(child);
+                    command.words.push(self.word(name));
+                }
+                _ => command.words.push(self.word(child)),
+            }
+        }
+        self.script.commands.push(command);
+    }
+
+    fn word(&self, node: Node<'_>) -> Word {
+        Word { text: self.value(node), span: span(node) }
+    }
+
+    fn value(&self, node: Node<'_>) -> Option<String> {
+        let text = self.slice(node);
+        match node.kind() {
+            "word" | "number" => Some(text.replace('\\', "")),
+            "raw_string" => Some(text.trim_matches('\'').to_owned()),
+            "string_content" => Some(text.to_owned()),
+            "string" | "concatenation" => {
+                let parts: Option<Vec<String>> = children(node)
+                    .filter(|part| part.is_named())
+                    .map(|part| self.value(part))
+                    .collect();
+                Some(parts?.concat())
+            }
+            "simple_expansion" => self.variables.get(text.trim_start_matches('$'))?.clone(),
+            "expansion" => {
+                let name = text.strip_prefix("${")?.strip_suffix('}')?;
+                self.variables.get(name)?.clone()
+            }
+            _ => None,
+        }
+    }
+
+    fn slice(&self, node: Node<'_>) -> &str {
+        self.text.get(node.byte_range()).unwrap_or("")
+    }
+}
+
+fn children(node: Node<'_>) -> impl Iterator<Item = Node<'_>> {
+    (0..node.child_count()).filter_map(move |index| node.child(u32::try_from(index).ok()?))
+}
+
+fn span(node: Node<'_>) -> Span {
+    Span::new(node.start_byte(), node.end_byte())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn words(text: &str) -> Vec<Vec<Option<String>>> {
+        let commands = read(text).commands;
+        commands.into_iter().map(|c| c.words.into_iter().map(|word| word.text).collect()).collect()
+    }
+
+    #[test]
+    fn words_are_what_they_are_at_run_time_or_unknown() {
+        let text = "N=4\nCFG=\"conf/${N}.json\"\ndeepspeed --num_gpus $N 'a b.py' \\\n  --x=$CFG --y $OUTSIDE";
+        let known = |text: &str| Some(text.to_owned());
+        assert_eq!(
+            words(text),
+            [[
+                known("deepspeed"),
+                known("--num_gpus"),
+                known("4"),
+                known("a b.py"),
+                known("--x=conf/4.json"),
+                known("--y"),
+                None,
+            ]]
+        );
+    }
+
+    #[test]
+    fn a_variable_set_in_a_branch_is_not_known() {
+        let text = "if test -f x; then N=4; fi\necho $N\nM=1\nM=2\necho $M";
+        let found = words(text);
+        assert!(found[1][1].is_none() && found[2][1].is_none(), "{found:?}");
+    }
+}

@@ -1,0 +1,76 @@
+//! L13: an environment variable that DeepSpeed does not read.
+//!
+//! # What it does
+//! Finds variables for DeepSpeed that none of its code asks for, because they are misspelt.
+//!
+//! # Why is this bad?
+//! A variable that nobody reads has no effect, and nothing is said.
+
+use serde::Deserialize;
+use std::sync::LazyLock;
+
+use crate::diagnostic::Diagnostic;
+use crate::job::{Files, Job};
+use crate::language::Text;
+use crate::rule::{Example, Group, Rule, Severity, Wording};
+
+pub(crate) static RULE: Rule = Rule {
+    code: "L13",
+    name: "environment-variable-unread",
+    group: Group::Launch,
+    severity: Severity::Warning,
+    summary: Text::new(
+        "an environment variable that DeepSpeed does not read",
+        "DeepSpeed 不读取的环境变量",
+    ),
+    wordings: &[&WORDING],
+    sources: &[],
+    examples: &[Example::job("export DS_ACCELARATOR=cuda")],
+    good: &[Example::job("export DS_ACCELERATOR=cuda"), Example::job("export DS_CONFIG=x.json")],
+    check: None,
+};
+
+static WORDING: Wording = Wording {
+    message: Text::new(
+        "DeepSpeed reads no variable `{name}`; did you mean `{meant}`?",
+        "DeepSpeed 不读取环境变量 `{name}`，是不是想写 `{meant}`？",
+    ),
+    why: Text::new(
+        "nothing in DeepSpeed {version} asks for it, so it has no effect.",
+        "DeepSpeed {version} 里没有代码用到它，所以不起作用。",
+    ),
+    help: Text::new("write `{meant}`", "改为 `{meant}`"),
+};
+
+#[derive(Deserialize)]
+struct Known {
+    deepspeed: String,
+    variables: Vec<String>,
+}
+
+static KNOWN: LazyLock<Known> = LazyLock::new(|| {
+    // The file is part of the program and the example below reads it.
+    serde_json::from_str(include_str!("../../../../../knowledge/environment.json"))
+        .unwrap_or_else(|error| panic!("knowledge/environment.json: {error}"))
+});
+
+pub(super) fn check(_: &str, job: &Job, _: Files<'_>, found: &mut Vec<Diagnostic>) {
+    let launched = job.launches.iter().flat_map(|launch| &launch.variables);
+    for set in job.exported.iter().chain(launched) {
+        let is_ours = set.name.starts_with("DS_") || set.name.starts_with("DEEPSPEED_");
+        let known = || KNOWN.variables.iter().map(String::as_str);
+        if !is_ours || known().any(|known| known == set.name) {
+            continue;
+        }
+        // A name of one's own is no mistake; only what is nearly one of DeepSpeed's is.
+        let close = known().find(|known| strsim::damerau_levenshtein(known, &set.name) <= 2);
+        if let Some(meant) = close {
+            found.push(
+                Diagnostic::new(&RULE, &WORDING, "", set.value.span)
+                    .with("name", set.name.as_str())
+                    .with("meant", meant)
+                    .with("version", KNOWN.deepspeed.as_str()),
+            );
+        }
+    }
+}
