@@ -4,7 +4,7 @@ use rayon::prelude::*;
 use zeropilot_config::front_end::{
     AccelerateArguments, Arguments, MixedPrecision, ModelFacts, PluginArguments, TrainerArguments,
 };
-use zeropilot_lint::{Language, Script, Settings, check};
+use zeropilot_lint::{Language, Script, Selection, Settings, check};
 use zeropilot_view::talk::{self, InputProblem};
 use zeropilot_view::{FileResult, Format, Layout, Summary, escaped};
 
@@ -45,6 +45,7 @@ pub(crate) fn run(
         arguments: arguments(&command.training),
         model: command.training.hidden_size.map(ModelFacts::with_hidden_size),
         script: script(&command.training),
+        selection: Selection { select: command.select.clone(), ignore: command.ignore.clone() },
     };
     let talks = layout.format == Format::Human && !global.quiet;
     if talks && let Some(note) = talk::version_note(version, &version_source, language) {

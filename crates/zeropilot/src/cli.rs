@@ -6,7 +6,7 @@ use std::path::PathBuf;
 
 use clap::{Args, CommandFactory, FromArgMatches, Parser, Subcommand, ValueEnum};
 use zeropilot_config::front_end::{self, FrontEnd};
-use zeropilot_lint::Language;
+use zeropilot_lint::{Language, RULES, nearest_code};
 use zeropilot_view::Format;
 
 use crate::color::ColorChoice;
@@ -113,6 +113,12 @@ pub(crate) struct CheckCommand {
     /// How results are written
     #[arg(long, value_name = "FORMAT", default_value = "human")]
     pub(crate) output_format: OutputFormat,
+    /// Tell only these rules: codes such as K05, or their letter
+    #[arg(long, value_name = "CODES", value_delimiter = ',', value_parser = code)]
+    pub(crate) select: Vec<String>,
+    /// Do not tell these rules
+    #[arg(long, value_name = "CODES", value_delimiter = ',', value_parser = code)]
+    pub(crate) ignore: Vec<String>,
     #[command(flatten)]
     pub(crate) training: TrainingOptions,
 }
@@ -289,6 +295,18 @@ fn number(text: &str) -> Result<front_end::Number, String> {
         Ok(number) if number.is_finite() => Ok(front_end::Number::Float(number)),
         _ => Err("not a number".to_owned()),
     }
+}
+
+/// A code, or the beginning of one.
+fn code(text: &str) -> Result<String, String> {
+    let code = text.trim().to_uppercase();
+    if !code.is_empty() && RULES.iter().any(|rule| rule.code.starts_with(&code)) {
+        return Ok(code);
+    }
+    Err(match nearest_code(text) {
+        Some(nearest) => format!("there is no such rule; did you mean {nearest}?"),
+        None => "there is no such rule; `zeropilot rule --all` lists them".to_owned(),
+    })
 }
 
 /// Reads the arguments, with help in the given language.

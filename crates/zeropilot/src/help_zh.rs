@@ -22,6 +22,8 @@ const OPTIONS: &[(&str, &str)] = &[
     ("deepspeed_version", "按哪个 DeepSpeed 版本检查；默认取已安装的版本，没有则取已知的最新版本"),
     ("front_end", "由谁读取配置；默认推测：含有 \"auto\" 视为 `hf-trainer`，否则视为 `deepspeed`"),
     ("output_format", "结果的输出格式"),
+    ("select", "只报告这些规则：编号（如 K05）或其首字母"),
+    ("ignore", "不报告这些规则"),
     ("per_device_train_batch_size", "每张卡的 micro batch"),
     ("gradient_accumulation_steps", "梯度累积步数"),
     ("learning_rate", "学习率"),

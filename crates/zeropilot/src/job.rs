@@ -31,7 +31,8 @@ pub(crate) fn check_script(
     let beside = path.parent().unwrap_or(Path::new("")).to_owned();
     let find = |name: &str| found(name, &beside).and_then(|path| fs::read_to_string(path).ok());
     let job = job::read(&text, &find);
-    let report = job::check(&text, &job, &find);
+    let mut report = job::check(&text, &job, &find);
+    report.diagnostics.retain(|found| settings.selection.wants(found.rule.code));
     let mut results = Results { layout, written: Vec::new(), summary: Summary::default() };
     let headline =
         talk::launches(&job.launches.iter().map(words).collect::<Vec<_>>(), layout.language);

@@ -115,3 +115,21 @@ fn a_config_that_does_not_exist_is_an_error() {
     let (code, stdout) = run(&directory, &["check", "a.sh", "--output-format", "concise"]);
     assert_eq!((code, stdout.as_str()), (1, "a.sh:1:48: L12 there is no file `no.json`\n"));
 }
+
+#[test]
+fn rules_are_selected_and_ignored_by_code_or_letter() {
+    let config = "{\"train_batch_size\": 8, \"nobody\": 1, \"wall_clock_breakdown\": true}";
+    let directory = directory(&[("ds.json", config)]);
+    let told = |arguments: &[&str]| {
+        let mut all = vec!["check", "ds.json", "--output-format", "concise"];
+        all.extend(arguments);
+        let (code, stdout) = run(&directory, &all);
+        let codes = stdout.lines().filter_map(|line| line.split(' ').nth(1).map(str::to_owned));
+        (code, codes.collect::<Vec<_>>())
+    };
+    assert_eq!(told(&[]), (1, vec!["K01".to_owned(), "K28".to_owned()]));
+    assert_eq!(told(&["--ignore", "K01"]), (0, vec!["K28".to_owned()]));
+    assert_eq!(told(&["--select", "k01,B"]), (1, vec!["K01".to_owned()]));
+    assert_eq!(told(&["--ignore", "K", "--select", "K28"]), (0, vec!["K28".to_owned()]));
+    assert_eq!(told(&["--select", "Q"]).0, 2);
+}

@@ -19,6 +19,7 @@ use crate::refusal;
 use crate::registry::RULES;
 use crate::rules::keys::{duplicate_key, not_strict_json};
 use crate::script::Script;
+use crate::selection::{Selection, without_suppressed};
 use crate::subject::Subject;
 
 /// More findings than this help nobody; a hostile file must not fill memory with them.
@@ -45,6 +46,8 @@ pub struct Settings {
     pub model: Option<ModelFacts>,
     /// What else the script decides.
     pub script: Script,
+    /// Which findings are wanted. What is not told still counts for the verdict.
+    pub selection: Selection,
 }
 
 impl Default for Settings {
@@ -56,6 +59,7 @@ impl Default for Settings {
             arguments: Arguments::default(),
             model: None,
             script: Script::default(),
+            selection: Selection::default(),
         }
     }
 }
@@ -183,6 +187,7 @@ pub fn check(bytes: &[u8], settings: &Settings) -> Report {
         }
         Reading::Unreadable(diagnostic) => report.diagnostics = vec![diagnostic],
     }
+    report.diagnostics.retain(|found| settings.selection.wants(found.rule.code));
     report
 }
 
@@ -291,6 +296,7 @@ fn judge(document: &Document, settings: &Settings, report: &mut Report) {
     found.sort_by(|a, b| {
         (a.span.start, a.severity, a.rule.code).cmp(&(b.span.start, b.severity, b.rule.code))
     });
+    without_suppressed(document, &mut found);
     found.truncate(MAX_FINDINGS);
     report.diagnostics = found;
 

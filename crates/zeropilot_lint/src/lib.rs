@@ -21,6 +21,7 @@ mod registry;
 mod rule;
 mod rules;
 mod script;
+mod selection;
 mod subject;
 mod suggestion;
 
@@ -37,4 +38,5 @@ pub use manual::{Case, Page};
 pub use registry::{RULES, nearest_code, rule};
 pub use rule::{Check, Example, Group, Rule, Severity, Wording};
 pub use script::Script;
+pub use selection::Selection;
 pub use subject::Subject;

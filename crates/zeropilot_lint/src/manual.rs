@@ -9,6 +9,7 @@ use zeropilot_config::schema::EngineVersion;
 use crate::check::{Report, Settings, check};
 use crate::diagnostic::{Diagnostic, Safety};
 use crate::rule::{Example, Rule};
+use crate::selection::Selection;
 
 /// A rule with everything its examples show.
 #[derive(Debug)]
@@ -99,6 +100,7 @@ impl Example {
             arguments: (self.arguments)(),
             model: (self.model)(),
             script: (self.script)(),
+            selection: Selection::default(),
         }
     }
 
