@@ -2,11 +2,7 @@
 
 use std::collections::HashSet;
 
-use zeropilot_config::schema::EngineVersion;
-use zeropilot_lint::{
-    Diagnostic, Example, Language, RULES, Report, Settings, Severity, Text, Verdict, apply, check,
-    rule,
-};
+use zeropilot_lint::{Diagnostic, Language, RULES, Severity, Text, Verdict, apply, check, rule};
 
 const LANGUAGES: [Language; 2] = [Language::English, Language::Chinese];
 

@@ -82,34 +82,29 @@ pub(super) fn from_command(command: &Command, files: Files<'_>) -> Option<Launch
     (launcher == Launcher::DeepSpeed || launch.given.config.is_some()).then_some(launch)
 }
 
-/// The launcher among the words, and what follows it.
+/// The launcher at the start of the words, and what follows it.
 fn launcher(words: &[Word]) -> Option<(Launcher, &[Word])> {
-    for (index, word) in words.iter().enumerate() {
-        let name = word.text.as_deref()?.rsplit('/').next()?;
-        let next = |offset: usize| words.get(index + offset).and_then(|word| word.text.as_deref());
-        let after = |offset: usize| words.get(index + offset..).unwrap_or(&[]);
-        return Some(match name {
-            "deepspeed" => (Launcher::DeepSpeed, after(1)),
-            "torchrun" => (Launcher::Torchrun, after(1)),
-            "accelerate" if next(1) == Some("launch") => (Launcher::Accelerate, after(2)),
-            "llamafactory-cli" if next(1) == Some("train") => (Launcher::LlamaFactory, after(2)),
-            "swift" if matches!(next(1), Some("sft" | "pt" | "rlhf")) => {
-                (Launcher::Swift, after(2))
+    let text = |index: usize| words.get(index).and_then(|word| word.text.as_deref());
+    let after = |index: usize| words.get(index..).unwrap_or(&[]);
+    let name = text(0)?.rsplit('/').next()?;
+    Some(match name {
+        "deepspeed" => (Launcher::DeepSpeed, after(1)),
+        "torchrun" => (Launcher::Torchrun, after(1)),
+        "accelerate" if text(1) == Some("launch") => (Launcher::Accelerate, after(2)),
+        "llamafactory-cli" if text(1) == Some("train") => (Launcher::LlamaFactory, after(2)),
+        "swift" if matches!(text(1), Some("sft" | "pt" | "rlhf")) => (Launcher::Swift, after(2)),
+        name if is_python(name) => match (text(1), text(2)) {
+            (Some("-m"), Some("torch.distributed.run" | "torch.distributed.launch")) => {
+                (Launcher::Torchrun, after(3))
             }
-            name if is_python(name) => match (next(1), next(2)) {
-                (Some("-m"), Some("torch.distributed.run" | "torch.distributed.launch")) => {
-                    (Launcher::Torchrun, after(3))
-                }
-                _ => (Launcher::Python, after(1)),
-            },
-            // Programs that run another one: the launcher comes later.
-            "srun" | "mpirun" | "nohup" | "time" | "exec" | "env" | "nice" | "sudo" | "bash" => {
-                return launcher(after(1)).or_else(|| later(after(1)));
-            }
-            _ => return None,
-        });
-    }
-    None
+            _ => (Launcher::Python, after(1)),
+        },
+        // Programs that run another one: the launcher comes later.
+        "srun" | "mpirun" | "nohup" | "time" | "exec" | "env" | "nice" | "sudo" | "bash" => {
+            return launcher(after(1)).or_else(|| later(after(1)));
+        }
+        _ => return None,
+    })
 }
 
 /// Past the options of a program such as `srun`.

@@ -163,7 +163,7 @@ impl Reader<'_> {
 }
 
 fn children(node: Node<'_>) -> impl Iterator<Item = Node<'_>> {
-    (0..node.child_count()).filter_map(move |index| node.child(u32::try_from(index).ok()?))
+    (0..node.child_count()).filter_map(move |index| node.child(index))
 }
 
 fn span(node: Node<'_>) -> Span {
