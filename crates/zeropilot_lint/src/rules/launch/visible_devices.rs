@@ -54,7 +54,7 @@ static WORDING: Wording = Wording {
 };
 
 /// The launcher's filters.
-const FILTERS: [&str; 6] = ["num_gpus", "num_nodes", "include", "i", "exclude", "e"];
+const FILTERS: [&str; 5] = ["num_gpus", "include", "i", "exclude", "e"];
 
 pub(super) fn check(_: &str, job: &Job, _: Files<'_>, found: &mut Vec<Diagnostic>) {
     for launch in job.launches.iter().filter(|launch| launch.launcher == Launcher::DeepSpeed) {
