@@ -40,6 +40,7 @@ pub(crate) fn run(
         arguments: check::arguments(&command.training),
         model: command.training.hidden_size.map(ModelFacts::with_hidden_size),
         script: check::script(&command.training),
+        ..Settings::default()
     };
     let session = Session {
         layout,
@@ -164,7 +165,8 @@ impl Session {
         if self.layout.format == Format::Json {
             return self.write(&Topic::File { name, bytes, explained: explanation });
         }
-        let file = FileResult { name, bytes, report: &explanation.report, is_named: true };
+        let file =
+            FileResult { name, bytes, report: &explanation.report, is_named: true, headline: None };
         let text = self.layout.file(&file);
         self.output.result(&text);
     }

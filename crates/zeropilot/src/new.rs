@@ -160,7 +160,7 @@ fn self_check(
         quiet: false,
     };
     let bytes = draft.text.as_bytes();
-    Err(layout.file(&FileResult { name, bytes, report: &report, is_named: true }))
+    Err(layout.file(&FileResult { name, bytes, report: &report, is_named: true, headline: None }))
 }
 
 /// All files or none, as far as a file system can promise that.

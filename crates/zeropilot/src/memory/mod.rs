@@ -204,7 +204,7 @@ impl Session<'_> {
         let settings = Settings { world_size: usize::try_from(world).ok(), ..Settings::default() };
         let report = check(bytes, &settings);
         let layout = Layout { format: Format::Human, ..self.layout };
-        layout.file(&FileResult { name, bytes, report: &report, is_named: true })
+        layout.file(&FileResult { name, bytes, report: &report, is_named: true, headline: None })
     }
 
     fn compare(

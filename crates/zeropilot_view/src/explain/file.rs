@@ -13,7 +13,7 @@ use crate::{FileResult, Layout, escaped, human};
 pub(super) fn file(layout: &Layout, name: &str, bytes: &[u8], explained: &Explanation) -> String {
     let language = layout.language;
     let report = &explained.report;
-    let file = FileResult { name, bytes, report, is_named: true };
+    let file = FileResult { name, bytes, report, is_named: true, headline: None };
     if explained.keys.is_empty() && !report.diagnostics.is_empty() {
         return human::file(layout, &file);
     }
