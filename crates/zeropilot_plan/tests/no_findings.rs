@@ -55,6 +55,7 @@ fn judge(recipe: &Recipe, arguments: Arguments, version: EngineVersion) -> (Stri
         front_end: Some(recipe.target.front_end()),
         arguments,
         model: Some(ModelFacts::with_hidden_size(4096)),
+        ..Settings::default()
     };
     let report = check(text.as_bytes(), &settings);
     (text, report)
