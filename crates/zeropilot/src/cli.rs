@@ -13,6 +13,7 @@ use crate::color::ColorChoice;
 use crate::help_zh;
 use crate::memory::arguments::MemoryCommand;
 use crate::new::options::NewCommand;
+use crate::plan::PlanCommand;
 
 /// The pilot for DeepSpeed ZeRO training: knows before a GPU is touched.
 #[derive(Debug, Parser)]
@@ -29,6 +30,8 @@ pub(crate) struct Cli {
 pub(crate) enum Command {
     /// Check DeepSpeed configs: would the engine take them, and does it read what they say?
     Check(Box<CheckCommand>),
+    /// Plan a run: the stage, offload and batch that fit these GPUs, and what to fall back to
+    Plan(Box<PlanCommand>),
     /// Predict the memory of GPUs and hosts: what fills them, when, and whether it fits
     Memory(Box<MemoryCommand>),
     /// Explain a rule: what it finds, why it matters, what to do, with examples

@@ -6,6 +6,7 @@ use crate::new;
 
 const ABOUT: &str = "DeepSpeed ZeRO 训练的领航员：不占用 GPU 就先知道结果";
 const CHECK: &str = "检查 DeepSpeed 配置：引擎会不会接受，写的内容是否真的被读取";
+const PLAN: &str = "规划训练：这些卡上用哪个 stage、怎样卸载、batch 多大，以及显存不足时的退路";
 const MEMORY: &str = "预测 GPU 和主机的内存：被什么占用、何时最满、放不放得下";
 const RULE: &str = "说明一条规则：查什么、为什么要紧、怎么办，附示例";
 const EXPLAIN: &str = "解释键、概念和整份配置：某项设置做什么、代价是什么";
@@ -49,6 +50,7 @@ const OPTIONS: &[(&str, &str)] = &[
     ("stage", "ZeRO 的 stage：1 切分优化器状态，2 加上梯度，3 再加上权重"),
     ("offload", "卸载到主机内存的内容；只写 --offload 表示全部"),
     ("precision", "模型的数值格式"),
+    ("global_batch", "每个优化器步的样本总数（所有卡合计），无论怎么选都保持不变"),
     ("host_ram", "每台主机的内存，例如 `512GiB`"),
     ("rank", "要看哪个 rank；默认看最满的"),
     ("compare", "并排比较各个 stage 和卸载方式"),
@@ -86,6 +88,14 @@ const EXAMPLES: &str = "\
 
 退出码：0 没有问题，1 发现错误或警告，2 无法完成检查";
 
+const PLAN_EXAMPLES: &str = "\
+示例：
+  zeropilot plan --model Qwen/Qwen3-8B --gpus 5x44GB --seq-len 4096
+  zeropilot plan --model llama-3.1-70b --gpus 8xA100-80G --host-ram 2TiB --global-batch 64
+  zeropilot plan --model Qwen3-30B-A3B --gpus 5x44GB --method lora --for hf-trainer -o ds.json
+
+退出码：0 有放得下的方案，1 没有，2 无法回答";
+
 const MEMORY_EXAMPLES: &str = "\
 示例：
   zeropilot memory --model Qwen/Qwen3-8B --gpus 5x44GB --stage 3 --seq-len 4096
@@ -108,11 +118,12 @@ const EXPLAIN_EXAMPLES: &str = "\
 const TEMPLATE: &str = "{before-help}{about-with-newline}\n用法：{usage}\n\n{all-args}{after-help}";
 
 /// Verbs, what they are for, and examples.
-const VERBS: [(&str, &str, Option<&str>); 5] = [
+const VERBS: [(&str, &str, Option<&str>); 6] = [
     ("check", CHECK, Some(EXAMPLES)),
     ("explain", EXPLAIN, Some(EXPLAIN_EXAMPLES)),
     ("memory", MEMORY, Some(MEMORY_EXAMPLES)),
     ("new", new::help_zh::ABOUT, Some(new::help_zh::EXAMPLES)),
+    ("plan", PLAN, Some(PLAN_EXAMPLES)),
     ("rule", RULE, None),
 ];
 

@@ -17,6 +17,7 @@ mod memory;
 mod model_source;
 mod new;
 mod output;
+mod plan;
 mod progress;
 mod rule;
 
@@ -36,6 +37,7 @@ fn main() -> ExitCode {
     let status = match cli::parse(arguments, language) {
         Ok(cli) => match cli.command {
             Command::Check(command) => check::run(&command, &cli.global, language),
+            Command::Plan(command) => plan::run(&command, &cli.global, language),
             Command::Memory(command) => memory::run(&command, &cli.global, language),
             Command::Rule(command) => rule::run(&command, &cli.global, language),
             Command::Explain(command) => explain::run(&command, &cli.global, language),

@@ -1,6 +1,6 @@
 //! `zeropilot new`: from arguments to a config on disk.
 
-mod file;
+pub(crate) mod file;
 pub(crate) mod help_zh;
 pub(crate) mod knobs;
 pub(crate) mod options;

@@ -3,7 +3,8 @@
 //! A [`Request`] is what was asked for, each part on its own. [`Request::recipe`] turns it into a [`Recipe`],
 //! in which nothing contradicts anything else, or says with [`Refusal`]s why it cannot. [`Recipe::config`] writes
 //! the config for the program that will read it, and [`Recipe::arguments`] what that program must be told beside
-//! it. [`Tier`]s vary a recipe for comparison, and a [`Job`] has the command that starts it.
+//! it. [`Tier`]s vary a recipe for comparison, and a [`Job`] has the command that starts it. [`plan`] searches for the
+//! recipe that fits a cluster.
 //!
 //! Files, terminals and words are not known here.
 
@@ -20,6 +21,7 @@ mod recipe;
 mod refusal;
 mod request;
 mod scheduler;
+mod search;
 mod sizing;
 mod target;
 mod tier;
@@ -37,6 +39,7 @@ pub use recipe::Recipe;
 pub use refusal::Refusal;
 pub use request::{BatchRequest, LossScaleRequest, OffloadRequest, Request, Wish};
 pub use scheduler::{SchedulerKind, Steps, WarmupShape};
+pub use search::{Fitting, Offloaded, Plan, PlanError, Rejected, Task, Way, plan};
 pub use sizing::{Link, ModelSize, Reason, SizedKey};
 pub use target::{Target, UnknownTarget};
 pub use tier::Tier;

@@ -19,6 +19,7 @@ pub mod memory;
 pub mod model;
 mod objection;
 mod place;
+pub mod plan;
 mod sarif;
 mod summary;
 pub mod talk;

@@ -262,7 +262,8 @@ const WAYS: [(u8, Offload); 7] = [
     (3, Offload::All),
 ];
 
-fn recipe(training: &Training) -> Recipe {
+/// How the model is trained, as the arguments say.
+pub(crate) fn recipe(training: &Training) -> Recipe {
     let lora = || {
         let lora = Lora::new(training.lora_rank);
         if training.lora_targets.is_empty() {

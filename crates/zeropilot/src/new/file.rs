@@ -7,13 +7,13 @@ use tempfile::NamedTempFile;
 use zeropilot_view::creation::CreationProblem;
 
 /// A config on its way to its file.
-pub(super) struct Pending {
+pub(crate) struct Pending {
     temporary: NamedTempFile,
     path: PathBuf,
 }
 
 /// Writes the text beside its file. Nothing is visible under the file's name yet.
-pub(super) fn prepare(path: &Path, text: &str, force: bool) -> Result<Pending, CreationProblem> {
+pub(crate) fn prepare(path: &Path, text: &str, force: bool) -> Result<Pending, CreationProblem> {
     if path.is_dir() {
         return Err(CreationProblem::IsDirectory);
     }
@@ -49,7 +49,7 @@ fn write(directory: &Path, text: &str) -> io::Result<NamedTempFile> {
 
 impl Pending {
     /// Gives the text its name in one step.
-    pub(super) fn publish(self, force: bool) -> Result<(), CreationProblem> {
+    pub(crate) fn publish(self, force: bool) -> Result<(), CreationProblem> {
         let published = if force {
             self.temporary.persist(&self.path)
         } else {

@@ -1,0 +1,79 @@
+//! `zeropilot plan` as a user runs it: the rules of thumb, where they are right and where they are not.
+
+use std::process::Command;
+
+use serde_json::Value;
+
+fn plan(arguments: &[&str]) -> (Value, i32) {
+    let output = Command::new(env!("CARGO_BIN_EXE_zeropilot"))
+        .env_clear()
+        .env("HF_HUB_OFFLINE", "1")
+        .args(["plan", "--json"])
+        .args(arguments)
+        .output()
+        .expect("the binary runs");
+    let code = output.status.code().expect("an exit code");
+    assert!(code < 2, "{arguments:?}: {}", String::from_utf8_lossy(&output.stderr));
+    (serde_json::from_slice(&output.stdout).expect("JSON"), code)
+}
+
+fn stages(rows: &Value) -> Vec<u64> {
+    let rows = rows.as_array().expect("rows").iter();
+    rows.filter_map(|row| row["way"]["stage"].as_u64()).collect()
+}
+
+fn number(value: &Value, pointer: &str) -> u64 {
+    value.pointer(pointer).and_then(Value::as_u64).unwrap_or_else(|| panic!("{pointer}: {value}"))
+}
+
+#[test]
+fn full_8b_on_five_44_gb_cards_needs_zero_3() {
+    let (plan, code) = plan(&["--model", "qwen3-8b", "--gpus", "5x44GB", "--seq-len", "4096"]);
+    assert_eq!((code, number(&plan, "/choice/stage")), (0, 3));
+    assert!(stages(&plan["rejected"]).contains(&2), "{}", plan["rejected"]);
+    assert!(number(&plan, "/choice/memory/device/high") <= number(&plan, "/capacity"));
+}
+
+#[test]
+fn every_rung_of_the_ladder_needs_less_and_is_a_whole_config() {
+    let (plan, _) = plan(&["--model", "qwen3-8b", "--gpus", "5x44GB", "--global-batch", "40"]);
+    let mut below = number(&plan, "/choice/memory/device/expected");
+    for rung in plan["ladder"].as_array().expect("rungs") {
+        let need = number(rung, "/memory/device/expected");
+        assert!(need < below, "{need} after {below}");
+        below = need;
+        // The global batch is kept on every rung.
+        assert_eq!(number(rung, "/config/train_batch_size"), 40);
+    }
+    assert_eq!(number(&plan, "/choice/config/train_batch_size"), 40);
+}
+
+#[test]
+fn lora_on_a_30b_mixture_needs_zero_3_too() {
+    let (plan, code) = plan(&["--model", "Qwen3-30B-A3B", "--gpus", "5x44GB", "--method", "lora"]);
+    assert_eq!((code, number(&plan, "/choice/stage")), (0, 3));
+    assert!(stages(&plan["rejected"]).contains(&2));
+}
+
+#[test]
+fn full_70b_on_eight_80_gb_cards_needs_offload() {
+    let (plan, _) = plan(&["--model", "llama-3.1-70b", "--gpus", "8xA100-80G"]);
+    assert_eq!(plan["choice"]["way"]["offload_optimizer"], true);
+}
+
+#[test]
+fn where_nothing_fits_the_number_of_gpus_that_would_is_said() {
+    let arguments = ["--model", "llama-3.1-70b", "--gpus", "2x24GB", "--host-ram", "64GiB"];
+    let (plan, code) = plan(&arguments);
+    assert_eq!(code, 1);
+    assert!(plan["choice"].is_null() && number(&plan, "/gpus_needed") > 2, "{plan}");
+}
+
+/// 16 bytes per parameter on one card of 24 GB: an 8B does not train without the host, its adapters do.
+#[test]
+fn one_small_card_trains_adapters() {
+    let (full, _) = plan(&["--model", "llama-3.1-8b", "--gpus", "1x24GB"]);
+    assert_eq!(full["choice"]["way"]["offload_optimizer"], true);
+    let (lora, _) = plan(&["--model", "llama-3.1-8b", "--gpus", "1x24GB", "--method", "lora"]);
+    assert_eq!(lora["choice"]["way"]["offload_optimizer"], false);
+}

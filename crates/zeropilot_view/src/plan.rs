@@ -1,0 +1,278 @@
+//! A plan as words and as data.
+
+use serde_json::{Value, json};
+use unicode_width::UnicodeWidthStr;
+use zeropilot_lint::{Language, Text};
+use zeropilot_plan::{Fitting, Offloaded, Plan, PlanError, Rejected, Way};
+use zeropilot_units::Estimate;
+
+use crate::memory::{Fit, fit};
+use crate::{Layout, escaped, talk};
+
+/// A plan with what it was made for.
+#[derive(Debug, Clone, Copy)]
+pub struct PlanReport<'a> {
+    /// The model as the user named it.
+    pub model: &'a str,
+    /// The GPUs as the user named them.
+    pub gpus: &'a str,
+    /// Ranks.
+    pub world: u64,
+    /// The plan.
+    pub plan: &'a Plan,
+    /// What each GPU has.
+    pub capacity: Estimate,
+    /// Where the config went, if it was written.
+    pub written: Option<&'a str>,
+    /// Commands that start the choice, by launcher.
+    pub commands: &'a [(&'static str, String)],
+}
+
+/// "ZeRO-3 + optimizer on host, micro batch 2, recomputing layers".
+fn way_words(way: Way, language: Language) -> String {
+    let offloaded = match way.offloaded {
+        Offloaded::Nothing => Text::new("", ""),
+        Offloaded::Optimizer => Text::new(" + optimizer on host", " + 优化器卸载"),
+        Offloaded::Everything => Text::new(" + optimizer, weights on host", " + 优化器、权重卸载"),
+    };
+    let checkpointing = match way.checkpointing {
+        true => Text::new(", gradient checkpointing", "，梯度检查点"),
+        false => Text::new("", ""),
+    };
+    let (stage, micro, accumulation) = (way.stage.number(), way.micro_batch, way.accumulation);
+    let batch = match language {
+        Language::English => format!(", micro batch {micro} × {accumulation} accumulation"),
+        Language::Chinese => format!("，micro batch {micro} × 累积 {accumulation}"),
+    };
+    format!("ZeRO-{stage}{}{batch}{}", offloaded.get(language), checkpointing.get(language))
+}
+
+/// The plan for people.
+pub fn human(report: &PlanReport<'_>, layout: &Layout) -> String {
+    let language = layout.language;
+    let Some(choice) = report.plan.fitting.first() else { return nothing_fits(report, layout) };
+    let mut text = choice_words(report, choice, language);
+    text.push_str(&rows(
+        Text::new("\nAlternatives that fit:", "\n也放得下的方案：").get(language),
+        report.plan.fitting[1..].iter().map(|other| row(other, report.capacity, language)),
+    ));
+    text.push_str(&rejected(&report.plan.rejected, language));
+    text.push_str(&rows(
+        Text::new(
+            "\nIf it still runs out of memory, in this order:",
+            "\n如果仍然显存不足，依次尝试：",
+        )
+        .get(language),
+        report.plan.ladder.iter().map(|rung| row(rung, report.capacity, language)),
+    ));
+    if !report.plan.ladder.is_empty() {
+        text.push_str(
+            Text::new(
+                "  then LoRA or QLoRA (--method)\n",
+                "  再不行就用 LoRA 或 QLoRA（--method）\n",
+            )
+            .get(language),
+        );
+    }
+    if let Some(path) = report.written {
+        text.push_str(&match language {
+            Language::English => format!("\nDeepSpeed config written to {}\n", escaped(path)),
+            Language::Chinese => format!("\nDeepSpeed 配置已保存至 {}\n", escaped(path)),
+        });
+    }
+    text.push_str(&rows(
+        Text::new("\nStart it with one of:", "\n启动命令（任选其一）：").get(language),
+        report.commands.iter().map(|(_, command)| (command.clone(), String::new())),
+    ));
+    text
+}
+
+fn choice_words(report: &PlanReport<'_>, choice: &Fitting, language: Language) -> String {
+    let way = way_words(choice.way, language);
+    let need = choice.answer.device();
+    let batch = choice.way.micro_batch * choice.way.accumulation * report.world;
+    let (model, gpus) = (escaped(report.model), escaped(report.gpus));
+    let (micro, steps, world) = (choice.way.micro_batch, choice.way.accumulation, report.world);
+    let spare = report.capacity.expected().saturating_sub(need.expected());
+    match language {
+        Language::English => format!(
+            "{model} on {gpus}: {way}\n  GPU {need} of {}, {spare} to spare; host {} per node\n  global batch {batch} = {micro} per GPU × {steps} accumulation × {world} {}\n  chosen because it fits with its upper bound and {}\n",
+            report.capacity.expected(),
+            choice.answer.node().expected(),
+            if world == 1 { "GPU" } else { "GPUs" },
+            why(report.plan, choice, language),
+        ),
+        Language::Chinese => format!(
+            "{model}，{gpus}：{way}\n  显存 {need}，可用 {}，余 {spare}；每节点内存 {}\n  全局 batch {batch} = 每卡 {micro} × 梯度累积 {steps} × {world} 张卡\n  选择理由：按上界也放得下，而且{}\n",
+            report.capacity.expected(),
+            choice.answer.node().expected(),
+            why(report.plan, choice, language),
+        ),
+    }
+}
+
+fn why(plan: &Plan, choice: &Fitting, language: Language) -> String {
+    let others = plan.fitting.len().saturating_sub(1);
+    match (others, choice.way.checkpointing, language) {
+        (0, _, Language::English) => "nothing else does".to_owned(),
+        (0, _, Language::Chinese) => "别的方案都放不下".to_owned(),
+        (_, _, Language::English) => {
+            "stands first in the cost order (less waiting for the host, fewer gathers, no recomputing, larger micro batch)".to_owned()
+        }
+        (_, _, Language::Chinese) => {
+            "在代价顺序里排第一（少等主机、少聚合权重、不重算、micro batch 更大）".to_owned()
+        }
+    }
+}
+
+fn row(fitting: &Fitting, capacity: Estimate, language: Language) -> (String, String) {
+    let need = fitting.answer.device();
+    let tight = match fit(need, capacity) {
+        Fit::Fits | Fit::Tight => "",
+        _ => Text::new(" (does not fit)", "（放不下）").get(language),
+    };
+    (way_words(fitting.way, language), format!("{need}{tight}"))
+}
+
+fn rejected(rejected: &[Rejected], language: Language) -> String {
+    let line = |rejected: &Rejected| {
+        let over = if rejected.over_by.0 > 0 {
+            match language {
+                Language::English => format!("{} too much per GPU", rejected.over_by),
+                Language::Chinese => format!("每卡超出 {}", rejected.over_by),
+            }
+        } else {
+            match language {
+                Language::English => format!("{} too much per host", rejected.host_over_by),
+                Language::Chinese => format!("每台主机超出 {}", rejected.host_over_by),
+            }
+        };
+        (way_words(rejected.way, language), over)
+    };
+    let head =
+        Text::new("\nDoes not fit, even at its smallest:", "\n怎么缩小都放不下：").get(language);
+    rows(head, rejected.iter().map(line))
+}
+
+/// Pairs in two columns under a head; nothing without pairs.
+fn rows(head: &str, pairs: impl Iterator<Item = (String, String)>) -> String {
+    let pairs: Vec<(String, String)> = pairs.collect();
+    let widest = pairs.iter().map(|(left, _)| left.width()).max();
+    let Some(widest) = widest else { return String::new() };
+    let mut text = format!("{head}\n");
+    for (left, right) in pairs {
+        let padding = " ".repeat(widest - left.width());
+        text.push_str(format!("  {left}{padding}  {right}").trim_end());
+        text.push('\n');
+    }
+    text
+}
+
+fn nothing_fits(report: &PlanReport<'_>, layout: &Layout) -> String {
+    let language = layout.language;
+    let (model, gpus) = (escaped(report.model), escaped(report.gpus));
+    let mut text = match language {
+        Language::English => format!("{model} on {gpus}: nothing fits\n"),
+        Language::Chinese => format!("{model}，{gpus}：没有放得下的方案\n"),
+    };
+    text.push_str(&rejected(&report.plan.rejected, language));
+    text.push_str(&match (report.plan.gpus_needed, language) {
+        (Some(count), Language::English) => {
+            format!("\n{count} such GPUs would do with ZeRO-3 and gradient checkpointing; or train adapters (--method lora, qlora)\n")
+        }
+        (Some(count), Language::Chinese) => {
+            format!("\n同样的卡要 {count} 张（ZeRO-3 加梯度检查点）；或者改用 --method lora、qlora\n")
+        }
+        (None, Language::English) => {
+            "\nNo number of such GPUs would do: one layer does not fit. Shorten --seq-len, or train adapters (--method qlora)\n".to_owned()
+        }
+        (None, Language::Chinese) => {
+            "\n这种卡多少张都不够：单层就放不下。请缩短 --seq-len，或改用 --method qlora\n".to_owned()
+        }
+    });
+    text
+}
+
+/// The plan for machines.
+pub fn json(report: &PlanReport<'_>) -> Value {
+    let options: Vec<Value> = report.plan.fitting.iter().map(fitting).collect();
+    let mut options = options.into_iter();
+    let mut choice = options.next();
+    if let Some(choice) = &mut choice {
+        let commands = report.commands.iter();
+        choice["launch"] = commands.map(|(name, line)| ((*name).to_owned(), json!(line))).collect();
+    }
+    json!({
+        "shape": 1,
+        "model": report.model,
+        "gpus": report.gpus,
+        "world_size": report.world,
+        "capacity": report.capacity.expected().0,
+        "asked": report.plan.asked,
+        "choice": choice,
+        "alternatives": options.collect::<Vec<_>>(),
+        "rejected": report.plan.rejected.iter().map(|rejected| json!({
+            "way": way(rejected.way),
+            "over_by": if rejected.over_by.0 > 0 { rejected.over_by.0 } else { rejected.host_over_by.0 },
+            "where": if rejected.over_by.0 > 0 { "device" } else { "host" },
+            "device": estimate(rejected.device),
+        })).collect::<Vec<_>>(),
+        "ladder": report.plan.ladder.iter().map(fitting).collect::<Vec<_>>(),
+        "gpus_needed": report.plan.gpus_needed,
+    })
+}
+
+fn fitting(fitting: &Fitting) -> Value {
+    let answer = &fitting.answer;
+    json!({
+        "stage": fitting.way.stage.number(),
+        "way": way(fitting.way),
+        "config": fitting.recipe.config(),
+        "memory": {
+            "device": estimate(answer.device()),
+            "host": estimate(answer.node()),
+        },
+    })
+}
+
+fn way(way: Way) -> Value {
+    json!({
+        "stage": way.stage.number(),
+        "offload_optimizer": way.offloaded != Offloaded::Nothing,
+        "offload_param": way.offloaded == Offloaded::Everything,
+        "micro_batch": way.micro_batch,
+        "gradient_accumulation_steps": way.accumulation,
+        "gradient_checkpointing": way.checkpointing,
+    })
+}
+
+fn estimate(bytes: Estimate) -> Value {
+    json!({"low": bytes.low().0, "expected": bytes.expected().0, "high": bytes.high().0})
+}
+
+/// Why there is no plan.
+pub fn problem(error: &PlanError, language: Language) -> String {
+    match (error, language) {
+        (PlanError::Lower(error), _) => talk::lower_error(error, language),
+        (PlanError::Batch { global, world }, Language::English) => format!(
+            "error: a global batch of {global} cannot be spread over {world} GPUs\n  help: choose a multiple of {world}, such as {}",
+            global.div_ceil(*world) * world
+        ),
+        (PlanError::Batch { global, world }, Language::Chinese) => format!(
+            "错误：全局 batch {global} 无法平均分给 {world} 张卡\n  建议：取 {world} 的倍数，例如 {}",
+            global.div_ceil(*world) * world
+        ),
+        (PlanError::NoMemory, Language::English) => {
+            "error: the memory of the GPUs is not known\n  help: write it, as in `8x80GB`, or name the card, as in `8xH100`".to_owned()
+        }
+        (PlanError::NoMemory, Language::Chinese) => {
+            "错误：不知道每张卡的显存\n  建议：写明显存（如 `8x80GB`）或型号（如 `8xH100`）".to_owned()
+        }
+        (PlanError::Refused(_), Language::English) => {
+            "error: no config can be written for this\n  help: try `zeropilot new`, which says what contradicts what".to_owned()
+        }
+        (PlanError::Refused(_), Language::Chinese) => {
+            "错误：这些要求写不成一份配置\n  建议：用 `zeropilot new` 看看是哪里互相矛盾".to_owned()
+        }
+    }
+}
