@@ -219,7 +219,7 @@ fn two_precision_switches_that_wait_for_the_trainer_are_not_both_on() {
     let settings = Settings {
         version: EngineVersion::nearest("0.14.5").expect("a known version"),
         front_end: Some(FrontEnd::HfTrainer),
-        ..at(1)
+        ..at(2)
     };
     let report = judged(config, &settings);
     assert_eq!((report.verdict, codes(&report)), (Verdict::Accept, vec![]));
