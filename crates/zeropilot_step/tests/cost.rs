@@ -16,6 +16,9 @@ use zeropilot_units::ElementSize;
 const CONFIG: &str = r#"{"train_micro_batch_size_per_gpu": 1, "gradient_accumulation_steps": 16,
     "bf16": {"enabled": true}, "zero_optimization": {"stage": 3}}"#;
 
+/// What the lowering of 126 layers and one prediction may cost together.
+const LIMIT: Duration = Duration::from_millis(2);
+
 fn resolved(world: usize) -> ResolvedConfig {
     let document = parse_json(CONFIG).unwrap();
     let circumstances = Circumstances::new(EngineVersion::NEWEST, world);
@@ -46,4 +49,8 @@ fn time(world: u64, repetitions: u32) -> Duration {
 fn a_prediction_costs_the_same_for_8_ranks_and_for_100_000() {
     let (few, many) = (time(8, 10), time(100_000, 10));
     assert!(many < few * 2, "{few:?} for 8, {many:?} for 100,000");
+    // Unoptimised code is slower.
+    if cfg!(not(debug_assertions)) {
+        assert!(few < LIMIT, "{few:?}");
+    }
 }

@@ -1,13 +1,15 @@
 //! What is alive on a rank, when, and at most.
 
 mod answer;
+mod peak;
 mod prediction;
 mod rank;
 mod relief;
 mod timeline;
 
 pub use answer::{Answer, Question};
+pub use peak::{MicroStepPeaks, Peak};
 pub use prediction::{Counting, Phase, Prediction};
-pub use rank::{MicroStepPeaks, Peak, nth_step, steady_step};
+pub use rank::{nth_step, steady_step};
 pub use relief::{Lever, Relief, optimizer_on_host, parameters_on_host, reliefs};
 pub use timeline::{Stretch, timeline};

@@ -2,7 +2,8 @@
 
 use zeropilot_units::Bytes;
 
-use super::rank::{MicroStepPeaks, Peak, steady_step};
+use super::peak::{MicroStepPeaks, Peak};
+use super::rank::steady_step;
 use crate::lower::{Lowered, RankOf};
 use crate::micro_step::Item;
 use crate::zero::{

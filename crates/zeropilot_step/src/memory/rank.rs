@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 
 use zeropilot_config::settings::Stage;
-use zeropilot_units::Bytes;
 
+use super::peak::{MicroStepPeaks, Peak};
 use super::prediction::Phase;
 use crate::micro_step::{Item, MicroStep};
 use crate::model::Model;
@@ -14,49 +14,6 @@ use crate::zero::{
     Backend, Category, Collective, Handle, Ledger, Moment, Place, Resident, Rest, RestStates, Run,
     Sink,
 };
-
-/// The highest point of one phase.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Peak {
-    /// Host and device together.
-    pub total: Bytes,
-    /// Of each place, in the order of [`Place::ALL`].
-    pub places: [Bytes; Place::ALL.len()],
-    /// What was alive when the device was fullest.
-    pub at_device_peak: Rest,
-    /// Which item of the phase that was.
-    pub moment: Moment,
-}
-
-impl Peak {
-    /// What a ledger has seen since its last restart.
-    pub fn of(ledger: &Ledger) -> Self {
-        Self {
-            total: ledger.peak(),
-            places: Place::ALL.map(|place| ledger.peak_in(place)),
-            at_device_peak: ledger.at_peak_in(Place::Device),
-            moment: ledger.peak_moment_in(Place::Device),
-        }
-    }
-
-    /// The most bytes alive at once in a place.
-    pub fn at(&self, place: Place) -> Bytes {
-        self.places[place as usize]
-    }
-}
-
-/// One micro step of a steady step.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct MicroStepPeaks {
-    /// Its forward pass.
-    pub forward: Peak,
-    /// Its backward pass.
-    pub backward: Peak,
-    /// What is alive at its end.
-    pub end: Rest,
-    /// Calls of the communication library, forward then backward.
-    pub calls: [Vec<Collective>; 2],
-}
 
 /// Micro steps that are told apart: the first finds no gradients, the last ends with the reduction, all between are
 /// alike.

@@ -4,6 +4,7 @@ use zeropilot_units::Bytes;
 
 use super::rest::{Category, Place, Rest};
 use super::sink::{Handle, Sink};
+use super::swing::Swing;
 
 /// Bytes of every category in every place.
 type Account = [u64; Category::COUNT * Place::ALL.len()];
@@ -15,53 +16,6 @@ const fn slot(category: Category, place: Place) -> usize {
 /// A place in the order of events, as whoever drives the ledger counts them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub struct Moment(pub u32);
-
-/// Device memory that goes up and down while nothing else happens, told as one.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Swing {
-    /// How far above its beginning it rises at most.
-    pub rise: u64,
-    /// What each category is above or below its beginning at that point.
-    pub at_rise: [i64; Swing::CATEGORIES.len()],
-    /// And at the end.
-    pub net: [i64; Swing::CATEGORIES.len()],
-}
-
-impl Swing {
-    /// The categories a swing consists of.
-    pub const CATEGORIES: [Category; 4] = [
-        Category::Activations,
-        Category::Logits,
-        Category::ActivationGradients,
-        Category::Gradients,
-    ];
-
-    /// The total at its end, above or below its beginning.
-    fn end(&self) -> i64 {
-        self.net.iter().sum()
-    }
-
-    /// This one and then another, as one.
-    #[must_use]
-    pub fn then(&self, next: &Self) -> Self {
-        let add = |more: &[i64; Self::CATEGORIES.len()]| {
-            std::array::from_fn(|index| self.net[index] + more[index])
-        };
-        let highest = i64::try_from(next.rise).unwrap_or(i64::MAX).saturating_add(self.end());
-        // Of two equally high points the first counts.
-        match u64::try_from(highest) {
-            Ok(rise) if next.rise > 0 && rise > self.rise => {
-                Self { rise, at_rise: add(&next.at_rise), net: add(&next.net) }
-            }
-            _ => Self { net: add(&next.net), ..*self },
-        }
-    }
-
-    /// Whether it leaves no trace.
-    pub fn is_nothing(&self) -> bool {
-        *self == Self::default()
-    }
-}
 
 /// One running total with its highest point.
 #[derive(Debug, Clone)]

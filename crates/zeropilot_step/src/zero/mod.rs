@@ -21,13 +21,15 @@ mod sink;
 mod stage0;
 mod stage12;
 mod stage3;
+mod swing;
 
 pub use base_optimizer::BaseOptimizer;
-pub use flat_layout::FlatLayout;
+pub use flat_layout::{FlatLayout, OwnerRun};
 pub use init::{init_peak, initialize};
-pub use ledger::{Ledger, Moment, Swing};
+pub use ledger::{Ledger, Moment};
 pub use optimizer_step::{optimizer_step, step_peak};
 pub use precision::{Dtypes, Wrapper};
 pub use rest::{Category, Place, Rest, RestStates};
 pub use run::{Backend, Loading, Parameter, Run};
 pub use sink::{Collective, CollectiveKind, Handle, Resident, Sink};
+pub use swing::Swing;

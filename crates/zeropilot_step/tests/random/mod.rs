@@ -177,7 +177,7 @@ fn config(dice: &mut Dice, world: u64, micro_batch: u64) -> Value {
         if dice.one_in(4) {
             set("offload_param", json!({ "device": "cpu", "pin_memory": dice.one_in(2) }));
         }
-        if dice.one_in(4) && world % 2 == 0 {
+        if dice.one_in(4) && world.is_multiple_of(2) {
             set("zero_hpz_partition_size", json!(dice.pick(&[2, 8_u64.min(world)])));
         }
         if dice.one_in(4) {

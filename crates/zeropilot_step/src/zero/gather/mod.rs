@@ -5,15 +5,17 @@
 //! parameters a module releases at a place in the order is decided once and remembered.
 
 mod decisions;
+mod hold;
+mod modules;
+mod release;
 mod sizes;
 mod storage;
 mod trace;
 
-use std::ops::Range;
-
 use self::decisions::Decisions;
+pub use self::hold::Hold;
+pub use self::modules::Modules;
 use self::sizes::{Size, sizes};
-pub use self::storage::Hold;
 use self::storage::{AtRest, Storages};
 use self::trace::Trace;
 use super::run::{Backend, Run};
@@ -32,6 +34,13 @@ pub enum EventKind {
     LeaveBackward,
 }
 
+impl EventKind {
+    /// Whether it counts as a place in the recorded order.
+    fn is_enter(self) -> bool {
+        matches!(self, Self::EnterForward | Self::EnterBackward)
+    }
+}
+
 /// Something that happens to a module.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Event {
@@ -39,72 +48,6 @@ pub struct Event {
     pub kind: EventKind,
     /// Index of the module.
     pub module: u32,
-}
-
-/// Parameters (indices into [`Run::parameters`]) each module holds itself, by module; containers hold none.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Modules {
-    parameters: Vec<usize>,
-    ends: Vec<usize>,
-}
-
-impl Modules {
-    /// Modules 0 to `count`, from pairs of a module and a parameter of it.
-    pub fn new(count: usize, pairs: &[(usize, usize)]) -> Self {
-        let mut ends = vec![0; count];
-        for &(module, _) in pairs {
-            ends[module] += 1;
-        }
-        let mut begin = 0;
-        for end in &mut ends {
-            // For now where the parameters of a module begin.
-            begin += std::mem::replace(end, begin);
-        }
-        let mut modules = Self { parameters: vec![0; pairs.len()], ends };
-        for &(module, parameter) in pairs {
-            let next = &mut modules.ends[module];
-            modules.parameters[*next] = parameter;
-            *next += 1;
-        }
-        let mut begin = 0;
-        for &end in &modules.ends {
-            modules.parameters[begin..end].sort_unstable();
-            begin = end;
-        }
-        modules
-    }
-
-    /// Adds a module and gives it the next index.
-    pub fn push(&mut self, parameters: impl IntoIterator<Item = usize>) -> u32 {
-        let start = self.parameters.len();
-        self.parameters.extend(parameters);
-        // The engine handles the parameters of a module in the order in which they were built.
-        self.parameters[start..].sort_unstable();
-        self.ends.push(self.parameters.len());
-        (self.ends.len() - 1) as u32
-    }
-
-    /// Parameters of a module.
-    pub fn parameters(&self, module: u32) -> &[usize] {
-        &self.parameters[self.slots(module)]
-    }
-
-    /// Where the parameters of a module stand among those of all modules.
-    fn slots(&self, module: u32) -> Range<usize> {
-        let module = module as usize;
-        let start = if module == 0 { 0 } else { self.ends[module - 1] };
-        start..self.ends[module]
-    }
-
-    /// Number of modules.
-    pub fn len(&self) -> usize {
-        self.ends.len()
-    }
-
-    /// Whether there is no module.
-    pub fn is_empty(&self) -> bool {
-        self.ends.is_empty()
-    }
 }
 
 /// What is gathered between two micro steps.
@@ -297,73 +240,6 @@ impl<'a> Gatherer<'a> {
         self.gather_chosen(sink);
     }
 
-    fn leave(&mut self, module: u32, backward: bool, sink: &mut impl Sink) {
-        let slots = self.modules.slots(module);
-        let mut recomputed = Vec::new();
-        if backward {
-            self.close_backward(module);
-            recomputed = std::mem::take(&mut self.recomputed[module as usize]);
-        }
-        let decided = self.decide(module);
-        for (offset, slot) in slots.enumerate() {
-            let parameter = self.stop_using(slot);
-            let with_others =
-                || !self.sizes[parameter].persistent && recomputed.contains(&parameter);
-            if self.goes(decided, offset) || with_others() {
-                self.release(parameter, sink);
-            }
-        }
-        for &parameter in &recomputed {
-            let own = self.modules.parameters(module).iter().position(|&own| own == parameter);
-            if !self.sizes[parameter].persistent
-                || own.is_some_and(|offset| self.goes(decided, offset))
-            {
-                self.release(parameter, sink);
-            }
-        }
-        if backward {
-            recomputed.clear();
-            self.recomputed[module as usize] = recomputed;
-        }
-    }
-
-    fn close_backward(&mut self, module: u32) {
-        if std::mem::replace(&mut self.is_in_backward[module as usize], false)
-            && let Some(place) = self.in_backward.iter().rposition(|&other| other == module)
-        {
-            self.in_backward.remove(place);
-        }
-    }
-
-    /// A module no longer uses one of its parameters; which one.
-    fn stop_using(&mut self, slot: usize) -> usize {
-        let parameter = self.modules.parameters[slot];
-        if std::mem::replace(&mut self.in_use[slot], false) {
-            self.users[parameter] -= 1;
-        }
-        parameter
-    }
-
-    /// Which parameters of a module may go at the present place, as [`Decisions`] keeps it; while recording all do.
-    fn decide(&mut self, module: u32) -> Option<usize> {
-        let trace = self.trace.as_ref()?;
-        let parameters = self.modules.parameters(module);
-        if parameters.is_empty() {
-            return None;
-        }
-        let (step, reuse) = (self.step, self.run.zero.max_reuse_distance.0);
-        let may_go = |&p: &usize| {
-            // One whose later use the prefetch has already passed must stay, or that use would come too late.
-            let awaited = self.fetched_for[p].is_some_and(|place| place > step);
-            !self.sizes[p].persistent && !awaited && !trace.returns_within(p, step, reuse)
-        };
-        Some(self.decisions.at(step, module, parameters.iter().map(may_go)))
-    }
-
-    fn goes(&self, decided: Option<usize>, offset: usize) -> bool {
-        decided.is_none_or(|begin| self.decisions.goes(begin + offset))
-    }
-
     /// Keeps the present storage of a gathered parameter alive.
     ///
     /// A recomputation under checkpointing saves detached weights for backward, so that a release in between drops
@@ -377,54 +253,21 @@ impl<'a> Gatherer<'a> {
         self.storages.let_go(hold, sink);
     }
 
-    fn release(&mut self, parameter: usize, sink: &mut impl Sink) {
-        if self.users[parameter] == 0 && self.storages.release(parameter, sink) {
-            self.available -= i128::from(self.sizes[parameter].elements);
-        }
-    }
-
-    /// Backward is over: modules whose inputs needed no gradient let go now, the latest first.
-    pub fn end_backward(&mut self, sink: &mut impl Sink) {
-        while let Some(module) = self.in_backward.pop() {
-            self.is_in_backward[module as usize] = false;
-            let recomputed = std::mem::take(&mut self.recomputed[module as usize]);
-            for slot in self.modules.slots(module) {
-                let parameter = self.stop_using(slot);
-                self.release_if_not_persistent(parameter, sink);
-            }
-            for parameter in recomputed {
-                self.release_if_not_persistent(parameter, sink);
-            }
-        }
-    }
-
-    fn release_if_not_persistent(&mut self, parameter: usize, sink: &mut impl Sink) {
-        if !self.sizes[parameter].persistent {
-            self.release(parameter, sink);
-        }
-    }
-
     /// The first step, as far as later ones depend on it: the first micro step records, the second one (if there is
-    /// one) decides. Both are followed without counting; then everything is released.
+    /// one) decides. They are followed without counting; then everything is released.
     pub(crate) fn first_step(&mut self, events: impl Iterator<Item = Event> + Clone) {
-        let different = self.run.accumulation_steps.min(2);
-        for _ in 0..different {
+        if self.run.accumulation_steps == 1 {
+            self.recording =
+                events.filter(|event| event.kind.is_enter()).map(|e| e.module).collect();
+            return;
+        }
+        for _ in 0..2 {
             self.begin_micro_step(&mut Nobody);
             events.clone().for_each(|event| self.event(event, &mut Nobody));
             self.end_backward(&mut Nobody);
         }
         self.release_all(&mut Nobody);
         self.storages.drop_landed(&mut Nobody);
-    }
-
-    /// The optimizer step begins: everything is released.
-    pub fn release_all(&mut self, sink: &mut impl Sink) {
-        self.users.fill(0);
-        self.in_use.fill(false);
-        for parameter in 0..self.run.parameters.len() {
-            self.storages.land(parameter, sink);
-            self.release(parameter, sink);
-        }
     }
 
     /// The optimizer step ends: persistent parameters are gathered, secondary copies of trained ones are out of date.

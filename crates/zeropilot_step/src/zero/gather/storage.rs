@@ -3,6 +3,7 @@
 //! One parameter is gathered into a buffer of its own. Several are gathered into one flat buffer; when the first of
 //! them is needed each gets its own copy, and the flat buffer stays until the last of them has been needed.
 
+use super::hold::{Hold, Holds};
 use super::sizes::Size;
 use crate::zero::rest::{Category, Place};
 use crate::zero::run::{Backend, Run};
@@ -18,18 +19,6 @@ enum Status {
     Gathered { storage: Option<Handle>, bytes: u64, flight: Option<u32> },
     /// In a group's flat buffer.
     Grouped { flight: u32 },
-}
-
-/// A reference to the storage a parameter had when it was taken; the storage outlives a release of the parameter.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Hold(Handle);
-
-/// A storage that is held: how often, and whether only holds are left.
-#[derive(Debug, Clone, Copy)]
-struct Held {
-    storage: Handle,
-    times: u32,
-    released: bool,
 }
 
 /// What there is of a parameter between two micro steps.
@@ -59,8 +48,7 @@ pub(super) struct Storages<'a> {
     /// Gathers of this micro step in the order in which they were started; none once it has landed.
     flights: Vec<Option<Flight>>,
     secondary: Vec<Option<Handle>>,
-    /// Storages that are held: few at a time.
-    held: Vec<Held>,
+    holds: Holds,
     /// Lists that are not in use.
     spare: Vec<Vec<usize>>,
 }
@@ -81,7 +69,7 @@ impl<'a> Storages<'a> {
             status: vec![Status::Released; count],
             flights: Vec::new(),
             secondary: vec![None; count],
-            held: Vec::new(),
+            holds: Holds::default(),
             spare: Vec::new(),
         };
         (0..count).for_each(|parameter| storages.ensure_secondary(parameter, sink));
@@ -257,7 +245,7 @@ impl<'a> Storages<'a> {
 
     /// What every parameter has, if nothing is under way and nothing is held.
     pub(super) fn at_rest(&self) -> Option<Vec<AtRest>> {
-        if self.flights.iter().any(Option::is_some) || !self.held.is_empty() {
+        if self.flights.iter().any(Option::is_some) || !self.holds.is_empty() {
             return None;
         }
         let states = self.status.iter().zip(&self.secondary).map(|(status, secondary)| {
@@ -276,11 +264,8 @@ impl<'a> Storages<'a> {
         let Status::Gathered { storage, .. } = self.status[parameter] else { return false };
         self.ensure_secondary(parameter, sink);
         self.status[parameter] = Status::Released;
-        if let Some(storage) = storage {
-            match self.held(storage) {
-                Some(place) => self.held[place].released = true,
-                None => sink.free(storage),
-            }
+        if let Some(storage) = storage.filter(|&storage| self.holds.release(storage)) {
+            sink.free(storage);
         }
         true
     }
@@ -290,22 +275,11 @@ impl<'a> Storages<'a> {
         let Status::Gathered { storage: Some(storage), .. } = self.status[parameter] else {
             return None;
         };
-        match self.held(storage) {
-            Some(place) => self.held[place].times += 1,
-            None => self.held.push(Held { storage, times: 1, released: false }),
-        }
-        Some(Hold(storage))
+        Some(self.holds.hold(storage))
     }
 
-    fn held(&self, storage: Handle) -> Option<usize> {
-        self.held.iter().rposition(|held| held.storage == storage)
-    }
-
-    pub(super) fn let_go(&mut self, Hold(storage): Hold, sink: &mut impl Sink) {
-        let Some(place) = self.held(storage) else { return };
-        let held = &mut self.held[place];
-        held.times -= 1;
-        if held.times == 0 && self.held.swap_remove(place).released {
+    pub(super) fn let_go(&mut self, hold: Hold, sink: &mut impl Sink) {
+        if let Some(storage) = self.holds.let_go(hold) {
             sink.free(storage);
         }
     }
