@@ -19,11 +19,15 @@ use crate::zero::{
 /// alike.
 const DIFFERENT_MICRO_STEPS: u64 = 3;
 
+/// Steps before everything repeats, where one step leaves something to the next.
+const STEPS_UNTIL_STEADY: usize = 2;
+
 /// The micro steps of a steady step; of many that are alike only one is told.
 ///
 /// The first step differs from all others: in it stage 3 records the order of modules and decides what it releases
 /// when, and offloaded sums of gradients come to life. What the later ones need of it is run, then one of them; of
-/// micro steps that begin in the same state only the first.
+/// micro steps that begin in the same state only the first. If that step does not end in the state in which it began
+/// all are run in full.
 pub fn steady_step(
     run: &Run<'_>,
     model: &Model,
@@ -32,8 +36,8 @@ pub fn steady_step(
     backend: Backend,
 ) -> Vec<MicroStepPeaks> {
     let mut rank = Rank::new(run, model, modules, micro_step, backend);
-    rank.first_step();
-    rank.steady_step()
+    let steady = rank.first_step().and_then(|()| rank.steady_step());
+    steady.unwrap_or_else(|| nth_step(run, model, modules, micro_step, backend, STEPS_UNTIL_STEADY))
 }
 
 /// The micro steps of any step, counted from zero, with every step before it and every micro step run in full.
@@ -163,22 +167,25 @@ impl<'a> Rank<'a> {
         }
     }
 
-    /// What later steps need of the first one.
-    fn first_step(&mut self) {
+    /// What later steps need of the first one; none if it must be run for that.
+    fn first_step(&mut self) -> Option<()> {
         let items = self.micro_step.forward.iter().chain(&self.micro_step.backward);
         if let Some(gatherer) = &mut self.gatherer {
-            gatherer.first_step(items.filter_map(|item| match item {
+            let events = items.filter_map(|item| match item {
                 Item::Module(event) => Some(*event),
                 _ => None,
-            }));
-            gatherer.gather_persistent(&mut self.account);
-        } else if self.reducer.keeps_sums() {
-            self.step();
+            });
+            gatherer.first_step(events).then(|| gatherer.gather_persistent(&mut self.account))
+        } else {
+            if self.reducer.keeps_sums() {
+                self.step();
+            }
+            Some(())
         }
     }
 
-    /// A step in which micro steps that begin alike are run once.
-    fn steady_step(&mut self) -> Vec<MicroStepPeaks> {
+    /// A step in which micro steps that begin alike are run once; none if it does not end as it began.
+    fn steady_step(&mut self) -> Option<Vec<MicroStepPeaks>> {
         let count = self.different_micro_steps();
         let mut beginnings: Vec<Option<Beginning>> = Vec::new();
         let mut micro_steps: Vec<MicroStepPeaks> = Vec::new();
@@ -191,7 +198,11 @@ impl<'a> Rank<'a> {
             });
             beginnings.push(beginning);
         }
-        micro_steps
+        self.end_step();
+        let first = beginnings.into_iter().next().flatten();
+        let is_steady =
+            self.gatherer.is_none() || (first.is_some() && first == self.beginning(count == 1));
+        is_steady.then_some(micro_steps)
     }
 
     fn different_micro_steps(&self) -> u64 {
@@ -212,12 +223,16 @@ impl<'a> Rank<'a> {
     fn step(&mut self) -> Vec<MicroStepPeaks> {
         let count = self.different_micro_steps();
         let micro_steps = (1..=count).map(|micro| self.micro_step(micro == count)).collect();
+        self.end_step();
+        micro_steps
+    }
+
+    fn end_step(&mut self) {
         self.reducer.end_step(&mut self.account);
         if let Some(gatherer) = &mut self.gatherer {
             gatherer.release_all(&mut self.account);
             gatherer.gather_persistent(&mut self.account);
         }
-        micro_steps
     }
 
     fn micro_step(&mut self, is_last: bool) -> MicroStepPeaks {

@@ -140,8 +140,7 @@ impl<'a> Gatherer<'a> {
     /// The state between two micro steps: from equal ones equal micro steps follow. None if there is more to it than
     /// what each parameter has.
     pub(crate) fn at_rest(&self) -> Option<Resting> {
-        let is_idle = self.trace.is_some()
-            && self.in_backward.is_empty()
+        let is_idle = self.in_backward.is_empty()
             && self.users.iter().all(|&users| users == 0)
             && self.recomputed.iter().all(Vec::is_empty);
         if is_idle { self.storages.at_rest().map(Resting) } else { None }
@@ -254,12 +253,13 @@ impl<'a> Gatherer<'a> {
     }
 
     /// The first step, as far as later ones depend on it: the first micro step records, the second one (if there is
-    /// one) decides. They are followed without counting; then everything is released.
-    pub(crate) fn first_step(&mut self, events: impl Iterator<Item = Event> + Clone) {
+    /// one) decides. They are followed without counting; then everything is released. Says whether nothing is left
+    /// that should have been counted.
+    pub(crate) fn first_step(&mut self, events: impl Iterator<Item = Event> + Clone) -> bool {
         if self.run.accumulation_steps == 1 {
             self.recording =
                 events.filter(|event| event.kind.is_enter()).map(|e| e.module).collect();
-            return;
+            return true;
         }
         for _ in 0..2 {
             self.begin_micro_step(&mut Nobody);
@@ -267,7 +267,7 @@ impl<'a> Gatherer<'a> {
             self.end_backward(&mut Nobody);
         }
         self.release_all(&mut Nobody);
-        self.storages.drop_landed(&mut Nobody);
+        self.storages.under_way().is_empty()
     }
 
     /// The optimizer step ends: persistent parameters are gathered, secondary copies of trained ones are out of date.
