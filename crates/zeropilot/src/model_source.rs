@@ -15,7 +15,9 @@ pub(crate) fn open(name: &str, language: Language) -> Result<Model, String> {
 fn find(name: &str) -> Result<Model, ModelProblem> {
     let path = Path::new(name);
     if path.is_dir() {
-        return local::open(path).map(|found| found.model).map_err(ModelProblem::Local);
+        return local::open(path)
+            .map(|found| found.model)
+            .map_err(|error| ModelProblem::Local(Box::new(error)));
     }
     if path.is_file() {
         let text = std::fs::read_to_string(path).map_err(ModelProblem::Unreadable)?;
@@ -30,5 +32,7 @@ fn find(name: &str) -> Result<Model, ModelProblem> {
         return Err(ModelProblem::Unknown(unknown));
     }
     let hub = Hub::from_environment(|variable| std::env::var(variable).ok());
-    hub.find(name).map(|found| found.model).map_err(|error| ModelProblem::Hub(error, unknown))
+    hub.find(name)
+        .map(|found| found.model)
+        .map_err(|error| ModelProblem::Hub(Box::new(error), unknown))
 }

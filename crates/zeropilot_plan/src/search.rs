@@ -295,7 +295,7 @@ fn gpus_needed(task: &Task<'_>, capacity: Estimate) -> Result<Option<u64>, PlanE
     while world < MOST {
         world *= 2;
         let each = cluster.gpus.layout.gpus_per_node.max(1);
-        let each = if world % each == 0 { each } else { world.min(8) };
+        let each = if world.is_multiple_of(each) { each } else { world.min(8) };
         cluster.gpus.layout.gpus_per_node = each;
         cluster.gpus.layout.nodes = world / each;
         let wider = Task { cluster: &cluster, global_batch: None, ..*task };

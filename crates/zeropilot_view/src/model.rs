@@ -17,9 +17,9 @@ pub enum ModelProblem {
     /// No model has this name.
     Unknown(UnknownModel),
     /// Not in the catalogue, and the hub does not help.
-    Hub(HubError, UnknownModel),
+    Hub(Box<HubError>, UnknownModel),
     /// A directory that cannot be used.
-    Local(LocalError),
+    Local(Box<LocalError>),
     /// A file that cannot be read.
     Unreadable(io::Error),
     /// A config that cannot be used.
@@ -58,8 +58,8 @@ fn nearest(unknown: &UnknownModel, or: &str) -> Option<String> {
 fn cause_en(problem: &ModelProblem) -> String {
     match problem {
         ModelProblem::Unknown(_) => "neither a path here nor a name of the catalogue".to_owned(),
-        ModelProblem::Hub(error, _) => chain(error),
-        ModelProblem::Local(error) => chain(error),
+        ModelProblem::Hub(error, _) => chain(error.as_ref()),
+        ModelProblem::Local(error) => chain(error.as_ref()),
         ModelProblem::Unreadable(error) => chain(error),
         ModelProblem::Config(error) => chain(error),
     }
@@ -68,7 +68,7 @@ fn cause_en(problem: &ModelProblem) -> String {
 fn cause_zh(problem: &ModelProblem) -> String {
     match problem {
         ModelProblem::Unknown(_) => "既不是本地路径，也不在内置目录里".to_owned(),
-        ModelProblem::Hub(error, _) => match error {
+        ModelProblem::Hub(error, _) => match error.as_ref() {
             HubError::NotAnId(_) => "不是 Hub 上的模型名（应形如 `Qwen/Qwen3-8B`）".to_owned(),
             HubError::NotCached(_) => "本地缓存里没有，且设置了 HF_HUB_OFFLINE".to_owned(),
             HubError::NotFound { url } => format!("`{}` 不存在", escaped(url)),
@@ -83,7 +83,7 @@ fn cause_zh(problem: &ModelProblem) -> String {
             HubError::Local(error) => format!("缓存文件有问题：{}", chain(error)),
             HubError::Model { cause, .. } => format!("模型文件有问题：{}", chain(cause)),
         },
-        ModelProblem::Local(error) => format!("目录无法使用：{}", chain(error)),
+        ModelProblem::Local(error) => format!("目录无法使用：{}", chain(error.as_ref())),
         ModelProblem::Unreadable(error) => format!("文件无法读取：{}", chain(error)),
         ModelProblem::Config(error) => format!("config.json 有问题：{}", chain(error)),
     }
