@@ -31,8 +31,8 @@ fn the_sweep_is_as_measured() {
             // PyTorch's Adagrad fills its states while it is built, which is not followed.
             "peak init" => assert!(near > 0.97, "{what}: {near}"),
             "peak step" => assert!(near > 0.99 && worst < 10.0, "{what}: {near}, {worst} %"),
-            // BLOOM with dropout and T5 1.1 keep a tensor more than their programs.
-            _ => assert!(near > 0.95 && worst < 5.0, "{what}: {near}, {worst} %"),
+            // T5 1.1 is 2,304 bytes too high in ten of the rank-runs.
+            _ => assert!(near > 0.97 && worst < 5.0, "{what}: {near}, {worst} %"),
         }
     }
 }

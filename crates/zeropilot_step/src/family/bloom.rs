@@ -7,6 +7,7 @@ use super::causal::Body;
 use super::layer::{Embedding, Linear, Norm, NormKind};
 use crate::model::{Label, Module};
 use crate::primitive::Heads;
+use crate::shape::Switches;
 use crate::tape::{Category, Tape, Tensor};
 
 #[derive(Debug)]
@@ -33,6 +34,7 @@ struct Attention {
     dense: Linear,
     dropout: Module,
     heads: Heads,
+    drops: Switches,
 }
 
 #[derive(Debug)]
@@ -41,6 +43,7 @@ struct Mlp {
     up: Linear,
     gelu: Module,
     down: Linear,
+    has_dropout: bool,
 }
 
 impl Body for Bloom {
@@ -129,7 +132,7 @@ impl Layer {
             input_norm: at.norm("input_layernorm", hidden, NormKind::Layer),
             attention: Attention::build(&mut at, setup),
             post_norm: at.norm("post_attention_layernorm", hidden, NormKind::Layer),
-            mlp: Mlp::build(&mut at, hidden),
+            mlp: Mlp::build(&mut at, hidden, setup.switches.residual_dropout),
         }
     }
 
@@ -156,6 +159,7 @@ impl Attention {
             dense: at.linear("dense", hidden, hidden, true),
             dropout: at.plain("attention_dropout"),
             heads: self_heads(setup),
+            drops: setup.switches,
         }
     }
 
@@ -194,11 +198,13 @@ impl Attention {
             let wide = weights.softmax_in_fp32();
             wide.cast(x.element_bytes())
         };
-        probabilities = tape.call(self.dropout, &probabilities, |probabilities| probabilities);
+        let dropped =
+            tape.call(self.dropout, &probabilities, |it| it.dropout(self.drops.attention_dropout));
+        probabilities = dropped;
         let mut context = probabilities.matmul(&v, self.heads.output());
         context = context.split_heads_and_copy(self.heads);
         let out = {
-            let dense = self.dense.call(&context);
+            let dense = self.dense.call(&context).dropout(self.drops.residual_dropout);
             residual.add(&dense)
         };
         (out, probabilities)
@@ -211,13 +217,14 @@ impl Attention {
 }
 
 impl Mlp {
-    fn build(parent: &mut Builder<'_>, hidden: u64) -> Self {
+    fn build(parent: &mut Builder<'_>, hidden: u64, has_dropout: bool) -> Self {
         let (module, mut at) = parent.inside(Label::Name("mlp"));
         Self {
             module,
             up: at.linear("dense_h_to_4h", hidden, 4 * hidden, true),
             gelu: at.plain("gelu_impl"),
             down: at.linear("dense_4h_to_h", 4 * hidden, hidden, true),
+            has_dropout,
         }
     }
 
@@ -230,7 +237,7 @@ impl Mlp {
             tape.call(self.gelu, &up, |up| up.bloom_gelu())
         };
         let out = {
-            let down = self.down.call(&h);
+            let down = self.down.call(&h).dropout(self.has_dropout);
             residual.add(&down)
         };
         tape.leave(self.module, out)

@@ -6,7 +6,7 @@ use super::build::{Builder, item};
 use super::causal::Body;
 use super::layer::{Embedding, Linear, Norm, NormKind};
 use crate::model::{Label, Module};
-use crate::primitive::{Heads, Rotary};
+use crate::primitive::{Heads, HeadsFirst, Mask, Rotary};
 use crate::tape::{Tape, Tensor};
 
 #[derive(Debug)]
@@ -25,6 +25,7 @@ struct Layer {
     post_norm: Norm,
     attention_dropout: Module,
     mlp_dropout: Module,
+    has_dropout: bool,
     attention: Attention,
     mlp: Mlp,
 }
@@ -36,6 +37,7 @@ struct Attention {
     dense: Linear,
     heads: Heads,
     rotated: u64,
+    has_dropout: bool,
 }
 
 #[derive(Debug)]
@@ -68,7 +70,8 @@ impl Body for GptNeoX {
         let ids = tape.outside(setup.batch.tokens(), 8);
         let embedded = self.embedding.call_on_input(&ids, setup.switches, false);
         let positions = tape.index_tensor(setup.batch.length);
-        let mut x = tape.call(self.dropout, &embedded, |x| x);
+        let drops = setup.switches.embedding_dropout;
+        let mut x = tape.call(self.dropout, &embedded, |x| x.dropout(drops));
         tape.enter_silently(self.rotary);
         let rotary =
             tape.rotary(setup.batch.length, setup.rotated_width(), setup.training.element_bytes);
@@ -101,6 +104,7 @@ impl Layer {
             mlp_dropout: at.plain("post_mlp_dropout"),
             attention: Attention::build(&mut at, setup),
             mlp: Mlp::build(&mut at, hidden, setup.shape.intermediate),
+            has_dropout: setup.switches.residual_dropout,
         }
     }
 
@@ -111,12 +115,13 @@ impl Layer {
                 let h = self.input_norm.call(&x);
                 self.attention.call(&h, rotary)
             };
-            attended = tape.call(self.attention_dropout, &attended, |h| h);
+            attended =
+                tape.call(self.attention_dropout, &attended, |h| h.dropout(self.has_dropout));
             let mut fed = {
                 let h = self.post_norm.call(&x);
                 self.mlp.call(&h)
             };
-            fed = tape.call(self.mlp_dropout, &fed, |h| h);
+            fed = tape.call(self.mlp_dropout, &fed, |h| h.dropout(self.has_dropout));
             let both = fed.add(&attended);
             both.add(&x)
         })
@@ -133,6 +138,7 @@ impl Attention {
             dense: at.linear("dense", hidden, hidden, true),
             heads: self_heads(setup),
             rotated: setup.rotated_width(),
+            has_dropout: setup.switches.attention_dropout,
         }
     }
 
@@ -142,7 +148,12 @@ impl Attention {
             let [mut q, mut k, v] = qkv.split([x.elements(); 3]);
             (q, k) = q.partial_rope_together(&k, rotary, self.rotated, self.heads.width);
             let out = {
-                let made = q.flash(&k, &v, None, self.heads);
+                let made = if self.has_dropout {
+                    let layout = HeadsFirst::default();
+                    q.composed_attention(&k, &v, &Mask::Causal, self.heads, layout, true)
+                } else {
+                    q.flash(&k, &v, None, self.heads)
+                };
                 made.copy()
             };
             self.dense.call(&out)

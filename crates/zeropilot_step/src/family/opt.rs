@@ -6,7 +6,7 @@ use super::build::{Builder, item};
 use super::causal::Body;
 use super::layer::{Embedding, Linear, Norm, NormKind};
 use crate::model::{Label, Module};
-use crate::primitive::Heads;
+use crate::primitive::{Heads, HeadsFirst, Mask};
 use crate::tape::{Category, Tape, Tensor};
 
 #[derive(Debug)]
@@ -37,6 +37,7 @@ struct Attention {
     q: Linear,
     out: Linear,
     heads: Heads,
+    has_dropout: bool,
 }
 
 impl Body for Opt {
@@ -130,6 +131,7 @@ impl Attention {
             q: at.linear("q_proj", hidden, hidden, true),
             out: at.linear("out_proj", hidden, hidden, true),
             heads: self_heads(setup),
+            has_dropout: setup.switches.attention_dropout,
         }
     }
 
@@ -143,7 +145,12 @@ impl Attention {
             let k = self.k.call(x);
             let v = self.v.call(x);
             let (k, v) = (k.view(), v.view());
-            let out = q.flash(&k, &v, None, self.heads);
+            let out = if self.has_dropout {
+                let layout = HeadsFirst::default();
+                q.composed_attention(&k, &v, &Mask::Causal, self.heads, layout, true).copy()
+            } else {
+                q.flash(&k, &v, None, self.heads)
+            };
             self.out.call(&out)
         })
     }

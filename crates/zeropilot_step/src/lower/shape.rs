@@ -121,7 +121,11 @@ pub(super) fn switches(model: &Model, family: Family) -> Switches {
     let drops = |key: &str| settings.is_above_zero(key);
     let (embedding, residual, attention) = match family {
         Family::Gpt2 => (drops("embd_pdrop"), drops("resid_pdrop"), drops("attn_pdrop")),
-        Family::Opt => (false, drops("dropout"), false),
+        Family::Opt => (false, drops("dropout"), drops("attention_dropout")),
+        Family::GptNeoX => {
+            (drops("hidden_dropout"), drops("hidden_dropout"), drops("attention_dropout"))
+        }
+        Family::Bloom => (false, drops("hidden_dropout"), drops("attention_dropout")),
         Family::T5 => (drops("dropout_rate"), drops("dropout_rate"), drops("dropout_rate")),
         Family::Bert | Family::BertClassifier => (
             drops("hidden_dropout_prob"),
