@@ -60,7 +60,11 @@ fn recipe(question: &Question) -> Recipe {
         method: question.method.clone(),
         checkpointing: question.checkpointing,
         attention,
-        loss: if question.fused_loss { LossHead::Fused } else { LossHead::Model },
+        loss: match (question.fused_loss, question.shifted_logits) {
+            (true, _) => LossHead::Fused,
+            (false, true) => LossHead::ShiftedCopy,
+            (false, false) => LossHead::Model,
+        },
         ..Recipe::full(question.sequence)
     }
 }

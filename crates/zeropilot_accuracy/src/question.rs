@@ -102,6 +102,8 @@ pub struct Question {
     pub eager_attention: bool,
     /// The loss never has all logits.
     pub fused_loss: bool,
+    /// The loss copies the 32-bit logits to shift them.
+    pub shifted_logits: bool,
     /// Where this is not quite what was run.
     pub differences: Vec<Difference>,
 }
@@ -146,6 +148,7 @@ impl Question {
             checkpointing: checkpointing(row)?,
             eager_attention: row.flash_attn == Some(false),
             fused_loss: is_liger(row),
+            shifted_logits: shifts_logits(row),
             differences,
         })
     }
@@ -182,6 +185,14 @@ fn runner(row: &Row, differences: &mut Vec<Difference>) -> Result<Runner, Obstac
     }
     differences.push(Difference::NoDeepSpeed);
     Ok(Runner::Trainer)
+}
+
+/// Whether the model is one of transformers before 4.49, which came out in February 2025.
+fn shifts_logits(row: &Row) -> bool {
+    let year = row.date.as_deref().and_then(|date| date.get(..4)?.parse::<u32>().ok());
+    let framework = row.framework.as_deref().unwrap_or("");
+    let is_other = ["Lightning", "torchtune", "torchtitan"].iter().any(|it| framework.contains(it));
+    year.is_some_and(|year| year < 2025) && !is_other
 }
 
 fn is_liger(row: &Row) -> bool {

@@ -38,6 +38,8 @@ pub struct Row {
     pub gpus: Option<u64>,
     pub nodes: Option<u64>,
     pub framework: Option<String>,
+    /// When it was measured or printed, beginning with the year.
+    pub date: Option<String>,
     pub zero_stage: Option<u8>,
     pub offload_optimizer: Option<String>,
     pub offload_param: Option<String>,

@@ -18,6 +18,9 @@ pub enum LossHead {
     TrainerSmoothing,
     /// Cross entropy with label smoothing on shifted 32-bit logits, outside the model.
     SmoothedCrossEntropy,
+    /// What transformers computed before 4.49 (February 2025): 32-bit logits that are returned, shifted by a copy. From
+    /// its code; not measured.
+    ShiftedCopy,
     /// Projection and cross entropy in one kernel (Liger): logits exist only chunk by chunk, and the gradients are
     /// made in forward. From its code; not measured.
     Fused,
@@ -93,6 +96,20 @@ impl Tape {
             loss = loss.divide_by_count(items);
         }
         loss
+    }
+
+    /// The loss of older releases, on logits that are 32-bit already.
+    pub(crate) fn shifted_loss<'t>(
+        &'t self,
+        wide: &Tensor<'t>,
+        batch: Batch,
+        vocabulary: u64,
+    ) -> Tensor<'t> {
+        let predicted = batch.sequences * batch.length.saturating_sub(1);
+        let shifted = wide.slice(predicted * vocabulary).copy();
+        let labels = self.index_tensor(predicted);
+        let log_probabilities = shifted.log_softmax();
+        log_probabilities.nll(&labels)
     }
 
     /// A copy when there are several sequences, a view of the padded labels otherwise.

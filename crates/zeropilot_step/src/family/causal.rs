@@ -136,6 +136,13 @@ impl<B: Body> Program for CausalLm<B> {
             return leave_tops(tape, &self.tops, Output { loss, rest: Vec::new() });
         }
         let logits = self.logits(&hidden);
+        if head == LossHead::ShiftedCopy {
+            let wide = logits.cast_loss(4);
+            drop(logits);
+            let loss = tape.shifted_loss(&wide, batch, shape.vocabulary);
+            drop(hidden);
+            return leave_tops(tape, &self.tops, Output { loss, rest: vec![wide] });
+        }
         if head.is_inside_model() {
             let loss = tape.causal_loss(&logits, head.cut(batch), items.as_ref());
             drop(hidden);
