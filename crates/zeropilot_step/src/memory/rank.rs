@@ -86,8 +86,13 @@ impl<'a> Follower<'a> {
         micro_step: &'a MicroStep,
         backend: Backend,
     ) -> Self {
-        let mut rank = Rank::new(run, model, modules, micro_step, backend);
-        rank.first_step();
+        let new = || Rank::new(run, model, modules, micro_step, backend);
+        let mut rank = new();
+        let mut before = STEPS_UNTIL_STEADY - 1;
+        if rank.first_step().is_none() {
+            (rank, before) = (new(), STEPS_UNTIL_STEADY);
+        }
+        (0..before).for_each(|_| drop(rank.step()));
         Self(rank)
     }
 
