@@ -39,7 +39,8 @@ struct Draft {
 enum Failure {
     Refused(Vec<zeropilot_plan::Refusal>),
     File(String, CreationProblem),
-    Version(String),
+    /// Something else with its words.
+    Said(String),
     /// Our own rules find something in what would be written.
     Findings(String),
 }
@@ -66,8 +67,8 @@ fn make(
     language: Language,
 ) -> Result<Vec<Draft>, Failure> {
     let (version, _) = engine_version::choose(command.deepspeed_version.as_deref())
-        .map_err(|error| Failure::Version(error.to_string()))?;
-    let request = request::from(command).map_err(|(name, problem)| Failure::File(name, problem))?;
+        .map_err(|error| Failure::Said(format!("error: {}", escaped(&error.to_string()))))?;
+    let request = request::from(command, language)?;
     let recipe = request.recipe().map_err(Failure::Refused)?;
     let drafts = drafts(recipe, command)?;
     for draft in &drafts {
@@ -202,6 +203,7 @@ fn report(
             recipe: &draft.recipe,
             path: name.as_deref(),
             tier: draft.tier,
+            model: command.model.as_deref(),
         })
         .collect();
     let is_stdout = names.iter().any(Option::is_none);
@@ -226,7 +228,7 @@ fn explain(failure: Failure, command: &NewCommand, language: Language, output: &
         }
         Failure::Refused(refusals) => creation::refusals(&refusals, language),
         Failure::File(name, problem) => problem.words(&name, language),
-        Failure::Version(error) => format!("error: {}", escaped(&error)),
+        Failure::Said(words) => words,
         Failure::Findings(findings) => format!("{findings}{}", creation::not_written(language)),
     };
     output.say(words.trim_end());

@@ -113,7 +113,7 @@ fn the_trainers_own_numbers_are_left_to_it() {
     );
 }
 
-/// The next step that is printed works as it stands.
+/// The next steps that are printed work as they stand.
 #[test]
 fn the_printed_check_finds_nothing() {
     for target in ["deepspeed", "hf-trainer", "accelerate", "swift", "llamafactory", "axolotl"] {
@@ -122,6 +122,19 @@ fn the_printed_check_finds_nothing() {
         let command = run.stdout.lines().find_map(|line| line.trim().strip_prefix("zeropilot "));
         let check = bench.run(command.expect("a next step"));
         assert_eq!(check.code, 0, "{target}: {}", check.shown());
+    }
+}
+
+#[test]
+fn the_printed_prediction_of_memory_runs() {
+    for target in ["deepspeed", "hf-trainer", "swift"] {
+        let bench = Bench::new();
+        let run =
+            bench.run(&format!("new zero3_offload --for {target} --world-size 8 --model gpt2"));
+        let mut lines = run.stdout.lines().map(str::trim);
+        let line = lines.find(|line| line.starts_with("zeropilot memory "));
+        let memory = bench.run(line.expect("a next step").trim_start_matches("zeropilot "));
+        assert_eq!(memory.code, 0, "{target}: {}", memory.shown());
     }
 }
 

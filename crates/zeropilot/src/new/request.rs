@@ -1,18 +1,18 @@
 //! What the arguments ask for.
 
-use std::path::Path;
-
-use zeropilot_model::{Model, catalogue, local};
+use zeropilot_lint::Language;
 use zeropilot_plan::{
     ActivationCheckpointing, AsyncIo, BatchRequest, DynamicLossScale, HyperParameters, Link,
     LossScale, LossScaleRequest, ModelSize, OffloadRequest, Precision, Request, Steps,
 };
 use zeropilot_view::creation::CreationProblem;
 
+use super::Failure;
 use super::options::{NewCommand, OffloadOptions, PrecisionOptions, SectionOptions};
+use crate::model_source;
 
-/// The wish; or the model that could not be read, and why.
-pub(super) fn from(command: &NewCommand) -> Result<Request, (String, CreationProblem)> {
+/// The wish; fails if the model cannot be used.
+pub(super) fn from(command: &NewCommand, language: Language) -> Result<Request, Failure> {
     let training = &command.training;
     Ok(Request {
         target: command.target,
@@ -45,7 +45,7 @@ pub(super) fn from(command: &NewCommand) -> Result<Request, (String, CreationPro
         async_io: async_io(&command.offload),
         steps_per_print: command.sections.steps_per_print.map(u64::from),
         knobs: command.knobs.0.clone(),
-        model: command.model.as_deref().map(model).transpose()?,
+        model: command.model.as_deref().map(|name| model(name, language)).transpose()?,
         link: command.link_bandwidth.map(|bytes| Link { bandwidth: bytes.0 as f64 }),
     })
 }
@@ -105,18 +105,8 @@ fn async_io(options: &OffloadOptions) -> AsyncIo {
     }
 }
 
-/// A directory first, then the catalogue.
-fn model(name: &str) -> Result<ModelSize, (String, CreationProblem)> {
-    let problem = |reason: String| (name.to_owned(), CreationProblem::Model { reason });
-    let found: Result<Model, String> = match Path::new(name) {
-        path if path.is_dir() => local::open(path).map(|local| local.model).map_err(|error| {
-            let cause = std::error::Error::source(&error).map(ToString::to_string);
-            cause.unwrap_or_else(|| error.to_string())
-        }),
-        _ => catalogue::find(name)
-            .map_err(|error| error.to_string())
-            .and_then(|entry| entry.model().map_err(|error| error.to_string())),
-    };
-    let model = found.map_err(problem)?;
-    ModelSize::of(&model).ok_or_else(|| problem("its files do not tell its width".to_owned()))
+fn model(name: &str, language: Language) -> Result<ModelSize, Failure> {
+    let model = model_source::open(name, language).map_err(Failure::Said)?;
+    ModelSize::of(&model)
+        .ok_or_else(|| Failure::File(name.to_owned(), CreationProblem::ModelWithoutWidth))
 }

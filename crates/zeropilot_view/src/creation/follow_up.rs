@@ -50,6 +50,7 @@ fn told(created: &[Created<'_>], language: Language) -> String {
 fn next(created: &[Created<'_>], language: Language) -> String {
     let mut commands: Vec<String> = created.iter().filter_map(check_command).collect();
     if let [one] = created {
+        commands.extend(memory_command(one));
         commands.extend(launch_command(one));
     }
     if commands.is_empty() {
@@ -57,6 +58,29 @@ fn next(created: &[Created<'_>], language: Language) -> String {
     }
     let lead = Text::new("next:", "下一步：").get(language);
     format!("\n{lead}\n  {}\n", commands.join("\n  "))
+}
+
+/// The command that predicts the memory, with words in capitals for what is not known here. It can be told neither
+/// the precision a Trainer will fill in, which it takes to be bf16, nor that accelerate reads the file.
+fn memory_command(created: &Created<'_>) -> Option<String> {
+    let is_understood = match created.recipe.target {
+        Target::DeepSpeed => true,
+        Target::Accelerate => false,
+        _ => created.recipe.precision == Precision::Bf16,
+    };
+    if !is_understood {
+        return None;
+    }
+    let batch = created.recipe.batch;
+    let path = shlex::try_quote(created.path?).ok()?;
+    let model = created.model.map_or(Ok("MODEL".into()), shlex::try_quote).ok()?;
+    let gpus = batch.world.map_or("GPUS".to_owned(), |world| world.to_string());
+    let mut command = format!("zeropilot memory --config {path} --model {model} --gpus {gpus}");
+    if created.recipe.target.fills_placeholders() {
+        command.push_str(&format!(" --micro-batch {}", batch.micro));
+        command.push_str(&format!(" --grad-accum {}", batch.accumulation));
+    }
+    Some(command)
 }
 
 /// More ranks than this are seldom on one machine, and how many there are is not known here.

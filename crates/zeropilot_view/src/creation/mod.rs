@@ -21,6 +21,8 @@ pub struct Created<'a> {
     pub path: Option<&'a str>,
     /// Which of several sizes it is.
     pub tier: Option<Tier>,
+    /// The model it was sized for, as the user named it.
+    pub model: Option<&'a str>,
 }
 
 /// What was made, for people.

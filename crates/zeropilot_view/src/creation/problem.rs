@@ -19,11 +19,8 @@ pub enum CreationProblem {
     System(io::Error),
     /// Several files were asked for on standard output.
     TiersOnStandardOutput,
-    /// The model is not known.
-    Model {
-        /// What is wrong with it.
-        reason: String,
-    },
+    /// The files of the model do not tell its width.
+    ModelWithoutWidth,
 }
 
 impl CreationProblem {
@@ -79,18 +76,17 @@ impl CreationProblem {
                 ),
                 Text::new("name a file with -o, or add --json to get all three in one array", "用 -o 指定文件名，或加上 --json 把三份放进一个数组"),
             ),
-            Self::Model { reason } => Objection::new(
-                Text::new("the model `{name}` gives no sizes: {reason}", "无法从模型 `{name}` 得到尺寸：{reason}"),
+            Self::ModelWithoutWidth => Objection::new(
+                Text::new("the files of `{name}` do not tell how wide the model is", "从 `{name}` 的文件看不出模型的宽度"),
                 Text::new(
-                    "bucket sizes follow from the model's width; a guess would be a number nobody chose",
-                    "bucket 大小由模型宽度决定，猜一个等于写下没人选过的数。",
+                    "bucket sizes follow from the width; a guess would be a number nobody chose",
+                    "bucket 大小由宽度决定，猜一个等于写下没人选过的数。",
                 ),
                 Text::new(
-                    "name a model of the catalogue (qwen3-8b) or a directory with its config.json, or leave --model out",
-                    "写目录册里的模型名（如 qwen3-8b）或含有 config.json 的目录；也可以不写 --model",
+                    "name a directory with its config.json, or leave --model out",
+                    "写含有 config.json 的目录，或不写 --model",
                 ),
-            )
-            .with("reason", reason),
+            ),
         }
     }
 }
