@@ -256,8 +256,9 @@ fn optimizer(resolved: &ResolvedConfig, zero: &Zero, script: BaseOptimizer) -> B
         ("adagrad", false) => BaseOptimizer::Adagrad,
         ("sgd", _) if flag("momentum") => BaseOptimizer::Momentum,
         ("sgd", _) => BaseOptimizer::Sgd,
+        // PyTorch's own stays PyTorch's own on the host too.
+        ("adam" | "adamw", _) if flag("torch_adam") => BaseOptimizer::TorchAdam,
         (_, true) => BaseOptimizer::CpuAdam,
-        ("adam" | "adamw", false) if flag("torch_adam") => BaseOptimizer::TorchAdam,
         _ => BaseOptimizer::FusedAdam,
     }
 }

@@ -81,11 +81,12 @@ fn base_optimizer(run: &Run<'_>, sizes: impl Iterator<Item = u64>, sink: &mut im
         return;
     }
     let moment = Dtypes::of(run).moment;
+    let offloaded = run.zero.offload_optimizer.is_some();
+    let place = if offloaded { Place::Host } else { Place::Device };
     let mut before: Option<Handle> = None;
     for size in sizes {
-        let root = sink.allocate(Category::OptimizerTemporaries, Place::Device, size * moment);
-        let denominator =
-            sink.allocate(Category::OptimizerTemporaries, Place::Device, size * moment);
+        let root = sink.allocate(Category::OptimizerTemporaries, place, size * moment);
+        let denominator = sink.allocate(Category::OptimizerTemporaries, place, size * moment);
         sink.free(root);
         if let Some(before) = before.replace(denominator) {
             sink.free(before);
@@ -107,6 +108,9 @@ fn partitioned(run: &Run<'_>, rest: &Rest, sink: &mut impl Sink) {
     let mut resident = Resident::open(rest, sink);
     if run.zero.offload_optimizer.is_some() {
         // Gradients wait on the host as the optimizer wants them.
+        for layout in layouts(run, Dtypes::of(run)) {
+            base_optimizer(run, std::iter::once(layout.partition), sink);
+        }
         return;
     }
     let dtypes = Dtypes::of(run);
@@ -223,6 +227,10 @@ fn sharded(run: &Run<'_>, rest: &Rest, sink: &mut impl Sink) {
         }
         for sub_group in sub_groups(run) {
             sub_group_step(run, dtypes, sub_group, sink);
+        }
+    } else {
+        for sub_group in sub_groups(run) {
+            base_optimizer(run, std::iter::once(sub_group.elements), sink);
         }
     }
     let gathered = rest.of(Category::PersistentParameters).0;

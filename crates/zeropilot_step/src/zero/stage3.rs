@@ -51,7 +51,8 @@ fn optimizer_states(run: &Run<'_>, dtypes: Dtypes, on_device: u64, host: u64) ->
     states.add_all(run.optimizer.states(on_device, dtypes.moment), Place::Device);
     states.add_all(run.optimizer.states(host, dtypes.moment), Place::Host);
     if run.optimizer.counts_steps() {
-        states.add(Category::StepCounters, Place::Device, 4 * sub_groups(run).len() as u64);
+        let place = if run.zero.offload_optimizer.is_some() { Place::Host } else { Place::Device };
+        states.add(Category::StepCounters, place, 4 * sub_groups(run).len() as u64);
     }
     // Partitioned parameters are empty to an optimizer that is built on them; only its counters stay.
     let abandoned = run.optimizer.abandoned(0, run.trainable().count() as u64);
