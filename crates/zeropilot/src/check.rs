@@ -9,11 +9,11 @@ use zeropilot_view::talk::{self, InputProblem};
 use zeropilot_view::{FileResult, Format, Layout, Summary, escaped};
 
 use crate::cli::{CheckCommand, GlobalOptions, MixedPrecisionName, TrainingOptions};
-use crate::color;
 use crate::engine_version;
 use crate::exit_status::ExitStatus;
 use crate::files::{self, Collected};
 use crate::job;
+use crate::layout::layout;
 use crate::output::Output;
 use crate::progress::Progress;
 
@@ -28,7 +28,7 @@ pub(crate) fn run(
     global: &GlobalOptions,
     language: Language,
 ) -> ExitStatus {
-    let layout = layout(command, global, language);
+    let layout = layout(Format::from(command.output_format), global, language);
     let mut output = Output::new(layout.color);
     let (version, version_source) =
         match engine_version::choose(command.deepspeed_version.as_deref()) {
@@ -62,20 +62,6 @@ pub(crate) fn run(
     };
     session.check_all(files::collect(&command.paths, command.job));
     session.finish(talks)
-}
-
-fn layout(command: &CheckCommand, global: &GlobalOptions, language: Language) -> Layout {
-    let format = Format::from(command.output_format);
-    Layout {
-        format,
-        language,
-        color: format == Format::Human && color::for_stdout(global.color),
-        width: (format == Format::Human)
-            .then(terminal_size::terminal_size)
-            .flatten()
-            .map(|(width, _)| usize::from(width.0)),
-        quiet: global.quiet,
-    }
 }
 
 struct Session {

@@ -11,10 +11,10 @@ use zeropilot_view::{FileResult, Format, Layout, Summary, escaped};
 
 use crate::check;
 use crate::cli::{ExplainCommand, ExplainFormat, GlobalOptions};
-use crate::color;
 use crate::engine_version;
 use crate::exit_status::ExitStatus;
 use crate::files::Input;
+use crate::layout::layout;
 use crate::output::Output;
 
 /// Explains everything that was asked.
@@ -23,7 +23,9 @@ pub(crate) fn run(
     global: &GlobalOptions,
     language: Language,
 ) -> ExitStatus {
-    let layout = layout(command, global, language);
+    let is_json = command.json || command.output_format == ExplainFormat::Json;
+    let format = if is_json { Format::Json } else { Format::Human };
+    let layout = layout(format, global, language);
     let mut output = Output::new(layout.color);
     let (version, version_source) =
         match engine_version::choose(command.deepspeed_version.as_deref()) {
@@ -54,21 +56,6 @@ pub(crate) fn run(
         has_read_files: false,
     };
     session.run(&command.topics)
-}
-
-fn layout(command: &ExplainCommand, global: &GlobalOptions, language: Language) -> Layout {
-    let is_json = command.json || command.output_format == ExplainFormat::Json;
-    let format = if is_json { Format::Json } else { Format::Human };
-    Layout {
-        format,
-        language,
-        color: !is_json && color::for_stdout(global.color),
-        width: (!is_json)
-            .then(terminal_size::terminal_size)
-            .flatten()
-            .map(|(width, _)| usize::from(width.0)),
-        quiet: global.quiet,
-    }
 }
 
 struct Session {

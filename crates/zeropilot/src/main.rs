@@ -5,6 +5,7 @@
 
 mod check;
 mod cli;
+mod cluster_source;
 mod color;
 mod engine_version;
 mod exit_status;
@@ -13,6 +14,7 @@ mod files;
 mod help_zh;
 mod job;
 mod language;
+mod layout;
 mod memory;
 mod model_source;
 mod new;

@@ -4,18 +4,19 @@ use std::num::NonZeroU64;
 use std::path::{Path, PathBuf};
 
 use clap::Args;
-use zeropilot_cluster::{Cluster, Gpus};
+use zeropilot_cluster::Cluster;
 use zeropilot_lint::Language;
 use zeropilot_plan::{
     DynamicLossScale, Fitting, Job, Launcher, LossScale, Machines, Precision, Target, Task, plan,
 };
 use zeropilot_units::Bytes;
 use zeropilot_view::plan::{self as words, PlanReport};
-use zeropilot_view::{Format, Layout, gpus};
+use zeropilot_view::{Format, Layout};
 
 use crate::cli::GlobalOptions;
-use crate::color;
+use crate::cluster_source;
 use crate::exit_status::ExitStatus;
+use crate::layout::layout;
 use crate::memory::arguments::{AttentionName, MethodName, OptimizerName, PrecisionName, Training};
 use crate::memory::recipe;
 use crate::model_source;
@@ -86,13 +87,8 @@ fn target_parser() -> impl clap::builder::TypedValueParser<Value = Target> {
 
 /// Plans and says so.
 pub(crate) fn run(command: &PlanCommand, global: &GlobalOptions, language: Language) -> ExitStatus {
-    let layout = Layout {
-        format: if command.json { Format::Json } else { Format::Human },
-        language,
-        color: !command.json && color::for_stdout(global.color),
-        width: None,
-        quiet: global.quiet,
-    };
+    let format = if command.json { Format::Json } else { Format::Human };
+    let layout = layout(format, global, language);
     let mut output = Output::new(layout.color);
     match answer(command, &layout, &mut output) {
         Ok(true) => ExitStatus::Clean,
@@ -107,10 +103,7 @@ pub(crate) fn run(command: &PlanCommand, global: &GlobalOptions, language: Langu
 /// Whether something fits.
 fn answer(command: &PlanCommand, layout: &Layout, output: &mut Output) -> Result<bool, String> {
     let language = layout.language;
-    let text = &command.gpus;
-    let gpus: Gpus = text.parse().map_err(|error| gpus::gpus_error(text, &error, language))?;
-    let mut cluster = Cluster::new(gpus);
-    cluster.host.ram = command.host_ram;
+    let cluster = cluster_source::open(&command.gpus, command.host_ram, language)?;
     let model = model_source::open(&command.model, language)?;
     let training = recipe(&training(command));
     let task = Task {

@@ -4,20 +4,15 @@ use zeropilot_lint::{Language, Page, RULES, Rule, nearest_code, rule};
 use zeropilot_view::{Format, Layout, manual, talk};
 
 use crate::cli::{GlobalOptions, RuleCommand, RuleFormat};
-use crate::color;
 use crate::exit_status::ExitStatus;
+use crate::layout::layout;
 use crate::output::Output;
 
 /// Shows the pages that were asked for.
 pub(crate) fn run(command: &RuleCommand, global: &GlobalOptions, language: Language) -> ExitStatus {
     let is_human = command.output_format == RuleFormat::Human;
-    let layout = Layout {
-        format: if is_human { Format::Human } else { Format::Json },
-        language,
-        color: is_human && color::for_stdout(global.color),
-        width: terminal_size::terminal_size().map(|(width, _)| usize::from(width.0)),
-        quiet: global.quiet,
-    };
+    let format = if is_human { Format::Human } else { Format::Json };
+    let layout = layout(format, global, language);
     let mut output = Output::new(layout.color);
     let (rules, unknown) = chosen(command);
     if !rules.is_empty() {

@@ -5,7 +5,7 @@ mod config;
 
 use std::path::Path;
 
-use zeropilot_cluster::{Cluster, Gpus};
+use zeropilot_cluster::Cluster;
 use zeropilot_config::resolve::ResolvedConfig;
 use zeropilot_config::schema::EngineVersion;
 use zeropilot_lint::{Language, Settings, check};
@@ -25,8 +25,9 @@ use self::arguments::{
     AttentionName, LoadName, MemoryCommand, MethodName, Offload, OptimizerName, Training,
 };
 use crate::cli::GlobalOptions;
-use crate::color;
+use crate::cluster_source;
 use crate::exit_status::ExitStatus;
+use crate::layout::layout;
 use crate::model_source;
 use crate::output::Output;
 
@@ -41,7 +42,8 @@ pub(crate) fn run(
     global: &GlobalOptions,
     language: Language,
 ) -> ExitStatus {
-    let layout = layout(command, global, language);
+    let format = if command.json { Format::Json } else { Format::Human };
+    let layout = layout(format, global, language);
     let mut output = Output::new(layout.color);
     let mut session = Session { command, layout, output: &mut output, quiet: global.quiet };
     match session.answer() {
@@ -56,16 +58,6 @@ pub(crate) fn run(
             output.say(&problem);
             ExitStatus::Failure
         }
-    }
-}
-
-fn layout(command: &MemoryCommand, global: &GlobalOptions, language: Language) -> Layout {
-    Layout {
-        format: if command.json { Format::Json } else { Format::Human },
-        language,
-        color: !command.json && color::for_stdout(global.color),
-        width: terminal_size::terminal_size().map(|(width, _)| usize::from(width.0)),
-        quiet: global.quiet,
     }
 }
 
@@ -111,12 +103,13 @@ impl Session<'_> {
     }
 
     fn write(&mut self, report: &MemoryReport<'_>) -> Result<(), String> {
+        let lower = |error| talk::lower_error(&error, self.layout.language);
         if self.command.json {
-            self.output.result(&format!("{:#}\n", memory::json(report)));
+            let as_measured = report.question.tensors(report.answer.rank).map_err(lower)?;
+            self.output.result(&format!("{:#}\n", memory::json(report, &as_measured)));
         } else {
             self.output.result(&memory::human(report, &self.layout));
         }
-        let lower = |error| talk::lower_error(&error, self.layout.language);
         let stretches = |count: usize| {
             let lowered = report.question.lowered_for_gpu().map_err(lower)?;
             let (question, rank) = (&report.question, report.answer.rank);
@@ -141,10 +134,7 @@ impl Session<'_> {
 
     fn cluster(&mut self) -> Result<Cluster, String> {
         let language = self.layout.language;
-        let text = &self.command.gpus;
-        let gpus: Gpus = text.parse().map_err(|error| gpus::gpus_error(text, &error, language))?;
-        let mut cluster = Cluster::new(gpus);
-        cluster.host.ram = self.command.host_ram;
+        let cluster = cluster_source::open(&self.command.gpus, self.command.host_ram, language)?;
         if !self.quiet && !self.command.json {
             let capacity = cluster.capacity();
             let capacity_note =

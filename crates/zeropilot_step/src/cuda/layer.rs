@@ -16,6 +16,17 @@ pub enum TermKind {
     MatrixWorkspace,
 }
 
+impl TermKind {
+    /// Its name in machine formats.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Context => "context",
+            Self::Communicators => "communicators",
+            Self::MatrixWorkspace => "matrix_workspace",
+        }
+    }
+}
+
 /// Who counts a term.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Counted {

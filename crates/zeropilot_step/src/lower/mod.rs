@@ -283,11 +283,7 @@ fn setup(
     loading: Loading,
 ) -> Result<Setup, LowerError> {
     let (family, _) = shape::program(model);
-    let mut shape = shape::shape(model);
-    if family == Family::Opt || family == Family::Gpt2 {
-        // Their tables have rows for positions the config names.
-        shape.positions = shape.positions.max(1);
-    }
+    let shape = shape::shape(model);
     let batch = Batch {
         sequences: conditions.micro_batch,
         length: recipe.sequence,

@@ -1,6 +1,6 @@
 //! What a training job needs of its GPUs and hosts.
 //!
-//! Two predictions stand side by side. [`Answer::tensors`] counts tensors as the engine's own ranks were measured to
+//! Two predictions stand side by side. [`Question::tensors`] counts tensors as the engine's own ranks were measured to
 //! hold them, on CPUs under a recorder. [`Answer::on_gpu`] runs the same program with CUDA's kernels and copies, and
 //! [`Answer::device`] adds what is no tensor: the allocator's slack, the context, the communicators.
 
@@ -41,8 +41,6 @@ pub struct Question<'a> {
 pub struct Answer {
     /// Which rank.
     pub rank: u64,
-    /// Tensors as CPU ranks were measured to hold them.
-    pub tensors: Prediction,
     /// Tensors on the GPU and its host.
     pub on_gpu: Prediction,
     /// Slack of PyTorch's allocator: memory it has reserved and no tensor uses.
@@ -72,13 +70,9 @@ impl Answer {
     ///
     /// If the model cannot be lowered.
     pub fn to(question: &Question<'_>) -> Result<Self, LowerError> {
-        let as_measured = Options { accounting: Accounting::Recorded, ..Options::default() };
-        let tensors =
-            Lowered::new(question.model, question.recipe, question.conditions(as_measured))?;
-        let on_gpu = question.lowered_for_gpu()?;
-        let measured = Counting { backend: Backend::Gloo, tensors_only: true };
-        let (rank, prediction) = question.fullest(&on_gpu);
-        Ok(question.join(&on_gpu, rank, prediction, question.predict(&tensors, rank, measured)))
+        let lowered = question.lowered_for_gpu()?;
+        let (rank, on_gpu) = question.fullest(&lowered);
+        Ok(question.join(&lowered, rank, on_gpu))
     }
 
     /// What the GPU holds at most, everything included.
@@ -128,6 +122,18 @@ impl Question<'_> {
         Lowered::new(self.model, self.recipe, self.conditions(options))
     }
 
+    /// Tensors of a rank as CPU ranks were measured to hold them.
+    ///
+    /// # Errors
+    ///
+    /// If the model cannot be lowered.
+    pub fn tensors(&self, rank: u64) -> Result<Prediction, LowerError> {
+        let as_measured = Options { accounting: Accounting::Recorded, ..Options::default() };
+        let lowered = Lowered::new(self.model, self.recipe, self.conditions(as_measured))?;
+        let measured = Counting { backend: Backend::Gloo, tensors_only: true };
+        Ok(self.predict(&lowered, rank, measured))
+    }
+
     /// Bytes of tensors on the fullest GPU.
     ///
     /// # Errors
@@ -160,13 +166,7 @@ impl Question<'_> {
         if last.1.most(Place::Device) > first.1.most(Place::Device) { last } else { first }
     }
 
-    fn join(
-        &self,
-        lowered: &Lowered,
-        rank: u64,
-        on_gpu: Prediction,
-        tensors: Prediction,
-    ) -> Answer {
+    fn join(&self, lowered: &Lowered, rank: u64, on_gpu: Prediction) -> Answer {
         let fullest = on_gpu.fullest(Place::Device);
         let nearest = lowered.nearest_name(fullest, on_gpu.peak(fullest));
         Answer {
@@ -180,7 +180,6 @@ impl Question<'_> {
             fullest,
             nearest,
             ranks_per_host: self.cluster.gpus.layout.gpus_per_node,
-            tensors,
             on_gpu,
         }
     }

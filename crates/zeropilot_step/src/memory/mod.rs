@@ -11,5 +11,5 @@ pub use answer::{Answer, Question};
 pub use peak::{MicroStepPeaks, Peak};
 pub use prediction::{Counting, Phase, Prediction};
 pub use rank::{nth_step, steady_step};
-pub use relief::{Lever, Relief, optimizer_on_host, parameters_on_host, reliefs};
+pub use relief::{Lever, Relief, reliefs};
 pub use timeline::{Stretch, timeline};

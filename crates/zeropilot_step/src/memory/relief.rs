@@ -1,6 +1,11 @@
 //! What would lower the memory of a GPU, and by how much.
 
-use zeropilot_config::settings::{OffloadDevice, OffloadOptimizer, OffloadParam, Stage, Zero};
+use std::sync::LazyLock;
+
+use zeropilot_config::resolve::{Circumstances, resolve};
+use zeropilot_config::schema::EngineVersion;
+use zeropilot_config::settings::{Stage, Zero};
+use zeropilot_config::syntax::parse_json;
 use zeropilot_units::{Bytes, Elements};
 
 use super::answer::{Answer, Question};
@@ -124,8 +129,8 @@ impl Lever {
     fn apply(self, zero: &mut Zero, recipe: &mut Recipe, micro_batch: &mut u64) {
         match self {
             Self::Stage(stage) => zero.stage = stage,
-            Self::OffloadOptimizer => zero.offload_optimizer = Some(optimizer_on_host()),
-            Self::OffloadParam => zero.offload_param = Some(parameters_on_host()),
+            Self::OffloadOptimizer => zero.offload_optimizer.clone_from(&ON_HOST.offload_optimizer),
+            Self::OffloadParam => zero.offload_param.clone_from(&ON_HOST.offload_param),
             Self::Checkpointing => recipe.checkpointing = true,
             Self::MicroBatch(smaller) => *micro_batch = smaller,
             Self::FusedLoss => recipe.loss = LossHead::Fused,
@@ -141,25 +146,12 @@ impl Lever {
     }
 }
 
-/// The optimizer on the host, pinned, otherwise as the engine's defaults have it.
-pub fn optimizer_on_host() -> OffloadOptimizer {
-    OffloadOptimizer {
-        device: OffloadDevice::Cpu,
-        pin_memory: true,
-        buffer_count: 4,
-        ratio: 1.0,
-        pipeline_read: false,
-        pipeline_write: false,
-    }
-}
-
-/// Parameters on the host, pinned, otherwise as the engine's defaults have it.
-pub fn parameters_on_host() -> OffloadParam {
-    OffloadParam {
-        device: OffloadDevice::Cpu,
-        pin_memory: true,
-        buffer_count: 5,
-        buffer_size: Elements(100_000_000),
-        max_in_cpu: Elements(1_000_000_000),
-    }
-}
+/// Everything on the host, pinned, otherwise as the engine resolves it.
+static ON_HOST: LazyLock<Zero> = LazyLock::new(|| {
+    let config = r#"{"train_batch_size": 1, "zero_optimization": {"stage": 3,
+        "offload_optimizer": {"device": "cpu", "pin_memory": true},
+        "offload_param": {"device": "cpu", "pin_memory": true}}}"#;
+    let document = parse_json(config).expect("it is JSON");
+    let circumstances = Circumstances::new(EngineVersion::NEWEST, 1);
+    resolve(document.root(), circumstances).resolved.expect("the engine takes it").zero()
+});

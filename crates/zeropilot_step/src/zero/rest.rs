@@ -5,6 +5,7 @@ use std::fmt;
 
 use zeropilot_units::Bytes;
 
+use super::base_optimizer::BaseOptimizer;
 use super::precision::Wrapper;
 use super::run::Run;
 use super::{stage0, stage3, stage12};
@@ -217,6 +218,20 @@ impl Rest {
 
     pub(super) fn add_all(&mut self, parts: Vec<(Category, u64)>, place: Place) {
         parts.into_iter().for_each(|(category, bytes)| self.add(category, place, bytes));
+    }
+
+    /// Before and after the first step, given what is there without the optimizer's states.
+    pub(super) fn around_first_step(
+        mut self,
+        states: &Self,
+        optimizer: BaseOptimizer,
+    ) -> (Self, Self) {
+        let mut after = self.clone();
+        after.add_rest(states);
+        if optimizer.begins_with_states() {
+            self.add_rest(states);
+        }
+        (self, after)
     }
 
     pub(super) fn add_rest(&mut self, other: &Self) {

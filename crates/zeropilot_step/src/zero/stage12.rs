@@ -36,13 +36,7 @@ pub(super) fn bf16_rest_states(run: &Run<'_>) -> RestStates {
     after_init.add(Category::FullGradients, Place::Device, total * 4);
 
     let states = optimizer_states(run, dtypes, &layouts, 4, Place::Device);
-    if run.optimizer.begins_with_states() {
-        after_init.add_rest(&states);
-    }
-    let mut after_step = after_init.clone();
-    if !run.optimizer.begins_with_states() {
-        after_step.add_rest(&states);
-    }
+    let (after_init, after_step) = after_init.around_first_step(&states, run.optimizer);
     let mut after_backward = after_step.clone();
     after_backward.add(
         Category::ParameterGradients,
@@ -74,13 +68,7 @@ pub(super) fn rest_states(run: &Run<'_>) -> RestStates {
     }
 
     let states = optimizer_states(run, dtypes, &layouts, dtypes.moment, moments);
-    if run.optimizer.begins_with_states() {
-        after_init.add_rest(&states);
-    }
-    let mut after_step = after_init.clone();
-    if !run.optimizer.begins_with_states() {
-        after_step.add_rest(&states);
-    }
+    let (after_init, mut after_step) = after_init.around_first_step(&states, run.optimizer);
     if accumulates_on_host(run, dtypes) {
         let owned: u64 = layouts.iter().map(|layout| layout.owned(run.rank)).sum();
         after_step.add(Category::HostAccumulation, pinned, owned * dtypes.model);

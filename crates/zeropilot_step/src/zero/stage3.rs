@@ -22,12 +22,8 @@ pub(super) fn rest_states(run: &Run<'_>) -> RestStates {
     let on_device = device_share(run);
     optimizer(run, dtypes, trained, on_device, &mut after_init);
 
-    let mut after_step = after_init.clone();
     let states = optimizer_states(run, dtypes, on_device, trained - on_device);
-    after_step.add_rest(&states);
-    if run.optimizer.begins_with_states() {
-        after_init.add_rest(&states);
-    }
+    let (mut after_init, mut after_step) = after_init.around_first_step(&states, run.optimizer);
     // While it attaches its hooks the engine gathers and releases every parameter once.
     secondary(run, |_| true, &mut after_init);
     let kept = is_persistent(run);

@@ -14,8 +14,8 @@ use super::verdict::fit;
 /// The version of this shape.
 const SHAPE: u32 = 1;
 
-/// The report as JSON.
-pub fn json(report: &MemoryReport<'_>) -> Value {
+/// The report as JSON, with the tensors of its rank as CPU ranks were measured to hold them.
+pub fn json(report: &MemoryReport<'_>, as_measured: &Prediction) -> Value {
     let (question, answer) = (&report.question, report.answer);
     let capacity = question.cluster.capacity().map(|capacity| capacity.bytes);
     let ram = question.cluster.host.ram.map(Estimate::exact);
@@ -35,7 +35,7 @@ pub fn json(report: &MemoryReport<'_>) -> Value {
             Fidelity::Own => json!({"program": "own"}),
             Fidelity::StandIn(family) => json!({"program": "stand_in", "of": family.name()}),
         },
-        "tensors": tensors(&answer.tensors),
+        "tensors": tensors(as_measured),
         "device": device(report, capacity),
         "host": {
             "per_process": estimate(answer.host()),
@@ -64,10 +64,7 @@ fn device(report: &MemoryReport<'_>, capacity: Option<Estimate>) -> Value {
     let mut terms: Vec<Value> = answer
         .terms
         .iter()
-        .map(|term| {
-            let kind = format!("{:?}", term.kind);
-            json!({"term": snake(&kind), "bytes": estimate(term.bytes)})
-        })
+        .map(|term| json!({"term": term.kind.name(), "bytes": estimate(term.bytes)}))
         .collect();
     terms.push(json!({"term": "allocator_slack", "bytes": estimate(answer.slack)}));
     json!({
@@ -142,16 +139,4 @@ pub(super) fn phase_name(phase: Phase) -> &'static str {
         Phase::Backward => "backward",
         Phase::Step => "step",
     }
-}
-
-/// `MatrixWorkspace` as `matrix_workspace`.
-fn snake(name: &str) -> String {
-    let mut snake = String::with_capacity(name.len() + 2);
-    for (index, letter) in name.char_indices() {
-        if letter.is_ascii_uppercase() && index > 0 {
-            snake.push('_');
-        }
-        snake.push(letter.to_ascii_lowercase());
-    }
-    snake
 }

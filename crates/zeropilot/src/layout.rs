@@ -1,0 +1,20 @@
+//! How every verb lays out its results on standard output.
+
+use zeropilot_lint::Language;
+use zeropilot_view::{Format, Layout};
+
+use crate::cli::GlobalOptions;
+use crate::color;
+
+/// A format with the colours and the width of the terminal, which only people see.
+pub(crate) fn layout(format: Format, global: &GlobalOptions, language: Language) -> Layout {
+    let is_human = format == Format::Human;
+    let terminal = is_human.then(terminal_size::terminal_size).flatten();
+    Layout {
+        format,
+        language,
+        color: is_human && color::for_stdout(global.color),
+        width: terminal.map(|(width, _)| usize::from(width.0)),
+        quiet: global.quiet,
+    }
+}
