@@ -62,9 +62,12 @@ pub(crate) struct PlanCommand {
     /// The form of attention
     #[arg(long, value_name = "FORM", default_value = "auto")]
     pub(crate) attention: AttentionName,
-    /// Projection and cross entropy in one kernel (Liger)
-    #[arg(long)]
-    pub(crate) fused_loss: bool,
+    /// Projection and cross entropy in one kernel (Liger): whether it is used, or may be
+    #[arg(long, value_name = "WHETHER", default_value = "no", default_missing_value = "yes", num_args = 0..=1, require_equals = true)]
+    pub(crate) fused_loss: FusedLoss,
+    /// A directory on a local disk that states may be kept in
+    #[arg(long, value_name = "DIR")]
+    pub(crate) nvme_path: Option<String>,
     /// Who reads the config
     #[arg(long = "for", value_name = "PROGRAM", default_value = "deepspeed", value_parser = target_parser())]
     pub(crate) target: Target,
@@ -77,6 +80,17 @@ pub(crate) struct PlanCommand {
     /// Write JSON
     #[arg(long)]
     pub(crate) json: bool,
+}
+
+/// Whether the loss is fused.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+pub(crate) enum FusedLoss {
+    /// It is not.
+    No,
+    /// It is.
+    Yes,
+    /// Whichever is better.
+    Either,
 }
 
 fn target_parser() -> impl clap::builder::TypedValueParser<Value = Target> {
@@ -112,6 +126,8 @@ fn answer(command: &PlanCommand, layout: &Layout, output: &mut Output) -> Result
         cluster: &cluster,
         precision: precision(command.precision),
         global_batch: command.global_batch,
+        may_fuse_loss: command.fused_loss == FusedLoss::Either,
+        nvme_path: command.nvme_path.as_deref(),
         target: command.target,
     };
     let plan = plan(&task).map_err(|error| words::problem(&error, language))?;
@@ -157,21 +173,26 @@ fn commands(choice: &Fitting, cluster: &Cluster, config: &str) -> Vec<(&'static 
         None => Machines::One,
         Some(count) => Machines::Several { count, main_address: "MAIN_HOST", hostfile: "hostfile" },
     };
-    let arguments = choice.recipe.arguments();
+    let target = choice.recipe.target;
+    // These two start their own program, which has names of its own for some arguments.
+    let of = |own: Target| if target.is_trainer() { own } else { target };
     let launchers = [
-        ("deepspeed", Launcher::DeepSpeed, "train.py"),
-        ("torchrun", Launcher::Torchrun, "train.py"),
-        ("accelerate", Launcher::Accelerate, "train.py"),
-        ("swift", Launcher::Swift, "train.py"),
-        ("llamafactory", Launcher::LlamaFactory, "train.yaml"),
+        ("deepspeed", Launcher::DeepSpeed, target, "train.py"),
+        ("torchrun", Launcher::Torchrun, target, "train.py"),
+        ("accelerate", Launcher::Accelerate, target, "train.py"),
+        ("swift", Launcher::Swift, of(Target::Swift), "train.py"),
+        ("llamafactory", Launcher::LlamaFactory, of(Target::LlamaFactory), "train.yaml"),
     ];
-    let line = |launcher, script| {
+    let line = |launcher, reader, script| {
+        let arguments = choice.arguments(reader);
         let job = Job { machines, ranks_per_machine, script, config, arguments: &arguments };
         job.command(launcher).shell().ok()
     };
     launchers
         .into_iter()
-        .filter_map(|(name, launcher, script)| Some((name, line(launcher, script)?)))
+        .filter_map(|(name, launcher, reader, script)| {
+            Some((name, line(launcher, reader, script)?))
+        })
         .collect()
 }
 
@@ -194,7 +215,7 @@ fn training(command: &PlanCommand) -> Training {
         lora_targets: Vec::new(),
         grad_checkpointing: false,
         attention: command.attention,
-        fused_loss: command.fused_loss,
+        fused_loss: command.fused_loss == FusedLoss::Yes,
         optimizer: OptimizerName::Adamw,
         load: None,
     }

@@ -124,8 +124,8 @@ fn slack_of_lengths(
         let recipe = Recipe { sequence: length, ..job.recipe.clone() };
         let options =
             Options { kernels: Kernels::Cuda, attention: recipe.attention, ..Options::default() };
-        let lowered = memory::Question { recipe: &recipe, ..*job }.lowered_for_gpu();
-        lowered.map(|lowered| micro_step(lowered.program(), options))
+        let workload = memory::Question { recipe: &recipe, ..*job }.workload();
+        workload.map(|workload| micro_step(workload.lowered().program(), options))
     };
     let lengths = question.lengths.iter().copied().chain([question.sequence]);
     let micro_steps: Vec<Trace> =

@@ -4,6 +4,7 @@
 
 use crate::precision::Precision;
 use crate::recipe::Recipe;
+use crate::search::Work;
 use crate::target::Target;
 
 /// One argument by the name the program knows it by.
@@ -13,6 +14,33 @@ pub struct Argument {
     pub name: &'static str,
     /// Its value.
     pub value: String,
+}
+
+impl Argument {
+    fn flag(name: &'static str) -> Self {
+        Self { name, value: "true".to_owned() }
+    }
+}
+
+/// What the program must be told about a micro batch, where it can be told: whether layers are recomputed, whether the
+/// loss is fused.
+pub(crate) fn of_work(target: Target, work: Work) -> Vec<Argument> {
+    let recomputing = match (target, work.checkpointing) {
+        // The only one that recomputes unless told otherwise and says so by a flag of its own.
+        (Target::LlamaFactory, false) => Some("disable_gradient_checkpointing"),
+        (Target::HfTrainer | Target::Swift | Target::Axolotl, true) => {
+            Some("gradient_checkpointing")
+        }
+        _ => None,
+    };
+    let fused = match target {
+        Target::HfTrainer | Target::Swift => Some("use_liger_kernel"),
+        Target::LlamaFactory => Some("enable_liger_kernel"),
+        Target::Axolotl => Some("liger_fused_linear_cross_entropy"),
+        Target::DeepSpeed | Target::Accelerate => None,
+    };
+    let names = [recomputing, fused.filter(|_| work.fused_loss)];
+    names.into_iter().flatten().map(Argument::flag).collect()
 }
 
 impl Recipe {

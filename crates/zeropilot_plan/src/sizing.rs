@@ -27,6 +27,16 @@ impl ModelSize {
         let largest = model.parameters().filter_map(|entry| entry.parameter.elements()).max()?;
         Some(Self { hidden, parameters: model.elements(), largest: Elements(largest) })
     }
+
+    /// A bucket of one square matrix, if the model has so much.
+    pub(crate) fn square(&self) -> Elements {
+        Elements(self.hidden.saturating_mul(self.hidden).min(self.parameters.0))
+    }
+
+    /// Ten rows of a matrix, which norms and biases stay below.
+    pub(crate) fn ten_rows(&self) -> Elements {
+        Elements(self.hidden.saturating_mul(10))
+    }
 }
 
 /// What connects a GPU with the others.
@@ -105,7 +115,7 @@ pub(crate) fn size(zero: &Zero, knobs: &Knobs, circumstances: &Circumstances) ->
     if let Zero::Stage3 { parameters, .. } = zero {
         let chosen = knobs.elements(Knob::ReduceBucketSize).unwrap_or(reduce.0);
         add(Knob::PrefetchBucketSize, (nine_tenths(chosen), Reason::NineTenths));
-        let small = Elements(circumstances.model.hidden.saturating_mul(10));
+        let small = circumstances.model.ten_rows();
         add(Knob::ParamPersistenceThreshold, (small, Reason::SmallParameters));
         if parameters.as_ref().is_some_and(|offload| offload.device() == Device::Nvme) {
             add(Knob::ParamBufferSize, swap_buffer(circumstances));
@@ -138,7 +148,7 @@ fn reduce_bucket(circumstances: &Circumstances) -> (Elements, Reason) {
     clippy::cast_sign_loss,
     reason = "smaller than what was given"
 )]
-fn nine_tenths(elements: Elements) -> Elements {
+pub(crate) fn nine_tenths(elements: Elements) -> Elements {
     let side = elements.0.isqrt();
     let exact = if side * side == elements.0 {
         0.9 * side as f64 * side as f64

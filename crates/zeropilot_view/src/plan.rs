@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 use unicode_width::UnicodeWidthStr;
 use zeropilot_lint::{Language, Text};
-use zeropilot_plan::{Fitting, Offloaded, Plan, PlanError, Rejected, Way};
+use zeropilot_plan::{Fitting, Offloaded, Plan, PlanError, Rejected, Target, Way, Work};
 use zeropilot_units::Estimate;
 
 use crate::memory::{Fit, fit};
@@ -30,21 +30,27 @@ pub struct PlanReport<'a> {
 
 /// "ZeRO-3 + optimizer on host, micro batch 2, recomputing layers".
 fn way_words(way: Way, language: Language) -> String {
-    let offloaded = match way.offloaded {
+    let offloaded = match way.shape.offloaded {
         Offloaded::Nothing => Text::new("", ""),
         Offloaded::Optimizer => Text::new(" + optimizer on host", " + 优化器卸载"),
         Offloaded::Everything => Text::new(" + optimizer, weights on host", " + 优化器、权重卸载"),
+        Offloaded::OptimizerToDisk => Text::new(" + optimizer on NVMe", " + 优化器卸载到 NVMe"),
+        Offloaded::EverythingToDisk => {
+            Text::new(" + optimizer, weights on NVMe", " + 优化器、权重卸载到 NVMe")
+        }
     };
-    let checkpointing = match way.checkpointing {
-        true => Text::new(", gradient checkpointing", "，梯度检查点"),
-        false => Text::new("", ""),
-    };
-    let (stage, micro, accumulation) = (way.stage.number(), way.micro_batch, way.accumulation);
+    let words = |is_so: bool, text: Text| if is_so { text.get(language) } else { "" };
+    let checkpointing =
+        words(way.work.checkpointing, Text::new(", gradient checkpointing", "，梯度检查点"));
+    let fused = words(way.work.fused_loss, Text::new(", fused loss", "，融合 loss"));
+    let hpz = if way.hpz > 1 { format!(" + hpZ {}", way.hpz) } else { String::new() };
+    let Work { micro_batch: micro, accumulation, .. } = way.work;
     let batch = match language {
         Language::English => format!(", micro batch {micro} × {accumulation} accumulation"),
         Language::Chinese => format!("，micro batch {micro} × 累积 {accumulation}"),
     };
-    format!("ZeRO-{stage}{}{batch}{}", offloaded.get(language), checkpointing.get(language))
+    let stage = way.shape.stage.number();
+    format!("ZeRO-{stage}{hpz}{}{batch}{checkpointing}{fused}", offloaded.get(language))
 }
 
 /// The plan for people.
@@ -80,6 +86,7 @@ pub fn human(report: &PlanReport<'_>, layout: &Layout) -> String {
             Language::Chinese => format!("\nDeepSpeed 配置已保存至 {}\n", escaped(path)),
         });
     }
+    text.push_str(&by_hand(choice, language));
     text.push_str(&rows(
         Text::new("\nStart it with one of:", "\n启动命令（任选其一）：").get(language),
         report.commands.iter().map(|(_, command)| (command.clone(), String::new())),
@@ -90,9 +97,10 @@ pub fn human(report: &PlanReport<'_>, layout: &Layout) -> String {
 fn choice_words(report: &PlanReport<'_>, choice: &Fitting, language: Language) -> String {
     let way = way_words(choice.way, language);
     let need = choice.answer.device();
-    let batch = choice.way.micro_batch * choice.way.accumulation * report.world;
+    let Work { micro_batch: micro, accumulation: steps, .. } = choice.way.work;
+    let batch = micro * steps * report.world;
     let (model, gpus) = (escaped(report.model), escaped(report.gpus));
-    let (micro, steps, world) = (choice.way.micro_batch, choice.way.accumulation, report.world);
+    let world = report.world;
     let spare = report.capacity.expected().saturating_sub(need.expected());
     match language {
         Language::English => format!(
@@ -100,26 +108,53 @@ fn choice_words(report: &PlanReport<'_>, choice: &Fitting, language: Language) -
             report.capacity.expected(),
             choice.answer.node().expected(),
             if world == 1 { "GPU" } else { "GPUs" },
-            why(report.plan, choice, language),
+            why(report.plan, language),
         ),
         Language::Chinese => format!(
             "{model}，{gpus}：{way}\n  显存 {need}，可用 {}，余 {spare}；每节点内存 {}\n  全局 batch {batch} = 每卡 {micro} × 梯度累积 {steps} × {world} 张卡\n  选择理由：按上界也放得下，而且{}\n",
             report.capacity.expected(),
             choice.answer.node().expected(),
-            why(report.plan, choice, language),
+            why(report.plan, language),
         ),
     }
 }
 
-fn why(plan: &Plan, choice: &Fitting, language: Language) -> String {
+/// What the script itself must do, where no argument says it.
+fn by_hand(choice: &Fitting, language: Language) -> String {
+    if !matches!(choice.recipe.target, Target::DeepSpeed | Target::Accelerate) {
+        return String::new();
+    }
+    let mut text = String::new();
+    if choice.way.work.checkpointing {
+        text.push_str(
+            Text::new(
+                "\nYour script must recompute layers: model.gradient_checkpointing_enable()\n",
+                "\n训练脚本需要自己打开梯度检查点：model.gradient_checkpointing_enable()\n",
+            )
+            .get(language),
+        );
+    }
+    if choice.way.work.fused_loss {
+        text.push_str(
+            Text::new(
+                "\nYour script must use a fused linear cross entropy, such as Liger Kernel's\n",
+                "\n训练脚本需要使用融合的 linear cross entropy（例如 Liger Kernel）\n",
+            )
+            .get(language),
+        );
+    }
+    text
+}
+
+fn why(plan: &Plan, language: Language) -> String {
     let others = plan.fitting.len().saturating_sub(1);
-    match (others, choice.way.checkpointing, language) {
-        (0, _, Language::English) => "nothing else does".to_owned(),
-        (0, _, Language::Chinese) => "别的方案都放不下".to_owned(),
-        (_, _, Language::English) => {
+    match (others, language) {
+        (0, Language::English) => "nothing else does".to_owned(),
+        (0, Language::Chinese) => "别的方案都放不下".to_owned(),
+        (_, Language::English) => {
             "stands first in the cost order (less waiting for the host, fewer gathers, no recomputing, larger micro batch)".to_owned()
         }
-        (_, _, Language::Chinese) => {
+        (_, Language::Chinese) => {
             "在代价顺序里排第一（少等主机、少聚合权重、不重算、micro batch 更大）".to_owned()
         }
     }
@@ -208,6 +243,7 @@ pub fn json(report: &PlanReport<'_>) -> Value {
         "gpus": report.gpus,
         "world_size": report.world,
         "capacity": report.capacity.expected().0,
+        "ways": report.plan.ways,
         "asked": report.plan.asked,
         "choice": choice,
         "alternatives": options.collect::<Vec<_>>(),
@@ -225,7 +261,7 @@ pub fn json(report: &PlanReport<'_>) -> Value {
 fn fitting(fitting: &Fitting) -> Value {
     let answer = &fitting.answer;
     json!({
-        "stage": fitting.way.stage.number(),
+        "stage": fitting.way.shape.stage.number(),
         "way": way(fitting.way),
         "config": fitting.recipe.config(),
         "memory": {
@@ -236,13 +272,23 @@ fn fitting(fitting: &Fitting) -> Value {
 }
 
 fn way(way: Way) -> Value {
+    let Work { micro_batch, accumulation, checkpointing, fused_loss } = way.work;
+    let (optimizer, weights) = match way.shape.offloaded {
+        Offloaded::Nothing => ("none", "none"),
+        Offloaded::Optimizer => ("cpu", "none"),
+        Offloaded::Everything => ("cpu", "cpu"),
+        Offloaded::OptimizerToDisk => ("nvme", "none"),
+        Offloaded::EverythingToDisk => ("nvme", "nvme"),
+    };
     json!({
-        "stage": way.stage.number(),
-        "offload_optimizer": way.offloaded != Offloaded::Nothing,
-        "offload_param": way.offloaded == Offloaded::Everything,
-        "micro_batch": way.micro_batch,
-        "gradient_accumulation_steps": way.accumulation,
-        "gradient_checkpointing": way.checkpointing,
+        "stage": way.shape.stage.number(),
+        "offload_optimizer": optimizer,
+        "offload_param": weights,
+        "micro_batch": micro_batch,
+        "gradient_accumulation_steps": accumulation,
+        "gradient_checkpointing": checkpointing,
+        "fused_loss": fused_loss,
+        "hpz": way.hpz,
     })
 }
 

@@ -111,11 +111,12 @@ impl Session<'_> {
             self.output.result(&memory::human(report, &self.layout));
         }
         let stretches = |count: usize| {
-            let lowered = report.question.lowered_for_gpu().map_err(lower)?;
+            let workload = report.question.workload().map_err(lower)?;
+            let lowered = workload.lowered();
             let (question, rank) = (&report.question, report.answer.rank);
             let world = question.cluster.world_size();
             let rank = lowered.rank(question.resolved, question.zero, world, rank);
-            Ok::<_, String>(timeline(&lowered, &rank, Counting::default(), count))
+            Ok::<_, String>(timeline(lowered, &rank, Counting::default(), count))
         };
         if self.command.timeline && !self.command.json {
             let columns = self.layout.width.unwrap_or(WIDTH).clamp(40, 160) - 14;

@@ -11,8 +11,8 @@ use zeropilot_model::Model;
 use zeropilot_units::{Bytes, Estimate};
 
 use super::prediction::{Counting, Phase, Prediction};
-use crate::cuda::{Gradients, Machine, Settings, Term, replay};
-use crate::family::micro_step;
+use super::workload::{Workload, WorkloadKey};
+use crate::cuda::{Gradients, Machine, Term};
 use crate::lower::{Conditions, Fidelity, LowerError, Lowered, Recipe};
 use crate::tape::{Accounting, Kernels, Options};
 use crate::zero::{Backend, Category, Place, Rest};
@@ -70,9 +70,26 @@ impl Answer {
     ///
     /// If the model cannot be lowered.
     pub fn to(question: &Question<'_>) -> Result<Self, LowerError> {
-        let lowered = question.lowered_for_gpu()?;
-        let (rank, on_gpu) = question.fullest(&lowered);
-        Ok(question.join(&lowered, rank, on_gpu))
+        let workload = question.workload()?;
+        Ok(Self::without_slack(question, &workload).with_slack(question, &workload))
+    }
+
+    /// The answer as if PyTorch's allocator wasted nothing, which is a lower bound and much cheaper to have.
+    ///
+    /// The workload must be that of the question, or of one with the same [`WorkloadKey`](super::WorkloadKey).
+    pub fn without_slack(question: &Question<'_>, workload: &Workload) -> Self {
+        let (rank, on_gpu) = question.fullest(workload.lowered());
+        question.join(workload.lowered(), rank, on_gpu)
+    }
+
+    /// The same with what the allocator wastes.
+    #[must_use]
+    pub fn with_slack(self, question: &Question<'_>, workload: &Workload) -> Self {
+        let gradients = match question.zero.stage {
+            Stage::Zero | Stage::One => Gradients::Kept,
+            Stage::Two | Stage::Three => Gradients::Bucketed,
+        };
+        Self { slack: workload.slack(gradients), ..self }
     }
 
     /// What the GPU holds at most, everything included.
@@ -112,14 +129,19 @@ impl Question<'_> {
         Conditions::of(self.zero, element, self.micro_batch, options)
     }
 
-    /// The program as GPUs run it.
+    /// What decides the workload.
+    pub fn workload_key(&self) -> WorkloadKey {
+        let options = Options { kernels: Kernels::Cuda, ..Options::default() };
+        WorkloadKey { recipe: self.recipe.clone(), conditions: self.conditions(options) }
+    }
+
+    /// What a micro batch does on a GPU.
     ///
     /// # Errors
     ///
     /// If the model cannot be lowered.
-    pub fn lowered_for_gpu(&self) -> Result<Lowered, LowerError> {
-        let options = Options { kernels: Kernels::Cuda, ..Options::default() };
-        Lowered::new(self.model, self.recipe, self.conditions(options))
+    pub fn workload(&self) -> Result<Workload, LowerError> {
+        Workload::new(self.model, self.workload_key())
     }
 
     /// Tensors of a rank as CPU ranks were measured to hold them.
@@ -140,8 +162,8 @@ impl Question<'_> {
     ///
     /// If the model cannot be lowered.
     pub fn gpu_tensors(&self) -> Result<Bytes, LowerError> {
-        let lowered = self.lowered_for_gpu()?;
-        let (_, prediction) = self.fullest(&lowered);
+        let workload = self.workload()?;
+        let (_, prediction) = self.fullest(workload.lowered());
         Ok(prediction.most(Place::Device) + prediction.batch)
     }
 
@@ -171,7 +193,7 @@ impl Question<'_> {
         let nearest = lowered.nearest_name(fullest, on_gpu.peak(fullest));
         Answer {
             rank,
-            slack: self.slack(lowered, &on_gpu),
+            slack: Estimate::default(),
             terms: Machine::new(self.cluster, self.more_groups()).terms(),
             process: share(Bytes::GIB, PROCESS_GIB),
             disk: disk(self.zero, &on_gpu),
@@ -182,28 +204,6 @@ impl Question<'_> {
             ranks_per_host: self.cluster.gpus.layout.gpus_per_node,
             on_gpu,
         }
-    }
-
-    /// What PyTorch's allocator reserves beyond tensors, by replaying the micro step on it. At best all blocks find
-    /// their place; as much again is allowed for what is not replayed.
-    fn slack(&self, lowered: &Lowered, on_gpu: &Prediction) -> Estimate {
-        let attention = self.recipe.attention;
-        let options = Options { kernels: Kernels::Cuda, attention, ..Options::default() };
-        let states = on_gpu.states.after_step.iter();
-        let on_device = states.filter(|(_, place, _)| *place == Place::Device);
-        let gradients = match self.zero.stage {
-            Stage::Zero | Stage::One => Gradients::Kept,
-            Stage::Two | Stage::Three => Gradients::Bucketed,
-        };
-        let replayed = replay(
-            &[micro_step(lowered.program(), options)],
-            on_device.map(|(_, _, bytes)| bytes),
-            gradients,
-            Settings::default(),
-        );
-        // Without a limit every request is served.
-        let slack = replayed.map_or(Bytes(0), |replayed| replayed.slack());
-        Estimate::new(Bytes(0), slack, Bytes(slack.0.saturating_mul(2)))
     }
 
     /// Process groups beyond those every job has.

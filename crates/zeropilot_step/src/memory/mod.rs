@@ -6,6 +6,7 @@ mod prediction;
 mod rank;
 mod relief;
 mod timeline;
+mod workload;
 
 pub use answer::{Answer, Question};
 pub use peak::{MicroStepPeaks, Peak};
@@ -13,3 +14,4 @@ pub use prediction::{Counting, Phase, Prediction};
 pub use rank::{nth_step, steady_step};
 pub use relief::{Lever, Relief, reliefs};
 pub use timeline::{Stretch, timeline};
+pub use workload::{Workload, WorkloadKey};

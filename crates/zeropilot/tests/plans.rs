@@ -1,0 +1,261 @@
+//! Rules of thumb against the arithmetic: `docs/plans.md` is written from these questions.
+//!
+//! `ZEROPILOT_UPDATE_DOCS=1` writes it anew. What must hold of every answer is computed here from the number of
+//! parameters alone, without the memory model.
+
+use std::fmt::Write as _;
+use std::path::Path;
+use std::process::Command;
+
+use serde_json::Value;
+use zeropilot_model::catalogue;
+
+/// A question people ask, and what they are told.
+struct Case {
+    model: &'static str,
+    gpus: &'static str,
+    method: &'static str,
+    length: u64,
+    /// What is usually said.
+    folklore: &'static str,
+    /// What the arithmetic says.
+    arithmetic: &'static str,
+}
+
+const fn case(
+    (model, method, gpus, length): (&'static str, &'static str, &'static str, u64),
+    folklore: &'static str,
+    arithmetic: &'static str,
+) -> Case {
+    Case { model, gpus, method, length, folklore, arithmetic }
+}
+
+const CASES: [Case; 25] = [
+    case(
+        ("qwen3-8b", "full", "5x44GB", 4096),
+        "ZeRO-3 for an 8B on 44 GB cards",
+        "right: stage 2 keeps 2Ψ of weights and 12Ψ/5 of states, 36 GB before gradients and activations",
+    ),
+    case(
+        ("Qwen3-30B-A3B", "lora", "5x44GB", 2048),
+        "LoRA needs only ZeRO-2",
+        "wrong: below stage 3 every card holds all weights, 2 × 30.5B = 61 GB",
+    ),
+    case(
+        ("Qwen3-30B-A3B", "qlora", "5x44GB", 2048),
+        "quantize the base instead",
+        "does not help: the experts of a layer are one parameter of three dimensions, which loading in four bits leaves in 16",
+    ),
+    case(
+        ("Qwen3-30B-A3B", "full", "8xA100-80G", 2048),
+        "ZeRO-2 trains a 30B on 80 GB cards",
+        "wrong: 2 × 30.5B of weights + 12 × 30.5B / 8 of states = 107 GB",
+    ),
+    case(
+        ("llama-2-7b", "full", "1x24GB", 2048),
+        "a 7B trains on 24 GB",
+        "only from the host: weights, gradients and states are 16 × 6.7B = 108 GB",
+    ),
+    case(
+        ("llama-2-7b", "lora", "1x24GB", 2048),
+        "LoRA for a 7B on 24 GB",
+        "right: 13.5 GB of frozen weights and little else",
+    ),
+    case(
+        ("llama-3.1-70b", "full", "8xA100-80G", 2048),
+        "70B on eight 80 GB cards with ZeRO-3",
+        "not without the host: 14 × 70.6B / 8 = 123 GB of weights and states",
+    ),
+    case(
+        ("llama-3.1-70b", "lora", "8xA100-80G", 2048),
+        "LoRA for a 70B on eight 80 GB cards",
+        "with stage 3: 141 GB of weights are 17.6 GB on each, unshared they fit on none",
+    ),
+    case(
+        ("llama-3.1-70b", "qlora", "2x24GB", 512),
+        "a 70B on two gaming cards",
+        "from the host: quantized and shared the weights are 17.6 GB on each card, and embedding and projection, 2.1 GB each, stay in 16 bits",
+    ),
+    case(
+        ("llama-3.1-405b", "full", "2048x8xH100", 8192),
+        "pre-training on 16,384 GPUs needs more than ZeRO",
+        "not for memory: 14 × 405B / 16384 = 0.35 GB of states",
+    ),
+    case(
+        ("llama-3.1-405b", "full", "8x8xH100", 4096),
+        "64 H100 for a 405B",
+        "not without the host: 14 × 406B / 64 = 89 GB",
+    ),
+    case(
+        ("llama-3.1-8b", "full", "8xA100-80G", 4096),
+        "ZeRO-2 for an 8B on eight 80 GB cards",
+        "right, and stage 1 fits too: 2Ψ + 12Ψ/8 = 28 GB, gradients 2Ψ more",
+    ),
+    case(
+        ("llama-3.1-8b", "full", "4xA100-40G", 4096),
+        "four 40 GB cards for an 8B",
+        "stage 3 keeps 14 × 8B / 4 = 28 GB, the logits of 128,256 words decide",
+    ),
+    case(
+        ("llama-3.1-8b", "full", "8xRTX4090", 2048),
+        "eight 24 GB cards for an 8B",
+        "14 × 8B / 8 = 14 GB of weights and states",
+    ),
+    case(
+        ("qwen2.5-0.5b", "full", "1x24GB", 2048),
+        "always use ZeRO",
+        "one card shares nothing: plain training fits",
+    ),
+    case(
+        ("qwen2.5-1.5b", "full", "1x24GB", 2048),
+        "a 1.5B fits on 24 GB",
+        "not alone: 16 × 1.54B = 24.7 GB, and the card has 23",
+    ),
+    case(
+        ("gpt2-xl", "full", "1x16GB", 1024),
+        "16 GB are enough for GPT-2 XL",
+        "only from the host: 16 × 1.56B = 25 GB",
+    ),
+    case(
+        ("flan-t5-xxl", "full", "8xA100-40G", 512),
+        "ZeRO-2 for an 11B on 40 GB cards",
+        "2 × 11.1B + 12 × 11.1B / 8 = 39 GB before gradients and activations: stage 3",
+    ),
+    case(
+        ("mixtral-8x7b", "full", "8xH100", 4096),
+        "only two experts run, so little memory is needed",
+        "wrong: all 46.7B parameters are trained, 14 × 46.7B / 8 = 82 GB",
+    ),
+    case(
+        ("mistral-7b", "full", "2xA100-80G", 4096),
+        "two 80 GB cards for a 7B",
+        "stage 2: 2Ψ + 12Ψ/2 = 58 GB, gradients and activations beside it",
+    ),
+    case(
+        ("llama-2-13b", "full", "8xA100-40G", 4096),
+        "ZeRO-3 saves 64 times",
+        "8 times on 8 cards: 14 × 13B / 8 = 23 GB",
+    ),
+    case(
+        ("llama-2-70b", "full", "2x8xA100-80G", 4096),
+        "sixteen 80 GB cards for a 70B",
+        "14 × 69B / 16 = 60 GB, gradients of one bucket, activations recomputed",
+    ),
+    case(
+        ("deepseek-v3", "full", "64x8xH100", 4096),
+        "671B cannot be trained by ZeRO alone",
+        "true here, but not for its states, 14 × 671B / 512 = 18 GB: the experts of one layer, 11.3B, are gathered together and get their gradients together, 22.5 GB each",
+    ),
+    case(
+        ("qwen2.5-72b", "qlora", "1xA100-80G", 2048),
+        "a 72B on one 80 GB card",
+        "with four bits: 36 GB of weights and their scales",
+    ),
+    case(
+        ("gemma-2-9b", "lora", "1x24GB", 2048),
+        "LoRA for a 9B on 24 GB",
+        "18.5 GB of frozen weights; the logits of 256,000 words decide",
+    ),
+];
+
+fn plan(case: &Case) -> Value {
+    let output = Command::new(env!("CARGO_BIN_EXE_zeropilot"))
+        .env_clear()
+        .env("HF_HUB_OFFLINE", "1")
+        .args(["plan", "--json", "--model", case.model, "--gpus", case.gpus])
+        .args(["--method", case.method, "--seq-len", &case.length.to_string()])
+        .output()
+        .expect("the binary runs");
+    let code = output.status.code().expect("an exit code");
+    assert!(code < 2, "{}: {}", case.model, String::from_utf8_lossy(&output.stderr));
+    serde_json::from_slice(&output.stdout).expect("JSON")
+}
+
+fn number(value: &Value, pointer: &str) -> u64 {
+    value.pointer(pointer).and_then(Value::as_u64).unwrap_or_else(|| panic!("{pointer}: {value}"))
+}
+
+/// Bytes no rank can do without in full training: weights of two bytes, and twelve of the optimizer, shared as the
+/// stage says; nothing of them where they may lie on the host.
+fn floor(way: &Value, parameters: u64, ranks: u64) -> u64 {
+    let share = |bytes: u64, is_shared: bool| if is_shared { bytes / ranks } else { bytes };
+    let stage = number(way, "/stage");
+    let is_here = |key: &str| way[key] == "none";
+    let weights = if is_here("offload_param") { share(2 * parameters, stage == 3) } else { 0 };
+    let states = if is_here("offload_optimizer") { share(12 * parameters, stage > 0) } else { 0 };
+    weights + states
+}
+
+/// What fits needs more than the parameters alone, and those fit.
+fn is_above_the_floor(case: &Case, plan: &Value) {
+    let model = catalogue::find(case.model).expect("in the catalogue").model().expect("a model");
+    let (ranks, capacity) = (number(plan, "/world_size"), number(plan, "/capacity"));
+    let alternatives = plan["alternatives"].as_array().expect("rows").iter();
+    for option in alternatives.chain(Some(&plan["choice"])).filter(|option| !option.is_null()) {
+        let floor = floor(&option["way"], model.elements().0, ranks);
+        let need = number(option, "/memory/device/expected");
+        assert!(need > floor && floor < capacity, "{}: {option}", case.model);
+    }
+}
+
+fn way(way: &Value) -> String {
+    let mut text = format!("ZeRO-{}", way["stage"]);
+    for (key, words) in [("offload_optimizer", "optimizer"), ("offload_param", "weights")] {
+        if way[key] != "none" {
+            let _ = write!(text, " + {words} on host");
+        }
+    }
+    let _ = write!(text, ", micro batch {}", way["micro_batch"]);
+    if way["gradient_checkpointing"] == true {
+        text.push_str(", checkpointing");
+    }
+    text
+}
+
+fn gib(bytes: u64) -> String {
+    format!("{:.1}", bytes as f64 / (1_u64 << 30) as f64)
+}
+
+fn row(case: &Case) -> String {
+    let plan = plan(case);
+    if case.method == "full" {
+        is_above_the_floor(case, &plan);
+    }
+    let rejected = plan["rejected"].as_array().expect("rows").iter();
+    let rejected = rejected
+        .filter(|row| row["way"]["offload_optimizer"] == "none")
+        .map(|row| format!("ZeRO-{} by {}", row["way"]["stage"], gib(number(row, "/over_by"))));
+    let rejected = rejected.collect::<Vec<_>>().join(", ");
+    let choice = &plan["choice"];
+    let (chosen, need) = if choice.is_null() {
+        ("nothing fits".to_owned(), "–".to_owned())
+    } else {
+        let need = gib(number(choice, "/memory/device/expected"));
+        (way(&choice["way"]), format!("{need} of {}", gib(number(&plan, "/capacity"))))
+    };
+    let Case { model, gpus, method, length, folklore, arithmetic } = case;
+    format!(
+        "| {model}, {method}, {length} tokens | {gpus} | {chosen} | {need} | {} | “{folklore}”: {arithmetic} |\n",
+        if rejected.is_empty() { "–" } else { &rejected }
+    )
+}
+
+#[test]
+fn the_table_of_plans_is_what_the_planner_says() {
+    let mut text = "# Rules of thumb and what the planner says\n\n\
+        Written by `cargo test -p zeropilot --test plans` with `ZEROPILOT_UPDATE_DOCS=1` from the output of `zeropilot plan`. \
+        Sizes are GiB per GPU; “too large” is what the smallest form of a stage without offload lacks for its upper bound. \
+        Host memory is taken to be enough. Ψ is the number of parameters; a bf16 weight takes 2 bytes, Adam's states with \
+        the fp32 weights 12.\n\n\
+        | question | GPUs | choice | needs | too large | what people say, and the arithmetic |\n\
+        | --- | --- | --- | --- | --- | --- |\n"
+        .to_owned();
+    text.extend(CASES.iter().map(row));
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/plans.md");
+    if std::env::var_os("ZEROPILOT_UPDATE_DOCS").is_some() {
+        std::fs::write(&path, text).expect("docs can be written");
+        return;
+    }
+    let stored = std::fs::read_to_string(&path).unwrap_or_default();
+    assert_eq!(stored, text, "run with ZEROPILOT_UPDATE_DOCS=1");
+}

@@ -1,0 +1,204 @@
+//! From a way to the config that would be written and what the memory model says about it.
+
+use std::collections::HashMap;
+use std::num::NonZeroU64;
+use std::rc::Rc;
+
+use serde_json::Value;
+use zeropilot_config::resolve::{Circumstances, ResolvedConfig, resolve};
+use zeropilot_config::schema::EngineVersion;
+use zeropilot_config::syntax::parse_json;
+use zeropilot_step::head::LossHead;
+use zeropilot_step::lower::Recipe as Training;
+use zeropilot_step::memory::{Answer, Question, Workload};
+use zeropilot_units::{Bytes, Elements, Estimate};
+
+use super::space::ENGINE;
+use super::way::{Offloaded, Shape, Way, Work};
+use super::{Fitting, PlanError, Task};
+use crate::knob::{Knob, KnobValue, Knobs};
+use crate::request::{BatchRequest, OffloadRequest, Request, Wish};
+use crate::sizing::ModelSize;
+use crate::target::Target;
+use crate::zero::{Device, Stage};
+
+/// What decides the workload of a way, the task being the same.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+struct WorkloadOf {
+    micro_batch: u64,
+    checkpointing: bool,
+    fused_loss: bool,
+    is_stage_3: bool,
+}
+
+/// Asks about the ways of one task; what they have in common is worked out once.
+#[derive(Debug)]
+pub(super) struct Asker<'a> {
+    task: &'a Task<'a>,
+    capacity: Estimate,
+    workloads: HashMap<WorkloadOf, Rc<Workload>>,
+    /// Questions put to the memory model.
+    pub(super) asked: usize,
+}
+
+impl<'a> Asker<'a> {
+    pub(super) fn new(task: &'a Task<'a>) -> Result<Self, PlanError> {
+        let capacity = task.cluster.capacity().ok_or(PlanError::NoMemory)?.bytes;
+        Ok(Self { task, capacity, workloads: HashMap::new(), asked: 0 })
+    }
+
+    /// The same about another cluster of the same GPUs.
+    pub(super) fn about<'b>(&self, task: &'b Task<'b>) -> Asker<'b> {
+        Asker { task, capacity: self.capacity, workloads: self.workloads.clone(), asked: 0 }
+    }
+
+    /// Whether a way fits. The allocator's slack is worked out only if it decides.
+    pub(super) fn has_room(&mut self, way: Way) -> Result<bool, PlanError> {
+        self.ask(way, |asker, question, workload| {
+            let answer = Answer::without_slack(question, workload);
+            asker.fits(&answer) && asker.fits(&answer.with_slack(question, workload))
+        })
+    }
+
+    /// A way with its config and all it needs.
+    pub(super) fn fitting(&mut self, way: Way) -> Result<Fitting, PlanError> {
+        let recipe = request(self.task, way, self.task.target).recipe();
+        let recipe = recipe.map_err(PlanError::Refused)?;
+        let answer = self.ask(way, |_, question, workload| {
+            Answer::without_slack(question, workload).with_slack(question, workload)
+        })?;
+        Ok(Fitting { way, answer, recipe })
+    }
+
+    fn ask<T>(
+        &mut self,
+        way: Way,
+        with: impl FnOnce(&Self, &Question<'_>, &Workload) -> T,
+    ) -> Result<T, PlanError> {
+        self.asked += 1;
+        let task = self.task;
+        let resolved = resolved(task, way)?;
+        let zero = resolved.zero();
+        let training = training(task, way.work);
+        let question = Question {
+            model: task.model,
+            recipe: &training,
+            resolved: &resolved,
+            zero: &zero,
+            micro_batch: way.work.micro_batch,
+            cluster: task.cluster,
+            rank: None,
+        };
+        let workload = self.workload(way, &question)?;
+        Ok(with(self, &question, &workload))
+    }
+
+    fn workload(&mut self, way: Way, question: &Question<'_>) -> Result<Rc<Workload>, PlanError> {
+        let Work { micro_batch, checkpointing, fused_loss, .. } = way.work;
+        let is_stage_3 = way.shape.stage == Stage::Three;
+        let key = WorkloadOf { micro_batch, checkpointing, fused_loss, is_stage_3 };
+        if let Some(known) = self.workloads.get(&key) {
+            return Ok(Rc::clone(known));
+        }
+        let workload = Rc::new(question.workload()?);
+        self.workloads.insert(key, Rc::clone(&workload));
+        Ok(workload)
+    }
+
+    /// Whether the upper bound of a need stays below what there is.
+    fn fits(&self, answer: &Answer) -> bool {
+        answer.device().high() <= self.capacity.expected() && self.host_lacks(answer) == Bytes(0)
+    }
+
+    /// Bytes a GPU lacks for the upper bound of a need.
+    pub(super) fn device_lacks(&self, answer: &Answer) -> Bytes {
+        answer.device().high().saturating_sub(self.capacity.expected())
+    }
+
+    /// Bytes a host lacks.
+    pub(super) fn host_lacks(&self, answer: &Answer) -> Bytes {
+        let ram = self.task.cluster.host.ram;
+        ram.map_or(Bytes(0), |ram| answer.node().expected().saturating_sub(ram))
+    }
+}
+
+fn training(task: &Task<'_>, work: Work) -> Training {
+    let loss = if work.fused_loss { LossHead::Fused } else { task.training.loss };
+    Training { checkpointing: work.checkpointing, loss, ..task.training.clone() }
+}
+
+/// The config of a way as the engine resolves it.
+fn resolved(task: &Task<'_>, way: Way) -> Result<ResolvedConfig, PlanError> {
+    let recipe = request(task, way, Target::DeepSpeed).recipe().map_err(PlanError::Refused)?;
+    let text = Value::Object(recipe.config()).to_string();
+    let world = usize::try_from(task.cluster.world_size()).unwrap_or(usize::MAX);
+    let refused = || PlanError::Refused(Vec::new());
+    let document = parse_json(&text).map_err(|_| refused())?;
+    let circumstances = Circumstances::new(EngineVersion::NEWEST, world);
+    resolve(document.root(), circumstances).resolved.ok_or_else(refused)
+}
+
+fn request(task: &Task<'_>, way: Way, target: Target) -> Request {
+    let Shape { stage, offloaded } = way.shape;
+    let device = if offloaded.is_on_disk() { Device::Nvme } else { Device::Cpu };
+    let wish = |wanted: bool| if wanted { Wish::Yes(device) } else { Wish::No };
+    let model = ModelSize::of(task.model);
+    Request {
+        target,
+        stage: Some(stage),
+        offload: OffloadRequest {
+            optimizer: wish(offloaded != Offloaded::Nothing),
+            parameters: wish(offloaded.has_weights()),
+            nvme_path: task.nvme_path.filter(|_| offloaded.is_on_disk()).map(str::to_owned),
+            ..OffloadRequest::default()
+        },
+        precisions: vec![task.precision],
+        batch: BatchRequest {
+            micro: NonZeroU64::new(way.work.micro_batch),
+            accumulation: NonZeroU64::new(way.work.accumulation),
+            world: NonZeroU64::new(task.cluster.world_size()),
+            global: None,
+        },
+        model,
+        knobs: knobs(way, model),
+        ..Request::default()
+    }
+}
+
+/// The keys a way sets, apart from those that would have the same value anyway.
+fn knobs(way: Way, model: Option<ModelSize>) -> Knobs {
+    let Way { shape: Shape { stage, .. }, hpz, sizes, .. } = way;
+    let mut knobs = Knobs::default();
+    if stage == Stage::Zero {
+        return knobs;
+    }
+    let mut set = |is_said: bool, knob: Knob, value: KnobValue| {
+        if !is_said {
+            // The kinds are those of the keys.
+            let _ = knobs.set(knob, value);
+        }
+    };
+    let sized = |factor: fn(&ModelSize) -> Elements| model.as_ref().map(factor);
+    let elements = KnobValue::Elements;
+    let square = sized(ModelSize::square);
+    set(square == Some(sizes.reduce), Knob::ReduceBucketSize, elements(sizes.reduce));
+    let overlaps = stage == Stage::Three;
+    set(sizes.overlap == overlaps, Knob::OverlapComm, KnobValue::Flag(sizes.overlap));
+    if stage != Stage::Three {
+        let is_default = sizes.gather == ENGINE.allgather_bucket;
+        set(is_default, Knob::AllgatherBucketSize, elements(sizes.gather));
+        return knobs;
+    }
+    let ahead = square.is_some() && sizes.gather == crate::sizing::nine_tenths(sizes.reduce);
+    set(ahead, Knob::PrefetchBucketSize, elements(sizes.gather));
+    let small = sized(ModelSize::ten_rows) == Some(sizes.persistent);
+    set(small, Knob::ParamPersistenceThreshold, elements(sizes.persistent));
+    for (knob, default) in [
+        (Knob::MaxLiveParameters, ENGINE.max_live_parameters),
+        (Knob::MaxReuseDistance, ENGINE.max_reuse_distance),
+    ] {
+        set(sizes.live == default, knob, elements(sizes.live));
+    }
+    set(hpz == 1, Knob::HpzPartitionSize, KnobValue::Count(hpz));
+    knobs
+}

@@ -1,0 +1,93 @@
+//! The search against asking about every way there is.
+
+use std::collections::BTreeMap;
+use std::num::NonZeroU64;
+
+use proptest::prelude::*;
+use zeropilot_cluster::{Cluster, Host};
+use zeropilot_model::Model;
+use zeropilot_step::lower::Recipe as Training;
+use zeropilot_units::{Bytes, Elements};
+
+use super::asking::Asker;
+use super::space::Space;
+use super::{Plan, Shape, Task, search};
+use crate::precision::Precision;
+use crate::target::Target;
+
+fn model(layers: u64, hidden: u64, vocabulary: u64) -> Model {
+    let config = serde_json::json!({
+        "architectures": ["LlamaForCausalLM"], "model_type": "llama", "hidden_size": hidden,
+        "intermediate_size": hidden * 3, "num_hidden_layers": layers, "num_attention_heads": 8,
+        "num_key_value_heads": 4, "vocab_size": vocabulary, "tie_word_embeddings": false,
+    });
+    Model::from_config(&config.to_string()).expect("a Llama")
+}
+
+/// A space small enough to ask about all of it.
+fn small(task: &Task<'_>, reduce: u64, prefetch: u64) -> Space {
+    let sizes = |smaller: u64, factor: u64| vec![Elements(smaller), Elements(smaller * factor)];
+    Space {
+        reduce: sizes(reduce, 20),
+        allgather: sizes(reduce * 2, 10),
+        prefetch: sizes(prefetch, 10),
+        persistent: sizes(4_000, 300),
+        live: sizes(1_000_000, 30),
+        ..Space::of(task).expect("a batch that can be spread")
+    }
+}
+
+/// The least cost of each shape of which something fits.
+fn exhaustive(task: &Task<'_>, space: &Space) -> BTreeMap<Shape, f64> {
+    let mut asker = Asker::new(task).expect("the memory is known");
+    let mut least = BTreeMap::new();
+    for way in space.ways() {
+        if asker.has_room(way).expect("an answer") {
+            let best: &mut f64 = least.entry(way.shape).or_insert(f64::INFINITY);
+            *best = best.min(way.cost());
+        }
+    }
+    least
+}
+
+fn found(plan: &Plan) -> BTreeMap<Shape, f64> {
+    plan.fitting.iter().map(|fitting| (fitting.way.shape, fitting.way.cost())).collect()
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(16))]
+
+    #[test]
+    fn no_way_that_fits_costs_less_than_what_is_found(
+        (layers, hidden, vocabulary) in (1_u64..4, 1_u64..5, 1_u64..4),
+        (nodes, gpus, mebibytes) in (1_u64..3, 1_u64..5, 700_u64..9_000),
+        (reduce, prefetch) in (1_u64..2_000_000, 1_u64..2_000_000),
+        global in prop::option::of(1_u64..13),
+        ram in prop::option::of(4_u64..40),
+    ) {
+        let model = model(layers, hidden * 256, vocabulary * 16_000);
+        let gpus: zeropilot_cluster::Gpus =
+            format!("{nodes}x{gpus}x{mebibytes}MiB").parse().expect("GPUs");
+        let host = Host { ram: ram.map(|ram| Bytes(ram << 30)), ..Host::default() };
+        let cluster = Cluster { gpus, host };
+        let training = Training::full(1024);
+        let task = Task {
+            model: &model,
+            training: &training,
+            cluster: &cluster,
+            precision: Precision::Bf16,
+            global_batch: global.and_then(|each| NonZeroU64::new(each * cluster.world_size())),
+            may_fuse_loss: false,
+            nvme_path: None,
+            target: Target::DeepSpeed,
+        };
+        let mut space = small(&task, reduce, prefetch);
+        space.batches.truncate(4);
+        let plan = search(&task, &space).expect("a plan");
+        prop_assert_eq!(found(&plan), exhaustive(&task, &space));
+        let capacity = cluster.capacity().expect("known").bytes.expected();
+        for fitting in &plan.fitting {
+            prop_assert!(fitting.answer.device().high() <= capacity);
+        }
+    }
+}

@@ -1,0 +1,313 @@
+//! Which way to train fits a cluster, which of those costs least, and what to fall back to.
+//!
+//! A [`Way`] is a stage, what it offloads, what a micro batch is, and the sizes of ZeRO's buffers. Every way that has to
+//! be looked at is made a config, resolved as the engine does and put to the memory model, so that what is planned is
+//! what `zeropilot memory` says about the file. Until steps are timed, ways are ranked by [`Way::cost`], a documented
+//! order and no prediction.
+
+mod asking;
+#[cfg(test)]
+mod exhaustive;
+mod space;
+mod way;
+
+use std::num::NonZeroU64;
+
+use zeropilot_cluster::{Cluster, Layout};
+use zeropilot_model::Model;
+use zeropilot_step::lower::{LowerError, Recipe as Training};
+use zeropilot_step::memory::Answer;
+use zeropilot_units::{Bytes, Estimate};
+
+use self::asking::Asker;
+use self::space::Space;
+pub use self::way::{Offloaded, Shape, Sizes, Way, Work};
+use crate::arguments::{self, Argument};
+use crate::precision::Precision;
+use crate::recipe::Recipe;
+use crate::refusal::Refusal;
+use crate::target::Target;
+use crate::zero::Stage;
+
+/// What a plan is made for.
+#[derive(Debug, Clone, Copy)]
+pub struct Task<'a> {
+    /// The model.
+    pub model: &'a Model,
+    /// How it is trained; whether layers are recomputed is the search's choice.
+    pub training: &'a Training,
+    /// Where.
+    pub cluster: &'a Cluster,
+    /// The number format.
+    pub precision: Precision,
+    /// Samples per step over all ranks, kept whatever is chosen; `None` for one sequence per GPU or more.
+    pub global_batch: Option<NonZeroU64>,
+    /// Whether projection and cross entropy may be made one kernel.
+    pub may_fuse_loss: bool,
+    /// A directory on a disk that states may be kept in.
+    pub nvme_path: Option<&'a str>,
+    /// Who reads the config.
+    pub target: Target,
+}
+
+/// A way with what it needs.
+#[derive(Debug, Clone)]
+pub struct Fitting {
+    /// The way.
+    pub way: Way,
+    /// What it needs.
+    pub answer: Answer,
+    /// The config, for whoever reads it.
+    pub recipe: Recipe,
+}
+
+impl Fitting {
+    /// What a program must be told beside the config: the one it was written for, or another that reads the same file.
+    pub fn arguments(&self, reader: Target) -> Vec<Argument> {
+        let mut arguments = Recipe { target: reader, ..self.recipe.clone() }.arguments();
+        arguments.extend(arguments::of_work(reader, self.way.work));
+        arguments
+    }
+}
+
+/// A way that does not fit.
+#[derive(Debug, Clone)]
+pub struct Rejected {
+    /// The way, at its smallest.
+    pub way: Way,
+    /// What it needs.
+    pub device: Estimate,
+    /// Bytes a GPU lacks for its upper bound; zero if it is the host that is too small.
+    pub over_by: Bytes,
+    /// Bytes a host lacks.
+    pub host_over_by: Bytes,
+}
+
+/// The plan.
+#[derive(Debug, Clone, Default)]
+pub struct Plan {
+    /// What fits, the best of each stage and offload, best first; the first is the choice.
+    pub fitting: Vec<Fitting>,
+    /// Stages and offloads of which nothing fits.
+    pub rejected: Vec<Rejected>,
+    /// What to fall back to if the choice still runs out of memory, in order, each needing less.
+    pub ladder: Vec<Fitting>,
+    /// GPUs of the same kind that would do, where nothing fits.
+    pub gpus_needed: Option<u64>,
+    /// Ways among which the choice is the best.
+    pub ways: usize,
+    /// Questions put to the memory model to know that.
+    pub asked: usize,
+}
+
+/// Why there is no plan.
+#[derive(Debug, Clone, PartialEq, thiserror::Error)]
+pub enum PlanError {
+    /// The model cannot be lowered.
+    #[error(transparent)]
+    Lower(#[from] LowerError),
+    /// The batch cannot be spread over the ranks.
+    #[error("a global batch of {global} cannot be spread over {world} GPUs")]
+    Batch {
+        /// Samples per step.
+        global: u64,
+        /// Ranks.
+        world: u64,
+    },
+    /// The memory of the GPUs is not known.
+    #[error("the memory of the GPUs is not known")]
+    NoMemory,
+    /// The pieces of a config contradict each other.
+    #[error("the config cannot be written")]
+    Refused(Vec<Refusal>),
+}
+
+/// Searches.
+///
+/// # Errors
+///
+/// If there is nothing to search.
+pub fn plan(task: &Task<'_>) -> Result<Plan, PlanError> {
+    search(task, &Space::of(task)?)
+}
+
+fn search(task: &Task<'_>, space: &Space) -> Result<Plan, PlanError> {
+    let mut asker = Asker::new(task)?;
+    let mut plan = Plan { ways: space.len(), ..Plan::default() };
+    for &shape in &space.shapes {
+        match best_of(shape, space, &mut asker)? {
+            Best::Fits(way) => plan.fitting.push(asker.fitting(way)?),
+            Best::Least(way) => plan.rejected.push(rejected(&mut asker, way)?),
+        }
+    }
+    plan.fitting.sort_by(|a, b| a.way.cost().total_cmp(&b.way.cost()));
+    plan.ladder = ladder(space, &mut asker, &plan.fitting)?;
+    if plan.fitting.is_empty() {
+        plan.gpus_needed = gpus_needed(task, space, &asker)?;
+    }
+    plan.asked = asker.asked;
+    Ok(plan)
+}
+
+/// What came of a shape.
+enum Best {
+    /// The least costly way that fits.
+    Fits(Way),
+    /// Nothing fits; this way needs least.
+    Least(Way),
+}
+
+/// The least costly way of a shape that fits.
+///
+/// More sequences and larger buffers need more memory. So of each list of micro batches only the largest that fits
+/// with the smallest buffers is looked for, by halving; and where some buffers do not fit, no larger ones are asked about.
+fn best_of(shape: Shape, space: &Space, asker: &mut Asker<'_>) -> Result<Best, PlanError> {
+    let sizes = space.sizes(shape);
+    let lists = space.work();
+    let mut groups: Vec<Way> = Vec::new();
+    for &hpz in space.hpz_of(shape) {
+        let at_smallest = |work: Work| Way { shape, work, hpz, sizes: sizes[0] };
+        for list in &lists {
+            let fitting = partition_point(list, |work| asker.has_room(at_smallest(*work)))?;
+            groups.extend(list[..fitting].iter().map(|work| at_smallest(*work)));
+        }
+    }
+    if groups.is_empty() {
+        return Ok(Best::Least(least(shape, space)));
+    }
+    groups.sort_by(|a, b| a.least_cost().total_cmp(&b.least_cost()));
+    let mut best: Option<Way> = None;
+    for group in groups {
+        let limit = best.map_or(f64::INFINITY, |best| best.cost());
+        if group.least_cost() >= limit {
+            break;
+        }
+        best = best_sizes(group, &sizes, limit, asker)?.or(best);
+    }
+    Ok(best.map_or_else(|| Best::Least(least(shape, space)), Best::Fits))
+}
+
+/// The least costly sizes that fit, if they cost less than `limit`.
+fn best_sizes(
+    group: Way,
+    sizes: &[Sizes],
+    limit: f64,
+    asker: &mut Asker<'_>,
+) -> Result<Option<Way>, PlanError> {
+    let ways = sizes.iter().map(|sizes| Way { sizes: *sizes, ..group });
+    let mut ways: Vec<(f64, Way)> = ways.map(|way| (way.cost(), way)).collect();
+    ways.retain(|(cost, _)| *cost < limit);
+    ways.sort_by(|a, b| a.0.total_cmp(&b.0));
+    let mut too_large: Vec<Sizes> = Vec::new();
+    for (_, way) in ways {
+        if too_large.iter().any(|other| other.is_within(&way.sizes)) {
+            continue;
+        }
+        // The smallest are known to fit.
+        if way.sizes == group.sizes || asker.has_room(way)? {
+            return Ok(Some(way));
+        }
+        too_large.push(way.sizes);
+    }
+    Ok(None)
+}
+
+/// The way of a shape that needs least.
+fn least(shape: Shape, space: &Space) -> Way {
+    let (micro_batch, accumulation) = space.batches[0];
+    let last = |list: &[bool]| list.last().copied().unwrap_or_default();
+    let work = Work {
+        micro_batch,
+        accumulation,
+        checkpointing: last(&space.checkpointing),
+        fused_loss: last(&space.fused_loss),
+    };
+    Way { shape, work, hpz: 1, sizes: space.sizes(shape)[0] }
+}
+
+/// As [`slice::partition_point`], where the question can fail.
+fn partition_point<T>(
+    list: &[T],
+    mut holds: impl FnMut(&T) -> Result<bool, PlanError>,
+) -> Result<usize, PlanError> {
+    let (mut low, mut high) = (0, list.len());
+    while low < high {
+        let middle = usize::midpoint(low, high);
+        if holds(&list[middle])? {
+            low = middle + 1;
+        } else {
+            high = middle;
+        }
+    }
+    Ok(low)
+}
+
+fn rejected(asker: &mut Asker<'_>, way: Way) -> Result<Rejected, PlanError> {
+    let answer = asker.fitting(way)?.answer;
+    Ok(Rejected {
+        way,
+        device: answer.device(),
+        over_by: asker.device_lacks(&answer),
+        host_over_by: asker.host_lacks(&answer),
+    })
+}
+
+/// What follows the choice: other shapes that fit, then the choice's own with less, then the least there is, each
+/// needing less than the one before.
+fn ladder(
+    space: &Space,
+    asker: &mut Asker<'_>,
+    fitting: &[Fitting],
+) -> Result<Vec<Fitting>, PlanError> {
+    let Some((choice, others)) = fitting.split_first() else { return Ok(Vec::new()) };
+    let mut rungs = others.to_vec();
+    let smaller = Way { work: least(choice.way.shape, space).work, ..choice.way };
+    let smallest = least(choice.way.shape, space);
+    let last = space.shapes.last().map(|shape| least(*shape, space));
+    for way in [smaller, smallest].into_iter().chain(last) {
+        rungs.push(asker.fitting(way)?);
+    }
+    rungs.sort_by_key(|rung| std::cmp::Reverse(rung.answer.device().expected()));
+    let mut below = choice.answer.device().expected();
+    rungs.retain(|rung| {
+        let need = rung.answer.device().expected();
+        let is_lower = need < below;
+        if is_lower {
+            below = need;
+        }
+        is_lower
+    });
+    Ok(rungs)
+}
+
+/// GPUs of a node, where one has to be imagined.
+const NODE: u64 = 8;
+
+/// Nodes beyond which no more are tried.
+const MOST_NODES: u64 = 1 << 14;
+
+/// The least number of GPUs of this kind for which stage 3 without offload fits at its smallest: in one node, else in
+/// whole ones.
+fn gpus_needed(
+    task: &Task<'_>,
+    space: &Space,
+    asker: &Asker<'_>,
+) -> Result<Option<u64>, PlanError> {
+    let shape = Shape { stage: Stage::Three, offloaded: Offloaded::Nothing };
+    let mut way = least(shape, space);
+    way.work.accumulation = 1;
+    let layout = task.cluster.gpus.layout;
+    let per_node = layout.gpus_per_node.max(NODE);
+    let within_a_node = (layout.gpus_per_node + 1..per_node).map(|gpus| (1, gpus));
+    let whole_nodes = (0..MOST_NODES.ilog2()).map(|power| (1 << power, per_node));
+    let more = |&(nodes, gpus): &(u64, u64)| nodes * gpus > task.cluster.world_size();
+    let sizes: Vec<(u64, u64)> = within_a_node.chain(whole_nodes).filter(more).collect();
+    let lacks = |&(nodes, gpus_per_node): &(u64, u64)| {
+        let mut cluster = task.cluster.clone();
+        cluster.gpus.layout = Layout { nodes, gpus_per_node, ..layout };
+        let wider = Task { cluster: &cluster, global_batch: None, ..*task };
+        Ok(!asker.about(&wider).has_room(way)?)
+    };
+    let enough = partition_point(&sizes, lacks)?;
+    Ok(sizes.get(enough).map(|(nodes, gpus)| nodes * gpus))
+}

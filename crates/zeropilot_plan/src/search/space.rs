@@ -1,0 +1,217 @@
+//! Which ways there are to search.
+
+use std::num::NonZeroU64;
+use std::sync::LazyLock;
+
+use zeropilot_config::resolve::{Circumstances, resolve};
+use zeropilot_config::schema::EngineVersion;
+use zeropilot_config::settings::Zero;
+use zeropilot_config::syntax::parse_json;
+use zeropilot_step::head::LossHead;
+use zeropilot_units::Elements;
+
+#[cfg(test)]
+use super::way::Way;
+use super::way::{Offloaded, Shape, Sizes, Work};
+use super::{PlanError, Task};
+use crate::sizing::{ModelSize, nine_tenths};
+use crate::zero::Stage;
+
+/// Micro batches that are tried.
+const MICRO_BATCHES: [u64; 12] = [1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64];
+
+/// Every list from the smallest to the largest.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Space {
+    pub(super) shapes: Vec<Shape>,
+    /// Micro batches with their accumulation.
+    pub(super) batches: Vec<(u64, u64)>,
+    pub(super) checkpointing: Vec<bool>,
+    pub(super) fused_loss: Vec<bool>,
+    pub(super) hpz: Vec<u64>,
+    pub(super) reduce: Vec<Elements>,
+    /// `allgather_bucket_size`.
+    pub(super) allgather: Vec<Elements>,
+    /// `stage3_prefetch_bucket_size`.
+    pub(super) prefetch: Vec<Elements>,
+    pub(super) persistent: Vec<Elements>,
+    pub(super) live: Vec<Elements>,
+    pub(super) overlap: Vec<bool>,
+}
+
+/// What the engine does if nothing is said.
+pub(super) static ENGINE: LazyLock<Zero> = LazyLock::new(|| {
+    let config = r#"{"train_batch_size": 1, "zero_optimization": {"stage": 3}}"#;
+    let document = parse_json(config).expect("it is JSON");
+    let circumstances = Circumstances::new(EngineVersion::NEWEST, 1);
+    resolve(document.root(), circumstances).resolved.expect("the engine takes it").zero()
+});
+
+impl Space {
+    /// Everything worth trying.
+    ///
+    /// # Errors
+    ///
+    /// If the batch cannot be spread over the ranks.
+    pub(super) fn of(task: &Task<'_>) -> Result<Self, PlanError> {
+        let model = ModelSize::of(task.model);
+        let square = model.map(|model| model.square());
+        let with = |own: Option<Elements>, others: &[u64]| {
+            let mut sizes: Vec<Elements> = others.iter().map(|size| Elements(*size)).collect();
+            sizes.extend(own);
+            sizes.sort_unstable();
+            sizes.dedup();
+            sizes
+        };
+        let has_fused = task.training.loss == LossHead::Fused;
+        Ok(Self {
+            shapes: shapes(task),
+            batches: batches(task)?,
+            checkpointing: vec![false, true],
+            fused_loss: match (has_fused, task.may_fuse_loss) {
+                (true, _) => vec![true],
+                (false, true) => vec![false, true],
+                (false, false) => vec![false],
+            },
+            hpz: hpz(task),
+            reduce: with(square, &[50_000_000, 100_000_000, 200_000_000, ENGINE.reduce_bucket.0]),
+            allgather: with(
+                None,
+                &[50_000_000, 100_000_000, 200_000_000, ENGINE.allgather_bucket.0],
+            ),
+            prefetch: with(
+                square.map(nine_tenths),
+                &[10_000_000, ENGINE.prefetch_bucket.0, 100_000_000, 200_000_000],
+            ),
+            persistent: with(
+                model.map(|model| model.ten_rows()),
+                &[ENGINE.param_persistence_threshold.0, 1_000_000],
+            ),
+            live: with(
+                None,
+                &[100_000_000, 300_000_000, ENGINE.max_live_parameters.0, 3_000_000_000],
+            ),
+            overlap: vec![false, true],
+        })
+    }
+
+    /// Ways in it.
+    pub(super) fn len(&self) -> usize {
+        let work = self.batches.len() * self.checkpointing.len() * self.fused_loss.len();
+        let of_shape = |shape: &Shape| work * self.hpz_of(*shape).len() * self.sizes(*shape).len();
+        self.shapes.iter().map(of_shape).sum()
+    }
+
+    /// hpZ groups that a shape knows.
+    pub(super) fn hpz_of(&self, shape: Shape) -> &[u64] {
+        // Weights on the host are fetched from there, copy or not.
+        if shape.stage == Stage::Three && !shape.offloaded.has_weights() { &self.hpz } else { &[1] }
+    }
+
+    /// What a micro batch can be, by recomputation and loss; within each by micro batch.
+    pub(super) fn work(&self) -> Vec<Vec<Work>> {
+        let mut lists = Vec::new();
+        for &checkpointing in &self.checkpointing {
+            for &fused_loss in &self.fused_loss {
+                let work = |&(micro_batch, accumulation): &(u64, u64)| Work {
+                    micro_batch,
+                    accumulation,
+                    checkpointing,
+                    fused_loss,
+                };
+                lists.push(self.batches.iter().map(work).collect());
+            }
+        }
+        lists
+    }
+
+    /// Sizes a shape knows, the smallest first.
+    pub(super) fn sizes(&self, shape: Shape) -> Vec<Sizes> {
+        let smallest = Sizes {
+            reduce: self.reduce[0],
+            gather: self.allgather[0],
+            persistent: self.persistent[0],
+            live: self.live[0],
+            overlap: self.overlap[0],
+        };
+        let mut all = vec![smallest];
+        let mut vary = |list: &[Elements], set: fn(&mut Sizes, Elements)| {
+            all = each(&all, list, set);
+        };
+        match shape.stage {
+            Stage::Zero => return all,
+            Stage::One | Stage::Two => vary(&self.allgather, |sizes, size| sizes.gather = size),
+            Stage::Three => {
+                vary(&self.prefetch, |sizes, size| sizes.gather = size);
+                vary(&self.persistent, |sizes, size| sizes.persistent = size);
+                vary(&self.live, |sizes, size| sizes.live = size);
+            }
+        }
+        vary(&self.reduce, |sizes, size| sizes.reduce = size);
+        each(&all, &self.overlap, |sizes, overlap| sizes.overlap = overlap)
+    }
+
+    /// Every way there is.
+    #[cfg(test)]
+    pub(super) fn ways(&self) -> Vec<Way> {
+        let mut ways = Vec::new();
+        for &shape in &self.shapes {
+            for &hpz in self.hpz_of(shape) {
+                for work in self.work().into_iter().flatten() {
+                    let way = |sizes| Way { shape, work, hpz, sizes };
+                    ways.extend(self.sizes(shape).into_iter().map(way));
+                }
+            }
+        }
+        ways
+    }
+}
+
+fn each<T: Copy>(all: &[Sizes], list: &[T], set: fn(&mut Sizes, T)) -> Vec<Sizes> {
+    let mut varied = Vec::with_capacity(all.len() * list.len());
+    for value in list {
+        for sizes in all {
+            let mut sizes = *sizes;
+            set(&mut sizes, *value);
+            varied.push(sizes);
+        }
+    }
+    varied
+}
+
+fn shapes(task: &Task<'_>) -> Vec<Shape> {
+    let is_alone = task.cluster.world_size() == 1;
+    // One rank shares nothing: stages 1 and 2 would only add copies.
+    let is_useless = |shape: &Shape| {
+        is_alone
+            && matches!(shape.stage, Stage::One | Stage::Two)
+            && shape.offloaded == Offloaded::Nothing
+    };
+    let is_possible = |shape: &Shape| task.nvme_path.is_some() || !shape.offloaded.is_on_disk();
+    Shape::ALL.into_iter().filter(|shape| is_possible(shape) && !is_useless(shape)).collect()
+}
+
+/// Micro batches with their accumulation.
+fn batches(task: &Task<'_>) -> Result<Vec<(u64, u64)>, PlanError> {
+    let world = task.cluster.world_size();
+    let Some(global) = task.global_batch.map(NonZeroU64::get) else {
+        return Ok(MICRO_BATCHES.map(|micro| (micro, 1)).to_vec());
+    };
+    if !global.is_multiple_of(world) {
+        return Err(PlanError::Batch { global, world });
+    }
+    let each = global / world;
+    let divides = MICRO_BATCHES.into_iter().filter(|micro| each.is_multiple_of(*micro));
+    Ok(divides.map(|micro| (micro, each / micro)).collect())
+}
+
+/// Groups inside a node, where there is more than one.
+fn hpz(task: &Task<'_>) -> Vec<u64> {
+    let layout = task.cluster.gpus.layout;
+    let mut sizes = vec![1];
+    if layout.nodes > 1 {
+        let inside = |size: &u64| layout.gpus_per_node.is_multiple_of(*size);
+        sizes.extend((2..=layout.gpus_per_node.min(64)).filter(inside));
+    }
+    sizes
+}

@@ -1,0 +1,74 @@
+//! What a micro batch of a model does on a GPU, whatever ZeRO does around it: shared by all configs that run it.
+
+use std::sync::OnceLock;
+
+use zeropilot_model::Model;
+use zeropilot_units::{Bytes, Estimate};
+
+use crate::cuda::{Gradients, Settings, replay};
+use crate::family::micro_step;
+use crate::lower::{Conditions, LowerError, Lowered, Recipe};
+use crate::tape::Options;
+
+/// What decides a workload besides the model.
+#[derive(Debug, Clone, PartialEq)]
+pub struct WorkloadKey {
+    /// How the model is trained.
+    pub recipe: Recipe,
+    /// What else decides the program.
+    pub conditions: Conditions,
+}
+
+/// A model lowered for GPUs.
+#[derive(Debug)]
+pub struct Workload {
+    lowered: Lowered,
+    options: Options,
+    slack_of_kept: OnceLock<Bytes>,
+    slack_of_bucketed: OnceLock<Bytes>,
+}
+
+impl Workload {
+    /// Lowers a model.
+    ///
+    /// # Errors
+    ///
+    /// If it cannot be lowered.
+    pub fn new(model: &Model, key: WorkloadKey) -> Result<Self, LowerError> {
+        let WorkloadKey { recipe, conditions } = key;
+        let attention = recipe.attention;
+        Ok(Self {
+            lowered: Lowered::new(model, &recipe, conditions)?,
+            options: Options {
+                attention,
+                module_events: false,
+                zero3_linear: false,
+                ..conditions.options
+            },
+            slack_of_kept: OnceLock::new(),
+            slack_of_bucketed: OnceLock::new(),
+        })
+    }
+
+    /// The program.
+    pub fn lowered(&self) -> &Lowered {
+        &self.lowered
+    }
+
+    /// What PyTorch's allocator reserves beyond tensors, by replaying the micro step on it. At best all blocks find
+    /// their place; as much again is allowed for what is not replayed. What ZeRO keeps lies in segments of its own and
+    /// wastes nothing worth counting.
+    pub fn slack(&self, gradients: Gradients) -> Estimate {
+        let known = match gradients {
+            Gradients::Kept => &self.slack_of_kept,
+            Gradients::Bucketed => &self.slack_of_bucketed,
+        };
+        let slack = *known.get_or_init(|| {
+            let micro_steps = [micro_step(self.lowered.program(), self.options)];
+            let replayed = replay(&micro_steps, [], gradients, Settings::default());
+            // Without a limit every request is served.
+            replayed.map_or(Bytes(0), |replayed| replayed.slack())
+        });
+        Estimate::new(Bytes(0), slack, Bytes(slack.0.saturating_mul(2)))
+    }
+}
