@@ -2,7 +2,7 @@
 
 use crate::model::Parameter;
 use crate::shape::Batch;
-use crate::tape::{Category, Formula, Tape, TapeOperation, Tensor};
+use crate::tape::{Arithmetic, Category, Formula, Tape, TapeOperation, Tensor};
 
 /// How the loss is computed from the logits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -74,6 +74,8 @@ impl Tape {
             saved_inputs: &[],
             saves_late: false,
             category: Category::Loss,
+            // The gradients are made in forward.
+            arithmetic: Arithmetic::Product(6 * rows * weight.elements),
         };
         self.record(&operation, 1, 4, false, &[hidden.elements() * bytes, of_weight])
     }

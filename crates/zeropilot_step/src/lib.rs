@@ -4,7 +4,8 @@
 //! operations on it, [`family`] writes every model family as a short program in that vocabulary, and
 //! [`head`] the losses. Running a family on a tape gives a [`tape::Trace`], the ordered list of
 //! allocations, releases, gradients and module events that ZeRO and every other question listens to.
-//! [`zero`] knows what the engine keeps on each rank, gathers, reduces and allocates on the way.
+//! [`zero`] knows what the engine keeps on each rank, gathers, reduces and allocates on the way. Of a whole step
+//! [`memory`] says what is alive, [`program`] what is done in which order, and [`traffic`] adds that up.
 
 pub mod cuda;
 pub mod family;
@@ -14,6 +15,8 @@ pub mod memory;
 pub mod micro_step;
 pub mod model;
 pub mod primitive;
+pub mod program;
 pub mod shape;
 pub mod tape;
+pub mod traffic;
 pub mod zero;

@@ -8,7 +8,7 @@ mod repeat;
 
 use crate::family::{Program, Setup, micro_step};
 use crate::model::{Model, ModuleId, ParameterId};
-use crate::tape::{Category, Edge, Listener, Mark, Options, Pass, Storage, StorageId};
+use crate::tape::{Category, Edge, Listener, Mark, Options, Pass, Storage, StorageId, Work};
 use crate::zero::Swing;
 use crate::zero::gather::{Event, EventKind, Modules};
 
@@ -121,7 +121,7 @@ impl Reader {
     }
 
     fn change(&mut self, category: Category, bytes: i64) {
-        let Swing { rise, at_rise, net } = &mut self.swing;
+        let Swing { rise, at_rise, net, .. } = &mut self.swing;
         net[place(category)] += bytes;
         let now: i64 = net.iter().sum();
         if let Ok(now) = u64::try_from(now)
@@ -190,6 +190,10 @@ impl Listener for Reader {
             (Pass::Backward, Edge::After) => EventKind::LeaveBackward,
         };
         self.push(Item::Module(Event { kind, module: module.index() as u32 }));
+    }
+
+    fn work(&mut self, work: Work) {
+        self.swing.work += work;
     }
 
     fn layer_border(&mut self) {

@@ -37,6 +37,11 @@ impl ResolvedConfig {
         Precision::read(self)
     }
 
+    /// Whether gradients are clipped.
+    pub fn clips_gradients(&self) -> bool {
+        self.attribute("gradient_clipping").is_true()
+    }
+
     /// The three batch numbers, or `None` if one is beyond what a machine could hold.
     pub fn batch(&self) -> Option<Batch> {
         Batch::read(self)

@@ -2,7 +2,7 @@
 
 use zeropilot_units::ElementSize;
 
-use super::reading::{count, flag, ratio};
+use super::reading::{count, flag, flag_or_on, ratio};
 use crate::python::PyValue;
 use crate::resolve::ResolvedConfig;
 
@@ -26,6 +26,8 @@ pub enum Precision {
         master_weights: MasterWeights,
         /// Whether its states are bf16 too.
         optimizer_states_in_bf16: bool,
+        /// Whether gradients are searched for infinities before a step.
+        checks_overflow: bool,
     },
 }
 
@@ -83,6 +85,7 @@ impl Precision {
                 immediate_grad_update: flag(bf16, "immediate_grad_update"),
                 master_weights: master(flag(bf16, "bf16_master_weights_and_grads")),
                 optimizer_states_in_bf16: flag(bf16, "bf16_optimizer_states"),
+                checks_overflow: flag_or_on(bf16, "check_grad_overflow"),
             };
         }
         Self::Fp32
@@ -105,6 +108,7 @@ impl Precision {
                 immediate_grad_update: on("bfloat16_immediate_grad_update"),
                 master_weights: MasterWeights::Fp32,
                 optimizer_states_in_bf16: false,
+                checks_overflow: true,
             };
         }
         Self::Fp32

@@ -12,6 +12,11 @@ pub(super) fn flag(section: &PyValue, key: &str) -> bool {
     section.get(key).is_some_and(PyValue::is_true)
 }
 
+/// A switch that is on where this version does not have it, or leaves it open.
+pub(super) fn flag_or_on(section: &PyValue, key: &str) -> bool {
+    section.get(key).is_none_or(|value| *value == PyValue::None || value.is_true())
+}
+
 pub(super) fn count(section: &PyValue, key: &str, absent: u64) -> u64 {
     match section.get(key) {
         // More than 64 bits is as good as unlimited.

@@ -2,7 +2,7 @@
 
 use zeropilot_units::Elements;
 
-use super::reading::{count, elements, flag, ratio};
+use super::reading::{count, elements, flag, flag_or_on, ratio};
 use crate::python::PyValue;
 
 /// What ZeRO spreads over the ranks.
@@ -114,6 +114,12 @@ pub struct Zero {
     pub memory_efficient_linear: bool,
     /// Flat buffers are padded so that every parameter is aligned (stages 1 and 2).
     pub parameter_alignment: bool,
+    /// Parameters are gathered one by one (stage 3).
+    pub allgather_sequential: bool,
+    /// Several parameters are gathered by an all-reduce (stage 3).
+    pub all_reduce_for_fetch: bool,
+    /// The norm of the gradients is computed before a step (stages 1 and 2).
+    pub computes_norm: bool,
 }
 
 impl Zero {
@@ -145,6 +151,9 @@ impl Zero {
             mics_shard_size: mics_shard_size(section),
             memory_efficient_linear: flag(section, "memory_efficient_linear"),
             parameter_alignment: flag(section, "parameter_alignment"),
+            allgather_sequential: flag(section, "allgather_sequential"),
+            all_reduce_for_fetch: flag(section, "use_all_reduce_for_fetch_params"),
+            computes_norm: flag_or_on(section, "compute_grad_norm"),
         }
     }
 }

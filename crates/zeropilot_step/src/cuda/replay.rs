@@ -143,6 +143,7 @@ mod tests {
         Trace {
             events: allocate.chain(free).collect(),
             storages: sizes.iter().map(storage).collect(),
+            ..Trace::default()
         }
     }
 

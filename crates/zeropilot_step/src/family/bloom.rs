@@ -192,7 +192,7 @@ impl Attention {
         let q = self.merge(q);
         let k = self.merge(k);
         let v = self.merge(v);
-        let scores = alibi.add_scaled_product(&q, &k, self.heads.scores());
+        let scores = alibi.add_scaled_product(&q, &k, self.heads.scores(), self.heads.width);
         let weights = scores.add(mask);
         let mut probabilities = {
             let wide = weights.softmax_in_fp32();
@@ -201,7 +201,7 @@ impl Attention {
         let dropped =
             tape.call(self.dropout, &probabilities, |it| it.dropout(self.drops.attention_dropout));
         probabilities = dropped;
-        let mut context = probabilities.matmul(&v, self.heads.output());
+        let mut context = probabilities.matmul(&v, self.heads.output(), self.heads.keys);
         context = context.split_heads_and_copy(self.heads);
         let out = {
             let dense = self.dense.call(&context).dropout(self.drops.residual_dropout);

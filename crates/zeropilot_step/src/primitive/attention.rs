@@ -1,7 +1,9 @@
 //! Attention: the fused kernel, and the forms PyTorch and the models compose from other operations.
 
-use super::operation;
-use crate::tape::{Accounting, AttentionForm, Category, Formula, Kernels, Tape, Tensor};
+use super::product;
+use crate::tape::{
+    Accounting, Arithmetic, AttentionForm, Category, Formula, Kernels, Tape, Tensor,
+};
 
 /// The sizes of one attention call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -33,6 +35,12 @@ impl Heads {
     #[must_use]
     pub fn output(&self) -> u64 {
         self.batch * self.queries * self.heads * self.value_width
+    }
+
+    /// Operations of both products, every query with every key.
+    #[must_use]
+    pub fn operations(&self) -> u64 {
+        2 * self.scores() * (self.width + self.value_width)
     }
 
     /// Whether query heads share key and value heads.
@@ -93,7 +101,10 @@ impl<'t> Tensor<'t> {
         let all =
             [self.storage, key.storage, value.storage, mask.map_or(self.storage, |m| m.storage)];
         let saved = if mask.is_some() { &all[..] } else { &all[..3] };
-        let operation = operation(Formula::FreshAll, &inputs, saved);
+        // Without a mask the kernel is causal and skips what nobody may see.
+        let part = if mask.is_none() && heads.queries == heads.keys { 2 } else { 1 };
+        let arithmetic = Arithmetic::Attention(heads.operations() / part);
+        let operation = product(Formula::FreshAll, arithmetic, &inputs, saved);
         self.tape.record(&operation, heads.output(), self.element_bytes, true, &[log_sum])
     }
 
@@ -154,7 +165,7 @@ impl<'t> Tensor<'t> {
             let k_scaled = k.scale();
             let left = q_scaled.merged(heads, layout.query);
             let right = k_scaled.broadcast_heads(heads).merged(heads, layout.key);
-            left.matmul(&right, heads.scores())
+            left.matmul(&right, heads.scores(), heads.width)
         };
         scores = match (mask, &made) {
             (Mask::Float(mask), _) => scores.add_mask(mask),
@@ -167,7 +178,7 @@ impl<'t> Tensor<'t> {
         let _returned = weights.cast(self.element_bytes);
         let out = {
             let right = v.broadcast_heads(heads).merged(heads, layout.value);
-            weights.matmul(&right, heads.output()).split_from_batch(heads)
+            weights.matmul(&right, heads.output(), heads.keys).split_from_batch(heads)
         };
         out.cast(self.element_bytes)
     }
@@ -201,7 +212,7 @@ impl<'t> Tensor<'t> {
             let product = {
                 let left = self.merged(heads, false);
                 let right = key.merged(heads, is_repeated);
-                left.matmul(&right, heads.scores())
+                left.matmul(&right, heads.scores(), heads.width)
             };
             product.scale()
         };
@@ -219,7 +230,7 @@ impl<'t> Tensor<'t> {
         };
         let out = {
             let right = value.merged(heads, is_repeated);
-            weights.matmul(&right, heads.output()).split_from_batch(heads)
+            weights.matmul(&right, heads.output(), heads.keys).split_from_batch(heads)
         };
         (out.copy(), weights)
     }

@@ -1,8 +1,8 @@
 //! Routing tokens to experts, and computing all experts with grouped products.
 
-use super::{Kept, kept, operation};
+use super::{Kept, kept, operation, product};
 use crate::model::{Module, Parameter};
-use crate::tape::{Category, Formula, Input, Tape, TapeOperation, Tensor};
+use crate::tape::{Arithmetic, Category, Formula, Input, Tape, TapeOperation, Tensor};
 
 /// The stacked weights of a layer's experts.
 #[derive(Debug, Clone, Copy)]
@@ -60,8 +60,14 @@ impl<'t> Tensor<'t> {
         self.tape.record(&operation, elements, self.element_bytes, false, &[])
     }
 
-    /// A product with one stacked weight per group of rows.
-    fn grouped(&self, weight: Parameter, offsets: &Tensor<'t>, elements: u64) -> Tensor<'t> {
+    /// A product along `length` with one stacked weight per group of rows.
+    fn grouped(
+        &self,
+        weight: Parameter,
+        offsets: &Tensor<'t>,
+        elements: u64,
+        length: u64,
+    ) -> Tensor<'t> {
         let transposed = [weight.input()];
         let target = self.tape.node_for(&operation(Formula::Reshape, &transposed, &[]));
         let inputs = [self.input(), Input { target, ..weight.input() }];
@@ -70,7 +76,8 @@ impl<'t> Tensor<'t> {
             kept(weight.storage(), self.needs_grad()),
             kept(offsets.storage, true),
         ]);
-        let operation = operation(Formula::Grouped, &inputs, saved.as_slice());
+        let arithmetic = Arithmetic::Product(2 * elements * length);
+        let operation = product(Formula::Grouped, arithmetic, &inputs, saved.as_slice());
         self.tape.record(&operation, elements, self.element_bytes, false, &[])
     }
 
@@ -90,9 +97,10 @@ impl<'t> Tensor<'t> {
         let _ids = tape.fresh(rows, 4, Category::Index);
         let _counts = tape.fresh(layer.experts, 4, Category::Index);
         let offsets = tape.fresh(layer.experts, 4, Category::Index);
-        let mut out = selected.grouped(layer.gate_up, &offsets, rows * 2 * layer.intermediate);
+        let wide = rows * 2 * layer.intermediate;
+        let mut out = selected.grouped(layer.gate_up, &offsets, wide, layer.hidden);
         out = out.gated(layer.act);
-        out = out.grouped(layer.down, &offsets, rows * layer.hidden);
+        out = out.grouped(layer.down, &offsets, rows * layer.hidden, layer.intermediate);
         let mut weighted = out.mul(&weights);
         let inverse = tape.index_tensor(rows);
         drop(tape.index_tensor(rows));
@@ -136,13 +144,18 @@ impl<'t> Tensor<'t> {
         if self.tape.options().zero3_linear {
             let inputs = [self.input(), weight.input()];
             let saved = [self.storage, weight.storage];
+            let arithmetic = Arithmetic::of_sizes(self.elements, weight.elements, elements);
             let operation = TapeOperation {
                 saves_late: true,
-                ..operation(Formula::ZeroLinear, &inputs, &saved)
+                ..product(Formula::ZeroLinear, arithmetic, &inputs, &saved)
             };
             return self.tape.record(&operation, elements, self.element_bytes, false, &[]);
         }
         let transposed = weight.view();
-        self.matmul(&transposed, elements)
+        // Rows of x times columns of w, over the columns of x.
+        let length = (u128::from(self.elements) * u128::from(weight.elements)
+            / u128::from(elements.max(1)))
+        .isqrt();
+        self.matmul(&transposed, elements, u64::try_from(length).unwrap_or(u64::MAX))
     }
 }

@@ -1,8 +1,8 @@
 //! Matrix products with parameters and between tensors.
 
-use super::{Kept, kept, operation};
+use super::{Kept, kept, operation, product};
 use crate::model::Parameter;
-use crate::tape::{Category, Formula, Input, StorageId, TapeOperation, Tensor};
+use crate::tape::{Arithmetic, Category, Formula, Input, StorageId, TapeOperation, Tensor};
 
 /// How a layer multiplies by its weight.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -29,11 +29,12 @@ impl<'t> Tensor<'t> {
     ) -> Tensor<'t> {
         let rows = self.elements / width_in;
         let elements = rows * (weight.elements / width_in);
+        let arithmetic = Arithmetic::Product(2 * rows * weight.elements);
         if kind == LinearKind::Linear && self.tape.options().zero3_linear {
-            return self.zero3_linear(weight, bias, elements);
+            return self.zero3_linear(weight, bias, elements, arithmetic);
         }
         if kind == LinearKind::Quantized {
-            return self.quantized_linear(weight, elements);
+            return self.quantized_linear(weight, elements, arithmetic);
         }
         let weight_input = match kind {
             LinearKind::Conv1d => weight.input(),
@@ -46,12 +47,14 @@ impl<'t> Tensor<'t> {
         match bias {
             Some(bias) => {
                 let inputs = [bias.input(), self.input(), weight_input];
-                let operation = operation(Formula::BiasMatrixProduct, &inputs, saved.as_slice());
+                let formula = Formula::BiasMatrixProduct;
+                let operation = product(formula, arithmetic, &inputs, saved.as_slice());
                 self.tape.record(&operation, elements, self.element_bytes, false, &[])
             }
             None => {
                 let inputs = [self.input(), weight_input];
-                let operation = operation(Formula::MatrixProduct, &inputs, saved.as_slice());
+                let formula = Formula::MatrixProduct;
+                let operation = product(formula, arithmetic, &inputs, saved.as_slice());
                 self.tape.record(&operation, elements, self.element_bytes, false, &[])
             }
         }
@@ -64,11 +67,17 @@ impl<'t> Tensor<'t> {
         Input { target, ..weight.input() }
     }
 
-    fn quantized_linear(&self, weight: Parameter, elements: u64) -> Tensor<'t> {
+    fn quantized_linear(
+        &self,
+        weight: Parameter,
+        elements: u64,
+        arithmetic: Arithmetic,
+    ) -> Tensor<'t> {
         let _wide = self.tape.fresh(weight.elements, self.element_bytes, Category::Activation);
         let inputs = [self.input(), weight.input()];
         let saved = Kept::new([kept(weight.storage(), self.needs_grad())]);
-        let operation = operation(Formula::QuantizedProduct, &inputs, saved.as_slice());
+        let formula = Formula::QuantizedProduct;
+        let operation = product(formula, arithmetic, &inputs, saved.as_slice());
         self.tape.record(&operation, elements, self.element_bytes, false, &[])
     }
 
@@ -77,6 +86,7 @@ impl<'t> Tensor<'t> {
         weight: Parameter,
         bias: Option<Parameter>,
         elements: u64,
+        arithmetic: Arithmetic,
     ) -> Tensor<'t> {
         let with_bias;
         let without_bias;
@@ -90,29 +100,37 @@ impl<'t> Tensor<'t> {
                 (&without_bias, &[self.storage, weight.storage()])
             }
         };
-        let operation =
-            TapeOperation { saves_late: true, ..operation(Formula::ZeroLinear, inputs, saved) };
+        let operation = product(Formula::ZeroLinear, arithmetic, inputs, saved);
+        let operation = TapeOperation { saves_late: true, ..operation };
         self.tape.record(&operation, elements, self.element_bytes, false, &[])
     }
 
-    /// Batched product with `other`; the result has `elements`.
+    /// Batched product with `other` along `length`; the result has `elements`.
     #[must_use]
-    pub fn matmul(&self, other: &Tensor<'t>, elements: u64) -> Tensor<'t> {
+    pub fn matmul(&self, other: &Tensor<'t>, elements: u64, length: u64) -> Tensor<'t> {
         let inputs = [self.input(), other.input()];
         let saved = Kept::new([
             kept(self.storage, other.needs_grad()),
             kept(other.storage, self.needs_grad()),
         ]);
-        let operation = operation(Formula::MatrixProduct, &inputs, saved.as_slice());
+        let arithmetic = Arithmetic::Product(2 * elements * length);
+        let operation = product(Formula::MatrixProduct, arithmetic, &inputs, saved.as_slice());
         self.tape.record(&operation, elements, self.element_bytes, false, &[])
     }
 
-    /// `self + scale · x·y` in one batched operation; the result has `elements`.
+    /// `self + scale · x·y` along `length` in one batched operation; the result has `elements`.
     #[must_use]
-    pub fn add_scaled_product(&self, x: &Tensor<'t>, y: &Tensor<'t>, elements: u64) -> Tensor<'t> {
+    pub fn add_scaled_product(
+        &self,
+        x: &Tensor<'t>,
+        y: &Tensor<'t>,
+        elements: u64,
+        length: u64,
+    ) -> Tensor<'t> {
         let inputs = [self.input(), x.input(), y.input()];
         let saved = [x.storage, y.storage];
-        let operation = operation(Formula::ScaledBatchProduct, &inputs, &saved);
+        let arithmetic = Arithmetic::Product(2 * elements * length);
+        let operation = product(Formula::ScaledBatchProduct, arithmetic, &inputs, &saved);
         self.tape.record(&operation, elements, x.element_bytes, false, &[])
     }
 }

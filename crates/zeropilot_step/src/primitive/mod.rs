@@ -21,7 +21,9 @@ pub use linear::LinearKind;
 pub use rotary::Rotary;
 
 use crate::model::Parameter;
-use crate::tape::{Category, Formula, Input, StorageId, Tape, TapeOperation, Target, Tensor};
+use crate::tape::{
+    Arithmetic, Category, Formula, Input, StorageId, Tape, TapeOperation, Target, Tensor,
+};
 
 impl Parameter {
     /// Its weight as something an operation saves.
@@ -82,7 +84,18 @@ pub(crate) fn operation<'a>(
         saved_inputs,
         saves_late: false,
         category: Category::Activation,
+        arithmetic: Arithmetic::None,
     }
+}
+
+/// A product of matrices with the usual settings.
+pub(crate) fn product<'a>(
+    formula: Formula,
+    arithmetic: Arithmetic,
+    inputs: &'a [Input],
+    saved_inputs: &'a [StorageId],
+) -> TapeOperation<'a> {
+    TapeOperation { arithmetic, ..operation(formula, inputs, saved_inputs) }
 }
 
 /// What a one-operand operation saves.

@@ -2,10 +2,11 @@
 
 use std::collections::{BinaryHeap, VecDeque};
 
-use super::core::{Core, FIRST_ACTIVATION_LEAF, Leaf};
+use super::core::{Core, FIRST_ACTIVATION_LEAF, Leaf, position};
 use super::formula::Evaluation;
-use super::graph::{Gradient, Target};
+use super::graph::{Gradient, Node, Target};
 use super::trace::{Category, Event, Mark, StorageId};
+use super::work::{Arithmetic, Work};
 use super::{Accounting, Rerun, Tape, Tensor};
 use crate::model::ParameterId;
 
@@ -60,7 +61,7 @@ impl Tape {
         self.drain(&mut queue, program);
         let mut core = self.core.borrow_mut();
         core.release(seed);
-        core.trace.events.push(Event::Mark(Mark::BackwardDone));
+        core.tell(Event::Mark(Mark::BackwardDone));
         for leaf in queue.activation_leaves {
             if let Some(gradient) = leaf.gradient {
                 core.release(gradient.storage);
@@ -128,7 +129,10 @@ impl Core {
             results.resize(node.inputs.len as usize, None);
             return self.deliver(index, accounting, queue, results);
         };
+        let saved = self.saved_bytes(index);
+        let allocated = self.trace.storages.len();
         Evaluation { core: self, accounting, node, index, incoming, results }.run();
+        self.work_of_gradients(node, incoming, saved, allocated);
         self.release_restored(index);
         self.fit(index, results);
         for position in node.outputs.range() {
@@ -138,9 +142,27 @@ impl Core {
         }
         self.release_saved(index);
         if let Some(mark) = node.mark {
-            self.trace.events.push(Event::Mark(mark));
+            self.tell(Event::Mark(mark));
         }
         self.deliver(index, accounting, queue, results);
+    }
+
+    /// What a node's formula has computed and moved: it read the gradient and what was saved, and wrote what it made.
+    fn work_of_gradients(&mut self, node: Node, incoming: Gradient, saved: u64, allocated: usize) {
+        let made: u64 = self.trace.storages[allocated..].iter().map(|storage| storage.bytes).sum();
+        let is_product = node.arithmetic != Arithmetic::None;
+        if made == 0 && !is_product {
+            return;
+        }
+        let inputs = &self.inputs[node.inputs.range()];
+        let factors = node.formula.factors();
+        let wanted = inputs
+            .iter()
+            .enumerate()
+            .filter(|(index, input)| factors.contains(index) && input.target.wants());
+        let wanted = position(wanted.count());
+        let bytes = incoming.elements * u64::from(incoming.element_bytes) + saved + made;
+        self.work(Work::of_gradients(node.arithmetic, wanted, bytes));
     }
 
     /// The gradient of the first output that received one.
@@ -162,6 +184,7 @@ impl Core {
             };
             if gradient.elements > input.elements {
                 let bytes = input.elements * u64::from(gradient.element_bytes);
+                self.work(Work::moving(gradient.elements * u64::from(gradient.element_bytes)));
                 let storage = self.allocate(bytes, category);
                 self.release(gradient.storage);
                 *gradient =
@@ -169,6 +192,7 @@ impl Core {
             }
             if gradient.element_bytes != input.element_bytes {
                 let bytes = gradient.elements * u64::from(input.element_bytes);
+                self.work(Work::moving(2 * bytes));
                 let storage = self.allocate(bytes, category);
                 self.release(gradient.storage);
                 let element_bytes = input.element_bytes;
@@ -220,6 +244,8 @@ impl Core {
         accounting: Accounting,
     ) -> Option<Gradient> {
         let (Some(held), Some(more)) = (held, more) else { return held.or(more) };
+        let bytes = held.elements * u64::from(held.element_bytes);
+        self.work(Work::moving(3 * bytes));
         let is_in_place =
             accounting == Accounting::Real && self.is_whole(held) && !self.is_shared(held.storage);
         // The newest contribution is added to what is held, never the other way round.
@@ -227,7 +253,6 @@ impl Core {
             self.release(more.storage);
             return Some(held);
         }
-        let bytes = held.elements * u64::from(held.element_bytes);
         let storage = self.allocate(bytes, Category::ActivationGradient);
         self.release(held.storage);
         self.release(more.storage);

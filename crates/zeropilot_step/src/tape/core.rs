@@ -2,6 +2,7 @@
 
 use super::graph::{Formula, Gradient, Input, NO_FRAME, Node, Span, Target};
 use super::trace::{Category, Event, Storage, StorageId, Trace};
+use super::work::{Arithmetic, Work};
 use crate::model::{ModuleId, ParameterId};
 
 /// What happens when an operation saves a tensor for backward.
@@ -65,11 +66,21 @@ pub(crate) struct Operation<'a> {
     /// Custom functions save their inputs after they have made their outputs.
     pub(crate) saves_late: bool,
     pub(crate) category: Category,
+    pub(crate) arithmetic: Arithmetic,
+}
+
+impl Operation<'_> {
+    /// Bytes of its operands.
+    pub(crate) fn read(&self) -> u64 {
+        self.inputs.iter().map(|input| input.elements * u64::from(input.element_bytes)).sum()
+    }
 }
 
 #[derive(Debug)]
 pub(crate) struct Core {
     pub(crate) trace: Trace,
+    /// What kernels have done since it was last told.
+    untold: Work,
     references: Vec<u32>,
     pub(crate) nodes: Vec<Node>,
     pub(crate) inputs: Vec<Input>,
@@ -91,7 +102,7 @@ pub(crate) struct Core {
 
 // Arena positions are u32 on purpose: a trace that large would not fit in memory anyway.
 #[allow(clippy::cast_possible_truncation)]
-fn position(length: usize) -> u32 {
+pub(super) fn position(length: usize) -> u32 {
     length as u32
 }
 
@@ -99,6 +110,7 @@ impl Core {
     pub(crate) fn new() -> Self {
         Self {
             trace: Trace::default(),
+            untold: Work::default(),
             references: Vec::new(),
             nodes: Vec::new(),
             inputs: Vec::new(),
@@ -123,6 +135,31 @@ impl Core {
     /// Whether a checkpointed layer is being run again.
     pub(crate) fn is_rerunning(&self) -> bool {
         matches!(self.packing, Packing::Restore { .. } | Packing::Stopped)
+    }
+
+    /// Kernels have run.
+    pub(crate) fn work(&mut self, work: Work) {
+        if self.is_stopped() {
+            return;
+        }
+        self.untold += work;
+        if self.is_rerunning() {
+            self.untold.repeated += work.operations();
+        }
+    }
+
+    /// Something happens that others hear of.
+    pub(crate) fn tell(&mut self, event: Event) {
+        self.settle_work();
+        self.trace.events.push(event);
+    }
+
+    /// Tells what kernels have done.
+    pub(crate) fn settle_work(&mut self) {
+        if !self.untold.is_nothing() {
+            self.trace.events.push(Event::Work(position(self.trace.works.len())));
+            self.trace.works.push(std::mem::take(&mut self.untold));
+        }
     }
 
     pub(crate) fn allocate(&mut self, bytes: u64, category: Category) -> StorageId {
@@ -159,7 +196,7 @@ impl Core {
 
     /// Give a gradient away: the listener owns the storage from now on.
     pub(crate) fn hand_over(&mut self, parameter: ParameterId, id: StorageId) {
-        self.trace.events.push(Event::Gradient(parameter, id));
+        self.tell(Event::Gradient(parameter, id));
     }
 
     fn pack(&mut self, storage: StorageId) {
@@ -180,7 +217,7 @@ impl Core {
                 let storage = if is_abandoned { StorageId::OUTSIDE } else { storage };
                 self.retain(storage);
                 if let Some(parameter) = storage.as_weight() {
-                    self.trace.events.push(Event::Hold(parameter));
+                    self.tell(Event::Hold(parameter));
                 }
                 let frame = &mut self.frames[frame as usize];
                 frame.restored.push(storage);
@@ -242,6 +279,7 @@ impl Core {
             },
             outputs: Span { start: position(self.outputs.len()), len: position(outputs) },
             frame,
+            arithmetic: operation.arithmetic,
             references: 0,
             pending: 0,
             mark: None,
@@ -303,6 +341,21 @@ impl Core {
         }
     }
 
+    /// Bytes of what a node has saved, weights apart.
+    pub(crate) fn saved_bytes(&self, index: u32) -> u64 {
+        let node = self.nodes[index as usize];
+        let storages = node.saved.range().filter_map(|position| match self.saved[position] {
+            Saved::Storage(storage) => Some(storage),
+            Saved::Counted(slot) => {
+                self.frames[node.frame as usize].restored.get(slot as usize).copied()
+            }
+        });
+        storages
+            .filter(|storage| storage.is_counted())
+            .map(|storage| self.trace.storages[storage.index()].bytes)
+            .sum()
+    }
+
     /// In a checkpointed layer a node holds what it saved only while its formula runs.
     pub(crate) fn release_restored(&mut self, index: u32) {
         let node = self.nodes[index as usize];
@@ -321,7 +374,7 @@ impl Core {
 
     fn drop_restored(&mut self, storage: StorageId) {
         if let Some(parameter) = storage.as_weight() {
-            self.trace.events.push(Event::LetGo(parameter));
+            self.tell(Event::LetGo(parameter));
         }
         self.release(storage);
     }
@@ -361,7 +414,7 @@ impl Core {
     /// A layer begins, or the last one has ended.
     pub(crate) fn border_layer(&mut self) {
         self.layer_borders.push(position(self.nodes.len()));
-        self.trace.events.push(Event::LayerBorder);
+        self.tell(Event::LayerBorder);
     }
 
     /// Backward is about to run `next`, or has run everything: the borders of layers it has gone past.
@@ -369,7 +422,7 @@ impl Core {
         let is_passed = |&border: &u32| next.is_none_or(|node| node < border);
         while self.layer_borders.last().is_some_and(is_passed) {
             self.layer_borders.pop();
-            self.trace.events.push(Event::LayerBorder);
+            self.tell(Event::LayerBorder);
         }
     }
 
@@ -380,7 +433,7 @@ impl Core {
         edge: super::trace::Edge,
     ) {
         if self.muted == 0 && !self.is_stopped() {
-            self.trace.events.push(Event::Module(module, pass, edge));
+            self.tell(Event::Module(module, pass, edge));
         }
     }
 }

@@ -1,6 +1,7 @@
 //! The nodes of the autograd graph, kept compact: everything variable lives in shared arenas.
 
 use super::trace::{Mark, StorageId};
+use super::work::Arithmetic;
 use crate::model::ModuleId;
 
 /// Where the gradient of a tensor goes.
@@ -66,6 +67,7 @@ pub(crate) struct Node {
     pub(crate) outputs: Span,
     /// The checkpointed layer the saved slots belong to.
     pub(crate) frame: u32,
+    pub(crate) arithmetic: Arithmetic,
     /// Tensor handles and later nodes that refer to this node.
     pub(crate) references: u32,
     /// Gradients still to come before the node may run.
@@ -128,4 +130,15 @@ pub(crate) enum Formula {
     ModuleStart(ModuleId),
     /// End of a module's backward, for one of its arguments.
     ModuleEnd(ModuleId),
+}
+
+impl Formula {
+    /// Which inputs of a product are its factors.
+    pub(crate) fn factors(self) -> std::ops::Range<usize> {
+        match self {
+            Self::BiasMatrixProduct | Self::ScaledBatchProduct => 1..3,
+            Self::Made => 0..0,
+            _ => 0..2,
+        }
+    }
 }

@@ -17,6 +17,7 @@ mod graph;
 mod module_event;
 mod tensor;
 mod trace;
+mod work;
 
 use std::cell::RefCell;
 
@@ -26,8 +27,10 @@ pub(crate) use self::graph::{Formula, Input, Target};
 pub use checkpoint::{NoRerun, Rerun};
 pub use tensor::Tensor;
 pub use trace::{Category, Edge, Event, Listener, Mark, Pass, Storage, StorageId, Trace};
+pub use work::Work;
 
 pub(crate) use self::core::Operation as TapeOperation;
+pub(crate) use self::work::Arithmetic;
 
 /// Whose accounting a trace follows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -102,7 +105,9 @@ impl Tape {
     /// Everything recorded so far.
     #[must_use]
     pub fn into_trace(self) -> Trace {
-        self.core.into_inner().trace
+        let mut core = self.core.into_inner();
+        core.settle_work();
+        core.trace
     }
 
     /// A tensor from outside the step, such as the token ids of the batch: not counted.
@@ -121,7 +126,10 @@ impl Tape {
     #[must_use]
     pub fn fresh(&self, elements: u64, element_bytes: u8, category: Category) -> Tensor<'_> {
         let bytes = elements * u64::from(element_bytes);
-        let storage = self.core.borrow_mut().allocate(bytes, category);
+        let mut core = self.core.borrow_mut();
+        core.work(Work::moving(bytes));
+        let storage = core.allocate(bytes, category);
+        drop(core);
         Tensor { tape: self, storage, target: Target::None, elements, element_bytes }
     }
 
@@ -137,7 +145,7 @@ impl Tape {
     pub fn mark(&self, mark: Mark) {
         let mut core = self.core.borrow_mut();
         if !core.is_stopped() {
-            core.trace.events.push(Event::Mark(mark));
+            core.tell(Event::Mark(mark));
         }
     }
 
@@ -190,6 +198,7 @@ impl Tape {
         let mut core = self.core.borrow_mut();
         let begun = core.begin(operation);
         let bytes = elements * u64::from(element_bytes);
+        core.work(Work::of(operation.arithmetic, bytes + operation.read()));
         let storage = core.allocate(bytes, operation.category);
         let mut kept = [storage; MOST_EXTRAS + 1];
         for (slot, &bytes) in kept[1..].iter_mut().zip(extra) {

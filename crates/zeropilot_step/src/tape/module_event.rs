@@ -5,6 +5,7 @@ use super::core::Operation;
 use super::graph::Formula;
 use super::tensor::Tensor;
 use super::trace::{Category, Edge, Pass};
+use super::work::Arithmetic;
 use crate::model::Module;
 
 impl Tape {
@@ -103,6 +104,7 @@ impl Tape {
             saved_inputs: &[],
             saves_late: false,
             category: Category::Activation,
+            arithmetic: Arithmetic::None,
         };
         self.view_of(tensor, tensor.elements, &operation)
     }

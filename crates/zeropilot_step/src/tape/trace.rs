@@ -1,5 +1,6 @@
 //! What a tape writes down: the ordered events of one pass, and who listens to them.
 
+use super::work::Work;
 use crate::model::{ModuleId, ParameterId};
 
 /// A storage of the trace. Ids are never reused, so a storage is also the name of its lifetime.
@@ -120,6 +121,9 @@ pub enum Event {
     Mark(Mark),
     /// A border between two layers of a stack, or of the stack.
     LayerBorder,
+    /// What kernels have done since the last event that is neither an allocation nor a release; the place in
+    /// [`Trace::works`].
+    Work(u32),
 }
 
 /// The ordered events of one pass, with the sizes of the storages they name.
@@ -129,6 +133,8 @@ pub struct Trace {
     pub events: Vec<Event>,
     /// Sizes, by [`StorageId::index`].
     pub storages: Vec<Storage>,
+    /// What kernels do, by stretch.
+    pub works: Vec<Work>,
 }
 
 /// Someone who follows a trace: ZeRO's hooks, a memory ledger, a clock.
@@ -166,6 +172,10 @@ pub trait Listener {
     /// A border between two layers, or of the stack they are in: in forward one before every layer and one after
     /// the last, in backward as many, where the nodes of another layer begin to run.
     fn layer_border(&mut self) {}
+    /// What kernels have done since the last event that is neither an allocation nor a release.
+    fn work(&mut self, work: Work) {
+        let _ = work;
+    }
 }
 
 impl Trace {
@@ -183,6 +193,7 @@ impl Trace {
                 Event::Module(module, pass, edge) => listener.module(module, pass, edge),
                 Event::Mark(mark) => listener.mark(mark),
                 Event::LayerBorder => listener.layer_border(),
+                Event::Work(place) => listener.work(self.works[place as usize]),
             }
         }
     }

@@ -308,7 +308,8 @@ mod tests {
         ledger.allocate(Category::Master, Place::Device, 40);
         ledger.at(Moment(7));
         // 10 activations stay; 25 bytes of logits come and go.
-        ledger.swing(&Swing { rise: 35, at_rise: [10, 25, 0, 0], net: [10, 0, 0, 0] });
+        let (at_rise, net) = ([10, 25, 0, 0], [10, 0, 0, 0]);
+        ledger.swing(&Swing { rise: 35, at_rise, net, ..Swing::default() });
         assert_eq!((ledger.peak_in(Place::Device), ledger.total()), (Bytes(75), Bytes(50)));
         assert_eq!(ledger.peak_moment_in(Place::Device), Moment(7));
         let peak = ledger.at_peak_in(Place::Device);
@@ -316,7 +317,7 @@ mod tests {
             (peak.of(Category::Logits), peak.of(Category::Activations)),
             (Bytes(25), Bytes(10))
         );
-        ledger.swing(&Swing { rise: 0, at_rise: [0; 4], net: [-10, 0, 0, 0] });
+        ledger.swing(&Swing { net: [-10, 0, 0, 0], ..Swing::default() });
         assert_eq!((ledger.peak(), ledger.total()), (Bytes(75), Bytes(40)));
     }
 }

@@ -8,6 +8,7 @@
 //! Sizes follow from the engine's code and are exact; activations are not known here.
 
 mod base_optimizer;
+mod calls;
 mod flat_layout;
 pub mod gather;
 mod init;
@@ -24,6 +25,7 @@ mod stage3;
 mod swing;
 
 pub use base_optimizer::BaseOptimizer;
+pub use calls::optimizer_calls;
 pub use flat_layout::{FlatLayout, OwnerRun};
 pub use init::{init_peak, initialize};
 pub use ledger::{Ledger, Moment};
@@ -31,5 +33,5 @@ pub use optimizer_step::{optimizer_step, step_peak};
 pub use precision::{Dtypes, Wrapper};
 pub use rest::{Category, Place, Rest, RestStates};
 pub use run::{Backend, Loading, Parameter, Run};
-pub use sink::{Collective, CollectiveKind, Handle, Resident, Sink};
+pub use sink::{Collective, CollectiveKind, Direction, Handle, HostCopy, Resident, Sink};
 pub use swing::Swing;

@@ -68,7 +68,7 @@ pub struct Run<'a> {
 
 impl Run<'_> {
     /// Whether gradients are copied into buckets; in stages 1 and 2 an offloaded optimizer forces it.
-    pub(super) fn contiguous_gradients(&self) -> bool {
+    pub(crate) fn contiguous_gradients(&self) -> bool {
         let forced = self.zero.stage != Stage::Three && self.zero.offload_optimizer.is_some();
         self.zero.contiguous_gradients || forced
     }

@@ -8,6 +8,11 @@ use super::rest::{Category, Place, Rest};
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Handle(pub(super) u32);
 
+impl Handle {
+    /// For sinks that do not count.
+    pub(crate) const UNCOUNTED: Self = Self(0);
+}
+
 /// What a group of ranks does together.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum CollectiveKind {
@@ -37,6 +42,24 @@ pub struct Collective {
     pub ranks: u64,
 }
 
+/// Which way a copy goes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Direction {
+    /// From the host to the device.
+    ToDevice,
+    /// From the device to the host.
+    ToHost,
+}
+
+/// A copy between host and device.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct HostCopy {
+    /// Which way.
+    pub direction: Direction,
+    /// How much.
+    pub bytes: u64,
+}
+
 /// Receives allocations, releases and calls in the order in which they happen.
 pub trait Sink {
     /// Something of this many bytes begins to live.
@@ -47,6 +70,18 @@ pub trait Sink {
 
     /// Ranks communicate.
     fn communicate(&mut self, _call: Collective) {}
+
+    /// The call before was asynchronous; whoever needs its result asks for this number.
+    fn launch(&mut self, _flight: u32) {}
+
+    /// Somebody needs the result of an asynchronous call.
+    fn join(&mut self, _flight: u32) {}
+
+    /// The optimizer updates this many elements; on the host, or where it lives.
+    fn update(&mut self, _elements: u64, _place: Place) {}
+
+    /// Bytes go between host and device.
+    fn copy(&mut self, _copy: HostCopy) {}
 
     /// A tensor that lives for one operation.
     fn touch(&mut self, category: Category, place: Place, bytes: u64) {

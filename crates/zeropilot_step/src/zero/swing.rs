@@ -1,6 +1,7 @@
 //! Memory that goes up and down between two events of the step program, told as one.
 
 use super::rest::Category;
+use crate::tape::Work;
 
 /// Device memory that goes up and down while nothing else happens, told as one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -11,6 +12,8 @@ pub struct Swing {
     pub at_rise: [i64; Swing::CATEGORIES.len()],
     /// And at the end.
     pub net: [i64; Swing::CATEGORIES.len()],
+    /// What kernels do meanwhile.
+    pub work: Work,
 }
 
 impl Swing {
@@ -33,13 +36,15 @@ impl Swing {
         let add = |more: &[i64; Self::CATEGORIES.len()]| {
             std::array::from_fn(|index| self.net[index] + more[index])
         };
+        let mut work = self.work;
+        work += next.work;
         let highest = i64::try_from(next.rise).unwrap_or(i64::MAX).saturating_add(self.end());
         // Of two equally high points the first counts.
         match u64::try_from(highest) {
             Ok(rise) if next.rise > 0 && rise > self.rise => {
-                Self { rise, at_rise: add(&next.at_rise), net: add(&next.net) }
+                Self { rise, at_rise: add(&next.at_rise), net: add(&next.net), work }
             }
-            _ => Self { net: add(&next.net), ..*self },
+            _ => Self { net: add(&next.net), work, ..*self },
         }
     }
 
@@ -58,7 +63,8 @@ mod tests {
             let mut net = [0; 4];
             net[category] = bytes;
             let rise = u64::try_from(bytes).unwrap_or(0);
-            Swing { rise, at_rise: if rise > 0 { net } else { [0; 4] }, net }
+            let at_rise = if rise > 0 { net } else { [0; 4] };
+            Swing { rise, at_rise, net, ..Swing::default() }
         };
         changes.iter().map(one).fold(Swing::default(), |all, next| all.then(&next))
     }
@@ -67,7 +73,8 @@ mod tests {
     fn the_first_of_two_equal_peaks_counts() {
         // 10, 25, 15, 25: the second 25 is of another category.
         let all = swing(&[(0, 10), (1, 15), (1, -10), (2, 10)]);
-        assert_eq!(all, Swing { rise: 25, at_rise: [10, 15, 0, 0], net: [10, 5, 10, 0] });
+        let (at_rise, net) = ([10, 15, 0, 0], [10, 5, 10, 0]);
+        assert_eq!(all, Swing { rise: 25, at_rise, net, ..Swing::default() });
     }
 
     #[test]

@@ -16,6 +16,7 @@ use zeropilot_model::lora::Lora;
 use zeropilot_model::{Model, Weights};
 use zeropilot_step::lower::{Conditions, Lowered, Method, Recipe};
 use zeropilot_step::memory::{Counting, Prediction};
+use zeropilot_step::program::StepProgram;
 use zeropilot_step::tape::{Accounting, AttentionForm, Options};
 use zeropilot_step::zero::{Backend, BaseOptimizer, Loading, Place, Rest};
 use zeropilot_units::ElementSize;
@@ -68,6 +69,23 @@ fn recipe(case: &Value) -> Recipe {
         adapters_in_fp32: lora["autocast"].as_bool().unwrap_or(true),
         ..Recipe::full(case["seq"].as_u64().unwrap())
     }
+}
+
+/// The step of the first rank of a case, in order.
+pub fn program(case: &Value) -> StepProgram {
+    let model = Model::from_config_with(&case["hf_config"].to_string(), Weights::Fresh).unwrap();
+    let document_text = case["config"].to_string();
+    let document = parse_json(&document_text).unwrap();
+    let world = case["world"].as_u64().unwrap();
+    let circumstances = Circumstances::new(EngineVersion::NEWEST, world as usize);
+    let resolved = resolve(document.root(), circumstances).resolved.unwrap();
+    let zero = resolved.zero();
+    let micro = resolved.batch().unwrap().micro;
+    let element = resolved.precision().element_size();
+    let conditions = Conditions::of(&zero, element, micro, Options::default());
+    let lowered = Lowered::new(&model, &recipe(case), conditions).unwrap();
+    let rank = lowered.rank(&resolved, &zero, world, 0);
+    StepProgram::of(&lowered, &rank, resolved.clips_gradients())
 }
 
 /// The prediction for a rank of a case.

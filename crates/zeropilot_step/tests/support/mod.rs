@@ -20,11 +20,6 @@ pub(crate) fn cases() -> Vec<Value> {
     measured("zero-memory-cases.json")
 }
 
-/// Calls of the communication library in the steady step.
-pub(crate) fn traffic_cases() -> Vec<Value> {
-    measured("zero-traffic-cases.json")
-}
-
 fn measured(file: &str) -> Vec<Value> {
     let text = std::fs::read_to_string(format!("{MEASURED}{file}")).unwrap();
     serde_json::from_str(&text).unwrap()

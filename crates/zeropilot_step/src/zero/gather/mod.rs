@@ -36,7 +36,7 @@ pub enum EventKind {
 
 impl EventKind {
     /// Whether it counts as a place in the recorded order.
-    fn is_enter(self) -> bool {
+    pub(crate) fn is_enter(self) -> bool {
         matches!(self, Self::EnterForward | Self::EnterBackward)
     }
 }
@@ -219,7 +219,13 @@ impl<'a> Gatherer<'a> {
         let Some(trace) = &self.trace else { return };
         let zero = self.run.zero;
         let room = i128::from(zero.max_live_parameters.0) - self.available;
-        let budget = room.min(i128::from(zero.prefetch_bucket.0));
+        // One by one means one at a time.
+        let most = if zero.allgather_sequential && zero.prefetch_bucket.0 > 0 {
+            1
+        } else {
+            zero.prefetch_bucket.0
+        };
+        let budget = room.min(i128::from(most));
         let mut elements = 0_i128;
         while elements < budget {
             let Some((parameter, place)) = trace.entry(self.queue) else { break };

@@ -7,7 +7,7 @@ use super::hold::{Hold, Holds};
 use super::sizes::Size;
 use crate::zero::rest::{Category, Place};
 use crate::zero::run::{Backend, Run};
-use crate::zero::sink::{Collective, CollectiveKind, Handle, Sink};
+use crate::zero::sink::{Collective, CollectiveKind, Direction, Handle, HostCopy, Sink};
 use crate::zero::stage3::secondary_place;
 
 /// Where a parameter's full value is.
@@ -106,10 +106,13 @@ impl<'a> Storages<'a> {
     /// Starts to gather; parameters with a valid secondary copy (hpZ) form a group of their own, and within it those
     /// of one element size.
     pub(super) fn gather(&mut self, parameters: &[usize], sink: &mut impl Sink) {
-        if let &[parameter] = parameters {
-            let mut alone = self.list();
-            alone.push(parameter);
-            return self.launch(alone, sink);
+        if parameters.len() == 1 || self.run.zero.allgather_sequential {
+            for &parameter in parameters {
+                let mut alone = self.list();
+                alone.push(parameter);
+                self.launch(alone, sink);
+            }
+            return;
         }
         for near in [true, false] {
             let mut left = self.list();
@@ -132,7 +135,9 @@ impl<'a> Storages<'a> {
         if self.run.world > 1 {
             let element = self.sizes[members[0]].element;
             let elements = members.iter().map(|&p| self.sizes[p].padded).sum::<u64>() / element;
-            let kind = CollectiveKind::AllGather;
+            let is_reduced = self.run.zero.all_reduce_for_fetch && members.len() > 1;
+            let kind =
+                if is_reduced { CollectiveKind::AllReduce } else { CollectiveKind::AllGather };
             sink.communicate(Collective { kind, elements, element, ranks });
         }
     }
@@ -140,8 +145,12 @@ impl<'a> Storages<'a> {
     // A micro step starts far fewer than four billion gathers.
     #[allow(clippy::cast_possible_truncation)]
     fn launch(&mut self, members: Vec<usize>, sink: &mut impl Sink) {
-        self.communicate(&members, sink);
         let flight = self.flights.len() as u32;
+        self.copy_from_host(&members, sink);
+        self.communicate(&members, sink);
+        if self.run.world > 1 {
+            sink.launch(flight);
+        }
         let mut flat = None;
         if members.len() == 1 || self.run.world == 1 {
             for &parameter in &members {
@@ -159,6 +168,16 @@ impl<'a> Storages<'a> {
         let shares = members.iter().map(|&p| self.share_copy(p)).sum();
         sink.touch(Category::GatherBuffer, Place::Device, shares);
         self.flights.push(Some(Flight { waiting: members.len(), members, flat }));
+    }
+
+    fn copy_from_host(&self, members: &[usize], sink: &mut impl Sink) {
+        if !self.from_host {
+            return;
+        }
+        let is_alone = self.run.world == 1;
+        let share = |&p: &usize| if is_alone { self.sizes[p].whole() } else { self.share_copy(p) };
+        let bytes = members.iter().map(share).sum();
+        sink.copy(HostCopy { direction: Direction::ToDevice, bytes });
     }
 
     /// Bytes of the copy on the device from which an offloaded share is sent.
@@ -183,6 +202,7 @@ impl<'a> Storages<'a> {
             return;
         };
         self.status[parameter] = Status::Gathered { storage, bytes, flight: None };
+        sink.join(flight);
         let Some(place) = self.flights.get_mut(flight as usize) else { return };
         let Some(landing) = place else { return };
         landing.waiting -= 1;

@@ -3,7 +3,7 @@
 use crate::zero::precision::Dtypes;
 use crate::zero::rest::{Category, Place};
 use crate::zero::run::{Backend, Run};
-use crate::zero::sink::{Collective, CollectiveKind, Handle, Sink};
+use crate::zero::sink::{Collective, CollectiveKind, Direction, Handle, HostCopy, Sink};
 use crate::zero::stage3::{gathered, share};
 
 /// Elements whose norm is taken at once when gradients go to the host.
@@ -170,6 +170,13 @@ impl<'a> Sharded<'a> {
         // The partition is on the host; norm and cast work on a copy of it on the device.
         let apart = self.backend == Backend::Nccl;
         let bytes = if apart { real * self.dtypes.accumulation } else { 0 };
+        if apart {
+            // The partition goes to the device and back, whether it has a sum already or not.
+            sink.copy(HostCopy { direction: Direction::ToDevice, bytes });
+            sink.copy(HostCopy { direction: Direction::ToHost, bytes });
+            let bytes = if self.boundary { real * self.dtypes.master } else { 0 };
+            sink.copy(HostCopy { direction: Direction::ToHost, bytes });
+        }
         let copy = sink.allocate(Category::ReductionCopies, Place::Device, bytes);
         if self.boundary {
             sink.touch(Category::NormCopies, Place::Device, real.min(NORM_ELEMENTS) * 8);

@@ -3,7 +3,7 @@
 use super::{Gradient, Partitioned};
 use crate::zero::precision::Dtypes;
 use crate::zero::rest::{Category, Place};
-use crate::zero::sink::{Handle, Sink};
+use crate::zero::sink::{Direction, Handle, HostCopy, Sink};
 
 impl Partitioned<'_> {
     pub(super) fn after_reduction(&mut self, parameter: usize, sink: &mut impl Sink) {
@@ -56,6 +56,7 @@ impl Partitioned<'_> {
             self.host_sums[parameter] =
                 Some(sink.allocate(Category::HostAccumulation, place, bytes));
         }
+        self.copy_to_host(parameter, mine, sink);
         if self.boundary {
             sink.touch(Category::NormCopies, Place::Device, mine * 8);
             let source = if compact { 4 } else { model };
@@ -63,6 +64,24 @@ impl Partitioned<'_> {
                 sink.touch(Category::ReductionCopies, Place::Device, mine * master);
             }
             self.drop_gradient(parameter, sink);
+        }
+    }
+
+    /// What goes to the host of a gradient this rank owns a part of: in stage 2 every micro step the whole of it, with
+    /// what the host has already brought back first; before a step the part in the master's format.
+    fn copy_to_host(&self, parameter: usize, mine: u64, sink: &mut impl Sink) {
+        let Dtypes { model, master, .. } = self.dtypes;
+        let adds_up = self.run.accumulation_steps > 1;
+        if adds_up && !self.first_stage() && !self.dtypes.is_compact() {
+            let elements = if master == 4 { self.size(parameter) } else { mine };
+            let bytes = elements * model;
+            if self.micro_step > 0 {
+                sink.copy(HostCopy { direction: Direction::ToDevice, bytes });
+            }
+            sink.copy(HostCopy { direction: Direction::ToHost, bytes });
+        }
+        if self.boundary {
+            sink.copy(HostCopy { direction: Direction::ToHost, bytes: mine * master });
         }
     }
 

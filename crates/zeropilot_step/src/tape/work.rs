@@ -1,0 +1,129 @@
+//! How much kernels compute and move: what a clock needs of a program.
+//!
+//! Products of matrices are counted in operations, everything else in bytes read and written. How long that takes is not
+//! known here.
+
+use std::ops::AddAssign;
+
+/// The arithmetic of one operation, as far as it decides how long the operation takes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(crate) enum Arithmetic {
+    /// It is bound by memory.
+    #[default]
+    None,
+    /// A product of matrices with this many operations.
+    Product(u64),
+    /// A fused attention with this many operations.
+    Attention(u64),
+}
+
+impl Arithmetic {
+    /// The product of `x` and `w` with `out` elements: all three sizes are products of two of three lengths.
+    pub(crate) fn of_sizes(x: u64, w: u64, out: u64) -> Self {
+        let lengths = (u128::from(x) * u128::from(w)).saturating_mul(u128::from(out)).isqrt();
+        Self::Product(u64::try_from(lengths).map_or(u64::MAX, |lengths| lengths.saturating_mul(2)))
+    }
+}
+
+/// Operations of products per byte below which the bytes take longer: thin products, such as those of adapters.
+const THIN: u64 = 64;
+
+/// Operations the backward of a fused attention takes for each of its forward: five products for two.
+const ATTENTION_BACKWARD: (u64, u64) = (5, 2);
+
+/// What kernels compute and move.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Work {
+    /// Operations in products of matrices; a multiplication and an addition are two.
+    pub products: u64,
+    /// Operations in fused attention.
+    pub attention: u64,
+    /// Of both, those that only repeat what forward has done.
+    pub repeated: u64,
+    /// Bytes read and written by everything that memory bounds.
+    pub moved: u64,
+    /// Kernels.
+    pub kernels: u32,
+}
+
+impl Work {
+    /// Whether there is none.
+    #[must_use]
+    pub fn is_nothing(&self) -> bool {
+        *self == Self::default()
+    }
+
+    /// All operations.
+    #[must_use]
+    pub fn operations(&self) -> u64 {
+        self.products + self.attention
+    }
+
+    /// A kernel that moves bytes.
+    pub(crate) fn moving(bytes: u64) -> Self {
+        Self { moved: bytes, kernels: 1, ..Self::default() }
+    }
+
+    /// A kernel with its arithmetic and the bytes of its operands and results.
+    pub(crate) fn of(arithmetic: Arithmetic, bytes: u64) -> Self {
+        match arithmetic {
+            Arithmetic::None => Self::moving(bytes),
+            Arithmetic::Product(operations) => {
+                let is_thin = operations / THIN < bytes;
+                let moved = if is_thin { bytes } else { 0 };
+                Self { products: operations, moved, kernels: 1, ..Self::default() }
+            }
+            Arithmetic::Attention(operations) => {
+                Self { attention: operations, kernels: 1, ..Self::default() }
+            }
+        }
+    }
+
+    /// The gradients of `wanted` factors of an operation.
+    pub(crate) fn of_gradients(arithmetic: Arithmetic, wanted: u32, bytes: u64) -> Self {
+        match arithmetic {
+            Arithmetic::None => Self::moving(bytes),
+            Arithmetic::Product(operations) => {
+                let all = Arithmetic::Product(operations.saturating_mul(u64::from(wanted)));
+                Self { kernels: wanted, ..Self::of(all, bytes) }
+            }
+            Arithmetic::Attention(operations) => {
+                let (more, less) = ATTENTION_BACKWARD;
+                Self::of(Arithmetic::Attention(operations.saturating_mul(more) / less), bytes)
+            }
+        }
+    }
+}
+
+impl AddAssign for Work {
+    fn add_assign(&mut self, more: Self) {
+        self.products = self.products.saturating_add(more.products);
+        self.attention = self.attention.saturating_add(more.attention);
+        self.repeated = self.repeated.saturating_add(more.repeated);
+        self.moved = self.moved.saturating_add(more.moved);
+        self.kernels = self.kernels.saturating_add(more.kernels);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// 3 × 5 by 5 × 7: 105 multiplications and as many additions.
+    #[test]
+    fn a_product_is_known_by_its_sizes() {
+        assert_eq!(Arithmetic::of_sizes(15, 35, 21), Arithmetic::Product(210));
+    }
+
+    #[test]
+    fn a_thin_product_is_bound_by_its_bytes() {
+        // 4,096 rows of 4,096 by a weight of 16 columns and by one of 4,096, two bytes an element.
+        let bytes = |columns: u64| 2 * (4096 * 4096 + 4096 * columns + 4096 * columns);
+        let work = |columns: u64| {
+            let operations = 2 * 4096 * 4096 * columns;
+            Work::of(Arithmetic::Product(operations), bytes(columns))
+        };
+        assert_eq!(work(16).moved, bytes(16));
+        assert_eq!(work(4096).moved, 0);
+    }
+}

@@ -1,0 +1,124 @@
+//! What ranks say to each other, and what goes between host and device, in the optimizer step.
+
+use zeropilot_config::settings::Precision;
+
+use super::precision::{Dtypes, Wrapper};
+use super::rest::Place;
+use super::run::Run;
+use super::sink::{Collective, CollectiveKind, Direction, HostCopy, Sink};
+use super::stage3::{device_sub_groups, gathered, persistent_parameters, share, sub_groups};
+use super::stage12::layouts;
+
+/// Reports the calls of the optimizer step in order; `clips` says whether gradients are clipped.
+///
+/// No step is skipped: one that finds an infinity ends after the first call.
+pub fn optimizer_calls(run: &Run<'_>, clips: bool, sink: &mut impl Sink) {
+    match Wrapper::of(run) {
+        Wrapper::Bare | Wrapper::FlatMixed | Wrapper::PerTensorMixed => {
+            if clips && Wrapper::of(run) == Wrapper::Bare {
+                all_reduce(run, 4, sink);
+            }
+            sink.update(run.trainable().sum(), Place::Device);
+        }
+        Wrapper::Bf16 => {
+            for layout in layouts(run, Dtypes::of(run)) {
+                sink.update(layout.partition, Place::Device);
+            }
+            gather_groups(run, sink);
+        }
+        Wrapper::Partitioned => partitioned(run, sink),
+        Wrapper::Sharded => sharded(run, sink),
+    }
+}
+
+/// One number.
+fn all_reduce(run: &Run<'_>, element: u64, sink: &mut impl Sink) {
+    let kind = CollectiveKind::AllReduce;
+    sink.communicate(Collective { kind, elements: 1, element, ranks: run.world });
+}
+
+fn partitioned(run: &Run<'_>, sink: &mut impl Sink) {
+    let checks_overflow = match run.precision {
+        Precision::Fp32 => false,
+        Precision::Fp16 { .. } => true,
+        Precision::Bf16 { checks_overflow, .. } => checks_overflow,
+    };
+    if checks_overflow {
+        all_reduce(run, 1, sink);
+    }
+    if run.zero.computes_norm {
+        (0..run.groups()).for_each(|_| all_reduce(run, 4, sink));
+    }
+    let dtypes = Dtypes::of(run);
+    let is_offloaded = run.zero.offload_optimizer.is_some();
+    let place = if is_offloaded { Place::Host } else { Place::Device };
+    for layout in layouts(run, dtypes) {
+        sink.update(layout.partition, place);
+        if is_offloaded {
+            let bytes = layout.partition * dtypes.model;
+            sink.copy(HostCopy { direction: Direction::ToDevice, bytes });
+        }
+    }
+    gather_groups(run, sink);
+}
+
+/// The updated weights, group by group.
+fn gather_groups(run: &Run<'_>, sink: &mut impl Sink) {
+    if run.world == 1 {
+        return;
+    }
+    let dtypes = Dtypes::of(run);
+    for layout in layouts(run, dtypes) {
+        sink.communicate(Collective {
+            kind: CollectiveKind::AllGather,
+            elements: layout.total,
+            element: dtypes.model,
+            ranks: run.world,
+        });
+    }
+}
+
+fn sharded(run: &Run<'_>, sink: &mut impl Sink) {
+    let is_offloaded = run.zero.offload_optimizer.is_some();
+    if matches!(run.precision, Precision::Fp16 { .. }) {
+        all_reduce(run, 1, sink);
+    }
+    let groups = sub_groups(run);
+    let norm = if is_offloaded { 4 } else { 8 };
+    groups.iter().for_each(|_| all_reduce(run, norm, sink));
+    let on_device = device_sub_groups(run, groups.len());
+    for (index, group) in groups.iter().enumerate() {
+        let is_here = index < on_device;
+        sink.update(group.elements, if is_here { Place::Device } else { Place::Host });
+        if !is_here && run.zero.offload_param.is_none() {
+            let bytes = group.elements * run.model_element();
+            sink.copy(HostCopy { direction: Direction::ToDevice, bytes });
+        }
+    }
+    persistent(run, sink);
+}
+
+fn persistent(run: &Run<'_>, sink: &mut impl Sink) {
+    let persistent = persistent_parameters(run);
+    let one_by_one = persistent.len() == 1 || run.zero.allgather_sequential;
+    if run.world == 1 && !one_by_one {
+        return;
+    }
+    for (flight, &parameter) in (0..).zip(&persistent) {
+        // A frozen one has its share on the device.
+        if run.zero.offload_param.is_some() && run.parameters[parameter].trainable {
+            let elements = share(run.parameters[parameter].elements.0, run.world);
+            let bytes = elements * run.element(parameter);
+            sink.copy(HostCopy { direction: Direction::ToDevice, bytes });
+        }
+        sink.communicate(Collective {
+            kind: CollectiveKind::AllGather,
+            elements: gathered(run.parameters[parameter].elements.0, run.world),
+            element: run.element(parameter),
+            ranks: run.world,
+        });
+        if !one_by_one {
+            sink.launch(flight);
+        }
+    }
+}

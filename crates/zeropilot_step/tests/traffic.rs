@@ -1,0 +1,133 @@
+//! Every call of the communication library in a steady step of real runs, one by one and in order: what is sent, how
+//! much of it, among how many ranks, and whether the engine waits for it.
+
+#![allow(clippy::unwrap_used, clippy::print_stdout, reason = "a test may stop and tell")]
+
+mod public_path;
+
+use serde_json::{Value, json};
+use zeropilot_step::program::StepProgram;
+use zeropilot_step::traffic::{Call, calls};
+use zeropilot_step::zero::{Collective, CollectiveKind};
+
+const MEASURED: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../knowledge/measured/");
+
+fn cases(file: &str) -> Vec<Value> {
+    serde_json::from_str(&std::fs::read_to_string(format!("{MEASURED}{file}")).unwrap()).unwrap()
+}
+
+/// A measured call: count, kind, bytes per element, elements in, elements out, ranks, whether it is asynchronous.
+fn measured(list: &Value) -> Vec<Call> {
+    let mut calls = Vec::new();
+    for call in list.as_array().into_iter().flatten() {
+        let number = |index: usize| call[index].as_u64().unwrap();
+        let (kind, elements) = match call[1].as_str().unwrap() {
+            "all_gather_into_tensor" => (CollectiveKind::AllGather, number(4)),
+            "reduce_scatter_tensor" => (CollectiveKind::ReduceScatter, number(3)),
+            "all_reduce" => (CollectiveKind::AllReduce, number(3)),
+            // The second step of a run also compares what its ranks recorded.
+            "broadcast" => continue,
+            other => {
+                let to = other.strip_prefix("reduce->").unwrap().parse().unwrap();
+                (CollectiveKind::Reduce { to }, number(3))
+            }
+        };
+        let collective = Collective { kind, elements, element: number(2), ranks: number(5) };
+        let call = Call { collective, is_async: number(6) == 1 };
+        calls.extend(std::iter::repeat_n(call, number(0) as usize));
+    }
+    calls
+}
+
+/// The first call that differs, if one does, and how many were compared.
+fn difference(case: &Value, ours: &StepProgram) -> (Option<String>, usize) {
+    let accumulation = ours.accumulation as usize;
+    let steady =
+        if case["traffic"].is_object() { &case["traffic"]["steady_step"] } else { &case["steady_step"] };
+    let mut compared = 0;
+    for micro in 0..accumulation {
+        let last = ours.micro_steps.len() - 1;
+        let ops = &ours.micro_steps[if micro + 1 == accumulation { last } else { micro.min(1) }];
+        let theirs = &steady[format!("micro{micro}")];
+        let step = if micro + 1 == accumulation { ours.step.as_slice() } else { &[] };
+        let phases =
+            [("forward", ops.forward.as_slice()), ("backward", &ops.backward), ("step", step)];
+        for (phase, ops) in phases {
+            let mut ours: Vec<Call> = calls(ops).collect();
+            // A step that found an infinity ends there.
+            if phase == "step" && case["overflow_steps"].is_array() {
+                ours.truncate(1);
+            }
+            let theirs = measured(&theirs[phase]);
+            compared += theirs.len();
+            if ours != theirs {
+                let place = ours.iter().zip(&theirs).position(|(ours, theirs)| ours != theirs);
+                let place = place.unwrap_or(ours.len().min(theirs.len()));
+                let what = format!(
+                    "{} micro {micro} {phase} call {place}: {:?}, measured {:?}",
+                    case["name"],
+                    ours.get(place),
+                    theirs.get(place)
+                );
+                return (Some(what), compared);
+            }
+        }
+    }
+    (None, compared)
+}
+
+/// A case of the older file in the words of the sweep.
+fn with_config(case: &Value) -> Value {
+    let model = &case["model"];
+    let mut config = json!({
+        "model_type": model["arch"].as_str().unwrap_or("llama"),
+        "hidden_size": model["h"],
+        "num_attention_heads": model["a"],
+        "num_key_value_heads": model["k"],
+        "intermediate_size": model["i"],
+        "vocab_size": model["v"],
+        "num_hidden_layers": model["L"],
+        "max_position_embeddings": 128,
+        "tie_word_embeddings": model["tie"].as_u64().unwrap_or(0) == 1 || model["tie"] == true,
+    });
+    if let Some(width) = model["d"].as_u64() {
+        config["head_dim"] = json!(width);
+    }
+    let mut case = case.clone();
+    case["hf_config"] = config;
+    // Checkpointing makes the embedding's output need a gradient.
+    case["input_require_grads"] = case["checkpointing"].clone();
+    case
+}
+
+fn compare(cases: &[Value]) -> (usize, Vec<String>) {
+    let (mut compared, mut different) = (0, Vec::new());
+    for case in cases {
+        let (difference, calls) = difference(case, &public_path::program(case));
+        compared += calls;
+        different.extend(difference);
+    }
+    let equal = cases.len() - different.len();
+    println!("{equal} of {} runs equal, {compared} calls compared", cases.len());
+    different.iter().take(20).for_each(|difference| println!("{difference}"));
+    (equal, different)
+}
+
+#[test]
+fn every_call_of_a_step() {
+    // Where every step of stage 3 is skipped nothing persistent is ever gathered: not a steady step.
+    let is_steady = |case: &Value| {
+        !case["overflow_steps"].is_array() || case["config"]["zero_optimization"]["stage"] != 3
+    };
+    let all = cases("zero-traffic-cases.json");
+    assert_eq!(all.len(), 954);
+    let cases: Vec<Value> = all.iter().filter(|case| is_steady(case)).map(with_config).collect();
+    let (_, different) = compare(&cases);
+    assert!(different.is_empty());
+}
+
+#[test]
+fn every_call_of_a_step_of_eighteen_families() {
+    let (_, different) = compare(&cases("sweep.json"));
+    assert!(different.is_empty());
+}
