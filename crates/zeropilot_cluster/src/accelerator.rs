@@ -147,6 +147,18 @@ impl Accelerator {
         self.typical_gpus_per_node * self.devices_per_card
     }
 
+    /// Whether its fast link is a bridge between two cards, which need not be there.
+    pub(crate) fn has_bridge(&self) -> bool {
+        let topology = self.fast_link.as_ref().and_then(|link| link.topology.as_deref());
+        topology.is_some_and(|topology| topology.contains("bridge"))
+    }
+
+    /// Whether people usually go without it.
+    pub(crate) fn has_optional_link(&self) -> bool {
+        let topology = self.fast_link.as_ref().and_then(|link| link.topology.as_deref());
+        topology.is_some_and(|topology| topology.contains("optional"))
+    }
+
     /// The CUDA capability as two numbers, of NVIDIA's.
     pub fn cuda_capability(&self) -> Option<(u32, u32)> {
         let (major, minor) = self.compute_capability.as_deref()?.split_once('.')?;

@@ -4,6 +4,7 @@ use zeropilot_units::Bytes;
 
 use crate::capacity::Capacity;
 use crate::gpus::Gpus;
+use crate::network::Network;
 
 /// How much memory of a node a user may lock (`ulimit -l`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -31,12 +32,25 @@ pub struct Cluster {
     pub gpus: Gpus,
     /// Every node's host.
     pub host: Host,
+    /// Ports between nodes, where somebody said so.
+    pub network: Option<Network>,
+    /// Drives of every node, where somebody said so.
+    pub disk: Option<DiskRates>,
+}
+
+/// What the drives of a node do together, in 10^9 bytes per second.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct DiskRates {
+    /// Reading.
+    pub read_gb_s: f64,
+    /// Writing.
+    pub write_gb_s: f64,
 }
 
 impl Cluster {
     /// These GPUs in hosts of which nothing is known.
     pub fn new(gpus: Gpus) -> Self {
-        Self { gpus, host: Host::default() }
+        Self { gpus, host: Host::default(), network: None, disk: None }
     }
 
     /// Ranks, one for each GPU.

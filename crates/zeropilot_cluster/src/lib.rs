@@ -2,7 +2,8 @@
 //!
 //! [`catalogue`] knows accelerators by the names people type, [`Gpus`] reads `4x8xH100`, [`Capacity`] says how much
 //! memory PyTorch will find on such a card and how sure that is, and a [`Cluster`] is all of it with its hosts. [`links`]
-//! are the paths data takes.
+//! are the paths data takes, a [`Network`] those between nodes; a [`Fabric`] says how long ranks talk, a [`Pace`] how fast
+//! each of them computes.
 //! Models, configs and what is done with the memory are not known here; nothing touches a file or a device.
 
 mod accelerator;
@@ -10,12 +11,18 @@ mod capacity;
 pub mod catalogue;
 mod cluster;
 mod device;
+mod fabric;
 mod gpus;
 pub mod links;
 mod name;
+mod network;
+mod pace;
 
 pub use accelerator::{Accelerator, Confidence, DenseTflops, FastLink, MeasuredRate, Pcie, Vendor};
 pub use capacity::{Basis, Capacity};
-pub use cluster::{Cluster, Host, PinnedLimit};
+pub use cluster::{Cluster, DiskRates, Host, PinnedLimit};
 pub use device::{Device, MemoryUnit, StatedMemory};
+pub use fabric::{Algorithm, Cost, Fabric, Outlook, Pattern};
 pub use gpus::{Gpus, GpusError, GpusProblem, Layout};
+pub use network::{Network, NetworkError};
+pub use pace::{Format, Pace};

@@ -124,6 +124,19 @@ pub struct Curve {
     pub across: Option<Box<Curve>>,
 }
 
+/// What calls take besides their bytes, in microseconds.
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+pub struct Latency {
+    /// Every call.
+    pub call_us: f64,
+    /// Every hop inside a node.
+    pub inside_hop_us: f64,
+    /// Every hop between nodes.
+    pub outside_hop_us: f64,
+    /// How that is known.
+    pub source: String,
+}
+
 /// Everything in the file.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 pub struct Links {
@@ -133,6 +146,8 @@ pub struct Links {
     pub collectives: Vec<Collective>,
     /// What small payloads reach.
     pub payload_curve: Curve,
+    /// What every call and every hop takes.
+    pub latency: Latency,
     /// Copies to and from the host.
     pub host_copies: Vec<HostCopy>,
     /// Disks.

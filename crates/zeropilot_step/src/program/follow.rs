@@ -98,8 +98,7 @@ impl<'a> Follower<'a> {
         let mut notes = Notes::default();
         let backend = Backend::Nccl;
         let sharded = run.zero.stage == Stage::Three;
-        let gatherer =
-            sharded.then(|| Gatherer::new(run, lowered.modules(), backend, &mut notes));
+        let gatherer = sharded.then(|| Gatherer::new(run, lowered.modules(), backend, &mut notes));
         let block_of =
             if sharded { lowered.model().blocks() } else { vec![None; run.parameters.len()] };
         Self {

@@ -219,12 +219,8 @@ impl<'a> Gatherer<'a> {
         let Some(trace) = &self.trace else { return };
         let zero = self.run.zero;
         let room = i128::from(zero.max_live_parameters.0) - self.available;
-        // One by one means one at a time.
-        let most = if zero.allgather_sequential && zero.prefetch_bucket.0 > 0 {
-            1
-        } else {
-            zero.prefetch_bucket.0
-        };
+        // One by one means one at a time, whatever the bucket.
+        let most = if zero.allgather_sequential { 1 } else { zero.prefetch_bucket.0 };
         let budget = room.min(i128::from(most));
         let mut elements = 0_i128;
         while elements < budget {

@@ -135,7 +135,7 @@ impl<'a> Storages<'a> {
         if self.run.world > 1 {
             let element = self.sizes[members[0]].element;
             let elements = members.iter().map(|&p| self.sizes[p].padded).sum::<u64>() / element;
-            let is_reduced = self.run.zero.all_reduce_for_fetch && members.len() > 1;
+            let is_reduced = self.run.zero.all_reduce_for_fetch && members.len() > 1 && !near;
             let kind =
                 if is_reduced { CollectiveKind::AllReduce } else { CollectiveKind::AllGather };
             sink.communicate(Collective { kind, elements, element, ranks });

@@ -1,0 +1,205 @@
+//! How fast one rank computes, copies and updates: rates of its accelerator and host, less what is never reached.
+//!
+//! The facts are `knowledge/pace/pace.json`; peaks are those of the catalogue.
+
+use std::sync::LazyLock;
+
+use serde::Deserialize;
+
+use crate::accelerator::Accelerator;
+use crate::cluster::Cluster;
+use crate::fabric::Outlook;
+use crate::links::{Share, links};
+
+#[derive(Debug, Deserialize)]
+struct Bounds {
+    low: f64,
+    expected: f64,
+    high: f64,
+}
+
+impl Bounds {
+    /// Of something of which more is better.
+    fn rate(&self, outlook: Outlook) -> f64 {
+        outlook.of(Share { low: self.low, expected: self.expected, high: self.high })
+    }
+
+    /// Of something of which less is better.
+    fn cost(&self, outlook: Outlook) -> f64 {
+        outlook.of(Share { low: self.high, expected: self.expected, high: self.low })
+    }
+}
+
+#[derive(Debug, Deserialize)]
+struct OfArchitecture {
+    arch: String,
+    #[serde(flatten)]
+    share: Bounds,
+}
+
+#[derive(Debug, Deserialize)]
+struct Expected {
+    expected: f64,
+}
+
+#[derive(Debug, Deserialize)]
+struct Facts {
+    products: Bounds,
+    unmeasured: Expected,
+    attention: Vec<OfArchitecture>,
+    other_attention: Bounds,
+    memory: Bounds,
+    kernel_us: Bounds,
+    hook_us: Bounds,
+    host_updates_per_s: Bounds,
+    pageable_share: Expected,
+}
+
+static FACTS: LazyLock<Facts> = LazyLock::new(|| {
+    let text = include_str!("../../../knowledge/pace/pace.json");
+    serde_json::from_str(text).expect("a test reads the embedded file")
+});
+
+/// A number format, as far as it decides how fast matrices are multiplied.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Format {
+    /// bf16.
+    Bf16,
+    /// fp16.
+    Fp16,
+    /// fp32, in tensor cores where there are such.
+    Fp32,
+}
+
+/// What one rank does in a second.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Pace {
+    /// Operations of products.
+    pub products: f64,
+    /// Operations of fused attention.
+    pub attention: f64,
+    /// The data sheet's operations, which shares are told of.
+    pub peak: f64,
+    /// Bytes of device memory.
+    pub memory: f64,
+    /// Seconds of the host for a kernel.
+    pub kernel: f64,
+    /// Seconds of the host for the hooks of a module.
+    pub hook: f64,
+    /// Bytes from host to device, pinned.
+    pub to_device: f64,
+    /// Bytes from device to host, pinned.
+    pub to_host: f64,
+    /// What is left of a copy's rate where memory is not pinned.
+    pub pageable: f64,
+    /// Elements the host updates.
+    pub host_updates: f64,
+    /// Bytes read from disks.
+    pub disk_read: f64,
+    /// Bytes written to disks.
+    pub disk_write: f64,
+}
+
+const TERA: f64 = 1e12;
+const GIGA: f64 = 1e9;
+const MICRO: f64 = 1e-6;
+
+impl Pace {
+    /// Of a rank of a cluster; nothing if its accelerator, or its rate in this format, is not known.
+    pub fn of(cluster: &Cluster, format: Format, outlook: Outlook) -> Option<Self> {
+        let card = cluster.gpus.device.accelerator()?;
+        let peak = peak(card, format)?;
+        let ranks = cluster.gpus.layout.gpus_per_node.max(1) as f64;
+        let slot = slot(card)? * GIGA;
+        let pinned = links().pinned_copy_share().map_or(1.0, |share| outlook.of(share));
+        let (read, write) = disk(cluster);
+        let facts = &*FACTS;
+        Some(Self {
+            products: best(card, format, peak) * facts.products.rate(outlook),
+            attention: peak * attention(card).rate(outlook),
+            peak,
+            memory: card.memory_bandwidth_gb_s? / card.devices_per_card as f64
+                * GIGA
+                * facts.memory.rate(outlook),
+            kernel: facts.kernel_us.cost(outlook) * MICRO,
+            hook: facts.hook_us.cost(outlook) * MICRO,
+            to_device: slot * pinned,
+            to_host: slot * pinned,
+            pageable: facts.pageable_share.expected,
+            host_updates: facts.host_updates_per_s.rate(outlook) / ranks,
+            disk_read: read * GIGA / ranks,
+            disk_write: write * GIGA / ranks,
+        })
+    }
+}
+
+/// The data sheet's rate of one device, in operations per second.
+fn peak(card: &Accelerator, format: Format) -> Option<f64> {
+    let rates = card.dense_tflops;
+    let rate = match format {
+        Format::Bf16 => rates.bf16.or(rates.fp16),
+        // A GeForce accumulates in 32 bits when it trains, at the rate of its bf16.
+        Format::Fp16 => rates.bf16.or(rates.fp16),
+        Format::Fp32 => rates.tf32.or(rates.fp32),
+    };
+    Some(rate? * TERA / card.devices_per_card as f64)
+}
+
+/// The best rate anybody measured, or what is likely.
+fn best(card: &Accelerator, format: Format, peak: f64) -> f64 {
+    let measured = card.measured.as_ref().filter(|_| format != Format::Fp32);
+    measured.map_or(peak * FACTS.unmeasured.expected, |measured| {
+        measured.mamf_bf16_tflops * TERA / card.devices_per_card as f64
+    })
+}
+
+fn attention(card: &Accelerator) -> &'static Bounds {
+    let own = FACTS.attention.iter().find(|of| card.arch.contains(&of.arch));
+    own.map_or(&FACTS.other_attention, |of| &of.share)
+}
+
+/// One way between host and device, in 10^9 bytes per second.
+fn slot(card: &Accelerator) -> Option<f64> {
+    if card.name.starts_with("GH") || card.name.starts_with("GB") {
+        return links().wire("c2c").map(|wire| wire.gb_s_per_direction);
+    }
+    card.pcie.as_ref().map(|pcie| pcie.gb_s_per_direction)
+}
+
+/// Read and write of a node's drives, in 10^9 bytes per second: as stated, or one drive as DeepSpeed found it.
+fn disk(cluster: &Cluster) -> (f64, f64) {
+    let usual = links().disks.first().map_or((1.0, 1.0), |disk| (disk.read_gb_s, disk.write_gb_s));
+    cluster.disk.map_or(usual, |disk| (disk.read_gb_s, disk.write_gb_s))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn pace(gpus: &str, outlook: Outlook) -> Pace {
+        Pace::of(&Cluster::new(gpus.parse().unwrap()), Format::Bf16, outlook).unwrap()
+    }
+
+    #[test]
+    fn nothing_is_faster_than_its_data_sheet() {
+        for gpus in ["8xA100-80G", "8xH100", "8xB200", "2xRTX-4090", "8xMI300X"] {
+            let best = pace(gpus, Outlook::Best);
+            assert!(best.products <= best.peak && best.attention < best.peak, "{gpus}");
+        }
+    }
+
+    #[test]
+    fn the_worst_is_slower_than_what_is_expected() {
+        let [worst, expected, best] =
+            [Outlook::Worst, Outlook::Expected, Outlook::Best].map(|it| pace("8xH100", it));
+        assert!(worst.products < expected.products && expected.products < best.products);
+        assert!(worst.kernel > expected.kernel && expected.kernel > best.kernel);
+        assert!(worst.host_updates < best.host_updates);
+    }
+
+    #[test]
+    fn an_unknown_card_has_no_pace() {
+        let cluster = Cluster::new("8x44GB".parse().unwrap());
+        assert_eq!(Pace::of(&cluster, Format::Bf16, Outlook::Expected), None);
+    }
+}
