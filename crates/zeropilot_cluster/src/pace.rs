@@ -51,6 +51,8 @@ struct Facts {
     memory: Bounds,
     kernel_us: Bounds,
     hook_us: Bounds,
+    micro_step_us: Bounds,
+    step_us: Bounds,
     host_updates_per_s: Bounds,
     pageable_share: Expected,
 }
@@ -86,6 +88,10 @@ pub struct Pace {
     pub kernel: f64,
     /// Seconds of the host for the hooks of a module.
     pub hook: f64,
+    /// Seconds of the host around every micro step.
+    pub micro_step: f64,
+    /// Seconds of the host around every optimizer step.
+    pub step: f64,
     /// Bytes from host to device, pinned.
     pub to_device: f64,
     /// Bytes from device to host, pinned.
@@ -123,6 +129,8 @@ impl Pace {
                 * facts.memory.rate(outlook),
             kernel: facts.kernel_us.cost(outlook) * MICRO,
             hook: facts.hook_us.cost(outlook) * MICRO,
+            micro_step: facts.micro_step_us.cost(outlook) * MICRO,
+            step: facts.step_us.cost(outlook) * MICRO,
             to_device: slot * pinned,
             to_host: slot * pinned,
             pageable: facts.pageable_share.expected,

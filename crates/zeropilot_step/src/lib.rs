@@ -5,7 +5,8 @@
 //! [`head`] the losses. Running a family on a tape gives a [`tape::Trace`], the ordered list of
 //! allocations, releases, gradients and module events that ZeRO and every other question listens to.
 //! [`zero`] knows what the engine keeps on each rank, gathers, reduces and allocates on the way. Of a whole step
-//! [`memory`] says what is alive, [`program`] what is done in which order, and [`traffic`] adds that up.
+//! [`memory`] says what is alive, [`program`] what is done in which order, [`traffic`] adds
+//! that up, and [`time`] runs it on a cluster.
 
 pub mod cuda;
 pub mod family;
@@ -18,5 +19,6 @@ pub mod primitive;
 pub mod program;
 pub mod shape;
 pub mod tape;
+pub mod time;
 pub mod traffic;
 pub mod zero;

@@ -66,6 +66,10 @@ pub struct Manners {
     pub states_on_disk: bool,
     /// Whether parameters do.
     pub parameters_on_disk: bool,
+    /// Whether parameters live on the host.
+    pub parameters_on_host: bool,
+    /// Whether reading, updating and writing of states overlap.
+    pub pipelined: bool,
 }
 
 /// A steady step.
@@ -124,6 +128,10 @@ impl Manners {
             optimizer: run.optimizer,
             states_on_disk: offload_optimizer.as_ref().is_some_and(|o| is_disk(&o.device)),
             parameters_on_disk: offload_param.as_ref().is_some_and(|o| is_disk(&o.device)),
+            parameters_on_host: offload_param.is_some(),
+            pipelined: offload_optimizer
+                .as_ref()
+                .is_some_and(|o| o.pipeline_read || o.pipeline_write),
         }
     }
 }
