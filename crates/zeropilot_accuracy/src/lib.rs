@@ -2,7 +2,7 @@
 //!
 //! [`rows`] are the published data points, [`Question`] what such a run asks of a predictor, [`judge`] puts the two side
 //! by side, and [`report`] writes the result as `docs/accuracy.md`. The predictor is a function, so that everything here
-//! is tested without one. Nothing is fitted here.
+//! is tested without one. Nothing about memory is fitted. [`throughput`] is judged apart.
 
 mod judgement;
 mod lengths;
@@ -14,6 +14,7 @@ mod reading;
 mod report;
 mod row;
 mod statistics;
+pub mod throughput;
 
 pub use judgement::{Judged, Judgement, Predicted, judge};
 pub use measured::{Measured, Metric, measured};

@@ -5,10 +5,12 @@
 use std::path::Path;
 use std::process::ExitCode;
 
-use zeropilot_accuracy::{judge, prediction, report, rows};
+use zeropilot_accuracy::{judge, prediction, report, rows, throughput};
 
 fn main() -> std::io::Result<ExitCode> {
-    let text = report(&judge(rows(), &prediction::predict));
+    let (runs, unasked) = throughput::runs(rows());
+    let memory = report(&judge(rows(), &prediction::predict));
+    let text = format!("{memory}{}", throughput::report(&runs, &unasked));
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/accuracy.md");
     if std::env::args().any(|argument| argument == "--check") {
         let is_current = std::fs::read_to_string(&path)? == text;

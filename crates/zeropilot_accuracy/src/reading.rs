@@ -13,6 +13,13 @@ pub(crate) struct ModelName {
     pub(crate) differs: Option<String>,
 }
 
+/// A model that is in no catalogue, as a config.json.
+#[derive(Debug, Clone, Deserialize)]
+pub(crate) struct ModelShape {
+    pub(crate) config: serde_json::Value,
+    pub(crate) differs: String,
+}
+
 #[derive(Debug, Clone, Copy, Deserialize)]
 pub(crate) enum Word {
     #[serde(rename = "all-linear")]
@@ -46,6 +53,9 @@ pub(crate) struct Reading {
     pub(crate) lengths: BTreeMap<String, Lengths>,
     pub(crate) models: BTreeMap<String, ModelName>,
     pub(crate) lora_targets: BTreeMap<String, LoraReading>,
+    pub(crate) shapes: BTreeMap<String, ModelShape>,
+    pub(crate) networks: BTreeMap<String, String>,
+    pub(crate) cards: BTreeMap<String, String>,
 }
 
 pub(crate) static READING: LazyLock<Reading> = LazyLock::new(|| {

@@ -37,6 +37,7 @@ pub struct Row {
     pub gpu: Option<String>,
     pub gpus: Option<u64>,
     pub nodes: Option<u64>,
+    pub interconnect: Option<String>,
     pub framework: Option<String>,
     /// When it was measured or printed, beginning with the year.
     pub date: Option<String>,
@@ -58,6 +59,7 @@ pub struct Row {
     pub peak_mem_gb: Option<f64>,
     pub mem_unit: Option<String>,
     pub mem_metric: Option<String>,
+    pub tokens_per_s_per_gpu: Option<f64>,
     pub outcome: Outcome,
     pub complete_memory: bool,
     pub complete_throughput: bool,

@@ -40,7 +40,7 @@ impl Statistics {
 }
 
 /// The middle value, or the mean of the two in the middle.
-fn median(mut values: Vec<f64>) -> Option<f64> {
+pub(crate) fn median(mut values: Vec<f64>) -> Option<f64> {
     values.sort_by(f64::total_cmp);
     let (below, above) =
         (values.get((values.len().checked_sub(1)?) / 2)?, values.get(values.len() / 2)?);

@@ -31,10 +31,16 @@ impl Bounds {
 }
 
 #[derive(Debug, Deserialize)]
+struct Kernels {
+    products: Bounds,
+    attention: Bounds,
+}
+
+#[derive(Debug, Deserialize)]
 struct OfArchitecture {
     arch: String,
     #[serde(flatten)]
-    share: Bounds,
+    kernels: Kernels,
 }
 
 #[derive(Debug, Deserialize)]
@@ -44,10 +50,9 @@ struct Expected {
 
 #[derive(Debug, Deserialize)]
 struct Facts {
-    products: Bounds,
     unmeasured: Expected,
-    attention: Vec<OfArchitecture>,
-    other_attention: Bounds,
+    architectures: Vec<OfArchitecture>,
+    other: Kernels,
     memory: Bounds,
     kernel_us: Bounds,
     hook_us: Bounds,
@@ -110,31 +115,80 @@ const TERA: f64 = 1e12;
 const GIGA: f64 = 1e9;
 const MICRO: f64 = 1e-6;
 
+/// How much of what is possible is reached, and what the host takes.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Shares {
+    /// Of the best measured matrix rate, by products.
+    pub products: f64,
+    /// Of the data sheet's matrix rate, by fused attention.
+    pub attention: f64,
+    /// Of the memory's peak.
+    pub memory: f64,
+    /// Seconds of the host for a kernel.
+    pub kernel: f64,
+    /// Seconds of the host for the hooks of a module.
+    pub hook: f64,
+    /// Seconds of the host around every micro step.
+    pub micro_step: f64,
+    /// Seconds of the host around every optimizer step.
+    pub step: f64,
+    /// Elements a node's host updates in a second.
+    pub host_updates: f64,
+}
+
+impl Shares {
+    /// Those of an architecture.
+    pub fn of(architecture: &str, outlook: Outlook) -> Self {
+        let facts = &*FACTS;
+        let own = facts.architectures.iter().find(|of| architecture.contains(&of.arch));
+        let kernels = own.map_or(&facts.other, |of| &of.kernels);
+        Self {
+            products: kernels.products.rate(outlook),
+            attention: kernels.attention.rate(outlook),
+            memory: facts.memory.rate(outlook),
+            kernel: facts.kernel_us.cost(outlook) * MICRO,
+            hook: facts.hook_us.cost(outlook) * MICRO,
+            micro_step: facts.micro_step_us.cost(outlook) * MICRO,
+            step: facts.step_us.cost(outlook) * MICRO,
+            host_updates: facts.host_updates_per_s.rate(outlook),
+        }
+    }
+}
+
 impl Pace {
     /// Of a rank of a cluster; nothing if its accelerator, or its rate in this format, is not known.
     pub fn of(cluster: &Cluster, format: Format, outlook: Outlook) -> Option<Self> {
+        let card = cluster.gpus.device.accelerator()?;
+        Self::with(cluster, format, Shares::of(&card.arch, outlook), outlook)
+    }
+
+    /// The same with other shares.
+    pub fn with(
+        cluster: &Cluster,
+        format: Format,
+        shares: Shares,
+        outlook: Outlook,
+    ) -> Option<Self> {
         let card = cluster.gpus.device.accelerator()?;
         let peak = peak(card, format)?;
         let ranks = cluster.gpus.layout.gpus_per_node.max(1) as f64;
         let slot = slot(card)? * GIGA;
         let pinned = links().pinned_copy_share().map_or(1.0, |share| outlook.of(share));
         let (read, write) = disk(cluster);
-        let facts = &*FACTS;
+        let devices = card.devices_per_card as f64;
         Some(Self {
-            products: best(card, format, peak) * facts.products.rate(outlook),
-            attention: peak * attention(card).rate(outlook),
+            products: best(card, format, peak) * shares.products,
+            attention: peak * shares.attention,
             peak,
-            memory: card.memory_bandwidth_gb_s? / card.devices_per_card as f64
-                * GIGA
-                * facts.memory.rate(outlook),
-            kernel: facts.kernel_us.cost(outlook) * MICRO,
-            hook: facts.hook_us.cost(outlook) * MICRO,
-            micro_step: facts.micro_step_us.cost(outlook) * MICRO,
-            step: facts.step_us.cost(outlook) * MICRO,
+            memory: card.memory_bandwidth_gb_s? / devices * GIGA * shares.memory,
+            kernel: shares.kernel,
+            hook: shares.hook,
+            micro_step: shares.micro_step,
+            step: shares.step,
             to_device: slot * pinned,
             to_host: slot * pinned,
-            pageable: facts.pageable_share.expected,
-            host_updates: facts.host_updates_per_s.rate(outlook) / ranks,
+            pageable: FACTS.pageable_share.expected,
+            host_updates: shares.host_updates / ranks,
             disk_read: read * GIGA / ranks,
             disk_write: write * GIGA / ranks,
         })
@@ -159,11 +213,6 @@ fn best(card: &Accelerator, format: Format, peak: f64) -> f64 {
     measured.map_or(peak * FACTS.unmeasured.expected, |measured| {
         measured.mamf_bf16_tflops * TERA / card.devices_per_card as f64
     })
-}
-
-fn attention(card: &Accelerator) -> &'static Bounds {
-    let own = FACTS.attention.iter().find(|of| card.arch.contains(&of.arch));
-    own.map_or(&FACTS.other_attention, |of| &of.share)
 }
 
 /// One way between host and device, in 10^9 bytes per second.

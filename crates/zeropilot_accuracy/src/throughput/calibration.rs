@@ -1,0 +1,141 @@
+//! Constants that no data sheet has, fitted to runs.
+//!
+//! The fit makes the middle of the absolute logarithmic errors small, every source counting the same, by going along one constant
+//! after the other over a fixed grid around what is shipped.
+
+use std::collections::BTreeMap;
+
+use zeropilot_cluster::{Outlook, Shares};
+
+use super::run::Run;
+
+/// One constant.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Calibration {
+    /// Products on Ampere and Ada.
+    AmpereProducts,
+    /// Products on Hopper and newer.
+    HopperProducts,
+    /// Products on Volta.
+    VoltaProducts,
+    /// Attention on all, as a factor.
+    Attention,
+    /// Memory.
+    Memory,
+    /// Kernels of the host.
+    Kernel,
+    /// Hooks of stage 3.
+    Hook,
+    /// Updates on the host.
+    HostUpdates,
+}
+
+impl Calibration {
+    /// All of them.
+    pub const ALL: [Self; 8] = [
+        Self::AmpereProducts,
+        Self::HopperProducts,
+        Self::VoltaProducts,
+        Self::Attention,
+        Self::Memory,
+        Self::Kernel,
+        Self::Hook,
+        Self::HostUpdates,
+    ];
+
+    /// Values that are tried: absolute shares, or factors of what is shipped.
+    fn grid(self) -> &'static [f64] {
+        match self {
+            Self::AmpereProducts | Self::HopperProducts | Self::VoltaProducts => {
+                &[0.4, 0.45, 0.5, 0.55, 0.6, 0.65, 0.7, 0.75, 0.8, 0.85, 0.9, 0.95, 1.0]
+            }
+            Self::Memory => &[0.5, 0.55, 0.6, 0.65, 0.7, 0.75, 0.8, 0.85, 0.9],
+            Self::Attention => &[0.6, 0.7, 0.8, 0.9, 1.0, 1.1, 1.2, 1.4, 1.6],
+            Self::Kernel => &[2e-6, 3e-6, 4e-6, 5e-6, 6e-6, 8e-6, 10e-6, 12e-6, 15e-6],
+            Self::Hook => &[10e-6, 20e-6, 40e-6, 60e-6, 80e-6, 100e-6, 150e-6],
+            Self::HostUpdates => &[0.5e9, 0.8e9, 1.2e9, 1.8e9, 2.5e9, 3.5e9, 5e9, 7e9],
+        }
+    }
+}
+
+/// A value for each.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Constants(BTreeMap<Calibration, f64>);
+
+impl Constants {
+    /// What is shipped.
+    pub fn shipped() -> Self {
+        let of = |architecture| Shares::of(architecture, Outlook::Expected);
+        let ampere = of("Ampere");
+        Self(BTreeMap::from([
+            (Calibration::AmpereProducts, ampere.products),
+            (Calibration::HopperProducts, of("Hopper").products),
+            (Calibration::VoltaProducts, of("Volta").products),
+            (Calibration::Attention, 1.0),
+            (Calibration::Memory, ampere.memory),
+            (Calibration::Kernel, ampere.kernel),
+            (Calibration::Hook, ampere.hook),
+            (Calibration::HostUpdates, ampere.host_updates),
+        ]))
+    }
+
+    /// A value.
+    pub fn get(&self, constant: Calibration) -> f64 {
+        self.0.get(&constant).copied().unwrap_or(1.0)
+    }
+
+    fn with(&self, constant: Calibration, value: f64) -> Self {
+        let mut changed = self.clone();
+        changed.0.insert(constant, value);
+        changed
+    }
+
+    /// Puts them in place of what is shipped.
+    pub(super) fn apply(&self, architecture: &str, shares: &mut Shares) {
+        shares.products = self.get(match architecture {
+            "Volta" | "Turing" => Calibration::VoltaProducts,
+            "Ampere" | "Ada" => Calibration::AmpereProducts,
+            _ => Calibration::HopperProducts,
+        });
+        shares.attention *= self.get(Calibration::Attention);
+        shares.memory = self.get(Calibration::Memory);
+        shares.kernel = self.get(Calibration::Kernel);
+        shares.hook = self.get(Calibration::Hook);
+        shares.host_updates = self.get(Calibration::HostUpdates);
+    }
+}
+
+/// Rounds over all constants.
+const ROUNDS: usize = 3;
+
+/// Constants fitted to some runs.
+pub fn calibrate(runs: &[&Run]) -> Constants {
+    let mut best = Constants::shipped();
+    let mut least = loss(runs, &best);
+    for _ in 0..ROUNDS {
+        for constant in Calibration::ALL {
+            for &value in constant.grid() {
+                let tried = best.with(constant, value);
+                let loss = loss(runs, &tried);
+                if loss < least - 1e-9 {
+                    (best, least) = (tried, loss);
+                }
+            }
+        }
+    }
+    best
+}
+
+/// The mean over sources of the mean absolute logarithmic error; a source counts as the square root of its rows.
+fn loss(runs: &[&Run], constants: &Constants) -> f64 {
+    let mut sources: BTreeMap<&str, (f64, f64)> = BTreeMap::new();
+    for run in runs {
+        let error = (run.predict(constants) / run.measured).ln().abs();
+        let source = sources.entry(run.source()).or_default();
+        source.0 += error.min(1.0);
+        source.1 += 1.0;
+    }
+    let weight = |rows: f64| rows.sqrt();
+    let all: f64 = sources.values().map(|(_, rows)| weight(*rows)).sum();
+    sources.values().map(|(errors, rows)| errors / rows * weight(*rows)).sum::<f64>() / all
+}
