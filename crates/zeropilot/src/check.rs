@@ -4,7 +4,7 @@ use rayon::prelude::*;
 use zeropilot_config::front_end::{
     AccelerateArguments, Arguments, MixedPrecision, ModelFacts, PluginArguments, TrainerArguments,
 };
-use zeropilot_lint::{Language, Script, Selection, Settings, check};
+use zeropilot_lint::{Language, Script, Selection, Settings};
 use zeropilot_view::talk::{self, InputProblem};
 use zeropilot_view::{FileResult, Format, Layout, Summary, escaped};
 
@@ -14,6 +14,7 @@ use crate::exit_status::ExitStatus;
 use crate::files::{self, Collected};
 use crate::job;
 use crate::layout::layout;
+use crate::mend::{self, Mode};
 use crate::output::Output;
 use crate::progress::Progress;
 
@@ -54,6 +55,7 @@ pub(crate) fn run(
     let mut session = Session {
         layout,
         settings,
+        mode: mode(command),
         output,
         summary: Summary::default(),
         has_written: false,
@@ -67,6 +69,7 @@ pub(crate) fn run(
 struct Session {
     layout: Layout,
     settings: Settings,
+    mode: Mode,
     output: Output,
     summary: Summary,
     has_written: bool,
@@ -79,16 +82,20 @@ type Checked = Result<(String, Summary), (String, InputProblem)>;
 
 impl Session {
     fn check_all(&mut self, mut inputs: impl Iterator<Item = Collected>) {
-        let opening = self.layout.opening();
-        self.output.result(&opening);
+        if self.is_telling() {
+            let opening = self.layout.opening();
+            self.output.result(&opening);
+        }
         loop {
             let chunk: Vec<Collected> = inputs.by_ref().take(CHUNK).collect();
             if chunk.is_empty() || self.output.is_closed() {
                 break;
             }
-            let (layout, settings) = (&self.layout, &self.settings);
-            let one = |input: Collected| check_one(input, layout, settings);
-            let results: Vec<Checked> = if chunk.len() < WORTH_THREADS {
+            let (layout, settings, mode) = (&self.layout, &self.settings, self.mode);
+            let one = |input: Collected| check_one(input, layout, settings, mode);
+            // Several scripts may point to one config, which is mended once.
+            let in_turn = chunk.len() < WORTH_THREADS || self.mode != Mode::Tell;
+            let results: Vec<Checked> = if in_turn {
                 chunk.into_iter().map(one).collect()
             } else {
                 chunk.into_par_iter().map(one).collect()
@@ -120,16 +127,28 @@ impl Session {
         }
     }
 
+    /// Whether findings are shown, rather than what fixes would change.
+    fn is_telling(&self) -> bool {
+        !matches!(self.mode, Mode::Diff { .. })
+    }
+
     fn finish(mut self, talks: bool) -> ExitStatus {
         self.progress.finish();
-        let closing = self.layout.closing(&self.summary);
-        self.output.result(&closing);
+        if self.is_telling() {
+            let closing = self.layout.closing(&self.summary);
+            self.output.result(&closing);
+        }
         self.output.flush();
+        if talks && !self.is_telling() {
+            self.output.say(&talk::would_mend(&self.summary, self.layout.language));
+        }
         if talks && self.settings.world_size.is_none() && self.summary.without_world_size > 0 {
             self.output.say(talk::world_size_note(self.layout.language));
         }
         if self.has_failed {
             ExitStatus::Failure
+        } else if !self.is_telling() {
+            if self.summary.mended > 0 { ExitStatus::Findings } else { ExitStatus::Clean }
         } else if self.summary.has_findings() {
             ExitStatus::Findings
         } else {
@@ -138,24 +157,38 @@ impl Session {
     }
 }
 
-fn check_one(input: Collected, layout: &Layout, settings: &Settings) -> Checked {
+/// What is asked for.
+fn mode(command: &CheckCommand) -> Mode {
+    let guesses = command.unsafe_fixes;
+    match (command.fix, command.diff) {
+        (_, true) => Mode::Diff { guesses },
+        (true, false) => Mode::Fix { guesses },
+        (false, false) => Mode::Tell,
+    }
+}
+
+fn check_one(input: Collected, layout: &Layout, settings: &Settings, mode: Mode) -> Checked {
     let input = input?;
     let name = input.name();
     if let Some(path) = input.path().filter(|path| job::is_script(path)) {
-        return job::check_script(&input, path, layout, settings)
+        return job::check_script(&input, path, layout, settings, mode)
             .map_err(|problem| (name, problem));
     }
-    let bytes = match input.read() {
-        Ok(bytes) => bytes,
+    let judged =
+        input.read().and_then(|bytes| mend::judge(bytes, input.path(), &name, settings, mode));
+    let judged = match judged {
+        Ok(judged) => judged,
         Err(problem) => return Err((name, problem)),
     };
-    let report = check(&bytes, settings);
     let mut summary = Summary::default();
-    summary.count(&report);
+    summary.count(&judged.report);
+    if let Mode::Diff { .. } = mode {
+        return Ok((judged.diff.unwrap_or_default(), summary));
+    }
     let file = FileResult {
         name: &name,
-        bytes: &bytes,
-        report: &report,
+        bytes: &judged.bytes,
+        report: &judged.report,
         is_named: input.is_named(),
         headline: None,
     };

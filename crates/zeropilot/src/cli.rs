@@ -122,6 +122,15 @@ pub(crate) struct CheckCommand {
     /// Do not tell these rules
     #[arg(long, value_name = "CODES", value_delimiter = ',', value_parser = code)]
     pub(crate) ignore: Vec<String>,
+    /// Apply the fixes that keep what the run does, and tell what remains
+    #[arg(long)]
+    pub(crate) fix: bool,
+    /// Show what the fixes would change, and write nothing
+    #[arg(long, conflicts_with_all = ["fix", "output_format"])]
+    pub(crate) diff: bool,
+    /// With --fix or --diff: also the fixes that guess at what was meant
+    #[arg(long)]
+    pub(crate) unsafe_fixes: bool,
     #[command(flatten)]
     pub(crate) training: TrainingOptions,
 }
@@ -269,9 +278,10 @@ Examples:
   zeropilot check ds_config.json --world-size 8
   zeropilot check configs/ --front-end hf-trainer --output-format concise
   zeropilot check zero3.json --per-device-train-batch-size 2 --bf16 --hidden-size 4096
+  zeropilot check ds_config.json --diff --unsafe-fixes
   cat ds_config.json | zeropilot check - --lang zh
 
-Exit codes: 0 nothing wrong, 1 errors or warnings found, 2 the check could not be done";
+Exit codes: 0 nothing wrong, 1 errors or warnings found (with --diff: fixes to apply), 2 the check could not be done";
 
 pub(crate) const EXPLAIN_EXAMPLES: &str = "\
 Examples:

@@ -25,6 +25,9 @@ const OPTIONS: &[(&str, &str)] = &[
     ("output_format", "结果的输出格式"),
     ("select", "只报告这些规则：编号（如 K05）或其首字母"),
     ("ignore", "不报告这些规则"),
+    ("fix", "应用不改变训练行为的修复，并报告剩下的问题"),
+    ("diff", "只显示修复会改动什么，不写文件"),
+    ("unsafe_fixes", "与 --fix 或 --diff 一起用：连推测本意的修复也应用"),
     ("per_device_train_batch_size", "每张卡的 micro batch"),
     ("gradient_accumulation_steps", "梯度累积步数"),
     ("learning_rate", "学习率"),
@@ -85,9 +88,10 @@ const EXAMPLES: &str = "\
   zeropilot check ds_config.json --world-size 8
   zeropilot check configs/ --front-end hf-trainer --output-format concise
   zeropilot check zero3.json --per-device-train-batch-size 2 --bf16 --hidden-size 4096
+  zeropilot check ds_config.json --diff --unsafe-fixes
   cat ds_config.json | zeropilot check - --lang zh
 
-退出码：0 没有问题，1 发现错误或警告，2 无法完成检查";
+退出码：0 没有问题，1 发现错误或警告（用 --diff 时：有可应用的修复），2 无法完成检查";
 
 const PLAN_EXAMPLES: &str = "\
 示例：

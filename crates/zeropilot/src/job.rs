@@ -3,12 +3,13 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use zeropilot_lint::Settings;
 use zeropilot_lint::job::{self, Launch};
-use zeropilot_lint::{Settings, check};
 use zeropilot_view::talk::{self, InputProblem, LaunchWords};
 use zeropilot_view::{FileResult, Layout, Summary};
 
 use crate::files::Input;
+use crate::mend::{self, Mode};
 
 /// Names of launch scripts end like this.
 pub(crate) const EXTENSIONS: [&str; 5] = ["sh", "bash", "slurm", "sbatch", "job"];
@@ -25,6 +26,7 @@ pub(crate) fn check_script(
     path: &Path,
     layout: &Layout,
     settings: &Settings,
+    mode: Mode,
 ) -> Result<(String, Summary), InputProblem> {
     let bytes = input.read()?;
     let text = String::from_utf8_lossy(&bytes);
@@ -33,7 +35,7 @@ pub(crate) fn check_script(
     let job = job::read(&text, &find);
     let mut report = job::check(&text, &job, &find);
     report.diagnostics.retain(|found| settings.selection.wants(found.rule.code));
-    let mut results = Results { layout, written: Vec::new(), summary: Summary::default() };
+    let mut results = Results { layout, mode, written: Vec::new(), summary: Summary::default() };
     let headline =
         talk::launches(&job.launches.iter().map(words).collect::<Vec<_>>(), layout.language);
     results.add(&FileResult {
@@ -54,22 +56,25 @@ pub(crate) fn check_script(
             continue;
         }
         seen.push(question);
-        let report = check(&bytes, &settings);
         let name = path.to_string_lossy();
+        let judged = mend::judge(bytes, Some(&path), &name, &settings, mode)?;
+        results.written.extend(judged.diff);
         let file = FileResult {
             name: &name,
-            bytes: &bytes,
-            report: &report,
+            bytes: &judged.bytes,
+            report: &judged.report,
             is_named: true,
             headline: None,
         };
         results.add(&file);
     }
-    Ok((results.written.join(layout.separator()), results.summary))
+    let between = if let Mode::Diff { .. } = mode { "" } else { layout.separator() };
+    Ok((results.written.join(between), results.summary))
 }
 
 struct Results<'a> {
     layout: &'a Layout,
+    mode: Mode,
     written: Vec<String>,
     summary: Summary,
 }
@@ -77,6 +82,9 @@ struct Results<'a> {
 impl Results<'_> {
     fn add(&mut self, file: &FileResult<'_>) {
         self.summary.count(file.report);
+        if let Mode::Diff { .. } = self.mode {
+            return;
+        }
         let text = self.layout.file(file);
         if !text.is_empty() {
             self.written.push(text);

@@ -16,6 +16,7 @@ mod job;
 mod language;
 mod layout;
 mod memory;
+mod mend;
 mod model_source;
 mod new;
 mod output;

@@ -140,6 +140,8 @@ pub struct Report {
     pub resolved: Option<ResolvedValues>,
     /// What was found, in the order of the text.
     pub diagnostics: Vec<Diagnostic>,
+    /// What was found before and is put right now, in the order it was.
+    pub mended: Vec<Diagnostic>,
     /// Keys that are filled only when the script runs.
     pub pending: Vec<Pending>,
     /// The engine it was judged for.
@@ -169,6 +171,7 @@ pub fn check(bytes: &[u8], settings: &Settings) -> Report {
         verdict: Verdict::Reject,
         resolved: None,
         diagnostics: Vec::new(),
+        mended: Vec::new(),
         pending: Vec::new(),
         version: settings.version,
         front_end,

@@ -15,6 +15,7 @@ pub mod job;
 mod key_values;
 mod language;
 mod manual;
+mod mend;
 mod reading;
 mod refusal;
 mod registry;
@@ -35,6 +36,7 @@ pub use explain::{Difference, ExplainedKey, Explanation, Side, differences, expl
 pub use key_values::{KeyTable, KeyValues};
 pub use language::{Language, Text};
 pub use manual::{Case, Page};
+pub use mend::{Mended, mend};
 pub use registry::{RULES, nearest_code, rule};
 pub use rule::{Check, Example, Group, Rule, Severity, Wording};
 pub use script::Script;

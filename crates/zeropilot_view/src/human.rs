@@ -23,13 +23,15 @@ const LONGEST_LINE: usize = 2000;
 /// Everything about a file; nothing about an accepted one that the user did not name.
 pub(crate) fn file(layout: &Layout, file: &FileResult<'_>) -> String {
     let report = file.report;
-    if report.diagnostics.is_empty() && (layout.quiet || !file.is_named) {
+    let is_quiet = layout.quiet || !file.is_named && report.mended.is_empty();
+    if report.diagnostics.is_empty() && is_quiet {
         return String::new();
     }
     let mut text = String::new();
     if !layout.quiet {
         text.push_str(&verdict(layout, file));
         text.push('\n');
+        text.push_str(&mended(report, layout.language));
     }
     let source = Source::new(file);
     let renderer = if layout.color { Renderer::styled() } else { Renderer::plain() };
@@ -39,6 +41,17 @@ pub(crate) fn file(layout: &Layout, file: &FileResult<'_>) -> String {
         text.push_str("\n\n");
     }
     text
+}
+
+/// What was put right, a line each.
+fn mended(report: &Report, language: Language) -> String {
+    let word = Text::new("mended", "已修复").get(language);
+    let colon = Text::new(": ", "：").get(language);
+    let lines = report.mended.iter().filter_map(|found| {
+        let title = found.fix_title(language)?;
+        Some(format!("  {word} {}{colon}{}\n", found.rule.code, escaped(&title)))
+    });
+    lines.collect()
 }
 
 /// The head line: what happens to the file, and under which assumptions.

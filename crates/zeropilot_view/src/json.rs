@@ -14,6 +14,8 @@ struct File<'a> {
     verdict: &'static str,
     resolved: Option<Resolved<'a>>,
     diagnostics: Vec<Finding>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    mended: Vec<Mended>,
     deepspeed_version: &'static str,
     front_end: FrontEnd,
     world_size: usize,
@@ -66,6 +68,16 @@ struct Finding {
     fix: Option<Fix>,
 }
 
+/// A finding that is no longer there; its place was in the text before.
+#[derive(Serialize)]
+struct Mended {
+    code: &'static str,
+    message: String,
+    path: String,
+    title: String,
+    safety: &'static str,
+}
+
 #[derive(Serialize)]
 struct Related {
     span: Place,
@@ -100,6 +112,7 @@ pub(crate) fn file(language: Language, file: &FileResult<'_>) -> String {
         verdict: report.verdict.name(),
         resolved: report.resolved.as_ref().map(Resolved::from),
         diagnostics,
+        mended: report.mended.iter().filter_map(|found| mended(found, language)).collect(),
         deepspeed_version: report.version.name(),
         front_end: FrontEnd { name: report.front_end.name(), guessed: report.front_end_guessed },
         world_size: report.world.size,
@@ -122,6 +135,16 @@ pub(crate) fn written(value: &impl Serialize) -> String {
         Ok(()) => String::from_utf8(text).unwrap_or_default(),
         Err(_) => String::new(),
     }
+}
+
+fn mended(diagnostic: &Diagnostic, language: Language) -> Option<Mended> {
+    Some(Mended {
+        code: diagnostic.rule.code,
+        message: diagnostic.message(language),
+        path: diagnostic.path.to_string(),
+        title: diagnostic.fix_title(language)?,
+        safety: diagnostic.fix.as_ref()?.safety.name(),
+    })
 }
 
 fn finding(diagnostic: &Diagnostic, places: &Places, language: Language) -> Finding {

@@ -17,6 +17,10 @@ pub struct Summary {
     pub notes: usize,
     /// Fixes that may be applied unseen.
     pub safe_fixes: usize,
+    /// Findings that were put right.
+    pub mended: usize,
+    /// Files in which something was put right.
+    pub mended_files: usize,
     /// Files for which the number of ranks was assumed or inferred.
     pub without_world_size: usize,
 }
@@ -28,6 +32,8 @@ impl Summary {
         self.rejected += usize::from(report.verdict == Verdict::Reject);
         self.without_world_size +=
             usize::from(report.world.source != zeropilot_lint::WorldSource::Given);
+        self.mended += report.mended.len();
+        self.mended_files += usize::from(!report.mended.is_empty());
         for diagnostic in &report.diagnostics {
             match diagnostic.severity {
                 Severity::Error => self.errors += 1,
@@ -47,6 +53,8 @@ impl Summary {
         self.warnings += other.warnings;
         self.notes += other.notes;
         self.safe_fixes += other.safe_fixes;
+        self.mended += other.mended;
+        self.mended_files += other.mended_files;
         self.without_world_size += other.without_world_size;
     }
 
@@ -75,8 +83,17 @@ impl Summary {
                 let files = if self.files == 1 { "file" } else { "files" };
                 let found =
                     if counts.is_empty() { "nothing found".to_owned() } else { counts.join(", ") };
+                let mended = match self.mended {
+                    0 => String::new(),
+                    1 => "1 finding mended; ".to_owned(),
+                    count => format!("{count} findings mended; "),
+                };
+                let fixable = match self.safe_fixes {
+                    0 => String::new(),
+                    count => format!(" ({count} mended by --fix)"),
+                };
                 format!(
-                    "{} {files}: {accepted} accepted, {} rejected; {found}",
+                    "{} {files}: {accepted} accepted, {} rejected; {mended}{found}{fixable}",
                     self.files, self.rejected
                 )
             }
@@ -93,8 +110,16 @@ impl Summary {
                 } else {
                     counts.join("，")
                 };
+                let mended = match self.mended {
+                    0 => String::new(),
+                    count => format!("修复了 {count} 个问题；"),
+                };
+                let fixable = match self.safe_fixes {
+                    0 => String::new(),
+                    count => format!("（--fix 可修复 {count} 个）"),
+                };
                 format!(
-                    "共 {} 个文件：{accepted} 个通过，{} 个会被拒绝；{found}",
+                    "共 {} 个文件：{accepted} 个通过，{} 个会被拒绝；{mended}{found}{fixable}",
                     self.files, self.rejected
                 )
             }

@@ -8,7 +8,7 @@ use zeropilot_config::schema::EngineVersion;
 use zeropilot_lint::Language;
 use zeropilot_step::lower::LowerError;
 
-use crate::escaped;
+use crate::{Summary, escaped};
 
 /// Why a certain engine version was taken.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -174,6 +174,21 @@ fn one_launch(launch: &LaunchWords<'_>, language: Language) -> String {
     }
 }
 
+/// What `--diff` would change, in one line.
+pub fn would_mend(summary: &Summary, language: Language) -> String {
+    let (count, files) = (summary.mended, summary.mended_files);
+    match language {
+        Language::English if count == 0 => "nothing to mend".to_owned(),
+        Language::English => format!(
+            "{count} {} in {files} {} would be mended",
+            if count == 1 { "finding" } else { "findings" },
+            if files == 1 { "file" } else { "files" }
+        ),
+        Language::Chinese if count == 0 => "没有可以修复的问题".to_owned(),
+        Language::Chinese => format!("将修复 {files} 个文件里的 {count} 个问题"),
+    }
+}
+
 /// How many files were checked so far.
 pub fn progress(files: usize, language: Language) -> String {
     match language {
@@ -198,6 +213,10 @@ pub enum InputProblem {
     },
     /// A directory without config files.
     NoConfigs,
+    /// There is no file whose content could be replaced.
+    NotInPlace,
+    /// The system refuses to write it.
+    Unwritable(std::io::Error),
 }
 
 impl InputProblem {
@@ -241,6 +260,18 @@ impl fmt::Display for Reason<'_> {
             }
             (InputProblem::NoConfigs, Language::Chinese) => {
                 f.write_str("目录里没有 .json 或 .hjson 文件")
+            }
+            (InputProblem::NotInPlace, Language::English) => {
+                f.write_str("there is no file to write the fixes to; use --diff to see them")
+            }
+            (InputProblem::NotInPlace, Language::Chinese) => {
+                f.write_str("没有文件可以写入修复结果；可用 --diff 查看改动")
+            }
+            (InputProblem::Unwritable(error), Language::English) => {
+                write!(f, "the fixes cannot be written: {error}")
+            }
+            (InputProblem::Unwritable(error), Language::Chinese) => {
+                write!(f, "无法写入修复结果：{error}")
             }
         }
     }

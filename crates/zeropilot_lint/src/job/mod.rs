@@ -56,6 +56,7 @@ pub fn check(text: &str, job: &Job, files: Files<'_>) -> Report {
         verdict: Verdict::Accept,
         resolved: None,
         diagnostics,
+        mended: Vec::new(),
         pending: Vec::new(),
         version: EngineVersion::NEWEST,
         front_end: launch.and_then(|launch| launch.given.front_end).unwrap_or(FrontEnd::DeepSpeed),

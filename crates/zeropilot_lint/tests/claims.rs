@@ -1,0 +1,174 @@
+//! What rules claim about loading a config, asked of every engine version.
+//!
+//! A file we refuse is refused; a mended one is accepted, and none that was accepted is refused
+//! afterwards; what is taken out because nobody reads it leaves everything the engine resolves as
+//! it was. The other side is `oracle/verdict_server.py`; each engine is started once for all claims.
+
+#[path = "../../zeropilot_config/tests/oracle/mod.rs"]
+mod oracle;
+
+use std::collections::BTreeSet;
+
+use serde_json::{Value, json};
+use zeropilot_config::front_end::FrontEnd;
+use zeropilot_config::schema::EngineVersion;
+use zeropilot_config::syntax::parse_hjson;
+use zeropilot_lint::{Example, RULES, Report, Rule, Safety, Settings, Verdict, apply, check, mend};
+
+/// Something an engine can confirm.
+struct Claim {
+    /// The rules it comes from; a public file has none.
+    code: &'static str,
+    what: String,
+    questions: Vec<Value>,
+    holds: fn(&[Value]) -> bool,
+}
+
+fn is_accepted(answer: &Value) -> bool {
+    answer["accept"] == true
+}
+
+fn question(text: &str, settings: &Settings) -> Value {
+    json!({"text": text, "world_size": settings.world_size.unwrap_or(1)})
+}
+
+/// The examples that bare DeepSpeed reads and that are about this engine, judged for it.
+fn examples(version: EngineVersion) -> Vec<(&'static Rule, &'static Example, Settings, Report)> {
+    let all = RULES.iter().flat_map(|rule| rule.examples.iter().map(move |one| (*rule, one)));
+    all.filter(|(_, example)| !example.is_job && example.front_end == FrontEnd::DeepSpeed)
+        .filter_map(|(rule, example)| {
+            let named = example.version.and_then(|name| EngineVersion::nearest(name).ok());
+            let settings = Settings { version, ..example.settings() };
+            let report = check(example.config.as_bytes(), &settings);
+            let is_found = report.diagnostics.iter().any(|found| found.rule == rule);
+            let is_meant = is_found && named.is_none_or(|named| named == version);
+            is_meant.then_some((rule, example, settings, report))
+        })
+        .collect()
+}
+
+/// What is said to be refused is refused, on every engine for which it is said.
+fn refusals(version: EngineVersion) -> Vec<Claim> {
+    let all = examples(version).into_iter();
+    // Some files are refused only where there is no GPU, or only where there is one.
+    all.filter(|(_, _, settings, report)| {
+        report.verdict == Verdict::Reject && settings.world_size.is_some()
+    })
+    .map(|(rule, example, settings, _)| Claim {
+        code: rule.code,
+        what: format!("{} is refused", example.config),
+        questions: vec![question(example.config, &settings)],
+        holds: |answers| !is_accepted(&answers[0]),
+    })
+    .collect()
+}
+
+fn mended_examples(version: EngineVersion) -> Vec<Claim> {
+    let all = examples(version).into_iter().filter_map(|(rule, example, settings, _)| {
+        let mended = mend(example.config.as_bytes(), &settings, true)?;
+        let stays = mended.report.diagnostics.iter().any(|found| found.rule == rule);
+        assert!(!stays, "{} stays in {}", rule.code, mended.text);
+        let is_accepted_by_us = mended.report.verdict == Verdict::Accept;
+        is_accepted_by_us.then(|| Claim {
+            code: rule.code,
+            what: format!("{} mended to {} is accepted", example.config, mended.text),
+            questions: vec![question(&mended.text, &settings)],
+            holds: |answers| is_accepted(&answers[0]),
+        })
+    });
+    all.collect()
+}
+
+fn mended_public_files(files: &[oracle::ConfigFile], version: EngineVersion) -> Vec<Claim> {
+    let settings = Settings {
+        version,
+        world_size: Some(8),
+        front_end: Some(FrontEnd::DeepSpeed),
+        ..Settings::default()
+    };
+    let mut claims = Vec::new();
+    for file in files {
+        for guesses in [false, true] {
+            let Some(mended) = mend(&file.data, &settings, guesses) else { continue };
+            assert!(parse_hjson(&mended.text).is_ok(), "{}: {}", file.name, mended.text);
+            assert!(!mended.report.mended.is_empty(), "{}", file.name);
+            let before = json!({"text_b64": oracle::base64(&file.data), "world_size": 8});
+            claims.push(Claim {
+                code: "",
+                what: format!("{} mended to {} is no worse", file.name, mended.text),
+                questions: vec![before, question(&mended.text, &settings)],
+                holds: |answers| !is_accepted(&answers[0]) || is_accepted(&answers[1]),
+            });
+        }
+    }
+    claims
+}
+
+/// Rules whose safe fix takes out what the engine keeps in its config object and then does not use.
+/// That training is the same without it is asked in `engine_start.rs`.
+const KEPT_UNUSED: [&str; 0] = [];
+
+/// A safe fix of an accepted file leaves what the engine resolves as it was.
+fn idle(version: EngineVersion) -> Vec<Claim> {
+    let mut claims = Vec::new();
+    for (rule, example, settings, report) in examples(version) {
+        let own = report.diagnostics.iter().filter(|found| found.rule == rule);
+        let fixes = own.filter_map(|found| found.fix.as_ref());
+        for fix in fixes.filter(|fix| fix.safety == Safety::Safe) {
+            if report.verdict == Verdict::Reject || KEPT_UNUSED.contains(&rule.code) {
+                continue;
+            }
+            let after = apply(example.config, &fix.edits);
+            claims.push(Claim {
+                code: rule.code,
+                what: format!("{} and {after} mean the same", example.config),
+                questions: vec![question(example.config, &settings), question(&after, &settings)],
+                holds: |answers| {
+                    is_accepted(&answers[1]) && answers[0]["resolved"] == answers[1]["resolved"]
+                },
+            });
+        }
+    }
+    claims
+}
+
+#[test]
+fn every_claim_about_loading_holds_on_every_engine_it_is_made_for() {
+    let Some(home) = oracle::home() else { return };
+    let Some(files) = oracle::corpus() else { return oracle::missing("ZEROPILOT_CORPUS") };
+    let mut wrong = Vec::new();
+    let mut counts = [0; 4];
+    let mut codes: [BTreeSet<&str>; 4] = Default::default();
+    for version in EngineVersion::all() {
+        let kinds = [
+            refusals(version),
+            mended_examples(version),
+            mended_public_files(&files, version),
+            idle(version),
+        ];
+        let all = || kinds.iter().flatten();
+        let questions = all().flat_map(|claim| claim.questions.clone()).collect();
+        let mut engine =
+            oracle::Oracle::start_with_engine(&home, "verdict_server.py", version.name());
+        let answers = engine.ask(questions);
+        let answers: Vec<Value> =
+            answers.iter().map(|line| serde_json::from_str(line).expect("JSON")).collect();
+        let mut rest = answers.as_slice();
+        for claim in all() {
+            let (own, others) = rest.split_at(claim.questions.len());
+            rest = others;
+            if !(claim.holds)(own) {
+                let messages: Vec<_> = own.iter().map(|answer| &answer["message"]).collect();
+                wrong.push(format!("{} on {version}: {}: {messages:?}", claim.code, claim.what));
+            }
+        }
+        for (kind, claims) in kinds.iter().enumerate() {
+            counts[kind] += claims.len();
+            codes[kind].extend(claims.iter().map(|claim| claim.code));
+        }
+    }
+    let rules = codes.each_ref().map(BTreeSet::len);
+    println!("refusals, mended examples, mended public files, idle: {counts:?} of {rules:?} rules");
+    assert!(wrong.is_empty(), "{} wrong:\n{}", wrong.len(), wrong.join("\n"));
+    assert!(rules[0] > 30 && rules[1] > 25 && counts[2] > 100 && rules[3] >= 3, "{rules:?}");
+}

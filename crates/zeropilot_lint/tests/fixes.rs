@@ -1,0 +1,148 @@
+//! Fixes where a front end reads the file: the real one takes what is mended. What engines do with
+//! mended files is asked in `claims.rs`.
+
+#![allow(dead_code, reason = "the shared parts serve other tests too")]
+
+#[path = "../../zeropilot_config/tests/front_end_parity/arguments.rs"]
+mod arguments;
+#[path = "../../zeropilot_config/tests/front_end_parity/case.rs"]
+mod case;
+#[path = "../../zeropilot_config/tests/front_end_parity/configs.rs"]
+mod configs;
+#[path = "../../zeropilot_config/tests/oracle/mod.rs"]
+mod oracle;
+#[path = "../../zeropilot_config/tests/front_end_parity/tree.rs"]
+mod tree;
+
+use case::Case;
+use serde_json::Value;
+use zeropilot_config::front_end::{Arguments, FrontEnd, ModelFacts, TrainerArguments};
+use zeropilot_config::schema::EngineVersion;
+use zeropilot_config::syntax::parse_json;
+use zeropilot_lint::{RULES, Settings, Verdict, check, mend};
+
+/// An example after its fixes, with what is known around it.
+struct Mended {
+    code: &'static str,
+    before: &'static str,
+    after: String,
+    settings: Settings,
+}
+
+/// Every example that a front end reads, where its fixes lead to a file we accept.
+fn mended_examples() -> Vec<Mended> {
+    let examples = RULES.iter().flat_map(|rule| rule.examples.iter().map(move |one| (rule, one)));
+    examples
+        .filter(|(_, example)| !example.is_job && example.front_end != FrontEnd::DeepSpeed)
+        .filter_map(|(rule, example)| {
+            let settings = example.settings();
+            let finds = |text: &str| {
+                let report = check(text.as_bytes(), &settings);
+                report.diagnostics.iter().any(|found| found.rule.code == rule.code)
+            };
+            let is_meant = settings.version == EngineVersion::NEWEST;
+            let mended =
+                is_meant.then(|| mend(example.config.as_bytes(), &settings, true)).flatten()?;
+            assert!(!finds(&mended.text), "{} stays in {}", rule.code, mended.text);
+            let is_accepted = mended.report.verdict == Verdict::Accept;
+            is_accepted.then_some(Mended {
+                code: rule.code,
+                before: example.config,
+                after: mended.text,
+                settings,
+            })
+        })
+        .collect()
+}
+
+/// What the script says, completed by what it would be if the script said nothing.
+fn completed(arguments: &Arguments) -> Arguments {
+    let defaults = Arguments::library_defaults();
+    let known = &arguments.trainer;
+    let usual = &defaults.trainer;
+    let trainer = TrainerArguments {
+        per_device_train_batch_size: known
+            .per_device_train_batch_size
+            .or(usual.per_device_train_batch_size),
+        gradient_accumulation_steps: known
+            .gradient_accumulation_steps
+            .or(usual.gradient_accumulation_steps),
+        max_grad_norm: known.max_grad_norm.or(usual.max_grad_norm),
+        learning_rate: known.learning_rate.or(usual.learning_rate),
+        adam_beta1: known.adam_beta1.or(usual.adam_beta1),
+        adam_beta2: known.adam_beta2.or(usual.adam_beta2),
+        adam_epsilon: known.adam_epsilon.or(usual.adam_epsilon),
+        weight_decay: known.weight_decay.or(usual.weight_decay),
+        warmup_steps: known.warmup_steps.or(usual.warmup_steps),
+        num_training_steps: known.num_training_steps.or(Some(100)),
+        fp16: known.fp16.or(usual.fp16),
+        bf16: known.bf16.or(usual.bf16),
+        fp16_full_eval: known.fp16_full_eval.or(usual.fp16_full_eval),
+        bf16_full_eval: known.bf16_full_eval.or(usual.bf16_full_eval),
+        save_on_each_node: known.save_on_each_node.or(usual.save_on_each_node),
+        auto_find_batch_size: known.auto_find_batch_size.or(usual.auto_find_batch_size),
+        environment_mixed_precision: known
+            .environment_mixed_precision
+            .or(usual.environment_mixed_precision),
+    };
+    let mut accelerate = arguments.accelerate.clone();
+    accelerate.mixed_precision = accelerate.mixed_precision.or(defaults.accelerate.mixed_precision);
+    accelerate.gradient_accumulation_steps =
+        accelerate.gradient_accumulation_steps.or(defaults.accelerate.gradient_accumulation_steps);
+    accelerate.split_batches = accelerate.split_batches.or(Some(false));
+    accelerate.dataloader_batch_sizes =
+        accelerate.dataloader_batch_sizes.or_else(|| Some(vec![Some(1)]));
+    Arguments { trainer, accelerate, plugin: arguments.plugin.clone() }
+}
+
+#[test]
+fn mended_examples_are_accepted_by_the_front_end_that_reads_them() {
+    let Some(home) = oracle::home() else { return };
+    let mut questions = Vec::new();
+    let mut cases = Vec::new();
+    for mut mended in mended_examples() {
+        let model = ModelFacts::with_hidden_size(64);
+        mended.settings.arguments = completed(&mended.settings.arguments);
+        mended.settings.model = mended.settings.model.or(Some(model));
+        // Arguments that nobody named may contradict a literal in the file.
+        let report = check(mended.after.as_bytes(), &mended.settings);
+        if report.verdict == Verdict::Reject {
+            continue;
+        }
+        let case = Case {
+            front_end: mended.settings.front_end.unwrap_or(FrontEnd::HfTrainer),
+            config: parse_json(&mended.after).expect("strict JSON").root().clone(),
+            arguments: mended.settings.arguments.clone(),
+            model: mended.settings.model.clone().unwrap_or(ModelFacts::without_sizes()),
+            world_size: mended.settings.world_size.unwrap_or(1) as u64,
+        };
+        let mut question = case.request();
+        question["config"] = mended.after.clone().into();
+        questions.push(question);
+        cases.push(mended);
+    }
+    assert!(cases.len() >= 10, "only {}", cases.len());
+    let answers = oracle::Oracle::start(&home, "front_end_server.py").ask(questions);
+    for (case, answer) in cases.iter().zip(answers) {
+        let answer: Value = serde_json::from_str(&answer).expect("JSON");
+        let (code, before, after) = (case.code, case.before, &case.after);
+        assert_eq!(answer["ok"], true, "{code}: {before} mended to {after}: {}", answer["error"]);
+    }
+    println!("{} mended examples accepted by their front end", cases.len());
+}
+
+#[test]
+fn a_file_that_a_front_end_reads_is_mended_until_nothing_is_left_to_mend() {
+    let Some(files) = oracle::corpus() else { return oracle::missing("ZEROPILOT_CORPUS") };
+    for file in &files {
+        let settings = Settings { world_size: Some(8), ..Settings::default() };
+        let before = check(&file.data, &settings);
+        let Some(mended) = mend(&file.data, &settings, true) else { continue };
+        let is_broken =
+            before.verdict == Verdict::Accept && mended.report.verdict == Verdict::Reject;
+        assert!(!is_broken, "{}: {}", file.name, mended.text);
+        let settings = Settings { front_end: Some(mended.report.front_end), ..settings };
+        let again = mend(mended.text.as_bytes(), &settings, true).map(|again| again.text);
+        assert_eq!(again, None, "{}", file.name);
+    }
+}
