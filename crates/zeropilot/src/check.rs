@@ -5,18 +5,20 @@ use zeropilot_config::front_end::{
     AccelerateArguments, Arguments, MixedPrecision, ModelFacts, PluginArguments, TrainerArguments,
 };
 use zeropilot_lint::{Language, Script, Selection, Settings};
+use zeropilot_view::settings;
 use zeropilot_view::talk::{self, InputProblem};
 use zeropilot_view::{FileResult, Format, Layout, Summary, escaped};
 
 use crate::cli::{CheckCommand, GlobalOptions, MixedPrecisionName, TrainingOptions};
 use crate::engine_version;
 use crate::exit_status::ExitStatus;
-use crate::files::{self, Collected};
+use crate::files::{self, Collected, Input};
 use crate::job;
 use crate::layout::layout;
 use crate::mend::{self, Mode};
 use crate::output::Output;
 use crate::progress::Progress;
+use crate::project::{Broken, Found};
 
 /// Files checked before their results are written.
 const CHUNK: usize = 512;
@@ -28,25 +30,38 @@ pub(crate) fn run(
     command: &CheckCommand,
     global: &GlobalOptions,
     language: Language,
+    project: Result<Found, Broken>,
 ) -> ExitStatus {
     let layout = layout(Format::from(command.output_format), global, language);
     let mut output = Output::new(layout.color);
-    let (version, version_source) =
-        match engine_version::choose(command.deepspeed_version.as_deref()) {
-            Ok(chosen) => chosen,
-            Err(error) => {
-                output.say(&format!("error: {}", escaped(&error.to_string())));
-                return ExitStatus::Failure;
-            }
-        };
+    let found = match project {
+        Ok(found) => found,
+        Err(broken) => {
+            let Broken { name, text, problems } = &broken;
+            output.say(&settings::problems(name, text, problems, &layout));
+            return ExitStatus::Failure;
+        }
+    };
+    let project = &found.project;
+    let wanted = command.deepspeed_version.as_deref().or(project.deepspeed_version.as_deref());
+    let (version, version_source) = match engine_version::choose(wanted) {
+        Ok(chosen) => chosen,
+        Err(error) => {
+            output.say(&format!("error: {}", escaped(&error.to_string())));
+            return ExitStatus::Failure;
+        }
+    };
     let settings = Settings {
         version,
-        world_size: command.world_size.map(usize::from),
-        front_end: command.front_end,
+        world_size: command.world_size.map(usize::from).or(project.world_size),
+        front_end: command.front_end.or(project.front_end),
         arguments: arguments(&command.training),
         model: command.training.hidden_size.map(ModelFacts::with_hidden_size),
         script: script(&command.training),
-        selection: Selection { select: command.select.clone(), ignore: command.ignore.clone() },
+        selection: Selection {
+            select: one_or_other(&command.select, &project.select),
+            ignore: one_or_other(&command.ignore, &project.ignore),
+        },
     };
     let talks = layout.format == Format::Human && !global.quiet;
     if talks && let Some(note) = talk::version_note(version, &version_source, language) {
@@ -56,6 +71,7 @@ pub(crate) fn run(
         layout,
         settings,
         mode: mode(command),
+        found,
         output,
         summary: Summary::default(),
         has_written: false,
@@ -70,6 +86,7 @@ struct Session {
     layout: Layout,
     settings: Settings,
     mode: Mode,
+    found: Found,
     output: Output,
     summary: Summary,
     has_written: bool,
@@ -92,7 +109,18 @@ impl Session {
                 break;
             }
             let (layout, settings, mode) = (&self.layout, &self.settings, self.mode);
-            let one = |input: Collected| check_one(input, layout, settings, mode);
+            let found = &self.found;
+            let one = |input: Collected| {
+                let input = input?;
+                match input.path().map(|path| found.ignored_in(path)) {
+                    Some(ignored) if !ignored.is_empty() => {
+                        let mut settings = settings.clone();
+                        settings.selection.ignore.extend(ignored);
+                        check_one(&input, layout, &settings, mode)
+                    }
+                    _ => check_one(&input, layout, settings, mode),
+                }
+            };
             // Several scripts may point to one config, which is mended once.
             let in_turn = chunk.len() < WORTH_THREADS || self.mode != Mode::Tell;
             let results: Vec<Checked> = if in_turn {
@@ -157,6 +185,11 @@ impl Session {
     }
 }
 
+/// What the command line says, else what the project says.
+fn one_or_other(said: &[String], settled: &[String]) -> Vec<String> {
+    if said.is_empty() { settled.to_vec() } else { said.to_vec() }
+}
+
 /// What is asked for.
 fn mode(command: &CheckCommand) -> Mode {
     let guesses = command.unsafe_fixes;
@@ -167,11 +200,10 @@ fn mode(command: &CheckCommand) -> Mode {
     }
 }
 
-fn check_one(input: Collected, layout: &Layout, settings: &Settings, mode: Mode) -> Checked {
-    let input = input?;
+fn check_one(input: &Input, layout: &Layout, settings: &Settings, mode: Mode) -> Checked {
     let name = input.name();
     if let Some(path) = input.path().filter(|path| job::is_script(path)) {
-        return job::check_script(&input, path, layout, settings, mode)
+        return job::check_script(input, path, layout, settings, mode)
             .map_err(|problem| (name, problem));
     }
     let judged =

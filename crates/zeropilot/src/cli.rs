@@ -52,6 +52,9 @@ pub(crate) struct GlobalOptions {
     /// When to use colours; NO_COLOR is honoured
     #[arg(long, global = true, value_name = "WHEN", default_value = "auto")]
     pub(crate) color: ColorChoice,
+    /// Use no zeropilot.toml and no [tool.zeropilot] of pyproject.toml
+    #[arg(long, global = true)]
+    pub(crate) no_settings: bool,
     /// Say nothing but findings
     #[arg(long, short, global = true)]
     pub(crate) quiet: bool,

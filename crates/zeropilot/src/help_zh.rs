@@ -77,6 +77,7 @@ const OPTIONS: &[(&str, &str)] = &[
     ("all", "列出全部规则"),
     ("lang", "所有文字的语言；默认取自 LC_ALL、LC_MESSAGES 或 LANG"),
     ("color", "何时使用颜色；遵守 NO_COLOR"),
+    ("no_settings", "不使用 zeropilot.toml 和 pyproject.toml 里的 [tool.zeropilot]"),
     ("quiet", "除了发现的问题，什么也不说"),
 ];
 

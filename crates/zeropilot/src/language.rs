@@ -4,12 +4,13 @@ use std::ffi::OsString;
 
 use zeropilot_lint::Language;
 
-/// `--lang` if it is given and known, else the locale.
+/// `--lang` if it is given and known, else what the project has settled, else the locale.
 pub(crate) fn choose(
     arguments: &[OsString],
+    settled: Option<Language>,
     environment: impl Fn(&str) -> Option<String>,
 ) -> Language {
-    from_arguments(arguments).unwrap_or_else(|| from_locale(environment))
+    from_arguments(arguments).or(settled).unwrap_or_else(|| from_locale(environment))
 }
 
 fn from_arguments(arguments: &[OsString]) -> Option<Language> {
@@ -47,7 +48,7 @@ mod tests {
 
     fn language(arguments: &[&str], environment: &[(&str, &str)]) -> Language {
         let arguments: Vec<OsString> = arguments.iter().map(OsString::from).collect();
-        choose(&arguments, |name| {
+        choose(&arguments, None, |name| {
             environment
                 .iter()
                 .find(|(known, _)| *known == name)

@@ -22,6 +22,7 @@ mod new;
 mod output;
 mod plan;
 mod progress;
+mod project;
 mod rule;
 
 use std::process::ExitCode;
@@ -36,10 +37,12 @@ static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 fn main() -> ExitCode {
     let arguments: Vec<_> = std::env::args_os().collect();
-    let language = language::choose(&arguments, |name| std::env::var(name).ok());
+    let project = project::find(&arguments);
+    let settled = project.as_ref().ok().and_then(|found| found.project.language);
+    let language = language::choose(&arguments, settled, |name| std::env::var(name).ok());
     let status = match cli::parse(arguments, language) {
         Ok(cli) => match cli.command {
-            Command::Check(command) => check::run(&command, &cli.global, language),
+            Command::Check(command) => check::run(&command, &cli.global, language, project),
             Command::Plan(command) => plan::run(&command, &cli.global, language),
             Command::Memory(command) => memory::run(&command, &cli.global, language),
             Command::Rule(command) => rule::run(&command, &cli.global, language),

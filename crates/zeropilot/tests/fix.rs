@@ -36,7 +36,10 @@ fn what_may_be_mended_unseen_is_mended_and_the_rest_is_told() {
     let output = run(directory.path(), &["ds.json", "--fix", "--world-size", "2"]);
     assert_eq!(output.status.code(), Some(1));
     let text = stdout(&output);
-    assert!(text.contains("  mended K14: write `offload_optimizer` instead\n"), "{text}");
+    assert!(
+        text.contains("  mended K14: write `\"offload_optimizer\": {\"device\": \"cpu\"}`\n"),
+        "{text}"
+    );
     assert!(text.contains("warning[K01]") && text.contains("gradient_clipp1ng"), "{text}");
     assert!(text.contains("1 finding mended; 2 warnings\n"), "{text}");
     let after = fs::read_to_string(directory.path().join("ds.json")).expect("the file");

@@ -16,6 +16,8 @@ mod key_values;
 mod language;
 mod manual;
 mod mend;
+#[cfg(feature = "project")]
+pub mod project;
 mod reading;
 mod refusal;
 mod registry;

@@ -21,6 +21,8 @@ mod objection;
 mod place;
 pub mod plan;
 mod sarif;
+#[cfg(feature = "project")]
+pub mod settings;
 mod summary;
 pub mod talk;
 mod wrap;

@@ -1,0 +1,89 @@
+//! `zeropilot.toml` and `[tool.zeropilot]`, as a user has them.
+
+use std::fs;
+use std::process::{Command, Output};
+
+use tempfile::TempDir;
+
+const CONFIG: &str = r#"{"train_batch_size": 8, "gradient_accumulation_steps": 2, "nobody": 1}"#;
+
+fn directory(files: &[(&str, &str)]) -> TempDir {
+    let directory = tempfile::tempdir().expect("a temporary directory");
+    for (name, text) in files {
+        let path = directory.path().join(name);
+        fs::create_dir_all(path.parent().expect("a parent")).expect("directories");
+        fs::write(path, text).expect("a file");
+    }
+    directory
+}
+
+fn run(directory: &TempDir, within: &str, arguments: &[&str]) -> Output {
+    Command::new(env!("CARGO_BIN_EXE_zeropilot"))
+        .current_dir(directory.path().join(within))
+        .env_clear()
+        .args(["check", "--output-format", "concise"])
+        .args(arguments)
+        .output()
+        .expect("the binary runs")
+}
+
+fn told(output: &Output) -> String {
+    String::from_utf8(output.stdout.clone()).expect("text")
+}
+
+#[test]
+fn the_nearest_settings_hold_and_flags_win() {
+    let directory = directory(&[
+        ("zeropilot.toml", "world-size = 3\nlanguage = \"zh\"\nignore = [\"K01\"]\n"),
+        ("deep/er/ds.json", CONFIG),
+    ]);
+    let output = run(&directory, "deep/er", &["ds.json"]);
+    assert!(told(&output).contains("3"), "{}", told(&output));
+    assert!(told(&output).contains("B01") && !told(&output).contains("K01"), "{}", told(&output));
+    let output = run(&directory, "deep/er", &["ds.json", "--world-size", "2", "--lang", "en"]);
+    assert_eq!((output.status.code(), told(&output).as_str()), (Some(0), ""));
+    let output = run(&directory, "deep/er", &["ds.json", "--no-settings", "--world-size", "2"]);
+    assert!(told(&output).contains("K01 DeepSpeed reads no key `nobody`"), "{}", told(&output));
+}
+
+#[test]
+fn a_pyproject_without_our_table_is_passed_over() {
+    let directory = directory(&[
+        ("pyproject.toml", "[tool.zeropilot]\nselect = [\"K\"]\nworld-size = 3\n"),
+        ("sub/pyproject.toml", "[project]\nname = \"x\"\n"),
+        ("sub/ds.json", CONFIG),
+    ]);
+    let output = run(&directory, "sub", &["ds.json"]);
+    assert!(told(&output).contains("K01") && !told(&output).contains("B01"), "{}", told(&output));
+}
+
+#[test]
+fn rules_are_ignored_in_some_files() {
+    let settings = "world-size = 2\n[per-file-ignores]\n\"tests/**\" = [\"K\"]\n";
+    let directory = directory(&[
+        ("zeropilot.toml", settings),
+        ("tests/a/ds.json", CONFIG),
+        ("src/ds.json", CONFIG),
+    ]);
+    let output = run(&directory, "", &["."]);
+    assert_eq!(told(&output).lines().count(), 1, "{}", told(&output));
+    assert!(told(&output).contains("src/ds.json"), "{}", told(&output));
+}
+
+#[test]
+fn a_mistake_is_shown_where_it_stands() {
+    let directory =
+        directory(&[("zeropilot.toml", "world-size = 8\nworld_sise = 8\n"), ("ds.json", CONFIG)]);
+    let output = run(&directory, "", &["ds.json"]);
+    assert_eq!(output.status.code(), Some(2));
+    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    for piece in [
+        "there is no setting `world_sise`; did you mean `world-size`?",
+        "zeropilot.toml:2:1",
+        "^^^^^^^^^^",
+    ] {
+        assert!(said.contains(piece), "{said}");
+    }
+    let output = run(&directory, "", &["ds.json", "--lang", "zh"]);
+    assert!(String::from_utf8_lossy(&output.stderr).contains("是不是想写 `world-size`"));
+}
