@@ -1,5 +1,7 @@
 //! `zeropilot check`: from arguments to results and an exit status.
 
+use std::slice;
+
 use rayon::prelude::*;
 use zeropilot_config::front_end::{
     AccelerateArguments, Arguments, MixedPrecision, ModelFacts, PluginArguments, TrainerArguments,
@@ -206,8 +208,9 @@ fn check_one(input: &Input, layout: &Layout, settings: &Settings, mode: Mode) ->
         return job::check_script(input, path, layout, settings, mode)
             .map_err(|problem| (name, problem));
     }
-    let judged =
-        input.read().and_then(|bytes| mend::judge(bytes, input.path(), &name, settings, mode));
+    let judged = input
+        .read()
+        .and_then(|bytes| mend::judge(bytes, input.path(), &name, slice::from_ref(settings), mode));
     let judged = match judged {
         Ok(judged) => judged,
         Err(problem) => return Err((name, problem)),
@@ -275,6 +278,7 @@ pub(crate) fn script(options: &TrainingOptions) -> Script {
     Script {
         optim: options.optim.clone(),
         lr_scheduler_type: options.lr_scheduler_type.clone(),
+        client_optimizer: None,
         save_only_model: options.save_only_model,
         load_best_model_at_end: options.load_best_model_at_end,
     }

@@ -32,49 +32,80 @@ pub(crate) fn check_script(
     let text = String::from_utf8_lossy(&bytes);
     let beside = path.parent().unwrap_or(Path::new("")).to_owned();
     let find = |name: &str| found(name, &beside).and_then(|path| fs::read_to_string(path).ok());
-    let job = job::read(&text, &find);
-    let mut report = job::check(&text, &job, &find);
-    report.diagnostics.retain(|found| settings.selection.wants(found.rule.code));
-    let mut results = Results { layout, mode, written: Vec::new(), summary: Summary::default() };
-    let headline =
-        talk::launches(&job.launches.iter().map(words).collect::<Vec<_>>(), layout.language);
-    results.add(&FileResult {
-        name: &input.name(),
-        bytes: text.as_bytes(),
-        report: &report,
-        is_named: input.is_named() || !job.launches.is_empty(),
-        headline: Some(&headline),
-    });
-    let mut seen = Vec::new();
+    let mut results = Results { layout, written: Vec::new(), summary: Summary::default() };
+    let mended = match mode {
+        Mode::Tell => Vec::new(),
+        _ => mend_configs(&text, &beside, settings, mode)?,
+    };
+    if let Mode::Diff { .. } = mode {
+        for (_, outcome) in &mended {
+            results.summary.count(&outcome.report);
+        }
+        let diffs = mended.into_iter().filter_map(|(_, outcome)| outcome.diff);
+        return Ok((diffs.collect(), results.summary));
+    }
+    let judged = job::judge(&text, settings, &find);
+    let launches = &judged.job.launches;
+    let headline = talk::launches(&launches.iter().map(words).collect::<Vec<_>>(), layout.language);
+    for mut file in judged.files {
+        let path = file.name.as_deref().and_then(|name| found(name, &beside));
+        let name = match (&file.name, &path) {
+            (None, _) => input.name(),
+            (Some(_), Some(path)) => path.to_string_lossy().into_owned(),
+            (Some(name), None) => name.clone(),
+        };
+        if let Some((_, outcome)) = mended.iter().find(|(mended, _)| Some(mended) == path.as_ref())
+        {
+            file.report.mended.clone_from(&outcome.report.mended);
+        }
+        let is_launch = file.name.is_none();
+        results.add(&FileResult {
+            name: &name,
+            bytes: file.text.as_bytes(),
+            report: &file.report,
+            is_named: if is_launch { input.is_named() || !launches.is_empty() } else { true },
+            headline: match (is_launch, file.is_config) {
+                (true, _) => Some(&headline),
+                (false, true) => None,
+                (false, false) => Some(talk::part_of_a_job(layout.language)),
+            },
+        });
+    }
+    Ok((results.written.join(layout.separator()), results.summary))
+}
+
+/// Mends every config that a script points to, with what the script says. One that several launches
+/// read in different circumstances is mended for the first and only if the others are no worse off.
+fn mend_configs(
+    text: &str,
+    beside: &Path,
+    settings: &Settings,
+    mode: Mode,
+) -> Result<Vec<(PathBuf, mend::Outcome)>, InputProblem> {
+    let find = |name: &str| found(name, beside).and_then(|path| fs::read_to_string(path).ok());
+    let job = job::read(text, &find);
+    let mut mended: Vec<(PathBuf, mend::Outcome)> = Vec::new();
     for launch in &job.launches {
         let named = launch.given.config.as_ref().and_then(|config| config.text.as_deref());
-        let Some(path) = named.and_then(|name| found(name, &beside)) else { continue };
-        let Ok(bytes) = fs::read(&path) else { continue };
-        let settings = launch.settings(settings);
-        let question = (path.clone(), settings.world_size, format!("{:?}", settings.arguments));
-        if seen.contains(&question) {
+        let Some(path) = named.and_then(|name| found(name, beside)) else { continue };
+        if mended.iter().any(|(known, _)| *known == path) {
             continue;
         }
-        seen.push(question);
-        let name = path.to_string_lossy();
-        let judged = mend::judge(bytes, Some(&path), &name, &settings, mode)?;
-        results.written.extend(judged.diff);
-        let file = FileResult {
-            name: &name,
-            bytes: &judged.bytes,
-            report: &judged.report,
-            is_named: true,
-            headline: None,
-        };
-        results.add(&file);
+        let Ok(bytes) = fs::read(&path) else { continue };
+        let others = job.launches.iter().filter(|other| {
+            let name = other.given.config.as_ref().and_then(|config| config.text.as_deref());
+            name == named
+        });
+        let circumstances: Vec<Settings> = others.map(|other| other.settings(settings)).collect();
+        let name = path.to_string_lossy().into_owned();
+        let outcome = mend::judge(bytes, Some(&path), &name, &circumstances, mode)?;
+        mended.push((path, outcome));
     }
-    let between = if let Mode::Diff { .. } = mode { "" } else { layout.separator() };
-    Ok((results.written.join(between), results.summary))
+    Ok(mended)
 }
 
 struct Results<'a> {
     layout: &'a Layout,
-    mode: Mode,
     written: Vec<String>,
     summary: Summary,
 }
@@ -82,9 +113,6 @@ struct Results<'a> {
 impl Results<'_> {
     fn add(&mut self, file: &FileResult<'_>) {
         self.summary.count(file.report);
-        if let Mode::Diff { .. } = self.mode {
-            return;
-        }
         let text = self.layout.file(file);
         if !text.is_empty() {
             self.written.push(text);
@@ -99,10 +127,13 @@ fn found(name: &str, beside: &Path) -> Option<PathBuf> {
 }
 
 fn words(launch: &Launch) -> LaunchWords<'_> {
+    let given = &launch.given;
+    let config = given.config.as_ref().map(|config| config.text.as_deref());
+    let inside = given.dictionary.as_ref().map(|place| place.file.as_deref());
     LaunchWords {
         launcher: launch.launcher.name(),
         world: launch.world,
-        config: launch.given.config.as_ref().map(|config| config.text.as_deref()),
-        unknown: &launch.given.unknown,
+        config: config.or(inside),
+        unknown: &given.unknown,
     }
 }

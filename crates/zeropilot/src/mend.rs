@@ -5,7 +5,7 @@ use std::io::{self, Write as _};
 use std::path::Path;
 
 use similar::TextDiff;
-use zeropilot_lint::{Report, Settings, check, mend};
+use zeropilot_lint::{Mended, Report, Settings, Verdict, check, mend};
 use zeropilot_view::talk::InputProblem;
 
 /// What is done about findings that have a fix.
@@ -35,14 +35,17 @@ pub(crate) struct Outcome {
     pub(crate) diff: Option<String>,
 }
 
-/// Judges a config, and mends it as far as the mode asks. Without a path there is no file to change.
+/// Judges a config in the first of its circumstances, and mends it as far as the mode asks and none of
+/// the others is worse off. Without a path there is no file to change.
 pub(crate) fn judge(
     bytes: Vec<u8>,
     path: Option<&Path>,
     name: &str,
-    settings: &Settings,
+    circumstances: &[Settings],
     mode: Mode,
 ) -> Result<Outcome, InputProblem> {
+    let usual = Settings::default();
+    let settings = circumstances.first().unwrap_or(&usual);
     let guesses = match mode {
         Mode::Tell => {
             let report = check(&bytes, settings);
@@ -50,7 +53,13 @@ pub(crate) fn judge(
         }
         Mode::Fix { guesses } | Mode::Diff { guesses } => guesses,
     };
-    let Some(mended) = mend(&bytes, settings, guesses) else {
+    let is_fine = |mended: &Mended| {
+        circumstances.iter().all(|other| {
+            check(&bytes, other).verdict == Verdict::Reject
+                || check(mended.text.as_bytes(), other).verdict == Verdict::Accept
+        })
+    };
+    let Some(mended) = mend(&bytes, settings, guesses).filter(is_fine) else {
         let report = check(&bytes, settings);
         return Ok(Outcome { bytes, report, diff: None });
     };

@@ -56,10 +56,12 @@ fn a_script_is_judged_together_with_the_config_it_points_to() {
         found.map(|found| found["code"].as_str().expect("a code").to_owned()).collect()
     };
     assert_eq!(files[0]["file"], "train.sh");
-    assert_eq!(codes(&files[0]), ["L02"]);
-    assert_eq!(files[0]["diagnostics"][0]["span"]["line"], 3);
+    assert_eq!(files[0]["verdict"], "reject");
+    assert_eq!(codes(&files[0]), ["L02", "A08"]);
+    let line = |index: usize| files[0]["diagnostics"][index]["span"]["line"].clone();
+    assert_eq!((line(0), line(1)), (3.into(), 6.into()));
     assert_eq!(files[1]["file"], "conf/ds.json");
-    assert_eq!(codes(&files[1]), ["A08"]);
+    assert_eq!(codes(&files[1]), [""; 0]);
     assert_eq!(
         (&files[1]["world_size"], &files[1]["world_size_source"]),
         (&4.into(), &"given".into())
@@ -85,7 +87,7 @@ fn directories_are_searched_for_scripts_if_asked() {
     let directory = directory(&files);
     let (_, stdout) = run(&directory, &["check", "--job", "jobs", "--output-format", "concise"]);
     assert!(stdout.contains("jobs/a.slurm:3:29: L02"), "{stdout}");
-    assert!(stdout.contains("jobs/conf/ds.json:2:37: A08"), "{stdout}");
+    assert!(stdout.contains("jobs/a.slurm:6:33: A08"), "{stdout}");
 }
 
 #[test]
@@ -102,7 +104,7 @@ fn front_ends_in_yaml_are_followed() {
         ("ds.json", CONFIG),
     ]);
     let (_, stdout) = run(&directory, &["check", "a.sh", "--output-format", "concise"]);
-    let mismatch = "ds.json:2:37: A08 `train_micro_batch_size_per_gpu` is 4, but the training argument `per_device_train_batch_size` is 1\n";
+    let mismatch = "l.yaml:2:30: A08 `train_micro_batch_size_per_gpu` is 4, but the training argument `per_device_train_batch_size` is 1\n";
     assert!(stdout.contains(mismatch), "{stdout}");
     let (_, human) = run(&directory, &["check", "a.sh"]);
     assert!(human.contains("`accelerate launch` starts 8 ranks with ds.json"), "{human}");
@@ -132,4 +134,104 @@ fn rules_are_selected_and_ignored_by_code_or_letter() {
     assert_eq!(told(&["--select", "k01,B"]), (1, vec!["K01".to_owned()]));
     assert_eq!(told(&["--ignore", "K", "--select", "K28"]), (0, vec!["K28".to_owned()]));
     assert_eq!(told(&["--select", "Q"]).0, 2);
+}
+
+const TRAINER: &str = "import argparse
+parser = argparse.ArgumentParser()
+parser.add_argument('--batch', type=int, default=4)
+parser.add_argument('--steps', type=int)
+args = parser.parse_args()
+model = AutoModelForCausalLM.from_pretrained('m')
+training = TrainingArguments(
+    output_dir='out',
+    deepspeed='ds.json',
+    per_device_train_batch_size=args.batch,
+    gradient_accumulation_steps=2,
+    max_steps=args.steps,
+    bf16=True,
+)
+Trainer(model, training).train()
+";
+
+const STAGE_3: &str = r#"{
+  "train_micro_batch_size_per_gpu": 2,
+  "gradient_accumulation_steps": 8,
+  "bf16": {"enabled": "auto"},
+  "zero_optimization": {"stage": 3, "stage3_gather_16bit_weights_on_model_save": true}
+}"#;
+
+#[test]
+fn what_a_training_script_writes_out_is_checked_where_it_stands() {
+    let directory = directory(&[
+        ("a.sh", "torchrun --nproc_per_node 2 t.py --batch 2\n"),
+        ("b.sh", "torchrun --nproc_per_node 2 t.py --steps $N\n"),
+        ("t.py", TRAINER),
+        ("ds.json", STAGE_3),
+    ]);
+    let (code, stdout) = run(&directory, &["check", "a.sh", "--output-format", "concise"]);
+    // The launch line overrides the default of --batch, which then agrees with the config.
+    let accumulation = "t.py:11:5: A08 `gradient_accumulation_steps` is 8, but the training argument `gradient_accumulation_steps` is 2\n";
+    assert_eq!((code, stdout.as_str()), (1, accumulation));
+    let (_, stdout) = run(&directory, &["check", "b.sh", "--output-format", "concise"]);
+    assert!(stdout.contains("t.py:3:42: A08 `train_micro_batch_size_per_gpu` is 2"), "{stdout}");
+    let (_, human) = run(&directory, &["check", "b.sh"]);
+    assert!(human.contains("(known only at run time: max_steps)"), "{human}");
+    let (_, json) = run(&directory, &["check", "a.sh", "--output-format", "json"]);
+    let files: Vec<Value> = serde_json::from_str(&json).expect("JSON");
+    let verdicts: Vec<_> = files.iter().map(|file| (&file["file"], &file["verdict"])).collect();
+    assert_eq!(verdicts[0], (&"a.sh".into(), &"reject".into()));
+    assert_eq!(verdicts[1], (&"t.py".into(), &"reject".into()));
+}
+
+#[test]
+fn a_model_loaded_too_early_is_found_in_the_training_script() {
+    let config = STAGE_3.replace("8", "\"auto\"").replace(": 2,", ": \"auto\",");
+    let directory = directory(&[
+        ("a.sh", "torchrun --nproc_per_node 2 t.py\n"),
+        ("t.py", TRAINER),
+        ("ds.json", &config),
+    ]);
+    let (code, stdout) = run(&directory, &["check", "a.sh", "--output-format", "concise"]);
+    assert_eq!(code, 1);
+    assert!(stdout.starts_with("t.py:6:9: Z01 the model is loaded before"), "{stdout}");
+    let (_, human) = run(&directory, &["check", "a.sh", "--lang", "zh"]);
+    assert!(human.contains("t.py：属于这个任务"), "{human}");
+}
+
+#[test]
+fn a_dictionary_in_the_script_is_checked_in_its_place() {
+    let script = "import deepspeed
+config = {
+    'train_batch_size': 7,  # seven
+    'zero_optimisation': {'stage': 2},
+    'fp16': {'enabled': True},
+}
+engine, _, _, _ = deepspeed.initialize(model=model, config=config, optimizer=torch.optim.AdamW(model.parameters()))
+";
+    let directory = directory(&[("a.sh", "deepspeed --num_gpus 2 t.py\n"), ("t.py", script)]);
+    let (code, stdout) = run(&directory, &["check", "a.sh", "--output-format", "concise"]);
+    assert_eq!(code, 1);
+    assert!(stdout.contains("t.py:3:"), "{stdout}");
+    assert!(
+        stdout.contains("t.py:4:5: K01 DeepSpeed reads no key `zero_optimisation`"),
+        "{stdout}"
+    );
+    let open = script.replace("7,", "size,");
+    fs::write(directory.path().join("t.py"), open).expect("a file");
+    let (code, stdout) = run(&directory, &["check", "a.sh"]);
+    let head = "a.sh: `deepspeed` starts 2 ranks with a config that only the run knows\n";
+    assert_eq!(code, 0, "{stdout}");
+    assert!(stdout.starts_with(head), "{stdout}");
+}
+
+#[test]
+fn axolotl_and_slurm_are_followed() {
+    let yaml = "base_model: m\nmicro_batch_size: 1\ngradient_accumulation_steps: 8\nbf16: true\ndeepspeed: ds.json\noptimizer: adamw_torch\n";
+    let slurm = "#!/bin/bash\n#SBATCH --nodes=2\n#SBATCH --gpus-per-node=8\nsrun torchrun --nnodes $SLURM_NNODES --nproc_per_node $SLURM_GPUS_ON_NODE -m axolotl.cli.train c.yaml\naxolotl train c.yaml\n";
+    let directory = directory(&[("a.slurm", slurm), ("c.yaml", yaml), ("ds.json", STAGE_3)]);
+    let (_, stdout) = run(&directory, &["check", "a.slurm", "--output-format", "concise"]);
+    let mismatch = "c.yaml:2:19: A08 `train_micro_batch_size_per_gpu` is 2, but the training argument `per_device_train_batch_size` is 1\n";
+    assert!(stdout.contains(mismatch), "{stdout}");
+    let (_, human) = run(&directory, &["check", "a.slurm"]);
+    assert!(human.contains("`torchrun` starts 16 ranks with ds.json"), "{human}");
 }

@@ -123,6 +123,15 @@ impl Diagnostic {
         self
     }
 
+    /// The training argument it is about, where it comes from one.
+    pub fn argument(&self) -> Option<&str> {
+        let named = self.arguments.iter().find(|(name, _)| *name == "argument");
+        match named {
+            Some((_, Argument::Plain(argument))) => Some(argument),
+            _ => None,
+        }
+    }
+
     /// Whether both are worded by the same sentences.
     pub(crate) fn is_worded_like(&self, other: &Self) -> bool {
         std::ptr::eq(self.wording, other.wording)

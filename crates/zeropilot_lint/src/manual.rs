@@ -112,9 +112,12 @@ impl Example {
     fn judge_with(&self, settings: &Settings) -> Report {
         #[cfg(feature = "job")]
         if self.is_job {
-            let no_files: crate::job::Files<'_> = &|_| None;
-            let job = crate::job::read(self.config, no_files);
-            return crate::job::check(self.config, &job, no_files);
+            let find = |name: &str| {
+                let file = self.files.iter().find(|(known, _)| *known == name);
+                file.map(|(_, text)| (*text).to_owned())
+            };
+            let said = Settings { front_end: None, world_size: None, ..settings.clone() };
+            return crate::job::judge(self.config, &said, &find).merged();
         }
         check(self.config.as_bytes(), settings)
     }

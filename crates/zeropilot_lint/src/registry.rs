@@ -131,6 +131,12 @@ pub static RULES: &[&Rule] = &[
     &integrations::unusable_argument::RULE,
     &integrations::dummy_objects::RULE,
     &integrations::save_only_model::RULE,
+    &optimizer::client_optimizer::RULE,
+    &optimizer::client_optimizer_offloaded::RULE,
+    #[cfg(feature = "job")]
+    &launch::divided_loss::RULE,
+    #[cfg(feature = "job")]
+    &launch::model_first::RULE,
     #[cfg(feature = "job")]
     &launch::no_launcher::RULE,
     #[cfg(feature = "job")]

@@ -58,6 +58,8 @@ pub enum Group {
     Integrations,
     /// L: launching.
     Launch,
+    /// Z: how models are built under ZeRO stage 3.
+    Construction,
 }
 
 impl Group {
@@ -77,6 +79,7 @@ impl Group {
             Self::Saving => 'S',
             Self::Integrations => 'I',
             Self::Launch => 'L',
+            Self::Construction => 'Z',
         }
     }
 }
@@ -111,6 +114,8 @@ pub struct Example {
     pub script: fn() -> Script,
     /// Whether the text is a launch script instead of a config.
     pub is_job: bool,
+    /// Files that a launch script names, and what is in them.
+    pub files: &'static [(&'static str, &'static str)],
 }
 
 fn no_model() -> Option<ModelFacts> {
@@ -129,12 +134,18 @@ impl Example {
             model: no_model,
             script: Script::default,
             is_job: false,
+            files: &[],
         }
     }
 
     /// A launch script.
     pub const fn job(text: &'static str) -> Self {
         Self { is_job: true, ..Self::new(text) }
+    }
+
+    /// With files that the launch script names.
+    pub const fn files(self, files: &'static [(&'static str, &'static str)]) -> Self {
+        Self { files, ..self }
     }
 
     /// With this number of ranks.

@@ -7,6 +7,8 @@ pub struct Script {
     pub optim: Option<String>,
     /// `lr_scheduler_type`, such as `cosine`.
     pub lr_scheduler_type: Option<String>,
+    /// The class of the optimizer that the script hands to `deepspeed.initialize`.
+    pub client_optimizer: Option<String>,
     /// `save_only_model`.
     pub save_only_model: Option<bool>,
     /// `load_best_model_at_end`.

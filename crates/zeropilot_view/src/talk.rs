@@ -119,6 +119,14 @@ pub struct LaunchWords<'a> {
     pub unknown: &'a [String],
 }
 
+/// What is said of a file that is neither the launch script nor a config.
+pub fn part_of_a_job(language: Language) -> &'static str {
+    match language {
+        Language::English => "part of this job",
+        Language::Chinese => "属于这个任务",
+    }
+}
+
 /// What a script starts, one launch after the other.
 pub fn launches(launches: &[LaunchWords<'_>], language: Language) -> String {
     if launches.is_empty() {

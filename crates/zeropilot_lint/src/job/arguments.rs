@@ -2,26 +2,39 @@
 
 use zeropilot_config::front_end::{FrontEnd, MixedPrecision, Number};
 
-use super::shell::Word;
+use super::place::{Named, Place, Said};
 use crate::check::Settings;
 
 /// What a launch says to the training script, as far as it is known.
 #[derive(Debug, Default)]
 pub struct Given {
     /// The config, as it is named.
-    pub config: Option<Word>,
+    pub config: Option<Named>,
+    /// The config as a dictionary that is written out in the training script.
+    pub dictionary: Option<Place>,
     /// Who reads the config, where the launch shows it.
     pub front_end: Option<FrontEnd>,
-    /// Names and values that are known.
-    pub values: Vec<(String, String)>,
+    /// Arguments whose values are known, the later ones counting.
+    pub values: Vec<Said>,
     /// Names whose values only the run knows.
     pub unknown: Vec<String>,
 }
 
+/// The optimizer that a script hands to `deepspeed.initialize`, by its class.
+pub(crate) const CLIENT_OPTIMIZER: &str = "optimizer";
+
 impl Given {
+    /// An argument that is known.
+    pub fn said(&self, name: &str) -> Option<&Said> {
+        self.values.iter().rev().find(|said| said.name == name)
+    }
+
     fn value(&self, name: &str) -> Option<&str> {
-        let found = self.values.iter().rev().find(|(known, _)| known == name);
-        found.map(|(_, value)| value.as_str())
+        self.said(name).map(|said| said.value.as_str())
+    }
+
+    pub(crate) fn say(&mut self, name: &str, value: impl Into<String>, place: Place) {
+        self.values.push(Said { name: name.to_owned(), value: value.into(), place });
     }
 
     fn whole(&self, name: &str) -> Option<i64> {
@@ -87,6 +100,7 @@ impl Given {
         script.optim = script.optim.take().or_else(|| text("optim"));
         script.lr_scheduler_type =
             script.lr_scheduler_type.take().or_else(|| text("lr_scheduler_type"));
+        script.client_optimizer = script.client_optimizer.take().or_else(|| text(CLIENT_OPTIMIZER));
         script.save_only_model = script.save_only_model.or_else(|| self.switch("save_only_model"));
         script.load_best_model_at_end =
             script.load_best_model_at_end.or_else(|| self.switch("load_best_model_at_end"));

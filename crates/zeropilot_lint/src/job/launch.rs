@@ -5,8 +5,10 @@ use zeropilot_config::syntax::Span;
 
 use super::Files;
 use super::arguments::Given;
+use super::place::{Named, Place};
+use super::python::PythonScript;
 use super::shell::{Assignment, Command, Word};
-use super::{hostfile, yaml};
+use super::{hostfile, training, yaml};
 
 /// A program that starts ranks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -21,6 +23,8 @@ pub enum Launcher {
     LlamaFactory,
     /// `swift sft` and its relatives.
     Swift,
+    /// `axolotl train`.
+    Axolotl,
     /// `python` alone, which starts one process without a launcher.
     Python,
 }
@@ -34,6 +38,7 @@ impl Launcher {
             Self::Accelerate => "accelerate launch",
             Self::LlamaFactory => "llamafactory-cli",
             Self::Swift => "swift",
+            Self::Axolotl => "axolotl",
             Self::Python => "python",
         }
     }
@@ -52,14 +57,22 @@ pub struct Launch {
     pub world: Option<usize>,
     /// What the training script is told.
     pub given: Given,
+    /// The training script, as it is named.
+    pub program: Option<String>,
+    /// Whether something like `srun` starts it several times.
+    pub is_repeated: bool,
+    launcher_is_axolotl: bool,
+    pub(crate) script: Option<PythonScript>,
     pub(super) span: Span,
 }
 
 /// The launch that a command is, if it is one that uses DeepSpeed.
 pub(super) fn from_command(command: &Command, files: Files<'_>) -> Option<Launch> {
     let (launcher, rest) = launcher(&command.words)?;
+    let starts_itself =
+        matches!(launcher, Launcher::LlamaFactory | Launcher::Swift | Launcher::Axolotl);
     let program = match launcher {
-        Launcher::LlamaFactory | Launcher::Swift => 0,
+        _ if starts_itself => 0,
         _ => program(rest)?,
     };
     let (own, script) = rest.split_at(program.min(rest.len()));
@@ -69,17 +82,19 @@ pub(super) fn from_command(command: &Command, files: Files<'_>) -> Option<Launch
         variables: command.variables.clone(),
         world: None,
         given: Given::default(),
+        program: script.first().filter(|_| !starts_itself).and_then(|word| word.text.clone()),
+        launcher_is_axolotl: false,
+        script: None,
+        is_repeated: command.words.first().is_some_and(|first| is_repeating(first.text.as_deref())),
         span: command.span,
     };
-    let script = if launcher == Launcher::LlamaFactory || launcher == Launcher::Swift {
-        script
-    } else {
-        script.get(1..).unwrap_or(&[])
-    };
+    let script = if starts_itself { script } else { script.get(1..).unwrap_or(&[]) };
     launch.read_yaml(script, files);
     launch.read_arguments(script);
+    training::read_program(&mut launch, files);
     launch.world = launch.count(files);
-    (launcher == Launcher::DeepSpeed || launch.given.config.is_some()).then_some(launch)
+    let has_config = launch.given.config.is_some() || launch.given.dictionary.is_some();
+    (launcher == Launcher::DeepSpeed || has_config).then_some(launch)
 }
 
 /// The launcher at the start of the words, and what follows it.
@@ -92,6 +107,7 @@ fn launcher(words: &[Word]) -> Option<(Launcher, &[Word])> {
         "torchrun" => (Launcher::Torchrun, after(1)),
         "accelerate" if text(1) == Some("launch") => (Launcher::Accelerate, after(2)),
         "llamafactory-cli" if text(1) == Some("train") => (Launcher::LlamaFactory, after(2)),
+        "axolotl" if text(1) == Some("train") => (Launcher::Axolotl, after(2)),
         "swift" if matches!(text(1), Some("sft" | "pt" | "rlhf")) => (Launcher::Swift, after(2)),
         name if is_python(name) => match (text(1), text(2)) {
             (Some("-m"), Some("torch.distributed.run" | "torch.distributed.launch")) => {
@@ -100,11 +116,17 @@ fn launcher(words: &[Word]) -> Option<(Launcher, &[Word])> {
             _ => (Launcher::Python, after(1)),
         },
         // Programs that run another one: the launcher comes later.
-        "srun" | "mpirun" | "nohup" | "time" | "exec" | "env" | "nice" | "sudo" | "bash" => {
+        "srun" | "mpirun" | "mpiexec" | "nohup" | "time" | "exec" | "env" | "nice" | "sudo"
+        | "bash" => {
             return launcher(after(1)).or_else(|| later(after(1)));
         }
         _ => return None,
     })
+}
+
+/// Whether a program starts what follows it once for every task.
+fn is_repeating(name: Option<&str>) -> bool {
+    matches!(name, Some("srun" | "mpirun" | "mpiexec" | "pdsh"))
 }
 
 /// Past the options of a program such as `srun`.
@@ -183,28 +205,48 @@ impl Launch {
     fn read_yaml(&mut self, script: &[Word], files: Files<'_>) {
         let named = match self.launcher {
             Launcher::Accelerate => self.option("config_file").cloned(),
-            Launcher::LlamaFactory => script.first().cloned(),
+            Launcher::LlamaFactory | Launcher::Axolotl => script.first().cloned(),
             _ => None,
         };
-        let Some(named) = named else { return };
-        let Some(text) = named.text.as_deref().and_then(files) else { return };
-        for (key, value) in yaml::scalars(&text) {
-            let key = match key.as_str() {
+        self.read_yaml_file(named.as_ref(), files);
+        // The trainer has a file of its own, whoever starts it.
+        if self.program.as_deref() == Some("axolotl.cli.train") {
+            self.launcher_is_axolotl = true;
+            self.read_yaml_file(script.first(), files);
+        }
+        if self.launcher == Launcher::LlamaFactory || self.is_axolotl() {
+            self.given.front_end = Some(FrontEnd::HfTrainer);
+        }
+    }
+
+    fn is_axolotl(&self) -> bool {
+        self.launcher == Launcher::Axolotl || self.launcher_is_axolotl
+    }
+
+    fn read_yaml_file(&mut self, named: Option<&Word>, files: Files<'_>) {
+        let Some((name, span)) = named.and_then(|word| Some((word.text.as_deref()?, word.span)))
+        else {
+            return;
+        };
+        let Some(text) = files(name) else { return };
+        for entry in yaml::scalars(&text) {
+            let place = Place::in_file(name, entry.span);
+            let key = match entry.key.as_str() {
                 "deepspeed_config.deepspeed_config_file" | "deepspeed" => {
-                    self.given.config = Some(Word { text: Some(value), span: named.span });
+                    self.given.config = Some(Named { text: Some(entry.value), place });
                     continue;
                 }
-                "num_processes" => "num_processes",
+                // axolotl's own names for arguments of the Trainer.
+                "micro_batch_size" if self.is_axolotl() => "per_device_train_batch_size",
+                "optimizer" if self.is_axolotl() => "optim",
+                "lr_scheduler" if self.is_axolotl() => "lr_scheduler_type",
                 other => other,
             };
             if key == "num_processes" && self.option("num_processes").is_none() {
-                let word = Word { text: Some(value.clone()), span: named.span };
+                let word = Word { text: Some(entry.value.clone()), span };
                 self.options.push((key.to_owned(), word));
             }
-            self.given.values.push((key.to_owned(), value));
-        }
-        if self.launcher == Launcher::LlamaFactory {
-            self.given.front_end = Some(FrontEnd::HfTrainer);
+            self.given.say(key, entry.value, place);
         }
     }
 
@@ -214,30 +256,31 @@ impl Launch {
             .iter()
             .any(|(name, word)| name == "deepspeed" && word.text.as_deref() == Some(""));
         if let Some(word) = self.option("deepspeed_config_file").cloned() {
-            self.given.config = Some(word);
+            self.given.config = Some(named(word));
         }
         for (name, word) in flags {
             match (name.as_str(), word.text.as_deref()) {
                 ("deepspeed", Some("")) => {}
                 ("deepspeed", Some(text)) if is_file(text) => {
-                    self.given.config = Some(word);
+                    self.given.config = Some(named(word));
                     self.given.front_end = Some(FrontEnd::HfTrainer);
                 }
                 ("deepspeed", Some(_)) => {}
-                ("deepspeed" | "deepspeed_config", None) => self.given.config = Some(word),
+                ("deepspeed" | "deepspeed_config", None) => self.given.config = Some(named(word)),
                 ("deepspeed_config", Some(_)) => {
-                    self.given.config = Some(word);
+                    self.given.config = Some(named(word));
                     if has_switch {
                         self.given.front_end = Some(FrontEnd::DeepSpeed);
                     }
                 }
-                (_, Some(text)) => self.given.values.push((name.clone(), text.to_owned())),
+                (_, Some(text)) => self.given.say(&name, text, Place::here(word.span)),
                 (_, None) => self.given.unknown.push(name.clone()),
             }
         }
-        let precision = self.option("mixed_precision").and_then(|word| word.text.clone());
-        if let Some(precision) = precision {
-            self.given.values.push(("mixed_precision".to_owned(), precision));
+        if let Some(word) = self.option("mixed_precision").cloned()
+            && let Some(precision) = word.text
+        {
+            self.given.say("mixed_precision", precision, Place::here(word.span));
         }
     }
 
@@ -254,7 +297,7 @@ impl Launch {
                 per_node.checked_mul(nodes)
             }
             Launcher::Accelerate => self.number("num_processes"),
-            Launcher::LlamaFactory | Launcher::Swift | Launcher::Python => None,
+            Launcher::LlamaFactory | Launcher::Swift | Launcher::Axolotl | Launcher::Python => None,
         }
     }
 
@@ -278,6 +321,10 @@ impl Launch {
         };
         per_node.checked_mul(nodes)
     }
+}
+
+fn named(word: Word) -> Named {
+    Named { text: word.text, place: Place::here(word.span) }
 }
 
 /// Whether the value of `--deepspeed` is a file; ms-swift takes the names of its own presets too.

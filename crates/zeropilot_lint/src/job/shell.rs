@@ -41,14 +41,14 @@ pub(crate) struct ShellScript {
     pub(crate) exported: Vec<Assignment>,
 }
 
-pub(crate) fn read(text: &str) -> ShellScript {
+pub(crate) fn read(text: &str, variables: HashMap<String, Option<String>>) -> ShellScript {
     let mut parser = Parser::new();
     let mut script = ShellScript::default();
     if parser.set_language(&tree_sitter_bash::LANGUAGE.into()).is_err() {
         return script;
     }
     let Some(tree) = parser.parse(text, None) else { return script };
-    let mut reader = Reader { text, variables: HashMap::new(), script: &mut script };
+    let mut reader = Reader { text, variables, script: &mut script };
     reader.walk(tree.root_node(), false);
     script
 }
@@ -175,7 +175,7 @@ mod tests {
     use super::*;
 
     fn words(text: &str) -> Vec<Vec<Option<String>>> {
-        let commands = read(text).commands;
+        let commands = read(text, HashMap::new()).commands;
         commands.into_iter().map(|c| c.words.into_iter().map(|word| word.text).collect()).collect()
     }
 

@@ -1,43 +1,56 @@
 //! YAML as front ends read it: scalars by their dotted keys.
 
-use std::collections::BTreeMap;
+use saphyr::{LoadableYamlNode as _, MarkedYaml, Marker, Scalar, YamlData};
+use zeropilot_config::syntax::Span;
 
-use saphyr::{LoadableYamlNode as _, Scalar, Yaml};
+/// A value with its dotted key and its place.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Entry {
+    pub(crate) key: String,
+    pub(crate) value: String,
+    pub(crate) span: Span,
+}
 
-/// Every scalar in the file, by its dotted path; empty if the text is no YAML mapping.
-pub(crate) fn scalars(text: &str) -> BTreeMap<String, String> {
-    let mut found = BTreeMap::new();
-    if let Ok(documents) = Yaml::load_from_str(text)
+/// Every scalar in the file; none if the text is no YAML mapping.
+pub(crate) fn scalars(text: &str) -> Vec<Entry> {
+    let mut found = Vec::new();
+    if let Ok(documents) = MarkedYaml::load_from_str(text)
         && let Some(document) = documents.first()
     {
-        collect(document, "", &mut found);
+        collect(text, document, "", &mut found);
     }
     found
 }
 
-fn collect(node: &Yaml<'_>, path: &str, found: &mut BTreeMap<String, String>) {
-    match node {
-        Yaml::Mapping(members) => {
+fn collect(text: &str, node: &MarkedYaml<'_>, path: &str, found: &mut Vec<Entry>) {
+    match &node.data {
+        YamlData::Mapping(members) => {
             for (key, value) in members {
-                if let Some(key) = key.as_str() {
+                if let YamlData::Value(Scalar::String(key)) = &key.data {
                     let path =
-                        if path.is_empty() { key.to_owned() } else { format!("{path}.{key}") };
-                    collect(value, &path, found);
+                        if path.is_empty() { key.to_string() } else { format!("{path}.{key}") };
+                    collect(text, value, &path, found);
                 }
             }
         }
-        Yaml::Value(scalar) => {
-            let text = match scalar {
+        YamlData::Value(scalar) => {
+            let value = match scalar {
                 Scalar::Null => return,
                 Scalar::Boolean(value) => value.to_string(),
                 Scalar::Integer(value) => value.to_string(),
                 Scalar::FloatingPoint(value) => value.to_string(),
                 Scalar::String(value) => value.to_string(),
             };
-            found.insert(path.to_owned(), text);
+            let span = Span::new(offset(text, &node.span.start), offset(text, &node.span.end));
+            found.push(Entry { key: path.to_owned(), value, span });
         }
         _ => {}
     }
+}
+
+/// Markers count characters; places are counted in bytes.
+fn offset(text: &str, marker: &Marker) -> usize {
+    text.char_indices().nth(marker.index()).map_or(text.len(), |(at, _)| at)
 }
 
 #[cfg(test)]
@@ -45,10 +58,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn nested_keys_are_joined_by_dots() {
-        let found = scalars("num_processes: 8\ndeepspeed_config:\n  zero_stage: 3\n  x: null\n");
-        assert_eq!(found["num_processes"], "8");
-        assert_eq!(found["deepspeed_config.zero_stage"], "3");
-        assert_eq!(found.len(), 2);
+    fn nested_keys_are_joined_by_dots_and_have_their_place() {
+        let text = "名: é\nnum_processes: 8\ndeepspeed_config:\n  zero_stage: 3\n  x: null\n";
+        let found = scalars(text);
+        let keys: Vec<_> = found.iter().map(|entry| entry.key.as_str()).collect();
+        assert_eq!(keys, ["名", "num_processes", "deepspeed_config.zero_stage"]);
+        assert_eq!(found[2].value, "3");
+        assert_eq!(found[2].span.of(text), Some("3"));
+        assert_eq!(scalars("- 1\n- 2\n"), []);
+        assert_eq!(scalars("{a: "), []);
     }
 }

@@ -7,7 +7,7 @@
 //! The run ends when the config is read, after the cluster was waited for.
 
 use crate::diagnostic::Diagnostic;
-use crate::job::{Files, Job};
+use crate::job::{Findings, Judged};
 use crate::language::Text;
 use crate::rule::{Example, Group, Rule, Severity, Wording};
 
@@ -38,13 +38,15 @@ static WORDING: Wording = Wording {
     ),
 };
 
-pub(super) fn check(_: &str, job: &Job, files: Files<'_>, found: &mut Vec<Diagnostic>) {
-    for config in job.launches.iter().filter_map(|launch| launch.given.config.as_ref()) {
+pub(super) fn check(job: &Judged<'_>, found: &mut Findings) {
+    for config in job.job.launches.iter().filter_map(|launch| launch.given.config.as_ref()) {
         if let Some(name) = config.text.as_deref()
             && !name.starts_with('{')
-            && files(name).is_none()
+            && (job.files)(name).is_none()
         {
-            found.push(Diagnostic::new(&RULE, &WORDING, "", config.span).with("name", name));
+            let place = &config.place;
+            let diagnostic = Diagnostic::new(&RULE, &WORDING, "", place.span).with("name", name);
+            found.at(place, diagnostic);
         }
     }
 }

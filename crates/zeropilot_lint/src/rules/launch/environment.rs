@@ -10,7 +10,7 @@ use serde::Deserialize;
 use std::sync::LazyLock;
 
 use crate::diagnostic::Diagnostic;
-use crate::job::{Files, Job};
+use crate::job::{Findings, Judged};
 use crate::language::Text;
 use crate::rule::{Example, Group, Rule, Severity, Wording};
 
@@ -54,9 +54,9 @@ static KNOWN: LazyLock<Known> = LazyLock::new(|| {
         .unwrap_or_else(|error| panic!("knowledge/environment.json: {error}"))
 });
 
-pub(super) fn check(_: &str, job: &Job, _: Files<'_>, found: &mut Vec<Diagnostic>) {
-    let launched = job.launches.iter().flat_map(|launch| &launch.variables);
-    for set in job.exported.iter().chain(launched) {
+pub(super) fn check(job: &Judged<'_>, found: &mut Findings) {
+    let launched = job.job.launches.iter().flat_map(|launch| &launch.variables);
+    for set in job.job.exported.iter().chain(launched) {
         let is_ours = set.name.starts_with("DS_") || set.name.starts_with("DEEPSPEED_");
         let known = || KNOWN.variables.iter().map(String::as_str);
         if !is_ours || known().any(|known| known == set.name) {
@@ -65,7 +65,7 @@ pub(super) fn check(_: &str, job: &Job, _: Files<'_>, found: &mut Vec<Diagnostic
         // A name of one's own is no mistake; only what is nearly one of DeepSpeed's is.
         let close = known().find(|known| strsim::damerau_levenshtein(known, &set.name) <= 2);
         if let Some(meant) = close {
-            found.push(
+            found.here(
                 Diagnostic::new(&RULE, &WORDING, "", set.value.span)
                     .with("name", set.name.as_str())
                     .with("meant", meant)

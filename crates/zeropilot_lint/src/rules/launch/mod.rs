@@ -1,16 +1,23 @@
 //! L: launching, found in the script that starts the run.
 
 pub(crate) mod config_not_found;
+pub(crate) mod divided_loss;
 pub(crate) mod environment;
+pub(crate) mod model_first;
 pub(crate) mod no_launcher;
 pub(crate) mod visible_devices;
 
-use crate::diagnostic::Diagnostic;
-use crate::job::{Files, Job};
+use crate::job::{Findings, Judged};
 
-/// Looks at a launch script, and adds what it finds.
-type JobCheck = fn(&str, &Job, Files<'_>, &mut Vec<Diagnostic>);
+/// Looks at a job, and adds what it finds.
+type JobCheck = fn(&Judged<'_>, &mut Findings);
 
-/// What looks at launch scripts.
-pub(crate) const JOB_RULES: [JobCheck; 4] =
-    [no_launcher::check, visible_devices::check, config_not_found::check, environment::check];
+/// What looks at jobs as a whole.
+pub(crate) const JOB_RULES: [JobCheck; 6] = [
+    no_launcher::check,
+    visible_devices::check,
+    config_not_found::check,
+    environment::check,
+    divided_loss::check,
+    model_first::check,
+];

@@ -9,7 +9,7 @@
 
 use crate::diagnostic::Diagnostic;
 use crate::job::Launcher;
-use crate::job::{Files, Job};
+use crate::job::{Findings, Judged};
 use crate::language::Text;
 use crate::rule::{Example, Group, Rule, Severity, Wording};
 
@@ -45,12 +45,13 @@ static WORDING: Wording = Wording {
     ),
 };
 
-pub(super) fn check(_: &str, job: &Job, _: Files<'_>, found: &mut Vec<Diagnostic>) {
-    for launch in job.launches.iter().filter(|launch| launch.launcher == Launcher::Python) {
+pub(super) fn check(job: &Judged<'_>, found: &mut Findings) {
+    for launch in job.job.launches.iter().filter(|launch| launch.launcher == Launcher::Python) {
         // Something around the script may have set the ranks already.
-        let sets_ranks = launch.variables.iter().chain(&job.exported).any(|set| set.name == "RANK");
-        if !sets_ranks {
-            found.push(Diagnostic::new(&RULE, &WORDING, "", launch.span()));
+        let sets_ranks =
+            launch.variables.iter().chain(&job.job.exported).any(|set| set.name == "RANK");
+        if !sets_ranks && !launch.is_repeated {
+            found.here(Diagnostic::new(&RULE, &WORDING, "", launch.span()));
         }
     }
 }

@@ -9,7 +9,7 @@
 
 use crate::diagnostic::Diagnostic;
 use crate::job::Launcher;
-use crate::job::{Files, Job};
+use crate::job::{Findings, Judged};
 use crate::language::Text;
 use crate::rule::{Example, Group, Rule, Severity, Wording};
 
@@ -56,12 +56,12 @@ static WORDING: Wording = Wording {
 /// The launcher's filters.
 const FILTERS: [&str; 5] = ["num_gpus", "include", "i", "exclude", "e"];
 
-pub(super) fn check(_: &str, job: &Job, _: Files<'_>, found: &mut Vec<Diagnostic>) {
-    for launch in job.launches.iter().filter(|launch| launch.launcher == Launcher::DeepSpeed) {
-        let mut variables = launch.variables.iter().chain(&job.exported);
+pub(super) fn check(job: &Judged<'_>, found: &mut Findings) {
+    for launch in job.job.launches.iter().filter(|launch| launch.launcher == Launcher::DeepSpeed) {
+        let mut variables = launch.variables.iter().chain(&job.job.exported);
         let visible = variables.find(|set| set.name == "CUDA_VISIBLE_DEVICES");
         if let Some(visible) = visible.filter(|_| launch.has_option(&FILTERS)) {
-            found.push(Diagnostic::new(&RULE, &WORDING, "", visible.value.span));
+            found.here(Diagnostic::new(&RULE, &WORDING, "", visible.value.span));
         }
     }
 }

@@ -1,6 +1,8 @@
 //! O: optimizer, scheduler, gradients.
 
 pub(crate) mod adam_means_adamw;
+pub(crate) mod client_optimizer;
+pub(crate) mod client_optimizer_offloaded;
 pub(crate) mod in_config_and_code;
 pub(crate) mod lamb_scale;
 pub(crate) mod logarithmic_warmup;

@@ -1,0 +1,386 @@
+//! Training scripts in Python, as far as they are plain: calls with their literal arguments, options
+//! of `argparse`, and names that are bound once.
+//!
+//! Nothing is executed. A value that is not written out, directly or by a name that is bound once to
+//! something written out, is [`Value::Unknown`].
+
+use std::collections::HashMap;
+
+use tree_sitter::{Node, Parser};
+use zeropilot_config::syntax::Span;
+
+/// What an expression is, as far as it is written out.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) enum Value {
+    /// A number, a text or a boolean, as a command line would give it.
+    Literal(String),
+    /// `None`.
+    None,
+    /// `args.name`.
+    Argument(String),
+    /// A dictionary; its place.
+    Dict(Span),
+    /// What a call gives, by the name of what is called.
+    Call(String),
+    /// Anything else.
+    Unknown,
+}
+
+/// A call.
+#[derive(Debug, Clone)]
+pub(crate) struct Call {
+    /// What is called, such as `deepspeed.initialize`.
+    pub(crate) callee: String,
+    /// Arguments by name.
+    pub(crate) keywords: Vec<(String, Value, Span)>,
+    /// Arguments without a name.
+    pub(crate) positional: Vec<(Value, Span)>,
+    /// The first of them, where it is a name.
+    first_name: Option<String>,
+    /// Whether `**` brings arguments that are not written here.
+    pub(crate) has_more: bool,
+    /// The first name that its result is bound to.
+    pub(crate) bound_to: Option<String>,
+    /// The function around it, by where it begins; 0 for the module.
+    pub(crate) scope: usize,
+    pub(crate) span: Span,
+}
+
+impl Call {
+    /// The last part of what is called.
+    pub(crate) fn name(&self) -> &str {
+        self.callee.rsplit('.').next().unwrap_or(&self.callee)
+    }
+
+    /// The first argument, where it is a name.
+    pub(crate) fn argument_name(&self) -> Option<&str> {
+        self.first_name.as_deref()
+    }
+
+    /// An argument by name.
+    pub(crate) fn keyword(&self, name: &str) -> Option<(&Value, Span)> {
+        let found = self.keywords.iter().find(|(known, ..)| known == name);
+        found.map(|(_, value, span)| (value, *span))
+    }
+}
+
+/// A division, `left / right` or `left /= right`.
+#[derive(Debug, Clone)]
+pub(crate) struct Division {
+    /// What is divided, or what the quotient is bound to.
+    pub(crate) target: String,
+    /// What it is divided by, as written.
+    pub(crate) divisor: String,
+    pub(crate) scope: usize,
+    pub(crate) span: Span,
+}
+
+/// A script.
+#[derive(Debug, Default)]
+pub(crate) struct PythonScript {
+    pub(crate) calls: Vec<Call>,
+    pub(crate) divisions: Vec<Division>,
+    /// Names bound once to something that is written out; a name bound twice is unknown.
+    bindings: HashMap<String, Value>,
+}
+
+pub(crate) fn read(text: &str) -> PythonScript {
+    let mut script = PythonScript::default();
+    let mut parser = Parser::new();
+    if parser.set_language(&tree_sitter_python::LANGUAGE.into()).is_err() {
+        return script;
+    }
+    let Some(tree) = parser.parse(text, None) else { return script };
+    Reader { text, script: &mut script }.walk(tree.root_node());
+    script
+}
+
+struct Reader<'a> {
+    text: &'a str,
+    script: &'a mut PythonScript,
+}
+
+/// Deeper than this nobody writes, and what a machine writes must not end the program.
+const DEEPEST: usize = 200;
+
+impl Reader<'_> {
+    fn walk(&mut self, root: Node<'_>) {
+        let mut open = vec![(root, 0, 0)];
+        while let Some((node, scope, depth)) = open.pop() {
+            let scope = match node.kind() {
+                "function_definition" | "lambda" => node.start_byte() + 1,
+                _ => scope,
+            };
+            match node.kind() {
+                "assignment" => self.assignment(node, scope),
+                "augmented_assignment" => self.augmented(node, scope),
+                "call" => self.call(node, scope),
+                _ => {}
+            }
+            if depth < DEEPEST {
+                let below = named(node).map(|child| (child, scope, depth + 1));
+                let start = open.len();
+                open.extend(below);
+                // The first one in the text is looked at first.
+                open[start..].reverse();
+            }
+        }
+    }
+
+    fn assignment(&mut self, node: Node<'_>, scope: usize) {
+        let (Some(left), Some(right)) =
+            (node.child_by_field_name("left"), node.child_by_field_name("right"))
+        else {
+            return;
+        };
+        if left.kind() == "identifier" {
+            let name = self.slice(left).to_owned();
+            let value = self.value(right);
+            let is_first = !self.script.bindings.contains_key(&name);
+            self.script.bindings.insert(name, if is_first { value } else { Value::Unknown });
+        }
+        if right.kind() == "binary_operator" {
+            self.division(self.slice(left).to_owned(), right, scope);
+        }
+    }
+
+    fn augmented(&mut self, node: Node<'_>, scope: usize) {
+        let field = |name| node.child_by_field_name(name).map(|node| self.slice(node).to_owned());
+        let (left, operator, right) = (field("left"), field("operator"), field("right"));
+        if let (Some(target), Some("/="), Some(divisor)) = (left, operator.as_deref(), right) {
+            self.script.bindings.insert(target.clone(), Value::Unknown);
+            self.script.divisions.push(Division { target, divisor, scope, span: span(node) });
+        }
+    }
+
+    fn division(&mut self, target: String, node: Node<'_>, scope: usize) {
+        let operator = node.child_by_field_name("operator").map(|node| self.slice(node));
+        if let (Some("/"), Some(right)) = (operator, node.child_by_field_name("right")) {
+            let divisor = self.slice(right).to_owned();
+            self.script.divisions.push(Division { target, divisor, scope, span: span(node) });
+        }
+    }
+
+    fn call(&mut self, node: Node<'_>, scope: usize) {
+        let Some(function) = node.child_by_field_name("function") else { return };
+        if !matches!(function.kind(), "identifier" | "attribute") {
+            return;
+        }
+        let mut call = Call {
+            callee: self.slice(function).split_whitespace().collect(),
+            keywords: Vec::new(),
+            positional: Vec::new(),
+            first_name: None,
+            has_more: false,
+            bound_to: self.bound_to(node),
+            scope,
+            span: span(node),
+        };
+        for argument in node.child_by_field_name("arguments").into_iter().flat_map(named) {
+            match argument.kind() {
+                "keyword_argument" => {
+                    let name = argument.child_by_field_name("name").map(|node| self.slice(node));
+                    if let (Some(name), Some(value)) = (name, argument.child_by_field_name("value"))
+                    {
+                        let name = name.to_owned();
+                        call.keywords.push((name, self.value(value), span(argument)));
+                    }
+                }
+                "dictionary_splat" | "list_splat" => call.has_more = true,
+                "comment" => {}
+                "binary_operator" if call.name() == "backward" => {
+                    let left = argument.child_by_field_name("left");
+                    let target = left.map_or_else(String::new, |left| self.slice(left).to_owned());
+                    call.positional.push((Value::Unknown, span(argument)));
+                    self.division(target, argument, scope);
+                }
+                kind => {
+                    if kind == "identifier" && call.positional.is_empty() {
+                        call.first_name = Some(self.slice(argument).to_owned());
+                    }
+                    call.positional.push((self.value(argument), span(argument)));
+                }
+            }
+        }
+        self.script.calls.push(call);
+    }
+
+    /// The first name on the left of the assignment that a call is the right side of.
+    fn bound_to(&self, node: Node<'_>) -> Option<String> {
+        let parent = node.parent().filter(|parent| parent.kind() == "assignment")?;
+        let left = parent.child_by_field_name("left")?;
+        let first = self.slice(left).trim_start_matches(['(', '[']).split(',').next()?;
+        Some(first.trim().to_owned())
+    }
+
+    fn value(&self, node: Node<'_>) -> Value {
+        let text = self.slice(node);
+        match node.kind() {
+            "integer" | "float" => Value::Literal(text.replace('_', "")),
+            "true" | "false" => Value::Literal(text.to_owned()),
+            "none" => Value::None,
+            "string" => self.string(node).map_or(Value::Unknown, Value::Literal),
+            "unary_operator" if text.starts_with('-') => {
+                match node.child_by_field_name("argument").map(|inner| self.value(inner)) {
+                    Some(Value::Literal(number)) => Value::Literal(format!("-{number}")),
+                    _ => Value::Unknown,
+                }
+            }
+            "parenthesized_expression" => {
+                node.named_child(0).map_or(Value::Unknown, |inner| self.value(inner))
+            }
+            "identifier" => self.script.bindings.get(text).cloned().unwrap_or(Value::Unknown),
+            "attribute" => match text.split_once('.') {
+                Some(("args" | "script_args" | "cfg" | "opt", name)) if !name.contains('.') => {
+                    Value::Argument(name.to_owned())
+                }
+                _ => Value::Unknown,
+            },
+            "dictionary" => Value::Dict(span(node)),
+            "call" => node
+                .child_by_field_name("function")
+                .map_or(Value::Unknown, |function| Value::Call(self.slice(function).to_owned())),
+            _ => Value::Unknown,
+        }
+    }
+
+    /// A text without placeholders, escapes or a prefix that changes its meaning.
+    fn string(&self, node: Node<'_>) -> Option<String> {
+        let text = self.slice(node);
+        let quote =
+            ["\"\"\"", "'''", "\"", "'"].into_iter().find(|quote| text.starts_with(quote))?;
+        let inside = text.strip_prefix(quote)?.strip_suffix(quote)?;
+        (!inside.contains('\\')).then(|| inside.to_owned())
+    }
+
+    fn slice(&self, node: Node<'_>) -> &str {
+        self.text.get(node.byte_range()).unwrap_or("")
+    }
+}
+
+fn named(node: Node<'_>) -> impl Iterator<Item = Node<'_>> {
+    (0..node.child_count())
+        .filter_map(move |index| node.child(index))
+        .filter(|child| child.is_named())
+}
+
+fn span(node: Node<'_>) -> Span {
+    Span::new(node.start_byte(), node.end_byte())
+}
+
+/// The script with everything blank but one dictionary, and that as JSON, every byte in its place.
+/// `None` if something in it is not written out, or stands there twice.
+pub(crate) fn as_json(text: &str, place: Span) -> Option<String> {
+    let mut parser = Parser::new();
+    parser.set_language(&tree_sitter_python::LANGUAGE.into()).ok()?;
+    let tree = parser.parse(text, None)?;
+    let node = tree.root_node().descendant_for_byte_range(place.start, place.end)?;
+    let mut bytes: Vec<u8> =
+        text.bytes().map(|byte| if byte == b'\n' || byte == b'\r' { byte } else { b' ' }).collect();
+    copy(text, node, &mut bytes, 0)?;
+    String::from_utf8(bytes).ok()
+}
+
+fn copy(text: &str, node: Node<'_>, bytes: &mut [u8], depth: usize) -> Option<()> {
+    if depth > DEEPEST {
+        return None;
+    }
+    let own = text.get(node.byte_range())?;
+    let start = node.start_byte();
+    let mut put =
+        |at: usize, piece: &str| bytes[at..at + piece.len()].copy_from_slice(piece.as_bytes());
+    match node.kind() {
+        "integer" | "float" => {
+            serde_json::from_str::<serde_json::Number>(own).ok()?;
+            put(start, own);
+        }
+        "true" | "false" => put(start, &own.to_lowercase()),
+        "none" => put(start, "null"),
+        "unary_operator" if own.starts_with('-') => {
+            serde_json::from_str::<serde_json::Number>(own).ok()?;
+            put(start, own);
+        }
+        "string" => {
+            let quote = own.chars().next().filter(|quote| matches!(quote, '"' | '\''))?;
+            let inside = own.strip_prefix(quote)?.strip_suffix(quote)?;
+            if inside.contains(['"', '\'', '\\', '\n']) {
+                return None;
+            }
+            put(start, &format!("\"{inside}\""));
+        }
+        "dictionary" | "list" => {
+            let is_list = node.kind() == "list";
+            put(start, if is_list { "[" } else { "{" });
+            put(node.end_byte() - 1, if is_list { "]" } else { "}" });
+            let items: Vec<Node<'_>> =
+                named(node).filter(|item| item.kind() != "comment").collect();
+            let mut keys = Vec::new();
+            for (index, item) in items.iter().enumerate() {
+                if is_list {
+                    copy(text, *item, bytes, depth + 1)?;
+                } else {
+                    let key = Some(*item)
+                        .filter(|item| item.kind() == "pair")?
+                        .child_by_field_name("key")
+                        .filter(|key| key.kind() == "string")?;
+                    let value = item.child_by_field_name("value")?;
+                    let name = text.get(key.byte_range())?.trim_matches(['"', '\'']);
+                    if keys.contains(&name) {
+                        return None;
+                    }
+                    keys.push(name);
+                    copy(text, key, bytes, depth + 1)?;
+                    copy(text, value, bytes, depth + 1)?;
+                    let colon = text.get(key.end_byte()..value.start_byte())?.find(':')?;
+                    bytes[key.end_byte() + colon] = b':';
+                }
+                if let Some(next) = items.get(index + 1) {
+                    let comma = text.get(item.end_byte()..next.start_byte())?.find(',')?;
+                    bytes[item.end_byte() + comma] = b',';
+                }
+            }
+        }
+        _ => return None,
+    }
+    Some(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn calls_have_their_literals_and_the_rest_is_unknown() {
+        let script = read(
+            "LR = 1e-4\nX = 1\nX = 2\nargs = parse()\nt = TrainingArguments(\n  learning_rate=LR, bf16=True, max_steps=X,\n  warmup_steps=-1, output_dir=f'{a}', per_device_train_batch_size=args.bs, **more)\n",
+        );
+        let call = script.calls.iter().find(|call| call.name() == "TrainingArguments").expect("it");
+        let value = |name| call.keyword(name).map(|(value, _)| value.clone()).expect("a keyword");
+        assert_eq!(value("learning_rate"), Value::Literal("1e-4".to_owned()));
+        assert_eq!(value("bf16"), Value::Literal("True".to_owned()));
+        assert_eq!(value("warmup_steps"), Value::Literal("-1".to_owned()));
+        assert_eq!(value("per_device_train_batch_size"), Value::Argument("bs".to_owned()));
+        assert_eq!((value("max_steps"), value("output_dir")), (Value::Unknown, Value::Unknown));
+        assert!(call.has_more);
+        assert_eq!(call.bound_to.as_deref(), Some("t"));
+    }
+
+    #[test]
+    fn a_dictionary_becomes_json_in_its_place() {
+        let text = "x = 1\nc = {'a': True,  # why\n  \"b\": [1, None,], 'é': -2.5e3,}\nf(c)\n";
+        let script = read(text);
+        let call = script.calls.iter().find(|call| call.callee == "f").expect("the call");
+        let Value::Dict(place) = call.positional[0].0 else { panic!("{call:?}") };
+        let json = as_json(text, place).expect("literals only");
+        assert_eq!(json.len(), text.len());
+        let value: serde_json::Value = serde_json::from_str(json.trim()).expect("JSON");
+        assert_eq!(value, serde_json::json!({"a": true, "b": [1, null], "é": -2.5e3}));
+        for open in
+            ["f({'a': x})", "f({'a': 1, 'a': 2})", "f({**d})", "f({'a': 1_000})", "f({1: 2})"]
+        {
+            let script = read(open);
+            let Value::Dict(place) = script.calls[0].positional[0].0 else { panic!("{open}") };
+            assert_eq!(as_json(open, place), None, "{open}");
+        }
+    }
+}

@@ -1,0 +1,112 @@
+//! B07: the loss is divided by the accumulation steps twice.
+//!
+//! # What it does
+//! Finds a training loop that divides the loss by the accumulation steps before it calls `backward` of
+//! the DeepSpeed engine or of an `Accelerator`.
+//!
+//! # Why is this bad?
+//! The engine divides the loss itself. Gradients come out smaller by the number of steps once more,
+//! and nothing is said.
+
+use num_traits::ToPrimitive as _;
+use zeropilot_config::python::PyValue;
+
+use crate::check::Report;
+use crate::diagnostic::Diagnostic;
+use crate::job::{Findings, Judged, Place};
+use crate::language::Text;
+use crate::rule::{Example, Group, Rule, Severity, Wording};
+
+pub(crate) static RULE: Rule = Rule {
+    code: "B07",
+    name: "loss-divided-twice",
+    group: Group::Batch,
+    severity: Severity::Warning,
+    summary: Text::new(
+        "the loss is divided by the accumulation steps twice",
+        "loss 被梯度累积步数除了两次",
+    ),
+    wordings: &[&WORDING],
+    sources: &[
+        "huggingface/accelerate#3533",
+        "deepspeedai/DeepSpeed#1107",
+        "huggingface/transformers#11919",
+    ],
+    examples: &[
+        Example::job("deepspeed --num_gpus 2 t.py --deepspeed_config ds.json").files(&[
+            ("t.py", "import deepspeed\nengine, _, _, _ = deepspeed.initialize(args=args, model=model)\nloss = engine(batch)\nloss = loss / args.gradient_accumulation_steps\nengine.backward(loss)\nengine.step()\n"),
+            ("ds.json", r#"{"train_micro_batch_size_per_gpu": 1, "gradient_accumulation_steps": 8}"#),
+        ]),
+    ],
+    good: &[
+        Example::job("deepspeed --num_gpus 2 t.py --deepspeed_config ds.json").files(&[
+            ("t.py", "import deepspeed\nengine, _, _, _ = deepspeed.initialize(args=args, model=model)\nloss = engine(batch)\nengine.backward(loss)\nengine.step()\n"),
+            ("ds.json", r#"{"train_micro_batch_size_per_gpu": 1, "gradient_accumulation_steps": 8}"#),
+        ]),
+        Example::job("deepspeed --num_gpus 2 t.py --deepspeed_config ds.json").files(&[
+            ("t.py", "import deepspeed\nengine, _, _, _ = deepspeed.initialize(args=args, model=model)\nloss = engine(batch)\nloss = loss / args.gradient_accumulation_steps\nengine.backward(loss, scale_wrt_gas=False)\nengine.step()\n"),
+            ("ds.json", r#"{"train_micro_batch_size_per_gpu": 1, "gradient_accumulation_steps": 8}"#),
+        ]),
+        Example::job("deepspeed --num_gpus 2 t.py --deepspeed_config ds.json").files(&[
+            ("t.py", "import deepspeed\nengine, _, _, _ = deepspeed.initialize(args=args, model=model)\nloss = engine(batch) / accumulation\nengine.backward(loss)\nengine.step()\n"),
+            ("ds.json", r#"{"train_micro_batch_size_per_gpu": 1}"#),
+        ]),
+    ],
+    check: None,
+};
+
+static WORDING: Wording = Wording {
+    message: Text::new(
+        "`{target}` is divided by `{divisor}`, and `backward` divides it again",
+        "`{target}` 已经除以 `{divisor}`，`backward` 还会再除一次",
+    ),
+    why: Text::new(
+        "the engine divides the loss by `gradient_accumulation_steps` of its config ({steps}) before it computes gradients: they come out smaller by that factor once more.",
+        "引擎在求梯度之前会把 loss 除以配置里的 `gradient_accumulation_steps`（{steps}），梯度就多缩小了这么多倍。",
+    ),
+    help: Text::new("do not divide the loss in the script", "脚本里不要再除"),
+};
+
+/// How many micro batches the config accumulates over, if that is known.
+fn steps(report: &Report) -> Option<i64> {
+    match report.resolved.as_ref()?.gradient_accumulation_steps.as_ref()? {
+        PyValue::Int(steps) => steps.to_i64(),
+        _ => None,
+    }
+}
+
+pub(super) fn check(job: &Judged<'_>, found: &mut Findings) {
+    for (launch, config) in job.job.launches.iter().zip(job.configs) {
+        let (Some(script), Some(name)) = (&launch.script, &launch.program) else { continue };
+        let Some(steps) = config.as_ref().and_then(steps).filter(|steps| *steps > 1) else {
+            continue;
+        };
+        let owners: Vec<&str> = script
+            .calls
+            .iter()
+            .filter(|call| call.callee == "deepspeed.initialize" || call.name() == "Accelerator")
+            .filter_map(|call| call.bound_to.as_deref())
+            .collect();
+        for call in script.calls.iter().filter(|call| call.name() == "backward") {
+            let owner = call.callee.strip_suffix(".backward").unwrap_or("");
+            if !owners.contains(&owner) || call.keyword("scale_wrt_gas").is_some() {
+                continue;
+            }
+            let Some((_, loss)) = call.positional.first() else { continue };
+            let divided = script.divisions.iter().find(|division| {
+                let is_inside = loss.start <= division.span.start && division.span.end <= loss.end;
+                let is_before = division.scope == call.scope
+                    && division.span.end <= call.span.start
+                    && call.argument_name() == Some(division.target.as_str());
+                division.divisor.contains("accum") && (is_inside || is_before)
+            });
+            if let Some(division) = divided {
+                let diagnostic = Diagnostic::new(&RULE, &WORDING, "", division.span)
+                    .with("target", division.target.as_str())
+                    .with("divisor", division.divisor.as_str())
+                    .with("steps", steps.to_string());
+                found.at(&Place::in_file(name, division.span), diagnostic);
+            }
+        }
+    }
+}

@@ -1,0 +1,99 @@
+//! Z01: the model is loaded before the config is known.
+//!
+//! # What it does
+//! Finds a training script that loads its model before it makes the training arguments, under ZeRO
+//! stage 3.
+//!
+//! # Why is this bad?
+//! transformers loads a model in pieces only if the config is known by then. Otherwise every rank
+//! loads the whole model into host memory, and more GPUs only mean more copies.
+
+use crate::diagnostic::Diagnostic;
+use crate::job::{Findings, Judged, Place};
+use crate::language::Text;
+use crate::rule::{Example, Group, Rule, Severity, Wording};
+
+pub(crate) static RULE: Rule = Rule {
+    code: "Z01",
+    name: "model-before-arguments",
+    group: Group::Construction,
+    severity: Severity::Warning,
+    summary: Text::new(
+        "the model is loaded before the config is known",
+        "模型在读到配置之前就加载了",
+    ),
+    wordings: &[&WORDING],
+    sources: &[
+        "deepspeedai/DeepSpeed#5617",
+        "deepspeedai/DeepSpeed#3125",
+        "huggingface/transformers#24964",
+    ],
+    examples: &[
+        Example::job("torchrun --nproc_per_node 2 t.py").files(&[
+            ("t.py", "model = AutoModelForCausalLM.from_pretrained('m')\nargs = TrainingArguments(deepspeed='ds.json', per_device_train_batch_size=1)\nTrainer(model, args).train()\n"),
+            ("ds.json", STAGE_3),
+        ]),
+    ],
+    good: &[
+        Example::job("torchrun --nproc_per_node 2 t.py").files(&[
+            ("t.py", "args = TrainingArguments(deepspeed='ds.json', per_device_train_batch_size=1)\nmodel = AutoModelForCausalLM.from_pretrained('m')\nTrainer(model, args).train()\n"),
+            ("ds.json", STAGE_3),
+        ]),
+        Example::job("torchrun --nproc_per_node 2 t.py").files(&[
+            ("t.py", "tokenizer = AutoTokenizer.from_pretrained('m')\nkeep = HfDeepSpeedConfig('ds.json')\nmodel = AutoModelForCausalLM.from_pretrained('m')\nargs = TrainingArguments(deepspeed='ds.json', per_device_train_batch_size=1)\nTrainer(model, args).train()\n"),
+            ("ds.json", STAGE_3),
+        ]),
+    ],
+    check: None,
+};
+
+const STAGE_3: &str = r#"{"train_micro_batch_size_per_gpu": "auto", "gradient_accumulation_steps": "auto", "bf16": {"enabled": true}, "zero_optimization": {"stage": 3, "stage3_gather_16bit_weights_on_model_save": true}}"#;
+
+static WORDING: Wording = Wording {
+    message: Text::new(
+        "the model is loaded before the training arguments are made, so every rank loads all of it",
+        "模型在创建训练参数之前加载，每个进程都会加载完整的一份",
+    ),
+    why: Text::new(
+        "under ZeRO stage 3 transformers loads a model in pieces (`zero.Init`) only once `TrainingArguments(deepspeed=…)` has registered the config. Before that each rank holds the whole model in host memory.",
+        "ZeRO stage 3 下，只有 `TrainingArguments(deepspeed=…)` 登记了配置之后，transformers 才会分片加载模型（`zero.Init`）；在那之前，每个进程都在主机内存里放一份完整的模型。",
+    ),
+    help: Text::new(
+        "make the training arguments first, then load the model",
+        "先创建训练参数，再加载模型",
+    ),
+};
+
+/// Whether a call loads a model, rather than a tokenizer or a config.
+fn loads_a_model(callee: &str) -> bool {
+    callee.strip_suffix(".from_pretrained").is_some_and(|class| {
+        let class = class.rsplit('.').next().unwrap_or(class);
+        class.starts_with("AutoModel")
+            || class.contains("For") && class.ends_with("LM")
+            || class.ends_with("ForConditionalGeneration")
+            || class.ends_with("ForSequenceClassification")
+    })
+}
+
+pub(super) fn check(job: &Judged<'_>, found: &mut Findings) {
+    for (launch, config) in job.job.launches.iter().zip(job.configs) {
+        let (Some(script), Some(name)) = (&launch.script, &launch.program) else { continue };
+        let stage = config.as_ref().and_then(|report| Some(report.resolved.as_ref()?.stage));
+        let registers = script.calls.iter().any(|call| call.name() == "HfDeepSpeedConfig");
+        if stage != Some(3) || registers {
+            continue;
+        }
+        let Some(arguments) = script.training_arguments().min_by_key(|call| call.span.start) else {
+            continue;
+        };
+        let early = script.calls.iter().find(|call| {
+            loads_a_model(&call.callee)
+                && call.scope == arguments.scope
+                && call.span.end <= arguments.span.start
+        });
+        if let Some(call) = early {
+            let diagnostic = Diagnostic::new(&RULE, &WORDING, "", call.span);
+            found.at(&Place::in_file(name, call.span), diagnostic);
+        }
+    }
+}

@@ -1,0 +1,97 @@
+//! O01: an optimizer of the script beside an offloaded one.
+//!
+//! # What it does
+//! Finds `offload_optimizer` where the script hands an optimizer of PyTorch to
+//! `deepspeed.initialize`.
+//!
+//! # Why is this bad?
+//! The engine wants its own CPU optimizer there and ends, unless it is told not to insist.
+
+use zeropilot_config::front_end::FrontEnd;
+
+use super::client_optimizer::torch_adam;
+use crate::diagnostic::Diagnostic;
+use crate::language::Text;
+use crate::reading::{Device, ZERO, at_member};
+use crate::rule::{Example, Group, Rule, Severity, Wording};
+use crate::script::Script;
+use crate::subject::Subject;
+
+pub(crate) static RULE: Rule = Rule {
+    code: "O01",
+    name: "offload-of-a-client-optimizer",
+    group: Group::Optimizer,
+    severity: Severity::Error,
+    summary: Text::new(
+        "an optimizer of the script where the engine wants its own",
+        "需要引擎自带的优化器，脚本却传了别的",
+    ),
+    wordings: &[&WORDING],
+    sources: &[
+        "OptimalScale/LMFlow#693",
+        "deepspeedai/Megatron-DeepSpeed#298",
+        "deepspeedai/DeepSpeed#2971",
+        "deepspeedai/DeepSpeed#7524",
+    ],
+    examples: &[Example::new(
+        r#"{"train_batch_size": 8, "zero_optimization": {"stage": 2, "offload_optimizer": {"device": "cpu"}}}"#,
+    )
+    .script(torch_adam)],
+    good: &[
+        Example::new(
+            r#"{"train_batch_size": 8, "zero_optimization": {"stage": 2, "offload_optimizer": {"device": "cpu"}}}"#,
+        )
+        .script(cpu_adam),
+        Example::new(
+            r#"{"train_batch_size": 8, "zero_optimization": {"stage": 2, "offload_optimizer": {"device": "cpu"}}, "zero_force_ds_cpu_optimizer": false}"#,
+        )
+        .script(torch_adam),
+    ],
+    check: Some(check),
+};
+
+static WORDING: Wording = Wording {
+    message: Text::new(
+        "`offload_optimizer` refuses the `{class}` that the script hands to `deepspeed.initialize`",
+        "开启了 `offload_optimizer`，引擎会拒绝脚本传给 `deepspeed.initialize` 的 `{class}`",
+    ),
+    why: Text::new(
+        "states in host memory are updated by the CPU; the engine takes only its own `DeepSpeedCPUAdam` or `DeepSpeedCPULion` for that and ends with any other.",
+        "状态放在主机内存里就要由 CPU 更新，引擎只接受自带的 `DeepSpeedCPUAdam` 和 `DeepSpeedCPULion`，传别的会直接退出。",
+    ),
+    help: Text::new(
+        "use `DeepSpeedCPUAdam` as `{argument}`, or an `optimizer` section instead, or write `\"zero_force_ds_cpu_optimizer\": false` at the top level",
+        "`{argument}` 改用 `DeepSpeedCPUAdam`，或改在配置里写 `optimizer` 段，或在顶层写 `\"zero_force_ds_cpu_optimizer\": false`",
+    ),
+};
+
+fn cpu_adam() -> Script {
+    Script { client_optimizer: Some("DeepSpeedCPUAdam".to_owned()), ..Script::default() }
+}
+
+/// Classes of PyTorch that the engine does not take; what else a name means is not known.
+const REFUSED: [&str; 4] = ["AdamW", "Adam", "SGD", "RMSprop"];
+
+fn check(subject: &Subject<'_>, found: &mut Vec<Diagnostic>) {
+    let Some(class) = &subject.script.client_optimizer else { return };
+    let is_torch = class.split_once("optim.").is_some_and(|(_, name)| REFUSED.contains(&name));
+    let forced = subject.root.get("zero_force_ds_cpu_optimizer");
+    let is_forced = forced.is_none_or(|node| zeropilot_config::python::is_true(&node.value));
+    let is_offloaded =
+        matches!(subject.device("offload_optimizer"), Some(Device::Cpu | Device::Nvme));
+    let has_zero = matches!(subject.stage(), Some(1..=3));
+    let path = [ZERO, "offload_optimizer"];
+    if let Some((_, member)) = subject.member(&path)
+        && is_torch
+        && is_forced
+        && is_offloaded
+        && has_zero
+        && subject.front_end == FrontEnd::DeepSpeed
+    {
+        found.push(
+            at_member(&RULE, &WORDING, &path, member)
+                .with("class", class.as_str())
+                .with("argument", "optimizer"),
+        );
+    }
+}
