@@ -40,6 +40,8 @@ pub(crate) enum Command {
     Explain(Box<ExplainCommand>),
     /// Write a DeepSpeed config: by preset or piece by piece, for the program that will read it
     New(Box<NewCommand>),
+    /// Write the JSON Schema of DeepSpeed's config, for editors
+    Schema(SchemaCommand),
 }
 
 /// What every command takes.
@@ -188,6 +190,15 @@ pub(crate) struct ExplainCommand {
     pub(crate) training: TrainingOptions,
 }
 
+/// The arguments of `zeropilot schema`.
+#[derive(Debug, Args)]
+#[command(after_help = SCHEMA_EXAMPLES)]
+pub(crate) struct SchemaCommand {
+    /// The engine whose config is described; otherwise the installed one, or the newest known
+    #[arg(long, value_name = "VERSION", visible_alias = "engine")]
+    pub(crate) deepspeed_version: Option<String>,
+}
+
 /// How explanations are written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum)]
 pub(crate) enum ExplainFormat {
@@ -295,6 +306,15 @@ Examples:
   zeropilot explain diff zero2.json zero3.json
 
 Exit codes: 0 explained, 1 a file has errors or warnings, 2 something could not be explained";
+
+pub(crate) const SCHEMA_EXAMPLES: &str = "\
+Examples:
+  zeropilot schema > deepspeed.schema.json
+  zeropilot schema --deepspeed-version 0.16.9 --lang en
+
+Descriptions are in both languages unless --lang names one.
+
+Exit codes: 0 written, 2 no such engine";
 
 fn front_end_parser() -> impl clap::builder::TypedValueParser<Value = FrontEnd> {
     use clap::builder::TypedValueParser as _;

@@ -10,6 +10,7 @@ const PLAN: &str = "规划训练：这些卡上用哪个 stage、怎样卸载、
 const MEMORY: &str = "预测 GPU 和主机的内存：被什么占用、何时最满、放不放得下";
 const RULE: &str = "说明一条规则：查什么、为什么要紧、怎么办，附示例";
 const EXPLAIN: &str = "解释键、概念和整份配置：某项设置做什么、代价是什么";
+const SCHEMA: &str = "输出 DeepSpeed 配置的 JSON Schema，供编辑器使用";
 
 /// Option names and what they mean.
 const OPTIONS: &[(&str, &str)] = &[
@@ -121,16 +122,26 @@ const EXPLAIN_EXAMPLES: &str = "\
 
 退出码：0 已解释，1 文件里有错误或警告，2 有内容无法解释";
 
+const SCHEMA_EXAMPLES: &str = "\
+示例：
+  zeropilot schema > deepspeed.schema.json
+  zeropilot schema --deepspeed-version 0.16.9 --lang en
+
+描述默认同时给出中英文；用 --lang 可以只保留一种。
+
+退出码：0 已写出，2 没有这个版本";
+
 const TEMPLATE: &str = "{before-help}{about-with-newline}\n用法：{usage}\n\n{all-args}{after-help}";
 
 /// Verbs, what they are for, and examples.
-const VERBS: [(&str, &str, Option<&str>); 6] = [
+const VERBS: [(&str, &str, Option<&str>); 7] = [
     ("check", CHECK, Some(EXAMPLES)),
     ("explain", EXPLAIN, Some(EXPLAIN_EXAMPLES)),
     ("memory", MEMORY, Some(MEMORY_EXAMPLES)),
     ("new", new::help_zh::ABOUT, Some(new::help_zh::EXAMPLES)),
     ("plan", PLAN, Some(PLAN_EXAMPLES)),
     ("rule", RULE, None),
+    ("schema", SCHEMA, Some(SCHEMA_EXAMPLES)),
 ];
 
 /// The command with Chinese help.

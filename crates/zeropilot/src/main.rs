@@ -24,6 +24,7 @@ mod plan;
 mod progress;
 mod project;
 mod rule;
+mod schema;
 
 use std::process::ExitCode;
 
@@ -48,6 +49,7 @@ fn main() -> ExitCode {
             Command::Rule(command) => rule::run(&command, &cli.global, language),
             Command::Explain(command) => explain::run(&command, &cli.global, language),
             Command::New(command) => new::run(&command, &cli.global, language),
+            Command::Schema(command) => schema::run(&command, &cli.global, language),
         },
         Err(error) => {
             // Nothing is left to be told if the terminal is gone.

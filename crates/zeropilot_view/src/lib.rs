@@ -13,6 +13,7 @@ mod github;
 pub mod gpus;
 mod human;
 mod json;
+mod json_schema;
 pub mod manual;
 pub mod memory;
 #[cfg(feature = "model_files")]
@@ -28,6 +29,7 @@ pub mod talk;
 mod wrap;
 
 pub use escape::escaped;
+pub use json_schema::json_schema;
 pub use summary::Summary;
 
 use zeropilot_lint::{Language, Report};

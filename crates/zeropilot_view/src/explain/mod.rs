@@ -5,11 +5,13 @@ mod difference;
 mod file;
 mod json;
 mod key;
+mod markdown;
 mod page;
 mod words;
 
 pub use concept::Concept;
 pub use key::in_version;
+pub use markdown::{deprecation, markdown, summary};
 
 use zeropilot_config::keys::{self, Found};
 use zeropilot_lint::{Difference, Explanation, Language, Text};

@@ -202,7 +202,7 @@ pub(super) fn versions(history: &History, language: Language) -> Vec<String> {
     said
 }
 
-fn deprecated(facts: &Facts<'_>, language: Language) -> Option<String> {
+pub(super) fn deprecated(facts: &Facts<'_>, language: Language) -> Option<String> {
     let new = facts.deprecated?.new.as_str();
     Some(match (new, language) {
         ("", Language::English) => "deprecated".to_owned(),

@@ -1,0 +1,32 @@
+//! `zeropilot schema`: the config language as JSON Schema.
+
+use zeropilot_lint::Language;
+use zeropilot_view::{escaped, json_schema};
+
+use crate::cli::{GlobalOptions, SchemaCommand};
+use crate::engine_version;
+use crate::exit_status::ExitStatus;
+use crate::output::Output;
+
+/// Writes the schema. An editor's user may read either language, so both stand in it unless one is named.
+pub(crate) fn run(
+    command: &SchemaCommand,
+    global: &GlobalOptions,
+    language: Language,
+) -> ExitStatus {
+    let mut output = Output::new(false);
+    let version = match engine_version::choose(command.deepspeed_version.as_deref()) {
+        Ok((version, _)) => version,
+        Err(error) => {
+            output.say(&format!("error: {}", escaped(&error.to_string())));
+            return ExitStatus::Failure;
+        }
+    };
+    let languages: &[Language] = match global.lang {
+        Some(_) => &[language],
+        None => &[Language::English, Language::Chinese],
+    };
+    output.result(&format!("{:#}\n", json_schema(version, languages)));
+    output.flush();
+    ExitStatus::Clean
+}

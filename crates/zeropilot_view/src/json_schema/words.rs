@@ -1,0 +1,82 @@
+//! What a schema says to people: descriptions, defaults, warnings about keys that are going or gone.
+
+use serde_json::{Map, Value as Json, json};
+use zeropilot_config::keys::{self, Presence};
+use zeropilot_config::python::PyValue;
+use zeropilot_config::schema::EngineVersion;
+use zeropilot_lint::{Language, Text};
+
+use crate::explain::{deprecation, markdown, summary};
+
+/// One text in several languages, a paragraph each.
+fn in_all(languages: &[Language], say: impl Fn(Language) -> Option<String>) -> Option<String> {
+    let said: Vec<String> = languages.iter().filter_map(|language| say(*language)).collect();
+    (!said.is_empty()).then(|| said.join("\n\n"))
+}
+
+/// What the schema is for.
+pub(super) fn about(version: EngineVersion, languages: &[Language]) -> String {
+    let said = |language| {
+        Some(match language {
+            Language::English => format!(
+                "What DeepSpeed {version} reads from its config file. What this schema refuses, the engine refuses; what depends on several keys or on the number of ranks is found by `zeropilot check`."
+            ),
+            Language::Chinese => format!(
+                "DeepSpeed {version} 从配置文件里读取的内容。本 schema 判错的，引擎一定拒绝；牵涉多个键或卡数的问题请用 `zeropilot check` 检查。"
+            ),
+        })
+    };
+    in_all(languages, said).unwrap_or_default()
+}
+
+/// A key whose mere presence ends the run.
+pub(super) fn refused(version: EngineVersion, message: &str, languages: &[Language]) -> Json {
+    let said = |language| {
+        Some(match language {
+            Language::English => format!("DeepSpeed {version} refuses to start: {message}"),
+            Language::Chinese => format!("DeepSpeed {version} 会拒绝启动：{message}"),
+        })
+    };
+    let said = in_all(languages, said).unwrap_or_default();
+    json!({ "description": said, "errorMessage": said, "not": {}, "doNotSuggest": true })
+}
+
+/// What an editor says of a key that a section does not have.
+pub(super) fn unknown_key(version: EngineVersion, languages: &[Language]) -> String {
+    let said = |language| {
+        Some(match language {
+            Language::English => {
+                format!("DeepSpeed {version} has no such key in this section and refuses to start")
+            }
+            Language::Chinese => format!("DeepSpeed {version} 的这一段没有这个键，会拒绝启动"),
+        })
+    };
+    in_all(languages, said).unwrap_or_default()
+}
+
+/// Adds description, default and warnings to the schema of a key.
+pub(super) fn describe(
+    written: &mut Map<String, Json>,
+    path: &str,
+    version: EngineVersion,
+    languages: &[Language],
+) {
+    if let Some(said) = in_all(languages, |language| summary(path, language)) {
+        written.insert("description".to_owned(), said.into());
+    }
+    if let Some(said) = in_all(languages, |language| markdown(path, version, language)) {
+        written.insert("markdownDescription".to_owned(), said.into());
+    }
+    let Presence::Read(facts) = keys::presence(version.schema(), path) else { return };
+    if let Some(default) = facts.default.as_ref().filter(|default| **default != PyValue::None) {
+        written.insert("default".to_owned(), json!(default));
+    }
+    if facts.deprecated.is_some() {
+        written.insert("deprecated".to_owned(), true.into());
+        let said = in_all(languages, |language| deprecation(&facts, language));
+        let plain =
+            Text::new("deprecated", "已弃用").get(languages.first().copied().unwrap_or_default());
+        let said = said.unwrap_or_else(|| plain.to_owned());
+        written.insert("deprecationMessage".to_owned(), said.into());
+    }
+}
