@@ -14,6 +14,7 @@ use crate::help_zh;
 use crate::memory::arguments::MemoryCommand;
 use crate::new::options::NewCommand;
 use crate::plan::PlanCommand;
+use crate::simulate::arguments::SimulateCommand;
 
 /// The pilot for DeepSpeed ZeRO training: knows before a GPU is touched.
 #[derive(Debug, Parser)]
@@ -34,6 +35,8 @@ pub(crate) enum Command {
     Plan(Box<PlanCommand>),
     /// Predict the memory of GPUs and hosts: what fills them, when, and whether it fits
     Memory(Box<MemoryCommand>),
+    /// Simulate a step: how long it takes on a cluster, and what it waits for
+    Simulate(Box<SimulateCommand>),
     /// Explain a rule: what it finds, why it matters, what to do, with examples
     Rule(RuleCommand),
     /// Explain keys, concepts and whole configs: what a setting does and what it costs

@@ -8,6 +8,7 @@ const ABOUT: &str = "DeepSpeed ZeRO 训练的领航员：不占用 GPU 就先知
 const CHECK: &str = "检查 DeepSpeed 配置：引擎会不会接受，写的内容是否真的被读取";
 const PLAN: &str = "规划训练：这些卡上用哪个 stage、怎样卸载、batch 多大，以及显存不足时的退路";
 const MEMORY: &str = "预测 GPU 和主机的内存：被什么占用、何时最满、放不放得下";
+const SIMULATE: &str = "模拟一个训练步：在这套集群上要多久，时间花在等什么";
 const RULE: &str = "说明一条规则：查什么、为什么要紧、怎么办，附示例";
 const EXPLAIN: &str = "解释键、概念和整份配置：某项设置做什么、代价是什么";
 const SCHEMA: &str = "输出 DeepSpeed 配置的 JSON Schema，供编辑器使用";
@@ -71,9 +72,19 @@ const OPTIONS: &[(&str, &str)] = &[
     ("grad_checkpointing", "梯度检查点：反向时重算每一层"),
     ("attention", "注意力的实现"),
     ("fused_loss", "融合 linear 与 cross entropy（Liger Kernel）"),
+    ("objective", "按什么选最好的：每步时间（time）或剩余显存（memory）"),
     ("nvme_path", "本地磁盘上可以存放卸载状态的目录"),
     ("optimizer", "优化器（配置里没写时）"),
     ("load", "模型如何加载；默认 stage 3 下分片加载（zero.Init），其他 stage 每个进程加载完整模型"),
+    ("network", "节点之间的链路：`8xNDR`、`4xHDR`、`1x100GbE`；默认按常见配置估计"),
+    ("nvme", "每个节点 NVMe 的读/写速度，单位 GB/s，例如 `7/5`"),
+    ("step_timeline", "在终端里画出一步之内各条流的忙闲"),
+    ("step_svg", "把这一步画成图片，写入这个文件"),
+    ("trace", "把这一步写成 Chrome/Perfetto 的 trace 文件"),
+    ("scale", "卡数从多少到多少，例如 `8..1024`；默认每卡 batch 不变"),
+    ("strong", "配合 --scale：总 batch 不变"),
+    ("cost", "每 GPU 小时的价格，例如 `2.5/gpu-hour`"),
+    ("tokens", "一共要训练多少 token，例如 `10B`"),
     ("codes", "规则编号，例如 B03"),
     ("all", "列出全部规则"),
     ("lang", "所有文字的语言；默认取自 LC_ALL、LC_MESSAGES 或 LANG"),
@@ -112,6 +123,15 @@ const MEMORY_EXAMPLES: &str = "\
 
 退出码：0 放得下或没有给出显存，1 放不下，2 无法回答";
 
+const SIMULATE_EXAMPLES: &str = "\
+示例：
+  zeropilot simulate --model Qwen/Qwen3-8B --gpus 8xA100-80G --stage 3 --seq-len 4096
+  zeropilot simulate --model llama-3.1-70b --gpus 4x8xH100 --network 8xNDR --timeline
+  zeropilot simulate --model llama-3.1-8b --gpus 8xH100 --scale 8..1024 --grad-checkpointing
+  zeropilot simulate --model qwen3-8b --gpus 2x8xA100-80G --tokens 10B --cost 2.5/gpu-hour
+
+退出码：0 已回答，2 无法回答";
+
 const EXPLAIN_EXAMPLES: &str = "\
 示例：
   zeropilot explain
@@ -134,7 +154,7 @@ const SCHEMA_EXAMPLES: &str = "\
 const TEMPLATE: &str = "{before-help}{about-with-newline}\n用法：{usage}\n\n{all-args}{after-help}";
 
 /// Verbs, what they are for, and examples.
-const VERBS: [(&str, &str, Option<&str>); 7] = [
+const VERBS: [(&str, &str, Option<&str>); 8] = [
     ("check", CHECK, Some(EXAMPLES)),
     ("explain", EXPLAIN, Some(EXPLAIN_EXAMPLES)),
     ("memory", MEMORY, Some(MEMORY_EXAMPLES)),
@@ -142,6 +162,7 @@ const VERBS: [(&str, &str, Option<&str>); 7] = [
     ("plan", PLAN, Some(PLAN_EXAMPLES)),
     ("rule", RULE, None),
     ("schema", SCHEMA, Some(SCHEMA_EXAMPLES)),
+    ("simulate", SIMULATE, Some(SIMULATE_EXAMPLES)),
 ];
 
 /// The command with Chinese help.

@@ -25,6 +25,7 @@ mod progress;
 mod project;
 mod rule;
 mod schema;
+mod simulate;
 
 use std::process::ExitCode;
 
@@ -46,6 +47,7 @@ fn main() -> ExitCode {
             Command::Check(command) => check::run(&command, &cli.global, language, project),
             Command::Plan(command) => plan::run(&command, &cli.global, language),
             Command::Memory(command) => memory::run(&command, &cli.global, language),
+            Command::Simulate(command) => simulate::run(&command, &cli.global, language),
             Command::Rule(command) => rule::run(&command, &cli.global, language),
             Command::Explain(command) => explain::run(&command, &cli.global, language),
             Command::New(command) => new::run(&command, &cli.global, language),

@@ -7,10 +7,12 @@ use clap::Args;
 use zeropilot_cluster::Cluster;
 use zeropilot_lint::Language;
 use zeropilot_plan::{
-    DynamicLossScale, Fitting, Job, Launcher, LossScale, Machines, Precision, Target, Task, plan,
+    DynamicLossScale, Fitting, Job, Launcher, LossScale, Machines, Objective, Precision, Target,
+    Task, plan,
 };
 use zeropilot_units::Bytes;
 use zeropilot_view::plan::{self as words, PlanReport};
+use zeropilot_view::simulate::bad_network;
 use zeropilot_view::{Format, Layout};
 
 use crate::cli::GlobalOptions;
@@ -44,6 +46,9 @@ pub(crate) struct PlanCommand {
     /// Memory of each host, such as `512GiB`
     #[arg(long, value_name = "SIZE")]
     pub(crate) host_ram: Option<Bytes>,
+    /// The ports of a node to the others: `8xNDR`, `4xHDR`, `1x100GbE`; otherwise what is usual for the GPUs
+    #[arg(long, value_name = "PORTS")]
+    pub(crate) network: Option<String>,
     /// Samples per optimizer step over all GPUs, kept whatever is chosen
     #[arg(long, value_name = "N")]
     pub(crate) global_batch: Option<NonZeroU64>,
@@ -68,6 +73,9 @@ pub(crate) struct PlanCommand {
     /// A directory on a local disk that states may be kept in
     #[arg(long, value_name = "DIR")]
     pub(crate) nvme_path: Option<String>,
+    /// What the choice is best at: the time of a step, or free memory
+    #[arg(long, value_name = "WHAT", default_value = "time")]
+    pub(crate) objective: ObjectiveName,
     /// Who reads the config
     #[arg(long = "for", value_name = "PROGRAM", default_value = "deepspeed", value_parser = target_parser())]
     pub(crate) target: Target,
@@ -80,6 +88,15 @@ pub(crate) struct PlanCommand {
     /// Write JSON
     #[arg(long)]
     pub(crate) json: bool,
+}
+
+/// What the best way is best at.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+pub(crate) enum ObjectiveName {
+    /// The least time for a sequence.
+    Time,
+    /// The most free memory.
+    Memory,
 }
 
 /// Whether the loss is fused.
@@ -117,7 +134,11 @@ pub(crate) fn run(command: &PlanCommand, global: &GlobalOptions, language: Langu
 /// Whether something fits.
 fn answer(command: &PlanCommand, layout: &Layout, output: &mut Output) -> Result<bool, String> {
     let language = layout.language;
-    let cluster = cluster_source::open(&command.gpus, command.host_ram, language)?;
+    let mut cluster = cluster_source::open(&command.gpus, command.host_ram, language)?;
+    if let Some(text) = &command.network {
+        let network = text.parse().map_err(|error| bad_network(text, &error, language))?;
+        cluster.network = Some(network);
+    }
     let model = model_source::open(&command.model, language)?;
     let training = recipe(&training(command));
     let task = Task {
@@ -128,6 +149,10 @@ fn answer(command: &PlanCommand, layout: &Layout, output: &mut Output) -> Result
         global_batch: command.global_batch,
         may_fuse_loss: command.fused_loss == FusedLoss::Either,
         nvme_path: command.nvme_path.as_deref(),
+        objective: match command.objective {
+            ObjectiveName::Time => Objective::Time,
+            ObjectiveName::Memory => Objective::Memory,
+        },
         target: command.target,
     };
     let plan = plan(&task).map_err(|error| words::problem(&error, language))?;
@@ -143,6 +168,7 @@ fn answer(command: &PlanCommand, layout: &Layout, output: &mut Output) -> Result
         model: &command.model,
         gpus: &command.gpus,
         world: cluster.world_size(),
+        length: command.seq_len,
         plan: &plan,
         capacity,
         written: path.filter(|_| choice.is_some()).map(|_| config.as_str()),

@@ -63,6 +63,8 @@ pub enum Obstacle {
     Parallelism,
     /// ZeRO++ or another extension.
     Extension,
+    /// The kernels of GPTQ, of which nothing is known.
+    Gptq,
 }
 
 /// A run to predict.
@@ -263,6 +265,7 @@ impl fmt::Display for Obstacle {
             Self::Method => "the way of training is not known here",
             Self::Parallelism => "not plain data parallel",
             Self::Extension => "ZeRO++",
+            Self::Gptq => "GPTQ's kernels",
         })
     }
 }

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::LazyLock;
 
 use serde::Deserialize;
+use zeropilot_cluster::AttentionKernel;
 
 /// A model by another name.
 #[derive(Debug, Clone, Deserialize)]
@@ -11,6 +12,26 @@ pub(crate) struct ModelName {
     pub(crate) catalogue: String,
     /// What is not the same.
     pub(crate) differs: Option<String>,
+}
+
+/// Which fused attention ran.
+#[derive(Debug, Clone, Copy, Default, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub(crate) enum Attention {
+    First,
+    #[default]
+    Second,
+    Latest,
+}
+
+impl From<Attention> for AttentionKernel {
+    fn from(attention: Attention) -> Self {
+        match attention {
+            Attention::First => Self::First,
+            Attention::Second => Self::Second,
+            Attention::Latest => Self::Latest,
+        }
+    }
 }
 
 /// A model that is in no catalogue, as a config.json.
@@ -56,6 +77,8 @@ pub(crate) struct Reading {
     pub(crate) shapes: BTreeMap<String, ModelShape>,
     pub(crate) networks: BTreeMap<String, String>,
     pub(crate) cards: BTreeMap<String, String>,
+    /// Which attention a source ran, where it was not the usual.
+    pub(crate) attention: BTreeMap<String, Attention>,
 }
 
 pub(crate) static READING: LazyLock<Reading> = LazyLock::new(|| {

@@ -25,4 +25,4 @@ pub use device::{Device, MemoryUnit, StatedMemory};
 pub use fabric::{Algorithm, Cost, Fabric, Outlook, Pattern};
 pub use gpus::{Gpus, GpusError, GpusProblem, Layout};
 pub use network::{Network, NetworkError};
-pub use pace::{Format, Pace, Shares};
+pub use pace::{AttentionKernel, Format, Pace, Shares};

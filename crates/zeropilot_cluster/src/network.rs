@@ -41,13 +41,14 @@ impl Network {
         self.ports as f64 * self.wire.gb_s_per_direction
     }
 
-    /// What a node of these GPUs usually has: a port per GPU as fast as its generation, one of 100 Gbit/s where GPUs
-    /// have no fast link.
+    /// What a node of these GPUs usually has: a port per GPU as fast as its generation in a full server, one of
+    /// 100 Gbit/s in others and where GPUs have no fast link.
     pub fn usual(cluster: &Cluster) -> Option<Self> {
         let ports = cluster.gpus.layout.gpus_per_node;
         let card = cluster.gpus.device.accelerator();
         let fast = card.and_then(|card| card.fast_link.as_ref()).map(|link| link.name.as_str());
-        let (ports, name) = match fast {
+        let is_full = card.is_some_and(|card| ports >= card.typical_devices_per_node());
+        let (ports, name) = match fast.filter(|_| is_full) {
             Some("NVLink 5" | "NVLink 4") => (ports, "NDR"),
             Some("NVLink 3") => (ports, "HDR"),
             Some("NVLink 2") => (ports.div_ceil(2), "EDR"),

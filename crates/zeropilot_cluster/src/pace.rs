@@ -2,6 +2,7 @@
 //!
 //! The facts are `knowledge/pace/pace.json`; peaks are those of the catalogue.
 
+use std::collections::BTreeMap;
 use std::sync::LazyLock;
 
 use serde::Deserialize;
@@ -41,6 +42,15 @@ struct OfArchitecture {
     arch: String,
     #[serde(flatten)]
     kernels: Kernels,
+    first_attention: Option<f64>,
+    latest_attention: Option<f64>,
+}
+
+#[derive(Debug, Deserialize)]
+struct HostUpdates {
+    low: f64,
+    high: f64,
+    by_slot: BTreeMap<String, f64>,
 }
 
 #[derive(Debug, Deserialize)]
@@ -58,7 +68,7 @@ struct Facts {
     hook_us: Bounds,
     micro_step_us: Bounds,
     step_us: Bounds,
-    host_updates_per_s: Bounds,
+    host_updates_per_s: HostUpdates,
     pageable_share: Expected,
 }
 
@@ -132,11 +142,36 @@ pub struct Shares {
     pub micro_step: f64,
     /// Seconds of the host around every optimizer step.
     pub step: f64,
-    /// Elements a node's host updates in a second.
+    /// What a node's host updates, relative to hosts of its time.
     pub host_updates: f64,
 }
 
+/// Which fused attention runs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+pub enum AttentionKernel {
+    /// The first FlashAttention.
+    First,
+    /// The second, and PyTorch's own.
+    #[default]
+    Second,
+    /// The latest for the architecture.
+    Latest,
+}
+
 impl Shares {
+    /// The same with another attention.
+    #[must_use]
+    pub fn with_attention(mut self, architecture: &str, kernel: AttentionKernel) -> Self {
+        let own = FACTS.architectures.iter().find(|of| architecture.contains(&of.arch));
+        let share = own.and_then(|of| match kernel {
+            AttentionKernel::First => of.first_attention,
+            AttentionKernel::Second => None,
+            AttentionKernel::Latest => of.latest_attention,
+        });
+        self.attention = share.unwrap_or(self.attention);
+        self
+    }
+
     /// Those of an architecture.
     pub fn of(architecture: &str, outlook: Outlook) -> Self {
         let facts = &*FACTS;
@@ -150,7 +185,11 @@ impl Shares {
             hook: facts.hook_us.cost(outlook) * MICRO,
             micro_step: facts.micro_step_us.cost(outlook) * MICRO,
             step: facts.step_us.cost(outlook) * MICRO,
-            host_updates: facts.host_updates_per_s.rate(outlook),
+            host_updates: outlook.of(Share {
+                low: facts.host_updates_per_s.low,
+                expected: 1.0,
+                high: facts.host_updates_per_s.high,
+            }),
         }
     }
 }
@@ -188,7 +227,7 @@ impl Pace {
             to_device: slot * pinned,
             to_host: slot * pinned,
             pageable: FACTS.pageable_share.expected,
-            host_updates: shares.host_updates / ranks,
+            host_updates: shares.host_updates * host_updates(card) / ranks,
             disk_read: read * GIGA / ranks,
             disk_write: write * GIGA / ranks,
         })
@@ -213,6 +252,13 @@ fn best(card: &Accelerator, format: Format, peak: f64) -> f64 {
     measured.map_or(peak * FACTS.unmeasured.expected, |measured| {
         measured.mamf_bf16_tflops * TERA / card.devices_per_card as f64
     })
+}
+
+/// Elements per second that a host of the time of a card updates.
+fn host_updates(card: &Accelerator) -> f64 {
+    let rates = &FACTS.host_updates_per_s.by_slot;
+    let own = card.pcie.as_ref().and_then(|pcie| rates.get(&pcie.generation));
+    own.or_else(|| rates.values().next()).copied().unwrap_or(GIGA)
 }
 
 /// One way between host and device, in 10^9 bytes per second.

@@ -40,7 +40,7 @@ pub use refusal::Refusal;
 pub use request::{BatchRequest, LossScaleRequest, OffloadRequest, Request, Wish};
 pub use scheduler::{SchedulerKind, Steps, WarmupShape};
 pub use search::{
-    Fitting, Offloaded, Plan, PlanError, Rejected, Shape, Sizes, Task, Way, Work, plan,
+    Fitting, Objective, Offloaded, Plan, PlanError, Rejected, Shape, Sizes, Task, Way, Work, plan,
 };
 pub use sizing::{Link, ModelSize, Reason, SizedKey};
 pub use target::{Target, UnknownTarget};

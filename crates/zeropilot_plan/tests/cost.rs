@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use zeropilot_cluster::Cluster;
 use zeropilot_model::catalogue;
-use zeropilot_plan::{Plan, Precision, Target, Task, plan};
+use zeropilot_plan::{Objective, Plan, Precision, Target, Task, plan};
 use zeropilot_step::lower::Recipe;
 
 /// The best of three.
@@ -22,6 +22,7 @@ fn time(gpus: &str) -> (Plan, Duration) {
         global_batch: None,
         may_fuse_loss: false,
         nvme_path: None,
+        objective: Objective::Time,
         target: Target::DeepSpeed,
     };
     let once = || {

@@ -24,6 +24,7 @@ pub mod plan;
 mod sarif;
 #[cfg(feature = "project")]
 pub mod settings;
+pub mod simulate;
 mod summary;
 pub mod talk;
 mod wrap;

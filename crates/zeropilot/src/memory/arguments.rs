@@ -59,7 +59,7 @@ pub(crate) struct MemoryCommand {
 }
 
 /// How the model is trained.
-#[derive(Debug, Args)]
+#[derive(Debug, Clone, Args)]
 #[command(next_help_heading = "Training")]
 pub(crate) struct Training {
     /// Tokens of a sequence

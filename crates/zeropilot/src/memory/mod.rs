@@ -78,7 +78,7 @@ impl Session<'_> {
         if self.command.compare {
             return self.compare(&model, &recipe, &cluster);
         }
-        let (resolved, micro_batch) = self.config(&model, &cluster)?;
+        let (resolved, micro_batch) = self.configs().config(&model, &cluster)?;
         let zero = resolved.zero();
         let question = Question {
             model: &model,
@@ -156,46 +156,8 @@ impl Session<'_> {
         }
     }
 
-    /// The resolved config and the micro batch.
-    fn config(&self, model: &Model, cluster: &Cluster) -> Result<(ResolvedConfig, u64), String> {
-        let (name, bytes) = match &self.command.config {
-            Some(path) => (path.display().to_string(), self.read(path)?),
-            None => {
-                let offload = self.command.offload.unwrap_or(Offload::None);
-                let text = config::from_flags(self.command, self.command.stage, offload);
-                ("--stage".to_owned(), text.into_bytes())
-            }
-        };
-        self.resolve(&name, &bytes, model, cluster)
-    }
-
-    fn read(&self, path: &Path) -> Result<Vec<u8>, String> {
-        std::fs::read(path).map_err(|error| talk::cannot_read(path, &error, self.layout.language))
-    }
-
-    fn resolve(
-        &self,
-        name: &str,
-        bytes: &[u8],
-        model: &Model,
-        cluster: &Cluster,
-    ) -> Result<(ResolvedConfig, u64), String> {
-        let world = cluster.world_size();
-        let hidden = model.dimensions().map_or(1, |dimensions| dimensions.hidden_size);
-        let resolved = config::resolved(bytes, EngineVersion::NEWEST, world, hidden, self.command);
-        let solved = resolved.and_then(|resolved| {
-            let micro = resolved.batch()?.micro;
-            Some((resolved, self.command.training.micro_batch.unwrap_or(micro)))
-        });
-        solved.ok_or_else(|| self.refused(name, bytes, world))
-    }
-
-    /// Why a config was not taken, as `check` says it.
-    fn refused(&self, name: &str, bytes: &[u8], world: u64) -> String {
-        let settings = Settings { world_size: usize::try_from(world).ok(), ..Settings::default() };
-        let report = check(bytes, &settings);
-        let layout = Layout { format: Format::Human, ..self.layout };
-        layout.file(&FileResult { name, bytes, report: &report, is_named: true, headline: None })
+    fn configs(&self) -> Configs<'_> {
+        Configs { command: self.command, layout: self.layout }
     }
 
     fn compare(
@@ -208,7 +170,7 @@ impl Session<'_> {
         for (stage, offload) in WAYS {
             let text = config::from_flags(self.command, stage, offload);
             let (resolved, micro_batch) =
-                self.resolve("--compare", text.as_bytes(), model, cluster)?;
+                self.configs().resolve("--compare", text.as_bytes(), model, cluster)?;
             let zero = resolved.zero();
             let question = Question {
                 model,
@@ -239,6 +201,60 @@ impl Session<'_> {
         });
         // Something to choose is enough.
         Ok(fits.max_by_key(|fit| fit.is_expected()))
+    }
+}
+
+/// Where configs come from: files or flags.
+pub(crate) struct Configs<'a> {
+    pub(crate) command: &'a MemoryCommand,
+    pub(crate) layout: Layout,
+}
+
+impl Configs<'_> {
+    /// The resolved config and the micro batch.
+    pub(crate) fn config(
+        &self,
+        model: &Model,
+        cluster: &Cluster,
+    ) -> Result<(ResolvedConfig, u64), String> {
+        let (name, bytes) = match &self.command.config {
+            Some(path) => (path.display().to_string(), self.read(path)?),
+            None => {
+                let offload = self.command.offload.unwrap_or(Offload::None);
+                let text = config::from_flags(self.command, self.command.stage, offload);
+                ("--stage".to_owned(), text.into_bytes())
+            }
+        };
+        self.resolve(&name, &bytes, model, cluster)
+    }
+
+    fn read(&self, path: &Path) -> Result<Vec<u8>, String> {
+        std::fs::read(path).map_err(|error| talk::cannot_read(path, &error, self.layout.language))
+    }
+
+    pub(crate) fn resolve(
+        &self,
+        name: &str,
+        bytes: &[u8],
+        model: &Model,
+        cluster: &Cluster,
+    ) -> Result<(ResolvedConfig, u64), String> {
+        let world = cluster.world_size();
+        let hidden = model.dimensions().map_or(1, |dimensions| dimensions.hidden_size);
+        let resolved = config::resolved(bytes, EngineVersion::NEWEST, world, hidden, self.command);
+        let solved = resolved.and_then(|resolved| {
+            let micro = resolved.batch()?.micro;
+            Some((resolved, self.command.training.micro_batch.unwrap_or(micro)))
+        });
+        solved.ok_or_else(|| self.refused(name, bytes, world))
+    }
+
+    /// Why a config was not taken, as `check` says it.
+    fn refused(&self, name: &str, bytes: &[u8], world: u64) -> String {
+        let settings = Settings { world_size: usize::try_from(world).ok(), ..Settings::default() };
+        let report = check(bytes, &settings);
+        let layout = Layout { format: Format::Human, ..self.layout };
+        layout.file(&FileResult { name, bytes, report: &report, is_named: true, headline: None })
     }
 }
 

@@ -49,11 +49,11 @@ impl Calibration {
             Self::AmpereProducts | Self::HopperProducts | Self::VoltaProducts => {
                 &[0.4, 0.45, 0.5, 0.55, 0.6, 0.65, 0.7, 0.75, 0.8, 0.85, 0.9, 0.95, 1.0]
             }
-            Self::Memory => &[0.5, 0.55, 0.6, 0.65, 0.7, 0.75, 0.8, 0.85, 0.9],
-            Self::Attention => &[0.6, 0.7, 0.8, 0.9, 1.0, 1.1, 1.2, 1.4, 1.6],
-            Self::Kernel => &[2e-6, 3e-6, 4e-6, 5e-6, 6e-6, 8e-6, 10e-6, 12e-6, 15e-6],
-            Self::Hook => &[10e-6, 20e-6, 40e-6, 60e-6, 80e-6, 100e-6, 150e-6],
-            Self::HostUpdates => &[0.5e9, 0.8e9, 1.2e9, 1.8e9, 2.5e9, 3.5e9, 5e9, 7e9],
+            Self::Memory => &[0.5, 0.6, 0.7, 0.8, 0.9, 1.0],
+            Self::Attention => &[0.6, 0.7, 0.8, 0.9, 1.0, 1.1, 1.25, 1.4],
+            Self::Kernel => &[3e-6, 4e-6, 5e-6, 6e-6, 7e-6, 8e-6, 10e-6, 12e-6],
+            Self::Hook => &[20e-6, 40e-6, 70e-6, 100e-6, 150e-6],
+            Self::HostUpdates => &[0.4, 0.6, 0.8, 1.0, 1.3, 1.6, 2.0],
         }
     }
 }
@@ -106,7 +106,7 @@ impl Constants {
 }
 
 /// Rounds over all constants.
-const ROUNDS: usize = 3;
+const ROUNDS: usize = 2;
 
 /// Constants fitted to some runs.
 pub fn calibrate(runs: &[&Run]) -> Constants {

@@ -41,15 +41,21 @@ pub fn judge(runs: &[Run]) -> Vec<Judged<'_>> {
     let mut sources: Vec<&str> = runs.iter().map(|run| run.source()).collect();
     sources.sort_unstable();
     sources.dedup();
-    let mut judged = Vec::new();
-    for source in sources {
-        let (own, others): (Vec<&Run>, Vec<&Run>) =
-            runs.iter().partition(|run| run.source() == source);
-        let constants = calibrate(&others);
-        for run in own {
-            let predicted = run.predict(&constants);
-            judged.push(Judged { run, predicted, bounds: run.bounds(predicted) });
-        }
-    }
-    judged
+    std::thread::scope(|scope| {
+        let threads: Vec<_> = sources
+            .into_iter()
+            .map(|source| scope.spawn(move || judge_source(runs, source)))
+            .collect();
+        threads.into_iter().flat_map(|thread| thread.join().unwrap_or_default()).collect()
+    })
+}
+
+fn judge_source<'r>(runs: &'r [Run], source: &str) -> Vec<Judged<'r>> {
+    let (own, others): (Vec<&Run>, Vec<&Run>) = runs.iter().partition(|run| run.source() == source);
+    let constants = calibrate(&others);
+    let judge = |run: &'r Run| {
+        let predicted = run.predict(&constants);
+        Judged { run, predicted, bounds: run.bounds(predicted) }
+    };
+    own.into_iter().map(judge).collect()
 }

@@ -122,14 +122,13 @@ fn name(constant: Calibration) -> &'static str {
         Calibration::Memory => "memory, of its peak",
         Calibration::Kernel => "host, for a kernel",
         Calibration::Hook => "host, for the hooks of a module",
-        Calibration::HostUpdates => "optimizer on the host, elements per second and node",
+        Calibration::HostUpdates => "optimizer on the host, times the usual",
     }
 }
 
 fn shown(constant: Calibration, value: f64) -> String {
     match constant {
         Calibration::Kernel | Calibration::Hook => format!("{:.0} µs", value * 1e6),
-        Calibration::HostUpdates => format!("{:.1} × 10⁹", value / 1e9),
         _ => format!("{value:.2}"),
     }
 }

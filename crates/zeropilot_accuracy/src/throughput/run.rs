@@ -124,7 +124,9 @@ impl Run {
 
     /// The step with these constants.
     pub fn simulate(&self, constants: &Constants) -> StepTime {
-        let mut shares = Shares::of(self.architecture(), Outlook::Expected);
+        let kernel = READING.attention.get(self.source()).copied().unwrap_or_default();
+        let mut shares = Shares::of(self.architecture(), Outlook::Expected)
+            .with_attention(self.architecture(), kernel.into());
         constants.apply(self.architecture(), &mut shares);
         if self.engine != Engine::DeepSpeed {
             // DeepSpeed's hooks are DeepSpeed's.
@@ -166,6 +168,9 @@ fn engine(row: &Row, differences: &mut Vec<String>) -> Result<Engine, Obstacle> 
     }
     if framework.contains("compile") || framework.contains("torchtune") {
         return Err(Obstacle::Compiled);
+    }
+    if precision.contains("gptq") {
+        return Err(Obstacle::Gptq);
     }
     if framework.contains("Unsloth") {
         return Err(Obstacle::Method);

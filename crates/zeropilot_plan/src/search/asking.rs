@@ -5,18 +5,21 @@ use std::num::NonZeroU64;
 use std::rc::Rc;
 
 use serde_json::Value;
+use zeropilot_cluster::{Fabric, Format, Outlook, Pace};
 use zeropilot_config::resolve::{Circumstances, ResolvedConfig, resolve};
 use zeropilot_config::schema::EngineVersion;
 use zeropilot_config::syntax::parse_json;
 use zeropilot_step::head::LossHead;
 use zeropilot_step::lower::Recipe as Training;
 use zeropilot_step::memory::{Answer, Question, Workload};
+use zeropilot_step::time::{Machine, estimate, simulate};
 use zeropilot_units::{Bytes, Elements, Estimate};
 
 use super::space::ENGINE;
 use super::way::{Offloaded, Shape, Way, Work};
 use super::{Fitting, PlanError, Task};
 use crate::knob::{Knob, KnobValue, Knobs};
+use crate::precision::Precision;
 use crate::request::{BatchRequest, OffloadRequest, Request, Wish};
 use crate::sizing::ModelSize;
 use crate::target::Target;
@@ -36,6 +39,8 @@ struct WorkloadOf {
 pub(super) struct Asker<'a> {
     task: &'a Task<'a>,
     capacity: Estimate,
+    /// The speed of a rank, if it is known.
+    machine: Option<Machine>,
     workloads: HashMap<WorkloadOf, Rc<Workload>>,
     /// Questions put to the memory model.
     pub(super) asked: usize,
@@ -44,12 +49,20 @@ pub(super) struct Asker<'a> {
 impl<'a> Asker<'a> {
     pub(super) fn new(task: &'a Task<'a>) -> Result<Self, PlanError> {
         let capacity = task.cluster.capacity().ok_or(PlanError::NoMemory)?.bytes;
-        Ok(Self { task, capacity, workloads: HashMap::new(), asked: 0 })
+        let format = match task.precision {
+            Precision::Bf16 => Format::Bf16,
+            Precision::Fp16(_) => Format::Fp16,
+            Precision::Fp32 => Format::Fp32,
+        };
+        let pace = Pace::of(task.cluster, format, Outlook::Expected);
+        let fabric = Fabric::of(task.cluster, Outlook::Expected);
+        let machine = pace.map(|pace| Machine { pace, fabric });
+        Ok(Self { task, capacity, machine, workloads: HashMap::new(), asked: 0 })
     }
 
     /// The same about another cluster of the same GPUs.
     pub(super) fn about<'b>(&self, task: &'b Task<'b>) -> Asker<'b> {
-        Asker { task, capacity: self.capacity, workloads: self.workloads.clone(), asked: 0 }
+        Asker { task, workloads: self.workloads.clone(), asked: 0, ..*self }
     }
 
     /// Whether a way fits. The allocator's slack is worked out only if it decides.
@@ -60,14 +73,33 @@ impl<'a> Asker<'a> {
         })
     }
 
+    /// Whether steps can be timed.
+    pub(super) fn knows_speed(&self) -> bool {
+        self.machine.is_some()
+    }
+
+    /// Seconds a GPU takes for a sequence; infinite if its speed is not known.
+    pub(super) fn seconds_per_sequence(&mut self, way: Way) -> Result<f64, PlanError> {
+        let Work { micro_batch, accumulation, .. } = way.work;
+        let sequences = (micro_batch * accumulation) as f64;
+        self.ask(way, |asker, question, workload| {
+            let seconds =
+                |machine: &Machine| simulate(&question.step_program(workload), machine).total;
+            asker.machine.as_ref().map_or(f64::INFINITY, |machine| seconds(machine) / sequences)
+        })
+    }
+
     /// A way with its config and all it needs.
     pub(super) fn fitting(&mut self, way: Way) -> Result<Fitting, PlanError> {
         let recipe = request(self.task, way, self.task.target).recipe();
         let recipe = recipe.map_err(PlanError::Refused)?;
-        let answer = self.ask(way, |_, question, workload| {
-            Answer::without_slack(question, workload).with_slack(question, workload)
+        let (answer, time) = self.ask(way, |_, question, workload| {
+            let answer = Answer::without_slack(question, workload).with_slack(question, workload);
+            let precision = question.resolved.precision();
+            let time = estimate(&question.step_program(workload), question.cluster, precision);
+            (answer, time)
         })?;
-        Ok(Fitting { way, answer, recipe })
+        Ok(Fitting { way, answer, recipe, time })
     }
 
     fn ask<T>(

@@ -11,7 +11,7 @@ use zeropilot_units::{Bytes, Elements};
 
 use super::asking::Asker;
 use super::space::Space;
-use super::{Plan, Shape, Task, search};
+use super::{Fitting, Objective, Plan, Shape, Task, search};
 use crate::precision::Precision;
 use crate::target::Target;
 
@@ -37,22 +37,31 @@ fn small(task: &Task<'_>, reduce: u64, prefetch: u64) -> Space {
     }
 }
 
-/// The least cost of each shape of which something fits.
+/// The least cost of each shape of which something fits: by time where it is known.
 fn exhaustive(task: &Task<'_>, space: &Space) -> BTreeMap<Shape, f64> {
     let mut asker = Asker::new(task).expect("the memory is known");
     let mut least = BTreeMap::new();
     for way in space.ways() {
         if asker.has_room(way).expect("an answer") {
+            let cost = match asker.knows_speed() {
+                true => asker.seconds_per_sequence(way).expect("an answer"),
+                false => way.cost(),
+            };
             let best: &mut f64 = least.entry(way.shape).or_insert(f64::INFINITY);
-            *best = best.min(way.cost());
+            *best = best.min(cost);
         }
     }
     least
 }
 
 fn found(plan: &Plan) -> BTreeMap<Shape, f64> {
-    plan.fitting.iter().map(|fitting| (fitting.way.shape, fitting.way.cost())).collect()
+    let cost =
+        |fitting: &Fitting| fitting.seconds_per_sequence().unwrap_or_else(|| fitting.way.cost());
+    plan.fitting.iter().map(|fitting| (fitting.way.shape, cost(fitting))).collect()
 }
+
+/// Sizes of buffers are varied one at a time, which may miss this much.
+const MISSED: f64 = 0.02;
 
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(16))]
@@ -69,7 +78,7 @@ proptest! {
         let gpus: zeropilot_cluster::Gpus =
             format!("{nodes}x{gpus}x{mebibytes}MiB").parse().expect("GPUs");
         let host = Host { ram: ram.map(|ram| Bytes(ram << 30)), ..Host::default() };
-        let cluster = Cluster { gpus, host };
+        let cluster = Cluster { host, ..Cluster::new(gpus) };
         let training = Training::full(1024);
         let task = Task {
             model: &model,
@@ -79,6 +88,7 @@ proptest! {
             global_batch: global.and_then(|each| NonZeroU64::new(each * cluster.world_size())),
             may_fuse_loss: false,
             nvme_path: None,
+            objective: Objective::Time,
             target: Target::DeepSpeed,
         };
         let mut space = small(&task, reduce, prefetch);
@@ -88,6 +98,40 @@ proptest! {
         let capacity = cluster.capacity().expect("known").bytes.expected();
         for fitting in &plan.fitting {
             prop_assert!(fitting.answer.device().high() <= capacity);
+        }
+    }
+
+    /// On cards whose speed is known. Their memory is much, so that the sequences are long.
+    #[test]
+    fn no_way_that_fits_is_much_faster_than_what_is_found(
+        (layers, hidden, vocabulary) in (1_u64..4, 1_u64..5, 1_u64..4),
+        (nodes, gpus) in (1_u64..3, 1_u64..5),
+        card in prop::sample::select(vec!["RTX4090", "A100-40G", "H100", "T4"]),
+        length in 1_u64..9,
+        (reduce, prefetch) in (1_u64..2_000_000, 1_u64..2_000_000),
+        global in prop::option::of(1_u64..13),
+    ) {
+        let model = model(layers, hidden * 256, vocabulary * 16_000);
+        let gpus: zeropilot_cluster::Gpus = format!("{nodes}x{gpus}x{card}").parse().expect("GPUs");
+        let cluster = Cluster::new(gpus);
+        let training = Training::full(length * 8192);
+        let task = Task {
+            model: &model,
+            training: &training,
+            cluster: &cluster,
+            precision: Precision::Bf16,
+            global_batch: global.and_then(|each| NonZeroU64::new(each * cluster.world_size())),
+            may_fuse_loss: false,
+            nvme_path: None,
+            objective: Objective::Time,
+            target: Target::DeepSpeed,
+        };
+        let mut space = small(&task, reduce, prefetch);
+        space.batches.truncate(4);
+        let (found, best) = (found(&search(&task, &space).expect("a plan")), exhaustive(&task, &space));
+        prop_assert_eq!(found.len(), best.len());
+        for (shape, seconds) in found {
+            prop_assert!(seconds <= best[&shape] * (1.0 + MISSED), "{:?}: {} for {}", shape, seconds, best[&shape]);
         }
     }
 }

@@ -2,10 +2,12 @@
 //!
 //! A [`Way`] is a stage, what it offloads, what a micro batch is, and the sizes of ZeRO's buffers. Every way that has to
 //! be looked at is made a config, resolved as the engine does and put to the memory model, so that what is planned is
-//! what `zeropilot memory` says about the file. Until steps are timed, ways are ranked by [`Way::cost`], a documented
-//! order and no prediction.
+//! what `zeropilot memory` says about the file. Ways are ranked by the time a step is predicted to take; where the GPUs are
+//! known by their memory alone, by [`Way::cost`], a documented order and no prediction.
 
 mod asking;
+mod by_order;
+mod by_time;
 #[cfg(test)]
 mod exhaustive;
 mod space;
@@ -17,6 +19,7 @@ use zeropilot_cluster::{Cluster, Layout};
 use zeropilot_model::Model;
 use zeropilot_step::lower::{LowerError, Recipe as Training};
 use zeropilot_step::memory::Answer;
+use zeropilot_step::time::Estimated;
 use zeropilot_units::{Bytes, Estimate};
 
 use self::asking::Asker;
@@ -28,6 +31,16 @@ use crate::recipe::Recipe;
 use crate::refusal::Refusal;
 use crate::target::Target;
 use crate::zero::Stage;
+
+/// What the best way is best at.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Objective {
+    /// It takes the least time for a sequence.
+    #[default]
+    Time,
+    /// It leaves the most memory free.
+    Memory,
+}
 
 /// What a plan is made for.
 #[derive(Debug, Clone, Copy)]
@@ -46,6 +59,8 @@ pub struct Task<'a> {
     pub may_fuse_loss: bool,
     /// A directory on a disk that states may be kept in.
     pub nvme_path: Option<&'a str>,
+    /// What the best way is best at.
+    pub objective: Objective,
     /// Who reads the config.
     pub target: Target,
 }
@@ -59,9 +74,17 @@ pub struct Fitting {
     pub answer: Answer,
     /// The config, for whoever reads it.
     pub recipe: Recipe,
+    /// How long a step takes; `None` if the speed of the GPUs is not known.
+    pub time: Option<Estimated>,
 }
 
 impl Fitting {
+    /// Seconds a GPU takes for a sequence.
+    pub fn seconds_per_sequence(&self) -> Option<f64> {
+        let Work { micro_batch, accumulation, .. } = self.way.work;
+        self.time.map(|time| time.expected.total / (micro_batch * accumulation) as f64)
+    }
+
     /// What a program must be told beside the config: the one it was written for, or another that reads the same file.
     pub fn arguments(&self, reader: Target) -> Vec<Argument> {
         let mut arguments = Recipe { target: reader, ..self.recipe.clone() }.arguments();
@@ -135,12 +158,23 @@ fn search(task: &Task<'_>, space: &Space) -> Result<Plan, PlanError> {
     let mut asker = Asker::new(task)?;
     let mut plan = Plan { ways: space.len(), ..Plan::default() };
     for &shape in &space.shapes {
-        match best_of(shape, space, &mut asker)? {
-            Best::Fits(way) => plan.fitting.push(asker.fitting(way)?),
-            Best::Least(way) => plan.rejected.push(rejected(&mut asker, way)?),
+        let groups = groups(shape, space, &mut asker)?;
+        let best = match (task.objective, asker.knows_speed()) {
+            (_, _) if groups.is_empty() => None,
+            (Objective::Memory, _) => Some(least(shape, space)),
+            (Objective::Time, true) => by_time::best_of(groups, space, &mut asker)?,
+            (Objective::Time, false) => by_order::best_of(groups, space, &mut asker)?,
+        };
+        match best {
+            Some(way) => plan.fitting.push(asker.fitting(way)?),
+            None => plan.rejected.push(rejected(&mut asker, least(shape, space))?),
         }
     }
-    plan.fitting.sort_by(|a, b| a.way.cost().total_cmp(&b.way.cost()));
+    let rank = |fitting: &Fitting| match task.objective {
+        Objective::Memory => fitting.answer.device().expected().0 as f64,
+        Objective::Time => fitting.seconds_per_sequence().unwrap_or_else(|| fitting.way.cost()),
+    };
+    plan.fitting.sort_by(|a, b| rank(a).total_cmp(&rank(b)));
     plan.ladder = ladder(space, &mut asker, &plan.fitting)?;
     if plan.fitting.is_empty() {
         plan.gpus_needed = gpus_needed(task, space, &asker)?;
@@ -149,67 +183,20 @@ fn search(task: &Task<'_>, space: &Space) -> Result<Plan, PlanError> {
     Ok(plan)
 }
 
-/// What came of a shape.
-enum Best {
-    /// The least costly way that fits.
-    Fits(Way),
-    /// Nothing fits; this way needs least.
-    Least(Way),
-}
-
-/// The least costly way of a shape that fits.
+/// What a micro batch can be in a shape: every one that fits with the smallest buffers.
 ///
-/// More sequences and larger buffers need more memory. So of each list of micro batches only the largest that fits
-/// with the smallest buffers is looked for, by halving; and where some buffers do not fit, no larger ones are asked about.
-fn best_of(shape: Shape, space: &Space, asker: &mut Asker<'_>) -> Result<Best, PlanError> {
-    let sizes = space.sizes(shape);
-    let lists = space.work();
+/// More sequences need more memory, so that of each list only the largest that fits is looked for, by halving.
+fn groups(shape: Shape, space: &Space, asker: &mut Asker<'_>) -> Result<Vec<Way>, PlanError> {
+    let smallest = space.sizes(shape)[0];
     let mut groups: Vec<Way> = Vec::new();
     for &hpz in space.hpz_of(shape) {
-        let at_smallest = |work: Work| Way { shape, work, hpz, sizes: sizes[0] };
-        for list in &lists {
-            let fitting = partition_point(list, |work| asker.has_room(at_smallest(*work)))?;
+        let at_smallest = |work: Work| Way { shape, work, hpz, sizes: smallest };
+        for list in space.work() {
+            let fitting = partition_point(&list, |work| asker.has_room(at_smallest(*work)))?;
             groups.extend(list[..fitting].iter().map(|work| at_smallest(*work)));
         }
     }
-    if groups.is_empty() {
-        return Ok(Best::Least(least(shape, space)));
-    }
-    groups.sort_by(|a, b| a.least_cost().total_cmp(&b.least_cost()));
-    let mut best: Option<Way> = None;
-    for group in groups {
-        let limit = best.map_or(f64::INFINITY, |best| best.cost());
-        if group.least_cost() >= limit {
-            break;
-        }
-        best = best_sizes(group, &sizes, limit, asker)?.or(best);
-    }
-    Ok(best.map_or_else(|| Best::Least(least(shape, space)), Best::Fits))
-}
-
-/// The least costly sizes that fit, if they cost less than `limit`.
-fn best_sizes(
-    group: Way,
-    sizes: &[Sizes],
-    limit: f64,
-    asker: &mut Asker<'_>,
-) -> Result<Option<Way>, PlanError> {
-    let ways = sizes.iter().map(|sizes| Way { sizes: *sizes, ..group });
-    let mut ways: Vec<(f64, Way)> = ways.map(|way| (way.cost(), way)).collect();
-    ways.retain(|(cost, _)| *cost < limit);
-    ways.sort_by(|a, b| a.0.total_cmp(&b.0));
-    let mut too_large: Vec<Sizes> = Vec::new();
-    for (_, way) in ways {
-        if too_large.iter().any(|other| other.is_within(&way.sizes)) {
-            continue;
-        }
-        // The smallest are known to fit.
-        if way.sizes == group.sizes || asker.has_room(way)? {
-            return Ok(Some(way));
-        }
-        too_large.push(way.sizes);
-    }
-    Ok(None)
+    Ok(groups)
 }
 
 /// The way of a shape that needs least.

@@ -37,6 +37,8 @@ pub(super) struct Space {
     pub(super) persistent: Vec<Elements>,
     pub(super) live: Vec<Elements>,
     pub(super) overlap: Vec<bool>,
+    /// What sizes are if nobody chooses them, those of stage 3.
+    pub(super) usual: Sizes,
 }
 
 /// What the engine does if nothing is said.
@@ -92,6 +94,14 @@ impl Space {
                 &[100_000_000, 300_000_000, ENGINE.max_live_parameters.0, 3_000_000_000],
             ),
             overlap: vec![false, true],
+            usual: Sizes {
+                reduce: square.unwrap_or(ENGINE.reduce_bucket),
+                gather: square.map_or(ENGINE.prefetch_bucket, nine_tenths),
+                persistent: model
+                    .map_or(ENGINE.param_persistence_threshold, |model| model.ten_rows()),
+                live: ENGINE.max_live_parameters,
+                overlap: true,
+            },
         })
     }
 
@@ -149,6 +159,17 @@ impl Space {
         }
         vary(&self.reduce, |sizes, size| sizes.reduce = size);
         each(&all, &self.overlap, |sizes, overlap| sizes.overlap = overlap)
+    }
+
+    /// The sizes a config has if nobody chooses them: for the model where HF Trainer would, else the engine's.
+    pub(super) fn usual(&self, shape: Shape) -> Sizes {
+        match shape.stage {
+            Stage::Zero => self.sizes(shape)[0],
+            Stage::One | Stage::Two => {
+                Sizes { gather: ENGINE.allgather_bucket, overlap: false, ..self.usual }
+            }
+            Stage::Three => self.usual,
+        }
     }
 
     /// Every way there is.

@@ -14,6 +14,7 @@ use super::prediction::{Counting, Phase, Prediction};
 use super::workload::{Workload, WorkloadKey};
 use crate::cuda::{Gradients, Machine, Term};
 use crate::lower::{Conditions, Fidelity, LowerError, Lowered, Recipe};
+use crate::program::StepProgram;
 use crate::tape::{Accounting, Kernels, Options};
 use crate::zero::{Backend, Category, Place, Rest};
 
@@ -142,6 +143,13 @@ impl Question<'_> {
     /// If the model cannot be lowered.
     pub fn workload(&self) -> Result<Workload, LowerError> {
         Workload::new(self.model, self.workload_key())
+    }
+
+    /// The step of the first rank, which is that of all.
+    pub fn step_program(&self, workload: &Workload) -> StepProgram {
+        let (lowered, world) = (workload.lowered(), self.cluster.world_size());
+        let rank = lowered.rank(self.resolved, self.zero, world, 0);
+        StepProgram::of(lowered, &rank, self.resolved.clips_gradients())
     }
 
     /// Tensors of a rank as CPU ranks were measured to hold them.

@@ -10,6 +10,8 @@ pub enum Stream {
     Compute,
     /// The communicator's queue.
     Communication,
+    /// The queue of secondary groups (hpZ).
+    Nearby,
     /// Copies from the host.
     ToDevice,
     /// Copies to the host.
@@ -22,8 +24,15 @@ pub enum Stream {
 
 impl Stream {
     /// All of them.
-    pub const ALL: [Self; 6] =
-        [Self::Compute, Self::Communication, Self::ToDevice, Self::ToHost, Self::Host, Self::Disk];
+    pub const ALL: [Self; 7] = [
+        Self::Compute,
+        Self::Communication,
+        Self::Nearby,
+        Self::ToDevice,
+        Self::ToHost,
+        Self::Host,
+        Self::Disk,
+    ];
 
     /// Its name for machines.
     #[must_use]
@@ -31,6 +40,7 @@ impl Stream {
         match self {
             Self::Compute => "compute",
             Self::Communication => "communication",
+            Self::Nearby => "nearby",
             Self::ToDevice => "to_device",
             Self::ToHost => "to_host",
             Self::Host => "host",

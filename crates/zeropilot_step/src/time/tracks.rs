@@ -186,7 +186,8 @@ impl<'a, O: Observer> Tracks<'a, O> {
         let queue = if is_near { &mut self.near_queue } else { &mut self.queue };
         let begin = queue.max(ready);
         *queue = begin + seconds;
-        self.note(Stream::Communication, begin, begin + seconds, What::Call(call));
+        let stream = if is_near { Stream::Nearby } else { Stream::Communication };
+        self.note(stream, begin, begin + seconds, What::Call(call));
         begin + seconds
     }
 

@@ -5,7 +5,7 @@ use zeropilot_cluster::{Cluster, Device};
 use zeropilot_config::settings::{OffloadDevice, Precision, Zero};
 use zeropilot_lint::{Language, Text};
 use zeropilot_step::lower::{Fidelity, Method, Recipe};
-use zeropilot_step::memory::{Answer, Phase};
+use zeropilot_step::memory::{Answer, Phase, Question};
 use zeropilot_step::zero::Place;
 use zeropilot_units::{Bytes, Estimate};
 
@@ -23,8 +23,8 @@ const RELIEFS: usize = 3;
 
 pub(super) fn report(report: &MemoryReport<'_>, layout: &Layout) -> String {
     let language = layout.language;
-    let mut text = format!("{}\n", headline(report, language));
-    text.push_str(&format!("  {}\n\n", batch(report, language)));
+    let mut text = format!("{}\n", headline(report.name, &report.question, language));
+    text.push_str(&format!("  {}\n\n", batch(&report.question, language)));
     text.push_str(&device(report, layout));
     text.push('\n');
     text.push_str(&host(report, layout));
@@ -38,11 +38,10 @@ pub(super) fn report(report: &MemoryReport<'_>, layout: &Layout) -> String {
 }
 
 /// "Qwen/Qwen3-8B, full fine-tuning, ZeRO-3, bf16, 5 × 44GB".
-pub(super) fn headline(report: &MemoryReport<'_>, language: Language) -> String {
-    let question = &report.question;
+pub(super) fn headline(name: &str, question: &Question<'_>, language: Language) -> String {
     let separator = Text::new(", ", "，").get(language);
     [
-        escaped(report.name).into_owned(),
+        escaped(name).into_owned(),
         method(question.recipe, language).to_owned(),
         zero(question.zero, language),
         precision(question.resolved.precision()).to_owned(),
@@ -110,8 +109,8 @@ fn gpus(cluster: &Cluster, language: Language) -> String {
     }
 }
 
-fn batch(report: &MemoryReport<'_>, language: Language) -> String {
-    let (micro, recipe) = (report.question.micro_batch, report.question.recipe);
+pub(super) fn batch(question: &Question<'_>, language: Language) -> String {
+    let (micro, recipe) = (question.micro_batch, question.recipe);
     let length = recipe.sequence;
     let checkpointing = match (recipe.checkpointing, language) {
         (true, Language::English) => ", with activation checkpointing",

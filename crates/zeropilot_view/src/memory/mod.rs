@@ -1,12 +1,12 @@
 //! What a job needs of its GPUs and hosts, as words, tables and machine-readable data.
 
-mod bars;
+pub(crate) mod bars;
 mod compare;
 mod human;
 mod json;
 mod part;
 mod relief;
-mod svg;
+pub(crate) mod svg;
 mod timeline;
 mod verdict;
 
@@ -40,6 +40,11 @@ pub fn human(report: &MemoryReport<'_>, layout: &Layout) -> String {
 }
 
 /// A sentence of what was asked, for heads of tables and pictures.
-pub(crate) fn headline(report: &MemoryReport<'_>, language: Language) -> String {
-    human::headline(report, language)
+pub(crate) fn headline(name: &str, question: &Question<'_>, language: Language) -> String {
+    human::headline(name, question, language)
+}
+
+/// A sentence about the micro batch.
+pub(crate) fn batch(question: &Question<'_>, language: Language) -> String {
+    human::batch(question, language)
 }

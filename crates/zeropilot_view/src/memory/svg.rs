@@ -45,7 +45,7 @@ pub fn svg(report: &MemoryReport<'_>, stretches: &[Stretch], language: Language)
          font-family=\"system-ui, sans-serif\" font-size=\"13\">\n\
          <rect width=\"100%\" height=\"100%\" fill=\"#ffffff\"/>\n"
     );
-    let title = xml(&headline(report, language));
+    let title = xml(&headline(report.name, &report.question, language));
     let _ = writeln!(svg, "<title>{title}</title>");
     let _ = writeln!(
         svg,
@@ -187,6 +187,6 @@ impl Plot {
 }
 
 /// Text for an XML document.
-fn xml(text: &str) -> String {
+pub(crate) fn xml(text: &str) -> String {
     text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;")
 }

@@ -1,0 +1,151 @@
+//! The arguments of `zeropilot simulate`.
+
+use std::path::PathBuf;
+
+use clap::Args;
+use zeropilot_units::Bytes;
+
+use crate::memory::arguments::{MemoryCommand, Offload, PrecisionName, Training};
+
+pub(crate) const EXAMPLES: &str = "\
+Examples:
+  zeropilot simulate --model Qwen/Qwen3-8B --gpus 8xA100-80G --stage 3 --seq-len 4096
+  zeropilot simulate --model llama-3.1-70b --gpus 4x8xH100 --network 8xNDR --timeline
+  zeropilot simulate --model llama-3.1-8b --gpus 8xH100 --scale 8..1024 --grad-checkpointing
+  zeropilot simulate --model qwen3-8b --gpus 2x8xA100-80G --tokens 10B --cost 2.5/gpu-hour
+
+Exit codes: 0 answered, 2 the question could not be answered";
+
+/// The arguments, as typed.
+#[derive(Debug, Args)]
+#[command(after_help = EXAMPLES)]
+pub(crate) struct SimulateCommand {
+    /// The model: a name of the catalogue, a directory or config.json, or an id of the hub
+    #[arg(long, value_name = "MODEL")]
+    pub(crate) model: String,
+    /// The GPUs: `8xA100-80G`, `4x8xH100` (nodes × GPUs)
+    #[arg(long, value_name = "GPUS")]
+    pub(crate) gpus: String,
+    /// Links between nodes: `8xNDR`, `4xHDR`, `1x100GbE`; otherwise what is usual
+    #[arg(long, value_name = "PORTS")]
+    pub(crate) network: Option<String>,
+    /// What the NVMe drives of a node read and write, in GB/s, such as `7/5`
+    #[arg(long, value_name = "READ/WRITE")]
+    pub(crate) nvme: Option<String>,
+    /// A DeepSpeed config; otherwise one is made from --stage, --offload and --precision
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["stage", "offload", "precision"])]
+    pub(crate) config: Option<PathBuf>,
+    /// The ZeRO stage
+    #[arg(long, value_name = "STAGE", default_value_t = 3, value_parser = clap::value_parser!(u8).range(0..=3))]
+    pub(crate) stage: u8,
+    /// What is kept on the host; alone it means all
+    #[arg(long, value_name = "WHAT", num_args = 0..=1, default_missing_value = "all")]
+    pub(crate) offload: Option<Offload>,
+    /// The number format of the model
+    #[arg(long, value_name = "FORMAT", default_value = "bf16")]
+    pub(crate) precision: PrecisionName,
+    #[command(flatten)]
+    pub(crate) training: Training,
+    /// Memory of each host, such as `512GiB`
+    #[arg(long, value_name = "SIZE")]
+    pub(crate) host_ram: Option<Bytes>,
+    /// Draw the step in the terminal
+    #[arg(long = "timeline")]
+    pub(crate) step_timeline: bool,
+    /// Draw the step as a picture into this file
+    #[arg(long = "svg", value_name = "FILE")]
+    pub(crate) step_svg: Option<PathBuf>,
+    /// Write the step as a trace for chrome://tracing and Perfetto
+    #[arg(long, value_name = "FILE")]
+    pub(crate) trace: Option<PathBuf>,
+    /// The same on so many GPUs, such as `8..1024`; every GPU keeps its batch
+    #[arg(long, value_name = "LEAST..MOST")]
+    pub(crate) scale: Option<String>,
+    /// With --scale: all GPUs together keep their batch
+    #[arg(long, requires = "scale")]
+    pub(crate) strong: bool,
+    /// The price of a GPU and hour, such as `2.5/gpu-hour`
+    #[arg(long, value_name = "PRICE", requires = "tokens")]
+    pub(crate) cost: Option<String>,
+    /// Tokens to train on, such as `10B`
+    #[arg(long, value_name = "N")]
+    pub(crate) tokens: Option<String>,
+    /// Write JSON
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+impl SimulateCommand {
+    /// The same question about memory: it reads configs the same way.
+    pub(super) fn about_memory(&self) -> MemoryCommand {
+        MemoryCommand {
+            model: self.model.clone(),
+            gpus: self.gpus.clone(),
+            config: self.config.clone(),
+            stage: self.stage,
+            offload: self.offload,
+            precision: self.precision,
+            training: self.training.clone(),
+            host_ram: self.host_ram,
+            rank: None,
+            compare: false,
+            timeline: false,
+            svg: None,
+            json: self.json,
+        }
+    }
+}
+
+/// `8..1024`.
+pub(super) fn range(text: &str) -> Option<(u64, u64)> {
+    let (least, most) = text.split_once("..")?;
+    let number = |text: &str| text.trim().parse::<u64>().ok().filter(|gpus| *gpus > 0);
+    let range = (number(least)?, number(most.trim_start_matches('='))?);
+    (range.0 <= range.1 && range.1 <= 1 << 24).then_some(range)
+}
+
+/// `2.5/gpu-hour`, `$2.5`.
+pub(super) fn price(text: &str) -> Option<f64> {
+    let number = text.split('/').next()?.trim().trim_start_matches(['$', '€', '¥', '￥']);
+    number.parse::<f64>().ok().filter(|price| price.is_finite() && *price >= 0.0)
+}
+
+/// `10B`, `1.5T`, `300e9`.
+pub(super) fn amount(text: &str) -> Option<f64> {
+    let text = text.trim();
+    let (number, factor) = match text.chars().last()?.to_ascii_uppercase() {
+        'K' => (&text[..text.len() - 1], 1e3),
+        'M' => (&text[..text.len() - 1], 1e6),
+        'B' | 'G' => (&text[..text.len() - 1], 1e9),
+        'T' => (&text[..text.len() - 1], 1e12),
+        _ => (text, 1.0),
+    };
+    let amount = number.trim().parse::<f64>().ok()? * factor;
+    (amount.is_finite() && amount > 0.0).then_some(amount)
+}
+
+/// `7/5`.
+pub(super) fn rates(text: &str) -> Option<(f64, f64)> {
+    let (read, write) = text.split_once('/')?;
+    let rate = |text: &str| text.trim().parse::<f64>().ok().filter(|rate| *rate > 0.0);
+    Some((rate(read)?, rate(write)?))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn amounts_are_read_as_people_write_them() {
+        assert_eq!(amount("10B"), Some(10e9));
+        assert_eq!(amount("1.5T"), Some(1.5e12));
+        assert_eq!(amount("300e9"), Some(300e9));
+        assert_eq!(amount("many"), None);
+        assert_eq!(price("2.5/gpu-hour"), Some(2.5));
+        assert_eq!(price("$3"), Some(3.0));
+        assert_eq!(price("free"), None);
+        assert_eq!(range("8..1024"), Some((8, 1024)));
+        assert_eq!(range("1024..8"), None);
+        assert_eq!(rates("7/5"), Some((7.0, 5.0)));
+    }
+}

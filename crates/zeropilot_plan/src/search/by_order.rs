@@ -1,0 +1,51 @@
+//! The best way by the documented order, which costs nothing to ask.
+
+use super::PlanError;
+use super::asking::Asker;
+use super::space::Space;
+use super::way::{Sizes, Way};
+
+/// The least costly way of some groups of a shape.
+///
+/// Larger buffers need more memory: where some do not fit, no larger ones are asked about.
+pub(super) fn best_of(
+    mut groups: Vec<Way>,
+    space: &Space,
+    asker: &mut Asker<'_>,
+) -> Result<Option<Way>, PlanError> {
+    groups.sort_by(|a, b| a.least_cost().total_cmp(&b.least_cost()));
+    let mut best: Option<Way> = None;
+    for group in groups {
+        let limit = best.map_or(f64::INFINITY, |best| best.cost());
+        if group.least_cost() >= limit {
+            break;
+        }
+        best = best_sizes(group, &space.sizes(group.shape), limit, asker)?.or(best);
+    }
+    Ok(best)
+}
+
+/// The least costly sizes that fit, if they cost less than `limit`.
+fn best_sizes(
+    group: Way,
+    sizes: &[Sizes],
+    limit: f64,
+    asker: &mut Asker<'_>,
+) -> Result<Option<Way>, PlanError> {
+    let ways = sizes.iter().map(|sizes| Way { sizes: *sizes, ..group });
+    let mut ways: Vec<(f64, Way)> = ways.map(|way| (way.cost(), way)).collect();
+    ways.retain(|(cost, _)| *cost < limit);
+    ways.sort_by(|a, b| a.0.total_cmp(&b.0));
+    let mut too_large: Vec<Sizes> = Vec::new();
+    for (_, way) in ways {
+        if too_large.iter().any(|other| other.is_within(&way.sizes)) {
+            continue;
+        }
+        // The smallest are known to fit.
+        if way.sizes == group.sizes || asker.has_room(way)? {
+            return Ok(Some(way));
+        }
+        too_large.push(way.sizes);
+    }
+    Ok(None)
+}

@@ -1,0 +1,247 @@
+//! The report for people.
+
+use unicode_width::UnicodeWidthStr;
+use zeropilot_lint::{Language, Text};
+use zeropilot_step::time::{StepTime, Stream};
+
+use super::words::{advice, cause};
+use super::{Bill, SimulateReport};
+use crate::Layout;
+use crate::memory::bars::bar;
+use crate::memory::{batch, headline};
+
+/// Columns of the bars.
+const BAR: usize = 26;
+/// A wait below this share is not worth a word.
+const NOTEWORTHY: f64 = 0.1;
+
+/// The report.
+pub fn human(report: &SimulateReport<'_>, layout: &Layout) -> String {
+    let language = layout.language;
+    let mut text = format!("{}\n", headline(report.name, &report.question, language));
+    text.push_str(&format!(
+        "  {}{}\n",
+        batch(&report.question, language),
+        accumulation(report, language)
+    ));
+    text.push_str(&network(report, language));
+    text.push('\n');
+    text.push_str(&step(report, language));
+    text.push('\n');
+    text.push_str(&shares(report, language));
+    text.push('\n');
+    text.push_str(&links(report, language));
+    text.push_str(&verdict(report, language));
+    if let Some(bill) = &report.bill {
+        text.push_str(&bill_words(report, bill, language));
+    }
+    text
+}
+
+fn accumulation(report: &SimulateReport<'_>, language: Language) -> String {
+    match (report.program.accumulation, language) {
+        (1, _) => String::new(),
+        (count, Language::English) => format!(", {count} micro batches per step"),
+        (count, Language::Chinese) => format!("，每步累积 {count} 个 micro batch"),
+    }
+}
+
+fn network(report: &SimulateReport<'_>, language: Language) -> String {
+    let Some(network) = report.network else { return String::new() };
+    let rate = network.gb_s();
+    match (network.stated, language) {
+        (true, Language::English) => format!("  nodes linked by {network}, {rate:.0} GB/s each\n"),
+        (false, Language::English) => format!(
+            "  nodes linked by {network}, {rate:.0} GB/s each: assumed, say yours with --network\n"
+        ),
+        (true, Language::Chinese) => format!("  节点间网络 {network}，每节点 {rate:.0} GB/s\n"),
+        (false, Language::Chinese) => {
+            format!("  节点间网络按 {network}（每节点 {rate:.0} GB/s）估算，可用 --network 指定\n")
+        }
+    }
+}
+
+/// "1.23 s", "45.6 ms".
+pub(crate) fn seconds(value: f64) -> String {
+    match value {
+        value if value >= 100.0 => format!("{value:.0} s"),
+        value if value >= 1.0 => format!("{value:.2} s"),
+        value if value >= 1e-3 => format!("{:.1} ms", value * 1e3),
+        value => format!("{:.0} µs", value * 1e6),
+    }
+}
+
+/// "12,345".
+pub(crate) fn grouped(value: f64) -> String {
+    let digits = format!("{:.0}", value.max(0.0));
+    let mut text = String::new();
+    for (place, digit) in digits.chars().enumerate() {
+        if place > 0 && (digits.len() - place).is_multiple_of(3) {
+            text.push(',');
+        }
+        text.push(digit);
+    }
+    text
+}
+
+fn step(report: &SimulateReport<'_>, language: Language) -> String {
+    let time = &report.time.expected;
+    let (low, high) = (seconds(report.time.best.total), seconds(report.time.worst.total));
+    let total = seconds(time.total);
+    let [forward, backward, update] = [time.forward, time.backward, time.step].map(seconds);
+    let all = report.tokens() / time.total;
+    let (all, each) = (grouped(all), grouped(all / report.program.ranks as f64));
+    let rate = time.model_rate() / 1e12;
+    let (mfu, hfu) = (time.mfu * 100.0, time.hfu * 100.0);
+    match language {
+        Language::English => format!(
+            "Step: {total} ({low} to {high}): forward {forward}, backward {backward}, optimizer step {update}\n  \
+             {all} tokens/s in all, {each} per GPU; {rate:.0} TFLOPS per GPU, MFU {mfu:.0} %, HFU {hfu:.0} %\n"
+        ),
+        Language::Chinese => format!(
+            "每步：{total}（{low} 到 {high}）：前向 {forward}，反向 {backward}，优化器更新 {update}\n  \
+             总计 {all} tokens/s，每卡 {each}；每卡 {rate:.0} TFLOPS，MFU {mfu:.0} %，HFU {hfu:.0} %\n"
+        ),
+    }
+}
+
+/// Kernels, then what they wait for, the longest first.
+fn shares(report: &SimulateReport<'_>, language: Language) -> String {
+    let time = &report.time.expected;
+    let kernels = Text::new("kernels on the GPU", "GPU 计算").get(language);
+    let mut rows = vec![(kernels, time.busy(Stream::Compute))];
+    rows.extend(
+        time.causes().into_iter().map(|(reason, wait)| (cause(reason).get(language), wait)),
+    );
+    let widest = rows.iter().map(|(name, _)| name.width()).max().unwrap_or(0);
+    let mut text = match language {
+        Language::English => "Where the time goes; everything but kernels is time they wait:\n",
+        Language::Chinese => "时间花在哪里（除 GPU 计算外都是它在等待）：\n",
+    }
+    .to_owned();
+    for (name, value) in rows {
+        let padding = " ".repeat(widest - name.width());
+        let share = 100.0 * value / time.total;
+        // A bar is drawn in whole microseconds.
+        let drawn = bar(micros(value), micros(time.total), BAR);
+        text.push_str(&format!(
+            "  {name}{padding}  {drawn} {:>9} {share:>4.0} %\n",
+            seconds(value)
+        ));
+    }
+    text
+}
+
+#[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a time of a step")]
+fn micros(value: f64) -> u64 {
+    (value * 1e6) as u64
+}
+
+/// "12.3 GB".
+pub(super) fn gigabytes(bytes: u64) -> String {
+    let value = bytes as f64 / 1e9;
+    if value >= 100.0 { format!("{value:.0} GB") } else { format!("{value:.1} GB") }
+}
+
+fn links(report: &SimulateReport<'_>, language: Language) -> String {
+    let traffic = report.traffic;
+    let calls: Vec<String> = traffic
+        .calls
+        .iter()
+        .filter(|(_, total)| total.bytes > 1_000_000)
+        .map(|((kind, ranks), total)| match language {
+            Language::English => format!(
+                "{} over {ranks} ranks: {} in {} calls",
+                kind.name(),
+                gigabytes(total.bytes),
+                total.calls
+            ),
+            Language::Chinese => format!(
+                "{} 个 rank 的 {}：{}，{} 次调用",
+                ranks,
+                kind.name(),
+                gigabytes(total.bytes),
+                total.calls
+            ),
+        })
+        .collect();
+    let mut text = match language {
+        Language::English => format!("Each GPU sends {} per step\n", gigabytes(traffic.sent)),
+        Language::Chinese => format!("每卡每步发送 {}\n", gigabytes(traffic.sent)),
+    };
+    calls.iter().for_each(|call| text.push_str(&format!("  {call}\n")));
+    if traffic.to_device + traffic.to_host > 0 {
+        let (to, from) = (gigabytes(traffic.to_device), gigabytes(traffic.to_host));
+        text.push_str(&match language {
+            Language::English => format!("  host to GPU {to}, GPU to host {from}\n"),
+            Language::Chinese => format!("  主机到 GPU {to}，GPU 到主机 {from}\n"),
+        });
+    }
+    text
+}
+
+/// The longest wait, and what would help.
+fn verdict(report: &SimulateReport<'_>, language: Language) -> String {
+    let time: &StepTime = &report.time.expected;
+    let Some(&(longest, wait)) = time.causes().first() else { return String::new() };
+    let share = wait / time.total;
+    if share < NOTEWORTHY {
+        return match language {
+            Language::English => "\nThe GPU is hardly kept waiting.\n".to_owned(),
+            Language::Chinese => "\nGPU 几乎没有空等。\n".to_owned(),
+        };
+    }
+    let (name, help) = (cause(longest).get(language), advice(report, longest).get(language));
+    let percent = share * 100.0;
+    match language {
+        Language::English => {
+            format!("\n{percent:.0} % of the step waits for {name}: {help}.\n")
+        }
+        Language::Chinese => format!("\n一步里有 {percent:.0} % 在等{name}：{help}。\n"),
+    }
+}
+
+fn bill_words(report: &SimulateReport<'_>, bill: &Bill, language: Language) -> String {
+    let hours = report.gpu_hours(bill);
+    let days = hours.map(|hours| hours / report.program.ranks as f64 / 24.0);
+    let tokens = bill.tokens / 1e9;
+    let [low, expected, high] = hours.map(grouped);
+    let mut text = match language {
+        Language::English => format!(
+            "\n{tokens:.1} billion tokens: {expected} GPU hours ({low} to {high}), {:.1} days",
+            days[1]
+        ),
+        Language::Chinese => format!(
+            "\n{:.1} 亿 token：{expected} GPU 小时（{low} 到 {high}），{:.1} 天",
+            bill.tokens / 1e8,
+            days[1]
+        ),
+    };
+    if let Some(price) = bill.per_gpu_hour {
+        let [low, expected, high] = hours.map(|hours| grouped(hours * price));
+        text.push_str(&match language {
+            Language::English => format!(", {expected} at {price} per GPU hour ({low} to {high})"),
+            Language::Chinese => {
+                format!("；按每 GPU 小时 {price} 计，费用 {expected}（{low} 到 {high}）")
+            }
+        });
+    }
+    text.push_str(Text::new(".\n", "。\n").get(language));
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_are_written_for_people() {
+        assert_eq!(seconds(0.000_042), "42 µs");
+        assert_eq!(seconds(0.0456), "45.6 ms");
+        assert_eq!(seconds(1.234), "1.23 s");
+        assert_eq!(seconds(345.6), "346 s");
+        assert_eq!(grouped(1_234_567.4), "1,234,567");
+        assert_eq!(grouped(12.0), "12");
+        assert_eq!(gigabytes(12_340_000_000), "12.3 GB");
+    }
+}

@@ -1,0 +1,68 @@
+//! How long a step takes and what it waits for, as words, pictures, traces and machine-readable data.
+
+pub(crate) mod human;
+mod json;
+mod scale;
+mod svg;
+mod timeline;
+mod trace;
+mod words;
+
+use zeropilot_cluster::Network;
+use zeropilot_step::memory::Question;
+use zeropilot_step::program::StepProgram;
+use zeropilot_step::time::{Estimated, ScalingPoint};
+use zeropilot_step::traffic::Traffic;
+
+pub use human::human;
+pub use json::json;
+pub use scale::scale;
+pub use svg::svg;
+pub use timeline::timeline;
+pub use trace::trace;
+pub use words::{bad_cost, bad_network, bad_nvme, bad_scale, no_speed};
+
+/// What it costs to finish.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Bill {
+    /// Tokens to train on.
+    pub tokens: f64,
+    /// Money for a GPU and hour, where it is known.
+    pub per_gpu_hour: Option<f64>,
+}
+
+/// A question about time with its answer.
+#[derive(Debug, Clone, Copy)]
+pub struct SimulateReport<'a> {
+    /// The model as the user named it.
+    pub name: &'a str,
+    /// What was asked.
+    pub question: Question<'a>,
+    /// The step, in order.
+    pub program: &'a StepProgram,
+    /// How long it takes.
+    pub time: &'a Estimated,
+    /// What goes over the links.
+    pub traffic: &'a Traffic,
+    /// Ports between nodes, where there are several.
+    pub network: Option<Network>,
+    /// What is to be finished.
+    pub bill: Option<Bill>,
+    /// The same on other numbers of GPUs.
+    pub scaling: &'a [ScalingPoint],
+}
+
+impl SimulateReport<'_> {
+    /// Tokens of a step over all GPUs.
+    pub(crate) fn tokens(&self) -> f64 {
+        let each = self.question.micro_batch * self.question.recipe.sequence;
+        (each * self.program.accumulation * self.program.ranks) as f64
+    }
+
+    /// GPU hours to finish, from the fastest to the slowest step.
+    pub(crate) fn gpu_hours(&self, bill: &Bill) -> [f64; 3] {
+        let steps = bill.tokens / self.tokens();
+        let Estimated { best, expected, worst } = self.time;
+        [best, expected, worst].map(|time| steps * time.total * self.program.ranks as f64 / 3600.0)
+    }
+}

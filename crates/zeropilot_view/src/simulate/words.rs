@@ -1,0 +1,188 @@
+//! Names and sentences about time.
+
+use zeropilot_cluster::NetworkError;
+use zeropilot_config::settings::Stage;
+use zeropilot_lint::{Language, Text};
+use zeropilot_step::time::{Cause, Stream, What};
+use zeropilot_step::traffic::Kind;
+use zeropilot_step::zero::Direction;
+
+use super::SimulateReport;
+use crate::escaped;
+
+/// What kernels wait for.
+pub(super) fn cause(cause: Cause) -> Text {
+    match cause {
+        Cause::Gather => Text::new("parameter all-gather", "参数 all-gather"),
+        Cause::Reduction => Text::new("gradient reduction", "梯度规约"),
+        Cause::Weights => Text::new("all-gather of updated weights", "更新后权重的 all-gather"),
+        Cause::SmallCalls => Text::new("norms and overflow flags", "梯度范数与溢出检查"),
+        Cause::ToDevice => Text::new("copies to the GPU", "主机到 GPU 的拷贝"),
+        Cause::ToHost => Text::new("copies to the host", "GPU 到主机的拷贝"),
+        Cause::HostUpdate => Text::new("optimizer on the host", "CPU 上的优化器更新"),
+        Cause::Disk => Text::new("NVMe", "NVMe 读写"),
+        Cause::Host => Text::new("CPU (starting kernels, hooks)", "CPU（下发 kernel、执行钩子）"),
+    }
+}
+
+/// Where things happen.
+pub(super) fn stream(stream: Stream) -> Text {
+    match stream {
+        Stream::Compute => Text::new("compute", "计算"),
+        Stream::Communication => Text::new("communication", "通信"),
+        Stream::Nearby => Text::new("communication in node", "节点内通信"),
+        Stream::ToDevice => Text::new("host to GPU", "主机到 GPU"),
+        Stream::ToHost => Text::new("GPU to host", "GPU 到主机"),
+        Stream::Host => Text::new("CPU", "CPU"),
+        Stream::Disk => Text::new("NVMe", "NVMe"),
+    }
+}
+
+/// What happens in a span; modules by name where they are known.
+pub(super) fn what(name: impl Fn(u32) -> Option<String>, what: What, language: Language) -> String {
+    match what {
+        What::Forward(module) => module
+            .and_then(name)
+            .unwrap_or_else(|| Text::new("forward", "前向").get(language).to_owned()),
+        What::Backward(module) => module.and_then(name).map_or_else(
+            || Text::new("backward", "反向").get(language).to_owned(),
+            |name| match language {
+                Language::English => format!("backward of {name}"),
+                Language::Chinese => format!("{name} 的反向"),
+            },
+        ),
+        What::Update => Text::new("optimizer", "优化器更新").get(language).to_owned(),
+        What::Call(call) => Kind::of(call.kind).name().to_owned(),
+        What::Copy(copy) => match copy.direction {
+            Direction::ToDevice => Text::new("copy to GPU", "拷贝到 GPU"),
+            Direction::ToHost => Text::new("copy to host", "拷贝到主机"),
+        }
+        .get(language)
+        .to_owned(),
+        What::Disk => "NVMe".to_owned(),
+        What::Wait(reason) => match language {
+            Language::English => format!("wait: {}", cause(reason).get(language)),
+            Language::Chinese => format!("等待：{}", cause(reason).get(language)),
+        },
+    }
+}
+
+/// What would help against the longest wait.
+pub(super) fn advice(report: &SimulateReport<'_>, longest: Cause) -> Text {
+    let zero = report.question.zero;
+    let has_nodes = report.question.cluster.gpus.layout.nodes > 1;
+    match longest {
+        Cause::Gather if has_nodes && zero.hpz_partition_size <= 1 => Text::new(
+            "raise the micro batch, or keep a second copy of the weights in every node (zero_hpz_partition_size = GPUs per node)",
+            "增大 micro batch，或在每个节点内保留一份权重副本（zero_hpz_partition_size = 每节点卡数）",
+        ),
+        Cause::Gather => Text::new(
+            "raise the micro batch, or take a lower stage if it fits",
+            "增大 micro batch；显存放得下的话改用更低的 stage",
+        ),
+        Cause::Reduction if zero.stage == Stage::Two && report.program.accumulation > 1 => {
+            Text::new(
+                "ZeRO-2 reduces at every micro step; ZeRO-1 reduces once per step",
+                "ZeRO-2 每个 micro step 都要规约；ZeRO-1 每步只规约一次",
+            )
+        }
+        Cause::Reduction if !zero.overlap_comm => Text::new(
+            "set overlap_comm to true, or raise the micro batch",
+            "把 overlap_comm 设为 true，或增大 micro batch",
+        ),
+        Cause::Reduction => Text::new(
+            "raise the micro batch, or accumulate more",
+            "增大 micro batch 或梯度累积步数",
+        ),
+        Cause::Weights | Cause::SmallCalls => {
+            Text::new("accumulate more micro batches per step", "增大梯度累积步数")
+        }
+        Cause::ToDevice | Cause::ToHost => Text::new(
+            "pin_memory true and a larger micro batch; better still, offload less",
+            "pin_memory 设为 true 并增大 micro batch；能少卸载更好",
+        ),
+        Cause::HostUpdate => Text::new(
+            "accumulate more, start with --bind_cores_to_rank, or keep the optimizer on the GPU if it fits",
+            "增大梯度累积步数，启动时加 --bind_cores_to_rank；显存放得下就不要卸载优化器",
+        ),
+        Cause::Disk => Text::new(
+            "accumulate more, or keep the states in host memory if they fit",
+            "增大梯度累积步数；内存放得下就把状态放在内存里",
+        ),
+        Cause::Host => Text::new(
+            "kernels are too small for the CPU to keep up: raise the micro batch or the sequence length",
+            "kernel 太小，CPU 跟不上：增大 micro batch 或序列长度",
+        ),
+    }
+}
+
+/// That nothing is known about the speed of the GPUs.
+pub fn no_speed(language: Language) -> String {
+    match language {
+        Language::English => "error: how fast these GPUs compute is not known\n\
+             A step cannot be timed on memory alone. Name the card, such as --gpus 8xA100-80G or 4x8xH100."
+            .to_owned(),
+        Language::Chinese => "错误：不知道这些 GPU 的算力\n\
+             只有显存大小无法估算时间。请写明型号，例如 --gpus 8xA100-80G 或 4x8xH100。"
+            .to_owned(),
+    }
+}
+
+/// That a text is no network.
+pub fn bad_network(text: &str, error: &NetworkError, language: Language) -> String {
+    let text = escaped(text);
+    match language {
+        Language::English => format!(
+            "error: --network {text}: {error}\nIt says how nodes are linked: ports and their kind, such as 8xNDR, 4xHDR, 1x100GbE."
+        ),
+        Language::Chinese => {
+            let why = match error {
+                NetworkError::Unknown(name) => format!("不认识 {}", escaped(name)),
+                NetworkError::Inside(name) => format!("{} 不是节点之间的链路", escaped(name)),
+                NetworkError::Ports => "端口数不对".to_owned(),
+            };
+            format!(
+                "错误：--network {text}：{why}\n这里写节点之间的链路：端口数和类型，例如 8xNDR、4xHDR、1x100GbE。"
+            )
+        }
+    }
+}
+
+/// That a text is no range of GPUs.
+pub fn bad_scale(text: &str, language: Language) -> String {
+    let text = escaped(text);
+    match language {
+        Language::English => format!(
+            "error: --scale {text} is not a range of GPUs\nWrite the least and the most, such as 8..1024; every doubling between is simulated."
+        ),
+        Language::Chinese => format!(
+            "错误：--scale {text} 不是卡数范围\n写最小和最大的卡数，例如 8..1024；其间每翻一倍模拟一次。"
+        ),
+    }
+}
+
+/// That a text is no price, or no amount of tokens.
+pub fn bad_cost(option: &str, text: &str, language: Language) -> String {
+    let text = escaped(text);
+    match language {
+        Language::English => format!(
+            "error: {option} {text} is not understood\nWrite --cost 2.5/gpu-hour and --tokens 10B."
+        ),
+        Language::Chinese => {
+            format!("错误：看不懂 {option} {text}\n写法：--cost 2.5/gpu-hour 和 --tokens 10B。")
+        }
+    }
+}
+
+/// That a text is not what drives do.
+pub fn bad_nvme(text: &str, language: Language) -> String {
+    let text = escaped(text);
+    match language {
+        Language::English => format!(
+            "error: --nvme {text} is not understood\nWrite what the drives of a node read and write in GB/s, such as 7/5."
+        ),
+        Language::Chinese => {
+            format!("错误：看不懂 --nvme {text}\n写每个节点 NVMe 的读/写速度（GB/s），例如 7/5。")
+        }
+    }
+}
