@@ -1,17 +1,16 @@
 //! `zeropilot check`: from arguments to results and an exit status.
 
+use std::num::NonZeroUsize;
 use std::slice;
 
 use rayon::prelude::*;
-use zeropilot_config::front_end::{
-    AccelerateArguments, Arguments, MixedPrecision, ModelFacts, PluginArguments, TrainerArguments,
-};
-use zeropilot_lint::{Language, Script, Selection, Settings};
+use zeropilot_ask::Judging;
+use zeropilot_lint::{Language, Settings};
 use zeropilot_view::settings;
 use zeropilot_view::talk::{self, InputProblem};
 use zeropilot_view::{FileResult, Format, Layout, Summary, escaped};
 
-use crate::cli::{CheckCommand, GlobalOptions, MixedPrecisionName, TrainingOptions};
+use crate::cli::{CheckCommand, GlobalOptions};
 use crate::engine_version;
 use crate::exit_status::ExitStatus;
 use crate::files::{self, Collected, Input};
@@ -53,17 +52,19 @@ pub(crate) fn run(
             return ExitStatus::Failure;
         }
     };
-    let settings = Settings {
-        version,
-        world_size: command.world_size.map(usize::from).or(project.world_size),
+    let judging = Judging {
+        world_size: command.world_size.or(project.world_size.and_then(NonZeroUsize::new)),
         front_end: command.front_end.or(project.front_end),
-        arguments: arguments(&command.training),
-        model: command.training.hidden_size.map(ModelFacts::with_hidden_size),
-        script: script(&command.training),
-        selection: Selection {
-            select: one_or_other(&command.select, &project.select),
-            ignore: one_or_other(&command.ignore, &project.ignore),
-        },
+        select: one_or_other(&command.select, &project.select),
+        ignore: one_or_other(&command.ignore, &project.ignore),
+        script: command.training.script(),
+    };
+    let settings = match judging.settings(version) {
+        Ok(settings) => settings,
+        Err(problem) => {
+            output.say(&format!("error: {}", escaped(&problem.to_string())));
+            return ExitStatus::Failure;
+        }
     };
     let talks = layout.format == Format::Human && !global.quiet;
     if talks && let Some(note) = talk::version_note(version, &version_source, language) {
@@ -228,67 +229,4 @@ fn check_one(input: &Input, layout: &Layout, settings: &Settings, mode: Mode) ->
         headline: None,
     };
     Ok((layout.file(&file), summary))
-}
-
-/// What the front ends are told. What the user does not say stays unknown.
-pub(crate) fn arguments(options: &TrainingOptions) -> Arguments {
-    // One 16-bit type excludes the other, and whoever names one has said it all.
-    let says_precision = options.fp16.is_some() || options.bf16.is_some();
-    let otherwise =
-        |own: Option<bool>, other: Option<bool>| own.or(other.map(|on| !on).filter(|on| !on));
-    let requested = options.mixed_precision.map(mixed_precision);
-    let trainer = TrainerArguments {
-        per_device_train_batch_size: options.per_device_train_batch_size,
-        gradient_accumulation_steps: options.gradient_accumulation_steps,
-        max_grad_norm: options.max_grad_norm,
-        learning_rate: options.learning_rate,
-        adam_beta1: options.adam_beta1,
-        adam_beta2: options.adam_beta2,
-        adam_epsilon: options.adam_epsilon,
-        weight_decay: options.weight_decay,
-        warmup_steps: options.warmup_steps,
-        num_training_steps: options.max_steps,
-        fp16: otherwise(options.fp16, options.bf16),
-        bf16: otherwise(options.bf16, options.fp16),
-        fp16_full_eval: says_precision.then_some(false),
-        bf16_full_eval: says_precision.then_some(false),
-        auto_find_batch_size: options.auto_find_batch_size,
-        environment_mixed_precision: requested,
-        ..TrainerArguments::default()
-    };
-    let from_flags = match (options.bf16, options.fp16) {
-        (Some(true), _) => Some(MixedPrecision::Bf16),
-        (_, Some(true)) => Some(MixedPrecision::Fp16),
-        _ => None,
-    };
-    let loader = options.per_device_train_batch_size.and_then(|size| u64::try_from(size).ok());
-    let accelerate = AccelerateArguments {
-        mixed_precision: requested.or(from_flags),
-        gradient_accumulation_steps: options.gradient_accumulation_steps,
-        dataloader_batch_sizes: loader.map(|size| vec![Some(size)]),
-        // A batch that is given per device is not split any further.
-        split_batches: loader.map(|_| false),
-        ..AccelerateArguments::default()
-    };
-    Arguments { trainer, accelerate, plugin: PluginArguments::default() }
-}
-
-/// What the script decides that no key is filled from.
-pub(crate) fn script(options: &TrainingOptions) -> Script {
-    Script {
-        optim: options.optim.clone(),
-        lr_scheduler_type: options.lr_scheduler_type.clone(),
-        client_optimizer: None,
-        save_only_model: options.save_only_model,
-        load_best_model_at_end: options.load_best_model_at_end,
-    }
-}
-
-fn mixed_precision(name: MixedPrecisionName) -> MixedPrecision {
-    match name {
-        MixedPrecisionName::No => MixedPrecision::No,
-        MixedPrecisionName::Fp16 => MixedPrecision::Fp16,
-        MixedPrecisionName::Bf16 => MixedPrecision::Bf16,
-        MixedPrecisionName::Fp8 => MixedPrecision::Fp8,
-    }
 }

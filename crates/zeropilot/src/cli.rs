@@ -5,6 +5,7 @@ use std::num::NonZeroUsize;
 use std::path::PathBuf;
 
 use clap::{Args, CommandFactory, FromArgMatches, Parser, Subcommand, ValueEnum};
+use zeropilot_ask::{Precision, ScriptArguments};
 use zeropilot_config::front_end::{self, FrontEnd};
 use zeropilot_lint::{Language, RULES, nearest_code};
 use zeropilot_view::Format;
@@ -256,7 +257,7 @@ pub(crate) struct TrainingOptions {
     pub(crate) fp16: Option<bool>,
     /// Precision given to accelerate
     #[arg(long, value_name = "PRECISION")]
-    pub(crate) mixed_precision: Option<MixedPrecisionName>,
+    pub(crate) mixed_precision: Option<Precision>,
     /// The Trainer looks for a batch size that fits
     #[arg(long, value_name = "BOOL", num_args = 0..=1, require_equals = true, default_missing_value = "true")]
     pub(crate) auto_find_batch_size: Option<bool>,
@@ -277,17 +278,31 @@ pub(crate) struct TrainingOptions {
     pub(crate) hidden_size: Option<u64>,
 }
 
-/// accelerate's precisions.
-#[derive(Debug, Clone, Copy, ValueEnum)]
-pub(crate) enum MixedPrecisionName {
-    /// 32 bit
-    No,
-    /// 16 bit with loss scale
-    Fp16,
-    /// 16 bit
-    Bf16,
-    /// 8 bit on top of bf16
-    Fp8,
+impl TrainingOptions {
+    /// As every front hands them over.
+    pub(crate) fn script(&self) -> ScriptArguments {
+        ScriptArguments {
+            per_device_train_batch_size: self.per_device_train_batch_size,
+            gradient_accumulation_steps: self.gradient_accumulation_steps,
+            learning_rate: self.learning_rate,
+            weight_decay: self.weight_decay,
+            adam_beta1: self.adam_beta1,
+            adam_beta2: self.adam_beta2,
+            adam_epsilon: self.adam_epsilon,
+            max_grad_norm: self.max_grad_norm,
+            warmup_steps: self.warmup_steps,
+            max_steps: self.max_steps,
+            bf16: self.bf16,
+            fp16: self.fp16,
+            mixed_precision: self.mixed_precision,
+            auto_find_batch_size: self.auto_find_batch_size,
+            optim: self.optim.clone(),
+            lr_scheduler_type: self.lr_scheduler_type.clone(),
+            save_only_model: self.save_only_model,
+            load_best_model_at_end: self.load_best_model_at_end,
+            hidden_size: self.hidden_size,
+        }
+    }
 }
 
 pub(crate) const EXAMPLES: &str = "\

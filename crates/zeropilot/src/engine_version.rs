@@ -1,10 +1,6 @@
-//! Which engine to judge for: the one the user names, else the one that is installed, found by
-//! looking at files. Python is never run.
+//! Which engine to judge for: the one the user names, else the one that is installed, else the newest.
 
-use std::ffi::OsString;
-use std::fs;
-use std::path::{Path, PathBuf};
-
+use zeropilot_config::installed::{self, InstalledEngine};
 use zeropilot_config::schema::{EngineVersion, UnknownVersion};
 use zeropilot_view::talk::VersionSource;
 
@@ -15,110 +11,21 @@ pub(crate) fn choose(
     if let Some(given) = given {
         return Ok((EngineVersion::nearest(given)?, VersionSource::Given(given.to_owned())));
     }
-    Ok(match installed(|name| std::env::var_os(name)) {
-        Some(found) => found,
+    Ok(match installed::find(|name| std::env::var_os(name)) {
+        Some(InstalledEngine { engine, version, place }) => {
+            let place = place.to_string_lossy().into_owned();
+            (engine, VersionSource::Installed { version, place })
+        }
         None => (EngineVersion::NEWEST, VersionSource::Newest),
     })
-}
-
-/// The engine of the active environment, or of the `python3` that a shell would run.
-fn installed(
-    environment: impl Fn(&str) -> Option<OsString>,
-) -> Option<(EngineVersion, VersionSource)> {
-    let active = environment("VIRTUAL_ENV").map(PathBuf::from);
-    let prefixes = active.into_iter().chain(python_prefixes(environment("PATH")));
-    prefixes.into_iter().flat_map(|prefix| package_directories(&prefix)).find_map(|packages| {
-        let version = version_in(&packages)?;
-        let engine = EngineVersion::nearest(&version).ok()?;
-        let place = packages.to_string_lossy().into_owned();
-        Some((engine, VersionSource::Installed { version, place }))
-    })
-}
-
-/// The prefix of the first `python3` on the path: as it stands if it is a virtual environment, then
-/// that of the file behind the link.
-fn python_prefixes(path: Option<OsString>) -> Vec<PathBuf> {
-    let Some(path) = path else { return Vec::new() };
-    let name = if cfg!(windows) { "python.exe" } else { "python3" };
-    let python = std::env::split_paths(&path)
-        .map(|directory| directory.join(name))
-        .find(|python| python.is_file());
-    let Some(python) = python else { return Vec::new() };
-    let prefix = |python: &Path| python.parent()?.parent().map(Path::to_owned);
-    let virtual_environment = prefix(&python).filter(|prefix| prefix.join("pyvenv.cfg").is_file());
-    let behind = fs::canonicalize(&python).ok().and_then(|python| prefix(&python));
-    virtual_environment.into_iter().chain(behind).collect()
-}
-
-/// Where a prefix keeps its packages and the engine is among them.
-fn package_directories(prefix: &Path) -> Vec<PathBuf> {
-    let library = prefix.join("lib");
-    let versions = fs::read_dir(&library).into_iter().flatten().flatten();
-    let mut directories: Vec<PathBuf> = versions
-        .filter(|entry| entry.file_name().to_string_lossy().starts_with("python3"))
-        .flat_map(|entry| ["site-packages", "dist-packages"].map(|name| entry.path().join(name)))
-        .collect();
-    directories.push(prefix.join("Lib").join("site-packages"));
-    directories.push(prefix.join("local").join("lib").join("python3").join("dist-packages"));
-    directories.retain(|directory| directory.join("deepspeed").is_dir());
-    directories.sort();
-    directories
-}
-
-/// The version in the engine's package metadata.
-fn version_in(packages: &Path) -> Option<String> {
-    let entries = fs::read_dir(packages).ok()?.flatten();
-    let metadata = entries.into_iter().find(|entry| {
-        let name = entry.file_name();
-        let name = name.to_string_lossy();
-        name.starts_with("deepspeed-") && name.ends_with(".dist-info")
-    })?;
-    let text = fs::read_to_string(metadata.path().join("METADATA")).ok()?;
-    let version = text.lines().find_map(|line| line.strip_prefix("Version:"))?;
-    Some(version.trim().to_owned())
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn environment_with(version: &str) -> tempfile::TempDir {
-        let directory = tempfile::tempdir().expect("a temporary directory");
-        let packages = directory.path().join("lib/python3.11/site-packages");
-        let metadata = packages.join(format!("deepspeed-{version}.dist-info"));
-        fs::create_dir_all(&metadata).expect("directories");
-        fs::create_dir_all(packages.join("deepspeed")).expect("directories");
-        let text = format!("Metadata-Version: 2.1\nName: deepspeed\nVersion: {version}\n");
-        fs::write(metadata.join("METADATA"), text).expect("a file");
-        directory
-    }
-
     #[test]
-    fn the_active_environment_is_looked_at() {
-        let directory = environment_with("0.16.4");
-        let found = installed(|name| (name == "VIRTUAL_ENV").then(|| directory.path().into()));
-        let (engine, source) = found.expect("an engine");
-        assert_eq!(engine.name(), "0.16.9");
-        assert!(matches!(source, VersionSource::Installed { version, .. } if version == "0.16.4"));
-    }
-
-    #[cfg(unix)]
-    #[test]
-    fn the_python_on_the_path_is_followed_to_its_prefix() {
-        let directory = environment_with("0.18.0");
-        let real = directory.path().join("bin");
-        let links = directory.path().join("links/bin");
-        fs::create_dir_all(&real).expect("directories");
-        fs::create_dir_all(&links).expect("directories");
-        fs::write(real.join("python3.11"), "").expect("a file");
-        std::os::unix::fs::symlink(real.join("python3.11"), links.join("python3")).expect("a link");
-        let found = installed(|name| (name == "PATH").then(|| links.clone().into()));
-        assert_eq!(found.map(|(engine, _)| engine.name()), Some("0.18.9"));
-    }
-
-    #[test]
-    fn nothing_installed_is_the_newest() {
-        assert!(installed(|_| None).is_none());
+    fn a_named_engine_is_the_nearest_known() {
         assert_eq!(choose(Some("0.14.2")).map(|(engine, _)| engine.name()), Ok("0.14.5"));
         assert!(choose(Some("latest")).is_err());
     }

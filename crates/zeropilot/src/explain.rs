@@ -2,14 +2,15 @@
 
 use std::path::{Path, PathBuf};
 
-use zeropilot_config::front_end::ModelFacts;
-use zeropilot_config::keys::{self, Found};
+use zeropilot_ask::Judging;
+use zeropilot_config::keys::Found;
 use zeropilot_lint::{Explanation, Language, Settings, Verdict, differences, explain};
-use zeropilot_view::explain::{Concept, Topic, in_version, two_files_needed, unknown};
+use zeropilot_view::explain::{
+    Asked, Topic, in_version, looks_like_a_path, two_files_needed, unknown,
+};
 use zeropilot_view::talk::{self, VersionSource};
 use zeropilot_view::{FileResult, Format, Layout, Summary, escaped};
 
-use crate::check;
 use crate::cli::{ExplainCommand, ExplainFormat, GlobalOptions};
 use crate::engine_version;
 use crate::exit_status::ExitStatus;
@@ -35,14 +36,18 @@ pub(crate) fn run(
                 return ExitStatus::Failure;
             }
         };
-    let settings = Settings {
-        version,
-        world_size: command.world_size.map(usize::from),
+    let judging = Judging {
+        world_size: command.world_size,
         front_end: command.front_end,
-        arguments: check::arguments(&command.training),
-        model: command.training.hidden_size.map(ModelFacts::with_hidden_size),
-        script: check::script(&command.training),
-        ..Settings::default()
+        script: command.training.script(),
+        ..Judging::default()
+    };
+    let settings = match judging.settings(version) {
+        Ok(settings) => settings,
+        Err(problem) => {
+            output.say(&format!("error: {}", escaped(&problem.to_string())));
+            return ExitStatus::Failure;
+        }
     };
     let session = Session {
         layout,
@@ -99,15 +104,11 @@ impl Session {
         if looks_like_a_path(asked) {
             return self.file(asked);
         }
-        if keys::canonical(asked).is_none()
-            && let Some(concept) = Concept::find(asked)
-        {
-            return self.write(&Topic::Concept(concept));
-        }
-        match keys::find(asked) {
-            Found::Unknown(_) if Path::new(asked).exists() => self.file(asked),
-            Found::Unknown(_) => self.fail(&unknown(asked, self.layout.language)),
-            found => self.key(&found),
+        match Asked::find(asked) {
+            Asked::Concept(concept) => self.write(&Topic::Concept(concept)),
+            Asked::Key(found) => self.key(&found),
+            Asked::Unknown if Path::new(asked).exists() => self.file(asked),
+            Asked::Unknown => self.fail(&unknown(asked, self.layout.language)),
         }
     }
 
@@ -225,14 +226,4 @@ impl Session {
             ExitStatus::Clean
         }
     }
-}
-
-/// Whether a name can only be a file: no key or concept looks like this.
-fn looks_like_a_path(name: &str) -> bool {
-    let extension = Path::new(name).extension().and_then(|extension| extension.to_str());
-    name == "-"
-        || name.contains(['/', '\\'])
-        || extension.is_some_and(|extension| {
-            ["json", "hjson"].iter().any(|known| extension.eq_ignore_ascii_case(known))
-        })
 }

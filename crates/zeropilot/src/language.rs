@@ -10,7 +10,7 @@ pub(crate) fn choose(
     settled: Option<Language>,
     environment: impl Fn(&str) -> Option<String>,
 ) -> Language {
-    from_arguments(arguments).or(settled).unwrap_or_else(|| from_locale(environment))
+    from_arguments(arguments).or(settled).unwrap_or_else(|| Language::from_locale(environment))
 }
 
 fn from_arguments(arguments: &[OsString]) -> Option<Language> {
@@ -22,24 +22,11 @@ fn from_arguments(arguments: &[OsString]) -> Option<Language> {
             _ if argument == "--" => return None,
             _ => None,
         };
-        match name {
-            Some("zh") => return Some(Language::Chinese),
-            Some("en") => return Some(Language::English),
-            _ => {}
+        if let Some(language) = name.and_then(Language::from_name) {
+            return Some(language);
         }
     }
     None
-}
-
-/// The first variable that is set decides, as POSIX has it.
-fn from_locale(environment: impl Fn(&str) -> Option<String>) -> Language {
-    let locale = ["LC_ALL", "LC_MESSAGES", "LANG"]
-        .into_iter()
-        .find_map(|name| environment(name).filter(|value| !value.is_empty()));
-    match locale {
-        Some(locale) if locale.starts_with("zh") => Language::Chinese,
-        _ => Language::English,
-    }
 }
 
 #[cfg(test)]

@@ -5,7 +5,6 @@
 
 mod check;
 mod cli;
-mod cluster_source;
 mod color;
 mod engine_version;
 mod exit_status;

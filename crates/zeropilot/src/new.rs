@@ -8,11 +8,11 @@ mod request;
 
 use std::path::{Path, PathBuf};
 
-use zeropilot_config::schema::EngineVersion;
-use zeropilot_lint::{Language, Report, Settings, Severity, Verdict, check};
+use zeropilot_ask::{CreateProblem, Draft, create};
+use zeropilot_lint::Language;
 use zeropilot_plan::{Preset, Recipe, Tier, Zero};
 use zeropilot_view::creation::{self, Created, CreationProblem};
-use zeropilot_view::{FileResult, Format, Layout, escaped};
+use zeropilot_view::{Layout, escaped, problem};
 
 use crate::cli::GlobalOptions;
 use crate::color;
@@ -28,77 +28,64 @@ enum Place {
 }
 
 /// A config with where it goes.
-struct Draft {
-    recipe: Recipe,
-    tier: Option<Tier>,
+struct Placed {
+    draft: Draft,
     place: Place,
-    text: String,
 }
 
 /// Why nothing was written.
 enum Failure {
-    Refused(Vec<zeropilot_plan::Refusal>),
+    /// There is no config for this; the name is where it would have gone.
+    Problem(String, CreateProblem),
     File(String, CreationProblem),
     /// Something else with its words.
     Said(String),
-    /// Our own rules find something in what would be written.
-    Findings(String),
 }
 
 /// Writes a config and says so.
 pub(crate) fn run(command: &NewCommand, global: &GlobalOptions, language: Language) -> ExitStatus {
     let mut output = Output::new(false);
-    match make(command, global, language) {
+    match make(command, language) {
         Ok(drafts) => {
             report(&drafts, command, global, language, &mut output);
             output.flush();
             ExitStatus::Clean
         }
         Err(failure) => {
-            explain(failure, command, language, &mut output);
+            explain(failure, command, global, language, &mut output);
             ExitStatus::Failure
         }
     }
 }
 
-fn make(
-    command: &NewCommand,
-    global: &GlobalOptions,
-    language: Language,
-) -> Result<Vec<Draft>, Failure> {
+fn make(command: &NewCommand, language: Language) -> Result<Vec<Placed>, Failure> {
     let (version, _) = engine_version::choose(command.deepspeed_version.as_deref())
         .map_err(|error| Failure::Said(format!("error: {}", escaped(&error.to_string()))))?;
     let request = request::from(command, language)?;
-    let recipe = request.recipe().map_err(Failure::Refused)?;
-    let drafts = drafts(recipe, command)?;
-    for draft in &drafts {
-        let name = draft.place.name();
-        self_check(draft, &name, version, global, language).map_err(Failure::Findings)?;
-    }
-    write(&drafts, command.force)?;
-    Ok(drafts)
+    let drafts = create(&request, version, command.tiers).map_err(|problem| {
+        let by_stage = || request.recipe().map(|recipe| default_name(&recipe)).unwrap_or_default();
+        let path = command.output.clone().unwrap_or_else(by_stage);
+        Failure::Problem(path.to_string_lossy().into_owned(), problem)
+    })?;
+    let placed = placed(drafts, command)?;
+    write(&placed, command.force)?;
+    Ok(placed)
 }
 
-fn drafts(recipe: Recipe, command: &NewCommand) -> Result<Vec<Draft>, Failure> {
-    let output = command.output.clone().unwrap_or_else(|| default_name(&recipe));
-    let is_stdout = output == Path::new("-");
-    let draft = |recipe: Recipe, tier: Option<Tier>, place| {
-        // Text keys only, so that it cannot fail.
-        let text = serde_json::to_string_pretty(&recipe.config()).unwrap_or_default() + "\n";
-        Draft { recipe, tier, place, text }
-    };
-    if !command.tiers {
-        let place = if is_stdout { Place::StandardOutput } else { Place::File(output) };
-        return Ok(vec![draft(recipe, None, place)]);
-    }
-    if is_stdout && !command.json {
+fn placed(drafts: Vec<Draft>, command: &NewCommand) -> Result<Vec<Placed>, Failure> {
+    let is_stdout = command.output.as_deref() == Some(Path::new("-"));
+    if command.tiers && is_stdout && !command.json {
         return Err(Failure::File("-".to_owned(), CreationProblem::TiersOnStandardOutput));
     }
-    let place = |tier: Tier| match is_stdout {
-        true => Place::StandardOutput,
-        false => Place::File(tier_name(&output, tier)),
+    let place = |draft: &Draft| {
+        let path = command.output.clone().unwrap_or_else(|| default_name(&draft.recipe));
+        match draft.tier {
+            _ if is_stdout => Place::StandardOutput,
+            None => Place::File(path),
+            Some(tier) => Place::File(tier_name(&path, tier)),
+        }
     };
-    Ok(Tier::ALL.map(|tier| draft(recipe.tier(tier), Some(tier), place(tier))).into())
+    Ok(drafts.into_iter().map(|draft| Placed { place: place(&draft), draft }).collect())
 }
 
 /// The preset's name, as people call their files.
@@ -131,49 +118,16 @@ impl Place {
     }
 }
 
-/// What is written must pass `zeropilot check`, for this engine and this program. What cannot be known before is
-/// a key the named engine does not have.
-fn self_check(
-    draft: &Draft,
-    name: &str,
-    version: EngineVersion,
-    global: &GlobalOptions,
-    language: Language,
-) -> Result<(), String> {
-    let settings = Settings {
-        version,
-        world_size: draft.recipe.batch.world.and_then(|world| usize::try_from(world.get()).ok()),
-        front_end: Some(draft.recipe.target.front_end()),
-        ..Settings::default()
-    };
-    let report: Report = check(draft.text.as_bytes(), &settings);
-    let is_wrong = |severity| matches!(severity, Severity::Error | Severity::Warning);
-    let is_clean = report.verdict == Verdict::Accept
-        && !report.diagnostics.iter().any(|found| is_wrong(found.severity));
-    if is_clean {
-        return Ok(());
-    }
-    let layout = Layout {
-        format: Format::Human,
-        language,
-        color: color::for_stdout(global.color),
-        width: None,
-        quiet: false,
-    };
-    let bytes = draft.text.as_bytes();
-    Err(layout.file(&FileResult { name, bytes, report: &report, is_named: true, headline: None }))
-}
-
 /// All files or none, as far as a file system can promise that.
-fn write(drafts: &[Draft], force: bool) -> Result<(), Failure> {
+fn write(drafts: &[Placed], force: bool) -> Result<(), Failure> {
     let failure = |place: &Place| {
         let name = place.name();
         move |problem| Failure::File(name, problem)
     };
     let mut pending = Vec::new();
-    for Draft { place, text, .. } in drafts {
+    for Placed { place, draft } in drafts {
         if let Place::File(path) = place {
-            pending.push((place, file::prepare(path, text, force).map_err(failure(place))?));
+            pending.push((place, file::prepare(path, &draft.text, force).map_err(failure(place))?));
         }
     }
     for (place, pending) in pending {
@@ -183,7 +137,7 @@ fn write(drafts: &[Draft], force: bool) -> Result<(), Failure> {
 }
 
 fn report(
-    drafts: &[Draft],
+    drafts: &[Placed],
     command: &NewCommand,
     global: &GlobalOptions,
     language: Language,
@@ -191,15 +145,15 @@ fn report(
 ) {
     let names: Vec<Option<String>> = drafts
         .iter()
-        .map(|draft| match &draft.place {
+        .map(|Placed { place, .. }| match place {
             Place::StandardOutput => None,
-            Place::File(_) => Some(draft.place.name()),
+            Place::File(_) => Some(place.name()),
         })
         .collect();
     let created: Vec<Created<'_>> = drafts
         .iter()
         .zip(&names)
-        .map(|(draft, name)| Created {
+        .map(|(Placed { draft, .. }, name)| Created {
             recipe: &draft.recipe,
             path: name.as_deref(),
             tier: draft.tier,
@@ -210,7 +164,7 @@ fn report(
     if command.json {
         output.result(&creation::json(&created));
     } else if is_stdout {
-        drafts.iter().for_each(|draft| output.result(&draft.text));
+        drafts.iter().for_each(|placed| output.result(&placed.draft.text));
         if !global.quiet {
             output.say(creation::words(&created, language).trim_matches('\n'));
         }
@@ -219,17 +173,26 @@ fn report(
     }
 }
 
-fn explain(failure: Failure, command: &NewCommand, language: Language, output: &mut Output) {
+fn explain(
+    failure: Failure,
+    command: &NewCommand,
+    global: &GlobalOptions,
+    language: Language,
+    output: &mut Output,
+) {
     let words = match failure {
-        Failure::Refused(refusals) if command.json => {
+        Failure::Problem(_, CreateProblem::Refused(refusals)) if command.json => {
             output.result(&creation::refusals_json(&refusals, language));
             output.flush();
             return;
         }
-        Failure::Refused(refusals) => creation::refusals(&refusals, language),
+        Failure::Problem(name, problem) => {
+            let color = color::for_stdout(global.color);
+            let layout = Layout { language, color, ..Layout::default() };
+            problem::creating(&problem, &name, &layout)
+        }
         Failure::File(name, problem) => problem.words(&name, language),
         Failure::Said(words) => words,
-        Failure::Findings(findings) => format!("{findings}{}", creation::not_written(language)),
     };
     output.say(words.trim_end());
 }

@@ -137,6 +137,47 @@ fn a_config_with_auto_is_filled_as_the_trainer_fills_it() {
 }
 
 #[test]
+fn what_new_writes_for_each_program_is_answered_and_says_what_it_assumes() {
+    let directory = tempfile::tempdir().expect("a directory");
+    for target in ["deepspeed", "hf-trainer", "accelerate"] {
+        let path = format!("{target}.json");
+        let made = ["new", "zero3", "--for", target, "--grad-accum", "4", "-o", path.as_str()];
+        assert_eq!(run_in(directory.path(), &made).code, 0, "{target}");
+        let asked = ["memory", "--model", "gpt2", "--gpus", "2x24GB", "--config", path.as_str()];
+        let said = run_in(directory.path(), &asked);
+        assert_eq!(said.code, 0, "{target}: {}", said.stderr);
+        let json = run_in(directory.path(), &[&asked[..], &["--json"]].concat());
+        let answer: Value = serde_json::from_str(&json.stdout).expect("JSON");
+        let written = fs::read_to_string(directory.path().join(&path)).expect("a config");
+        let written: Value = serde_json::from_str(&written).expect("JSON");
+        let is_open = written["bf16"]["enabled"] == "auto";
+        assert_eq!(answer["precision_assumed"], is_open, "{target}");
+        assert_eq!(said.stdout.contains("bf16 is assumed"), is_open, "{target}: {}", said.stdout);
+    }
+}
+
+#[test]
+fn a_flag_that_contradicts_the_config_is_named_with_both_values() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let config = r#"{"train_micro_batch_size_per_gpu": 2, "gradient_accumulation_steps": 8,
+        "fp16": {"enabled": true}, "zero_optimization": {"stage": 2, "reduce_bucket_size": "auto"}}"#;
+    fs::write(directory.path().join("ds.json"), config).expect("a file");
+    let base = ["memory", "--model", "gpt2", "--gpus", "2x24GB", "--config", "ds.json"];
+    let ask = |flags: &[&str]| run_in(directory.path(), &[&base[..], flags].concat());
+    for (flags, both) in [
+        (["--grad-accum", "4"], ["--grad-accum 4", "gradient_accumulation_steps is 8"]),
+        (["--micro-batch", "1"], ["--micro-batch 1", "train_micro_batch_size_per_gpu is 2"]),
+        (["--precision", "bf16"], ["--precision bf16", "is fp16 there"]),
+    ] {
+        let said = ask(&flags);
+        assert_eq!(said.code, 2);
+        assert!(both.iter().all(|words| said.stderr.contains(words)), "{}", said.stderr);
+    }
+    let same = ask(&["--grad-accum", "8", "--micro-batch", "2", "--precision", "fp16"]);
+    assert_eq!(same.code, 0, "{}", same.stderr);
+}
+
+#[test]
 fn a_refused_config_is_explained_with_its_place() {
     let directory = tempfile::tempdir().expect("a directory");
     fs::write(directory.path().join("ds.json"), r#"{"train_batch_size": 7}"#).expect("a file");

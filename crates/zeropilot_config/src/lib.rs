@@ -9,6 +9,8 @@
 
 pub mod constructors;
 pub mod front_end;
+#[cfg(feature = "fs")]
+pub mod installed;
 mod judge;
 pub mod keys;
 pub mod nearest;

@@ -16,6 +16,11 @@ impl KeyValues {
         Self { config, open }
     }
 
+    /// The config as the engine holds it; a key that only the running script decides has its default here.
+    pub fn config(&self) -> &ResolvedConfig {
+        &self.config
+    }
+
     /// The values, laid out for asking. Costs a walk over the whole config.
     pub fn table(&self) -> KeyTable<'_> {
         KeyTable { values: self.config.by_key(), open: &self.open }

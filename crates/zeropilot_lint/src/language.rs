@@ -14,6 +14,28 @@ pub enum Language {
     Chinese,
 }
 
+impl Language {
+    /// By its short name: `en` or `zh`.
+    pub fn from_name(name: &str) -> Option<Self> {
+        match name {
+            "en" => Some(Self::English),
+            "zh" => Some(Self::Chinese),
+            _ => None,
+        }
+    }
+
+    /// That of the locale: the first variable that is set decides, as POSIX has it.
+    pub fn from_locale(variable: impl Fn(&str) -> Option<String>) -> Self {
+        let locale = ["LC_ALL", "LC_MESSAGES", "LANG"]
+            .into_iter()
+            .find_map(|name| variable(name).filter(|value| !value.is_empty()));
+        match locale {
+            Some(locale) if locale.starts_with("zh") => Self::Chinese,
+            _ => Self::English,
+        }
+    }
+}
+
 /// A text in both languages, possibly a template with `{name}` in it.
 ///
 /// `{{` and `}}` stand for the braces themselves.

@@ -4,7 +4,8 @@
 //! transformers would build: names, shapes, ties and order are those of its `named_parameters`.
 //! [`catalogue`] knows published models by the names people type. [`safetensors`] reads the parameters
 //! of any model from file headers. [`lora`] wraps a model as PEFT does. With the feature `fs` the
-//! `local` module reads directories, with `hub` the `hub` module finds a repository.
+//! `local` module reads directories, with `hub` the `hub` module finds a repository and `source` the model a
+//! person means by a name.
 //!
 //! Nothing here knows how a model is trained.
 
@@ -17,6 +18,7 @@ mod family;
 mod from_config;
 #[cfg(feature = "hub")]
 pub mod hub;
+mod live;
 #[cfg(feature = "fs")]
 pub mod local;
 pub mod lora;
@@ -25,10 +27,13 @@ mod nearest;
 pub mod quantization;
 pub mod safetensors;
 mod settings;
+#[cfg(feature = "hub")]
+pub mod source;
 
 pub use config::ConfigError;
 pub use dimensions::{Dimensions, Experts};
 pub use dtype::Dtype;
 pub use family::Family;
+pub use live::LiveParameter;
 pub use model::{Coverage, Model, Names, Weights};
 pub use settings::Settings;

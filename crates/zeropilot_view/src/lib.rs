@@ -11,6 +11,7 @@ mod escape;
 pub mod explain;
 mod github;
 pub mod gpus;
+mod html;
 mod human;
 mod json;
 mod json_schema;
@@ -18,9 +19,12 @@ pub mod manual;
 pub mod memory;
 #[cfg(feature = "model_files")]
 pub mod model;
+mod notebook;
 mod objection;
 mod place;
 pub mod plan;
+pub mod problem;
+mod resolved;
 mod sarif;
 #[cfg(feature = "project")]
 pub mod settings;
@@ -31,6 +35,8 @@ mod wrap;
 
 pub use escape::escaped;
 pub use json_schema::json_schema;
+pub use notebook::{file_html, text_html, topic_html};
+pub use resolved::resolved;
 pub use summary::Summary;
 
 use zeropilot_lint::{Language, Report};

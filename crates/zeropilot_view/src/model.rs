@@ -1,30 +1,13 @@
 //! Why a model was not found or not understood.
 
 use std::error::Error;
-use std::io;
 
 use zeropilot_lint::Language;
-use zeropilot_model::ConfigError;
 use zeropilot_model::catalogue::UnknownModel;
 use zeropilot_model::hub::HubError;
-use zeropilot_model::local::LocalError;
+use zeropilot_model::source::ModelProblem;
 
 use crate::escaped;
-
-/// What went wrong.
-#[derive(Debug)]
-pub enum ModelProblem {
-    /// No model has this name.
-    Unknown(UnknownModel),
-    /// Not in the catalogue, and the hub does not help.
-    Hub(Box<HubError>, UnknownModel),
-    /// A directory that cannot be used.
-    Local(Box<LocalError>),
-    /// A file that cannot be read.
-    Unreadable(io::Error),
-    /// A config that cannot be used.
-    Config(ConfigError),
-}
 
 /// The problem in words, with a remedy.
 pub fn words(name: &str, problem: &ModelProblem, language: Language) -> String {

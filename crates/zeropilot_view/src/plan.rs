@@ -2,10 +2,12 @@
 
 use serde_json::{Value, json};
 use unicode_width::UnicodeWidthStr;
+use zeropilot_ask::Planned;
 use zeropilot_lint::{Language, Text};
 use zeropilot_plan::{Fitting, Offloaded, Plan, PlanError, Rejected, Target, Way, Work};
 use zeropilot_units::Estimate;
 
+use crate::html::Html;
 use crate::memory::{Fit, fit};
 use crate::simulate::human::{grouped, seconds};
 use crate::{Layout, escaped, talk};
@@ -29,6 +31,27 @@ pub struct PlanReport<'a> {
     pub written: Option<&'a str>,
     /// Commands that start the choice, by launcher.
     pub commands: &'a [(&'static str, String)],
+}
+
+impl<'a> PlanReport<'a> {
+    /// The report of a plan whose config went to `written`, if it did.
+    pub fn of(
+        planned: &'a Planned,
+        commands: &'a [(&'static str, String)],
+        written: Option<&'a str>,
+    ) -> Self {
+        let capacity = planned.cluster.capacity();
+        Self {
+            model: &planned.model,
+            gpus: &planned.gpus,
+            world: planned.cluster.world_size(),
+            length: planned.length,
+            plan: &planned.plan,
+            capacity: capacity.map(|capacity| capacity.bytes).unwrap_or_default(),
+            written,
+            commands,
+        }
+    }
 }
 
 /// "ZeRO-3 + optimizer on host, micro batch 2, recomputing layers".
@@ -63,7 +86,7 @@ pub fn human(report: &PlanReport<'_>, layout: &Layout) -> String {
     let mut text = choice_words(report, choice, language);
     text.push_str(&rows(
         Text::new("\nAlternatives that fit:", "\n也放得下的方案：").get(language),
-        report.plan.fitting[1..].iter().map(|other| row(other, choice, report, language)),
+        report.plan.fitting[1..].iter().map(|other| row(other, report, language)),
     ));
     text.push_str(&rejected(&report.plan.rejected, language));
     text.push_str(&rows(
@@ -72,7 +95,7 @@ pub fn human(report: &PlanReport<'_>, layout: &Layout) -> String {
             "\n如果仍然显存不足，依次尝试：",
         )
         .get(language),
-        report.plan.ladder.iter().map(|rung| row(rung, choice, report, language)),
+        report.plan.ladder.iter().map(|rung| row(rung, report, language)),
     ));
     if !report.plan.ladder.is_empty() {
         text.push_str(
@@ -166,24 +189,23 @@ fn why(plan: &Plan, language: Language) -> &'static str {
     reason.get(language)
 }
 
-fn row(
-    fitting: &Fitting,
-    choice: &Fitting,
-    report: &PlanReport<'_>,
-    language: Language,
-) -> (String, String) {
+/// A way with what it needs, and how much slower it is than the choice.
+fn row(fitting: &Fitting, report: &PlanReport<'_>, language: Language) -> (String, String) {
+    let choice = report.plan.fitting.first();
     let need = fitting.answer.device();
     let tight = match fit(need, report.capacity) {
         Fit::Fits | Fit::Tight => "",
         _ => Text::new(" (does not fit)", "（放不下）").get(language),
     };
-    let slower = fitting.seconds_per_sequence().zip(choice.seconds_per_sequence());
+    let slower = fitting.seconds_per_sequence().zip(choice.and_then(Fitting::seconds_per_sequence));
     let slower = slower.map_or_else(String::new, |(own, least)| match language {
         Language::English => format!(", {:.2}× the time", own / least),
         Language::Chinese => format!("，耗时 {:.2} 倍", own / least),
     });
-    let is_same = Way { sizes: choice.way.sizes, ..fitting.way } == choice.way;
-    let smaller = match is_same && fitting.way != choice.way {
+    let has_other_sizes = choice.is_some_and(|Fitting { way, .. }| {
+        fitting.way != *way && Way { sizes: way.sizes, ..fitting.way } == *way
+    });
+    let smaller = match has_other_sizes {
         true => Text::new(", smaller buckets", "，更小的 bucket").get(language),
         false => "",
     };
@@ -213,23 +235,24 @@ fn time_words(choice: &Fitting, length: u64, language: Language) -> String {
 }
 
 fn rejected(rejected: &[Rejected], language: Language) -> String {
-    let line = |rejected: &Rejected| {
-        let over = if rejected.over_by.0 > 0 {
-            match language {
-                Language::English => format!("{} too much per GPU", rejected.over_by),
-                Language::Chinese => format!("每卡超出 {}", rejected.over_by),
-            }
-        } else {
-            match language {
-                Language::English => format!("{} too much per host", rejected.host_over_by),
-                Language::Chinese => format!("每台主机超出 {}", rejected.host_over_by),
-            }
-        };
-        (way_words(rejected.way, language), over)
-    };
     let head =
         Text::new("\nDoes not fit, even at its smallest:", "\n怎么缩小都放不下：").get(language);
-    rows(head, rejected.iter().map(line))
+    rows(head, rejected.iter().map(|rejected| rejected_row(rejected, language)))
+}
+
+fn rejected_row(rejected: &Rejected, language: Language) -> (String, String) {
+    let over = if rejected.over_by.0 > 0 {
+        match language {
+            Language::English => format!("{} too much per GPU", rejected.over_by),
+            Language::Chinese => format!("每卡超出 {}", rejected.over_by),
+        }
+    } else {
+        match language {
+            Language::English => format!("{} too much per host", rejected.host_over_by),
+            Language::Chinese => format!("每台主机超出 {}", rejected.host_over_by),
+        }
+    };
+    (way_words(rejected.way, language), over)
 }
 
 /// Pairs in two columns under a head; nothing without pairs.
@@ -248,13 +271,23 @@ fn rows(head: &str, pairs: impl Iterator<Item = (String, String)>) -> String {
 
 fn nothing_fits(report: &PlanReport<'_>, layout: &Layout) -> String {
     let language = layout.language;
+    let mut text = nothing_words(report, language);
+    text.push_str(&rejected(&report.plan.rejected, language));
+    text.push_str(&remedy(report, language));
+    text
+}
+
+fn nothing_words(report: &PlanReport<'_>, language: Language) -> String {
     let (model, gpus) = (escaped(report.model), escaped(report.gpus));
-    let mut text = match language {
+    match language {
         Language::English => format!("{model} on {gpus}: nothing fits\n"),
         Language::Chinese => format!("{model}，{gpus}：没有放得下的方案\n"),
-    };
-    text.push_str(&rejected(&report.plan.rejected, language));
-    text.push_str(&match (report.plan.gpus_needed, language) {
+    }
+}
+
+/// What would make it fit.
+fn remedy(report: &PlanReport<'_>, language: Language) -> String {
+    match (report.plan.gpus_needed, language) {
         (Some(count), Language::English) => {
             format!("\n{count} such GPUs would do with ZeRO-3 and gradient checkpointing; or train adapters (--method lora, qlora)\n")
         }
@@ -267,8 +300,39 @@ fn nothing_fits(report: &PlanReport<'_>, layout: &Layout) -> String {
         (None, Language::Chinese) => {
             "\n这种卡多少张都不够：单层就放不下。请缩短 --seq-len，或改用 --method qlora\n".to_owned()
         }
-    });
-    text
+    }
+}
+
+/// The plan for notebooks and pages.
+pub fn html(report: &PlanReport<'_>, language: Language) -> String {
+    let mut html = Html::new();
+    let pair = |(left, right): (String, String)| vec![left, right];
+    let table = |rows: &[Fitting]| -> Vec<Vec<String>> {
+        rows.iter().map(|one| pair(row(one, report, language))).collect()
+    };
+    let words = |english, chinese| Text::new(english, chinese).get(language);
+    let choice = report.plan.fitting.first();
+    match choice {
+        Some(choice) => html.lines(&choice_words(report, choice, language)),
+        None => html.lines(&nothing_words(report, language)),
+    };
+    html.table(
+        words("Alternatives that fit:", "也放得下的方案："),
+        &table(report.plan.fitting.get(1..).unwrap_or_default()),
+    );
+    let rejected: Vec<Vec<String>> =
+        report.plan.rejected.iter().map(|one| pair(rejected_row(one, language))).collect();
+    html.table(words("Does not fit, even at its smallest:", "怎么缩小都放不下："), &rejected);
+    html.table(
+        words("If it still runs out of memory, in this order:", "如果仍然显存不足，依次尝试："),
+        &table(&report.plan.ladder),
+    );
+    let Some(choice) = choice else { return html.lines(&remedy(report, language)).finish() };
+    let commands: Vec<&str> = report.commands.iter().map(|(_, line)| line.as_str()).collect();
+    let config = format!("{:#}", Value::Object(choice.recipe.config()));
+    html.folded(words("DeepSpeed config", "DeepSpeed 配置"), &config)
+        .folded(words("Start it with one of", "启动命令（任选其一）"), &commands.join("\n"))
+        .finish()
 }
 
 /// The plan for machines.

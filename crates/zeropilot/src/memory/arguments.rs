@@ -2,7 +2,12 @@
 
 use std::path::PathBuf;
 
-use clap::{Args, ValueEnum};
+use clap::Args;
+use zeropilot_ask::memory::WrittenConfig;
+use zeropilot_ask::{
+    Attention, Load, MOST_RANK, MOST_SEQUENCES, MOST_TOKENS, Machines, MemoryRequest, MethodName,
+    NumberFormat, Offload, Optimizer, Training,
+};
 use zeropilot_units::Bytes;
 
 pub(crate) const EXAMPLES: &str = "\
@@ -25,19 +30,19 @@ pub(crate) struct MemoryCommand {
     #[arg(long, value_name = "GPUS")]
     pub(crate) gpus: String,
     /// A DeepSpeed config; otherwise one is made from --stage, --offload and --precision
-    #[arg(long, value_name = "FILE", conflicts_with_all = ["stage", "offload", "precision"])]
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["stage", "offload"])]
     pub(crate) config: Option<PathBuf>,
-    /// The ZeRO stage
-    #[arg(long, value_name = "STAGE", default_value_t = 3, value_parser = clap::value_parser!(u8).range(0..=3))]
-    pub(crate) stage: u8,
+    /// The ZeRO stage [default: 3]
+    #[arg(long, value_name = "STAGE", value_parser = clap::value_parser!(u8).range(0..=3))]
+    pub(crate) stage: Option<u8>,
     /// What is kept on the host; alone it means all
     #[arg(long, value_name = "WHAT", num_args = 0..=1, default_missing_value = "all")]
     pub(crate) offload: Option<Offload>,
-    /// The number format of the model
-    #[arg(long, value_name = "FORMAT", default_value = "bf16")]
-    pub(crate) precision: PrecisionName,
+    /// The number format of the model; otherwise what the config says, or bf16
+    #[arg(long, value_name = "FORMAT")]
+    pub(crate) precision: Option<NumberFormat>,
     #[command(flatten)]
-    pub(crate) training: Training,
+    pub(crate) training: TrainingOptions,
     /// Memory of each host, such as `512GiB`
     #[arg(long, value_name = "SIZE")]
     pub(crate) host_ram: Option<Bytes>,
@@ -61,24 +66,24 @@ pub(crate) struct MemoryCommand {
 /// How the model is trained.
 #[derive(Debug, Clone, Args)]
 #[command(next_help_heading = "Training")]
-pub(crate) struct Training {
+pub(crate) struct TrainingOptions {
     /// Tokens of a sequence
-    #[arg(long, value_name = "N", default_value_t = 2048, value_parser = clap::value_parser!(u64).range(1..=1 << 24))]
+    #[arg(long, value_name = "N", default_value_t = 2048, value_parser = clap::value_parser!(u64).range(1..=MOST_TOKENS))]
     pub(crate) seq_len: u64,
     /// Tokens of a target sequence of a model with encoder and decoder
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=1 << 24))]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=MOST_TOKENS))]
     pub(crate) target_len: Option<u64>,
     /// Sequences each GPU takes at once; otherwise what the config says, or 1
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=1 << 20))]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=MOST_SEQUENCES))]
     pub(crate) micro_batch: Option<u64>,
     /// Micro batches per optimizer step; otherwise what the config says, or 1
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=1 << 20))]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=MOST_SEQUENCES))]
     pub(crate) grad_accum: Option<u64>,
     /// What is trained
     #[arg(long, value_name = "METHOD", default_value = "full")]
     pub(crate) method: MethodName,
     /// Rank of the adapters
-    #[arg(long, value_name = "R", default_value_t = 16, value_parser = clap::value_parser!(u64).range(1..=1 << 16))]
+    #[arg(long, value_name = "R", default_value_t = 16, value_parser = clap::value_parser!(u64).range(1..=MOST_RANK))]
     pub(crate) lora_rank: u64,
     /// Modules with an adapter, separated by commas; otherwise every linear layer
     #[arg(long, value_name = "NAMES", value_delimiter = ',')]
@@ -88,84 +93,54 @@ pub(crate) struct Training {
     pub(crate) grad_checkpointing: bool,
     /// The form of attention
     #[arg(long, value_name = "FORM", default_value = "auto")]
-    pub(crate) attention: AttentionName,
+    pub(crate) attention: Attention,
     /// Projection and cross entropy in one kernel (Liger)
     #[arg(long)]
     pub(crate) fused_loss: bool,
     /// The optimizer, where the config names none
     #[arg(long, value_name = "NAME", default_value = "adamw")]
-    pub(crate) optimizer: OptimizerName,
+    pub(crate) optimizer: Optimizer,
     /// How the model is loaded; otherwise partitioned under stage 3 (zero.Init), whole by every rank elsewhere
     #[arg(long, value_name = "HOW")]
-    pub(crate) load: Option<LoadName>,
+    pub(crate) load: Option<Load>,
 }
 
-/// What is kept on the host.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(crate) enum Offload {
-    /// Nothing
-    None,
-    /// Optimizer states
-    Optimizer,
-    /// Optimizer states and parameters (stage 3)
-    All,
+impl MemoryCommand {
+    /// What is asked, with the content of the config.
+    pub(crate) fn request(&self, config: Option<WrittenConfig>) -> MemoryRequest {
+        MemoryRequest {
+            machines: Machines {
+                gpus: self.gpus.clone(),
+                host_ram: self.host_ram,
+                network: None,
+                nvme: None,
+            },
+            config,
+            stage: self.stage,
+            offload: self.offload,
+            precision: self.precision,
+            training: self.training.plain(),
+            rank: self.rank,
+        }
+    }
 }
 
-/// A number format.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(crate) enum PrecisionName {
-    /// 16 bit
-    Bf16,
-    /// 16 bit with loss scale
-    Fp16,
-    /// 32 bit
-    Fp32,
-}
-
-/// What is trained.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(crate) enum MethodName {
-    /// Everything
-    Full,
-    /// Adapters
-    Lora,
-    /// Adapters on a base in four bits
-    Qlora,
-}
-
-/// The form of attention.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(crate) enum AttentionName {
-    /// What the model takes by itself
-    Auto,
-    /// Written out, scores kept
-    Eager,
-    /// PyTorch's fused kernels
-    Sdpa,
-    /// FlashAttention
-    Flash,
-}
-
-/// The optimizer of the script.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(crate) enum OptimizerName {
-    /// AdamW
-    Adamw,
-    /// AdamW of bitsandbytes with eight-bit states
-    Adamw8bit,
-    /// Adafactor
-    Adafactor,
-    /// Lion
-    Lion,
-    /// SGD without momentum
-    Sgd,
-}
-
-/// How the model is loaded.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(crate) enum LoadName {
-    /// Under zero.Init: never whole
-    Partitioned,
-    /// Every rank the whole model in host memory
-    Whole,
+impl TrainingOptions {
+    /// As every front hands them over.
+    pub(crate) fn plain(&self) -> Training {
+        Training {
+            seq_len: self.seq_len,
+            target_len: self.target_len,
+            micro_batch: self.micro_batch,
+            grad_accum: self.grad_accum,
+            method: self.method,
+            lora_rank: self.lora_rank,
+            lora_targets: self.lora_targets.clone(),
+            grad_checkpointing: self.grad_checkpointing,
+            attention: self.attention,
+            fused_loss: self.fused_loss,
+            optimizer: self.optimizer,
+            load: self.load,
+        }
+    }
 }

@@ -3,9 +3,11 @@
 use std::path::PathBuf;
 
 use clap::Args;
+use zeropilot_ask::memory::WrittenConfig;
+use zeropilot_ask::{Machines, MemoryRequest, NumberFormat, Offload};
 use zeropilot_units::Bytes;
 
-use crate::memory::arguments::{MemoryCommand, Offload, PrecisionName, Training};
+use crate::memory::arguments::TrainingOptions;
 
 pub(crate) const EXAMPLES: &str = "\
 Examples:
@@ -33,19 +35,19 @@ pub(crate) struct SimulateCommand {
     #[arg(long, value_name = "READ/WRITE")]
     pub(crate) nvme: Option<String>,
     /// A DeepSpeed config; otherwise one is made from --stage, --offload and --precision
-    #[arg(long, value_name = "FILE", conflicts_with_all = ["stage", "offload", "precision"])]
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["stage", "offload"])]
     pub(crate) config: Option<PathBuf>,
-    /// The ZeRO stage
-    #[arg(long, value_name = "STAGE", default_value_t = 3, value_parser = clap::value_parser!(u8).range(0..=3))]
-    pub(crate) stage: u8,
+    /// The ZeRO stage [default: 3]
+    #[arg(long, value_name = "STAGE", value_parser = clap::value_parser!(u8).range(0..=3))]
+    pub(crate) stage: Option<u8>,
     /// What is kept on the host; alone it means all
     #[arg(long, value_name = "WHAT", num_args = 0..=1, default_missing_value = "all")]
     pub(crate) offload: Option<Offload>,
-    /// The number format of the model
-    #[arg(long, value_name = "FORMAT", default_value = "bf16")]
-    pub(crate) precision: PrecisionName,
+    /// The number format of the model; otherwise what the config says, or bf16
+    #[arg(long, value_name = "FORMAT")]
+    pub(crate) precision: Option<NumberFormat>,
     #[command(flatten)]
-    pub(crate) training: Training,
+    pub(crate) training: TrainingOptions,
     /// Memory of each host, such as `512GiB`
     #[arg(long, value_name = "SIZE")]
     pub(crate) host_ram: Option<Bytes>,
@@ -76,22 +78,21 @@ pub(crate) struct SimulateCommand {
 }
 
 impl SimulateCommand {
-    /// The same question about memory: it reads configs the same way.
-    pub(super) fn about_memory(&self) -> MemoryCommand {
-        MemoryCommand {
-            model: self.model.clone(),
-            gpus: self.gpus.clone(),
-            config: self.config.clone(),
+    /// The job, with the content of the config.
+    pub(super) fn job(&self, config: Option<WrittenConfig>) -> MemoryRequest {
+        MemoryRequest {
+            machines: Machines {
+                gpus: self.gpus.clone(),
+                host_ram: self.host_ram,
+                network: self.network.clone(),
+                nvme: self.nvme.clone(),
+            },
+            config,
             stage: self.stage,
             offload: self.offload,
             precision: self.precision,
-            training: self.training.clone(),
-            host_ram: self.host_ram,
+            training: self.training.plain(),
             rank: None,
-            compare: false,
-            timeline: false,
-            svg: None,
-            json: self.json,
         }
     }
 }
@@ -124,13 +125,6 @@ pub(super) fn amount(text: &str) -> Option<f64> {
     (amount.is_finite() && amount > 0.0).then_some(amount)
 }
 
-/// `7/5`.
-pub(super) fn rates(text: &str) -> Option<(f64, f64)> {
-    let (read, write) = text.split_once('/')?;
-    let rate = |text: &str| text.trim().parse::<f64>().ok().filter(|rate| *rate > 0.0);
-    Some((rate(read)?, rate(write)?))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -146,6 +140,5 @@ mod tests {
         assert_eq!(price("free"), None);
         assert_eq!(range("8..1024"), Some((8, 1024)));
         assert_eq!(range("1024..8"), None);
-        assert_eq!(rates("7/5"), Some((7.0, 5.0)));
     }
 }

@@ -4,27 +4,19 @@ pub(crate) mod arguments;
 
 use std::path::Path;
 
-use zeropilot_cluster::{Cluster, DiskRates, Network, Outlook};
-use zeropilot_config::resolve::ResolvedConfig;
+use zeropilot_ask::{MemoryProblem, SimulateRequest, simulate as ask};
+use zeropilot_cluster::Outlook;
 use zeropilot_lint::Language;
-use zeropilot_model::Model;
-use zeropilot_step::lower::{Lowered, Recipe};
-use zeropilot_step::memory::Question;
-use zeropilot_step::program::StepProgram;
-use zeropilot_step::time::{
-    Machine, Scaling, ScalingPoint, Span, Spans, estimate, observe, scaling,
-};
-use zeropilot_step::traffic::Traffic;
+use zeropilot_step::lower::Lowered;
+use zeropilot_step::time::{Machine, Span, Spans, observe};
 use zeropilot_view::simulate::{self as words, Bill, SimulateReport};
-use zeropilot_view::{Format, Layout, gpus, talk};
+use zeropilot_view::{Format, Layout, gpus, problem, talk};
 
-use self::arguments::{SimulateCommand, amount, price, range, rates};
+use self::arguments::{SimulateCommand, amount, price, range};
 use crate::cli::GlobalOptions;
-use crate::cluster_source;
 use crate::exit_status::ExitStatus;
 use crate::layout::layout;
-use crate::memory::arguments::MemoryCommand;
-use crate::memory::{Configs, recipe};
+use crate::memory::read_config;
 use crate::model_source;
 use crate::output::Output;
 
@@ -40,9 +32,7 @@ pub(crate) fn run(
     let format = if command.json { Format::Json } else { Format::Human };
     let layout = layout(format, global, language);
     let mut output = Output::new(layout.color);
-    let memory = command.about_memory();
-    let mut session =
-        Session { command, memory: &memory, layout, output: &mut output, quiet: global.quiet };
+    let mut session = Session { command, layout, output: &mut output, quiet: global.quiet };
     match session.answer() {
         Ok(()) => {
             output.flush();
@@ -57,61 +47,35 @@ pub(crate) fn run(
 
 struct Session<'a> {
     command: &'a SimulateCommand,
-    memory: &'a MemoryCommand,
     layout: Layout,
     output: &'a mut Output,
     quiet: bool,
-}
-
-/// What is simulated.
-struct Job<'a> {
-    model: &'a Model,
-    recipe: &'a Recipe,
-    resolved: &'a ResolvedConfig,
-    micro_batch: u64,
 }
 
 impl Session<'_> {
     fn answer(&mut self) -> Result<(), String> {
         let language = self.layout.language;
         let bill = self.bill()?;
-        let cluster = self.cluster()?;
+        let scale = self.command.scale.as_deref();
+        let scale = scale.map(|text| range(text).ok_or_else(|| words::bad_scale(text, language)));
+        let config = self.command.config.as_deref();
+        let config = config.map(|path| read_config(path, language)).transpose()?;
+        let request = SimulateRequest {
+            job: self.command.job(config),
+            scale: scale.transpose()?,
+            strong: self.command.strong,
+        };
+        let problem = |problem| problem::simulating(&problem, &self.layout);
+        // What is wrong with the GPUs is said before a model is looked for.
+        let machines = request.job.machines.cluster();
+        machines.map_err(|wrong| problem(MemoryProblem::from(wrong).into()))?;
         let model = model_source::open(&self.command.model, language)?;
-        let recipe = recipe(&self.command.training);
-        let (resolved, micro_batch) = self.configs().config(&model, &cluster)?;
-        let zero = resolved.zero();
-        let question = Question {
-            model: &model,
-            recipe: &recipe,
-            resolved: &resolved,
-            zero: &zero,
-            micro_batch,
-            cluster: &cluster,
-            rank: None,
-        };
-        let workload = question.workload().map_err(|e| talk::lower_error(&e, language))?;
-        let program = question.step_program(&workload);
-        let time = estimate(&program, &cluster, resolved.precision())
-            .ok_or_else(|| words::no_speed(language))?;
-        let job = Job { model: &model, recipe: &recipe, resolved: &resolved, micro_batch };
-        let points = self.scaling(&job, &cluster, &program)?;
-        let has_nodes = cluster.gpus.layout.nodes > 1;
-        let network = cluster.network.or_else(|| Network::usual(&cluster)).filter(|_| has_nodes);
-        let report = SimulateReport {
-            name: &self.command.model,
-            question,
-            program: &program,
-            time: &time,
-            traffic: &Traffic::of(&program),
-            network,
-            bill,
-            scaling: &points,
-        };
-        self.write(&report, workload.lowered())
-    }
-
-    fn configs(&self) -> Configs<'_> {
-        Configs { command: self.memory, layout: self.layout }
+        let simulated = ask(&self.command.model, model, &request).map_err(problem)?;
+        if !self.quiet && !self.command.json {
+            let note = gpus::layout_note(&simulated.job.cluster().gpus, language);
+            note.into_iter().for_each(|note| self.output.say(&note));
+        }
+        self.write(&SimulateReport::of(&simulated, bill), simulated.workload.lowered())
     }
 
     fn bill(&self) -> Result<Option<Bill>, String> {
@@ -125,69 +89,6 @@ impl Session<'_> {
             None => None,
         };
         Ok(Some(Bill { tokens, per_gpu_hour }))
-    }
-
-    fn cluster(&mut self) -> Result<Cluster, String> {
-        let language = self.layout.language;
-        let mut cluster =
-            cluster_source::open(&self.command.gpus, self.command.host_ram, language)?;
-        if let Some(text) = &self.command.network {
-            let network = text.parse();
-            cluster.network =
-                Some(network.map_err(|error| words::bad_network(text, &error, language))?);
-        }
-        if let Some(text) = &self.command.nvme {
-            let (read_gb_s, write_gb_s) =
-                rates(text).ok_or_else(|| words::bad_nvme(text, language))?;
-            cluster.disk = Some(DiskRates { read_gb_s, write_gb_s });
-        }
-        if !self.quiet && !self.command.json {
-            let note = gpus::layout_note(&cluster.gpus, language);
-            note.into_iter().for_each(|note| self.output.say(&note));
-        }
-        Ok(cluster)
-    }
-
-    /// The same on other numbers of GPUs of the same kind.
-    fn scaling(
-        &self,
-        job: &Job<'_>,
-        cluster: &Cluster,
-        program: &StepProgram,
-    ) -> Result<Vec<ScalingPoint>, String> {
-        let Some(text) = &self.command.scale else { return Ok(Vec::new()) };
-        let range = range(text).ok_or_else(|| words::bad_scale(text, self.layout.language))?;
-        let kind = if self.command.strong { Scaling::Strong } else { Scaling::Weak };
-        let batch = (job.micro_batch, program.accumulation);
-        let usual = cluster.gpus.layout.gpus_per_node;
-        let points = scaling(range, kind, batch, |gpus, accumulation| {
-            let mut cluster = cluster.clone();
-            let each = if gpus.is_multiple_of(usual) { usual } else { gpus.min(usual) };
-            cluster.gpus.layout.gpus_per_node = each;
-            cluster.gpus.layout.nodes = gpus / each;
-            let mut memory = self.command.about_memory();
-            memory.training.grad_accum = Some(accumulation);
-            let configs = Configs { command: &memory, layout: self.layout };
-            let resolved = match &self.command.config {
-                // A file keeps its own batch.
-                Some(_) => job.resolved.clone(),
-                None => configs.config(job.model, &cluster).ok()?.0,
-            };
-            let zero = resolved.zero();
-            let question = Question {
-                model: job.model,
-                recipe: job.recipe,
-                resolved: &resolved,
-                zero: &zero,
-                micro_batch: job.micro_batch,
-                cluster: &cluster,
-                rank: None,
-            };
-            let program = question.step_program(&question.workload().ok()?);
-            let machine = Machine::of(&cluster, resolved.precision(), Outlook::Expected)?;
-            Some(zeropilot_step::time::simulate(&program, &machine))
-        });
-        Ok(points)
     }
 
     fn write(&mut self, report: &SimulateReport<'_>, lowered: &Lowered) -> Result<(), String> {

@@ -13,6 +13,8 @@ pub use concept::Concept;
 pub use key::in_version;
 pub use markdown::{deprecation, markdown, summary};
 
+use std::path::Path;
+
 use zeropilot_config::keys::{self, Found};
 use zeropilot_lint::{Difference, Explanation, Language, Text};
 
@@ -105,6 +107,42 @@ fn index(page: &mut Page, language: Language) {
             ),
         },
     );
+}
+
+/// What a person asks about, files aside.
+#[derive(Debug)]
+pub enum Asked {
+    /// A concept.
+    Concept(&'static Concept),
+    /// A key, or what a name turned out to be instead.
+    Key(Found),
+    /// Nothing that is known.
+    Unknown,
+}
+
+impl Asked {
+    /// What a name means: a key by its whole path first, then a concept, then a key by any part.
+    pub fn find(name: &str) -> Self {
+        if keys::canonical(name).is_none()
+            && let Some(concept) = Concept::find(name)
+        {
+            return Self::Concept(concept);
+        }
+        match keys::find(name) {
+            Found::Unknown(_) => Self::Unknown,
+            found => Self::Key(found),
+        }
+    }
+}
+
+/// Whether a name can only be a file: no key or concept looks like this.
+pub fn looks_like_a_path(name: &str) -> bool {
+    let extension = Path::new(name).extension().and_then(|extension| extension.to_str());
+    name == "-"
+        || name.contains(['/', '\\'])
+        || extension.is_some_and(|extension| {
+            ["json", "hjson"].iter().any(|known| extension.eq_ignore_ascii_case(known))
+        })
 }
 
 /// That a comparison needs two files.

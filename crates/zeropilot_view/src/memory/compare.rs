@@ -2,36 +2,22 @@
 
 use serde_json::{Value, json};
 use unicode_width::UnicodeWidthStr;
+use zeropilot_ask::Column;
 use zeropilot_lint::{Language, Text};
-use zeropilot_step::memory::Answer;
 use zeropilot_units::Estimate;
 
 use super::bars::bar;
 use super::verdict::fit;
 use crate::Layout;
+use crate::html::Html;
 
-/// One way to train.
-#[derive(Debug)]
-pub struct Column {
-    /// The stage.
-    pub stage: u8,
-    /// Whether the optimizer is on the host.
-    pub offload_optimizer: bool,
-    /// Whether the parameters are on the host.
-    pub offload_param: bool,
-    /// What it needs.
-    pub answer: Answer,
-}
-
-impl Column {
-    fn words(&self, language: Language) -> String {
-        let offload = match (self.offload_optimizer, self.offload_param) {
-            (true, true) => Text::new(" + optimizer, weights on host", " + 优化器、权重卸载"),
-            (true, false) => Text::new(" + optimizer on host", " + 优化器卸载"),
-            _ => Text::new("", ""),
-        };
-        format!("ZeRO-{}{}", self.stage, offload.get(language))
-    }
+fn words(column: &Column, language: Language) -> String {
+    let offload = match (column.offload_optimizer, column.offload_param) {
+        (true, true) => Text::new(" + optimizer, weights on host", " + 优化器、权重卸载"),
+        (true, false) => Text::new(" + optimizer on host", " + 优化器卸载"),
+        _ => Text::new("", ""),
+    };
+    format!("ZeRO-{}{}", column.stage, offload.get(language))
 }
 
 /// Columns of the bars.
@@ -40,7 +26,7 @@ const BAR: usize = 22;
 /// The table for people.
 pub fn compare(columns: &[Column], capacity: Option<Estimate>, layout: &Layout) -> String {
     let language = layout.language;
-    let names: Vec<String> = columns.iter().map(|column| column.words(language)).collect();
+    let names: Vec<String> = columns.iter().map(|column| words(column, language)).collect();
     let widest = names.iter().map(|name| name.width()).max().unwrap_or(0);
     let most = columns.iter().map(|column| column.answer.device().expected().0);
     let whole = most.chain(capacity.map(|capacity| capacity.expected().0)).max().unwrap_or(1);
@@ -94,4 +80,22 @@ pub fn compare_json(columns: &[Column], capacity: Option<Estimate>) -> Value {
         })
         .collect();
     json!({"capacity": capacity.map(|capacity| capacity.expected().0), "ways": rows})
+}
+
+/// The table for notebooks and pages.
+pub fn compare_html(columns: &[Column], capacity: Option<Estimate>, language: Language) -> String {
+    let row = |column: &Column| {
+        let need = column.answer.device();
+        vec![
+            words(column, language),
+            need.to_string(),
+            capacity.map_or("", |capacity| fit(need, capacity).words(language)).to_owned(),
+            column.answer.node().to_string(),
+        ]
+    };
+    let head = match language {
+        Language::English => "Way, GPU, verdict, host per node:",
+        Language::Chinese => "方案、显存、结论、每节点内存：",
+    };
+    Html::new().table(head, &columns.iter().map(row).collect::<Vec<_>>()).finish()
 }

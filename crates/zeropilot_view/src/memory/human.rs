@@ -24,7 +24,11 @@ const RELIEFS: usize = 3;
 pub(super) fn report(report: &MemoryReport<'_>, layout: &Layout) -> String {
     let language = layout.language;
     let mut text = format!("{}\n", headline(report.name, &report.question, language));
-    text.push_str(&format!("  {}\n\n", batch(&report.question, language)));
+    text.push_str(&format!("  {}\n", batch(&report.question, language)));
+    if let Some(note) = assumption(report, language) {
+        text.push_str(&format!("  {note}\n"));
+    }
+    text.push('\n');
     text.push_str(&device(report, layout));
     text.push('\n');
     text.push_str(&host(report, layout));
@@ -83,7 +87,7 @@ fn zero(zero: &Zero, language: Language) -> String {
     words
 }
 
-fn precision(precision: Precision) -> &'static str {
+pub(crate) fn precision(precision: Precision) -> &'static str {
     match precision {
         Precision::Fp32 => "fp32",
         Precision::Fp16 { .. } => "fp16",
@@ -107,6 +111,21 @@ fn gpus(cluster: &Cluster, language: Language) -> String {
             format!("{nodes} 个节点 × {} × {each}", layout.gpus_per_node)
         }
     }
+}
+
+/// That the number format is a guess.
+pub(super) fn assumption(report: &MemoryReport<'_>, language: Language) -> Option<String> {
+    let format = report.assumed?.name();
+    Some(match language {
+        Language::English => {
+            format!(
+                "precision is \"auto\" in the config: {format} is assumed; --precision says otherwise"
+            )
+        }
+        Language::Chinese => {
+            format!("配置里的精度是 \"auto\"，这里按 {format} 计算；可用 --precision 指定")
+        }
+    })
 }
 
 pub(super) fn batch(question: &Question<'_>, language: Language) -> String {
@@ -135,31 +154,49 @@ fn device(report: &MemoryReport<'_>, layout: &Layout) -> String {
     let (answer, language) = (report.answer, layout.language);
     let need = answer.device();
     let capacity = report.question.cluster.capacity().map(|capacity| capacity.bytes);
-    let head = match language {
-        Language::English => format!("GPU, rank {}", answer.rank),
-        Language::Chinese => format!("显存（rank {}）", answer.rank),
-    };
-    let mut text = line(&head, need, capacity, layout);
-    let mut rows = parts(answer.at_peak(), &[Place::Device]);
-    let tensors: Bytes = rows.iter().map(|(_, bytes)| *bytes).sum();
-    rows.push((Part::Runtime, need.expected().saturating_sub(tensors)));
+    let mut text = device_line(report, layout);
+    let rows = device_rows(answer);
     let whole = capacity.map_or(need.expected(), |capacity| capacity.expected()).0;
     text.push_str(&table(&rows, need.expected().0, whole.max(need.expected().0), language));
     text
 }
 
-fn host(report: &MemoryReport<'_>, layout: &Layout) -> String {
-    let (answer, language) = (report.answer, layout.language);
-    let node = answer.node();
-    let ranks = answer.ranks_per_host;
-    let head = match language {
+/// "GPU, rank 0: 37.2 GiB of 41.0 GiB: fits".
+pub(super) fn device_line(report: &MemoryReport<'_>, layout: &Layout) -> String {
+    let answer = report.answer;
+    let capacity = report.question.cluster.capacity().map(|capacity| capacity.bytes);
+    let head = match layout.language {
+        Language::English => format!("GPU, rank {}", answer.rank),
+        Language::Chinese => format!("显存（rank {}）", answer.rank),
+    };
+    line(&head, answer.device(), capacity, layout)
+}
+
+/// What fills a GPU at its fullest.
+pub(super) fn device_rows(answer: &Answer) -> Vec<(Part, Bytes)> {
+    let mut rows = parts(answer.at_peak(), &[Place::Device]);
+    let tensors: Bytes = rows.iter().map(|(_, bytes)| *bytes).sum();
+    rows.push((Part::Runtime, answer.device().expected().saturating_sub(tensors)));
+    rows
+}
+
+/// "Host: 12.0 GiB".
+pub(super) fn host_line(report: &MemoryReport<'_>, layout: &Layout) -> String {
+    let (answer, ranks) = (report.answer, report.answer.ranks_per_host);
+    let head = match layout.language {
         Language::English if ranks == 1 => "Host".to_owned(),
         Language::English => format!("Host, {ranks} processes of {}", answer.host().expected()),
         Language::Chinese if ranks == 1 => "内存".to_owned(),
         Language::Chinese => format!("内存（{ranks} 个进程，每个 {}）", answer.host().expected()),
     };
     let ram = report.question.cluster.host.ram.map(Estimate::exact);
-    let mut text = line(&head, node, ram, layout);
+    line(&head, answer.node(), ram, layout)
+}
+
+fn host(report: &MemoryReport<'_>, layout: &Layout) -> String {
+    let (answer, language) = (report.answer, layout.language);
+    let ranks = answer.ranks_per_host;
+    let mut text = host_line(report, layout);
     let phase = Phase::ALL
         .into_iter()
         .max_by_key(|phase| {
@@ -183,7 +220,12 @@ fn host(report: &MemoryReport<'_>, layout: &Layout) -> String {
 }
 
 /// "GPU: 37.2 GiB (36.1–38.9) of 41.0 GiB: fits, 3.8 GiB to spare".
-fn line(head: &str, need: Estimate, capacity: Option<Estimate>, layout: &Layout) -> String {
+pub(super) fn line(
+    head: &str,
+    need: Estimate,
+    capacity: Option<Estimate>,
+    layout: &Layout,
+) -> String {
     let language = layout.language;
     let colon = Text::new(": ", "：").get(language);
     let Some(capacity) = capacity else { return format!("{head}{colon}{need}\n") };
@@ -230,7 +272,7 @@ fn table(rows: &[(Part, Bytes)], sum: u64, whole: u64, language: Language) -> St
 }
 
 /// When the GPU is fullest.
-fn moment(answer: &Answer, language: Language) -> String {
+pub(super) fn moment(answer: &Answer, language: Language) -> String {
     let phase = match answer.fullest {
         Phase::Init => Text::new("while the engine is built", "初始化引擎时"),
         Phase::Forward => Text::new("in the forward pass", "前向传播中"),
@@ -273,7 +315,7 @@ fn reliefs(report: &MemoryReport<'_>, language: Language) -> String {
     text
 }
 
-fn fidelity(answer: &Answer, language: Language) -> Option<String> {
+pub(super) fn fidelity(answer: &Answer, language: Language) -> Option<String> {
     let Fidelity::StandIn(family) = answer.fidelity else { return None };
     let name = family.name();
     Some(match language {

@@ -7,6 +7,7 @@ use zeropilot_step::zero::{Place, Rest};
 use zeropilot_units::{Bytes, Estimate};
 
 use super::MemoryReport;
+use super::human::precision;
 use super::part::parts;
 use super::relief::{name, stage_number};
 use super::verdict::fit;
@@ -26,6 +27,8 @@ pub fn json(report: &MemoryReport<'_>, as_measured: &Prediction) -> Value {
         "stage": stage_number(question.zero.stage),
         "micro_batch": question.micro_batch,
         "sequence_length": question.recipe.sequence,
+        "precision": precision(question.resolved.precision()),
+        "precision_assumed": report.assumed.is_some(),
         "gradient_checkpointing": question.recipe.checkpointing,
         "world_size": question.cluster.world_size(),
         "nodes": layout.nodes,

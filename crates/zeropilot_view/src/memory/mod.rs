@@ -2,6 +2,7 @@
 
 pub(crate) mod bars;
 mod compare;
+mod html;
 mod human;
 mod json;
 mod part;
@@ -10,10 +11,13 @@ pub(crate) mod svg;
 mod timeline;
 mod verdict;
 
+use zeropilot_ask::{Memory, NumberFormat};
 use zeropilot_lint::Language;
 use zeropilot_step::memory::{Answer, Question, Relief};
 
-pub use compare::{Column, compare, compare_json};
+pub use compare::{compare, compare_html, compare_json};
+pub use html::html;
+pub(crate) use human::precision as precision_name;
 pub use json::json;
 pub use svg::svg;
 pub use timeline::timeline;
@@ -32,6 +36,20 @@ pub struct MemoryReport<'a> {
     pub answer: &'a Answer,
     /// What would lower it, the most effective first.
     pub reliefs: &'a [Relief],
+    /// The number format that was taken because the config leaves it to the script.
+    pub assumed: Option<NumberFormat>,
+}
+
+impl<'a> From<&'a Memory> for MemoryReport<'a> {
+    fn from(memory: &'a Memory) -> Self {
+        Self {
+            name: &memory.job.name,
+            question: memory.job.question(),
+            answer: &memory.answer,
+            reliefs: &memory.reliefs,
+            assumed: memory.job.assumed,
+        }
+    }
 }
 
 /// The report for people.

@@ -9,6 +9,7 @@ use zeropilot_units::Bytes;
 
 use super::part::{Part, parts};
 use super::{MemoryReport, headline};
+use crate::html::text as xml;
 
 const WIDTH: f64 = 960.0;
 const HEIGHT: f64 = 460.0;
@@ -184,9 +185,4 @@ impl Plot {
             y - 6.0
         );
     }
-}
-
-/// Text for an XML document.
-pub(crate) fn xml(text: &str) -> String {
-    text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;")
 }

@@ -8,6 +8,7 @@ mod timeline;
 mod trace;
 mod words;
 
+use zeropilot_ask::Simulated;
 use zeropilot_cluster::Network;
 use zeropilot_step::memory::Question;
 use zeropilot_step::program::StepProgram;
@@ -52,7 +53,21 @@ pub struct SimulateReport<'a> {
     pub scaling: &'a [ScalingPoint],
 }
 
-impl SimulateReport<'_> {
+impl<'a> SimulateReport<'a> {
+    /// What was simulated, with what is to be finished.
+    pub fn of(simulated: &'a Simulated, bill: Option<Bill>) -> Self {
+        Self {
+            name: &simulated.job.name,
+            question: simulated.job.question(),
+            program: &simulated.program,
+            time: &simulated.time,
+            traffic: &simulated.traffic,
+            network: simulated.network,
+            bill,
+            scaling: &simulated.scaling,
+        }
+    }
+
     /// Tokens of a step over all GPUs.
     pub(crate) fn tokens(&self) -> f64 {
         let each = self.question.micro_batch * self.question.recipe.sequence;

@@ -8,8 +8,8 @@ use zeropilot_step::time::{Span, Stream, What};
 use super::SimulateReport;
 use super::human::seconds;
 use super::words::{stream as stream_words, what};
+use crate::html::text as xml;
 use crate::memory::headline;
-use crate::memory::svg::xml;
 
 const WIDTH: f64 = 1200.0;
 const LEFT: f64 = 150.0;

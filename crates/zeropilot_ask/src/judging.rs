@@ -1,0 +1,207 @@
+//! What beside a config decides how it is judged: the engine, the ranks, and what the training script says.
+
+use std::num::NonZeroUsize;
+
+use serde::{Deserialize, Deserializer};
+use zeropilot_config::front_end::{
+    AccelerateArguments, Arguments, FrontEnd, MixedPrecision, ModelFacts, Number, PluginArguments,
+    TrainerArguments,
+};
+use zeropilot_config::schema::EngineVersion;
+use zeropilot_lint::{RULES, Script, Selection, Settings, nearest_code};
+
+use crate::name::Precision;
+use crate::size;
+
+/// What the training script is told, as far as it is known. What is not said stays unknown.
+#[derive(Debug, Clone, PartialEq, Default, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct ScriptArguments {
+    /// Micro batch of one device.
+    pub per_device_train_batch_size: Option<i64>,
+    /// Micro batches per optimizer step.
+    pub gradient_accumulation_steps: Option<i64>,
+    /// Learning rate.
+    #[serde(deserialize_with = "number")]
+    pub learning_rate: Option<Number>,
+    /// Weight decay.
+    #[serde(deserialize_with = "number")]
+    pub weight_decay: Option<Number>,
+    /// First beta of Adam.
+    #[serde(deserialize_with = "number")]
+    pub adam_beta1: Option<Number>,
+    /// Second beta of Adam.
+    #[serde(deserialize_with = "number")]
+    pub adam_beta2: Option<Number>,
+    /// Epsilon of Adam.
+    #[serde(deserialize_with = "number")]
+    pub adam_epsilon: Option<Number>,
+    /// Gradient norm to clip at.
+    #[serde(deserialize_with = "number")]
+    pub max_grad_norm: Option<Number>,
+    /// Warm-up: steps if 1 or more, a share of all steps below 1.
+    #[serde(deserialize_with = "number")]
+    pub warmup_steps: Option<Number>,
+    /// Training steps in all.
+    pub max_steps: Option<i64>,
+    /// Train in bf16.
+    pub bf16: Option<bool>,
+    /// Train in fp16.
+    pub fp16: Option<bool>,
+    /// Precision given to accelerate.
+    pub mixed_precision: Option<Precision>,
+    /// The Trainer looks for a batch size that fits.
+    pub auto_find_batch_size: Option<bool>,
+    /// Optimizer of the HF Trainer.
+    pub optim: Option<String>,
+    /// Scheduler of the HF Trainer.
+    pub lr_scheduler_type: Option<String>,
+    /// The Trainer saves the model without the state of the engine.
+    pub save_only_model: Option<bool>,
+    /// The Trainer loads the best model when it is done.
+    pub load_best_model_at_end: Option<bool>,
+    /// Hidden size of the model.
+    pub hidden_size: Option<u64>,
+}
+
+/// How a config is judged.
+#[derive(Debug, Clone, PartialEq, Default, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Judging {
+    /// How many ranks the run has.
+    pub world_size: Option<NonZeroUsize>,
+    /// Who reads the file; otherwise guessed.
+    #[serde(deserialize_with = "size::word")]
+    pub front_end: Option<FrontEnd>,
+    /// Tell only these rules.
+    pub select: Vec<String>,
+    /// Do not tell these rules.
+    pub ignore: Vec<String>,
+    /// What the script is told.
+    pub script: ScriptArguments,
+}
+
+/// A code that is no rule's.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("`{code}`: {}", match nearest {
+    Some(nearest) => format!("there is no such rule; did you mean {nearest}?"),
+    None => "there is no such rule; `zeropilot rule --all` lists them".to_owned(),
+})]
+pub struct JudgingProblem {
+    /// What was given.
+    pub code: String,
+    /// What may have been meant.
+    pub nearest: Option<&'static str>,
+}
+
+impl Judging {
+    /// The settings of a check, for an engine.
+    ///
+    /// # Errors
+    ///
+    /// If a code is no rule's.
+    pub fn settings(&self, version: EngineVersion) -> Result<Settings, JudgingProblem> {
+        let selection = Selection { select: codes(&self.select)?, ignore: codes(&self.ignore)? };
+        Ok(Settings {
+            version,
+            world_size: self.world_size.map(usize::from),
+            front_end: self.front_end,
+            arguments: self.script.arguments(),
+            model: self.script.hidden_size.map(ModelFacts::with_hidden_size),
+            script: self.script.script(),
+            selection,
+        })
+    }
+}
+
+fn codes(codes: &[String]) -> Result<Vec<String>, JudgingProblem> {
+    codes.iter().map(|code| rule_code(code)).collect()
+}
+
+/// A code, or the beginning of one, as rules have it.
+fn rule_code(text: &str) -> Result<String, JudgingProblem> {
+    let code = text.trim().to_uppercase();
+    if !code.is_empty() && RULES.iter().any(|rule| rule.code.starts_with(&code)) {
+        return Ok(code);
+    }
+    Err(JudgingProblem { code: text.to_owned(), nearest: nearest_code(text) })
+}
+
+impl ScriptArguments {
+    /// What the front ends are told.
+    fn arguments(&self) -> Arguments {
+        // One 16-bit type excludes the other, and whoever names one has said it all.
+        let says_precision = self.fp16.is_some() || self.bf16.is_some();
+        let otherwise =
+            |own: Option<bool>, other: Option<bool>| own.or(other.map(|on| !on).filter(|on| !on));
+        let requested = self.mixed_precision.map(mixed_precision);
+        let trainer = TrainerArguments {
+            per_device_train_batch_size: self.per_device_train_batch_size,
+            gradient_accumulation_steps: self.gradient_accumulation_steps,
+            max_grad_norm: self.max_grad_norm,
+            learning_rate: self.learning_rate,
+            adam_beta1: self.adam_beta1,
+            adam_beta2: self.adam_beta2,
+            adam_epsilon: self.adam_epsilon,
+            weight_decay: self.weight_decay,
+            warmup_steps: self.warmup_steps,
+            num_training_steps: self.max_steps,
+            fp16: otherwise(self.fp16, self.bf16),
+            bf16: otherwise(self.bf16, self.fp16),
+            fp16_full_eval: says_precision.then_some(false),
+            bf16_full_eval: says_precision.then_some(false),
+            auto_find_batch_size: self.auto_find_batch_size,
+            environment_mixed_precision: requested,
+            ..TrainerArguments::default()
+        };
+        let from_flags = match (self.bf16, self.fp16) {
+            (Some(true), _) => Some(MixedPrecision::Bf16),
+            (_, Some(true)) => Some(MixedPrecision::Fp16),
+            _ => None,
+        };
+        let loader = self.per_device_train_batch_size.and_then(|size| u64::try_from(size).ok());
+        let accelerate = AccelerateArguments {
+            mixed_precision: requested.or(from_flags),
+            gradient_accumulation_steps: self.gradient_accumulation_steps,
+            dataloader_batch_sizes: loader.map(|size| vec![Some(size)]),
+            // A batch that is given per device is not split any further.
+            split_batches: loader.map(|_| false),
+            ..AccelerateArguments::default()
+        };
+        Arguments { trainer, accelerate, plugin: PluginArguments::default() }
+    }
+
+    /// What the script decides that no key is filled from.
+    fn script(&self) -> Script {
+        Script {
+            optim: self.optim.clone(),
+            lr_scheduler_type: self.lr_scheduler_type.clone(),
+            client_optimizer: None,
+            save_only_model: self.save_only_model,
+            load_best_model_at_end: self.load_best_model_at_end,
+        }
+    }
+}
+
+fn mixed_precision(name: Precision) -> MixedPrecision {
+    match name {
+        Precision::No => MixedPrecision::No,
+        Precision::Fp16 => MixedPrecision::Fp16,
+        Precision::Bf16 => MixedPrecision::Bf16,
+        Precision::Fp8 => MixedPrecision::Fp8,
+    }
+}
+
+/// A number as Python keeps it: whole or not.
+fn number<'de, D: Deserializer<'de>>(from: D) -> Result<Option<Number>, D::Error> {
+    #[derive(Deserialize)]
+    #[serde(untagged)]
+    enum Written {
+        Whole(i64),
+        Real(f64),
+    }
+    Ok(Option::<Written>::deserialize(from)?.map(|written| match written {
+        Written::Whole(number) => Number::Int(number),
+        Written::Real(number) => Number::Float(number),
+    }))
+}

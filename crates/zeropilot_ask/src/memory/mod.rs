@@ -1,0 +1,396 @@
+//! How much memory a job needs: one way to train, or all of them side by side.
+
+mod config;
+
+use serde::Deserialize;
+use zeropilot_cluster::Cluster;
+use zeropilot_config::resolve::ResolvedConfig;
+use zeropilot_config::settings::Zero;
+use zeropilot_lint::Report;
+use zeropilot_model::Model;
+use zeropilot_step::lower::{LowerError, Method, Recipe};
+use zeropilot_step::memory::{
+    Answer, Counting, Prediction, Question, Relief, Stretch, reliefs, timeline,
+};
+use zeropilot_units::Estimate;
+
+use self::config::{Flags, Solved, made, solve};
+use crate::machines::{Machines, MachinesProblem};
+use crate::name::{NumberFormat, Offload};
+use crate::range::{OutOfRange, within};
+use crate::training::Training;
+
+/// A config that somebody wrote.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct WrittenConfig {
+    /// What it is called when something is wrong with it.
+    pub name: String,
+    /// Its content.
+    #[serde(with = "text")]
+    pub bytes: Vec<u8>,
+}
+
+/// Bytes that other languages hand over as text.
+mod text {
+    use serde::{Deserialize, Deserializer};
+
+    pub(super) fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<Vec<u8>, D::Error> {
+        String::deserialize(from).map(String::into_bytes)
+    }
+}
+
+/// What is asked about a model's memory.
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct MemoryRequest {
+    /// Where it is trained.
+    pub machines: Machines,
+    /// A DeepSpeed config; otherwise one is made from stage, offload and precision.
+    #[serde(default)]
+    pub config: Option<WrittenConfig>,
+    /// The ZeRO stage; 3 if not said.
+    #[serde(default)]
+    pub stage: Option<u8>,
+    /// What is kept on the host.
+    #[serde(default)]
+    pub offload: Option<Offload>,
+    /// The number format; otherwise what the config says, or bf16.
+    #[serde(default)]
+    pub precision: Option<NumberFormat>,
+    /// How it is trained.
+    #[serde(default)]
+    pub training: Training,
+    /// The rank asked about; otherwise the fullest.
+    #[serde(default)]
+    pub rank: Option<u64>,
+}
+
+/// An argument that contradicts the config.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Conflict {
+    /// The key.
+    pub key: &'static str,
+    /// What it says.
+    pub written: String,
+    /// The argument, as programs name it.
+    pub option: &'static str,
+    /// What that says.
+    pub given: String,
+}
+
+/// Why there is no answer.
+#[derive(Debug, thiserror::Error)]
+pub enum MemoryProblem {
+    /// The GPUs cannot be read.
+    #[error(transparent)]
+    Machines(#[from] MachinesProblem),
+    /// A number makes no sense.
+    #[error(transparent)]
+    OutOfRange(#[from] OutOfRange),
+    /// The model cannot be trained so.
+    #[error(transparent)]
+    Lower(#[from] LowerError),
+    /// There is no such rank.
+    #[error("there is no rank {rank} of {world}")]
+    NoSuchRank {
+        /// The rank.
+        rank: u64,
+        /// How many there are.
+        world: u64,
+    },
+    /// A config leaves no stage to choose.
+    #[error("`{option}` cannot be given with a config")]
+    BesideConfig {
+        /// The argument.
+        option: &'static str,
+    },
+    /// An argument contradicts the config.
+    #[error("`{}` contradicts {name}", conflict.option)]
+    Conflict {
+        /// The name of the config.
+        name: String,
+        /// What contradicts what.
+        conflict: Box<Conflict>,
+    },
+    /// The engine or who reads the config for it refuses.
+    #[error("{name} is refused")]
+    Refused {
+        /// The name of the config.
+        name: String,
+        /// Its content.
+        bytes: Vec<u8>,
+        /// Why.
+        report: Box<Report>,
+    },
+}
+
+/// A training job, understood.
+#[derive(Debug)]
+pub struct Job {
+    /// The model as the user named it.
+    pub name: String,
+    model: Model,
+    recipe: Recipe,
+    resolved: ResolvedConfig,
+    zero: Zero,
+    micro_batch: u64,
+    cluster: Cluster,
+    rank: Option<u64>,
+    /// The number format that was taken because the config leaves it to the script.
+    pub assumed: Option<NumberFormat>,
+}
+
+impl Job {
+    /// The job of a request.
+    ///
+    /// # Errors
+    ///
+    /// If a part of the request makes no sense, or the config is refused.
+    pub fn of(name: &str, model: Model, request: &MemoryRequest) -> Result<Self, MemoryProblem> {
+        let asking = Asking::of(&model, request)?;
+        let solved = match &request.config {
+            Some(written) => {
+                request.refuse_beside_config()?;
+                asking.solve(&written.name, &written.bytes)?
+            }
+            None => {
+                asking.make("--stage", request.stage()?, request.offload.unwrap_or_default())?
+            }
+        };
+        let Asking { recipe, cluster, .. } = asking;
+        let Solved { resolved, micro_batch, assumed } = solved;
+        Ok(Self {
+            name: name.to_owned(),
+            rank: request.rank,
+            model,
+            recipe,
+            zero: resolved.zero(),
+            resolved,
+            micro_batch,
+            cluster,
+            assumed,
+        })
+    }
+
+    /// What there is to ask about it.
+    pub fn question(&self) -> Question<'_> {
+        Question {
+            model: &self.model,
+            recipe: &self.recipe,
+            resolved: &self.resolved,
+            zero: &self.zero,
+            micro_batch: self.micro_batch,
+            cluster: &self.cluster,
+            rank: self.rank,
+        }
+    }
+
+    /// Where it is trained.
+    pub fn cluster(&self) -> &Cluster {
+        &self.cluster
+    }
+
+    /// Its config on another cluster with another accumulation; a written one keeps its own batch.
+    pub(crate) fn resolved_for(
+        &self,
+        request: &MemoryRequest,
+        cluster: &Cluster,
+        accumulation: u64,
+    ) -> Option<ResolvedConfig> {
+        if request.config.is_some() {
+            return Some(self.resolved.clone());
+        }
+        let training = Training { grad_accum: Some(accumulation), ..request.training.clone() };
+        let request = MemoryRequest { training, ..request.clone() };
+        let asking = Asking { cluster: cluster.clone(), ..Asking::of(&self.model, &request).ok()? };
+        let offload = request.offload.unwrap_or_default();
+        Some(asking.make("--stage", request.stage().ok()?, offload).ok()?.resolved)
+    }
+}
+
+/// A question about memory with its answer.
+#[derive(Debug)]
+pub struct Memory {
+    /// What was asked about.
+    pub job: Job,
+    /// What was found.
+    pub answer: Answer,
+    /// What would lower it, the most effective first.
+    pub reliefs: Vec<Relief>,
+}
+
+impl Memory {
+    /// The tensors of its rank as CPU ranks were measured to hold them.
+    ///
+    /// # Errors
+    ///
+    /// If the model cannot be lowered.
+    pub fn tensors(&self) -> Result<Prediction, LowerError> {
+        self.job.question().tensors(self.answer.rank)
+    }
+
+    /// The step of its rank in so many stretches.
+    ///
+    /// # Errors
+    ///
+    /// If the model cannot be lowered.
+    pub fn stretches(&self, count: usize) -> Result<Vec<Stretch>, LowerError> {
+        let question = self.job.question();
+        let workload = question.workload()?;
+        let lowered = workload.lowered();
+        let world = question.cluster.world_size();
+        let rank = lowered.rank(question.resolved, question.zero, world, self.answer.rank);
+        Ok(timeline(lowered, &rank, Counting::default(), count))
+    }
+}
+
+/// Answers a question about memory.
+///
+/// # Errors
+///
+/// If a part of the question makes no sense, or the config is refused.
+pub fn memory(name: &str, model: Model, request: &MemoryRequest) -> Result<Memory, MemoryProblem> {
+    let job = Job::of(name, model, request)?;
+    let question = job.question();
+    let answer = Answer::to(&question)?;
+    let reliefs = reliefs(&question, &answer)?;
+    Ok(Memory { job, answer, reliefs })
+}
+
+/// A way to train, answered.
+#[derive(Debug)]
+pub struct Column {
+    /// The stage.
+    pub stage: u8,
+    /// Optimizer states are on the host.
+    pub offload_optimizer: bool,
+    /// Parameters are on the host.
+    pub offload_param: bool,
+    /// The answer.
+    pub answer: Answer,
+}
+
+/// All stages and offloads side by side.
+#[derive(Debug)]
+pub struct Compared {
+    /// One for each.
+    pub columns: Vec<Column>,
+    /// Where they are trained.
+    pub cluster: Cluster,
+}
+
+impl Compared {
+    /// What each GPU has, if it is known.
+    pub fn capacity(&self) -> Option<Estimate> {
+        self.cluster.capacity().map(|capacity| capacity.bytes)
+    }
+}
+
+/// What is compared.
+const WAYS: [(u8, Offload); 7] = [
+    (0, Offload::None),
+    (1, Offload::None),
+    (2, Offload::None),
+    (2, Offload::Optimizer),
+    (3, Offload::None),
+    (3, Offload::Optimizer),
+    (3, Offload::All),
+];
+
+/// Answers the question for every stage and offload, whichever the request names.
+///
+/// # Errors
+///
+/// As [`memory`].
+pub fn compare(model: &Model, request: &MemoryRequest) -> Result<Compared, MemoryProblem> {
+    let asking = Asking::of(model, request)?;
+    let mut columns = Vec::new();
+    for (stage, offload) in WAYS {
+        let Solved { resolved, micro_batch, .. } = asking.make("--compare", stage, offload)?;
+        let question = Question {
+            model,
+            recipe: &asking.recipe,
+            zero: &resolved.zero(),
+            resolved: &resolved,
+            micro_batch,
+            cluster: &asking.cluster,
+            rank: request.rank,
+        };
+        columns.push(Column {
+            stage,
+            offload_optimizer: offload != Offload::None,
+            offload_param: offload == Offload::All,
+            answer: Answer::to(&question)?,
+        });
+    }
+    Ok(Compared { columns, cluster: asking.cluster })
+}
+
+impl MemoryRequest {
+    fn stage(&self) -> Result<u8, OutOfRange> {
+        let stage = self.stage.unwrap_or(3);
+        within("stage", u64::from(stage), 0, 3)?;
+        Ok(stage)
+    }
+
+    fn refuse_beside_config(&self) -> Result<(), MemoryProblem> {
+        let given = [("stage", self.stage.is_some()), ("offload", self.offload.is_some())];
+        match given.into_iter().find(|(_, is_given)| *is_given) {
+            Some((option, _)) => Err(MemoryProblem::BesideConfig { option }),
+            None => Ok(()),
+        }
+    }
+}
+
+/// Full training, or of those parameters alone that a model in memory leaves trainable.
+fn as_marked(model: &Model) -> Method {
+    let (trained, frozen): (Vec<_>, Vec<_>) =
+        model.parameters().partition(|entry| entry.parameter.trainable);
+    let names: Vec<String> = trained.into_iter().map(|entry| entry.name).collect();
+    let is_by_name =
+        frozen.iter().all(|entry| names.iter().all(|name| !entry.name.contains(name.as_str())));
+    match frozen.is_empty() || names.is_empty() || !is_by_name {
+        true => Method::Full,
+        false => Method::Only(names),
+    }
+}
+
+/// A request with everything read but the config.
+struct Asking<'a> {
+    request: &'a MemoryRequest,
+    recipe: Recipe,
+    cluster: Cluster,
+    hidden: u64,
+}
+
+impl<'a> Asking<'a> {
+    fn of(model: &Model, request: &'a MemoryRequest) -> Result<Self, MemoryProblem> {
+        let cluster = request.machines.cluster()?;
+        let world = cluster.world_size();
+        if let Some(rank) = request.rank.filter(|rank| *rank >= world) {
+            return Err(MemoryProblem::NoSuchRank { rank, world });
+        }
+        let mut recipe = request.training.recipe()?;
+        if recipe.method == Method::Full {
+            recipe.method = as_marked(model);
+        }
+        let hidden = model.dimensions().map_or(1, |dimensions| dimensions.hidden_size);
+        Ok(Self { request, recipe, cluster, hidden })
+    }
+
+    fn make(&self, name: &str, stage: u8, offload: Offload) -> Result<Solved, MemoryProblem> {
+        let precision = self.request.precision.unwrap_or_default();
+        self.solve(name, made(stage, offload, precision, &self.request.training).as_bytes())
+    }
+
+    fn solve(&self, name: &str, bytes: &[u8]) -> Result<Solved, MemoryProblem> {
+        let training = &self.request.training;
+        let flags = Flags {
+            micro_batch: training.micro_batch,
+            grad_accum: training.grad_accum,
+            precision: self.request.precision,
+        };
+        solve(name, bytes, self.cluster.world_size(), self.hidden, flags)
+    }
+}

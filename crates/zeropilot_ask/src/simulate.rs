@@ -1,0 +1,114 @@
+//! How long a step takes, here and on other numbers of GPUs.
+
+use serde::Deserialize;
+use zeropilot_cluster::{Network, Outlook};
+use zeropilot_model::Model;
+use zeropilot_step::lower::LowerError;
+use zeropilot_step::memory::Workload;
+use zeropilot_step::program::StepProgram;
+use zeropilot_step::time::{
+    Estimated, Machine, Scaling, ScalingPoint, StepTime, estimate, scaling,
+};
+use zeropilot_step::traffic::Traffic;
+
+use crate::memory::{Job, MemoryProblem, MemoryRequest};
+
+/// What is asked about the time of a step.
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct SimulateRequest {
+    /// The job, as it is described for its memory.
+    pub job: MemoryRequest,
+    /// Other numbers of GPUs, from the least to the most.
+    #[serde(default)]
+    pub scale: Option<(u64, u64)>,
+    /// All GPUs together keep their batch, not each its own.
+    #[serde(default)]
+    pub strong: bool,
+}
+
+/// Why no step can be timed.
+#[derive(Debug, thiserror::Error)]
+pub enum SimulateProblem {
+    /// The job makes no sense.
+    #[error(transparent)]
+    Question(#[from] MemoryProblem),
+    /// How fast the GPUs are is not known.
+    #[error("how fast these GPUs compute is not known")]
+    NoSpeed,
+}
+
+impl From<LowerError> for SimulateProblem {
+    fn from(error: LowerError) -> Self {
+        Self::Question(error.into())
+    }
+}
+
+/// A step, timed.
+#[derive(Debug)]
+pub struct Simulated {
+    /// What was asked about.
+    pub job: Job,
+    /// What a micro batch does.
+    pub workload: Workload,
+    /// What the step does.
+    pub program: StepProgram,
+    /// How long it takes.
+    pub time: Estimated,
+    /// What it sends.
+    pub traffic: Traffic,
+    /// What links the nodes, where there are several.
+    pub network: Option<Network>,
+    /// The same on other numbers of GPUs.
+    pub scaling: Vec<ScalingPoint>,
+}
+
+/// Times a step.
+///
+/// # Errors
+///
+/// If a part of the question makes no sense, or the speed of the GPUs is not known.
+pub fn simulate(
+    name: &str,
+    model: Model,
+    request: &SimulateRequest,
+) -> Result<Simulated, SimulateProblem> {
+    let job = Job::of(name, model, &request.job)?;
+    let question = job.question();
+    let (cluster, precision) = (question.cluster, question.resolved.precision());
+    let workload = question.workload()?;
+    let program = question.step_program(&workload);
+    let time = estimate(&program, cluster, precision).ok_or(SimulateProblem::NoSpeed)?;
+    let has_nodes = cluster.gpus.layout.nodes > 1;
+    let network = cluster.network.or_else(|| Network::usual(cluster)).filter(|_| has_nodes);
+    let scaling = points(&job, &program, request);
+    Ok(Simulated { traffic: Traffic::of(&program), job, workload, program, time, network, scaling })
+}
+
+fn points(job: &Job, program: &StepProgram, request: &SimulateRequest) -> Vec<ScalingPoint> {
+    let Some(range) = request.scale else { return Vec::new() };
+    let kind = if request.strong { Scaling::Strong } else { Scaling::Weak };
+    let batch = (job.question().micro_batch, program.accumulation);
+    scaling(range, kind, batch, |gpus, accumulation| on(job, request, gpus, accumulation))
+}
+
+/// The same job on so many GPUs of the same kind.
+fn on(job: &Job, request: &SimulateRequest, gpus: u64, accumulation: u64) -> Option<StepTime> {
+    let question = job.question();
+    let mut cluster = question.cluster.clone();
+    let usual = cluster.gpus.layout.gpus_per_node;
+    let each = if gpus.is_multiple_of(usual) { usual } else { gpus.min(usual) };
+    cluster.gpus.layout.gpus_per_node = each;
+    cluster.gpus.layout.nodes = gpus / each;
+    let resolved = job.resolved_for(&request.job, &cluster, accumulation)?;
+    let zero = resolved.zero();
+    let wider = zeropilot_step::memory::Question {
+        resolved: &resolved,
+        zero: &zero,
+        cluster: &cluster,
+        ..question
+    };
+    let program = wider.step_program(&wider.workload().ok()?);
+    let machine = Machine::of(&cluster, resolved.precision(), Outlook::Expected)?;
+    Some(zeropilot_step::time::simulate(&program, &machine))
+}

@@ -1,0 +1,97 @@
+//! Why a question has no answer.
+
+use zeropilot_ask::memory::Conflict;
+use zeropilot_ask::{
+    CreateProblem, MachinesProblem, MemoryProblem, OutOfRange, PlanProblem, SimulateProblem,
+};
+use zeropilot_lint::Language;
+
+use crate::{FileResult, Format, Layout, creation, escaped, gpus, plan, simulate, talk};
+
+/// Why nothing can be said about memory. What is refused is explained as `check` explains it.
+pub fn memory(problem: &MemoryProblem, layout: &Layout) -> String {
+    let language = layout.language;
+    match problem {
+        MemoryProblem::Machines(problem) => machines(problem, language),
+        MemoryProblem::OutOfRange(problem) => out_of_range(problem, language),
+        MemoryProblem::Lower(error) => talk::lower_error(error, language),
+        MemoryProblem::NoSuchRank { rank, world } => talk::no_such_rank(*rank, *world, language),
+        MemoryProblem::BesideConfig { option } => match language {
+            Language::English => format!(
+                "error: `{option}` cannot be given with a config, which says it itself\n  help: leave one of them out"
+            ),
+            Language::Chinese => {
+                format!(
+                    "错误：给了配置文件就不能再给 `{option}`，配置里已经写明\n  建议：去掉其中一个"
+                )
+            }
+        },
+        MemoryProblem::Conflict { name, conflict } => contradiction(name, conflict, language),
+        MemoryProblem::Refused { name, bytes, report } => {
+            let layout = Layout { format: Format::Human, ..*layout };
+            layout.file(&FileResult { name, bytes, report, is_named: true, headline: None })
+        }
+    }
+}
+
+fn contradiction(name: &str, conflict: &Conflict, language: Language) -> String {
+    let Conflict { key, written, option, given } = conflict;
+    let (name, option) = (escaped(name), option.replace('_', "-"));
+    match language {
+        Language::English => format!(
+            "error: --{option} {given} contradicts {name}: {key} is {written} there\n  help: leave --{option} out, or change the file"
+        ),
+        Language::Chinese => format!(
+            "错误：--{option} {given} 与 {name} 矛盾：文件里 {key} 是 {written}\n  建议：去掉 --{option}，或修改文件"
+        ),
+    }
+}
+
+/// Why no step can be timed.
+pub fn simulating(problem: &SimulateProblem, layout: &Layout) -> String {
+    match problem {
+        SimulateProblem::Question(problem) => memory(problem, layout),
+        SimulateProblem::NoSpeed => simulate::no_speed(layout.language),
+    }
+}
+
+/// Why there is no plan.
+pub fn planning(problem: &PlanProblem, language: Language) -> String {
+    match problem {
+        PlanProblem::Machines(problem) => machines(problem, language),
+        PlanProblem::OutOfRange(problem) => out_of_range(problem, language),
+        PlanProblem::Plan(error) => plan::problem(error, language),
+    }
+}
+
+/// Why there is no config; `name` is where it would have gone.
+pub fn creating(problem: &CreateProblem, name: &str, layout: &Layout) -> String {
+    let language = layout.language;
+    match problem {
+        CreateProblem::Refused(refusals) => creation::refusals(refusals, language),
+        CreateProblem::Findings { text, report } => {
+            let layout = Layout { format: Format::Human, ..*layout };
+            let bytes = text.as_bytes();
+            let file = FileResult { name, bytes, report, is_named: true, headline: None };
+            format!("{}{}", layout.file(&file), creation::not_written(language))
+        }
+    }
+}
+
+fn machines(problem: &MachinesProblem, language: Language) -> String {
+    match problem {
+        MachinesProblem::Gpus { text, error } => gpus::gpus_error(text, error, language),
+        MachinesProblem::Network { text, error } => simulate::bad_network(text, error, language),
+        MachinesProblem::Nvme { text } => simulate::bad_nvme(text, language),
+    }
+}
+
+fn out_of_range(problem: &OutOfRange, language: Language) -> String {
+    let OutOfRange { name, value, least, most } = problem;
+    match language {
+        Language::English => {
+            format!("error: `{name}` is {value}, but must be between {least} and {most}")
+        }
+        Language::Chinese => format!("错误：`{name}` 是 {value}，应在 {least} 到 {most} 之间"),
+    }
+}
