@@ -1,0 +1,228 @@
+//! The verbs.
+
+use std::path::PathBuf;
+
+use pyo3::prelude::*;
+use zeropilot_ask::memory::WrittenConfig;
+use zeropilot_ask::{Judging, MemoryRequest, PlanRequest, Wishes};
+use zeropilot_config::installed;
+use zeropilot_config::schema::EngineVersion;
+use zeropilot_lint::{Language, Settings, Verdict};
+use zeropilot_plan::ModelSize;
+use zeropilot_view::creation::CreationProblem;
+use zeropilot_view::explain::{Asked, looks_like_a_path, unknown};
+use zeropilot_view::{Layout, problem as words};
+
+use crate::answer::{Answer, File, Finding};
+use crate::model::ModelArgument;
+use crate::problem::{content, language, problem, read};
+
+/// A config as Python hands it over: its name, and its text if it is not a file.
+type ConfigArgument = (String, Option<String>);
+
+fn open((name, text): ConfigArgument, language: Language) -> PyResult<File> {
+    let bytes = match text {
+        Some(text) => text.into_bytes(),
+        None => content(&name, language)?,
+    };
+    Ok(File { name, bytes })
+}
+
+/// The engine with this version; otherwise the one beside this interpreter, or the newest.
+fn engine(py: Python<'_>, given: Option<&str>) -> PyResult<EngineVersion> {
+    if let Some(given) = given {
+        return EngineVersion::nearest(given).map_err(|error| problem(format!("error: {error}")));
+    }
+    let prefix: PathBuf = py.import("sys")?.getattr("prefix")?.extract()?;
+    let found = installed::within(&prefix);
+    Ok(found.map_or(EngineVersion::NEWEST, |found| found.engine))
+}
+
+fn settings(
+    py: Python<'_>,
+    judging: &Bound<'_, PyAny>,
+    version: Option<&str>,
+) -> PyResult<Settings> {
+    let judging: Judging = read(judging)?;
+    judging.settings(engine(py, version)?).map_err(|wrong| problem(format!("error: {wrong}")))
+}
+
+fn plain(language: Language) -> Layout {
+    Layout { language, ..Layout::default() }
+}
+
+/// The version of this package.
+#[pyfunction]
+pub(crate) fn version() -> &'static str {
+    env!("CARGO_PKG_VERSION")
+}
+
+/// How much memory a job needs.
+#[pyfunction]
+pub(crate) fn memory(
+    py: Python<'_>,
+    model: ModelArgument,
+    request: &Bound<'_, PyAny>,
+    config: Option<ConfigArgument>,
+    lang: Option<&str>,
+) -> PyResult<Answer> {
+    let language = language(lang)?;
+    let mut request: MemoryRequest = read(request)?;
+    if let Some(config) = config {
+        let File { name, bytes } = open(config, language)?;
+        request.config = Some(WrittenConfig { name, bytes });
+    }
+    py.detach(|| {
+        let (name, model) = model.open(language)?;
+        let answered = zeropilot_ask::memory(&name, model, &request);
+        let memory = answered.map_err(|wrong| problem(words::memory(&wrong, &plain(language))))?;
+        Ok(Answer(Finding::Memory(Box::new(memory))))
+    })
+}
+
+/// All stages and offloads side by side.
+#[pyfunction]
+pub(crate) fn compare(
+    py: Python<'_>,
+    model: ModelArgument,
+    request: &Bound<'_, PyAny>,
+    lang: Option<&str>,
+) -> PyResult<Answer> {
+    let language = language(lang)?;
+    let request: MemoryRequest = read(request)?;
+    py.detach(|| {
+        let (_, model) = model.open(language)?;
+        let compared = zeropilot_ask::compare(&model, &request);
+        let compared =
+            compared.map_err(|wrong| problem(words::memory(&wrong, &plain(language))))?;
+        Ok(Answer(Finding::Compared(compared)))
+    })
+}
+
+/// What to run on these GPUs.
+#[pyfunction]
+pub(crate) fn plan(
+    py: Python<'_>,
+    model: ModelArgument,
+    request: &Bound<'_, PyAny>,
+    lang: Option<&str>,
+) -> PyResult<Answer> {
+    let language = language(lang)?;
+    let request: PlanRequest = read(request)?;
+    py.detach(|| {
+        let (name, model) = model.open(language)?;
+        let planned = zeropilot_ask::plan(&name, &model, &request);
+        let planned = planned.map_err(|wrong| problem(words::planning(&wrong, language)))?;
+        Ok(Answer(Finding::Planned(Box::new(planned))))
+    })
+}
+
+/// A config that was wished for, in one size or in three.
+#[pyfunction]
+pub(crate) fn create(
+    py: Python<'_>,
+    wishes: &Bound<'_, PyAny>,
+    model: Option<ModelArgument>,
+    tiers: bool,
+    deepspeed_version: Option<&str>,
+    lang: Option<&str>,
+) -> PyResult<Answer> {
+    let language = language(lang)?;
+    let wishes: Wishes = read(wishes)?;
+    let opened = model.map(|model| model.open(language)).transpose()?;
+    let size = |(name, model): &(String, _)| {
+        let without = || problem(CreationProblem::ModelWithoutWidth.words(name, language));
+        ModelSize::of(model).ok_or_else(without)
+    };
+    let size = opened.as_ref().map(size).transpose()?;
+    let request = wishes.request(size).map_err(|wrong| problem(format!("error: {wrong}")))?;
+    let drafts = zeropilot_ask::create(&request, engine(py, deepspeed_version)?, tiers)
+        .map_err(|wrong| problem(words::creating(&wrong, "ds_config.json", &plain(language))))?;
+    Ok(Answer(Finding::Created { drafts, model: opened.map(|(name, _)| name) }))
+}
+
+/// Whether the engine takes a config, and what is wrong with it.
+#[pyfunction]
+pub(crate) fn check(
+    py: Python<'_>,
+    config: ConfigArgument,
+    judging: &Bound<'_, PyAny>,
+    deepspeed_version: Option<&str>,
+    lang: Option<&str>,
+) -> PyResult<Answer> {
+    let file = open(config, language(lang)?)?;
+    let report = zeropilot_lint::check(&file.bytes, &settings(py, judging, deepspeed_version)?);
+    Ok(Answer(Finding::Checked(file, Box::new(report))))
+}
+
+/// What the engine makes of a config.
+#[pyfunction]
+pub(crate) fn resolve(
+    py: Python<'_>,
+    config: ConfigArgument,
+    judging: &Bound<'_, PyAny>,
+    deepspeed_version: Option<&str>,
+    lang: Option<&str>,
+) -> PyResult<Answer> {
+    let language = language(lang)?;
+    let file = open(config, language)?;
+    let report = zeropilot_lint::check(&file.bytes, &settings(py, judging, deepspeed_version)?);
+    if report.verdict == Verdict::Reject {
+        return Err(problem(plain(language).file(&file.result(&report))));
+    }
+    Ok(Answer(Finding::Resolved(file, Box::new(report))))
+}
+
+/// A key, a concept or a config; without a topic, what can be asked.
+#[pyfunction]
+pub(crate) fn explain(
+    py: Python<'_>,
+    topic: Option<ConfigArgument>,
+    judging: &Bound<'_, PyAny>,
+    deepspeed_version: Option<&str>,
+    lang: Option<&str>,
+) -> PyResult<Answer> {
+    let language = language(lang)?;
+    let settings = settings(py, judging, deepspeed_version)?;
+    let Some((name, text)) = topic else { return Ok(Answer(Finding::Index)) };
+    let file = |name, text| {
+        let file = open((name, text), language)?;
+        let explanation = zeropilot_lint::explain(&file.bytes, &settings);
+        Ok(Answer(Finding::Explained(file, Box::new(explanation))))
+    };
+    if text.is_some() || looks_like_a_path(&name) {
+        return file(name, text);
+    }
+    match Asked::find(&name) {
+        Asked::Concept(concept) => Ok(Answer(Finding::Concept(concept))),
+        Asked::Key(found) => Ok(Answer(Finding::Key(found))),
+        Asked::Unknown if std::path::Path::new(&name).exists() => file(name, None),
+        Asked::Unknown => Err(problem(unknown(&name, language))),
+    }
+}
+
+/// What differs between two configs.
+#[pyfunction]
+pub(crate) fn diff(
+    py: Python<'_>,
+    left: ConfigArgument,
+    right: ConfigArgument,
+    judging: &Bound<'_, PyAny>,
+    deepspeed_version: Option<&str>,
+    lang: Option<&str>,
+) -> PyResult<Answer> {
+    let language = language(lang)?;
+    let settings = settings(py, judging, deepspeed_version)?;
+    let (left, right) = (open(left, language)?, open(right, language)?);
+    let explained = [&left, &right].map(|file| zeropilot_lint::explain(&file.bytes, &settings));
+    match zeropilot_lint::differences(&explained[0], &explained[1]) {
+        Some(found) => Ok(Answer(Finding::Differences([left.name, right.name], found))),
+        None => {
+            let refused = [&left, &right].into_iter().zip(&explained);
+            let refused = refused.filter(|(_, it)| it.report.verdict == Verdict::Reject);
+            let text: String =
+                refused.map(|(file, it)| plain(language).file(&file.result(&it.report))).collect();
+            Err(problem(text))
+        }
+    }
+}

@@ -1,0 +1,85 @@
+"""The pilot for DeepSpeed ZeRO training: knows before a GPU is touched.
+
+    >>> from zeropilot import ZeroConfig, build_config, save_config
+    >>> cfg = ZeroConfig(micro_batch_size=2, gradient_accumulation=32, offload=True)
+    >>> save_config(build_config(cfg), "ds_zero3.json")
+
+``memory``, ``plan``, ``check``, ``explain`` and ``resolve`` answer what the command ``zeropilot`` answers, in the same
+shapes. Everything is loaded when it is first used.
+"""
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from ._config import ZeroConfig, build_config, create, save_config
+    from ._native import ZeropilotError
+    from ._results import (
+        Check,
+        Comparison,
+        Concept,
+        Created,
+        Difference,
+        ExplainedFile,
+        Explanation,
+        Index,
+        Key,
+        Memory,
+        Names,
+        Plan,
+        Resolved,
+    )
+    from ._verbs import check, compare, diff, explain, memory, plan, resolve
+
+    __version__: str
+
+__all__ = [
+    "Check",
+    "Comparison",
+    "Concept",
+    "Created",
+    "Difference",
+    "ExplainedFile",
+    "Explanation",
+    "Index",
+    "Key",
+    "Memory",
+    "Names",
+    "Plan",
+    "Resolved",
+    "ZeroConfig",
+    "ZeropilotError",
+    "__version__",
+    "build_config",
+    "check",
+    "compare",
+    "create",
+    "diff",
+    "explain",
+    "memory",
+    "plan",
+    "resolve",
+    "save_config",
+]
+
+_HOMES = {
+    "_config": ("ZeroConfig", "build_config", "create", "save_config"),
+    "_native": ("ZeropilotError",),
+    "_verbs": ("check", "compare", "diff", "explain", "memory", "plan", "resolve"),
+}
+
+
+def __getattr__(name: str) -> object:
+    if name not in __all__:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from importlib import import_module
+
+    if name == "__version__":
+        value: object = import_module("._native", __name__).version()
+    else:
+        homes = (home for home, names in _HOMES.items() if name in names)
+        value = getattr(import_module("." + next(homes, "_results"), __name__), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> "list[str]":
+    return sorted(__all__)

@@ -1,0 +1,302 @@
+"""The verbs: what the command of the same name answers."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Dict, Mapping, Optional, Sequence, Union
+
+from . import _native
+from ._inputs import Config, Model, config_argument, model_argument
+from ._results import KINDS, Check, Comparison, Difference, Explanation, Memory, Plan, Resolved
+
+if TYPE_CHECKING:
+    from typing_extensions import TypedDict, Unpack
+
+    class Script(TypedDict, total=False):
+        """What a training script is told."""
+
+        per_device_train_batch_size: int
+        gradient_accumulation_steps: int
+        learning_rate: float
+        weight_decay: float
+        adam_beta1: float
+        adam_beta2: float
+        adam_epsilon: float
+        max_grad_norm: float
+        warmup_steps: float
+        max_steps: int
+        bf16: bool
+        fp16: bool
+        mixed_precision: str
+        auto_find_batch_size: bool
+        optim: str
+        lr_scheduler_type: str
+        save_only_model: bool
+        load_best_model_at_end: bool
+        hidden_size: int
+
+
+Size = Union[int, str]
+
+
+def _given(**arguments: Any) -> Dict[str, Any]:
+    return {name: value for name, value in arguments.items() if value is not None}
+
+
+def _training(
+    *,
+    seq_len: int,
+    target_len: Optional[int],
+    micro_batch: Optional[int],
+    grad_accum: Optional[int],
+    method: str,
+    lora_rank: int,
+    lora_targets: Sequence[str],
+    grad_checkpointing: bool,
+    attention: str,
+    fused_loss: bool,
+    optimizer: str,
+    load: Optional[str],
+) -> Dict[str, Any]:
+    return _given(
+        seq_len=seq_len,
+        target_len=target_len,
+        micro_batch=micro_batch,
+        grad_accum=grad_accum,
+        method=method,
+        lora_rank=lora_rank,
+        lora_targets=list(lora_targets),
+        grad_checkpointing=grad_checkpointing,
+        attention=attention,
+        fused_loss=fused_loss,
+        optimizer=optimizer,
+        load=load,
+    )
+
+
+def memory(
+    model: Model,
+    *,
+    gpus: str,
+    config: Optional[Config] = None,
+    stage: Optional[int] = None,
+    offload: Optional[str] = None,
+    precision: Optional[str] = None,
+    host_ram: Optional[Size] = None,
+    rank: Optional[int] = None,
+    seq_len: int = 2048,
+    target_len: Optional[int] = None,
+    micro_batch: Optional[int] = None,
+    grad_accum: Optional[int] = None,
+    method: str = "full",
+    lora_rank: int = 16,
+    lora_targets: Sequence[str] = (),
+    grad_checkpointing: bool = False,
+    attention: str = "auto",
+    fused_loss: bool = False,
+    optimizer: str = "adamw",
+    load: Optional[str] = None,
+    lang: Optional[str] = None,
+) -> Memory:
+    """How much memory each GPU and host needs, and for what.
+
+    ``model`` is a name of the catalogue, a directory or ``config.json``, an id of the hub, or a ``torch.nn.Module``, of
+    which names, shapes, dtypes, ``requires_grad`` and the transformers config are read. ``config`` is a DeepSpeed config,
+    a file or a dictionary; otherwise one is made from ``stage`` (3), ``offload`` (``"none"``, ``"optimizer"``, ``"all"``)
+    and ``precision`` (``"bf16"``).
+    """
+    training = _training(
+        seq_len=seq_len,
+        target_len=target_len,
+        micro_batch=micro_batch,
+        grad_accum=grad_accum,
+        method=method,
+        lora_rank=lora_rank,
+        lora_targets=lora_targets,
+        grad_checkpointing=grad_checkpointing,
+        attention=attention,
+        fused_loss=fused_loss,
+        optimizer=optimizer,
+        load=load,
+    )
+    request = _given(
+        machines=_given(gpus=gpus, host_ram=host_ram),
+        stage=stage,
+        offload=offload,
+        precision=precision,
+        rank=rank,
+        training=training,
+    )
+    written = None if config is None else config_argument(config)
+    answer = _native.memory(model_argument(model), request, written, lang)
+    return Memory._of(answer, lang)
+
+
+def compare(
+    model: Model,
+    *,
+    gpus: str,
+    precision: Optional[str] = None,
+    host_ram: Optional[Size] = None,
+    rank: Optional[int] = None,
+    seq_len: int = 2048,
+    target_len: Optional[int] = None,
+    micro_batch: Optional[int] = None,
+    grad_accum: Optional[int] = None,
+    method: str = "full",
+    lora_rank: int = 16,
+    lora_targets: Sequence[str] = (),
+    grad_checkpointing: bool = False,
+    attention: str = "auto",
+    fused_loss: bool = False,
+    optimizer: str = "adamw",
+    load: Optional[str] = None,
+    lang: Optional[str] = None,
+) -> Comparison:
+    """All stages and offloads side by side."""
+    training = _training(
+        seq_len=seq_len,
+        target_len=target_len,
+        micro_batch=micro_batch,
+        grad_accum=grad_accum,
+        method=method,
+        lora_rank=lora_rank,
+        lora_targets=lora_targets,
+        grad_checkpointing=grad_checkpointing,
+        attention=attention,
+        fused_loss=fused_loss,
+        optimizer=optimizer,
+        load=load,
+    )
+    machines = _given(gpus=gpus, host_ram=host_ram)
+    request = _given(machines=machines, precision=precision, rank=rank, training=training)
+    return Comparison._of(_native.compare(model_argument(model), request, lang), lang)
+
+
+def plan(
+    model: Model,
+    *,
+    gpus: str,
+    host_ram: Optional[Size] = None,
+    global_batch: Optional[int] = None,
+    precision: str = "bf16",
+    seq_len: int = 2048,
+    method: str = "full",
+    lora_rank: int = 16,
+    attention: str = "auto",
+    fused_loss: Union[bool, str] = False,
+    nvme_path: Optional[str] = None,
+    target: str = "deepspeed",
+    lang: Optional[str] = None,
+) -> Plan:
+    """What to run on these GPUs: the choice with its config, what else fits, what does not, and what to fall back to.
+
+    ``target`` is who reads the config: ``"deepspeed"``, ``"hf-trainer"``, ``"accelerate"``, ``"swift"``,
+    ``"llamafactory"`` or ``"axolotl"``. ``fused_loss`` may be ``"either"``; states are kept on a disk only if ``nvme_path``
+    names a directory on one.
+    """
+    training = _given(
+        seq_len=seq_len,
+        method=method,
+        lora_rank=lora_rank,
+        attention=attention,
+    )
+    request = _given(
+        machines=_given(gpus=gpus, host_ram=host_ram),
+        global_batch=global_batch,
+        precision=precision,
+        training=training,
+        fused_loss=fused_loss if isinstance(fused_loss, str) else ("yes" if fused_loss else "no"),
+        nvme_path=nvme_path,
+    )
+    request["for"] = target
+    return Plan._of(_native.plan(model_argument(model), request, lang), lang)
+
+
+def _judging(
+    world_size: Optional[int],
+    front_end: Optional[str],
+    script: Mapping[str, Any],
+    select: Sequence[str] = (),
+    ignore: Sequence[str] = (),
+) -> Dict[str, Any]:
+    return _given(
+        world_size=world_size,
+        front_end=front_end,
+        select=list(select),
+        ignore=list(ignore),
+        script=dict(script),
+    )
+
+
+def check(
+    config: Config,
+    *,
+    world_size: Optional[int] = None,
+    deepspeed_version: Optional[str] = None,
+    front_end: Optional[str] = None,
+    select: Sequence[str] = (),
+    ignore: Sequence[str] = (),
+    lang: Optional[str] = None,
+    **script: Unpack[Script],
+) -> Check:
+    """Would the engine take this config, and does it read what it says?
+
+    ``script`` is what the training script is told, under the names of ``transformers.TrainingArguments``
+    (``per_device_train_batch_size=2, bf16=True``), with ``mixed_precision`` for accelerate and ``hidden_size`` of the
+    model: it fills ``"auto"`` and must agree with the config.
+    """
+    judging = _judging(world_size, front_end, script, select, ignore)
+    return Check._of(
+        _native.check(config_argument(config), judging, deepspeed_version, lang), lang
+    )
+
+
+def resolve(
+    config: Config,
+    *,
+    world_size: Optional[int] = None,
+    deepspeed_version: Optional[str] = None,
+    front_end: Optional[str] = None,
+    lang: Optional[str] = None,
+    **script: Unpack[Script],
+) -> Resolved:
+    """What the engine holds after loading this config: batch sizes solved, ``"auto"`` filled, defaults in place.
+
+    Takes the same ``script`` as ``check``. Raises ``ZeropilotError`` with the findings if the config is refused.
+    """
+    judging = _judging(world_size, front_end, script)
+    return Resolved._of(
+        _native.resolve(config_argument(config), judging, deepspeed_version, lang), lang
+    )
+
+
+def explain(
+    topic: Optional[Config] = None,
+    *,
+    world_size: Optional[int] = None,
+    deepspeed_version: Optional[str] = None,
+    front_end: Optional[str] = None,
+    lang: Optional[str] = None,
+    **script: Unpack[Script],
+) -> Explanation:
+    """A key, a concept, or a whole config; without a topic, what can be asked."""
+    asked = None if topic is None else config_argument(topic)
+    judging = _judging(world_size, front_end, script)
+    answer = _native.explain(asked, judging, deepspeed_version, lang)
+    return KINDS[answer.json(lang)["kind"]]._of(answer, lang)
+
+
+def diff(
+    left: Config,
+    right: Config,
+    *,
+    world_size: Optional[int] = None,
+    deepspeed_version: Optional[str] = None,
+    front_end: Optional[str] = None,
+    lang: Optional[str] = None,
+    **script: Unpack[Script],
+) -> Difference:
+    """What changes between two configs, in behaviour, memory and speed."""
+    judging = _judging(world_size, front_end, script)
+    names = (config_argument(left), config_argument(right))
+    return Difference._of(_native.diff(*names, judging, deepspeed_version, lang), lang)
