@@ -2,6 +2,9 @@
 
 Greeting: {"deepspeed": "0.19.8"}
 Request:  {"id": 1, "text": "<file content>", "world_size": 2}
+          With "client_optimizer": "torch.optim.AdamW" or "DeepSpeedCPUAdam" the script brings that one, whatever the
+          config says. With "resume": {"text": ..., "world_size": 2} that config trains first and writes a checkpoint,
+          which this one loads.
 Answer:   {"id": 1, "runs": true, "probe": {...}}  or
           {"id": 1, "runs": false, "phase": "initialize" or "train", "error": "ValueError", "message": "..."}
 
@@ -47,8 +50,13 @@ def free_port():
         return listener.getsockname()[1]
 
 
-def client_optimizer(config, model):
+def client_optimizer(config, model, wanted):
     """What a script passes that knows its config: nothing if the engine is to build it."""
+    if wanted == "torch.optim.AdamW":
+        return torch.optim.AdamW(model.parameters(), lr=1e-3)
+    if wanted == "DeepSpeedCPUAdam":
+        from deepspeed.ops.adam import DeepSpeedCPUAdam
+        return DeepSpeedCPUAdam(model.parameters(), lr=1e-3)
     if "optimizer" in config:
         return None
     zero = config.get("zero_optimization")
@@ -74,7 +82,7 @@ def record_collectives(record):
         setattr(torch.distributed, name, recording)
 
 
-def train(path, state):
+def train(path, state, wishes):
     """Builds the engine and trains; `state["phase"]` says how far it came."""
     state["phase"] = "initialize"
     torch.manual_seed(0)
@@ -86,8 +94,13 @@ def train(path, state):
     record_collectives(record)
     runner, optimizer, _, scheduler = deepspeed.initialize(model=model,
                                                            model_parameters=list(model.parameters()),
-                                                           optimizer=client_optimizer(config, model),
+                                                           optimizer=client_optimizer(config, model, wishes.get("client_optimizer")),
                                                            config=path)
+    if "load" in wishes:
+        state["phase"] = "load"
+        place, _ = runner.load_checkpoint(wishes["load"])
+        if place is None:
+            raise FileNotFoundError("no checkpoint was loaded")
     state["phase"] = "train"
     dtype = next(runner.module.parameters()).dtype
     losses, rates = [], []
@@ -98,6 +111,9 @@ def train(path, state):
         runner.step()
         losses.append(loss.item())
         rates.append(runner.get_lr()[0] if runner.basic_optimizer is not None else None)
+    if "save" in wishes:
+        state["phase"] = "save"
+        runner.save_checkpoint(wishes["save"])
     return {
         "optimizer": type(optimizer).__name__,
         "basic_optimizer": type(runner.basic_optimizer).__name__,
@@ -109,13 +125,13 @@ def train(path, state):
     }
 
 
-def rank_main(rank, world_size, port, path, answer_path):
+def rank_main(rank, world_size, port, path, answer_path, wishes):
     os.environ.update(RANK=str(rank), LOCAL_RANK=str(rank), WORLD_SIZE=str(world_size), LOCAL_WORLD_SIZE=str(world_size),
                       MASTER_ADDR="127.0.0.1", MASTER_PORT=str(port))
     state = {"phase": "initialize"}
     try:
         deepspeed.init_distributed(dist_backend="gloo", verbose=False)
-        result = {"runs": True, "probe": train(path, state)}
+        result = {"runs": True, "probe": train(path, state, wishes)}
     except BaseException as error:
         result = {"runs": False, "phase": state["phase"], "error": type(error).__name__,
                   "message": str(error)[:1000], "trace": traceback.format_exc()[-1500:]}
@@ -124,6 +140,17 @@ def rank_main(rank, world_size, port, path, answer_path):
 
 
 def answer(request, directory):
+    wishes = {name: request[name] for name in ("client_optimizer",) if request.get(name)}
+    if not request.get("resume"):
+        return run(request, directory, wishes)
+    with tempfile.TemporaryDirectory(prefix="zeropilot-") as checkpoint:
+        first = run(request["resume"], directory, {"save": checkpoint})
+        if not first["runs"]:
+            raise RuntimeError(f"the run that writes the checkpoint fails: {first['message']}")
+        return run(request, directory, {**wishes, "load": checkpoint})
+
+
+def run(request, directory, wishes):
     world_size = request.get("world_size") or 1
     path = os.path.join(directory, "ds.json")
     with open(path, "w") as file:
@@ -136,7 +163,7 @@ def answer(request, directory):
             import signal
             signal.alarm(SECONDS)
             try:
-                rank_main(rank, world_size, port, path, os.path.join(directory, f"answer{rank}"))
+                rank_main(rank, world_size, port, path, os.path.join(directory, f"answer{rank}"), wishes)
             finally:
                 os._exit(0)
         children.append(child)

@@ -5,11 +5,14 @@ use std::slice;
 
 use rayon::prelude::*;
 use zeropilot_ask::Judging;
-use zeropilot_lint::{Language, Settings};
+use zeropilot_config::front_end::ModelFacts;
+use zeropilot_lint::{Checkpoint, Language, Settings};
+use zeropilot_model::{Family, Model};
 use zeropilot_view::settings;
 use zeropilot_view::talk::{self, InputProblem};
 use zeropilot_view::{FileResult, Format, Layout, Summary, escaped};
 
+use crate::checkpoint;
 use crate::cli::{CheckCommand, GlobalOptions};
 use crate::engine_version;
 use crate::exit_status::ExitStatus;
@@ -17,6 +20,7 @@ use crate::files::{self, Collected, Input};
 use crate::job;
 use crate::layout::layout;
 use crate::mend::{self, Mode};
+use crate::model_source;
 use crate::output::Output;
 use crate::progress::Progress;
 use crate::project::{Broken, Found};
@@ -52,6 +56,13 @@ pub(crate) fn run(
             return ExitStatus::Failure;
         }
     };
+    let (checkpoint, model) = match surroundings(command, language) {
+        Ok(known) => known,
+        Err(words) => {
+            output.say(&words);
+            return ExitStatus::Failure;
+        }
+    };
     let judging = Judging {
         world_size: command.world_size.or(project.world_size.and_then(NonZeroUsize::new)),
         front_end: command.front_end.or(project.front_end),
@@ -59,13 +70,17 @@ pub(crate) fn run(
         ignore: one_or_other(&command.ignore, &project.ignore),
         script: command.training.script(),
     };
-    let settings = match judging.settings(version) {
+    let mut settings = match judging.settings(version) {
         Ok(settings) => settings,
         Err(problem) => {
             output.say(&format!("error: {}", escaped(&problem.to_string())));
             return ExitStatus::Failure;
         }
     };
+    settings.script.checkpoint = checkpoint;
+    settings.script.output_stored_apart = model.as_ref().map(stores_output_apart);
+    let hidden = model.as_ref().and_then(|model| model.dimensions()).map(|sizes| sizes.hidden_size);
+    settings.model = settings.model.or(hidden.map(ModelFacts::with_hidden_size));
     let talks = layout.format == Format::Human && !global.quiet;
     if talks && let Some(note) = talk::version_note(version, &version_source, language) {
         output.say(&note);
@@ -186,6 +201,31 @@ impl Session {
             ExitStatus::Clean
         }
     }
+}
+
+/// The checkpoint and the model that the user names.
+fn surroundings(
+    command: &CheckCommand,
+    language: Language,
+) -> Result<(Option<Checkpoint>, Option<Model>), String> {
+    let model = match &command.model {
+        Some(name) => Some(model_source::open(name, language)?),
+        None => None,
+    };
+    let checkpoint = match &command.checkpoint {
+        Some(path) => match checkpoint::open(path) {
+            Ok(Some(found)) => Some(found),
+            Ok(None) => return Err(talk::no_checkpoint(path, language)),
+            Err(error) => return Err(talk::cannot_read(path, &error, language)),
+        },
+        None => None,
+    };
+    Ok((checkpoint, model))
+}
+
+/// Whether the class ties the output to the embedding and the checkpoint stores it apart.
+fn stores_output_apart(model: &Model) -> bool {
+    matches!(model.family(), Some(Family::T5 | Family::Mt5)) && !model.has_tied_output()
 }
 
 /// What the command line says, else what the project says.

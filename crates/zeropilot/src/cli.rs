@@ -131,6 +131,12 @@ pub(crate) struct CheckCommand {
     /// Do not tell these rules
     #[arg(long, value_name = "CODES", value_delimiter = ',', value_parser = code)]
     pub(crate) ignore: Vec<String>,
+    /// The model, to know its widths and how it is stored: a name of the catalogue, a directory or config.json, or an id of the hub
+    #[arg(long, value_name = "MODEL", conflicts_with = "hidden_size")]
+    pub(crate) model: Option<String>,
+    /// The checkpoint that the run resumes: does it fit?
+    #[arg(long, value_name = "DIR")]
+    pub(crate) checkpoint: Option<PathBuf>,
     /// Apply the fixes that keep what the run does, and tell what remains
     #[arg(long)]
     pub(crate) fix: bool,

@@ -27,6 +27,7 @@ const OPTIONS: &[(&str, &str)] = &[
     ("output_format", "结果的输出格式"),
     ("select", "只报告这些规则：编号（如 K05）或其首字母"),
     ("ignore", "不报告这些规则"),
+    ("checkpoint", "要续训的 checkpoint 目录：检查它是否与配置相符"),
     ("fix", "应用不改变训练行为的修复，并报告剩下的问题"),
     ("diff", "只显示修复会改动什么，不写文件"),
     ("unsafe_fixes", "与 --fix 或 --diff 一起用：连推测本意的修复也应用"),

@@ -4,6 +4,7 @@
 //! said are not.
 
 mod check;
+mod checkpoint;
 mod cli;
 mod color;
 mod engine_version;

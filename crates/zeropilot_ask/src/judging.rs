@@ -177,6 +177,8 @@ impl ScriptArguments {
             optim: self.optim.clone(),
             lr_scheduler_type: self.lr_scheduler_type.clone(),
             client_optimizer: None,
+            checkpoint: None,
+            output_stored_apart: None,
             save_only_model: self.save_only_model,
             load_best_model_at_end: self.load_best_model_at_end,
         }

@@ -7,6 +7,7 @@
 
 mod argument;
 mod check;
+mod checkpoint;
 mod diagnostic;
 mod edit;
 mod explain;
@@ -32,6 +33,7 @@ pub use argument::Argument;
 pub use check::{
     Report, ResolvedValues, Settings, Verdict, World, WorldSource, check, guess_front_end,
 };
+pub use checkpoint::Checkpoint;
 pub use diagnostic::{Diagnostic, Fix, Related, Safety};
 pub use edit::{Edit, apply};
 pub use explain::{Difference, ExplainedKey, Explanation, Side, differences, explain};

@@ -7,7 +7,7 @@ use crate::rule::Rule;
 use crate::rules::launch;
 use crate::rules::{
     auto, batch, checkpointing, gradients, integrations, keys, offload, optimizer, precision,
-    saving, versions, zeropp,
+    saving, versions, zero3, zeropp,
 };
 
 /// All rules, by group and code.
@@ -131,12 +131,21 @@ pub static RULES: &[&Rule] = &[
     &integrations::unusable_argument::RULE,
     &integrations::dummy_objects::RULE,
     &integrations::save_only_model::RULE,
+    &saving::other_ranks::RULE,
+    &saving::other_stage::RULE,
+    &saving::other_precision::RULE,
+    &saving::not_universal::RULE,
+    &zero3::output_tied::RULE,
     &optimizer::client_optimizer::RULE,
     &optimizer::client_optimizer_offloaded::RULE,
     #[cfg(feature = "job")]
     &launch::divided_loss::RULE,
     #[cfg(feature = "job")]
     &launch::model_first::RULE,
+    #[cfg(feature = "job")]
+    &launch::device_map::RULE,
+    #[cfg(feature = "job")]
+    &launch::one_rank_saves::RULE,
     #[cfg(feature = "job")]
     &launch::no_launcher::RULE,
     #[cfg(feature = "job")]

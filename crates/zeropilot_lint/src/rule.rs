@@ -58,6 +58,8 @@ pub enum Group {
     Integrations,
     /// L: launching.
     Launch,
+    /// H: what hangs.
+    Hangs,
     /// Z: how models are built under ZeRO stage 3.
     Construction,
 }
@@ -79,6 +81,7 @@ impl Group {
             Self::Saving => 'S',
             Self::Integrations => 'I',
             Self::Launch => 'L',
+            Self::Hangs => 'H',
             Self::Construction => 'Z',
         }
     }

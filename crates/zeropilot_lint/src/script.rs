@@ -1,5 +1,7 @@
 //! What a training script decides beside the config and never writes into it.
 
+use crate::checkpoint::Checkpoint;
+
 /// Arguments of the HF Trainer that no key of the config is filled from. The default knows nothing.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Script {
@@ -9,6 +11,10 @@ pub struct Script {
     pub lr_scheduler_type: Option<String>,
     /// The class of the optimizer that the script hands to `deepspeed.initialize`.
     pub client_optimizer: Option<String>,
+    /// The checkpoint that is resumed.
+    pub checkpoint: Option<Checkpoint>,
+    /// Whether the model's checkpoint has an output matrix of its own although the class ties it.
+    pub output_stored_apart: Option<bool>,
     /// `save_only_model`.
     pub save_only_model: Option<bool>,
     /// `load_best_model_at_end`.

@@ -35,6 +35,8 @@ fn can_be_shown(rule: &Rule, example: &Example) -> bool {
     rule.check.is_some()
         && example.front_end == FrontEnd::DeepSpeed
         && example.version.is_none()
+        // A converted checkpoint is not made here.
+        && !(example.script)().checkpoint.is_some_and(|checkpoint| checkpoint.is_universal)
         // Batch sizes may speak for more ranks than the one that is started.
         && !names_its_ranks(example)
         && !NOT_HERE.iter().any(|(code, _)| *code == rule.code)
@@ -57,6 +59,26 @@ fn worst(report: &Report) -> Option<Severity> {
 
 fn question(config: &str) -> Value {
     json!({ "text": config, "world_size": 1 })
+}
+
+/// With what the script of an example brings: an optimizer, a checkpoint of another run.
+fn whole_question(example: &Example) -> Value {
+    let script = (example.script)();
+    let mut question = question(example.config);
+    question["client_optimizer"] = json!(script.client_optimizer);
+    if let Some(checkpoint) = script.checkpoint {
+        let stage = match (checkpoint.is_stage_3, checkpoint.shards) {
+            (true, _) => 3,
+            (false, 0) => 0,
+            (false, _) => 2,
+        };
+        let writer = json!({"train_batch_size": 8, "zero_optimization": {"stage": stage},
+            "bf16": {"enabled": checkpoint.is_bf16 == Some(true)}});
+        let ranks = checkpoint.shards.max(1);
+        question["world_size"] = json!(example.world_size.unwrap_or(ranks));
+        question["resume"] = json!({"text": writer.to_string(), "world_size": ranks});
+    }
+    question
 }
 
 /// Starting the engine takes seconds: a build asks about a sixteenth of all, `ZEROPILOT_THOROUGH=1` about all.
@@ -82,7 +104,7 @@ fn errors_end_the_run_and_everything_else_does_not() {
     }
     assert!(cases.len() > 100, "only {}", cases.len());
     let cases = part_of(cases);
-    let questions = cases.iter().map(|(_, example, _)| question(example.config)).collect();
+    let questions = cases.iter().map(|(_, example, _)| whole_question(example)).collect();
     let answers = oracle::Oracle::start(&home, "start_server.py").ask(questions);
     let mut wrong = Vec::new();
     for ((code, example, expected), answer) in cases.iter().zip(answers) {
@@ -122,4 +144,46 @@ fn a_safe_fix_of_what_runs_changes_nothing() {
         assert!(probe[0].is_object(), "{code}: {before} does not run");
         assert_eq!(probe[0], probe[1], "{code}: {before} and {after} differ");
     }
+}
+
+/// Rules about what a script brings: few, and all of them asked in every build.
+#[test]
+fn what_a_script_brings_ends_the_run_where_an_error_is_told_and_nowhere_else() {
+    let Some(home) = oracle::home() else { return };
+    let brings = |example: &&Example| {
+        let script = (example.script)();
+        script.client_optimizer.is_some() || script.checkpoint.is_some()
+    };
+    let mut cases = Vec::new();
+    for rule in RULES {
+        let all = rule.examples.iter().chain(rule.good).filter(brings);
+        cases.extend(all.filter(|example| can_be_shown(rule, example)).map(|one| (rule.code, one)));
+    }
+    assert!(cases.len() >= 10, "only {}", cases.len());
+    let questions = cases.iter().map(|(_, example)| whole_question(example)).collect();
+    let answers = oracle::Oracle::start(&home, "start_server.py").ask(questions);
+    for ((code, example), answer) in cases.iter().zip(answers) {
+        let answer: Value = serde_json::from_str(&answer).expect("JSON");
+        let is_fine = worst(&example.judge()) != Some(Severity::Error);
+        let (config, message) = (example.config, &answer["message"]);
+        assert_eq!(answer["runs"], Value::Bool(is_fine), "{code}: {config} → {message}");
+    }
+}
+
+/// The optimizer in the code wins: without the section of the config everything is the same.
+#[test]
+fn an_optimizer_section_beside_one_in_the_code_changes_nothing() {
+    let Some(home) = oracle::home() else { return };
+    let with = r#"{"train_batch_size": 8, "zero_optimization": {"stage": 1}, "optimizer": {"type": "AdamW", "params": {"lr": 0.5}}}"#;
+    let without = r#"{"train_batch_size": 8, "zero_optimization": {"stage": 1}}"#;
+    let questions = [with, without].map(
+        |text| json!({"text": text, "world_size": 1, "client_optimizer": "torch.optim.AdamW"}),
+    );
+    let answers = oracle::Oracle::start(&home, "start_server.py").ask(questions.to_vec());
+    let probes: Vec<Value> = answers
+        .iter()
+        .map(|line| serde_json::from_str::<Value>(line).expect("JSON")["probe"].clone())
+        .collect();
+    assert!(probes[0].is_object(), "{}", answers[0]);
+    assert_eq!(probes[0], probes[1]);
 }

@@ -295,6 +295,20 @@ pub fn cannot_read(path: &Path, error: &io::Error, language: Language) -> String
     }
 }
 
+/// A directory in which the engine left no checkpoint.
+pub fn no_checkpoint(path: &Path, language: Language) -> String {
+    let name = path.display().to_string();
+    let name = escaped(&name);
+    match language {
+        Language::English => format!(
+            "error: there is no checkpoint of DeepSpeed in `{name}`\n  help: name the directory that holds the file `latest`, or the one with the `*_states.pt` files"
+        ),
+        Language::Chinese => format!(
+            "错误：`{name}` 里没有 DeepSpeed 的 checkpoint\n  建议：指定含有 `latest` 文件的目录，或存放 `*_states.pt` 文件的目录"
+        ),
+    }
+}
+
 /// A file that could not be written.
 pub fn cannot_write(path: &Path, error: &io::Error, language: Language) -> String {
     let name = path.display().to_string();

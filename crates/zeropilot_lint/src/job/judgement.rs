@@ -4,6 +4,7 @@
 use zeropilot_config::front_end::FrontEnd;
 
 use super::place::Place;
+use super::python::PythonScript;
 use super::{Files, Job, Launch, python, read};
 use crate::check::{Report, Settings, Verdict, World, WorldSource, check};
 use crate::diagnostic::Diagnostic;
@@ -51,6 +52,16 @@ pub(crate) struct Judged<'a> {
     pub(crate) files: Files<'a>,
     /// For each launch what became of its config, where that could be read.
     pub(crate) configs: &'a [Option<Report>],
+}
+
+impl<'a> Judged<'a> {
+    /// Training scripts whose config is accepted with ZeRO stage 3, and their names.
+    pub(crate) fn stage_3_scripts(&self) -> impl Iterator<Item = (&'a PythonScript, &'a str)> {
+        self.job.launches.iter().zip(self.configs).filter_map(|(launch, config)| {
+            let stage = config.as_ref()?.resolved.as_ref()?.stage;
+            (stage == 3).then_some((launch.script.as_ref()?, launch.program.as_deref()?))
+        })
+    }
 }
 
 /// What rules over jobs find.

@@ -26,6 +26,13 @@ pub(crate) enum Value {
     Unknown,
 }
 
+impl Value {
+    /// Whether it is written out and not `None`.
+    pub(crate) fn is_something(&self) -> bool {
+        matches!(self, Self::Literal(_) | Self::Dict(_))
+    }
+}
+
 /// A call.
 #[derive(Debug, Clone)]
 pub(crate) struct Call {
@@ -39,6 +46,8 @@ pub(crate) struct Call {
     first_name: Option<String>,
     /// Whether `**` brings arguments that are not written here.
     pub(crate) has_more: bool,
+    /// The condition of the innermost `if` around it in its function.
+    pub(crate) condition: Option<String>,
     /// The first name that its result is bound to.
     pub(crate) bound_to: Option<String>,
     /// The function around it, by where it begins; 0 for the module.
@@ -172,6 +181,7 @@ impl Reader<'_> {
             positional: Vec::new(),
             first_name: None,
             has_more: false,
+            condition: self.condition(node),
             bound_to: self.bound_to(node),
             scope,
             span: span(node),
@@ -203,6 +213,23 @@ impl Reader<'_> {
             }
         }
         self.script.calls.push(call);
+    }
+
+    /// The condition under whose first branch a node stands, innermost first.
+    fn condition(&self, node: Node<'_>) -> Option<String> {
+        let mut inside = node;
+        while let Some(around) = inside.parent() {
+            match around.kind() {
+                "if_statement" => {
+                    let branch = around.child_by_field_name("consequence")?;
+                    let condition = around.child_by_field_name("condition")?;
+                    return (branch == inside).then(|| self.slice(condition).to_owned());
+                }
+                "function_definition" | "lambda" => return None,
+                _ => inside = around,
+            }
+        }
+        None
     }
 
     /// The first name on the left of the assignment that a call is the right side of.

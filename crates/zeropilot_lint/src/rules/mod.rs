@@ -13,4 +13,5 @@ pub(crate) mod optimizer;
 pub(crate) mod precision;
 pub(crate) mod saving;
 pub(crate) mod versions;
+pub(crate) mod zero3;
 pub(crate) mod zeropp;

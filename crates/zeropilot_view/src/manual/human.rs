@@ -200,6 +200,7 @@ pub(crate) fn group_name(group: Group) -> Text {
         Group::Saving => Text::new("saving and resuming", "保存与续训"),
         Group::Integrations => Text::new("integrations", "框架集成"),
         Group::Launch => Text::new("launching", "启动"),
+        Group::Hangs => Text::new("hangs", "卡住"),
         Group::Construction => {
             Text::new("building models under ZeRO stage 3", "ZeRO stage 3 下的模型构建")
         }

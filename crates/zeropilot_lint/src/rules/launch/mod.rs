@@ -1,10 +1,12 @@
 //! L: launching, found in the script that starts the run.
 
 pub(crate) mod config_not_found;
+pub(crate) mod device_map;
 pub(crate) mod divided_loss;
 pub(crate) mod environment;
 pub(crate) mod model_first;
 pub(crate) mod no_launcher;
+pub(crate) mod one_rank_saves;
 pub(crate) mod visible_devices;
 
 use crate::job::{Findings, Judged};
@@ -13,11 +15,13 @@ use crate::job::{Findings, Judged};
 type JobCheck = fn(&Judged<'_>, &mut Findings);
 
 /// What looks at jobs as a whole.
-pub(crate) const JOB_RULES: [JobCheck; 6] = [
+pub(crate) const JOB_RULES: [JobCheck; 8] = [
     no_launcher::check,
     visible_devices::check,
     config_not_found::check,
     environment::check,
     divided_loss::check,
     model_first::check,
+    device_map::check,
+    one_rank_saves::check,
 ];

@@ -47,7 +47,7 @@ pub(crate) static RULE: Rule = Rule {
     check: None,
 };
 
-const STAGE_3: &str = r#"{"train_micro_batch_size_per_gpu": "auto", "gradient_accumulation_steps": "auto", "bf16": {"enabled": true}, "zero_optimization": {"stage": 3, "stage3_gather_16bit_weights_on_model_save": true}}"#;
+pub(super) const STAGE_3: &str = r#"{"train_micro_batch_size_per_gpu": "auto", "gradient_accumulation_steps": "auto", "bf16": {"enabled": true}, "zero_optimization": {"stage": 3, "stage3_gather_16bit_weights_on_model_save": true}}"#;
 
 static WORDING: Wording = Wording {
     message: Text::new(
@@ -65,7 +65,7 @@ static WORDING: Wording = Wording {
 };
 
 /// Whether a call loads a model, rather than a tokenizer or a config.
-fn loads_a_model(callee: &str) -> bool {
+pub(super) fn loads_a_model(callee: &str) -> bool {
     callee.strip_suffix(".from_pretrained").is_some_and(|class| {
         let class = class.rsplit('.').next().unwrap_or(class);
         class.starts_with("AutoModel")
@@ -76,11 +76,8 @@ fn loads_a_model(callee: &str) -> bool {
 }
 
 pub(super) fn check(job: &Judged<'_>, found: &mut Findings) {
-    for (launch, config) in job.job.launches.iter().zip(job.configs) {
-        let (Some(script), Some(name)) = (&launch.script, &launch.program) else { continue };
-        let stage = config.as_ref().and_then(|report| Some(report.resolved.as_ref()?.stage));
-        let registers = script.calls.iter().any(|call| call.name() == "HfDeepSpeedConfig");
-        if stage != Some(3) || registers {
+    for (script, name) in job.stage_3_scripts() {
+        if script.calls.iter().any(|call| call.name() == "HfDeepSpeedConfig") {
             continue;
         }
         let Some(arguments) = script.training_arguments().min_by_key(|call| call.span.start) else {

@@ -1,0 +1,76 @@
+//! Z03: `device_map` under ZeRO stage 3.
+//!
+//! # What it does
+//! Finds a model that is loaded with a `device_map` after the training arguments have registered a
+//! config with ZeRO stage 3.
+//!
+//! # Why is this bad?
+//! ZeRO decides which rank holds what. transformers refuses a second plan and ends.
+
+use crate::diagnostic::Diagnostic;
+use crate::job::{Findings, Judged, Place};
+use crate::language::Text;
+use crate::rule::{Example, Group, Rule, Severity, Wording};
+use crate::rules::launch::model_first::{STAGE_3, loads_a_model};
+
+pub(crate) static RULE: Rule = Rule {
+    code: "Z03",
+    name: "device-map",
+    group: Group::Construction,
+    severity: Severity::Error,
+    summary: Text::new("`device_map` under ZeRO stage 3", "ZeRO stage 3 下使用 `device_map`"),
+    wordings: &[&WORDING],
+    sources: &[
+        "huggingface/peft#306",
+        "huggingface/accelerate#2543",
+        "hiyouga/LlamaFactory#2920",
+        "QwenLM/Qwen#833",
+    ],
+    examples: &[Example::job("torchrun --nproc_per_node 2 t.py").files(&[
+        ("t.py", "args = TrainingArguments(deepspeed='ds.json', per_device_train_batch_size=1)\nmodel = AutoModelForCausalLM.from_pretrained('m', device_map='auto')\nTrainer(model, args).train()\n"),
+        ("ds.json", STAGE_3),
+    ])],
+    good: &[
+        Example::job("torchrun --nproc_per_node 2 t.py").files(&[
+            ("t.py", "args = TrainingArguments(deepspeed='ds.json', per_device_train_batch_size=1)\nmodel = AutoModelForCausalLM.from_pretrained('m', device_map=None)\nTrainer(model, args).train()\n"),
+            ("ds.json", STAGE_3),
+        ]),
+        Example::job("torchrun --nproc_per_node 2 t.py").files(&[
+            ("t.py", "args = TrainingArguments(deepspeed='ds.json', per_device_train_batch_size=1)\nmodel = AutoModelForCausalLM.from_pretrained('m', device_map=choose())\nTrainer(model, args).train()\n"),
+            ("ds.json", STAGE_3),
+        ]),
+    ],
+    check: None,
+};
+
+static WORDING: Wording = Wording {
+    message: Text::new(
+        "`device_map` is refused under ZeRO stage 3",
+        "ZeRO stage 3 下不能传 `device_map`",
+    ),
+    why: Text::new(
+        "under ZeRO stage 3 the engine decides which rank holds which piece; transformers ends with `DeepSpeed Zero-3 is not compatible with passing a device_map`.",
+        "ZeRO stage 3 下由引擎决定每个进程放哪一片，transformers 会报错退出：`DeepSpeed Zero-3 is not compatible with passing a device_map`。",
+    ),
+    help: Text::new("remove `device_map`", "去掉 `device_map`"),
+};
+
+pub(super) fn check(job: &Judged<'_>, found: &mut Findings) {
+    for (script, name) in job.stage_3_scripts() {
+        let Some(arguments) = script.training_arguments().min_by_key(|call| call.span.start) else {
+            continue;
+        };
+        let late = script.calls.iter().filter(|call| {
+            loads_a_model(&call.callee)
+                && call.scope == arguments.scope
+                && call.span.start >= arguments.span.end
+        });
+        for call in late {
+            let map = call.keyword("device_map");
+            if let Some((_, span)) = map.filter(|(value, _)| value.is_something()) {
+                let diagnostic = Diagnostic::new(&RULE, &WORDING, "", span);
+                found.at(&Place::in_file(name, span), diagnostic);
+            }
+        }
+    }
+}

@@ -1,0 +1,61 @@
+//! S07: a universal checkpoint is asked for, and there is none.
+//!
+//! # What it does
+//! Finds `load_universal` beside a checkpoint that was not converted.
+//!
+//! # Why is this bad?
+//! The engine looks for `latest_universal`, which only the conversion writes, and ends.
+
+use crate::diagnostic::Diagnostic;
+use crate::language::Text;
+use crate::reading::at_member;
+use crate::rule::{Example, Group, Rule, Severity, Wording};
+use crate::subject::Subject;
+
+pub(crate) static RULE: Rule = Rule {
+    code: "S07",
+    name: "checkpoint-not-universal",
+    group: Group::Saving,
+    severity: Severity::Error,
+    summary: Text::new(
+        "a universal checkpoint is asked for, and there is none",
+        "要求加载 universal checkpoint，但并没有转换过",
+    ),
+    wordings: &[&WORDING],
+    sources: &["deepspeedai/DeepSpeed#2921"],
+    examples: &[Example::new(
+        r#"{"train_batch_size": 8, "zero_optimization": {"stage": 2}, "checkpoint": {"load_universal": true}}"#,
+    )
+    .script(super::other_ranks::two_ranks)],
+    good: &[Example::new(
+        r#"{"train_batch_size": 8, "zero_optimization": {"stage": 2}, "checkpoint": {"load_universal": true}}"#,
+    )
+    .script(super::other_ranks::universal)],
+    check: Some(check),
+};
+
+static WORDING: Wording = Wording {
+    message: Text::new(
+        "`load_universal` is on, but the checkpoint has no `latest_universal`",
+        "`load_universal` 已打开，但 checkpoint 里没有 `latest_universal`",
+    ),
+    why: Text::new(
+        "only the conversion by `ds_to_universal.py` writes that file; without it the engine ends when it loads.",
+        "这个文件只有用 `ds_to_universal.py` 转换之后才有，没有它引擎加载时会直接退出。",
+    ),
+    help: Text::new(
+        "convert the checkpoint first, or remove `load_universal`",
+        "先转换 checkpoint，或去掉 `load_universal`",
+    ),
+};
+
+fn check(subject: &Subject<'_>, found: &mut Vec<Diagnostic>) {
+    let Some(checkpoint) = &subject.script.checkpoint else { return };
+    let path = ["checkpoint", "load_universal"];
+    if let Some((_, member)) = subject.member(&path)
+        && subject.is_on(path)
+        && !checkpoint.is_universal
+    {
+        found.push(at_member(&RULE, &WORDING, &path, member));
+    }
+}

@@ -1,0 +1,69 @@
+//! S05: a checkpoint of another precision.
+//!
+//! # What it does
+//! Finds a run in bf16 that resumes a checkpoint of one that was not, or the reverse.
+//!
+//! # Why is this bad?
+//! The names of the files carry the precision. The engine looks for the wrong ones and ends.
+
+use crate::diagnostic::Diagnostic;
+use crate::language::Text;
+use crate::reading::{ZERO, at_member};
+use crate::rule::{Example, Group, Rule, Severity, Wording};
+use crate::subject::Subject;
+
+pub(crate) static RULE: Rule = Rule {
+    code: "S05",
+    name: "checkpoint-of-another-precision",
+    group: Group::Saving,
+    severity: Severity::Error,
+    summary: Text::new("a checkpoint of another precision", "checkpoint 是用不同的精度保存的"),
+    wordings: &[&WORDING],
+    sources: &["deepspeedai/DeepSpeed#5405"],
+    examples: &[Example::new(
+        r#"{"train_batch_size": 8, "bf16": {"enabled": true}, "zero_optimization": {"stage": 2}}"#,
+    )
+    .script(super::other_ranks::two_ranks)],
+    good: &[Example::new(r#"{"train_batch_size": 8, "zero_optimization": {"stage": 2}}"#)
+        .script(super::other_ranks::two_ranks)],
+    check: Some(check),
+};
+
+static WORDING: Wording = Wording {
+    message: Text::new(
+        "the checkpoint was written {wrote}, and the run is {now}",
+        "checkpoint 保存时{wrote}，而现在{now}",
+    ),
+    why: Text::new(
+        "the parts of the optimizer's state are called `bf16_zero_pp_rank_…` under bf16 and `zero_pp_rank_…` otherwise; the engine looks for the names of the present precision only.",
+        "优化器状态的文件在 bf16 下叫 `bf16_zero_pp_rank_…`，否则叫 `zero_pp_rank_…`；引擎只按现在的精度找文件。",
+    ),
+    help: Text::new(
+        "resume with the precision that wrote it, or start from the weights alone",
+        "用保存时的精度续训，或只用权重重新开始",
+    ),
+};
+
+fn in_words(bf16: bool) -> Text {
+    if bf16 {
+        Text::new("in bf16", "用的是 bf16")
+    } else {
+        Text::new("not in bf16", "没有用 bf16")
+    }
+}
+
+fn check(subject: &Subject<'_>, found: &mut Vec<Diagnostic>) {
+    let Some(checkpoint) = &subject.script.checkpoint else { return };
+    let (Some(wrote), Some(now)) = (checkpoint.is_bf16, subject.bf16()) else { return };
+    if let Some((_, member)) = subject.member(&[ZERO])
+        && wrote != now
+        && matches!(subject.stage(), Some(1..=3))
+        && !subject.is_on(["checkpoint", "load_universal"])
+    {
+        found.push(
+            at_member(&RULE, &WORDING, &[ZERO], member)
+                .with("wrote", in_words(wrote))
+                .with("now", in_words(now)),
+        );
+    }
+}

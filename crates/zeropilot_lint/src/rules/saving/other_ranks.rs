@@ -1,0 +1,93 @@
+//! S03: a checkpoint of another number of ranks.
+//!
+//! # What it does
+//! Finds a run that resumes a checkpoint which another number of ranks wrote.
+//!
+//! # Why is this bad?
+//! The optimizer's state is stored in one part per rank. The engine does not divide it anew and ends.
+
+use crate::check::WorldSource;
+use crate::checkpoint::Checkpoint;
+use crate::diagnostic::Diagnostic;
+use crate::language::Text;
+use crate::reading::{ZERO, at_member};
+use crate::rule::{Example, Group, Rule, Severity, Wording};
+use crate::script::Script;
+use crate::subject::Subject;
+
+pub(crate) static RULE: Rule = Rule {
+    code: "S03",
+    name: "checkpoint-of-other-ranks",
+    group: Group::Saving,
+    severity: Severity::Error,
+    summary: Text::new(
+        "a checkpoint of another number of ranks",
+        "checkpoint 是用不同的进程数保存的",
+    ),
+    wordings: &[&WORDING],
+    sources: &[
+        "deepspeedai/DeepSpeed#2898",
+        "deepspeedai/DeepSpeed#3810",
+        "deepspeedai/DeepSpeed#2921",
+        "THUDM/GLM#136",
+    ],
+    examples: &[Example::new(
+        r#"{"train_batch_size": 8, "zero_optimization": {"stage": 2}}"#,
+    )
+    .ranks(4)
+    .script(two_ranks)],
+    good: &[
+        Example::new(r#"{"train_batch_size": 8, "zero_optimization": {"stage": 2}}"#)
+            .script(two_ranks),
+        Example::new(
+            r#"{"train_batch_size": 8, "zero_optimization": {"stage": 2}, "checkpoint": {"load_universal": true}}"#,
+        )
+        .ranks(4)
+        .script(universal),
+    ],
+    check: Some(check),
+};
+
+static WORDING: Wording = Wording {
+    message: Text::new(
+        "the checkpoint was written by {shards} ranks, and the run has {ranks}",
+        "checkpoint 由 {shards} 个进程保存，而现在有 {ranks} 个进程",
+    ),
+    why: Text::new(
+        "the optimizer's state is stored in one part per rank, and the engine does not divide it anew: it ends when it loads.",
+        "优化器状态按进程分片保存，引擎不会重新切分，加载时直接报错退出。",
+    ),
+    help: Text::new(
+        "run with {shards} ranks; or convert the checkpoint with `ds_to_universal.py` and write `\"checkpoint\": {{\"load_universal\": true}}`; or start from the weights alone",
+        "用 {shards} 个进程运行；或用 `ds_to_universal.py` 转换，并写上 `\"checkpoint\": {{\"load_universal\": true}}`；或只用权重重新开始",
+    ),
+};
+
+pub(super) fn two_ranks() -> Script {
+    let checkpoint = Checkpoint { shards: 2, is_bf16: Some(false), ..Checkpoint::default() };
+    Script { checkpoint: Some(checkpoint), ..Script::default() }
+}
+
+pub(super) fn universal() -> Script {
+    let checkpoint = Checkpoint { shards: 2, is_universal: true, ..Checkpoint::default() };
+    Script { checkpoint: Some(checkpoint), ..Script::default() }
+}
+
+fn check(subject: &Subject<'_>, found: &mut Vec<Diagnostic>) {
+    let Some(checkpoint) = &subject.script.checkpoint else { return };
+    let ranks = subject.world.size;
+    let is_known = subject.world.source == WorldSource::Given;
+    if let Some((_, member)) = subject.member(&[ZERO])
+        && checkpoint.shards > 0
+        && checkpoint.shards != ranks
+        && is_known
+        && matches!(subject.stage(), Some(1..=3))
+        && !subject.is_on(["checkpoint", "load_universal"])
+    {
+        found.push(
+            at_member(&RULE, &WORDING, &[ZERO], member)
+                .with("shards", checkpoint.shards)
+                .with("ranks", ranks),
+        );
+    }
+}

@@ -1,0 +1,85 @@
+//! S04: a checkpoint of another stage.
+//!
+//! # What it does
+//! Finds a run that resumes a checkpoint whose stage lays files out differently: 3 is unlike 1 and 2,
+//! and all are unlike 0.
+//!
+//! # Why is this bad?
+//! The engine looks for files that are not there, or finds parts it cannot join, and ends with a
+//! message that does not say so.
+
+use crate::checkpoint::Checkpoint;
+use crate::diagnostic::Diagnostic;
+use crate::language::Text;
+use crate::reading::{ZERO, at_member};
+use crate::rule::{Example, Group, Rule, Severity, Wording};
+use crate::script::Script;
+use crate::subject::Subject;
+
+pub(crate) static RULE: Rule = Rule {
+    code: "S04",
+    name: "checkpoint-of-another-stage",
+    group: Group::Saving,
+    severity: Severity::Error,
+    summary: Text::new("a checkpoint of another stage", "checkpoint 是用不同的 stage 保存的"),
+    wordings: &[&WORDING],
+    sources: &["ymcui/Chinese-LLaMA-Alpaca#711"],
+    examples: &[
+        Example::new(
+            r#"{"train_batch_size": 8, "zero_optimization": {"stage": 3, "stage3_gather_16bit_weights_on_model_save": true}}"#,
+        )
+        .script(super::other_ranks::two_ranks),
+        Example::new(r#"{"train_batch_size": 8, "zero_optimization": {"stage": 2}}"#)
+            .script(without_zero),
+    ],
+    good: &[
+        Example::new(r#"{"train_batch_size": 8, "zero_optimization": {"stage": 1}}"#)
+            .script(super::other_ranks::two_ranks),
+    ],
+    check: Some(check),
+};
+
+static WORDING: Wording = Wording {
+    message: Text::new(
+        "the checkpoint was written by {wrote}, and the run uses stage {stage}",
+        "checkpoint 由 {wrote} 保存，而现在是 stage {stage}",
+    ),
+    why: Text::new(
+        "the files of a checkpoint are laid out by the stage; with another one the engine does not find them, or fails on an assertion without words.",
+        "checkpoint 的文件布局取决于 stage；换了 stage，引擎会找不到文件，或者因为一个没有说明文字的断言而退出。",
+    ),
+    help: Text::new(
+        "resume with the stage that wrote it, or convert the checkpoint with `ds_to_universal.py`",
+        "用保存时的 stage 续训，或用 `ds_to_universal.py` 转换",
+    ),
+};
+
+fn without_zero() -> Script {
+    Script { checkpoint: Some(Checkpoint::default()), ..Script::default() }
+}
+
+fn check(subject: &Subject<'_>, found: &mut Vec<Diagnostic>) {
+    let Some(checkpoint) = &subject.script.checkpoint else { return };
+    let Some(stage) = subject.stage() else { return };
+    let wrote = match (checkpoint.is_stage_3, checkpoint.shards) {
+        (true, _) => Text::new("stage 3", "stage 3"),
+        (false, 0) => Text::new("a run without ZeRO", "没有用 ZeRO 的训练"),
+        (false, _) => Text::new("stage 1 or 2", "stage 1 或 2"),
+    };
+    let is_same = match (checkpoint.is_stage_3, checkpoint.shards) {
+        (true, _) => stage == 3,
+        (false, 0) => stage == 0,
+        (false, _) => matches!(stage, 1 | 2),
+    };
+    if let Some((_, member)) = subject.member(&[ZERO])
+        && !is_same
+        && !checkpoint.is_universal
+        && !subject.is_on(["checkpoint", "load_universal"])
+    {
+        found.push(
+            at_member(&RULE, &WORDING, &[ZERO], member)
+                .with("wrote", wrote)
+                .with("stage", usize::from(stage)),
+        );
+    }
+}

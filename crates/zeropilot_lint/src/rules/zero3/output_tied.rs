@@ -1,0 +1,74 @@
+//! Z08: the output matrix of the checkpoint is lost.
+//!
+//! # What it does
+//! Finds T5 v1.1, Flan-T5 and mT5 under ZeRO stage 3 with the HF Trainer. Their checkpoints hold an
+//! output matrix of its own, although the class ties it to the embedding.
+//!
+//! # Why is this bad?
+//! transformers leaves the two apart if the checkpoint has different values for them. Under ZeRO stage
+//! 3 both are empty on every rank when it compares, so they look equal and are tied: training starts
+//! with the wrong output and a high loss.
+
+use zeropilot_config::front_end::FrontEnd;
+
+use crate::diagnostic::Diagnostic;
+use crate::language::Text;
+use crate::reading::{ZERO, at_member};
+use crate::rule::{Example, Group, Rule, Severity, Wording};
+use crate::script::Script;
+use crate::subject::Subject;
+
+pub(crate) static RULE: Rule = Rule {
+    code: "Z08",
+    name: "output-tied-by-mistake",
+    group: Group::Construction,
+    severity: Severity::Warning,
+    summary: Text::new(
+        "the output matrix of the checkpoint is lost",
+        "checkpoint 里的输出矩阵会丢失",
+    ),
+    wordings: &[&WORDING],
+    sources: &[],
+    examples: &[Example::new(CONFIG).read_by(FrontEnd::HfTrainer).script(flan)],
+    good: &[
+        Example::new(CONFIG).read_by(FrontEnd::HfTrainer),
+        Example::new(
+            r#"{"train_micro_batch_size_per_gpu": 1, "gradient_accumulation_steps": 1, "bf16": {"enabled": true}, "zero_optimization": {"stage": 2}}"#,
+        )
+        .read_by(FrontEnd::HfTrainer)
+        .script(flan),
+    ],
+    check: Some(check),
+};
+
+const CONFIG: &str = r#"{"train_micro_batch_size_per_gpu": 1, "gradient_accumulation_steps": 1, "bf16": {"enabled": true}, "zero_optimization": {"stage": 3, "stage3_gather_16bit_weights_on_model_save": true}}"#;
+
+static WORDING: Wording = Wording {
+    message: Text::new(
+        "under ZeRO stage 3 the output matrix of this model is tied to the embedding, and the stored one is lost",
+        "ZeRO stage 3 下，这个模型的输出矩阵会与词嵌入绑定，checkpoint 里存的那份会丢失",
+    ),
+    why: Text::new(
+        "the checkpoint has `lm_head` apart from `shared`. transformers compares the two to see that; partitioned parameters are empty, so they look equal and are tied.",
+        "checkpoint 里 `lm_head` 与 `shared` 是分开的。transformers 靠比较两者来判断是否绑定，而分片之后的参数是空的，看起来相等，于是就绑定了。",
+    ),
+    help: Text::new(
+        "use ZeRO stage 2 for this model, or load it before the training arguments are made and copy `lm_head` yourself",
+        "这个模型请用 ZeRO stage 2；或者在创建训练参数之前加载模型，并自己拷回 `lm_head`",
+    ),
+};
+
+fn flan() -> Script {
+    Script { output_stored_apart: Some(true), ..Script::default() }
+}
+
+fn check(subject: &Subject<'_>, found: &mut Vec<Diagnostic>) {
+    let is_stored_apart = subject.script.output_stored_apart == Some(true);
+    if let Some((_, member)) = subject.member(&[ZERO, "stage"])
+        && is_stored_apart
+        && subject.stage() == Some(3)
+        && subject.front_end == FrontEnd::HfTrainer
+    {
+        found.push(at_member(&RULE, &WORDING, &[ZERO, "stage"], member));
+    }
+}
