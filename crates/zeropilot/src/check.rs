@@ -24,6 +24,7 @@ use crate::model_source;
 use crate::output::Output;
 use crate::progress::Progress;
 use crate::project::{Broken, Found};
+use crate::watch;
 
 /// Files checked before their results are written.
 const CHUNK: usize = 512;
@@ -85,26 +86,46 @@ pub(crate) fn run(
     if talks && let Some(note) = talk::version_note(version, &version_source, language) {
         output.say(&note);
     }
-    let mut session = Session {
-        layout,
-        settings,
-        mode: mode(command),
-        found,
-        output,
-        summary: Summary::default(),
-        has_written: false,
-        has_failed: false,
-        progress: Progress::new(global.quiet, language),
+    let pass = |output: Output| {
+        let mut session = Session {
+            layout,
+            settings: settings.clone(),
+            mode: mode(command),
+            found: &found,
+            output,
+            summary: Summary::default(),
+            has_written: false,
+            has_failed: false,
+            progress: Progress::new(global.quiet, language),
+        };
+        session.check_all(files::collect(&command.paths, command.job));
+        session.finish(talks)
     };
-    session.check_all(files::collect(&command.paths, command.job));
-    session.finish(talks)
+    if !command.watch {
+        return pass(output);
+    }
+    drop(output);
+    watch::run(&command.paths, || {
+        let mut output = Output::new(layout.color);
+        if layout.color {
+            output.result(watch::CLEAR);
+        }
+        pass(output);
+        if talks {
+            Output::new(layout.color).say(talk::watching(language));
+        }
+    })
+    .unwrap_or_else(|error| {
+        Output::new(layout.color).say(&talk::cannot_watch(&error.to_string(), language));
+        ExitStatus::Failure
+    })
 }
 
-struct Session {
+struct Session<'a> {
     layout: Layout,
     settings: Settings,
     mode: Mode,
-    found: Found,
+    found: &'a Found,
     output: Output,
     summary: Summary,
     has_written: bool,
@@ -115,7 +136,7 @@ struct Session {
 /// What became of an input: its results in their final form, and what they count.
 type Checked = Result<(String, Summary), (String, InputProblem)>;
 
-impl Session {
+impl Session<'_> {
     fn check_all(&mut self, mut inputs: impl Iterator<Item = Collected>) {
         if self.is_telling() {
             let opening = self.layout.opening();
@@ -127,7 +148,7 @@ impl Session {
                 break;
             }
             let (layout, settings, mode) = (&self.layout, &self.settings, self.mode);
-            let found = &self.found;
+            let found = self.found;
             let one = |input: Collected| {
                 let input = input?;
                 match input.path().map(|path| found.ignored_in(path)) {

@@ -131,6 +131,9 @@ pub(crate) struct CheckCommand {
     /// Do not tell these rules
     #[arg(long, value_name = "CODES", value_delimiter = ',', value_parser = code)]
     pub(crate) ignore: Vec<String>,
+    /// Check again whenever a file changes, until Ctrl-C
+    #[arg(long, conflicts_with_all = ["fix", "diff"])]
+    pub(crate) watch: bool,
     /// The model, to know its widths and how it is stored: a name of the catalogue, a directory or config.json, or an id of the hub
     #[arg(long, value_name = "MODEL", conflicts_with = "hidden_size")]
     pub(crate) model: Option<String>,

@@ -26,6 +26,7 @@ mod project;
 mod rule;
 mod schema;
 mod simulate;
+mod watch;
 
 use std::process::ExitCode;
 

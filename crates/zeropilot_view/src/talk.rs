@@ -182,6 +182,25 @@ fn one_launch(launch: &LaunchWords<'_>, language: Language) -> String {
     }
 }
 
+/// That files are watched.
+pub fn watching(language: Language) -> &'static str {
+    match language {
+        Language::English => "watching for changes; Ctrl-C ends",
+        Language::Chinese => "正在监视文件变化，按 Ctrl-C 结束",
+    }
+}
+
+/// That files cannot be watched.
+pub fn cannot_watch(error: &str, language: Language) -> String {
+    let error = escaped(error);
+    match language {
+        Language::English => {
+            format!("error: the files cannot be watched: {error}\n  help: run without --watch")
+        }
+        Language::Chinese => format!("错误：无法监视文件：{error}\n  建议：去掉 --watch 运行"),
+    }
+}
+
 /// What `--diff` would change, in one line.
 pub fn would_mend(summary: &Summary, language: Language) -> String {
     let (count, files) = (summary.mended, summary.mended_files);
