@@ -154,6 +154,8 @@ pub static RULES: &[&Rule] = &[
     &launch::config_not_found::RULE,
     #[cfg(feature = "job")]
     &launch::environment::RULE,
+    #[cfg(feature = "job")]
+    &launch::renamed_variable::RULE,
 ];
 
 /// The rule with this code, in upper or lower case.

@@ -7,6 +7,7 @@ pub(crate) mod environment;
 pub(crate) mod model_first;
 pub(crate) mod no_launcher;
 pub(crate) mod one_rank_saves;
+pub(crate) mod renamed_variable;
 pub(crate) mod visible_devices;
 
 use crate::job::{Findings, Judged};
@@ -15,7 +16,7 @@ use crate::job::{Findings, Judged};
 type JobCheck = fn(&Judged<'_>, &mut Findings);
 
 /// What looks at jobs as a whole.
-pub(crate) const JOB_RULES: [JobCheck; 8] = [
+pub(crate) const JOB_RULES: [JobCheck; 9] = [
     no_launcher::check,
     visible_devices::check,
     config_not_found::check,
@@ -24,4 +25,5 @@ pub(crate) const JOB_RULES: [JobCheck; 8] = [
     model_first::check,
     device_map::check,
     one_rank_saves::check,
+    renamed_variable::check,
 ];

@@ -1,0 +1,74 @@
+//! L14: an environment variable under its old name.
+//!
+//! # What it does
+//! Finds variables that PyTorch has given another name.
+//!
+//! # Why is this bad?
+//! The old name is still read, with a warning on every rank; a later release drops it and the setting
+//! is gone without a word.
+
+use std::sync::LazyLock;
+
+use serde::Deserialize;
+
+use crate::diagnostic::Diagnostic;
+use crate::job::{Findings, Judged};
+use crate::language::Text;
+use crate::rule::{Example, Group, Rule, Severity, Wording};
+
+pub(crate) static RULE: Rule = Rule {
+    code: "L14",
+    name: "environment-variable-renamed",
+    group: Group::Launch,
+    severity: Severity::Note,
+    summary: Text::new("an environment variable under its old name", "环境变量用的是旧名字"),
+    wordings: &[&WORDING],
+    sources: &[],
+    examples: &[Example::job("export NCCL_ASYNC_ERROR_HANDLING=1")],
+    good: &[
+        Example::job("export TORCH_NCCL_ASYNC_ERROR_HANDLING=1"),
+        Example::job("export NCCL_DEBUG=INFO"),
+    ],
+    check: None,
+};
+
+static WORDING: Wording = Wording {
+    message: Text::new("`{old}` is now called `{new}`", "`{old}` 已改名为 `{new}`"),
+    why: Text::new(
+        "PyTorch {version} still reads the old name and warns about it on every rank; a release that drops it would ignore the setting without a word.",
+        "PyTorch {version} 还认旧名字，但每个进程都会警告；以后的版本去掉它时，这项设置会不声不响地失效。",
+    ),
+    help: Text::new("write `{new}`", "改为 `{new}`"),
+};
+
+#[derive(Deserialize)]
+struct Known {
+    torch: String,
+    renamed: Vec<Renamed>,
+}
+
+#[derive(Deserialize)]
+struct Renamed {
+    old: String,
+    new: String,
+}
+
+static KNOWN: LazyLock<Known> = LazyLock::new(|| {
+    // The file is part of the program and the example above reads it.
+    serde_json::from_str(include_str!("../../../../../knowledge/environment_renamed.json"))
+        .unwrap_or_else(|error| panic!("knowledge/environment_renamed.json: {error}"))
+});
+
+pub(super) fn check(job: &Judged<'_>, found: &mut Findings) {
+    let launched = job.job.launches.iter().flat_map(|launch| &launch.variables);
+    for set in job.job.exported.iter().chain(launched) {
+        if let Some(renamed) = KNOWN.renamed.iter().find(|renamed| renamed.old == set.name) {
+            found.here(
+                Diagnostic::new(&RULE, &WORDING, "", set.value.span)
+                    .with("old", renamed.old.as_str())
+                    .with("new", renamed.new.as_str())
+                    .with("version", KNOWN.torch.as_str()),
+            );
+        }
+    }
+}

@@ -1,0 +1,15 @@
+//! Fixes: a mended file can be read, has nothing left to mend, and is not worse than before.
+
+#![no_main]
+
+use libfuzzer_sys::fuzz_target;
+use zeropilot_lint::{Settings, Verdict, check, mend};
+
+fuzz_target!(|data: &[u8]| {
+    let mut settings = Settings { world_size: Some(2), ..Settings::default() };
+    let before = check(data, &settings);
+    settings.front_end = Some(before.front_end);
+    let Some(mended) = mend(data, &settings, true) else { return };
+    assert!(before.verdict == Verdict::Reject || mended.report.verdict == Verdict::Accept);
+    assert!(!mended.report.mended.is_empty());
+});
