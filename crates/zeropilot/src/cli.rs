@@ -12,7 +12,7 @@ use zeropilot_view::Format;
 
 use crate::color::ColorChoice;
 use crate::help_zh;
-use crate::memory::arguments::MemoryCommand;
+use crate::memory::arguments::{MemoryCommand, TrainingOptions as JobOptions};
 use crate::new::options::NewCommand;
 use crate::plan::PlanCommand;
 use crate::simulate::arguments::SimulateCommand;
@@ -46,6 +46,10 @@ pub(crate) enum Command {
     New(Box<NewCommand>),
     /// Write the JSON Schema of DeepSpeed's config, for editors
     Schema(SchemaCommand),
+    /// Serve an editor: findings, explanations, completion and quick fixes, by the Language Server Protocol
+    Lsp(LspCommand),
+    /// Examine this machine: what it lacks for a config, from packages and compilers to GPUs and disks
+    Doctor(Box<DoctorCommand>),
 }
 
 /// What every command takes.
@@ -212,6 +216,46 @@ pub(crate) struct SchemaCommand {
     pub(crate) deepspeed_version: Option<String>,
 }
 
+/// The arguments of `zeropilot lsp`.
+#[derive(Debug, Args)]
+pub(crate) struct LspCommand {
+    /// Speak over standard input and output, the only way there is; editors pass it
+    #[arg(long)]
+    pub(crate) stdio: bool,
+    /// How many ranks (GPUs) the run has, unless the editor says it
+    #[arg(long, value_name = "N")]
+    pub(crate) world_size: Option<NonZeroUsize>,
+    /// The engine to check for, unless the editor says it; otherwise the installed one, or the newest known
+    #[arg(long, value_name = "VERSION")]
+    pub(crate) deepspeed_version: Option<String>,
+    /// Who reads the files, unless the editor says it; otherwise guessed for each
+    #[arg(long, value_name = "NAME", value_parser = front_end_parser())]
+    pub(crate) front_end: Option<FrontEnd>,
+}
+
+/// The arguments of `zeropilot doctor`.
+#[derive(Debug, Args)]
+#[command(after_help = DOCTOR_EXAMPLES)]
+pub(crate) struct DoctorCommand {
+    /// The config that shall run here; without it only the machine is looked at
+    #[arg(value_name = "CONFIG")]
+    pub(crate) config: Option<PathBuf>,
+    /// The interpreter or environment to train in; otherwise the active one, or the first on the path
+    #[arg(long, value_name = "PATH")]
+    pub(crate) python: Option<PathBuf>,
+    /// The model, to hold the memory of the host against what the run needs
+    #[arg(long, value_name = "MODEL", requires = "config")]
+    pub(crate) model: Option<String>,
+    /// The GPUs; otherwise those of this machine
+    #[arg(long, value_name = "GPUS", requires = "model")]
+    pub(crate) gpus: Option<String>,
+    /// Write JSON
+    #[arg(long)]
+    pub(crate) json: bool,
+    #[command(flatten)]
+    pub(crate) training: JobOptions,
+}
+
 /// How explanations are written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum)]
 pub(crate) enum ExplainFormat {
@@ -333,6 +377,14 @@ Examples:
   zeropilot explain diff zero2.json zero3.json
 
 Exit codes: 0 explained, 1 a file has errors or warnings, 2 something could not be explained";
+
+pub(crate) const DOCTOR_EXAMPLES: &str = "\
+Examples:
+  zeropilot doctor
+  zeropilot doctor ds_config.json --python ~/envs/train
+  zeropilot doctor ds_config.json --model qwen3-8b
+
+Exit codes: 0 nothing is missing, 1 errors or warnings, 2 the config could not be read";
 
 pub(crate) const SCHEMA_EXAMPLES: &str = "\
 Examples:

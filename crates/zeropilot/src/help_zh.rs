@@ -11,6 +11,8 @@ const MEMORY: &str = "预测 GPU 和主机的内存：被什么占用、何时�
 const SIMULATE: &str = "模拟一个训练步：在这套集群上要多久，时间花在等什么";
 const RULE: &str = "说明一条规则：查什么、为什么要紧、怎么办，附示例";
 const EXPLAIN: &str = "解释键、概念和整份配置：某项设置做什么、代价是什么";
+const DOCTOR: &str = "体检本机：要跑这份配置还缺什么（软件包、编译器、GPU、限制、磁盘）";
+const LSP: &str = "为编辑器提供语言服务（LSP）：实时检查、悬停说明、补全和快速修复";
 const SCHEMA: &str = "输出 DeepSpeed 配置的 JSON Schema，供编辑器使用";
 
 /// Option names and what they mean.
@@ -52,7 +54,10 @@ const OPTIONS: &[(&str, &str)] = &[
     ("load_best_model_at_end", "Trainer 训练结束后加载最佳模型"),
     ("hidden_size", "模型的 hidden size，见其 config.json"),
     ("model", "模型：内置目录里的名字、目录或 config.json 的路径，或 Hub 上的模型名"),
-    ("gpus", "GPU：`8xA100-80G`、`5x44GB`、`4x8xH100`（节点 × 每节点卡数）或 `8`"),
+    (
+        "gpus",
+        "GPU：`8xA100-80G`、`5x44GB`、`4x8xH100`（节点 × 每节点卡数）或 `8`；默认取本机的 GPU",
+    ),
     ("config", "DeepSpeed 配置文件；不给则由 --stage、--offload 和 --precision 生成"),
     ("stage", "ZeRO 的 stage：1 切分优化器状态，2 加上梯度，3 再加上权重"),
     ("offload", "卸载到主机内存的内容；只写 --offload 表示全部"),
@@ -87,6 +92,8 @@ const OPTIONS: &[(&str, &str)] = &[
     ("strong", "配合 --scale：总 batch 不变"),
     ("cost", "每 GPU 小时的价格，例如 `2.5/gpu-hour`"),
     ("tokens", "一共要训练多少 token，例如 `10B`"),
+    ("python", "训练所用的解释器或环境；默认取当前激活的，否则取 PATH 上第一个"),
+    ("stdio", "通过标准输入输出通信（目前唯一的方式，编辑器会自动带上）"),
     ("codes", "规则编号，例如 B03"),
     ("all", "列出全部规则"),
     ("lang", "所有文字的语言；默认取自 LC_ALL、LC_MESSAGES 或 LANG"),
@@ -144,6 +151,14 @@ const EXPLAIN_EXAMPLES: &str = "\
 
 退出码：0 已解释，1 文件里有错误或警告，2 有内容无法解释";
 
+const DOCTOR_EXAMPLES: &str = "\
+示例：
+  zeropilot doctor
+  zeropilot doctor ds_config.json --python ~/envs/train
+  zeropilot doctor ds_config.json --model qwen3-8b
+
+退出码：0 什么都不缺，1 有错误或警告，2 配置无法读取";
+
 const SCHEMA_EXAMPLES: &str = "\
 示例：
   zeropilot schema > deepspeed.schema.json
@@ -156,9 +171,11 @@ const SCHEMA_EXAMPLES: &str = "\
 const TEMPLATE: &str = "{before-help}{about-with-newline}\n用法：{usage}\n\n{all-args}{after-help}";
 
 /// Verbs, what they are for, and examples.
-const VERBS: [(&str, &str, Option<&str>); 8] = [
+const VERBS: [(&str, &str, Option<&str>); 10] = [
     ("check", CHECK, Some(EXAMPLES)),
+    ("doctor", DOCTOR, Some(DOCTOR_EXAMPLES)),
     ("explain", EXPLAIN, Some(EXPLAIN_EXAMPLES)),
+    ("lsp", LSP, None),
     ("memory", MEMORY, Some(MEMORY_EXAMPLES)),
     ("new", new::help_zh::ABOUT, Some(new::help_zh::EXAMPLES)),
     ("plan", PLAN, Some(PLAN_EXAMPLES)),

@@ -6,7 +6,9 @@
 mod check;
 mod checkpoint;
 mod cli;
+mod cluster_source;
 mod color;
+mod doctor;
 mod engine_version;
 mod exit_status;
 mod explain;
@@ -15,6 +17,7 @@ mod help_zh;
 mod job;
 mod language;
 mod layout;
+mod lsp;
 mod memory;
 mod mend;
 mod model_source;
@@ -53,6 +56,8 @@ fn main() -> ExitCode {
             Command::Explain(command) => explain::run(&command, &cli.global, language),
             Command::New(command) => new::run(&command, &cli.global, language),
             Command::Schema(command) => schema::run(&command, &cli.global, language),
+            Command::Doctor(command) => doctor::run(&command, &cli.global, language),
+            Command::Lsp(command) => lsp::run(&command, &cli.global, language),
         },
         Err(error) => {
             // Nothing is left to be told if the terminal is gone.

@@ -15,6 +15,7 @@ use zeropilot_view::plan::{self as words, PlanReport};
 use zeropilot_view::{Format, Layout, problem};
 
 use crate::cli::GlobalOptions;
+use crate::cluster_source;
 use crate::exit_status::ExitStatus;
 use crate::layout::layout;
 use crate::model_source;
@@ -36,9 +37,9 @@ pub(crate) struct PlanCommand {
     /// The model: a name of the catalogue, a directory or config.json, or an id of the hub
     #[arg(long, value_name = "MODEL")]
     pub(crate) model: String,
-    /// The GPUs: `8xA100-80G`, `5x44GB`, `4x8xH100` (nodes × GPUs), `8`
+    /// The GPUs: `8xA100-80G`, `5x44GB`, `4x8xH100` (nodes × GPUs), `8`; otherwise those of this machine
     #[arg(long, value_name = "GPUS")]
-    pub(crate) gpus: String,
+    pub(crate) gpus: Option<String>,
     /// Memory of each host, such as `512GiB`
     #[arg(long, value_name = "SIZE")]
     pub(crate) host_ram: Option<Bytes>,
@@ -110,7 +111,7 @@ pub(crate) fn run(command: &PlanCommand, global: &GlobalOptions, language: Langu
 /// Whether something fits.
 fn answer(command: &PlanCommand, layout: &Layout, output: &mut Output) -> Result<bool, String> {
     let language = layout.language;
-    let request = command.request();
+    let request = command.request(cluster_source::gpus(command.gpus.as_deref(), language)?);
     let problem = |problem| problem::planning(&problem, language);
     // What is wrong with the GPUs is said before a model is looked for.
     request.machines.cluster().map_err(|wrong| problem(wrong.into()))?;
@@ -142,11 +143,11 @@ fn write(path: &Path, choice: &Fitting, force: bool, language: Language) -> Resu
 }
 
 impl PlanCommand {
-    /// What a plan is wanted for.
-    fn request(&self) -> PlanRequest {
+    /// What a plan is wanted for on these GPUs.
+    fn request(&self, gpus: String) -> PlanRequest {
         PlanRequest {
             machines: Machines {
-                gpus: self.gpus.clone(),
+                gpus,
                 host_ram: self.host_ram,
                 network: self.network.clone(),
                 nvme: None,

@@ -4,18 +4,23 @@
 //! memory PyTorch will find on such a card and how sure that is, and a [`Cluster`] is all of it with its hosts. [`links`]
 //! are the paths data takes, a [`Network`] those between nodes; a [`Fabric`] says how long ranks talk, a [`Pace`] how fast
 //! each of them computes.
-//! Models, configs and what is done with the memory are not known here; nothing touches a file or a device.
+//! [`discovery`] turns what a driver lists into the same.
+//! Models, configs and what is done with the memory are not known here; nothing touches a file, and a device only behind
+//! the feature `nvml`.
 
 mod accelerator;
 mod capacity;
 pub mod catalogue;
 mod cluster;
 mod device;
+pub mod discovery;
 mod fabric;
 mod gpus;
 pub mod links;
 mod name;
 mod network;
+#[cfg(feature = "nvml")]
+mod nvml;
 mod pace;
 
 pub use accelerator::{Accelerator, Confidence, DenseTflops, FastLink, MeasuredRate, Pcie, Vendor};
@@ -25,4 +30,6 @@ pub use device::{Device, MemoryUnit, StatedMemory};
 pub use fabric::{Algorithm, Cost, Fabric, Outlook, Pattern};
 pub use gpus::{Gpus, GpusError, GpusProblem, Layout};
 pub use network::{Network, NetworkError};
+#[cfg(feature = "nvml")]
+pub use nvml::Nvidia;
 pub use pace::{AttentionKernel, Format, Pace, Shares};

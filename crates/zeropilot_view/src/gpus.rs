@@ -2,6 +2,7 @@
 
 use unicode_width::UnicodeWidthStr;
 use zeropilot_cluster::catalogue::NotFound;
+use zeropilot_cluster::discovery::{NoDriver, NotGpus};
 use zeropilot_cluster::{Accelerator, Basis, Capacity, Gpus, GpusError, GpusProblem};
 use zeropilot_lint::Language;
 
@@ -189,6 +190,39 @@ pub fn layout_note(gpus: &Gpus, language: Language) -> Option<String> {
         Language::English => format!("note: {nodes} nodes of {each} GPUs are assumed"),
         Language::Chinese => format!("提示：假定为 {nodes} 个节点、每节点 {each} 张 GPU"),
     })
+}
+
+/// That the GPUs of this machine cannot be listed.
+pub fn no_driver(problem: &NoDriver, language: Language) -> String {
+    let reason = match (problem, language) {
+        (NoDriver::NoLibrary, Language::English) => "no NVIDIA driver is installed".to_owned(),
+        (NoDriver::NoLibrary, Language::Chinese) => "没有安装 NVIDIA 驱动".to_owned(),
+        (NoDriver::Refuses(reason), _) => escaped(reason).into_owned(),
+    };
+    match language {
+        Language::English => format!(
+            "error: --gpus is not given, and the GPUs of this machine cannot be listed: {reason}\n  help: say which GPUs the run is for, such as --gpus 8xA100-80G or --gpus 5x44GB"
+        ),
+        Language::Chinese => format!(
+            "错误：没有给出 --gpus，又无法列出本机的 GPU：{reason}\n  帮助：请写明要用的 GPU，例如 --gpus 8xA100-80G 或 --gpus 5x44GB"
+        ),
+    }
+}
+
+/// That the GPUs of this machine are no cluster to plan for.
+pub fn not_gpus(problem: &NotGpus, language: Language) -> String {
+    match (problem, language) {
+        (NotGpus::None, Language::English) => "error: --gpus is not given, and this machine shows no GPU\n  help: look at CUDA_VISIBLE_DEVICES, or say which GPUs the run is for: --gpus 8xA100-80G".to_owned(),
+        (NotGpus::None, Language::Chinese) => "错误：没有给出 --gpus，本机也没有可见的 GPU\n  帮助：检查 CUDA_VISIBLE_DEVICES，或写明要用的 GPU：--gpus 8xA100-80G".to_owned(),
+        (NotGpus::Different(names), Language::English) => format!(
+            "error: --gpus is not given, and the GPUs of this machine are of different kinds: {}\n  help: every rank gets the same share; choose equal ones with CUDA_VISIBLE_DEVICES, or say --gpus",
+            escaped(&names.join(", "))
+        ),
+        (NotGpus::Different(names), Language::Chinese) => format!(
+            "错误：没有给出 --gpus，而本机的 GPU 型号不一致：{}\n  帮助：每个进程的份额相同；用 CUDA_VISIBLE_DEVICES 选出同型号的卡，或写明 --gpus",
+            escaped(&names.join(", "))
+        ),
+    }
 }
 
 #[cfg(test)]

@@ -7,6 +7,7 @@
 
 mod concise;
 pub mod creation;
+pub mod doctor;
 mod escape;
 pub mod explain;
 mod github;

@@ -328,6 +328,19 @@ pub fn no_checkpoint(path: &Path, language: Language) -> String {
     }
 }
 
+/// That the conversation with an editor broke off.
+pub fn editor_gone(reason: &str, language: Language) -> String {
+    let reason = escaped(reason);
+    match language {
+        Language::English => format!(
+            "error: the editor did not speak the Language Server Protocol to the end: {reason}\n  help: `zeropilot lsp` is started by an editor; docs/editors.md says how"
+        ),
+        Language::Chinese => format!(
+            "错误：与编辑器的 LSP 通信中断：{reason}\n  帮助：`zeropilot lsp` 由编辑器启动，配置方法见 docs/editors.md"
+        ),
+    }
+}
+
 /// A file that could not be written.
 pub fn cannot_write(path: &Path, error: &io::Error, language: Language) -> String {
     let name = path.display().to_string();

@@ -26,9 +26,9 @@ pub(crate) struct MemoryCommand {
     /// The model: a name of the catalogue, a directory or config.json, or an id of the hub
     #[arg(long, value_name = "MODEL")]
     pub(crate) model: String,
-    /// The GPUs: `8xA100-80G`, `5x44GB`, `4x8xH100` (nodes × GPUs), `8`
+    /// The GPUs: `8xA100-80G`, `5x44GB`, `4x8xH100` (nodes × GPUs), `8`; otherwise those of this machine
     #[arg(long, value_name = "GPUS")]
-    pub(crate) gpus: String,
+    pub(crate) gpus: Option<String>,
     /// A DeepSpeed config; otherwise one is made from --stage, --offload and --precision
     #[arg(long, value_name = "FILE", conflicts_with_all = ["stage", "offload"])]
     pub(crate) config: Option<PathBuf>,
@@ -106,15 +106,10 @@ pub(crate) struct TrainingOptions {
 }
 
 impl MemoryCommand {
-    /// What is asked, with the content of the config.
-    pub(crate) fn request(&self, config: Option<WrittenConfig>) -> MemoryRequest {
+    /// What is asked about these GPUs, with the content of the config.
+    pub(crate) fn request(&self, gpus: String, config: Option<WrittenConfig>) -> MemoryRequest {
         MemoryRequest {
-            machines: Machines {
-                gpus: self.gpus.clone(),
-                host_ram: self.host_ram,
-                network: None,
-                nvme: None,
-            },
+            machines: Machines { gpus, host_ram: self.host_ram, ..Machines::default() },
             config,
             stage: self.stage,
             offload: self.offload,

@@ -13,6 +13,7 @@ use zeropilot_view::{Format, Layout, gpus, problem, talk};
 
 use self::arguments::MemoryCommand;
 use crate::cli::GlobalOptions;
+use crate::cluster_source;
 use crate::exit_status::ExitStatus;
 use crate::layout::layout;
 use crate::model_source;
@@ -65,7 +66,8 @@ impl Session<'_> {
     fn answer(&mut self) -> Result<Option<Fit>, String> {
         let config = self.command.config.as_deref();
         let config = config.map(|path| read_config(path, self.layout.language)).transpose()?;
-        let request = self.command.request(config);
+        let gpus = cluster_source::gpus(self.command.gpus.as_deref(), self.layout.language)?;
+        let request = self.command.request(gpus, config);
         let words = |problem| problem::memory(&problem, &self.layout);
         // What is wrong with the GPUs is said before a model is looked for.
         request.machines.cluster().map_err(|problem| words(problem.into()))?;

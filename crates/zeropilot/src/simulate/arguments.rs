@@ -25,9 +25,9 @@ pub(crate) struct SimulateCommand {
     /// The model: a name of the catalogue, a directory or config.json, or an id of the hub
     #[arg(long, value_name = "MODEL")]
     pub(crate) model: String,
-    /// The GPUs: `8xA100-80G`, `4x8xH100` (nodes × GPUs)
+    /// The GPUs: `8xA100-80G`, `4x8xH100` (nodes × GPUs); otherwise those of this machine
     #[arg(long, value_name = "GPUS")]
-    pub(crate) gpus: String,
+    pub(crate) gpus: Option<String>,
     /// Links between nodes: `8xNDR`, `4xHDR`, `1x100GbE`; otherwise what is usual
     #[arg(long, value_name = "PORTS")]
     pub(crate) network: Option<String>,
@@ -78,11 +78,11 @@ pub(crate) struct SimulateCommand {
 }
 
 impl SimulateCommand {
-    /// The job, with the content of the config.
-    pub(super) fn job(&self, config: Option<WrittenConfig>) -> MemoryRequest {
+    /// The job on these GPUs, with the content of the config.
+    pub(super) fn job(&self, gpus: String, config: Option<WrittenConfig>) -> MemoryRequest {
         MemoryRequest {
             machines: Machines {
-                gpus: self.gpus.clone(),
+                gpus,
                 host_ram: self.host_ram,
                 network: self.network.clone(),
                 nvme: self.nvme.clone(),

@@ -14,6 +14,7 @@ use zeropilot_view::{Format, Layout, gpus, problem, talk};
 
 use self::arguments::{SimulateCommand, amount, price, range};
 use crate::cli::GlobalOptions;
+use crate::cluster_source;
 use crate::exit_status::ExitStatus;
 use crate::layout::layout;
 use crate::memory::read_config;
@@ -60,8 +61,9 @@ impl Session<'_> {
         let scale = scale.map(|text| range(text).ok_or_else(|| words::bad_scale(text, language)));
         let config = self.command.config.as_deref();
         let config = config.map(|path| read_config(path, language)).transpose()?;
+        let gpus = cluster_source::gpus(self.command.gpus.as_deref(), language)?;
         let request = SimulateRequest {
-            job: self.command.job(config),
+            job: self.command.job(gpus, config),
             scale: scale.transpose()?,
             strong: self.command.strong,
         };

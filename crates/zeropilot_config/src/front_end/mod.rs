@@ -12,6 +12,7 @@
 mod accelerate;
 mod arguments;
 mod config_tree;
+mod fills;
 mod hf_trainer;
 mod model;
 mod plugin;
@@ -26,6 +27,7 @@ pub use arguments::{
     AccelerateArguments, Arguments, MixedPrecision, Number, OptimizerInCode, PluginArguments,
     SchedulerInCode, TrainerArguments,
 };
+pub use fills::fills_auto;
 pub use model::{ModelFacts, TextConfigFacts};
 pub use problem::{FilledKey, How, Operation, Pending, Problem, ProblemKind};
 

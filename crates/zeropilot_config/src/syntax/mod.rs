@@ -6,6 +6,7 @@
 //! What keys mean is not known here.
 
 mod builder;
+mod cursor;
 mod duplicate;
 mod error;
 mod hjson;
@@ -20,6 +21,7 @@ mod tree;
 #[cfg(test)]
 mod laws;
 
+pub use cursor::{Cursor, Slot, cursor, top_level_keys};
 pub use duplicate::DuplicateKey;
 pub use error::{SyntaxError, SyntaxErrorKind, decode};
 pub use hjson::{MAX_HJSON_DEPTH, parse_hjson};

@@ -12,6 +12,7 @@ mod words;
 pub use concept::Concept;
 pub use key::in_version;
 pub use markdown::{deprecation, markdown, summary};
+pub use words::value as value_words;
 
 use std::path::Path;
 
@@ -19,7 +20,7 @@ use zeropilot_config::keys::{self, Found};
 use zeropilot_lint::{Difference, Explanation, Language, Text};
 
 use crate::{Format, Layout};
-use page::Page;
+pub(crate) use page::Page;
 
 /// Something explained, ready to be shown.
 #[derive(Debug)]

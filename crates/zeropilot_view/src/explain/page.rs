@@ -9,42 +9,42 @@ use crate::wrap::wrap;
 const WIDTH: usize = 100;
 
 /// A text being laid out.
-pub(super) struct Page {
+pub(crate) struct Page {
     text: String,
     width: usize,
     color: bool,
 }
 
 impl Page {
-    pub(super) fn new(layout: &Layout) -> Self {
+    pub(crate) fn new(layout: &Layout) -> Self {
         let width = layout.width.unwrap_or(WIDTH).clamp(40, 100);
         Self { text: String::new(), width, color: layout.color }
     }
 
-    pub(super) fn into_text(self) -> String {
+    pub(crate) fn into_text(self) -> String {
         self.text
     }
 
-    pub(super) fn blank(&mut self) {
+    pub(crate) fn blank(&mut self) {
         if !self.text.is_empty() && !self.text.ends_with("\n\n") {
             self.text.push('\n');
         }
     }
 
     /// A line in bold.
-    pub(super) fn title(&mut self, title: &str) {
+    pub(crate) fn title(&mut self, title: &str) {
         let title = self.bold(title);
         self.line(&title);
     }
 
     /// A line as it stands.
-    pub(super) fn line(&mut self, line: &str) {
+    pub(crate) fn line(&mut self, line: &str) {
         self.text.push_str(line);
         self.text.push('\n');
     }
 
     /// A paragraph, wrapped, with every line indented.
-    pub(super) fn paragraph(&mut self, indent: usize, text: &str) {
+    pub(crate) fn paragraph(&mut self, indent: usize, text: &str) {
         let width = self.width.saturating_sub(indent).max(24);
         for line in lines(text, width) {
             self.line(&format!("{:indent$}{line}", ""));
@@ -52,7 +52,7 @@ impl Page {
     }
 
     /// A paragraph that must not be overlooked.
-    pub(super) fn warning(&mut self, indent: usize, text: &str) {
+    pub(crate) fn warning(&mut self, indent: usize, text: &str) {
         let width = self.width.saturating_sub(indent).max(24);
         for line in lines(text, width) {
             let line = self.styled("33", &line);
@@ -61,7 +61,7 @@ impl Page {
     }
 
     /// A label, and beside it a text that keeps clear of it.
-    pub(super) fn row(&mut self, indent: usize, label: &str, label_width: usize, text: &str) {
+    pub(crate) fn row(&mut self, indent: usize, label: &str, label_width: usize, text: &str) {
         let margin = indent + label_width + 2;
         let width = self.width.saturating_sub(margin).max(24);
         let padding = label_width.saturating_sub(label.width()) + 2;
@@ -73,7 +73,7 @@ impl Page {
     }
 
     /// Labelled rows with their texts aligned.
-    pub(super) fn rows(&mut self, indent: usize, rows: &[(&str, String)]) {
+    pub(crate) fn rows(&mut self, indent: usize, rows: &[(&str, String)]) {
         let widest = rows.iter().map(|(label, _)| label.width()).max().unwrap_or(0);
         for (label, text) in rows {
             self.row(indent, label, widest, text);
@@ -81,7 +81,7 @@ impl Page {
     }
 
     /// Markdown as far as the texts use it: a title, paragraphs, one kind of drawing.
-    pub(super) fn markdown(&mut self, text: &str) {
+    pub(crate) fn markdown(&mut self, text: &str) {
         let mut is_drawing = false;
         for line in text.lines() {
             if line.starts_with("```") {
@@ -98,11 +98,11 @@ impl Page {
         }
     }
 
-    pub(super) fn bold(&self, text: &str) -> String {
+    pub(crate) fn bold(&self, text: &str) -> String {
         self.styled("1", text)
     }
 
-    pub(super) fn dim(&self, text: &str) -> String {
+    pub(crate) fn dim(&self, text: &str) -> String {
         self.styled("2", text)
     }
 

@@ -14,7 +14,7 @@ pub(super) fn words(words: &Words, language: Language) -> &str {
 }
 
 /// A value as a JSON file would say it; a round number also as people write it.
-pub(super) fn value(value: &PyValue) -> String {
+pub fn value(value: &PyValue) -> String {
     let json = serde_json::to_string(value).unwrap_or_default();
     let zeros = json.len() - json.trim_end_matches('0').len();
     let digits = json.trim_end_matches('0');

@@ -138,20 +138,15 @@ impl Writer<'_> {
         written
     }
 
-    /// Names of the keys directly in a section read by hand, and of those it hands on that have a text.
+    /// Names of the keys directly in a section read by hand, those that end the run among them.
     fn members(&self, path: &str) -> BTreeSet<String> {
-        let below = |other: &str| {
-            let name = other.strip_prefix(path)?.strip_prefix('.')?;
-            (!name.contains('.') && name != "*").then(|| name.to_owned())
-        };
-        let raw = self.schema.raw_members(path).filter(|name| *name != "*").map(str::to_owned);
-        let sections = self.schema.sections.keys().filter_map(|section| below(section));
-        let refused = &self.schema.rejected_when_present;
-        let refused = refused.iter().filter_map(|removed| below(&removed.path));
-        let handed_on = keys::all()
-            .filter(|(other, _)| matches!(self.schema.locate(other), Some(Located::HandedOn)))
-            .filter_map(|(other, _)| below(other));
-        raw.chain(sections).chain(refused).chain(handed_on).collect()
+        let mut names = keys::members(self.schema, path);
+        let refused = self.schema.rejected_when_present.iter();
+        names.extend(refused.filter_map(|removed| {
+            let name = removed.path.strip_prefix(path)?.strip_prefix('.')?;
+            (!name.contains('.')).then(|| name.to_owned())
+        }));
+        names
     }
 
     /// The alternatives as far as the resolver takes them, and whatever else it takes.

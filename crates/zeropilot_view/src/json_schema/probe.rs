@@ -1,7 +1,7 @@
 //! Which kinds of value the resolver takes for a key, found by trying, as the schema of the engine itself was found.
 
 use serde_json::{Value as Json, json};
-use zeropilot_config::front_end::{self, Arguments, FrontEnd};
+use zeropilot_config::front_end;
 use zeropilot_config::resolve::{Circumstances, resolve};
 use zeropilot_config::schema::EngineVersion;
 use zeropilot_config::syntax::parse_json;
@@ -104,7 +104,7 @@ impl Probe {
 
     /// Whether `"auto"` may stand there.
     pub(super) fn auto(&self, path: &str) -> Auto {
-        if is_filled(path) {
+        if front_end::fills_auto(path) {
             Auto::Filled
         } else if self.takes(path, "\"auto\"") {
             Auto::Passed
@@ -146,19 +146,4 @@ fn config(path: &str, value: Option<&str>) -> Json {
         place[name] = value;
     }
     config
-}
-
-/// Whether a front end replaces an `"auto"` of this key: found by having it fill one.
-fn is_filled(path: &str) -> bool {
-    let mut config = config(path, Some("\"auto\""));
-    if config["zero_optimization"].is_null() || config["zero_optimization"].is_object() {
-        config["zero_optimization"]["stage"] = 3.into();
-    }
-    let Ok(document) = parse_json(&config.to_string()) else { return false };
-    let fills = |front_end| {
-        let root = document.root();
-        let filled = front_end::fill(front_end, root, &Arguments::default(), None, Some(1));
-        filled.is_pending(path) || filled.filled.iter().any(|filled| filled.path == path)
-    };
-    fills(FrontEnd::HfTrainer) || fills(FrontEnd::Accelerate)
 }

@@ -1,0 +1,76 @@
+//! The GPUs a user means by `--gpus`; without it, those of this machine.
+
+use zeropilot_cluster::discovery::{Driver, equal_gpus, visible};
+use zeropilot_cluster::{Device, Gpus, Nvidia};
+use zeropilot_lint::Language;
+use zeropilot_view::gpus;
+
+/// What the user wrote, or what would be written for the GPUs the driver finds here.
+pub(crate) fn gpus(text: Option<&str>, language: Language) -> Result<String, String> {
+    let shown = std::env::var("CUDA_VISIBLE_DEVICES").ok();
+    match text {
+        Some(text) => Ok(text.to_owned()),
+        None => Ok(written(&here(&Nvidia, shown.as_deref(), language)?)),
+    }
+}
+
+fn written(gpus: &Gpus) -> String {
+    let count = gpus.world_size();
+    match gpus.device {
+        Device::Accelerator(card) => format!("{count}x{}", card.name),
+        Device::Memory(stated) => format!("{count}x{stated}"),
+        Device::Unknown => count.to_string(),
+    }
+}
+
+/// The GPUs of this machine that a program started here would see.
+fn here(driver: &dyn Driver, shown: Option<&str>, language: Language) -> Result<Gpus, String> {
+    let found = driver.gpus().map_err(|problem| gpus::no_driver(&problem, language))?;
+    let seen = visible(&found, shown).gpus;
+    equal_gpus(&seen).map_err(|problem| gpus::not_gpus(&problem, language))
+}
+
+#[cfg(test)]
+mod tests {
+    use zeropilot_cluster::discovery::{FoundGpu, NoDriver};
+    use zeropilot_units::Bytes;
+
+    use super::*;
+
+    struct Recorded(Result<Vec<FoundGpu>, NoDriver>);
+
+    impl Driver for Recorded {
+        fn gpus(&self) -> Result<Vec<FoundGpu>, NoDriver> {
+            self.0.clone()
+        }
+    }
+
+    /// `nvidia-smi` of a machine with A100s: 81920 MiB each.
+    fn a100s(count: usize) -> Recorded {
+        let memory = Bytes(81920 << 20);
+        let one = |index| FoundGpu {
+            name: "NVIDIA A100-SXM4-80GB".to_owned(),
+            uuid: format!("GPU-{index}"),
+            memory,
+        };
+        Recorded(Ok((0..count).map(one).collect()))
+    }
+
+    #[test]
+    fn without_a_text_the_driver_is_asked() {
+        let gpus = here(&a100s(8), None, Language::English).expect("GPUs");
+        assert_eq!(gpus.world_size(), 8);
+        let read: Gpus = written(&gpus).parse().expect("what is written can be read");
+        assert_eq!((read.device, read.world_size()), (gpus.device, 8));
+        let shown = here(&a100s(8), Some("0,1"), Language::English).expect("GPUs");
+        assert_eq!(shown.world_size(), 2);
+    }
+
+    #[test]
+    fn no_driver_and_no_gpu_say_what_to_do() {
+        let missing = here(&Recorded(Err(NoDriver::NoLibrary)), None, Language::English);
+        assert!(missing.expect_err("none").contains("--gpus"));
+        let hidden = here(&a100s(2), Some(""), Language::Chinese);
+        assert!(hidden.expect_err("none").contains("--gpus"));
+    }
+}

@@ -1,0 +1,107 @@
+//! `zeropilot doctor`: what this machine lacks.
+
+use std::path::Path;
+
+use zeropilot_ask::memory::WrittenConfig;
+use zeropilot_ask::{Machines, MemoryRequest, memory};
+use zeropilot_cluster::Nvidia;
+use zeropilot_config::schema::EngineVersion;
+use zeropilot_config::syntax::{decode, parse_hjson};
+use zeropilot_doctor::{Circumstances, Finding, Machine, Needs, Python, examine};
+use zeropilot_lint::{Language, Report, Settings, Severity, check};
+use zeropilot_units::Bytes;
+use zeropilot_view::{Format, Layout, doctor, problem, talk};
+
+use crate::cli::{DoctorCommand, GlobalOptions};
+use crate::cluster_source;
+use crate::exit_status::ExitStatus;
+use crate::layout::layout;
+use crate::model_source;
+use crate::output::Output;
+
+/// Looks at the machine and says what is missing.
+pub(crate) fn run(
+    command: &DoctorCommand,
+    global: &GlobalOptions,
+    language: Language,
+) -> ExitStatus {
+    let format = if command.json { Format::Json } else { Format::Human };
+    let layout = layout(format, global, language);
+    let mut output = Output::new(layout.color);
+    match answer(command, &layout) {
+        Ok((text, findings)) => {
+            output.result(&text);
+            output.flush();
+            let is_bad = |finding: &Finding| finding.severity != Severity::Note;
+            if findings.iter().any(is_bad) { ExitStatus::Findings } else { ExitStatus::Clean }
+        }
+        Err(problem) => {
+            output.say(&problem);
+            ExitStatus::Failure
+        }
+    }
+}
+
+fn answer(command: &DoctorCommand, layout: &Layout) -> Result<(String, Vec<Finding>), String> {
+    let language = layout.language;
+    let config = command.config.as_deref().map(|path| read(path, language)).transpose()?;
+    let needs = config.as_deref().map(needs).unwrap_or_default();
+    let environment = |name: &str| std::env::var_os(name);
+    let machine =
+        Machine::look(command.python.as_deref(), &needs.nvme_paths, &Nvidia, &environment);
+    let report = config.as_deref().map(|bytes| judged(bytes, &machine));
+    let file = command.config.as_deref().zip(config.as_deref());
+    let host_memory = match (&command.model, file) {
+        (Some(model), Some(file)) => Some(host_memory(command, file, model, layout)?),
+        _ => None,
+    };
+    let circumstances = Circumstances { needs, report: report.as_ref(), host_memory };
+    let findings = examine(&machine, &circumstances, language);
+    let text = match command.json {
+        true => format!("{:#}\n", doctor::json(&machine, &findings, language)),
+        false => doctor::human(&machine, &findings, layout),
+    };
+    Ok((text, findings))
+}
+
+fn read(path: &Path, language: Language) -> Result<Vec<u8>, String> {
+    std::fs::read(path).map_err(|error| talk::cannot_read(path, &error, language))
+}
+
+/// What a config asks for; nothing if it cannot be read, which its verdict says.
+fn needs(bytes: &[u8]) -> Needs {
+    let document = decode(bytes).ok().and_then(|text| parse_hjson(text).ok());
+    document.map(|document| Needs::of(&document)).unwrap_or_default()
+}
+
+/// What the installed engine says; the newest if none is.
+fn judged(bytes: &[u8], machine: &Machine) -> Report {
+    let engine = machine.python.as_ref().and_then(|python: &Python| python.package("deepspeed"));
+    let version = engine.and_then(|engine| EngineVersion::nearest(&engine.version).ok());
+    let version = version.unwrap_or(EngineVersion::NEWEST);
+    check(bytes, &Settings { version, ..Settings::default() })
+}
+
+/// What the processes of one host need together at most, and how many they are.
+fn host_memory(
+    command: &DoctorCommand,
+    (path, bytes): (&Path, &[u8]),
+    name: &str,
+    layout: &Layout,
+) -> Result<(Bytes, u64), String> {
+    let language = layout.language;
+    let gpus = cluster_source::gpus(command.gpus.as_deref(), language)?;
+    let request = MemoryRequest {
+        machines: Machines { gpus, ..Machines::default() },
+        config: Some(WrittenConfig { name: path.display().to_string(), bytes: bytes.to_vec() }),
+        stage: None,
+        offload: None,
+        precision: None,
+        training: command.training.plain(),
+        rank: None,
+    };
+    let model = model_source::open(name, language)?;
+    let memory = memory(name, model, &request).map_err(|wrong| problem::memory(&wrong, layout))?;
+    let ranks = memory.answer.ranks_per_host;
+    Ok((memory.answer.node().expected(), ranks))
+}

@@ -1,0 +1,105 @@
+//! A check of every file of a corpus, counted.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt::Write as _;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use sha2::{Digest, Sha256};
+use zeropilot_lint::{Settings, Severity, Verdict, check};
+
+/// Rules that say: this is written, the engine says nothing, and it has no effect.
+pub(crate) const NO_OPS: [&str; 15] = [
+    "A11", "C01", "F01", "F16", "F17", "F18", "G05", "G10", "G14", "K01", "K02", "K26", "O04",
+    "P10", "X02",
+];
+
+/// What was found.
+#[derive(Debug, Default)]
+pub(crate) struct Study {
+    pub(crate) files: usize,
+    pub(crate) rejected: usize,
+    pub(crate) with_error: usize,
+    pub(crate) with_warning: usize,
+    pub(crate) with_no_op: usize,
+    pub(crate) without_finding: usize,
+    /// By rule: how often, and in how many files.
+    pub(crate) rules: BTreeMap<&'static str, (usize, usize)>,
+    /// Every finding: file, rule, key.
+    pub(crate) findings: BTreeSet<(String, &'static str, String)>,
+}
+
+impl Study {
+    /// Checks all files of a directory for the newest engine, as a user would who says nothing else.
+    pub(crate) fn of(corpus: &Path) -> io::Result<Self> {
+        let mut paths: Vec<PathBuf> = std::fs::read_dir(corpus)?
+            .map(|entry| entry.map(|entry| entry.path()))
+            .collect::<io::Result<_>>()?;
+        paths.retain(|path| path.extension().is_some_and(|extension| extension == "json"));
+        paths.sort();
+        let mut study = Self::default();
+        for path in paths {
+            study.count(&std::fs::read(path)?);
+        }
+        Ok(study)
+    }
+
+    fn count(&mut self, bytes: &[u8]) {
+        let report = check(bytes, &Settings::default());
+        let has = |severity| report.diagnostics.iter().any(|found| found.severity == severity);
+        let codes: BTreeSet<&'static str> =
+            report.diagnostics.iter().map(|found| found.rule.code).collect();
+        self.files += 1;
+        self.rejected += usize::from(report.verdict == Verdict::Reject);
+        self.with_error += usize::from(has(Severity::Error));
+        self.with_warning += usize::from(has(Severity::Warning));
+        self.with_no_op += usize::from(NO_OPS.iter().any(|code| codes.contains(code)));
+        self.without_finding += usize::from(codes.is_empty());
+        for code in codes {
+            self.rules.entry(code).or_default().1 += 1;
+        }
+        let name = name(bytes);
+        for found in &report.diagnostics {
+            self.rules.entry(found.rule.code).or_default().0 += 1;
+            self.findings.insert((name.clone(), found.rule.code, found.path.to_string()));
+        }
+    }
+}
+
+/// The first 16 hex digits of a file's SHA-256.
+fn name(bytes: &[u8]) -> String {
+    Sha256::digest(bytes).iter().take(8).fold(String::new(), |mut name, byte| {
+        // Writing to a string cannot fail.
+        let _ = write!(name, "{byte:02x}");
+        name
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn files_are_counted_once_and_findings_each() {
+        let mut study = Study::default();
+        study.count(b"{\"train_batch_size\": 8, \"a\": 1, \"b\": 2}");
+        study.count(b"{\"train_batch_size\": 8}");
+        assert_eq!((study.files, study.with_error, study.with_no_op), (2, 0, 1));
+        assert_eq!(study.without_finding, 1);
+        assert_eq!(study.rules["K01"], (2, 1));
+        assert_eq!(study.findings.len(), 2);
+    }
+
+    /// `printf abc | sha256sum` begins with ba7816bf8f01cfea.
+    #[test]
+    fn files_are_named_by_their_content() {
+        assert_eq!(name(b"abc"), "ba7816bf8f01cfea");
+    }
+
+    #[test]
+    fn the_rules_about_idle_keys_exist() {
+        for code in NO_OPS {
+            assert!(zeropilot_lint::rule(code).is_some(), "{code}");
+        }
+    }
+}

@@ -1,0 +1,157 @@
+//! What a machine lacks, for people and for programs.
+
+use serde_json::{Value as Json, json};
+use zeropilot_cluster::discovery::visible;
+use zeropilot_doctor::{Finding, Limit, Machine};
+use zeropilot_lint::{Language, Severity, Text};
+use zeropilot_units::Bytes;
+
+use crate::explain::Page;
+use crate::{Layout, escaped};
+
+/// Packages that are named whether or not anything is wrong with them.
+const NAMED: [&str; 4] = ["deepspeed", "torch", "transformers", "accelerate"];
+
+/// What is there, then what is missing.
+pub fn human(machine: &Machine, findings: &[Finding], layout: &Layout) -> String {
+    let language = layout.language;
+    let mut page = Page::new(layout);
+    if !layout.quiet {
+        page.title(Text::new("This machine", "本机").get(language));
+        page.rows(2, &present(machine, language));
+        page.blank();
+    }
+    for finding in findings {
+        let (severity, colon) =
+            (name(finding.severity).get(language), Text::new(": ", "：").get(language));
+        let head = format!("{severity}[{}]{colon}{}", finding.name, finding.message(language));
+        page.warning(0, &escaped(&head));
+        let mut rows = vec![
+            (Text::new("why", "原因").get(language), finding.why(language)),
+            (Text::new("help", "建议").get(language), finding.help(language)),
+        ];
+        if let Some(command) = finding.command {
+            rows.push((Text::new("run", "命令").get(language), command.to_owned()));
+        }
+        page.rows(2, &rows);
+        page.blank();
+    }
+    page.line(&closing(findings, language));
+    page.into_text()
+}
+
+fn name(severity: Severity) -> Text {
+    match severity {
+        Severity::Error => Text::new("error", "错误"),
+        Severity::Warning => Text::new("warning", "警告"),
+        Severity::Note => Text::new("note", "提示"),
+    }
+}
+
+fn present(machine: &Machine, language: Language) -> Vec<(&'static str, String)> {
+    let label = |en, zh| Text::new(en, zh).get(language);
+    let none = || label("none", "无").to_owned();
+    let mut rows = vec![(
+        label("python", "Python"),
+        machine.python.as_ref().map_or_else(none, |python| python.path.display().to_string()),
+    )];
+    for package in NAMED {
+        let version = machine.python.as_ref().and_then(|python| python.package(package));
+        rows.push((package, version.map_or_else(none, |package| package.version.clone())));
+    }
+    rows.push((label("GPUs", "GPU"), gpus(machine).unwrap_or_else(none)));
+    rows.push((label("memory", "内存"), machine.ram.map_or_else(none, |ram| ram.to_string())));
+    if let Some(shm) = machine.shm {
+        rows.push(("/dev/shm", shm.total.to_string()));
+    }
+    let tools = machine.tools;
+    let tools = [
+        ("c++", tools.cxx),
+        ("nvcc", tools.nvcc),
+        ("ninja", tools.ninja),
+        ("libaio", tools.libaio),
+    ];
+    let tools: Vec<&str> =
+        tools.iter().filter(|(_, there)| *there).map(|(name, _)| *name).collect();
+    rows.push((
+        label("to build", "编译工具"),
+        if tools.is_empty() { none() } else { tools.join(", ") },
+    ));
+    rows
+}
+
+/// "8 × NVIDIA H100 80GB HBM3".
+fn gpus(machine: &Machine) -> Option<String> {
+    let gpus = machine.gpus.as_ref().ok().filter(|gpus| !gpus.is_empty())?;
+    let seen = visible(gpus, machine.visible_devices.as_deref()).gpus;
+    let mut counted: Vec<(&str, usize)> = Vec::new();
+    for gpu in seen {
+        match counted.iter_mut().find(|(name, _)| *name == gpu.name) {
+            Some((_, count)) => *count += 1,
+            None => counted.push((&gpu.name, 1)),
+        }
+    }
+    let words: Vec<String> =
+        counted.iter().map(|(name, count)| format!("{count} × {}", escaped(name))).collect();
+    (!words.is_empty()).then(|| words.join(", "))
+}
+
+fn closing(findings: &[Finding], language: Language) -> String {
+    let count = |severity| findings.iter().filter(|finding| finding.severity == severity).count();
+    let (errors, warnings) = (count(Severity::Error), count(Severity::Warning));
+    let plural =
+        |count: usize, word: &str| format!("{count} {word}{}", if count == 1 { "" } else { "s" });
+    match (errors, warnings, language) {
+        (0, 0, Language::English) => "nothing is missing".to_owned(),
+        (0, 0, Language::Chinese) => "什么都不缺".to_owned(),
+        (_, _, Language::English) => {
+            format!("{}, {}", plural(errors, "error"), plural(warnings, "warning"))
+        }
+        (_, _, Language::Chinese) => format!("{errors} 个错误，{warnings} 个警告"),
+    }
+}
+
+/// Both as one object. Keys are added, never changed.
+pub fn json(machine: &Machine, findings: &[Finding], language: Language) -> Json {
+    let package = |name: &str| {
+        let python = machine.python.as_ref()?;
+        python.package(name).map(|package| package.version.clone())
+    };
+    let packages: serde_json::Map<String, Json> =
+        NAMED.iter().map(|name| ((*name).to_owned(), json!(package(name)))).collect();
+    let limit = |limit: Limit| match limit {
+        Limit::Unlimited => json!("unlimited"),
+        Limit::AtMost(most) => json!(most),
+        Limit::Unknown => Json::Null,
+    };
+    let bytes = |bytes: Option<Bytes>| bytes.map(|bytes| bytes.0);
+    let gpus = machine.gpus.as_ref().ok().map(|gpus| {
+        let shape = |gpu: &zeropilot_cluster::discovery::FoundGpu| json!({ "name": gpu.name, "uuid": gpu.uuid, "memory": gpu.memory.0 });
+        gpus.iter().map(shape).collect::<Vec<_>>()
+    });
+    let tools = machine.tools;
+    let shape = |finding: &Finding| {
+        json!({
+            "name": finding.name,
+            "severity": finding.severity.name(),
+            "message": finding.message(language),
+            "why": finding.why(language),
+            "help": finding.help(language),
+            "command": finding.command,
+        })
+    };
+    json!({
+        "machine": {
+            "python": machine.python.as_ref().map(|python| python.path.display().to_string()),
+            "packages": packages,
+            "gpus": gpus,
+            "cuda_visible_devices": machine.visible_devices,
+            "ram": bytes(machine.ram),
+            "memlock": limit(machine.memlock),
+            "open_files": limit(machine.open_files),
+            "shm": bytes(machine.shm.map(|shm| shm.total)),
+            "tools": { "cxx": tools.cxx, "nvcc": tools.nvcc, "ninja": tools.ninja, "libaio": tools.libaio },
+        },
+        "findings": findings.iter().map(shape).collect::<Vec<_>>(),
+    })
+}
