@@ -34,6 +34,7 @@ fn shares(study: &Study) -> String {
          | with at least one error | {} |\n\
          | with at least one warning | {} |\n\
          | with a silent no-op: written, accepted or not, without effect | {} |\n\
+         | the same without K26, an idle `steps_per_print` | {} |\n\
          | without any finding | {} |\n\n\
          Errors include what ends a run only after the config is loaded, such as an optimizer parameter that does not exist. \
          Silent no-ops are the findings of {}.\n\n",
@@ -43,6 +44,7 @@ fn shares(study: &Study) -> String {
         share(study.with_error),
         share(study.with_warning),
         share(study.with_no_op),
+        share(study.with_no_op_beside_printing),
         share(study.without_finding),
         NO_OPS.join(", "),
     )
@@ -89,7 +91,11 @@ fn precision(study: &Study, labels: &[Label]) -> String {
         .filter(|label| label.verdict == Verdict::False)
         .map(|label| {
             let now = if is_found(label) { "still told" } else { "no longer told" };
-            format!("| {} | `{}` | {} | {now} |", label.rule, label.key, label.reason)
+            let key = match label.key.as_str() {
+                "" => "(the file)".to_owned(),
+                key => format!("`{key}`"),
+            };
+            format!("| {} | {key} | {} | {now} |", label.rule, label.reason)
         })
         .collect();
     let unseen = match unseen.as_slice() {
@@ -99,7 +105,7 @@ fn precision(study: &Study, labels: &[Label]) -> String {
     let gone = labels.iter().filter(|label| !is_found(label)).count();
     format!(
         "## Are they true?\n\n\
-         {} findings were read by one person with the file before them, at least one of every rule that fired at the time \
+         {} findings were read by one reader with the file at hand, at least one of every rule that fired at the time \
          ([knowledge/findings](../knowledge/findings/README.md)). {right} are true of the file as it stands, {wrong} are \
          false, {open} cannot be decided from the file. Precision: {right} of {} decided, {:.1} %; if everything open were \
          false, {:.1} %. The sample gives every rule a place, so it is not the precision of a random finding; nobody checked \

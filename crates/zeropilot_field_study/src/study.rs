@@ -22,6 +22,8 @@ pub(crate) struct Study {
     pub(crate) with_error: usize,
     pub(crate) with_warning: usize,
     pub(crate) with_no_op: usize,
+    /// The same without K26, which says little about a run and occurs in every fourth file.
+    pub(crate) with_no_op_beside_printing: usize,
     pub(crate) without_finding: usize,
     /// By rule: how often, and in how many files.
     pub(crate) rules: BTreeMap<&'static str, (usize, usize)>,
@@ -54,6 +56,8 @@ impl Study {
         self.with_error += usize::from(has(Severity::Error));
         self.with_warning += usize::from(has(Severity::Warning));
         self.with_no_op += usize::from(NO_OPS.iter().any(|code| codes.contains(code)));
+        let is_idle = |code: &&str| **code != *"K26" && codes.contains(*code);
+        self.with_no_op_beside_printing += usize::from(NO_OPS.iter().any(|code| is_idle(&code)));
         self.without_finding += usize::from(codes.is_empty());
         for code in codes {
             self.rules.entry(code).or_default().1 += 1;
