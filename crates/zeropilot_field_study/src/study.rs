@@ -56,8 +56,8 @@ impl Study {
         self.with_error += usize::from(has(Severity::Error));
         self.with_warning += usize::from(has(Severity::Warning));
         self.with_no_op += usize::from(NO_OPS.iter().any(|code| codes.contains(code)));
-        let is_idle = |code: &&str| **code != *"K26" && codes.contains(*code);
-        self.with_no_op_beside_printing += usize::from(NO_OPS.iter().any(|code| is_idle(&code)));
+        let is_idle = |code: &&str| *code != "K26" && codes.contains(code);
+        self.with_no_op_beside_printing += usize::from(NO_OPS.iter().any(is_idle));
         self.without_finding += usize::from(codes.is_empty());
         for code in codes {
             self.rules.entry(code).or_default().1 += 1;
