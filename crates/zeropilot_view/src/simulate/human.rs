@@ -197,7 +197,9 @@ fn verdict(report: &SimulateReport<'_>, language: Language) -> String {
         Language::English => {
             format!("\n{percent:.0} % of the step waits for {name}: {help}.\n")
         }
-        Language::Chinese => format!("\n一步里有 {percent:.0} % 在等{name}：{help}。\n"),
+        Language::Chinese => {
+            format!("\n一步里有 {percent:.0} % 的时间在等待：{name}。{help}。\n")
+        }
     }
 }
 
@@ -212,7 +214,7 @@ fn bill_words(report: &SimulateReport<'_>, bill: &Bill, language: Language) -> S
             days[1]
         ),
         Language::Chinese => format!(
-            "\n{:.1} 亿 token：{expected} GPU 小时（{low} 到 {high}），{:.1} 天",
+            "\n{:.0} 亿 token：{expected} GPU 小时（{low} 到 {high}），{:.1} 天",
             bill.tokens / 1e8,
             days[1]
         ),
