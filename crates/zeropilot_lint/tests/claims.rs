@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 use zeropilot_config::front_end::FrontEnd;
 use zeropilot_config::schema::EngineVersion;
 use zeropilot_config::syntax::parse_hjson;
-use zeropilot_lint::{Example, RULES, Report, Rule, Safety, Settings, Verdict, apply, check, mend};
+use zeropilot_lint::{Example, RULES, Report, Rule, Settings, Verdict, check, mend};
 
 /// Something an engine can confirm.
 struct Claim {

@@ -131,6 +131,52 @@ fn mended_examples_are_accepted_by_the_front_end_that_reads_them() {
     println!("{} mended examples accepted by their front end", cases.len());
 }
 
+/// What a front end is said to refuse, it refuses: every example whose finding is a refusal of its
+/// own, with arguments completed by the library's defaults.
+#[test]
+fn what_a_front_end_is_said_to_refuse_it_refuses() {
+    let Some(home) = oracle::home() else { return };
+    let mut questions = Vec::new();
+    let mut cases = Vec::new();
+    for rule in RULES.iter().filter(|rule| rule.check.is_none()) {
+        for example in rule.examples.iter().filter(|one| !one.is_job && one.version.is_none()) {
+            let mut settings = example.settings();
+            if example.front_end == FrontEnd::DeepSpeed {
+                continue;
+            }
+            settings.arguments = completed(&settings.arguments);
+            settings.model = settings.model.or(Some(ModelFacts::with_hidden_size(64)));
+            let report = check(example.config.as_bytes(), &settings);
+            let is_told = report.diagnostics.iter().any(|found| found.rule.code == rule.code);
+            let Ok(document) = parse_json(example.config) else { continue };
+            if report.verdict == Verdict::Accept || !is_told {
+                continue;
+            }
+            let case = Case {
+                front_end: example.front_end,
+                config: document.root().clone(),
+                arguments: settings.arguments,
+                model: settings.model.unwrap_or(ModelFacts::without_sizes()),
+                world_size: example.world_size.unwrap_or(1) as u64,
+            };
+            questions.push(case.request());
+            cases.push((rule.code, example));
+        }
+    }
+    assert!(cases.len() >= 10, "only {}", cases.len());
+    let answers = oracle::Oracle::start(&home, "front_end_server.py").ask(questions);
+    let mut refused = 0;
+    for ((code, example), answer) in cases.iter().zip(answers) {
+        let answer: Value = serde_json::from_str(&answer).expect("JSON");
+        refused += usize::from(answer["ok"] == false);
+        // What reaches the engine is refused there, which `claims.rs` asks about.
+        let is_the_engines = ["B", "K", "V", "P"].iter().any(|group| code.starts_with(group));
+        assert!(answer["ok"] == false || is_the_engines, "{code}: {}", example.config);
+    }
+    println!("{refused} of {} refused by the front end itself", cases.len());
+    assert!(refused >= 10, "only {refused}");
+}
+
 #[test]
 fn a_file_that_a_front_end_reads_is_mended_until_nothing_is_left_to_mend() {
     let Some(files) = oracle::corpus() else { return oracle::missing("ZEROPILOT_CORPUS") };
