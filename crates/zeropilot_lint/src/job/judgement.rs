@@ -3,9 +3,10 @@
 
 use zeropilot_config::front_end::FrontEnd;
 
+use super::dictionary::as_json;
 use super::place::Place;
 use super::python::PythonScript;
-use super::{Files, Job, Launch, python, read};
+use super::{Files, Job, Launch, read};
 use crate::check::{Report, Settings, Verdict, World, WorldSource, check};
 use crate::diagnostic::Diagnostic;
 use crate::rule::Severity;
@@ -131,7 +132,7 @@ fn config(
     if let Some(place) = &launch.given.dictionary {
         let name = place.file.clone()?;
         let script = files(&name)?;
-        let json = python::as_json(&script, place.span)?;
+        let json = as_json(&script, place.span)?;
         let mut report = check(json.as_bytes(), &settings);
         for mut found in std::mem::take(&mut report.diagnostics) {
             // Fixes are written for JSON.

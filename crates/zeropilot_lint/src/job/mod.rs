@@ -7,6 +7,7 @@
 //! through a function, since this crate opens none.
 
 mod arguments;
+mod dictionary;
 mod hostfile;
 mod judgement;
 mod launch;

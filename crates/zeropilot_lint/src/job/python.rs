@@ -89,8 +89,18 @@ pub(crate) struct Division {
 pub(crate) struct PythonScript {
     pub(crate) calls: Vec<Call>,
     pub(crate) divisions: Vec<Division>,
-    /// Names bound once to something that is written out; a name bound twice is unknown.
+    /// Names bound once to something that is written out; what is bound twice, is a parameter or is
+    /// changed in place is unknown.
     bindings: HashMap<String, Value>,
+    /// Attributes that are set after the fact: the object and the attribute.
+    set: Vec<(String, String)>,
+}
+
+impl PythonScript {
+    /// Whether an attribute of an object is set somewhere.
+    pub(crate) fn sets(&self, object: &str, attribute: &str) -> bool {
+        self.set.iter().any(|(known, name)| known == object && name == attribute)
+    }
 }
 
 pub(crate) fn read(text: &str) -> PythonScript {
@@ -100,7 +110,9 @@ pub(crate) fn read(text: &str) -> PythonScript {
         return script;
     }
     let Some(tree) = parser.parse(text, None) else { return script };
-    Reader { text, script: &mut script }.walk(tree.root_node());
+    let mut reader = Reader { text, script: &mut script };
+    reader.walk(tree.root_node(), Reader::bind);
+    reader.walk(tree.root_node(), Reader::look);
     script
 }
 
@@ -110,22 +122,18 @@ struct Reader<'a> {
 }
 
 /// Deeper than this nobody writes, and what a machine writes must not end the program.
-const DEEPEST: usize = 200;
+pub(super) const DEEPEST: usize = 200;
 
 impl Reader<'_> {
-    fn walk(&mut self, root: Node<'_>) {
+    /// Goes through everything, in the order of the text.
+    fn walk(&mut self, root: Node<'_>, visit: fn(&mut Self, Node<'_>, usize)) {
         let mut open = vec![(root, 0, 0)];
         while let Some((node, scope, depth)) = open.pop() {
             let scope = match node.kind() {
                 "function_definition" | "lambda" => node.start_byte() + 1,
                 _ => scope,
             };
-            match node.kind() {
-                "assignment" => self.assignment(node, scope),
-                "augmented_assignment" => self.augmented(node, scope),
-                "call" => self.call(node, scope),
-                _ => {}
-            }
+            visit(self, node, scope);
             if depth < DEEPEST {
                 let below = named(node).map(|child| (child, scope, depth + 1));
                 let start = open.len();
@@ -136,20 +144,82 @@ impl Reader<'_> {
         }
     }
 
-    fn assignment(&mut self, node: Node<'_>, scope: usize) {
-        let (Some(left), Some(right)) =
-            (node.child_by_field_name("left"), node.child_by_field_name("right"))
-        else {
+    fn look(&mut self, node: Node<'_>, scope: usize) {
+        match node.kind() {
+            "assignment" => {
+                let left = node.child_by_field_name("left");
+                let right = node.child_by_field_name("right");
+                if let (Some(left), Some(right)) = (left, right)
+                    && right.kind() == "binary_operator"
+                {
+                    self.division(self.slice(left).to_owned(), right, scope);
+                }
+            }
+            "augmented_assignment" => self.augmented(node, scope),
+            "call" => self.call(node, scope),
+            _ => {}
+        }
+    }
+
+    /// Learns what names stand for.
+    fn bind(&mut self, node: Node<'_>, _: usize) {
+        match node.kind() {
+            "assignment" => {
+                let Some(left) = node.child_by_field_name("left") else { return };
+                // What another name stands for is settled only when all are known.
+                let value = node.child_by_field_name("right").map_or(Value::Unknown, |right| {
+                    if right.kind() == "identifier" { Value::Unknown } else { self.value(right) }
+                });
+                match left.kind() {
+                    "identifier" => self.bind_name(left, value),
+                    "attribute" => {
+                        if let Some((object, name)) = self.slice(left).rsplit_once('.') {
+                            let pair = (object.to_owned(), name.to_owned());
+                            self.script.set.push(pair);
+                        }
+                    }
+                    _ => self.forget(left),
+                }
+            }
+            "augmented_assignment" | "for_statement" | "for_in_clause" => {
+                node.child_by_field_name("left").into_iter().for_each(|left| self.forget(left));
+            }
+            "parameters" | "lambda_parameters" | "as_pattern_target" | "global_statement"
+            | "delete_statement" => self.forget(node),
+            "named_expression" => {
+                node.child_by_field_name("name").into_iter().for_each(|name| self.forget(name));
+            }
+            "call" => self.changed_in_place(node),
+            _ => {}
+        }
+    }
+
+    fn bind_name(&mut self, name: Node<'_>, value: Value) {
+        let name = self.slice(name).to_owned();
+        let is_first = !self.script.bindings.contains_key(&name);
+        self.script.bindings.insert(name, if is_first { value } else { Value::Unknown });
+    }
+
+    /// Every name in a node is unknown from now on.
+    fn forget(&mut self, node: Node<'_>) {
+        let mut open = vec![node];
+        while let Some(node) = open.pop() {
+            if node.kind() == "identifier" {
+                let name = self.slice(node).to_owned();
+                self.script.bindings.insert(name, Value::Unknown);
+            }
+            open.extend(named(node));
+        }
+    }
+
+    /// A dictionary that is changed by a method is no longer what was written.
+    fn changed_in_place(&mut self, node: Node<'_>) {
+        let function = node.child_by_field_name("function").map(|node| self.slice(node));
+        let Some((object, method)) = function.and_then(|text| text.rsplit_once('.')) else {
             return;
         };
-        if left.kind() == "identifier" {
-            let name = self.slice(left).to_owned();
-            let value = self.value(right);
-            let is_first = !self.script.bindings.contains_key(&name);
-            self.script.bindings.insert(name, if is_first { value } else { Value::Unknown });
-        }
-        if right.kind() == "binary_operator" {
-            self.division(self.slice(left).to_owned(), right, scope);
+        if matches!(method, "update" | "setdefault" | "pop" | "clear" | "append" | "extend") {
+            self.script.bindings.insert(object.to_owned(), Value::Unknown);
         }
     }
 
@@ -157,7 +227,6 @@ impl Reader<'_> {
         let field = |name| node.child_by_field_name(name).map(|node| self.slice(node).to_owned());
         let (left, operator, right) = (field("left"), field("operator"), field("right"));
         if let (Some(target), Some("/="), Some(divisor)) = (left, operator.as_deref(), right) {
-            self.script.bindings.insert(target.clone(), Value::Unknown);
             self.script.divisions.push(Division { target, divisor, scope, span: span(node) });
         }
     }
@@ -285,7 +354,7 @@ impl Reader<'_> {
     }
 }
 
-fn named(node: Node<'_>) -> impl Iterator<Item = Node<'_>> {
+pub(super) fn named(node: Node<'_>) -> impl Iterator<Item = Node<'_>> {
     (0..node.child_count())
         .filter_map(move |index| node.child(index))
         .filter(|child| child.is_named())
@@ -293,83 +362,6 @@ fn named(node: Node<'_>) -> impl Iterator<Item = Node<'_>> {
 
 fn span(node: Node<'_>) -> Span {
     Span::new(node.start_byte(), node.end_byte())
-}
-
-/// The script with everything blank but one dictionary, and that as JSON, every byte in its place.
-/// `None` if something in it is not written out, or stands there twice.
-pub(crate) fn as_json(text: &str, place: Span) -> Option<String> {
-    let mut parser = Parser::new();
-    parser.set_language(&tree_sitter_python::LANGUAGE.into()).ok()?;
-    let tree = parser.parse(text, None)?;
-    let node = tree.root_node().descendant_for_byte_range(place.start, place.end)?;
-    let mut bytes: Vec<u8> =
-        text.bytes().map(|byte| if byte == b'\n' || byte == b'\r' { byte } else { b' ' }).collect();
-    copy(text, node, &mut bytes, 0)?;
-    String::from_utf8(bytes).ok()
-}
-
-fn copy(text: &str, node: Node<'_>, bytes: &mut [u8], depth: usize) -> Option<()> {
-    if depth > DEEPEST {
-        return None;
-    }
-    let own = text.get(node.byte_range())?;
-    let start = node.start_byte();
-    let mut put =
-        |at: usize, piece: &str| bytes[at..at + piece.len()].copy_from_slice(piece.as_bytes());
-    match node.kind() {
-        "integer" | "float" => {
-            serde_json::from_str::<serde_json::Number>(own).ok()?;
-            put(start, own);
-        }
-        "true" | "false" => put(start, &own.to_lowercase()),
-        "none" => put(start, "null"),
-        "unary_operator" if own.starts_with('-') => {
-            serde_json::from_str::<serde_json::Number>(own).ok()?;
-            put(start, own);
-        }
-        "string" => {
-            let quote = own.chars().next().filter(|quote| matches!(quote, '"' | '\''))?;
-            let inside = own.strip_prefix(quote)?.strip_suffix(quote)?;
-            if inside.contains(['"', '\'', '\\', '\n']) {
-                return None;
-            }
-            put(start, &format!("\"{inside}\""));
-        }
-        "dictionary" | "list" => {
-            let is_list = node.kind() == "list";
-            put(start, if is_list { "[" } else { "{" });
-            put(node.end_byte() - 1, if is_list { "]" } else { "}" });
-            let items: Vec<Node<'_>> =
-                named(node).filter(|item| item.kind() != "comment").collect();
-            let mut keys = Vec::new();
-            for (index, item) in items.iter().enumerate() {
-                if is_list {
-                    copy(text, *item, bytes, depth + 1)?;
-                } else {
-                    let key = Some(*item)
-                        .filter(|item| item.kind() == "pair")?
-                        .child_by_field_name("key")
-                        .filter(|key| key.kind() == "string")?;
-                    let value = item.child_by_field_name("value")?;
-                    let name = text.get(key.byte_range())?.trim_matches(['"', '\'']);
-                    if keys.contains(&name) {
-                        return None;
-                    }
-                    keys.push(name);
-                    copy(text, key, bytes, depth + 1)?;
-                    copy(text, value, bytes, depth + 1)?;
-                    let colon = text.get(key.end_byte()..value.start_byte())?.find(':')?;
-                    bytes[key.end_byte() + colon] = b':';
-                }
-                if let Some(next) = items.get(index + 1) {
-                    let comma = text.get(item.end_byte()..next.start_byte())?.find(',')?;
-                    bytes[item.end_byte() + comma] = b',';
-                }
-            }
-        }
-        _ => return None,
-    }
-    Some(())
 }
 
 #[cfg(test)]
@@ -389,25 +381,19 @@ mod tests {
         assert_eq!(value("per_device_train_batch_size"), Value::Argument("bs".to_owned()));
         assert_eq!((value("max_steps"), value("output_dir")), (Value::Unknown, Value::Unknown));
         assert!(call.has_more);
-        assert_eq!(call.bound_to.as_deref(), Some("t"));
-    }
-
-    #[test]
-    fn a_dictionary_becomes_json_in_its_place() {
-        let text = "x = 1\nc = {'a': True,  # why\n  \"b\": [1, None,], 'é': -2.5e3,}\nf(c)\n";
-        let script = read(text);
-        let call = script.calls.iter().find(|call| call.callee == "f").expect("the call");
-        let Value::Dict(place) = call.positional[0].0 else { panic!("{call:?}") };
-        let json = as_json(text, place).expect("literals only");
-        assert_eq!(json.len(), text.len());
-        let value: serde_json::Value = serde_json::from_str(json.trim()).expect("JSON");
-        assert_eq!(value, serde_json::json!({"a": true, "b": [1, null], "é": -2.5e3}));
-        for open in
-            ["f({'a': x})", "f({'a': 1, 'a': 2})", "f({**d})", "f({'a': 1_000})", "f({1: 2})"]
-        {
+        for open in [
+            "def f(n):\n  g(x=n)\nn = 1\n",
+            "c = {'a': 1}\nc['a'] = 2\ng(x=c)\n",
+            "c = {'a': 1}\nc.update(d)\ng(x=c)\n",
+            "for c in d: pass\nc = 1\ng(x=c)\n",
+            "c = 1\nc += 1\ng(x=c)\n",
+            "def h():\n  g(x=c)\nc = 1\nc = 2\n",
+        ] {
             let script = read(open);
-            let Value::Dict(place) = script.calls[0].positional[0].0 else { panic!("{open}") };
-            assert_eq!(as_json(open, place), None, "{open}");
+            let call = script.calls.iter().find(|call| call.callee == "g").expect(open);
+            assert_eq!(call.keyword("x").map(|(value, _)| value), Some(&Value::Unknown), "{open}");
         }
+        assert!(read("a.lr = 2").sets("a", "lr"));
+        assert_eq!(call.bound_to.as_deref(), Some("t"));
     }
 }

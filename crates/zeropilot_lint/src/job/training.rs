@@ -10,6 +10,7 @@ use zeropilot_config::syntax::Span;
 
 use super::Files;
 use super::arguments::{CLIENT_OPTIMIZER, Given};
+use super::dictionary::as_json;
 use super::launch::Launch;
 use super::place::{Named, Place};
 use super::python::{self, Call, PythonScript, Value};
@@ -76,26 +77,48 @@ struct Reader<'a> {
 
 impl Reader<'_> {
     fn read(&self, given: &mut Given) {
-        let written =
-            self.script.calls.iter().find(|call| TRAINING_ARGUMENTS.contains(&call.name()));
+        let written: Vec<&Call> = self
+            .script
+            .calls
+            .iter()
+            .filter(|call| TRAINING_ARGUMENTS.contains(&call.name()))
+            .collect();
         let parses =
             self.script.training_arguments().any(|call| FROM_COMMAND_LINE.contains(&call.name()));
-        let initialize = self.script.call("deepspeed.initialize");
+        let initialize: Vec<&Call> =
+            self.script.calls.iter().filter(|call| call.callee == "deepspeed.initialize").collect();
         let accelerator = self.script.calls.iter().find(|call| call.name() == "Accelerator");
-        let front_end = if written.is_some() || parses {
+        let front_end = if !written.is_empty() || parses {
             Some(FrontEnd::HfTrainer)
-        } else if initialize.is_some() {
+        } else if !initialize.is_empty() {
             Some(FrontEnd::DeepSpeed)
         } else {
             accelerator.map(|_| FrontEnd::Accelerate)
         };
         given.front_end = front_end.or(given.front_end);
-        if let Some(call) = written.filter(|_| !parses) {
-            self.fields(call, given);
-        } else if let Some(call) = initialize {
-            self.initialize(call, given);
-        } else if let Some(call) = accelerator {
-            self.accelerator(call, given);
+        match (written.as_slice(), initialize.as_slice()) {
+            _ if parses => {}
+            ([call], _) => self.fields(call, given),
+            // Which of several holds depends on the way through the script.
+            ([_, ..], _) => self.several(&written, given),
+            ([], [call]) => self.initialize(call, given),
+            ([], [_, ..]) => {}
+            ([], []) => {
+                if let Some(call) = accelerator {
+                    self.accelerator(call, given);
+                }
+            }
+        }
+    }
+
+    /// Several calls that make training arguments: none of their fields is known.
+    fn several(&self, calls: &[&Call], given: &mut Given) {
+        given.values.clear();
+        let names = calls.iter().flat_map(|call| &call.keywords).map(|(name, ..)| name);
+        for name in names.filter(|name| *name != "deepspeed") {
+            if !given.unknown.contains(name) {
+                given.unknown.push(name.clone());
+            }
         }
     }
 
@@ -107,7 +130,10 @@ impl Reader<'_> {
             ..Given::default()
         };
         for (name, value, span) in &call.keywords {
-            if name == "deepspeed" {
+            let object = call.bound_to.as_deref().unwrap_or("");
+            if self.script.sets(object, name) {
+                given.unknown.push(name.clone());
+            } else if name == "deepspeed" {
                 self.config(value, *span, &line, given);
             } else {
                 self.field(name, value, *span, &line, given);
@@ -131,6 +157,9 @@ impl Reader<'_> {
     }
 
     fn option(&self, option: &str, line: &Given) -> Option<(String, Place)> {
+        if self.script.sets("args", option) {
+            return None;
+        }
         if let Some(said) = line.said(option) {
             return Some((said.value.clone(), said.place.clone()));
         }
@@ -150,7 +179,7 @@ impl Reader<'_> {
                 given.config = Some(Named { text: Some(path.clone()), place });
             }
             // What is not written out in a dictionary, only the run knows.
-            Value::Dict(dict) if python::as_json(self.text, *dict).is_none() => {
+            Value::Dict(dict) if as_json(self.text, *dict).is_none() => {
                 given.config = Some(Named { text: None, place });
             }
             Value::Dict(dict) => {
