@@ -235,3 +235,19 @@ fn axolotl_and_slurm_are_followed() {
     let (_, human) = run(&directory, &["check", "a.slurm"]);
     assert!(human.contains("`torchrun` starts 16 ranks with ds.json"), "{human}");
 }
+
+#[test]
+fn fields_in_the_yaml_of_accelerate_beside_a_config_file_are_refused_where_they_stand() {
+    let yaml =
+        "num_processes: 2\ndeepspeed_config:\n  zero_stage: 3\n  deepspeed_config_file: ds.json\n";
+    let config = "{\"train_micro_batch_size_per_gpu\": 1, \"gradient_accumulation_steps\": 1, \"zero_optimization\": {\"stage\": 2}}";
+    let directory = directory(&[
+        ("a.sh", "accelerate launch --config_file a.yaml t.py\n"),
+        ("t.py", "accelerator = Accelerator()\n"),
+        ("a.yaml", yaml),
+        ("ds.json", config),
+    ]);
+    let (code, stdout) = run(&directory, &["check", "a.sh", "--output-format", "concise"]);
+    assert_eq!(code, 1);
+    assert!(stdout.starts_with("a.yaml:3:15: I01 "), "{stdout}");
+}

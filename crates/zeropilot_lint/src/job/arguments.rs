@@ -1,6 +1,6 @@
 //! Training arguments as a command line or a YAML file gives them.
 
-use zeropilot_config::front_end::{FrontEnd, MixedPrecision, Number};
+use zeropilot_config::front_end::{FrontEnd, MixedPrecision, Number, PluginArguments};
 
 use super::place::{Named, Place, Said};
 use crate::check::Settings;
@@ -22,6 +22,9 @@ pub struct Given {
 
 /// The optimizer that a script hands to `deepspeed.initialize`, by its class.
 pub(crate) const CLIENT_OPTIMIZER: &str = "optimizer";
+
+/// The section of accelerate's YAML that speaks of DeepSpeed.
+pub(crate) const ACCELERATE_SECTION: &str = "deepspeed_config.";
 
 impl Given {
     /// An argument that is known.
@@ -95,6 +98,7 @@ impl Given {
         accelerate.gradient_accumulation_steps =
             accelerate.gradient_accumulation_steps.or_else(|| self.whole(steps));
         accelerate.mixed_precision = accelerate.mixed_precision.or_else(|| self.mixed_precision());
+        self.add_fields_of_accelerate(&mut settings.arguments.plugin);
         let script = &mut settings.script;
         let text = |name: &str| self.value(name).map(str::to_owned);
         script.optim = script.optim.take().or_else(|| text("optim"));
@@ -104,6 +108,16 @@ impl Given {
         script.save_only_model = script.save_only_model.or_else(|| self.switch("save_only_model"));
         script.load_best_model_at_end =
             script.load_best_model_at_end.or_else(|| self.switch("load_best_model_at_end"));
+    }
+
+    /// The keys that accelerate finds in its own YAML beside the name of a DeepSpeed config.
+    fn add_fields_of_accelerate(&self, plugin: &mut PluginArguments) {
+        if !plugin.accelerate_config_fields.is_empty() {
+            return;
+        }
+        let names =
+            self.values.iter().filter_map(|said| said.name.strip_prefix(ACCELERATE_SECTION));
+        plugin.accelerate_config_fields = names.map(str::to_owned).collect();
     }
 
     fn mixed_precision(&self) -> Option<MixedPrecision> {

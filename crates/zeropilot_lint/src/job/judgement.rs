@@ -3,6 +3,7 @@
 
 use zeropilot_config::front_end::FrontEnd;
 
+use super::arguments::ACCELERATE_SECTION;
 use super::dictionary::as_json;
 use super::place::Place;
 use super::python::PythonScript;
@@ -10,6 +11,7 @@ use super::{Files, Job, Launch, read};
 use crate::check::{Report, Settings, Verdict, World, WorldSource, check};
 use crate::diagnostic::Diagnostic;
 use crate::rule::Severity;
+use crate::rules::integrations::accelerate_fields;
 use crate::rules::launch::JOB_RULES;
 
 /// A file of a job and what was found in it.
@@ -160,7 +162,12 @@ fn config(
 
 /// Where the argument is given that a finding comes from.
 fn told_elsewhere<'a>(found: &Diagnostic, launch: &'a Launch) -> Option<&'a Place> {
-    let said = launch.given.said(found.argument()?)?;
+    let given = &launch.given;
+    let said = if found.rule.code == accelerate_fields::RULE.code {
+        given.values.iter().find(|said| said.name.starts_with(ACCELERATE_SECTION))?
+    } else {
+        given.said(found.argument()?)?
+    };
     Some(&said.place)
 }
 

@@ -4,7 +4,7 @@ use zeropilot_config::front_end::FrontEnd;
 use zeropilot_config::syntax::Span;
 
 use super::Files;
-use super::arguments::Given;
+use super::arguments::{ACCELERATE_SECTION, Given};
 use super::place::{Named, Place};
 use super::python::PythonScript;
 use super::shell::{Assignment, Command, Word};
@@ -245,6 +245,11 @@ impl Launch {
             if key == "num_processes" && self.option("num_processes").is_none() {
                 let word = Word { text: Some(entry.value.clone()), span };
                 self.options.push((key.to_owned(), word));
+            }
+            // accelerate counts a precision of its own file among the fields of that section.
+            if key == "mixed_precision" && self.option(key).is_none() {
+                let name = format!("{ACCELERATE_SECTION}{key}");
+                self.given.say(&name, entry.value.clone(), place.clone());
             }
             self.given.say(key, entry.value, place);
         }

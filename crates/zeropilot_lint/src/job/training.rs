@@ -9,7 +9,7 @@ use zeropilot_config::front_end::FrontEnd;
 use zeropilot_config::syntax::Span;
 
 use super::Files;
-use super::arguments::{CLIENT_OPTIMIZER, Given};
+use super::arguments::{ACCELERATE_SECTION, CLIENT_OPTIMIZER, Given};
 use super::dictionary::as_json;
 use super::launch::Launch;
 use super::place::{Named, Place};
@@ -129,6 +129,7 @@ impl Reader<'_> {
             unknown: std::mem::take(&mut given.unknown),
             ..Given::default()
         };
+        self.keep_section(&line, given);
         for (name, value, span) in &call.keywords {
             let object = call.bound_to.as_deref().unwrap_or("");
             if self.script.sets(object, name) {
@@ -139,6 +140,12 @@ impl Reader<'_> {
                 self.field(name, value, *span, &line, given);
             }
         }
+    }
+
+    /// What accelerate has in its own YAML is not the script's to say.
+    fn keep_section(&self, line: &Given, given: &mut Given) {
+        let section = line.values.iter().filter(|said| said.name.starts_with(ACCELERATE_SECTION));
+        given.values.extend(section.cloned());
     }
 
     /// One field: written out, or an option with what the launch line or its default says.
@@ -224,8 +231,8 @@ impl Reader<'_> {
             unknown: std::mem::take(&mut given.unknown),
             ..Given::default()
         };
-        let from_launcher = line.said("mixed_precision").cloned();
-        given.values.extend(from_launcher);
+        given.values.extend(line.said("mixed_precision").cloned());
+        self.keep_section(&line, given);
         for name in ["gradient_accumulation_steps", "mixed_precision"] {
             if let Some((value, span)) = call.keyword(name) {
                 self.field(name, value, span, &line, given);

@@ -17,19 +17,20 @@ pub(crate) fn scalars(text: &str) -> Vec<Entry> {
     if let Ok(documents) = MarkedYaml::load_from_str(text)
         && let Some(document) = documents.first()
     {
-        collect(text, document, "", &mut found);
+        let offsets = Offsets::of(text);
+        collect(&offsets, document, "", &mut found);
     }
     found
 }
 
-fn collect(text: &str, node: &MarkedYaml<'_>, path: &str, found: &mut Vec<Entry>) {
+fn collect(offsets: &Offsets, node: &MarkedYaml<'_>, path: &str, found: &mut Vec<Entry>) {
     match &node.data {
         YamlData::Mapping(members) => {
             for (key, value) in members {
                 if let YamlData::Value(Scalar::String(key)) = &key.data {
                     let path =
                         if path.is_empty() { key.to_string() } else { format!("{path}.{key}") };
-                    collect(text, value, &path, found);
+                    collect(offsets, value, &path, found);
                 }
             }
         }
@@ -41,7 +42,7 @@ fn collect(text: &str, node: &MarkedYaml<'_>, path: &str, found: &mut Vec<Entry>
                 Scalar::FloatingPoint(value) => value.to_string(),
                 Scalar::String(value) => value.to_string(),
             };
-            let span = Span::new(offset(text, &node.span.start), offset(text, &node.span.end));
+            let span = Span::new(offsets.at(&node.span.start), offsets.at(&node.span.end));
             found.push(Entry { key: path.to_owned(), value, span });
         }
         _ => {}
@@ -49,8 +50,24 @@ fn collect(text: &str, node: &MarkedYaml<'_>, path: &str, found: &mut Vec<Entry>
 }
 
 /// Markers count characters; places are counted in bytes.
-fn offset(text: &str, marker: &Marker) -> usize {
-    text.char_indices().nth(marker.index()).map_or(text.len(), |(at, _)| at)
+struct Offsets {
+    /// Where each character begins; none if every one is a byte.
+    starts: Option<Vec<usize>>,
+    end: usize,
+}
+
+impl Offsets {
+    fn of(text: &str) -> Self {
+        let starts = (!text.is_ascii()).then(|| text.char_indices().map(|(at, _)| at).collect());
+        Self { starts, end: text.len() }
+    }
+
+    fn at(&self, marker: &Marker) -> usize {
+        match &self.starts {
+            None => marker.index().min(self.end),
+            Some(starts) => starts.get(marker.index()).copied().unwrap_or(self.end),
+        }
+    }
 }
 
 #[cfg(test)]
