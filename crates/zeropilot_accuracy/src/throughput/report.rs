@@ -78,7 +78,7 @@ fn overall(text: &mut String, judged: &[Judged<'_>]) {
     );
 }
 
-fn sources<'j, 'r>(judged: &'j [Judged<'r>]) -> BTreeMap<&'static str, Vec<Judged<'r>>> {
+fn sources<'r>(judged: &[Judged<'r>]) -> BTreeMap<&'static str, Vec<Judged<'r>>> {
     let mut sources: BTreeMap<&str, Vec<Judged<'_>>> = BTreeMap::new();
     for one in judged {
         sources.entry(one.run.source()).or_default().push(*one);
@@ -99,8 +99,9 @@ fn constants(text: &mut String, runs: &[Run]) {
     let all: Vec<&Run> = runs.iter().collect();
     let (fitted, shipped) = (calibrate(&all), Constants::shipped());
     text.push_str(
-        "## Constants\n\n| constant | shipped | fitted to all sources |\n| --- | ---: | ---: |\n",
+        "## Constants\n\nShipped are those of recent software, with its factor in them.\n\n",
     );
+    text.push_str("| constant | shipped | fitted to all sources |\n| --- | ---: | ---: |\n");
     for constant in Calibration::ALL {
         let _ = writeln!(
             text,
@@ -123,6 +124,7 @@ fn name(constant: Calibration) -> &'static str {
         Calibration::Kernel => "host, for a kernel",
         Calibration::Hook => "host, for the hooks of a module",
         Calibration::HostUpdates => "optimizer on the host, times the usual",
+        Calibration::Recent => "software from 2024 on, times what was before",
     }
 }
 

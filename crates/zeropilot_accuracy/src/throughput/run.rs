@@ -127,7 +127,7 @@ impl Run {
         let kernel = READING.attention.get(self.source()).copied().unwrap_or_default();
         let mut shares = Shares::of(self.architecture(), Outlook::Expected)
             .with_attention(self.architecture(), kernel.into());
-        constants.apply(self.architecture(), &mut shares);
+        constants.apply(self.architecture(), self.is_recent(), &mut shares);
         if self.engine != Engine::DeepSpeed {
             // DeepSpeed's hooks are DeepSpeed's.
             shares.hook = 0.0;
@@ -149,6 +149,12 @@ impl Run {
         };
         let (best, expected) = (estimated.best.total, estimated.expected.total);
         (predicted * expected / estimated.worst.total, predicted * expected / best)
+    }
+
+    /// Whether its software is from 2024 or later.
+    fn is_recent(&self) -> bool {
+        let year = self.row.date.as_deref().and_then(|date| date.get(..4)?.parse::<u32>().ok());
+        year.is_some_and(|year| year >= 2024)
     }
 
     /// Whether it is dense pre-training.
