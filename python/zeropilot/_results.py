@@ -226,13 +226,23 @@ class PlannedMemory:
 
 
 @dataclass(frozen=True)
+class Seconds:
+    """How long a step takes: at best, as expected, at worst."""
+
+    low: float
+    expected: float
+    high: float
+
+
+@dataclass(frozen=True)
 class Option:
-    """A way that fits, with its DeepSpeed config."""
+    """A way that fits, with its DeepSpeed config; the time of a step only where the speed of the GPUs is known."""
 
     stage: int
     way: Way
     config: Dict[str, Any]
     memory: PlannedMemory
+    step_seconds: Optional[Seconds] = None
     launch: Optional[Dict[str, str]] = None
 
 

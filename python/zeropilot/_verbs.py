@@ -185,6 +185,8 @@ def plan(
     attention: str = "auto",
     fused_loss: Union[bool, str] = False,
     nvme_path: Optional[str] = None,
+    network: Optional[str] = None,
+    objective: str = "time",
     target: str = "deepspeed",
     lang: Optional[str] = None,
 ) -> Plan:
@@ -192,7 +194,7 @@ def plan(
 
     ``target`` is who reads the config: ``"deepspeed"``, ``"hf-trainer"``, ``"accelerate"``, ``"swift"``,
     ``"llamafactory"`` or ``"axolotl"``. ``fused_loss`` may be ``"either"``; states are kept on a disk only if ``nvme_path``
-    names a directory on one.
+    names a directory on one. ``objective`` is ``"time"`` or ``"memory"``; ``network`` says what links nodes, such as ``"8xNDR"``.
     """
     training = _given(
         seq_len=seq_len,
@@ -201,12 +203,13 @@ def plan(
         attention=attention,
     )
     request = _given(
-        machines=_given(gpus=gpus, host_ram=host_ram),
+        machines=_given(gpus=gpus, host_ram=host_ram, network=network),
         global_batch=global_batch,
         precision=precision,
         training=training,
         fused_loss=fused_loss if isinstance(fused_loss, str) else ("yes" if fused_loss else "no"),
         nvme_path=nvme_path,
+        objective=objective,
     )
     request["for"] = target
     return Plan._of(_native.plan(model_argument(model), request, lang), lang)
