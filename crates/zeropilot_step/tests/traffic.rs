@@ -3,80 +3,16 @@
 
 #![allow(clippy::unwrap_used, clippy::print_stdout, reason = "a test may stop and tell")]
 
+mod calls;
 mod public_path;
 
+use calls::difference;
 use serde_json::{Value, json};
-use zeropilot_step::program::StepProgram;
-use zeropilot_step::traffic::{Call, calls};
-use zeropilot_step::zero::{Collective, CollectiveKind};
 
 const MEASURED: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../knowledge/measured/");
 
 fn cases(file: &str) -> Vec<Value> {
     serde_json::from_str(&std::fs::read_to_string(format!("{MEASURED}{file}")).unwrap()).unwrap()
-}
-
-/// A measured call: count, kind, bytes per element, elements in, elements out, ranks, whether it is asynchronous.
-fn measured(list: &Value) -> Vec<Call> {
-    let mut calls = Vec::new();
-    for call in list.as_array().into_iter().flatten() {
-        let number = |index: usize| call[index].as_u64().unwrap();
-        let (kind, elements) = match call[1].as_str().unwrap() {
-            "all_gather_into_tensor" => (CollectiveKind::AllGather, number(4)),
-            "reduce_scatter_tensor" => (CollectiveKind::ReduceScatter, number(3)),
-            "all_reduce" => (CollectiveKind::AllReduce, number(3)),
-            // The second step of a run also compares what its ranks recorded.
-            "broadcast" => continue,
-            other => {
-                let to = other.strip_prefix("reduce->").unwrap().parse().unwrap();
-                (CollectiveKind::Reduce { to }, number(3))
-            }
-        };
-        let collective = Collective { kind, elements, element: number(2), ranks: number(5) };
-        let call = Call { collective, is_async: number(6) == 1 };
-        calls.extend(std::iter::repeat_n(call, number(0) as usize));
-    }
-    calls
-}
-
-/// The first call that differs, if one does, and how many were compared.
-fn difference(case: &Value, ours: &StepProgram) -> (Option<String>, usize) {
-    let accumulation = ours.accumulation as usize;
-    let steady = if case["traffic"].is_object() {
-        &case["traffic"]["steady_step"]
-    } else {
-        &case["steady_step"]
-    };
-    let mut compared = 0;
-    for micro in 0..accumulation {
-        let last = ours.micro_steps.len() - 1;
-        let ops = &ours.micro_steps[if micro + 1 == accumulation { last } else { micro.min(1) }];
-        let theirs = &steady[format!("micro{micro}")];
-        let step = if micro + 1 == accumulation { ours.step.as_slice() } else { &[] };
-        let phases =
-            [("forward", ops.forward.as_slice()), ("backward", &ops.backward), ("step", step)];
-        for (phase, ops) in phases {
-            let mut ours: Vec<Call> = calls(ops).collect();
-            // A step that found an infinity ends there.
-            if phase == "step" && case["overflow_steps"].is_array() {
-                ours.truncate(1);
-            }
-            let theirs = measured(&theirs[phase]);
-            compared += theirs.len();
-            if ours != theirs {
-                let place = ours.iter().zip(&theirs).position(|(ours, theirs)| ours != theirs);
-                let place = place.unwrap_or(ours.len().min(theirs.len()));
-                let what = format!(
-                    "{} micro {micro} {phase} call {place}: {:?}, measured {:?}",
-                    case["name"],
-                    ours.get(place),
-                    theirs.get(place)
-                );
-                return (Some(what), compared);
-            }
-        }
-    }
-    (None, compared)
 }
 
 /// A case of the older file in the words of the sweep.
