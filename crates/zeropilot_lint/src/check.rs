@@ -336,9 +336,14 @@ fn pass(root: &Node, settings: &Settings, front_end: FrontEnd, world: &mut World
         },
         accelerator: Accelerator::Cuda,
     };
+    let copy = ranks_of_a_copy(seen);
+    if world.source == WorldSource::Assumed {
+        world.size = world.size.max(copy);
+    }
     let mut resolution = resolve(seen, circumstances(world.size));
     if world.source == WorldSource::Assumed
-        && let Some(size) = fitting_world(&resolution.problems)
+        && let Some(size) =
+            fitting_world(&resolution.problems).and_then(|size| size.checked_mul(copy))
     {
         *world = World { size, source: WorldSource::Inferred };
         resolution = resolve(seen, circumstances(size));
@@ -355,6 +360,15 @@ fn pass(root: &Node, settings: &Settings, front_end: FrontEnd, world: &mut World
         None => resolve_without_pending(&filled, circumstances(world.size)),
     };
     Outcome { refusals: filled.problems, pending: filled.pending, problems, resolved }
+}
+
+/// Ranks that share a sequence, and so are one for the batch.
+fn ranks_of_a_copy(root: &Node) -> usize {
+    let written = root.get("sequence_parallel_size").map(|node| &node.value);
+    match written {
+        Some(Value::Int(ranks)) => ranks.to_usize().unwrap_or(1).max(1),
+        _ => 1,
+    }
 }
 
 /// The number of ranks, above one, for which three written batch sizes multiply.

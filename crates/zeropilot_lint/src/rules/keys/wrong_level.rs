@@ -89,6 +89,11 @@ pub(crate) fn home(subject: &Subject<'_>, key: &str) -> Option<String> {
             .filter(|section| schema.raw_members(section).any(|member| member == key))
             .map(str::to_owned),
     );
+    // A key of a section that the file does not have belongs to something else.
+    homes.retain(|home| {
+        let section = home.split('.').next().unwrap_or_default();
+        section == "zero_optimization" || subject.root.get(section).is_some()
+    });
     match homes.as_slice() {
         [home] => Some(home.clone()),
         _ => None,
