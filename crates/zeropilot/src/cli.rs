@@ -197,6 +197,18 @@ pub(crate) struct ExplainCommand {
     /// Who reads the file; otherwise guessed: `hf-trainer` if it says "auto", else `deepspeed`
     #[arg(long, value_name = "NAME", value_parser = front_end_parser())]
     pub(crate) front_end: Option<FrontEnd>,
+    /// A model with which files are costed: a name of the catalogue, a directory or config.json, or an id of the hub
+    #[arg(long, value_name = "MODEL")]
+    pub(crate) model: Option<String>,
+    /// The GPUs it is trained on: `8xA100-80G`, `5x44GB`, `4x8xH100`; otherwise those of this machine
+    #[arg(long, value_name = "GPUS", requires = "model")]
+    pub(crate) gpus: Option<String>,
+    /// Tokens of a sequence
+    #[arg(long, value_name = "N", default_value_t = 2048, requires = "model", value_parser = clap::value_parser!(u64).range(1..=zeropilot_ask::MOST_TOKENS))]
+    pub(crate) seq_len: u64,
+    /// Layers are recomputed in backward (gradient checkpointing)
+    #[arg(long, requires = "model")]
+    pub(crate) grad_checkpointing: bool,
     /// How explanations are written
     #[arg(long, value_name = "FORMAT", default_value = "human")]
     pub(crate) output_format: ExplainFormat,

@@ -2,20 +2,25 @@
 
 use std::path::{Path, PathBuf};
 
-use zeropilot_ask::Judging;
+use zeropilot_ask::memory::WrittenConfig;
+use zeropilot_ask::{
+    Footprint, Judging, Machines, MemoryRequest, Training, footprint, key_variants,
+};
 use zeropilot_config::keys::Found;
 use zeropilot_lint::{Explanation, Language, Settings, Verdict, differences, explain};
 use zeropilot_view::explain::{
-    Asked, Topic, in_version, looks_like_a_path, two_files_needed, unknown,
+    Asked, Topic, in_version, looks_like_a_path, no_file_to_cost, two_files_needed, unknown,
 };
 use zeropilot_view::talk::{self, VersionSource};
-use zeropilot_view::{FileResult, Format, Layout, Summary, escaped};
+use zeropilot_view::{FileResult, Format, Layout, Summary, escaped, problem};
 
 use crate::cli::{ExplainCommand, ExplainFormat, GlobalOptions};
+use crate::cluster_source;
 use crate::engine_version;
 use crate::exit_status::ExitStatus;
 use crate::files::Input;
 use crate::layout::layout;
+use crate::model_source;
 use crate::output::Output;
 
 /// Explains everything that was asked.
@@ -59,8 +64,9 @@ pub(crate) fn run(
         summary: Summary::default(),
         has_failed: false,
         has_read_files: false,
+        files: Vec::new(),
     };
-    session.run(&command.topics)
+    session.run(command)
 }
 
 struct Session {
@@ -75,6 +81,38 @@ struct Session {
     summary: Summary,
     has_failed: bool,
     has_read_files: bool,
+    /// Files that were read, and what stands for keys.
+    files: Vec<WrittenConfig>,
+}
+
+/// What files are costed with.
+struct Costing<'a> {
+    command: &'a ExplainCommand,
+    model: &'a str,
+    layout: Layout,
+}
+
+impl Costing<'_> {
+    fn cost(&self, file: &WrittenConfig) -> Result<Footprint, String> {
+        let language = self.layout.language;
+        let gpus = cluster_source::gpus(self.command.gpus.as_deref(), language)?;
+        let request = MemoryRequest {
+            machines: Machines { gpus, ..Machines::default() },
+            config: Some(file.clone()),
+            stage: None,
+            offload: None,
+            precision: None,
+            training: Training {
+                seq_len: self.command.seq_len,
+                grad_checkpointing: self.command.grad_checkpointing,
+                ..Training::default()
+            },
+            rank: None,
+        };
+        let model = model_source::open(self.model, language)?;
+        footprint(self.model, model, &request)
+            .map_err(|wrong| problem::memory(&wrong, &self.layout))
+    }
 }
 
 /// A file that was read and explained.
@@ -85,7 +123,8 @@ struct Explained {
 }
 
 impl Session {
-    fn run(mut self, topics: &[String]) -> ExitStatus {
+    fn run(mut self, command: &ExplainCommand) -> ExitStatus {
+        let topics = command.topics.as_slice();
         if self.layout.format == Format::Json {
             self.output.result("[");
         }
@@ -96,6 +135,9 @@ impl Session {
                 self.fail(two_files_needed(self.layout.language));
             }
             topics => topics.iter().for_each(|topic| self.topic(topic)),
+        }
+        if let Some(model) = &command.model {
+            self.costs(command, model);
         }
         self.finish()
     }
@@ -115,6 +157,7 @@ impl Session {
     fn key(&mut self, found: &Found) {
         self.write(&Topic::Key(found));
         let Found::Key(path) = found else { return };
+        self.files.extend(key_variants(path, self.settings.version).into_iter().flatten());
         if self.layout.format == Format::Human
             && matches!(self.version_source, VersionSource::Given(_))
         {
@@ -144,6 +187,20 @@ impl Session {
         }
     }
 
+    /// What the files that were read cost with a model.
+    fn costs(&mut self, command: &ExplainCommand, model: &str) {
+        let files = std::mem::take(&mut self.files);
+        let names: Vec<&str> = files.iter().map(|file| file.name.as_str()).collect();
+        let asked = Costing { command, model, layout: self.layout };
+        let costs: Result<Vec<Footprint>, String> =
+            files.iter().map(|file| asked.cost(file)).collect();
+        match costs {
+            Ok(costs) if costs.is_empty() => self.fail(no_file_to_cost(self.layout.language)),
+            Ok(costs) => self.write(&Topic::Costs { model, names: &names, costs: &costs }),
+            Err(problem) => self.fail(&problem),
+        }
+    }
+
     /// Why a file cannot be compared: the findings that `check` would show.
     fn refusal(&mut self, file: &Explained) {
         let Explained { name, bytes, explanation } = file;
@@ -170,6 +227,7 @@ impl Session {
             Ok(bytes) => {
                 let explanation = explain(&bytes, &self.settings);
                 self.summary.count(&explanation.report);
+                self.files.push(WrittenConfig { name: name.clone(), bytes: bytes.clone() });
                 Some(Explained { name, bytes, explanation })
             }
             Err(problem) => {

@@ -275,3 +275,28 @@ fn help_has_examples_in_both_languages() {
     assert!(chinese.stdout.contains("解释键、概念和整份配置"), "{}", chinese.stdout);
     assert!(chinese.stdout.contains("退出码：0 已解释"));
 }
+
+/// Stage 2 keeps 2Ψ of weights and a share of 14Ψ, stage 3 a share of 16Ψ: on 8 ranks a 1.5B differs by gigabytes.
+#[test]
+fn two_files_are_costed_with_a_model() {
+    let bench = Bench::new(&[("zero2.json", ZERO2), ("zero3.json", ZERO3)]);
+    let costed = ["--model", "qwen2.5-1.5b", "--gpus", "8xA100-80G", "--json"];
+    let run = bench.run(&[&["explain", "diff", "zero2.json", "zero3.json"], &costed[..]].concat());
+    let topics: Value = serde_json::from_str(&run.stdout).expect("JSON");
+    let files = topics[1]["files"].as_array().expect("files");
+    let number = |file: usize, key: &str| files[file][key].as_u64().expect("a number");
+    assert!(number(0, "device") > number(1, "device") + (1 << 30), "{files:?}");
+    // Micro batch 2, accumulation 8, 8 ranks.
+    assert_eq!(number(0, "sequences"), 2 * 8 * 8);
+    // Weights that lie on the host are copied to the device.
+    assert!(number(0, "to_device") == 0 && number(1, "to_device") > 0, "{files:?}");
+}
+
+#[test]
+fn a_size_is_costed_with_a_model_and_a_concept_is_not() {
+    let costed = ["--model", "qwen2.5-1.5b", "--gpus", "8xA100-80G"];
+    let size = run(&[&["explain", "reduce_bucket_size"], &costed[..]].concat());
+    assert!(size.stdout.contains("reduce_bucket_size 500000000 → reduce_bucket_size 50000000"));
+    let concept = run(&[&["explain", "zero3"], &costed[..]].concat());
+    assert_eq!(concept.code, 2, "{}", concept.stderr);
+}

@@ -5,7 +5,9 @@
 //! model came from was decided before; how a result is said is decided by `zeropilot_view`.
 
 mod create;
+mod footprint;
 mod judging;
+mod key_variants;
 mod machines;
 pub mod memory;
 mod name;
@@ -17,7 +19,9 @@ mod training;
 mod wishes;
 
 pub use create::{CreateProblem, Draft, create};
+pub use footprint::{Footprint, footprint};
 pub use judging::{Judging, JudgingProblem, ScriptArguments};
+pub use key_variants::key_variants;
 pub use machines::{Machines, MachinesProblem};
 pub use memory::{Column, Compared, Job, Memory, MemoryProblem, MemoryRequest, compare, memory};
 pub use name::{

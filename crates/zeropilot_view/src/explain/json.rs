@@ -1,6 +1,7 @@
 //! Explanations for programs. The shapes are a contract: keys are added, never changed.
 
 use serde::Serialize;
+use zeropilot_ask::Footprint;
 use zeropilot_config::keys::{self, Found, KeyText, Presence, Status, history};
 use zeropilot_config::python::PyValue;
 use zeropilot_config::schema::EngineVersion;
@@ -19,6 +20,22 @@ enum Shape<'a> {
     Concept { name: &'a str, title: &'static str, text: &'static str, keys: &'a [String] },
     File(Box<File<'a>>),
     Difference { files: [&'a str; 2], changes: Vec<Change<'a>> },
+    Cost { model: &'a str, files: Vec<Cost<'a>> },
+}
+
+/// What a config costs in a step.
+#[derive(Serialize)]
+struct Cost<'a> {
+    file: &'a str,
+    /// Bytes of the fullest GPU, of a host, sent by each GPU, and between it and its host.
+    device: u64,
+    host: u64,
+    sent: u64,
+    to_device: u64,
+    to_host: u64,
+    /// Missing where the speed of the GPUs is not known.
+    seconds: Option<f64>,
+    sequences: u64,
 }
 
 #[derive(Serialize)]
@@ -130,7 +147,24 @@ pub(super) fn topic(topic: &Topic<'_>, language: Language) -> String {
             files: *names,
             changes: found.iter().map(|difference| change(difference, language)).collect(),
         },
+        Topic::Costs { model, names, costs } => Shape::Cost {
+            model,
+            files: names.iter().zip(*costs).map(|(file, cost)| self::cost(file, cost)).collect(),
+        },
     })
+}
+
+fn cost<'a>(file: &'a str, cost: &Footprint) -> Cost<'a> {
+    Cost {
+        file,
+        device: cost.device.expected().0,
+        host: cost.node.expected().0,
+        sent: cost.traffic.sent,
+        to_device: cost.traffic.to_device,
+        to_host: cost.traffic.to_host,
+        seconds: cost.time.map(|time| time.expected.total),
+        sequences: cost.sequences,
+    }
 }
 
 fn key(found: &Found, language: Language) -> Shape<'_> {

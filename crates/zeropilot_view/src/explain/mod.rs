@@ -1,6 +1,7 @@
 //! Explanations: keys, concepts, whole files, and what differs between two, for people and as JSON.
 
 mod concept;
+mod cost;
 mod difference;
 mod file;
 mod json;
@@ -16,6 +17,7 @@ pub use words::value as value_words;
 
 use std::path::Path;
 
+use zeropilot_ask::Footprint;
 use zeropilot_config::keys::{self, Found};
 use zeropilot_lint::{Difference, Explanation, Language, Text};
 
@@ -47,6 +49,15 @@ pub enum Topic<'a> {
         /// What differs.
         found: &'a [Difference],
     },
+    /// What config files cost with a model.
+    Costs {
+        /// The model as the user named it.
+        model: &'a str,
+        /// The paths of the configs as the user named them.
+        names: &'a [&'a str],
+        /// Their costs, in the same order.
+        costs: &'a [Footprint],
+    },
 }
 
 impl Layout {
@@ -75,6 +86,7 @@ impl Layout {
             Topic::Differences { names, found } => {
                 return difference::differences(self, *names, found);
             }
+            Topic::Costs { model, names, costs } => return cost::costs(self, model, names, costs),
         }
         page.into_text()
     }
@@ -144,6 +156,18 @@ pub fn looks_like_a_path(name: &str) -> bool {
         || extension.is_some_and(|extension| {
             ["json", "hjson"].iter().any(|known| extension.eq_ignore_ascii_case(known))
         })
+}
+
+/// That a model says nothing about keys and concepts.
+pub fn no_file_to_cost(language: Language) -> &'static str {
+    match language {
+        Language::English => {
+            "error: --model tells what config files and the sizes in `zero_optimization` cost, and none was named\n  help: zeropilot explain ds_config.json --model qwen3-8b --gpus 8xH100"
+        }
+        Language::Chinese => {
+            "错误：--model 用来计算配置文件或 `zero_optimization` 里各个大小的开销，这里都没有给出\n  建议：zeropilot explain ds_config.json --model qwen3-8b --gpus 8xH100"
+        }
+    }
 }
 
 /// That a comparison needs two files.

@@ -138,7 +138,7 @@ fn micros(value: f64) -> u64 {
 }
 
 /// "12.3 GB".
-pub(super) fn gigabytes(bytes: u64) -> String {
+pub(crate) fn gigabytes(bytes: u64) -> String {
     let value = bytes as f64 / 1e9;
     if value >= 100.0 { format!("{value:.0} GB") } else { format!("{value:.1} GB") }
 }
