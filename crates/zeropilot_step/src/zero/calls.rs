@@ -80,7 +80,10 @@ fn gather_groups(run: &Run<'_>, sink: &mut impl Sink) {
 
 fn sharded(run: &Run<'_>, sink: &mut impl Sink) {
     let is_offloaded = run.zero.offload_optimizer.is_some();
-    if matches!(run.precision, Precision::Fp16 { .. }) {
+    // The engine asks the first trained parameter for its format: adapters in 32 bits have no overflow.
+    let first = run.parameters.iter().find(|parameter| parameter.trainable);
+    let is_narrow = first.is_some_and(|parameter| parameter.element.is_none());
+    if is_narrow && matches!(run.precision, Precision::Fp16 { .. }) {
         all_reduce(run, 1, sink);
     }
     let groups = sub_groups(run);
