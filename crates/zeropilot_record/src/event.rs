@@ -1,0 +1,201 @@
+//! What happens in a run, line by line: `events.jsonl`.
+
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+
+use crate::SHAPE;
+use crate::cause::{Cause, Ending};
+
+/// Memory of a rank.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RankMemory {
+    /// The rank.
+    pub rank: u32,
+    /// Resident bytes of its process.
+    pub rss: u64,
+}
+
+/// Something that happened.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "event", rename_all = "snake_case")]
+pub enum Happening {
+    /// The run began.
+    RunStarted {
+        /// Its name.
+        id: String,
+        /// The command, secrets replaced.
+        command: Vec<String>,
+    },
+    /// The job was checked before the start.
+    Preflight {
+        /// Findings that stop a run.
+        errors: usize,
+        /// Findings that do not.
+        warnings: usize,
+    },
+    /// The command was started.
+    AttemptStarted {
+        /// From 1.
+        attempt: u32,
+        /// What was changed against the command as given; empty for nothing.
+        rung: String,
+        /// Its process.
+        pid: u32,
+    },
+    /// A rank was seen.
+    RankSeen {
+        /// The rank.
+        rank: u32,
+        /// Its process.
+        pid: u32,
+    },
+    /// A rank is gone.
+    RankGone {
+        /// The rank.
+        rank: u32,
+        /// How it ended, if it was seen.
+        ending: Ending,
+    },
+    /// Training went on.
+    Step {
+        /// The optimizer step.
+        step: u64,
+        /// The loss, if the log has it.
+        #[serde(skip_serializing_if = "Option::is_none", default)]
+        loss: Option<f64>,
+    },
+    /// Memory of the ranks.
+    Memory {
+        /// Each rank that runs here.
+        ranks: Vec<RankMemory>,
+    },
+    /// The log said something that is known.
+    Fingerprint {
+        /// Which.
+        id: String,
+        /// The line, cut.
+        line: String,
+        /// The rank that said it, if the line tells.
+        #[serde(skip_serializing_if = "Option::is_none", default)]
+        rank: Option<u32>,
+    },
+    /// Nothing moved for too long.
+    Hang {
+        /// Seconds without a word.
+        seconds: f64,
+        /// Ranks that stand still by themselves.
+        ranks: Vec<u32>,
+    },
+    /// The processes are being stopped.
+    Stopping {
+        /// The signal they get first.
+        signal: i32,
+    },
+    /// The command ended.
+    AttemptEnded {
+        /// From 1.
+        attempt: u32,
+        /// How.
+        ending: Ending,
+        /// Why.
+        #[serde(flatten)]
+        cause: Cause,
+    },
+    /// A rung of the ladder was taken.
+    RungTaken {
+        /// What changes.
+        rung: String,
+        /// The config it is written in.
+        config: String,
+    },
+    /// The next attempt goes on from here, or from the beginning.
+    Resuming {
+        /// The checkpoint; none for the beginning.
+        checkpoint: Option<String>,
+        /// Why, in English.
+        reason: String,
+    },
+    /// The command will be started again.
+    Restarting {
+        /// Seconds until then.
+        delay: f64,
+    },
+    /// The run ended.
+    RunEnded {
+        /// Why.
+        #[serde(flatten)]
+        cause: Cause,
+        /// What `zeropilot run` exits with.
+        exit_code: u8,
+    },
+    /// An event of a later version.
+    #[serde(other)]
+    Unknown,
+}
+
+/// An event with its time.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Event {
+    /// The version of this shape.
+    pub shape: u32,
+    /// Seconds since 1970.
+    pub at: f64,
+    /// What happened.
+    #[serde(flatten)]
+    pub happening: Happening,
+}
+
+/// A line that is no event.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct UnreadableEvent(String);
+
+impl fmt::Display for UnreadableEvent {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "not an event: {}", self.0)
+    }
+}
+
+impl std::error::Error for UnreadableEvent {}
+
+impl Event {
+    /// What happened at a time.
+    pub fn new(at: f64, happening: Happening) -> Self {
+        Self { shape: SHAPE, at, happening }
+    }
+
+    /// As a line, without its end.
+    pub fn line(&self) -> String {
+        serde_json::to_string(self).unwrap_or_default()
+    }
+
+    /// From a line.
+    ///
+    /// # Errors
+    /// If the line is no event, such as the last line of a run that was cut off.
+    pub fn read(line: &str) -> Result<Self, UnreadableEvent> {
+        serde_json::from_str(line).map_err(|error| UnreadableEvent(error.to_string()))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_event_is_one_line_and_reads_back() {
+        let line = "out of\nmemory".to_owned();
+        let happening = Happening::Fingerprint { id: "cuda_oom".to_owned(), line, rank: Some(1) };
+        let event = Event::new(1.5, happening);
+        let text = event.line();
+        assert!(!text.contains('\n') && text.contains("\"event\":\"fingerprint\""), "{text}");
+        assert_eq!(Event::read(&text), Ok(event));
+    }
+
+    #[test]
+    fn an_event_of_a_later_version_is_skipped_and_not_an_error() {
+        let event = Event::read(r#"{"shape":1,"at":2.0,"event":"tea_break","cups":2}"#);
+        assert_eq!(event.map(|event| event.happening), Ok(Happening::Unknown));
+        assert!(Event::read(r#"{"shape":1,"at":2.0,"#).is_err());
+    }
+}

@@ -1,0 +1,18 @@
+//! The stable shapes of supervised runs: what other programs read.
+//!
+//! A run writes [`Event`]s, one JSON object a line, and ends with a [`Verdict`] that says why, with an exit code that
+//! schedulers can act on. Shapes only grow within a version ([`SHAPE`]): readers skip events and fields they do not
+//! know. Files, clocks and processes are not known here.
+
+mod cause;
+mod event;
+mod exit_code;
+mod run;
+
+pub use cause::{Cause, Ending, Memory, Phase, Shortage};
+pub use event::{Event, Happening, RankMemory, UnreadableEvent};
+pub use exit_code::ExitCode;
+pub use run::{Attempt, RunInfo, Verdict};
+
+/// The version of all shapes here; a change that would break a reader raises it.
+pub const SHAPE: u32 = 1;

@@ -1,0 +1,91 @@
+//! What a run is, and what became of it: `run.json` and `verdict.json` of a record.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+use crate::SHAPE;
+use crate::cause::{Cause, Ending};
+
+/// A run, as it was asked for.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct RunInfo {
+    /// The version of this shape.
+    pub shape: u32,
+    /// The name of the run.
+    pub id: String,
+    /// When it began, in seconds since 1970.
+    pub started_at: f64,
+    /// The command as it was given, secrets replaced.
+    pub command: Vec<String>,
+    /// Where it was given.
+    pub directory: String,
+    /// The config the command points to, if one was found.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub config: Option<String>,
+    /// How many ranks the command starts, if it says so.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub world_size: Option<usize>,
+    /// Predicted bytes per device, if a model was named.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub predicted: Option<u64>,
+    /// The process that supervises.
+    pub supervisor: u32,
+    /// Variables that engine and libraries read; none that could hold a secret.
+    pub environment: BTreeMap<String, String>,
+    /// The version of zeropilot.
+    pub zeropilot: String,
+}
+
+/// One start of the command.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Attempt {
+    /// From 1.
+    pub number: u32,
+    /// What was changed against the command as given, such as `ZeRO-3`; empty for nothing.
+    pub rung: String,
+    /// The config it ran with, if one was found.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub config: Option<String>,
+    /// The checkpoint it went on from.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub resumed_from: Option<String>,
+    /// How the command ended.
+    pub ending: Ending,
+    /// Why.
+    #[serde(flatten)]
+    pub cause: Cause,
+    /// The last step that was seen.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub last_step: Option<u64>,
+    /// Seconds it took.
+    pub seconds: f64,
+    /// What the cause rests on, each a short text in English.
+    pub evidence: Vec<String>,
+}
+
+/// What became of a run.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Verdict {
+    /// The version of this shape.
+    pub shape: u32,
+    /// The name of the run.
+    pub id: String,
+    /// Why it ended: that of the last attempt.
+    #[serde(flatten)]
+    pub cause: Cause,
+    /// What `zeropilot run` exits with.
+    pub exit_code: u8,
+    /// Every start, in order.
+    pub attempts: Vec<Attempt>,
+    /// When it ended, in seconds since 1970.
+    pub ended_at: f64,
+}
+
+impl Verdict {
+    /// The verdict over these attempts.
+    pub fn new(id: &str, cause: Cause, attempts: Vec<Attempt>, ended_at: f64) -> Self {
+        let exit_code = crate::ExitCode::from(&cause).0;
+        Self { shape: SHAPE, id: id.to_owned(), cause, exit_code, attempts, ended_at }
+    }
+}
