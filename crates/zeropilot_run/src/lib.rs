@@ -1,1 +1,32 @@
-//! x
+//! Supervising training runs: processes, logs, memory, why they end, and what to try next.
+//!
+//! [`Run::run`] starts a launcher's command under a [`guard`](fn@guard) that lets no rank outlive it, hands its output on
+//! and reads it on the way, and follows it to its end. Why it ended is judged from several witnesses, never from the
+//! exit status alone. When memory ran out the next rung of the [`ladder`] is tried; after what may not happen again
+//! the run goes on from the last complete [`checkpoint`]. Everything is kept in a [`Record`].
+//!
+//! Words and screens are not known here.
+
+mod attempt;
+pub mod checkpoint;
+mod classify;
+mod command;
+pub mod environment;
+mod fingerprint;
+mod guard;
+pub mod ladder;
+mod log;
+mod oom;
+pub mod process;
+mod progress;
+pub mod signals;
+mod stacks;
+mod store;
+mod supervisor;
+
+pub use attempt::{Limits, Observer, Status};
+pub use command::{RunCommand, script};
+pub use guard::guard;
+pub use log::Stream;
+pub use store::{Record, Recorder, Standing, home, now};
+pub use supervisor::{Judge, Policy, RESTARTS, Run, read_config};

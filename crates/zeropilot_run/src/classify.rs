@@ -1,0 +1,295 @@
+//! Why an attempt ended, from everything that was seen.
+//!
+//! An exit status is one witness among several, and not the best: the `deepspeed` command exits with 0 when the process
+//! it runs on the node is killed. Completion therefore needs evidence, and a failure is what explains the others: when
+//! one rank runs out of memory the rest lose their connection and say so louder.
+
+use zeropilot_record::{Cause, Ending, Memory, Phase, Shortage};
+
+use crate::fingerprint::Meaning;
+
+/// A fingerprint that was seen.
+#[derive(Debug, Clone)]
+pub(crate) struct Sign {
+    pub(crate) means: Meaning,
+    pub(crate) line: String,
+    pub(crate) rank: Option<u32>,
+    pub(crate) phase: Option<Phase>,
+    pub(crate) times: u64,
+}
+
+/// Everything that was seen of an attempt.
+#[derive(Debug, Clone)]
+pub(crate) struct Observed {
+    pub(crate) ending: Ending,
+    /// Why the command could not be started.
+    pub(crate) not_started: Option<String>,
+    /// The signal that asked zeropilot to stop.
+    pub(crate) interrupted: Option<i32>,
+    /// Ranks that stood still, if nothing moved for too long.
+    pub(crate) hang: Option<Vec<u32>>,
+    pub(crate) signs: Vec<Sign>,
+    /// What the launcher reports as the first failure.
+    pub(crate) first_failure: Option<(Option<u32>, Ending)>,
+    /// Ranks whose end was seen.
+    pub(crate) rank_endings: Vec<(u32, Ending)>,
+    pub(crate) ranks_seen: usize,
+    /// Ranks that still ran when the command had ended.
+    pub(crate) ranks_left: Vec<u32>,
+    /// Whether the `deepspeed` command had a process of its own between itself and the ranks.
+    pub(crate) has_node_launcher: bool,
+    /// Kills that the kernel counted in the groups of the ranks, or reported of them.
+    pub(crate) kernel_kills: u64,
+    pub(crate) last_step: Option<u64>,
+    pub(crate) loss_is_finite: bool,
+}
+
+impl Default for Observed {
+    fn default() -> Self {
+        Self {
+            ending: Ending::Unknown,
+            not_started: None,
+            interrupted: None,
+            hang: None,
+            signs: Vec::new(),
+            first_failure: None,
+            rank_endings: Vec::new(),
+            ranks_seen: 0,
+            ranks_left: Vec::new(),
+            has_node_launcher: false,
+            kernel_kills: 0,
+            last_step: None,
+            loss_is_finite: true,
+        }
+    }
+}
+
+const SIGKILL: i32 = 9;
+const SIGTERM: i32 = 15;
+
+/// The cause, and what it rests on.
+pub(crate) fn classify(observed: &Observed) -> (Cause, Vec<String>) {
+    let mut evidence = vec![ending_words(observed.ending)];
+    let cause = asked(observed).or_else(|| completed(observed, &mut evidence));
+    let cause = cause.unwrap_or_else(|| failure(observed, &mut evidence));
+    (cause, evidence)
+}
+
+/// What zeropilot itself brought about.
+fn asked(observed: &Observed) -> Option<Cause> {
+    if observed.not_started.is_some() {
+        return Some(Cause::NotStarted);
+    }
+    if let Some(signal) = observed.interrupted {
+        return Some(Cause::Interrupted { signal });
+    }
+    observed.hang.clone().map(|ranks| Cause::Hang { ranks })
+}
+
+fn completed(observed: &Observed, evidence: &mut Vec<String>) -> Option<Cause> {
+    if !observed.ending.is_success() {
+        return None;
+    }
+    if !observed.ranks_left.is_empty() {
+        evidence.push(format!("ranks {:?} still ran when the command had ended", observed.ranks_left));
+        return None;
+    }
+    if killed_rank(observed).is_some() {
+        return None;
+    }
+    let done = observed.times(Meaning::RankDone);
+    if observed.has_node_launcher {
+        let seen = observed.ranks_seen as u64;
+        let is_done = done >= seen.max(1) || observed.times(Meaning::TrainingDone) > 0;
+        evidence.push(format!("{done} of {seen} ranks reported to have ended as they should"));
+        return is_done.then_some(Cause::Completed);
+    }
+    Some(Cause::Completed)
+}
+
+/// A rank that ended by a signal other than the one launchers send to the rest.
+fn killed_rank(observed: &Observed) -> Option<(Option<u32>, i32)> {
+    let signal = |ending: Ending| match ending {
+        Ending::Signaled(signal) => Some(signal),
+        _ => None,
+    };
+    if let Some((rank, ending)) = observed.first_failure {
+        return signal(ending).map(|signal| (rank, signal));
+    }
+    let seen = observed.rank_endings.iter().find_map(|(rank, ending)| {
+        signal(*ending).filter(|signal| *signal != SIGTERM).map(|signal| (Some(*rank), signal))
+    });
+    let said = || observed.sign(Meaning::Killed).map(|sign| (sign.rank, SIGKILL));
+    seen.or_else(said)
+}
+
+fn failure(observed: &Observed, evidence: &mut Vec<String>) -> Cause {
+    let mut by = |means: Meaning| {
+        let sign = observed.sign(means)?;
+        evidence.push(format!("log: {}", sign.line));
+        Some(sign.clone())
+    };
+    let refused = |memory| move |sign: Sign| Cause::OutOfMemory {
+        memory,
+        shortage: Shortage::Refused,
+        phase: sign.phase,
+    };
+    if let Some(cause) = by(Meaning::DeviceMemory).map(refused(Memory::Device)) {
+        return cause;
+    }
+    if by(Meaning::DiskFull).is_some() {
+        return Cause::DiskFull;
+    }
+    if let Some(cause) = by(Meaning::HostMemory).map(refused(Memory::Host)) {
+        return cause;
+    }
+    if by(Meaning::LossScaleFloor).is_some() {
+        return Cause::LossScaleFloor;
+    }
+    if observed.last_step.is_none() && by(Meaning::ConfigRejected).is_some() {
+        return Cause::ConfigRejected;
+    }
+    if observed.last_step.is_none() && by(Meaning::CheckpointUnreadable).is_some() {
+        return Cause::CheckpointUnreadable;
+    }
+    if let Some(cause) = killed(observed, evidence) {
+        return cause;
+    }
+    if let Some(sign) = observed.sign(Meaning::CollectiveTimeout) {
+        evidence.push(format!("log: {}", sign.line));
+        return Cause::CollectiveTimeout;
+    }
+    if !observed.loss_is_finite {
+        evidence.push("the loss is not a number".to_owned());
+        return Cause::NotFinite;
+    }
+    if observed.ending.is_success() {
+        return Cause::Unproven;
+    }
+    program_failed(observed, evidence)
+}
+
+/// Something was killed: by the kernel for memory, or by somebody.
+fn killed(observed: &Observed, evidence: &mut Vec<String>) -> Option<Cause> {
+    let launcher = match observed.ending {
+        Ending::Signaled(signal) => Some(Some(signal)),
+        Ending::Unknown => Some(None),
+        Ending::Exited(_) => (!observed.ranks_left.is_empty()).then_some(None),
+    };
+    let rank = killed_rank(observed);
+    let was_kill = matches!(rank, Some((_, SIGKILL))) || launcher.is_some_and(|signal| signal.is_none_or(|signal| signal == SIGKILL));
+    let vanished = observed.ending.is_success();
+    if observed.kernel_kills > 0 && (was_kill || vanished) {
+        evidence.push(format!("the kernel killed {} for memory", observed.kernel_kills));
+        return Some(Cause::OutOfMemory {
+            memory: Memory::Host,
+            shortage: Shortage::Killed,
+            phase: None,
+        });
+    }
+    if let Some(signal) = launcher {
+        return Some(Cause::LauncherKilled { signal });
+    }
+    let (rank, signal) = rank?;
+    evidence.push(match rank {
+        Some(rank) => format!("rank {rank} ended by signal {signal}"),
+        None => format!("a rank ended by signal {signal}"),
+    });
+    Some(Cause::RankKilled { rank, signal })
+}
+
+fn program_failed(observed: &Observed, evidence: &mut Vec<String>) -> Cause {
+    let seen = observed.rank_endings.iter().find(|(_, ending)| !ending.is_success());
+    let rank = match observed.first_failure {
+        Some((rank, _)) => rank,
+        None => seen.map(|(rank, _)| *rank),
+    };
+    let rank = rank.or_else(|| observed.sign(Meaning::Traceback).and_then(|sign| sign.rank));
+    if let Some(rank) = rank {
+        evidence.push(format!("rank {rank} failed first"));
+    }
+    Cause::ProgramFailed { rank }
+}
+
+fn ending_words(ending: Ending) -> String {
+    match ending {
+        Ending::Exited(code) => format!("the command exited with {code}"),
+        Ending::Signaled(signal) => format!("the command was ended by signal {signal}"),
+        Ending::Unknown => "nobody saw how the command ended".to_owned(),
+    }
+}
+
+impl Observed {
+    pub(crate) fn sign(&self, means: Meaning) -> Option<&Sign> {
+        self.signs.iter().find(|sign| sign.means == means)
+    }
+
+    fn times(&self, means: Meaning) -> u64 {
+        self.signs.iter().filter(|sign| sign.means == means).map(|sign| sign.times).sum()
+    }
+
+    /// Adds a fingerprint; of each meaning the first is kept, the rest are counted.
+    pub(crate) fn add(&mut self, sign: Sign) {
+        match self.signs.iter_mut().find(|known| known.means == sign.means) {
+            Some(known) => known.times += 1,
+            None => self.signs.push(sign),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn sign(means: Meaning) -> Sign {
+        Sign { means, line: String::new(), rank: None, phase: None, times: 1 }
+    }
+
+    fn cause(observed: &Observed) -> Cause {
+        classify(observed).0
+    }
+
+    #[test]
+    fn exit_status_0_of_the_deepspeed_command_alone_proves_nothing() {
+        let ended = Observed {
+            ending: Ending::Exited(0),
+            has_node_launcher: true,
+            ranks_seen: 2,
+            ..Observed::default()
+        };
+        assert_eq!(cause(&ended), Cause::Unproven);
+        let left = Observed { ranks_left: vec![0, 1], ..ended.clone() };
+        assert_eq!(cause(&left), Cause::LauncherKilled { signal: None });
+        let mut done = ended;
+        done.add(sign(Meaning::RankDone));
+        assert_eq!(cause(&done), Cause::Unproven);
+        done.add(sign(Meaning::RankDone));
+        assert_eq!(cause(&done), Cause::Completed);
+    }
+
+    #[test]
+    fn a_shortage_that_the_program_survived_is_no_failure() {
+        let mut ended = Observed { ending: Ending::Exited(0), ..Observed::default() };
+        ended.add(sign(Meaning::DeviceMemory));
+        assert_eq!(cause(&ended), Cause::Completed);
+    }
+
+    #[test]
+    fn the_cause_is_not_what_the_other_ranks_complain_about() {
+        let mut ended = Observed { ending: Ending::Exited(1), ..Observed::default() };
+        ended.add(sign(Meaning::Traceback));
+        ended.add(sign(Meaning::CollectiveTimeout));
+        ended.add(sign(Meaning::HostMemory));
+        assert!(matches!(cause(&ended), Cause::OutOfMemory { memory: Memory::Host, .. }));
+    }
+
+    #[test]
+    fn a_killed_rank_is_memory_only_if_the_kernel_says_so() {
+        let first_failure = Some((Some(1), Ending::Signaled(9)));
+        let ended = Observed { ending: Ending::Exited(1), first_failure, ..Observed::default() };
+        assert_eq!(cause(&ended), Cause::RankKilled { rank: Some(1), signal: 9 });
+        let by_kernel = Observed { kernel_kills: 1, ..ended };
+        let killed = Shortage::Killed;
+        assert!(matches!(cause(&by_kernel), Cause::OutOfMemory { shortage, .. } if shortage == killed));
+    }
+}

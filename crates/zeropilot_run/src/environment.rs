@@ -1,0 +1,72 @@
+//! What of the environment and the command belongs into a record: nothing that could be a secret.
+
+use std::collections::BTreeMap;
+use std::ffi::OsString;
+
+/// Variables that engine, launchers and libraries read begin like this.
+const KEPT: [&str; 22] = [
+    "CUDA_", "NVIDIA_", "NCCL_", "GLOO_", "DS_", "DEEPSPEED", "TORCH", "PYTORCH_", "OMP_", "MKL_",
+    "ACCELERATE_", "FORCE_TORCHRUN", "HF_", "TRANSFORMERS_", "TOKENIZERS_", "MASTER_", "RANK",
+    "LOCAL_RANK", "WORLD_SIZE", "SLURM_JOB", "VIRTUAL_ENV", "CONDA_DEFAULT_ENV",
+];
+
+/// Names with one of these in them may hold a secret.
+const SECRET: [&str; 8] =
+    ["TOKEN", "KEY", "SECRET", "PASSWORD", "PASSWD", "CREDENTIAL", "AUTH", "COOKIE"];
+
+const REMOVED: &str = "[removed]";
+
+fn may_be_secret(name: &str) -> bool {
+    // Tokenizers are no tokens.
+    let name = name.to_uppercase().replace("TOKENIZER", "");
+    SECRET.iter().any(|word| name.contains(word))
+}
+
+/// The variables that are kept.
+pub fn kept(variables: impl Iterator<Item = (String, String)>) -> BTreeMap<String, String> {
+    let is_kept = |name: &str| KEPT.iter().any(|prefix| name.starts_with(prefix));
+    variables.filter(|(name, _)| is_kept(name) && !may_be_secret(name)).collect()
+}
+
+/// The words of a command with the values of secret options removed.
+pub fn without_secrets(words: &[OsString]) -> Vec<String> {
+    let mut hide_next = false;
+    let one = |word: &OsString| {
+        let word = word.to_string_lossy().into_owned();
+        let hide = std::mem::take(&mut hide_next);
+        if hide && !word.starts_with('-') {
+            return REMOVED.to_owned();
+        }
+        let (name, value) = match word.split_once('=') {
+            Some((name, value)) => (name, Some(value)),
+            None => (word.as_str(), None),
+        };
+        let is_name = name.starts_with('-') || value.is_some();
+        match value {
+            Some(_) if is_name && may_be_secret(name) => format!("{name}={REMOVED}"),
+            None if is_name && may_be_secret(name) => {
+                hide_next = true;
+                word
+            }
+            _ => word,
+        }
+    };
+    words.iter().map(one).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn secrets_stay_outside() {
+        let variables = [("HF_TOKEN", "x"), ("HF_HOME", "/h"), ("AWS_SECRET", "x"), ("TOKENIZERS_PARALLELISM", "1")];
+        let kept = kept(variables.into_iter().map(|(n, v)| (n.to_owned(), v.to_owned())));
+        let names: Vec<&str> = kept.keys().map(String::as_str).collect();
+        assert_eq!(names, ["HF_HOME", "TOKENIZERS_PARALLELISM"]);
+        let words = ["WANDB_API_KEY=x", "t.py", "--hub_token", "x", "--api-key=x", "--tokenizer", "t"];
+        let words: Vec<OsString> = words.iter().map(OsString::from).collect();
+        let hidden = ["WANDB_API_KEY=[removed]", "t.py", "--hub_token", "[removed]", "--api-key=[removed]", "--tokenizer", "t"];
+        assert_eq!(without_secrets(&words), hidden);
+    }
+}

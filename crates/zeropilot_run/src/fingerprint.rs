@@ -1,0 +1,150 @@
+//! What a line of a log says about how a run will end.
+//!
+//! The texts are data (`knowledge/fingerprints`); this is how they are found, one pass over a line for all of them.
+
+use std::sync::LazyLock;
+
+use aho_corasick::AhoCorasick;
+use serde::Deserialize;
+
+const DATA: &str = include_str!("../../../knowledge/fingerprints/logs.json");
+
+/// What a fingerprint shows.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Meaning {
+    /// A GPU is out of memory.
+    DeviceMemory,
+    /// The machine refused memory.
+    HostMemory,
+    /// A launcher says that a rank was killed.
+    Killed,
+    /// Ranks waited too long for each other.
+    CollectiveTimeout,
+    /// The loss scale cannot become smaller.
+    LossScaleFloor,
+    /// The config is refused.
+    ConfigRejected,
+    /// A disk is full.
+    DiskFull,
+    /// A checkpoint cannot be read.
+    CheckpointUnreadable,
+    /// A rank ended as it should.
+    RankDone,
+    /// Training ended as it should.
+    TrainingDone,
+    /// Worth a note.
+    Warning,
+    /// A launcher's report on the first failure follows.
+    RootCause,
+    /// An exception follows.
+    Traceback,
+}
+
+impl Meaning {
+    /// Whether it belongs into the record of a run.
+    pub fn is_notable(self) -> bool {
+        !matches!(self, Self::Traceback | Self::RankDone | Self::RootCause)
+    }
+}
+
+/// A text that logs are searched for.
+#[derive(Debug, Deserialize)]
+pub struct Fingerprint {
+    /// Its name.
+    pub id: String,
+    texts: Vec<String>,
+    /// What it shows.
+    pub means: Meaning,
+    /// Where it was seen.
+    pub source: String,
+}
+
+#[derive(Deserialize)]
+struct Data {
+    fingerprints: Vec<Fingerprint>,
+}
+
+struct Searcher {
+    automaton: AhoCorasick,
+    /// Of each text, whose it is; texts behind these tell of progress.
+    owners: Vec<usize>,
+    fingerprints: Vec<Fingerprint>,
+}
+
+/// Lines with one of these may tell how far training is, or what it is doing.
+const PROGRESS: [&str; 9] =
+    ["loss", "step", "iteration", ", in ", "rank      :", "exitcode  :", "Step", "Loss", "from_pretrained"];
+
+static SEARCHER: LazyLock<Searcher> = LazyLock::new(|| {
+    let data: Data = serde_json::from_str(DATA).expect("a test reads the fingerprints");
+    let mut texts: Vec<&str> = Vec::new();
+    let mut owners = Vec::new();
+    for (owner, fingerprint) in data.fingerprints.iter().enumerate() {
+        for text in &fingerprint.texts {
+            texts.push(text);
+            owners.push(owner);
+        }
+    }
+    texts.extend(PROGRESS);
+    let automaton = AhoCorasick::new(&texts).expect("a few short texts");
+    Searcher { automaton, owners, fingerprints: data.fingerprints }
+});
+
+/// What was found in a line.
+#[derive(Debug, Default)]
+pub(crate) struct Found {
+    /// What is known, without repeats.
+    pub(crate) fingerprints: Vec<&'static Fingerprint>,
+    /// Whether a closer look may tell of progress.
+    pub(crate) may_tell: bool,
+}
+
+/// Looks at a line.
+pub(crate) fn search(line: &[u8]) -> Found {
+    let searcher: &'static Searcher = &SEARCHER;
+    let mut found = Found::default();
+    for hit in searcher.automaton.find_overlapping_iter(line) {
+        match searcher.owners.get(hit.pattern().as_usize()) {
+            None => found.may_tell = true,
+            Some(owner) => {
+                let fingerprint = &searcher.fingerprints[*owner];
+                if !found.fingerprints.iter().any(|known| known.id == fingerprint.id) {
+                    found.fingerprints.push(fingerprint);
+                }
+            }
+        }
+    }
+    found
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_fingerprint_has_a_source_and_its_own_name() {
+        let all = &SEARCHER.fingerprints;
+        for (index, one) in all.iter().enumerate() {
+            assert!(!one.source.is_empty() && !one.texts.is_empty(), "{}", one.id);
+            assert!(all[index + 1..].iter().all(|other| other.id != one.id), "{}", one.id);
+        }
+    }
+
+    #[test]
+    fn what_pytorch_and_the_launchers_say_is_known() {
+        let meaning = |line: &str| {
+            search(line.as_bytes()).fingerprints.first().map(|found| found.means)
+        };
+        for (line, means) in [
+            ("[rank1]: torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB", Meaning::DeviceMemory),
+            ("RuntimeError: [enforce fail at alloc_cpu.cpp:127] data. DefaultCPUAllocator: can't allocate memory: you tried to allocate 8 bytes.", Meaning::HostMemory),
+            ("  traceback : Signal 9 (SIGKILL) received by PID 77", Meaning::Killed),
+            ("AssertionError: Check batch related parameters. train_batch_size is not equal", Meaning::ConfigRejected),
+            ("OSError: [Errno 28] No space left on device: 'x'", Meaning::DiskFull),
+        ] {
+            assert_eq!(meaning(line), Some(means), "{line}");
+        }
+        assert_eq!(meaning("step 3 loss 1.2"), None);
+    }
+}

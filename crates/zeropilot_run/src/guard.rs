@@ -1,0 +1,139 @@
+//! The process between zeropilot and the launcher, which lets no rank outlive a run.
+//!
+//! It is a subreaper, so whatever the launcher starts stays below it, in whatever session. Its standard input is a
+//! socket to zeropilot: [`Order`]s come in, [`Report`]s go out, and when zeropilot is gone, killed or not, the socket
+//! closes and the guard ends everything. zeropilot is a subreaper as well, for the case that the guard is killed.
+
+use std::ffi::OsString;
+use std::io::{BufRead, BufReader, Write};
+use std::os::fd::AsFd;
+use std::os::unix::net::UnixStream;
+use std::os::unix::process::CommandExt;
+use std::process::{Command, Stdio};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use rustix::process::{Signal, WaitOptions, getpid, set_child_subreaper, wait};
+use serde::{Deserialize, Serialize};
+use zeropilot_record::Ending;
+
+use crate::process::descendants;
+
+/// What zeropilot tells the guard.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum Order {
+    /// Send a signal to everything.
+    Signal(i32),
+    /// End everything now.
+    Kill,
+}
+
+/// What the guard tells zeropilot.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum Report {
+    /// The command runs.
+    Started(u32),
+    /// The command could not be started.
+    Failed(String),
+    /// The command ended; what it started may still run.
+    Ended(Ending),
+}
+
+/// How long ranks may take to end once zeropilot is gone.
+const GRACE: Duration = Duration::from_secs(5);
+
+/// Runs a command as its guard. Called by a process that was started for this alone.
+pub fn guard(command: &[OsString]) -> u8 {
+    let Ok(socket) = std::io::stdin().as_fd().try_clone_to_owned() else { return 2 };
+    let socket = UnixStream::from(socket);
+    // Signals of the terminal are zeropilot's to judge; a handler, unlike ignoring, is not inherited.
+    let ignored = std::sync::Arc::new(std::sync::atomic::AtomicBool::new(false));
+    for signal in [Signal::INT, Signal::TERM, Signal::HUP] {
+        let _ = signal_hook::flag::register(signal.as_raw(), ignored.clone());
+    }
+    let _ = set_child_subreaper(Some(getpid()));
+    let Some((program, arguments)) = command.split_first() else { return 2 };
+    let started =
+        Command::new(program).args(arguments).stdin(Stdio::null()).process_group(0).spawn();
+    let child = match started {
+        Ok(child) => child,
+        Err(error) => {
+            tell(&socket, &Report::Failed(error.to_string()));
+            return 2;
+        }
+    };
+    tell(&socket, &Report::Started(child.id()));
+    if let Ok(orders) = socket.try_clone() {
+        thread::spawn(move || obey(orders));
+    }
+    bury(&socket, i32::try_from(child.id()).unwrap_or(0));
+    0
+}
+
+/// Waits for everything below, until nothing is left.
+fn bury(socket: &UnixStream, command: i32) {
+    loop {
+        match wait(WaitOptions::empty()) {
+            Ok(Some((pid, status))) if pid.as_raw_nonzero().get() == command => {
+                let ending = match (status.exit_status(), status.terminating_signal()) {
+                    (Some(code), _) => Ending::Exited(code),
+                    (None, Some(signal)) => Ending::Signaled(signal),
+                    (None, None) => continue,
+                };
+                tell(socket, &Report::Ended(ending));
+            }
+            Ok(_) | Err(rustix::io::Errno::INTR) => {}
+            Err(_) => return,
+        }
+    }
+}
+
+fn obey(orders: UnixStream) {
+    let root = getpid().as_raw_nonzero().get();
+    for line in BufReader::new(orders).lines() {
+        let Ok(line) = line else { break };
+        match serde_json::from_str(&line) {
+            Ok(Order::Signal(signal)) => signal_all(root, signal),
+            Ok(Order::Kill) => kill_all(root),
+            Err(_) => {}
+        }
+    }
+    // zeropilot is gone.
+    signal_all(root, Signal::TERM.as_raw());
+    let end = Instant::now() + GRACE;
+    while Instant::now() < end && !descendants(root).is_empty() {
+        thread::sleep(Duration::from_millis(50));
+    }
+    kill_all(root);
+}
+
+fn tell(mut socket: &UnixStream, report: &Report) {
+    let line = serde_json::to_string(report).unwrap_or_default();
+    // If zeropilot is gone there is nobody to tell.
+    let _ = writeln!(socket, "{line}");
+}
+
+/// Sends a signal to everything below a process.
+pub(crate) fn signal_all(root: i32, signal: i32) {
+    let Some(signal) = Signal::from_named_raw(signal) else { return };
+    for process in descendants(root) {
+        process.signal(signal);
+    }
+}
+
+/// Kills everything below a process, and what that starts meanwhile.
+pub(crate) fn kill_all(root: i32) {
+    loop {
+        let living: Vec<_> =
+            descendants(root).into_iter().filter(|process| process.is_alive()).collect();
+        if living.is_empty() {
+            return;
+        }
+        for process in living {
+            process.signal(Signal::KILL);
+        }
+        thread::sleep(Duration::from_millis(20));
+    }
+}

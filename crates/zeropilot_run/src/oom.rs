@@ -1,0 +1,127 @@
+//! Whether the kernel killed for memory: counters of the control group, and the kernel's log where it may be read.
+
+use std::fs;
+use std::io::Read;
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::{Path, PathBuf};
+
+/// The kernel's counters at one moment.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct OomCounters {
+    /// Files that count kills, and what they said.
+    counted: Vec<(PathBuf, u64)>,
+}
+
+impl OomCounters {
+    /// Reads the counters of this process's control groups.
+    pub fn read() -> Self {
+        let mut counters = Self::default();
+        counters.add("self");
+        counters
+    }
+
+    /// Adds those of another process, which may be in groups of its own.
+    pub fn add(&mut self, process: &str) {
+        let groups = fs::read_to_string(format!("/proc/{process}/cgroup")).unwrap_or_default();
+        let added = Self::of(&files(&groups, Path::new("/sys/fs/cgroup"))).counted;
+        for (file, count) in added {
+            if !self.counted.iter().any(|(known, _)| *known == file) {
+                self.counted.push((file, count));
+            }
+        }
+    }
+
+    fn of(files: &[PathBuf]) -> Self {
+        let counted = files.iter().filter_map(|file| Some((file.clone(), kills(file)?))).collect();
+        Self { counted }
+    }
+
+    /// Kills since then.
+    pub fn kills_since(&self) -> u64 {
+        let grown = |(file, before): &(PathBuf, u64)| kills(file)?.checked_sub(*before);
+        self.counted.iter().filter_map(grown).max().unwrap_or(0)
+    }
+}
+
+/// Where a process of these groups finds its counters: version 2 has `memory.events`, version 1 `memory.oom_control`.
+fn files(groups: &str, root: &Path) -> Vec<PathBuf> {
+    groups
+        .lines()
+        .filter_map(|line| {
+            let mut fields = line.splitn(3, ':');
+            let (number, controllers, path) = (fields.next()?, fields.next()?, fields.next()?);
+            let path = path.trim_start_matches('/');
+            if number == "0" && controllers.is_empty() {
+                return Some(root.join(path).join("memory.events"));
+            }
+            let has_memory = controllers.split(',').any(|controller| controller == "memory");
+            has_memory.then(|| root.join("memory").join(path).join("memory.oom_control"))
+        })
+        .collect()
+}
+
+/// Both versions write the number behind the same name.
+fn kills(file: &Path) -> Option<u64> {
+    let text = fs::read_to_string(file).ok()?;
+    let line = text.lines().find_map(|line| line.strip_prefix("oom_kill "))?;
+    line.trim().parse().ok()
+}
+
+/// Processes that the kernel's log says were killed for memory; nothing if the log may not be read.
+pub fn killed_by_kernel() -> Vec<i32> {
+    const NONBLOCK: i32 = rustix::fs::OFlags::NONBLOCK.bits().cast_signed();
+    let log = fs::OpenOptions::new().read(true).custom_flags(NONBLOCK).open("/dev/kmsg");
+    let Ok(mut log) = log else { return Vec::new() };
+    let mut record = [0; 8192];
+    let mut found = Vec::new();
+    loop {
+        match log.read(&mut record) {
+            Ok(0) => break,
+            Ok(count) => found.extend(victim(&String::from_utf8_lossy(&record[..count]))),
+            // Older records were overwritten; the next read goes on behind them.
+            Err(error) if error.kind() == std::io::ErrorKind::BrokenPipe => {}
+            Err(_) => break,
+        }
+    }
+    found
+}
+
+fn victim(record: &str) -> Option<i32> {
+    let (_, rest) = record.split_once("Killed process ")?;
+    record.to_lowercase().contains("out of memory").then_some(())?;
+    rest.split_ascii_whitespace().next()?.parse().ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn both_versions_of_control_groups_are_found() {
+        let groups = "9:name=systemd:/\n4:memory:/a/b\n1:cpu:/\n0::/c\n";
+        let found = files(groups, Path::new("/r"));
+        assert_eq!(
+            found,
+            [Path::new("/r/memory/a/b/memory.oom_control"), Path::new("/r/c/memory.events")]
+        );
+    }
+
+    #[test]
+    fn kills_are_counted_from_the_first_reading() {
+        let directory = tempfile::tempdir().expect("a directory");
+        let file = directory.path().join("memory.events");
+        fs::write(&file, "low 0\noom 1\noom_kill 3\n").expect("a file");
+        let before = OomCounters::of(std::slice::from_ref(&file));
+        assert_eq!(before.kills_since(), 0);
+        fs::write(&file, "low 0\noom 2\noom_kill 5\n").expect("a file");
+        assert_eq!(before.kills_since(), 2);
+    }
+
+    #[test]
+    fn the_victim_is_read_from_the_kernels_words() {
+        let global = "3,1,2,-;Out of memory: Killed process 1216 (python) total-vm:1kB\n";
+        let group = "3,1,2,-;Memory cgroup out of memory: Killed process 77 (python)\n";
+        assert_eq!((victim(global), victim(group)), (Some(1216), Some(77)));
+        assert_eq!(victim("6,1,2,-;eth0: up"), None);
+    }
+}

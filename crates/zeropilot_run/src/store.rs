@@ -1,0 +1,206 @@
+//! Records of runs on disk: one directory a run.
+//!
+//! | file | what |
+//! | --- | --- |
+//! | `run.json` | what was asked for ([`RunInfo`]) |
+//! | `events.jsonl` | what happened ([`Event`]), one a line |
+//! | `config-N.json` | the config of attempt N |
+//! | `tail-N.log` | the last lines of attempt N |
+//! | `stacks-N/` | where ranks stood when nothing moved |
+//! | `verdict.json` | what became of it ([`Verdict`]); missing while it runs, or if zeropilot itself was killed |
+
+use std::fs::{self, File};
+use std::io::{self, BufRead, BufReader, Write};
+use std::path::{Path, PathBuf};
+use std::sync::Mutex;
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use zeropilot_record::{Event, Happening, RunInfo, Verdict};
+
+use crate::process::Process;
+
+/// Seconds since 1970.
+pub fn now() -> f64 {
+    SystemTime::now().duration_since(UNIX_EPOCH).map_or(0.0, |since| since.as_secs_f64())
+}
+
+/// Where records are kept if nobody says otherwise: the user's directory for state.
+pub fn home(variable: impl Fn(&str) -> Option<PathBuf>) -> PathBuf {
+    if let Some(own) = variable("ZEROPILOT_RUNS") {
+        return own;
+    }
+    let state = variable("XDG_STATE_HOME")
+        .or_else(|| Some(variable("HOME")?.join(".local/state")))
+        .unwrap_or_else(|| PathBuf::from("."));
+    state.join("zeropilot/runs")
+}
+
+/// The record of a run that is being made.
+#[derive(Debug)]
+pub struct Recorder {
+    directory: PathBuf,
+    files: Mutex<Vec<File>>,
+}
+
+impl Recorder {
+    /// Makes a directory and begins. Events also go to `copy`, if given.
+    ///
+    /// # Errors
+    /// If the directory or a file cannot be written.
+    pub fn create(directory: &Path, copy: Option<&Path>) -> io::Result<Self> {
+        fs::create_dir_all(directory)?;
+        let mut files = vec![File::create(directory.join("events.jsonl"))?];
+        if let Some(copy) = copy {
+            files.push(File::options().append(true).create(true).open(copy)?);
+        }
+        Ok(Self { directory: directory.to_owned(), files: Mutex::new(files) })
+    }
+
+    /// Where it is.
+    pub fn directory(&self) -> &Path {
+        &self.directory
+    }
+
+    /// Adds an event, at once: whoever follows sees it, and a killed zeropilot leaves it.
+    pub fn add(&self, happening: Happening) {
+        let mut line = Event::new(now(), happening).line();
+        line.push('\n');
+        if let Ok(mut files) = self.files.lock() {
+            for file in files.iter_mut() {
+                // A full disk must not end a run that trains.
+                let _ = file.write_all(line.as_bytes());
+            }
+        }
+    }
+
+    /// Writes a file of the record.
+    ///
+    /// # Errors
+    /// If it cannot be written.
+    pub fn write(&self, name: &str, text: &str) -> io::Result<PathBuf> {
+        let path = self.directory.join(name);
+        // Never half a file under its name.
+        let pending = self.directory.join(format!(".{name}.new"));
+        fs::write(&pending, text)?;
+        fs::rename(&pending, &path)?;
+        Ok(path)
+    }
+}
+
+/// What a record says.
+#[derive(Debug, Clone)]
+pub struct Record {
+    /// Where it is.
+    pub directory: PathBuf,
+    /// What was asked for.
+    pub info: RunInfo,
+    /// What became of it.
+    pub verdict: Option<Verdict>,
+}
+
+/// Where a run stands.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Standing {
+    /// It has a verdict.
+    Ended,
+    /// Its supervisor lives.
+    Running,
+    /// It has no verdict and no supervisor: zeropilot was killed, or the machine went down.
+    Lost,
+}
+
+impl Record {
+    /// Reads the record in a directory.
+    ///
+    /// # Errors
+    /// If there is none, or it cannot be read.
+    pub fn open(directory: &Path) -> io::Result<Self> {
+        let info = serde_json::from_str(&fs::read_to_string(directory.join("run.json"))?)?;
+        let verdict = match fs::read_to_string(directory.join("verdict.json")) {
+            Ok(text) => Some(serde_json::from_str(&text)?),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => None,
+            Err(error) => return Err(error),
+        };
+        Ok(Self { directory: directory.to_owned(), info, verdict })
+    }
+
+    /// All records in a directory, newest first; what is no record is passed over.
+    pub fn list(home: &Path) -> Vec<Self> {
+        let Ok(entries) = fs::read_dir(home) else { return Vec::new() };
+        let mut records: Vec<Self> =
+            entries.flatten().filter_map(|entry| Self::open(&entry.path()).ok()).collect();
+        records.sort_by(|a, b| b.info.started_at.total_cmp(&a.info.started_at));
+        records
+    }
+
+    /// Where it stands.
+    pub fn standing(&self) -> Standing {
+        if self.verdict.is_some() {
+            return Standing::Ended;
+        }
+        let supervisor = i32::try_from(self.info.supervisor).ok().and_then(Process::read);
+        if supervisor.is_some_and(|process| process.is_alive()) {
+            Standing::Running
+        } else {
+            Standing::Lost
+        }
+    }
+
+    /// Its events. Lines that cannot be read are passed over: the last one of a killed run may be half.
+    ///
+    /// # Errors
+    /// If the file cannot be opened.
+    pub fn events(&self) -> io::Result<impl Iterator<Item = Event>> {
+        let file = File::open(self.directory.join("events.jsonl"))?;
+        let lines = BufReader::new(file).lines().map_while(Result::ok);
+        Ok(lines.filter_map(|line| Event::read(&line).ok()))
+    }
+
+    /// The last lines of an attempt.
+    pub fn tail(&self, attempt: u32) -> String {
+        let path = self.directory.join(format!("tail-{attempt}.log"));
+        fs::read_to_string(path).unwrap_or_default()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn half_a_line_at_the_end_does_not_spoil_the_rest() {
+        let directory = tempfile::tempdir().expect("a directory");
+        let recorder = Recorder::create(directory.path(), None).expect("a record");
+        recorder.add(Happening::Step { step: 1, loss: Some(2.0) });
+        let path = directory.path().join("events.jsonl");
+        let mut text = fs::read_to_string(&path).expect("events");
+        text.push_str("{\"shape\":1,\"at\":3");
+        fs::write(&path, text).expect("events");
+        let info = RunInfo {
+            shape: 1,
+            id: "a".to_owned(),
+            started_at: 0.0,
+            command: Vec::new(),
+            directory: String::new(),
+            config: None,
+            world_size: None,
+            predicted: None,
+            supervisor: 0,
+            environment: Default::default(),
+            zeropilot: String::new(),
+        };
+        recorder.write("run.json", &serde_json::to_string(&info).expect("JSON")).expect("written");
+        let record = Record::open(directory.path()).expect("a record");
+        assert_eq!(record.events().expect("events").count(), 1);
+        assert_eq!(record.standing(), Standing::Lost);
+    }
+
+    #[test]
+    fn the_home_follows_the_variables() {
+        let only = |known: &'static str| {
+            home(move |name| (name == known).then(|| PathBuf::from("/x")))
+        };
+        assert_eq!(only("ZEROPILOT_RUNS"), Path::new("/x"));
+        assert_eq!(only("HOME"), Path::new("/x/.local/state/zeropilot/runs"));
+    }
+}
