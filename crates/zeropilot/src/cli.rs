@@ -16,6 +16,8 @@ use crate::memory::arguments::{MemoryCommand, TrainingOptions as JobOptions};
 use crate::new::options::NewCommand;
 use crate::plan::PlanCommand;
 use crate::simulate::arguments::SimulateCommand;
+use crate::run::arguments::RunArguments;
+use crate::runs::{ReportCommand, RunsCommand};
 
 /// The pilot for DeepSpeed ZeRO training: knows before a GPU is touched.
 #[derive(Debug, Parser)]
@@ -42,6 +44,12 @@ pub(crate) enum Command {
     Rule(RuleCommand),
     /// Explain keys, concepts and whole configs: what a setting does and what it costs
     Explain(Box<ExplainCommand>),
+    /// Run a training command: check it, watch it, say why it ended, and step down when memory runs out
+    Run(Box<RunArguments>),
+    /// List the runs that were recorded
+    Runs(RunsCommand),
+    /// Make one page of a run: what happened, loss, memory, and what to change
+    Report(ReportCommand),
     /// Write a DeepSpeed config: by preset or piece by piece, for the program that will read it
     New(Box<NewCommand>),
     /// Write the JSON Schema of DeepSpeed's config, for editors

@@ -11,6 +11,8 @@ pub(crate) enum ExitStatus {
     Findings,
     /// The command could not do its work: a wrong argument, an input that cannot be read.
     Failure,
+    /// What became of a run; `docs/run.md` lists the codes.
+    Run(u8),
 }
 
 impl From<ExitStatus> for ExitCode {
@@ -19,6 +21,7 @@ impl From<ExitStatus> for ExitCode {
             ExitStatus::Clean => 0,
             ExitStatus::Findings => 1,
             ExitStatus::Failure => 2,
+            ExitStatus::Run(code) => code,
         })
     }
 }

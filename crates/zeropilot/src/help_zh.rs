@@ -10,6 +10,9 @@ const PLAN: &str = "规划训练：这些卡上用哪个 stage、怎样卸载、
 const MEMORY: &str = "预测 GPU 和主机的内存：被什么占用、何时最满、放不放得下";
 const SIMULATE: &str = "模拟一个训练步：在这套集群上要多久，时间花在等什么";
 const RULE: &str = "说明一条规则：查什么、为什么要紧、怎么办，附示例";
+const RUN: &str = "运行训练命令：先检查，再全程监督，说清为什么结束，显存不足时自动降级";
+const RUNS: &str = "列出运行记录";
+const REPORT: &str = "把一次运行做成一页报告：经过、loss、内存、下次怎么改";
 const EXPLAIN: &str = "解释键、概念和整份配置：某项设置做什么、代价是什么";
 const DOCTOR: &str = "体检本机：要跑这份配置还缺什么（软件包、编译器、GPU、限制、磁盘）";
 const LSP: &str = "为编辑器提供语言服务（LSP）：实时检查、悬停说明、补全和快速修复";
@@ -94,6 +97,20 @@ const OPTIONS: &[(&str, &str)] = &[
     ("tokens", "一共要训练多少 token，例如 `10B`"),
     ("python", "训练所用的解释器或环境；默认取当前激活的，否则取 PATH 上第一个"),
     ("stdio", "通过标准输入输出通信（目前唯一的方式，编辑器会自动带上）"),
+    ("ladder", "显存或内存不足时换一份更省的配置重新开始：更高的 stage、卸载、更小的 micro batch"),
+    ("plan", "从这份方案（`zeropilot plan --json`）里取各级配置"),
+    ("max_rungs", "最多降几级"),
+    ("max_restarts", "被杀死、超时、卡住后最多重启几次；默认能从检查点继续时 2 次，否则不重启"),
+    ("hang_after", "多久没有任何输出算卡住，例如 `10m`；`off` 表示不判断"),
+    ("grace", "要求进程结束后，等多久再强制杀死"),
+    ("checkpoints", "训练程序写检查点的目录；默认取它的 --output_dir 或 --save"),
+    ("resume_with", "从检查点继续时给命令加的参数，`{}` 代表检查点目录；HF Trainer 已内置"),
+    ("events", "把事件也写进这个文件，每行一个 JSON"),
+    ("record", "本次运行的记录放在哪里；默认在 ZEROPILOT_RUNS 或用户的状态目录下"),
+    ("no_preflight", "检查发现错误也照样启动"),
+    ("command", "启动训练的命令，写在 `--` 之后"),
+    ("runs", "运行记录所在的目录；默认取 ZEROPILOT_RUNS 或用户的状态目录"),
+    ("run", "运行的名字或目录；默认取最近一次"),
     ("codes", "规则编号，例如 B03"),
     ("all", "列出全部规则"),
     ("lang", "所有文字的语言；默认取自 LC_ALL、LC_MESSAGES 或 LANG"),
@@ -140,6 +157,14 @@ const SIMULATE_EXAMPLES: &str = "\
   zeropilot simulate --model qwen3-8b --gpus 2x8xA100-80G --tokens 10B --cost 2.5/gpu-hour
 
 退出码：0 已回答，2 无法回答";
+const RUN_EXAMPLES: &str = "\
+示例：
+  zeropilot run -- torchrun --nproc-per-node 4 train.py --deepspeed ds.json
+  zeropilot run --ladder --hang-after 10m -- deepspeed --num_gpus 8 train.py --deepspeed ds.json
+  zeropilot run --ladder --checkpoints ckpt --resume-with '--resume {}' -- torchrun --nproc-per-node 2 train.py --deepspeed ds.json --save ckpt
+
+退出码：0 已完成；2 无法启动；3 启动前检查未通过；10 内存或显存不足且没有下一级；11 训练程序出错；12 rank 或启动器被杀死；
+13 集合通信超时；14 卡住；15 发散；16 配置被拒绝；17 磁盘已满；18 检查点无法读取；19 没有证据表明训练已完成；128+N 被信号 N 停止";
 
 const EXPLAIN_EXAMPLES: &str = "\
 示例：
@@ -171,7 +196,7 @@ const SCHEMA_EXAMPLES: &str = "\
 const TEMPLATE: &str = "{before-help}{about-with-newline}\n用法：{usage}\n\n{all-args}{after-help}";
 
 /// Verbs, what they are for, and examples.
-const VERBS: [(&str, &str, Option<&str>); 10] = [
+const VERBS: [(&str, &str, Option<&str>); 13] = [
     ("check", CHECK, Some(EXAMPLES)),
     ("doctor", DOCTOR, Some(DOCTOR_EXAMPLES)),
     ("explain", EXPLAIN, Some(EXPLAIN_EXAMPLES)),
@@ -179,9 +204,12 @@ const VERBS: [(&str, &str, Option<&str>); 10] = [
     ("memory", MEMORY, Some(MEMORY_EXAMPLES)),
     ("new", new::help_zh::ABOUT, Some(new::help_zh::EXAMPLES)),
     ("plan", PLAN, Some(PLAN_EXAMPLES)),
+    ("report", REPORT, None),
     ("rule", RULE, None),
     ("schema", SCHEMA, Some(SCHEMA_EXAMPLES)),
     ("simulate", SIMULATE, Some(SIMULATE_EXAMPLES)),
+    ("run", RUN, Some(RUN_EXAMPLES)),
+    ("runs", RUNS, None),
 ];
 
 /// The command with Chinese help.

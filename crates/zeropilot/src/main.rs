@@ -30,6 +30,8 @@ mod rule;
 mod schema;
 mod simulate;
 mod watch;
+mod run;
+mod runs;
 
 use std::process::ExitCode;
 
@@ -46,6 +48,12 @@ fn main() -> ExitCode {
     let project = project::find(&arguments);
     let settled = project.as_ref().ok().and_then(|found| found.project.language);
     let language = language::choose(&arguments, settled, |name| std::env::var(name).ok());
+    if let [_, word, command @ ..] = arguments.as_slice()
+        && word == run::GUARD
+    {
+        return ExitCode::from(zeropilot_run::guard(command));
+    }
+    let language = language::choose(&arguments, |name| std::env::var(name).ok());
     let status = match cli::parse(arguments, language) {
         Ok(cli) => match cli.command {
             Command::Check(command) => check::run(&command, &cli.global, language, project),
@@ -54,6 +62,9 @@ fn main() -> ExitCode {
             Command::Simulate(command) => simulate::run(&command, &cli.global, language),
             Command::Rule(command) => rule::run(&command, &cli.global, language),
             Command::Explain(command) => explain::run(&command, &cli.global, language),
+            Command::Run(command) => run::run(&command, &cli.global, language),
+            Command::Runs(command) => runs::list(&command, &cli.global, language),
+            Command::Report(command) => runs::report(&command, &cli.global, language),
             Command::New(command) => new::run(&command, &cli.global, language),
             Command::Schema(command) => schema::run(&command, &cli.global, language),
             Command::Doctor(command) => doctor::run(&command, &cli.global, language),

@@ -371,7 +371,8 @@ impl<'a> Watch<'a> {
         let Ok(guard) = i32::try_from(self.child.id()) else { return };
         let below = descendants(guard);
         let found = process::ranks(&below);
-        self.observed.has_node_launcher |= below.iter().any(|process| is_node_launcher(process.pid));
+        self.observed.has_node_launcher |=
+            below.iter().any(|process| is_node_launcher(process.pid));
         for rank in found {
             if !self.pids.contains(&rank.process.pid) {
                 self.pids.push(rank.process.pid);

@@ -69,9 +69,9 @@ fn number(path: &Path, prefix: &str) -> Option<u64> {
 
 /// The shape of a complete checkpoint; none if a part is missing or cut off.
 fn shape(parts: &Path) -> Option<Shape> {
-    let files: Vec<PathBuf> = fs::read_dir(parts).ok()?.flatten().map(|entry| entry.path()).collect();
-    let names: Vec<&str> =
-        files.iter().filter_map(|path| path.file_name()?.to_str()).collect();
+    let files: Vec<PathBuf> =
+        fs::read_dir(parts).ok()?.flatten().map(|entry| entry.path()).collect();
+    let names: Vec<&str> = files.iter().filter_map(|path| path.file_name()?.to_str()).collect();
     let ranks = |end: &str| {
         let mut ranks: Vec<usize> = names.iter().filter_map(|name| rank(name, end)).collect();
         ranks.sort_unstable();
@@ -165,7 +165,10 @@ mod tests {
         assert!(!shape.suits(2, Some(4)));
         write(directory.path(), 20, &STAGE_3);
         let last = last_complete(directory.path()).expect("a checkpoint");
-        assert_eq!((last.step, last.shape.suits(3, None), last.shape.suits(2, None)), (20, true, false));
+        assert_eq!(
+            (last.step, last.shape.suits(3, None), last.shape.suits(2, None)),
+            (20, true, false)
+        );
     }
 
     #[test]

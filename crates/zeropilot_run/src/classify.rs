@@ -91,7 +91,8 @@ fn completed(observed: &Observed, evidence: &mut Vec<String>) -> Option<Cause> {
         return None;
     }
     if !observed.ranks_left.is_empty() {
-        evidence.push(format!("ranks {:?} still ran when the command had ended", observed.ranks_left));
+        evidence
+            .push(format!("ranks {:?} still ran when the command had ended", observed.ranks_left));
         return None;
     }
     if killed_rank(observed).is_some() {
@@ -129,10 +130,12 @@ fn failure(observed: &Observed, evidence: &mut Vec<String>) -> Cause {
         evidence.push(format!("log: {}", sign.line));
         Some(sign.clone())
     };
-    let refused = |memory| move |sign: Sign| Cause::OutOfMemory {
-        memory,
-        shortage: Shortage::Refused,
-        phase: sign.phase,
+    let refused = |memory| {
+        move |sign: Sign| Cause::OutOfMemory {
+            memory,
+            shortage: Shortage::Refused,
+            phase: sign.phase,
+        }
     };
     if let Some(cause) = by(Meaning::DeviceMemory).map(refused(Memory::Device)) {
         return cause;
@@ -177,7 +180,8 @@ fn killed(observed: &Observed, evidence: &mut Vec<String>) -> Option<Cause> {
         Ending::Exited(_) => (!observed.ranks_left.is_empty()).then_some(None),
     };
     let rank = killed_rank(observed);
-    let was_kill = matches!(rank, Some((_, SIGKILL))) || launcher.is_some_and(|signal| signal.is_none_or(|signal| signal == SIGKILL));
+    let was_kill = matches!(rank, Some((_, SIGKILL)))
+        || launcher.is_some_and(|signal| signal.is_none_or(|signal| signal == SIGKILL));
     let vanished = observed.ending.is_success();
     if observed.kernel_kills > 0 && (was_kill || vanished) {
         evidence.push(format!("the kernel killed {} for memory", observed.kernel_kills));
@@ -290,6 +294,8 @@ mod tests {
         assert_eq!(cause(&ended), Cause::RankKilled { rank: Some(1), signal: 9 });
         let by_kernel = Observed { kernel_kills: 1, ..ended };
         let killed = Shortage::Killed;
-        assert!(matches!(cause(&by_kernel), Cause::OutOfMemory { shortage, .. } if shortage == killed));
+        assert!(
+            matches!(cause(&by_kernel), Cause::OutOfMemory { shortage, .. } if shortage == killed)
+        );
     }
 }

@@ -33,7 +33,8 @@ impl RunCommand {
         let job = job::read(&text, &files);
         let launch = job.launches.first();
         let config = launch.and_then(|launch| launch.given.config.as_ref()?.text.clone());
-        let checkpoints = CHECKPOINTS.iter().find_map(|name| value(&words, name)).map(PathBuf::from);
+        let checkpoints =
+            CHECKPOINTS.iter().find_map(|name| value(&words, name)).map(PathBuf::from);
         Self {
             config,
             world: launch.and_then(|launch| launch.world),
@@ -71,7 +72,7 @@ pub fn script(words: &[OsString]) -> String {
 }
 
 /// The words with one exchanged, alone or as the value of an option.
-pub fn replaced(words: &[OsString], from: &str, to: &OsStr) -> Vec<OsString> {
+pub(crate) fn replaced(words: &[OsString], from: &str, to: &OsStr) -> Vec<OsString> {
     let one = |word: &OsString| {
         let text = word.to_string_lossy();
         if text == from {
@@ -90,7 +91,7 @@ pub fn replaced(words: &[OsString], from: &str, to: &OsStr) -> Vec<OsString> {
 }
 
 /// The value of an option.
-pub fn value(words: &[OsString], name: &str) -> Option<String> {
+pub(crate) fn value(words: &[OsString], name: &str) -> Option<String> {
     let texts: Vec<_> = words.iter().map(|word| word.to_string_lossy()).collect();
     texts.iter().enumerate().find_map(|(index, text)| {
         if text == name {
@@ -101,7 +102,7 @@ pub fn value(words: &[OsString], name: &str) -> Option<String> {
 }
 
 /// The words with an option set: its value exchanged, or both added at the end.
-pub fn with_value(words: &[OsString], name: &str, to: &str) -> Vec<OsString> {
+pub(crate) fn with_value(words: &[OsString], name: &str, to: &str) -> Vec<OsString> {
     let mut words = words.to_vec();
     let joined = format!("{name}=");
     for index in 0..words.len() {

@@ -5,9 +5,28 @@ use std::ffi::OsString;
 
 /// Variables that engine, launchers and libraries read begin like this.
 const KEPT: [&str; 22] = [
-    "CUDA_", "NVIDIA_", "NCCL_", "GLOO_", "DS_", "DEEPSPEED", "TORCH", "PYTORCH_", "OMP_", "MKL_",
-    "ACCELERATE_", "FORCE_TORCHRUN", "HF_", "TRANSFORMERS_", "TOKENIZERS_", "MASTER_", "RANK",
-    "LOCAL_RANK", "WORLD_SIZE", "SLURM_JOB", "VIRTUAL_ENV", "CONDA_DEFAULT_ENV",
+    "CUDA_",
+    "NVIDIA_",
+    "NCCL_",
+    "GLOO_",
+    "DS_",
+    "DEEPSPEED",
+    "TORCH",
+    "PYTORCH_",
+    "OMP_",
+    "MKL_",
+    "ACCELERATE_",
+    "FORCE_TORCHRUN",
+    "HF_",
+    "TRANSFORMERS_",
+    "TOKENIZERS_",
+    "MASTER_",
+    "RANK",
+    "LOCAL_RANK",
+    "WORLD_SIZE",
+    "SLURM_JOB",
+    "VIRTUAL_ENV",
+    "CONDA_DEFAULT_ENV",
 ];
 
 /// Names with one of these in them may hold a secret.
@@ -60,13 +79,27 @@ mod tests {
 
     #[test]
     fn secrets_stay_outside() {
-        let variables = [("HF_TOKEN", "x"), ("HF_HOME", "/h"), ("AWS_SECRET", "x"), ("TOKENIZERS_PARALLELISM", "1")];
+        let variables = [
+            ("HF_TOKEN", "x"),
+            ("HF_HOME", "/h"),
+            ("AWS_SECRET", "x"),
+            ("TOKENIZERS_PARALLELISM", "1"),
+        ];
         let kept = kept(variables.into_iter().map(|(n, v)| (n.to_owned(), v.to_owned())));
         let names: Vec<&str> = kept.keys().map(String::as_str).collect();
         assert_eq!(names, ["HF_HOME", "TOKENIZERS_PARALLELISM"]);
-        let words = ["WANDB_API_KEY=x", "t.py", "--hub_token", "x", "--api-key=x", "--tokenizer", "t"];
+        let words =
+            ["WANDB_API_KEY=x", "t.py", "--hub_token", "x", "--api-key=x", "--tokenizer", "t"];
         let words: Vec<OsString> = words.iter().map(OsString::from).collect();
-        let hidden = ["WANDB_API_KEY=[removed]", "t.py", "--hub_token", "[removed]", "--api-key=[removed]", "--tokenizer", "t"];
+        let hidden = [
+            "WANDB_API_KEY=[removed]",
+            "t.py",
+            "--hub_token",
+            "[removed]",
+            "--api-key=[removed]",
+            "--tokenizer",
+            "t",
+        ];
         assert_eq!(without_secrets(&words), hidden);
     }
 }

@@ -12,7 +12,7 @@ const DATA: &str = include_str!("../../../knowledge/fingerprints/logs.json");
 /// What a fingerprint shows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Meaning {
+pub(crate) enum Meaning {
     /// A GPU is out of memory.
     DeviceMemory,
     /// The machine refused memory.
@@ -43,21 +43,22 @@ pub enum Meaning {
 
 impl Meaning {
     /// Whether it belongs into the record of a run.
-    pub fn is_notable(self) -> bool {
+    pub(crate) fn is_notable(self) -> bool {
         !matches!(self, Self::Traceback | Self::RankDone | Self::RootCause)
     }
 }
 
 /// A text that logs are searched for.
 #[derive(Debug, Deserialize)]
-pub struct Fingerprint {
+pub(crate) struct Fingerprint {
     /// Its name.
-    pub id: String,
+    pub(crate) id: String,
     texts: Vec<String>,
     /// What it shows.
-    pub means: Meaning,
-    /// Where it was seen.
-    pub source: String,
+    pub(crate) means: Meaning,
+    /// Where it was seen, for whoever reads the data.
+    #[cfg(test)]
+    source: String,
 }
 
 #[derive(Deserialize)]
@@ -73,8 +74,17 @@ struct Searcher {
 }
 
 /// Lines with one of these may tell how far training is, or what it is doing.
-const PROGRESS: [&str; 9] =
-    ["loss", "step", "iteration", ", in ", "rank      :", "exitcode  :", "Step", "Loss", "from_pretrained"];
+const PROGRESS: [&str; 9] = [
+    "loss",
+    "step",
+    "iteration",
+    ", in ",
+    "rank      :",
+    "exitcode  :",
+    "Step",
+    "Loss",
+    "from_pretrained",
+];
 
 static SEARCHER: LazyLock<Searcher> = LazyLock::new(|| {
     let data: Data = serde_json::from_str(DATA).expect("a test reads the fingerprints");
@@ -133,14 +143,22 @@ mod tests {
 
     #[test]
     fn what_pytorch_and_the_launchers_say_is_known() {
-        let meaning = |line: &str| {
-            search(line.as_bytes()).fingerprints.first().map(|found| found.means)
-        };
+        let meaning =
+            |line: &str| search(line.as_bytes()).fingerprints.first().map(|found| found.means);
         for (line, means) in [
-            ("[rank1]: torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB", Meaning::DeviceMemory),
-            ("RuntimeError: [enforce fail at alloc_cpu.cpp:127] data. DefaultCPUAllocator: can't allocate memory: you tried to allocate 8 bytes.", Meaning::HostMemory),
+            (
+                "[rank1]: torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB",
+                Meaning::DeviceMemory,
+            ),
+            (
+                "RuntimeError: [enforce fail at alloc_cpu.cpp:127] data. DefaultCPUAllocator: can't allocate memory: you tried to allocate 8 bytes.",
+                Meaning::HostMemory,
+            ),
             ("  traceback : Signal 9 (SIGKILL) received by PID 77", Meaning::Killed),
-            ("AssertionError: Check batch related parameters. train_batch_size is not equal", Meaning::ConfigRejected),
+            (
+                "AssertionError: Check batch related parameters. train_batch_size is not equal",
+                Meaning::ConfigRejected,
+            ),
             ("OSError: [Errno 28] No space left on device: 'x'", Meaning::DiskFull),
         ] {
             assert_eq!(meaning(line), Some(means), "{line}");

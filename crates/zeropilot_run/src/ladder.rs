@@ -79,7 +79,8 @@ fn offload(config: &Map<String, Value>) -> Option<Changed> {
         let section = config.get("zero_optimization")?.get(key)?;
         section["device"].as_str().filter(|device| *device != "none")
     };
-    let key = ["offload_optimizer", "offload_param"].into_iter().find(|key| device(key).is_none())?;
+    let key =
+        ["offload_optimizer", "offload_param"].into_iter().find(|key| device(key).is_none())?;
     let mut changed = config.clone();
     zero(&mut changed)?.insert(key.to_owned(), json!({"device": "cpu", "pin_memory": true}));
     if !config.contains_key("optimizer") {
@@ -96,11 +97,10 @@ fn smaller_batch(
     world: Option<usize>,
 ) -> Option<Changed> {
     let whole = |key: &str| config.get(key).and_then(Value::as_u64).filter(|value| *value > 0);
-    let of = |key: &str, argument: Option<NonZeroU64>| {
-        whole(key).or(argument.map(NonZeroU64::get))
-    };
+    let of = |key: &str, argument: Option<NonZeroU64>| whole(key).or(argument.map(NonZeroU64::get));
     let global = whole(GLOBAL);
-    let (micro, accumulation) = match (of(MICRO, batch.micro), of(ACCUMULATION, batch.accumulation)) {
+    let (micro, accumulation) = match (of(MICRO, batch.micro), of(ACCUMULATION, batch.accumulation))
+    {
         (Some(micro), accumulation) => {
             let derived = || global?.checked_div(micro * u64::try_from(world?).ok()?);
             (micro, accumulation.or_else(derived).unwrap_or(1))
@@ -135,7 +135,9 @@ fn smaller_batch(
 /// Names of the parts that a ladder changes.
 fn name(config: &Map<String, Value>, arguments: &[(&str, String)]) -> String {
     let mut name = format!("ZeRO-{}", stage(config));
-    for (key, words) in [("offload_optimizer", " + optimizer on host"), ("offload_param", " + weights on host")] {
+    for (key, words) in
+        [("offload_optimizer", " + optimizer on host"), ("offload_param", " + weights on host")]
+    {
         let section = config.get("zero_optimization").and_then(|zero| zero.get(key));
         if section.is_some_and(|section| section["device"] == "cpu") {
             name.push_str(words);
@@ -159,7 +161,8 @@ pub fn overlaid(config: &Map<String, Value>, plan: &Map<String, Value>) -> Rung 
         }
     }
     if stage(plan) > 0 && !config.contains_key("optimizer") {
-        let offloads = plan.get("zero_optimization").is_some_and(|zero| zero["offload_optimizer"].is_object());
+        let offloads =
+            plan.get("zero_optimization").is_some_and(|zero| zero["offload_optimizer"].is_object());
         if offloads {
             changed.entry("zero_force_ds_cpu_optimizer").or_insert(json!(false));
         }

@@ -246,10 +246,7 @@ mod tests {
         let report = "Root Cause (first observed failure):\n[0]:\n  time      : x\n  rank      : 1 (local_rank: 1)\n  exitcode  : -9 (pid: 3)\n";
         let (found, _) = told(report, 10);
         let first = found.iter().any(|told| {
-            matches!(
-                told,
-                Told::FirstFailure { rank: Some(1), ending: Some(Ending::Signaled(9)) }
-            )
+            matches!(told, Told::FirstFailure { rank: Some(1), ending: Some(Ending::Signaled(9)) })
         });
         assert!(first, "{found:?}");
     }

@@ -7,21 +7,21 @@ use std::path::{Path, PathBuf};
 
 /// The kernel's counters at one moment.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct OomCounters {
+pub(crate) struct OomCounters {
     /// Files that count kills, and what they said.
     counted: Vec<(PathBuf, u64)>,
 }
 
 impl OomCounters {
     /// Reads the counters of this process's control groups.
-    pub fn read() -> Self {
+    pub(crate) fn read() -> Self {
         let mut counters = Self::default();
         counters.add("self");
         counters
     }
 
     /// Adds those of another process, which may be in groups of its own.
-    pub fn add(&mut self, process: &str) {
+    pub(crate) fn add(&mut self, process: &str) {
         let groups = fs::read_to_string(format!("/proc/{process}/cgroup")).unwrap_or_default();
         let added = Self::of(&files(&groups, Path::new("/sys/fs/cgroup"))).counted;
         for (file, count) in added {
@@ -37,7 +37,7 @@ impl OomCounters {
     }
 
     /// Kills since then.
-    pub fn kills_since(&self) -> u64 {
+    pub(crate) fn kills_since(&self) -> u64 {
         let grown = |(file, before): &(PathBuf, u64)| kills(file)?.checked_sub(*before);
         self.counted.iter().filter_map(grown).max().unwrap_or(0)
     }
@@ -68,7 +68,7 @@ fn kills(file: &Path) -> Option<u64> {
 }
 
 /// Processes that the kernel's log says were killed for memory; nothing if the log may not be read.
-pub fn killed_by_kernel() -> Vec<i32> {
+pub(crate) fn killed_by_kernel() -> Vec<i32> {
     const NONBLOCK: i32 = rustix::fs::OFlags::NONBLOCK.bits().cast_signed();
     let log = fs::OpenOptions::new().read(true).custom_flags(NONBLOCK).open("/dev/kmsg");
     let Ok(mut log) = log else { return Vec::new() };

@@ -74,7 +74,10 @@ impl Process {
 
     /// How it ended, if it is dead and not buried.
     pub fn ending(&self) -> Option<Ending> {
-        (self.state == 'Z').then(|| match self.status & 0x7f {
+        if self.state != 'Z' {
+            return None;
+        }
+        Some(match self.status & 0x7f {
             0 => Ending::Exited((self.status >> 8) & 0xff),
             signal => Ending::Signaled(signal),
         })

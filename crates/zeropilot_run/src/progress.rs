@@ -5,18 +5,18 @@
 
 /// What a line tells.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
-pub struct Progress {
+pub(crate) struct Progress {
     /// The optimizer step.
-    pub step: Option<u64>,
+    pub(crate) step: Option<u64>,
     /// The loss; not a number if it says so.
-    pub loss: Option<f64>,
+    pub(crate) loss: Option<f64>,
 }
 
 const STEP_WORDS: [&str; 3] = ["global_step", "step", "iteration"];
 const LOSS_WORDS: [&str; 1] = ["loss"];
 
 /// Reads a line.
-pub fn read(line: &str) -> Option<Progress> {
+pub(crate) fn read(line: &str) -> Option<Progress> {
     let lower = line.to_ascii_lowercase();
     let loss = after(&lower, &LOSS_WORDS, number);
     let step = after(&lower, &STEP_WORDS, |text| text.parse().ok());
@@ -38,8 +38,10 @@ fn number(text: &str) -> Option<f64> {
 fn after<T>(line: &str, words: &[&str], parse: impl Fn(&str) -> Option<T>) -> Option<T> {
     words.iter().find_map(|word| {
         line.match_indices(word).find_map(|(at, _)| {
-            let is_whole = !line[..at].ends_with(|before: char| before.is_ascii_alphabetic());
-            let rest = line[at + word.len()..].trim_start_matches(['\'', '"', ':', '=', ' ', '[', '#']);
+            let is_whole =
+                !line[..at].ends_with(|before: char| before.is_ascii_alphabetic() || before == '_');
+            let rest =
+                line[at + word.len()..].trim_start_matches(['\'', '"', ':', '=', ' ', '[', '#']);
             let end = rest
                 .find(|c: char| !(c.is_ascii_alphanumeric() || matches!(c, '.' | '-' | '+')))
                 .unwrap_or(rest.len());
@@ -60,7 +62,10 @@ mod tests {
             ("step 12 loss 4.1234", Some((Some(12), Some(4.1234)))),
             ("{'loss': '4.1', 'grad_norm': '1.2', 'epoch': '0.1'}", Some((None, Some(4.1)))),
             ("{'loss': 4.1, 'epoch': 0.1}", Some((None, Some(4.1)))),
-            ("[2026-01-01] [INFO] [logging.py:96:log_dist] [Rank 0] step=10, skipped=0, lr=[0.001], mom=[(0.9, 0.999)]", Some((Some(10), None))),
+            (
+                "[2026-01-01] [INFO] [logging.py:96:log_dist] [Rank 0] step=10, skipped=0, lr=[0.001], mom=[(0.9, 0.999)]",
+                Some((Some(10), None)),
+            ),
             ("Step 10/100, Loss = 2.5e-1", Some((Some(10), Some(0.25)))),
             (" iteration       20/     100 | lm loss: 1.0E+00 |", Some((Some(20), Some(1.0)))),
             ("in the next step we lose", None),

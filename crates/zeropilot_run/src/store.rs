@@ -197,9 +197,8 @@ mod tests {
 
     #[test]
     fn the_home_follows_the_variables() {
-        let only = |known: &'static str| {
-            home(move |name| (name == known).then(|| PathBuf::from("/x")))
-        };
+        let only =
+            |known: &'static str| home(move |name| (name == known).then(|| PathBuf::from("/x")));
         assert_eq!(only("ZEROPILOT_RUNS"), Path::new("/x"));
         assert_eq!(only("HOME"), Path::new("/x/.local/state/zeropilot/runs"));
     }

@@ -4,7 +4,7 @@ use std::ffi::OsString;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::sync::mpsc::{Receiver, RecvTimeoutError};
+use std::sync::mpsc::Receiver;
 use std::time::Duration;
 
 use serde_json::{Map, Value};
@@ -105,7 +105,8 @@ impl Run<'_> {
             }
         };
         let verdict = Verdict::new(self.id, cause, attempts, now());
-        let ended = Happening::RunEnded { cause: verdict.cause.clone(), exit_code: verdict.exit_code };
+        let ended =
+            Happening::RunEnded { cause: verdict.cause.clone(), exit_code: verdict.exit_code };
         self.say(ended);
         let text = serde_json::to_string_pretty(&verdict).unwrap_or_default();
         let _ = self.recorder.write("verdict.json", &text);
@@ -147,8 +148,11 @@ impl Run<'_> {
         let _ = self.recorder.write(&format!("tail-{number}.log"), &(tail.join("\n") + "\n"));
         let (cause, mut evidence) = classify(&observed);
         evidence.extend(observed.not_started.clone());
-        let ended =
-            Happening::AttemptEnded { attempt: number, ending: observed.ending, cause: cause.clone() };
+        let ended = Happening::AttemptEnded {
+            attempt: number,
+            ending: observed.ending,
+            cause: cause.clone(),
+        };
         self.say(ended);
         Attempt {
             number,
@@ -172,10 +176,7 @@ impl Run<'_> {
     fn wait(&self, restarts: u32) -> Option<i32> {
         let delay = BACK_OFF.saturating_mul(1 << (restarts - 1).min(8)).min(LONGEST_BACK_OFF);
         self.say(Happening::Restarting { delay: delay.as_secs_f64() });
-        match self.signals.recv_timeout(delay) {
-            Ok(signal) => Some(signal),
-            Err(RecvTimeoutError::Timeout | RecvTimeoutError::Disconnected) => None,
-        }
+        self.signals.recv_timeout(delay).ok()
     }
 
     fn checkpoint(&self, next: &Next) -> Option<Checkpoint> {

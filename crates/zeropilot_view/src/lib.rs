@@ -26,6 +26,7 @@ mod place;
 pub mod plan;
 pub mod problem;
 mod resolved;
+pub mod run;
 mod sarif;
 #[cfg(feature = "project")]
 pub mod settings;

@@ -1,0 +1,127 @@
+//! The arguments of `zeropilot run`, as typed.
+
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use clap::Args;
+use zeropilot_lint::Language;
+use zeropilot_view::escaped;
+
+pub(crate) const EXAMPLES: &str = "\
+Examples:
+  zeropilot run -- torchrun --nproc-per-node 4 train.py --deepspeed ds.json
+  zeropilot run --ladder --hang-after 10m -- deepspeed --num_gpus 8 train.py --deepspeed ds.json
+  zeropilot run --ladder --checkpoints ckpt --resume-with '--resume {}' -- torchrun --nproc-per-node 2 train.py --deepspeed ds.json --save ckpt
+
+Exit codes: 0 completed; 2 could not be started; 3 refused before the start; 10 out of memory and no rung left;
+11 the program failed; 12 a rank or the launcher was killed; 13 collective timeout; 14 hang; 15 diverged; 16 config
+refused; 17 disk full; 18 checkpoint unreadable; 19 ended without evidence of completion; 128+N stopped by signal N";
+
+/// The arguments.
+#[derive(Debug, Args)]
+#[command(after_help = EXAMPLES)]
+pub(crate) struct RunArguments {
+    /// When memory runs out, start again with a config that needs less: a higher stage, offload, a smaller micro batch
+    #[arg(long)]
+    pub(crate) ladder: bool,
+    /// Take the rungs from this plan (`zeropilot plan --json`)
+    #[arg(long, value_name = "FILE")]
+    pub(crate) plan: Option<PathBuf>,
+    /// Rungs to take at most
+    #[arg(long, value_name = "N", default_value_t = 3)]
+    pub(crate) max_rungs: u32,
+    /// Restarts after kills, timeouts and hangs; otherwise 2 where a checkpoint can be gone on from, else none
+    #[arg(long, value_name = "N")]
+    pub(crate) max_restarts: Option<u32>,
+    /// Silence that counts as a hang, such as `10m`; `off` for never
+    #[arg(long, value_name = "TIME", default_value = "30m", value_parser = limit)]
+    pub(crate) hang_after: Limit,
+    /// What processes get between being asked to end and being killed
+    #[arg(long, value_name = "TIME", default_value = "10s", value_parser = duration)]
+    pub(crate) grace: Duration,
+    /// Where the program writes checkpoints; otherwise its --output_dir or --save
+    #[arg(long, value_name = "DIR")]
+    pub(crate) checkpoints: Option<PathBuf>,
+    /// What to add to the command to go on from a checkpoint, `{}` being its directory; known for the HF Trainer
+    #[arg(long, value_name = "OPTION", allow_hyphen_values = true)]
+    pub(crate) resume_with: Option<String>,
+    /// Write events into this file too, a line of JSON each
+    #[arg(long, value_name = "FILE")]
+    pub(crate) events: Option<PathBuf>,
+    /// Where the record of this run goes; otherwise below ZEROPILOT_RUNS or the user's directory for state
+    #[arg(long, value_name = "DIR")]
+    pub(crate) record: Option<PathBuf>,
+    /// Start even if the check finds errors
+    #[arg(long)]
+    pub(crate) no_preflight: bool,
+    /// The model, for rungs and predictions by the memory model
+    #[arg(long, value_name = "MODEL", requires = "gpus")]
+    pub(crate) model: Option<String>,
+    /// The GPUs: `8xA100-80G`, `5x44GB`, `4x8xH100` (nodes × GPUs), `8`
+    #[arg(long, value_name = "GPUS", requires = "model")]
+    pub(crate) gpus: Option<String>,
+    /// Tokens of a sequence
+    #[arg(long, value_name = "N", default_value_t = 2048, value_parser = clap::value_parser!(u64).range(1..=1 << 24))]
+    pub(crate) seq_len: u64,
+    /// The command that starts the training, behind `--`
+    #[arg(required = true, last = true, value_name = "COMMAND")]
+    pub(crate) command: Vec<OsString>,
+}
+
+impl RunArguments {
+    /// Whether rungs are to be taken.
+    pub(crate) fn wants_ladder(&self) -> bool {
+        self.ladder || self.plan.is_some()
+    }
+}
+
+/// A time that may be without end.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Limit(pub(crate) Option<Duration>);
+
+fn limit(text: &str) -> Result<Limit, String> {
+    if matches!(text, "off" | "never" | "0") {
+        return Ok(Limit(None));
+    }
+    duration(text).map(|duration| Limit(Some(duration)))
+}
+
+fn duration(text: &str) -> Result<Duration, String> {
+    let duration: jiff::SignedDuration =
+        text.parse().map_err(|_| "not a time; write it as in `90s`, `10m` or `1h`".to_owned())?;
+    Duration::try_from(duration).map_err(|_| "a time cannot be negative".to_owned())
+}
+
+/// A name for a run that sorts by time.
+pub(crate) fn new_id() -> String {
+    let now = jiff::Timestamp::now().to_zoned(jiff::tz::TimeZone::UTC);
+    format!("{}-{}", now.strftime("%Y%m%d-%H%M%S"), std::process::id())
+}
+
+/// What to say if the record cannot be written.
+pub(crate) fn unwritable(directory: &Path, error: &std::io::Error, language: Language) -> String {
+    let (directory, error) = (directory.display().to_string(), error.to_string());
+    let (directory, error) = (escaped(&directory), escaped(&error));
+    match language {
+        Language::English => format!(
+            "error: the record of the run cannot be written to {directory}: {error}\n  help: choose another place with --record DIR or ZEROPILOT_RUNS"
+        ),
+        Language::Chinese => format!(
+            "错误：无法把运行记录写入 {directory}：{error}\n  建议：用 --record 目录 或 ZEROPILOT_RUNS 换一个位置"
+        ),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn times_are_read_as_people_write_them() {
+        assert_eq!(duration("90s"), Ok(Duration::from_secs(90)));
+        assert_eq!(duration("10m"), Ok(Duration::from_secs(600)));
+        assert!(duration("-5s").is_err() && duration("soon").is_err());
+        assert!(limit("off").is_ok_and(|limit| limit.0.is_none()));
+    }
+}

@@ -1,0 +1,137 @@
+//! `zeropilot run`: check the job, start it, watch it, and say why it ended.
+
+pub(crate) mod arguments;
+mod preflight;
+mod rungs;
+mod screen;
+
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use zeropilot_lint::{Language, Settings};
+use zeropilot_record::{Cause, Happening, RunInfo, SHAPE, Verdict};
+use zeropilot_run::environment::{kept, without_secrets};
+use zeropilot_run::{Limits, Observer, Policy, Recorder, Run, RunCommand, now, signals};
+use zeropilot_view::{Layout, run as words};
+
+use crate::cli::GlobalOptions;
+use crate::engine_version;
+use crate::exit_status::ExitStatus;
+use crate::layout::layout;
+use arguments::RunArguments;
+use preflight::Preflight;
+use screen::Screen;
+
+/// The word that makes this program a guard of ranks; for `zeropilot run` alone.
+pub(crate) const GUARD: &str = "__guard";
+
+/// Runs a job.
+pub(crate) fn run(
+    arguments: &RunArguments,
+    global: &GlobalOptions,
+    language: Language,
+) -> ExitStatus {
+    let layout = layout(zeropilot_view::Format::Human, global, language);
+    match supervise(arguments, &layout) {
+        Ok(verdict) => ExitStatus::Run(verdict.exit_code),
+        Err(problem) => {
+            screen::say(&problem);
+            ExitStatus::Failure
+        }
+    }
+}
+
+fn supervise(arguments: &RunArguments, layout: &Layout) -> Result<Verdict, String> {
+    let language = layout.language;
+    let command = RunCommand::read(arguments.command.clone());
+    let settings = settings(layout)?;
+    let planned = rungs::of(arguments, &command, &settings, language)?;
+    let id = arguments::new_id();
+    let directory = arguments.record.clone().unwrap_or_else(|| home().join(&id));
+    let unwritable = |error: std::io::Error| arguments::unwritable(&directory, &error, language);
+    let recorder = Recorder::create(&directory, arguments.events.as_deref()).map_err(unwritable)?;
+    let recorder = Arc::new(recorder);
+    let info = info(&id, &command, planned.predicted);
+    let text = serde_json::to_string_pretty(&info).unwrap_or_default();
+    recorder.write("run.json", &text).map_err(unwritable)?;
+    // From here on a signal ends the run in order, and not zeropilot alone.
+    let signals = signals::catch().map_err(unwritable)?;
+    let screen = Arc::new(Screen::new(recorder.clone(), language, layout.quiet, planned.predicted));
+    screen.happened(Happening::RunStarted { id: id.clone(), command: info.command });
+    let preflight = Preflight { command: &command, settings: &settings, layout };
+    if !arguments.no_preflight && !preflight.passes(&screen, &recorder) {
+        let verdict = Verdict::new(&id, Cause::Refused, Vec::new(), now());
+        let ended = Happening::RunEnded { cause: Cause::Refused, exit_code: verdict.exit_code };
+        screen.happened(ended);
+        let text = serde_json::to_string_pretty(&verdict).unwrap_or_default();
+        let _ = recorder.write("verdict.json", &text);
+        finish(&screen, &verdict, &directory, language);
+        return Ok(verdict);
+    }
+    let judge = |config: &serde_json::Map<String, serde_json::Value>| preflight.accepts(config);
+    let run = Run {
+        id: &id,
+        guard: guard(),
+        limits: Limits { hang_after: arguments.hang_after.0, grace: arguments.grace },
+        policy: Policy {
+            max_rungs: if arguments.wants_ladder() { arguments.max_rungs } else { 0 },
+            rungs: planned.rungs,
+            max_restarts: arguments.max_restarts,
+            checkpoints: arguments.checkpoints.clone(),
+            resume_with: arguments.resume_with.clone(),
+        },
+        command: command.clone(),
+        judge: &judge,
+        recorder: recorder.clone(),
+        observer: screen.clone(),
+        signals,
+    };
+    let verdict = run.run();
+    finish(&screen, &verdict, &directory, language);
+    Ok(verdict)
+}
+
+fn finish(screen: &Screen, verdict: &Verdict, directory: &Path, language: Language) {
+    screen.finish();
+    screen.talk(&words::verdict(verdict, &directory.display().to_string(), language));
+}
+
+/// Where records are kept.
+pub(crate) fn home() -> PathBuf {
+    zeropilot_run::home(|name| std::env::var_os(name).map(PathBuf::from))
+}
+
+fn settings(layout: &Layout) -> Result<Settings, String> {
+    let (version, _) = engine_version::choose(None).map_err(|error| {
+        let error = error.to_string();
+        format!("error: {}", zeropilot_view::escaped(&error))
+    })?;
+    let _ = layout;
+    Ok(Settings { version, ..Settings::default() })
+}
+
+/// This very program, wherever it was moved since.
+fn guard() -> Vec<OsString> {
+    let own = std::env::current_exe().unwrap_or_else(|_| PathBuf::from("/proc/self/exe"));
+    vec![own.into(), GUARD.into()]
+}
+
+fn info(id: &str, command: &RunCommand, predicted: Option<u64>) -> RunInfo {
+    let directory = std::env::current_dir().unwrap_or_default();
+    let variables = std::env::vars_os()
+        .filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)));
+    RunInfo {
+        shape: SHAPE,
+        id: id.to_owned(),
+        started_at: now(),
+        command: without_secrets(&command.words),
+        directory: directory.display().to_string(),
+        config: command.config.clone(),
+        world_size: command.world,
+        predicted,
+        supervisor: std::process::id(),
+        environment: kept(variables),
+        zeropilot: env!("CARGO_PKG_VERSION").to_owned(),
+    }
+}

@@ -1,0 +1,53 @@
+//! The check before the start: the command, and the config it points to.
+
+use std::ffi::OsString;
+
+use serde_json::{Map, Value};
+use zeropilot_lint::{Settings, Verdict, check, job as lint};
+use zeropilot_record::Happening;
+use zeropilot_run::{Observer as _, Recorder, RunCommand, script};
+use zeropilot_view::Layout;
+
+use super::screen::Screen;
+use crate::files::Input;
+use crate::job;
+
+pub(super) struct Preflight<'a> {
+    pub(super) command: &'a RunCommand,
+    pub(super) settings: &'a Settings,
+    pub(super) layout: &'a Layout,
+}
+
+impl Preflight<'_> {
+    /// Whether nothing was found that cannot work. What was found is said.
+    pub(super) fn passes(&self, screen: &Screen, recorder: &Recorder) -> bool {
+        let text = script(&self.command.words) + "\n";
+        let Ok(path) = recorder.write("command.sh", &text) else { return true };
+        let layout = Layout { quiet: true, ..*self.layout };
+        let Ok((words, summary)) =
+            job::check_script(&Input::Found(path.clone()), &path, &layout, self.settings)
+        else {
+            return true;
+        };
+        let (errors, warnings) = (summary.errors + summary.rejected, summary.warnings);
+        screen.happened(Happening::Preflight { errors, warnings });
+        if errors + warnings > 0 {
+            screen.talk(words.trim_end());
+        }
+        errors == 0
+    }
+
+    /// Whether the engine would take a config in this job.
+    pub(super) fn accepts(&self, config: &Map<String, Value>) -> bool {
+        let text = Value::Object(config.clone()).to_string();
+        check(text.as_bytes(), &self.of_job(&self.command.words)).verdict == Verdict::Accept
+    }
+
+    fn of_job(&self, words: &[OsString]) -> Settings {
+        let job = lint::read(&script(words), &|name| std::fs::read_to_string(name).ok());
+        match job.launches.first() {
+            Some(launch) => launch.settings(self.settings),
+            None => self.settings.clone(),
+        }
+    }
+}

@@ -1,0 +1,131 @@
+//! Rungs that somebody planned: from a file, or by the memory model.
+
+use std::num::NonZeroU64;
+
+use serde_json::{Map, Value};
+use zeropilot_config::front_end::FrontEnd;
+use zeropilot_lint::{Language, Settings};
+use zeropilot_plan::{Precision, Target, Task, plan};
+use zeropilot_run::{RunCommand, read_config};
+use zeropilot_view::{escaped, plan as words};
+
+use super::arguments::RunArguments;
+use crate::memory::arguments::{AttentionName, MethodName, OptimizerName, Training};
+use crate::memory::recipe;
+use crate::{cluster_source, model_source};
+
+/// What a plan says about a run.
+#[derive(Default)]
+pub(super) struct Planned {
+    pub(super) rungs: Vec<Map<String, Value>>,
+    /// Bytes of a device for the choice of the plan.
+    pub(super) predicted: Option<u64>,
+}
+
+pub(super) fn of(
+    arguments: &RunArguments,
+    command: &RunCommand,
+    settings: &Settings,
+    language: Language,
+) -> Result<Planned, String> {
+    let _ = settings;
+    if let Some(path) = &arguments.plan {
+        let name = path.display().to_string();
+        let text = std::fs::read_to_string(path).map_err(|error| {
+            let (name, error) = (escaped(&name).into_owned(), error.to_string());
+            match language {
+                Language::English => format!("error: the plan {name} cannot be read: {error}"),
+                Language::Chinese => format!("错误：无法读取方案文件 {name}：{error}"),
+            }
+        })?;
+        return from_plan(&text).ok_or_else(|| no_plan(&name, language));
+    }
+    match (&arguments.model, &arguments.gpus) {
+        (Some(model), Some(gpus)) => by_model(arguments, command, (model, gpus), language),
+        _ => Ok(Planned::default()),
+    }
+}
+
+/// The ladder of a plan that was written before. Rungs that also ask the script to recompute layers are left out: a
+/// config cannot tell it.
+fn from_plan(text: &str) -> Option<Planned> {
+    let plan: Value = serde_json::from_str(text).ok()?;
+    let choice = &plan["choice"];
+    let recomputes = |rung: &Value| rung["way"]["gradient_checkpointing"].as_bool();
+    let rungs = plan["ladder"].as_array()?.iter();
+    let rungs = rungs.filter(|rung| recomputes(rung) == recomputes(choice));
+    let rungs = rungs.filter_map(|rung| rung["config"].as_object().cloned()).collect();
+    let predicted = choice["memory"]["device"]["expected"].as_u64();
+    Some(Planned { rungs, predicted })
+}
+
+fn no_plan(name: &str, language: Language) -> String {
+    let name = escaped(name);
+    match language {
+        Language::English => format!(
+            "error: {name} is no plan with a ladder\n  help: write one with `zeropilot plan --json --model … --gpus … > plan.json`"
+        ),
+        Language::Chinese => format!(
+            "错误：{name} 不是带有 ladder 的方案\n  建议：用 `zeropilot plan --json --model … --gpus … > plan.json` 生成"
+        ),
+    }
+}
+
+fn by_model(
+    arguments: &RunArguments,
+    command: &RunCommand,
+    (model, gpus): (&str, &str),
+    language: Language,
+) -> Result<Planned, String> {
+    let cluster = cluster_source::open(gpus, None, language)?;
+    let model = model_source::open(model, language)?;
+    let training = recipe(&Training {
+        seq_len: arguments.seq_len,
+        target_len: None,
+        micro_batch: None,
+        grad_accum: None,
+        method: MethodName::Full,
+        lora_rank: 16,
+        lora_targets: Vec::new(),
+        grad_checkpointing: false,
+        attention: AttentionName::Auto,
+        fused_loss: false,
+        optimizer: OptimizerName::Adamw,
+        load: None,
+    });
+    let config = command.config.as_ref().and_then(|path| read_config(path.as_ref()));
+    let target = match command.front_end {
+        Some(FrontEnd::HfTrainer) => Target::HfTrainer,
+        Some(FrontEnd::Accelerate) => Target::Accelerate,
+        _ => Target::DeepSpeed,
+    };
+    let task = Task {
+        model: &model,
+        training: &training,
+        cluster: &cluster,
+        precision: Precision::Bf16,
+        global_batch: config.as_ref().and_then(|config| global_batch(config, cluster.world_size())),
+        may_fuse_loss: false,
+        nvme_path: None,
+        target,
+    };
+    let plan = plan(&task).map_err(|error| words::problem(&error, language))?;
+    let predicted = plan.fitting.first().map(|choice| choice.answer.device().expected().0);
+    let given = config.as_ref().map_or(0, zeropilot_run::ladder::stage);
+    let lower = plan.fitting.iter().filter(|way| u64::from(way.way.shape.stage.number()) > given);
+    let rungs = lower
+        .chain(&plan.ladder)
+        .filter(|rung| !rung.way.work.checkpointing)
+        .map(|rung| rung.recipe.config())
+        .collect();
+    Ok(Planned { rungs, predicted })
+}
+
+fn global_batch(config: &Map<String, Value>, world: u64) -> Option<NonZeroU64> {
+    let number = |key: &str| config.get(key).and_then(Value::as_u64);
+    let product = || {
+        let micro = number("train_micro_batch_size_per_gpu")?;
+        micro.checked_mul(number("gradient_accumulation_steps").unwrap_or(1))?.checked_mul(world)
+    };
+    NonZeroU64::new(number("train_batch_size").or_else(product)?)
+}

@@ -1,0 +1,101 @@
+//! What is seen of a run: its output as it is, a line about how it stands on a terminal, and a few words.
+
+use std::io::{IsTerminal, Write};
+use std::sync::{Arc, Mutex};
+
+use indicatif::{ProgressBar, ProgressStyle};
+use zeropilot_lint::Language;
+use zeropilot_record::Happening;
+use zeropilot_run::{Observer, Recorder, Status, Stream};
+use zeropilot_view::run::{self as words, StatusLine};
+
+/// The terminal, and the record.
+pub(super) struct Screen {
+    recorder: Arc<Recorder>,
+    language: Language,
+    quiet: bool,
+    predicted: Option<u64>,
+    bar: Option<ProgressBar>,
+    /// One writer at a time, so that two streams do not cut each other's lines.
+    turn: Mutex<()>,
+}
+
+/// Says something beside the output, before there is a screen.
+pub(super) fn say(text: &str) {
+    let _ = writeln!(std::io::stderr().lock(), "{text}");
+}
+
+impl Screen {
+    pub(super) fn new(
+        recorder: Arc<Recorder>,
+        language: Language,
+        quiet: bool,
+        predicted: Option<u64>,
+    ) -> Self {
+        let bar = (!quiet && std::io::stderr().is_terminal()).then(|| {
+            let style = ProgressStyle::with_template("{spinner} {msg}");
+            ProgressBar::new_spinner()
+                .with_style(style.unwrap_or_else(|_| ProgressStyle::default_spinner()))
+        });
+        Self { recorder, language, quiet, predicted, bar, turn: Mutex::new(()) }
+    }
+
+    /// Says something beside the output.
+    pub(super) fn talk(&self, text: &str) {
+        self.write(|| say(&format!("zeropilot: {text}")));
+    }
+
+    /// Takes the line away.
+    pub(super) fn finish(&self) {
+        if let Some(bar) = &self.bar {
+            bar.finish_and_clear();
+        }
+    }
+
+    fn write(&self, write: impl FnOnce()) {
+        let _turn = self.turn.lock();
+        match &self.bar {
+            Some(bar) => bar.suspend(write),
+            None => write(),
+        }
+    }
+}
+
+impl Observer for Screen {
+    fn output(&self, stream: Stream, bytes: &[u8]) {
+        // Whoever reads may go away; the run goes on.
+        self.write(|| {
+            let _ = match stream {
+                Stream::Out => {
+                    let mut out = std::io::stdout().lock();
+                    out.write_all(bytes).and_then(|()| out.flush())
+                }
+                Stream::Err => std::io::stderr().lock().write_all(bytes),
+            };
+        });
+    }
+
+    fn happened(&self, happening: Happening) {
+        if !self.quiet
+            && let Some(text) = words::happening(&happening, self.language)
+        {
+            self.talk(&text);
+        }
+        self.recorder.add(happening);
+    }
+
+    fn status(&self, status: &Status) {
+        let Some(bar) = &self.bar else { return };
+        let line = StatusLine {
+            step: status.step,
+            loss: status.loss,
+            rate: status.rate,
+            largest: status.memory.iter().map(|rank| rank.rss).max(),
+            predicted: self.predicted,
+            ranks: status.memory.len(),
+            seconds: status.elapsed.as_secs(),
+        };
+        bar.set_message(words::status(&line, self.language));
+        bar.tick();
+    }
+}

@@ -1,0 +1,124 @@
+//! `zeropilot runs` and `zeropilot report`: what was recorded.
+
+use std::path::{Path, PathBuf};
+
+use clap::Args;
+use zeropilot_lint::Language;
+use zeropilot_run::{Record, Standing};
+use zeropilot_view::run::report::{Page, page};
+use zeropilot_view::run::{self as words, Row};
+use zeropilot_view::{Format, escaped};
+
+use crate::cli::GlobalOptions;
+use crate::exit_status::ExitStatus;
+use crate::layout::layout;
+use crate::output::Output;
+use crate::run::home;
+
+/// The arguments of `zeropilot runs`.
+#[derive(Debug, Args)]
+pub(crate) struct RunsCommand {
+    /// Where records are; otherwise ZEROPILOT_RUNS or the user's directory for state
+    #[arg(long, value_name = "DIR")]
+    pub(crate) runs: Option<PathBuf>,
+    /// Write JSON
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+/// The arguments of `zeropilot report`.
+#[derive(Debug, Args)]
+pub(crate) struct ReportCommand {
+    /// A run by its name or directory; otherwise the last
+    #[arg(value_name = "RUN")]
+    pub(crate) run: Option<PathBuf>,
+    /// Write the page into this file; otherwise `report.html` in the record
+    #[arg(long, short, value_name = "FILE")]
+    pub(crate) output: Option<PathBuf>,
+}
+
+/// Lists runs.
+pub(crate) fn list(
+    command: &RunsCommand,
+    global: &GlobalOptions,
+    language: Language,
+) -> ExitStatus {
+    let mut output = Output::new(layout(Format::Human, global, language).color);
+    let records = Record::list(&command.runs.clone().unwrap_or_else(home));
+    let row = |record: &'_ Record| record.standing() == Standing::Running;
+    let running: Vec<bool> = records.iter().map(row).collect();
+    let rows: Vec<Row<'_>> = records
+        .iter()
+        .zip(running)
+        .map(|(record, is_running)| Row {
+            info: &record.info,
+            verdict: record.verdict.as_ref(),
+            is_running,
+        })
+        .collect();
+    output.result(&if command.json {
+        format!("{:#}\n", words::list_json(&rows))
+    } else {
+        words::list(&rows, language)
+    });
+    output.flush();
+    ExitStatus::Clean
+}
+
+/// Writes the page of a run.
+pub(crate) fn report(
+    command: &ReportCommand,
+    global: &GlobalOptions,
+    language: Language,
+) -> ExitStatus {
+    let mut output = Output::new(layout(Format::Human, global, language).color);
+    let written = find(command.run.as_deref(), language).and_then(|record| {
+        let events: Vec<_> = record.events().map_err(|error| error.to_string())?.collect();
+        let attempts = record.verdict.as_ref().map_or(1, |verdict| verdict.attempts.len());
+        let tail = record.tail(u32::try_from(attempts).unwrap_or(1));
+        let page = page(
+            &Page {
+                info: &record.info,
+                verdict: record.verdict.as_ref(),
+                events: &events,
+                tail: &tail,
+            },
+            language,
+        );
+        let path = command.output.clone().unwrap_or_else(|| record.directory.join("report.html"));
+        std::fs::write(&path, page)
+            .map_err(|error| format!("error: {}: {error}", escaped(&path.display().to_string())))?;
+        Ok(path)
+    });
+    match written {
+        Ok(path) => {
+            output.result(&format!("{}\n", path.display()));
+            output.flush();
+            ExitStatus::Clean
+        }
+        Err(problem) => {
+            output.say(&problem);
+            ExitStatus::Failure
+        }
+    }
+}
+
+/// A run by its name or directory, or the last one.
+pub(crate) fn find(run: Option<&Path>, language: Language) -> Result<Record, String> {
+    let found = match run {
+        None => Record::list(&home()).into_iter().next(),
+        Some(run) => Record::open(run).ok().or_else(|| Record::open(&home().join(run)).ok()),
+    };
+    found.ok_or_else(|| {
+        let name = run.map(|run| escaped(&run.display().to_string()).into_owned());
+        let name = name.unwrap_or_default();
+        match language {
+            Language::English => {
+                format!("error: there is no such run {name}\n  help: `zeropilot runs` lists them")
+            }
+            Language::Chinese => {
+                format!("错误：没有这个运行 {name}\n  建议：用 `zeropilot runs` 列出所有运行")
+            }
+        }
+    })
+}

@@ -1,0 +1,388 @@
+//! Supervised runs in words: what happens, why they ended, what to do.
+
+mod curve;
+pub mod report;
+
+use serde_json::{Value, json};
+use unicode_width::UnicodeWidthStr;
+use zeropilot_lint::{Language, Text};
+use zeropilot_record::{Attempt, Cause, Happening, Memory, Phase, RunInfo, Shortage, Verdict};
+use zeropilot_units::Bytes;
+
+use crate::escaped;
+
+/// What a person is told while a run goes on; nothing for most happenings.
+pub fn happening(happening: &Happening, language: Language) -> Option<String> {
+    let text = match (happening, language) {
+        (Happening::RungTaken { rung, config }, Language::English) => {
+            format!("next rung: {rung}\n  config: {}", escaped(config))
+        }
+        (Happening::RungTaken { rung, config }, Language::Chinese) => {
+            format!("下一级：{rung}\n  配置：{}", escaped(config))
+        }
+        (Happening::Resuming { checkpoint: Some(path), reason }, Language::English) => {
+            format!("going on from {} ({reason})", escaped(path))
+        }
+        (Happening::Resuming { checkpoint: Some(path), reason }, Language::Chinese) => {
+            format!("从 {} 继续（{reason}）", escaped(path))
+        }
+        (Happening::Resuming { checkpoint: None, reason }, Language::English) => {
+            format!("beginning anew: {}", escaped(reason))
+        }
+        (Happening::Resuming { checkpoint: None, reason }, Language::Chinese) => {
+            format!("从头开始：{}", escaped(reason))
+        }
+        (Happening::Restarting { delay }, Language::English) => {
+            format!("starting again in {delay:.0} s")
+        }
+        (Happening::Restarting { delay }, Language::Chinese) => format!("{delay:.0} 秒后重新启动"),
+        (Happening::Hang { seconds, ranks }, Language::English) => {
+            format!("nothing moved for {seconds:.0} s{}", of_ranks(ranks, language))
+        }
+        (Happening::Hang { seconds, ranks }, Language::Chinese) => {
+            format!("已有 {seconds:.0} 秒没有任何进展{}", of_ranks(ranks, language))
+        }
+        (Happening::Stopping { signal }, Language::English) => {
+            format!("stopping all processes (signal {signal})")
+        }
+        (Happening::Stopping { signal }, Language::Chinese) => {
+            format!("正在停止所有进程（信号 {signal}）")
+        }
+        (Happening::AttemptEnded { cause: Cause::Completed, .. }, _) => return None,
+        (Happening::AttemptEnded { attempt, cause, .. }, Language::English) => {
+            format!("attempt {attempt} ended: {}", cause_words(cause, language))
+        }
+        (Happening::AttemptEnded { attempt, cause, .. }, Language::Chinese) => {
+            format!("第 {attempt} 次运行结束：{}", cause_words(cause, language))
+        }
+        _ => return None,
+    };
+    Some(text)
+}
+
+fn of_ranks(ranks: &[u32], language: Language) -> String {
+    let list = ranks.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ");
+    match (ranks, language) {
+        ([], _) => String::new(),
+        ([_], Language::English) => format!("; rank {list} stands still"),
+        (_, Language::English) => format!("; ranks {list} stand still"),
+        (_, Language::Chinese) => format!("；停住的 rank：{list}"),
+    }
+}
+
+/// Why a run ended.
+pub fn cause_words(cause: &Cause, language: Language) -> String {
+    let fixed = |en: &'static str, zh: &'static str| Text::new(en, zh).get(language).to_owned();
+    match cause {
+        Cause::Completed => fixed("completed", "已完成"),
+        Cause::OutOfMemory { memory, shortage, phase } => {
+            memory_words(*memory, *shortage, *phase, language)
+        }
+        Cause::RankKilled { rank, signal } => match (rank, language) {
+            (Some(rank), Language::English) => format!("rank {rank} was killed (signal {signal})"),
+            (None, Language::English) => format!("a rank was killed (signal {signal})"),
+            (Some(rank), Language::Chinese) => format!("rank {rank} 被杀死（信号 {signal}）"),
+            (None, Language::Chinese) => format!("有一个 rank 被杀死（信号 {signal}）"),
+        },
+        Cause::LauncherKilled { signal: Some(signal) } => match language {
+            Language::English => format!("the launcher was killed (signal {signal})"),
+            Language::Chinese => format!("启动器被杀死（信号 {signal}）"),
+        },
+        Cause::LauncherKilled { signal: None } => {
+            fixed("the launcher's process on this node was killed", "本节点的启动器进程被杀死")
+        }
+        Cause::ProgramFailed { rank: Some(rank) } => match language {
+            Language::English => format!("the training program failed, rank {rank} first"),
+            Language::Chinese => format!("训练程序出错，最先失败的是 rank {rank}"),
+        },
+        Cause::ProgramFailed { rank: None } => fixed("the training program failed", "训练程序出错"),
+        Cause::CollectiveTimeout => {
+            fixed("ranks waited too long for each other", "集合通信超时：各 rank 互相等待太久")
+        }
+        Cause::Hang { ranks } => {
+            fixed("nothing moved any more", "训练卡住不动") + &of_ranks(ranks, language)
+        }
+        Cause::LossScaleFloor => fixed(
+            "fp16 diverged: no loss scale is small enough",
+            "fp16 发散：loss scale 已降到最小",
+        ),
+        Cause::NotFinite => fixed("the loss is not a number", "loss 变成了 NaN 或无穷大"),
+        Cause::ConfigRejected => fixed("the config was refused", "配置被拒绝"),
+        Cause::DiskFull => fixed("a disk is full", "磁盘已满"),
+        Cause::CheckpointUnreadable => fixed("a checkpoint cannot be read", "检查点无法读取"),
+        Cause::Interrupted { signal } => match language {
+            Language::English => format!("interrupted (signal {signal})"),
+            Language::Chinese => format!("被中断（信号 {signal}）"),
+        },
+        Cause::Unproven => fixed(
+            "the launcher says it went well, but nothing shows that training ended",
+            "启动器返回成功，但没有任何迹象表明训练真的结束了",
+        ),
+        Cause::NotStarted => fixed("the command could not be started", "命令无法启动"),
+        Cause::Refused => fixed("refused before the start", "启动前检查未通过"),
+    }
+}
+
+fn memory_words(
+    memory: Memory,
+    shortage: Shortage,
+    phase: Option<Phase>,
+    language: Language,
+) -> String {
+    let what = match (memory, shortage) {
+        (Memory::Device, _) => Text::new("out of GPU memory", "显存不足"),
+        (Memory::Host, Shortage::Refused) => Text::new("out of memory", "内存不足"),
+        (Memory::Host, Shortage::Killed) => {
+            Text::new("out of memory: killed by the kernel", "内存不足：进程被内核杀死")
+        }
+    };
+    let when = phase.map(|phase| match phase {
+        Phase::Loading => Text::new(" while loading", "（加载时）"),
+        Phase::Forward => Text::new(" in the forward pass", "（前向时）"),
+        Phase::Backward => Text::new(" in the backward pass", "（反向时）"),
+        Phase::Step => Text::new(" in the optimizer step", "（优化器更新时）"),
+        Phase::Saving => Text::new(" while saving", "（保存时）"),
+    });
+    format!("{}{}", what.get(language), when.map_or("", |when| when.get(language)))
+}
+
+/// What to do next, where something can be said.
+pub fn advice(cause: &Cause, language: Language) -> Option<&'static str> {
+    let text = match cause {
+        Cause::OutOfMemory { memory: Memory::Device, .. } => Text::new(
+            "let it take the next rung (--ladder), or see what needs the memory: zeropilot memory --model … --gpus … --config …",
+            "加 --ladder 让它自动降级，或用 zeropilot memory --model … --gpus … --config … 看看显存被什么占用",
+        ),
+        Cause::OutOfMemory { memory: Memory::Host, .. } => Text::new(
+            "offload less, use fewer data workers or a higher stage, or get more memory",
+            "减少卸载、减少数据加载进程、提高 stage，或者加内存",
+        ),
+        Cause::ProgramFailed { .. } => {
+            Text::new("the exception is in the last lines of the log", "异常信息见日志末尾")
+        }
+        Cause::CollectiveTimeout | Cause::Hang { .. } => Text::new(
+            "look for a rank that does different work (uneven data, rank-0-only saving, generation under ZeRO-3); stacks are in the record if py-spy is installed",
+            "检查是否有 rank 走了不同的路径（数据不均、只在 rank 0 保存、ZeRO-3 下生成）；装了 py-spy 时记录里有各 rank 的调用栈",
+        ),
+        Cause::LossScaleFloor | Cause::NotFinite => Text::new(
+            "use bf16 where the GPUs have it, lower the learning rate, look at the data around the last step",
+            "GPU 支持的话改用 bf16，降低学习率，检查最后几步的数据",
+        ),
+        Cause::ConfigRejected => Text::new(
+            "zeropilot check says what is wrong with it",
+            "用 zeropilot check 查看配置错在哪里",
+        ),
+        Cause::DiskFull => Text::new(
+            "a checkpoint needs about 14 bytes per trained parameter; keep fewer of them",
+            "一个检查点每个训练参数约需 14 字节；少保留几个",
+        ),
+        Cause::CheckpointUnreadable => Text::new(
+            "the number of ranks and the kind of stage must be those that wrote it; otherwise convert it with ds_to_universal",
+            "进程数和 stage 类别必须与写入时一致，否则先用 ds_to_universal 转换",
+        ),
+        Cause::Unproven | Cause::LauncherKilled { .. } | Cause::RankKilled { .. } => Text::new(
+            "somebody or something outside ended a process: look at the scheduler, at the kernel's log (dmesg) and at limits",
+            "有外部因素结束了进程：检查调度系统、内核日志（dmesg）和资源限制",
+        ),
+        _ => return None,
+    };
+    Some(text.get(language))
+}
+
+/// The end of a run.
+pub fn verdict(verdict: &Verdict, directory: &str, language: Language) -> String {
+    let cause = cause_words(&verdict.cause, language);
+    let (id, directory) = (escaped(&verdict.id), escaped(directory));
+    let mut text = match language {
+        Language::English => format!("run {id}: {cause}\n"),
+        Language::Chinese => format!("运行 {id}：{cause}\n"),
+    };
+    let last = verdict.attempts.last();
+    for evidence in last.map(|attempt| attempt.evidence.as_slice()).unwrap_or_default() {
+        if verdict.cause != Cause::Completed {
+            text.push_str(&format!("  - {}\n", escaped(evidence)));
+        }
+    }
+    if let Some(advice) = advice(&verdict.cause, language) {
+        let head = Text::new("help", "建议").get(language);
+        text.push_str(&format!("  {head}: {advice}\n"));
+    }
+    let head = Text::new("record", "记录").get(language);
+    text.push_str(&format!("  {head}: {directory}"));
+    text
+}
+
+/// How a run stands, in one line of a terminal.
+#[derive(Debug, Clone, Default)]
+pub struct StatusLine {
+    /// The last step.
+    pub step: Option<u64>,
+    /// The last loss.
+    pub loss: Option<f64>,
+    /// Steps in a second.
+    pub rate: Option<f64>,
+    /// Resident bytes of the largest rank.
+    pub largest: Option<u64>,
+    /// Predicted bytes, if known.
+    pub predicted: Option<u64>,
+    /// Ranks on this machine.
+    pub ranks: usize,
+    /// Seconds since the start.
+    pub seconds: u64,
+}
+
+/// The line.
+pub fn status(line: &StatusLine, language: Language) -> String {
+    let mut parts = vec![clock(line.seconds)];
+    let words = |en: &'static str, zh: &'static str| Text::new(en, zh).get(language);
+    if let Some(step) = line.step {
+        parts.push(format!("{} {step}", words("step", "步")));
+    }
+    if let Some(loss) = line.loss {
+        parts.push(format!("loss {loss:.4}"));
+    }
+    if let Some(rate) = line.rate {
+        parts.push(format!("{rate:.2} {}", words("steps/s", "步/秒")));
+    }
+    if let Some(largest) = line.largest {
+        let predicted = line.predicted.map(|bytes| format!(" / {}", Bytes(bytes)));
+        let ranks = line.ranks;
+        parts.push(match language {
+            Language::English => {
+                format!(
+                    "{ranks} ranks, RSS up to {}{}",
+                    Bytes(largest),
+                    predicted.unwrap_or_default()
+                )
+            }
+            Language::Chinese => {
+                format!(
+                    "{ranks} 个 rank，RSS 最大 {}{}",
+                    Bytes(largest),
+                    predicted.unwrap_or_default()
+                )
+            }
+        });
+    }
+    parts.join(" · ")
+}
+
+/// Seconds as `1:02:03`.
+pub fn clock(seconds: u64) -> String {
+    let (hours, minutes, seconds) = (seconds / 3600, seconds / 60 % 60, seconds % 60);
+    if hours > 0 {
+        format!("{hours}:{minutes:02}:{seconds:02}")
+    } else {
+        format!("{minutes}:{seconds:02}")
+    }
+}
+
+/// A run in a list.
+#[derive(Debug, Clone, Copy)]
+pub struct Row<'a> {
+    /// What was asked for.
+    pub info: &'a RunInfo,
+    /// What became of it.
+    pub verdict: Option<&'a Verdict>,
+    /// Whether its supervisor lives.
+    pub is_running: bool,
+}
+
+impl Row<'_> {
+    fn state(&self, language: Language) -> String {
+        match self.verdict {
+            Some(verdict) => cause_words(&verdict.cause, language),
+            None if self.is_running => Text::new("running", "运行中").get(language).to_owned(),
+            None => Text::new("lost: its supervisor is gone", "已丢失：监督进程不在了")
+                .get(language)
+                .to_owned(),
+        }
+    }
+}
+
+/// A list of runs for people.
+pub fn list(rows: &[Row<'_>], language: Language) -> String {
+    if rows.is_empty() {
+        return Text::new("no runs yet\n", "还没有运行记录\n").get(language).to_owned();
+    }
+    let widest = |cells: &[String]| cells.iter().map(|cell| cell.width()).max().unwrap_or(0);
+    let ids: Vec<String> = rows.iter().map(|row| escaped(&row.info.id).into_owned()).collect();
+    let states: Vec<String> = rows.iter().map(|row| row.state(language)).collect();
+    let (id_width, state_width) = (widest(&ids), widest(&states));
+    let mut text = String::new();
+    for ((row, id), state) in rows.iter().zip(&ids).zip(&states) {
+        let gap = |cell: &str, width: usize| " ".repeat(width - cell.width());
+        let command = row.info.command.join(" ");
+        text.push_str(&format!(
+            "{id}{}  {state}{}  {}\n",
+            gap(id, id_width),
+            gap(state, state_width),
+            escaped(&command.chars().take(60).collect::<String>()),
+        ));
+    }
+    text
+}
+
+/// A list of runs for machines.
+pub fn list_json(rows: &[Row<'_>]) -> Value {
+    let row = |row: &Row<'_>| {
+        json!({
+            "id": row.info.id,
+            "state": match (row.verdict, row.is_running) {
+                (Some(_), _) => "ended",
+                (None, true) => "running",
+                (None, false) => "lost",
+            },
+            "run": row.info,
+            "verdict": row.verdict,
+        })
+    };
+    rows.iter().map(row).collect()
+}
+
+/// An attempt in a line.
+pub fn attempt(attempt: &Attempt, language: Language) -> String {
+    let rung = if attempt.rung.is_empty() {
+        Text::new("as given", "原配置").get(language)
+    } else {
+        &attempt.rung
+    };
+    let steps = attempt.last_step.map_or(String::new(), |step| match language {
+        Language::English => format!(", step {step}"),
+        Language::Chinese => format!("，第 {step} 步"),
+    });
+    let cause = cause_words(&attempt.cause, language);
+    format!("{}. {rung}: {cause}{steps}, {}", attempt.number, clock(attempt.seconds as u64))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_status_says_only_what_is_known() {
+        let line = StatusLine { seconds: 3723, ..StatusLine::default() };
+        assert_eq!(status(&line, Language::English), "1:02:03");
+        let line = StatusLine { step: Some(3), loss: Some(0.5), seconds: 5, ..line };
+        assert_eq!(status(&line, Language::Chinese), "0:05 · 步 3 · loss 0.5000");
+    }
+
+    #[test]
+    fn both_languages_know_every_cause() {
+        let all = [
+            Cause::Completed,
+            Cause::CollectiveTimeout,
+            Cause::LossScaleFloor,
+            Cause::ConfigRejected,
+            Cause::DiskFull,
+            Cause::Unproven,
+            Cause::Refused,
+            Cause::Hang { ranks: vec![1] },
+            Cause::RankKilled { rank: Some(1), signal: 9 },
+        ];
+        for cause in all {
+            assert!(cause_words(&cause, Language::English).is_ascii(), "{cause:?}");
+            assert!(!cause_words(&cause, Language::Chinese).is_ascii(), "{cause:?}");
+        }
+    }
+}
