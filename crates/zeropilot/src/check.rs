@@ -24,7 +24,7 @@ use crate::model_source;
 use crate::output::Output;
 use crate::progress::Progress;
 use crate::project::{Broken, Found};
-use crate::watch;
+use crate::rechecking;
 
 /// Files checked before their results are written.
 const CHUNK: usize = 512;
@@ -105,10 +105,10 @@ pub(crate) fn run(
         return pass(output);
     }
     drop(output);
-    watch::run(&command.paths, || {
+    rechecking::run(&command.paths, || {
         let mut output = Output::new(layout.color);
         if layout.color {
-            output.result(watch::CLEAR);
+            output.result(rechecking::CLEAR);
         }
         pass(output);
         if talks {

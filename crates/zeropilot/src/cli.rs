@@ -18,6 +18,7 @@ use crate::plan::PlanCommand;
 use crate::simulate::arguments::SimulateCommand;
 use crate::run::arguments::RunArguments;
 use crate::runs::{ReportCommand, RunsCommand};
+use crate::watch::WatchCommand;
 
 /// The pilot for DeepSpeed ZeRO training: knows before a GPU is touched.
 #[derive(Debug, Parser)]
@@ -46,6 +47,8 @@ pub(crate) enum Command {
     Explain(Box<ExplainCommand>),
     /// Run a training command: check it, watch it, say why it ended, and step down when memory runs out
     Run(Box<RunArguments>),
+    /// Watch a run: step, loss, speed, memory of each rank, what happened
+    Watch(WatchCommand),
     /// List the runs that were recorded
     Runs(RunsCommand),
     /// Make one page of a run: what happened, loss, memory, and what to change

@@ -11,6 +11,7 @@ const MEMORY: &str = "预测 GPU 和主机的内存：被什么占用、何时�
 const SIMULATE: &str = "模拟一个训练步：在这套集群上要多久，时间花在等什么";
 const RULE: &str = "说明一条规则：查什么、为什么要紧、怎么办，附示例";
 const RUN: &str = "运行训练命令：先检查，再全程监督，说清为什么结束，显存不足时自动降级";
+const WATCH: &str = "观察一次运行：步数、loss、速度、各 rank 的内存、发生过什么";
 const RUNS: &str = "列出运行记录";
 const REPORT: &str = "把一次运行做成一页报告：经过、loss、内存、下次怎么改";
 const EXPLAIN: &str = "解释键、概念和整份配置：某项设置做什么、代价是什么";
@@ -110,6 +111,7 @@ const OPTIONS: &[(&str, &str)] = &[
     ("no_preflight", "检查发现错误也照样启动"),
     ("command", "启动训练的命令，写在 `--` 之后"),
     ("runs", "运行记录所在的目录；默认取 ZEROPILOT_RUNS 或用户的状态目录"),
+    ("once", "只看一次就结束"),
     ("run", "运行的名字或目录；默认取最近一次"),
     ("codes", "规则编号，例如 B03"),
     ("all", "列出全部规则"),
@@ -196,7 +198,7 @@ const SCHEMA_EXAMPLES: &str = "\
 const TEMPLATE: &str = "{before-help}{about-with-newline}\n用法：{usage}\n\n{all-args}{after-help}";
 
 /// Verbs, what they are for, and examples.
-const VERBS: [(&str, &str, Option<&str>); 13] = [
+const VERBS: [(&str, &str, Option<&str>); 14] = [
     ("check", CHECK, Some(EXAMPLES)),
     ("doctor", DOCTOR, Some(DOCTOR_EXAMPLES)),
     ("explain", EXPLAIN, Some(EXPLAIN_EXAMPLES)),
@@ -210,6 +212,7 @@ const VERBS: [(&str, &str, Option<&str>); 13] = [
     ("simulate", SIMULATE, Some(SIMULATE_EXAMPLES)),
     ("run", RUN, Some(RUN_EXAMPLES)),
     ("runs", RUNS, None),
+    ("watch", WATCH, None),
 ];
 
 /// The command with Chinese help.

@@ -26,12 +26,13 @@ mod output;
 mod plan;
 mod progress;
 mod project;
+mod rechecking;
 mod rule;
 mod schema;
 mod simulate;
-mod watch;
 mod run;
 mod runs;
+mod watch;
 
 use std::process::ExitCode;
 
@@ -65,6 +66,7 @@ fn main() -> ExitCode {
             Command::Run(command) => run::run(&command, &cli.global, language),
             Command::Runs(command) => runs::list(&command, &cli.global, language),
             Command::Report(command) => runs::report(&command, &cli.global, language),
+            Command::Watch(command) => watch::run(&command, &cli.global, language),
             Command::New(command) => new::run(&command, &cli.global, language),
             Command::Schema(command) => schema::run(&command, &cli.global, language),
             Command::Doctor(command) => doctor::run(&command, &cli.global, language),

@@ -1,73 +1,77 @@
-//! Running again whenever a file changes. Between changes nothing runs: the system tells.
+//! `zeropilot watch`: how a run stands, once or again and again.
 
-use std::path::{Path, PathBuf};
-use std::sync::mpsc::{self, Receiver};
+use std::io::{IsTerminal, Write};
+use std::path::PathBuf;
+use std::thread;
 use std::time::Duration;
 
-use notify::{Event, EventKind, RecursiveMode, Watcher as _, recommended_watcher};
+use clap::Args;
+use zeropilot_lint::Language;
+use zeropilot_run::{Record, Standing};
+use zeropilot_view::Format;
+use zeropilot_view::run::watch::{Look, json, text};
 
+use crate::cli::GlobalOptions;
 use crate::exit_status::ExitStatus;
-use crate::job;
+use crate::layout::layout;
+use crate::output::Output;
+use crate::runs::find;
 
-/// Wipes the terminal and begins at its top.
-pub(crate) const CLEAR: &str = "\u{1b}[2J\u{1b}[H";
-
-/// One save is several events; what comes within this time is one change.
-const TOGETHER: Duration = Duration::from_millis(80);
-
-/// Names of files that can be part of a check end like this.
-const EXTENSIONS: [&str; 5] = ["json", "hjson", "yaml", "yml", "py"];
-
-/// Runs a pass now and after every change. Ends only if nobody tells of changes any more.
-pub(crate) fn run(paths: &[PathBuf], mut pass: impl FnMut()) -> notify::Result<ExitStatus> {
-    let (sender, changes) = mpsc::channel();
-    let mut watcher = recommended_watcher(move |event: notify::Result<Event>| {
-        // If nobody listens the program is about to end.
-        let _ = sender.send(event);
-    })?;
-    for path in paths {
-        let (place, mode) = place_of(path);
-        watcher.watch(place, mode)?;
-    }
-    pass();
-    while next(&changes, paths) {
-        pass();
-    }
-    Ok(ExitStatus::Clean)
+/// The arguments.
+#[derive(Debug, Args)]
+pub(crate) struct WatchCommand {
+    /// A run by its name or directory; otherwise the last
+    #[arg(value_name = "RUN")]
+    pub(crate) run: Option<PathBuf>,
+    /// Look once and end
+    #[arg(long)]
+    pub(crate) once: bool,
+    /// Write JSON, once
+    #[arg(long)]
+    pub(crate) json: bool,
 }
 
-/// What is watched for a path: a directory with everything below it. Editors replace files, so a
-/// file is watched through its directory; what a script names stands somewhere below its own.
-fn place_of(path: &Path) -> (&Path, RecursiveMode) {
-    if path.is_dir() {
-        return (path, RecursiveMode::Recursive);
-    }
-    let directory = path.parent().filter(|parent| !parent.as_os_str().is_empty());
-    let mode =
-        if job::is_script(path) { RecursiveMode::Recursive } else { RecursiveMode::NonRecursive };
-    (directory.unwrap_or(Path::new(".")), mode)
-}
+const PACE: Duration = Duration::from_secs(1);
 
-/// Waits for a change that matters and for the rest of it; false if there will be none.
-fn next(changes: &Receiver<notify::Result<Event>>, paths: &[PathBuf]) -> bool {
+/// Watches a run until it ends.
+pub(crate) fn run(
+    command: &WatchCommand,
+    global: &GlobalOptions,
+    language: Language,
+) -> ExitStatus {
+    let layout = layout(Format::Human, global, language);
+    let mut output = Output::new(layout.color);
+    let is_terminal = std::io::stdout().is_terminal();
     loop {
-        let Ok(event) = changes.recv() else { return false };
-        if event.is_ok_and(|event| matters(&event, paths)) {
-            break;
+        let record = match find(command.run.as_deref(), language) {
+            Ok(record) => record,
+            Err(problem) => {
+                output.say(&problem);
+                return ExitStatus::Failure;
+            }
+        };
+        let is_running = record.standing() == Standing::Running;
+        let look = look(&record, is_running);
+        if command.json {
+            output.result(&format!("{:#}\n", json(&look)));
+        } else {
+            let width = layout.width.unwrap_or(80);
+            if is_terminal && !command.once {
+                // Home, and nothing below: the screen stays still.
+                output.result("\u{1b}[H\u{1b}[J");
+            }
+            output.result(&text(&look, width, language));
         }
+        output.flush();
+        if command.once || command.json || !is_running || !is_terminal || output.is_closed() {
+            return ExitStatus::Clean;
+        }
+        let _ = std::io::stdout().flush();
+        thread::sleep(PACE);
     }
-    while changes.recv_timeout(TOGETHER).is_ok() {}
-    true
 }
 
-fn matters(event: &Event, paths: &[PathBuf]) -> bool {
-    let is_change = !matches!(event.kind, EventKind::Access(_));
-    is_change && event.paths.iter().any(|path| is_input(path, paths))
-}
-
-fn is_input(path: &Path, paths: &[PathBuf]) -> bool {
-    let extension = path.extension().and_then(|extension| extension.to_str()).unwrap_or("");
-    job::is_script(path)
-        || EXTENSIONS.iter().any(|known| extension.eq_ignore_ascii_case(known))
-        || paths.iter().any(|named| named.file_name() == path.file_name())
+fn look(record: &Record, is_running: bool) -> Look {
+    let events = record.events().map(Iterator::collect).unwrap_or_default();
+    Look { info: record.info.clone(), verdict: record.verdict.clone(), is_running, events }
 }

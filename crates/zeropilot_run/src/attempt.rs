@@ -68,6 +68,9 @@ const RECORD_MEMORY: Duration = Duration::from_secs(5);
 /// Occurrences of one fingerprint in the record.
 const RECORDED: u64 = 5;
 
+/// Importing, compiling and loading are quiet: until the first step silence is no hang for at least this long.
+const QUIET_START: Duration = Duration::from_secs(600);
+
 enum Message {
     Told(Told),
     Guard(Report),
@@ -423,7 +426,10 @@ impl<'a> Watch<'a> {
 
     /// Notices silence.
     fn listen(&mut self) {
-        let Some(limit) = self.start.limits.hang_after else { return };
+        let Some(mut limit) = self.start.limits.hang_after else { return };
+        if self.observed.last_step.is_none() {
+            limit = limit.max(QUIET_START);
+        }
         if self.has_ended || self.stopping.is_some() {
             return;
         }

@@ -2,6 +2,7 @@
 
 mod curve;
 pub mod report;
+pub mod watch;
 
 use serde_json::{Value, json};
 use unicode_width::UnicodeWidthStr;

@@ -3,6 +3,7 @@
 use std::ffi::OsString;
 
 use serde_json::{Map, Value};
+use zeropilot_config::front_end::FrontEnd;
 use zeropilot_lint::{Settings, Verdict, check, job as lint};
 use zeropilot_record::Happening;
 use zeropilot_run::{Observer as _, Recorder, RunCommand, script};
@@ -34,7 +35,19 @@ impl Preflight<'_> {
         if errors + warnings > 0 {
             screen.talk(words.trim_end());
         }
-        errors == 0
+        errors == 0 || !self.is_certain()
+    }
+
+    /// Whether the config fails whoever reads it. `--deepspeed FILE` looks like the HF Trainer's argument, but a
+    /// script on the bare engine may have one too, and is not to be stopped by what only the Trainer refuses.
+    fn is_certain(&self) -> bool {
+        let Some(bytes) = self.command.config.as_ref().and_then(|path| std::fs::read(path).ok())
+        else {
+            return true;
+        };
+        let settings = self.of_job(&self.command.words);
+        let bare = Settings { front_end: Some(FrontEnd::DeepSpeed), ..settings };
+        check(&bytes, &bare).verdict == Verdict::Reject
     }
 
     /// Whether the engine would take a config in this job.

@@ -1,0 +1,311 @@
+//! `zeropilot run` on the real engine: ranks on CPUs, to which real things happen.
+
+#[path = "run/faults.rs"]
+mod faults;
+#[path = "../../zeropilot_config/tests/oracle/mod.rs"]
+mod oracle;
+#[path = "run/supervised.rs"]
+mod supervised;
+
+use std::fs;
+use std::process::Command;
+use std::time::Duration;
+
+use serde_json::{Value, json};
+use supervised::{Job, Supervised, marked, node_launcher, signal};
+
+/// A model on which the stages differ by more than 100 MB a rank, and between them: with half a million parameters per
+/// unit of width it is 75 million, of which ZeRO-2 keeps 2 bytes each less than ZeRO-1.
+const LARGE: &str = "--layers 8 --width 1024";
+/// Data a rank may have: ZeRO-1 reached 2.26 GB with this model, ZeRO-2 2.07 GB.
+const BETWEEN: u64 = 2_170_000 << 10;
+
+fn losses(job: &Job) -> Vec<(u64, f64)> {
+    let out = fs::read_to_string(job.path("out.log")).unwrap_or_default();
+    let read = |line: &str| {
+        let mut words = line.strip_prefix("step ")?.split(' ');
+        Some((words.next()?.parse().ok()?, words.nth(1)?.parse().ok()?))
+    };
+    out.lines().filter_map(read).collect()
+}
+
+fn started(job: &Job, options: &[&str], launcher: &str) -> Supervised {
+    let mut run = job.start(options, launcher, "--steps 100000");
+    run.wait_for_step(2);
+    run
+}
+
+fn assert_cause(verdict: &Value, cause: &str) {
+    assert_eq!(verdict["cause"], cause, "{verdict:#}");
+}
+
+#[test]
+fn when_memory_runs_out_the_next_stage_is_taken_and_training_completes() {
+    let Some(home) = oracle::home() else { return };
+    let job = Job::new(&home, 1).capped(BETWEEN);
+    let run = job.start(&["--ladder"], "torchrun", &format!("--steps 2 {LARGE}"));
+    let (code, verdict) = run.end();
+    assert_eq!(code, Some(0), "{verdict:#}");
+    let attempts = verdict["attempts"].as_array().expect("attempts");
+    assert_eq!(attempts[0]["cause"], "out_of_memory", "{verdict:#}");
+    assert_eq!(attempts[0]["memory"], "host");
+    assert_cause(attempts.last().expect("an attempt"), "completed");
+    let config = |number: usize| -> Value {
+        let text = fs::read_to_string(job.path(&format!("record/config-{number}.json")));
+        serde_json::from_str(&text.expect("a config")).expect("JSON")
+    };
+    let (first, last) = (config(1), config(attempts.len()));
+    assert!(last["zero_optimization"]["stage"].as_u64() > Some(1), "{last:#}");
+    for key in ["train_batch_size", "train_micro_batch_size_per_gpu", "gradient_accumulation_steps"]
+    {
+        assert_eq!(first[key], last[key], "the samples per step are the same");
+    }
+    assert_eq!(losses(&job).len(), 2);
+}
+
+/// Memory becomes short in the middle of a run, for the ranks and all that follow them.
+#[test]
+fn a_lower_rung_goes_on_from_the_checkpoint_if_the_engine_can_load_it() {
+    let Some(home) = oracle::home() else { return };
+    let job = Job::new(&home, 1);
+    let options = ["--ladder", "--resume-with", "--resume {}"];
+    let arguments = format!("--steps 8 --save ckpt --save-every 3 {LARGE}");
+    let mut run = job.start(&options, "torchrun", &arguments);
+    let latest = job.path("ckpt/latest");
+    run.wait_until("a checkpoint", |_| latest.is_file());
+    for pid in [run.child.id(), run.rank(0), run.rank(1)] {
+        let limit = format!("--data={BETWEEN}");
+        let done = Command::new("prlimit").args(["--pid", &pid.to_string(), &limit]).status();
+        assert!(done.expect("prlimit runs").success());
+    }
+    let (code, verdict) = run.end();
+    assert_eq!(code, Some(0), "{verdict:#}");
+    let attempts = verdict["attempts"].as_array().expect("attempts");
+    assert_eq!(attempts.len(), 2, "{verdict:#}");
+    assert_eq!(attempts[0]["cause"], "out_of_memory");
+    let resumed = attempts[1]["resumed_from"].as_str().expect("a checkpoint");
+    assert!(resumed.contains("global_step"), "{resumed}");
+    // The second attempt begins behind the checkpoint: three steps are made once, and all eight in the end.
+    let steps: Vec<u64> = losses(&job).iter().map(|(step, _)| *step).collect();
+    let count = |wanted: u64| steps.iter().filter(|step| **step == wanted).count();
+    assert_eq!([1, 2, 3, 8].map(count), [1; 4], "{steps:?}");
+}
+
+#[test]
+fn without_a_rung_left_it_stops_with_a_code_of_its_own() {
+    let Some(home) = oracle::home() else { return };
+    let job = Job::new(&home, 3).capped(BETWEEN / 2);
+    let (code, verdict) = job.start(&["--ladder"], "torchrun", &format!("--steps 2 {LARGE}")).end();
+    assert_cause(&verdict, "out_of_memory");
+    assert_eq!(code, Some(10));
+    assert_eq!(verdict["attempts"].as_array().map(Vec::len), Some(1));
+}
+
+#[test]
+fn a_killed_rank_is_named_and_nothing_is_left() {
+    let Some(home) = oracle::home() else { return };
+    for launcher in ["torchrun", "deepspeed"] {
+        let job = Job::new(&home, 1);
+        let run = started(&job, &[], launcher);
+        signal("KILL", run.rank(1));
+        let (code, verdict) = run.end();
+        assert_cause(&verdict, "rank_killed");
+        assert_eq!((code, &verdict["signal"]), (Some(12), &json!(9)), "{launcher}");
+    }
+}
+
+#[test]
+fn a_killed_launcher_is_not_taken_for_success() {
+    let Some(home) = oracle::home() else { return };
+    let job = Job::new(&home, 1);
+    let run = started(&job, &[], "torchrun");
+    signal("KILL", run.launcher());
+    let (code, verdict) = run.end();
+    assert_cause(&verdict, "launcher_killed");
+    assert_eq!(code, Some(12));
+
+    // The `deepspeed` command itself ends with 0 then.
+    let job = Job::new(&home, 1);
+    let run = started(&job, &[], "deepspeed");
+    signal("KILL", node_launcher(&job.directory.path().display().to_string()));
+    let (code, verdict) = run.end();
+    assert_cause(&verdict, "launcher_killed");
+    assert_eq!(verdict["attempts"][0]["ending"], json!({"exited": 0}));
+    assert_eq!(code, Some(12));
+}
+
+#[test]
+fn a_stopped_rank_is_a_hang_and_named() {
+    let Some(home) = oracle::home() else { return };
+    let job = Job::new(&home, 1);
+    let run = started(&job, &["--hang-after", "25s"], "torchrun");
+    signal("STOP", run.rank(1));
+    let (code, verdict) = run.end();
+    assert_cause(&verdict, "hang");
+    assert_eq!((code, &verdict["ranks"]), (Some(14), &json!([1])));
+}
+
+#[test]
+fn an_interrupt_ends_everything_in_order() {
+    let Some(home) = oracle::home() else { return };
+    for (name, code) in [("INT", 130), ("TERM", 143), ("HUP", 129)] {
+        let job = Job::new(&home, 1);
+        let run = started(&job, &[], "torchrun");
+        signal(name, run.child.id());
+        let (ended, verdict) = run.end();
+        assert_cause(&verdict, "interrupted");
+        assert_eq!(ended, Some(code));
+    }
+}
+
+#[test]
+fn ranks_do_not_outlive_a_killed_zeropilot_or_guard() {
+    let Some(home) = oracle::home() else { return };
+    let job = Job::new(&home, 1);
+    let mark = job.directory.path().display().to_string();
+    let mut run = started(&job, &[], "torchrun");
+    assert!(marked(&mark).len() >= 4, "zeropilot, guard, launcher and ranks");
+    signal("KILL", run.child.id());
+    run.child.wait().expect("it ends");
+    run.assert_nothing_is_left(Duration::from_secs(15));
+
+    let job = Job::new(&home, 1);
+    let mark = job.directory.path().display().to_string();
+    let run = started(&job, &[], "torchrun");
+    let guard = marked(&mark).into_iter().find(|(_, line)| line.contains("__guard"));
+    signal("KILL", u32::try_from(guard.expect("a guard").0).expect("a process"));
+    let (code, verdict) = run.end();
+    assert_cause(&verdict, "launcher_killed");
+    assert_eq!(code, Some(12));
+}
+
+#[test]
+fn a_run_that_was_killed_goes_on_from_its_checkpoint() {
+    let Some(home) = oracle::home() else { return };
+    let job = Job::new(&home, 2);
+    let options = ["--resume-with", "--resume {}", "--max-restarts", "1"];
+    let mut run = job.start(&options, "torchrun", "--steps 400 --save ckpt --save-every 20");
+    let latest = job.path("ckpt/latest");
+    run.wait_until("checkpoints", |_| {
+        fs::read_to_string(&latest).is_ok_and(|tag| tag != "global_step20" && !tag.is_empty())
+    });
+    signal("KILL", run.rank(0));
+    let (code, verdict) = run.end();
+    assert_eq!(code, Some(0), "{verdict:#}");
+    let attempts = verdict["attempts"].as_array().expect("attempts");
+    assert_eq!((attempts.len(), &attempts[1]["last_step"]), (2, &json!(400)));
+    assert!(attempts[1]["resumed_from"].as_str().is_some_and(|path| path.contains("ckpt")));
+    // It goes on with the loss it had, which by then is far from that of the first step.
+    let losses = losses(&job);
+    let again =
+        losses.windows(2).position(|pair| pair[1].0 <= pair[0].0 || pair[1].0 > pair[0].0 + 1);
+    let mean = |losses: &[(u64, f64)]| {
+        losses.iter().map(|(_, loss)| loss).sum::<f64>() / losses.len() as f64
+    };
+    assert_eq!(
+        losses.iter().filter(|(step, _)| *step == 1).count(),
+        1,
+        "the first step is made once"
+    );
+    if let Some(at) = again {
+        let (first, before) = (mean(&losses[..10]), mean(&losses[at - 10..=at]));
+        let after = mean(&losses[at + 1..at + 11]);
+        assert!((after - before).abs() < (first - after).abs() / 2.0, "{first} {before} {after}");
+    }
+}
+
+/// The engine writes its checkpoint to a device that is always full.
+#[test]
+fn a_full_disk_and_an_unreadable_checkpoint_are_told_apart() {
+    let Some(home) = oracle::home() else { return };
+    let job = Job::new(&home, 1);
+    let parts = job.path("ckpt/global_step2");
+    fs::create_dir_all(&parts).expect("a directory");
+    let file = parts.join("bf16_zero_pp_rank_1_mp_rank_00_optim_states.pt");
+    std::os::unix::fs::symlink("/dev/full", file).expect("a link");
+    let run = job.start(&[], "torchrun", "--steps 4 --save ckpt --save-every 2");
+    let (code, verdict) = run.end();
+    assert_cause(&verdict, "disk_full");
+    assert_eq!(code, Some(17));
+
+    let job = Job::new(&home, 1);
+    let run = job.start(&[], "torchrun", "--steps 2 --save ckpt --save-every 2");
+    assert_eq!(run.end().0, Some(0));
+    let file = job.path("ckpt/global_step2/mp_rank_00_model_states.pt");
+    let bytes = fs::read(&file).expect("a checkpoint");
+    fs::write(&file, &bytes[..bytes.len() / 2]).expect("half a checkpoint");
+    let (code, verdict) = job.start(&[], "torchrun", "--steps 4 --resume ckpt").end();
+    assert_cause(&verdict, "checkpoint_unreadable");
+    assert_eq!(code, Some(18));
+}
+
+#[test]
+fn what_the_engine_would_refuse_is_not_started() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let config = r#"{"train_batch_size": 5, "train_micro_batch_size_per_gpu": 2, "gradient_accumulation_steps": 1, "zero_optimization": {"stage": 1}}"#;
+    fs::write(directory.path().join("ds.json"), config).expect("a config");
+    let run = |options: &[&str], command: &[&str]| {
+        Command::new(env!("CARGO_BIN_EXE_zeropilot"))
+            .current_dir(directory.path())
+            .env("ZEROPILOT_RUNS", directory.path().join("runs"))
+            .arg("run")
+            .args(options)
+            .arg("--")
+            .args(command)
+            .output()
+            .expect("zeropilot runs")
+    };
+    let torchrun = ["torchrun", "--nproc-per-node", "2", "t.py", "--deepspeed", "ds.json"];
+    let refused = run(&[], &torchrun);
+    assert_eq!(refused.status.code(), Some(3), "{}", String::from_utf8_lossy(&refused.stderr));
+    assert!(String::from_utf8_lossy(&refused.stderr).contains("B01"), "the finding is shown");
+    let missing = run(&["--no-preflight"], &["no-such-program", "--deepspeed", "ds.json"]);
+    assert_eq!(missing.status.code(), Some(2));
+    let done = run(&[], &["sh", "-c", "echo out; echo err >&2; exit 7"]);
+    assert_eq!(done.status.code(), Some(11));
+    assert_eq!(String::from_utf8_lossy(&done.stdout), "out\n");
+    assert!(String::from_utf8_lossy(&done.stderr).starts_with("err\n"));
+    let listed = Command::new(env!("CARGO_BIN_EXE_zeropilot"))
+        .args(["runs", "--json", "--runs"])
+        .arg(directory.path().join("runs"))
+        .output()
+        .expect("zeropilot runs");
+    let listed: Value = serde_json::from_slice(&listed.stdout).expect("JSON");
+    let causes: Vec<&Value> =
+        listed.as_array().expect("runs").iter().map(|run| &run["verdict"]["cause"]).collect();
+    assert_eq!(causes, ["program_failed", "not_started", "refused"]);
+}
+
+#[test]
+fn everything_a_command_leaves_behind_is_ended() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let mark = directory.path().display().to_string();
+    let status = Command::new(env!("CARGO_BIN_EXE_zeropilot"))
+        .current_dir(directory.path())
+        .env("ZEROPILOT_RUNS", directory.path())
+        .env("ZEROPILOT_TEST_MARK", &mark)
+        .args(["run", "--grace", "1s", "--", "sh", "-c"])
+        .arg("setsid sh -c 'trap \"\" TERM; sleep 1000' & sleep 0.3; exit 0")
+        .output()
+        .expect("zeropilot runs");
+    assert_eq!(status.status.code(), Some(0));
+    assert_eq!(marked(&mark), []);
+}
+
+/// What is random is the fault, the launcher and the moment; a build has few of these, `ZEROPILOT_FAULT_RUNS=50` many.
+#[test]
+fn whatever_happens_is_judged_right_and_nothing_is_lost() {
+    let Some(home) = oracle::home() else { return };
+    let (seed, count) = (oracle::seed(), oracle::setting("ZEROPILOT_FAULT_RUNS").unwrap_or(2));
+    let mut random = oracle::Random::new(seed);
+    for number in 0..count {
+        let fault = *random.pick(&faults::ALL);
+        let launcher = fault.launcher().unwrap_or_else(|| random.word(&["torchrun", "deepspeed"]));
+        let (stage, step) = (1 + random.below(3) as u64, 2 + random.below(8) as u64);
+        let what = format!(
+            "ZEROPILOT_SEED={seed} {number}: {fault:?} {launcher} stage {stage} step {step}"
+        );
+        println!("{what}");
+        faults::run(&home, fault, launcher, (stage, step), &what);
+    }
+}

@@ -1,0 +1,236 @@
+//! A run under `zeropilot run`, to which things happen.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+use serde_json::{Value, json};
+use tempfile::TempDir;
+use zeropilot_record::{Event, Happening};
+
+/// Nothing here takes this long, even on a busy machine.
+const PATIENCE: Duration = Duration::from_secs(240);
+
+pub(crate) fn examples() -> PathBuf {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    root.join("examples").canonicalize().expect("the examples are there")
+}
+
+/// A directory with a config, and what starts in it.
+pub(crate) struct Job {
+    pub(crate) directory: TempDir,
+    home: PathBuf,
+    /// Of every process of this job, so that none escapes.
+    mark: String,
+    /// Bytes of data each process may have.
+    cap: Option<u64>,
+}
+
+impl Job {
+    pub(crate) fn new(home: &Path, stage: u64) -> Self {
+        let directory = tempfile::tempdir().expect("a directory");
+        let mark = format!("{}", directory.path().display());
+        let small = 1_000_000;
+        let config = json!({
+            "train_batch_size": 4,
+            "train_micro_batch_size_per_gpu": 1,
+            "gradient_accumulation_steps": 2,
+            "bf16": {"enabled": true},
+            "optimizer": {"type": "AdamW", "params": {"lr": 0.001}},
+            "zero_optimization": {
+                "stage": stage,
+                // Buffers of the default size would hide what the stage saves on so small a model.
+                "reduce_bucket_size": small,
+                "allgather_bucket_size": small,
+                "stage3_prefetch_bucket_size": small,
+            },
+        });
+        fs::write(directory.path().join("ds.json"), config.to_string()).expect("a config");
+        Self { directory, home: home.to_owned(), mark, cap: None }
+    }
+
+    /// The same with this much data for each process.
+    pub(crate) fn capped(self, cap: u64) -> Self {
+        Self { cap: Some(cap), ..self }
+    }
+
+    pub(crate) fn path(&self, name: &str) -> PathBuf {
+        self.directory.path().join(name)
+    }
+
+    /// `zeropilot run OPTIONS -- LAUNCHER engine_loop.py --deepspeed ds.json ARGUMENTS`.
+    pub(crate) fn start(&self, options: &[&str], launcher: &str, arguments: &str) -> Supervised {
+        let launcher = match launcher {
+            "deepspeed" => "deepspeed --num_gpus 2 --master_port PORT",
+            _ => "torchrun --nproc-per-node 2 --master-port PORT",
+        };
+        let launcher = launcher.replace("PORT", &free_port().to_string());
+        let binaries = self.home.join("engine/bin");
+        let path = std::env::var_os("PATH").unwrap_or_default();
+        let paths = std::iter::once(binaries).chain(std::env::split_paths(&path));
+        let own = env!("CARGO_BIN_EXE_zeropilot");
+        let mut command = match self.cap {
+            Some(cap) => {
+                let mut command = Command::new("prlimit");
+                command.arg(format!("--data={cap}")).arg(own);
+                command
+            }
+            None => Command::new(own),
+        };
+        command
+            .current_dir(self.directory.path())
+            .args(["run", "--record", "record", "--grace", "3s"])
+            .args(options)
+            .arg("--")
+            .args(launcher.split(' '))
+            .arg(examples().join("engine_loop.py"))
+            .args(["--deepspeed", "ds.json"])
+            .args(arguments.split(' '))
+            .env("PATH", std::env::join_paths(paths).expect("a path"))
+            .env("DS_ACCELERATOR", "cpu")
+            .env("OMP_NUM_THREADS", "1")
+            .env("ZEROPILOT_TEST_MARK", &self.mark)
+            .stdin(Stdio::null())
+            .stdout(fs::File::create(self.path("out.log")).expect("a file"))
+            .stderr(fs::File::create(self.path("err.log")).expect("a file"));
+        let child = command.spawn().expect("zeropilot starts");
+        Supervised { child, directory: self.directory.path().to_owned(), mark: self.mark.clone() }
+    }
+}
+
+fn free_port() -> u16 {
+    let listener = std::net::TcpListener::bind(("127.0.0.1", 0)).expect("a port");
+    listener.local_addr().expect("an address").port()
+}
+
+pub(crate) struct Supervised {
+    pub(crate) child: Child,
+    directory: PathBuf,
+    mark: String,
+}
+
+impl Supervised {
+    pub(crate) fn events(&self) -> Vec<Happening> {
+        let text = fs::read_to_string(self.directory.join("record/events.jsonl"));
+        let text = text.unwrap_or_default();
+        text.lines()
+            .filter_map(|line| Event::read(line).ok())
+            .map(|event| event.happening)
+            .collect()
+    }
+
+    /// Waits until something is so.
+    pub(crate) fn wait_until(&mut self, what: &str, is_so: impl Fn(&Self) -> bool) {
+        let end = Instant::now() + PATIENCE;
+        while !is_so(self) {
+            let ended = self.child.try_wait().expect("a status");
+            assert!(ended.is_none(), "ended before {what}: {}", self.all());
+            assert!(Instant::now() < end, "not in time: {what}: {}", self.all());
+            std::thread::sleep(Duration::from_millis(50));
+        }
+    }
+
+    /// Waits until training has come so far.
+    pub(crate) fn wait_for_step(&mut self, wanted: u64) {
+        self.wait_until("a step", |run| {
+            run.events()
+                .iter()
+                .any(|event| matches!(event, Happening::Step { step, .. } if *step >= wanted))
+        });
+    }
+
+    /// The process of a rank in the last attempt.
+    pub(crate) fn rank(&self, wanted: u32) -> u32 {
+        let pids = self.events().into_iter().filter_map(|event| match event {
+            Happening::RankSeen { rank, pid } if rank == wanted => Some(pid),
+            _ => None,
+        });
+        pids.last().expect("the rank was seen")
+    }
+
+    /// The process of the command in the last attempt.
+    pub(crate) fn launcher(&self) -> u32 {
+        let pids = self.events().into_iter().filter_map(|event| match event {
+            Happening::AttemptStarted { pid, .. } => Some(pid),
+            _ => None,
+        });
+        pids.last().expect("the command was started")
+    }
+
+    /// Waits for the end: the exit code and the verdict, with no process left.
+    pub(crate) fn end(mut self) -> (Option<i32>, Value) {
+        let end = Instant::now() + PATIENCE;
+        let status = loop {
+            if let Some(status) = self.child.try_wait().expect("a status") {
+                break status;
+            }
+            assert!(Instant::now() < end, "does not end: {}", self.all());
+            std::thread::sleep(Duration::from_millis(50));
+        };
+        self.assert_nothing_is_left(Duration::from_secs(10));
+        let verdict = fs::read_to_string(self.directory.join("record/verdict.json"));
+        let verdict =
+            verdict.map_or(Value::Null, |text| serde_json::from_str(&text).expect("JSON"));
+        (status.code(), verdict)
+    }
+
+    /// No process of this job lives, at the latest after this long.
+    pub(crate) fn assert_nothing_is_left(&self, within: Duration) {
+        let end = Instant::now() + within;
+        loop {
+            let left = marked(&self.mark);
+            if left.is_empty() {
+                return;
+            }
+            assert!(Instant::now() < end, "processes are left: {left:?}");
+            std::thread::sleep(Duration::from_millis(100));
+        }
+    }
+
+    fn all(&self) -> String {
+        let read = |name: &str| fs::read_to_string(self.directory.join(name)).unwrap_or_default();
+        let err = read("err.log");
+        let tail: Vec<&str> = err.lines().rev().take(40).collect();
+        let tail: Vec<&str> = tail.into_iter().rev().collect();
+        format!("{}\n{}\n{:?}", tail.join("\n"), read("record/verdict.json"), self.events())
+    }
+}
+
+impl Drop for Supervised {
+    fn drop(&mut self) {
+        // A test that failed must not leave ranks to those after it.
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+/// Living processes with this mark in their environment.
+pub(crate) fn marked(mark: &str) -> Vec<(i32, String)> {
+    let variable = format!("ZEROPILOT_TEST_MARK={mark}");
+    let entries = fs::read_dir("/proc").expect("/proc").flatten();
+    entries
+        .filter_map(|entry| entry.file_name().to_str()?.parse::<i32>().ok())
+        .filter(|pid| {
+            let environment = fs::read(format!("/proc/{pid}/environ")).unwrap_or_default();
+            environment.split(|byte| *byte == 0).any(|one| one == variable.as_bytes())
+        })
+        .map(|pid| {
+            let line = fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
+            (pid, String::from_utf8_lossy(&line).replace('\0', " "))
+        })
+        .collect()
+}
+
+/// Sends a signal by name.
+pub(crate) fn signal(name: &str, pid: u32) {
+    let status = Command::new("kill").args([&format!("-{name}"), &pid.to_string()]).status();
+    assert!(status.expect("kill runs").success(), "kill -{name} {pid}");
+}
+
+/// The process of `deepspeed` on this node, between the command and the ranks.
+pub(crate) fn node_launcher(mark: &str) -> u32 {
+    let found =
+        marked(mark).into_iter().find(|(_, line)| line.contains("deepspeed.launcher.launch"));
+    u32::try_from(found.expect("the launcher of the node").0).expect("a process")
+}
