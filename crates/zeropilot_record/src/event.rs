@@ -16,6 +16,20 @@ pub struct RankMemory {
     pub rss: u64,
 }
 
+/// Why a run does not go on from a checkpoint.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum NoResume {
+    /// There is no complete one.
+    NoCheckpoint,
+    /// Nobody said how the program goes on from one.
+    OptionUnknown,
+    /// The engine does not load it into this stage or number of ranks.
+    OtherShape,
+    /// It cannot be linked to.
+    NotLinkable,
+}
+
 /// Something that happened.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "event", rename_all = "snake_case")]
@@ -109,12 +123,20 @@ pub enum Happening {
         /// The config it is written in.
         config: String,
     },
-    /// The next attempt goes on from here, or from the beginning.
+    /// The next attempt goes on from a checkpoint.
     Resuming {
-        /// The checkpoint; none for the beginning.
-        checkpoint: Option<String>,
-        /// Why, in English.
-        reason: String,
+        /// The directory with its parts.
+        checkpoint: String,
+        /// Its step.
+        step: u64,
+    },
+    /// The next attempt begins anew.
+    BeginningAnew {
+        /// Why.
+        reason: NoResume,
+        /// Where new checkpoints go, if not to the same place.
+        #[serde(skip_serializing_if = "Option::is_none", default)]
+        checkpoints: Option<String>,
     },
     /// The command will be started again.
     Restarting {

@@ -8,7 +8,7 @@ use std::sync::mpsc::Receiver;
 use std::time::Duration;
 
 use serde_json::{Map, Value};
-use zeropilot_record::{Attempt, Cause, Happening, Memory, Verdict};
+use zeropilot_record::{Attempt, Cause, Happening, Memory, NoResume, Verdict};
 
 use crate::attempt::{self, Finished, Limits, Observer, Start};
 use crate::checkpoint::{self, Checkpoint};
@@ -271,37 +271,26 @@ impl Run<'_> {
         stage: u64,
         number: u32,
     ) -> (Vec<OsString>, Option<PathBuf>, Option<PathBuf>) {
-        let begin = |reason: &str| {
-            self.say(Happening::Resuming { checkpoint: None, reason: reason.to_owned() });
+        let anew = |reason: NoResume| {
+            self.say(Happening::BeginningAnew { reason, checkpoints: None });
+            (words.to_vec(), None, next.checkpoints.clone())
         };
-        let Some(found) = self.checkpoint(next) else {
-            begin("there is no complete checkpoint");
-            return (words.to_vec(), None, next.checkpoints.clone());
-        };
-        let Some(option) = self.resume_option() else {
-            begin("how the program goes on from a checkpoint is not known");
-            return (words.to_vec(), None, next.checkpoints.clone());
-        };
+        let Some(found) = self.checkpoint(next) else { return anew(NoResume::NoCheckpoint) };
+        let Some(option) = self.resume_option() else { return anew(NoResume::OptionUnknown) };
         if !found.shape.suits(stage, self.command.world) {
             let old = next.checkpoints.clone().unwrap_or_default();
             let fresh = fresh_beside(&old, number);
-            begin(&format!(
-                "the engine does not load the checkpoint of step {} into ZeRO-{stage}; new checkpoints go to {}",
-                found.step,
-                fresh.display()
-            ));
+            self.say(Happening::BeginningAnew {
+                reason: NoResume::OtherShape,
+                checkpoints: Some(fresh.display().to_string()),
+            });
             let words = replaced(words, &old.to_string_lossy(), fresh.as_os_str());
             return (words, None, Some(fresh));
         }
         let aside = self.recorder.directory().join(format!("resume-{number}"));
-        let Ok(path) = found.path_for_program(&aside) else {
-            begin("the checkpoint cannot be linked");
-            return (words.to_vec(), None, next.checkpoints.clone());
-        };
-        self.say(Happening::Resuming {
-            checkpoint: Some(found.parts.display().to_string()),
-            reason: format!("step {}", found.step),
-        });
+        let Ok(path) = found.path_for_program(&aside) else { return anew(NoResume::NotLinkable) };
+        let checkpoint = found.parts.display().to_string();
+        self.say(Happening::Resuming { checkpoint, step: found.step });
         let words = with_resume(words, &option, &path);
         (words, Some(found.parts), next.checkpoints.clone())
     }

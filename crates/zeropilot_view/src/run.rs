@@ -7,7 +7,9 @@ pub mod watch;
 use serde_json::{Value, json};
 use unicode_width::UnicodeWidthStr;
 use zeropilot_lint::{Language, Text};
-use zeropilot_record::{Attempt, Cause, Happening, Memory, Phase, RunInfo, Shortage, Verdict};
+use zeropilot_record::{
+    Attempt, Cause, Happening, Memory, NoResume, Phase, RunInfo, Shortage, Verdict,
+};
 use zeropilot_units::Bytes;
 
 use crate::escaped;
@@ -16,22 +18,19 @@ use crate::escaped;
 pub fn happening(happening: &Happening, language: Language) -> Option<String> {
     let text = match (happening, language) {
         (Happening::RungTaken { rung, config }, Language::English) => {
-            format!("next rung: {rung}\n  config: {}", escaped(config))
+            format!("next rung: {}\n  config: {}", rung_words(rung, language), escaped(config))
         }
         (Happening::RungTaken { rung, config }, Language::Chinese) => {
-            format!("下一级：{rung}\n  配置：{}", escaped(config))
+            format!("下一级：{}\n  配置：{}", rung_words(rung, language), escaped(config))
         }
-        (Happening::Resuming { checkpoint: Some(path), reason }, Language::English) => {
-            format!("going on from {} ({reason})", escaped(path))
+        (Happening::Resuming { checkpoint, step }, Language::English) => {
+            format!("going on from step {step}: {}", escaped(checkpoint))
         }
-        (Happening::Resuming { checkpoint: Some(path), reason }, Language::Chinese) => {
-            format!("从 {} 继续（{reason}）", escaped(path))
+        (Happening::Resuming { checkpoint, step }, Language::Chinese) => {
+            format!("从第 {step} 步继续：{}", escaped(checkpoint))
         }
-        (Happening::Resuming { checkpoint: None, reason }, Language::English) => {
-            format!("beginning anew: {}", escaped(reason))
-        }
-        (Happening::Resuming { checkpoint: None, reason }, Language::Chinese) => {
-            format!("从头开始：{}", escaped(reason))
+        (Happening::BeginningAnew { reason, checkpoints }, _) => {
+            anew(*reason, checkpoints.as_deref(), language)
         }
         (Happening::Restarting { delay }, Language::English) => {
             format!("starting again in {delay:.0} s")
@@ -59,6 +58,44 @@ pub fn happening(happening: &Happening, language: Language) -> Option<String> {
         _ => return None,
     };
     Some(text)
+}
+
+fn anew(reason: NoResume, checkpoints: Option<&str>, language: Language) -> String {
+    let reason = match reason {
+        NoResume::NoCheckpoint => Text::new("there is no complete checkpoint", "没有完整的检查点"),
+        NoResume::OptionUnknown => Text::new(
+            "how the program goes on from a checkpoint is not known (--resume-with)",
+            "不知道训练程序如何从检查点继续（可用 --resume-with 指定）",
+        ),
+        NoResume::OtherShape => Text::new(
+            "the engine does not load the last checkpoint into this stage and number of ranks",
+            "引擎无法把已有检查点加载到新的 stage 或进程数",
+        ),
+        NoResume::NotLinkable => {
+            Text::new("the checkpoint cannot be linked to", "无法为检查点建立链接")
+        }
+    };
+    let reason = reason.get(language);
+    let fresh = checkpoints.map(|path| escaped(path));
+    match (language, fresh) {
+        (Language::English, None) => format!("beginning anew: {reason}"),
+        (Language::Chinese, None) => format!("从头开始：{reason}"),
+        (Language::English, Some(path)) => {
+            format!("beginning anew: {reason}; new checkpoints go to {path}")
+        }
+        (Language::Chinese, Some(path)) => format!("从头开始：{reason}；新检查点写入 {path}"),
+    }
+}
+
+/// The name of a rung.
+fn rung_words(rung: &str, language: Language) -> String {
+    match language {
+        Language::English => rung.to_owned(),
+        Language::Chinese => rung
+            .replace(" + optimizer on host", " + 优化器卸载")
+            .replace(" + weights on host", " + 权重卸载")
+            .replace(", micro batch", "，micro batch"),
+    }
 }
 
 fn of_ranks(ranks: &[u32], language: Language) -> String {
@@ -344,9 +381,9 @@ pub fn list_json(rows: &[Row<'_>]) -> Value {
 /// An attempt in a line.
 pub fn attempt(attempt: &Attempt, language: Language) -> String {
     let rung = if attempt.rung.is_empty() {
-        Text::new("as given", "原配置").get(language)
+        Text::new("as given", "原配置").get(language).to_owned()
     } else {
-        &attempt.rung
+        rung_words(&attempt.rung, language)
     };
     let steps = attempt.last_step.map_or(String::new(), |step| match language {
         Language::English => format!(", step {step}"),

@@ -45,8 +45,8 @@ pub(crate) fn run(
 fn supervise(arguments: &RunArguments, layout: &Layout) -> Result<Verdict, String> {
     let language = layout.language;
     let command = RunCommand::read(arguments.command.clone());
-    let settings = settings(layout)?;
-    let planned = rungs::of(arguments, &command, &settings, language)?;
+    let settings = settings()?;
+    let planned = rungs::of(arguments, &command, language)?;
     let id = arguments::new_id();
     let directory = arguments.record.clone().unwrap_or_else(|| home().join(&id));
     let unwritable = |error: std::io::Error| arguments::unwritable(&directory, &error, language);
@@ -102,12 +102,11 @@ pub(crate) fn home() -> PathBuf {
     zeropilot_run::home(|name| std::env::var_os(name).map(PathBuf::from))
 }
 
-fn settings(layout: &Layout) -> Result<Settings, String> {
+fn settings() -> Result<Settings, String> {
     let (version, _) = engine_version::choose(None).map_err(|error| {
         let error = error.to_string();
         format!("error: {}", zeropilot_view::escaped(&error))
     })?;
-    let _ = layout;
     Ok(Settings { version, ..Settings::default() })
 }
 

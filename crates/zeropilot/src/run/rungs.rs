@@ -4,7 +4,7 @@ use std::num::NonZeroU64;
 
 use serde_json::{Map, Value};
 use zeropilot_config::front_end::FrontEnd;
-use zeropilot_lint::{Language, Settings};
+use zeropilot_lint::Language;
 use zeropilot_plan::{Precision, Target, Task, plan};
 use zeropilot_run::{RunCommand, read_config};
 use zeropilot_view::{escaped, plan as words};
@@ -25,10 +25,8 @@ pub(super) struct Planned {
 pub(super) fn of(
     arguments: &RunArguments,
     command: &RunCommand,
-    settings: &Settings,
     language: Language,
 ) -> Result<Planned, String> {
-    let _ = settings;
     if let Some(path) = &arguments.plan {
         let name = path.display().to_string();
         let text = std::fs::read_to_string(path).map_err(|error| {

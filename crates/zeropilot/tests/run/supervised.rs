@@ -142,20 +142,20 @@ impl Supervised {
 
     /// The process of a rank in the last attempt.
     pub(crate) fn rank(&self, wanted: u32) -> u32 {
-        let pids = self.events().into_iter().filter_map(|event| match event {
+        let mut pids = self.events().into_iter().rev().filter_map(|event| match event {
             Happening::RankSeen { rank, pid } if rank == wanted => Some(pid),
             _ => None,
         });
-        pids.last().expect("the rank was seen")
+        pids.next().expect("the rank was seen")
     }
 
     /// The process of the command in the last attempt.
     pub(crate) fn launcher(&self) -> u32 {
-        let pids = self.events().into_iter().filter_map(|event| match event {
+        let mut pids = self.events().into_iter().rev().filter_map(|event| match event {
             Happening::AttemptStarted { pid, .. } => Some(pid),
             _ => None,
         });
-        pids.last().expect("the command was started")
+        pids.next().expect("the command was started")
     }
 
     /// Waits for the end: the exit code and the verdict, with no process left.

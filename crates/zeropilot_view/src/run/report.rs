@@ -64,7 +64,7 @@ pub fn page(page: &Page<'_>, language: Language) -> String {
         words("Run", "运行")
     );
     text.push_str(&verdict(page, language));
-    let _ = write!(text, "<pre>{}</pre>\n", html(&page.info.command.join(" ")));
+    let _ = writeln!(text, "<pre>{}</pre>", html(&page.info.command.join(" ")));
     if let Some(verdict) = page.verdict {
         let _ = write!(text, "<h2>{}</h2>\n<ul>", words("Attempts", "各次运行"));
         for one in &verdict.attempts {
@@ -80,7 +80,7 @@ pub fn page(page: &Page<'_>, language: Language) -> String {
     text.push_str(&timeline(page, language));
     if !page.tail.trim().is_empty() {
         let head = words("Last lines", "日志末尾");
-        let _ = write!(text, "<h2>{head}</h2>\n<pre>{}</pre>\n", html(page.tail));
+        let _ = writeln!(text, "<h2>{head}</h2>\n<pre>{}</pre>", html(page.tail));
     }
     text.push_str("</body></html>\n");
     text
