@@ -15,9 +15,9 @@ use crate::help_zh;
 use crate::memory::arguments::{MemoryCommand, TrainingOptions as JobOptions};
 use crate::new::options::NewCommand;
 use crate::plan::PlanCommand;
-use crate::simulate::arguments::SimulateCommand;
 use crate::run::arguments::RunArguments;
 use crate::runs::{ReportCommand, RunsCommand};
+use crate::simulate::arguments::SimulateCommand;
 use crate::watch::WatchCommand;
 
 /// The pilot for DeepSpeed ZeRO training: knows before a GPU is touched.

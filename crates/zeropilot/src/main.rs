@@ -28,10 +28,10 @@ mod progress;
 mod project;
 mod rechecking;
 mod rule;
-mod schema;
-mod simulate;
 mod run;
 mod runs;
+mod schema;
+mod simulate;
 mod watch;
 
 use std::process::ExitCode;
@@ -46,15 +46,14 @@ static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 fn main() -> ExitCode {
     let arguments: Vec<_> = std::env::args_os().collect();
-    let project = project::find(&arguments);
-    let settled = project.as_ref().ok().and_then(|found| found.project.language);
-    let language = language::choose(&arguments, settled, |name| std::env::var(name).ok());
     if let [_, word, command @ ..] = arguments.as_slice()
         && word == run::GUARD
     {
         return ExitCode::from(zeropilot_run::guard(command));
     }
-    let language = language::choose(&arguments, |name| std::env::var(name).ok());
+    let project = project::find(&arguments);
+    let settled = project.as_ref().ok().and_then(|found| found.project.language);
+    let language = language::choose(&arguments, settled, |name| std::env::var(name).ok());
     let status = match cli::parse(arguments, language) {
         Ok(cli) => match cli.command {
             Command::Check(command) => check::run(&command, &cli.global, language, project),

@@ -12,6 +12,7 @@ use zeropilot_view::Layout;
 use super::screen::Screen;
 use crate::files::Input;
 use crate::job;
+use crate::mend::Mode;
 
 pub(super) struct Preflight<'a> {
     pub(super) command: &'a RunCommand,
@@ -25,9 +26,13 @@ impl Preflight<'_> {
         let text = script(&self.command.words) + "\n";
         let Ok(path) = recorder.write("command.sh", &text) else { return true };
         let layout = Layout { quiet: true, ..*self.layout };
-        let Ok((words, summary)) =
-            job::check_script(&Input::Found(path.clone()), &path, &layout, self.settings)
-        else {
+        let Ok((words, summary)) = job::check_script(
+            &Input::Found(path.clone()),
+            &path,
+            &layout,
+            self.settings,
+            Mode::Tell,
+        ) else {
             return true;
         };
         let (errors, warnings) = (summary.errors + summary.rejected, summary.warnings);

@@ -3,16 +3,15 @@
 use std::num::NonZeroU64;
 
 use serde_json::{Map, Value};
+use zeropilot_ask::{FusedLoss, Machines, NumberFormat, Objective, PlanRequest, Training, plan};
 use zeropilot_config::front_end::FrontEnd;
 use zeropilot_lint::Language;
-use zeropilot_plan::{Precision, Target, Task, plan};
+use zeropilot_plan::Target;
 use zeropilot_run::{RunCommand, read_config};
-use zeropilot_view::{escaped, plan as words};
+use zeropilot_view::{escaped, problem};
 
 use super::arguments::RunArguments;
-use crate::memory::arguments::{AttentionName, MethodName, OptimizerName, Training};
-use crate::memory::recipe;
-use crate::{cluster_source, model_source};
+use crate::model_source;
 
 /// What a plan says about a run.
 #[derive(Default)]
@@ -75,39 +74,27 @@ fn by_model(
     (model, gpus): (&str, &str),
     language: Language,
 ) -> Result<Planned, String> {
-    let cluster = cluster_source::open(gpus, None, language)?;
-    let model = model_source::open(model, language)?;
-    let training = recipe(&Training {
-        seq_len: arguments.seq_len,
-        target_len: None,
-        micro_batch: None,
-        grad_accum: None,
-        method: MethodName::Full,
-        lora_rank: 16,
-        lora_targets: Vec::new(),
-        grad_checkpointing: false,
-        attention: AttentionName::Auto,
-        fused_loss: false,
-        optimizer: OptimizerName::Adamw,
-        load: None,
-    });
     let config = command.config.as_ref().and_then(|path| read_config(path.as_ref()));
     let target = match command.front_end {
         Some(FrontEnd::HfTrainer) => Target::HfTrainer,
         Some(FrontEnd::Accelerate) => Target::Accelerate,
         _ => Target::DeepSpeed,
     };
-    let task = Task {
-        model: &model,
-        training: &training,
-        cluster: &cluster,
-        precision: Precision::Bf16,
-        global_batch: config.as_ref().and_then(|config| global_batch(config, cluster.world_size())),
-        may_fuse_loss: false,
+    let machines = Machines { gpus: gpus.to_owned(), ..Machines::default() };
+    let problem = |problem| problem::planning(&problem, language);
+    let world = machines.cluster().map_err(|wrong| problem(wrong.into()))?.world_size();
+    let request = PlanRequest {
+        machines,
+        global_batch: config.as_ref().and_then(|config| global_batch(config, world)),
+        precision: NumberFormat::Bf16,
+        training: Training { seq_len: arguments.seq_len, ..Training::default() },
+        fused_loss: FusedLoss::No,
         nvme_path: None,
-        target,
+        objective: Objective::Time,
+        target: Some(target),
     };
-    let plan = plan(&task).map_err(|error| words::problem(&error, language))?;
+    let opened = model_source::open(model, language)?;
+    let plan = plan(model, &opened, &request).map_err(problem)?.plan;
     let predicted = plan.fitting.first().map(|choice| choice.answer.device().expected().0);
     let given = config.as_ref().map_or(0, zeropilot_run::ladder::stage);
     let lower = plan.fitting.iter().filter(|way| u64::from(way.way.shape.stage.number()) > given);
