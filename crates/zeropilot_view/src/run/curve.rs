@@ -20,15 +20,21 @@ pub(super) struct Line {
     pub(super) points: Vec<(f64, f64)>,
 }
 
-/// A chart with a line for each name; empty without points. `label` writes a value of the vertical axis.
-pub(super) fn chart(title: &str, lines: &[Line], label: impl Fn(f64) -> String) -> String {
+/// A chart with a line for each name, from the start of the run to its `end`; empty if there is no line to draw. `label`
+/// writes a value of the vertical axis.
+pub(super) fn chart(
+    title: &str,
+    lines: &[Line],
+    end: f64,
+    label: impl Fn(f64) -> String,
+) -> String {
     let all = || {
         lines
             .iter()
             .flat_map(|line| line.points.iter())
             .filter(|(x, y)| x.is_finite() && y.is_finite())
     };
-    if all().count() == 0 {
+    if all().count() < 2 {
         return String::new();
     }
     let bounds = |of: fn(&(f64, f64)) -> f64| {
@@ -36,8 +42,8 @@ pub(super) fn chart(title: &str, lines: &[Line], label: impl Fn(f64) -> String) 
             (low.min(value), high.max(value))
         })
     };
-    let ((x0, x1), (y0, y1)) = (bounds(|point| point.0), bounds(|point| point.1));
-    let y0 = y0.min(0.0).max(if y0 > 0.0 { 0.0 } else { y0 });
+    let ((x0, x1), (y0, y1)) = ((0.0, end), bounds(|point| point.1));
+    let y0 = y0.min(0.0);
     let span = |low: f64, high: f64| if high > low { high - low } else { 1.0 };
     let x = |value: f64| LEFT + (value - x0) / span(x0, x1) * (WIDTH - LEFT - RIGHT);
     let y = |value: f64| HEIGHT - BOTTOM - (value - y0) / span(y0, y1) * (HEIGHT - BOTTOM - TOP);

@@ -26,7 +26,7 @@ pub struct Page<'a> {
 const STYLE: &str = "\
 :root{color-scheme:light dark}body{font:15px/1.55 system-ui,sans-serif;max-width:780px;margin:2rem auto;padding:0 1rem}\
 h1{font-size:1.35rem}h2{font-size:1.05rem;margin-top:2rem}code,pre{font:12.5px/1.45 ui-monospace,monospace}\
-pre{overflow:auto;max-height:24rem;padding:.7rem;border:1px solid #8884;border-radius:6px}\
+pre{overflow:auto;white-space:pre-wrap;overflow-wrap:anywhere;max-height:24rem;padding:.7rem;border:1px solid #8884;border-radius:6px}\
 .verdict{padding:.7rem 1rem;border-left:5px solid #dc2626;background:#8881;border-radius:0 6px 6px 0}\
 .verdict.good{border-color:#059669}figure{margin:1rem 0}figcaption{font-weight:600}svg{width:100%;height:auto}\
 .grid{stroke:#8884}.axis{font-size:11px;fill:currentColor;opacity:.75}.legend{font-size:12.5px;margin:.2rem 0}\
@@ -126,23 +126,20 @@ fn curves(page: &Page<'_>, language: Language) -> String {
     let line = |name: &str, points| Line { name: name.to_owned(), points };
     let mut lines: Vec<Line> =
         memory.into_iter().map(|(rank, points)| line(&format!("rank {rank}"), points)).collect();
-    if let Some(predicted) = page.info.predicted
-        && let Some(end) = page.events.last()
-    {
+    let end = page.events.last().map_or(0.0, |event| event.at - began);
+    if let Some(predicted) = page.info.predicted {
         let predicted = predicted as f64;
-        lines.push(line(
-            words("predicted", "预测"),
-            vec![(0.0, predicted), (end.at - began, predicted)],
-        ));
+        lines.push(line(words("predicted", "预测"), vec![(0.0, predicted), (end, predicted)]));
     }
     let mut text = String::new();
-    text.push_str(&chart("loss", &[line("loss", losses)], |value| format!("{value:.3}")));
-    text.push_str(&chart(words("step", "步"), &[line("step", steps)], |value| {
+    text.push_str(&chart("loss", &[line("loss", losses)], end, |value| format!("{value:.3}")));
+    text.push_str(&chart(words("step", "步"), &[line("step", steps)], end, |value| {
         format!("{value:.0}")
     }));
     text.push_str(&chart(
         words("memory of the ranks (RSS)", "各 rank 的内存（RSS）"),
         &lines,
+        end,
         |value| Bytes(value.max(0.0) as u64).to_string(),
     ));
     text
@@ -195,7 +192,8 @@ mod tests {
         let fingerprint =
             Happening::Fingerprint { id: evil.to_owned(), line: evil.to_owned(), rank: None };
         let step = Happening::Step { step: 1, loss: Some(2.0) };
-        let events = [Event::new(1.0, fingerprint), Event::new(2.0, step)];
+        let events =
+            [Event::new(1.0, fingerprint), Event::new(2.0, step.clone()), Event::new(3.0, step)];
         for language in [Language::English, Language::Chinese] {
             let page = page(
                 &Page { info: &info, verdict: Some(&verdict), events: &events, tail: evil },
