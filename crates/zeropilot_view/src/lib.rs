@@ -18,7 +18,6 @@ mod json;
 mod json_schema;
 pub mod manual;
 pub mod memory;
-#[cfg(feature = "model_files")]
 pub mod model;
 mod notebook;
 mod objection;

@@ -3,13 +3,51 @@
 use std::error::Error;
 
 use zeropilot_lint::Language;
+use zeropilot_model::ConfigError;
 use zeropilot_model::catalogue::UnknownModel;
+#[cfg(feature = "model_files")]
 use zeropilot_model::hub::HubError;
+#[cfg(feature = "model_files")]
 use zeropilot_model::source::ModelProblem;
 
 use crate::escaped;
 
+/// Why a front without files has no such model.
+pub fn not_in_catalogue(unknown: &UnknownModel, language: Language) -> String {
+    let name = escaped(&unknown.name);
+    match language {
+        Language::English => {
+            let meant = nearest(unknown, " or ");
+            let meant =
+                meant.map_or_else(String::new, |names| format!("did you mean {names}? Or "));
+            format!(
+                "error: model `{name}`: not in the catalogue\n  help: {meant}paste its config.json"
+            )
+        }
+        Language::Chinese => {
+            let meant = nearest(unknown, " 或 ");
+            let meant =
+                meant.map_or_else(String::new, |names| format!("是不是想写 {names}？也可以"));
+            format!("错误：模型 `{name}`：不在内置目录里\n  建议：{meant}粘贴它的 config.json")
+        }
+    }
+}
+
+/// What is wrong with a config.json that was handed over as text.
+pub fn bad_config(name: &str, error: &ConfigError, language: Language) -> String {
+    let (name, cause) = (escaped(name), chain(error));
+    match language {
+        Language::English => format!(
+            "error: model `{name}`: {cause}\n  help: give the config.json that transformers would load"
+        ),
+        Language::Chinese => format!(
+            "错误：模型 `{name}`：config.json 有问题：{cause}\n  建议：请给出 transformers 能加载的 config.json"
+        ),
+    }
+}
+
 /// The problem in words, with a remedy.
+#[cfg(feature = "model_files")]
 pub fn words(name: &str, problem: &ModelProblem, language: Language) -> String {
     let name = escaped(name);
     let (cause, remedy) = match language {
@@ -38,6 +76,7 @@ fn nearest(unknown: &UnknownModel, or: &str) -> Option<String> {
     (!names.is_empty()).then(|| names.join(or))
 }
 
+#[cfg(feature = "model_files")]
 fn cause_en(problem: &ModelProblem) -> String {
     match problem {
         ModelProblem::Unknown(_) => "neither a path here nor a name of the catalogue".to_owned(),
@@ -48,6 +87,7 @@ fn cause_en(problem: &ModelProblem) -> String {
     }
 }
 
+#[cfg(feature = "model_files")]
 fn cause_zh(problem: &ModelProblem) -> String {
     match problem {
         ModelProblem::Unknown(_) => "既不是本地路径，也不在内置目录里".to_owned(),
@@ -72,6 +112,7 @@ fn cause_zh(problem: &ModelProblem) -> String {
     }
 }
 
+#[cfg(feature = "model_files")]
 fn remedy_en(problem: &ModelProblem) -> String {
     match problem {
         ModelProblem::Unknown(unknown) => nearest(unknown, " or ").map_or_else(
@@ -93,6 +134,7 @@ fn remedy_en(problem: &ModelProblem) -> String {
     }
 }
 
+#[cfg(feature = "model_files")]
 fn remedy_zh(problem: &ModelProblem) -> String {
     match problem {
         ModelProblem::Unknown(unknown) => nearest(unknown, " 或 ").map_or_else(

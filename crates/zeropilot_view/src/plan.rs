@@ -1,5 +1,9 @@
 //! A plan as words and as data.
 
+mod page;
+
+pub use page::words;
+
 use serde_json::{Value, json};
 use unicode_width::UnicodeWidthStr;
 use zeropilot_ask::Planned;

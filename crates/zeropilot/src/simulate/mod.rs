@@ -5,10 +5,8 @@ pub(crate) mod arguments;
 use std::path::Path;
 
 use zeropilot_ask::{MemoryProblem, SimulateRequest, simulate as ask};
-use zeropilot_cluster::Outlook;
 use zeropilot_lint::Language;
 use zeropilot_step::lower::Lowered;
-use zeropilot_step::time::{Machine, Span, Spans, observe};
 use zeropilot_view::simulate::{self as words, Bill, SimulateReport};
 use zeropilot_view::{Format, Layout, gpus, problem, talk};
 
@@ -104,30 +102,19 @@ impl Session<'_> {
         }
         if self.command.step_timeline && !self.command.json {
             let columns = self.layout.width.unwrap_or(WIDTH).clamp(40, 160) - 26;
-            let drawn = words::timeline(&spans(report), columns, &self.layout);
+            let drawn = words::timeline(&report.spans(), columns, &self.layout);
             self.output.result(&format!("\n{drawn}"));
         }
         let language = self.layout.language;
         if let Some(path) = &self.command.step_svg {
-            save(path, &words::svg(report, &spans(report), language), language)?;
+            save(path, &words::svg(report, &report.spans(), language), language)?;
         }
         if let Some(path) = &self.command.trace {
-            let trace = words::trace(lowered, &spans(report), language);
+            let trace = words::trace(lowered, &report.spans(), language);
             save(path, &trace.to_string(), language)?;
         }
         Ok(())
     }
-}
-
-/// Every moment of the step as it is expected.
-fn spans(report: &SimulateReport<'_>) -> Vec<Span> {
-    let precision = report.question.resolved.precision();
-    let machine = Machine::of(report.question.cluster, precision, Outlook::Expected);
-    let mut spans = Spans::default();
-    if let Some(machine) = machine {
-        observe(report.program, &machine, &mut spans);
-    }
-    spans.0
 }
 
 fn save(path: &Path, text: &str, language: Language) -> Result<(), String> {

@@ -7,6 +7,7 @@ use zeropilot_lint::{Language, Text};
 use zeropilot_units::Estimate;
 
 use super::bars::bar;
+use super::json::at_peak;
 use super::verdict::fit;
 use crate::Layout;
 use crate::html::Html;
@@ -69,6 +70,7 @@ pub fn compare_json(columns: &[Column], capacity: Option<Estimate>) -> Value {
                 "stage": column.stage,
                 "offload_optimizer": column.offload_optimizer,
                 "offload_param": column.offload_param,
+                "at_peak": at_peak(&column.answer),
                 "device": {
                     "low": device.low().0, "expected": device.expected().0, "high": device.high().0,
                     "verdict": capacity.map(|capacity| fit(device, capacity).name()),
@@ -80,6 +82,21 @@ pub fn compare_json(columns: &[Column], capacity: Option<Estimate>) -> Value {
         })
         .collect();
     json!({"capacity": capacity.map(|capacity| capacity.expected().0), "ways": rows})
+}
+
+/// The words beside [`compare_json`], row by row, for pages that lay them out themselves.
+pub fn compare_words(columns: &[Column], capacity: Option<Estimate>, language: Language) -> Value {
+    let row = |column: &Column| {
+        let need = column.answer.device();
+        json!({
+            "way": words(column, language),
+            "need": need.to_string(),
+            "verdict": capacity.map(|capacity| fit(need, capacity).words(language)),
+            "host": column.answer.node().expected().to_string(),
+        })
+    };
+    let rows: Vec<Value> = columns.iter().map(row).collect();
+    json!({"capacity": capacity.map(|capacity| capacity.to_string()), "ways": rows})
 }
 
 /// The table for notebooks and pages.

@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value, json};
 use zeropilot_step::lower::Fidelity;
-use zeropilot_step::memory::{Phase, Prediction};
+use zeropilot_step::memory::{Answer, Phase, Prediction};
 use zeropilot_step::zero::{Place, Rest};
 use zeropilot_units::{Bytes, Estimate};
 
@@ -60,10 +60,6 @@ pub fn json(report: &MemoryReport<'_>, as_measured: &Prediction) -> Value {
 fn device(report: &MemoryReport<'_>, capacity: Option<Estimate>) -> Value {
     let answer = report.answer;
     let need = answer.device();
-    let at_peak: Map<String, Value> = parts(answer.at_peak(), &[Place::Device])
-        .into_iter()
-        .map(|(part, bytes)| (part.name().to_owned(), Value::from(bytes.0)))
-        .collect();
     let mut terms: Vec<Value> = answer
         .terms
         .iter()
@@ -76,7 +72,7 @@ fn device(report: &MemoryReport<'_>, capacity: Option<Estimate>) -> Value {
         "high": need.high().0,
         "capacity": capacity.map(|capacity| capacity.expected().0),
         "verdict": capacity.map(|capacity| fit(need, capacity).name()),
-        "at_peak": at_peak,
+        "at_peak": at_peak(answer),
         "terms": terms,
         "peak": {
             "phase": phase_name(answer.fullest),
@@ -87,6 +83,14 @@ fn device(report: &MemoryReport<'_>, capacity: Option<Estimate>) -> Value {
             "step": answer.on_gpu.peak(Phase::Step).at(Place::Device).0,
         },
     })
+}
+
+/// The tensors on the GPU at its fullest, by part.
+pub(super) fn at_peak(answer: &Answer) -> Map<String, Value> {
+    parts(answer.at_peak(), &[Place::Device])
+        .into_iter()
+        .map(|(part, bytes)| (part.name().to_owned(), Value::from(bytes.0)))
+        .collect()
 }
 
 fn tensors(prediction: &Prediction) -> Value {

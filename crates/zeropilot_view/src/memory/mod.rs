@@ -15,11 +15,11 @@ use zeropilot_ask::{Memory, NumberFormat};
 use zeropilot_lint::Language;
 use zeropilot_step::memory::{Answer, Question, Relief};
 
-pub use compare::{compare, compare_html, compare_json};
+pub use compare::{compare, compare_html, compare_json, compare_words};
 pub use html::html;
 pub(crate) use human::precision as precision_name;
 pub use json::json;
-pub use svg::svg;
+pub use svg::{legend, svg};
 pub use timeline::timeline;
 pub use verdict::{Fit, fit};
 

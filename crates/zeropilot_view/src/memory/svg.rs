@@ -35,6 +35,11 @@ fn colour(part: Part) -> &'static str {
     }
 }
 
+/// Name, words and colour of every part that memory is shown in.
+pub fn legend(language: Language) -> Vec<(&'static str, &'static str, &'static str)> {
+    Part::ALL.map(|part| (part.name(), part.words(language), colour(part))).to_vec()
+}
+
 /// A stacked area for every part, the card's limit as a line, phases on the axis.
 pub fn svg(report: &MemoryReport<'_>, stretches: &[Stretch], language: Language) -> String {
     let capacity = report.question.cluster.capacity().map(|capacity| capacity.bytes.expected());

@@ -9,10 +9,10 @@ mod trace;
 mod words;
 
 use zeropilot_ask::Simulated;
-use zeropilot_cluster::Network;
+use zeropilot_cluster::{Network, Outlook};
 use zeropilot_step::memory::Question;
 use zeropilot_step::program::StepProgram;
-use zeropilot_step::time::{Estimated, ScalingPoint};
+use zeropilot_step::time::{Estimated, Machine, ScalingPoint, Span, Spans, observe};
 use zeropilot_step::traffic::Traffic;
 
 pub use human::human;
@@ -66,6 +66,17 @@ impl<'a> SimulateReport<'a> {
             bill,
             scaling: &simulated.scaling,
         }
+    }
+
+    /// Every moment of the step as it is expected.
+    pub fn spans(&self) -> Vec<Span> {
+        let precision = self.question.resolved.precision();
+        let machine = Machine::of(self.question.cluster, precision, Outlook::Expected);
+        let mut spans = Spans::default();
+        if let Some(machine) = machine {
+            observe(self.program, &machine, &mut spans);
+        }
+        spans.0
     }
 
     /// Tokens of a step over all GPUs.

@@ -1,0 +1,85 @@
+//! Questions about a model on machines.
+
+use serde::Deserialize;
+use serde_json::{Value, json};
+use zeropilot_ask::{MemoryRequest, PlanRequest, SimulateRequest};
+use zeropilot_lint::Language;
+use zeropilot_view::memory::{self as memory_view, MemoryReport};
+use zeropilot_view::plan::{self as plan_view, PlanReport};
+use zeropilot_view::simulate::{self as simulate_view, SimulateReport};
+use zeropilot_view::{Layout, problem, talk};
+
+use crate::model::Named;
+use crate::question::{Answer, Problem};
+
+/// Stretches of a picture.
+const STRETCHES: usize = 400;
+
+/// A model, and what is asked about it.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct About<R> {
+    model: Named,
+    request: R,
+}
+
+fn plain(language: Language) -> Layout {
+    Layout { language, ..Layout::default() }
+}
+
+pub(crate) fn plan(about: About<PlanRequest>, language: Language) -> Result<Answer, Problem> {
+    let problem = |wrong| problem::planning(&wrong, language);
+    about.request.machines.cluster().map_err(|wrong| problem(wrong.into()))?;
+    let model = about.model.open(language)?;
+    let planned = zeropilot_ask::plan(&about.model.name, &model, &about.request);
+    let planned = planned.map_err(problem)?;
+    let commands = planned.commands("ds_config.json");
+    let report = PlanReport::of(&planned, &commands, None);
+    Ok(Answer { json: plan_view::json(&report), words: plan_view::words(&report, language) })
+}
+
+pub(crate) fn compare(about: About<MemoryRequest>, language: Language) -> Result<Answer, Problem> {
+    let problem = |wrong| problem::memory(&wrong, &plain(language));
+    about.request.machines.cluster().map_err(|wrong| problem(wrong.into()))?;
+    let model = about.model.open(language)?;
+    let compared = zeropilot_ask::compare(&model, &about.request).map_err(problem)?;
+    let (columns, capacity) = (&compared.columns, compared.capacity());
+    Ok(Answer {
+        json: memory_view::compare_json(columns, capacity),
+        words: memory_view::compare_words(columns, capacity, language),
+    })
+}
+
+pub(crate) fn memory(about: About<MemoryRequest>, language: Language) -> Result<Answer, Problem> {
+    let problem = |wrong| problem::memory(&wrong, &plain(language));
+    let lower = |error| talk::lower_error(&error, language);
+    about.request.machines.cluster().map_err(|wrong| problem(wrong.into()))?;
+    let model = Named::open(&about.model, language)?.as_ref().clone();
+    let memory = zeropilot_ask::memory(&about.model.name, model, &about.request);
+    let memory = memory.map_err(problem)?;
+    let report = MemoryReport::from(&memory);
+    let stretches = memory.stretches(STRETCHES).map_err(lower)?;
+    Ok(Answer {
+        json: memory_view::json(&report, &memory.tensors().map_err(lower)?),
+        words: json!({
+            "text": memory_view::human(&report, &plain(language)),
+            "picture": memory_view::svg(&report, &stretches, language),
+        }),
+    })
+}
+
+pub(crate) fn simulate(
+    about: About<SimulateRequest>,
+    language: Language,
+) -> Result<Answer, Problem> {
+    let problem = |wrong| problem::simulating(&wrong, &plain(language));
+    let model = Named::open(&about.model, language)?.as_ref().clone();
+    let simulated = zeropilot_ask::simulate(&about.model.name, model, &about.request);
+    let simulated = simulated.map_err(problem)?;
+    let report = SimulateReport::of(&simulated, None);
+    let words: Value = json!({
+        "text": simulate_view::human(&report, &plain(language)),
+        "picture": simulate_view::svg(&report, &report.spans(), language),
+    });
+    Ok(Answer { json: simulate_view::json(&report), words })
+}

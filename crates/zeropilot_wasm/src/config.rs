@@ -1,0 +1,81 @@
+//! Questions about a config and its keys.
+
+use serde::Deserialize;
+use serde_json::{Value, json};
+use zeropilot_ask::Judging;
+use zeropilot_config::schema::EngineVersion;
+use zeropilot_lint::{Language, Settings};
+use zeropilot_view::explain::{Asked, Topic, markdown, unknown};
+use zeropilot_view::{FileResult, Format, Layout};
+
+use crate::question::{Answer, Problem};
+
+/// A config, and how it is judged.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Config {
+    /// What it is called.
+    name: String,
+    /// Its content.
+    text: String,
+    /// The engine; otherwise the newest.
+    #[serde(default)]
+    deepspeed_version: Option<String>,
+    /// What beside it decides.
+    #[serde(default)]
+    judging: Judging,
+}
+
+/// A key or a concept, for an engine.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Name {
+    topic: String,
+    #[serde(default)]
+    deepspeed_version: Option<String>,
+}
+
+fn engine(given: Option<&str>) -> Result<EngineVersion, Problem> {
+    let known = given.map_or(Ok(EngineVersion::NEWEST), EngineVersion::nearest);
+    known.map_err(|error| format!("error: {error}"))
+}
+
+fn layout(format: Format, language: Language) -> Layout {
+    Layout { format, language, ..Layout::default() }
+}
+
+/// What views write is JSON.
+fn value(text: &str) -> Value {
+    serde_json::from_str(text).unwrap_or_default()
+}
+
+pub(crate) fn check(config: Config, language: Language) -> Result<Answer, Problem> {
+    let version = engine(config.deepspeed_version.as_deref())?;
+    let settings: Settings =
+        config.judging.settings(version).map_err(|wrong| format!("error: {wrong}"))?;
+    let bytes = config.text.as_bytes();
+    let report = zeropilot_lint::check(bytes, &settings);
+    let file =
+        FileResult { name: &config.name, bytes, report: &report, is_named: true, headline: None };
+    Ok(Answer {
+        json: value(&layout(Format::Json, language).file(&file)),
+        words: json!({"text": layout(Format::Human, language).file(&file)}),
+    })
+}
+
+pub(crate) fn explain(name: Name, language: Language) -> Result<Answer, Problem> {
+    let version = engine(name.deepspeed_version.as_deref())?;
+    let asked = Asked::find(&name.topic);
+    let topic = match &asked {
+        Asked::Concept(concept) => Topic::Concept(concept),
+        Asked::Key(found) => Topic::Key(found),
+        Asked::Unknown => return Err(unknown(&name.topic, language)),
+    };
+    Ok(Answer {
+        json: value(&layout(Format::Json, language).topic(&topic)),
+        words: json!({
+            "text": layout(Format::Human, language).topic(&topic),
+            "markdown": markdown(&name.topic, version, language),
+        }),
+    })
+}

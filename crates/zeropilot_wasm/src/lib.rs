@@ -1,0 +1,54 @@
+//! zeropilot in a browser: a question as JSON in, an answer as JSON out.
+//!
+//! Every answer is `{"json": …, "words": …}`: what the command line prints with `--json`, and the words that stand beside it;
+//! a question without an answer is `{"problem": "…"}` with the words of the command line. Nothing is computed or worded here.
+
+mod answer;
+mod catalogue;
+mod config;
+mod model;
+mod question;
+
+use wasm_bindgen::prelude::wasm_bindgen;
+
+/// What to run on these GPUs.
+#[wasm_bindgen]
+pub fn plan(question: &str) -> String {
+    question::put(question, answer::plan)
+}
+
+/// How much memory a job needs, with a picture of its step.
+#[wasm_bindgen]
+pub fn memory(question: &str) -> String {
+    question::put(question, answer::memory)
+}
+
+/// All stages and offloads side by side.
+#[wasm_bindgen]
+pub fn compare(question: &str) -> String {
+    question::put(question, answer::compare)
+}
+
+/// How long a step takes, with a picture of it.
+#[wasm_bindgen]
+pub fn simulate(question: &str) -> String {
+    question::put(question, answer::simulate)
+}
+
+/// Whether the engine takes a config, and what is wrong with it.
+#[wasm_bindgen]
+pub fn check(question: &str) -> String {
+    question::put(question, config::check)
+}
+
+/// A key or a concept.
+#[wasm_bindgen]
+pub fn explain(question: &str) -> String {
+    question::put(question, config::explain)
+}
+
+/// What can be chosen: models, accelerators, engines, readers of a config, and the parts memory is shown in.
+#[wasm_bindgen]
+pub fn catalogue(question: &str) -> String {
+    question::put(question, catalogue::catalogue)
+}

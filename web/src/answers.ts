@@ -1,0 +1,55 @@
+// The shapes of answers, as the command line prints them with `--json`, and of the words beside them.
+
+export interface Estimate { low: number; expected: number; high: number }
+export interface Way {
+  stage: number; offload_optimizer: string; offload_param: string; micro_batch: number;
+  gradient_accumulation_steps: number; gradient_checkpointing: boolean; fused_loss: boolean; hpz: number;
+}
+export interface Fitting {
+  stage: number; way: Way; config: Record<string, unknown>; memory: { device: Estimate; host: Estimate };
+  step_seconds: Estimate | null; launch?: Record<string, string>;
+}
+export interface Plan {
+  model: string; gpus: string; world_size: number; capacity: number; choice: Fitting | null; alternatives: Fitting[];
+  rejected: { way: Way; over_by: number; where: string; device: Estimate }[]; ladder: Fitting[]; gpus_needed: number | null;
+}
+export interface Said { way: string; said: string }
+export interface PlanWords {
+  choice: { way: string; lines: string[]; by_hand: string[] } | null;
+  nothing: { headline: string[]; remedy: string[] } | null;
+  alternatives: Said[]; rejected: Said[]; ladder: Said[];
+}
+export interface Column {
+  stage: number; offload_optimizer: boolean; offload_param: boolean; at_peak: Record<string, number>;
+  device: Estimate & { verdict: Verdict | null }; host: Estimate;
+}
+export type Verdict = "fits" | "tight" | "doubtful" | "does_not_fit";
+export interface Compared { capacity: number | null; ways: Column[] }
+export interface ComparedWords {
+  capacity: string | null; ways: { way: string; need: string; verdict: string | null; host: string }[];
+}
+export interface Pictured { text: string; picture: string }
+export interface Rest { total: number; misc: number; device: Record<string, number>; host: Record<string, number> }
+export interface Memory {
+  stage: number; world_size: number; rank: number;
+  tensors: { after_init: Rest; after_backward: Rest; after_step: Rest };
+}
+export interface ModelEntry { id: string; aliases: string[]; parameters: number; active: number | null; longest: number | null }
+export interface Card {
+  name: string; slug: string; aliases: string[]; capacity: number | null; gpus_per_node: number; bf16: boolean | null;
+}
+export interface Catalogue {
+  models: ModelEntry[]; accelerators: Card[]; engines: string[]; front_ends: string[]; targets: string[]; version: string;
+}
+export interface Part { name: string; words: string; colour: string }
+export interface CatalogueWords { parts: Part[]; concepts: { name: string; title: string }[] }
+export interface Place { start: number; end: number; line: number; column: number }
+export interface Finding {
+  code: string; name: string; severity: "error" | "warning" | "info" | "hint"; message: string; why: string; help: string; path: string;
+  span: Record<string, number>;
+  fix: { title: string; safety: string; edits: { start: number; end: number; text: string }[] } | null;
+}
+export interface Checked {
+  verdict: string; diagnostics: Finding[]; deepspeed_version: string; front_end: { name: string; guessed: boolean };
+  world_size: number; pending: { path: string; filled_from: string }[];
+}

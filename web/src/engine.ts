@@ -1,0 +1,66 @@
+// Questions to the engine, answered in order.
+
+import type { Language } from "./words";
+
+export type Verb = "plan" | "memory" | "compare" | "simulate" | "check" | "explain" | "catalogue";
+export interface Call { id: number; verb: Verb; question: string }
+export interface Answer<J, W> { json: J; words: W }
+export interface Reply { id: number; answer?: Answer<unknown, unknown> | { problem: string }; took?: number; broken?: string }
+
+/// A question that has no answer, in the words of the command line.
+export class Problem extends Error {}
+
+interface Waiting { resolve: (answer: never) => void; reject: (error: Error) => void }
+
+let worker: Worker | undefined;
+const waiting = new Map<number, Waiting>();
+let last = 0;
+
+function start(): Worker {
+  const started = new Worker("worker.js", { type: "module" });
+  started.addEventListener("message", ({ data }: MessageEvent<Reply>) => {
+    const asked = waiting.get(data.id);
+    waiting.delete(data.id);
+    if (!asked) return;
+    if (data.broken !== undefined || !data.answer) asked.reject(new Error(data.broken));
+    else if ("problem" in data.answer) asked.reject(new Problem(data.answer.problem));
+    else asked.resolve(data.answer as never);
+  });
+  started.addEventListener("error", (event) => {
+    for (const asked of waiting.values()) asked.reject(new Error(event.message || "the engine did not load"));
+    waiting.clear();
+  });
+  return started;
+}
+
+export function ask<J, W>(verb: Verb, language: Language, question: object): Promise<Answer<J, W>> {
+  worker ??= start();
+  const id = ++last;
+  const call: Call = { id, verb, question: JSON.stringify({ ...question, language }) };
+  const answer = new Promise<Answer<J, W>>((resolve, reject) => {
+    waiting.set(id, { resolve: resolve as Waiting["resolve"], reject });
+  });
+  worker.postMessage(call);
+  return answer;
+}
+
+/// Runs the newest of many requests: while one is under way only the last that came is kept.
+export function newest<T>(run: (input: T) => Promise<void>): (input: T) => void {
+  let busy = false;
+  let next: { input: T } | undefined;
+  const go = async (input: T): Promise<void> => {
+    busy = true;
+    try {
+      await run(input);
+    } finally {
+      busy = false;
+      const following = next;
+      next = undefined;
+      if (following) void go(following.input);
+    }
+  };
+  return (input) => {
+    if (busy) next = { input };
+    else void go(input);
+  };
+}

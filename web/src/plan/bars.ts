@@ -1,0 +1,73 @@
+// Stages and offloads side by side against what a card has: a table whose bars are pictures of its own numbers.
+
+import type { App } from "../app";
+import type { Answer } from "../engine";
+import type { Column, Compared, ComparedWords, Way } from "../answers";
+import { h, svg } from "../dom";
+import { bytes } from "../format";
+import type { Work } from "../questions";
+
+const WIDTH = 1000;
+const HEIGHT = 26;
+
+/// The parts of a column, in the order of the legend; what is no tensor is the runtime's.
+function parts(column: Column, app: App): { name: string; words: string; colour: string; bytes: number }[] {
+  const tensors = Object.values(column.at_peak).reduce((sum, part) => sum + part, 0);
+  const runtime = Math.max(0, column.device.expected - tensors);
+  return app.named.parts
+    .map((part) => ({ ...part, bytes: part.name === "runtime" ? runtime : (column.at_peak[part.name] ?? 0) }))
+    .filter((part) => part.bytes > 0);
+}
+
+function bar(column: Column, whole: number, capacity: number | null, app: App): SVGElement {
+  const scale = (amount: number) => (amount / whole) * WIDTH;
+  const picture = svg("svg", { viewBox: `0 0 ${WIDTH} ${HEIGHT}`, preserveAspectRatio: "none", class: "bar", "aria-hidden": "true" });
+  let left = 0;
+  for (const part of parts(column, app)) {
+    const width = scale(part.bytes);
+    picture.append(svg("rect", {
+      x: left.toFixed(2), width: width.toFixed(2), y: 4, height: HEIGHT - 8, fill: part.colour,
+    }, svg("title", {}, `${part.words} ${bytes(part.bytes)}`)));
+    left += width;
+  }
+  const { low, high } = column.device;
+  picture.append(svg("rect", { class: "doubt", x: scale(low).toFixed(2), width: Math.max(1, scale(high - low)).toFixed(2), y: HEIGHT / 2 - 1, height: 2 }));
+  if (capacity) picture.append(svg("rect", { class: "limit", x: (scale(capacity) - 1.5).toFixed(2), width: 3, y: 0, height: HEIGHT }));
+  return picture;
+}
+
+function isChosen(column: Column, way: Way | undefined): boolean {
+  return way !== undefined && column.stage === way.stage
+    && column.offload_optimizer === (way.offload_optimizer !== "none") && column.offload_param === (way.offload_param !== "none");
+}
+
+export function bars({ json, words }: Answer<Compared, ComparedWords>, work: Work, way: Way | undefined, app: App): HTMLElement[] {
+  const { say, state } = app;
+  const most = Math.max(...json.ways.map((column) => column.device.high), json.capacity ?? 0);
+  // A way that is far beyond the card would squeeze all others; it is cut off and its number says the rest.
+  const whole = json.capacity ? Math.min(most, json.capacity * 2.2) * 1.02 : most * 1.02;
+  const rows = json.ways.map((column, index) => {
+    const said = words.ways[index];
+    const chosen = isChosen(column, way);
+    return h("tr", { class: chosen ? "chosen" : null, "data-bytes": column.device.expected, "data-host": column.host.expected, "data-verdict": column.device.verdict },
+      h("th", { scope: "row" }, said?.way ?? "", chosen && h("span", { class: "badge" }, say("chosen"))),
+      h("td", { class: "drawn" }, bar(column, whole, json.capacity, app)),
+      h("td", { class: "number" }, said?.need ?? ""),
+      h("td", { class: "number host" }, said?.host ?? ""),
+      h("td", { class: `verdict ${column.device.verdict ?? ""}` }, said?.verdict ?? ""));
+  });
+  const used = new Set(json.ways.flatMap((column) => parts(column, app).map((part) => part.name)));
+  const legend = app.named.parts.filter((part) => used.has(part.name)).map((part) =>
+    h("li", {}, svg("svg", { viewBox: "0 0 10 10", class: "swatch", "aria-hidden": "true" }, svg("rect", { width: 10, height: 10, rx: 2, fill: part.colour })), part.words));
+  const how = say(work.checkpointing ? "recomputing" : "keeping");
+  return [
+    h("div", { class: "head" }, h("h2", {}, say("bars")),
+      h("p", { class: "soft" }, say("barsWith", { micro: work.micro, tokens: state.sequence.toLocaleString("en"), how }))),
+    h("table", { class: "bars" },
+      h("thead", {}, h("tr", {}, h("th", { scope: "col" }, say("way")),
+        h("th", { scope: "col", class: "drawn" }, say("barHead"), words.capacity && h("span", { class: "limit-label" }, ` │ ${say("limit", { bytes: words.capacity })}`)),
+        h("th", { scope: "col", class: "number" }, say("gpu")), h("th", { scope: "col", class: "number host" }, say("host")), h("th", { scope: "col" }, say("verdict")))),
+      h("tbody", {}, ...rows)),
+    h("ul", { class: "legend" }, ...legend),
+  ];
+}

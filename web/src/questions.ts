@@ -1,0 +1,100 @@
+// What the page asks, as the engine reads it and as a terminal would.
+
+import type { Way } from "./answers";
+import { gpus, type State } from "./state";
+
+/// What each GPU does at once: taken from the plan for everything that is shown beside it.
+export interface Work { micro: number; accumulation: number; checkpointing: boolean; fused: boolean }
+
+export const NO_PLAN: Work = { micro: 1, accumulation: 1, checkpointing: true, fused: false };
+
+export function work(way: Way): Work {
+  return {
+    micro: way.micro_batch, accumulation: way.gradient_accumulation_steps,
+    checkpointing: way.gradient_checkpointing, fused: way.fused_loss,
+  };
+}
+
+const ram = (state: State) => state.hostRam.trim() || null;
+
+export function model(state: State) {
+  return state.config ? { name: "config.json", config: state.config } : { name: state.model.trim() };
+}
+
+function machines(state: State) {
+  return { gpus: gpus(state), host_ram: ram(state) };
+}
+
+function training(state: State) {
+  return { seq_len: state.sequence, method: state.method, lora_rank: state.rank };
+}
+
+export function plan(state: State) {
+  return {
+    model: model(state),
+    request: {
+      machines: machines(state), global_batch: state.batch || null, precision: state.precision,
+      training: training(state), fused_loss: state.fusedLoss, objective: state.objective, for: state.target,
+    },
+  };
+}
+
+function worked(state: State, work: Work) {
+  return {
+    ...training(state), micro_batch: work.micro, grad_accum: work.accumulation,
+    grad_checkpointing: work.checkpointing, fused_loss: work.fused,
+  };
+}
+
+export function compare(state: State, work: Work) {
+  return {
+    model: model(state),
+    request: { machines: machines(state), precision: state.precision, training: worked(state, work) },
+  };
+}
+
+/// The job that a config was planned for; batch and precision stand in the config.
+export function job(state: State, work: Work, config: object) {
+  const { micro_batch: _, grad_accum: __, ...rest } = worked(state, work);
+  return {
+    machines: machines(state),
+    config: { name: "ds_config.json", bytes: JSON.stringify(config) },
+    training: rest,
+  };
+}
+
+/// A word of a command line, quoted where a shell would read more into it.
+function quoted(word: string): string {
+  return /^[\w@%+=:,./-]+$/.test(word) ? word : `'${word.replaceAll("'", `'\\''`)}'`;
+}
+
+function line(words: (string | number | false | null)[]): string {
+  return words.filter((word) => word !== false && word !== null).map((word) => quoted(String(word))).join(" ");
+}
+
+function option(name: string, value: string | number | null, usual: string | number | null): (string | number)[] {
+  return value === null || value === usual ? [] : [name, value];
+}
+
+function shared(state: State): (string | number)[] {
+  return [
+    "--model", model(state).name, "--gpus", gpus(state), ...option("--host-ram", ram(state), null),
+    ...option("--precision", state.precision, "bf16"), "--seq-len", state.sequence,
+    ...option("--method", state.method, "full"), ...option("--lora-rank", state.method === "full" ? 16 : state.rank, 16),
+  ];
+}
+
+export function planCommand(state: State): string {
+  return line([
+    "zeropilot", "plan", ...shared(state), ...option("--global-batch", state.batch || null, null),
+    state.fusedLoss !== "no" && `--fused-loss=${state.fusedLoss}`, ...option("--objective", state.objective, "time"),
+    ...option("--for", state.target, "deepspeed"),
+  ]);
+}
+
+export function compareCommand(state: State, work: Work): string {
+  return line([
+    "zeropilot", "memory", "--compare", ...shared(state), "--micro-batch", work.micro,
+    ...option("--grad-accum", work.accumulation, 1), work.checkpointing && "--grad-checkpointing", work.fused && "--fused-loss",
+  ]);
+}
