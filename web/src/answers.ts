@@ -15,7 +15,7 @@ export interface Plan {
 }
 export interface Said { way: string; said: string }
 export interface PlanWords {
-  choice: { way: string; lines: string[]; by_hand: string[] } | null;
+  choice: { way: string; lines: string[]; config: string; by_hand: string[] } | null;
   nothing: { headline: string[]; remedy: string[] } | null;
   alternatives: Said[]; rejected: Said[]; ladder: Said[];
 }
@@ -29,11 +29,10 @@ export interface ComparedWords {
   capacity: string | null; ways: { way: string; need: string; verdict: string | null; host: string }[];
 }
 export interface Pictured { text: string; picture: string }
-export interface Rest { total: number; misc: number; device: Record<string, number>; host: Record<string, number> }
-export interface Memory {
-  stage: number; world_size: number; rank: number;
-  tensors: { after_init: Rest; after_backward: Rest; after_step: Rest };
-}
+export type Moment = "after_init" | "after_backward" | "after_step";
+export interface Held { name: string; words: string; bytes: number }
+export interface MemoryWords extends Pictured { rest: Record<Moment, Held[]> }
+export interface Memory { stage: number; world_size: number; rank: number }
 export interface ModelEntry { id: string; aliases: string[]; parameters: number; active: number | null; longest: number | null }
 export interface Card {
   name: string; slug: string; aliases: string[]; capacity: number | null; gpus_per_node: number; bf16: boolean | null;
@@ -43,7 +42,6 @@ export interface Catalogue {
 }
 export interface Part { name: string; words: string; colour: string }
 export interface CatalogueWords { parts: Part[]; concepts: { name: string; title: string }[] }
-export interface Place { start: number; end: number; line: number; column: number }
 export interface Finding {
   code: string; name: string; severity: "error" | "warning" | "info" | "hint"; message: string; why: string; help: string; path: string;
   span: Record<string, number>;

@@ -54,11 +54,11 @@ export function compare(state: State, work: Work) {
 }
 
 /// The job that a config was planned for; batch and precision stand in the config.
-export function job(state: State, work: Work, config: object) {
+export function job(state: State, work: Work, config: string) {
   const { micro_batch: _, grad_accum: __, ...rest } = worked(state, work);
   return {
     machines: machines(state),
-    config: { name: "ds_config.json", bytes: JSON.stringify(config) },
+    config: { name: "ds_config.json", bytes: config },
     training: rest,
   };
 }

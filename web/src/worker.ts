@@ -3,7 +3,7 @@
 import init, * as engine from "../dist/engine/zeropilot_wasm.js";
 import type { Call, Reply, Verb } from "./engine";
 
-const verbs: Record<Verb, (question: string) => string> = engine;
+const verbs: Record<Verb, (question: string) => string> = { ...engine, memory: engine.memory_of };
 const ready = init({ module_or_path: new URL("zeropilot_wasm_bg.wasm", self.location.href) });
 
 self.addEventListener("message", async (event: MessageEvent<Call>) => {

@@ -59,9 +59,11 @@ pub(crate) fn memory(about: About<MemoryRequest>, language: Language) -> Result<
     let memory = memory.map_err(problem)?;
     let report = MemoryReport::from(&memory);
     let stretches = memory.stretches(STRETCHES).map_err(lower)?;
+    let tensors = memory.tensors().map_err(lower)?;
     Ok(Answer {
-        json: memory_view::json(&report, &memory.tensors().map_err(lower)?),
+        json: memory_view::json(&report, &tensors),
         words: json!({
+            "rest": memory_view::rest_words(&tensors, language),
             "text": memory_view::human(&report, &plain(language)),
             "picture": memory_view::svg(&report, &stretches, language),
         }),

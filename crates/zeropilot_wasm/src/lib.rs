@@ -17,9 +17,9 @@ pub fn plan(question: &str) -> String {
     question::put(question, answer::plan)
 }
 
-/// How much memory a job needs, with a picture of its step.
+/// How much memory a job needs, with a picture of its step. A module's own memory is exported as `memory`.
 #[wasm_bindgen]
-pub fn memory(question: &str) -> String {
+pub fn memory_of(question: &str) -> String {
     question::put(question, answer::memory)
 }
 

@@ -13,7 +13,11 @@ fn main() -> ExitCode {
     };
     let mut bindgen = Bindgen::new();
     let written = bindgen.input_path(input).web(true).and_then(|bindgen| {
-        bindgen.typescript(true).remove_producers_section(true).generate(directory)
+        bindgen
+            .typescript(true)
+            .remove_name_section(true)
+            .remove_producers_section(true)
+            .generate(directory)
     });
     match written {
         Ok(()) => ExitCode::SUCCESS,

@@ -1,20 +1,31 @@
 // Sayings about ZeRO and what holds, with the numbers of the model that is asked about.
 
 import type { App } from "../app";
-import type { Memory } from "../answers";
+import type { Held, Memory, MemoryWords } from "../answers";
 import { h } from "../dom";
 import { ask } from "../engine";
-import { bytes } from "../format";
+import { bytes, parameters } from "../format";
 import * as questions from "../questions";
 
-/// Model states of a rank between steps, by stage, on so many ranks.
-async function states(app: App, stage: number, ranks: number): Promise<number> {
+/// What a rank holds after backward, when it holds the most between phases.
+async function states(app: App, stage: number, ranks: number): Promise<Held[]> {
   const { state } = app;
   const request = {
     machines: { gpus: String(ranks) }, stage, precision: "bf16", training: { seq_len: state.sequence, method: state.method, lora_rank: state.rank },
   };
-  const { json } = await ask<Memory, unknown>("memory", state.language, { model: questions.model(state), request });
-  return Object.values(json.tensors.after_step.device).reduce((sum, amount) => sum + amount, 0);
+  const { words } = await ask<Memory, MemoryWords>("memory", state.language, { model: questions.model(state), request });
+  return words.rest.after_backward;
+}
+
+const sum = (held: Held[] | undefined) => (held ?? []).reduce((sum, { bytes }) => sum + bytes, 0);
+
+/// Bytes of Adam for each parameter, where all of a known number are trained.
+function adam(app: App, held: Held[] | undefined): string {
+  const { state, catalogue, say } = app;
+  const entry = state.config || state.method !== "full" ? undefined : catalogue.models.find(({ id }) => id === state.model);
+  if (!entry) return "";
+  const own = sum(held?.filter(({ name }) => name === "master_weights" || name === "optimizer_states"));
+  return say("bytesEach", { bytes: bytes(own), count: parameters(entry.parameters), each: (own / entry.parameters).toFixed(2) });
 }
 
 const RANKS = 8;
@@ -24,18 +35,18 @@ export async function folklore(app: App): Promise<HTMLElement[]> {
   const isChinese = app.state.language === "zh";
   const [none, ...saved] = await Promise.all([0, 1, 2, 3].map((stage) => states(app, stage, RANKS)));
   const wide = await states(app, 3, RANKS * RANKS);
-  const times = (amount: number | undefined) => `${((none ?? 0) / (amount || 1)).toFixed(1)}×`;
+  const times = (held: Held[] | undefined) => `${(sum(none) / Math.max(sum(held), 1)).toFixed(1)}×`;
   const numbers = isChinese
-    ? `${RANKS} 卡，两步之间：ZeRO-1 ${times(saved[0])}、ZeRO-2 ${times(saved[1])}、ZeRO-3 ${times(saved[2])}；${RANKS * RANKS} 卡 ZeRO-3 ${times(wide)}`
-    : `between steps on ${RANKS} ranks: ZeRO-1 ${times(saved[0])}, ZeRO-2 ${times(saved[1])}, ZeRO-3 ${times(saved[2])}; ZeRO-3 on ${RANKS * RANKS} ranks ${times(wide)}`;
+    ? `${RANKS} 卡，反向传播之后：ZeRO-1 ${times(saved[0])}、ZeRO-2 ${times(saved[1])}、ZeRO-3 ${times(saved[2])}；${RANKS * RANKS} 卡 ZeRO-3 ${times(wide)}`
+    : `after backward on ${RANKS} ranks: ZeRO-1 ${times(saved[0])}, ZeRO-2 ${times(saved[1])}, ZeRO-3 ${times(saved[2])}; ZeRO-3 on ${RANKS * RANKS} ranks ${times(wide)}`;
   const rows: [string, string, string][] = isChinese ? [
     ["ZeRO-1/2/3 分别省 4 倍、8 倍、64 倍", "这是论文里 64 卡时的极限值。省多少取决于卡数，而且只针对模型状态；激活值一点也不省。", numbers],
-    ["Adam 每个参数 8 字节", "混合精度下是 12 字节：两个动量各 4 字节，再加 4 字节 fp32 主权重；连同权重和梯度共 16 字节。", `ZeRO-0 每卡 ${bytes(none ?? 0)}`],
+    ["Adam 每个参数 8 字节", "混合精度下是 12 字节：两个动量各 4 字节，再加 4 字节 fp32 主权重；连同权重和梯度共 16 字节。", adam(app, none)],
     ["bucket 大小的单位是字节", "单位是元素个数。5e8 个 bf16 元素就是 0.93 GiB；stage 1、2 打开 overlap_comm 时要两份。", "5e8 × 2 B = 0.93 GiB"],
     ["stage 越高越好", "放得下的最低 stage 通常最快。ZeRO-3 每次前向和反向都要收集权重。", ""],
   ] : [
     ["ZeRO-1/2/3 save 4×, 8× and 64×", "Limits from the paper, for 64 ranks. What is saved depends on the number of ranks and is saved of model states only; activations are not split at all.", numbers],
-    ["Adam takes 8 bytes per parameter", "In mixed precision 12: two moments of 4 and an fp32 master weight of 4; with weights and gradients 16.", `ZeRO-0 holds ${bytes(none ?? 0)} on every rank`],
+    ["Adam takes 8 bytes per parameter", "In mixed precision 12: two moments of 4 and an fp32 master weight of 4; with weights and gradients 16.", adam(app, none)],
     ["Bucket sizes are bytes", "They are elements. 5e8 elements of bf16 are 0.93 GiB, and stages 1 and 2 allocate two of them with overlap_comm.", "5e8 × 2 B = 0.93 GiB"],
     ["A higher stage is better", "The lowest stage that fits is usually the fastest: ZeRO-3 gathers weights in every forward and backward.", ""],
   ];

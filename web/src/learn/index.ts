@@ -1,7 +1,7 @@
 // Learn: what every rank holds at each moment of a step, with the numbers of the model that is asked about.
 
 import type { App, Part } from "../app";
-import type { Memory, Rest } from "../answers";
+import type { Held, Memory, MemoryWords, Moment } from "../answers";
 import { number, segments } from "../controls";
 import { h, svg } from "../dom";
 import { ask, newest, Problem } from "../engine";
@@ -9,10 +9,8 @@ import { bytes } from "../format";
 import * as questions from "../questions";
 import { folklore } from "./folklore";
 
-type Moment = "after_init" | "after_backward" | "after_step";
 const MOMENTS: [Moment, "afterInit" | "afterBackward" | "afterStep"][] =
   [["after_init", "afterInit"], ["after_backward", "afterBackward"], ["after_step", "afterStep"]];
-const COLOURS = ["#0072b2", "#d55e00", "#7a5195", "#cc79a7", "#009e73", "#e69f00", "#56b4e9", "#999999", "#88ccaa"];
 const SHOWN = 8;
 const PACE = 1600;
 
@@ -20,7 +18,7 @@ export function learn(app: App): Part {
   const { say, set } = app;
   let moment: Moment = "after_init";
   let timer: ReturnType<typeof setInterval> | undefined;
-  let last: Memory | undefined;
+  let last: { json: Memory; words: MemoryWords } | undefined;
   const ranks = h("div", { class: "ranks" });
   const table = h("section", { class: "panel" });
   const draw = () => { if (last) ranks.replaceChildren(...drawn(last, moment, app)); };
@@ -31,8 +29,7 @@ export function learn(app: App): Part {
       training: { seq_len: state.sequence, method: state.method, lora_rank: state.rank },
     };
     try {
-      const answer = await ask<Memory, unknown>("memory", state.language, { model: questions.model(state), request });
-      last = answer.json;
+      last = await ask<Memory, MemoryWords>("memory", state.language, { model: questions.model(state), request });
       draw();
       table.replaceChildren(...await folklore(app));
       element.dataset["state"] = "answered";
@@ -70,36 +67,32 @@ export function learn(app: App): Part {
   return { element, update, leave: stop };
 }
 
-/// What a rank holds, by category.
-function held(rest: Rest): [string, number][] {
-  return Object.entries(rest.device).filter(([, amount]) => amount > 0);
-}
+const sum = (held: Held[]) => held.reduce((sum, { bytes }) => sum + bytes, 0);
 
-function drawn(memory: Memory, moment: Moment, { say }: App): HTMLElement[] {
-  const all = MOMENTS.map(([name]) => memory.tensors[name]);
-  const categories = [...new Set(all.flatMap((rest) => held(rest).map(([name]) => name)))];
-  const most = Math.max(...all.map((rest) => held(rest).reduce((sum, [, amount]) => sum + amount, 0)), 1);
-  const colour = (name: string) => COLOURS[categories.indexOf(name) % COLOURS.length] ?? "#999999";
-  const now = held(memory.tensors[moment]);
-  const total = now.reduce((sum, [, amount]) => sum + amount, 0);
-  const count = Math.min(memory.world_size, SHOWN);
+function drawn({ json, words }: { json: Memory; words: MemoryWords }, moment: Moment, { say, named }: App): HTMLElement[] {
+  const most = Math.max(...MOMENTS.map(([name]) => sum(words.rest[name])), 1);
+  const colour = (name: string) => named.parts.find((part) => part.name === name)?.colour ?? "";
+  const order = named.parts.map((part) => part.name);
+  const now = words.rest[moment].toSorted((a, b) => order.indexOf(a.name) - order.indexOf(b.name));
+  const total = sum(now);
+  const count = Math.min(json.world_size, SHOWN);
   const rank = (index: number) => {
-    const box = svg("svg", { viewBox: "0 0 100 200", class: "rank", "aria-hidden": "true" }, svg("rect", { class: "frame", width: 100, height: 200, rx: 6 }));
-    let top = 198;
-    for (const [name, amount] of now) {
-      const height = (amount / most) * 192;
+    const box = svg("svg", { viewBox: "0 0 100 240", class: "rank", "aria-hidden": "true" }, svg("rect", { class: "frame", width: 100, height: 240, rx: 6 }));
+    let top = 238;
+    for (const part of now) {
+      const height = (part.bytes / most) * 228;
       top -= height;
-      box.append(svg("rect", { x: 4, width: 92, y: top.toFixed(2), height: height.toFixed(2), fill: colour(name) }, svg("title", {}, `${name} ${bytes(amount)}`)));
+      box.append(svg("rect", { x: 4, width: 92, y: top.toFixed(2), height: height.toFixed(2), fill: colour(part.name) }, svg("title", {}, `${part.words} ${bytes(part.bytes)}`)));
     }
     return h("figure", {}, box, h("figcaption", {}, `rank ${index}`));
   };
   return [
     h("div", { class: "rank-row" }, ...Array.from({ length: count }, (_, index) => rank(index)),
-      memory.world_size > count && h("p", { class: "soft" }, `… ${memory.world_size}`)),
+      json.world_size > count && h("p", { class: "soft" }, `… ${json.world_size}`)),
     h("table", { class: "held", "data-total": total }, h("caption", {}, say("perRank", { bytes: bytes(total) })),
       h("thead", { class: "sr" }, h("tr", {}, h("th", { scope: "col" }, say("part")), h("th", { scope: "col" }, say("gpu")))),
-      h("tbody", {}, ...now.map(([name, amount]) => h("tr", { "data-bytes": amount },
-        h("th", { scope: "row" }, svg("svg", { viewBox: "0 0 10 10", class: "swatch", "aria-hidden": "true" }, svg("rect", { width: 10, height: 10, rx: 2, fill: colour(name) })), name.replaceAll("_", " ")),
-        h("td", { class: "number" }, bytes(amount)))))),
+      h("tbody", {}, ...now.map((part) => h("tr", { "data-bytes": part.bytes, "data-part": part.name },
+        h("th", { scope: "row" }, svg("svg", { viewBox: "0 0 10 10", class: "swatch", "aria-hidden": "true" }, svg("rect", { width: 10, height: 10, rx: 2, fill: colour(part.name) })), part.words),
+        h("td", { class: "number" }, bytes(part.bytes)))))),
   ];
 }

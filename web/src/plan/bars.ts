@@ -65,7 +65,7 @@ export function bars({ json, words }: Answer<Compared, ComparedWords>, work: Wor
       h("p", { class: "soft" }, say("barsWith", { micro: work.micro, tokens: state.sequence.toLocaleString("en"), how }))),
     h("table", { class: "bars" },
       h("thead", {}, h("tr", {}, h("th", { scope: "col" }, say("way")),
-        h("th", { scope: "col", class: "drawn" }, say("barHead"), words.capacity && h("span", { class: "limit-label" }, ` │ ${say("limit", { bytes: words.capacity })}`)),
+        h("th", { scope: "col", class: "drawn" }, say("barHead"), json.capacity !== null && h("span", { class: "limit-label" }, ` ┃ ${say("limit", { bytes: bytes(json.capacity) })}`)),
         h("th", { scope: "col", class: "number" }, say("gpu")), h("th", { scope: "col", class: "number host" }, say("host")), h("th", { scope: "col" }, say("verdict")))),
       h("tbody", {}, ...rows)),
     h("ul", { class: "legend" }, ...legend),

@@ -36,6 +36,7 @@ export function plan(app: App): Part {
     places.bars.replaceChildren(...bars(compared, work, found?.json.choice?.way, app));
     places.terminal.replaceChildren(...terminal([questions.planCommand(state), questions.compareCommand(state, work)], app));
     answer.dataset["bars"] = String(state.sequence);
+    if (performance.getEntriesByName("first answer").length === 0) performance.mark("first answer");
   };
 
   const showPlan = async (state: State) => {
@@ -50,7 +51,7 @@ export function plan(app: App): Part {
   const showStep = async (state: State) => {
     const chosen = found?.json.choice;
     if (!chosen) return places.step.replaceChildren();
-    const job = questions.job(state, work, chosen.config);
+    const job = questions.job(state, work, found?.words.choice?.config ?? "");
     const model = questions.model(state);
     const memory = await ask<Memory, Pictured>("memory", language(), { model, request: job });
     const shown = [h("h2", {}, app.say("step")), figure(app.say("stepMemory"), memory.words.picture)];

@@ -22,9 +22,9 @@ export function choice({ json, words }: Answer<Plan, PlanWords>, { say }: App): 
   ];
 }
 
-export function config({ json }: Answer<Plan, PlanWords>, { say }: App): HTMLElement[] {
-  if (!json.choice) return [];
-  const text = `${JSON.stringify(json.choice.config, null, 2)}\n`;
+export function config({ json, words }: Answer<Plan, PlanWords>, { say }: App): HTMLElement[] {
+  if (!json.choice || !words.choice) return [];
+  const text = words.choice.config;
   const download = h("button", { type: "button", class: "small" }, say("download"));
   download.addEventListener("click", () => {
     const address = URL.createObjectURL(new Blob([text], { type: "application/json" }));

@@ -1,6 +1,7 @@
 //! The report for machines. `tensors` is exact, `device` and `host` are estimates.
 
 use serde_json::{Map, Value, json};
+use zeropilot_lint::Language;
 use zeropilot_step::lower::Fidelity;
 use zeropilot_step::memory::{Answer, Phase, Prediction};
 use zeropilot_step::zero::{Place, Rest};
@@ -8,7 +9,7 @@ use zeropilot_units::{Bytes, Estimate};
 
 use super::MemoryReport;
 use super::human::precision;
-use super::part::parts;
+use super::part::{Part, parts};
 use super::relief::{name, stage_number};
 use super::verdict::fit;
 
@@ -91,6 +92,20 @@ pub(super) fn at_peak(answer: &Answer) -> Map<String, Value> {
         .into_iter()
         .map(|(part, bytes)| (part.name().to_owned(), Value::from(bytes.0)))
         .collect()
+}
+
+/// What a GPU holds between the phases by part, with the words beside it, for pages that lay them out themselves.
+pub fn rest_words(as_measured: &Prediction, language: Language) -> Value {
+    let states = &as_measured.states;
+    let row = |(part, bytes): (Part, Bytes)| json!({"name": part.name(), "words": part.words(language), "bytes": bytes.0});
+    let rows = |rest: &Rest| -> Vec<Value> {
+        parts(rest, &[Place::Device]).into_iter().map(row).collect()
+    };
+    json!({
+        "after_init": rows(&states.after_init),
+        "after_backward": rows(&states.after_backward),
+        "after_step": rows(&states.after_step),
+    })
 }
 
 fn tensors(prediction: &Prediction) -> Value {

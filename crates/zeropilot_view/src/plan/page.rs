@@ -24,6 +24,7 @@ pub fn words(report: &PlanReport<'_>, language: Language) -> Value {
         "choice": choice.map(|choice| json!({
             "way": way_words(choice.way, language),
             "lines": lines(&choice_words(report, choice, language)).split_off(1),
+            "config": format!("{:#}\n", Value::Object(choice.recipe.config())),
             "by_hand": lines(&by_hand(choice, language)),
         })),
         "nothing": choice.is_none().then(|| json!({

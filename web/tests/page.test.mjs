@@ -1,0 +1,157 @@
+// What people do with the page, in a real browser.
+
+import assert from "node:assert/strict";
+import { createRequire } from "node:module";
+import { mkdtemp, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { after, before, test } from "node:test";
+import { answered, browser, cli, open, serve } from "./harness.mjs";
+
+const axe = createRequire(import.meta.url).resolve("axe-core/axe.min.js");
+const LLAMA = { model_type: "llama", hidden_size: 2048, intermediate_size: 5632, num_hidden_layers: 22, num_attention_heads: 32, num_key_value_heads: 4, vocab_size: 32000, tie_word_embeddings: false };
+let server, chrome;
+before(async () => { server = await serve(); chrome = await browser(); });
+after(async () => { await chrome?.close(); await server?.close(); });
+
+/// Opens the page, uses it, and holds it to having met no error and asked nobody else.
+const using = async (fragment, use, options) => {
+  const seen = await open(chrome, server, fragment, options);
+  try {
+    await use(seen.page);
+    assert.deepEqual(seen.wrong, []);
+  } finally {
+    await seen.close();
+  }
+};
+
+test("a question that has no answer says so in the words of the command line", () => using("#plan?language=en&card=H1000", async (page) => {
+  await answered(page);
+  assert.match(await page.textContent(".problem"), /H1000[\s\S]*H100/);
+}));
+
+test("a model is found by typing and chosen with the keyboard", () => using("#plan?language=en", async (page) => {
+  await answered(page);
+  await page.getByRole("combobox", { name: "Model" }).fill("qwen3 0.6");
+  await page.keyboard.press("ArrowDown");
+  await page.keyboard.press("Enter");
+  await page.waitForFunction(() => document.querySelector(".answer")?.dataset.answered?.includes("Qwen/Qwen3-0.6B"));
+  assert.match(page.url(), /model=Qwen%2FQwen3-0\.6B/);
+}));
+
+test("the slider changes the answer and the address", () => using("#plan?language=en", async (page) => {
+  await answered(page);
+  const before = await page.getAttribute(".bars tbody tr:nth-child(5)", "data-bytes");
+  await page.getByRole("slider").press("ArrowRight");
+  await page.waitForFunction(() => document.querySelector(".answer")?.dataset.answered?.includes("--seq-len 6144"));
+  assert.notEqual(await page.getAttribute(".bars tbody tr:nth-child(5)", "data-bytes"), before);
+  assert.match(page.url(), /sequence=6144/);
+}));
+
+test("a link that is shared opens the same question elsewhere", async () => {
+  let link;
+  await using("#plan?language=en", async (page) => {
+    await answered(page);
+    await page.getByText("QLoRA").click();
+    await page.waitForFunction(() => document.querySelector(".answer")?.dataset.answered?.includes("qlora"));
+    await page.getByRole("button", { name: "Copy link" }).click();
+    link = await page.evaluate(() => navigator.clipboard.readText());
+  });
+  await using(link.slice(link.indexOf("#")), async (page) => {
+    await answered(page);
+    assert.match(await page.textContent(".command"), /--method qlora/);
+    assert.equal(await page.getAttribute("html", "lang"), "en", "the language is part of the link");
+  }, { locale: "zh-CN" });
+});
+
+test("everything is said in the other language, numbers stay", () => using("#plan?language=en", async (page) => {
+  await answered(page);
+  const numbers = () => page.$$eval(".bars tbody tr", (rows) => rows.map((row) => row.dataset.bytes));
+  const before = await numbers();
+  await page.getByRole("button", { name: "中文" }).click();
+  await page.getByText("推荐方案").waitFor();
+  await answered(page);
+  assert.deepEqual(await numbers(), before);
+  assert.equal(await page.getAttribute("html", "lang"), "zh-CN");
+  const words = await page.$$eval("h2, th, label, legend, button, .facts li", (all) => all.map((element) => element.textContent.trim()).filter(Boolean));
+  const foreign = words.filter((text) => /[A-Za-z]{3,} [a-z]{3,} [a-z]{2,}/.test(text));
+  assert.deepEqual(foreign, []);
+}));
+
+test("a dropped config.json is planned as the command line plans it", () => using("#plan?language=en", async (page) => {
+  await answered(page);
+  const text = JSON.stringify(LLAMA);
+  const data = await page.evaluateHandle((text) => {
+    const transfer = new DataTransfer();
+    transfer.items.add(new File([text], "config.json", { type: "application/json" }));
+    return transfer;
+  }, text);
+  await page.dispatchEvent(".model", "drop", { dataTransfer: data });
+  await page.waitForFunction(() => document.querySelector(".answer")?.dataset.answered?.includes("--model config.json"));
+  const directory = await mkdtemp(join(tmpdir(), "page-"));
+  await writeFile(join(directory, "config.json"), text);
+  const plan = await cli(await page.textContent(".command"), directory);
+  assert.equal(Number(await page.getAttribute(".way", "data-bytes")), plan.choice.memory.device.expected);
+}));
+
+test("a config is downloaded as it is shown", () => using("#plan?language=en", async (page) => {
+  await answered(page);
+  const [download] = await Promise.all([page.waitForEvent("download"), page.getByRole("button", { name: "Download" }).click()]);
+  assert.equal(download.suggestedFilename(), "ds_config.json");
+}));
+
+test("findings stand in the editor, a fix mends them, hovering explains", () => using("#check?language=en", async (page) => {
+  const finding = page.locator(".findings li", { hasText: "overlap_com" });
+  await finding.waitFor();
+  await page.locator(".cm-lintRange").first().waitFor();
+  await finding.getByRole("button", { name: /^Fix/ }).click();
+  await finding.waitFor({ state: "detached" });
+  assert.match(await page.locator(".cm-content").textContent(), /"overlap_comm"/);
+  await page.locator(".cm-line", { hasText: "stage3_max_live" }).getByText("stage3_max_live_parameters").hover();
+  await page.locator(".cm-tooltip-hover").waitFor();
+}));
+
+test("the check is the command line's", () => using("#check?language=en&world=8", async (page) => {
+  await page.locator(".findings li").first().waitFor();
+  const directory = await mkdtemp(join(tmpdir(), "page-"));
+  await writeFile(join(directory, "ds_config.json"), (await page.locator(".cm-line").allTextContents()).join("\n"));
+  const engine = await page.getByLabel("DeepSpeed", { exact: true }).inputValue();
+  const line = `zeropilot check ds_config.json --world-size 8 --deepspeed-version ${engine}`;
+  const [checked] = await cli(line, directory, "--output-format json");
+  const codes = await page.$$eval(".findings li", (rows) => rows.map((row) => row.dataset.code));
+  assert.ok(codes.length > 0);
+  assert.deepEqual(codes, checked.diagnostics.map((finding) => finding.code));
+}));
+
+test("what ranks hold is what the command line says they hold", () => using("#learn?language=en&ranks=4&stage=2", async (page) => {
+  await page.locator("[data-state=answered] .held").waitFor();
+  const memory = await cli("zeropilot memory --model Qwen/Qwen3-8B --gpus 4 --stage 2 --seq-len 4096");
+  for (const [label, moment] of [["After initialization", "after_init"], ["After backward", "after_backward"], ["After the step", "after_step"]]) {
+    await page.getByText(label, { exact: true }).click();
+    const shown = Object.fromEntries(await page.$$eval(".held tbody tr", (rows) => rows.map((row) => [row.dataset.part, Number(row.dataset.bytes)])));
+    const held = memory.tensors[moment].device;
+    const sum = (amounts) => Object.values(amounts).reduce((all, amount) => all + amount, 0);
+    assert.equal(sum(shown), sum(held));
+    assert.equal(shown.master_weights, held.master_weights);
+    assert.equal(shown.optimizer_states ?? 0, (held.first_moment ?? 0) + (held.second_moment ?? 0));
+  }
+}));
+
+for (const section of ["plan", "check", "learn"]) {
+  for (const theme of ["light", "dark"]) {
+    for (const width of [1440, 390]) {
+      test(`${section} in ${theme} at ${width} pixels is accessible and does not scroll sideways`, async () => {
+        const seen = await open(chrome, server, `#${section}?language=${width === 390 ? "zh" : "en"}&theme=${theme}`, { viewport: { width, height: 900 }, bypassCSP: true });
+        const { page } = seen;
+        await page.waitForSelector(".answer[data-state=answered], .findings li, [data-state=answered] .held");
+        if (section === "plan") await page.waitForSelector(".step figure:nth-of-type(2)");
+        await page.addScriptTag({ path: axe });
+        const { violations } = await page.evaluate(() => globalThis.axe.run());
+        assert.deepEqual(violations.map((one) => `${one.id}: ${one.nodes.map((node) => node.target.join(" ")).slice(0, 3)}`), []);
+        const wide = await page.evaluate(() => document.documentElement.scrollWidth - document.documentElement.clientWidth);
+        assert.equal(wide, 0);
+        await seen.close();
+      });
+    }
+  }
+}
