@@ -13,6 +13,7 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 use supervised::{Job, Supervised, marked, node_launcher, signal};
+use zeropilot_run::checkpoint::last_complete;
 
 /// A model of 151 million parameters. Its ranks reached 3.51 GB of data with ZeRO-1 and 3.11 GB with ZeRO-2.
 const LARGE: &str = "--layers 16 --width 1024";
@@ -66,7 +67,8 @@ fn when_memory_runs_out_the_next_stage_is_taken_and_training_completes() {
     {
         assert_eq!(first[key], last[key], "the samples per step are the same");
     }
-    assert_eq!(losses(&job).len(), 2);
+    let steps: Vec<u64> = losses(&job).iter().map(|(step, _)| *step).collect();
+    assert!(steps.ends_with(&[1, 2]), "{steps:?}");
 }
 
 /// Memory becomes short in the middle of a run, for the ranks and all that follow them.
@@ -96,6 +98,31 @@ fn a_lower_rung_goes_on_from_the_checkpoint_if_the_engine_can_load_it() {
     let steps: Vec<u64> = losses(&job).iter().map(|(step, _)| *step).collect();
     let count = |wanted: u64| steps.iter().filter(|step| **step == wanted).count();
     assert_eq!([1, 2, 3, 5].map(count), [1; 4], "{steps:?}");
+}
+
+/// Stage 3 cannot load what stage 2 wrote: it begins anew, beside it.
+#[test]
+fn a_rung_that_cannot_load_the_checkpoint_leaves_it_alone() {
+    let Some(home) = oracle::home().filter(|_| is_thorough()) else { return };
+    let job = Job::new(&home, 2);
+    let options = ["--ladder", "--resume-with", "--resume {}"];
+    let arguments = format!("--steps 4 --save ckpt --save-every 3 {MEDIUM}");
+    let mut run = job.start(&options, "torchrun", &arguments);
+    let latest = job.path("ckpt/latest");
+    run.wait_until("a checkpoint", |_| latest.is_file());
+    for pid in [run.rank(0), run.rank(1)] {
+        let limit = format!("--data={}", BELOW_MEDIUM / 2);
+        let done = Command::new("prlimit").args(["--pid", &pid.to_string(), &limit]).status();
+        assert!(done.expect("prlimit runs").success());
+    }
+    let (code, verdict) = run.end();
+    assert_eq!(code, Some(0), "{verdict:#}");
+    let attempts = verdict["attempts"].as_array().expect("attempts");
+    assert_eq!((attempts.len(), attempts[1].get("resumed_from")), (2, None), "{verdict:#}");
+    for (directory, partitions_weights) in [("ckpt", false), ("ckpt.attempt-2", true)] {
+        let found = last_complete(&job.path(directory)).expect("a complete checkpoint");
+        assert_eq!((found.step, found.shape.partitions_weights), (3, partitions_weights));
+    }
 }
 
 #[test]

@@ -11,6 +11,7 @@ mod attempt;
 pub mod checkpoint;
 mod classify;
 mod command;
+mod config;
 pub mod environment;
 mod fingerprint;
 mod guard;
@@ -26,7 +27,8 @@ mod supervisor;
 
 pub use attempt::{Limits, Observer, Status};
 pub use command::{RunCommand, script};
+pub use config::read_config;
 pub use guard::guard;
 pub use log::Stream;
 pub use store::{Record, Recorder, Standing, home, now};
-pub use supervisor::{Judge, Policy, RESTARTS, Run, read_config};
+pub use supervisor::{Judge, Policy, RESTARTS, Run};

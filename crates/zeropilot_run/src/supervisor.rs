@@ -14,6 +14,7 @@ use crate::attempt::{self, Finished, Limits, Observer, Start};
 use crate::checkpoint::{self, Checkpoint};
 use crate::classify::classify;
 use crate::command::{RunCommand, replaced, value, with_value};
+use crate::config::read_config;
 use crate::ladder::{self, BatchArguments, Rung};
 use crate::store::{Recorder, now};
 
@@ -313,12 +314,6 @@ fn with_resume(words: &[OsString], option: &str, path: &Path) -> Vec<OsString> {
             words.iter().cloned().chain(added).collect()
         }
     }
-}
-
-/// A config as the engine reads it.
-pub fn read_config(path: &Path) -> Option<Map<String, Value>> {
-    let text = fs::read_to_string(path).ok()?;
-    serde_json::from_str(&text).ok()
 }
 
 #[cfg(test)]

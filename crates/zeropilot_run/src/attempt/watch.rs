@@ -41,6 +41,7 @@ pub(super) struct Watch<'a> {
     status: Status,
     steps: Vec<(Instant, u64)>,
     losses: u64,
+    ticked: Option<Instant>,
     looked: Option<Instant>,
     sampled: Option<Instant>,
     recorded_step: Option<Instant>,
@@ -75,6 +76,7 @@ impl<'a> Watch<'a> {
             status: Status { attempt: start.number, ..Status::default() },
             steps: Vec::new(),
             losses: 0,
+            ticked: None,
             looked: None,
             sampled: None,
             recorded_step: None,
@@ -98,7 +100,10 @@ impl<'a> Watch<'a> {
             if let Ok(signal) = self.start.signals.try_recv() {
                 self.interrupt(signal);
             }
-            self.tick();
+            // A chatty log must not make this a busy loop over /proc.
+            if due(&mut self.ticked, TICK) {
+                self.tick();
+            }
         }
         // The guard ends when nothing is left, unless it was killed: then everything below it is ours.
         let _ = self.child.wait();
