@@ -19,20 +19,21 @@ export interface PlanWords {
   nothing: { headline: string[]; remedy: string[] } | null;
   alternatives: Said[]; rejected: Said[]; ladder: Said[];
 }
-export interface Column {
-  stage: number; offload_optimizer: boolean; offload_param: boolean; at_peak: Record<string, number>;
-  device: Estimate & { verdict: Verdict | null }; host: Estimate;
-}
+export interface Column { at_peak: Record<string, number>; device: Estimate & { verdict: Verdict | null }; host: Estimate }
 export type Verdict = "fits" | "tight" | "doubtful" | "does_not_fit";
 export interface Compared { capacity: number | null; ways: Column[] }
+export interface RowWords { way: string; need: string; verdict: string | null; host: string }
 export interface ComparedWords {
-  capacity: string | null; ways: { way: string; need: string; verdict: string | null; host: string }[];
+  capacity: string | null; ways: RowWords[];
 }
 export interface Pictured { text: string; picture: string }
 export type Moment = "after_init" | "after_backward" | "after_step";
 export interface Held { name: string; words: string; bytes: number }
-export interface MemoryWords extends Pictured { rest: Record<Moment, Held[]> }
-export interface Memory { stage: number; world_size: number; rank: number }
+export interface MemoryWords extends Pictured { row: Omit<RowWords, "way">; rest: Record<Moment, Held[]> }
+export interface Memory {
+  stage: number; world_size: number; rank: number;
+  device: Estimate & { verdict: Verdict | null; at_peak: Record<string, number> }; host: Estimate;
+}
 export interface ModelEntry { id: string; aliases: string[]; parameters: number; active: number | null; longest: number | null }
 export interface Card {
   name: string; slug: string; aliases: string[]; capacity: number | null; gpus_per_node: number; bf16: boolean | null;

@@ -31,12 +31,13 @@ const shown = (page) => page.evaluate(() => {
   return {
     commands: all(".command", (element) => element.textContent),
     problem: document.querySelector(".problem")?.textContent ?? null,
-    bars: all(".bars tbody tr", (row) => ({
+    bars: all(".bars tbody tr:not(.chosen)", (row) => ({
       bytes: Number(row.dataset.bytes), host: Number(row.dataset.host), verdict: row.dataset.verdict, need: row.querySelector(".number").textContent,
       hostText: row.querySelector(".host").textContent,
       parts: [...row.querySelectorAll("rect > title")].map((title) => title.textContent),
     })),
     choice: way && { bytes: Number(way.dataset.bytes), host: Number(way.dataset.host), seconds: way.dataset.seconds },
+    row: Number(document.querySelector(".bars tr.chosen")?.dataset.bytes),
     config: document.querySelector(".config")?.textContent ?? null,
     launch: document.querySelector(".launch pre")?.textContent ?? null,
     others: all(".others", (element) => [...element.querySelectorAll("tbody tr")].map((row) => Number(row.dataset.bytes))),
@@ -66,6 +67,7 @@ for (const question of QUESTIONS) {
     const device = (fitting) => fitting.memory.device.expected;
     if (plan.choice) {
       assert.deepEqual(said.choice, { bytes: device(plan.choice), host: plan.choice.memory.host.expected, seconds: String(plan.choice.step_seconds?.expected ?? "") });
+      assert.equal(said.row, device(plan.choice), "the bar of the choice is the plan's number");
       assert.deepEqual(JSON.parse(said.config), plan.choice.config);
       assert.equal(said.launch, Object.values(plan.choice.launch)[0]);
     } else assert.equal(said.choice, null);

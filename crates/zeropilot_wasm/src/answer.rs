@@ -63,6 +63,7 @@ pub(crate) fn memory(about: About<MemoryRequest>, language: Language) -> Result<
     Ok(Answer {
         json: memory_view::json(&report, &tensors),
         words: json!({
+            "row": memory_view::row_words(&report, language),
             "rest": memory_view::rest_words(&tensors, language),
             "text": memory_view::human(&report, &plain(language)),
             "picture": memory_view::svg(&report, &stretches, language),

@@ -2,7 +2,7 @@
 
 import type { App } from "../app";
 import type { Answer } from "../engine";
-import type { Column, Compared, ComparedWords, Way } from "../answers";
+import type { Column, Compared, ComparedWords, Memory, MemoryWords, RowWords } from "../answers";
 import { h, svg } from "../dom";
 import { bytes } from "../format";
 import type { Work } from "../questions";
@@ -36,26 +36,28 @@ function bar(column: Column, whole: number, capacity: number | null, app: App): 
   return picture;
 }
 
-function isChosen(column: Column, way: Way | undefined): boolean {
-  return way !== undefined && column.stage === way.stage
-    && column.offload_optimizer === (way.offload_optimizer !== "none") && column.offload_param === (way.offload_param !== "none");
+/// The choice with its own config; the engine's answer to it, or nothing while it is searched.
+export type Chosen = Answer<Memory, MemoryWords> | undefined;
+
+function row(column: Column, said: RowWords, isChoice: boolean, scale: [number, number | null], app: App): HTMLElement {
+  return h("tr", { class: isChoice ? "chosen" : null, "data-bytes": column.device.expected, "data-host": column.host.expected, "data-verdict": column.device.verdict },
+    h("th", { scope: "row" }, said.way),
+    h("td", { class: "drawn" }, bar(column, ...scale, app)),
+    h("td", { class: "number" }, said.need),
+    h("td", { class: "number host" }, said.host),
+    h("td", { class: `verdict ${column.device.verdict ?? ""}` }, said.verdict ?? ""));
 }
 
-export function bars({ json, words }: Answer<Compared, ComparedWords>, work: Work, way: Way | undefined, app: App): HTMLElement[] {
+export function bars({ json, words }: Answer<Compared, ComparedWords>, work: Work, chosen: Chosen, app: App): HTMLElement[] {
   const { say, state } = app;
   const most = Math.max(...json.ways.map((column) => column.device.high), json.capacity ?? 0);
   // A way that is far beyond the card would squeeze all others; it is cut off and its number says the rest.
   const whole = json.capacity ? Math.min(most, json.capacity * 2.2) * 1.02 : most * 1.02;
-  const rows = json.ways.map((column, index) => {
-    const said = words.ways[index];
-    const chosen = isChosen(column, way);
-    return h("tr", { class: chosen ? "chosen" : null, "data-bytes": column.device.expected, "data-host": column.host.expected, "data-verdict": column.device.verdict },
-      h("th", { scope: "row" }, said?.way ?? "", chosen && h("span", { class: "badge" }, say("chosen"))),
-      h("td", { class: "drawn" }, bar(column, whole, json.capacity, app)),
-      h("td", { class: "number" }, said?.need ?? ""),
-      h("td", { class: "number host" }, said?.host ?? ""),
-      h("td", { class: `verdict ${column.device.verdict ?? ""}` }, said?.verdict ?? ""));
-  });
+  const rows = json.ways.map((column, index) => row(column, words.ways[index] as RowWords, false, [whole, json.capacity], app));
+  if (chosen) {
+    const { device, host } = chosen.json;
+    rows.unshift(row({ at_peak: device.at_peak, device, host }, { ...chosen.words.row, way: say("choice") }, true, [whole, json.capacity], app));
+  }
   const used = new Set(json.ways.flatMap((column) => parts(column, app).map((part) => part.name)));
   const legend = app.named.parts.filter((part) => used.has(part.name)).map((part) =>
     h("li", {}, svg("svg", { viewBox: "0 0 10 10", class: "swatch", "aria-hidden": "true" }, svg("rect", { width: 10, height: 10, rx: 2, fill: part.colour })), part.words));
@@ -69,5 +71,6 @@ export function bars({ json, words }: Answer<Compared, ComparedWords>, work: Wor
         h("th", { scope: "col", class: "number" }, say("gpu")), h("th", { scope: "col", class: "number host" }, say("host")), h("th", { scope: "col" }, say("verdict")))),
       h("tbody", {}, ...rows)),
     h("ul", { class: "legend" }, ...legend),
+    h("p", { class: "soft aside" }, say("buckets")),
   ];
 }

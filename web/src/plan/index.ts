@@ -1,12 +1,12 @@
 // Plan: from a model and GPUs to a config that fits, updated while the question changes.
 
 import type { App, Part } from "../app";
-import type { Compared, ComparedWords, Memory, Pictured, Plan, PlanWords } from "../answers";
+import type { Compared, ComparedWords, Memory, MemoryWords, Pictured, Plan, PlanWords } from "../answers";
 import { h, picture } from "../dom";
 import { ask, newest, Problem, type Answer } from "../engine";
 import * as questions from "../questions";
 import type { State } from "../state";
-import { bars } from "./bars";
+import { bars, type Chosen } from "./bars";
 import { form } from "./form";
 import { choice, config, others, terminal } from "./result";
 
@@ -22,6 +22,7 @@ export function plan(app: App): Part {
   const answer = h("div", { class: "answer stack", role: "region", "aria-label": app.say("answer") }, ...Object.values(places));
   let work: questions.Work = { ...questions.NO_PLAN, checkpointing: false };
   let found: Answer<Plan, PlanWords> | undefined;
+  let chosen: Chosen;
 
   const language = () => app.state.language;
   const trouble = (error: unknown) => {
@@ -33,7 +34,7 @@ export function plan(app: App): Part {
 
   const showBars = async (state: State) => {
     const compared = await ask<Compared, ComparedWords>("compare", language(), questions.compare(state, work));
-    places.bars.replaceChildren(...bars(compared, work, found?.json.choice?.way, app));
+    places.bars.replaceChildren(...bars(compared, work, chosen, app));
     places.terminal.replaceChildren(...terminal([questions.planCommand(state), questions.compareCommand(state, work)], app));
     answer.dataset["bars"] = String(state.sequence);
     if (performance.getEntriesByName("first answer").length === 0) performance.mark("first answer");
@@ -47,19 +48,25 @@ export function plan(app: App): Part {
     work = found.json.choice ? questions.work(found.json.choice.way) : questions.NO_PLAN;
   };
 
-  /// Memory and streams of the choice over one step; without a choice, or without a known speed, there is less to see.
+  const job = (state: State) => questions.job(state, work, found?.words.choice?.config ?? "");
+
+  const askChosen = async (state: State) => {
+    chosen = found?.json.choice
+      ? await ask<Memory, MemoryWords>("memory", language(), { model: questions.model(state), request: job(state) })
+      : undefined;
+  };
+
+  /// Memory and streams of the choice over one step; where no speed is known there are no streams.
   const showStep = async (state: State) => {
-    const chosen = found?.json.choice;
     if (!chosen) return places.step.replaceChildren();
-    const job = questions.job(state, work, found?.words.choice?.config ?? "");
-    const model = questions.model(state);
-    const memory = await ask<Memory, Pictured>("memory", language(), { model, request: job });
-    const shown = [h("h2", {}, app.say("step")), figure(app.say("stepMemory"), memory.words.picture)];
-    if (chosen.step_seconds) {
-      const timed = await ask<unknown, Pictured>("simulate", language(), { model, request: { job } });
+    const shown = [h("h2", {}, app.say("step")), figure(app.say("stepMemory"), chosen.words.picture)];
+    if (found?.json.choice?.step_seconds) {
+      const question = { model: questions.model(state), request: { job: job(state) } };
+      const timed = await ask<unknown, Pictured>("simulate", language(), question);
       shown.push(figure(app.say("stepTime"), timed.words.picture));
     }
     places.step.replaceChildren(...shown);
+    answer.dataset["step"] = questions.planCommand(state);
   };
 
   const isCurrent = (state: State) => state === app.state;
@@ -67,6 +74,7 @@ export function plan(app: App): Part {
     if (!isCurrent(state)) return;
     try {
       await showPlan(state);
+      await askChosen(state);
       await showBars(state);
       answer.dataset["state"] = "answered";
       answer.dataset["answered"] = questions.planCommand(state);
@@ -83,6 +91,7 @@ export function plan(app: App): Part {
 
   const update = (wait = 120) => {
     answer.dataset["state"] = "searching";
+    chosen = undefined;
     preview(app.state);
     clearTimeout(pause);
     pause = setTimeout(() => search(app.state), wait);

@@ -94,6 +94,17 @@ pub(super) fn at_peak(answer: &Answer) -> Map<String, Value> {
         .collect()
 }
 
+/// What is said of the GPU and the host in one row, as [`compare_words`](super::compare_words) says it of every way.
+pub fn row_words(report: &MemoryReport<'_>, language: Language) -> Value {
+    let need = report.answer.device();
+    let capacity = report.question.cluster.capacity();
+    json!({
+        "need": need.to_string(),
+        "verdict": capacity.map(|capacity| fit(need, capacity.bytes).words(language)),
+        "host": report.answer.node().expected().to_string(),
+    })
+}
+
 /// What a GPU holds between the phases by part, with the words beside it, for pages that lay them out themselves.
 pub fn rest_words(as_measured: &Prediction, language: Language) -> Value {
     let states = &as_measured.states;
