@@ -12,7 +12,9 @@ export class Problem extends Error {}
 
 interface Waiting { resolve: (answer: never) => void; reject: (error: Error) => void }
 
-let worker: Worker | undefined;
+/// Long searches have a thread of their own: quick answers do not wait behind them.
+const LONG: ReadonlySet<Verb> = new Set(["plan", "simulate"]);
+const workers: { quick?: Worker; long?: Worker } = {};
 const waiting = new Map<number, Waiting>();
 let last = 0;
 
@@ -34,7 +36,8 @@ function start(): Worker {
 }
 
 export function ask<J, W>(verb: Verb, language: Language, question: object): Promise<Answer<J, W>> {
-  worker ??= start();
+  const kind = LONG.has(verb) ? "long" : "quick";
+  const worker = (workers[kind] ??= start());
   const id = ++last;
   const call: Call = { id, verb, question: JSON.stringify({ ...question, language }) };
   const answer = new Promise<Answer<J, W>>((resolve, reject) => {

@@ -52,7 +52,7 @@ test("a link that is shared opens the same question elsewhere", async () => {
   let link;
   await using("#plan?language=en", async (page) => {
     await answered(page);
-    await page.getByText("QLoRA").click();
+    await page.getByLabel("QLoRA", { exact: true }).check();
     await page.waitForFunction(() => document.querySelector(".answer")?.dataset.answered?.includes("qlora"));
     await page.getByRole("button", { name: "Copy link" }).click();
     link = await page.evaluate(() => navigator.clipboard.readText());
@@ -69,7 +69,7 @@ test("everything is said in the other language, numbers stay", () => using("#pla
   const numbers = () => page.$$eval(".bars tbody tr", (rows) => rows.map((row) => row.dataset.bytes));
   const before = await numbers();
   await page.getByRole("button", { name: "中文" }).click();
-  await page.getByText("推荐方案").waitFor();
+  await page.locator(".eyebrow", { hasText: "推荐方案" }).waitFor();
   await answered(page);
   assert.deepEqual(await numbers(), before);
   assert.equal(await page.getAttribute("html", "lang"), "zh-CN");
@@ -127,7 +127,7 @@ test("what ranks hold is what the command line says they hold", () => using("#le
   await page.locator("[data-state=answered] .held").waitFor();
   const memory = await cli("zeropilot memory --model Qwen/Qwen3-8B --gpus 4 --stage 2 --seq-len 4096");
   for (const [label, moment] of [["After initialization", "after_init"], ["After backward", "after_backward"], ["After the step", "after_step"]]) {
-    await page.getByText(label, { exact: true }).click();
+    await page.getByLabel(label, { exact: true }).check();
     const shown = Object.fromEntries(await page.$$eval(".held tbody tr", (rows) => rows.map((row) => [row.dataset.part, Number(row.dataset.bytes)])));
     const held = memory.tensors[moment].device;
     const sum = (amounts) => Object.values(amounts).reduce((all, amount) => all + amount, 0);

@@ -73,6 +73,6 @@ export function others({ json, words }: Answer<Plan, PlanWords>, { say }: App): 
 export function terminal(lines: string[], { say }: App): HTMLElement[] {
   return [
     h("h2", {}, say("terminal")),
-    ...lines.map((line) => h("div", { class: "with-copy" }, h("pre", { class: "code wrap command", tabindex: "0", role: "region", "aria-label": say("terminal") }, line), copyButton(say, () => line))),
+    ...lines.map((line) => h("div", { class: "with-copy" }, h("pre", { class: "code wrap command", tabindex: "0", role: "region", "aria-label": `${say("terminal")}: ${line.split(" ")[1] ?? ""}` }, line), copyButton(say, () => line))),
   ];
 }

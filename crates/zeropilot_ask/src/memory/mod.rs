@@ -10,7 +10,8 @@ use zeropilot_lint::Report;
 use zeropilot_model::Model;
 use zeropilot_step::lower::{LowerError, Method, Recipe};
 use zeropilot_step::memory::{
-    Answer, Counting, Prediction, Question, Relief, Stretch, reliefs, timeline,
+    Answer, Counting, Prediction, Question, Relief, Stretch, Workload, WorkloadKey, reliefs,
+    timeline,
 };
 use zeropilot_units::Estimate;
 
@@ -306,6 +307,8 @@ const WAYS: [(u8, Offload); 7] = [
 pub fn compare(model: &Model, request: &MemoryRequest) -> Result<Compared, MemoryProblem> {
     let asking = Asking::of(model, request)?;
     let mut columns = Vec::new();
+    // Most ways run the same program; only what ZeRO does with it differs.
+    let mut workloads: Vec<(WorkloadKey, Workload)> = Vec::new();
     for (stage, offload) in WAYS {
         let Solved { resolved, micro_batch, .. } = asking.make("--compare", stage, offload)?;
         let question = Question {
@@ -317,11 +320,21 @@ pub fn compare(model: &Model, request: &MemoryRequest) -> Result<Compared, Memor
             cluster: &asking.cluster,
             rank: request.rank,
         };
+        let key = question.workload_key();
+        let known = workloads.iter().position(|(other, _)| *other == key);
+        let index = match known {
+            Some(index) => index,
+            None => {
+                workloads.push((key, question.workload()?));
+                workloads.len() - 1
+            }
+        };
+        let workload = &workloads[index].1;
         columns.push(Column {
             stage,
             offload_optimizer: offload != Offload::None,
             offload_param: offload == Offload::All,
-            answer: Answer::to(&question)?,
+            answer: Answer::without_slack(&question, workload).with_slack(&question, workload),
         });
     }
     Ok(Compared { columns, cluster: asking.cluster })
