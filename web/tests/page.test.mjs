@@ -107,7 +107,7 @@ test("findings stand in the editor, a fix mends them, hovering explains", () => 
   await finding.getByRole("button", { name: /^Fix/ }).click();
   await finding.waitFor({ state: "detached" });
   assert.match(await page.locator(".cm-content").textContent(), /"overlap_comm"/);
-  await page.locator(".cm-line", { hasText: "stage3_max_live" }).getByText("stage3_max_live_parameters").hover();
+  await page.locator(".cm-line", { hasText: "stage3_max_live" }).hover({ position: { x: 90, y: 9 } });
   await page.locator(".cm-tooltip-hover").waitFor();
 }));
 
