@@ -53,13 +53,13 @@ export function compare(state: State, work: Work) {
   };
 }
 
-/// The job that a config was planned for; batch and precision stand in the config.
+/// The job that a config was planned for; what the config leaves to the script as "auto" is said beside it.
 export function job(state: State, work: Work, config: string) {
-  const { micro_batch: _, grad_accum: __, ...rest } = worked(state, work);
   return {
     machines: machines(state),
     config: { name: "ds_config.json", bytes: config },
-    training: rest,
+    precision: state.precision,
+    training: worked(state, work),
   };
 }
 
