@@ -248,7 +248,7 @@ fn a_simulation_costs_the_same_for_8_ranks_and_for_131_072() {
     for world in [8_u64, 1024, 16384, 131_072] {
         let job = Job::new("llama-3.1-405b", world, r#"{"stage": 3}"#);
         let machine = machine(&format!("{}x8xH100", world / 8));
-        let (all, time) = best(20, || simulate(&job.program(), &machine));
+        let (all, time) = best(100, || simulate(&job.program(), &machine));
         let lowered = job.lowered();
         let (follow, _) = best(20, || simulate(&job.program_of(&lowered), &machine));
         let program = job.program_of(&lowered);
