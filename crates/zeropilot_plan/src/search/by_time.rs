@@ -28,7 +28,7 @@ pub(super) fn best_of(
     }
     while let Some(first) = fastest(&open) {
         let (seconds, way) = open.swap_remove(first);
-        let smallest = space.sizes(way.shape)[0];
+        let smallest = space.smallest(way.shape);
         // The smallest are known to fit.
         if way.sizes == smallest || asker.has_room(way)? {
             return tuned(seconds, way, space, asker).map(Some);
@@ -47,23 +47,30 @@ fn fastest(ways: &[(f64, Way)]) -> Option<usize> {
 /// The same with each size in turn at its best, with overlap and without: which sizes are good depends on it.
 fn tuned(seconds: f64, way: Way, space: &Space, asker: &mut Asker<'_>) -> Result<Way, PlanError> {
     let mut best = (seconds, way);
+    let changes = variants(way, space);
     for &overlap in &space.overlap {
-        let mut found = Way { sizes: Sizes { overlap, ..way.sizes }, ..way };
-        let mut taken = asker.seconds_per_sequence(found)?;
-        let is_fitting = found == way || asker.has_room(found)?;
-        if !is_fitting {
-            found.sizes = Sizes { overlap, ..space.sizes(way.shape)[0] };
-            taken = asker.seconds_per_sequence(found)?;
+        let with_overlap = |sizes| Way { sizes: Sizes { overlap, ..sizes }, ..way };
+        let mut found = with_overlap(way.sizes);
+        if found != way && !asker.has_room(found)? {
+            found = with_overlap(space.smallest(way.shape));
+            // Where the smallest have no room, nothing has.
+            if !asker.has_room(found)? {
+                continue;
+            }
         }
+        let mut taken = asker.seconds_per_sequence(found)?;
         // A second round, since sizes that were varied first were judged beside others.
-        for change in variants(way, space).iter().chain(&variants(way, space)) {
+        for change in changes.iter().chain(&changes) {
             let other = Way { sizes: change(found.sizes), ..found };
+            if other == found {
+                continue;
+            }
             let seconds = asker.seconds_per_sequence(other)?;
             if seconds < taken * (1.0 - WORTH_IT) && asker.has_room(other)? {
                 (taken, found) = (seconds, other);
             }
         }
-        if taken < best.0 * (1.0 - WORTH_IT) && asker.has_room(found)? {
+        if taken < best.0 * (1.0 - WORTH_IT) {
             best = (taken, found);
         }
     }

@@ -24,8 +24,30 @@ fn model(layers: u64, hidden: u64, vocabulary: u64) -> Model {
     Model::from_config(&config.to_string()).expect("a Llama")
 }
 
+/// A batch of so many samples for each rank.
+fn task<'a>(
+    model: &'a Model,
+    training: &'a Training,
+    cluster: &'a Cluster,
+    each: Option<u64>,
+) -> Task<'a> {
+    Task {
+        model,
+        training,
+        cluster,
+        precision: Precision::Bf16,
+        global_batch: each.and_then(|each| NonZeroU64::new(each * cluster.world_size())),
+        may_fuse_loss: false,
+        nvme_path: None,
+        objective: Objective::Time,
+        target: Target::DeepSpeed,
+    }
+}
+
 /// A space small enough to ask about all of it.
 fn small(task: &Task<'_>, reduce: u64, prefetch: u64) -> Space {
+    let mut all = Space::of(task).expect("a batch that can be spread");
+    all.batches.truncate(4);
     let sizes = |smaller: u64, factor: u64| vec![Elements(smaller), Elements(smaller * factor)];
     Space {
         reduce: sizes(reduce, 20),
@@ -33,7 +55,7 @@ fn small(task: &Task<'_>, reduce: u64, prefetch: u64) -> Space {
         prefetch: sizes(prefetch, 10),
         persistent: sizes(4_000, 300),
         live: sizes(1_000_000, 30),
-        ..Space::of(task).expect("a batch that can be spread")
+        ..all
     }
 }
 
@@ -80,19 +102,8 @@ proptest! {
         let host = Host { ram: ram.map(|ram| Bytes(ram << 30)), ..Host::default() };
         let cluster = Cluster { host, ..Cluster::new(gpus) };
         let training = Training::full(1024);
-        let task = Task {
-            model: &model,
-            training: &training,
-            cluster: &cluster,
-            precision: Precision::Bf16,
-            global_batch: global.and_then(|each| NonZeroU64::new(each * cluster.world_size())),
-            may_fuse_loss: false,
-            nvme_path: None,
-            objective: Objective::Time,
-            target: Target::DeepSpeed,
-        };
-        let mut space = small(&task, reduce, prefetch);
-        space.batches.truncate(4);
+        let task = task(&model, &training, &cluster, global);
+        let space = small(&task, reduce, prefetch);
         let plan = search(&task, &space).expect("a plan");
         prop_assert_eq!(found(&plan), exhaustive(&task, &space));
         let capacity = cluster.capacity().expect("known").bytes.expected();
@@ -115,19 +126,8 @@ proptest! {
         let gpus: zeropilot_cluster::Gpus = format!("{nodes}x{gpus}x{card}").parse().expect("GPUs");
         let cluster = Cluster::new(gpus);
         let training = Training::full(length * 8192);
-        let task = Task {
-            model: &model,
-            training: &training,
-            cluster: &cluster,
-            precision: Precision::Bf16,
-            global_batch: global.and_then(|each| NonZeroU64::new(each * cluster.world_size())),
-            may_fuse_loss: false,
-            nvme_path: None,
-            objective: Objective::Time,
-            target: Target::DeepSpeed,
-        };
-        let mut space = small(&task, reduce, prefetch);
-        space.batches.truncate(4);
+        let task = task(&model, &training, &cluster, global);
+        let space = small(&task, reduce, prefetch);
         let (found, best) = (found(&search(&task, &space).expect("a plan")), exhaustive(&task, &space));
         prop_assert_eq!(found.len(), best.len());
         for (shape, seconds) in found {

@@ -187,7 +187,7 @@ fn search(task: &Task<'_>, space: &Space) -> Result<Plan, PlanError> {
 ///
 /// More sequences need more memory, so that of each list only the largest that fits is looked for, by halving.
 fn groups(shape: Shape, space: &Space, asker: &mut Asker<'_>) -> Result<Vec<Way>, PlanError> {
-    let smallest = space.sizes(shape)[0];
+    let smallest = space.smallest(shape);
     let mut groups: Vec<Way> = Vec::new();
     for &hpz in space.hpz_of(shape) {
         let at_smallest = |work: Work| Way { shape, work, hpz, sizes: smallest };
@@ -209,7 +209,7 @@ fn least(shape: Shape, space: &Space) -> Way {
         checkpointing: last(&space.checkpointing),
         fused_loss: last(&space.fused_loss),
     };
-    Way { shape, work, hpz: 1, sizes: space.sizes(shape)[0] }
+    Way { shape, work, hpz: 1, sizes: space.smallest(shape) }
 }
 
 /// As [`slice::partition_point`], where the question can fail.

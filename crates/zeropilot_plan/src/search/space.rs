@@ -135,16 +135,21 @@ impl Space {
         lists
     }
 
-    /// Sizes a shape knows, the smallest first.
-    pub(super) fn sizes(&self, shape: Shape) -> Vec<Sizes> {
-        let smallest = Sizes {
+    /// The smallest sizes a shape knows.
+    pub(super) fn smallest(&self, shape: Shape) -> Sizes {
+        let gather = if shape.stage == Stage::Three { &self.prefetch } else { &self.allgather };
+        Sizes {
             reduce: self.reduce[0],
-            gather: self.allgather[0],
+            gather: gather[0],
             persistent: self.persistent[0],
             live: self.live[0],
             overlap: self.overlap[0],
-        };
-        let mut all = vec![smallest];
+        }
+    }
+
+    /// Sizes a shape knows, the smallest first.
+    pub(super) fn sizes(&self, shape: Shape) -> Vec<Sizes> {
+        let mut all = vec![self.smallest(shape)];
         let mut vary = |list: &[Elements], set: fn(&mut Sizes, Elements)| {
             all = each(&all, list, set);
         };
@@ -164,7 +169,7 @@ impl Space {
     /// The sizes a config has if nobody chooses them: for the model where HF Trainer would, else the engine's.
     pub(super) fn usual(&self, shape: Shape) -> Sizes {
         match shape.stage {
-            Stage::Zero => self.sizes(shape)[0],
+            Stage::Zero => self.smallest(shape),
             Stage::One | Stage::Two => {
                 Sizes { gather: ENGINE.allgather_bucket, overlap: false, ..self.usual }
             }
