@@ -18,6 +18,7 @@ pub mod model;
 pub mod primitive;
 pub mod program;
 pub mod shape;
+mod steady;
 pub mod tape;
 pub mod time;
 pub mod traffic;

@@ -8,19 +8,13 @@ use super::peak::{MicroStepPeaks, Peak};
 use super::prediction::Phase;
 use crate::micro_step::{Item, MicroStep};
 use crate::model::Model;
+use crate::steady::{STEPS_UNTIL_STEADY, Steps};
 use crate::zero::gather::{EventKind, Gatherer, Hold, Modules, Resting};
 use crate::zero::reduction::Reducer;
 use crate::zero::{
     Backend, Category, Collective, Handle, Ledger, Moment, Place, Resident, Rest, RestStates, Run,
     Sink,
 };
-
-/// Micro steps that are told apart: the first finds no gradients, the last ends with the reduction, all between are
-/// alike.
-const DIFFERENT_MICRO_STEPS: u64 = 3;
-
-/// Steps before everything repeats, where one step leaves something to the next.
-const STEPS_UNTIL_STEADY: usize = 2;
 
 /// The micro steps of a steady step; of many that are alike only one is told.
 ///
@@ -189,83 +183,6 @@ impl<'a> Rank<'a> {
         }
     }
 
-    /// A step in which micro steps that begin alike are run once; none if it does not end as it began.
-    fn steady_step(&mut self) -> Option<Vec<MicroStepPeaks>> {
-        let count = self.different_micro_steps();
-        let mut beginnings: Vec<Option<Beginning>> = Vec::new();
-        let mut micro_steps: Vec<MicroStepPeaks> = Vec::new();
-        for micro in 1..=count {
-            let beginning = self.beginning(micro == count);
-            let alike = beginnings.iter().position(|other| other.is_some() && *other == beginning);
-            micro_steps.push(match alike {
-                Some(alike) => micro_steps[alike].clone(),
-                None => self.micro_step(micro == count),
-            });
-            beginnings.push(beginning);
-        }
-        self.end_step();
-        let first = beginnings.into_iter().next().flatten();
-        let is_steady =
-            self.gatherer.is_none() || (first.is_some() && first == self.beginning(count == 1));
-        is_steady.then_some(micro_steps)
-    }
-
-    fn different_micro_steps(&self) -> u64 {
-        self.run.accumulation_steps.min(DIFFERENT_MICRO_STEPS)
-    }
-
-    /// The present state, if it can be compared.
-    fn beginning(&self, is_last: bool) -> Option<Beginning> {
-        let gathered = self.gatherer.as_ref()?.at_rest()?;
-        let is_idle = self.waiting.is_empty() && self.held.is_empty();
-        is_idle.then(|| Beginning {
-            gathered,
-            alive: self.account.ledger.alive(),
-            is_last: is_last && self.reducer.ends_differ(),
-        })
-    }
-
-    fn step(&mut self) -> Vec<MicroStepPeaks> {
-        let count = self.different_micro_steps();
-        let micro_steps = (1..=count).map(|micro| self.micro_step(micro == count)).collect();
-        self.end_step();
-        micro_steps
-    }
-
-    fn end_step(&mut self) {
-        self.reducer.end_step(&mut self.account);
-        if let Some(gatherer) = &mut self.gatherer {
-            gatherer.release_all(&mut self.account);
-            gatherer.gather_persistent(&mut self.account);
-        }
-    }
-
-    fn micro_step(&mut self, is_last: bool) -> MicroStepPeaks {
-        self.account.ledger.at(Moment(0));
-        self.account.ledger.restart();
-        self.account.calls.clear();
-        if let Some(gatherer) = &mut self.gatherer {
-            gatherer.begin_micro_step(&mut self.account);
-        }
-        self.follow(&self.micro_step.forward);
-        let forward = Peak::of(&self.account.ledger);
-        let forward_calls = std::mem::take(&mut self.account.calls);
-        self.account.ledger.at(Moment(0));
-        self.account.ledger.restart();
-        self.reducer.begin_backward(is_last);
-        self.follow(&self.micro_step.backward);
-        self.reducer.end_backward(&mut self.account);
-        if let Some(gatherer) = &mut self.gatherer {
-            gatherer.end_backward(&mut self.account);
-        }
-        MicroStepPeaks {
-            forward,
-            backward: Peak::of(&self.account.ledger),
-            end: self.account.ledger.alive(),
-            calls: [forward_calls, std::mem::take(&mut self.account.calls)],
-        }
-    }
-
     fn tell(
         &mut self,
         items: &[Item],
@@ -335,6 +252,63 @@ impl<'a> Rank<'a> {
         gradients.sort_unstable_by_key(|(parameter, _)| *parameter);
         for (parameter, gradient) in gradients {
             self.reducer.ready(parameter, gradient, &mut self.account);
+        }
+    }
+}
+
+impl Steps for Rank<'_> {
+    type MicroStep = MicroStepPeaks;
+    type Beginning = Beginning;
+
+    fn accumulation(&self) -> u64 {
+        self.run.accumulation_steps
+    }
+
+    fn is_sharded(&self) -> bool {
+        self.gatherer.is_some()
+    }
+
+    fn beginning(&self, is_last: bool) -> Option<Beginning> {
+        let gathered = self.gatherer.as_ref()?.at_rest()?;
+        let is_idle = self.waiting.is_empty() && self.held.is_empty();
+        is_idle.then(|| Beginning {
+            gathered,
+            alive: self.account.ledger.alive(),
+            is_last: is_last && self.reducer.ends_differ(),
+        })
+    }
+
+    fn end_step(&mut self) {
+        self.reducer.end_step(&mut self.account);
+        if let Some(gatherer) = &mut self.gatherer {
+            gatherer.release_all(&mut self.account);
+            gatherer.gather_persistent(&mut self.account);
+        }
+    }
+
+    fn micro_step(&mut self, is_last: bool) -> MicroStepPeaks {
+        self.account.ledger.at(Moment(0));
+        self.account.ledger.restart();
+        self.account.calls.clear();
+        if let Some(gatherer) = &mut self.gatherer {
+            gatherer.begin_micro_step(&mut self.account);
+        }
+        self.follow(&self.micro_step.forward);
+        let forward = Peak::of(&self.account.ledger);
+        let forward_calls = std::mem::take(&mut self.account.calls);
+        self.account.ledger.at(Moment(0));
+        self.account.ledger.restart();
+        self.reducer.begin_backward(is_last);
+        self.follow(&self.micro_step.backward);
+        self.reducer.end_backward(&mut self.account);
+        if let Some(gatherer) = &mut self.gatherer {
+            gatherer.end_backward(&mut self.account);
+        }
+        MicroStepPeaks {
+            forward,
+            backward: Peak::of(&self.account.ledger),
+            end: self.account.ledger.alive(),
+            calls: [forward_calls, std::mem::take(&mut self.account.calls)],
         }
     }
 }

@@ -7,15 +7,10 @@ use zeropilot_config::settings::Stage;
 use super::{MicroOps, Op};
 use crate::lower::Lowered;
 use crate::micro_step::{Item, MicroStep};
+use crate::steady::{STEPS_UNTIL_STEADY, Steps};
 use crate::zero::gather::{EventKind, Gatherer, Resting};
 use crate::zero::reduction::Reducer;
 use crate::zero::{Backend, Category, Collective, Handle, HostCopy, Place, Run, Sink};
-
-/// Micro steps that are told apart: the first, those between, the last.
-const DIFFERENT_MICRO_STEPS: u64 = 3;
-
-/// Steps before everything repeats, where one leaves something to the next.
-const STEPS_UNTIL_STEADY: usize = 2;
 
 /// Writes down what happens; allocations are not its business.
 #[derive(Debug, Default)]
@@ -123,67 +118,6 @@ impl<'a> Follower<'a> {
         gatherer.first_step(events).then(|| gatherer.gather_persistent(&mut self.notes))
     }
 
-    /// A step in which micro steps that begin alike are run once; none if it does not end as it began.
-    fn steady_step(&mut self) -> Option<Vec<MicroOps>> {
-        let count = self.different_micro_steps();
-        let mut beginnings: Vec<Option<Beginning>> = Vec::new();
-        let mut micro_steps: Vec<MicroOps> = Vec::new();
-        for micro in 1..=count {
-            let beginning = self.beginning(micro == count);
-            let alike = beginnings.iter().position(|other| other.is_some() && *other == beginning);
-            micro_steps.push(match alike {
-                Some(alike) => micro_steps[alike].clone(),
-                None => self.micro_step(micro == count),
-            });
-            beginnings.push(beginning);
-        }
-        self.end_step();
-        let first = beginnings.into_iter().next().flatten();
-        let is_steady =
-            self.gatherer.is_none() || (first.is_some() && first == self.beginning(count == 1));
-        is_steady.then_some(micro_steps)
-    }
-
-    fn different_micro_steps(&self) -> u64 {
-        self.run.accumulation_steps.clamp(1, DIFFERENT_MICRO_STEPS)
-    }
-
-    fn beginning(&self, is_last: bool) -> Option<Beginning> {
-        let gathered = self.gatherer.as_ref()?.at_rest()?;
-        self.waiting.is_empty().then(|| (gathered, is_last && self.reducer.ends_differ()))
-    }
-
-    fn step(&mut self) -> Vec<MicroOps> {
-        let count = self.different_micro_steps();
-        let micro_steps = (1..=count).map(|micro| self.micro_step(micro == count)).collect();
-        self.end_step();
-        micro_steps
-    }
-
-    fn end_step(&mut self) {
-        self.reducer.end_step(&mut self.notes);
-        if let Some(gatherer) = &mut self.gatherer {
-            gatherer.release_all(&mut self.notes);
-            gatherer.gather_persistent(&mut self.notes);
-        }
-    }
-
-    fn micro_step(&mut self, is_last: bool) -> MicroOps {
-        self.notes.ops.clear();
-        if let Some(gatherer) = &mut self.gatherer {
-            gatherer.begin_micro_step(&mut self.notes);
-        }
-        self.follow(&self.micro_step.forward);
-        let forward = std::mem::take(&mut self.notes.ops);
-        self.reducer.begin_backward(is_last);
-        self.follow(&self.micro_step.backward);
-        self.reducer.end_backward(&mut self.notes);
-        if let Some(gatherer) = &mut self.gatherer {
-            gatherer.end_backward(&mut self.notes);
-        }
-        MicroOps { forward, backward: std::mem::take(&mut self.notes.ops) }
-    }
-
     fn follow(&mut self, items: &[Item]) {
         for &item in items {
             self.item(item);
@@ -230,5 +164,47 @@ impl<'a> Follower<'a> {
         for parameter in parameters {
             self.reducer.ready(parameter, Handle::UNCOUNTED, &mut self.notes);
         }
+    }
+}
+
+impl Steps for Follower<'_> {
+    type MicroStep = MicroOps;
+    type Beginning = Beginning;
+
+    fn accumulation(&self) -> u64 {
+        self.run.accumulation_steps
+    }
+
+    fn is_sharded(&self) -> bool {
+        self.gatherer.is_some()
+    }
+
+    fn beginning(&self, is_last: bool) -> Option<Beginning> {
+        let gathered = self.gatherer.as_ref()?.at_rest()?;
+        self.waiting.is_empty().then(|| (gathered, is_last && self.reducer.ends_differ()))
+    }
+
+    fn end_step(&mut self) {
+        self.reducer.end_step(&mut self.notes);
+        if let Some(gatherer) = &mut self.gatherer {
+            gatherer.release_all(&mut self.notes);
+            gatherer.gather_persistent(&mut self.notes);
+        }
+    }
+
+    fn micro_step(&mut self, is_last: bool) -> MicroOps {
+        self.notes.ops.clear();
+        if let Some(gatherer) = &mut self.gatherer {
+            gatherer.begin_micro_step(&mut self.notes);
+        }
+        self.follow(&self.micro_step.forward);
+        let forward = std::mem::take(&mut self.notes.ops);
+        self.reducer.begin_backward(is_last);
+        self.follow(&self.micro_step.backward);
+        self.reducer.end_backward(&mut self.notes);
+        if let Some(gatherer) = &mut self.gatherer {
+            gatherer.end_backward(&mut self.notes);
+        }
+        MicroOps { forward, backward: std::mem::take(&mut self.notes.ops) }
     }
 }
