@@ -176,11 +176,12 @@ class Memory(Result):
 
 @dataclass(frozen=True)
 class ComparedDevice:
-    """What a GPU needs for one way to train."""
+    """What a GPU needs for one way to train, and what fills it at its highest point."""
 
     low: int
     expected: int
     high: int
+    at_peak: Dict[str, int]
     verdict: Optional[str] = None
 
 

@@ -19,7 +19,7 @@ export interface PlanWords {
   nothing: { headline: string[]; remedy: string[] } | null;
   alternatives: Said[]; rejected: Said[]; ladder: Said[];
 }
-export interface Column { at_peak: Record<string, number>; device: Estimate & { verdict: Verdict | null }; host: Estimate }
+export interface Column { device: Estimate & { verdict: Verdict | null; at_peak: Record<string, number> }; host: Estimate }
 export type Verdict = "fits" | "tight" | "doubtful" | "does_not_fit";
 export interface Compared { capacity: number | null; ways: Column[] }
 export interface RowWords { way: string; need: string; verdict: string | null; host: string }

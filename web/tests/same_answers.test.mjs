@@ -62,7 +62,7 @@ for (const question of QUESTIONS) {
       assert.deepEqual([row.bytes, row.host, row.verdict], [way.device.expected, way.host.expected, way.device.verdict]);
       assert.ok(row.need.startsWith(bytes(way.device.expected)), `${row.need} is ${way.device.expected}`);
       assert.equal(row.hostText, bytes(way.host.expected));
-      for (const part of Object.values(way.at_peak)) assert.ok(row.parts.some((text) => text.endsWith(` ${bytes(part)}`)), `${part} in ${row.parts}`);
+      for (const part of Object.values(way.device.at_peak)) assert.ok(row.parts.some((text) => text.endsWith(` ${bytes(part)}`)), `${part} in ${row.parts}`);
     }
     const device = (fitting) => fitting.memory.device.expected;
     if (plan.choice) {

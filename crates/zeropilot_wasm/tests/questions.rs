@@ -57,7 +57,7 @@ fn what_fills_a_gpu_is_never_more_than_what_it_needs() {
     let ways = compared["json"]["ways"].as_array().expect("ways");
     assert_eq!(ways.len(), compared["words"]["ways"].as_array().map_or(0, Vec::len));
     for way in ways {
-        let parts = way["at_peak"].as_object().expect("parts").values();
+        let parts = way["device"]["at_peak"].as_object().expect("parts").values();
         let tensors: u64 = parts.filter_map(Value::as_u64).sum();
         assert!(tensors > 0 && tensors <= way["device"]["expected"].as_u64().unwrap_or(0), "{way}");
     }

@@ -12,10 +12,10 @@ const HEIGHT = 26;
 
 /// The parts of a column, in the order of the legend; what is no tensor is the runtime's.
 function parts(column: Column, app: App): { name: string; words: string; colour: string; bytes: number }[] {
-  const tensors = Object.values(column.at_peak).reduce((sum, part) => sum + part, 0);
+  const tensors = Object.values(column.device.at_peak).reduce((sum, part) => sum + part, 0);
   const runtime = Math.max(0, column.device.expected - tensors);
   return app.named.parts
-    .map((part) => ({ ...part, bytes: part.name === "runtime" ? runtime : (column.at_peak[part.name] ?? 0) }))
+    .map((part) => ({ ...part, bytes: part.name === "runtime" ? runtime : (column.device.at_peak[part.name] ?? 0) }))
     .filter((part) => part.bytes > 0);
 }
 
@@ -56,7 +56,7 @@ export function bars({ json, words }: Answer<Compared, ComparedWords>, work: Wor
   const rows = json.ways.map((column, index) => row(column, words.ways[index] as RowWords, false, [whole, json.capacity], app));
   if (chosen) {
     const { device, host } = chosen.json;
-    rows.unshift(row({ at_peak: device.at_peak, device, host }, { ...chosen.words.row, way: say("choice") }, true, [whole, json.capacity], app));
+    rows.unshift(row({ device, host }, { ...chosen.words.row, way: say("choice") }, true, [whole, json.capacity], app));
   }
   const used = new Set(json.ways.flatMap((column) => parts(column, app).map((part) => part.name)));
   const legend = app.named.parts.filter((part) => used.has(part.name)).map((part) =>

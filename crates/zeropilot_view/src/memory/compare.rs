@@ -70,8 +70,8 @@ pub fn compare_json(columns: &[Column], capacity: Option<Estimate>) -> Value {
                 "stage": column.stage,
                 "offload_optimizer": column.offload_optimizer,
                 "offload_param": column.offload_param,
-                "at_peak": at_peak(&column.answer),
                 "device": {
+                    "at_peak": at_peak(&column.answer),
                     "low": device.low().0, "expected": device.expected().0, "high": device.high().0,
                     "verdict": capacity.map(|capacity| fit(device, capacity).name()),
                 },
