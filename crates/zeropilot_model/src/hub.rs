@@ -226,6 +226,8 @@ impl<'a> Remote<'a> {
             .timeout_connect(Some(Duration::from_secs(10)))
             .timeout_global(Some(Duration::from_secs(60)))
             .http_status_as_error(false)
+            // Nobody who listens on the way may send what was asked for in private elsewhere.
+            .https_only(hub.endpoint.starts_with("https:"))
             .build();
         let base = format!("{}/{id}/resolve/{revision}", hub.endpoint);
         Self { agent: config.into(), hub, id, base }
