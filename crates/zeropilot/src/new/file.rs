@@ -17,6 +17,9 @@ pub(crate) fn prepare(path: &Path, text: &str, force: bool) -> Result<Pending, C
     if path.is_dir() {
         return Err(CreationProblem::IsDirectory);
     }
+    if path.metadata().is_ok_and(|there| !there.is_file()) {
+        return Err(CreationProblem::IsNoFile);
+    }
     // A link that leads nowhere is something there, too.
     if !force && path.symlink_metadata().is_ok() {
         return Err(CreationProblem::Exists);

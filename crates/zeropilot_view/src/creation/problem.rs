@@ -13,6 +13,8 @@ pub enum CreationProblem {
     Exists,
     /// It is a directory.
     IsDirectory,
+    /// It is a device, a pipe or a socket.
+    IsNoFile,
     /// The directory it is to be in is not there.
     NoDirectory,
     /// The system refuses.
@@ -46,6 +48,14 @@ impl CreationProblem {
                 Text::new("`{name}` is a directory", "`{name}` 是一个目录"),
                 Text::new("a config is one file", "一份配置是一个文件。"),
                 Text::new("name a file in it: -o {name}/ds_config.json", "写出目录里的文件名：-o {name}/ds_config.json"),
+            ),
+            Self::IsNoFile => Objection::new(
+                Text::new("`{name}` is a device or a pipe", "`{name}` 是设备或管道，不是普通文件"),
+                Text::new(
+                    "a config is put in the place of the old file in one step, which would remove the device",
+                    "写配置时会一步替换掉原来的文件，设备本身就没了。",
+                ),
+                Text::new("name a file, or write to standard output with `-o -`", "换成文件名，或用 `-o -` 写到标准输出"),
             ),
             Self::NoDirectory => Objection::new(
                 Text::new("the directory of `{name}` does not exist", "`{name}` 所在的目录不存在"),
