@@ -17,6 +17,7 @@ use crate::new::options::NewCommand;
 use crate::plan::PlanCommand;
 use crate::run::arguments::RunArguments;
 use crate::runs::{ReportCommand, RunsCommand};
+use crate::shell_files::{CompletionsCommand, ManCommand};
 use crate::simulate::arguments::SimulateCommand;
 use crate::watch::WatchCommand;
 
@@ -61,6 +62,11 @@ pub(crate) enum Command {
     Lsp(LspCommand),
     /// Examine this machine: what it lacks for a config, from packages and compilers to GPUs and disks
     Doctor(Box<DoctorCommand>),
+    /// Write completions for a shell
+    Completions(CompletionsCommand),
+    /// Write manual pages into a directory
+    #[command(hide = true)]
+    Man(ManCommand),
 }
 
 /// What every command takes.
@@ -449,11 +455,15 @@ fn code(text: &str) -> Result<String, String> {
 
 /// Reads the arguments, with help in the given language.
 pub(crate) fn parse(arguments: Vec<OsString>, language: Language) -> Result<Cli, clap::Error> {
-    let command = match language {
+    Cli::from_arg_matches(&definition(language).try_get_matches_from(arguments)?)
+}
+
+/// All verbs and options, with their help in a language.
+pub(crate) fn definition(language: Language) -> clap::Command {
+    match language {
         Language::English => Cli::command(),
         Language::Chinese => help_zh::translate(Cli::command()),
-    };
-    Cli::from_arg_matches(&command.try_get_matches_from(arguments)?)
+    }
 }
 
 #[cfg(test)]

@@ -17,11 +17,15 @@ const REPORT: &str = "把一次运行做成一页报告：经过、loss、内存
 const EXPLAIN: &str = "解释键、概念和整份配置：某项设置做什么、代价是什么";
 const DOCTOR: &str = "体检本机：要跑这份配置还缺什么（软件包、编译器、GPU、限制、磁盘）";
 const LSP: &str = "为编辑器提供语言服务（LSP）：实时检查、悬停说明、补全和快速修复";
+const COMPLETIONS: &str = "输出 shell 的命令补全脚本";
+const MAN: &str = "把手册页（man page）写进一个目录";
 const SCHEMA: &str = "输出 DeepSpeed 配置的 JSON Schema，供编辑器使用";
 
 /// Option names and what they mean.
 const OPTIONS: &[(&str, &str)] = &[
     ("paths", "配置文件、启动脚本、要搜索 .json 和 .hjson 的目录，或 `-` 表示标准输入"),
+    ("shell", "哪一种 shell"),
+    ("directory", "写到哪里；不存在则创建"),
     ("job", "在目录里查找启动脚本，并检查它们指向的配置"),
     (
         "topics",
@@ -186,6 +190,11 @@ const DOCTOR_EXAMPLES: &str = "\
 
 退出码：0 什么都不缺，1 有错误或警告，2 配置无法读取";
 
+const COMPLETIONS_EXAMPLES: &str = "\
+示例：
+  zeropilot completions bash > ~/.local/share/bash-completion/completions/zeropilot
+  zeropilot completions zsh > ~/.zfunc/_zeropilot
+  zeropilot completions fish > ~/.config/fish/completions/zeropilot.fish";
 const SCHEMA_EXAMPLES: &str = "\
 示例：
   zeropilot schema > deepspeed.schema.json
@@ -198,11 +207,13 @@ const SCHEMA_EXAMPLES: &str = "\
 const TEMPLATE: &str = "{before-help}{about-with-newline}\n用法：{usage}\n\n{all-args}{after-help}";
 
 /// Verbs, what they are for, and examples.
-const VERBS: [(&str, &str, Option<&str>); 14] = [
+const VERBS: [(&str, &str, Option<&str>); 16] = [
     ("check", CHECK, Some(EXAMPLES)),
+    ("completions", COMPLETIONS, Some(COMPLETIONS_EXAMPLES)),
     ("doctor", DOCTOR, Some(DOCTOR_EXAMPLES)),
     ("explain", EXPLAIN, Some(EXPLAIN_EXAMPLES)),
     ("lsp", LSP, None),
+    ("man", MAN, None),
     ("memory", MEMORY, Some(MEMORY_EXAMPLES)),
     ("new", new::help_zh::ABOUT, Some(new::help_zh::EXAMPLES)),
     ("plan", PLAN, Some(PLAN_EXAMPLES)),

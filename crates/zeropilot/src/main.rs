@@ -31,6 +31,7 @@ mod rule;
 mod run;
 mod runs;
 mod schema;
+mod shell_files;
 mod simulate;
 mod watch;
 
@@ -70,6 +71,8 @@ fn main() -> ExitCode {
             Command::Schema(command) => schema::run(&command, &cli.global, language),
             Command::Doctor(command) => doctor::run(&command, &cli.global, language),
             Command::Lsp(command) => lsp::run(&command, &cli.global, language),
+            Command::Completions(command) => shell_files::completions(&command, language),
+            Command::Man(command) => shell_files::man(&command, language),
         },
         Err(error) => {
             // Nothing is left to be told if the terminal is gone.

@@ -100,6 +100,7 @@ pub(crate) fn chinese(name: &str) -> Option<&'static str> {
 }
 
 /// What a key does, in English and Chinese.
+#[expect(clippy::too_many_lines, reason = "one text for each key")]
 fn help(knob: Knob) -> (&'static str, &'static str) {
     match knob {
         Knob::ReduceBucketSize => ("Gradients reduced at once", "一次 reduce 的梯度量"),

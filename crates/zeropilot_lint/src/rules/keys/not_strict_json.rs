@@ -89,6 +89,7 @@ fn fix(error: &SyntaxError, text: &str) -> Option<Fix> {
 }
 
 /// What is wrong with a text, as a part of a sentence.
+#[expect(clippy::too_many_lines, reason = "one phrase for each fault")]
 pub(crate) fn fault(kind: &SyntaxErrorKind) -> Argument {
     use SyntaxErrorKind as Kind;
     let with = |text: Text, character: char| {

@@ -1,0 +1,136 @@
+//! The house is as `docs/architecture.md` draws it: who may use whom, and who touches files, clocks and sockets.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+use std::path::{Path, PathBuf};
+
+fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
+}
+
+fn architecture() -> String {
+    fs::read_to_string(root().join("docs/architecture.md")).expect("the document")
+}
+
+/// Crates by floor, the highest first.
+fn floors() -> Vec<Vec<String>> {
+    let text = architecture();
+    let drawing = text.split("```").nth(1).expect("a drawing of the floors");
+    let names = |line: &str| -> Vec<String> {
+        let crates = line.split_whitespace().take_while(|word| word.starts_with("zeropilot"));
+        crates.map(str::to_owned).collect()
+    };
+    drawing.lines().map(names).filter(|floor| !floor.is_empty()).collect()
+}
+
+/// The crates of this workspace that each crate is built with, tests aside.
+fn uses() -> BTreeMap<String, BTreeSet<String>> {
+    let crates = fs::read_dir(root().join("crates")).expect("crates");
+    crates
+        .map(|entry| entry.expect("a crate").path())
+        .map(|path| {
+            let text = fs::read_to_string(path.join("Cargo.toml")).expect("a manifest");
+            let manifest: toml::Table = text.parse().expect("TOML");
+            let needed = manifest.get("dependencies").and_then(toml::Value::as_table);
+            let ours = needed.into_iter().flat_map(toml::Table::keys);
+            let ours = ours.filter(|name| name.starts_with("zeropilot")).cloned().collect();
+            (manifest["package"]["name"].as_str().expect("a name").to_owned(), ours)
+        })
+        .collect()
+}
+
+/// Written for this repository only, above every floor.
+const UNPUBLISHED: [&str; 2] = ["zeropilot_accuracy", "zeropilot_field_study"];
+
+#[test]
+fn a_crate_uses_only_crates_of_lower_floors() {
+    let floors = floors();
+    let floor = |name: &str| floors.iter().position(|floor| floor.iter().any(|one| one == name));
+    for (user, used) in uses() {
+        if UNPUBLISHED.contains(&user.as_str()) {
+            continue;
+        }
+        let own = floor(&user).unwrap_or_else(|| panic!("{user} is on no floor"));
+        for below in used {
+            let its = floor(&below).unwrap_or_else(|| panic!("{below} is on no floor"));
+            assert!(its > own, "{user} must not use {below}");
+        }
+    }
+}
+
+#[test]
+fn every_crate_on_a_floor_exists_and_says_what_it_must_not_know() {
+    let (uses, text) = (uses(), architecture());
+    for name in floors().concat() {
+        assert!(uses.contains_key(&name), "there is no {name}");
+        assert!(text.contains(&format!("\n| `{name}` | ")), "{name} is not described");
+    }
+}
+
+/// What a browser has not, by how Rust names it.
+const OUTSIDE: [&str; 6] =
+    ["std::fs", "std::net", "std::process", "std::thread", "std::time", "std::env::"];
+
+/// Modules that are compiled only with a feature that no browser turns on.
+const WITH_A_FEATURE: [(&str, &str, &str); 5] = [
+    ("zeropilot_config", "installed", "fs"),
+    ("zeropilot_model", "local", "fs"),
+    ("zeropilot_model", "source", "hub"),
+    ("zeropilot_model", "hub", "hub"),
+    ("zeropilot_doctor", "look", "os"),
+];
+
+#[test]
+fn modules_for_files_and_sockets_are_behind_their_feature() {
+    for (name, module, feature) in WITH_A_FEATURE {
+        let library = root().join("crates").join(name).join("src/lib.rs");
+        let text = fs::read_to_string(library).expect("source");
+        let gate = format!("#[cfg(feature = \"{feature}\")]\n");
+        let gated = ["mod", "pub mod"].map(|word| format!("{gate}{word} {module};"));
+        assert!(gated.iter().any(|line| text.contains(line)), "{name}: {module}");
+    }
+}
+
+#[test]
+fn crates_for_browsers_touch_no_files_clocks_threads_or_sockets() {
+    let text = architecture();
+    let (list, _) =
+        text.split_once(" have no files, clocks, threads or sockets").expect("the list");
+    let list = list.rsplit("\n\n").next().expect("a paragraph");
+    let is_pure = |name: &str| list.contains(&format!("`{}`", &name["zeropilot_".len()..]));
+    let pure: Vec<String> =
+        floors().concat().into_iter().filter(|name| name.contains('_') && is_pure(name)).collect();
+    assert!(pure.len() >= 11, "{pure:?}");
+    let mut sources = Vec::new();
+    for name in &pure {
+        list_sources(&root().join("crates").join(name).join("src"), &mut sources);
+    }
+    for path in sources {
+        let shown = path.to_string_lossy().replace('\\', "/");
+        let is_gated = |(name, module, _): &(&str, &str, &str)| {
+            let place = format!("{name}/src/{module}");
+            shown.contains(&format!("{place}.rs")) || shown.contains(&format!("{place}/"))
+        };
+        if WITH_A_FEATURE.iter().any(is_gated) {
+            continue;
+        }
+        let text = fs::read_to_string(&path).expect("source");
+        let code = text.split("#[cfg(test)]").next().unwrap_or_default();
+        for word in OUTSIDE {
+            let found =
+                code.lines().find(|line| line.contains(word) && !line.trim().starts_with("//"));
+            assert!(found.is_none(), "{shown}: {}", found.unwrap_or_default());
+        }
+    }
+}
+
+fn list_sources(directory: &Path, sources: &mut Vec<PathBuf>) {
+    for entry in fs::read_dir(directory).expect("a directory") {
+        let path = entry.expect("an entry").path();
+        if path.is_dir() {
+            list_sources(&path, sources);
+        } else if path.extension().is_some_and(|extension| extension == "rs") {
+            sources.push(path);
+        }
+    }
+}
