@@ -32,12 +32,14 @@ mod run;
 mod runs;
 mod schema;
 mod simulate;
+mod usage_zh;
 mod watch;
 
 use std::process::ExitCode;
 
 use cli::Command;
 use exit_status::ExitStatus;
+use zeropilot_lint::Language;
 
 /// Checking is many small allocations on several threads, which this one serves faster than most
 /// systems' own.
@@ -73,7 +75,10 @@ fn main() -> ExitCode {
         },
         Err(error) => {
             // Nothing is left to be told if the terminal is gone.
-            let _ = error.print();
+            let _ = match language {
+                Language::Chinese if error.use_stderr() => usage_zh::print(&error),
+                _ => error.print(),
+            };
             if error.use_stderr() { ExitStatus::Failure } else { ExitStatus::Clean }
         }
     };
