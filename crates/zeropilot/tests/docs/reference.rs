@@ -240,7 +240,7 @@ pub(crate) fn causes() -> Vec<Cause> {
         Cause::Completed,
         Cause::NotStarted,
         Cause::Refused,
-        memory(Memory::Device),
+        memory(Memory::Host),
         Cause::ProgramFailed { rank: None },
         Cause::RankKilled { rank: None, signal: 9 },
         Cause::LauncherKilled { signal: None },
@@ -293,6 +293,9 @@ fn run_codes(language: Language) -> String {
         let meaning = match (&cause, language) {
             (Cause::Interrupted { .. }, Language::English) => "interrupted by signal N".to_owned(),
             (Cause::Interrupted { .. }, Language::Chinese) => "被信号 N 中断".to_owned(),
+            (Cause::RankKilled { .. }, _) => {
+                run_words::cause_words(&cause, language).replace('9', "N")
+            }
             _ => run_words::cause_words(&cause, language),
         };
         let _ = writeln!(text, "| {code} | `{}` | {meaning} |", cause.name());

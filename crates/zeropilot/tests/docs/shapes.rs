@@ -17,11 +17,17 @@ use crate::reference::head;
 const CONFIG: &str =
     r#"{"train_batch_size": 64, "gradient_accumulation_steps": 32, "overlap_comm": true}"#;
 
+/// One that is accepted, and filled later.
+const AUTO: &str = r#"{"train_batch_size": "auto", "zero_optimization": {"stage": 2}}"#;
+
 /// Questions whose answers together show what a verb can say.
 const QUESTIONS: [(&str, &[&str]); 8] = [
     (
         "check --output-format json",
-        &["zeropilot check ds.json --world-size 4 --output-format json"],
+        &[
+            "zeropilot check ds.json --world-size 4 --output-format json",
+            "zeropilot check auto.json --output-format json",
+        ],
     ),
     (
         "plan --json",
@@ -108,7 +114,9 @@ impl Fields {
         if !field.kinds.contains(&kind) {
             field.kinds.push(kind);
         }
-        let short = value.map(Value::to_string).filter(|text| text.chars().count() < 40);
+        let short = value
+            .map(Value::to_string)
+            .filter(|text| text.chars().count() < 40 && !text.contains('`'));
         field.example = field.example.take().or(short);
     }
 
@@ -165,7 +173,9 @@ pub(crate) fn chapter(language: Language) -> String {
         language,
     );
     let directory = tempfile::tempdir().expect("a temporary directory");
-    std::fs::write(directory.path().join("ds.json"), CONFIG).expect("a writable directory");
+    for (name, config) in [("ds.json", CONFIG), ("auto.json", AUTO)] {
+        std::fs::write(directory.path().join(name), config).expect("a writable directory");
+    }
     for (title, questions) in QUESTIONS {
         let table = answers(questions, directory.path()).table(language);
         let _ = write!(text, "\n## {title}\n\n{table}");
