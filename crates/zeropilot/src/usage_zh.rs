@@ -45,7 +45,8 @@ fn problem(error: &clap::Error) -> Option<String> {
         }
         ErrorKind::InvalidValue => format!("{} 不能取 {}", argument()?, value()?),
         ErrorKind::ValueValidation => {
-            let reason = error.source().map(|reason| format!("：{reason}"));
+            let reason =
+                error.source().map(|reason| format!("：{}", reason_words(&reason.to_string())));
             format!("{} 不接受 {}{}", argument()?, value()?, reason.unwrap_or_default())
         }
         ErrorKind::MissingRequiredArgument => format!("缺少必需的参数 {}", argument()?),
@@ -65,6 +66,29 @@ fn problem(error: &clap::Error) -> Option<String> {
         ErrorKind::InvalidUtf8 => "参数不是 UTF-8".to_owned(),
         _ => return None,
     })
+}
+
+/// Why a value is refused; what is not known here stays as it is.
+fn reason_words(reason: &str) -> String {
+    if let Some((least, most)) =
+        reason.split_once(" is not in ").and_then(|(_, range)| range.split_once("..="))
+    {
+        return format!("应在 {least} 到 {most} 之间");
+    }
+    if let Some((_, nearest)) = reason.split_once("there is no such rule; did you mean ") {
+        return format!("没有这条规则，是不是想写 {}？", nearest.trim_end_matches('?'));
+    }
+    let known = [
+        ("invalid digit found in string", "不是整数"),
+        ("cannot parse integer from empty string", "不是整数"),
+        ("would be zero for non-zero type", "必须大于 0"),
+        ("not a number", "不是数字"),
+        ("does not start with a number", "应以数字开头，例如 `512GiB`"),
+        ("not a time", "不是时间，请写成 `90s`、`10m` 或 `1h`"),
+        ("there is no such rule", "没有这条规则，`zeropilot rule --all` 可列出全部"),
+    ];
+    let found = known.iter().find(|(english, _)| reason.contains(english));
+    found.map_or_else(|| reason.to_owned(), |(_, chinese)| (*chinese).to_owned())
 }
 
 fn list(error: &clap::Error, kind: ContextKind) -> Option<Vec<String>> {
@@ -107,7 +131,26 @@ mod tests {
         let text = said("zeropilot check a.json --fix --diff");
         assert!(text.contains("不能与"), "{text}");
         assert!(said("zeropilot check a.json --world-size").contains("需要一个值"));
-        assert!(said("zeropilot check a.json --world-size 0").contains("不接受 `0`"));
+        assert!(said("zeropilot check a.json --world-size 0").contains("不接受 `0`：必须大于 0"));
+    }
+
+    #[test]
+    fn reasons_of_every_reader_of_values_are_told_in_chinese() {
+        let values = [
+            "check a.json --world-size x",
+            "check a.json --select Z9",
+            "check a.json --learning-rate fast",
+            "memory --model gpt2 --stage 4",
+            "memory --model gpt2 --seq-len 0",
+            "memory --model gpt2 --host-ram lots",
+            "run --hang-after soon -- true",
+            "new --micro-batch 0",
+        ];
+        for wrong in values {
+            let text = said(&format!("zeropilot {wrong}"));
+            let reason = text.lines().next().and_then(|line| line.rsplit('：').next());
+            assert!(reason.is_some_and(|reason| !reason.is_ascii()), "{text}");
+        }
     }
 
     #[test]

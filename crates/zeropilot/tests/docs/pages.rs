@@ -72,5 +72,13 @@ pub(crate) fn fresh(path: &str, text: &str) {
         return;
     }
     let stored = fs::read_to_string(&file).unwrap_or_default();
-    assert_eq!(stored, text, "{path} is stale; run with ZEROPILOT_UPDATE_DOCS=1");
+    let (mut is, mut should) = (stored.lines(), text.lines());
+    let differing = (1..).map(|line| (line, is.next(), should.next()));
+    let first = differing
+        .take_while(|(_, is, should)| is.or(*should).is_some())
+        .find(|(_, is, should)| is != should);
+    assert!(
+        first.is_none() && stored == text,
+        "{path} is stale, first at {first:?}; run with ZEROPILOT_UPDATE_DOCS=1"
+    );
 }

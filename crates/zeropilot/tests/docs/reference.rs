@@ -32,7 +32,8 @@ pub(crate) fn head(title: Text, about: Text, language: Language) -> String {
         "本页由 `cargo test -p zeropilot --test docs` 在 `ZEROPILOT_UPDATE_DOCS=1` 下生成。",
     );
     let (title, about) = (title.get(language), about.get(language));
-    format!("# {title}\n\n{about} {}\n", written.get(language))
+    let glue = if language == Language::Chinese { "" } else { " " };
+    format!("# {title}\n\n{about}{glue}{}\n", written.get(language))
 }
 
 fn verbs() -> Vec<String> {
@@ -293,6 +294,12 @@ fn run_codes(language: Language) -> String {
         let meaning = match (&cause, language) {
             (Cause::Interrupted { .. }, Language::English) => "interrupted by signal N".to_owned(),
             (Cause::Interrupted { .. }, Language::Chinese) => "被信号 N 中断".to_owned(),
+            (Cause::OutOfMemory { .. }, Language::English) => {
+                "out of memory, of a GPU or of the host, and no rung left or none wanted".to_owned()
+            }
+            (Cause::OutOfMemory { .. }, Language::Chinese) => {
+                "显存或内存不足，且没有下一级可降，或没有要求降级".to_owned()
+            }
             (Cause::RankKilled { .. }, _) => {
                 run_words::cause_words(&cause, language).replace('9', "N")
             }
