@@ -53,7 +53,7 @@ pub(crate) fn run(
     let (version, version_source) = match engine_version::choose(wanted) {
         Ok(chosen) => chosen,
         Err(error) => {
-            output.say(&format!("error: {}", escaped(&error.to_string())));
+            output.say(&talk::unknown_version(&error, language));
             return ExitStatus::Failure;
         }
     };
@@ -237,7 +237,7 @@ fn surroundings(
         Some(path) => match checkpoint::open(path) {
             Ok(Some(found)) => Some(found),
             Ok(None) => return Err(talk::no_checkpoint(path, language)),
-            Err(error) => return Err(talk::cannot_read(path, &error, language)),
+            Err(error) => return Err(talk::cannot_read(path, error, language)),
         },
         None => None,
     };

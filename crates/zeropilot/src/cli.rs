@@ -43,29 +43,34 @@ pub(crate) enum Command {
     /// Simulate a step: how long it takes on a cluster, and what it waits for
     Simulate(Box<SimulateCommand>),
     /// Explain a rule: what it finds, why it matters, what to do, with examples
+    #[command(after_help = EXIT_CODES)]
     Rule(RuleCommand),
     /// Explain keys, concepts and whole configs: what a setting does and what it costs
     Explain(Box<ExplainCommand>),
     /// Run a training command: check it, watch it, say why it ended, and step down when memory runs out
     Run(Box<RunArguments>),
     /// Watch a run: step, loss, speed, memory of each rank, what happened
+    #[command(after_help = EXIT_CODES)]
     Watch(WatchCommand),
     /// List the runs that were recorded
+    #[command(after_help = EXIT_CODES)]
     Runs(RunsCommand),
     /// Make one page of a run: what happened, loss, memory, and what to change
+    #[command(after_help = EXIT_CODES)]
     Report(ReportCommand),
     /// Write a DeepSpeed config: by preset or piece by piece, for the program that will read it
     New(Box<NewCommand>),
     /// Write the JSON Schema of DeepSpeed's config, for editors
     Schema(SchemaCommand),
     /// Serve an editor: findings, explanations, completion and quick fixes, by the Language Server Protocol
+    #[command(after_help = EXIT_CODES)]
     Lsp(LspCommand),
     /// Examine this machine: what it lacks for a config, from packages and compilers to GPUs and disks
     Doctor(Box<DoctorCommand>),
     /// Write completions for a shell
     Completions(CompletionsCommand),
     /// Write manual pages into a directory
-    #[command(hide = true)]
+    #[command(hide = true, after_help = EXIT_CODES)]
     Man(ManCommand),
 }
 
@@ -422,7 +427,10 @@ Examples:
 
 Descriptions are in both languages unless --lang names one.
 
-Exit codes: 0 written, 2 no such engine";
+Exit codes: 0 written, 2 not a version";
+
+/// What commands exit with that judge nothing.
+pub(crate) const EXIT_CODES: &str = "Exit codes: 0 done, 2 it could not be done";
 
 fn front_end_parser() -> impl clap::builder::TypedValueParser<Value = FrontEnd> {
     use clap::builder::TypedValueParser as _;

@@ -65,7 +65,7 @@ fn answer(command: &DoctorCommand, layout: &Layout) -> Result<(String, Vec<Findi
 }
 
 fn read(path: &Path, language: Language) -> Result<Vec<u8>, String> {
-    std::fs::read(path).map_err(|error| talk::cannot_read(path, &error, language))
+    std::fs::read(path).map_err(|error| talk::cannot_read(path, error, language))
 }
 
 /// What a config asks for; nothing if it cannot be read, which its verdict says.

@@ -37,7 +37,7 @@ pub(crate) fn run(
         match engine_version::choose(command.deepspeed_version.as_deref()) {
             Ok(chosen) => chosen,
             Err(error) => {
-                output.say(&format!("error: {}", escaped(&error.to_string())));
+                output.say(&talk::unknown_version(&error, language));
                 return ExitStatus::Failure;
             }
         };

@@ -194,7 +194,9 @@ const COMPLETIONS_EXAMPLES: &str = "\
 示例：
   zeropilot completions bash > ~/.local/share/bash-completion/completions/zeropilot
   zeropilot completions zsh > ~/.zfunc/_zeropilot
-  zeropilot completions fish > ~/.config/fish/completions/zeropilot.fish";
+  zeropilot completions fish > ~/.config/fish/completions/zeropilot.fish
+
+退出码：0 已完成，2 无法完成";
 const SCHEMA_EXAMPLES: &str = "\
 示例：
   zeropilot schema > deepspeed.schema.json
@@ -202,28 +204,30 @@ const SCHEMA_EXAMPLES: &str = "\
 
 描述默认同时给出中英文；用 --lang 可以只保留一种。
 
-退出码：0 已写出，2 没有这个版本";
+退出码：0 已写出，2 不是版本号";
+
+const EXIT_CODES: &str = "退出码：0 已完成，2 无法完成";
 
 const TEMPLATE: &str = "{before-help}{about-with-newline}\n用法：{usage}\n\n{all-args}{after-help}";
 
-/// Verbs, what they are for, and examples.
-const VERBS: [(&str, &str, Option<&str>); 16] = [
-    ("check", CHECK, Some(EXAMPLES)),
-    ("completions", COMPLETIONS, Some(COMPLETIONS_EXAMPLES)),
-    ("doctor", DOCTOR, Some(DOCTOR_EXAMPLES)),
-    ("explain", EXPLAIN, Some(EXPLAIN_EXAMPLES)),
-    ("lsp", LSP, None),
-    ("man", MAN, None),
-    ("memory", MEMORY, Some(MEMORY_EXAMPLES)),
-    ("new", new::help_zh::ABOUT, Some(new::help_zh::EXAMPLES)),
-    ("plan", PLAN, Some(PLAN_EXAMPLES)),
-    ("report", REPORT, None),
-    ("rule", RULE, None),
-    ("schema", SCHEMA, Some(SCHEMA_EXAMPLES)),
-    ("simulate", SIMULATE, Some(SIMULATE_EXAMPLES)),
-    ("run", RUN, Some(RUN_EXAMPLES)),
-    ("runs", RUNS, None),
-    ("watch", WATCH, None),
+/// Verbs, what they are for, and what stands below their options.
+const VERBS: [(&str, &str, &str); 16] = [
+    ("check", CHECK, EXAMPLES),
+    ("completions", COMPLETIONS, COMPLETIONS_EXAMPLES),
+    ("doctor", DOCTOR, DOCTOR_EXAMPLES),
+    ("explain", EXPLAIN, EXPLAIN_EXAMPLES),
+    ("lsp", LSP, EXIT_CODES),
+    ("man", MAN, EXIT_CODES),
+    ("memory", MEMORY, MEMORY_EXAMPLES),
+    ("new", new::help_zh::ABOUT, new::help_zh::EXAMPLES),
+    ("plan", PLAN, PLAN_EXAMPLES),
+    ("report", REPORT, EXIT_CODES),
+    ("rule", RULE, EXIT_CODES),
+    ("schema", SCHEMA, SCHEMA_EXAMPLES),
+    ("simulate", SIMULATE, SIMULATE_EXAMPLES),
+    ("run", RUN, RUN_EXAMPLES),
+    ("runs", RUNS, EXIT_CODES),
+    ("watch", WATCH, EXIT_CODES),
 ];
 
 /// The command with Chinese help.
@@ -231,13 +235,8 @@ pub(crate) fn translate(command: Command) -> Command {
     let mut translated =
         texts(command).about(ABOUT).subcommand_help_heading("命令").subcommand_value_name("命令");
     for (verb, about, examples) in VERBS {
-        translated = translated.mut_subcommand(verb, |command| {
-            let command = texts(command).about(about);
-            match examples {
-                Some(examples) => command.after_help(examples),
-                None => command,
-            }
-        });
+        translated = translated
+            .mut_subcommand(verb, |command| texts(command).about(about).after_help(examples));
     }
     translated
 }

@@ -2,7 +2,7 @@
 
 use zeropilot_lint::{Language, Settings};
 use zeropilot_lsp::{Options, serve};
-use zeropilot_view::{escaped, talk};
+use zeropilot_view::talk;
 
 use crate::cli::{GlobalOptions, LspCommand};
 use crate::engine_version;
@@ -14,7 +14,7 @@ pub(crate) fn run(command: &LspCommand, global: &GlobalOptions, language: Langua
     let version = match engine_version::choose(command.deepspeed_version.as_deref()) {
         Ok((version, _)) => version,
         Err(error) => {
-            Output::new(false).say(&format!("error: {}", escaped(&error.to_string())));
+            Output::new(false).say(&talk::unknown_version(&error, language));
             return ExitStatus::Failure;
         }
     };

@@ -33,12 +33,14 @@ mod runs;
 mod schema;
 mod shell_files;
 mod simulate;
+mod usage_zh;
 mod watch;
 
 use std::process::ExitCode;
 
 use cli::Command;
 use exit_status::ExitStatus;
+use zeropilot_lint::Language;
 
 /// Checking is many small allocations on several threads, which this one serves faster than most
 /// systems' own.
@@ -76,7 +78,10 @@ fn main() -> ExitCode {
         },
         Err(error) => {
             // Nothing is left to be told if the terminal is gone.
-            let _ = error.print();
+            let _ = match language {
+                Language::Chinese if error.use_stderr() => usage_zh::print(&error),
+                _ => error.print(),
+            };
             if error.use_stderr() { ExitStatus::Failure } else { ExitStatus::Clean }
         }
     };

@@ -12,7 +12,7 @@ use zeropilot_ask::{CreateProblem, Draft, create};
 use zeropilot_lint::Language;
 use zeropilot_plan::{Preset, Recipe, Tier, Zero};
 use zeropilot_view::creation::{self, Created, CreationProblem};
-use zeropilot_view::{Layout, escaped, problem};
+use zeropilot_view::{Layout, problem, talk};
 
 use crate::cli::GlobalOptions;
 use crate::color;
@@ -60,7 +60,7 @@ pub(crate) fn run(command: &NewCommand, global: &GlobalOptions, language: Langua
 
 fn make(command: &NewCommand, language: Language) -> Result<Vec<Placed>, Failure> {
     let (version, _) = engine_version::choose(command.deepspeed_version.as_deref())
-        .map_err(|error| Failure::Said(format!("error: {}", escaped(&error.to_string()))))?;
+        .map_err(|error| Failure::Said(talk::unknown_version(&error, language)))?;
     let request = request::from(command, language)?;
     let drafts = create(&request, version, command.tiers).map_err(|problem| {
         let by_stage = || request.recipe().map(|recipe| default_name(&recipe)).unwrap_or_default();

@@ -12,7 +12,7 @@ use zeropilot_lint::Language;
 use zeropilot_plan::{Fitting, Target};
 use zeropilot_units::Bytes;
 use zeropilot_view::plan::{self as words, PlanReport};
-use zeropilot_view::{Format, Layout, problem};
+use zeropilot_view::{Format, Layout, problem, talk};
 
 use crate::cli::GlobalOptions;
 use crate::cluster_source;
@@ -132,6 +132,10 @@ fn answer(command: &PlanCommand, layout: &Layout, output: &mut Output) -> Result
     };
     output.result(&result);
     output.flush();
+    let is_talking = layout.format == Format::Human && !layout.quiet;
+    if is_talking && path.is_none() && planned.choice().is_some() {
+        output.say(&talk::not_written_yet(&config, language));
+    }
     Ok(planned.choice().is_some())
 }
 

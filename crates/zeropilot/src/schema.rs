@@ -1,7 +1,8 @@
 //! `zeropilot schema`: the config language as JSON Schema.
 
 use zeropilot_lint::Language;
-use zeropilot_view::{escaped, json_schema};
+use zeropilot_view::json_schema;
+use zeropilot_view::talk::{self, VersionSource};
 
 use crate::cli::{GlobalOptions, SchemaCommand};
 use crate::engine_version;
@@ -16,9 +17,16 @@ pub(crate) fn run(
 ) -> ExitStatus {
     let mut output = Output::new(false);
     let version = match engine_version::choose(command.deepspeed_version.as_deref()) {
-        Ok((version, _)) => version,
+        Ok((version, source)) => {
+            if let (VersionSource::Given(_), false) = (&source, global.quiet) {
+                talk::version_note(version, &source, language)
+                    .iter()
+                    .for_each(|note| output.say(note));
+            }
+            version
+        }
         Err(error) => {
-            output.say(&format!("error: {}", escaped(&error.to_string())));
+            output.say(&talk::unknown_version(&error, language));
             return ExitStatus::Failure;
         }
     };

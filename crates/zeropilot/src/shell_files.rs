@@ -31,7 +31,9 @@ pub(crate) struct ManCommand {
 const EXAMPLES: &str = "Examples:
   zeropilot completions bash > ~/.local/share/bash-completion/completions/zeropilot
   zeropilot completions zsh > ~/.zfunc/_zeropilot
-  zeropilot completions fish > ~/.config/fish/completions/zeropilot.fish";
+  zeropilot completions fish > ~/.config/fish/completions/zeropilot.fish
+
+Exit codes: 0 done, 2 it could not be done";
 
 /// Writes the completions of a shell.
 pub(crate) fn completions(command: &CompletionsCommand, language: Language) -> ExitStatus {

@@ -11,7 +11,7 @@ use zeropilot_plan::{
 };
 
 use crate::machines::{Machines, MachinesProblem};
-use crate::name::{FusedLoss, NumberFormat, Objective};
+use crate::name::{FusedLoss, MethodName, NumberFormat, Objective};
 use crate::range::OutOfRange;
 use crate::size;
 use crate::training::Training;
@@ -70,6 +70,8 @@ pub struct Planned {
     pub cluster: Cluster,
     /// Tokens of a sequence.
     pub length: u64,
+    /// What is trained.
+    pub method: MethodName,
     /// The plan.
     pub plan: Plan,
 }
@@ -99,7 +101,8 @@ pub fn plan(name: &str, model: &Model, request: &PlanRequest) -> Result<Planned,
     };
     let plan = zeropilot_plan::plan(&task).map_err(PlanProblem::Plan)?;
     let (model, gpus) = (name.to_owned(), request.machines.gpus.clone());
-    Ok(Planned { model, gpus, cluster, length: request.training.seq_len, plan })
+    let Training { seq_len: length, method, .. } = request.training;
+    Ok(Planned { model, gpus, cluster, length, method, plan })
 }
 
 impl Planned {

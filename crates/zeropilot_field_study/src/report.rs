@@ -106,7 +106,7 @@ fn precision(study: &Study, labels: &[Label]) -> String {
     format!(
         "## Are they true?\n\n\
          {} findings were read by one reader with the file at hand, at least one of every rule that fired at the time \
-         ([knowledge/findings](../knowledge/findings/README.md)). {right} are true of the file as it stands, {wrong} are \
+         (`knowledge/findings`). {right} are true of the file as it stands, {wrong} are \
          false, {open} cannot be decided from the file. Precision: {right} of {} decided, {:.1} %; if everything open were \
          false, {:.1} %. The sample gives every rule a place, so it is not the precision of a random finding; nobody checked \
          the reader. {unseen} {gone} of the findings read are no longer told.\n\n\

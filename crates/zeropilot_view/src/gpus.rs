@@ -17,16 +17,20 @@ pub fn gpus_error(text: &str, error: &GpusError, language: Language) -> String {
     };
     let (help_label, accepted) = match language {
         Language::English => (
-            "help: ",
+            "  help: ",
             "accepted are `8`, `44GB`, `5x44GB`, `8xA100-80G`, `4x8xH100` (nodes × GPUs per node)",
         ),
         Language::Chinese => (
-            "建议：",
+            "  建议：",
             "可以写 `8`、`44GB`、`5x44GB`、`8xA100-80G`、`4x8xH100`（节点数 × 每节点 GPU 数）",
         ),
     };
     let help = help.unwrap_or_else(|| accepted.to_owned());
-    format!("{what}\n{}{help_label}{help}", pointer(text, error))
+    let error_label = match language {
+        Language::English => "error: ",
+        Language::Chinese => "错误：",
+    };
+    format!("{error_label}{what}\n{}{help_label}{help}", pointer(text, error))
 }
 
 /// The text with its faulty part underlined; nothing if that is all of it.
@@ -204,7 +208,7 @@ pub fn no_driver(problem: &NoDriver, language: Language) -> String {
             "error: --gpus is not given, and the GPUs of this machine cannot be listed: {reason}\n  help: say which GPUs the run is for, such as --gpus 8xA100-80G or --gpus 5x44GB"
         ),
         Language::Chinese => format!(
-            "错误：没有给出 --gpus，又无法列出本机的 GPU：{reason}\n  帮助：请写明要用的 GPU，例如 --gpus 8xA100-80G 或 --gpus 5x44GB"
+            "错误：没有给出 --gpus，又无法列出本机的 GPU：{reason}\n  建议：请写明要用的 GPU，例如 --gpus 8xA100-80G 或 --gpus 5x44GB"
         ),
     }
 }
@@ -213,13 +217,13 @@ pub fn no_driver(problem: &NoDriver, language: Language) -> String {
 pub fn not_gpus(problem: &NotGpus, language: Language) -> String {
     match (problem, language) {
         (NotGpus::None, Language::English) => "error: --gpus is not given, and this machine shows no GPU\n  help: look at CUDA_VISIBLE_DEVICES, or say which GPUs the run is for: --gpus 8xA100-80G".to_owned(),
-        (NotGpus::None, Language::Chinese) => "错误：没有给出 --gpus，本机也没有可见的 GPU\n  帮助：检查 CUDA_VISIBLE_DEVICES，或写明要用的 GPU：--gpus 8xA100-80G".to_owned(),
+        (NotGpus::None, Language::Chinese) => "错误：没有给出 --gpus，本机也没有可见的 GPU\n  建议：检查 CUDA_VISIBLE_DEVICES，或写明要用的 GPU：--gpus 8xA100-80G".to_owned(),
         (NotGpus::Different(names), Language::English) => format!(
             "error: --gpus is not given, and the GPUs of this machine are of different kinds: {}\n  help: every rank gets the same share; choose equal ones with CUDA_VISIBLE_DEVICES, or say --gpus",
             escaped(&names.join(", "))
         ),
         (NotGpus::Different(names), Language::Chinese) => format!(
-            "错误：没有给出 --gpus，而本机的 GPU 型号不一致：{}\n  帮助：每个进程的份额相同；用 CUDA_VISIBLE_DEVICES 选出同型号的卡，或写明 --gpus",
+            "错误：没有给出 --gpus，而本机的 GPU 型号不一致：{}\n  建议：每个进程的份额相同；用 CUDA_VISIBLE_DEVICES 选出同型号的卡，或写明 --gpus",
             escaped(&names.join(", "))
         ),
     }
@@ -237,7 +241,10 @@ mod tests {
     fn an_ambiguous_card_is_underlined_and_its_choices_can_be_typed() {
         let said = error("8xA100", Language::English);
         let lines: Vec<&str> = said.lines().collect();
-        assert_eq!(lines[0], "`A100` is the name of 4 cards, and what fits depends on which");
+        assert_eq!(
+            lines[0],
+            "error: `A100` is the name of 4 cards, and what fits depends on which"
+        );
         assert_eq!(lines[1..3], ["  8xA100", "    ^^^^"]);
         for choice in lines[3].split('`').skip(1).step_by(2) {
             assert!(format!("8x{choice}").parse::<Gpus>().is_ok(), "{choice}");

@@ -120,7 +120,7 @@ impl Layout {
     /// What stands after all files.
     pub fn closing(&self, summary: &Summary) -> String {
         match self.format {
-            Format::Human if !self.quiet => summary.words(self.language),
+            Format::Human if !self.quiet && summary.files > 0 => summary.words(self.language),
             Format::Json => "]\n".to_owned(),
             Format::Sarif => sarif::CLOSING.to_owned(),
             _ => String::new(),

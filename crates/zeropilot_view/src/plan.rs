@@ -6,7 +6,7 @@ pub use page::words;
 
 use serde_json::{Value, json};
 use unicode_width::UnicodeWidthStr;
-use zeropilot_ask::Planned;
+use zeropilot_ask::{MethodName, Planned};
 use zeropilot_lint::{Language, Text};
 use zeropilot_plan::{Fitting, Offloaded, Plan, PlanError, Rejected, Target, Way, Work};
 use zeropilot_units::Estimate;
@@ -27,6 +27,8 @@ pub struct PlanReport<'a> {
     pub world: u64,
     /// Tokens of a sequence.
     pub length: u64,
+    /// What is trained.
+    pub method: MethodName,
     /// The plan.
     pub plan: &'a Plan,
     /// What each GPU has.
@@ -50,6 +52,7 @@ impl<'a> PlanReport<'a> {
             gpus: &planned.gpus,
             world: planned.cluster.world_size(),
             length: planned.length,
+            method: planned.method,
             plan: &planned.plan,
             capacity: capacity.map(|capacity| capacity.bytes).unwrap_or_default(),
             written,
@@ -102,13 +105,7 @@ pub fn human(report: &PlanReport<'_>, layout: &Layout) -> String {
         report.plan.ladder.iter().map(|rung| row(rung, report, language)),
     ));
     if !report.plan.ladder.is_empty() {
-        text.push_str(
-            Text::new(
-                "  then LoRA or QLoRA (--method)\n",
-                "  再不行就用 LoRA 或 QLoRA（--method）\n",
-            )
-            .get(language),
-        );
+        text.push_str(beyond(report.method, language));
     }
     if let Some(path) = report.written {
         text.push_str(&match language {
@@ -122,6 +119,21 @@ pub fn human(report: &PlanReport<'_>, layout: &Layout) -> String {
         report.commands.iter().map(|(_, command)| (command.clone(), String::new())),
     ));
     text
+}
+
+/// What is left when every rung was taken: to train less.
+fn beyond(method: MethodName, language: Language) -> &'static str {
+    match method {
+        MethodName::Full => Text::new(
+            "  then LoRA or QLoRA (--method)\n",
+            "  再不行就用 LoRA 或 QLoRA（--method）\n",
+        ),
+        MethodName::Lora => {
+            Text::new("  then QLoRA (--method qlora)\n", "  再不行就用 QLoRA（--method qlora）\n")
+        }
+        MethodName::Qlora => Text::new("", ""),
+    }
+    .get(language)
 }
 
 fn choice_words(report: &PlanReport<'_>, choice: &Fitting, language: Language) -> String {
@@ -206,8 +218,10 @@ fn row(fitting: &Fitting, report: &PlanReport<'_>, language: Language) -> (Strin
         Language::English => format!(", {:.2}× the time", own / least),
         Language::Chinese => format!("，耗时 {:.2} 倍", own / least),
     });
-    let has_other_sizes = choice.is_some_and(|Fitting { way, .. }| {
-        fitting.way != *way && Way { sizes: way.sizes, ..fitting.way } == *way
+    let shown = report.plan.fitting.iter().chain(&report.plan.ladder);
+    let has_other_sizes = shown.into_iter().any(|Fitting { way, answer, .. }| {
+        let is_alike = fitting.way != *way && Way { sizes: way.sizes, ..fitting.way } == *way;
+        is_alike && answer.device().expected() > need.expected()
     });
     let smaller = match has_other_sizes {
         true => Text::new(", smaller buckets", "，更小的 bucket").get(language),

@@ -4,7 +4,7 @@ use std::fmt;
 use std::io;
 use std::path::Path;
 
-use zeropilot_config::schema::EngineVersion;
+use zeropilot_config::schema::{EngineVersion, UnknownVersion};
 use zeropilot_lint::Language;
 use zeropilot_step::lower::LowerError;
 
@@ -24,6 +24,22 @@ pub enum VersionSource {
     },
     /// None is installed, and the newest known one is taken.
     Newest,
+}
+
+/// That no engine has this version.
+pub fn unknown_version(unknown: &UnknownVersion, language: Language) -> String {
+    let given = escaped(&unknown.0);
+    let known: Vec<&str> = EngineVersion::all().map(EngineVersion::name).collect();
+    match language {
+        Language::English => format!(
+            "error: `{given}` is not a DeepSpeed version\n  help: known are {}; any number is taken for the nearest of them",
+            known.join(", ")
+        ),
+        Language::Chinese => format!(
+            "错误：`{given}` 不是 DeepSpeed 版本号\n  建议：已知版本有 {}；写其他版本号会按最接近的处理",
+            known.join("、")
+        ),
+    }
 }
 
 /// Which engine was taken, and why, where that is not obvious.
@@ -304,14 +320,22 @@ impl fmt::Display for Reason<'_> {
     }
 }
 
-/// A file that could not be read.
-pub fn cannot_read(path: &Path, error: &io::Error, language: Language) -> String {
-    let name = path.display().to_string();
-    let name = escaped(&name);
+/// That commands name a config nobody wrote yet.
+pub fn not_written_yet(config: &str, language: Language) -> String {
     match language {
-        Language::English => format!("error: cannot read `{name}`: {error}"),
-        Language::Chinese => format!("错误：无法读取 `{name}`：{error}"),
+        Language::English => format!("note: nothing was written; -o {config} writes the config"),
+        Language::Chinese => format!("提示：尚未写文件；加上 -o {config} 即可写出配置"),
     }
+}
+
+/// A file that could not be read.
+pub fn cannot_read(path: &Path, error: io::Error, language: Language) -> String {
+    let problem = match error.kind() {
+        io::ErrorKind::NotFound => InputProblem::NotFound,
+        io::ErrorKind::IsADirectory => InputProblem::NotAFile,
+        _ => InputProblem::Unreadable(error),
+    };
+    problem.words(&path.display().to_string(), language)
 }
 
 /// A directory in which the engine left no checkpoint.
@@ -336,7 +360,7 @@ pub fn editor_gone(reason: &str, language: Language) -> String {
             "error: the editor did not speak the Language Server Protocol to the end: {reason}\n  help: `zeropilot lsp` is started by an editor; docs/editors.md says how"
         ),
         Language::Chinese => format!(
-            "错误：与编辑器的 LSP 通信中断：{reason}\n  帮助：`zeropilot lsp` 由编辑器启动，配置方法见 docs/editors.md"
+            "错误：与编辑器的 LSP 通信中断：{reason}\n  建议：`zeropilot lsp` 由编辑器启动，配置方法见 docs/editors.md"
         ),
     }
 }

@@ -171,7 +171,9 @@ fn generated_configs_are_refused_only_where_the_engine_refuses() {
         println!(
             "{version}: both accept {accepted}, both refuse {refused}, only the engine refuses {passed:?}"
         );
-        assert!(accepted > cases / 8 && refused > cases / 4, "the generator shows both sides");
+        // Configs grown from the schema alone are accepted less often than public ones bent out of shape.
+        let least = if files.is_empty() { cases / 20 } else { cases / 8 };
+        assert!(accepted > least && refused > cases / 4, "the generator shows both sides");
     }
     assert!(
         wrong.is_empty(),

@@ -51,7 +51,7 @@ pub(crate) fn run(
 
 /// A config as it stands in a file.
 pub(crate) fn read_config(path: &Path, language: Language) -> Result<WrittenConfig, String> {
-    let bytes = std::fs::read(path).map_err(|error| talk::cannot_read(path, &error, language))?;
+    let bytes = std::fs::read(path).map_err(|error| talk::cannot_read(path, error, language))?;
     Ok(WrittenConfig { name: path.display().to_string(), bytes })
 }
 

@@ -29,7 +29,7 @@ const HEAD: &str = "\
 # Presets
 
 What `zeropilot new PRESET --for PROGRAM` writes, handed to the real engine (DeepSpeed 0.19.8 with transformers 5.22 and
-accelerate 1.15) on two CPU ranks, with the programs in [examples](../examples/README.md).
+accelerate 1.15) on two CPU ranks, with the programs in `examples/`.
 
 - **trains**: both ranks made three optimizer steps with a finite loss.
 - **loads**: the program ran on both ranks until the engine had read and accepted the config. Training needs what the

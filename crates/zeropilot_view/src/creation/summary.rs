@@ -167,7 +167,8 @@ fn batch(batch: Batch, language: Language) -> String {
     let (micro, accumulation) = (batch.micro, batch.accumulation);
     match (batch.world, batch.global(), language) {
         (Some(world), Some(global), Language::English) => format!(
-            "{micro} per GPU × {accumulation} accumulation × {world} ranks = {global} samples per optimizer step"
+            "{micro} per GPU × {accumulation} accumulation × {world} {} = {global} samples per optimizer step",
+            if world.get() == 1 { "rank" } else { "ranks" }
         ),
         (Some(world), Some(global), Language::Chinese) => format!(
             "每卡 {micro} × 梯度累积 {accumulation} × {world} 个进程 = 每次参数更新 {global} 条样本"

@@ -254,8 +254,11 @@ fn paint(fit: Fit, layout: &Layout) -> String {
     if layout.color { format!("{}{word}\u{1b}[0m", fit.style()) } else { word.to_owned() }
 }
 
-/// Rows of a name, a bar, an amount and its share of `sum`; bars are shares of `whole`.
+/// Rows of a name, a bar, an amount and its share of `sum`; bars are shares of `whole`. What is less than a
+/// two-thousandth of the sum is left out.
 fn table(rows: &[(Part, Bytes)], sum: u64, whole: u64, language: Language) -> String {
+    let rows: Vec<_> =
+        rows.iter().filter(|(_, bytes)| bytes.0.saturating_mul(2000) >= sum).collect();
     let widest = rows.iter().map(|(part, _)| part.words(language).width()).max().unwrap_or(0);
     let mut text = String::new();
     for (part, bytes) in rows {

@@ -151,10 +151,11 @@ fn links(report: &SimulateReport<'_>, language: Language) -> String {
         .filter(|(_, total)| total.bytes > 1_000_000)
         .map(|((kind, ranks), total)| match language {
             Language::English => format!(
-                "{} over {ranks} ranks: {} in {} calls",
+                "{} over {ranks} ranks: {} in {} {}",
                 kind.name(),
                 gigabytes(total.bytes),
-                total.calls
+                total.calls,
+                if total.calls == 1 { "call" } else { "calls" }
             ),
             Language::Chinese => format!(
                 "{} 个 rank 的 {}：{}，{} 次调用",
@@ -206,11 +207,14 @@ fn verdict(report: &SimulateReport<'_>, language: Language) -> String {
 fn bill_words(report: &SimulateReport<'_>, bill: &Bill, language: Language) -> String {
     let hours = report.gpu_hours(bill);
     let days = hours.map(|hours| hours / report.program.ranks as f64 / 24.0);
-    let tokens = bill.tokens / 1e9;
+    let (count, unit) = match bill.tokens {
+        tokens if tokens < 1e12 => (tokens / 1e9, "billion"),
+        tokens => (tokens / 1e12, "trillion"),
+    };
     let [low, expected, high] = hours.map(grouped);
     let mut text = match language {
         Language::English => format!(
-            "\n{tokens:.1} billion tokens: {expected} GPU hours ({low} to {high}), {:.1} days",
+            "\n{count:.1} {unit} tokens: {expected} GPU hours ({low} to {high}), {:.1} days",
             days[1]
         ),
         Language::Chinese => format!(

@@ -119,11 +119,11 @@ pub(super) fn advice(report: &SimulateReport<'_>, longest: Cause) -> Text {
 /// That nothing is known about the speed of the GPUs.
 pub fn no_speed(language: Language) -> String {
     match language {
-        Language::English => "error: how fast these GPUs compute is not known\n\
-             A step cannot be timed on memory alone. Name the card, such as --gpus 8xA100-80G or 4x8xH100."
+        Language::English => "error: how fast these GPUs compute is not known\n  \
+             help: a step cannot be timed on memory alone; name the card, such as --gpus 8xA100-80G or 4x8xH100"
             .to_owned(),
-        Language::Chinese => "错误：不知道这些 GPU 的算力\n\
-             只有显存大小无法估算时间。请写明型号，例如 --gpus 8xA100-80G 或 4x8xH100。"
+        Language::Chinese => "错误：不知道这些 GPU 的算力\n  \
+             建议：只有显存大小无法估算时间，请写明型号，例如 --gpus 8xA100-80G 或 4x8xH100"
             .to_owned(),
     }
 }
@@ -133,7 +133,7 @@ pub fn bad_network(text: &str, error: &NetworkError, language: Language) -> Stri
     let text = escaped(text);
     match language {
         Language::English => format!(
-            "error: --network {text}: {error}\nIt says how nodes are linked: ports and their kind, such as 8xNDR, 4xHDR, 1x100GbE."
+            "error: --network {text}: {error}\n  help: say how nodes are linked, ports and their kind: 8xNDR, 4xHDR, 1x100GbE"
         ),
         Language::Chinese => {
             let why = match error {
@@ -142,7 +142,7 @@ pub fn bad_network(text: &str, error: &NetworkError, language: Language) -> Stri
                 NetworkError::Ports => "端口数不对".to_owned(),
             };
             format!(
-                "错误：--network {text}：{why}\n这里写节点之间的链路：端口数和类型，例如 8xNDR、4xHDR、1x100GbE。"
+                "错误：--network {text}：{why}\n  建议：写节点之间的链路，即端口数和类型，例如 8xNDR、4xHDR、1x100GbE"
             )
         }
     }
@@ -153,10 +153,10 @@ pub fn bad_scale(text: &str, language: Language) -> String {
     let text = escaped(text);
     match language {
         Language::English => format!(
-            "error: --scale {text} is not a range of GPUs\nWrite the least and the most, such as 8..1024; every doubling between is simulated."
+            "error: --scale {text} is not a range of GPUs\n  help: write the least and the most, such as 8..1024; every doubling between is simulated"
         ),
         Language::Chinese => format!(
-            "错误：--scale {text} 不是卡数范围\n写最小和最大的卡数，例如 8..1024；其间每翻一倍模拟一次。"
+            "错误：--scale {text} 不是卡数范围\n  建议：写最小和最大的卡数，例如 8..1024；其间每翻一倍模拟一次"
         ),
     }
 }
@@ -166,10 +166,12 @@ pub fn bad_cost(option: &str, text: &str, language: Language) -> String {
     let text = escaped(text);
     match language {
         Language::English => format!(
-            "error: {option} {text} is not understood\nWrite --cost 2.5/gpu-hour and --tokens 10B."
+            "error: {option} {text} is not understood\n  help: write --cost 2.5/gpu-hour and --tokens 10B"
         ),
         Language::Chinese => {
-            format!("错误：看不懂 {option} {text}\n写法：--cost 2.5/gpu-hour 和 --tokens 10B。")
+            format!(
+                "错误：看不懂 {option} {text}\n  建议：写成 --cost 2.5/gpu-hour 和 --tokens 10B"
+            )
         }
     }
 }
@@ -179,10 +181,12 @@ pub fn bad_nvme(text: &str, language: Language) -> String {
     let text = escaped(text);
     match language {
         Language::English => format!(
-            "error: --nvme {text} is not understood\nWrite what the drives of a node read and write in GB/s, such as 7/5."
+            "error: --nvme {text} is not understood\n  help: write what the drives of a node read and write in GB/s, such as 7/5"
         ),
         Language::Chinese => {
-            format!("错误：看不懂 --nvme {text}\n写每个节点 NVMe 的读/写速度（GB/s），例如 7/5。")
+            format!(
+                "错误：看不懂 --nvme {text}\n  建议：写每个节点 NVMe 的读/写速度（GB/s），例如 7/5"
+            )
         }
     }
 }

@@ -1,0 +1,115 @@
+//! The documents hold: commands print what is shown, links lead somewhere, paths exist, generated pages are fresh.
+//!
+//! Checked are the READMEs, `CONTRIBUTING.md` and every chapter that `docs/SUMMARY.md` names. Run with
+//! `ZEROPILOT_UPDATE_DOCS=1` to write what is shown or generated, then read it.
+
+#[path = "docs/commands.rs"]
+mod commands;
+#[path = "docs/links.rs"]
+mod links;
+#[path = "docs/pages.rs"]
+mod pages;
+#[path = "docs/paths.rs"]
+mod paths;
+#[path = "docs/reference.rs"]
+mod reference;
+#[path = "docs/shapes.rs"]
+mod shapes;
+#[path = "docs/tour.rs"]
+mod tour;
+
+use pages::{Page, fresh};
+use zeropilot_lint::Language;
+
+fn shows_what_happens(pages: Vec<Page>) {
+    for page in pages {
+        let directory = tempfile::tempdir().expect("a temporary directory");
+        let real = commands::with_real_output(&page, directory.path());
+        fresh(&page.path, &real);
+        commands::run_tables(&page, directory.path());
+        commands::flags_exist(&page);
+    }
+}
+
+#[test]
+fn the_english_readme_shows_what_happens() {
+    shows_what_happens(vec![Page::read("README.md")]);
+}
+
+#[test]
+fn the_chinese_readme_shows_what_happens() {
+    shows_what_happens(vec![Page::read("README.zh-CN.md")]);
+}
+
+#[test]
+fn the_english_chapters_show_what_happens() {
+    shows_what_happens(pages::chapters().into_iter().filter(|page| !page.is_chinese()).collect());
+}
+
+#[test]
+fn the_chinese_chapters_show_what_happens() {
+    shows_what_happens(pages::chapters().into_iter().filter(Page::is_chinese).collect());
+}
+
+#[test]
+fn every_chapter_is_in_the_summary() {
+    let listed: Vec<String> = pages::chapters().into_iter().map(|page| page.path).collect();
+    for path in pages::below("docs").iter().filter(|path| path.ends_with(".md")) {
+        assert!(path == "docs/SUMMARY.md" || listed.contains(path), "{path} is not in the book");
+    }
+}
+
+#[test]
+fn guides_and_concepts_exist_in_both_languages() {
+    for directory in ["guide", "concepts"] {
+        let names = |root: &str| -> Vec<String> {
+            let root = format!("{root}/{directory}/");
+            let files = pages::below(&root);
+            files.iter().filter_map(|path| path.strip_prefix(&root)).map(str::to_owned).collect()
+        };
+        assert_eq!(names("docs"), names("docs/zh"));
+    }
+}
+
+#[test]
+fn links_lead_somewhere() {
+    let broken: Vec<String> = pages::all().iter().flat_map(links::broken).collect();
+    assert!(broken.is_empty(), "{}", broken.join("\n"));
+}
+
+#[test]
+fn paths_that_are_named_exist() {
+    let missing: Vec<String> = pages::all().iter().flat_map(paths::missing).collect();
+    assert!(missing.is_empty(), "{}", missing.join("\n"));
+}
+
+#[test]
+fn the_reference_is_what_the_program_says() {
+    for (name, chapter) in reference::CHAPTERS {
+        fresh(&format!("docs/{name}"), &chapter(Language::English));
+        fresh(&format!("docs/zh/{name}"), &chapter(Language::Chinese));
+    }
+}
+
+#[test]
+fn the_shapes_are_those_of_real_answers() {
+    fresh("docs/reference/json.md", &shapes::chapter(Language::English));
+    fresh("docs/zh/reference/json.md", &shapes::chapter(Language::Chinese));
+}
+
+#[test]
+fn every_variable_of_ours_is_explained() {
+    let (named, explained) = reference::own_variables();
+    assert_eq!(named, explained);
+}
+
+#[test]
+fn the_help_of_run_names_the_codes_of_its_causes() {
+    assert_eq!(reference::codes_in_help_differ(), Vec::<String>::new());
+}
+
+#[test]
+fn the_pictures_of_the_tour_show_what_happens() {
+    fresh("docs/images/tour-en.svg", &tour::picture(Language::English));
+    fresh("docs/images/tour-zh.svg", &tour::picture(Language::Chinese));
+}

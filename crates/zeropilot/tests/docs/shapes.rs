@@ -1,0 +1,252 @@
+//! The shapes of JSON, taken from real answers and from records.
+
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+use std::path::Path;
+
+use serde_json::{Map, Value};
+use zeropilot_lint::{Language, Text};
+use zeropilot_record::{
+    Attempt, Cause, Ending, Event, Happening, NoResume, RankMemory, RunInfo, Verdict,
+};
+
+use crate::commands::run;
+use crate::reference::head;
+
+/// A config in which something is found.
+const CONFIG: &str =
+    r#"{"train_batch_size": 64, "gradient_accumulation_steps": 32, "overlap_comm": true}"#;
+
+/// One that is accepted, and filled later.
+const AUTO: &str = r#"{"train_batch_size": "auto", "zero_optimization": {"stage": 2}}"#;
+
+/// Questions whose answers together show what a verb can say.
+const QUESTIONS: [(&str, &[&str]); 8] = [
+    (
+        "check --output-format json",
+        &[
+            "zeropilot check ds.json --world-size 4 --output-format json",
+            "zeropilot check auto.json --output-format json",
+        ],
+    ),
+    (
+        "plan --json",
+        &[
+            "zeropilot plan --model qwen3-8b --gpus 8xA100-80G --seq-len 1024 --json",
+            "zeropilot plan --model llama-3.1-70b --gpus 1x24GB --host-ram 64GiB --json",
+        ],
+    ),
+    (
+        "memory --json",
+        &[
+            "zeropilot memory --model gpt2 --gpus 2xA100-40G --seq-len 512 --json",
+            "zeropilot memory --model gpt2 --gpus 2 --seq-len 512 --offload --host-ram 1TiB --json",
+        ],
+    ),
+    (
+        "memory --compare --json",
+        &["zeropilot memory --model gpt2 --gpus 2xA100-40G --seq-len 512 --compare --json"],
+    ),
+    (
+        "simulate --json",
+        &[
+            "zeropilot simulate --model gpt2 --gpus 2x8xA100-40G --seq-len 512 --json",
+            "zeropilot simulate --model gpt2 --gpus 8xA100-40G --seq-len 512 --scale 8..16 --tokens 1B --cost 2/gpu-hour --json",
+        ],
+    ),
+    (
+        "explain --json",
+        &[
+            "zeropilot explain reduce_bucket_size zero3 --json",
+            "zeropilot explain ds.json --world-size 4 --json",
+        ],
+    ),
+    ("rule --output-format json", &["zeropilot rule B03 K02 --output-format json"]),
+    ("new --json", &["zeropilot new zero3 --world-size 2 -o new.json --json"]),
+];
+
+/// What a field holds, over all values that were seen.
+#[derive(Default)]
+struct Field {
+    kinds: Vec<&'static str>,
+    example: Option<String>,
+}
+
+#[derive(Default)]
+struct Fields {
+    order: Vec<String>,
+    fields: BTreeMap<String, Field>,
+}
+
+impl Fields {
+    fn add(&mut self, path: &str, value: &Value) {
+        match value {
+            // Configs have a reference of their own.
+            Value::Object(_) if path.ends_with("config") || path.ends_with("resolved") => {
+                self.leaf(path, "DeepSpeed config", None);
+            }
+            Value::Object(members) if members.is_empty() => self.leaf(path, "object", None),
+            Value::Object(members) => self.members(path, members),
+            Value::Array(items) if items.is_empty() => self.leaf(path, "array", None),
+            Value::Array(items) => {
+                items.iter().for_each(|item| self.add(&format!("{path}[]"), item));
+            }
+            Value::Null => self.leaf(path, "null", None),
+            Value::Bool(_) => self.leaf(path, "boolean", Some(value)),
+            Value::String(_) => self.leaf(path, "string", Some(value)),
+            Value::Number(number) if number.is_f64() => self.leaf(path, "number", None),
+            Value::Number(_) => self.leaf(path, "integer", None),
+        }
+    }
+
+    fn members(&mut self, path: &str, members: &Map<String, Value>) {
+        for (name, value) in members {
+            let dot = if path.is_empty() { "" } else { "." };
+            self.add(&format!("{path}{dot}{name}"), value);
+        }
+    }
+
+    fn leaf(&mut self, path: &str, kind: &'static str, value: Option<&Value>) {
+        if !self.fields.contains_key(path) {
+            self.order.push(path.to_owned());
+        }
+        let field = self.fields.entry(path.to_owned()).or_default();
+        if !field.kinds.contains(&kind) {
+            field.kinds.push(kind);
+        }
+        let short = value
+            .map(Value::to_string)
+            .filter(|text| text.chars().count() < 40 && !text.contains('`'));
+        field.example = field.example.take().or(short);
+    }
+
+    fn table(&self, language: Language) -> String {
+        let columns = Text::new("| field | type | for example |", "| 字段 | 类型 | 例如 |");
+        let mut text = format!("{}\n| --- | --- | --- |\n", columns.get(language));
+        for path in &self.order {
+            let Field { kinds, example } = &self.fields[path];
+            // An empty array or object says nothing where a full one was seen too.
+            let inside = [format!("{path}[]"), format!("{path}.")];
+            let is_known =
+                self.order.iter().any(|other| inside.iter().any(|at| other.starts_with(at)));
+            if is_known && kinds.iter().all(|kind| matches!(*kind, "array" | "object")) {
+                continue;
+            }
+            let example =
+                example.as_ref().map(|example| format!("`{}`", example.replace('|', "\\|")));
+            let _ = writeln!(
+                text,
+                "| `{path}` | {} | {} |",
+                kinds.join(", "),
+                example.unwrap_or_default()
+            );
+        }
+        text
+    }
+}
+
+fn answers(questions: &[&str], directory: &Path) -> Fields {
+    let mut fields = Fields::default();
+    for question in questions {
+        let (stdout, code) = run(question, directory, "C.UTF-8");
+        assert!(matches!(code, Some(0 | 1)), "{question}: {code:?}");
+        fields.add("", &serde_json::from_str(&stdout).expect("JSON"));
+    }
+    fields
+}
+
+fn record(value: &Value) -> Fields {
+    let mut fields = Fields::default();
+    fields.add("", value);
+    fields
+}
+
+pub(crate) fn chapter(language: Language) -> String {
+    let mut text = head(
+        Text::new("JSON shapes", "JSON 结构"),
+        Text::new(
+            "Fields of what programs get, from real answers. Sizes are bytes, times seconds. Where an object says \
+             `\"shape\": 1`, fields are only added within that shape: skip what you do not know.",
+            "供程序读取的 JSON 字段，取自真实输出。大小以字节计，时间以秒计。带 `\"shape\": 1` 的对象在同一 shape 内只增不改：\
+             遇到不认识的字段请跳过。",
+        ),
+        language,
+    );
+    let directory = tempfile::tempdir().expect("a temporary directory");
+    for (name, config) in [("ds.json", CONFIG), ("auto.json", AUTO)] {
+        std::fs::write(directory.path().join(name), config).expect("a writable directory");
+    }
+    for (title, questions) in QUESTIONS {
+        let table = answers(questions, directory.path()).table(language);
+        let _ = write!(text, "\n## {title}\n\n{table}");
+    }
+    let files = [
+        ("run.json", serde_json::to_value(run_info())),
+        ("verdict.json", serde_json::to_value(verdict())),
+    ];
+    for (name, value) in files {
+        let table = record(&value.expect("JSON")).table(language);
+        let _ = write!(text, "\n## {name}\n\n{table}");
+    }
+    let _ = write!(text, "\n## events.jsonl\n");
+    for happening in happenings() {
+        let event = serde_json::to_value(Event::new(0.5, happening)).expect("JSON");
+        let name = event["event"].as_str().expect("a name").to_owned();
+        let _ = write!(text, "\n### {name}\n\n{}", record(&event).table(language));
+    }
+    text
+}
+
+fn run_info() -> RunInfo {
+    RunInfo {
+        shape: zeropilot_record::SHAPE,
+        id: "20260101-120000-1".to_owned(),
+        started_at: 0.5,
+        command: vec!["torchrun".to_owned()],
+        directory: "/home/me".to_owned(),
+        config: Some("ds.json".to_owned()),
+        world_size: Some(2),
+        predicted: Some(1),
+        supervisor: 1,
+        environment: BTreeMap::new(),
+        zeropilot: "0.1.0".to_owned(),
+    }
+}
+
+fn verdict() -> Verdict {
+    let attempt = Attempt {
+        number: 1,
+        rung: "ZeRO-3".to_owned(),
+        config: Some("config-1.json".to_owned()),
+        resumed_from: Some("out/global_step10".to_owned()),
+        ending: Ending::Exited(0),
+        cause: Cause::Completed,
+        last_step: Some(20),
+        seconds: 0.5,
+        evidence: vec!["exit status 0".to_owned()],
+    };
+    Verdict::new("20260101-120000-1", Cause::Completed, vec![attempt], 0.5)
+}
+
+/// One of each.
+fn happenings() -> Vec<Happening> {
+    let words = |text: &str| text.to_owned();
+    vec![
+        Happening::RunStarted { id: words("20260101-120000-1"), command: vec![words("torchrun")] },
+        Happening::Preflight { errors: 0, warnings: 1 },
+        Happening::AttemptStarted { attempt: 1, rung: String::new(), pid: 1 },
+        Happening::RankSeen { rank: 0, pid: 1 },
+        Happening::RankGone { rank: 0, ending: Ending::Signaled(9) },
+        Happening::Step { step: 1, loss: Some(0.5) },
+        Happening::Memory { ranks: vec![RankMemory { rank: 0, rss: 1 }] },
+        Happening::Fingerprint { id: words("cuda_oom"), line: words("…"), rank: Some(0) },
+        Happening::Hang { seconds: 0.5, ranks: vec![0] },
+        Happening::Stopping { signal: 15 },
+        Happening::AttemptEnded { attempt: 1, ending: Ending::Exited(0), cause: Cause::Completed },
+        Happening::RungTaken { rung: words("ZeRO-3"), config: words("config-2.json") },
+        Happening::Resuming { checkpoint: words("out"), step: 1 },
+        Happening::BeginningAnew { reason: NoResume::OtherShape, checkpoints: Some(words("out")) },
+        Happening::Restarting { delay: 0.5 },
+        Happening::RunEnded { cause: Cause::Completed, exit_code: 0 },
+    ]
+}
