@@ -16,6 +16,7 @@ use crate::guard::{self, Order, Report};
 use crate::log::Told;
 use crate::oom::{OomCounters, killed_by_kernel};
 use crate::process::{self, Process, Rank, descendants, is_node_launcher};
+use crate::progress::{Course, Progress};
 
 const TICK: Duration = Duration::from_millis(200);
 const SAMPLE: Duration = Duration::from_secs(1);
@@ -40,7 +41,7 @@ pub(super) struct Watch<'a> {
     pids: Vec<i32>,
     status: Status,
     steps: Vec<(Instant, u64)>,
-    losses: u64,
+    course: Course,
     ticked: Option<Instant>,
     looked: Option<Instant>,
     sampled: Option<Instant>,
@@ -75,7 +76,7 @@ impl<'a> Watch<'a> {
             pids: Vec::new(),
             status: Status { attempt: start.number, ..Status::default() },
             steps: Vec::new(),
-            losses: 0,
+            course: Course::default(),
             ticked: None,
             looked: None,
             sampled: None,
@@ -148,14 +149,17 @@ impl<'a> Watch<'a> {
         note(&mut self.observed, told);
     }
 
-    fn progressed(&mut self, progress: crate::progress::Progress) {
+    fn progressed(&mut self, progress: Progress) {
         let now = Instant::now();
         if let Some(loss) = progress.loss {
             self.observed.loss_is_finite = loss.is_finite();
             self.status.loss = Some(loss);
-            self.losses += 1;
         }
-        let step = progress.step.unwrap_or(self.losses);
+        self.status.tokens_per_second = progress.tokens_per_second.or(self.status.tokens_per_second);
+        let step = self.course.step(&progress);
+        self.status.total_steps = self.course.total();
+        // What is said before the first step, such as `0/100` of a bar, is no progress.
+        let Some(step) = step.filter(|step| *step > 0) else { return };
         let is_new = self.observed.last_step.is_none_or(|last| step > last);
         if !is_new {
             return;

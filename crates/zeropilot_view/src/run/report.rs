@@ -166,8 +166,6 @@ fn timeline(page: &Page<'_>, language: Language) -> String {
 
 #[cfg(test)]
 mod tests {
-    use std::collections::BTreeMap;
-
     use zeropilot_record::Cause;
 
     use super::*;
@@ -178,15 +176,9 @@ mod tests {
         let info = RunInfo {
             shape: 1,
             id: evil.to_owned(),
-            started_at: 0.0,
             command: vec![evil.to_owned()],
-            directory: String::new(),
-            config: None,
-            world_size: None,
             predicted: Some(5),
-            supervisor: 1,
-            environment: BTreeMap::new(),
-            zeropilot: String::new(),
+            ..RunInfo::default()
         };
         let verdict = Verdict::new(evil, Cause::DiskFull, Vec::new(), 9.0);
         let fingerprint =
