@@ -42,16 +42,14 @@ pub struct Asked {
 }
 
 impl Asked {
-    /// From the words of a command, its config and the number of its ranks. A length of sequences that was told to
-    /// zeropilot stands above the command's own.
+    /// From the words of a command, its config and the number of its ranks.
     pub fn read(
         words: &[OsString],
         config: Option<&Map<String, Value>>,
         world: Option<usize>,
-        seq_len: Option<u64>,
     ) -> Self {
         let number = |name: &&str| value(words, name)?.parse::<u64>().ok().filter(|n| *n > 0);
-        let sequence = seq_len.or_else(|| SEQUENCE.iter().find_map(number));
+        let sequence = SEQUENCE.iter().find_map(number);
         let key = |key: &str| config?.get(key)?.as_u64();
         let product = || {
             let micro = key("train_micro_batch_size_per_gpu")
@@ -64,7 +62,9 @@ impl Asked {
         let batch = key("train_batch_size").or_else(product);
         Self {
             total_steps: STEPS.iter().find_map(number),
-            tokens_per_step: sequence.zip(batch).and_then(|(tokens, batch)| tokens.checked_mul(batch)),
+            tokens_per_step: sequence
+                .zip(batch)
+                .and_then(|(tokens, batch)| tokens.checked_mul(batch)),
         }
     }
 }
@@ -77,7 +77,7 @@ mod tests {
 
     fn asked(words: &str, config: &Value) -> Asked {
         let words: Vec<OsString> = words.split(' ').map(OsString::from).collect();
-        Asked::read(&words, config.as_object(), Some(4), None)
+        Asked::read(&words, config.as_object(), Some(4))
     }
 
     #[test]
@@ -93,6 +93,9 @@ mod tests {
 
     #[test]
     fn what_is_not_said_is_not_guessed() {
-        assert_eq!(asked("t.py --max_steps -1", &json!({"train_batch_size": 64})), Asked::default());
+        assert_eq!(
+            asked("t.py --max_steps -1", &json!({"train_batch_size": 64})),
+            Asked::default()
+        );
     }
 }

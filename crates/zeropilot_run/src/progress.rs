@@ -189,7 +189,8 @@ mod tests {
 
     #[test]
     fn named_steps_count_and_losses_only_where_nothing_else_does() {
-        let named = ["step 1 loss 4.0", " 50%|##   | 4/8 [00:01<00:01, 3it/s]", "step 2/7 loss 3.0"];
+        let named =
+            ["step 1 loss 4.0", " 50%|##   | 4/8 [00:01<00:01, 3it/s]", "step 2/7 loss 3.0"];
         assert_eq!(steps(&named), (vec![1, 2], Some(7)));
         assert_eq!(steps(&["{'loss': 4.1}", "{'loss': 4.0}"]), (vec![1, 2], None));
     }

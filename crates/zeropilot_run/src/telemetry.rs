@@ -44,12 +44,13 @@ pub struct Telemetry {
     /// Ranks by their processes.
     ranks: BTreeMap<u32, u32>,
     measured: Option<Instant>,
+    gpus: Vec<GpuUse>,
 }
 
 impl Telemetry {
     /// Without a gauge GPUs are not measured.
     pub fn new(gauge: Option<Box<dyn Gauge>>, asked: Asked) -> Self {
-        Self { gauge, asked, ranks: BTreeMap::new(), measured: None }
+        Self { gauge, asked, ranks: BTreeMap::new(), measured: None, gpus: Vec::new() }
     }
 
     /// Learns which processes are ranks.
@@ -87,9 +88,15 @@ impl Telemetry {
         });
         // A driver that answered once and no more is no reason to stop a run.
         let readings = self.gauge.as_ref().and_then(|gauge| gauge.read().ok());
-        let gpus = readings.filter(|readings| !readings.is_empty());
-        let gpus = gpus.map(|readings| Happening::Gpus { gpus: gpu_uses(readings, &self.ranks) });
+        self.gpus = gpu_uses(readings.unwrap_or_default(), &self.ranks);
+        let gpus = (!self.gpus.is_empty()).then(|| Happening::Gpus { gpus: self.gpus.clone() });
         pace.into_iter().chain(gpus).collect()
+    }
+
+    /// What the rank that holds most of a GPU held of it when that was last measured.
+    pub fn largest_on_gpu(&self) -> Option<u64> {
+        let ranks = self.ranks.values();
+        ranks.flat_map(|rank| self.gpus.iter().filter_map(|gpu| gpu.of_rank(*rank))).max()
     }
 }
 
@@ -135,6 +142,7 @@ mod tests {
         };
         assert_eq!(*tokens_per_second, Some(2048.0));
         assert_eq!((gpus[0].of_rank(3), gpus[0].processes[1].rank), (Some(38 << 30), None));
+        assert_eq!(telemetry.largest_on_gpu(), Some(38 << 30));
         assert!(telemetry.due(&status).is_empty(), "not again at once");
     }
 }

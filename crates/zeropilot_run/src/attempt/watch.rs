@@ -155,7 +155,8 @@ impl<'a> Watch<'a> {
             self.observed.loss_is_finite = loss.is_finite();
             self.status.loss = Some(loss);
         }
-        self.status.tokens_per_second = progress.tokens_per_second.or(self.status.tokens_per_second);
+        self.status.tokens_per_second =
+            progress.tokens_per_second.or(self.status.tokens_per_second);
         let step = self.course.step(&progress);
         self.status.total_steps = self.course.total();
         // What is said before the first step, such as `0/100` of a bar, is no progress.
