@@ -1,6 +1,6 @@
 //! Supervised runs in words: what happens, why they ended, what to do.
 
-mod curve;
+mod evidence;
 pub mod report;
 mod status;
 pub mod watch;
@@ -240,7 +240,8 @@ pub fn verdict(verdict: &Verdict, directory: &str, language: Language) -> String
     let last = verdict.attempts.last();
     for evidence in last.map(|attempt| attempt.evidence.as_slice()).unwrap_or_default() {
         if verdict.cause != Cause::Completed {
-            text.push_str(&format!("  - {}\n", escaped(evidence)));
+            let evidence = evidence::words(evidence, language);
+            text.push_str(&format!("  - {}\n", escaped(&evidence)));
         }
     }
     if let Some(advice) = advice(&verdict.cause, language) {
