@@ -47,7 +47,7 @@ pub(crate) enum Command {
     Explain(Box<ExplainCommand>),
     /// Run a training command: check it, watch it, say why it ended, and step down when memory runs out
     Run(Box<RunArguments>),
-    /// Watch a run: step, loss, speed, memory of each rank, what happened
+    /// Watch a run or this machine: step, loss, speed, memory of ranks and GPUs, what happened
     Watch(WatchCommand),
     /// List the runs that were recorded
     Runs(RunsCommand),

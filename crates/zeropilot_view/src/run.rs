@@ -245,11 +245,11 @@ pub fn verdict(verdict: &Verdict, directory: &str, language: Language) -> String
         }
     }
     if let Some(advice) = advice(&verdict.cause, language) {
-        let head = Text::new("help", "建议").get(language);
-        text.push_str(&format!("  {head}: {advice}\n"));
+        let head = Text::new("help: ", "建议：").get(language);
+        text.push_str(&format!("  {head}{advice}\n"));
     }
-    let head = Text::new("record", "记录").get(language);
-    text.push_str(&format!("  {head}: {directory}"));
+    let head = Text::new("record: ", "记录：").get(language);
+    text.push_str(&format!("  {head}{directory}"));
     text
 }
 
@@ -338,7 +338,11 @@ pub fn attempt(attempt: &Attempt, language: Language) -> String {
         Language::Chinese => format!("，第 {step} 步"),
     });
     let cause = cause_words(&attempt.cause, language);
-    format!("{}. {rung}: {cause}{steps}, {}", attempt.number, clock(attempt.seconds as u64))
+    let (number, took) = (attempt.number, clock(attempt.seconds as u64));
+    match language {
+        Language::English => format!("{number}. {rung}: {cause}{steps}, {took}"),
+        Language::Chinese => format!("{number}. {rung}：{cause}{steps}，{took}"),
+    }
 }
 
 #[cfg(test)]

@@ -35,10 +35,10 @@ pub(crate) struct WatchCommand {
     #[arg(long)]
     pub(crate) once: bool,
     /// Write JSON, a line every second while the run goes on
-    #[arg(long)]
-    pub(crate) json: bool,
+    #[arg(long = "json")]
+    pub(crate) json_lines: bool,
     /// Serve OpenMetrics over HTTP at a loopback address such as 127.0.0.1:9400, until Ctrl-C
-    #[arg(long, value_name = "ADDRESS", conflicts_with_all = ["once", "json"])]
+    #[arg(long, value_name = "ADDRESS", conflicts_with_all = ["once", "json_lines"])]
     pub(crate) openmetrics: Option<String>,
 }
 
@@ -72,7 +72,7 @@ pub(crate) fn run(
     }
     let glyphs = glyphs(language);
     let is_terminal = std::io::stdout().is_terminal() && std::io::stdin().is_terminal();
-    if is_terminal && !command.once && !command.json {
+    if is_terminal && !command.once && !command.json_lines {
         drop(output);
         let brush = Brush { color: layout.color, glyphs, language };
         return match screen::show(&mut source, brush) {
@@ -86,15 +86,15 @@ pub(crate) fn run(
     loop {
         let seen = source.look();
         output.result(&match &seen {
-            Seen::Run(look) if command.json => format!("{}\n", json(look)),
-            Seen::Machine(look) if command.json => format!("{}\n", machine::json(look)),
+            Seen::Run(look) if command.json_lines => format!("{}\n", json(look)),
+            Seen::Machine(look) if command.json_lines => format!("{}\n", machine::json(look)),
             Seen::Run(look) => text(look, layout.width.unwrap_or(80), glyphs, language),
             Seen::Machine(look) => {
                 machine::text(look, layout.width.unwrap_or(80), glyphs, language)
             }
         });
         output.flush();
-        if command.once || !command.json || !seen.goes_on() || output.is_closed() {
+        if command.once || !command.json_lines || !seen.goes_on() || output.is_closed() {
             return ExitStatus::Clean;
         }
         thread::sleep(PACE);

@@ -54,6 +54,9 @@ impl Source {
 
     /// The run if there is one, else the machine.
     pub(super) fn look(&mut self) -> Seen {
+        if self.takes_latest && self.run.as_ref().is_none_or(|run| !run.is_running()) {
+            self.take_latest(|record| record.standing() == Standing::Running);
+        }
         match &mut self.run {
             Some(run) => Seen::Run(Box::new(run.look())),
             None => Seen::Machine(self.machine.look()),
@@ -63,15 +66,20 @@ impl Source {
     /// The latest run, if there is one, and the machine.
     pub(super) fn look_at_both(&mut self) -> (Option<Look>, MachineLook) {
         if self.takes_latest {
-            let latest = Record::list(&home()).into_iter().next();
-            let is_other = |record: &Record| {
-                self.run.as_ref().is_none_or(|run| run.record.directory != record.directory)
-            };
-            if let Some(record) = latest.filter(is_other) {
-                self.run = Some(Followed::new(record));
-            }
+            self.take_latest(|_| true);
         }
         (self.run.as_mut().map(Followed::look), self.machine.look())
+    }
+
+    /// The run that began last takes the place of this one, if it is wanted.
+    fn take_latest(&mut self, is_wanted: impl Fn(&Record) -> bool) {
+        let is_other = |record: &Record| {
+            self.run.as_ref().is_none_or(|run| run.record.directory != record.directory)
+        };
+        let latest = Record::list(&home()).into_iter().next();
+        if let Some(record) = latest.filter(|record| is_other(record) && is_wanted(record)) {
+            self.run = Some(Followed::new(record));
+        }
     }
 }
 
@@ -88,6 +96,10 @@ impl Followed {
         Self { record, follower, digest: Digest::default() }
     }
 
+    fn is_running(&self) -> bool {
+        self.record.standing() == Standing::Running
+    }
+
     fn look(&mut self) -> Look {
         // Whether it ended is asked first: then its last events are there too.
         if self.record.verdict.is_none()
@@ -95,7 +107,7 @@ impl Followed {
         {
             self.record = record;
         }
-        let is_running = self.record.standing() == Standing::Running;
+        let is_running = self.is_running();
         for event in self.follower.fresh().unwrap_or_default() {
             self.digest.take(&event);
         }
@@ -105,6 +117,7 @@ impl Followed {
             is_running,
             now: now(),
             digest: self.digest.clone(),
+            host: host_memory(),
         }
     }
 }
@@ -122,13 +135,16 @@ impl Machine {
         let ranks = ranks(&all());
         let pids: BTreeMap<u32, u32> = ranks.iter().map(|rank| (pid(rank), rank.rank)).collect();
         let readings = self.gauge.as_ref().map_err(Clone::clone).and_then(Gauge::read);
-        let memory = fs::read_to_string("/proc/meminfo").ok();
         MachineLook {
             gpus: readings.map(|readings| gpu_uses(readings, &pids)),
-            memory: memory.and_then(|text| HostMemory::read(&text)),
+            memory: host_memory(),
             processes: ranks.iter().map(process).collect(),
         }
     }
+}
+
+fn host_memory() -> Option<HostMemory> {
+    HostMemory::read(&fs::read_to_string("/proc/meminfo").ok()?)
 }
 
 fn pid(rank: &Rank) -> u32 {
@@ -142,6 +158,29 @@ fn process(rank: &Rank) -> TrainingProcess {
         rank: rank.rank,
         pid: pid(rank),
         rss: rank.process.rss(),
-        command: words.join(" ").trim_end().to_owned(),
+        command: shortened(&words),
+    }
+}
+
+/// A command from its script on, whose place and interpreter say little.
+fn shortened<S: AsRef<str>>(words: &[S]) -> String {
+    let is_script = |word: &S| word.as_ref().ends_with(".py");
+    let script = words.iter().position(is_script).unwrap_or(0);
+    let name = |word: &S| word.as_ref().rsplit('/').next().unwrap_or_default().to_owned();
+    let rest = words.iter().skip(script + 1).map(|word| word.as_ref().to_owned());
+    let words: Vec<String> = words.get(script).map(name).into_iter().chain(rest).collect();
+    words.join(" ").trim_end().to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::shortened;
+
+    #[test]
+    fn a_command_is_told_from_its_script_on() {
+        let words = ["/opt/bin/python3", "-u", "/home/me/train.py", "--deepspeed", "ds.json", ""];
+        assert_eq!(shortened(&words), "train.py --deepspeed ds.json");
+        assert_eq!(shortened(&["/opt/bin/python3", "-m", "axolotl"]), "python3 -m axolotl");
+        assert_eq!(shortened::<&str>(&[]), "");
     }
 }

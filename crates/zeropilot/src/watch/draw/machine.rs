@@ -10,7 +10,7 @@ use zeropilot_units::Bytes;
 use zeropilot_view::escaped;
 use zeropilot_view::run::watch::bar;
 use zeropilot_view::run::watch::machine::{
-    MachineLook, gpu_facts, gpu_tenants, memory_head, no_gpus, processes_head,
+    HostMemory, MachineLook, gpu_facts, gpu_tenants, memory_head, no_gpus, processes_head,
 };
 
 use super::{Brush, window};
@@ -41,11 +41,7 @@ fn lines(look: &MachineLook, brush: Brush, width: u16) -> Vec<Line<'static>> {
     for gpu in look.gpus.iter().flatten() {
         lines.extend(gpu_lines(gpu, brush, width));
     }
-    if let Some(memory) = &look.memory {
-        let numbers = format!("  {} / {}", Bytes(memory.used()), Bytes(memory.total));
-        let label = format!(" {}  ", memory_head(brush.language));
-        lines.push(level(label, numbers, (memory.used(), memory.total), brush, width));
-    }
+    lines.extend(look.memory.as_ref().map(|memory| host_line(memory, brush, width)));
     lines.push(Line::raw(""));
     lines.push(brush.head(&processes_head(look, brush.language), width));
     for process in &look.processes {
@@ -71,6 +67,13 @@ fn gpu_lines(gpu: &GpuUse, brush: Brush, width: u16) -> Vec<Line<'static>> {
         level(label, numbers, (gpu.used, gpu.total), brush, width),
         Line::styled(format!("        {under}"), dim),
     ]
+}
+
+/// Memory of the machine.
+pub(super) fn host_line(memory: &HostMemory, brush: Brush, width: u16) -> Line<'static> {
+    let numbers = format!("  {} / {}", Bytes(memory.used()), Bytes(memory.total));
+    let label = format!(" {}  ", memory_head(brush.language));
+    level(label, numbers, (memory.used(), memory.total), brush, width)
 }
 
 /// A bar between a label and numbers.

@@ -8,8 +8,9 @@ use ratatui::widgets::Paragraph;
 use zeropilot_units::Bytes;
 use zeropilot_view::escaped;
 use zeropilot_view::run::clock;
-use zeropilot_view::run::watch::{Look, Mood, RankState, bar, machine, sparkline, words};
+use zeropilot_view::run::watch::{History, Look, Mood, RankState, bar, machine, sparkline, words};
 
+use super::machine::host_line;
 use super::{Brush, ends, window};
 
 /// Lines about what happened that are left where ranks are many.
@@ -34,16 +35,19 @@ pub(super) fn draw(
     let count = |lines: usize| u16::try_from(lines).unwrap_or(u16::MAX);
     let curves = 3;
     let alert_room = count(alerts.len()).min(3);
-    let taken = 1 + 1 + curves + 1 + 1 + alert_room + 1 + STORY;
+    let host_room = u16::from(look.host.is_some() && look.is_running);
+    let taken = 1 + 1 + curves + 1 + 1 + host_room + alert_room + 1 + 1 + STORY;
     let rank_room = count(ranks.len()).min(area.height.saturating_sub(taken).max(2));
-    let [title, _, numbers, rank_head, rank_area, alert_area, story_head, story] =
+    let [title, _, numbers, rank_head, rank_area, host, alert_area, _, story_head, story] =
         Layout::vertical([
             Constraint::Length(1),
             Constraint::Length(1),
             Constraint::Length(curves + 1),
             Constraint::Length(1),
             Constraint::Length(rank_room),
+            Constraint::Length(host_room),
             Constraint::Length(alert_room),
+            Constraint::Length(u16::from(area.height >= 20)),
             Constraint::Length(1),
             Constraint::Min(0),
         ])
@@ -58,6 +62,9 @@ pub(super) fn draw(
     frame.render_widget(brush.head(&head, width), rank_head);
     let (ranks, beyond) = window(ranks, rank_room, scroll);
     frame.render_widget(Paragraph::new(ranks), rank_area);
+    if let Some(memory) = &look.host {
+        frame.render_widget(host_line(memory, brush, width), host);
+    }
     frame.render_widget(Paragraph::new(alerts), alert_area);
     frame.render_widget(brush.head(brush.words("what happened", "经过"), width), story_head);
     draw_story(frame, story, look, brush);
@@ -106,17 +113,17 @@ fn number_lines(look: &Look, brush: Brush, width: u16) -> Vec<Line<'static>> {
         let room = room.saturating_sub(Span::raw(end.as_str()).width());
         format!("{}{end}", bar(done, None, total, room, brush.glyphs))
     });
-    let curve = |history: &zeropilot_view::run::watch::History| {
+    let curve = |history: &History, floor| {
         let points = history.resampled(room);
-        if points.len() > 1 { sparkline(&points, brush.glyphs) } else { String::new() }
+        if points.len() > 1 { sparkline(&points, floor, brush.glyphs) } else { String::new() }
     };
     let or_dash = |value: Option<String>| value.unwrap_or_else(|| "-".to_owned());
     let loss = or_dash(digest.losses.last().map(|loss| format!("{loss:.4}")));
     let rate = or_dash(digest.rates.last().map(|rate| words::rate(rate, language)));
     let mut lines = vec![
         row(brush.words("step", "步数"), step, step_chart.unwrap_or_default(), Color::Green),
-        row("loss", loss, curve(&digest.losses), Color::Cyan),
-        row(brush.words("speed", "速度"), rate, curve(&digest.rates), Color::Cyan),
+        row("loss", loss, curve(&digest.losses, None), Color::Cyan),
+        row(brush.words("speed", "速度"), rate, curve(&digest.rates, Some(0.0)), Color::Cyan),
     ];
     if let Some(tokens) = words::tokens(look, language) {
         lines.push(row("", tokens, String::new(), Color::Cyan));

@@ -60,8 +60,9 @@ fn run(ranks: u32) -> Look {
         tokens_per_step: Some(32768),
         ..RunInfo::default()
     };
+    let host = Some(HostMemory { total: 64 * GIB, available: 16 * GIB });
     let digest = Digest::of(&events.collect::<Vec<_>>());
-    Look { info, verdict: None, is_running: true, now: 1092.0, digest }
+    Look { info, verdict: None, is_running: true, now: 1092.0, digest, host }
 }
 
 fn gpu(index: u32, used: u64, rank: Option<u32>) -> GpuUse {

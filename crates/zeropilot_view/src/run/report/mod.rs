@@ -125,7 +125,8 @@ fn facts(page: &Page<'_>, measures: &Measures, language: Language) -> String {
         ),
         (
             name("mean throughput", "平均吞吐"),
-            mean(&measures.tokens).map(|rate| words::tokens_at(rate, counted, language)),
+            mean(&measures.tokens)
+                .map(|rate| words::tokens_at(rate, counted, language).replace("<=", "≤ ")),
         ),
         (name("most memory", "内存峰值"), memory),
         (
@@ -224,7 +225,7 @@ fn attempts(page: &Page<'_>, language: Language) -> String {
         return String::new();
     }
     let head = Text::new("Attempts", "各次运行").get(language);
-    let mut text = format!("<h2>{head}</h2>\n<ul>");
+    let mut text = format!("<h2>{head}</h2>\n<ul class=\"attempts\">");
     for one in attempts {
         let _ = write!(text, "<li>{}", html(&attempt(one, language)));
         for told in &one.evidence {

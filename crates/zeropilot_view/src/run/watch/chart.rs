@@ -27,9 +27,9 @@ impl Glyphs {
     }
 }
 
-/// Values as a row of bars, from the lowest to the highest.
-pub fn sparkline(values: &[f64], glyphs: Glyphs) -> String {
-    let low = values.iter().copied().fold(f64::INFINITY, f64::min);
+/// Values as a row of bars, from the floor, or else the lowest, to the highest.
+pub fn sparkline(values: &[f64], floor: Option<f64>, glyphs: Glyphs) -> String {
+    let low = values.iter().copied().chain(floor).fold(f64::INFINITY, f64::min);
     let high = values.iter().copied().fold(f64::NEG_INFINITY, f64::max);
     let bar = |value: &f64| {
         let share = if high > low { (value - low) / (high - low) } else { 0.0 };
@@ -64,8 +64,9 @@ mod tests {
 
     #[test]
     fn a_sparkline_goes_from_the_lowest_to_the_highest() {
-        assert_eq!(sparkline(&[0.0, 3.5, 7.0], Glyphs::Blocks), "▁▅█");
-        assert_eq!(sparkline(&[1.0, 1.0], Glyphs::Ascii), "__");
+        assert_eq!(sparkline(&[1.0, 4.5, 8.0], None, Glyphs::Blocks), "▁▅█");
+        assert_eq!(sparkline(&[7.0, 6.0], Some(0.0), Glyphs::Blocks), "█▇");
+        assert_eq!(sparkline(&[1.0, 1.0], None, Glyphs::Ascii), "__");
     }
 
     #[test]

@@ -18,6 +18,7 @@ use zeropilot_units::Bytes;
 pub use self::chart::{Glyphs, bar, sparkline};
 pub use self::digest::{Digest, Level, RankState};
 pub use self::history::History;
+use self::machine::HostMemory;
 use super::clock;
 use crate::escaped;
 
@@ -47,6 +48,8 @@ pub struct Look {
     pub now: f64,
     /// What happened until then.
     pub digest: Digest,
+    /// Memory of the machine it runs on.
+    pub host: Option<HostMemory>,
 }
 
 impl Look {
@@ -70,13 +73,14 @@ impl Look {
         self.digest.remaining(self.total_steps()?).filter(|_| self.is_running)
     }
 
-    /// The bytes that fill a bar: a GPU, what was predicted, or the most that was seen.
+    /// The bytes that fill a bar: a GPU or what was predicted, else the machine; in any case what was seen.
     pub fn scale(&self) -> u64 {
         let gpus = self.digest.gpus.iter();
         let gpus = gpus.filter(|gpu| gpu.processes.iter().any(|process| process.rank.is_some()));
         let seen = self.digest.ranks.values().map(|rank| rank.level().peak);
-        let most = gpus.map(|gpu| gpu.total).chain(self.info.predicted).chain(seen).max();
-        most.unwrap_or(0).max(1)
+        let known = gpus.map(|gpu| gpu.total).chain(self.info.predicted).max();
+        let whole = known.or(self.host.map(|host| host.total));
+        whole.into_iter().chain(seen).max().unwrap_or(0).max(1)
     }
 }
 
@@ -105,7 +109,7 @@ pub fn text(look: &Look, width: usize, glyphs: Glyphs, language: Language) -> St
     let width = width.clamp(50, 120);
     let losses = digest.losses.resampled(width - 6);
     if losses.len() > 1 {
-        lines.push(format!("loss {}", sparkline(&losses, glyphs)));
+        lines.push(format!("loss {}", sparkline(&losses, None, glyphs)));
     }
     if !digest.ranks.is_empty() {
         lines.push(words::memory_head(look, language));

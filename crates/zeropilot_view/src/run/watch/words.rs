@@ -107,6 +107,12 @@ pub fn memory_head(look: &Look, language: Language) -> String {
         if let Some(fullest) = &look.info.fullest {
             text.push_str(&moment(fullest, language));
         }
+    } else if let (false, Some(host)) = (has_gpus, look.host) {
+        let total = Bytes(host.total);
+        text.push_str(&match language {
+            Language::English => format!(" of {total}"),
+            Language::Chinese => format!("，主机共 {total}"),
+        });
     }
     text
 }
@@ -141,17 +147,17 @@ pub fn told(event: &Happening, language: Language) -> Option<String> {
                 Language::Chinese => format!("第 {attempt} 次运行开始：{rung}"),
             }
         }
-        (Happening::RankGone { rank, ending }, _) if !ending.is_success() => {
-            gone(*rank, *ending, language)
-        }
+        (Happening::RankGone { rank, ending }, _) => gone(*rank, *ending, language)?,
         (Happening::Preflight { errors, warnings }, Language::English) if errors + warnings > 0 => {
-            format!("check before the start: {errors} errors, {warnings} warnings")
+            format!("check before the start: errors {errors}, warnings {warnings}")
         }
         (Happening::Preflight { errors, warnings }, Language::Chinese) if errors + warnings > 0 => {
             format!("启动前检查：{errors} 个错误，{warnings} 个警告")
         }
         (Happening::Fingerprint { line, rank, .. }, _) => {
-            let line = escaped(line.trim());
+            let said = rank.map(|rank| format!("[rank{rank}]:")).unwrap_or_default();
+            let line = line.trim();
+            let line = escaped(line.strip_prefix(&said).unwrap_or(line).trim());
             match (rank, language) {
                 (Some(rank), Language::English) => format!("log of rank {rank}: {line}"),
                 (Some(rank), Language::Chinese) => format!("rank {rank} 的日志：{line}"),
@@ -167,21 +173,26 @@ pub fn told(event: &Happening, language: Language) -> Option<String> {
         }
         (other, _) => happening(other, language)?,
     };
-    Some(text.split('\n').map(str::trim).collect::<Vec<_>>().join("; "))
+    let joint = Text::new("; ", "；").get(language);
+    Some(text.split('\n').map(str::trim).collect::<Vec<_>>().join(joint))
 }
 
-fn gone(rank: u32, ending: Ending, language: Language) -> String {
+/// How a rank ended, if not as it should. Nobody may have looked when one did.
+fn gone(rank: u32, ending: Ending, language: Language) -> Option<String> {
     match (ending, language) {
+        (Ending::Exited(0) | Ending::Unknown, _) => None,
         (Ending::Signaled(signal), Language::English) => {
-            format!("rank {rank} was ended by signal {signal}")
+            Some(format!("rank {rank} was ended by signal {signal}"))
         }
         (Ending::Signaled(signal), Language::Chinese) => {
-            format!("rank {rank} 被信号 {signal} 终止")
+            Some(format!("rank {rank} 被信号 {signal} 终止"))
         }
-        (Ending::Exited(code), Language::English) => format!("rank {rank} exited with {code}"),
-        (Ending::Exited(code), Language::Chinese) => format!("rank {rank} 以退出码 {code} 结束"),
-        (Ending::Unknown, Language::English) => format!("rank {rank} is gone"),
-        (Ending::Unknown, Language::Chinese) => format!("rank {rank} 已不在"),
+        (Ending::Exited(code), Language::English) => {
+            Some(format!("rank {rank} exited with {code}"))
+        }
+        (Ending::Exited(code), Language::Chinese) => {
+            Some(format!("rank {rank} 以退出码 {code} 结束"))
+        }
     }
 }
 
