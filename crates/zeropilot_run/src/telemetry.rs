@@ -44,13 +44,15 @@ pub struct Telemetry {
     /// Ranks by their processes.
     ranks: BTreeMap<u32, u32>,
     measured: Option<Instant>,
+    /// The step at the last measurement: when nothing moves there is no pace.
+    step: Option<u64>,
     gpus: Vec<GpuUse>,
 }
 
 impl Telemetry {
     /// Without a gauge GPUs are not measured.
     pub fn new(gauge: Option<Box<dyn Gauge>>, asked: Asked) -> Self {
-        Self { gauge, asked, ranks: BTreeMap::new(), measured: None, gpus: Vec::new() }
+        Self { gauge, asked, ranks: BTreeMap::new(), measured: None, step: None, gpus: Vec::new() }
     }
 
     /// Learns which processes are ranks.
@@ -81,7 +83,8 @@ impl Telemetry {
             return Vec::new();
         }
         self.measured = Some(Instant::now());
-        let pace = status.rate.map(|rate| Happening::Pace {
+        let has_moved = std::mem::replace(&mut self.step, status.step) != status.step;
+        let pace = status.rate.filter(|_| has_moved).map(|rate| Happening::Pace {
             steps_per_second: rate,
             tokens_per_second: self.tokens_per_second(status),
             total_steps: self.total_steps(status),
@@ -134,7 +137,8 @@ mod tests {
         let asked = Asked { total_steps: None, tokens_per_step: Some(4096) };
         let mut telemetry = Telemetry::new(Some(Box::new(Card)), asked);
         telemetry.saw(&Happening::RankSeen { rank: 3, pid: 71 });
-        let status = Status { rate: Some(0.5), total_steps: Some(10), ..Status::default() };
+        let status =
+            Status { step: Some(3), rate: Some(0.5), total_steps: Some(10), ..Status::default() };
         let measured = telemetry.due(&status);
         let [Happening::Pace { tokens_per_second, .. }, Happening::Gpus { gpus }] = &measured[..]
         else {
@@ -144,5 +148,8 @@ mod tests {
         assert_eq!((gpus[0].of_rank(3), gpus[0].processes[1].rank), (Some(38 << 30), None));
         assert_eq!(telemetry.largest_on_gpu(), Some(38 << 30));
         assert!(telemetry.due(&status).is_empty(), "not again at once");
+        telemetry.measured = None;
+        let measured = telemetry.due(&status);
+        assert!(matches!(measured[..], [Happening::Gpus { .. }]), "no pace where nothing moved");
     }
 }

@@ -160,18 +160,29 @@ impl<'a> Watch<'a> {
         let step = self.course.step(&progress);
         self.status.total_steps = self.course.total();
         // What is said before the first step, such as `0/100` of a bar, is no progress.
-        let Some(step) = step.filter(|step| *step > 0) else { return };
-        let is_new = self.observed.last_step.is_none_or(|last| step > last);
-        if !is_new {
+        let new = step.filter(|step| *step > self.observed.last_step.unwrap_or(0));
+        if let Some(step) = new {
+            self.observed.last_step = Some(step);
+            self.status.step = Some(step);
+            self.steps.push((now, step));
+            if self.steps.len() > 20 {
+                self.steps.remove(0);
+            }
+        }
+        let loss = progress.loss.filter(|loss| loss.is_finite());
+        self.to_record(new, loss);
+    }
+
+    /// Steps are recorded now and then. A loss that comes without a step is that of the last one, and is not lost behind
+    /// steps without any.
+    fn to_record(&mut self, new: Option<u64>, loss: Option<f64>) {
+        let Some(step) = self.observed.last_step.filter(|_| new.is_some() || loss.is_some()) else {
             return;
+        };
+        if loss.is_none() && self.unrecorded.is_some_and(|(_, loss)| loss.is_some()) {
+            self.record_step();
         }
-        self.observed.last_step = Some(step);
-        self.status.step = Some(step);
-        self.steps.push((now, step));
-        if self.steps.len() > 20 {
-            self.steps.remove(0);
-        }
-        self.unrecorded = Some((step, progress.loss.filter(|loss| loss.is_finite())));
+        self.unrecorded = Some((step, loss));
         if due(&mut self.recorded_step, RECORD) {
             self.record_step();
         }
