@@ -8,7 +8,9 @@ use ratatui::widgets::Paragraph;
 use zeropilot_units::Bytes;
 use zeropilot_view::escaped;
 use zeropilot_view::run::clock;
-use zeropilot_view::run::watch::{History, Look, Mood, RankState, bar, machine, sparkline, words};
+use zeropilot_view::run::watch::{
+    History, Look, Mood, RankState, alerts, bar, machine, sparkline, words,
+};
 
 use super::machine::host_line;
 use super::{Brush, ends, window};
@@ -27,7 +29,7 @@ pub(super) fn draw(
     scroll: usize,
 ) -> usize {
     let width = area.width;
-    let alerts: Vec<Line<'_>> = words::alerts(look, brush.language)
+    let alerts: Vec<Line<'_>> = alerts(look, brush.language)
         .into_iter()
         .map(|alert| Line::styled(format!(" ! {alert}"), alarm(brush)))
         .collect();

@@ -78,7 +78,7 @@ mod tests {
     #[test]
     fn few_values_are_drawn_as_they_are() {
         let mut history = History::default();
-        [3.0, f64::NAN, 1.0].map(|value| history.push(value));
+        [3.0, f64::NAN, 1.0].into_iter().for_each(|value| history.push(value));
         assert_eq!(history.resampled(9), [3.0, 1.0]);
         assert_eq!(history.resampled(0), [0.0; 0]);
     }

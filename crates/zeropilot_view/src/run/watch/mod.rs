@@ -3,6 +3,7 @@
 //! A [`Digest`] takes events in as they come; a [`Look`] is a run at one moment. Screens are drawn elsewhere, with these
 //! [`words`].
 
+mod alerts;
 mod chart;
 mod digest;
 mod history;
@@ -15,6 +16,7 @@ use zeropilot_lint::{Language, Text};
 use zeropilot_record::{RunInfo, Verdict};
 use zeropilot_units::Bytes;
 
+pub use self::alerts::alerts;
 pub use self::chart::{Glyphs, bar, sparkline};
 pub use self::digest::{Digest, Level, RankState};
 pub use self::history::History;
@@ -126,7 +128,7 @@ pub fn text(look: &Look, width: usize, glyphs: Glyphs, language: Language) -> St
         ));
     }
     lines.extend(digest.gpus.iter().map(|gpu| machine::gpu_line(gpu, glyphs, language)));
-    lines.extend(words::alerts(look, language).into_iter().map(|alert| format!("! {alert}")));
+    lines.extend(alerts(look, language).into_iter().map(|alert| format!("! {alert}")));
     let told = digest.told.iter().filter_map(|(at, event)| {
         let at = clock((at - look.info.started_at).max(0.0) as u64);
         Some(format!("{at} {}", words::told(event, language)?))
