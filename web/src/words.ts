@@ -20,6 +20,7 @@ const WORDS = {
   batch: ["Global batch", "全局 batch"], batchHint: ["free if empty", "留空则不限"],
   more: ["More", "更多选项"], fusedLoss: ["Fused loss", "融合 loss"], no: ["no", "不用"], yes: ["yes", "使用"], either: ["whichever is better", "自动选择"],
   objective: ["Best at", "优先"], time: ["time", "速度"], memory: ["free memory", "省显存"], target: ["Config for", "配置给谁读"],
+  goal: ["Tokens to train on", "训练总 token 数"], goalHint: ["such as 10B", "如 10B"], price: ["Price per GPU hour", "每 GPU 小时价格"], priceHint: ["such as 2.5", "如 2.5"],
   answer: ["Answer", "答案"], choice: ["The choice", "推荐方案"], nothing: ["Nothing fits", "没有放得下的方案"],
   thinking: ["searching…", "搜索中…"],
   bars: ["GPU memory by ZeRO stage and offload", "各 ZeRO stage 与卸载方式的显存"],
@@ -39,6 +40,8 @@ const WORDS = {
   learnTitle: ["What every rank holds", "每个 rank 存了什么"], learnLead: ["Exact tensors of {model}, as the engine lays them out. Change the model under Plan.", "{model} 的张量，按引擎的实际布局精确计算。可以在“规划”里换模型。"],
   stage: ["Stage", "Stage"], ranks: ["Ranks", "Rank 数"], play: ["Play", "播放"], pause: ["Pause", "暂停"],
   afterInit: ["After initialization", "初始化之后"], afterBackward: ["After backward", "反向传播之后"], afterStep: ["After the step", "更新之后"], phase: ["Moment", "时刻"],
+  film: ["Within one step", "一步之内"], filmLead: ["What each rank holds, stretch by stretch: gathered weights come and go, activations pile up, gradients follow.", "逐段看每个 rank 存了什么：收集来的权重随用随放，激活值逐层累积，梯度随后出现。"],
+  filmMoment: ["Moment of the step", "步内时刻"], filmNow: ["{phase}: {bytes}, {gathered} of it gathered from other ranks", "{phase}：共 {bytes}，其中 {gathered} 是从其他 rank 收集来的"], filmPlain: ["{phase}: {bytes}", "{phase}：共 {bytes}"],
   perRank: ["{bytes} per rank", "每个 rank {bytes}"], folklore: ["What people say, and what holds", "常见说法与事实"], said: ["People say", "常见说法"], holds: ["What holds", "事实"], here: ["With your numbers", "按你的数字"],
   concepts: ["Concepts", "概念"], broken: ["The engine could not be loaded: {error}", "引擎无法加载：{error}"], part: ["Part", "组成"], modelStates: ["model states", "模型状态"],
 } as const satisfies Record<string, readonly [string, string]>;
