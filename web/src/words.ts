@@ -36,7 +36,7 @@ const WORDS = {
   terminal: ["The same answer in a terminal", "在终端里得到同样的答案"],
   checkConfig: ["Your DeepSpeed config", "你的 DeepSpeed 配置"], engineVersion: ["DeepSpeed", "DeepSpeed 版本"], frontEnd: ["Read by", "由谁读取"], guess: ["guess", "自动判断"],
   world: ["GPUs in all", "总卡数"], worldHint: ["any", "未知"], findings: ["Findings", "检查结果"], clean: ["Nothing wrong found", "没有发现问题"],
-  fix: ["Fix", "修复"], example: ["Example", "示例"], why: ["Why", "原因"], help: ["What to do", "怎么办"], line: ["line {line}", "第 {line} 行"],
+  fixWith: ["Fix: {title}", "修复：{title}"], accepted: ["accepted", "引擎接受"], refused: ["refused", "引擎拒绝"], example: ["Example", "示例"], why: ["Why", "原因"], help: ["What to do", "怎么办"], line: ["line {line}", "第 {line} 行"],
   learnTitle: ["What every rank holds", "每个 rank 存了什么"], learnLead: ["Exact tensors of {model}, as the engine lays them out. Change the model under Plan.", "{model} 的张量，按引擎的实际布局精确计算。可以在“规划”里换模型。"],
   stage: ["Stage", "Stage"], ranks: ["Ranks", "Rank 数"], play: ["Play", "播放"], pause: ["Pause", "暂停"],
   afterInit: ["After initialization", "初始化之后"], afterBackward: ["After backward", "反向传播之后"], afterStep: ["After the step", "更新之后"], phase: ["Moment", "时刻"],
