@@ -37,6 +37,21 @@ function drawing(frames: Frame[], app: App): { picture: SVGElement; cursor: SVGE
   return { picture, cursor };
 }
 
+/// The names of the phases, each as wide as it is long.
+function phases(frames: Frame[]): HTMLElement {
+  const row = h("div", { class: "phases", "aria-hidden": "true" });
+  for (let from = 0; from < frames.length;) {
+    const phase = frames[from]?.phase ?? "";
+    let to = from;
+    while (frames[to]?.phase === phase) to += 1;
+    const name = h("span", {}, phase);
+    name.style.flexGrow = String(to - from);
+    row.append(name);
+    from = to;
+  }
+  return row;
+}
+
 export interface Film {
   elements: HTMLElement[];
   /// Ends what runs by itself.
@@ -87,7 +102,7 @@ export function film({ words }: Answer<Traffic, FilmWords>, app: App): Film {
     elements: [
       h("div", { class: "head" }, h("h2", {}, say("film")), play),
       h("p", { class: "soft" }, say("filmLead")),
-      h("div", { class: "drawn-film" }, picture, h("label", { class: "sr", for: field }, say("filmMoment")), range),
+      h("div", { class: "drawn-film" }, picture, phases(frames), h("label", { class: "sr", for: field }, say("filmMoment")), range),
       told, h("ul", { class: "legend amounts" }, ...legend),
       h("pre", { class: "code wrap sent" }, words.sent.trimEnd()),
     ],
