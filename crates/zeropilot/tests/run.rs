@@ -1,7 +1,15 @@
 //! `zeropilot run` on the real engine: ranks on CPUs, to which real things happen.
 
+#[path = "run/failures.rs"]
+mod failures;
 #[path = "run/faults.rs"]
 mod faults;
+#[path = "run/job.rs"]
+mod job;
+#[path = "run/kernel_kill.rs"]
+mod kernel_kill;
+#[path = "run/memory_group.rs"]
+mod memory_group;
 #[path = "../../zeropilot_config/tests/oracle/mod.rs"]
 mod oracle;
 #[path = "run/supervised.rs"]
@@ -11,8 +19,9 @@ use std::fs;
 use std::process::Command;
 use std::time::Duration;
 
+use job::Job;
 use serde_json::{Value, json};
-use supervised::{Job, Supervised, marked, node_launcher, signal};
+use supervised::{Supervised, marked, node_launcher, signal};
 use zeropilot_run::checkpoint::last_complete;
 
 /// A model of 151 million parameters. Its ranks reached 3.51 GB of data with ZeRO-1 and 3.11 GB with ZeRO-2.
@@ -25,15 +34,6 @@ const BELOW_MEDIUM: u64 = 2_170_000 << 10;
 /// Whether there is time for every variant.
 fn is_thorough() -> bool {
     std::env::var("ZEROPILOT_THOROUGH").is_ok_and(|value| value == "1")
-}
-
-fn losses(job: &Job) -> Vec<(u64, f64)> {
-    let out = fs::read_to_string(job.path("out.log")).unwrap_or_default();
-    let read = |line: &str| {
-        let mut words = line.strip_prefix("step ")?.split(' ');
-        Some((words.next()?.parse().ok()?, words.nth(1)?.parse().ok()?))
-    };
-    out.lines().filter_map(read).collect()
 }
 
 fn started(job: &Job, options: &[&str], launcher: &str) -> Supervised {
@@ -57,17 +57,13 @@ fn when_memory_runs_out_the_next_stage_is_taken_and_training_completes() {
     assert_eq!(attempts[0]["cause"], "out_of_memory", "{verdict:#}");
     assert_eq!(attempts[0]["memory"], "host");
     assert_cause(attempts.last().expect("an attempt"), "completed");
-    let config = |number: usize| -> Value {
-        let text = fs::read_to_string(job.path(&format!("record/config-{number}.json")));
-        serde_json::from_str(&text.expect("a config")).expect("JSON")
-    };
-    let (first, last) = (config(1), config(attempts.len()));
+    let (first, last) = (job.config(1), job.config(attempts.len()));
     assert!(last["zero_optimization"]["stage"].as_u64() > Some(1), "{last:#}");
     for key in ["train_batch_size", "train_micro_batch_size_per_gpu", "gradient_accumulation_steps"]
     {
         assert_eq!(first[key], last[key], "the samples per step are the same");
     }
-    let steps: Vec<u64> = losses(&job).iter().map(|(step, _)| *step).collect();
+    let steps: Vec<u64> = job.losses().iter().map(|(step, _)| *step).collect();
     assert!(steps.ends_with(&[1, 2]), "{steps:?}");
 }
 
@@ -95,7 +91,7 @@ fn a_lower_rung_goes_on_from_the_checkpoint_if_the_engine_can_load_it() {
     let resumed = attempts[1]["resumed_from"].as_str().expect("a checkpoint");
     assert!(resumed.contains("global_step"), "{resumed}");
     // The second attempt begins behind the checkpoint: three steps are made once, and all five in the end.
-    let steps: Vec<u64> = losses(&job).iter().map(|(step, _)| *step).collect();
+    let steps: Vec<u64> = job.losses().iter().map(|(step, _)| *step).collect();
     let count = |wanted: u64| steps.iter().filter(|step| **step == wanted).count();
     assert_eq!([1, 2, 3, 5].map(count), [1; 4], "{steps:?}");
 }
@@ -162,7 +158,7 @@ fn a_killed_launcher_is_not_taken_for_success() {
     // The `deepspeed` command itself ends with 0 then.
     let job = Job::new(&home, 1);
     let run = started(&job, &[], "deepspeed");
-    signal("KILL", node_launcher(&job.directory.path().display().to_string()));
+    signal("KILL", node_launcher(&job.mark));
     let (code, verdict) = run.end();
     assert_cause(&verdict, "launcher_killed");
     assert_eq!(verdict["attempts"][0]["ending"], json!({"exited": 0}));
@@ -178,6 +174,15 @@ fn a_stopped_rank_is_a_hang_and_named() {
     let (code, verdict) = run.end();
     assert_cause(&verdict, "hang");
     assert_eq!((code, &verdict["ranks"]), (Some(14), &json!([1])));
+    if !home.join("engine/bin/py-spy").is_file() {
+        println!("SKIPPED: stacks of ranks are not looked at, as py-spy is not beside the engine");
+        return;
+    }
+    for rank in 0..2 {
+        let stack = fs::read_to_string(job.path(&format!("record/stacks-1/rank-{rank}.txt")));
+        let stack = stack.expect("a stack of each rank");
+        assert!(stack.contains("engine_loop.py"), "{stack}");
+    }
 }
 
 #[test]
@@ -198,7 +203,7 @@ fn an_interrupt_ends_everything_in_order() {
 fn ranks_do_not_outlive_a_killed_zeropilot_or_guard() {
     let Some(home) = oracle::home() else { return };
     let job = Job::new(&home, 1);
-    let mark = job.directory.path().display().to_string();
+    let mark = job.mark.clone();
     let mut run = started(&job, &[], "torchrun");
     assert!(marked(&mark).len() >= 4, "zeropilot, guard, launcher and ranks");
     signal("KILL", run.child.id());
@@ -206,7 +211,7 @@ fn ranks_do_not_outlive_a_killed_zeropilot_or_guard() {
     run.assert_nothing_is_left(Duration::from_secs(15));
 
     let job = Job::new(&home, 1);
-    let mark = job.directory.path().display().to_string();
+    let mark = job.mark.clone();
     let run = started(&job, &[], "torchrun");
     let guard = marked(&mark).into_iter().find(|(_, line)| line.contains("__guard"));
     signal("KILL", u32::try_from(guard.expect("a guard").0).expect("a process"));
@@ -232,7 +237,7 @@ fn a_run_that_was_killed_goes_on_from_its_checkpoint() {
     assert_eq!((attempts.len(), &attempts[1]["last_step"]), (2, &json!(400)));
     assert!(attempts[1]["resumed_from"].as_str().is_some_and(|path| path.contains("ckpt")));
     // It goes on with the loss it had, which by then is far from that of the first step.
-    let losses = losses(&job);
+    let losses = job.losses();
     let again =
         losses.windows(2).position(|pair| pair[1].0 <= pair[0].0 || pair[1].0 > pair[0].0 + 1);
     let mean = |losses: &[(u64, f64)]| {

@@ -10,7 +10,7 @@ mod exit_code;
 mod run;
 
 pub use cause::{Cause, Ending, Memory, Phase, Shortage};
-pub use event::{Event, Happening, NoResume, RankMemory, UnreadableEvent};
+pub use event::{Event, Happening, NoResume, RankMemory, Term, UnreadableEvent};
 pub use exit_code::ExitCode;
 pub use run::{Attempt, RunInfo, Verdict};
 

@@ -19,9 +19,9 @@ use std::time::{Duration, Instant};
 use zeropilot_record::{Happening, RankMemory};
 
 use self::watch::Watch;
-use crate::classify::Observed;
 use crate::guard::Report;
 use crate::log::{self, Stream, Told};
+use crate::observed::Observed;
 
 /// Who is told what happens while it happens.
 pub trait Observer: Send + Sync {

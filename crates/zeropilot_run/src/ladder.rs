@@ -4,10 +4,13 @@
 //! the run that was asked for. Which rung helps depends on which memory is short: offloading moves states into the
 //! memory of the host, and does not help when that is full.
 
-use std::num::NonZeroU64;
+mod batch;
 
 use serde_json::{Map, Value, json};
 use zeropilot_record::Memory;
+
+pub use self::batch::{Batch, BatchArguments};
+use self::batch::{Changed, MICRO, MICRO_ARGUMENT};
 
 /// A config that needs less memory.
 #[derive(Debug, Clone, PartialEq)]
@@ -19,21 +22,6 @@ pub struct Rung {
     /// Arguments of the training program that change with it.
     pub arguments: Vec<(&'static str, String)>,
 }
-
-/// What the training program is told about the batch, where the config leaves it to it.
-#[derive(Debug, Clone, Copy, Default)]
-pub struct BatchArguments {
-    /// `--per_device_train_batch_size`.
-    pub micro: Option<NonZeroU64>,
-    /// `--gradient_accumulation_steps`.
-    pub accumulation: Option<NonZeroU64>,
-}
-
-const MICRO_ARGUMENT: &str = "--per_device_train_batch_size";
-const ACCUMULATION_ARGUMENT: &str = "--gradient_accumulation_steps";
-const MICRO: &str = "train_micro_batch_size_per_gpu";
-const ACCUMULATION: &str = "gradient_accumulation_steps";
-const GLOBAL: &str = "train_batch_size";
 
 /// The stage of a config.
 pub fn stage(config: &Map<String, Value>) -> u64 {
@@ -52,8 +40,6 @@ pub fn next(
         .or_else(|| smaller_batch(config, batch, world))
         .map(|(config, arguments)| Rung { name: name(&config, &arguments), config, arguments })
 }
-
-type Changed = (Map<String, Value>, Vec<(&'static str, String)>);
 
 fn zero(config: &mut Map<String, Value>) -> Option<&mut Map<String, Value>> {
     config.entry("zero_optimization").or_insert_with(|| json!({})).as_object_mut()
@@ -93,43 +79,23 @@ fn offload(config: &Map<String, Value>) -> Option<Changed> {
 /// Half the micro batch, twice the accumulation.
 fn smaller_batch(
     config: &Map<String, Value>,
-    batch: BatchArguments,
+    arguments: BatchArguments,
     world: Option<usize>,
 ) -> Option<Changed> {
-    let whole = |key: &str| config.get(key).and_then(Value::as_u64).filter(|value| *value > 0);
-    let of = |key: &str, argument: Option<NonZeroU64>| whole(key).or(argument.map(NonZeroU64::get));
-    let global = whole(GLOBAL);
-    let (micro, accumulation) = match (of(MICRO, batch.micro), of(ACCUMULATION, batch.accumulation))
-    {
-        (Some(micro), accumulation) => {
-            let derived = || global?.checked_div(micro * u64::try_from(world?).ok()?);
-            (micro, accumulation.or_else(derived).unwrap_or(1))
-        }
-        (None, accumulation) => {
-            let accumulation = accumulation.unwrap_or(1);
-            let ranks = u64::try_from(world?).ok()?;
-            (global?.checked_div(accumulation * ranks)?, accumulation)
-        }
-    };
+    let Batch { micro, accumulation } = Batch::of(config, arguments, world)?;
     if !micro.is_multiple_of(2) {
         return None;
     }
-    let (micro, accumulation) = (micro / 2, accumulation * 2);
-    let mut changed = config.clone();
-    let mut arguments = Vec::new();
-    let says_auto = |key: &str| config.get(key).is_some_and(|value| value == "auto");
-    for (key, value) in [(MICRO, micro), (ACCUMULATION, accumulation)] {
-        if !says_auto(key) {
-            changed.insert(key.to_owned(), json!(value));
-        }
-    }
-    if batch.micro.is_some() || says_auto(MICRO) {
-        arguments.push((MICRO_ARGUMENT, micro.to_string()));
-    }
-    if batch.accumulation.is_some() || says_auto(ACCUMULATION) {
-        arguments.push((ACCUMULATION_ARGUMENT, accumulation.to_string()));
-    }
-    Some((changed, arguments))
+    Some(Batch { micro: micro / 2, accumulation: accumulation * 2 }.put(config, arguments))
+}
+
+/// Whether a config moves something to the host that the other keeps elsewhere.
+pub(crate) fn adds_to_host(from: &Map<String, Value>, to: &Map<String, Value>) -> bool {
+    let on_host = |config: &Map<String, Value>, key: &str| {
+        let section = config.get("zero_optimization").and_then(|zero| zero.get(key));
+        section.is_some_and(|section| section["device"] == "cpu")
+    };
+    ["offload_optimizer", "offload_param"].iter().any(|key| on_host(to, key) && !on_host(from, key))
 }
 
 /// Names of the parts that a ladder changes.
@@ -151,27 +117,48 @@ fn name(config: &Map<String, Value>, arguments: &[(&str, String)]) -> String {
     name
 }
 
-/// What of another config decides about memory, put into this one: a rung of a plan knows nothing of the user's
-/// optimizer and schedule.
-pub fn overlaid(config: &Map<String, Value>, plan: &Map<String, Value>) -> Rung {
+/// A rung that somebody planned.
+#[derive(Debug, Clone, PartialEq)]
+pub struct PlannedRung {
+    /// Its config.
+    pub config: Map<String, Value>,
+    /// Its batch, which the config may leave to the program.
+    pub batch: Option<Batch>,
+}
+
+/// What of a plan decides about memory, put into this config: a plan knows nothing of the user's optimizer and
+/// schedule. Its batch is taken only if the samples per step stay the same.
+pub fn overlaid(
+    config: &Map<String, Value>,
+    plan: &PlannedRung,
+    arguments: BatchArguments,
+    world: Option<usize>,
+) -> Rung {
     let mut changed = config.clone();
-    for key in ["zero_optimization", MICRO, ACCUMULATION, GLOBAL, "aio"] {
-        if let Some(value) = plan.get(key) {
+    for key in ["zero_optimization", "aio"] {
+        if let Some(value) = plan.config.get(key) {
             changed.insert(key.to_owned(), value.clone());
         }
     }
-    if stage(plan) > 0 && !config.contains_key("optimizer") {
-        let offloads =
-            plan.get("zero_optimization").is_some_and(|zero| zero["offload_optimizer"].is_object());
-        if offloads {
-            changed.entry("zero_force_ds_cpu_optimizer").or_insert(json!(false));
-        }
+    let offloads = plan
+        .config
+        .get("zero_optimization")
+        .is_some_and(|zero| zero["offload_optimizer"].is_object());
+    if offloads && !config.contains_key("optimizer") {
+        changed.entry("zero_force_ds_cpu_optimizer").or_insert(json!(false));
     }
-    Rung { name: name(&changed, &[]), config: changed, arguments: Vec::new() }
+    let now = Batch::of(config, arguments, world);
+    let planned = plan.batch.filter(|planned| now.is_some_and(|now| now.is_as_large_as(*planned)));
+    let (config, arguments) = match planned {
+        Some(batch) => batch.put(&changed, arguments),
+        None => (changed, Vec::new()),
+    };
+    Rung { name: name(&config, &arguments), config, arguments }
 }
 
 #[cfg(test)]
 mod tests {
+    use super::batch::{ACCUMULATION, GLOBAL};
     use super::*;
 
     fn object(value: Value) -> Map<String, Value> {
@@ -228,5 +215,23 @@ mod tests {
             let number = |key: &str| last[key].as_u64().expect("a number");
             assert_eq!(number(MICRO) * number(ACCUMULATION) * 2, 16, "{config}");
         }
+    }
+
+    #[test]
+    fn a_planned_rung_keeps_the_users_samples_and_optimizer() {
+        let config =
+            object(json!({GLOBAL: 16, MICRO: 4, ACCUMULATION: 2, "optimizer": {"type": "AdamW"},
+            "zero_optimization": {"stage": 1}}));
+        let plan = |micro, accumulation| PlannedRung {
+            config: object(json!({MICRO: micro, "zero_optimization": {"stage": 3}})),
+            batch: Some(Batch { micro, accumulation }),
+        };
+        let rung = overlaid(&config, &plan(1, 8), BatchArguments::default(), Some(2));
+        assert_eq!(rung.name, "ZeRO-3, micro batch 1");
+        assert_eq!((&rung.config[MICRO], &rung.config[ACCUMULATION]), (&json!(1), &json!(8)));
+        assert_eq!(rung.config["optimizer"]["type"], "AdamW");
+        // A plan for another batch says nothing about this one.
+        let other = overlaid(&config, &plan(1, 1), BatchArguments::default(), Some(2));
+        assert_eq!((&other.config[MICRO], &other.config[ACCUMULATION]), (&json!(4), &json!(2)));
     }
 }

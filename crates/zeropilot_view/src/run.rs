@@ -2,6 +2,7 @@
 
 mod curve;
 pub mod report;
+mod shortage;
 pub mod watch;
 
 use serde_json::{Value, json};
@@ -22,6 +23,22 @@ pub fn happening(happening: &Happening, language: Language) -> Option<String> {
         }
         (Happening::RungTaken { rung, config }, Language::Chinese) => {
             format!("下一级：{}\n  配置：{}", rung_words(rung, language), escaped(config))
+        }
+        (Happening::Room { memory, least, expected, left }, _) => {
+            return shortage::room(*memory, [*least, *expected, *left], language);
+        }
+        (Happening::MemoryCompared { rank, phase, measured, predicted, terms, larger }, _) => {
+            shortage::compared(
+                &shortage::Compared {
+                    rank: *rank,
+                    phase: *phase,
+                    measured: *measured,
+                    predicted: *predicted,
+                    terms,
+                    larger: larger.as_deref(),
+                },
+                language,
+            )
         }
         (Happening::Resuming { checkpoint, step }, Language::English) => {
             format!("going on from step {step}: {}", escaped(checkpoint))

@@ -55,8 +55,8 @@ pub(crate) struct RunArguments {
     /// Start even if the check finds errors
     #[arg(long)]
     pub(crate) no_preflight: bool,
-    /// The model, for rungs and predictions by the memory model
-    #[arg(long, value_name = "MODEL", requires = "gpus")]
+    /// The model, for predictions by the memory model; with --gpus, rungs come from it too
+    #[arg(long, value_name = "MODEL")]
     pub(crate) model: Option<String>,
     /// The GPUs: `8xA100-80G`, `5x44GB`, `4x8xH100` (nodes × GPUs), `8`
     #[arg(long, value_name = "GPUS", requires = "model")]

@@ -1,6 +1,8 @@
 //! `zeropilot run`: check the job, start it, watch it, and say why it ended.
 
 pub(crate) mod arguments;
+mod forecast;
+mod machine;
 mod preflight;
 mod rungs;
 mod screen;
@@ -12,7 +14,9 @@ use std::sync::Arc;
 use zeropilot_lint::{Language, Settings};
 use zeropilot_record::{Cause, Happening, RunInfo, SHAPE, Verdict};
 use zeropilot_run::environment::{kept, without_secrets};
-use zeropilot_run::{Limits, Observer, Policy, Recorder, Run, RunCommand, now, signals};
+use zeropilot_run::{
+    Limits, Observer, Policy, Recorder, Run, RunCommand, now, read_config, signals,
+};
 use zeropilot_view::{Layout, run as words};
 
 use crate::cli::GlobalOptions;
@@ -20,6 +24,7 @@ use crate::engine_version;
 use crate::exit_status::ExitStatus;
 use crate::layout::layout;
 use arguments::RunArguments;
+use forecast::Forecaster;
 use preflight::Preflight;
 use screen::Screen;
 
@@ -47,19 +52,25 @@ fn supervise(arguments: &RunArguments, layout: &Layout) -> Result<Verdict, Strin
     let command = RunCommand::read(arguments.command.clone());
     let settings = settings()?;
     let planned = rungs::of(arguments, &command, language)?;
+    let (name, model) = (planned.name.as_deref(), planned.model.as_ref());
+    let forecaster = Forecaster::of(arguments, name, &command, model);
+    let config = command.config.as_ref().and_then(|path| read_config(path.as_ref()));
+    let predicted = config.and_then(|config| forecaster.peak(&config, command.batch()));
+    let predicted = predicted.or(planned.predicted);
     let id = arguments::new_id();
     let directory = arguments.record.clone().unwrap_or_else(|| home().join(&id));
     let unwritable = |error: std::io::Error| arguments::unwritable(&directory, &error, language);
     let recorder = Recorder::create(&directory, arguments.events.as_deref()).map_err(unwritable)?;
     let recorder = Arc::new(recorder);
-    let info = info(&id, &command, planned.predicted);
+    let info = info(&id, &command, predicted);
     let text = serde_json::to_string_pretty(&info).unwrap_or_default();
     recorder.write("run.json", &text).map_err(unwritable)?;
     // From here on a signal ends the run in order, and not zeropilot alone.
     let signals = signals::catch().map_err(unwritable)?;
-    let screen = Arc::new(Screen::new(recorder.clone(), language, layout.quiet, planned.predicted));
+    let screen = Arc::new(Screen::new(recorder.clone(), language, layout.quiet, predicted));
     screen.happened(Happening::RunStarted { id: id.clone(), command: info.command });
-    let preflight = Preflight { command: &command, settings: &settings, layout };
+    let preflight =
+        Preflight { command: &command, settings: &settings, layout, forecaster: &forecaster };
     if !arguments.no_preflight && !preflight.passes(&screen, &recorder) {
         let verdict = Verdict::new(&id, Cause::Refused, Vec::new(), now());
         let ended = Happening::RunEnded { cause: Cause::Refused, exit_code: verdict.exit_code };
@@ -83,6 +94,7 @@ fn supervise(arguments: &RunArguments, layout: &Layout) -> Result<Verdict, Strin
         },
         command: command.clone(),
         judge: &judge,
+        predict: &forecaster,
         recorder: recorder.clone(),
         observer: screen.clone(),
         signals,

@@ -11,9 +11,9 @@ use std::time::{Duration, Instant};
 use zeropilot_record::{Ending, Happening, RankMemory};
 
 use super::{Message, Start, Status};
-use crate::classify::{Observed, Sign};
 use crate::guard::{self, Order, Report};
 use crate::log::Told;
+use crate::observed::{Observed, Sign};
 use crate::oom::{OomCounters, killed_by_kernel};
 use crate::process::{self, Process, Rank, descendants, is_node_launcher};
 
@@ -151,7 +151,8 @@ impl<'a> Watch<'a> {
     fn progressed(&mut self, progress: crate::progress::Progress) {
         let now = Instant::now();
         if let Some(loss) = progress.loss {
-            self.observed.loss_is_finite = loss.is_finite();
+            let in_a_row = self.observed.not_finite + 1;
+            self.observed.not_finite = if loss.is_finite() { 0 } else { in_a_row };
             self.status.loss = Some(loss);
             self.losses += 1;
         }
@@ -273,6 +274,9 @@ impl<'a> Watch<'a> {
     fn sample(&mut self) {
         let memory = |rank: &Rank| RankMemory { rank: rank.rank, rss: rank.process.rss() };
         self.status.memory = self.ranks.iter().map(memory).collect();
+        for rank in &self.ranks {
+            self.observed.reached(rank.rank, rank.process.peak());
+        }
         self.status.elapsed = self.began.elapsed();
         self.status.rate = rate(&self.steps);
         if !self.status.memory.is_empty() && due(&mut self.recorded_memory, RECORD_MEMORY) {
