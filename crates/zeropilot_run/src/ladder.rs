@@ -89,15 +89,6 @@ fn smaller_batch(
     Some(Batch { micro: micro / 2, accumulation: accumulation * 2 }.put(config, arguments))
 }
 
-/// Whether a config moves something to the host that the other keeps elsewhere.
-pub(crate) fn adds_to_host(from: &Map<String, Value>, to: &Map<String, Value>) -> bool {
-    let on_host = |config: &Map<String, Value>, key: &str| {
-        let section = config.get("zero_optimization").and_then(|zero| zero.get(key));
-        section.is_some_and(|section| section["device"] == "cpu")
-    };
-    ["offload_optimizer", "offload_param"].iter().any(|key| on_host(to, key) && !on_host(from, key))
-}
-
 /// Names of the parts that a ladder changes.
 fn name(config: &Map<String, Value>, arguments: &[(&str, String)]) -> String {
     let mut name = format!("ZeRO-{}", stage(config));
@@ -127,12 +118,13 @@ pub struct PlannedRung {
 }
 
 /// What of a plan decides about memory, put into this config: a plan knows nothing of the user's optimizer and
-/// schedule. Its batch is taken only if the samples per step stay the same.
+/// schedule. Its batch is taken only if the samples per step stay the same, and what it moves to the host only if that
+/// is not the memory that is short.
 pub fn overlaid(
     config: &Map<String, Value>,
     plan: &PlannedRung,
     arguments: BatchArguments,
-    world: Option<usize>,
+    (world, short): (Option<usize>, Memory),
 ) -> Rung {
     let mut changed = config.clone();
     for key in ["zero_optimization", "aio"] {
@@ -140,10 +132,14 @@ pub fn overlaid(
             changed.insert(key.to_owned(), value.clone());
         }
     }
-    let offloads = plan
-        .config
-        .get("zero_optimization")
-        .is_some_and(|zero| zero["offload_optimizer"].is_object());
+    if short == Memory::Host
+        && let Some(zero) = zero(&mut changed)
+    {
+        let is_to_host = |section: &Value| section["device"] == "cpu";
+        zero.retain(|key, section| !(key.starts_with("offload_") && is_to_host(section)));
+    }
+    let offloads =
+        changed.get("zero_optimization").is_some_and(|zero| zero["offload_optimizer"].is_object());
     if offloads && !config.contains_key("optimizer") {
         changed.entry("zero_force_ds_cpu_optimizer").or_insert(json!(false));
     }
@@ -166,10 +162,15 @@ mod tests {
     }
 
     fn descend(config: Value, short: Memory) -> Vec<Rung> {
+        descend_with(config, BatchArguments::default(), short)
+    }
+
+    fn descend_with(config: Value, mut arguments: BatchArguments, short: Memory) -> Vec<Rung> {
         let mut config = object(config);
         let mut rungs = Vec::new();
-        while let Some(rung) = next(&config, BatchArguments::default(), Some(2), short) {
+        while let Some(rung) = next(&config, arguments, Some(2), short) {
             config = rung.config.clone();
+            arguments = arguments.with(&rung.arguments);
             rungs.push(rung);
         }
         rungs
@@ -192,6 +193,17 @@ mod tests {
                 "ZeRO-3 + optimizer on host + weights on host, micro batch 1",
             ]
         );
+    }
+
+    #[test]
+    fn a_batch_that_the_program_is_told_comes_to_its_end_too() {
+        let config =
+            json!({MICRO: "auto", ACCUMULATION: "auto", "zero_optimization": {"stage": 3}});
+        let arguments =
+            BatchArguments { micro: 4.try_into().ok(), accumulation: 1.try_into().ok() };
+        let rungs = descend_with(config, arguments, Memory::Host);
+        let told: Vec<&str> = rungs.iter().map(|rung| rung.arguments[0].1.as_str()).collect();
+        assert_eq!(told, ["2", "1"]);
     }
 
     #[test]
@@ -223,15 +235,19 @@ mod tests {
             object(json!({GLOBAL: 16, MICRO: 4, ACCUMULATION: 2, "optimizer": {"type": "AdamW"},
             "zero_optimization": {"stage": 1}}));
         let plan = |micro, accumulation| PlannedRung {
-            config: object(json!({MICRO: micro, "zero_optimization": {"stage": 3}})),
+            config: object(json!({MICRO: micro, "zero_optimization": {"stage": 3,
+                "offload_optimizer": {"device": "cpu"}}})),
             batch: Some(Batch { micro, accumulation }),
         };
-        let rung = overlaid(&config, &plan(1, 8), BatchArguments::default(), Some(2));
+        let rung =
+            overlaid(&config, &plan(1, 8), BatchArguments::default(), (Some(2), Memory::Host));
         assert_eq!(rung.name, "ZeRO-3, micro batch 1");
         assert_eq!((&rung.config[MICRO], &rung.config[ACCUMULATION]), (&json!(1), &json!(8)));
         assert_eq!(rung.config["optimizer"]["type"], "AdamW");
         // A plan for another batch says nothing about this one.
-        let other = overlaid(&config, &plan(1, 1), BatchArguments::default(), Some(2));
+        let other =
+            overlaid(&config, &plan(1, 1), BatchArguments::default(), (Some(2), Memory::Device));
         assert_eq!((&other.config[MICRO], &other.config[ACCUMULATION]), (&json!(4), &json!(2)));
+        assert_eq!(other.name, "ZeRO-3 + optimizer on host, micro batch 4");
     }
 }

@@ -10,6 +10,7 @@ import time
 import deepspeed
 import torch
 import torch.distributed as dist
+import torch.distributed.distributed_c10d as c10d
 
 WIDTH = 64
 ROWS = 1 << 16
@@ -38,6 +39,12 @@ def samples(size: int, length: int, step: int) -> tuple[torch.Tensor, torch.Tens
     return tokens, (tokens[..., None] % 2).float()
 
 
+def limit_waiting(timeout: datetime.timedelta) -> None:
+    """The engine's own groups have PyTorch's default of half an hour, whatever the first group was given."""
+    for group in list(c10d._world.pg_map):
+        c10d._set_pg_timeout(timeout, group)
+
+
 def main() -> None:
     parser = argparse.ArgumentParser()
     parser.add_argument("--deepspeed", required=True)
@@ -54,7 +61,8 @@ def main() -> None:
     parser.add_argument("--local_rank", type=int, default=-1)
     args = parser.parse_args()
 
-    deepspeed.init_distributed(timeout=datetime.timedelta(seconds=args.timeout))
+    timeout = datetime.timedelta(seconds=args.timeout)
+    deepspeed.init_distributed(timeout=timeout)
     torch.manual_seed(0)
     config = deepspeed.DeepSpeedConfig(args.deepspeed)
     with deepspeed.zero.Init(config_dict_or_path=args.deepspeed, enabled=config.zero_optimization_stage == 3):
@@ -65,6 +73,7 @@ def main() -> None:
         if path is None:
             raise SystemExit(f"no checkpoint in {args.resume}")
 
+    limit_waiting(timeout)
     size = engine.train_micro_batch_size_per_gpu()
     while engine.global_steps < args.steps:
         step = engine.global_steps + 1

@@ -25,6 +25,17 @@ impl BatchArguments {
         let number = |name: &str| value(name)?.parse().ok();
         Self { micro: number(MICRO_ARGUMENT), accumulation: number(ACCUMULATION_ARGUMENT) }
     }
+
+    /// As they are once these are set.
+    pub(crate) fn with(self, told: &[(&'static str, String)]) -> Self {
+        let set = Self::read(|name| {
+            told.iter().find(|(known, _)| *known == name).map(|(_, value)| value.clone())
+        });
+        Self {
+            micro: set.micro.or(self.micro),
+            accumulation: set.accumulation.or(self.accumulation),
+        }
+    }
 }
 
 /// A config and the arguments that change with it.

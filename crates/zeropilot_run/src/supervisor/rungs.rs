@@ -29,7 +29,8 @@ impl Run<'_> {
         phase: Option<Phase>,
     ) -> Shortage {
         let measured = observed.measured(memory, phase);
-        let forecast = next.config.as_ref().and_then(|config| self.forecast(config, next));
+        let forecast = |config| self.predict.forecast(config, arguments(next));
+        let forecast = next.config.as_ref().and_then(forecast);
         if let Some(peak) = forecast.as_ref().and_then(|forecast| forecast.compared(&measured))
             && measured.reached > 0
         {
@@ -45,10 +46,6 @@ impl Run<'_> {
         Shortage { memory, measured, forecast }
     }
 
-    fn forecast(&self, config: &Map<String, Value>, next: &Next) -> Option<Forecast> {
-        self.predict.forecast(config, arguments(next))
-    }
-
     /// The rung to take, and how many rungs of a plan are used up by then.
     pub(super) fn rung(&self, next: &Next, shortage: &Shortage) -> Option<(Rung, usize)> {
         let below = self.below(next, shortage.memory);
@@ -59,7 +56,8 @@ impl Run<'_> {
         let known: Vec<((Rung, usize), Option<Forecast>)> = below
             .into_iter()
             .map(|rung| {
-                let forecast = self.forecast(&rung.0.config, next);
+                let told = arguments(next).with(&rung.0.arguments);
+                let forecast = self.predict.forecast(&rung.0.config, told);
                 (rung, forecast)
             })
             .filter(|(_, forecast)| {
@@ -92,20 +90,18 @@ impl Run<'_> {
         let mut found = Vec::new();
         if !self.policy.rungs.is_empty() {
             for (index, plan) in self.policy.rungs.iter().enumerate().skip(next.planned) {
-                found.push((ladder::overlaid(config, plan, arguments, world), index + 1));
+                found.push((ladder::overlaid(config, plan, arguments, (world, short)), index + 1));
             }
         } else {
-            let mut config = config.clone();
+            let (mut config, mut arguments) = (config.clone(), arguments);
             while let Some(rung) = ladder::next(&config, arguments, world, short) {
                 config.clone_from(&rung.config);
+                arguments = arguments.with(&rung.arguments);
                 found.push((rung, next.planned));
             }
         }
-        let helps =
-            |rung: &Rung| short == Memory::Device || !ladder::adds_to_host(config, &rung.config);
-        found.retain(|(rung, _)| {
-            rung.config != *config && helps(rung) && (self.judge)(&rung.config)
-        });
+        let is_other = |rung: &Rung| rung.config != *config || !rung.arguments.is_empty();
+        found.retain(|(rung, _)| is_other(rung) && (self.judge)(&rung.config));
         found
     }
 }
