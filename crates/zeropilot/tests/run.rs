@@ -10,6 +10,8 @@ mod job;
 mod kernel_kill;
 #[path = "run/memory_group.rs"]
 mod memory_group;
+#[path = "run/nodes.rs"]
+mod nodes;
 #[path = "../../zeropilot_config/tests/oracle/mod.rs"]
 mod oracle;
 #[path = "run/predicted.rs"]
@@ -50,7 +52,9 @@ fn assert_cause(verdict: &Value, cause: &str) {
 fn a_lower_rung_goes_on_from_the_checkpoint_if_the_engine_can_load_it() {
     let Some(home) = oracle::home() else { return };
     let job = Job::new(&home, 1);
-    let options = ["--ladder", "--resume-with", "--resume {}"];
+    fs::write(job.path("model.json"), job::model(8).to_string()).expect("a model");
+    let options =
+        ["--ladder", "--resume-with", "--resume {}", "--model", "model.json", "--seq-len", "32"];
     let arguments = format!("--steps 5 --save ckpt --save-every 3 {MEDIUM}");
     let mut run = job.start(&options, "torchrun", &arguments);
     let latest = job.path("ckpt/latest");
@@ -66,6 +70,7 @@ fn a_lower_rung_goes_on_from_the_checkpoint_if_the_engine_can_load_it() {
     let attempts = verdict["attempts"].as_array().expect("attempts");
     assert_eq!(attempts.len(), 2, "{verdict:#}");
     assert_eq!(attempts[0]["cause"], "out_of_memory");
+    assert!(job.printed().contains("were predicted"), "measured and predicted are compared");
     let resumed = attempts[1]["resumed_from"].as_str().expect("a checkpoint");
     assert!(resumed.contains("global_step"), "{resumed}");
     // The second attempt begins behind the checkpoint: three steps are made once, and all five in the end.

@@ -76,6 +76,8 @@ pub(crate) struct Start<'a> {
     pub(crate) limits: &'a Limits,
     pub(crate) signals: &'a Receiver<i32>,
     pub(crate) observer: &'a Arc<dyn Observer>,
+    /// Ranks of the whole run, if the command says so.
+    pub(crate) world: Option<usize>,
     /// Where stacks go.
     pub(crate) stacks: &'a Path,
 }

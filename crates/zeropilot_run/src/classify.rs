@@ -120,7 +120,22 @@ fn failure(observed: &Observed, evidence: &mut Vec<String>) -> Cause {
     if observed.ending.is_success() {
         return Cause::Unproven;
     }
-    program_failed(observed, evidence)
+    let first = first_failed(observed);
+    if let Some(sign) = observed.sign(Meaning::PeerLost).filter(|_| lost_a_peer(observed, first)) {
+        evidence.push(format!("log: {}", sign.line));
+        return Cause::PeerLost;
+    }
+    if let Some(rank) = first {
+        evidence.push(format!("rank {rank} failed first"));
+    }
+    Cause::ProgramFailed { rank: first }
+}
+
+/// Whether the first rank that failed here did so because one elsewhere was gone. Where all ranks run here the one that
+/// was lost has a reason of its own.
+fn lost_a_peer(observed: &Observed, first: Option<u32>) -> bool {
+    let has_others = observed.world.is_some_and(|world| world > observed.ranks_seen);
+    has_others && observed.lost_a_peer.contains(&first)
 }
 
 /// Something was killed: by the kernel for memory, or by somebody.
@@ -153,17 +168,14 @@ fn killed(observed: &Observed, evidence: &mut Vec<String>) -> Option<Cause> {
     Some(Cause::RankKilled { rank, signal })
 }
 
-fn program_failed(observed: &Observed, evidence: &mut Vec<String>) -> Cause {
+/// The first rank that failed, if it is known.
+fn first_failed(observed: &Observed) -> Option<u32> {
     let seen = observed.rank_endings.iter().find(|(_, ending)| !ending.is_success());
     let rank = match observed.first_failure {
         Some((rank, _)) => rank,
         None => seen.map(|(rank, _)| *rank),
     };
-    let rank = rank.or_else(|| observed.sign(Meaning::Traceback).and_then(|sign| sign.rank));
-    if let Some(rank) = rank {
-        evidence.push(format!("rank {rank} failed first"));
-    }
-    Cause::ProgramFailed { rank }
+    rank.or_else(|| observed.sign(Meaning::Traceback).and_then(|sign| sign.rank))
 }
 
 fn ending_words(ending: Ending) -> String {
@@ -237,5 +249,24 @@ mod tests {
         let ended = Observed { ending: Ending::Exited(0), ..Observed::default() };
         let with = |not_finite| cause(&Observed { not_finite, ..ended.clone() });
         assert_eq!((with(1), with(3)), (Cause::Completed, Cause::NotFinite));
+    }
+
+    #[test]
+    fn a_lost_peer_is_the_cause_only_if_it_ran_elsewhere() {
+        let first_failure = Some((Some(1), Ending::Exited(1)));
+        let here = Observed {
+            ending: Ending::Exited(1),
+            first_failure,
+            ranks_seen: 2,
+            world: Some(2),
+            lost_a_peer: vec![Some(1)],
+            signs: vec![sign(Meaning::PeerLost)],
+            ..Observed::default()
+        };
+        assert_eq!(cause(&here), Cause::ProgramFailed { rank: Some(1) });
+        let elsewhere = Observed { world: Some(4), ..here };
+        assert_eq!(cause(&elsewhere), Cause::PeerLost);
+        let own_reason = Observed { lost_a_peer: vec![Some(0)], ..elsewhere };
+        assert_eq!(cause(&own_reason), Cause::ProgramFailed { rank: Some(1) });
     }
 }

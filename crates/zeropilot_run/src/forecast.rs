@@ -59,30 +59,31 @@ impl Forecast {
         self.phases.iter().max_by_key(|peak| peak.bytes)
     }
 
-    /// The phase that a measurement is compared with: its own, or the fullest. What is saved is what is held after a
-    /// step.
-    pub(crate) fn phase(&self, measured: Option<Phase>) -> Option<&PhasePeak> {
-        let wanted = match measured? {
-            Phase::Saving => Phase::Step,
+    fn at(&self, phase: Phase) -> Option<&PhasePeak> {
+        self.phases.iter().find(|peak| peak.phase == phase)
+    }
+
+    /// The phase to compare a measurement with: its own, or the fullest. What is saved is what is held after a step.
+    pub(crate) fn compared(&self, measured: &Measured) -> Option<&PhasePeak> {
+        let phase = match measured.phase {
+            Some(Phase::Saving) => Some(Phase::Step),
             phase => phase,
         };
-        self.phases.iter().find(|peak| peak.phase == wanted)
+        phase.and_then(|phase| self.at(phase)).or_else(|| self.fullest())
     }
 
-    /// The phase to compare with.
-    pub(crate) fn compared(&self, measured: &Measured) -> Option<&PhasePeak> {
-        self.phase(measured.phase).or_else(|| self.fullest())
-    }
-
-    /// Whether it fits where the other did not, if both are off by the same factor.
-    ///
-    /// The other needed at least `reached + wanted` and could have `reached`.
+    /// Whether it fits where the other did not, if both are off by the same factor: in the phase in which the other
+    /// failed, which needed at least `reached + wanted` and could have `reached`.
     pub(crate) fn fits_where(&self, other: &Self, measured: &Measured) -> bool {
-        let scaled = u128::from(self.peak()) * u128::from(measured.needed().max(1));
+        let bytes = |forecast: &Self| {
+            let peak = measured.phase.and_then(|phase| forecast.at(phase));
+            peak.or_else(|| forecast.fullest()).map_or(0, |peak| u128::from(peak.bytes))
+        };
+        let scaled = bytes(self) * u128::from(measured.needed().max(1));
+        let could_have = bytes(other) * u128::from(measured.reached);
         // Killed in the middle of growing: how much more it needed is not known, so more than a hair must be saved.
-        let slack = if measured.wanted == 0 { 50 } else { u128::from(u64::MAX) };
-        let could_have = u128::from(other.peak()) * u128::from(measured.reached);
-        scaled <= could_have - could_have / slack
+        let hair = if measured.wanted == 0 { could_have / 50 } else { 0 };
+        scaled <= could_have - hair
     }
 }
 

@@ -41,6 +41,10 @@ pub(crate) struct Observed {
     pub(crate) last_step: Option<u64>,
     /// How many of the last losses in a row were not finite.
     pub(crate) not_finite: u64,
+    /// Ranks of the whole run, if the command says so.
+    pub(crate) world: Option<usize>,
+    /// Ranks here that lost another one.
+    pub(crate) lost_a_peer: Vec<Option<u32>>,
     /// The most resident bytes of each rank.
     pub(crate) peaks: Vec<(u32, u64)>,
 }
@@ -61,6 +65,8 @@ impl Default for Observed {
             kernel_kills: 0,
             last_step: None,
             not_finite: 0,
+            world: None,
+            lost_a_peer: Vec::new(),
             peaks: Vec::new(),
         }
     }

@@ -146,6 +146,7 @@ impl Run<'_> {
             limits: &self.limits,
             signals: &self.signals,
             observer: &self.observer,
+            world: self.command.world,
             stacks: &stacks,
         });
         let _ = self.recorder.write(&format!("tail-{number}.log"), &(tail.join("\n") + "\n"));

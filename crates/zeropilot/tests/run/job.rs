@@ -43,6 +43,22 @@ pub(crate) fn config(stage: u64) -> Value {
     })
 }
 
+/// The model of `engine_loop.py --layers LAYERS --width 1024`, as its config says it.
+pub(crate) fn model(layers: u64) -> Value {
+    json!({
+        "architectures": ["LlamaForCausalLM"],
+        "model_type": "llama",
+        "vocab_size": 64,
+        "hidden_size": 1024,
+        "intermediate_size": 2048,
+        "num_hidden_layers": layers,
+        "num_attention_heads": 4,
+        "num_key_value_heads": 2,
+        "max_position_embeddings": 64,
+        "tie_word_embeddings": false,
+    })
+}
+
 /// What starts in the directory.
 pub(crate) struct Job {
     pub(crate) directory: TempDir,

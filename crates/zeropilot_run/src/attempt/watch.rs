@@ -11,6 +11,7 @@ use std::time::{Duration, Instant};
 use zeropilot_record::{Ending, Happening, RankMemory};
 
 use super::{Message, Start, Status};
+use crate::fingerprint::Meaning;
 use crate::guard::{self, Order, Report};
 use crate::log::Told;
 use crate::observed::{Observed, Sign};
@@ -69,7 +70,7 @@ impl<'a> Watch<'a> {
             orders,
             spoken,
             began,
-            observed: Observed::default(),
+            observed: Observed { world: start.world, ..Observed::default() },
             kills: OomCounters::read(),
             ranks: Vec::new(),
             pids: Vec::new(),
@@ -300,6 +301,9 @@ fn note(observed: &mut Observed, told: Told) {
     match told {
         Told::Fingerprint { fingerprint, line, rank, phase } => {
             let means = fingerprint.means;
+            if means == Meaning::PeerLost && !observed.lost_a_peer.contains(&rank) {
+                observed.lost_a_peer.push(rank);
+            }
             // Memory explains an exception; which rank failed first is told by the first one.
             observed.add(Sign { means, line, rank, phase, times: 1 });
         }

@@ -1,6 +1,5 @@
 //! Which rung comes next: the first that the engine takes and that fits, given what was measured.
 
-use serde_json::{Map, Value};
 use zeropilot_record::{Happening, Memory, Phase};
 
 use super::Run;
@@ -49,8 +48,10 @@ impl Run<'_> {
     /// The rung to take, and how many rungs of a plan are used up by then.
     pub(super) fn rung(&self, next: &Next, shortage: &Shortage) -> Option<(Rung, usize)> {
         let below = self.below(next, shortage.memory);
-        let Some(failed) = shortage.forecast.as_ref().filter(|_| shortage.measured.reached > 0)
-        else {
+        // What saving takes for a moment is in no prediction.
+        let is_comparable =
+            shortage.measured.reached > 0 && shortage.measured.phase != Some(Phase::Saving);
+        let Some(failed) = shortage.forecast.as_ref().filter(|_| is_comparable) else {
             return below.into_iter().next();
         };
         let known: Vec<((Rung, usize), Option<Forecast>)> = below
