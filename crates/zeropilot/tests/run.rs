@@ -106,7 +106,7 @@ fn a_rung_that_cannot_load_the_checkpoint_leaves_it_alone() {
 
 #[test]
 fn without_a_rung_left_it_stops_with_a_code_of_its_own() {
-    let Some(home) = oracle::home() else { return };
+    let Some(home) = oracle::home().filter(|_| is_thorough()) else { return };
     let job = Job::new(&home, 3).capped(BELOW_MEDIUM / 2);
     let (code, verdict) =
         job.start(&["--ladder"], "torchrun", &format!("--steps 2 {MEDIUM}")).end();
@@ -118,7 +118,7 @@ fn without_a_rung_left_it_stops_with_a_code_of_its_own() {
 #[test]
 fn a_killed_rank_is_named_and_nothing_is_left() {
     let Some(home) = oracle::home() else { return };
-    for launcher in ["torchrun", "deepspeed"] {
+    for launcher in &["torchrun", "deepspeed"][..if is_thorough() { 2 } else { 1 }] {
         let job = Job::new(&home, 1);
         let run = started(&job, &[], launcher);
         signal("KILL", run.rank(1));
@@ -131,20 +131,22 @@ fn a_killed_rank_is_named_and_nothing_is_left() {
 #[test]
 fn a_killed_launcher_is_not_taken_for_success() {
     let Some(home) = oracle::home() else { return };
-    let job = Job::new(&home, 1);
-    let run = started(&job, &[], "torchrun");
-    signal("KILL", run.launcher());
-    let (code, verdict) = run.end();
-    assert_cause(&verdict, "launcher_killed");
-    assert_eq!(code, Some(12));
-
-    // The `deepspeed` command itself ends with 0 then.
+    // The `deepspeed` command itself ends with 0 if its process on the node is killed.
     let job = Job::new(&home, 1);
     let run = started(&job, &[], "deepspeed");
     signal("KILL", node_launcher(&job.mark));
     let (code, verdict) = run.end();
     assert_cause(&verdict, "launcher_killed");
     assert_eq!(verdict["attempts"][0]["ending"], json!({"exited": 0}));
+    assert_eq!(code, Some(12));
+    if !is_thorough() {
+        return;
+    }
+    let job = Job::new(&home, 1);
+    let run = started(&job, &[], "torchrun");
+    signal("KILL", run.launcher());
+    let (code, verdict) = run.end();
+    assert_cause(&verdict, "launcher_killed");
     assert_eq!(code, Some(12));
 }
 
@@ -193,6 +195,9 @@ fn ranks_do_not_outlive_a_killed_zeropilot_or_guard() {
     run.child.wait().expect("it ends");
     run.assert_nothing_is_left(Duration::from_secs(15));
 
+    if !is_thorough() {
+        return;
+    }
     let job = Job::new(&home, 1);
     let mark = job.mark.clone();
     let run = started(&job, &[], "torchrun");
@@ -205,7 +210,7 @@ fn ranks_do_not_outlive_a_killed_zeropilot_or_guard() {
 
 #[test]
 fn a_run_that_was_killed_goes_on_from_its_checkpoint() {
-    let Some(home) = oracle::home() else { return };
+    let Some(home) = oracle::home().filter(|_| is_thorough()) else { return };
     let job = Job::new(&home, 2);
     let options = ["--resume-with", "--resume {}", "--max-restarts", "1"];
     let mut run = job.start(&options, "torchrun", "--steps 400 --save ckpt --save-every 20");
@@ -243,19 +248,19 @@ fn a_run_that_was_killed_goes_on_from_its_checkpoint() {
 fn a_full_disk_and_an_unreadable_checkpoint_are_told_apart() {
     let Some(home) = oracle::home() else { return };
     let job = Job::new(&home, 1);
-    let parts = job.path("ckpt/global_step2");
+    let parts = job.path("ckpt/global_step4");
     fs::create_dir_all(&parts).expect("a directory");
     let file = parts.join("bf16_zero_pp_rank_1_mp_rank_00_optim_states.pt");
     std::os::unix::fs::symlink("/dev/full", file).expect("a link");
-    let run = job.start(&[], "torchrun", "--steps 4 --save ckpt --save-every 2");
+    let run = job.start(&[], "torchrun", "--steps 6 --save ckpt --save-every 2");
     let (code, verdict) = run.end();
     assert_cause(&verdict, "disk_full");
     assert_eq!(code, Some(17));
 
-    let job = Job::new(&home, 1);
-    let run = job.start(&[], "torchrun", "--steps 2 --save ckpt --save-every 2");
-    assert_eq!(run.end().0, Some(0));
-    let file = job.path("ckpt/global_step2/mp_rank_00_model_states.pt");
+    // The checkpoint before it is whole, until it is cut.
+    let found = last_complete(&job.path("ckpt")).expect("a complete checkpoint");
+    assert_eq!(found.step, 2);
+    let file = found.parts.join("mp_rank_00_model_states.pt");
     let bytes = fs::read(&file).expect("a checkpoint");
     fs::write(&file, &bytes[..bytes.len() / 2]).expect("half a checkpoint");
     let (code, verdict) = job.start(&[], "torchrun", "--steps 4 --resume ckpt").end();
@@ -320,7 +325,7 @@ fn everything_a_command_leaves_behind_is_ended() {
 #[test]
 fn whatever_happens_is_judged_right_and_nothing_is_lost() {
     let Some(home) = oracle::home() else { return };
-    let (seed, count) = (oracle::seed(), oracle::setting("ZEROPILOT_FAULT_RUNS").unwrap_or(2));
+    let (seed, count) = (oracle::seed(), oracle::setting("ZEROPILOT_FAULT_RUNS").unwrap_or(1));
     let mut random = oracle::Random::new(seed);
     for number in 0..count {
         let fault = *random.pick(&faults::ALL);

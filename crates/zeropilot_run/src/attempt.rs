@@ -1,5 +1,6 @@
 //! One start of the command, followed to its end.
 
+mod ranks;
 mod silence;
 mod watch;
 

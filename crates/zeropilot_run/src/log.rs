@@ -29,7 +29,7 @@ pub(crate) fn follow(
     mut tell: impl FnMut(Told),
 ) -> Vec<String> {
     let mut buffer = vec![0; BUFFER];
-    let (mut lines, mut tail) = (Lines::default(), Tail::default());
+    let (mut lines, mut tail) = (Lines::default(), Tail::new());
     loop {
         match source.read(&mut buffer) {
             Ok(0) => break,

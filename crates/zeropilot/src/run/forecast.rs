@@ -4,7 +4,7 @@ use serde_json::{Map, Value};
 use zeropilot_ask::memory::WrittenConfig;
 use zeropilot_ask::{Job, Machines, MemoryRequest, Training};
 use zeropilot_cluster::Nvidia;
-use zeropilot_cluster::discovery::Driver;
+use zeropilot_cluster::discovery::{Driver, NoDriver};
 use zeropilot_model::{Model, catalogue};
 use zeropilot_record::{Happening, Memory, Phase, Term};
 use zeropilot_run::ladder::BatchArguments;
@@ -83,13 +83,13 @@ impl Forecaster {
             return Self(None);
         };
         let machines = Machines { gpus, ..Machines::default() };
-        let Ok(cluster) = machines.cluster() else { return Self(None) };
+        let (Ok(cluster), Some(ranks)) = (machines.cluster(), ranks()) else { return Self(None) };
         let here = command.ranks_here().and_then(|here| u64::try_from(here).ok());
         Self(Some(Known {
             name,
             model,
             trust,
-            ranks: ranks(),
+            ranks,
             ranks_here: here.unwrap_or(cluster.gpus.layout.gpus_per_node),
             machines,
             seq_len: arguments.seq_len,
@@ -108,8 +108,9 @@ impl Forecaster {
         Some((Happening::Room { memory, least, expected, left }, is_sure))
     }
 
-    /// What a rank is predicted to reach at most.
+    /// What a rank is predicted to reach at most, if the user names the model.
     pub(super) fn peak(&self, config: &Map<String, Value>, batch: BatchArguments) -> Option<u64> {
+        self.0.as_ref().filter(|known| known.trust == Trust::Said)?;
         self.forecast(config, batch).map(|forecast| forecast.peak())
     }
 }
@@ -222,12 +223,20 @@ fn near(name: String) -> Option<(String, Model)> {
     Some((name, model))
 }
 
-fn ranks() -> Ranks {
+/// Devices that are no NVIDIA GPUs: AMD, Ascend, Intel and others.
+const OTHER_DEVICES: [&str; 4] = ["/dev/kfd", "/dev/davinci_manager", "/dev/dri", "/dev/accel"];
+
+/// What ranks compute on; `None` if that is something whose memory nobody here can ask for.
+fn ranks() -> Option<Ranks> {
     if std::env::var("DS_ACCELERATOR").is_ok_and(|name| name == "cpu") {
-        return Ranks::Cpu;
+        return Some(Ranks::Cpu);
     }
     match Nvidia.gpus() {
-        Ok(gpus) if !gpus.is_empty() => Ranks::Gpu(gpus.iter().map(|gpu| gpu.memory.0).min()),
-        _ => Ranks::Cpu,
+        Ok(gpus) if !gpus.is_empty() => Some(Ranks::Gpu(gpus.iter().map(|gpu| gpu.memory.0).min())),
+        Err(NoDriver::Refuses(_)) => None,
+        _ => {
+            let has_other = OTHER_DEVICES.iter().any(|path| std::path::Path::new(path).exists());
+            (!has_other).then_some(Ranks::Cpu)
+        }
     }
 }

@@ -5,12 +5,16 @@ const KEPT: usize = 400;
 /// The longest part of a line that is kept.
 const KEPT_LENGTH: usize = 2000;
 /// Bytes among which they are looked for.
-const BYTES: usize = 1 << 20;
+const BYTES: usize = 1 << 19;
 
-#[derive(Default)]
 pub(super) struct Tail(Vec<u8>);
 
 impl Tail {
+    pub(super) fn new() -> Self {
+        // All at once: growing bit by bit would leave as much again behind.
+        Self(Vec::with_capacity(2 * BYTES))
+    }
+
     pub(super) fn feed(&mut self, bytes: &[u8]) {
         // Moved only when twice as much is there, so that each byte is copied twice at most.
         if self.0.len() + bytes.len() > 2 * BYTES {
@@ -38,14 +42,14 @@ mod tests {
     #[test]
     fn memory_does_not_grow_with_lines_or_their_length() {
         let text = format!("{}\n", "x".repeat(100_000)).repeat(50) + &"y\n".repeat(1000) + "z";
-        let mut tail = Tail::default();
+        let mut tail = Tail::new();
         for bytes in text.as_bytes().chunks(4096) {
             tail.feed(bytes);
             assert!(tail.0.len() <= 2 * BYTES);
         }
         let last = tail.lines();
         assert_eq!((last.len(), last.last().map(String::as_str)), (KEPT, Some("z")));
-        let mut long = Tail::default();
+        let mut long = Tail::new();
         long.feed(&b"x".repeat(5000));
         assert_eq!(long.lines()[0].len(), KEPT_LENGTH);
     }
