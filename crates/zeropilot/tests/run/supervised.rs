@@ -8,8 +8,8 @@ use std::time::{Duration, Instant};
 use serde_json::Value;
 use zeropilot_record::{Event, Happening};
 
-/// Nothing here takes this long, even on a busy machine.
-const PATIENCE: Duration = Duration::from_secs(240);
+/// Nothing here takes this long, even on a machine that has ten other things to do.
+const PATIENCE: Duration = Duration::from_secs(900);
 
 pub(crate) struct Supervised {
     pub(crate) child: Child,
