@@ -176,7 +176,7 @@ const RUN_EXAMPLES: &str = "\
   zeropilot run --ladder --checkpoints ckpt --resume-with '--resume {}' -- torchrun --nproc-per-node 2 train.py --deepspeed ds.json --save ckpt
 
 退出码：0 已完成；2 无法启动；3 启动前检查未通过；10 内存或显存不足且没有下一级；11 训练程序出错；12 rank 或启动器被杀死；
-13 集合通信超时；14 卡住；15 发散；16 配置被拒绝；17 磁盘已满；18 检查点无法读取；19 没有证据表明训练已完成；128+N 被信号 N 停止";
+13 集合通信超时或与其他机器断开；14 卡住；15 发散；16 配置被拒绝；17 磁盘已满；18 检查点无法读取；19 没有证据表明训练已完成；128+N 被信号 N 停止";
 
 const EXPLAIN_EXAMPLES: &str = "\
 示例：

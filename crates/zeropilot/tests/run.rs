@@ -1,9 +1,21 @@
 //! `zeropilot run` on the real engine: ranks on CPUs, to which real things happen.
 
+#[path = "run/failures.rs"]
+mod failures;
 #[path = "run/faults.rs"]
 mod faults;
+#[path = "run/job.rs"]
+mod job;
+#[path = "run/kernel_kill.rs"]
+mod kernel_kill;
+#[path = "run/memory_group.rs"]
+mod memory_group;
+#[path = "run/nodes.rs"]
+mod nodes;
 #[path = "../../zeropilot_config/tests/oracle/mod.rs"]
 mod oracle;
+#[path = "run/predicted.rs"]
+mod predicted;
 #[path = "run/supervised.rs"]
 mod supervised;
 
@@ -11,29 +23,18 @@ use std::fs;
 use std::process::Command;
 use std::time::Duration;
 
+use job::Job;
 use serde_json::{Value, json};
-use supervised::{Job, Supervised, marked, node_launcher, signal};
+use supervised::{Supervised, marked, node_launcher, signal};
 use zeropilot_run::checkpoint::last_complete;
 
-/// A model of 151 million parameters. Its ranks reached 3.51 GB of data with ZeRO-1 and 3.11 GB with ZeRO-2.
-const LARGE: &str = "--layers 16 --width 1024";
-const BELOW_LARGE: u64 = 3_200_000 << 10;
-/// A model of half the size: 2.26 GB and 2.07 GB.
+/// A model of 76 million parameters. Its ranks reached 2.26 GB of data with ZeRO-1 and 2.07 GB with ZeRO-2.
 const MEDIUM: &str = "--layers 8 --width 1024";
 const BELOW_MEDIUM: u64 = 2_170_000 << 10;
 
 /// Whether there is time for every variant.
 fn is_thorough() -> bool {
     std::env::var("ZEROPILOT_THOROUGH").is_ok_and(|value| value == "1")
-}
-
-fn losses(job: &Job) -> Vec<(u64, f64)> {
-    let out = fs::read_to_string(job.path("out.log")).unwrap_or_default();
-    let read = |line: &str| {
-        let mut words = line.strip_prefix("step ")?.split(' ');
-        Some((words.next()?.parse().ok()?, words.nth(1)?.parse().ok()?))
-    };
-    out.lines().filter_map(read).collect()
 }
 
 fn started(job: &Job, options: &[&str], launcher: &str) -> Supervised {
@@ -46,37 +47,14 @@ fn assert_cause(verdict: &Value, cause: &str) {
     assert_eq!(verdict["cause"], cause, "{verdict:#}");
 }
 
-#[test]
-fn when_memory_runs_out_the_next_stage_is_taken_and_training_completes() {
-    let Some(home) = oracle::home() else { return };
-    let job = Job::new(&home, 1).capped(BELOW_LARGE);
-    let run = job.start(&["--ladder"], "torchrun", &format!("--steps 2 {LARGE}"));
-    let (code, verdict) = run.end();
-    assert_eq!(code, Some(0), "{verdict:#}");
-    let attempts = verdict["attempts"].as_array().expect("attempts");
-    assert_eq!(attempts[0]["cause"], "out_of_memory", "{verdict:#}");
-    assert_eq!(attempts[0]["memory"], "host");
-    assert_cause(attempts.last().expect("an attempt"), "completed");
-    let config = |number: usize| -> Value {
-        let text = fs::read_to_string(job.path(&format!("record/config-{number}.json")));
-        serde_json::from_str(&text.expect("a config")).expect("JSON")
-    };
-    let (first, last) = (config(1), config(attempts.len()));
-    assert!(last["zero_optimization"]["stage"].as_u64() > Some(1), "{last:#}");
-    for key in ["train_batch_size", "train_micro_batch_size_per_gpu", "gradient_accumulation_steps"]
-    {
-        assert_eq!(first[key], last[key], "the samples per step are the same");
-    }
-    let steps: Vec<u64> = losses(&job).iter().map(|(step, _)| *step).collect();
-    assert!(steps.ends_with(&[1, 2]), "{steps:?}");
-}
-
 /// Memory becomes short in the middle of a run, for the ranks and all that follow them.
 #[test]
 fn a_lower_rung_goes_on_from_the_checkpoint_if_the_engine_can_load_it() {
     let Some(home) = oracle::home() else { return };
     let job = Job::new(&home, 1);
-    let options = ["--ladder", "--resume-with", "--resume {}"];
+    fs::write(job.path("model.json"), job::model(8).to_string()).expect("a model");
+    let options =
+        ["--ladder", "--resume-with", "--resume {}", "--model", "model.json", "--seq-len", "32"];
     let arguments = format!("--steps 5 --save ckpt --save-every 3 {MEDIUM}");
     let mut run = job.start(&options, "torchrun", &arguments);
     let latest = job.path("ckpt/latest");
@@ -92,10 +70,11 @@ fn a_lower_rung_goes_on_from_the_checkpoint_if_the_engine_can_load_it() {
     let attempts = verdict["attempts"].as_array().expect("attempts");
     assert_eq!(attempts.len(), 2, "{verdict:#}");
     assert_eq!(attempts[0]["cause"], "out_of_memory");
+    assert!(job.printed().contains("were predicted"), "measured and predicted are compared");
     let resumed = attempts[1]["resumed_from"].as_str().expect("a checkpoint");
     assert!(resumed.contains("global_step"), "{resumed}");
     // The second attempt begins behind the checkpoint: three steps are made once, and all five in the end.
-    let steps: Vec<u64> = losses(&job).iter().map(|(step, _)| *step).collect();
+    let steps: Vec<u64> = job.losses().iter().map(|(step, _)| *step).collect();
     let count = |wanted: u64| steps.iter().filter(|step| **step == wanted).count();
     assert_eq!([1, 2, 3, 5].map(count), [1; 4], "{steps:?}");
 }
@@ -127,7 +106,7 @@ fn a_rung_that_cannot_load_the_checkpoint_leaves_it_alone() {
 
 #[test]
 fn without_a_rung_left_it_stops_with_a_code_of_its_own() {
-    let Some(home) = oracle::home() else { return };
+    let Some(home) = oracle::home().filter(|_| is_thorough()) else { return };
     let job = Job::new(&home, 3).capped(BELOW_MEDIUM / 2);
     let (code, verdict) =
         job.start(&["--ladder"], "torchrun", &format!("--steps 2 {MEDIUM}")).end();
@@ -139,7 +118,7 @@ fn without_a_rung_left_it_stops_with_a_code_of_its_own() {
 #[test]
 fn a_killed_rank_is_named_and_nothing_is_left() {
     let Some(home) = oracle::home() else { return };
-    for launcher in ["torchrun", "deepspeed"] {
+    for launcher in &["torchrun", "deepspeed"][..if is_thorough() { 2 } else { 1 }] {
         let job = Job::new(&home, 1);
         let run = started(&job, &[], launcher);
         signal("KILL", run.rank(1));
@@ -152,20 +131,22 @@ fn a_killed_rank_is_named_and_nothing_is_left() {
 #[test]
 fn a_killed_launcher_is_not_taken_for_success() {
     let Some(home) = oracle::home() else { return };
+    // The `deepspeed` command itself ends with 0 if its process on the node is killed.
+    let job = Job::new(&home, 1);
+    let run = started(&job, &[], "deepspeed");
+    signal("KILL", node_launcher(&job.mark));
+    let (code, verdict) = run.end();
+    assert_cause(&verdict, "launcher_killed");
+    assert_eq!(verdict["attempts"][0]["ending"], json!({"exited": 0}));
+    assert_eq!(code, Some(12));
+    if !is_thorough() {
+        return;
+    }
     let job = Job::new(&home, 1);
     let run = started(&job, &[], "torchrun");
     signal("KILL", run.launcher());
     let (code, verdict) = run.end();
     assert_cause(&verdict, "launcher_killed");
-    assert_eq!(code, Some(12));
-
-    // The `deepspeed` command itself ends with 0 then.
-    let job = Job::new(&home, 1);
-    let run = started(&job, &[], "deepspeed");
-    signal("KILL", node_launcher(&job.directory.path().display().to_string()));
-    let (code, verdict) = run.end();
-    assert_cause(&verdict, "launcher_killed");
-    assert_eq!(verdict["attempts"][0]["ending"], json!({"exited": 0}));
     assert_eq!(code, Some(12));
 }
 
@@ -178,6 +159,15 @@ fn a_stopped_rank_is_a_hang_and_named() {
     let (code, verdict) = run.end();
     assert_cause(&verdict, "hang");
     assert_eq!((code, &verdict["ranks"]), (Some(14), &json!([1])));
+    if !home.join("engine/bin/py-spy").is_file() {
+        println!("SKIPPED: stacks of ranks are not looked at, as py-spy is not beside the engine");
+        return;
+    }
+    for rank in 0..2 {
+        let stack = fs::read_to_string(job.path(&format!("record/stacks-1/rank-{rank}.txt")));
+        let stack = stack.expect("a stack of each rank");
+        assert!(stack.contains("engine_loop.py"), "{stack}");
+    }
 }
 
 #[test]
@@ -198,15 +188,18 @@ fn an_interrupt_ends_everything_in_order() {
 fn ranks_do_not_outlive_a_killed_zeropilot_or_guard() {
     let Some(home) = oracle::home() else { return };
     let job = Job::new(&home, 1);
-    let mark = job.directory.path().display().to_string();
+    let mark = job.mark.clone();
     let mut run = started(&job, &[], "torchrun");
     assert!(marked(&mark).len() >= 4, "zeropilot, guard, launcher and ranks");
     signal("KILL", run.child.id());
     run.child.wait().expect("it ends");
     run.assert_nothing_is_left(Duration::from_secs(15));
 
+    if !is_thorough() {
+        return;
+    }
     let job = Job::new(&home, 1);
-    let mark = job.directory.path().display().to_string();
+    let mark = job.mark.clone();
     let run = started(&job, &[], "torchrun");
     let guard = marked(&mark).into_iter().find(|(_, line)| line.contains("__guard"));
     signal("KILL", u32::try_from(guard.expect("a guard").0).expect("a process"));
@@ -217,7 +210,7 @@ fn ranks_do_not_outlive_a_killed_zeropilot_or_guard() {
 
 #[test]
 fn a_run_that_was_killed_goes_on_from_its_checkpoint() {
-    let Some(home) = oracle::home() else { return };
+    let Some(home) = oracle::home().filter(|_| is_thorough()) else { return };
     let job = Job::new(&home, 2);
     let options = ["--resume-with", "--resume {}", "--max-restarts", "1"];
     let mut run = job.start(&options, "torchrun", "--steps 400 --save ckpt --save-every 20");
@@ -232,7 +225,7 @@ fn a_run_that_was_killed_goes_on_from_its_checkpoint() {
     assert_eq!((attempts.len(), &attempts[1]["last_step"]), (2, &json!(400)));
     assert!(attempts[1]["resumed_from"].as_str().is_some_and(|path| path.contains("ckpt")));
     // It goes on with the loss it had, which by then is far from that of the first step.
-    let losses = losses(&job);
+    let losses = job.losses();
     let again =
         losses.windows(2).position(|pair| pair[1].0 <= pair[0].0 || pair[1].0 > pair[0].0 + 1);
     let mean = |losses: &[(u64, f64)]| {
@@ -255,19 +248,19 @@ fn a_run_that_was_killed_goes_on_from_its_checkpoint() {
 fn a_full_disk_and_an_unreadable_checkpoint_are_told_apart() {
     let Some(home) = oracle::home() else { return };
     let job = Job::new(&home, 1);
-    let parts = job.path("ckpt/global_step2");
+    let parts = job.path("ckpt/global_step4");
     fs::create_dir_all(&parts).expect("a directory");
     let file = parts.join("bf16_zero_pp_rank_1_mp_rank_00_optim_states.pt");
     std::os::unix::fs::symlink("/dev/full", file).expect("a link");
-    let run = job.start(&[], "torchrun", "--steps 4 --save ckpt --save-every 2");
+    let run = job.start(&[], "torchrun", "--steps 6 --save ckpt --save-every 2");
     let (code, verdict) = run.end();
     assert_cause(&verdict, "disk_full");
     assert_eq!(code, Some(17));
 
-    let job = Job::new(&home, 1);
-    let run = job.start(&[], "torchrun", "--steps 2 --save ckpt --save-every 2");
-    assert_eq!(run.end().0, Some(0));
-    let file = job.path("ckpt/global_step2/mp_rank_00_model_states.pt");
+    // The checkpoint before it is whole, until it is cut.
+    let found = last_complete(&job.path("ckpt")).expect("a complete checkpoint");
+    assert_eq!(found.step, 2);
+    let file = found.parts.join("mp_rank_00_model_states.pt");
     let bytes = fs::read(&file).expect("a checkpoint");
     fs::write(&file, &bytes[..bytes.len() / 2]).expect("half a checkpoint");
     let (code, verdict) = job.start(&[], "torchrun", "--steps 4 --resume ckpt").end();
@@ -332,7 +325,7 @@ fn everything_a_command_leaves_behind_is_ended() {
 #[test]
 fn whatever_happens_is_judged_right_and_nothing_is_lost() {
     let Some(home) = oracle::home() else { return };
-    let (seed, count) = (oracle::seed(), oracle::setting("ZEROPILOT_FAULT_RUNS").unwrap_or(2));
+    let (seed, count) = (oracle::seed(), oracle::setting("ZEROPILOT_FAULT_RUNS").unwrap_or(1));
     let mut random = oracle::Random::new(seed);
     for number in 0..count {
         let fault = *random.pick(&faults::ALL);

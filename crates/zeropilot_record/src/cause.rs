@@ -95,6 +95,8 @@ pub enum Cause {
     },
     /// Ranks waited for each other longer than the process group allows.
     CollectiveTimeout,
+    /// A rank on another machine went away, and those here failed for that alone.
+    PeerLost,
     /// Nothing moved for too long.
     Hang {
         /// Ranks that stand still by themselves, rather than waiting for others.
@@ -131,6 +133,7 @@ impl Cause {
             Self::RankKilled { .. }
                 | Self::LauncherKilled { .. }
                 | Self::CollectiveTimeout
+                | Self::PeerLost
                 | Self::Hang { .. }
                 | Self::Unproven
         )
@@ -145,6 +148,7 @@ impl Cause {
             Self::LauncherKilled { .. } => "launcher_killed",
             Self::ProgramFailed { .. } => "program_failed",
             Self::CollectiveTimeout => "collective_timeout",
+            Self::PeerLost => "peer_lost",
             Self::Hang { .. } => "hang",
             Self::LossScaleFloor => "loss_scale_floor",
             Self::NotFinite => "not_finite",

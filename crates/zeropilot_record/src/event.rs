@@ -5,7 +5,7 @@ use std::fmt;
 use serde::{Deserialize, Serialize};
 
 use crate::SHAPE;
-use crate::cause::{Cause, Ending};
+use crate::cause::{Cause, Ending, Memory, Phase};
 use crate::gpu::GpuUse;
 
 /// Memory of a rank.
@@ -15,6 +15,15 @@ pub struct RankMemory {
     pub rank: u32,
     /// Resident bytes of its process.
     pub rss: u64,
+}
+
+/// A part of what a rank holds.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Term {
+    /// Its name, as `zeropilot memory --json` has it.
+    pub name: String,
+    /// Its bytes.
+    pub bytes: u64,
 }
 
 /// Why a run does not go on from a checkpoint.
@@ -48,6 +57,17 @@ pub enum Happening {
         errors: usize,
         /// Findings that do not.
         warnings: usize,
+    },
+    /// What the run is predicted to need here, against what there is.
+    Room {
+        /// Which memory.
+        memory: Memory,
+        /// Bytes that it needs for sure: weights, gradients and optimizer states.
+        least: u64,
+        /// Bytes that it is expected to need.
+        expected: u64,
+        /// Bytes that there are.
+        left: u64,
     },
     /// The command was started.
     AttemptStarted {
@@ -132,6 +152,23 @@ pub enum Happening {
         /// Why.
         #[serde(flatten)]
         cause: Cause,
+    },
+    /// Memory ran out: what a rank needed, against its prediction.
+    MemoryCompared {
+        /// The rank, if known.
+        #[serde(skip_serializing_if = "Option::is_none", default)]
+        rank: Option<u32>,
+        /// The phase that was compared.
+        phase: Phase,
+        /// Bytes it needed at least.
+        measured: u64,
+        /// Bytes that were predicted.
+        predicted: u64,
+        /// What they were predicted to be, the largest first.
+        terms: Vec<Term>,
+        /// What was larger than predicted: `activations`, `temporaries` or `loading`; none if nothing was.
+        #[serde(skip_serializing_if = "Option::is_none", default)]
+        larger: Option<String>,
     },
     /// A rung of the ladder was taken.
     RungTaken {

@@ -18,7 +18,7 @@ impl From<&Cause> for ExitCode {
             Cause::OutOfMemory { .. } => 10,
             Cause::ProgramFailed { .. } => 11,
             Cause::RankKilled { .. } | Cause::LauncherKilled { .. } => 12,
-            Cause::CollectiveTimeout => 13,
+            Cause::CollectiveTimeout | Cause::PeerLost => 13,
             Cause::Hang { .. } => 14,
             Cause::LossScaleFloor | Cause::NotFinite => 15,
             Cause::ConfigRejected => 16,

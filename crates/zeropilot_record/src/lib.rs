@@ -11,7 +11,7 @@ mod gpu;
 mod run;
 
 pub use cause::{Cause, Ending, Memory, Phase, Shortage};
-pub use event::{Event, Happening, NoResume, RankMemory, UnreadableEvent};
+pub use event::{Event, Happening, NoResume, RankMemory, Term, UnreadableEvent};
 pub use exit_code::ExitCode;
 pub use gpu::{GpuProcess, GpuUse};
 pub use run::{Attempt, Fullest, RunInfo, Verdict};

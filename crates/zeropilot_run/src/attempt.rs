@@ -1,5 +1,6 @@
 //! One start of the command, followed to its end.
 
+mod ranks;
 mod silence;
 mod watch;
 
@@ -19,9 +20,9 @@ use std::time::{Duration, Instant};
 use zeropilot_record::{Happening, RankMemory};
 
 use self::watch::Watch;
-use crate::classify::Observed;
 use crate::guard::Report;
 use crate::log::{self, Stream, Told};
+use crate::observed::Observed;
 
 /// Who is told what happens while it happens.
 pub trait Observer: Send + Sync {
@@ -80,6 +81,8 @@ pub(crate) struct Start<'a> {
     pub(crate) limits: &'a Limits,
     pub(crate) signals: &'a Receiver<i32>,
     pub(crate) observer: &'a Arc<dyn Observer>,
+    /// Ranks of the whole run, if the command says so.
+    pub(crate) world: Option<usize>,
     /// Where stacks go.
     pub(crate) stacks: &'a Path,
 }

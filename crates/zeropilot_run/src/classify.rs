@@ -4,68 +4,16 @@
 //! it runs on the node is killed. Completion therefore needs evidence, and a failure is what explains the others: when
 //! one rank runs out of memory the rest lose their connection and say so louder.
 
-use zeropilot_record::{Cause, Ending, Memory, Phase, Shortage};
+use zeropilot_record::{Cause, Ending, Memory, Shortage};
 
 use crate::fingerprint::Meaning;
-
-/// A fingerprint that was seen.
-#[derive(Debug, Clone)]
-pub(crate) struct Sign {
-    pub(crate) means: Meaning,
-    pub(crate) line: String,
-    pub(crate) rank: Option<u32>,
-    pub(crate) phase: Option<Phase>,
-    pub(crate) times: u64,
-}
-
-/// Everything that was seen of an attempt.
-#[derive(Debug, Clone)]
-pub(crate) struct Observed {
-    pub(crate) ending: Ending,
-    /// Why the command could not be started.
-    pub(crate) not_started: Option<String>,
-    /// The signal that asked zeropilot to stop.
-    pub(crate) interrupted: Option<i32>,
-    /// Ranks that stood still, if nothing moved for too long.
-    pub(crate) hang: Option<Vec<u32>>,
-    pub(crate) signs: Vec<Sign>,
-    /// What the launcher reports as the first failure.
-    pub(crate) first_failure: Option<(Option<u32>, Ending)>,
-    /// Ranks whose end was seen.
-    pub(crate) rank_endings: Vec<(u32, Ending)>,
-    pub(crate) ranks_seen: usize,
-    /// Ranks that still ran when the command had ended.
-    pub(crate) ranks_left: Vec<u32>,
-    /// Whether the `deepspeed` command had a process of its own between itself and the ranks.
-    pub(crate) has_node_launcher: bool,
-    /// Kills that the kernel counted in the groups of the ranks, or reported of them.
-    pub(crate) kernel_kills: u64,
-    pub(crate) last_step: Option<u64>,
-    pub(crate) loss_is_finite: bool,
-}
-
-impl Default for Observed {
-    fn default() -> Self {
-        Self {
-            ending: Ending::Unknown,
-            not_started: None,
-            interrupted: None,
-            hang: None,
-            signs: Vec::new(),
-            first_failure: None,
-            rank_endings: Vec::new(),
-            ranks_seen: 0,
-            ranks_left: Vec::new(),
-            has_node_launcher: false,
-            kernel_kills: 0,
-            last_step: None,
-            loss_is_finite: true,
-        }
-    }
-}
+use crate::observed::{Observed, Sign};
 
 const SIGKILL: i32 = 9;
 const SIGTERM: i32 = 15;
+/// Losses in a row that are not finite, after which a run that came to its end has not done what it was started for. A
+/// single one may come from a batch in which every label is masked.
+const DIVERGED: u64 = 3;
 
 /// The cause, and what it rests on.
 pub(crate) fn classify(observed: &Observed) -> (Cause, Vec<String>) {
@@ -96,6 +44,9 @@ fn completed(observed: &Observed, evidence: &mut Vec<String>) -> Option<Cause> {
         return None;
     }
     if killed_rank(observed).is_some() {
+        return None;
+    }
+    if observed.not_finite >= DIVERGED {
         return None;
     }
     let done = observed.times(Meaning::RankDone);
@@ -162,14 +113,29 @@ fn failure(observed: &Observed, evidence: &mut Vec<String>) -> Cause {
         evidence.push(format!("log: {}", sign.line));
         return Cause::CollectiveTimeout;
     }
-    if !observed.loss_is_finite {
+    if observed.not_finite > 0 {
         evidence.push("the loss is not a number".to_owned());
         return Cause::NotFinite;
     }
     if observed.ending.is_success() {
         return Cause::Unproven;
     }
-    program_failed(observed, evidence)
+    let first = first_failed(observed);
+    if let Some(sign) = observed.sign(Meaning::PeerLost).filter(|_| lost_a_peer(observed, first)) {
+        evidence.push(format!("log: {}", sign.line));
+        return Cause::PeerLost;
+    }
+    if let Some(rank) = first {
+        evidence.push(format!("rank {rank} failed first"));
+    }
+    Cause::ProgramFailed { rank: first }
+}
+
+/// Whether the first rank that failed here did so because one elsewhere was gone. Where all ranks run here the one that
+/// was lost has a reason of its own.
+fn lost_a_peer(observed: &Observed, first: Option<u32>) -> bool {
+    let has_others = observed.world.is_some_and(|world| world > observed.ranks_seen);
+    has_others && observed.lost_a_peer.contains(&first)
 }
 
 /// Something was killed: by the kernel for memory, or by somebody.
@@ -202,17 +168,14 @@ fn killed(observed: &Observed, evidence: &mut Vec<String>) -> Option<Cause> {
     Some(Cause::RankKilled { rank, signal })
 }
 
-fn program_failed(observed: &Observed, evidence: &mut Vec<String>) -> Cause {
+/// The first rank that failed, if it is known.
+fn first_failed(observed: &Observed) -> Option<u32> {
     let seen = observed.rank_endings.iter().find(|(_, ending)| !ending.is_success());
     let rank = match observed.first_failure {
         Some((rank, _)) => rank,
         None => seen.map(|(rank, _)| *rank),
     };
-    let rank = rank.or_else(|| observed.sign(Meaning::Traceback).and_then(|sign| sign.rank));
-    if let Some(rank) = rank {
-        evidence.push(format!("rank {rank} failed first"));
-    }
-    Cause::ProgramFailed { rank }
+    rank.or_else(|| observed.sign(Meaning::Traceback).and_then(|sign| sign.rank))
 }
 
 fn ending_words(ending: Ending) -> String {
@@ -220,24 +183,6 @@ fn ending_words(ending: Ending) -> String {
         Ending::Exited(code) => format!("the command exited with {code}"),
         Ending::Signaled(signal) => format!("the command was ended by signal {signal}"),
         Ending::Unknown => "nobody saw how the command ended".to_owned(),
-    }
-}
-
-impl Observed {
-    pub(crate) fn sign(&self, means: Meaning) -> Option<&Sign> {
-        self.signs.iter().find(|sign| sign.means == means)
-    }
-
-    fn times(&self, means: Meaning) -> u64 {
-        self.signs.iter().filter(|sign| sign.means == means).map(|sign| sign.times).sum()
-    }
-
-    /// Adds a fingerprint; of each meaning the first is kept, the rest are counted.
-    pub(crate) fn add(&mut self, sign: Sign) {
-        match self.signs.iter_mut().find(|known| known.means == sign.means) {
-            Some(known) => known.times += 1,
-            None => self.signs.push(sign),
-        }
     }
 }
 
@@ -297,5 +242,31 @@ mod tests {
         assert!(
             matches!(cause(&by_kernel), Cause::OutOfMemory { shortage, .. } if shortage == killed)
         );
+    }
+
+    #[test]
+    fn a_run_that_ends_with_losses_that_are_no_numbers_has_not_completed() {
+        let ended = Observed { ending: Ending::Exited(0), ..Observed::default() };
+        let with = |not_finite| cause(&Observed { not_finite, ..ended.clone() });
+        assert_eq!((with(1), with(3)), (Cause::Completed, Cause::NotFinite));
+    }
+
+    #[test]
+    fn a_lost_peer_is_the_cause_only_if_it_ran_elsewhere() {
+        let first_failure = Some((Some(1), Ending::Exited(1)));
+        let here = Observed {
+            ending: Ending::Exited(1),
+            first_failure,
+            ranks_seen: 2,
+            world: Some(2),
+            lost_a_peer: vec![Some(1)],
+            signs: vec![sign(Meaning::PeerLost)],
+            ..Observed::default()
+        };
+        assert_eq!(cause(&here), Cause::ProgramFailed { rank: Some(1) });
+        let elsewhere = Observed { world: Some(4), ..here };
+        assert_eq!(cause(&elsewhere), Cause::PeerLost);
+        let own_reason = Observed { lost_a_peer: vec![Some(0)], ..elsewhere };
+        assert_eq!(cause(&own_reason), Cause::ProgramFailed { rank: Some(1) });
     }
 }

@@ -7,6 +7,8 @@ use std::path::{Path, PathBuf};
 use zeropilot_config::front_end::FrontEnd;
 use zeropilot_lint::job;
 
+use crate::ladder::BatchArguments;
+
 /// A command with what it says about itself.
 #[derive(Debug, Clone)]
 pub struct RunCommand {
@@ -42,6 +44,23 @@ impl RunCommand {
             checkpoints,
             words,
         }
+    }
+
+    /// The value of an option of the program or its launcher.
+    pub fn option(&self, name: &str) -> Option<String> {
+        value(&self.words, name)
+    }
+
+    /// What its options say about the batch.
+    pub fn batch(&self) -> BatchArguments {
+        BatchArguments::read(|name| self.option(name))
+    }
+
+    /// How many of its ranks run on this machine, if it says so.
+    pub fn ranks_here(&self) -> Option<usize> {
+        let said = ["--nproc-per-node", "--nproc_per_node", "--num_gpus"];
+        let said = said.iter().find_map(|name| self.option(name)?.parse().ok());
+        said.or(self.world)
     }
 
     /// The command with another config. A config that only a YAML file names is changed in a copy of that file, which

@@ -4,7 +4,7 @@
 
 use std::sync::LazyLock;
 
-use aho_corasick::AhoCorasick;
+use aho_corasick::{AhoCorasick, AhoCorasickKind, MatchKind};
 use serde::Deserialize;
 
 const DATA: &str = include_str!("../../../knowledge/fingerprints/logs.json");
@@ -21,6 +21,8 @@ pub(crate) enum Meaning {
     Killed,
     /// Ranks waited too long for each other.
     CollectiveTimeout,
+    /// A rank of another machine went away.
+    PeerLost,
     /// The loss scale cannot become smaller.
     LossScaleFloor,
     /// The config is refused.
@@ -68,6 +70,8 @@ struct Data {
 
 struct Searcher {
     automaton: AhoCorasick,
+    /// Finds where the next text begins and nothing more, which is much faster.
+    any: AhoCorasick,
     /// Of each text, whose it is; texts behind these tell of progress.
     owners: Vec<usize>,
     fingerprints: Vec<Fingerprint>,
@@ -99,7 +103,12 @@ static SEARCHER: LazyLock<Searcher> = LazyLock::new(|| {
     }
     texts.extend(PROGRESS);
     let automaton = AhoCorasick::new(&texts).expect("a few short texts");
-    Searcher { automaton, owners, fingerprints: data.fingerprints }
+    let any = AhoCorasick::builder()
+        .match_kind(MatchKind::LeftmostFirst)
+        .kind(Some(AhoCorasickKind::DFA))
+        .build(&texts)
+        .expect("a few short texts");
+    Searcher { automaton, any, owners, fingerprints: data.fingerprints }
 });
 
 /// What was found in a line.
@@ -109,6 +118,11 @@ pub(crate) struct Found {
     pub(crate) fingerprints: Vec<&'static Fingerprint>,
     /// Whether a closer look may tell of progress.
     pub(crate) may_tell: bool,
+}
+
+/// Where the first known text begins.
+pub(crate) fn first(bytes: &[u8]) -> Option<usize> {
+    SEARCHER.any.find(bytes).map(|hit| hit.start())
 }
 
 /// Looks at a line.

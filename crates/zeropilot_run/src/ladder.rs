@@ -4,10 +4,15 @@
 //! the run that was asked for. Which rung helps depends on which memory is short: offloading moves states into the
 //! memory of the host, and does not help when that is full.
 
-use std::num::NonZeroU64;
+mod batch;
+mod planned;
 
 use serde_json::{Map, Value, json};
 use zeropilot_record::Memory;
+
+pub use self::batch::{Batch, BatchArguments};
+use self::batch::{Changed, MICRO, MICRO_ARGUMENT};
+pub use self::planned::{PlannedRung, overlaid};
 
 /// A config that needs less memory.
 #[derive(Debug, Clone, PartialEq)]
@@ -19,21 +24,6 @@ pub struct Rung {
     /// Arguments of the training program that change with it.
     pub arguments: Vec<(&'static str, String)>,
 }
-
-/// What the training program is told about the batch, where the config leaves it to it.
-#[derive(Debug, Clone, Copy, Default)]
-pub struct BatchArguments {
-    /// `--per_device_train_batch_size`.
-    pub micro: Option<NonZeroU64>,
-    /// `--gradient_accumulation_steps`.
-    pub accumulation: Option<NonZeroU64>,
-}
-
-const MICRO_ARGUMENT: &str = "--per_device_train_batch_size";
-const ACCUMULATION_ARGUMENT: &str = "--gradient_accumulation_steps";
-const MICRO: &str = "train_micro_batch_size_per_gpu";
-const ACCUMULATION: &str = "gradient_accumulation_steps";
-const GLOBAL: &str = "train_batch_size";
 
 /// The stage of a config.
 pub fn stage(config: &Map<String, Value>) -> u64 {
@@ -52,8 +42,6 @@ pub fn next(
         .or_else(|| smaller_batch(config, batch, world))
         .map(|(config, arguments)| Rung { name: name(&config, &arguments), config, arguments })
 }
-
-type Changed = (Map<String, Value>, Vec<(&'static str, String)>);
 
 fn zero(config: &mut Map<String, Value>) -> Option<&mut Map<String, Value>> {
     config.entry("zero_optimization").or_insert_with(|| json!({})).as_object_mut()
@@ -93,43 +81,14 @@ fn offload(config: &Map<String, Value>) -> Option<Changed> {
 /// Half the micro batch, twice the accumulation.
 fn smaller_batch(
     config: &Map<String, Value>,
-    batch: BatchArguments,
+    arguments: BatchArguments,
     world: Option<usize>,
 ) -> Option<Changed> {
-    let whole = |key: &str| config.get(key).and_then(Value::as_u64).filter(|value| *value > 0);
-    let of = |key: &str, argument: Option<NonZeroU64>| whole(key).or(argument.map(NonZeroU64::get));
-    let global = whole(GLOBAL);
-    let (micro, accumulation) = match (of(MICRO, batch.micro), of(ACCUMULATION, batch.accumulation))
-    {
-        (Some(micro), accumulation) => {
-            let derived = || global?.checked_div(micro * u64::try_from(world?).ok()?);
-            (micro, accumulation.or_else(derived).unwrap_or(1))
-        }
-        (None, accumulation) => {
-            let accumulation = accumulation.unwrap_or(1);
-            let ranks = u64::try_from(world?).ok()?;
-            (global?.checked_div(accumulation * ranks)?, accumulation)
-        }
-    };
+    let Batch { micro, accumulation } = Batch::of(config, arguments, world)?;
     if !micro.is_multiple_of(2) {
         return None;
     }
-    let (micro, accumulation) = (micro / 2, accumulation * 2);
-    let mut changed = config.clone();
-    let mut arguments = Vec::new();
-    let says_auto = |key: &str| config.get(key).is_some_and(|value| value == "auto");
-    for (key, value) in [(MICRO, micro), (ACCUMULATION, accumulation)] {
-        if !says_auto(key) {
-            changed.insert(key.to_owned(), json!(value));
-        }
-    }
-    if batch.micro.is_some() || says_auto(MICRO) {
-        arguments.push((MICRO_ARGUMENT, micro.to_string()));
-    }
-    if batch.accumulation.is_some() || says_auto(ACCUMULATION) {
-        arguments.push((ACCUMULATION_ARGUMENT, accumulation.to_string()));
-    }
-    Some((changed, arguments))
+    Some(Batch { micro: micro / 2, accumulation: accumulation * 2 }.put(config, arguments))
 }
 
 /// Names of the parts that a ladder changes.
@@ -151,27 +110,9 @@ fn name(config: &Map<String, Value>, arguments: &[(&str, String)]) -> String {
     name
 }
 
-/// What of another config decides about memory, put into this one: a rung of a plan knows nothing of the user's
-/// optimizer and schedule.
-pub fn overlaid(config: &Map<String, Value>, plan: &Map<String, Value>) -> Rung {
-    let mut changed = config.clone();
-    for key in ["zero_optimization", MICRO, ACCUMULATION, GLOBAL, "aio"] {
-        if let Some(value) = plan.get(key) {
-            changed.insert(key.to_owned(), value.clone());
-        }
-    }
-    if stage(plan) > 0 && !config.contains_key("optimizer") {
-        let offloads =
-            plan.get("zero_optimization").is_some_and(|zero| zero["offload_optimizer"].is_object());
-        if offloads {
-            changed.entry("zero_force_ds_cpu_optimizer").or_insert(json!(false));
-        }
-    }
-    Rung { name: name(&changed, &[]), config: changed, arguments: Vec::new() }
-}
-
 #[cfg(test)]
 mod tests {
+    use super::batch::{ACCUMULATION, GLOBAL};
     use super::*;
 
     fn object(value: Value) -> Map<String, Value> {
@@ -179,10 +120,15 @@ mod tests {
     }
 
     fn descend(config: Value, short: Memory) -> Vec<Rung> {
+        descend_with(config, BatchArguments::default(), short)
+    }
+
+    fn descend_with(config: Value, mut arguments: BatchArguments, short: Memory) -> Vec<Rung> {
         let mut config = object(config);
         let mut rungs = Vec::new();
-        while let Some(rung) = next(&config, BatchArguments::default(), Some(2), short) {
+        while let Some(rung) = next(&config, arguments, Some(2), short) {
             config = rung.config.clone();
+            arguments = arguments.with(&rung.arguments);
             rungs.push(rung);
         }
         rungs
@@ -205,6 +151,17 @@ mod tests {
                 "ZeRO-3 + optimizer on host + weights on host, micro batch 1",
             ]
         );
+    }
+
+    #[test]
+    fn a_batch_that_the_program_is_told_comes_to_its_end_too() {
+        let config =
+            json!({MICRO: "auto", ACCUMULATION: "auto", "zero_optimization": {"stage": 3}});
+        let arguments =
+            BatchArguments { micro: 4.try_into().ok(), accumulation: 1.try_into().ok() };
+        let rungs = descend_with(config, arguments, Memory::Host);
+        let told: Vec<&str> = rungs.iter().map(|rung| rung.arguments[0].1.as_str()).collect();
+        assert_eq!(told, ["2", "1"]);
     }
 
     #[test]

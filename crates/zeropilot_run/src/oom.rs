@@ -5,6 +5,8 @@ use std::io::Read;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
+use crate::memory_group::{MemoryGroup, memory_groups};
+
 /// The kernel's counters at one moment.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct OomCounters {
@@ -45,19 +47,8 @@ impl OomCounters {
 
 /// Where a process of these groups finds its counters: version 2 has `memory.events`, version 1 `memory.oom_control`.
 fn files(groups: &str, root: &Path) -> Vec<PathBuf> {
-    groups
-        .lines()
-        .filter_map(|line| {
-            let mut fields = line.splitn(3, ':');
-            let (number, controllers, path) = (fields.next()?, fields.next()?, fields.next()?);
-            let path = path.trim_start_matches('/');
-            if number == "0" && controllers.is_empty() {
-                return Some(root.join(path).join("memory.events"));
-            }
-            let has_memory = controllers.split(',').any(|controller| controller == "memory");
-            has_memory.then(|| root.join("memory").join(path).join("memory.oom_control"))
-        })
-        .collect()
+    let of = |group: &MemoryGroup| group.directory.join(group.version.counters());
+    memory_groups(groups, root).iter().map(of).collect()
 }
 
 /// Both versions write the number behind the same name.
@@ -95,16 +86,6 @@ fn victim(record: &str) -> Option<i32> {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn both_versions_of_control_groups_are_found() {
-        let groups = "9:name=systemd:/\n4:memory:/a/b\n1:cpu:/\n0::/c\n";
-        let found = files(groups, Path::new("/r"));
-        assert_eq!(
-            found,
-            [Path::new("/r/memory/a/b/memory.oom_control"), Path::new("/r/c/memory.events")]
-        );
-    }
 
     #[test]
     fn kills_are_counted_from_the_first_reading() {

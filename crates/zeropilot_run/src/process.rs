@@ -72,6 +72,14 @@ impl Process {
         self.pages * page()
     }
 
+    /// The most bytes that were ever resident, as the kernel counts them; 0 once it is dead.
+    pub fn peak(&self) -> u64 {
+        let status = fs::read_to_string(format!("/proc/{}/status", self.pid)).unwrap_or_default();
+        let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));
+        let kibibytes = line.and_then(|line| line.trim().strip_suffix("kB")?.trim().parse().ok());
+        kibibytes.map_or(0, |kibibytes: u64| kibibytes << 10)
+    }
+
     /// How it ended, if it is dead and not buried.
     pub fn ending(&self) -> Option<Ending> {
         if self.state != 'Z' {
@@ -182,6 +190,10 @@ mod tests {
     fn this_very_process_is_read() {
         let own = Process::read(std::process::id() as i32).expect("this process");
         assert!(own.is_alive() && own.rss() > 0);
+        assert!(
+            own.peak() >= own.rss() / 2,
+            "the peak is no less than what is there, give or take the batching of counters"
+        );
     }
 
     #[test]

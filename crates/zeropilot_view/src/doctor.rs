@@ -21,6 +21,19 @@ pub fn human(machine: &Machine, findings: &[Finding], layout: &Layout) -> String
         page.rows(2, &present(machine, language));
         page.blank();
     }
+    list(&mut page, findings, language);
+    page.line(&closing(findings, language));
+    page.into_text()
+}
+
+/// What is missing, alone.
+pub fn lacking(findings: &[Finding], layout: &Layout) -> String {
+    let mut page = Page::new(layout);
+    list(&mut page, findings, layout.language);
+    page.into_text()
+}
+
+fn list(page: &mut Page, findings: &[Finding], language: Language) {
     for finding in findings {
         let (severity, colon) =
             (name(finding.severity).get(language), Text::new(": ", "：").get(language));
@@ -36,8 +49,6 @@ pub fn human(machine: &Machine, findings: &[Finding], layout: &Layout) -> String
         page.rows(2, &rows);
         page.blank();
     }
-    page.line(&closing(findings, language));
-    page.into_text()
 }
 
 fn name(severity: Severity) -> Text {

@@ -2,6 +2,7 @@
 
 mod evidence;
 pub mod report;
+mod shortage;
 mod status;
 pub mod watch;
 
@@ -24,6 +25,22 @@ pub fn happening(happening: &Happening, language: Language) -> Option<String> {
         }
         (Happening::RungTaken { rung, config }, Language::Chinese) => {
             format!("下一级：{}\n  配置：{}", rung_words(rung, language), escaped(config))
+        }
+        (Happening::Room { memory, least, expected, left }, _) => {
+            return shortage::room(*memory, [*least, *expected, *left], language);
+        }
+        (Happening::MemoryCompared { rank, phase, measured, predicted, terms, larger }, _) => {
+            shortage::compared(
+                &shortage::Compared {
+                    rank: *rank,
+                    phase: *phase,
+                    measured: *measured,
+                    predicted: *predicted,
+                    terms,
+                    larger: larger.as_deref(),
+                },
+                language,
+            )
         }
         (Happening::Resuming { checkpoint, step }, Language::English) => {
             format!("going on from step {step}: {}", escaped(checkpoint))
@@ -139,6 +156,9 @@ pub fn cause_words(cause: &Cause, language: Language) -> String {
         Cause::CollectiveTimeout => {
             fixed("ranks waited too long for each other", "集合通信超时：各 rank 互相等待太久")
         }
+        Cause::PeerLost => {
+            fixed("a rank on another machine went away", "另一台机器上的 rank 断开了")
+        }
         Cause::Hang { ranks } => {
             fixed("nothing moved any more", "训练卡住不动") + &of_ranks(ranks, language)
         }
@@ -203,6 +223,10 @@ pub fn advice(cause: &Cause, language: Language) -> Option<&'static str> {
         Cause::CollectiveTimeout | Cause::Hang { .. } => Text::new(
             "look for a rank that does different work (uneven data, rank-0-only saving, generation under ZeRO-3); stacks are in the record if py-spy is installed",
             "检查是否有 rank 走了不同的路径（数据不均、只在 rank 0 保存、ZeRO-3 下生成）；装了 py-spy 时记录里有各 rank 的调用栈",
+        ),
+        Cause::PeerLost => Text::new(
+            "look at the record of the other machine and at the network between them; with --max-restarts all start again",
+            "查看另一台机器上的运行记录和两机之间的网络；加 --max-restarts 可以各自重启后重新会合",
         ),
         Cause::LossScaleFloor | Cause::NotFinite => Text::new(
             "use bf16 where the GPUs have it, lower the learning rate, look at the data around the last step",

@@ -14,9 +14,10 @@ Examples:
   zeropilot run --ladder --hang-after 10m -- deepspeed --num_gpus 8 train.py --deepspeed ds.json
   zeropilot run --ladder --checkpoints ckpt --resume-with '--resume {}' -- torchrun --nproc-per-node 2 train.py --deepspeed ds.json --save ckpt
 
-Exit codes: 0 completed; 2 could not be started; 3 refused before the start; 10 out of memory and no rung left;
-11 the program failed; 12 a rank or the launcher was killed; 13 collective timeout; 14 hang; 15 diverged; 16 config
-refused; 17 disk full; 18 checkpoint unreadable; 19 ended without evidence of completion; 128+N stopped by signal N";
+Exit codes: 0 completed; 2 could not be started; 3 refused before the start; 10 out of memory and no rung left; 11 the
+program failed; 12 a rank or the launcher was killed; 13 collective timeout or a lost machine; 14 hang; 15 diverged;
+16 config refused; 17 disk full; 18 checkpoint unreadable; 19 ended without evidence of completion; 128+N stopped by
+signal N";
 
 /// The arguments.
 #[derive(Debug, Args)]
@@ -55,8 +56,8 @@ pub(crate) struct RunArguments {
     /// Start even if the check finds errors
     #[arg(long)]
     pub(crate) no_preflight: bool,
-    /// The model, for rungs and predictions by the memory model
-    #[arg(long, value_name = "MODEL", requires = "gpus")]
+    /// The model, for predictions by the memory model; with --gpus, rungs come from it too
+    #[arg(long, value_name = "MODEL")]
     pub(crate) model: Option<String>,
     /// The GPUs: `8xA100-80G`, `5x44GB`, `4x8xH100` (nodes × GPUs), `8`
     #[arg(long, value_name = "GPUS", requires = "model")]

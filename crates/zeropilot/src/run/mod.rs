@@ -1,6 +1,8 @@
 //! `zeropilot run`: check the job, start it, watch it, and say why it ended.
 
 pub(crate) mod arguments;
+mod forecast;
+mod machine;
 mod preflight;
 mod rungs;
 mod screen;
@@ -10,7 +12,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use zeropilot_lint::{Language, Settings};
-use zeropilot_record::{Cause, Happening, RunInfo, SHAPE, Verdict};
+use zeropilot_record::{Cause, Fullest, Happening, RunInfo, SHAPE, Verdict};
 use zeropilot_run::environment::{kept, without_secrets};
 use zeropilot_run::{
     Asked, Limits, Observer, Policy, Recorder, Run, RunCommand, now, read_config, signals,
@@ -22,6 +24,7 @@ use crate::engine_version;
 use crate::exit_status::ExitStatus;
 use crate::layout::layout;
 use arguments::RunArguments;
+use forecast::Forecaster;
 use preflight::Preflight;
 use screen::Screen;
 
@@ -49,19 +52,26 @@ fn supervise(arguments: &RunArguments, layout: &Layout) -> Result<Verdict, Strin
     let command = RunCommand::read(arguments.command.clone());
     let settings = settings()?;
     let planned = rungs::of(arguments, &command, language)?;
+    let (name, model) = (planned.name.as_deref(), planned.model.as_ref());
+    let forecaster = Forecaster::of(arguments, name, &command, model);
+    let config = command.config.as_ref().and_then(|path| read_config(path.as_ref()));
+    let (predicted, fullest) = config
+        .and_then(|config| forecaster.peak(&config, command.batch()))
+        .map_or((planned.predicted, None), |(bytes, fullest)| (Some(bytes), Some(fullest)));
     let id = arguments::new_id();
     let directory = arguments.record.clone().unwrap_or_else(|| home().join(&id));
     let unwritable = |error: std::io::Error| arguments::unwritable(&directory, &error, language);
     let recorder = Recorder::create(&directory, arguments.events.as_deref()).map_err(unwritable)?;
     let recorder = Arc::new(recorder);
-    let info = info(&id, &command, &planned);
+    let info = info(&id, &command, predicted, fullest);
     let text = serde_json::to_string_pretty(&info).unwrap_or_default();
     recorder.write("run.json", &text).map_err(unwritable)?;
     // From here on a signal ends the run in order, and not zeropilot alone.
     let signals = signals::catch().map_err(unwritable)?;
     let screen = Arc::new(Screen::new(recorder.clone(), language, layout.quiet, &info));
     screen.happened(Happening::RunStarted { id: id.clone(), command: info.command });
-    let preflight = Preflight { command: &command, settings: &settings, layout };
+    let preflight =
+        Preflight { command: &command, settings: &settings, layout, forecaster: &forecaster };
     if !arguments.no_preflight && !preflight.passes(&screen, &recorder) {
         let verdict = Verdict::new(&id, Cause::Refused, Vec::new(), now());
         let ended = Happening::RunEnded { cause: Cause::Refused, exit_code: verdict.exit_code };
@@ -85,6 +95,7 @@ fn supervise(arguments: &RunArguments, layout: &Layout) -> Result<Verdict, Strin
         },
         command: command.clone(),
         judge: &judge,
+        predict: &forecaster,
         recorder: recorder.clone(),
         observer: screen.clone(),
         signals,
@@ -118,7 +129,12 @@ fn guard() -> Vec<OsString> {
     vec![own.into(), GUARD.into()]
 }
 
-fn info(id: &str, command: &RunCommand, planned: &rungs::Planned) -> RunInfo {
+fn info(
+    id: &str,
+    command: &RunCommand,
+    predicted: Option<u64>,
+    fullest: Option<Fullest>,
+) -> RunInfo {
     let config = command.config.as_ref().and_then(|path| read_config(path.as_ref()));
     let asked = Asked::read(&command.words, config.as_ref(), command.world);
     let directory = std::env::current_dir().unwrap_or_default();
@@ -132,8 +148,8 @@ fn info(id: &str, command: &RunCommand, planned: &rungs::Planned) -> RunInfo {
         directory: directory.display().to_string(),
         config: command.config.clone(),
         world_size: command.world,
-        predicted: planned.predicted,
-        fullest: planned.fullest.clone(),
+        predicted,
+        fullest,
         total_steps: asked.total_steps,
         tokens_per_step: asked.tokens_per_step,
         supervisor: std::process::id(),

@@ -1,4 +1,4 @@
-//! The check before the start: the command, and the config it points to.
+//! The check before the start: the command, the config it points to, this machine, and its memory.
 
 use std::ffi::OsString;
 
@@ -6,9 +6,11 @@ use serde_json::{Map, Value};
 use zeropilot_config::front_end::FrontEnd;
 use zeropilot_lint::{Settings, Verdict, check, job as lint};
 use zeropilot_record::Happening;
-use zeropilot_run::{Observer as _, Recorder, RunCommand, script};
-use zeropilot_view::Layout;
+use zeropilot_run::{Observer as _, Recorder, RunCommand, read_config, script};
+use zeropilot_view::{Layout, doctor as words};
 
+use super::forecast::Forecaster;
+use super::machine;
 use super::screen::Screen;
 use crate::files::Input;
 use crate::job;
@@ -18,11 +20,38 @@ pub(super) struct Preflight<'a> {
     pub(super) command: &'a RunCommand,
     pub(super) settings: &'a Settings,
     pub(super) layout: &'a Layout,
+    pub(super) forecaster: &'a Forecaster,
 }
 
 impl Preflight<'_> {
     /// Whether nothing was found that cannot work. What was found is said.
     pub(super) fn passes(&self, screen: &Screen, recorder: &Recorder) -> bool {
+        // All three are said, whichever of them stops the run.
+        let is_right = self.is_right(screen, recorder);
+        let is_able = self.is_able(screen);
+        let has_room = self.has_room(screen);
+        is_right && is_able && has_room
+    }
+
+    /// Whether this machine has what the run cannot do without.
+    fn is_able(&self, screen: &Screen) -> bool {
+        let lacking = machine::lacks(self.command, self.layout.language);
+        if !lacking.is_empty() {
+            screen.talk(words::lacking(&lacking, self.layout).trim_end());
+        }
+        lacking.is_empty()
+    }
+
+    /// Whether the model can fit into what is free here.
+    fn has_room(&self, screen: &Screen) -> bool {
+        let config = self.command.config.as_ref().and_then(|path| read_config(path.as_ref()));
+        let room = config.and_then(|config| self.forecaster.room(&config, self.command.batch()));
+        let Some((happening, is_sure)) = room else { return true };
+        screen.happened(happening);
+        !is_sure
+    }
+
+    fn is_right(&self, screen: &Screen, recorder: &Recorder) -> bool {
         let text = script(&self.command.words) + "\n";
         let Ok(path) = recorder.write("command.sh", &text) else { return true };
         let layout = Layout { quiet: true, ..*self.layout };

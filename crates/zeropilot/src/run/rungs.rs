@@ -6,10 +6,10 @@ use serde_json::{Map, Value};
 use zeropilot_ask::{FusedLoss, Machines, NumberFormat, Objective, PlanRequest, Training, plan};
 use zeropilot_config::front_end::FrontEnd;
 use zeropilot_lint::Language;
+use zeropilot_model::Model;
 use zeropilot_plan::Target;
-use zeropilot_record::{Fullest, Phase};
+use zeropilot_run::ladder::{Batch, PlannedRung};
 use zeropilot_run::{RunCommand, read_config};
-use zeropilot_step::memory::{self, Answer};
 use zeropilot_view::{escaped, problem};
 
 use super::arguments::RunArguments;
@@ -18,11 +18,13 @@ use crate::model_source;
 /// What a plan says about a run.
 #[derive(Default)]
 pub(super) struct Planned {
-    pub(super) rungs: Vec<Map<String, Value>>,
+    pub(super) rungs: Vec<PlannedRung>,
     /// Bytes of a device for the choice of the plan.
     pub(super) predicted: Option<u64>,
-    /// When it is that full.
-    pub(super) fullest: Option<Fullest>,
+    /// The model that a written plan is for.
+    pub(super) name: Option<String>,
+    /// The model that the user names.
+    pub(super) model: Option<Model>,
 }
 
 pub(super) fn of(
@@ -43,6 +45,10 @@ pub(super) fn of(
     }
     match (&arguments.model, &arguments.gpus) {
         (Some(model), Some(gpus)) => by_model(arguments, command, (model, gpus), language),
+        (Some(model), None) => {
+            let model = model_source::open(model, language)?;
+            Ok(Planned { model: Some(model), ..Planned::default() })
+        }
         _ => Ok(Planned::default()),
     }
 }
@@ -55,9 +61,16 @@ fn from_plan(text: &str) -> Option<Planned> {
     let recomputes = |rung: &Value| rung["way"]["gradient_checkpointing"].as_bool();
     let rungs = plan["ladder"].as_array()?.iter();
     let rungs = rungs.filter(|rung| recomputes(rung) == recomputes(choice));
-    let rungs = rungs.filter_map(|rung| rung["config"].as_object().cloned()).collect();
+    let planned = |rung: &Value| {
+        let number = |key: &str| rung["way"][key].as_u64();
+        let batch = number("micro_batch").zip(number("gradient_accumulation_steps"));
+        let batch = batch.map(|(micro, accumulation)| Batch { micro, accumulation });
+        Some(PlannedRung { config: rung["config"].as_object()?.clone(), batch })
+    };
+    let rungs = rungs.filter_map(planned).collect();
     let predicted = choice["memory"]["device"]["expected"].as_u64();
-    Some(Planned { rungs, predicted, fullest: None })
+    let name = plan["model"].as_str().map(str::to_owned);
+    Some(Planned { rungs, predicted, name, model: None })
 }
 
 fn no_plan(name: &str, language: Language) -> String {
@@ -105,20 +118,15 @@ fn by_model(
     let rungs = lower
         .chain(&plan.ladder)
         .filter(|rung| !rung.way.work.checkpointing)
-        .map(|rung| rung.recipe.config())
+        .map(|rung| PlannedRung {
+            config: rung.recipe.config(),
+            batch: Some(Batch {
+                micro: rung.way.work.micro_batch,
+                accumulation: rung.way.work.accumulation,
+            }),
+        })
         .collect();
-    let fullest = plan.fitting.first().map(|choice| fullest(&choice.answer));
-    Ok(Planned { rungs, predicted, fullest })
-}
-
-fn fullest(answer: &Answer) -> Fullest {
-    let phase = match answer.fullest {
-        memory::Phase::Init => Phase::Loading,
-        memory::Phase::Forward => Phase::Forward,
-        memory::Phase::Backward => Phase::Backward,
-        memory::Phase::Step => Phase::Step,
-    };
-    Fullest { phase, near: answer.nearest.clone() }
+    Ok(Planned { rungs, predicted, name: None, model: Some(opened) })
 }
 
 fn global_batch(config: &Map<String, Value>, world: u64) -> Option<NonZeroU64> {

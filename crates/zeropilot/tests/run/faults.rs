@@ -6,7 +6,8 @@ use std::time::Duration;
 use zeropilot_run::checkpoint::last_complete;
 use zeropilot_run::{Record, Standing};
 
-use crate::supervised::{Job, marked, node_launcher, signal};
+use crate::job::Job;
+use crate::supervised::{marked, node_launcher, signal};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Fault {
@@ -61,7 +62,7 @@ impl Fault {
 pub(crate) fn run(home: &Path, fault: Fault, launcher: &str, at: (u64, u64), what: &str) {
     let (stage, step) = at;
     let job = Job::new(home, stage);
-    let mark = job.directory.path().display().to_string();
+    let mark = job.mark.clone();
     let steps = if fault == Fault::Nothing { 12 } else { 100_000 };
     let arguments = format!("--steps {steps} --save ckpt --save-every 3");
     let options = ["--hang-after", "20s", "--max-restarts", "0"];

@@ -2,107 +2,14 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
+use std::process::{Child, Command};
 use std::time::{Duration, Instant};
 
-use serde_json::{Value, json};
-use tempfile::TempDir;
+use serde_json::Value;
 use zeropilot_record::{Event, Happening};
 
-/// Nothing here takes this long, even on a busy machine.
-const PATIENCE: Duration = Duration::from_secs(240);
-
-pub(crate) fn examples() -> PathBuf {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
-    root.join("examples").canonicalize().expect("the examples are there")
-}
-
-/// A directory with a config, and what starts in it.
-pub(crate) struct Job {
-    pub(crate) directory: TempDir,
-    home: PathBuf,
-    /// Of every process of this job, so that none escapes.
-    mark: String,
-    /// Bytes of data each process may have.
-    cap: Option<u64>,
-}
-
-impl Job {
-    pub(crate) fn new(home: &Path, stage: u64) -> Self {
-        let directory = tempfile::tempdir().expect("a directory");
-        let mark = format!("{}", directory.path().display());
-        let small = 1_000_000;
-        let config = json!({
-            "train_batch_size": 4,
-            "train_micro_batch_size_per_gpu": 1,
-            "gradient_accumulation_steps": 2,
-            "bf16": {"enabled": true},
-            "optimizer": {"type": "AdamW", "params": {"lr": 0.001}},
-            "zero_optimization": {
-                "stage": stage,
-                // Buffers of the default size would hide what the stage saves on so small a model.
-                "reduce_bucket_size": small,
-                "allgather_bucket_size": small,
-                "stage3_prefetch_bucket_size": small,
-            },
-        });
-        fs::write(directory.path().join("ds.json"), config.to_string()).expect("a config");
-        Self { directory, home: home.to_owned(), mark, cap: None }
-    }
-
-    /// The same with this much data for each process.
-    pub(crate) fn capped(self, cap: u64) -> Self {
-        Self { cap: Some(cap), ..self }
-    }
-
-    pub(crate) fn path(&self, name: &str) -> PathBuf {
-        self.directory.path().join(name)
-    }
-
-    /// `zeropilot run OPTIONS -- LAUNCHER engine_loop.py --deepspeed ds.json ARGUMENTS`.
-    pub(crate) fn start(&self, options: &[&str], launcher: &str, arguments: &str) -> Supervised {
-        let launcher = match launcher {
-            "deepspeed" => "deepspeed --num_gpus 2 --master_port PORT",
-            _ => "torchrun --nproc-per-node 2 --master-port PORT",
-        };
-        let launcher = launcher.replace("PORT", &free_port().to_string());
-        let binaries = self.home.join("engine/bin");
-        let path = std::env::var_os("PATH").unwrap_or_default();
-        let paths = std::iter::once(binaries).chain(std::env::split_paths(&path));
-        let own = env!("CARGO_BIN_EXE_zeropilot");
-        let mut command = match self.cap {
-            Some(cap) => {
-                let mut command = Command::new("prlimit");
-                command.arg(format!("--data={cap}")).arg(own);
-                command
-            }
-            None => Command::new(own),
-        };
-        command
-            .current_dir(self.directory.path())
-            .args(["run", "--record", "record", "--grace", "3s"])
-            .args(options)
-            .arg("--")
-            .args(launcher.split(' '))
-            .arg(examples().join("engine_loop.py"))
-            .args(["--deepspeed", "ds.json"])
-            .args(arguments.split(' '))
-            .env("PATH", std::env::join_paths(paths).expect("a path"))
-            .env("DS_ACCELERATOR", "cpu")
-            .env("OMP_NUM_THREADS", "1")
-            .env("ZEROPILOT_TEST_MARK", &self.mark)
-            .stdin(Stdio::null())
-            .stdout(fs::File::create(self.path("out.log")).expect("a file"))
-            .stderr(fs::File::create(self.path("err.log")).expect("a file"));
-        let child = command.spawn().expect("zeropilot starts");
-        Supervised { child, directory: self.directory.path().to_owned(), mark: self.mark.clone() }
-    }
-}
-
-fn free_port() -> u16 {
-    let listener = std::net::TcpListener::bind(("127.0.0.1", 0)).expect("a port");
-    listener.local_addr().expect("an address").port()
-}
+/// Nothing here takes this long, even on a machine that has ten other things to do.
+const PATIENCE: Duration = Duration::from_secs(900);
 
 pub(crate) struct Supervised {
     pub(crate) child: Child,
@@ -111,6 +18,10 @@ pub(crate) struct Supervised {
 }
 
 impl Supervised {
+    pub(crate) fn new(child: Child, directory: &Path, mark: &str) -> Self {
+        Self { child, directory: directory.to_owned(), mark: mark.to_owned() }
+    }
+
     pub(crate) fn events(&self) -> Vec<Happening> {
         let text = fs::read_to_string(self.directory.join("record/events.jsonl"));
         let text = text.unwrap_or_default();

@@ -8,29 +8,29 @@ use std::sync::atomic::AtomicU64;
 use std::sync::mpsc::{Receiver, RecvTimeoutError};
 use std::time::{Duration, Instant};
 
-use zeropilot_record::{Ending, Happening, RankMemory};
+use zeropilot_record::{Ending, Happening};
 
 use super::{Message, Start, Status};
-use crate::classify::{Observed, Sign};
+use crate::fingerprint::Meaning;
 use crate::guard::{self, Order, Report};
 use crate::log::Told;
-use crate::oom::{OomCounters, killed_by_kernel};
-use crate::process::{self, Process, Rank, descendants, is_node_launcher};
+use crate::observed::{Observed, Sign};
+use crate::oom::OomCounters;
+use crate::process::Rank;
 use crate::progress::{Course, Progress};
 
 const TICK: Duration = Duration::from_millis(200);
 const SAMPLE: Duration = Duration::from_secs(1);
 /// All processes of the machine are looked through no oftener than this once the ranks are known.
 const LOOK: Duration = Duration::from_secs(5);
-/// Steps and samples of memory in the record are no closer than this.
+/// Steps in the record are no closer than this.
 const RECORD: Duration = Duration::from_secs(1);
-const RECORD_MEMORY: Duration = Duration::from_secs(5);
 /// Occurrences of one fingerprint in the record.
 const RECORDED: u64 = 5;
 
 pub(super) struct Watch<'a> {
     pub(super) start: &'a Start<'a>,
-    child: Child,
+    pub(super) child: Child,
     orders: UnixStream,
     pub(super) spoken: Arc<AtomicU64>,
     pub(super) began: Instant,
@@ -38,9 +38,9 @@ pub(super) struct Watch<'a> {
     pub(super) kills: OomCounters,
     pub(super) ranks: Vec<Rank>,
     /// Every process that was a rank.
-    pids: Vec<i32>,
-    status: Status,
-    steps: Vec<(Instant, u64)>,
+    pub(super) pids: Vec<i32>,
+    pub(super) status: Status,
+    pub(super) steps: Vec<(Instant, u64)>,
     course: Course,
     ticked: Option<Instant>,
     looked: Option<Instant>,
@@ -48,7 +48,7 @@ pub(super) struct Watch<'a> {
     recorded_step: Option<Instant>,
     /// The last step, until it is in the record.
     unrecorded: Option<(u64, Option<f64>)>,
-    recorded_memory: Option<Instant>,
+    pub(super) recorded_memory: Option<Instant>,
     /// Since when processes are being stopped, and whether they were killed since.
     pub(super) stopping: Option<(Instant, bool)>,
     pub(super) has_ended: bool,
@@ -70,7 +70,7 @@ impl<'a> Watch<'a> {
             orders,
             spoken,
             began,
-            observed: Observed::default(),
+            observed: Observed { world: start.world, ..Observed::default() },
             kills: OomCounters::read(),
             ranks: Vec::new(),
             pids: Vec::new(),
@@ -152,7 +152,8 @@ impl<'a> Watch<'a> {
     fn progressed(&mut self, progress: Progress) {
         let now = Instant::now();
         if let Some(loss) = progress.loss {
-            self.observed.loss_is_finite = loss.is_finite();
+            let in_a_row = self.observed.not_finite + 1;
+            self.observed.not_finite = if loss.is_finite() { 0 } else { in_a_row };
             self.status.loss = Some(loss);
         }
         self.status.tokens_per_second =
@@ -242,67 +243,6 @@ impl<'a> Watch<'a> {
         self.listen();
     }
 
-    /// Looks for ranks.
-    fn look(&mut self) {
-        let Ok(guard) = i32::try_from(self.child.id()) else { return };
-        let below = descendants(guard);
-        let found = process::ranks(&below);
-        self.observed.has_node_launcher |=
-            below.iter().any(|process| is_node_launcher(process.pid));
-        for rank in found {
-            if !self.pids.contains(&rank.process.pid) {
-                self.pids.push(rank.process.pid);
-                self.kills.add(&rank.process.pid.to_string());
-                self.ranks.push(rank);
-                let pid = u32::try_from(rank.process.pid).unwrap_or(0);
-                self.say(Happening::RankSeen { rank: rank.rank, pid });
-            }
-        }
-        self.refresh();
-        self.observed.ranks_seen = self.pids.len();
-    }
-
-    /// Reads the ranks again, and notes those that ended.
-    fn refresh(&mut self) {
-        for rank in &mut self.ranks {
-            match Process::read(rank.process.pid) {
-                Some(now) if now.began == rank.process.began => rank.process = now,
-                _ => rank.process.state = 'X',
-            }
-        }
-    }
-
-    fn buried(&mut self) {
-        self.refresh();
-        let gone: Vec<Rank> =
-            self.ranks.iter().filter(|rank| !rank.process.is_alive()).copied().collect();
-        self.ranks.retain(|rank| rank.process.is_alive());
-        for rank in gone {
-            let ending = rank.process.ending().unwrap_or(Ending::Unknown);
-            if self.stopping.is_none() {
-                self.observed.rank_endings.push((rank.rank, ending));
-            }
-            self.say(Happening::RankGone { rank: rank.rank, ending });
-        }
-    }
-
-    fn sample(&mut self) {
-        let memory = |rank: &Rank| RankMemory { rank: rank.rank, rss: rank.process.rss() };
-        self.status.memory = self.ranks.iter().map(memory).collect();
-        self.status.elapsed = self.began.elapsed();
-        self.status.rate = rate(&self.steps);
-        if !self.status.memory.is_empty() && due(&mut self.recorded_memory, RECORD_MEMORY) {
-            self.say(Happening::Memory { ranks: self.status.memory.clone() });
-        }
-        self.start.observer.status(&self.status);
-    }
-
-    /// Ranks that the kernel's log says it killed for memory.
-    pub(super) fn killed_of_ours(&self) -> u64 {
-        let killed = killed_by_kernel();
-        self.pids.iter().filter(|pid| killed.contains(pid)).count() as u64
-    }
-
     pub(super) fn say(&self, happening: Happening) {
         self.start.observer.happened(happening);
     }
@@ -312,6 +252,9 @@ fn note(observed: &mut Observed, told: Told) {
     match told {
         Told::Fingerprint { fingerprint, line, rank, phase } => {
             let means = fingerprint.means;
+            if means == Meaning::PeerLost && !observed.lost_a_peer.contains(&rank) {
+                observed.lost_a_peer.push(rank);
+            }
             // Memory explains an exception; which rank failed first is told by the first one.
             observed.add(Sign { means, line, rank, phase, times: 1 });
         }
@@ -324,16 +267,10 @@ fn note(observed: &mut Observed, told: Told) {
 }
 
 /// Whether it is time again; the first time is now.
-fn due(last: &mut Option<Instant>, pace: Duration) -> bool {
+pub(super) fn due(last: &mut Option<Instant>, pace: Duration) -> bool {
     let is_due = last.is_none_or(|last| last.elapsed() >= pace);
     if is_due {
         *last = Some(Instant::now());
     }
     is_due
-}
-
-fn rate(steps: &[(Instant, u64)]) -> Option<f64> {
-    let (first, last) = (steps.first()?, steps.last()?);
-    let seconds = last.0.duration_since(first.0).as_secs_f64();
-    (seconds > 0.0).then(|| (last.1 - first.1) as f64 / seconds)
 }

@@ -19,6 +19,8 @@ pub use compare::{compare, compare_html, compare_json, compare_words};
 pub use html::html;
 pub(crate) use human::precision as precision_name;
 pub use json::{film, json, rest_words, row_words};
+pub(crate) use part::term_words;
+pub use part::terms;
 pub use svg::{legend, svg};
 pub use timeline::timeline;
 pub use verdict::{Fit, fit};

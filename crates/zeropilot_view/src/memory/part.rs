@@ -1,8 +1,11 @@
 //! The parts a GPU's memory is shown in: categories of the program that a reader would name together.
 
 use zeropilot_lint::{Language, Text};
+use zeropilot_record::Term;
 use zeropilot_step::zero::{Category, Place, Rest};
 use zeropilot_units::Bytes;
+
+use crate::escaped;
 
 /// What a reader would call one thing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -125,4 +128,19 @@ pub(crate) fn parts(alive: &Rest, places: &[Place]) -> Vec<(Part, Bytes)> {
     let mut parts: Vec<_> = sums.into_iter().filter(|(_, bytes)| bytes.0 > 0).collect();
     parts.sort_by_key(|(_, bytes)| std::cmp::Reverse(*bytes));
     parts
+}
+
+/// The same for a record of a run.
+pub fn terms(alive: &Rest, places: &[Place]) -> Vec<Term> {
+    let term = |(part, bytes): (Part, Bytes)| Term { name: part.name().to_owned(), bytes: bytes.0 };
+    parts(alive, places).into_iter().map(term).collect()
+}
+
+/// What a term of a record is called; its name if it is not known here.
+pub(crate) fn term_words(name: &str, language: Language) -> String {
+    if name == "process" {
+        return Text::new("the process itself", "进程本身").get(language).to_owned();
+    }
+    let known = Part::ALL.into_iter().find(|part| part.name() == name);
+    known.map_or_else(|| escaped(name).into_owned(), |part| part.words(language).to_owned())
 }

@@ -1,0 +1,250 @@
+//! What the memory model says about this job, for the ranks it really runs on: GPUs, or CPUs where there are none.
+
+use serde_json::{Map, Value};
+use zeropilot_ask::memory::WrittenConfig;
+use zeropilot_ask::{Job, Machines, MemoryRequest, Training};
+use zeropilot_cluster::Nvidia;
+use zeropilot_cluster::discovery::{Driver, NoDriver};
+use zeropilot_model::{Model, catalogue};
+use zeropilot_record::{Fullest, Happening, Memory, Phase, Term};
+use zeropilot_run::ladder::BatchArguments;
+use zeropilot_run::{Forecast, PhasePeak, Predict, RunCommand, memory_left};
+use zeropilot_step::memory::{Answer, Phase as StepPhase, Prediction};
+use zeropilot_step::zero::{Place, Rest};
+use zeropilot_view::memory::terms;
+
+use super::arguments::RunArguments;
+use crate::model_source;
+
+/// Interpreter, PyTorch, DeepSpeed and Transformers in a process on a CPU: 735 MB were resident after importing them,
+/// with DeepSpeed 0.19 on PyTorch 2.13.
+const PROCESS: u64 = 735 * 1000 * 1000;
+/// What of that is its own, and not files that all ranks share: 428 MB.
+const OWN: u64 = 428 * 1000 * 1000;
+
+/// Who says which model it is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Trust {
+    /// The user, to zeropilot.
+    Said,
+    /// The training program's own arguments: it may train adapters on it, or less.
+    Guessed,
+}
+
+/// What ranks compute on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Ranks {
+    Cpu,
+    /// GPUs with this much memory, if the driver tells.
+    Gpu(Option<u64>),
+}
+
+struct Known {
+    name: String,
+    model: Model,
+    trust: Trust,
+    machines: Machines,
+    ranks: Ranks,
+    ranks_here: u64,
+    seq_len: u64,
+}
+
+/// Predictions for a job; none if its model is not known.
+#[derive(Default)]
+pub(super) struct Forecaster(Option<Known>);
+
+/// Arguments of training programs that name the model.
+const MODEL_ARGUMENTS: [&str; 3] = ["--model_name_or_path", "--model", "--model_id_or_path"];
+
+impl Forecaster {
+    /// For the model that the user names, that a plan is for, or that the program is told and is at hand.
+    pub(super) fn of(
+        arguments: &RunArguments,
+        planned: Option<&str>,
+        command: &RunCommand,
+        opened: Option<&Model>,
+    ) -> Self {
+        let said = arguments
+            .model
+            .as_deref()
+            .zip(opened)
+            .map(|(name, model)| (name.to_owned(), model.clone()));
+        let (found, trust) = match said {
+            Some(said) => (Some(said), Trust::Said),
+            None => {
+                let told = MODEL_ARGUMENTS.iter().find_map(|name| command.option(name));
+                (planned.map(str::to_owned).or(told).and_then(near), Trust::Guessed)
+            }
+        };
+        let Some((name, model)) = found else { return Self(None) };
+        let world = command.world.and_then(|world| u64::try_from(world).ok());
+        let Some(gpus) = arguments.gpus.clone().or_else(|| world.map(|world| world.to_string()))
+        else {
+            return Self(None);
+        };
+        let machines = Machines { gpus, ..Machines::default() };
+        let (Ok(cluster), Some(ranks)) = (machines.cluster(), ranks()) else { return Self(None) };
+        let here = command.ranks_here().and_then(|here| u64::try_from(here).ok());
+        Self(Some(Known {
+            name,
+            model,
+            trust,
+            ranks,
+            ranks_here: here.unwrap_or(cluster.gpus.layout.gpus_per_node),
+            machines,
+            seq_len: arguments.seq_len,
+        }))
+    }
+
+    /// What a config needs here against what there is, and whether that is sure enough to refuse it.
+    pub(super) fn room(
+        &self,
+        config: &Map<String, Value>,
+        batch: BatchArguments,
+    ) -> Option<(Happening, bool)> {
+        let known = self.0.as_ref()?;
+        let (memory, [least, expected], left) = known.need(config, batch)?;
+        let is_sure = known.trust == Trust::Said && least > left;
+        Some((Happening::Room { memory, least, expected, left }, is_sure))
+    }
+
+    /// What a rank is predicted to reach at most, and when, if the user names the model.
+    pub(super) fn peak(
+        &self,
+        config: &Map<String, Value>,
+        batch: BatchArguments,
+    ) -> Option<(u64, Fullest)> {
+        self.0.as_ref().filter(|known| known.trust == Trust::Said)?;
+        let forecast = self.forecast(config, batch)?;
+        let peak = forecast.fullest()?;
+        Some((peak.bytes, Fullest { phase: peak.phase, near: forecast.near.clone() }))
+    }
+}
+
+impl Predict for Forecaster {
+    fn forecast(&self, config: &Map<String, Value>, batch: BatchArguments) -> Option<Forecast> {
+        let known = self.0.as_ref()?;
+        let job = known.job(config, batch)?;
+        match known.ranks {
+            Ranks::Cpu => {
+                let prediction = job.question().tensors(0).ok()?;
+                let phases = phases(&prediction, &Place::ALL, PROCESS, "process");
+                let peak = phases.iter().map(|peak| peak.bytes).max().unwrap_or(0);
+                let host = peak.saturating_mul(known.ranks_here);
+                Some(Forecast { phases, near: None, host })
+            }
+            Ranks::Gpu(_) => {
+                let answer = Answer::to(&job.question()).ok()?;
+                let tensors = answer.on_gpu.most(Place::Device).0;
+                let beside = answer.device().expected().0.saturating_sub(tensors);
+                let phases = phases(&answer.on_gpu, &[Place::Device], beside, "runtime");
+                let host = answer.node().expected().0;
+                Some(Forecast { phases, near: answer.nearest.clone(), host })
+            }
+        }
+    }
+}
+
+impl Known {
+    fn job(&self, config: &Map<String, Value>, batch: BatchArguments) -> Option<Job> {
+        let training = Training {
+            seq_len: self.seq_len,
+            micro_batch: batch.micro.map(std::num::NonZeroU64::get),
+            grad_accum: batch.accumulation.map(std::num::NonZeroU64::get),
+            ..Training::default()
+        };
+        let config = Value::Object(config.clone()).to_string().into_bytes();
+        let request = MemoryRequest {
+            machines: self.machines.clone(),
+            config: Some(WrittenConfig { name: String::new(), bytes: config }),
+            stage: None,
+            offload: None,
+            precision: None,
+            training,
+            rank: None,
+        };
+        Job::of(&self.name, self.model.clone(), &request).ok()
+    }
+
+    /// Which memory is counted, what is needed of it at least and probably, and what there is.
+    fn need(
+        &self,
+        config: &Map<String, Value>,
+        batch: BatchArguments,
+    ) -> Option<(Memory, [u64; 2], u64)> {
+        let job = self.job(config, batch)?;
+        match self.ranks {
+            Ranks::Cpu => {
+                let prediction = job.question().tensors(0).ok()?;
+                let kept = held(&prediction, &Place::ALL);
+                let most = StepPhase::ALL.map(|phase| prediction.peak(phase).total.0);
+                let most = most.into_iter().max().unwrap_or(0);
+                let all = |bytes: u64| (bytes + OWN).saturating_mul(self.ranks_here);
+                Some((Memory::Host, [all(kept), all(most)], memory_left()?))
+            }
+            Ranks::Gpu(left) => {
+                let answer = Answer::to(&job.question()).ok()?;
+                let least = held(&answer.on_gpu, &[Place::Device]);
+                Some((Memory::Device, [least, answer.device().expected().0], left?))
+            }
+        }
+    }
+}
+
+/// The most that stays between phases: it follows from model and config alone, however long the samples are.
+fn held(prediction: &Prediction, places: &[Place]) -> u64 {
+    let states = &prediction.states;
+    let at = |rest: &Rest| -> u64 { places.iter().map(|place| rest.at(*place).0).sum() };
+    [&states.after_init, &states.after_backward, &states.after_step]
+        .map(at)
+        .into_iter()
+        .max()
+        .unwrap_or(0)
+}
+
+fn phases(prediction: &Prediction, places: &[Place], beside: u64, name: &str) -> Vec<PhasePeak> {
+    let phases = [
+        (Phase::Loading, StepPhase::Init),
+        (Phase::Forward, StepPhase::Forward),
+        (Phase::Backward, StepPhase::Backward),
+        (Phase::Step, StepPhase::Step),
+    ];
+    let one = |(phase, of): (Phase, StepPhase)| {
+        let peak = prediction.peak(of);
+        let tensors = match places {
+            [place] => peak.at(*place).0,
+            _ => peak.total.0,
+        };
+        let mut terms = terms(&peak.at_device_peak, places);
+        terms.push(Term { name: name.to_owned(), bytes: beside });
+        terms.sort_by_key(|term| std::cmp::Reverse(term.bytes));
+        PhasePeak { phase, bytes: tensors + beside, terms }
+    };
+    phases.map(one).into()
+}
+
+/// A model that needs no network.
+fn near(name: String) -> Option<(String, Model)> {
+    let is_near = std::path::Path::new(&name).exists() || catalogue::find(&name).is_ok();
+    let model =
+        is_near.then(|| model_source::open(&name, zeropilot_lint::Language::English).ok())??;
+    Some((name, model))
+}
+
+/// Devices that are no NVIDIA GPUs: AMD, Ascend, Intel and others.
+const OTHER_DEVICES: [&str; 4] = ["/dev/kfd", "/dev/davinci_manager", "/dev/dri", "/dev/accel"];
+
+/// What ranks compute on; `None` if that is something whose memory nobody here can ask for.
+fn ranks() -> Option<Ranks> {
+    if std::env::var("DS_ACCELERATOR").is_ok_and(|name| name == "cpu") {
+        return Some(Ranks::Cpu);
+    }
+    match Nvidia.gpus() {
+        Ok(gpus) if !gpus.is_empty() => Some(Ranks::Gpu(gpus.iter().map(|gpu| gpu.memory.0).min())),
+        Err(NoDriver::Refuses(_)) => None,
+        _ => {
+            let has_other = OTHER_DEVICES.iter().any(|path| std::path::Path::new(path).exists());
+            (!has_other).then_some(Ranks::Cpu)
+        }
+    }
+}

@@ -1,0 +1,154 @@
+//! The memory model beside a run: what cannot fit is refused, and rungs are chosen by what was measured.
+
+use std::fs;
+use std::process::{Command, Output};
+
+use serde_json::{Value, json};
+use zeropilot_record::{Event, Happening, Memory};
+
+use crate::job::{Job, config, model};
+use crate::memory_group::MemoryGroup;
+use crate::oracle;
+
+/// A model of 151 million parameters. Its ranks reached 3.51 GB of data with ZeRO-1 and 3.11 GB with ZeRO-2.
+const LARGE: &str = "--steps 2 --layers 16 --width 1024";
+const BELOW_LARGE: u64 = 3_200_000 << 10;
+
+fn happenings(job: &Job) -> Vec<Happening> {
+    let text = fs::read_to_string(job.path("record/events.jsonl")).expect("events");
+    text.lines().map(|line| Event::read(line).expect("an event").happening).collect()
+}
+
+#[test]
+fn when_memory_runs_out_a_stage_that_fits_is_taken_and_training_completes() {
+    let Some(home) = oracle::home().filter(|_| crate::is_thorough()) else { return };
+    let job = Job::new(&home, 1).capped(BELOW_LARGE);
+    fs::write(job.path("model.json"), model(16).to_string()).expect("a model");
+    let options = ["--ladder", "--model", "model.json", "--seq-len", "32"];
+    let (code, verdict) = job.start(&options, "torchrun", LARGE).end();
+    assert_eq!(code, Some(0), "{verdict:#}\n{}", job.printed());
+    let attempts = verdict["attempts"].as_array().expect("attempts");
+    assert_eq!(attempts[0]["cause"], "out_of_memory", "{verdict:#}");
+    assert_eq!(
+        (&attempts[0]["memory"], &attempts[0]["shortage"]),
+        (&json!("host"), &json!("refused"))
+    );
+    let last = job.config(attempts.len());
+    assert!(last["zero_optimization"]["stage"].as_u64() > Some(1), "{last:#}");
+    for key in ["train_batch_size", "train_micro_batch_size_per_gpu", "gradient_accumulation_steps"]
+    {
+        assert_eq!(job.config(1)[key], last[key], "the samples per step are the same");
+    }
+    let steps: Vec<u64> = job.losses().iter().map(|(step, _)| *step).collect();
+    assert!(steps.ends_with(&[1, 2]), "{steps:?}");
+
+    let happenings = happenings(&job);
+    let compared = happenings.iter().find_map(|happening| match happening {
+        Happening::MemoryCompared { measured, predicted, terms, .. } => {
+            Some((*measured, *predicted, terms.clone()))
+        }
+        _ => None,
+    });
+    let (measured, predicted, terms) = compared.expect("measured and predicted are compared");
+    assert!(measured > 1 << 30 && predicted > 1 << 30, "{measured} {predicted}");
+    // Adam's master copy: 4 bytes for each of half of the 151 159 808 parameters, and padding.
+    let of = |name: &str| terms.iter().find(|term| term.name == name).map_or(0, |term| term.bytes);
+    let master = of("master_weights");
+    assert!((302_319_616..302_500_000).contains(&master), "{terms:?}");
+    assert!(job.printed().contains("were predicted"), "it is said in words");
+}
+
+#[test]
+fn a_plan_is_followed_down_its_ladder() {
+    let Some(home) = oracle::home().filter(|_| crate::is_thorough()) else { return };
+    let job = Job::new(&home, 1).capped(BELOW_LARGE);
+    fs::write(job.path("model.json"), model(16).to_string()).expect("a model");
+    let plan = Command::new(env!("CARGO_BIN_EXE_zeropilot"))
+        .current_dir(job.directory.path())
+        .args(
+            "plan --json --model model.json --gpus 2x24GB --seq-len 32 --global-batch 4".split(' '),
+        )
+        .output()
+        .expect("zeropilot runs");
+    fs::write(job.path("plan.json"), &plan.stdout).expect("a plan");
+    let plan: Value = serde_json::from_slice(&plan.stdout).expect("JSON");
+    assert!(plan["ladder"].as_array().is_some_and(|ladder| !ladder.is_empty()), "{plan:#}");
+    let options = ["--plan", "plan.json", "--seq-len", "32", "--max-rungs", "4"];
+    let (code, verdict) = job.start(&options, "torchrun", LARGE).end();
+    assert_eq!(code, Some(0), "{verdict:#}\n{}", job.printed());
+    let attempts = verdict["attempts"].as_array().expect("attempts");
+    let last = job.config(attempts.len());
+    let stages: Vec<&Value> = plan["ladder"]
+        .as_array()
+        .expect("a ladder")
+        .iter()
+        .map(|rung| &rung["config"]["zero_optimization"]["stage"])
+        .collect();
+    assert!(stages.contains(&&last["zero_optimization"]["stage"]), "{last:#}");
+    // Host memory was short: what the plan would offload for a GPU is not moved there.
+    assert!(last["zero_optimization"].get("offload_optimizer").is_none(), "{last:#}");
+    assert_eq!(last["optimizer"], job.config(1)["optimizer"]);
+}
+
+fn refused(directory: &std::path::Path, wrapper: &[&str], options: &[&str]) -> Output {
+    let own = env!("CARGO_BIN_EXE_zeropilot");
+    let mut words = wrapper.iter().copied().chain([own]);
+    Command::new(words.next().expect("a program"))
+        .args(words)
+        .current_dir(directory)
+        .env("DS_ACCELERATOR", "cpu")
+        .env("ZEROPILOT_RUNS", directory.join("runs"))
+        .args(["run", "--events", "events.jsonl"])
+        .args(options)
+        .args([
+            "--",
+            "/nowhere/torchrun",
+            "--nproc-per-node",
+            "2",
+            "t.py",
+            "--deepspeed",
+            "ds.json",
+        ])
+        .output()
+        .expect("zeropilot runs")
+}
+
+#[test]
+fn a_model_whose_states_do_not_fit_into_this_machine_is_not_started() {
+    let directory = tempfile::tempdir().expect("a directory");
+    fs::write(directory.path().join("ds.json"), config(3).to_string()).expect("a config");
+    let model = ["--model", "llama-3.1-405b"];
+    let output = refused(directory.path(), &[], &model);
+    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert_eq!(output.status.code(), Some(3), "{said}");
+    assert!(said.contains("this cannot fit") && said.contains("--no-preflight"), "{said}");
+    let events = fs::read_to_string(directory.path().join("events.jsonl")).expect("events");
+    let least = events.lines().find_map(|line| match Event::read(line).ok()?.happening {
+        Happening::Room { memory: Memory::Host, least, .. } => Some(least),
+        _ => None,
+    });
+    // 405 853 388 800 parameters: weights and gradients of 2 bytes, 12 of Adam, shared by the two ranks of this machine.
+    let least = least.expect("what it needs") as f64;
+    assert!((0.95..1.1).contains(&(least / (405_853_388_800.0 * 16.0))), "{least}");
+    let started = refused(directory.path(), &[], &["--model", "llama-3.1-405b", "--no-preflight"]);
+    assert_eq!(started.status.code(), Some(2), "there is no such launcher, but it was tried");
+}
+
+#[test]
+fn what_a_control_group_leaves_counts_before_what_the_machine_has() {
+    let group = match MemoryGroup::new(1_500_000_000) {
+        Ok(group) => group,
+        Err(why) => {
+            println!("SKIPPED: no control group here: {why}");
+            return;
+        }
+    };
+    let directory = tempfile::tempdir().expect("a directory");
+    fs::write(directory.path().join("ds.json"), config(3).to_string()).expect("a config");
+    fs::write(directory.path().join("model.json"), model(8).to_string()).expect("a model");
+    // 76 million parameters of 16 bytes and two processes of some 430 MB: 2.0 GB.
+    let options = ["--model", "model.json", "--seq-len", "32"];
+    let output = refused(directory.path(), &group.wrapper(), &options);
+    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert_eq!(output.status.code(), Some(3), "{said}");
+}

@@ -1,0 +1,84 @@
+//! The ranks of an attempt: found, measured, and noted when they end.
+
+use std::time::{Duration, Instant};
+
+use zeropilot_record::{Ending, Happening, RankMemory};
+
+use super::watch::{Watch, due};
+use crate::oom::killed_by_kernel;
+use crate::process::{self, Process, Rank, descendants, is_node_launcher};
+
+/// Samples of memory in the record are no closer than this.
+const RECORD_MEMORY: Duration = Duration::from_secs(5);
+
+impl Watch<'_> {
+    /// Looks for ranks.
+    pub(super) fn look(&mut self) {
+        let Ok(guard) = i32::try_from(self.child.id()) else { return };
+        let below = descendants(guard);
+        let found = process::ranks(&below);
+        self.observed.has_node_launcher |=
+            below.iter().any(|process| is_node_launcher(process.pid));
+        for rank in found {
+            if !self.pids.contains(&rank.process.pid) {
+                self.pids.push(rank.process.pid);
+                self.kills.add(&rank.process.pid.to_string());
+                self.ranks.push(rank);
+                let pid = u32::try_from(rank.process.pid).unwrap_or(0);
+                self.say(Happening::RankSeen { rank: rank.rank, pid });
+            }
+        }
+        self.refresh();
+        self.observed.ranks_seen = self.pids.len();
+    }
+
+    /// Reads the ranks again, and notes those that ended.
+    fn refresh(&mut self) {
+        for rank in &mut self.ranks {
+            match Process::read(rank.process.pid) {
+                Some(now) if now.began == rank.process.began => rank.process = now,
+                _ => rank.process.state = 'X',
+            }
+        }
+    }
+
+    pub(super) fn buried(&mut self) {
+        self.refresh();
+        let gone: Vec<Rank> =
+            self.ranks.iter().filter(|rank| !rank.process.is_alive()).copied().collect();
+        self.ranks.retain(|rank| rank.process.is_alive());
+        for rank in gone {
+            let ending = rank.process.ending().unwrap_or(Ending::Unknown);
+            if self.stopping.is_none() {
+                self.observed.rank_endings.push((rank.rank, ending));
+            }
+            self.say(Happening::RankGone { rank: rank.rank, ending });
+        }
+    }
+
+    pub(super) fn sample(&mut self) {
+        let memory = |rank: &Rank| RankMemory { rank: rank.rank, rss: rank.process.rss() };
+        self.status.memory = self.ranks.iter().map(memory).collect();
+        for rank in &self.ranks {
+            self.observed.reached(rank.rank, rank.process.peak());
+        }
+        self.status.elapsed = self.began.elapsed();
+        self.status.rate = rate(&self.steps);
+        if !self.status.memory.is_empty() && due(&mut self.recorded_memory, RECORD_MEMORY) {
+            self.say(Happening::Memory { ranks: self.status.memory.clone() });
+        }
+        self.start.observer.status(&self.status);
+    }
+
+    /// Ranks that the kernel's log says it killed for memory.
+    pub(super) fn killed_of_ours(&self) -> u64 {
+        let killed = killed_by_kernel();
+        self.pids.iter().filter(|pid| killed.contains(pid)).count() as u64
+    }
+}
+
+fn rate(steps: &[(Instant, u64)]) -> Option<f64> {
+    let (first, last) = (steps.first()?, steps.last()?);
+    let seconds = last.0.duration_since(first.0).as_secs_f64();
+    (seconds > 0.0).then(|| (last.1 - first.1) as f64 / seconds)
+}

@@ -1,0 +1,227 @@
+//! What the lines of a stream tell.
+//!
+//! Most lines tell nothing. Whole reads are searched for any of the known texts, and only a line that has one is cut out
+//! and looked at.
+
+use memchr::{memchr2, memrchr2};
+use zeropilot_record::{Ending, Phase};
+
+use crate::fingerprint::{self, Fingerprint, Meaning};
+use crate::progress::{self, Progress};
+
+/// The longest part of a line that is looked at.
+const LONGEST: usize = 8192;
+
+/// What a line told.
+#[derive(Debug)]
+pub(crate) enum Told {
+    /// Something known.
+    Fingerprint {
+        fingerprint: &'static Fingerprint,
+        line: String,
+        rank: Option<u32>,
+        phase: Option<Phase>,
+    },
+    /// How far training is.
+    Progress(Progress),
+    /// What a launcher says of the first rank that failed.
+    FirstFailure { rank: Option<u32>, ending: Option<Ending> },
+}
+
+#[derive(Default)]
+pub(super) struct Lines {
+    /// The beginning of a line whose end has not come.
+    pending: Vec<u8>,
+    /// What each rank was doing when its exception came, by the outermost frame that tells.
+    phases: Vec<(Option<u32>, Phase)>,
+    /// Lines of a launcher's report that may still come, and what it said so far.
+    report: usize,
+    reported_rank: Option<u32>,
+}
+
+/// Lines of a launcher's report on the first failure.
+const REPORT_LINES: usize = 8;
+
+impl Lines {
+    pub(super) fn feed(&mut self, mut bytes: &[u8], tell: &mut impl FnMut(Told)) {
+        if !self.pending.is_empty() {
+            let Some(end) = memchr2(b'\n', b'\r', bytes) else { return self.keep(bytes) };
+            self.keep(&bytes[..end]);
+            self.end(tell);
+            bytes = &bytes[end + 1..];
+        }
+        let whole = memrchr2(b'\n', b'\r', bytes).map_or(0, |last| last + 1);
+        self.whole(&bytes[..whole], tell);
+        self.keep(&bytes[whole..]);
+    }
+
+    /// Ends the line that is pending.
+    pub(super) fn end(&mut self, tell: &mut impl FnMut(Told)) {
+        let mut line = std::mem::take(&mut self.pending);
+        self.line(&line, tell);
+        line.clear();
+        self.pending = line;
+    }
+
+    /// Lines that are all there.
+    fn whole(&mut self, mut bytes: &[u8], tell: &mut impl FnMut(Told)) {
+        while let Some(hit) = fingerprint::first(bytes) {
+            let start = memrchr2(b'\n', b'\r', &bytes[..hit]).map_or(0, |before| before + 1);
+            let end = memchr2(b'\n', b'\r', &bytes[hit..]).map_or(bytes.len(), |end| hit + end);
+            self.line(&bytes[start..end], tell);
+            bytes = bytes.get(end + 1..).unwrap_or_default();
+        }
+    }
+
+    fn keep(&mut self, bytes: &[u8]) {
+        let room = LONGEST.saturating_sub(self.pending.len());
+        self.pending.extend_from_slice(&bytes[..bytes.len().min(room)]);
+    }
+
+    fn line(&mut self, line: &[u8], tell: &mut impl FnMut(Told)) {
+        let line = &line[..line.len().min(LONGEST)];
+        if line.is_empty() {
+            return;
+        }
+        let found = fingerprint::search(line);
+        if found.fingerprints.is_empty() && !found.may_tell {
+            return;
+        }
+        let text = String::from_utf8_lossy(line);
+        let rank = rank_of(&text);
+        for fingerprint in found.fingerprints {
+            match fingerprint.means {
+                Meaning::Traceback => self.phases.retain(|(known, _)| *known != rank),
+                Meaning::RootCause => (self.report, self.reported_rank) = (REPORT_LINES, None),
+                _ => {}
+            }
+            let phase = self.phases.iter().find(|(known, _)| *known == rank);
+            let phase = phase.map(|(_, phase)| *phase);
+            tell(Told::Fingerprint { fingerprint, line: cut(&text), rank, phase });
+        }
+        if !found.may_tell {
+            return;
+        }
+        if let Some(phase) = phase_of(&text)
+            && !self.phases.iter().any(|(known, _)| *known == rank)
+        {
+            self.phases.push((rank, phase));
+        }
+        self.read_report(&text, tell);
+        if let Some(progress) = progress::read(&text) {
+            tell(Told::Progress(progress));
+        }
+    }
+
+    fn read_report(&mut self, text: &str, tell: &mut impl FnMut(Told)) {
+        if self.report == 0 {
+            return;
+        }
+        self.report -= 1;
+        if let Some(rank) = field(text, "rank      :") {
+            self.reported_rank = u32::try_from(rank).ok();
+        }
+        if let Some(code) = field(text, "exitcode  :") {
+            let code = i32::try_from(code).unwrap_or(1);
+            let ending = if code < 0 { Ending::Signaled(-code) } else { Ending::Exited(code) };
+            tell(Told::FirstFailure { rank: self.reported_rank, ending: Some(ending) });
+            self.report = 0;
+        }
+    }
+}
+
+fn cut(text: &str) -> String {
+    text.chars().take(400).collect()
+}
+
+/// The number behind a name in a launcher's report.
+fn field(text: &str, name: &str) -> Option<i64> {
+    let (_, value) = text.split_once(name)?;
+    value.split_ascii_whitespace().next()?.parse().ok()
+}
+
+/// The rank that PyTorch or its launcher writes before a line.
+fn rank_of(text: &str) -> Option<u32> {
+    let rest = text.strip_prefix("[rank").or_else(|| text.strip_prefix("[default"))?;
+    rest.split_once(']')?.0.parse().ok()
+}
+
+/// What is being done in a frame of an exception.
+fn phase_of(text: &str) -> Option<Phase> {
+    let (_, function) = text.rsplit_once(", in ")?;
+    match function.trim_end() {
+        "save_checkpoint" | "_save_checkpoint" | "save_16bit_model" | "save_model" => {
+            Some(Phase::Saving)
+        }
+        "initialize" | "from_pretrained" | "prepare" | "_prepare_deepspeed" => Some(Phase::Loading),
+        "backward" => Some(Phase::Backward),
+        "step" => Some(Phase::Step),
+        "forward" | "_call_impl" => Some(Phase::Forward),
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn told(text: &str, chunk: usize) -> Vec<Told> {
+        let mut found = Vec::new();
+        let mut reader = Lines::default();
+        for bytes in text.as_bytes().chunks(chunk) {
+            reader.feed(bytes, &mut |told| found.push(told));
+        }
+        reader.end(&mut |told| found.push(told));
+        found
+    }
+
+    const TRACEBACK: &str = "\
+[rank1]: Traceback (most recent call last):
+[rank1]:   File \"train.py\", line 9, in main
+[rank1]:   File \"engine.py\", line 2, in backward
+[rank1]:   File \"model.py\", line 7, in forward
+[rank1]: torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2 GiB
+";
+
+    #[test]
+    fn the_phase_is_that_of_the_outermost_frame_wherever_reads_are_cut() {
+        for chunk in [1, 3, 7, 64, 4096] {
+            let found = told(TRACEBACK, chunk);
+            let oom = found.iter().find_map(|told| match told {
+                Told::Fingerprint { fingerprint, rank, phase, .. }
+                    if fingerprint.means == Meaning::DeviceMemory =>
+                {
+                    Some((*rank, *phase))
+                }
+                _ => None,
+            });
+            assert_eq!(oom, Some((Some(1), Some(Phase::Backward))), "{chunk}");
+        }
+    }
+
+    #[test]
+    fn the_report_of_torchrun_names_the_first_rank() {
+        let report = "Root Cause (first observed failure):\n[0]:\n  time      : x\n  rank      : 1 (local_rank: 1)\n  exitcode  : -9 (pid: 3)\n";
+        let found = told(report, 10);
+        let first = found.iter().any(|told| {
+            matches!(told, Told::FirstFailure { rank: Some(1), ending: Some(Ending::Signaled(9)) })
+        });
+        assert!(first, "{found:?}");
+    }
+
+    #[test]
+    fn what_tells_is_found_wherever_reads_are_cut_and_whatever_stands_around_it() {
+        let quiet = "nothing to see here\r\n".repeat(50);
+        let long = "x".repeat(3 * LONGEST);
+        let text = format!("{quiet}step 1 loss 2.5\n{quiet}{long} loss 9\n{quiet}step 2 loss 1.5");
+        for chunk in [1, 5, 1000, 1 << 16] {
+            let found = told(&text, chunk);
+            let steps = found.iter().map(|told| match told {
+                Told::Progress(progress) => (progress.step, progress.loss),
+                other => panic!("{other:?}"),
+            });
+            let steps: Vec<_> = steps.collect();
+            assert_eq!(steps, [(Some(1), Some(2.5)), (Some(2), Some(1.5))], "{chunk}");
+        }
+    }
+}

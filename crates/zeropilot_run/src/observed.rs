@@ -1,0 +1,146 @@
+//! Everything that was seen of an attempt, as witnesses gave it: the guard, the log, `/proc`, the kernel.
+
+use zeropilot_record::{Ending, Memory, Phase};
+
+use crate::fingerprint::Meaning;
+use crate::forecast::Measured;
+use crate::shortfall;
+
+/// A fingerprint that was seen.
+#[derive(Debug, Clone)]
+pub(crate) struct Sign {
+    pub(crate) means: Meaning,
+    pub(crate) line: String,
+    pub(crate) rank: Option<u32>,
+    pub(crate) phase: Option<Phase>,
+    pub(crate) times: u64,
+}
+
+/// Everything that was seen of an attempt.
+#[derive(Debug, Clone)]
+pub(crate) struct Observed {
+    pub(crate) ending: Ending,
+    /// Why the command could not be started.
+    pub(crate) not_started: Option<String>,
+    /// The signal that asked zeropilot to stop.
+    pub(crate) interrupted: Option<i32>,
+    /// Ranks that stood still, if nothing moved for too long.
+    pub(crate) hang: Option<Vec<u32>>,
+    pub(crate) signs: Vec<Sign>,
+    /// What the launcher reports as the first failure.
+    pub(crate) first_failure: Option<(Option<u32>, Ending)>,
+    /// Ranks whose end was seen.
+    pub(crate) rank_endings: Vec<(u32, Ending)>,
+    pub(crate) ranks_seen: usize,
+    /// Ranks that still ran when the command had ended.
+    pub(crate) ranks_left: Vec<u32>,
+    /// Whether the `deepspeed` command had a process of its own between itself and the ranks.
+    pub(crate) has_node_launcher: bool,
+    /// Kills that the kernel counted in the groups of the ranks, or reported of them.
+    pub(crate) kernel_kills: u64,
+    pub(crate) last_step: Option<u64>,
+    /// How many of the last losses in a row were not finite.
+    pub(crate) not_finite: u64,
+    /// Ranks of the whole run, if the command says so.
+    pub(crate) world: Option<usize>,
+    /// Ranks here that lost another one.
+    pub(crate) lost_a_peer: Vec<Option<u32>>,
+    /// The most resident bytes of each rank.
+    pub(crate) peaks: Vec<(u32, u64)>,
+}
+
+impl Default for Observed {
+    fn default() -> Self {
+        Self {
+            ending: Ending::Unknown,
+            not_started: None,
+            interrupted: None,
+            hang: None,
+            signs: Vec::new(),
+            first_failure: None,
+            rank_endings: Vec::new(),
+            ranks_seen: 0,
+            ranks_left: Vec::new(),
+            has_node_launcher: false,
+            kernel_kills: 0,
+            last_step: None,
+            not_finite: 0,
+            world: None,
+            lost_a_peer: Vec::new(),
+            peaks: Vec::new(),
+        }
+    }
+}
+
+impl Observed {
+    pub(crate) fn sign(&self, means: Meaning) -> Option<&Sign> {
+        self.signs.iter().find(|sign| sign.means == means)
+    }
+
+    pub(crate) fn times(&self, means: Meaning) -> u64 {
+        self.signs.iter().filter(|sign| sign.means == means).map(|sign| sign.times).sum()
+    }
+
+    /// Adds a fingerprint; of each meaning the first is kept, the rest are counted.
+    pub(crate) fn add(&mut self, sign: Sign) {
+        match self.signs.iter_mut().find(|known| known.means == sign.means) {
+            Some(known) => known.times += 1,
+            None => self.signs.push(sign),
+        }
+    }
+
+    /// A rank had so many bytes.
+    pub(crate) fn reached(&mut self, rank: u32, bytes: u64) {
+        match self.peaks.iter_mut().find(|(known, _)| *known == rank) {
+            Some((_, peak)) => *peak = bytes.max(*peak),
+            None => self.peaks.push((rank, bytes)),
+        }
+    }
+
+    /// What was seen of the rank that ran out of memory: what its message says, else what the kernel counted.
+    pub(crate) fn measured(&self, memory: Memory, phase: Option<Phase>) -> Measured {
+        let means = match memory {
+            Memory::Device => Meaning::DeviceMemory,
+            Memory::Host => Meaning::HostMemory,
+        };
+        let sign = self.sign(means);
+        let said = sign.map(|sign| shortfall::read(&sign.line)).unwrap_or_default();
+        let killed = self.rank_endings.iter().find(|(_, ending)| *ending == Ending::Signaled(9));
+        let rank = sign.and_then(|sign| sign.rank).or(killed.map(|(rank, _)| *rank));
+        let of_rank = |rank| self.peaks.iter().find(|(known, _)| *known == rank).copied();
+        let fullest = || self.peaks.iter().max_by_key(|(_, bytes)| *bytes).copied();
+        let resident = rank.and_then(of_rank).or_else(fullest).filter(|_| memory == Memory::Host);
+        Measured {
+            rank: rank.or(resident.map(|(rank, _)| rank)),
+            reached: said.in_use.or(resident.map(|(_, bytes)| bytes)).unwrap_or(0),
+            wanted: said.wanted.unwrap_or(0),
+            phase,
+            is_training: self.last_step.is_some(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_a_rank_had_is_its_own_and_what_it_wanted_stands_in_its_message() {
+        let mut observed = Observed::default();
+        for (rank, bytes) in [(0, 70), (1, 40), (1, 50), (1, 45)] {
+            observed.reached(rank, bytes);
+        }
+        let line = "DefaultCPUAllocator: can't allocate memory: you tried to allocate 8 bytes. x";
+        observed.add(Sign {
+            means: Meaning::HostMemory,
+            line: line.to_owned(),
+            rank: Some(1),
+            phase: Some(Phase::Backward),
+            times: 1,
+        });
+        let measured = observed.measured(Memory::Host, Some(Phase::Backward));
+        assert_eq!((measured.rank, measured.reached, measured.wanted), (Some(1), 50, 8));
+        // Resident memory says nothing about a GPU.
+        assert_eq!(observed.measured(Memory::Device, None).reached, 0);
+    }
+}

@@ -1,0 +1,146 @@
+//! Memory in words: what a run needs against what there is, and which part was larger than predicted.
+
+use zeropilot_lint::{Language, Text};
+use zeropilot_record::{Memory, Phase, Term};
+use zeropilot_units::Bytes;
+
+use crate::memory::term_words;
+
+/// A rank that ran out of memory, against its prediction.
+pub(super) struct Compared<'a> {
+    pub(super) rank: Option<u32>,
+    pub(super) phase: Phase,
+    pub(super) measured: u64,
+    pub(super) predicted: u64,
+    pub(super) terms: &'a [Term],
+    pub(super) larger: Option<&'a str>,
+}
+
+fn moment(phase: Phase) -> Text {
+    match phase {
+        Phase::Loading => Text::new("while loading", "加载时"),
+        Phase::Forward => Text::new("in the forward pass", "前向时"),
+        Phase::Backward => Text::new("in the backward pass", "反向时"),
+        Phase::Step => Text::new("in the optimizer step", "优化器更新时"),
+        Phase::Saving => Text::new("while saving", "保存时"),
+    }
+}
+
+/// What was larger, and why that may be.
+fn reason(larger: &str) -> Option<Text> {
+    Some(match larger {
+        "activations" => Text::new(
+            "weights, gradients and optimizer states follow from the config, so it is the activations that were larger: longer sequences or more of them than predicted (--seq-len says how long)",
+            "权重、梯度和优化器状态由配置决定，不会多占；超出的是激活值：序列比预测的更长或更多（用 --seq-len 告知实际长度）",
+        ),
+        "temporaries" => Text::new(
+            "weights, gradients and optimizer states follow from the config, so it is what the step copies for a moment that was larger",
+            "权重、梯度和优化器状态由配置决定，不会多占；超出的是更新或保存时的临时副本",
+        ),
+        "loading" => Text::new(
+            "what the engine keeps follows from the config, so it is what was held while loading: every rank building the whole model before it is partitioned, or weights read in fp32",
+            "引擎常驻的部分由配置决定；超出的是加载过程：每个 rank 都先完整构建了模型再切分，或者按 fp32 读入了权重",
+        ),
+        _ => return None,
+    })
+}
+
+/// Measured against predicted, term by term.
+pub(super) fn compared(compared: &Compared<'_>, language: Language) -> String {
+    let (measured, predicted) = (Bytes(compared.measured), Bytes(compared.predicted));
+    let when = moment(compared.phase).get(language);
+    let terms: Vec<String> = compared
+        .terms
+        .iter()
+        .map(|term| format!("{} {}", Bytes(term.bytes), term_words(&term.name, language)))
+        .collect();
+    let who = match (compared.rank, language) {
+        (Some(rank), _) => format!("rank {rank}"),
+        (None, Language::English) => "a rank".to_owned(),
+        (None, Language::Chinese) => "某个 rank".to_owned(),
+    };
+    let mut text = match language {
+        Language::English => format!(
+            "{who} needed {measured} or more; {predicted} were predicted {when}: {}",
+            terms.join(", ")
+        ),
+        Language::Chinese => {
+            format!("{who} 至少需要 {measured}；预测{when}为 {predicted}：{}", terms.join("，"))
+        }
+    };
+    if let Some(reason) = compared.larger.and_then(reason) {
+        text.push_str("\n  ");
+        text.push_str(reason.get(language));
+    }
+    text
+}
+
+/// What a run needs here, if that is more than there is.
+pub(super) fn room(
+    memory: Memory,
+    [least, expected, left]: [u64; 3],
+    language: Language,
+) -> Option<String> {
+    let [least, expected, left] = [least, expected, left].map(Bytes);
+    let where_ = match memory {
+        Memory::Device => Text::new("of each GPU", "每张 GPU"),
+        Memory::Host => Text::new("of this machine", "本机内存"),
+    };
+    let where_ = where_.get(language);
+    if least > left {
+        return Some(match language {
+            Language::English => format!(
+                "error: this cannot fit: weights, gradients and optimizer states alone need {least} {where_}, and {left} are free\n  help: `zeropilot plan --model … --gpus …` finds what fits; --no-preflight starts it all the same"
+            ),
+            Language::Chinese => format!(
+                "错误：放不下：仅权重、梯度和优化器状态就需要{where_} {least}，而可用只有 {left}\n  建议：用 `zeropilot plan --model … --gpus …` 找到放得下的方案；--no-preflight 可强行启动"
+            ),
+        });
+    }
+    (expected > left).then(|| match language {
+        Language::English => format!(
+            "warning: {expected} {where_} are expected to be needed, and {left} are free\n  help: with --ladder it goes on with a config that needs less"
+        ),
+        Language::Chinese => format!(
+            "警告：预计需要{where_} {expected}，而可用只有 {left}\n  建议：加 --ladder，内存不足时会自动换更省的配置"
+        ),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const GIB: u64 = 1 << 30;
+
+    #[test]
+    fn the_part_that_was_larger_is_named_in_both_languages() {
+        let terms = [
+            Term { name: "optimizer_states".to_owned(), bytes: 2 * GIB },
+            Term { name: "activations".to_owned(), bytes: GIB },
+        ];
+        let one = Compared {
+            rank: Some(1),
+            phase: Phase::Backward,
+            measured: 5 * GIB,
+            predicted: 3 * GIB,
+            terms: &terms,
+            larger: Some("activations"),
+        };
+        let english = compared(&one, Language::English);
+        assert!(english.starts_with("rank 1 needed 5.00 GiB"), "{english}");
+        assert!(english.contains("2.00 GiB optimizer states, 1.00 GiB activations"), "{english}");
+        assert!(english.contains("it is the activations that were larger"), "{english}");
+        let chinese = compared(&one, Language::Chinese);
+        assert!(chinese.contains("反向时") && chinese.contains("超出的是激活值"), "{chinese}");
+    }
+
+    #[test]
+    fn only_what_is_sure_not_to_fit_is_an_error() {
+        let words =
+            |least, expected| room(Memory::Host, [least, expected, 2 * GIB], Language::English);
+        assert!(words(3 * GIB, 4 * GIB).is_some_and(|text| text.starts_with("error")));
+        assert!(words(GIB, 4 * GIB).is_some_and(|text| text.starts_with("warning")));
+        assert_eq!(words(GIB, GIB), None);
+    }
+}
