@@ -27,6 +27,13 @@ export interface ComparedWords {
   capacity: string | null; ways: RowWords[];
 }
 export interface Pictured { text: string; picture: string }
+export interface Timed { bill: { tokens: number; gpu_hours: Span; cost: Span | null } | null }
+interface Span { low: number; expected: number; high: number }
+export interface TimedWords extends Pictured { bill: string | null }
+/// What a GPU holds in a stretch of a step, by part.
+export interface Frame { phase: string; held: Record<string, number> }
+export interface Traffic { calls: { kind: string; ranks: number; calls: number; bytes: number }[]; sent: number }
+export interface FilmWords { frames: Frame[]; sent: string }
 export type Moment = "after_init" | "after_backward" | "after_step";
 export interface Held { name: string; words: string; bytes: number }
 export interface MemoryWords extends Pictured { row: Omit<RowWords, "way">; rest: Record<Moment, Held[]> }

@@ -29,6 +29,15 @@ export function svg<K extends keyof SVGElementTagNameMap>(
   return fill(document.createElementNS("http://www.w3.org/2000/svg", name), attributes, children);
 }
 
+/// Text with the only markup answers have: **bold** and `code`.
+export function marked(text: string): Node[] {
+  return text.split(/(\*\*[^*]+\*\*|`[^`]+`)/).filter(Boolean).map((piece) => {
+    const bare = piece.replace(/^(\*\*|`)|(\*\*|`)$/g, "");
+    if (piece.length > 1 && piece.startsWith("`")) return h("code", {}, bare);
+    return piece.startsWith("**") ? h("strong", {}, bare) : document.createTextNode(piece);
+  });
+}
+
 /// A picture that the engine drew, as elements.
 export function picture(text: string): Element {
   const parsed = new DOMParser().parseFromString(text, "image/svg+xml");

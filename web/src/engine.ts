@@ -2,7 +2,7 @@
 
 import type { Language } from "./words";
 
-export type Verb = "plan" | "memory" | "compare" | "simulate" | "check" | "explain" | "catalogue";
+export type Verb = "plan" | "memory" | "compare" | "simulate" | "film" | "check" | "explain" | "catalogue";
 export interface Call { id: number; verb: Verb; question: string }
 export interface Answer<J, W> { json: J; words: W }
 export interface Reply { id: number; answer?: Answer<unknown, unknown> | { problem: string }; took?: number; broken?: string }
@@ -15,6 +15,11 @@ interface Waiting { resolve: (answer: never) => void; reject: (error: Error) => 
 /// Long searches have a thread of their own: quick answers do not wait behind them.
 const LONG: ReadonlySet<Verb> = new Set(["plan", "simulate"]);
 const workers: { quick?: Worker; long?: Worker } = {};
+const FILE = "zeropilot_wasm_bg.wasm";
+/// Compiled once, run in every thread.
+const compiled = WebAssembly.compileStreaming(fetch(FILE))
+  // Some hosts do not know what a .wasm file is.
+  .catch(async () => WebAssembly.compile(await (await fetch(FILE)).arrayBuffer()));
 const waiting = new Map<number, Waiting>();
 let last = 0;
 
@@ -32,19 +37,41 @@ function start(): Worker {
     for (const asked of waiting.values()) asked.reject(new Error(event.message || "the engine did not load"));
     waiting.clear();
   });
+  void compiled.then((module) => started.postMessage(module), () => undefined);
   return started;
 }
 
-export function ask<J, W>(verb: Verb, language: Language, question: object): Promise<Answer<J, W>> {
+/// Starts what the first answer needs, before anybody asks.
+export function warm(): void {
+  workers.quick ??= start();
+}
+
+/// Asks before the place of the answer is ready; whoever puts the same question first gets it.
+export function ahead(verb: Verb, language: Language, question: object): void {
+  const text = JSON.stringify({ ...question, language });
+  const answer = put(verb, text);
+  answer.catch(() => undefined);
+  asked = { key: verb + text, answer };
+}
+let asked: { key: string; answer: Promise<Answer<unknown, unknown>> } | undefined;
+
+export async function ask<J, W>(verb: Verb, language: Language, question: object): Promise<Answer<J, W>> {
+  const text = JSON.stringify({ ...question, language });
+  const known = asked?.key === verb + text ? asked.answer : undefined;
+  asked = known ? undefined : asked;
+  return await (known ?? put(verb, text)) as Answer<J, W>;
+}
+
+async function put(verb: Verb, question: string): Promise<Answer<unknown, unknown>> {
   const kind = LONG.has(verb) ? "long" : "quick";
   const worker = (workers[kind] ??= start());
+  await compiled;
   const id = ++last;
-  const call: Call = { id, verb, question: JSON.stringify({ ...question, language }) };
-  const answer = new Promise<Answer<J, W>>((resolve, reject) => {
+  const call: Call = { id, verb, question };
+  return new Promise((resolve, reject) => {
     waiting.set(id, { resolve: resolve as Waiting["resolve"], reject });
+    worker.postMessage(call);
   });
-  worker.postMessage(call);
-  return answer;
 }
 
 /// Runs the newest of many requests: while one is under way only the last that came is kept.

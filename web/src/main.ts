@@ -4,9 +4,10 @@ import type { App, Part } from "./app";
 import type { Catalogue, CatalogueWords } from "./answers";
 import { check } from "./check";
 import { h } from "./dom";
-import { ask } from "./engine";
+import { ahead, ask, warm } from "./engine";
 import { learn } from "./learn";
 import { plan } from "./plan";
+import * as questions from "./questions";
 import { DEFAULTS, read, write, type Section, type State, type Theme } from "./state";
 import { words, type Language } from "./words";
 
@@ -14,6 +15,8 @@ const preferred: Language = navigator.languages.some((name) => name.toLowerCase(
 const base: State = { ...DEFAULTS, language: preferred };
 const root = document.getElementById("app") as HTMLElement;
 const night = matchMedia("(prefers-color-scheme: dark)");
+
+const KEEP_AFTER = 1500;
 
 let state = read(location.hash, base);
 let part: Part | undefined;
@@ -36,7 +39,10 @@ async function render(): Promise<void> {
   const place = h("main", { id: "main", tabindex: "-1" });
   root.replaceChildren(header(), place, h("footer", {}, say("private")));
   try {
-    const { json: catalogue, words: named } = await ask<Catalogue, CatalogueWords>("catalogue", state.language, {});
+    const chosen = ask<Catalogue, CatalogueWords>("catalogue", state.language, {});
+    // The first bars are worked out while the page is laid out.
+    if (state.section === "plan") ahead("compare", state.language, questions.compare(state, questions.NO_PLAN_YET));
+    const { json: catalogue, words: named } = await chosen;
     const set = (change: Partial<State>) => {
       state = { ...state, ...change };
       if (app) app.state = state;
@@ -84,4 +90,7 @@ addEventListener("hashchange", () => {
   void render();
 });
 night.addEventListener("change", () => { if (state.theme === "auto") void render(); });
+warm();
 void render();
+/// Without a network the page opens from what the browser keeps; the first answer goes before that.
+setTimeout(() => { navigator.serviceWorker?.register("offline.js").catch(() => undefined); }, KEEP_AFTER);

@@ -6,7 +6,10 @@ import { gpus, type State } from "./state";
 /// What each GPU does at once: taken from the plan for everything that is shown beside it.
 export interface Work { micro: number; accumulation: number; checkpointing: boolean; fused: boolean }
 
+/// Where nothing fits.
 export const NO_PLAN: Work = { micro: 1, accumulation: 1, checkpointing: true, fused: false };
+/// Before a plan is found.
+export const NO_PLAN_YET: Work = { ...NO_PLAN, checkpointing: false };
 
 export function work(way: Way): Work {
   return {
@@ -63,6 +66,12 @@ export function job(state: State, work: Work, config: string) {
   };
 }
 
+/// What is to be finished, if that is said.
+export function bill(state: State) {
+  const tokens = state.goal.trim();
+  return tokens ? { tokens, cost: state.price.trim() || null } : null;
+}
+
 /// A word of a command line, quoted where a shell would read more into it.
 function quoted(word: string): string {
   return /^[\w@%+=:,./-]+$/.test(word) ? word : `'${word.replaceAll("'", `'\\''`)}'`;
@@ -89,6 +98,14 @@ export function planCommand(state: State): string {
     "zeropilot", "plan", ...shared(state), ...option("--global-batch", state.batch || null, null),
     state.fusedLoss !== "no" && `--fused-loss=${state.fusedLoss}`, ...option("--objective", state.objective, "time"),
     ...option("--for", state.target, "deepspeed"),
+  ]);
+}
+
+export function simulateCommand(state: State, work: Work): string {
+  return line([
+    "zeropilot", "simulate", "--config", "ds_config.json", ...shared(state), "--micro-batch", work.micro,
+    ...option("--grad-accum", work.accumulation, 1), work.checkpointing && "--grad-checkpointing", work.fused && "--fused-loss",
+    ...option("--tokens", bill(state)?.tokens ?? null, null), ...option("--cost", bill(state)?.cost ?? null, null),
   ]);
 }
 

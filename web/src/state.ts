@@ -10,7 +10,7 @@ export interface State {
   section: Section; language: Language; theme: Theme;
   model: string; config: string; card: string; count: number; nodes: number; hostRam: string;
   method: Method; rank: number; precision: "bf16" | "fp16" | "fp32"; sequence: number; batch: number;
-  fusedLoss: "no" | "yes" | "either"; objective: "time" | "memory"; target: string;
+  fusedLoss: "no" | "yes" | "either"; objective: "time" | "memory"; target: string; goal: string; price: string;
   text: string; engine: string; frontEnd: string; world: number;
   stage: number; ranks: number;
 }
@@ -19,7 +19,7 @@ export const DEFAULTS: State = {
   section: "plan", language: "en", theme: "auto",
   model: "Qwen/Qwen3-8B", config: "", card: "A100-SXM4-80GB", count: 8, nodes: 1, hostRam: "",
   method: "full", rank: 16, precision: "bf16", sequence: 4096, batch: 0,
-  fusedLoss: "no", objective: "time", target: "deepspeed",
+  fusedLoss: "no", objective: "time", target: "deepspeed", goal: "", price: "",
   text: "", engine: "", frontEnd: "", world: 0,
   stage: 3, ranks: 4,
 };

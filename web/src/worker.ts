@@ -4,9 +4,13 @@ import init, * as engine from "../dist/engine/zeropilot_wasm.js";
 import type { Call, Reply, Verb } from "./engine";
 
 const verbs: Record<Verb, (question: string) => string> = { ...engine, memory: engine.memory_of };
-const ready = init({ module_or_path: new URL("zeropilot_wasm_bg.wasm", self.location.href) });
+let ready: Promise<unknown> | undefined;
 
-self.addEventListener("message", async (event: MessageEvent<Call>) => {
+self.addEventListener("message", async (event: MessageEvent<Call | WebAssembly.Module>) => {
+  if (event.data instanceof WebAssembly.Module) {
+    ready = init({ module_or_path: event.data });
+    return;
+  }
   const { id, verb, question } = event.data;
   let reply: Reply;
   try {

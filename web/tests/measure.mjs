@@ -1,11 +1,14 @@
 // Size and speed, held to their limits: 2 MB compressed, the first answer 300 ms after the page has loaded, and 50 ms at the
-// 95th percentile from a move of the slider to new bars. ZEROPILOT_PAGE_SLACK multiplies the times on busy machines.
+// 95th percentile from a move of the slider to new bars. Where more wants to run than there are processors, times are allowed as
+// much more; ZEROPILOT_PAGE_SLACK says how much instead.
 
 import { readdir, readFile } from "node:fs/promises";
+import { availableParallelism, loadavg } from "node:os";
 import { gzipSync } from "node:zlib";
 import { answered, browser, open, serve } from "./harness.mjs";
 
-const slack = Number(process.env.ZEROPILOT_PAGE_SLACK ?? "1");
+const crowd = loadavg()[0] / availableParallelism();
+const slack = Number(process.env.ZEROPILOT_PAGE_SLACK ?? Math.max(1, crowd));
 const dist = new URL("../dist/", import.meta.url);
 let size = 0;
 for (const name of await readdir(dist)) size += gzipSync(await readFile(new URL(name, dist)), { level: 9 }).length;
@@ -47,7 +50,7 @@ await chrome.close();
 await server.close();
 
 firsts.sort((a, b) => a - b);
-const measured = { bytes: size, first_ms: firsts[2], slider_p50_ms: moves[50], slider_p95_ms: moves[95] };
+const measured = { slack, bytes: size, first_ms: firsts[2], slider_p50_ms: moves[50], slider_p95_ms: moves[95] };
 console.log(JSON.stringify(measured));
 const limits = [["bytes", 2_000_000], ["first_ms", 300 * slack], ["slider_p95_ms", 50 * slack]];
 const over = limits.filter(([name, most]) => measured[name] > most);

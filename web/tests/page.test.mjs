@@ -137,6 +137,80 @@ test("what ranks hold is what the command line says they hold", () => using("#le
   }
 }));
 
+test("a step as a film is what the command line says of it: the same peak, and gathers that come and go with the layers", () => using("#learn?language=en&ranks=4&stage=3", async (page) => {
+  await page.locator("[data-state=answered] .film").waitFor();
+  const frames = await page.evaluate(() => {
+    const range = document.querySelector("input.moment");
+    return Array.from({ length: Number(range.max) + 1 }, (_, place) => {
+      range.value = String(place);
+      range.dispatchEvent(new Event("input", { bubbles: true }));
+      return [...document.querySelectorAll(".amounts output")].map((output) => Number(output.dataset.bytes));
+    });
+  });
+  const memory = await cli("zeropilot memory --model Qwen/Qwen3-8B --gpus 4 --stage 3 --seq-len 4096");
+  const sum = (amounts) => amounts.reduce((all, amount) => all + amount, 0);
+  const tensors = Object.entries(memory.device.at_peak).filter(([name]) => name !== "runtime").map(([, amount]) => amount);
+  assert.equal(Math.max(...frames.map(sum)), sum(tensors));
+  const names = await page.$$eval(".amounts li", (rows) => rows.map((row) => row.textContent));
+  const gathered = frames.map((frame) => frame[names.findIndex((name) => name.includes("gathered"))]);
+  const falls = gathered.filter((amount, place) => amount < gathered[place - 1]).length;
+  // 36 layers, forward and backward.
+  assert.ok(falls >= 36, `${falls} times something is let go`);
+  await page.locator(".head", { has: page.getByRole("heading", { name: "Within one step" }) }).getByRole("button", { name: "Play" }).click();
+  const place = await page.locator("input.moment").inputValue();
+  await page.waitForFunction((before) => document.querySelector("input.moment").value !== before, place);
+}));
+
+test("what it costs to finish is the command line's bill", () => using("#plan?language=en&goal=10B&price=2.5", async (page) => {
+  await answered(page);
+  await page.locator(".bill").waitFor();
+  const directory = await mkdtemp(join(tmpdir(), "page-"));
+  await writeFile(join(directory, "ds_config.json"), await page.textContent(".config"));
+  const command = (await page.locator(".command").allTextContents()).find((line) => line.includes(" simulate "));
+  const { bill } = await cli(command, directory);
+  const shown = await page.$eval(".bill", (element) => [Number(element.dataset.hours), Number(element.dataset.cost)]);
+  assert.deepEqual(shown, [bill.gpu_hours.expected, bill.cost.expected]);
+  assert.match(await page.textContent(".bill"), /10\.0 billion tokens.* at 2\.5 per GPU hour/);
+}));
+
+test("after the first load the page answers with its server gone", async () => {
+  const own = await serve();
+  const seen = await open(chrome, own, "#plan?language=en");
+  try {
+    const { page } = seen;
+    await answered(page);
+    await page.evaluate(() => navigator.serviceWorker.ready);
+    await own.close();
+    await page.context().setOffline(true);
+    await page.goto(`${own.address}?offline#plan?language=en&card=RTX-4090&count=4`);
+    await answered(page);
+    assert.match(await page.textContent(".command"), /4xRTX-4090/);
+    assert.equal(await page.locator(".problem").count(), 0);
+  } finally {
+    await seen.close();
+  }
+});
+
+test("a printed plan has the answer on white paper, the whole config, and nothing to press", () => using("#plan?language=en&theme=dark", async (page) => {
+  await answered(page);
+  await page.waitForSelector(".step figure:nth-of-type(2)");
+  await page.emulateMedia({ media: "print" });
+  const seen = await page.evaluate(() => ({
+    pressed: [...document.querySelectorAll("button, select, input, nav")].filter((element) => element.checkVisibility()).length,
+    hidden: document.querySelector(".config").scrollHeight - document.querySelector(".config").clientHeight,
+    background: getComputedStyle(document.body).backgroundColor,
+  }));
+  assert.deepEqual(seen, { pressed: 0, hidden: 0, background: "rgb(255, 255, 255)" });
+  assert.equal((await page.pdf({ format: "A4", printBackground: true })).subarray(0, 5).toString(), "%PDF-");
+}));
+
+test("the content policy allows no script and no style but the page's own", () => using("#plan?language=en", async (page) => {
+  await answered(page);
+  const policy = await page.getAttribute("meta[http-equiv=Content-Security-Policy]", "content");
+  assert.doesNotMatch(policy.replace("'wasm-unsafe-eval'", ""), /unsafe|\*|https?:/);
+  assert.match(policy, /^default-src 'none';/);
+}));
+
 for (const section of ["plan", "check", "learn"]) {
   for (const theme of ["light", "dark"]) {
     for (const width of [1440, 390]) {

@@ -49,7 +49,7 @@ pub(crate) enum Command {
     Explain(Box<ExplainCommand>),
     /// Run a training command: check it, watch it, say why it ended, and step down when memory runs out
     Run(Box<RunArguments>),
-    /// Watch a run: step, loss, speed, memory of each rank, what happened
+    /// Watch a run or this machine: step, loss, speed, memory of ranks and GPUs, what happened
     #[command(after_help = EXIT_CODES)]
     Watch(WatchCommand),
     /// List the runs that were recorded

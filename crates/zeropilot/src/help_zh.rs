@@ -11,7 +11,7 @@ const MEMORY: &str = "预测 GPU 和主机的内存：被什么占用、何时�
 const SIMULATE: &str = "模拟一个训练步：在这套集群上要多久，时间花在等什么";
 const RULE: &str = "说明一条规则：查什么、为什么要紧、怎么办，附示例";
 const RUN: &str = "运行训练命令：先检查，再全程监督，说清为什么结束，显存不足时自动降级";
-const WATCH: &str = "观察一次运行：步数、loss、速度、各 rank 的内存、发生过什么";
+const WATCH: &str = "观察一次运行或本机：步数、loss、速度、各 rank 和 GPU 的内存、发生过什么";
 const RUNS: &str = "列出运行记录";
 const REPORT: &str = "把一次运行做成一页报告：经过、loss、内存、下次怎么改";
 const EXPLAIN: &str = "解释键、概念和整份配置：某项设置做什么、代价是什么";
@@ -115,8 +115,14 @@ const OPTIONS: &[(&str, &str)] = &[
     ("no_preflight", "检查发现错误也照样启动"),
     ("command", "启动训练的命令，写在 `--` 之后"),
     ("runs", "运行记录所在的目录；默认取 ZEROPILOT_RUNS 或用户的状态目录"),
+    ("machine", "观察本机：GPU、内存、训练进程"),
     ("once", "只看一次就结束"),
-    ("run", "运行的名字或目录；默认取最近一次"),
+    ("json_lines", "输出 JSON，运行期间每秒一行"),
+    (
+        "openmetrics",
+        "在本机回环地址（例如 127.0.0.1:9400）上通过 HTTP 提供 OpenMetrics 指标，按 Ctrl-C 结束",
+    ),
+    ("run", "运行的名字或目录；默认取最近一次（watch 在没有运行时显示本机）"),
     ("codes", "规则编号，例如 B03"),
     ("all", "列出全部规则"),
     ("lang", "所有文字的语言；默认取自 LC_ALL、LC_MESSAGES 或 LANG"),

@@ -4,6 +4,7 @@
 //! `zeropilot_lint` checks and explains. Questions can be read from any format serde knows. Which file or repository a
 //! model came from was decided before; how a result is said is decided by `zeropilot_view`.
 
+mod bill;
 mod create;
 mod footprint;
 mod judging;
@@ -18,6 +19,7 @@ mod size;
 mod training;
 mod wishes;
 
+pub use bill::{BadBill, Bill, BillRequest};
 pub use create::{CreateProblem, Draft, create};
 pub use footprint::{Footprint, footprint};
 pub use judging::{Judging, JudgingProblem, ScriptArguments};

@@ -4,7 +4,7 @@
 //! memory PyTorch will find on such a card and how sure that is, and a [`Cluster`] is all of it with its hosts. [`links`]
 //! are the paths data takes, a [`Network`] those between nodes; a [`Fabric`] says how long ranks talk, a [`Pace`] how fast
 //! each of them computes.
-//! [`discovery`] turns what a driver lists into the same.
+//! [`discovery`] turns what a driver lists into the same; a [`gauge`] says how those devices stand.
 //! Models, configs and what is done with the memory are not known here; nothing touches a file, and a device only behind
 //! the feature `nvml`.
 
@@ -15,6 +15,7 @@ mod cluster;
 mod device;
 pub mod discovery;
 mod fabric;
+pub mod gauge;
 mod gpus;
 pub mod links;
 mod name;
@@ -31,5 +32,5 @@ pub use fabric::{Algorithm, Cost, Fabric, Outlook, Pattern};
 pub use gpus::{Gpus, GpusError, GpusProblem, Layout};
 pub use network::{Network, NetworkError};
 #[cfg(feature = "nvml")]
-pub use nvml::Nvidia;
+pub use nvml::{Nvidia, NvidiaGauge};
 pub use pace::{AttentionKernel, Format, Pace, Shares};

@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::SHAPE;
 use crate::cause::{Cause, Ending};
+use crate::gpu::GpuUse;
 
 /// Memory of a rank.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -83,6 +84,22 @@ pub enum Happening {
     Memory {
         /// Each rank that runs here.
         ranks: Vec<RankMemory>,
+    },
+    /// How fast training goes.
+    Pace {
+        /// Optimizer steps in a second, over the last ones.
+        steps_per_second: f64,
+        /// Tokens of all ranks in a second, if a step's are known.
+        #[serde(skip_serializing_if = "Option::is_none", default)]
+        tokens_per_second: Option<f64>,
+        /// Optimizer steps there will be, if the command or the log tells.
+        #[serde(skip_serializing_if = "Option::is_none", default)]
+        total_steps: Option<u64>,
+    },
+    /// The GPUs of this machine.
+    Gpus {
+        /// Each that the driver lists.
+        gpus: Vec<GpuUse>,
     },
     /// The log said something that is known.
     Fingerprint {

@@ -7,12 +7,14 @@
 mod cause;
 mod event;
 mod exit_code;
+mod gpu;
 mod run;
 
 pub use cause::{Cause, Ending, Memory, Phase, Shortage};
 pub use event::{Event, Happening, NoResume, RankMemory, UnreadableEvent};
 pub use exit_code::ExitCode;
-pub use run::{Attempt, RunInfo, Verdict};
+pub use gpu::{GpuProcess, GpuUse};
+pub use run::{Attempt, Fullest, RunInfo, Verdict};
 
 /// The version of all shapes here; a change that would break a reader raises it.
 pub const SHAPE: u32 = 1;

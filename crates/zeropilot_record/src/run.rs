@@ -5,10 +5,20 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use crate::SHAPE;
-use crate::cause::{Cause, Ending};
+use crate::cause::{Cause, Ending, Phase};
+
+/// When a prediction is at its peak.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Fullest {
+    /// In which phase.
+    pub phase: Phase,
+    /// The module or parameter nearest to it.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub near: Option<String>,
+}
 
 /// A run, as it was asked for.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct RunInfo {
     /// The version of this shape.
     pub shape: u32,
@@ -29,6 +39,15 @@ pub struct RunInfo {
     /// Predicted bytes per device, if a model was named.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub predicted: Option<u64>,
+    /// When a device is that full.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub fullest: Option<Fullest>,
+    /// Optimizer steps the command asks for, if it says so.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub total_steps: Option<u64>,
+    /// Tokens of an optimizer step over all ranks, if sequence and batch are known.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub tokens_per_step: Option<u64>,
     /// The process that supervises.
     pub supervisor: u32,
     /// Variables that engine and libraries read; none that could hold a secret.

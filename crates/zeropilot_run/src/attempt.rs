@@ -40,6 +40,8 @@ pub struct Status {
     pub attempt: u32,
     /// The last step.
     pub step: Option<u64>,
+    /// Steps there will be, if the log tells.
+    pub total_steps: Option<u64>,
     /// The last loss.
     pub loss: Option<f64>,
     /// Memory of the ranks on this machine.
@@ -48,6 +50,8 @@ pub struct Status {
     pub elapsed: Duration,
     /// Steps in a second, over the last ones.
     pub rate: Option<f64>,
+    /// Tokens in a second over all ranks, if the log tells.
+    pub tokens_per_second: Option<f64>,
 }
 
 /// How an attempt is supervised.

@@ -74,7 +74,7 @@ struct Searcher {
 }
 
 /// Lines with one of these may tell how far training is, or what it is doing.
-const PROGRESS: [&str; 9] = [
+const PROGRESS: [&str; 10] = [
     "loss",
     "step",
     "iteration",
@@ -84,6 +84,7 @@ const PROGRESS: [&str; 9] = [
     "Step",
     "Loss",
     "from_pretrained",
+    "%|",
 ];
 
 static SEARCHER: LazyLock<Searcher> = LazyLock::new(|| {

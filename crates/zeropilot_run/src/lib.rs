@@ -7,6 +7,7 @@
 //!
 //! Words and screens are not known here.
 
+mod asked;
 mod attempt;
 pub mod checkpoint;
 mod classify;
@@ -14,6 +15,7 @@ mod command;
 mod config;
 pub mod environment;
 mod fingerprint;
+mod follow;
 mod guard;
 pub mod ladder;
 mod log;
@@ -24,11 +26,15 @@ pub mod signals;
 mod stacks;
 mod store;
 mod supervisor;
+mod telemetry;
 
+pub use asked::Asked;
 pub use attempt::{Limits, Observer, Status};
 pub use command::{RunCommand, script};
 pub use config::read_config;
+pub use follow::Follower;
 pub use guard::guard;
 pub use log::Stream;
 pub use store::{Record, Recorder, Standing, home, now};
 pub use supervisor::{Judge, Policy, RESTARTS, Run};
+pub use telemetry::{Telemetry, gpu_uses};

@@ -94,7 +94,7 @@ impl Process {
 }
 
 /// All processes of the machine.
-fn all() -> Vec<Process> {
+pub fn all() -> Vec<Process> {
     let Ok(entries) = fs::read_dir("/proc") else { return Vec::new() };
     let numbers =
         entries.flatten().filter_map(|entry| entry.file_name().to_str()?.parse::<i32>().ok());

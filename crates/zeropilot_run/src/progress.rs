@@ -1,7 +1,8 @@
 //! How far training is, as its log tells.
 //!
 //! Programs print steps in many ways; a number behind a word such as `step` is one, and a number behind `loss` is the
-//! loss. The HF Trainer prints losses without steps; they are counted.
+//! loss. The HF Trainer prints losses without steps, and steps as a bar of tqdm without a name; bars with a name, such as
+//! those of loading and of data, are not about training. Where there is neither, losses are counted.
 
 /// What a line tells.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
@@ -10,20 +11,102 @@ pub(crate) struct Progress {
     pub(crate) step: Option<u64>,
     /// The loss; not a number if it says so.
     pub(crate) loss: Option<f64>,
+    /// The steps there will be.
+    pub(crate) total: Option<u64>,
+    /// Whether a bar says so, which may also be that of an evaluation.
+    pub(crate) is_bar: bool,
+    /// Tokens in a second, over all ranks.
+    pub(crate) tokens_per_second: Option<f64>,
 }
 
 const STEP_WORDS: [&str; 3] = ["global_step", "step", "iteration"];
 const LOSS_WORDS: [&str; 1] = ["loss"];
+const TOKEN_WORDS: [&str; 4] = ["tokens_per_second", "tokens per second", "tokens/sec", "tokens/s"];
+/// How the HF Trainer announces them.
+const TOTAL: &str = "total optimization steps =";
 
 /// Reads a line.
 pub(crate) fn read(line: &str) -> Option<Progress> {
+    if let Some(bar) = bar(line) {
+        return Some(bar);
+    }
     let lower = line.to_ascii_lowercase();
-    let loss = after(&lower, &LOSS_WORDS, number);
-    let step = after(&lower, &STEP_WORDS, |text| text.parse().ok());
+    let loss = after(&lower, &LOSS_WORDS, |text, _| number(text));
+    let step = after(&lower, &STEP_WORDS, |text, rest| Some((text.parse().ok()?, total(rest))));
     // DeepSpeed's own line has no loss but says how many steps were skipped.
     let is_step = loss.is_some() || lower.contains("skipped=") || lower.contains("samples/sec");
-    let progress = Progress { step: step.filter(|_| is_step), loss };
+    let step = step.filter(|_| is_step);
+    let announced = || {
+        let text = lower.split_once(TOTAL)?.1.trim();
+        text.replace(',', "").parse().ok()
+    };
+    let progress = Progress {
+        step: step.map(|(step, _)| step),
+        loss,
+        total: step.and_then(|(_, total)| total).or_else(announced),
+        is_bar: false,
+        tokens_per_second: after(&lower, &TOKEN_WORDS, |text, _| number(text))
+            .filter(|rate| is_step && rate.is_finite()),
+    };
     (progress != Progress::default()).then_some(progress)
+}
+
+/// A bar of tqdm that has no name: ` 12%|###   | 12/100 [00:10<01:13,  1.20it/s]`.
+fn bar(line: &str) -> Option<Progress> {
+    let (percent, rest) = line.trim_start().split_once("%|")?;
+    percent.parse::<u8>().ok()?;
+    let (_, rest) = rest.rsplit_once("| ")?;
+    let (done, rest) = rest.split_once('/')?;
+    let (total, _) = rest.split_once(" [")?;
+    let number = |text: &str| text.trim().parse().ok();
+    Some(Progress {
+        step: Some(number(done)?),
+        total: Some(number(total)?),
+        is_bar: true,
+        ..Progress::default()
+    })
+}
+
+/// The number behind `/`.
+fn total(rest: &str) -> Option<u64> {
+    let rest = rest.trim_start().strip_prefix('/')?.trim_start();
+    let end = rest.find(|c: char| !c.is_ascii_digit()).unwrap_or(rest.len());
+    rest[..end].parse().ok()
+}
+
+/// What all lines so far tell together.
+#[derive(Debug, Default)]
+pub(crate) struct Course {
+    losses: u64,
+    /// Whether lines name their steps: then bars count something else, and losses need not be counted.
+    names_steps: bool,
+    /// Of the first bar; others are of evaluations.
+    bar: Option<u64>,
+    total: Option<u64>,
+}
+
+impl Course {
+    /// The step a line tells of, if it does.
+    pub(crate) fn step(&mut self, progress: &Progress) -> Option<u64> {
+        if progress.is_bar {
+            let total = progress.total?;
+            let is_first = *self.bar.get_or_insert(total) == total;
+            return progress.step.filter(|_| is_first && !self.names_steps);
+        }
+        self.total = progress.total.or(self.total);
+        if progress.step.is_some() {
+            self.names_steps = true;
+            return progress.step;
+        }
+        progress.loss?;
+        self.losses += 1;
+        (self.bar.is_none() && !self.names_steps).then_some(self.losses)
+    }
+
+    /// The steps there will be.
+    pub(crate) fn total(&self) -> Option<u64> {
+        self.total.or(self.bar.filter(|_| !self.names_steps))
+    }
 }
 
 fn number(text: &str) -> Option<f64> {
@@ -35,7 +118,7 @@ fn number(text: &str) -> Option<f64> {
 }
 
 /// The number behind the first of these words that has one.
-fn after<T>(line: &str, words: &[&str], parse: impl Fn(&str) -> Option<T>) -> Option<T> {
+fn after<T>(line: &str, words: &[&str], parse: impl Fn(&str, &str) -> Option<T>) -> Option<T> {
     words.iter().find_map(|word| {
         line.match_indices(word).find_map(|(at, _)| {
             let is_whole =
@@ -45,8 +128,8 @@ fn after<T>(line: &str, words: &[&str], parse: impl Fn(&str) -> Option<T>) -> Op
             let end = rest
                 .find(|c: char| !(c.is_ascii_alphanumeric() || matches!(c, '.' | '-' | '+')))
                 .unwrap_or(rest.len());
-            let rest = rest[..end].trim_end_matches('.');
-            if is_whole { parse(rest) } else { None }
+            let (text, rest) = rest.split_at(end);
+            if is_whole { parse(text.trim_end_matches('.'), rest) } else { None }
         })
     })
 }
@@ -74,6 +157,41 @@ mod tests {
         ] {
             assert_eq!(told(line), expected, "{line}");
         }
+        assert_eq!(read("Step 10/100, Loss = 2.5e-1").and_then(|told| told.total), Some(100));
+        let iteration = " iteration       20/     100 | lm loss: 1.0E+00 |";
+        assert_eq!(read(iteration).and_then(|told| told.total), Some(100));
+        let total = "[INFO|trainer.py:2397] >>   Total optimization steps = 1,500";
+        assert_eq!(read(total).and_then(|told| told.total), Some(1500));
+        let tokens = "step 3 loss 2.0 tokens_per_second=812.5";
+        assert_eq!(read(tokens).and_then(|told| told.tokens_per_second), Some(812.5));
         assert!(read("step 3 loss nan").and_then(|told| told.loss).is_some_and(f64::is_nan));
+    }
+
+    fn steps(lines: &[&str]) -> (Vec<u64>, Option<u64>) {
+        let mut course = Course::default();
+        let told = lines.iter().filter_map(|line| read(line));
+        let steps = told.filter_map(|progress| course.step(&progress)).collect();
+        (steps, course.total())
+    }
+
+    #[test]
+    fn the_bar_of_the_trainer_counts_and_bars_of_others_do_not() {
+        let trainer = [
+            "Loading checkpoint shards:  50%|#####     | 2/4 [00:01<00:01,  1.20it/s]",
+            "  0%|          | 0/50 [00:00<?, ?it/s]",
+            " 20%|##        | 10/50 [00:10<00:40,  1.00it/s]",
+            "{'loss': 4.1, 'grad_norm': 1.0, 'epoch': 0.1}",
+            " 12%|#2        | 1/8 [00:00<00:01,  9.00it/s]",
+            " 22%|##2       | 11/50 [00:11<00:39,  1.00it/s]",
+        ];
+        assert_eq!(steps(&trainer), (vec![0, 10, 11], Some(50)));
+    }
+
+    #[test]
+    fn named_steps_count_and_losses_only_where_nothing_else_does() {
+        let named =
+            ["step 1 loss 4.0", " 50%|##   | 4/8 [00:01<00:01, 3it/s]", "step 2/7 loss 3.0"];
+        assert_eq!(steps(&named), (vec![1, 2], Some(7)));
+        assert_eq!(steps(&["{'loss': 4.1}", "{'loss': 4.0}"]), (vec![1, 2], None));
     }
 }

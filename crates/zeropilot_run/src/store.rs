@@ -176,19 +176,7 @@ mod tests {
         let mut text = fs::read_to_string(&path).expect("events");
         text.push_str("{\"shape\":1,\"at\":3");
         fs::write(&path, text).expect("events");
-        let info = RunInfo {
-            shape: 1,
-            id: "a".to_owned(),
-            started_at: 0.0,
-            command: Vec::new(),
-            directory: String::new(),
-            config: None,
-            world_size: None,
-            predicted: None,
-            supervisor: 0,
-            environment: Default::default(),
-            zeropilot: String::new(),
-        };
+        let info = RunInfo { shape: 1, id: "a".to_owned(), ..RunInfo::default() };
         recorder.write("run.json", &serde_json::to_string(&info).expect("JSON")).expect("written");
         let record = Record::open(directory.path()).expect("a record");
         assert_eq!(record.events().expect("events").count(), 1);

@@ -5,13 +5,18 @@
 mod common;
 mod random;
 
+use std::collections::BTreeMap;
+
 use random::{Dice, Question};
-use zeropilot_step::family::build;
+use zeropilot_step::cuda::{Allocation, Allocator, Gradients, Settings, replay};
+use zeropilot_step::family::{build, micro_step};
 use zeropilot_step::lower::Conditions;
 use zeropilot_step::memory::{nth_step, steady_step};
 use zeropilot_step::micro_step::{Item, MicroStep};
-use zeropilot_step::tape::Options;
+use zeropilot_step::model::ParameterId;
+use zeropilot_step::tape::{Kernels, Listener, Options, Storage, StorageId};
 use zeropilot_step::zero::Swing;
+use zeropilot_units::Bytes;
 
 const QUESTIONS: u64 = 120;
 
@@ -96,5 +101,66 @@ fn layers_told_again_are_layers_run_again_in_models_of_the_catalogue() {
         compared += u32::from(answer.is_some());
     }
     println!("{compared} questions compared");
+    assert!(compared > 100);
+}
+
+/// Everything a micro step allocates, on the allocator, round after round.
+struct AllRounds {
+    allocator: Allocator,
+    gradients: Gradients,
+    alive: BTreeMap<StorageId, Allocation>,
+    kept: Vec<Allocation>,
+}
+
+impl Listener for AllRounds {
+    fn allocate(&mut self, id: StorageId, storage: Storage) {
+        self.alive.insert(id, self.allocator.allocate(storage.bytes).unwrap());
+    }
+
+    fn free(&mut self, id: StorageId, _storage: Storage) {
+        self.allocator.free(self.alive.remove(&id).unwrap());
+    }
+
+    fn gradient(&mut self, _parameter: ParameterId, id: StorageId, _storage: Storage) {
+        let gradient = self.alive.remove(&id).unwrap();
+        match self.gradients {
+            Gradients::Kept => self.kept.push(gradient),
+            Gradients::Bucketed => self.allocator.free(gradient),
+        }
+    }
+}
+
+/// Rounds that would bring nothing new are left out; here all are run, and two more.
+#[test]
+fn a_replay_that_stops_early_reserves_what_the_long_one_does_in_every_measured_setup() {
+    const ROUNDS: usize = 5;
+    let mut dice = Dice::new(11);
+    let mut compared = 0;
+    for case in common::cases("training.json") {
+        let Some(mut setup) = common::setup(&case) else { continue };
+        setup.switches.checkpointing ^= dice.one_in(2);
+        setup.batch.length *= 1 + dice.below(64);
+        setup.batch.target_length *= 1 + dice.below(64);
+        let gradients = if dice.one_in(2) { Gradients::Kept } else { Gradients::Bucketed };
+        let settings = Settings { expandable_segments: dice.one_in(3), ..Settings::default() };
+        let resident = Bytes(dice.below(3) * (7 << 20));
+        let options = Options { kernels: Kernels::Cuda, ..Options::default() };
+        let trace = micro_step(&*build(&setup), options);
+        let allocator = Allocator::new(settings);
+        let mut long = AllRounds { allocator, gradients, alive: BTreeMap::new(), kept: Vec::new() };
+        long.allocator.allocate(resident.0).unwrap();
+        for _ in 0..ROUNDS {
+            trace.replay(&mut long);
+            let left = std::mem::take(&mut long.kept).into_iter();
+            for allocation in left.chain(std::mem::take(&mut long.alive).into_values()) {
+                long.allocator.free(allocation);
+            }
+        }
+        let short = replay(&[trace], [resident], gradients, settings).unwrap();
+        let long = (long.allocator.peak_allocated(), long.allocator.peak_reserved());
+        assert_eq!((short.allocated, short.reserved), long, "{} {setup:?}", case["name"]);
+        compared += 1;
+    }
+    println!("{compared} setups compared");
     assert!(compared > 100);
 }

@@ -1,7 +1,8 @@
 //! Supervised runs in words: what happens, why they ended, what to do.
 
-mod curve;
+mod evidence;
 pub mod report;
+mod status;
 pub mod watch;
 
 use serde_json::{Value, json};
@@ -10,9 +11,10 @@ use zeropilot_lint::{Language, Text};
 use zeropilot_record::{
     Attempt, Cause, Happening, Memory, NoResume, Phase, RunInfo, Shortage, Verdict,
 };
-use zeropilot_units::Bytes;
 
 use crate::escaped;
+
+pub use status::{StatusLine, status};
 
 /// What a person is told while a run goes on; nothing for most happenings.
 pub fn happening(happening: &Happening, language: Language) -> Option<String> {
@@ -238,71 +240,17 @@ pub fn verdict(verdict: &Verdict, directory: &str, language: Language) -> String
     let last = verdict.attempts.last();
     for evidence in last.map(|attempt| attempt.evidence.as_slice()).unwrap_or_default() {
         if verdict.cause != Cause::Completed {
-            text.push_str(&format!("  - {}\n", escaped(evidence)));
+            let evidence = evidence::words(evidence, language);
+            text.push_str(&format!("  - {}\n", escaped(&evidence)));
         }
     }
     if let Some(advice) = advice(&verdict.cause, language) {
-        let head = Text::new("help", "建议").get(language);
-        text.push_str(&format!("  {head}: {advice}\n"));
+        let head = Text::new("help: ", "建议：").get(language);
+        text.push_str(&format!("  {head}{advice}\n"));
     }
-    let head = Text::new("record", "记录").get(language);
-    text.push_str(&format!("  {head}: {directory}"));
+    let head = Text::new("record: ", "记录：").get(language);
+    text.push_str(&format!("  {head}{directory}"));
     text
-}
-
-/// How a run stands, in one line of a terminal.
-#[derive(Debug, Clone, Default)]
-pub struct StatusLine {
-    /// The last step.
-    pub step: Option<u64>,
-    /// The last loss.
-    pub loss: Option<f64>,
-    /// Steps in a second.
-    pub rate: Option<f64>,
-    /// Resident bytes of the largest rank.
-    pub largest: Option<u64>,
-    /// Predicted bytes, if known.
-    pub predicted: Option<u64>,
-    /// Ranks on this machine.
-    pub ranks: usize,
-    /// Seconds since the start.
-    pub seconds: u64,
-}
-
-/// The line.
-pub fn status(line: &StatusLine, language: Language) -> String {
-    let mut parts = vec![clock(line.seconds)];
-    let words = |en: &'static str, zh: &'static str| Text::new(en, zh).get(language);
-    if let Some(step) = line.step {
-        parts.push(format!("{} {step}", words("step", "步")));
-    }
-    if let Some(loss) = line.loss {
-        parts.push(format!("loss {loss:.4}"));
-    }
-    if let Some(rate) = line.rate {
-        parts.push(format!("{rate:.2} {}", words("steps/s", "步/秒")));
-    }
-    if let Some(largest) = line.largest {
-        let predicted = line.predicted.map(|bytes| format!(" / {}", Bytes(bytes)));
-        let ranks = line.ranks;
-        parts.push(match language {
-            Language::English => {
-                format!(
-                    "{ranks} ranks, RSS up to {}{}",
-                    Bytes(largest),
-                    predicted.unwrap_or_default()
-                )
-            }
-            Language::Chinese => {
-                format!(
-                    "{ranks} 个 rank，RSS 最大 {}{}",
-                    Bytes(largest),
-                    predicted.unwrap_or_default()
-                )
-            }
-        });
-    }
-    parts.join(" · ")
 }
 
 /// Seconds as `1:02:03`.
@@ -390,20 +338,16 @@ pub fn attempt(attempt: &Attempt, language: Language) -> String {
         Language::Chinese => format!("，第 {step} 步"),
     });
     let cause = cause_words(&attempt.cause, language);
-    format!("{}. {rung}: {cause}{steps}, {}", attempt.number, clock(attempt.seconds as u64))
+    let (number, took) = (attempt.number, clock(attempt.seconds as u64));
+    match language {
+        Language::English => format!("{number}. {rung}: {cause}{steps}, {took}"),
+        Language::Chinese => format!("{number}. {rung}：{cause}{steps}，{took}"),
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn a_status_says_only_what_is_known() {
-        let line = StatusLine { seconds: 3723, ..StatusLine::default() };
-        assert_eq!(status(&line, Language::English), "1:02:03");
-        let line = StatusLine { step: Some(3), loss: Some(0.5), seconds: 5, ..line };
-        assert_eq!(status(&line, Language::Chinese), "0:05 · 步 3 · loss 0.5000");
-    }
 
     #[test]
     fn both_languages_know_every_cause() {

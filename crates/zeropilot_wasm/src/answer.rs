@@ -2,7 +2,7 @@
 
 use serde::Deserialize;
 use serde_json::{Value, json};
-use zeropilot_ask::{MemoryRequest, PlanRequest, SimulateRequest};
+use zeropilot_ask::{BillRequest, MemoryRequest, PlanRequest, SimulateRequest};
 use zeropilot_lint::Language;
 use zeropilot_view::memory::{self as memory_view, MemoryReport};
 use zeropilot_view::plan::{self as plan_view, PlanReport};
@@ -14,6 +14,8 @@ use crate::question::{Answer, Problem};
 
 /// Stretches of a picture.
 const STRETCHES: usize = 400;
+/// Moments of a film.
+const FRAMES: usize = 300;
 
 /// A model, and what is asked about it.
 #[derive(Debug, Deserialize)]
@@ -71,17 +73,46 @@ pub(crate) fn memory(about: About<MemoryRequest>, language: Language) -> Result<
     })
 }
 
-pub(crate) fn simulate(
-    about: About<SimulateRequest>,
-    language: Language,
-) -> Result<Answer, Problem> {
+/// What a GPU holds through a step, and what it sends.
+pub(crate) fn film(about: About<MemoryRequest>, language: Language) -> Result<Answer, Problem> {
+    let problem = |wrong| problem::memory(&wrong, &plain(language));
+    let lower = |error| talk::lower_error(&error, language);
+    about.request.machines.cluster().map_err(|wrong| problem(wrong.into()))?;
+    let model = Named::open(&about.model, language)?.as_ref().clone();
+    let memory = zeropilot_ask::memory(&about.model.name, model, &about.request);
+    let memory = memory.map_err(problem)?;
+    let stretches = memory.stretches(FRAMES).map_err(lower)?;
+    let traffic = memory.traffic().map_err(lower)?;
+    Ok(Answer {
+        json: simulate_view::traffic(&traffic),
+        words: json!({
+            "frames": memory_view::film(&stretches, language),
+            "sent": simulate_view::sent(&traffic, language),
+        }),
+    })
+}
+
+/// A step to be timed, and what is to be finished.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Timing {
+    model: Named,
+    request: SimulateRequest,
+    #[serde(default)]
+    bill: Option<BillRequest>,
+}
+
+pub(crate) fn simulate(about: Timing, language: Language) -> Result<Answer, Problem> {
     let problem = |wrong| problem::simulating(&wrong, &plain(language));
+    let bill = about.bill.map(|bill| bill.read()).transpose();
+    let bill = bill.map_err(|bad| simulate_view::bad_cost(&bad, language))?;
     let model = Named::open(&about.model, language)?.as_ref().clone();
     let simulated = zeropilot_ask::simulate(&about.model.name, model, &about.request);
     let simulated = simulated.map_err(problem)?;
-    let report = SimulateReport::of(&simulated, None);
+    let report = SimulateReport::of(&simulated, bill);
     let words: Value = json!({
         "text": simulate_view::human(&report, &plain(language)),
+        "bill": simulate_view::bill(&report, language),
         "picture": simulate_view::svg(&report, &report.spans(), language),
     });
     Ok(Answer { json: simulate_view::json(&report), words })

@@ -29,6 +29,12 @@ pub fn compare(question: &str) -> String {
     question::put(question, answer::compare)
 }
 
+/// What a GPU holds through a step, moment by moment.
+#[wasm_bindgen]
+pub fn film(question: &str) -> String {
+    question::put(question, answer::film)
+}
+
 /// How long a step takes, with a picture of it.
 #[wasm_bindgen]
 pub fn simulate(question: &str) -> String {

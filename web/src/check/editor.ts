@@ -7,6 +7,7 @@ import { lintGutter, lintKeymap, setDiagnostics, type Diagnostic } from "@codemi
 import { EditorState } from "@codemirror/state";
 import { EditorView, highlightActiveLine, hoverTooltip, keymap, lineNumbers, type Tooltip } from "@codemirror/view";
 import { tags } from "@lezer/highlight";
+import { marked } from "../dom";
 
 const night = HighlightStyle.define([
   { tag: tags.propertyName, color: "#8ab4f8" }, { tag: tags.string, color: "#a5d6a7" },
@@ -85,13 +86,7 @@ async function about(view: EditorView, place: number, explain: (path: string) =>
     create: () => {
       const dom = document.createElement("div");
       for (const paragraph of said.split("\n\n")) {
-        const element = dom.appendChild(document.createElement("p"));
-        // The only markup there is: **bold** and `code`.
-        for (const piece of paragraph.split(/(\*\*[^*]+\*\*|`[^`]+`)/)) {
-          const name = piece.startsWith("**") ? "strong" : piece.startsWith("`") && piece.length > 1 ? "code" : null;
-          if (!name) element.append(piece);
-          else element.appendChild(document.createElement(name)).textContent = piece.replace(/^(\*\*|`)|(\*\*|`)$/g, "");
-        }
+        dom.appendChild(document.createElement("p")).append(...marked(paragraph));
       }
       return { dom };
     },

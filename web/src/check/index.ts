@@ -4,7 +4,7 @@ import type { Diagnostic } from "@codemirror/lint";
 import type { App, Part } from "../app";
 import type { Checked, Finding } from "../answers";
 import { number, select } from "../controls";
-import { h } from "../dom";
+import { h, marked } from "../dom";
 import { ask, newest } from "../engine";
 import { editor } from "./editor";
 
@@ -83,12 +83,12 @@ export function check(app: App, isDark: boolean): Part {
 function list(json: Checked, { say }: App, apply: (finding: Finding) => void, show: (finding: Finding) => void): HTMLElement[] {
   const counted = json.diagnostics.length;
   return [
-    h("div", { class: "head" }, h("h2", {}, say("findings")), h("span", { class: `badge verdict-${json.verdict}` }, json.verdict)),
+    h("div", { class: "head" }, h("h2", {}, say("findings")), h("span", { class: `badge verdict-${json.verdict}` }, say(json.verdict === "accept" ? "accepted" : "refused"))),
     counted === 0 ? h("p", {}, say("clean")) : h("ul", { class: "findings" }, ...json.diagnostics.map((finding) =>
       h("li", { class: finding.severity, "data-code": finding.code },
-        h("div", { class: "head" }, h("strong", {}, finding.code, " ", finding.message),
+        h("div", { class: "head" }, h("strong", {}, h("span", { class: "soft" }, finding.code), " ", ...marked(finding.message)),
           h("button", { type: "button", class: "small", click: () => show(finding) }, say("line", { line: finding.span["line"] ?? 1 }))),
-        h("p", {}, finding.why), h("p", { class: "soft" }, finding.help),
-        finding.fix && h("button", { type: "button", class: "small fix", click: () => apply(finding) }, `${say("fix")}: ${finding.fix.title}`)))),
+        h("p", {}, ...marked(finding.why)), h("p", { class: "soft" }, ...marked(finding.help)),
+        finding.fix && h("button", { type: "button", class: "small fix", click: () => apply(finding) }, ...marked(say("fixWith", { title: finding.fix.title })))))),
   ];
 }

@@ -1,12 +1,13 @@
 // Learn: what every rank holds at each moment of a step, with the numbers of the model that is asked about.
 
 import type { App, Part } from "../app";
-import type { Held, Memory, MemoryWords, Moment } from "../answers";
+import type { FilmWords, Held, Memory, MemoryWords, Moment, Traffic } from "../answers";
 import { number, segments } from "../controls";
 import { h, svg } from "../dom";
 import { ask, newest, Problem } from "../engine";
 import { bytes } from "../format";
 import * as questions from "../questions";
+import { film, type Film } from "./film";
 import { folklore } from "./folklore";
 
 const MOMENTS: [Moment, "afterInit" | "afterBackward" | "afterStep"][] =
@@ -21,6 +22,8 @@ export function learn(app: App): Part {
   let last: { json: Memory; words: MemoryWords } | undefined;
   const ranks = h("div", { class: "ranks" });
   const table = h("section", { class: "panel" });
+  const step = h("section", { class: "panel" });
+  let running: Film | undefined;
   const draw = () => { if (last) ranks.replaceChildren(...drawn(last, moment, app)); };
 
   const run = newest<App["state"]>(async (state) => {
@@ -31,6 +34,9 @@ export function learn(app: App): Part {
     try {
       last = await ask<Memory, MemoryWords>("memory", state.language, { model: questions.model(state), request });
       draw();
+      running?.stop();
+      running = film(await ask<Traffic, FilmWords>("film", state.language, { model: questions.model(state), request }), app);
+      step.replaceChildren(...running.elements);
       table.replaceChildren(...await folklore(app));
       element.dataset["state"] = "answered";
     } catch (error) {
@@ -61,10 +67,10 @@ export function learn(app: App): Part {
         segments(say("stage"), String(app.state.stage), ["0", "1", "2", "3"].map((name): [string, string] => [name, `ZeRO-${name}`]), (stage) => set({ stage: Number(stage) })),
         number(say("ranks"), app.state.ranks, 1, 1024, "", (count) => set({ ranks: count })), moments, play),
       ranks),
-    table);
+    step, table);
   const update = () => run(app.state);
   update();
-  return { element, update, leave: stop };
+  return { element, update, leave: () => { stop(); running?.stop(); } };
 }
 
 const sum = (held: Held[]) => held.reduce((sum, { bytes }) => sum + bytes, 0);

@@ -29,13 +29,16 @@ export function form({ state, say, catalogue, set }: App): HTMLElement {
     h("div", { class: "pair" },
       number(say("batch"), state.batch, 1, 1 << 20, say("batchHint"), (batch) => changed({ batch })),
       text(say("hostRam"), state.hostRam, say("hostRamHint"), (hostRam) => changed({ hostRam }))),
-    h("details", { class: "more" }, h("summary", {}, say("more")),
+    h("details", { class: "more", open: state.goal !== "" }, h("summary", {}, say("more")),
       h("div", { class: "pair" },
         select(say("precision"), state.precision, [["bf16", "bf16"], ["fp16", "fp16"], ["fp32", "fp32"]], (precision) => changed({ precision })),
         select(say("fusedLoss"), state.fusedLoss, [["no", say("no")], ["yes", say("yes")], ["either", say("either")]], (fusedLoss) => changed({ fusedLoss }))),
       h("div", { class: "pair" },
         select(say("objective"), state.objective, [["time", say("time")], ["memory", say("memory")]], (objective) => changed({ objective })),
-        select(say("target"), state.target, catalogue.targets.map((name): [string, string] => [name, name]), (target) => changed({ target })))),
+        select(say("target"), state.target, catalogue.targets.map((name): [string, string] => [name, name]), (target) => changed({ target }))),
+      h("div", { class: "pair" },
+        text(say("goal"), state.goal, say("goalHint"), (goal) => changed({ goal })),
+        text(say("price"), state.price, say("priceHint"), (price) => changed({ price })))),
   );
 }
 

@@ -1,14 +1,14 @@
 // Plan: from a model and GPUs to a config that fits, updated while the question changes.
 
 import type { App, Part } from "../app";
-import type { Compared, ComparedWords, Memory, MemoryWords, Pictured, Plan, PlanWords } from "../answers";
+import type { Compared, ComparedWords, Memory, MemoryWords, Plan, PlanWords, Timed, TimedWords } from "../answers";
 import { h, picture } from "../dom";
 import { ask, newest, Problem, type Answer } from "../engine";
 import * as questions from "../questions";
 import type { State } from "../state";
 import { bars, type Chosen } from "./bars";
 import { form } from "./form";
-import { choice, config, others, terminal } from "./result";
+import { bill, choice, config, others, terminal } from "./result";
 
 export function plan(app: App): Part {
   const places = {
@@ -20,7 +20,7 @@ export function plan(app: App): Part {
     terminal: h("section", { class: "panel" }),
   };
   const answer = h("div", { class: "answer stack", role: "region", "aria-label": app.say("answer") }, ...Object.values(places));
-  let work: questions.Work = { ...questions.NO_PLAN, checkpointing: false };
+  let work = questions.NO_PLAN_YET;
   let found: Answer<Plan, PlanWords> | undefined;
   let chosen: Chosen;
 
@@ -35,10 +35,15 @@ export function plan(app: App): Part {
   const showBars = async (state: State) => {
     const compared = await ask<Compared, ComparedWords>("compare", language(), questions.compare(state, work));
     places.bars.replaceChildren(...bars(compared, work, chosen, app));
-    places.terminal.replaceChildren(...terminal([questions.planCommand(state), questions.compareCommand(state, work)], app));
+    places.terminal.replaceChildren(...terminal(commands(state), app));
     answer.dataset["bars"] = String(state.sequence);
     if (performance.getEntriesByName("first answer").length === 0) performance.mark("first answer");
   };
+
+  const commands = (state: State) => [
+    questions.planCommand(state), questions.compareCommand(state, work),
+    ...(questions.bill(state) && found?.json.choice ? [questions.simulateCommand(state, work)] : []),
+  ];
 
   const showPlan = async (state: State) => {
     found = await ask<Plan, PlanWords>("plan", language(), questions.plan(state));
@@ -61,9 +66,10 @@ export function plan(app: App): Part {
     if (!chosen) return places.step.replaceChildren();
     const shown = [h("h2", {}, app.say("step")), figure(app.say("stepMemory"), chosen.words.picture)];
     if (found?.json.choice?.step_seconds) {
-      const question = { model: questions.model(state), request: { job: job(state) } };
-      const timed = await ask<unknown, Pictured>("simulate", language(), question);
+      const question = { model: questions.model(state), request: { job: job(state) }, bill: questions.bill(state) };
+      const timed = await ask<Timed, TimedWords>("simulate", language(), question);
       shown.push(figure(app.say("stepTime"), timed.words.picture));
+      if (timed.words.bill) places.choice.append(bill(timed.json, timed.words.bill));
     }
     places.step.replaceChildren(...shown);
     answer.dataset["step"] = questions.planCommand(state);

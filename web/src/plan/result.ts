@@ -1,7 +1,7 @@
 // A plan: the choice with everything it takes to run it, and what else there is.
 
 import type { App } from "../app";
-import type { Plan, PlanWords, Said } from "../answers";
+import type { Plan, PlanWords, Said, Timed } from "../answers";
 import type { Answer } from "../engine";
 import { copyButton } from "../controls";
 import { h, id } from "../dom";
@@ -20,6 +20,11 @@ export function choice({ json, words }: Answer<Plan, PlanWords>, { say }: App): 
     h("ul", { class: "facts" }, ...words.choice.lines.map((line) => h("li", {}, line))),
     ...words.choice.by_hand.map((line) => h("p", { class: "note" }, line)),
   ];
+}
+
+/// What it takes to finish.
+export function bill({ bill }: Timed, words: string): HTMLElement {
+  return h("p", { class: "bill", "data-hours": bill?.gpu_hours.expected, "data-cost": bill?.cost?.expected }, words);
 }
 
 export function config({ json, words }: Answer<Plan, PlanWords>, { say }: App): HTMLElement[] {

@@ -12,7 +12,9 @@ use std::sync::Arc;
 use zeropilot_lint::{Language, Settings};
 use zeropilot_record::{Cause, Happening, RunInfo, SHAPE, Verdict};
 use zeropilot_run::environment::{kept, without_secrets};
-use zeropilot_run::{Limits, Observer, Policy, Recorder, Run, RunCommand, now, signals};
+use zeropilot_run::{
+    Asked, Limits, Observer, Policy, Recorder, Run, RunCommand, now, read_config, signals,
+};
 use zeropilot_view::{Layout, run as words};
 
 use crate::cli::GlobalOptions;
@@ -52,12 +54,12 @@ fn supervise(arguments: &RunArguments, layout: &Layout) -> Result<Verdict, Strin
     let unwritable = |error: std::io::Error| arguments::unwritable(&directory, &error, language);
     let recorder = Recorder::create(&directory, arguments.events.as_deref()).map_err(unwritable)?;
     let recorder = Arc::new(recorder);
-    let info = info(&id, &command, planned.predicted);
+    let info = info(&id, &command, &planned);
     let text = serde_json::to_string_pretty(&info).unwrap_or_default();
     recorder.write("run.json", &text).map_err(unwritable)?;
     // From here on a signal ends the run in order, and not zeropilot alone.
     let signals = signals::catch().map_err(unwritable)?;
-    let screen = Arc::new(Screen::new(recorder.clone(), language, layout.quiet, planned.predicted));
+    let screen = Arc::new(Screen::new(recorder.clone(), language, layout.quiet, &info));
     screen.happened(Happening::RunStarted { id: id.clone(), command: info.command });
     let preflight = Preflight { command: &command, settings: &settings, layout };
     if !arguments.no_preflight && !preflight.passes(&screen, &recorder) {
@@ -116,7 +118,9 @@ fn guard() -> Vec<OsString> {
     vec![own.into(), GUARD.into()]
 }
 
-fn info(id: &str, command: &RunCommand, predicted: Option<u64>) -> RunInfo {
+fn info(id: &str, command: &RunCommand, planned: &rungs::Planned) -> RunInfo {
+    let config = command.config.as_ref().and_then(|path| read_config(path.as_ref()));
+    let asked = Asked::read(&command.words, config.as_ref(), command.world);
     let directory = std::env::current_dir().unwrap_or_default();
     let variables = std::env::vars_os()
         .filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)));
@@ -128,7 +132,10 @@ fn info(id: &str, command: &RunCommand, predicted: Option<u64>) -> RunInfo {
         directory: directory.display().to_string(),
         config: command.config.clone(),
         world_size: command.world,
-        predicted,
+        predicted: planned.predicted,
+        fullest: planned.fullest.clone(),
+        total_steps: asked.total_steps,
+        tokens_per_step: asked.tokens_per_step,
         supervisor: std::process::id(),
         environment: kept(variables),
         zeropilot: env!("CARGO_PKG_VERSION").to_owned(),

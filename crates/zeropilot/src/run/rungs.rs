@@ -7,7 +7,9 @@ use zeropilot_ask::{FusedLoss, Machines, NumberFormat, Objective, PlanRequest, T
 use zeropilot_config::front_end::FrontEnd;
 use zeropilot_lint::Language;
 use zeropilot_plan::Target;
+use zeropilot_record::{Fullest, Phase};
 use zeropilot_run::{RunCommand, read_config};
+use zeropilot_step::memory::{self, Answer};
 use zeropilot_view::{escaped, problem};
 
 use super::arguments::RunArguments;
@@ -19,6 +21,8 @@ pub(super) struct Planned {
     pub(super) rungs: Vec<Map<String, Value>>,
     /// Bytes of a device for the choice of the plan.
     pub(super) predicted: Option<u64>,
+    /// When it is that full.
+    pub(super) fullest: Option<Fullest>,
 }
 
 pub(super) fn of(
@@ -53,7 +57,7 @@ fn from_plan(text: &str) -> Option<Planned> {
     let rungs = rungs.filter(|rung| recomputes(rung) == recomputes(choice));
     let rungs = rungs.filter_map(|rung| rung["config"].as_object().cloned()).collect();
     let predicted = choice["memory"]["device"]["expected"].as_u64();
-    Some(Planned { rungs, predicted })
+    Some(Planned { rungs, predicted, fullest: None })
 }
 
 fn no_plan(name: &str, language: Language) -> String {
@@ -103,7 +107,18 @@ fn by_model(
         .filter(|rung| !rung.way.work.checkpointing)
         .map(|rung| rung.recipe.config())
         .collect();
-    Ok(Planned { rungs, predicted })
+    let fullest = plan.fitting.first().map(|choice| fullest(&choice.answer));
+    Ok(Planned { rungs, predicted, fullest })
+}
+
+fn fullest(answer: &Answer) -> Fullest {
+    let phase = match answer.fullest {
+        memory::Phase::Init => Phase::Loading,
+        memory::Phase::Forward => Phase::Forward,
+        memory::Phase::Backward => Phase::Backward,
+        memory::Phase::Step => Phase::Step,
+    };
+    Fullest { phase, near: answer.nearest.clone() }
 }
 
 fn global_batch(config: &Map<String, Value>, world: u64) -> Option<NonZeroU64> {

@@ -4,9 +4,11 @@ use std::io::{IsTerminal, Write};
 use std::sync::{Arc, Mutex};
 
 use indicatif::{ProgressBar, ProgressStyle};
+use zeropilot_cluster::NvidiaGauge;
+use zeropilot_cluster::gauge::Gauge;
 use zeropilot_lint::Language;
-use zeropilot_record::Happening;
-use zeropilot_run::{Observer, Recorder, Status, Stream};
+use zeropilot_record::{Happening, RunInfo};
+use zeropilot_run::{Asked, Observer, Recorder, Status, Stream, Telemetry};
 use zeropilot_view::run::{self as words, StatusLine};
 
 /// The terminal, and the record.
@@ -15,6 +17,9 @@ pub(super) struct Screen {
     language: Language,
     quiet: bool,
     predicted: Option<u64>,
+    /// Whether tokens are counted from arguments.
+    counts_tokens: bool,
+    telemetry: Mutex<Telemetry>,
     bar: Option<ProgressBar>,
     /// One writer at a time, so that two streams do not cut each other's lines.
     turn: Mutex<()>,
@@ -30,14 +35,25 @@ impl Screen {
         recorder: Arc<Recorder>,
         language: Language,
         quiet: bool,
-        predicted: Option<u64>,
+        info: &RunInfo,
     ) -> Self {
         let bar = (!quiet && std::io::stderr().is_terminal()).then(|| {
             let style = ProgressStyle::with_template("{spinner} {msg}");
             ProgressBar::new_spinner()
                 .with_style(style.unwrap_or_else(|_| ProgressStyle::default_spinner()))
         });
-        Self { recorder, language, quiet, predicted, bar, turn: Mutex::new(()) }
+        let asked = Asked { total_steps: info.total_steps, tokens_per_step: info.tokens_per_step };
+        let gauge = NvidiaGauge::open().ok().map(|gauge| Box::new(gauge) as Box<dyn Gauge>);
+        Self {
+            recorder,
+            language,
+            quiet,
+            predicted: info.predicted,
+            counts_tokens: info.tokens_per_step.is_some(),
+            telemetry: Mutex::new(Telemetry::new(gauge, asked)),
+            bar,
+            turn: Mutex::new(()),
+        }
     }
 
     /// Says something beside the output.
@@ -81,16 +97,28 @@ impl Observer for Screen {
         {
             self.talk(&text);
         }
+        if let Ok(mut telemetry) = self.telemetry.lock() {
+            telemetry.saw(&happening);
+        }
         self.recorder.add(happening);
     }
 
     fn status(&self, status: &Status) {
+        let Ok(mut telemetry) = self.telemetry.lock() else { return };
+        for measured in telemetry.due(status) {
+            self.recorder.add(measured);
+        }
         let Some(bar) = &self.bar else { return };
+        let on_gpu = telemetry.largest_on_gpu();
         let line = StatusLine {
             step: status.step,
+            total_steps: telemetry.total_steps(status),
             loss: status.loss,
             rate: status.rate,
-            largest: status.memory.iter().map(|rank| rank.rss).max(),
+            tokens_per_second: telemetry.tokens_per_second(status),
+            counts_tokens: self.counts_tokens,
+            largest: on_gpu.or(status.memory.iter().map(|rank| rank.rss).max()),
+            is_gpu: on_gpu.is_some(),
             predicted: self.predicted,
             ranks: status.memory.len(),
             seconds: status.elapsed.as_secs(),

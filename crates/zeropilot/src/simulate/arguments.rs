@@ -105,39 +105,12 @@ pub(super) fn range(text: &str) -> Option<(u64, u64)> {
     (range.0 <= range.1 && range.1 <= 1 << 24).then_some(range)
 }
 
-/// `2.5/gpu-hour`, `$2.5`.
-pub(super) fn price(text: &str) -> Option<f64> {
-    let number = text.split('/').next()?.trim().trim_start_matches(['$', '€', '¥', '￥']);
-    number.parse::<f64>().ok().filter(|price| price.is_finite() && *price >= 0.0)
-}
-
-/// `10B`, `1.5T`, `300e9`.
-pub(super) fn amount(text: &str) -> Option<f64> {
-    let text = text.trim();
-    let (number, factor) = match text.chars().last()?.to_ascii_uppercase() {
-        'K' => (&text[..text.len() - 1], 1e3),
-        'M' => (&text[..text.len() - 1], 1e6),
-        'B' | 'G' => (&text[..text.len() - 1], 1e9),
-        'T' => (&text[..text.len() - 1], 1e12),
-        _ => (text, 1.0),
-    };
-    let amount = number.trim().parse::<f64>().ok()? * factor;
-    (amount.is_finite() && amount > 0.0).then_some(amount)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
-    fn amounts_are_read_as_people_write_them() {
-        assert_eq!(amount("10B"), Some(10e9));
-        assert_eq!(amount("1.5T"), Some(1.5e12));
-        assert_eq!(amount("300e9"), Some(300e9));
-        assert_eq!(amount("many"), None);
-        assert_eq!(price("2.5/gpu-hour"), Some(2.5));
-        assert_eq!(price("$3"), Some(3.0));
-        assert_eq!(price("free"), None);
+    fn ranges_are_read_as_people_write_them() {
         assert_eq!(range("8..1024"), Some((8, 1024)));
         assert_eq!(range("1024..8"), None);
     }

@@ -4,13 +4,13 @@ pub(crate) mod arguments;
 
 use std::path::Path;
 
-use zeropilot_ask::{MemoryProblem, SimulateRequest, simulate as ask};
+use zeropilot_ask::{Bill, BillRequest, MemoryProblem, SimulateRequest, simulate as ask};
 use zeropilot_lint::Language;
 use zeropilot_step::lower::Lowered;
-use zeropilot_view::simulate::{self as words, Bill, SimulateReport};
+use zeropilot_view::simulate::{self as words, SimulateReport};
 use zeropilot_view::{Format, Layout, gpus, problem, talk};
 
-use self::arguments::{SimulateCommand, amount, price, range};
+use self::arguments::{SimulateCommand, range};
 use crate::cli::GlobalOptions;
 use crate::cluster_source;
 use crate::exit_status::ExitStatus;
@@ -81,14 +81,8 @@ impl Session<'_> {
     fn bill(&self) -> Result<Option<Bill>, String> {
         let language = self.layout.language;
         let Some(text) = &self.command.tokens else { return Ok(None) };
-        let tokens = amount(text).ok_or_else(|| words::bad_cost("--tokens", text, language))?;
-        let per_gpu_hour = match &self.command.cost {
-            Some(text) => {
-                Some(price(text).ok_or_else(|| words::bad_cost("--cost", text, language))?)
-            }
-            None => None,
-        };
-        Ok(Some(Bill { tokens, per_gpu_hour }))
+        let request = BillRequest { tokens: text.clone(), cost: self.command.cost.clone() };
+        request.read().map(Some).map_err(|bad| words::bad_cost(&bad, language))
     }
 
     fn write(&mut self, report: &SimulateReport<'_>, lowered: &Lowered) -> Result<(), String> {

@@ -13,6 +13,7 @@ use zeropilot_step::memory::{
     Answer, Counting, Prediction, Question, Relief, Stretch, Workload, WorkloadKey, reliefs,
     timeline,
 };
+use zeropilot_step::traffic::Traffic;
 use zeropilot_units::Estimate;
 
 use self::config::{Flags, Solved, made, solve};
@@ -244,6 +245,16 @@ impl Memory {
         let rank = lowered.rank(question.resolved, question.zero, world, self.answer.rank);
         Ok(timeline(lowered, &rank, Counting::default(), count))
     }
+
+    /// What goes over the links in a step.
+    ///
+    /// # Errors
+    ///
+    /// If the model cannot be lowered.
+    pub fn traffic(&self) -> Result<Traffic, LowerError> {
+        let question = self.job.question();
+        Ok(Traffic::of(&question.step_program(&question.workload()?)))
+    }
 }
 
 /// Answers a question about memory.
@@ -325,7 +336,12 @@ pub fn compare(model: &Model, request: &MemoryRequest) -> Result<Compared, Memor
         let index = match known {
             Some(index) => index,
             None => {
-                workloads.push((key, question.workload()?));
+                let workload = question.workload()?;
+                let workload = match workloads.last() {
+                    Some((_, other)) => workload.beside(other),
+                    None => workload,
+                };
+                workloads.push((key, workload));
                 workloads.len() - 1
             }
         };

@@ -132,7 +132,12 @@ impl<'a> Asker<'a> {
         if let Some(known) = self.workloads.get(&key) {
             return Ok(Rc::clone(known));
         }
-        let workload = Rc::new(question.workload()?);
+        let workload = question.workload()?;
+        let other = self.workloads.get(&WorkloadOf { is_stage_3: !is_stage_3, ..key });
+        let workload = Rc::new(match other {
+            Some(other) => workload.beside(other),
+            None => workload,
+        });
         self.workloads.insert(key, Rc::clone(&workload));
         Ok(workload)
     }

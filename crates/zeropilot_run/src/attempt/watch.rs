@@ -16,6 +16,7 @@ use crate::guard::{self, Order, Report};
 use crate::log::Told;
 use crate::oom::{OomCounters, killed_by_kernel};
 use crate::process::{self, Process, Rank, descendants, is_node_launcher};
+use crate::progress::{Course, Progress};
 
 const TICK: Duration = Duration::from_millis(200);
 const SAMPLE: Duration = Duration::from_secs(1);
@@ -40,7 +41,7 @@ pub(super) struct Watch<'a> {
     pids: Vec<i32>,
     status: Status,
     steps: Vec<(Instant, u64)>,
-    losses: u64,
+    course: Course,
     ticked: Option<Instant>,
     looked: Option<Instant>,
     sampled: Option<Instant>,
@@ -75,7 +76,7 @@ impl<'a> Watch<'a> {
             pids: Vec::new(),
             status: Status { attempt: start.number, ..Status::default() },
             steps: Vec::new(),
-            losses: 0,
+            course: Course::default(),
             ticked: None,
             looked: None,
             sampled: None,
@@ -148,25 +149,40 @@ impl<'a> Watch<'a> {
         note(&mut self.observed, told);
     }
 
-    fn progressed(&mut self, progress: crate::progress::Progress) {
+    fn progressed(&mut self, progress: Progress) {
         let now = Instant::now();
         if let Some(loss) = progress.loss {
             self.observed.loss_is_finite = loss.is_finite();
             self.status.loss = Some(loss);
-            self.losses += 1;
         }
-        let step = progress.step.unwrap_or(self.losses);
-        let is_new = self.observed.last_step.is_none_or(|last| step > last);
-        if !is_new {
+        self.status.tokens_per_second =
+            progress.tokens_per_second.or(self.status.tokens_per_second);
+        let step = self.course.step(&progress);
+        self.status.total_steps = self.course.total();
+        // What is said before the first step, such as `0/100` of a bar, is no progress.
+        let new = step.filter(|step| *step > self.observed.last_step.unwrap_or(0));
+        if let Some(step) = new {
+            self.observed.last_step = Some(step);
+            self.status.step = Some(step);
+            self.steps.push((now, step));
+            if self.steps.len() > 20 {
+                self.steps.remove(0);
+            }
+        }
+        let loss = progress.loss.filter(|loss| loss.is_finite());
+        self.to_record(new, loss);
+    }
+
+    /// Steps are recorded now and then. A loss that comes without a step is that of the last one, and is not lost behind
+    /// steps without any.
+    fn to_record(&mut self, new: Option<u64>, loss: Option<f64>) {
+        let Some(step) = self.observed.last_step.filter(|_| new.is_some() || loss.is_some()) else {
             return;
+        };
+        if loss.is_none() && self.unrecorded.is_some_and(|(_, loss)| loss.is_some()) {
+            self.record_step();
         }
-        self.observed.last_step = Some(step);
-        self.status.step = Some(step);
-        self.steps.push((now, step));
-        if self.steps.len() > 20 {
-            self.steps.remove(0);
-        }
-        self.unrecorded = Some((step, progress.loss.filter(|loss| loss.is_finite())));
+        self.unrecorded = Some((step, loss));
         if due(&mut self.recorded_step, RECORD) {
             self.record_step();
         }

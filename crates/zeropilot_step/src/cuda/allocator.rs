@@ -58,6 +58,8 @@ pub struct Allocator {
     pub(super) next_address: u64,
     allocated: Gauge,
     reserved: Gauge,
+    /// All that was ever taken from the driver.
+    taken: u64,
 }
 
 impl Allocator {
@@ -158,6 +160,11 @@ impl Allocator {
         Bytes(self.reserved.peak)
     }
 
+    /// All that was ever taken from the driver, given back or not.
+    pub(super) fn taken(&self) -> Bytes {
+        Bytes(self.taken)
+    }
+
     /// Forgets the peaks, as `torch.cuda.reset_peak_memory_stats` does.
     pub fn reset_peaks(&mut self) {
         self.allocated.peak = self.allocated.now;
@@ -250,6 +257,7 @@ impl Allocator {
             return None;
         }
         self.reserved.add(bytes);
+        self.taken += bytes;
         Some(())
     }
 

@@ -1,8 +1,9 @@
 //! The blocks that segments are cut into: neighbours in a list, free ones in order of size.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
-use super::rounding::{MIN_BLOCK, Pool};
+use super::free_list::BySize;
+use super::rounding::Pool;
 
 /// A block by its place in the arena.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -32,29 +33,11 @@ pub(super) struct Block {
 }
 
 impl Block {
-    fn fit(&self) -> Fit {
-        Fit::new(self.stream, self.size, self.address)
-    }
-
     /// Whether other blocks share its segment.
     pub(super) fn is_split(&self) -> bool {
         self.previous.is_some() || self.next.is_some()
     }
 }
-
-/// The order of best fit: the stream, then the smallest, then the lowest address. One number of 16, 48 and 64 bits
-/// compares faster than three.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) struct Fit(u128);
-
-impl Fit {
-    pub(super) fn new(stream: u16, size: u64, address: u64) -> Self {
-        let blocks = u128::from(size / MIN_BLOCK);
-        Self(u128::from(stream) << 112 | blocks << 64 | u128::from(address))
-    }
-}
-
-type BySize = BTreeMap<Fit, BlockId>;
 
 #[derive(Debug, Clone, Default)]
 pub(super) struct Blocks {
@@ -96,8 +79,7 @@ impl Blocks {
             Pool::Small => &self.small,
             Pool::Large => &self.large,
         };
-        let end = Fit(u128::from(stream) << 112 | (u128::MAX >> 16));
-        free.range(Fit::new(stream, size, 0)..=end).map(|(_, id)| *id)
+        free.fitting(stream, size)
     }
 
     /// Writes a free or unmapped block into its index.
@@ -110,7 +92,7 @@ impl Blocks {
                     Pool::Small => &mut self.small,
                     Pool::Large => &mut self.large,
                 };
-                free.insert(block.fit(), id);
+                free.insert(&block, id);
             }
             State::Unmapped => {
                 let small = block.pool == Pool::Small;
@@ -129,7 +111,7 @@ impl Blocks {
                     Pool::Small => &mut self.small,
                     Pool::Large => &mut self.large,
                 };
-                free.remove(&block.fit());
+                free.remove(&block);
             }
             State::Unmapped => {
                 let small = block.pool == Pool::Small;
@@ -202,6 +184,6 @@ impl Blocks {
 
     /// Every free block, whatever its pool.
     pub(super) fn all_free(&self) -> Vec<BlockId> {
-        self.large.values().chain(self.small.values()).copied().collect()
+        self.large.all().chain(self.small.all()).collect()
     }
 }

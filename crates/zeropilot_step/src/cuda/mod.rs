@@ -8,6 +8,7 @@ mod allocator;
 mod blocks;
 mod expandable;
 mod facts;
+mod free_list;
 mod kernel;
 mod layer;
 mod replay;

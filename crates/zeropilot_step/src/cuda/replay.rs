@@ -5,8 +5,6 @@
 //! is in the way of the next. What ZeRO gathers and copies in between is not replayed, so that this is the share of the
 //! model alone.
 
-use std::collections::BTreeMap;
-
 use zeropilot_units::Bytes;
 
 use super::allocator::{Allocation, Allocator, OutOfMemory, Settings};
@@ -56,9 +54,16 @@ pub fn replay(
     for bytes in resident {
         follower.take(bytes.0);
     }
-    for trace in std::iter::repeat_n(micro_steps, ROUNDS).flatten() {
-        trace.replay(&mut follower);
-        follower.end_micro_step();
+    for _ in 0..ROUNDS {
+        let taken = follower.allocator.taken();
+        for trace in micro_steps {
+            trace.replay(&mut follower);
+            follower.end_micro_step();
+        }
+        // All that came is gone and its blocks have joined again: the next round would find what this one found.
+        if follower.allocator.taken() == taken {
+            break;
+        }
     }
     follower.finish()
 }
@@ -66,7 +71,8 @@ pub fn replay(
 struct Follower {
     allocator: Allocator,
     gradients: Gradients,
-    alive: BTreeMap<StorageId, Allocation>,
+    /// By [`StorageId::index`].
+    alive: Vec<Option<Allocation>>,
     kept: Vec<Allocation>,
     failure: Option<OutOfMemory>,
 }
@@ -74,7 +80,7 @@ struct Follower {
 impl Follower {
     fn new(gradients: Gradients, settings: Settings) -> Self {
         let allocator = Allocator::new(settings);
-        Self { allocator, gradients, alive: BTreeMap::new(), kept: Vec::new(), failure: None }
+        Self { allocator, gradients, alive: Vec::new(), kept: Vec::new(), failure: None }
     }
 
     fn take(&mut self, bytes: u64) -> Option<Allocation> {
@@ -91,7 +97,7 @@ impl Follower {
         for allocation in std::mem::take(&mut self.kept) {
             self.allocator.free(allocation);
         }
-        for allocation in std::mem::take(&mut self.alive).into_values() {
+        for allocation in self.alive.drain(..).flatten() {
             self.allocator.free(allocation);
         }
     }
@@ -109,19 +115,21 @@ impl Follower {
 
 impl Listener for Follower {
     fn allocate(&mut self, id: StorageId, storage: Storage) {
-        if let Some(allocation) = self.take(storage.bytes) {
-            self.alive.insert(id, allocation);
+        if self.alive.len() <= id.index() {
+            self.alive.resize(id.index() + 1, None);
         }
+        self.alive[id.index()] = self.take(storage.bytes);
     }
 
     fn free(&mut self, id: StorageId, _storage: Storage) {
-        if let Some(allocation) = self.alive.remove(&id) {
+        if let Some(allocation) = self.alive.get_mut(id.index()).and_then(Option::take) {
             self.allocator.free(allocation);
         }
     }
 
     fn gradient(&mut self, _parameter: ParameterId, id: StorageId, _storage: Storage) {
-        let Some(allocation) = self.alive.remove(&id) else { return };
+        let alive = self.alive.get_mut(id.index()).and_then(Option::take);
+        let Some(allocation) = alive else { return };
         match self.gradients {
             Gradients::Kept => self.kept.push(allocation),
             Gradients::Bucketed => self.allocator.free(allocation),

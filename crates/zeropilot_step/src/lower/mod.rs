@@ -86,6 +86,7 @@ impl Conditions {
 /// A model lowered for training.
 #[derive(Debug)]
 pub struct Lowered {
+    setup: Setup,
     program: Box<dyn Program>,
     modules: Modules,
     micro_step: MicroStep,
@@ -139,12 +140,18 @@ impl Lowered {
             buffers: buffers(&setup, &trained, &recipe.method),
             batch: batch_bytes(&setup),
             program,
+            setup,
         })
     }
 
     /// How near the program is to the model.
     pub fn fidelity(&self) -> Fidelity {
         self.fidelity
+    }
+
+    /// What decides the program.
+    pub(crate) fn setup(&self) -> &Setup {
+        &self.setup
     }
 
     /// The program.

@@ -1,6 +1,7 @@
 //! What a micro batch of a model does on a GPU, whatever ZeRO does around it: shared by all configs that run it.
 
-use std::sync::OnceLock;
+use std::slice;
+use std::sync::{Arc, OnceLock};
 
 use zeropilot_model::Model;
 use zeropilot_units::{Bytes, Estimate};
@@ -8,7 +9,7 @@ use zeropilot_units::{Bytes, Estimate};
 use crate::cuda::{Gradients, Settings, replay};
 use crate::family::micro_step;
 use crate::lower::{Conditions, LowerError, Lowered, Recipe};
-use crate::tape::Options;
+use crate::tape::{Options, Trace};
 
 /// What decides a workload besides the model.
 #[derive(Debug, Clone, PartialEq)]
@@ -24,8 +25,16 @@ pub struct WorkloadKey {
 pub struct Workload {
     lowered: Lowered,
     options: Options,
-    slack_of_kept: OnceLock<Bytes>,
-    slack_of_bucketed: OnceLock<Bytes>,
+    waste: Arc<Waste>,
+}
+
+/// What PyTorch's allocator makes of a program. Nothing that ZeRO adds to it is replayed, so that workloads whose
+/// programs are built alike have the same.
+#[derive(Debug, Default)]
+struct Waste {
+    micro_step: OnceLock<Trace>,
+    of_kept: OnceLock<Bytes>,
+    of_bucketed: OnceLock<Bytes>,
 }
 
 impl Workload {
@@ -45,9 +54,19 @@ impl Workload {
                 zero3_linear: false,
                 ..conditions.options
             },
-            slack_of_kept: OnceLock::new(),
-            slack_of_bucketed: OnceLock::new(),
+            waste: Arc::default(),
         })
+    }
+
+    /// The same; what the allocator makes of it is worked out once for both, if their programs are built alike.
+    #[must_use]
+    pub fn beside(self, other: &Self) -> Self {
+        let is_alike =
+            self.options == other.options && self.lowered.setup() == other.lowered.setup();
+        match is_alike {
+            true => Self { waste: Arc::clone(&other.waste), ..self },
+            false => self,
+        }
     }
 
     /// The program.
@@ -60,12 +79,13 @@ impl Workload {
     /// wastes nothing worth counting.
     pub fn slack(&self, gradients: Gradients) -> Estimate {
         let known = match gradients {
-            Gradients::Kept => &self.slack_of_kept,
-            Gradients::Bucketed => &self.slack_of_bucketed,
+            Gradients::Kept => &self.waste.of_kept,
+            Gradients::Bucketed => &self.waste.of_bucketed,
         };
         let slack = *known.get_or_init(|| {
-            let micro_steps = [micro_step(self.lowered.program(), self.options)];
-            let replayed = replay(&micro_steps, [], gradients, Settings::default());
+            let run = || micro_step(self.lowered.program(), self.options);
+            let trace = self.waste.micro_step.get_or_init(run);
+            let replayed = replay(slice::from_ref(trace), [], gradients, Settings::default());
             // Without a limit every request is served.
             replayed.map_or(Bytes(0), |replayed| replayed.slack())
         });

@@ -3,7 +3,7 @@
 use serde_json::{Map, Value, json};
 use zeropilot_lint::Language;
 use zeropilot_step::lower::Fidelity;
-use zeropilot_step::memory::{Answer, Phase, Prediction};
+use zeropilot_step::memory::{Answer, Phase, Prediction, Stretch};
 use zeropilot_step::zero::{Place, Rest};
 use zeropilot_units::{Bytes, Estimate};
 
@@ -11,6 +11,7 @@ use super::MemoryReport;
 use super::human::precision;
 use super::part::{Part, parts};
 use super::relief::{name, stage_number};
+use super::svg::phase;
 use super::verdict::fit;
 
 /// The version of this shape.
@@ -117,6 +118,16 @@ pub fn rest_words(as_measured: &Prediction, language: Language) -> Value {
         "after_backward": rows(&states.after_backward),
         "after_step": rows(&states.after_step),
     })
+}
+
+/// What a GPU holds through a step, stretch by stretch, each with the words of its phase.
+pub fn film(stretches: &[Stretch], language: Language) -> Value {
+    let frames = stretches.iter().map(|stretch| {
+        let held = parts(&stretch.alive, &[Place::Device]).into_iter();
+        let held = held.map(|(part, bytes)| (part.name().to_owned(), json!(bytes.0)));
+        json!({"phase": phase(stretch.phase).get(language), "held": Map::from_iter(held)})
+    });
+    Value::Array(frames.collect())
 }
 
 fn tensors(prediction: &Prediction) -> Value {

@@ -18,7 +18,7 @@ use zeropilot_step::memory::{Answer, Question, Relief};
 pub use compare::{compare, compare_html, compare_json, compare_words};
 pub use html::html;
 pub(crate) use human::precision as precision_name;
-pub use json::{json, rest_words, row_words};
+pub use json::{film, json, rest_words, row_words};
 pub use svg::{legend, svg};
 pub use timeline::timeline;
 pub use verdict::{Fit, fit};

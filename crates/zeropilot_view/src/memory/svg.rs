@@ -67,6 +67,16 @@ pub fn svg(report: &MemoryReport<'_>, stretches: &[Stretch], language: Language)
     svg
 }
 
+/// What a phase is called.
+pub(super) fn phase(phase: Phase) -> Text {
+    match phase {
+        Phase::Init => Text::new("initialization", "初始化"),
+        Phase::Forward => Text::new("forward", "前向传播"),
+        Phase::Backward => Text::new("backward", "反向传播"),
+        Phase::Step => Text::new("optimizer step", "优化器更新"),
+    }
+}
+
 struct Plot {
     most: u64,
     count: usize,
@@ -159,12 +169,7 @@ impl Plot {
                 continue;
             }
             before = Some(stretch.phase);
-            let word = match stretch.phase {
-                Phase::Init => Text::new("initialization", "初始化"),
-                Phase::Forward => Text::new("forward", "前向传播"),
-                Phase::Backward => Text::new("backward", "反向传播"),
-                Phase::Step => Text::new("optimizer step", "优化器更新"),
-            };
+            let word = phase(stretch.phase);
             let x = self.x(place);
             let _ = writeln!(
                 svg,

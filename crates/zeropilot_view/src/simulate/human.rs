@@ -1,11 +1,13 @@
 //! The report for people.
 
 use unicode_width::UnicodeWidthStr;
+use zeropilot_ask::Bill;
 use zeropilot_lint::{Language, Text};
 use zeropilot_step::time::{StepTime, Stream};
+use zeropilot_step::traffic::Traffic;
 
+use super::SimulateReport;
 use super::words::{advice, cause};
-use super::{Bill, SimulateReport};
 use crate::Layout;
 use crate::memory::bars::bar;
 use crate::memory::{batch, headline};
@@ -30,7 +32,7 @@ pub fn human(report: &SimulateReport<'_>, layout: &Layout) -> String {
     text.push('\n');
     text.push_str(&shares(report, language));
     text.push('\n');
-    text.push_str(&links(report, language));
+    text.push_str(&sent(report.traffic, language));
     text.push_str(&verdict(report, language));
     if let Some(bill) = &report.bill {
         text.push_str(&bill_words(report, bill, language));
@@ -143,8 +145,8 @@ pub(crate) fn gigabytes(bytes: u64) -> String {
     if value >= 100.0 { format!("{value:.0} GB") } else { format!("{value:.1} GB") }
 }
 
-fn links(report: &SimulateReport<'_>, language: Language) -> String {
-    let traffic = report.traffic;
+/// What a GPU sends in a step, and with which calls.
+pub fn sent(traffic: &Traffic, language: Language) -> String {
     let calls: Vec<String> = traffic
         .calls
         .iter()
@@ -202,6 +204,11 @@ fn verdict(report: &SimulateReport<'_>, language: Language) -> String {
             format!("\n一步里有 {percent:.0} % 的时间在等待：{name}。{help}。\n")
         }
     }
+}
+
+/// What it takes to finish, if that was asked.
+pub fn bill(report: &SimulateReport<'_>, language: Language) -> Option<String> {
+    report.bill.as_ref().map(|bill| bill_words(report, bill, language).trim().to_owned())
 }
 
 fn bill_words(report: &SimulateReport<'_>, bill: &Bill, language: Language) -> String {

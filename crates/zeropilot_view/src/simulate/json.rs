@@ -2,6 +2,7 @@
 
 use serde_json::{Map, Value, json};
 use zeropilot_step::time::{Cause, ScalingPoint, StepTime, Stream};
+use zeropilot_step::traffic::Traffic;
 
 use super::SimulateReport;
 
@@ -39,7 +40,7 @@ pub fn json(report: &SimulateReport<'_>) -> Value {
         "hfu": expected.hfu,
         "busy": busy(expected),
         "waits": waits(expected),
-        "traffic": traffic(report),
+        "traffic": traffic(report.traffic),
         "bill": report.bill.as_ref().map(|bill| {
             let [low, middle, high] = report.gpu_hours(bill);
             json!({
@@ -64,8 +65,8 @@ fn waits(time: &StepTime) -> Value {
     Value::Object(Map::from_iter(entries))
 }
 
-fn traffic(report: &SimulateReport<'_>) -> Value {
-    let traffic = report.traffic;
+/// What goes over the links, for machines.
+pub fn traffic(traffic: &Traffic) -> Value {
     let calls: Vec<Value> = traffic
         .calls
         .iter()

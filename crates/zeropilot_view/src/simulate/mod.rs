@@ -8,29 +8,20 @@ mod timeline;
 mod trace;
 mod words;
 
-use zeropilot_ask::Simulated;
+use zeropilot_ask::{Bill, Simulated};
 use zeropilot_cluster::{Network, Outlook};
 use zeropilot_step::memory::Question;
 use zeropilot_step::program::StepProgram;
 use zeropilot_step::time::{Estimated, Machine, ScalingPoint, Span, Spans, observe};
 use zeropilot_step::traffic::Traffic;
 
-pub use human::human;
-pub use json::json;
+pub use human::{bill, human, sent};
+pub use json::{json, traffic};
 pub use scale::scale;
 pub use svg::svg;
 pub use timeline::timeline;
 pub use trace::trace;
 pub use words::{bad_cost, bad_network, bad_nvme, bad_scale, no_speed};
-
-/// What it costs to finish.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Bill {
-    /// Tokens to train on.
-    pub tokens: f64,
-    /// Money for a GPU and hour, where it is known.
-    pub per_gpu_hour: Option<f64>,
-}
 
 /// A question about time with its answer.
 #[derive(Debug, Clone, Copy)]

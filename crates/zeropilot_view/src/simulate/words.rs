@@ -1,5 +1,6 @@
 //! Names and sentences about time.
 
+use zeropilot_ask::BadBill;
 use zeropilot_cluster::NetworkError;
 use zeropilot_config::settings::Stage;
 use zeropilot_lint::{Language, Text};
@@ -162,15 +163,15 @@ pub fn bad_scale(text: &str, language: Language) -> String {
 }
 
 /// That a text is no price, or no amount of tokens.
-pub fn bad_cost(option: &str, text: &str, language: Language) -> String {
-    let text = escaped(text);
+pub fn bad_cost(bad: &BadBill, language: Language) -> String {
+    let (option, text) = (bad.option, escaped(&bad.text));
     match language {
         Language::English => format!(
-            "error: {option} {text} is not understood\n  help: write --cost 2.5/gpu-hour and --tokens 10B"
+            "error: --{option} {text} is not understood\n  help: write --cost 2.5/gpu-hour and --tokens 10B"
         ),
         Language::Chinese => {
             format!(
-                "错误：看不懂 {option} {text}\n  建议：写成 --cost 2.5/gpu-hour 和 --tokens 10B"
+                "错误：看不懂 --{option} {text}\n  建议：写成 --cost 2.5/gpu-hour 和 --tokens 10B"
             )
         }
     }

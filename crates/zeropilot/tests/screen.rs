@@ -1,0 +1,183 @@
+//! `zeropilot watch` on a real terminal: tmux, 80×24.
+#![cfg(target_os = "linux")]
+
+#[path = "watched/mod.rs"]
+mod watched;
+
+use std::fs;
+use std::path::Path;
+use std::process::Command;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use watched::Watched;
+
+const PATIENCE: Duration = Duration::from_secs(30);
+
+/// A terminal of its own server, which ends with it.
+struct Terminal {
+    socket: String,
+}
+
+impl Terminal {
+    /// A shell in a terminal of 80×24; `None` where there is no tmux.
+    fn open(name: &str, home: &Path) -> Option<Self> {
+        if Command::new("tmux").arg("-V").output().is_err() {
+            assert!(std::env::var_os("CI").is_none(), "tmux is missing: apt-get install tmux");
+            println!("skipped: there is no tmux");
+            return None;
+        }
+        let terminal = Self { socket: format!("zeropilot-{name}-{}", std::process::id()) };
+        let size = ["-x", "80", "-y", "24"];
+        terminal.tmux(
+            &[
+                &["new-session", "-d", "-s", "t"],
+                &size[..],
+                &[
+                    "env",
+                    "-i",
+                    "PATH=/usr/bin:/bin",
+                    "TERM=screen",
+                    "LC_ALL=C.UTF-8",
+                    "PS1=ready> ",
+                    &format!("ZEROPILOT_RUNS={}", home.display()),
+                    "/bin/sh",
+                ],
+            ]
+            .concat(),
+        );
+        Some(terminal)
+    }
+
+    fn tmux(&self, arguments: &[&str]) -> String {
+        let mut command = Command::new("tmux");
+        command.args(["-L", &self.socket, "-f", "/dev/null"]).args(arguments);
+        let output =
+            command.env_remove("TMUX").env("LC_ALL", "C.UTF-8").output().expect("tmux runs");
+        String::from_utf8_lossy(&output.stdout).into_owned()
+    }
+
+    fn keys(&self, keys: &[&str]) {
+        self.tmux(&[&["send-keys", "-t", "t"], keys].concat());
+    }
+
+    fn run(&self, arguments: &str) {
+        self.keys(&[&format!("clear; {} {arguments}", env!("CARGO_BIN_EXE_zeropilot")), "Enter"]);
+    }
+
+    fn picture(&self) -> String {
+        self.tmux(&["capture-pane", "-p", "-t", "t"])
+    }
+
+    /// The picture as soon as it is as wanted.
+    fn wait(&self, what: &str, is_wanted: impl Fn(&str) -> bool) -> String {
+        let began = Instant::now();
+        loop {
+            let picture = self.picture();
+            if is_wanted(&picture) {
+                return picture;
+            }
+            assert!(began.elapsed() < PATIENCE, "no {what}:\n{picture}");
+            thread::sleep(Duration::from_millis(50));
+        }
+    }
+
+    /// Waits until the screen is gone and the shell answers.
+    fn wait_for_shell(&self) {
+        self.wait("shell", |picture| picture.trim_end().ends_with("ready>"));
+        self.keys(&["echo back-$((6*7))", "Enter"]);
+        self.wait("echo", |picture| picture.contains("\nback-42"));
+    }
+}
+
+impl Drop for Terminal {
+    fn drop(&mut self) {
+        self.tmux(&["kill-server"]);
+    }
+}
+
+#[test]
+fn a_run_is_shown_grows_with_the_terminal_and_leaves_it_as_it_was() {
+    let watched = Watched::running("run-a");
+    let Some(terminal) = Terminal::open("run", watched.home()) else { return };
+    terminal.run("watch");
+    let picture = terminal.wait("run", |picture| picture.contains("q: leave"));
+    for part in
+        ["run-a  running", "3 / 10", "2.5000", "rank 0", "rank 1", "1.00 GiB", "what happened"]
+    {
+        assert!(picture.contains(part), "{part}:\n{picture}");
+    }
+    watched.step(4, 1.5);
+    terminal.wait("next step", |picture| picture.contains("4 / 10") && picture.contains("1.5000"));
+    terminal.tmux(&["resize-window", "-t", "t", "-x", "120", "-y", "40"]);
+    let large = terminal.wait("larger screen", |picture| {
+        picture.lines().nth(39).is_some_and(|line| line.contains("q: leave"))
+    });
+    assert!(large.lines().any(|line| line.chars().count() > 100), "{large}");
+    terminal.keys(&["q"]);
+    terminal.wait_for_shell();
+}
+
+#[test]
+fn it_speaks_chinese() {
+    let watched = Watched::running("run-b");
+    let Some(terminal) = Terminal::open("zh", watched.home()) else { return };
+    terminal.run("watch --lang zh");
+    let picture = terminal.wait("run", |picture| picture.contains("退出"));
+    for part in ["run-b  运行中", "步数", "速度", "经过", "峰值"] {
+        assert!(picture.contains(part), "{part}:\n{picture}");
+    }
+    terminal.keys(&["Escape"]);
+    terminal.wait_for_shell();
+}
+
+#[test]
+fn a_signal_gives_the_terminal_back_too() {
+    let watched = Watched::running("run-c");
+    let Some(terminal) = Terminal::open("signal", watched.home()) else { return };
+    for leave in ["INT", "TERM"] {
+        terminal.run("watch");
+        terminal.wait("run", |picture| picture.contains("q: leave"));
+        if leave == "INT" {
+            terminal.keys(&["C-c"]);
+        } else {
+            let shell = terminal.tmux(&["display-message", "-p", "-t", "t", "#{pane_pid}"]);
+            let shell = shell.trim();
+            let children = fs::read_to_string(format!("/proc/{shell}/task/{shell}/children"));
+            let children = children.expect("the shell runs");
+            let killed =
+                Command::new("kill").arg("-TERM").args(children.split_whitespace()).status();
+            assert!(killed.expect("kill runs").success());
+        }
+        terminal.wait_for_shell();
+    }
+}
+
+#[test]
+fn no_color_means_none() {
+    let watched = Watched::running("run-d");
+    let Some(terminal) = Terminal::open("color", watched.home()) else { return };
+    for (option, is_colored) in [("--color never", false), ("--color always", true)] {
+        terminal.run(&format!("watch {option}"));
+        terminal.wait("run", |picture| picture.contains("q: leave"));
+        let raw = terminal.tmux(&["capture-pane", "-p", "-e", "-t", "t"]);
+        let screen = raw.split("run-d").nth(1).expect("the run").to_owned();
+        let has_colors = ["\u{1b}[3", "\u{1b}[9"].iter().any(|start| {
+            screen.match_indices(start).any(|(at, _)| !screen[at..].starts_with("\u{1b}[39"))
+        });
+        assert_eq!(has_colors, is_colored, "{screen:?}");
+        terminal.keys(&["q"]);
+        terminal.wait_for_shell();
+    }
+}
+
+#[test]
+fn without_a_run_the_machine_is_shown() {
+    let home = tempfile::tempdir().expect("a directory");
+    let Some(terminal) = Terminal::open("machine", home.path()) else { return };
+    terminal.run("watch");
+    let picture = terminal.wait("machine", |picture| picture.contains("q: leave"));
+    assert!(picture.contains("this machine") && picture.contains("host memory"), "{picture}");
+    terminal.keys(&["q"]);
+    terminal.wait_for_shell();
+}

@@ -1,0 +1,95 @@
+//! What is to be finished, and at what price, as people write it: `10B` tokens at `2.5/gpu-hour`.
+
+use serde::Deserialize;
+
+/// What is to be finished, in words.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct BillRequest {
+    /// Tokens to train on, such as `10B`.
+    pub tokens: String,
+    /// The price of a GPU and hour, such as `2.5/gpu-hour`.
+    #[serde(default)]
+    pub cost: Option<String>,
+}
+
+/// What is to be finished.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Bill {
+    /// Tokens to train on.
+    pub tokens: f64,
+    /// Money for a GPU and hour, where it is known.
+    pub per_gpu_hour: Option<f64>,
+}
+
+/// A text that is no amount of tokens, or no price.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("`{option}` {text} is not understood")]
+pub struct BadBill {
+    /// What the text was given for.
+    pub option: &'static str,
+    /// The text.
+    pub text: String,
+}
+
+impl BillRequest {
+    /// Reads it.
+    ///
+    /// # Errors
+    ///
+    /// If a text is no amount or no price.
+    pub fn read(&self) -> Result<Bill, BadBill> {
+        let bad = |option, text: &str| BadBill { option, text: text.to_owned() };
+        let tokens = amount(&self.tokens).ok_or_else(|| bad("tokens", &self.tokens))?;
+        let per_gpu_hour = match &self.cost {
+            Some(text) => Some(price(text).ok_or_else(|| bad("cost", text))?),
+            None => None,
+        };
+        Ok(Bill { tokens, per_gpu_hour })
+    }
+}
+
+/// `2.5/gpu-hour`, `$2.5`.
+fn price(text: &str) -> Option<f64> {
+    let number = text.split('/').next()?.trim().trim_start_matches(['$', '€', '¥', '￥']);
+    number.parse::<f64>().ok().filter(|price| price.is_finite() && *price >= 0.0)
+}
+
+/// `10B`, `1.5T`, `300e9`.
+fn amount(text: &str) -> Option<f64> {
+    let text = text.trim();
+    let letter = text.chars().last()?;
+    let factor = match letter.to_ascii_uppercase() {
+        'K' => 1e3,
+        'M' => 1e6,
+        'B' | 'G' => 1e9,
+        'T' => 1e12,
+        _ => 1.0,
+    };
+    let number = if factor > 1.0 { text.strip_suffix(letter)? } else { text };
+    let amount = number.trim().parse::<f64>().ok()? * factor;
+    (amount.is_finite() && amount > 0.0).then_some(amount)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn amounts_and_prices_are_read_as_people_write_them() {
+        assert_eq!(amount("10B"), Some(10e9));
+        assert_eq!(amount("1.5 T"), Some(1.5e12));
+        assert_eq!(amount("300e9"), Some(300e9));
+        assert_eq!(amount("many"), None);
+        assert_eq!(price("2.5/gpu-hour"), Some(2.5));
+        assert_eq!(price("$3"), Some(3.0));
+        assert_eq!(price("free"), None);
+    }
+
+    #[test]
+    fn what_is_not_understood_is_named() {
+        let request = BillRequest { tokens: "10B".to_owned(), cost: Some("free".to_owned()) };
+        let bad = request.read().expect_err("no price");
+        assert_eq!((bad.option, bad.text.as_str()), ("cost", "free"));
+    }
+}

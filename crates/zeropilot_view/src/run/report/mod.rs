@@ -1,0 +1,212 @@
+//! A run on one page: HTML that needs nothing else.
+
+mod curve;
+mod figures;
+mod measures;
+mod next_time;
+mod style;
+
+use std::fmt::Write as _;
+
+use zeropilot_lint::{Language, Text};
+use zeropilot_record::{Event, Happening, RunInfo, Verdict};
+use zeropilot_units::Bytes;
+
+use self::figures::figures;
+use self::measures::Measures;
+use self::style::STYLE;
+use super::watch::words;
+use super::{attempt, cause_words, clock, evidence};
+
+/// What a page is made of.
+#[derive(Debug, Clone, Copy)]
+pub struct Page<'a> {
+    /// What was asked for.
+    pub info: &'a RunInfo,
+    /// What became of it.
+    pub verdict: Option<&'a Verdict>,
+    /// What happened.
+    pub events: &'a [Event],
+    /// The last lines of the last attempt.
+    pub tail: &'a str,
+}
+
+/// Text made harmless in HTML.
+pub(super) fn html(text: &str) -> String {
+    let mut safe = String::with_capacity(text.len());
+    for character in text.chars() {
+        match character {
+            '&' => safe.push_str("&amp;"),
+            '<' => safe.push_str("&lt;"),
+            '>' => safe.push_str("&gt;"),
+            '"' => safe.push_str("&quot;"),
+            '\'' => safe.push_str("&#39;"),
+            '\n' | '\t' => safe.push(character),
+            other if crate::escape::is_harmful(other) => {
+                // Writing to a string cannot fail.
+                let _ = write!(safe, "{}", other.escape_default());
+            }
+            other => safe.push(other),
+        }
+    }
+    safe
+}
+
+/// The page.
+pub fn page(page: &Page<'_>, language: Language) -> String {
+    let words = |en: &'static str, zh: &'static str| Text::new(en, zh).get(language);
+    let code = if language == Language::Chinese { "zh-CN" } else { "en" };
+    let id = html(&page.info.id);
+    let measures = Measures::of(page.info, page.events);
+    let mut text = format!(
+        "<!doctype html>\n<html lang=\"{code}\"><head><meta charset=\"utf-8\"><meta name=\"viewport\" content=\"width=device-width\">\
+         <title>{id}</title><style>{STYLE}</style></head><body>\n<h1>{} {id}</h1>\n",
+        words("Run", "运行")
+    );
+    text.push_str(&verdict(page, language));
+    text.push_str(&facts(page, &measures, language));
+    let wishes = next_time::wishes(page, &measures, language);
+    if !wishes.is_empty() {
+        let head = words("What to change next time", "下次可以怎么改");
+        let _ = write!(text, "<h2>{head}</h2>\n<ul>");
+        for wish in wishes {
+            let _ = write!(text, "<li>{}</li>", html(&wish));
+        }
+        text.push_str("</ul>\n");
+    }
+    text.push_str(&figures(page, &measures, language));
+    text.push_str(&attempts(page, language));
+    text.push_str(&timeline(page, language));
+    let head = words("Command", "命令");
+    let _ = writeln!(text, "<h2>{head}</h2>\n<pre>{}</pre>", html(&page.info.command.join(" ")));
+    if !page.tail.trim().is_empty() {
+        let head = words("Last lines", "日志末尾");
+        let _ = writeln!(text, "<h2>{head}</h2>\n<pre>{}</pre>", html(page.tail.trim_end()));
+    }
+    let _ = writeln!(text, "<footer>zeropilot {}</footer>", html(&page.info.zeropilot));
+    text.push_str("</body></html>\n");
+    text
+}
+
+fn verdict(page: &Page<'_>, language: Language) -> String {
+    let Some(verdict) = page.verdict else {
+        let words = Text::new("no verdict yet", "尚无结论").get(language);
+        return format!("<p class=\"verdict open\"><strong>{words}</strong></p>\n");
+    };
+    let good = if verdict.exit_code == 0 { " good" } else { "" };
+    let code = match language {
+        Language::English => format!("exit code {}", verdict.exit_code),
+        Language::Chinese => format!("退出码 {}", verdict.exit_code),
+    };
+    format!(
+        "<p class=\"verdict{good}\"><strong>{}</strong> · {code}</p>\n",
+        html(&cause_words(&verdict.cause, language)),
+    )
+}
+
+/// The numbers one looks for first.
+fn facts(page: &Page<'_>, measures: &Measures, language: Language) -> String {
+    let name = |en: &'static str, zh: &'static str| Text::new(en, zh).get(language);
+    let until = page.verdict.map(|verdict| verdict.ended_at - page.info.started_at);
+    let last = |points: &[(f64, f64)]| points.last().map(|point| point.1);
+    let mean = |points: &[(f64, f64)]| {
+        let sum: f64 = points.iter().map(|point| point.1).sum();
+        (!points.is_empty()).then(|| sum / points.len() as f64)
+    };
+    let counted = page.info.tokens_per_step.is_some();
+    let memory = measures.fullest().map(|(rank, bytes)| format!("{} (rank {rank})", Bytes(bytes)));
+    let facts = [
+        (name("took", "用时"), Some(clock(until.unwrap_or(measures.end).max(0.0) as u64))),
+        (name("ranks", "rank 数"), page.info.world_size.map(|ranks| ranks.to_string())),
+        (name("last step", "最后一步"), measures.last_step.map(|step| step.to_string())),
+        (name("last loss", "最后的 loss"), last(&measures.losses).map(|loss| format!("{loss:.4}"))),
+        (
+            name("mean speed", "平均速度"),
+            mean(&measures.rates).map(|rate| words::rate(rate, language)),
+        ),
+        (
+            name("mean throughput", "平均吞吐"),
+            mean(&measures.tokens)
+                .map(|rate| words::tokens_at(rate, counted, language).replace("<=", "≤ ")),
+        ),
+        (name("most memory", "内存峰值"), memory),
+        (
+            name("predicted for a GPU", "单卡预测值"),
+            page.info.predicted.map(|bytes| Bytes(bytes).to_string()),
+        ),
+    ];
+    let mut text = "<dl class=\"facts\">".to_owned();
+    for (name, value) in facts {
+        if let Some(value) = value {
+            let _ = write!(text, "<div><dt>{name}</dt><dd>{}</dd></div>", html(&value));
+        }
+    }
+    text + "</dl>\n"
+}
+
+fn attempts(page: &Page<'_>, language: Language) -> String {
+    let attempts = page.verdict.map(|verdict| verdict.attempts.as_slice()).unwrap_or_default();
+    if attempts.is_empty() {
+        return String::new();
+    }
+    let head = Text::new("Attempts", "各次运行").get(language);
+    let mut text = format!("<h2>{head}</h2>\n<ul class=\"attempts\">");
+    for one in attempts {
+        let _ = write!(text, "<li>{}", html(&attempt(one, language)));
+        for told in &one.evidence {
+            let _ = write!(text, "<br><code>{}</code>", html(&evidence::words(told, language)));
+        }
+        text.push_str("</li>");
+    }
+    text + "</ul>\n"
+}
+
+fn timeline(page: &Page<'_>, language: Language) -> String {
+    let mut rows = String::new();
+    for event in page.events {
+        let Some(told) = words::told(&event.happening, language) else { continue };
+        let at = clock((event.at - page.info.started_at).max(0.0) as u64);
+        let is_log = matches!(event.happening, Happening::Fingerprint { .. });
+        let class = if is_log { " class=\"log\"" } else { "" };
+        let _ = write!(rows, "<tr><td>{at}</td><td{class}>{}</td></tr>", html(&told));
+    }
+    if rows.is_empty() {
+        return rows;
+    }
+    let head = Text::new("What happened", "经过").get(language);
+    format!("<h2>{head}</h2>\n<table>{rows}</table>\n")
+}
+
+#[cfg(test)]
+mod tests {
+    use zeropilot_record::Cause;
+
+    use super::*;
+
+    #[test]
+    fn nothing_of_a_log_becomes_markup() {
+        let evil = "</pre><script>alert(1)</script>\u{202e}";
+        let info = RunInfo {
+            shape: 1,
+            id: evil.to_owned(),
+            command: vec![evil.to_owned()],
+            predicted: Some(5),
+            ..RunInfo::default()
+        };
+        let verdict = Verdict::new(evil, Cause::DiskFull, Vec::new(), 9.0);
+        let fingerprint =
+            Happening::Fingerprint { id: evil.to_owned(), line: evil.to_owned(), rank: None };
+        let step = Happening::Step { step: 1, loss: Some(2.0) };
+        let events =
+            [Event::new(1.0, fingerprint), Event::new(2.0, step.clone()), Event::new(3.0, step)];
+        for language in [Language::English, Language::Chinese] {
+            let page = page(
+                &Page { info: &info, verdict: Some(&verdict), events: &events, tail: evil },
+                language,
+            );
+            assert!(!page.contains("<script") && !page.contains('\u{202e}'), "{page}");
+            assert!(page.contains("&lt;script&gt;") && page.contains("<polyline"), "{page}");
+            assert!(!page.contains("http"), "nothing is fetched from elsewhere");
+        }
+    }
+}

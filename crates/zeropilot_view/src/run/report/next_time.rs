@@ -1,0 +1,81 @@
+//! What a run teaches about the next one.
+
+use zeropilot_lint::Language;
+use zeropilot_record::{Attempt, Cause, Happening};
+use zeropilot_units::Bytes;
+
+use super::Page;
+use super::measures::Measures;
+use crate::run::{advice, rung_words};
+
+/// A share of the memory below which more of it could be used.
+const ROOMY: f64 = 0.6;
+
+/// What to change, most important first.
+pub(super) fn wishes(page: &Page<'_>, measures: &Measures, language: Language) -> Vec<String> {
+    let Some(verdict) = page.verdict else { return Vec::new() };
+    let mut wishes: Vec<String> = Vec::new();
+    wishes.extend(advice(&verdict.cause, language).map(str::to_owned));
+    if verdict.cause == Cause::Completed {
+        wishes.extend(rung(&verdict.attempts, language));
+        wishes.extend(room(measures, language));
+    }
+    wishes.extend(anew(page, language));
+    wishes.extend(prediction(page, measures, language));
+    wishes
+}
+
+/// The rung on which it worked, if it was not the first.
+fn rung(attempts: &[Attempt], language: Language) -> Option<String> {
+    let last = attempts.last().filter(|last| !last.rung.is_empty())?;
+    let rung = rung_words(&last.rung, language);
+    let config = last.config.clone().unwrap_or_default();
+    Some(match language {
+        Language::English => {
+            format!("start with what worked, {rung}, instead of falling down to it again: {config}")
+        }
+        Language::Chinese => format!("直接用跑通的配置（{rung}）启动，省去前面的失败：{config}"),
+    })
+}
+
+/// Memory of GPUs that nobody used.
+fn room(measures: &Measures, language: Language) -> Option<String> {
+    let (total, (_, most)) = (measures.gpu_total?, measures.fullest()?);
+    let share = most as f64 / total as f64;
+    (share < ROOMY).then(|| {
+        let percent = share * 100.0;
+        match language {
+            Language::English => format!(
+                "the fullest GPU held {percent:.0} % of its memory: a larger micro batch or a lower stage may be faster (zeropilot plan)"
+            ),
+            Language::Chinese => format!(
+                "最满的一张卡只用了 {percent:.0}% 的显存：增大 micro batch 或降低 stage 可能更快（用 zeropilot plan 看看）"
+            ),
+        }
+    })
+}
+
+/// Work that was done twice because there was no checkpoint to go on from.
+fn anew(page: &Page<'_>, language: Language) -> Option<String> {
+    let began_anew = |happening: &Happening| matches!(happening, Happening::BeginningAnew { .. });
+    let happened = page.events.iter().any(|event| began_anew(&event.happening));
+    happened.then(|| match language {
+        Language::English => "write checkpoints more often, and say how the program goes on from one (--checkpoints, --resume-with): an attempt began anew".to_owned(),
+        Language::Chinese => "更频繁地保存检查点，并用 --checkpoints、--resume-with 说明如何从检查点继续：有一次运行是从头开始的".to_owned(),
+    })
+}
+
+/// A prediction that was too low.
+fn prediction(page: &Page<'_>, measures: &Measures, language: Language) -> Option<String> {
+    let (rank, most) = measures.fullest().filter(|_| !measures.on_gpu.is_empty())?;
+    let over = most.checked_sub(page.info.predicted?).filter(|over| *over > 0)?;
+    let over = Bytes(over);
+    Some(match language {
+        Language::English => format!(
+            "rank {rank} took {over} more than predicted: see what fills it (zeropilot memory), and leave that much more room"
+        ),
+        Language::Chinese => format!(
+            "rank {rank} 比预测多用了 {over}：用 zeropilot memory 看看是什么占用了显存，并多留出这些余量"
+        ),
+    })
+}

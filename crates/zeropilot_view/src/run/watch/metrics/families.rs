@@ -1,0 +1,163 @@
+//! What is measured, under which name.
+
+use zeropilot_lint::Text;
+use zeropilot_record::GpuUse;
+
+use crate::run::watch::machine::HostMemory;
+use crate::run::watch::{Look, RankState};
+
+/// Units that a name may end with, as the format asks for.
+const UNITS: [&str; 5] = ["bytes", "seconds", "ratio", "watts", "celsius"];
+
+/// A metric: its name and what it says.
+pub(super) struct Family {
+    pub(super) name: &'static str,
+    pub(super) help: Text,
+}
+
+impl Family {
+    pub(super) fn unit(&self) -> Option<&'static str> {
+        let last = self.name.rsplit('_').next()?;
+        UNITS.into_iter().find(|unit| *unit == last)
+    }
+}
+
+const fn family(name: &'static str, en: &'static str, zh: &'static str) -> Family {
+    Family { name, help: Text::new(en, zh) }
+}
+
+pub(super) const INFO: Family = family("zeropilot_run", "The run.", "这次运行。");
+
+type Of<T, V> = (Family, fn(&T) -> V);
+
+pub(super) const RUN: [Of<Look, Option<f64>>; 11] = [
+    (family("zeropilot_run_running", "1 while it runs.", "运行中为 1。"), |look| {
+        Some(f64::from(u8::from(look.is_running)))
+    }),
+    (
+        family(
+            "zeropilot_run_exit_code",
+            "How it ended (docs/run.md).",
+            "退出码（见 docs/run.md）。",
+        ),
+        |look| Some(f64::from(look.verdict.as_ref()?.exit_code)),
+    ),
+    (family("zeropilot_run_elapsed_seconds", "Since its start.", "已运行时间。"), |look| {
+        Some(look.elapsed() as f64)
+    }),
+    (
+        family(
+            "zeropilot_run_remaining_seconds",
+            "Until the last step, as things go.",
+            "按当前速度的剩余时间。",
+        ),
+        Look::remaining,
+    ),
+    (
+        family("zeropilot_run_attempt", "Starts of the command so far.", "命令第几次启动。"),
+        |look| Some(f64::from(look.digest.attempt.as_ref()?.0)),
+    ),
+    (
+        family("zeropilot_run_step", "The last optimizer step.", "最近一次优化器更新的步数。"),
+        |look| Some(look.digest.step? as f64),
+    ),
+    (
+        family("zeropilot_run_total_steps", "Optimizer steps there will be.", "总步数。"),
+        |look| Some(look.total_steps()? as f64),
+    ),
+    (family("zeropilot_run_loss", "The last loss.", "最近的 loss。"), |look| {
+        look.digest.losses.last()
+    }),
+    (
+        family("zeropilot_run_steps_per_second", "Optimizer steps in a second.", "每秒步数。"),
+        |look| look.digest.rates.last(),
+    ),
+    (
+        family(
+            "zeropilot_run_tokens_per_second",
+            "Tokens in a second over all ranks, full sequences assumed unless the log has them.",
+            "所有 rank 每秒的 token 数；日志未给出时按满长序列计算。",
+        ),
+        |look| look.digest.tokens_per_second,
+    ),
+    (
+        family(
+            "zeropilot_run_predicted_memory_bytes",
+            "What was predicted for a GPU.",
+            "单卡显存预测值。",
+        ),
+        |look| Some(look.info.predicted? as f64),
+    ),
+];
+
+pub(super) const RANKS: [Of<RankState, Option<u64>>; 4] = [
+    (
+        family(
+            "zeropilot_rank_resident_memory_bytes",
+            "Resident memory of a rank.",
+            "rank 进程的常驻内存。",
+        ),
+        |state| Some(state.resident.now),
+    ),
+    (
+        family(
+            "zeropilot_rank_resident_memory_peak_bytes",
+            "The most resident memory of a rank in this attempt.",
+            "本次运行中 rank 进程常驻内存的峰值。",
+        ),
+        |state| Some(state.resident.peak),
+    ),
+    (
+        family(
+            "zeropilot_rank_gpu_memory_bytes",
+            "What a rank holds of its GPU.",
+            "rank 占用的显存。",
+        ),
+        |state| Some(state.gpu?.1.now),
+    ),
+    (
+        family(
+            "zeropilot_rank_gpu_memory_peak_bytes",
+            "The most a rank held of its GPU in this attempt.",
+            "本次运行中 rank 占用显存的峰值。",
+        ),
+        |state| Some(state.gpu?.1.peak),
+    ),
+];
+
+pub(super) const GPUS: [Of<GpuUse, Option<f64>>; 5] = [
+    (family("zeropilot_gpu_memory_bytes", "Memory of a GPU.", "显存总量。"), |gpu| {
+        Some(gpu.total as f64)
+    }),
+    (
+        family("zeropilot_gpu_memory_used_bytes", "Memory of a GPU that is taken.", "已用显存。"),
+        |gpu| Some(gpu.used as f64),
+    ),
+    (
+        family(
+            "zeropilot_gpu_utilization_ratio",
+            "Share of the last moments in which a kernel ran.",
+            "GPU 利用率。",
+        ),
+        |gpu| Some(f64::from(gpu.utilization?) / 100.0),
+    ),
+    (family("zeropilot_gpu_power_watts", "What a GPU draws.", "GPU 功耗。"), |gpu| gpu.watts),
+    (family("zeropilot_gpu_temperature_celsius", "How warm a GPU is.", "GPU 温度。"), |gpu| {
+        gpu.celsius.map(f64::from)
+    }),
+];
+
+pub(super) const HOST: [Of<HostMemory, f64>; 2] = [
+    (
+        family("zeropilot_host_memory_bytes", "Memory of the machine.", "主机内存总量。"),
+        |host| host.total as f64,
+    ),
+    (
+        family(
+            "zeropilot_host_memory_available_bytes",
+            "Memory of the machine that programs can still have.",
+            "主机可用内存。",
+        ),
+        |host| host.available as f64,
+    ),
+];

@@ -1,0 +1,225 @@
+//! The words of a screen about a run.
+
+use zeropilot_lint::{Language, Text};
+use zeropilot_record::{Ending, Fullest, Happening, Phase};
+use zeropilot_units::Bytes;
+
+use super::{Look, Mood};
+use crate::escaped;
+use crate::run::{Row, cause_words, clock, happening, rung_words};
+
+/// As any terminal has it.
+const AT_MOST: &str = "<=";
+/// What became of a run, or that it runs.
+pub fn state(look: &Look, language: Language) -> (String, Mood) {
+    let row = Row { info: &look.info, verdict: look.verdict.as_ref(), is_running: look.is_running };
+    let mood = match (&look.verdict, look.is_running) {
+        (Some(verdict), _) if verdict.exit_code == 0 => Mood::Good,
+        (Some(_), _) | (None, false) => Mood::Bad,
+        (None, true) => Mood::Plain,
+    };
+    (row.state(language), mood)
+}
+
+/// Which attempt this is, and with which config.
+pub fn attempt(look: &Look, language: Language) -> Option<String> {
+    let (number, rung) = look.digest.attempt.as_ref()?;
+    let rung = match rung.as_str() {
+        "" => Text::new("as given", "原配置").get(language).to_owned(),
+        rung => rung_words(&escaped(rung), language),
+    };
+    Some(match language {
+        Language::English => format!("attempt {number}: {rung}"),
+        Language::Chinese => format!("第 {number} 次运行：{rung}"),
+    })
+}
+
+/// The step, and of how many.
+pub fn step(look: &Look, language: Language) -> String {
+    let head = Text::new("step", "步数").get(language);
+    match (look.digest.step, look.total_steps()) {
+        (None, None) => format!("{head} -"),
+        (None, Some(total)) => format!("{head} -/{total}"),
+        (Some(step), None) => format!("{head} {step}"),
+        (Some(step), Some(total)) => format!("{head} {step}/{total}"),
+    }
+}
+
+/// How long it will take.
+pub fn remaining(look: &Look, language: Language) -> Option<String> {
+    let left = clock(look.remaining()? as u64);
+    Some(match language {
+        Language::English => format!("{left} left"),
+        Language::Chinese => format!("剩余 {left}"),
+    })
+}
+
+/// Steps in a second, or seconds of a step where that says more.
+pub fn rate(rate: f64, language: Language) -> String {
+    let slow = rate > 0.0 && rate < 0.5;
+    let value = if slow { 1.0 / rate } else { rate };
+    let unit = if slow { Text::new("s/step", "秒/步") } else { Text::new("steps/s", "步/秒") };
+    format!("{value:.2} {}", unit.get(language))
+}
+
+/// Tokens in a second.
+pub fn tokens(look: &Look, language: Language) -> Option<String> {
+    let is_counted = look.info.tokens_per_step.is_some();
+    look.digest.tokens_per_second.map(|rate| tokens_at(rate, is_counted, language))
+}
+
+/// A rate of tokens. Counted from arguments it is the most it can be: not every sequence may be full.
+pub(crate) fn tokens_at(rate: f64, is_counted: bool, language: Language) -> String {
+    let unit = Text::new("tokens/s", "tokens/秒").get(language);
+    format!("{}{} {unit}", if is_counted { AT_MOST } else { "" }, grouped(rate))
+}
+
+fn grouped(value: f64) -> String {
+    let digits = format!("{:.0}", value.max(0.0));
+    let mut text = String::new();
+    for (index, digit) in digits.chars().enumerate() {
+        if index > 0 && (digits.len() - index) % 3 == 0 {
+            text.push(',');
+        }
+        text.push(digit);
+    }
+    text
+}
+
+/// What the bars of the ranks are.
+pub fn memory_head(look: &Look, language: Language) -> String {
+    let has_gpus = look.digest.ranks.values().any(|rank| rank.gpu.is_some());
+    let what = if has_gpus {
+        Text::new("GPU memory of ranks", "各 rank 显存")
+    } else {
+        Text::new("memory of ranks (RSS)", "各 rank 内存（RSS）")
+    };
+    let mut text = what.get(language).to_owned();
+    if let Some(predicted) = look.info.predicted {
+        let bytes = Bytes(predicted);
+        text.push_str(&match language {
+            Language::English => format!("; | predicted for a GPU: {bytes}"),
+            Language::Chinese => format!("；| 为单卡预测值：{bytes}"),
+        });
+        if let Some(fullest) = &look.info.fullest {
+            text.push_str(&moment(fullest, language));
+        }
+    } else if let (false, Some(host)) = (has_gpus, look.host) {
+        let total = Bytes(host.total);
+        text.push_str(&match language {
+            Language::English => format!(" of {total}"),
+            Language::Chinese => format!("，主机共 {total}"),
+        });
+    }
+    text
+}
+
+fn moment(fullest: &Fullest, language: Language) -> String {
+    let phase = match fullest.phase {
+        Phase::Loading => Text::new("while the engine is built", "初始化引擎时"),
+        Phase::Forward => Text::new("in the forward pass", "前向传播时"),
+        Phase::Backward => Text::new("in the backward pass", "反向传播时"),
+        Phase::Step => Text::new("in the optimizer step", "优化器更新时"),
+        Phase::Saving => Text::new("while saving", "保存时"),
+    }
+    .get(language);
+    match (language, &fullest.near) {
+        (Language::English, None) => format!(", {phase}"),
+        (Language::English, Some(near)) => format!(", {phase}, near {}", escaped(near)),
+        (Language::Chinese, None) => format!("（{phase}）"),
+        (Language::Chinese, Some(near)) => format!("（{phase}，{} 附近）", escaped(near)),
+    }
+}
+
+/// What happened, also what is not said beside the output of a run.
+pub fn told(event: &Happening, language: Language) -> Option<String> {
+    let text = match (event, language) {
+        (Happening::AttemptStarted { attempt, rung, .. }, _) => {
+            let rung = match rung.as_str() {
+                "" => Text::new("as given", "原配置").get(language).to_owned(),
+                rung => rung_words(&escaped(rung), language),
+            };
+            match language {
+                Language::English => format!("attempt {attempt} started: {rung}"),
+                Language::Chinese => format!("第 {attempt} 次运行开始：{rung}"),
+            }
+        }
+        (Happening::RankGone { rank, ending }, _) => gone(*rank, *ending, language)?,
+        (Happening::Preflight { errors, warnings }, Language::English) if errors + warnings > 0 => {
+            format!("check before the start: errors {errors}, warnings {warnings}")
+        }
+        (Happening::Preflight { errors, warnings }, Language::Chinese) if errors + warnings > 0 => {
+            format!("启动前检查：{errors} 个错误，{warnings} 个警告")
+        }
+        (Happening::Fingerprint { line, rank, .. }, _) => {
+            let said = rank.map(|rank| format!("[rank{rank}]:")).unwrap_or_default();
+            let line = line.trim();
+            let line = escaped(line.strip_prefix(&said).unwrap_or(line).trim());
+            match (rank, language) {
+                (Some(rank), Language::English) => format!("log of rank {rank}: {line}"),
+                (Some(rank), Language::Chinese) => format!("rank {rank} 的日志：{line}"),
+                (None, Language::English) => format!("log: {line}"),
+                (None, Language::Chinese) => format!("日志：{line}"),
+            }
+        }
+        (Happening::RunEnded { cause, .. }, Language::English) => {
+            format!("the run ended: {}", cause_words(cause, language))
+        }
+        (Happening::RunEnded { cause, .. }, Language::Chinese) => {
+            format!("运行结束：{}", cause_words(cause, language))
+        }
+        (other, _) => happening(other, language)?,
+    };
+    let joint = Text::new("; ", "；").get(language);
+    Some(text.split('\n').map(str::trim).collect::<Vec<_>>().join(joint))
+}
+
+/// How a rank ended, if not as it should. Nobody may have looked when one did.
+fn gone(rank: u32, ending: Ending, language: Language) -> Option<String> {
+    match (ending, language) {
+        (Ending::Exited(0) | Ending::Unknown, _) => None,
+        (Ending::Signaled(signal), Language::English) => {
+            Some(format!("rank {rank} was ended by signal {signal}"))
+        }
+        (Ending::Signaled(signal), Language::Chinese) => {
+            Some(format!("rank {rank} 被信号 {signal} 终止"))
+        }
+        (Ending::Exited(code), Language::English) => {
+            Some(format!("rank {rank} exited with {code}"))
+        }
+        (Ending::Exited(code), Language::Chinese) => {
+            Some(format!("rank {rank} 以退出码 {code} 结束"))
+        }
+    }
+}
+
+/// How what happened is to be taken.
+pub fn mood(event: &Happening) -> Mood {
+    match event {
+        Happening::RunEnded { exit_code: 0, .. } => Mood::Good,
+        Happening::RunEnded { .. } | Happening::AttemptEnded { .. } | Happening::Hang { .. } => {
+            Mood::Bad
+        }
+        Happening::RankGone { .. } | Happening::Fingerprint { .. } => Mood::Warning,
+        Happening::RungTaken { .. } | Happening::BeginningAnew { .. } => Mood::Warning,
+        _ => Mood::Plain,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn slow_steps_are_told_in_seconds() {
+        assert_eq!(rate(2.5, Language::English), "2.50 steps/s");
+        assert_eq!(rate(0.04, Language::Chinese), "25.00 秒/步");
+        assert_eq!(rate(0.0, Language::English), "0.00 steps/s");
+    }
+
+    #[test]
+    fn tokens_are_grouped() {
+        assert_eq!(tokens_at(1_234_567.8, true, Language::English), "<=1,234,568 tokens/s");
+        assert_eq!(tokens_at(12.0, false, Language::Chinese), "12 tokens/秒");
+    }
+}
