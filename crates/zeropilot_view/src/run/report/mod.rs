@@ -115,6 +115,12 @@ fn facts(page: &Page<'_>, measures: &Measures, language: Language) -> String {
     };
     let counted = page.info.tokens_per_step.is_some();
     let memory = measures.fullest().map(|(rank, bytes)| format!("{} (rank {rank})", Bytes(bytes)));
+    let on_gpus = !measures.on_gpu.is_empty();
+    let most = if on_gpus {
+        name("most GPU memory", "显存峰值")
+    } else {
+        name("most memory", "内存峰值")
+    };
     let facts = [
         (name("took", "用时"), Some(clock(until.unwrap_or(measures.end).max(0.0) as u64))),
         (name("ranks", "rank 数"), page.info.world_size.map(|ranks| ranks.to_string())),
@@ -129,7 +135,7 @@ fn facts(page: &Page<'_>, measures: &Measures, language: Language) -> String {
             mean(&measures.tokens)
                 .map(|rate| words::tokens_at(rate, counted, language).replace("<=", "≤ ")),
         ),
-        (name("most memory", "内存峰值"), memory),
+        (most, memory),
         (
             name("predicted for a GPU", "单卡预测值"),
             page.info.predicted.map(|bytes| Bytes(bytes).to_string()),

@@ -12,7 +12,7 @@ pre{overflow:auto;white-space:pre-wrap;overflow-wrap:anywhere;max-height:24rem;m
 border:1px solid var(--line);border-radius:6px}\
 .verdict{margin:0;padding:.8rem 1rem;border-left:5px solid var(--bad);background:var(--soft);border-radius:0 6px 6px 0}\
 .verdict.good{border-color:var(--good)}.verdict.open{border-color:var(--dim)}.verdict strong{font-size:1.05rem}\
-.facts{display:grid;grid-template-columns:repeat(auto-fit,minmax(150px,1fr));gap:.6rem;margin:1rem 0;padding:0}\
+.facts{display:grid;grid-template-columns:repeat(4,1fr);gap:.6rem;margin:1rem 0;padding:0}\
 .facts div{padding:.5rem .7rem;border:1px solid var(--line);border-radius:6px}.facts dt{color:var(--dim);font-size:12.5px}\
 .facts dd{margin:0;font-weight:600;font-variant-numeric:tabular-nums}\
 figure{margin:1.2rem 0}figcaption{font-weight:600;margin-bottom:.3rem}svg{display:block;width:100%;height:auto}\
@@ -23,4 +23,4 @@ height:3px;margin-right:.35rem;vertical-align:middle;border-radius:2px}\
 table{border-collapse:collapse;width:100%;font-size:14px}td,th{padding:.3rem .7rem .3rem 0;vertical-align:top;text-align:left;border-top:1px solid var(--line);\
 overflow-wrap:anywhere}th{color:var(--dim);font-weight:500;border-top:0}td:first-child{white-space:nowrap;color:var(--dim);font-variant-numeric:tabular-nums}\
 td.log{font:12.5px/1.5 ui-monospace,SFMono-Regular,Menlo,monospace}ul{padding-left:1.2rem;margin:.4rem 0}.attempts{list-style:none;padding:0}.attempts li{margin:.5rem 0}footer{margin:2.5rem 0 1rem;color:var(--dim);font-size:12.5px}\
-@media(max-width:600px){body{margin:1rem auto}svg.wide{display:none}svg.narrow{display:block}}";
+@media(max-width:600px){.facts{grid-template-columns:repeat(2,1fr)}body{margin:1rem auto}svg.wide{display:none}svg.narrow{display:block}}";
