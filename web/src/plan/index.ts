@@ -10,6 +10,9 @@ import { bars, type Chosen } from "./bars";
 import { form } from "./form";
 import { bill, choice, config, others, terminal } from "./result";
 
+/// A search begins when the question has rested so long, in milliseconds.
+const PAUSE = 120;
+
 export function plan(app: App): Part {
   const places = {
     choice: h("section", { class: "panel choice", "aria-live": "polite" }),
@@ -89,21 +92,22 @@ export function plan(app: App): Part {
       if (isCurrent(state)) trouble(error);
     }
   });
-  const preview = newest<State>(async (state) => {
-    // What is wrong is said by the plan.
-    await showBars(state).catch(() => undefined);
-  });
+  // What is wrong is said by the plan.
+  const preview = newest<State>((state) => showBars(state).catch(() => undefined));
   let pause: ReturnType<typeof setTimeout> | undefined;
 
-  const update = (wait = 120) => {
+  const update = () => {
     answer.dataset["state"] = "searching";
     chosen = undefined;
     preview(app.state);
     clearTimeout(pause);
-    pause = setTimeout(() => search(app.state), wait);
+    pause = setTimeout(() => search(app.state), PAUSE);
   };
-  update(0);
-  return { element: h("div", { class: "columns" }, form(app), answer), update: () => update(), leave: () => clearTimeout(pause) };
+  answer.dataset["state"] = "searching";
+  // At first both would be compiled at once, and the bars would wait for the search.
+  const first = app.state;
+  void showBars(first).catch(() => undefined).then(() => search(first));
+  return { element: h("div", { class: "columns" }, form(app), answer), update, leave: () => clearTimeout(pause) };
 }
 
 function figure(title: string, text: string): HTMLElement {

@@ -25,7 +25,7 @@ struct SizeKey(u64);
 
 impl SizeKey {
     fn new(stream: u16, size: u64) -> Self {
-        Self(u64::from(stream) << 48 | size / MIN_BLOCK)
+        Self((u64::from(stream) << 48) | (size / MIN_BLOCK))
     }
 
     fn of(block: &Block) -> Self {
