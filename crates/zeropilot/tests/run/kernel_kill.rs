@@ -5,26 +5,18 @@ use serde_json::json;
 use crate::job::{Job, config, program};
 use crate::memory_group::MemoryGroup;
 use crate::oracle;
+use crate::supervised::or_skipped;
 
 /// Two ranks with half a million tokens a sample reached 4.6 GB with four samples at a time and 3.0 GB with two.
 const BETWEEN: u64 = 3_700_000_000;
 
-/// A group of this size, or a word on why there is none.
-fn group(bytes: u64) -> Option<MemoryGroup> {
-    match MemoryGroup::new(bytes) {
-        Ok(group) => Some(group),
-        Err(why) => {
-            println!("SKIPPED: no kernel kills for memory here: {why}");
-            eprintln!("SKIPPED: no kernel kills for memory here: {why}");
-            None
-        }
-    }
-}
-
 #[test]
 fn a_kill_by_the_kernel_for_memory_is_known_and_the_next_rung_goes_on_from_the_checkpoint() {
     let Some(home) = oracle::home() else { return };
-    let Some(group) = group(BETWEEN) else { return };
+    let Some(group) = or_skipped("no kernel kills for memory here", MemoryGroup::new(BETWEEN))
+    else {
+        return;
+    };
     let mut asked = config(3);
     asked["train_batch_size"] = json!(8);
     asked["train_micro_batch_size_per_gpu"] = json!(4);

@@ -7,9 +7,9 @@ use zeropilot_record::Happening;
 
 use crate::job::{Job, program};
 use crate::oracle;
-use crate::supervised::{Supervised, signal};
+use crate::supervised::{Supervised, or_skipped, signal};
 
-const STEPS: u64 = 100;
+const STEPS: u64 = 40;
 
 /// Two namespaces, taken down with their value.
 struct Nodes {
@@ -67,17 +67,6 @@ impl Drop for Nodes {
     }
 }
 
-fn nodes() -> Option<Nodes> {
-    match Nodes::new() {
-        Ok(nodes) => Some(nodes),
-        Err(why) => {
-            println!("SKIPPED: no two machines here: {why}");
-            eprintln!("SKIPPED: no two machines here: {why}");
-            None
-        }
-    }
-}
-
 /// Starts one side; checkpoints go to a directory that both see.
 fn start(job: &Job, node: usize, checkpoints: &str, steps: u64) -> Supervised {
     let words = format!(
@@ -99,7 +88,7 @@ fn ended_first_with(run: &Supervised) -> Option<String> {
 #[test]
 fn two_machines_that_lose_each_other_know_it_and_go_on_when_the_cable_is_back() {
     let Some(home) = oracle::home() else { return };
-    let Some(nodes) = nodes() else { return };
+    let Some(nodes) = or_skipped("no two machines here", Nodes::new()) else { return };
     let jobs = [nodes.job(&home, 0), nodes.job(&home, 1)];
     let checkpoints = jobs[0].path("ckpt").display().to_string();
     let mut runs = [0, 1].map(|node| start(&jobs[node], node, &checkpoints, STEPS));
@@ -126,7 +115,7 @@ fn two_machines_that_lose_each_other_know_it_and_go_on_when_the_cable_is_back() 
 #[test]
 fn a_rank_that_is_killed_on_one_machine_is_a_lost_peer_on_the_other() {
     let Some(home) = oracle::home().filter(|_| crate::is_thorough()) else { return };
-    let Some(nodes) = nodes() else { return };
+    let Some(nodes) = or_skipped("no two machines here", Nodes::new()) else { return };
     let jobs = [nodes.job(&home, 0), nodes.job(&home, 1)];
     let checkpoints = jobs[0].path("ckpt").display().to_string();
     let mut runs = [0, 1].map(|node| start(&jobs[node], node, &checkpoints, STEPS));

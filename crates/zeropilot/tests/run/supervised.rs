@@ -145,3 +145,9 @@ pub(crate) fn node_launcher(mark: &str) -> u32 {
         marked(mark).into_iter().find(|(_, line)| line.contains("deepspeed.launcher.launch"));
     u32::try_from(found.expect("the launcher of the node").0).expect("a process")
 }
+
+/// Says loudly why a machine cannot try something, where it is `Err`.
+#[expect(clippy::print_stderr, reason = "a skipped test says why")]
+pub(crate) fn or_skipped<T>(what: &str, had: Result<T, String>) -> Option<T> {
+    had.inspect_err(|why| eprintln!("SKIPPED: {what}: {why}")).ok()
+}
