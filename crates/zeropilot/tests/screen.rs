@@ -5,6 +5,7 @@
 mod watched;
 
 use std::fs;
+use std::io::Write as _;
 use std::path::Path;
 use std::process::Command;
 use std::thread;
@@ -24,7 +25,7 @@ impl Terminal {
     fn open(name: &str, home: &Path) -> Option<Self> {
         if Command::new("tmux").arg("-V").output().is_err() {
             assert!(std::env::var_os("CI").is_none(), "tmux is missing: apt-get install tmux");
-            println!("skipped: there is no tmux");
+            let _ = writeln!(std::io::stderr(), "skipped: there is no tmux");
             return None;
         }
         let terminal = Self { socket: format!("zeropilot-{name}-{}", std::process::id()) };

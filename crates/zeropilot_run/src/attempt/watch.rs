@@ -171,12 +171,12 @@ impl<'a> Watch<'a> {
             }
         }
         let loss = progress.loss.filter(|loss| loss.is_finite());
-        self.to_record(new, loss);
+        self.keep_step(new, loss);
     }
 
     /// Steps are recorded now and then. A loss that comes without a step is that of the last one, and is not lost behind
     /// steps without any.
-    fn to_record(&mut self, new: Option<u64>, loss: Option<f64>) {
+    fn keep_step(&mut self, new: Option<u64>, loss: Option<f64>) {
         let Some(step) = self.observed.last_step.filter(|_| new.is_some() || loss.is_some()) else {
             return;
         };

@@ -104,7 +104,11 @@ fn machine(gpus: Result<Vec<GpuUse>, NoDriver>) -> Seen {
 
 fn screen(seen: &Seen, (width, height): (u16, u16), brush: Brush, scroll: usize) -> String {
     let mut terminal = Terminal::new(TestBackend::new(width, height)).expect("a terminal");
-    terminal.draw(|frame| drop(draw(frame, seen, brush, scroll))).expect("drawn");
+    terminal
+        .draw(|frame| {
+            draw(frame, seen, brush, scroll);
+        })
+        .expect("drawn");
     let drawn = terminal.backend().to_string();
     // Behind wide characters the backend says which cells they hide.
     let lines = drawn.lines().map(|line| line.split(" Hidden by").next().unwrap_or_default());
@@ -153,7 +157,11 @@ fn without_colours_there_are_none() {
     for seen in [Seen::Run(Box::new(on_gpus())), machine(Ok(vec![gpu(0, 62, None)]))] {
         let brush = Brush { color: false, ..brush(Language::English) };
         let mut terminal = Terminal::new(TestBackend::new(80, 24)).expect("a terminal");
-        terminal.draw(|frame| drop(draw(frame, &seen, brush, 0))).expect("drawn");
+        terminal
+            .draw(|frame| {
+                draw(frame, &seen, brush, 0);
+            })
+            .expect("drawn");
         let cells = &terminal.backend().buffer().content;
         let plain = ratatui::style::Color::Reset;
         assert!(cells.iter().all(|cell| cell.fg == plain && cell.bg == plain));
@@ -178,8 +186,9 @@ fn no_size_of_a_terminal_is_too_small() {
             for height in [0, 1, 2, 9, 60] {
                 let backend = TestBackend::new(width, height);
                 let mut terminal = Terminal::new(backend).expect("a terminal");
-                let drawn =
-                    terminal.draw(|frame| drop(draw(frame, seen, brush(Language::Chinese), 3)));
+                let drawn = terminal.draw(|frame| {
+                    draw(frame, seen, brush(Language::Chinese), 3);
+                });
                 assert!(drawn.is_ok(), "{width}×{height}");
             }
         }
