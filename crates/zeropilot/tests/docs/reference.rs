@@ -246,6 +246,7 @@ pub(crate) fn causes() -> Vec<Cause> {
         Cause::RankKilled { rank: None, signal: 9 },
         Cause::LauncherKilled { signal: None },
         Cause::CollectiveTimeout,
+        Cause::PeerLost,
         Cause::Hang { ranks: Vec::new() },
         Cause::LossScaleFloor,
         Cause::NotFinite,
@@ -264,6 +265,7 @@ pub(crate) fn causes() -> Vec<Cause> {
             | Cause::LauncherKilled { .. }
             | Cause::ProgramFailed { .. }
             | Cause::CollectiveTimeout
+            | Cause::PeerLost
             | Cause::Hang { .. }
             | Cause::LossScaleFloor
             | Cause::NotFinite

@@ -7,7 +7,8 @@ use std::path::Path;
 use serde_json::{Map, Value};
 use zeropilot_lint::{Language, Text};
 use zeropilot_record::{
-    Attempt, Cause, Ending, Event, Happening, NoResume, RankMemory, RunInfo, Verdict,
+    Attempt, Cause, Ending, Event, Fullest, Happening, Memory, NoResume, Phase, RankMemory,
+    RunInfo, Term, Verdict,
 };
 
 use crate::commands::run;
@@ -207,6 +208,9 @@ fn run_info() -> RunInfo {
         config: Some("ds.json".to_owned()),
         world_size: Some(2),
         predicted: Some(1),
+        fullest: Some(Fullest { phase: Phase::Backward, near: Some("lm_head".to_owned()) }),
+        total_steps: Some(1),
+        tokens_per_step: Some(1),
         supervisor: 1,
         environment: BTreeMap::new(),
         zeropilot: "0.1.0".to_owned(),
@@ -234,6 +238,7 @@ fn happenings() -> Vec<Happening> {
     vec![
         Happening::RunStarted { id: words("20260101-120000-1"), command: vec![words("torchrun")] },
         Happening::Preflight { errors: 0, warnings: 1 },
+        Happening::Room { memory: Memory::Host, least: 1, expected: 1, left: 1 },
         Happening::AttemptStarted { attempt: 1, rung: String::new(), pid: 1 },
         Happening::RankSeen { rank: 0, pid: 1 },
         Happening::RankGone { rank: 0, ending: Ending::Signaled(9) },
@@ -243,6 +248,14 @@ fn happenings() -> Vec<Happening> {
         Happening::Hang { seconds: 0.5, ranks: vec![0] },
         Happening::Stopping { signal: 15 },
         Happening::AttemptEnded { attempt: 1, ending: Ending::Exited(0), cause: Cause::Completed },
+        Happening::MemoryCompared {
+            rank: Some(0),
+            phase: Phase::Backward,
+            measured: 1,
+            predicted: 1,
+            terms: vec![Term { name: words("activations"), bytes: 1 }],
+            larger: Some(words("activations")),
+        },
         Happening::RungTaken { rung: words("ZeRO-3"), config: words("config-2.json") },
         Happening::Resuming { checkpoint: words("out"), step: 1 },
         Happening::BeginningAnew { reason: NoResume::OtherShape, checkpoints: Some(words("out")) },
