@@ -1,6 +1,6 @@
 """What supervision costs: step time under `zeropilot run` against the bare launcher, and a gigabyte of log.
 
-    python3 benches/run_cost.py target/release/zeropilot ~/.cache/zeropilot/engine/bin
+    python3 benches/run_cost.py target/release/zeropilot ~/.cache/zeropilot/engine/bin [ROUNDS]
 
 Both ways take turns, so that whatever else the machine does meets both. Ends with 1 if a limit is broken.
 """
@@ -13,7 +13,7 @@ import tempfile
 import time
 from pathlib import Path
 
-ROUNDS, STEPS, WARM_UP = 4, 160, 30
+ROUNDS, STEPS, WARM_UP = int((sys.argv[3:] or [4])[0]), 160, 30
 MOST_RATIO, MOST_RESIDENT, LOG_BYTES, MOST_LOG_SECONDS = 1.02, 30_000_000, 1_000_000_000, 10.0
 EXAMPLE = Path(__file__).resolve().parent.parent / "examples" / "engine_loop.py"
 CONFIG = """{"train_batch_size": 8, "train_micro_batch_size_per_gpu": 2, "gradient_accumulation_steps": 2,

@@ -257,9 +257,11 @@ fn a_full_disk_and_an_unreadable_checkpoint_are_told_apart() {
     assert_cause(&verdict, "disk_full");
     assert_eq!(code, Some(17));
 
-    // The checkpoint before it is whole, until it is cut.
+    // The checkpoint before it is whole, until it is cut. `latest` may name the other: the first rank knows nothing of
+    // the second one's disk.
     let found = last_complete(&job.path("ckpt")).expect("a complete checkpoint");
     assert_eq!(found.step, 2);
+    fs::write(job.path("ckpt/latest"), "global_step2").expect("a file");
     let file = found.parts.join("mp_rank_00_model_states.pt");
     let bytes = fs::read(&file).expect("a checkpoint");
     fs::write(&file, &bytes[..bytes.len() / 2]).expect("half a checkpoint");

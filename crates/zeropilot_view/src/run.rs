@@ -378,6 +378,7 @@ mod tests {
         let all = [
             Cause::Completed,
             Cause::CollectiveTimeout,
+            Cause::PeerLost,
             Cause::LossScaleFloor,
             Cause::ConfigRejected,
             Cause::DiskFull,

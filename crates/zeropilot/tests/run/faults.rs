@@ -65,7 +65,7 @@ pub(crate) fn run(home: &Path, fault: Fault, launcher: &str, at: (u64, u64), wha
     let mark = job.mark.clone();
     let steps = if fault == Fault::Nothing { 12 } else { 100_000 };
     let arguments = format!("--steps {steps} --save ckpt --save-every 3");
-    let options = ["--hang-after", "20s", "--max-restarts", "0"];
+    let options = ["--hang-after", "60s", "--max-restarts", "0"];
     let mut run = job.start(&options, launcher, &arguments);
     if fault != Fault::Nothing {
         run.wait_for_step(step);
