@@ -58,6 +58,14 @@ impl Terminal {
         String::from_utf8_lossy(&output.stdout).into_owned()
     }
 
+    /// What the shell runs, by process number.
+    fn children(&self) -> Vec<String> {
+        let shell = self.tmux(&["display-message", "-p", "-t", "t", "#{pane_pid}"]);
+        let shell = shell.trim();
+        let children = fs::read_to_string(format!("/proc/{shell}/task/{shell}/children"));
+        children.expect("the shell runs").split_whitespace().map(str::to_owned).collect()
+    }
+
     fn keys(&self, keys: &[&str]) {
         self.tmux(&[&["send-keys", "-t", "t"], keys].concat());
     }
@@ -142,15 +150,27 @@ fn a_signal_gives_the_terminal_back_too() {
         if leave == "INT" {
             terminal.keys(&["C-c"]);
         } else {
-            let shell = terminal.tmux(&["display-message", "-p", "-t", "t", "#{pane_pid}"]);
-            let shell = shell.trim();
-            let children = fs::read_to_string(format!("/proc/{shell}/task/{shell}/children"));
-            let children = children.expect("the shell runs");
-            let killed =
-                Command::new("kill").arg("-TERM").args(children.split_whitespace()).status();
+            let children = terminal.children();
+            let killed = Command::new("kill").arg("-TERM").args(&children).status();
             assert!(killed.expect("kill runs").success());
         }
         terminal.wait_for_shell();
+    }
+}
+
+#[test]
+fn without_its_terminal_nothing_stays() {
+    let watched = Watched::running("run-gone");
+    let Some(terminal) = Terminal::open("gone", watched.home()) else { return };
+    terminal.run("watch");
+    terminal.wait("run", |picture| picture.contains("q: leave"));
+    let children = terminal.children();
+    assert_eq!(children.len(), 1, "{children:?}");
+    terminal.tmux(&["kill-server"]);
+    let began = Instant::now();
+    while Path::new("/proc").join(&children[0]).exists() {
+        assert!(began.elapsed() < PATIENCE, "it runs on without a terminal");
+        std::thread::sleep(Duration::from_millis(50));
     }
 }
 

@@ -12,9 +12,22 @@ use signal_hook::iterator::Signals;
 /// # Errors
 /// If the system refuses.
 pub fn catch() -> std::io::Result<Receiver<i32>> {
+    catching(&[SIGINT, SIGTERM, SIGHUP])
+}
+
+/// Catches those that leave a terminal behind to be given back. Without its terminal a screen has nothing to do: that
+/// ends the program as it ends any.
+///
+/// # Errors
+/// If the system refuses.
+pub fn catch_on_screen() -> std::io::Result<Receiver<i32>> {
+    catching(&[SIGINT, SIGTERM])
+}
+
+fn catching(wanted: &[i32]) -> std::io::Result<Receiver<i32>> {
     let ignored = ignored(&fs::read_to_string("/proc/self/status").unwrap_or_default());
-    let caught = [SIGINT, SIGTERM, SIGHUP].into_iter();
-    let mut signals = Signals::new(caught.filter(|signal| ignored & (1 << (signal - 1)) == 0))?;
+    let caught = wanted.iter().filter(|signal| ignored & (1 << (**signal - 1)) == 0);
+    let mut signals = Signals::new(caught)?;
     let (sender, receiver) = channel();
     thread::spawn(move || {
         for signal in signals.forever() {

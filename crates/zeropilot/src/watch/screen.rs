@@ -17,7 +17,7 @@ const PATIENCE: Duration = Duration::from_millis(200);
 
 /// Shows until asked to stop, and gives the terminal back as it was, also when something here fails.
 pub(super) fn show(source: &mut Source, brush: Brush) -> io::Result<()> {
-    let signals = signals::catch()?;
+    let signals = signals::catch_on_screen()?;
     let mut terminal = ratatui::try_init()?;
     let shown = follow(&mut terminal, source, brush, || signals.try_recv().is_ok());
     ratatui::restore();
