@@ -15,10 +15,13 @@ use crate::help_zh;
 use crate::memory::arguments::{MemoryCommand, TrainingOptions as JobOptions};
 use crate::new::options::NewCommand;
 use crate::plan::PlanCommand;
+#[cfg(target_os = "linux")]
 use crate::run::arguments::RunArguments;
+#[cfg(target_os = "linux")]
 use crate::runs::{ReportCommand, RunsCommand};
 use crate::shell_files::{CompletionsCommand, ManCommand};
 use crate::simulate::arguments::SimulateCommand;
+#[cfg(target_os = "linux")]
 use crate::watch::WatchCommand;
 
 /// The pilot for DeepSpeed ZeRO training: knows before a GPU is touched.
@@ -48,15 +51,19 @@ pub(crate) enum Command {
     /// Explain keys, concepts and whole configs: what a setting does and what it costs
     Explain(Box<ExplainCommand>),
     /// Run a training command: check it, watch it, say why it ended, and step down when memory runs out
+    #[cfg(target_os = "linux")]
     Run(Box<RunArguments>),
     /// Watch a run or this machine: step, loss, speed, memory of ranks and GPUs, what happened
     #[command(after_help = EXIT_CODES)]
+    #[cfg(target_os = "linux")]
     Watch(WatchCommand),
     /// List the runs that were recorded
     #[command(after_help = EXIT_CODES)]
+    #[cfg(target_os = "linux")]
     Runs(RunsCommand),
     /// Make one page of a run: what happened, loss, memory, and what to change
     #[command(after_help = EXIT_CODES)]
+    #[cfg(target_os = "linux")]
     Report(ReportCommand),
     /// Write a DeepSpeed config: by preset or piece by piece, for the program that will read it
     New(Box<NewCommand>),

@@ -12,6 +12,7 @@ pub(crate) enum ExitStatus {
     /// The command could not do its work: a wrong argument, an input that cannot be read.
     Failure,
     /// What became of a run; `docs/run.md` lists the codes.
+    #[cfg(target_os = "linux")]
     Run(u8),
 }
 
@@ -21,6 +22,7 @@ impl From<ExitStatus> for ExitCode {
             ExitStatus::Clean => 0,
             ExitStatus::Findings => 1,
             ExitStatus::Failure => 2,
+            #[cfg(target_os = "linux")]
             ExitStatus::Run(code) => code,
         })
     }

@@ -10,9 +10,13 @@ const PLAN: &str = "规划训练：这些卡上用哪个 stage、怎样卸载、
 const MEMORY: &str = "预测 GPU 和主机的内存：被什么占用、何时最满、放不放得下";
 const SIMULATE: &str = "模拟一个训练步：在这套集群上要多久，时间花在等什么";
 const RULE: &str = "说明一条规则：查什么、为什么要紧、怎么办，附示例";
+#[cfg(target_os = "linux")]
 const RUN: &str = "运行训练命令：先检查，再全程监督，说清为什么结束，显存不足时自动降级";
+#[cfg(target_os = "linux")]
 const WATCH: &str = "观察一次运行或本机：步数、loss、速度、各 rank 和 GPU 的内存、发生过什么";
+#[cfg(target_os = "linux")]
 const RUNS: &str = "列出运行记录";
+#[cfg(target_os = "linux")]
 const REPORT: &str = "把一次运行做成一页报告：经过、loss、内存、下次怎么改";
 const EXPLAIN: &str = "解释键、概念和整份配置：某项设置做什么、代价是什么";
 const DOCTOR: &str = "体检本机：要跑这份配置还缺什么（软件包、编译器、GPU、限制、磁盘）";
@@ -38,6 +42,7 @@ const OPTIONS: &[(&str, &str)] = &[
     ("select", "只报告这些规则：编号（如 K05）或其首字母"),
     ("ignore", "不报告这些规则"),
     ("checkpoint", "要续训的 checkpoint 目录：检查它是否与配置相符"),
+    #[cfg(target_os = "linux")]
     ("watch", "文件一有变化就重新检查，按 Ctrl-C 结束"),
     ("fix", "应用不改变训练行为的修复，并报告剩下的问题"),
     ("diff", "只显示修复会改动什么，不写文件"),
@@ -114,6 +119,7 @@ const OPTIONS: &[(&str, &str)] = &[
     ("record", "本次运行的记录放在哪里；默认在 ZEROPILOT_RUNS 或用户的状态目录下"),
     ("no_preflight", "检查发现错误也照样启动"),
     ("command", "启动训练的命令，写在 `--` 之后"),
+    #[cfg(target_os = "linux")]
     ("runs", "运行记录所在的目录；默认取 ZEROPILOT_RUNS 或用户的状态目录"),
     ("machine", "观察本机：GPU、内存、训练进程"),
     ("once", "只看一次就结束"),
@@ -122,6 +128,7 @@ const OPTIONS: &[(&str, &str)] = &[
         "openmetrics",
         "在本机回环地址（例如 127.0.0.1:9400）上通过 HTTP 提供 OpenMetrics 指标，按 Ctrl-C 结束",
     ),
+    #[cfg(target_os = "linux")]
     ("run", "运行的名字或目录；默认取最近一次（watch 在没有运行时显示本机）"),
     ("codes", "规则编号，例如 B03"),
     ("all", "列出全部规则"),
@@ -169,6 +176,7 @@ const SIMULATE_EXAMPLES: &str = "\
   zeropilot simulate --model qwen3-8b --gpus 2x8xA100-80G --tokens 10B --cost 2.5/gpu-hour
 
 退出码：0 已回答，2 无法回答";
+#[cfg(target_os = "linux")]
 const RUN_EXAMPLES: &str = "\
 示例：
   zeropilot run -- torchrun --nproc-per-node 4 train.py --deepspeed ds.json
@@ -217,7 +225,7 @@ const EXIT_CODES: &str = "退出码：0 已完成，2 无法完成";
 const TEMPLATE: &str = "{before-help}{about-with-newline}\n用法：{usage}\n\n{all-args}{after-help}";
 
 /// Verbs, what they are for, and what stands below their options.
-const VERBS: [(&str, &str, &str); 16] = [
+const VERBS: &[(&str, &str, &str)] = &[
     ("check", CHECK, EXAMPLES),
     ("completions", COMPLETIONS, COMPLETIONS_EXAMPLES),
     ("doctor", DOCTOR, DOCTOR_EXAMPLES),
@@ -227,12 +235,16 @@ const VERBS: [(&str, &str, &str); 16] = [
     ("memory", MEMORY, MEMORY_EXAMPLES),
     ("new", new::help_zh::ABOUT, new::help_zh::EXAMPLES),
     ("plan", PLAN, PLAN_EXAMPLES),
+    #[cfg(target_os = "linux")]
     ("report", REPORT, EXIT_CODES),
     ("rule", RULE, EXIT_CODES),
     ("schema", SCHEMA, SCHEMA_EXAMPLES),
     ("simulate", SIMULATE, SIMULATE_EXAMPLES),
+    #[cfg(target_os = "linux")]
     ("run", RUN, RUN_EXAMPLES),
+    #[cfg(target_os = "linux")]
     ("runs", RUNS, EXIT_CODES),
+    #[cfg(target_os = "linux")]
     ("watch", WATCH, EXIT_CODES),
 ];
 
@@ -240,7 +252,7 @@ const VERBS: [(&str, &str, &str); 16] = [
 pub(crate) fn translate(command: Command) -> Command {
     let mut translated =
         texts(command).about(ABOUT).subcommand_help_heading("命令").subcommand_value_name("命令");
-    for (verb, about, examples) in VERBS {
+    for &(verb, about, examples) in VERBS {
         translated = translated
             .mut_subcommand(verb, |command| texts(command).about(about).after_help(examples));
     }

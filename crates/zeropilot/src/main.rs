@@ -1,7 +1,7 @@
 //! The `zeropilot` command.
 //!
 //! Arguments, files, streams and exit codes are here; what is true about a config and how it is
-//! said are not.
+//! said are not. Supervising runs needs what only Linux has (subreapers, `/proc`): elsewhere those verbs are missing.
 
 mod check;
 mod checkpoint;
@@ -28,12 +28,15 @@ mod progress;
 mod project;
 mod rechecking;
 mod rule;
+#[cfg(target_os = "linux")]
 mod run;
+#[cfg(target_os = "linux")]
 mod runs;
 mod schema;
 mod shell_files;
 mod simulate;
 mod usage_zh;
+#[cfg(target_os = "linux")]
 mod watch;
 
 use std::process::ExitCode;
@@ -49,6 +52,7 @@ static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 fn main() -> ExitCode {
     let arguments: Vec<_> = std::env::args_os().collect();
+    #[cfg(target_os = "linux")]
     if let [_, word, command @ ..] = arguments.as_slice()
         && word == run::GUARD
     {
@@ -65,9 +69,13 @@ fn main() -> ExitCode {
             Command::Simulate(command) => simulate::run(&command, &cli.global, language),
             Command::Rule(command) => rule::run(&command, &cli.global, language),
             Command::Explain(command) => explain::run(&command, &cli.global, language),
+            #[cfg(target_os = "linux")]
             Command::Run(command) => run::run(&command, &cli.global, language),
+            #[cfg(target_os = "linux")]
             Command::Runs(command) => runs::list(&command, &cli.global, language),
+            #[cfg(target_os = "linux")]
             Command::Report(command) => runs::report(&command, &cli.global, language),
+            #[cfg(target_os = "linux")]
             Command::Watch(command) => watch::run(&command, &cli.global, language),
             Command::New(command) => new::run(&command, &cli.global, language),
             Command::Schema(command) => schema::run(&command, &cli.global, language),

@@ -31,8 +31,12 @@ fn uses() -> BTreeMap<String, BTreeSet<String>> {
         .map(|path| {
             let text = fs::read_to_string(path.join("Cargo.toml")).expect("a manifest");
             let manifest: toml::Table = text.parse().expect("TOML");
-            let needed = manifest.get("dependencies").and_then(toml::Value::as_table);
-            let ours = needed.into_iter().flat_map(toml::Table::keys);
+            let targets = manifest.get("target").and_then(toml::Value::as_table);
+            let somewhere = targets.into_iter().flat_map(toml::Table::values);
+            let needed = somewhere.filter_map(|target| target.get("dependencies"));
+            let needed =
+                needed.chain(manifest.get("dependencies")).filter_map(toml::Value::as_table);
+            let ours = needed.flat_map(toml::Table::keys);
             let ours = ours.filter(|name| name.starts_with("zeropilot")).cloned().collect();
             (manifest["package"]["name"].as_str().expect("a name").to_owned(), ours)
         })
