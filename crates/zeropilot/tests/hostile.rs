@@ -147,6 +147,22 @@ fn nothing_from_a_file_commands_the_terminal() {
     }
 }
 
+#[test]
+fn what_a_program_logs_commands_neither_the_screen_nor_the_report() {
+    let bench = Bench::new(&[]);
+    let logged = "printf 'step 1 loss 2.5\\n\\033]0;owned\\007\\033[2JRuntimeError: \\033[31mCUDA out of memory <script>\\n'; exit 1";
+    let run = bench.run(&["run", "--no-preflight", "--record", "run", "--", "sh", "-c", logged]);
+    assert_ne!(run.code, 0);
+    let watched = bench.run(&["watch", "--once", "run"]);
+    assert!(watched.code == 0 && watched.stdout.contains("2.5"), "{}", watched.shown());
+    assert!(!watched.stdout.contains(['\u{1b}', '\u{7}']), "{:?}", watched.stdout);
+    let reported = bench.run(&["report", "run"]);
+    assert_eq!(reported.code, 0, "{}", reported.shown());
+    let page = fs::read_to_string(bench.path().join("run/report.html")).expect("a page");
+    assert!(!page.contains(['\u{1b}', '\u{7}']), "escape sequences reach the page");
+    assert!(!page.contains("memory <script>"), "a log line is markup");
+}
+
 /// Every printed command, given to bash with `train.py`'s launchers replaced by one that tells its arguments, names the
 /// file it is about as one word.
 #[test]
