@@ -21,7 +21,7 @@ pub fn escaped(text: &str) -> Cow<'_, str> {
     Cow::Owned(safe)
 }
 
-pub(crate) fn is_harmful(character: char) -> bool {
+fn is_harmful(character: char) -> bool {
     character.is_control()
         || matches!(character,
             '\u{061c}' | '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}')

@@ -2,7 +2,7 @@
 
 use serde::Deserialize;
 use serde_json::{Value, json};
-use zeropilot_ask::{BillRequest, MemoryRequest, PlanRequest, SimulateRequest};
+use zeropilot_ask::{BillRequest, Memory, MemoryRequest, PlanRequest, SimulateRequest};
 use zeropilot_lint::Language;
 use zeropilot_view::memory::{self as memory_view, MemoryReport};
 use zeropilot_view::plan::{self as plan_view, PlanReport};
@@ -52,13 +52,17 @@ pub(crate) fn compare(about: About<MemoryRequest>, language: Language) -> Result
     })
 }
 
-pub(crate) fn memory(about: About<MemoryRequest>, language: Language) -> Result<Answer, Problem> {
+/// The memory of a job, for all who show a part of it.
+fn asked(about: &About<MemoryRequest>, language: Language) -> Result<Memory, Problem> {
     let problem = |wrong| problem::memory(&wrong, &plain(language));
-    let lower = |error| talk::lower_error(&error, language);
     about.request.machines.cluster().map_err(|wrong| problem(wrong.into()))?;
     let model = Named::open(&about.model, language)?.as_ref().clone();
-    let memory = zeropilot_ask::memory(&about.model.name, model, &about.request);
-    let memory = memory.map_err(problem)?;
+    zeropilot_ask::memory(&about.model.name, model, &about.request).map_err(problem)
+}
+
+pub(crate) fn memory(about: About<MemoryRequest>, language: Language) -> Result<Answer, Problem> {
+    let lower = |error| talk::lower_error(&error, language);
+    let memory = asked(&about, language)?;
     let report = MemoryReport::from(&memory);
     let stretches = memory.stretches(STRETCHES).map_err(lower)?;
     let tensors = memory.tensors().map_err(lower)?;
@@ -75,12 +79,8 @@ pub(crate) fn memory(about: About<MemoryRequest>, language: Language) -> Result<
 
 /// What a GPU holds through a step, and what it sends.
 pub(crate) fn film(about: About<MemoryRequest>, language: Language) -> Result<Answer, Problem> {
-    let problem = |wrong| problem::memory(&wrong, &plain(language));
     let lower = |error| talk::lower_error(&error, language);
-    about.request.machines.cluster().map_err(|wrong| problem(wrong.into()))?;
-    let model = Named::open(&about.model, language)?.as_ref().clone();
-    let memory = zeropilot_ask::memory(&about.model.name, model, &about.request);
-    let memory = memory.map_err(problem)?;
+    let memory = asked(&about, language)?;
     let stretches = memory.stretches(FRAMES).map_err(lower)?;
     let traffic = memory.traffic().map_err(lower)?;
     Ok(Answer {

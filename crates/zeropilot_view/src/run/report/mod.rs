@@ -31,25 +31,13 @@ pub struct Page<'a> {
     pub tail: &'a str,
 }
 
-/// Text made harmless in HTML.
+/// Text made harmless in HTML, with its lines and tabs.
 pub(super) fn html(text: &str) -> String {
-    let mut safe = String::with_capacity(text.len());
-    for character in text.chars() {
-        match character {
-            '&' => safe.push_str("&amp;"),
-            '<' => safe.push_str("&lt;"),
-            '>' => safe.push_str("&gt;"),
-            '"' => safe.push_str("&quot;"),
-            '\'' => safe.push_str("&#39;"),
-            '\n' | '\t' => safe.push(character),
-            other if crate::escape::is_harmful(other) => {
-                // Writing to a string cannot fail.
-                let _ = write!(safe, "{}", other.escape_default());
-            }
-            other => safe.push(other),
-        }
-    }
-    safe
+    let harmless = |piece: &str| {
+        let words = piece.strip_suffix(['\n', '\t']).unwrap_or(piece);
+        crate::html::text(words) + &piece[words.len()..]
+    };
+    text.split_inclusive(['\n', '\t']).map(harmless).collect()
 }
 
 /// The page.
