@@ -5,6 +5,7 @@ import type { FilmWords, Frame, Traffic } from "../answers";
 import { h, id, svg } from "../dom";
 import type { Answer } from "../engine";
 import { bytes } from "../format";
+import { player } from "./player";
 
 const WIDTH = 900;
 const HEIGHT = 220;
@@ -86,15 +87,7 @@ export function film({ words }: Answer<Traffic, FilmWords>, app: App): Film {
       amount.dataset["bytes"] = String(frame.held[name] ?? 0);
     }
   };
-  let timer: ReturnType<typeof setInterval> | undefined;
-  const play = h("button", { type: "button", "aria-pressed": "false" }, say("play"));
-  const stop = () => { clearInterval(timer); timer = undefined; play.textContent = say("play"); play.setAttribute("aria-pressed", "false"); };
-  play.addEventListener("click", () => {
-    if (timer) return stop();
-    play.textContent = say("pause");
-    play.setAttribute("aria-pressed", "true");
-    timer = setInterval(() => { range.value = String((Number(range.value) + 1) % frames.length); show(); }, SHOW / frames.length);
-  });
+  const { button: play, stop } = player(say, SHOW / frames.length, () => { range.value = String((Number(range.value) + 1) % frames.length); show(); });
   range.addEventListener("input", () => { stop(); show(); });
   show();
   return {

@@ -9,6 +9,7 @@ import { bytes } from "../format";
 import * as questions from "../questions";
 import { film, type Film } from "./film";
 import { folklore } from "./folklore";
+import { player } from "./player";
 
 const MOMENTS: [Moment, "afterInit" | "afterBackward" | "afterStep"][] =
   [["after_init", "afterInit"], ["after_backward", "afterBackward"], ["after_step", "afterStep"]];
@@ -18,7 +19,6 @@ const PACE = 1600;
 export function learn(app: App): Part {
   const { say, set } = app;
   let moment: Moment = "after_init";
-  let timer: ReturnType<typeof setInterval> | undefined;
   let last: { json: Memory; words: MemoryWords } | undefined;
   const ranks = h("div", { class: "ranks" });
   const table = h("section", { class: "panel" });
@@ -46,19 +46,12 @@ export function learn(app: App): Part {
   const moments = h("fieldset", { class: "field segments" }, h("legend", {}, say("phase")),
     h("div", {}, ...MOMENTS.map(([name, word]) => h("label", {},
       h("input", { type: "radio", name: "moment", value: name, checked: name === moment, change: () => { moment = name; draw(); } }), h("span", {}, say(word))))));
-  const play = h("button", { type: "button", "aria-pressed": "false" }, say("play"));
-  const stop = () => { clearInterval(timer); timer = undefined; play.textContent = say("play"); play.setAttribute("aria-pressed", "false"); };
-  play.addEventListener("click", () => {
-    if (timer) return stop();
-    play.textContent = say("pause");
-    play.setAttribute("aria-pressed", "true");
-    timer = setInterval(() => {
-      const next = MOMENTS[(MOMENTS.findIndex(([name]) => name === moment) + 1) % MOMENTS.length];
-      if (next) moment = next[0];
-      const input = moments.querySelector<HTMLInputElement>(`input[value=${moment}]`);
-      if (input) input.checked = true;
-      draw();
-    }, PACE);
+  const { button: play, stop } = player(say, PACE, () => {
+    const next = MOMENTS[(MOMENTS.findIndex(([name]) => name === moment) + 1) % MOMENTS.length];
+    if (next) moment = next[0];
+    const input = moments.querySelector<HTMLInputElement>(`input[value=${moment}]`);
+    if (input) input.checked = true;
+    draw();
   });
   const element = h("div", { class: "stack" },
     h("section", { class: "panel" }, h("h2", {}, say("learnTitle")),
