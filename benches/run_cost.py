@@ -2,7 +2,10 @@
 
     python3 benches/run_cost.py target/release/zeropilot ~/.cache/zeropilot/engine/bin [ROUNDS]
 
-Both ways take turns, so that whatever else the machine does meets both. Ends with 1 if a limit is broken.
+Both ways take turns, and each pair in the other order than the one before, so that whatever else the machine does
+meets both. One run differs from the next by several percent even when nothing is supervised, so the ratio is the median
+over the pairs, and its spread is printed; what the supervisor computes itself is printed too. Ends with 1 if a limit
+is broken.
 """
 
 import os
@@ -13,7 +16,7 @@ import tempfile
 import time
 from pathlib import Path
 
-ROUNDS, STEPS, WARM_UP = int((sys.argv[3:] or [4])[0]), 160, 30
+ROUNDS, STEPS, WARM_UP = int((sys.argv[3:] or [8])[0]), 160, 30
 MOST_RATIO, MOST_RESIDENT, LOG_BYTES, MOST_LOG_SECONDS = 1.02, 30_000_000, 1_000_000_000, 10.0
 EXAMPLE = Path(__file__).resolve().parent.parent / "examples" / "engine_loop.py"
 CONFIG = """{"train_batch_size": 8, "train_micro_batch_size_per_gpu": 2, "gradient_accumulation_steps": 2,
@@ -30,39 +33,52 @@ def resident(pid: int) -> int:
     return int(lines[0].split()[1]) * 1024 if lines else 0
 
 
-def steps(command: list[str], environment: dict[str, str], directory: str) -> tuple[list[float], int]:
-    """The seconds of each step after the first ones, and the most resident bytes of the command itself."""
+def computed(pid: int) -> float:
+    """Seconds of processor time of a process itself; 0 once it is gone."""
+    try:
+        fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    except OSError:
+        return 0.0
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
+def steps(command: list[str], environment: dict[str, str], directory: str) -> tuple[float, int, float]:
+    """The median seconds of a step after the first ones; the most resident bytes of the command itself, and the share
+    of one processor that it took."""
     process = subprocess.Popen(
         command, cwd=directory, env=environment, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True
     )
-    times, most = [], 0
+    times, most, share, began = [], 0, 0.0, time.perf_counter()
     for line in process.stdout:
         if line.startswith("step "):
             times.append(time.perf_counter())
             if len(times) % 20 == 0:
                 most = max(most, resident(process.pid))
+                share = computed(process.pid) / (time.perf_counter() - began)
     assert process.wait() == 0 and len(times) == STEPS, f"{command}: {process.returncode}, {len(times)} steps"
-    return [after - before for before, after in zip(times[WARM_UP:], times[WARM_UP + 1 :])], most
+    median = statistics.median(after - before for before, after in zip(times[WARM_UP:], times[WARM_UP + 1 :]))
+    return median, most, share
 
 
 def step_cost(zeropilot: str, binaries: str, directory: str) -> tuple[float, int]:
     environment = dict(os.environ, PATH=f"{binaries}:{os.environ['PATH']}", DS_ACCELERATOR="cpu", OMP_NUM_THREADS="1")
     Path(directory, "ds.json").write_text(CONFIG)
-    bare, supervised, most = [], [], 0
-    for number in range(2 * ROUNDS):
-        port = str(29800 + number)
-        launch = ["torchrun", "--nproc-per-node", "2", "--master-port", port, str(EXAMPLE)]
-        launch += ["--deepspeed", "ds.json", "--steps", str(STEPS), "--layers", "4", "--width", "256"]
-        if number % 2 == 0:
-            bare += steps(launch, environment, directory)[0]
-        else:
-            record = ["--record", f"record-{number}"]
-            taken, reached = steps([zeropilot, "run", *record, "--", *launch], environment, directory)
-            supervised += taken
-            most = max(most, reached)
-    medians = statistics.median(bare), statistics.median(supervised)
-    print(f"median step: bare {medians[0] * 1e3:.2f} ms, supervised {medians[1] * 1e3:.2f} ms, {len(bare)} steps each")
-    return medians[1] / medians[0], most
+    ratios, most, shares = [], 0, []
+    for number in range(ROUNDS):
+        pair = {}
+        for is_supervised in (False, True) if number % 2 == 0 else (True, False):
+            port = str(29800 + 2 * number + is_supervised)
+            launch = ["torchrun", "--nproc-per-node", "2", "--master-port", port, str(EXAMPLE)]
+            launch += ["--deepspeed", "ds.json", "--steps", str(STEPS), "--layers", "4", "--width", "256"]
+            record = [zeropilot, "run", "--record", f"record-{number}", "--"] if is_supervised else []
+            pair[is_supervised], reached, share = steps([*record, *launch], environment, directory)
+            if is_supervised:
+                most = max(most, reached)
+                shares.append(share)
+        ratios.append(pair[True] / pair[False])
+        print(f"median step: bare {pair[False] * 1e3:.2f} ms, supervised {pair[True] * 1e3:.2f} ms", flush=True)
+    print(f"ratio of {ROUNDS} pairs: {min(ratios):.4f} to {max(ratios):.4f}; {max(shares):.2%} of a processor at most")
+    return statistics.median(ratios), most
 
 
 def log_cost(zeropilot: str, directory: str) -> tuple[float, int]:

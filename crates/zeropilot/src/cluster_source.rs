@@ -52,6 +52,7 @@ mod tests {
             name: "NVIDIA A100-SXM4-80GB".to_owned(),
             uuid: format!("GPU-{index}"),
             memory,
+            free: memory,
         };
         Recorded(Ok((0..count).map(one).collect()))
     }

@@ -11,6 +11,7 @@ use zeropilot_ask::{
 use zeropilot_lint::Language;
 use zeropilot_plan::{Fitting, Target};
 use zeropilot_units::Bytes;
+use zeropilot_view::model::length_note;
 use zeropilot_view::plan::{self as words, PlanReport};
 use zeropilot_view::{Format, Layout, problem, talk};
 
@@ -133,6 +134,8 @@ fn answer(command: &PlanCommand, layout: &Layout, output: &mut Output) -> Result
     output.result(&result);
     output.flush();
     let is_talking = layout.format == Format::Human && !layout.quiet;
+    let length = length_note(&model, request.training.seq_len, language);
+    length.filter(|_| is_talking).into_iter().for_each(|note| output.say(&note));
     if is_talking && path.is_none() && planned.choice().is_some() {
         output.say(&talk::not_written_yet(&config, language));
     }

@@ -25,7 +25,10 @@ fn shows_what_happens(pages: Vec<Page>) {
     for page in pages {
         let directory = tempfile::tempdir().expect("a temporary directory");
         let real = commands::with_real_output(&page, directory.path());
-        fresh(&page.path, &real);
+        // A page that is generated may be written by another test meanwhile.
+        if real != page.text {
+            fresh(&page.path, &real);
+        }
         commands::run_tables(&page, directory.path());
         commands::flags_exist(&page);
     }

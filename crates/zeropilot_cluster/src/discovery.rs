@@ -19,6 +19,8 @@ pub struct FoundGpu {
     pub uuid: String,
     /// All of its memory, as the driver counts it.
     pub memory: Bytes,
+    /// What nobody held of it when it was listed.
+    pub free: Bytes,
 }
 
 /// Why no GPU could be listed.
@@ -124,7 +126,8 @@ mod tests {
 
     /// Names and totals as `nvidia-smi` prints them.
     fn gpu(name: &str, mib: u64, uuid: &str) -> FoundGpu {
-        FoundGpu { name: name.to_owned(), uuid: uuid.to_owned(), memory: Bytes(mib << 20) }
+        let memory = Bytes(mib << 20);
+        FoundGpu { name: name.to_owned(), uuid: uuid.to_owned(), memory, free: memory }
     }
 
     #[test]

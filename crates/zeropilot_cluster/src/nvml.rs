@@ -20,10 +20,12 @@ impl Driver for Nvidia {
     fn gpus(&self) -> Result<Vec<FoundGpu>, NoDriver> {
         let library = Nvml::init().map_err(reason)?;
         each(&library, |_, device| {
+            let memory = device.memory_info()?;
             Ok(FoundGpu {
                 name: device.name()?,
                 uuid: device.uuid()?,
-                memory: Bytes(device.memory_info()?.total),
+                memory: Bytes(memory.total),
+                free: Bytes(memory.free),
             })
         })
     }

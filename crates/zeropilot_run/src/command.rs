@@ -4,16 +4,27 @@ use std::ffi::{OsStr, OsString};
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use serde_json::{Map, Value};
 use zeropilot_config::front_end::FrontEnd;
-use zeropilot_lint::job;
+use zeropilot_lint::job::{self, Word};
 
+use crate::config::read_config;
 use crate::ladder::BatchArguments;
+use crate::shell_script::ShellScript;
 
 /// A command with what it says about itself.
 #[derive(Debug, Clone)]
 pub struct RunCommand {
-    /// Its words.
+    /// What the user typed.
+    pub given: Vec<OsString>,
+    /// The words of the launch: those given, or those in the script that a given shell runs.
     pub words: Vec<OsString>,
+    /// That script.
+    pub script: Option<ShellScript>,
+    /// Training runs with DeepSpeed that were seen in it.
+    pub launches: usize,
+    /// The launch in the script, if that has exactly one.
+    pub(crate) launch: Vec<Word>,
     /// The config as it is named, if there is one.
     pub config: Option<String>,
     /// Ranks, if it says so.
@@ -29,11 +40,16 @@ const CHECKPOINTS: [&str; 4] = ["--output_dir", "--save", "--save_dir", "--check
 
 impl RunCommand {
     /// Reads the words of a command.
-    pub fn read(words: Vec<OsString>) -> Self {
-        let text = script(&words);
-        let files = |name: &str| fs::read_to_string(name).ok();
+    pub fn read(given: Vec<OsString>) -> Self {
+        let script = ShellScript::of(&given);
+        let text = script.as_ref().map_or_else(|| line(&given), |script| script.text.clone());
+        let files = |name: &str| fs::read_to_string(found(script.as_ref(), name)).ok();
         let job = job::read(&text, &files);
-        let launch = job.launches.first();
+        // Of several runs in a script none can be told from the others once they run.
+        let launch = job.launches.first().filter(|_| script.is_none() || job.launches.len() == 1);
+        let in_script = script.as_ref().zip(launch);
+        let words =
+            in_script.map_or_else(|| given.clone(), |(script, launch)| script.words(&launch.words));
         let config = launch.and_then(|launch| launch.given.config.as_ref()?.text.clone());
         let checkpoints =
             CHECKPOINTS.iter().find_map(|name| value(&words, name)).map(PathBuf::from);
@@ -42,7 +58,30 @@ impl RunCommand {
             world: launch.and_then(|launch| launch.world),
             front_end: launch.and_then(|launch| launch.given.front_end),
             checkpoints,
+            launches: job.launches.len(),
+            launch: in_script.map(|(_, launch)| launch.words.clone()).unwrap_or_default(),
             words,
+            script,
+            given,
+        }
+    }
+
+    /// The config that it points to, if it can be read.
+    pub fn read_config(&self) -> Option<Map<String, Value>> {
+        read_config(&self.config_file()?)
+    }
+
+    /// Where the config is.
+    pub fn config_file(&self) -> Option<PathBuf> {
+        Some(found(self.script.as_ref(), self.config.as_deref()?))
+    }
+
+    /// What to start for these words of the launch.
+    pub(crate) fn start(&self, words: &[OsString]) -> Vec<OsString> {
+        match &self.script {
+            _ if words == self.words => self.given.clone(),
+            Some(script) if !self.launch.is_empty() => script.with(&self.launch, words),
+            _ => words.to_vec(),
         }
     }
 
@@ -76,15 +115,21 @@ impl RunCommand {
             matches!(end, Some("yaml" | "yml"))
         };
         let yaml = self.words.iter().find(is_yaml)?;
-        let text = fs::read_to_string(yaml).ok().filter(|text| text.contains(named))?;
+        let file = found(self.script.as_ref(), &yaml.to_string_lossy());
+        let text = fs::read_to_string(file).ok().filter(|text| text.contains(named))?;
         let copy = directory.join(Path::new(yaml).file_name()?);
         fs::write(&copy, text.replace(named, &config.to_string_lossy())).ok()?;
         Some(replaced(&self.words, &yaml.to_string_lossy(), copy.as_os_str()))
     }
 }
 
+/// A file that a command names.
+fn found(script: Option<&ShellScript>, name: &str) -> PathBuf {
+    script.map_or_else(|| PathBuf::from(name), |script| script.find(name))
+}
+
 /// The words as a line of a script.
-pub fn script(words: &[OsString]) -> String {
+pub fn line(words: &[OsString]) -> String {
     let words: Vec<_> = words.iter().map(|word| word.to_string_lossy()).collect();
     // A word with a NUL cannot be a word of a command either.
     shlex::try_join(words.iter().map(AsRef::as_ref)).unwrap_or_default()

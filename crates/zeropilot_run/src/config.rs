@@ -7,7 +7,7 @@ use serde_json::{Map, Number, Value};
 use zeropilot_config::syntax::{self, Node, parse_hjson, parse_json};
 
 /// The config in a file; `None` if it cannot be read or is no object.
-pub fn read_config(path: &Path) -> Option<Map<String, Value>> {
+pub(crate) fn read_config(path: &Path) -> Option<Map<String, Value>> {
     parse(&fs::read_to_string(path).ok()?)
 }
 

@@ -60,7 +60,7 @@ pub fn guard(command: &[OsString]) -> u8 {
     let child = match started {
         Ok(child) => child,
         Err(error) => {
-            tell(&socket, &Report::Failed(error.to_string()));
+            tell(&socket, &Report::Failed(format!("{}: {error}", program.display())));
             return 2;
         }
     };

@@ -25,6 +25,7 @@ mod observed;
 mod oom;
 pub mod process;
 mod progress;
+mod shell_script;
 mod shortfall;
 pub mod signals;
 mod stacks;
@@ -34,8 +35,7 @@ mod telemetry;
 
 pub use asked::Asked;
 pub use attempt::{Limits, Observer, Status};
-pub use command::{RunCommand, script};
-pub use config::read_config;
+pub use command::{RunCommand, line};
 pub use follow::Follower;
 pub use forecast::{Forecast, PhasePeak, Predict};
 pub use guard::guard;

@@ -17,7 +17,6 @@ use self::following::Next;
 use crate::attempt::{self, Finished, Limits, Observer, Start};
 use crate::classify::classify;
 use crate::command::RunCommand;
-use crate::config::read_config;
 use crate::forecast::Predict;
 use crate::ladder::PlannedRung;
 use crate::observed::Observed;
@@ -120,15 +119,15 @@ impl Run<'_> {
     }
 
     fn first(&self) -> Next {
-        let config_path = self.command.config.as_ref().map(PathBuf::from);
-        let config = config_path.as_deref().and_then(read_config);
-        if let Some(text) = config_path.as_deref().and_then(|path| fs::read_to_string(path).ok()) {
+        let file = self.command.config_file();
+        if let Some(text) = file.and_then(|path| fs::read_to_string(path).ok()) {
             let _ = self.recorder.write("config-1.json", &text);
         }
         Next {
             words: self.command.words.clone(),
-            config,
-            config_path,
+            start: self.command.given.clone(),
+            config: self.command.read_config(),
+            config_path: self.command.config.as_ref().map(PathBuf::from),
             rung: String::new(),
             planned: 0,
             resumed_from: None,
@@ -140,7 +139,7 @@ impl Run<'_> {
         let stacks = self.recorder.directory().join(format!("stacks-{number}"));
         let Finished { observed, tail, seconds } = attempt::run(&Start {
             guard: &self.guard,
-            command: &next.words,
+            command: &next.start,
             number,
             rung: &next.rung,
             limits: &self.limits,

@@ -1,16 +1,29 @@
-//! Why a model was not found or not understood.
+//! Why a model was not found or not understood, and what its config says against a request.
 
 use std::error::Error;
 
 use zeropilot_lint::Language;
-use zeropilot_model::ConfigError;
 use zeropilot_model::catalogue::UnknownModel;
 #[cfg(feature = "model_files")]
 use zeropilot_model::hub::HubError;
 #[cfg(feature = "model_files")]
 use zeropilot_model::source::ModelProblem;
+use zeropilot_model::{ConfigError, Model};
 
 use crate::escaped;
+
+/// That sequences are longer than what the model's config names.
+pub fn length_note(model: &Model, tokens: u64, language: Language) -> Option<String> {
+    let most = model.dimensions()?.max_positions.filter(|most| *most < tokens)?;
+    Some(match language {
+        Language::English => format!(
+            "note: the model's config names {most} positions: sequences of {tokens} tokens fail, or lie beyond what it was trained on; `--seq-len {most}` is the longest"
+        ),
+        Language::Chinese => format!(
+            "提示：模型的 config 只有 {most} 个位置，{tokens} 个 token 的序列会报错，或超出它训练过的长度；最长用 `--seq-len {most}`"
+        ),
+    })
+}
 
 /// Why a front without files has no such model.
 pub fn not_in_catalogue(unknown: &UnknownModel, language: Language) -> String {

@@ -9,6 +9,7 @@ use zeropilot_ask::{Compared, Memory, compare, memory as ask};
 use zeropilot_cluster::Cluster;
 use zeropilot_lint::Language;
 use zeropilot_view::memory::{self, Fit, MemoryReport};
+use zeropilot_view::model::length_note;
 use zeropilot_view::{Format, Layout, gpus, problem, talk};
 
 use self::arguments::MemoryCommand;
@@ -72,20 +73,21 @@ impl Session<'_> {
         // What is wrong with the GPUs is said before a model is looked for.
         request.machines.cluster().map_err(|problem| words(problem.into()))?;
         let model = model_source::open(&self.command.model, self.layout.language)?;
+        let length = length_note(&model, request.training.seq_len, self.layout.language);
         if self.command.compare {
             let compared = compare(&model, &request).map_err(words)?;
-            self.note(&compared.cluster);
+            self.note(&compared.cluster, length);
             return Ok(self.write_comparison(&compared));
         }
         let memory = ask(&self.command.model, model, &request).map_err(words)?;
-        self.note(memory.job.cluster());
+        self.note(memory.job.cluster(), length);
         self.write(&memory)?;
         let capacity = memory.job.cluster().capacity();
         Ok(capacity.map(|capacity| memory::fit(memory.answer.device(), capacity.bytes)))
     }
 
-    /// How the GPUs were understood.
-    fn note(&mut self, cluster: &Cluster) {
+    /// How the GPUs were understood, and what else is to be known.
+    fn note(&mut self, cluster: &Cluster, other: Option<String>) {
         if self.quiet || self.command.json {
             return;
         }
@@ -93,7 +95,7 @@ impl Session<'_> {
         let capacity = cluster.capacity();
         let capacity_note =
             capacity.and_then(|known| gpus::capacity_note(&cluster.gpus, &known, language));
-        for note in [capacity_note, gpus::layout_note(&cluster.gpus, language)] {
+        for note in [capacity_note, gpus::layout_note(&cluster.gpus, language), other] {
             note.into_iter().for_each(|note| self.output.say(&note));
         }
     }

@@ -12,6 +12,7 @@ pub(crate) const EXAMPLES: &str = "\
 Examples:
   zeropilot run -- torchrun --nproc-per-node 4 train.py --deepspeed ds.json
   zeropilot run --ladder --hang-after 10m -- deepspeed --num_gpus 8 train.py --deepspeed ds.json
+  zeropilot run --ladder -- bash train.sh
   zeropilot run --ladder --checkpoints ckpt --resume-with '--resume {}' -- torchrun --nproc-per-node 2 train.py --deepspeed ds.json --save ckpt
 
 Exit codes: 0 completed; 2 could not be started; 3 refused before the start; 10 out of memory and no rung left; 11 the

@@ -4,7 +4,7 @@ use serde_json::{Map, Value};
 use zeropilot_ask::memory::WrittenConfig;
 use zeropilot_ask::{Job, Machines, MemoryRequest, Training};
 use zeropilot_cluster::Nvidia;
-use zeropilot_cluster::discovery::{Driver, NoDriver};
+use zeropilot_cluster::discovery::{Driver, FoundGpu, NoDriver, visible};
 use zeropilot_model::{Model, catalogue};
 use zeropilot_record::{Fullest, Happening, Memory, Phase, Term};
 use zeropilot_run::ladder::BatchArguments;
@@ -35,7 +35,7 @@ enum Trust {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Ranks {
     Cpu,
-    /// GPUs with this much memory, if the driver tells.
+    /// GPUs with this much free memory on the fullest of them, if the driver tells.
     Gpu(Option<u64>),
 }
 
@@ -239,12 +239,39 @@ fn ranks() -> Option<Ranks> {
     if std::env::var("DS_ACCELERATOR").is_ok_and(|name| name == "cpu") {
         return Some(Ranks::Cpu);
     }
+    let shown = std::env::var("CUDA_VISIBLE_DEVICES").ok();
     match Nvidia.gpus() {
-        Ok(gpus) if !gpus.is_empty() => Some(Ranks::Gpu(gpus.iter().map(|gpu| gpu.memory.0).min())),
+        Ok(gpus) if !gpus.is_empty() => Some(Ranks::Gpu(least_free(&gpus, shown.as_deref()))),
         Err(NoDriver::Refuses(_)) => None,
         _ => {
             let has_other = OTHER_DEVICES.iter().any(|path| std::path::Path::new(path).exists());
             (!has_other).then_some(Ranks::Cpu)
         }
+    }
+}
+
+/// What is free on the fullest of the GPUs that ranks may use.
+fn least_free(gpus: &[FoundGpu], shown: Option<&str>) -> Option<u64> {
+    visible(gpus, shown).gpus.into_iter().map(|gpu| gpu.free.0).min()
+}
+
+#[cfg(test)]
+mod tests {
+    use zeropilot_units::Bytes;
+
+    use super::*;
+
+    #[test]
+    fn the_fullest_gpu_that_ranks_may_use_decides() {
+        let gpu = |index: u64, used: u64| FoundGpu {
+            name: "NVIDIA L40S".to_owned(),
+            uuid: format!("GPU-{index}"),
+            memory: Bytes(46068 << 20),
+            free: Bytes((46068 - used) << 20),
+        };
+        let gpus = [gpu(0, 4), gpu(1, 20_000), gpu(2, 300)];
+        assert_eq!(least_free(&gpus, None), Some((46068 - 20_000) << 20));
+        assert_eq!(least_free(&gpus, Some("0,2")), Some((46068 - 300) << 20));
+        assert_eq!(least_free(&gpus, Some("")), None);
     }
 }

@@ -16,9 +16,13 @@ const CERTAIN: [&str; 3] = ["no-package", "cpu-torch", "no-path"];
 
 /// What makes the run impossible. Nothing if it is not certain which interpreter it uses and where that finds packages.
 pub(super) fn lacks(command: &RunCommand, language: Language) -> Vec<Finding> {
+    // A script may choose another environment before it starts anything.
+    if command.script.is_some() {
+        return Vec::new();
+    }
     let environment = |name: &str| std::env::var_os(name);
     let Some(python) = interpreter(&command.words, &environment) else { return Vec::new() };
-    let bytes = command.config.as_ref().and_then(|path| std::fs::read(path).ok());
+    let bytes = command.config_file().and_then(|path| std::fs::read(path).ok());
     let text = bytes.as_deref().and_then(|bytes| decode(bytes).ok());
     let needs = text.and_then(|text| parse_hjson(text).ok());
     let needs = needs.map(|document| Needs::of(&document)).unwrap_or_default();

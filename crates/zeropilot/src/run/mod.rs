@@ -14,9 +14,7 @@ use std::sync::Arc;
 use zeropilot_lint::{Language, Settings};
 use zeropilot_record::{Cause, Fullest, Happening, RunInfo, SHAPE, Verdict};
 use zeropilot_run::environment::{kept, without_secrets};
-use zeropilot_run::{
-    Asked, Limits, Observer, Policy, Recorder, Run, RunCommand, now, read_config, signals,
-};
+use zeropilot_run::{Asked, Limits, Observer, Policy, Recorder, Run, RunCommand, now, signals};
 use zeropilot_view::{Layout, run as words};
 
 use crate::cli::GlobalOptions;
@@ -54,8 +52,8 @@ fn supervise(arguments: &RunArguments, layout: &Layout) -> Result<Verdict, Strin
     let planned = rungs::of(arguments, &command, language)?;
     let (name, model) = (planned.name.as_deref(), planned.model.as_ref());
     let forecaster = Forecaster::of(arguments, name, &command, model);
-    let config = command.config.as_ref().and_then(|path| read_config(path.as_ref()));
-    let (predicted, fullest) = config
+    let (predicted, fullest) = command
+        .read_config()
         .and_then(|config| forecaster.peak(&config, command.batch()))
         .map_or((planned.predicted, None), |(bytes, fullest)| (Some(bytes), Some(fullest)));
     let id = arguments::new_id();
@@ -135,7 +133,7 @@ fn info(
     predicted: Option<u64>,
     fullest: Option<Fullest>,
 ) -> RunInfo {
-    let config = command.config.as_ref().and_then(|path| read_config(path.as_ref()));
+    let config = command.read_config();
     let asked = Asked::read(&command.words, config.as_ref(), command.world);
     let directory = std::env::current_dir().unwrap_or_default();
     let variables = std::env::vars_os()
@@ -144,7 +142,7 @@ fn info(
         shape: SHAPE,
         id: id.to_owned(),
         started_at: now(),
-        command: without_secrets(&command.words),
+        command: without_secrets(&command.given),
         directory: directory.display().to_string(),
         config: command.config.clone(),
         world_size: command.world,

@@ -1,13 +1,11 @@
 //! The check before the start: the command, the config it points to, this machine, and its memory.
 
-use std::ffi::OsString;
-
 use serde_json::{Map, Value};
 use zeropilot_config::front_end::FrontEnd;
 use zeropilot_lint::{Settings, Verdict, check, job as lint};
 use zeropilot_record::Happening;
-use zeropilot_run::{Observer as _, Recorder, RunCommand, read_config, script};
-use zeropilot_view::{Layout, doctor as words};
+use zeropilot_run::{Observer as _, Recorder, RunCommand, line};
+use zeropilot_view::{Layout, doctor as words, run};
 
 use super::forecast::Forecaster;
 use super::machine;
@@ -44,16 +42,23 @@ impl Preflight<'_> {
 
     /// Whether the model can fit into what is free here.
     fn has_room(&self, screen: &Screen) -> bool {
-        let config = self.command.config.as_ref().and_then(|path| read_config(path.as_ref()));
-        let room = config.and_then(|config| self.forecaster.room(&config, self.command.batch()));
+        let room = self
+            .command
+            .read_config()
+            .and_then(|config| self.forecaster.room(&config, self.command.batch()));
         let Some((happening, is_sure)) = room else { return true };
         screen.happened(happening);
         !is_sure
     }
 
     fn is_right(&self, screen: &Screen, recorder: &Recorder) -> bool {
-        let text = script(&self.command.words) + "\n";
-        let Ok(path) = recorder.write("command.sh", &text) else { return true };
+        let text = line(&self.command.given) + "\n";
+        let Ok(written) = recorder.write("command.sh", &text) else { return true };
+        if self.command.launches != 1 {
+            screen.talk(&run::launches(self.command.launches, self.layout.language));
+        }
+        let script = self.command.script.as_ref();
+        let path = script.and_then(|script| script.file.clone()).unwrap_or(written);
         let layout = Layout { quiet: true, ..*self.layout };
         let Ok((words, summary)) = job::check_script(
             &Input::Found(path.clone()),
@@ -75,11 +80,11 @@ impl Preflight<'_> {
     /// Whether the config fails whoever reads it. `--deepspeed FILE` looks like the HF Trainer's argument, but a
     /// script on the bare engine may have one too, and is not to be stopped by what only the Trainer refuses.
     fn is_certain(&self) -> bool {
-        let Some(bytes) = self.command.config.as_ref().and_then(|path| std::fs::read(path).ok())
+        let Some(bytes) = self.command.config_file().and_then(|path| std::fs::read(path).ok())
         else {
             return true;
         };
-        let settings = self.of_job(&self.command.words);
+        let settings = self.of_job();
         let bare = Settings { front_end: Some(FrontEnd::DeepSpeed), ..settings };
         check(&bytes, &bare).verdict == Verdict::Reject
     }
@@ -87,11 +92,12 @@ impl Preflight<'_> {
     /// Whether the engine would take a config in this job.
     pub(super) fn accepts(&self, config: &Map<String, Value>) -> bool {
         let text = Value::Object(config.clone()).to_string();
-        check(text.as_bytes(), &self.of_job(&self.command.words)).verdict == Verdict::Accept
+        check(text.as_bytes(), &self.of_job()).verdict == Verdict::Accept
     }
 
-    fn of_job(&self, words: &[OsString]) -> Settings {
-        let job = lint::read(&script(words), &|name| std::fs::read_to_string(name).ok());
+    fn of_job(&self) -> Settings {
+        let text = line(&self.command.words);
+        let job = lint::read(&text, &|name| std::fs::read_to_string(name).ok());
         match job.launches.first() {
             Some(launch) => launch.settings(self.settings),
             None => self.settings.clone(),

@@ -8,9 +8,9 @@ use zeropilot_config::front_end::FrontEnd;
 use zeropilot_lint::Language;
 use zeropilot_model::Model;
 use zeropilot_plan::Target;
+use zeropilot_run::RunCommand;
 use zeropilot_run::ladder::{Batch, PlannedRung};
-use zeropilot_run::{RunCommand, read_config};
-use zeropilot_view::{escaped, problem};
+use zeropilot_view::{escaped, problem, talk};
 
 use super::arguments::RunArguments;
 use crate::model_source;
@@ -34,13 +34,8 @@ pub(super) fn of(
 ) -> Result<Planned, String> {
     if let Some(path) = &arguments.plan {
         let name = path.display().to_string();
-        let text = std::fs::read_to_string(path).map_err(|error| {
-            let (name, error) = (escaped(&name).into_owned(), error.to_string());
-            match language {
-                Language::English => format!("error: the plan {name} cannot be read: {error}"),
-                Language::Chinese => format!("错误：无法读取方案文件 {name}：{error}"),
-            }
-        })?;
+        let text = std::fs::read_to_string(path)
+            .map_err(|error| talk::cannot_read(path, error, language))?;
         return from_plan(&text).ok_or_else(|| no_plan(&name, language));
     }
     match (&arguments.model, &arguments.gpus) {
@@ -91,7 +86,7 @@ fn by_model(
     (model, gpus): (&str, &str),
     language: Language,
 ) -> Result<Planned, String> {
-    let config = command.config.as_ref().and_then(|path| read_config(path.as_ref()));
+    let config = command.read_config();
     let target = match command.front_end {
         Some(FrontEnd::HfTrainer) => Target::HfTrainer,
         Some(FrontEnd::Accelerate) => Target::Accelerate,

@@ -7,6 +7,7 @@ use std::path::Path;
 use zeropilot_ask::{Bill, BillRequest, MemoryProblem, SimulateRequest, simulate as ask};
 use zeropilot_lint::Language;
 use zeropilot_step::lower::Lowered;
+use zeropilot_view::model::length_note;
 use zeropilot_view::simulate::{self as words, SimulateReport};
 use zeropilot_view::{Format, Layout, gpus, problem, talk};
 
@@ -70,10 +71,11 @@ impl Session<'_> {
         let machines = request.job.machines.cluster();
         machines.map_err(|wrong| problem(MemoryProblem::from(wrong).into()))?;
         let model = model_source::open(&self.command.model, language)?;
+        let length = length_note(&model, request.job.training.seq_len, language);
         let simulated = ask(&self.command.model, model, &request).map_err(problem)?;
         if !self.quiet && !self.command.json {
             let note = gpus::layout_note(&simulated.job.cluster().gpus, language);
-            note.into_iter().for_each(|note| self.output.say(&note));
+            note.into_iter().chain(length).for_each(|note| self.output.say(&note));
         }
         self.write(&SimulateReport::of(&simulated, bill), simulated.workload.lowered())
     }

@@ -4,18 +4,24 @@
 //! each followed by its standard output; commands in tables are run for their exit code alone; of other commands
 //! (```` ```sh ````) every flag must exist.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use zeropilot_lint::Language;
 
 use crate::pages::Page;
 
+/// The program: the one that was built with this test, or one that somebody installed.
+fn program() -> PathBuf {
+    let installed = std::env::var_os("ZEROPILOT_BIN").map(PathBuf::from);
+    installed.unwrap_or_else(|| env!("CARGO_BIN_EXE_zeropilot").into())
+}
+
 /// Runs a command line; gives its standard output and exit code.
 pub(crate) fn run(command: &str, directory: &Path, locale: &str) -> (String, Option<i32>) {
     let words = shlex::split(command).unwrap_or_else(|| panic!("{command}: quotes"));
     assert_eq!(words.first().map(String::as_str), Some("zeropilot"), "{command}");
-    let output = Command::new(env!("CARGO_BIN_EXE_zeropilot"))
+    let output = Command::new(program())
         .args(&words[1..])
         .current_dir(directory)
         .env_remove("VIRTUAL_ENV")

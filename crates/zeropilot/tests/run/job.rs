@@ -67,7 +67,9 @@ pub(crate) struct Job {
     pub(crate) mark: String,
     /// What `zeropilot` is started by, such as a limit.
     wrapper: Vec<OsString>,
-    script: PathBuf,
+    program: PathBuf,
+    /// Whether the launch stands in a shell script.
+    is_scripted: bool,
     environment: Vec<(String, OsString)>,
 }
 
@@ -84,7 +86,8 @@ impl Job {
             directory,
             home: home.to_owned(),
             wrapper: Vec::new(),
-            script: example("engine_loop.py"),
+            program: example("engine_loop.py"),
+            is_scripted: false,
             environment: Vec::new(),
         }
     }
@@ -100,8 +103,13 @@ impl Job {
     }
 
     /// The same with another training program.
-    pub(crate) fn running(self, script: PathBuf) -> Self {
-        Self { script, ..self }
+    pub(crate) fn running(self, program: PathBuf) -> Self {
+        Self { program, ..self }
+    }
+
+    /// The same from a script, as `bash train.sh`.
+    pub(crate) fn scripted(self) -> Self {
+        Self { is_scripted: true, ..self }
     }
 
     /// The same with a variable set.
@@ -150,11 +158,18 @@ impl Job {
             launcher => launcher.to_owned(),
         };
         let mut words: Vec<OsString> = launcher.split(' ').map(OsString::from).collect();
-        words.push(self.script.clone().into());
+        words.push(self.program.clone().into());
         if !launcher.contains("--deepspeed_config_file") {
             words.extend(["--deepspeed".into(), "ds.json".into()]);
         }
         words.extend(arguments.split(' ').filter(|word| !word.is_empty()).map(OsString::from));
+        if self.is_scripted {
+            let launch = zeropilot_run::line(&words).replace("ds.json", "\"$CONFIG\"");
+            let text =
+                format!("set -e\nCONFIG=ds.json\ncd \"$(dirname \"$0\")\"\n{launch} \\\n  2>&1\n");
+            fs::write(self.path("train.sh"), text).expect("a script");
+            words = ["bash", "train.sh"].map(OsString::from).into();
+        }
         self.start_command(options, &words)
     }
 

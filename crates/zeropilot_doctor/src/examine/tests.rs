@@ -14,7 +14,8 @@ fn package(name: &str, version: &str) -> Package {
 }
 
 fn gpu(name: &str) -> FoundGpu {
-    FoundGpu { name: name.to_owned(), uuid: format!("GPU-{name}"), memory: Bytes(81559 << 20) }
+    let memory = Bytes(81559 << 20);
+    FoundGpu { name: name.to_owned(), uuid: format!("GPU-{name}"), memory, free: memory }
 }
 
 /// A machine that lacks nothing.

@@ -61,6 +61,8 @@ pub struct Launch {
     pub program: Option<String>,
     /// Whether something like `srun` starts it several times.
     pub is_repeated: bool,
+    /// All words of the command, from the first on.
+    pub words: Vec<Word>,
     launcher_is_axolotl: bool,
     pub(crate) script: Option<PythonScript>,
     pub(super) span: Span,
@@ -86,6 +88,7 @@ pub(super) fn from_command(command: &Command, files: Files<'_>) -> Option<Launch
         launcher_is_axolotl: false,
         script: None,
         is_repeated: command.words.first().is_some_and(|first| is_repeating(first.text.as_deref())),
+        words: command.words.clone(),
         span: command.span,
     };
     let script = if starts_itself { script } else { script.get(1..).unwrap_or(&[]) };

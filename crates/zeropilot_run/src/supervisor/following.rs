@@ -15,7 +15,10 @@ use crate::ladder;
 
 /// What the next attempt is started with.
 pub(super) struct Next {
+    /// The launch.
     pub(super) words: Vec<OsString>,
+    /// The command that launches it.
+    pub(super) start: Vec<OsString>,
     pub(super) config: Option<Map<String, Value>>,
     pub(super) config_path: Option<PathBuf>,
     pub(super) rung: String,
@@ -42,6 +45,7 @@ impl Run<'_> {
         let stage = next.config.as_ref().map_or(0, ladder::stage);
         let (words, resumed_from, checkpoints) = self.go_on(next, &next.words, stage, number);
         Next {
+            start: self.command.start(&words),
             words,
             resumed_from,
             checkpoints,
@@ -74,6 +78,7 @@ impl Run<'_> {
         let stage = ladder::stage(&rung.config);
         let (words, resumed_from, checkpoints) = self.go_on(next, &words, stage, number);
         Some(Next {
+            start: self.command.start(&words),
             words,
             config: Some(rung.config),
             config_path: Some(path),
