@@ -14,7 +14,10 @@ fn architecture() -> String {
 
 /// Crates by floor, the highest first.
 fn floors() -> Vec<Vec<String>> {
-    let text = architecture();
+    floors_in(&architecture())
+}
+
+fn floors_in(text: &str) -> Vec<Vec<String>> {
     let drawing = text.split("```").nth(1).expect("a drawing of the floors");
     let names = |line: &str| -> Vec<String> {
         let crates = line.split_whitespace().take_while(|word| word.starts_with("zeropilot"));
@@ -67,6 +70,16 @@ fn every_crate_on_a_floor_exists_and_says_what_it_must_not_know() {
     let (uses, text) = (uses(), architecture());
     for name in floors().concat() {
         assert!(uses.contains_key(&name), "there is no {name}");
+        assert!(text.contains(&format!("\n| `{name}` | ")), "{name} is not described");
+    }
+}
+
+#[test]
+fn the_chinese_chapter_draws_the_same_house() {
+    let path = root().join("docs/zh/architecture.md");
+    let text = fs::read_to_string(path).expect("the chapter");
+    assert_eq!(floors_in(&text), floors());
+    for name in floors().concat() {
         assert!(text.contains(&format!("\n| `{name}` | ")), "{name} is not described");
     }
 }
