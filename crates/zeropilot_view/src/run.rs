@@ -209,10 +209,10 @@ fn memory_words(
 /// What cannot be done for a command in which not exactly one training run was seen.
 pub fn launches(seen: usize, language: Language) -> String {
     match (seen, language) {
-        (0, Language::English) => "zeropilot: no launch of DeepSpeed is seen in this command: nothing to check before the start, no memory to predict and no rungs to take; it is watched all the same".to_owned(),
-        (0, Language::Chinese) => "zeropilot：这条命令里看不出是在启动 DeepSpeed：没有可预先检查的内容，也无法预测显存、无法降档；但照样全程监护".to_owned(),
-        (seen, Language::English) => format!("zeropilot: {seen} training runs are seen in this script: no memory is predicted and no rungs are taken, since it would not be known for which; supervise them one by one for that"),
-        (seen, Language::Chinese) => format!("zeropilot：这个脚本里有 {seen} 次训练：分不清是哪一次，因此不预测显存，也不降档；需要的话请逐个监护"),
+        (0, Language::English) => "no launch of DeepSpeed is seen in this command: nothing to check before the start, no memory to predict and no rungs to take; it is watched all the same".to_owned(),
+        (0, Language::Chinese) => "这条命令里看不出是在启动 DeepSpeed：没有可预先检查的内容，也无法预测显存、无法降级；但照样全程监督".to_owned(),
+        (seen, Language::English) => format!("{seen} training runs are seen in this script: no memory is predicted and no rungs are taken, since it would not be known for which; supervise them one by one for that"),
+        (seen, Language::Chinese) => format!("这个脚本里有 {seen} 处启动训练：分不清是哪一处，因此不预测显存，也不降级；需要的话请逐个运行"),
     }
 }
 

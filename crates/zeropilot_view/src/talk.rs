@@ -360,7 +360,7 @@ pub fn editor_gone(reason: &str, language: Language) -> String {
             "error: the editor did not speak the Language Server Protocol to the end: {reason}\n  help: `zeropilot lsp` is started by an editor; docs/editors.md says how"
         ),
         Language::Chinese => format!(
-            "错误：与编辑器的 LSP 通信中断：{reason}\n  建议：`zeropilot lsp` 由编辑器启动，配置方法见 docs/editors.md"
+            "错误：与编辑器的 LSP 通信中断：{reason}\n  建议：`zeropilot lsp` 由编辑器启动，配置方法见 docs/zh/editors.md"
         ),
     }
 }

@@ -38,7 +38,7 @@ pub(super) const RUN: [Of<Look, Option<f64>>; 11] = [
         family(
             "zeropilot_run_exit_code",
             "How it ended (docs/run.md).",
-            "退出码（见 docs/run.md）。",
+            "退出码（见 docs/zh/run.md）。",
         ),
         |look| Some(f64::from(look.verdict.as_ref()?.exit_code)),
     ),
