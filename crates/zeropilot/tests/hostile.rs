@@ -163,6 +163,19 @@ fn what_a_program_logs_commands_neither_the_screen_nor_the_report() {
     assert!(!page.contains("memory <script>"), "a log line is markup");
 }
 
+#[test]
+fn a_secret_argument_is_in_no_file_of_the_record() {
+    let bench = Bench::new(&[]);
+    bench.run(&["run", "--record", "run", "--", "/bin/true", "--hub_token", "never-written"]);
+    let record = fs::read_dir(bench.path().join("run")).expect("a record");
+    let files: Vec<_> = record.map(|entry| entry.expect("an entry").path()).collect();
+    assert!(files.iter().any(|path| path.ends_with("command.sh")), "{files:?}");
+    for path in files.iter().filter(|path| path.is_file()) {
+        let text = fs::read_to_string(path).expect("text");
+        assert!(!text.contains("never-written"), "{}: {text}", path.display());
+    }
+}
+
 /// Every printed command, given to bash with `train.py`'s launchers replaced by one that tells its arguments, names the
 /// file it is about as one word.
 #[test]

@@ -1,9 +1,12 @@
 //! The check before the start: the command, the config it points to, this machine, and its memory.
 
+use std::ffi::OsString;
+
 use serde_json::{Map, Value};
 use zeropilot_config::front_end::FrontEnd;
 use zeropilot_lint::{Settings, Verdict, check, job as lint};
 use zeropilot_record::Happening;
+use zeropilot_run::environment::without_secrets;
 use zeropilot_run::{Observer as _, Recorder, RunCommand, line};
 use zeropilot_view::{Layout, doctor as words, run};
 
@@ -52,7 +55,9 @@ impl Preflight<'_> {
     }
 
     fn is_right(&self, screen: &Screen, recorder: &Recorder) -> bool {
-        let text = line(&self.command.given) + "\n";
+        let shown = without_secrets(&self.command.given);
+        let shown: Vec<OsString> = shown.into_iter().map(OsString::from).collect();
+        let text = line(&shown) + "\n";
         let Ok(written) = recorder.write("command.sh", &text) else { return true };
         if self.command.launches != 1 {
             screen.talk(&run::launches(self.command.launches, self.layout.language));
