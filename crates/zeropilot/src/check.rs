@@ -6,6 +6,8 @@ use std::slice;
 use rayon::prelude::*;
 use zeropilot_ask::Judging;
 use zeropilot_config::front_end::ModelFacts;
+use zeropilot_lint::job::Outside;
+use zeropilot_lint::recognition::{has_name_of_config, may_be_config};
 use zeropilot_lint::{Checkpoint, Language, Settings};
 use zeropilot_model::{Family, Model};
 use zeropilot_view::settings;
@@ -267,12 +269,18 @@ fn mode(command: &CheckCommand) -> Mode {
 fn check_one(input: &Input, layout: &Layout, settings: &Settings, mode: Mode) -> Checked {
     let name = input.name();
     if let Some(path) = input.path().filter(|path| job::is_script(path)) {
-        return job::check_script(input, path, layout, settings, mode)
+        return job::check_script(input, path, layout, settings, &Outside::default(), mode)
             .map_err(|problem| (name, problem));
     }
-    let judged = input
-        .read()
-        .and_then(|bytes| mend::judge(bytes, input.path(), &name, slice::from_ref(settings), mode));
+    let bytes = match input.read() {
+        Ok(bytes) => bytes,
+        Err(problem) => return Err((name, problem)),
+    };
+    let is_config = || has_name_of_config(&name) || may_be_config(&String::from_utf8_lossy(&bytes));
+    if !input.is_named() && !is_config() {
+        return Ok((String::new(), Summary { others: 1, ..Summary::default() }));
+    }
+    let judged = mend::judge(bytes, input.path(), &name, slice::from_ref(settings), mode);
     let judged = match judged {
         Ok(judged) => judged,
         Err(problem) => return Err((name, problem)),

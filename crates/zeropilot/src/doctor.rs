@@ -1,5 +1,6 @@
 //! `zeropilot doctor`: what this machine lacks.
 
+use std::ffi::OsString;
 use std::path::Path;
 
 use zeropilot_ask::memory::WrittenConfig;
@@ -42,6 +43,11 @@ pub(crate) fn run(
     }
 }
 
+/// Whether ranks are told to compute on CPUs.
+pub(crate) fn is_on_cpu(environment: &dyn Fn(&str) -> Option<OsString>) -> bool {
+    environment("DS_ACCELERATOR").is_some_and(|name| name == "cpu")
+}
+
 fn answer(command: &DoctorCommand, layout: &Layout) -> Result<(String, Vec<Finding>), String> {
     let language = layout.language;
     let config = command.config.as_deref().map(|path| read(path, language)).transpose()?;
@@ -55,7 +61,12 @@ fn answer(command: &DoctorCommand, layout: &Layout) -> Result<(String, Vec<Findi
         (Some(model), Some(file)) => Some(host_memory(command, file, model, layout)?),
         _ => None,
     };
-    let circumstances = Circumstances { needs, report: report.as_ref(), host_memory };
+    let circumstances = Circumstances {
+        needs,
+        report: report.as_ref(),
+        host_memory,
+        on_cpu: is_on_cpu(&environment),
+    };
     let findings = examine(&machine, &circumstances, language);
     let text = match command.json {
         true => format!("{:#}\n", doctor::json(&machine, &findings, language)),

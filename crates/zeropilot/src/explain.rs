@@ -1,5 +1,6 @@
 //! `zeropilot explain`: from what a person asks to explanations and an exit status.
 
+use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 
 use zeropilot_ask::memory::WrittenConfig;
@@ -42,7 +43,7 @@ pub(crate) fn run(
             }
         };
     let judging = Judging {
-        world_size: command.world_size,
+        world_size: command.world_size.or_else(|| ranks(command)),
         front_end: command.front_end,
         script: command.training.script(),
         ..Judging::default()
@@ -67,6 +68,12 @@ pub(crate) fn run(
         files: Vec::new(),
     };
     session.run(command)
+}
+
+/// The ranks of a run on the GPUs that files are costed for.
+fn ranks(command: &ExplainCommand) -> Option<NonZeroUsize> {
+    let machines = Machines { gpus: command.gpus.clone()?, ..Machines::default() };
+    NonZeroUsize::new(usize::try_from(machines.cluster().ok()?.world_size()).ok()?)
 }
 
 struct Session {

@@ -3,8 +3,8 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use zeropilot_lint::Settings;
-use zeropilot_lint::job::{self, Launch};
+use zeropilot_lint::job::{self, Launch, Outside};
+use zeropilot_lint::{Settings, Verdict};
 use zeropilot_view::talk::{self, InputProblem, LaunchWords};
 use zeropilot_view::{FileResult, Layout, Summary};
 
@@ -26,6 +26,7 @@ pub(crate) fn check_script(
     path: &Path,
     layout: &Layout,
     settings: &Settings,
+    outside: &Outside,
     mode: Mode,
 ) -> Result<(String, Summary), InputProblem> {
     let bytes = input.read()?;
@@ -35,7 +36,7 @@ pub(crate) fn check_script(
     let mut results = Results { layout, written: Vec::new(), summary: Summary::default() };
     let mended = match mode {
         Mode::Tell => Vec::new(),
-        _ => mend_configs(&text, &beside, settings, mode)?,
+        _ => mend_configs(&text, &beside, settings, (outside, mode))?,
     };
     if let Mode::Diff { .. } = mode {
         for (_, outcome) in &mended {
@@ -44,9 +45,18 @@ pub(crate) fn check_script(
         let diffs = mended.into_iter().filter_map(|(_, outcome)| outcome.diff);
         return Ok((diffs.collect(), results.summary));
     }
-    let judged = job::judge(&text, settings, &find);
+    let judged = job::judge(&text, outside, settings, &find);
     let launches = &judged.job.launches;
-    let headline = talk::launches(&launches.iter().map(words).collect::<Vec<_>>(), layout.language);
+    let headline = talk::launches(
+        &launches.iter().map(|launch| words(launch, settings)).collect::<Vec<_>>(),
+        layout.language,
+    );
+    let reads_config = |launch: &Launch| launch.given.dictionary.is_some();
+    let is_refused = judged.files.iter().any(|file| file.report.verdict == Verdict::Reject);
+    let is_judged = judged.files.iter().any(|file| file.is_config);
+    if !is_refused && !is_judged && !launches.iter().any(reads_config) {
+        results.summary.without_config += 1;
+    }
     for mut file in judged.files {
         let path = file.name.as_deref().and_then(|name| found(name, &beside));
         let name = match (&file.name, &path) {
@@ -80,10 +90,10 @@ fn mend_configs(
     text: &str,
     beside: &Path,
     settings: &Settings,
-    mode: Mode,
+    (outside, mode): (&Outside, Mode),
 ) -> Result<Vec<(PathBuf, mend::Outcome)>, InputProblem> {
     let find = |name: &str| found(name, beside).and_then(|path| fs::read_to_string(path).ok());
-    let job = job::read(text, &find);
+    let job = job::read(text, outside, &find);
     let mut mended: Vec<(PathBuf, mend::Outcome)> = Vec::new();
     for launch in &job.launches {
         let named = launch.given.config.as_ref().and_then(|config| config.text.as_deref());
@@ -126,13 +136,14 @@ fn found(name: &str, beside: &Path) -> Option<PathBuf> {
     candidates.into_iter().find(|path| path.is_file())
 }
 
-fn words(launch: &Launch) -> LaunchWords<'_> {
+fn words<'l>(launch: &'l Launch, said: &Settings) -> LaunchWords<'l> {
     let given = &launch.given;
     let config = given.config.as_ref().map(|config| config.text.as_deref());
     let inside = given.dictionary.as_ref().map(|place| place.file.as_deref());
     LaunchWords {
         launcher: launch.launcher.name(),
         world: launch.world,
+        said: said.world_size,
         config: config.or(inside),
         unknown: &given.unknown,
     }

@@ -120,6 +120,31 @@ fn training_arguments_fill_what_is_open() {
 }
 
 #[test]
+fn arguments_of_the_trainer_mean_that_the_trainer_reads_the_file() {
+    let config = r#"{"train_micro_batch_size_per_gpu": 1, "zero_optimization": {"stage": 1}}"#;
+    let bench = Bench::new(&[("ds.json", config)]);
+    let run = bench.run(&[
+        "check",
+        "ds.json",
+        "--output-format",
+        "json",
+        "--per-device-train-batch-size",
+        "2",
+    ]);
+    let file = &run.json()[0];
+    assert_eq!(file["front_end"], serde_json::json!({"name": "hf-trainer", "guessed": false}));
+    assert_eq!((run.code, file["diagnostics"][0]["code"].as_str()), (1, Some("A08")));
+}
+
+#[test]
+fn a_fraction_is_refused_for_the_ranks_there_are() {
+    let config = r#"{"train_batch_size": 8, "gradient_accumulation_steps": 1.5}"#;
+    let bench = Bench::new(&[("ds.json", config)]);
+    let run = bench.run(&["check", "ds.json", "--world-size", "2"]);
+    assert!(run.stdout.contains("do not multiply for 2 ranks"), "{}", run.stdout);
+}
+
+#[test]
 fn json_has_everything() {
     let bench = Bench::new(&[("ds.json", TOO_SMALL)]);
     let run = bench.run(&["check", "ds.json", "--world-size", "4", "--output-format", "json"]);
@@ -309,6 +334,20 @@ fn what_is_too_large_or_no_file_is_not_read() {
         assert_eq!(run.code, 2);
         assert!(run.stderr.contains("not a regular file"), "{}", run.stderr);
     }
+}
+
+#[test]
+fn other_json_in_a_directory_is_left_alone_unless_it_is_named() {
+    let files = [
+        ("repo/package.json", "{\"name\": \"page\"}"),
+        ("repo/config.json", "{\"hidden_size\": 4096}"),
+        ("repo/ds.json", "{\"train_batch_size\": 8}"),
+    ];
+    let bench = Bench::new(&files);
+    let run = bench.run(&["check", "repo"]);
+    assert_eq!(run.code, 0, "{}", run.stdout);
+    assert!(run.stdout.contains("1 file: 1 accepted, 0 rejected, 2 left alone"), "{}", run.stdout);
+    assert_eq!(bench.run(&["check", "repo/package.json"]).code, 1);
 }
 
 #[test]

@@ -82,6 +82,32 @@ fn what_the_script_does_not_settle_is_said_and_not_guessed() {
 }
 
 #[test]
+fn a_script_without_a_config_to_check_is_not_called_accepted() {
+    let open = "deepspeed --num_gpus 4 train.py --deepspeed $CONFIG\n";
+    let directory = directory(&[("a.sh", open), ("b.sh", "echo hello\n")]);
+    for name in ["a.sh", "b.sh"] {
+        let (code, stdout) = run(&directory, &["check", name]);
+        let last = "1 file: 0 accepted, 0 rejected, 1 without a config that could be checked; nothing found\n";
+        assert_eq!(code, 0);
+        assert!(stdout.ends_with(last), "{stdout}");
+    }
+}
+
+#[test]
+fn defaults_of_a_script_hold_and_other_ranks_are_named() {
+    let script = "deepspeed --num_gpus ${N:-4} train.py --deepspeed ${1:-ds.json}\n";
+    let config = r#"{"train_batch_size": 6, "gradient_accumulation_steps": 1}"#;
+    let directory = directory(&[("a.sh", script), ("ds.json", config)]);
+    let (code, stdout) = run(&directory, &["check", "a.sh"]);
+    assert!(code == 1 && stdout.contains("B01"), "6 samples do not divide by 4 ranks: {stdout}");
+    let (code, stdout) = run(&directory, &["check", "a.sh", "--world-size", "2"]);
+    assert_eq!(code, 0, "{stdout}");
+    let head =
+        "a.sh: `deepspeed` starts 4 ranks with ds.json, checked for 2 as --world-size says\n";
+    assert!(stdout.starts_with(head), "{stdout}");
+}
+
+#[test]
 fn directories_are_searched_for_scripts_if_asked() {
     let files = [("jobs/a.slurm", SCRIPT), ("jobs/conf/ds.json", CONFIG), ("jobs/x.sh", "ls\n")];
     let directory = directory(&files);

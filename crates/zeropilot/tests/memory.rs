@@ -118,6 +118,22 @@ fn exit_codes_tell_whether_it_fits() {
     assert_eq!(code("2x24GB"), 1);
     assert_eq!(code("8"), 0, "no memory was given");
     assert_eq!(code("banana"), 2);
+    let on_hosts = |ram: &str| run(&[&base[..], &["--gpus", "8xH100", "--host-ram", ram]].concat());
+    // Eight processes of some 5 GiB each.
+    assert_eq!(on_hosts("1TiB").code, 0);
+    assert_eq!(on_hosts("10GiB").code, 1, "the host counts too");
+    let bare = on_hosts("64");
+    assert_eq!(bare.code, 2, "64 bytes are not meant");
+    assert!(bare.stderr.contains("write the unit"), "{}", bare.stderr);
+}
+
+#[test]
+fn sequences_beyond_the_positions_of_a_model_are_named() {
+    let said = |tokens: &str| {
+        run(&["memory", "--model", "gpt2", "--gpus", "1xA100-80G", "--seq-len", tokens]).stderr
+    };
+    assert!(said("2048").contains("names 1024 positions"), "{}", said("2048"));
+    assert_eq!(said("1024"), "");
 }
 
 #[test]

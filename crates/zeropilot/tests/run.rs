@@ -291,6 +291,11 @@ fn what_the_engine_would_refuse_is_not_started() {
     let refused = run(&[], &torchrun);
     assert_eq!(refused.status.code(), Some(3), "{}", String::from_utf8_lossy(&refused.stderr));
     assert!(String::from_utf8_lossy(&refused.stderr).contains("B01"), "the finding is shown");
+    let records = fs::read_dir(directory.path().join("runs")).expect("records");
+    let record = records.flatten().next().expect("a record").path();
+    let events = fs::read_to_string(record.join("events.jsonl")).expect("events");
+    let counted = r#""event":"preflight","errors":1,"warnings":0,"findings":["ds.json:1:"#;
+    assert!(events.contains(counted) && events.contains("B01"), "{events}");
     let missing = run(&["--no-preflight"], &["no-such-program", "--deepspeed", "ds.json"]);
     assert_eq!(missing.status.code(), Some(2));
     let done = run(&[], &["sh", "-c", "echo out; echo err >&2; exit 7"]);

@@ -105,7 +105,7 @@ impl Judging {
         Ok(Settings {
             version,
             world_size: self.world_size.map(usize::from),
-            front_end: self.front_end,
+            front_end: self.front_end.or_else(|| self.script.reader()),
             arguments: self.script.arguments(),
             model: self.script.hidden_size.map(ModelFacts::with_hidden_size),
             script: self.script.script(),
@@ -128,6 +128,16 @@ fn rule_code(text: &str) -> Result<String, JudgingProblem> {
 }
 
 impl ScriptArguments {
+    /// Who takes such arguments, and so reads the config.
+    fn reader(&self) -> Option<FrontEnd> {
+        // What the model is follows from no front end.
+        let of_model = Self { hidden_size: self.hidden_size, ..Self::default() };
+        match self.mixed_precision {
+            Some(_) => Some(FrontEnd::Accelerate),
+            None => (*self != of_model).then_some(FrontEnd::HfTrainer),
+        }
+    }
+
     /// What the front ends are told.
     fn arguments(&self) -> Arguments {
         // One 16-bit type excludes the other, and whoever names one has said it all.

@@ -6,6 +6,9 @@ use zeropilot_units::Bytes;
 
 use crate::size;
 
+/// No host that GPUs are in has less; a bare number is one of bytes, and seldom meant.
+const LEAST_HOST: Bytes = Bytes(1 << 30);
+
 /// GPUs, their hosts and what links them.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -42,6 +45,9 @@ pub enum MachinesProblem {
         /// What is wrong with it.
         error: NetworkError,
     },
+    /// Less memory than a host can have.
+    #[error("{0} is no memory of a host")]
+    HostRam(Bytes),
     /// Not the drives.
     #[error("`{text}` is no pair of rates")]
     Nvme {
@@ -60,6 +66,9 @@ impl Machines {
         let problem = |error| MachinesProblem::Gpus { text: self.gpus.clone(), error };
         let gpus: Gpus = self.gpus.parse().map_err(problem)?;
         let mut cluster = Cluster::new(gpus);
+        if let Some(little) = self.host_ram.filter(|ram| *ram < LEAST_HOST) {
+            return Err(MachinesProblem::HostRam(little));
+        }
         cluster.host.ram = self.host_ram;
         if let Some(text) = &self.network {
             let problem = |error| MachinesProblem::Network { text: text.clone(), error };

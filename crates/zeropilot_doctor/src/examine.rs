@@ -21,7 +21,12 @@ pub struct Circumstances<'a> {
     pub report: Option<&'a Report>,
     /// What the processes on this host need together, and how many they are, if a model is given.
     pub host_memory: Option<(Bytes, u64)>,
+    /// Whether ranks are told to compute on CPUs (`DS_ACCELERATOR=cpu`).
+    pub on_cpu: bool,
 }
+
+/// What ranks on CPUs do not miss.
+const OF_GPUS: [&str; 4] = ["no-nvcc", "cpu-torch", "no-driver", "no-gpu"];
 
 /// Docker gives a container 64 MiB unless it is told otherwise.
 const LEAST_SHM: Bytes = Bytes(1 << 30);
@@ -41,6 +46,9 @@ pub fn examine(
     host(machine, circumstances, &mut found);
     for disk in &machine.disks {
         disk_findings(disk, &mut found);
+    }
+    if circumstances.on_cpu {
+        found.retain(|finding| !OF_GPUS.contains(&finding.name));
     }
     found.sort_by_key(|finding| finding.severity);
     found

@@ -20,6 +20,7 @@ mod mend;
 #[cfg(feature = "project")]
 pub mod project;
 mod reading;
+pub mod recognition;
 mod refusal;
 mod registry;
 mod rule;

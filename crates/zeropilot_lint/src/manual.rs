@@ -117,7 +117,8 @@ impl Example {
                 file.map(|(_, text)| (*text).to_owned())
             };
             let said = Settings { front_end: None, world_size: None, ..settings.clone() };
-            return crate::job::judge(self.config, &said, &find).merged();
+            return crate::job::judge(self.config, &crate::job::Outside::default(), &said, &find)
+                .merged();
         }
         check(self.config.as_bytes(), settings)
     }

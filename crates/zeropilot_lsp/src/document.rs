@@ -3,6 +3,7 @@
 use gen_lsp_types::{TextDocumentContentChangeEvent, Uri};
 use zeropilot_config::schema::EngineVersion;
 use zeropilot_config::syntax::top_level_keys;
+use zeropilot_lint::recognition::has_name_of_config;
 
 use crate::positions::Positions;
 
@@ -56,17 +57,6 @@ const OWN_KEYS: [&str; 4] = [
     "zero_allow_untested_optimizer",
     "zero_force_ds_cpu_optimizer",
 ];
-
-/// `ds_*.json`, `*deepspeed*.json`, `zero*.json`.
-fn has_name_of_config(uri: &str) -> bool {
-    let name = uri.rsplit(['/', '\\']).next().unwrap_or(uri).to_ascii_lowercase();
-    let Some(stem) =
-        [".json", ".hjson", ".jsonc"].iter().find_map(|ending| name.strip_suffix(ending))
-    else {
-        return false;
-    };
-    stem.starts_with("ds_") || stem.starts_with("zero") || stem.contains("deepspeed")
-}
 
 #[cfg(test)]
 mod tests {

@@ -57,6 +57,9 @@ pub enum Happening {
         errors: usize,
         /// Findings that do not.
         warnings: usize,
+        /// All of them, a line each.
+        #[serde(default)]
+        findings: Vec<String>,
     },
     /// What the run is predicted to need here, against what there is.
     Room {

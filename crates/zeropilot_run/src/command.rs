@@ -8,6 +8,7 @@ use serde_json::{Map, Value};
 use zeropilot_config::front_end::FrontEnd;
 use zeropilot_lint::job::{self, Word};
 
+use crate::asked::Asked;
 use crate::config::read_config;
 use crate::ladder::BatchArguments;
 use crate::shell_script::ShellScript;
@@ -44,7 +45,8 @@ impl RunCommand {
         let script = ShellScript::of(&given);
         let text = script.as_ref().map_or_else(|| line(&given), |script| script.text.clone());
         let files = |name: &str| fs::read_to_string(found(script.as_ref(), name)).ok();
-        let job = job::read(&text, &files);
+        let outside = script.as_ref().map(ShellScript::outside).unwrap_or_default();
+        let job = job::read(&text, &outside, &files);
         // Of several runs in a script none can be told from the others once they run.
         let launch = job.launches.first().filter(|_| script.is_none() || job.launches.len() == 1);
         let in_script = script.as_ref().zip(launch);
@@ -69,6 +71,11 @@ impl RunCommand {
     /// The config that it points to, if it can be read.
     pub fn read_config(&self) -> Option<Map<String, Value>> {
         read_config(&self.config_file()?)
+    }
+
+    /// What it says about how it trains.
+    pub fn asked(&self) -> Asked {
+        Asked::read(&self.words, self.read_config().as_ref(), self.world)
     }
 
     /// Where the config is.

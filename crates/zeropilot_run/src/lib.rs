@@ -41,6 +41,7 @@ pub use forecast::{Forecast, PhasePeak, Predict};
 pub use guard::guard;
 pub use log::Stream;
 pub use memory_group::memory_left;
+pub use shell_script::ShellScript;
 pub use store::{Record, Recorder, Standing, home, now};
 pub use supervisor::{Judge, Policy, RESTARTS, Run};
 pub use telemetry::{Telemetry, gpu_uses};

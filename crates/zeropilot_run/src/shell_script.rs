@@ -8,7 +8,7 @@ use std::ffi::{OsStr, OsString};
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use zeropilot_lint::job::Word;
+use zeropilot_lint::job::{Outside, Word};
 
 const SHELLS: [&str; 5] = ["bash", "sh", "dash", "ksh", "zsh"];
 
@@ -58,6 +58,16 @@ impl ShellScript {
             shell: shell.to_vec(),
             after: rest.to_vec(),
         })
+    }
+
+    /// The variables it finds: its arguments by number, and those of this process, which it inherits.
+    pub fn outside(&self) -> Outside {
+        let text = |value: OsString| value.into_string().ok();
+        let arguments = self.after.iter().enumerate().skip(1);
+        let arguments = arguments.map(|(index, word)| (index.to_string(), text(word.clone())));
+        let inherited = std::env::vars_os();
+        let inherited = inherited.filter_map(|(name, value)| Some((text(name)?, text(value))));
+        inherited.chain(arguments).collect()
     }
 
     /// The words of a launch in it. A word that only the run settles stands as it is written.
@@ -127,7 +137,7 @@ mod tests {
         let command: Vec<OsString> = command.iter().map(OsString::from).collect();
         let script = ShellScript::of(&command).expect("a script");
         assert_eq!(script.text, text);
-        let job = job::read(&script.text, &|_| None);
+        let job = job::read(&script.text, &script.outside(), &|_| None);
         let launch = &job.launches[0].words;
         let mut words = script.words(launch);
         for word in &mut words {

@@ -134,7 +134,7 @@ mod tests {
 
     #[test]
     fn processes_on_gpus_are_known_as_ranks() {
-        let asked = Asked { total_steps: None, tokens_per_step: Some(4096) };
+        let asked = Asked { tokens_per_step: Some(4096), ..Asked::default() };
         let mut telemetry = Telemetry::new(Some(Box::new(Card)), asked);
         telemetry.saw(&Happening::RankSeen { rank: 3, pid: 71 });
         let status =

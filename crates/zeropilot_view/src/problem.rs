@@ -82,6 +82,14 @@ fn machines(problem: &MachinesProblem, language: Language) -> String {
     match problem {
         MachinesProblem::Gpus { text, error } => gpus::gpus_error(text, error, language),
         MachinesProblem::Network { text, error } => simulate::bad_network(text, error, language),
+        MachinesProblem::HostRam(bytes) => match language {
+            Language::English => format!(
+                "error: a host with {bytes} of memory?\n  help: write the unit, such as --host-ram 512GiB"
+            ),
+            Language::Chinese => {
+                format!("错误：主机只有 {bytes} 内存？\n  建议：写上单位，例如 --host-ram 512GiB")
+            }
+        },
         MachinesProblem::Nvme { text } => simulate::bad_nvme(text, language),
     }
 }

@@ -21,6 +21,10 @@ pub struct Summary {
     pub mended: usize,
     /// Files in which something was put right.
     pub mended_files: usize,
+    /// Files found beside them that are no configs, and were left alone.
+    pub others: usize,
+    /// Launch scripts whose config is not known, or that launch nothing.
+    pub without_config: usize,
     /// Files for which the number of ranks was assumed or inferred.
     pub without_world_size: usize,
 }
@@ -55,6 +59,8 @@ impl Summary {
         self.safe_fixes += other.safe_fixes;
         self.mended += other.mended;
         self.mended_files += other.mended_files;
+        self.others += other.others;
+        self.without_config += other.without_config;
         self.without_world_size += other.without_world_size;
     }
 
@@ -65,7 +71,7 @@ impl Summary {
 
     /// The summary in words.
     pub fn words(&self, language: Language) -> String {
-        let accepted = self.files - self.rejected;
+        let accepted = self.files.saturating_sub(self.rejected + self.without_config);
         let mut line = match language {
             Language::English => {
                 let counts = [
@@ -92,8 +98,16 @@ impl Summary {
                     0 => String::new(),
                     count => format!(" ({count} mended by --fix)"),
                 };
+                let unknown = match self.without_config {
+                    0 => String::new(),
+                    count => format!(", {count} without a config that could be checked"),
+                };
+                let unknown = match self.others {
+                    0 => unknown,
+                    count => format!("{unknown}, {count} left alone as no DeepSpeed config"),
+                };
                 format!(
-                    "{} {files}: {accepted} accepted, {} rejected; {mended}{found}{fixable}",
+                    "{} {files}: {accepted} accepted, {} rejected{unknown}; {mended}{found}{fixable}",
                     self.files, self.rejected
                 )
             }
@@ -118,8 +132,16 @@ impl Summary {
                     0 => String::new(),
                     count => format!("（--fix 可修复 {count} 个）"),
                 };
+                let unknown = match self.without_config {
+                    0 => String::new(),
+                    count => format!("，{count} 个没有可检查的配置"),
+                };
+                let unknown = match self.others {
+                    0 => unknown,
+                    count => format!("{unknown}，另有 {count} 个不是 DeepSpeed 配置，已跳过"),
+                };
                 format!(
-                    "共 {} 个文件：{accepted} 个通过，{} 个会被拒绝；{mended}{found}{fixable}",
+                    "共 {} 个文件：{accepted} 个通过，{} 个会被拒绝{unknown}；{mended}{found}{fixable}",
                     self.files, self.rejected
                 )
             }

@@ -129,10 +129,19 @@ pub struct LaunchWords<'a> {
     pub launcher: &'a str,
     /// How many.
     pub world: Option<usize>,
+    /// How many the user says there are.
+    pub said: Option<usize>,
     /// The config: none, one whose name only the run knows, or its name.
     pub config: Option<Option<&'a str>>,
     /// Arguments whose values only the run knows.
     pub unknown: &'a [String],
+}
+
+impl LaunchWords<'_> {
+    /// What the user says, if the script says something else.
+    fn other_than_said(&self) -> Option<usize> {
+        self.said.filter(|said| self.world.is_some_and(|world| world != *said))
+    }
 }
 
 /// What is said of a file that is neither the launch script nor a config.
@@ -177,7 +186,11 @@ fn one_launch(launch: &LaunchWords<'_>, language: Language) -> String {
                 [] => String::new(),
                 names => format!(" (known only at run time: {})", names.join(", ")),
             };
-            format!("`{launcher}` starts {ranks} {config}{unknown}")
+            let said = match launch.other_than_said() {
+                Some(said) => format!(", checked for {said} as --world-size says"),
+                None => String::new(),
+            };
+            format!("`{launcher}` starts {ranks} {config}{unknown}{said}")
         }
         Language::Chinese => {
             let ranks = match launch.world {
@@ -193,7 +206,11 @@ fn one_launch(launch: &LaunchWords<'_>, language: Language) -> String {
                 [] => String::new(),
                 names => format!("（运行时才知道：{}）", names.join("、")),
             };
-            format!("`{launcher}` 启动 {ranks}，{config}{unknown}")
+            let said = match launch.other_than_said() {
+                Some(said) => format!("；按 --world-size 的 {said} 个进程检查"),
+                None => String::new(),
+            };
+            format!("`{launcher}` 启动 {ranks}，{config}{unknown}{said}")
         }
     }
 }

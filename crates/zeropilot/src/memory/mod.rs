@@ -82,8 +82,7 @@ impl Session<'_> {
         let memory = ask(&self.command.model, model, &request).map_err(words)?;
         self.note(memory.job.cluster(), length);
         self.write(&memory)?;
-        let capacity = memory.job.cluster().capacity();
-        Ok(capacity.map(|capacity| memory::fit(memory.answer.device(), capacity.bytes)))
+        Ok(memory::fit_of(&memory.answer, memory.job.cluster()))
     }
 
     /// How the GPUs were understood, and what else is to be known.

@@ -5,7 +5,9 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use clap::Args;
+use zeropilot_ask::{MethodName, Training};
 use zeropilot_lint::Language;
+use zeropilot_run::Asked;
 use zeropilot_view::escaped;
 
 pub(crate) const EXAMPLES: &str = "\
@@ -63,9 +65,15 @@ pub(crate) struct RunArguments {
     /// The GPUs: `8xA100-80G`, `5x44GB`, `4x8xH100` (nodes × GPUs), `8`
     #[arg(long, value_name = "GPUS", requires = "model")]
     pub(crate) gpus: Option<String>,
-    /// Tokens of a sequence
-    #[arg(long, value_name = "N", default_value_t = 2048, value_parser = clap::value_parser!(u64).range(1..=1 << 24))]
-    pub(crate) seq_len: u64,
+    /// Tokens of a sequence; otherwise what the command says, or 2048
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=1 << 24))]
+    pub(crate) seq_len: Option<u64>,
+    /// What is trained; otherwise what shows in the command, or everything
+    #[arg(long, value_name = "METHOD")]
+    pub(crate) method: Option<MethodName>,
+    /// Layers are recomputed in backward; otherwise what shows in the command
+    #[arg(long)]
+    pub(crate) grad_checkpointing: bool,
     /// The command that starts the training, behind `--`
     #[arg(required = true, last = true, value_name = "COMMAND")]
     pub(crate) command: Vec<OsString>,
@@ -75,6 +83,19 @@ impl RunArguments {
     /// Whether rungs are to be taken.
     pub(crate) fn wants_ladder(&self) -> bool {
         self.ladder || self.plan.is_some()
+    }
+
+    /// How it is trained: as said to zeropilot, else as the command has it.
+    pub(crate) fn training(&self, asked: &Asked) -> Training {
+        let usual = Training::default();
+        let shown = asked.adapters.map(|_| MethodName::Lora);
+        Training {
+            seq_len: self.seq_len.or(asked.sequence).unwrap_or(usual.seq_len),
+            method: self.method.or(shown).unwrap_or(usual.method),
+            lora_rank: asked.adapters.unwrap_or(usual.lora_rank),
+            grad_checkpointing: self.grad_checkpointing || asked.recomputes,
+            ..usual
+        }
     }
 }
 

@@ -14,6 +14,7 @@ use zeropilot_step::zero::{Place, Rest};
 use zeropilot_view::memory::terms;
 
 use super::arguments::RunArguments;
+use crate::doctor::is_on_cpu;
 use crate::model_source;
 
 /// Interpreter, PyTorch, DeepSpeed and Transformers in a process on a CPU: 735 MB were resident after importing them,
@@ -46,7 +47,7 @@ struct Known {
     machines: Machines,
     ranks: Ranks,
     ranks_here: u64,
-    seq_len: u64,
+    training: Training,
 }
 
 /// Predictions for a job; none if its model is not known.
@@ -92,7 +93,7 @@ impl Forecaster {
             ranks,
             ranks_here: here.unwrap_or(cluster.gpus.layout.gpus_per_node),
             machines,
-            seq_len: arguments.seq_len,
+            training: arguments.training(&command.asked()),
         }))
     }
 
@@ -148,10 +149,9 @@ impl Predict for Forecaster {
 impl Known {
     fn job(&self, config: &Map<String, Value>, batch: BatchArguments) -> Option<Job> {
         let training = Training {
-            seq_len: self.seq_len,
             micro_batch: batch.micro.map(std::num::NonZeroU64::get),
             grad_accum: batch.accumulation.map(std::num::NonZeroU64::get),
-            ..Training::default()
+            ..self.training.clone()
         };
         let config = Value::Object(config.clone()).to_string().into_bytes();
         let request = MemoryRequest {
@@ -236,7 +236,7 @@ const OTHER_DEVICES: [&str; 4] = ["/dev/kfd", "/dev/davinci_manager", "/dev/dri"
 
 /// What ranks compute on; `None` if that is something whose memory nobody here can ask for.
 fn ranks() -> Option<Ranks> {
-    if std::env::var("DS_ACCELERATOR").is_ok_and(|name| name == "cpu") {
+    if is_on_cpu(&|name| std::env::var_os(name)) {
         return Some(Ranks::Cpu);
     }
     let shown = std::env::var("CUDA_VISIBLE_DEVICES").ok();

@@ -9,6 +9,8 @@ use zeropilot_doctor::{Circumstances, Finding, Machine, Needs, examine};
 use zeropilot_lint::{Language, Severity};
 use zeropilot_run::RunCommand;
 
+use crate::doctor::is_on_cpu;
+
 /// Launchers that stand beside the interpreter they start.
 const LAUNCHERS: [&str; 5] = ["torchrun", "deepspeed", "accelerate", "python", "python3"];
 /// Findings with which no run begins, wherever else something is installed or cached.
@@ -27,14 +29,13 @@ pub(super) fn lacks(command: &RunCommand, language: Language) -> Vec<Finding> {
     let needs = text.and_then(|text| parse_hjson(text).ok());
     let needs = needs.map(|document| Needs::of(&document)).unwrap_or_default();
     let machine = Machine::look(Some(&python), &needs.nvme_paths, &Nvidia, &environment);
-    let circumstances = Circumstances { needs, report: None, host_memory: None };
-    let on_cpu = environment("DS_ACCELERATOR").is_some_and(|name| name == "cpu");
+    let on_cpu = is_on_cpu(&environment);
+    let circumstances = Circumstances { needs, on_cpu, ..Circumstances::default() };
     let mut found = examine(&machine, &circumstances, language);
     found.retain(|finding| {
         finding.severity == Severity::Error
             && CERTAIN.contains(&finding.name)
             && (finding.name != "no-package" || is_closed(&python, &environment))
-            && (finding.name != "cpu-torch" || !on_cpu)
     });
     found
 }

@@ -14,7 +14,7 @@ use std::sync::Arc;
 use zeropilot_lint::{Language, Settings};
 use zeropilot_record::{Cause, Fullest, Happening, RunInfo, SHAPE, Verdict};
 use zeropilot_run::environment::{kept, without_secrets};
-use zeropilot_run::{Asked, Limits, Observer, Policy, Recorder, Run, RunCommand, now, signals};
+use zeropilot_run::{Limits, Observer, Policy, Recorder, Run, RunCommand, now, signals};
 use zeropilot_view::{Layout, run as words};
 
 use crate::cli::GlobalOptions;
@@ -133,8 +133,7 @@ fn info(
     predicted: Option<u64>,
     fullest: Option<Fullest>,
 ) -> RunInfo {
-    let config = command.read_config();
-    let asked = Asked::read(&command.words, config.as_ref(), command.world);
+    let asked = command.asked();
     let directory = std::env::current_dir().unwrap_or_default();
     let variables = std::env::vars_os()
         .filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)));

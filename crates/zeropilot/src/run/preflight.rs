@@ -4,11 +4,12 @@ use std::ffi::OsString;
 
 use serde_json::{Map, Value};
 use zeropilot_config::front_end::FrontEnd;
-use zeropilot_lint::{Settings, Verdict, check, job as lint};
+use zeropilot_lint::job::{self as lint, Outside};
+use zeropilot_lint::{Settings, Verdict, check};
 use zeropilot_record::Happening;
 use zeropilot_run::environment::without_secrets;
-use zeropilot_run::{Observer as _, Recorder, RunCommand, line};
-use zeropilot_view::{Layout, doctor as words, run};
+use zeropilot_run::{Observer as _, Recorder, RunCommand, ShellScript, line};
+use zeropilot_view::{Format, Layout, doctor as words, run};
 
 use super::forecast::Forecaster;
 use super::machine;
@@ -64,22 +65,22 @@ impl Preflight<'_> {
         }
         let script = self.command.script.as_ref();
         let path = script.and_then(|script| script.file.clone()).unwrap_or(written);
+        let outside = script.map(ShellScript::outside).unwrap_or_default();
         let layout = Layout { quiet: true, ..*self.layout };
-        let Ok((words, summary)) = job::check_script(
-            &Input::Found(path.clone()),
-            &path,
-            &layout,
-            self.settings,
-            Mode::Tell,
-        ) else {
-            return true;
+        let input = Input::Found(path.clone());
+        let told = |layout: &Layout| {
+            job::check_script(&input, &path, layout, self.settings, &outside, Mode::Tell)
         };
-        let (errors, warnings) = (summary.errors + summary.rejected, summary.warnings);
-        screen.happened(Happening::Preflight { errors, warnings });
+        let Ok((words, summary)) = told(&layout) else { return true };
+        let (errors, warnings) = (summary.errors, summary.warnings);
+        let plain = Layout { format: Format::Concise, color: false, ..layout };
+        let findings = told(&plain).map(|(lines, _)| lines).unwrap_or_default();
+        let findings = findings.lines().map(str::to_owned).collect();
+        screen.happened(Happening::Preflight { errors, warnings, findings });
         if errors + warnings > 0 {
             screen.talk(words.trim_end());
         }
-        errors == 0 || !self.is_certain()
+        (errors == 0 && summary.rejected == 0) || !self.is_certain()
     }
 
     /// Whether the config fails whoever reads it. `--deepspeed FILE` looks like the HF Trainer's argument, but a
@@ -102,7 +103,8 @@ impl Preflight<'_> {
 
     fn of_job(&self) -> Settings {
         let text = line(&self.command.words);
-        let job = lint::read(&text, &|name| std::fs::read_to_string(name).ok());
+        let job =
+            lint::read(&text, &Outside::default(), &|name| std::fs::read_to_string(name).ok());
         match job.launches.first() {
             Some(launch) => launch.settings(self.settings),
             None => self.settings.clone(),

@@ -3,7 +3,7 @@
 use std::num::NonZeroU64;
 
 use serde_json::{Map, Value};
-use zeropilot_ask::{FusedLoss, Machines, NumberFormat, Objective, PlanRequest, Training, plan};
+use zeropilot_ask::{FusedLoss, Machines, NumberFormat, Objective, PlanRequest, plan};
 use zeropilot_config::front_end::FrontEnd;
 use zeropilot_lint::Language;
 use zeropilot_model::Model;
@@ -95,11 +95,12 @@ fn by_model(
     let machines = Machines { gpus: gpus.to_owned(), ..Machines::default() };
     let problem = |problem| problem::planning(&problem, language);
     let world = machines.cluster().map_err(|wrong| problem(wrong.into()))?.world_size();
+    let training = arguments.training(&command.asked());
     let request = PlanRequest {
         machines,
         global_batch: config.as_ref().and_then(|config| global_batch(config, world)),
         precision: NumberFormat::Bf16,
-        training: Training { seq_len: arguments.seq_len, ..Training::default() },
+        training: training.clone(),
         fused_loss: FusedLoss::No,
         nvme_path: None,
         objective: Objective::Time,
@@ -112,7 +113,7 @@ fn by_model(
     let lower = plan.fitting.iter().filter(|way| u64::from(way.way.shape.stage.number()) > given);
     let rungs = lower
         .chain(&plan.ladder)
-        .filter(|rung| !rung.way.work.checkpointing)
+        .filter(|rung| rung.way.work.checkpointing == training.grad_checkpointing)
         .map(|rung| PlannedRung {
             config: rung.recipe.config(),
             batch: Some(Batch {

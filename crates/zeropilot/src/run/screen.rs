@@ -42,7 +42,11 @@ impl Screen {
             ProgressBar::new_spinner()
                 .with_style(style.unwrap_or_else(|_| ProgressStyle::default_spinner()))
         });
-        let asked = Asked { total_steps: info.total_steps, tokens_per_step: info.tokens_per_step };
+        let asked = Asked {
+            total_steps: info.total_steps,
+            tokens_per_step: info.tokens_per_step,
+            ..Asked::default()
+        };
         let gauge = NvidiaGauge::open().ok().map(|gauge| Box::new(gauge) as Box<dyn Gauge>);
         Self {
             recorder,

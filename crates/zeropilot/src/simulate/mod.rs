@@ -7,6 +7,8 @@ use std::path::Path;
 use zeropilot_ask::{Bill, BillRequest, MemoryProblem, SimulateRequest, simulate as ask};
 use zeropilot_lint::Language;
 use zeropilot_step::lower::Lowered;
+use zeropilot_step::memory::Answer;
+use zeropilot_view::memory::{self, Fit};
 use zeropilot_view::model::length_note;
 use zeropilot_view::simulate::{self as words, SimulateReport};
 use zeropilot_view::{Format, Layout, gpus, problem, talk};
@@ -34,9 +36,12 @@ pub(crate) fn run(
     let mut output = Output::new(layout.color);
     let mut session = Session { command, layout, output: &mut output, quiet: global.quiet };
     match session.answer() {
-        Ok(()) => {
+        Ok(fit) => {
             output.flush();
-            ExitStatus::Clean
+            match fit {
+                Some(fit) if !fit.is_expected() => ExitStatus::Findings,
+                _ => ExitStatus::Clean,
+            }
         }
         Err(problem) => {
             output.say(&problem);
@@ -53,7 +58,7 @@ struct Session<'a> {
 }
 
 impl Session<'_> {
-    fn answer(&mut self) -> Result<(), String> {
+    fn answer(&mut self) -> Result<Option<Fit>, String> {
         let language = self.layout.language;
         let bill = self.bill()?;
         let scale = self.command.scale.as_deref();
@@ -73,11 +78,16 @@ impl Session<'_> {
         let model = model_source::open(&self.command.model, language)?;
         let length = length_note(&model, request.job.training.seq_len, language);
         let simulated = ask(&self.command.model, model, &request).map_err(problem)?;
+        let answer = Answer::to(&simulated.job.question());
+        let answer = answer.map_err(|error| talk::lower_error(&error, language))?;
+        let fit = memory::fit_of(&answer, simulated.job.cluster());
         if !self.quiet && !self.command.json {
             let note = gpus::layout_note(&simulated.job.cluster().gpus, language);
             note.into_iter().chain(length).for_each(|note| self.output.say(&note));
         }
-        self.write(&SimulateReport::of(&simulated, bill), simulated.workload.lowered())
+        let report = SimulateReport { fit, ..SimulateReport::of(&simulated, bill) };
+        self.write(&report, simulated.workload.lowered())?;
+        Ok(fit)
     }
 
     fn bill(&self) -> Result<Option<Bill>, String> {

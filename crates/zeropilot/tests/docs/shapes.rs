@@ -237,7 +237,11 @@ fn happenings() -> Vec<Happening> {
     let words = |text: &str| text.to_owned();
     vec![
         Happening::RunStarted { id: words("20260101-120000-1"), command: vec![words("torchrun")] },
-        Happening::Preflight { errors: 0, warnings: 1 },
+        Happening::Preflight {
+            errors: 0,
+            warnings: 1,
+            findings: vec!["ds.json:5:3: K02 …".to_owned()],
+        },
         Happening::Room { memory: Memory::Device, least: 1, expected: 1, left: 1 },
         Happening::AttemptStarted { attempt: 1, rung: String::new(), pid: 1 },
         Happening::RankSeen { rank: 0, pid: 1 },

@@ -114,6 +114,16 @@ fn builds_need_their_tools_only_where_something_is_built() {
 }
 
 #[test]
+fn ranks_on_cpus_need_nothing_of_gpus() {
+    let mut bare = machine();
+    bare.tools.nvcc = false;
+    bare.gpus = Err(NoDriver::NoLibrary);
+    let on_cpu = Circumstances { on_cpu: true, ..needs_all() };
+    assert_eq!(names(&bare, &needs_all()), ["no-nvcc", "no-driver"]);
+    assert_eq!(names(&bare, &on_cpu), [""; 0]);
+}
+
+#[test]
 fn gpus_are_counted_as_a_run_would_see_them() {
     let mut hidden = machine();
     hidden.visible_devices = Some("0,1".to_owned());

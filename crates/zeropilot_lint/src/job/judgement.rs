@@ -7,7 +7,7 @@ use super::arguments::ACCELERATE_SECTION;
 use super::dictionary::as_json;
 use super::place::Place;
 use super::python::PythonScript;
-use super::{Files, Job, Launch, read};
+use super::{Files, Job, Launch, Outside, read};
 use crate::check::{Report, Settings, Verdict, World, WorldSource, check};
 use crate::diagnostic::Diagnostic;
 use crate::rule::Severity;
@@ -84,8 +84,8 @@ impl Findings {
 }
 
 /// Judges a launch script with everything it points to.
-pub fn judge(text: &str, said: &Settings, files: Files<'_>) -> JobReport {
-    let job = read(text, files);
+pub fn judge(text: &str, outside: &Outside, said: &Settings, files: Files<'_>) -> JobReport {
+    let job = read(text, outside, files);
     let mut findings = Findings::default();
     let mut configs: Vec<JobFile> = Vec::new();
     let mut verdicts = Vec::new();

@@ -347,7 +347,11 @@ mod tests {
 
     fn first(text: &str) -> Launch {
         let hosts = |name: &str| (name == "hosts").then(|| "a slots=8\nb slots=8\n".to_owned());
-        super::super::read(text, &hosts).launches.into_iter().next().expect("a launch")
+        super::super::read(text, &Default::default(), &hosts)
+            .launches
+            .into_iter()
+            .next()
+            .expect("a launch")
     }
 
     #[test]

@@ -27,7 +27,7 @@ pub(crate) use judgement::{Findings, Judged};
 pub use judgement::{JobFile, JobReport, judge};
 pub use launch::{Launch, Launcher};
 pub use place::{Named, Place, Said};
-pub use shell::{Assignment, Word};
+pub use shell::{Assignment, Outside, Word};
 
 /// Gives the text of a file that a script names; `None` if there is none.
 pub type Files<'a> = &'a dyn Fn(&str) -> Option<String>;
@@ -42,8 +42,10 @@ pub struct Job {
 }
 
 /// Reads a shell script.
-pub fn read(text: &str, files: Files<'_>) -> Job {
-    let script = shell::read(text, slurm::variables(text));
+pub fn read(text: &str, outside: &Outside, files: Files<'_>) -> Job {
+    let mut known = slurm::variables(text);
+    known.extend(outside.clone());
+    let script = shell::read(text, &known);
     let launches =
         script.commands.iter().filter_map(|command| launch::from_command(command, files)).collect();
     Job { launches, exported: script.exported }

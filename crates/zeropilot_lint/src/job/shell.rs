@@ -1,12 +1,17 @@
 //! Shell scripts as far as they are plain: commands with their words, and variables set to text.
 //!
 //! A word whose value depends on the outside (an unset variable, a command substitution, a variable
-//! that is set in a branch or twice) has no text.
+//! that is set in a branch or twice) has no text. Where the script has a default for what comes from outside, as in
+//! `${1:-ds.json}`, that is the value, unless the caller knows better.
 
 use std::collections::HashMap;
 
 use tree_sitter::{Node, Parser};
 use zeropilot_config::syntax::Span;
+
+/// Variables that a script finds set, as far as they are known: those of the environment, and its arguments as `1`,
+/// `2`, …. One whose value is not known has none.
+pub type Outside = HashMap<String, Option<String>>;
 
 /// A word of a command.
 #[derive(Debug, Clone)]
@@ -41,20 +46,21 @@ pub(crate) struct ShellScript {
     pub(crate) exported: Vec<Assignment>,
 }
 
-pub(crate) fn read(text: &str, variables: HashMap<String, Option<String>>) -> ShellScript {
+pub(crate) fn read(text: &str, outside: &Outside) -> ShellScript {
     let mut parser = Parser::new();
     let mut script = ShellScript::default();
     if parser.set_language(&tree_sitter_bash::LANGUAGE.into()).is_err() {
         return script;
     }
     let Some(tree) = parser.parse(text, None) else { return script };
-    let mut reader = Reader { text, variables, script: &mut script };
+    let mut reader = Reader { text, outside, variables: HashMap::new(), script: &mut script };
     reader.walk(tree.root_node(), false);
     script
 }
 
 struct Reader<'a> {
     text: &'a str,
+    outside: &'a Outside,
     variables: HashMap<String, Option<String>>,
     script: &'a mut ShellScript,
 }
@@ -148,18 +154,39 @@ impl Reader<'_> {
                     .collect();
                 Some(parts?.concat())
             }
-            "simple_expansion" => self.variables.get(text.trim_start_matches('$'))?.clone(),
+            "simple_expansion" => self.variable(text.trim_start_matches('$'))?.clone(),
             "expansion" => {
-                let name = text.strip_prefix("${")?.strip_suffix('}')?;
-                self.variables.get(name)?.clone()
+                let inside = text.strip_prefix("${")?.strip_suffix('}')?;
+                match inside.split_once(":-") {
+                    None => self.variable(inside)?.clone(),
+                    Some((name, default)) => match self.variable(name) {
+                        Some(value) => value.clone().map(|value| or_default(value, default)),
+                        None => is_plain(default).then(|| default.to_owned()),
+                    },
+                }
             }
             _ => None,
         }
     }
 
+    /// What is known of a variable: the script's own, else what was there before it.
+    fn variable(&self, name: &str) -> Option<&Option<String>> {
+        self.variables.get(name).or_else(|| self.outside.get(name))
+    }
+
     fn slice(&self, node: Node<'_>) -> &str {
         self.text.get(node.byte_range()).unwrap_or("")
     }
+}
+
+/// An empty value counts as none.
+fn or_default(value: String, default: &str) -> String {
+    if value.is_empty() { default.to_owned() } else { value }
+}
+
+/// Whether a default is what it says, with nothing in it that the shell would still look at.
+fn is_plain(default: &str) -> bool {
+    !default.contains(['$', '`', '"', '\'', '\\', '*', '?', '~', ' '])
 }
 
 fn children(node: Node<'_>) -> impl Iterator<Item = Node<'_>> {
@@ -175,7 +202,7 @@ mod tests {
     use super::*;
 
     fn words(text: &str) -> Vec<Vec<Option<String>>> {
-        let commands = read(text, HashMap::new()).commands;
+        let commands = read(text, &HashMap::new()).commands;
         commands.into_iter().map(|c| c.words.into_iter().map(|word| word.text).collect()).collect()
     }
 
@@ -195,6 +222,17 @@ mod tests {
                 None,
             ]]
         );
+    }
+
+    #[test]
+    fn a_default_holds_unless_something_else_is_known() {
+        let text = "train ${1:-ds.json} ${N:-4} ${M:-$N}";
+        let known = |text: &str| Some(text.to_owned());
+        assert_eq!(words(text), [[known("train"), known("ds.json"), known("4"), None]]);
+        let given = HashMap::from([("1".to_owned(), known("b.json")), ("N".to_owned(), None)]);
+        let words: Vec<_> = read(text, &given).commands.remove(0).words;
+        let words: Vec<_> = words.into_iter().map(|word| word.text).collect();
+        assert_eq!(words, [known("train"), known("b.json"), None, None]);
     }
 
     #[test]

@@ -2,8 +2,10 @@
 
 use std::collections::HashMap;
 
+use super::shell::Outside;
+
 /// Variables that Slurm sets from what the script asks for, where that is a plain number.
-pub(crate) fn variables(text: &str) -> HashMap<String, Option<String>> {
+pub(crate) fn variables(text: &str) -> Outside {
     let mut found = HashMap::new();
     for line in text.lines() {
         // Slurm stops reading at the first command.

@@ -23,7 +23,7 @@ pub(crate) use part::term_words;
 pub use part::terms;
 pub use svg::{legend, svg};
 pub use timeline::timeline;
-pub use verdict::{Fit, fit};
+pub use verdict::{Fit, fit, fit_of};
 
 use crate::Layout;
 

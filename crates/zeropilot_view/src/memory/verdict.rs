@@ -1,10 +1,12 @@
 //! Whether it fits.
 
+use zeropilot_cluster::Cluster;
 use zeropilot_lint::{Language, Text};
+use zeropilot_step::memory::Answer;
 use zeropilot_units::Estimate;
 
 /// How a need compares with what there is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Fit {
     /// Even the most fits.
     Fits,
@@ -14,6 +16,13 @@ pub enum Fit {
     Doubtful,
     /// Not even the least fits.
     DoesNotFit,
+}
+
+/// How a run fits into its machines, GPU and host, as far as it is known what they have: the worse of both.
+pub fn fit_of(answer: &Answer, cluster: &Cluster) -> Option<Fit> {
+    let device = cluster.capacity().map(|capacity| fit(answer.device(), capacity.bytes));
+    let host = cluster.host.ram.map(|ram| fit(answer.node(), Estimate::exact(ram)));
+    device.max(host)
 }
 
 /// How `need` compares with `capacity`.

@@ -27,6 +27,7 @@ pub fn human(report: &SimulateReport<'_>, layout: &Layout) -> String {
         accumulation(report, language)
     ));
     text.push_str(&network(report, language));
+    text.push_str(&room(report, layout));
     text.push('\n');
     text.push_str(&step(report, language));
     text.push('\n');
@@ -45,6 +46,21 @@ fn accumulation(report: &SimulateReport<'_>, language: Language) -> String {
         (1, _) => String::new(),
         (count, Language::English) => format!(", {count} micro batches per step"),
         (count, Language::Chinese) => format!("，每步累积 {count} 个 micro batch"),
+    }
+}
+
+/// That the step cannot be made there, or may not.
+fn room(report: &SimulateReport<'_>, layout: &Layout) -> String {
+    let Some(fit) = report.fit.filter(|fit| !fit.is_expected()) else { return String::new() };
+    let (start, end) = if layout.color { (fit.style(), "\u{1b}[0m") } else { ("", "") };
+    let (language, words) = (layout.language, fit.words(layout.language));
+    match language {
+        Language::English => format!(
+            "  {start}{words} into memory{end}: this is the time it would take if it did; `zeropilot memory` says what is missing\n"
+        ),
+        Language::Chinese => format!(
+            "  {start}{words}{end}：下面只是假设放得下时的用时；差多少请看 `zeropilot memory`\n"
+        ),
     }
 }
 

@@ -5,6 +5,7 @@ use zeropilot_step::time::{Cause, ScalingPoint, StepTime, Stream};
 use zeropilot_step::traffic::Traffic;
 
 use super::SimulateReport;
+use crate::memory::Fit;
 
 /// The version of this shape.
 const SHAPE: u32 = 1;
@@ -33,6 +34,7 @@ pub fn json(report: &SimulateReport<'_>) -> Value {
             "low": time.best.total, "expected": expected.total, "high": time.worst.total,
             "forward": expected.forward, "backward": expected.backward, "optimizer": expected.step,
         },
+        "fit": report.fit.map(Fit::name),
         "tokens_per_s": rate,
         "tokens_per_s_per_gpu": rate / program.ranks as f64,
         "tflops_per_gpu": expected.model_rate() / 1e12,

@@ -15,6 +15,8 @@ use zeropilot_step::program::StepProgram;
 use zeropilot_step::time::{Estimated, Machine, ScalingPoint, Span, Spans, observe};
 use zeropilot_step::traffic::Traffic;
 
+use crate::memory::Fit;
+
 pub use human::{bill, human, sent};
 pub use json::{json, traffic};
 pub use scale::scale;
@@ -42,6 +44,8 @@ pub struct SimulateReport<'a> {
     pub bill: Option<Bill>,
     /// The same on other numbers of GPUs.
     pub scaling: &'a [ScalingPoint],
+    /// Whether it fits, if somebody asked.
+    pub fit: Option<Fit>,
 }
 
 impl<'a> SimulateReport<'a> {
@@ -56,6 +60,7 @@ impl<'a> SimulateReport<'a> {
             network: simulated.network,
             bill,
             scaling: &simulated.scaling,
+            fit: None,
         }
     }
 

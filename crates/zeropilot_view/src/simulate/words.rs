@@ -87,7 +87,7 @@ pub(super) fn advice(report: &SimulateReport<'_>, longest: Cause) -> Text {
                 "ZeRO-2 每个 micro step 都要规约；ZeRO-1 每步只规约一次",
             )
         }
-        Cause::Reduction if !zero.overlap_comm => Text::new(
+        Cause::Reduction if !zero.overlap_comm && zero.stage != Stage::Zero => Text::new(
             "set overlap_comm to true, or raise the micro batch",
             "把 overlap_comm 设为 true，或增大 micro batch",
         ),

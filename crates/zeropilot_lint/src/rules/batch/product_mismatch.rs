@@ -108,7 +108,9 @@ pub(crate) fn explain(
     numbers: &BatchNumbers,
     subject: &Subject<'_>,
 ) -> Diagnostic {
-    let Some(whole) = Whole::of(numbers) else { return other(problem, subject, 1) };
+    let Some(whole) = Whole::of(numbers) else {
+        return other(problem, subject, super::whole(&numbers.world).unwrap_or(1));
+    };
     match (whole.train, whole.micro, whole.accumulation) {
         (Some(train), Some(micro), Some(accumulation)) => {
             let product = micro * accumulation * whole.world;

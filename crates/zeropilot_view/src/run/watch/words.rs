@@ -145,11 +145,19 @@ pub fn told(event: &Happening, language: Language) -> Option<String> {
             }
         }
         (Happening::RankGone { rank, ending }, _) => gone(*rank, *ending, language)?,
-        (Happening::Preflight { errors, warnings }, Language::English) if errors + warnings > 0 => {
-            format!("check before the start: errors {errors}, warnings {warnings}")
-        }
-        (Happening::Preflight { errors, warnings }, Language::Chinese) if errors + warnings > 0 => {
-            format!("启动前检查：{errors} 个错误，{warnings} 个警告")
+        (Happening::Preflight { errors, warnings, findings }, _) if errors + warnings > 0 => {
+            let findings: String =
+                findings.iter().map(|line| format!("; {}", escaped(line))).collect();
+            match language {
+                Language::English => {
+                    format!(
+                        "check before the start: errors {errors}, warnings {warnings}{findings}"
+                    )
+                }
+                Language::Chinese => {
+                    format!("启动前检查：{errors} 个错误，{warnings} 个警告{findings}")
+                }
+            }
         }
         (Happening::Fingerprint { line, rank, .. }, _) => {
             let said = rank.map(|rank| format!("[rank{rank}]:")).unwrap_or_default();
