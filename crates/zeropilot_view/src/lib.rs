@@ -19,6 +19,7 @@ mod json_schema;
 pub mod manual;
 pub mod memory;
 pub mod model;
+mod model_config;
 mod notebook;
 mod objection;
 mod place;
@@ -31,6 +32,7 @@ mod sarif;
 pub mod settings;
 pub mod simulate;
 mod summary;
+pub mod system;
 pub mod talk;
 mod wrap;
 

@@ -7,10 +7,14 @@ use zeropilot_model::catalogue::UnknownModel;
 #[cfg(feature = "model_files")]
 use zeropilot_model::hub::HubError;
 #[cfg(feature = "model_files")]
+use zeropilot_model::local::{LocalError, LocalErrorKind};
+#[cfg(feature = "model_files")]
 use zeropilot_model::source::ModelProblem;
 use zeropilot_model::{ConfigError, Model};
 
-use crate::escaped;
+#[cfg(feature = "model_files")]
+use crate::system;
+use crate::{escaped, model_config};
 
 /// That sequences are longer than what the model's config names.
 pub fn length_note(model: &Model, tokens: u64, language: Language) -> Option<String> {
@@ -48,7 +52,11 @@ pub fn not_in_catalogue(unknown: &UnknownModel, language: Language) -> String {
 
 /// What is wrong with a config.json that was handed over as text.
 pub fn bad_config(name: &str, error: &ConfigError, language: Language) -> String {
-    let (name, cause) = (escaped(name), chain(error));
+    let name = escaped(name);
+    let cause = match language {
+        Language::English => chain(error),
+        Language::Chinese => model_config::chinese(error),
+    };
     match language {
         Language::English => format!(
             "error: model `{name}`: {cause}\n  help: give the config.json that transformers would load"
@@ -95,7 +103,10 @@ fn cause_en(problem: &ModelProblem) -> String {
         ModelProblem::Unknown(_) => "neither a path here nor a name of the catalogue".to_owned(),
         ModelProblem::Hub(error, _) => chain(error.as_ref()),
         ModelProblem::Local(error) => chain(error.as_ref()),
-        ModelProblem::Unreadable(error) => chain(error),
+        ModelProblem::Unreadable(error) if is_binary(error) => {
+            "the file is not UTF-8 text, so it is no config.json".to_owned()
+        }
+        ModelProblem::Unreadable(error) => format!("the file cannot be read: {}", chain(error)),
         ModelProblem::Config(error) => chain(error),
     }
 }
@@ -116,13 +127,44 @@ fn cause_zh(problem: &ModelProblem) -> String {
             }
             HubError::Network { url, .. } => format!("无法连接 `{}`", escaped(url)),
             HubError::Read { url, .. } => format!("读取 `{}` 失败", escaped(url)),
-            HubError::Local(error) => format!("缓存文件有问题：{}", chain(error)),
+            HubError::Local(error) => format!("缓存文件有问题：{}", local_zh(error)),
             HubError::Model { cause, .. } => format!("模型文件有问题：{}", chain(cause)),
         },
-        ModelProblem::Local(error) => format!("目录无法使用：{}", chain(error.as_ref())),
-        ModelProblem::Unreadable(error) => format!("文件无法读取：{}", chain(error)),
-        ModelProblem::Config(error) => format!("config.json 有问题：{}", chain(error)),
+        ModelProblem::Local(error) => local_zh(error),
+        ModelProblem::Unreadable(error) => {
+            format!("文件无法读取：{}", system::failure(error, Language::Chinese))
+        }
+        ModelProblem::Config(error) => {
+            format!("config.json 有问题：{}", model_config::chinese(error))
+        }
     }
+}
+
+/// What is wrong with a file of a model, with its name.
+#[cfg(feature = "model_files")]
+fn local_zh(error: &LocalError) -> String {
+    let path = error.path.display().to_string();
+    let cause = match &error.kind {
+        LocalErrorKind::Io(error) => {
+            format!("无法读取：{}", system::failure(error, Language::Chinese))
+        }
+        LocalErrorKind::TooLarge => "文件过大，不会是这类文件".to_owned(),
+        LocalErrorKind::NotText => "内容不是 UTF-8 文本".to_owned(),
+        LocalErrorKind::NoModel => "目录里既没有 `config.json`，也没有 safetensors 文件".to_owned(),
+        LocalErrorKind::Config(error) => {
+            format!("config.json 有问题：{}", model_config::chinese(error))
+        }
+        LocalErrorKind::Index(error) => format!("safetensors 索引有问题：{}", chain(error)),
+        LocalErrorKind::Header(error) => format!("safetensors 文件头有问题：{}", chain(error)),
+        LocalErrorKind::TooManyElements(error) => format!("张量过大：{}", chain(error)),
+    };
+    format!("`{}`：{cause}", escaped(&path))
+}
+
+/// Whether a file was read and is no text.
+#[cfg(feature = "model_files")]
+fn is_binary(error: &std::io::Error) -> bool {
+    error.kind() == std::io::ErrorKind::InvalidData
 }
 
 #[cfg(feature = "model_files")]
@@ -140,10 +182,12 @@ fn remedy_en(problem: &ModelProblem) -> String {
                 )
             },
         ),
-        ModelProblem::Local(_) | ModelProblem::Config(_) => {
-            "give the config.json that transformers would load".to_owned()
+        ModelProblem::Unreadable(error) if !is_binary(error) => {
+            "see that the file may be read".to_owned()
         }
-        ModelProblem::Unreadable(_) => "give a readable config.json".to_owned(),
+        ModelProblem::Local(_) | ModelProblem::Config(_) | ModelProblem::Unreadable(_) => {
+            "give the config.json that transformers would load, or its directory".to_owned()
+        }
     }
 }
 
@@ -158,9 +202,9 @@ fn remedy_zh(problem: &ModelProblem) -> String {
             || "请下载它的 config.json，然后给出路径".to_owned(),
             |names| format!("内置目录里有 {names}；也可以下载它的 config.json 后给出路径"),
         ),
-        ModelProblem::Local(_) | ModelProblem::Config(_) => {
-            "请给出 transformers 能加载的 config.json".to_owned()
+        ModelProblem::Unreadable(error) if !is_binary(error) => "请检查文件权限".to_owned(),
+        ModelProblem::Local(_) | ModelProblem::Config(_) | ModelProblem::Unreadable(_) => {
+            "请给出 transformers 能加载的 config.json，或它所在的目录".to_owned()
         }
-        ModelProblem::Unreadable(_) => "请检查文件权限".to_owned(),
     }
 }

@@ -8,7 +8,7 @@ use zeropilot_config::schema::{EngineVersion, UnknownVersion};
 use zeropilot_lint::Language;
 use zeropilot_step::lower::LowerError;
 
-use crate::{Summary, escaped};
+use crate::{Summary, escaped, system};
 
 /// Why a certain engine version was taken.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -304,7 +304,9 @@ impl fmt::Display for Reason<'_> {
             (InputProblem::Unreadable(error), Language::English) => {
                 write!(f, "cannot be read: {error}")
             }
-            (InputProblem::Unreadable(error), Language::Chinese) => write!(f, "无法读取：{error}"),
+            (InputProblem::Unreadable(error), Language::Chinese) => {
+                write!(f, "无法读取：{}", system::failure(error, self.language))
+            }
             (InputProblem::NotAFile, Language::English) => {
                 f.write_str("not a regular file, so it was not opened")
             }
@@ -331,7 +333,7 @@ impl fmt::Display for Reason<'_> {
                 write!(f, "the fixes cannot be written: {error}")
             }
             (InputProblem::Unwritable(error), Language::Chinese) => {
-                write!(f, "无法写入修复结果：{error}")
+                write!(f, "无法写入修复结果：{}", system::failure(error, self.language))
             }
         }
     }
@@ -385,7 +387,7 @@ pub fn editor_gone(reason: &str, language: Language) -> String {
 /// A file that could not be written.
 pub fn cannot_write(path: &Path, error: &io::Error, language: Language) -> String {
     let name = path.display().to_string();
-    let name = escaped(&name);
+    let (name, error) = (escaped(&name), system::failure(error, language));
     match language {
         Language::English => {
             format!("error: cannot write `{name}`: {error}\n  help: choose a file you may write to")
