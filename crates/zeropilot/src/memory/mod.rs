@@ -129,6 +129,8 @@ impl Session<'_> {
         if self.command.json {
             self.output.result(&format!("{:#}\n", memory::compare_json(columns, capacity)));
         } else {
+            let language = self.layout.language;
+            self.output.result(&memory::comparison_head(&self.command.model, compared, language));
             self.output.result(&memory::compare(columns, capacity, &self.layout));
         }
         let fits = columns.iter().filter_map(|column| {

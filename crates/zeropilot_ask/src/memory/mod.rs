@@ -5,7 +5,7 @@ mod config;
 use serde::Deserialize;
 use zeropilot_cluster::Cluster;
 use zeropilot_config::resolve::ResolvedConfig;
-use zeropilot_config::settings::Zero;
+use zeropilot_config::settings::{Precision, Zero};
 use zeropilot_lint::Report;
 use zeropilot_model::Model;
 use zeropilot_step::lower::{LowerError, Method, Recipe};
@@ -290,6 +290,12 @@ pub struct Compared {
     pub columns: Vec<Column>,
     /// Where they are trained.
     pub cluster: Cluster,
+    /// How.
+    pub recipe: Recipe,
+    /// Sequences each GPU takes at once.
+    pub micro_batch: u64,
+    /// The number format.
+    pub precision: Precision,
 }
 
 impl Compared {
@@ -318,6 +324,7 @@ const WAYS: [(u8, Offload); 7] = [
 pub fn compare(model: &Model, request: &MemoryRequest) -> Result<Compared, MemoryProblem> {
     let asking = Asking::of(model, request)?;
     let mut columns = Vec::new();
+    let common = asking.make("--compare", 0, Offload::None)?;
     // Most ways run the same program; only what ZeRO does with it differs.
     let mut workloads: Vec<(WorkloadKey, Workload)> = Vec::new();
     for (stage, offload) in WAYS {
@@ -353,7 +360,13 @@ pub fn compare(model: &Model, request: &MemoryRequest) -> Result<Compared, Memor
             answer: Answer::without_slack(&question, workload).with_slack(&question, workload),
         });
     }
-    Ok(Compared { columns, cluster: asking.cluster })
+    Ok(Compared {
+        columns,
+        cluster: asking.cluster,
+        recipe: asking.recipe,
+        micro_batch: common.micro_batch,
+        precision: common.resolved.precision(),
+    })
 }
 
 impl MemoryRequest {

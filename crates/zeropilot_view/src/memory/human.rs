@@ -1,6 +1,7 @@
 //! The report for people: what fills the GPU and the host, whether it fits, and what would lower it.
 
 use unicode_width::UnicodeWidthStr;
+use zeropilot_ask::Compared;
 use zeropilot_cluster::{Cluster, Device};
 use zeropilot_config::settings::{OffloadDevice, Precision, Zero};
 use zeropilot_lint::{Language, Text};
@@ -96,20 +97,18 @@ pub(crate) fn precision(precision: Precision) -> &'static str {
 }
 
 fn gpus(cluster: &Cluster, language: Language) -> String {
-    let layout = cluster.gpus.layout;
-    let each = match cluster.gpus.device {
-        Device::Unknown => Text::new("GPUs", "卡").get(language).to_owned(),
-        Device::Memory(stated) => stated.to_string(),
-        Device::Accelerator(accelerator) => accelerator.name.clone(),
+    let (nodes, count) = (cluster.gpus.layout.nodes, cluster.gpus.layout.gpus_per_node);
+    let each = match (cluster.gpus.device, language) {
+        (Device::Unknown, Language::English) if count == 1 => "1 GPU".to_owned(),
+        (Device::Unknown, Language::English) => format!("{count} GPUs"),
+        (Device::Unknown, Language::Chinese) => format!("{count} 张卡"),
+        (Device::Memory(stated), _) => format!("{count} × {stated}"),
+        (Device::Accelerator(accelerator), _) => format!("{count} × {}", accelerator.name),
     };
-    match (layout.nodes, language) {
-        (1, _) => format!("{} × {each}", layout.gpus_per_node),
-        (nodes, Language::English) => {
-            format!("{nodes} nodes × {} × {each}", layout.gpus_per_node)
-        }
-        (nodes, Language::Chinese) => {
-            format!("{nodes} 个节点 × {} × {each}", layout.gpus_per_node)
-        }
+    match (nodes, language) {
+        (1, _) => each,
+        (nodes, Language::English) => format!("{nodes} nodes × {each}"),
+        (nodes, Language::Chinese) => format!("{nodes} 个节点 × {each}"),
     }
 }
 
@@ -129,25 +128,45 @@ pub(super) fn assumption(report: &MemoryReport<'_>, language: Language) -> Optio
 }
 
 pub(super) fn batch(question: &Question<'_>, language: Language) -> String {
-    let (micro, recipe) = (question.micro_batch, question.recipe);
+    batch_words(question.micro_batch, question.recipe, language)
+}
+
+fn batch_words(micro: u64, recipe: &Recipe, language: Language) -> String {
     let length = recipe.sequence;
+    let target = recipe.target.map_or(String::new(), |target| match language {
+        Language::English => format!(", targets of {target} tokens"),
+        Language::Chinese => format!("，目标序列 {target} token"),
+    });
     let checkpointing = match (recipe.checkpointing, language) {
-        (true, Language::English) => ", with activation checkpointing",
+        (true, Language::English) => ", with gradient checkpointing",
         (true, Language::Chinese) => "，开启梯度检查点",
-        (false, Language::English) => ", without activation checkpointing",
+        (false, Language::English) => ", without gradient checkpointing",
         (false, Language::Chinese) => "，未开启梯度检查点",
     };
     match language {
         Language::English if micro == 1 => {
-            format!("micro batch of 1 sequence of {length} tokens{checkpointing}")
+            format!("micro batch of 1 sequence of {length} tokens{target}{checkpointing}")
         }
         Language::English => {
-            format!("micro batch of {micro} sequences of {length} tokens{checkpointing}")
+            format!("micro batch of {micro} sequences of {length} tokens{target}{checkpointing}")
         }
         Language::Chinese => {
-            format!("micro batch：{micro} 条 {length} token 的序列{checkpointing}")
+            format!("micro batch：{micro} 条 {length} token 的序列{target}{checkpointing}")
         }
     }
+}
+
+/// What stands above a comparison: all that its ways have in common.
+pub(super) fn common(name: &str, compared: &Compared, language: Language) -> String {
+    let separator = Text::new(", ", "，").get(language);
+    let words = [
+        escaped(name).into_owned(),
+        method(&compared.recipe, language).to_owned(),
+        precision(compared.precision).to_owned(),
+        gpus(&compared.cluster, language),
+    ];
+    let batch = batch_words(compared.micro_batch, &compared.recipe, language);
+    format!("{}\n  {batch}\n\n", words.join(separator))
 }
 
 fn device(report: &MemoryReport<'_>, layout: &Layout) -> String {
@@ -321,12 +340,16 @@ fn reliefs(report: &MemoryReport<'_>, language: Language) -> String {
 pub(super) fn fidelity(answer: &Answer, language: Language) -> Option<String> {
     let Fidelity::StandIn(family) = answer.fidelity else { return None };
     let name = family.name();
+    let lent = [Part::Activations, Part::Logits, Part::ActivationGradients, Part::Gathered];
+    let rows = parts(answer.at_peak(), &[Place::Device]);
+    let lent: Bytes =
+        rows.iter().filter(|(part, _)| lent.contains(part)).map(|(_, bytes)| *bytes).sum();
     Some(match language {
         Language::English => format!(
-            "note: activations are those of a {name} of the same dimensions; this model has no program of its own yet. What ZeRO keeps is exact."
+            "note: {lent} of the GPU's memory is approximate: activations, logits and gathered weights are counted on the layers of a plain {name} of the same size, since this model or its adapters differ from it in details that are not followed yet. Weights, gradients, optimizer states and buffers are exact."
         ),
         Language::Chinese => format!(
-            "提示：激活值按同样尺寸的 {name} 估算，这个模型还没有自己的程序；ZeRO 保存的部分是精确的。"
+            "提示：显存里有 {lent} 是近似值：激活值、logits 和临时聚合的权重是按同样尺寸的普通 {name} 计算的，这个模型（或它的 LoRA 模块）与之有些细节差别，还没有逐一模拟。权重、梯度、优化器状态和缓冲区是精确的。"
         ),
     })
 }

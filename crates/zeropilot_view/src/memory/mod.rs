@@ -11,7 +11,7 @@ pub(crate) mod svg;
 mod timeline;
 mod verdict;
 
-use zeropilot_ask::{Memory, NumberFormat};
+use zeropilot_ask::{Compared, Memory, NumberFormat};
 use zeropilot_lint::Language;
 use zeropilot_step::memory::{Answer, Question, Relief};
 
@@ -52,6 +52,11 @@ impl<'a> From<&'a Memory> for MemoryReport<'a> {
             assumed: memory.job.assumed,
         }
     }
+}
+
+/// What stands above a comparison: the model, how it is trained and on what.
+pub fn comparison_head(name: &str, compared: &Compared, language: Language) -> String {
+    human::common(name, compared, language)
 }
 
 /// The report for people.
