@@ -88,7 +88,7 @@ impl FromStr for Network {
 impl fmt::Display for Network {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let name = self.wire.aliases.first().unwrap_or(&self.wire.name);
-        write!(f, "{}x{}", self.ports, name.to_uppercase())
+        write!(f, "{}x{}", self.ports, name.to_uppercase().replace("GBE", "GbE"))
     }
 }
 
@@ -111,7 +111,7 @@ mod tests {
     fn shown_networks_read_back() {
         for text in ["8xNDR", "1x100GbE", "4xEDR"] {
             let network: Network = text.parse().unwrap();
-            assert_eq!(network.to_string().parse::<Network>(), Ok(network));
+            assert_eq!(network.to_string(), text);
         }
     }
 }

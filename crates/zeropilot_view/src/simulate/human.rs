@@ -66,27 +66,42 @@ fn room(report: &SimulateReport<'_>, layout: &Layout) -> String {
 
 fn network(report: &SimulateReport<'_>, language: Language) -> String {
     let Some(network) = report.network else { return String::new() };
-    let rate = network.gb_s();
+    let rate = rate(network.gb_s());
     match (network.stated, language) {
-        (true, Language::English) => format!("  nodes linked by {network}, {rate:.0} GB/s each\n"),
+        (true, Language::English) => format!("  nodes linked by {network}, {rate} GB/s each\n"),
         (false, Language::English) => format!(
-            "  nodes linked by {network}, {rate:.0} GB/s each: assumed, say yours with --network\n"
+            "  nodes linked by {network}, {rate} GB/s each: assumed, say yours with --network\n"
         ),
-        (true, Language::Chinese) => format!("  节点间网络 {network}，每节点 {rate:.0} GB/s\n"),
+        (true, Language::Chinese) => format!("  节点间网络 {network}，每节点 {rate} GB/s\n"),
         (false, Language::Chinese) => {
-            format!("  节点间网络按 {network}（每节点 {rate:.0} GB/s）估算，可用 --network 指定\n")
+            format!("  节点间网络按 {network}（每节点 {rate} GB/s）估算，可用 --network 指定\n")
         }
     }
 }
 
-/// "1.23 s", "45.6 ms".
+/// "12.5", "400".
+fn rate(gigabytes: f64) -> String {
+    let decimals = usize::from(gigabytes.fract() > 0.0 && gigabytes < 100.0);
+    format!("{gigabytes:.decimals$}")
+}
+
+/// "1.23 s", "45.6 ms", "33.6 d".
 pub(crate) fn seconds(value: f64) -> String {
+    const HOUR: f64 = 3600.0;
     match value {
+        value if value >= 48.0 * HOUR => format!("{} d", short(value / (24.0 * HOUR))),
+        value if value >= 2.0 * HOUR => format!("{:.1} h", value / HOUR),
+        value if value >= 600.0 => format!("{:.1} min", value / 60.0),
         value if value >= 100.0 => format!("{value:.0} s"),
         value if value >= 1.0 => format!("{value:.2} s"),
         value if value >= 1e-3 => format!("{:.1} ms", value * 1e3),
         value => format!("{:.0} µs", value * 1e6),
     }
+}
+
+/// One decimal where it says something.
+fn short(value: f64) -> String {
+    if value < 100.0 { format!("{value:.1}") } else { grouped(value) }
 }
 
 /// "12,345".
@@ -169,8 +184,9 @@ pub fn sent(traffic: &Traffic, language: Language) -> String {
         .filter(|(_, total)| total.bytes > 1_000_000)
         .map(|((kind, ranks), total)| match language {
             Language::English => format!(
-                "{} over {ranks} ranks: {} in {} {}",
+                "{} over {ranks} {}: {} in {} {}",
                 kind.name(),
+                if *ranks == 1 { "rank" } else { "ranks" },
                 gigabytes(total.bytes),
                 total.calls,
                 if total.calls == 1 { "call" } else { "calls" }
@@ -240,11 +256,19 @@ fn bill_words(report: &SimulateReport<'_>, bill: &Bill, language: Language) -> S
             "\n{count:.1} {unit} tokens: {expected} GPU hours ({low} to {high}), {:.1} days",
             days[1]
         ),
-        Language::Chinese => format!(
-            "\n{:.0} 亿 token：{expected} GPU 小时（{low} 到 {high}），{:.1} 天",
-            bill.tokens / 1e8,
-            days[1]
-        ),
+        Language::Chinese => {
+            let (count, unit) = match bill.tokens {
+                tokens if tokens < 1e8 => (tokens / 1e4, "万"),
+                tokens if tokens < 1e12 => (tokens / 1e8, "亿"),
+                tokens => (tokens / 1e12, "万亿"),
+            };
+            // As many decimals as say something: 1 万亿, 1.5 万亿.
+            let count = (count * 10.0).round() / 10.0;
+            format!(
+                "\n{count} {unit} token：{expected} GPU 小时（{low} 到 {high}），{:.1} 天",
+                days[1]
+            )
+        }
     };
     if let Some(price) = bill.per_gpu_hour {
         let [low, expected, high] = hours.map(|hours| grouped(hours * price));
@@ -269,6 +293,11 @@ mod tests {
         assert_eq!(seconds(0.0456), "45.6 ms");
         assert_eq!(seconds(1.234), "1.23 s");
         assert_eq!(seconds(345.6), "346 s");
+        assert_eq!(seconds(2700.0), "45.0 min");
+        assert_eq!(seconds(90_000.0), "25.0 h");
+        // 2,899,462 s / 86,400 s.
+        assert_eq!(seconds(2_899_462.0), "33.6 d");
+        assert_eq!((rate(12.5), rate(400.0)), ("12.5".to_owned(), "400".to_owned()));
         assert_eq!(grouped(1_234_567.4), "1,234,567");
         assert_eq!(grouped(12.0), "12");
         assert_eq!(gigabytes(12_340_000_000), "12.3 GB");

@@ -165,15 +165,22 @@ pub fn bad_scale(text: &str, language: Language) -> String {
 /// That a text is no price, or no amount of tokens.
 pub fn bad_cost(bad: &BadBill, language: Language) -> String {
     let (option, text) = (bad.option, escaped(&bad.text));
-    match language {
-        Language::English => format!(
-            "error: --{option} {text} is not understood\n  help: write --cost 2.5/gpu-hour and --tokens 10B"
+    let help = match option {
+        "tokens" => Text::new(
+            "write a number, with K, M, B or T behind it if you like: --tokens 10B",
+            "写数字，可带单位 K、M、B 或 T，例如 --tokens 10B",
         ),
-        Language::Chinese => {
-            format!(
-                "错误：看不懂 --{option} {text}\n  建议：写成 --cost 2.5/gpu-hour 和 --tokens 10B"
-            )
+        _ => Text::new(
+            "write the price of a GPU and hour: --cost 2.5/gpu-hour",
+            "写每 GPU 小时的价格，例如 --cost 2.5/gpu-hour",
+        ),
+    };
+    let help = help.get(language);
+    match language {
+        Language::English => {
+            format!("error: --{option} {text} is not understood\n  help: {help}")
         }
+        Language::Chinese => format!("错误：看不懂 --{option} {text}\n  建议：{help}"),
     }
 }
 
