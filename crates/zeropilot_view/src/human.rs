@@ -76,8 +76,8 @@ pub(crate) fn verdict(layout: &Layout, file: &FileResult<'_>) -> String {
     let outcome = match (&report.resolved, language) {
         (Some(values), Language::English) => format!(", {}", batch(values, report, language)),
         (Some(values), Language::Chinese) => format!("，{}", batch(values, report, language)),
-        (None, Language::English) => format!(" ({})", ranks(report, language)),
-        (None, Language::Chinese) => format!("（{}）", ranks(report, language)),
+        (None, Language::English) => format!(", {}", ranks(report, language)),
+        (None, Language::Chinese) => format!("，{}", ranks(report, language)),
     };
     format!("{}{colon}{word}{outcome}\n  {}", escaped(file.name), surroundings(report, language))
 }

@@ -24,11 +24,12 @@ pub(crate) static RULE: Rule = Rule {
     group: Group::Batch,
     severity: Severity::Error,
     summary: Text::new("no key determines the batch size", "没有任何键能确定 batch 大小"),
-    wordings: &[&BARE, &FILLED_BY_FRONT_END],
+    wordings: &[&BARE, &FILLED_BY_FRONT_END, &EMPTY],
     sources: &[],
     examples: &[
         Example::new(r#"{"zero_optimization": {"stage": 2}}"#),
         Example::new(r#"{"zero_optimization": {"stage": 2}}"#).read_by(FrontEnd::HfTrainer),
+        Example::new(""),
     ],
     good: &[
         Example::new(r#"{"train_micro_batch_size_per_gpu": 1}"#),
@@ -67,13 +68,29 @@ static FILLED_BY_FRONT_END: Wording = Wording {
     ),
 };
 
+static EMPTY: Wording = Wording {
+    message: Text::new(
+        "the file is empty, so nothing determines the batch size",
+        "文件是空的，无法确定 batch 大小",
+    ),
+    why: Text::new(
+        "DeepSpeed takes an empty file for a config without keys and refuses to start.",
+        "DeepSpeed 把空文件当作没有任何键的配置，拒绝启动。",
+    ),
+    help: Text::new(
+        "see whether this is the right file; `zeropilot new` writes a config",
+        "先确认文件没有给错；可以用 `zeropilot new` 生成一份配置",
+    ),
+};
+
 /// Words the refusal.
 pub(crate) fn explain(problem: &Problem, subject: &Subject<'_>) -> Diagnostic {
     // An object that spans the file is no place to underline; its opening brace is.
     let start = subject.root.span.start;
     let span = Span::new(start, problem.span.end.min(start + 1));
     if subject.front_end == FrontEnd::DeepSpeed {
-        return Diagnostic::new(&RULE, &BARE, problem.path.clone(), span);
+        let wording = if subject.text.trim().is_empty() { &EMPTY } else { &BARE };
+        return Diagnostic::new(&RULE, wording, problem.path.clone(), span);
     }
     let missing: Vec<_> = [TRAIN, MICRO, ACCUMULATION]
         .into_iter()

@@ -210,7 +210,7 @@ pub(crate) fn fault(kind: &SyntaxErrorKind) -> Argument {
             );
         }
         Kind::SingleQuotes => Text::new("strings need double quotes", "字符串要用双引号"),
-        Kind::CommentInJson => Text::new("a comment", "这里有注释"),
+        Kind::CommentInJson => Text::new("JSON does not allow comments", "JSON 里不能写注释"),
         Kind::UnquotedKey => Text::new("keys need double quotes", "键要加双引号"),
         Kind::UnquotedValue => Text::new("texts need double quotes", "文本值要加双引号"),
         Kind::PythonLiteral { json } => {
