@@ -195,7 +195,7 @@ pub(crate) fn group_name(group: Group) -> Text {
         Group::Optimizer => Text::new("optimizer and scheduler", "优化器与学习率调度"),
         Group::Offload => Text::new("offload", "offload"),
         Group::Gradients => Text::new("buckets and gradients", "桶与梯度"),
-        Group::Checkpointing => Text::new("activation checkpointing", "激活检查点"),
+        Group::Checkpointing => Text::new("gradient checkpointing", "梯度检查点"),
         Group::ZeroPlusPlus => Text::new("ZeRO++", "ZeRO++"),
         Group::Saving => Text::new("saving and resuming", "保存与续训"),
         Group::Integrations => Text::new("integrations", "框架集成"),
