@@ -475,9 +475,15 @@ pub(crate) fn parse(arguments: Vec<OsString>, language: Language) -> Result<Cli,
 
 /// All verbs and options, with their help in a language.
 pub(crate) fn definition(language: Language) -> clap::Command {
+    // A number below zero is a wrong value, and no option that is not known.
+    let values = |argument: clap::Arg| {
+        let is_option = argument.get_action().takes_values() && !argument.is_positional();
+        argument.allow_negative_numbers(is_option)
+    };
+    let command = Cli::command().mut_subcommands(|verb| verb.mut_args(values));
     match language {
-        Language::English => Cli::command(),
-        Language::Chinese => help_zh::translate(Cli::command()),
+        Language::English => command,
+        Language::Chinese => help_zh::translate(command),
     }
 }
 

@@ -67,10 +67,7 @@ const OPTIONS: &[(&str, &str)] = &[
     ("load_best_model_at_end", "Trainer 训练结束后加载最佳模型"),
     ("hidden_size", "模型的 hidden size，见其 config.json"),
     ("model", "模型：内置目录里的名字、目录或 config.json 的路径，或 Hub 上的模型名"),
-    (
-        "gpus",
-        "GPU：`8xA100-80G`、`5x44GB`、`4x8xH100`（节点 × 每节点卡数）或 `8`；默认取本机的 GPU",
-    ),
+    ("gpus", "GPU：`8xA100-80G`、`5x44GB`、`4x8xH100`（节点 × 每节点卡数）；默认取本机的 GPU"),
     ("config", "DeepSpeed 配置文件；不给则由 --stage、--offload 和 --precision 生成"),
     ("stage", "ZeRO 的 stage：1 切分优化器状态，2 加上梯度，3 再加上权重"),
     ("offload", "卸载到主机内存的内容；只写 --offload 表示全部"),
@@ -117,7 +114,7 @@ const OPTIONS: &[(&str, &str)] = &[
     ("resume_with", "从检查点继续时给命令加的参数，`{}` 代表检查点目录；HF Trainer 已内置"),
     ("events", "把事件也写进这个文件，每行一个 JSON"),
     ("record", "本次运行的记录放在哪里；默认在 ZEROPILOT_RUNS 或用户的状态目录下"),
-    ("no_preflight", "检查发现错误也照样启动"),
+    ("no_preflight", "跳过启动前检查，直接启动"),
     ("command", "启动训练的命令，写在 `--` 之后"),
     #[cfg(target_os = "linux")]
     ("runs", "运行记录所在的目录；默认取 ZEROPILOT_RUNS 或用户的状态目录"),
@@ -138,7 +135,15 @@ const OPTIONS: &[(&str, &str)] = &[
     ("quiet", "除了发现的问题，什么也不说"),
 ];
 
-const TRAINING: &str = "训练参数（用来填 \"auto\"，并且必须与配置一致）";
+/// What an option means where a verb takes more than the others.
+const OF_VERB: &[(&str, &str, &str)] = &[(
+    "memory",
+    "gpus",
+    "GPU：`8xA100-80G`、`5x44GB`、`4x8xH100`（节点 × 每节点卡数），或只写卡数 `8`；默认取本机的 GPU",
+)];
+
+const SCRIPT: &str = "训练参数（用来填 \"auto\"，并且必须与配置一致）";
+const TRAINING: &str = "训练方式";
 const GLOBAL: &str = "全局选项";
 
 const EXAMPLES: &str = "\
@@ -184,8 +189,21 @@ const RUN_EXAMPLES: &str = "\
   zeropilot run --ladder -- bash train.sh
   zeropilot run --ladder --checkpoints ckpt --resume-with '--resume {}' -- torchrun --nproc-per-node 2 train.py --deepspeed ds.json --save ckpt
 
-退出码：0 已完成；2 无法启动；3 启动前检查未通过；10 内存或显存不足且没有下一级；11 训练程序出错；12 rank 或启动器被杀死；
-13 集合通信超时或与其他机器断开；14 卡住；15 发散；16 配置被拒绝；17 磁盘已满；18 检查点无法读取；19 没有证据表明训练已完成；128+N 被信号 N 停止";
+退出码：
+  0      已完成
+  2      无法启动
+  3      启动前检查未通过
+  10     内存或显存不足，且没有下一级
+  11     训练程序出错
+  12     rank 或启动器被杀死
+  13     集合通信超时，或与其他机器断开
+  14     卡住
+  15     发散
+  16     配置被拒绝
+  17     磁盘已满
+  18     检查点无法读取
+  19     没有证据表明训练已完成
+  128+N  被信号 N 停止";
 
 const EXPLAIN_EXAMPLES: &str = "\
 示例：
@@ -222,6 +240,9 @@ const SCHEMA_EXAMPLES: &str = "\
 退出码：0 已写出，2 不是版本号";
 
 const EXIT_CODES: &str = "退出码：0 已完成，2 无法完成";
+
+/// The program's name.
+const ROOT: &str = "zeropilot";
 
 const TEMPLATE: &str = "{before-help}{about-with-newline}\n用法：{usage}\n\n{all-args}{after-help}";
 
@@ -261,8 +282,9 @@ pub(crate) fn translate(command: Command) -> Command {
 }
 
 fn texts(command: Command) -> Command {
+    let (verb, template) = (command.get_name().to_owned(), template(&command));
     let command = command
-        .help_template(TEMPLATE)
+        .help_template(template)
         .disable_help_flag(true)
         .disable_version_flag(true)
         .disable_help_subcommand(true)
@@ -282,7 +304,8 @@ fn texts(command: Command) -> Command {
         );
     command.mut_args(|argument| {
         let heading = match argument.get_help_heading() {
-            Some(heading) if heading.starts_with("Training") => TRAINING,
+            Some("Training") => TRAINING,
+            Some(heading) if heading.starts_with("Training arguments") => SCRIPT,
             Some(heading) => new::help_zh::HEADINGS
                 .iter()
                 .find(|(english, _)| heading.starts_with(english))
@@ -290,30 +313,59 @@ fn texts(command: Command) -> Command {
             None if argument.is_positional() => "参数",
             None => "选项",
         };
-        let text = OPTIONS
-            .iter()
-            .chain(new::help_zh::OPTIONS)
-            .find(|(name, _)| argument.get_id() == *name)
-            .map(|(_, text)| *text)
+        let own = OF_VERB.iter().find(|(of, name, _)| *of == verb && argument.get_id() == *name);
+        let text = own
+            .map(|(_, _, text)| *text)
+            .or_else(|| {
+                let mut all = OPTIONS.iter().chain(new::help_zh::OPTIONS);
+                all.find(|(name, _)| argument.get_id() == *name).map(|(_, text)| *text)
+            })
             .or_else(|| new::knobs::chinese(argument.get_id().as_str()));
         let argument = argument.help_heading(heading);
         let Some(text) = text else { return argument };
-        let help = format!("{text}{}", choices(&argument));
+        let help = format!("{text}{}", choices(&argument, text));
         let takes_value = argument.get_action().takes_values();
         argument.help(help).hide_possible_values(takes_value).hide_default_value(takes_value)
     })
 }
 
-/// The values an option takes and which it has if it is not given, which clap would say in English.
-fn choices(argument: &clap::Arg) -> String {
-    let names: Vec<String> =
-        argument.get_possible_values().iter().map(|value| value.get_name().to_owned()).collect();
-    let default = argument.get_default_values().first().map(|value| value.to_string_lossy());
-    match (names.is_empty() || !argument.get_action().takes_values(), default) {
-        (true, _) => String::new(),
-        (false, None) => format!("［{}］", names.join("、")),
-        (false, Some(default)) => format!("［{}；默认 {default}］", names.join("、")),
+/// The layout of the help, with a usage that clap would leave half in English.
+fn template(command: &Command) -> String {
+    let mut named = command.clone().subcommand_value_name("命令");
+    if named.get_name() != ROOT {
+        named = named.bin_name(format!("{ROOT} {}", command.get_name()));
     }
+    let usage = named.render_usage().to_string();
+    let usage = usage.trim_start_matches("Usage:").trim().replace("[OPTIONS]", "[选项]");
+    TEMPLATE.replace("{usage}", &usage)
+}
+
+/// The values an option takes and which it has if it is not given, which clap would say in English.
+fn choices(argument: &clap::Arg, text: &str) -> String {
+    if !argument.get_action().takes_values() {
+        return String::new();
+    }
+    let values = argument.get_possible_values();
+    let shown = values.iter().filter(|value| !value.is_hide_set());
+    let names: Vec<&str> = shown.map(clap::builder::PossibleValue::get_name).collect();
+    let default = argument.get_default_values().first().map(|value| value.to_string_lossy());
+    let words: Vec<String> = [
+        (!names.is_empty()).then(|| names.join("、")),
+        default
+            .map(|default| default.into_owned())
+            .or_else(|| said(argument).filter(|_| !text.contains("［默认")))
+            .map(|default| format!("默认 {default}")),
+    ]
+    .into_iter()
+    .flatten()
+    .collect();
+    if words.is_empty() { String::new() } else { format!("［{}］", words.join("；")) }
+}
+
+/// A default that only the English text says.
+fn said(argument: &clap::Arg) -> Option<String> {
+    let help = argument.get_help()?.to_string();
+    Some(help.split_once("[default: ")?.1.split_once(']')?.0.to_owned())
 }
 
 #[cfg(test)]
@@ -322,6 +374,29 @@ mod tests {
 
     use super::*;
     use crate::cli::Cli;
+
+    #[test]
+    fn defaults_headings_and_usage_are_told_in_chinese() {
+        let mut command = translate(Cli::command());
+        let mut help = |verb: &str| {
+            let verb = command.find_subcommand_mut(verb).expect("a verb");
+            verb.render_help().to_string()
+        };
+        let memory = help("memory");
+        assert!(memory.contains("序列长度（token 数）［默认 2048］"), "{memory}");
+        assert!(memory.contains("［默认 16］") && memory.contains("［默认 3］"), "{memory}");
+        assert!(memory.contains("训练方式:") && !memory.contains("训练参数"), "{memory}");
+        assert!(memory.contains("用法：zeropilot memory [选项] --model <MODEL>"), "{memory}");
+        assert!(memory.contains("`8`") && !help("plan").contains("`8`"));
+        let run = help("run");
+        assert!(run.contains("［默认 30m］") && run.contains("［默认 3］"), "{run}");
+        assert!(help("check").contains("训练参数（用来填 \"auto\""));
+        assert!(!help("new").contains("optimizer、all"), "hidden values stay hidden");
+        for verb in Cli::command().get_subcommands() {
+            let help = help(verb.get_name());
+            assert!(!help.contains("[default") && !help.contains("默认 true］［默认"), "{help}");
+        }
+    }
 
     #[test]
     fn every_option_is_translated() {

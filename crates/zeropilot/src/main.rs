@@ -35,15 +35,18 @@ mod runs;
 mod schema;
 mod shell_files;
 mod simulate;
+mod usage_en;
 mod usage_zh;
 #[cfg(target_os = "linux")]
 mod watch;
 
+use std::io::Write as _;
 use std::process::ExitCode;
 
 use cli::Command;
 use exit_status::ExitStatus;
 use zeropilot_lint::Language;
+use zeropilot_view::system;
 
 /// Checking is many small allocations on several threads, which this one serves faster than most
 /// systems' own.
@@ -86,12 +89,23 @@ fn main() -> ExitCode {
         },
         Err(error) => {
             // Nothing is left to be told if the terminal is gone.
-            let _ = match language {
-                Language::Chinese if error.use_stderr() => usage_zh::print(&error),
-                _ => error.print(),
+            let written = match language {
+                _ if !error.use_stderr() => error.print(),
+                Language::Chinese => usage_zh::print(&error),
+                Language::English => usage_en::print(&error),
             };
+            if !error.use_stderr() {
+                output::note(written);
+            }
             if error.use_stderr() { ExitStatus::Failure } else { ExitStatus::Clean }
         }
     };
-    status.into()
+    match output::lost() {
+        Some(error) => {
+            let _ = writeln!(std::io::stderr(), "{}", system::results_lost(error, language));
+            ExitStatus::Failure
+        }
+        None => status,
+    }
+    .into()
 }

@@ -1,6 +1,24 @@
 //! The two streams: results on standard output, talk on standard error.
 
 use std::io::{self, BufWriter, StderrLock, Write};
+use std::sync::OnceLock;
+
+/// Why results could not be written. Verbs only hand results over; whether all arrived is asked once, when they are done.
+static LOST: OnceLock<io::Error> = OnceLock::new();
+
+/// Why some results did not arrive, unless their reader went away.
+pub(crate) fn lost() -> Option<&'static io::Error> {
+    LOST.get()
+}
+
+/// Remembers that results did not arrive.
+pub(crate) fn note(written: io::Result<()>) {
+    if let Err(error) = written
+        && error.kind() != io::ErrorKind::BrokenPipe
+    {
+        let _ = LOST.set(error);
+    }
+}
 
 /// Where results go. A reader that goes away is no error: there is nobody left to tell.
 pub(crate) struct Output {
@@ -23,8 +41,9 @@ impl Output {
 
     /// Writes a piece of the results.
     pub(crate) fn result(&mut self, text: &str) {
-        if !self.is_closed && self.results.write_all(text.as_bytes()).is_err() {
-            self.is_closed = true;
+        if !self.is_closed {
+            let written = self.results.write_all(text.as_bytes());
+            self.settle(written);
         }
     }
 
@@ -42,8 +61,20 @@ impl Output {
 
     /// Hands everything over.
     pub(crate) fn flush(&mut self) {
-        if !self.is_closed && self.results.flush().is_err() {
-            self.is_closed = true;
+        if !self.is_closed {
+            let written = self.results.flush();
+            self.settle(written);
         }
+    }
+
+    fn settle(&mut self, written: io::Result<()>) {
+        self.is_closed = written.is_err();
+        note(written);
+    }
+}
+
+impl Drop for Output {
+    fn drop(&mut self) {
+        self.flush();
     }
 }

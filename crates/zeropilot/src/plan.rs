@@ -38,7 +38,7 @@ pub(crate) struct PlanCommand {
     /// The model: a name of the catalogue, a directory or config.json, or an id of the hub
     #[arg(long, value_name = "MODEL")]
     pub(crate) model: String,
-    /// The GPUs: `8xA100-80G`, `5x44GB`, `4x8xH100` (nodes × GPUs), `8`; otherwise those of this machine
+    /// The GPUs: `8xA100-80G`, `5x44GB`, `4x8xH100` (nodes × GPUs); otherwise those of this machine
     #[arg(long, value_name = "GPUS")]
     pub(crate) gpus: Option<String>,
     /// Memory of each host, such as `512GiB`

@@ -7,7 +7,7 @@ use zeropilot_lint::Language;
 use zeropilot_run::{Record, Standing};
 use zeropilot_view::run::report::{Page, page};
 use zeropilot_view::run::{self as words, Row};
-use zeropilot_view::{Format, escaped};
+use zeropilot_view::{Format, talk};
 
 use crate::cli::GlobalOptions;
 use crate::exit_status::ExitStatus;
@@ -73,7 +73,8 @@ pub(crate) fn report(
 ) -> ExitStatus {
     let mut output = Output::new(layout(Format::Human, global, language).color);
     let written = find(command.run.as_deref(), language).and_then(|record| {
-        let events: Vec<_> = record.events().map_err(|error| error.to_string())?.collect();
+        let unreadable = |error| talk::cannot_read(&record.directory, error, language);
+        let events: Vec<_> = record.events().map_err(unreadable)?.collect();
         let attempts = record.verdict.as_ref().map_or(1, |verdict| verdict.attempts.len());
         let tail = record.tail(u32::try_from(attempts).unwrap_or(1));
         let page = page(
@@ -86,8 +87,7 @@ pub(crate) fn report(
             language,
         );
         let path = command.output.clone().unwrap_or_else(|| record.directory.join("report.html"));
-        std::fs::write(&path, page)
-            .map_err(|error| format!("error: {}: {error}", escaped(&path.display().to_string())))?;
+        std::fs::write(&path, page).map_err(|error| talk::cannot_write(&path, &error, language))?;
         Ok(path)
     });
     match written {
@@ -109,16 +109,8 @@ pub(crate) fn find(run: Option<&Path>, language: Language) -> Result<Record, Str
         None => Record::list(&home()).into_iter().next(),
         Some(run) => Record::open(run).ok().or_else(|| Record::open(&home().join(run)).ok()),
     };
-    found.ok_or_else(|| {
-        let name = run.map(|run| escaped(&run.display().to_string()).into_owned());
-        let name = name.unwrap_or_default();
-        match language {
-            Language::English => {
-                format!("error: there is no such run {name}\n  help: `zeropilot runs` lists them")
-            }
-            Language::Chinese => {
-                format!("错误：没有这个运行 {name}\n  建议：用 `zeropilot runs` 列出所有运行")
-            }
-        }
+    found.ok_or_else(|| match run {
+        Some(run) => words::no_such_run(&run.display().to_string(), language),
+        None => words::no_runs_yet(&home().display().to_string(), language),
     })
 }

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::Args;
 use clap_complete::Shell;
 use zeropilot_lint::Language;
-use zeropilot_view::escaped;
+use zeropilot_view::{escaped, system};
 
 use crate::cli;
 use crate::exit_status::ExitStatus;
@@ -58,7 +58,7 @@ pub(crate) fn man(command: &ManCommand, language: Language) -> ExitStatus {
         Ok(()) => ExitStatus::Clean,
         Err(error) => {
             let place = command.directory.to_string_lossy();
-            let place = escaped(&place);
+            let (place, error) = (escaped(&place), system::failure(&error, language));
             Output::new(false).say(&match language {
                 Language::English => format!("error: no manual pages in {place}: {error}"),
                 Language::Chinese => format!("错误：无法把手册页写进 {place}：{error}"),

@@ -25,7 +25,8 @@ fn words(error: &clap::Error) -> Option<String> {
     }
     if let Some(usage) = error.get(ContextKind::Usage) {
         let usage = usage.to_string();
-        text.push_str(&format!("\n用法：{}\n", usage.trim_start_matches("Usage: ").trim_end()));
+        let usage = usage.trim_start_matches("Usage: ").trim_end();
+        text.push_str(&format!("\n用法：{}\n", usage.replace("[OPTIONS]", "[选项]")));
     }
     text.push_str("\n用 --help 查看全部说明。\n");
     Some(text)
@@ -79,8 +80,19 @@ fn reason_words(reason: &str) -> String {
         return format!("没有这条规则，是不是想写 {}？", nearest.trim_end_matches('?'));
     }
     let known = [
-        ("invalid digit found in string", "不是整数"),
-        ("cannot parse integer from empty string", "不是整数"),
+        ("invalid digit found in string", "应为正整数，只能写数字，例如 4096"),
+        ("cannot parse integer from empty string", "应为正整数，例如 4096"),
+        ("number too large to fit in target type", "数值太大"),
+        ("invalid float literal", "不是数字"),
+        ("was not `true` or `false`", "只能是 `true` 或 `false`"),
+        ("is not a unit", "单位不对，可用的有 `GB`、`GiB`、`TB`、`TiB` 等"),
+        ("is not a whole number of units", "超出范围"),
+        ("a time cannot be negative", "时间不能是负数"),
+        ("not two numbers", "应为用逗号隔开的两个数"),
+        (
+            "`--offload` takes no value here",
+            "这里的 `--offload` 不带值，表示全部卸载；只卸载优化器状态用 `--offload-optimizer cpu`",
+        ),
         ("would be zero for non-zero type", "必须大于 0"),
         ("not a number", "不是数字"),
         ("does not start with a number", "应以数字开头，例如 `512GiB`"),
@@ -145,6 +157,16 @@ mod tests {
             "memory --model gpt2 --host-ram lots",
             "run --hang-after soon -- true",
             "new --micro-batch 0",
+            "new --loss-scale high",
+            "new --betas 0.9",
+            "new --pin-memory maybe",
+            "new --stage 2 --offload all",
+            "check a.json --world-size -1",
+            "check a.json --world-size 99999999999999999999",
+            "memory --model gpt2 --seq-len 4k",
+            "memory --model gpt2 --host-ram 5XB",
+            "memory --model gpt2 --host-ram -1GiB",
+            "run --grace -1s -- true",
         ];
         for wrong in values {
             let text = said(&format!("zeropilot {wrong}"));

@@ -43,16 +43,14 @@ pub struct Recorder {
 }
 
 impl Recorder {
-    /// Makes a directory and begins. Events also go to `copy`, if given.
+    /// Makes a directory and begins. Events are also added to `copy`, if given.
     ///
     /// # Errors
     /// If the directory or a file cannot be written.
-    pub fn create(directory: &Path, copy: Option<&Path>) -> io::Result<Self> {
+    pub fn create(directory: &Path, copy: Option<File>) -> io::Result<Self> {
         fs::create_dir_all(directory)?;
         let mut files = vec![File::create(directory.join("events.jsonl"))?];
-        if let Some(copy) = copy {
-            files.push(File::options().append(true).create(true).open(copy)?);
-        }
+        files.extend(copy);
         Ok(Self { directory: directory.to_owned(), files: Mutex::new(files) })
     }
 

@@ -320,10 +320,32 @@ impl Row<'_> {
     }
 }
 
+/// That no run has this name.
+pub fn no_such_run(name: &str, language: Language) -> String {
+    let text = Text::new(
+        "error: there is no run `{name}`\n  help: `zeropilot runs` lists them",
+        "错误：没有名为 `{name}` 的运行\n  建议：用 `zeropilot runs` 列出所有运行",
+    );
+    text.get(language).replace("{name}", &escaped(name))
+}
+
+/// That nothing was recorded where records are kept.
+pub fn no_runs_yet(home: &str, language: Language) -> String {
+    let text = Text::new(
+        "error: no run was recorded yet in {home}\n  help: start one with `zeropilot run -- COMMAND`, where COMMAND is what starts the training; records elsewhere are named by their directory or by ZEROPILOT_RUNS",
+        "错误：{home} 里还没有运行记录\n  建议：用 `zeropilot run -- 启动命令` 启动训练；记录在别处时，给出它的目录或设置 ZEROPILOT_RUNS",
+    );
+    text.get(language).replace("{home}", &escaped(home))
+}
+
 /// A list of runs for people.
 pub fn list(rows: &[Row<'_>], language: Language) -> String {
     if rows.is_empty() {
-        return Text::new("no runs yet\n", "还没有运行记录\n").get(language).to_owned();
+        let none = Text::new(
+            "no runs yet; `zeropilot run -- COMMAND` starts and records one\n",
+            "还没有运行记录；用 `zeropilot run -- 启动命令` 启动训练就会留下记录\n",
+        );
+        return none.get(language).to_owned();
     }
     let widest = |cells: &[String]| cells.iter().map(|cell| cell.width()).max().unwrap_or(0);
     let ids: Vec<String> = rows.iter().map(|row| escaped(&row.info.id).into_owned()).collect();
@@ -337,10 +359,18 @@ pub fn list(rows: &[Row<'_>], language: Language) -> String {
             "{id}{}  {state}{}  {}\n",
             gap(id, id_width),
             gap(state, state_width),
-            escaped(&command.chars().take(60).collect::<String>()),
+            escaped(&shortened(&command, 60)),
         ));
     }
     text
+}
+
+/// A text of so many characters at most, the last of which says that there is more.
+fn shortened(text: &str, most: usize) -> String {
+    match text.char_indices().nth(most) {
+        None => text.to_owned(),
+        Some(_) => text.chars().take(most - 1).chain(['…']).collect(),
+    }
 }
 
 /// A list of runs for machines.
@@ -382,6 +412,12 @@ pub fn attempt(attempt: &Attempt, language: Language) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_is_cut_says_so() {
+        assert_eq!(shortened("torchrun", 8), "torchrun");
+        assert_eq!(shortened("torchrun t", 8), "torchru…");
+    }
 
     #[test]
     fn both_languages_know_every_cause() {

@@ -9,7 +9,7 @@ pub(crate) const HEADINGS: &[(&str, &str)] = &[
     ("Offload", "Offload"),
     ("Precision", "精度"),
     ("Optimizer", "优化器与学习率调度"),
-    ("DeepSpeed's own", "DeepSpeed 自带的激活检查点与日志"),
+    ("DeepSpeed's own", "DeepSpeed 自带的梯度检查点与日志"),
     ("Fine-grained", "zero_optimization 的细粒度键（大小单位是元素个数，不是字节）"),
 ];
 

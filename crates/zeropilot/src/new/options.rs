@@ -3,8 +3,9 @@
 use std::num::NonZeroU64;
 use std::path::PathBuf;
 
-use clap::builder::{PossibleValuesParser, TypedValueParser};
+use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use clap::{Args, ValueEnum};
+use zeropilot_ask::Offload;
 use zeropilot_plan::{
     Device, OptimizerKind, Preset, SchedulerKind, Stage, Target, WarmupShape, Wish,
 };
@@ -182,7 +183,7 @@ pub(crate) struct LearningOptions {
 
 /// Sections beside ZeRO.
 #[derive(Debug, Args)]
-#[command(next_help_heading = "DeepSpeed's own activation checkpointing, and its log")]
+#[command(next_help_heading = "DeepSpeed's own gradient checkpointing, and its log")]
 pub(crate) struct SectionOptions {
     /// Write the section `activation_checkpointing`, for models that call deepspeed.checkpointing
     #[arg(long)]
@@ -254,8 +255,15 @@ pub(crate) type SchedulerName = Wish<SchedulerKind>;
 
 const NONE: &str = "none";
 
+/// Presets. What `--offload` takes elsewhere would be read as one, as it takes no value here.
 fn presets() -> impl TypedValueParser<Value = Preset> {
-    PossibleValuesParser::new(Preset::ALL.map(Preset::name)).try_map(|name| name.parse::<Preset>())
+    let offloads = Offload::value_variants().iter().filter_map(Offload::to_possible_value);
+    let names = Preset::ALL.map(|preset| PossibleValue::new(preset.name())).into_iter();
+    PossibleValuesParser::new(names.chain(offloads.map(|value| value.hide(true)))).try_map(|name| {
+        name.parse::<Preset>().map_err(|_| {
+            "`--offload` takes no value here and means all; `--offload-optimizer cpu` keeps optimizer states alone on the host"
+        })
+    })
 }
 
 fn targets() -> impl TypedValueParser<Value = Target> {

@@ -1,6 +1,7 @@
 //! The arguments of `zeropilot run`, as typed.
 
 use std::ffi::OsString;
+use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -8,7 +9,7 @@ use clap::Args;
 use zeropilot_ask::{MethodName, Training};
 use zeropilot_lint::Language;
 use zeropilot_run::Asked;
-use zeropilot_view::escaped;
+use zeropilot_view::{escaped, system, talk};
 
 pub(crate) const EXAMPLES: &str = "\
 Examples:
@@ -17,10 +18,21 @@ Examples:
   zeropilot run --ladder -- bash train.sh
   zeropilot run --ladder --checkpoints ckpt --resume-with '--resume {}' -- torchrun --nproc-per-node 2 train.py --deepspeed ds.json --save ckpt
 
-Exit codes: 0 completed; 2 could not be started; 3 refused before the start; 10 out of memory and no rung left; 11 the
-program failed; 12 a rank or the launcher was killed; 13 collective timeout or a lost machine; 14 hang; 15 diverged;
-16 config refused; 17 disk full; 18 checkpoint unreadable; 19 ended without evidence of completion; 128+N stopped by
-signal N";
+Exit codes:
+  0      completed
+  2      could not be started
+  3      refused before the start
+  10     out of memory and no rung left
+  11     the program failed
+  12     a rank or the launcher was killed
+  13     collective timeout or a lost machine
+  14     hang
+  15     diverged
+  16     config refused
+  17     disk full
+  18     checkpoint unreadable
+  19     ended without evidence of completion
+  128+N  stopped by signal N";
 
 /// The arguments.
 #[derive(Debug, Args)]
@@ -56,7 +68,7 @@ pub(crate) struct RunArguments {
     /// Where the record of this run goes; otherwise below ZEROPILOT_RUNS or the user's directory for state
     #[arg(long, value_name = "DIR")]
     pub(crate) record: Option<PathBuf>,
-    /// Start even if the check finds errors
+    /// Start at once, without the check before the start
     #[arg(long)]
     pub(crate) no_preflight: bool,
     /// The model, for predictions by the memory model; with --gpus, rungs come from it too
@@ -97,6 +109,15 @@ impl RunArguments {
             ..usual
         }
     }
+
+    /// The file that events are added to, if one is named.
+    pub(crate) fn open_events(&self, language: Language) -> Result<Option<File>, String> {
+        let open = |path: &PathBuf| {
+            let opened = File::options().append(true).create(true).open(path);
+            opened.map_err(|error| talk::cannot_write(path, &error, language))
+        };
+        self.events.as_ref().map(open).transpose()
+    }
 }
 
 /// A time that may be without end.
@@ -124,8 +145,8 @@ pub(crate) fn new_id() -> String {
 
 /// What to say if the record cannot be written.
 pub(crate) fn unwritable(directory: &Path, error: &std::io::Error, language: Language) -> String {
-    let (directory, error) = (directory.display().to_string(), error.to_string());
-    let (directory, error) = (escaped(&directory), escaped(&error));
+    let (directory, error) = (directory.display().to_string(), system::failure(error, language));
+    let directory = escaped(&directory);
     match language {
         Language::English => format!(
             "error: the record of the run cannot be written to {directory}: {error}\n  help: choose another place with --record DIR or ZEROPILOT_RUNS"

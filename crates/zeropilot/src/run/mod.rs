@@ -59,7 +59,8 @@ fn supervise(arguments: &RunArguments, layout: &Layout) -> Result<Verdict, Strin
     let id = arguments::new_id();
     let directory = arguments.record.clone().unwrap_or_else(|| home().join(&id));
     let unwritable = |error: std::io::Error| arguments::unwritable(&directory, &error, language);
-    let recorder = Recorder::create(&directory, arguments.events.as_deref()).map_err(unwritable)?;
+    let recorder =
+        Recorder::create(&directory, arguments.open_events(language)?).map_err(unwritable)?;
     let recorder = Arc::new(recorder);
     let info = info(&id, &command, predicted, fullest);
     let text = serde_json::to_string_pretty(&info).unwrap_or_default();

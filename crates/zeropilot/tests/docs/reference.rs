@@ -219,7 +219,7 @@ fn exit_codes(language: Language) -> String {
         ),
         language,
     );
-    let label = Text::new("Exit codes: ", "退出码：").get(language);
+    let label = Text::new("Exit codes:", "退出码：").get(language);
     for verb in verbs() {
         let help = output(&format!("zeropilot {verb} --help"), language);
         let codes = help.split(label).nth(1).unwrap_or_else(|| panic!("{verb} says no exit codes"));
@@ -315,7 +315,7 @@ fn run_codes(language: Language) -> String {
 /// Codes that the help of `run` names and no cause has, or the other way round.
 pub(crate) fn codes_in_help_differ() -> Vec<String> {
     let help = output("zeropilot run --help", Language::English);
-    let said = help.split("Exit codes: ").nth(1).expect("codes");
+    let said = help.split("Exit codes:").nth(1).expect("codes");
     let numbers =
         said.split(|c: char| !c.is_ascii_digit()).filter_map(|number| number.parse().ok());
     let said: BTreeSet<u8> = numbers.filter(|code| *code < 128).collect();
