@@ -378,6 +378,7 @@ mod tests {
     #[test]
     fn defaults_headings_and_usage_are_told_in_chinese() {
         let mut command = translate(Cli::command());
+        command.build();
         let mut help = |verb: &str| {
             let verb = command.find_subcommand_mut(verb).expect("a verb");
             verb.render_help().to_string()

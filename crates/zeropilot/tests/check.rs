@@ -298,7 +298,7 @@ fn unusual_texts() {
     --- stdout
     ./bom.json:1:1: K10 this is not JSON: the file starts with a byte-order mark
     ./crlf.json:3:3: K01 DeepSpeed reads no key `nobody`
-    ./empty.json:1:1: B04 neither `train_batch_size` nor `train_micro_batch_size_per_gpu` is given
+    ./empty.json:1:1: B04 the file is empty, so nothing determines the batch size
     ./latin.json:1:31: K20 the file is not UTF-8 text from here on
     ./twice.json:3:2: K11 `fp16` is written twice in the same object
     --- stderr

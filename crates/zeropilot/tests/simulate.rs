@@ -88,7 +88,7 @@ fn a_slow_network_is_named_and_waited_for() {
         &[&["simulate"], &with(&["--network", "1x10GbE", "--grad-checkpointing"])[..]].concat()
     );
     assert_eq!(run.code, 0, "{}", run.stderr);
-    assert!(run.stdout.contains("1x10GBE, 1 GB/s each"), "{}", run.stdout);
+    assert!(run.stdout.contains("1x10GbE, 1.25 GB/s each"), "{}", run.stdout);
     assert!(run.stdout.contains("% of the step waits for parameter all-gather"), "{}", run.stdout);
     assert!(run.stdout.contains("zero_hpz_partition_size"), "{}", run.stdout);
 }

@@ -346,10 +346,10 @@ pub(super) fn fidelity(answer: &Answer, language: Language) -> Option<String> {
         rows.iter().filter(|(part, _)| lent.contains(part)).map(|(_, bytes)| *bytes).sum();
     Some(match language {
         Language::English => format!(
-            "note: {lent} of the GPU's memory is approximate: activations, logits and gathered weights are counted on the layers of a plain {name} of the same size, since this model or its adapters differ from it in details that are not followed yet. Weights, gradients, optimizer states and buffers are exact."
+            "note: {lent} of the GPU's memory is approximate: activations, logits and gathered weights are counted on the layers of a plain {name} of the same size, since this model or its adapters differ from it in details that are not followed yet. Weights, gradients and optimizer states are exact."
         ),
         Language::Chinese => format!(
-            "提示：显存里有 {lent} 是近似值：激活值、logits 和临时聚合的权重是按同样尺寸的普通 {name} 计算的，这个模型（或它的 LoRA 模块）与之有些细节差别，还没有逐一模拟。权重、梯度、优化器状态和缓冲区是精确的。"
+            "提示：显存里有 {lent} 是近似值：激活值、logits 和临时聚合的权重是按同样尺寸的普通 {name} 计算的，这个模型（或它的 LoRA 模块）与之有些细节差别，还没有逐一模拟。权重、梯度和优化器状态是精确的。"
         ),
     })
 }

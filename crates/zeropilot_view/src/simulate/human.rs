@@ -79,10 +79,9 @@ fn network(report: &SimulateReport<'_>, language: Language) -> String {
     }
 }
 
-/// "12.5", "400".
+/// "1.25", "12.5", "400".
 fn rate(gigabytes: f64) -> String {
-    let decimals = usize::from(gigabytes.fract() > 0.0 && gigabytes < 100.0);
-    format!("{gigabytes:.decimals$}")
+    ((gigabytes * 100.0).round() / 100.0).to_string()
 }
 
 /// "1.23 s", "45.6 ms", "33.6 d".
@@ -297,7 +296,7 @@ mod tests {
         assert_eq!(seconds(90_000.0), "25.0 h");
         // 2,899,462 s / 86,400 s.
         assert_eq!(seconds(2_899_462.0), "33.6 d");
-        assert_eq!((rate(12.5), rate(400.0)), ("12.5".to_owned(), "400".to_owned()));
+        assert_eq!([1.25, 12.5, 400.0].map(rate), ["1.25", "12.5", "400"]);
         assert_eq!(grouped(1_234_567.4), "1,234,567");
         assert_eq!(grouped(12.0), "12");
         assert_eq!(gigabytes(12_340_000_000), "12.3 GB");
