@@ -331,13 +331,16 @@ fn texts(command: Command) -> Command {
 
 /// The layout of the help, with a usage that clap would leave half in English.
 fn template(command: &Command) -> String {
-    let mut named = command.clone().subcommand_value_name("命令");
-    if named.get_name() != ROOT {
-        named = named.bin_name(format!("{ROOT} {}", command.get_name()));
-    }
+    let name = match command.get_name() {
+        ROOT => ROOT.to_owned(),
+        verb => format!("{ROOT} {verb}"),
+    };
+    let mut named = command.clone().subcommand_value_name("命令").bin_name(&name);
     let usage = named.render_usage().to_string();
-    let usage = usage.trim_start_matches("Usage:").trim().replace("[OPTIONS]", "[选项]");
-    TEMPLATE.replace("{usage}", &usage)
+    let usage = usage.trim_start_matches("Usage:").trim().trim_start_matches(&name);
+    // A verb without options of its own takes the global ones, which it does not know of yet.
+    let usage = usage.replace(" [OPTIONS]", "");
+    TEMPLATE.replace("{usage}", &format!("{name} [选项]{usage}"))
 }
 
 /// The values an option takes and which it has if it is not given, which clap would say in English.
@@ -391,6 +394,7 @@ mod tests {
         assert!(memory.contains("`8`") && !help("plan").contains("`8`"));
         let run = help("run");
         assert!(run.contains("［默认 30m］") && run.contains("［默认 3］"), "{run}");
+        assert!(help("completions").contains("用法：zeropilot completions [选项] <SHELL>"));
         assert!(help("check").contains("训练参数（用来填 \"auto\""));
         assert!(!help("new").contains("optimizer、all"), "hidden values stay hidden");
         for verb in Cli::command().get_subcommands() {

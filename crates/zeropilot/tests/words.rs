@@ -83,6 +83,15 @@ fn without_runs_the_next_step_is_named() {
     assert!(refused(&bench, &["report", "that"]).contains("no run `that`"));
 }
 
+#[test]
+#[cfg(target_os = "linux")]
+fn a_report_without_a_place_is_refused_in_chinese() {
+    let bench = Bench::new(&[]);
+    run(&bench, &["run", "--", "true"]);
+    let said = refused(&bench, &["report", "-o", "none/x.html", "--lang", "zh"]);
+    assert!(said.contains("无法写入 `none/x.html`：没有这个文件或目录"), "{said}");
+}
+
 /// Chinese has no English in it but names, options and code.
 #[test]
 fn mistakes_are_told_in_chinese() {
