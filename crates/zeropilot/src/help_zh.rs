@@ -136,11 +136,16 @@ const OPTIONS: &[(&str, &str)] = &[
 ];
 
 /// What an option means where a verb takes more than the others.
-const OF_VERB: &[(&str, &str, &str)] = &[(
-    "memory",
-    "gpus",
-    "GPU：`8xA100-80G`、`5x44GB`、`4x8xH100`（节点 × 每节点卡数），或只写卡数 `8`；默认取本机的 GPU",
-)];
+const OF_VERB: &[(&str, &str, &str)] = &[
+    (
+        "memory",
+        "gpus",
+        "GPU：`8xA100-80G`、`5x44GB`、`4x8xH100`（节点 × 每节点卡数），或只写卡数 `8`；默认取本机的 GPU",
+    ),
+    ("run", "seq_len", "序列长度（token 数）；默认取自训练命令，看不出则为 2048"),
+    ("run", "method", "训练方式；默认取自训练命令，看不出则为全参数训练"),
+    ("run", "grad_checkpointing", "梯度检查点：反向时重算每一层；默认取自训练命令"),
+];
 
 const SCRIPT: &str = "训练参数（用来填 \"auto\"，并且必须与配置一致）";
 const TRAINING: &str = "训练方式";
