@@ -1,7 +1,7 @@
 //! Batch, optimizer, schedule, checkpointing.
 
 use zeropilot_lint::Text;
-use zeropilot_plan::Refusal;
+use zeropilot_plan::{Refusal, nearest_multiple};
 
 use crate::objection::Objection;
 
@@ -158,9 +158,4 @@ fn learning(refusal: &Refusal) -> Option<Objection> {
         .with("total", total),
         _ => return None,
     })
-}
-
-fn nearest_multiple(number: u64, of: u64) -> u64 {
-    let below = number / of.max(1) * of;
-    if below == 0 { of } else { below }
 }
