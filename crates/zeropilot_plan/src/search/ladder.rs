@@ -19,7 +19,7 @@ const STEP: u64 = 20;
 /// The last one, below which there is nothing, at least this share.
 const LAST_STEP: u64 = 100;
 
-/// Ways whose times differ by less are taken to be as fast, and the one that needs least is the rung.
+/// A rung is left out if the next one, which needs clearly less, takes hardly more of the time.
 const AS_FAST: f64 = 1.05;
 
 struct Candidate {
@@ -49,24 +49,24 @@ pub(super) fn below(
             candidates.push(Candidate { way, need, cost: asker.cost(way)? });
         }
     }
-    let mut rungs = Vec::new();
+    let mut rungs: Vec<&Candidate> = Vec::new();
     while let Some(rung) = next(&candidates, reached.saturating_sub(Bytes(device / STEP))) {
         reached = rung.need;
-        rungs.push(asker.fitting(rung.way)?);
+        if rungs.last().is_some_and(|above| rung.cost <= above.cost * AS_FAST) {
+            rungs.pop();
+        }
+        rungs.push(rung);
     }
     let least = candidates.iter().min_by(|a, b| a.by_need(b));
     let is_lower = |least: &&Candidate| least.need + Bytes(device / LAST_STEP) <= reached;
-    if let Some(least) = least.filter(is_lower) {
-        rungs.push(asker.fitting(least.way)?);
-    }
-    Ok(rungs)
+    rungs.extend(least.filter(is_lower));
+    rungs.into_iter().map(|rung| asker.fitting(rung.way)).collect()
 }
 
-/// The fastest that needs no more than this; of those as fast, the one that needs least.
+/// The fastest that needs no more than this; of those, the one that needs least.
 fn next(candidates: &[Candidate], at_most: Bytes) -> Option<&Candidate> {
-    let low = || candidates.iter().filter(|candidate| candidate.need <= at_most);
-    let fastest = low().map(|candidate| candidate.cost).min_by(f64::total_cmp)?;
-    low().filter(|candidate| candidate.cost <= fastest * AS_FAST).min_by(|a, b| a.by_need(b))
+    let low = candidates.iter().filter(|candidate| candidate.need <= at_most);
+    low.min_by(|a, b| a.cost.total_cmp(&b.cost).then(a.by_need(b)))
 }
 
 /// Every way that may be a rung: the others that fit, and each shape with no more work at once than the choice has.
