@@ -41,7 +41,7 @@ pub use request::{BatchRequest, LossScaleRequest, OffloadRequest, Request, Wish}
 pub use scheduler::{SchedulerKind, Steps, WarmupShape};
 pub use search::{
     Fitting, Limit, MoreRam, Objective, Offloaded, Plan, PlanError, Rejected, Shape, Shortage,
-    Sizes, Task, Way, Work, plan,
+    Sizes, Task, Unsplit, Way, Work, plan,
 };
 pub use sizing::{Link, ModelSize, Reason, SizedKey};
 pub use target::{Target, UnknownTarget};

@@ -100,6 +100,6 @@ fn gpus_disks_and_shorter_sequences_that_are_said_to_do_do() {
 fn what_no_number_of_gpus_splits_is_said_only_then() {
     let shortage = short("deepseek-v3", "8x8xRTX4090", 2048, None);
     assert_eq!((shortage.limit, shortage.gpus, shortage.shorter), (Limit::Device, None, None));
-    let (need, _) = shortage.unsplit.unwrap();
+    let need = shortage.unsplit.unwrap().need;
     assert!(need.expected() >= Bytes(45_000_000_000), "{need}");
 }

@@ -25,7 +25,7 @@ use zeropilot_step::time::Estimated;
 use zeropilot_units::{Bytes, Estimate};
 
 use self::asking::Asker;
-pub use self::shortage::{Limit, MoreRam, Shortage};
+pub use self::shortage::{Limit, MoreRam, Shortage, Unsplit};
 use self::space::Space;
 pub use self::way::{Offloaded, Shape, Sizes, Way, Work};
 use crate::arguments::{self, Argument};

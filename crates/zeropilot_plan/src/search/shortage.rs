@@ -32,6 +32,15 @@ pub struct MoreRam {
     pub processes: u64,
 }
 
+/// What no number of GPUs makes less, where it is more than each has.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Unsplit {
+    /// What each needs.
+    pub need: Estimate,
+    /// The module or parameter where it is fullest.
+    pub nearest: Option<String>,
+}
+
 /// Why nothing fits, and what would.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Shortage {
@@ -45,8 +54,8 @@ pub struct Shortage {
     pub on_disk: Option<Way>,
     /// GPUs of the same kind that would do.
     pub gpus: Option<u64>,
-    /// What each GPU needs however many there are, if it is more than it has; and where it is fullest.
-    pub unsplit: Option<(Estimate, Option<String>)>,
+    /// Why no number of them would.
+    pub unsplit: Option<Unsplit>,
     /// Tokens of a sequence that would fit on the same GPUs.
     pub shorter: Option<u64>,
 }
@@ -128,7 +137,7 @@ fn more_gpus(
     task: &Task<'_>,
     space: &Space,
     asker: &Asker<'_>,
-) -> Result<(Option<u64>, Option<(Estimate, Option<String>)>), PlanError> {
+) -> Result<(Option<u64>, Option<Unsplit>), PlanError> {
     let shape = Shape { stage: Stage::Three, offloaded: Offloaded::Nothing };
     let mut way = least(shape, space);
     way.work.accumulation = 1;
@@ -156,5 +165,6 @@ fn more_gpus(
     let mut asker = asker.about(&wider);
     let answer = asker.fitting(way)?.answer;
     let is_short = asker.device_lacks(&answer) > Bytes(0);
-    Ok((None, is_short.then(|| (answer.device(), answer.nearest))))
+    let unsplit = is_short.then(|| Unsplit { need: answer.device(), nearest: answer.nearest });
+    Ok((None, unsplit))
 }

@@ -2,7 +2,7 @@
 
 use zeropilot_ask::MethodName;
 use zeropilot_lint::{Language, Text};
-use zeropilot_plan::{Limit, MoreRam, Shortage};
+use zeropilot_plan::{Limit, MoreRam, Shortage, Unsplit};
 use zeropilot_units::Bytes;
 
 use super::{PlanReport, way_words};
@@ -21,8 +21,8 @@ pub(super) fn remedy(report: &PlanReport<'_>, language: Language) -> String {
     for remedy in remedies {
         text.push_str(&format!("  {remedy}\n"));
     }
-    if let Some((need, place)) = &shortage.unsplit {
-        let place = place.as_deref().map(escaped);
+    if let Some(Unsplit { need, nearest }) = &shortage.unsplit {
+        let place = nearest.as_deref().map(escaped);
         let place = place.map_or_else(String::new, |place| match language {
             Language::English => format!("; each is fullest at `{place}`"),
             Language::Chinese => format!("，峰值在 `{place}`"),
