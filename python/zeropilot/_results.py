@@ -273,6 +273,8 @@ class Plan(Result):
     rejected: Tuple[Rejected, ...]
     ladder: Tuple[Option, ...]
     gpus_needed: Optional[int]
+    host_ram_needed: Optional[int]
+    limits: Tuple[str, ...]
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,7 @@ export interface Fitting {
 }
 export interface Plan {
   model: string; gpus: string; world_size: number; capacity: number; choice: Fitting | null; alternatives: Fitting[];
-  rejected: { way: Way; over_by: number; where: string; device: Estimate }[]; ladder: Fitting[]; gpus_needed: number | null;
+  rejected: { way: Way; over_by: number; where: string; device: Estimate }[]; ladder: Fitting[]; gpus_needed: number | null; host_ram_needed: number | null; limits: string[];
 }
 export interface Said { way: string; said: string }
 export interface PlanWords {

@@ -291,14 +291,14 @@ fn unusual_texts() {
     );
     bench.write("crlf.json", b"{\r\n  \"train_batch_size\": 8,\r\n  \"nobody\": 1\r\n}\r\n");
     bench.write("twice.json", b"{\"train_batch_size\": 8,\n \"fp16\": {},\n \"fp16\": {}}");
-    bench.write("empty.json", b"");
+    bench.write("ds_empty.json", b"");
     let run = bench.run(&["check", ".", "--output-format", "concise"]);
     insta::assert_snapshot!(run.shown(), @r"
     exit code 1
     --- stdout
     ./bom.json:1:1: K10 this is not JSON: the file starts with a byte-order mark
     ./crlf.json:3:3: K01 DeepSpeed reads no key `nobody`
-    ./empty.json:1:1: B04 the file is empty, so nothing determines the batch size
+    ./ds_empty.json:1:1: B04 the file is empty, so nothing determines the batch size
     ./latin.json:1:31: K20 the file is not UTF-8 text from here on
     ./twice.json:3:2: K11 `fp16` is written twice in the same object
     --- stderr

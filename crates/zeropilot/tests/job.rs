@@ -98,9 +98,10 @@ fn defaults_of_a_script_hold_and_other_ranks_are_named() {
     let script = "deepspeed --num_gpus ${N:-4} train.py --deepspeed ${1:-ds.json}\n";
     let config = r#"{"train_batch_size": 6, "gradient_accumulation_steps": 1}"#;
     let directory = directory(&[("a.sh", script), ("ds.json", config)]);
-    let (code, stdout) = run(&directory, &["check", "a.sh"]);
+    let (code, stdout) = run(&directory, &["check", "a.sh", "--front-end", "deepspeed"]);
     assert!(code == 1 && stdout.contains("B01"), "6 samples do not divide by 4 ranks: {stdout}");
-    let (code, stdout) = run(&directory, &["check", "a.sh", "--world-size", "2"]);
+    let two = ["check", "a.sh", "--front-end", "deepspeed", "--world-size", "2"];
+    let (code, stdout) = run(&directory, &two);
     assert_eq!(code, 0, "{stdout}");
     let head =
         "a.sh: `deepspeed` starts 4 ranks with ds.json, checked for 2 as --world-size says\n";

@@ -69,6 +69,28 @@ fn where_nothing_fits_the_number_of_gpus_that_would_is_said() {
     assert!(plan["choice"].is_null() && number(&plan, "/gpus_needed") > 2, "{plan}");
 }
 
+/// Eight processes of 3 GiB each are 24 GiB, and the host has 9.3: no layer is too large, and no shorter sequence helps.
+#[test]
+fn a_host_that_is_too_small_is_called_that_in_both_languages() {
+    let arguments = ["--model", "qwen3-8b", "--gpus", "8xH100", "--host-ram", "10GB"];
+    let (json, code) = plan(&arguments);
+    assert_eq!((code, &json["limits"]), (1, &serde_json::json!(["host"])));
+    let need = number(&json, "/host_ram_needed");
+    assert!(need > (8 * 3) << 30, "{need}");
+    let enough = format!("--host-ram {}GiB", need.div_ceil(1 << 30));
+    for (language, limit) in [("en", "Host memory is the limit"), ("zh", "瓶颈是主机内存")] {
+        let output = Command::new(env!("CARGO_BIN_EXE_zeropilot"))
+            .env_clear()
+            .args(["plan", "--lang", language])
+            .args(arguments)
+            .output()
+            .expect("the binary runs");
+        let said = String::from_utf8_lossy(&output.stdout);
+        assert!(said.contains(limit) && said.contains(&enough), "{said}");
+        assert!(!said.contains("layer does not fit") && !said.contains("--seq-len"), "{said}");
+    }
+}
+
 /// 16 bytes per parameter on one card of 24 GB: an 8B does not train without the host, its adapters do.
 #[test]
 fn one_small_card_trains_adapters() {

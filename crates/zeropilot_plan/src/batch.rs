@@ -26,6 +26,16 @@ impl Batch {
     }
 }
 
+/// The multiple nearest to a number, but not zero; of two, the smaller.
+pub fn nearest_multiple(number: u64, of: u64) -> u64 {
+    let beyond = number % of.max(1);
+    let below = number - beyond;
+    match below.checked_add(of) {
+        Some(above) if below == 0 || beyond > of - beyond => above,
+        _ => below,
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -37,5 +47,13 @@ mod tests {
         assert_eq!(batch.global(), Some(256));
         assert_eq!(Batch { world: None, ..batch }.global(), None);
         assert_eq!(Batch { micro: number(u64::MAX), ..batch }.global(), None);
+    }
+
+    #[test]
+    fn the_nearest_multiple_may_be_the_one_above() {
+        let on_16_ranks =
+            [1, 15, 16, 23, 24, 25, 30, 33, 100].map(|batch| nearest_multiple(batch, 16));
+        assert_eq!(on_16_ranks, [16, 16, 16, 16, 16, 32, 32, 32, 96]);
+        assert_eq!(nearest_multiple(u64::MAX, 16), u64::MAX - 15);
     }
 }

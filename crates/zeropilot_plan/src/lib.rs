@@ -28,7 +28,7 @@ mod tier;
 mod zero;
 
 pub use arguments::Argument;
-pub use batch::Batch;
+pub use batch::{Batch, nearest_multiple};
 pub use checkpointing::{ActivationCheckpointing, AsyncIo};
 pub use knob::{Knob, KnobKind, KnobValue, Knobs, NotThisKind, Section};
 pub use launch::{Job, LaunchCommand, Launcher, Machines, NotAShellWord, Word};
@@ -40,7 +40,8 @@ pub use refusal::Refusal;
 pub use request::{BatchRequest, LossScaleRequest, OffloadRequest, Request, Wish};
 pub use scheduler::{SchedulerKind, Steps, WarmupShape};
 pub use search::{
-    Fitting, Objective, Offloaded, Plan, PlanError, Rejected, Shape, Sizes, Task, Way, Work, plan,
+    Fitting, Limit, MoreRam, Objective, Offloaded, Plan, PlanError, Rejected, Shape, Shortage,
+    Sizes, Task, Unsplit, Way, Work, plan,
 };
 pub use sizing::{Link, ModelSize, Reason, SizedKey};
 pub use target::{Target, UnknownTarget};

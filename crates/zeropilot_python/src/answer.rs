@@ -28,7 +28,7 @@ pub(crate) struct File {
 #[derive(Debug)]
 pub(crate) enum Finding {
     Memory(Box<Memory>),
-    Compared(Compared),
+    Compared(Box<Compared>),
     Planned(Box<Planned>),
     Created { drafts: Vec<Draft>, model: Option<String> },
     Checked(File, Box<Report>),

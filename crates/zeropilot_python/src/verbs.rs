@@ -95,7 +95,7 @@ pub(crate) fn compare(
         let compared = zeropilot_ask::compare(&model, &request);
         let compared =
             compared.map_err(|wrong| problem(words::memory(&wrong, &plain(language))))?;
-        Ok(Answer(Finding::Compared(compared)))
+        Ok(Answer(Finding::Compared(Box::new(compared))))
     })
 }
 

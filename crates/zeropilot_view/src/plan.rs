@@ -1,6 +1,7 @@
 //! A plan as words and as data.
 
 mod page;
+mod shortage;
 
 pub use page::words;
 
@@ -8,9 +9,12 @@ use serde_json::{Value, json};
 use unicode_width::UnicodeWidthStr;
 use zeropilot_ask::{MethodName, Planned};
 use zeropilot_lint::{Language, Text};
-use zeropilot_plan::{Fitting, Offloaded, Plan, PlanError, Rejected, Target, Way, Work};
+use zeropilot_plan::{
+    Fitting, Limit, Offloaded, Plan, PlanError, Rejected, Target, Way, Work, nearest_multiple,
+};
 use zeropilot_units::Estimate;
 
+use self::shortage::remedy;
 use crate::html::Html;
 use crate::memory::{Fit, fit};
 use crate::simulate::human::{grouped, seconds};
@@ -303,24 +307,6 @@ fn nothing_words(report: &PlanReport<'_>, language: Language) -> String {
     }
 }
 
-/// What would make it fit.
-fn remedy(report: &PlanReport<'_>, language: Language) -> String {
-    match (report.plan.gpus_needed, language) {
-        (Some(count), Language::English) => {
-            format!("\n{count} such GPUs would do with ZeRO-3 and gradient checkpointing; or train adapters (--method lora, qlora)\n")
-        }
-        (Some(count), Language::Chinese) => {
-            format!("\n同样的卡要 {count} 张（ZeRO-3 加梯度检查点）；或者改用 --method lora、qlora\n")
-        }
-        (None, Language::English) => {
-            "\nNo number of such GPUs would do: one layer does not fit. Shorten --seq-len, or train adapters (--method qlora)\n".to_owned()
-        }
-        (None, Language::Chinese) => {
-            "\n这种卡多少张都不够：单层就放不下。请缩短 --seq-len，或改用 --method qlora\n".to_owned()
-        }
-    }
-}
-
 /// The plan for notebooks and pages.
 pub fn html(report: &PlanReport<'_>, language: Language) -> String {
     let mut html = Html::new();
@@ -355,6 +341,7 @@ pub fn html(report: &PlanReport<'_>, language: Language) -> String {
 
 /// The plan for machines.
 pub fn json(report: &PlanReport<'_>) -> Value {
+    let shortage = report.plan.shortage.as_ref();
     let options: Vec<Value> = report.plan.fitting.iter().map(fitting).collect();
     let mut options = options.into_iter();
     let mut choice = options.next();
@@ -379,7 +366,13 @@ pub fn json(report: &PlanReport<'_>) -> Value {
             "device": estimate(rejected.device),
         })).collect::<Vec<_>>(),
         "ladder": report.plan.ladder.iter().map(fitting).collect::<Vec<_>>(),
-        "gpus_needed": report.plan.gpus_needed,
+        "gpus_needed": shortage.and_then(|shortage| shortage.gpus),
+        "host_ram_needed": shortage.and_then(|shortage| shortage.more_ram).map(|more| more.need.0),
+        "limits": shortage.map_or(&[][..], |shortage| match shortage.limit {
+            Limit::Device => &["device"],
+            Limit::Host => &["host"],
+            Limit::Both => &["device", "host"],
+        }),
     })
 }
 
@@ -432,11 +425,11 @@ pub fn problem(error: &PlanError, language: Language) -> String {
         (PlanError::Lower(error), _) => talk::lower_error(error, language),
         (PlanError::Batch { global, world }, Language::English) => format!(
             "error: a global batch of {global} cannot be spread over {world} GPUs\n  help: choose a multiple of {world}, such as {}",
-            global.div_ceil(*world) * world
+            nearest_multiple(*global, *world)
         ),
         (PlanError::Batch { global, world }, Language::Chinese) => format!(
             "错误：全局 batch {global} 无法平均分给 {world} 张卡\n  建议：取 {world} 的倍数，例如 {}",
-            global.div_ceil(*world) * world
+            nearest_multiple(*global, *world)
         ),
         (PlanError::NoMemory, Language::English) => {
             "error: the memory of the GPUs is not known\n  help: write it, as in `8x80GB`, or name the card, as in `8xH100`".to_owned()

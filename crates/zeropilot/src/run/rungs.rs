@@ -48,14 +48,17 @@ pub(super) fn of(
     }
 }
 
-/// The ladder of a plan that was written before. Rungs that also ask the script to recompute layers are left out: a
-/// config cannot tell it.
+/// The ladder of a plan that was written before. Rungs that also ask the script to recompute layers, or for another loss,
+/// are left out: a config cannot tell it.
 fn from_plan(text: &str) -> Option<Planned> {
     let plan: Value = serde_json::from_str(text).ok()?;
     let choice = &plan["choice"];
-    let recomputes = |rung: &Value| rung["way"]["gradient_checkpointing"].as_bool();
+    let of_script = |rung: &Value| {
+        let way = &rung["way"];
+        (way["gradient_checkpointing"].as_bool(), way["fused_loss"].as_bool())
+    };
     let rungs = plan["ladder"].as_array()?.iter();
-    let rungs = rungs.filter(|rung| recomputes(rung) == recomputes(choice));
+    let rungs = rungs.filter(|rung| of_script(rung) == of_script(choice));
     let planned = |rung: &Value| {
         let number = |key: &str| rung["way"][key].as_u64();
         let batch = number("micro_batch").zip(number("gradient_accumulation_steps"));

@@ -73,6 +73,20 @@ impl<'a> Asker<'a> {
         })
     }
 
+    /// What a GPU needs for a way, if it fits.
+    pub(super) fn need_if_it_fits(&mut self, way: Way) -> Result<Option<Bytes>, PlanError> {
+        self.ask(way, |asker, question, workload| {
+            let answer = Answer::without_slack(question, workload);
+            let answer = asker.fits(&answer).then(|| answer.with_slack(question, workload));
+            answer.filter(|answer| asker.fits(answer)).map(|answer| answer.device().expected())
+        })
+    }
+
+    /// What a GPU has.
+    pub(super) fn capacity(&self) -> Bytes {
+        self.capacity.expected()
+    }
+
     /// Whether steps can be timed.
     pub(super) fn knows_speed(&self) -> bool {
         self.machine.is_some()
@@ -87,6 +101,11 @@ impl<'a> Asker<'a> {
                 |machine: &Machine| simulate(&question.step_program(workload), machine).total;
             asker.machine.as_ref().map_or(f64::INFINITY, |machine| seconds(machine) / sequences)
         })
+    }
+
+    /// What ways are ranked by: the time for a sequence, or the documented order where that is not known.
+    pub(super) fn cost(&mut self, way: Way) -> Result<f64, PlanError> {
+        if self.knows_speed() { self.seconds_per_sequence(way) } else { Ok(way.cost()) }
     }
 
     /// A way with its config and all it needs.

@@ -10,12 +10,14 @@ mod by_order;
 mod by_time;
 #[cfg(test)]
 mod exhaustive;
+mod ladder;
+mod shortage;
 mod space;
 mod way;
 
 use std::num::NonZeroU64;
 
-use zeropilot_cluster::{Cluster, Layout};
+use zeropilot_cluster::Cluster;
 use zeropilot_model::Model;
 use zeropilot_step::lower::{LowerError, Recipe as Training};
 use zeropilot_step::memory::Answer;
@@ -23,6 +25,7 @@ use zeropilot_step::time::Estimated;
 use zeropilot_units::{Bytes, Estimate};
 
 use self::asking::Asker;
+pub use self::shortage::{Limit, MoreRam, Shortage, Unsplit};
 use self::space::Space;
 pub use self::way::{Offloaded, Shape, Sizes, Way, Work};
 use crate::arguments::{self, Argument};
@@ -30,7 +33,6 @@ use crate::precision::Precision;
 use crate::recipe::Recipe;
 use crate::refusal::Refusal;
 use crate::target::Target;
-use crate::zero::Stage;
 
 /// What the best way is best at.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -113,10 +115,11 @@ pub struct Plan {
     pub fitting: Vec<Fitting>,
     /// Stages and offloads of which nothing fits.
     pub rejected: Vec<Rejected>,
-    /// What to fall back to if the choice still runs out of memory, in order, each needing less.
+    /// What to fall back to if the choice still runs out of device memory, in order: each needs clearly less of it, and
+    /// none is beaten by another in both memory and time. The global batch is that of the choice.
     pub ladder: Vec<Fitting>,
-    /// GPUs of the same kind that would do, where nothing fits.
-    pub gpus_needed: Option<u64>,
+    /// What is short and what would help, where nothing fits.
+    pub shortage: Option<Shortage>,
     /// Ways among which the choice is the best.
     pub ways: usize,
     /// Questions put to the memory model to know that.
@@ -175,9 +178,9 @@ fn search(task: &Task<'_>, space: &Space) -> Result<Plan, PlanError> {
         Objective::Time => fitting.seconds_per_sequence().unwrap_or_else(|| fitting.way.cost()),
     };
     plan.fitting.sort_by(|a, b| rank(a).total_cmp(&rank(b)));
-    plan.ladder = ladder(space, &mut asker, &plan.fitting)?;
+    plan.ladder = ladder::below(space, &mut asker, &plan.fitting)?;
     if plan.fitting.is_empty() {
-        plan.gpus_needed = gpus_needed(task, space, &asker)?;
+        plan.shortage = Some(shortage::of(task, space, &asker, &plan.rejected)?);
     }
     plan.asked = asker.asked;
     Ok(plan)
@@ -237,64 +240,4 @@ fn rejected(asker: &mut Asker<'_>, way: Way) -> Result<Rejected, PlanError> {
         over_by: asker.device_lacks(&answer),
         host_over_by: asker.host_lacks(&answer),
     })
-}
-
-/// What follows the choice: other shapes that fit, then the choice's own with less, then the least there is, each
-/// needing less than the one before.
-fn ladder(
-    space: &Space,
-    asker: &mut Asker<'_>,
-    fitting: &[Fitting],
-) -> Result<Vec<Fitting>, PlanError> {
-    let Some((choice, others)) = fitting.split_first() else { return Ok(Vec::new()) };
-    let mut rungs = others.to_vec();
-    let smaller = Way { work: least(choice.way.shape, space).work, ..choice.way };
-    let smallest = least(choice.way.shape, space);
-    let last = space.shapes.last().map(|shape| least(*shape, space));
-    for way in [smaller, smallest].into_iter().chain(last) {
-        rungs.push(asker.fitting(way)?);
-    }
-    rungs.sort_by_key(|rung| std::cmp::Reverse(rung.answer.device().expected()));
-    let mut below = choice.answer.device().expected();
-    rungs.retain(|rung| {
-        let need = rung.answer.device().expected();
-        let is_lower = need < below;
-        if is_lower {
-            below = need;
-        }
-        is_lower
-    });
-    Ok(rungs)
-}
-
-/// GPUs of a node, where one has to be imagined.
-const NODE: u64 = 8;
-
-/// Nodes beyond which no more are tried.
-const MOST_NODES: u64 = 1 << 14;
-
-/// The least number of GPUs of this kind for which stage 3 without offload fits at its smallest: in one node, else in
-/// whole ones.
-fn gpus_needed(
-    task: &Task<'_>,
-    space: &Space,
-    asker: &Asker<'_>,
-) -> Result<Option<u64>, PlanError> {
-    let shape = Shape { stage: Stage::Three, offloaded: Offloaded::Nothing };
-    let mut way = least(shape, space);
-    way.work.accumulation = 1;
-    let layout = task.cluster.gpus.layout;
-    let per_node = layout.gpus_per_node.max(NODE);
-    let within_a_node = (layout.gpus_per_node + 1..per_node).map(|gpus| (1, gpus));
-    let whole_nodes = (0..MOST_NODES.ilog2()).map(|power| (1 << power, per_node));
-    let more = |&(nodes, gpus): &(u64, u64)| nodes * gpus > task.cluster.world_size();
-    let sizes: Vec<(u64, u64)> = within_a_node.chain(whole_nodes).filter(more).collect();
-    let lacks = |&(nodes, gpus_per_node): &(u64, u64)| {
-        let mut cluster = task.cluster.clone();
-        cluster.gpus.layout = Layout { nodes, gpus_per_node, ..layout };
-        let wider = Task { cluster: &cluster, global_batch: None, ..*task };
-        Ok(!asker.about(&wider).has_room(way)?)
-    };
-    let enough = partition_point(&sizes, lacks)?;
-    Ok(sizes.get(enough).map(|(nodes, gpus)| nodes * gpus))
 }

@@ -18,7 +18,7 @@ use crate::sizing::{ModelSize, nine_tenths};
 use crate::zero::Stage;
 
 /// Micro batches that are tried.
-const MICRO_BATCHES: [u64; 12] = [1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64];
+pub(super) const MICRO_BATCHES: [u64; 12] = [1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64];
 
 /// Every list from the smallest to the largest.
 #[derive(Debug, Clone, PartialEq)]

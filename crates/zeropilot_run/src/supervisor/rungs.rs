@@ -69,13 +69,16 @@ impl Run<'_> {
             forecast.as_ref().is_none_or(|forecast| forecast.fits_where(failed, &shortage.measured))
         };
         let first = known.iter().position(|(_, forecast)| fits(forecast));
-        // If none is predicted to fit, the one that needs least is still worth a try.
-        let least = || {
-            let needs = |index: &usize| known[*index].1.as_ref().map_or(u64::MAX, Forecast::peak);
-            let least = (0..known.len()).min_by_key(needs)?;
-            (needs(&least) < failed.peak()).then_some(least)
+        // If none is predicted to fit, one is still worth a try. What a GPU holds is predicted well, so it is the one that
+        // needs least. A process keeps much of what it freed, more of it in a lower stage, so there it is the next.
+        let needs = |index: &usize| known[*index].1.as_ref().map_or(u64::MAX, Forecast::peak);
+        let instead = || match shortage.memory {
+            Memory::Device => {
+                (0..known.len()).min_by_key(needs).filter(|least| needs(least) < failed.peak())
+            }
+            Memory::Host => (0..known.len()).find(|index| needs(index) <= failed.peak()),
         };
-        let chosen = first.or_else(least)?;
+        let chosen = first.or_else(instead)?;
         known.into_iter().nth(chosen).map(|(rung, _)| rung)
     }
 
@@ -89,17 +92,15 @@ impl Run<'_> {
         let Some(config) = &next.config else { return Vec::new() };
         let (arguments, world) = (arguments(next), self.command.world);
         let mut found = Vec::new();
-        if !self.policy.rungs.is_empty() {
-            for (index, plan) in self.policy.rungs.iter().enumerate().skip(next.planned) {
-                found.push((ladder::overlaid(config, plan, arguments, (world, short)), index + 1));
-            }
-        } else {
-            let (mut config, mut arguments) = (config.clone(), arguments);
-            while let Some(rung) = ladder::next(&config, arguments, world, short) {
-                config.clone_from(&rung.config);
-                arguments = arguments.with(&rung.arguments);
-                found.push((rung, next.planned));
-            }
+        for (index, plan) in self.policy.rungs.iter().enumerate().skip(next.planned) {
+            found.push((ladder::overlaid(config, plan, arguments, (world, short)), index + 1));
+        }
+        // A plan may have few rungs that a config alone can take; the fixed ones come after it.
+        let (mut lower, mut told) = (config.clone(), arguments);
+        while let Some(rung) = ladder::next(&lower, told, world, short) {
+            lower.clone_from(&rung.config);
+            told = told.with(&rung.arguments);
+            found.push((rung, self.policy.rungs.len()));
         }
         let is_other = |rung: &Rung| rung.config != *config || !rung.arguments.is_empty();
         found.retain(|(rung, _)| is_other(rung) && (self.judge)(&rung.config));

@@ -156,7 +156,11 @@ fn remainder(problem: &Problem, whole: Whole, train: i128, subject: &Subject<'_>
         .filter(|&choice| choice > 0)
         .filter_map(|choice| choice.try_into().ok())
         .collect();
-    let suggested = if lower > 0 { lower } else { unit };
+    let suggested = match lower {
+        lower if lower <= 0 => unit,
+        lower if train - lower <= lower + unit - train => lower,
+        lower => lower + unit,
+    };
     Diagnostic::new(&RULE, &REMAINDER, problem.path.clone(), problem.span)
         .with("train", train)
         .with("unit", unit)

@@ -1,7 +1,7 @@
 //! Batch, optimizer, schedule, checkpointing.
 
 use zeropilot_lint::Text;
-use zeropilot_plan::Refusal;
+use zeropilot_plan::{Refusal, nearest_multiple};
 
 use crate::objection::Objection;
 
@@ -158,22 +158,4 @@ fn learning(refusal: &Refusal) -> Option<Objection> {
         .with("total", total),
         _ => return None,
     })
-}
-
-fn nearest_multiple(number: u64, of: u64) -> u64 {
-    let below = number / of.max(1) * of;
-    let above = below.saturating_add(of);
-    if below == 0 || above - number < number - below { above } else { below }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::nearest_multiple;
-
-    #[test]
-    fn the_nearest_multiple_is_named_and_never_zero() {
-        assert_eq!(nearest_multiple(30, 16), 32);
-        assert_eq!(nearest_multiple(17, 16), 16);
-        assert_eq!(nearest_multiple(3, 16), 16);
-    }
 }
