@@ -25,7 +25,7 @@ use std::time::Duration;
 
 use job::Job;
 use serde_json::{Value, json};
-use supervised::{Supervised, marked, node_launcher, signal};
+use supervised::{Supervised, limit_data, marked, node_launcher, signal};
 use zeropilot_run::checkpoint::last_complete;
 
 /// A model of 76 million parameters. Its ranks reached 2.26 GB of data with ZeRO-1 and 2.07 GB with ZeRO-2.
@@ -60,12 +60,9 @@ fn a_lower_rung_goes_on_from_the_checkpoint_if_the_engine_can_load_it() {
     let mut run = job.start(&options, "torchrun", &arguments);
     let latest = job.path("ckpt/latest");
     run.wait_until("a checkpoint", |_| latest.is_file());
-    let ranks = [run.rank(0), run.rank(1)].map(|rank| (rank, BELOW_MEDIUM / 2));
-    for (pid, limit) in [(run.child.id(), BELOW_MEDIUM)].into_iter().chain(ranks) {
-        let limit = format!("--data={limit}");
-        let done = Command::new("prlimit").args(["--pid", &pid.to_string(), &limit]).status();
-        assert!(done.expect("prlimit runs").success());
-    }
+    limit_data(run.child.id(), BELOW_MEDIUM);
+    limit_data(run.rank(0), BELOW_MEDIUM / 2);
+    limit_data(run.rank(1), BELOW_MEDIUM / 2);
     let (code, verdict) = run.end();
     assert_eq!(code, Some(0), "{verdict:#}");
     let attempts = verdict["attempts"].as_array().expect("attempts");
@@ -90,11 +87,8 @@ fn a_rung_that_cannot_load_the_checkpoint_leaves_it_alone() {
     let mut run = job.start(&options, "torchrun", &arguments);
     let latest = job.path("ckpt/latest");
     run.wait_until("a checkpoint", |_| latest.is_file());
-    for pid in [run.rank(0), run.rank(1)] {
-        let limit = format!("--data={}", BELOW_MEDIUM / 2);
-        let done = Command::new("prlimit").args(["--pid", &pid.to_string(), &limit]).status();
-        assert!(done.expect("prlimit runs").success());
-    }
+    limit_data(run.rank(0), BELOW_MEDIUM / 2);
+    limit_data(run.rank(1), BELOW_MEDIUM / 2);
     let (code, verdict) = run.end();
     assert_eq!(code, Some(0), "{verdict:#}");
     let attempts = verdict["attempts"].as_array().expect("attempts");

@@ -134,6 +134,13 @@ pub(crate) fn marked(mark: &str) -> Vec<(i32, String)> {
 }
 
 /// Sends a signal by name.
+/// Takes from a process, and all that it starts from now on, memory for data above a limit.
+pub(crate) fn limit_data(pid: u32, bytes: u64) {
+    let limit = format!("--data={bytes}");
+    let done = Command::new("prlimit").args(["--pid", &pid.to_string(), &limit]).status();
+    assert!(done.expect("prlimit runs").success());
+}
+
 pub(crate) fn signal(name: &str, pid: u32) {
     let status = Command::new("kill").args([&format!("-{name}"), &pid.to_string()]).status();
     assert!(status.expect("kill runs").success(), "kill -{name} {pid}");
