@@ -35,7 +35,13 @@ pub(crate) fn run(
     let layout = layout(format, global, language);
     let mut output = Output::new(layout.color);
     let mut session = Session { command, layout, output: &mut output, quiet: global.quiet };
-    match session.answer() {
+    let answer = session.answer();
+    ended(answer, &mut output)
+}
+
+/// How an answer ends that says whether something fits.
+pub(crate) fn ended(answer: Result<Option<Fit>, String>, output: &mut Output) -> ExitStatus {
+    match answer {
         Ok(fit) => {
             output.flush();
             match fit {

@@ -18,7 +18,7 @@ use crate::cli::GlobalOptions;
 use crate::cluster_source;
 use crate::exit_status::ExitStatus;
 use crate::layout::layout;
-use crate::memory::read_config;
+use crate::memory::{ended, read_config};
 use crate::model_source;
 use crate::output::Output;
 
@@ -35,19 +35,8 @@ pub(crate) fn run(
     let layout = layout(format, global, language);
     let mut output = Output::new(layout.color);
     let mut session = Session { command, layout, output: &mut output, quiet: global.quiet };
-    match session.answer() {
-        Ok(fit) => {
-            output.flush();
-            match fit {
-                Some(fit) if !fit.is_expected() => ExitStatus::Findings,
-                _ => ExitStatus::Clean,
-            }
-        }
-        Err(problem) => {
-            output.say(&problem);
-            ExitStatus::Failure
-        }
-    }
+    let answer = session.answer();
+    ended(answer, &mut output)
 }
 
 struct Session<'a> {
