@@ -128,6 +128,17 @@ fn exit_codes_tell_whether_it_fits() {
 }
 
 #[test]
+fn options_that_do_nothing_are_named() {
+    let base = ["memory", "--model", "gpt2", "--gpus", "1xA100-80G", "--seq-len", "512"];
+    let said = |more: &[&str]| run(&[&base[..], more].concat()).stderr;
+    let offload = "note: `--offload` has no effect without `--stage` 1, 2, 3\n";
+    assert_eq!(said(&["--stage", "0", "--offload"]), offload);
+    let rank = "note: `--lora-rank` has no effect without `--method lora`\n";
+    assert_eq!(said(&["--lora-rank", "8"]), rank);
+    assert_eq!(said(&["--lora-rank", "8", "--method", "lora"]), "");
+}
+
+#[test]
 fn sequences_beyond_the_positions_of_a_model_are_named() {
     let said = |tokens: &str| {
         run(&["memory", "--model", "gpt2", "--gpus", "1xA100-80G", "--seq-len", tokens]).stderr

@@ -215,6 +215,14 @@ fn one_launch(launch: &LaunchWords<'_>, language: Language) -> String {
     }
 }
 
+/// That an option does nothing without another.
+pub fn no_effect(option: &str, without: &str, language: Language) -> String {
+    match language {
+        Language::English => format!("note: `{option}` has no effect without {without}"),
+        Language::Chinese => format!("提示：没有 {without} 时，`{option}` 不起作用"),
+    }
+}
+
 /// That files are watched.
 pub fn watching(language: Language) -> &'static str {
     match language {

@@ -120,6 +120,21 @@ impl MemoryCommand {
     }
 }
 
+/// Options that do nothing as they are combined, each with what they would need.
+pub(crate) fn without_effect(request: &MemoryRequest) -> Vec<(&'static str, &'static str)> {
+    let (training, usual) = (&request.training, Training::default());
+    let adapts = training.method != MethodName::Full;
+    let offloads = request.offload.is_some_and(|offload| offload != Offload::None);
+    [
+        (!adapts && training.lora_rank != usual.lora_rank, "--lora-rank", "`--method lora`"),
+        (!adapts && !training.lora_targets.is_empty(), "--lora-targets", "`--method lora`"),
+        (offloads && request.stage == Some(0), "--offload", "`--stage` 1, 2, 3"),
+    ]
+    .into_iter()
+    .filter_map(|(is_so, option, needs)| is_so.then_some((option, needs)))
+    .collect()
+}
+
 impl TrainingOptions {
     /// As every front hands them over.
     pub(crate) fn plain(&self) -> Training {

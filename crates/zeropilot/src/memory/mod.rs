@@ -5,9 +5,10 @@ pub(crate) mod arguments;
 use std::path::Path;
 
 use zeropilot_ask::memory::WrittenConfig;
-use zeropilot_ask::{Compared, Memory, compare, memory as ask};
+use zeropilot_ask::{Compared, Memory, MemoryRequest, compare, memory as ask};
 use zeropilot_cluster::Cluster;
 use zeropilot_lint::Language;
+use zeropilot_model::Model;
 use zeropilot_view::memory::{self, Fit, MemoryReport};
 use zeropilot_view::model::length_note;
 use zeropilot_view::{Format, Layout, gpus, problem, talk};
@@ -56,6 +57,17 @@ pub(crate) fn ended(answer: Result<Option<Fit>, String>, output: &mut Output) ->
     }
 }
 
+/// What does nothing in a request, and what the model was not made for.
+pub(crate) fn request_notes(
+    request: &MemoryRequest,
+    model: &Model,
+    language: Language,
+) -> Vec<String> {
+    let idle = arguments::without_effect(request).into_iter();
+    let idle = idle.map(|(option, needs)| talk::no_effect(option, needs, language));
+    idle.chain(length_note(model, request.training.seq_len, language)).collect()
+}
+
 /// A config as it stands in a file.
 pub(crate) fn read_config(path: &Path, language: Language) -> Result<WrittenConfig, String> {
     let bytes = std::fs::read(path).map_err(|error| talk::cannot_read(path, error, language))?;
@@ -79,20 +91,20 @@ impl Session<'_> {
         // What is wrong with the GPUs is said before a model is looked for.
         request.machines.cluster().map_err(|problem| words(problem.into()))?;
         let model = model_source::open(&self.command.model, self.layout.language)?;
-        let length = length_note(&model, request.training.seq_len, self.layout.language);
+        let notes = request_notes(&request, &model, self.layout.language);
         if self.command.compare {
             let compared = compare(&model, &request).map_err(words)?;
-            self.note(&compared.cluster, length);
+            self.note(&compared.cluster, notes);
             return Ok(self.write_comparison(&compared));
         }
         let memory = ask(&self.command.model, model, &request).map_err(words)?;
-        self.note(memory.job.cluster(), length);
+        self.note(memory.job.cluster(), notes);
         self.write(&memory)?;
         Ok(memory::fit_of(&memory.answer, memory.job.cluster()))
     }
 
     /// How the GPUs were understood, and what else is to be known.
-    fn note(&mut self, cluster: &Cluster, other: Option<String>) {
+    fn note(&mut self, cluster: &Cluster, others: Vec<String>) {
         if self.quiet || self.command.json {
             return;
         }
@@ -100,9 +112,8 @@ impl Session<'_> {
         let capacity = cluster.capacity();
         let capacity_note =
             capacity.and_then(|known| gpus::capacity_note(&cluster.gpus, &known, language));
-        for note in [capacity_note, gpus::layout_note(&cluster.gpus, language), other] {
-            note.into_iter().for_each(|note| self.output.say(&note));
-        }
+        let of_gpus = [capacity_note, gpus::layout_note(&cluster.gpus, language)];
+        of_gpus.into_iter().flatten().chain(others).for_each(|note| self.output.say(&note));
     }
 
     fn write(&mut self, memory: &Memory) -> Result<(), String> {

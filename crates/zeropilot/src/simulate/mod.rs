@@ -9,7 +9,6 @@ use zeropilot_lint::Language;
 use zeropilot_step::lower::Lowered;
 use zeropilot_step::memory::Answer;
 use zeropilot_view::memory::{self, Fit};
-use zeropilot_view::model::length_note;
 use zeropilot_view::simulate::{self as words, SimulateReport};
 use zeropilot_view::{Format, Layout, gpus, problem, talk};
 
@@ -18,7 +17,7 @@ use crate::cli::GlobalOptions;
 use crate::cluster_source;
 use crate::exit_status::ExitStatus;
 use crate::layout::layout;
-use crate::memory::{ended, read_config};
+use crate::memory::{ended, read_config, request_notes};
 use crate::model_source;
 use crate::output::Output;
 
@@ -65,14 +64,14 @@ impl Session<'_> {
         let machines = request.job.machines.cluster();
         machines.map_err(|wrong| problem(MemoryProblem::from(wrong).into()))?;
         let model = model_source::open(&self.command.model, language)?;
-        let length = length_note(&model, request.job.training.seq_len, language);
+        let notes = request_notes(&request.job, &model, language);
         let simulated = ask(&self.command.model, model, &request).map_err(problem)?;
         let answer = Answer::to(&simulated.job.question());
         let answer = answer.map_err(|error| talk::lower_error(&error, language))?;
         let fit = memory::fit_of(&answer, simulated.job.cluster());
         if !self.quiet && !self.command.json {
             let note = gpus::layout_note(&simulated.job.cluster().gpus, language);
-            note.into_iter().chain(length).for_each(|note| self.output.say(&note));
+            note.into_iter().chain(notes).for_each(|note| self.output.say(&note));
         }
         let report = SimulateReport { fit, ..SimulateReport::of(&simulated, bill) };
         self.write(&report, simulated.workload.lowered())?;
