@@ -73,11 +73,13 @@ impl Preflight<'_> {
         };
         let Ok((words, summary)) = told(&layout) else { return true };
         let (errors, warnings) = (summary.errors, summary.warnings);
+        let has_findings = errors + warnings > 0;
         let plain = Layout { format: Format::Concise, color: false, ..layout };
-        let findings = told(&plain).map(|(lines, _)| lines).unwrap_or_default();
-        let findings = findings.lines().map(str::to_owned).collect();
+        let lines = has_findings.then(|| told(&plain).ok()).flatten();
+        let lines = lines.map(|(lines, _)| lines.lines().map(str::to_owned).collect());
+        let findings = lines.unwrap_or_default();
         screen.happened(Happening::Preflight { errors, warnings, findings });
-        if errors + warnings > 0 {
+        if has_findings {
             screen.talk(words.trim_end());
         }
         (errors == 0 && summary.rejected == 0) || !self.is_certain()

@@ -160,8 +160,9 @@ impl Reader<'_> {
                 match inside.split_once(":-") {
                     None => self.variable(inside)?.clone(),
                     Some((name, default)) => match self.variable(name) {
-                        Some(value) => value.clone().map(|value| or_default(value, default)),
-                        None => is_plain(default).then(|| default.to_owned()),
+                        Some(None) => None,
+                        Some(Some(value)) if !value.is_empty() => Some(value.clone()),
+                        _ => is_plain(default).then(|| default.to_owned()),
                     },
                 }
             }
@@ -177,11 +178,6 @@ impl Reader<'_> {
     fn slice(&self, node: Node<'_>) -> &str {
         self.text.get(node.byte_range()).unwrap_or("")
     }
-}
-
-/// An empty value counts as none.
-fn or_default(value: String, default: &str) -> String {
-    if value.is_empty() { default.to_owned() } else { value }
 }
 
 /// Whether a default is what it says, with nothing in it that the shell would still look at.
@@ -233,6 +229,10 @@ mod tests {
         let words: Vec<_> = read(text, &given).commands.remove(0).words;
         let words: Vec<_> = words.into_iter().map(|word| word.text).collect();
         assert_eq!(words, [known("train"), known("b.json"), None, None]);
+        let empty = HashMap::from([("M".to_owned(), known("")), ("N".to_owned(), known(""))]);
+        let words: Vec<_> = read(text, &empty).commands.remove(0).words;
+        let words: Vec<_> = words.into_iter().map(|word| word.text).collect();
+        assert_eq!(words, [known("train"), known("ds.json"), known("4"), None]);
     }
 
     #[test]
