@@ -65,6 +65,7 @@ struct Facts {
     other: Kernels,
     memory: Bounds,
     kernel_us: Bounds,
+    last_wave: Bounds,
     hook_us: Bounds,
     micro_step_us: Bounds,
     step_us: Bounds,
@@ -101,6 +102,8 @@ pub struct Pace {
     pub memory: f64,
     /// Seconds of the host for a kernel.
     pub kernel: f64,
+    /// Elements of a product's result that the device could have computed while its last ones run dry.
+    pub last_wave: f64,
     /// Seconds of the host for the hooks of a module.
     pub hook: f64,
     /// Seconds of the host around every micro step.
@@ -136,6 +139,8 @@ pub struct Shares {
     pub memory: f64,
     /// Seconds of the host for a kernel.
     pub kernel: f64,
+    /// Elements of a product's result that the device could have computed while its last ones run dry.
+    pub last_wave: f64,
     /// Seconds of the host for the hooks of a module.
     pub hook: f64,
     /// Seconds of the host around every micro step.
@@ -182,6 +187,7 @@ impl Shares {
             attention: kernels.attention.rate(outlook),
             memory: facts.memory.rate(outlook),
             kernel: facts.kernel_us.cost(outlook) * MICRO,
+            last_wave: facts.last_wave.cost(outlook),
             hook: facts.hook_us.cost(outlook) * MICRO,
             micro_step: facts.micro_step_us.cost(outlook) * MICRO,
             step: facts.step_us.cost(outlook) * MICRO,
@@ -221,6 +227,7 @@ impl Pace {
             peak,
             memory: card.memory_bandwidth_gb_s? / devices * GIGA * shares.memory,
             kernel: shares.kernel,
+            last_wave: shares.last_wave,
             hook: shares.hook,
             micro_step: shares.micro_step,
             step: shares.step,

@@ -75,7 +75,7 @@ impl Tape {
             saves_late: false,
             category: Category::Loss,
             // The gradients are made in forward.
-            arithmetic: Arithmetic::Product(6 * rows * weight.elements),
+            arithmetic: Arithmetic::Pieces(6 * rows * weight.elements),
         };
         self.record(&operation, 1, 4, false, &[hidden.elements() * bytes, of_weight])
     }

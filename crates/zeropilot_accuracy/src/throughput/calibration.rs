@@ -24,6 +24,8 @@ pub enum Calibration {
     Memory,
     /// Kernels of the host.
     Kernel,
+    /// Elements of a product's result that are lost to its last wave.
+    LastWave,
     /// Hooks of stage 3.
     Hook,
     /// Updates on the host.
@@ -34,13 +36,14 @@ pub enum Calibration {
 
 impl Calibration {
     /// All of them.
-    pub const ALL: [Self; 9] = [
+    pub const ALL: [Self; 10] = [
         Self::AmpereProducts,
         Self::HopperProducts,
         Self::VoltaProducts,
         Self::Attention,
         Self::Memory,
         Self::Kernel,
+        Self::LastWave,
         Self::Hook,
         Self::HostUpdates,
         Self::Recent,
@@ -49,12 +52,14 @@ impl Calibration {
     /// Values that are tried: absolute shares, or factors of what is shipped.
     fn grid(self) -> &'static [f64] {
         match self {
-            Self::AmpereProducts | Self::HopperProducts | Self::VoltaProducts => {
-                &[0.4, 0.45, 0.5, 0.55, 0.6, 0.65, 0.7, 0.75, 0.8, 0.85, 0.9, 0.95, 1.0]
-            }
+            Self::AmpereProducts | Self::HopperProducts | Self::VoltaProducts => &[
+                0.4, 0.425, 0.45, 0.475, 0.5, 0.525, 0.55, 0.575, 0.6, 0.625, 0.65, 0.675, 0.7,
+                0.725, 0.75, 0.775, 0.8, 0.825, 0.85, 0.875, 0.9, 0.925, 0.95, 0.975, 1.0,
+            ],
             Self::Memory => &[0.5, 0.6, 0.7, 0.8, 0.9, 1.0],
             Self::Attention => &[0.6, 0.7, 0.8, 0.9, 1.0, 1.1, 1.25, 1.4],
-            Self::Kernel => &[4e-6, 6e-6, 8e-6, 10e-6, 12e-6, 15e-6, 20e-6],
+            Self::Kernel => &[4e-6, 6e-6, 8e-6, 10e-6, 12e-6, 15e-6, 20e-6, 25e-6, 30e-6],
+            Self::LastWave => &[0.0, 2.5e5, 5e5, 7.5e5, 1e6, 1.25e6, 1.5e6, 2e6, 3e6],
             Self::Hook => &[50e-6, 100e-6, 150e-6, 200e-6, 300e-6],
             Self::Recent => &[1.0, 1.05, 1.1, 1.15, 1.2, 1.25, 1.3],
             Self::HostUpdates => &[0.4, 0.6, 0.8, 1.0, 1.3, 1.6, 2.0],
@@ -78,6 +83,7 @@ impl Constants {
             (Calibration::Attention, 1.0),
             (Calibration::Memory, ampere.memory),
             (Calibration::Kernel, ampere.kernel),
+            (Calibration::LastWave, ampere.last_wave),
             (Calibration::Hook, ampere.hook),
             (Calibration::HostUpdates, ampere.host_updates),
             (Calibration::Recent, 1.0),
@@ -114,6 +120,7 @@ impl Constants {
         shares.attention *= self.get(Calibration::Attention);
         shares.memory = self.get(Calibration::Memory);
         shares.kernel = self.get(Calibration::Kernel);
+        shares.last_wave = self.get(Calibration::LastWave);
         shares.hook = self.get(Calibration::Hook);
         shares.host_updates = self.get(Calibration::HostUpdates);
         if is_recent {

@@ -122,6 +122,7 @@ fn name(constant: Calibration) -> &'static str {
         Calibration::Attention => "attention, times the published share",
         Calibration::Memory => "memory, of its peak",
         Calibration::Kernel => "host, for a kernel",
+        Calibration::LastWave => "last wave of a product, elements of its result",
         Calibration::Hook => "host, for the hooks of a module",
         Calibration::HostUpdates => "optimizer on the host, times the usual",
         Calibration::Recent => "software from 2024 on, times what was before",
@@ -130,6 +131,7 @@ fn name(constant: Calibration) -> &'static str {
 
 fn shown(constant: Calibration, value: f64) -> String {
     match constant {
+        Calibration::LastWave => format!("{:.2} million", value / 1e6),
         Calibration::Kernel | Calibration::Hook => format!("{:.0} µs", value * 1e6),
         _ => format!("{value:.2}"),
     }

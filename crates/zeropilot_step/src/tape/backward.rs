@@ -2,7 +2,7 @@
 
 use std::collections::{BinaryHeap, VecDeque};
 
-use super::core::{Core, FIRST_ACTIVATION_LEAF, Leaf, position};
+use super::core::{Core, FIRST_ACTIVATION_LEAF, Leaf};
 use super::formula::Evaluation;
 use super::graph::{Gradient, Node, Target};
 use super::trace::{Category, Event, Mark, StorageId};
@@ -154,15 +154,15 @@ impl Core {
         if made == 0 && !is_product {
             return;
         }
-        let inputs = &self.inputs[node.inputs.range()];
         let factors = node.formula.factors();
-        let wanted = inputs
+        let wanted = self.inputs[node.inputs.range()]
             .iter()
             .enumerate()
-            .filter(|(index, input)| factors.contains(index) && input.target.wants());
-        let wanted = position(wanted.count());
+            .filter(|(index, input)| factors.contains(index) && input.target.wants())
+            .map(|(_, input)| input.elements);
         let bytes = incoming.elements * u64::from(incoming.element_bytes) + saved + made;
-        self.work(Work::of_gradients(node.arithmetic, wanted, bytes));
+        let work = Work::of_gradients(node.arithmetic, wanted, bytes);
+        self.work(work);
     }
 
     /// The gradient of the first output that received one.

@@ -198,7 +198,7 @@ impl Tape {
         let mut core = self.core.borrow_mut();
         let begun = core.begin(operation);
         let bytes = elements * u64::from(element_bytes);
-        core.work(Work::of(operation.arithmetic, bytes + operation.read()));
+        core.work(Work::of(operation.arithmetic, elements, bytes + operation.read()));
         let storage = core.allocate(bytes, operation.category);
         let mut kept = [storage; MOST_EXTRAS + 1];
         for (slot, &bytes) in kept[1..].iter_mut().zip(extra) {

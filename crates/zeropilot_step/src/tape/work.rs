@@ -3,6 +3,7 @@
 //! Products of matrices are counted in operations, everything else in bytes read and written. How long that takes is not
 //! known here.
 
+use std::iter;
 use std::ops::AddAssign;
 
 /// The arithmetic of one operation, as far as it decides how long the operation takes.
@@ -13,6 +14,8 @@ pub(crate) enum Arithmetic {
     None,
     /// A product of matrices with this many operations.
     Product(u64),
+    /// Products with this many operations in all, of pieces that fill the device.
+    Pieces(u64),
     /// A fused attention with this many operations.
     Attention(u64),
 }
@@ -44,6 +47,8 @@ pub struct Work {
     pub moved: u64,
     /// Kernels.
     pub kernels: u32,
+    /// Operations behind one element of a result, over all products: twice the lengths they sum over.
+    pub depths: u64,
 }
 
 impl Work {
@@ -64,34 +69,49 @@ impl Work {
         Self { moved: bytes, kernels: 1, ..Self::default() }
     }
 
-    /// A kernel with its arithmetic and the bytes of its operands and results.
-    pub(crate) fn of(arithmetic: Arithmetic, bytes: u64) -> Self {
+    /// A kernel with its arithmetic, the elements of its result and the bytes of its operands and results.
+    pub(crate) fn of(arithmetic: Arithmetic, elements: u64, bytes: u64) -> Self {
+        match arithmetic {
+            Arithmetic::Attention(operations) => Self::attending(operations),
+            _ => Self::of_gradients(arithmetic, iter::once(elements), bytes),
+        }
+    }
+
+    /// The gradients of factors of an operation, which have so many elements each.
+    pub(crate) fn of_gradients(
+        arithmetic: Arithmetic,
+        factors: impl Iterator<Item = u64>,
+        bytes: u64,
+    ) -> Self {
         match arithmetic {
             Arithmetic::None => Self::moving(bytes),
-            Arithmetic::Product(operations) => {
-                let is_thin = operations / THIN < bytes;
-                let moved = if is_thin { bytes } else { 0 };
-                Self { products: operations, moved, kernels: 1, ..Self::default() }
+            Arithmetic::Product(operations) => Self::products(operations, factors, bytes),
+            Arithmetic::Pieces(operations) => {
+                Self { depths: 0, ..Self::products(operations, factors, bytes) }
             }
             Arithmetic::Attention(operations) => {
-                Self { attention: operations, kernels: 1, ..Self::default() }
+                let (more, less) = ATTENTION_BACKWARD;
+                Self::attending(operations.saturating_mul(more) / less)
             }
         }
     }
 
-    /// The gradients of `wanted` factors of an operation.
-    pub(crate) fn of_gradients(arithmetic: Arithmetic, wanted: u32, bytes: u64) -> Self {
-        match arithmetic {
-            Arithmetic::None => Self::moving(bytes),
-            Arithmetic::Product(operations) => {
-                let all = Arithmetic::Product(operations.saturating_mul(u64::from(wanted)));
-                Self { kernels: wanted, ..Self::of(all, bytes) }
-            }
-            Arithmetic::Attention(operations) => {
-                let (more, less) = ATTENTION_BACKWARD;
-                Self::of(Arithmetic::Attention(operations.saturating_mul(more) / less), bytes)
-            }
+    fn attending(operations: u64) -> Self {
+        Self { attention: operations, kernels: 1, ..Self::default() }
+    }
+
+    /// Products of so many operations each, by the elements of their results.
+    fn products(operations: u64, results: impl Iterator<Item = u64>, bytes: u64) -> Self {
+        let mut all = Self::default();
+        for elements in results {
+            all.products = all.products.saturating_add(operations);
+            all.depths = all.depths.saturating_add(operations / elements.max(1));
+            all.kernels += 1;
         }
+        if all.products / THIN < bytes {
+            return Self { moved: bytes, depths: 0, ..all };
+        }
+        all
     }
 }
 
@@ -102,6 +122,7 @@ impl AddAssign for Work {
         self.repeated = self.repeated.saturating_add(more.repeated);
         self.moved = self.moved.saturating_add(more.moved);
         self.kernels = self.kernels.saturating_add(more.kernels);
+        self.depths = self.depths.saturating_add(more.depths);
     }
 }
 
@@ -121,9 +142,21 @@ mod tests {
         let bytes = |columns: u64| 2 * (4096 * 4096 + 4096 * columns + 4096 * columns);
         let work = |columns: u64| {
             let operations = 2 * 4096 * 4096 * columns;
-            Work::of(Arithmetic::Product(operations), bytes(columns))
+            Work::of(Arithmetic::Product(operations), 4096 * columns, bytes(columns))
         };
         assert_eq!(work(16).moved, bytes(16));
         assert_eq!(work(4096).moved, 0);
+    }
+
+    /// 512 rows of 4,096 by 4,096 × 11,008: results sum over 4,096, gradients of the rows over 11,008 and those of the
+    /// weight over the 512 rows.
+    #[test]
+    fn every_product_knows_the_length_it_sums_over() {
+        let (rows, inner, columns) = (512, 4096, 11_008);
+        let arithmetic = Arithmetic::Product(2 * rows * inner * columns);
+        assert_eq!(Work::of(arithmetic, rows * columns, 0).depths, 2 * inner);
+        let factors = [rows * inner, inner * columns].into_iter();
+        let gradients = Work::of_gradients(arithmetic, factors, 0);
+        assert_eq!((gradients.depths, gradients.kernels), (2 * (columns + rows), 2));
     }
 }

@@ -30,7 +30,7 @@ impl Machine {
 
     /// Seconds of kernels.
     pub(super) fn compute(&self, work: Work) -> f64 {
-        work.products as f64 / self.pace.products
+        (work.products as f64 + work.depths as f64 * self.pace.last_wave) / self.pace.products
             + work.attention as f64 / self.pace.attention
             + work.moved as f64 / self.pace.memory
     }
