@@ -194,3 +194,15 @@ def test_what_python_can_say_better_it_says(tmp_path: Path) -> None:
 def test_python_dash_m_is_the_command(command: Callable[..., Any]) -> None:
     done = subprocess.run([sys.executable, "-m", "zeropilot", "--version"], capture_output=True, text=True, check=True)
     assert done.stdout == command("--version").out == f"zeropilot {zp.__version__}\n"
+
+
+def test_cost_chooses_among_numbers_of_gpus() -> None:
+    plan = zp.plan(
+        "qwen2.5-0.5b", gpus="2x8xA100-80G", network="1x10GbE", objective="cost", tokens="10B", cost="2.5/gpu-hour"
+    )
+    assert plan.offers is not None and plan.bill is not None
+    assert [offer.nodes * offer.gpus_per_node for offer in plan.offers] == [1, 2, 4, 8, 16]
+    assert plan.world_size < 16
+    hours = [offer.bill.gpu_hours for offer in plan.offers if offer.bill and offer.bill.gpu_hours]
+    assert plan.bill.gpu_hours == min(hours)
+    assert plan.bill.cost == pytest.approx(2.5 * min(hours))

@@ -258,6 +258,25 @@ class Rejected:
 
 
 @dataclass(frozen=True)
+class Bill:
+    """What it takes to finish: hours of GPUs, and money where a price was given."""
+
+    tokens: float
+    gpu_hours: Optional[float]
+    cost: Optional[float]
+
+
+@dataclass(frozen=True)
+class Offer:
+    """The best on some of the GPUs, and what it costs; nothing fits without a way."""
+
+    nodes: int
+    gpus_per_node: int
+    way: Optional[Way]
+    bill: Optional[Bill]
+
+
+@dataclass(frozen=True)
 class Plan(Result):
     """What to run: the choice, what else fits, what does not, and the ladder to fall down."""
 
@@ -269,6 +288,8 @@ class Plan(Result):
     ways: int
     asked: int
     choice: Optional[Option]
+    bill: Optional[Bill]
+    offers: Optional[Tuple[Offer, ...]]
     alternatives: Tuple[Option, ...]
     rejected: Tuple[Rejected, ...]
     ladder: Tuple[Option, ...]

@@ -187,6 +187,8 @@ def plan(
     nvme_path: Optional[str] = None,
     network: Optional[str] = None,
     objective: str = "time",
+    tokens: Optional[str] = None,
+    cost: Optional[str] = None,
     target: str = "deepspeed",
     lang: Optional[str] = None,
 ) -> Plan:
@@ -194,7 +196,9 @@ def plan(
 
     ``target`` is who reads the config: ``"deepspeed"``, ``"hf-trainer"``, ``"accelerate"``, ``"swift"``,
     ``"llamafactory"`` or ``"axolotl"``. ``fused_loss`` may be ``"either"``; states are kept on a disk only if ``nvme_path``
-    names a directory on one. ``objective`` is ``"time"`` or ``"memory"``; ``network`` says what links nodes, such as ``"8xNDR"``.
+    names a directory on one. ``objective`` is ``"time"``, ``"cost"`` (on fewer GPUs if that is cheaper) or
+    ``"memory"``; ``tokens`` (``"10B"``) and ``cost`` (``"2.5/gpu-hour"``) say what is to be finished; ``network`` says what
+    links nodes, such as ``"8xNDR"``.
     """
     training = _given(
         seq_len=seq_len,
@@ -210,6 +214,7 @@ def plan(
         fused_loss=fused_loss if isinstance(fused_loss, str) else ("yes" if fused_loss else "no"),
         nvme_path=nvme_path,
         objective=objective,
+        bill=_given(tokens=tokens, cost=cost) or None,
     )
     request["for"] = target
     return Plan._of(_native.plan(model_argument(model), request, lang), lang)

@@ -89,7 +89,10 @@ const OPTIONS: &[(&str, &str)] = &[
     ("grad_checkpointing", "梯度检查点：反向时重算每一层"),
     ("attention", "注意力的实现"),
     ("fused_loss", "融合 linear 与 cross entropy（Liger Kernel）"),
-    ("objective", "按什么选最好的：每步时间（time）或剩余显存（memory）"),
+    (
+        "objective",
+        "按什么选最好的：每步时间（time）、总开销（cost，更划算时会少用几张卡）或剩余显存（memory）",
+    ),
     ("nvme_path", "本地磁盘上可以存放卸载状态的目录"),
     ("optimizer", "优化器（配置里没写时）"),
     ("load", "模型如何加载；默认 stage 3 下分片加载（zero.Init），其他 stage 每个进程加载完整模型"),

@@ -3,6 +3,7 @@
 //! Arguments, files, streams and exit codes are here; what is true about a config and how it is
 //! said are not. Supervising runs needs what only Linux has (subreapers, `/proc`): elsewhere those verbs are missing.
 
+mod bill;
 mod check;
 mod checkpoint;
 mod cli;

@@ -15,6 +15,7 @@ use zeropilot_view::model::length_note;
 use zeropilot_view::plan::{self as words, PlanReport};
 use zeropilot_view::{Format, Layout, problem, talk};
 
+use crate::bill::BillArguments;
 use crate::cli::GlobalOptions;
 use crate::cluster_source;
 use crate::exit_status::ExitStatus;
@@ -28,6 +29,7 @@ Examples:
   zeropilot plan --model Qwen/Qwen3-8B --gpus 5x44GB --seq-len 4096
   zeropilot plan --model llama-3.1-70b --gpus 8xA100-80G --host-ram 2TiB --global-batch 64
   zeropilot plan --model Qwen3-30B-A3B --gpus 5x44GB --method lora --for hf-trainer -o ds.json
+  zeropilot plan --model qwen3-8b --gpus 4x8xH100 --objective cost --tokens 10B --cost 2.5/gpu-hour
 
 Exit codes: 0 something fits, 1 nothing does, 2 the question could not be answered";
 
@@ -71,9 +73,11 @@ pub(crate) struct PlanCommand {
     /// A directory on a local disk that states may be kept in
     #[arg(long, value_name = "DIR")]
     pub(crate) nvme_path: Option<String>,
-    /// What the choice is best at: the time of a step, or free memory
+    /// What the choice is best at: the time of a step, what a run costs (on fewer GPUs if that is cheaper), or free memory
     #[arg(long, value_name = "WHAT", default_value = "time")]
     pub(crate) objective: Objective,
+    #[command(flatten)]
+    pub(crate) bill: BillArguments,
     /// Who reads the config
     #[arg(long = "for", value_name = "PROGRAM", default_value = "deepspeed", value_parser = target_parser())]
     pub(crate) target: Target,
@@ -171,6 +175,7 @@ impl PlanCommand {
             fused_loss: self.fused_loss,
             nvme_path: self.nvme_path.clone(),
             objective: self.objective,
+            bill: self.bill.request(),
             target: Some(self.target),
         }
     }

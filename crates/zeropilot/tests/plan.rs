@@ -99,3 +99,50 @@ fn one_small_card_trains_adapters() {
     let (lora, _) = plan(&["--model", "llama-3.1-8b", "--gpus", "1x24GB", "--method", "lora"]);
     assert_eq!(lora["choice"]["way"]["offload_optimizer"], "none");
 }
+
+/// Hours and money of an offer.
+fn bill(offer: &Value) -> Option<(f64, f64)> {
+    Some((offer["bill"]["gpu_hours"].as_f64()?, offer["bill"]["cost"].as_f64()?))
+}
+
+#[test]
+fn cost_leaves_gpus_aside_whose_links_cost_more_than_they_bring() {
+    let question = ["--model", "qwen2.5-0.5b", "--gpus", "2x8xA100-80G", "--network", "1x10GbE"];
+    let price = ["--tokens", "10B", "--cost", "2.5/gpu-hour"];
+    let (cheap, code) = plan(&[&question[..], &price, &["--objective", "cost"]].concat());
+    assert_eq!(code, 0);
+    let offers = cheap["offers"].as_array().expect("offers");
+    let gpus = |offer: &Value| number(offer, "/nodes") * number(offer, "/gpus_per_node");
+    assert_eq!(offers.iter().map(gpus).collect::<Vec<_>>(), [1, 2, 4, 8, 16]);
+    let world = number(&cheap, "/world_size");
+    assert!(world < 16, "ten gigabit Ethernet joins two nodes");
+    let chosen = offers.iter().find(|offer| gpus(offer) == world).expect("the choice is offered");
+    let (hours, money) = bill(chosen).expect("the speed is known");
+    assert!((money - hours * 2.5).abs() < 1e-6 * money, "{money} for {hours} hours");
+    assert!(offers.iter().filter_map(bill).all(|(other, _)| hours <= other), "{offers:?}");
+    assert_eq!(bill(&cheap), bill(chosen));
+    // All of them cost what the plan for all of them says: seconds of a step × GPUs for the tokens of a step.
+    let (all, _) = plan(&[&question[..], &price].concat());
+    assert_eq!(number(&all, "/world_size"), 16);
+    let step = all["choice"]["step_seconds"]["expected"].as_f64().expect("a time");
+    let batch = number(&all, "/choice/config/train_batch_size") as f64;
+    let wanted = 10e9 / (batch * 2048.0) * step * 16.0 / 3600.0;
+    for (hours, _) in [&all, &offers[4]].into_iter().filter_map(bill) {
+        assert!((hours - wanted).abs() < 1e-6 * wanted, "{hours}, but {wanted} by hand");
+    }
+}
+
+#[test]
+fn cost_needs_to_know_the_card() {
+    for (language, words) in [("en", "name the card"), ("zh", "写明型号")] {
+        let output = Command::new(env!("CARGO_BIN_EXE_zeropilot"))
+            .env_clear()
+            .args(["--lang", language, "plan", "--model", "qwen3-8b", "--gpus", "5x44GB"])
+            .args(["--objective", "cost"])
+            .output()
+            .expect("the binary runs");
+        let said = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert_eq!(output.status.code(), Some(2), "{said}");
+        assert!(said.contains(words), "{said}");
+    }
+}

@@ -93,6 +93,8 @@ pub enum Objective {
     /// The least time for a sequence.
     #[default]
     Time,
+    /// The least GPU time for a sequence, if need be on fewer GPUs.
+    Cost,
     /// The most free memory.
     Memory,
 }

@@ -6,10 +6,11 @@ use serde::Deserialize;
 use zeropilot_cluster::Cluster;
 use zeropilot_model::Model;
 use zeropilot_plan::{
-    DynamicLossScale, Fitting, Job, Launcher, LossScale, Machines as Hosts, Plan, PlanError,
-    Precision, Target, Task,
+    DynamicLossScale, Fitting, Job, Launcher, LossScale, Machines as Hosts, Offer, Offers, Plan,
+    PlanError, Precision, Target, Task,
 };
 
+use crate::bill::{BadBill, Bill, BillRequest};
 use crate::machines::{Machines, MachinesProblem};
 use crate::name::{FusedLoss, MethodName, NumberFormat, Objective};
 use crate::range::OutOfRange;
@@ -40,6 +41,9 @@ pub struct PlanRequest {
     /// What the choice is best at.
     #[serde(default)]
     pub objective: Objective,
+    /// What is to be finished, to know what it costs.
+    #[serde(default)]
+    pub bill: Option<BillRequest>,
     /// Who reads the config; DeepSpeed itself if not said.
     #[serde(default, rename = "for", deserialize_with = "size::word")]
     pub target: Option<Target>,
@@ -54,6 +58,9 @@ pub enum PlanProblem {
     /// A number makes no sense.
     #[error(transparent)]
     OutOfRange(#[from] OutOfRange),
+    /// What is to be finished is not understood.
+    #[error(transparent)]
+    Bill(#[from] BadBill),
     /// The search cannot begin.
     #[error("there is no plan")]
     Plan(PlanError),
@@ -74,6 +81,10 @@ pub struct Planned {
     pub method: MethodName,
     /// The plan.
     pub plan: Plan,
+    /// Where cost decides: plans on ever more of the GPUs, of which this is the cheapest.
+    pub offers: Option<Offers>,
+    /// What is to be finished.
+    pub bill: Option<Bill>,
 }
 
 /// Searches for what fits.
@@ -83,6 +94,7 @@ pub struct Planned {
 /// If a part of the request makes no sense. That nothing fits is a plan too.
 pub fn plan(name: &str, model: &Model, request: &PlanRequest) -> Result<Planned, PlanProblem> {
     let cluster = request.machines.cluster()?;
+    let bill = request.bill.as_ref().map(BillRequest::read).transpose()?;
     let fused_loss = request.fused_loss == FusedLoss::Yes;
     let training = Training { fused_loss, ..request.training.clone() }.recipe()?;
     let task = Task {
@@ -94,15 +106,25 @@ pub fn plan(name: &str, model: &Model, request: &PlanRequest) -> Result<Planned,
         may_fuse_loss: request.fused_loss == FusedLoss::Either,
         nvme_path: request.nvme_path.as_deref(),
         objective: match request.objective {
-            Objective::Time => zeropilot_plan::Objective::Time,
+            Objective::Time | Objective::Cost => zeropilot_plan::Objective::Time,
             Objective::Memory => zeropilot_plan::Objective::Memory,
         },
         target: request.target.unwrap_or_default(),
     };
-    let plan = zeropilot_plan::plan(&task).map_err(PlanProblem::Plan)?;
+    let (cluster, plan, offers) = match request.objective {
+        Objective::Cost => {
+            let offers = zeropilot_plan::offers(&task).map_err(PlanProblem::Plan)?;
+            let Offer { cluster, plan } = offers.cheapest().clone();
+            (cluster, plan, Some(offers))
+        }
+        Objective::Time | Objective::Memory => {
+            let plan = zeropilot_plan::plan(&task).map_err(PlanProblem::Plan)?;
+            (cluster, plan, None)
+        }
+    };
     let (model, gpus) = (name.to_owned(), request.machines.gpus.clone());
     let Training { seq_len: length, method, .. } = request.training;
-    Ok(Planned { model, gpus, cluster, length, method, plan })
+    Ok(Planned { model, gpus, cluster, length, method, plan, offers, bill })
 }
 
 impl Planned {

@@ -1,5 +1,6 @@
 //! A plan as words and as data.
 
+mod offers;
 mod page;
 mod shortage;
 
@@ -7,10 +8,11 @@ pub use page::words;
 
 use serde_json::{Value, json};
 use unicode_width::UnicodeWidthStr;
-use zeropilot_ask::{MethodName, Planned};
+use zeropilot_ask::{Bill, MethodName, Planned};
 use zeropilot_lint::{Language, Text};
 use zeropilot_plan::{
-    Fitting, Limit, Offloaded, Plan, PlanError, Rejected, Target, Way, Work, nearest_multiple,
+    Fitting, Limit, Offers, Offloaded, Plan, PlanError, Rejected, Target, Way, Work,
+    nearest_multiple,
 };
 use zeropilot_units::Estimate;
 
@@ -41,6 +43,10 @@ pub struct PlanReport<'a> {
     pub written: Option<&'a str>,
     /// Commands that start the choice, by launcher.
     pub commands: &'a [(&'static str, String)],
+    /// Where cost decides: plans on ever more of the GPUs.
+    pub offers: Option<&'a Offers>,
+    /// What is to be finished, and at what price.
+    pub bill: Option<Bill>,
 }
 
 impl<'a> PlanReport<'a> {
@@ -61,6 +67,19 @@ impl<'a> PlanReport<'a> {
             capacity: capacity.map(|capacity| capacity.bytes).unwrap_or_default(),
             written,
             commands,
+            offers: planned.offers.as_ref(),
+            bill: planned.bill,
+        }
+    }
+
+    /// "8xH100", or "4 of 8xH100" where fewer are cheaper.
+    fn place(&self, language: Language) -> String {
+        let gpus = escaped(self.gpus);
+        let all = self.offers.map(|offers| offers.all.cluster.world_size());
+        match language {
+            _ if all.is_none_or(|all| all == self.world) => gpus.into_owned(),
+            Language::English => format!("{} of {gpus}", self.world),
+            Language::Chinese => format!("{gpus} 中的 {} 张", self.world),
         }
     }
 }
@@ -95,6 +114,10 @@ pub fn human(report: &PlanReport<'_>, layout: &Layout) -> String {
     let language = layout.language;
     let Some(choice) = report.plan.fitting.first() else { return nothing_fits(report, layout) };
     let mut text = choice_words(report, choice, language);
+    text.push_str(&rows(
+        &format!("\n{}", offers::head(report, language)),
+        offers::lines(report, language).into_iter(),
+    ));
     text.push_str(&rows(
         Text::new("\nAlternatives that fit:", "\n也放得下的方案：").get(language),
         report.plan.fitting[1..].iter().map(|other| row(other, report, language)),
@@ -145,23 +168,24 @@ fn choice_words(report: &PlanReport<'_>, choice: &Fitting, language: Language) -
     let need = choice.answer.device();
     let Work { micro_batch: micro, accumulation: steps, .. } = choice.way.work;
     let batch = micro * steps * report.world;
-    let (model, gpus) = (escaped(report.model), escaped(report.gpus));
+    let (model, gpus) = (escaped(report.model), report.place(language));
     let world = report.world;
     let time = time_words(choice, report.length, language);
+    let bill = offers::of_choice(report, choice, language);
     let spare = report.capacity.expected().saturating_sub(need.expected());
     match language {
         Language::English => format!(
-            "{model} on {gpus}: {way}\n  GPU {need} of {}, {spare} to spare; host {} per node\n{time}  global batch {batch} = {micro} per GPU × {steps} accumulation × {world} {}\n  chosen because it fits with its upper bound and {}\n",
+            "{model} on {gpus}: {way}\n  GPU {need} of {}, {spare} to spare; host {} per node\n{time}{bill}  global batch {batch} = {micro} per GPU × {steps} accumulation × {world} {}\n  chosen because it fits with its upper bound and {}\n",
             report.capacity.expected(),
             choice.answer.node().expected(),
             if world == 1 { "GPU" } else { "GPUs" },
-            why(report.plan, language),
+            why(report, language),
         ),
         Language::Chinese => format!(
-            "{model}，{gpus}：{way}\n  显存 {need}，可用 {}，余 {spare}；每节点内存 {}\n{time}  全局 batch {batch} = 每卡 {micro} × 梯度累积 {steps} × {world} 张卡\n  选择理由：按上界也放得下，而且{}\n",
+            "{model}，{gpus}：{way}\n  显存 {need}，可用 {}，余 {spare}；每节点内存 {}\n{time}{bill}  全局 batch {batch} = 每卡 {micro} × 梯度累积 {steps} × {world} 张卡\n  选择理由：按上界也放得下，而且{}\n",
             report.capacity.expected(),
             choice.answer.node().expected(),
-            why(report.plan, language),
+            why(report, language),
         ),
     }
 }
@@ -193,7 +217,15 @@ fn by_hand(choice: &Fitting, language: Language) -> String {
     text
 }
 
-fn why(plan: &Plan, language: Language) -> &'static str {
+fn why(report: &PlanReport<'_>, language: Language) -> &'static str {
+    let plan = report.plan;
+    if report.offers.is_some() {
+        return Text::new(
+            "is predicted to take the least GPU time for a sequence",
+            "预测每条序列花的 GPU 时间最少",
+        )
+        .get(language);
+    }
     let is_alone = plan.fitting.len() < 2;
     let is_timed = plan.fitting.first().is_some_and(|choice| choice.time.is_some());
     let reason = match (is_alone, is_timed) {
@@ -320,6 +352,8 @@ pub fn html(report: &PlanReport<'_>, language: Language) -> String {
         Some(choice) => html.lines(&choice_words(report, choice, language)),
         None => html.lines(&nothing_words(report, language)),
     };
+    let pairs: Vec<Vec<String>> = offers::lines(report, language).into_iter().map(pair).collect();
+    html.table(&offers::head(report, language), &pairs);
     html.table(
         words("Alternatives that fit:", "也放得下的方案："),
         &table(report.plan.fitting.get(1..).unwrap_or_default()),
@@ -358,6 +392,8 @@ pub fn json(report: &PlanReport<'_>) -> Value {
         "ways": report.plan.ways,
         "asked": report.plan.asked,
         "choice": choice,
+        "bill": report.bill.and(report.plan.fitting.first()).map(|choice| offers::bill(report, choice)),
+        "offers": offers::json(report),
         "alternatives": options.collect::<Vec<_>>(),
         "rejected": report.plan.rejected.iter().map(|rejected| json!({
             "way": way(rejected.way),
@@ -436,6 +472,12 @@ pub fn problem(error: &PlanError, language: Language) -> String {
         }
         (PlanError::NoMemory, Language::Chinese) => {
             "错误：不知道每张卡的显存\n  建议：写明显存（如 `8x80GB`）或型号（如 `8xH100`）".to_owned()
+        }
+        (PlanError::NoSpeed, Language::English) => {
+            "error: what a run costs is not known without the speed of the GPUs\n  help: name the card, as in `8xH100`".to_owned()
+        }
+        (PlanError::NoSpeed, Language::Chinese) => {
+            "错误：不知道 GPU 有多快，算不出开销\n  建议：写明型号，例如 `8xH100`".to_owned()
         }
         (PlanError::Refused(_), Language::English) => {
             "error: no config can be written for this\n  help: try `zeropilot new`, which says what contradicts what".to_owned()

@@ -107,6 +107,7 @@ fn by_model(
         fused_loss: FusedLoss::No,
         nvme_path: None,
         objective: Objective::Time,
+        bill: None,
         target: Some(target),
     };
     let opened = model_source::open(model, language)?;

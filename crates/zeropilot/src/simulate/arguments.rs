@@ -7,6 +7,7 @@ use zeropilot_ask::memory::WrittenConfig;
 use zeropilot_ask::{Machines, MemoryRequest, NumberFormat, Offload};
 use zeropilot_units::Bytes;
 
+use crate::bill::BillArguments;
 use crate::memory::arguments::TrainingOptions;
 
 pub(crate) const EXAMPLES: &str = "\
@@ -66,12 +67,8 @@ pub(crate) struct SimulateCommand {
     /// With --scale: all GPUs together keep their batch
     #[arg(long, requires = "scale")]
     pub(crate) strong: bool,
-    /// The price of a GPU and hour, such as `2.5/gpu-hour`
-    #[arg(long, value_name = "PRICE", requires = "tokens")]
-    pub(crate) cost: Option<String>,
-    /// Tokens to train on, such as `10B`
-    #[arg(long, value_name = "N")]
-    pub(crate) tokens: Option<String>,
+    #[command(flatten)]
+    pub(crate) bill: BillArguments,
     /// Write JSON
     #[arg(long)]
     pub(crate) json: bool,

@@ -4,7 +4,7 @@ pub(crate) mod arguments;
 
 use std::path::Path;
 
-use zeropilot_ask::{Bill, BillRequest, MemoryProblem, SimulateRequest, simulate as ask};
+use zeropilot_ask::{Bill, MemoryProblem, SimulateRequest, simulate as ask};
 use zeropilot_lint::Language;
 use zeropilot_step::lower::Lowered;
 use zeropilot_step::memory::Answer;
@@ -80,9 +80,8 @@ impl Session<'_> {
 
     fn bill(&self) -> Result<Option<Bill>, String> {
         let language = self.layout.language;
-        let Some(text) = &self.command.tokens else { return Ok(None) };
-        let request = BillRequest { tokens: text.clone(), cost: self.command.cost.clone() };
-        request.read().map(Some).map_err(|bad| words::bad_cost(&bad, language))
+        let bill = self.command.bill.request().map(|request| request.read()).transpose();
+        bill.map_err(|bad| words::bad_cost(&bad, language))
     }
 
     fn write(&mut self, report: &SimulateReport<'_>, lowered: &Lowered) -> Result<(), String> {

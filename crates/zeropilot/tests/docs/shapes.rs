@@ -33,7 +33,7 @@ const QUESTIONS: [(&str, &[&str]); 8] = [
     (
         "plan --json",
         &[
-            "zeropilot plan --model qwen3-8b --gpus 8xA100-80G --seq-len 1024 --json",
+            "zeropilot plan --model qwen3-8b --gpus 8xA100-80G --seq-len 1024 --objective cost --tokens 10B --cost 2.5 --json",
             "zeropilot plan --model llama-3.1-70b --gpus 1x24GB --host-ram 64GiB --json",
         ],
     ),

@@ -10,6 +10,7 @@ mod by_order;
 mod by_time;
 #[cfg(test)]
 mod exhaustive;
+mod fewer;
 mod ladder;
 mod shortage;
 mod space;
@@ -25,6 +26,7 @@ use zeropilot_step::time::Estimated;
 use zeropilot_units::{Bytes, Estimate};
 
 use self::asking::Asker;
+pub use self::fewer::{Offer, Offers, offers};
 pub use self::shortage::{Limit, MoreRam, Shortage, Unsplit};
 use self::space::Space;
 pub use self::way::{Offloaded, Shape, Sizes, Way, Work};
@@ -143,6 +145,9 @@ pub enum PlanError {
     /// The memory of the GPUs is not known.
     #[error("the memory of the GPUs is not known")]
     NoMemory,
+    /// The speed of the GPUs is not known, and what a run costs depends on it.
+    #[error("the speed of the GPUs is not known")]
+    NoSpeed,
     /// The pieces of a config contradict each other.
     #[error("the config cannot be written")]
     Refused(Vec<Refusal>),

@@ -245,28 +245,14 @@ pub fn bill(report: &SimulateReport<'_>, language: Language) -> Option<String> {
 fn bill_words(report: &SimulateReport<'_>, bill: &Bill, language: Language) -> String {
     let hours = report.gpu_hours(bill);
     let days = hours.map(|hours| hours / report.program.ranks as f64 / 24.0);
-    let (count, unit) = match bill.tokens {
-        tokens if tokens < 1e12 => (tokens / 1e9, "billion"),
-        tokens => (tokens / 1e12, "trillion"),
-    };
+    let tokens = token_words(bill.tokens, language);
     let [low, expected, high] = hours.map(grouped);
     let mut text = match language {
-        Language::English => format!(
-            "\n{count:.1} {unit} tokens: {expected} GPU hours ({low} to {high}), {:.1} days",
-            days[1]
-        ),
+        Language::English => {
+            format!("\n{tokens}: {expected} GPU hours ({low} to {high}), {:.1} days", days[1])
+        }
         Language::Chinese => {
-            let (count, unit) = match bill.tokens {
-                tokens if tokens < 1e8 => (tokens / 1e4, "万"),
-                tokens if tokens < 1e12 => (tokens / 1e8, "亿"),
-                tokens => (tokens / 1e12, "万亿"),
-            };
-            // As many decimals as say something: 1 万亿, 1.5 万亿.
-            let count = (count * 10.0).round() / 10.0;
-            format!(
-                "\n{count} {unit} token：{expected} GPU 小时（{low} 到 {high}），{:.1} 天",
-                days[1]
-            )
+            format!("\n{tokens}：{expected} GPU 小时（{low} 到 {high}），{:.1} 天", days[1])
         }
     };
     if let Some(price) = bill.per_gpu_hour {
@@ -280,6 +266,19 @@ fn bill_words(report: &SimulateReport<'_>, bill: &Bill, language: Language) -> S
     }
     text.push_str(Text::new(".\n", "。\n").get(language));
     text
+}
+
+/// "10 billion tokens", with as many decimals as say something.
+pub(crate) fn token_words(tokens: f64, language: Language) -> String {
+    let (count, unit) = match (language, tokens) {
+        (Language::English, ..1e9) => (tokens / 1e6, "million tokens"),
+        (Language::English, ..1e12) => (tokens / 1e9, "billion tokens"),
+        (Language::English, _) => (tokens / 1e12, "trillion tokens"),
+        (Language::Chinese, ..1e8) => (tokens / 1e4, "万 token"),
+        (Language::Chinese, ..1e12) => (tokens / 1e8, "亿 token"),
+        (Language::Chinese, _) => (tokens / 1e12, "万亿 token"),
+    };
+    format!("{} {unit}", (count * 10.0).round() / 10.0)
 }
 
 #[cfg(test)]

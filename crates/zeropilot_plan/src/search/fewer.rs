@@ -1,0 +1,97 @@
+//! The same on fewer of the GPUs: where steps wait for links, fewer GPUs cost less for the same work.
+
+use zeropilot_cluster::{Cluster, Layout};
+
+use super::{Fitting, Plan, PlanError, Task, plan};
+
+/// A plan on some of the GPUs.
+#[derive(Debug, Clone)]
+pub struct Offer {
+    /// Those GPUs.
+    pub cluster: Cluster,
+    /// What is best on them.
+    pub plan: Plan,
+}
+
+impl Offer {
+    /// Seconds of GPUs that a sequence costs; `None` if nothing fits.
+    pub fn gpu_seconds(&self) -> Option<f64> {
+        self.plan.fitting.first().and_then(Fitting::seconds_per_sequence)
+    }
+}
+
+/// Plans on ever more of the GPUs.
+#[derive(Debug, Clone)]
+pub struct Offers {
+    /// On some of them.
+    pub fewer: Vec<Offer>,
+    /// On all.
+    pub all: Offer,
+}
+
+impl Offers {
+    /// By the number of GPUs.
+    pub fn each(&self) -> impl Iterator<Item = &Offer> {
+        self.fewer.iter().chain([&self.all])
+    }
+
+    /// The one that costs least, on as many GPUs as do not cost more; all of them if nothing fits anywhere.
+    pub fn cheapest(&self) -> &Offer {
+        let cost = |offer: &Offer| offer.gpu_seconds().unwrap_or(f64::INFINITY);
+        let cheaper = |best, offer| if cost(offer) < cost(best) { offer } else { best };
+        self.fewer.iter().rev().fold(&self.all, cheaper)
+    }
+}
+
+/// Plans on ever more of the GPUs, by doubling. A number that a global batch cannot be spread over is left out.
+///
+/// # Errors
+///
+/// If there is no plan on all of them, or the speed of the GPUs is not known.
+pub fn offers(task: &Task<'_>) -> Result<Offers, PlanError> {
+    if task.cluster.gpus.device.accelerator().is_none() {
+        return Err(PlanError::NoSpeed);
+    }
+    let on = |layout| {
+        let mut cluster = task.cluster.clone();
+        cluster.gpus.layout = layout;
+        let plan = plan(&Task { cluster: &cluster, ..*task })?;
+        Ok(Offer { cluster, plan })
+    };
+    let all = task.cluster.gpus.layout;
+    let can_be_spread =
+        |offer: &Result<Offer, PlanError>| !matches!(offer, Err(PlanError::Batch { .. }));
+    Ok(Offers {
+        fewer: fewer(all).map(on).filter(can_be_spread).collect::<Result<_, _>>()?,
+        all: on(all)?,
+    })
+}
+
+/// Parts of a node, then whole nodes.
+fn fewer(all: Layout) -> impl Iterator<Item = Layout> {
+    let doubling = |most: u64| {
+        std::iter::successors(Some(1), |number: &u64| number.checked_mul(2))
+            .take_while(move |number| *number < most)
+    };
+    doubling(all.gpus_per_node)
+        .map(move |gpus_per_node| Layout { nodes: 1, gpus_per_node, ..all })
+        .chain(doubling(all.nodes).map(move |nodes| Layout { nodes, ..all }))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn sizes(nodes: u64, gpus_per_node: u64) -> Vec<(u64, u64)> {
+        fewer(Layout { nodes, gpus_per_node, stated: true })
+            .map(|layout| (layout.nodes, layout.gpus_per_node))
+            .collect()
+    }
+
+    #[test]
+    fn numbers_double() {
+        assert_eq!(sizes(1, 1), []);
+        assert_eq!(sizes(1, 5), [(1, 1), (1, 2), (1, 4)]);
+        assert_eq!(sizes(3, 4), [(1, 1), (1, 2), (1, 4), (2, 4)]);
+    }
+}

@@ -1,0 +1,112 @@
+//! What a run costs by the number of GPUs it is given.
+
+use serde_json::{Value, json};
+use zeropilot_ask::Bill;
+use zeropilot_lint::{Language, Text};
+use zeropilot_plan::{Fitting, Offer};
+
+use super::{PlanReport, way_words};
+use crate::simulate::human::{grouped, seconds, token_words};
+
+/// Tokens that are told of where nobody said how many there are.
+const USUAL: Bill = Bill { tokens: 1e9, per_gpu_hour: None };
+
+/// Hours of GPUs that the tokens of a bill take; `None` if the speed of the GPUs is not known.
+fn gpu_hours(fitting: &Fitting, bill: Bill, length: u64) -> Option<f64> {
+    Some(fitting.seconds_per_sequence()? / length as f64 * bill.tokens / 3600.0)
+}
+
+/// What the choice costs, if somebody said how many tokens there are.
+pub(super) fn of_choice(report: &PlanReport<'_>, choice: &Fitting, language: Language) -> String {
+    let Some(bill) = report.bill.filter(|_| report.offers.is_none()) else { return String::new() };
+    let Some(cost) = cost_words(report, choice, report.world, language) else {
+        return String::new();
+    };
+    let tokens = token_words(bill.tokens, language);
+    match language {
+        Language::English => format!("  {tokens}: {cost}\n"),
+        Language::Chinese => format!("  {tokens}：{cost}\n"),
+    }
+}
+
+/// The head of the table.
+pub(super) fn head(report: &PlanReport<'_>, language: Language) -> String {
+    let tokens = token_words(report.bill.unwrap_or(USUAL).tokens, language);
+    match language {
+        Language::English => format!("What {tokens} cost, by number of GPUs:"),
+        Language::Chinese => format!("{tokens}在不同卡数下的开销："),
+    }
+}
+
+/// A line for each number of GPUs.
+pub(super) fn lines(report: &PlanReport<'_>, language: Language) -> Vec<(String, String)> {
+    let line = |offer: &Offer| {
+        let world = offer.cluster.world_size();
+        let gpus = match language {
+            Language::English if world == 1 => "1 GPU".to_owned(),
+            Language::English => format!("{} GPUs", grouped(world as f64)),
+            Language::Chinese => format!("{} 张卡", grouped(world as f64)),
+        };
+        let Some(best) = offer.plan.fitting.first() else {
+            return (gpus, Text::new("nothing fits", "放不下").get(language).to_owned());
+        };
+        let mut text = cost_words(report, best, world, language).unwrap_or_default();
+        text.push_str(Text::new("; ", "；").get(language));
+        text.push_str(&way_words(best.way, language));
+        if world == report.world {
+            text.push_str(Text::new("  (chosen)", "（已选）").get(language));
+        }
+        (gpus, text)
+    };
+    report.offers.iter().flat_map(|offers| offers.each()).map(line).collect()
+}
+
+/// "1,234 GPU hours, 6.4 d, 3,085 at 2.5 per GPU hour".
+fn cost_words(
+    report: &PlanReport<'_>,
+    fitting: &Fitting,
+    world: u64,
+    language: Language,
+) -> Option<String> {
+    let bill = report.bill.unwrap_or(USUAL);
+    let hours = gpu_hours(fitting, bill, report.length)?;
+    let took = seconds(hours * 3600.0 / world as f64);
+    let whole = if hours < 100.0 { format!("{hours:.1}") } else { grouped(hours) };
+    let mut text = match language {
+        Language::English => format!("{whole} GPU hours, {took}"),
+        Language::Chinese => format!("{whole} GPU 小时，历时 {took}"),
+    };
+    if let Some(price) = bill.per_gpu_hour {
+        let money = grouped(hours * price);
+        text.push_str(&match language {
+            Language::English => format!(", {money} at {price} per GPU hour"),
+            Language::Chinese => format!("，按每 GPU 小时 {price} 计费用 {money}"),
+        });
+    }
+    Some(text)
+}
+
+/// What a fitting costs, for machines.
+pub(super) fn bill(report: &PlanReport<'_>, fitting: &Fitting) -> Value {
+    let bill = report.bill.unwrap_or(USUAL);
+    let hours = gpu_hours(fitting, bill, report.length);
+    json!({
+        "tokens": bill.tokens,
+        "gpu_hours": hours,
+        "cost": hours.zip(bill.per_gpu_hour).map(|(hours, price)| hours * price),
+    })
+}
+
+/// What a run costs by the number of GPUs, for machines.
+pub(super) fn json(report: &PlanReport<'_>) -> Value {
+    let one = |offer: &Offer| {
+        let best = offer.plan.fitting.first();
+        json!({
+            "nodes": offer.cluster.gpus.layout.nodes,
+            "gpus_per_node": offer.cluster.gpus.layout.gpus_per_node,
+            "way": best.map(|best| super::way(best.way)),
+            "bill": best.map(|best| bill(report, best)),
+        })
+    };
+    report.offers.map_or(Value::Null, |offers| offers.each().map(one).collect())
+}
