@@ -282,6 +282,7 @@ fn what_the_engine_would_refuse_is_not_started() {
             .expect("zeropilot runs")
     };
     let torchrun = ["torchrun", "--nproc-per-node", "2", "t.py", "--deepspeed", "ds.json"];
+    fs::write(directory.path().join("t.py"), "").expect("a program");
     let refused = run(&[], &torchrun);
     assert_eq!(refused.status.code(), Some(3), "{}", String::from_utf8_lossy(&refused.stderr));
     assert!(String::from_utf8_lossy(&refused.stderr).contains("B01"), "the finding is shown");
@@ -306,6 +307,27 @@ fn what_the_engine_would_refuse_is_not_started() {
     let causes: Vec<&Value> =
         listed.as_array().expect("runs").iter().map(|run| &run["verdict"]["cause"]).collect();
     assert_eq!(causes, ["program_failed", "not_started", "refused"]);
+}
+
+#[test]
+fn a_program_that_is_not_there_is_not_started() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let config = r#"{"train_micro_batch_size_per_gpu": 2}"#;
+    fs::write(directory.path().join("ds.json"), config).expect("a config");
+    for (language, words) in
+        [("en", "no training program trian.py"), ("zh", "没有训练程序 trian.py")]
+    {
+        let output = Command::new(env!("CARGO_BIN_EXE_zeropilot"))
+            .current_dir(directory.path())
+            .env("ZEROPILOT_RUNS", directory.path().join("runs"))
+            .args(["--lang", language, "run", "--"])
+            .args(["torchrun", "--nproc-per-node", "2", "trian.py", "--deepspeed", "ds.json"])
+            .output()
+            .expect("zeropilot runs");
+        let said = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert_eq!(output.status.code(), Some(3), "{said}");
+        assert!(said.contains(words), "{said}");
+    }
 }
 
 #[test]

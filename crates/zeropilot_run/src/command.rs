@@ -26,6 +26,8 @@ pub struct RunCommand {
     pub launches: usize,
     /// The launch in the script, if that has exactly one.
     pub(crate) launch: Vec<Word>,
+    /// The training program as it is named, if there is one.
+    pub(crate) program: Option<String>,
     /// The config as it is named, if there is one.
     pub config: Option<String>,
     /// Ranks, if it says so.
@@ -56,6 +58,7 @@ impl RunCommand {
         let checkpoints =
             CHECKPOINTS.iter().find_map(|name| value(&words, name)).map(PathBuf::from);
         Self {
+            program: launch.and_then(|launch| launch.program.clone()),
             config,
             world: launch.and_then(|launch| launch.world),
             front_end: launch.and_then(|launch| launch.given.front_end),
@@ -76,6 +79,14 @@ impl RunCommand {
     /// What it says about how it trains.
     pub fn asked(&self) -> Asked {
         Asked::read(&self.words, self.read_config().as_ref(), self.world)
+    }
+
+    /// The training program, if it is a file of Python's that is not there. A shell may change its directory first, so
+    /// that what a script names is not looked for.
+    pub fn missing_program(&self) -> Option<&Path> {
+        let program = self.program.as_deref().map(Path::new).filter(|_| self.script.is_none())?;
+        let is_python = program.extension().is_some_and(|end| end == "py");
+        (is_python && !program.exists()).then_some(program)
     }
 
     /// Where the config is.

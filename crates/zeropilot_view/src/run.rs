@@ -6,6 +6,8 @@ mod shortage;
 mod status;
 pub mod watch;
 
+use std::path::Path;
+
 use serde_json::{Value, json};
 use unicode_width::UnicodeWidthStr;
 use zeropilot_lint::{Language, Text};
@@ -213,6 +215,20 @@ pub fn launches(seen: usize, language: Language) -> String {
         (0, Language::Chinese) => "这条命令里看不出是在启动 DeepSpeed：没有可预先检查的内容，也无法预测显存、无法降级；但照样全程监督".to_owned(),
         (seen, Language::English) => format!("{seen} training runs are seen in this script: no memory is predicted and no rungs are taken, since it would not be known for which; supervise them one by one for that"),
         (seen, Language::Chinese) => format!("这个脚本里有 {seen} 处启动训练：分不清是哪一处，因此不预测显存，也不降级；需要的话请逐个运行"),
+    }
+}
+
+/// That there is no such training program.
+pub fn no_program(program: &Path, language: Language) -> String {
+    let program = program.display().to_string();
+    let program = escaped(&program);
+    match language {
+        Language::English => format!(
+            "error: there is no training program {program} here\n  help: write its path as seen from this directory, or change to the directory it is in"
+        ),
+        Language::Chinese => format!(
+            "错误：这里没有训练程序 {program}\n  建议：写相对当前目录的路径，或先切换到它所在的目录"
+        ),
     }
 }
 

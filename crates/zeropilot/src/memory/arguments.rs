@@ -29,6 +29,28 @@ pub(crate) struct MemoryCommand {
     /// The GPUs: `8xA100-80G`, `5x44GB`, `4x8xH100` (nodes × GPUs), `8`; otherwise those of this machine
     #[arg(long, value_name = "GPUS")]
     pub(crate) gpus: Option<String>,
+    #[command(flatten)]
+    pub(crate) job: JobOptions,
+    /// The rank asked about; otherwise the fullest
+    #[arg(long, value_name = "RANK")]
+    pub(crate) rank: Option<u64>,
+    /// Show all stages and offloads side by side
+    #[arg(long, conflicts_with_all = ["config", "timeline", "svg"])]
+    pub(crate) compare: bool,
+    /// Draw the step in the terminal
+    #[arg(long)]
+    pub(crate) timeline: bool,
+    /// Draw the step as a picture into this file
+    #[arg(long, value_name = "FILE")]
+    pub(crate) svg: Option<PathBuf>,
+    /// Write JSON
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+/// The config and how it is trained with: what every question about one run is about.
+#[derive(Debug, Args)]
+pub(crate) struct JobOptions {
     /// A DeepSpeed config; otherwise one is made from --stage, --offload and --precision
     #[arg(long, value_name = "FILE", conflicts_with_all = ["stage", "offload"])]
     pub(crate) config: Option<PathBuf>,
@@ -46,21 +68,26 @@ pub(crate) struct MemoryCommand {
     /// Memory of each host, such as `512GiB`
     #[arg(long, value_name = "SIZE")]
     pub(crate) host_ram: Option<Bytes>,
-    /// The rank asked about; otherwise the fullest
-    #[arg(long, value_name = "RANK")]
-    pub(crate) rank: Option<u64>,
-    /// Show all stages and offloads side by side
-    #[arg(long, conflicts_with_all = ["config", "timeline", "svg"])]
-    pub(crate) compare: bool,
-    /// Draw the step in the terminal
-    #[arg(long)]
-    pub(crate) timeline: bool,
-    /// Draw the step as a picture into this file
-    #[arg(long, value_name = "FILE")]
-    pub(crate) svg: Option<PathBuf>,
-    /// Write JSON
-    #[arg(long)]
-    pub(crate) json: bool,
+}
+
+impl JobOptions {
+    /// The question about a rank on these machines, with the content of the config.
+    pub(crate) fn request(
+        &self,
+        machines: Machines,
+        config: Option<WrittenConfig>,
+        rank: Option<u64>,
+    ) -> MemoryRequest {
+        MemoryRequest {
+            machines: Machines { host_ram: self.host_ram, ..machines },
+            config,
+            stage: self.stage,
+            offload: self.offload,
+            precision: self.precision,
+            training: self.training.plain(),
+            rank,
+        }
+    }
 }
 
 /// How the model is trained.
@@ -108,15 +135,7 @@ pub(crate) struct TrainingOptions {
 impl MemoryCommand {
     /// What is asked about these GPUs, with the content of the config.
     pub(crate) fn request(&self, gpus: String, config: Option<WrittenConfig>) -> MemoryRequest {
-        MemoryRequest {
-            machines: Machines { gpus, host_ram: self.host_ram, ..Machines::default() },
-            config,
-            stage: self.stage,
-            offload: self.offload,
-            precision: self.precision,
-            training: self.training.plain(),
-            rank: self.rank,
-        }
+        self.job.request(Machines { gpus, ..Machines::default() }, config, self.rank)
     }
 }
 

@@ -83,7 +83,7 @@ struct Session<'a> {
 
 impl Session<'_> {
     fn answer(&mut self) -> Result<Option<Fit>, String> {
-        let config = self.command.config.as_deref();
+        let config = self.command.job.config.as_deref();
         let config = config.map(|path| read_config(path, self.layout.language)).transpose()?;
         let gpus = cluster_source::gpus(self.command.gpus.as_deref(), self.layout.language)?;
         let request = self.command.request(gpus, config);

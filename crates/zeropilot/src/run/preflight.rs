@@ -28,11 +28,21 @@ pub(super) struct Preflight<'a> {
 impl Preflight<'_> {
     /// Whether nothing was found that cannot work. What was found is said.
     pub(super) fn passes(&self, screen: &Screen, recorder: &Recorder) -> bool {
-        // All three are said, whichever of them stops the run.
+        // All are said, whichever of them stops the run.
+        let is_there = self.is_there(screen);
         let is_right = self.is_right(screen, recorder);
         let is_able = self.is_able(screen);
         let has_room = self.has_room(screen);
-        is_right && is_able && has_room
+        is_there && is_right && is_able && has_room
+    }
+
+    /// Whether there is a program to start.
+    fn is_there(&self, screen: &Screen) -> bool {
+        let missing = self.command.missing_program();
+        if let Some(program) = missing {
+            screen.talk(&run::no_program(program, self.layout.language));
+        }
+        missing.is_none()
     }
 
     /// Whether this machine has what the run cannot do without.

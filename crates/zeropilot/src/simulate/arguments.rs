@@ -4,11 +4,10 @@ use std::path::PathBuf;
 
 use clap::Args;
 use zeropilot_ask::memory::WrittenConfig;
-use zeropilot_ask::{Machines, MemoryRequest, NumberFormat, Offload};
-use zeropilot_units::Bytes;
+use zeropilot_ask::{Machines, MemoryRequest};
 
 use crate::bill::BillArguments;
-use crate::memory::arguments::TrainingOptions;
+use crate::memory::arguments::JobOptions;
 
 pub(crate) const EXAMPLES: &str = "\
 Examples:
@@ -35,23 +34,8 @@ pub(crate) struct SimulateCommand {
     /// What the NVMe drives of a node read and write, in GB/s, such as `7/5`
     #[arg(long, value_name = "READ/WRITE")]
     pub(crate) nvme: Option<String>,
-    /// A DeepSpeed config; otherwise one is made from --stage, --offload and --precision
-    #[arg(long, value_name = "FILE", conflicts_with_all = ["stage", "offload"])]
-    pub(crate) config: Option<PathBuf>,
-    /// The ZeRO stage [default: 3]
-    #[arg(long, value_name = "STAGE", value_parser = clap::value_parser!(u8).range(0..=3))]
-    pub(crate) stage: Option<u8>,
-    /// What is kept on the host; alone it means all
-    #[arg(long, value_name = "WHAT", num_args = 0..=1, default_missing_value = "all")]
-    pub(crate) offload: Option<Offload>,
-    /// The number format of the model; otherwise what the config says, or bf16
-    #[arg(long, value_name = "FORMAT")]
-    pub(crate) precision: Option<NumberFormat>,
     #[command(flatten)]
-    pub(crate) training: TrainingOptions,
-    /// Memory of each host, such as `512GiB`
-    #[arg(long, value_name = "SIZE")]
-    pub(crate) host_ram: Option<Bytes>,
+    pub(crate) job: JobOptions,
     /// Draw the step in the terminal
     #[arg(long = "timeline")]
     pub(crate) step_timeline: bool,
@@ -76,21 +60,9 @@ pub(crate) struct SimulateCommand {
 
 impl SimulateCommand {
     /// The job on these GPUs, with the content of the config.
-    pub(super) fn job(&self, gpus: String, config: Option<WrittenConfig>) -> MemoryRequest {
-        MemoryRequest {
-            machines: Machines {
-                gpus,
-                host_ram: self.host_ram,
-                network: self.network.clone(),
-                nvme: self.nvme.clone(),
-            },
-            config,
-            stage: self.stage,
-            offload: self.offload,
-            precision: self.precision,
-            training: self.training.plain(),
-            rank: None,
-        }
+    pub(super) fn request(&self, gpus: String, config: Option<WrittenConfig>) -> MemoryRequest {
+        let (network, nvme) = (self.network.clone(), self.nvme.clone());
+        self.job.request(Machines { gpus, network, nvme, host_ram: None }, config, None)
     }
 }
 

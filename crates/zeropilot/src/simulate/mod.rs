@@ -51,11 +51,11 @@ impl Session<'_> {
         let bill = self.bill()?;
         let scale = self.command.scale.as_deref();
         let scale = scale.map(|text| range(text).ok_or_else(|| words::bad_scale(text, language)));
-        let config = self.command.config.as_deref();
+        let config = self.command.job.config.as_deref();
         let config = config.map(|path| read_config(path, language)).transpose()?;
         let gpus = cluster_source::gpus(self.command.gpus.as_deref(), language)?;
         let request = SimulateRequest {
-            job: self.command.job(gpus, config),
+            job: self.command.request(gpus, config),
             scale: scale.transpose()?,
             strong: self.command.strong,
         };

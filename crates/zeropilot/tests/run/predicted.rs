@@ -102,6 +102,7 @@ fn a_plan_is_followed_down_its_ladder() {
 
 fn refused(directory: &std::path::Path, wrapper: &[&str], options: &[&str]) -> Output {
     let own = env!("CARGO_BIN_EXE_zeropilot");
+    fs::write(directory.join("t.py"), "").expect("a program");
     let mut words = wrapper.iter().copied().chain([own]);
     Command::new(words.next().expect("a program"))
         .args(words)
