@@ -14,6 +14,16 @@ pub(crate) const NO_OPS: [&str; 15] = [
     "P10", "X02",
 ];
 
+/// One finding in a file of the corpus.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Finding {
+    /// The first 16 hex digits of the file's SHA-256.
+    pub(crate) file: String,
+    pub(crate) rule: &'static str,
+    pub(crate) key: String,
+    pub(crate) severity: Severity,
+}
+
 /// What was found.
 #[derive(Debug, Default)]
 pub(crate) struct Study {
@@ -27,8 +37,8 @@ pub(crate) struct Study {
     pub(crate) without_finding: usize,
     /// By rule: how often, and in how many files.
     pub(crate) rules: BTreeMap<&'static str, (usize, usize)>,
-    /// Every finding: file, rule, key.
-    pub(crate) findings: BTreeSet<(String, &'static str, String)>,
+    /// Every finding.
+    pub(crate) findings: BTreeSet<Finding>,
 }
 
 impl Study {
@@ -65,7 +75,12 @@ impl Study {
         let name = name(bytes);
         for found in &report.diagnostics {
             self.rules.entry(found.rule.code).or_default().0 += 1;
-            self.findings.insert((name.clone(), found.rule.code, found.path.to_string()));
+            self.findings.insert(Finding {
+                file: name.clone(),
+                rule: found.rule.code,
+                key: found.path.to_string(),
+                severity: found.severity,
+            });
         }
     }
 }

@@ -43,9 +43,7 @@ pub(crate) static RULE: Rule = Rule {
             r#"{"train_micro_batch_size_per_gpu": "auto", "zero_optimization": {"stage": 2}}"#,
         )
         .read_by(FrontEnd::HfTrainer),
-        Example::new(
-            r#"{"train_micro_batch_size_per_gpu": 1, "autotuning": {"enabled": true}}"#,
-        ),
+        Example::new(r#"{"train_micro_batch_size_per_gpu": 1, "autotuning": {"enabled": true}}"#),
     ],
     check: None,
 };
