@@ -44,6 +44,8 @@ fn shares(study: &Study) -> String {
          | the same without K26, an idle `steps_per_print` | {} |\n\
          | without any finding | {} |\n\n\
          Errors include what ends a run only after the config is loaded, such as an optimizer parameter that does not exist. \
+         A file without a batch is refused as it stands but told as a warning, since who reads it is not said and some readers \
+         add one. \
          Silent no-ops are the findings of {}.\n\n",
         study.files,
         EngineVersion::NEWEST,

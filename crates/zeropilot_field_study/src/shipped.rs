@@ -11,7 +11,7 @@ use zeropilot_config::problem::KeyPath;
 use zeropilot_config::schema::EngineVersion;
 use zeropilot_lint::{Language, Report, Settings, Severity, check};
 
-use crate::study::NO_OPS;
+use crate::study::no_ops;
 
 /// Who reads the files of a project.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
@@ -116,9 +116,6 @@ fn preset(source: Source, bytes: &[u8], reader: Reader) -> Preset {
     };
     let report = judged(EngineVersion::NEWEST);
     let others: Vec<Report> = EngineVersion::all().map(judged).collect();
-    let mut idle: Vec<&'static str> =
-        report.diagnostics.iter().map(|found| found.rule.code).collect();
-    idle.retain(|code| NO_OPS.contains(code));
     let told = report.diagnostics.iter().filter(|found| found.severity != Severity::Note);
     let found = told.map(|found| {
         let is_there = |report: &&Report| {
@@ -133,7 +130,7 @@ fn preset(source: Source, bytes: &[u8], reader: Reader) -> Preset {
             versions: others.iter().filter(is_there).map(|report| report.version).collect(),
         }
     });
-    Preset { source, idle, found: found.collect() }
+    Preset { source, idle: no_ops(&report), found: found.collect() }
 }
 
 #[cfg(test)]
