@@ -12,6 +12,8 @@ use std::path::PathBuf;
 
 use serde_json::{Value, json};
 use zeropilot_config::problem::KeyPath;
+use zeropilot_config::python::PyValue;
+use zeropilot_config::syntax::parse_hjson;
 use zeropilot_lint::Severity;
 
 use crate::shipped::{Preset, shipped};
@@ -21,7 +23,9 @@ const BATCH_KEYS: [&str; 3] =
 
 /// A config for one rank, without placeholders.
 fn for_one_rank(text: &str) -> Value {
-    let mut config: Value = serde_json::from_str(text).expect("JSON");
+    // Some of them have commas at the end or no quotes, which the engine reads.
+    let document = parse_hjson(text).expect("a config");
+    let mut config = serde_json::to_value(PyValue::from(document.root())).expect("a value");
     drop_placeholders(&mut config);
     let members = config.as_object_mut().expect("an object");
     members.retain(|key, _| !BATCH_KEYS.contains(&key.as_str()));

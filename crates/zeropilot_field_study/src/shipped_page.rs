@@ -74,7 +74,9 @@ fn engines(versions: &[EngineVersion]) -> String {
     let all: Vec<EngineVersion> = EngineVersion::all().collect();
     match versions.first() {
         Some(_) if versions == all => "all".to_owned(),
-        Some(first) if all.ends_with(versions) => format!("{first} and newer"),
+        Some(first) if *first != EngineVersion::NEWEST && all.ends_with(versions) => {
+            format!("{first} and newer")
+        }
         _ => versions.iter().map(|version| version.name()).collect::<Vec<_>>().join(", "),
     }
 }
@@ -89,5 +91,6 @@ mod tests {
         assert_eq!(engines(&all), "all");
         assert_eq!(engines(&all[2..]), "0.16.9 and newer");
         assert_eq!(engines(&all[1..3]), "0.15.4, 0.16.9");
+        assert_eq!(engines(&all[5..]), "0.19.8");
     }
 }
