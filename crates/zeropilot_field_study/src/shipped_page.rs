@@ -23,7 +23,7 @@ pub(crate) fn section(shipped: &[(Project, Vec<Preset>)]) -> String {
          | project | files | with an error | with a warning | with a silent no-op | the same without K26 |\n\
          | --- | ---: | ---: | ---: | ---: | ---: |\n{}\n\n\
          Every error and warning, with the engines it holds for of {} to {}:\n\n\
-         | repository and path | rule | what | engines |\n| --- | --- | --- | --- |\n{}\n\n\
+         | repository, commit and path | rule | what | engines |\n| --- | --- | --- | --- |\n{}\n\n\
          Every error of this table was put to DeepSpeed {} by itself: with the other errors of its file taken out, the \
          engine refuses the file; without this one too, it takes it.\n\n",
         reasons.join("\n"),
@@ -59,7 +59,7 @@ fn line(preset: &Preset, found: &Found) -> String {
         key => format!(" `{key}`"),
     };
     format!(
-        "| {} `{}` at {commit} | {} {}{key} | {} | {} |",
+        "| `{}@{commit}:{}` | {} {}{key} | {} | {} |",
         source.repository,
         source.path,
         found.rule,
