@@ -2,6 +2,8 @@
 
 use serde::Deserialize;
 
+use crate::study::Finding;
+
 /// What the reader decided.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
@@ -22,6 +24,14 @@ pub(crate) struct Label {
     pub(crate) reason: String,
 }
 
+impl Label {
+    /// Whether this is the finding that was read.
+    pub(crate) fn is_about(&self, finding: &Finding) -> bool {
+        let Finding { file, rule, key, .. } = finding;
+        (&self.file, self.rule.as_str(), &self.key) == (file, rule, key)
+    }
+}
+
 /// All of them.
 pub(crate) fn labels() -> Vec<Label> {
     let text = include_str!("../../../knowledge/findings/labels.jsonl");
@@ -37,9 +47,9 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_hundred_and_fifty_findings_were_read_each_once() {
+    fn at_least_150_findings_were_read_each_once() {
         let labels = labels();
-        assert_eq!(labels.len(), 150);
+        assert!(labels.len() >= 150, "{}", labels.len());
         let distinct: BTreeSet<_> =
             labels.iter().map(|label| (&label.file, &label.rule, &label.key)).collect();
         assert_eq!(distinct.len(), labels.len());

@@ -1,11 +1,17 @@
-//! Writes `docs/field-study.md`; with `--check` says whether it is what would be written.
+//! Writes `docs/field-study.md`; with `--check` says whether it is what would be written; with
+//! `--draw COUNT SEED` names findings to be read by hand.
 //!
 //! `ZEROPILOT_CORPUS` is the directory of public configs.
 
 #![allow(clippy::print_stdout, clippy::print_stderr, reason = "a tool that says what it did")]
 
+#[cfg(test)]
+mod asked;
+mod draw;
 mod labels;
 mod report;
+mod shipped;
+mod shipped_page;
 mod study;
 
 use std::path::Path;
@@ -16,10 +22,22 @@ fn main() -> std::io::Result<ExitCode> {
         eprintln!("set ZEROPILOT_CORPUS to a directory of DeepSpeed configs (see CONTRIBUTING.md)");
         return Ok(ExitCode::from(2));
     };
-    let study = study::Study::of(Path::new(&corpus))?;
-    let text = report::report(&study, &labels::labels());
+    let corpus = Path::new(&corpus);
+    let study = study::Study::of(corpus)?;
+    let labels = labels::labels();
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    if let [verb, count, seed] = arguments.as_slice()
+        && verb == "--draw"
+        && let Ok(count) = count.parse()
+    {
+        for finding in draw::draw(study.findings.iter(), &labels, count, seed) {
+            println!("{} {} {}", finding.file, finding.rule, finding.key);
+        }
+        return Ok(ExitCode::SUCCESS);
+    }
+    let text = report::report(&study, &labels, &shipped::shipped(corpus)?);
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/field-study.md");
-    if std::env::args().any(|argument| argument == "--check") {
+    if arguments.iter().any(|argument| argument == "--check") {
         let is_current = std::fs::read_to_string(&path)? == text;
         if !is_current {
             eprintln!(

@@ -273,6 +273,7 @@ fn judge(document: &Document, settings: &Settings, report: &mut Report) {
         comments: document.comments(),
         version: settings.version,
         front_end: report.front_end,
+        is_reader_guessed: report.front_end_guessed,
         world: report.world,
         arguments: &settings.arguments,
         script: &settings.script,

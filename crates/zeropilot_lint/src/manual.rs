@@ -96,7 +96,7 @@ impl Example {
         Settings {
             version: version.unwrap_or(EngineVersion::NEWEST),
             world_size: self.world_size,
-            front_end: Some(self.front_end),
+            front_end: (!self.is_reader_guessed).then_some(self.front_end),
             arguments: (self.arguments)(),
             model: (self.model)(),
             script: (self.script)(),

@@ -148,6 +148,12 @@ impl<'a> Subject<'a> {
         }
     }
 
+    /// Whether the file is for the autotuner, which writes batch sizes and the ZeRO section of every
+    /// experiment itself.
+    pub(crate) fn is_for_autotuner(&self) -> bool {
+        self.is_on(["autotuning", "enabled"])
+    }
+
     /// The members of an object at a path.
     pub(crate) fn members_at<'p>(&self, path: impl IntoIterator<Item = &'p str>) -> &'a [Member] {
         match self.node(path).map(|node| &node.value) {

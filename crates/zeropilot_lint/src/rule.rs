@@ -105,6 +105,8 @@ pub struct Example {
     pub config: &'static str,
     /// Who reads it.
     pub front_end: FrontEnd,
+    /// Whether that is only guessed.
+    pub is_reader_guessed: bool,
     /// How many ranks there are, if known.
     pub world_size: Option<usize>,
     /// The engine; the newest if not said.
@@ -131,6 +133,7 @@ impl Example {
         Self {
             config,
             front_end: FrontEnd::DeepSpeed,
+            is_reader_guessed: false,
             world_size: Some(2),
             version: None,
             arguments: Arguments::default,
@@ -164,6 +167,11 @@ impl Example {
     /// Read by this front end.
     pub const fn read_by(self, front_end: FrontEnd) -> Self {
         Self { front_end, ..self }
+    }
+
+    /// With nobody having said who reads it.
+    pub const fn unsaid_reader(self) -> Self {
+        Self { is_reader_guessed: true, ..self }
     }
 
     /// For this engine.

@@ -20,6 +20,8 @@ pub struct Subject<'a> {
     pub version: EngineVersion,
     /// Who reads it.
     pub front_end: FrontEnd,
+    /// Whether nobody said so, and a program that is not known may read it instead.
+    pub is_reader_guessed: bool,
     /// The number of ranks.
     pub world: World,
     /// What the training script says.

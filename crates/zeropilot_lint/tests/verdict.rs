@@ -226,3 +226,47 @@ fn two_precision_switches_that_wait_for_the_trainer_are_not_both_on() {
     let bare = Settings { front_end: Some(FrontEnd::DeepSpeed), ..settings };
     assert_eq!(judged(config, &bare).verdict, Verdict::Reject);
 }
+
+/// PyTorch Lightning adds a batch that is missing, bare DeepSpeed does not.
+#[test]
+fn a_missing_batch_is_an_error_where_it_is_known_who_reads_the_file() {
+    let config = r#"{"zero_optimization": {"stage": 2}, "fp16": {"enabled": true}}"#;
+    let told = |front_end| {
+        let report = judged(config, &Settings { front_end, ..at(2) });
+        assert_eq!((report.verdict, codes(&report)), (Verdict::Reject, vec!["B04"]));
+        report.diagnostics[0].severity
+    };
+    assert_eq!(told(None), Severity::Warning);
+    assert_eq!(told(Some(FrontEnd::DeepSpeed)), Severity::Error);
+    assert_eq!(told(Some(FrontEnd::HfTrainer)), Severity::Error);
+}
+
+#[test]
+fn settings_of_a_program_that_hold_a_config_get_one_note() {
+    let config = r#"{"data_root": "/data", "train_batch_size": 1, "grad_clip": 1.0, "learning_rate": 1e-5,
+        "deepspeed": {"zero_optimization": {"stage": 3}, "train_batch_size": 1}}"#;
+    let report = judged(config, &Settings::default());
+    let found: Vec<_> = report
+        .diagnostics
+        .iter()
+        .map(|found| (found.rule.code, found.severity, found.path.to_string()))
+        .collect();
+    assert_eq!(found, [("K01", Severity::Note, "deepspeed".to_owned())]);
+    // The engine itself reads none of the four keys.
+    let bare = Settings { front_end: Some(FrontEnd::DeepSpeed), ..at(1) };
+    assert_eq!(codes(&judged(config, &bare)), ["K01"; 4]);
+    // A file with a ZeRO section of its own is a config, whatever else it holds.
+    let with_copy = r#"{"train_batch_size": 8, "gradient_cliping": 1.0, "zero_optimization": {"stage": 0},
+        "backup": {"zero_optimization": {"stage": 2}}}"#;
+    assert_eq!(codes(&judged(with_copy, &Settings::default())), ["K01"; 2]);
+}
+
+#[test]
+fn what_the_autotuner_writes_is_missing_only_without_it() {
+    let config = r#"{"train_micro_batch_size_per_gpu": "auto", "autotuning": {"enabled": true}}"#;
+    let report = judged(config, &Settings::default());
+    assert_eq!((report.verdict, codes(&report)), (Verdict::Reject, vec!["I02"]));
+    assert_eq!(report.diagnostics[0].severity, Severity::Warning);
+    let off = config.replace("true", "false");
+    assert_eq!(judged(&off, &Settings::default()).diagnostics[0].severity, Severity::Error);
+}

@@ -82,6 +82,10 @@ fn surroundings(example: &Example, language: Language) -> Vec<String> {
             Language::Chinese => format!("由 {name} 读取"),
         });
     }
+    if example.is_reader_guessed {
+        let unsaid = Text::new("who reads it is not said", "没有说明由谁读取");
+        beside.push(unsaid.get(language).to_owned());
+    }
     match (example.world_size, language) {
         (None | Some(2), _) => {}
         (Some(1), Language::English) => beside.push("1 rank".to_owned()),

@@ -6,6 +6,10 @@
 //! # Why is this bad?
 //! The engine refuses to start. The HF Trainer fills a key that says `"auto"`, never one that is
 //! missing, so leaving the keys out does not hand them to the Trainer.
+//!
+//! # Known problems
+//! PyTorch Lightning and many scripts add the batch before the engine reads the config, and so does
+//! the autotuner. Where nobody said who reads the file, or `autotuning` is enabled, it is a warning.
 
 use zeropilot_config::front_end::FrontEnd;
 use zeropilot_config::problem::Problem;
@@ -24,15 +28,18 @@ pub(crate) static RULE: Rule = Rule {
     group: Group::Batch,
     severity: Severity::Error,
     summary: Text::new("no key determines the batch size", "没有任何键能确定 batch 大小"),
-    wordings: &[&BARE, &FILLED_BY_FRONT_END, &EMPTY],
+    wordings: &[&BARE, &UNSAID, &AUTOTUNER, &FILLED_BY_FRONT_END, &EMPTY],
     sources: &[],
     examples: &[
         Example::new(r#"{"zero_optimization": {"stage": 2}}"#),
+        Example::new(r#"{"zero_optimization": {"stage": 2}}"#).unsaid_reader(),
+        Example::new(r#"{"zero_optimization": {"stage": 2}, "autotuning": {"enabled": true}}"#),
         Example::new(r#"{"zero_optimization": {"stage": 2}}"#).read_by(FrontEnd::HfTrainer),
         Example::new(""),
     ],
     good: &[
         Example::new(r#"{"train_micro_batch_size_per_gpu": 1}"#),
+        Example::new(r#"{"train_micro_batch_size_per_gpu": 1}"#).unsaid_reader(),
         Example::new(
             r#"{"train_micro_batch_size_per_gpu": "auto", "zero_optimization": {"stage": 2}}"#,
         )
@@ -53,6 +60,30 @@ static BARE: Wording = Wording {
     help: Text::new(
         "add `train_micro_batch_size_per_gpu` (samples per GPU and forward pass); it holds for any number of ranks",
         "加上 `train_micro_batch_size_per_gpu`（每卡每次前向的样本数），它与进程数无关",
+    ),
+};
+
+static UNSAID: Wording = Wording {
+    message: BARE.message,
+    why: Text::new(
+        "DeepSpeed itself, the HF Trainer and accelerate refuse the file as it stands. PyTorch Lightning and scripts of one's own may add the batch before the engine reads it, and who reads this file was not said.",
+        "DeepSpeed 本身、HF Trainer 和 accelerate 都会拒绝现在这个文件。PyTorch Lightning 或自己的脚本可能在 DeepSpeed 读取之前补上 batch，而这里没有说明由谁来读。",
+    ),
+    help: Text::new(
+        "add `train_micro_batch_size_per_gpu` unless the script does; with `--front-end` you say who reads the file",
+        "如果脚本不会补，就加上 `train_micro_batch_size_per_gpu`；也可以用 `--front-end` 说明由谁来读",
+    ),
+};
+
+static AUTOTUNER: Wording = Wording {
+    message: BARE.message,
+    why: Text::new(
+        "`autotuning` is enabled: started with `deepspeed --autotuning`, every experiment gets its batch sizes from the autotuner. Started without, the run is refused.",
+        "启用了 `autotuning`：用 `deepspeed --autotuning` 启动时，每次试验的 batch 大小由 autotuner 写入；不带这个选项启动则会被拒绝。",
+    ),
+    help: Text::new(
+        "use the file with `--autotuning` only, or add `train_micro_batch_size_per_gpu`",
+        "只配合 `--autotuning` 使用这个文件，或加上 `train_micro_batch_size_per_gpu`",
     ),
 };
 
@@ -88,9 +119,18 @@ pub(crate) fn explain(problem: &Problem, subject: &Subject<'_>) -> Diagnostic {
     // An object that spans the file is no place to underline; its opening brace is.
     let start = subject.root.span.start;
     let span = Span::new(start, problem.span.end.min(start + 1));
+    let told = |wording, severity| {
+        Diagnostic::new(&RULE, wording, problem.path.clone(), span).severity(severity)
+    };
+    if subject.is_for_autotuner() {
+        return told(&AUTOTUNER, Severity::Warning);
+    }
     if subject.front_end == FrontEnd::DeepSpeed {
-        let wording = if subject.text.trim().is_empty() { &EMPTY } else { &BARE };
-        return Diagnostic::new(&RULE, wording, problem.path.clone(), span);
+        return match subject {
+            _ if subject.text.trim().is_empty() => told(&EMPTY, Severity::Error),
+            _ if subject.is_reader_guessed => told(&UNSAID, Severity::Warning),
+            _ => told(&BARE, Severity::Error),
+        };
     }
     let missing: Vec<_> = [TRAIN, MICRO, ACCUMULATION]
         .into_iter()
@@ -100,5 +140,5 @@ pub(crate) fn explain(problem: &Problem, subject: &Subject<'_>) -> Diagnostic {
     let title = Text::new("add the batch keys as `\"auto\"`", "补上写成 `\"auto\"` 的 batch 键");
     let fix =
         insert_members(subject, subject.root, &missing).map(|edit| Fix::safe(title, vec![edit]));
-    Diagnostic::new(&RULE, &FILLED_BY_FRONT_END, problem.path.clone(), span).fix(fix)
+    told(&FILLED_BY_FRONT_END, Severity::Error).fix(fix)
 }

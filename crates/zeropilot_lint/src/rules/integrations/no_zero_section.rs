@@ -6,6 +6,10 @@
 //! # Why is this bad?
 //! accelerate's plugin, which the Trainer builds as well, raises `Please specify the ZeRO
 //! optimization config in the DeepSpeed config.`
+//!
+//! # Known problems
+//! The autotuner writes the section into every experiment. Where `autotuning` is enabled, it is a
+//! warning: the file is refused only if it is used without `--autotuning`.
 
 use zeropilot_config::front_end::{FrontEnd, Problem};
 use zeropilot_config::syntax::Span;
@@ -25,15 +29,22 @@ pub(crate) static RULE: Rule = Rule {
         "no `zero_optimization` section for a front end that needs one",
         "训练框架要求有 `zero_optimization`，但没有写",
     ),
-    wordings: &[&WORDING],
+    wordings: &[&WORDING, &AUTOTUNER],
     sources: &["CarperAI/trlx#316"],
     examples: &[
-        Example::new(r#"{"train_micro_batch_size_per_gpu": "auto"}"#).read_by(FrontEnd::HfTrainer)
+        Example::new(r#"{"train_micro_batch_size_per_gpu": "auto"}"#).read_by(FrontEnd::HfTrainer),
+        Example::new(
+            r#"{"train_micro_batch_size_per_gpu": "auto", "autotuning": {"enabled": true}}"#,
+        )
+        .read_by(FrontEnd::HfTrainer),
     ],
-    good: &[Example::new(
-        r#"{"train_micro_batch_size_per_gpu": "auto", "zero_optimization": {"stage": 2}}"#,
-    )
-    .read_by(FrontEnd::HfTrainer)],
+    good: &[
+        Example::new(
+            r#"{"train_micro_batch_size_per_gpu": "auto", "zero_optimization": {"stage": 2}}"#,
+        )
+        .read_by(FrontEnd::HfTrainer),
+        Example::new(r#"{"train_micro_batch_size_per_gpu": 1, "autotuning": {"enabled": true}}"#),
+    ],
     check: None,
 };
 
@@ -52,6 +63,18 @@ static WORDING: Wording = Wording {
     ),
 };
 
+static AUTOTUNER: Wording = Wording {
+    message: WORDING.message,
+    why: Text::new(
+        "`autotuning` is enabled: started with `deepspeed --autotuning`, every experiment gets a section from the autotuner. Started without, the HF Trainer and accelerate refuse the file.",
+        "启用了 `autotuning`：用 `deepspeed --autotuning` 启动时，每次试验的这一段由 autotuner 写入；不带这个选项启动则会被 HF Trainer 和 accelerate 拒绝。",
+    ),
+    help: Text::new(
+        "use the file with `--autotuning` only, or add the section",
+        "只配合 `--autotuning` 使用这个文件，或加上这一段",
+    ),
+};
+
 /// Words the refusal.
 pub(crate) fn explain(problem: &Problem, subject: &Subject<'_>) -> Diagnostic {
     let title = Text::new("add the section with ZeRO switched off", "加上这一段，但不启用 ZeRO");
@@ -59,5 +82,10 @@ pub(crate) fn explain(problem: &Problem, subject: &Subject<'_>) -> Diagnostic {
         .map(|edit| Fix::guess(title, vec![edit]));
     let start = problem.span.start;
     let span = Span::new(start, problem.span.end.min(start + 1));
-    Diagnostic::new(&RULE, &WORDING, "zero_optimization", span).fix(fix)
+    let (wording, severity) = if subject.is_for_autotuner() {
+        (&AUTOTUNER, Severity::Warning)
+    } else {
+        (&WORDING, Severity::Error)
+    };
+    Diagnostic::new(&RULE, wording, "zero_optimization", span).severity(severity).fix(fix)
 }

@@ -9,7 +9,8 @@
 //! effect, and nothing is said.
 //!
 //! # Known problems
-//! A training script may read keys of its own from the same file.
+//! A training script may read keys of its own from the same file. Where nobody said who reads the
+//! file, and the config is a section in the settings of a program, only that is said, in a note.
 //!
 //! # Fix safety
 //! Renaming to the nearest key is a guess.
@@ -24,6 +25,7 @@ use crate::check::MAX_FINDINGS;
 use crate::diagnostic::{Diagnostic, Fix};
 use crate::edit::rename;
 use crate::language::Text;
+use crate::reading::ZERO;
 use crate::rule::{Example, Group, Rule, Severity, Wording};
 use crate::subject::Subject;
 use crate::suggestion::suggest;
@@ -34,7 +36,7 @@ pub(crate) static RULE: Rule = Rule {
     group: Group::Keys,
     severity: Severity::Warning,
     summary: Text::new("a key that nobody reads", "没有人读取的键"),
-    wordings: &[&TOP_LEVEL, &IN_SECTION],
+    wordings: &[&TOP_LEVEL, &IN_SECTION, &EMBEDDED],
     sources: &[
         "deepspeedai/DeepSpeed#653",
         "deepspeedai/DeepSpeed#774",
@@ -44,8 +46,16 @@ pub(crate) static RULE: Rule = Rule {
         Example::new(r#"{"train_batch_size": 8, "zero_optimisation": {"stage": 2}}"#),
         Example::new(r#"{"train_batch_size": 8, "use_dynamic_tiling": true}"#),
         Example::new(r#"{"train_batch_size": 8, "flops_profiler": {"profile_stpe": 1}}"#),
+        Example::new(
+            r#"{"train_batch_size": 8, "num_epochs": 3, "deepspeed": {"zero_optimization": {"stage": 2}}}"#,
+        )
+        .unsaid_reader(),
     ],
-    good: &[Example::new(r#"{"train_batch_size": 8, "zero_optimization": {"stage": 2}}"#)],
+    good: &[
+        Example::new(r#"{"train_batch_size": 8, "zero_optimization": {"stage": 2}}"#),
+        Example::new(r#"{"train_batch_size": 8, "zero_optimization": {"stage": 2}}"#)
+            .unsaid_reader(),
+    ],
     check: Some(check),
 };
 
@@ -73,6 +83,21 @@ static IN_SECTION: Wording = Wording {
     help: TOP_LEVEL.help,
 };
 
+static EMBEDDED: Wording = Wording {
+    message: Text::new(
+        "the DeepSpeed config is in the section `{key}`, where DeepSpeed itself does not look",
+        "DeepSpeed 配置在 `{key}` 这一段里，DeepSpeed 自己不会到这里读",
+    ),
+    why: Text::new(
+        "this looks like the settings of a program that hands the section over; the other keys are then its own. If DeepSpeed is given the file itself, it takes the keys it knows from the top level and ignores all others without a word.",
+        "这看起来是某个程序的设置，由它把这一段交给 DeepSpeed，其余的键归程序自己用。如果把整个文件直接交给 DeepSpeed，它只取顶层里认识的键，其余一概忽略且不提示。",
+    ),
+    help: Text::new(
+        "to have the section checked, save it as a file of its own",
+        "要检查这一段，请把它另存为一个文件",
+    ),
+};
+
 /// Keys that go by another name in other versions or in training scripts: section, that name, the
 /// engine's name.
 const RENAMED: [(&str, &str, &str); 4] = [
@@ -89,12 +114,20 @@ fn renamed(section: &str, key: &str) -> Option<String> {
 
 fn check(subject: &Subject<'_>, found: &mut Vec<Diagnostic>) {
     let schema = subject.schema();
+    let embedded = embedded(subject);
+    if let Some(section) = embedded {
+        let path = KeyPath(vec![section.key.clone()]);
+        let told = Diagnostic::new(&RULE, &EMBEDDED, path, section.key_span);
+        found.push(told.severity(Severity::Note));
+    }
     for member in subject.members() {
         if found.len() >= MAX_FINDINGS {
             return;
         }
         if !reads(schema, &member.key) {
-            found.push(top_level(subject, member));
+            if embedded.is_none() {
+                found.push(top_level(subject, member));
+            }
         } else if let Value::Object(members) = &member.value.value
             && HAND_READ_SECTIONS.contains(&member.key.as_str())
             && schema.removed(&member.key).is_none()
@@ -102,6 +135,21 @@ fn check(subject: &Subject<'_>, found: &mut Vec<Diagnostic>) {
             in_section(subject, &member.key, members, found);
         }
     }
+}
+
+/// The section that holds the config, in a file that is no config itself: nobody said who reads it, no
+/// section of it is one of the engine's, and one that is not has a ZeRO section of its own.
+fn embedded<'a>(subject: &Subject<'a>) -> Option<&'a Member> {
+    let is_section = |member: &&Member| matches!(member.value.value, Value::Object(_));
+    let sections = || subject.members().iter().filter(is_section);
+    let is_config = sections().any(|member| reads(subject.schema(), &member.key));
+    if !subject.is_reader_guessed || is_config {
+        return None;
+    }
+    sections().find(|member| {
+        let zero = member.value.get(ZERO);
+        zero.is_some_and(|zero| matches!(zero.value, Value::Object(_)))
+    })
 }
 
 /// Whether the engine asks for a top-level key, or for one inside it.
