@@ -157,6 +157,8 @@ pub static RULES: &[&Rule] = &[
     #[cfg(feature = "job")]
     &launch::renamed_variable::RULE,
     #[cfg(feature = "job")]
+    &launch::accelerate_without_deepspeed::RULE,
+    #[cfg(feature = "job")]
     &launch::fewer_devices::RULE,
     #[cfg(feature = "job")]
     &launch::fsdp::RULE,

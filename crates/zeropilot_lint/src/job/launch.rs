@@ -66,6 +66,8 @@ pub struct Launch {
     launcher_is_axolotl: bool,
     /// Whether accelerate's launcher is what switches DeepSpeed on.
     pub(crate) by_accelerate: bool,
+    /// What accelerate's own file says that training is.
+    pub(crate) distributed_type: Option<Said>,
     pub(crate) script: Option<PythonScript>,
     pub(super) span: Span,
 }
@@ -93,6 +95,7 @@ pub(super) fn from_command(
         program: script.first().filter(|_| !starts_itself).and_then(|word| word.text.clone()),
         launcher_is_axolotl: false,
         by_accelerate: false,
+        distributed_type: None,
         script: None,
         is_repeated: command.words.first().is_some_and(|first| is_repeating(first.text.as_deref())),
         words: command.words.clone(),
@@ -100,11 +103,10 @@ pub(super) fn from_command(
     };
     let script = if starts_itself { script } else { script.get(1..).unwrap_or(&[]) };
     launch.read_yaml(script, files);
-    let names_config =
-        launch.given.config.is_some() || launch.has_option(&["deepspeed_config_file"]);
     launch.read_arguments(script);
     let is_asked_for = launcher == Launcher::DeepSpeed || launch.asks_without_a_file();
-    launch.by_accelerate = launcher == Launcher::Accelerate && (names_config || is_asked_for);
+    launch.by_accelerate = launcher == Launcher::Accelerate && is_asked_for;
+    launch.distributed_type = launch.given.said("distributed_type").cloned();
     training::read_program(&mut launch, files);
     launch.world = launch.count(exported, files);
     let has_config = launch.given.config.is_some() || launch.given.dictionary.is_some();

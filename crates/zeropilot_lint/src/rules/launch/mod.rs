@@ -1,5 +1,6 @@
 //! L: launching, found in the script that starts the run.
 
+pub(crate) mod accelerate_without_deepspeed;
 pub(crate) mod config_not_found;
 pub(crate) mod device_map;
 pub(crate) mod divided_loss;
@@ -33,6 +34,7 @@ pub(crate) const JOB_RULES: &[JobCheck] = &[
     device_map::check,
     one_rank_saves::check,
     renamed_variable::check,
+    accelerate_without_deepspeed::check,
     fewer_devices::check,
     fsdp::check,
     hostfile::check,

@@ -22,13 +22,13 @@ pub(crate) static RULE: Rule = Rule {
     wordings: &[&WORDING],
     sources: &[],
     examples: &[
-        Example::job("accelerate launch --num_processes 2 --deepspeed_config_file ds.json t.py").files(&[
+        Example::job("accelerate launch --num_processes 2 --use_deepspeed --deepspeed_config_file ds.json t.py").files(&[
             ("t.py", "accelerator = Accelerator()\naccelerator.backward(loss)\naccelerator.clip_grad_value_(model.parameters(), 0.5)\n"),
             ("ds.json", CONFIG),
         ]),
     ],
     good: &[
-        Example::job("accelerate launch --num_processes 2 --deepspeed_config_file ds.json t.py").files(&[
+        Example::job("accelerate launch --num_processes 2 --use_deepspeed --deepspeed_config_file ds.json t.py").files(&[
             ("t.py", "accelerator = Accelerator()\naccelerator.backward(loss)\nif accelerator.distributed_type != DistributedType.DEEPSPEED:\n    accelerator.clip_grad_value_(model.parameters(), 0.5)\n"),
             ("ds.json", CONFIG),
         ]),

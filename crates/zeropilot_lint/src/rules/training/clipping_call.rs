@@ -30,7 +30,7 @@ pub(crate) static RULE: Rule = Rule {
         "deepspeedai/DeepSpeed#7220",
     ],
     examples: &[
-        Example::job("accelerate launch --num_processes 2 --deepspeed_config_file ds.json t.py").files(&[
+        Example::job("accelerate launch --num_processes 2 --use_deepspeed --deepspeed_config_file ds.json t.py").files(&[
             ("t.py", "accelerator = Accelerator()\naccelerator.backward(loss)\naccelerator.clip_grad_norm_(model.parameters(), 0.5)\n"),
             ("ds.json", ACCELERATED),
         ]),
@@ -40,7 +40,7 @@ pub(crate) static RULE: Rule = Rule {
         ]),
     ],
     good: &[
-        Example::job("accelerate launch --num_processes 2 --deepspeed_config_file ds.json t.py").files(&[
+        Example::job("accelerate launch --num_processes 2 --use_deepspeed --deepspeed_config_file ds.json t.py").files(&[
             ("t.py", "accelerator = Accelerator()\naccelerator.backward(loss)\naccelerator.clip_grad_norm_(model.parameters(), 1.0)\n"),
             ("ds.json", ACCELERATED),
         ]),

@@ -68,29 +68,31 @@ fn flags(call: &Call) -> Option<Vec<&str>> {
     written.collect::<Option<Vec<_>>>().filter(|flags| !flags.is_empty() && !call.has_more)
 }
 
+/// The one call of something, by what tells it from others.
+fn only<'s>(script: &'s PythonScript, is_it: impl Fn(&Call) -> bool) -> Option<&'s Call> {
+    let mut calls = script.calls.iter().filter(|call| is_it(call));
+    calls.next().filter(|_| calls.next().is_none())
+}
+
 /// Where the options are read, if all of them are written in the script and `--local_rank` is not among them.
 fn reading(script: &PythonScript) -> Option<&Call> {
-    let one = |name: &str| {
-        let mut calls = script.calls.iter().filter(|call| call.name() == name);
-        calls.next().filter(|_| calls.next().is_none())
-    };
-    let parser = one("ArgumentParser").filter(|call| {
-        !call.has_more && call.keywords.iter().all(|(name, ..)| name != "parents")
-    })?;
+    let parser = only(script, |call| call.name() == "ArgumentParser")?;
     let name = parser.bound_to.as_deref()?;
-    let reading = one("parse_args")?;
-    let is_plain =
-        reading.object() == name && reading.positional.is_empty() && reading.keywords.is_empty();
+    let reading = only(script, |call| call.callee == format!("{name}.parse_args"))?;
+    let is_plain = !parser.has_more
+        && parser.keyword("parents").is_none()
+        && reading.positional.is_empty()
+        && reading.keywords.is_empty();
     let is_lent = |call: &Call| {
         call.argument_name() == Some(name) && call.callee != "deepspeed.add_config_arguments"
     };
     let mut added = script.calls.iter().filter(|call| call.name() == "add_argument");
-    let takes_it = !added.all(|call| {
+    let is_without = added.all(|call| {
         flags(call).is_some_and(|flags| flags.iter().all(|flag| !flag.starts_with("--local")))
     });
     let others = ["parse_known_args", "HfArgumentParser", "add_subparsers"];
     let is_settled = is_plain
-        && !takes_it
+        && is_without
         && !others.iter().any(|name| script.calls(name))
         && !script.calls.iter().any(is_lent);
     is_settled.then_some(reading)

@@ -37,7 +37,7 @@ pub(crate) static RULE: Rule = Rule {
             ("t.py", "engine, _, _, _ = deepspeed.initialize(model=model, config='ds.json')\ntorch.save(engine.module.state_dict(), 'out.pt')\n"),
             ("ds.json", STAGE_3),
         ]),
-        Example::job("accelerate launch --num_processes 2 --deepspeed_config_file ds.json t.py").files(&[
+        Example::job("accelerate launch --num_processes 2 --use_deepspeed --deepspeed_config_file ds.json t.py").files(&[
             ("t.py", "accelerator = Accelerator()\nmodel, optimizer, loader = accelerator.prepare(model, optimizer, loader)\nunwrapped = accelerator.unwrap_model(model)\nunwrapped.save_pretrained('out', is_main_process=accelerator.is_main_process)\n"),
             ("ds.json", ACCELERATED),
         ]),
@@ -47,7 +47,7 @@ pub(crate) static RULE: Rule = Rule {
             ("t.py", "engine, _, _, _ = deepspeed.initialize(model=model, config='ds.json')\nengine.save_16bit_model('out')\n"),
             ("ds.json", STAGE_3),
         ]),
-        Example::job("accelerate launch --num_processes 2 --deepspeed_config_file ds.json t.py").files(&[
+        Example::job("accelerate launch --num_processes 2 --use_deepspeed --deepspeed_config_file ds.json t.py").files(&[
             ("t.py", "accelerator = Accelerator()\nmodel, optimizer, loader = accelerator.prepare(model, optimizer, loader)\nunwrapped = accelerator.unwrap_model(model)\nunwrapped.save_pretrained('out', state_dict=accelerator.get_state_dict(model))\n"),
             ("ds.json", ACCELERATED),
         ]),
