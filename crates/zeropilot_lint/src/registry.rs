@@ -177,9 +177,9 @@ pub static RULES: &[&Rule] = &[
     #[cfg(feature = "job")]
     &training::clipping_call::RULE,
     #[cfg(feature = "job")]
-    &training::evaluation_below_stage_3::RULE,
+    &training::evaluation_before_training::RULE,
     #[cfg(feature = "job")]
-    &training::evaluation_first::RULE,
+    &training::steps_filled_by_evaluation::RULE,
     #[cfg(feature = "job")]
     &training::init_before_group::RULE,
     #[cfg(feature = "job")]
@@ -243,7 +243,7 @@ mod tests {
 
     #[test]
     fn a_code_that_does_not_exist_has_a_neighbour() {
-        assert_eq!(nearest_code("B02"), Some("B01"));
+        assert_eq!(nearest_code("B06"), Some("B05"));
         assert_eq!(nearest_code("k99").map(|code| &code[..1]), Some("K"));
         assert_eq!(nearest_code("unknown_key"), Some("K01"));
         assert_eq!(nearest_code("unkown-key"), Some("K01"));

@@ -149,6 +149,9 @@ fn engine_cases() -> Vec<Case> {
 fn front_end_cases() -> Vec<Case> {
     let clipping = include_str!("scripts/accelerate_clipping.py");
     let evaluation = include_str!("scripts/evaluation.py");
+    let inside = evaluation
+        .replace("print(trainer.evaluate())\n", "")
+        .replace("max_steps=2", "max_steps=2, eval_on_start=True");
     let resuming = include_str!("scripts/resuming.py");
     let plugin = include_str!("scripts/plugin.py");
     let scheduler = json!({"type": "WarmupDecayLR", "params": {"total_num_steps": "auto", "warmup_num_steps": 1}});
@@ -165,7 +168,11 @@ fn front_end_cases() -> Vec<Case> {
             .script(evaluation)
             .config(filled(2, None))
             .model(),
-        case("", TORCHRUN, "done").script(evaluation).config(filled(3, None)).model(),
+        case("I13", TORCHRUN, "object has no attribute 'backward'")
+            .script(evaluation)
+            .config(filled(3, None))
+            .model(),
+        case("", TORCHRUN, "done").script(&inside).config(filled(2, None)).model(),
         case("A07", TORCHRUN, "ds scheduler.params.total_num_steps=0 vs hf num_training_steps")
             .script(evaluation)
             .config(filled(3, Some(scheduler)))
@@ -255,7 +262,7 @@ fn part_of(all: Vec<Case>) -> Vec<Case> {
     if oracle::setting::<u8>("ZEROPILOT_THOROUGH") == Some(1) {
         return all;
     }
-    all.into_iter().step_by(6).collect()
+    all.into_iter().step_by(8).collect()
 }
 
 #[test]

@@ -69,7 +69,7 @@ fn flags(call: &Call) -> Option<Vec<&str>> {
 }
 
 /// The one call of something, by what tells it from others.
-fn only<'s>(script: &'s PythonScript, is_it: impl Fn(&Call) -> bool) -> Option<&'s Call> {
+fn only(script: &PythonScript, is_it: impl Fn(&Call) -> bool) -> Option<&Call> {
     let mut calls = script.calls.iter().filter(|call| is_it(call));
     calls.next().filter(|_| calls.next().is_none())
 }

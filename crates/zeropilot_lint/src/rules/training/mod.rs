@@ -5,13 +5,13 @@
 
 pub(crate) mod clip_by_value;
 pub(crate) mod clipping_call;
-pub(crate) mod evaluation_below_stage_3;
-pub(crate) mod evaluation_first;
+pub(crate) mod evaluation_before_training;
 pub(crate) mod init_before_group;
 pub(crate) mod local_rank_default;
 pub(crate) mod local_rank_not_taken;
 pub(crate) mod no_sync;
 pub(crate) mod saved_empty;
+pub(crate) mod steps_filled_by_evaluation;
 pub(crate) mod unsynced_generation;
 
 use crate::rules::launch::JobCheck;
@@ -20,13 +20,13 @@ use crate::rules::launch::JobCheck;
 pub(crate) const JOB_RULES: &[JobCheck] = &[
     clip_by_value::check,
     clipping_call::check,
-    evaluation_below_stage_3::check,
-    evaluation_first::check,
+    evaluation_before_training::check,
     init_before_group::check,
     local_rank_default::check,
     local_rank_not_taken::check,
     no_sync::check,
     saved_empty::check,
+    steps_filled_by_evaluation::check,
     unsynced_generation::check,
 ];
 

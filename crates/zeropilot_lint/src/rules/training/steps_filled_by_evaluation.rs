@@ -11,11 +11,11 @@
 use zeropilot_config::syntax::{Value as Json, parse_json};
 
 use crate::diagnostic::Diagnostic;
-use crate::job::{Findings, Judged};
+use crate::job::{Findings, Judged, Training};
 use crate::language::Text;
 use crate::rule::{Example, Group, Rule, Severity, Wording};
 
-use super::evaluation_below_stage_3::early_evaluation;
+use super::evaluation_before_training::early_evaluation;
 
 pub(crate) static RULE: Rule = Rule {
     code: "A07",
@@ -30,14 +30,16 @@ pub(crate) static RULE: Rule = Rule {
     sources: &["huggingface/transformers#29348"],
     examples: &[Example::job("torchrun --nproc_per_node 2 t.py").files(&[
         ("t.py", EVALUATES),
-        ("ds.json", r#"{"train_micro_batch_size_per_gpu": "auto", "gradient_accumulation_steps": "auto", "gradient_clipping": "auto", "bf16": {"enabled": true}, "zero_optimization": {"stage": 3, "stage3_gather_16bit_weights_on_model_save": true}, "optimizer": {"type": "AdamW", "params": {"lr": "auto"}}, "scheduler": {"type": "WarmupDecayLR", "params": {"total_num_steps": "auto", "warmup_num_steps": 10, "warmup_type": "linear"}}}"#),
+        ("ds.json", CONFIG),
     ])],
     good: &[Example::job("torchrun --nproc_per_node 2 t.py").files(&[
-        ("t.py", EVALUATES),
-        ("ds.json", r#"{"train_micro_batch_size_per_gpu": "auto", "gradient_accumulation_steps": "auto", "gradient_clipping": "auto", "bf16": {"enabled": true}, "zero_optimization": {"stage": 3, "stage3_gather_16bit_weights_on_model_save": true}}"#),
+        ("t.py", "args = TrainingArguments(deepspeed='ds.json', per_device_train_batch_size=1, eval_on_start=True)\nmodel = AutoModelForCausalLM.from_pretrained('m')\ntrainer = Trainer(model, args)\ntrainer.train()\nprint(trainer.evaluate())\n"),
+        ("ds.json", CONFIG),
     ])],
     check: None,
 };
+
+const CONFIG: &str = r#"{"train_micro_batch_size_per_gpu": "auto", "gradient_accumulation_steps": "auto", "gradient_clipping": "auto", "bf16": {"enabled": true}, "zero_optimization": {"stage": 3, "stage3_gather_16bit_weights_on_model_save": true}, "optimizer": {"type": "AdamW", "params": {"lr": "auto"}}, "scheduler": {"type": "WarmupDecayLR", "params": {"total_num_steps": "auto", "warmup_num_steps": 10, "warmup_type": "linear"}}}"#;
 
 const EVALUATES: &str = "args = TrainingArguments(deepspeed='ds.json', per_device_train_batch_size=1)\nmodel = AutoModelForCausalLM.from_pretrained('m')\ntrainer = Trainer(model, args)\nprint(trainer.evaluate())\ntrainer.train()\n";
 
@@ -57,21 +59,21 @@ static WORDING: Wording = Wording {
 };
 
 /// Whether the number of steps waits to be filled.
-fn waits_for_steps(text: &str) -> bool {
-    let Ok(document) = parse_json(text) else { return false };
+pub(super) fn waits_for_steps(job: &Judged<'_>, training: &Training<'_>) -> bool {
+    let config = training.launch.given.config.as_ref().and_then(|named| named.text.as_deref());
+    let document = config.and_then(|name| parse_json(&(job.files)(name)?).ok());
     let steps = ["scheduler", "params", "total_num_steps"];
-    let node = steps.iter().try_fold(document.root(), |node, key| node.get(key));
-    node.is_some_and(|node| matches!(&node.value, Json::Str(text) if text == "auto"))
+    document.is_some_and(|document| {
+        let node = steps.iter().try_fold(document.root(), |node, key| node.get(key));
+        node.is_some_and(|node| matches!(&node.value, Json::Str(text) if text == "auto"))
+    })
 }
 
 pub(super) fn check(job: &Judged<'_>, found: &mut Findings) {
     for training in job.trainings().filter(|training| training.stage() == Some(3)) {
-        let config = training.launch.given.config.as_ref().and_then(|named| named.text.as_deref());
-        let text = config.and_then(|name| (job.files)(name));
-        if !text.is_some_and(|text| waits_for_steps(&text)) {
-            continue;
-        }
-        if let Some(call) = early_evaluation(training.script) {
+        if let Some(call) = early_evaluation(training.script)
+            && waits_for_steps(job, &training)
+        {
             let diagnostic =
                 Diagnostic::new(&RULE, &WORDING, "", call.span).with("call", call.callee.as_str());
             found.at(&training.place(call.span), diagnostic);
