@@ -52,6 +52,14 @@ impl PythonScript {
         Some((call, call.bound_to.as_deref()?))
     }
 
+    /// Whether the engine is what a call means by the engine's name: below where it is made, or in a function
+    /// that is handed something called an engine.
+    pub(crate) fn is_on_engine(&self, call: &Call) -> bool {
+        self.engine().is_some_and(|(made, name)| {
+            call.follows(made) || (call.scope != made.scope && name.contains("engine"))
+        })
+    }
+
     /// The one `Accelerator` of the script, by its name.
     pub(crate) fn accelerator(&self) -> Option<&str> {
         let mut calls = self.calls.iter().filter(|call| call.name() == "Accelerator");

@@ -108,17 +108,17 @@ pub(super) fn asks_for_deepspeed(call: &Call) -> bool {
 
 fn wording(training: &Training<'_>, call: &Call) -> Option<&'static Wording> {
     let script = training.script;
-    if call.object() == script.accelerator().unwrap_or("") {
+    if Some(call.object()) == script.accelerator() {
         return (accelerates(training) && !asks_for_deepspeed(call)).then_some(&ACCELERATE);
     }
-    let (initialize, engine) = script.engine()?;
+    let (_, engine) = script.engine()?;
     let parameters = [format!("{engine}.parameters"), format!("{engine}.module.parameters")];
     let is_own = match call.argument(0, "parameters") {
         Some((Value::Call(callee), _)) => parameters.contains(callee),
         _ => false,
     };
     let is_torch = matches!(call.object(), "torch.nn.utils" | "nn.utils" | "utils" | "");
-    (is_own && is_torch && call.follows(initialize) && training.stage()? >= 1).then_some(&TORCH)
+    (is_own && is_torch && script.is_on_engine(call) && training.stage()? >= 1).then_some(&TORCH)
 }
 
 pub(super) fn check(job: &Judged<'_>, found: &mut Findings) {

@@ -14,6 +14,7 @@ pub(crate) mod saved_empty;
 pub(crate) mod steps_filled_by_evaluation;
 pub(crate) mod unsynced_generation;
 
+use crate::job::Call;
 use crate::rules::launch::JobCheck;
 
 /// What looks at training scripts.
@@ -29,6 +30,12 @@ pub(crate) const JOB_RULES: &[JobCheck] = &[
     steps_filled_by_evaluation::check,
     unsynced_generation::check,
 ];
+
+/// Whether a script looks at the stage before it makes a call.
+fn asks_for_the_stage(call: &Call) -> bool {
+    let words = ["stage", "zero", "no_sync", "deepspeed"];
+    call.questions.iter().any(|asked| words.iter().any(|word| asked.to_lowercase().contains(word)))
+}
 
 /// A config for the bare engine in stage 3.
 const STAGE_3: &str = r#"{"train_batch_size": 8, "bf16": {"enabled": true}, "zero_optimization": {"stage": 3, "stage3_gather_16bit_weights_on_model_save": true}}"#;

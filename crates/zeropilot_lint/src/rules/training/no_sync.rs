@@ -12,7 +12,7 @@ use crate::job::{Findings, Judged};
 use crate::language::Text;
 use crate::rule::{Example, Group, Rule, Severity, Wording};
 
-use super::{STAGE_1, STAGE_2};
+use super::{STAGE_1, STAGE_2, asks_for_the_stage};
 
 pub(crate) static RULE: Rule = Rule {
     code: "H05",
@@ -62,20 +62,14 @@ static WORDING: Wording = Wording {
     ),
 };
 
-/// Whether a script looks at the stage before it goes there.
-fn asks_for_the_stage(questions: &[String]) -> bool {
-    let words = ["stage", "zero", "no_sync", "deepspeed"];
-    questions.iter().any(|asked| words.iter().any(|word| asked.to_lowercase().contains(word)))
-}
-
 pub(super) fn check(job: &Judged<'_>, found: &mut Findings) {
     for training in job.trainings() {
         let Some(stage) = training.stage().filter(|stage| *stage >= 2) else { continue };
-        let Some((initialize, engine)) = training.script.engine() else { continue };
+        let Some((_, engine)) = training.script.engine() else { continue };
         let name = format!("{engine}.no_sync");
         let calls = training.script.calls.iter().filter(|call| call.callee == name);
-        for call in calls.filter(|call| call.follows(initialize)) {
-            if !asks_for_the_stage(&call.questions) {
+        for call in calls.filter(|call| training.script.is_on_engine(call)) {
+            if !asks_for_the_stage(call) {
                 let diagnostic = Diagnostic::new(&RULE, &WORDING, "", call.span)
                     .with("call", name.as_str())
                     .with("stage", usize::from(stage));

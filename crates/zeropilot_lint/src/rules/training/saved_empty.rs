@@ -13,7 +13,7 @@ use crate::job::{Call, Findings, Judged, PythonScript, Training, Value};
 use crate::language::Text;
 use crate::rule::{Example, Group, Rule, Severity, Wording};
 
-use super::STAGE_3;
+use super::{STAGE_3, asks_for_the_stage};
 
 pub(crate) static RULE: Rule = Rule {
     code: "Z06",
@@ -110,9 +110,9 @@ fn saved<'c>(script: &'c PythonScript, call: &'c Call) -> Option<&'c str> {
 fn wording<'t>(training: &Training<'t>, call: &Call) -> Option<(&'static Wording, &'t str)> {
     let script = training.script;
     let object = saved(script, call)?;
-    if let Some((initialize, engine)) = script.engine() {
+    if let Some((_, engine)) = script.engine() {
         let is_own = object == engine || object.strip_suffix(".module") == Some(engine);
-        return (is_own && call.follows(initialize)).then_some((&ENGINE, engine));
+        return (is_own && script.is_on_engine(call)).then_some((&ENGINE, engine));
     }
     let accelerator = script.accelerator().filter(|_| training.launch.by_accelerate)?;
     let unwrap = format!("{accelerator}.unwrap_model");
@@ -127,7 +127,7 @@ pub(super) fn check(job: &Judged<'_>, found: &mut Findings) {
         if script.calls("GatheredParameters") {
             continue;
         }
-        for call in &script.calls {
+        for call in script.calls.iter().filter(|call| !asks_for_the_stage(call)) {
             if let Some((wording, engine)) = wording(&training, call) {
                 let shown = match call.name() {
                     "save_pretrained" => call.callee.as_str(),

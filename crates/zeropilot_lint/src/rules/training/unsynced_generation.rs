@@ -13,7 +13,7 @@ use crate::language::Text;
 use crate::rule::{Example, Group, Rule, Severity, Wording};
 use crate::rules::launch::model_first::loads_a_model;
 
-use super::{STAGE_2, STAGE_3};
+use super::{STAGE_2, STAGE_3, asks_for_the_stage};
 
 pub(crate) static RULE: Rule = Rule {
     code: "H01",
@@ -68,13 +68,16 @@ static WORDING: Wording = Wording {
 };
 
 /// What makes transformers know, or makes weights whole.
-const OTHERWISE: [&str; 2] = ["HfDeepSpeedConfig", "GatheredParameters"];
+const OTHERWISE: [&str; 3] =
+    ["HfDeepSpeedConfig", "GatheredParameters", "unwrap_model_for_generation"];
 
 /// Arguments that settle it, or may give every text the same length.
 const SETTLED: [&str; 4] = ["synced_gpus", "min_new_tokens", "min_length", "generation_config"];
 
 fn is_left_to_itself(call: &Call) -> bool {
-    !call.has_more && SETTLED.iter().all(|name| call.keyword(name).is_none())
+    !call.has_more
+        && !asks_for_the_stage(call)
+        && SETTLED.iter().all(|name| call.keyword(name).is_none())
 }
 
 pub(super) fn check(job: &Judged<'_>, found: &mut Findings) {
@@ -92,7 +95,7 @@ pub(super) fn check(job: &Judged<'_>, found: &mut Findings) {
         }
         let names = [format!("{engine}.generate"), format!("{engine}.module.generate")];
         let calls = script.calls.iter().filter(|call| names.contains(&call.callee));
-        for call in calls.filter(|call| call.follows(initialize) && is_left_to_itself(call)) {
+        for call in calls.filter(|call| script.is_on_engine(call) && is_left_to_itself(call)) {
             let diagnostic =
                 Diagnostic::new(&RULE, &WORDING, "", call.span).with("call", call.callee.as_str());
             found.at(&training.place(call.span), diagnostic);
