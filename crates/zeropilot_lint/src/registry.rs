@@ -157,51 +157,51 @@ pub static RULES: &[&Rule] = &[
     #[cfg(feature = "job")]
     &launch::renamed_variable::RULE,
     #[cfg(feature = "job")]
-    &launch::accelerate_without_deepspeed::RULE,
-    #[cfg(feature = "job")]
-    &launch::fewer_devices::RULE,
-    #[cfg(feature = "job")]
-    &launch::fsdp::RULE,
-    #[cfg(feature = "job")]
-    &launch::hostfile::RULE,
-    #[cfg(feature = "job")]
-    &launch::no_engine_state::RULE,
-    #[cfg(feature = "job")]
-    &launch::nvme_path_dropped::RULE,
-    #[cfg(feature = "job")]
-    &launch::two_filters::RULE,
-    #[cfg(feature = "job")]
-    &launch::variables_left_behind::RULE,
-    #[cfg(feature = "job")]
-    &training::clip_by_value::RULE,
-    #[cfg(feature = "job")]
-    &training::clipping_call::RULE,
-    #[cfg(feature = "job")]
-    &training::evaluation_before_training::RULE,
-    #[cfg(feature = "job")]
     &training::steps_filled_by_evaluation::RULE,
     #[cfg(feature = "job")]
     &training::init_before_group::RULE,
+    #[cfg(feature = "job")]
+    &launch::nvme_path_dropped::RULE,
+    #[cfg(feature = "job")]
+    &training::unsynced_generation::RULE,
+    #[cfg(feature = "job")]
+    &training::no_sync::RULE,
+    #[cfg(feature = "job")]
+    &frameworks::llamafactory_stage_3::RULE,
+    #[cfg(feature = "job")]
+    &frameworks::swift_hpz::RULE,
+    #[cfg(feature = "job")]
+    &frameworks::llamafactory_optimizers::RULE,
+    #[cfg(feature = "job")]
+    &launch::fsdp::RULE,
+    #[cfg(feature = "job")]
+    &training::evaluation_before_training::RULE,
+    #[cfg(feature = "job")]
+    &frameworks::swift_gathering::RULE,
+    #[cfg(feature = "job")]
+    &launch::variables_left_behind::RULE,
+    #[cfg(feature = "job")]
+    &launch::hostfile::RULE,
     #[cfg(feature = "job")]
     &training::local_rank_default::RULE,
     #[cfg(feature = "job")]
     &training::local_rank_not_taken::RULE,
     #[cfg(feature = "job")]
-    &training::no_sync::RULE,
+    &launch::two_filters::RULE,
     #[cfg(feature = "job")]
-    &training::saved_empty::RULE,
+    &launch::fewer_devices::RULE,
     #[cfg(feature = "job")]
-    &training::unsynced_generation::RULE,
+    &launch::accelerate_without_deepspeed::RULE,
     #[cfg(feature = "job")]
-    &frameworks::llamafactory_optimizers::RULE,
+    &training::clipping_call::RULE,
+    #[cfg(feature = "job")]
+    &training::clip_by_value::RULE,
+    #[cfg(feature = "job")]
+    &launch::no_engine_state::RULE,
     #[cfg(feature = "job")]
     &frameworks::llamafactory_quantization::RULE,
     #[cfg(feature = "job")]
-    &frameworks::llamafactory_stage_3::RULE,
-    #[cfg(feature = "job")]
-    &frameworks::swift_gathering::RULE,
-    #[cfg(feature = "job")]
-    &frameworks::swift_hpz::RULE,
+    &training::saved_empty::RULE,
 ];
 
 /// The rule with this code, in upper or lower case.

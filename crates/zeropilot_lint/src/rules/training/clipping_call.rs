@@ -58,8 +58,8 @@ const BARE: &str = r#"{"train_batch_size": 8, "gradient_clipping": 1.0, "bf16": 
 
 static ACCELERATE: Wording = Wording {
     message: Text::new(
-        "`{call}` does not clip at {asked}: the config's `gradient_clipping` is {clipping}",
-        "`{call}` 不会按 {asked} 裁剪：配置里的 `gradient_clipping` 是 {clipping}",
+        "`{call}` does not clip at {asked}: the engine's `gradient_clipping` is {clipping}",
+        "`{call}` 不会按 {asked} 裁剪：引擎的 `gradient_clipping` 是 {clipping}",
     ),
     why: Text::new(
         "under DeepSpeed the call only returns the norm that the engine measured last. Gradients are clipped in the engine's step at `gradient_clipping`, and 0 means not at all.",
@@ -73,8 +73,8 @@ static ACCELERATE: Wording = Wording {
 
 static TORCH: Wording = Wording {
     message: Text::new(
-        "`{call}` finds no gradients to clip at {asked}: the config's `gradient_clipping` is {clipping}",
-        "`{call}` 找不到梯度，不会按 {asked} 裁剪：配置里的 `gradient_clipping` 是 {clipping}",
+        "`{call}` finds no gradients to clip at {asked}: the engine's `gradient_clipping` is {clipping}",
+        "`{call}` 找不到梯度，不会按 {asked} 裁剪：引擎的 `gradient_clipping` 是 {clipping}",
     ),
     why: Text::new(
         "with ZeRO the engine takes gradients away from the parameters during `backward`, so torch sees none. They are clipped in the engine's step at `gradient_clipping`, and 0 means not at all.",
