@@ -3,12 +3,12 @@
 use zeropilot_config::nearest::nearest;
 
 use crate::rule::Rule;
-#[cfg(feature = "job")]
-use crate::rules::launch;
 use crate::rules::{
     auto, batch, checkpointing, gradients, integrations, keys, offload, optimizer, precision,
     saving, versions, zero3, zeropp,
 };
+#[cfg(feature = "job")]
+use crate::rules::{frameworks, launch, training};
 
 /// All rules, by group and code.
 pub static RULES: &[&Rule] = &[
@@ -156,6 +156,52 @@ pub static RULES: &[&Rule] = &[
     &launch::environment::RULE,
     #[cfg(feature = "job")]
     &launch::renamed_variable::RULE,
+    #[cfg(feature = "job")]
+    &training::steps_filled_by_evaluation::RULE,
+    #[cfg(feature = "job")]
+    &training::init_before_group::RULE,
+    #[cfg(feature = "job")]
+    &launch::nvme_path_dropped::RULE,
+    #[cfg(feature = "job")]
+    &training::unsynced_generation::RULE,
+    #[cfg(feature = "job")]
+    &training::no_sync::RULE,
+    #[cfg(feature = "job")]
+    &frameworks::llamafactory_stage_3::RULE,
+    #[cfg(feature = "job")]
+    &frameworks::swift_hpz::RULE,
+    #[cfg(feature = "job")]
+    &frameworks::llamafactory_optimizers::RULE,
+    #[cfg(feature = "job")]
+    &launch::fsdp::RULE,
+    #[cfg(feature = "job")]
+    &training::evaluation_before_training::RULE,
+    #[cfg(feature = "job")]
+    &frameworks::swift_gathering::RULE,
+    #[cfg(feature = "job")]
+    &launch::variables_left_behind::RULE,
+    #[cfg(feature = "job")]
+    &launch::hostfile::RULE,
+    #[cfg(feature = "job")]
+    &training::local_rank_default::RULE,
+    #[cfg(feature = "job")]
+    &training::local_rank_not_taken::RULE,
+    #[cfg(feature = "job")]
+    &launch::two_filters::RULE,
+    #[cfg(feature = "job")]
+    &launch::fewer_devices::RULE,
+    #[cfg(feature = "job")]
+    &launch::accelerate_without_deepspeed::RULE,
+    #[cfg(feature = "job")]
+    &training::clipping_call::RULE,
+    #[cfg(feature = "job")]
+    &training::clip_by_value::RULE,
+    #[cfg(feature = "job")]
+    &launch::no_engine_state::RULE,
+    #[cfg(feature = "job")]
+    &frameworks::llamafactory_quantization::RULE,
+    #[cfg(feature = "job")]
+    &training::saved_empty::RULE,
 ];
 
 /// The rule with this code, in upper or lower case.
@@ -197,7 +243,7 @@ mod tests {
 
     #[test]
     fn a_code_that_does_not_exist_has_a_neighbour() {
-        assert_eq!(nearest_code("B02"), Some("B01"));
+        assert_eq!(nearest_code("B06"), Some("B05"));
         assert_eq!(nearest_code("k99").map(|code| &code[..1]), Some("K"));
         assert_eq!(nearest_code("unknown_key"), Some("K01"));
         assert_eq!(nearest_code("unkown-key"), Some("K01"));

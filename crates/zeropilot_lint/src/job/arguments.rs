@@ -32,7 +32,7 @@ impl Given {
         self.values.iter().rev().find(|said| said.name == name)
     }
 
-    fn value(&self, name: &str) -> Option<&str> {
+    pub(crate) fn value(&self, name: &str) -> Option<&str> {
         self.said(name).map(|said| said.value.as_str())
     }
 
@@ -53,7 +53,7 @@ impl Given {
     }
 
     /// A switch: its name alone, or followed by a boolean.
-    fn switch(&self, name: &str) -> Option<bool> {
+    pub(crate) fn switch(&self, name: &str) -> Option<bool> {
         match self.value(name)?.to_lowercase().as_str() {
             "" | "true" | "yes" | "1" => Some(true),
             "false" | "no" | "0" => Some(false),

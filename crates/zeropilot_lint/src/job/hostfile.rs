@@ -13,9 +13,50 @@ pub(crate) fn slots(text: &str) -> Option<usize> {
     any.then_some(total)
 }
 
+/// A line of a hostfile that is neither blank nor a comment.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Entry<'a> {
+    /// The host, where the line begins with one and its slots; `None` where the launcher ends.
+    pub(crate) host: Option<&'a str>,
+    /// The line.
+    pub(crate) line: &'a str,
+    /// Where it begins in the text.
+    pub(crate) start: usize,
+}
+
+/// The lines of a hostfile as the launcher reads them: a host, blanks, `slots=` and a number; what follows is not
+/// looked at.
+pub(crate) fn entries(text: &str) -> Vec<Entry<'_>> {
+    let mut found = Vec::new();
+    let mut start = 0;
+    for whole in text.split_inclusive('\n') {
+        let line = whole.trim();
+        let at = start + whole.len() - whole.trim_start().len();
+        start += whole.len();
+        if line.is_empty() || line.starts_with('#') {
+            continue;
+        }
+        let (host, rest) = line.split_once(char::is_whitespace).unwrap_or((line, ""));
+        let slots = rest.trim_start().strip_prefix("slots=");
+        let is_counted = slots.is_some_and(|slots| slots.starts_with(|c: char| c.is_ascii_digit()));
+        found.push(Entry { host: is_counted.then_some(host), line, start: at });
+    }
+    found
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn entries_are_what_the_launcher_takes() {
+        let hosts = |text| entries(text).iter().map(|entry| entry.host).collect::<Vec<_>>();
+        assert_eq!(hosts("# a\n\n  b slots=8 # c\nd\tslots=4x\n"), [Some("b"), Some("d")]);
+        assert_eq!(hosts("b\nc:8\nd slots = 8\ne slots=\n"), [None; 4]);
+        let text = "a slots=1\n bad\n";
+        let bad = entries(text)[1];
+        assert_eq!(&text[bad.start..bad.start + bad.line.len()], "bad");
+    }
 
     #[test]
     fn slots_add_up() {

@@ -2,6 +2,7 @@
 //! its cause stands.
 
 use zeropilot_config::front_end::FrontEnd;
+use zeropilot_config::syntax::Span;
 
 use super::arguments::ACCELERATE_SECTION;
 use super::dictionary::as_json;
@@ -12,7 +13,7 @@ use crate::check::{Report, Settings, Verdict, World, WorldSource, check};
 use crate::diagnostic::Diagnostic;
 use crate::rule::Severity;
 use crate::rules::integrations::accelerate_fields;
-use crate::rules::launch::JOB_RULES;
+use crate::rules::{frameworks, launch, training};
 
 /// A file of a job and what was found in it.
 #[derive(Debug)]
@@ -57,7 +58,43 @@ pub(crate) struct Judged<'a> {
     pub(crate) configs: &'a [Option<Report>],
 }
 
+/// A training script, the launch that starts it and what became of its config.
+#[derive(Clone, Copy)]
+pub(crate) struct Training<'a> {
+    pub(crate) launch: &'a Launch,
+    pub(crate) script: &'a PythonScript,
+    /// The script's name.
+    pub(crate) name: &'a str,
+    /// What became of the config, where it could be read.
+    pub(crate) config: Option<&'a Report>,
+}
+
+impl<'a> Training<'a> {
+    /// The ZeRO stage, where the config is accepted.
+    pub(crate) fn stage(&self) -> Option<u8> {
+        Some(self.config?.resolved.as_ref()?.stage)
+    }
+
+    /// A place in the script.
+    pub(crate) fn place(&self, span: Span) -> Place {
+        Place::in_file(self.name, span)
+    }
+}
+
 impl<'a> Judged<'a> {
+    /// Every launch with what became of its config.
+    pub(crate) fn launches(&self) -> impl Iterator<Item = (&'a Launch, Option<&'a Report>)> {
+        self.job.launches.iter().zip(self.configs.iter().map(Option::as_ref))
+    }
+
+    /// Training scripts that could be read.
+    pub(crate) fn trainings(&self) -> impl Iterator<Item = Training<'a>> {
+        self.launches().filter_map(|(launch, config)| {
+            let (script, name) = (launch.script.as_ref()?, launch.program.as_deref()?);
+            Some(Training { launch, script, name, config })
+        })
+    }
+
     /// Training scripts whose config is accepted with ZeRO stage 3, and their names.
     pub(crate) fn stage_3_scripts(&self) -> impl Iterator<Item = (&'a PythonScript, &'a str)> {
         self.job.launches.iter().zip(self.configs).filter_map(|(launch, config)| {
@@ -99,7 +136,7 @@ pub fn judge(text: &str, outside: &Outside, said: &Settings, files: Files<'_>) -
         }
     }
     let judged = Judged { job: &job, files, configs: &verdicts };
-    for rule in JOB_RULES {
+    for rule in [launch::JOB_RULES, training::JOB_RULES, frameworks::JOB_RULES].concat() {
         rule(&judged, &mut findings);
     }
     findings.0.retain(|(_, found)| said.selection.wants(found.rule.code));

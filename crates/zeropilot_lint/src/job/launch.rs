@@ -5,7 +5,7 @@ use zeropilot_config::syntax::Span;
 
 use super::Files;
 use super::arguments::{ACCELERATE_SECTION, Given};
-use super::place::{Named, Place};
+use super::place::{Named, Place, Said};
 use super::python::PythonScript;
 use super::shell::{Assignment, Command, Word};
 use super::{hostfile, training, yaml};
@@ -64,12 +64,20 @@ pub struct Launch {
     /// All words of the command, from the first on.
     pub words: Vec<Word>,
     launcher_is_axolotl: bool,
+    /// Whether accelerate's launcher is what switches DeepSpeed on.
+    pub(crate) by_accelerate: bool,
+    /// What accelerate's own file says that training is.
+    pub(crate) distributed_type: Option<Said>,
     pub(crate) script: Option<PythonScript>,
     pub(super) span: Span,
 }
 
 /// The launch that a command is, if it is one that uses DeepSpeed.
-pub(super) fn from_command(command: &Command, files: Files<'_>) -> Option<Launch> {
+pub(super) fn from_command(
+    command: &Command,
+    exported: &[Assignment],
+    files: Files<'_>,
+) -> Option<Launch> {
     let (launcher, rest) = launcher(&command.words)?;
     let starts_itself =
         matches!(launcher, Launcher::LlamaFactory | Launcher::Swift | Launcher::Axolotl);
@@ -86,6 +94,8 @@ pub(super) fn from_command(command: &Command, files: Files<'_>) -> Option<Launch
         given: Given::default(),
         program: script.first().filter(|_| !starts_itself).and_then(|word| word.text.clone()),
         launcher_is_axolotl: false,
+        by_accelerate: false,
+        distributed_type: None,
         script: None,
         is_repeated: command.words.first().is_some_and(|first| is_repeating(first.text.as_deref())),
         words: command.words.clone(),
@@ -94,10 +104,13 @@ pub(super) fn from_command(command: &Command, files: Files<'_>) -> Option<Launch
     let script = if starts_itself { script } else { script.get(1..).unwrap_or(&[]) };
     launch.read_yaml(script, files);
     launch.read_arguments(script);
+    let is_asked_for = launcher == Launcher::DeepSpeed || launch.asks_without_a_file();
+    launch.by_accelerate = launcher == Launcher::Accelerate && is_asked_for;
+    launch.distributed_type = launch.given.said("distributed_type").cloned();
     training::read_program(&mut launch, files);
-    launch.world = launch.count(files);
+    launch.world = launch.count(exported, files);
     let has_config = launch.given.config.is_some() || launch.given.dictionary.is_some();
-    (launcher == Launcher::DeepSpeed || has_config).then_some(launch)
+    (is_asked_for || has_config).then_some(launch)
 }
 
 /// The launcher at the start of the words, and what follows it.
@@ -191,13 +204,35 @@ fn flags(words: &[Word]) -> Vec<(String, Word)> {
 }
 
 impl Launch {
-    fn option(&self, name: &str) -> Option<&Word> {
+    /// The value of a launcher option; the last one counts.
+    pub(crate) fn option(&self, name: &str) -> Option<&Word> {
         self.options.iter().rev().find(|(known, _)| known == name).map(|(_, word)| word)
     }
 
     /// A launcher option with one of these names that is written at all.
     pub fn has_option(&self, names: &[&str]) -> bool {
         names.iter().any(|name| self.option(name).is_some())
+    }
+
+    /// Whether DeepSpeed is asked for by what has no file: a preset of ms-swift, or fields of accelerate's own.
+    fn asks_without_a_file(&self) -> bool {
+        match self.launcher {
+            Launcher::Swift => self.given.said("deepspeed").is_some(),
+            Launcher::Accelerate => {
+                let kind = self.given.said("distributed_type").map(|said| said.value.as_str());
+                kind == Some("DEEPSPEED") || self.has_option(&["use_deepspeed"])
+            }
+            _ => false,
+        }
+    }
+
+    /// A field of accelerate's plugin: by its option, or in the section of its YAML.
+    pub(crate) fn accelerate_field(&self, name: &str) -> Option<Said> {
+        if let Some(word) = self.option(name) {
+            let (value, place) = (word.text.clone()?, Place::here(word.span));
+            return Some(Said { name: name.to_owned(), value, place });
+        }
+        self.given.said(&format!("{ACCELERATE_SECTION}{name}")).cloned()
     }
 
     fn number(&self, name: &str) -> Option<usize> {
@@ -259,6 +294,9 @@ impl Launch {
     }
 
     fn read_arguments(&mut self, script: &[Word]) {
+        if self.launcher == Launcher::LlamaFactory {
+            self.read_overrides(script);
+        }
         let flags = flags(script);
         let has_switch = flags
             .iter()
@@ -271,6 +309,11 @@ impl Launch {
                 ("deepspeed", Some("")) => {}
                 ("deepspeed", Some(text)) if is_file(text) => {
                     self.given.config = Some(named(word));
+                    self.given.front_end = Some(FrontEnd::HfTrainer);
+                }
+                // ms-swift has configs of its own, by their names.
+                ("deepspeed", Some(text)) if self.launcher == Launcher::Swift => {
+                    self.given.say(&name, text, Place::here(word.span));
                     self.given.front_end = Some(FrontEnd::HfTrainer);
                 }
                 ("deepspeed", Some(_)) => {}
@@ -292,8 +335,23 @@ impl Launch {
         }
     }
 
+    /// `name=value` after LLaMA-Factory's YAML, which wins over it.
+    fn read_overrides(&mut self, script: &[Word]) {
+        for word in script.iter().skip(1) {
+            let pair = word.text.as_deref().and_then(|text| text.split_once('='));
+            if let Some((name, value)) = pair.filter(|(name, _)| !name.starts_with('-')) {
+                if name == "deepspeed" {
+                    let text = Some(value.to_owned());
+                    self.given.config = Some(Named { text, place: Place::here(word.span) });
+                } else {
+                    self.given.say(name, value, Place::here(word.span));
+                }
+            }
+        }
+    }
+
     /// How many ranks, where every number is written.
-    fn count(&self, files: Files<'_>) -> Option<usize> {
+    fn count(&self, exported: &[Assignment], files: Files<'_>) -> Option<usize> {
         match self.launcher {
             Launcher::DeepSpeed => self.count_deepspeed(files),
             Launcher::Torchrun => {
@@ -305,8 +363,20 @@ impl Launch {
                 per_node.checked_mul(nodes)
             }
             Launcher::Accelerate => self.number("num_processes"),
-            Launcher::LlamaFactory | Launcher::Swift | Launcher::Axolotl | Launcher::Python => None,
+            Launcher::LlamaFactory | Launcher::Swift => self.count_by_variables(exported),
+            Launcher::Axolotl | Launcher::Python => None,
         }
+    }
+
+    /// What front ends that start `torchrun` themselves are told by variables.
+    fn count_by_variables(&self, exported: &[Assignment]) -> Option<usize> {
+        let set = |name: &str| {
+            let mut own = self.variables.iter().rev().chain(exported.iter().rev());
+            own.find(|set| set.name == name).map(|set| set.value.text.as_deref())
+        };
+        let per_node: usize = set("NPROC_PER_NODE")??.parse().ok()?;
+        let nodes = set("NNODES").map_or(Some(1), |nodes| nodes?.parse().ok())?;
+        per_node.checked_mul(nodes)
     }
 
     fn count_deepspeed(&self, files: Files<'_>) -> Option<usize> {

@@ -23,10 +23,12 @@ use zeropilot_config::syntax::Span;
 use crate::check::Settings;
 
 pub use arguments::Given;
-pub(crate) use judgement::{Findings, Judged};
+pub(crate) use hostfile::entries as hostfile_entries;
+pub(crate) use judgement::{Findings, Judged, Training};
 pub use judgement::{JobFile, JobReport, judge};
 pub use launch::{Launch, Launcher};
 pub use place::{Named, Place, Said};
+pub(crate) use python::{Call, PythonScript, Value};
 pub use shell::{Assignment, Outside, Word};
 
 /// Gives the text of a file that a script names; `None` if there is none.
@@ -46,9 +48,21 @@ pub fn read(text: &str, outside: &Outside, files: Files<'_>) -> Job {
     let mut known = slurm::variables(text);
     known.extend(outside.clone());
     let script = shell::read(text, &known);
-    let launches =
-        script.commands.iter().filter_map(|command| launch::from_command(command, files)).collect();
+    let launches = script
+        .commands
+        .iter()
+        .filter_map(|command| launch::from_command(command, &script.exported, files))
+        .collect();
     Job { launches, exported: script.exported }
+}
+
+impl Job {
+    /// A variable that a launch finds set by its script, the one beside the command first; `None` for its value if
+    /// that is not known.
+    pub(crate) fn variable<'a>(&'a self, launch: &'a Launch, name: &str) -> Option<&'a Word> {
+        let mut set = launch.variables.iter().rev().chain(self.exported.iter().rev());
+        set.find(|set| set.name == name).map(|set| &set.value)
+    }
 }
 
 impl Launch {

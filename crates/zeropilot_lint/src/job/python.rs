@@ -48,6 +48,8 @@ pub(crate) struct Call {
     pub(crate) has_more: bool,
     /// The condition of the innermost `if` around it in its function.
     pub(crate) condition: Option<String>,
+    /// What every `if` around it in its function asks, whichever way it goes.
+    pub(crate) questions: Vec<String>,
     /// The first name that its result is bound to.
     pub(crate) bound_to: Option<String>,
     /// The function around it, by where it begins; 0 for the module.
@@ -64,6 +66,22 @@ impl Call {
     /// The first argument, where it is a name.
     pub(crate) fn argument_name(&self) -> Option<&str> {
         self.first_name.as_deref()
+    }
+
+    /// What a method is called on: `model` in `model.train()`.
+    pub(crate) fn object(&self) -> &str {
+        self.callee.rsplit_once('.').map_or("", |(object, _)| object)
+    }
+
+    /// An argument by its place or by its name.
+    pub(crate) fn argument(&self, index: usize, name: &str) -> Option<(&Value, Span)> {
+        let by_place = self.positional.get(index).map(|(value, span)| (value, *span));
+        by_place.or_else(|| self.keyword(name))
+    }
+
+    /// Whether it comes after another one, in the same function.
+    pub(crate) fn follows(&self, other: &Self) -> bool {
+        self.scope == other.scope && other.span.end <= self.span.start
     }
 
     /// An argument by name.
@@ -97,6 +115,11 @@ pub(crate) struct PythonScript {
 }
 
 impl PythonScript {
+    /// What a name stands for, if it is bound once to something that is written out.
+    pub(crate) fn bound(&self, name: &str) -> Option<&Value> {
+        self.bindings.get(name)
+    }
+
     /// Whether an attribute of an object is set somewhere.
     pub(crate) fn sets(&self, object: &str, attribute: &str) -> bool {
         self.set.iter().any(|(known, name)| known == object && name == attribute)
@@ -251,6 +274,7 @@ impl Reader<'_> {
             first_name: None,
             has_more: false,
             condition: self.condition(node),
+            questions: self.questions(node),
             bound_to: self.bound_to(node),
             scope,
             span: span(node),
@@ -299,6 +323,26 @@ impl Reader<'_> {
             }
         }
         None
+    }
+
+    /// The conditions of everything around a node that decides whether it is reached.
+    fn questions(&self, node: Node<'_>) -> Vec<String> {
+        let mut asked = Vec::new();
+        let mut inside = node;
+        while let Some(around) = inside.parent() {
+            let condition = match around.kind() {
+                "if_statement" | "elif_clause" | "while_statement" => {
+                    around.child_by_field_name("condition")
+                }
+                // `one if condition else other`
+                "conditional_expression" => named(around).nth(1),
+                "function_definition" | "lambda" => break,
+                _ => None,
+            };
+            asked.extend(condition.map(|condition| self.slice(condition).to_owned()));
+            inside = around;
+        }
+        asked
     }
 
     /// The first name on the left of the assignment that a call is the right side of.

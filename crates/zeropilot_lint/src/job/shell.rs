@@ -76,9 +76,10 @@ impl Reader<'_> {
                 let exports = self.slice(node).starts_with("export");
                 for child in children(node) {
                     if child.kind() == "variable_assignment"
-                        && let Some(assignment) = self.assign(child, conditional)
+                        && let Some(mut assignment) = self.assign(child, conditional)
                         && exports
                     {
+                        assignment.value.text = assignment.value.text.filter(|_| !conditional);
                         self.script.exported.push(assignment);
                     }
                 }

@@ -45,8 +45,34 @@ impl PythonScript {
         self.calls.iter().find(|call| call.callee == callee)
     }
 
+    /// The one engine of the script: the call that makes it and the name it has.
+    pub(crate) fn engine(&self) -> Option<(&Call, &str)> {
+        let mut calls = self.calls.iter().filter(|call| call.callee == "deepspeed.initialize");
+        let call = calls.next().filter(|_| calls.next().is_none())?;
+        Some((call, call.bound_to.as_deref()?))
+    }
+
+    /// Whether the engine is what a call means by the engine's name: below where it is made, or in a function
+    /// that is handed something called an engine.
+    pub(crate) fn is_on_engine(&self, call: &Call) -> bool {
+        self.engine().is_some_and(|(made, name)| {
+            call.follows(made) || (call.scope != made.scope && name.contains("engine"))
+        })
+    }
+
+    /// The one `Accelerator` of the script, by its name.
+    pub(crate) fn accelerator(&self) -> Option<&str> {
+        let mut calls = self.calls.iter().filter(|call| call.name() == "Accelerator");
+        calls.next().filter(|_| calls.next().is_none())?.bound_to.as_deref()
+    }
+
+    /// Whether something by this name is called anywhere.
+    pub(crate) fn calls(&self, name: &str) -> bool {
+        self.calls.iter().any(|call| call.name() == name)
+    }
+
     /// The default of an option of `argparse`, and where it stands.
-    fn option_default(&self, name: &str) -> Option<(&Value, Span)> {
+    pub(crate) fn option_default(&self, name: &str) -> Option<(&Value, Span)> {
         let is_it = |call: &&Call| {
             let positional = call.positional.iter();
             let mut flags = positional.filter_map(|(value, _)| match value {
@@ -113,7 +139,7 @@ impl Reader<'_> {
 
     /// Several calls that make training arguments: none of their fields is known.
     fn several(&self, calls: &[&Call], given: &mut Given) {
-        given.values.clear();
+        given.values.retain(|said| said.name.starts_with(ACCELERATE_SECTION));
         let names = calls.iter().flat_map(|call| &call.keywords).map(|(name, ..)| name);
         for name in names.filter(|name| *name != "deepspeed") {
             if !given.unknown.contains(name) {

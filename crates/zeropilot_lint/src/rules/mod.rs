@@ -3,6 +3,8 @@
 pub(crate) mod auto;
 pub(crate) mod batch;
 pub(crate) mod checkpointing;
+#[cfg(feature = "job")]
+pub(crate) mod frameworks;
 pub(crate) mod gradients;
 pub(crate) mod integrations;
 pub(crate) mod keys;
@@ -12,6 +14,8 @@ pub(crate) mod offload;
 pub(crate) mod optimizer;
 pub(crate) mod precision;
 pub(crate) mod saving;
+#[cfg(feature = "job")]
+pub(crate) mod training;
 pub(crate) mod versions;
 pub(crate) mod zero3;
 pub(crate) mod zeropp;

@@ -1,22 +1,30 @@
 //! L: launching, found in the script that starts the run.
 
+pub(crate) mod accelerate_without_deepspeed;
 pub(crate) mod config_not_found;
 pub(crate) mod device_map;
 pub(crate) mod divided_loss;
 pub(crate) mod environment;
+pub(crate) mod fewer_devices;
+pub(crate) mod fsdp;
+pub(crate) mod hostfile;
 pub(crate) mod model_first;
+pub(crate) mod no_engine_state;
 pub(crate) mod no_launcher;
+pub(crate) mod nvme_path_dropped;
 pub(crate) mod one_rank_saves;
 pub(crate) mod renamed_variable;
+pub(crate) mod two_filters;
+pub(crate) mod variables_left_behind;
 pub(crate) mod visible_devices;
 
 use crate::job::{Findings, Judged};
 
 /// Looks at a job, and adds what it finds.
-type JobCheck = fn(&Judged<'_>, &mut Findings);
+pub(crate) type JobCheck = fn(&Judged<'_>, &mut Findings);
 
 /// What looks at jobs as a whole.
-pub(crate) const JOB_RULES: [JobCheck; 9] = [
+pub(crate) const JOB_RULES: &[JobCheck] = &[
     no_launcher::check,
     visible_devices::check,
     config_not_found::check,
@@ -26,4 +34,12 @@ pub(crate) const JOB_RULES: [JobCheck; 9] = [
     device_map::check,
     one_rank_saves::check,
     renamed_variable::check,
+    accelerate_without_deepspeed::check,
+    fewer_devices::check,
+    fsdp::check,
+    hostfile::check,
+    no_engine_state::check,
+    nvme_path_dropped::check,
+    two_filters::check,
+    variables_left_behind::check,
 ];

@@ -47,7 +47,7 @@ pub(crate) static RULE: Rule = Rule {
     check: None,
 };
 
-pub(super) const STAGE_3: &str = r#"{"train_micro_batch_size_per_gpu": "auto", "gradient_accumulation_steps": "auto", "bf16": {"enabled": true}, "zero_optimization": {"stage": 3, "stage3_gather_16bit_weights_on_model_save": true}}"#;
+pub(crate) const STAGE_3: &str = r#"{"train_micro_batch_size_per_gpu": "auto", "gradient_accumulation_steps": "auto", "bf16": {"enabled": true}, "zero_optimization": {"stage": 3, "stage3_gather_16bit_weights_on_model_save": true}}"#;
 
 static WORDING: Wording = Wording {
     message: Text::new(
@@ -65,7 +65,7 @@ static WORDING: Wording = Wording {
 };
 
 /// Whether a call loads a model, rather than a tokenizer or a config.
-pub(super) fn loads_a_model(callee: &str) -> bool {
+pub(crate) fn loads_a_model(callee: &str) -> bool {
     callee.strip_suffix(".from_pretrained").is_some_and(|class| {
         let class = class.rsplit('.').next().unwrap_or(class);
         class.starts_with("AutoModel")

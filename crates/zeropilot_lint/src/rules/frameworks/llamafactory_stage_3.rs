@@ -1,0 +1,120 @@
+//! I04: LLaMA-Factory refuses an argument with ZeRO stage 3.
+//!
+//! # What it does
+//! Finds `predict_with_generate`, `pissa_init`, `pure_bf16`, `use_unsloth` and `use_kt` in a run of LLaMA-Factory whose
+//! config has ZeRO stage 3.
+//!
+//! # Why is this bad?
+//! LLaMA-Factory checks its arguments before it loads anything, and ends.
+
+use crate::diagnostic::Diagnostic;
+use crate::job::{Findings, Judged};
+use crate::language::Text;
+use crate::rule::{Example, Group, Rule, Severity, Wording};
+
+use super::{STAGE_2, STAGE_3, llamafactory, stage, switched_on};
+
+pub(crate) static RULE: Rule = Rule {
+    code: "I04",
+    name: "llamafactory-stage-3",
+    group: Group::Integrations,
+    severity: Severity::Error,
+    summary: Text::new(
+        "LLaMA-Factory refuses an argument with ZeRO stage 3",
+        "LLaMA-Factory 在 ZeRO stage 3 下不支持某个参数",
+    ),
+    wordings: &[&WORDING],
+    sources: &["hiyouga/LlamaFactory#199", "hiyouga/LlamaFactory#3949"],
+    examples: &[
+        Example::job("FORCE_TORCHRUN=1 llamafactory-cli train x.yaml").files(&[
+            ("x.yaml", "stage: sft\nbf16: true\ndeepspeed: ds.json\npredict_with_generate: true\n"),
+            ("ds.json", STAGE_3),
+        ]),
+        Example::job("FORCE_TORCHRUN=1 llamafactory-cli train x.yaml pure_bf16=true").files(&[
+            ("x.yaml", "stage: sft\nbf16: true\ndeepspeed: ds.json\n"),
+            ("ds.json", STAGE_3),
+        ]),
+    ],
+    good: &[
+        Example::job("FORCE_TORCHRUN=1 llamafactory-cli train x.yaml").files(&[
+            ("x.yaml", "stage: sft\nbf16: true\ndeepspeed: ds.json\npredict_with_generate: true\n"),
+            ("ds.json", STAGE_2),
+        ]),
+        Example::job("FORCE_TORCHRUN=1 llamafactory-cli train x.yaml predict_with_generate=false")
+            .files(&[
+                (
+                    "x.yaml",
+                    "stage: sft\nbf16: true\ndeepspeed: ds.json\npredict_with_generate: true\n",
+                ),
+                ("ds.json", STAGE_3),
+            ]),
+    ],
+    check: None,
+};
+
+static WORDING: Wording = Wording {
+    message: Text::new(
+        "LLaMA-Factory refuses `{argument}` with ZeRO stage 3",
+        "LLaMA-Factory 在 ZeRO stage 3 下不允许使用 `{argument}`",
+    ),
+    why: Text::new(
+        "{reason}; it ends before anything is loaded.",
+        "{reason}，还没开始加载就会退出。",
+    ),
+    help: Text::new(
+        "switch `{argument}` off, or use a config with stage 2",
+        "关掉 `{argument}`，或换成 stage 2 的配置",
+    ),
+};
+
+/// What is refused, and why.
+const REFUSED: [(&str, Text); 5] = [
+    (
+        "predict_with_generate",
+        Text::new(
+            "ranks that generate texts of different lengths would wait for each other forever",
+            "各进程生成的长度不同，会互相等待",
+        ),
+    ),
+    (
+        "pissa_init",
+        Text::new(
+            "PiSSA decomposes whole matrices, and under stage 3 no rank has one; `scripts/pissa_init.py` does it beforehand",
+            "PiSSA 要对完整的矩阵做分解，而 stage 3 下没有哪个进程有完整的矩阵；应事先用 `scripts/pissa_init.py` 处理",
+        ),
+    ),
+    (
+        "pure_bf16",
+        Text::new(
+            "its training without fp32 copies does not go with parameters that the engine partitions",
+            "不保留 fp32 副本的训练方式与引擎的参数分片不兼容",
+        ),
+    ),
+    (
+        "use_unsloth",
+        Text::new(
+            "Unsloth loads and runs models in its own way, which knows no partitioned parameters",
+            "Unsloth 用自己的方式加载和运行模型，不认识分片后的参数",
+        ),
+    ),
+    (
+        "use_kt",
+        Text::new(
+            "KTransformers places weights itself, which leaves nothing to partition",
+            "KTransformers 自己安排权重的位置，无法再做分片",
+        ),
+    ),
+];
+
+pub(super) fn check(job: &Judged<'_>, found: &mut Findings) {
+    for (launch, _) in llamafactory(job).filter(|(_, report)| stage(*report) == Some(3)) {
+        for (argument, reason) in REFUSED {
+            if let Some(said) = switched_on(launch, argument) {
+                let diagnostic = Diagnostic::new(&RULE, &WORDING, "", said.place.span)
+                    .with("argument", argument)
+                    .with("reason", reason);
+                found.at(&said.place, diagnostic);
+            }
+        }
+    }
+}

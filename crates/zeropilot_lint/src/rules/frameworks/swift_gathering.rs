@@ -1,0 +1,89 @@
+//! I14: ms-swift's `--deepspeed_autotp_size` spells a key of the config a second way.
+//!
+//! # What it does
+//! Finds the argument beside a config that has `stage3_gather_16bit_weights_on_model_save`.
+//!
+//! # Why is this bad?
+//! With the argument ms-swift adds `gather_16bit_weights_on_model_save`, which is the same key by its other name. The
+//! engine takes either and refuses both.
+
+use serde_json::Value;
+
+use crate::check::{Settings, Verdict, check as judge};
+use crate::diagnostic::Diagnostic;
+use crate::job::{Findings, Judged, Launch, Launcher};
+use crate::language::Text;
+use crate::rule::{Example, Group, Rule, Severity, Wording};
+
+pub(crate) static RULE: Rule = Rule {
+    code: "I14",
+    name: "swift-gathering-twice",
+    group: Group::Integrations,
+    severity: Severity::Error,
+    summary: Text::new(
+        "ms-swift's `--deepspeed_autotp_size` spells a key of the config a second way",
+        "ms-swift 的 `--deepspeed_autotp_size` 会把配置里的一个键用另一种写法再写一遍",
+    ),
+    wordings: &[&WORDING],
+    sources: &[],
+    examples: &[Example::job("NPROC_PER_NODE=2 swift sft --model m --deepspeed ./ds.json --deepspeed_autotp_size 2").files(&[(
+        "./ds.json",
+        r#"{"train_micro_batch_size_per_gpu": "auto", "gradient_accumulation_steps": "auto", "gradient_clipping": "auto", "bf16": {"enabled": "auto"}, "zero_optimization": {"stage": 3, "stage3_gather_16bit_weights_on_model_save": true}}"#,
+    )])],
+    good: &[
+        Example::job("NPROC_PER_NODE=2 swift sft --model m --deepspeed ./ds.json --deepspeed_autotp_size 2").files(&[(
+            "./ds.json",
+            r#"{"train_micro_batch_size_per_gpu": "auto", "gradient_accumulation_steps": "auto", "gradient_clipping": "auto", "bf16": {"enabled": "auto"}, "zero_optimization": {"stage": 2}}"#,
+        )]),
+        Example::job("NPROC_PER_NODE=2 swift sft --model m --deepspeed ./ds.json").files(&[(
+            "./ds.json",
+            r#"{"train_micro_batch_size_per_gpu": "auto", "gradient_accumulation_steps": "auto", "gradient_clipping": "auto", "bf16": {"enabled": "auto"}, "zero_optimization": {"stage": 3, "stage3_gather_16bit_weights_on_model_save": true}}"#,
+        )]),
+    ],
+    check: None,
+};
+
+static WORDING: Wording = Wording {
+    message: Text::new(
+        "`--deepspeed_autotp_size` adds `{added}` to a config that has it by its other name",
+        "`--deepspeed_autotp_size` 会往配置里加 `{added}`，而配置里已经有它的另一种写法",
+    ),
+    why: Text::new(
+        "the config says `{written}`, which is the same key. The engine takes either name and refuses both together.",
+        "配置里写的是 `{written}`，两者是同一个键。引擎接受任何一种写法，但不允许同时出现。",
+    ),
+    help: Text::new("remove `{written}` from the config", "从配置里删掉 `{written}`"),
+};
+
+const ADDED: &str = "gather_16bit_weights_on_model_save";
+const WRITTEN: &str = "stage3_gather_16bit_weights_on_model_save";
+
+/// Whether the engine refuses a config only after ms-swift has added its key.
+fn is_spoilt(text: &str, launch: &Launch) -> bool {
+    let Ok(mut config) = serde_json::from_str::<Value>(text) else { return false };
+    let settings = launch.settings(&Settings::default());
+    let before = judge(text.as_bytes(), &settings).verdict;
+    let Some(section) = config.get_mut("zero_optimization").and_then(Value::as_object_mut) else {
+        return false;
+    };
+    if !section.contains_key(WRITTEN) {
+        return false;
+    }
+    section.insert(ADDED.to_owned(), Value::Bool(true));
+    let after = judge(config.to_string().as_bytes(), &settings).verdict;
+    (before, after) == (Verdict::Accept, Verdict::Reject)
+}
+
+pub(super) fn check(job: &Judged<'_>, found: &mut Findings) {
+    for launch in job.job.launches.iter().filter(|launch| launch.launcher == Launcher::Swift) {
+        let Some(said) = launch.given.said("deepspeed_autotp_size") else { continue };
+        let config = launch.given.config.as_ref().and_then(|config| config.text.as_deref());
+        let text = config.and_then(|name| (job.files)(name));
+        if text.is_some_and(|text| is_spoilt(&text, launch)) {
+            let diagnostic = Diagnostic::new(&RULE, &WORDING, "", said.place.span)
+                .with("added", ADDED)
+                .with("written", WRITTEN);
+            found.at(&said.place, diagnostic);
+        }
+    }
+}

@@ -1,0 +1,106 @@
+//! I05: ms-swift's `--zero_hpz_partition_size` does not fit.
+//!
+//! # What it does
+//! Finds the argument without ZeRO stage 3, and with a size that does not divide the number of ranks.
+//!
+//! # Why is this bad?
+//! ms-swift writes the number into the config and looks at neither. Below stage 3 the engine does not use it; in stage 3
+//! it cannot form its groups and ends.
+
+use crate::check::Report;
+use crate::diagnostic::Diagnostic;
+use crate::job::{Findings, Judged, Launch, Launcher};
+use crate::language::Text;
+use crate::rule::{Example, Group, Rule, Severity, Wording};
+
+pub(crate) static RULE: Rule = Rule {
+    code: "I05",
+    name: "swift-hpz",
+    group: Group::Integrations,
+    severity: Severity::Warning,
+    summary: Text::new(
+        "ms-swift's `--zero_hpz_partition_size` does not fit",
+        "ms-swift 的 `--zero_hpz_partition_size` 不合适",
+    ),
+    wordings: &[&STAGE, &RANKS],
+    sources: &["modelscope/ms-swift#3697"],
+    examples: &[
+        Example::job(
+            "NPROC_PER_NODE=8 swift sft --model m --deepspeed zero2 --zero_hpz_partition_size 8",
+        ),
+        Example::job(
+            "NPROC_PER_NODE=8 swift sft --model m --deepspeed zero3 --zero_hpz_partition_size 3",
+        ),
+    ],
+    good: &[
+        Example::job(
+            "NPROC_PER_NODE=8 swift sft --model m --deepspeed zero3 --zero_hpz_partition_size 8",
+        ),
+        Example::job(
+            "NPROC_PER_NODE=$N swift sft --model m --deepspeed zero3 --zero_hpz_partition_size 3",
+        ),
+    ],
+    check: None,
+};
+
+static STAGE: Wording = Wording {
+    message: Text::new(
+        "`--zero_hpz_partition_size` does nothing with ZeRO stage {stage}",
+        "ZeRO stage {stage} 下 `--zero_hpz_partition_size` 不起作用",
+    ),
+    why: Text::new(
+        "it is the size of groups that keep a second copy of partitioned parameters, and only stage 3 partitions parameters. ms-swift writes it into the config without a look at the stage.",
+        "它表示在多大的组内再保留一份分片后的参数，而只有 stage 3 才对参数分片。ms-swift 不看 stage，直接把它写进配置。",
+    ),
+    help: Text::new(
+        "use `--deepspeed zero3`, or leave the argument out",
+        "改用 `--deepspeed zero3`，或去掉这个参数",
+    ),
+};
+
+static RANKS: Wording = Wording {
+    message: Text::new(
+        "`--zero_hpz_partition_size {size}` does not divide {ranks} ranks",
+        "`--zero_hpz_partition_size {size}` 不能整除 {ranks} 个进程",
+    ),
+    why: Text::new(
+        "the engine forms groups of that size out of all ranks and ends on an assertion if some are left over.",
+        "引擎要把所有进程按这个大小分组，分不完就会因断言失败而退出。",
+    ),
+    help: Text::new("write the number of GPUs of a node", "写成每个节点的 GPU 数"),
+};
+
+/// The stage of ms-swift's own configs, or of the one that is named.
+fn stage(launch: &Launch, report: Option<&Report>) -> Option<u8> {
+    if let Some(resolved) = report.and_then(|report| report.resolved.as_ref()) {
+        return Some(resolved.stage);
+    }
+    match launch.given.value("deepspeed")? {
+        "zero0" => Some(0),
+        "zero1" => Some(1),
+        "zero2" | "zero2_offload" => Some(2),
+        "zero3" | "zero3_offload" => Some(3),
+        _ => None,
+    }
+}
+
+pub(super) fn check(job: &Judged<'_>, found: &mut Findings) {
+    for (launch, report) in job.launches().filter(|(one, _)| one.launcher == Launcher::Swift) {
+        let Some(said) = launch.given.said("zero_hpz_partition_size") else { continue };
+        let Some(size) = said.value.parse::<usize>().ok().filter(|size| *size > 1) else {
+            continue;
+        };
+        let diagnostic = match (stage(launch, report), launch.world) {
+            (Some(3), Some(ranks)) if size < ranks && !ranks.is_multiple_of(size) => {
+                Diagnostic::new(&RULE, &RANKS, "", said.place.span)
+                    .severity(Severity::Error)
+                    .with("size", size)
+                    .with("ranks", ranks)
+            }
+            (Some(stage), _) if stage != 3 => Diagnostic::new(&RULE, &STAGE, "", said.place.span)
+                .with("stage", usize::from(stage)),
+            _ => continue,
+        };
+        found.at(&said.place, diagnostic);
+    }
+}

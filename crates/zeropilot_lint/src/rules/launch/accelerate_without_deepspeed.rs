@@ -1,0 +1,120 @@
+//! L18: accelerate is asked for DeepSpeed and for something else.
+//!
+//! # What it does
+//! Finds a `deepspeed_config_file` beside a `distributed_type` other than `DEEPSPEED`, or beside an option that asks for
+//! another way to train; and `--use_deepspeed` together with such an option.
+//!
+//! # Why is this bad?
+//! accelerate looks at the file only if DeepSpeed is switched on. Otherwise every rank trains the whole model, and nothing
+//! is said. Two ways at once are refused.
+
+use crate::diagnostic::Diagnostic;
+use crate::job::{Findings, Judged, Launch, Launcher, Place};
+use crate::language::Text;
+use crate::rule::{Example, Group, Rule, Severity, Wording};
+
+pub(crate) static RULE: Rule = Rule {
+    code: "L18",
+    name: "accelerate-without-deepspeed",
+    group: Group::Launch,
+    severity: Severity::Warning,
+    summary: Text::new(
+        "accelerate is asked for DeepSpeed and for something else",
+        "让 accelerate 用 DeepSpeed，又指定了别的训练方式",
+    ),
+    wordings: &[&UNREAD, &REFUSED],
+    sources: &[],
+    examples: &[
+        Example::job("accelerate launch --config_file acc.yaml --deepspeed_config_file ds.json t.py")
+            .files(&[("acc.yaml", "distributed_type: MULTI_GPU\nnum_processes: 2\n"), CONFIG]),
+        Example::job("accelerate launch --multi_gpu --num_processes 2 --deepspeed_config_file ds.json t.py")
+            .files(&[CONFIG]),
+        Example::job("accelerate launch --use_deepspeed --multi_gpu --num_processes 2 --deepspeed_config_file ds.json t.py")
+            .files(&[CONFIG]),
+    ],
+    good: &[
+        Example::job("accelerate launch --config_file acc.yaml --deepspeed_config_file ds.json t.py")
+            .files(&[("acc.yaml", "distributed_type: DEEPSPEED\nnum_processes: 2\n"), CONFIG]),
+        Example::job("accelerate launch --use_deepspeed --num_processes 2 --deepspeed_config_file ds.json t.py")
+            .files(&[CONFIG]),
+    ],
+    check: None,
+};
+
+const CONFIG: (&str, &str) = (
+    "ds.json",
+    r#"{"train_micro_batch_size_per_gpu": 1, "gradient_accumulation_steps": 1, "gradient_clipping": 1.0, "bf16": {"enabled": true}, "zero_optimization": {"stage": 2}}"#,
+);
+
+static UNREAD: Wording = Wording {
+    message: Text::new(
+        "accelerate does not read `{config}`: {cause} asks for another way to train",
+        "accelerate 不会读取 `{config}`：{cause} 指定了别的训练方式",
+    ),
+    why: Text::new(
+        "a DeepSpeed config is looked at only with `--use_deepspeed` or `distributed_type: DEEPSPEED`. Without them the run starts, with a whole copy of everything on each rank.",
+        "只有 `--use_deepspeed` 或 `distributed_type: DEEPSPEED` 时才会看 DeepSpeed 配置。否则训练照样启动，但每个进程都放一份完整的模型和优化器。",
+    ),
+    help: Text::new(
+        "write `--use_deepspeed`, or `distributed_type: DEEPSPEED` in accelerate's config",
+        "加上 `--use_deepspeed`，或在 accelerate 的配置里写 `distributed_type: DEEPSPEED`",
+    ),
+};
+
+static REFUSED: Wording = Wording {
+    message: Text::new(
+        "accelerate refuses `--use_deepspeed` together with `{option}`",
+        "accelerate 不允许同时使用 `--use_deepspeed` 和 `{option}`",
+    ),
+    why: Text::new(
+        "each of them chooses how training is spread, and accelerate ends if there is more than one.",
+        "它们各自决定训练如何分布，同时给出多个，accelerate 会直接报错退出。",
+    ),
+    help: Text::new("keep `--use_deepspeed` alone", "只保留 `--use_deepspeed`"),
+};
+
+/// What asks for something other than DeepSpeed.
+fn other_way(launch: &Launch) -> Option<String> {
+    let options = ["multi_gpu", "use_fsdp", "use_megatron_lm", "tpu"];
+    if let Some(option) = options.iter().find(|option| launch.has_option(&[option])) {
+        return Some(format!("`--{option}`"));
+    }
+    let kind = &launch.distributed_type.as_ref()?.value;
+    (kind != "DEEPSPEED").then(|| format!("`distributed_type: {kind}`"))
+}
+
+/// The config that accelerate is told, if nobody else brings one.
+fn told(launch: &Launch) -> Option<(&str, &Place)> {
+    let config = launch.given.config.as_ref()?;
+    let own = launch.option("config_file").and_then(|word| word.text.as_deref());
+    let is_option = launch
+        .option("deepspeed_config_file")
+        .is_some_and(|word| config.place == Place::here(word.span));
+    let is_in_yaml = own.is_some() && config.place.file.as_deref() == own;
+    Some((config.text.as_deref()?, &config.place)).filter(|_| is_option || is_in_yaml)
+}
+
+pub(super) fn check(job: &Judged<'_>, found: &mut Findings) {
+    for launch in job.job.launches.iter().filter(|one| one.launcher == Launcher::Accelerate) {
+        if launch.has_option(&["use_deepspeed"]) {
+            let options = ["multi_gpu", "cpu", "tpu", "use_fsdp"];
+            let other = options.iter().find_map(|name| Some((name, launch.option(name)?)));
+            if let Some((name, word)) = other {
+                let diagnostic = Diagnostic::new(&RULE, &REFUSED, "", word.span)
+                    .severity(Severity::Error)
+                    .with("option", format!("--{name}"));
+                found.here(diagnostic);
+            }
+            continue;
+        }
+        if launch.script.as_ref().is_some_and(|script| script.calls("DeepSpeedPlugin")) {
+            continue;
+        }
+        if let (Some(cause), Some((config, place))) = (other_way(launch), told(launch)) {
+            let diagnostic = Diagnostic::new(&RULE, &UNREAD, "", place.span)
+                .with("config", config)
+                .with("cause", cause);
+            found.at(place, diagnostic);
+        }
+    }
+}

@@ -1,0 +1,91 @@
+//! L17: more ranks on a node than GPUs it may see.
+//!
+//! # What it does
+//! Finds `CUDA_VISIBLE_DEVICES` with fewer GPUs than ranks are started beside it.
+//!
+//! # Why is this bad?
+//! Rank N of a node takes the Nth GPU it sees. Those beyond the last one end with an error.
+
+use crate::diagnostic::Diagnostic;
+use crate::job::{Findings, Judged, Launch, Launcher};
+use crate::language::Text;
+use crate::rule::{Example, Group, Rule, Severity, Wording};
+
+pub(crate) static RULE: Rule = Rule {
+    code: "L17",
+    name: "fewer-devices-than-ranks",
+    group: Group::Launch,
+    severity: Severity::Error,
+    summary: Text::new(
+        "more ranks on a node than GPUs it may see",
+        "节点上的进程数多于可见的 GPU 数",
+    ),
+    wordings: &[&WORDING],
+    sources: &[],
+    examples: &[
+        Example::job(
+            "CUDA_VISIBLE_DEVICES=0,1 torchrun --nproc_per_node 4 t.py --deepspeed $CONFIG",
+        ),
+        Example::job(
+            "export CUDA_VISIBLE_DEVICES=0,1\nNPROC_PER_NODE=4 swift sft --model m --deepspeed zero2",
+        ),
+    ],
+    good: &[
+        Example::job(
+            "CUDA_VISIBLE_DEVICES=0,1,2,3 torchrun --nproc_per_node 4 t.py --deepspeed $CONFIG",
+        ),
+        Example::job(
+            "CUDA_VISIBLE_DEVICES=$GPUS torchrun --nproc_per_node 4 t.py --deepspeed $CONFIG",
+        ),
+        Example::job(
+            "if [ -n \"$FEW\" ]; then export CUDA_VISIBLE_DEVICES=0,1; fi\ntorchrun --nproc_per_node 4 t.py --deepspeed $CONFIG",
+        ),
+    ],
+    check: None,
+};
+
+static WORDING: Wording = Wording {
+    message: Text::new(
+        "{ranks} ranks are started on a node that sees {devices} GPUs",
+        "节点上启动 {ranks} 个进程，却只能看到 {devices} 张 GPU",
+    ),
+    why: Text::new(
+        "each rank takes the GPU with its number among those in `CUDA_VISIBLE_DEVICES`; the ones beyond end with `invalid device ordinal`, and the others wait for them.",
+        "每个进程按自己的编号取 `CUDA_VISIBLE_DEVICES` 里对应的 GPU；超出的进程会报 `invalid device ordinal` 退出，其余进程则一直等它们。",
+    ),
+    help: Text::new(
+        "start {devices} ranks, or name {ranks} GPUs",
+        "只启动 {devices} 个进程，或写上 {ranks} 张 GPU",
+    ),
+};
+
+/// How many ranks a node gets, where that is written.
+fn ranks_of_a_node(job: &Judged<'_>, launch: &Launch) -> Option<usize> {
+    match launch.launcher {
+        Launcher::Torchrun => launch.option("nproc_per_node")?.text.as_deref()?.parse().ok(),
+        Launcher::Swift | Launcher::LlamaFactory => {
+            job.job.variable(launch, "NPROC_PER_NODE")?.text.as_deref()?.parse().ok()
+        }
+        _ => None,
+    }
+}
+
+pub(super) fn check(job: &Judged<'_>, found: &mut Findings) {
+    for launch in &job.job.launches {
+        let Some(ranks) = ranks_of_a_node(job, launch) else { continue };
+        let Some(visible) = job.job.variable(launch, "CUDA_VISIBLE_DEVICES") else { continue };
+        let Some(text) = visible.text.as_deref().map(str::trim) else { continue };
+        // Set several times, which one holds depends on the way there.
+        let times = job.job.exported.iter().filter(|set| set.name == "CUDA_VISIBLE_DEVICES");
+        let is_settled = launch.variables.iter().any(|set| set.name == "CUDA_VISIBLE_DEVICES")
+            || times.count() == 1;
+        let is_cpu = text.is_empty() || job.job.variable(launch, "DS_ACCELERATOR").is_some();
+        let devices = text.split(',').filter(|device| !device.trim().is_empty()).count();
+        if is_settled && !is_cpu && devices < ranks {
+            let diagnostic = Diagnostic::new(&RULE, &WORDING, "", visible.span)
+                .with("ranks", ranks)
+                .with("devices", devices);
+            found.here(diagnostic);
+        }
+    }
+}

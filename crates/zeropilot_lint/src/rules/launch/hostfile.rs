@@ -1,0 +1,94 @@
+//! L06: the launcher cannot read the hostfile.
+//!
+//! # What it does
+//! Finds lines of a hostfile that are not `host slots=N`, hosts that stand in it twice, and files without a host.
+//!
+//! # Why is this bad?
+//! The `deepspeed` launcher ends before anything is started.
+
+use zeropilot_config::syntax::Span;
+
+use crate::diagnostic::Diagnostic;
+use crate::job::{Findings, Judged, Launcher, Place, hostfile_entries};
+use crate::language::Text;
+use crate::rule::{Example, Group, Rule, Severity, Wording};
+
+pub(crate) static RULE: Rule = Rule {
+    code: "L06",
+    name: "unreadable-hostfile",
+    group: Group::Launch,
+    severity: Severity::Error,
+    summary: Text::new("the launcher cannot read the hostfile", "启动器读不懂 hostfile"),
+    wordings: &[&LINE, &TWICE, &EMPTY],
+    sources: &["deepspeedai/DeepSpeed#1481", "huggingface/transformers#21373"],
+    examples: &[
+        Example::job("deepspeed --hostfile hosts t.py").files(&[("hosts", "one slots=8\ntwo:8\n")]),
+        Example::job("deepspeed --hostfile hosts t.py")
+            .files(&[("hosts", "one slots=8\none slots=8\n")]),
+        Example::job("deepspeed --hostfile hosts t.py").files(&[("hosts", "# one slots=8\n")]),
+    ],
+    good: &[Example::job("deepspeed --hostfile hosts t.py")
+        .files(&[("hosts", "# ours\none slots=8\n\ntwo  slots=8 # new\n")])],
+    check: None,
+};
+
+static LINE: Wording = Wording {
+    message: Text::new(
+        "the launcher cannot read the line `{line}`",
+        "启动器读不懂这一行：`{line}`",
+    ),
+    why: Text::new(
+        "a line is a host, blanks, `slots=` and how many GPUs it has. The launcher ends with `Hostfile contains a bad entry`.",
+        "每行应是主机名、空格、`slots=` 加 GPU 数。启动器会报错退出：`Hostfile contains a bad entry`。",
+    ),
+    help: Text::new("write it like `worker-1 slots=8`", "写成 `worker-1 slots=8` 这样"),
+};
+
+static TWICE: Wording = Wording {
+    message: Text::new("the host `{line}` stands in the file twice", "主机 `{line}` 出现了两次"),
+    why: Text::new(
+        "the launcher ends with `Hostfile contains multiple entries`.",
+        "启动器会报错退出：`Hostfile contains multiple entries`。",
+    ),
+    help: Text::new("keep one line with all its slots", "只保留一行，把全部 slots 写在一起"),
+};
+
+static EMPTY: Wording = Wording {
+    message: Text::new("the hostfile `{line}` names no host", "hostfile `{line}` 里一台主机都没有"),
+    why: Text::new(
+        "the launcher ends with `Hostfile is empty or not formatted correctly`.",
+        "启动器会报错退出：`Hostfile is empty or not formatted correctly`。",
+    ),
+    help: Text::new(
+        "write a line like `worker-1 slots=8` for every node, or leave `--hostfile` out on a single one",
+        "每个节点写一行，如 `worker-1 slots=8`；单机则去掉 `--hostfile`",
+    ),
+};
+
+pub(super) fn check(job: &Judged<'_>, found: &mut Findings) {
+    for launch in job.job.launches.iter().filter(|launch| launch.launcher == Launcher::DeepSpeed) {
+        let named = launch.option("hostfile").or_else(|| launch.option("H"));
+        let Some((name, place)) = named.and_then(|word| Some((word.text.as_deref()?, word.span)))
+        else {
+            continue;
+        };
+        let Some(text) = (job.files)(name) else { continue };
+        let entries = hostfile_entries(&text);
+        if entries.is_empty() {
+            found.here(Diagnostic::new(&RULE, &EMPTY, "", place).with("line", name));
+        }
+        for (index, entry) in entries.iter().enumerate() {
+            let known = entry
+                .host
+                .filter(|host| entries[..index].iter().any(|earlier| earlier.host == Some(host)));
+            let (wording, shown) = match (entry.host, known) {
+                (None, _) => (&LINE, entry.line),
+                (Some(_), Some(host)) => (&TWICE, host),
+                (Some(_), None) => continue,
+            };
+            let span = Span::new(entry.start, entry.start + entry.line.len());
+            let diagnostic = Diagnostic::new(&RULE, wording, "", span).with("line", shown);
+            found.at(&Place::in_file(name, span), diagnostic);
+        }
+    }
+}

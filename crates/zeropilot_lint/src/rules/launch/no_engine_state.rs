@@ -1,0 +1,113 @@
+//! S08: a checkpoint without the engine's state is resumed.
+//!
+//! # What it does
+//! Finds `resume_from_checkpoint` with a checkpoint of the HF Trainer that the engine has written nothing into.
+//!
+//! # Why is this bad?
+//! Under DeepSpeed the Trainer resumes through the engine alone. It finds no state of it and ends, after the model was
+//! loaded.
+
+use zeropilot_config::front_end::FrontEnd;
+
+use crate::diagnostic::Diagnostic;
+use crate::job::{Findings, Judged, Launch, Launcher, Place, Value};
+use crate::language::Text;
+use crate::rule::{Example, Group, Rule, Severity, Wording};
+
+use super::model_first::STAGE_3;
+
+pub(crate) static RULE: Rule = Rule {
+    code: "S08",
+    name: "checkpoint-without-state",
+    group: Group::Saving,
+    severity: Severity::Error,
+    summary: Text::new(
+        "a checkpoint without the engine's state is resumed",
+        "续训用的 checkpoint 里没有引擎状态",
+    ),
+    wordings: &[&WORDING],
+    sources: &["huggingface/transformers#23693", "Haochen-Wang409/ross#13"],
+    examples: &[
+        Example::job("torchrun --nproc_per_node 2 t.py").files(&[
+            ("t.py", RESUMES),
+            ("ds.json", STAGE_3),
+            ("out/checkpoint-10/trainer_state.json", "{}"),
+        ]),
+        Example::job("FORCE_TORCHRUN=1 llamafactory-cli train x.yaml").files(&[
+            ("x.yaml", "stage: sft\nbf16: true\ndeepspeed: ds.json\nresume_from_checkpoint: out/checkpoint-10\n"),
+            ("ds.json", STAGE_3),
+            ("out/checkpoint-10/trainer_state.json", "{}"),
+        ]),
+    ],
+    good: &[
+        Example::job("torchrun --nproc_per_node 2 t.py").files(&[
+            ("t.py", RESUMES),
+            ("ds.json", STAGE_3),
+            ("out/checkpoint-10/trainer_state.json", "{}"),
+            ("out/checkpoint-10/latest", "global_step10"),
+        ]),
+        Example::job("torchrun --nproc_per_node 2 t.py").files(&[
+            ("t.py", RESUMES),
+            ("ds.json", STAGE_3),
+        ]),
+    ],
+    check: None,
+};
+
+const RESUMES: &str = "args = TrainingArguments(deepspeed='ds.json', per_device_train_batch_size=1)\nmodel = AutoModelForCausalLM.from_pretrained('m')\ntrainer = Trainer(model, args)\ntrainer.train(resume_from_checkpoint='out/checkpoint-10')\n";
+
+static WORDING: Wording = Wording {
+    message: Text::new(
+        "`{path}` has no state of the engine to resume from",
+        "`{path}` 里没有可供续训的引擎状态",
+    ),
+    why: Text::new(
+        "there is a `trainer_state.json` but no `latest`, as `save_only_model` leaves it or a run without DeepSpeed. Under DeepSpeed the HF Trainer loads weights and optimizer through the engine only and ends with `Can't find a valid checkpoint` or `failed to resume from checkpoint`.",
+        "目录里有 `trainer_state.json` 却没有 `latest`，通常是用 `save_only_model` 保存的，或者当时没有用 DeepSpeed。在 DeepSpeed 下，HF Trainer 只通过引擎加载权重和优化器，会报错退出：`Can't find a valid checkpoint` 或 `failed to resume from checkpoint`。",
+    ),
+    help: Text::new(
+        "start from its weights as a model instead, or resume a checkpoint that was saved under DeepSpeed without `save_only_model`",
+        "把它当作模型权重重新开始；或用在 DeepSpeed 下保存、且没有 `save_only_model` 的 checkpoint 续训",
+    ),
+};
+
+/// The checkpoint that is sure to be resumed, and where it is named.
+fn resumed(launch: &Launch) -> Option<(String, Place)> {
+    if let (Some(script), Some(name)) = (&launch.script, &launch.program) {
+        let train = script.calls.iter().find(|call| {
+            call.name() == "train" && call.argument(0, "resume_from_checkpoint").is_some()
+        })?;
+        return match train.argument(0, "resume_from_checkpoint")? {
+            (Value::Literal(path), span) => Some((path.clone(), Place::in_file(name, span))),
+            _ => None,
+        };
+    }
+    let given = &launch.given;
+    let is_taken = match launch.launcher {
+        // Reward models and PPO start anew, whatever is said.
+        Launcher::LlamaFactory => !matches!(given.value("stage"), Some("rm" | "ppo")),
+        Launcher::Swift => given.said("resume_only_model").is_none(),
+        Launcher::Axolotl => true,
+        _ => false,
+    };
+    let said = given.said("resume_from_checkpoint").filter(|_| is_taken)?;
+    Some((said.value.clone(), said.place.clone()))
+}
+
+pub(super) fn check(job: &Judged<'_>, found: &mut Findings) {
+    for launch in &job.job.launches {
+        let given = &launch.given;
+        let has_config = given.config.is_some() || given.dictionary.is_some();
+        if !has_config || given.front_end != Some(FrontEnd::HfTrainer) {
+            continue;
+        }
+        let Some((path, place)) = resumed(launch) else { continue };
+        let directory = path.trim_end_matches('/');
+        let has = |name: &str| (job.files)(&format!("{directory}/{name}")).is_some();
+        if has("trainer_state.json") && !has("latest") && !has("latest_universal") {
+            let diagnostic =
+                Diagnostic::new(&RULE, &WORDING, "", place.span).with("path", directory);
+            found.at(&place, diagnostic);
+        }
+    }
+}

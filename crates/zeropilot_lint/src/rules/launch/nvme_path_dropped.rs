@@ -1,0 +1,84 @@
+//! F04: accelerate loses the path for NVMe.
+//!
+//! # What it does
+//! Finds offloading to NVMe that is asked for in accelerate's own config or options, without a DeepSpeed config file.
+//!
+//! # Why is this bad?
+//! accelerate's launcher passes the device on and forgets the path. The engine writes its swap files into a directory
+//! called `none` in the working directory.
+
+use crate::diagnostic::Diagnostic;
+use crate::job::{Findings, Judged, Launch};
+use crate::language::Text;
+use crate::rule::{Example, Group, Rule, Severity, Wording};
+
+pub(crate) static RULE: Rule = Rule {
+    code: "F04",
+    name: "nvme-path-dropped",
+    group: Group::Offload,
+    severity: Severity::Warning,
+    summary: Text::new("accelerate loses the path for NVMe", "accelerate 会丢掉 NVMe 路径"),
+    wordings: &[&WORDING],
+    sources: &["huggingface/accelerate#1463", "huggingface/accelerate#1484"],
+    examples: &[
+        Example::job("accelerate launch --config_file acc.yaml t.py").files(&[(
+            "acc.yaml",
+            "distributed_type: DEEPSPEED\nnum_processes: 2\ndeepspeed_config:\n  zero_stage: 3\n  offload_optimizer_device: nvme\n  offload_optimizer_nvme_path: /local_nvme\n",
+        )]),
+        Example::job("accelerate launch --use_deepspeed --zero_stage 3 --offload_param_device nvme --offload_param_nvme_path /local_nvme t.py"),
+    ],
+    good: &[
+        Example::job("accelerate launch --config_file acc.yaml t.py").files(&[(
+            "acc.yaml",
+            "distributed_type: DEEPSPEED\nnum_processes: 2\ndeepspeed_config:\n  zero_stage: 3\n  offload_optimizer_device: cpu\n",
+        )]),
+        Example::job("export ACCELERATE_DEEPSPEED_OFFLOAD_PARAM_NVME_PATH=/local_nvme\naccelerate launch --use_deepspeed --zero_stage 3 --offload_param_device nvme t.py"),
+    ],
+    check: None,
+};
+
+static WORDING: Wording = Wording {
+    message: Text::new(
+        "accelerate does not pass `offload_{part}_nvme_path` on: swap files go into `./none`",
+        "accelerate 不会传递 `offload_{part}_nvme_path`，交换文件会写到 `./none` 里",
+    ),
+    why: Text::new(
+        "its launcher tells ranks the device by a variable and has none for the path, whose default is the text `none`. The engine takes that for a directory, on whatever disk the run was started from.",
+        "启动器用环境变量把设备告诉各进程，却没有对应路径的变量，路径的默认值是字符串 `none`。引擎把它当作目录名，写到启动目录所在的盘上。",
+    ),
+    help: Text::new(
+        "name a DeepSpeed config in `deepspeed_config_file` and write `nvme_path` there, or set `{variable}`",
+        "用 `deepspeed_config_file` 指定 DeepSpeed 配置，在里面写 `nvme_path`；或设置环境变量 `{variable}`",
+    ),
+};
+
+/// Whether accelerate makes the config itself, for stage 3, which alone swaps to a disk.
+fn is_of_accelerate(launch: &Launch) -> bool {
+    let in_code = launch.script.as_ref().is_some_and(|script| script.calls("DeepSpeedPlugin"));
+    let stage = launch.accelerate_field("zero_stage");
+    launch.by_accelerate
+        && launch.given.config.is_none()
+        && launch.given.dictionary.is_none()
+        && !in_code
+        && stage.is_some_and(|stage| stage.value == "3")
+}
+
+pub(super) fn check(job: &Judged<'_>, found: &mut Findings) {
+    for launch in job.job.launches.iter().filter(|launch| is_of_accelerate(launch)) {
+        for part in ["optimizer", "param"] {
+            let device = launch.accelerate_field(&format!("offload_{part}_device"));
+            let Some(device) = device.filter(|device| device.value == "nvme") else { continue };
+            let upper = part.to_uppercase();
+            let variable = format!("ACCELERATE_DEEPSPEED_OFFLOAD_{upper}_NVME_PATH");
+            if job.job.variable(launch, &variable).is_some() {
+                continue;
+            }
+            let path = launch.accelerate_field(&format!("offload_{part}_nvme_path"));
+            let place = path.unwrap_or(device).place;
+            let diagnostic = Diagnostic::new(&RULE, &WORDING, "", place.span)
+                .with("part", part)
+                .with("variable", variable);
+            found.at(&place, diagnostic);
+        }
+    }
+}

@@ -1,0 +1,81 @@
+//! L16: two ways to choose GPUs at once.
+//!
+//! # What it does
+//! Finds `--include` or `--exclude` of the `deepspeed` launcher together with `--num_gpus`, `--num_nodes` or with each
+//! other.
+//!
+//! # Why is this bad?
+//! The launcher refuses them together.
+
+use crate::diagnostic::Diagnostic;
+use crate::job::{Findings, Judged, Launch, Launcher, Word};
+use crate::language::Text;
+use crate::rule::{Example, Group, Rule, Severity, Wording};
+
+pub(crate) static RULE: Rule = Rule {
+    code: "L16",
+    name: "two-filters",
+    group: Group::Launch,
+    severity: Severity::Error,
+    summary: Text::new("two ways to choose GPUs at once", "同时用了两种选择 GPU 的方式"),
+    wordings: &[&WORDING],
+    sources: &["deepspeedai/DeepSpeed#662"],
+    examples: &[
+        Example::job("deepspeed --num_gpus 2 --include localhost:0,1 t.py"),
+        Example::job("deepspeed --include localhost:0,1 --exclude localhost:1 t.py"),
+    ],
+    good: &[
+        Example::job("deepspeed --include localhost:0,1 t.py"),
+        Example::job("deepspeed --num_gpus 2 --num_nodes 1 t.py"),
+    ],
+    check: None,
+};
+
+static WORDING: Wording = Wording {
+    message: Text::new(
+        "`deepspeed` refuses `--{one}` together with `--{other}`",
+        "`deepspeed` 不允许同时使用 `--{one}` 和 `--{other}`",
+    ),
+    why: Text::new(
+        "one counts GPUs from the first on, the other names them; the launcher does not decide between the two and ends.",
+        "一个是从第一张卡开始数，一个是逐个指定；启动器不会替你取舍，直接报错退出。",
+    ),
+    help: Text::new("keep `--{one}` alone", "只保留 `--{one}`"),
+};
+
+/// An option that has a value, by its long name.
+fn given<'a>(
+    launch: &'a Launch,
+    name: &'static str,
+    short: &str,
+) -> Option<(&'static str, &'a Word)> {
+    let word = launch.option(name).or_else(|| launch.option(short))?;
+    word.text.as_deref().filter(|text| !text.is_empty())?;
+    Some((name, word))
+}
+
+/// A number that the launcher takes for one; it has -1 where none is given.
+fn counted<'a>(launch: &'a Launch, name: &'static str) -> Option<(&'static str, &'a Word)> {
+    let word = launch.option(name)?;
+    word.text.as_deref()?.parse::<u32>().ok()?;
+    Some((name, word))
+}
+
+pub(super) fn check(job: &Judged<'_>, found: &mut Findings) {
+    for launch in job.job.launches.iter().filter(|launch| launch.launcher == Launcher::DeepSpeed) {
+        let include = given(launch, "include", "i");
+        let exclude = given(launch, "exclude", "e");
+        let counts = counted(launch, "num_gpus").or_else(|| counted(launch, "num_nodes"));
+        let pair = match (include, exclude, counts) {
+            (Some(one), other, counts) => counts.or(other).map(|other| (one, other)),
+            (None, Some(one), Some(other)) => Some((one, other)),
+            _ => None,
+        };
+        if let Some(((one, _), (other, word))) = pair {
+            let diagnostic = Diagnostic::new(&RULE, &WORDING, "", word.span)
+                .with("one", one)
+                .with("other", other);
+            found.here(diagnostic);
+        }
+    }
+}

@@ -1,0 +1,105 @@
+//! L05: variables do not reach the other nodes.
+//!
+//! # What it does
+//! Finds variables that libraries read, set in the script of a run over several nodes by the `deepspeed` launcher.
+//!
+//! # Why is this bad?
+//! The launcher starts every node over ssh and takes only variables with a few beginnings along. The others have on each
+//! node what its login gives them.
+
+use crate::argument::Argument;
+use crate::diagnostic::Diagnostic;
+use crate::job::{Assignment, Findings, Judged, Launch, Launcher, hostfile_entries};
+use crate::language::Text;
+use crate::rule::{Example, Group, Rule, Severity, Wording};
+
+pub(crate) static RULE: Rule = Rule {
+    code: "L05",
+    name: "variables-left-behind",
+    group: Group::Launch,
+    severity: Severity::Note,
+    summary: Text::new("variables do not reach the other nodes", "环境变量不会传到各个节点"),
+    wordings: &[&WORDING],
+    sources: &["AMDResearch/hpcfund#35", "deepspeedai/DeepSpeed#1481"],
+    examples: &[Example::job("export HF_HOME=/data/hf\ndeepspeed --hostfile hosts t.py")
+        .files(&[TWO_HOSTS])],
+    good: &[
+        Example::job("export NCCL_DEBUG=INFO\ndeepspeed --hostfile hosts t.py").files(&[TWO_HOSTS]),
+        Example::job("export HF_HOME=/data/hf\ndeepspeed --hostfile hosts t.py")
+            .files(&[TWO_HOSTS, (".deepspeed_env", "HF_HOME=/data/hf\n")]),
+        Example::job("export HF_HOME=/data/hf\ndeepspeed --hostfile hosts t.py")
+            .files(&[("hosts", "one slots=8\n")]),
+    ],
+    check: None,
+};
+
+const TWO_HOSTS: (&str, &str) = ("hosts", "one slots=8\ntwo slots=8\n");
+
+static WORDING: Wording = Wording {
+    message: Text::new(
+        "`deepspeed` does not take {names} along to the nodes of the hostfile",
+        "`deepspeed` 不会把 {names} 带到 hostfile 里的各个节点",
+    ),
+    why: Text::new(
+        "nodes are started over ssh, and only variables that begin with `NCCL`, `PYTHON`, `MV2`, `UCX` or `MLFLOW` go along, with those named in a file `.deepspeed_env` in the home directory or the working directory. There is none here that names them.",
+        "各节点通过 ssh 启动，只有以 `NCCL`、`PYTHON`、`MV2`、`UCX`、`MLFLOW` 开头的变量，以及家目录或工作目录下 `.deepspeed_env` 里列出的变量会带过去；这里没有列出它们的 `.deepspeed_env`。",
+    ),
+    help: Text::new(
+        "write them as `NAME=value` into `.deepspeed_env`, unless every node sets them at login",
+        "把它们以 `NAME=value` 的形式写进 `.deepspeed_env`；如果每个节点登录时都会设置，可以不管",
+    ),
+};
+
+/// Beginnings of what libraries read during training.
+const READ: [&str; 11] = [
+    "HF_",
+    "TRANSFORMERS_",
+    "WANDB_",
+    "TOKENIZERS_",
+    "PYTORCH_",
+    "TORCH_",
+    "OMP_",
+    "GLOO_",
+    "DS_",
+    "DEEPSPEED_",
+    "TRITON_",
+];
+
+fn is_read(name: &str) -> bool {
+    // The launcher itself reads this one.
+    name != "DS_ENV_FILE"
+        && (READ.iter().any(|start| name.starts_with(start)) || name == "LD_LIBRARY_PATH")
+}
+
+/// Whether the launcher goes over ssh to more than one node, and takes nothing else along.
+fn goes_out(job: &Judged<'_>, launch: &Launch) -> bool {
+    let others = ["launcher", "no_ssh", "num_nodes", "include", "i", "exclude", "e", "force_multi"];
+    let hosts = launch.option("hostfile").or_else(|| launch.option("H"));
+    let text = hosts.and_then(|hosts| (job.files)(hosts.text.as_deref()?));
+    launch.launcher == Launcher::DeepSpeed
+        && !launch.has_option(&others)
+        && job.job.variable(launch, "DS_ENV_FILE").is_none()
+        && text.is_some_and(|text| hostfile_entries(&text).len() > 1)
+}
+
+pub(super) fn check(job: &Judged<'_>, found: &mut Findings) {
+    let sent = (job.files)(".deepspeed_env").unwrap_or_default();
+    let is_sent = |name: &str| {
+        sent.lines().any(|line| line.split_once('=').is_some_and(|(key, _)| key == name))
+    };
+    for launch in job.job.launches.iter().filter(|launch| goes_out(job, launch)) {
+        let set = job.job.exported.iter().chain(&launch.variables);
+        let mut left: Vec<&Assignment> = Vec::new();
+        for one in set.filter(|set| is_read(&set.name) && !is_sent(&set.name)) {
+            if !left.iter().any(|known| known.name == one.name) {
+                left.push(one);
+            }
+        }
+        if let Some(first) = left.first() {
+            let names = left.iter().map(|set| set.name.clone()).collect();
+            let diagnostic = Diagnostic::new(&RULE, &WORDING, "", first.value.span)
+                .with("names", Argument::Words(names));
+            found.here(diagnostic);
+        }
+    }
+}

@@ -1,0 +1,64 @@
+//! O28: gradients are clipped by value.
+//!
+//! # What it does
+//! Finds `clip_grad_value_` of an `Accelerator` under DeepSpeed.
+//!
+//! # Why is this bad?
+//! accelerate raises an exception: the engine clips by the norm only.
+
+use crate::diagnostic::Diagnostic;
+use crate::job::{Findings, Judged};
+use crate::language::Text;
+use crate::rule::{Example, Group, Rule, Severity, Wording};
+
+use super::clipping_call::{accelerates, asks_for_deepspeed};
+
+pub(crate) static RULE: Rule = Rule {
+    code: "O28",
+    name: "clip-by-value",
+    group: Group::Optimizer,
+    severity: Severity::Error,
+    summary: Text::new("gradients are clipped by value", "按值裁剪梯度"),
+    wordings: &[&WORDING],
+    sources: &[],
+    examples: &[
+        Example::job("accelerate launch --num_processes 2 --use_deepspeed --deepspeed_config_file ds.json t.py").files(&[
+            ("t.py", "accelerator = Accelerator()\naccelerator.backward(loss)\naccelerator.clip_grad_value_(model.parameters(), 0.5)\n"),
+            ("ds.json", CONFIG),
+        ]),
+    ],
+    good: &[
+        Example::job("accelerate launch --num_processes 2 --use_deepspeed --deepspeed_config_file ds.json t.py").files(&[
+            ("t.py", "accelerator = Accelerator()\naccelerator.backward(loss)\nif accelerator.distributed_type != DistributedType.DEEPSPEED:\n    accelerator.clip_grad_value_(model.parameters(), 0.5)\n"),
+            ("ds.json", CONFIG),
+        ]),
+    ],
+    check: None,
+};
+
+const CONFIG: &str = r#"{"train_micro_batch_size_per_gpu": 1, "gradient_accumulation_steps": 1, "gradient_clipping": 1.0, "bf16": {"enabled": true}, "zero_optimization": {"stage": 2}}"#;
+
+static WORDING: Wording = Wording {
+    message: Text::new("`{call}` is refused under DeepSpeed", "在 DeepSpeed 下不能调用 `{call}`"),
+    why: Text::new(
+        "the engine clips by the norm of all gradients and by nothing else, so accelerate raises an exception.",
+        "引擎只会按全部梯度的范数裁剪，accelerate 遇到这个调用会直接报错退出。",
+    ),
+    help: Text::new(
+        "write `gradient_clipping` into the config instead",
+        "改为在配置里写 `gradient_clipping`",
+    ),
+};
+
+pub(super) fn check(job: &Judged<'_>, found: &mut Findings) {
+    for training in job.trainings().filter(accelerates) {
+        let Some(accelerator) = training.script.accelerator() else { continue };
+        let name = format!("{accelerator}.clip_grad_value_");
+        let calls = training.script.calls.iter().filter(|call| call.callee == name);
+        for call in calls.filter(|call| !asks_for_deepspeed(call)) {
+            let diagnostic =
+                Diagnostic::new(&RULE, &WORDING, "", call.span).with("call", name.as_str());
+            found.at(&training.place(call.span), diagnostic);
+        }
+    }
+}

@@ -1,0 +1,140 @@
+//! O09: a call that clips gradients does nothing.
+//!
+//! # What it does
+//! Finds `clip_grad_norm_` of an `Accelerator`, or torch's over the parameters of the engine, with another limit than
+//! the config's `gradient_clipping`.
+//!
+//! # Why is this bad?
+//! Under ZeRO gradients are clipped in the engine's step, by the config. What the script asks for is not done, and
+//! nothing is said.
+
+use num_traits::ToPrimitive as _;
+use zeropilot_config::python::PyValue;
+
+use crate::check::Report;
+use crate::diagnostic::Diagnostic;
+use crate::job::{Call, Findings, Judged, Training, Value};
+use crate::language::Text;
+use crate::rule::{Example, Group, Rule, Severity, Wording};
+
+pub(crate) static RULE: Rule = Rule {
+    code: "O09",
+    name: "clipping-call",
+    group: Group::Optimizer,
+    severity: Severity::Warning,
+    summary: Text::new("a call that clips gradients does nothing", "裁剪梯度的调用不起作用"),
+    wordings: &[&ACCELERATE, &TORCH],
+    sources: &[
+        "huggingface/accelerate#3807",
+        "huggingface/accelerate#2791",
+        "deepspeedai/DeepSpeed#7220",
+    ],
+    examples: &[
+        Example::job("accelerate launch --num_processes 2 --use_deepspeed --deepspeed_config_file ds.json t.py").files(&[
+            ("t.py", "accelerator = Accelerator()\naccelerator.backward(loss)\naccelerator.clip_grad_norm_(model.parameters(), 0.5)\n"),
+            ("ds.json", ACCELERATED),
+        ]),
+        Example::job("deepspeed --num_gpus 2 t.py").files(&[
+            ("t.py", "engine, _, _, _ = deepspeed.initialize(model=model, config='ds.json')\nengine.backward(loss)\ntorch.nn.utils.clip_grad_norm_(engine.parameters(), max_norm=0.5)\nengine.step()\n"),
+            ("ds.json", BARE),
+        ]),
+    ],
+    good: &[
+        Example::job("accelerate launch --num_processes 2 --use_deepspeed --deepspeed_config_file ds.json t.py").files(&[
+            ("t.py", "accelerator = Accelerator()\naccelerator.backward(loss)\naccelerator.clip_grad_norm_(model.parameters(), 1.0)\n"),
+            ("ds.json", ACCELERATED),
+        ]),
+        Example::job("deepspeed --num_gpus 2 t.py").files(&[
+            ("t.py", "engine, _, _, _ = deepspeed.initialize(model=model, config='ds.json')\nengine.backward(loss)\ntorch.nn.utils.clip_grad_norm_(other.parameters(), max_norm=0.5)\nengine.step()\n"),
+            ("ds.json", BARE),
+        ]),
+    ],
+    check: None,
+};
+
+const ACCELERATED: &str = r#"{"train_micro_batch_size_per_gpu": 1, "gradient_accumulation_steps": 1, "gradient_clipping": 1.0, "bf16": {"enabled": true}, "zero_optimization": {"stage": 2}}"#;
+
+const BARE: &str = r#"{"train_batch_size": 8, "gradient_clipping": 1.0, "bf16": {"enabled": true}, "zero_optimization": {"stage": 2}}"#;
+
+static ACCELERATE: Wording = Wording {
+    message: Text::new(
+        "`{call}` does not clip at {asked}: the engine's `gradient_clipping` is {clipping}",
+        "`{call}` 不会按 {asked} 裁剪：引擎的 `gradient_clipping` 是 {clipping}",
+    ),
+    why: Text::new(
+        "under DeepSpeed the call only returns the norm that the engine measured last. Gradients are clipped in the engine's step at `gradient_clipping`, and 0 means not at all.",
+        "在 DeepSpeed 下，这个调用只返回引擎上一次算出的范数；真正的裁剪发生在引擎的 step 里，按 `gradient_clipping` 进行，0 表示不裁剪。",
+    ),
+    help: Text::new(
+        "write `\"gradient_clipping\": {asked}` into the config",
+        "在配置里写 `\"gradient_clipping\": {asked}`",
+    ),
+};
+
+static TORCH: Wording = Wording {
+    message: Text::new(
+        "`{call}` finds no gradients to clip at {asked}: the engine's `gradient_clipping` is {clipping}",
+        "`{call}` 找不到梯度，不会按 {asked} 裁剪：引擎的 `gradient_clipping` 是 {clipping}",
+    ),
+    why: Text::new(
+        "with ZeRO the engine takes gradients away from the parameters during `backward`, so torch sees none. They are clipped in the engine's step at `gradient_clipping`, and 0 means not at all.",
+        "开启 ZeRO 后，引擎在 `backward` 里就把梯度从参数上取走了，torch 一个也看不到。裁剪发生在引擎的 step 里，按 `gradient_clipping` 进行，0 表示不裁剪。",
+    ),
+    help: Text::new(
+        "write `\"gradient_clipping\": {asked}` into the config and leave the call out",
+        "在配置里写 `\"gradient_clipping\": {asked}`，去掉这个调用",
+    ),
+};
+
+/// Where the engine clips.
+fn clipping(report: &Report) -> Option<f64> {
+    match report.resolved.as_ref()?.keys.table().get("gradient_clipping")? {
+        PyValue::Float(limit) => Some(*limit),
+        PyValue::Int(limit) => limit.to_f64(),
+        _ => None,
+    }
+}
+
+/// Whether the accelerator of a script is sure to run DeepSpeed with the config that is known.
+pub(super) fn accelerates(training: &Training<'_>) -> bool {
+    training.launch.by_accelerate || training.script.calls("DeepSpeedPlugin")
+}
+
+/// Whether a script looks at who trains before it goes there.
+pub(super) fn asks_for_deepspeed(call: &Call) -> bool {
+    let words = ["deepspeed", "distributed_type"];
+    call.questions.iter().any(|asked| words.iter().any(|word| asked.to_lowercase().contains(word)))
+}
+
+fn wording(training: &Training<'_>, call: &Call) -> Option<&'static Wording> {
+    let script = training.script;
+    if Some(call.object()) == script.accelerator() {
+        return (accelerates(training) && !asks_for_deepspeed(call)).then_some(&ACCELERATE);
+    }
+    let (_, engine) = script.engine()?;
+    let parameters = [format!("{engine}.parameters"), format!("{engine}.module.parameters")];
+    let is_own = match call.argument(0, "parameters") {
+        Some((Value::Call(callee), _)) => parameters.contains(callee),
+        _ => false,
+    };
+    let is_torch = matches!(call.object(), "torch.nn.utils" | "nn.utils" | "utils" | "");
+    (is_own && is_torch && script.is_on_engine(call) && training.stage()? >= 1).then_some(&TORCH)
+}
+
+pub(super) fn check(job: &Judged<'_>, found: &mut Findings) {
+    for training in job.trainings() {
+        let Some(clipping) = training.config.and_then(clipping) else { continue };
+        let calls = training.script.calls.iter();
+        for call in calls.filter(|call| call.name() == "clip_grad_norm_") {
+            let Some((Value::Literal(asked), _)) = call.argument(1, "max_norm") else { continue };
+            let differs = asked.parse::<f64>().is_ok_and(|limit| limit != clipping);
+            if let Some(wording) = wording(&training, call).filter(|_| differs) {
+                let diagnostic = Diagnostic::new(&RULE, wording, "", call.span)
+                    .with("call", call.callee.as_str())
+                    .with("asked", asked.as_str())
+                    .with("clipping", format!("{clipping:?}"));
+                found.at(&training.place(call.span), diagnostic);
+            }
+        }
+    }
+}

@@ -1,0 +1,97 @@
+//! L11: every rank takes the default of `--local_rank`.
+//!
+//! # What it does
+//! Finds a script whose option `--local_rank` has a default of 0 or more and that hands its options to the engine, under
+//! a launcher that sets a variable instead of passing the option.
+//!
+//! # Why is this bad?
+//! All ranks take themselves for the same one. The engine compares the option with the variable and ends on an
+//! assertion.
+
+use crate::diagnostic::Diagnostic;
+use crate::job::{Findings, Judged, Launcher, Training, Value};
+use crate::language::Text;
+use crate::rule::{Example, Group, Rule, Severity, Wording};
+
+use super::STAGE_2;
+
+pub(crate) static RULE: Rule = Rule {
+    code: "L11",
+    name: "local-rank-default",
+    group: Group::Launch,
+    severity: Severity::Error,
+    summary: Text::new(
+        "every rank takes the default of `--local_rank`",
+        "所有进程都用了 `--local_rank` 的默认值",
+    ),
+    wordings: &[&WORDING],
+    sources: &["deepspeedai/DeepSpeed#3262", "yiqiao-yin/deepspeed-course#18"],
+    examples: &[Example::job("torchrun --nproc_per_node 2 t.py --deepspeed_config ds.json").files(&[
+        ("t.py", "parser = argparse.ArgumentParser()\nparser.add_argument('--local_rank', type=int, default=0)\nparser = deepspeed.add_config_arguments(parser)\nargs = parser.parse_args()\nengine, _, _, _ = deepspeed.initialize(args=args, model=model)\n"),
+        ("ds.json", STAGE_2),
+    ])],
+    good: &[
+        Example::job("torchrun --nproc_per_node 2 t.py --deepspeed_config ds.json").files(&[
+            ("t.py", "parser = argparse.ArgumentParser()\nparser.add_argument('--local_rank', type=int, default=-1)\nparser = deepspeed.add_config_arguments(parser)\nargs = parser.parse_args()\nengine, _, _, _ = deepspeed.initialize(args=args, model=model)\n"),
+            ("ds.json", STAGE_2),
+        ]),
+        Example::job("deepspeed --num_gpus 2 t.py --deepspeed_config ds.json").files(&[
+            ("t.py", "parser = argparse.ArgumentParser()\nparser.add_argument('--local_rank', type=int, default=0)\nparser = deepspeed.add_config_arguments(parser)\nargs = parser.parse_args()\nengine, _, _, _ = deepspeed.initialize(args=args, model=model)\n"),
+            ("ds.json", STAGE_2),
+        ]),
+        Example::job("torchrun --nproc_per_node 2 t.py --deepspeed_config ds.json").files(&[
+            ("t.py", "parser = argparse.ArgumentParser()\nparser.add_argument('--local_rank', type=int, default=0)\nparser = deepspeed.add_config_arguments(parser)\nargs = parser.parse_args()\nargs.local_rank = int(os.environ['LOCAL_RANK'])\nengine, _, _, _ = deepspeed.initialize(args=args, model=model)\n"),
+            ("ds.json", STAGE_2),
+        ]),
+    ],
+    check: None,
+};
+
+static WORDING: Wording = Wording {
+    message: Text::new(
+        "`{launcher}` does not pass `--local_rank`, so every rank takes {default}",
+        "`{launcher}` 不会传 `--local_rank`，所有进程都会用默认值 {default}",
+    ),
+    why: Text::new(
+        "the rank on the node comes in the variable `LOCAL_RANK`. The engine compares it with the option it is handed and ends with `Mismatch in local rank setting` on all ranks but one.",
+        "节点内的 rank 通过环境变量 `LOCAL_RANK` 传入。引擎会拿它与传进来的参数比对，除了一个进程，其余都会报错退出：`Mismatch in local rank setting`。",
+    ),
+    help: Text::new(
+        "make the default -1, or `int(os.environ[\"LOCAL_RANK\"])`",
+        "把默认值改成 -1，或 `int(os.environ[\"LOCAL_RANK\"])`",
+    ),
+};
+
+/// Whether only the variable tells ranks apart. `torch.distributed.launch` still passes the option.
+fn only_sets_a_variable(training: &Training<'_>) -> bool {
+    let launch = training.launch;
+    let says = |part: &str| {
+        launch.words.iter().any(|word| word.text.as_deref().is_none_or(|text| text.contains(part)))
+    };
+    matches!(launch.launcher, Launcher::Torchrun | Launcher::Accelerate)
+        && !says("torch.distributed.launch")
+        && !says("local_rank")
+        && !says("local-rank")
+}
+
+pub(super) fn check(job: &Judged<'_>, found: &mut Findings) {
+    for training in job.trainings().filter(only_sets_a_variable) {
+        let script = training.script;
+        let Some((initialize, _)) = script.engine() else { continue };
+        let is_handed_on = match initialize.argument(0, "args") {
+            Some((Value::Call(callee), _)) => callee.contains("arg"),
+            _ => false,
+        };
+        let is_changed = script.sets("args", "local_rank") || script.calls("set_defaults");
+        let Some((Value::Literal(default), span)) = script.option_default("local_rank") else {
+            continue;
+        };
+        let is_a_rank = default.parse::<u32>().is_ok();
+        if is_handed_on && !is_changed && is_a_rank && training.launch.world != Some(1) {
+            let diagnostic = Diagnostic::new(&RULE, &WORDING, "", span)
+                .with("launcher", training.launch.launcher.name())
+                .with("default", default.as_str());
+            found.at(&training.place(span), diagnostic);
+        }
+    }
+}

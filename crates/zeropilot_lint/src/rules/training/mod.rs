@@ -1,0 +1,49 @@
+//! What training scripts do that the config they run under does not bear.
+//!
+//! Letters are those of what goes wrong: hangs, clipping, saving, launching. A script is only read; what depends on
+//! the way through it is left alone.
+
+pub(crate) mod clip_by_value;
+pub(crate) mod clipping_call;
+pub(crate) mod evaluation_before_training;
+pub(crate) mod init_before_group;
+pub(crate) mod local_rank_default;
+pub(crate) mod local_rank_not_taken;
+pub(crate) mod no_sync;
+pub(crate) mod saved_empty;
+pub(crate) mod steps_filled_by_evaluation;
+pub(crate) mod unsynced_generation;
+
+use crate::job::Call;
+use crate::rules::launch::JobCheck;
+
+/// What looks at training scripts.
+pub(crate) const JOB_RULES: &[JobCheck] = &[
+    clip_by_value::check,
+    clipping_call::check,
+    evaluation_before_training::check,
+    init_before_group::check,
+    local_rank_default::check,
+    local_rank_not_taken::check,
+    no_sync::check,
+    saved_empty::check,
+    steps_filled_by_evaluation::check,
+    unsynced_generation::check,
+];
+
+/// Whether a script looks at the stage before it makes a call.
+fn asks_for_the_stage(call: &Call) -> bool {
+    let words = ["stage", "zero", "no_sync", "deepspeed"];
+    call.questions.iter().any(|asked| words.iter().any(|word| asked.to_lowercase().contains(word)))
+}
+
+/// A config for the bare engine in stage 3.
+const STAGE_3: &str = r#"{"train_batch_size": 8, "bf16": {"enabled": true}, "zero_optimization": {"stage": 3, "stage3_gather_16bit_weights_on_model_save": true}}"#;
+
+/// A config for the bare engine in stage 1.
+const STAGE_1: &str =
+    r#"{"train_batch_size": 8, "bf16": {"enabled": true}, "zero_optimization": {"stage": 1}}"#;
+
+/// A config for the bare engine in stage 2.
+const STAGE_2: &str =
+    r#"{"train_batch_size": 8, "bf16": {"enabled": true}, "zero_optimization": {"stage": 2}}"#;

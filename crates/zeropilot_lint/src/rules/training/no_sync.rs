@@ -1,0 +1,80 @@
+//! H05: `no_sync` where gradients are partitioned.
+//!
+//! # What it does
+//! Finds a script that calls `no_sync` of the engine under ZeRO stage 2 or 3.
+//!
+//! # Why is this bad?
+//! From stage 2 on a gradient is reduced as soon as it is there, and only a part of it is kept. It cannot be left for
+//! later; the engine ends on an assertion.
+
+use crate::diagnostic::Diagnostic;
+use crate::job::{Findings, Judged};
+use crate::language::Text;
+use crate::rule::{Example, Group, Rule, Severity, Wording};
+
+use super::{STAGE_1, STAGE_2, asks_for_the_stage};
+
+pub(crate) static RULE: Rule = Rule {
+    code: "H05",
+    name: "no-sync",
+    group: Group::Hangs,
+    severity: Severity::Error,
+    summary: Text::new(
+        "`no_sync` where gradients are partitioned",
+        "梯度分片时调用 `no_sync`",
+    ),
+    wordings: &[&WORDING],
+    sources: &[
+        "deepspeedai/DeepSpeed#6793",
+        "huggingface/accelerate#3481",
+        "huggingface/transformers#35157",
+        "modelscope/ms-swift#4230",
+    ],
+    examples: &[Example::job("deepspeed --num_gpus 2 t.py").files(&[
+        ("t.py", "engine, _, _, _ = deepspeed.initialize(model=model, config='ds.json')\nfor batch in loader:\n    with engine.no_sync():\n        engine.backward(engine(batch))\n"),
+        ("ds.json", STAGE_2),
+    ])],
+    good: &[
+        Example::job("deepspeed --num_gpus 2 t.py").files(&[
+            ("t.py", "engine, _, _, _ = deepspeed.initialize(model=model, config='ds.json')\nfor batch in loader:\n    with engine.no_sync():\n        engine.backward(engine(batch))\n"),
+            ("ds.json", STAGE_1),
+        ]),
+        Example::job("deepspeed --num_gpus 2 t.py").files(&[
+            ("t.py", "engine, _, _, _ = deepspeed.initialize(model=model, config='ds.json')\nfor batch in loader:\n    with nullcontext() if zero_stage >= 2 else engine.no_sync():\n        engine.backward(engine(batch))\n"),
+            ("ds.json", STAGE_2),
+        ]),
+    ],
+    check: None,
+};
+
+static WORDING: Wording = Wording {
+    message: Text::new(
+        "`{call}` does not work with ZeRO stage {stage}",
+        "`{call}` 不能用于 ZeRO stage {stage}",
+    ),
+    why: Text::new(
+        "from stage 2 on gradients are reduced while they are computed, and each rank keeps its part only. The engine ends with `no_sync context manager is incompatible with gradient partitioning logic`; engines before 0.16 have no such method at all.",
+        "从 stage 2 起，梯度边算边规约，每个进程只保留自己的一份。引擎会报错退出：`no_sync context manager is incompatible with gradient partitioning logic`；0.16 之前的引擎根本没有这个方法。",
+    ),
+    help: Text::new(
+        "leave it out, since the engine accumulates by itself over `gradient_accumulation_steps`; or use stage 1",
+        "去掉它：引擎会按 `gradient_accumulation_steps` 自己累积；或改用 stage 1",
+    ),
+};
+
+pub(super) fn check(job: &Judged<'_>, found: &mut Findings) {
+    for training in job.trainings() {
+        let Some(stage) = training.stage().filter(|stage| *stage >= 2) else { continue };
+        let Some((_, engine)) = training.script.engine() else { continue };
+        let name = format!("{engine}.no_sync");
+        let calls = training.script.calls.iter().filter(|call| call.callee == name);
+        for call in calls.filter(|call| training.script.is_on_engine(call)) {
+            if !asks_for_the_stage(call) {
+                let diagnostic = Diagnostic::new(&RULE, &WORDING, "", call.span)
+                    .with("call", name.as_str())
+                    .with("stage", usize::from(stage));
+                found.at(&training.place(call.span), diagnostic);
+            }
+        }
+    }
+}

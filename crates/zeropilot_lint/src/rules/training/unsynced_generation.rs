@@ -1,0 +1,104 @@
+//! H01: text is generated without keeping ranks together.
+//!
+//! # What it does
+//! Finds `generate` of a transformers model in a loop of one's own under ZeRO stage 3, without `synced_gpus=True`.
+//!
+//! # Why is this bad?
+//! Every forward pass gathers weights from all ranks. One whose text is finished stops, the others wait for it until
+//! the collectives time out. transformers sees to that by itself only if it knows of the config.
+
+use crate::diagnostic::Diagnostic;
+use crate::job::{Call, Findings, Judged, Value};
+use crate::language::Text;
+use crate::rule::{Example, Group, Rule, Severity, Wording};
+use crate::rules::launch::model_first::loads_a_model;
+
+use super::{STAGE_2, STAGE_3, asks_for_the_stage};
+
+pub(crate) static RULE: Rule = Rule {
+    code: "H01",
+    name: "unsynced-generation",
+    group: Group::Hangs,
+    severity: Severity::Warning,
+    summary: Text::new(
+        "text is generated without keeping ranks together",
+        "生成文本时各进程没有保持同步",
+    ),
+    wordings: &[&WORDING],
+    sources: &[
+        "deepspeedai/DeepSpeed#860",
+        "deepspeedai/DeepSpeed#3550",
+        "huggingface/transformers#22242",
+        "huggingface/transformers#18281",
+    ],
+    examples: &[Example::job("deepspeed --num_gpus 2 t.py").files(&[
+        ("t.py", "model = AutoModelForCausalLM.from_pretrained('m')\nengine, _, _, _ = deepspeed.initialize(model=model, config='ds.json')\ntext = engine.module.generate(ids, max_new_tokens=64)\n"),
+        ("ds.json", STAGE_3),
+    ])],
+    good: &[
+        Example::job("deepspeed --num_gpus 2 t.py").files(&[
+            ("t.py", "model = AutoModelForCausalLM.from_pretrained('m')\nengine, _, _, _ = deepspeed.initialize(model=model, config='ds.json')\ntext = engine.module.generate(ids, max_new_tokens=64, synced_gpus=True)\n"),
+            ("ds.json", STAGE_3),
+        ]),
+        Example::job("deepspeed --num_gpus 2 t.py").files(&[
+            ("t.py", "keep = HfDeepSpeedConfig('ds.json')\nmodel = AutoModelForCausalLM.from_pretrained('m')\nengine, _, _, _ = deepspeed.initialize(model=model, config='ds.json')\ntext = engine.module.generate(ids, max_new_tokens=64)\n"),
+            ("ds.json", STAGE_3),
+        ]),
+        Example::job("deepspeed --num_gpus 2 t.py").files(&[
+            ("t.py", "model = AutoModelForCausalLM.from_pretrained('m')\nengine, _, _, _ = deepspeed.initialize(model=model, config='ds.json')\ntext = engine.module.generate(ids, max_new_tokens=64)\n"),
+            ("ds.json", STAGE_2),
+        ]),
+    ],
+    check: None,
+};
+
+static WORDING: Wording = Wording {
+    message: Text::new(
+        "`{call}` hangs as soon as one rank finishes its text before another",
+        "只要有一个进程先生成完，`{call}` 就会卡住",
+    ),
+    why: Text::new(
+        "under ZeRO stage 3 each forward pass gathers weights from all ranks, also from one that is done. transformers keeps the ranks together by itself only if a `HfDeepSpeedConfig` or `TrainingArguments(deepspeed=…)` told it of the config, and this script makes neither.",
+        "ZeRO stage 3 下每次前向都要从所有进程收集权重，已经生成完的进程也要参与。只有 `HfDeepSpeedConfig` 或 `TrainingArguments(deepspeed=…)` 登记过配置，transformers 才会自动让各进程保持同步，而这个脚本两者都没有。",
+    ),
+    help: Text::new(
+        "pass `synced_gpus=True`, or keep a `HfDeepSpeedConfig` alive before the model is loaded",
+        "传入 `synced_gpus=True`；或在加载模型之前创建 `HfDeepSpeedConfig` 并一直持有它",
+    ),
+};
+
+/// What makes transformers know, or makes weights whole.
+const OTHERWISE: [&str; 3] =
+    ["HfDeepSpeedConfig", "GatheredParameters", "unwrap_model_for_generation"];
+
+/// Arguments that settle it, or may give every text the same length.
+const SETTLED: [&str; 4] = ["synced_gpus", "min_new_tokens", "min_length", "generation_config"];
+
+fn is_left_to_itself(call: &Call) -> bool {
+    !call.has_more
+        && !asks_for_the_stage(call)
+        && SETTLED.iter().all(|name| call.keyword(name).is_none())
+}
+
+pub(super) fn check(job: &Judged<'_>, found: &mut Findings) {
+    for training in job.trainings().filter(|training| training.stage() == Some(3)) {
+        let script = training.script;
+        let knows = OTHERWISE.iter().any(|name| script.calls(name))
+            || script.training_arguments().next().is_some();
+        let Some((initialize, engine)) = script.engine().filter(|_| !knows) else { continue };
+        let is_of_transformers = match initialize.argument(1, "model") {
+            Some((Value::Call(callee), _)) => loads_a_model(callee),
+            _ => false,
+        };
+        if !is_of_transformers || training.launch.world == Some(1) {
+            continue;
+        }
+        let names = [format!("{engine}.generate"), format!("{engine}.module.generate")];
+        let calls = script.calls.iter().filter(|call| names.contains(&call.callee));
+        for call in calls.filter(|call| script.is_on_engine(call) && is_left_to_itself(call)) {
+            let diagnostic =
+                Diagnostic::new(&RULE, &WORDING, "", call.span).with("call", call.callee.as_str());
+            found.at(&training.place(call.span), diagnostic);
+        }
+    }
+}

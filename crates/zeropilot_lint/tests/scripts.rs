@@ -1,0 +1,301 @@
+//! What rules over jobs claim, asked of the jobs themselves: each is judged and then run, with the real launchers, the
+//! real engine and the real front ends. The other side is `oracle/script_server.py`.
+//!
+//! LLaMA-Factory and ms-swift are not installed, and several nodes are not at hand: what is said of them is read in
+//! sources.
+
+#![cfg(feature = "job")]
+
+#[path = "../../zeropilot_config/tests/oracle/mod.rs"]
+mod oracle;
+
+use std::collections::BTreeSet;
+use std::net::TcpListener;
+
+use serde_json::{Map, Value, json};
+use zeropilot_lint::job::{Outside, judge};
+use zeropilot_lint::{Settings, Severity};
+
+/// A job with the rule that has something to say about it, and what it prints when it is run.
+struct Case {
+    code: &'static str,
+    command: &'static str,
+    files: Vec<(&'static str, String)>,
+    needs_model: bool,
+    prints: &'static str,
+}
+
+fn case(code: &'static str, command: &'static str, prints: &'static str) -> Case {
+    Case { code, command, files: Vec::new(), needs_model: false, prints }
+}
+
+impl Case {
+    fn script(self, text: &str) -> Self {
+        self.file("t.py", text)
+    }
+
+    fn config(self, config: Value) -> Self {
+        self.file("ds.json", &config.to_string())
+    }
+
+    fn file(mut self, name: &'static str, text: &str) -> Self {
+        self.files.push((name, text.to_owned()));
+        self
+    }
+
+    fn model(mut self) -> Self {
+        self.needs_model = true;
+        self
+    }
+
+    /// The command with a port that is free.
+    fn command(&self, port: u16) -> String {
+        self.command.replace("PORT", &port.to_string())
+    }
+}
+
+/// A config that trains on the CPU without anything being compiled.
+fn plain(stage: u8) -> Value {
+    json!({
+        "train_micro_batch_size_per_gpu": 1,
+        "gradient_accumulation_steps": 1,
+        "optimizer": {"type": "AdamW", "params": {"lr": 1e-3, "torch_adam": true}},
+        "zero_optimization": {"stage": stage, "stage3_param_persistence_threshold": 0},
+    })
+}
+
+/// The same with an optimizer whose step is the gradient.
+fn steps_by_gradient(stage: u8) -> Value {
+    let mut config = plain(stage);
+    config["gradient_clipping"] = json!(1.0);
+    config["optimizer"] = json!({"type": "SGD", "params": {"lr": 1.0}});
+    config["zero_allow_untested_optimizer"] = json!(true);
+    config
+}
+
+/// For a script that brings its optimizer.
+fn without_optimizer(stage: u8) -> Value {
+    json!({
+        "train_micro_batch_size_per_gpu": 1,
+        "gradient_accumulation_steps": 1,
+        "gradient_clipping": 1.0,
+        "zero_allow_untested_optimizer": true,
+        "zero_optimization": {"stage": stage, "stage3_param_persistence_threshold": 0},
+    })
+}
+
+/// For the HF Trainer.
+fn filled(stage: u8, scheduler: Option<Value>) -> Value {
+    let mut config = json!({
+        "train_micro_batch_size_per_gpu": "auto",
+        "gradient_accumulation_steps": "auto",
+        "gradient_clipping": "auto",
+        "optimizer": {"type": "AdamW", "params": {"lr": "auto", "torch_adam": true}},
+        "zero_optimization": {"stage": stage},
+    });
+    if let Some(scheduler) = scheduler {
+        config["scheduler"] = scheduler;
+    }
+    config
+}
+
+fn three_sizes() -> Value {
+    json!({
+        "train_batch_size": 16,
+        "train_micro_batch_size_per_gpu": 2,
+        "gradient_accumulation_steps": 4,
+        "optimizer": {"type": "AdamW", "params": {"lr": 1e-3, "torch_adam": true}},
+        "zero_optimization": {"stage": 3},
+    })
+}
+
+const TORCHRUN: &str = "torchrun --standalone --nproc_per_node 1 t.py";
+const TWO: &str = "torchrun --standalone --nproc_per_node 2 t.py";
+const ACCELERATE: &str = "accelerate launch --use_deepspeed --num_processes 1 --num_machines 1 --mixed_precision no --main_process_port PORT --deepspeed_config_file ds.json t.py";
+
+fn engine_cases() -> Vec<Case> {
+    let no_sync = include_str!("scripts/no_sync.py");
+    let clipping = include_str!("scripts/clipping.py");
+    let by_transformers = include_str!("scripts/saved_by_transformers.py");
+    let by_torch = include_str!("scripts/saved_by_torch.py");
+    let generation = include_str!("scripts/generation.py");
+    let synced = generation.replace("do_sample=False", "do_sample=False, synced_gpus=True");
+    let init = include_str!("scripts/early_init.py");
+    let late = init.replace("import torch\n", "import torch\n\ndeepspeed.init_distributed()\n");
+    let none = "";
+    let mut cases = vec![
+        case("H05", TORCHRUN, "no_sync context manager is incompatible")
+            .script(no_sync)
+            .config(plain(2)),
+        case("H05", TORCHRUN, "no_sync context manager is incompatible")
+            .script(no_sync)
+            .config(plain(3)),
+        case(none, TORCHRUN, "done").script(no_sync).config(plain(1)),
+        case("Z06", TORCHRUN, "elements 0\n").script(by_transformers).config(plain(3)).model(),
+        case("Z06", TORCHRUN, "elements 0\n").script(by_torch).config(plain(3)),
+        case(none, TORCHRUN, "elements 72\n").script(by_torch).config(plain(2)),
+        case("H01", TWO, "hangs").script(generation).config(plain(3)).model(),
+        case(none, TWO, "done").script(&synced).config(plain(3)).model(),
+        case("B02", TWO, "train_batch_size is not equal to").script(init).config(three_sizes()),
+        case(none, TWO, "done").script(&late).config(three_sizes()),
+    ];
+    for stage in [1, 2, 3] {
+        let config = steps_by_gradient(stage);
+        cases.push(case("O09", TORCHRUN, "seen 0.00 moved 1.00").script(clipping).config(config));
+    }
+    cases
+}
+
+fn front_end_cases() -> Vec<Case> {
+    let clipping = include_str!("scripts/accelerate_clipping.py");
+    let evaluation = include_str!("scripts/evaluation.py");
+    let inside = evaluation
+        .replace("print(trainer.evaluate())\n", "")
+        .replace("max_steps=2", "max_steps=2, eval_on_start=True");
+    let resuming = include_str!("scripts/resuming.py");
+    let plugin = include_str!("scripts/plugin.py");
+    let scheduler = json!({"type": "WarmupDecayLR", "params": {"total_num_steps": "auto", "warmup_num_steps": 1}});
+    let state = r#"{"global_step": 2, "max_steps": 4, "log_history": [], "epoch": 0.5, "train_batch_size": 1}"#;
+    vec![
+        case("O09", ACCELERATE, "moved 1.00").script(clipping).config(without_optimizer(2)),
+        case("O28", ACCELERATE, "do not support `clip_grad_value_`")
+            .script(include_str!("scripts/clip_by_value.py"))
+            .config(without_optimizer(2)),
+        case("Z06", ACCELERATE, "elements 0\n")
+            .script(include_str!("scripts/saved_by_accelerate.py"))
+            .config(without_optimizer(3)),
+        case("I13", TORCHRUN, "ZeRO inference only makes sense with ZeRO Stage 3")
+            .script(evaluation)
+            .config(filled(2, None))
+            .model(),
+        case("I13", TORCHRUN, "object has no attribute 'backward'")
+            .script(evaluation)
+            .config(filled(3, None))
+            .model(),
+        case("", TORCHRUN, "done").script(&inside).config(filled(2, None)).model(),
+        case("A07", TORCHRUN, "ds scheduler.params.total_num_steps=0 vs hf num_training_steps")
+            .script(evaluation)
+            .config(filled(3, Some(scheduler)))
+            .model(),
+        case("S08", TORCHRUN, "Can't find a valid checkpoint at before")
+            .script(resuming)
+            .config(filled(2, None))
+            .file("before/trainer_state.json", state)
+            .model(),
+        case("I12", TORCHRUN, "Using --fsdp xxx together with --deepspeed is not possible")
+            .script(include_str!("scripts/fsdp.py"))
+            .config(filled(2, None))
+            .model(),
+        case("F04", "accelerate launch --use_deepspeed --num_processes 1 --num_machines 1 --mixed_precision no --main_process_port PORT --zero_stage 3 --offload_param_device nvme --offload_param_nvme_path /local_nvme t.py", "'nvme_path': 'none'")
+            .script(plugin),
+        case("L18", "accelerate launch --config_file acc.yaml --main_process_port PORT --deepspeed_config_file ds.json t.py", "no plugin")
+            .script(plugin)
+            .config(without_optimizer(2))
+            .file("acc.yaml", "compute_environment: LOCAL_MACHINE\ndistributed_type: 'NO'\nnum_processes: 1\nnum_machines: 1\nmixed_precision: 'no'\nuse_cpu: true\n"),
+    ]
+}
+
+fn launcher_cases() -> Vec<Case> {
+    let local_rank = include_str!("scripts/local_rank.py");
+    let options = include_str!("scripts/options.py");
+    let both = "accelerate launch --use_deepspeed --multi_gpu --num_processes 2 t.py";
+    let hosts = "deepspeed --hostfile hosts --master_port PORT t.py";
+    vec![
+        case(
+            "L11",
+            "torchrun --standalone --nproc_per_node 2 t.py --deepspeed_config ds.json",
+            "Mismatch in local rank setting, args.local_rank=0",
+        )
+        .script(local_rank)
+        .config(plain(1)),
+        case(
+            "L15",
+            "deepspeed --num_gpus 1 --master_port PORT t.py",
+            "unrecognized arguments: --local_rank=0",
+        )
+        .script(options)
+        .config(plain(1)),
+        case("", "deepspeed --num_gpus 1 --no_local_rank --master_port PORT t.py", "done")
+            .script(options)
+            .config(plain(1)),
+        case(
+            "L16",
+            "deepspeed --num_gpus 1 --include localhost:0 --master_port PORT t.py",
+            "Cannot specify num_nodes/gpus with include/exclude",
+        )
+        .script(options),
+        case(
+            "L16",
+            "deepspeed --include localhost:0 --exclude localhost:1 --master_port PORT t.py",
+            "mutually exclusive",
+        )
+        .script(options),
+        case("L18", both, "You can only use one of").script(options),
+        case("L06", hosts, "Hostfile contains a bad entry: two:8")
+            .script(options)
+            .file("hosts", "one slots=8\ntwo:8\n"),
+        case("L06", hosts, "Hostfile contains multiple entries for one")
+            .script(options)
+            .file("hosts", "one slots=8\none slots=8\n"),
+        case("L06", hosts, "Hostfile is empty").script(options).file("hosts", "# one slots=8\n"),
+    ]
+}
+
+fn free_port() -> u16 {
+    let listener = TcpListener::bind(("127.0.0.1", 0)).expect("a socket");
+    listener.local_addr().expect("its address").port()
+}
+
+/// The codes of everything that ends a run or changes it.
+fn codes(case: &Case, command: &str) -> BTreeSet<&'static str> {
+    let find = |name: &str| {
+        let file = case.files.iter().find(|(known, _)| *known == name);
+        file.map(|(_, text)| text.clone())
+    };
+    let report = judge(command, &Outside::default(), &Settings::default(), &find);
+    let found = report.files.iter().flat_map(|file| &file.report.diagnostics);
+    found.filter(|found| found.severity != Severity::Note).map(|found| found.rule.code).collect()
+}
+
+/// Starting an engine takes seconds: a build asks about every so many, `ZEROPILOT_THOROUGH=1` about all.
+fn part_of(all: Vec<Case>) -> Vec<Case> {
+    if oracle::setting::<u8>("ZEROPILOT_THOROUGH") == Some(1) {
+        return all;
+    }
+    all.into_iter().step_by(8).collect()
+}
+
+#[test]
+fn jobs_end_as_the_rules_say() {
+    let Some(home) = oracle::home() else { return };
+    let mut cases = engine_cases();
+    cases.extend(front_end_cases());
+    cases.extend(launcher_cases());
+    let rules: BTreeSet<&str> = cases.iter().map(|case| case.code).collect();
+    assert!(rules.len() > 15, "only {rules:?}");
+    let cases = part_of(cases);
+    let mut questions = Vec::new();
+    for case in &cases {
+        let command = case.command(free_port());
+        let found = codes(case, &command);
+        if case.code.is_empty() {
+            let new = found.iter().filter(|code| rules.contains(*code)).collect::<Vec<_>>();
+            assert!(new.is_empty(), "{command}: {new:?}");
+        } else {
+            assert!(found.contains(case.code), "{} is not among {found:?}: {command}", case.code);
+        }
+        let files: Map<String, Value> =
+            case.files.iter().map(|(name, text)| ((*name).to_owned(), json!(text))).collect();
+        questions.push(json!({"command": command, "files": files, "model": case.needs_model}));
+    }
+    let answers = oracle::Oracle::start(&home, "script_server.py").ask(questions);
+    let mut wrong = Vec::new();
+    for (case, answer) in cases.iter().zip(answers) {
+        let answer: Value = serde_json::from_str(&answer).expect("JSON");
+        let output = answer["output"].as_str().unwrap_or("");
+        if !output.contains(case.prints) {
+            wrong.push(format!("{} {}: {}\n{output}", case.code, case.command, answer["code"]));
+        }
+    }
+    assert!(wrong.is_empty(), "{} of {}:\n{}", wrong.len(), cases.len(), wrong.join("\n"));
+}

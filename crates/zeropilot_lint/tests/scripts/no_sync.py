@@ -1,0 +1,8 @@
+import deepspeed
+import torch
+
+model = torch.nn.Linear(8, 8)
+engine, _, _, _ = deepspeed.initialize(model=model, model_parameters=model.parameters(), config="ds.json")
+with engine.no_sync():
+    engine.backward(engine(torch.ones(1, 8)).sum())
+print("done")
