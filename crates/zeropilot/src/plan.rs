@@ -23,6 +23,7 @@ use crate::layout::layout;
 use crate::model_source;
 use crate::new::file;
 use crate::output::Output;
+use crate::progress::turning;
 
 pub(crate) const EXAMPLES: &str = "\
 Examples:
@@ -121,7 +122,14 @@ fn answer(command: &PlanCommand, layout: &Layout, output: &mut Output) -> Result
     // What is wrong with the GPUs is said before a model is looked for.
     request.machines.cluster().map_err(|wrong| problem(wrong.into()))?;
     let model = model_source::open(&command.model, language)?;
-    let planned = ask(&command.model, &model, &request).map_err(problem)?;
+    let turning = (command.objective == Objective::Cost)
+        .then(|| turning(layout.quiet, words::offers_take_long(language)))
+        .flatten();
+    let planned = ask(&command.model, &model, &request).map_err(problem);
+    if let Some(turning) = turning {
+        turning.finish_and_clear();
+    }
+    let planned = planned?;
     let path = command.output.as_deref();
     if let (Some(path), Some(choice)) = (path, planned.choice()) {
         write(path, choice, command.force, language)?;

@@ -10,6 +10,16 @@ use zeropilot_view::talk;
 /// Shorter waits need no explanation.
 const PATIENCE: Duration = Duration::from_secs(1);
 
+/// Something that turns while nothing can be counted, if there is a terminal to show it on.
+pub(crate) fn turning(quiet: bool, words: &'static str) -> Option<ProgressBar> {
+    let is_wanted = !quiet && std::io::stderr().is_terminal();
+    is_wanted.then(|| {
+        let bar = ProgressBar::new_spinner().with_message(words);
+        bar.enable_steady_tick(PATIENCE / 8);
+        bar
+    })
+}
+
 /// A counter that appears when a check takes long.
 pub(crate) struct Progress {
     started: Instant,

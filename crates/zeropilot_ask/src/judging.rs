@@ -191,6 +191,7 @@ impl ScriptArguments {
             output_stored_apart: None,
             save_only_model: self.save_only_model,
             load_best_model_at_end: self.load_best_model_at_end,
+            is_autotuned: false,
         }
     }
 }

@@ -62,6 +62,7 @@ pub static RULES: &[&Rule] = &[
     &keys::quoted_clipping::RULE,
     &keys::steps_per_print_overwritten::RULE,
     &keys::timers_left_on::RULE,
+    &keys::autotuning_left_on::RULE,
     &versions::removed_key::RULE,
     &versions::shared_parameters_too_high::RULE,
     &versions::removed_optimizer::RULE,

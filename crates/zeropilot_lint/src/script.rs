@@ -19,4 +19,6 @@ pub struct Script {
     pub save_only_model: Option<bool>,
     /// `load_best_model_at_end`.
     pub load_best_model_at_end: Option<bool>,
+    /// Whether `deepspeed --autotuning` starts it.
+    pub is_autotuned: bool,
 }

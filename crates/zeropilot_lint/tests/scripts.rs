@@ -99,6 +99,13 @@ fn filled(stage: u8, scheduler: Option<Value>) -> Value {
     config
 }
 
+/// As the autotuner leaves it, or somebody who tried it.
+fn autotuned() -> Value {
+    let mut config = plain(1);
+    config["autotuning"] = json!({"enabled": true});
+    config
+}
+
 fn three_sizes() -> Value {
     json!({
         "train_batch_size": 16,
@@ -138,6 +145,9 @@ fn engine_cases() -> Vec<Case> {
         case(none, TWO, "done").script(&synced).config(plain(3)).model(),
         case("B02", TWO, "train_batch_size is not equal to").script(init).config(three_sizes()),
         case(none, TWO, "done").script(&late).config(three_sizes()),
+        case("K29", TORCHRUN, "step 5\nAutotuning: done with running current ds config")
+            .script(include_str!("scripts/ten_steps.py"))
+            .config(autotuned()),
     ];
     for stage in [1, 2, 3] {
         let config = steps_by_gradient(stage);

@@ -4,6 +4,7 @@ mod offers;
 mod page;
 mod shortage;
 
+pub use offers::offers_take_long;
 pub use page::words;
 
 use serde_json::{Value, json};

@@ -72,6 +72,8 @@ impl Launch {
         settings.world_size = said.world_size.or(self.world);
         settings.front_end = said.front_end.or(self.given.front_end);
         self.given.add_to(&mut settings);
+        settings.script.is_autotuned = self.launcher == Launcher::DeepSpeed
+            && self.options.iter().any(|(name, _)| name == "autotuning");
         settings
     }
 

@@ -29,6 +29,11 @@ pub(super) fn of_choice(report: &PlanReport<'_>, choice: &Fitting, language: Lan
     }
 }
 
+/// What is being done meanwhile.
+pub fn offers_take_long(language: Language) -> &'static str {
+    Text::new("planning on ever more of the GPUs", "正在按不同卡数分别规划").get(language)
+}
+
 /// The head of the table.
 pub(super) fn head(report: &PlanReport<'_>, language: Language) -> String {
     let tokens = token_words(report.bill.unwrap_or(USUAL).tokens, language);

@@ -1,5 +1,6 @@
 //! K: keys, types and file format.
 
+pub(crate) mod autotuning_left_on;
 pub(crate) mod breakdown_needs_booleans;
 pub(crate) mod comment_key;
 pub(crate) mod deprecated_key;

@@ -1,0 +1,84 @@
+//! K29: the autotuner ends the run.
+//!
+//! # What it does
+//! Finds `autotuning` enabled in a config that `deepspeed --autotuning` does not start.
+//!
+//! # Why is this bad?
+//! The engine takes the run for an experiment of the autotuner: it measures a few steps and leaves the
+//! program, with exit code 0. Whoever comes back in the morning finds a run that ended well and learned
+//! nothing.
+
+use num_traits::ToPrimitive as _;
+use zeropilot_config::syntax::Value;
+
+use crate::diagnostic::Diagnostic;
+use crate::language::Text;
+use crate::reading::at_value;
+use crate::rule::{Example, Group, Rule, Severity, Wording};
+use crate::script::Script;
+use crate::subject::Subject;
+
+pub(crate) static RULE: Rule = Rule {
+    code: "K29",
+    name: "autotuning-left-on",
+    group: Group::Keys,
+    severity: Severity::Warning,
+    summary: Text::new(
+        "the autotuner ends the run after a few steps",
+        "autotuner 会在几步之后结束训练",
+    ),
+    wordings: &[&WORDING],
+    sources: &[],
+    examples: &[
+        Example::new(r#"{"train_batch_size": 8, "autotuning": {"enabled": true}}"#),
+        Example::new(
+            r#"{"train_batch_size": 8, "autotuning": {"enabled": true, "end_profile_step": 50}}"#,
+        ),
+    ],
+    good: &[
+        Example::new(r#"{"train_batch_size": 8, "autotuning": {"enabled": false}}"#),
+        Example::new(r#"{"train_batch_size": 8, "autotuning": {"enabled": true}}"#)
+            .script(started_by_the_autotuner),
+    ],
+    check: Some(check),
+};
+
+static WORDING: Wording = Wording {
+    message: Text::new(
+        "unless `deepspeed --autotuning` starts it, the run ends in step {step} as if all had gone well",
+        "不用 `deepspeed --autotuning` 启动的话，训练会在第 {step} 步结束，而且看起来一切正常",
+    ),
+    why: Text::new(
+        "with `autotuning` enabled the engine takes every run for an experiment: it measures until `end_profile_step` and leaves the program with exit code 0.",
+        "启用 `autotuning` 后，引擎把每次运行都当成一次试验：测到 `end_profile_step` 就退出程序，退出码是 0。",
+    ),
+    help: Text::new(
+        "train with `enabled` false, or without the section",
+        "正式训练时把 `enabled` 设为 false，或删掉这一段",
+    ),
+};
+
+fn started_by_the_autotuner() -> Script {
+    Script { is_autotuned: true, ..Script::default() }
+}
+
+fn default_of_the_engine(subject: &Subject<'_>) -> Option<u64> {
+    subject.schema().resolved_defaults.get("autotuning_config")?["end_profile_step"].as_u64()
+}
+
+fn check(subject: &Subject<'_>, found: &mut Vec<Diagnostic>) {
+    if !subject.is_for_autotuner() || subject.script.is_autotuned {
+        return;
+    }
+    let path = ["autotuning", "enabled"];
+    let Some(node) = subject.node(path) else { return };
+    let written = subject.node(["autotuning", "end_profile_step"]);
+    let last = match written.map(|node| &node.value) {
+        None => default_of_the_engine(subject),
+        Some(Value::Int(step)) => step.to_u64(),
+        Some(_) => None,
+    };
+    let step =
+        last.map_or_else(|| "`end_profile_step` + 1".to_owned(), |last| (last + 1).to_string());
+    found.push(at_value(&RULE, &WORDING, &path, node).with("step", step));
+}
