@@ -265,7 +265,7 @@ fn settings_of_a_program_that_hold_a_config_get_one_note() {
 fn what_the_autotuner_writes_is_missing_only_without_it() {
     let config = r#"{"train_micro_batch_size_per_gpu": "auto", "autotuning": {"enabled": true}}"#;
     let report = judged(config, &Settings::default());
-    assert_eq!((report.verdict, codes(&report)), (Verdict::Reject, vec!["I02"]));
+    assert_eq!((report.verdict, codes(&report)), (Verdict::Reject, vec!["I02", "K29"]));
     assert_eq!(report.diagnostics[0].severity, Severity::Warning);
     let off = config.replace("true", "false");
     assert_eq!(judged(&off, &Settings::default()).diagnostics[0].severity, Severity::Error);

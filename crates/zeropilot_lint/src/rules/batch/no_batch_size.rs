@@ -20,6 +20,7 @@ use crate::diagnostic::{Diagnostic, Fix};
 use crate::edit::insert_members;
 use crate::language::Text;
 use crate::rule::{Example, Group, Rule, Severity, Wording};
+use crate::rules::keys::autotuning_left_on::started_by_the_autotuner;
 use crate::subject::Subject;
 
 pub(crate) static RULE: Rule = Rule {
@@ -33,7 +34,8 @@ pub(crate) static RULE: Rule = Rule {
     examples: &[
         Example::new(r#"{"zero_optimization": {"stage": 2}}"#),
         Example::new(r#"{"zero_optimization": {"stage": 2}}"#).unsaid_reader(),
-        Example::new(r#"{"zero_optimization": {"stage": 2}, "autotuning": {"enabled": true}}"#),
+        Example::new(r#"{"zero_optimization": {"stage": 2}, "autotuning": {"enabled": true}}"#)
+            .script(started_by_the_autotuner),
         Example::new(r#"{"zero_optimization": {"stage": 2}}"#).read_by(FrontEnd::HfTrainer),
         Example::new(""),
     ],

@@ -18,6 +18,7 @@ use crate::diagnostic::{Diagnostic, Fix};
 use crate::edit::insert_members;
 use crate::language::Text;
 use crate::rule::{Example, Group, Rule, Severity, Wording};
+use crate::rules::keys::autotuning_left_on::started_by_the_autotuner;
 use crate::subject::Subject;
 
 pub(crate) static RULE: Rule = Rule {
@@ -36,14 +37,16 @@ pub(crate) static RULE: Rule = Rule {
         Example::new(
             r#"{"train_micro_batch_size_per_gpu": "auto", "autotuning": {"enabled": true}}"#,
         )
-        .read_by(FrontEnd::HfTrainer),
+        .read_by(FrontEnd::HfTrainer)
+        .script(started_by_the_autotuner),
     ],
     good: &[
         Example::new(
             r#"{"train_micro_batch_size_per_gpu": "auto", "zero_optimization": {"stage": 2}}"#,
         )
         .read_by(FrontEnd::HfTrainer),
-        Example::new(r#"{"train_micro_batch_size_per_gpu": 1, "autotuning": {"enabled": true}}"#),
+        Example::new(r#"{"train_micro_batch_size_per_gpu": 1, "autotuning": {"enabled": true}}"#)
+            .script(started_by_the_autotuner),
     ],
     check: None,
 };

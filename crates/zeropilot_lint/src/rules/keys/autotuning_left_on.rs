@@ -58,7 +58,7 @@ static WORDING: Wording = Wording {
     ),
 };
 
-fn started_by_the_autotuner() -> Script {
+pub(crate) fn started_by_the_autotuner() -> Script {
     Script { is_autotuned: true, ..Script::default() }
 }
 
