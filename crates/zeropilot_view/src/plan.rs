@@ -221,11 +221,7 @@ fn by_hand(choice: &Fitting, language: Language) -> String {
 fn why(report: &PlanReport<'_>, language: Language) -> &'static str {
     let plan = report.plan;
     if report.offers.is_some() {
-        return Text::new(
-            "is predicted to take the least GPU time for a sequence",
-            "预测每条序列花的 GPU 时间最少",
-        )
-        .get(language);
+        return offers::why(language);
     }
     let is_alone = plan.fitting.len() < 2;
     let is_timed = plan.fitting.first().is_some_and(|choice| choice.time.is_some());

@@ -3,7 +3,7 @@
 use tree_sitter::{Node, Parser};
 use zeropilot_config::syntax::Span;
 
-use super::python::{DEEPEST, named};
+use super::python_reader::{DEEPEST, named};
 
 /// The script with everything blank but one dictionary, and that as JSON, every byte in its place.
 /// `None` if something in it is not written out, or stands there twice.
@@ -85,7 +85,8 @@ fn copy(text: &str, node: Node<'_>, bytes: &mut [u8], depth: usize) -> Option<()
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::job::python::{Value, read};
+    use crate::job::python::Value;
+    use crate::job::python_reader::read;
 
     #[test]
     fn a_dictionary_becomes_json_in_its_place() {

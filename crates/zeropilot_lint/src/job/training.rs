@@ -13,7 +13,8 @@ use super::arguments::{ACCELERATE_SECTION, CLIENT_OPTIMIZER, Given};
 use super::dictionary::as_json;
 use super::launch::Launch;
 use super::place::{Named, Place};
-use super::python::{self, Call, PythonScript, Value};
+use super::python::{Call, PythonScript, Value};
+use super::python_reader;
 
 /// Classes whose fields are the arguments of the HF Trainer.
 const TRAINING_ARGUMENTS: [&str; 9] = [
@@ -89,7 +90,7 @@ impl PythonScript {
 pub(super) fn read_program(launch: &mut Launch, files: Files<'_>) {
     let Some(name) = launch.program.clone().filter(|name| name.ends_with(".py")) else { return };
     let Some(text) = files(&name) else { return };
-    let script = python::read(&text);
+    let script = python_reader::read(&text);
     let reader = Reader { script: &script, name: &name, text: &text };
     reader.read(&mut launch.given);
     launch.script = Some(script);

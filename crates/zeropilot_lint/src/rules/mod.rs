@@ -1,4 +1,4 @@
-//! The rules, one file each, grouped by the letter of their code.
+//! The rules, one file each, grouped by what they look at; the letter of a code says what goes wrong.
 
 pub(crate) mod auto;
 pub(crate) mod batch;

@@ -20,6 +20,10 @@ impl Offer {
     }
 }
 
+/// A share of the cost below which two plans cost the same: predictions are off by more, and nobody waits four times as
+/// long for it.
+pub const NEGLIGIBLE: f64 = 0.05;
+
 /// Plans on ever more of the GPUs.
 #[derive(Debug, Clone)]
 pub struct Offers {
@@ -35,11 +39,14 @@ impl Offers {
         self.fewer.iter().chain([&self.all])
     }
 
-    /// The one that costs least, on as many GPUs as do not cost more; all of them if nothing fits anywhere.
+    /// The one on the most GPUs that costs no more than the cheapest, but for [`NEGLIGIBLE`]; that on all of them if
+    /// nothing fits anywhere.
     pub fn cheapest(&self) -> &Offer {
-        let cost = |offer: &Offer| offer.gpu_seconds().unwrap_or(f64::INFINITY);
-        let cheaper = |best, offer| if cost(offer) < cost(best) { offer } else { best };
-        self.fewer.iter().rev().fold(&self.all, cheaper)
+        let least = self.each().filter_map(Offer::gpu_seconds).fold(f64::INFINITY, f64::min);
+        let is_cheap = |offer: &&Offer| {
+            offer.gpu_seconds().is_some_and(|cost| cost <= least * (1.0 + NEGLIGIBLE))
+        };
+        self.fewer.iter().chain([&self.all]).rev().find(is_cheap).unwrap_or(&self.all)
     }
 }
 

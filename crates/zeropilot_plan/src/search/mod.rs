@@ -26,7 +26,7 @@ use zeropilot_step::time::Estimated;
 use zeropilot_units::{Bytes, Estimate};
 
 use self::asking::Asker;
-pub use self::fewer::{Offer, Offers, offers};
+pub use self::fewer::{NEGLIGIBLE, Offer, Offers, offers};
 pub use self::shortage::{Limit, MoreRam, Shortage, Unsplit};
 use self::space::Space;
 pub use self::way::{Offloaded, Shape, Sizes, Way, Work};

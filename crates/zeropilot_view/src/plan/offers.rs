@@ -29,6 +29,15 @@ pub(super) fn of_choice(report: &PlanReport<'_>, choice: &Fitting, language: Lan
     }
 }
 
+/// Why an offer is chosen; how much is the same is [`zeropilot_plan::NEGLIGIBLE`].
+pub(super) fn why(language: Language) -> &'static str {
+    Text::new(
+        "is on the most GPUs on which a sequence takes the least GPU time, within 5 %",
+        "预测每条序列花的 GPU 时间最少（相差 5 % 以内算一样，取卡数多的）",
+    )
+    .get(language)
+}
+
 /// What is being done meanwhile.
 pub fn offers_take_long(language: Language) -> &'static str {
     Text::new("planning on ever more of the GPUs", "正在按不同卡数分别规划").get(language)
@@ -114,4 +123,18 @@ pub(super) fn json(report: &PlanReport<'_>) -> Value {
         })
     };
     report.offers.map_or(Value::Null, |offers| offers.each().map(one).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use zeropilot_plan::NEGLIGIBLE;
+
+    use super::*;
+
+    #[test]
+    fn what_counts_as_the_same_cost_is_said_as_it_is() {
+        let percent = format!("{:.0} %", NEGLIGIBLE * 100.0);
+        assert!(why(Language::English).contains(&percent));
+        assert!(why(Language::Chinese).contains(&percent));
+    }
 }
