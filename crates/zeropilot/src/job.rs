@@ -31,12 +31,12 @@ pub(crate) fn check_script(
 ) -> Result<(String, Summary), InputProblem> {
     let bytes = input.read()?;
     let text = String::from_utf8_lossy(&bytes);
-    let beside = path.parent().unwrap_or(Path::new("")).to_owned();
-    let find = |name: &str| found(name, &beside).and_then(|path| fs::read_to_string(path).ok());
+    let places = Places::of(&text, outside, path.parent().unwrap_or(Path::new("")));
+    let find = |name: &str| places.read(name);
     let mut results = Results { layout, written: Vec::new(), summary: Summary::default() };
     let mended = match mode {
         Mode::Tell => Vec::new(),
-        _ => mend_configs(&text, &beside, settings, (outside, mode))?,
+        _ => mend_configs(&text, &places, settings, (outside, mode))?,
     };
     if let Mode::Diff { .. } = mode {
         for (_, outcome) in &mended {
@@ -58,7 +58,7 @@ pub(crate) fn check_script(
         results.summary.without_config += 1;
     }
     for mut file in judged.files {
-        let path = file.name.as_deref().and_then(|name| found(name, &beside));
+        let path = file.name.as_deref().and_then(|name| places.find(name));
         let name = match (&file.name, &path) {
             (None, _) => input.name(),
             (Some(_), Some(path)) => path.to_string_lossy().into_owned(),
@@ -88,16 +88,15 @@ pub(crate) fn check_script(
 /// read in different circumstances is mended for the first and only if the others are no worse off.
 fn mend_configs(
     text: &str,
-    beside: &Path,
+    places: &Places,
     settings: &Settings,
     (outside, mode): (&Outside, Mode),
 ) -> Result<Vec<(PathBuf, mend::Outcome)>, InputProblem> {
-    let find = |name: &str| found(name, beside).and_then(|path| fs::read_to_string(path).ok());
-    let job = job::read(text, outside, &find);
+    let job = job::read(text, outside, &|name| places.read(name));
     let mut mended: Vec<(PathBuf, mend::Outcome)> = Vec::new();
     for launch in &job.launches {
         let named = launch.given.config.as_ref().and_then(|config| config.text.as_deref());
-        let Some(path) = named.and_then(|name| found(name, beside)) else { continue };
+        let Some(path) = named.and_then(|name| places.find(name)) else { continue };
         if mended.iter().any(|(known, _)| *known == path) {
             continue;
         }
@@ -130,10 +129,27 @@ impl Results<'_> {
     }
 }
 
-/// A file that a script names: from where the program runs, or from where the script stands.
-fn found(name: &str, beside: &Path) -> Option<PathBuf> {
-    let candidates = [PathBuf::from(name), beside.join(name)];
-    candidates.into_iter().find(|path| path.is_file())
+/// Where files are that a script names, in the order in which they are looked for.
+struct Places([PathBuf; 2]);
+
+impl Places {
+    /// Where the program runs, then where the script stands; the other way round if the training program is only there.
+    fn of(text: &str, outside: &Outside, beside: &Path) -> Self {
+        let job = job::read(text, outside, &|_| None);
+        let mut programs = job.launches.iter().filter_map(|launch| launch.program.as_deref());
+        let is_only_beside =
+            |program: &str| !Path::new(program).is_file() && beside.join(program).is_file();
+        let (here, beside) = (PathBuf::new(), beside.to_owned());
+        if programs.any(is_only_beside) { Self([beside, here]) } else { Self([here, beside]) }
+    }
+
+    fn find(&self, name: &str) -> Option<PathBuf> {
+        self.0.iter().map(|place| place.join(name)).find(|path| path.is_file())
+    }
+
+    fn read(&self, name: &str) -> Option<String> {
+        fs::read_to_string(self.find(name)?).ok()
+    }
 }
 
 fn words<'l>(launch: &'l Launch, said: &Settings) -> LaunchWords<'l> {

@@ -278,3 +278,22 @@ fn fields_in_the_yaml_of_accelerate_beside_a_config_file_are_refused_where_they_
     assert_eq!(code, 1);
     assert!(stdout.starts_with("a.yaml:3:15: I01 "), "{stdout}");
 }
+
+/// A config of the same name lies where the command is typed, but the training program does not.
+#[test]
+fn files_are_looked_for_where_the_training_program_is() {
+    let good = r#"{"train_micro_batch_size_per_gpu": 2}"#;
+    let files = [
+        ("job/a.sh", "deepspeed --num_gpus 2 train.py --deepspeed_config ds.json\n"),
+        ("job/train.py", "print('here')\n"),
+        ("job/ds.json", good),
+        ("ds.json", r#"{"train_batch_sise": 2}"#),
+    ];
+    let directory = directory(&files);
+    let (code, said) = run(&directory, &["check", "job/a.sh"]);
+    assert!(code == 0 && said.contains("job/ds.json"), "{said}");
+    // With a program in both places it is the one that would run from here.
+    fs::write(directory.path().join("train.py"), "").expect("a program");
+    let (code, said) = run(&directory, &["check", "job/a.sh"]);
+    assert!(code == 1 && said.contains("train_batch_sise"), "{said}");
+}

@@ -78,7 +78,9 @@ fn check(subject: &Subject<'_>, found: &mut Vec<Diagnostic>) {
         Some(Value::Int(step)) => step.to_u64(),
         Some(_) => None,
     };
-    let step =
-        last.map_or_else(|| "`end_profile_step` + 1".to_owned(), |last| (last + 1).to_string());
+    let step = last.map_or_else(
+        || "`end_profile_step` + 1".to_owned(),
+        |last| last.saturating_add(1).to_string(),
+    );
     found.push(at_value(&RULE, &WORDING, &path, node).with("step", step));
 }
