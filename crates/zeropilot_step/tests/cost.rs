@@ -47,7 +47,10 @@ fn time(world: u64, repetitions: u32) -> Duration {
 
 #[test]
 fn a_prediction_costs_the_same_for_8_ranks_and_for_100_000() {
-    let (few, many) = (time(8, 50), time(100_000, 50));
+    // By turns, so that a busy moment is one for both.
+    let rounds: Vec<_> = (0..5).map(|_| (time(8, 10), time(100_000, 10))).collect();
+    let few = rounds.iter().map(|(few, _)| *few).min().unwrap();
+    let many = rounds.iter().map(|(_, many)| *many).min().unwrap();
     assert!(many < few * 2, "{few:?} for 8, {many:?} for 100,000");
     // Unoptimised code is slower, and so is a busy machine: run this one alone.
     if cfg!(not(debug_assertions)) {

@@ -244,18 +244,19 @@ fn best(repetitions: u32, mut once: impl FnMut() -> StepTime) -> (Duration, Step
 
 #[test]
 fn a_simulation_costs_the_same_for_8_ranks_and_for_131_072() {
-    let mut costs = Vec::new();
-    for world in [8_u64, 1024, 16384, 131_072] {
-        let job = Job::new("llama-3.1-405b", world, r#"{"stage": 3}"#);
+    let jobs = [8_u64, 1024, 16384, 131_072].map(|world| {
         let machine = machine(&format!("{}x8xH100", world / 8));
-        let (all, time) = best(100, || simulate(&job.program(), &machine));
-        let lowered = job.lowered();
-        let (follow, _) = best(20, || simulate(&job.program_of(&lowered), &machine));
-        let program = job.program_of(&lowered);
-        let (alone, _) = best(50, || simulate(&program, &machine));
-        println!("{world}: {all:?}, lowered {follow:?}, simulated {alone:?}; {:.1} s", time.total);
-        costs.push(all);
+        (Job::new("llama-3.1-405b", world, r#"{"stage": 3}"#), machine)
+    });
+    // By turns, so that a busy moment is one for all of them.
+    let mut costs = [Duration::MAX; 4];
+    for _ in 0..10 {
+        for (cost, (job, machine)) in costs.iter_mut().zip(&jobs) {
+            let (all, _) = best(10, || simulate(&job.program(), machine));
+            *cost = all.min(*cost);
+        }
     }
+    println!("{costs:?}");
     let (least, most) = (costs.iter().min().unwrap(), costs.iter().max().unwrap());
     assert!(*most < *least * 3 / 2, "{costs:?}");
     // Unoptimised code is slower, and so is a busy machine: run this one alone.
