@@ -35,7 +35,7 @@ pub struct Offers {
 
 impl Offers {
     /// By the number of GPUs.
-    pub fn each(&self) -> impl Iterator<Item = &Offer> {
+    pub fn each(&self) -> impl DoubleEndedIterator<Item = &Offer> {
         self.fewer.iter().chain([&self.all])
     }
 
@@ -46,7 +46,7 @@ impl Offers {
         let is_cheap = |offer: &&Offer| {
             offer.gpu_seconds().is_some_and(|cost| cost <= least * (1.0 + NEGLIGIBLE))
         };
-        self.fewer.iter().chain([&self.all]).rev().find(is_cheap).unwrap_or(&self.all)
+        self.each().rev().find(is_cheap).unwrap_or(&self.all)
     }
 }
 

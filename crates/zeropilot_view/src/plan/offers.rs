@@ -48,7 +48,7 @@ pub(super) fn head(report: &PlanReport<'_>, language: Language) -> String {
     let tokens = token_words(report.bill.unwrap_or(USUAL).tokens, language);
     match language {
         Language::English => format!("What {tokens} cost, by number of GPUs:"),
-        Language::Chinese => format!("{tokens}在不同卡数下的开销："),
+        Language::Chinese => format!("{tokens} 在不同卡数下的开销："),
     }
 }
 

@@ -77,10 +77,7 @@ static ENGINE: Wording = Wording {
 };
 
 static ACCELERATE: Wording = Wording {
-    message: Text::new(
-        "`{call}` writes empty weights under ZeRO stage 3",
-        "ZeRO stage 3 下，`{call}` 写出的权重是空的",
-    ),
+    message: ENGINE.message,
     why: Text::new(
         "unwrapping gives the module, not its weights: a partitioned parameter has no elements outside of a forward pass and is stored with size 0. Nothing is said until somebody loads the files.",
         "unwrap 得到的只是 module：分片之后，参数在前向之外没有元素，会以大小 0 存盘。写的时候没有提示，等到加载才会发现。",
