@@ -21,8 +21,8 @@ import sys
 import tempfile
 import traceback
 
-# Optimizers are compiled when they are first used, by tools installed beside the interpreter; each engine
-# version has sources of its own.
+# Older engines compile optimizers when they are first used, by tools installed beside the interpreter; each version
+# has sources of its own.
 os.environ["PATH"] = os.path.dirname(sys.executable) + os.pathsep + os.environ.get("PATH", "")
 
 import engine

@@ -126,8 +126,6 @@ def answer(request):
 
 
 def main():
-    # The engine compiles its CPU kernels with the `ninja` that is installed beside this Python.
-    os.environ["PATH"] = os.pathsep.join([os.path.dirname(sys.executable), os.environ.get("PATH", "")])
     transformers.logging.set_verbosity_error()
     output = json_lines.claim_output()
     greeting = {
