@@ -37,6 +37,14 @@ pub enum ModuleKind {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct TieGroup(pub u32);
 
+impl TieGroup {
+    /// The group in a trained copy of a module. No family has two modules that each hold two of a group's parameters,
+    /// so one copy at most has it.
+    pub(crate) fn of_copy(self) -> Self {
+        Self(!self.0)
+    }
+}
+
 /// A parameter as its module holds it.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Parameter {

@@ -8,7 +8,7 @@
 //! * Experts are stacked tensors in transformers 5. For some families PEFT translates the names the
 //!   experts' parts had before (`gate_proj`, `w1`) into these tensors, whose adapters have a rank per
 //!   expert; a dense `gate_proj` elsewhere in such a model is then *not* adapted.
-//! * A copy to save is never tied, so saving a tied embedding and output trains two matrices.
+//! * A copy to save is tied to nothing outside itself, so saving a tied embedding and output trains two matrices.
 
 mod targets;
 mod wrap;

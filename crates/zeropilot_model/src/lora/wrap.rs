@@ -1,6 +1,6 @@
 //! The modules PEFT puts around those of the model.
 
-use crate::architecture::{Module, ModuleKind};
+use crate::architecture::{Module, ModuleKind, TieGroup};
 use crate::family::parts::{Bias, linear};
 
 use super::{Lora, LoraError, TrainedBiases};
@@ -100,14 +100,26 @@ pub(super) fn parameters(
     Ok(wrapped)
 }
 
-/// A module to save: the frozen original and a trained copy, which is tied to nothing.
+/// A module to save: the frozen original and a trained copy. The copy is tied to nothing outside itself; parameters
+/// that share one storage inside it still do.
 pub(super) fn saved(module: &Module) -> Module {
     let original = module.map_parameters(&|parameter| parameter.trainable = false);
+    let mut groups = Vec::new();
+    tie_groups(module, &mut groups);
     let copy = module.map_parameters(&|parameter| {
         parameter.trainable = true;
-        parameter.tie = None;
+        let members = groups.iter().filter(|group| parameter.tie == Some(**group)).count();
+        parameter.tie = parameter.tie.filter(|_| members > 1).map(TieGroup::of_copy);
     });
     Module::new("ModulesToSaveWrapper")
         .with("original_module", original)
         .with("modules_to_save", dictionary(copy))
+}
+
+/// The tie group of every tied parameter in and below a module, once per parameter.
+fn tie_groups(module: &Module, groups: &mut Vec<TieGroup>) {
+    groups.extend(module.parameters.iter().filter_map(|parameter| parameter.tie));
+    for child in &module.children {
+        tie_groups(&child.module, groups);
+    }
 }
