@@ -1,7 +1,8 @@
 //! What several fuzz targets hold true.
 
 use zeropilot_lint::Settings;
-use zeropilot_lint::job::{Outside, judge};
+use zeropilot_job::Outside;
+use zeropilot_lint::job::judge;
 
 /// A launch script beside files that all have this text is judged, and every place lies in the text it speaks of.
 pub fn judged(script: &str, text: &str) {

@@ -206,3 +206,26 @@ def test_cost_chooses_among_numbers_of_gpus() -> None:
     hours = [offer.bill.gpu_hours for offer in plan.offers if offer.bill and offer.bill.gpu_hours]
     assert plan.bill.gpu_hours is not None and plan.bill.gpu_hours <= 1.05 * min(hours)
     assert plan.bill.cost == pytest.approx(2.5 * plan.bill.gpu_hours)
+
+
+def test_a_job_is_asked_like_a_model(tmp_path: Path) -> None:
+    (tmp_path / "ds.json").write_text(
+        '{"train_micro_batch_size_per_gpu": "auto", "bf16": {"enabled": "auto"}, "zero_optimization": {"stage": 2}}'
+    )
+    script = tmp_path / "train.sh"
+    script.write_text(
+        "torchrun --nproc_per_node 2 train.py --deepspeed ds.json --model_name_or_path gpt2 "
+        "--per_device_train_batch_size 4 --gradient_accumulation_steps 2 --max_length 512 --bf16\n"
+    )
+    job = zp.Job.read(script)
+    answer = zp.memory(job, gpus="2x24GB")
+    said = zp.memory(
+        "gpt2", gpus="2x24GB", config=tmp_path / "ds.json", micro_batch=4, grad_accum=2, seq_len=512, precision="bf16"
+    )
+    assert answer.device == said.device and answer.stage == 2
+    origins = {value.name: value.origin for value in answer.provenance.values}
+    assert origins["seq_len"].kind == "file" and origins["seq_len"].line == 1
+    plan = zp.plan(job, gpus="2x24GB")
+    assert plan.current is None or plan.current.stage == 2
+    with pytest.raises(FileNotFoundError):
+        zp.Job.read(tmp_path / "nothing.sh")

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
         Plan,
         Resolved,
     )
+    from ._inputs import Job
     from ._verbs import check, compare, diff, explain, memory, plan, resolve
 
     __version__: str
@@ -40,6 +41,7 @@ __all__ = [
     "ExplainedFile",
     "Explanation",
     "Index",
+    "Job",
     "Key",
     "Memory",
     "Names",
@@ -62,6 +64,7 @@ __all__ = [
 
 _HOMES = {
     "_config": ("ZeroConfig", "build_config", "create", "save_config"),
+    "_inputs": ("Job",),
     "_native": ("ZeropilotError",),
     "_verbs": ("check", "compare", "diff", "explain", "memory", "plan", "resolve"),
 }

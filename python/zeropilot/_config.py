@@ -28,7 +28,7 @@ class ZeroConfig:
     micro_batch_size: Optional[int] = None
     gradient_accumulation: Optional[int] = None
     stage: Optional[int] = None
-    offload: bool = False
+    offload: Union[bool, str] = False
     bf16: Optional[bool] = None
     output_path: Union[str, "os.PathLike[str]"] = "ds_zero3.json"
 

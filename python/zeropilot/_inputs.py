@@ -8,7 +8,7 @@ from typing import Any, Iterable, Mapping, Optional, Protocol, Sequence, Union
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from ._native import _Live
+    from ._native import _Job, _Live
 
 
 class Parameter(Protocol):
@@ -28,17 +28,46 @@ class Module(Protocol):
     def named_parameters(self) -> Iterable[tuple[str, Any]]: ...
 
 
-Model = Union[str, "os.PathLike[str]", Module]
+class Job:
+    """A training job: a launch script, a training script, a framework's YAML, a DeepSpeed config or a directory.
+
+    Every function that takes a model takes a job, and answers for what its files say. ``model`` replaces the job's own;
+    ``launch`` chooses one of several runs, counted from 1.
+    """
+
+    def __init__(
+        self, path: "Union[str, os.PathLike[str]]", *, model: Optional[str] = None, launch: Optional[int] = None
+    ) -> None:
+        self.path = os.fspath(path)
+        self.model = model
+        self.launch = launch
+
+    @classmethod
+    def read(
+        cls, path: "Union[str, os.PathLike[str]]", *, model: Optional[str] = None, launch: Optional[int] = None
+    ) -> "Job":
+        """The job that a file describes; an error if the file is not there."""
+        if not os.path.exists(path):
+            raise FileNotFoundError(os.fspath(path))
+        return cls(path, model=model, launch=launch)
+
+    def __repr__(self) -> str:
+        return f"Job({self.path!r}, model={self.model!r}, launch={self.launch!r})"
+
+
+Model = Union[str, "os.PathLike[str]", Module, Job]
 Config = Union[str, "os.PathLike[str]", Mapping[str, Any]]
 
 
-def model_argument(model: Model) -> "Union[str, _Live]":
+def model_argument(model: Model) -> "Union[str, _Live, _Job]":
     """A name or a path as it is; of a module what it is called, its config, and names and shapes."""
     if isinstance(model, (str, os.PathLike)):
         return os.fspath(model)
+    if isinstance(model, Job):
+        return model.path, model.launch, model.model
     if not hasattr(model, "named_parameters"):
         raise TypeError(
-            f"a model is a name, a path or a torch.nn.Module, not {type(model).__name__}"
+            f"a model is a name, a path, a Job or a torch.nn.Module, not {type(model).__name__}"
         )
     parameters = [
         (name, [int(size) for size in _shape(parameter)], str(parameter.dtype), bool(parameter.requires_grad))

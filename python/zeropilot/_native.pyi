@@ -4,7 +4,8 @@ from typing import Any, Mapping, Optional, Sequence, Union
 
 _Config = tuple[str, Optional[str]]
 _Live = tuple[str, Optional[str], Sequence[tuple[str, Sequence[int], str, bool]]]
-_Model = Union[str, _Live]
+_Job = tuple[str, Optional[int], Optional[str]]
+_Model = Union[str, _Live, _Job]
 
 class ZeropilotError(ValueError):
     """A question that has no answer; its text says what is wrong, why it matters and what to do."""

@@ -146,6 +146,45 @@ class Relief:
 
 
 @dataclass(frozen=True)
+class Origin:
+    """Where a value comes from: an ``option``, a ``file`` with its line, a framework's ``default``, or ``assumed``."""
+
+    kind: str
+    file: Optional[str] = None
+    line: Optional[int] = None
+    of: Optional[str] = None
+
+
+@dataclass(frozen=True)
+class StatedValue:
+    """A value that an answer rests on."""
+
+    name: str
+    value: Any
+    origin: Origin
+
+
+@dataclass(frozen=True)
+class NotModelled:
+    """Something the job says that no prediction follows; the run needs ``less``, ``more`` or ``less_or_more``."""
+
+    what: str
+    written: str
+    run_needs: str
+    origin: Origin
+
+
+@dataclass(frozen=True)
+class Provenance:
+    """What an answer rests on."""
+
+    framework: Optional[str]
+    values: Tuple[StatedValue, ...]
+    unknown: Tuple[str, ...]
+    not_modelled: Tuple[NotModelled, ...]
+
+
+@dataclass(frozen=True)
 class Memory(Result):
     """How much memory a job needs."""
 
@@ -166,6 +205,7 @@ class Memory(Result):
     device: DeviceMemory
     host: HostMemory
     reliefs: Tuple[Relief, ...]
+    provenance: Provenance
 
     @property
     def fits(self) -> Optional[bool]:
@@ -277,6 +317,18 @@ class Offer:
 
 
 @dataclass(frozen=True)
+class CurrentJob:
+    """The job as it is written."""
+
+    stage: int
+    micro_batch: int
+    gradient_accumulation_steps: int
+    device: int
+    verdict: Optional[str]
+    step_seconds: Seconds
+
+
+@dataclass(frozen=True)
 class Plan(Result):
     """What to run: the choice, what else fits, what does not, and the ladder to fall down."""
 
@@ -296,6 +348,8 @@ class Plan(Result):
     gpus_needed: Optional[int]
     host_ram_needed: Optional[int]
     limits: Tuple[str, ...]
+    current: Optional[CurrentJob]
+    provenance: Provenance
 
 
 @dataclass(frozen=True)

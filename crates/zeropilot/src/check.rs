@@ -1,21 +1,26 @@
 //! `zeropilot check`: from arguments to results and an exit status.
 
+use std::ffi::OsStr;
 use std::num::NonZeroUsize;
+use std::path::{Path, PathBuf};
 use std::slice;
 
+use clap::{Args, ValueEnum};
 use rayon::prelude::*;
-use zeropilot_ask::Judging;
-use zeropilot_config::front_end::ModelFacts;
-use zeropilot_lint::job::Outside;
+use zeropilot_ask::{Judging, ScriptArguments, parsers, rule_code};
+use zeropilot_config::front_end::{FrontEnd, ModelFacts};
+use zeropilot_config::schema::EngineVersion;
+use zeropilot_job::{FileKind, Outside};
 use zeropilot_lint::recognition::{has_name_of_config, may_be_config};
-use zeropilot_lint::{Checkpoint, Language, Settings};
+use zeropilot_lint::{Checkpoint, Settings};
 use zeropilot_model::{Family, Model};
+use zeropilot_text::Language;
+use zeropilot_view::job::kind as kind_words;
 use zeropilot_view::settings;
 use zeropilot_view::talk::{self, InputProblem};
-use zeropilot_view::{FileResult, Format, Layout, Summary, escaped};
+use zeropilot_view::{FileResult, Format, Layout, Summary, problem};
 
 use crate::checkpoint;
-use crate::cli::{CheckCommand, GlobalOptions};
 use crate::engine_version;
 use crate::exit_status::ExitStatus;
 use crate::files::{self, Collected, Input};
@@ -23,10 +28,102 @@ use crate::job;
 use crate::layout::layout;
 use crate::mend::{self, Mode};
 use crate::model_source;
+use crate::options::GlobalOptions;
 use crate::output::Output;
 use crate::progress::Progress;
 use crate::project::{Broken, Found};
 use crate::rechecking;
+
+pub(crate) const EXAMPLES: &str = "\
+Examples:
+  zeropilot check ds_config.json --world-size 8
+  zeropilot check configs/ --front-end hf-trainer --output-format concise
+  zeropilot check zero3.json --per-device-train-batch-size 2 --bf16 --hidden-size 4096
+  zeropilot check ds_config.json --diff --unsafe-fixes
+  cat ds_config.json | zeropilot check - --lang zh
+
+Exit codes: 0 nothing wrong, 1 errors or warnings found (with --diff: fixes to apply), 2 the check could not be done";
+
+/// The arguments of `zeropilot check`.
+#[derive(Debug, Args)]
+#[command(after_help = EXAMPLES)]
+pub(crate) struct CheckCommand {
+    /// Config files, launch scripts, directories to search for .json and .hjson files, or `-` for standard input
+    #[arg(required = true, value_name = "PATH")]
+    pub(crate) paths: Vec<PathBuf>,
+    /// In directories look for launch scripts, and check the configs they point to
+    #[arg(long)]
+    pub(crate) job: bool,
+    /// How many ranks (GPUs) the run has
+    #[arg(long, value_name = "N")]
+    pub(crate) world_size: Option<NonZeroUsize>,
+    /// The engine to check for; otherwise the installed one, or the newest known
+    #[arg(long, value_name = "VERSION")]
+    pub(crate) deepspeed_version: Option<String>,
+    /// Who reads the file; otherwise guessed: `hf-trainer` if it says "auto", else `deepspeed`
+    #[arg(long, value_name = "NAME", value_parser = parsers::front_end())]
+    pub(crate) front_end: Option<FrontEnd>,
+    /// Output format
+    #[arg(long, value_name = "FORMAT", default_value = "human")]
+    pub(crate) output_format: OutputFormat,
+    /// Short for --output-format json
+    #[arg(long, conflicts_with = "output_format")]
+    pub(crate) json: bool,
+    /// Report only these rules: codes such as K05, or their letter
+    #[arg(long, value_name = "CODES", value_delimiter = ',', value_parser = rule_code)]
+    pub(crate) select: Vec<String>,
+    /// Do not report these rules
+    #[arg(long, value_name = "CODES", value_delimiter = ',', value_parser = rule_code)]
+    pub(crate) ignore: Vec<String>,
+    /// Check again whenever a file changes, until Ctrl-C
+    #[arg(long, conflicts_with_all = ["fix", "diff"])]
+    pub(crate) watch: bool,
+    /// Model (catalogue name, directory, config.json or Hugging Face ID), for its hidden sizes and how it is stored
+    #[arg(long, value_name = "MODEL", conflicts_with = "hidden_size")]
+    pub(crate) model: Option<String>,
+    /// The checkpoint that the run resumes: does it fit?
+    #[arg(long, value_name = "DIR")]
+    pub(crate) checkpoint: Option<PathBuf>,
+    /// Apply the fixes that keep what the run does, and tell what remains
+    #[arg(long)]
+    pub(crate) fix: bool,
+    /// Show what the fixes would change, and write nothing
+    #[arg(long, conflicts_with_all = ["fix", "output_format", "json"])]
+    pub(crate) diff: bool,
+    /// With --fix or --diff: also the fixes that guess at what was meant
+    #[arg(long)]
+    pub(crate) unsafe_fixes: bool,
+    #[command(flatten)]
+    pub(crate) script: ScriptArguments,
+}
+
+/// How results are written.
+#[derive(Debug, Clone, Copy, Default, ValueEnum)]
+pub(crate) enum OutputFormat {
+    /// Findings with their place in the file, why they matter and what to do
+    #[default]
+    Human,
+    /// One line per finding
+    Concise,
+    /// One JSON array with everything about each file
+    Json,
+    /// SARIF 2.1.0, for code scanning
+    Sarif,
+    /// Annotations of GitHub workflows
+    Github,
+}
+
+impl From<OutputFormat> for Format {
+    fn from(format: OutputFormat) -> Self {
+        match format {
+            OutputFormat::Human => Self::Human,
+            OutputFormat::Concise => Self::Concise,
+            OutputFormat::Json => Self::Json,
+            OutputFormat::Sarif => Self::Sarif,
+            OutputFormat::Github => Self::Github,
+        }
+    }
+}
 
 /// Files checked before their results are written.
 const CHUNK: usize = 512;
@@ -40,7 +137,8 @@ pub(crate) fn run(
     language: Language,
     project: Result<Found, Broken>,
 ) -> ExitStatus {
-    let layout = layout(Format::from(command.output_format), global, language);
+    let format = if command.json { OutputFormat::Json } else { command.output_format };
+    let layout = layout(format.into(), global, language);
     let mut output = Output::new(layout.color);
     let found = match project {
         Ok(found) => found,
@@ -71,12 +169,12 @@ pub(crate) fn run(
         front_end: command.front_end.or(project.front_end),
         select: one_or_other(&command.select, &project.select),
         ignore: one_or_other(&command.ignore, &project.ignore),
-        script: command.training.script(),
+        script: command.script.clone(),
     };
     let mut settings = match judging.settings(version) {
         Ok(settings) => settings,
         Err(problem) => {
-            output.say(&format!("error: {}", escaped(&problem.to_string())));
+            output.say(&problem::judging(&problem, language));
             return ExitStatus::Failure;
         }
     };
@@ -268,18 +366,24 @@ fn mode(command: &CheckCommand) -> Mode {
 
 fn check_one(input: &Input, layout: &Layout, settings: &Settings, mode: Mode) -> Checked {
     let name = input.name();
-    if let Some(path) = input.path().filter(|path| job::is_script(path)) {
-        return job::check_script(input, path, layout, settings, &Outside::default(), mode)
-            .map_err(|problem| (name, problem));
-    }
     let bytes = match input.read() {
         Ok(bytes) => bytes,
         Err(problem) => return Err((name, problem)),
     };
-    let is_config = || has_name_of_config(&name) || may_be_config(&String::from_utf8_lossy(&bytes));
-    if !input.is_named() && !is_config() {
-        return Ok((String::new(), Summary { others: 1, ..Summary::default() }));
+    let text = String::from_utf8_lossy(&bytes);
+    let kind = FileKind::of(&name, &text);
+    if let Some((path, script)) = input.path().zip(script(input, kind, &text)) {
+        let outside = Outside::default();
+        return job::check_script(input, (path, &script), layout, settings, &outside, mode)
+            .map_err(|problem| (name, problem));
     }
+    if input.path().is_some() && !is_config(input, &name, &text, kind) {
+        return match input.is_named() {
+            true => Err((name, InputProblem::NotAConfig(kind_words(kind)))),
+            false => Ok((String::new(), Summary { others: 1, ..Summary::default() })),
+        };
+    }
+    drop(text);
     let judged = mend::judge(bytes, input.path(), &name, slice::from_ref(settings), mode);
     let judged = match judged {
         Ok(judged) => judged,
@@ -298,4 +402,45 @@ fn check_one(input: &Input, layout: &Layout, settings: &Settings, mode: Mode) ->
         headline: None,
     };
     Ok((layout.file(&file), summary))
+}
+
+/// The launch script that an input is, or the command that starts training with it.
+fn script(input: &Input, kind: FileKind, text: &str) -> Option<String> {
+    if input.path().is_some_and(files::is_script) {
+        return Some(text.to_owned());
+    }
+    kind.command(&input.name()).filter(|_| input.is_named())
+}
+
+/// Whether a file is judged as a DeepSpeed config: it says so by its name or its keys, or it may be one that cannot
+/// be read. What belongs to a model never is.
+fn is_config(input: &Input, name: &str, text: &str, kind: FileKind) -> bool {
+    match kind {
+        FileKind::DeepSpeedConfig => true,
+        FileKind::ModelConfig | FileKind::BesideModel => false,
+        _ => {
+            has_name_of_config(name)
+                || may_be_config(text)
+                || (input.is_named() && has_only_known_keys(name, text))
+        }
+    }
+}
+
+/// JSON, readable or not, in which nothing is foreign to DeepSpeed.
+fn has_only_known_keys(name: &str, text: &str) -> bool {
+    let ending = Path::new(name).extension().and_then(OsStr::to_str).unwrap_or_default();
+    if matches!(ending, "yaml" | "yml" | "toml" | "md" | "txt") {
+        return text.trim_start().starts_with('{');
+    }
+    match serde_json::from_str::<serde_json::Value>(text) {
+        Ok(serde_json::Value::Object(members)) => {
+            let schema = EngineVersion::NEWEST.schema();
+            let is_known = |key: &String| {
+                schema.keys.iter().any(|known| known.path.split('.').next() == Some(key.as_str()))
+            };
+            members.keys().all(is_known)
+        }
+        Ok(_) => false,
+        Err(_) => true,
+    }
 }

@@ -1,17 +1,19 @@
 //! The GPUs a user means by `--gpus`; without it, those of this machine.
 
+use zeropilot_ask::Machines;
 use zeropilot_cluster::discovery::{Driver, equal_gpus, visible};
 use zeropilot_cluster::{Device, Gpus, Nvidia};
-use zeropilot_lint::Language;
+use zeropilot_text::Language;
 use zeropilot_view::gpus;
 
-/// What the user wrote, or what would be written for the GPUs the driver finds here.
-pub(crate) fn gpus(text: Option<&str>, language: Language) -> Result<String, String> {
-    let shown = std::env::var("CUDA_VISIBLE_DEVICES").ok();
-    match text {
-        Some(text) => Ok(text.to_owned()),
-        None => Ok(written(&here(&Nvidia, shown.as_deref(), language)?)),
+/// Machines with the GPUs that the driver finds here, if the user names none.
+pub(crate) fn or_here(machines: Machines, language: Language) -> Result<Machines, String> {
+    if machines.gpus.is_some() {
+        return Ok(machines);
     }
+    let shown = std::env::var("CUDA_VISIBLE_DEVICES").ok();
+    let gpus = written(&here(&Nvidia, shown.as_deref(), language)?);
+    Ok(Machines { gpus: Some(gpus), ..machines })
 }
 
 fn written(gpus: &Gpus) -> String {

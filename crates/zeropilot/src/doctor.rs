@@ -1,24 +1,56 @@
 //! `zeropilot doctor`: what this machine lacks.
 
 use std::ffi::OsString;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
+use clap::Args;
 use zeropilot_ask::memory::WrittenConfig;
-use zeropilot_ask::{Machines, MemoryRequest, memory};
+use zeropilot_ask::{Machines, MemoryRequest, Training, memory};
 use zeropilot_cluster::Nvidia;
 use zeropilot_config::schema::EngineVersion;
 use zeropilot_config::syntax::{decode, parse_hjson};
 use zeropilot_doctor::{Circumstances, Finding, Machine, Needs, Python, examine};
-use zeropilot_lint::{Language, Report, Settings, Severity, check};
+use zeropilot_lint::{Report, Settings, Severity, check};
+use zeropilot_text::Language;
 use zeropilot_units::Bytes;
-use zeropilot_view::{Format, Layout, doctor, problem, talk};
+use zeropilot_view::{Layout, doctor, problem, talk};
 
-use crate::cli::{DoctorCommand, GlobalOptions};
 use crate::cluster_source;
 use crate::exit_status::ExitStatus;
 use crate::layout::layout;
 use crate::model_source;
+use crate::options::{FormatOptions, GlobalOptions};
 use crate::output::Output;
+
+pub(crate) const EXAMPLES: &str = "\
+Examples:
+  zeropilot doctor
+  zeropilot doctor ds_config.json --python ~/envs/train
+  zeropilot doctor ds_config.json --model qwen3-8b
+
+Exit codes: 0 nothing is missing, 1 errors or warnings, 2 the config could not be read";
+
+/// The arguments of `zeropilot doctor`.
+#[derive(Debug, Args)]
+#[command(after_help = EXAMPLES)]
+pub(crate) struct DoctorCommand {
+    /// Config to run on this machine; if omitted, check only the machine
+    #[arg(value_name = "CONFIG")]
+    pub(crate) config: Option<PathBuf>,
+    /// The interpreter or environment to train in; otherwise the active one, or the first on the path
+    #[arg(long, value_name = "PATH")]
+    pub(crate) python: Option<PathBuf>,
+    /// Model, to compare the memory of the host with what the run needs
+    #[arg(long, value_name = "MODEL", requires = "config")]
+    pub(crate) model: Option<String>,
+    /// The GPUs; otherwise those of this machine
+    #[arg(long, value_name = "GPUS", requires = "model")]
+    pub(crate) gpus: Option<String>,
+    #[command(flatten)]
+    pub(crate) format: FormatOptions,
+    #[command(flatten)]
+    pub(crate) training: Training,
+}
 
 /// Looks at the machine and says what is missing.
 pub(crate) fn run(
@@ -26,8 +58,7 @@ pub(crate) fn run(
     global: &GlobalOptions,
     language: Language,
 ) -> ExitStatus {
-    let format = if command.json { Format::Json } else { Format::Human };
-    let layout = layout(format, global, language);
+    let layout = layout(command.format.format(), global, language);
     let mut output = Output::new(layout.color);
     match answer(command, &layout) {
         Ok((text, findings)) => {
@@ -68,7 +99,7 @@ fn answer(command: &DoctorCommand, layout: &Layout) -> Result<(String, Vec<Findi
         on_cpu: is_on_cpu(&environment),
     };
     let findings = examine(&machine, &circumstances, language);
-    let text = match command.json {
+    let text = match command.format.is_json() {
         true => format!("{:#}\n", doctor::json(&machine, &findings, language)),
         false => doctor::human(&machine, &findings, layout),
     };
@@ -101,15 +132,12 @@ fn host_memory(
     layout: &Layout,
 ) -> Result<(Bytes, u64), String> {
     let language = layout.language;
-    let gpus = cluster_source::gpus(command.gpus.as_deref(), language)?;
+    let machines = Machines { gpus: command.gpus.clone(), ..Machines::default() };
     let request = MemoryRequest {
-        machines: Machines { gpus, ..Machines::default() },
+        machines: cluster_source::or_here(machines, language)?,
         config: Some(WrittenConfig { name: path.display().to_string(), bytes: bytes.to_vec() }),
-        stage: None,
-        offload: None,
-        precision: None,
-        training: command.training.plain(),
-        rank: None,
+        training: command.training.clone(),
+        ..MemoryRequest::default()
     };
     let model = model_source::open(name, language)?;
     let memory = memory(name, model, &request).map_err(|wrong| problem::memory(&wrong, layout))?;

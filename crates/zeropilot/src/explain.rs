@@ -3,26 +3,74 @@
 use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 
+use clap::Args;
 use zeropilot_ask::memory::WrittenConfig;
 use zeropilot_ask::{
-    Footprint, Judging, Machines, MemoryRequest, Training, footprint, key_variants,
+    Footprint, Judging, Machines, MemoryRequest, ScriptArguments, Training, footprint,
+    key_variants, parsers, tokens,
 };
+use zeropilot_config::front_end::FrontEnd;
 use zeropilot_config::keys::Found;
-use zeropilot_lint::{Explanation, Language, Settings, Verdict, differences, explain};
+use zeropilot_lint::{Explanation, Settings, Verdict, differences, explain};
+use zeropilot_text::Language;
 use zeropilot_view::explain::{
     Asked, Topic, in_version, looks_like_a_path, no_file_to_cost, two_files_needed, unknown,
 };
 use zeropilot_view::talk::{self, VersionSource};
-use zeropilot_view::{FileResult, Format, Layout, Summary, escaped, problem};
+use zeropilot_view::{FileResult, Format, Layout, Summary, problem};
 
-use crate::cli::{ExplainCommand, ExplainFormat, GlobalOptions};
 use crate::cluster_source;
 use crate::engine_version;
 use crate::exit_status::ExitStatus;
 use crate::files::Input;
 use crate::layout::layout;
 use crate::model_source;
+use crate::options::{FormatOptions, GlobalOptions};
 use crate::output::Output;
+
+pub(crate) const EXAMPLES: &str = "\
+Examples:
+  zeropilot explain
+  zeropilot explain stage3_max_live_parameters
+  zeropilot explain zero3 offload loss-scale
+  zeropilot explain ds_config.json --world-size 8
+  zeropilot explain diff zero2.json zero3.json
+
+Exit codes: 0 explained, 1 a file has errors or warnings, 2 something could not be explained";
+
+/// The arguments of `zeropilot explain`.
+#[derive(Debug, Args)]
+#[command(after_help = EXAMPLES)]
+pub(crate) struct ExplainCommand {
+    /// Keys, concepts or config files (`-` for standard input), or `diff A B` for two files; without any, what can be asked
+    #[arg(value_name = "TOPIC")]
+    pub(crate) topics: Vec<String>,
+    /// How many ranks (GPUs) the run has
+    #[arg(long, value_name = "N")]
+    pub(crate) world_size: Option<NonZeroUsize>,
+    /// The engine to explain for; otherwise the installed one, or the newest known
+    #[arg(long, value_name = "VERSION")]
+    pub(crate) deepspeed_version: Option<String>,
+    /// Who reads the file; otherwise guessed: `hf-trainer` if it says "auto", else `deepspeed`
+    #[arg(long, value_name = "NAME", value_parser = parsers::front_end())]
+    pub(crate) front_end: Option<FrontEnd>,
+    /// Model to estimate costs for: catalogue name, directory, config.json or Hugging Face ID
+    #[arg(long, value_name = "MODEL")]
+    pub(crate) model: Option<String>,
+    /// GPUs: `8xA100-80G`, `5x44GB`, `4x8xH100`; otherwise those of this machine
+    #[arg(long, value_name = "GPUS", requires = "model")]
+    pub(crate) gpus: Option<String>,
+    /// Tokens per sequence, such as `4096` or `128k` (k = 1024) [default: 2048]
+    #[arg(long, value_name = "N", requires = "model", value_parser = tokens, visible_alias = "max-seq-length", alias = "max-length")]
+    pub(crate) seq_len: Option<u64>,
+    /// Recompute layers in the backward pass (gradient checkpointing)
+    #[arg(long, requires = "model", visible_alias = "gradient-checkpointing")]
+    pub(crate) grad_checkpointing: bool,
+    #[command(flatten)]
+    pub(crate) format: FormatOptions,
+    #[command(flatten)]
+    pub(crate) script: ScriptArguments,
+}
 
 /// Explains everything that was asked.
 pub(crate) fn run(
@@ -30,9 +78,7 @@ pub(crate) fn run(
     global: &GlobalOptions,
     language: Language,
 ) -> ExitStatus {
-    let is_json = command.json || command.output_format == ExplainFormat::Json;
-    let format = if is_json { Format::Json } else { Format::Human };
-    let layout = layout(format, global, language);
+    let layout = layout(command.format.format(), global, language);
     let mut output = Output::new(layout.color);
     let (version, version_source) =
         match engine_version::choose(command.deepspeed_version.as_deref()) {
@@ -45,13 +91,13 @@ pub(crate) fn run(
     let judging = Judging {
         world_size: command.world_size.or_else(|| ranks(command)),
         front_end: command.front_end,
-        script: command.training.script(),
+        script: command.script.clone(),
         ..Judging::default()
     };
     let settings = match judging.settings(version) {
         Ok(settings) => settings,
         Err(problem) => {
-            output.say(&format!("error: {}", escaped(&problem.to_string())));
+            output.say(&problem::judging(&problem, language));
             return ExitStatus::Failure;
         }
     };
@@ -72,7 +118,7 @@ pub(crate) fn run(
 
 /// The ranks of a run on the GPUs that files are costed for.
 fn ranks(command: &ExplainCommand) -> Option<NonZeroUsize> {
-    let machines = Machines { gpus: command.gpus.clone()?, ..Machines::default() };
+    let machines = Machines::with_gpus(command.gpus.clone()?);
     NonZeroUsize::new(usize::try_from(machines.cluster().ok()?.world_size()).ok()?)
 }
 
@@ -102,19 +148,16 @@ struct Costing<'a> {
 impl Costing<'_> {
     fn cost(&self, file: &WrittenConfig) -> Result<Footprint, String> {
         let language = self.layout.language;
-        let gpus = cluster_source::gpus(self.command.gpus.as_deref(), language)?;
+        let machines = Machines { gpus: self.command.gpus.clone(), ..Machines::default() };
         let request = MemoryRequest {
-            machines: Machines { gpus, ..Machines::default() },
+            machines: cluster_source::or_here(machines, language)?,
             config: Some(file.clone()),
-            stage: None,
-            offload: None,
-            precision: None,
             training: Training {
                 seq_len: self.command.seq_len,
-                grad_checkpointing: self.command.grad_checkpointing,
+                grad_checkpointing: Some(self.command.grad_checkpointing),
                 ..Training::default()
             },
-            rank: None,
+            ..MemoryRequest::default()
         };
         let model = model_source::open(self.model, language)?;
         footprint(self.model, model, &request)

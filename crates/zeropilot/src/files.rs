@@ -4,14 +4,21 @@ use std::fs::{self, File};
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
-use walkdir::{DirEntry, WalkDir};
+use ignore::{DirEntry, WalkBuilder};
 use zeropilot_view::talk::InputProblem;
-
-use crate::job;
 
 /// No config comes near this; what is larger is something else.
 const LARGEST_MIB: u64 = 64;
 const LARGEST: u64 = LARGEST_MIB << 20;
+
+/// Names of launch scripts end like this.
+const SCRIPTS: [&str; 5] = ["sh", "bash", "slurm", "sbatch", "job"];
+
+/// Whether a file is a launch script by its name.
+pub(crate) fn is_script(path: &Path) -> bool {
+    let extension = path.extension().and_then(|extension| extension.to_str());
+    extension.is_some_and(|found| SCRIPTS.iter().any(|known| found.eq_ignore_ascii_case(known)))
+}
 
 /// Something to check.
 #[derive(Debug)]
@@ -77,15 +84,17 @@ pub(crate) fn collect(paths: &[PathBuf], scripts: bool) -> impl Iterator<Item = 
 }
 
 fn walk(directory: &Path, scripts: bool) -> impl Iterator<Item = Collected> + '_ {
-    let entries = WalkDir::new(directory)
-        .sort_by_file_name()
-        .into_iter()
-        .filter_entry(|entry| entry.depth() == 0 || !is_hidden_directory(entry));
+    let entries = WalkBuilder::new(directory)
+        .hidden(false)
+        .require_git(false)
+        .sort_by_file_name(|left, right| left.cmp(right))
+        .filter_entry(|entry| entry.depth() == 0 || !is_hidden_directory(entry))
+        .build();
     let mut any = false;
     let found = entries.filter_map(move |entry| match entry {
         Ok(entry) => as_input(&entry, scripts),
         Err(error) => {
-            let path = error.path().map_or_else(PathBuf::new, Path::to_owned);
+            let path = path_of(&error).map_or_else(PathBuf::new, Path::to_owned);
             let error = error.into_io_error().unwrap_or_else(|| io::ErrorKind::Other.into());
             Some(Err(problem(&path, error)))
         }
@@ -104,19 +113,30 @@ fn walk(directory: &Path, scripts: bool) -> impl Iterator<Item = Collected> + '_
     })
 }
 
+fn path_of(error: &ignore::Error) -> Option<&Path> {
+    match error {
+        ignore::Error::WithPath { path, .. } => Some(path),
+        ignore::Error::WithDepth { err, .. } | ignore::Error::WithLineNumber { err, .. } => {
+            path_of(err)
+        }
+        _ => None,
+    }
+}
+
 fn is_hidden_directory(entry: &DirEntry) -> bool {
-    entry.file_type().is_dir() && entry.file_name().as_encoded_bytes().starts_with(b".")
+    entry.file_type().is_some_and(|kind| kind.is_dir())
+        && entry.file_name().as_encoded_bytes().starts_with(b".")
 }
 
 /// A config by its name. Links are followed to files, not to directories.
 fn as_input(entry: &DirEntry, scripts: bool) -> Option<Collected> {
     let path = entry.path();
     let extension = path.extension()?.to_str()?;
-    let wanted: &[&str] = if scripts { &job::EXTENSIONS } else { &["json", "hjson"] };
+    let wanted: &[&str] = if scripts { &SCRIPTS } else { &["json", "hjson"] };
     if !wanted.iter().any(|known| extension.eq_ignore_ascii_case(known)) {
         return None;
     }
-    let file_type = entry.file_type();
+    let file_type = entry.file_type()?;
     if file_type.is_file() {
         return Some(Ok(Input::Found(entry.path().to_owned())));
     }
@@ -181,6 +201,25 @@ mod tests {
             .map(|name| name[root.to_string_lossy().len() + 1..].to_owned())
             .collect();
         assert_eq!(names, ["a.HJSON", "b.json", "sub/d.json", "z/.f.json"]);
+    }
+
+    #[test]
+    fn what_git_ignores_is_not_checked_unless_named() {
+        let directory = tempfile::tempdir().expect("a temporary directory");
+        let root = directory.path();
+        fs::create_dir(root.join("venv")).expect("a directory");
+        fs::write(root.join(".gitignore"), "venv/\nlocal.json\n").expect("a file");
+        for path in ["a.json", "local.json", "venv/b.json"] {
+            fs::write(root.join(path), "{}").expect("a file");
+        }
+        let names = |path: PathBuf| -> Vec<String> {
+            let paths = [path];
+            let inputs = collect(&paths, false).map(|input| input.expect("an input").name());
+            inputs.map(|name| name[root.to_string_lossy().len() + 1..].to_owned()).collect()
+        };
+        assert_eq!(names(root.to_owned()), ["a.json"]);
+        assert_eq!(names(root.join("local.json")), ["local.json"]);
+        assert_eq!(names(root.join("venv")), ["venv/b.json"]);
     }
 
     #[test]

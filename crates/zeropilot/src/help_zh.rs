@@ -1,7 +1,10 @@
 //! The help in Chinese: the English definition with its texts replaced.
 
+mod options;
+
 use clap::Command;
 
+use self::options::{HEADINGS, OPTIONS};
 use crate::new;
 
 const ABOUT: &str = "DeepSpeed ZeRO 训练的领航员：不占用 GPU 就先知道结果";
@@ -10,6 +13,9 @@ const PLAN: &str = "规划训练：这些卡上用哪个 stage、怎样卸载、
 const MEMORY: &str = "预测 GPU 和主机的内存：被什么占用、何时最满、放不放得下";
 const SIMULATE: &str = "模拟一个训练步：在这套集群上要多久，时间花在等什么";
 const RULE: &str = "说明一条规则：查什么、为什么要紧、怎么办，附示例";
+const RULES: &str = "列出规则：全部，或包含某个词的";
+const MODELS: &str = "列出内置的模型：全部，或包含某个词的";
+const GPUS: &str = "列出已知的 GPU 及其 --gpus 写法：全部，或包含某个词的";
 #[cfg(target_os = "linux")]
 const RUN: &str = "运行训练命令：先检查，再全程监督，说清为什么结束，显存不足时自动降级";
 #[cfg(target_os = "linux")]
@@ -24,135 +30,6 @@ const LSP: &str = "为编辑器提供语言服务（LSP）：实时检查、悬�
 const COMPLETIONS: &str = "输出 shell 的命令补全脚本";
 const MAN: &str = "把手册页（man page）写进一个目录";
 const SCHEMA: &str = "输出 DeepSpeed 配置的 JSON Schema，供编辑器使用";
-
-/// Option names and what they mean.
-const OPTIONS: &[(&str, &str)] = &[
-    ("paths", "配置文件、启动脚本、要搜索 .json 和 .hjson 的目录，或 `-` 表示标准输入"),
-    ("shell", "哪一种 shell"),
-    ("directory", "写到哪里；不存在则创建"),
-    ("job", "在目录里查找启动脚本，并检查它们指向的配置"),
-    (
-        "topics",
-        "键、概念或配置文件（`-` 表示标准输入），或用 `diff A B` 比较两个文件；不写则列出可以问什么",
-    ),
-    ("world_size", "训练的进程数（GPU 数）"),
-    ("deepspeed_version", "按哪个 DeepSpeed 版本检查；默认取已安装的版本，没有则取已知的最新版本"),
-    ("front_end", "由谁读取配置；默认推测：含有 \"auto\" 视为 `hf-trainer`，否则视为 `deepspeed`"),
-    ("output_format", "结果的输出格式"),
-    ("select", "只报告这些规则：编号（如 K05）或其首字母"),
-    ("ignore", "不报告这些规则"),
-    ("checkpoint", "要续训的 checkpoint 目录：检查它是否与配置相符"),
-    #[cfg(target_os = "linux")]
-    ("watch", "文件一有变化就重新检查，按 Ctrl-C 结束"),
-    ("fix", "应用不改变训练行为的修复，并报告剩下的问题"),
-    ("diff", "只显示修复会改动什么，不写文件"),
-    ("unsafe_fixes", "与 --fix 或 --diff 一起用：连推测本意的修复也应用"),
-    ("per_device_train_batch_size", "每张卡的 micro batch"),
-    ("gradient_accumulation_steps", "梯度累积步数"),
-    ("learning_rate", "学习率"),
-    ("weight_decay", "权重衰减"),
-    ("adam_beta1", "Adam 的第一个 beta"),
-    ("adam_beta2", "Adam 的第二个 beta"),
-    ("adam_epsilon", "Adam 的 epsilon"),
-    ("max_grad_norm", "梯度裁剪的范数"),
-    ("warmup_steps", "warmup：不小于 1 表示步数，小于 1 表示占总步数的比例"),
-    ("max_steps", "总训练步数"),
-    ("bf16", "用 bf16 训练"),
-    ("fp16", "用 fp16 训练"),
-    ("mixed_precision", "传给 accelerate 的精度"),
-    ("auto_find_batch_size", "让 Trainer 自动寻找可用的 batch 大小"),
-    ("optim", "HF Trainer 的优化器，例如 adamw_torch"),
-    ("lr_scheduler_type", "HF Trainer 的学习率调度器，例如 cosine"),
-    ("save_only_model", "Trainer 只保存模型，不保存引擎状态"),
-    ("load_best_model_at_end", "Trainer 训练结束后加载最佳模型"),
-    ("hidden_size", "模型的 hidden size，见其 config.json"),
-    ("model", "模型：内置目录里的名字、目录或 config.json 的路径，或 Hub 上的模型名"),
-    ("gpus", "GPU：`8xA100-80G`、`5x44GB`、`4x8xH100`（节点 × 每节点卡数）；默认取本机的 GPU"),
-    ("config", "DeepSpeed 配置文件；不给则由 --stage、--offload 和 --precision 生成"),
-    ("stage", "ZeRO 的 stage：1 切分优化器状态，2 加上梯度，3 再加上权重"),
-    ("offload", "卸载到主机内存的内容；只写 --offload 表示全部"),
-    ("precision", "模型的数值格式"),
-    ("global_batch", "每个优化器步的样本总数（所有卡合计），无论怎么选都保持不变"),
-    ("host_ram", "每台主机的内存，例如 `512GiB`"),
-    ("rank", "要看哪个 rank；默认看最满的"),
-    ("compare", "并排比较各个 stage 和卸载方式"),
-    ("timeline", "在终端里画出一步之内的显存变化"),
-    ("svg", "把显存变化画成图片，写入这个文件"),
-    ("json", "输出 JSON"),
-    ("seq_len", "序列长度（token 数）"),
-    ("target_len", "编码器-解码器模型的目标序列长度"),
-    ("micro_batch", "每张卡一次处理的序列数；默认按配置，否则为 1"),
-    ("grad_accum", "梯度累积步数；默认按配置，否则为 1"),
-    ("method", "训练方式"),
-    ("lora_rank", "LoRA 的秩"),
-    ("lora_targets", "加 LoRA 的模块，用逗号分隔；默认所有线性层"),
-    ("grad_checkpointing", "梯度检查点：反向时重算每一层"),
-    ("attention", "注意力的实现"),
-    ("fused_loss", "融合 linear 与 cross entropy（Liger Kernel）"),
-    (
-        "objective",
-        "按什么选最好的：每步时间（time）、总开销（cost，更划算时会少用几张卡）或剩余显存（memory）",
-    ),
-    ("nvme_path", "本地磁盘上可以存放卸载状态的目录"),
-    ("optimizer", "优化器（配置里没写时）"),
-    ("load", "模型如何加载；默认 stage 3 下分片加载（zero.Init），其他 stage 每个进程加载完整模型"),
-    ("network", "节点之间的链路：`8xNDR`、`4xHDR`、`1x100GbE`；默认按常见配置估计"),
-    ("nvme", "每个节点 NVMe 的读/写速度，单位 GB/s，例如 `7/5`"),
-    ("step_timeline", "在终端里画出一步之内各条流的忙闲"),
-    ("step_svg", "把这一步画成图片，写入这个文件"),
-    ("trace", "把这一步写成 Chrome/Perfetto 的 trace 文件"),
-    ("scale", "卡数从多少到多少，例如 `8..1024`；默认每卡 batch 不变"),
-    ("strong", "配合 --scale：总 batch 不变"),
-    ("cost", "每 GPU 小时的价格，例如 `2.5/gpu-hour`"),
-    ("tokens", "一共要训练多少 token，例如 `10B`"),
-    ("python", "训练所用的解释器或环境；默认取当前激活的，否则取 PATH 上第一个"),
-    ("stdio", "通过标准输入输出通信（目前唯一的方式，编辑器会自动带上）"),
-    ("ladder", "显存或内存不足时换一份更省的配置重新开始：更高的 stage、卸载、更小的 micro batch"),
-    ("plan", "从这份方案（`zeropilot plan --json`）里取各级配置"),
-    ("max_rungs", "最多降几级"),
-    ("max_restarts", "被杀死、超时、卡住后最多重启几次；默认能从检查点继续时 2 次，否则不重启"),
-    ("hang_after", "多久没有任何输出算卡住，例如 `10m`；`off` 表示不判断"),
-    ("grace", "要求进程结束后，等多久再强制杀死"),
-    ("checkpoints", "训练程序写检查点的目录；默认取它的 --output_dir 或 --save"),
-    ("resume_with", "从检查点继续时给命令加的参数，`{}` 代表检查点目录；HF Trainer 已内置"),
-    ("events", "把事件也写进这个文件，每行一个 JSON"),
-    ("record", "本次运行的记录放在哪里；默认在 ZEROPILOT_RUNS 或用户的状态目录下"),
-    ("no_preflight", "跳过启动前检查，直接启动"),
-    ("command", "启动训练的命令，写在 `--` 之后"),
-    #[cfg(target_os = "linux")]
-    ("runs", "运行记录所在的目录；默认取 ZEROPILOT_RUNS 或用户的状态目录"),
-    ("machine", "观察本机：GPU、内存、训练进程"),
-    ("once", "只看一次就结束"),
-    ("json_lines", "输出 JSON，运行期间每秒一行"),
-    (
-        "openmetrics",
-        "在本机回环地址（例如 127.0.0.1:9400）上通过 HTTP 提供 OpenMetrics 指标，按 Ctrl-C 结束",
-    ),
-    #[cfg(target_os = "linux")]
-    ("run", "运行的名字或目录；默认取最近一次（watch 在没有运行时显示本机）"),
-    ("codes", "规则编号，例如 B03"),
-    ("all", "列出全部规则"),
-    ("lang", "所有文字的语言；默认取自 LC_ALL、LC_MESSAGES 或 LANG"),
-    ("color", "何时使用颜色；遵守 NO_COLOR"),
-    ("no_settings", "不使用 zeropilot.toml 和 pyproject.toml 里的 [tool.zeropilot]"),
-    ("quiet", "除了发现的问题，什么也不说"),
-];
-
-/// What an option means where a verb takes more than the others.
-const OF_VERB: &[(&str, &str, &str)] = &[
-    (
-        "memory",
-        "gpus",
-        "GPU：`8xA100-80G`、`5x44GB`、`4x8xH100`（节点 × 每节点卡数），或只写卡数 `8`；默认取本机的 GPU",
-    ),
-    ("run", "seq_len", "序列长度（token 数）；默认取自训练命令，看不出则为 2048"),
-    ("run", "method", "训练方式；默认取自训练命令，看不出则为全参数训练"),
-    ("run", "grad_checkpointing", "梯度检查点：反向时重算每一层；默认取自训练命令"),
-];
-
-const SCRIPT: &str = "训练参数（用来填 \"auto\"，并且必须与配置一致）";
-const TRAINING: &str = "训练方式";
-const GLOBAL: &str = "全局选项";
 
 const EXAMPLES: &str = "\
 示例：
@@ -248,6 +125,7 @@ const SCHEMA_EXAMPLES: &str = "\
 退出码：0 已写出，2 不是版本号";
 
 const EXIT_CODES: &str = "退出码：0 已完成，2 无法完成";
+const LIST_EXIT_CODES: &str = "退出码：0 已列出，1 没有匹配的内容";
 
 /// The program's name.
 const ROOT: &str = "zeropilot";
@@ -260,14 +138,17 @@ const VERBS: &[(&str, &str, &str)] = &[
     ("completions", COMPLETIONS, COMPLETIONS_EXAMPLES),
     ("doctor", DOCTOR, DOCTOR_EXAMPLES),
     ("explain", EXPLAIN, EXPLAIN_EXAMPLES),
+    ("gpus", GPUS, LIST_EXIT_CODES),
     ("lsp", LSP, EXIT_CODES),
     ("man", MAN, EXIT_CODES),
     ("memory", MEMORY, MEMORY_EXAMPLES),
+    ("models", MODELS, LIST_EXIT_CODES),
     ("new", new::help_zh::ABOUT, new::help_zh::EXAMPLES),
     ("plan", PLAN, PLAN_EXAMPLES),
     #[cfg(target_os = "linux")]
     ("report", REPORT, EXIT_CODES),
     ("rule", RULE, EXIT_CODES),
+    ("rules", RULES, LIST_EXIT_CODES),
     ("schema", SCHEMA, SCHEMA_EXAMPLES),
     ("simulate", SIMULATE, SIMULATE_EXAMPLES),
     #[cfg(target_os = "linux")]
@@ -312,26 +193,17 @@ fn texts(command: Command) -> Command {
         );
     command.mut_args(|argument| {
         let heading = match argument.get_help_heading() {
-            Some("Training") => TRAINING,
-            Some(heading) if heading.starts_with("Training arguments") => SCRIPT,
-            Some(heading) => new::help_zh::HEADINGS
+            Some(heading) => HEADINGS
                 .iter()
-                .find(|(english, _)| heading.starts_with(english))
-                .map_or(GLOBAL, |(_, chinese)| chinese),
+                .find(|(english, _)| heading == *english)
+                .map_or("选项", |(_, chinese)| chinese),
             None if argument.is_positional() => "参数",
             None => "选项",
         };
-        let own = OF_VERB.iter().find(|(of, name, _)| *of == verb && argument.get_id() == *name);
-        let text = own
-            .map(|(_, _, text)| *text)
-            .or_else(|| {
-                let mut all = OPTIONS.iter().chain(new::help_zh::OPTIONS);
-                all.find(|(name, _)| argument.get_id() == *name).map(|(_, text)| *text)
-            })
-            .or_else(|| new::knobs::chinese(argument.get_id().as_str()));
+        let text = text(&verb, argument.get_id().as_str());
         let argument = argument.help_heading(heading);
         let Some(text) = text else { return argument };
-        let help = format!("{text}{}", choices(&argument, text));
+        let help = format!("{text}{}", choices(&argument));
         let takes_value = argument.get_action().takes_values();
         argument.help(help).hide_possible_values(takes_value).hide_default_value(takes_value)
     })
@@ -351,8 +223,15 @@ fn template(command: &Command) -> String {
     TEMPLATE.replace("{usage}", &format!("{name} [选项]{usage}"))
 }
 
+/// The help of an option of a command.
+fn text(verb: &str, option: &str) -> Option<&'static str> {
+    let mut rows = OPTIONS.iter().filter(|(verbs, ..)| verbs.contains(&verb));
+    let row = rows.find(|(_, name, _)| *name == option).map(|(.., text)| *text);
+    row.or_else(|| new::knobs::chinese(option).filter(|_| verb == "new"))
+}
+
 /// The values an option takes and which it has if it is not given, which clap would say in English.
-fn choices(argument: &clap::Arg, text: &str) -> String {
+fn choices(argument: &clap::Arg) -> String {
     if !argument.get_action().takes_values() {
         return String::new();
     }
@@ -364,7 +243,7 @@ fn choices(argument: &clap::Arg, text: &str) -> String {
         (!names.is_empty()).then(|| names.join("、")),
         default
             .map(|default| default.into_owned())
-            .or_else(|| said(argument).filter(|_| !text.contains("［默认")))
+            .or_else(|| said(argument))
             .map(|default| format!("默认 {default}")),
     ]
     .into_iter()
@@ -381,30 +260,33 @@ fn said(argument: &clap::Arg) -> Option<String> {
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeSet;
+
     use clap::CommandFactory;
+    use zeropilot_text::Language;
 
     use super::*;
     use crate::cli::Cli;
+    use crate::parse::definition;
 
     #[test]
     fn defaults_headings_and_usage_are_told_in_chinese() {
-        let mut command = translate(Cli::command());
+        let mut command = definition(Language::Chinese);
         command.build();
         let mut help = |verb: &str| {
             let verb = command.find_subcommand_mut(verb).expect("a verb");
             verb.render_help().to_string()
         };
         let memory = help("memory");
-        assert!(memory.contains("序列长度（token 数）［默认 2048］"), "{memory}");
+        assert!(memory.contains("（k = 1024）［默认 2048］"), "{memory}");
         assert!(memory.contains("［默认 16］") && memory.contains("［默认 3］"), "{memory}");
         assert!(memory.contains("训练方式:") && !memory.contains("训练参数"), "{memory}");
-        assert!(memory.contains("用法：zeropilot memory [选项] --model <MODEL>"), "{memory}");
-        assert!(memory.contains("`8`") && !help("plan").contains("`8`"));
+        assert!(memory.contains("用法：zeropilot memory [选项]"), "{memory}");
         let run = help("run");
         assert!(run.contains("［默认 30m］") && run.contains("［默认 3］"), "{run}");
         assert!(help("completions").contains("用法：zeropilot completions [选项] <SHELL>"));
         assert!(help("check").contains("训练参数（用来填 \"auto\""));
-        assert!(!help("new").contains("optimizer、all"), "hidden values stay hidden");
+        assert!(!help("plan").contains("--micro-batch"), "hidden options stay hidden");
         for verb in Cli::command().get_subcommands() {
             let help = help(verb.get_name());
             assert!(!help.contains("[default") && !help.contains("默认 true］［默认"), "{help}");
@@ -412,15 +294,69 @@ mod tests {
     }
 
     #[test]
-    fn every_option_is_translated() {
-        let command = translate(Cli::command());
-        let verbs = command.get_subcommands();
-        for argument in command.get_arguments().chain(verbs.flat_map(Command::get_arguments)) {
-            let help = argument.get_help().map(ToString::to_string).unwrap_or_default();
-            assert!(!help.is_ascii(), "{} has no Chinese help: {help}", argument.get_id());
-        }
+    fn every_heading_has_its_chinese_and_none_is_left_over() {
+        let root = Cli::command();
+        let commands = std::iter::once(&root).chain(root.get_subcommands());
+        let headings: BTreeSet<&str> = commands
+            .flat_map(Command::get_arguments)
+            .filter_map(|argument| argument.get_help_heading())
+            .collect();
+        assert_eq!(headings, HEADINGS.iter().map(|(english, _)| *english).collect());
+    }
+
+    /// Every option with its command and its help in English.
+    fn options() -> Vec<(String, String, String)> {
+        let root = Cli::command();
+        let commands = std::iter::once(&root).chain(root.get_subcommands());
+        let of = |command: &Command| {
+            let row = |argument: &clap::Arg| {
+                let help = argument.get_help().map(ToString::to_string).unwrap_or_default();
+                (command.get_name().to_owned(), argument.get_id().to_string(), help)
+            };
+            command.get_arguments().map(row).collect::<Vec<_>>()
+        };
+        commands.flat_map(of).collect()
+    }
+
+    #[test]
+    fn every_command_and_option_has_its_own_chinese_text() {
         for verb in Cli::command().get_subcommands() {
             assert!(VERBS.iter().any(|(name, ..)| *name == verb.get_name()), "{}", verb.get_name());
         }
+        for (verb, option, english) in options() {
+            let rows = OPTIONS.iter().filter(|(verbs, name, _)| {
+                verbs.contains(&verb.as_str()) && *name == option.as_str()
+            });
+            assert!(rows.count() <= 1, "{verb} {option} has several texts");
+            let chinese = text(&verb, &option).unwrap_or_default();
+            assert!(!chinese.is_empty(), "{verb} {option} has no Chinese help");
+            assert!(!english.contains("otherwise") || chinese.contains("默认"), "{verb} {option}");
+            assert!(!english.contains("empties") || chinese.contains("清空"), "{verb} {option}");
+        }
+    }
+
+    #[cfg(target_os = "linux")]
+    #[test]
+    fn commands_share_a_chinese_text_only_where_they_share_the_english_one() {
+        let options = options();
+        for (verbs, name, _) in OPTIONS {
+            let english: Vec<Option<&str>> = verbs
+                .iter()
+                .map(|verb| {
+                    let mut found = options.iter().filter(|(of, id, _)| of == verb && id == name);
+                    found.next().map(|(.., help)| help.as_str())
+                })
+                .collect();
+            assert!(english.iter().all(Option::is_some), "{name}: not an option of all {verbs:?}");
+            assert!(english.windows(2).all(|two| two[0] == two[1]), "{name}: {english:#?}");
+        }
+    }
+
+    #[test]
+    fn the_warning_of_a_directory_that_is_emptied_is_shown() {
+        let mut command = translate(Cli::command());
+        command.build();
+        let new = command.find_subcommand_mut("new").expect("a verb").render_help().to_string();
+        assert!(new.contains("DeepSpeed 启动时会清空它"), "{new}");
     }
 }

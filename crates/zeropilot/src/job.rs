@@ -3,7 +3,9 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use zeropilot_lint::job::{self, Launch, Outside};
+use zeropilot_job::local::Places;
+use zeropilot_job::{Launch, Outside};
+use zeropilot_lint::job;
 use zeropilot_lint::{Settings, Verdict};
 use zeropilot_view::talk::{self, InputProblem, LaunchWords};
 use zeropilot_view::{FileResult, Layout, Summary};
@@ -11,32 +13,22 @@ use zeropilot_view::{FileResult, Layout, Summary};
 use crate::files::Input;
 use crate::mend::{self, Mode};
 
-/// Names of launch scripts end like this.
-pub(crate) const EXTENSIONS: [&str; 5] = ["sh", "bash", "slurm", "sbatch", "job"];
-
-/// Whether a file is a launch script by its name.
-pub(crate) fn is_script(path: &Path) -> bool {
-    let extension = path.extension().and_then(|extension| extension.to_str());
-    extension.is_some_and(|found| EXTENSIONS.iter().any(|known| found.eq_ignore_ascii_case(known)))
-}
-
-/// The results of a script and its configs, in their final form.
+/// The results of a script and its configs, in their final form. `text` is the script, or the command that starts
+/// training with a file that is none.
 pub(crate) fn check_script(
     input: &Input,
-    path: &Path,
+    (path, text): (&Path, &str),
     layout: &Layout,
     settings: &Settings,
     outside: &Outside,
     mode: Mode,
 ) -> Result<(String, Summary), InputProblem> {
-    let bytes = input.read()?;
-    let text = String::from_utf8_lossy(&bytes);
-    let places = Places::of(&text, outside, path.parent().unwrap_or(Path::new("")));
+    let places = Places::of(text, outside, path.parent().unwrap_or(Path::new("")));
     let find = |name: &str| places.read(name);
     let mut results = Results { layout, written: Vec::new(), summary: Summary::default() };
     let mended = match mode {
         Mode::Tell => Vec::new(),
-        _ => mend_configs(&text, &places, settings, (outside, mode))?,
+        _ => mend_configs(text, &places, settings, (outside, mode))?,
     };
     if let Mode::Diff { .. } = mode {
         for (_, outcome) in &mended {
@@ -45,7 +37,7 @@ pub(crate) fn check_script(
         let diffs = mended.into_iter().filter_map(|(_, outcome)| outcome.diff);
         return Ok((diffs.collect(), results.summary));
     }
-    let judged = job::judge(&text, outside, settings, &find);
+    let judged = job::judge(text, outside, settings, &find);
     let launches = &judged.job.launches;
     let headline = talk::launches(
         &launches.iter().map(|launch| words(launch, settings)).collect::<Vec<_>>(),
@@ -66,7 +58,7 @@ pub(crate) fn check_script(
         };
         if let Some((_, outcome)) = mended.iter().find(|(mended, _)| Some(mended) == path.as_ref())
         {
-            file.report.mended.clone_from(&outcome.report.mended);
+            file.report.fixed.clone_from(&outcome.report.fixed);
         }
         let is_launch = file.name.is_none();
         results.add(&FileResult {
@@ -92,7 +84,7 @@ fn mend_configs(
     settings: &Settings,
     (outside, mode): (&Outside, Mode),
 ) -> Result<Vec<(PathBuf, mend::Outcome)>, InputProblem> {
-    let job = job::read(text, outside, &|name| places.read(name));
+    let job = zeropilot_job::read(text, outside, &|name| places.read(name));
     let mut mended: Vec<(PathBuf, mend::Outcome)> = Vec::new();
     for launch in &job.launches {
         let named = launch.given.config.as_ref().and_then(|config| config.text.as_deref());
@@ -105,7 +97,8 @@ fn mend_configs(
             let name = other.given.config.as_ref().and_then(|config| config.text.as_deref());
             name == named
         });
-        let circumstances: Vec<Settings> = others.map(|other| other.settings(settings)).collect();
+        let circumstances: Vec<Settings> =
+            others.map(|other| job::settings(other, settings)).collect();
         let name = path.to_string_lossy().into_owned();
         let outcome = mend::judge(bytes, Some(&path), &name, &circumstances, mode)?;
         mended.push((path, outcome));
@@ -126,29 +119,6 @@ impl Results<'_> {
         if !text.is_empty() {
             self.written.push(text);
         }
-    }
-}
-
-/// Where files are that a script names, in the order in which they are looked for.
-struct Places([PathBuf; 2]);
-
-impl Places {
-    /// Where the program runs, then where the script stands; the other way round if the training program is only there.
-    fn of(text: &str, outside: &Outside, beside: &Path) -> Self {
-        let job = job::read(text, outside, &|_| None);
-        let mut programs = job.launches.iter().filter_map(|launch| launch.program.as_deref());
-        let is_only_beside =
-            |program: &str| !Path::new(program).is_file() && beside.join(program).is_file();
-        let (here, beside) = (PathBuf::new(), beside.to_owned());
-        if programs.any(is_only_beside) { Self([beside, here]) } else { Self([here, beside]) }
-    }
-
-    fn find(&self, name: &str) -> Option<PathBuf> {
-        self.0.iter().map(|place| place.join(name)).find(|path| path.is_file())
-    }
-
-    fn read(&self, name: &str) -> Option<String> {
-        fs::read_to_string(self.find(name)?).ok()
     }
 }
 

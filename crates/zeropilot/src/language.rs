@@ -2,7 +2,7 @@
 
 use std::ffi::OsString;
 
-use zeropilot_lint::Language;
+use zeropilot_text::Language;
 
 /// `--lang` if it is given and known, else what the project has settled, else the locale.
 pub(crate) fn choose(

@@ -1,10 +1,10 @@
 //! How every verb lays out its results on standard output.
 
-use zeropilot_lint::Language;
+use zeropilot_text::Language;
 use zeropilot_view::{Format, Layout};
 
-use crate::cli::GlobalOptions;
 use crate::color;
+use crate::options::GlobalOptions;
 
 /// A format with the colours and the width of the terminal, which only people see.
 pub(crate) fn layout(format: Format, global: &GlobalOptions, language: Language) -> Layout {

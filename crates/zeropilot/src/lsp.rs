@@ -1,13 +1,36 @@
 //! `zeropilot lsp`: a language server for one editor.
 
-use zeropilot_lint::{Language, Settings};
+use std::num::NonZeroUsize;
+
+use clap::Args;
+use zeropilot_ask::parsers;
+use zeropilot_config::front_end::FrontEnd;
+use zeropilot_lint::Settings;
 use zeropilot_lsp::{Options, serve};
+use zeropilot_text::Language;
 use zeropilot_view::talk;
 
-use crate::cli::{GlobalOptions, LspCommand};
 use crate::engine_version;
 use crate::exit_status::ExitStatus;
+use crate::options::GlobalOptions;
 use crate::output::Output;
+
+/// The arguments of `zeropilot lsp`.
+#[derive(Debug, Args)]
+pub(crate) struct LspCommand {
+    /// Speak over standard input and output, the only way there is; editors pass it
+    #[arg(long)]
+    pub(crate) stdio: bool,
+    /// How many ranks (GPUs) the run has, unless the editor says it
+    #[arg(long, value_name = "N")]
+    pub(crate) world_size: Option<NonZeroUsize>,
+    /// The engine to check for, unless the editor says it; otherwise the installed one, or the newest known
+    #[arg(long, value_name = "VERSION")]
+    pub(crate) deepspeed_version: Option<String>,
+    /// Who reads the files, unless the editor says it; otherwise guessed for each
+    #[arg(long, value_name = "NAME", value_parser = parsers::front_end())]
+    pub(crate) front_end: Option<FrontEnd>,
+}
 
 /// Serves until the editor says goodbye.
 pub(crate) fn run(command: &LspCommand, global: &GlobalOptions, language: Language) -> ExitStatus {

@@ -3,7 +3,6 @@
 //! Arguments, files, streams and exit codes are here; what is true about a config and how it is
 //! said are not. Supervising runs needs what only Linux has (subreapers, `/proc`): elsewhere those verbs are missing.
 
-mod bill;
 mod check;
 mod checkpoint;
 mod cli;
@@ -16,14 +15,18 @@ mod explain;
 mod files;
 mod help_zh;
 mod job;
+mod job_source;
 mod language;
 mod layout;
+mod listing;
 mod lsp;
 mod memory;
 mod mend;
 mod model_source;
 mod new;
+mod options;
 mod output;
+mod parse;
 mod plan;
 mod progress;
 mod project;
@@ -36,8 +39,8 @@ mod runs;
 mod schema;
 mod shell_files;
 mod simulate;
-mod usage_en;
-mod usage_zh;
+mod usage;
+mod value_error;
 #[cfg(target_os = "linux")]
 mod watch;
 
@@ -46,7 +49,6 @@ use std::process::ExitCode;
 
 use cli::Command;
 use exit_status::ExitStatus;
-use zeropilot_lint::Language;
 use zeropilot_view::system;
 
 /// Checking is many small allocations on several threads, which this one serves faster than most
@@ -65,13 +67,16 @@ fn main() -> ExitCode {
     let project = project::find(&arguments);
     let settled = project.as_ref().ok().and_then(|found| found.project.language);
     let language = language::choose(&arguments, settled, |name| std::env::var(name).ok());
-    let status = match cli::parse(arguments, language) {
+    let status = match parse::parse(arguments, language) {
         Ok(cli) => match cli.command {
             Command::Check(command) => check::run(&command, &cli.global, language, project),
             Command::Plan(command) => plan::run(&command, &cli.global, language),
             Command::Memory(command) => memory::run(&command, &cli.global, language),
             Command::Simulate(command) => simulate::run(&command, &cli.global, language),
             Command::Rule(command) => rule::run(&command, &cli.global, language),
+            Command::Rules(command) => listing::rules(&command, language),
+            Command::Models(command) => listing::models(&command, language),
+            Command::Gpus(command) => listing::gpus(&command, language),
             Command::Explain(command) => explain::run(&command, &cli.global, language),
             #[cfg(target_os = "linux")]
             Command::Run(command) => run::run(&command, &cli.global, language),
@@ -85,20 +90,22 @@ fn main() -> ExitCode {
             Command::Schema(command) => schema::run(&command, &cli.global, language),
             Command::Doctor(command) => doctor::run(&command, &cli.global, language),
             Command::Lsp(command) => lsp::run(&command, &cli.global, language),
-            Command::Completions(command) => shell_files::completions(&command, language),
-            Command::Man(command) => shell_files::man(&command, language),
+            Command::Completions(command) => {
+                shell_files::completions(&command, parse::definition(language))
+            }
+            Command::Man(command) => {
+                shell_files::man(&command, parse::definition(language), language)
+            }
         },
         Err(error) => {
             // Nothing is left to be told if the terminal is gone.
-            let written = match language {
-                _ if !error.use_stderr() => error.print(),
-                Language::Chinese => usage_zh::print(&error),
-                Language::English => usage_en::print(&error),
-            };
-            if !error.use_stderr() {
-                output::note(written);
+            if error.use_stderr() {
+                let _ = usage::print(&error, language);
+                ExitStatus::Failure
+            } else {
+                output::note(error.print());
+                ExitStatus::Clean
             }
-            if error.use_stderr() { ExitStatus::Failure } else { ExitStatus::Clean }
         }
     };
     match output::lost() {

@@ -5,7 +5,7 @@ use std::io::{self, Write as _};
 use std::path::Path;
 
 use similar::TextDiff;
-use zeropilot_lint::{Mended, Report, Settings, Verdict, check, mend};
+use zeropilot_lint::{Fixed, Report, Settings, Verdict, check, fix};
 use zeropilot_view::talk::InputProblem;
 
 /// What is done about findings that have a fix.
@@ -25,7 +25,7 @@ pub(crate) enum Mode {
     },
 }
 
-/// A config, judged and perhaps mended.
+/// A config, judged and perhaps fixed.
 pub(crate) struct Outcome {
     /// What the file says now.
     pub(crate) bytes: Vec<u8>,
@@ -53,23 +53,23 @@ pub(crate) fn judge(
         }
         Mode::Fix { guesses } | Mode::Diff { guesses } => guesses,
     };
-    let is_fine = |mended: &Mended| {
+    let is_fine = |fixed: &Fixed| {
         circumstances.iter().all(|other| {
             check(&bytes, other).verdict == Verdict::Reject
-                || check(mended.text.as_bytes(), other).verdict == Verdict::Accept
+                || check(fixed.text.as_bytes(), other).verdict == Verdict::Accept
         })
     };
-    let Some(mended) = mend(&bytes, settings, guesses).filter(is_fine) else {
+    let Some(fixed) = fix(&bytes, settings, guesses).filter(is_fine) else {
         let report = check(&bytes, settings);
         return Ok(Outcome { bytes, report, diff: None });
     };
     if let Mode::Diff { .. } = mode {
-        let diff = unified(&bytes, &mended.text, name);
-        return Ok(Outcome { bytes, report: mended.report, diff: Some(diff) });
+        let diff = unified(&bytes, &fixed.text, name);
+        return Ok(Outcome { bytes, report: fixed.report, diff: Some(diff) });
     }
     let path = path.ok_or(InputProblem::NotInPlace)?;
-    replace(path, &mended.text).map_err(InputProblem::Unwritable)?;
-    Ok(Outcome { bytes: mended.text.into_bytes(), report: mended.report, diff: None })
+    replace(path, &fixed.text).map_err(InputProblem::Unwritable)?;
+    Ok(Outcome { bytes: fixed.text.into_bytes(), report: fixed.report, diff: None })
 }
 
 fn unified(before: &[u8], after: &str, name: &str) -> String {

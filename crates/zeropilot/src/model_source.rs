@@ -1,7 +1,7 @@
 //! The model a user means by its name.
 
-use zeropilot_lint::Language;
 use zeropilot_model::{Model, source};
+use zeropilot_text::Language;
 use zeropilot_view::model::words;
 
 /// Finds the model.

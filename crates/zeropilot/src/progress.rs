@@ -4,7 +4,7 @@ use std::io::IsTerminal;
 use std::time::{Duration, Instant};
 
 use indicatif::{ProgressBar, ProgressStyle};
-use zeropilot_lint::Language;
+use zeropilot_text::Language;
 use zeropilot_view::talk;
 
 /// Shorter waits need no explanation.

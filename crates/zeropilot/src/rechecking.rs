@@ -7,7 +7,7 @@ use std::time::Duration;
 use notify::{Event, EventKind, RecursiveMode, Watcher as _, recommended_watcher};
 
 use crate::exit_status::ExitStatus;
-use crate::job;
+use crate::files;
 
 /// Wipes the terminal and begins at its top.
 pub(crate) const CLEAR: &str = "\u{1b}[2J\u{1b}[H";
@@ -44,7 +44,7 @@ fn place_of(path: &Path) -> (&Path, RecursiveMode) {
     }
     let directory = path.parent().filter(|parent| !parent.as_os_str().is_empty());
     let mode =
-        if job::is_script(path) { RecursiveMode::Recursive } else { RecursiveMode::NonRecursive };
+        if files::is_script(path) { RecursiveMode::Recursive } else { RecursiveMode::NonRecursive };
     (directory.unwrap_or(Path::new(".")), mode)
 }
 
@@ -67,7 +67,7 @@ fn matters(event: &Event, paths: &[PathBuf]) -> bool {
 
 fn is_input(path: &Path, paths: &[PathBuf]) -> bool {
     let extension = path.extension().and_then(|extension| extension.to_str()).unwrap_or("");
-    job::is_script(path)
+    files::is_script(path)
         || EXTENSIONS.iter().any(|known| extension.eq_ignore_ascii_case(known))
         || paths.iter().any(|named| named.file_name() == path.file_name())
 }

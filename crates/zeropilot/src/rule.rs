@@ -1,18 +1,31 @@
 //! `zeropilot rule`: the manual pages of the rules.
 
-use zeropilot_lint::{Language, Page, RULES, Rule, nearest_code, rule};
+use clap::Args;
+use zeropilot_lint::{Page, RULES, Rule, nearest_code, rule};
+use zeropilot_text::Language;
 use zeropilot_view::{Format, Layout, manual, talk};
 
-use crate::cli::{GlobalOptions, RuleCommand, RuleFormat};
 use crate::exit_status::ExitStatus;
 use crate::layout::layout;
+use crate::options::{FormatOptions, GlobalOptions};
 use crate::output::Output;
+
+/// The arguments of `zeropilot rule`.
+#[derive(Debug, Args)]
+pub(crate) struct RuleCommand {
+    /// Codes of rules, such as B03
+    #[arg(required_unless_present = "all", value_name = "CODE")]
+    pub(crate) codes: Vec<String>,
+    /// Every rule there is
+    #[arg(long, conflicts_with = "codes")]
+    pub(crate) all: bool,
+    #[command(flatten)]
+    pub(crate) format: FormatOptions,
+}
 
 /// Shows the pages that were asked for.
 pub(crate) fn run(command: &RuleCommand, global: &GlobalOptions, language: Language) -> ExitStatus {
-    let is_human = command.output_format == RuleFormat::Human;
-    let format = if is_human { Format::Human } else { Format::Json };
-    let layout = layout(format, global, language);
+    let layout = layout(command.format.format(), global, language);
     let mut output = Output::new(layout.color);
     let (rules, unknown) = chosen(command);
     if !rules.is_empty() {

@@ -3,15 +3,15 @@
 use std::path::{Path, PathBuf};
 
 use clap::Args;
-use zeropilot_lint::Language;
 use zeropilot_run::{Record, Standing};
+use zeropilot_text::Language;
 use zeropilot_view::run::report::{Page, page};
 use zeropilot_view::run::{self as words, Row};
 use zeropilot_view::{Format, talk};
 
-use crate::cli::GlobalOptions;
 use crate::exit_status::ExitStatus;
 use crate::layout::layout;
+use crate::options::{FormatOptions, GlobalOptions};
 use crate::output::Output;
 use crate::run::home;
 
@@ -21,9 +21,8 @@ pub(crate) struct RunsCommand {
     /// Where records are; otherwise ZEROPILOT_RUNS or the user's directory for state
     #[arg(long, value_name = "DIR")]
     pub(crate) runs: Option<PathBuf>,
-    /// Write JSON
-    #[arg(long)]
-    pub(crate) json: bool,
+    #[command(flatten)]
+    pub(crate) format: FormatOptions,
 }
 
 /// The arguments of `zeropilot report`.
@@ -56,7 +55,7 @@ pub(crate) fn list(
             is_running,
         })
         .collect();
-    output.result(&if command.json {
+    output.result(&if command.format.is_json() {
         format!("{:#}\n", words::list_json(&rows))
     } else {
         words::list(&rows, language)

@@ -1,13 +1,32 @@
 //! `zeropilot schema`: the config language as JSON Schema.
 
-use zeropilot_lint::Language;
+use clap::Args;
+use zeropilot_text::Language;
 use zeropilot_view::json_schema;
 use zeropilot_view::talk::{self, VersionSource};
 
-use crate::cli::{GlobalOptions, SchemaCommand};
 use crate::engine_version;
 use crate::exit_status::ExitStatus;
+use crate::options::GlobalOptions;
 use crate::output::Output;
+
+pub(crate) const EXAMPLES: &str = "\
+Examples:
+  zeropilot schema > deepspeed.schema.json
+  zeropilot schema --deepspeed-version 0.16.9 --lang en
+
+Descriptions are in both languages unless --lang names one.
+
+Exit codes: 0 written, 2 not a version";
+
+/// The arguments of `zeropilot schema`.
+#[derive(Debug, Args)]
+#[command(after_help = EXAMPLES)]
+pub(crate) struct SchemaCommand {
+    /// The engine whose config is described; otherwise the installed one, or the newest known
+    #[arg(long, value_name = "VERSION", visible_alias = "engine")]
+    pub(crate) deepspeed_version: Option<String>,
+}
 
 /// Writes the schema. An editor's user may read either language, so both stand in it unless one is named.
 pub(crate) fn run(

@@ -2,12 +2,11 @@
 
 use std::path::PathBuf;
 
-use clap::Args;
+use clap::{Args, Command};
 use clap_complete::Shell;
-use zeropilot_lint::Language;
+use zeropilot_text::{Language, tr};
 use zeropilot_view::{escaped, system};
 
-use crate::cli;
 use crate::exit_status::ExitStatus;
 use crate::output::Output;
 
@@ -33,17 +32,12 @@ const EXAMPLES: &str = "Examples:
   zeropilot completions zsh > ~/.zfunc/_zeropilot
   zeropilot completions fish > ~/.config/fish/completions/zeropilot.fish
 
-Exit codes: 0 done, 2 it could not be done";
+Exit codes: 0 success, 2 failure";
 
 /// Writes the completions of a shell.
-pub(crate) fn completions(command: &CompletionsCommand, language: Language) -> ExitStatus {
+pub(crate) fn completions(command: &CompletionsCommand, mut definition: Command) -> ExitStatus {
     let mut script = Vec::new();
-    clap_complete::generate(
-        command.shell,
-        &mut cli::definition(language),
-        "zeropilot",
-        &mut script,
-    );
+    clap_complete::generate(command.shell, &mut definition, "zeropilot", &mut script);
     let mut output = Output::new(false);
     output.result(&String::from_utf8_lossy(&script));
     output.flush();
@@ -51,18 +45,19 @@ pub(crate) fn completions(command: &CompletionsCommand, language: Language) -> E
 }
 
 /// Writes a page for the command and one for each verb.
-pub(crate) fn man(command: &ManCommand, language: Language) -> ExitStatus {
+pub(crate) fn man(command: &ManCommand, definition: Command, language: Language) -> ExitStatus {
     let written = std::fs::create_dir_all(&command.directory)
-        .and_then(|()| clap_mangen::generate_to(cli::definition(language), &command.directory));
+        .and_then(|()| clap_mangen::generate_to(definition, &command.directory));
     match written {
         Ok(()) => ExitStatus::Clean,
         Err(error) => {
             let place = command.directory.to_string_lossy();
             let (place, error) = (escaped(&place), system::failure(&error, language));
-            Output::new(false).say(&match language {
-                Language::English => format!("error: no manual pages in {place}: {error}"),
-                Language::Chinese => format!("错误：无法把手册页写进 {place}：{error}"),
-            });
+            Output::new(false).say(&tr!(
+                language,
+                "error: no manual pages in {place}: {error}",
+                "错误：无法把手册页写进 {place}：{error}"
+            ));
             ExitStatus::Failure
         }
     }

@@ -19,7 +19,7 @@ mod shapes;
 mod tour;
 
 use pages::{Page, fresh};
-use zeropilot_lint::Language;
+use zeropilot_text::Language;
 
 fn shows_what_happens(pages: Vec<Page>) {
     for page in pages {

@@ -3,12 +3,14 @@
 //! `ZEROPILOT_UPDATE_DOCS=1` writes it anew. What must hold of every answer is computed here from the number of
 //! parameters alone, without the memory model.
 
-use std::fmt::Write as _;
 use std::path::Path;
 use std::process::Command;
 
 use serde_json::Value;
 use zeropilot_model::catalogue;
+use zeropilot_record::Strategy;
+use zeropilot_text::Language;
+use zeropilot_view::strategy_words;
 
 /// A question people ask, and what they are told.
 struct Case {
@@ -199,15 +201,10 @@ fn is_above_the_floor(case: &Case, plan: &Value) {
 }
 
 fn way(way: &Value) -> String {
-    let mut text = format!("ZeRO-{}", way["stage"]);
-    for (key, words) in [("offload_optimizer", "optimizer"), ("offload_param", "weights")] {
-        if way[key] != "none" {
-            let _ = write!(text, " + {words} on host");
-        }
-    }
-    let _ = write!(text, ", micro batch {}", way["micro_batch"]);
+    let strategy: Strategy = serde_json::from_value(way.clone()).expect("a strategy");
+    let mut text = strategy_words(&strategy, Language::English);
     if way["gradient_checkpointing"] == true {
-        text.push_str(", checkpointing");
+        text.push_str(", gradient checkpointing");
     }
     text
 }

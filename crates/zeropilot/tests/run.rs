@@ -12,8 +12,6 @@ mod kernel_kill;
 mod memory_group;
 #[path = "run/nodes.rs"]
 mod nodes;
-#[path = "../../zeropilot_config/tests/oracle/mod.rs"]
-mod oracle;
 #[path = "run/predicted.rs"]
 mod predicted;
 #[path = "run/supervised.rs"]
@@ -26,16 +24,12 @@ use std::time::Duration;
 use job::Job;
 use serde_json::{Value, json};
 use supervised::{Supervised, limit_data, marked, node_launcher, signal};
+use zeropilot_oracle::is_thorough;
 use zeropilot_run::checkpoint::last_complete;
 
 /// A model of 76 million parameters. Its ranks reached 2.26 GB of data with ZeRO-1 and 2.07 GB with ZeRO-2.
 const MEDIUM: &str = "--layers 8 --width 1024";
 const BELOW_MEDIUM: u64 = 2_170_000 << 10;
-
-/// Whether there is time for every variant.
-fn is_thorough() -> bool {
-    std::env::var("ZEROPILOT_THOROUGH").is_ok_and(|value| value == "1")
-}
 
 fn started(job: &Job, options: &[&str], launcher: &str) -> Supervised {
     let mut run = job.start(options, launcher, "--steps 100000");
@@ -51,7 +45,7 @@ fn assert_cause(verdict: &Value, cause: &str) {
 /// which is told of the rung and of the checkpoint, and stays as it is.
 #[test]
 fn a_lower_rung_goes_on_from_the_checkpoint_if_the_engine_can_load_it() {
-    let Some(home) = oracle::home() else { return };
+    let Some(home) = zeropilot_oracle::home() else { return };
     let job = Job::new(&home, 1).scripted();
     fs::write(job.path("model.json"), job::model(8).to_string()).expect("a model");
     let options =
@@ -80,7 +74,7 @@ fn a_lower_rung_goes_on_from_the_checkpoint_if_the_engine_can_load_it() {
 /// Stage 3 cannot load what stage 2 wrote: it begins anew, beside it.
 #[test]
 fn a_rung_that_cannot_load_the_checkpoint_leaves_it_alone() {
-    let Some(home) = oracle::home().filter(|_| is_thorough()) else { return };
+    let Some(home) = zeropilot_oracle::home().filter(|_| is_thorough()) else { return };
     let job = Job::new(&home, 2);
     let options = ["--ladder", "--resume-with", "--resume {}"];
     let arguments = format!("--steps 4 --save ckpt --save-every 3 {MEDIUM}");
@@ -101,7 +95,7 @@ fn a_rung_that_cannot_load_the_checkpoint_leaves_it_alone() {
 
 #[test]
 fn without_a_rung_left_it_stops_with_a_code_of_its_own() {
-    let Some(home) = oracle::home().filter(|_| is_thorough()) else { return };
+    let Some(home) = zeropilot_oracle::home().filter(|_| is_thorough()) else { return };
     let job = Job::new(&home, 3).capped(BELOW_MEDIUM / 2);
     let (code, verdict) =
         job.start(&["--ladder"], "torchrun", &format!("--steps 2 {MEDIUM}")).end();
@@ -112,7 +106,7 @@ fn without_a_rung_left_it_stops_with_a_code_of_its_own() {
 
 #[test]
 fn a_killed_rank_is_named_and_nothing_is_left() {
-    let Some(home) = oracle::home() else { return };
+    let Some(home) = zeropilot_oracle::home() else { return };
     for launcher in &["torchrun", "deepspeed"][..if is_thorough() { 2 } else { 1 }] {
         let job = Job::new(&home, 1);
         let run = started(&job, &[], launcher);
@@ -125,7 +119,7 @@ fn a_killed_rank_is_named_and_nothing_is_left() {
 
 #[test]
 fn a_killed_launcher_is_not_taken_for_success() {
-    let Some(home) = oracle::home() else { return };
+    let Some(home) = zeropilot_oracle::home() else { return };
     // The `deepspeed` command itself ends with 0 if its process on the node is killed.
     let job = Job::new(&home, 1);
     let run = started(&job, &[], "deepspeed");
@@ -147,7 +141,7 @@ fn a_killed_launcher_is_not_taken_for_success() {
 
 #[test]
 fn a_stopped_rank_is_a_hang_and_named() {
-    let Some(home) = oracle::home() else { return };
+    let Some(home) = zeropilot_oracle::home() else { return };
     let job = Job::new(&home, 1);
     let run = started(&job, &["--hang-after", "25s"], "torchrun");
     signal("STOP", run.rank(1));
@@ -167,7 +161,7 @@ fn a_stopped_rank_is_a_hang_and_named() {
 
 #[test]
 fn an_interrupt_ends_everything_in_order() {
-    let Some(home) = oracle::home() else { return };
+    let Some(home) = zeropilot_oracle::home() else { return };
     let signals: [(&str, i32); 3] = [("INT", 130), ("TERM", 143), ("HUP", 129)];
     for &(name, code) in &signals[..if is_thorough() { 3 } else { 1 }] {
         let job = Job::new(&home, 1);
@@ -181,7 +175,7 @@ fn an_interrupt_ends_everything_in_order() {
 
 #[test]
 fn ranks_do_not_outlive_a_killed_zeropilot_or_guard() {
-    let Some(home) = oracle::home() else { return };
+    let Some(home) = zeropilot_oracle::home() else { return };
     let job = Job::new(&home, 1);
     let mark = job.mark.clone();
     let mut run = started(&job, &[], "torchrun");
@@ -205,7 +199,7 @@ fn ranks_do_not_outlive_a_killed_zeropilot_or_guard() {
 
 #[test]
 fn a_run_that_was_killed_goes_on_from_its_checkpoint() {
-    let Some(home) = oracle::home().filter(|_| is_thorough()) else { return };
+    let Some(home) = zeropilot_oracle::home().filter(|_| is_thorough()) else { return };
     let job = Job::new(&home, 2);
     let options = ["--resume-with", "--resume {}", "--max-restarts", "1"];
     let mut run = job.start(&options, "torchrun", "--steps 400 --save ckpt --save-every 20");
@@ -241,7 +235,7 @@ fn a_run_that_was_killed_goes_on_from_its_checkpoint() {
 /// The engine writes its checkpoint to a device that is always full.
 #[test]
 fn a_full_disk_and_an_unreadable_checkpoint_are_told_apart() {
-    let Some(home) = oracle::home() else { return };
+    let Some(home) = zeropilot_oracle::home() else { return };
     let job = Job::new(&home, 1);
     let parts = job.path("ckpt/global_step4");
     fs::create_dir_all(&parts).expect("a directory");
@@ -349,9 +343,10 @@ fn everything_a_command_leaves_behind_is_ended() {
 /// What is random is the fault, the launcher and the moment; a build has few of these, `ZEROPILOT_FAULT_RUNS=50` many.
 #[test]
 fn whatever_happens_is_judged_right_and_nothing_is_lost() {
-    let Some(home) = oracle::home() else { return };
-    let (seed, count) = (oracle::seed(), oracle::setting("ZEROPILOT_FAULT_RUNS").unwrap_or(1));
-    let mut random = oracle::Random::new(seed);
+    let Some(home) = zeropilot_oracle::home() else { return };
+    let (seed, count) =
+        (zeropilot_oracle::seed(), zeropilot_oracle::setting("ZEROPILOT_FAULT_RUNS").unwrap_or(1));
+    let mut random = zeropilot_oracle::Random::new(seed);
     for number in 0..count {
         let fault = *random.pick(&faults::ALL);
         let launcher = fault.launcher().unwrap_or_else(|| random.word(&["torchrun", "deepspeed"]));

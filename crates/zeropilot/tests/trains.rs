@@ -7,15 +7,13 @@
 
 #[path = "trains/combination.rs"]
 mod combination;
-#[path = "../../zeropilot_config/tests/oracle/mod.rs"]
-mod oracle;
 #[path = "trains/table.rs"]
 mod table;
 
 use combination::{Combination, PRECISIONS, PRESETS, PROGRAMS, Program};
-use oracle::Oracle;
 use serde_json::{Value, json};
 use table::Outcome;
+use zeropilot_oracle::{Oracle, is_thorough};
 
 const STEPS: usize = 3;
 /// Ranks that hang are given up after this long; a machine at work on something else is slow.
@@ -40,10 +38,6 @@ const EACH_BUILD: [(&str, &str, &str); 15] = [
     ("zero3_nvme", "bf16", "accelerate"),
 ];
 
-fn is_thorough() -> bool {
-    std::env::var("ZEROPILOT_THOROUGH").is_ok_and(|value| value == "1")
-}
-
 /// Runs a program on two ranks and gives the steps it says it made.
 fn run(oracle: &mut Oracle, script: &str, arguments: &[String], loads_only: bool) -> Value {
     let directory = tempfile::tempdir().expect("a temporary directory");
@@ -56,8 +50,7 @@ fn run(oracle: &mut Oracle, script: &str, arguments: &[String], loads_only: bool
         "seconds": SECONDS,
         "loads_only": loads_only,
     });
-    let answers = oracle.ask(vec![question]);
-    let answer: Value = serde_json::from_str(&answers[0]).expect("an answer");
+    let answer = oracle.answers(vec![question]).remove(0);
     let codes = answer["codes"].as_array().expect("codes");
     assert!(codes.iter().all(|code| *code == 0), "{script:?} {arguments:?}: {answer:#}");
     answer
@@ -99,7 +92,7 @@ fn try_out(oracle: &mut Oracle, combination: &Combination) -> Outcome {
 
 #[test]
 fn what_is_written_trains() {
-    let Some(home) = oracle::home() else { return };
+    let Some(home) = zeropilot_oracle::home() else { return };
     let mut oracle = Oracle::start(&home, "train_server.py");
     let is_chosen = |combination: &Combination| {
         let name = (combination.preset, combination.precision, combination.program.name());
@@ -121,7 +114,7 @@ fn what_is_written_trains() {
 /// The examples that the combinations above do not reach.
 #[test]
 fn the_other_examples_train() {
-    let Some(home) = oracle::home() else { return };
+    let Some(home) = zeropilot_oracle::home() else { return };
     let mut oracle = Oracle::start(&home, "train_server.py");
     let stages: &[&'static str] = if is_thorough() { &["zero2", "zero3"] } else { &["zero3"] };
     for &preset in stages {
@@ -142,20 +135,15 @@ fn the_other_examples_train() {
 /// The line a reader types, with the launcher itself.
 #[test]
 fn an_example_starts_under_torchrun() {
-    let Some(home) = oracle::home() else { return };
+    let Some(home) = zeropilot_oracle::home() else { return };
     let combination =
         Combination { preset: "zero2", precision: "bf16", program: Program::DeepSpeed };
     let written = combination.write();
-    let binaries = home.join("engine/bin");
-    let path = std::env::var_os("PATH").unwrap_or_default();
-    let paths = std::iter::once(binaries.clone()).chain(std::env::split_paths(&path));
-    let output = std::process::Command::new(binaries.join("torchrun"))
+    let output = std::process::Command::new(home.join("engine/bin/torchrun"))
         .args(["--standalone", "--nproc-per-node", "2"])
         .arg(combination::examples().join("engine_loop.py"))
         .args(combination.arguments(&written, STEPS))
-        .env("PATH", std::env::join_paths(paths).expect("a path"))
-        .env("DS_ACCELERATOR", "cpu")
-        .env("OMP_NUM_THREADS", "1")
+        .envs(zeropilot_oracle::surroundings(&home))
         .output()
         .expect("torchrun starts");
     let stdout = String::from_utf8_lossy(&output.stdout);

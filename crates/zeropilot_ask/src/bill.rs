@@ -4,12 +4,15 @@ use serde::Deserialize;
 
 /// What is to be finished, in words.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[cfg_attr(feature = "clap", derive(clap::Args))]
 #[serde(deny_unknown_fields)]
 pub struct BillRequest {
-    /// Tokens to train on, such as `10B`.
+    /// Tokens to train on, such as `10B` (10^10), to estimate time and cost
+    #[cfg_attr(feature = "clap", arg(long, value_name = "N", required = false))]
     pub tokens: String,
-    /// The price of a GPU and hour, such as `2.5/gpu-hour`.
+    /// Price per GPU-hour, such as `2.5/gpu-hour`
     #[serde(default)]
+    #[cfg_attr(feature = "clap", arg(long, value_name = "PRICE", requires = "tokens"))]
     pub cost: Option<String>,
 }
 

@@ -11,56 +11,87 @@ use zeropilot_config::schema::EngineVersion;
 use zeropilot_lint::{RULES, Script, Selection, Settings, nearest_code};
 
 use crate::name::Precision;
+#[cfg(feature = "clap")]
+use crate::parsers;
 use crate::size;
 
 /// What the training script is told, as far as it is known. What is not said stays unknown.
 #[derive(Debug, Clone, PartialEq, Default, Deserialize)]
+#[cfg_attr(
+    feature = "clap",
+    derive(clap::Args),
+    command(
+        next_help_heading = "Training arguments, which fill \"auto\" and must agree with the config"
+    )
+)]
 #[serde(default, deny_unknown_fields)]
 pub struct ScriptArguments {
-    /// Micro batch of one device.
+    /// Micro-batch size per device
+    #[cfg_attr(
+        feature = "clap",
+        arg(long, value_name = "N", visible_alias = "micro-batch", alias = "micro-batch-size")
+    )]
     pub per_device_train_batch_size: Option<i64>,
-    /// Micro batches per optimizer step.
+    /// Gradient accumulation steps: micro-batches per optimizer step
+    #[cfg_attr(feature = "clap", arg(long, value_name = "N", visible_alias = "grad-accum"))]
     pub gradient_accumulation_steps: Option<i64>,
-    /// Learning rate.
+    /// Learning rate
     #[serde(deserialize_with = "number")]
+    #[cfg_attr(feature = "clap", arg(long, value_name = "X", value_parser = parsers::number))]
     pub learning_rate: Option<Number>,
-    /// Weight decay.
+    /// Weight decay
     #[serde(deserialize_with = "number")]
+    #[cfg_attr(feature = "clap", arg(long, value_name = "X", value_parser = parsers::number))]
     pub weight_decay: Option<Number>,
-    /// First beta of Adam.
+    /// First beta of Adam
     #[serde(deserialize_with = "number")]
+    #[cfg_attr(feature = "clap", arg(long, value_name = "X", value_parser = parsers::number))]
     pub adam_beta1: Option<Number>,
-    /// Second beta of Adam.
+    /// Second beta of Adam
     #[serde(deserialize_with = "number")]
+    #[cfg_attr(feature = "clap", arg(long, value_name = "X", value_parser = parsers::number))]
     pub adam_beta2: Option<Number>,
-    /// Epsilon of Adam.
+    /// Epsilon of Adam
     #[serde(deserialize_with = "number")]
+    #[cfg_attr(feature = "clap", arg(long, value_name = "X", value_parser = parsers::number))]
     pub adam_epsilon: Option<Number>,
-    /// Gradient norm to clip at.
+    /// Gradient norm to clip at
     #[serde(deserialize_with = "number")]
+    #[cfg_attr(feature = "clap", arg(long, value_name = "X", value_parser = parsers::number))]
     pub max_grad_norm: Option<Number>,
-    /// Warm-up: steps if 1 or more, a share of all steps below 1.
+    /// Warm-up: steps if 1 or more, a share of all steps below 1
     #[serde(deserialize_with = "number")]
+    #[cfg_attr(feature = "clap", arg(long, value_name = "X", value_parser = parsers::number))]
     pub warmup_steps: Option<Number>,
-    /// Training steps in all.
+    /// Total training steps
+    #[cfg_attr(feature = "clap", arg(long, value_name = "N"))]
     pub max_steps: Option<i64>,
-    /// Train in bf16.
+    /// Train in bf16
+    #[cfg_attr(feature = "clap", arg(long, value_name = "BOOL", num_args = 0..=1, require_equals = true, default_missing_value = "true"))]
     pub bf16: Option<bool>,
-    /// Train in fp16.
+    /// Train in fp16
+    #[cfg_attr(feature = "clap", arg(long, value_name = "BOOL", num_args = 0..=1, require_equals = true, default_missing_value = "true"))]
     pub fp16: Option<bool>,
-    /// Precision given to accelerate.
+    /// Precision given to accelerate
+    #[cfg_attr(feature = "clap", arg(long, value_name = "PRECISION"))]
     pub mixed_precision: Option<Precision>,
-    /// The Trainer looks for a batch size that fits.
+    /// Let the Trainer search for a batch size that fits
+    #[cfg_attr(feature = "clap", arg(long, value_name = "BOOL", num_args = 0..=1, require_equals = true, default_missing_value = "true"))]
     pub auto_find_batch_size: Option<bool>,
-    /// Optimizer of the HF Trainer.
+    /// Optimizer of the HF Trainer, such as adamw_torch
+    #[cfg_attr(feature = "clap", arg(long, value_name = "NAME"))]
     pub optim: Option<String>,
-    /// Scheduler of the HF Trainer.
+    /// Scheduler of the HF Trainer, such as cosine
+    #[cfg_attr(feature = "clap", arg(long, value_name = "NAME"))]
     pub lr_scheduler_type: Option<String>,
-    /// The Trainer saves the model without the state of the engine.
+    /// The Trainer saves the model without the optimizer states
+    #[cfg_attr(feature = "clap", arg(long, value_name = "BOOL", num_args = 0..=1, require_equals = true, default_missing_value = "true"))]
     pub save_only_model: Option<bool>,
-    /// The Trainer loads the best model when it is done.
+    /// The Trainer loads the best model at the end
+    #[cfg_attr(feature = "clap", arg(long, value_name = "BOOL", num_args = 0..=1, require_equals = true, default_missing_value = "true"))]
     pub load_best_model_at_end: Option<bool>,
-    /// Hidden size of the model.
+    /// Hidden size of the model, from its config.json
+    #[cfg_attr(feature = "clap", arg(long, value_name = "N"))]
     pub hidden_size: Option<u64>,
 }
 
@@ -81,18 +112,29 @@ pub struct Judging {
     pub script: ScriptArguments,
 }
 
-/// A code that is no rule's.
+/// Why nothing can be judged.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("`{code}`: {}", match nearest {
-    Some(nearest) => format!("there is no such rule; did you mean {nearest}?"),
-    None => "there is no such rule; `zeropilot rule --all` lists them".to_owned(),
-})]
-pub struct JudgingProblem {
-    /// What was given.
-    pub code: String,
-    /// What may have been meant.
-    pub nearest: Option<&'static str>,
+pub enum JudgingProblem {
+    /// A code that is no rule's.
+    #[error("`{code}`: {}", UnknownCode(*nearest))]
+    UnknownRule {
+        /// What was given.
+        code: String,
+        /// What may have been meant.
+        nearest: Option<&'static str>,
+    },
+    /// Both 16-bit formats at once.
+    #[error("`bf16` and `fp16` cannot both be on")]
+    TwoPrecisions,
 }
+
+/// A code that is no rule's, with the one that may have been meant.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("{}", match .0 {
+    Some(nearest) => format!("there is no such rule; did you mean {nearest}?"),
+    None => "there is no such rule; `zeropilot rules` lists them".to_owned(),
+})]
+pub struct UnknownCode(pub Option<&'static str>);
 
 impl Judging {
     /// The settings of a check, for an engine.
@@ -101,6 +143,9 @@ impl Judging {
     ///
     /// If a code is no rule's.
     pub fn settings(&self, version: EngineVersion) -> Result<Settings, JudgingProblem> {
+        if (self.script.bf16, self.script.fp16) == (Some(true), Some(true)) {
+            return Err(JudgingProblem::TwoPrecisions);
+        }
         let selection = Selection { select: codes(&self.select)?, ignore: codes(&self.ignore)? };
         Ok(Settings {
             version,
@@ -115,16 +160,24 @@ impl Judging {
 }
 
 fn codes(codes: &[String]) -> Result<Vec<String>, JudgingProblem> {
-    codes.iter().map(|code| rule_code(code)).collect()
+    let problem = |code: &String, UnknownCode(nearest)| JudgingProblem::UnknownRule {
+        code: code.clone(),
+        nearest,
+    };
+    codes.iter().map(|code| rule_code(code).map_err(|unknown| problem(code, unknown))).collect()
 }
 
 /// A code, or the beginning of one, as rules have it.
-fn rule_code(text: &str) -> Result<String, JudgingProblem> {
+///
+/// # Errors
+///
+/// If no rule has such a code.
+pub fn rule_code(text: &str) -> Result<String, UnknownCode> {
     let code = text.trim().to_uppercase();
     if !code.is_empty() && RULES.iter().any(|rule| rule.code.starts_with(&code)) {
         return Ok(code);
     }
-    Err(JudgingProblem { code: text.to_owned(), nearest: nearest_code(text) })
+    Err(UnknownCode(nearest_code(text)))
 }
 
 impl ScriptArguments {

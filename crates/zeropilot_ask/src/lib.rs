@@ -5,6 +5,7 @@
 //! model came from was decided before; how a result is said is decided by `zeropilot_view`.
 
 mod bill;
+mod coverage;
 mod create;
 mod footprint;
 mod judging;
@@ -12,25 +13,33 @@ mod key_variants;
 mod machines;
 pub mod memory;
 mod name;
+#[cfg(feature = "clap")]
+pub mod parsers;
 mod plan;
+mod provenance;
 mod range;
 mod simulate;
 mod size;
+mod tokens;
 mod training;
 mod wishes;
 
 pub use bill::{BadBill, Bill, BillRequest};
 pub use create::{CreateProblem, Draft, create};
 pub use footprint::{Footprint, footprint};
-pub use judging::{Judging, JudgingProblem, ScriptArguments};
+pub use judging::{Judging, JudgingProblem, ScriptArguments, UnknownCode, rule_code};
 pub use key_variants::key_variants;
 pub use machines::{Machines, MachinesProblem};
 pub use memory::{Column, Compared, Job, Memory, MemoryProblem, MemoryRequest, compare, memory};
 pub use name::{
     Attention, FusedLoss, Load, MethodName, NumberFormat, Objective, Offload, Optimizer, Precision,
 };
-pub use plan::{PlanProblem, PlanRequest, Planned, plan};
+pub use plan::{AsWritten, PlanProblem, PlanRequest, Planned, plan};
+pub use provenance::{Provenance, Statement, UnreadableConfig};
 pub use range::OutOfRange;
-pub use simulate::{SimulateProblem, SimulateRequest, Simulated, simulate};
+pub use simulate::{
+    ScaleError, SimulateProblem, SimulateRequest, Simulated, scale_range, simulate,
+};
+pub use tokens::{TokensError, parse as tokens};
 pub use training::{MOST_RANK, MOST_SEQUENCES, MOST_TOKENS, Training};
-pub use wishes::{WishProblem, Wishes};
+pub use wishes::{Place, Warmup, WishProblem, Wishes};

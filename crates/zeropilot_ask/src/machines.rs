@@ -11,24 +11,30 @@ const LEAST_HOST: Bytes = Bytes(1 << 30);
 
 /// GPUs, their hosts and what links them.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[cfg_attr(feature = "clap", derive(clap::Args))]
+#[serde(default, deny_unknown_fields)]
 pub struct Machines {
-    /// `8xA100-80G`, `5x44GB`, `4x8xH100`, `8`.
-    pub gpus: String,
-    /// Memory of each host.
-    #[serde(default, deserialize_with = "size::bytes")]
+    /// GPUs: `8xA100-80G`, `5x44GB`, `4x8xH100` (nodes × GPUs), or only their number; otherwise those of this machine
+    #[cfg_attr(feature = "clap", arg(long, value_name = "GPUS"))]
+    pub gpus: Option<String>,
+    /// Memory of each host, such as `512GiB`
+    #[serde(deserialize_with = "size::bytes")]
+    #[cfg_attr(feature = "clap", arg(long, value_name = "SIZE"))]
     pub host_ram: Option<Bytes>,
-    /// The ports of a node to the others: `8xNDR`; otherwise what is usual for the GPUs.
-    #[serde(default)]
+    /// Links between nodes: `8xNDR`, `4xHDR`, `1x100GbE`; otherwise the usual ones for these GPUs
+    #[cfg_attr(feature = "clap", arg(long, value_name = "PORTS"))]
     pub network: Option<String>,
-    /// What the drives of a node read and write, in GB/s: `7/5`.
-    #[serde(default)]
+    /// Read and write rates of the NVMe drives of a node in GB/s, such as `7/5`
+    #[cfg_attr(feature = "clap", arg(long, value_name = "READ/WRITE"))]
     pub nvme: Option<String>,
 }
 
 /// Machines that cannot be read.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 pub enum MachinesProblem {
+    /// Nobody says which GPUs.
+    #[error("`gpus` is missing")]
+    NoGpus,
     /// Not the GPUs.
     #[error("`{text}` names no GPUs")]
     Gpus {
@@ -57,14 +63,20 @@ pub enum MachinesProblem {
 }
 
 impl Machines {
+    /// Machines with these GPUs, all else as usual.
+    pub fn with_gpus(gpus: impl Into<String>) -> Self {
+        Self { gpus: Some(gpus.into()), ..Self::default() }
+    }
+
     /// The cluster.
     ///
     /// # Errors
     ///
     /// If a part of it cannot be read.
     pub fn cluster(&self) -> Result<Cluster, MachinesProblem> {
-        let problem = |error| MachinesProblem::Gpus { text: self.gpus.clone(), error };
-        let gpus: Gpus = self.gpus.parse().map_err(problem)?;
+        let text = self.gpus.as_ref().ok_or(MachinesProblem::NoGpus)?;
+        let problem = |error| MachinesProblem::Gpus { text: text.clone(), error };
+        let gpus: Gpus = text.parse().map_err(problem)?;
         let mut cluster = Cluster::new(gpus);
         if let Some(little) = self.host_ram.filter(|ram| *ram < LEAST_HOST) {
             return Err(MachinesProblem::HostRam(little));

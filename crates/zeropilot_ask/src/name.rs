@@ -1,6 +1,7 @@
 //! The words people choose from.
 
-use serde::Deserialize;
+use serde::{Deserialize, Deserializer, Serialize};
+pub use zeropilot_job::{Attention, MethodName, NumberFormat, Optimizer};
 
 /// What is kept on the host.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
@@ -16,73 +17,36 @@ pub enum Offload {
     All,
 }
 
-/// A number format.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
-#[cfg_attr(feature = "clap", derive(clap::ValueEnum))]
-#[serde(rename_all = "lowercase")]
-pub enum NumberFormat {
-    /// 16 bit
-    #[default]
-    Bf16,
-    /// 16 bit with loss scale
-    Fp16,
-    /// 32 bit
-    Fp32,
-}
-
-impl NumberFormat {
-    /// Its name.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Bf16 => "bf16",
-            Self::Fp16 => "fp16",
-            Self::Fp32 => "fp32",
-        }
-    }
-}
-
-/// What is trained.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
-#[cfg_attr(feature = "clap", derive(clap::ValueEnum))]
-#[serde(rename_all = "lowercase")]
-pub enum MethodName {
-    /// Everything
-    #[default]
-    Full,
-    /// Adapters
-    Lora,
-    /// Adapters on a base in four bits
-    Qlora,
-}
-
-/// The form of attention.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
-#[cfg_attr(feature = "clap", derive(clap::ValueEnum))]
-#[serde(rename_all = "lowercase")]
-pub enum Attention {
-    /// What the model takes by itself
-    #[default]
-    Auto,
-    /// Written out, scores kept
-    Eager,
-    /// PyTorch's fused kernels
-    Sdpa,
-    /// FlashAttention
-    Flash,
-}
-
 /// Whether the loss is fused.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize, Serialize)]
 #[cfg_attr(feature = "clap", derive(clap::ValueEnum))]
 #[serde(rename_all = "lowercase")]
 pub enum FusedLoss {
-    /// It is not.
+    /// Do not use a fused loss
     #[default]
     No,
-    /// It is.
+    /// Use a fused loss
     Yes,
-    /// Whichever is better.
+    /// Let `plan` choose
     Either,
+}
+
+/// Programs also say `true` and `false`.
+pub(crate) fn fused_loss<'de, D>(from: D) -> Result<Option<FusedLoss>, D::Error>
+where
+    D: Deserializer<'de>,
+{
+    #[derive(Deserialize)]
+    #[serde(untagged)]
+    enum Written {
+        Switch(bool),
+        Word(FusedLoss),
+    }
+    Ok(Option::<Written>::deserialize(from)?.map(|written| match written {
+        Written::Switch(true) => FusedLoss::Yes,
+        Written::Switch(false) => FusedLoss::No,
+        Written::Word(word) => word,
+    }))
 }
 
 /// What the best way is best at.
@@ -97,24 +61,6 @@ pub enum Objective {
     Cost,
     /// The most free memory.
     Memory,
-}
-
-/// The optimizer of the script.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
-#[cfg_attr(feature = "clap", derive(clap::ValueEnum))]
-#[serde(rename_all = "lowercase")]
-pub enum Optimizer {
-    /// AdamW
-    #[default]
-    Adamw,
-    /// AdamW of bitsandbytes with eight-bit states
-    Adamw8bit,
-    /// Adafactor
-    Adafactor,
-    /// Lion
-    Lion,
-    /// SGD without momentum
-    Sgd,
 }
 
 /// How the model is loaded.

@@ -4,49 +4,66 @@ use std::num::NonZeroU64;
 
 use serde::Deserialize;
 use zeropilot_cluster::Cluster;
+use zeropilot_job::TrainingJob;
 use zeropilot_model::Model;
 use zeropilot_plan::{
     DynamicLossScale, Fitting, Job, Launcher, LossScale, Machines as Hosts, Offer, Offers, Plan,
     PlanError, Precision, Target, Task,
 };
 
+use zeropilot_step::memory::Answer;
+use zeropilot_step::time::Estimated;
+
 use crate::bill::{BadBill, Bill, BillRequest};
 use crate::machines::{Machines, MachinesProblem};
-use crate::name::{FusedLoss, MethodName, NumberFormat, Objective};
+use crate::memory::{Job as MemoryJob, MemoryRequest};
+use crate::name::{self, FusedLoss, MethodName, NumberFormat, Objective};
+#[cfg(feature = "clap")]
+use crate::parsers;
+use crate::provenance::Provenance;
 use crate::range::OutOfRange;
+use crate::simulate::{SimulateRequest, Simulated, simulate};
 use crate::size;
 use crate::training::Training;
 
 /// What a plan is wanted for.
-#[derive(Debug, Clone, PartialEq, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[derive(Debug, Clone, PartialEq, Default, Deserialize)]
+#[cfg_attr(feature = "clap", derive(clap::Args))]
+#[serde(default, deny_unknown_fields)]
 pub struct PlanRequest {
     /// Where it is trained.
+    #[cfg_attr(feature = "clap", command(flatten))]
     pub machines: Machines,
-    /// Samples per optimizer step over all GPUs, kept whatever is chosen.
-    #[serde(default)]
+    /// Global batch size: samples per optimizer step on all GPUs, the same for every strategy
+    #[cfg_attr(feature = "clap", arg(long, value_name = "N"))]
     pub global_batch: Option<NonZeroU64>,
-    /// The number format.
-    #[serde(default)]
-    pub precision: NumberFormat,
-    /// How it is trained; batch, checkpointing and the loss are not taken from here.
-    #[serde(default)]
-    pub training: Training,
-    /// Whether projection and cross entropy are one kernel, or may be.
-    #[serde(default)]
-    pub fused_loss: FusedLoss,
-    /// A directory on a local disk that states may be kept in.
-    #[serde(default)]
+    /// Number format of the model [default: bf16]
+    #[cfg_attr(feature = "clap", arg(long, value_name = "FORMAT"))]
+    pub precision: Option<NumberFormat>,
+    /// Directory on a local disk where states may be kept
+    #[cfg_attr(feature = "clap", arg(long, value_name = "DIR"))]
     pub nvme_path: Option<String>,
-    /// What the choice is best at.
-    #[serde(default)]
-    pub objective: Objective,
+    /// Rank strategies by step time, by the cost of the run (on fewer GPUs if that is cheaper), or by free memory [default: time]
+    #[cfg_attr(feature = "clap", arg(long, value_name = "WHAT"))]
+    pub objective: Option<Objective>,
     /// What is to be finished, to know what it costs.
-    #[serde(default)]
+    #[cfg_attr(feature = "clap", command(flatten))]
     pub bill: Option<BillRequest>,
-    /// Who reads the config; DeepSpeed itself if not said.
-    #[serde(default, rename = "for", deserialize_with = "size::word")]
+    /// Program that will read the config [default: deepspeed]
+    #[serde(rename = "for", deserialize_with = "size::word")]
+    #[cfg_attr(feature = "clap", arg(long = "for", value_name = "PROGRAM", value_parser = parsers::target()))]
     pub target: Option<Target>,
+    /// How it is trained; batch and checkpointing are chosen by the plan.
+    #[cfg_attr(feature = "clap", command(flatten))]
+    pub training: Training,
+    /// Whether projection and cross entropy are one kernel, or may be; the same as `training.fused_loss`.
+    #[serde(deserialize_with = "name::fused_loss")]
+    #[cfg_attr(feature = "clap", arg(skip))]
+    pub fused_loss: Option<FusedLoss>,
+    /// What the files of a job say; it counts where nothing else is said.
+    #[serde(skip)]
+    #[cfg_attr(feature = "clap", arg(skip))]
+    pub job: TrainingJob,
 }
 
 /// Why there is no plan.
@@ -85,6 +102,23 @@ pub struct Planned {
     pub offers: Option<Offers>,
     /// What is to be finished.
     pub bill: Option<Bill>,
+    /// What the question rests on.
+    pub provenance: Provenance,
+    /// The job as it is written, where it has a config and its step can be timed.
+    pub current: Option<AsWritten>,
+}
+
+/// A job as it is written.
+#[derive(Debug)]
+pub struct AsWritten {
+    /// The job.
+    pub job: MemoryJob,
+    /// What it needs.
+    pub answer: Answer,
+    /// How long its step takes.
+    pub time: Estimated,
+    /// Micro-batches per optimizer step.
+    pub accumulation: u64,
 }
 
 /// Searches for what fits.
@@ -93,25 +127,30 @@ pub struct Planned {
 ///
 /// If a part of the request makes no sense. That nothing fits is a plan too.
 pub fn plan(name: &str, model: &Model, request: &PlanRequest) -> Result<Planned, PlanProblem> {
+    let mut request = request.clone();
+    let job = request.job.clone();
+    let provenance = Provenance::settle_plan(&mut request);
     let cluster = request.machines.cluster()?;
     let bill = request.bill.as_ref().map(BillRequest::read).transpose()?;
-    let fused_loss = request.fused_loss == FusedLoss::Yes;
-    let training = Training { fused_loss, ..request.training.clone() }.recipe()?;
+    let fused_loss = request.fused_loss.or(request.training.fused_loss);
+    let training = Training { fused_loss, ..request.training.clone() };
+    let recipe = training.recipe()?;
+    let objective = request.objective.unwrap_or_default();
     let task = Task {
         model,
-        training: &training,
+        training: &recipe,
         cluster: &cluster,
-        precision: precision(request.precision),
+        precision: precision(request.precision.unwrap_or_default()),
         global_batch: request.global_batch,
-        may_fuse_loss: request.fused_loss == FusedLoss::Either,
+        may_fuse_loss: fused_loss == Some(FusedLoss::Either),
         nvme_path: request.nvme_path.as_deref(),
-        objective: match request.objective {
+        objective: match objective {
             Objective::Time | Objective::Cost => zeropilot_plan::Objective::Time,
             Objective::Memory => zeropilot_plan::Objective::Memory,
         },
         target: request.target.unwrap_or_default(),
     };
-    let (cluster, plan, offers) = match request.objective {
+    let (cluster, plan, offers) = match objective {
         Objective::Cost => {
             let offers = zeropilot_plan::offers(&task).map_err(PlanProblem::Plan)?;
             let Offer { cluster, plan } = offers.cheapest().clone();
@@ -122,9 +161,30 @@ pub fn plan(name: &str, model: &Model, request: &PlanRequest) -> Result<Planned,
             (cluster, plan, None)
         }
     };
-    let (model, gpus) = (name.to_owned(), request.machines.gpus.clone());
-    let Training { seq_len: length, method, .. } = request.training;
-    Ok(Planned { model, gpus, cluster, length, method, plan, offers, bill })
+    let current = as_written(name, model, &request, job);
+    let (model, gpus) = (name.to_owned(), request.machines.gpus.clone().unwrap_or_default());
+    let (length, method) = (training.seq_len(), training.method());
+    Ok(Planned { model, gpus, cluster, length, method, plan, offers, bill, provenance, current })
+}
+
+/// The job with its own config, where it names one.
+fn as_written(
+    name: &str,
+    model: &Model,
+    request: &PlanRequest,
+    job: TrainingJob,
+) -> Option<AsWritten> {
+    job.config.as_ref()?;
+    let job = MemoryRequest {
+        machines: request.machines.clone(),
+        training: Training { fused_loss: None, ..request.training.clone() },
+        job,
+        ..MemoryRequest::default()
+    };
+    let request = SimulateRequest { job, scale: None, strong: false };
+    let Simulated { job, time, program, .. } = simulate(name, model.clone(), &request).ok()?;
+    let answer = Answer::to(&job.question()).ok()?;
+    Some(AsWritten { job, answer, time, accumulation: program.accumulation })
 }
 
 impl Planned {

@@ -15,16 +15,43 @@ use crate::memory::{Job, MemoryProblem, MemoryRequest};
 
 /// What is asked about the time of a step.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
+#[cfg_attr(feature = "clap", derive(clap::Args))]
 #[serde(deny_unknown_fields)]
 pub struct SimulateRequest {
-    /// The job, as it is described for its memory.
-    pub job: MemoryRequest,
-    /// Other numbers of GPUs, from the least to the most.
+    /// Repeat for other numbers of GPUs, such as `8..1024`; every GPU keeps its batch
     #[serde(default)]
+    #[cfg_attr(feature = "clap", arg(long, value_name = "LEAST..MOST", value_parser = scale_range))]
     pub scale: Option<(u64, u64)>,
-    /// All GPUs together keep their batch, not each its own.
+    /// With --scale: keep the global batch instead
     #[serde(default)]
+    #[cfg_attr(feature = "clap", arg(long, requires = "scale"))]
     pub strong: bool,
+    /// The job, as it is described for its memory.
+    #[cfg_attr(feature = "clap", command(flatten))]
+    pub job: MemoryRequest,
+}
+
+/// The most GPUs that are asked about.
+const MOST_GPUS: u64 = 1 << 24;
+
+/// A text that is no range of GPUs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("write the fewest and the most GPUs, such as 8..1024")]
+pub struct ScaleError;
+
+/// `8..1024`, as people and Rust write it.
+///
+/// # Errors
+///
+/// If the text is no range of GPUs.
+pub fn scale_range(text: &str) -> Result<(u64, u64), ScaleError> {
+    let (least, most) = text.split_once("..").ok_or(ScaleError)?;
+    let number = |text: &str| text.trim().parse::<u64>().map_err(|_| ScaleError);
+    let range = (number(least)?, number(most.trim_start_matches('='))?);
+    match range {
+        (1.., ..=MOST_GPUS) if range.0 <= range.1 => Ok(range),
+        _ => Err(ScaleError),
+    }
 }
 
 /// Why no step can be timed.
@@ -89,18 +116,18 @@ fn points(job: &Job, program: &StepProgram, request: &SimulateRequest) -> Vec<Sc
     let Some(range) = request.scale else { return Vec::new() };
     let kind = if request.strong { Scaling::Strong } else { Scaling::Weak };
     let batch = (job.question().micro_batch, program.accumulation);
-    scaling(range, kind, batch, |gpus, accumulation| on(job, request, gpus, accumulation))
+    scaling(range, kind, batch, |gpus, accumulation| on(job, gpus, accumulation))
 }
 
 /// The same job on so many GPUs of the same kind.
-fn on(job: &Job, request: &SimulateRequest, gpus: u64, accumulation: u64) -> Option<StepTime> {
+fn on(job: &Job, gpus: u64, accumulation: u64) -> Option<StepTime> {
     let question = job.question();
     let mut cluster = question.cluster.clone();
     let usual = cluster.gpus.layout.gpus_per_node;
     let each = if gpus.is_multiple_of(usual) { usual } else { gpus.min(usual) };
     cluster.gpus.layout.gpus_per_node = each;
     cluster.gpus.layout.nodes = gpus / each;
-    let resolved = job.resolved_for(&request.job, &cluster, accumulation)?;
+    let resolved = job.resolved_for(&cluster, accumulation)?;
     let zero = resolved.zero();
     let wider = zeropilot_step::memory::Question {
         resolved: &resolved,
@@ -111,4 +138,16 @@ fn on(job: &Job, request: &SimulateRequest, gpus: u64, accumulation: u64) -> Opt
     let program = wider.step_program(&wider.workload().ok()?);
     let machine = Machine::of(&cluster, resolved.precision(), Outlook::Expected)?;
     Some(zeropilot_step::time::simulate(&program, &machine))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ranges_are_read_as_people_write_them() {
+        assert_eq!(scale_range("8..1024"), Ok((8, 1024)));
+        assert_eq!(scale_range("8..=1024"), Ok((8, 1024)));
+        assert!(["1024..8", "0..8", "8"].into_iter().all(|text| scale_range(text).is_err()));
+    }
 }

@@ -7,9 +7,10 @@ use serde::de::Error;
 use serde::{Deserialize, Deserializer};
 use zeropilot_units::Bytes;
 
+/// A quantity, as written.
 #[derive(Deserialize)]
 #[serde(untagged)]
-enum Written {
+pub(crate) enum Written {
     Number(u64),
     Text(String),
 }
@@ -33,4 +34,9 @@ where
 {
     let word = Option::<String>::deserialize(from)?;
     word.map(|word| word.parse().map_err(D::Error::custom)).transpose()
+}
+
+/// A list, where `null` is as good as none.
+pub(crate) fn list<'de, D: Deserializer<'de>>(from: D) -> Result<Vec<String>, D::Error> {
+    Option::deserialize(from).map(Option::unwrap_or_default)
 }

@@ -9,8 +9,9 @@ use zeropilot_step::tape::AttentionForm;
 use zeropilot_step::zero::{BaseOptimizer, Loading};
 use zeropilot_units::ElementSize;
 
-use crate::name::{Attention, Load, MethodName, Optimizer};
+use crate::name::{self, Attention, FusedLoss, Load, MethodName, Optimizer};
 use crate::range::{OutOfRange, within};
+use crate::{size, tokens};
 
 /// The most tokens of a sequence.
 pub const MOST_TOKENS: u64 = 1 << 24;
@@ -19,82 +20,134 @@ pub const MOST_SEQUENCES: u64 = 1 << 20;
 /// The highest rank of adapters.
 pub const MOST_RANK: u64 = 1 << 16;
 
-/// How a model is trained.
-#[derive(Debug, Clone, PartialEq, Deserialize)]
+/// How a model is trained. What is not said stays open, for a job or a config to say; the methods give the defaults.
+#[derive(Debug, Clone, PartialEq, Default, Deserialize)]
+#[cfg_attr(feature = "clap", derive(clap::Args), command(next_help_heading = "Training"))]
 #[serde(default, deny_unknown_fields)]
 pub struct Training {
-    /// Tokens of a sequence.
-    pub seq_len: u64,
-    /// Tokens of a target sequence of a model with encoder and decoder.
+    /// Tokens per sequence, such as `4096` or `128k` (k = 1024) [default: 2048]
+    #[serde(deserialize_with = "tokens::deserialize")]
+    #[cfg_attr(feature = "clap", arg(long, value_name = "N", value_parser = tokens::parse,
+        visible_alias = "max-seq-length", alias = "max-length"))]
+    pub seq_len: Option<u64>,
+    /// Tokens per target sequence of an encoder-decoder model
+    #[serde(deserialize_with = "tokens::deserialize")]
+    #[cfg_attr(feature = "clap", arg(long, value_name = "N", value_parser = tokens::parse))]
     pub target_len: Option<u64>,
-    /// Sequences each GPU takes at once; otherwise what the config says, or 1.
+    /// Micro-batch size: sequences per GPU and forward pass; otherwise the value in the config, or 1
+    #[cfg_attr(feature = "clap", arg(long, value_name = "N", value_parser = sequences(),
+        visible_alias = "per-device-train-batch-size", alias = "micro-batch-size"))]
     pub micro_batch: Option<u64>,
-    /// Micro batches per optimizer step; otherwise what the config says, or 1.
+    /// Gradient accumulation steps: micro-batches per optimizer step; otherwise the value in the config, or 1
+    #[cfg_attr(feature = "clap", arg(long, value_name = "N", value_parser = sequences(),
+        visible_alias = "gradient-accumulation-steps"))]
     pub grad_accum: Option<u64>,
-    /// What is trained.
-    pub method: MethodName,
-    /// Rank of the adapters.
-    pub lora_rank: u64,
-    /// Modules with an adapter; if none is named, every linear layer.
+    /// Parameters to train [default: full]
+    #[cfg_attr(feature = "clap", arg(long, value_name = "METHOD"))]
+    pub method: Option<MethodName>,
+    /// Rank of the LoRA adapters [default: 16]
+    #[cfg_attr(feature = "clap", arg(long, value_name = "R",
+        value_parser = clap::value_parser!(u64).range(1..=MOST_RANK)))]
+    pub lora_rank: Option<u64>,
+    /// Modules with an adapter, separated by commas; otherwise every linear layer
+    #[serde(deserialize_with = "size::list")]
+    #[cfg_attr(feature = "clap", arg(long, value_name = "NAMES", value_delimiter = ','))]
     pub lora_targets: Vec<String>,
-    /// Recompute every layer in backward.
-    pub grad_checkpointing: bool,
-    /// The form of attention.
-    pub attention: Attention,
-    /// Projection and cross entropy in one kernel.
-    pub fused_loss: bool,
-    /// The optimizer, where the config names none.
-    pub optimizer: Optimizer,
-    /// How the model is loaded.
+    /// Recompute every layer in the backward pass (gradient checkpointing) [default: false]
+    #[cfg_attr(feature = "clap", arg(long, value_name = "BOOL", num_args = 0..=1,
+        require_equals = true, default_missing_value = "true", visible_alias = "gradient-checkpointing"))]
+    pub grad_checkpointing: Option<bool>,
+    /// Attention implementation [default: auto]
+    #[cfg_attr(feature = "clap", arg(long, value_name = "FORM"))]
+    pub attention: Option<Attention>,
+    /// Fuse the output projection and the cross entropy into one kernel (Liger) [default: no]
+    #[serde(deserialize_with = "name::fused_loss")]
+    #[cfg_attr(feature = "clap", arg(long, value_name = "WHETHER", num_args = 0..=1,
+        require_equals = true, default_missing_value = "yes"))]
+    pub fused_loss: Option<FusedLoss>,
+    /// Optimizer, if the config names none [default: adamw]
+    #[cfg_attr(feature = "clap", arg(long, value_name = "NAME"))]
+    pub optimizer: Option<Optimizer>,
+    /// How the model is loaded; otherwise partitioned in stage 3 (zero.Init), whole by every rank in other stages
+    #[cfg_attr(feature = "clap", arg(long, value_name = "HOW"))]
     pub load: Option<Load>,
 }
 
-impl Default for Training {
-    fn default() -> Self {
-        Self {
-            seq_len: 2048,
-            target_len: None,
-            micro_batch: None,
-            grad_accum: None,
-            method: MethodName::Full,
-            lora_rank: 16,
-            lora_targets: Vec::new(),
-            grad_checkpointing: false,
-            attention: Attention::Auto,
-            fused_loss: false,
-            optimizer: Optimizer::Adamw,
-            load: None,
-        }
-    }
+#[cfg(feature = "clap")]
+fn sequences() -> clap::builder::RangedU64ValueParser {
+    clap::value_parser!(u64).range(1..=MOST_SEQUENCES)
 }
 
 impl Training {
+    /// Tokens per sequence if nobody says how many.
+    pub const SEQ_LEN: u64 = 2048;
+    /// The rank of adapters if nobody says which.
+    pub const LORA_RANK: u64 = 16;
+
+    /// Tokens per sequence.
+    pub fn seq_len(&self) -> u64 {
+        self.seq_len.unwrap_or(Self::SEQ_LEN)
+    }
+
+    /// Parameters to train.
+    pub fn method(&self) -> MethodName {
+        self.method.unwrap_or_default()
+    }
+
+    /// Rank of the adapters.
+    pub fn lora_rank(&self) -> u64 {
+        self.lora_rank.unwrap_or(Self::LORA_RANK)
+    }
+
+    /// Whether layers are recomputed in the backward pass.
+    pub fn grad_checkpointing(&self) -> bool {
+        self.grad_checkpointing.unwrap_or_default()
+    }
+
+    /// Attention implementation.
+    pub fn attention(&self) -> Attention {
+        self.attention.unwrap_or_default()
+    }
+
+    /// Whether projection and cross entropy are one kernel.
+    pub fn fused_loss(&self) -> FusedLoss {
+        self.fused_loss.unwrap_or_default()
+    }
+
+    /// The optimizer, if the config names none.
+    pub fn optimizer(&self) -> Optimizer {
+        self.optimizer.unwrap_or_default()
+    }
+
     /// The recipe that the memory model knows.
     ///
     /// # Errors
     ///
     /// If a number makes no sense.
     pub fn recipe(&self) -> Result<Recipe, OutOfRange> {
-        within("seq_len", self.seq_len, 1, MOST_TOKENS)?;
+        within("seq_len", self.seq_len(), 1, MOST_TOKENS)?;
         within("target_len", self.target_len.unwrap_or(1), 1, MOST_TOKENS)?;
         within("micro_batch", self.micro_batch.unwrap_or(1), 1, MOST_SEQUENCES)?;
         within("grad_accum", self.grad_accum.unwrap_or(1), 1, MOST_SEQUENCES)?;
-        within("lora_rank", self.lora_rank, 1, MOST_RANK)?;
+        within("lora_rank", self.lora_rank(), 1, MOST_RANK)?;
         Ok(Recipe {
-            method: self.method(),
+            method: self.trained(),
             target: self.target_len,
-            checkpointing: self.grad_checkpointing,
-            attention: match self.attention {
+            checkpointing: self.grad_checkpointing(),
+            attention: match self.attention() {
                 Attention::Auto => AttentionForm::AsModel,
                 Attention::Eager => AttentionForm::Eager,
                 Attention::Sdpa | Attention::Flash => AttentionForm::Flash,
             },
-            loss: if self.fused_loss { LossHead::Fused } else { LossHead::Model },
+            loss: match self.fused_loss() {
+                FusedLoss::Yes => LossHead::Fused,
+                FusedLoss::No | FusedLoss::Either => LossHead::Model,
+            },
             loading: self.load.map(|load| match load {
                 Load::Partitioned => Loading::Partitioned,
                 Load::Whole => Loading::Whole(ElementSize::Two),
             }),
-            optimizer: match self.optimizer {
+            optimizer: match self.optimizer() {
                 // Fused AdamW is what the Trainer takes by itself.
                 Optimizer::Adamw => BaseOptimizer::FusedAdam,
                 Optimizer::Adamw8bit => BaseOptimizer::EightBitAdam,
@@ -102,25 +155,42 @@ impl Training {
                 Optimizer::Lion => BaseOptimizer::Lion,
                 Optimizer::Sgd => BaseOptimizer::Sgd,
             },
-            ..Recipe::full(self.seq_len)
+            ..Recipe::full(self.seq_len())
         })
     }
 
-    fn method(&self) -> Method {
+    fn trained(&self) -> Method {
         let lora = || {
-            let lora = Lora::new(self.lora_rank);
+            let lora = Lora::new(self.lora_rank());
             if self.lora_targets.is_empty() {
                 return lora.on_all_linear();
             }
             let names: Vec<&str> = self.lora_targets.iter().map(String::as_str).collect();
             lora.on(&names)
         };
-        match self.method {
+        match self.method() {
             MethodName::Full => Method::Full,
             MethodName::Lora => Method::Lora(lora()),
             MethodName::Qlora => {
                 Method::QLora { lora: lora(), scales: ScaleStorage::DoubleQuantized }
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn null_is_unsaid_and_the_old_ways_to_say_it_are_read() {
+        let read = |text: &str| serde_json::from_str::<Training>(text).expect("a training");
+        let nothing =
+            r#"{"seq_len": null, "method": null, "lora_targets": null, "fused_loss": null}"#;
+        assert_eq!(read(nothing), Training::default());
+        let said = read(r#"{"seq_len": "4k", "grad_checkpointing": true, "fused_loss": true}"#);
+        assert_eq!(said.seq_len(), 4096);
+        assert!(said.grad_checkpointing());
+        assert_eq!(said.fused_loss, Some(FusedLoss::Yes));
     }
 }

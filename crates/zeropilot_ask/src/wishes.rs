@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::num::NonZeroU64;
 
-use serde::Deserialize;
+use serde::{Deserialize, Deserializer};
 use serde_json::Value;
 use zeropilot_plan::{
     ActivationCheckpointing, AsyncIo, BatchRequest, Device, DynamicLossScale, HyperParameters,
@@ -13,127 +13,202 @@ use zeropilot_plan::{
 };
 use zeropilot_units::{Bytes, Elements};
 
+use crate::name::Offload;
+#[cfg(feature = "clap")]
+use crate::parsers;
 use crate::size;
 
 /// Where something is kept.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[cfg_attr(feature = "clap", derive(clap::ValueEnum))]
 #[serde(rename_all = "lowercase")]
 pub enum Place {
-    /// On the GPU.
+    /// On the GPU
     None,
-    /// In host memory.
+    /// In host memory
     Cpu,
-    /// On a disk.
+    /// On a disk
     Nvme,
 }
 
 /// How a learning rate rises.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[cfg_attr(feature = "clap", derive(clap::ValueEnum))]
 #[serde(rename_all = "lowercase")]
 pub enum Warmup {
-    /// By the same amount each step.
+    /// By the same amount each step
     Linear,
-    /// Fast, then slowly.
+    /// Fast, then slowly
     Log,
+}
+
+/// Headings of the options.
+#[cfg(feature = "clap")]
+mod heading {
+    pub(super) const BATCH: &str = "Batch: micro batch × accumulation × ranks";
+    pub(super) const OFFLOAD: &str = "Offload";
+    pub(super) const PRECISION: &str = "Precision";
+    pub(super) const LEARNING: &str = "Optimizer and schedule";
+    pub(super) const SECTIONS: &str = "DeepSpeed's own gradient checkpointing, and its log";
 }
 
 /// What is wished for. The default asks for nothing.
 #[derive(Debug, Clone, PartialEq, Default, Deserialize)]
+#[cfg_attr(feature = "clap", derive(clap::Args))]
 #[serde(default, deny_unknown_fields)]
 pub struct Wishes {
-    /// Who reads the config.
-    #[serde(rename = "for", deserialize_with = "size::word")]
-    pub target: Option<Target>,
-    /// A stage with what it offloads.
+    /// Preset: a stage with its offload
     #[serde(deserialize_with = "size::word")]
+    #[cfg_attr(feature = "clap", arg(value_name = "PRESET", value_parser = parsers::preset()))]
     pub preset: Option<Preset>,
-    /// A stage alone.
+    /// ZeRO stage: 1 partitions optimizer states, 2 gradients too, 3 weights too
+    #[cfg_attr(feature = "clap", arg(long, value_name = "0-3", value_parser = clap::value_parser!(u8).range(0..=3)))]
     pub stage: Option<u8>,
-    /// Samples one rank takes at once.
-    pub micro_batch_size: Option<NonZeroU64>,
-    /// Micro batches per optimizer step.
-    pub gradient_accumulation: Option<NonZeroU64>,
-    /// Ranks.
-    pub world_size: Option<NonZeroU64>,
-    /// Samples per optimizer step over all ranks.
-    pub global_batch: Option<NonZeroU64>,
-    /// Keep in host memory what the stage can.
-    pub offload: bool,
-    /// Where optimizer states are kept.
-    pub offload_optimizer: Option<Place>,
-    /// Where weights are kept.
-    pub offload_param: Option<Place>,
-    /// A directory on a fast disk.
-    pub nvme_path: Option<String>,
-    /// Page-lock host buffers.
-    pub pin_memory: Option<bool>,
-    /// Bytes of one disk request.
+    /// Program that will read the config; decides between "auto" and numbers [default: deepspeed]
+    #[serde(rename = "for", deserialize_with = "size::word")]
+    #[cfg_attr(feature = "clap", arg(long = "for", value_name = "PROGRAM", value_parser = parsers::target()))]
+    pub target: Option<Target>,
+    /// Size buckets for a link with this bandwidth per second, such as 25GB
     #[serde(deserialize_with = "size::bytes")]
-    pub aio_block_size: Option<Bytes>,
-    /// Disk requests in flight.
-    pub aio_queue_depth: Option<NonZeroU64>,
-    /// Threads of one disk transfer.
-    pub aio_intra_op_parallelism: Option<NonZeroU64>,
-    /// Hand disk requests over one by one.
-    pub aio_single_submit: Option<bool>,
-    /// Overlap handing over disk requests with waiting for them.
-    pub aio_overlap_events: Option<bool>,
-    /// Train in bf16; `false` without another format means fp32.
-    pub bf16: Option<bool>,
-    /// Train in fp16.
-    pub fp16: bool,
-    /// Train in fp32.
-    pub fp32: bool,
-    /// fp16: scale the loss always by this.
-    pub loss_scale: Option<f64>,
-    /// fp16: begin the search at two to the power of this.
-    pub initial_scale_power: Option<u64>,
-    /// fp16: double the scale after so many steps without overflow.
-    pub loss_scale_window: Option<u64>,
-    /// fp16: overflows in a row that are forgiven.
-    pub hysteresis: Option<u64>,
-    /// fp16: the scale never falls below this.
-    pub min_loss_scale: Option<u64>,
-    /// The optimizer the engine builds, or `none`.
-    pub optimizer: Option<String>,
-    /// Learning rate.
-    pub learning_rate: Option<f64>,
-    /// Betas of Adam and Lion.
-    pub betas: Option<(f64, f64)>,
-    /// Epsilon of Adam and Adagrad.
-    pub eps: Option<f64>,
-    /// Weight decay.
-    pub weight_decay: Option<f64>,
-    /// The schedule the engine builds, or `none`.
-    pub scheduler: Option<String>,
-    /// Steps until the learning rate is at its height.
-    pub warmup_steps: Option<NonZeroU64>,
-    /// Steps of the whole training.
-    pub total_steps: Option<NonZeroU64>,
-    /// How the learning rate rises.
-    pub warmup_type: Option<Warmup>,
-    /// Gradient norm to clip at.
-    pub clip: Option<f64>,
-    /// Write the section `activation_checkpointing`.
-    pub activation_checkpointing: bool,
-    /// Split kept activations over the model-parallel ranks.
-    pub partition_activations: bool,
-    /// Keep activations in host memory.
-    pub cpu_checkpointing: bool,
-    /// Copy activations into one buffer for so many checkpoints.
-    pub number_checkpoints: Option<NonZeroU64>,
-    /// Wait for the device at each checkpoint.
-    pub synchronize_checkpoint_boundary: bool,
-    /// Measure the time of each checkpoint.
-    pub profile_checkpoints: bool,
-    /// Steps between two lines of the engine's log.
-    pub steps_per_print: Option<NonZeroU64>,
-    /// Bytes per second of the link to size buckets for.
-    #[serde(deserialize_with = "size::bytes")]
+    #[cfg_attr(feature = "clap", arg(long, value_name = "BYTES", requires = "model"))]
     pub link_bandwidth: Option<Bytes>,
+    /// Micro-batch size: samples per GPU and forward pass
+    #[cfg_attr(feature = "clap", arg(long = "micro-batch", id = "micro_batch", visible_alias = "per-device-train-batch-size", alias = "micro-batch-size", value_name = "N", help_heading = heading::BATCH))]
+    pub micro_batch_size: Option<NonZeroU64>,
+    /// Gradient accumulation steps: micro-batches per optimizer step
+    #[cfg_attr(feature = "clap", arg(long = "grad-accum", id = "grad_accum", visible_alias = "gradient-accumulation-steps", value_name = "N", help_heading = heading::BATCH))]
+    pub gradient_accumulation: Option<NonZeroU64>,
+    /// World size: number of ranks (GPUs)
+    #[cfg_attr(feature = "clap", arg(long, value_name = "N", help_heading = heading::BATCH))]
+    pub world_size: Option<NonZeroU64>,
+    /// Global batch size: samples per optimizer step on all ranks, which sets the accumulation
+    #[cfg_attr(feature = "clap", arg(long, value_name = "N", help_heading = heading::BATCH))]
+    pub global_batch: Option<NonZeroU64>,
+    /// States kept in host memory; `--offload` alone means all the stage supports
+    #[serde(deserialize_with = "offload")]
+    #[cfg_attr(feature = "clap", arg(long, value_name = "WHAT", num_args = 0..=1, default_missing_value = "all", help_heading = heading::OFFLOAD))]
+    pub offload: Option<Offload>,
+    /// Where optimizer states are kept
+    #[cfg_attr(feature = "clap", arg(long, value_name = "WHERE", help_heading = heading::OFFLOAD))]
+    pub offload_optimizer: Option<Place>,
+    /// Where weights are kept; stage 3 only
+    #[cfg_attr(feature = "clap", arg(long, value_name = "WHERE", help_heading = heading::OFFLOAD))]
+    pub offload_param: Option<Place>,
+    /// Directory on a fast disk, which DeepSpeed empties at the start
+    #[cfg_attr(feature = "clap", arg(long, value_name = "DIRECTORY", help_heading = heading::OFFLOAD))]
+    pub nvme_path: Option<String>,
+    /// Page-lock host buffers: faster copies, less memory for other programs [default: true]
+    #[cfg_attr(feature = "clap", arg(long, value_name = "BOOL", help_heading = heading::OFFLOAD))]
+    pub pin_memory: Option<bool>,
+    /// Bytes per disk request
+    #[serde(deserialize_with = "size::bytes")]
+    #[cfg_attr(feature = "clap", arg(long, value_name = "BYTES", help_heading = heading::OFFLOAD))]
+    pub aio_block_size: Option<Bytes>,
+    /// Disk requests in flight
+    #[cfg_attr(feature = "clap", arg(long, value_name = "N", help_heading = heading::OFFLOAD))]
+    pub aio_queue_depth: Option<NonZeroU64>,
+    /// Threads per disk transfer
+    #[cfg_attr(feature = "clap", arg(long, value_name = "N", help_heading = heading::OFFLOAD))]
+    pub aio_intra_op_parallelism: Option<NonZeroU64>,
+    /// Submit disk requests one by one
+    #[cfg_attr(feature = "clap", arg(long, value_name = "BOOL", help_heading = heading::OFFLOAD))]
+    pub aio_single_submit: Option<bool>,
+    /// Overlap submitting disk requests with waiting for them
+    #[cfg_attr(feature = "clap", arg(long, value_name = "BOOL", help_heading = heading::OFFLOAD))]
+    pub aio_overlap_events: Option<bool>,
+    /// Train in bf16, which is also the default; `false` without another format means fp32
+    #[cfg_attr(feature = "clap", arg(long, value_name = "BOOL", num_args = 0..=1, require_equals = true, default_missing_value = "true", help_heading = heading::PRECISION))]
+    pub bf16: Option<bool>,
+    /// Train in fp16
+    #[cfg_attr(feature = "clap", arg(long, help_heading = heading::PRECISION))]
+    pub fp16: bool,
+    /// Train in fp32
+    #[cfg_attr(feature = "clap", arg(long, help_heading = heading::PRECISION))]
+    pub fp32: bool,
+    /// fp16: fixed loss scale instead of a dynamic one
+    #[cfg_attr(feature = "clap", arg(long, value_name = "X", help_heading = heading::PRECISION))]
+    pub loss_scale: Option<f64>,
+    /// fp16: start the dynamic loss scale at two to this power
+    #[cfg_attr(feature = "clap", arg(long, value_name = "N", help_heading = heading::PRECISION))]
+    pub initial_scale_power: Option<u64>,
+    /// fp16: double the scale after this many steps without overflow
+    #[cfg_attr(feature = "clap", arg(long, value_name = "N", help_heading = heading::PRECISION))]
+    pub loss_scale_window: Option<u64>,
+    /// fp16: overflows in a row before the scale is halved
+    #[cfg_attr(feature = "clap", arg(long, value_name = "N", help_heading = heading::PRECISION))]
+    pub hysteresis: Option<u64>,
+    /// fp16: lower limit of the scale
+    #[cfg_attr(feature = "clap", arg(long, value_name = "N", help_heading = heading::PRECISION))]
+    pub min_loss_scale: Option<u64>,
+    /// Optimizer that DeepSpeed builds; `none` leaves it to your script
+    #[cfg_attr(feature = "clap", arg(long, value_name = "NAME", value_parser = parsers::optimizer(), help_heading = heading::LEARNING))]
+    pub optimizer: Option<String>,
+    /// Learning rate
+    #[cfg_attr(feature = "clap", arg(long, visible_alias = "lr", value_name = "X", help_heading = heading::LEARNING))]
+    pub learning_rate: Option<f64>,
+    /// Betas of Adam and Lion, such as 0.9,0.95
+    #[cfg_attr(feature = "clap", arg(long, value_name = "X,X", value_parser = parsers::pair, help_heading = heading::LEARNING))]
+    pub betas: Option<(f64, f64)>,
+    /// Epsilon of Adam and Adagrad
+    #[cfg_attr(feature = "clap", arg(long, value_name = "X", help_heading = heading::LEARNING))]
+    pub eps: Option<f64>,
+    /// Weight decay
+    #[cfg_attr(feature = "clap", arg(long, value_name = "X", help_heading = heading::LEARNING))]
+    pub weight_decay: Option<f64>,
+    /// Schedule that DeepSpeed builds; `none` leaves it to your script
+    #[cfg_attr(feature = "clap", arg(long, value_name = "NAME", value_parser = parsers::scheduler(), help_heading = heading::LEARNING))]
+    pub scheduler: Option<String>,
+    /// Steps until the learning rate peaks
+    #[cfg_attr(feature = "clap", arg(long, value_name = "N", help_heading = heading::LEARNING))]
+    pub warmup_steps: Option<NonZeroU64>,
+    /// Total training steps
+    #[cfg_attr(feature = "clap", arg(long, value_name = "N", help_heading = heading::LEARNING))]
+    pub total_steps: Option<NonZeroU64>,
+    /// How the learning rate rises [DeepSpeed's default: log]
+    #[cfg_attr(feature = "clap", arg(long, value_name = "SHAPE", help_heading = heading::LEARNING))]
+    pub warmup_type: Option<Warmup>,
+    /// Gradient norm to clip at, 0 for no clipping [default: 1.0]
+    #[cfg_attr(feature = "clap", arg(long, value_name = "X", help_heading = heading::LEARNING))]
+    pub clip: Option<f64>,
+    /// Write the section `activation_checkpointing`, for models that call deepspeed.checkpointing
+    #[cfg_attr(feature = "clap", arg(long, help_heading = heading::SECTIONS))]
+    pub activation_checkpointing: bool,
+    /// Partition kept activations over the model-parallel ranks
+    #[cfg_attr(feature = "clap", arg(long, help_heading = heading::SECTIONS))]
+    pub partition_activations: bool,
+    /// Keep activations in host memory
+    #[cfg_attr(feature = "clap", arg(long, help_heading = heading::SECTIONS))]
+    pub cpu_checkpointing: bool,
+    /// Copy activations into one buffer for this many checkpoints
+    #[cfg_attr(feature = "clap", arg(long, value_name = "N", help_heading = heading::SECTIONS))]
+    pub number_checkpoints: Option<NonZeroU64>,
+    /// Wait for the device at each checkpoint
+    #[cfg_attr(feature = "clap", arg(long, help_heading = heading::SECTIONS))]
+    pub synchronize_checkpoint_boundary: bool,
+    /// Measure the time of each checkpoint
+    #[cfg_attr(feature = "clap", arg(long, help_heading = heading::SECTIONS))]
+    pub profile_checkpoints: bool,
+    /// Steps between two lines of DeepSpeed's log
+    #[cfg_attr(feature = "clap", arg(long, value_name = "N", help_heading = heading::SECTIONS))]
+    pub steps_per_print: Option<NonZeroU64>,
     /// Fine-grained keys of `zero_optimization` by their names, those of its sections with the section in front:
     /// `offload_optimizer_ratio`.
+    #[cfg_attr(feature = "clap", arg(skip))]
     pub knobs: BTreeMap<String, Value>,
+}
+
+/// Programs also say `true` for all; `false` says nothing.
+fn offload<'de, D: Deserializer<'de>>(from: D) -> Result<Option<Offload>, D::Error> {
+    #[derive(Deserialize)]
+    #[serde(untagged)]
+    enum Written {
+        Switch(bool),
+        Word(Offload),
+    }
+    Ok(Option::<Written>::deserialize(from)?.and_then(|written| match written {
+        Written::Switch(is_on) => is_on.then_some(Offload::All),
+        Written::Word(word) => Some(word),
+    }))
 }
 
 /// A wish that cannot be read.
@@ -244,16 +319,21 @@ impl Wishes {
     }
 
     fn offload(&self) -> OffloadRequest {
-        let wish = |place: Option<Place>| match place {
-            None => Wish::Open,
+        let wish = |place: Option<Place>, otherwise: Wish<Device>| match place {
+            None => otherwise,
             Some(Place::None) => Wish::No,
             Some(Place::Cpu) => Wish::Yes(Device::Cpu),
             Some(Place::Nvme) => Wish::Yes(Device::Nvme),
         };
+        let (optimizer, parameters) = match self.offload {
+            None | Some(Offload::All) => (Wish::Open, Wish::Open),
+            Some(Offload::None) => (Wish::No, Wish::No),
+            Some(Offload::Optimizer) => (Wish::Yes(Device::Cpu), Wish::No),
+        };
         OffloadRequest {
-            all: self.offload,
-            optimizer: wish(self.offload_optimizer),
-            parameters: wish(self.offload_param),
+            all: self.offload == Some(Offload::All),
+            optimizer: wish(self.offload_optimizer, optimizer),
+            parameters: wish(self.offload_param, parameters),
             nvme_path: self.nvme_path.clone(),
             pin_memory: self.pin_memory,
         }
@@ -283,7 +363,7 @@ impl Wishes {
     }
 }
 
-const NONE: &str = "none";
+pub(crate) const NONE: &str = "none";
 
 fn wish<T: Copy>(
     name: &'static str,
@@ -381,6 +461,17 @@ mod tests {
             let problem = request(wishes.clone()).expect_err("a problem").to_string();
             assert!(problem.contains(name), "{wishes}: {problem}");
         }
+    }
+
+    #[test]
+    fn offload_is_one_word_or_a_switch() {
+        let offload = |wishes: Value| request(wishes).expect("a request").offload;
+        assert!(offload(json!({"offload": true})).all && offload(json!({"offload": "all"})).all);
+        assert_eq!(offload(json!({"offload": false})), OffloadRequest::default());
+        let optimizer = offload(json!({"offload": "optimizer"}));
+        assert_eq!((optimizer.optimizer, optimizer.parameters), (Wish::Yes(Device::Cpu), Wish::No));
+        let disk = offload(json!({"offload": "optimizer", "offload_optimizer": "nvme"}));
+        assert_eq!(disk.optimizer, Wish::Yes(Device::Nvme));
     }
 
     #[test]

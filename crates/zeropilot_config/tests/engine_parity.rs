@@ -2,24 +2,23 @@
 //!
 //! The other side is `oracle/verdict_server.py`. `ZEROPILOT_PARITY_CASES` sets how many generated
 //! configs per version, `ZEROPILOT_PARITY_VERSION` picks one version; the rest of the environment is
-//! described in `oracle/environment.rs`.
+//! described in `zeropilot_oracle`.
 
 #[path = "engine_parity/generator.rs"]
 mod generator;
-mod oracle;
 #[path = "engine_parity/tree.rs"]
 mod tree;
 
 use std::path::Path;
 
 use generator::Generator;
-use oracle::{Oracle, base64};
 use serde_json::json;
 use tree::Tree;
 use zeropilot_config::python::{PyValue, same};
 use zeropilot_config::resolve::{Accelerator, Circumstances, resolve};
 use zeropilot_config::schema::EngineVersion;
 use zeropilot_config::syntax::{decode, parse_hjson, parse_json};
+use zeropilot_oracle::{Oracle, base64};
 
 /// What we say of a config file.
 enum Ours {
@@ -100,8 +99,10 @@ impl Engine {
 
 #[test]
 fn every_public_config_gets_the_engines_verdict_and_values() {
-    let Some(home) = oracle::home() else { return };
-    let Some(files) = oracle::corpus() else { return oracle::missing("ZEROPILOT_CORPUS") };
+    let Some(home) = zeropilot_oracle::home() else { return };
+    let Some(files) = zeropilot_oracle::corpus() else {
+        return zeropilot_oracle::missing("ZEROPILOT_CORPUS");
+    };
     let mut wrong = Vec::new();
     let mut compared = 0;
     for version in EngineVersion::all() {
@@ -129,17 +130,16 @@ fn every_public_config_gets_the_engines_verdict_and_values() {
 /// How many generated configs are compared with a version; CI takes fewer of the older ones.
 fn cases(version: EngineVersion) -> usize {
     let default = if version == EngineVersion::NEWEST { 10_000 } else { 2_000 };
-    oracle::setting("ZEROPILOT_PARITY_CASES").unwrap_or(default)
+    zeropilot_oracle::setting("ZEROPILOT_PARITY_CASES").unwrap_or(default)
 }
 
 const WORLD_SIZES: [usize; 5] = [1, 2, 3, 8, 64];
 
 #[test]
 fn generated_configs_get_the_engines_verdict_and_values() {
-    let Some(home) = oracle::home() else { return };
-    let files = oracle::corpus().unwrap_or_default();
-    let seed = oracle::seed();
-    println!("seed {seed}");
+    let Some(home) = zeropilot_oracle::home() else { return };
+    let files = zeropilot_oracle::corpus().unwrap_or_default();
+    let seed = zeropilot_oracle::seed();
     let mut all = Vec::new();
     for version in EngineVersion::all() {
         let only = std::env::var("ZEROPILOT_PARITY_VERSION");

@@ -3,7 +3,7 @@
 //! Random configs and arguments go through both; the tree handed to the engine must be the same to
 //! the last bit and in the same order, or both must refuse, for the same reason. The other side is
 //! `oracle/front_end_server.py`. `ZEROPILOT_FRONT_END_CASES` sets the number of cases per front end;
-//! the rest of the environment is described in `oracle/environment.rs`.
+//! the rest of the environment is described in `zeropilot_oracle`.
 
 #[path = "front_end_parity/arguments.rs"]
 mod arguments;
@@ -13,7 +13,7 @@ mod case;
 mod comparison;
 #[path = "front_end_parity/configs.rs"]
 mod configs;
-mod oracle;
+mod tagged;
 #[path = "front_end_parity/tree.rs"]
 mod tree;
 
@@ -24,11 +24,12 @@ use arguments::forget_some;
 use case::Case;
 use comparison::{agrees, disagreement};
 use configs::templates;
-use oracle::{Oracle, Random, tagged};
 use serde_json::{Value as Json, json};
+use tagged::tagged;
 use tree::smaller;
 use zeropilot_config::front_end::{Filled, FrontEnd, fill};
 use zeropilot_config::syntax::Node;
+use zeropilot_oracle::{Oracle, Random};
 
 const DEFAULT_CASES: usize = 5_000;
 /// One oracle per core of a small machine.
@@ -37,12 +38,11 @@ const BATCH: usize = 250;
 
 #[test]
 fn configs_reach_the_engine_as_the_real_front_ends_hand_them_over() {
-    let Some(home) = oracle::home() else { return };
-    let cases = oracle::setting("ZEROPILOT_FRONT_END_CASES").unwrap_or(DEFAULT_CASES);
-    let seed = oracle::seed();
-    println!("front-end parity: {cases} cases per front end, ZEROPILOT_SEED={seed}");
+    let Some(home) = zeropilot_oracle::home() else { return };
+    let cases = zeropilot_oracle::setting("ZEROPILOT_FRONT_END_CASES").unwrap_or(DEFAULT_CASES);
+    println!("front-end parity: {cases} cases per front end");
     let templates = templates();
-    let mut random = Random::new(seed);
+    let mut random = Random::new(zeropilot_oracle::seed());
     std::thread::scope(|scope| {
         let workers: Vec<_> = (0..WORKERS)
             .map(|worker| {
@@ -73,9 +73,7 @@ fn configs_reach_the_engine_as_the_real_front_ends_hand_them_over() {
 
 #[test]
 fn knowing_less_never_contradicts_knowing_all() {
-    let seed = oracle::seed();
-    println!("knowing less: ZEROPILOT_SEED={seed}");
-    let (mut random, templates) = (Random::new(seed), templates());
+    let (mut random, templates) = (Random::new(zeropilot_oracle::seed()), templates());
     for _ in 0..20_000 {
         let front_end = *random.pick(&[FrontEnd::HfTrainer, FrontEnd::Accelerate]);
         let case = Case::random(&mut random, front_end, &templates);
@@ -127,8 +125,7 @@ impl RealFrontEnds {
     }
 
     fn ask(&mut self, cases: &[Case]) -> Vec<Json> {
-        let lines = self.0.ask(cases.iter().map(Case::request).collect());
-        lines.iter().map(|line| serde_json::from_str(line).expect("an answer is JSON")).collect()
+        self.0.answers(cases.iter().map(Case::request).collect())
     }
 }
 

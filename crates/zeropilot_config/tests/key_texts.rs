@@ -1,13 +1,11 @@
 //! The texts about keys are complete, name nothing that does not exist, and cite places that the
 //! engine has.
 
-mod oracle;
-
 use std::path::{Path, PathBuf};
 
-use oracle::home;
 use zeropilot_config::keys::{self, KeyText, NoCost, Presence, Takes, Unit, Words};
 use zeropilot_config::schema::{EngineVersion, FieldType};
+use zeropilot_oracle::home;
 
 #[test]
 fn no_key_of_the_newest_engine_is_without_its_text() {

@@ -1,20 +1,21 @@
 //! Whether our readers and Python's agree, on generated and damaged texts.
 //!
 //! The other side is `oracle/syntax_server.py`. `ZEROPILOT_SYNTAX_CASES` sets how many texts per
-//! reader; the rest of the environment is described in `oracle/environment.rs`.
+//! reader; the rest of the environment is described in `zeropilot_oracle`.
 
 #![allow(clippy::print_stdout, reason = "a run that fails must be replayable from its output")]
 
 #[path = "syntax_parity/generator.rs"]
 mod generator;
-mod oracle;
+mod tagged;
 
 use std::path::Path;
 
 use generator::Generator;
-use oracle::{Oracle, Random, base64, tagged};
 use serde_json::{Value as Json, json};
+use tagged::tagged;
 use zeropilot_config::syntax::{decode, parse_hjson, parse_json};
+use zeropilot_oracle::{Oracle, Random, base64};
 
 const BATCH: usize = 2000;
 
@@ -56,12 +57,12 @@ fn json_is_read_as_python_reads_it() {
 }
 
 fn compare(reader: Reader, default_cases: usize) {
-    let Some(home) = oracle::home() else { return };
-    let cases = oracle::setting("ZEROPILOT_SYNTAX_CASES").unwrap_or(default_cases);
-    let seed = oracle::seed();
-    println!("{reader:?}: {cases} cases, ZEROPILOT_SEED={seed}");
+    let Some(home) = zeropilot_oracle::home() else { return };
+    let cases = zeropilot_oracle::setting("ZEROPILOT_SYNTAX_CASES").unwrap_or(default_cases);
+    let seed = zeropilot_oracle::seed();
+    println!("{reader:?}: {cases} cases");
 
-    let corpus = oracle::corpus().unwrap_or_default();
+    let corpus = zeropilot_oracle::corpus().unwrap_or_default();
     let seeds: Vec<String> =
         corpus.into_iter().filter_map(|file| String::from_utf8(file.data).ok()).collect();
     let mut python = Python::start(&home);

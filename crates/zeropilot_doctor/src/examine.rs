@@ -3,7 +3,8 @@
 use zeropilot_cluster::discovery::{NoDriver, NotGpus, equal_gpus, visible};
 use zeropilot_config::front_end::FrontEnd;
 use zeropilot_config::schema::EngineVersion;
-use zeropilot_lint::{Language, Report, Severity, Text};
+use zeropilot_lint::{Report, Severity};
+use zeropilot_text::{Language, Text};
 use zeropilot_units::Bytes;
 
 use crate::finding::Finding;

@@ -1,6 +1,7 @@
 //! Something a machine lacks.
 
-use zeropilot_lint::{Argument, Language, Severity, Text, Wording};
+use zeropilot_lint::{Argument, Severity, Wording};
+use zeropilot_text::{Language, Text};
 
 /// What is missing or wrong, why it matters, what to do.
 #[derive(Debug, Clone)]

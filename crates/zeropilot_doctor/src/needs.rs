@@ -30,16 +30,18 @@ impl Needs {
         let on_host = matches!(devices[0], Some("cpu" | "nvme"));
         let fused = ["adam", "adamw", "lamb", "lion"];
         let is_built = |name: &&str| fused.contains(&name.to_lowercase().as_str()) && !is_torch;
+        let swaps = zero.is_some_and(swaps);
         let paths = ["offload_optimizer", "offload_param"].iter().filter_map(|name| {
             let section = section(name)?;
-            (text(section.get("device")?)? == "nvme").then(|| text(section.get("nvme_path")?))?
+            let is_used = swaps && text(section.get("device")?)? == "nvme";
+            is_used.then(|| text(section.get("nvme_path")?))?
         });
         let mut nvme_paths: Vec<String> = paths.map(str::to_owned).collect();
         nvme_paths.dedup();
         Self {
             cpu_adam: on_host && !is_torch,
             fused_optimizer: name.filter(is_built).filter(|_| !on_host).map(str::to_owned),
-            async_io: devices.contains(&Some("nvme")),
+            async_io: swaps && devices.contains(&Some("nvme")),
             nvme_paths,
         }
     }
@@ -47,6 +49,16 @@ impl Needs {
     /// Whether anything is compiled on the first run.
     pub fn builds(&self) -> bool {
         self.cpu_adam || self.async_io || self.fused_optimizer.is_some()
+    }
+}
+
+/// Whether a ZeRO section can use a disk: only stage 3 does, and below it `nvme` is the CPU. A stage that is not a
+/// number, such as `"auto"`, may become 3.
+fn swaps(zero: &Node) -> bool {
+    match zero.get("stage").map(|stage| &stage.value) {
+        None => false,
+        Some(Value::Int(stage)) => i64::try_from(stage).is_ok_and(|stage| stage == 3),
+        Some(_) => true,
     }
 }
 
@@ -80,10 +92,30 @@ mod tests {
         let torch = needs(r#"{"optimizer": {"type": "AdamW", "params": {"torch_adam": true}}}"#);
         assert!(!torch.builds());
         let nvme = needs(
-            r#"{"zero_optimization": {"offload_param": {"device": "nvme", "nvme_path": "/x"},
+            r#"{"zero_optimization": {"stage": 3, "offload_param": {"device": "nvme", "nvme_path": "/x"},
                 "offload_optimizer": {"device": "nvme", "nvme_path": "/x"}}}"#,
         );
         assert!(nvme.async_io);
         assert_eq!(nvme.nvme_paths, ["/x"]);
+    }
+
+    #[test]
+    fn only_stage_3_needs_a_disk() {
+        let at = |stage: &str| {
+            needs(&format!(
+                r#"{{"zero_optimization": {{"stage": {stage},
+                    "offload_optimizer": {{"device": "nvme", "nvme_path": "/x"}}}}}}"#
+            ))
+        };
+        for stage in ["1", "2"] {
+            let below = at(stage);
+            assert!(below.cpu_adam && !below.async_io, "stage {stage}");
+            assert!(below.nvme_paths.is_empty(), "stage {stage}");
+        }
+        for stage in ["3", "\"auto\""] {
+            let disk = at(stage);
+            assert!(disk.async_io, "stage {stage}");
+            assert_eq!(disk.nvme_paths, ["/x"], "stage {stage}");
+        }
     }
 }

@@ -1,6 +1,7 @@
 //! The sentences of the findings.
 
-use zeropilot_lint::{Text, Wording};
+use zeropilot_lint::Wording;
+use zeropilot_text::Text;
 
 const fn wording(
     message: (&'static str, &'static str),

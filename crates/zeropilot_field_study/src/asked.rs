@@ -5,10 +5,6 @@
 //! sizes are those of one rank. An error about an optimizer shows when the engine is built, so that
 //! is done with its section alone.
 
-#[path = "../../zeropilot_config/tests/oracle/mod.rs"]
-#[allow(unfulfilled_lint_expectations, reason = "unit tests may print; programs of tests say why")]
-mod oracle;
-
 use std::path::PathBuf;
 
 use serde_json::{Value, json};
@@ -18,6 +14,7 @@ use zeropilot_config::syntax::parse_hjson;
 use zeropilot_lint::Severity;
 
 use crate::shipped::{Preset, shipped};
+use zeropilot_oracle::Oracle;
 
 const BATCH_KEYS: [&str; 3] =
     ["train_batch_size", "train_micro_batch_size_per_gpu", "gradient_accumulation_steps"];
@@ -79,9 +76,9 @@ fn questions(preset: &Preset, text: &str) -> Vec<(String, bool, [Value; 2])> {
 
 #[test]
 fn the_engine_refuses_every_error_in_what_projects_ship_and_nothing_else() {
-    let Some(home) = oracle::home() else { return };
+    let Some(home) = zeropilot_oracle::home() else { return };
     let Some(corpus) = std::env::var_os("ZEROPILOT_CORPUS").map(PathBuf::from) else {
-        return oracle::missing("ZEROPILOT_CORPUS");
+        return zeropilot_oracle::missing("ZEROPILOT_CORPUS");
     };
     let mut asked = Vec::new();
     for preset in shipped(&corpus).expect("a corpus with an index").iter().flat_map(|(_, all)| all)
@@ -97,11 +94,7 @@ fn the_engine_refuses_every_error_in_what_projects_ship_and_nothing_else() {
         let texts = pairs.iter().flat_map(|(_, _, configs)| configs);
         let questions =
             texts.map(|config| json!({"text": config.to_string(), "world_size": 1})).collect();
-        let answers: Vec<Value> = oracle::Oracle::start(&home, server)
-            .ask(questions)
-            .iter()
-            .map(|line| serde_json::from_str(line).expect("JSON"))
-            .collect();
+        let answers = Oracle::start(&home, server).answers(questions);
         for ((what, _, _), answer) in pairs.iter().zip(answers.chunks(2)) {
             assert_eq!(answer[0][yes], false, "{what} is accepted");
             assert_eq!(answer[1][yes], true, "{what} is not all: {}", answer[1]["message"]);

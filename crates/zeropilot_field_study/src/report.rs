@@ -1,12 +1,13 @@
 //! The study as a page.
 
 use zeropilot_config::schema::EngineVersion;
-use zeropilot_lint::{Language, rule};
+use zeropilot_lint::{RULES, rule};
+use zeropilot_text::Language;
 
 use crate::labels::{Label, Verdict};
 use crate::shipped::{Preset, Project};
 use crate::shipped_page;
-use crate::study::{Finding, NO_OPS, Study};
+use crate::study::{Finding, Study};
 
 const MOST_FREQUENT: usize = 20;
 
@@ -55,8 +56,15 @@ fn shares(study: &Study) -> String {
         share(study.with_no_op),
         share(study.with_no_op_beside_printing),
         share(study.without_finding),
-        NO_OPS.join(", "),
+        no_op_codes().join(", "),
     )
+}
+
+fn no_op_codes() -> Vec<&'static str> {
+    let no_ops = RULES.iter().filter(|rule| rule.is_no_op);
+    let mut codes: Vec<&str> = no_ops.map(|rule| rule.code).collect();
+    codes.sort_unstable();
+    codes
 }
 
 fn frequent(study: &Study) -> String {

@@ -9,7 +9,8 @@ use serde::Deserialize;
 use zeropilot_config::front_end::FrontEnd;
 use zeropilot_config::problem::KeyPath;
 use zeropilot_config::schema::EngineVersion;
-use zeropilot_lint::{Language, Report, Settings, Severity, check};
+use zeropilot_lint::{Report, Settings, Severity, check};
+use zeropilot_text::Language;
 
 use crate::study::no_ops;
 

@@ -5,7 +5,7 @@ use std::fmt;
 use zeropilot_config::problem::{Bound, Expected};
 use zeropilot_config::python::Kind;
 
-use crate::language::{Language, Text};
+use zeropilot_text::{Language, Localized, Text};
 
 /// A piece of a sentence.
 #[derive(Debug, Clone, PartialEq)]
@@ -58,30 +58,17 @@ impl From<Text> for Argument {
     }
 }
 
-impl Argument {
-    pub(crate) fn in_language(&self, language: Language) -> Worded<'_> {
-        Worded { argument: self, language }
-    }
-}
-
-/// An argument with the language it is to be shown in.
-pub(crate) struct Worded<'a> {
-    argument: &'a Argument,
-    language: Language,
-}
-
-impl fmt::Display for Worded<'_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let language = self.language;
-        match self.argument {
-            Argument::Plain(text) => f.write_str(text),
-            Argument::Phrase(text) => f.write_str(text.get(language)),
-            Argument::Nested(text, arguments) => f.write_str(&text.fill(language, arguments)),
-            Argument::Kind(kind) => f.write_str(kind_name(*kind).get(language)),
-            Argument::Expected(expected) => write_expected(f, expected, language),
-            Argument::Bound(bound) => write_bound(f, *bound, language),
-            Argument::Words(words) => write_words(f, words, language),
-            Argument::Numbers(numbers) => write_numbers(f, numbers, language),
+impl Localized for Argument {
+    fn localize(&self, language: Language, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Plain(text) => f.write_str(text),
+            Self::Phrase(text) => f.write_str(text.get(language)),
+            Self::Nested(text, arguments) => f.write_str(&text.fill(language, arguments)),
+            Self::Kind(kind) => f.write_str(kind_name(*kind).get(language)),
+            Self::Expected(expected) => write_expected(f, expected, language),
+            Self::Bound(bound) => write_bound(f, *bound, language),
+            Self::Words(words) => write_words(f, words, language),
+            Self::Numbers(numbers) => write_numbers(f, numbers, language),
         }
     }
 }

@@ -2,7 +2,7 @@
 //! engine, and the rules over all of it.
 
 use num_traits::ToPrimitive;
-use zeropilot_config::front_end::{self, Arguments, Filled, FrontEnd, ModelFacts, Pending};
+use zeropilot_config::front_end::{self, Filled, FrontEnd, Pending};
 use zeropilot_config::problem::{Problem, ProblemKind};
 use zeropilot_config::python::PyValue;
 use zeropilot_config::resolve::{
@@ -16,14 +16,13 @@ use zeropilot_config::syntax::{
 use crate::diagnostic::Diagnostic;
 use crate::key_values::KeyValues;
 use crate::refusal;
-use crate::registry::RULES;
-use crate::rules::keys::{duplicate_key, not_strict_json};
-use crate::script::Script;
-use crate::selection::{Selection, without_suppressed};
+use crate::registry::{CHECKS, Check};
+use crate::report::{MAX_FINDINGS, Report, ResolvedValues, Verdict};
+use crate::rules::auto::is_genuine;
+use crate::selection::without_suppressed;
+use crate::settings::Settings;
 use crate::subject::Subject;
-
-/// More findings than this help nobody; a hostile file must not fill memory with them.
-pub(crate) const MAX_FINDINGS: usize = 1000;
+use crate::world::{World, WorldSource};
 
 const BATCH_KEYS: [&str; 3] =
     ["train_batch_size", "train_micro_batch_size_per_gpu", "gradient_accumulation_steps"];
@@ -31,135 +30,8 @@ const BATCH_KEYS: [&str; 3] =
 /// Engines up to 0.14 take any text for a switch that is on, `"auto"` too.
 const PRECISION_KEYS: [&str; 2] = ["fp16.enabled", "bf16.enabled"];
 
-/// Everything beside the file that decides its fate.
-#[derive(Debug, Clone)]
-pub struct Settings {
-    /// The engine.
-    pub version: EngineVersion,
-    /// How many ranks the run has, if known.
-    pub world_size: Option<usize>,
-    /// Who reads the file; guessed from it if not known.
-    pub front_end: Option<FrontEnd>,
-    /// What the training script says.
-    pub arguments: Arguments,
-    /// What is known about the model.
-    pub model: Option<ModelFacts>,
-    /// What else the script decides.
-    pub script: Script,
-    /// Which findings are wanted. What is not told still counts for the verdict.
-    pub selection: Selection,
-}
-
-impl Default for Settings {
-    fn default() -> Self {
-        Self {
-            version: EngineVersion::NEWEST,
-            world_size: None,
-            front_end: None,
-            arguments: Arguments::default(),
-            model: None,
-            script: Script::default(),
-            selection: Selection::default(),
-        }
-    }
-}
-
-/// Whether the run gets past loading its config.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Verdict {
-    /// It does.
-    Accept,
-    /// The front end or the engine refuses.
-    Reject,
-}
-
-impl Verdict {
-    /// Its name in machine formats.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Accept => "accept",
-            Self::Reject => "reject",
-        }
-    }
-}
-
-/// Where the number of ranks comes from.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum WorldSource {
-    /// The user said it.
-    Given,
-    /// It is the only one for which the batch sizes in the file multiply.
-    Inferred,
-    /// Nobody said it, and one is taken.
-    Assumed,
-}
-
-impl WorldSource {
-    /// Its name in machine formats.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Given => "given",
-            Self::Inferred => "inferred",
-            Self::Assumed => "assumed",
-        }
-    }
-}
-
-/// The number of ranks a file was judged for.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct World {
-    /// How many.
-    pub size: usize,
-    /// Who said so.
-    pub source: WorldSource,
-}
-
-/// What the values that people ask for became.
-#[derive(Debug, Clone)]
-pub struct ResolvedValues {
-    /// Samples per optimizer step over all ranks; `None` if only known at run time.
-    pub train_batch_size: Option<PyValue>,
-    /// Samples one rank takes at once; `None` if only known at run time.
-    pub micro_batch_size: Option<PyValue>,
-    /// Micro batches per optimizer step; `None` if only known at run time.
-    pub gradient_accumulation_steps: Option<PyValue>,
-    /// The ZeRO stage.
-    pub stage: u8,
-    /// By the engine's field names; `"auto"` where a value is only known at run time.
-    pub zero_optimization: PyValue,
-    /// Everything, by the keys of the file.
-    pub keys: KeyValues,
-}
-
-/// All there is to say about a file.
-#[derive(Debug, Clone)]
-pub struct Report {
-    /// Whether the run gets past loading the file.
-    pub verdict: Verdict,
-    /// What the values became; `None` if refused.
-    pub resolved: Option<ResolvedValues>,
-    /// What was found, in the order of the text.
-    pub diagnostics: Vec<Diagnostic>,
-    /// What was found before and is put right now, in the order it was.
-    pub mended: Vec<Diagnostic>,
-    /// Keys that are filled only when the script runs.
-    pub pending: Vec<Pending>,
-    /// The engine it was judged for.
-    pub version: EngineVersion,
-    /// Who reads it.
-    pub front_end: FrontEnd,
-    /// Whether that is a guess.
-    pub front_end_guessed: bool,
-    /// The number of ranks it was judged for.
-    pub world: World,
-}
-
 /// Judges a config file.
 pub fn check(bytes: &[u8], settings: &Settings) -> Report {
-    let world = match settings.world_size {
-        Some(size) => World { size, source: WorldSource::Given },
-        None => World { size: 1, source: WorldSource::Assumed },
-    };
     let (text, undecodable) = match decode(bytes) {
         Ok(text) => (text, None),
         Err(error) => ("", Some(error)),
@@ -171,12 +43,12 @@ pub fn check(bytes: &[u8], settings: &Settings) -> Report {
         verdict: Verdict::Reject,
         resolved: None,
         diagnostics: Vec::new(),
-        mended: Vec::new(),
+        fixed: Vec::new(),
         pending: Vec::new(),
         version: settings.version,
         front_end,
         front_end_guessed: settings.front_end.is_none(),
-        world,
+        world: World::given_or_one(settings.world_size),
     };
     if let Some(error) = undecodable {
         report.diagnostics.push(refusal::syntax(&error, front_end));
@@ -213,13 +85,7 @@ pub fn guess_front_end(text: &str, document: Option<&Document>) -> FrontEnd {
 /// Whether a placeholder stands anywhere, the two `"auto"` aside that the engine itself knows.
 fn holds_auto<'n>(node: &'n Node, path: &mut Vec<&'n str>) -> bool {
     match &node.value {
-        Value::Str(text) => {
-            text == "auto"
-                && !matches!(
-                    path.as_slice(),
-                    ["data_types", "keep_in_fp32_modules"] | ["pipeline", "stages"]
-                )
-        }
+        Value::Str(text) => text == "auto" && !is_genuine(path),
         Value::Object(members) => members.iter().any(|member| {
             path.push(&member.key);
             let found = holds_auto(&member.value, path);
@@ -250,7 +116,7 @@ fn read(text: &str, hjson: Result<Document, SyntaxError>, front_end: FrontEnd) -
     match (parse_json(text), hjson) {
         (Ok(document), _) => Reading::Whole(document),
         (Err(error), Ok(document)) => {
-            let diagnostic = not_strict_json::explain(&error, text, front_end);
+            let diagnostic = refusal::not_strict(&error, text, front_end);
             Reading::NotStrict(document, diagnostic)
         }
         (Err(error), Err(_)) => Reading::Unreadable(refusal::syntax(&error, front_end)),
@@ -281,7 +147,7 @@ fn judge(document: &Document, settings: &Settings, report: &mut Report) {
     };
     let mut found = Vec::new();
     for duplicate in duplicates.iter().take(MAX_FINDINGS) {
-        found.push(duplicate_key::explain(duplicate, document.root(), &subject));
+        found.push(refusal::duplicate_key(duplicate, document.root(), &subject));
     }
     found.extend(outcome.refusals.iter().map(|problem| refusal::front_end(problem, &subject)));
     let is_elastic = |problem: &&Problem| matches!(problem.kind, ProblemKind::Elasticity(_));
@@ -292,8 +158,8 @@ fn judge(document: &Document, settings: &Settings, report: &mut Report) {
             found.push(refusal::engine(problem, &subject));
         }
     }
-    for rule in RULES {
-        if let Some(check) = rule.check {
+    for (_, check) in CHECKS {
+        if let Check::Config(check) = check {
             check(&subject, &mut found);
         }
     }

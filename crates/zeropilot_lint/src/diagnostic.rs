@@ -5,8 +5,8 @@ use zeropilot_config::syntax::Span;
 
 use crate::argument::Argument;
 use crate::edit::Edit;
-use crate::language::{Language, Text};
 use crate::rule::{Rule, Severity, Wording};
+use zeropilot_text::{Language, Text};
 
 /// A finding.
 #[derive(Debug, Clone)]
@@ -43,8 +43,6 @@ pub enum Safety {
     Safe,
     /// A guess at what was meant: it changes what the run does.
     Unsafe,
-    /// Only to be shown.
-    DisplayOnly,
 }
 
 impl Safety {
@@ -53,7 +51,6 @@ impl Safety {
         match self {
             Self::Safe => "safe",
             Self::Unsafe => "unsafe",
-            Self::DisplayOnly => "display-only",
         }
     }
 }

@@ -7,8 +7,10 @@ use zeropilot_config::keys::{self, Annotation, Status, Unit, annotate};
 use zeropilot_config::python::{PyValue, same};
 use zeropilot_config::syntax::{Span, decode, parse_hjson};
 
-use crate::check::{Report, Settings, check};
+use crate::check::check;
 use crate::key_values::KeyTable;
+use crate::report::Report;
+use crate::settings::Settings;
 use crate::subject::shortened;
 
 /// One key of a file.

@@ -11,39 +11,43 @@ mod checkpoint;
 mod diagnostic;
 mod edit;
 mod explain;
+mod fix;
 #[cfg(feature = "job")]
 pub mod job;
+#[cfg(feature = "job")]
+mod job_view;
 mod key_values;
-mod language;
 mod manual;
-mod mend;
 #[cfg(feature = "project")]
 pub mod project;
 mod reading;
 pub mod recognition;
 mod refusal;
 mod registry;
+mod report;
 mod rule;
 mod rules;
 mod script;
 mod selection;
+mod settings;
 mod subject;
 mod suggestion;
+mod world;
 
 pub use argument::Argument;
-pub use check::{
-    Report, ResolvedValues, Settings, Verdict, World, WorldSource, check, guess_front_end,
-};
+pub use check::{check, guess_front_end};
 pub use checkpoint::Checkpoint;
 pub use diagnostic::{Diagnostic, Fix, Related, Safety};
 pub use edit::{Edit, apply};
 pub use explain::{Difference, ExplainedKey, Explanation, Side, differences, explain};
+pub use fix::{Fixed, fix};
 pub use key_values::{KeyTable, KeyValues};
-pub use language::{Language, Text};
 pub use manual::{Case, Page};
-pub use mend::{Mended, mend};
 pub use registry::{RULES, nearest_code, rule};
-pub use rule::{Check, Example, Group, Rule, Severity, Wording};
+pub use report::{Report, ResolvedValues, Verdict};
+pub use rule::{Example, Group, Rule, Severity, Wording};
 pub use script::Script;
 pub use selection::Selection;
+pub use settings::Settings;
 pub use subject::Subject;
+pub use world::{World, WorldSource};

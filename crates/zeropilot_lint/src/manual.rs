@@ -6,10 +6,12 @@
 use zeropilot_config::front_end::FrontEnd;
 use zeropilot_config::schema::EngineVersion;
 
-use crate::check::{Report, Settings, check};
+use crate::check::check;
 use crate::diagnostic::{Diagnostic, Safety};
+use crate::report::Report;
 use crate::rule::{Example, Rule};
 use crate::selection::Selection;
+use crate::settings::Settings;
 
 /// A rule with everything its examples show.
 #[derive(Debug)]
@@ -117,8 +119,13 @@ impl Example {
                 file.map(|(_, text)| (*text).to_owned())
             };
             let said = Settings { front_end: None, world_size: None, ..settings.clone() };
-            return crate::job::judge(self.config, &crate::job::Outside::default(), &said, &find)
-                .merged();
+            return crate::job::judge(
+                self.config,
+                &zeropilot_job::Outside::default(),
+                &said,
+                &find,
+            )
+            .merged();
         }
         check(self.config.as_bytes(), settings)
     }

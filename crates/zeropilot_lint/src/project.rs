@@ -15,8 +15,8 @@ use zeropilot_config::schema::EngineVersion;
 use zeropilot_config::syntax::Span;
 
 use crate::argument::Argument;
-use crate::language::{Language, Text};
 use crate::registry::{RULES, nearest_code};
+use zeropilot_text::{Language, Text};
 
 /// What a project has settled. Everything may be left open.
 #[derive(Debug, Clone, Default)]

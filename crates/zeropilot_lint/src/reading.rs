@@ -12,9 +12,9 @@ use zeropilot_config::syntax::{Member, Node, Value};
 
 use crate::diagnostic::{Diagnostic, Fix};
 use crate::edit::remove_member;
-use crate::language::Text;
 use crate::rule::{Rule, Wording};
 use crate::subject::Subject;
+use zeropilot_text::Text;
 
 pub(crate) const ZERO: &str = "zero_optimization";
 

@@ -1,209 +1,258 @@
-//! All rules. A rule is registered by its line here.
+//! All rules, and what calls each of them. A rule is registered by its line here.
 
 use zeropilot_config::nearest::nearest;
 
-use crate::rule::Rule;
-use crate::rules::{
-    auto, batch, checkpointing, gradients, integrations, keys, offload, optimizer, precision,
-    saving, versions, zero3, zeropp,
-};
+use crate::diagnostic::Diagnostic;
 #[cfg(feature = "job")]
-use crate::rules::{frameworks, launch, training};
+use crate::job_view::{Findings, JobView};
+use crate::rule::Rule;
+use crate::rules;
+use crate::subject::Subject;
 
-/// All rules, by group and code.
-pub static RULES: &[&Rule] = &[
-    &batch::product_mismatch::RULE,
-    &batch::micro_batch_zero::RULE,
-    &batch::no_batch_size::RULE,
-    &batch::quoted_number::RULE,
-    &batch::no_dataloader::RULE,
-    &batch::not_positive::RULE,
-    &batch::not_computable::RULE,
-    &batch::fitting_ranks::RULE,
-    &batch::uneven_split::RULE,
-    &batch::elastic_training::RULE,
-    &batch::accumulation_missing::RULE,
-    &auto::top_level::RULE,
-    &auto::dropped::RULE,
-    &auto::optimizer_params::RULE,
-    &auto::leftover::RULE,
-    &auto::unfilled_by_accelerate::RULE,
-    &auto::hidden_size::RULE,
-    &auto::mismatch::RULE,
-    &auto::warmup_zero::RULE,
-    &auto::misspelt::RULE,
-    &auto::genuine::RULE,
-    &auto::kept_as_text::RULE,
-    &auto::missing_is_not_auto::RULE,
-    &keys::unknown_key::RULE,
-    &keys::wrong_level::RULE,
-    &keys::unknown_in_strict_section::RULE,
-    &keys::legacy_precision_key::RULE,
-    &keys::fractional_number::RULE,
-    &keys::min_loss_scale::RULE,
-    &keys::spelt_twice::RULE,
-    &keys::deprecated_together::RULE,
-    &keys::not_a_section::RULE,
-    &keys::not_strict_json::RULE,
-    &keys::duplicate_key::RULE,
-    &keys::offload_device::RULE,
-    &keys::comment_key::RULE,
-    &keys::deprecated_key::RULE,
-    &keys::wrong_value::RULE,
-    &keys::out_of_bounds::RULE,
-    &keys::unreadable::RULE,
-    &keys::root_not_an_object::RULE,
-    &keys::missing_key::RULE,
-    &keys::not_utf8::RULE,
-    &keys::breakdown_needs_booleans::RULE,
-    &keys::schedule_ends_early::RULE,
-    &keys::quoted_false::RULE,
-    &keys::steps_per_print::RULE,
-    &keys::quoted_clipping::RULE,
-    &keys::steps_per_print_overwritten::RULE,
-    &keys::timers_left_on::RULE,
-    &keys::autotuning_left_on::RULE,
-    &versions::removed_key::RULE,
-    &versions::shared_parameters_too_high::RULE,
-    &versions::removed_optimizer::RULE,
-    &versions::warmup_steps::RULE,
-    &versions::legacy_stage_1::RULE,
-    &precision::both_precisions::RULE,
-    &precision::master_weights::RULE,
-    &precision::communication_type::RULE,
-    &precision::dynamic_loss_scale::RULE,
-    &precision::not_enabled::RULE,
-    &precision::missing_at_load::RULE,
-    &precision::accumulation_type::RULE,
-    &precision::static_scale::RULE,
-    &precision::master_weights_need_offload::RULE,
-    &precision::parameter_type::RULE,
-    &precision::autocast_and_quantized::RULE,
-    &optimizer::in_config_and_code::RULE,
-    &optimizer::summed_gradients::RULE,
-    &optimizer::unknown_optimizer::RULE,
-    &optimizer::no_type::RULE,
-    &optimizer::adam_means_adamw::RULE,
-    &optimizer::untested::RULE,
-    &optimizer::max_grad_norm::RULE,
-    &optimizer::unknown_parameter::RULE,
-    &optimizer::predivide::RULE,
-    &optimizer::unknown_scheduler::RULE,
-    &optimizer::scheduler_parameters::RULE,
-    &optimizer::rate_of_the_scheduler::RULE,
-    &optimizer::warmup_too_long::RULE,
-    &optimizer::warmup_type::RULE,
-    &optimizer::logarithmic_warmup::RULE,
-    &optimizer::scheduler_of_the_script::RULE,
-    &optimizer::optimizer_of_the_script::RULE,
-    &optimizer::scheduler_without_type::RULE,
-    &optimizer::lamb_scale::RULE,
-    &optimizer::muon_scatter::RULE,
-    &optimizer::quoted_parameter::RULE,
-    &offload::partial_needs_stage_3::RULE,
-    &offload::gds_needs_cuda::RULE,
-    &offload::param_needs_stage_3::RULE,
-    &offload::nvme_needs_stage_3::RULE,
-    &offload::nvme_without_path::RULE,
-    &offload::optimizer_needs_zero::RULE,
-    &offload::nvme_keys::RULE,
-    &offload::aio_without_nvme::RULE,
-    &offload::super_offload::RULE,
-    &gradients::norm_off::RULE,
-    &gradients::odd_allgather_bucket::RULE,
-    &gradients::stage_3_keys::RULE,
-    &gradients::stage_2_keys::RULE,
-    &gradients::one_rank::RULE,
-    &gradients::no_stage::RULE,
-    &gradients::norm_off_with_clipping::RULE,
-    &gradients::allgather_partitions::RULE,
-    &gradients::unmanaged_accumulation::RULE,
-    &zeropp::hpz_divides::RULE,
-    &zeropp::needs_stage_3::RULE,
-    &zeropp::quantized_gradients::RULE,
-    &zeropp::hpz_too_large::RULE,
-    &saving::no_consolidated_weights::RULE,
-    &checkpointing::not_read_by_models::RULE,
-    &checkpointing::contiguous_needs_partition::RULE,
-    &integrations::accelerate_fields::RULE,
-    &integrations::no_zero_section::RULE,
-    &integrations::auto_find_batch_size::RULE,
-    &integrations::conflicting_arguments::RULE,
-    &integrations::unusable_argument::RULE,
-    &integrations::dummy_objects::RULE,
-    &integrations::save_only_model::RULE,
-    &saving::other_ranks::RULE,
-    &saving::other_stage::RULE,
-    &saving::other_precision::RULE,
-    &saving::not_universal::RULE,
-    &zero3::output_tied::RULE,
-    &optimizer::client_optimizer::RULE,
-    &optimizer::client_optimizer_offloaded::RULE,
+/// What makes a rule speak.
+#[derive(Clone, Copy)]
+pub(crate) enum Check {
+    /// It looks at every config that can be read.
+    Config(fn(&Subject<'_>, &mut Vec<Diagnostic>)),
+    /// It looks at every job.
     #[cfg(feature = "job")]
-    &launch::divided_loss::RULE,
-    #[cfg(feature = "job")]
-    &launch::model_first::RULE,
-    #[cfg(feature = "job")]
-    &launch::device_map::RULE,
-    #[cfg(feature = "job")]
-    &launch::one_rank_saves::RULE,
-    #[cfg(feature = "job")]
-    &launch::no_launcher::RULE,
-    #[cfg(feature = "job")]
-    &launch::visible_devices::RULE,
-    #[cfg(feature = "job")]
-    &launch::config_not_found::RULE,
-    #[cfg(feature = "job")]
-    &launch::environment::RULE,
-    #[cfg(feature = "job")]
-    &launch::renamed_variable::RULE,
-    #[cfg(feature = "job")]
-    &training::steps_filled_by_evaluation::RULE,
-    #[cfg(feature = "job")]
-    &training::init_before_group::RULE,
-    #[cfg(feature = "job")]
-    &launch::nvme_path_dropped::RULE,
-    #[cfg(feature = "job")]
-    &training::unsynced_generation::RULE,
-    #[cfg(feature = "job")]
-    &training::no_sync::RULE,
-    #[cfg(feature = "job")]
-    &frameworks::llamafactory_stage_3::RULE,
-    #[cfg(feature = "job")]
-    &frameworks::swift_hpz::RULE,
-    #[cfg(feature = "job")]
-    &frameworks::llamafactory_optimizers::RULE,
-    #[cfg(feature = "job")]
-    &launch::fsdp::RULE,
-    #[cfg(feature = "job")]
-    &training::evaluation_before_training::RULE,
-    #[cfg(feature = "job")]
-    &frameworks::swift_gathering::RULE,
-    #[cfg(feature = "job")]
-    &launch::variables_left_behind::RULE,
-    #[cfg(feature = "job")]
-    &launch::hostfile::RULE,
-    #[cfg(feature = "job")]
-    &training::local_rank_default::RULE,
-    #[cfg(feature = "job")]
-    &training::local_rank_not_taken::RULE,
-    #[cfg(feature = "job")]
-    &launch::two_filters::RULE,
-    #[cfg(feature = "job")]
-    &launch::fewer_devices::RULE,
-    #[cfg(feature = "job")]
-    &launch::accelerate_without_deepspeed::RULE,
-    #[cfg(feature = "job")]
-    &training::clipping_call::RULE,
-    #[cfg(feature = "job")]
-    &training::clip_by_value::RULE,
-    #[cfg(feature = "job")]
-    &launch::no_engine_state::RULE,
-    #[cfg(feature = "job")]
-    &frameworks::llamafactory_quantization::RULE,
-    #[cfg(feature = "job")]
-    &training::saved_empty::RULE,
-];
+    Job(fn(&JobView<'_>, &mut Findings)),
+    /// A reader, a front end or the engine refuses, and `refusal` has the rule word it.
+    Refusal,
+    /// Another rule looks, and reports this one where it fits better.
+    Via(&'static Rule),
+}
+
+macro_rules! rules {
+    (
+        config: [$($config:ident :: $config_rule:ident,)*],
+        job: [$($job:ident :: $job_rule:ident,)*],
+        refusal: [$($refusal:ident :: $refusal_rule:ident,)*],
+        via: [$($via:ident :: $via_rule:ident => $by:ident :: $by_rule:ident,)*],
+    ) => {
+        /// All rules, by group and code.
+        pub static RULES: &[&Rule] = &sorted([
+            $(&rules::$config::$config_rule::RULE,)*
+            $(#[cfg(feature = "job")] &rules::$job::$job_rule::RULE,)*
+            $(&rules::$refusal::$refusal_rule::RULE,)*
+            $(&rules::$via::$via_rule::RULE,)*
+        ]);
+
+        /// What calls each rule, in the order in which they are called.
+        pub(crate) static CHECKS: &[(&Rule, Check)] = &[
+            $((&rules::$config::$config_rule::RULE, Check::Config(rules::$config::$config_rule::check)),)*
+            $(
+                #[cfg(feature = "job")]
+                (&rules::$job::$job_rule::RULE, Check::Job(rules::$job::$job_rule::check)),
+            )*
+            $((&rules::$refusal::$refusal_rule::RULE, Check::Refusal),)*
+            $((&rules::$via::$via_rule::RULE, Check::Via(&rules::$by::$by_rule::RULE)),)*
+        ];
+    };
+}
+
+rules! {
+    config: [
+        batch::fitting_ranks,
+        batch::accumulation_missing,
+        auto::top_level,
+        auto::dropped,
+        auto::optimizer_params,
+        auto::kept_as_text,
+        auto::missing_is_not_auto,
+        keys::unknown_key,
+        keys::deprecated_key,
+        keys::quoted_false,
+        keys::steps_per_print,
+        keys::quoted_clipping,
+        keys::steps_per_print_overwritten,
+        keys::timers_left_on,
+        keys::autotuning_left_on,
+        versions::removed_optimizer,
+        versions::warmup_steps,
+        versions::legacy_stage_1,
+        precision::not_enabled,
+        precision::missing_at_load,
+        precision::accumulation_type,
+        precision::static_scale,
+        precision::master_weights_need_offload,
+        precision::parameter_type,
+        precision::autocast_and_quantized,
+        optimizer::unknown_optimizer,
+        optimizer::no_type,
+        optimizer::adam_means_adamw,
+        optimizer::untested,
+        optimizer::max_grad_norm,
+        optimizer::unknown_parameter,
+        optimizer::predivide,
+        optimizer::unknown_scheduler,
+        optimizer::scheduler_parameters,
+        optimizer::rate_of_the_scheduler,
+        optimizer::warmup_too_long,
+        optimizer::warmup_type,
+        optimizer::logarithmic_warmup,
+        optimizer::scheduler_of_the_script,
+        optimizer::optimizer_of_the_script,
+        optimizer::scheduler_without_type,
+        optimizer::lamb_scale,
+        optimizer::muon_scatter,
+        optimizer::quoted_parameter,
+        offload::param_needs_stage_3,
+        offload::nvme_needs_stage_3,
+        offload::nvme_without_path,
+        offload::optimizer_needs_zero,
+        offload::nvme_keys,
+        offload::aio_without_nvme,
+        offload::super_offload,
+        gradients::odd_allgather_bucket,
+        gradients::stage_3_keys,
+        gradients::stage_2_keys,
+        gradients::one_rank,
+        gradients::no_stage,
+        gradients::norm_off_with_clipping,
+        gradients::allgather_partitions,
+        gradients::unmanaged_accumulation,
+        zeropp::hpz_divides,
+        zeropp::needs_stage_3,
+        zeropp::quantized_gradients,
+        zeropp::hpz_too_large,
+        saving::no_consolidated_weights,
+        checkpointing::not_read_by_models,
+        checkpointing::contiguous_needs_partition,
+        integrations::save_only_model,
+        saving::other_ranks,
+        saving::other_stage,
+        saving::other_precision,
+        saving::not_universal,
+        zero3::output_tied,
+        optimizer::client_optimizer,
+        optimizer::client_optimizer_offloaded,
+    ],
+    job: [
+        launch::no_launcher,
+        launch::visible_devices,
+        launch::config_not_found,
+        launch::environment,
+        launch::divided_loss,
+        launch::model_first,
+        launch::device_map,
+        launch::one_rank_saves,
+        launch::renamed_variable,
+        launch::accelerate_without_deepspeed,
+        launch::fewer_devices,
+        launch::fsdp,
+        launch::hostfile,
+        launch::no_engine_state,
+        launch::nvme_path_dropped,
+        launch::two_filters,
+        launch::variables_left_behind,
+        training::clip_by_value,
+        training::clipping_call,
+        training::evaluation_before_training,
+        training::init_before_group,
+        training::local_rank_default,
+        training::local_rank_not_taken,
+        training::no_sync,
+        training::saved_empty,
+        training::steps_filled_by_evaluation,
+        training::unsynced_generation,
+        frameworks::llamafactory_optimizers,
+        frameworks::llamafactory_quantization,
+        frameworks::llamafactory_stage_3,
+        frameworks::swift_gathering,
+        frameworks::swift_hpz,
+    ],
+    refusal: [
+        batch::product_mismatch,
+        batch::micro_batch_zero,
+        batch::no_batch_size,
+        batch::quoted_number,
+        batch::no_dataloader,
+        batch::not_computable,
+        batch::uneven_split,
+        batch::elastic_training,
+        auto::leftover,
+        auto::hidden_size,
+        auto::mismatch,
+        keys::unknown_in_strict_section,
+        keys::legacy_precision_key,
+        keys::fractional_number,
+        keys::min_loss_scale,
+        keys::spelt_twice,
+        keys::deprecated_together,
+        keys::not_a_section,
+        keys::not_strict_json,
+        keys::duplicate_key,
+        keys::offload_device,
+        keys::wrong_value,
+        keys::out_of_bounds,
+        keys::unreadable,
+        keys::root_not_an_object,
+        keys::missing_key,
+        keys::not_utf8,
+        keys::breakdown_needs_booleans,
+        keys::schedule_ends_early,
+        versions::removed_key,
+        versions::shared_parameters_too_high,
+        precision::both_precisions,
+        precision::master_weights,
+        precision::communication_type,
+        precision::dynamic_loss_scale,
+        optimizer::in_config_and_code,
+        optimizer::summed_gradients,
+        offload::partial_needs_stage_3,
+        offload::gds_needs_cuda,
+        gradients::norm_off,
+        integrations::accelerate_fields,
+        integrations::no_zero_section,
+        integrations::auto_find_batch_size,
+        integrations::conflicting_arguments,
+        integrations::unusable_argument,
+        integrations::dummy_objects,
+    ],
+    via: [
+        batch::not_positive => batch::micro_batch_zero,
+        auto::unfilled_by_accelerate => auto::leftover,
+        auto::warmup_zero => auto::mismatch,
+        auto::misspelt => auto::dropped,
+        auto::genuine => auto::leftover,
+        keys::wrong_level => keys::unknown_key,
+        keys::comment_key => keys::unknown_key,
+    ],
+}
+
+/// By group, then by code.
+const fn sorted<const N: usize>(mut rules: [&Rule; N]) -> [&Rule; N] {
+    let mut end = 1;
+    while end < N {
+        let mut at = end;
+        while at > 0 && rules[at].position() < rules[at - 1].position() {
+            rules.swap(at, at - 1);
+            at -= 1;
+        }
+        end += 1;
+    }
+    rules
+}
+
+impl Rule {
+    fn check(&self) -> Option<Check> {
+        CHECKS.iter().find(|(rule, _)| *rule == self).map(|(_, check)| *check)
+    }
+
+    /// Whether it looks at configs by itself, beyond what the engine and its front ends refuse.
+    pub fn looks_at_configs(&self) -> bool {
+        matches!(self.check(), Some(Check::Config(_)))
+    }
+
+    /// The rule that looks and reports this one, if it does not look by itself.
+    pub fn reported_by(&self) -> Option<&'static Rule> {
+        match self.check() {
+            Some(Check::Via(rule)) => Some(rule),
+            _ => None,
+        }
+    }
+}
 
 /// The rule with this code, in upper or lower case.
 pub fn rule(code: &str) -> Option<&'static Rule> {
@@ -240,7 +289,70 @@ pub fn nearest_code(word: &str) -> Option<&'static str> {
 
 #[cfg(test)]
 mod tests {
+    use std::fs;
+    use std::path::{Path, PathBuf};
+    use std::sync::LazyLock;
+
     use super::*;
+
+    fn sources(directory: &str) -> Vec<PathBuf> {
+        let directory = Path::new(env!("CARGO_MANIFEST_DIR")).join("src").join(directory);
+        let entries = fs::read_dir(directory).expect("a directory");
+        entries.map(|entry| entry.expect("an entry").path()).collect()
+    }
+
+    fn text(path: &Path) -> String {
+        fs::read_to_string(path).expect("a source")
+    }
+
+    /// The files of the rules, with their text.
+    static FILES: LazyLock<Vec<(PathBuf, String)>> = LazyLock::new(|| {
+        let groups = sources("rules").into_iter().filter(|path| path.is_dir());
+        let files = groups.flat_map(|group| sources(group.to_str().expect("UTF-8")));
+        let files = files.map(|path| (path.clone(), text(&path)));
+        files.filter(|(_, text)| text.contains("static RULE: Rule")).collect()
+    });
+
+    fn file(rule: &Rule) -> &'static (PathBuf, String) {
+        let code = format!("    code: \"{}\",\n", rule.code);
+        let its = FILES.iter().find(|(_, text)| text.contains(&code));
+        its.unwrap_or_else(|| panic!("{} has no file", rule.code))
+    }
+
+    /// What other modules call a rule's functions by.
+    fn prefix(rule: &Rule) -> String {
+        let (path, _) = file(rule);
+        format!("{}::", path.file_stem().and_then(|name| name.to_str()).expect("a name"))
+    }
+
+    #[test]
+    #[cfg(feature = "job")]
+    fn every_file_of_a_rule_is_registered_once() {
+        let mut registered: Vec<_> = RULES.iter().map(|rule| &file(rule).0).collect();
+        let mut written: Vec<_> = FILES.iter().map(|(path, _)| path).collect();
+        registered.sort();
+        written.sort();
+        assert_eq!(registered, written);
+    }
+
+    #[test]
+    fn every_rule_is_called() {
+        let refusals: String = sources("refusal").iter().map(|path| text(path)).collect();
+        for (rule, check) in CHECKS {
+            let caller = match check {
+                Check::Refusal => &refusals,
+                Check::Via(other) => &file(other).1,
+                _ => continue,
+            };
+            assert!(caller.contains(&prefix(rule)), "{} is called by nothing", rule.code);
+        }
+    }
+
+    #[test]
+    fn rules_are_sorted_by_group_and_code() {
+        assert!(RULES.is_sorted_by_key(|rule| (rule.group, rule.code)));
+        assert_eq!(RULES.len(), CHECKS.len());
+    }
 
     #[test]
     fn a_code_that_does_not_exist_has_a_neighbour() {

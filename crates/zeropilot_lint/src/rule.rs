@@ -1,11 +1,9 @@
-//! What a rule is: its name, its words, an example that breaks it, and how it looks for itself.
+//! What a rule is: its name, its words and examples that break it.
 
 use zeropilot_config::front_end::{Arguments, FrontEnd, ModelFacts};
 
-use crate::diagnostic::Diagnostic;
-use crate::language::Text;
 use crate::script::Script;
-use crate::subject::Subject;
+use zeropilot_text::Text;
 
 /// How bad a finding is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -195,10 +193,7 @@ impl Example {
     }
 }
 
-/// Looks at a config that could be read, and adds what it finds.
-pub type Check = fn(&Subject<'_>, &mut Vec<Diagnostic>);
-
-/// One rule. Its manual page is the documentation of its module.
+/// One rule, as data; `registry` says what calls it.
 #[derive(Debug)]
 pub struct Rule {
     /// The stable code, such as `B03`.
@@ -219,8 +214,17 @@ pub struct Rule {
     pub examples: &'static [Example],
     /// Configs that look alike and that it has nothing to say about.
     pub good: &'static [Example],
-    /// Set if it looks for itself; otherwise it words refusals of the engine or a front end.
-    pub check: Option<Check>,
+    /// Whether it says that something written has no effect, and that the engine does not say so.
+    pub is_no_op: bool,
+}
+
+impl Rule {
+    /// Its place among all rules: by group, then by the two digits of its code.
+    pub(crate) const fn position(&self) -> u16 {
+        let code = self.code.as_bytes();
+        let digits = [code[1] - b'0', code[2] - b'0'];
+        self.group as u16 * 100 + digits[0] as u16 * 10 + digits[1] as u16
+    }
 }
 
 impl PartialEq for Rule {

@@ -70,7 +70,8 @@ fn line_of(text: &str, offset: usize) -> usize {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::check::{Settings, check};
+    use crate::check::check;
+    use crate::settings::Settings;
 
     fn codes(config: &str, selection: Selection) -> Vec<&'static str> {
         let settings = Settings { selection, ..Settings::default() };

@@ -4,8 +4,8 @@ use zeropilot_config::front_end::{Arguments, FrontEnd};
 use zeropilot_config::schema::{EngineVersion, Schema};
 use zeropilot_config::syntax::{Comment, Member, Node, Span, Value};
 
-use crate::check::World;
 use crate::script::Script;
+use crate::world::World;
 
 /// A config and its surroundings.
 #[derive(Debug, Clone, Copy)]

@@ -1,11 +1,8 @@
 //! What rules claim about loading a config, asked of every engine version.
 //!
-//! A file we refuse is refused; a mended one is accepted, and none that was accepted is refused
+//! A file we refuse is refused; a fixed one is accepted, and none that was accepted is refused
 //! afterwards; what is taken out because nobody reads it leaves everything the engine resolves as
 //! it was. The other side is `oracle/verdict_server.py`; each engine is started once for all claims.
-
-#[path = "../../zeropilot_config/tests/oracle/mod.rs"]
-mod oracle;
 
 use std::collections::BTreeSet;
 
@@ -13,7 +10,8 @@ use serde_json::{Value, json};
 use zeropilot_config::front_end::FrontEnd;
 use zeropilot_config::schema::EngineVersion;
 use zeropilot_config::syntax::parse_hjson;
-use zeropilot_lint::{Example, RULES, Report, Rule, Settings, Verdict, check, mend};
+use zeropilot_lint::{Example, RULES, Report, Rule, Settings, Verdict, check, fix};
+use zeropilot_oracle::Oracle;
 
 /// Something an engine can confirm.
 struct Claim {
@@ -62,23 +60,26 @@ fn refusals(version: EngineVersion) -> Vec<Claim> {
     .collect()
 }
 
-fn mended_examples(version: EngineVersion) -> Vec<Claim> {
+fn fixed_examples(version: EngineVersion) -> Vec<Claim> {
     let all = examples(version).into_iter().filter_map(|(rule, example, settings, _)| {
-        let mended = mend(example.config.as_bytes(), &settings, true)?;
-        let stays = mended.report.diagnostics.iter().any(|found| found.rule == rule);
-        assert!(!stays, "{} stays in {}", rule.code, mended.text);
-        let is_accepted_by_us = mended.report.verdict == Verdict::Accept;
+        let fixed = fix(example.config.as_bytes(), &settings, true)?;
+        let stays = fixed.report.diagnostics.iter().any(|found| found.rule == rule);
+        assert!(!stays, "{} stays in {}", rule.code, fixed.text);
+        let is_accepted_by_us = fixed.report.verdict == Verdict::Accept;
         is_accepted_by_us.then(|| Claim {
             code: rule.code,
-            what: format!("{} mended to {} is accepted", example.config, mended.text),
-            questions: vec![question(&mended.text, &settings)],
+            what: format!("{} fixed to {} is accepted", example.config, fixed.text),
+            questions: vec![question(&fixed.text, &settings)],
             holds: |answers| is_accepted(&answers[0]),
         })
     });
     all.collect()
 }
 
-fn mended_public_files(files: &[oracle::ConfigFile], version: EngineVersion) -> Vec<Claim> {
+fn fixed_public_files(
+    files: &[zeropilot_oracle::ConfigFile],
+    version: EngineVersion,
+) -> Vec<Claim> {
     let settings = Settings {
         version,
         world_size: Some(8),
@@ -88,14 +89,14 @@ fn mended_public_files(files: &[oracle::ConfigFile], version: EngineVersion) -> 
     let mut claims = Vec::new();
     for file in files {
         for guesses in [false, true] {
-            let Some(mended) = mend(&file.data, &settings, guesses) else { continue };
-            assert!(parse_hjson(&mended.text).is_ok(), "{}: {}", file.name, mended.text);
-            assert!(!mended.report.mended.is_empty(), "{}", file.name);
-            let before = json!({"text_b64": oracle::base64(&file.data), "world_size": 8});
+            let Some(fixed) = fix(&file.data, &settings, guesses) else { continue };
+            assert!(parse_hjson(&fixed.text).is_ok(), "{}: {}", file.name, fixed.text);
+            assert!(!fixed.report.fixed.is_empty(), "{}", file.name);
+            let before = json!({"text_b64": zeropilot_oracle::base64(&file.data), "world_size": 8});
             claims.push(Claim {
                 code: "",
-                what: format!("{} mended to {} is no worse", file.name, mended.text),
-                questions: vec![before, question(&mended.text, &settings)],
+                what: format!("{} fixed to {} is no worse", file.name, fixed.text),
+                questions: vec![before, question(&fixed.text, &settings)],
                 holds: |answers| !is_accepted(&answers[0]) || is_accepted(&answers[1]),
             });
         }
@@ -109,7 +110,7 @@ fn mended_public_files(files: &[oracle::ConfigFile], version: EngineVersion) -> 
 const READ_BY_NOBODY: [&str; 2] = ["K01", "K13"];
 
 /// Without a key that nobody reads the engine resolves the same: in examples and in public files.
-fn idle(files: &[oracle::ConfigFile], version: EngineVersion) -> Vec<Claim> {
+fn idle(files: &[zeropilot_oracle::ConfigFile], version: EngineVersion) -> Vec<Claim> {
     let public = Settings {
         version,
         world_size: Some(8),
@@ -156,25 +157,24 @@ fn idle(files: &[oracle::ConfigFile], version: EngineVersion) -> Vec<Claim> {
 
 #[test]
 fn every_claim_about_loading_holds_on_every_engine_it_is_made_for() {
-    let Some(home) = oracle::home() else { return };
-    let Some(files) = oracle::corpus() else { return oracle::missing("ZEROPILOT_CORPUS") };
+    let Some(home) = zeropilot_oracle::home() else { return };
+    let Some(files) = zeropilot_oracle::corpus() else {
+        return zeropilot_oracle::missing("ZEROPILOT_CORPUS");
+    };
     let mut wrong = Vec::new();
     let mut counts = [0; 4];
     let mut codes: [BTreeSet<&str>; 4] = Default::default();
     for version in EngineVersion::all() {
         let kinds = [
             refusals(version),
-            mended_examples(version),
-            mended_public_files(&files, version),
+            fixed_examples(version),
+            fixed_public_files(&files, version),
             idle(&files, version),
         ];
         let all = || kinds.iter().flatten();
         let questions = all().flat_map(|claim| claim.questions.clone()).collect();
-        let mut engine =
-            oracle::Oracle::start_with_engine(&home, "verdict_server.py", version.name());
-        let answers = engine.ask(questions);
-        let answers: Vec<Value> =
-            answers.iter().map(|line| serde_json::from_str(line).expect("JSON")).collect();
+        let mut engine = Oracle::start_with_engine(&home, "verdict_server.py", version.name());
+        let answers = engine.answers(questions);
         let mut rest = answers.as_slice();
         for claim in all() {
             let (own, others) = rest.split_at(claim.questions.len());
@@ -190,7 +190,7 @@ fn every_claim_about_loading_holds_on_every_engine_it_is_made_for() {
         }
     }
     let rules = codes.each_ref().map(BTreeSet::len);
-    println!("refusals, mended examples, mended public files, idle: {counts:?} of {rules:?} rules");
+    println!("refusals, fixed examples, fixed public files, idle: {counts:?} of {rules:?} rules");
     assert!(wrong.is_empty(), "{} wrong:\n{}", wrong.len(), wrong.join("\n"));
     assert!(rules[0] > 30 && rules[1] > 25 && counts[2] > 100 && counts[3] > 100, "{rules:?}");
 }

@@ -4,12 +4,10 @@
 //! looks for itself, and trains a few steps: an error ends it, a warning or a note does not, a good
 //! example runs, and a safe fix of something idle changes nothing a person could notice.
 
-#[path = "../../zeropilot_config/tests/oracle/mod.rs"]
-mod oracle;
-
 use serde_json::{Value, json};
 use zeropilot_config::front_end::FrontEnd;
 use zeropilot_lint::{Example, RULES, Report, Rule, Safety, Severity, apply};
+use zeropilot_oracle::{Oracle, part_of};
 
 /// What this machine cannot show, and why.
 const NOT_HERE: &[(&str, &str)] = &[
@@ -32,7 +30,7 @@ const NOT_HERE: &[(&str, &str)] = &[
 ];
 
 fn can_be_shown(rule: &Rule, example: &Example) -> bool {
-    rule.check.is_some()
+    rule.looks_at_configs()
         && example.front_end == FrontEnd::DeepSpeed
         && example.version.is_none()
         // A converted checkpoint is not made here.
@@ -81,17 +79,9 @@ fn whole_question(example: &Example) -> Value {
     question
 }
 
-/// Starting the engine takes seconds: a build asks about every so many, `ZEROPILOT_THOROUGH=1` about all.
-fn part_of<T>(all: Vec<T>, every: usize) -> Vec<T> {
-    if oracle::setting::<u8>("ZEROPILOT_THOROUGH") == Some(1) {
-        return all;
-    }
-    all.into_iter().step_by(every).collect()
-}
-
 #[test]
 fn errors_end_the_run_and_everything_else_does_not() {
-    let Some(home) = oracle::home() else { return };
+    let Some(home) = zeropilot_oracle::home() else { return };
     let mut cases = Vec::new();
     for rule in RULES {
         for example in rule.examples.iter().filter(|example| can_be_shown(rule, example)) {
@@ -102,12 +92,12 @@ fn errors_end_the_run_and_everything_else_does_not() {
         }
     }
     assert!(cases.len() > 100, "only {}", cases.len());
+    // Starting the engine takes seconds.
     let cases = part_of(cases, 16);
     let questions = cases.iter().map(|(_, example, _)| whole_question(example)).collect();
-    let answers = oracle::Oracle::start(&home, "start_server.py").ask(questions);
+    let answers = Oracle::start(&home, "start_server.py").answers(questions);
     let mut wrong = Vec::new();
     for ((code, example, expected), answer) in cases.iter().zip(answers) {
-        let answer: Value = serde_json::from_str(&answer).expect("JSON");
         if answer["runs"] != Value::Bool(*expected) {
             wrong.push(format!("{code}: {} → {}", example.config, answer["message"]));
         }
@@ -117,7 +107,7 @@ fn errors_end_the_run_and_everything_else_does_not() {
 
 #[test]
 fn a_safe_fix_of_what_runs_changes_nothing() {
-    let Some(home) = oracle::home() else { return };
+    let Some(home) = zeropilot_oracle::home() else { return };
     let mut pairs = Vec::new();
     for rule in RULES {
         for example in rule.examples.iter().filter(|example| can_be_shown(rule, example)) {
@@ -134,11 +124,8 @@ fn a_safe_fix_of_what_runs_changes_nothing() {
     let pairs = part_of(pairs, 16);
     let questions =
         pairs.iter().flat_map(|(_, before, after)| [question(before), question(after)]).collect();
-    let answers = oracle::Oracle::start(&home, "start_server.py").ask(questions);
-    let probes: Vec<Value> = answers
-        .iter()
-        .map(|answer| serde_json::from_str::<Value>(answer).expect("JSON")["probe"].clone())
-        .collect();
+    let answers = Oracle::start(&home, "start_server.py").answers(questions);
+    let probes: Vec<&Value> = answers.iter().map(|answer| &answer["probe"]).collect();
     for ((code, before, after), probe) in pairs.iter().zip(probes.chunks(2)) {
         assert!(probe[0].is_object(), "{code}: {before} does not run");
         assert_eq!(probe[0], probe[1], "{code}: {before} and {after} differ");
@@ -147,7 +134,7 @@ fn a_safe_fix_of_what_runs_changes_nothing() {
 
 #[test]
 fn what_a_script_brings_ends_the_run_where_an_error_is_told_and_nowhere_else() {
-    let Some(home) = oracle::home() else { return };
+    let Some(home) = zeropilot_oracle::home() else { return };
     let brings = |example: &&Example| {
         let script = (example.script)();
         script.client_optimizer.is_some() || script.checkpoint.is_some()
@@ -160,9 +147,8 @@ fn what_a_script_brings_ends_the_run_where_an_error_is_told_and_nowhere_else() {
     assert!(cases.len() >= 10, "only {}", cases.len());
     let cases = part_of(cases, 5);
     let questions = cases.iter().map(|(_, example)| whole_question(example)).collect();
-    let answers = oracle::Oracle::start(&home, "start_server.py").ask(questions);
+    let answers = Oracle::start(&home, "start_server.py").answers(questions);
     for ((code, example), answer) in cases.iter().zip(answers) {
-        let answer: Value = serde_json::from_str(&answer).expect("JSON");
         let is_fine = worst(&example.judge()) != Some(Severity::Error);
         let (config, message) = (example.config, &answer["message"]);
         assert_eq!(answer["runs"], Value::Bool(is_fine), "{code}: {config} → {message}");
@@ -172,17 +158,14 @@ fn what_a_script_brings_ends_the_run_where_an_error_is_told_and_nowhere_else() {
 /// The optimizer in the code wins: without the section of the config everything is the same.
 #[test]
 fn an_optimizer_section_beside_one_in_the_code_changes_nothing() {
-    let Some(home) = oracle::home() else { return };
+    let Some(home) = zeropilot_oracle::home() else { return };
     let with = r#"{"train_batch_size": 8, "zero_optimization": {"stage": 1}, "optimizer": {"type": "AdamW", "params": {"lr": 0.5}}}"#;
     let without = r#"{"train_batch_size": 8, "zero_optimization": {"stage": 1}}"#;
     let questions = [with, without].map(
         |text| json!({"text": text, "world_size": 1, "client_optimizer": "torch.optim.AdamW"}),
     );
-    let answers = oracle::Oracle::start(&home, "start_server.py").ask(questions.to_vec());
-    let probes: Vec<Value> = answers
-        .iter()
-        .map(|line| serde_json::from_str::<Value>(line).expect("JSON")["probe"].clone())
-        .collect();
+    let answers = Oracle::start(&home, "start_server.py").answers(questions.to_vec());
+    let probes: Vec<&Value> = answers.iter().map(|answer| &answer["probe"]).collect();
     assert!(probes[0].is_object(), "{}", answers[0]);
     assert_eq!(probes[0], probes[1]);
 }

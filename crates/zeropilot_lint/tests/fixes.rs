@@ -1,5 +1,5 @@
-//! Fixes where a front end reads the file: the real one takes what is mended. What engines do with
-//! mended files is asked in `claims.rs`.
+//! Fixes where a front end reads the file: the real one takes what is fixed. What engines do with
+//! fixed files is asked in `claims.rs`.
 
 #![allow(dead_code, reason = "the shared parts serve other tests too")]
 
@@ -9,20 +9,18 @@ mod arguments;
 mod case;
 #[path = "../../zeropilot_config/tests/front_end_parity/configs.rs"]
 mod configs;
-#[path = "../../zeropilot_config/tests/oracle/mod.rs"]
-mod oracle;
 #[path = "../../zeropilot_config/tests/front_end_parity/tree.rs"]
 mod tree;
 
 use case::Case;
-use serde_json::Value;
 use zeropilot_config::front_end::{Arguments, FrontEnd, ModelFacts, TrainerArguments};
 use zeropilot_config::schema::EngineVersion;
 use zeropilot_config::syntax::parse_json;
-use zeropilot_lint::{RULES, Settings, Verdict, check, mend};
+use zeropilot_lint::{RULES, Settings, Verdict, check, fix};
+use zeropilot_oracle::Oracle;
 
 /// An example after its fixes, with what is known around it.
-struct Mended {
+struct Fixed {
     code: &'static str,
     before: &'static str,
     after: String,
@@ -30,7 +28,7 @@ struct Mended {
 }
 
 /// Every example that a front end reads, where its fixes lead to a file we accept.
-fn mended_examples() -> Vec<Mended> {
+fn fixed_examples() -> Vec<Fixed> {
     let examples = RULES.iter().flat_map(|rule| rule.examples.iter().map(move |one| (rule, one)));
     examples
         .filter(|(_, example)| !example.is_job && example.front_end != FrontEnd::DeepSpeed)
@@ -41,14 +39,14 @@ fn mended_examples() -> Vec<Mended> {
                 report.diagnostics.iter().any(|found| found.rule.code == rule.code)
             };
             let is_meant = settings.version == EngineVersion::NEWEST;
-            let mended =
-                is_meant.then(|| mend(example.config.as_bytes(), &settings, true)).flatten()?;
-            assert!(!finds(&mended.text), "{} stays in {}", rule.code, mended.text);
-            let is_accepted = mended.report.verdict == Verdict::Accept;
-            is_accepted.then_some(Mended {
+            let fixed =
+                is_meant.then(|| fix(example.config.as_bytes(), &settings, true)).flatten()?;
+            assert!(!finds(&fixed.text), "{} stays in {}", rule.code, fixed.text);
+            let is_accepted = fixed.report.verdict == Verdict::Accept;
+            is_accepted.then_some(Fixed {
                 code: rule.code,
                 before: example.config,
-                after: mended.text,
+                after: fixed.text,
                 settings,
             })
         })
@@ -96,49 +94,48 @@ fn completed(arguments: &Arguments) -> Arguments {
 }
 
 #[test]
-fn mended_examples_are_accepted_by_the_front_end_that_reads_them() {
-    let Some(home) = oracle::home() else { return };
+fn fixed_examples_are_accepted_by_the_front_end_that_reads_them() {
+    let Some(home) = zeropilot_oracle::home() else { return };
     let mut questions = Vec::new();
     let mut cases = Vec::new();
-    for mut mended in mended_examples() {
+    for mut fixed in fixed_examples() {
         let model = ModelFacts::with_hidden_size(64);
-        mended.settings.arguments = completed(&mended.settings.arguments);
-        mended.settings.model = mended.settings.model.or(Some(model));
+        fixed.settings.arguments = completed(&fixed.settings.arguments);
+        fixed.settings.model = fixed.settings.model.or(Some(model));
         // Arguments that nobody named may contradict a literal in the file.
-        let report = check(mended.after.as_bytes(), &mended.settings);
+        let report = check(fixed.after.as_bytes(), &fixed.settings);
         if report.verdict == Verdict::Reject {
             continue;
         }
         let case = Case {
-            front_end: mended.settings.front_end.unwrap_or(FrontEnd::HfTrainer),
-            config: parse_json(&mended.after).expect("strict JSON").root().clone(),
-            arguments: mended.settings.arguments.clone(),
-            model: mended.settings.model.clone().unwrap_or(ModelFacts::without_sizes()),
-            world_size: mended.settings.world_size.unwrap_or(1) as u64,
+            front_end: fixed.settings.front_end.unwrap_or(FrontEnd::HfTrainer),
+            config: parse_json(&fixed.after).expect("strict JSON").root().clone(),
+            arguments: fixed.settings.arguments.clone(),
+            model: fixed.settings.model.clone().unwrap_or(ModelFacts::without_sizes()),
+            world_size: fixed.settings.world_size.unwrap_or(1) as u64,
         };
         let mut question = case.request();
-        question["config"] = mended.after.clone().into();
+        question["config"] = fixed.after.clone().into();
         questions.push(question);
-        cases.push(mended);
+        cases.push(fixed);
     }
     assert!(cases.len() >= 10, "only {}", cases.len());
-    let answers = oracle::Oracle::start(&home, "front_end_server.py").ask(questions);
+    let answers = Oracle::start(&home, "front_end_server.py").answers(questions);
     for (case, answer) in cases.iter().zip(answers) {
-        let answer: Value = serde_json::from_str(&answer).expect("JSON");
         let (code, before, after) = (case.code, case.before, &case.after);
-        assert_eq!(answer["ok"], true, "{code}: {before} mended to {after}: {}", answer["error"]);
+        assert_eq!(answer["ok"], true, "{code}: {before} fixed to {after}: {}", answer["error"]);
     }
-    println!("{} mended examples accepted by their front end", cases.len());
+    println!("{} fixed examples accepted by their front end", cases.len());
 }
 
 /// What a front end is said to refuse, it refuses: every example whose finding is a refusal of its
 /// own, with arguments completed by the library's defaults.
 #[test]
 fn what_a_front_end_is_said_to_refuse_it_refuses() {
-    let Some(home) = oracle::home() else { return };
+    let Some(home) = zeropilot_oracle::home() else { return };
     let mut questions = Vec::new();
     let mut cases = Vec::new();
-    for rule in RULES.iter().filter(|rule| rule.check.is_none()) {
+    for rule in RULES.iter().filter(|rule| !rule.looks_at_configs()) {
         for example in rule.examples.iter().filter(|one| !one.is_job && one.version.is_none()) {
             let mut settings = example.settings();
             if example.front_end == FrontEnd::DeepSpeed {
@@ -164,10 +161,9 @@ fn what_a_front_end_is_said_to_refuse_it_refuses() {
         }
     }
     assert!(cases.len() >= 10, "only {}", cases.len());
-    let answers = oracle::Oracle::start(&home, "front_end_server.py").ask(questions);
+    let answers = Oracle::start(&home, "front_end_server.py").answers(questions);
     let mut refused = 0;
     for ((code, example), answer) in cases.iter().zip(answers) {
-        let answer: Value = serde_json::from_str(&answer).expect("JSON");
         refused += usize::from(answer["ok"] == false);
         // What reaches the engine is refused there, which `claims.rs` asks about.
         let is_the_engines = ["B", "K", "V", "P"].iter().any(|group| code.starts_with(group));
@@ -178,16 +174,18 @@ fn what_a_front_end_is_said_to_refuse_it_refuses() {
 }
 
 #[test]
-fn a_file_that_a_front_end_reads_is_mended_until_nothing_is_left_to_mend() {
-    let Some(files) = oracle::corpus() else { return oracle::missing("ZEROPILOT_CORPUS") };
+fn a_file_that_a_front_end_reads_is_fixed_until_nothing_is_left_to_fix() {
+    let Some(files) = zeropilot_oracle::corpus() else {
+        return zeropilot_oracle::missing("ZEROPILOT_CORPUS");
+    };
     for file in &files {
         let settings = Settings { world_size: Some(8), ..Settings::default() };
         let before = check(&file.data, &settings);
-        let Some(mended) = mend(&file.data, &settings, true) else { continue };
+        let Some(fixed) = fix(&file.data, &settings, true) else { continue };
         let is_broken =
-            before.verdict == Verdict::Accept && mended.report.verdict == Verdict::Reject;
-        assert!(!is_broken, "{}: {}", file.name, mended.text);
-        let again = mend(mended.text.as_bytes(), &settings, true).map(|again| again.text);
+            before.verdict == Verdict::Accept && fixed.report.verdict == Verdict::Reject;
+        assert!(!is_broken, "{}: {}", file.name, fixed.text);
+        let again = fix(fixed.text.as_bytes(), &settings, true).map(|again| again.text);
         assert_eq!(again, None, "{}", file.name);
     }
 }

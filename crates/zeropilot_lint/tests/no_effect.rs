@@ -1,12 +1,10 @@
 //! What is said to have no effect, measured: real ranks train with the key and without it, and
 //! allocate and send the same to the byte. The other side is `oracle/measure_server.py`.
 
-#[path = "../../zeropilot_config/tests/oracle/mod.rs"]
-mod oracle;
-
 use serde_json::{Value, json};
 use zeropilot_config::front_end::FrontEnd;
 use zeropilot_lint::{Settings, check};
+use zeropilot_oracle::Oracle;
 
 /// Configs without the key that is put in, the rule that says it does nothing, the section and key.
 fn cases() -> Vec<(&'static str, u8, &'static str, &'static str, Value)> {
@@ -50,7 +48,7 @@ fn question(config: &Value) -> Value {
 
 #[test]
 fn keys_without_effect_change_neither_memory_nor_traffic() {
-    let Some(home) = oracle::home() else { return };
+    let Some(home) = zeropilot_oracle::home() else { return };
     let cases = cases();
     let mut questions = Vec::new();
     for (code, stage, section, key, value) in &cases {
@@ -68,9 +66,7 @@ fn keys_without_effect_change_neither_memory_nor_traffic() {
         assert!(told, "{key} does not give {code}");
         questions.extend([question(&with), question(&config(*stage, None))]);
     }
-    let answers = oracle::Oracle::start(&home, "measure_server.py").ask(questions);
-    let answers: Vec<Value> =
-        answers.iter().map(|line| serde_json::from_str(line).expect("JSON")).collect();
+    let answers = Oracle::start(&home, "measure_server.py").answers(questions);
     for ((code, _, _, key, _), pair) in cases.iter().zip(answers.chunks(2)) {
         assert!(pair[0]["ranks"].is_array(), "{code}: {key}: {}", pair[0]);
         assert_eq!(pair[0]["ranks"], pair[1]["ranks"], "{code}: {key} changes memory");

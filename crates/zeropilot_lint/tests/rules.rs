@@ -2,7 +2,8 @@
 
 use std::collections::HashSet;
 
-use zeropilot_lint::{Diagnostic, Language, RULES, Severity, Text, Verdict, apply, check, rule};
+use zeropilot_lint::{Diagnostic, RULES, Severity, Verdict, apply, check, rule};
+use zeropilot_text::{Language, Text};
 
 const LANGUAGES: [Language; 2] = [Language::English, Language::Chinese];
 

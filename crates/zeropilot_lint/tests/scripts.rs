@@ -6,15 +6,14 @@
 
 #![cfg(feature = "job")]
 
-#[path = "../../zeropilot_config/tests/oracle/mod.rs"]
-mod oracle;
-
 use std::collections::BTreeSet;
 use std::net::TcpListener;
 
 use serde_json::{Map, Value, json};
-use zeropilot_lint::job::{Outside, judge};
+use zeropilot_job::Outside;
+use zeropilot_lint::job::judge;
 use zeropilot_lint::{Settings, Severity};
+use zeropilot_oracle::{Oracle, part_of};
 
 /// A job with the rule that has something to say about it, and what it prints when it is run.
 struct Case {
@@ -267,23 +266,16 @@ fn codes(case: &Case, command: &str) -> BTreeSet<&'static str> {
     found.filter(|found| found.severity != Severity::Note).map(|found| found.rule.code).collect()
 }
 
-/// Starting an engine takes seconds: a build asks about every so many, `ZEROPILOT_THOROUGH=1` about all.
-fn part_of(all: Vec<Case>) -> Vec<Case> {
-    if oracle::setting::<u8>("ZEROPILOT_THOROUGH") == Some(1) {
-        return all;
-    }
-    all.into_iter().step_by(8).collect()
-}
-
 #[test]
 fn jobs_end_as_the_rules_say() {
-    let Some(home) = oracle::home() else { return };
+    let Some(home) = zeropilot_oracle::home() else { return };
     let mut cases = engine_cases();
     cases.extend(front_end_cases());
     cases.extend(launcher_cases());
     let rules: BTreeSet<&str> = cases.iter().map(|case| case.code).collect();
     assert!(rules.len() > 15, "only {rules:?}");
-    let cases = part_of(cases);
+    // Starting an engine takes seconds.
+    let cases = part_of(cases, 8);
     let mut questions = Vec::new();
     for case in &cases {
         let command = case.command(free_port());
@@ -298,10 +290,9 @@ fn jobs_end_as_the_rules_say() {
             case.files.iter().map(|(name, text)| ((*name).to_owned(), json!(text))).collect();
         questions.push(json!({"command": command, "files": files, "model": case.needs_model}));
     }
-    let answers = oracle::Oracle::start(&home, "script_server.py").ask(questions);
+    let answers = Oracle::start(&home, "script_server.py").answers(questions);
     let mut wrong = Vec::new();
     for (case, answer) in cases.iter().zip(answers) {
-        let answer: Value = serde_json::from_str(&answer).expect("JSON");
         let output = answer["output"].as_str().unwrap_or("");
         if !output.contains(case.prints) {
             wrong.push(format!("{} {}: {}\n{output}", case.code, case.command, answer["code"]));

@@ -3,7 +3,8 @@
 use zeropilot_config::front_end::{Arguments, FrontEnd, ModelFacts, TrainerArguments};
 use zeropilot_config::python::PyValue;
 use zeropilot_config::schema::EngineVersion;
-use zeropilot_lint::{Language, Report, Settings, Severity, Verdict, WorldSource, apply, check};
+use zeropilot_lint::{Report, Settings, Severity, Verdict, WorldSource, apply, check};
+use zeropilot_text::Language;
 
 fn judged(config: &str, settings: &Settings) -> Report {
     check(config.as_bytes(), settings)

@@ -5,7 +5,8 @@ use std::collections::HashMap;
 use gen_lsp_types::{
     CodeAction, CodeActionKind, CodeActionResponse, Range, TextEdit, WorkspaceEdit,
 };
-use zeropilot_lint::{Diagnostic, Language, Report, Safety, Text};
+use zeropilot_lint::{Diagnostic, Report, Safety};
+use zeropilot_text::{Language, Text};
 
 use crate::diagnostics::diagnostic;
 use crate::document::Document;
@@ -26,7 +27,7 @@ pub(crate) fn actions(
 }
 
 fn action(found: &Diagnostic, document: &Document, language: Language) -> Option<CodeAction> {
-    let fix = found.fix.as_ref().filter(|fix| fix.safety != Safety::DisplayOnly)?;
+    let fix = found.fix.as_ref()?;
     let title = found.fix_title(language)?;
     let guess = Text::new(" (a guess: check that it is what you mean)", "（推测的改法，请确认）");
     let edits = fix.edits.iter().map(|edit| TextEdit {

@@ -10,7 +10,7 @@ use zeropilot_config::keys::{self, Facts, Presence, Takes, Unit, presence};
 use zeropilot_config::python::PyValue;
 use zeropilot_config::schema::{EngineVersion, FieldType};
 use zeropilot_config::syntax::{Slot, Span, cursor};
-use zeropilot_lint::Language;
+use zeropilot_text::Language;
 use zeropilot_view::explain::{deprecation, markdown, value_words};
 
 use crate::document::Document;

@@ -1,7 +1,8 @@
 //! Findings of a check as an editor underlines them.
 
 use gen_lsp_types::{Diagnostic, DiagnosticRelatedInformation, DiagnosticSeverity, Location};
-use zeropilot_lint::{Language, Severity};
+use zeropilot_lint::Severity;
+use zeropilot_text::Language;
 
 use crate::document::Document;
 

@@ -3,7 +3,8 @@
 use gen_lsp_types::{Contents, Hover, MarkupContent, MarkupKind, Position};
 use zeropilot_config::keys::{self, Found};
 use zeropilot_config::syntax::{Cursor, Slot, Span, cursor};
-use zeropilot_lint::{ExplainedKey, Language, Settings, Text, explain};
+use zeropilot_lint::{ExplainedKey, Settings, explain};
+use zeropilot_text::{Language, Text};
 use zeropilot_view::explain::{in_version, markdown, value_words};
 
 use crate::document::Document;

@@ -3,7 +3,8 @@
 use serde::Deserialize;
 use zeropilot_config::front_end::FrontEnd;
 use zeropilot_config::schema::EngineVersion;
-use zeropilot_lint::{Language, Settings};
+use zeropilot_lint::Settings;
+use zeropilot_text::Language;
 
 /// How a session judges and speaks.
 #[derive(Debug, Clone, Default)]

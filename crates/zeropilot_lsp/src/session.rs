@@ -7,7 +7,8 @@ use gen_lsp_types::{
     DidChangeTextDocumentParams, DidCloseTextDocumentParams, DidOpenTextDocumentParams, Hover,
     HoverParams, PublishDiagnosticsParams, Uri,
 };
-use zeropilot_lint::{Language, check};
+use zeropilot_lint::check;
+use zeropilot_text::Language;
 
 use crate::actions::actions;
 use crate::completion::{Style, completions};

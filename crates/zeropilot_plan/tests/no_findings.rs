@@ -64,7 +64,7 @@ fn judge(recipe: &Recipe, arguments: Arguments, version: EngineVersion) -> (Stri
 fn findings(report: &Report) -> Vec<String> {
     let counts = |severity| matches!(severity, Severity::Error | Severity::Warning);
     let found = report.diagnostics.iter().filter(|found| counts(found.severity));
-    found.map(|found| found.message(zeropilot_lint::Language::English)).collect()
+    found.map(|found| found.message(zeropilot_text::Language::English)).collect()
 }
 
 fn assert_clean(recipe: &Recipe, version: EngineVersion) {

@@ -8,7 +8,7 @@ use pyo3::exceptions::{PyFileNotFoundError, PyOSError, PyValueError};
 use pyo3::prelude::*;
 use pythonize::Depythonizer;
 use serde::de::DeserializeOwned;
-use zeropilot_lint::Language;
+use zeropilot_text::Language;
 use zeropilot_view::talk::InputProblem;
 
 create_exception!(

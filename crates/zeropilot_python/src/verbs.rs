@@ -7,14 +7,15 @@ use zeropilot_ask::memory::WrittenConfig;
 use zeropilot_ask::{Judging, MemoryRequest, PlanRequest, Wishes};
 use zeropilot_config::installed;
 use zeropilot_config::schema::EngineVersion;
-use zeropilot_lint::{Language, Settings, Verdict};
+use zeropilot_lint::{Settings, Verdict};
 use zeropilot_plan::ModelSize;
+use zeropilot_text::Language;
 use zeropilot_view::creation::CreationProblem;
 use zeropilot_view::explain::{Asked, looks_like_a_path, unknown};
 use zeropilot_view::{Layout, problem as words};
 
 use crate::answer::{Answer, File, Finding};
-use crate::model::ModelArgument;
+use crate::model::{ModelArgument, Subject};
 use crate::problem::{content, language, problem, read};
 
 /// A config as Python hands it over: its name, and its text if it is not a file.
@@ -73,7 +74,8 @@ pub(crate) fn memory(
         request.config = Some(WrittenConfig { name, bytes });
     }
     py.detach(|| {
-        let (name, model) = model.open(language)?;
+        let Subject { name, model, job } = model.open(language)?;
+        request.job = job;
         let answered = zeropilot_ask::memory(&name, model, &request);
         let memory = answered.map_err(|wrong| problem(words::memory(&wrong, &plain(language))))?;
         Ok(Answer(Finding::Memory(Box::new(memory))))
@@ -89,9 +91,10 @@ pub(crate) fn compare(
     lang: Option<&str>,
 ) -> PyResult<Answer> {
     let language = language(lang)?;
-    let request: MemoryRequest = read(request)?;
+    let mut request: MemoryRequest = read(request)?;
     py.detach(|| {
-        let (_, model) = model.open(language)?;
+        let Subject { model, job, .. } = model.open(language)?;
+        request.job = job;
         let compared = zeropilot_ask::compare(&model, &request);
         let compared =
             compared.map_err(|wrong| problem(words::memory(&wrong, &plain(language))))?;
@@ -108,9 +111,10 @@ pub(crate) fn plan(
     lang: Option<&str>,
 ) -> PyResult<Answer> {
     let language = language(lang)?;
-    let request: PlanRequest = read(request)?;
+    let mut request: PlanRequest = read(request)?;
     py.detach(|| {
-        let (name, model) = model.open(language)?;
+        let Subject { name, model, job } = model.open(language)?;
+        request.job = job;
         let planned = zeropilot_ask::plan(&name, &model, &request);
         let planned = planned.map_err(|wrong| problem(words::planning(&wrong, language)))?;
         Ok(Answer(Finding::Planned(Box::new(planned))))
@@ -130,7 +134,7 @@ pub(crate) fn create(
     let language = language(lang)?;
     let wishes: Wishes = read(wishes)?;
     let opened = model.map(|model| model.open(language)).transpose()?;
-    let size = |(name, model): &(String, _)| {
+    let size = |Subject { name, model, .. }: &Subject| {
         let without = || problem(CreationProblem::ModelWithoutWidth.words(name, language));
         ModelSize::of(model).ok_or_else(without)
     };
@@ -138,7 +142,7 @@ pub(crate) fn create(
     let request = wishes.request(size).map_err(|wrong| problem(format!("error: {wrong}")))?;
     let drafts = zeropilot_ask::create(&request, engine(py, deepspeed_version)?, tiers)
         .map_err(|wrong| problem(words::creating(&wrong, "ds_config.json", &plain(language))))?;
-    Ok(Answer(Finding::Created { drafts, model: opened.map(|(name, _)| name) }))
+    Ok(Answer(Finding::Created { drafts, model: opened.map(|subject| subject.name) }))
 }
 
 /// Whether the engine takes a config, and what is wrong with it.

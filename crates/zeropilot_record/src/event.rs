@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 use crate::SHAPE;
 use crate::cause::{Cause, Ending, Memory, Phase};
 use crate::gpu::GpuUse;
+use crate::setup::Setup;
 
 /// Memory of a rank.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -76,8 +77,8 @@ pub enum Happening {
     AttemptStarted {
         /// From 1.
         attempt: u32,
-        /// What was changed against the command as given; empty for nothing.
-        rung: String,
+        /// What it runs with.
+        rung: Setup,
         /// Its process.
         pid: u32,
     },
@@ -175,8 +176,8 @@ pub enum Happening {
     },
     /// A rung of the ladder was taken.
     RungTaken {
-        /// What changes.
-        rung: String,
+        /// What the next attempt runs with.
+        rung: Setup,
         /// The config it is written in.
         config: String,
     },

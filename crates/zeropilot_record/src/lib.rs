@@ -6,15 +6,19 @@
 
 mod cause;
 mod event;
+mod evidence;
 mod exit_code;
 mod gpu;
 mod run;
+mod setup;
 
 pub use cause::{Cause, Ending, Memory, Phase, Shortage};
 pub use event::{Event, Happening, NoResume, RankMemory, Term, UnreadableEvent};
+pub use evidence::Evidence;
 pub use exit_code::ExitCode;
 pub use gpu::{GpuProcess, GpuUse};
 pub use run::{Attempt, Fullest, RunInfo, Verdict};
+pub use setup::{Offload, Setup, Strategy};
 
 /// The version of all shapes here; a change that would break a reader raises it.
 pub const SHAPE: u32 = 1;

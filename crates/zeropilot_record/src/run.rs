@@ -6,6 +6,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::SHAPE;
 use crate::cause::{Cause, Ending, Phase};
+use crate::evidence::Evidence;
+use crate::setup::Setup;
 
 /// When a prediction is at its peak.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -61,8 +63,8 @@ pub struct RunInfo {
 pub struct Attempt {
     /// From 1.
     pub number: u32,
-    /// What was changed against the command as given, such as `ZeRO-3`; empty for nothing.
-    pub rung: String,
+    /// What it ran with.
+    pub rung: Setup,
     /// The config it ran with, if one was found.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub config: Option<String>,
@@ -79,8 +81,8 @@ pub struct Attempt {
     pub last_step: Option<u64>,
     /// Seconds it took.
     pub seconds: f64,
-    /// What the cause rests on, each a short text in English.
-    pub evidence: Vec<String>,
+    /// What the cause rests on.
+    pub evidence: Vec<Evidence>,
 }
 
 /// What became of a run.

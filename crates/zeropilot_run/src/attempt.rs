@@ -17,7 +17,7 @@ use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
-use zeropilot_record::{Happening, RankMemory};
+use zeropilot_record::{Happening, RankMemory, Setup};
 
 use self::watch::Watch;
 use crate::guard::Report;
@@ -77,7 +77,7 @@ pub(crate) struct Start<'a> {
     pub(crate) guard: &'a [OsString],
     pub(crate) command: &'a [OsString],
     pub(crate) number: u32,
-    pub(crate) rung: &'a str,
+    pub(crate) rung: &'a Setup,
     pub(crate) limits: &'a Limits,
     pub(crate) signals: &'a Receiver<i32>,
     pub(crate) observer: &'a Arc<dyn Observer>,

@@ -4,7 +4,7 @@
 //! it runs on the node is killed. Completion therefore needs evidence, and a failure is what explains the others: when
 //! one rank runs out of memory the rest lose their connection and say so louder.
 
-use zeropilot_record::{Cause, Ending, Memory, Shortage};
+use zeropilot_record::{Cause, Ending, Evidence, Memory, Shortage};
 
 use crate::fingerprint::Meaning;
 use crate::observed::{Observed, Sign};
@@ -16,8 +16,8 @@ const SIGTERM: i32 = 15;
 const DIVERGED: u64 = 3;
 
 /// The cause, and what it rests on.
-pub(crate) fn classify(observed: &Observed) -> (Cause, Vec<String>) {
-    let mut evidence = vec![ending_words(observed.ending)];
+pub(crate) fn classify(observed: &Observed) -> (Cause, Vec<Evidence>) {
+    let mut evidence = vec![Evidence::CommandEnded(observed.ending)];
     let cause = asked(observed).or_else(|| completed(observed, &mut evidence));
     let cause = cause.unwrap_or_else(|| failure(observed, &mut evidence));
     (cause, evidence)
@@ -34,13 +34,12 @@ fn asked(observed: &Observed) -> Option<Cause> {
     observed.hang.clone().map(|ranks| Cause::Hang { ranks })
 }
 
-fn completed(observed: &Observed, evidence: &mut Vec<String>) -> Option<Cause> {
+fn completed(observed: &Observed, evidence: &mut Vec<Evidence>) -> Option<Cause> {
     if !observed.ending.is_success() {
         return None;
     }
     if !observed.ranks_left.is_empty() {
-        evidence
-            .push(format!("ranks {:?} still ran when the command had ended", observed.ranks_left));
+        evidence.push(Evidence::RanksLeft(observed.ranks_left.clone()));
         return None;
     }
     if killed_rank(observed).is_some() {
@@ -53,7 +52,7 @@ fn completed(observed: &Observed, evidence: &mut Vec<String>) -> Option<Cause> {
     if observed.has_node_launcher {
         let seen = observed.ranks_seen as u64;
         let is_done = done >= seen.max(1) || observed.times(Meaning::TrainingDone) > 0;
-        evidence.push(format!("{done} of {seen} ranks reported to have ended as they should"));
+        evidence.push(Evidence::RanksDone { done, seen });
         return is_done.then_some(Cause::Completed);
     }
     Some(Cause::Completed)
@@ -75,10 +74,10 @@ fn killed_rank(observed: &Observed) -> Option<(Option<u32>, i32)> {
     seen.or_else(said)
 }
 
-fn failure(observed: &Observed, evidence: &mut Vec<String>) -> Cause {
+fn failure(observed: &Observed, evidence: &mut Vec<Evidence>) -> Cause {
     let mut by = |means: Meaning| {
         let sign = observed.sign(means)?;
-        evidence.push(format!("log: {}", sign.line));
+        evidence.push(Evidence::LogLine(sign.line.clone()));
         Some(sign.clone())
     };
     let refused = |memory| {
@@ -110,11 +109,11 @@ fn failure(observed: &Observed, evidence: &mut Vec<String>) -> Cause {
         return cause;
     }
     if let Some(sign) = observed.sign(Meaning::CollectiveTimeout) {
-        evidence.push(format!("log: {}", sign.line));
+        evidence.push(Evidence::LogLine(sign.line.clone()));
         return Cause::CollectiveTimeout;
     }
     if observed.not_finite > 0 {
-        evidence.push("the loss is not a number".to_owned());
+        evidence.push(Evidence::LossNotFinite);
         return Cause::NotFinite;
     }
     if observed.ending.is_success() {
@@ -122,11 +121,11 @@ fn failure(observed: &Observed, evidence: &mut Vec<String>) -> Cause {
     }
     let first = first_failed(observed);
     if let Some(sign) = observed.sign(Meaning::PeerLost).filter(|_| lost_a_peer(observed, first)) {
-        evidence.push(format!("log: {}", sign.line));
+        evidence.push(Evidence::LogLine(sign.line.clone()));
         return Cause::PeerLost;
     }
     if let Some(rank) = first {
-        evidence.push(format!("rank {rank} failed first"));
+        evidence.push(Evidence::FailedFirst(rank));
     }
     Cause::ProgramFailed { rank: first }
 }
@@ -139,7 +138,7 @@ fn lost_a_peer(observed: &Observed, first: Option<u32>) -> bool {
 }
 
 /// Something was killed: by the kernel for memory, or by somebody.
-fn killed(observed: &Observed, evidence: &mut Vec<String>) -> Option<Cause> {
+fn killed(observed: &Observed, evidence: &mut Vec<Evidence>) -> Option<Cause> {
     let launcher = match observed.ending {
         Ending::Signaled(signal) => Some(Some(signal)),
         Ending::Unknown => Some(None),
@@ -150,7 +149,7 @@ fn killed(observed: &Observed, evidence: &mut Vec<String>) -> Option<Cause> {
         || launcher.is_some_and(|signal| signal.is_none_or(|signal| signal == SIGKILL));
     let vanished = observed.ending.is_success();
     if observed.kernel_kills > 0 && (was_kill || vanished) {
-        evidence.push(format!("the kernel killed {} for memory", observed.kernel_kills));
+        evidence.push(Evidence::KernelKills(observed.kernel_kills));
         return Some(Cause::OutOfMemory {
             memory: Memory::Host,
             shortage: Shortage::Killed,
@@ -161,10 +160,7 @@ fn killed(observed: &Observed, evidence: &mut Vec<String>) -> Option<Cause> {
         return Some(Cause::LauncherKilled { signal });
     }
     let (rank, signal) = rank?;
-    evidence.push(match rank {
-        Some(rank) => format!("rank {rank} ended by signal {signal}"),
-        None => format!("a rank ended by signal {signal}"),
-    });
+    evidence.push(Evidence::RankSignaled { rank, signal });
     Some(Cause::RankKilled { rank, signal })
 }
 
@@ -176,14 +172,6 @@ fn first_failed(observed: &Observed) -> Option<u32> {
         None => seen.map(|(rank, _)| *rank),
     };
     rank.or_else(|| observed.sign(Meaning::Traceback).and_then(|sign| sign.rank))
-}
-
-fn ending_words(ending: Ending) -> String {
-    match ending {
-        Ending::Exited(code) => format!("the command exited with {code}"),
-        Ending::Signaled(signal) => format!("the command was ended by signal {signal}"),
-        Ending::Unknown => "nobody saw how the command ended".to_owned(),
-    }
 }
 
 #[cfg(test)]

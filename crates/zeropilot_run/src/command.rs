@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use serde_json::{Map, Value};
 use zeropilot_config::front_end::FrontEnd;
-use zeropilot_lint::job::{self, Word};
+use zeropilot_job::{self as job, Word};
 
 use crate::asked::Asked;
 use crate::config::read_config;

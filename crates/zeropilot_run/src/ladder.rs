@@ -8,17 +8,17 @@ mod batch;
 mod planned;
 
 use serde_json::{Map, Value, json};
-use zeropilot_record::Memory;
+use zeropilot_record::{Memory, Offload, Strategy};
 
+use self::batch::{ACCUMULATION, ACCUMULATION_ARGUMENT, Changed, MICRO, MICRO_ARGUMENT};
 pub use self::batch::{Batch, BatchArguments};
-use self::batch::{Changed, MICRO, MICRO_ARGUMENT};
 pub use self::planned::{PlannedRung, overlaid};
 
 /// A config that needs less memory.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Rung {
-    /// What changed against the config as given, such as `ZeRO-3 + optimizer on host`.
-    pub name: String,
+    /// What of it decides about memory.
+    pub strategy: Strategy,
     /// The whole config.
     pub config: Map<String, Value>,
     /// Arguments of the training program that change with it.
@@ -40,7 +40,11 @@ pub fn next(
     higher_stage(config)
         .or_else(|| (short == Memory::Device).then(|| offload(config)).flatten())
         .or_else(|| smaller_batch(config, batch, world))
-        .map(|(config, arguments)| Rung { name: name(&config, &arguments), config, arguments })
+        .map(|(config, arguments)| Rung {
+            strategy: strategy(&config, &arguments),
+            config,
+            arguments,
+        })
 }
 
 fn zero(config: &mut Map<String, Value>) -> Option<&mut Map<String, Value>> {
@@ -91,28 +95,32 @@ fn smaller_batch(
     Some(Batch { micro: micro / 2, accumulation: accumulation * 2 }.put(config, arguments))
 }
 
-/// Names of the parts that a ladder changes.
-fn name(config: &Map<String, Value>, arguments: &[(&str, String)]) -> String {
-    let mut name = format!("ZeRO-{}", stage(config));
-    for (key, words) in
-        [("offload_optimizer", " + optimizer on host"), ("offload_param", " + weights on host")]
-    {
+fn strategy(config: &Map<String, Value>, arguments: &[(&str, String)]) -> Strategy {
+    let offload = |key: &str| {
         let section = config.get("zero_optimization").and_then(|zero| zero.get(key));
-        if section.is_some_and(|section| section["device"] == "cpu") {
-            name.push_str(words);
+        match section.and_then(|section| section["device"].as_str()) {
+            Some("cpu") => Offload::Cpu,
+            Some("nvme") => Offload::Nvme,
+            _ => Offload::None,
         }
+    };
+    let number = |key: &str, argument: &str| {
+        let told = arguments.iter().find(|(name, _)| *name == argument);
+        let told = told.and_then(|(_, value)| value.parse().ok());
+        told.or_else(|| config.get(key).and_then(Value::as_u64))
+    };
+    Strategy {
+        stage: stage(config),
+        offload_optimizer: offload("offload_optimizer"),
+        offload_param: offload("offload_param"),
+        micro_batch: number(MICRO, MICRO_ARGUMENT),
+        gradient_accumulation_steps: number(ACCUMULATION, ACCUMULATION_ARGUMENT),
     }
-    let said = arguments.iter().find(|(name, _)| *name == MICRO_ARGUMENT);
-    let micro = said.and_then(|(_, value)| value.parse().ok());
-    if let Some(micro) = micro.or_else(|| config.get(MICRO).and_then(Value::as_u64)) {
-        name.push_str(&format!(", micro batch {micro}"));
-    }
-    name
 }
 
 #[cfg(test)]
 mod tests {
-    use super::batch::{ACCUMULATION, GLOBAL};
+    use super::batch::GLOBAL;
     use super::*;
 
     fn object(value: Value) -> Map<String, Value> {
@@ -138,17 +146,23 @@ mod tests {
     fn the_ladder_goes_down_to_a_micro_batch_of_one() {
         let config = json!({"train_batch_size": 16, MICRO: 4, ACCUMULATION: 2, "optimizer": {},
             "zero_optimization": {"stage": 1}});
-        let names: Vec<String> =
-            descend(config, Memory::Device).into_iter().map(|rung| rung.name).collect();
+        let strategies: Vec<_> = descend(config, Memory::Device)
+            .into_iter()
+            .map(|Rung { strategy, .. }| {
+                let batch = (strategy.micro_batch, strategy.gradient_accumulation_steps);
+                (strategy.stage, strategy.offload_optimizer, strategy.offload_param, batch)
+            })
+            .collect();
+        let batch = |micro, accumulation| (Some(micro), Some(accumulation));
         assert_eq!(
-            names,
+            strategies,
             [
-                "ZeRO-2, micro batch 4",
-                "ZeRO-3, micro batch 4",
-                "ZeRO-3 + optimizer on host, micro batch 4",
-                "ZeRO-3 + optimizer on host + weights on host, micro batch 4",
-                "ZeRO-3 + optimizer on host + weights on host, micro batch 2",
-                "ZeRO-3 + optimizer on host + weights on host, micro batch 1",
+                (2, Offload::None, Offload::None, batch(4, 2)),
+                (3, Offload::None, Offload::None, batch(4, 2)),
+                (3, Offload::Cpu, Offload::None, batch(4, 2)),
+                (3, Offload::Cpu, Offload::Cpu, batch(4, 2)),
+                (3, Offload::Cpu, Offload::Cpu, batch(2, 4)),
+                (3, Offload::Cpu, Offload::Cpu, batch(1, 8)),
             ]
         );
     }
@@ -168,7 +182,10 @@ mod tests {
     fn a_full_host_is_not_filled_further() {
         let config = json!({"train_batch_size": 16, MICRO: 4, "zero_optimization": {"stage": 2}});
         let rungs = descend(config, Memory::Host);
-        assert!(rungs.iter().all(|rung| !rung.name.contains("host")), "{rungs:?}");
+        assert!(
+            rungs.iter().all(|rung| rung.strategy.offload_optimizer == Offload::None),
+            "{rungs:?}"
+        );
         assert_eq!(rungs.len(), 3);
     }
 

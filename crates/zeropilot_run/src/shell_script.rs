@@ -8,7 +8,7 @@ use std::ffi::{OsStr, OsString};
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use zeropilot_lint::job::{Outside, Word};
+use zeropilot_job::{Outside, Word};
 
 const SHELLS: [&str; 5] = ["bash", "sh", "dash", "ksh", "zsh"];
 
@@ -128,7 +128,7 @@ mod tests {
     use std::os::unix::fs::PermissionsExt as _;
     use std::process::Command;
 
-    use zeropilot_lint::job;
+    use zeropilot_job as job;
 
     use super::*;
 

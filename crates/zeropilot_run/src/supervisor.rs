@@ -11,7 +11,7 @@ use std::sync::mpsc::Receiver;
 use std::time::Duration;
 
 use serde_json::{Map, Value};
-use zeropilot_record::{Attempt, Cause, Happening, Verdict};
+use zeropilot_record::{Attempt, Cause, Evidence, Happening, Setup, Verdict};
 
 use self::following::Next;
 use crate::attempt::{self, Finished, Limits, Observer, Start};
@@ -128,7 +128,7 @@ impl Run<'_> {
             start: self.command.given.clone(),
             config: self.command.read_config(),
             config_path: self.command.config.as_ref().map(PathBuf::from),
-            rung: String::new(),
+            rung: Setup::AsGiven,
             planned: 0,
             resumed_from: None,
             checkpoints: self.policy.checkpoints.clone().or(self.command.checkpoints.clone()),
@@ -150,7 +150,7 @@ impl Run<'_> {
         });
         let _ = self.recorder.write(&format!("tail-{number}.log"), &(tail.join("\n") + "\n"));
         let (cause, mut evidence) = classify(&observed);
-        evidence.extend(observed.not_started.clone());
+        evidence.extend(observed.not_started.clone().map(Evidence::Text));
         let ended = Happening::AttemptEnded {
             attempt: number,
             ending: observed.ending,

@@ -1,9 +1,9 @@
 //! The model of PyTorch's CUDA allocator: worked examples, a plain re-telling of its rules, and the constants of an
 //! installed PyTorch.
 
-use std::path::PathBuf;
 use std::time::Instant;
 
+use zeropilot_oracle::Random;
 use zeropilot_step::cuda::{Allocation, Allocator, Settings, block_size, segment_size};
 use zeropilot_step::cuda::{
     LARGE_SEGMENT, MIN_BLOCK, OWN_SEGMENT, SEGMENT_STEP, SMALL_REQUEST, SMALL_SEGMENT,
@@ -155,30 +155,19 @@ fn nothing_is_taken_for_an_empty_tensor() {
     assert_eq!(allocator.peak_reserved(), Bytes(0));
 }
 
-/// Linear congruential numbers: the same sequence everywhere.
-struct Numbers(u64);
-
-impl Numbers {
-    fn below(&mut self, limit: u64) -> u64 {
-        self.0 =
-            self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-        (self.0 >> 33) % limit
-    }
-}
-
 /// A sequence like a training step's: sizes over many orders, mostly freed in reverse.
 fn events(seed: u64, count: usize) -> Vec<Result<u64, usize>> {
-    let mut numbers = Numbers(seed);
+    let mut random = Random::new(seed);
     let (mut live, mut next) = (Vec::new(), 0);
     let mut events = Vec::with_capacity(count);
     for _ in 0..count {
-        if live.is_empty() || numbers.below(100) < 52 {
-            let magnitude = 6 + numbers.below(21);
-            events.push(Ok((1 << magnitude) + numbers.below(1 << magnitude)));
+        if live.is_empty() || random.chance(52) {
+            let magnitude = random.between(6, 26);
+            events.push(Ok(random.between(1 << magnitude, (2 << magnitude) - 1)));
             live.push(next);
             next += 1;
         } else {
-            let from_end = numbers.below(live.len().min(8) as u64) as usize;
+            let from_end = random.below(live.len().min(8));
             events.push(Err(live.remove(live.len() - 1 - from_end)));
         }
     }
@@ -309,11 +298,7 @@ fn a_hundred_thousand_events_take_milliseconds() {
 
 #[test]
 fn the_constants_are_those_of_the_installed_pytorch() {
-    let Some(home) = std::env::var_os("ZEROPILOT_ORACLE_HOME").map(PathBuf::from) else {
-        assert!(std::env::var_os("CI").is_none(), "ZEROPILOT_ORACLE_HOME must be set in CI");
-        eprintln!("skipped: ZEROPILOT_ORACLE_HOME is not set");
-        return;
-    };
+    let Some(home) = zeropilot_oracle::home() else { return };
     let libraries = std::fs::read_dir(home.join("engine/lib")).expect("the engine is installed");
     let header = libraries
         .filter_map(Result::ok)

@@ -7,63 +7,24 @@
 mod calls;
 mod public_path;
 
-use std::io::{BufRead, BufReader, Write};
-use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
-use std::time::{SystemTime, UNIX_EPOCH};
+use std::path::Path;
 
 use calls::difference;
 use public_path::{Table, differences, program};
 use serde_json::Value;
-
-fn seed() -> u64 {
-    let given = std::env::var("ZEROPILOT_SEED").ok().and_then(|seed| seed.parse().ok());
-    given.unwrap_or_else(|| {
-        SystemTime::now().duration_since(UNIX_EPOCH).map_or(1, |now| now.as_secs() % 1_000_000_007)
-    })
-}
-
-fn python(home: &Path) -> Command {
-    let mut command = Command::new(home.join("engine/bin/python"));
-    command
-        .current_dir(concat!(env!("CARGO_MANIFEST_DIR"), "/../../oracle"))
-        .env("DS_ACCELERATOR", "cpu")
-        .env("OMP_NUM_THREADS", "1")
-        .stderr(Stdio::null());
-    command
-}
+use zeropilot_oracle::{Oracle, programs, python, setting};
 
 /// Cases with what the engine's ranks measured; those it refuses are left out.
 fn measured(home: &Path, count: usize, seed: u64) -> Vec<(Value, Value)> {
     let arguments = ["-m", "measure.draw", &count.to_string(), &seed.to_string()];
-    let drawn = python(home).args(arguments).output().unwrap();
+    let drawn = python(home).current_dir(programs()).args(arguments).output().unwrap();
     let cases: Vec<Value> = String::from_utf8(drawn.stdout)
         .unwrap()
         .lines()
-        .enumerate()
-        .map(|(id, line)| {
-            let mut case: Value = serde_json::from_str(line).unwrap();
-            case["id"] = Value::from(id);
-            case
-        })
+        .map(|line| serde_json::from_str(line).unwrap())
         .collect();
     assert_eq!(cases.len(), count, "every case is drawn");
-    let mut server = python(home)
-        .arg("measure_server.py")
-        .stdin(Stdio::piped())
-        .stdout(Stdio::piped())
-        .spawn()
-        .unwrap();
-    let mut requests = server.stdin.take().unwrap();
-    let mut answers = BufReader::new(server.stdout.take().unwrap()).lines();
-    answers.next().unwrap().unwrap();
-    for case in &cases {
-        writeln!(requests, "{case}").unwrap();
-    }
-    drop(requests);
-    let answers: Vec<Value> =
-        answers.map(|line| serde_json::from_str(&line.unwrap()).unwrap()).collect();
-    server.wait().unwrap();
+    let answers = Oracle::start(home, "measure_server.py").answers(cases.clone());
     let is_measured = |answer: &Value| {
         let ranks = answer["ranks"].as_array();
         ranks.is_some_and(|ranks| ranks.iter().all(|rank| rank["skipped_steps"].is_null()))
@@ -73,14 +34,10 @@ fn measured(home: &Path, count: usize, seed: u64) -> Vec<(Value, Value)> {
 
 #[test]
 fn fresh_draws_are_as_predicted() {
-    let Some(home) = std::env::var_os("ZEROPILOT_ORACLE_HOME").map(PathBuf::from) else {
-        assert!(std::env::var_os("CI").is_none(), "CI needs the engine: set ZEROPILOT_ORACLE_HOME");
-        println!("skipped: ZEROPILOT_ORACLE_HOME does not say where the engine is");
-        return;
-    };
-    let count = std::env::var("ZEROPILOT_DRAWS").ok().and_then(|n| n.parse().ok()).unwrap_or(8);
-    let seed = seed();
-    println!("seed {seed}, {count} cases");
+    let Some(home) = zeropilot_oracle::home() else { return };
+    let count = setting("ZEROPILOT_DRAWS").unwrap_or(8);
+    let seed = zeropilot_oracle::seed();
+    println!("{count} cases");
     let cases = measured(&home, count, seed);
     println!("{} of them measured", cases.len());
     assert!(cases.len() * 2 >= count, "the engine takes most of them");
@@ -109,15 +66,15 @@ fn fresh_draws_are_as_predicted() {
     let equal = cases.len() - other_calls.len();
     println!("calls: {equal} of {} equal", cases.len());
     other_calls.iter().for_each(|difference| println!("  {difference}"));
-    assert!(other_calls.len() * 5 <= cases.len(), "calls differ: seed {seed}");
+    assert!(other_calls.len() * 5 <= cases.len(), "calls differ: ZEROPILOT_SEED={seed}");
     let rests = ["rest after_init", "rest after_backward", "rest after_step"];
     for what in rests {
         // Categories nobody has met yet must not stop a build; most of the draws must be exact.
-        assert!(table.of(what).0 >= 0.8, "{what}: seed {seed}");
+        assert!(table.of(what).0 >= 0.8, "{what}: ZEROPILOT_SEED={seed}");
     }
     for what in ["peak forward", "peak backward", "peak step"] {
         let (near, worst) = table.of(what);
         // A rare combination may miss by more than any that was met; most must be near.
-        assert!(near >= 0.6, "{what}: {near}, worst {worst} %, seed {seed}");
+        assert!(near >= 0.6, "{what}: {near}, worst {worst} %, ZEROPILOT_SEED={seed}");
     }
 }

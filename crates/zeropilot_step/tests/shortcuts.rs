@@ -7,7 +7,7 @@ mod random;
 
 use std::collections::BTreeMap;
 
-use random::{Dice, Question};
+use random::{Question, dice};
 use zeropilot_step::cuda::{Allocation, Allocator, Gradients, Settings, replay};
 use zeropilot_step::family::{build, micro_step};
 use zeropilot_step::lower::Conditions;
@@ -60,11 +60,11 @@ fn is_same(one: &MicroStep, other: &MicroStep) -> bool {
 
 #[test]
 fn layers_told_again_are_layers_run_again_in_every_measured_setup() {
-    let mut dice = Dice::new(7);
+    let mut dice = dice(7);
     let (mut compared, mut repeated) = (0, 0);
     for case in common::cases("training.json") {
         let Some(mut setup) = common::setup(&case) else { continue };
-        setup.shape.layers = 1 + dice.below(16);
+        setup.shape.layers = dice.between(1, 16);
         setup.switches.checkpointing ^= dice.one_in(2);
         let is_stage_3 = dice.one_in(2);
         let options =
@@ -134,16 +134,16 @@ impl Listener for AllRounds {
 #[test]
 fn a_replay_that_stops_early_reserves_what_the_long_one_does_in_every_measured_setup() {
     const ROUNDS: usize = 5;
-    let mut dice = Dice::new(11);
+    let mut dice = dice(11);
     let mut compared = 0;
     for case in common::cases("training.json") {
         let Some(mut setup) = common::setup(&case) else { continue };
         setup.switches.checkpointing ^= dice.one_in(2);
-        setup.batch.length *= 1 + dice.below(64);
-        setup.batch.target_length *= 1 + dice.below(64);
+        setup.batch.length *= dice.between(1, 64);
+        setup.batch.target_length *= dice.between(1, 64);
         let gradients = if dice.one_in(2) { Gradients::Kept } else { Gradients::Bucketed };
         let settings = Settings { expandable_segments: dice.one_in(3), ..Settings::default() };
-        let resident = Bytes(dice.below(3) * (7 << 20));
+        let resident = Bytes(dice.between(0, 2) * (7 << 20));
         let options = Options { kernels: Kernels::Cuda, ..Options::default() };
         let trace = micro_step(&*build(&setup), options);
         let allocator = Allocator::new(settings);

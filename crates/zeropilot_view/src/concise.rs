@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use zeropilot_lint::Language;
+use zeropilot_text::Language;
 
 use crate::place::Places;
 use crate::{FileResult, escaped};

@@ -3,7 +3,8 @@
 use serde_json::{Value as Json, json};
 use zeropilot_cluster::discovery::visible;
 use zeropilot_doctor::{Finding, Limit, Machine};
-use zeropilot_lint::{Language, Severity, Text};
+use zeropilot_lint::Severity;
+use zeropilot_text::{Language, Text, tr};
 use zeropilot_units::Bytes;
 
 use crate::explain::Page;
@@ -112,13 +113,13 @@ fn closing(findings: &[Finding], language: Language) -> String {
     let (errors, warnings) = (count(Severity::Error), count(Severity::Warning));
     let plural =
         |count: usize, word: &str| format!("{count} {word}{}", if count == 1 { "" } else { "s" });
-    match (errors, warnings, language) {
-        (0, 0, Language::English) => "nothing is missing".to_owned(),
-        (0, 0, Language::Chinese) => "什么都不缺".to_owned(),
-        (_, _, Language::English) => {
-            format!("{}, {}", plural(errors, "error"), plural(warnings, "warning"))
-        }
-        (_, _, Language::Chinese) => format!("{errors} 个错误，{warnings} 个警告"),
+    match (errors, warnings) {
+        (0, 0) => tr!(language, "nothing is missing", "什么都不缺"),
+        (_, _) => tr!(
+            language,
+            ("{}, {}", plural(errors, "error"), plural(warnings, "warning")),
+            ("{errors} 个错误，{warnings} 个警告")
+        ),
     }
 }
 

@@ -2,7 +2,8 @@
 
 use std::fmt::Write as _;
 
-use zeropilot_lint::{Language, Severity};
+use zeropilot_lint::Severity;
+use zeropilot_text::Language;
 
 use crate::place::Places;
 use crate::{FileResult, escaped};

@@ -4,32 +4,23 @@ use unicode_width::UnicodeWidthStr;
 use zeropilot_cluster::catalogue::NotFound;
 use zeropilot_cluster::discovery::{NoDriver, NotGpus};
 use zeropilot_cluster::{Accelerator, Basis, Capacity, Gpus, GpusError, GpusProblem};
-use zeropilot_lint::Language;
+use zeropilot_text::{Language, Text, tr};
 
 use crate::escaped;
 
 /// What is wrong with a description of GPUs, where, and what to write instead.
 pub fn gpus_error(text: &str, error: &GpusError, language: Language) -> String {
     let meant = text.get(error.span.clone()).unwrap_or(text);
-    let (what, help) = match language {
-        Language::English => english(meant, &error.problem),
-        Language::Chinese => chinese(meant, &error.problem),
-    };
-    let (help_label, accepted) = match language {
-        Language::English => (
-            "  help: ",
+    let (what, help) = problem_words(meant, &error.problem, language);
+    let help = help.unwrap_or_else(|| {
+        tr!(
+            language,
             "accepted are `8`, `44GB`, `5x44GB`, `8xA100-80G`, `4x8xH100` (nodes × GPUs per node)",
-        ),
-        Language::Chinese => (
-            "  建议：",
-            "可以写 `8`、`44GB`、`5x44GB`、`8xA100-80G`、`4x8xH100`（节点数 × 每节点 GPU 数）",
-        ),
-    };
-    let help = help.unwrap_or_else(|| accepted.to_owned());
-    let error_label = match language {
-        Language::English => "error: ",
-        Language::Chinese => "错误：",
-    };
+            "可以写 `8`、`44GB`、`5x44GB`、`8xA100-80G`、`4x8xH100`（节点数 × 每节点 GPU 数）"
+        )
+    });
+    let help_label = Text::new("  help: ", "  建议：").get(language);
+    let error_label = Text::new("error: ", "错误：").get(language);
     format!("{error_label}{what}\n{}{help_label}{help}", pointer(text, error))
 }
 
@@ -47,113 +38,129 @@ fn pointer(text: &str, error: &GpusError) -> String {
     format!("  {}\n  {}{underline}\n", escaped(text), " ".repeat(indent))
 }
 
-fn english(meant: &str, problem: &GpusProblem) -> (String, Option<String>) {
+/// What is wrong, and what to write instead if that is particular to it.
+fn problem_words(
+    meant: &str,
+    problem: &GpusProblem,
+    language: Language,
+) -> (String, Option<String>) {
     let meant = escaped(meant);
     match problem {
-        GpusProblem::Empty => ("no GPUs are described".to_owned(), None),
-        GpusProblem::Zero => ("there must be at least one GPU".to_owned(), None),
-        GpusProblem::TooMany { most } => (format!("`{meant}` is more than {most} GPUs"), None),
-        GpusProblem::TooManyFactors => {
-            (format!("`{meant}` multiplies more than nodes and GPUs per node"), None)
+        GpusProblem::Empty => (tr!(language, "no GPUs are described", "没有写明 GPU"), None),
+        GpusProblem::Zero => {
+            (tr!(language, "there must be at least one GPU", "至少要有一张 GPU"), None)
         }
-        GpusProblem::NothingAfterTimes { count } => (
-            format!("`{meant}` does not say what there are {count} of"),
-            Some(format!("write `{count}x80GB` or `{count}xH100`, or only `{count}`")),
+        GpusProblem::TooMany { most } => (
+            tr!(language, "`{meant}` is more than {most} GPUs", "`{meant}` 超过了 {most} 张 GPU"),
+            None,
         ),
-        GpusProblem::GpusOrGigabytes { left, right } => (
-            format!("`{meant}` can be {right} GPUs per node or {right} GB of memory"),
-            Some(format!(
-                "write `{left}x{right}GB` for {left} GPUs with {right} GB each; for {left} nodes of {right} GPUs name the card, too: `{left}x{right}xH100`"
+        GpusProblem::TooManyFactors => (
+            tr!(
+                language,
+                "`{meant}` multiplies more than nodes and GPUs per node",
+                "`{meant}` 里的乘数多于“节点数 × 每节点 GPU 数”"
+            ),
+            None,
+        ),
+        GpusProblem::NothingAfterTimes { count } => (
+            tr!(
+                language,
+                "`{meant}` does not say what there are {count} of",
+                "`{meant}` 没有写明这 {count} 张是什么卡"
+            ),
+            Some(tr!(
+                language,
+                "write `{count}x80GB` or `{count}xH100`, or only `{count}`",
+                "写成 `{count}x80GB` 或 `{count}xH100`，或者只写 `{count}`"
             )),
         ),
-        GpusProblem::NotMemory => {
-            (format!("`{meant}` is neither an amount of memory nor a known card"), None)
-        }
-        GpusProblem::ImplausibleMemory => (
-            format!("no GPU has {meant} of memory"),
-            Some(
-                "write the memory of one GPU: `80GB`, or `46068MiB` as nvidia-smi prints it"
-                    .to_owned(),
-            ),
-        ),
-        GpusProblem::Accelerator(NotFound::Unknown { nearest }) => (
-            format!("`{meant}` is not in the catalogue of accelerators"),
-            Some(if nearest.is_empty() {
-                "write its memory instead, as in `8x80GB`".to_owned()
-            } else {
-                format!(
-                    "did you mean {}? Otherwise write its memory, as in `8x80GB`",
-                    listed(nearest, ", ")
-                )
-            }),
-        ),
-        GpusProblem::Accelerator(NotFound::Ambiguous { choices }) => (
-            format!(
-                "`{meant}` is the name of {} cards, and what fits depends on which",
-                choices.len()
-            ),
-            Some(format!("write one of {}", listed(choices, ", "))),
-        ),
-        GpusProblem::Uneven { count, usual } => (
-            format!(
-                "{count} GPUs do not divide evenly over nodes of up to {usual}, and ranks share the memory of their node"
-            ),
-            Some(format!("say the nodes, too, as in `1x{count}xH100`")),
-        ),
-    }
-}
-
-fn chinese(meant: &str, problem: &GpusProblem) -> (String, Option<String>) {
-    let meant = escaped(meant);
-    match problem {
-        GpusProblem::Empty => ("没有写明 GPU".to_owned(), None),
-        GpusProblem::Zero => ("至少要有一张 GPU".to_owned(), None),
-        GpusProblem::TooMany { most } => (format!("`{meant}` 超过了 {most} 张 GPU"), None),
-        GpusProblem::TooManyFactors => {
-            (format!("`{meant}` 里的乘数多于“节点数 × 每节点 GPU 数”"), None)
-        }
-        GpusProblem::NothingAfterTimes { count } => (
-            format!("`{meant}` 没有写明这 {count} 张是什么卡"),
-            Some(format!("写成 `{count}x80GB` 或 `{count}xH100`，或者只写 `{count}`")),
-        ),
         GpusProblem::GpusOrGigabytes { left, right } => (
-            format!("`{meant}` 既可能是每节点 {right} 张 GPU，也可能是 {right} GB 显存"),
-            Some(format!(
+            tr!(
+                language,
+                "`{meant}` can be {right} GPUs per node or {right} GB of memory",
+                "`{meant}` 既可能是每节点 {right} 张 GPU，也可能是 {right} GB 显存"
+            ),
+            Some(tr!(
+                language,
+                "write `{left}x{right}GB` for {left} GPUs with {right} GB each; for {left} nodes of {right} GPUs name the card, too: `{left}x{right}xH100`",
                 "{left} 张 {right} GB 的卡写成 `{left}x{right}GB`；{left} 个节点、每节点 {right} 张则要写明型号：`{left}x{right}xH100`"
             )),
         ),
-        GpusProblem::NotMemory => (format!("`{meant}` 既不是显存大小，也不是已知的型号"), None),
+        GpusProblem::NotMemory => (
+            tr!(
+                language,
+                "`{meant}` is neither an amount of memory nor a known card",
+                "`{meant}` 既不是显存大小，也不是已知的型号"
+            ),
+            None,
+        ),
         GpusProblem::ImplausibleMemory => (
-            format!("没有哪张 GPU 的显存是 {meant}"),
-            Some("请写单卡显存：`80GB`，或照抄 nvidia-smi 显示的 `46068MiB`".to_owned()),
+            tr!(language, "no GPU has {meant} of memory", "没有哪张 GPU 的显存是 {meant}"),
+            Some(tr!(
+                language,
+                "write the memory of one GPU: `80GB`, or `46068MiB` as nvidia-smi prints it",
+                "请写单卡显存：`80GB`，或照抄 nvidia-smi 显示的 `46068MiB`"
+            )),
         ),
-        GpusProblem::Accelerator(NotFound::Unknown { nearest }) => (
-            format!("加速卡目录里没有 `{meant}`"),
-            Some(if nearest.is_empty() {
-                "可以直接写显存，例如 `8x80GB`".to_owned()
-            } else {
-                format!(
-                    "是不是想写 {}？不是的话可以直接写显存，例如 `8x80GB`",
-                    listed(nearest, "、")
-                )
-            }),
-        ),
-        GpusProblem::Accelerator(NotFound::Ambiguous { choices }) => (
-            format!("叫 `{meant}` 的卡有 {} 种，显存或互联不同，结论也不同", choices.len()),
-            Some(format!("请写明是哪一种：{}", listed(choices, "、"))),
-        ),
+        GpusProblem::Accelerator(problem) => accelerator_words(&meant, problem, language),
         GpusProblem::Uneven { count, usual } => (
-            format!(
+            tr!(
+                language,
+                "{count} GPUs do not divide evenly over nodes of up to {usual}, and ranks share the memory of their node",
                 "{count} 张 GPU 无法平均分到每节点最多 {usual} 张的节点上，而同一节点的进程共享内存"
             ),
-            Some(format!("请写明节点数，例如 `1x{count}xH100`")),
+            Some(tr!(
+                language,
+                "say the nodes, too, as in `1x{count}xH100`",
+                "请写明节点数，例如 `1x{count}xH100`"
+            )),
         ),
     }
 }
 
-fn listed(accelerators: &[&Accelerator], separator: &str) -> String {
+fn accelerator_words(
+    meant: &str,
+    problem: &NotFound,
+    language: Language,
+) -> (String, Option<String>) {
+    match problem {
+        NotFound::Unknown { nearest } => {
+            let names = listed(nearest, language);
+            let help = if nearest.is_empty() {
+                tr!(
+                    language,
+                    "write its memory instead, as in `8x80GB`",
+                    "可以直接写显存，例如 `8x80GB`"
+                )
+            } else {
+                tr!(
+                    language,
+                    "did you mean {names}? Otherwise write its memory, as in `8x80GB`",
+                    "是不是想写 {names}？不是的话可以直接写显存，例如 `8x80GB`"
+                )
+            };
+            let what = tr!(
+                language,
+                "`{meant}` is not in the catalogue of accelerators",
+                "加速卡目录里没有 `{meant}`"
+            );
+            (what, Some(help))
+        }
+        NotFound::Ambiguous { choices } => (
+            tr!(
+                language,
+                "`{meant}` is the name of {} cards, and what fits depends on which",
+                "叫 `{meant}` 的卡有 {} 种，显存或互联不同，结论也不同",
+                choices.len()
+            ),
+            Some(tr!(language, "write one of {}", "请写明是哪一种：{}", listed(choices, language))),
+        ),
+    }
+}
+
+fn listed(accelerators: &[&Accelerator], language: Language) -> String {
     let slugs = accelerators.iter().map(|accelerator| format!("`{}`", accelerator.slug()));
-    slugs.collect::<Vec<_>>().join(separator)
+    slugs.collect::<Vec<_>>().join(Text::new(", ", "、").get(language))
 }
 
 /// How the memory of a GPU was understood, where that is more than a printed fact.
@@ -162,21 +169,17 @@ pub fn capacity_note(gpus: &Gpus, capacity: &Capacity, language: Language) -> Op
     let shown = bytes.expected();
     let binary = gpus.stated_memory().map(|stated| stated.to_string().replace("GB", "GiB"));
     let name = gpus.device.accelerator().map(|accelerator| accelerator.name.as_str());
-    Some(match (capacity.basis, language) {
-        (Basis::Published | Basis::StatedBinary, _) => return None,
-        (Basis::StatedDecimal, Language::English) => format!(
+    Some(match capacity.basis {
+        Basis::Published | Basis::StatedBinary => return None,
+        Basis::StatedDecimal => tr!(
+            language,
             "note: GB is taken as 10^9 bytes: {shown} per GPU, the careful reading; write `{}` or name the card if there is more",
-            binary?
-        ),
-        (Basis::StatedDecimal, Language::Chinese) => format!(
             "提示：GB 按 10^9 字节计，即每卡 {shown}，这是保守的读法；实际更多时请写 `{}` 或写明型号",
             binary?
         ),
-        (Basis::DriverTotal | Basis::Nominal, Language::English) => format!(
+        Basis::DriverTotal | Basis::Nominal => tr!(
+            language,
             "note: how much of its memory PyTorch finds on a {} is not published; {bytes} from cards of its kind",
-            name?
-        ),
-        (Basis::DriverTotal | Basis::Nominal, Language::Chinese) => format!(
             "提示：没有公开资料说明 PyTorch 在 {} 上能看到多少显存，按同类卡估计为 {bytes}",
             name?
         ),
@@ -190,39 +193,39 @@ pub fn layout_note(gpus: &Gpus, language: Language) -> Option<String> {
         return None;
     }
     let (nodes, each) = (layout.nodes, layout.gpus_per_node);
-    Some(match language {
-        Language::English => format!("note: {nodes} nodes of {each} GPUs are assumed"),
-        Language::Chinese => format!("提示：假定为 {nodes} 个节点、每节点 {each} 张 GPU"),
-    })
+    Some(tr!(
+        language,
+        "note: {nodes} nodes of {each} GPUs are assumed",
+        "提示：假定为 {nodes} 个节点、每节点 {each} 张 GPU"
+    ))
 }
 
 /// That the GPUs of this machine cannot be listed.
 pub fn no_driver(problem: &NoDriver, language: Language) -> String {
-    let reason = match (problem, language) {
-        (NoDriver::NoLibrary, Language::English) => "no NVIDIA driver is installed".to_owned(),
-        (NoDriver::NoLibrary, Language::Chinese) => "没有安装 NVIDIA 驱动".to_owned(),
-        (NoDriver::Refuses(reason), _) => escaped(reason).into_owned(),
+    let reason = match problem {
+        NoDriver::NoLibrary => {
+            tr!(language, "no NVIDIA driver is installed", "没有安装 NVIDIA 驱动")
+        }
+        NoDriver::Refuses(reason) => escaped(reason).into_owned(),
     };
-    match language {
-        Language::English => format!(
-            "error: --gpus is not given, and the GPUs of this machine cannot be listed: {reason}\n  help: say which GPUs the run is for, such as --gpus 8xA100-80G or --gpus 5x44GB"
-        ),
-        Language::Chinese => format!(
-            "错误：没有给出 --gpus，又无法列出本机的 GPU：{reason}\n  建议：请写明要用的 GPU，例如 --gpus 8xA100-80G 或 --gpus 5x44GB"
-        ),
-    }
+    tr!(
+        language,
+        "error: --gpus is not given, and the GPUs of this machine cannot be listed: {reason}\n  help: say which GPUs the run is for, such as --gpus 8xA100-80G or --gpus 5x44GB",
+        "错误：没有给出 --gpus，又无法列出本机的 GPU：{reason}\n  建议：请写明要用的 GPU，例如 --gpus 8xA100-80G 或 --gpus 5x44GB"
+    )
 }
 
 /// That the GPUs of this machine are no cluster to plan for.
 pub fn not_gpus(problem: &NotGpus, language: Language) -> String {
-    match (problem, language) {
-        (NotGpus::None, Language::English) => "error: --gpus is not given, and this machine shows no GPU\n  help: look at CUDA_VISIBLE_DEVICES, or say which GPUs the run is for: --gpus 8xA100-80G".to_owned(),
-        (NotGpus::None, Language::Chinese) => "错误：没有给出 --gpus，本机也没有可见的 GPU\n  建议：检查 CUDA_VISIBLE_DEVICES，或写明要用的 GPU：--gpus 8xA100-80G".to_owned(),
-        (NotGpus::Different(names), Language::English) => format!(
-            "error: --gpus is not given, and the GPUs of this machine are of different kinds: {}\n  help: every rank gets the same share; choose equal ones with CUDA_VISIBLE_DEVICES, or say --gpus",
-            escaped(&names.join(", "))
+    match problem {
+        NotGpus::None => tr!(
+            language,
+            "error: --gpus is not given, and this machine shows no GPU\n  help: look at CUDA_VISIBLE_DEVICES, or say which GPUs the run is for: --gpus 8xA100-80G",
+            "错误：没有给出 --gpus，本机也没有可见的 GPU\n  建议：检查 CUDA_VISIBLE_DEVICES，或写明要用的 GPU：--gpus 8xA100-80G"
         ),
-        (NotGpus::Different(names), Language::Chinese) => format!(
+        NotGpus::Different(names) => tr!(
+            language,
+            "error: --gpus is not given, and the GPUs of this machine are of different kinds: {}\n  help: every rank gets the same share; choose equal ones with CUDA_VISIBLE_DEVICES, or say --gpus",
             "错误：没有给出 --gpus，而本机的 GPU 型号不一致：{}\n  建议：每个进程的份额相同；用 CUDA_VISIBLE_DEVICES 选出同型号的卡，或写明 --gpus",
             escaped(&names.join(", "))
         ),

@@ -5,11 +5,10 @@ use std::ops::Range;
 
 use annotate_snippets::{AnnotationKind, Group, Level, Patch, Renderer, Snippet};
 use zeropilot_config::front_end::FrontEnd;
-use zeropilot_config::python::python_str;
+use zeropilot_config::python::{Number, PyValue, python_str};
 use zeropilot_config::syntax::{LineIndex, Span};
-use zeropilot_lint::{
-    Diagnostic, Language, Report, ResolvedValues, Safety, Severity, Text, Verdict, WorldSource,
-};
+use zeropilot_lint::{Diagnostic, Report, ResolvedValues, Safety, Severity, Verdict, WorldSource};
+use zeropilot_text::{Language, Text, tr};
 
 use crate::place::decodable;
 use crate::wrap::wrap;
@@ -23,7 +22,7 @@ const LONGEST_LINE: usize = 2000;
 /// Everything about a file; nothing about an accepted one that the user did not name.
 pub(crate) fn file(layout: &Layout, file: &FileResult<'_>) -> String {
     let report = file.report;
-    let is_quiet = layout.quiet || !file.is_named && report.mended.is_empty();
+    let is_quiet = layout.quiet || !file.is_named && report.fixed.is_empty();
     if report.diagnostics.is_empty() && is_quiet {
         return String::new();
     }
@@ -47,7 +46,7 @@ pub(crate) fn file(layout: &Layout, file: &FileResult<'_>) -> String {
 fn mended(report: &Report, language: Language) -> String {
     let word = Text::new("mended", "已修复").get(language);
     let colon = Text::new(": ", "：").get(language);
-    let lines = report.mended.iter().filter_map(|found| {
+    let lines = report.fixed.iter().filter_map(|found| {
         let title = found.fix_title(language)?;
         Some(format!("  {word} {}{colon}{}\n", found.rule.code, escaped(&title)))
     });
@@ -73,11 +72,9 @@ pub(crate) fn verdict(layout: &Layout, file: &FileResult<'_>) -> String {
     let word = word.get(language);
     let word = if layout.color { format!("{style}{word}\u{1b}[0m") } else { word.to_owned() };
     let colon = Text::new(": ", "：").get(language);
-    let outcome = match (&report.resolved, language) {
-        (Some(values), Language::English) => format!(", {}", batch(values, report, language)),
-        (Some(values), Language::Chinese) => format!("，{}", batch(values, report, language)),
-        (None, Language::English) => format!(", {}", ranks(report, language)),
-        (None, Language::Chinese) => format!("，{}", ranks(report, language)),
+    let outcome = match &report.resolved {
+        Some(values) => tr!(language, ", {}", "，{}", batch(values, report, language)),
+        None => tr!(language, ", {}", "，{}", ranks(report, language)),
     };
     format!("{}{colon}{word}{outcome}\n  {}", escaped(file.name), surroundings(report, language))
 }
@@ -88,25 +85,43 @@ fn batch(values: &ResolvedValues, report: &Report, language: Language) -> String
     let stage = values.stage;
     let numbers =
         [&values.train_batch_size, &values.micro_batch_size, &values.gradient_accumulation_steps];
-    let [Some(train), Some(micro), Some(steps)] =
-        numbers.map(|number| number.as_ref().map(python_str))
-    else {
-        return match language {
-            Language::English => {
-                format!("ZeRO stage {stage}, batch from the training arguments, {ranks}")
-            }
-            Language::Chinese => format!("ZeRO stage {stage}，batch 由训练参数决定，{ranks}"),
-        };
+    let [Some(train), Some(micro), Some(steps)] = numbers.map(Option::as_ref) else {
+        return tr!(
+            language,
+            "ZeRO stage {stage}, batch from the training arguments, {ranks}",
+            "ZeRO stage {stage}，batch 由训练参数决定，{ranks}"
+        );
     };
-    match language {
-        Language::English => {
-            format!(
-                "ZeRO stage {stage}, batch {train} = {micro} per GPU × {steps} accumulation × {ranks}"
-            )
-        }
-        Language::Chinese => {
-            format!("ZeRO stage {stage}，batch {train} = 每卡 {micro} × 梯度累积 {steps} × {ranks}")
-        }
+    let ranks = match data_parallel([train, micro, steps], report.world.size) {
+        None => ranks,
+        Some(parallel) => tr!(
+            language,
+            "{parallel} data-parallel ranks; {ranks} in all",
+            "数据并行 {parallel}；共 {ranks}"
+        ),
+    };
+    let [train, micro, steps] = [train, micro, steps].map(plain);
+    tr!(
+        language,
+        "ZeRO stage {stage}, batch {train} = {micro} per GPU × {steps} accumulation × {ranks}",
+        "ZeRO stage {stage}，batch {train} = 每卡 {micro} × 梯度累积 {steps} × {ranks}"
+    )
+}
+
+/// How many ranks have samples of their own, where these are not all: with sequence parallelism several share one.
+fn data_parallel([train, micro, steps]: [&PyValue; 3], world: usize) -> Option<String> {
+    let of_a_rank = micro.number()?.multiply(&steps.number()?).ok()?;
+    let parallel = Number::Float(train.number()?.true_divide(&of_a_rank).ok()?);
+    let is_all = parallel.equals(&Number::from_usize(world));
+    (!is_all).then(|| plain(&PyValue::from(parallel)))
+}
+
+/// A number as people write it: sequence parallelism makes floats of batch sizes.
+fn plain(number: &PyValue) -> String {
+    let text = python_str(number);
+    match (number, text.strip_suffix(".0")) {
+        (PyValue::Float(_), Some(whole)) => whole.to_owned(),
+        _ => text,
     }
 }
 
@@ -119,11 +134,8 @@ fn ranks(report: &Report, language: Language) -> String {
         WorldSource::Inferred => Text::new(" (from the batch sizes)", "（由 batch 大小推出）"),
     };
     let source = source.get(language);
-    match (language, world) {
-        (Language::English, 1) => format!("1 rank{source}"),
-        (Language::English, _) => format!("{world} ranks{source}"),
-        (Language::Chinese, _) => format!("{world} 个进程{source}"),
-    }
+    let ranks = if world == 1 { "rank" } else { "ranks" };
+    tr!(language, "{world} {ranks}{source}", "{world} 个进程{source}")
 }
 
 /// "for DeepSpeed 0.19.8, read by the HF Trainer (guessed: it says "auto"), which fills 9 keys at run time".
@@ -143,20 +155,20 @@ fn surroundings(report: &Report, language: Language) -> String {
     let version = report.version.name();
     let (front_end, guess) = (front_end.get(language), guess.get(language));
     let pending = pending(report, language);
-    match language {
-        Language::English => format!("for DeepSpeed {version}, {front_end}{guess}{pending}"),
-        Language::Chinese => format!("针对 DeepSpeed {version}，{front_end}{guess}{pending}"),
-    }
+    tr!(
+        language,
+        "for DeepSpeed {version}, {front_end}{guess}{pending}",
+        "针对 DeepSpeed {version}，{front_end}{guess}{pending}"
+    )
 }
 
 fn pending(report: &Report, language: Language) -> String {
     let count = report.pending.len();
-    match (count, report.verdict, language) {
-        (0, _, _) | (_, Verdict::Reject, _) => String::new(),
-        (1, _, Language::English) => ", which fills 1 key at run time".to_owned(),
-        (_, _, Language::English) => format!(", which fills {count} keys at run time"),
-        (_, _, Language::Chinese) => format!("，其中 {count} 个键到运行时才填"),
+    if count == 0 || report.verdict == Verdict::Reject {
+        return String::new();
     }
+    let keys = if count == 1 { "key" } else { "keys" };
+    tr!(language, ", which fills {count} {keys} at run time", "，其中 {count} 个键到运行时才填")
 }
 
 fn groups<'a>(
@@ -204,7 +216,7 @@ fn fix<'a>(
     let title = diagnostic.fix_title(language)?;
     let note = match fix.safety {
         Safety::Safe => Text::new("", ""),
-        Safety::Unsafe | Safety::DisplayOnly => Text::new(
+        Safety::Unsafe => Text::new(
             " (a guess: check that it is what you mean)",
             "（推测的改法，请确认是否符合本意）",
         ),
@@ -327,5 +339,40 @@ fn harmless(text: &str) -> Cow<'_, str> {
         Cow::Owned(text.replace(|character| ('\u{80}'..='\u{9f}').contains(&character), "·"))
     } else {
         Cow::Borrowed(text)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use zeropilot_lint::{Settings, check};
+
+    use super::*;
+
+    fn line(config: &str, language: Language) -> String {
+        let settings = Settings {
+            world_size: Some(8),
+            front_end: Some(FrontEnd::DeepSpeed),
+            ..Settings::default()
+        };
+        let report = check(config.as_bytes(), &settings);
+        batch(report.resolved.as_ref().expect("an accepted config"), &report, language)
+    }
+
+    #[test]
+    fn batch_sizes_multiply_with_sequence_parallelism() {
+        let shared = r#"{"train_micro_batch_size_per_gpu": 2, "sequence_parallel_size": 2}"#;
+        assert_eq!(
+            line(shared, Language::English),
+            "ZeRO stage 0, batch 8 = 2 per GPU × 1 accumulation × 4 data-parallel ranks; 8 ranks in all"
+        );
+        assert_eq!(
+            line(shared, Language::Chinese),
+            "ZeRO stage 0，batch 8 = 每卡 2 × 梯度累积 1 × 数据并行 4；共 8 个进程"
+        );
+        let alone = r#"{"train_micro_batch_size_per_gpu": 2}"#;
+        assert_eq!(
+            line(alone, Language::English),
+            "ZeRO stage 0, batch 16 = 2 per GPU × 1 accumulation × 8 ranks"
+        );
     }
 }

@@ -3,7 +3,8 @@
 
 use serde::Serialize;
 use zeropilot_config::python::PyValue;
-use zeropilot_lint::{Diagnostic, Language, ResolvedValues};
+use zeropilot_lint::{Diagnostic, ResolvedValues};
+use zeropilot_text::Language;
 
 use crate::FileResult;
 use crate::place::{Place, Places};
@@ -112,7 +113,7 @@ pub(crate) fn file(language: Language, file: &FileResult<'_>) -> String {
         verdict: report.verdict.name(),
         resolved: report.resolved.as_ref().map(Resolved::from),
         diagnostics,
-        mended: report.mended.iter().filter_map(|found| mended(found, language)).collect(),
+        mended: report.fixed.iter().filter_map(|found| mended(found, language)).collect(),
         deepspeed_version: report.version.name(),
         front_end: FrontEnd { name: report.front_end.name(), guessed: report.front_end_guessed },
         world_size: report.world.size,

@@ -14,8 +14,11 @@ mod github;
 pub mod gpus;
 mod html;
 mod human;
+#[cfg(feature = "scripts")]
+pub mod job;
 mod json;
 mod json_schema;
+pub mod listing;
 pub mod manual;
 pub mod memory;
 pub mod model;
@@ -25,12 +28,14 @@ mod objection;
 mod place;
 pub mod plan;
 pub mod problem;
+pub mod provenance;
 mod resolved;
 pub mod run;
 mod sarif;
 #[cfg(feature = "project")]
 pub mod settings;
 pub mod simulate;
+mod strategy;
 mod summary;
 pub mod system;
 pub mod talk;
@@ -40,9 +45,11 @@ pub use escape::escaped;
 pub use json_schema::json_schema;
 pub use notebook::{file_html, text_html, topic_html};
 pub use resolved::resolved;
+pub use strategy::strategy_words;
 pub use summary::Summary;
 
-use zeropilot_lint::{Language, Report};
+use zeropilot_lint::Report;
+use zeropilot_text::Language;
 
 /// How results are written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]

@@ -2,7 +2,6 @@
 
 use std::error::Error;
 
-use zeropilot_lint::Language;
 use zeropilot_model::catalogue::UnknownModel;
 #[cfg(feature = "model_files")]
 use zeropilot_model::hub::HubError;
@@ -11,6 +10,7 @@ use zeropilot_model::local::{LocalError, LocalErrorKind};
 #[cfg(feature = "model_files")]
 use zeropilot_model::source::ModelProblem;
 use zeropilot_model::{ConfigError, Model};
+use zeropilot_text::{Language, Text, tr};
 
 #[cfg(feature = "model_files")]
 use crate::system;
@@ -19,66 +19,48 @@ use crate::{escaped, model_config};
 /// That sequences are longer than what the model's config names.
 pub fn length_note(model: &Model, tokens: u64, language: Language) -> Option<String> {
     let most = model.dimensions()?.max_positions.filter(|most| *most < tokens)?;
-    Some(match language {
-        Language::English => format!(
-            "note: the model's config names {most} positions: sequences of {tokens} tokens fail, or lie beyond what it was trained on; `--seq-len {most}` is the longest"
-        ),
-        Language::Chinese => format!(
-            "提示：模型的 config 只有 {most} 个位置，{tokens} 个 token 的序列会报错，或超出它训练过的长度；最长用 `--seq-len {most}`"
-        ),
-    })
+    Some(tr!(
+        language,
+        "note: the model's config names {most} positions: sequences of {tokens} tokens fail, or lie beyond what it was trained on; `--seq-len {most}` is the longest",
+        "提示：模型的 config 只有 {most} 个位置，{tokens} 个 token 的序列会报错，或超出它训练过的长度；最长用 `--seq-len {most}`"
+    ))
 }
 
 /// Why a front without files has no such model.
 pub fn not_in_catalogue(unknown: &UnknownModel, language: Language) -> String {
     let name = escaped(&unknown.name);
-    match language {
-        Language::English => {
-            let meant = nearest(unknown, " or ");
-            let meant =
-                meant.map_or_else(String::new, |names| format!("did you mean {names}? Or "));
-            format!(
-                "error: model `{name}`: not in the catalogue\n  help: {meant}paste its config.json"
-            )
-        }
-        Language::Chinese => {
-            let meant = nearest(unknown, " 或 ");
-            let meant =
-                meant.map_or_else(String::new, |names| format!("是不是想写 {names}？也可以"));
-            format!("错误：模型 `{name}`：不在内置目录里\n  建议：{meant}粘贴它的 config.json")
-        }
-    }
+    let meant = nearest(unknown, Text::new(" or ", " 或 ").get(language))
+        .map_or_else(String::new, |names| {
+            tr!(language, "did you mean {names}? Or ", "是不是想写 {names}？也可以")
+        });
+    tr!(
+        language,
+        "error: model `{name}`: not in the catalogue\n  help: {meant}paste its config.json",
+        "错误：模型 `{name}`：不在内置目录里\n  建议：{meant}粘贴它的 config.json"
+    )
 }
 
 /// What is wrong with a config.json that was handed over as text.
 pub fn bad_config(name: &str, error: &ConfigError, language: Language) -> String {
     let name = escaped(name);
-    let cause = match language {
-        Language::English => chain(error),
-        Language::Chinese => model_config::chinese(error),
-    };
-    match language {
-        Language::English => format!(
-            "error: model `{name}`: {cause}\n  help: give the config.json that transformers would load"
-        ),
-        Language::Chinese => format!(
-            "错误：模型 `{name}`：config.json 有问题：{cause}\n  建议：请给出 transformers 能加载的 config.json"
-        ),
-    }
+    let cause = tr!(language, ("{}", chain(error)), ("{}", model_config::chinese(error)));
+    tr!(
+        language,
+        "error: model `{name}`: {cause}\n  help: give the config.json that transformers would load",
+        "错误：模型 `{name}`：config.json 有问题：{cause}\n  建议：请给出 transformers 能加载的 config.json"
+    )
 }
 
 /// The problem in words, with a remedy.
 #[cfg(feature = "model_files")]
 pub fn words(name: &str, problem: &ModelProblem, language: Language) -> String {
     let name = escaped(name);
-    let (cause, remedy) = match language {
-        Language::English => (cause_en(problem), remedy_en(problem)),
-        Language::Chinese => (cause_zh(problem), remedy_zh(problem)),
-    };
-    match language {
-        Language::English => format!("error: model `{name}`: {cause}\n  help: {remedy}"),
-        Language::Chinese => format!("错误：模型 `{name}`：{cause}\n  建议：{remedy}"),
-    }
+    let (cause, remedy) = (cause(problem, language), remedy(problem, language));
+    tr!(
+        language,
+        "error: model `{name}`: {cause}\n  help: {remedy}",
+        "错误：模型 `{name}`：{cause}\n  建议：{remedy}"
+    )
 }
 
 /// An error and what caused it, in one line.
@@ -98,45 +80,49 @@ fn nearest(unknown: &UnknownModel, or: &str) -> Option<String> {
 }
 
 #[cfg(feature = "model_files")]
-fn cause_en(problem: &ModelProblem) -> String {
+fn cause(problem: &ModelProblem, language: Language) -> String {
     match problem {
-        ModelProblem::Unknown(_) => "neither a path here nor a name of the catalogue".to_owned(),
-        ModelProblem::Hub(error, _) => chain(error.as_ref()),
-        ModelProblem::Local(error) => chain(error.as_ref()),
-        ModelProblem::Unreadable(error) if is_binary(error) => {
-            "the file is not UTF-8 text, so it is no config.json".to_owned()
+        ModelProblem::Unknown(_) => tr!(
+            language,
+            "neither a path here nor a name of the catalogue",
+            "既不是本地路径，也不在内置目录里"
+        ),
+        ModelProblem::Hub(error, _) => {
+            tr!(language, ("{}", chain(error.as_ref())), ("{}", hub_zh(error)))
         }
-        ModelProblem::Unreadable(error) => format!("the file cannot be read: {}", chain(error)),
-        ModelProblem::Config(error) => chain(error),
+        ModelProblem::Local(error) => {
+            tr!(language, ("{}", chain(error.as_ref())), ("{}", local_zh(error)))
+        }
+        ModelProblem::Unreadable(error) if is_binary(error) => tr!(
+            language,
+            ("the file is not UTF-8 text, so it is no config.json"),
+            ("文件无法读取：{}", system::failure(error, language))
+        ),
+        ModelProblem::Unreadable(error) => tr!(
+            language,
+            ("the file cannot be read: {}", chain(error)),
+            ("文件无法读取：{}", system::failure(error, language))
+        ),
+        ModelProblem::Config(error) => tr!(
+            language,
+            ("{}", chain(error)),
+            ("config.json 有问题：{}", model_config::chinese(error))
+        ),
     }
 }
 
 #[cfg(feature = "model_files")]
-fn cause_zh(problem: &ModelProblem) -> String {
-    match problem {
-        ModelProblem::Unknown(_) => "既不是本地路径，也不在内置目录里".to_owned(),
-        ModelProblem::Hub(error, _) => match error.as_ref() {
-            HubError::NotAnId(_) => "不是 Hub 上的模型名（应形如 `Qwen/Qwen3-8B`）".to_owned(),
-            HubError::NotCached(_) => "本地缓存里没有，且设置了 HF_HUB_OFFLINE".to_owned(),
-            HubError::NotFound { url } => format!("`{}` 不存在", escaped(url)),
-            HubError::NotAllowed { url } => {
-                format!("`{}` 需要 token（受限或私有模型）", escaped(url))
-            }
-            HubError::Status { url, status } => {
-                format!("`{}` 返回状态码 {status}", escaped(url))
-            }
-            HubError::Network { url, .. } => format!("无法连接 `{}`", escaped(url)),
-            HubError::Read { url, .. } => format!("读取 `{}` 失败", escaped(url)),
-            HubError::Local(error) => format!("缓存文件有问题：{}", local_zh(error)),
-            HubError::Model { cause, .. } => format!("模型文件有问题：{}", chain(cause)),
-        },
-        ModelProblem::Local(error) => local_zh(error),
-        ModelProblem::Unreadable(error) => {
-            format!("文件无法读取：{}", system::failure(error, Language::Chinese))
-        }
-        ModelProblem::Config(error) => {
-            format!("config.json 有问题：{}", model_config::chinese(error))
-        }
+fn hub_zh(error: &HubError) -> String {
+    match error {
+        HubError::NotAnId(_) => "不是 Hub 上的模型名（应形如 `Qwen/Qwen3-8B`）".to_owned(),
+        HubError::NotCached(_) => "本地缓存里没有，且设置了 HF_HUB_OFFLINE".to_owned(),
+        HubError::NotFound { url } => format!("`{}` 不存在", escaped(url)),
+        HubError::NotAllowed { url } => format!("`{}` 需要 token（受限或私有模型）", escaped(url)),
+        HubError::Status { url, status } => format!("`{}` 返回状态码 {status}", escaped(url)),
+        HubError::Network { url, .. } => format!("无法连接 `{}`", escaped(url)),
+        HubError::Read { url, .. } => format!("读取 `{}` 失败", escaped(url)),
+        HubError::Local(error) => format!("缓存文件有问题：{}", local_zh(error)),
+        HubError::Model { cause, .. } => format!("模型文件有问题：{}", chain(cause)),
     }
 }
 
@@ -168,43 +154,39 @@ fn is_binary(error: &std::io::Error) -> bool {
 }
 
 #[cfg(feature = "model_files")]
-fn remedy_en(problem: &ModelProblem) -> String {
+fn remedy(problem: &ModelProblem, language: Language) -> String {
     match problem {
-        ModelProblem::Unknown(unknown) => nearest(unknown, " or ").map_or_else(
-            || "give a directory with config.json, or a hub id such as `Qwen/Qwen3-8B`".to_owned(),
-            |names| format!("did you mean {names}?"),
-        ),
-        ModelProblem::Hub(_, unknown) => nearest(unknown, " or ").map_or_else(
-            || "download its config.json and give the path".to_owned(),
-            |names| {
-                format!(
-                    "the catalogue knows {names}; or download its config.json and give the path"
-                )
-            },
-        ),
+        ModelProblem::Unknown(unknown) => {
+            match nearest(unknown, Text::new(" or ", " 或 ").get(language)) {
+                None => tr!(
+                    language,
+                    "give a directory with config.json, or a hub id such as `Qwen/Qwen3-8B`",
+                    "请给出含 config.json 的目录，或 Hub 上的模型名，如 `Qwen/Qwen3-8B`"
+                ),
+                Some(names) => tr!(language, "did you mean {names}?", "是不是想写 {names}？"),
+            }
+        }
+        ModelProblem::Hub(_, unknown) => {
+            match nearest(unknown, Text::new(" or ", "、").get(language)) {
+                None => tr!(
+                    language,
+                    "download its config.json and give the path",
+                    "请下载它的 config.json，然后给出路径"
+                ),
+                Some(names) => tr!(
+                    language,
+                    "the catalogue knows {names}; or download its config.json and give the path",
+                    "内置目录里有 {names}；也可以下载它的 config.json 后给出路径"
+                ),
+            }
+        }
         ModelProblem::Unreadable(error) if !is_binary(error) => {
-            "see that the file may be read".to_owned()
+            tr!(language, "see that the file may be read", "请检查文件权限")
         }
-        ModelProblem::Local(_) | ModelProblem::Config(_) | ModelProblem::Unreadable(_) => {
-            "give the config.json that transformers would load, or its directory".to_owned()
-        }
-    }
-}
-
-#[cfg(feature = "model_files")]
-fn remedy_zh(problem: &ModelProblem) -> String {
-    match problem {
-        ModelProblem::Unknown(unknown) => nearest(unknown, " 或 ").map_or_else(
-            || "请给出含 config.json 的目录，或 Hub 上的模型名，如 `Qwen/Qwen3-8B`".to_owned(),
-            |names| format!("是不是想写 {names}？"),
+        ModelProblem::Local(_) | ModelProblem::Config(_) | ModelProblem::Unreadable(_) => tr!(
+            language,
+            "give the config.json that transformers would load, or its directory",
+            "请给出 transformers 能加载的 config.json，或它所在的目录"
         ),
-        ModelProblem::Hub(_, unknown) => nearest(unknown, "、").map_or_else(
-            || "请下载它的 config.json，然后给出路径".to_owned(),
-            |names| format!("内置目录里有 {names}；也可以下载它的 config.json 后给出路径"),
-        ),
-        ModelProblem::Unreadable(error) if !is_binary(error) => "请检查文件权限".to_owned(),
-        ModelProblem::Local(_) | ModelProblem::Config(_) | ModelProblem::Unreadable(_) => {
-            "请给出 transformers 能加载的 config.json，或它所在的目录".to_owned()
-        }
     }
 }

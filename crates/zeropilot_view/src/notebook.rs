@@ -1,6 +1,6 @@
 //! Checked files and explanations for notebooks and pages.
 
-use zeropilot_lint::Language;
+use zeropilot_text::Language;
 
 use crate::explain::Topic;
 use crate::html::Html;

@@ -1,7 +1,8 @@
 //! Why a command does nothing: what is wrong, why it matters, what to do.
 
 use unicode_width::UnicodeWidthStr as _;
-use zeropilot_lint::{Argument, Language, Text};
+use zeropilot_lint::Argument;
+use zeropilot_text::{Language, Text};
 
 use crate::escaped;
 use crate::wrap::wrap;

@@ -1,5 +1,6 @@
 //! A plan as words and as data.
 
+mod current;
 mod offers;
 mod page;
 mod shortage;
@@ -9,19 +10,20 @@ pub use page::words;
 
 use serde_json::{Value, json};
 use unicode_width::UnicodeWidthStr;
-use zeropilot_ask::{Bill, MethodName, Planned};
-use zeropilot_lint::{Language, Text};
+use zeropilot_ask::{AsWritten, Bill, MethodName, Planned, Provenance};
 use zeropilot_plan::{
     Fitting, Limit, Offers, Offloaded, Plan, PlanError, Rejected, Target, Way, Work,
     nearest_multiple,
 };
+use zeropilot_record::Offload;
+use zeropilot_text::{Language, Text, tr};
 use zeropilot_units::Estimate;
 
 use self::shortage::remedy;
 use crate::html::Html;
 use crate::memory::{Fit, fit};
 use crate::simulate::human::{grouped, seconds};
-use crate::{Layout, escaped, talk};
+use crate::{Layout, escaped, provenance, strategy, talk};
 
 /// A plan with what it was made for.
 #[derive(Debug, Clone, Copy)]
@@ -48,6 +50,10 @@ pub struct PlanReport<'a> {
     pub offers: Option<&'a Offers>,
     /// What is to be finished, and at what price.
     pub bill: Option<Bill>,
+    /// What the answer rests on.
+    pub provenance: &'a Provenance,
+    /// The job as it is written.
+    pub current: Option<&'a AsWritten>,
 }
 
 impl<'a> PlanReport<'a> {
@@ -70,6 +76,8 @@ impl<'a> PlanReport<'a> {
             commands,
             offers: planned.offers.as_ref(),
             bill: planned.bill,
+            provenance: &planned.provenance,
+            current: planned.current.as_ref(),
         }
     }
 
@@ -77,37 +85,26 @@ impl<'a> PlanReport<'a> {
     fn place(&self, language: Language) -> String {
         let gpus = escaped(self.gpus);
         let all = self.offers.map(|offers| offers.all.cluster.world_size());
-        match language {
-            _ if all.is_none_or(|all| all == self.world) => gpus.into_owned(),
-            Language::English => format!("{} of {gpus}", self.world),
-            Language::Chinese => format!("{gpus} 中的 {} 张", self.world),
+        if all.is_none_or(|all| all == self.world) {
+            return gpus.into_owned();
         }
+        tr!(language, "{} of {gpus}", "{gpus} 中的 {} 张", self.world)
     }
 }
 
 /// "ZeRO-3 + optimizer on host, micro batch 2, recomputing layers".
 fn way_words(way: Way, language: Language) -> String {
-    let offloaded = match way.shape.offloaded {
-        Offloaded::Nothing => Text::new("", ""),
-        Offloaded::Optimizer => Text::new(" + optimizer on host", " + 优化器卸载"),
-        Offloaded::Everything => Text::new(" + optimizer, weights on host", " + 优化器、权重卸载"),
-        Offloaded::OptimizerToDisk => Text::new(" + optimizer on NVMe", " + 优化器卸载到 NVMe"),
-        Offloaded::EverythingToDisk => {
-            Text::new(" + optimizer, weights on NVMe", " + 优化器、权重卸载到 NVMe")
-        }
-    };
     let words = |is_so: bool, text: Text| if is_so { text.get(language) } else { "" };
     let checkpointing =
         words(way.work.checkpointing, Text::new(", gradient checkpointing", "，梯度检查点"));
     let fused = words(way.work.fused_loss, Text::new(", fused loss", "，融合 loss"));
     let hpz = if way.hpz > 1 { format!(" + hpZ {}", way.hpz) } else { String::new() };
     let Work { micro_batch: micro, accumulation, .. } = way.work;
-    let batch = match language {
-        Language::English => format!(", micro batch {micro} × {accumulation} accumulation"),
-        Language::Chinese => format!("，micro batch {micro} × 累积 {accumulation}"),
-    };
+    let batch = strategy::batch(micro, accumulation, language);
+    let (optimizer, weights) = offload(way);
+    let offload = strategy::offload(optimizer, weights, language);
     let stage = way.shape.stage.number();
-    format!("ZeRO-{stage}{hpz}{}{batch}{checkpointing}{fused}", offloaded.get(language))
+    format!("ZeRO-{stage}{hpz}{offload}{batch}{checkpointing}{fused}")
 }
 
 /// The plan for people.
@@ -136,16 +133,22 @@ pub fn human(report: &PlanReport<'_>, layout: &Layout) -> String {
         text.push_str(beyond(report.method, language));
     }
     if let Some(path) = report.written {
-        text.push_str(&match language {
-            Language::English => format!("\nDeepSpeed config written to {}\n", escaped(path)),
-            Language::Chinese => format!("\nDeepSpeed 配置已保存至 {}\n", escaped(path)),
-        });
+        text.push_str(&tr!(
+            language,
+            "\nDeepSpeed config written to {}\n",
+            "\nDeepSpeed 配置已保存至 {}\n",
+            escaped(path)
+        ));
     }
     text.push_str(&by_hand(choice, language));
     text.push_str(&rows(
         Text::new("\nStart it with one of:", "\n启动命令（任选其一）：").get(language),
         report.commands.iter().map(|(_, command)| (command.clone(), String::new())),
     ));
+    if let Some(current) = report.current {
+        text.push_str(&current::words(current, language));
+    }
+    text.push_str(&provenance::below(report.provenance, language));
     text
 }
 
@@ -174,21 +177,22 @@ fn choice_words(report: &PlanReport<'_>, choice: &Fitting, language: Language) -
     let time = time_words(choice, report.length, language);
     let bill = offers::of_choice(report, choice, language);
     let spare = report.capacity.expected().saturating_sub(need.expected());
-    match language {
-        Language::English => format!(
+    tr!(
+        language,
+        (
             "{model} on {gpus}: {way}\n  GPU {need} of {}, {spare} to spare; host {} per node\n{time}{bill}  global batch {batch} = {micro} per GPU × {steps} accumulation × {world} {}\n  chosen because it fits with its upper bound and {}\n",
             report.capacity.expected(),
             choice.answer.node().expected(),
             if world == 1 { "GPU" } else { "GPUs" },
-            why(report, language),
+            why(report, language)
         ),
-        Language::Chinese => format!(
+        (
             "{model}，{gpus}：{way}\n  显存 {need}，可用 {}，余 {spare}；每节点内存 {}\n{time}{bill}  全局 batch {batch} = 每卡 {micro} × 梯度累积 {steps} × {world} 张卡\n  选择理由：按上界也放得下，而且{}\n",
             report.capacity.expected(),
             choice.answer.node().expected(),
-            why(report, language),
-        ),
-    }
+            why(report, language)
+        )
+    )
 }
 
 /// What the script itself must do, where no argument says it.
@@ -247,9 +251,8 @@ fn row(fitting: &Fitting, report: &PlanReport<'_>, language: Language) -> (Strin
         _ => Text::new(" (does not fit)", "（放不下）").get(language),
     };
     let slower = fitting.seconds_per_sequence().zip(choice.and_then(Fitting::seconds_per_sequence));
-    let slower = slower.map_or_else(String::new, |(own, least)| match language {
-        Language::English => format!(", {:.2}× the time", own / least),
-        Language::Chinese => format!("，耗时 {:.2} 倍", own / least),
+    let slower = slower.map_or_else(String::new, |(own, least)| {
+        tr!(language, ", {:.2}× the time", "，耗时 {:.2} 倍", own / least)
     });
     let shown = report.plan.fitting.iter().chain(&report.plan.ladder);
     let has_other_sizes = shown.into_iter().any(|Fitting { way, answer, .. }| {
@@ -269,20 +272,14 @@ fn time_words(choice: &Fitting, length: u64, language: Language) -> String {
     let Some(each) = choice.seconds_per_sequence() else { return String::new() };
     let (best, step, worst) = (time.best.total, time.expected.total, time.worst.total);
     let (rate, mfu) = (grouped(length as f64 / each), time.expected.mfu * 100.0);
-    match language {
-        Language::English => format!(
-            "  step {} ({}–{}), {rate} tokens/s per GPU, MFU {mfu:.0} %\n",
-            seconds(step),
-            seconds(best),
-            seconds(worst)
-        ),
-        Language::Chinese => format!(
-            "  每步 {}（{}–{}），每卡 {rate} token/s，MFU {mfu:.0} %\n",
-            seconds(step),
-            seconds(best),
-            seconds(worst)
-        ),
-    }
+    tr!(
+        language,
+        "  step {} ({}–{}), {rate} tokens/s per GPU, MFU {mfu:.0} %\n",
+        "  每步 {}（{}–{}），每卡 {rate} token/s，MFU {mfu:.0} %\n",
+        seconds(step),
+        seconds(best),
+        seconds(worst)
+    )
 }
 
 fn rejected(rejected: &[Rejected], language: Language) -> String {
@@ -293,15 +290,9 @@ fn rejected(rejected: &[Rejected], language: Language) -> String {
 
 fn rejected_row(rejected: &Rejected, language: Language) -> (String, String) {
     let over = if rejected.over_by.0 > 0 {
-        match language {
-            Language::English => format!("{} too much per GPU", rejected.over_by),
-            Language::Chinese => format!("每卡超出 {}", rejected.over_by),
-        }
+        tr!(language, "{} too much per GPU", "每卡超出 {}", rejected.over_by)
     } else {
-        match language {
-            Language::English => format!("{} too much per host", rejected.host_over_by),
-            Language::Chinese => format!("每台主机超出 {}", rejected.host_over_by),
-        }
+        tr!(language, "{} too much per host", "每台主机超出 {}", rejected.host_over_by)
     };
     (way_words(rejected.way, language), over)
 }
@@ -330,10 +321,7 @@ fn nothing_fits(report: &PlanReport<'_>, layout: &Layout) -> String {
 
 fn nothing_words(report: &PlanReport<'_>, language: Language) -> String {
     let (model, gpus) = (escaped(report.model), escaped(report.gpus));
-    match language {
-        Language::English => format!("{model} on {gpus}: nothing fits\n"),
-        Language::Chinese => format!("{model}，{gpus}：没有放得下的方案\n"),
-    }
+    tr!(language, "{model} on {gpus}: nothing fits\n", "{model}，{gpus}：没有放得下的方案\n")
 }
 
 /// The plan for notebooks and pages.
@@ -406,6 +394,8 @@ pub fn json(report: &PlanReport<'_>) -> Value {
             Limit::Host => &["host"],
             Limit::Both => &["device", "host"],
         }),
+        "current": report.current.map(current::json),
+        "provenance": provenance::json(report.provenance),
     })
 }
 
@@ -429,13 +419,7 @@ fn fitting(fitting: &Fitting) -> Value {
 
 fn way(way: Way) -> Value {
     let Work { micro_batch, accumulation, checkpointing, fused_loss } = way.work;
-    let (optimizer, weights) = match way.shape.offloaded {
-        Offloaded::Nothing => ("none", "none"),
-        Offloaded::Optimizer => ("cpu", "none"),
-        Offloaded::Everything => ("cpu", "cpu"),
-        Offloaded::OptimizerToDisk => ("nvme", "none"),
-        Offloaded::EverythingToDisk => ("nvme", "nvme"),
-    };
+    let (optimizer, weights) = offload(way);
     json!({
         "stage": way.shape.stage.number(),
         "offload_optimizer": optimizer,
@@ -448,39 +432,45 @@ fn way(way: Way) -> Value {
     })
 }
 
+/// Where a way keeps optimizer states and weights.
+fn offload(way: Way) -> (Offload, Offload) {
+    match way.shape.offloaded {
+        Offloaded::Nothing => (Offload::None, Offload::None),
+        Offloaded::Optimizer => (Offload::Cpu, Offload::None),
+        Offloaded::Everything => (Offload::Cpu, Offload::Cpu),
+        Offloaded::OptimizerToDisk => (Offload::Nvme, Offload::None),
+        Offloaded::EverythingToDisk => (Offload::Nvme, Offload::Nvme),
+    }
+}
+
 fn estimate(bytes: Estimate) -> Value {
     json!({"low": bytes.low().0, "expected": bytes.expected().0, "high": bytes.high().0})
 }
 
 /// Why there is no plan.
 pub fn problem(error: &PlanError, language: Language) -> String {
-    match (error, language) {
-        (PlanError::Lower(error), _) => talk::lower_error(error, language),
-        (PlanError::Batch { global, world }, Language::English) => format!(
+    match error {
+        PlanError::Lower(error) => talk::lower_error(error, language),
+        PlanError::Batch { global, world } => tr!(
+            language,
             "error: a global batch of {global} cannot be spread over {world} GPUs\n  help: choose a multiple of {world}, such as {}",
-            nearest_multiple(*global, *world)
-        ),
-        (PlanError::Batch { global, world }, Language::Chinese) => format!(
             "错误：全局 batch {global} 无法平均分给 {world} 张卡\n  建议：取 {world} 的倍数，例如 {}",
             nearest_multiple(*global, *world)
         ),
-        (PlanError::NoMemory, Language::English) => {
-            "error: the memory of the GPUs is not known\n  help: write it, as in `8x80GB`, or name the card, as in `8xH100`".to_owned()
-        }
-        (PlanError::NoMemory, Language::Chinese) => {
-            "错误：不知道每张卡的显存\n  建议：写明显存（如 `8x80GB`）或型号（如 `8xH100`）".to_owned()
-        }
-        (PlanError::NoSpeed, Language::English) => {
-            "error: what a run costs is not known without the speed of the GPUs\n  help: name the card, as in `8xH100`".to_owned()
-        }
-        (PlanError::NoSpeed, Language::Chinese) => {
-            "错误：不知道 GPU 有多快，算不出开销\n  建议：写明型号，例如 `8xH100`".to_owned()
-        }
-        (PlanError::Refused(_), Language::English) => {
-            "error: no config can be written for this\n  help: try `zeropilot new`, which says what contradicts what".to_owned()
-        }
-        (PlanError::Refused(_), Language::Chinese) => {
-            "错误：这些要求写不成一份配置\n  建议：用 `zeropilot new` 看看是哪里互相矛盾".to_owned()
-        }
+        PlanError::NoMemory => tr!(
+            language,
+            "error: the memory of the GPUs is not known\n  help: write it, as in `8x80GB`, or name the card, as in `8xH100`",
+            "错误：不知道每张卡的显存\n  建议：写明显存（如 `8x80GB`）或型号（如 `8xH100`）"
+        ),
+        PlanError::NoSpeed => tr!(
+            language,
+            "error: what a run costs is not known without the speed of the GPUs\n  help: name the card, as in `8xH100`",
+            "错误：不知道 GPU 有多快，算不出开销\n  建议：写明型号，例如 `8xH100`"
+        ),
+        PlanError::Refused(_) => tr!(
+            language,
+            "error: no config can be written for this\n  help: try `zeropilot new`, which says what contradicts what",
+            "错误：这些要求写不成一份配置\n  建议：用 `zeropilot new` 看看是哪里互相矛盾"
+        ),
     }
 }

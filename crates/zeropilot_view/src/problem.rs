@@ -2,11 +2,14 @@
 
 use zeropilot_ask::memory::Conflict;
 use zeropilot_ask::{
-    CreateProblem, MachinesProblem, MemoryProblem, OutOfRange, PlanProblem, SimulateProblem,
+    CreateProblem, JudgingProblem, MachinesProblem, MemoryProblem, OutOfRange, PlanProblem,
+    SimulateProblem,
 };
-use zeropilot_lint::Language;
+use zeropilot_text::{Language, tr};
 
-use crate::{FileResult, Format, Layout, creation, escaped, gpus, plan, simulate, talk};
+use crate::{
+    FileResult, Format, Layout, creation, escaped, gpus, plan, provenance, simulate, talk,
+};
 
 /// Why nothing can be said about memory. What is refused is explained as `check` explains it.
 pub fn memory(problem: &MemoryProblem, layout: &Layout) -> String {
@@ -14,18 +17,21 @@ pub fn memory(problem: &MemoryProblem, layout: &Layout) -> String {
     match problem {
         MemoryProblem::Machines(problem) => machines(problem, language),
         MemoryProblem::OutOfRange(problem) => out_of_range(problem, language),
+        MemoryProblem::UnreadableConfig(problem) => {
+            provenance::unreadable_config(problem, language)
+        }
         MemoryProblem::Lower(error) => talk::lower_error(error, language),
         MemoryProblem::NoSuchRank { rank, world } => talk::no_such_rank(*rank, *world, language),
-        MemoryProblem::BesideConfig { option } => match language {
-            Language::English => format!(
-                "error: `{option}` cannot be given with a config, which says it itself\n  help: leave one of them out"
-            ),
-            Language::Chinese => {
-                format!(
-                    "错误：给了配置文件就不能再给 `{option}`，配置里已经写明\n  建议：去掉其中一个"
-                )
-            }
-        },
+        MemoryProblem::BesideConfig { option } => tr!(
+            language,
+            "error: `{option}` cannot be given with a config, which says it itself\n  help: leave one of them out",
+            "错误：给了配置文件就不能再给 `{option}`，配置里已经写明\n  建议：去掉其中一个"
+        ),
+        MemoryProblem::OpenLoss => tr!(
+            language,
+            "error: `--fused-loss=either` lets `zeropilot plan` choose\n  help: say yes or no here",
+            "错误：`--fused-loss=either` 表示由 `zeropilot plan` 选择\n  建议：这里请写 yes 或 no"
+        ),
         MemoryProblem::Conflict { name, conflict } => contradiction(name, conflict, language),
         MemoryProblem::Refused { name, bytes, report } => {
             let layout = Layout { format: Format::Human, ..*layout };
@@ -37,13 +43,24 @@ pub fn memory(problem: &MemoryProblem, layout: &Layout) -> String {
 fn contradiction(name: &str, conflict: &Conflict, language: Language) -> String {
     let Conflict { key, written, option, given } = conflict;
     let (name, option) = (escaped(name), option.replace('_', "-"));
-    match language {
-        Language::English => format!(
-            "error: --{option} {given} contradicts {name}: {key} is {written} there\n  help: leave --{option} out, or change the file"
+    tr!(
+        language,
+        "error: --{option} {given} contradicts {name}: {key} is {written} there\n  help: leave --{option} out, or change the file",
+        "错误：--{option} {given} 与 {name} 矛盾：文件里 {key} 是 {written}\n  建议：去掉 --{option}，或修改文件"
+    )
+}
+
+/// Why nothing can be judged.
+pub fn judging(problem: &JudgingProblem, language: Language) -> String {
+    match problem {
+        JudgingProblem::TwoPrecisions => tr!(
+            language,
+            "error: `--bf16` and `--fp16` cannot both be on\n  help: keep the one your script uses",
+            "错误：`--bf16` 和 `--fp16` 不能同时开启\n  建议：只保留脚本使用的那一个"
         ),
-        Language::Chinese => format!(
-            "错误：--{option} {given} 与 {name} 矛盾：文件里 {key} 是 {written}\n  建议：去掉 --{option}，或修改文件"
-        ),
+        JudgingProblem::UnknownRule { code, nearest } => {
+            talk::unknown_rule(code, *nearest, language)
+        }
     }
 }
 
@@ -81,26 +98,27 @@ pub fn creating(problem: &CreateProblem, name: &str, layout: &Layout) -> String 
 
 fn machines(problem: &MachinesProblem, language: Language) -> String {
     match problem {
+        MachinesProblem::NoGpus => tr!(
+            language,
+            "error: no GPUs given\n  help: name them, such as 8xA100-80G",
+            "错误：没有给出 GPU\n  建议：写明 GPU，例如 8xA100-80G"
+        ),
         MachinesProblem::Gpus { text, error } => gpus::gpus_error(text, error, language),
         MachinesProblem::Network { text, error } => simulate::bad_network(text, error, language),
-        MachinesProblem::HostRam(bytes) => match language {
-            Language::English => format!(
-                "error: a host with {bytes} of memory?\n  help: write the unit, such as --host-ram 512GiB"
-            ),
-            Language::Chinese => {
-                format!("错误：主机只有 {bytes} 内存？\n  建议：写上单位，例如 --host-ram 512GiB")
-            }
-        },
+        MachinesProblem::HostRam(bytes) => tr!(
+            language,
+            "error: a host with {bytes} of memory?\n  help: write the unit, such as --host-ram 512GiB",
+            "错误：主机只有 {bytes} 内存？\n  建议：写上单位，例如 --host-ram 512GiB"
+        ),
         MachinesProblem::Nvme { text } => simulate::bad_nvme(text, language),
     }
 }
 
 fn out_of_range(problem: &OutOfRange, language: Language) -> String {
     let OutOfRange { name, value, least, most } = problem;
-    match language {
-        Language::English => {
-            format!("error: `{name}` is {value}, but must be between {least} and {most}")
-        }
-        Language::Chinese => format!("错误：`{name}` 是 {value}，应在 {least} 到 {most} 之间"),
-    }
+    tr!(
+        language,
+        "error: `{name}` is {value}, but must be between {least} and {most}",
+        "错误：`{name}` 是 {value}，应在 {least} 到 {most} 之间"
+    )
 }

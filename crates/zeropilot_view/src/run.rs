@@ -10,28 +10,29 @@ use std::path::Path;
 
 use serde_json::{Value, json};
 use unicode_width::UnicodeWidthStr;
-use zeropilot_lint::{Language, Text};
 use zeropilot_record::{
-    Attempt, Cause, Happening, Memory, NoResume, Phase, RunInfo, Shortage, Verdict,
+    Attempt, Cause, Happening, Memory, NoResume, Phase, RunInfo, Setup, Shortage, Verdict,
 };
+use zeropilot_text::{Language, Text, tr};
 
-use crate::escaped;
+use crate::{escaped, strategy_words};
 
 pub use status::{StatusLine, status};
 
 /// What a person is told while a run goes on; nothing for most happenings.
 pub fn happening(happening: &Happening, language: Language) -> Option<String> {
-    let text = match (happening, language) {
-        (Happening::RungTaken { rung, config }, Language::English) => {
-            format!("next rung: {}\n  config: {}", rung_words(rung, language), escaped(config))
-        }
-        (Happening::RungTaken { rung, config }, Language::Chinese) => {
-            format!("下一级：{}\n  配置：{}", rung_words(rung, language), escaped(config))
-        }
-        (Happening::Room { memory, least, expected, left }, _) => {
+    let text = match happening {
+        Happening::RungTaken { rung, config } => tr!(
+            language,
+            "next rung: {}\n  config: {}",
+            "下一级：{}\n  配置：{}",
+            setup_words(rung, language),
+            escaped(config)
+        ),
+        Happening::Room { memory, least, expected, left } => {
             return shortage::room(*memory, [*least, *expected, *left], language);
         }
-        (Happening::MemoryCompared { rank, phase, measured, predicted, terms, larger }, _) => {
+        Happening::MemoryCompared { rank, phase, measured, predicted, terms, larger } => {
             shortage::compared(
                 &shortage::Compared {
                     rank: *rank,
@@ -44,38 +45,36 @@ pub fn happening(happening: &Happening, language: Language) -> Option<String> {
                 language,
             )
         }
-        (Happening::Resuming { checkpoint, step }, Language::English) => {
-            format!("going on from step {step}: {}", escaped(checkpoint))
-        }
-        (Happening::Resuming { checkpoint, step }, Language::Chinese) => {
-            format!("从第 {step} 步继续：{}", escaped(checkpoint))
-        }
-        (Happening::BeginningAnew { reason, checkpoints }, _) => {
+        Happening::Resuming { checkpoint, step } => tr!(
+            language,
+            "going on from step {step}: {}",
+            "从第 {step} 步继续：{}",
+            escaped(checkpoint)
+        ),
+        Happening::BeginningAnew { reason, checkpoints } => {
             anew(*reason, checkpoints.as_deref(), language)
         }
-        (Happening::Restarting { delay }, Language::English) => {
-            format!("starting again in {delay:.0} s")
+        Happening::Restarting { delay } => {
+            tr!(language, "starting again in {delay:.0} s", "{delay:.0} 秒后重新启动")
         }
-        (Happening::Restarting { delay }, Language::Chinese) => format!("{delay:.0} 秒后重新启动"),
-        (Happening::Hang { seconds, ranks }, Language::English) => {
-            format!("nothing moved for {seconds:.0} s{}", of_ranks(ranks, language))
-        }
-        (Happening::Hang { seconds, ranks }, Language::Chinese) => {
-            format!("已有 {seconds:.0} 秒没有任何进展{}", of_ranks(ranks, language))
-        }
-        (Happening::Stopping { signal }, Language::English) => {
-            format!("stopping all processes (signal {signal})")
-        }
-        (Happening::Stopping { signal }, Language::Chinese) => {
-            format!("正在停止所有进程（信号 {signal}）")
-        }
-        (Happening::AttemptEnded { cause: Cause::Completed, .. }, _) => return None,
-        (Happening::AttemptEnded { attempt, cause, .. }, Language::English) => {
-            format!("attempt {attempt} ended: {}", cause_words(cause, language))
-        }
-        (Happening::AttemptEnded { attempt, cause, .. }, Language::Chinese) => {
-            format!("第 {attempt} 次运行结束：{}", cause_words(cause, language))
-        }
+        Happening::Hang { seconds, ranks } => tr!(
+            language,
+            "nothing moved for {seconds:.0} s{}",
+            "已有 {seconds:.0} 秒没有任何进展{}",
+            of_ranks(ranks, language)
+        ),
+        Happening::Stopping { signal } => tr!(
+            language,
+            "stopping all processes (signal {signal})",
+            "正在停止所有进程（信号 {signal}）"
+        ),
+        Happening::AttemptEnded { cause: Cause::Completed, .. } => return None,
+        Happening::AttemptEnded { attempt, cause, .. } => tr!(
+            language,
+            "attempt {attempt} ended: {}",
+            "第 {attempt} 次运行结束：{}",
+            cause_words(cause, language)
+        ),
         _ => return None,
     };
     Some(text)
@@ -98,34 +97,31 @@ fn anew(reason: NoResume, checkpoints: Option<&str>, language: Language) -> Stri
     };
     let reason = reason.get(language);
     let fresh = checkpoints.map(|path| escaped(path));
-    match (language, fresh) {
-        (Language::English, None) => format!("beginning anew: {reason}"),
-        (Language::Chinese, None) => format!("从头开始：{reason}"),
-        (Language::English, Some(path)) => {
-            format!("beginning anew: {reason}; new checkpoints go to {path}")
-        }
-        (Language::Chinese, Some(path)) => format!("从头开始：{reason}；新检查点写入 {path}"),
+    match fresh {
+        None => tr!(language, "beginning anew: {reason}", "从头开始：{reason}"),
+        Some(path) => tr!(
+            language,
+            "beginning anew: {reason}; new checkpoints go to {path}",
+            "从头开始：{reason}；新检查点写入 {path}"
+        ),
     }
 }
 
-/// The name of a rung.
-fn rung_words(rung: &str, language: Language) -> String {
-    match language {
-        Language::English => rung.to_owned(),
-        Language::Chinese => rung
-            .replace(" + optimizer on host", " + 优化器卸载")
-            .replace(" + weights on host", " + 权重卸载")
-            .replace(", micro batch", "，micro batch"),
+/// What an attempt runs with.
+fn setup_words(setup: &Setup, language: Language) -> String {
+    match setup {
+        Setup::Strategy(strategy) => strategy_words(strategy, language),
+        Setup::Text(text) if !text.is_empty() => escaped(text).into_owned(),
+        Setup::AsGiven | Setup::Text(_) => tr!(language, "as given", "原配置"),
     }
 }
 
 fn of_ranks(ranks: &[u32], language: Language) -> String {
     let list = ranks.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ");
-    match (ranks, language) {
-        ([], _) => String::new(),
-        ([_], Language::English) => format!("; rank {list} stands still"),
-        (_, Language::English) => format!("; ranks {list} stand still"),
-        (_, Language::Chinese) => format!("；停住的 rank：{list}"),
+    match ranks {
+        [] => String::new(),
+        [_] => tr!(language, "; rank {list} stands still", "；停住的 rank：{list}"),
+        _ => tr!(language, "; ranks {list} stand still", "；停住的 rank：{list}"),
     }
 }
 
@@ -137,23 +133,31 @@ pub fn cause_words(cause: &Cause, language: Language) -> String {
         Cause::OutOfMemory { memory, shortage, phase } => {
             memory_words(*memory, *shortage, *phase, language)
         }
-        Cause::RankKilled { rank, signal } => match (rank, language) {
-            (Some(rank), Language::English) => format!("rank {rank} was killed (signal {signal})"),
-            (None, Language::English) => format!("a rank was killed (signal {signal})"),
-            (Some(rank), Language::Chinese) => format!("rank {rank} 被杀死（信号 {signal}）"),
-            (None, Language::Chinese) => format!("有一个 rank 被杀死（信号 {signal}）"),
+        Cause::RankKilled { rank, signal } => match rank {
+            Some(rank) => tr!(
+                language,
+                "rank {rank} was killed (signal {signal})",
+                "rank {rank} 被杀死（信号 {signal}）"
+            ),
+            None => tr!(
+                language,
+                "a rank was killed (signal {signal})",
+                "有一个 rank 被杀死（信号 {signal}）"
+            ),
         },
-        Cause::LauncherKilled { signal: Some(signal) } => match language {
-            Language::English => format!("the launcher was killed (signal {signal})"),
-            Language::Chinese => format!("启动器被杀死（信号 {signal}）"),
-        },
+        Cause::LauncherKilled { signal: Some(signal) } => tr!(
+            language,
+            "the launcher was killed (signal {signal})",
+            "启动器被杀死（信号 {signal}）"
+        ),
         Cause::LauncherKilled { signal: None } => {
             fixed("the launcher's process on this node was killed", "本节点的启动器进程被杀死")
         }
-        Cause::ProgramFailed { rank: Some(rank) } => match language {
-            Language::English => format!("the training program failed, rank {rank} first"),
-            Language::Chinese => format!("训练程序出错，最先失败的是 rank {rank}"),
-        },
+        Cause::ProgramFailed { rank: Some(rank) } => tr!(
+            language,
+            "the training program failed, rank {rank} first",
+            "训练程序出错，最先失败的是 rank {rank}"
+        ),
         Cause::ProgramFailed { rank: None } => fixed("the training program failed", "训练程序出错"),
         Cause::CollectiveTimeout => {
             fixed("ranks waited too long for each other", "集合通信超时：各 rank 互相等待太久")
@@ -172,10 +176,9 @@ pub fn cause_words(cause: &Cause, language: Language) -> String {
         Cause::ConfigRejected => fixed("the config was refused", "配置被拒绝"),
         Cause::DiskFull => fixed("a disk is full", "磁盘已满"),
         Cause::CheckpointUnreadable => fixed("a checkpoint cannot be read", "检查点无法读取"),
-        Cause::Interrupted { signal } => match language {
-            Language::English => format!("interrupted (signal {signal})"),
-            Language::Chinese => format!("被中断（信号 {signal}）"),
-        },
+        Cause::Interrupted { signal } => {
+            tr!(language, "interrupted (signal {signal})", "被中断（信号 {signal}）")
+        }
         Cause::Unproven => fixed(
             "the launcher says it went well, but nothing shows that training ended",
             "启动器返回成功，但没有任何迹象表明训练真的结束了",
@@ -210,11 +213,17 @@ fn memory_words(
 
 /// What cannot be done for a command in which not exactly one training run was seen.
 pub fn launches(seen: usize, language: Language) -> String {
-    match (seen, language) {
-        (0, Language::English) => "no launch of DeepSpeed is seen in this command: nothing to check before the start, no memory to predict and no rungs to take; it is watched all the same".to_owned(),
-        (0, Language::Chinese) => "这条命令里看不出是在启动 DeepSpeed：没有可预先检查的内容，也无法预测显存、无法降级；但照样全程监督".to_owned(),
-        (seen, Language::English) => format!("{seen} training runs are seen in this script: no memory is predicted and no rungs are taken, since it would not be known for which; supervise them one by one for that"),
-        (seen, Language::Chinese) => format!("这个脚本里有 {seen} 处启动训练：分不清是哪一处，因此不预测显存，也不降级；需要的话请逐个运行"),
+    match seen {
+        0 => tr!(
+            language,
+            "no launch of DeepSpeed is seen in this command: nothing to check before the start, no memory to predict and no rungs to take; it is watched all the same",
+            "这条命令里看不出是在启动 DeepSpeed：没有可预先检查的内容，也无法预测显存、无法降级；但照样全程监督"
+        ),
+        seen => tr!(
+            language,
+            "{seen} training runs are seen in this script: no memory is predicted and no rungs are taken, since it would not be known for which; supervise them one by one for that",
+            "这个脚本里有 {seen} 处启动训练：分不清是哪一处，因此不预测显存，也不降级；需要的话请逐个运行"
+        ),
     }
 }
 
@@ -222,14 +231,11 @@ pub fn launches(seen: usize, language: Language) -> String {
 pub fn no_program(program: &Path, language: Language) -> String {
     let program = program.display().to_string();
     let program = escaped(&program);
-    match language {
-        Language::English => format!(
-            "error: there is no training program {program} here\n  help: write its path as seen from this directory, or change to the directory it is in"
-        ),
-        Language::Chinese => format!(
-            "错误：这里没有训练程序 {program}\n  建议：写相对当前目录的路径，或先切换到它所在的目录"
-        ),
-    }
+    tr!(
+        language,
+        "error: there is no training program {program} here\n  help: write its path as seen from this directory, or change to the directory it is in",
+        "错误：这里没有训练程序 {program}\n  建议：写相对当前目录的路径，或先切换到它所在的目录"
+    )
 }
 
 /// What to do next, where something can be said.
@@ -283,10 +289,7 @@ pub fn advice(cause: &Cause, language: Language) -> Option<&'static str> {
 pub fn verdict(verdict: &Verdict, directory: &str, language: Language) -> String {
     let cause = cause_words(&verdict.cause, language);
     let (id, directory) = (escaped(&verdict.id), escaped(directory));
-    let mut text = match language {
-        Language::English => format!("run {id}: {cause}\n"),
-        Language::Chinese => format!("运行 {id}：{cause}\n"),
-    };
+    let mut text = tr!(language, "run {id}: {cause}\n", "运行 {id}：{cause}\n");
     let last = verdict.attempts.last();
     for evidence in last.map(|attempt| attempt.evidence.as_slice()).unwrap_or_default() {
         if verdict.cause != Cause::Completed {
@@ -328,40 +331,40 @@ impl Row<'_> {
     fn state(&self, language: Language) -> String {
         match self.verdict {
             Some(verdict) => cause_words(&verdict.cause, language),
-            None if self.is_running => Text::new("running", "运行中").get(language).to_owned(),
-            None => Text::new("lost: its supervisor is gone", "已丢失：监督进程不在了")
-                .get(language)
-                .to_owned(),
+            None if self.is_running => tr!(language, "running", "运行中"),
+            None => tr!(language, "lost: its supervisor is gone", "已丢失：监督进程不在了"),
         }
     }
 }
 
 /// That no run has this name.
 pub fn no_such_run(name: &str, language: Language) -> String {
-    let text = Text::new(
+    let name = escaped(name);
+    tr!(
+        language,
         "error: there is no run `{name}`\n  help: `zeropilot runs` lists them",
-        "错误：没有名为 `{name}` 的运行\n  建议：用 `zeropilot runs` 列出所有运行",
-    );
-    text.get(language).replace("{name}", &escaped(name))
+        "错误：没有名为 `{name}` 的运行\n  建议：用 `zeropilot runs` 列出所有运行"
+    )
 }
 
 /// That nothing was recorded where records are kept.
 pub fn no_runs_yet(home: &str, language: Language) -> String {
-    let text = Text::new(
+    let home = escaped(home);
+    tr!(
+        language,
         "error: no run was recorded yet in {home}\n  help: start one with `zeropilot run -- COMMAND`, where COMMAND is what starts the training; records elsewhere are named by their directory or by ZEROPILOT_RUNS",
-        "错误：{home} 里还没有运行记录\n  建议：用 `zeropilot run -- 启动命令` 启动训练；记录在别处时，给出它的目录或设置 ZEROPILOT_RUNS",
-    );
-    text.get(language).replace("{home}", &escaped(home))
+        "错误：{home} 里还没有运行记录\n  建议：用 `zeropilot run -- 启动命令` 启动训练；记录在别处时，给出它的目录或设置 ZEROPILOT_RUNS"
+    )
 }
 
 /// A list of runs for people.
 pub fn list(rows: &[Row<'_>], language: Language) -> String {
     if rows.is_empty() {
-        let none = Text::new(
+        return tr!(
+            language,
             "no runs yet; `zeropilot run -- COMMAND` starts and records one\n",
-            "还没有运行记录；用 `zeropilot run -- 启动命令` 启动训练就会留下记录\n",
+            "还没有运行记录；用 `zeropilot run -- 启动命令` 启动训练就会留下记录\n"
         );
-        return none.get(language).to_owned();
     }
     let widest = |cells: &[String]| cells.iter().map(|cell| cell.width()).max().unwrap_or(0);
     let ids: Vec<String> = rows.iter().map(|row| escaped(&row.info.id).into_owned()).collect();
@@ -408,21 +411,17 @@ pub fn list_json(rows: &[Row<'_>]) -> Value {
 
 /// An attempt in a line.
 pub fn attempt(attempt: &Attempt, language: Language) -> String {
-    let rung = if attempt.rung.is_empty() {
-        Text::new("as given", "原配置").get(language).to_owned()
-    } else {
-        rung_words(&attempt.rung, language)
-    };
-    let steps = attempt.last_step.map_or(String::new(), |step| match language {
-        Language::English => format!(", step {step}"),
-        Language::Chinese => format!("，第 {step} 步"),
-    });
+    let rung = setup_words(&attempt.rung, language);
+    let steps = attempt
+        .last_step
+        .map_or(String::new(), |step| tr!(language, ", step {step}", "，第 {step} 步"));
     let cause = cause_words(&attempt.cause, language);
     let (number, took) = (attempt.number, clock(attempt.seconds as u64));
-    match language {
-        Language::English => format!("{number}. {rung}: {cause}{steps}, {took}"),
-        Language::Chinese => format!("{number}. {rung}：{cause}{steps}，{took}"),
-    }
+    tr!(
+        language,
+        "{number}. {rung}: {cause}{steps}, {took}",
+        "{number}. {rung}：{cause}{steps}，{took}"
+    )
 }
 
 #[cfg(test)]

@@ -1,7 +1,8 @@
 //! SARIF 2.1.0: one run, its rules, and a result per finding.
 
 use serde_json::{Value, json};
-use zeropilot_lint::{Diagnostic, Language, Page, RULES, Rule, Severity};
+use zeropilot_lint::{Diagnostic, Page, RULES, Rule, Severity};
+use zeropilot_text::{Language, Text};
 
 use crate::FileResult;
 use crate::json::written;
@@ -18,10 +19,7 @@ pub(crate) fn opening(language: Language) -> String {
         "version": env!("CARGO_PKG_VERSION"),
         "rules": rules,
     });
-    let language = match language {
-        Language::English => "en-US",
-        Language::Chinese => "zh-CN",
-    };
+    let language = Text::new("en-US", "zh-CN").get(language);
     format!(
         "{{\"$schema\":\"https://json.schemastore.org/sarif-2.1.0.json\",\"version\":\"2.1.0\",\
          \"runs\":[{{\"tool\":{{\"driver\":{}}},\"language\":\"{language}\",\

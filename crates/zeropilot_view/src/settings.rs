@@ -1,8 +1,8 @@
 //! What is wrong with a settings file, with its place.
 
 use annotate_snippets::{AnnotationKind, Level, Renderer, Snippet};
-use zeropilot_lint::Text;
 use zeropilot_lint::project::ProjectProblem;
+use zeropilot_text::Text;
 
 use crate::{Layout, escaped};
 

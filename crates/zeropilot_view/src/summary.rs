@@ -1,6 +1,7 @@
 //! The line that ends a report.
 
-use zeropilot_lint::{Language, Report, Safety, Severity, Verdict};
+use zeropilot_lint::{Report, Safety, Severity, Verdict};
+use zeropilot_text::{Language, Text, tr};
 
 /// What was counted over all files.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -36,8 +37,8 @@ impl Summary {
         self.rejected += usize::from(report.verdict == Verdict::Reject);
         self.without_world_size +=
             usize::from(report.world.source != zeropilot_lint::WorldSource::Given);
-        self.mended += report.mended.len();
-        self.mended_files += usize::from(!report.mended.is_empty());
+        self.mended += report.fixed.len();
+        self.mended_files += usize::from(!report.fixed.is_empty());
         for diagnostic in &report.diagnostics {
             match diagnostic.severity {
                 Severity::Error => self.errors += 1,
@@ -72,81 +73,57 @@ impl Summary {
     /// The summary in words.
     pub fn words(&self, language: Language) -> String {
         let accepted = self.files.saturating_sub(self.rejected + self.without_config);
-        let mut line = match language {
-            Language::English => {
-                let counts = [
-                    (self.errors, "error", "errors"),
-                    (self.warnings, "warning", "warnings"),
-                    (self.notes, "note", "notes"),
-                ];
-                let counts: Vec<String> = counts
-                    .into_iter()
-                    .filter(|(count, ..)| *count > 0)
-                    .map(|(count, one, many)| {
-                        format!("{count} {}", if count == 1 { one } else { many })
-                    })
-                    .collect();
-                let files = if self.files == 1 { "file" } else { "files" };
-                let found =
-                    if counts.is_empty() { "nothing found".to_owned() } else { counts.join(", ") };
-                let mended = match self.mended {
-                    0 => String::new(),
-                    1 => "1 finding mended; ".to_owned(),
-                    count => format!("{count} findings mended; "),
-                };
-                let fixable = match self.safe_fixes {
-                    0 => String::new(),
-                    count => format!(" ({count} mended by --fix)"),
-                };
-                let unknown = match self.without_config {
-                    0 => String::new(),
-                    count => format!(", {count} without a config that could be checked"),
-                };
-                let unknown = match self.others {
-                    0 => unknown,
-                    count => format!("{unknown}, {count} left alone as no DeepSpeed config"),
-                };
-                format!(
-                    "{} {files}: {accepted} accepted, {} rejected{unknown}; {mended}{found}{fixable}",
-                    self.files, self.rejected
+        let (total, rejected) = (self.files, self.rejected);
+        let counts = [
+            (self.errors, "error", "个错误"),
+            (self.warnings, "warning", "个警告"),
+            (self.notes, "note", "条提示"),
+        ];
+        let counts: Vec<String> = counts
+            .into_iter()
+            .filter(|(count, ..)| *count > 0)
+            .map(|(count, en, zh)| {
+                tr!(
+                    language,
+                    ("{count} {en}{}", if count == 1 { "" } else { "s" }),
+                    ("{count} {zh}")
                 )
-            }
-            Language::Chinese => {
-                let counts =
-                    [(self.errors, "个错误"), (self.warnings, "个警告"), (self.notes, "条提示")];
-                let counts: Vec<String> = counts
-                    .into_iter()
-                    .filter(|(count, _)| *count > 0)
-                    .map(|(count, unit)| format!("{count} {unit}"))
-                    .collect();
-                let found = if counts.is_empty() {
-                    "没有发现问题".to_owned()
-                } else {
-                    counts.join("，")
-                };
-                let mended = match self.mended {
-                    0 => String::new(),
-                    count => format!("修复了 {count} 个问题；"),
-                };
-                let fixable = match self.safe_fixes {
-                    0 => String::new(),
-                    count => format!("（--fix 可修复 {count} 个）"),
-                };
-                let unknown = match self.without_config {
-                    0 => String::new(),
-                    count => format!("，{count} 个没有可检查的配置"),
-                };
-                let unknown = match self.others {
-                    0 => unknown,
-                    count => format!("{unknown}，另有 {count} 个不是 DeepSpeed 配置，已跳过"),
-                };
-                format!(
-                    "共 {} 个文件：{accepted} 个通过，{} 个会被拒绝{unknown}；{mended}{found}{fixable}",
-                    self.files, self.rejected
-                )
-            }
+            })
+            .collect();
+        let found = match counts.as_slice() {
+            [] => tr!(language, "nothing found", "没有发现问题"),
+            counts => counts.join(Text::new(", ", "，").get(language)),
         };
-        line.push('\n');
-        line
+        let mended = match self.mended {
+            0 => String::new(),
+            1 => tr!(language, "1 finding mended; ", "修复了 1 个问题；"),
+            count => tr!(language, "{count} findings mended; ", "修复了 {count} 个问题；"),
+        };
+        let fixable = match self.safe_fixes {
+            0 => String::new(),
+            count => tr!(language, " ({count} mended by --fix)", "（--fix 可修复 {count} 个）"),
+        };
+        let unknown = match self.without_config {
+            0 => String::new(),
+            count => tr!(
+                language,
+                ", {count} without a config that could be checked",
+                "，{count} 个没有可检查的配置"
+            ),
+        };
+        let others = match self.others {
+            0 => String::new(),
+            count => tr!(
+                language,
+                ", {count} left alone as no DeepSpeed config",
+                "，另有 {count} 个不是 DeepSpeed 配置，已跳过"
+            ),
+        };
+        let files = if total == 1 { "file" } else { "files" };
+        tr!(
+            language,
+            "{total} {files}: {accepted} accepted, {rejected} rejected{unknown}{others}; {mended}{found}{fixable}\n",
+            "共 {total} 个文件：{accepted} 个通过，{rejected} 个会被拒绝{unknown}{others}；{mended}{found}{fixable}\n"
+        )
     }
 }

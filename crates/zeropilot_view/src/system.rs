@@ -2,7 +2,7 @@
 
 use std::io::{Error, ErrorKind};
 
-use zeropilot_lint::{Language, Text};
+use zeropilot_text::{Language, tr};
 
 use crate::escaped;
 
@@ -28,11 +28,12 @@ pub fn failure(error: &Error, language: Language) -> String {
 
 /// That results did not reach standard output.
 pub fn results_lost(error: &Error, language: Language) -> String {
-    let text = Text::new(
+    let why = failure(error, language);
+    tr!(
+        language,
         "error: the results cannot be written to standard output: {why}\n  help: what was written is incomplete; make room, or write elsewhere",
-        "错误：结果无法写到标准输出：{why}\n  建议：已写出的内容不完整，请腾出空间或换个位置",
-    );
-    text.get(language).replace("{why}", &failure(error, language))
+        "错误：结果无法写到标准输出：{why}\n  建议：已写出的内容不完整，请腾出空间或换个位置"
+    )
 }
 
 #[cfg(test)]

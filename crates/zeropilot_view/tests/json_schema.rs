@@ -3,8 +3,6 @@
 
 #[path = "../../zeropilot_config/tests/engine_parity/generator.rs"]
 mod generator;
-#[path = "../../zeropilot_config/tests/oracle/mod.rs"]
-mod oracle;
 #[path = "../../zeropilot_config/tests/engine_parity/tree.rs"]
 mod tree;
 
@@ -18,7 +16,8 @@ use zeropilot_config::python::PyValue;
 use zeropilot_config::resolve::{Circumstances, resolve};
 use zeropilot_config::schema::EngineVersion;
 use zeropilot_config::syntax::{Document, decode, parse_hjson};
-use zeropilot_lint::{Language, Settings, Verdict, check};
+use zeropilot_lint::{Settings, Verdict, check};
+use zeropilot_text::Language;
 use zeropilot_view::json_schema;
 
 const BOTH: [Language; 2] = [Language::English, Language::Chinese];
@@ -61,7 +60,9 @@ fn objections(validator: &Validator, json: &Json) -> Vec<String> {
 
 #[test]
 fn every_public_config_that_is_accepted_validates() {
-    let Some(files) = oracle::corpus() else { return oracle::missing("ZEROPILOT_CORPUS") };
+    let Some(files) = zeropilot_oracle::corpus() else {
+        return zeropilot_oracle::missing("ZEROPILOT_CORPUS");
+    };
     let mut wrong = Vec::new();
     let mut accepted = 0;
     for version in EngineVersion::all() {
@@ -135,10 +136,9 @@ fn beyond(problem: &Problem) -> Beyond {
 
 #[test]
 fn generated_configs_are_refused_only_where_the_engine_refuses() {
-    let files = oracle::corpus().unwrap_or_default();
-    let seed = oracle::seed();
-    println!("seed {seed}");
-    let cases = oracle::setting("ZEROPILOT_PARITY_CASES").unwrap_or(4_000);
+    let files = zeropilot_oracle::corpus().unwrap_or_default();
+    let seed = zeropilot_oracle::seed();
+    let cases = zeropilot_oracle::setting("ZEROPILOT_PARITY_CASES").unwrap_or(4_000);
     let mut wrong = Vec::new();
     for version in EngineVersion::all() {
         let validator = validator(version);

@@ -3,7 +3,7 @@
 use serde::Deserialize;
 use serde_json::{Value, json};
 use zeropilot_ask::{BillRequest, Memory, MemoryRequest, PlanRequest, SimulateRequest};
-use zeropilot_lint::Language;
+use zeropilot_text::Language;
 use zeropilot_view::memory::{self as memory_view, MemoryReport};
 use zeropilot_view::plan::{self as plan_view, PlanReport};
 use zeropilot_view::simulate::{self as simulate_view, SimulateReport};

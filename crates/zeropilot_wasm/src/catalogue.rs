@@ -2,13 +2,14 @@
 
 use serde::Deserialize;
 use serde_json::{Value, json};
-use zeropilot_cluster::{Cluster, Gpus, catalogue as accelerators};
+use zeropilot_cluster::catalogue as accelerators;
 use zeropilot_config::front_end::FrontEnd;
 use zeropilot_config::schema::EngineVersion;
-use zeropilot_lint::Language;
 use zeropilot_model::catalogue as models;
 use zeropilot_plan::Target;
+use zeropilot_text::Language;
 use zeropilot_view::explain::Concept;
+use zeropilot_view::listing::{self, Listed};
 use zeropilot_view::memory::legend;
 
 use crate::question::{Answer, Problem};
@@ -26,8 +27,8 @@ pub(crate) fn catalogue(_: Everything, language: Language) -> Result<Answer, Pro
     let concepts =
         concepts.map(|concept| json!({"name": concept.name, "title": concept.title(language)}));
     let json = json!({
-        "models": models::entries().iter().map(model).collect::<Vec<_>>(),
-        "accelerators": accelerators::accelerators().iter().map(accelerator).collect::<Vec<_>>(),
+        "models": json_of(models::entries(), language),
+        "accelerators": json_of(accelerators::accelerators(), language),
         "engines": EngineVersion::all().rev().map(EngineVersion::name).collect::<Vec<_>>(),
         "front_ends": FrontEnd::ALL.map(FrontEnd::name),
         "targets": Target::ALL.map(Target::name),
@@ -38,25 +39,6 @@ pub(crate) fn catalogue(_: Everything, language: Language) -> Result<Answer, Pro
     Ok(Answer { json, words })
 }
 
-fn model(entry: &models::Entry) -> Value {
-    json!({
-        "id": entry.id,
-        "aliases": entry.aliases,
-        "parameters": entry.params_exact,
-        "active": entry.params_active_exact,
-        "longest": entry.keys.get("max_position_embeddings"),
-    })
-}
-
-fn accelerator(card: &zeropilot_cluster::Accelerator) -> Value {
-    let gpus: Option<Gpus> = format!("1x{}", card.slug()).parse().ok();
-    let capacity = gpus.and_then(|gpus| Cluster::new(gpus).capacity());
-    json!({
-        "name": card.name,
-        "slug": card.slug(),
-        "aliases": card.aliases,
-        "capacity": capacity.map(|capacity| capacity.bytes.expected().0),
-        "gpus_per_node": card.typical_gpus_per_node,
-        "bf16": card.bf16_supported,
-    })
+fn json_of<T: Listed>(all: &[T], language: Language) -> Value {
+    listing::json(&all.iter().collect::<Vec<_>>(), language)
 }

@@ -4,7 +4,8 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 use zeropilot_ask::Judging;
 use zeropilot_config::schema::EngineVersion;
-use zeropilot_lint::{Language, Settings};
+use zeropilot_lint::Settings;
+use zeropilot_text::Language;
 use zeropilot_view::explain::{Asked, Topic, markdown, unknown};
 use zeropilot_view::{FileResult, Format, Layout};
 

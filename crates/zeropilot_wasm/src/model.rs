@@ -4,8 +4,8 @@ use std::cell::RefCell;
 use std::rc::Rc;
 
 use serde::Deserialize;
-use zeropilot_lint::Language;
 use zeropilot_model::{Model, catalogue};
+use zeropilot_text::Language;
 use zeropilot_view::model::{bad_config, not_in_catalogue};
 
 use crate::question::Problem;

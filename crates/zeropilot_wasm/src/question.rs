@@ -2,7 +2,7 @@
 
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
-use zeropilot_lint::Language;
+use zeropilot_text::Language;
 
 /// The words of a problem.
 pub(crate) type Problem = String;

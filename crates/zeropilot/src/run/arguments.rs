@@ -6,10 +6,12 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use clap::Args;
-use zeropilot_ask::{MethodName, Training};
-use zeropilot_lint::Language;
+use zeropilot_ask::{MethodName, Training, tokens};
 use zeropilot_run::Asked;
+use zeropilot_text::{Language, tr};
 use zeropilot_view::{escaped, system, talk};
+
+use crate::value_error::ValueError;
 
 pub(crate) const EXAMPLES: &str = "\
 Examples:
@@ -77,14 +79,14 @@ pub(crate) struct RunArguments {
     /// The GPUs: `8xA100-80G`, `5x44GB`, `4x8xH100` (nodes × GPUs), `8`
     #[arg(long, value_name = "GPUS", requires = "model")]
     pub(crate) gpus: Option<String>,
-    /// Tokens of a sequence; otherwise what the command says, or 2048
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=1 << 24))]
+    /// Tokens per sequence, such as `4096` or `128k` (k = 1024); otherwise the value in the command, or 2048
+    #[arg(long, value_name = "N", value_parser = tokens, visible_alias = "max-seq-length", alias = "max-length")]
     pub(crate) seq_len: Option<u64>,
     /// What is trained; otherwise what shows in the command, or everything
     #[arg(long, value_name = "METHOD")]
     pub(crate) method: Option<MethodName>,
-    /// Layers are recomputed in backward; otherwise what shows in the command
-    #[arg(long)]
+    /// Recompute layers in the backward pass; otherwise as in the command
+    #[arg(long, visible_alias = "gradient-checkpointing")]
     pub(crate) grad_checkpointing: bool,
     /// The command that starts the training, behind `--`
     #[arg(required = true, last = true, value_name = "COMMAND")]
@@ -99,14 +101,13 @@ impl RunArguments {
 
     /// How it is trained: as said to zeropilot, else as the command has it.
     pub(crate) fn training(&self, asked: &Asked) -> Training {
-        let usual = Training::default();
         let shown = asked.adapters.map(|_| MethodName::Lora);
         Training {
-            seq_len: self.seq_len.or(asked.sequence).unwrap_or(usual.seq_len),
-            method: self.method.or(shown).unwrap_or(usual.method),
-            lora_rank: asked.adapters.unwrap_or(usual.lora_rank),
-            grad_checkpointing: self.grad_checkpointing || asked.recomputes,
-            ..usual
+            seq_len: self.seq_len.or(asked.sequence),
+            method: self.method.or(shown),
+            lora_rank: asked.adapters,
+            grad_checkpointing: Some(self.grad_checkpointing || asked.recomputes),
+            ..Training::default()
         }
     }
 
@@ -124,17 +125,16 @@ impl RunArguments {
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Limit(pub(crate) Option<Duration>);
 
-fn limit(text: &str) -> Result<Limit, String> {
+fn limit(text: &str) -> Result<Limit, ValueError> {
     if matches!(text, "off" | "never" | "0") {
         return Ok(Limit(None));
     }
     duration(text).map(|duration| Limit(Some(duration)))
 }
 
-fn duration(text: &str) -> Result<Duration, String> {
-    let duration: jiff::SignedDuration =
-        text.parse().map_err(|_| "not a time; write it as in `90s`, `10m` or `1h`".to_owned())?;
-    Duration::try_from(duration).map_err(|_| "a time cannot be negative".to_owned())
+fn duration(text: &str) -> Result<Duration, ValueError> {
+    let duration: jiff::SignedDuration = text.parse().map_err(|_| ValueError::NotTime)?;
+    Duration::try_from(duration).map_err(|_| ValueError::NegativeTime)
 }
 
 /// A name for a run that sorts by time.
@@ -147,14 +147,11 @@ pub(crate) fn new_id() -> String {
 pub(crate) fn unwritable(directory: &Path, error: &std::io::Error, language: Language) -> String {
     let (directory, error) = (directory.display().to_string(), system::failure(error, language));
     let directory = escaped(&directory);
-    match language {
-        Language::English => format!(
-            "error: the record of the run cannot be written to {directory}: {error}\n  help: choose another place with --record DIR or ZEROPILOT_RUNS"
-        ),
-        Language::Chinese => format!(
-            "错误：无法把运行记录写入 {directory}：{error}\n  建议：用 --record 目录 或 ZEROPILOT_RUNS 换一个位置"
-        ),
-    }
+    tr!(
+        language,
+        "error: the record of the run cannot be written to {directory}: {error}\n  help: choose another place with --record DIR or ZEROPILOT_RUNS",
+        "错误：无法把运行记录写入 {directory}：{error}\n  建议：用 --record 目录 或 ZEROPILOT_RUNS 换一个位置"
+    )
 }
 
 #[cfg(test)]

@@ -83,7 +83,7 @@ impl Forecaster {
         else {
             return Self(None);
         };
-        let machines = Machines { gpus, ..Machines::default() };
+        let machines = Machines::with_gpus(gpus);
         let (Ok(cluster), Some(ranks)) = (machines.cluster(), ranks()) else { return Self(None) };
         let here = command.ranks_here().and_then(|here| u64::try_from(here).ok());
         Self(Some(Known {
@@ -157,11 +157,8 @@ impl Known {
         let request = MemoryRequest {
             machines: self.machines.clone(),
             config: Some(WrittenConfig { name: String::new(), bytes: config }),
-            stage: None,
-            offload: None,
-            precision: None,
             training,
-            rank: None,
+            ..MemoryRequest::default()
         };
         Job::of(&self.name, self.model.clone(), &request).ok()
     }
@@ -227,7 +224,7 @@ fn phases(prediction: &Prediction, places: &[Place], beside: u64, name: &str) ->
 fn near(name: String) -> Option<(String, Model)> {
     let is_near = std::path::Path::new(&name).exists() || catalogue::find(&name).is_ok();
     let model =
-        is_near.then(|| model_source::open(&name, zeropilot_lint::Language::English).ok())??;
+        is_near.then(|| model_source::open(&name, zeropilot_text::Language::English).ok())??;
     Some((name, model))
 }
 

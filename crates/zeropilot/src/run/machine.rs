@@ -6,8 +6,9 @@ use std::path::{Path, PathBuf};
 use zeropilot_cluster::Nvidia;
 use zeropilot_config::syntax::{decode, parse_hjson};
 use zeropilot_doctor::{Circumstances, Finding, Machine, Needs, examine};
-use zeropilot_lint::{Language, Severity};
+use zeropilot_lint::Severity;
 use zeropilot_run::RunCommand;
+use zeropilot_text::Language;
 
 use crate::doctor::is_on_cpu;
 

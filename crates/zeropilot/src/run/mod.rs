@@ -11,16 +11,17 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use zeropilot_lint::{Language, Settings};
+use zeropilot_lint::Settings;
 use zeropilot_record::{Cause, Fullest, Happening, RunInfo, SHAPE, Verdict};
 use zeropilot_run::environment::{kept, without_secrets};
 use zeropilot_run::{Limits, Observer, Policy, Recorder, Run, RunCommand, now, signals};
+use zeropilot_text::Language;
 use zeropilot_view::{Layout, run as words};
 
-use crate::cli::GlobalOptions;
 use crate::engine_version;
 use crate::exit_status::ExitStatus;
 use crate::layout::layout;
+use crate::options::GlobalOptions;
 use arguments::RunArguments;
 use forecast::Forecaster;
 use preflight::Preflight;

@@ -4,7 +4,8 @@ use std::ffi::OsString;
 
 use serde_json::{Map, Value};
 use zeropilot_config::front_end::FrontEnd;
-use zeropilot_lint::job::{self as lint, Outside};
+use zeropilot_job::Outside;
+use zeropilot_lint::job as lint;
 use zeropilot_lint::{Settings, Verdict, check};
 use zeropilot_record::Happening;
 use zeropilot_run::environment::without_secrets;
@@ -78,8 +79,11 @@ impl Preflight<'_> {
         let outside = script.map(ShellScript::outside).unwrap_or_default();
         let layout = Layout { quiet: true, ..*self.layout };
         let input = Input::Found(path.clone());
+        let Ok(bytes) = input.read() else { return true };
+        let script = String::from_utf8_lossy(&bytes);
         let told = |layout: &Layout| {
-            job::check_script(&input, &path, layout, self.settings, &outside, Mode::Tell)
+            let script = (path.as_path(), script.as_ref());
+            job::check_script(&input, script, layout, self.settings, &outside, Mode::Tell)
         };
         let Ok((words, summary)) = told(&layout) else { return true };
         let (errors, warnings) = (summary.errors, summary.warnings);
@@ -115,10 +119,11 @@ impl Preflight<'_> {
 
     fn of_job(&self) -> Settings {
         let text = line(&self.command.words);
-        let job =
-            lint::read(&text, &Outside::default(), &|name| std::fs::read_to_string(name).ok());
+        let job = zeropilot_job::read(&text, &Outside::default(), &|name| {
+            std::fs::read_to_string(name).ok()
+        });
         match job.launches.first() {
-            Some(launch) => launch.settings(self.settings),
+            Some(launch) => lint::settings(launch, self.settings),
             None => self.settings.clone(),
         }
     }

@@ -3,13 +3,13 @@
 use std::num::NonZeroU64;
 
 use serde_json::{Map, Value};
-use zeropilot_ask::{FusedLoss, Machines, NumberFormat, Objective, PlanRequest, plan};
+use zeropilot_ask::{Machines, PlanRequest, plan};
 use zeropilot_config::front_end::FrontEnd;
-use zeropilot_lint::Language;
 use zeropilot_model::Model;
 use zeropilot_plan::Target;
 use zeropilot_run::RunCommand;
 use zeropilot_run::ladder::{Batch, PlannedRung};
+use zeropilot_text::{Language, tr};
 use zeropilot_view::{escaped, problem, talk};
 
 use super::arguments::RunArguments;
@@ -73,14 +73,11 @@ fn from_plan(text: &str) -> Option<Planned> {
 
 fn no_plan(name: &str, language: Language) -> String {
     let name = escaped(name);
-    match language {
-        Language::English => format!(
-            "error: {name} is no plan with a ladder\n  help: write one with `zeropilot plan --json --model … --gpus … > plan.json`"
-        ),
-        Language::Chinese => format!(
-            "错误：{name} 不是带有 ladder 的方案\n  建议：用 `zeropilot plan --json --model … --gpus … > plan.json` 生成"
-        ),
-    }
+    tr!(
+        language,
+        "error: {name} is no plan with a ladder\n  help: write one with `zeropilot plan --json --model … --gpus … > plan.json`",
+        "错误：{name} 不是带有 ladder 的方案\n  建议：用 `zeropilot plan --json --model … --gpus … > plan.json` 生成"
+    )
 }
 
 fn by_model(
@@ -95,20 +92,16 @@ fn by_model(
         Some(FrontEnd::Accelerate) => Target::Accelerate,
         _ => Target::DeepSpeed,
     };
-    let machines = Machines { gpus: gpus.to_owned(), ..Machines::default() };
+    let machines = Machines::with_gpus(gpus);
     let problem = |problem| problem::planning(&problem, language);
     let world = machines.cluster().map_err(|wrong| problem(wrong.into()))?.world_size();
     let training = arguments.training(&command.asked());
     let request = PlanRequest {
         machines,
         global_batch: config.as_ref().and_then(|config| global_batch(config, world)),
-        precision: NumberFormat::Bf16,
         training: training.clone(),
-        fused_loss: FusedLoss::No,
-        nvme_path: None,
-        objective: Objective::Time,
-        bill: None,
         target: Some(target),
+        ..PlanRequest::default()
     };
     let opened = model_source::open(model, language)?;
     let plan = plan(model, &opened, &request).map_err(problem)?.plan;
@@ -117,7 +110,7 @@ fn by_model(
     let lower = plan.fitting.iter().filter(|way| u64::from(way.way.shape.stage.number()) > given);
     let rungs = lower
         .chain(&plan.ladder)
-        .filter(|rung| rung.way.work.checkpointing == training.grad_checkpointing)
+        .filter(|rung| rung.way.work.checkpointing == training.grad_checkpointing())
         .map(|rung| PlannedRung {
             config: rung.recipe.config(),
             batch: Some(Batch {

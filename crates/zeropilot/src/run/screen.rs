@@ -6,9 +6,9 @@ use std::sync::{Arc, Mutex};
 use indicatif::{ProgressBar, ProgressStyle};
 use zeropilot_cluster::NvidiaGauge;
 use zeropilot_cluster::gauge::Gauge;
-use zeropilot_lint::Language;
 use zeropilot_record::{Happening, RunInfo};
 use zeropilot_run::{Asked, Observer, Recorder, Status, Stream, Telemetry};
+use zeropilot_text::Language;
 use zeropilot_view::run::{self as words, StatusLine};
 
 /// The terminal, and the record.

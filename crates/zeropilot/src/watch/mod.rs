@@ -11,15 +11,15 @@ use std::thread;
 use std::time::Duration;
 
 use clap::Args;
-use zeropilot_lint::Language;
+use zeropilot_text::Language;
 use zeropilot_view::Format;
 use zeropilot_view::run::watch::{Glyphs, json, machine, text};
 
 use self::draw::Brush;
 use self::source::{Seen, Source};
-use crate::cli::GlobalOptions;
 use crate::exit_status::ExitStatus;
 use crate::layout::layout;
+use crate::options::{FormatOptions, GlobalOptions};
 use crate::output::Output;
 
 /// The arguments.
@@ -34,11 +34,10 @@ pub(crate) struct WatchCommand {
     /// Look once and end
     #[arg(long)]
     pub(crate) once: bool,
-    /// Write JSON, a line every second while the run goes on
-    #[arg(long = "json")]
-    pub(crate) json_lines: bool,
+    #[command(flatten)]
+    pub(crate) format: FormatOptions,
     /// Serve OpenMetrics over HTTP at a loopback address such as 127.0.0.1:9400, until Ctrl-C
-    #[arg(long, value_name = "ADDRESS", conflicts_with_all = ["once", "json_lines"])]
+    #[arg(long, value_name = "ADDRESS", conflicts_with_all = ["once", "json", "output_format"])]
     pub(crate) openmetrics: Option<String>,
 }
 
@@ -53,7 +52,7 @@ pub(crate) fn run(
 ) -> ExitStatus {
     let layout = layout(Format::Human, global, language);
     let mut output = Output::new(layout.color);
-    let mut source = match Source::open(command, language) {
+    let mut source = match Source::open(command.run.as_deref(), command.machine, language) {
         Ok(source) => source,
         Err(problem) => {
             output.say(&problem);
@@ -72,7 +71,7 @@ pub(crate) fn run(
     }
     let glyphs = glyphs(language);
     let is_terminal = std::io::stdout().is_terminal() && std::io::stdin().is_terminal();
-    if is_terminal && !command.once && !command.json_lines {
+    if is_terminal && !command.once && !command.format.is_json() {
         drop(output);
         let brush = Brush { color: layout.color, glyphs, language };
         return match screen::show(&mut source, brush) {
@@ -86,15 +85,15 @@ pub(crate) fn run(
     loop {
         let seen = source.look();
         output.result(&match &seen {
-            Seen::Run(look) if command.json_lines => format!("{}\n", json(look)),
-            Seen::Machine(look) if command.json_lines => format!("{}\n", machine::json(look)),
+            Seen::Run(look) if command.format.is_json() => format!("{}\n", json(look)),
+            Seen::Machine(look) if command.format.is_json() => format!("{}\n", machine::json(look)),
             Seen::Run(look) => text(look, layout.width.unwrap_or(80), glyphs, language),
             Seen::Machine(look) => {
                 machine::text(look, layout.width.unwrap_or(80), glyphs, language)
             }
         });
         output.flush();
-        if command.once || !command.json_lines || !seen.goes_on() || output.is_closed() {
+        if command.once || !command.format.is_json() || !seen.goes_on() || output.is_closed() {
             return ExitStatus::Clean;
         }
         thread::sleep(PACE);

@@ -5,8 +5,8 @@ use std::time::{Duration, Instant};
 
 use ratatui::DefaultTerminal;
 use ratatui::crossterm::event::{self, Event, KeyCode, KeyEvent, KeyEventKind, KeyModifiers};
-use zeropilot_lint::Language;
 use zeropilot_run::signals;
+use zeropilot_text::{Language, tr};
 
 use super::PACE;
 use super::draw::{self, Brush};
@@ -83,14 +83,11 @@ fn wish(key: &KeyEvent) -> Option<Wish> {
 
 /// What to say if the terminal is none that can be drawn on.
 pub(super) fn problem(error: &io::Error, language: Language) -> String {
-    match language {
-        Language::English => format!(
-            "error: this terminal cannot be used as a screen: {error}\n  help: `zeropilot watch --once` writes the same as text"
-        ),
-        Language::Chinese => format!(
-            "错误：无法在这个终端上显示界面：{error}\n  建议：用 `zeropilot watch --once` 以文本形式输出"
-        ),
-    }
+    tr!(
+        language,
+        "error: this terminal cannot be used as a screen: {error}\n  help: `zeropilot watch --once` writes the same as text",
+        "错误：无法在这个终端上显示界面：{error}\n  建议：用 `zeropilot watch --once` 以文本形式输出"
+    )
 }
 
 #[cfg(test)]

@@ -8,8 +8,8 @@ use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::thread;
 use std::time::Duration;
 
-use zeropilot_lint::Language;
 use zeropilot_run::signals;
+use zeropilot_text::{Language, tr};
 use zeropilot_view::escaped;
 use zeropilot_view::run::watch::metrics;
 
@@ -48,38 +48,30 @@ pub(super) fn serve(address: &str, source: &mut Source, language: Language) -> R
 /// What a run does is nobody's business elsewhere: there is no password here.
 fn loopback(text: &str, language: Language) -> Result<SocketAddr, String> {
     let shown = escaped(text);
-    let address: SocketAddr = text.parse().map_err(|_| match language {
-        Language::English => format!(
-            "error: --openmetrics {shown}: not an address\n  help: write it as in 127.0.0.1:9400"
-        ),
-        Language::Chinese => {
-            format!("错误：--openmetrics {shown}：不是有效地址\n  建议：写成 127.0.0.1:9400 的形式")
-        }
+    let address: SocketAddr = text.parse().map_err(|_| {
+        tr!(
+            language,
+            "error: --openmetrics {shown}: not an address\n  help: write it as in 127.0.0.1:9400",
+            "错误：--openmetrics {shown}：不是有效地址\n  建议：写成 127.0.0.1:9400 的形式"
+        )
     })?;
     if address.ip().is_loopback() {
         return Ok(address);
     }
-    Err(match language {
-        Language::English => format!(
-            "error: --openmetrics {shown}: only loopback addresses are served\n  why: there is neither a password nor encryption, and names of runs and processes would be open to the network\n  help: use 127.0.0.1:{port}, and let an agent on this machine or `ssh -L {port}:127.0.0.1:{port}` carry it on",
-            port = address.port()
-        ),
-        Language::Chinese => format!(
-            "错误：--openmetrics {shown}：只允许监听本机回环地址\n  原因：这里没有密码也不加密，运行名称和进程信息会暴露给整个网络\n  建议：使用 127.0.0.1:{port}，由本机的采集程序或 `ssh -L {port}:127.0.0.1:{port}` 转发",
-            port = address.port()
-        ),
-    })
+    Err(tr!(
+        language,
+        "error: --openmetrics {shown}: only loopback addresses are served\n  why: there is neither a password nor encryption, and names of runs and processes would be open to the network\n  help: use 127.0.0.1:{port}, and let an agent on this machine or `ssh -L {port}:127.0.0.1:{port}` carry it on",
+        "错误：--openmetrics {shown}：只允许监听本机回环地址\n  原因：这里没有密码也不加密，运行名称和进程信息会暴露给整个网络\n  建议：使用 127.0.0.1:{port}，由本机的采集程序或 `ssh -L {port}:127.0.0.1:{port}` 转发",
+        port = address.port()
+    ))
 }
 
 fn unusable(address: SocketAddr, error: &io::Error, language: Language) -> String {
-    match language {
-        Language::English => format!(
-            "error: {address} cannot be served: {error}\n  help: another program may use this port; choose another one"
-        ),
-        Language::Chinese => {
-            format!("错误：无法监听 {address}：{error}\n  建议：端口可能已被占用，换一个端口")
-        }
-    }
+    tr!(
+        language,
+        "error: {address} cannot be served: {error}\n  help: another program may use this port; choose another one",
+        "错误：无法监听 {address}：{error}\n  建议：端口可能已被占用，换一个端口"
+    )
 }
 
 /// Reads one request and answers it.

@@ -2,17 +2,17 @@
 
 use std::collections::BTreeMap;
 use std::fs;
+use std::path::Path;
 
 use zeropilot_cluster::NvidiaGauge;
 use zeropilot_cluster::discovery::NoDriver;
 use zeropilot_cluster::gauge::Gauge;
-use zeropilot_lint::Language;
 use zeropilot_run::process::{Rank, all, ranks};
 use zeropilot_run::{Follower, Record, Standing, gpu_uses, now};
+use zeropilot_text::Language;
 use zeropilot_view::run::watch::machine::{HostMemory, MachineLook, TrainingProcess};
 use zeropilot_view::run::watch::{Digest, Look};
 
-use super::WatchCommand;
 use crate::run::home;
 use crate::runs::find;
 
@@ -42,13 +42,18 @@ pub(super) struct Source {
 }
 
 impl Source {
-    pub(super) fn open(command: &WatchCommand, language: Language) -> Result<Self, String> {
-        let record = match &command.run {
-            _ if command.machine => None,
+    /// A run by its name or directory, the last one, or the machine alone.
+    pub(super) fn open(
+        run: Option<&Path>,
+        machine_only: bool,
+        language: Language,
+    ) -> Result<Self, String> {
+        let record = match run {
+            _ if machine_only => None,
             Some(run) => Some(find(Some(run), language)?),
             None => find(None, language).ok(),
         };
-        let takes_latest = command.run.is_none() && !command.machine;
+        let takes_latest = run.is_none() && !machine_only;
         Ok(Self { run: record.map(Followed::new), machine: Machine::new(), takes_latest })
     }
 

@@ -7,7 +7,7 @@
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use zeropilot_lint::Language;
+use zeropilot_text::Language;
 
 use crate::pages::Page;
 

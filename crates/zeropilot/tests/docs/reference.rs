@@ -6,8 +6,9 @@ use std::fmt::Write as _;
 use serde_json::Value;
 use zeropilot_config::keys;
 use zeropilot_config::schema::EngineVersion;
-use zeropilot_lint::{Language, Page as RulePage, RULES, Text};
+use zeropilot_lint::{Page as RulePage, RULES};
 use zeropilot_record::{Cause, ExitCode, Memory, Shortage};
+use zeropilot_text::{Language, Text};
 use zeropilot_view::explain::markdown;
 use zeropilot_view::{Layout, manual, run as run_words};
 
@@ -163,8 +164,8 @@ fn environment(language: Language) -> String {
     let engine = knowledge("environment.json");
     let title = Text::new("Read by DeepSpeed", "DeepSpeed 读取的");
     let about = Text::new(
-        "Extracted from its source. A variable that begins with `DS_` and is not here is read by nobody, whatever a guide says.",
-        "从源码中提取。以 `DS_` 开头而不在下面的变量没有人读，不论教程怎么写。",
+        "Extracted from its source. DeepSpeed ignores other variables that begin with `DS_` while it runs. `DS_BUILD_OPS`, `DS_BUILD_STRING` and `DS_ENABLE_NINJA` take effect only when it is installed: its `setup.py` reads them.",
+        "从源码中提取。运行时 DeepSpeed 不读取其他以 `DS_` 开头的变量。`DS_BUILD_OPS`、`DS_BUILD_STRING` 和 `DS_ENABLE_NINJA` 只在安装时生效，由 `setup.py` 读取。",
     );
     let version = engine["deepspeed"].as_str().expect("a version");
     let _ = write!(text, "\n## {} ({version})\n\n{}\n\n", title.get(language), about.get(language));

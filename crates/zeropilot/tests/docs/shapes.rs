@@ -5,11 +5,11 @@ use std::fmt::Write as _;
 use std::path::Path;
 
 use serde_json::{Map, Value};
-use zeropilot_lint::{Language, Text};
 use zeropilot_record::{
-    Attempt, Cause, Ending, Event, Fullest, GpuProcess, GpuUse, Happening, Memory, NoResume, Phase,
-    RankMemory, RunInfo, Term, Verdict,
+    Attempt, Cause, Ending, Event, Evidence, Fullest, GpuProcess, GpuUse, Happening, Memory,
+    NoResume, Offload, Phase, RankMemory, RunInfo, Setup, Strategy, Term, Verdict,
 };
+use zeropilot_text::{Language, Text};
 
 use crate::commands::run;
 use crate::reference::head;
@@ -220,16 +220,34 @@ fn run_info() -> RunInfo {
 fn verdict() -> Verdict {
     let attempt = Attempt {
         number: 1,
-        rung: "ZeRO-3".to_owned(),
+        rung: fallback(),
         config: Some("config-1.json".to_owned()),
         resumed_from: Some("out/global_step10".to_owned()),
         ending: Ending::Exited(0),
         cause: Cause::Completed,
         last_step: Some(20),
         seconds: 0.5,
-        evidence: vec!["exit status 0".to_owned()],
+        evidence: vec![
+            Evidence::CommandEnded(Ending::Exited(0)),
+            Evidence::RanksLeft(vec![1]),
+            Evidence::RanksDone { done: 1, seen: 2 },
+            Evidence::KernelKills(1),
+            Evidence::RankSignaled { rank: Some(1), signal: 9 },
+            Evidence::FailedFirst(1),
+            Evidence::LogLine("…".to_owned()),
+        ],
     };
     Verdict::new("20260101-120000-1", Cause::Completed, vec![attempt], 0.5)
+}
+
+fn fallback() -> Setup {
+    Setup::Strategy(Strategy {
+        stage: 3,
+        offload_optimizer: Offload::Cpu,
+        offload_param: Offload::None,
+        micro_batch: Some(2),
+        gradient_accumulation_steps: Some(4),
+    })
 }
 
 /// One of each.
@@ -243,7 +261,7 @@ fn happenings() -> Vec<Happening> {
             findings: vec!["ds.json:5:3: K02 …".to_owned()],
         },
         Happening::Room { memory: Memory::Device, least: 1, expected: 1, left: 1 },
-        Happening::AttemptStarted { attempt: 1, rung: String::new(), pid: 1 },
+        Happening::AttemptStarted { attempt: 1, rung: fallback(), pid: 1 },
         Happening::RankSeen { rank: 0, pid: 1 },
         Happening::RankGone { rank: 0, ending: Ending::Signaled(9) },
         Happening::Step { step: 1, loss: Some(0.5) },
@@ -266,7 +284,7 @@ fn happenings() -> Vec<Happening> {
             terms: vec![Term { name: words("activations"), bytes: 1 }],
             larger: Some(words("activations")),
         },
-        Happening::RungTaken { rung: words("ZeRO-3"), config: words("config-2.json") },
+        Happening::RungTaken { rung: fallback(), config: words("config-2.json") },
         Happening::Resuming { checkpoint: words("out"), step: 1 },
         Happening::BeginningAnew { reason: NoResume::OtherShape, checkpoints: Some(words("out")) },
         Happening::Restarting { delay: 0.5 },

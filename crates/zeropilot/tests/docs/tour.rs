@@ -1,7 +1,7 @@
 //! The picture of a terminal in the READMEs: commands with their output and colours, as SVG.
 
 use anstyle_svg::Term;
-use zeropilot_lint::Language;
+use zeropilot_text::Language;
 
 use crate::commands::run;
 

@@ -3,7 +3,6 @@
 use serde_json::{Value, json};
 
 use crate::job::{Job, config, example, program};
-use crate::oracle;
 use crate::supervised::signal;
 
 fn assert_ends(job: &Job, ended: (Option<i32>, Value), cause: &str, code: i32) {
@@ -14,7 +13,7 @@ fn assert_ends(job: &Job, ended: (Option<i32>, Value), cause: &str, code: i32) {
 
 #[test]
 fn ranks_that_wait_too_long_for_one_that_sleeps_time_out() {
-    let Some(home) = oracle::home() else { return };
+    let Some(home) = zeropilot_oracle::home() else { return };
     let job = Job::new(&home, 1).running(program());
     let run = job.start(&[], "torchrun", "--steps 4 --timeout 12 --sleep-at 2");
     assert_ends(&job, run.end(), "collective_timeout", 13);
@@ -23,7 +22,9 @@ fn ranks_that_wait_too_long_for_one_that_sleeps_time_out() {
 /// The engine itself gives up: fp16 ranks on CPUs, a loss that overflows from the second step on.
 #[test]
 fn fp16_that_finds_no_loss_scale_is_told_apart_from_other_failures() {
-    let Some(home) = oracle::home().filter(|_| crate::is_thorough()) else { return };
+    let Some(home) = zeropilot_oracle::home().filter(|_| zeropilot_oracle::is_thorough()) else {
+        return;
+    };
     let mut asked = config(1);
     asked.as_object_mut().expect("an object").remove("bf16");
     asked["fp16"] = json!({"enabled": true, "initial_scale_power": 2, "hysteresis": 1});
@@ -35,7 +36,9 @@ fn fp16_that_finds_no_loss_scale_is_told_apart_from_other_failures() {
 /// bf16 has no scale to lower: the engine trains on, and its launcher says that all went well.
 #[test]
 fn training_that_ends_with_a_loss_that_is_no_number_has_not_completed() {
-    let Some(home) = oracle::home().filter(|_| crate::is_thorough()) else { return };
+    let Some(home) = zeropilot_oracle::home().filter(|_| zeropilot_oracle::is_thorough()) else {
+        return;
+    };
     let job = Job::new(&home, 1).running(program());
     let run = job.start(&[], "torchrun", "--steps 8 --infinite-at 3");
     assert_ends(&job, run.end(), "not_finite", 15);
@@ -43,7 +46,9 @@ fn training_that_ends_with_a_loss_that_is_no_number_has_not_completed() {
 
 #[test]
 fn a_rank_that_is_killed_under_accelerate_launch_is_known() {
-    let Some(home) = oracle::home().filter(|_| crate::is_thorough()) else { return };
+    let Some(home) = zeropilot_oracle::home().filter(|_| zeropilot_oracle::is_thorough()) else {
+        return;
+    };
     let job = Job::new(&home, 2).running(example("accelerate_loop.py"));
     let mut run = job.start(&[], "accelerate", "--deepspeed ds.json --batch-size 1 --steps 100000");
     run.wait_for_step(2);
@@ -54,7 +59,7 @@ fn a_rank_that_is_killed_under_accelerate_launch_is_known() {
 /// The Trainer writes `checkpoint-N` and is told by its own argument.
 #[test]
 fn the_hf_trainer_goes_on_from_its_checkpoint_without_being_told_how() {
-    let Some(home) = oracle::home() else { return };
+    let Some(home) = zeropilot_oracle::home() else { return };
     let job = Job::new(&home, 2).running(example("hf_trainer.py"));
     let arguments = "--bf16 --use_cpu --per_device_train_batch_size 1 --gradient_accumulation_steps 2 \
         --learning_rate 0.001 --max_steps 60 --save_steps 20 --logging_steps 1 --output_dir out";

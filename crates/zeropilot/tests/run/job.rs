@@ -175,9 +175,6 @@ impl Job {
 
     /// `zeropilot run OPTIONS -- WORDS`.
     pub(crate) fn start_command(&self, options: &[&str], words: &[OsString]) -> Supervised {
-        let binaries = self.home.join("engine/bin");
-        let path = std::env::var_os("PATH").unwrap_or_default();
-        let paths = std::iter::once(binaries).chain(std::env::split_paths(&path));
         let own = OsString::from(env!("CARGO_BIN_EXE_zeropilot"));
         let mut started = self.wrapper.iter().chain(std::iter::once(&own));
         let child = Command::new(started.next().expect("a program"))
@@ -187,9 +184,7 @@ impl Job {
             .args(options)
             .arg("--")
             .args(words)
-            .env("PATH", std::env::join_paths(paths).expect("a path"))
-            .env("DS_ACCELERATOR", "cpu")
-            .env("OMP_NUM_THREADS", "1")
+            .envs(zeropilot_oracle::surroundings(&self.home))
             .env("ZEROPILOT_TEST_MARK", &self.mark)
             .envs(self.environment.iter().map(|(name, value)| (name, value)))
             .stdin(Stdio::null())

@@ -4,7 +4,6 @@ use serde_json::json;
 
 use crate::job::{Job, config, program};
 use crate::memory_group::MemoryGroup;
-use crate::oracle;
 use crate::supervised::or_skipped;
 
 /// Two ranks with half a million tokens a sample reached 4.6 GB with four samples at a time and 3.0 GB with two.
@@ -12,7 +11,7 @@ const BETWEEN: u64 = 3_700_000_000;
 
 #[test]
 fn a_kill_by_the_kernel_for_memory_is_known_and_the_next_rung_goes_on_from_the_checkpoint() {
-    let Some(home) = oracle::home() else { return };
+    let Some(home) = zeropilot_oracle::home() else { return };
     let Some(group) = or_skipped("no kernel kills for memory here", MemoryGroup::new(BETWEEN))
     else {
         return;

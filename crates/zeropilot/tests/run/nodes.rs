@@ -6,7 +6,6 @@ use std::process::Command;
 use zeropilot_record::Happening;
 
 use crate::job::{Job, program};
-use crate::oracle;
 use crate::supervised::{Supervised, or_skipped, signal};
 
 const STEPS: u64 = 40;
@@ -87,7 +86,7 @@ fn ended_first_with(run: &Supervised) -> Option<String> {
 
 #[test]
 fn two_machines_that_lose_each_other_know_it_and_go_on_when_the_cable_is_back() {
-    let Some(home) = oracle::home() else { return };
+    let Some(home) = zeropilot_oracle::home() else { return };
     let Some(nodes) = or_skipped("no two machines here", Nodes::new()) else { return };
     let jobs = [nodes.job(&home, 0), nodes.job(&home, 1)];
     let checkpoints = jobs[0].path("ckpt").display().to_string();
@@ -114,7 +113,9 @@ fn two_machines_that_lose_each_other_know_it_and_go_on_when_the_cable_is_back() 
 
 #[test]
 fn a_rank_that_is_killed_on_one_machine_is_a_lost_peer_on_the_other() {
-    let Some(home) = oracle::home().filter(|_| crate::is_thorough()) else { return };
+    let Some(home) = zeropilot_oracle::home().filter(|_| zeropilot_oracle::is_thorough()) else {
+        return;
+    };
     let Some(nodes) = or_skipped("no two machines here", Nodes::new()) else { return };
     let jobs = [nodes.job(&home, 0), nodes.job(&home, 1)];
     let checkpoints = jobs[0].path("ckpt").display().to_string();

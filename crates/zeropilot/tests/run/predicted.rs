@@ -8,7 +8,6 @@ use zeropilot_record::{Event, Happening, Memory};
 
 use crate::job::{Job, config, model};
 use crate::memory_group::MemoryGroup;
-use crate::oracle;
 use crate::supervised::{limit_data, or_skipped};
 
 /// A model of 151 million parameters.
@@ -34,7 +33,9 @@ fn happenings(job: &Job) -> Vec<Happening> {
 
 #[test]
 fn when_memory_runs_out_a_stage_that_fits_is_taken_and_training_completes() {
-    let Some(home) = oracle::home().filter(|_| crate::is_thorough()) else { return };
+    let Some(home) = zeropilot_oracle::home().filter(|_| zeropilot_oracle::is_thorough()) else {
+        return;
+    };
     let job = Job::new(&home, 1);
     fs::write(job.path("model.json"), model(16).to_string()).expect("a model");
     let options = ["--ladder", "--model", "model.json", "--seq-len", "32"];
@@ -71,7 +72,9 @@ fn when_memory_runs_out_a_stage_that_fits_is_taken_and_training_completes() {
 
 #[test]
 fn a_plan_is_followed_down_its_ladder() {
-    let Some(home) = oracle::home().filter(|_| crate::is_thorough()) else { return };
+    let Some(home) = zeropilot_oracle::home().filter(|_| zeropilot_oracle::is_thorough()) else {
+        return;
+    };
     let job = Job::new(&home, 1);
     fs::write(job.path("model.json"), model(16).to_string()).expect("a model");
     let plan = Command::new(env!("CARGO_BIN_EXE_zeropilot"))

@@ -5,7 +5,7 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 
 use tempfile::TempDir;
-use zeropilot_record::{Event, Happening, RankMemory, RunInfo};
+use zeropilot_record::{Event, Happening, RankMemory, RunInfo, Setup};
 use zeropilot_run::now;
 
 pub(crate) struct Watched {
@@ -31,7 +31,7 @@ impl Watched {
         let text = serde_json::to_string(&info).expect("JSON");
         fs::write(record.join("run.json"), text).expect("written");
         let watched = Self { home, record };
-        watched.add(Happening::AttemptStarted { attempt: 1, rung: String::new(), pid: 1 });
+        watched.add(Happening::AttemptStarted { attempt: 1, rung: Setup::AsGiven, pid: 1 });
         watched.step(3, 2.5);
         let ranks = [0, 1].map(|rank| RankMemory { rank, rss: (u64::from(rank) + 1) << 30 });
         watched.add(Happening::Memory { ranks: ranks.to_vec() });

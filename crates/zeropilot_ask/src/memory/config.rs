@@ -197,6 +197,28 @@ fn at<'n>(node: &'n Node, key: &str) -> Option<&'n Node> {
     members.iter().rev().find(|member| member.key == key).map(|member| &member.value)
 }
 
+/// What a config itself settles, so that nothing beside it needs to.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Stated {
+    pub(crate) micro_batch: bool,
+    pub(crate) grad_accum: bool,
+    pub(crate) precision: bool,
+}
+
+impl Stated {
+    pub(crate) fn of(bytes: &[u8]) -> Self {
+        let document = decode(bytes).ok().and_then(|text| parse_hjson(text).ok());
+        let Some(written) = document.map(|document| Written::of(document.root())) else {
+            return Self::default();
+        };
+        Self {
+            micro_batch: matches!(written.micro_batch, Said::This(_)),
+            grad_accum: matches!(written.accumulation, Said::This(_)),
+            precision: matches!(written.precision, Said::This(_)),
+        }
+    }
+}
+
 /// A whole number at the top level.
 fn count(root: &Node, key: &str) -> Said<i64> {
     match at(root, key).map(|node| &node.value) {

@@ -6,6 +6,7 @@ use serde::Deserialize;
 use zeropilot_cluster::Cluster;
 use zeropilot_config::resolve::ResolvedConfig;
 use zeropilot_config::settings::{Precision, Zero};
+use zeropilot_job::TrainingJob;
 use zeropilot_lint::Report;
 use zeropilot_model::Model;
 use zeropilot_step::lower::{LowerError, Method, Recipe};
@@ -16,9 +17,12 @@ use zeropilot_step::memory::{
 use zeropilot_step::traffic::Traffic;
 use zeropilot_units::Estimate;
 
+pub(crate) use self::config::Stated;
 use self::config::{Flags, Solved, made, solve};
+use crate::coverage;
 use crate::machines::{Machines, MachinesProblem};
-use crate::name::{NumberFormat, Offload};
+use crate::name::{FusedLoss, NumberFormat, Offload};
+use crate::provenance::{Provenance, UnreadableConfig};
 use crate::range::{OutOfRange, within};
 use crate::training::Training;
 
@@ -43,29 +47,37 @@ mod text {
 }
 
 /// What is asked about a model's memory.
-#[derive(Debug, Clone, PartialEq, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[derive(Debug, Clone, PartialEq, Default, Deserialize)]
+#[cfg_attr(feature = "clap", derive(clap::Args))]
+#[serde(default, deny_unknown_fields)]
 pub struct MemoryRequest {
     /// Where it is trained.
+    #[cfg_attr(feature = "clap", command(flatten))]
     pub machines: Machines,
     /// A DeepSpeed config; otherwise one is made from stage, offload and precision.
-    #[serde(default)]
+    #[cfg_attr(feature = "clap", arg(skip))]
     pub config: Option<WrittenConfig>,
-    /// The ZeRO stage; 3 if not said.
-    #[serde(default)]
+    /// ZeRO stage [default: 3]
+    #[cfg_attr(feature = "clap", arg(long, value_name = "STAGE",
+        value_parser = clap::value_parser!(u8).range(0..=3)))]
     pub stage: Option<u8>,
-    /// What is kept on the host.
-    #[serde(default)]
+    /// States kept in host memory; `--offload` alone means all [default: none]
+    #[cfg_attr(feature = "clap", arg(long, value_name = "WHAT", num_args = 0..=1,
+        default_missing_value = "all"))]
     pub offload: Option<Offload>,
-    /// The number format; otherwise what the config says, or bf16.
-    #[serde(default)]
+    /// Number format of the model; otherwise the one in the config, or bf16
+    #[cfg_attr(feature = "clap", arg(long, value_name = "FORMAT"))]
     pub precision: Option<NumberFormat>,
-    /// How it is trained.
-    #[serde(default)]
-    pub training: Training,
-    /// The rank asked about; otherwise the fullest.
-    #[serde(default)]
+    /// Rank to report; otherwise the fullest
+    #[cfg_attr(feature = "clap", arg(long, value_name = "RANK"))]
     pub rank: Option<u64>,
+    /// How it is trained.
+    #[cfg_attr(feature = "clap", command(flatten))]
+    pub training: Training,
+    /// What the files of a job say; it counts where nothing else is said.
+    #[serde(skip)]
+    #[cfg_attr(feature = "clap", arg(skip))]
+    pub job: TrainingJob,
 }
 
 /// An argument that contradicts the config.
@@ -93,6 +105,12 @@ pub enum MemoryProblem {
     /// The model cannot be trained so.
     #[error(transparent)]
     Lower(#[from] LowerError),
+    /// Whether the loss is fused is left open.
+    #[error("`fused_loss` must be yes or no here")]
+    OpenLoss,
+    /// The config of the job cannot be read.
+    #[error(transparent)]
+    UnreadableConfig(#[from] UnreadableConfig),
     /// There is no such rank.
     #[error("there is no rank {rank} of {world}")]
     NoSuchRank {
@@ -141,6 +159,10 @@ pub struct Job {
     rank: Option<u64>,
     /// The number format that was taken because the config leaves it to the script.
     pub assumed: Option<NumberFormat>,
+    /// What the question rests on.
+    pub provenance: Provenance,
+    /// The request with everything that its job says.
+    request: MemoryRequest,
 }
 
 impl Job {
@@ -150,10 +172,13 @@ impl Job {
     ///
     /// If a part of the request makes no sense, or the config is refused.
     pub fn of(name: &str, model: Model, request: &MemoryRequest) -> Result<Self, MemoryProblem> {
-        let asking = Asking::of(&model, request)?;
+        let mut request = request.clone();
+        let mut provenance = Provenance::settle(&mut request)?;
+        let asking = Asking::of(&model, &request)?;
         let solved = match &request.config {
             Some(written) => {
                 request.refuse_beside_config()?;
+                provenance.not_modelled.extend(coverage::not_modelled(written));
                 asking.solve(&written.name, &written.bytes)?
             }
             None => {
@@ -172,6 +197,8 @@ impl Job {
             micro_batch,
             cluster,
             assumed,
+            provenance,
+            request,
         })
     }
 
@@ -196,10 +223,10 @@ impl Job {
     /// Its config on another cluster with another accumulation; a written one keeps its own batch.
     pub(crate) fn resolved_for(
         &self,
-        request: &MemoryRequest,
         cluster: &Cluster,
         accumulation: u64,
     ) -> Option<ResolvedConfig> {
+        let request = &self.request;
         if request.config.is_some() {
             return Some(self.resolved.clone());
         }
@@ -322,7 +349,10 @@ const WAYS: [(u8, Offload); 7] = [
 ///
 /// As [`memory`].
 pub fn compare(model: &Model, request: &MemoryRequest) -> Result<Compared, MemoryProblem> {
-    let asking = Asking::of(model, request)?;
+    // Every stage has a config of its own, whatever the job's is.
+    let mut request = MemoryRequest { stage: Some(MemoryRequest::STAGE), ..request.clone() };
+    Provenance::settle(&mut request)?;
+    let asking = Asking::of(model, &request)?;
     let mut columns = Vec::new();
     let common = asking.make("--compare", 0, Offload::None)?;
     // Most ways run the same program; only what ZeRO does with it differs.
@@ -370,8 +400,11 @@ pub fn compare(model: &Model, request: &MemoryRequest) -> Result<Compared, Memor
 }
 
 impl MemoryRequest {
+    /// The ZeRO stage if nobody says which.
+    pub const STAGE: u8 = 3;
+
     fn stage(&self) -> Result<u8, OutOfRange> {
-        let stage = self.stage.unwrap_or(3);
+        let stage = self.stage.unwrap_or(Self::STAGE);
         within("stage", u64::from(stage), 0, 3)?;
         Ok(stage)
     }
@@ -412,6 +445,9 @@ impl<'a> Asking<'a> {
         let world = cluster.world_size();
         if let Some(rank) = request.rank.filter(|rank| *rank >= world) {
             return Err(MemoryProblem::NoSuchRank { rank, world });
+        }
+        if request.training.fused_loss == Some(FusedLoss::Either) {
+            return Err(MemoryProblem::OpenLoss);
         }
         let mut recipe = request.training.recipe()?;
         if recipe.method == Method::Full {

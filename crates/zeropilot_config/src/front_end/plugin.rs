@@ -198,7 +198,12 @@ pub(super) fn set_mixed_precision(
     {
         run.assign("", "communication_data_type", Value::Str("fp32".to_owned()), "ROCm with bf16")?;
     }
-    if precision == Some(MixedPrecision::Fp8) { Ok(()) } else { read_precision_back(run) }
+    match precision {
+        Some(MixedPrecision::Fp8) => Ok(()),
+        Some(_) => read_precision_back(run),
+        // Every precision reads `fp16`, but fp8 is content with a null `bf16`.
+        None => run.read_strictly("fp16", "enabled").map(|_| ()),
+    }
 }
 
 fn insert_section(run: &mut Run, section: &str, members: &[(&str, Value)]) -> Step {

@@ -335,6 +335,22 @@ fn a_null_precision_section_is_refused() {
 }
 
 #[test]
+fn fp8_takes_a_null_bf16_section_so_an_unknown_precision_does_not_decide() {
+    let null = ProblemKind::NotAnObject { found: "NoneType" };
+    let with = |section: &str, precision| {
+        let mut arguments = known();
+        arguments.accelerate.mixed_precision = precision;
+        with_accelerate(&json!({section: null, "zero_optimization": {}}), &arguments)
+    };
+    for refused in [MixedPrecision::No, MixedPrecision::Fp16, MixedPrecision::Bf16] {
+        assert_eq!(kinds(&with("bf16", Some(refused))), [("bf16", &null)], "{refused:?}");
+    }
+    assert_eq!(with("bf16", Some(MixedPrecision::Fp8)).problems, []);
+    assert_eq!(with("bf16", None).problems, []);
+    assert_eq!(kinds(&with("fp16", None)), [("fp16", &null)]);
+}
+
+#[test]
 fn a_config_without_zero_section_is_refused_but_a_null_section_only_fails_with_an_optimizer_in_code()
  {
     let filled = with_accelerate(&json!({}), &known());

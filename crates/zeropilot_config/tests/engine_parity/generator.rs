@@ -4,8 +4,8 @@ use zeropilot_config::python::PyValue;
 use zeropilot_config::schema::{Field, FieldType, Model, Schema};
 use zeropilot_config::syntax::{decode, parse_hjson};
 
-use super::oracle::{ConfigFile, Random};
 use super::tree::Tree;
+use zeropilot_oracle::{ConfigFile, Random};
 
 /// Values as text, so that numbers keep the spelling a person would use.
 const SCALARS: &[&str] = &[

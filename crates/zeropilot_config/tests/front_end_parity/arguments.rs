@@ -6,8 +6,8 @@ use zeropilot_config::front_end::{
 };
 use zeropilot_config::syntax::Node;
 
-use super::oracle::Random;
 use super::tree::lookup;
+use zeropilot_oracle::Random;
 
 pub(crate) fn random_model(random: &mut Random) -> ModelFacts {
     const WIDTHS: [u64; 8] = [1, 64, 768, 1023, 2048, 3584, 4096, 12_289];

@@ -9,8 +9,8 @@ use zeropilot_config::syntax::Node;
 
 use super::arguments::{random_accelerate, random_model, random_plugin, random_trainer};
 use super::configs::{mutate, reconcile};
-use super::oracle::Random;
 use super::tree::text_of;
+use zeropilot_oracle::Random;
 
 /// A config with everything known that a front end asks for.
 #[derive(Clone)]

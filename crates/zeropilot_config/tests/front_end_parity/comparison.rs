@@ -5,7 +5,7 @@ use zeropilot_config::front_end::{Filled, How, Operation, ProblemKind};
 use zeropilot_config::syntax::{Node, Value};
 
 use super::case::Case;
-use super::oracle::tagged;
+use super::tagged::tagged;
 use super::tree::lookup;
 
 /// Why the two sides differ, if they do.

@@ -5,8 +5,8 @@ use serde_json::{Value as Json, json};
 use zeropilot_config::front_end::{Arguments, FrontEnd, Number};
 use zeropilot_config::syntax::{Node, Span, Value};
 
-use super::oracle::{self, Random};
 use super::tree::{lookup, node, push, set, text};
+use zeropilot_oracle::Random;
 
 /// Keys a front end looks at, and some it does not.
 pub(crate) const KEYS: [&str; 47] = [
@@ -103,7 +103,7 @@ pub(crate) fn templates() -> Vec<Node> {
             &either,
         ]),
     ];
-    let corpus = oracle::corpus().unwrap_or_default();
+    let corpus = zeropilot_oracle::corpus().unwrap_or_default();
     templates.extend(corpus.iter().filter_map(|file| serde_json::from_slice(&file.data).ok()));
     templates.iter().map(node).collect()
 }

@@ -1,7 +1,7 @@
 //! Texts on which two readers might disagree: written after the grammar with every liberty the
 //! Hjson reader takes, then damaged.
 
-use super::oracle::Random;
+use zeropilot_oracle::Random;
 
 const SEEDS: &[&str] = &[
     r#"{

@@ -1,8 +1,7 @@
 //! Configs of every family: all keys that can change a shape, each at random present or left out.
 
 use serde_json::{Map, Value, json};
-
-use crate::random::Random;
+use zeropilot_oracle::Random;
 
 /// Numbers that must fit each other.
 struct Sizes {

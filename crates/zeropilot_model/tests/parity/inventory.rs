@@ -2,12 +2,10 @@
 
 use serde_json::{Value, json};
 use zeropilot_model::{Family, Model, Weights};
+use zeropilot_oracle::{Random, seed, setting};
 
 use crate::generator;
-use crate::oracle::{
-    Oracle, difference, extracted_facts, facts, parameter_difference, seed, setting,
-};
-use crate::random::Random;
+use crate::oracle::{builder, difference, extracted_facts, facts, parameter_difference};
 
 /// How our answer to a config disagrees with the real one, or `None`.
 fn disagreement(config: &Value, real: &Value) -> Option<String> {
@@ -25,10 +23,10 @@ fn disagreement(config: &Value, real: &Value) -> Option<String> {
 
 #[test]
 fn random_configs_give_the_real_parameters() {
-    let Some(mut oracle) = Oracle::start() else { return };
+    let Some(mut oracle) = builder() else { return };
     let facts = facts();
     let mut random = Random::new(seed());
-    let per_family = setting("ZEROPILOT_CONFIGS_PER_FAMILY", 20);
+    let per_family = setting("ZEROPILOT_CONFIGS_PER_FAMILY").unwrap_or(20);
     let mut configs = Vec::new();
     for family in Family::ALL {
         let facts = &facts["families"][family.model_type()];
@@ -37,7 +35,7 @@ fn random_configs_give_the_real_parameters() {
         }
     }
     let requests: Vec<Value> = configs.iter().map(|config| json!({"config": config})).collect();
-    let answers = oracle.ask(&requests);
+    let answers = oracle.answers(requests);
     let mut wrong = Vec::new();
     for (config, answer) in configs.iter().zip(&answers) {
         if let Some(found) = disagreement(config, answer) {
@@ -72,12 +70,12 @@ const WITH_TEXT: &[(&str, &str, &str)] = &[
 
 #[test]
 fn the_text_parts_of_models_that_see_are_the_real_ones() {
-    let Some(mut oracle) = Oracle::start() else { return };
+    let Some(mut oracle) = builder() else { return };
     let facts = facts();
     let mut random = Random::new(seed());
     let mut configs = Vec::new();
     for (outer, class, family) in WITH_TEXT {
-        for _ in 0..setting("ZEROPILOT_CONFIGS_PER_FAMILY", 20) / 5 {
+        for _ in 0..setting("ZEROPILOT_CONFIGS_PER_FAMILY").unwrap_or(20) / 5 {
             let mut text = generator::config(&mut random, family, &facts["families"][family]);
             for key in ["architectures", "model_type", "head_dim", "id2label", "num_labels"] {
                 text.as_object_mut().expect("an object").remove(key);
@@ -91,7 +89,7 @@ fn the_text_parts_of_models_that_see_are_the_real_ones() {
         }
     }
     let request = |config| json!({"config": config, "text_part": true});
-    let answers = oracle.ask(&configs.iter().map(request).collect::<Vec<Value>>());
+    let answers = oracle.answers(configs.iter().map(request).collect());
     for (config, real) in configs.iter().zip(&answers) {
         assert_eq!(real.get("error"), None, "{config} {real}");
         let ours = Model::from_config_with(&config.to_string(), Weights::Fresh).expect("a model");

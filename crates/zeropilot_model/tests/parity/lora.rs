@@ -3,10 +3,10 @@
 use serde_json::{Map, Value, json};
 use zeropilot_model::lora::{Lora, Targets, Task, TrainedBiases};
 use zeropilot_model::{Family, Model, Weights};
+use zeropilot_oracle::{Random, seed, setting};
 
 use crate::generator;
-use crate::oracle::{Oracle, difference, facts, seed, setting};
-use crate::random::Random;
+use crate::oracle::{builder, difference, facts};
 
 /// Names of modules that many families have, and some that none has.
 const NAMES: &[&str] = &[
@@ -125,10 +125,10 @@ fn disagreement(config: &Value, lora: &Lora, real: &Value) -> Option<String> {
 
 #[test]
 fn random_adapters_are_those_of_peft() {
-    let Some(mut oracle) = Oracle::start() else { return };
+    let Some(mut oracle) = builder() else { return };
     let facts = facts();
     let mut random = Random::new(seed());
-    let per_family = setting("ZEROPILOT_ADAPTERS_PER_FAMILY", 6);
+    let per_family = setting("ZEROPILOT_ADAPTERS_PER_FAMILY").unwrap_or(6);
     let mut cases = Vec::new();
     for family in Family::ALL {
         let facts = &facts["families"][family.model_type()];
@@ -144,7 +144,7 @@ fn random_adapters_are_those_of_peft() {
         .iter()
         .map(|(config, _, arguments)| json!({"config": config, "lora": arguments}))
         .collect();
-    let answers = oracle.ask(&requests);
+    let answers = oracle.answers(requests);
     let mut wrong = Vec::new();
     for ((config, lora, arguments), answer) in cases.iter().zip(&answers) {
         if let Some(found) = disagreement(config, lora, answer) {
@@ -155,4 +155,20 @@ fn random_adapters_are_those_of_peft() {
     let shown = wrong[..wrong.len().min(12)].join("\n");
     assert!(wrong.is_empty(), "{} of {} ({adapted} adapted):\n{shown}", wrong.len(), cases.len());
     assert!(adapted * 3 > cases.len(), "only {adapted} of {} were adapted", cases.len());
+}
+
+/// RoBERTa's head ties the bias of its decoder to its own, and keeps doing so in the copy that is trained.
+#[test]
+fn a_saved_copy_keeps_the_ties_inside_it() {
+    let Some(mut oracle) = builder() else { return };
+    let config = json!({
+        "model_type": "roberta", "architectures": ["RobertaForMaskedLM"], "num_hidden_layers": 1,
+        "vocab_size": 1000, "tie_word_embeddings": true,
+    });
+    let mut lora = Lora::new(4).on_all_linear();
+    lora.modules_to_save = vec!["lm_head".to_owned()];
+    let arguments =
+        json!({"r": 4, "target_modules": "all-linear", "modules_to_save": ["lm_head"]});
+    let answers = oracle.answers(vec![json!({"config": config, "lora": arguments})]);
+    assert_eq!(disagreement(&config, &lora, &answers[0]), None);
 }

@@ -4,4 +4,3 @@ mod generator;
 mod inventory;
 mod lora;
 mod oracle;
-mod random;

@@ -116,7 +116,7 @@ impl<'a> Watch<'a> {
         match report {
             Report::Started(pid) => self.say(Happening::AttemptStarted {
                 attempt: self.start.number,
-                rung: self.start.rung.to_owned(),
+                rung: self.start.rung.clone(),
                 pid,
             }),
             Report::Failed(error) => self.observed.not_started = Some(error),

@@ -5,7 +5,7 @@ use std::num::NonZeroU64;
 use serde_json::{Map, Value, json};
 
 pub(super) const MICRO_ARGUMENT: &str = "--per_device_train_batch_size";
-const ACCUMULATION_ARGUMENT: &str = "--gradient_accumulation_steps";
+pub(super) const ACCUMULATION_ARGUMENT: &str = "--gradient_accumulation_steps";
 pub(super) const MICRO: &str = "train_micro_batch_size_per_gpu";
 pub(super) const ACCUMULATION: &str = "gradient_accumulation_steps";
 pub(super) const GLOBAL: &str = "train_batch_size";

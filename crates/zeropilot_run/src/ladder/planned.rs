@@ -4,7 +4,7 @@ use serde_json::{Map, Value, json};
 use zeropilot_record::Memory;
 
 use super::batch::{Batch, BatchArguments};
-use super::{Rung, name, zero};
+use super::{Rung, strategy, zero};
 
 /// A rung that somebody planned.
 #[derive(Debug, Clone, PartialEq)]
@@ -47,11 +47,13 @@ pub fn overlaid(
         Some(batch) => batch.put(&changed, arguments),
         None => (changed, Vec::new()),
     };
-    Rung { name: name(&config, &arguments), config, arguments }
+    Rung { strategy: strategy(&config, &arguments), config, arguments }
 }
 
 #[cfg(test)]
 mod tests {
+    use zeropilot_record::Offload;
+
     use super::super::batch::{ACCUMULATION, GLOBAL, MICRO};
     use super::*;
 
@@ -71,13 +73,13 @@ mod tests {
         };
         let rung =
             overlaid(&config, &plan(1, 8), BatchArguments::default(), (Some(2), Memory::Host));
-        assert_eq!(rung.name, "ZeRO-3, micro batch 1");
+        assert_eq!((rung.strategy.stage, rung.strategy.offload_optimizer), (3, Offload::None));
         assert_eq!((&rung.config[MICRO], &rung.config[ACCUMULATION]), (&json!(1), &json!(8)));
         assert_eq!(rung.config["optimizer"]["type"], "AdamW");
         // A plan for another batch says nothing about this one.
         let other =
             overlaid(&config, &plan(1, 1), BatchArguments::default(), (Some(2), Memory::Device));
         assert_eq!((&other.config[MICRO], &other.config[ACCUMULATION]), (&json!(4), &json!(2)));
-        assert_eq!(other.name, "ZeRO-3 + optimizer on host, micro batch 4");
+        assert_eq!(other.strategy.offload_optimizer, Offload::Cpu);
     }
 }

@@ -5,7 +5,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use serde_json::{Map, Value};
-use zeropilot_record::{Happening, NoResume};
+use zeropilot_record::{Happening, NoResume, Setup};
 
 use super::Run;
 use super::rungs::Shortage;
@@ -21,7 +21,7 @@ pub(super) struct Next {
     pub(super) start: Vec<OsString>,
     pub(super) config: Option<Map<String, Value>>,
     pub(super) config_path: Option<PathBuf>,
-    pub(super) rung: String,
+    pub(super) rung: Setup,
     /// Rungs of a plan that are used up.
     pub(super) planned: usize,
     pub(super) resumed_from: Option<PathBuf>,
@@ -63,7 +63,7 @@ impl Run<'_> {
         let path = self.recorder.write(&format!("config-{number}.json"), &text).ok()?;
         let path = fs::canonicalize(&path).unwrap_or(path);
         self.say(Happening::RungTaken {
-            rung: rung.name.clone(),
+            rung: Setup::Strategy(rung.strategy),
             config: path.display().to_string(),
         });
         let current = RunCommand {
@@ -82,7 +82,7 @@ impl Run<'_> {
             words,
             config: Some(rung.config),
             config_path: Some(path),
-            rung: rung.name,
+            rung: Setup::Strategy(rung.strategy),
             planned,
             resumed_from,
             checkpoints,

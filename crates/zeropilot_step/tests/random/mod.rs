@@ -8,46 +8,22 @@ use zeropilot_config::settings::Zero;
 use zeropilot_config::syntax::parse_json;
 use zeropilot_model::catalogue::{self, Entry};
 use zeropilot_model::lora::Lora;
+use zeropilot_oracle::Random;
 use zeropilot_step::lower::{Conditions, Lowered, Method, Recipe};
 use zeropilot_step::memory::Counting;
 use zeropilot_step::tape::{Accounting, AttentionForm, Kernels, Options};
 use zeropilot_step::zero::Backend;
 
-/// A small generator (SplitMix64): the same questions on every machine.
-#[derive(Debug, Clone)]
-pub(crate) struct Dice(u64);
+/// Numbers for a question. Tests name questions by their seed, so this stays as it is.
+pub(crate) fn dice(seed: u64) -> Random {
+    Random::new(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) ^ 0x5eed)
+}
 
-impl Dice {
-    pub(crate) fn new(seed: u64) -> Self {
-        Self(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) ^ 0x5eed)
-    }
-
-    pub(crate) fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut z = self.0;
-        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        z ^ (z >> 31)
-    }
-
-    pub(crate) fn below(&mut self, limit: u64) -> u64 {
-        self.next() % limit
-    }
-
-    pub(crate) fn one_in(&mut self, count: u64) -> bool {
-        self.below(count) == 0
-    }
-
-    pub(crate) fn pick<T: Clone>(&mut self, choices: &[T]) -> T {
-        choices[self.below(choices.len() as u64) as usize].clone()
-    }
-
-    /// Small and large numbers equally often.
-    fn scale(&mut self, low: u32, high: u32) -> u64 {
-        let digits = low + self.below(u64::from(high - low)) as u32;
-        let base = 10_u64.pow(digits);
-        base + self.below(9 * base)
-    }
+/// Small and large numbers equally often.
+fn scale(dice: &mut Random, low: u32, high: u32) -> u64 {
+    let digits = low + dice.below((high - low) as usize) as u32;
+    let base = 10_u64.pow(digits);
+    dice.between(base, 10 * base - 1)
 }
 
 /// One question.
@@ -65,10 +41,10 @@ pub(crate) struct Question {
 
 impl Question {
     pub(crate) fn new(seed: u64) -> Self {
-        let mut dice = Dice::new(seed);
-        let entry = &catalogue::entries()[dice.below(catalogue::entries().len() as u64) as usize];
-        let world = dice.pick(&[1, 2, 3, 4, 8, 8, 16, 64, 1000, 100_000]);
-        let micro_batch = 1 + dice.below(4);
+        let mut dice = dice(seed);
+        let entry = dice.pick(catalogue::entries());
+        let world = *dice.pick(&[1, 2, 3, 4, 8, 8, 16, 64, 1000, 100_000]);
+        let micro_batch = dice.between(1, 4);
         Self {
             entry,
             recipe: recipe(&mut dice),
@@ -76,9 +52,9 @@ impl Question {
             micro_batch,
             options: options(&mut dice),
             world,
-            rank: if dice.one_in(2) { 0 } else { dice.below(world) },
+            rank: if dice.one_in(2) { 0 } else { dice.between(0, world - 1) },
             counting: Counting {
-                backend: dice.pick(&[Backend::Nccl, Backend::Gloo]),
+                backend: *dice.pick(&[Backend::Nccl, Backend::Gloo]),
                 tensors_only: dice.one_in(4),
             },
         }
@@ -110,35 +86,42 @@ impl Question {
     }
 }
 
-fn options(dice: &mut Dice) -> Options {
+fn options(dice: &mut Random) -> Options {
     Options {
-        accounting: dice.pick(&[Accounting::Real, Accounting::Recorded]),
-        kernels: dice.pick(&[Kernels::Cpu, Kernels::Cuda]),
-        attention: dice.pick(&[AttentionForm::AsModel, AttentionForm::Eager, AttentionForm::Flash]),
+        accounting: *dice.pick(&[Accounting::Real, Accounting::Recorded]),
+        kernels: *dice.pick(&[Kernels::Cpu, Kernels::Cuda]),
+        attention: *dice.pick(&[
+            AttentionForm::AsModel,
+            AttentionForm::Eager,
+            AttentionForm::Flash,
+        ]),
         ..Options::default()
     }
 }
 
-fn recipe(dice: &mut Dice) -> Recipe {
+fn recipe(dice: &mut Random) -> Recipe {
     let lora = if dice.one_in(2) { Lora::new(8) } else { Lora::new(16).on_all_linear() };
     Recipe {
         method: match dice.below(6) {
             0 | 1 => Method::Lora(lora),
-            2 => Method::Only(dice.pick(&[
-                vec!["norm".to_owned()],
-                vec!["layers.3.".to_owned(), "h.3.".to_owned()],
-                vec!["attn".to_owned(), "attention".to_owned()],
-                vec!["head".to_owned(), "embed".to_owned()],
-            ])),
+            2 => Method::Only(
+                dice.pick(&[
+                    vec!["norm".to_owned()],
+                    vec!["layers.3.".to_owned(), "h.3.".to_owned()],
+                    vec!["attn".to_owned(), "attention".to_owned()],
+                    vec!["head".to_owned(), "embed".to_owned()],
+                ])
+                .clone(),
+            ),
             _ => Method::Full,
         },
         checkpointing: dice.one_in(2),
-        ..Recipe::full(dice.pick(&[7, 128, 1000, 4096]))
+        ..Recipe::full(*dice.pick(&[7, 128, 1000, 4096]))
     }
 }
 
-fn config(dice: &mut Dice, world: u64, micro_batch: u64) -> Value {
-    let stage = dice.pick(&[0, 1, 2, 3, 3, 3]);
+fn config(dice: &mut Random, world: u64, micro_batch: u64) -> Value {
+    let stage = *dice.pick(&[0, 1, 2, 3, 3, 3]);
     let mut zero = Map::from_iter([("stage".to_owned(), json!(stage))]);
     let mut set = |key: &str, value: Value| drop(zero.insert(key.to_owned(), value));
     for key in [
@@ -162,12 +145,12 @@ fn config(dice: &mut Dice, world: u64, micro_batch: u64) -> Value {
         ("stage3_max_reuse_distance", 4, 12),
     ] {
         if dice.one_in(2) {
-            let value = if dice.one_in(12) { 0 } else { dice.scale(low, high) };
+            let value = if dice.one_in(12) { 0 } else { scale(dice, low, high) };
             set(key, json!(value));
         }
     }
     if dice.one_in(3) && stage > 0 {
-        let ratio = if stage == 3 { dice.pick(&[1.0, 0.5, 0.3]) } else { 1.0 };
+        let ratio = if stage == 3 { *dice.pick(&[1.0, 0.5, 0.3]) } else { 1.0 };
         set(
             "offload_optimizer",
             json!({ "device": "cpu", "pin_memory": dice.one_in(2), "ratio": ratio }),
@@ -178,7 +161,7 @@ fn config(dice: &mut Dice, world: u64, micro_batch: u64) -> Value {
             set("offload_param", json!({ "device": "cpu", "pin_memory": dice.one_in(2) }));
         }
         if dice.one_in(4) && world.is_multiple_of(2) {
-            set("zero_hpz_partition_size", json!(dice.pick(&[2, 8_u64.min(world)])));
+            set("zero_hpz_partition_size", json!(*dice.pick(&[2, 8_u64.min(world)])));
         }
         if dice.one_in(4) {
             set("memory_efficient_linear", json!(false));
@@ -186,7 +169,7 @@ fn config(dice: &mut Dice, world: u64, micro_batch: u64) -> Value {
     }
     let mut config = json!({
         "train_micro_batch_size_per_gpu": micro_batch,
-        "gradient_accumulation_steps": dice.pick(&[1, 1, 2, 3, 4, 16]),
+        "gradient_accumulation_steps": *dice.pick(&[1, 1, 2, 3, 4, 16]),
         "zero_optimization": zero,
     });
     match dice.below(4) {
@@ -195,13 +178,13 @@ fn config(dice: &mut Dice, world: u64, micro_batch: u64) -> Value {
         _ => config["bf16"] = json!({ "enabled": true }),
     }
     if dice.one_in(4) {
-        config["data_types"] = json!({ "grad_accum_dtype": dice.pick(&["fp32", "bf16"]) });
+        config["data_types"] = json!({ "grad_accum_dtype": *dice.pick(&["fp32", "bf16"]) });
     }
     if dice.one_in(5) {
-        config["communication_data_type"] = json!(dice.pick(&["fp32", "bf16", "fp16"]));
+        config["communication_data_type"] = json!(*dice.pick(&["fp32", "bf16", "fp16"]));
     }
     if dice.one_in(2) {
-        let name = dice.pick(&["AdamW", "Adam", "Lion", "Adagrad", "SGD"]);
+        let name = *dice.pick(&["AdamW", "Adam", "Lion", "Adagrad", "SGD"]);
         let torch = name.starts_with("Adam") && dice.one_in(3);
         let parameters = if torch { json!({ "torch_adam": true }) } else { json!({}) };
         config["optimizer"] = json!({ "type": name, "params": parameters });

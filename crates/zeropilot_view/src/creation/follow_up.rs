@@ -1,7 +1,7 @@
 //! What to do with a config that was made: what the training program must be told, and what to run next.
 
-use zeropilot_lint::{Language, Text};
 use zeropilot_plan::{Job, Launcher, Machines, Precision, Target};
+use zeropilot_text::{Language, Text};
 
 use super::Created;
 
@@ -32,13 +32,12 @@ fn told(created: &[Created<'_>], language: Language) -> String {
             .collect();
         let separator =
             if matches!(target, Target::HfTrainer | Target::Swift) { " " } else { "\n  " };
-        let lead = match (target, language) {
-            (Target::LlamaFactory | Target::Axolotl, Language::English) => "put into your YAML",
-            (Target::LlamaFactory | Target::Axolotl, Language::Chinese) => "写进训练的 YAML",
-            (Target::Accelerate, Language::English) => "in your script",
-            (Target::Accelerate, Language::Chinese) => "训练脚本里",
-            (_, Language::English) => "train with",
-            (_, Language::Chinese) => "训练参数",
+        let lead = match target {
+            Target::LlamaFactory | Target::Axolotl => {
+                Text::new("put into your YAML", "写进训练的 YAML").get(language)
+            }
+            Target::Accelerate => Text::new("in your script", "训练脚本里").get(language),
+            _ => Text::new("train with", "训练参数").get(language),
         };
         let tier = config.tier.map(|tier| format!(" ({})", tier.name())).unwrap_or_default();
         let colon = Text::new(":", "：").get(language);

@@ -2,8 +2,8 @@
 
 use serde::Serialize;
 use serde_json::{Map, Value};
-use zeropilot_lint::Language;
 use zeropilot_plan::{Recipe, Refusal};
+use zeropilot_text::Language;
 
 use super::{Created, refusal};
 
@@ -85,7 +85,7 @@ pub(super) fn refusals(refusals: &[Refusal], language: Language) -> String {
         .iter()
         .map(|refusal| {
             let objection = refusal::objection(refusal);
-            let fill = |text: zeropilot_lint::Text| text.fill(language, &objection.arguments);
+            let fill = |text: zeropilot_text::Text| text.fill(language, &objection.arguments);
             serde_json::json!({
                 "message": fill(objection.what),
                 "why": fill(objection.why),

@@ -9,8 +9,8 @@ mod summary;
 
 pub use problem::CreationProblem;
 
-use zeropilot_lint::Language;
 use zeropilot_plan::{Recipe, Refusal, Tier};
+use zeropilot_text::{Language, Text};
 
 /// A config that was made.
 #[derive(Debug, Clone, Copy)]
@@ -42,15 +42,8 @@ pub fn refusals(refusals: &[Refusal], language: Language) -> String {
 
 /// That findings in what would be written kept it from being written.
 pub fn not_written(language: Language) -> &'static str {
-    match language {
-        Language::English => {
-            "nothing was written: the engine above does not take this; leave the option out, or name the engine \
-             that runs it with --deepspeed-version"
-        }
-        Language::Chinese => {
-            "没有写入任何文件：上述版本的引擎不接受这样的配置；去掉相应选项，或用 --deepspeed-version 指定实际使用的版本"
-        }
-    }
+    Text::new("nothing was written: the engine above does not take this; leave the option out, or name the engine \
+             that runs it with --deepspeed-version", "没有写入任何文件：上述版本的引擎不接受这样的配置；去掉相应选项，或用 --deepspeed-version 指定实际使用的版本").get(language)
 }
 
 /// Why there is no config, for programs: one array with a sentence each. Ends with a line break.

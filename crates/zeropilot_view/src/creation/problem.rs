@@ -2,7 +2,7 @@
 
 use std::io;
 
-use zeropilot_lint::{Language, Text};
+use zeropilot_text::{Language, Text};
 
 use crate::objection::Objection;
 

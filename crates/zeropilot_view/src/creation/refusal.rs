@@ -1,7 +1,7 @@
 //! Words for what stands against a wish.
 
-use zeropilot_lint::Text;
 use zeropilot_plan::{Preset, Refusal};
+use zeropilot_text::Text;
 
 use crate::objection::Objection;
 

@@ -1,11 +1,11 @@
 //! A config that was made, in a few lines.
 
 use unicode_width::UnicodeWidthStr as _;
-use zeropilot_lint::{Language, Text};
 use zeropilot_plan::{
     Batch, DEFAULT_LEARNING_RATE, Device, LossScale, Offload, Precision, Reason, Recipe, SizedKey,
     Stage, Target,
 };
+use zeropilot_text::{Language, Text, tr};
 use zeropilot_units::ElementSize;
 
 use super::{Created, follow_up};
@@ -26,10 +26,7 @@ pub(super) fn words(created: &[Created<'_>], language: Language) -> String {
 fn saved(created: &Created<'_>, language: Language) -> String {
     let Some(path) = created.path else { return String::new() };
     let path = escaped(path);
-    match language {
-        Language::English => format!("DeepSpeed config saved to {path}\n"),
-        Language::Chinese => format!("DeepSpeed 配置已保存至 {path}\n"),
-    }
+    tr!(language, "DeepSpeed config saved to {path}\n", "DeepSpeed 配置已保存至 {path}\n")
 }
 
 /// Names in one column, what they are in the next.
@@ -110,10 +107,11 @@ fn stage(recipe: &Recipe, language: Language) -> String {
             "切分优化器状态、梯度和权重",
         ),
     };
-    let mut text = match language {
-        Language::English => format!("stage {}: {}", stage.number(), partitioned.en),
-        Language::Chinese => format!("stage {}：{}", stage.number(), partitioned.zh),
-    };
+    let mut text = tr!(
+        language,
+        ("stage {}: {}", stage.number(), partitioned.en),
+        ("stage {}：{}", stage.number(), partitioned.zh)
+    );
     let optimizer = recipe.zero.optimizer_offload().map(|offload| place(&offload, language));
     let weights = recipe.zero.parameter_offload().map(|offload| place(offload, language));
     let states = Text::new("optimizer states", "优化器状态");
@@ -127,21 +125,16 @@ fn stage(recipe: &Recipe, language: Language) -> String {
         }
     };
     for (what, place) in moved {
-        text.push_str(&match language {
-            Language::English => format!("; {} in {place}", what.en),
-            Language::Chinese => format!("；{}放在{place}", what.zh),
-        });
+        text.push_str(&tr!(language, ("; {} in {place}", what.en), ("；{}放在{place}", what.zh)));
     }
     text
 }
 
 fn place(offload: &Offload, language: Language) -> String {
     let path = offload.nvme_path.as_deref().unwrap_or_default();
-    match (offload.device(), language) {
-        (Device::Cpu, Language::English) => "host memory".to_owned(),
-        (Device::Cpu, Language::Chinese) => "内存".to_owned(),
-        (Device::Nvme, Language::English) => format!("files under {}", escaped(path)),
-        (Device::Nvme, Language::Chinese) => format!(" {} 下的文件里", escaped(path)),
+    match offload.device() {
+        Device::Cpu => tr!(language, "host memory", "内存"),
+        Device::Nvme => tr!(language, "files under {}", " {} 下的文件里", escaped(path)),
     }
 }
 
@@ -151,57 +144,54 @@ fn precision(precision: Precision, language: Language) -> String {
         Precision::Fp32 => return "fp32".to_owned(),
         Precision::Fp16(scale) => scale,
     };
-    match (scale, language) {
-        (LossScale::Static(scale), Language::English) => {
-            format!("fp16, loss scale fixed at {scale}")
+    match scale {
+        LossScale::Static(scale) => {
+            tr!(language, "fp16, loss scale fixed at {scale}", "fp16，loss scale 固定为 {scale}")
         }
-        (LossScale::Static(scale), Language::Chinese) => format!("fp16，loss scale 固定为 {scale}"),
-        (LossScale::Dynamic(_), Language::English) => {
-            "fp16, loss scale found by the engine".to_owned()
+        LossScale::Dynamic(_) => {
+            tr!(language, "fp16, loss scale found by the engine", "fp16，动态 loss scale")
         }
-        (LossScale::Dynamic(_), Language::Chinese) => "fp16，动态 loss scale".to_owned(),
     }
 }
 
 fn batch(batch: Batch, language: Language) -> String {
     let (micro, accumulation) = (batch.micro, batch.accumulation);
-    match (batch.world, batch.global(), language) {
-        (Some(world), Some(global), Language::English) => format!(
-            "{micro} per GPU × {accumulation} accumulation × {world} {} = {global} samples per optimizer step",
-            if world.get() == 1 { "rank" } else { "ranks" }
-        ),
-        (Some(world), Some(global), Language::Chinese) => format!(
-            "每卡 {micro} × 梯度累积 {accumulation} × {world} 个进程 = 每次参数更新 {global} 条样本"
-        ),
-        (.., Language::English) => format!(
-            "{micro} per GPU × {accumulation} accumulation × the number of ranks (say it with --world-size)"
-        ),
-        (.., Language::Chinese) => {
-            format!("每卡 {micro} × 梯度累积 {accumulation} × 进程数（用 --world-size 指定）")
-        }
-    }
+    let (Some(world), Some(global)) = (batch.world, batch.global()) else {
+        return tr!(
+            language,
+            "{micro} per GPU × {accumulation} accumulation × the number of ranks (say it with --world-size)",
+            "每卡 {micro} × 梯度累积 {accumulation} × 进程数（用 --world-size 指定）"
+        );
+    };
+    let ranks = if world.get() == 1 { "rank" } else { "ranks" };
+    tr!(
+        language,
+        "{micro} per GPU × {accumulation} accumulation × {world} {ranks} = {global} samples per optimizer step",
+        "每卡 {micro} × 梯度累积 {accumulation} × {world} 个进程 = 每次参数更新 {global} 条样本"
+    )
 }
 
 fn optimizer(recipe: &Recipe, language: Language) -> String {
     let Some(kind) = recipe.optimizer else {
         let is_trainer = recipe.target.is_trainer();
-        return match (is_trainer, language) {
-            (true, Language::English) => "the Trainer's own (--optim, --learning_rate)".to_owned(),
-            (true, Language::Chinese) => "由 Trainer 创建（--optim、--learning_rate）".to_owned(),
-            (false, Language::English) => "built by your script".to_owned(),
-            (false, Language::Chinese) => "由训练脚本创建".to_owned(),
+        return match is_trainer {
+            true => tr!(
+                language,
+                "the Trainer's own (--optim, --learning_rate)",
+                "由 Trainer 创建（--optim、--learning_rate）"
+            ),
+            false => tr!(language, "built by your script", "由训练脚本创建"),
         };
     };
     let name = kind.type_name();
-    match (recipe.hyper_parameters.learning_rate, recipe.target.fills_placeholders(), language) {
-        (_, true, Language::English) => format!("{name}, built by the engine"),
-        (_, true, Language::Chinese) => format!("{name}，由引擎创建"),
-        (Some(rate), false, Language::English) => format!("{name}, learning rate {rate:e}"),
-        (Some(rate), false, Language::Chinese) => format!("{name}，学习率 {rate:e}"),
-        (None, false, Language::English) => format!(
-            "{name}, learning rate {DEFAULT_LEARNING_RATE:e} as HF Trainer begins with (choose yours with --learning-rate)"
-        ),
-        (None, false, Language::Chinese) => format!(
+    match (recipe.hyper_parameters.learning_rate, recipe.target.fills_placeholders()) {
+        (_, true) => tr!(language, "{name}, built by the engine", "{name}，由引擎创建"),
+        (Some(rate), false) => {
+            tr!(language, "{name}, learning rate {rate:e}", "{name}，学习率 {rate:e}")
+        }
+        (None, false) => tr!(
+            language,
+            "{name}, learning rate {DEFAULT_LEARNING_RATE:e} as HF Trainer begins with (choose yours with --learning-rate)",
             "{name}，学习率 {DEFAULT_LEARNING_RATE:e}（HF Trainer 的默认值，用 --learning-rate 指定）"
         ),
     }
@@ -227,14 +217,11 @@ fn sized(key: &SizedKey, recipe: &Recipe, language: Language) -> String {
         ),
     };
     let bytes = key.elements.at(element_size(recipe.precision));
-    match language {
-        Language::English => {
-            format!("{} {} elements ({bytes}): {}", key.knob.path(), key.elements, reason.en)
-        }
-        Language::Chinese => {
-            format!("{} {} 个元素（{bytes}）：{}", key.knob.path(), key.elements, reason.zh)
-        }
-    }
+    tr!(
+        language,
+        ("{} {} elements ({bytes}): {}", key.knob.path(), key.elements, reason.en),
+        ("{} {} 个元素（{bytes}）：{}", key.knob.path(), key.elements, reason.zh)
+    )
 }
 
 fn element_size(precision: Precision) -> ElementSize {
@@ -249,8 +236,10 @@ fn tier(created: &Created<'_>, language: Language) -> Option<String> {
     let elements = created.recipe.elements(knob)?;
     let bytes = elements.at(element_size(created.recipe.precision));
     let name = created.tier?.name();
-    Some(match language {
-        Language::English => format!("{name}: {} {elements} elements ({bytes})", knob.key()),
-        Language::Chinese => format!("{name}: {} {elements} 个元素（{bytes}）", knob.key()),
-    })
+    Some(tr!(
+        language,
+        "{name}: {} {elements} elements ({bytes})",
+        "{name}: {} {elements} 个元素（{bytes}）",
+        knob.key()
+    ))
 }

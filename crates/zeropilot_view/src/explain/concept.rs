@@ -4,7 +4,7 @@ use std::sync::OnceLock;
 
 use serde::Deserialize;
 use zeropilot_config::nearest::nearest;
-use zeropilot_lint::Language;
+use zeropilot_text::Language;
 
 /// A concept that can be asked about.
 #[derive(Debug, Deserialize)]

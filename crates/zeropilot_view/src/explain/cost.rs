@@ -1,7 +1,7 @@
 //! What configs cost with the user's own model: memory, traffic and time side by side.
 
 use zeropilot_ask::Footprint;
-use zeropilot_lint::{Language, Text};
+use zeropilot_text::{Text, tr};
 
 use super::page::Page;
 use crate::simulate::human::{gigabytes, seconds};
@@ -13,10 +13,7 @@ pub(super) fn costs(layout: &Layout, model: &str, names: &[&str], costs: &[Footp
     let mut page = Page::new(layout);
     let (model, names) = (escaped(model), names.iter().map(|name| escaped(name)));
     let names = names.collect::<Vec<_>>().join(" → ");
-    page.line(&match language {
-        Language::English => format!("{names} with {model}, per step:"),
-        Language::Chinese => format!("{names}，模型 {model}，每步："),
-    });
+    page.line(&tr!(language, "{names} with {model}, per step:", "{names}，模型 {model}，每步："));
     let label = |english, chinese| Text::new(english, chinese).get(language);
     let row = |said: &dyn Fn(&Footprint) -> String| {
         costs.iter().map(said).collect::<Vec<_>>().join(" → ")

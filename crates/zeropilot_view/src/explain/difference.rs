@@ -1,7 +1,8 @@
 //! What two configs make the engine do differently.
 
 use zeropilot_config::keys;
-use zeropilot_lint::{Difference, Language, Side, Text};
+use zeropilot_lint::{Difference, Side};
+use zeropilot_text::{Language, Text, tr};
 
 use super::page::Page;
 use super::words;
@@ -12,16 +13,22 @@ pub(super) fn differences(layout: &Layout, names: [&str; 2], found: &[Difference
     let language = layout.language;
     let mut page = Page::new(layout);
     let [left, right] = names.map(escaped);
-    page.line(&match (found.len(), language) {
-        (0, Language::English) => {
-            format!("{left} and {right}: no key resolves to another value")
-        }
-        (0, Language::Chinese) => format!("{left} 与 {right}：所有键的最终取值都相同"),
-        (1, Language::English) => format!("{left} → {right}: 1 key resolves to another value"),
-        (count, Language::English) => {
-            format!("{left} → {right}: {count} keys resolve to other values")
-        }
-        (count, Language::Chinese) => format!("{left} → {right}：{count} 个键的最终取值不同"),
+    page.line(&match found.len() {
+        0 => tr!(
+            language,
+            "{left} and {right}: no key resolves to another value",
+            "{left} 与 {right}：所有键的最终取值都相同"
+        ),
+        1 => tr!(
+            language,
+            "{left} → {right}: 1 key resolves to another value",
+            "{left} → {right}：1 个键的最终取值不同"
+        ),
+        count => tr!(
+            language,
+            "{left} → {right}: {count} keys resolve to other values",
+            "{left} → {right}：{count} 个键的最终取值不同"
+        ),
     });
     for difference in found {
         page.blank();
@@ -46,8 +53,8 @@ pub(super) fn differences(layout: &Layout, names: [&str; 2], found: &[Difference
 fn said(side: &Side, language: Language) -> String {
     match side {
         Side::Value(value) => words::value(value),
-        Side::Section => Text::new("(there)", "（有这一段）").get(language).to_owned(),
-        Side::Open => Text::new("(known at run time)", "（运行时才知道）").get(language).to_owned(),
-        Side::Absent => Text::new("(not there)", "（没有）").get(language).to_owned(),
+        Side::Section => tr!(language, "(there)", "（有这一段）"),
+        Side::Open => tr!(language, "(known at run time)", "（运行时才知道）"),
+        Side::Absent => tr!(language, "(not there)", "（没有）"),
     }
 }

@@ -2,7 +2,8 @@
 
 use zeropilot_config::keys::{self, KeyText, Status, Unit};
 use zeropilot_config::syntax::LineIndex;
-use zeropilot_lint::{Diagnostic, ExplainedKey, Explanation, Language, Severity, Text};
+use zeropilot_lint::{Diagnostic, ExplainedKey, Explanation, Severity};
+use zeropilot_text::{Language, Text, tr};
 
 use super::page::Page;
 use super::words;
@@ -57,10 +58,7 @@ fn head(page: &Page, key: &ExplainedKey, language: Language) -> String {
 }
 
 fn filled(argument: &str, language: Language) -> String {
-    match language {
-        Language::English => format!(" → filled from `{argument}` at run time"),
-        Language::Chinese => format!(" → 运行时由 `{argument}` 填入"),
-    }
+    tr!(language, " → filled from `{argument}` at run time", " → 运行时由 `{argument}` 填入")
 }
 
 fn body(page: &mut Page, indent: usize, key: &ExplainedKey, language: Language) {
@@ -102,10 +100,7 @@ fn text_of(page: &mut Page, indent: usize, text: &KeyText, language: Language) {
 }
 
 fn handed_on(within: &str, language: Language) -> String {
-    match language {
-        Language::English => format!("Handed on with `{within}` as it stands."),
-        Language::Chinese => format!("随 `{within}` 原样传下去。"),
-    }
+    tr!(language, "Handed on with `{within}` as it stands.", "随 `{within}` 原样传下去。")
 }
 
 /// "warning[K02]: …", and what to do.

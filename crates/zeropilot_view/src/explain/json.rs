@@ -5,7 +5,8 @@ use zeropilot_ask::Footprint;
 use zeropilot_config::keys::{self, Found, KeyText, Presence, Status, history};
 use zeropilot_config::python::PyValue;
 use zeropilot_config::schema::EngineVersion;
-use zeropilot_lint::{Difference, ExplainedKey, Explanation, Language, Side};
+use zeropilot_lint::{Difference, ExplainedKey, Explanation, Side};
+use zeropilot_text::Language;
 
 use super::{Concept, Topic, words};
 use crate::json::written;

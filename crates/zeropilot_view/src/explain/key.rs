@@ -2,7 +2,7 @@
 
 use zeropilot_config::keys::{self, Facts, Found, KeyText, Presence, history};
 use zeropilot_config::schema::EngineVersion;
-use zeropilot_lint::{Language, Text};
+use zeropilot_text::{Language, Text, tr};
 
 use super::page::Page;
 use super::words;
@@ -112,43 +112,40 @@ pub(super) fn other(page: &mut Page, layout: &Layout, found: &Found) {
 }
 
 fn handed_on(within: &str, language: Language) -> String {
-    match language {
-        Language::English => format!(
-            "DeepSpeed does not look at it: all of `{within}` is handed on, and whoever gets it judges it."
-        ),
-        Language::Chinese => {
-            format!("DeepSpeed 自己不看这个键：`{within}` 会整段传下去，由接收者处理。")
-        }
-    }
+    tr!(
+        language,
+        "DeepSpeed does not look at it: all of `{within}` is handed on, and whoever gets it judges it.",
+        "DeepSpeed 自己不看这个键：`{within}` 会整段传下去，由接收者处理。"
+    )
 }
 
 fn several(count: usize, language: Language) -> String {
-    match language {
-        Language::English => format!("{count} keys end in this name; say which one:"),
-        Language::Chinese => format!("有 {count} 个键以此结尾，请写明是哪一个："),
-    }
+    tr!(
+        language,
+        "{count} keys end in this name; say which one:",
+        "有 {count} 个键以此结尾，请写明是哪一个："
+    )
 }
 
 /// What a named version makes of a key, in a sentence.
 pub fn in_version(path: &str, version: EngineVersion, language: Language) -> String {
-    match (keys::presence(version.schema(), path), language) {
-        (Presence::Read(facts), _) => match (&facts.default, language) {
-            (Some(default), Language::English) => {
-                format!("DeepSpeed {version} reads it; default {}", words::value(default))
-            }
-            (Some(default), Language::Chinese) => {
-                format!("DeepSpeed {version} 会读取；默认值 {}", words::value(default))
-            }
-            (None, Language::English) => format!("DeepSpeed {version} reads it"),
-            (None, Language::Chinese) => format!("DeepSpeed {version} 会读取"),
+    match keys::presence(version.schema(), path) {
+        Presence::Read(facts) => match &facts.default {
+            Some(default) => tr!(
+                language,
+                "DeepSpeed {version} reads it; default {}",
+                "DeepSpeed {version} 会读取；默认值 {}",
+                words::value(default)
+            ),
+            None => tr!(language, "DeepSpeed {version} reads it", "DeepSpeed {version} 会读取"),
         },
-        (Presence::Refused(message), Language::English) => {
-            format!("DeepSpeed {version} refuses it: {message}")
+        Presence::Refused(message) => tr!(
+            language,
+            "DeepSpeed {version} refuses it: {message}",
+            "DeepSpeed {version} 会拒绝：{message}"
+        ),
+        Presence::Absent => {
+            tr!(language, "DeepSpeed {version} does not read it", "DeepSpeed {version} 不读它")
         }
-        (Presence::Refused(message), Language::Chinese) => {
-            format!("DeepSpeed {version} 会拒绝：{message}")
-        }
-        (Presence::Absent, Language::English) => format!("DeepSpeed {version} does not read it"),
-        (Presence::Absent, Language::Chinese) => format!("DeepSpeed {version} 不读它"),
     }
 }

@@ -2,7 +2,7 @@
 
 use zeropilot_config::keys::{self, Facts, KeyText, Presence, history};
 use zeropilot_config::schema::EngineVersion;
-use zeropilot_lint::{Language, Text};
+use zeropilot_text::{Language, Text};
 
 use super::words;
 

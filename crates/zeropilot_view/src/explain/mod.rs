@@ -19,7 +19,8 @@ use std::path::Path;
 
 use zeropilot_ask::Footprint;
 use zeropilot_config::keys::{self, Found};
-use zeropilot_lint::{Difference, Explanation, Language, Text};
+use zeropilot_lint::{Difference, Explanation};
+use zeropilot_text::{Language, Text, tr};
 
 use crate::{Format, Layout};
 pub(crate) use page::Page;
@@ -111,14 +112,7 @@ fn index(page: &mut Page, language: Language) {
     let count = keys::all().count();
     page.paragraph(
         0,
-        &match language {
-            Language::English => format!(
-                "{count} keys are known; a section's page lists the keys in it. Ask for a key by its path or its last part, for a concept by its name, for a file by its path, for two files with `diff`."
-            ),
-            Language::Chinese => format!(
-                "共收录 {count} 个键；段的页面会列出其中的键。键可以写完整路径，也可以只写最后一段；概念写名称；文件写路径；比较两个文件用 `diff`。"
-            ),
-        },
+        &tr!(language, "{count} keys are known; a section's page lists the keys in it. Ask for a key by its path or its last part, for a concept by its name, for a file by its path, for two files with `diff`.", "共收录 {count} 个键；段的页面会列出其中的键。键可以写完整路径，也可以只写最后一段；概念写名称；文件写路径；比较两个文件用 `diff`。"),
     );
 }
 
@@ -160,26 +154,16 @@ pub fn looks_like_a_path(name: &str) -> bool {
 
 /// That a model says nothing about keys and concepts.
 pub fn no_file_to_cost(language: Language) -> &'static str {
-    match language {
-        Language::English => {
-            "error: --model tells what config files and the sizes in `zero_optimization` cost, and none was named\n  help: zeropilot explain ds_config.json --model qwen3-8b --gpus 8xH100"
-        }
-        Language::Chinese => {
-            "错误：--model 用来计算配置文件或 `zero_optimization` 里各个大小的开销，这里都没有给出\n  建议：zeropilot explain ds_config.json --model qwen3-8b --gpus 8xH100"
-        }
-    }
+    Text::new("error: --model tells what config files and the sizes in `zero_optimization` cost, and none was named\n  help: zeropilot explain ds_config.json --model qwen3-8b --gpus 8xH100", "错误：--model 用来计算配置文件或 `zero_optimization` 里各个大小的开销，这里都没有给出\n  建议：zeropilot explain ds_config.json --model qwen3-8b --gpus 8xH100").get(language)
 }
 
 /// That a comparison needs two files.
 pub fn two_files_needed(language: Language) -> &'static str {
-    match language {
-        Language::English => {
-            "error: `explain diff` compares two files: zeropilot explain diff a.json b.json"
-        }
-        Language::Chinese => {
-            "错误：`explain diff` 需要两个文件：zeropilot explain diff a.json b.json"
-        }
-    }
+    Text::new(
+        "error: `explain diff` compares two files: zeropilot explain diff a.json b.json",
+        "错误：`explain diff` 需要两个文件：zeropilot explain diff a.json b.json",
+    )
+    .get(language)
 }
 
 /// That a name is nothing we know, and what may have been meant.
@@ -189,17 +173,15 @@ pub fn unknown(name: &str, language: Language) -> String {
         _ => None,
     });
     let name = crate::escaped(name);
-    match (meant, language) {
-        (Some(meant), Language::English) => format!(
-            "error: `{name}` is no key of any known DeepSpeed version, no concept and no file; did you mean `{meant}`?"
-        ),
-        (Some(meant), Language::Chinese) => format!(
+    match meant {
+        Some(meant) => tr!(
+            language,
+            "error: `{name}` is no key of any known DeepSpeed version, no concept and no file; did you mean `{meant}`?",
             "错误：`{name}` 不是任何已知 DeepSpeed 版本的键，也不是概念或文件；是不是 `{meant}`？"
         ),
-        (None, Language::English) => format!(
-            "error: `{name}` is no key of any known DeepSpeed version, no concept and no file; `zeropilot explain` lists what can be asked"
-        ),
-        (None, Language::Chinese) => format!(
+        None => tr!(
+            language,
+            "error: `{name}` is no key of any known DeepSpeed version, no concept and no file; `zeropilot explain` lists what can be asked",
             "错误：`{name}` 不是任何已知 DeepSpeed 版本的键，也不是概念或文件；用 `zeropilot explain` 查看可以问什么"
         ),
     }

@@ -3,7 +3,7 @@
 use zeropilot_config::keys::{Facts, KeyText, NoCost, Presence, Takes, Unit, Words};
 use zeropilot_config::python::PyValue;
 use zeropilot_config::schema::{Bounds, EngineVersion, FieldType};
-use zeropilot_lint::{Language, Text};
+use zeropilot_text::{Language, Text, tr};
 
 /// The words in one language.
 pub(super) fn words(words: &Words, language: Language) -> &str {
@@ -84,10 +84,7 @@ fn typed(kind: &FieldType, bounds: &Bounds, language: Language) -> Option<String
     let name = match kind {
         FieldType::Optional(inner) => {
             let inner = typed(inner, bounds, language)?;
-            return Some(match language {
-                Language::English => format!("{inner}, or null"),
-                Language::Chinese => format!("{inner}，或 null"),
-            });
+            return Some(tr!(language, "{inner}, or null", "{inner}，或 null"));
         }
         FieldType::Int => Text::new("whole number", "整数"),
         FieldType::Float => Text::new("number", "数字"),
@@ -119,15 +116,13 @@ pub(super) fn listed<'a>(items: impl Iterator<Item = &'a str>, language: Languag
 /// Why a key has no cost.
 pub(super) fn no_cost(text: &KeyText, language: Language) -> Option<String> {
     let newest = EngineVersion::NEWEST;
-    Some(match (text.no_cost?, language) {
-        (NoCost::None, Language::English) => "none on memory or speed".to_owned(),
-        (NoCost::None, Language::Chinese) => "不影响显存和速度".to_owned(),
-        (NoCost::Unread, Language::English) => {
-            format!("none: nobody in DeepSpeed {newest} reads it, so setting it changes nothing")
-        }
-        (NoCost::Unread, Language::Chinese) => {
-            format!("没有：DeepSpeed {newest} 里没有人读它，写了也不起作用")
-        }
+    Some(match text.no_cost? {
+        NoCost::None => tr!(language, "none on memory or speed", "不影响显存和速度"),
+        NoCost::Unread => tr!(
+            language,
+            "none: nobody in DeepSpeed {newest} reads it, so setting it changes nothing",
+            "没有：DeepSpeed {newest} 里没有人读它，写了也不起作用"
+        ),
     })
 }
 
@@ -160,11 +155,9 @@ pub(super) fn default(history: &History, language: Language) -> Option<String> {
 }
 
 fn dated(value: &str, start: EngineVersion, end: EngineVersion, language: Language) -> String {
-    match (start == end, language) {
-        (true, Language::English) => format!("{value} in {end}"),
-        (true, Language::Chinese) => format!("{end} 为 {value}"),
-        (false, Language::English) => format!("{value} from {start} to {end}"),
-        (false, Language::Chinese) => format!("{start} 至 {end} 为 {value}"),
+    match start == end {
+        true => tr!(language, "{value} in {end}", "{end} 为 {value}"),
+        false => tr!(language, "{value} from {start} to {end}", "{start} 至 {end} 为 {value}"),
     }
 }
 
@@ -181,20 +174,19 @@ pub(super) fn versions(history: &History, language: Language) -> Vec<String> {
         && read.len() < history.len()
     {
         let is_newest = *last == EngineVersion::NEWEST;
-        said.push(match (is_newest, language) {
-            (true, Language::English) => {
-                format!("read since {first}; older known ones do not read it")
+        said.push(match is_newest {
+            true => tr!(
+                language,
+                "read since {first}; older known ones do not read it",
+                "{first} 起读取；更早的已知版本不读"
+            ),
+            false => {
+                tr!(language, "read from {first} to {last} only", "只有 {first} 至 {last} 读取")
             }
-            (true, Language::Chinese) => format!("{first} 起读取；更早的已知版本不读"),
-            (false, Language::English) => format!("read from {first} to {last} only"),
-            (false, Language::Chinese) => format!("只有 {first} 至 {last} 读取"),
         });
     }
     if let Some((version, Presence::Refused(message))) = history.last() {
-        said.push(match language {
-            Language::English => format!("{version} refuses it: {message}"),
-            Language::Chinese => format!("{version} 会拒绝：{message}"),
-        });
+        said.push(tr!(language, "{version} refuses it: {message}", "{version} 会拒绝：{message}"));
     }
     if let Some((_, Presence::Read(facts))) = history.last() {
         said.extend(deprecated(facts, language));
@@ -204,11 +196,9 @@ pub(super) fn versions(history: &History, language: Language) -> Vec<String> {
 
 pub(super) fn deprecated(facts: &Facts<'_>, language: Language) -> Option<String> {
     let new = facts.deprecated?.new.as_str();
-    Some(match (new, language) {
-        ("", Language::English) => "deprecated".to_owned(),
-        ("", Language::Chinese) => "已弃用".to_owned(),
-        (new, Language::English) => format!("deprecated: write `{new}`"),
-        (new, Language::Chinese) => format!("已弃用，改写 `{new}`"),
+    Some(match new {
+        "" => tr!(language, "deprecated", "已弃用"),
+        new => tr!(language, "deprecated: write `{new}`", "已弃用，改写 `{new}`"),
     })
 }
 

@@ -18,7 +18,7 @@ use serde_json::{Map, Value as Json, json};
 use zeropilot_config::constructors::Constructors;
 use zeropilot_config::keys;
 use zeropilot_config::schema::{EngineVersion, Field, Located, Model, RawKey, Schema};
-use zeropilot_lint::Language;
+use zeropilot_text::Language;
 
 use probe::{Kinds, Probe};
 use values::{Alternatives, values};

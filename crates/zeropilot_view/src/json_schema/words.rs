@@ -4,7 +4,7 @@ use serde_json::{Map, Value as Json, json};
 use zeropilot_config::keys::{self, Presence};
 use zeropilot_config::python::PyValue;
 use zeropilot_config::schema::EngineVersion;
-use zeropilot_lint::{Language, Text};
+use zeropilot_text::{Language, Text, tr};
 
 use crate::explain::{deprecation, markdown, summary};
 
@@ -17,14 +17,11 @@ fn in_all(languages: &[Language], say: impl Fn(Language) -> Option<String>) -> O
 /// What the schema is for.
 pub(super) fn about(version: EngineVersion, languages: &[Language]) -> String {
     let said = |language| {
-        Some(match language {
-            Language::English => format!(
-                "What DeepSpeed {version} reads from its config file. What this schema refuses, the engine refuses; what depends on several keys or on the number of ranks is found by `zeropilot check`."
-            ),
-            Language::Chinese => format!(
-                "DeepSpeed {version} 从配置文件里读取的内容。本 schema 判错的，引擎一定拒绝；牵涉多个键或卡数的问题请用 `zeropilot check` 检查。"
-            ),
-        })
+        Some(tr!(
+            language,
+            "What DeepSpeed {version} reads from its config file. What this schema refuses, the engine refuses; what depends on several keys or on the number of ranks is found by `zeropilot check`.",
+            "DeepSpeed {version} 从配置文件里读取的内容。本 schema 判错的，引擎一定拒绝；牵涉多个键或卡数的问题请用 `zeropilot check` 检查。"
+        ))
     };
     in_all(languages, said).unwrap_or_default()
 }
@@ -32,10 +29,11 @@ pub(super) fn about(version: EngineVersion, languages: &[Language]) -> String {
 /// A key whose mere presence ends the run.
 pub(super) fn refused(version: EngineVersion, message: &str, languages: &[Language]) -> Json {
     let said = |language| {
-        Some(match language {
-            Language::English => format!("DeepSpeed {version} refuses to start: {message}"),
-            Language::Chinese => format!("DeepSpeed {version} 会拒绝启动：{message}"),
-        })
+        Some(tr!(
+            language,
+            "DeepSpeed {version} refuses to start: {message}",
+            "DeepSpeed {version} 会拒绝启动：{message}"
+        ))
     };
     let said = in_all(languages, said).unwrap_or_default();
     json!({ "description": said, "errorMessage": said, "not": {}, "doNotSuggest": true })
@@ -44,12 +42,11 @@ pub(super) fn refused(version: EngineVersion, message: &str, languages: &[Langua
 /// What an editor says of a key that a section does not have.
 pub(super) fn unknown_key(version: EngineVersion, languages: &[Language]) -> String {
     let said = |language| {
-        Some(match language {
-            Language::English => {
-                format!("DeepSpeed {version} has no such key in this section and refuses to start")
-            }
-            Language::Chinese => format!("DeepSpeed {version} 的这一段没有这个键，会拒绝启动"),
-        })
+        Some(tr!(
+            language,
+            "DeepSpeed {version} has no such key in this section and refuses to start",
+            "DeepSpeed {version} 的这一段没有这个键，会拒绝启动"
+        ))
     };
     in_all(languages, said).unwrap_or_default()
 }

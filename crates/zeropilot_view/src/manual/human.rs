@@ -2,9 +2,8 @@
 
 use zeropilot_config::front_end::{Arguments, FrontEnd};
 use zeropilot_config::schema::EngineVersion;
-use zeropilot_lint::{
-    Case, Diagnostic, Example, Group, Language, Page, Rule, Safety, Script, Severity, Text,
-};
+use zeropilot_lint::{Case, Diagnostic, Example, Group, Page, Rule, Safety, Script, Severity};
+use zeropilot_text::{Language, Text, tr};
 
 use crate::Layout;
 use crate::wrap::wrap;
@@ -40,10 +39,7 @@ fn head(rule: &Rule, layout: &Layout) -> String {
     let group = group_name(rule.group).get(layout.language);
     let name = format!("{} {}", rule.code, rule.name);
     let name = if layout.color { format!("\u{1b}[1m{name}\u{1b}[0m") } else { name };
-    match layout.language {
-        Language::English => format!("{name} ({severity}, {group})"),
-        Language::Chinese => format!("{name}（{severity}，{group}）"),
-    }
+    tr!(layout.language, "{name} ({severity}, {group})", "{name}（{severity}，{group}）")
 }
 
 fn bad(case: &Case, layout: &Layout) -> String {
@@ -61,14 +57,8 @@ fn config(example: &Example, language: Language) -> String {
     let mut text: String = example.config.lines().map(|line| format!("    {line}\n")).collect();
     let beside = surroundings(example, language);
     if !beside.is_empty() {
-        let (open, close) = match language {
-            Language::English => ("(", ")"),
-            Language::Chinese => ("（", "）"),
-        };
-        text.push_str(&format!(
-            "    {open}{}{close}\n",
-            beside.join(Text::new(", ", "，").get(language))
-        ));
+        let beside = beside.join(Text::new(", ", "，").get(language));
+        text.push_str(&tr!(language, "    ({beside})\n", "    （{beside}）\n"));
     }
     text
 }
@@ -77,24 +67,18 @@ fn surroundings(example: &Example, language: Language) -> Vec<String> {
     let mut beside = Vec::new();
     if example.front_end != FrontEnd::DeepSpeed {
         let name = front_end_name(example.front_end).get(language);
-        beside.push(match language {
-            Language::English => format!("read by {name}"),
-            Language::Chinese => format!("由 {name} 读取"),
-        });
+        beside.push(tr!(language, "read by {name}", "由 {name} 读取"));
     }
     if example.is_reader_guessed {
-        let unsaid = Text::new("who reads it is not said", "没有说明由谁读取");
-        beside.push(unsaid.get(language).to_owned());
+        beside.push(tr!(language, "who reads it is not said", "没有说明由谁读取"));
     }
-    match (example.world_size, language) {
-        (None | Some(2), _) => {}
-        (Some(1), Language::English) => beside.push("1 rank".to_owned()),
-        (Some(ranks), Language::English) => beside.push(format!("{ranks} ranks")),
-        (Some(ranks), Language::Chinese) => beside.push(format!("{ranks} 个进程")),
+    match example.world_size {
+        None | Some(2) => {}
+        Some(1) => beside.push(tr!(language, "1 rank", "1 个进程")),
+        Some(ranks) => beside.push(tr!(language, "{ranks} ranks", "{ranks} 个进程")),
     }
     if (example.arguments)() != Arguments::default() || (example.script)() != Script::default() {
-        let given = Text::new("with training arguments", "带训练参数");
-        beside.push(given.get(language).to_owned());
+        beside.push(tr!(language, "with training arguments", "带训练参数"));
     }
     if let Some(version) = example.version {
         beside.push(format!("DeepSpeed {version}"));
@@ -113,10 +97,8 @@ fn finding(found: &Diagnostic, layout: &Layout) -> String {
     text.push_str(&labelled(&format!("{help}{colon}"), &found.help(language), "  ", layout));
     if let (Some(fix), Some(title)) = (&found.fix, found.fix_title(language)) {
         let name = Text::new("fix", "修复").get(language);
-        let title = match language {
-            Language::English => format!("{title} ({})", safety_name(fix.safety).get(language)),
-            Language::Chinese => format!("{title}（{}）", safety_name(fix.safety).get(language)),
-        };
+        let title =
+            tr!(language, "{title} ({})", "{title}（{}）", safety_name(fix.safety).get(language));
         text.push_str(&labelled(&format!("{name}{colon}"), &title, "  ", layout));
     }
     text
@@ -129,7 +111,7 @@ fn facts(page: &Page, language: Language) -> Vec<(&'static str, String)> {
     let safeties: Vec<_> =
         page.safeties().into_iter().map(|safety| safety_name(safety).get(language)).collect();
     let fix = match safeties.as_slice() {
-        [] => Text::new("none", "无").get(language).to_owned(),
+        [] => tr!(language, "none", "无"),
         names => names.join(comma),
     };
     facts.push((Text::new("fix", "修复").get(language), fix));
@@ -148,7 +130,7 @@ fn facts(page: &Page, language: Language) -> Vec<(&'static str, String)> {
 fn versions(page: &Page, language: Language) -> String {
     let comma = Text::new(", ", "、").get(language);
     if page.versions.is_empty() || page.versions.len() == EngineVersion::all().count() {
-        return Text::new("every known version", "所有已知版本").get(language).to_owned();
+        return tr!(language, "every known version", "所有已知版本");
     }
     let names: Vec<_> = page.versions.iter().map(|version| version.name()).collect();
     names.join(comma)
@@ -177,7 +159,6 @@ fn safety_name(safety: Safety) -> Text {
     match safety {
         Safety::Safe => Text::new("safe", "可放心应用"),
         Safety::Unsafe => Text::new("a guess", "推测，需确认"),
-        Safety::DisplayOnly => Text::new("only shown", "仅供参考"),
     }
 }
 

@@ -1,7 +1,8 @@
 //! Pages for programs. The shape is a contract: keys are added, never changed.
 
 use serde::Serialize;
-use zeropilot_lint::{Case, Diagnostic, Example, Language, Page};
+use zeropilot_lint::{Case, Diagnostic, Example, Page};
+use zeropilot_text::Language;
 
 use super::group_name;
 use crate::json::written;

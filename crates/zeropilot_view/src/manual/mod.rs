@@ -3,9 +3,10 @@
 mod human;
 mod json;
 
-pub(crate) use human::group_name;
+pub(crate) use human::{group_name, severity_name};
 
-use zeropilot_lint::{Language, Page};
+use zeropilot_lint::Page;
+use zeropilot_text::Language;
 
 use crate::Layout;
 

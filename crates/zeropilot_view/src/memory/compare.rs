@@ -3,7 +3,8 @@
 use serde_json::{Value, json};
 use unicode_width::UnicodeWidthStr;
 use zeropilot_ask::Column;
-use zeropilot_lint::{Language, Text};
+use zeropilot_record::Offload;
+use zeropilot_text::{Language, Text, tr};
 use zeropilot_units::Estimate;
 
 use super::bars::bar;
@@ -11,14 +12,12 @@ use super::json::at_peak;
 use super::verdict::fit;
 use crate::Layout;
 use crate::html::Html;
+use crate::strategy::offload;
 
 fn words(column: &Column, language: Language) -> String {
-    let offload = match (column.offload_optimizer, column.offload_param) {
-        (true, true) => Text::new(" + optimizer, weights on host", " + 优化器、权重卸载"),
-        (true, false) => Text::new(" + optimizer on host", " + 优化器卸载"),
-        _ => Text::new("", ""),
-    };
-    format!("ZeRO-{}{}", column.stage, offload.get(language))
+    let to = |is_offloaded: bool| if is_offloaded { Offload::Cpu } else { Offload::None };
+    let offload = offload(to(column.offload_optimizer), to(column.offload_param), language);
+    format!("ZeRO-{}{offload}", column.stage)
 }
 
 /// Columns of the bars.
@@ -52,10 +51,7 @@ pub fn compare(columns: &[Column], capacity: Option<Estimate>, layout: &Layout) 
         text.push('\n');
     }
     if let Some(capacity) = capacity {
-        text.push_str(&match language {
-            Language::English => format!("Each GPU has {capacity}.\n"),
-            Language::Chinese => format!("每张卡可用 {capacity}。\n"),
-        });
+        text.push_str(&tr!(language, "Each GPU has {capacity}.\n", "每张卡可用 {capacity}。\n"));
     }
     text
 }
@@ -110,9 +106,7 @@ pub fn compare_html(columns: &[Column], capacity: Option<Estimate>, language: La
             column.answer.node().to_string(),
         ]
     };
-    let head = match language {
-        Language::English => "Way, GPU, verdict, host per node:",
-        Language::Chinese => "方案、显存、结论、每节点内存：",
-    };
+    let head = Text::new("Way, GPU, verdict, host per node:", "方案、显存、结论、每节点内存：")
+        .get(language);
     Html::new().table(head, &columns.iter().map(row).collect::<Vec<_>>()).finish()
 }

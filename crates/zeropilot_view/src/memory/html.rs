@@ -1,7 +1,7 @@
 //! The report for notebooks and pages.
 
-use zeropilot_lint::{Language, Text};
 use zeropilot_step::memory::Stretch;
+use zeropilot_text::{Language, Text};
 
 use super::MemoryReport;
 use super::human::{

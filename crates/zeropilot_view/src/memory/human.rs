@@ -4,10 +4,11 @@ use unicode_width::UnicodeWidthStr;
 use zeropilot_ask::Compared;
 use zeropilot_cluster::{Cluster, Device};
 use zeropilot_config::settings::{OffloadDevice, Precision, Zero};
-use zeropilot_lint::{Language, Text};
+use zeropilot_record::Offload;
 use zeropilot_step::lower::{Fidelity, Method, Recipe};
 use zeropilot_step::memory::{Answer, Phase, Question};
 use zeropilot_step::zero::Place;
+use zeropilot_text::{Language, Text, tr};
 use zeropilot_units::{Bytes, Estimate};
 
 use super::MemoryReport;
@@ -15,7 +16,8 @@ use super::bars::bar;
 use super::part::{Part, parts};
 use super::relief::{change, stage_number};
 use super::verdict::{Fit, fit};
-use crate::{Layout, escaped};
+use crate::strategy::offload;
+use crate::{Layout, escaped, provenance};
 
 /// Columns of the bars.
 const BAR: usize = 26;
@@ -39,6 +41,7 @@ pub(super) fn report(report: &MemoryReport<'_>, layout: &Layout) -> String {
     if let Some(note) = fidelity(report.answer, language) {
         text.push_str(&format!("\n{note}\n"));
     }
+    text.push_str(&provenance::below(report.provenance, language));
     text
 }
 
@@ -66,26 +69,14 @@ fn method(recipe: &Recipe, language: Language) -> &'static str {
 }
 
 fn zero(zero: &Zero, language: Language) -> String {
-    let place = |device: &OffloadDevice| match device {
-        OffloadDevice::Cpu => Text::new("host", "内存"),
-        OffloadDevice::Nvme(_) => Text::new("NVMe", "NVMe"),
+    let to = |device: Option<&OffloadDevice>| match device {
+        None => Offload::None,
+        Some(OffloadDevice::Cpu) => Offload::Cpu,
+        Some(OffloadDevice::Nvme(_)) => Offload::Nvme,
     };
-    let mut words = format!("ZeRO-{}", stage_number(zero.stage));
-    if let Some(offload) = &zero.offload_optimizer {
-        let place = place(&offload.device).get(language);
-        words.push_str(&match language {
-            Language::English => format!(" + optimizer on {place}"),
-            Language::Chinese => format!(" + 优化器卸载到{place}"),
-        });
-    }
-    if let Some(offload) = &zero.offload_param {
-        let place = place(&offload.device).get(language);
-        words.push_str(&match language {
-            Language::English => format!(" + weights on {place}"),
-            Language::Chinese => format!(" + 权重卸载到{place}"),
-        });
-    }
-    words
+    let optimizer = to(zero.offload_optimizer.as_ref().map(|offload| &offload.device));
+    let weights = to(zero.offload_param.as_ref().map(|offload| &offload.device));
+    format!("ZeRO-{}{}", stage_number(zero.stage), offload(optimizer, weights, language))
 }
 
 pub(crate) fn precision(precision: Precision) -> &'static str {
@@ -98,33 +89,26 @@ pub(crate) fn precision(precision: Precision) -> &'static str {
 
 fn gpus(cluster: &Cluster, language: Language) -> String {
     let (nodes, count) = (cluster.gpus.layout.nodes, cluster.gpus.layout.gpus_per_node);
-    let each = match (cluster.gpus.device, language) {
-        (Device::Unknown, Language::English) if count == 1 => "1 GPU".to_owned(),
-        (Device::Unknown, Language::English) => format!("{count} GPUs"),
-        (Device::Unknown, Language::Chinese) => format!("{count} 张卡"),
-        (Device::Memory(stated), _) => format!("{count} × {stated}"),
-        (Device::Accelerator(accelerator), _) => format!("{count} × {}", accelerator.name),
+    let each = match cluster.gpus.device {
+        Device::Unknown if count == 1 => tr!(language, "1 GPU", "1 张卡"),
+        Device::Unknown => tr!(language, "{count} GPUs", "{count} 张卡"),
+        Device::Memory(stated) => format!("{count} × {stated}"),
+        Device::Accelerator(accelerator) => format!("{count} × {}", accelerator.name),
     };
-    match (nodes, language) {
-        (1, _) => each,
-        (nodes, Language::English) => format!("{nodes} nodes × {each}"),
-        (nodes, Language::Chinese) => format!("{nodes} 个节点 × {each}"),
+    match nodes {
+        1 => each,
+        nodes => tr!(language, "{nodes} nodes × {each}", "{nodes} 个节点 × {each}"),
     }
 }
 
 /// That the number format is a guess.
 pub(super) fn assumption(report: &MemoryReport<'_>, language: Language) -> Option<String> {
     let format = report.assumed?.name();
-    Some(match language {
-        Language::English => {
-            format!(
-                "precision is \"auto\" in the config: {format} is assumed; --precision says otherwise"
-            )
-        }
-        Language::Chinese => {
-            format!("配置里的精度是 \"auto\"，这里按 {format} 计算；可用 --precision 指定")
-        }
-    })
+    Some(tr!(
+        language,
+        "precision is \"auto\" in the config: {format} is assumed; --precision says otherwise",
+        "配置里的精度是 \"auto\"，这里按 {format} 计算；可用 --precision 指定"
+    ))
 }
 
 pub(super) fn batch(question: &Question<'_>, language: Language) -> String {
@@ -133,27 +117,19 @@ pub(super) fn batch(question: &Question<'_>, language: Language) -> String {
 
 fn batch_words(micro: u64, recipe: &Recipe, language: Language) -> String {
     let length = recipe.sequence;
-    let target = recipe.target.map_or(String::new(), |target| match language {
-        Language::English => format!(", targets of {target} tokens"),
-        Language::Chinese => format!("，目标序列 {target} token"),
+    let target = recipe.target.map_or(String::new(), |target| {
+        tr!(language, ", targets of {target} tokens", "，目标序列 {target} token")
     });
-    let checkpointing = match (recipe.checkpointing, language) {
-        (true, Language::English) => ", with gradient checkpointing",
-        (true, Language::Chinese) => "，开启梯度检查点",
-        (false, Language::English) => ", without gradient checkpointing",
-        (false, Language::Chinese) => "，未开启梯度检查点",
+    let checkpointing = match recipe.checkpointing {
+        true => Text::new(", with gradient checkpointing", "，开启梯度检查点").get(language),
+        false => Text::new(", without gradient checkpointing", "，未开启梯度检查点").get(language),
     };
-    match language {
-        Language::English if micro == 1 => {
-            format!("micro batch of 1 sequence of {length} tokens{target}{checkpointing}")
-        }
-        Language::English => {
-            format!("micro batch of {micro} sequences of {length} tokens{target}{checkpointing}")
-        }
-        Language::Chinese => {
-            format!("micro batch：{micro} 条 {length} token 的序列{target}{checkpointing}")
-        }
-    }
+    let sequences = if micro == 1 { "sequence" } else { "sequences" };
+    tr!(
+        language,
+        ("micro batch of {micro} {sequences} of {length} tokens{target}{checkpointing}"),
+        ("micro batch：{micro} 条 {length} token 的序列{target}{checkpointing}")
+    )
 }
 
 /// What stands above a comparison: all that its ways have in common.
@@ -184,10 +160,7 @@ fn device(report: &MemoryReport<'_>, layout: &Layout) -> String {
 pub(super) fn device_line(report: &MemoryReport<'_>, layout: &Layout) -> String {
     let answer = report.answer;
     let capacity = report.question.cluster.capacity().map(|capacity| capacity.bytes);
-    let head = match layout.language {
-        Language::English => format!("GPU, rank {}", answer.rank),
-        Language::Chinese => format!("显存（rank {}）", answer.rank),
-    };
+    let head = tr!(layout.language, "GPU, rank {}", "显存（rank {}）", answer.rank);
     line(&head, answer.device(), capacity, layout)
 }
 
@@ -202,11 +175,14 @@ pub(super) fn device_rows(answer: &Answer) -> Vec<(Part, Bytes)> {
 /// "Host: 12.0 GiB".
 pub(super) fn host_line(report: &MemoryReport<'_>, layout: &Layout) -> String {
     let (answer, ranks) = (report.answer, report.answer.ranks_per_host);
-    let head = match layout.language {
-        Language::English if ranks == 1 => "Host".to_owned(),
-        Language::English => format!("Host, {ranks} processes of {}", answer.host().expected()),
-        Language::Chinese if ranks == 1 => "内存".to_owned(),
-        Language::Chinese => format!("内存（{ranks} 个进程，每个 {}）", answer.host().expected()),
+    let head = match ranks {
+        1 => tr!(layout.language, "Host", "内存"),
+        _ => tr!(
+            layout.language,
+            "Host, {ranks} processes of {}",
+            "内存（{ranks} 个进程，每个 {}）",
+            answer.host().expected()
+        ),
     };
     let ram = report.question.cluster.host.ram.map(Estimate::exact);
     line(&head, answer.node(), ram, layout)
@@ -230,10 +206,7 @@ fn host(report: &MemoryReport<'_>, layout: &Layout) -> String {
     }
     if answer.disk.0 > 0 {
         let all = Bytes(answer.disk.0 * ranks);
-        text.push_str(&match language {
-            Language::English => format!("NVMe: {all} per node\n"),
-            Language::Chinese => format!("NVMe：每节点 {all}\n"),
-        });
+        text.push_str(&tr!(language, "NVMe: {all} per node\n", "NVMe：每节点 {all}\n"));
     }
     text
 }
@@ -252,19 +225,17 @@ pub(super) fn line(
     let word = paint(fit, layout);
     let difference = Bytes(capacity.expected().0.abs_diff(need.expected().0));
     let shown = capacity.expected();
-    match (fit.is_expected(), language) {
-        (true, Language::English) => {
-            format!("{head}: {need} of {shown}: {word}, {difference} to spare\n")
-        }
-        (false, Language::English) => {
-            format!("{head}: {need} of {shown}: {word}, {difference} too much\n")
-        }
-        (true, Language::Chinese) => {
-            format!("{head}：{need}，可用 {shown}：{word}，余 {difference}\n")
-        }
-        (false, Language::Chinese) => {
-            format!("{head}：{need}，可用 {shown}：{word}，超出 {difference}\n")
-        }
+    match fit.is_expected() {
+        true => tr!(
+            language,
+            "{head}: {need} of {shown}: {word}, {difference} to spare\n",
+            "{head}：{need}，可用 {shown}：{word}，余 {difference}\n"
+        ),
+        false => tr!(
+            language,
+            "{head}: {need} of {shown}: {word}, {difference} too much\n",
+            "{head}：{need}，可用 {shown}：{word}，超出 {difference}\n"
+        ),
     }
 }
 
@@ -304,21 +275,18 @@ pub(super) fn moment(answer: &Answer, language: Language) -> String {
     .get(language);
     let near = answer.nearest.as_ref();
     let is_loss = near.is_none() && answer.fullest == Phase::Backward;
-    match (near, language) {
-        (None, Language::English) if is_loss => {
-            format!("The GPU is fullest {phase}, at the loss.\n")
-        }
-        (None, Language::Chinese) if is_loss => {
-            format!("显存峰值出现在{phase}，刚开始算 loss 的梯度时。\n")
-        }
-        (Some(name), Language::English) => {
-            format!("The GPU is fullest {phase}, near {name}.\n")
-        }
-        (None, Language::English) => format!("The GPU is fullest {phase}.\n"),
-        (Some(name), Language::Chinese) => {
-            format!("显存峰值出现在{phase}，位置在 {name} 附近。\n")
-        }
-        (None, Language::Chinese) => format!("显存峰值出现在{phase}。\n"),
+    match near {
+        None if is_loss => tr!(
+            language,
+            "The GPU is fullest {phase}, at the loss.\n",
+            "显存峰值出现在{phase}，刚开始算 loss 的梯度时。\n"
+        ),
+        Some(name) => tr!(
+            language,
+            "The GPU is fullest {phase}, near {name}.\n",
+            "显存峰值出现在{phase}，位置在 {name} 附近。\n"
+        ),
+        None => tr!(language, "The GPU is fullest {phase}.\n", "显存峰值出现在{phase}。\n"),
     }
 }
 
@@ -326,10 +294,7 @@ fn reliefs(report: &MemoryReport<'_>, language: Language) -> String {
     if report.reliefs.is_empty() {
         return String::new();
     }
-    let mut text = match language {
-        Language::English => "What would lower it most:\n".to_owned(),
-        Language::Chinese => "最有效的几种办法：\n".to_owned(),
-    };
+    let mut text = tr!(language, "What would lower it most:\n", "最有效的几种办法：\n");
     for relief in report.reliefs.iter().take(RELIEFS) {
         let amount = format!("−{}", relief.saved);
         text.push_str(&format!("  {amount:>10}  {}\n", change(relief.lever, language)));
@@ -344,12 +309,9 @@ pub(super) fn fidelity(answer: &Answer, language: Language) -> Option<String> {
     let rows = parts(answer.at_peak(), &[Place::Device]);
     let lent: Bytes =
         rows.iter().filter(|(part, _)| lent.contains(part)).map(|(_, bytes)| *bytes).sum();
-    Some(match language {
-        Language::English => format!(
-            "note: {lent} of the GPU's memory is approximate: activations, logits and gathered weights are counted on the layers of a plain {name} of the same size, since this model or its adapters differ from it in details that are not followed yet. Weights, gradients and optimizer states are exact."
-        ),
-        Language::Chinese => format!(
-            "提示：显存里有 {lent} 是近似值：激活值、logits 和临时聚合的权重是按同样尺寸的普通 {name} 计算的，这个模型（或它的 LoRA 模块）与之有些细节差别，还没有逐一模拟。权重、梯度和优化器状态是精确的。"
-        ),
-    })
+    Some(tr!(
+        language,
+        "note: {lent} of the GPU's memory is approximate: activations, logits and gathered weights are counted on the layers of a plain {name} of the same size, since this model or its adapters differ from it in details that are not followed yet. Weights, gradients and optimizer states are exact.",
+        "提示：显存里有 {lent} 是近似值：激活值、logits 和临时聚合的权重是按同样尺寸的普通 {name} 计算的，这个模型（或它的 LoRA 模块）与之有些细节差别，还没有逐一模拟。权重、梯度和优化器状态是精确的。"
+    ))
 }

@@ -1,10 +1,10 @@
 //! The report for machines. `tensors` is exact, `device` and `host` are estimates.
 
 use serde_json::{Map, Value, json};
-use zeropilot_lint::Language;
 use zeropilot_step::lower::Fidelity;
 use zeropilot_step::memory::{Answer, Phase, Prediction, Stretch};
 use zeropilot_step::zero::{Place, Rest};
+use zeropilot_text::Language;
 use zeropilot_units::{Bytes, Estimate};
 
 use super::MemoryReport;
@@ -13,6 +13,7 @@ use super::part::{Part, parts};
 use super::relief::{name, stage_number};
 use super::svg::phase;
 use super::verdict::fit;
+use crate::provenance;
 
 /// The version of this shape.
 const SHAPE: u32 = 1;
@@ -56,6 +57,7 @@ pub fn json(report: &MemoryReport<'_>, as_measured: &Prediction) -> Value {
             "change": name(relief.lever),
             "saved": relief.saved.0,
         })).collect::<Vec<_>>(),
+        "provenance": provenance::json(report.provenance),
     })
 }
 

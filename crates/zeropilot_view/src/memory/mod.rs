@@ -11,9 +11,9 @@ pub(crate) mod svg;
 mod timeline;
 mod verdict;
 
-use zeropilot_ask::{Compared, Memory, NumberFormat};
-use zeropilot_lint::Language;
+use zeropilot_ask::{Compared, Memory, NumberFormat, Provenance};
 use zeropilot_step::memory::{Answer, Question, Relief};
+use zeropilot_text::Language;
 
 pub use compare::{compare, compare_html, compare_json, compare_words};
 pub use html::html;
@@ -40,6 +40,8 @@ pub struct MemoryReport<'a> {
     pub reliefs: &'a [Relief],
     /// The number format that was taken because the config leaves it to the script.
     pub assumed: Option<NumberFormat>,
+    /// What the answer rests on.
+    pub provenance: &'a Provenance,
 }
 
 impl<'a> From<&'a Memory> for MemoryReport<'a> {
@@ -50,6 +52,7 @@ impl<'a> From<&'a Memory> for MemoryReport<'a> {
             answer: &memory.answer,
             reliefs: &memory.reliefs,
             assumed: memory.job.assumed,
+            provenance: &memory.job.provenance,
         }
     }
 }

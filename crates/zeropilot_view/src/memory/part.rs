@@ -1,8 +1,8 @@
 //! The parts a GPU's memory is shown in: categories of the program that a reader would name together.
 
-use zeropilot_lint::{Language, Text};
 use zeropilot_record::Term;
 use zeropilot_step::zero::{Category, Place, Rest};
+use zeropilot_text::{Language, Text, tr};
 use zeropilot_units::Bytes;
 
 use crate::escaped;
@@ -139,7 +139,7 @@ pub fn terms(alive: &Rest, places: &[Place]) -> Vec<Term> {
 /// What a term of a record is called; its name if it is not known here.
 pub(crate) fn term_words(name: &str, language: Language) -> String {
     if name == "process" {
-        return Text::new("the process itself", "进程本身").get(language).to_owned();
+        return tr!(language, "the process itself", "进程本身");
     }
     let known = Part::ALL.into_iter().find(|part| part.name() == name);
     known.map_or_else(|| escaped(name).into_owned(), |part| part.words(language).to_owned())

@@ -1,8 +1,8 @@
 //! Changes that lower memory, as one would write them down.
 
 use zeropilot_config::settings::Stage;
-use zeropilot_lint::{Language, Text};
 use zeropilot_step::memory::Lever;
+use zeropilot_text::{Language, Text, tr};
 
 /// The number of a stage.
 pub(crate) fn stage_number(stage: Stage) -> u8 {
@@ -24,14 +24,11 @@ pub(crate) fn change(lever: Lever, language: Language) -> String {
         Lever::Checkpointing => {
             text("gradient checkpointing (more compute)", "开启梯度检查点（多算一遍前向）")
         }
-        Lever::MicroBatch(smaller) => match language {
-            Language::English => {
-                format!("\"train_micro_batch_size_per_gpu\": {smaller}, accumulation doubled")
-            }
-            Language::Chinese => {
-                format!("\"train_micro_batch_size_per_gpu\": {smaller}，梯度累积翻倍")
-            }
-        },
+        Lever::MicroBatch(smaller) => tr!(
+            language,
+            "\"train_micro_batch_size_per_gpu\": {smaller}, accumulation doubled",
+            "\"train_micro_batch_size_per_gpu\": {smaller}，梯度累积翻倍"
+        ),
         Lever::FusedLoss => text(
             "a fused linear cross entropy (Liger kernel)",
             "使用融合的 linear + cross entropy（Liger Kernel）",

@@ -2,9 +2,9 @@
 
 use std::fmt::Write as _;
 
-use zeropilot_lint::{Language, Text};
 use zeropilot_step::memory::{Phase, Stretch};
 use zeropilot_step::zero::Place;
+use zeropilot_text::{Language, Text};
 use zeropilot_units::Bytes;
 
 use super::part::{Part, parts};

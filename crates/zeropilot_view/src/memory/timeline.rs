@@ -1,8 +1,8 @@
 //! The memory of a GPU over one step, drawn with characters.
 
-use zeropilot_lint::{Language, Text};
 use zeropilot_step::memory::{Phase, Stretch};
 use zeropilot_step::zero::Place;
+use zeropilot_text::{Language, Text};
 use zeropilot_units::Bytes;
 
 use crate::Layout;

@@ -1,8 +1,8 @@
 //! Whether it fits.
 
 use zeropilot_cluster::Cluster;
-use zeropilot_lint::{Language, Text};
 use zeropilot_step::memory::Answer;
+use zeropilot_text::{Language, Text};
 use zeropilot_units::Estimate;
 
 /// How a need compares with what there is.

@@ -2,8 +2,8 @@
 
 use serde_json::{Value, json};
 use zeropilot_ask::Bill;
-use zeropilot_lint::{Language, Text};
 use zeropilot_plan::{Fitting, Offer};
+use zeropilot_text::{Language, Text, tr};
 
 use super::{PlanReport, way_words};
 use crate::simulate::human::{grouped, seconds, token_words};
@@ -23,10 +23,7 @@ pub(super) fn of_choice(report: &PlanReport<'_>, choice: &Fitting, language: Lan
         return String::new();
     };
     let tokens = token_words(bill.tokens, language);
-    match language {
-        Language::English => format!("  {tokens}: {cost}\n"),
-        Language::Chinese => format!("  {tokens}：{cost}\n"),
-    }
+    tr!(language, "  {tokens}: {cost}\n", "  {tokens}：{cost}\n")
 }
 
 /// Why an offer is chosen; how much is the same is [`zeropilot_plan::NEGLIGIBLE`].
@@ -46,23 +43,17 @@ pub fn offers_take_long(language: Language) -> &'static str {
 /// The head of the table.
 pub(super) fn head(report: &PlanReport<'_>, language: Language) -> String {
     let tokens = token_words(report.bill.unwrap_or(USUAL).tokens, language);
-    match language {
-        Language::English => format!("What {tokens} cost, by number of GPUs:"),
-        Language::Chinese => format!("{tokens} 在不同卡数下的开销："),
-    }
+    tr!(language, "What {tokens} cost, by number of GPUs:", "{tokens} 在不同卡数下的开销：")
 }
 
 /// A line for each number of GPUs.
 pub(super) fn lines(report: &PlanReport<'_>, language: Language) -> Vec<(String, String)> {
     let line = |offer: &Offer| {
         let world = offer.cluster.world_size();
-        let gpus = match language {
-            Language::English if world == 1 => "1 GPU".to_owned(),
-            Language::English => format!("{} GPUs", grouped(world as f64)),
-            Language::Chinese => format!("{} 张卡", grouped(world as f64)),
-        };
+        let (count, unit) = (grouped(world as f64), if world == 1 { "GPU" } else { "GPUs" });
+        let gpus = tr!(language, "{count} {unit}", "{count} 张卡");
         let Some(best) = offer.plan.fitting.first() else {
-            return (gpus, Text::new("nothing fits", "放不下").get(language).to_owned());
+            return (gpus, tr!(language, "nothing fits", "放不下"));
         };
         let mut text = cost_words(report, best, world, language).unwrap_or_default();
         text.push_str(Text::new("; ", "；").get(language));
@@ -86,16 +77,14 @@ fn cost_words(
     let hours = gpu_hours(fitting, bill, report.length)?;
     let took = seconds(hours * 3600.0 / world as f64);
     let whole = if hours < 100.0 { format!("{hours:.1}") } else { grouped(hours) };
-    let mut text = match language {
-        Language::English => format!("{whole} GPU hours, {took}"),
-        Language::Chinese => format!("{whole} GPU 小时，历时 {took}"),
-    };
+    let mut text = tr!(language, "{whole} GPU hours, {took}", "{whole} GPU 小时，历时 {took}");
     if let Some(price) = bill.per_gpu_hour {
         let money = grouped(hours * price);
-        text.push_str(&match language {
-            Language::English => format!(", {money} at {price} per GPU hour"),
-            Language::Chinese => format!("，按每 GPU 小时 {price} 计费用 {money}"),
-        });
+        text.push_str(&tr!(
+            language,
+            ", {money} at {price} per GPU hour",
+            "，按每 GPU 小时 {price} 计费用 {money}"
+        ));
     }
     Some(text)
 }

@@ -1,8 +1,8 @@
 //! The words of a plan in pieces, for pages that lay them out themselves; they stand beside [`json`](super::json), row by row.
 
 use serde_json::{Value, json};
-use zeropilot_lint::Language;
 use zeropilot_plan::Fitting;
+use zeropilot_text::Language;
 
 use super::{
     PlanReport, by_hand, choice_words, nothing_words, rejected_row, remedy, row, way_words,

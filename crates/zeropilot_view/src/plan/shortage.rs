@@ -1,8 +1,8 @@
 //! What is said where nothing fits: which memory is short, and what would do.
 
 use zeropilot_ask::MethodName;
-use zeropilot_lint::{Language, Text};
 use zeropilot_plan::{Limit, MoreRam, Shortage, Unsplit};
+use zeropilot_text::{Language, Text, tr};
 use zeropilot_units::Bytes;
 
 use super::{PlanReport, way_words};
@@ -23,18 +23,10 @@ pub(super) fn remedy(report: &PlanReport<'_>, language: Language) -> String {
     }
     if let Some(Unsplit { need, nearest }) = &shortage.unsplit {
         let place = nearest.as_deref().map(escaped);
-        let place = place.map_or_else(String::new, |place| match language {
-            Language::English => format!("; each is fullest at `{place}`"),
-            Language::Chinese => format!("，峰值在 `{place}`"),
+        let place = place.map_or_else(String::new, |place| {
+            tr!(language, "; each is fullest at `{place}`", "，峰值在 `{place}`")
         });
-        text.push_str(&match language {
-            Language::English => format!(
-                "More of such GPUs would not do: ZeRO-3 on any number of them leaves {need} on each{place}\n"
-            ),
-            Language::Chinese => {
-                format!("加卡没有用：ZeRO-3 用再多的卡，每张仍要 {need}{place}\n")
-            }
-        });
+        text.push_str(&tr!(language, "More of such GPUs would not do: ZeRO-3 on any number of them leaves {need} on each{place}\n", "加卡没有用：ZeRO-3 用再多的卡，每张仍要 {need}{place}\n"));
     }
     text.push_str(adapters(report.method, shortage.limit, language));
     text
@@ -42,20 +34,18 @@ pub(super) fn remedy(report: &PlanReport<'_>, language: Language) -> String {
 
 fn limit_words(shortage: &Shortage, language: Language) -> String {
     let Some((MoreRam { way, need, processes }, ram)) = shortage.more_ram.zip(shortage.ram) else {
-        return Text::new("GPU memory is the limit.", "瓶颈是显存。").get(language).to_owned();
+        return tr!(language, "GPU memory is the limit.", "瓶颈是显存。");
     };
     let way = way_words(way, language);
-    match (shortage.limit, language) {
-        (Limit::Host, Language::English) => format!(
-            "Host memory is the limit, not the GPUs: these have room for {way}, but its {processes} processes per host need {need} of RAM, and there are {ram}."
-        ),
-        (Limit::Host, Language::Chinese) => format!(
+    match shortage.limit {
+        Limit::Host => tr!(
+            language,
+            "Host memory is the limit, not the GPUs: these have room for {way}, but its {processes} processes per host need {need} of RAM, and there are {ram}.",
             "瓶颈是主机内存，不是显存：「{way}」显存放得下，但每台主机的 {processes} 个进程共需内存 {need}，实际只有 {ram}。"
         ),
-        (_, Language::English) => format!(
-            "GPU memory is the limit without offload, host memory with it: {way} needs {need} of RAM per host, and there are {ram}."
-        ),
-        (_, Language::Chinese) => format!(
+        _ => tr!(
+            language,
+            "GPU memory is the limit without offload, host memory with it: {way} needs {need} of RAM per host, and there are {ram}.",
             "不卸载则显存不够，卸载则主机内存不够：「{way}」每台主机需要内存 {need}，实际只有 {ram}。"
         ),
     }
@@ -66,33 +56,33 @@ fn remedies(shortage: &Shortage, language: Language) -> Vec<String> {
     if let Some(MoreRam { way, need, .. }) = shortage.more_ram {
         // Rounded up: what is written here can be asked for again.
         let (gib, way) = (need.0.div_ceil(Bytes::GIB.0), way_words(way, language));
-        remedies.push(match language {
-            Language::English => format!("{gib} GiB of RAM per host (--host-ram {gib}GiB): {way}"),
-            Language::Chinese => {
-                format!("每台主机的内存加到 {gib} GiB（--host-ram {gib}GiB）：{way}")
-            }
-        });
+        remedies.push(tr!(
+            language,
+            "{gib} GiB of RAM per host (--host-ram {gib}GiB): {way}",
+            "每台主机的内存加到 {gib} GiB（--host-ram {gib}GiB）：{way}"
+        ));
     }
     if let Some(way) = shortage.on_disk {
         let way = way_words(way, language);
-        remedies.push(match language {
-            Language::English => format!("a local NVMe disk (--nvme-path DIR): {way}"),
-            Language::Chinese => format!("本地 NVMe 盘（--nvme-path 目录）：{way}"),
-        });
+        remedies.push(tr!(
+            language,
+            "a local NVMe disk (--nvme-path DIR): {way}",
+            "本地 NVMe 盘（--nvme-path 目录）：{way}"
+        ));
     }
     if let Some(count) = shortage.gpus {
-        remedies.push(match language {
-            Language::English => {
-                format!("{count} such GPUs: ZeRO-3, gradient checkpointing")
-            }
-            Language::Chinese => format!("{count} 张同样的卡：ZeRO-3，梯度检查点"),
-        });
+        remedies.push(tr!(
+            language,
+            "{count} such GPUs: ZeRO-3, gradient checkpointing",
+            "{count} 张同样的卡：ZeRO-3，梯度检查点"
+        ));
     }
     if let Some(length) = shortage.shorter {
-        remedies.push(match language {
-            Language::English => format!("sequences of {length} tokens (--seq-len {length})"),
-            Language::Chinese => format!("序列缩短到 {length} token（--seq-len {length}）"),
-        });
+        remedies.push(tr!(
+            language,
+            "sequences of {length} tokens (--seq-len {length})",
+            "序列缩短到 {length} token（--seq-len {length}）"
+        ));
     }
     remedies
 }

@@ -1,50 +1,49 @@
-//! What a verdict rests on, in the language of the reader. Records hold it in English.
+//! What a verdict rests on, in words.
 
-use zeropilot_lint::Language;
+use zeropilot_record::{Ending, Evidence};
+use zeropilot_text::{Language, tr};
 
-/// Templates of evidence; `{}` is a number, a rank or a line of a log.
-const CHINESE: [(&str, &str); 11] = [
-    ("the command exited with {}", "命令以退出码 {} 结束"),
-    ("the command was ended by signal {}", "命令被信号 {} 终止"),
-    ("nobody saw how the command ended", "没有看到命令是怎样结束的"),
-    ("ranks {} still ran when the command had ended", "命令结束时 rank {} 仍在运行"),
-    ("{} of {} ranks reported to have ended as they should", "{}/{} 个 rank 报告正常结束"),
-    ("the kernel killed {} for memory", "内核因内存不足杀死了 {} 个进程"),
-    ("rank {} ended by signal {}", "rank {} 被信号 {} 终止"),
-    ("a rank ended by signal {}", "有一个 rank 被信号 {} 终止"),
-    ("rank {} failed first", "最先失败的是 rank {}"),
-    ("the loss is not a number", "loss 不是有限的数"),
-    ("log: {}", "日志：{}"),
-];
-
-/// Evidence as a person reads it; what is not known stays as it is.
-pub(super) fn words(evidence: &str, language: Language) -> String {
-    if language == Language::English {
-        return evidence.to_owned();
-    }
-    let translated = CHINESE.iter().find_map(|(en, zh)| {
-        let mut text = (*zh).to_owned();
-        for value in values(en, evidence)? {
-            text = text.replacen("{}", value, 1);
+pub(super) fn words(evidence: &Evidence, language: Language) -> String {
+    match evidence {
+        Evidence::CommandEnded(Ending::Exited(code)) => {
+            tr!(language, "the command exited with {code}", "命令以退出码 {code} 结束")
         }
-        Some(text)
-    });
-    translated.unwrap_or_else(|| evidence.to_owned())
-}
-
-/// What stands for each `{}` of a template, if the text is one of it.
-fn values<'t>(template: &str, text: &'t str) -> Option<Vec<&'t str>> {
-    let mut parts = template.split("{}");
-    let mut rest = text.strip_prefix(parts.next()?)?;
-    let mut values = Vec::new();
-    let mut parts = parts.peekable();
-    while let Some(part) = parts.next() {
-        let is_last = parts.peek().is_none();
-        let end = if is_last { rest.strip_suffix(part)?.len() } else { rest.find(part)? };
-        values.push(&rest[..end]);
-        rest = &rest[end + part.len()..];
+        Evidence::CommandEnded(Ending::Signaled(signal)) => {
+            tr!(language, "signal {signal} ended the command", "命令被信号 {signal} 终止")
+        }
+        Evidence::CommandEnded(Ending::Unknown) => {
+            tr!(language, "the command ended unobserved", "没有看到命令是怎样结束的")
+        }
+        Evidence::RanksLeft(ranks) => tr!(
+            language,
+            "ranks {ranks:?} were still running when the command ended",
+            "命令结束时 rank {ranks:?} 仍在运行"
+        ),
+        Evidence::RanksDone { done, seen } => tr!(
+            language,
+            "{done} of {seen} ranks reported a normal exit",
+            "{done}/{seen} 个 rank 报告正常结束"
+        ),
+        Evidence::KernelKills(kills) => tr!(
+            language,
+            "processes that the kernel killed for memory: {kills}",
+            "内核因内存不足杀死了 {kills} 个进程"
+        ),
+        Evidence::RankSignaled { rank: Some(rank), signal } => {
+            tr!(language, "signal {signal} ended rank {rank}", "rank {rank} 被信号 {signal} 终止")
+        }
+        Evidence::RankSignaled { rank: None, signal } => {
+            tr!(language, "signal {signal} ended a rank", "有一个 rank 被信号 {signal} 终止")
+        }
+        Evidence::FailedFirst(rank) => {
+            tr!(language, "rank {rank} failed first", "最先失败的是 rank {rank}")
+        }
+        Evidence::LossNotFinite => {
+            tr!(language, "the loss is NaN or infinite", "loss 是 NaN 或无穷大")
+        }
+        Evidence::LogLine(line) => tr!(language, "log: {line}", "日志：{line}"),
+        Evidence::Text(text) => text.clone(),
     }
-    rest.is_empty().then_some(values)
 }
 
 #[cfg(test)]
@@ -52,23 +51,11 @@ mod tests {
     use super::*;
 
     #[test]
-    fn evidence_is_told_in_chinese_with_its_numbers() {
-        let zh = |text: &str| words(text, Language::Chinese);
-        assert_eq!(zh("the command exited with 1"), "命令以退出码 1 结束");
-        assert_eq!(zh("rank 3 ended by signal 9"), "rank 3 被信号 9 终止");
-        assert_eq!(
-            zh("1 of 2 ranks reported to have ended as they should"),
-            "1/2 个 rank 报告正常结束"
-        );
-        assert_eq!(zh("log: {} of {}"), "日志：{} of {}");
-        assert_eq!(zh("something new"), "something new");
-        assert_eq!(words("log: x", Language::English), "log: x");
-    }
-
-    #[test]
-    fn both_sides_of_a_template_have_the_same_gaps() {
-        for (en, zh) in CHINESE {
-            assert_eq!(en.matches("{}").count(), zh.matches("{}").count(), "{en}");
-        }
+    fn evidence_has_the_same_numbers_in_both_languages() {
+        let evidence = Evidence::RanksDone { done: 1, seen: 2 };
+        assert_eq!(words(&evidence, Language::English), "1 of 2 ranks reported a normal exit");
+        assert_eq!(words(&evidence, Language::Chinese), "1/2 个 rank 报告正常结束");
+        let line = Evidence::LogLine("{} of {}".to_owned());
+        assert_eq!(words(&line, Language::Chinese), "日志：{} of {}");
     }
 }

@@ -1,7 +1,7 @@
 //! Memory in words: what a run needs against what there is, and which part was larger than predicted.
 
-use zeropilot_lint::{Language, Text};
 use zeropilot_record::{Memory, Phase, Term};
+use zeropilot_text::{Language, Text, tr};
 use zeropilot_units::Bytes;
 
 use crate::memory::term_words;
@@ -54,20 +54,18 @@ pub(super) fn compared(compared: &Compared<'_>, language: Language) -> String {
         .iter()
         .map(|term| format!("{} {}", Bytes(term.bytes), term_words(&term.name, language)))
         .collect();
-    let who = match (compared.rank, language) {
-        (Some(rank), _) => format!("rank {rank}"),
-        (None, Language::English) => "a rank".to_owned(),
-        (None, Language::Chinese) => "某个 rank".to_owned(),
+    let who = match compared.rank {
+        Some(rank) => format!("rank {rank}"),
+        None => tr!(language, "a rank", "某个 rank"),
     };
-    let mut text = match language {
-        Language::English => format!(
+    let mut text = tr!(
+        language,
+        (
             "{who} needed {measured} or more; {predicted} were predicted {when}: {}",
             terms.join(", ")
         ),
-        Language::Chinese => {
-            format!("{who} 至少需要 {measured}；预测{when}为 {predicted}：{}", terms.join("，"))
-        }
-    };
+        ("{who} 至少需要 {measured}；预测{when}为 {predicted}：{}", terms.join("，"))
+    );
     if let Some(reason) = compared.larger.and_then(reason) {
         text.push_str("\n  ");
         text.push_str(reason.get(language));
@@ -88,23 +86,13 @@ pub(super) fn room(
     };
     let where_ = where_.get(language);
     if least > left {
-        return Some(match language {
-            Language::English => format!(
-                "error: this cannot fit: weights, gradients and optimizer states alone need {least} {where_}, and {left} are free\n  help: `zeropilot plan --model … --gpus …` finds what fits; --no-preflight starts it all the same"
-            ),
-            Language::Chinese => format!(
-                "错误：放不下：仅权重、梯度和优化器状态就需要{where_} {least}，而可用只有 {left}\n  建议：用 `zeropilot plan --model … --gpus …` 找到放得下的方案；--no-preflight 可强行启动"
-            ),
-        });
+        return Some(tr!(
+            language,
+            "error: this cannot fit: weights, gradients and optimizer states alone need {least} {where_}, and {left} are free\n  help: `zeropilot plan --model … --gpus …` finds what fits; --no-preflight starts it all the same",
+            "错误：放不下：仅权重、梯度和优化器状态就需要{where_} {least}，而可用只有 {left}\n  建议：用 `zeropilot plan --model … --gpus …` 找到放得下的方案；--no-preflight 可强行启动"
+        ));
     }
-    (expected > left).then(|| match language {
-        Language::English => format!(
-            "warning: {expected} {where_} are expected to be needed, and {left} are free\n  help: with --ladder it goes on with a config that needs less"
-        ),
-        Language::Chinese => format!(
-            "警告：预计需要{where_} {expected}，而可用只有 {left}\n  建议：加 --ladder，内存不足时会自动换更省的配置"
-        ),
-    })
+    (expected > left).then(|| tr!(language, "warning: {expected} {where_} are expected to be needed, and {left} are free\n  help: with --ladder it goes on with a config that needs less", "警告：预计需要{where_} {expected}，而可用只有 {left}\n  建议：加 --ladder，内存不足时会自动换更省的配置"))
 }
 
 #[cfg(test)]

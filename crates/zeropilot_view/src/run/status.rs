@@ -1,6 +1,6 @@
 //! How a run stands, in one line of a terminal.
 
-use zeropilot_lint::{Language, Text};
+use zeropilot_text::{Language, Text, tr};
 use zeropilot_units::Bytes;
 
 use super::clock;
@@ -48,21 +48,25 @@ pub fn status(line: &StatusLine, language: Language) -> String {
     let counted = line.counts_tokens;
     parts.extend(line.tokens_per_second.map(|rate| words::tokens_at(rate, counted, language)));
     parts.extend(line.largest.map(|largest| memory(line, largest, language)));
-    parts.extend(remaining(line).map(|seconds| match language {
-        Language::English => format!("{} left", clock(seconds)),
-        Language::Chinese => format!("剩余 {}", clock(seconds)),
-    }));
+    parts
+        .extend(remaining(line).map(|seconds| tr!(language, "{} left", "剩余 {}", clock(seconds))));
     parts.join(" · ")
 }
 
 fn memory(line: &StatusLine, largest: u64, language: Language) -> String {
     let predicted = line.predicted.map_or(String::new(), |bytes| format!(" / {}", Bytes(bytes)));
     let (ranks, bytes) = (line.ranks, Bytes(largest));
-    match (language, line.is_gpu) {
-        (Language::English, false) => format!("{ranks} ranks, RSS up to {bytes}{predicted}"),
-        (Language::English, true) => format!("{ranks} ranks, GPU up to {bytes}{predicted}"),
-        (Language::Chinese, false) => format!("{ranks} 个 rank，RSS 最大 {bytes}{predicted}"),
-        (Language::Chinese, true) => format!("{ranks} 个 rank，显存最大 {bytes}{predicted}"),
+    match line.is_gpu {
+        false => tr!(
+            language,
+            "{ranks} ranks, RSS up to {bytes}{predicted}",
+            "{ranks} 个 rank，RSS 最大 {bytes}{predicted}"
+        ),
+        true => tr!(
+            language,
+            "{ranks} ranks, GPU up to {bytes}{predicted}",
+            "{ranks} 个 rank，显存最大 {bytes}{predicted}"
+        ),
     }
 }
 

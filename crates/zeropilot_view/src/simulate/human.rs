@@ -2,15 +2,15 @@
 
 use unicode_width::UnicodeWidthStr;
 use zeropilot_ask::Bill;
-use zeropilot_lint::{Language, Text};
 use zeropilot_step::time::{StepTime, Stream};
 use zeropilot_step::traffic::Traffic;
+use zeropilot_text::{Language, Text, tr};
 
 use super::SimulateReport;
 use super::words::{advice, cause};
-use crate::Layout;
 use crate::memory::bars::bar;
 use crate::memory::{batch, headline};
+use crate::{Layout, provenance};
 
 /// Columns of the bars.
 const BAR: usize = 26;
@@ -38,14 +38,16 @@ pub fn human(report: &SimulateReport<'_>, layout: &Layout) -> String {
     if let Some(bill) = &report.bill {
         text.push_str(&bill_words(report, bill, language));
     }
+    text.push_str(&provenance::below(report.provenance, language));
     text
 }
 
 fn accumulation(report: &SimulateReport<'_>, language: Language) -> String {
-    match (report.program.accumulation, language) {
-        (1, _) => String::new(),
-        (count, Language::English) => format!(", {count} micro batches per step"),
-        (count, Language::Chinese) => format!("，每步累积 {count} 个 micro batch"),
+    match report.program.accumulation {
+        1 => String::new(),
+        count => {
+            tr!(language, ", {count} micro batches per step", "，每步累积 {count} 个 micro batch")
+        }
     }
 }
 
@@ -54,28 +56,27 @@ fn room(report: &SimulateReport<'_>, layout: &Layout) -> String {
     let Some(fit) = report.fit.filter(|fit| !fit.is_expected()) else { return String::new() };
     let (start, end) = if layout.color { (fit.style(), "\u{1b}[0m") } else { ("", "") };
     let (language, words) = (layout.language, fit.words(layout.language));
-    match language {
-        Language::English => format!(
-            "  {start}{words} into memory{end}: this is the time it would take if it did; `zeropilot memory` says what is missing\n"
-        ),
-        Language::Chinese => format!(
-            "  {start}{words}{end}：下面只是假设放得下时的用时；差多少请看 `zeropilot memory`\n"
-        ),
-    }
+    tr!(
+        language,
+        "  {start}{words} into memory{end}: this is the time it would take if it did; `zeropilot memory` says what is missing\n",
+        "  {start}{words}{end}：下面只是假设放得下时的用时；差多少请看 `zeropilot memory`\n"
+    )
 }
 
 fn network(report: &SimulateReport<'_>, language: Language) -> String {
     let Some(network) = report.network else { return String::new() };
     let rate = rate(network.gb_s());
-    match (network.stated, language) {
-        (true, Language::English) => format!("  nodes linked by {network}, {rate} GB/s each\n"),
-        (false, Language::English) => format!(
-            "  nodes linked by {network}, {rate} GB/s each: assumed, say yours with --network\n"
+    match network.stated {
+        true => tr!(
+            language,
+            "  nodes linked by {network}, {rate} GB/s each\n",
+            "  节点间网络 {network}，每节点 {rate} GB/s\n"
         ),
-        (true, Language::Chinese) => format!("  节点间网络 {network}，每节点 {rate} GB/s\n"),
-        (false, Language::Chinese) => {
-            format!("  节点间网络按 {network}（每节点 {rate} GB/s）估算，可用 --network 指定\n")
-        }
+        false => tr!(
+            language,
+            "  nodes linked by {network}, {rate} GB/s each: assumed, say yours with --network\n",
+            "  节点间网络按 {network}（每节点 {rate} GB/s）估算，可用 --network 指定\n"
+        ),
     }
 }
 
@@ -125,16 +126,13 @@ fn step(report: &SimulateReport<'_>, language: Language) -> String {
     let (all, each) = (grouped(all), grouped(all / report.program.ranks as f64));
     let rate = time.model_rate() / 1e12;
     let (mfu, hfu) = (time.mfu * 100.0, time.hfu * 100.0);
-    match language {
-        Language::English => format!(
-            "Step: {total} ({low} to {high}): forward {forward}, backward {backward}, optimizer step {update}\n  \
-             {all} tokens/s in all, {each} per GPU; {rate:.0} TFLOPS per GPU, MFU {mfu:.0} %, HFU {hfu:.0} %\n"
-        ),
-        Language::Chinese => format!(
-            "每步：{total}（{low} 到 {high}）：前向 {forward}，反向 {backward}，优化器更新 {update}\n  \
+    tr!(
+        language,
+        "Step: {total} ({low} to {high}): forward {forward}, backward {backward}, optimizer step {update}\n  \
+             {all} tokens/s in all, {each} per GPU; {rate:.0} TFLOPS per GPU, MFU {mfu:.0} %, HFU {hfu:.0} %\n",
+        "每步：{total}（{low} 到 {high}）：前向 {forward}，反向 {backward}，优化器更新 {update}\n  \
              总计 {all} tokens/s，每卡 {each}；每卡 {rate:.0} TFLOPS，MFU {mfu:.0} %，HFU {hfu:.0} %\n"
-        ),
-    }
+    )
 }
 
 /// Kernels, then what they wait for, the longest first.
@@ -146,11 +144,11 @@ fn shares(report: &SimulateReport<'_>, language: Language) -> String {
         time.causes().into_iter().map(|(reason, wait)| (cause(reason).get(language), wait)),
     );
     let widest = rows.iter().map(|(name, _)| name.width()).max().unwrap_or(0);
-    let mut text = match language {
-        Language::English => "Where the time goes; everything but kernels is time they wait:\n",
-        Language::Chinese => "时间花在哪里（除 GPU 计算外都是它在等待）：\n",
-    }
-    .to_owned();
+    let mut text = tr!(
+        language,
+        "Where the time goes; everything but kernels is time they wait:\n",
+        "时间花在哪里（除 GPU 计算外都是它在等待）：\n"
+    );
     for (name, value) in rows {
         let padding = " ".repeat(widest - name.width());
         let share = 100.0 * value / time.total;
@@ -181,35 +179,37 @@ pub fn sent(traffic: &Traffic, language: Language) -> String {
         .calls
         .iter()
         .filter(|(_, total)| total.bytes > 1_000_000)
-        .map(|((kind, ranks), total)| match language {
-            Language::English => format!(
-                "{} over {ranks} {}: {} in {} {}",
-                kind.name(),
-                if *ranks == 1 { "rank" } else { "ranks" },
-                gigabytes(total.bytes),
-                total.calls,
-                if total.calls == 1 { "call" } else { "calls" }
-            ),
-            Language::Chinese => format!(
-                "{} 个 rank 的 {}：{}，{} 次调用",
-                ranks,
-                kind.name(),
-                gigabytes(total.bytes),
-                total.calls
-            ),
+        .map(|((kind, ranks), total)| {
+            tr!(
+                language,
+                (
+                    "{} over {ranks} {}: {} in {} {}",
+                    kind.name(),
+                    if *ranks == 1 { "rank" } else { "ranks" },
+                    gigabytes(total.bytes),
+                    total.calls,
+                    if total.calls == 1 { "call" } else { "calls" }
+                ),
+                (
+                    "{} 个 rank 的 {}：{}，{} 次调用",
+                    ranks,
+                    kind.name(),
+                    gigabytes(total.bytes),
+                    total.calls
+                )
+            )
         })
         .collect();
-    let mut text = match language {
-        Language::English => format!("Each GPU sends {} per step\n", gigabytes(traffic.sent)),
-        Language::Chinese => format!("每卡每步发送 {}\n", gigabytes(traffic.sent)),
-    };
+    let mut text =
+        tr!(language, "Each GPU sends {} per step\n", "每卡每步发送 {}\n", gigabytes(traffic.sent));
     calls.iter().for_each(|call| text.push_str(&format!("  {call}\n")));
     if traffic.to_device + traffic.to_host > 0 {
         let (to, from) = (gigabytes(traffic.to_device), gigabytes(traffic.to_host));
-        text.push_str(&match language {
-            Language::English => format!("  host to GPU {to}, GPU to host {from}\n"),
-            Language::Chinese => format!("  主机到 GPU {to}，GPU 到主机 {from}\n"),
-        });
+        text.push_str(&tr!(
+            language,
+            "  host to GPU {to}, GPU to host {from}\n",
+            "  主机到 GPU {to}，GPU 到主机 {from}\n"
+        ));
     }
     text
 }
@@ -220,21 +220,15 @@ fn verdict(report: &SimulateReport<'_>, language: Language) -> String {
     let Some(&(longest, wait)) = time.causes().first() else { return String::new() };
     let share = wait / time.total;
     if share < NOTEWORTHY {
-        return match language {
-            Language::English => "\nThe GPU is hardly kept waiting.\n".to_owned(),
-            Language::Chinese => "\nGPU 几乎没有空等。\n".to_owned(),
-        };
+        return tr!(language, "\nThe GPU is hardly kept waiting.\n", "\nGPU 几乎没有空等。\n");
     }
     let (name, help) = (cause(longest).get(language), advice(report, longest).get(language));
     let percent = share * 100.0;
-    match language {
-        Language::English => {
-            format!("\n{percent:.0} % of the step waits for {name}: {help}.\n")
-        }
-        Language::Chinese => {
-            format!("\n一步里有 {percent:.0} % 的时间在等待：{name}。{help}。\n")
-        }
-    }
+    tr!(
+        language,
+        "\n{percent:.0} % of the step waits for {name}: {help}.\n",
+        "\n一步里有 {percent:.0} % 的时间在等待：{name}。{help}。\n"
+    )
 }
 
 /// What it takes to finish, if that was asked.
@@ -247,22 +241,19 @@ fn bill_words(report: &SimulateReport<'_>, bill: &Bill, language: Language) -> S
     let days = hours.map(|hours| hours / report.program.ranks as f64 / 24.0);
     let tokens = token_words(bill.tokens, language);
     let [low, expected, high] = hours.map(grouped);
-    let mut text = match language {
-        Language::English => {
-            format!("\n{tokens}: {expected} GPU hours ({low} to {high}), {:.1} days", days[1])
-        }
-        Language::Chinese => {
-            format!("\n{tokens}：{expected} GPU 小时（{low} 到 {high}），{:.1} 天", days[1])
-        }
-    };
+    let mut text = tr!(
+        language,
+        "\n{tokens}: {expected} GPU hours ({low} to {high}), {:.1} days",
+        "\n{tokens}：{expected} GPU 小时（{low} 到 {high}），{:.1} 天",
+        days[1]
+    );
     if let Some(price) = bill.per_gpu_hour {
         let [low, expected, high] = hours.map(|hours| grouped(hours * price));
-        text.push_str(&match language {
-            Language::English => format!(", {expected} at {price} per GPU hour ({low} to {high})"),
-            Language::Chinese => {
-                format!("；按每 GPU 小时 {price} 计，费用 {expected}（{low} 到 {high}）")
-            }
-        });
+        text.push_str(&tr!(
+            language,
+            ", {expected} at {price} per GPU hour ({low} to {high})",
+            "；按每 GPU 小时 {price} 计，费用 {expected}（{low} 到 {high}）"
+        ));
     }
     text.push_str(Text::new(".\n", "。\n").get(language));
     text

@@ -6,6 +6,7 @@ use zeropilot_step::traffic::Traffic;
 
 use super::SimulateReport;
 use crate::memory::Fit;
+use crate::provenance;
 
 /// The version of this shape.
 const SHAPE: u32 = 1;
@@ -54,6 +55,7 @@ pub fn json(report: &SimulateReport<'_>) -> Value {
             })
         }),
         "scaling": report.scaling.iter().map(|point| scaling(point, report)).collect::<Vec<_>>(),
+        "provenance": provenance::json(report.provenance),
     })
 }
 

@@ -8,7 +8,7 @@ mod timeline;
 mod trace;
 mod words;
 
-use zeropilot_ask::{Bill, Simulated};
+use zeropilot_ask::{Bill, Provenance, Simulated};
 use zeropilot_cluster::{Network, Outlook};
 use zeropilot_step::memory::Question;
 use zeropilot_step::program::StepProgram;
@@ -46,6 +46,8 @@ pub struct SimulateReport<'a> {
     pub scaling: &'a [ScalingPoint],
     /// Whether it fits, if somebody asked.
     pub fit: Option<Fit>,
+    /// What the answer rests on.
+    pub provenance: &'a Provenance,
 }
 
 impl<'a> SimulateReport<'a> {
@@ -61,6 +63,7 @@ impl<'a> SimulateReport<'a> {
             bill,
             scaling: &simulated.scaling,
             fit: None,
+            provenance: &simulated.job.provenance,
         }
     }
 

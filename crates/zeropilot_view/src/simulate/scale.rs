@@ -1,7 +1,7 @@
 //! The same job on more and more GPUs, as a table with bars.
 
-use zeropilot_lint::Language;
 use zeropilot_step::time::ScalingPoint;
+use zeropilot_text::{Language, tr};
 
 use super::SimulateReport;
 use super::human::{grouped, seconds};
@@ -16,15 +16,11 @@ const BAR: usize = 20;
 pub fn scale(report: &SimulateReport<'_>, layout: &Layout) -> String {
     let language = layout.language;
     let Some(first) = report.scaling.first() else { return String::new() };
-    let mut text = match language {
-        Language::English => {
-            "     GPUs  accum       step   tokens/s/GPU  MFU   throughput per GPU of the first\n"
-        }
-        Language::Chinese => {
-            "     卡数   累积       每步   每卡 tokens/s  MFU   每卡吞吐相对第一行\n"
-        }
-    }
-    .to_owned();
+    let mut text = tr!(
+        language,
+        "     GPUs  accum       step   tokens/s/GPU  MFU   throughput per GPU of the first\n",
+        "     卡数   累积       每步   每卡 tokens/s  MFU   每卡吞吐相对第一行\n"
+    );
     for point in report.scaling {
         text.push_str(&row(report, first, point, language));
     }
@@ -44,10 +40,7 @@ fn row(
         if share < 10.0 {
             return String::new();
         }
-        match language {
-            Language::English => format!("  {share:.0} % {}", cause(*reason).get(language)),
-            Language::Chinese => format!("  {share:.0} % 等{}", cause(*reason).get(language)),
-        }
+        tr!(language, "  {share:.0} % {}", "  {share:.0} % 等{}", cause(*reason).get(language))
     });
     let line = format!(
         "  {:>7}  {:>5}  {:>9}  {:>13}  {:>2.0} %  {} {:>3.0} %{longest}",

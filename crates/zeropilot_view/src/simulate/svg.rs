@@ -2,8 +2,8 @@
 
 use std::fmt::Write as _;
 
-use zeropilot_lint::Language;
 use zeropilot_step::time::{Span, Stream, What};
+use zeropilot_text::Language;
 
 use super::SimulateReport;
 use super::human::seconds;

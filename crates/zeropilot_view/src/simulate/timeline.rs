@@ -1,8 +1,8 @@
 //! One step drawn with characters: a line for every stream that does something.
 
 use unicode_width::UnicodeWidthStr;
-use zeropilot_lint::Language;
 use zeropilot_step::time::{Span, Stream, What};
+use zeropilot_text::Text;
 
 use super::human::seconds;
 use super::words::stream as stream_words;
@@ -30,12 +30,13 @@ pub fn timeline(spans: &[Span], columns: usize, layout: &Layout) -> String {
     }
     let ruler = format!("0{:>width$}", seconds(end), width = columns.saturating_sub(1));
     text.push_str(&format!("  {}{ruler}\n", " ".repeat(widest + 1)));
-    text.push_str(match language {
-        Language::English => {
-            "  The first of the micro steps that are alike, and the optimizer step.\n"
-        }
-        Language::Chinese => "  相同的 micro step 只画第一个，最后是优化器更新。\n",
-    });
+    text.push_str(
+        Text::new(
+            "  The first of the micro steps that are alike, and the optimizer step.\n",
+            "  相同的 micro step 只画第一个，最后是优化器更新。\n",
+        )
+        .get(language),
+    );
     text
 }
 

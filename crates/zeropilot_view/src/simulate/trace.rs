@@ -1,9 +1,9 @@
 //! One step as a trace for chrome://tracing and Perfetto: complete events, microseconds, one thread per stream.
 
 use serde_json::{Value, json};
-use zeropilot_lint::Language;
 use zeropilot_step::lower::Lowered;
 use zeropilot_step::time::{Span, Stream, What};
+use zeropilot_text::Language;
 
 use super::words::{stream as stream_words, what};
 

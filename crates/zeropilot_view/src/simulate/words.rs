@@ -3,10 +3,10 @@
 use zeropilot_ask::BadBill;
 use zeropilot_cluster::NetworkError;
 use zeropilot_config::settings::Stage;
-use zeropilot_lint::{Language, Text};
 use zeropilot_step::time::{Cause, Stream, What};
 use zeropilot_step::traffic::Kind;
 use zeropilot_step::zero::Direction;
+use zeropilot_text::{Language, Text, tr};
 
 use super::SimulateReport;
 use crate::escaped;
@@ -42,17 +42,14 @@ pub(super) fn stream(stream: Stream) -> Text {
 /// What happens in a span; modules by name where they are known.
 pub(super) fn what(name: impl Fn(u32) -> Option<String>, what: What, language: Language) -> String {
     match what {
-        What::Forward(module) => module
-            .and_then(name)
-            .unwrap_or_else(|| Text::new("forward", "前向").get(language).to_owned()),
+        What::Forward(module) => {
+            module.and_then(name).unwrap_or_else(|| tr!(language, "forward", "前向"))
+        }
         What::Backward(module) => module.and_then(name).map_or_else(
-            || Text::new("backward", "反向").get(language).to_owned(),
-            |name| match language {
-                Language::English => format!("backward of {name}"),
-                Language::Chinese => format!("{name} 的反向"),
-            },
+            || tr!(language, "backward", "反向"),
+            |name| tr!(language, "backward of {name}", "{name} 的反向"),
         ),
-        What::Update => Text::new("optimizer", "优化器更新").get(language).to_owned(),
+        What::Update => tr!(language, "optimizer", "优化器更新"),
         What::Call(call) => Kind::of(call.kind).name().to_owned(),
         What::Copy(copy) => match copy.direction {
             Direction::ToDevice => Text::new("copy to GPU", "拷贝到 GPU"),
@@ -61,10 +58,7 @@ pub(super) fn what(name: impl Fn(u32) -> Option<String>, what: What, language: L
         .get(language)
         .to_owned(),
         What::Disk => "NVMe".to_owned(),
-        What::Wait(reason) => match language {
-            Language::English => format!("wait: {}", cause(reason).get(language)),
-            Language::Chinese => format!("等待：{}", cause(reason).get(language)),
-        },
+        What::Wait(reason) => tr!(language, "wait: {}", "等待：{}", cause(reason).get(language)),
     }
 }
 
@@ -119,47 +113,40 @@ pub(super) fn advice(report: &SimulateReport<'_>, longest: Cause) -> Text {
 
 /// That nothing is known about the speed of the GPUs.
 pub fn no_speed(language: Language) -> String {
-    match language {
-        Language::English => "error: how fast these GPUs compute is not known\n  \
-             help: a step cannot be timed on memory alone; name the card, such as --gpus 8xA100-80G or 4x8xH100"
-            .to_owned(),
-        Language::Chinese => "错误：不知道这些 GPU 的算力\n  \
+    tr!(
+        language,
+        "error: how fast these GPUs compute is not known\n  \
+             help: a step cannot be timed on memory alone; name the card, such as --gpus 8xA100-80G or 4x8xH100",
+        "错误：不知道这些 GPU 的算力\n  \
              建议：只有显存大小无法估算时间，请写明型号，例如 --gpus 8xA100-80G 或 4x8xH100"
-            .to_owned(),
-    }
+    )
 }
 
 /// That a text is no network.
 pub fn bad_network(text: &str, error: &NetworkError, language: Language) -> String {
     let text = escaped(text);
-    match language {
-        Language::English => format!(
-            "error: --network {text}: {error}\n  help: say how nodes are linked, ports and their kind: 8xNDR, 4xHDR, 1x100GbE"
-        ),
-        Language::Chinese => {
-            let why = match error {
-                NetworkError::Unknown(name) => format!("不认识 {}", escaped(name)),
-                NetworkError::Inside(name) => format!("{} 不是节点之间的链路", escaped(name)),
-                NetworkError::Ports => "端口数不对".to_owned(),
-            };
-            format!(
-                "错误：--network {text}：{why}\n  建议：写节点之间的链路，即端口数和类型，例如 8xNDR、4xHDR、1x100GbE"
-            )
+    let why = match error {
+        NetworkError::Unknown(name) => tr!(language, ("{error}"), ("不认识 {}", escaped(name))),
+        NetworkError::Inside(name) => {
+            tr!(language, ("{error}"), ("{} 不是节点之间的链路", escaped(name)))
         }
-    }
+        NetworkError::Ports => tr!(language, "{error}", "端口数不对"),
+    };
+    tr!(
+        language,
+        "error: --network {text}: {why}\n  help: say how nodes are linked, ports and their kind: 8xNDR, 4xHDR, 1x100GbE",
+        "错误：--network {text}：{why}\n  建议：写节点之间的链路，即端口数和类型，例如 8xNDR、4xHDR、1x100GbE"
+    )
 }
 
 /// That a text is no range of GPUs.
 pub fn bad_scale(text: &str, language: Language) -> String {
     let text = escaped(text);
-    match language {
-        Language::English => format!(
-            "error: --scale {text} is not a range of GPUs\n  help: write the least and the most, such as 8..1024; every doubling between is simulated"
-        ),
-        Language::Chinese => format!(
-            "错误：--scale {text} 不是卡数范围\n  建议：写最小和最大的卡数，例如 8..1024；其间每翻一倍模拟一次"
-        ),
-    }
+    tr!(
+        language,
+        "error: --scale {text} is not a range of GPUs\n  help: write the least and the most, such as 8..1024; every doubling between is simulated",
+        "错误：--scale {text} 不是卡数范围\n  建议：写最小和最大的卡数，例如 8..1024；其间每翻一倍模拟一次"
+    )
 }
 
 /// That a text is no price, or no amount of tokens.
@@ -176,25 +163,19 @@ pub fn bad_cost(bad: &BadBill, language: Language) -> String {
         ),
     };
     let help = help.get(language);
-    match language {
-        Language::English => {
-            format!("error: --{option} {text} is not understood\n  help: {help}")
-        }
-        Language::Chinese => format!("错误：看不懂 --{option} {text}\n  建议：{help}"),
-    }
+    tr!(
+        language,
+        "error: --{option} {text} is not understood\n  help: {help}",
+        "错误：看不懂 --{option} {text}\n  建议：{help}"
+    )
 }
 
 /// That a text is not what drives do.
 pub fn bad_nvme(text: &str, language: Language) -> String {
     let text = escaped(text);
-    match language {
-        Language::English => format!(
-            "error: --nvme {text} is not understood\n  help: write what the drives of a node read and write in GB/s, such as 7/5"
-        ),
-        Language::Chinese => {
-            format!(
-                "错误：看不懂 --nvme {text}\n  建议：写每个节点 NVMe 的读/写速度（GB/s），例如 7/5"
-            )
-        }
-    }
+    tr!(
+        language,
+        "error: --nvme {text} is not understood\n  help: write what the drives of a node read and write in GB/s, such as 7/5",
+        "错误：看不懂 --nvme {text}\n  建议：写每个节点 NVMe 的读/写速度（GB/s），例如 7/5"
+    )
 }

@@ -10,7 +10,7 @@ use ratatui::layout::{Alignment, Constraint, Layout, Rect};
 use ratatui::style::{Color, Modifier, Style};
 use ratatui::text::{Line, Span};
 use ratatui::widgets::Paragraph;
-use zeropilot_lint::{Language, Text};
+use zeropilot_text::{Language, Text};
 use zeropilot_view::run::watch::{Glyphs, Mood};
 
 use super::source::Seen;

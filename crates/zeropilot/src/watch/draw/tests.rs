@@ -3,11 +3,11 @@
 use ratatui::Terminal;
 use ratatui::backend::TestBackend;
 use zeropilot_cluster::discovery::NoDriver;
-use zeropilot_lint::Language;
 use zeropilot_record::{
-    Cause, Ending, Event, Fullest, GpuProcess, GpuUse, Happening, Memory, Phase, RankMemory,
-    RunInfo, Shortage,
+    Cause, Ending, Event, Fullest, GpuProcess, GpuUse, Happening, Memory, Offload, Phase,
+    RankMemory, RunInfo, Setup, Shortage, Strategy,
 };
+use zeropilot_text::Language;
 use zeropilot_view::run::watch::machine::{HostMemory, MachineLook, TrainingProcess};
 use zeropilot_view::run::watch::{Digest, Glyphs, Look};
 
@@ -18,7 +18,9 @@ const GIB: u64 = 1 << 30;
 
 /// A run that ran out of memory, took a rung and goes on.
 fn run(ranks: u32) -> Look {
-    let rung = "ZeRO-3 + optimizer on host".to_owned();
+    let offload_optimizer = Offload::Cpu;
+    let strategy = Strategy { stage: 3, offload_optimizer, ..Strategy::default() };
+    let rung = Setup::Strategy(strategy);
     let oom = Cause::OutOfMemory {
         memory: Memory::Device,
         shortage: Shortage::Refused,
@@ -26,7 +28,7 @@ fn run(ranks: u32) -> Look {
     };
     let line = "[rank1]: torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB. GPU 1 has a total capacity of 79.15 GiB";
     let mut events = vec![
-        (0.0, Happening::AttemptStarted { attempt: 1, rung: String::new(), pid: 7 }),
+        (0.0, Happening::AttemptStarted { attempt: 1, rung: Setup::AsGiven, pid: 7 }),
         (
             40.0,
             Happening::Fingerprint { id: "oom".to_owned(), line: line.to_owned(), rank: Some(1) },

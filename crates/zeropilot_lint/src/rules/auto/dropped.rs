@@ -1,22 +1,12 @@
-//! A02: `"auto"` in a section is dropped, and the default is used.
-//!
-//! # What it does
-//! Finds `"auto"` inside sections like `zero_optimization`, `fp16` and `bf16` of a config that no
-//! front end fills.
-//!
-//! # Why is this bad?
-//! The engine drops every such key before it looks at the section. `stage: "auto"` is stage 0, so
-//! ZeRO is off; `bf16.enabled: "auto"` is false, so the run is fp32. Nothing is said.
-
 use zeropilot_config::python::is_auto;
 use zeropilot_config::schema::{Field, FieldType, Model, Schema};
 use zeropilot_config::syntax::{Member, Value};
 
 use super::misspelt;
 use crate::diagnostic::Diagnostic;
-use crate::language::Text;
 use crate::rule::{Example, Group, Rule, Severity, Wording};
 use crate::subject::Subject;
+use zeropilot_text::Text;
 
 pub(crate) static RULE: Rule = Rule {
     code: "A02",
@@ -35,7 +25,7 @@ pub(crate) static RULE: Rule = Rule {
     good: &[Example::new(
         r#"{"train_batch_size": 8, "zero_optimization": {"stage": 2}, "bf16": {"enabled": true}}"#,
     )],
-    check: Some(check),
+    is_no_op: false,
 };
 
 static WORDING: Wording = Wording {
@@ -53,7 +43,7 @@ static WORDING: Wording = Wording {
     ),
 };
 
-fn check(subject: &Subject<'_>, found: &mut Vec<Diagnostic>) {
+pub(crate) fn check(subject: &Subject<'_>, found: &mut Vec<Diagnostic>) {
     if !subject.may_leave_auto() {
         return;
     }

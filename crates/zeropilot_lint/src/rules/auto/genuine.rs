@@ -1,19 +1,10 @@
-//! A12: an `"auto"` that DeepSpeed understands is refused by accelerate.
-//!
-//! # What it does
-//! Finds `data_types.keep_in_fp32_modules` and `pipeline.stages` on `"auto"` under a front end.
-//!
-//! # Why is this bad?
-//! For the engine it is a value like any other, and the default; accelerate takes every `"auto"`
-//! for a placeholder and refuses what it cannot fill.
-
 use zeropilot_config::front_end::{FrontEnd, Problem};
 
 use crate::diagnostic::{Diagnostic, Fix};
 use crate::edit::remove_member;
-use crate::language::Text;
 use crate::rule::{Example, Group, Rule, Severity, Wording};
 use crate::subject::Subject;
+use zeropilot_text::Text;
 
 pub(crate) static RULE: Rule = Rule {
     code: "A12",
@@ -39,7 +30,7 @@ pub(crate) static RULE: Rule = Rule {
         .read_by(FrontEnd::HfTrainer),
         Example::new(r#"{"train_batch_size": 8, "data_types": {"keep_in_fp32_modules": "auto"}}"#),
     ],
-    check: None,
+    is_no_op: false,
 };
 
 static WORDING: Wording = Wording {

@@ -1,20 +1,9 @@
-//! A06: bucket keys on `"auto"` for a model without a hidden size.
-//!
-//! # What it does
-//! Finds `reduce_bucket_size`, `stage3_prefetch_bucket_size` and
-//! `stage3_param_persistence_threshold` on `"auto"` where the front end does not find the hidden
-//! size they are computed from.
-//!
-//! # Why is this bad?
-//! Both front ends raise a `ValueError`. The HF Trainer also looks into `text_config`, accelerate
-//! does not.
-
 use zeropilot_config::front_end::{FrontEnd, ModelFacts, Problem};
 
 use crate::argument::Argument;
 use crate::diagnostic::Diagnostic;
-use crate::language::Text;
 use crate::rule::{Example, Group, Rule, Severity, Wording};
+use zeropilot_text::Text;
 
 pub(crate) static RULE: Rule = Rule {
     code: "A06",
@@ -41,7 +30,7 @@ pub(crate) static RULE: Rule = Rule {
         .read_by(FrontEnd::HfTrainer)
         .model(no_size),
     ],
-    check: None,
+    is_no_op: false,
 };
 
 fn no_size() -> Option<ModelFacts> {

@@ -1,23 +1,13 @@
-//! A13: `"auto"` in a hand-read section is kept as text.
-//!
-//! # What it does
-//! Finds `"auto"` in sections such as `activation_checkpointing`, `aio` or `flops_profiler` of a
-//! config that no front end fills.
-//!
-//! # Why is this bad?
-//! These sections keep the text, and Python counts a text that is not empty as true:
-//! `partition_activations: "auto"` switches it on.
-
 use zeropilot_config::problem::KeyPath;
 use zeropilot_config::python::is_auto;
 use zeropilot_config::syntax::Value;
 
 use super::is_genuine;
 use crate::diagnostic::Diagnostic;
-use crate::language::Text;
 use crate::rule::{Example, Group, Rule, Severity, Wording};
 use crate::rules::keys::HAND_READ_SECTIONS;
 use crate::subject::Subject;
+use zeropilot_text::Text;
 
 pub(crate) static RULE: Rule = Rule {
     code: "A13",
@@ -36,7 +26,7 @@ pub(crate) static RULE: Rule = Rule {
     good: &[Example::new(
         r#"{"train_batch_size": 8, "activation_checkpointing": {"partition_activations": true}}"#,
     )],
-    check: Some(check),
+    is_no_op: false,
 };
 
 static WORDING: Wording = Wording {
@@ -54,7 +44,7 @@ static WORDING: Wording = Wording {
     ),
 };
 
-fn check(subject: &Subject<'_>, found: &mut Vec<Diagnostic>) {
+pub(crate) fn check(subject: &Subject<'_>, found: &mut Vec<Diagnostic>) {
     if !subject.may_leave_auto() {
         return;
     }

@@ -1,12 +1,3 @@
-//! A04: an `"auto"` that no integration fills.
-//!
-//! # What it does
-//! Finds `"auto"` on keys outside the fixed list that the HF Trainer and accelerate fill.
-//!
-//! # Why is this bad?
-//! `Accelerator.prepare`, which the HF Trainer goes through as well, raises
-//! `` `<key>` not found in kwargs ``, after the model was loaded.
-
 use zeropilot_config::front_end::{FrontEnd, Problem};
 use zeropilot_config::problem::KeyPath;
 use zeropilot_config::schema::Field;
@@ -15,10 +6,10 @@ use super::{genuine, is_genuine, misspelt, unfilled_by_accelerate};
 use crate::argument::Argument;
 use crate::diagnostic::{Diagnostic, Fix};
 use crate::edit::remove_member;
-use crate::language::Text;
 use crate::rule::{Example, Group, Rule, Severity, Wording};
 use crate::subject::Subject;
 use crate::suggestion::suggest;
+use zeropilot_text::Text;
 
 pub(crate) static RULE: Rule = Rule {
     code: "A04",
@@ -44,7 +35,7 @@ pub(crate) static RULE: Rule = Rule {
         )
         .read_by(FrontEnd::HfTrainer),
     ],
-    check: None,
+    is_no_op: false,
 };
 
 static KNOWN: Wording = Wording {

@@ -1,14 +1,4 @@
-//! A08: a config value contradicts a training argument.
-//!
-//! # What it does
-//! Compares the keys that the HF Trainer compares with the arguments that are known.
-//!
-//! # Why is this bad?
-//! The Trainer raises `Please correct the following DeepSpeed config values that mismatch
-//! TrainingArguments values`, only when training starts, after the model was loaded.
-//!
-//! # Fix safety
-//! `"auto"` takes the argument's value. Which of the two was meant is not known, so it is a guess.
+//! `"auto"` takes the argument's value. Nobody knows which of the two was meant, so the fix is a guess.
 
 use zeropilot_config::front_end::{Arguments, FrontEnd, Problem, TrainerArguments};
 use zeropilot_config::python::PyValue;
@@ -17,9 +7,9 @@ use zeropilot_config::syntax::{Span, Value};
 use super::warmup_zero;
 use crate::diagnostic::{Diagnostic, Fix};
 use crate::edit::Edit;
-use crate::language::Text;
 use crate::rule::{Example, Group, Rule, Severity, Wording};
 use crate::subject::{Subject, shortened};
+use zeropilot_text::Text;
 
 pub(crate) static RULE: Rule = Rule {
     code: "A08",
@@ -42,7 +32,7 @@ pub(crate) static RULE: Rule = Rule {
     )
     .read_by(FrontEnd::HfTrainer)
     .arguments(two_per_device)],
-    check: None,
+    is_no_op: false,
 };
 
 fn two_per_device() -> Arguments {

@@ -1,13 +1,3 @@
-//! A10: a missing key is not filled from the script.
-//!
-//! # What it does
-//! Finds arguments of the HF Trainer that no key of the config takes up, because the key is
-//! missing.
-//!
-//! # Why is this bad?
-//! Only keys that are there are filled or compared. The argument is ignored and the engine uses
-//! its own default, without a word.
-
 use zeropilot_config::front_end::Arguments;
 use zeropilot_config::front_end::FrontEnd;
 use zeropilot_config::front_end::Number;
@@ -18,10 +8,10 @@ use zeropilot_config::syntax::Value;
 use crate::diagnostic::Diagnostic;
 use crate::diagnostic::Fix;
 use crate::edit::insert_members;
-use crate::language::Text;
 use crate::reading::at_member;
 use crate::rule::{Example, Group, Rule, Severity, Wording};
 use crate::subject::Subject;
+use zeropilot_text::Text;
 
 pub(crate) static RULE: Rule = Rule {
     code: "A10",
@@ -55,7 +45,7 @@ pub(crate) static RULE: Rule = Rule {
         .read_by(FrontEnd::HfTrainer)
         .arguments(decay),
     ],
-    check: Some(check),
+    is_no_op: false,
 };
 
 static WORDING: Wording = Wording {
@@ -82,7 +72,7 @@ fn decay() -> Arguments {
     Arguments { trainer, ..Arguments::default() }
 }
 
-fn check(subject: &Subject<'_>, found: &mut Vec<Diagnostic>) {
+pub(crate) fn check(subject: &Subject<'_>, found: &mut Vec<Diagnostic>) {
     if subject.front_end != FrontEnd::HfTrainer {
         return;
     }

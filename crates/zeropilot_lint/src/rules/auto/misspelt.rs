@@ -1,12 +1,3 @@
-//! A11: a misspelt key passes the strict check because it says `"auto"`.
-//!
-//! # What it does
-//! Finds unknown keys with the value `"auto"` in sections that otherwise refuse unknown keys.
-//!
-//! # Why is this bad?
-//! Keys that say `"auto"` are dropped before the section is checked, so the slip goes unnoticed
-//! until somebody writes a number there.
-
 use zeropilot_config::problem::KeyPath;
 use zeropilot_config::schema::{Field, Model};
 use zeropilot_config::syntax::Member;
@@ -14,9 +5,9 @@ use zeropilot_config::syntax::Member;
 use crate::argument::Argument;
 use crate::diagnostic::{Diagnostic, Fix};
 use crate::edit::rename;
-use crate::language::Text;
 use crate::rule::{Example, Group, Rule, Severity, Wording};
 use crate::suggestion::suggest;
+use zeropilot_text::Text;
 
 pub(crate) static RULE: Rule = Rule {
     code: "A11",
@@ -35,7 +26,7 @@ pub(crate) static RULE: Rule = Rule {
     good: &[Example::new(
         r#"{"train_batch_size": 8, "zero_optimization": {"stage": 2, "reduce_bucket_size": 5e8}}"#,
     )],
-    check: None,
+    is_no_op: true,
 };
 
 static WORDING: Wording = Wording {

@@ -1,20 +1,11 @@
-//! A03: `"auto"` in optimizer or scheduler parameters reaches plain DeepSpeed.
-//!
-//! # What it does
-//! Finds `"auto"` in `optimizer.params` and `scheduler.params` of a config that no front end fills.
-//!
-//! # Why is this bad?
-//! The parameters go to the constructor as they stand, which fails when the engine is created:
-//! `warmup_num_steps must be a positive integer, got auto`.
-
 use zeropilot_config::problem::KeyPath;
 use zeropilot_config::python::is_auto;
 use zeropilot_config::syntax::Value;
 
 use crate::diagnostic::Diagnostic;
-use crate::language::Text;
 use crate::rule::{Example, Group, Rule, Severity, Wording};
 use crate::subject::Subject;
+use zeropilot_text::Text;
 
 pub(crate) static RULE: Rule = Rule {
     code: "A03",
@@ -33,7 +24,7 @@ pub(crate) static RULE: Rule = Rule {
     good: &[Example::new(
         r#"{"train_batch_size": 8, "optimizer": {"type": "AdamW", "params": {"lr": 1e-4}}}"#,
     )],
-    check: Some(check),
+    is_no_op: false,
 };
 
 static WORDING: Wording = Wording {
@@ -48,7 +39,7 @@ static WORDING: Wording = Wording {
     help: Text::new("write the number", "写成具体数值"),
 };
 
-fn check(subject: &Subject<'_>, found: &mut Vec<Diagnostic>) {
+pub(crate) fn check(subject: &Subject<'_>, found: &mut Vec<Diagnostic>) {
     if !subject.may_leave_auto() {
         return;
     }

@@ -1,20 +1,11 @@
-//! A01: `"auto"` at the top level reaches plain DeepSpeed.
-//!
-//! # What it does
-//! Finds top-level keys that say `"auto"` in a config that no front end fills.
-//!
-//! # Why is this bad?
-//! DeepSpeed has no resolver: top-level keys are used as they stand. The batch keys end the run
-//! while the config loads, `gradient_clipping` at the first step.
-
 use zeropilot_config::problem::Problem;
 use zeropilot_config::python::is_auto;
 
 use super::super::batch;
 use crate::diagnostic::Diagnostic;
-use crate::language::Text;
 use crate::rule::{Example, Group, Rule, Severity, Wording};
 use crate::subject::Subject;
+use zeropilot_text::Text;
 
 pub(crate) static RULE: Rule = Rule {
     code: "A01",
@@ -33,7 +24,7 @@ pub(crate) static RULE: Rule = Rule {
         Example::new(r#"{"train_batch_size": 8, "communication_data_type": "auto"}"#),
     ],
     good: &[Example::new(r#"{"train_batch_size": 8, "gradient_clipping": 1.0}"#)],
-    check: Some(check),
+    is_no_op: false,
 };
 
 static REFUSED: Wording = Wording {
@@ -72,7 +63,7 @@ pub(crate) fn explain(problem: &Problem) -> Diagnostic {
 }
 
 /// Top-level keys that the engine loads with the text in them.
-fn check(subject: &Subject<'_>, found: &mut Vec<Diagnostic>) {
+pub(crate) fn check(subject: &Subject<'_>, found: &mut Vec<Diagnostic>) {
     if !subject.may_leave_auto() {
         return;
     }

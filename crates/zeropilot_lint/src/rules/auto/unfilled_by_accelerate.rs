@@ -1,17 +1,8 @@
-//! A05: optimizer parameters that accelerate alone does not fill.
-//!
-//! # What it does
-//! Finds `betas`, `eps` and other optimizer parameters on `"auto"` under bare accelerate.
-//!
-//! # Why is this bad?
-//! The HF Trainer fills them, accelerate with `DummyOptim` fills `lr` and `weight_decay` only. A
-//! config that works with the Trainer fails in an accelerate script.
-
 use zeropilot_config::front_end::{FrontEnd, Problem};
 
 use crate::diagnostic::Diagnostic;
-use crate::language::Text;
 use crate::rule::{Example, Group, Rule, Severity, Wording};
+use zeropilot_text::Text;
 
 pub(crate) static RULE: Rule = Rule {
     code: "A05",
@@ -36,7 +27,7 @@ pub(crate) static RULE: Rule = Rule {
         )
         .read_by(FrontEnd::Accelerate),
     ],
-    check: None,
+    is_no_op: false,
 };
 
 static WORDING: Wording = Wording {

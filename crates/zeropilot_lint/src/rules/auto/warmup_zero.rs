@@ -1,18 +1,10 @@
-//! A09: a literal warm-up of 0 cannot match.
-//!
-//! # What it does
-//! Finds `scheduler.params.warmup_num_steps: 0` where the Trainer has no warm-up either.
-//!
-//! # Why is this bad?
-//! The engine refuses 0, so transformers compares with at least 1, and 0 never matches.
-
 use zeropilot_config::front_end::{Arguments, FrontEnd, Number, Problem, TrainerArguments};
 use zeropilot_config::syntax::Value;
 
 use super::mismatch::{Words, auto};
 use crate::diagnostic::Diagnostic;
-use crate::language::Text;
 use crate::rule::{Example, Group, Rule, Severity, Wording};
+use zeropilot_text::Text;
 
 pub(crate) static RULE: Rule = Rule {
     code: "A09",
@@ -36,7 +28,7 @@ pub(crate) static RULE: Rule = Rule {
         .read_by(FrontEnd::HfTrainer)
         .arguments(no_warmup),
     ],
-    check: None,
+    is_no_op: false,
 };
 
 fn no_warmup() -> Arguments {

@@ -1,13 +1,4 @@
-//! B08: the script accumulates, the config does not say so.
-//!
-//! # What it does
-//! Finds a config without `gradient_accumulation_steps` where the training script asks for
-//! accumulation.
-//!
-//! # Why is this bad?
-//! accelerate writes 1 into a config that does not have the key. The engine then steps after every
-//! micro batch, and the batch is smaller than asked by that factor.
-
+use zeropilot_config::front_end::AccelerateArguments;
 use zeropilot_config::front_end::Arguments;
 use zeropilot_config::front_end::FrontEnd;
 use zeropilot_config::front_end::TrainerArguments;
@@ -17,11 +8,11 @@ use super::{ACCUMULATION, MICRO, TRAIN};
 use crate::diagnostic::Diagnostic;
 use crate::diagnostic::Fix;
 use crate::edit::insert_members;
-use crate::language::Text;
 use crate::reading::at_member;
 use crate::reading::number;
 use crate::rule::{Example, Group, Rule, Severity, Wording};
 use crate::subject::Subject;
+use zeropilot_text::Text;
 
 pub(crate) static RULE: Rule = Rule {
     code: "B08",
@@ -29,13 +20,22 @@ pub(crate) static RULE: Rule = Rule {
     group: Group::Batch,
     severity: Severity::Warning,
     summary: Text::new("the script accumulates, the config does not say so", "脚本要梯度累积，配置里却没写"),
-    wordings: &[&WORDING],
-    sources: &["huggingface/accelerate#3369", "huggingface/accelerate#1773"],
+    wordings: &[&WORDING, &TRAINER],
+    sources: &[
+        "huggingface/accelerate#3369",
+        "huggingface/accelerate#1773",
+        "huggingface/accelerate#3630",
+    ],
     examples: &[
         Example::new(
             r#"{"train_micro_batch_size_per_gpu": "auto", "zero_optimization": {"stage": 2}, "gradient_clipping": "auto"}"#,
         )
         .read_by(FrontEnd::HfTrainer)
+        .arguments(accumulating),
+        Example::new(
+            r#"{"train_micro_batch_size_per_gpu": 1, "zero_optimization": {"stage": 2}, "gradient_clipping": 1.0}"#,
+        )
+        .read_by(FrontEnd::Accelerate)
         .arguments(accumulating),
     ],
     good: &[
@@ -45,17 +45,17 @@ pub(crate) static RULE: Rule = Rule {
         .read_by(FrontEnd::HfTrainer)
         .arguments(accumulating),
     ],
-    check: Some(check),
+    is_no_op: false,
 };
 
 static WORDING: Wording = Wording {
     message: Text::new(
-        "the script accumulates {steps} steps, but without `gradient_accumulation_steps` in the config the engine takes 1",
-        "脚本要累积 {steps} 步，但配置里没有 `gradient_accumulation_steps`，引擎会按 1 执行",
+        "the script accumulates {steps} steps, but the config has no `gradient_accumulation_steps`: accelerate uses 1",
+        "脚本要累积 {steps} 步，但配置里没有 `gradient_accumulation_steps`：accelerate 会按 1 执行",
     ),
     why: Text::new(
-        "only a key that is there is filled. accelerate writes 1 for a missing one and warns when training begins.",
-        "只有写出来的键才会被填；缺少时 accelerate 直接写成 1，训练开始时才给一行警告。",
+        "accelerate fills only keys that are in the file. It writes 1 for a missing one, replaces the script's number with it and warns when it prepares the model.",
+        "accelerate 只填文件里写了的键；缺少时写成 1，并用它取代脚本里的步数，准备模型时给一行警告。",
     ),
     help: Text::new(
         "add `\"gradient_accumulation_steps\": \"auto\"`",
@@ -63,13 +63,30 @@ static WORDING: Wording = Wording {
     ),
 };
 
+/// The Trainer counts micro-steps itself and hands the boundary to DeepSpeed, through accelerate since 1.8.
+static TRAINER: Wording = Wording {
+    message: Text::new(
+        "the script accumulates {steps} steps, but the config has no `gradient_accumulation_steps`",
+        "脚本要累积 {steps} 步，但配置里没有 `gradient_accumulation_steps`",
+    ),
+    why: Text::new(
+        "with accelerate 1.8 or newer, the HF Trainer sets the accumulation boundary itself and training is the same. With an older accelerate, DeepSpeed updates the weights after every micro-batch.",
+        "accelerate 1.8 及以上版本里，HF Trainer 自己设定累积边界，训练结果不变。更旧的 accelerate 下，DeepSpeed 每个 micro batch 都会更新一次参数。",
+    ),
+    help: WORDING.help,
+};
+
 fn accumulating() -> Arguments {
     let trainer =
         TrainerArguments { gradient_accumulation_steps: Some(8), ..TrainerArguments::default() };
-    Arguments { trainer, ..Arguments::default() }
+    let accelerate = AccelerateArguments {
+        gradient_accumulation_steps: Some(8),
+        ..AccelerateArguments::default()
+    };
+    Arguments { trainer, accelerate, ..Arguments::default() }
 }
 
-fn check(subject: &Subject<'_>, found: &mut Vec<Diagnostic>) {
+pub(crate) fn check(subject: &Subject<'_>, found: &mut Vec<Diagnostic>) {
     let steps = match subject.front_end {
         FrontEnd::DeepSpeed => None,
         FrontEnd::HfTrainer => subject.arguments.trainer.gradient_accumulation_steps,
@@ -89,8 +106,13 @@ fn check(subject: &Subject<'_>, found: &mut Vec<Diagnostic>) {
     );
     let fix = insert_members(subject, subject.root, &[(ACCUMULATION, "\"auto\"")])
         .map(|edit| Fix::guess(title, vec![edit]));
+    let (wording, severity) = match subject.front_end {
+        FrontEnd::HfTrainer => (&TRAINER, Severity::Note),
+        _ => (&WORDING, Severity::Warning),
+    };
     found.push(
-        at_member(&RULE, &WORDING, &[ACCUMULATION], member)
+        at_member(&RULE, wording, &[ACCUMULATION], member)
+            .severity(severity)
             .with("steps", i128::from(steps))
             .fix(fix),
     );

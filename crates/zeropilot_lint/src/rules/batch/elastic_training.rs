@@ -1,19 +1,11 @@
-//! B14: elastic training cannot work with these numbers.
-//!
-//! # What it does
-//! Words the refusals of an enabled `elasticity` section, which engines before 0.19.7 still read.
-//!
-//! # Why is this bad?
-//! The engine computes the batch from the section and ends the run where that has no solution.
-
 use zeropilot_config::problem::{ElasticityProblem, Problem};
 
 use super::ranks;
 use crate::argument::Argument;
 use crate::diagnostic::Diagnostic;
-use crate::language::Text;
 use crate::rule::{Example, Group, Rule, Severity, Wording};
 use crate::subject::Subject;
+use zeropilot_text::Text;
 
 pub(crate) static RULE: Rule = Rule {
     code: "B14",
@@ -40,7 +32,7 @@ pub(crate) static RULE: Rule = Rule {
         )
         .version("0.18.9"),
     ],
-    check: None,
+    is_no_op: false,
 };
 
 static BATCH_KEYS: Wording = Wording {

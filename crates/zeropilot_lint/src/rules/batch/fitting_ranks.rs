@@ -1,13 +1,3 @@
-//! B12: the batch sizes fit only some numbers of ranks.
-//!
-//! # What it does
-//! When the number of ranks is not known, says for which numbers the written batch sizes work, if
-//! these are few.
-//!
-//! # Why does it matter?
-//! A file with a literal `train_batch_size` is made for certain numbers of ranks and is refused
-//! with any other. Without knowing the number there is nothing to refuse, but it is worth knowing.
-
 use zeropilot_config::front_end::FrontEnd;
 use zeropilot_config::problem::BatchNumbers;
 use zeropilot_config::python::PyValue;
@@ -15,11 +5,11 @@ use zeropilot_config::syntax::Value;
 
 use super::{ACCUMULATION, MICRO, TRAIN, Whole};
 use crate::argument::Argument;
-use crate::check::WorldSource;
 use crate::diagnostic::Diagnostic;
-use crate::language::Text;
 use crate::rule::{Example, Group, Rule, Severity, Wording};
 use crate::subject::Subject;
+use crate::world::WorldSource;
+use zeropilot_text::Text;
 
 pub(crate) static RULE: Rule = Rule {
     code: "B12",
@@ -48,7 +38,7 @@ pub(crate) static RULE: Rule = Rule {
         )
         .ranks(32),
     ],
-    check: Some(check),
+    is_no_op: false,
 };
 
 static EXACTLY: Wording = Wording {
@@ -84,7 +74,7 @@ static SOME: Wording = Wording {
 /// From this number on, the file runs on a full node of GPUs and there is little to say.
 const A_NODE: i128 = 8;
 
-fn check(subject: &Subject<'_>, found: &mut Vec<Diagnostic>) {
+pub(crate) fn check(subject: &Subject<'_>, found: &mut Vec<Diagnostic>) {
     if subject.world.source == WorldSource::Given || subject.front_end != FrontEnd::DeepSpeed {
         return;
     }

@@ -1,24 +1,13 @@
-//! B03: a derived batch number becomes zero.
-//!
-//! # What it does
-//! Finds a `train_batch_size` smaller than ranks × accumulation (or ranks × micro batch), from
-//! which the engine derives a micro batch (or a number of steps) of zero.
-//!
-//! # Why is this bad?
-//! The engine says `Micro batch size per gpu: 0 has to be greater than 0`. Usually the author took
-//! `train_batch_size` for the batch of one GPU; it counts all ranks and all accumulation steps.
-//!
-//! # Fix safety
-//! The suggested number keeps what the file would mean on one GPU; it changes the global batch.
+//! The fix keeps what the file would mean on one GPU; it changes the global batch.
 
 use zeropilot_config::problem::{BatchNumbers, Problem};
 
 use super::{Whole, not_positive, ranks, set_train};
 use crate::argument::Argument;
 use crate::diagnostic::Diagnostic;
-use crate::language::Text;
 use crate::rule::{Example, Group, Rule, Severity, Wording};
 use crate::subject::Subject;
+use zeropilot_text::Text;
 
 pub(crate) static RULE: Rule = Rule {
     code: "B03",
@@ -46,7 +35,7 @@ pub(crate) static RULE: Rule = Rule {
     good: &[
         Example::new(r#"{"train_batch_size": 128, "gradient_accumulation_steps": 32}"#).ranks(4),
     ],
-    check: None,
+    is_no_op: false,
 };
 
 static MICRO_IS_ZERO: Wording = Wording {

@@ -19,11 +19,11 @@ use zeropilot_config::problem::{BatchNumbers, KeyPath};
 use zeropilot_config::python::PyValue;
 
 use crate::argument::Argument;
-use crate::check::WorldSource;
 use crate::diagnostic::Fix;
 use crate::edit::Edit;
-use crate::language::Text;
 use crate::subject::Subject;
+use crate::world::WorldSource;
+use zeropilot_text::Text;
 
 pub(crate) const TRAIN: &str = "train_batch_size";
 pub(crate) const MICRO: &str = "train_micro_batch_size_per_gpu";

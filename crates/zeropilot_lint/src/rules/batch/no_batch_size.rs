@@ -1,15 +1,5 @@
-//! B04: nothing determines the batch size.
-//!
-//! # What it does
-//! Finds configs with neither `train_batch_size` nor `train_micro_batch_size_per_gpu`.
-//!
-//! # Why is this bad?
-//! The engine refuses to start. The HF Trainer fills a key that says `"auto"`, never one that is
-//! missing, so leaving the keys out does not hand them to the Trainer.
-//!
-//! # Known problems
-//! PyTorch Lightning and many scripts add the batch before the engine reads the config, and so does
-//! the autotuner. Where nobody said who reads the file, or `autotuning` is enabled, it is a warning.
+//! PyTorch Lightning, many scripts and the autotuner add the batch before the engine reads the config.
+//! Where nobody says who reads the file, or `autotuning` is enabled, the finding is a warning.
 
 use zeropilot_config::front_end::FrontEnd;
 use zeropilot_config::problem::Problem;
@@ -18,10 +8,10 @@ use zeropilot_config::syntax::Span;
 use super::{ACCUMULATION, MICRO, TRAIN};
 use crate::diagnostic::{Diagnostic, Fix};
 use crate::edit::insert_members;
-use crate::language::Text;
 use crate::rule::{Example, Group, Rule, Severity, Wording};
 use crate::rules::keys::autotuning_left_on::started_by_the_autotuner;
 use crate::subject::Subject;
+use zeropilot_text::Text;
 
 pub(crate) static RULE: Rule = Rule {
     code: "B04",
@@ -47,7 +37,7 @@ pub(crate) static RULE: Rule = Rule {
         )
         .read_by(FrontEnd::HfTrainer),
     ],
-    check: None,
+    is_no_op: false,
 };
 
 static BARE: Wording = Wording {

@@ -1,17 +1,8 @@
-//! B09: accelerate cannot learn the micro batch from the loaders.
-//!
-//! # What it does
-//! Finds `train_micro_batch_size_per_gpu: "auto"` under accelerate where `prepare` gets no loader,
-//! or one without a batch size.
-//!
-//! # Why is this bad?
-//! `Accelerator.prepare` raises a `ValueError`.
-
 use zeropilot_config::front_end::{AccelerateArguments, Arguments, FrontEnd, Problem, ProblemKind};
 
 use crate::diagnostic::Diagnostic;
-use crate::language::Text;
 use crate::rule::{Example, Group, Rule, Severity, Wording};
+use zeropilot_text::Text;
 
 pub(crate) static RULE: Rule = Rule {
     code: "B09",
@@ -41,7 +32,7 @@ pub(crate) static RULE: Rule = Rule {
     )
     .read_by(FrontEnd::Accelerate)
     .arguments(no_loader)],
-    check: None,
+    is_no_op: false,
 };
 
 fn no_loader() -> Arguments {

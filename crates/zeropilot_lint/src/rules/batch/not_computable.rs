@@ -1,18 +1,9 @@
-//! B11: the batch arithmetic cannot be carried out.
-//!
-//! # What it does
-//! Finds batch numbers, or parallel sizes that divide the ranks, for which the engine's arithmetic
-//! raises: a division by zero, a number too large.
-//!
-//! # Why is this bad?
-//! The engine ends with a Python error that names no key.
-
 use zeropilot_config::problem::Problem;
 
 use crate::diagnostic::Diagnostic;
-use crate::language::Text;
 use crate::rule::{Example, Group, Rule, Severity, Wording};
 use crate::subject::Subject;
+use zeropilot_text::Text;
 
 pub(crate) static RULE: Rule = Rule {
     code: "B11",
@@ -27,7 +18,7 @@ pub(crate) static RULE: Rule = Rule {
         Example::new(r#"{"train_batch_size": 8, "gradient_accumulation_steps": 0}"#),
     ],
     good: &[Example::new(r#"{"train_batch_size": 8, "train_micro_batch_size_per_gpu": 1}"#)],
-    check: None,
+    is_no_op: false,
 };
 
 static WORDING: Wording = Wording {

@@ -1,20 +1,12 @@
-//! B10: a batch number is zero or negative.
-//!
-//! # What it does
-//! Finds a batch key whose written value is not above zero.
-//!
-//! # Why is this bad?
-//! The engine asserts that all three are greater than zero.
-
 use zeropilot_config::problem::Problem;
 use zeropilot_config::python::PyValue;
 use zeropilot_config::syntax::Node;
 
 use super::{ACCUMULATION, MICRO, TRAIN};
 use crate::diagnostic::Diagnostic;
-use crate::language::Text;
 use crate::rule::{Example, Group, Rule, Severity, Wording};
 use crate::subject::Subject;
+use zeropilot_text::Text;
 
 pub(crate) static RULE: Rule = Rule {
     code: "B10",
@@ -31,7 +23,7 @@ pub(crate) static RULE: Rule = Rule {
     good: &[Example::new(
         r#"{"train_micro_batch_size_per_gpu": 4, "gradient_accumulation_steps": 1}"#,
     )],
-    check: None,
+    is_no_op: false,
 };
 
 static WORDING: Wording = Wording {

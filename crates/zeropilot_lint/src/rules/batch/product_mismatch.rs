@@ -1,23 +1,11 @@
-//! B01: the batch sizes do not multiply.
-//!
-//! # What it does
-//! Compares `train_batch_size` with micro batch × accumulation × ranks, the missing ones derived by
-//! floor division as the engine derives them.
-//!
-//! # Why is this bad?
-//! The engine ends with `Check batch related parameters`, often minutes after the start.
-//!
-//! # Fix safety
-//! Setting `train_batch_size` changes the global batch, so it is a guess.
-
 use zeropilot_config::problem::{BatchNumbers, Problem};
 
 use super::{TRAIN, Whole, ranks, set_train};
 use crate::argument::Argument;
 use crate::diagnostic::Diagnostic;
-use crate::language::Text;
 use crate::rule::{Example, Group, Rule, Severity, Wording};
 use crate::subject::Subject;
+use zeropilot_text::Text;
 
 pub(crate) static RULE: Rule = Rule {
     code: "B01",
@@ -57,7 +45,7 @@ pub(crate) static RULE: Rule = Rule {
         )
         .ranks(7),
     ],
-    check: None,
+    is_no_op: false,
 };
 
 static THREE: Wording = Wording {

@@ -1,22 +1,12 @@
-//! B05: a batch number in quotes.
-//!
-//! # What it does
-//! Finds batch keys whose value is text.
-//!
-//! # Why is this bad?
-//! Keys inside `zero_optimization` convert text to numbers; the batch keys do not. The engine
-//! ends with `'>' not supported between instances of 'str' and 'int'`, and the HF Trainer reports
-//! that 8 differs from 8.
-
 use zeropilot_config::front_end;
 use zeropilot_config::problem::{KeyPath, Problem};
 use zeropilot_config::syntax::{Node, Span, Value};
 
 use crate::diagnostic::{Diagnostic, Fix};
 use crate::edit::Edit;
-use crate::language::Text;
 use crate::rule::{Example, Group, Rule, Severity, Wording};
 use crate::subject::{Subject, shortened};
+use zeropilot_text::Text;
 
 pub(crate) static RULE: Rule = Rule {
     code: "B05",
@@ -31,7 +21,7 @@ pub(crate) static RULE: Rule = Rule {
         Example::new("{\n  \"train_batch_size\": BATCH_SIZE\n}"),
     ],
     good: &[Example::new(r#"{"train_batch_size": 8}"#)],
-    check: None,
+    is_no_op: false,
 };
 
 static QUOTED: Wording = Wording {

@@ -1,16 +1,8 @@
-//! B13: a split loader whose batch does not divide among the processes.
-//!
-//! # What it does
-//! Finds `split_batches` with a loader batch that is no multiple of the number of processes.
-//!
-//! # Why is this bad?
-//! accelerate refuses to prepare the loader.
-
 use zeropilot_config::front_end::{AccelerateArguments, Arguments, FrontEnd, Problem};
 
 use crate::diagnostic::Diagnostic;
-use crate::language::Text;
 use crate::rule::{Example, Group, Rule, Severity, Wording};
+use zeropilot_text::Text;
 
 pub(crate) static RULE: Rule = Rule {
     code: "B13",
@@ -35,7 +27,7 @@ pub(crate) static RULE: Rule = Rule {
     .read_by(FrontEnd::Accelerate)
     .ranks(2)
     .arguments(split_loader)],
-    check: None,
+    is_no_op: false,
 };
 
 fn split_loader() -> Arguments {

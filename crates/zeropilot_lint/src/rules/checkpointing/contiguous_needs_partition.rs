@@ -1,20 +1,11 @@
-//! C05: contiguous checkpoints without partitioned activations.
-//!
-//! # What it does
-//! Finds `contiguous_memory_optimization` without `partition_activations`.
-//!
-//! # Why is this bad?
-//! The function that reads the section refuses the one without the other as soon as the model code
-//! configures checkpointing, unless that code passes `partition_activations` itself.
-
 use zeropilot_config::front_end::FrontEnd;
 use zeropilot_config::syntax::Value;
 
 use crate::diagnostic::Diagnostic;
-use crate::language::Text;
 use crate::reading::at_member;
 use crate::rule::{Example, Group, Rule, Severity, Wording};
 use crate::subject::Subject;
+use zeropilot_text::Text;
 
 pub(crate) static RULE: Rule = Rule {
     code: "C05",
@@ -33,7 +24,7 @@ pub(crate) static RULE: Rule = Rule {
     good: &[Example::new(
         r#"{"train_batch_size": 8, "activation_checkpointing": {"partition_activations": true, "contiguous_memory_optimization": true}}"#,
     )],
-    check: Some(check),
+    is_no_op: false,
 };
 
 static WORDING: Wording = Wording {
@@ -51,7 +42,7 @@ static WORDING: Wording = Wording {
     ),
 };
 
-fn check(subject: &Subject<'_>, found: &mut Vec<Diagnostic>) {
+pub(crate) fn check(subject: &Subject<'_>, found: &mut Vec<Diagnostic>) {
     // Under the HF Trainer nobody reads the section at all, and that is said once.
     if subject.front_end == FrontEnd::HfTrainer {
         return;

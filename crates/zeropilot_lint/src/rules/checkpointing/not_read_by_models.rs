@@ -1,22 +1,12 @@
-//! C01: `activation_checkpointing` under the HF Trainer.
-//!
-//! # What it does
-//! Finds switches of `activation_checkpointing` that are on, in a config for the HF Trainer.
-//!
-//! # Why is this bad?
-//! The section configures DeepSpeed's own checkpointing function, which a model has to call
-//! itself. The models of transformers call PyTorch's, so nothing is checkpointed, partitioned or
-//! moved to the CPU by it.
-
 use zeropilot_config::front_end::FrontEnd;
 use zeropilot_config::syntax::Value;
 
 use crate::argument::Argument;
 use crate::diagnostic::Diagnostic;
-use crate::language::Text;
 use crate::reading::at_member;
 use crate::rule::{Example, Group, Rule, Severity, Wording};
 use crate::subject::Subject;
+use zeropilot_text::Text;
 
 pub(crate) static RULE: Rule = Rule {
     code: "C01",
@@ -44,7 +34,7 @@ pub(crate) static RULE: Rule = Rule {
             r#"{"train_batch_size": 8, "activation_checkpointing": {"partition_activations": true}}"#,
         ),
     ],
-    check: Some(check),
+    is_no_op: true,
 };
 
 static WORDING: Wording = Wording {
@@ -65,7 +55,7 @@ static WORDING: Wording = Wording {
 const SWITCHES: [&str; 3] =
     ["partition_activations", "cpu_checkpointing", "contiguous_memory_optimization"];
 
-fn check(subject: &Subject<'_>, found: &mut Vec<Diagnostic>) {
+pub(crate) fn check(subject: &Subject<'_>, found: &mut Vec<Diagnostic>) {
     if subject.front_end != FrontEnd::HfTrainer {
         return;
     }

@@ -1,15 +1,8 @@
-//! I11: LLaMA-Factory refuses an optimizer under DeepSpeed.
-//!
-//! # What it does
-//! Finds GaLore, APOLLO and BAdam in a run of LLaMA-Factory whose config they do not go with.
-//!
-//! # Why is this bad?
-//! LLaMA-Factory checks its arguments before it loads anything, and ends.
-
 use crate::diagnostic::Diagnostic;
-use crate::job::{Findings, Judged, Launch, Said};
-use crate::language::Text;
+use crate::job_view::{Findings, JobView};
 use crate::rule::{Example, Group, Rule, Severity, Wording};
+use zeropilot_job::{Launch, Said};
+use zeropilot_text::Text;
 
 use super::{STAGE_2, STAGE_3, llamafactory, stage, switched_on};
 
@@ -48,7 +41,7 @@ pub(crate) static RULE: Rule = Rule {
             ("ds.json", STAGE_2),
         ]),
     ],
-    check: None,
+    is_no_op: false,
 };
 
 static LOW_RANK: Wording = Wording {
@@ -101,7 +94,7 @@ fn badam(launch: &Launch, stage: Option<u8>) -> Option<(&'static Wording, &Said)
     stage.filter(|stage| *stage != 3).map(|_| (&BY_LAYER, said))
 }
 
-pub(super) fn check(job: &Judged<'_>, found: &mut Findings) {
+pub(crate) fn check(job: &JobView<'_>, found: &mut Findings) {
     for (launch, report) in llamafactory(job) {
         let stage = stage(report);
         let low_rank = ["use_galore", "use_apollo"]

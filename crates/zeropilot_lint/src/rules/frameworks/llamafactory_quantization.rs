@@ -1,18 +1,10 @@
-//! Z04: LLaMA-Factory refuses a quantized model with ZeRO stage 3.
-//!
-//! # What it does
-//! Finds HQQ, EETQ and 8-bit bitsandbytes, and models that come quantized by GPTQ, AWQ or AQLM, in a run of
-//! LLaMA-Factory whose config has ZeRO stage 3.
-//!
-//! # Why is this bad?
-//! The engine partitions parameters that are plain tensors. LLaMA-Factory ends when it loads the model.
-
 use zeropilot_config::syntax::{Value, parse_json};
 
 use crate::diagnostic::Diagnostic;
-use crate::job::{Findings, Judged, Launch, Said};
-use crate::language::Text;
+use crate::job_view::{Findings, JobView};
 use crate::rule::{Example, Group, Rule, Severity, Wording};
+use zeropilot_job::{Launch, Said};
+use zeropilot_text::Text;
 
 use super::{STAGE_2, STAGE_3, llamafactory, stage};
 
@@ -52,7 +44,7 @@ pub(crate) static RULE: Rule = Rule {
             ("ds.json", STAGE_2),
         ]),
     ],
-    check: None,
+    is_no_op: false,
 };
 
 static METHOD: Wording = Wording {
@@ -101,7 +93,7 @@ static STORED: Wording = Wording {
 };
 
 /// How a model in a directory is quantized, if it is in a way that is always refused.
-fn stored(job: &Judged<'_>, model: &Said) -> Option<String> {
+fn stored(job: &JobView<'_>, model: &Said) -> Option<String> {
     let text = (job.files)(&format!("{}/config.json", model.value.trim_end_matches('/')))?;
     let document = parse_json(&text).ok()?;
     match &document.root().get("quantization_config")?.get("quant_method")?.value {
@@ -113,7 +105,7 @@ fn stored(job: &Judged<'_>, model: &Said) -> Option<String> {
 }
 
 fn refusal<'a>(
-    job: &Judged<'_>,
+    job: &JobView<'_>,
     launch: &'a Launch,
 ) -> Option<(&'static Wording, &'a Said, String)> {
     let given = &launch.given;
@@ -132,7 +124,7 @@ fn refusal<'a>(
     }
 }
 
-pub(super) fn check(job: &Judged<'_>, found: &mut Findings) {
+pub(crate) fn check(job: &JobView<'_>, found: &mut Findings) {
     for (launch, _) in llamafactory(job).filter(|(_, report)| stage(*report) == Some(3)) {
         if let Some((wording, said, method)) = refusal(job, launch) {
             let diagnostic = Diagnostic::new(&RULE, wording, "", said.place.span)

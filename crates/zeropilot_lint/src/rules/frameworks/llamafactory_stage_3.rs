@@ -1,16 +1,7 @@
-//! I04: LLaMA-Factory refuses an argument with ZeRO stage 3.
-//!
-//! # What it does
-//! Finds `predict_with_generate`, `pissa_init`, `pure_bf16`, `use_unsloth` and `use_kt` in a run of LLaMA-Factory whose
-//! config has ZeRO stage 3.
-//!
-//! # Why is this bad?
-//! LLaMA-Factory checks its arguments before it loads anything, and ends.
-
 use crate::diagnostic::Diagnostic;
-use crate::job::{Findings, Judged};
-use crate::language::Text;
+use crate::job_view::{Findings, JobView};
 use crate::rule::{Example, Group, Rule, Severity, Wording};
+use zeropilot_text::Text;
 
 use super::{STAGE_2, STAGE_3, llamafactory, stage, switched_on};
 
@@ -49,7 +40,7 @@ pub(crate) static RULE: Rule = Rule {
                 ("ds.json", STAGE_3),
             ]),
     ],
-    check: None,
+    is_no_op: false,
 };
 
 static WORDING: Wording = Wording {
@@ -106,7 +97,7 @@ const REFUSED: [(&str, Text); 5] = [
     ),
 ];
 
-pub(super) fn check(job: &Judged<'_>, found: &mut Findings) {
+pub(crate) fn check(job: &JobView<'_>, found: &mut Findings) {
     for (launch, _) in llamafactory(job).filter(|(_, report)| stage(*report) == Some(3)) {
         for (argument, reason) in REFUSED {
             if let Some(said) = switched_on(launch, argument) {

@@ -8,21 +8,12 @@ pub(crate) mod llamafactory_stage_3;
 pub(crate) mod swift_gathering;
 pub(crate) mod swift_hpz;
 
-use crate::check::Report;
-use crate::job::{Judged, Launch, Launcher, Said};
-use crate::rules::launch::JobCheck;
-
-/// What looks at arguments of frameworks.
-pub(crate) const JOB_RULES: &[JobCheck] = &[
-    llamafactory_optimizers::check,
-    llamafactory_quantization::check,
-    llamafactory_stage_3::check,
-    swift_gathering::check,
-    swift_hpz::check,
-];
+use crate::job_view::JobView;
+use crate::report::Report;
+use zeropilot_job::{Launch, Launcher, Said};
 
 /// Runs of LLaMA-Factory that use DeepSpeed and whose arguments are all known, with what became of their configs.
-fn llamafactory<'a>(job: &Judged<'a>) -> impl Iterator<Item = (&'a Launch, Option<&'a Report>)> {
+fn llamafactory<'a>(job: &JobView<'a>) -> impl Iterator<Item = (&'a Launch, Option<&'a Report>)> {
     let all = job.job;
     job.launches().filter(move |(launch, _)| {
         // Megatron takes other ways.

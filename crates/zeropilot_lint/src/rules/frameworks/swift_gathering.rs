@@ -1,19 +1,11 @@
-//! I14: ms-swift's `--deepspeed_autotp_size` spells a key of the config a second way.
-//!
-//! # What it does
-//! Finds the argument beside a config that has `stage3_gather_16bit_weights_on_model_save`.
-//!
-//! # Why is this bad?
-//! With the argument ms-swift adds `gather_16bit_weights_on_model_save`, which is the same key by its other name. The
-//! engine takes either and refuses both.
-
 use serde_json::Value;
 
-use crate::check::{Settings, Verdict, check as judge};
 use crate::diagnostic::Diagnostic;
-use crate::job::{Findings, Judged, Launch, Launcher};
-use crate::language::Text;
+use crate::job_view::{Findings, JobView, settings};
 use crate::rule::{Example, Group, Rule, Severity, Wording};
+use crate::settings::Settings;
+use zeropilot_job::{Launch, Launcher};
+use zeropilot_text::Text;
 
 pub(crate) static RULE: Rule = Rule {
     code: "I14",
@@ -40,7 +32,7 @@ pub(crate) static RULE: Rule = Rule {
             r#"{"train_micro_batch_size_per_gpu": "auto", "gradient_accumulation_steps": "auto", "gradient_clipping": "auto", "bf16": {"enabled": "auto"}, "zero_optimization": {"stage": 3, "stage3_gather_16bit_weights_on_model_save": true}}"#,
         )]),
     ],
-    check: None,
+    is_no_op: false,
 };
 
 static WORDING: Wording = Wording {
@@ -59,10 +51,9 @@ const ADDED: &str = "gather_16bit_weights_on_model_save";
 const WRITTEN: &str = "stage3_gather_16bit_weights_on_model_save";
 
 /// Whether the engine refuses a config only after ms-swift has added its key.
-fn is_spoilt(text: &str, launch: &Launch) -> bool {
+fn is_spoilt(job: &JobView<'_>, text: &str, launch: &Launch) -> bool {
     let Ok(mut config) = serde_json::from_str::<Value>(text) else { return false };
-    let settings = launch.settings(&Settings::default());
-    let before = judge(text.as_bytes(), &settings).verdict;
+    let settings = settings(launch, &Settings::default());
     let Some(section) = config.get_mut("zero_optimization").and_then(Value::as_object_mut) else {
         return false;
     };
@@ -70,16 +61,15 @@ fn is_spoilt(text: &str, launch: &Launch) -> bool {
         return false;
     }
     section.insert(ADDED.to_owned(), Value::Bool(true));
-    let after = judge(config.to_string().as_bytes(), &settings).verdict;
-    (before, after) == (Verdict::Accept, Verdict::Reject)
+    job.accepts(text, &settings) && !job.accepts(&config.to_string(), &settings)
 }
 
-pub(super) fn check(job: &Judged<'_>, found: &mut Findings) {
+pub(crate) fn check(job: &JobView<'_>, found: &mut Findings) {
     for launch in job.job.launches.iter().filter(|launch| launch.launcher == Launcher::Swift) {
         let Some(said) = launch.given.said("deepspeed_autotp_size") else { continue };
         let config = launch.given.config.as_ref().and_then(|config| config.text.as_deref());
         let text = config.and_then(|name| (job.files)(name));
-        if text.is_some_and(|text| is_spoilt(&text, launch)) {
+        if text.is_some_and(|text| is_spoilt(job, &text, launch)) {
             let diagnostic = Diagnostic::new(&RULE, &WORDING, "", said.place.span)
                 .with("added", ADDED)
                 .with("written", WRITTEN);

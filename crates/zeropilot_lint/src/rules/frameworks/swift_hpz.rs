@@ -1,17 +1,9 @@
-//! I05: ms-swift's `--zero_hpz_partition_size` does not fit.
-//!
-//! # What it does
-//! Finds the argument without ZeRO stage 3, and with a size that does not divide the number of ranks.
-//!
-//! # Why is this bad?
-//! ms-swift writes the number into the config and looks at neither. Below stage 3 the engine does not use it; in stage 3
-//! it cannot form its groups and ends.
-
-use crate::check::Report;
 use crate::diagnostic::Diagnostic;
-use crate::job::{Findings, Judged, Launch, Launcher};
-use crate::language::Text;
+use crate::job_view::{Findings, JobView};
+use crate::report::Report;
 use crate::rule::{Example, Group, Rule, Severity, Wording};
+use zeropilot_job::{Launch, Launcher};
+use zeropilot_text::Text;
 
 pub(crate) static RULE: Rule = Rule {
     code: "I05",
@@ -40,7 +32,7 @@ pub(crate) static RULE: Rule = Rule {
             "NPROC_PER_NODE=$N swift sft --model m --deepspeed zero3 --zero_hpz_partition_size 3",
         ),
     ],
-    check: None,
+    is_no_op: false,
 };
 
 static STAGE: Wording = Wording {
@@ -84,7 +76,7 @@ fn stage(launch: &Launch, report: Option<&Report>) -> Option<u8> {
     }
 }
 
-pub(super) fn check(job: &Judged<'_>, found: &mut Findings) {
+pub(crate) fn check(job: &JobView<'_>, found: &mut Findings) {
     for (launch, report) in job.launches().filter(|(one, _)| one.launcher == Launcher::Swift) {
         let Some(said) = launch.given.said("zero_hpz_partition_size") else { continue };
         let Some(size) = said.value.parse::<usize>().ok().filter(|size| *size > 1) else {

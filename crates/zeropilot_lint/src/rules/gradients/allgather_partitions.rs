@@ -1,20 +1,12 @@
-//! G14: `allgather_partitions: false` changes nothing.
-//!
-//! # What it does
-//! Finds `allgather_partitions: false`.
-//!
-//! # Why is this bad?
-//! The key is read by no code of the engine: updated parameters are all-gathered whatever it says.
-
 use zeropilot_config::syntax::Value;
 
 use crate::diagnostic::Diagnostic;
-use crate::language::Text;
 use crate::reading::ZERO;
 use crate::reading::at_member;
 use crate::reading::remove_idle;
 use crate::rule::{Example, Group, Rule, Severity, Wording};
 use crate::subject::Subject;
+use zeropilot_text::Text;
 
 pub(crate) static RULE: Rule = Rule {
     code: "G14",
@@ -33,7 +25,7 @@ pub(crate) static RULE: Rule = Rule {
     good: &[Example::new(
         r#"{"train_batch_size": 8, "zero_optimization": {"stage": 2, "allgather_partitions": true}}"#,
     )],
-    check: Some(check),
+    is_no_op: true,
 };
 
 static WORDING: Wording = Wording {
@@ -48,7 +40,7 @@ static WORDING: Wording = Wording {
     help: Text::new("remove the key", "删掉这个键"),
 };
 
-fn check(subject: &Subject<'_>, found: &mut Vec<Diagnostic>) {
+pub(crate) fn check(subject: &Subject<'_>, found: &mut Vec<Diagnostic>) {
     let (Some(1..=3), Some(zero)) = (subject.stage(), subject.zero()) else { return };
     let Some(member) = zero.member("allgather_partitions") else { return };
     if member.value.value == Value::Bool(false) {

@@ -1,21 +1,13 @@
-//! G11: `zero_optimization` without a stage.
-//!
-//! # What it does
-//! Finds a `zero_optimization` section without `stage`.
-//!
-//! # Why is this bad?
-//! The default is stage 0: ZeRO is off, and everything else in the section has no effect.
-
 use zeropilot_config::syntax::Value;
 
 use crate::diagnostic::Diagnostic;
 use crate::diagnostic::Fix;
 use crate::edit::insert_members;
-use crate::language::Text;
 use crate::reading::ZERO;
 use crate::reading::at_member;
 use crate::rule::{Example, Group, Rule, Severity, Wording};
 use crate::subject::Subject;
+use zeropilot_text::Text;
 
 pub(crate) static RULE: Rule = Rule {
     code: "G11",
@@ -34,7 +26,7 @@ pub(crate) static RULE: Rule = Rule {
         ),
         Example::new(r#"{"train_batch_size": 8, "zero_optimization": {}}"#),
     ],
-    check: Some(check),
+    is_no_op: false,
 };
 
 static WORDING: Wording = Wording {
@@ -49,7 +41,7 @@ static WORDING: Wording = Wording {
     help: Text::new("add `\"stage\": 2` (or 1, or 3)", "加上 `\"stage\": 2`（或 1、3）"),
 };
 
-fn check(subject: &Subject<'_>, found: &mut Vec<Diagnostic>) {
+pub(crate) fn check(subject: &Subject<'_>, found: &mut Vec<Diagnostic>) {
     let Some((_, member)) = subject.member(&[ZERO]) else { return };
     let Value::Object(members) = &member.value.value else { return };
     if !members.is_empty() && member.value.get("stage").is_none() {

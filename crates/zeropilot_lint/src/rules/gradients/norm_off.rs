@@ -1,16 +1,8 @@
-//! G09: the gradient norm switched off outside stages 1 and 2.
-//!
-//! # What it does
-//! Finds `compute_grad_norm: false` with another stage.
-//!
-//! # Why is this bad?
-//! Only stages 1 and 2 can do without it; the engine refuses the file.
-
 use zeropilot_config::problem::Problem;
 
 use crate::diagnostic::Diagnostic;
-use crate::language::Text;
 use crate::rule::{Example, Group, Rule, Severity, Wording};
+use zeropilot_text::Text;
 
 pub(crate) static RULE: Rule = Rule {
     code: "G09",
@@ -29,7 +21,7 @@ pub(crate) static RULE: Rule = Rule {
     good: &[Example::new(
         r#"{"train_batch_size": 8, "gradient_clipping": 0.0, "zero_optimization": {"stage": 2, "compute_grad_norm": false}}"#,
     )],
-    check: None,
+    is_no_op: false,
 };
 
 static WORDING: Wording = Wording {

@@ -1,22 +1,13 @@
-//! G13: the gradient norm is switched off but needed.
-//!
-//! # What it does
-//! Finds `compute_grad_norm: false` together with something that needs the norm: clipping, which
-//! is on by default, or optimizer offload.
-//!
-//! # Why is this bad?
-//! Loading takes it; the ZeRO optimizer refuses when it is built.
-
 use zeropilot_config::syntax::Value;
 
 use crate::diagnostic::Diagnostic;
-use crate::language::Text;
 use crate::reading::Device;
 use crate::reading::ZERO;
 use crate::reading::at_member;
 use crate::reading::number;
 use crate::rule::{Example, Group, Rule, Severity, Wording};
 use crate::subject::Subject;
+use zeropilot_text::Text;
 
 pub(crate) static RULE: Rule = Rule {
     code: "G13",
@@ -37,7 +28,7 @@ pub(crate) static RULE: Rule = Rule {
     good: &[Example::new(
         r#"{"train_batch_size": 8, "gradient_clipping": 0.0, "zero_optimization": {"stage": 2, "compute_grad_norm": false}}"#,
     )],
-    check: Some(check),
+    is_no_op: false,
 };
 
 static CLIPPING: Wording = Wording {
@@ -67,7 +58,7 @@ static OFFLOAD: Wording = Wording {
     help: Text::new("remove one of them", "二者去掉一个"),
 };
 
-fn check(subject: &Subject<'_>, found: &mut Vec<Diagnostic>) {
+pub(crate) fn check(subject: &Subject<'_>, found: &mut Vec<Diagnostic>) {
     let Some(member) = subject.zero_member("compute_grad_norm") else { return };
     let is_off = member.value.value == Value::Bool(false);
     if !is_off || !matches!(subject.stage(), Some(1..=2)) {

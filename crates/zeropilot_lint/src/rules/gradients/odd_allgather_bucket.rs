@@ -1,20 +1,12 @@
-//! G03: an odd `allgather_bucket_size`.
-//!
-//! # What it does
-//! Finds an odd `allgather_bucket_size` in stages 1 and 2.
-//!
-//! # Why is this bad?
-//! The engine aligns its all-gather buffers to two elements and refuses to start.
-
 use crate::diagnostic::Diagnostic;
 use crate::diagnostic::Fix;
 use crate::edit::Edit;
-use crate::language::Text;
 use crate::reading::ZERO;
 use crate::reading::at_value;
 use crate::reading::number;
 use crate::rule::{Example, Group, Rule, Severity, Wording};
 use crate::subject::Subject;
+use zeropilot_text::Text;
 
 pub(crate) static RULE: Rule = Rule {
     code: "G03",
@@ -30,7 +22,7 @@ pub(crate) static RULE: Rule = Rule {
     good: &[Example::new(
         r#"{"train_batch_size": 8, "zero_optimization": {"stage": 2, "allgather_bucket_size": 200000000}}"#,
     )],
-    check: Some(check),
+    is_no_op: false,
 };
 
 static WORDING: Wording = Wording {
@@ -45,7 +37,7 @@ static WORDING: Wording = Wording {
     help: Text::new("write {suggested}", "写成 {suggested}"),
 };
 
-fn check(subject: &Subject<'_>, found: &mut Vec<Diagnostic>) {
+pub(crate) fn check(subject: &Subject<'_>, found: &mut Vec<Diagnostic>) {
     if !matches!(subject.stage(), Some(1..=2)) {
         return;
     }

@@ -1,20 +1,11 @@
-//! G07: ZeRO on one rank without offload.
-//!
-//! # What it does
-//! Finds ZeRO on a single rank without offload.
-//!
-//! # Why is this bad?
-//! There is nobody to share with: every stage keeps everything on the one GPU, and its buffers
-//! come on top.
-
-use crate::check::WorldSource;
 use crate::diagnostic::Diagnostic;
-use crate::language::Text;
 use crate::reading::Device;
 use crate::reading::ZERO;
 use crate::reading::at_member;
 use crate::rule::{Example, Group, Rule, Severity, Wording};
 use crate::subject::Subject;
+use crate::world::WorldSource;
+use zeropilot_text::Text;
 
 pub(crate) static RULE: Rule = Rule {
     code: "G07",
@@ -44,7 +35,7 @@ pub(crate) static RULE: Rule = Rule {
         )
         .unknown_ranks(),
     ],
-    check: Some(check),
+    is_no_op: false,
 };
 
 static WORDING: Wording = Wording {
@@ -62,7 +53,7 @@ static WORDING: Wording = Wording {
     ),
 };
 
-fn check(subject: &Subject<'_>, found: &mut Vec<Diagnostic>) {
+pub(crate) fn check(subject: &Subject<'_>, found: &mut Vec<Diagnostic>) {
     let Some(stage @ 1..=3) = subject.stage() else { return };
     let is_one = subject.world.size == 1 && subject.world.source == WorldSource::Given;
     let stays = |section| subject.device(section) == Some(Device::None);

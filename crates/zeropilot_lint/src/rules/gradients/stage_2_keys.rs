@@ -1,21 +1,12 @@
-//! G10: keys of stages 1 and 2 in stage 3.
-//!
-//! # What it does
-//! Finds keys that only stages 1 and 2 use, in stage 3.
-//!
-//! # Why is this bad?
-//! They are read and not used: stage 3 gathers by its prefetch bucket, persistence threshold, live
-//! parameters and reuse distance.
-
 use zeropilot_config::syntax::Member;
 use zeropilot_config::syntax::Value;
 
 use crate::argument::Argument;
 use crate::diagnostic::Diagnostic;
-use crate::language::Text;
 use crate::reading::ZERO;
 use crate::rule::{Example, Group, Rule, Severity, Wording};
 use crate::subject::Subject;
+use zeropilot_text::Text;
 
 pub(crate) static RULE: Rule = Rule {
     code: "G10",
@@ -36,7 +27,7 @@ pub(crate) static RULE: Rule = Rule {
             r#"{"train_batch_size": 8, "zero_optimization": {"stage": 3, "round_robin_gradients": false}}"#,
         ),
     ],
-    check: Some(check),
+    is_no_op: true,
 };
 
 static WORDING: Wording = Wording {
@@ -61,7 +52,7 @@ const NOT_STAGE_3: [&str; 4] = [
     "parameter_alignment",
 ];
 
-fn check(subject: &Subject<'_>, found: &mut Vec<Diagnostic>) {
+pub(crate) fn check(subject: &Subject<'_>, found: &mut Vec<Diagnostic>) {
     let (Some(3), Some(zero)) = (subject.stage(), subject.zero()) else { return };
     let Value::Object(members) = &zero.value else { return };
     let is_idle = |member: &&Member| {

@@ -1,20 +1,12 @@
-//! G05: keys of stage 3 in another stage.
-//!
-//! # What it does
-//! Finds keys that only stage 3 uses, in stages 1 and 2.
-//!
-//! # Why is this bad?
-//! They are read and not used. Tuning them changes nothing.
-
 use zeropilot_config::syntax::Member;
 use zeropilot_config::syntax::Value;
 
 use crate::argument::Argument;
 use crate::diagnostic::Diagnostic;
-use crate::language::Text;
 use crate::reading::ZERO;
 use crate::rule::{Example, Group, Rule, Severity, Wording};
 use crate::subject::Subject;
+use zeropilot_text::Text;
 
 pub(crate) static RULE: Rule = Rule {
     code: "G05",
@@ -35,7 +27,7 @@ pub(crate) static RULE: Rule = Rule {
             r#"{"train_batch_size": 8, "zero_optimization": {"stage": 2, "stage3_gather_16bit_weights_on_model_save": false}}"#,
         ),
     ],
-    check: Some(check),
+    is_no_op: true,
 };
 
 static WORDING: Wording = Wording {
@@ -67,7 +59,7 @@ const ONLY_STAGE_3: [&str; 11] = [
     "log_trace_cache_warnings",
 ];
 
-fn check(subject: &Subject<'_>, found: &mut Vec<Diagnostic>) {
+pub(crate) fn check(subject: &Subject<'_>, found: &mut Vec<Diagnostic>) {
     let Some(stage @ 1..=2) = subject.stage() else { return };
     let Some(zero) = subject.zero() else { return };
     let Some(model) = subject.schema().section_model(ZERO) else { return };

@@ -1,18 +1,10 @@
-//! G15: unmanaged accumulation with overlapping communication.
-//!
-//! # What it does
-//! Finds `managed_gradient_accumulation: false` with `overlap_comm` in stage 0 or 1.
-//!
-//! # Why is this bad?
-//! The engine refuses to start.
-
 use zeropilot_config::syntax::Value;
 
 use crate::diagnostic::Diagnostic;
-use crate::language::Text;
 use crate::reading::at_value;
 use crate::rule::{Example, Group, Rule, Severity, Wording};
 use crate::subject::Subject;
+use zeropilot_text::Text;
 
 pub(crate) static RULE: Rule = Rule {
     code: "G15",
@@ -36,7 +28,7 @@ pub(crate) static RULE: Rule = Rule {
             r#"{"train_batch_size": 8, "managed_gradient_accumulation": false, "zero_optimization": {"stage": 2, "overlap_comm": true}}"#,
         ),
     ],
-    check: Some(check),
+    is_no_op: false,
 };
 
 static WORDING: Wording = Wording {
@@ -54,7 +46,7 @@ static WORDING: Wording = Wording {
     ),
 };
 
-fn check(subject: &Subject<'_>, found: &mut Vec<Diagnostic>) {
+pub(crate) fn check(subject: &Subject<'_>, found: &mut Vec<Diagnostic>) {
     let Some(stage @ 0..=1) = subject.stage() else { return };
     let path = ["managed_gradient_accumulation"];
     let is_read = subject.schema().reads_top_level(path[0]);

@@ -1,18 +1,10 @@
-//! I01: accelerate's own config repeats the DeepSpeed config.
-//!
-//! # What it does
-//! Finds fields in the accelerate launcher's config that belong into the DeepSpeed config.
-//!
-//! # Why is this bad?
-//! accelerate refuses to start when a `deepspeed_config_file` stands beside them.
-
 use zeropilot_config::front_end::{Arguments, FrontEnd, PluginArguments, Problem};
 use zeropilot_config::problem::KeyPath;
 
 use crate::argument::Argument;
 use crate::diagnostic::Diagnostic;
-use crate::language::Text;
 use crate::rule::{Example, Group, Rule, Severity, Wording};
+use zeropilot_text::Text;
 
 pub(crate) static RULE: Rule = Rule {
     code: "I01",
@@ -38,7 +30,7 @@ pub(crate) static RULE: Rule = Rule {
         r#"{"train_micro_batch_size_per_gpu": 1, "zero_optimization": {"stage": 2}}"#,
     )
     .read_by(FrontEnd::Accelerate)],
-    check: None,
+    is_no_op: false,
 };
 
 fn stage_in_yaml() -> Arguments {

@@ -1,17 +1,9 @@
-//! I06: `auto_find_batch_size` with ZeRO stage 3.
-//!
-//! # What it does
-//! Finds the combination, which the HF Trainer refuses.
-//!
-//! # Why is this bad?
-//! The Trainer raises when training starts.
-
 use zeropilot_config::front_end::{Arguments, FrontEnd, Problem, TrainerArguments};
 
 use crate::diagnostic::Diagnostic;
-use crate::language::Text;
 use crate::rule::{Example, Group, Rule, Severity, Wording};
 use crate::subject::Subject;
+use zeropilot_text::Text;
 
 pub(crate) static RULE: Rule = Rule {
     code: "I06",
@@ -38,7 +30,7 @@ pub(crate) static RULE: Rule = Rule {
         .read_by(FrontEnd::HfTrainer)
         .arguments(finding),
     ],
-    check: None,
+    is_no_op: false,
 };
 
 fn finding() -> Arguments {

@@ -1,17 +1,9 @@
-//! I07: two training arguments exclude each other.
-//!
-//! # What it does
-//! Finds `fp16` with `bf16`, and `fp16_full_eval` with `bf16_full_eval`.
-//!
-//! # Why is this bad?
-//! `TrainingArguments` refuses them before the config is looked at.
-
 use zeropilot_config::front_end::{Arguments, FrontEnd, Problem, TrainerArguments};
 use zeropilot_config::problem::KeyPath;
 
 use crate::diagnostic::Diagnostic;
-use crate::language::Text;
 use crate::rule::{Example, Group, Rule, Severity, Wording};
+use zeropilot_text::Text;
 
 pub(crate) static RULE: Rule = Rule {
     code: "I07",
@@ -28,7 +20,7 @@ pub(crate) static RULE: Rule = Rule {
         r#"{"train_micro_batch_size_per_gpu": 1, "zero_optimization": {"stage": 2}}"#,
     )
     .read_by(FrontEnd::HfTrainer)],
-    check: None,
+    is_no_op: false,
 };
 
 fn both() -> Arguments {

@@ -1,11 +1,3 @@
-//! I09: accelerate's dummy objects do not fit the config.
-//!
-//! # What it does
-//! Finds `DummyOptim` or `DummyScheduler` in the code without the section that makes them real.
-//!
-//! # Why is this bad?
-//! accelerate refuses in `prepare`.
-
 use zeropilot_config::front_end::{
     AccelerateArguments, Arguments, FrontEnd, OptimizerInCode, Problem, ProblemKind,
     SchedulerInCode,
@@ -14,8 +6,8 @@ use zeropilot_config::problem::KeyPath;
 use zeropilot_config::syntax::Span;
 
 use crate::diagnostic::Diagnostic;
-use crate::language::Text;
 use crate::rule::{Example, Group, Rule, Severity, Wording};
+use zeropilot_text::Text;
 
 pub(crate) static RULE: Rule = Rule {
     code: "I09",
@@ -46,7 +38,7 @@ pub(crate) static RULE: Rule = Rule {
         )
         .read_by(FrontEnd::Accelerate),
     ],
-    check: None,
+    is_no_op: false,
 };
 
 fn dummy_optimizer() -> Arguments {

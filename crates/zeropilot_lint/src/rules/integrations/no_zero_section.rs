@@ -1,25 +1,15 @@
-//! I02: no ZeRO section for a front end that needs one.
-//!
-//! # What it does
-//! Finds configs without `zero_optimization` under the HF Trainer or accelerate.
-//!
-//! # Why is this bad?
-//! accelerate's plugin, which the Trainer builds as well, raises `Please specify the ZeRO
-//! optimization config in the DeepSpeed config.`
-//!
-//! # Known problems
-//! The autotuner writes the section into every experiment. Where `autotuning` is enabled, it is a
-//! warning: the file is refused only if it is used without `--autotuning`.
+//! The autotuner writes the section into every experiment, so with `autotuning` enabled the finding is
+//! a warning: the file is refused only without `--autotuning`.
 
 use zeropilot_config::front_end::{FrontEnd, Problem};
 use zeropilot_config::syntax::Span;
 
 use crate::diagnostic::{Diagnostic, Fix};
 use crate::edit::insert_members;
-use crate::language::Text;
 use crate::rule::{Example, Group, Rule, Severity, Wording};
 use crate::rules::keys::autotuning_left_on::started_by_the_autotuner;
 use crate::subject::Subject;
+use zeropilot_text::Text;
 
 pub(crate) static RULE: Rule = Rule {
     code: "I02",
@@ -48,7 +38,7 @@ pub(crate) static RULE: Rule = Rule {
         Example::new(r#"{"train_micro_batch_size_per_gpu": 1, "autotuning": {"enabled": true}}"#)
             .script(started_by_the_autotuner),
     ],
-    check: None,
+    is_no_op: false,
 };
 
 static WORDING: Wording = Wording {

@@ -1,19 +1,10 @@
-//! I10: `save_only_model` with `load_best_model_at_end`.
-//!
-//! # What it does
-//! Finds `save_only_model` together with `load_best_model_at_end` under DeepSpeed.
-//!
-//! # Why is this bad?
-//! The HF Trainer refuses: the best model is loaded back through the engine's checkpoint, which is
-//! not written.
-
 use zeropilot_config::front_end::FrontEnd;
 
 use crate::diagnostic::Diagnostic;
-use crate::language::Text;
 use crate::rule::{Example, Group, Rule, Severity, Wording};
 use crate::script::Script;
 use crate::subject::Subject;
+use zeropilot_text::Text;
 
 pub(crate) static RULE: Rule = Rule {
     code: "I10",
@@ -40,7 +31,7 @@ pub(crate) static RULE: Rule = Rule {
         .read_by(FrontEnd::HfTrainer)
         .script(only),
     ],
-    check: Some(check),
+    is_no_op: false,
 };
 
 static WORDING: Wording = Wording {
@@ -63,7 +54,7 @@ fn only() -> Script {
     Script { save_only_model: Some(true), ..Script::default() }
 }
 
-fn check(subject: &Subject<'_>, found: &mut Vec<Diagnostic>) {
+pub(crate) fn check(subject: &Subject<'_>, found: &mut Vec<Diagnostic>) {
     let script = subject.script;
     let both = script.save_only_model == Some(true) && script.load_best_model_at_end == Some(true);
     if both

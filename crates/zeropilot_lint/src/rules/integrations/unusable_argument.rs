@@ -1,17 +1,9 @@
-//! I08: a training argument has a value the front end cannot use.
-//!
-//! # What it does
-//! Finds arguments such as a negative `warmup_steps`.
-//!
-//! # Why is this bad?
-//! The front end raises.
-
 use zeropilot_config::front_end::{Arguments, FrontEnd, Number, Problem, TrainerArguments};
 use zeropilot_config::problem::KeyPath;
 
 use crate::diagnostic::Diagnostic;
-use crate::language::Text;
 use crate::rule::{Example, Group, Rule, Severity, Wording};
+use zeropilot_text::Text;
 
 pub(crate) static RULE: Rule = Rule {
     code: "I08",
@@ -31,7 +23,7 @@ pub(crate) static RULE: Rule = Rule {
         r#"{"train_micro_batch_size_per_gpu": 1, "zero_optimization": {"stage": 2}}"#,
     )
     .read_by(FrontEnd::HfTrainer)],
-    check: None,
+    is_no_op: false,
 };
 
 fn negative() -> Arguments {

@@ -1,22 +1,12 @@
-//! K29: the autotuner ends the run.
-//!
-//! # What it does
-//! Finds `autotuning` enabled in a config that `deepspeed --autotuning` does not start.
-//!
-//! # Why is this bad?
-//! The engine takes the run for an experiment of the autotuner: it measures a few steps and leaves the
-//! program, with exit code 0. Whoever comes back in the morning finds a run that ended well and learned
-//! nothing.
-
 use num_traits::ToPrimitive as _;
 use zeropilot_config::syntax::Value;
 
 use crate::diagnostic::Diagnostic;
-use crate::language::Text;
 use crate::reading::at_value;
 use crate::rule::{Example, Group, Rule, Severity, Wording};
 use crate::script::Script;
 use crate::subject::Subject;
+use zeropilot_text::Text;
 
 pub(crate) static RULE: Rule = Rule {
     code: "K29",
@@ -40,7 +30,7 @@ pub(crate) static RULE: Rule = Rule {
         Example::new(r#"{"train_batch_size": 8, "autotuning": {"enabled": true}}"#)
             .script(started_by_the_autotuner),
     ],
-    check: Some(check),
+    is_no_op: false,
 };
 
 static WORDING: Wording = Wording {
@@ -66,7 +56,7 @@ fn default_of_the_engine(subject: &Subject<'_>) -> Option<u64> {
     subject.schema().resolved_defaults.get("autotuning_config")?["end_profile_step"].as_u64()
 }
 
-fn check(subject: &Subject<'_>, found: &mut Vec<Diagnostic>) {
+pub(crate) fn check(subject: &Subject<'_>, found: &mut Vec<Diagnostic>) {
     if !subject.is_for_autotuner() || subject.script.is_autotuned {
         return;
     }

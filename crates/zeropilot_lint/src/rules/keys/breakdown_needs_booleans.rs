@@ -1,16 +1,8 @@
-//! K21: `wall_clock_breakdown` or `flops_profiler.enabled` is no switch.
-//!
-//! # What it does
-//! Finds values there that Python's `|` cannot combine.
-//!
-//! # Why is this bad?
-//! The engine computes `wall_clock_breakdown | flops_profiler.enabled` and fails with a type error.
-
 use zeropilot_config::problem::Problem;
 
 use crate::diagnostic::Diagnostic;
-use crate::language::Text;
 use crate::rule::{Example, Group, Rule, Severity, Wording};
+use zeropilot_text::Text;
 
 pub(crate) static RULE: Rule = Rule {
     code: "K21",
@@ -25,7 +17,7 @@ pub(crate) static RULE: Rule = Rule {
     sources: &[],
     examples: &[Example::new(r#"{"train_batch_size": 8, "wall_clock_breakdown": "false"}"#)],
     good: &[Example::new(r#"{"train_batch_size": 8, "wall_clock_breakdown": false}"#)],
-    check: None,
+    is_no_op: false,
 };
 
 static WORDING: Wording = Wording {

@@ -1,18 +1,9 @@
-//! K13: a key used as a remark.
-//!
-//! # What it does
-//! Finds keys such as `_comment` or `//`, which people write because JSON has no comments.
-//!
-//! # Why does it matter?
-//! It works: the top level ignores unknown keys. In `zero_optimization` and the other strict
-//! sections the same trick is refused.
-
 use zeropilot_config::problem::KeyPath;
 use zeropilot_config::syntax::Member;
 
 use crate::diagnostic::Diagnostic;
-use crate::language::Text;
 use crate::rule::{Example, Group, Rule, Severity, Wording};
+use zeropilot_text::Text;
 
 pub(crate) static RULE: Rule = Rule {
     code: "K13",
@@ -24,7 +15,7 @@ pub(crate) static RULE: Rule = Rule {
     sources: &[],
     examples: &[Example::new(r#"{"_comment": "for 8 GPUs", "train_batch_size": 8}"#)],
     good: &[Example::new(r#"{"train_batch_size": 8}"#)],
-    check: None,
+    is_no_op: false,
 };
 
 static WORDING: Wording = Wording {

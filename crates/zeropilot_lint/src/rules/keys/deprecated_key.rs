@@ -1,14 +1,3 @@
-//! K14: a deprecated key.
-//!
-//! # What it does
-//! Finds keys that the engine still reads, warns about, and converts or ignores.
-//!
-//! # Why is this bad?
-//! A later version removes them. `cpu_offload_use_pin_memory` has no effect already.
-//!
-//! # Fix safety
-//! The replacement does the same, so the fix is safe.
-
 use zeropilot_config::problem::KeyPath;
 use zeropilot_config::python::is_true;
 use zeropilot_config::schema::{Deprecation, Field};
@@ -16,9 +5,9 @@ use zeropilot_config::syntax::{Member, Node, Value};
 
 use crate::diagnostic::{Diagnostic, Fix};
 use crate::edit::{Edit, remove_member, rename};
-use crate::language::Text;
 use crate::rule::{Example, Group, Rule, Severity, Wording};
 use crate::subject::Subject;
+use zeropilot_text::Text;
 
 pub(crate) static RULE: Rule = Rule {
     code: "K14",
@@ -42,7 +31,7 @@ pub(crate) static RULE: Rule = Rule {
     good: &[Example::new(
         r#"{"train_batch_size": 8, "zero_optimization": {"stage": 2, "offload_optimizer": {"device": "cpu"}}}"#,
     )],
-    check: Some(check),
+    is_no_op: false,
 };
 
 static MOVED: Wording = Wording {
@@ -69,7 +58,7 @@ static NO_EFFECT: Wording = Wording {
     ),
 };
 
-fn check(subject: &Subject<'_>, found: &mut Vec<Diagnostic>) {
+pub(crate) fn check(subject: &Subject<'_>, found: &mut Vec<Diagnostic>) {
     let schema = subject.schema();
     for section in subject.members() {
         let (Value::Object(members), Some(model)) =

@@ -1,19 +1,10 @@
-//! K08: a deprecated key beside its replacement.
-//!
-//! # What it does
-//! Finds half-migrated configs: `cpu_offload` with `offload_optimizer`, `cpu_offload_param` with
-//! `offload_param`, `stage3_gather_fp16_weights_on_model_save` with the 16-bit spelling.
-//!
-//! # Why is this bad?
-//! The engine asserts that not both are there.
-
 use zeropilot_config::problem::Problem;
 
 use crate::diagnostic::{Diagnostic, Fix};
 use crate::edit::remove_member;
-use crate::language::Text;
 use crate::rule::{Example, Group, Rule, Severity, Wording};
 use crate::subject::Subject;
+use zeropilot_text::Text;
 
 pub(crate) static RULE: Rule = Rule {
     code: "K08",
@@ -29,7 +20,7 @@ pub(crate) static RULE: Rule = Rule {
     good: &[Example::new(
         r#"{"train_batch_size": 8, "zero_optimization": {"stage": 2, "offload_optimizer": {"device": "cpu"}}}"#,
     )],
-    check: None,
+    is_no_op: false,
 };
 
 static WORDING: Wording = Wording {

@@ -1,14 +1,4 @@
-//! K11: a key written twice.
-//!
-//! # What it does
-//! Finds keys that occur again in the same object.
-//!
-//! # Why is this bad?
-//! DeepSpeed refuses the file. The HF Trainer and accelerate keep the last value and say nothing,
-//! so a setting further up silently loses.
-//!
-//! # Fix safety
-//! Removing an entry that says the same is safe; otherwise it is a guess that the last one counts.
+//! Removing an entry that says the same is safe; otherwise the fix guesses that the last one counts.
 
 use zeropilot_config::front_end::FrontEnd;
 use zeropilot_config::problem::KeyPath;
@@ -17,9 +7,9 @@ use zeropilot_config::syntax::{DuplicateKey, Member, Node, Span, Value};
 
 use crate::diagnostic::{Diagnostic, Fix, Safety};
 use crate::edit::remove_member;
-use crate::language::Text;
 use crate::rule::{Example, Group, Rule, Severity, Wording};
 use crate::subject::Subject;
+use zeropilot_text::Text;
 
 pub(crate) static RULE: Rule = Rule {
     code: "K11",
@@ -39,7 +29,7 @@ pub(crate) static RULE: Rule = Rule {
         .read_by(FrontEnd::HfTrainer),
     ],
     good: &[Example::new(r#"{"train_batch_size": 8, "fp16": {"enabled": true}}"#)],
-    check: None,
+    is_no_op: false,
 };
 
 static REFUSED: Wording = Wording {

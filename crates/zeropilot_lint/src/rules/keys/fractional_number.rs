@@ -1,11 +1,3 @@
-//! K05: a fraction where a whole number is needed.
-//!
-//! # What it does
-//! Finds numbers with a fractional part on keys that take whole numbers. Whole floats such as
-//! `5e8` are accepted.
-//!
-//! # Why is this bad?
-//! The engine refuses: `Input should be a valid integer, got a number with a fractional part`.
 //! Older accelerate and transformers wrote such numbers themselves, as `0.9 * hidden * hidden`.
 
 use num_bigint::BigInt;
@@ -15,9 +7,9 @@ use zeropilot_config::syntax::{Node, Value};
 
 use crate::diagnostic::{Diagnostic, Fix};
 use crate::edit::Edit;
-use crate::language::Text;
 use crate::rule::{Example, Group, Rule, Severity, Wording};
 use crate::subject::{Subject, shortened};
+use zeropilot_text::Text;
 
 pub(crate) static RULE: Rule = Rule {
     code: "K05",
@@ -43,7 +35,7 @@ pub(crate) static RULE: Rule = Rule {
             r#"{"train_batch_size": 8, "zero_optimization": {"stage": 3, "stage3_prefetch_bucket_size": 5e8}}"#,
         ),
     ],
-    check: None,
+    is_no_op: false,
 };
 
 static WORDING: Wording = Wording {

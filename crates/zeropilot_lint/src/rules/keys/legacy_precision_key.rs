@@ -1,19 +1,10 @@
-//! K04: a legacy key in `fp16` or `bf16`.
-//!
-//! # What it does
-//! Finds keys that these sections tolerated before DeepSpeed 0.17.1 and refuse since:
-//! `fp16_opt_level`, `opt_level`, and loss-scale keys under `bf16`.
-//!
-//! # Why is this bad?
-//! The file is refused even if the section is disabled. Many published configs have them.
-
 use zeropilot_config::problem::{KeyPath, Problem};
 
 use crate::diagnostic::{Diagnostic, Fix};
 use crate::edit::remove_member;
-use crate::language::Text;
 use crate::rule::{Example, Group, Rule, Severity, Wording};
 use crate::subject::Subject;
+use zeropilot_text::Text;
 
 pub(crate) static RULE: Rule = Rule {
     code: "K04",
@@ -32,7 +23,7 @@ pub(crate) static RULE: Rule = Rule {
         Example::new(r#"{"train_batch_size": 8, "fp16": {"enabled": true, "opt_level": "O2"}}"#)
             .version("0.16.9"),
     ],
-    check: None,
+    is_no_op: false,
 };
 
 static WORDING: Wording = Wording {

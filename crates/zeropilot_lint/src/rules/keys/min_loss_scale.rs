@@ -1,18 +1,10 @@
-//! K06: a minimal loss scale below one.
-//!
-//! # What it does
-//! Finds `fp16.min_loss_scale` with a fraction, mostly the popular `1e-10`.
-//!
-//! # Why is this bad?
-//! The field is a whole number, and the engine refuses the file.
-
 use zeropilot_config::problem::Problem;
 
 use crate::diagnostic::{Diagnostic, Fix};
 use crate::edit::Edit;
-use crate::language::Text;
 use crate::rule::{Example, Group, Rule, Severity, Wording};
 use crate::subject::{Subject, shortened};
+use zeropilot_text::Text;
 
 pub(crate) static RULE: Rule = Rule {
     code: "K06",
@@ -28,7 +20,7 @@ pub(crate) static RULE: Rule = Rule {
     good: &[Example::new(
         r#"{"train_batch_size": 8, "fp16": {"enabled": true, "min_loss_scale": 1}}"#,
     )],
-    check: None,
+    is_no_op: false,
 };
 
 static WORDING: Wording = Wording {

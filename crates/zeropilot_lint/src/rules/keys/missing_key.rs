@@ -1,17 +1,9 @@
-//! K19: a key that must be there.
-//!
-//! # What it does
-//! Finds sections without a key that the engine takes from them unconditionally.
-//!
-//! # Why is this bad?
-//! The engine fails with a `KeyError` or an assertion.
-
 use zeropilot_config::problem::Problem;
 use zeropilot_config::syntax::Span;
 
 use crate::diagnostic::Diagnostic;
-use crate::language::Text;
 use crate::rule::{Example, Group, Rule, Severity, Wording};
+use zeropilot_text::Text;
 
 pub(crate) static RULE: Rule = Rule {
     code: "K19",
@@ -25,7 +17,7 @@ pub(crate) static RULE: Rule = Rule {
         r#"{"train_batch_size": 8, "data_efficiency": {"enabled": true, "data_sampling": {"enabled": true, "curriculum_learning": {"enabled": true}}}}"#,
     )],
     good: &[Example::new(r#"{"train_batch_size": 8, "data_efficiency": {"enabled": true}}"#)],
-    check: None,
+    is_no_op: false,
 };
 
 static WORDING: Wording = Wording {

@@ -1,13 +1,3 @@
-//! K09: something else where a section is expected.
-//!
-//! # What it does
-//! Finds `null`, a switch or text in place of an object: `"bf16": true`, `"fp16": null`,
-//! `"zero_optimization": "auto"`.
-//!
-//! # Why is this bad?
-//! The engine unpacks the value as a mapping and fails with a type error.
-//!
-//! # Fix safety
 //! `{"enabled": true}` is what `true` must have meant; removing `null` gives the default.
 
 use zeropilot_config::front_end;
@@ -18,9 +8,9 @@ use zeropilot_config::syntax::{Span, Value};
 use crate::argument::Argument;
 use crate::diagnostic::{Diagnostic, Fix};
 use crate::edit::{Edit, remove_member};
-use crate::language::Text;
 use crate::rule::{Example, Group, Rule, Severity, Wording};
 use crate::subject::Subject;
+use zeropilot_text::Text;
 
 pub(crate) static RULE: Rule = Rule {
     code: "K09",
@@ -35,7 +25,7 @@ pub(crate) static RULE: Rule = Rule {
         Example::new(r#"{"train_batch_size": 8, "fp16": null}"#),
     ],
     good: &[Example::new(r#"{"train_batch_size": 8, "bf16": {"enabled": true}}"#)],
-    check: None,
+    is_no_op: false,
 };
 
 static WORDING: Wording = Wording {

@@ -1,15 +1,3 @@
-//! K10: DeepSpeed reads the file, the front end does not.
-//!
-//! # What it does
-//! Finds what Hjson allows and JSON does not, in a file that the HF Trainer or accelerate reads:
-//! comments, trailing commas, unquoted keys, a byte-order mark.
-//!
-//! # Why is this bad?
-//! The same file works with one launcher and fails with another.
-//!
-//! # Fix safety
-//! A fix is offered where it makes the file readable, and changes no value.
-
 use zeropilot_config::front_end::FrontEnd;
 use zeropilot_config::problem::KeyPath;
 use zeropilot_config::syntax::{Span, SyntaxError, SyntaxErrorKind, parse_json};
@@ -17,8 +5,8 @@ use zeropilot_config::syntax::{Span, SyntaxError, SyntaxErrorKind, parse_json};
 use crate::argument::Argument;
 use crate::diagnostic::{Diagnostic, Fix};
 use crate::edit::{Edit, apply};
-use crate::language::Text;
 use crate::rule::{Example, Group, Rule, Severity, Wording};
+use zeropilot_text::Text;
 
 pub(crate) static RULE: Rule = Rule {
     code: "K10",
@@ -42,7 +30,7 @@ pub(crate) static RULE: Rule = Rule {
         )
         .read_by(FrontEnd::HfTrainer),
     ],
-    check: None,
+    is_no_op: false,
 };
 
 static WORDING: Wording = Wording {

@@ -1,17 +1,9 @@
-//! K20: the file is not UTF-8.
-//!
-//! # What it does
-//! Finds the first byte that cannot be decoded.
-//!
-//! # Why is this bad?
-//! Python reads the file as UTF-8 and fails before any key is looked at.
-
 use zeropilot_config::problem::KeyPath;
 use zeropilot_config::syntax::Span;
 
 use crate::diagnostic::Diagnostic;
-use crate::language::Text;
 use crate::rule::{Group, Rule, Severity, Wording};
+use zeropilot_text::Text;
 
 pub(crate) static RULE: Rule = Rule {
     code: "K20",
@@ -24,7 +16,7 @@ pub(crate) static RULE: Rule = Rule {
     // An example would have to be bytes.
     examples: &[],
     good: &[],
-    check: None,
+    is_no_op: false,
 };
 
 static WORDING: Wording = Wording {

@@ -1,20 +1,12 @@
-//! K12: an offload device that is not one.
-//!
-//! # What it does
-//! Finds `device` values other than `"none"`, `"cpu"` and `"nvme"`.
-//!
-//! # Why is this bad?
-//! The engine refuses the file: `Input should be 'none', 'cpu' or 'nvme'`.
-
 use zeropilot_config::front_end;
 use zeropilot_config::problem::{KeyPath, Problem};
 use zeropilot_config::syntax::{Node, Span, Value};
 
 use crate::diagnostic::{Diagnostic, Fix};
 use crate::edit::Edit;
-use crate::language::Text;
 use crate::rule::{Example, Group, Rule, Severity, Wording};
 use crate::subject::{Subject, shortened};
+use zeropilot_text::Text;
 
 pub(crate) static RULE: Rule = Rule {
     code: "K12",
@@ -35,7 +27,7 @@ pub(crate) static RULE: Rule = Rule {
     good: &[Example::new(
         r#"{"train_batch_size": 8, "zero_optimization": {"stage": 3, "offload_param": {"device": "cpu"}}}"#,
     )],
-    check: None,
+    is_no_op: false,
 };
 
 static WORDING: Wording = Wording {

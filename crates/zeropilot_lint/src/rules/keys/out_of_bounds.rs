@@ -1,18 +1,10 @@
-//! K16: a number outside its limits.
-//!
-//! # What it does
-//! Finds numbers that are smaller or larger than the engine lets the key be.
-//!
-//! # Why is this bad?
-//! The engine refuses the file.
-
 use zeropilot_config::problem::{Bound, Problem};
 
 use crate::argument::Argument;
 use crate::diagnostic::Diagnostic;
-use crate::language::Text;
 use crate::rule::{Example, Group, Rule, Severity, Wording};
 use crate::subject::{Subject, shortened};
+use zeropilot_text::Text;
 
 pub(crate) static RULE: Rule = Rule {
     code: "K16",
@@ -28,7 +20,7 @@ pub(crate) static RULE: Rule = Rule {
     good: &[Example::new(
         r#"{"train_batch_size": 8, "zero_optimization": {"stage": 2, "reduce_bucket_size": 1}}"#,
     )],
-    check: None,
+    is_no_op: false,
 };
 
 static WORDING: Wording = Wording {

@@ -1,21 +1,13 @@
-//! K25: a quoted `gradient_clipping`.
-//!
-//! # What it does
-//! Finds a `gradient_clipping` in quotes.
-//!
-//! # Why is this bad?
-//! Loading takes it; the first step compares it with a number and fails.
-
 use zeropilot_config::front_end::FrontEnd;
 use zeropilot_config::syntax::Value;
 
 use crate::diagnostic::Diagnostic;
 use crate::diagnostic::Fix;
 use crate::edit::Edit;
-use crate::language::Text;
 use crate::reading::at_value;
 use crate::rule::{Example, Group, Rule, Severity, Wording};
 use crate::subject::Subject;
+use zeropilot_text::Text;
 
 pub(crate) static RULE: Rule = Rule {
     code: "K25",
@@ -27,7 +19,7 @@ pub(crate) static RULE: Rule = Rule {
     sources: &[],
     examples: &[Example::new(r#"{"train_batch_size": 8, "gradient_clipping": "1.0"}"#)],
     good: &[Example::new(r#"{"train_batch_size": 8, "gradient_clipping": 1.0}"#)],
-    check: Some(check),
+    is_no_op: false,
 };
 
 static WORDING: Wording = Wording {
@@ -42,7 +34,7 @@ static WORDING: Wording = Wording {
     help: Text::new("write the number without quotes", "去掉引号，写成数字"),
 };
 
-fn check(subject: &Subject<'_>, found: &mut Vec<Diagnostic>) {
+pub(crate) fn check(subject: &Subject<'_>, found: &mut Vec<Diagnostic>) {
     // The HF Trainer compares it with its own argument first and refuses it as a mismatch.
     let is_compared = subject.front_end == FrontEnd::HfTrainer
         && subject.arguments.trainer.max_grad_norm.is_some();

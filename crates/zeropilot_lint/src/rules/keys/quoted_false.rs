@@ -1,22 +1,13 @@
-//! K23: a quoted `false` counts as true.
-//!
-//! # What it does
-//! Finds the text `"false"` where a switch is read without being converted.
-//!
-//! # Why is this bad?
-//! To Python a text that is not empty is true, so `"false"` switches the feature on. Sections with
-//! a model convert it; top-level keys and sections read by hand do not.
-
 use zeropilot_config::syntax::Member;
 use zeropilot_config::syntax::Value;
 
 use crate::diagnostic::Diagnostic;
 use crate::diagnostic::Fix;
 use crate::edit::Edit;
-use crate::language::Text;
 use crate::reading::at_value;
 use crate::rule::{Example, Group, Rule, Severity, Wording};
 use crate::subject::Subject;
+use zeropilot_text::Text;
 
 pub(crate) static RULE: Rule = Rule {
     code: "K23",
@@ -38,7 +29,7 @@ pub(crate) static RULE: Rule = Rule {
             r#"{"train_batch_size": 8, "zero_optimization": {"stage": 2, "overlap_comm": "false"}}"#,
         ),
     ],
-    check: Some(check),
+    is_no_op: false,
 };
 
 static WORDING: Wording = Wording {
@@ -53,7 +44,7 @@ static WORDING: Wording = Wording {
     help: Text::new("write false without quotes", "写成不带引号的 false"),
 };
 
-fn check(subject: &Subject<'_>, found: &mut Vec<Diagnostic>) {
+pub(crate) fn check(subject: &Subject<'_>, found: &mut Vec<Diagnostic>) {
     for member in subject.members() {
         look(subject, &[&member.key], member, found);
         if let Value::Object(members) = &member.value.value {

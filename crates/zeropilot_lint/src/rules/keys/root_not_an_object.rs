@@ -1,18 +1,10 @@
-//! K18: the file holds something other than an object.
-//!
-//! # What it does
-//! Finds files whose outermost value is a list, a text or a number.
-//!
-//! # Why is this bad?
-//! Nobody can read a config from it. With Hjson a file of plain words is one text.
-
 use zeropilot_config::python::Kind;
 use zeropilot_config::syntax::Span;
 
 use crate::argument::Argument;
 use crate::diagnostic::Diagnostic;
-use crate::language::Text;
 use crate::rule::{Example, Group, Rule, Severity, Wording};
+use zeropilot_text::Text;
 
 pub(crate) static RULE: Rule = Rule {
     code: "K18",
@@ -24,7 +16,7 @@ pub(crate) static RULE: Rule = Rule {
     sources: &[],
     examples: &[Example::new("[1, 2]")],
     good: &[Example::new(r#"{"train_batch_size": 8}"#)],
-    check: None,
+    is_no_op: false,
 };
 
 static WORDING: Wording = Wording {

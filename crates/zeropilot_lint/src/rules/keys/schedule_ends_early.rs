@@ -1,17 +1,8 @@
-//! K22: a schedule ends before it starts.
-//!
-//! # What it does
-//! Finds `schedule_offset_end` before `schedule_offset` in `compression_training`, which engines
-//! before 0.19.7 read.
-//!
-//! # Why is this bad?
-//! The engine asserts that the end is not before the start.
-
 use zeropilot_config::problem::Problem;
 
 use crate::diagnostic::Diagnostic;
-use crate::language::Text;
 use crate::rule::{Example, Group, Rule, Severity, Wording};
+use zeropilot_text::Text;
 
 pub(crate) static RULE: Rule = Rule {
     code: "K22",
@@ -28,7 +19,7 @@ pub(crate) static RULE: Rule = Rule {
         .version("0.18.9"),
     ],
     good: &[Example::new(r#"{"train_batch_size": 8}"#)],
-    check: None,
+    is_no_op: false,
 };
 
 static WORDING: Wording = Wording {

@@ -1,19 +1,10 @@
-//! K07: one field under two names.
-//!
-//! # What it does
-//! Finds a ZeRO-3 field given both by its key and by its internal name, such as
-//! `stage3_prefetch_bucket_size` and `prefetch_bucket_size`.
-//!
-//! # Why is this bad?
-//! Either works alone; both together are refused as an extra input.
-
 use zeropilot_config::problem::Problem;
 
 use crate::diagnostic::{Diagnostic, Fix};
 use crate::edit::remove_member;
-use crate::language::Text;
 use crate::rule::{Example, Group, Rule, Severity, Wording};
 use crate::subject::Subject;
+use zeropilot_text::Text;
 
 pub(crate) static RULE: Rule = Rule {
     code: "K07",
@@ -29,7 +20,7 @@ pub(crate) static RULE: Rule = Rule {
     good: &[Example::new(
         r#"{"train_batch_size": 8, "zero_optimization": {"stage": 3, "stage3_prefetch_bucket_size": 1000}}"#,
     )],
-    check: None,
+    is_no_op: false,
 };
 
 static WORDING: Wording = Wording {

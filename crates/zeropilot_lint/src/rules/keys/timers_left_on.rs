@@ -1,19 +1,10 @@
-//! K28: measuring is left on.
-//!
-//! # What it does
-//! Finds `wall_clock_breakdown` and `memory_breakdown` switched on.
-//!
-//! # Why is this bad?
-//! Both wait for the device around every part of every step, so that communication and computation
-//! no longer overlap. They belong into a measurement, not into a training.
-
 use zeropilot_config::syntax::Value;
 
 use crate::diagnostic::Diagnostic;
-use crate::language::Text;
 use crate::reading::at_value;
 use crate::rule::{Example, Group, Rule, Severity, Wording};
 use crate::subject::Subject;
+use zeropilot_text::Text;
 
 pub(crate) static RULE: Rule = Rule {
     code: "K28",
@@ -21,30 +12,45 @@ pub(crate) static RULE: Rule = Rule {
     group: Group::Keys,
     severity: Severity::Note,
     summary: Text::new("measuring is left on", "计时开关没有关"),
-    wordings: &[&WORDING],
+    wordings: &[&TIMERS, &MEMORY],
     sources: &[],
-    examples: &[Example::new(r#"{"train_batch_size": 8, "wall_clock_breakdown": true}"#)],
+    examples: &[
+        Example::new(r#"{"train_batch_size": 8, "wall_clock_breakdown": true}"#),
+        Example::new(r#"{"train_batch_size": 8, "memory_breakdown": true}"#),
+    ],
     good: &[Example::new(r#"{"train_batch_size": 8, "wall_clock_breakdown": false}"#)],
-    check: Some(check),
+    is_no_op: false,
 };
 
-static WORDING: Wording = Wording {
+static TIMERS: Wording = Wording {
     message: Text::new(
-        "`{path}` slows every step: it waits for the device to measure",
-        "`{path}` 会拖慢每一步：测量时要等设备执行完",
+        "`{path}` makes every micro-step wait for the GPU and prints its times",
+        "`{path}` 让每个 micro step 都等 GPU 执行完，并打印耗时",
     ),
     why: Text::new(
-        "the engine waits for the device around forward, backward and step, so that nothing overlaps any more.",
-        "引擎会在前向、反向和参数更新前后等待设备，计算和通信无法再重叠。",
+        "DeepSpeed reads the timers at the end of every `step` call, and reading them makes the host wait until the GPU has caught up.",
+        "DeepSpeed 在每次调用 `step` 的末尾读取计时器，读取时主机要等 GPU 执行完。",
     ),
     help: Text::new("remove it once you have measured", "测完就删掉"),
 };
 
-fn check(subject: &Subject<'_>, found: &mut Vec<Diagnostic>) {
-    for key in ["wall_clock_breakdown", "memory_breakdown"] {
+static MEMORY: Wording = Wording {
+    message: Text::new(
+        "`{path}` collects garbage and prints memory several times per micro-step",
+        "`{path}` 在每个 micro step 里多次做垃圾回收并打印显存",
+    ),
+    why: Text::new(
+        "rank 0 runs Python's garbage collection before each report, and the other ranks wait for it at the next collective.",
+        "rank 0 每次打印前都要做一次 Python 垃圾回收，其他 rank 在下一次集合通信时等它。",
+    ),
+    help: TIMERS.help,
+};
+
+pub(crate) fn check(subject: &Subject<'_>, found: &mut Vec<Diagnostic>) {
+    for (key, wording) in [("wall_clock_breakdown", &TIMERS), ("memory_breakdown", &MEMORY)] {
         let Some(node) = subject.root.get(key) else { continue };
         if node.value == Value::Bool(true) {
-            found.push(at_value(&RULE, &WORDING, &[key], node));
+            found.push(at_value(&RULE, wording, &[key], node));
         }
     }
 }

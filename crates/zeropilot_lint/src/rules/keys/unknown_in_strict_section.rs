@@ -1,24 +1,12 @@
-//! K03: an unknown key in a strict section.
-//!
-//! # What it does
-//! Finds keys that `zero_optimization` and the other sections with a model do not have in the
-//! chosen engine version.
-//!
-//! # Why is this bad?
-//! The engine refuses the file: `Extra inputs are not permitted`.
-//!
-//! # Fix safety
-//! Renaming and moving are guesses.
-
 use zeropilot_config::problem::Problem;
 
 use super::super::auto::misspelt::did_you_mean;
 use super::comment_key;
 use crate::diagnostic::{Diagnostic, Fix};
 use crate::edit::{remove_member, rename};
-use crate::language::Text;
 use crate::rule::{Example, Group, Rule, Severity, Wording};
 use crate::subject::Subject;
+use zeropilot_text::Text;
 
 pub(crate) static RULE: Rule = Rule {
     code: "K03",
@@ -45,7 +33,7 @@ pub(crate) static RULE: Rule = Rule {
     good: &[Example::new(
         r#"{"train_batch_size": 8, "zero_optimization": {"stage": 2, "overlap_comm": true}}"#,
     )],
-    check: None,
+    is_no_op: false,
 };
 
 static UNKNOWN: Wording = Wording {

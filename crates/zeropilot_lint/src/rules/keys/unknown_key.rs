@@ -1,19 +1,5 @@
-//! K01: a key that nobody reads.
-//!
-//! # What it does
-//! Finds keys at the top level, and in sections read by hand such as `aio` and
-//! `activation_checkpointing`, that the engine never asks for.
-//!
-//! # Why is this bad?
-//! The engine takes what it knows from these objects and ignores the rest. The setting has no
-//! effect, and nothing is said.
-//!
-//! # Known problems
-//! A training script may read keys of its own from the same file. Where nobody said who reads the
-//! file, and the config is a section in the settings of a program, only that is said, in a note.
-//!
-//! # Fix safety
-//! Renaming to the nearest key is a guess.
+//! A training script may read keys of its own from the same file. Where nobody says who reads it and
+//! the config is a section in the settings of a program, a note says only that.
 
 use zeropilot_config::problem::KeyPath;
 use zeropilot_config::schema::Schema;
@@ -21,14 +7,14 @@ use zeropilot_config::syntax::{Member, Value};
 
 use super::super::auto::misspelt::did_you_mean;
 use super::{HAND_READ_SECTIONS, comment_key, wrong_level};
-use crate::check::MAX_FINDINGS;
 use crate::diagnostic::{Diagnostic, Fix};
 use crate::edit::rename;
-use crate::language::Text;
 use crate::reading::ZERO;
+use crate::report::MAX_FINDINGS;
 use crate::rule::{Example, Group, Rule, Severity, Wording};
 use crate::subject::Subject;
 use crate::suggestion::suggest;
+use zeropilot_text::Text;
 
 pub(crate) static RULE: Rule = Rule {
     code: "K01",
@@ -55,8 +41,12 @@ pub(crate) static RULE: Rule = Rule {
         Example::new(r#"{"train_batch_size": 8, "zero_optimization": {"stage": 2}}"#),
         Example::new(r#"{"train_batch_size": 8, "zero_optimization": {"stage": 2}}"#)
             .unsaid_reader(),
+        Example::new(
+            r#"{"train_micro_batch_size_per_gpu": 1, "sequence_parallel_size": 2, "data_parallel_size": 1}"#,
+        )
+        .ranks(2),
     ],
-    check: Some(check),
+    is_no_op: true,
 };
 
 static TOP_LEVEL: Wording = Wording {
@@ -107,12 +97,22 @@ const RENAMED: [(&str, &str, &str); 4] = [
     ("", "seq_parallel_comm_data_type", "seq_parallel_communication_data_type"),
 ];
 
+/// Keys that `deepspeed.initialize` itself reads to build the mesh of sequence parallelism, from 0.15 on and only
+/// if both are there.
+const MESH: [&str; 2] = ["data_parallel_size", "sequence_parallel_size"];
+
+fn builds_mesh(subject: &Subject<'_>, key: &str) -> bool {
+    MESH.contains(&key)
+        && MESH.iter().all(|key| subject.root.get(key).is_some())
+        && subject.since("0.15.4")
+}
+
 fn renamed(section: &str, key: &str) -> Option<String> {
     let found = RENAMED.iter().find(|(place, old, _)| *place == section && *old == key);
     found.map(|(_, _, new)| (*new).to_owned())
 }
 
-fn check(subject: &Subject<'_>, found: &mut Vec<Diagnostic>) {
+pub(crate) fn check(subject: &Subject<'_>, found: &mut Vec<Diagnostic>) {
     let schema = subject.schema();
     let embedded = embedded(subject);
     if let Some(section) = embedded {
@@ -125,7 +125,7 @@ fn check(subject: &Subject<'_>, found: &mut Vec<Diagnostic>) {
             return;
         }
         if !reads(schema, &member.key) {
-            if embedded.is_none() {
+            if embedded.is_none() && !builds_mesh(subject, &member.key) {
                 found.push(top_level(subject, member));
             }
         } else if let Value::Object(members) = &member.value.value

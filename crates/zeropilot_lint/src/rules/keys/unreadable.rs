@@ -1,20 +1,11 @@
-//! K17: the file cannot be read.
-//!
-//! # What it does
-//! Finds text that the reader in charge refuses: Hjson for plain DeepSpeed, JSON for the HF
-//! Trainer and accelerate.
-//!
-//! # Why is this bad?
-//! Nothing of the config is used.
-
 use zeropilot_config::front_end::FrontEnd;
 use zeropilot_config::problem::KeyPath;
 use zeropilot_config::syntax::SyntaxError;
 
 use super::not_strict_json::fault;
 use crate::diagnostic::Diagnostic;
-use crate::language::Text;
 use crate::rule::{Example, Group, Rule, Severity, Wording};
+use zeropilot_text::Text;
 
 pub(crate) static RULE: Rule = Rule {
     code: "K17",
@@ -32,7 +23,7 @@ pub(crate) static RULE: Rule = Rule {
         Example::new("{\"train_batch_size\": 8").read_by(FrontEnd::HfTrainer),
     ],
     good: &[Example::new(r#"{"train_batch_size": 8, "fp16": {"enabled": true}}"#)],
-    check: None,
+    is_no_op: false,
 };
 
 static HJSON: Wording = Wording {

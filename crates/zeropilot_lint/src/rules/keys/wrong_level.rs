@@ -1,16 +1,3 @@
-//! K02: a key at the wrong level.
-//!
-//! # What it does
-//! Finds top-level keys that the engine reads, but inside a section: most often keys of
-//! `zero_optimization`.
-//!
-//! # Why is this bad?
-//! At the top level nobody reads them. Weights stay ungathered, offload is off, and nothing is
-//! said.
-//!
-//! # Fix safety
-//! Moving the key makes it take effect, which changes the run; it is a guess.
-
 use zeropilot_config::problem::KeyPath;
 use zeropilot_config::schema::{FieldType, Model};
 use zeropilot_config::syntax::{Member, Value};
@@ -18,9 +5,9 @@ use zeropilot_config::syntax::{Member, Value};
 use super::HAND_READ_SECTIONS;
 use crate::diagnostic::{Diagnostic, Fix};
 use crate::edit::{Edit, can_move, in_order, insert_members, remove_member};
-use crate::language::Text;
 use crate::rule::{Example, Group, Rule, Severity, Wording};
 use crate::subject::Subject;
+use zeropilot_text::Text;
 
 pub(crate) static RULE: Rule = Rule {
     code: "K02",
@@ -39,7 +26,7 @@ pub(crate) static RULE: Rule = Rule {
     good: &[Example::new(
         r#"{"train_batch_size": 8, "zero_optimization": {"stage": 3, "memory_efficient_linear": false}}"#,
     )],
-    check: None,
+    is_no_op: true,
 };
 
 static WORDING: Wording = Wording {

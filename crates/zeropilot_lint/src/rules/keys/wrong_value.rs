@@ -1,20 +1,12 @@
-//! K15: a value of the wrong kind.
-//!
-//! # What it does
-//! Finds values that the engine cannot convert to what the key takes.
-//!
-//! # Why is this bad?
-//! The engine refuses the file, or fails with a Python type error.
-
 use zeropilot_config::front_end;
 use zeropilot_config::problem::{Expected, KeyPath, Problem};
 use zeropilot_config::python::{Kind, kind_of};
 
 use crate::argument::Argument;
 use crate::diagnostic::Diagnostic;
-use crate::language::Text;
 use crate::rule::{Example, Group, Rule, Severity, Wording};
 use crate::subject::{Subject, shortened};
+use zeropilot_text::Text;
 
 pub(crate) static RULE: Rule = Rule {
     code: "K15",
@@ -36,7 +28,7 @@ pub(crate) static RULE: Rule = Rule {
     good: &[Example::new(
         r#"{"train_batch_size": 8, "zero_optimization": {"stage": 2, "overlap_comm": true}}"#,
     )],
-    check: None,
+    is_no_op: false,
 };
 
 static WORDING: Wording = Wording {

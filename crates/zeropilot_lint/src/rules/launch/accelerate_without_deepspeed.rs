@@ -1,17 +1,8 @@
-//! L18: accelerate is asked for DeepSpeed and for something else.
-//!
-//! # What it does
-//! Finds a `deepspeed_config_file` beside a `distributed_type` other than `DEEPSPEED`, or beside an option that asks for
-//! another way to train; and `--use_deepspeed` together with such an option.
-//!
-//! # Why is this bad?
-//! accelerate looks at the file only if DeepSpeed is switched on. Otherwise every rank trains the whole model, and nothing
-//! is said. Two ways at once are refused.
-
 use crate::diagnostic::Diagnostic;
-use crate::job::{Findings, Judged, Launch, Launcher, Place};
-use crate::language::Text;
+use crate::job_view::{Findings, JobView};
 use crate::rule::{Example, Group, Rule, Severity, Wording};
+use zeropilot_job::{Launch, Launcher, Place};
+use zeropilot_text::Text;
 
 pub(crate) static RULE: Rule = Rule {
     code: "L18",
@@ -38,7 +29,7 @@ pub(crate) static RULE: Rule = Rule {
         Example::job("accelerate launch --use_deepspeed --num_processes 2 --deepspeed_config_file ds.json t.py")
             .files(&[CONFIG]),
     ],
-    check: None,
+    is_no_op: false,
 };
 
 const CONFIG: (&str, &str) = (
@@ -94,7 +85,7 @@ fn told(launch: &Launch) -> Option<(&str, &Place)> {
     Some((config.text.as_deref()?, &config.place)).filter(|_| is_option || is_in_yaml)
 }
 
-pub(super) fn check(job: &Judged<'_>, found: &mut Findings) {
+pub(crate) fn check(job: &JobView<'_>, found: &mut Findings) {
     for launch in job.job.launches.iter().filter(|one| one.launcher == Launcher::Accelerate) {
         if launch.has_option(&["use_deepspeed"]) {
             let options = ["multi_gpu", "cpu", "tpu", "use_fsdp"];

@@ -1,17 +1,9 @@
-//! Z03: `device_map` under ZeRO stage 3.
-//!
-//! # What it does
-//! Finds a model that is loaded with a `device_map` after the training arguments have registered a
-//! config with ZeRO stage 3.
-//!
-//! # Why is this bad?
-//! ZeRO decides which rank holds what. transformers refuses a second plan and ends.
-
 use crate::diagnostic::Diagnostic;
-use crate::job::{Findings, Judged, Place};
-use crate::language::Text;
+use crate::job_view::{Findings, JobView};
 use crate::rule::{Example, Group, Rule, Severity, Wording};
 use crate::rules::launch::model_first::{STAGE_3, loads_a_model};
+use zeropilot_job::Place;
+use zeropilot_text::Text;
 
 pub(crate) static RULE: Rule = Rule {
     code: "Z03",
@@ -40,7 +32,7 @@ pub(crate) static RULE: Rule = Rule {
             ("ds.json", STAGE_3),
         ]),
     ],
-    check: None,
+    is_no_op: false,
 };
 
 static WORDING: Wording = Wording {
@@ -55,7 +47,7 @@ static WORDING: Wording = Wording {
     help: Text::new("remove `device_map`", "去掉 `device_map`"),
 };
 
-pub(super) fn check(job: &Judged<'_>, found: &mut Findings) {
+pub(crate) fn check(job: &JobView<'_>, found: &mut Findings) {
     for (script, name) in job.stage_3_scripts() {
         let Some(arguments) = script.training_arguments().min_by_key(|call| call.span.start) else {
             continue;

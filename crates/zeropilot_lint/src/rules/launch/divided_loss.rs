@@ -1,21 +1,12 @@
-//! B07: the loss is divided by the accumulation steps twice.
-//!
-//! # What it does
-//! Finds a training loop that divides the loss by the accumulation steps before it calls `backward` of
-//! the DeepSpeed engine or of an `Accelerator`.
-//!
-//! # Why is this bad?
-//! The engine divides the loss itself. Gradients come out smaller by the number of steps once more,
-//! and nothing is said.
-
 use num_traits::ToPrimitive as _;
 use zeropilot_config::python::PyValue;
 
-use crate::check::Report;
 use crate::diagnostic::Diagnostic;
-use crate::job::{Findings, Judged, Place};
-use crate::language::Text;
+use crate::job_view::{Findings, JobView};
+use crate::report::Report;
 use crate::rule::{Example, Group, Rule, Severity, Wording};
+use zeropilot_job::Place;
+use zeropilot_text::Text;
 
 pub(crate) static RULE: Rule = Rule {
     code: "B07",
@@ -52,7 +43,7 @@ pub(crate) static RULE: Rule = Rule {
             ("ds.json", r#"{"train_micro_batch_size_per_gpu": 1}"#),
         ]),
     ],
-    check: None,
+    is_no_op: false,
 };
 
 static WORDING: Wording = Wording {
@@ -75,7 +66,7 @@ fn steps(report: &Report) -> Option<i64> {
     }
 }
 
-pub(super) fn check(job: &Judged<'_>, found: &mut Findings) {
+pub(crate) fn check(job: &JobView<'_>, found: &mut Findings) {
     for (launch, config) in job.job.launches.iter().zip(job.configs) {
         let (Some(script), Some(name)) = (&launch.script, &launch.program) else { continue };
         let Some(steps) = config.as_ref().and_then(steps).filter(|steps| *steps > 1) else {

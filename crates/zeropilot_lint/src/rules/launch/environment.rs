@@ -1,18 +1,10 @@
-//! L13: an environment variable that DeepSpeed does not read.
-//!
-//! # What it does
-//! Finds variables for DeepSpeed that none of its code asks for, because they are misspelt.
-//!
-//! # Why is this bad?
-//! A variable that nobody reads has no effect, and nothing is said.
-
 use serde::Deserialize;
 use std::sync::LazyLock;
 
 use crate::diagnostic::Diagnostic;
-use crate::job::{Findings, Judged};
-use crate::language::Text;
+use crate::job_view::{Findings, JobView};
 use crate::rule::{Example, Group, Rule, Severity, Wording};
+use zeropilot_text::Text;
 
 pub(crate) static RULE: Rule = Rule {
     code: "L13",
@@ -26,8 +18,12 @@ pub(crate) static RULE: Rule = Rule {
     wordings: &[&WORDING],
     sources: &[],
     examples: &[Example::job("export DS_ACCELARATOR=cuda")],
-    good: &[Example::job("export DS_ACCELERATOR=cuda"), Example::job("export DS_CONFIG=x.json")],
-    check: None,
+    good: &[
+        Example::job("export DS_ACCELERATOR=cuda"),
+        Example::job("export DS_CONFIG=x.json"),
+        Example::job("export DS_BUILD_OPS=1"),
+    ],
+    is_no_op: false,
 };
 
 static WORDING: Wording = Wording {
@@ -54,12 +50,16 @@ static KNOWN: LazyLock<Known> = LazyLock::new(|| {
         .unwrap_or_else(|error| panic!("knowledge/environment.json: {error}"))
 });
 
-pub(super) fn check(job: &Judged<'_>, found: &mut Findings) {
+/// Variables that only DeepSpeed's `setup.py` reads, when it is installed.
+const INSTALLATION: [&str; 3] = ["DS_BUILD_OPS", "DS_BUILD_STRING", "DS_ENABLE_NINJA"];
+
+pub(crate) fn check(job: &JobView<'_>, found: &mut Findings) {
     let launched = job.job.launches.iter().flat_map(|launch| &launch.variables);
     for set in job.job.exported.iter().chain(launched) {
         let is_ours = set.name.starts_with("DS_") || set.name.starts_with("DEEPSPEED_");
         let known = || KNOWN.variables.iter().map(String::as_str);
-        if !is_ours || known().any(|known| known == set.name) {
+        let is_read = known().chain(INSTALLATION).any(|known| known == set.name);
+        if !is_ours || is_read {
             continue;
         }
         // A name of one's own is no mistake; only what is nearly one of DeepSpeed's is.

@@ -1,15 +1,8 @@
-//! L17: more ranks on a node than GPUs it may see.
-//!
-//! # What it does
-//! Finds `CUDA_VISIBLE_DEVICES` with fewer GPUs than ranks are started beside it.
-//!
-//! # Why is this bad?
-//! Rank N of a node takes the Nth GPU it sees. Those beyond the last one end with an error.
-
 use crate::diagnostic::Diagnostic;
-use crate::job::{Findings, Judged, Launch, Launcher};
-use crate::language::Text;
+use crate::job_view::{Findings, JobView};
 use crate::rule::{Example, Group, Rule, Severity, Wording};
+use zeropilot_job::{Launch, Launcher};
+use zeropilot_text::Text;
 
 pub(crate) static RULE: Rule = Rule {
     code: "L17",
@@ -41,7 +34,7 @@ pub(crate) static RULE: Rule = Rule {
             "if [ -n \"$FEW\" ]; then export CUDA_VISIBLE_DEVICES=0,1; fi\ntorchrun --nproc_per_node 4 t.py --deepspeed $CONFIG",
         ),
     ],
-    check: None,
+    is_no_op: false,
 };
 
 static WORDING: Wording = Wording {
@@ -60,7 +53,7 @@ static WORDING: Wording = Wording {
 };
 
 /// How many ranks a node gets, where that is written.
-fn ranks_of_a_node(job: &Judged<'_>, launch: &Launch) -> Option<usize> {
+fn ranks_of_a_node(job: &JobView<'_>, launch: &Launch) -> Option<usize> {
     match launch.launcher {
         Launcher::Torchrun => launch.option("nproc_per_node")?.text.as_deref()?.parse().ok(),
         Launcher::Swift | Launcher::LlamaFactory => {
@@ -70,7 +63,7 @@ fn ranks_of_a_node(job: &Judged<'_>, launch: &Launch) -> Option<usize> {
     }
 }
 
-pub(super) fn check(job: &Judged<'_>, found: &mut Findings) {
+pub(crate) fn check(job: &JobView<'_>, found: &mut Findings) {
     for launch in &job.job.launches {
         let Some(ranks) = ranks_of_a_node(job, launch) else { continue };
         let Some(visible) = job.job.variable(launch, "CUDA_VISIBLE_DEVICES") else { continue };

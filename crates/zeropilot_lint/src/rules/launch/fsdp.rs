@@ -1,17 +1,9 @@
-//! I12: FSDP together with DeepSpeed.
-//!
-//! # What it does
-//! Finds `fsdp` among the training arguments of a run that has a DeepSpeed config.
-//!
-//! # Why is this bad?
-//! Both shard the model. The HF Trainer refuses them together.
-
 use zeropilot_config::front_end::FrontEnd;
 
 use crate::diagnostic::Diagnostic;
-use crate::job::{Findings, Judged};
-use crate::language::Text;
+use crate::job_view::{Findings, JobView};
 use crate::rule::{Example, Group, Rule, Severity, Wording};
+use zeropilot_text::Text;
 
 use super::model_first::STAGE_3;
 
@@ -34,7 +26,7 @@ pub(crate) static RULE: Rule = Rule {
         Example::job("torchrun --nproc_per_node 2 t.py --deepspeed ds.json --fsdp ''").files(&[("ds.json", STAGE_3)]),
         Example::job("torchrun --nproc_per_node 2 t.py --deepspeed ds.json --fsdp False").files(&[("ds.json", STAGE_3)]),
     ],
-    check: None,
+    is_no_op: false,
 };
 
 static WORDING: Wording = Wording {
@@ -49,7 +41,7 @@ static WORDING: Wording = Wording {
     help: Text::new("keep one of them", "只保留其中一个"),
 };
 
-pub(super) fn check(job: &Judged<'_>, found: &mut Findings) {
+pub(crate) fn check(job: &JobView<'_>, found: &mut Findings) {
     for launch in &job.job.launches {
         let given = &launch.given;
         let has_config = given.config.is_some() || given.dictionary.is_some();

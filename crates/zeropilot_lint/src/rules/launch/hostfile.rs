@@ -1,17 +1,10 @@
-//! L06: the launcher cannot read the hostfile.
-//!
-//! # What it does
-//! Finds lines of a hostfile that are not `host slots=N`, hosts that stand in it twice, and files without a host.
-//!
-//! # Why is this bad?
-//! The `deepspeed` launcher ends before anything is started.
-
 use zeropilot_config::syntax::Span;
 
 use crate::diagnostic::Diagnostic;
-use crate::job::{Findings, Judged, Launcher, Place, hostfile_entries};
-use crate::language::Text;
+use crate::job_view::{Findings, JobView};
 use crate::rule::{Example, Group, Rule, Severity, Wording};
+use zeropilot_job::{Launcher, Place, hostfile_entries};
+use zeropilot_text::Text;
 
 pub(crate) static RULE: Rule = Rule {
     code: "L06",
@@ -29,7 +22,7 @@ pub(crate) static RULE: Rule = Rule {
     ],
     good: &[Example::job("deepspeed --hostfile hosts t.py")
         .files(&[("hosts", "# ours\none slots=8\n\ntwo  slots=8 # new\n")])],
-    check: None,
+    is_no_op: false,
 };
 
 static LINE: Wording = Wording {
@@ -65,7 +58,7 @@ static EMPTY: Wording = Wording {
     ),
 };
 
-pub(super) fn check(job: &Judged<'_>, found: &mut Findings) {
+pub(crate) fn check(job: &JobView<'_>, found: &mut Findings) {
     for launch in job.job.launches.iter().filter(|launch| launch.launcher == Launcher::DeepSpeed) {
         let named = launch.option("hostfile").or_else(|| launch.option("H"));
         let Some((name, place)) = named.and_then(|word| Some((word.text.as_deref()?, word.span)))

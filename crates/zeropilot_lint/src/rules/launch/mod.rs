@@ -17,29 +17,3 @@ pub(crate) mod renamed_variable;
 pub(crate) mod two_filters;
 pub(crate) mod variables_left_behind;
 pub(crate) mod visible_devices;
-
-use crate::job::{Findings, Judged};
-
-/// Looks at a job, and adds what it finds.
-pub(crate) type JobCheck = fn(&Judged<'_>, &mut Findings);
-
-/// What looks at jobs as a whole.
-pub(crate) const JOB_RULES: &[JobCheck] = &[
-    no_launcher::check,
-    visible_devices::check,
-    config_not_found::check,
-    environment::check,
-    divided_loss::check,
-    model_first::check,
-    device_map::check,
-    one_rank_saves::check,
-    renamed_variable::check,
-    accelerate_without_deepspeed::check,
-    fewer_devices::check,
-    fsdp::check,
-    hostfile::check,
-    no_engine_state::check,
-    nvme_path_dropped::check,
-    two_filters::check,
-    variables_left_behind::check,
-];

@@ -1,17 +1,8 @@
-//! Z01: the model is loaded before the config is known.
-//!
-//! # What it does
-//! Finds a training script that loads its model before it makes the training arguments, under ZeRO
-//! stage 3.
-//!
-//! # Why is this bad?
-//! transformers loads a model in pieces only if the config is known by then. Otherwise every rank
-//! loads the whole model into host memory, and more GPUs only mean more copies.
-
 use crate::diagnostic::Diagnostic;
-use crate::job::{Findings, Judged, Place};
-use crate::language::Text;
+use crate::job_view::{Findings, JobView};
 use crate::rule::{Example, Group, Rule, Severity, Wording};
+use zeropilot_job::Place;
+use zeropilot_text::Text;
 
 pub(crate) static RULE: Rule = Rule {
     code: "Z01",
@@ -44,7 +35,7 @@ pub(crate) static RULE: Rule = Rule {
             ("ds.json", STAGE_3),
         ]),
     ],
-    check: None,
+    is_no_op: false,
 };
 
 pub(crate) const STAGE_3: &str = r#"{"train_micro_batch_size_per_gpu": "auto", "gradient_accumulation_steps": "auto", "bf16": {"enabled": true}, "zero_optimization": {"stage": 3, "stage3_gather_16bit_weights_on_model_save": true}}"#;
@@ -75,7 +66,7 @@ pub(crate) fn loads_a_model(callee: &str) -> bool {
     })
 }
 
-pub(super) fn check(job: &Judged<'_>, found: &mut Findings) {
+pub(crate) fn check(job: &JobView<'_>, found: &mut Findings) {
     for (script, name) in job.stage_3_scripts() {
         if script.calls.iter().any(|call| call.name() == "HfDeepSpeedConfig") {
             continue;

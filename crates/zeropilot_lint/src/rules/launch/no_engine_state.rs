@@ -1,18 +1,10 @@
-//! S08: a checkpoint without the engine's state is resumed.
-//!
-//! # What it does
-//! Finds `resume_from_checkpoint` with a checkpoint of the HF Trainer that the engine has written nothing into.
-//!
-//! # Why is this bad?
-//! Under DeepSpeed the Trainer resumes through the engine alone. It finds no state of it and ends, after the model was
-//! loaded.
-
 use zeropilot_config::front_end::FrontEnd;
 
 use crate::diagnostic::Diagnostic;
-use crate::job::{Findings, Judged, Launch, Launcher, Place, Value};
-use crate::language::Text;
+use crate::job_view::{Findings, JobView};
 use crate::rule::{Example, Group, Rule, Severity, Wording};
+use zeropilot_job::{Launch, Launcher, Place, Value};
+use zeropilot_text::Text;
 
 use super::model_first::STAGE_3;
 
@@ -51,7 +43,7 @@ pub(crate) static RULE: Rule = Rule {
             ("ds.json", STAGE_3),
         ]),
     ],
-    check: None,
+    is_no_op: false,
 };
 
 const RESUMES: &str = "args = TrainingArguments(deepspeed='ds.json', per_device_train_batch_size=1)\nmodel = AutoModelForCausalLM.from_pretrained('m')\ntrainer = Trainer(model, args)\ntrainer.train(resume_from_checkpoint='out/checkpoint-10')\n";
@@ -94,7 +86,7 @@ fn resumed(launch: &Launch) -> Option<(String, Place)> {
     Some((said.value.clone(), said.place.clone()))
 }
 
-pub(super) fn check(job: &Judged<'_>, found: &mut Findings) {
+pub(crate) fn check(job: &JobView<'_>, found: &mut Findings) {
     for launch in &job.job.launches {
         let given = &launch.given;
         let has_config = given.config.is_some() || given.dictionary.is_some();

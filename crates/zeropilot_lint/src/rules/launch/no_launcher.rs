@@ -1,17 +1,8 @@
-//! L01: DeepSpeed without a launcher.
-//!
-//! # What it does
-//! Finds a training script with a DeepSpeed config that `python` starts by itself.
-//!
-//! # Why is this bad?
-//! Without a launcher nobody says which rank this is. DeepSpeed then looks for MPI and fails, or
-//! with mpi4py installed trains on one GPU only.
-
 use crate::diagnostic::Diagnostic;
-use crate::job::Launcher;
-use crate::job::{Findings, Judged};
-use crate::language::Text;
+use crate::job_view::{Findings, JobView};
 use crate::rule::{Example, Group, Rule, Severity, Wording};
+use zeropilot_job::Launcher;
+use zeropilot_text::Text;
 
 pub(crate) static RULE: Rule = Rule {
     code: "L01",
@@ -27,7 +18,7 @@ pub(crate) static RULE: Rule = Rule {
     ],
     examples: &[Example::job("python train.py --deepspeed $CONFIG")],
     good: &[Example::job("torchrun --nproc_per_node 4 train.py --deepspeed $CONFIG")],
-    check: None,
+    is_no_op: false,
 };
 
 static WORDING: Wording = Wording {
@@ -45,7 +36,7 @@ static WORDING: Wording = Wording {
     ),
 };
 
-pub(super) fn check(job: &Judged<'_>, found: &mut Findings) {
+pub(crate) fn check(job: &JobView<'_>, found: &mut Findings) {
     for launch in job.job.launches.iter().filter(|launch| launch.launcher == Launcher::Python) {
         // Something around the script may have set the ranks already.
         let sets_ranks =

@@ -1,16 +1,8 @@
-//! F04: accelerate loses the path for NVMe.
-//!
-//! # What it does
-//! Finds offloading to NVMe that is asked for in accelerate's own config or options, without a DeepSpeed config file.
-//!
-//! # Why is this bad?
-//! accelerate's launcher passes the device on and forgets the path. The engine writes its swap files into a directory
-//! called `none` in the working directory.
-
 use crate::diagnostic::Diagnostic;
-use crate::job::{Findings, Judged, Launch};
-use crate::language::Text;
+use crate::job_view::{Findings, JobView};
 use crate::rule::{Example, Group, Rule, Severity, Wording};
+use zeropilot_job::Launch;
+use zeropilot_text::Text;
 
 pub(crate) static RULE: Rule = Rule {
     code: "F04",
@@ -34,7 +26,7 @@ pub(crate) static RULE: Rule = Rule {
         )]),
         Example::job("export ACCELERATE_DEEPSPEED_OFFLOAD_PARAM_NVME_PATH=/local_nvme\naccelerate launch --use_deepspeed --zero_stage 3 --offload_param_device nvme t.py"),
     ],
-    check: None,
+    is_no_op: false,
 };
 
 static WORDING: Wording = Wording {
@@ -63,7 +55,7 @@ fn is_of_accelerate(launch: &Launch) -> bool {
         && stage.is_some_and(|stage| stage.value == "3")
 }
 
-pub(super) fn check(job: &Judged<'_>, found: &mut Findings) {
+pub(crate) fn check(job: &JobView<'_>, found: &mut Findings) {
     for launch in job.job.launches.iter().filter(|launch| is_of_accelerate(launch)) {
         for part in ["optimizer", "param"] {
             let device = launch.accelerate_field(&format!("offload_{part}_device"));

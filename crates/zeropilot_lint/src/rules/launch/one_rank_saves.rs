@@ -1,16 +1,8 @@
-//! H08: saving on one rank only.
-//!
-//! # What it does
-//! Finds a call of the engine that all ranks must make, under a condition that holds on one rank.
-//!
-//! # Why is this bad?
-//! Every rank has a part of what is saved. The one that calls waits for the others, which never
-//! come: the run hangs until the timeout of the collectives.
-
 use crate::diagnostic::Diagnostic;
-use crate::job::{Findings, Judged, Place};
-use crate::language::Text;
+use crate::job_view::{Findings, JobView};
 use crate::rule::{Example, Group, Rule, Severity, Wording};
+use zeropilot_job::Place;
+use zeropilot_text::Text;
 
 pub(crate) static RULE: Rule = Rule {
     code: "H08",
@@ -34,7 +26,7 @@ pub(crate) static RULE: Rule = Rule {
             "engine, _, _, _ = deepspeed.initialize(args=args, model=model)\nif rank == 0:\n    engine.save_checkpoint('out')\n",
         )]),
     ],
-    check: None,
+    is_no_op: false,
 };
 
 static WORDING: Wording = Wording {
@@ -63,7 +55,7 @@ fn holds_on_one_rank(condition: &str) -> bool {
     }
 }
 
-pub(super) fn check(job: &Judged<'_>, found: &mut Findings) {
+pub(crate) fn check(job: &JobView<'_>, found: &mut Findings) {
     for launch in job.job.launches.iter().filter(|launch| launch.world != Some(1)) {
         let (Some(script), Some(name)) = (&launch.script, &launch.program) else { continue };
         let engine = script.call("deepspeed.initialize").and_then(|call| call.bound_to.as_deref());

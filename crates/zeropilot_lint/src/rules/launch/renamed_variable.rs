@@ -1,20 +1,11 @@
-//! L14: an environment variable under its old name.
-//!
-//! # What it does
-//! Finds variables that PyTorch has given another name.
-//!
-//! # Why is this bad?
-//! The old name is still read, with a warning on every rank; a later release drops it and the setting
-//! is gone without a word.
-
 use std::sync::LazyLock;
 
 use serde::Deserialize;
 
 use crate::diagnostic::Diagnostic;
-use crate::job::{Findings, Judged};
-use crate::language::Text;
+use crate::job_view::{Findings, JobView};
 use crate::rule::{Example, Group, Rule, Severity, Wording};
+use zeropilot_text::Text;
 
 pub(crate) static RULE: Rule = Rule {
     code: "L14",
@@ -29,7 +20,7 @@ pub(crate) static RULE: Rule = Rule {
         Example::job("export TORCH_NCCL_ASYNC_ERROR_HANDLING=1"),
         Example::job("export NCCL_DEBUG=INFO"),
     ],
-    check: None,
+    is_no_op: false,
 };
 
 static WORDING: Wording = Wording {
@@ -59,7 +50,7 @@ static KNOWN: LazyLock<Known> = LazyLock::new(|| {
         .unwrap_or_else(|error| panic!("knowledge/environment_renamed.json: {error}"))
 });
 
-pub(super) fn check(job: &Judged<'_>, found: &mut Findings) {
+pub(crate) fn check(job: &JobView<'_>, found: &mut Findings) {
     let launched = job.job.launches.iter().flat_map(|launch| &launch.variables);
     for set in job.job.exported.iter().chain(launched) {
         if let Some(renamed) = KNOWN.renamed.iter().find(|renamed| renamed.old == set.name) {

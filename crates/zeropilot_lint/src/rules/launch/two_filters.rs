@@ -1,16 +1,8 @@
-//! L16: two ways to choose GPUs at once.
-//!
-//! # What it does
-//! Finds `--include` or `--exclude` of the `deepspeed` launcher together with `--num_gpus`, `--num_nodes` or with each
-//! other.
-//!
-//! # Why is this bad?
-//! The launcher refuses them together.
-
 use crate::diagnostic::Diagnostic;
-use crate::job::{Findings, Judged, Launch, Launcher, Word};
-use crate::language::Text;
+use crate::job_view::{Findings, JobView};
 use crate::rule::{Example, Group, Rule, Severity, Wording};
+use zeropilot_job::{Launch, Launcher, Word};
+use zeropilot_text::Text;
 
 pub(crate) static RULE: Rule = Rule {
     code: "L16",
@@ -28,7 +20,7 @@ pub(crate) static RULE: Rule = Rule {
         Example::job("deepspeed --include localhost:0,1 t.py"),
         Example::job("deepspeed --num_gpus 2 --num_nodes 1 t.py"),
     ],
-    check: None,
+    is_no_op: false,
 };
 
 static WORDING: Wording = Wording {
@@ -61,7 +53,7 @@ fn counted<'a>(launch: &'a Launch, name: &'static str) -> Option<(&'static str, 
     Some((name, word))
 }
 
-pub(super) fn check(job: &Judged<'_>, found: &mut Findings) {
+pub(crate) fn check(job: &JobView<'_>, found: &mut Findings) {
     for launch in job.job.launches.iter().filter(|launch| launch.launcher == Launcher::DeepSpeed) {
         let include = given(launch, "include", "i");
         let exclude = given(launch, "exclude", "e");

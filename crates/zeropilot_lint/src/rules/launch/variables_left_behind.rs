@@ -1,17 +1,9 @@
-//! L05: variables do not reach the other nodes.
-//!
-//! # What it does
-//! Finds variables that libraries read, set in the script of a run over several nodes by the `deepspeed` launcher.
-//!
-//! # Why is this bad?
-//! The launcher starts every node over ssh and takes only variables with a few beginnings along. The others have on each
-//! node what its login gives them.
-
 use crate::argument::Argument;
 use crate::diagnostic::Diagnostic;
-use crate::job::{Assignment, Findings, Judged, Launch, Launcher, hostfile_entries};
-use crate::language::Text;
+use crate::job_view::{Findings, JobView};
 use crate::rule::{Example, Group, Rule, Severity, Wording};
+use zeropilot_job::{Assignment, Launch, Launcher, hostfile_entries};
+use zeropilot_text::Text;
 
 pub(crate) static RULE: Rule = Rule {
     code: "L05",
@@ -30,7 +22,7 @@ pub(crate) static RULE: Rule = Rule {
         Example::job("export HF_HOME=/data/hf\ndeepspeed --hostfile hosts t.py")
             .files(&[("hosts", "one slots=8\n")]),
     ],
-    check: None,
+    is_no_op: false,
 };
 
 const TWO_HOSTS: (&str, &str) = ("hosts", "one slots=8\ntwo slots=8\n");
@@ -72,7 +64,7 @@ fn is_read(name: &str) -> bool {
 }
 
 /// Whether the launcher goes over ssh to more than one node, and takes nothing else along.
-fn goes_out(job: &Judged<'_>, launch: &Launch) -> bool {
+fn goes_out(job: &JobView<'_>, launch: &Launch) -> bool {
     let others = ["launcher", "no_ssh", "num_nodes", "include", "i", "exclude", "e", "force_multi"];
     let hosts = launch.option("hostfile").or_else(|| launch.option("H"));
     let text = hosts.and_then(|hosts| (job.files)(hosts.text.as_deref()?));
@@ -82,7 +74,7 @@ fn goes_out(job: &Judged<'_>, launch: &Launch) -> bool {
         && text.is_some_and(|text| hostfile_entries(&text).len() > 1)
 }
 
-pub(super) fn check(job: &Judged<'_>, found: &mut Findings) {
+pub(crate) fn check(job: &JobView<'_>, found: &mut Findings) {
     let sent = (job.files)(".deepspeed_env").unwrap_or_default();
     let is_sent = |name: &str| {
         sent.lines().any(|line| line.split_once('=').is_some_and(|(key, _)| key == name))

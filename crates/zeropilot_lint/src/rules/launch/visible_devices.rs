@@ -1,17 +1,8 @@
-//! L02: `CUDA_VISIBLE_DEVICES` is ignored by the `deepspeed` launcher.
-//!
-//! # What it does
-//! Finds `CUDA_VISIBLE_DEVICES` together with options of the `deepspeed` launcher that choose
-//! GPUs.
-//!
-//! # Why is this bad?
-//! The launcher prints that it ignores the variable, and takes the first GPUs of the machine.
-
 use crate::diagnostic::Diagnostic;
-use crate::job::Launcher;
-use crate::job::{Findings, Judged};
-use crate::language::Text;
+use crate::job_view::{Findings, JobView};
 use crate::rule::{Example, Group, Rule, Severity, Wording};
+use zeropilot_job::Launcher;
+use zeropilot_text::Text;
 
 pub(crate) static RULE: Rule = Rule {
     code: "L02",
@@ -35,7 +26,7 @@ pub(crate) static RULE: Rule = Rule {
             "CUDA_VISIBLE_DEVICES=2,3 torchrun --nproc_per_node 2 train.py --deepspeed $CONFIG",
         ),
     ],
-    check: None,
+    is_no_op: false,
 };
 
 static WORDING: Wording = Wording {
@@ -56,7 +47,7 @@ static WORDING: Wording = Wording {
 /// The launcher's filters.
 const FILTERS: [&str; 5] = ["num_gpus", "include", "i", "exclude", "e"];
 
-pub(super) fn check(job: &Judged<'_>, found: &mut Findings) {
+pub(crate) fn check(job: &JobView<'_>, found: &mut Findings) {
     for launch in job.job.launches.iter().filter(|launch| launch.launcher == Launcher::DeepSpeed) {
         let mut variables = launch.variables.iter().chain(&job.job.exported);
         let visible = variables.find(|set| set.name == "CUDA_VISIBLE_DEVICES");

@@ -1,21 +1,12 @@
-//! F17: an `aio` section without NVMe.
-//!
-//! # What it does
-//! Finds an `aio` section in a config that puts nothing on NVMe.
-//!
-//! # Why is this bad?
-//! The section tunes the library that reads and writes the swap files. Without them nobody asks
-//! it.
-
 use zeropilot_config::syntax::Value;
 
 use crate::diagnostic::Diagnostic;
-use crate::language::Text;
 use crate::reading::Device;
 use crate::reading::at_member;
 use crate::reading::remove_idle;
 use crate::rule::{Example, Group, Rule, Severity, Wording};
 use crate::subject::Subject;
+use zeropilot_text::Text;
 
 pub(crate) static RULE: Rule = Rule {
     code: "F17",
@@ -36,7 +27,7 @@ pub(crate) static RULE: Rule = Rule {
             r#"{"train_batch_size": 8, "checkpoint": {"writer": {"type": "FAST"}}, "aio": {"block_size": 1048576}}"#,
         ),
     ],
-    check: Some(check),
+    is_no_op: true,
 };
 
 static WORDING: Wording = Wording {
@@ -54,7 +45,7 @@ static WORDING: Wording = Wording {
     ),
 };
 
-fn check(subject: &Subject<'_>, found: &mut Vec<Diagnostic>) {
+pub(crate) fn check(subject: &Subject<'_>, found: &mut Vec<Diagnostic>) {
     let Some(member) = subject.root.member("aio") else { return };
     let is_off = |section| match subject.device(section) {
         Some(Device::Nvme) => subject.stage().is_some_and(|stage| stage < 3),

@@ -1,16 +1,8 @@
-//! F14: GPU direct storage without an NVIDIA GPU.
-//!
-//! # What it does
-//! Finds `aio.use_gds` where the run has no CUDA device.
-//!
-//! # Why is this bad?
-//! The engine asserts that the accelerator is CUDA.
-
 use zeropilot_config::problem::Problem;
 
 use crate::diagnostic::Diagnostic;
-use crate::language::Text;
 use crate::rule::{Group, Rule, Severity, Wording};
+use zeropilot_text::Text;
 
 pub(crate) static RULE: Rule = Rule {
     code: "F14",
@@ -26,7 +18,7 @@ pub(crate) static RULE: Rule = Rule {
     // Files are judged for NVIDIA GPUs, where it does not occur.
     examples: &[],
     good: &[],
-    check: None,
+    is_no_op: false,
 };
 
 static WORDING: Wording = Wording {

@@ -1,21 +1,12 @@
-//! F02: optimizer states on NVMe below stage 3.
-//!
-//! # What it does
-//! Finds `offload_optimizer` to NVMe in stage 1 or 2.
-//!
-//! # Why is this bad?
-//! These stages take every device but `none` for the CPU: the states fill host memory, and the
-//! disk is never written.
-
 use crate::diagnostic::Diagnostic;
 use crate::diagnostic::Fix;
 use crate::edit::Edit;
-use crate::language::Text;
 use crate::reading::Device;
 use crate::reading::ZERO;
 use crate::reading::at_value;
 use crate::rule::{Example, Group, Rule, Severity, Wording};
 use crate::subject::Subject;
+use zeropilot_text::Text;
 
 pub(crate) static RULE: Rule = Rule {
     code: "F02",
@@ -39,7 +30,7 @@ pub(crate) static RULE: Rule = Rule {
             r#"{"train_batch_size": 8, "zero_optimization": {"stage": 2, "offload_optimizer": {"device": "cpu"}}}"#,
         ),
     ],
-    check: Some(check),
+    is_no_op: false,
 };
 
 static WORDING: Wording = Wording {
@@ -57,7 +48,7 @@ static WORDING: Wording = Wording {
     ),
 };
 
-fn check(subject: &Subject<'_>, found: &mut Vec<Diagnostic>) {
+pub(crate) fn check(subject: &Subject<'_>, found: &mut Vec<Diagnostic>) {
     let Some(stage @ 1..=2) = subject.stage() else { return };
     let path = [ZERO, "offload_optimizer", "device"];
     if subject.device("offload_optimizer") != Some(Device::Nvme) {

@@ -1,19 +1,10 @@
-//! F15: `offload_optimizer` without ZeRO.
-//!
-//! # What it does
-//! Finds `offload_optimizer` without ZeRO.
-//!
-//! # Why is this bad?
-//! The engine builds its CPU optimizer all the same, but without ZeRO nothing moves the parameters
-//! to the CPU: the first step fails because they are on the GPU.
-
 use crate::diagnostic::Diagnostic;
-use crate::language::Text;
 use crate::reading::Device;
 use crate::reading::ZERO;
 use crate::reading::at_member;
 use crate::rule::{Example, Group, Rule, Severity, Wording};
 use crate::subject::Subject;
+use zeropilot_text::Text;
 
 pub(crate) static RULE: Rule = Rule {
     code: "F15",
@@ -34,7 +25,7 @@ pub(crate) static RULE: Rule = Rule {
             r#"{"train_batch_size": 8, "zero_optimization": {"stage": 0, "offload_optimizer": {"device": "none"}}}"#,
         ),
     ],
-    check: Some(check),
+    is_no_op: false,
 };
 
 static WORDING: Wording = Wording {
@@ -52,7 +43,7 @@ static WORDING: Wording = Wording {
     ),
 };
 
-fn check(subject: &Subject<'_>, found: &mut Vec<Diagnostic>) {
+pub(crate) fn check(subject: &Subject<'_>, found: &mut Vec<Diagnostic>) {
     let forced = subject.root.get("zero_force_ds_cpu_optimizer");
     let is_forced = forced.is_none_or(|node| zeropilot_config::python::is_true(&node.value));
     let device = subject.device("offload_optimizer");

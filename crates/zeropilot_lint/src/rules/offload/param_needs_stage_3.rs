@@ -1,20 +1,11 @@
-//! F01: `offload_param` below stage 3.
-//!
-//! # What it does
-//! Finds `offload_param` below stage 3.
-//!
-//! # Why is this bad?
-//! Only stage 3 partitions parameters, so only stage 3 can move them out. The section is read and
-//! not used, and no GPU memory is saved.
-
 use crate::diagnostic::Diagnostic;
-use crate::language::Text;
 use crate::reading::Device;
 use crate::reading::ZERO;
 use crate::reading::at_member;
 use crate::reading::remove_idle;
 use crate::rule::{Example, Group, Rule, Severity, Wording};
 use crate::subject::Subject;
+use zeropilot_text::Text;
 
 pub(crate) static RULE: Rule = Rule {
     code: "F01",
@@ -35,7 +26,7 @@ pub(crate) static RULE: Rule = Rule {
             r#"{"train_batch_size": 8, "zero_optimization": {"stage": 2, "offload_param": {"device": "none"}}}"#,
         ),
     ],
-    check: Some(check),
+    is_no_op: true,
 };
 
 static WORDING: Wording = Wording {
@@ -50,7 +41,7 @@ static WORDING: Wording = Wording {
     help: Text::new("use stage 3, or remove the section", "改用 stage 3，或删掉这一段"),
 };
 
-fn check(subject: &Subject<'_>, found: &mut Vec<Diagnostic>) {
+pub(crate) fn check(subject: &Subject<'_>, found: &mut Vec<Diagnostic>) {
     let Some(stage @ 0..=2) = subject.stage() else { return };
     let goes_somewhere =
         matches!(subject.device("offload_param"), Some(Device::Cpu | Device::Nvme));

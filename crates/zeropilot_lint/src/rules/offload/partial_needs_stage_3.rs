@@ -1,16 +1,8 @@
-//! F12: part of the optimizer on the CPU below stage 3.
-//!
-//! # What it does
-//! Finds `offload_optimizer.ratio` below 1 without stage 3.
-//!
-//! # Why is this bad?
-//! Only stage 3 splits the optimizer between GPU and CPU; the engine refuses the file.
-
 use zeropilot_config::problem::Problem;
 
 use crate::diagnostic::Diagnostic;
-use crate::language::Text;
 use crate::rule::{Example, Group, Rule, Severity, Wording};
+use zeropilot_text::Text;
 
 pub(crate) static RULE: Rule = Rule {
     code: "F12",
@@ -29,7 +21,7 @@ pub(crate) static RULE: Rule = Rule {
     good: &[Example::new(
         r#"{"train_batch_size": 8, "zero_optimization": {"stage": 3, "offload_optimizer": {"device": "cpu", "ratio": 0.5}}}"#,
     )],
-    check: None,
+    is_no_op: false,
 };
 
 static WORDING: Wording = Wording {

@@ -1,20 +1,12 @@
-//! F18: `super_offload` below stage 3.
-//!
-//! # What it does
-//! Finds `super_offload` below stage 3.
-//!
-//! # Why is this bad?
-//! Only the optimizer of stage 3 has it; in stages 1 and 2 the key is read and ignored.
-
 use zeropilot_config::syntax::Value;
 
 use crate::diagnostic::Diagnostic;
-use crate::language::Text;
 use crate::reading::ZERO;
 use crate::reading::at_member;
 use crate::reading::remove_idle;
 use crate::rule::{Example, Group, Rule, Severity, Wording};
 use crate::subject::Subject;
+use zeropilot_text::Text;
 
 pub(crate) static RULE: Rule = Rule {
     code: "F18",
@@ -30,7 +22,7 @@ pub(crate) static RULE: Rule = Rule {
     good: &[Example::new(
         r#"{"train_batch_size": 8, "zero_optimization": {"stage": 3, "offload_optimizer": {"device": "cpu", "super_offload": true}}}"#,
     )],
-    check: Some(check),
+    is_no_op: true,
 };
 
 static WORDING: Wording = Wording {
@@ -45,7 +37,7 @@ static WORDING: Wording = Wording {
     help: Text::new("use stage 3, or remove the key", "改用 stage 3，或删掉这个键"),
 };
 
-fn check(subject: &Subject<'_>, found: &mut Vec<Diagnostic>) {
+pub(crate) fn check(subject: &Subject<'_>, found: &mut Vec<Diagnostic>) {
     let Some(stage @ 0..=2) = subject.stage() else { return };
     let path = [ZERO, "offload_optimizer", "super_offload"];
     let Some((object, member)) = subject.member(&path) else { return };

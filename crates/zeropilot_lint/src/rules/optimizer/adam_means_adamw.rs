@@ -1,20 +1,11 @@
-//! O05: `Adam` decays weights as AdamW does.
-//!
-//! # What it does
-//! Finds the type `Adam` with a weight decay and without `adam_w_mode`.
-//!
-//! # Why is this bad?
-//! The engine's `Adam` decays weights as AdamW does unless `adam_w_mode` is false. Whoever ports a
-//! recipe with L2 regularisation gets another training.
-
 use crate::diagnostic::Diagnostic;
 use crate::diagnostic::Fix;
 use crate::edit::Edit;
-use crate::language::Text;
 use crate::reading::at_value;
 use crate::reading::number;
 use crate::rule::{Example, Group, Rule, Severity, Wording};
 use crate::subject::Subject;
+use zeropilot_text::Text;
 
 pub(crate) static RULE: Rule = Rule {
     code: "O05",
@@ -38,7 +29,7 @@ pub(crate) static RULE: Rule = Rule {
             r#"{"train_batch_size": 8, "optimizer": {"type": "Adam", "params": {"lr": 1e-4}}}"#,
         ),
     ],
-    check: Some(check),
+    is_no_op: false,
 };
 
 static WORDING: Wording = Wording {
@@ -56,7 +47,7 @@ static WORDING: Wording = Wording {
     ),
 };
 
-fn check(subject: &Subject<'_>, found: &mut Vec<Diagnostic>) {
+pub(crate) fn check(subject: &Subject<'_>, found: &mut Vec<Diagnostic>) {
     let Some((name, node)) = subject.optimizer_type() else { return };
     let decay = subject.node(["optimizer", "params", "weight_decay"]);
     let Some(decay) = decay.filter(|decay| number(decay).is_some_and(|decay| decay != 0.0)) else {

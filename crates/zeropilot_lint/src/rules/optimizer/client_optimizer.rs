@@ -1,19 +1,11 @@
-//! O27: the optimizer of the config is not used.
-//!
-//! # What it does
-//! Finds an `optimizer` section beside an optimizer that the script hands to `deepspeed.initialize`.
-//!
-//! # Why is this bad?
-//! The object in the code wins, and nothing is said: the section has no effect.
-
 use zeropilot_config::front_end::FrontEnd;
 
 use crate::diagnostic::Diagnostic;
-use crate::language::Text;
 use crate::reading::at_member;
 use crate::rule::{Example, Group, Rule, Severity, Wording};
 use crate::script::Script;
 use crate::subject::Subject;
+use zeropilot_text::Text;
 
 pub(crate) static RULE: Rule = Rule {
     code: "O27",
@@ -33,7 +25,7 @@ pub(crate) static RULE: Rule = Rule {
             r#"{"train_batch_size": 8, "optimizer": {"type": "AdamW", "params": {"lr": 1e-4}}}"#,
         ),
     ],
-    check: Some(check),
+    is_no_op: false,
 };
 
 static WORDING: Wording = Wording {
@@ -55,7 +47,7 @@ pub(super) fn torch_adam() -> Script {
     Script { client_optimizer: Some("torch.optim.AdamW".to_owned()), ..Script::default() }
 }
 
-fn check(subject: &Subject<'_>, found: &mut Vec<Diagnostic>) {
+pub(crate) fn check(subject: &Subject<'_>, found: &mut Vec<Diagnostic>) {
     let Some(class) = &subject.script.client_optimizer else { return };
     if let Some((_, member)) = subject.member(&["optimizer"])
         && subject.optimizer_type().is_some()

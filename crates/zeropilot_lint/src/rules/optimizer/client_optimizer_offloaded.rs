@@ -1,21 +1,12 @@
-//! O01: an optimizer of the script beside an offloaded one.
-//!
-//! # What it does
-//! Finds `offload_optimizer` where the script hands an optimizer of PyTorch to
-//! `deepspeed.initialize`.
-//!
-//! # Why is this bad?
-//! The engine wants its own CPU optimizer there and ends, unless it is told not to insist.
-
 use zeropilot_config::front_end::FrontEnd;
 
 use super::client_optimizer::torch_adam;
 use crate::diagnostic::Diagnostic;
-use crate::language::Text;
 use crate::reading::{Device, ZERO, at_member};
 use crate::rule::{Example, Group, Rule, Severity, Wording};
 use crate::script::Script;
 use crate::subject::Subject;
+use zeropilot_text::Text;
 
 pub(crate) static RULE: Rule = Rule {
     code: "O01",
@@ -47,7 +38,7 @@ pub(crate) static RULE: Rule = Rule {
         )
         .script(torch_adam),
     ],
-    check: Some(check),
+    is_no_op: false,
 };
 
 static WORDING: Wording = Wording {
@@ -72,7 +63,7 @@ fn cpu_adam() -> Script {
 /// Classes of PyTorch that the engine does not take; what else a name means is not known.
 const REFUSED: [&str; 4] = ["AdamW", "Adam", "SGD", "RMSprop"];
 
-fn check(subject: &Subject<'_>, found: &mut Vec<Diagnostic>) {
+pub(crate) fn check(subject: &Subject<'_>, found: &mut Vec<Diagnostic>) {
     let Some(class) = &subject.script.client_optimizer else { return };
     let is_torch = class.split_once("optim.").is_some_and(|(_, name)| REFUSED.contains(&name));
     let forced = subject.root.get("zero_force_ds_cpu_optimizer");

@@ -1,18 +1,10 @@
-//! O03: an optimizer or scheduler in the config and in the code.
-//!
-//! # What it does
-//! Finds an `optimizer` or `scheduler` section beside an object of PyTorch's given to `prepare`.
-//!
-//! # Why is this bad?
-//! accelerate refuses to choose. With plain DeepSpeed the object in the code wins silently.
-
 use zeropilot_config::front_end::{
     AccelerateArguments, Arguments, FrontEnd, OptimizerInCode, Problem, SchedulerInCode,
 };
 
 use crate::diagnostic::Diagnostic;
-use crate::language::Text;
 use crate::rule::{Example, Group, Rule, Severity, Wording};
+use zeropilot_text::Text;
 
 pub(crate) static RULE: Rule = Rule {
     code: "O03",
@@ -44,7 +36,7 @@ pub(crate) static RULE: Rule = Rule {
         .read_by(FrontEnd::Accelerate)
         .arguments(torch_optimizer),
     ],
-    check: None,
+    is_no_op: false,
 };
 
 fn torch_optimizer() -> Arguments {

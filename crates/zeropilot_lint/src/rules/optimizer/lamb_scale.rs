@@ -1,19 +1,11 @@
-//! O24: `Lamb` with a fixed loss scale.
-//!
-//! # What it does
-//! Finds `Lamb` with a fixed loss scale.
-//!
-//! # Why is this bad?
-//! The engine refuses to start: its Lamb works only with the dynamic scale.
-
 use crate::diagnostic::Diagnostic;
 use crate::diagnostic::Fix;
 use crate::edit::Edit;
-use crate::language::Text;
 use crate::reading::at_value;
 use crate::reading::number;
 use crate::rule::{Example, Group, Rule, Severity, Wording};
 use crate::subject::Subject;
+use zeropilot_text::Text;
 
 pub(crate) static RULE: Rule = Rule {
     code: "O24",
@@ -29,7 +21,7 @@ pub(crate) static RULE: Rule = Rule {
     good: &[Example::new(
         r#"{"train_batch_size": 8, "optimizer": {"type": "Lamb", "params": {"lr": 1e-3}}, "fp16": {"enabled": true, "loss_scale": 0}}"#,
     )],
-    check: Some(check),
+    is_no_op: false,
 };
 
 static WORDING: Wording = Wording {
@@ -44,7 +36,7 @@ static WORDING: Wording = Wording {
     help: Text::new("write `\"loss_scale\": 0`", "写成 `\"loss_scale\": 0`"),
 };
 
-fn check(subject: &Subject<'_>, found: &mut Vec<Diagnostic>) {
+pub(crate) fn check(subject: &Subject<'_>, found: &mut Vec<Diagnostic>) {
     let is_lamb =
         subject.optimizer_type().is_some_and(|(name, _)| name.eq_ignore_ascii_case("lamb"));
     let path = ["fp16", "loss_scale"];

@@ -1,23 +1,14 @@
-//! O11: the warm-up is logarithmic unless said otherwise.
-//!
-//! # What it does
-//! Finds a warm-up without `warmup_type`.
-//!
-//! # Why is this bad?
-//! The default is logarithmic: half of the peak is reached within the square root of the warm-up
-//! steps, which surprises whoever expects a straight line.
-
 use zeropilot_config::syntax::Value;
 
 use super::scheduler_parameters::parameters;
 use crate::diagnostic::Diagnostic;
 use crate::diagnostic::Fix;
 use crate::edit::insert_members;
-use crate::language::Text;
 use crate::reading::at_member;
 use crate::reading::number;
 use crate::rule::{Example, Group, Rule, Severity, Wording};
 use crate::subject::Subject;
+use zeropilot_text::Text;
 
 pub(crate) static RULE: Rule = Rule {
     code: "O11",
@@ -41,7 +32,7 @@ pub(crate) static RULE: Rule = Rule {
             r#"{"train_batch_size": 8, "scheduler": {"type": "WarmupLR", "params": {"warmup_num_steps": 1}}}"#,
         ),
     ],
-    check: Some(check),
+    is_no_op: false,
 };
 
 static WORDING: Wording = Wording {
@@ -59,7 +50,7 @@ static WORDING: Wording = Wording {
     ),
 };
 
-fn check(subject: &Subject<'_>, found: &mut Vec<Diagnostic>) {
+pub(crate) fn check(subject: &Subject<'_>, found: &mut Vec<Diagnostic>) {
     let Some((name, _)) = parameters(subject).filter(|(name, _)| name.starts_with("Warmup")) else {
         return;
     };

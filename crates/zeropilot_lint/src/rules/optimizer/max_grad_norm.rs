@@ -1,20 +1,12 @@
-//! O08: `max_grad_norm` among the optimizer's parameters.
-//!
-//! # What it does
-//! Finds `max_grad_norm` among the parameters of the optimizer.
-//!
-//! # Why is this bad?
-//! The engine refuses to build the optimizer: clipping is the top-level key `gradient_clipping`.
-
 use crate::diagnostic::Diagnostic;
 use crate::diagnostic::Fix;
 use crate::edit::insert_members;
 use crate::edit::remove_member;
-use crate::language::Text;
 use crate::reading::at_member;
 use crate::reading::number;
 use crate::rule::{Example, Group, Rule, Severity, Wording};
 use crate::subject::Subject;
+use zeropilot_text::Text;
 
 pub(crate) static RULE: Rule = Rule {
     code: "O08",
@@ -33,7 +25,7 @@ pub(crate) static RULE: Rule = Rule {
     good: &[Example::new(
         r#"{"train_batch_size": 8, "gradient_clipping": 1.0, "optimizer": {"type": "Adam", "params": {"lr": 1e-4}}}"#,
     )],
-    check: Some(check),
+    is_no_op: false,
 };
 
 static WORDING: Wording = Wording {
@@ -51,7 +43,7 @@ static WORDING: Wording = Wording {
     ),
 };
 
-fn check(subject: &Subject<'_>, found: &mut Vec<Diagnostic>) {
+pub(crate) fn check(subject: &Subject<'_>, found: &mut Vec<Diagnostic>) {
     let path = ["optimizer", "params", "max_grad_norm"];
     let Some((object, member)) = subject.member(&path) else { return };
     if subject.optimizer_type().is_none() {

@@ -1,21 +1,13 @@
-//! O25: `Muon` in stage 3 with `reduce_scatter`.
-//!
-//! # What it does
-//! Finds `Muon` in stage 3 with `reduce_scatter` on, as it is by default.
-//!
-//! # Why is this bad?
-//! Muon needs whole gradients; the engine refuses to start.
-
 use zeropilot_config::syntax::Value;
 
 use crate::diagnostic::Diagnostic;
 use crate::diagnostic::Fix;
 use crate::edit::Edit;
 use crate::edit::insert_members;
-use crate::language::Text;
 use crate::reading::at_value;
 use crate::rule::{Example, Group, Rule, Severity, Wording};
 use crate::subject::Subject;
+use zeropilot_text::Text;
 
 pub(crate) static RULE: Rule = Rule {
     code: "O25",
@@ -39,7 +31,7 @@ pub(crate) static RULE: Rule = Rule {
             r#"{"train_batch_size": 8, "optimizer": {"type": "Muon", "params": {"lr": 1e-3}}, "zero_optimization": {"stage": 2}}"#,
         ),
     ],
-    check: Some(check),
+    is_no_op: false,
 };
 
 static WORDING: Wording = Wording {
@@ -57,7 +49,7 @@ static WORDING: Wording = Wording {
     ),
 };
 
-fn check(subject: &Subject<'_>, found: &mut Vec<Diagnostic>) {
+pub(crate) fn check(subject: &Subject<'_>, found: &mut Vec<Diagnostic>) {
     let Some((name, node)) = subject.optimizer_type() else { return };
     let is_muon = name.eq_ignore_ascii_case("muon") && subject.since("0.18.9");
     let scatters = match subject.zero_member("reduce_scatter") {

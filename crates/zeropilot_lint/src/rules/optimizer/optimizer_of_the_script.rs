@@ -1,17 +1,6 @@
-//! O02: the optimizer of the script is replaced.
-//!
-//! # What it does
-//! Finds an `optim` of the HF Trainer that is not used: because the config has an `optimizer`
-//! section, or because accelerate puts DeepSpeed's CPU Adam in its place when the optimizer is
-//! offloaded.
-//!
-//! # Why is this bad?
-//! SGD, Adafactor and 8-bit optimizers train as Adam with fp32 states, and nothing is said.
-
 use zeropilot_config::front_end::FrontEnd;
 
 use crate::diagnostic::Diagnostic;
-use crate::language::Text;
 use crate::reading::Device;
 use crate::reading::ZERO;
 use crate::reading::at_member;
@@ -19,6 +8,7 @@ use crate::reading::at_value;
 use crate::rule::{Example, Group, Rule, Severity, Wording};
 use crate::script::Script;
 use crate::subject::Subject;
+use zeropilot_text::Text;
 
 pub(crate) static RULE: Rule = Rule {
     code: "O02",
@@ -52,7 +42,7 @@ pub(crate) static RULE: Rule = Rule {
         .read_by(FrontEnd::HfTrainer)
         .script(paged),
     ],
-    check: Some(check),
+    is_no_op: false,
 };
 
 static SECTION: Wording = Wording {
@@ -93,7 +83,7 @@ fn paged() -> Script {
     Script { optim: Some("paged_adamw_8bit".to_owned()), ..Script::default() }
 }
 
-fn check(subject: &Subject<'_>, found: &mut Vec<Diagnostic>) {
+pub(crate) fn check(subject: &Subject<'_>, found: &mut Vec<Diagnostic>) {
     let Some(wanted) = &subject.script.optim else { return };
     let is_plain_adam = wanted.starts_with("adamw_torch")
         || matches!(wanted.as_str(), "adamw_hf" | "adamw_apex_fused" | "adamw_anyprecision");

@@ -1,20 +1,11 @@
-//! O14: gradients scaled before a reduce-scatter.
-//!
-//! # What it does
-//! Finds `prescale_gradients` or a `gradient_predivide_factor` other than 1 with ZeRO stage 2 or 3
-//! and `reduce_scatter` on, as it is by default.
-//!
-//! # Why is this bad?
-//! The engine refuses to start.
-
 use zeropilot_config::syntax::Value;
 
 use crate::diagnostic::Diagnostic;
-use crate::language::Text;
 use crate::reading::at_value;
 use crate::reading::number;
 use crate::rule::{Example, Group, Rule, Severity, Wording};
 use crate::subject::Subject;
+use zeropilot_text::Text;
 
 pub(crate) static RULE: Rule = Rule {
     code: "O14",
@@ -37,13 +28,13 @@ pub(crate) static RULE: Rule = Rule {
             r#"{"train_batch_size": 8, "zero_optimization": {"stage": 2, "reduce_scatter": false}, "prescale_gradients": true}"#,
         ),
         Example::new(
-            r#"{"train_batch_size": 8, "zero_optimization": {"stage": 1}, "gradient_predivide_factor": 2.0}"#,
+            r#"{"train_batch_size": 8, "zero_optimization": {"stage": 1, "reduce_scatter": false}, "gradient_predivide_factor": 2.0}"#,
         ),
         Example::new(
             r#"{"train_batch_size": 8, "zero_optimization": {"stage": 2}, "prescale_gradients": false, "gradient_predivide_factor": 1.0}"#,
         ),
     ],
-    check: Some(check),
+    is_no_op: false,
 };
 
 static WORDING: Wording = Wording {
@@ -52,8 +43,8 @@ static WORDING: Wording = Wording {
         "ZeRO stage {stage} 且 `reduce_scatter` 开启时不能用 `{path}`",
     ),
     why: Text::new(
-        "the reduce-scatter of stages 2 and 3 only averages afterwards; the engine refuses to start.",
-        "stage 2/3 的 reduce-scatter 只支持事后取平均，引擎会拒绝启动。",
+        "in stages 2 and 3, DeepSpeed always divides gradients by the number of ranks before the reduce-scatter. It rejects any other scaling and does not start.",
+        "stage 2、3 下，DeepSpeed 总是在 reduce-scatter 之前把梯度除以进程数；写了别的缩放方式就拒绝启动。",
     ),
     help: Text::new(
         "remove the key, or set `reduce_scatter` to false in `zero_optimization`",
@@ -61,7 +52,7 @@ static WORDING: Wording = Wording {
     ),
 };
 
-fn check(subject: &Subject<'_>, found: &mut Vec<Diagnostic>) {
+pub(crate) fn check(subject: &Subject<'_>, found: &mut Vec<Diagnostic>) {
     let Some(stage @ 2..=3) = subject.stage() else { return };
     let scatters = match subject.zero_member("reduce_scatter") {
         None => true,

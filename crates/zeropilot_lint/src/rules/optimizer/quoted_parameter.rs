@@ -1,21 +1,13 @@
-//! O26: a quoted number among the parameters of an optimizer or scheduler.
-//!
-//! # What it does
-//! Finds numbers in quotes among the parameters of the optimizer and the scheduler.
-//!
-//! # Why is this bad?
-//! They are handed over as text; the constructor or the first step fails.
-
 use zeropilot_config::front_end::FrontEnd;
 use zeropilot_config::syntax::Value;
 
 use crate::diagnostic::Diagnostic;
 use crate::diagnostic::Fix;
 use crate::edit::Edit;
-use crate::language::Text;
 use crate::reading::at_value;
 use crate::rule::{Example, Group, Rule, Severity, Wording};
 use crate::subject::Subject;
+use zeropilot_text::Text;
 
 pub(crate) static RULE: Rule = Rule {
     code: "O26",
@@ -39,7 +31,7 @@ pub(crate) static RULE: Rule = Rule {
     good: &[Example::new(
         r#"{"train_batch_size": 8, "optimizer": {"type": "AdamW", "params": {"lr": 1e-4, "torch_adam": true}}}"#,
     )],
-    check: Some(check),
+    is_no_op: false,
 };
 
 static WORDING: Wording = Wording {
@@ -64,7 +56,7 @@ const NUMBERS: [&str; 7] = [
     "total_num_steps",
 ];
 
-fn check(subject: &Subject<'_>, found: &mut Vec<Diagnostic>) {
+pub(crate) fn check(subject: &Subject<'_>, found: &mut Vec<Diagnostic>) {
     for section in ["optimizer", "scheduler"] {
         if subject.text_at([section, "type"]).is_none() {
             continue;

@@ -1,22 +1,13 @@
-//! O20: the scheduler replaces the optimizer's learning rate.
-//!
-//! # What it does
-//! Finds a learning rate of the optimizer that the scheduler of the config replaces: by another
-//! `warmup_max_lr`, or by the constructor's default of 0.001 where `warmup_max_lr` is missing.
-//!
-//! # Why is this bad?
-//! The scheduler sets the rate from the first step on, so the optimizer's own `lr` never counts.
-
 use zeropilot_config::front_end::FrontEnd;
 
 use super::scheduler_parameters::parameters;
 use crate::diagnostic::Diagnostic;
-use crate::language::Text;
 use crate::reading::at_member;
 use crate::reading::at_value;
 use crate::reading::number;
 use crate::rule::{Example, Group, Rule, Severity, Wording};
 use crate::subject::Subject;
+use zeropilot_text::Text;
 
 pub(crate) static RULE: Rule = Rule {
     code: "O20",
@@ -45,7 +36,7 @@ pub(crate) static RULE: Rule = Rule {
             r#"{"train_batch_size": 8, "optimizer": {"type": "AdamW", "params": {"lr": 2e-5}}, "scheduler": {"type": "WarmupLR", "params": {"warmup_num_steps": 10, "warmup_type": "linear"}}}"#,
         ),
     ],
-    check: Some(check),
+    is_no_op: false,
 };
 
 static OTHER: Wording = Wording {
@@ -75,7 +66,7 @@ static DEFAULT: Wording = Wording {
     ),
 };
 
-fn check(subject: &Subject<'_>, found: &mut Vec<Diagnostic>) {
+pub(crate) fn check(subject: &Subject<'_>, found: &mut Vec<Diagnostic>) {
     let Some((name @ ("WarmupLR" | "WarmupDecayLR"), parameters)) = parameters(subject) else {
         return;
     };

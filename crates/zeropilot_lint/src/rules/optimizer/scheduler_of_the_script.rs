@@ -1,22 +1,12 @@
-//! O10: the config's scheduler replaces another one of the script.
-//!
-//! # What it does
-//! Finds a `scheduler` section whose curve is not the one that `lr_scheduler_type` of the HF
-//! Trainer names.
-//!
-//! # Why is this bad?
-//! The section replaces the Trainer's scheduler without a word: `WarmupLR` never decays,
-//! `WarmupDecayLR` is linear.
-
 use zeropilot_config::front_end::FrontEnd;
 
 use super::scheduler_parameters::parameters;
 use crate::diagnostic::Diagnostic;
-use crate::language::Text;
 use crate::reading::at_value;
 use crate::rule::{Example, Group, Rule, Severity, Wording};
 use crate::script::Script;
 use crate::subject::Subject;
+use zeropilot_text::Text;
 
 pub(crate) static RULE: Rule = Rule {
     code: "O10",
@@ -48,7 +38,7 @@ pub(crate) static RULE: Rule = Rule {
         .read_by(FrontEnd::HfTrainer)
         .script(cosine),
     ],
-    check: Some(check),
+    is_no_op: false,
 };
 
 static WORDING: Wording = Wording {
@@ -70,7 +60,7 @@ fn cosine() -> Script {
     Script { lr_scheduler_type: Some("cosine".to_owned()), ..Script::default() }
 }
 
-fn check(subject: &Subject<'_>, found: &mut Vec<Diagnostic>) {
+pub(crate) fn check(subject: &Subject<'_>, found: &mut Vec<Diagnostic>) {
     let Some(wanted) = &subject.script.lr_scheduler_type else { return };
     if subject.front_end != FrontEnd::HfTrainer {
         return;

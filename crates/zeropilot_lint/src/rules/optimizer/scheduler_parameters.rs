@@ -1,12 +1,3 @@
-//! O19: parameters that do not fit the scheduler.
-//!
-//! # What it does
-//! Finds parameters that the scheduler does not have, and schedulers whose required parameters are
-//! missing, such as `WarmupDecayLR` without `total_num_steps`.
-//!
-//! # Why is this bad?
-//! The parameters are handed over as they stand, so the engine fails when it is built.
-
 use zeropilot_config::constructors::Constructors;
 use zeropilot_config::constructors::Parameters;
 use zeropilot_config::syntax::Value;
@@ -14,11 +5,11 @@ use zeropilot_config::syntax::Value;
 use super::super::auto::misspelt::did_you_mean;
 use crate::argument::Argument;
 use crate::diagnostic::Diagnostic;
-use crate::language::Text;
 use crate::reading::at_member;
 use crate::rule::{Example, Group, Rule, Severity, Wording};
 use crate::subject::Subject;
 use crate::suggestion::suggest;
+use zeropilot_text::Text;
 
 pub(crate) static RULE: Rule = Rule {
     code: "O19",
@@ -45,7 +36,7 @@ pub(crate) static RULE: Rule = Rule {
             r#"{"train_batch_size": 8, "scheduler": {"type": "WarmupDecayLR", "params": {"warmup_num_steps": 10, "total_num_steps": 100, "warmup_max_lr": 1e-4, "warmup_type": "linear"}}}"#,
         ),
     ],
-    check: Some(check),
+    is_no_op: false,
 };
 
 static UNKNOWN: Wording = Wording {
@@ -97,7 +88,7 @@ pub(crate) fn parameters(subject: &Subject<'_>) -> Option<(&'static str, &'stati
     schedulers.get_key_value(name).map(|(name, parameters)| (name.as_str(), parameters))
 }
 
-fn check(subject: &Subject<'_>, found: &mut Vec<Diagnostic>) {
+pub(crate) fn check(subject: &Subject<'_>, found: &mut Vec<Diagnostic>) {
     let Some((name, parameters)) = parameters(subject) else { return };
     let Some((_, section)) = subject.member(&["scheduler"]) else { return };
     let known: Vec<String> = parameters.names().map(str::to_owned).collect();

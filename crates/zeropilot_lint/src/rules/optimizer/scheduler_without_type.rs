@@ -1,18 +1,10 @@
-//! O21: a `scheduler` section without a `type`.
-//!
-//! # What it does
-//! Finds a `scheduler` section that does not say which scheduler.
-//!
-//! # Why is this bad?
-//! The engine builds none, and the learning rate stays what the optimizer has. Nothing is said.
-
 use zeropilot_config::syntax::Value;
 
 use crate::diagnostic::Diagnostic;
-use crate::language::Text;
 use crate::reading::at_member;
 use crate::rule::{Example, Group, Rule, Severity, Wording};
 use crate::subject::Subject;
+use zeropilot_text::Text;
 
 pub(crate) static RULE: Rule = Rule {
     code: "O21",
@@ -28,7 +20,7 @@ pub(crate) static RULE: Rule = Rule {
     good: &[Example::new(
         r#"{"train_batch_size": 8, "scheduler": {"type": "WarmupLR", "params": {"warmup_num_steps": 10, "warmup_type": "linear"}}}"#,
     )],
-    check: Some(check),
+    is_no_op: false,
 };
 
 static WORDING: Wording = Wording {
@@ -46,7 +38,7 @@ static WORDING: Wording = Wording {
     ),
 };
 
-fn check(subject: &Subject<'_>, found: &mut Vec<Diagnostic>) {
+pub(crate) fn check(subject: &Subject<'_>, found: &mut Vec<Diagnostic>) {
     let Some((_, member)) = subject.member(&["scheduler"]) else { return };
     let Value::Object(members) = &member.value.value else { return };
     let has_type = member.value.get("type").is_some_and(|node| node.value != Value::Null);

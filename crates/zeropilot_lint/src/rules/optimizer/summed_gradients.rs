@@ -1,16 +1,8 @@
-//! O16: summed gradients with something they exclude.
-//!
-//! # What it does
-//! Finds `gradient_allreduce_op: "sum"` beside ZeRO stage 3, ZenFlow or DeepCompile.
-//!
-//! # Why is this bad?
-//! These average gradients by themselves; the engine refuses to start.
-
 use zeropilot_config::problem::{Conflict, Problem};
 
 use crate::diagnostic::Diagnostic;
-use crate::language::Text;
 use crate::rule::{Example, Group, Rule, Severity, Wording};
+use zeropilot_text::Text;
 
 pub(crate) static RULE: Rule = Rule {
     code: "O16",
@@ -26,7 +18,7 @@ pub(crate) static RULE: Rule = Rule {
     good: &[Example::new(
         r#"{"train_batch_size": 8, "gradient_allreduce_op": "sum", "zero_optimization": {"stage": 2}}"#,
     )],
-    check: None,
+    is_no_op: false,
 };
 
 static WORDING: Wording = Wording {

@@ -1,13 +1,3 @@
-//! O17: an optimizer that nobody can build.
-//!
-//! # What it does
-//! Finds an `optimizer.type` that is neither one of the engine's optimizers nor a class of
-//! `torch.optim`.
-//!
-//! # Why is this bad?
-//! The engine refuses to start. Names of HF arguments such as `adamw_torch` are not names of
-//! optimizers.
-
 use zeropilot_config::constructors::Constructors;
 
 use super::super::auto::misspelt::did_you_mean;
@@ -15,12 +5,12 @@ use crate::argument::Argument;
 use crate::diagnostic::Diagnostic;
 use crate::diagnostic::Fix;
 use crate::edit::Edit;
-use crate::language::Text;
 use crate::reading::at_value;
 use crate::rule::{Example, Group, Rule, Severity, Wording};
 use crate::rules::versions::removed_optimizer::is_one_bit;
 use crate::subject::Subject;
 use crate::suggestion::suggest;
+use zeropilot_text::Text;
 
 pub(crate) static RULE: Rule = Rule {
     code: "O17",
@@ -49,7 +39,7 @@ pub(crate) static RULE: Rule = Rule {
             r#"{"train_batch_size": 8, "optimizer": {"type": "SGD", "params": {"lr": 1e-4}}}"#,
         ),
     ],
-    check: Some(check),
+    is_no_op: false,
 };
 
 static WORDING: Wording = Wording {
@@ -67,7 +57,7 @@ static WORDING: Wording = Wording {
     ),
 };
 
-fn check(subject: &Subject<'_>, found: &mut Vec<Diagnostic>) {
+pub(crate) fn check(subject: &Subject<'_>, found: &mut Vec<Diagnostic>) {
     let Some((name, node)) = subject.optimizer_type() else { return };
     let constructors = Constructors::of(subject.version);
     if name == "auto" || constructors.builds_optimizer(name) || is_one_bit(name) {

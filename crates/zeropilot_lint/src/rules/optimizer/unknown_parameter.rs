@@ -1,25 +1,15 @@
-//! O18: a parameter that the optimizer does not take.
-//!
-//! # What it does
-//! Finds a parameter that the constructor of the optimizer does not have. Which constructor that
-//! is depends on the type, on `torch_adam` and on offload.
-//!
-//! # Why is this bad?
-//! The parameters are handed over as they stand, so the engine fails with `unexpected keyword
-//! argument` when it is built.
-
 use zeropilot_config::constructors::Constructors;
 use zeropilot_config::constructors::Place;
 
 use super::super::auto::misspelt::did_you_mean;
 use crate::argument::Argument;
 use crate::diagnostic::Diagnostic;
-use crate::language::Text;
 use crate::reading::Device;
 use crate::reading::at_member;
 use crate::rule::{Example, Group, Rule, Severity, Wording};
 use crate::subject::Subject;
 use crate::suggestion::suggest;
+use zeropilot_text::Text;
 
 pub(crate) static RULE: Rule = Rule {
     code: "O18",
@@ -48,7 +38,7 @@ pub(crate) static RULE: Rule = Rule {
             r#"{"train_batch_size": 8, "optimizer": {"type": "AdamW", "params": {"lr": 1e-4, "torch_adam": true, "fused": true}}}"#,
         ),
     ],
-    check: Some(check),
+    is_no_op: false,
 };
 
 static WORDING: Wording = Wording {
@@ -69,7 +59,7 @@ static WORDING: Wording = Wording {
 /// Parameters that the engine takes out before it calls the constructor.
 const TAKEN_OUT: [&str; 3] = ["torch_adam", "adam_w_mode", "fp32_optimizer_states"];
 
-fn check(subject: &Subject<'_>, found: &mut Vec<Diagnostic>) {
+pub(crate) fn check(subject: &Subject<'_>, found: &mut Vec<Diagnostic>) {
     let Some((name, _)) = subject.optimizer_type() else { return };
     let constructors = Constructors::of(subject.version);
     let Some(parameters) = place(subject).and_then(|place| constructors.optimizer(name, place))

@@ -1,12 +1,3 @@
-//! O12: a learning rate scheduler that nobody can build.
-//!
-//! # What it does
-//! Finds a `scheduler.type` that is neither a scheduler of the engine nor a class of
-//! `torch.optim.lr_scheduler`.
-//!
-//! # Why is this bad?
-//! The engine refuses to start. Names are class names, and case matters.
-
 use zeropilot_config::constructors::Constructors;
 use zeropilot_config::syntax::Value;
 
@@ -15,11 +6,11 @@ use crate::argument::Argument;
 use crate::diagnostic::Diagnostic;
 use crate::diagnostic::Fix;
 use crate::edit::Edit;
-use crate::language::Text;
 use crate::reading::at_value;
 use crate::rule::{Example, Group, Rule, Severity, Wording};
 use crate::subject::Subject;
 use crate::suggestion::suggest;
+use zeropilot_text::Text;
 
 pub(crate) static RULE: Rule = Rule {
     code: "O12",
@@ -46,7 +37,7 @@ pub(crate) static RULE: Rule = Rule {
             r#"{"train_batch_size": 8, "scheduler": {"type": "CosineAnnealingLR", "params": {"T_max": 100}}}"#,
         ),
     ],
-    check: Some(check),
+    is_no_op: false,
 };
 
 static WORDING: Wording = Wording {
@@ -55,13 +46,13 @@ static WORDING: Wording = Wording {
         "DeepSpeed 没有 `{name}` 这个调度器{nearest}",
     ),
     why: Text::new(
-        "the engine looks for a class of exactly this name among its own schedulers and in `torch.optim.lr_scheduler`, finds none and ends.",
-        "DeepSpeed 在自己的调度器和 `torch.optim.lr_scheduler` 里按类名（区分大小写）查找，找不到就退出。",
+        "DeepSpeed looks for a class of exactly this name among its own schedulers and in `torch.optim.lr_scheduler`, finds none and exits. Schedulers of PyTorch start only in fp32 without ZeRO; otherwise they reject DeepSpeed's optimizer with a `TypeError`.",
+        "DeepSpeed 在自己的调度器和 `torch.optim.lr_scheduler` 里按类名（区分大小写）查找，找不到就退出。PyTorch 的调度器只在不用 ZeRO 的 fp32 训练里能启动；其他情况会以 `TypeError` 拒绝 DeepSpeed 的优化器。",
     ),
     help: Text::new("write one of {known}", "写成以下之一：{known}"),
 };
 
-fn check(subject: &Subject<'_>, found: &mut Vec<Diagnostic>) {
+pub(crate) fn check(subject: &Subject<'_>, found: &mut Vec<Diagnostic>) {
     let Some(node) = subject.node(["scheduler", "type"]) else { return };
     let Value::Str(name) = &node.value else { return };
     let constructors = Constructors::of(subject.version);

@@ -1,22 +1,13 @@
-//! O06: ZeRO with an optimizer it was not tested with.
-//!
-//! # What it does
-//! Finds an optimizer outside the engine's list of tested ones under ZeRO, without
-//! `zero_allow_untested_optimizer`.
-//!
-//! # Why is this bad?
-//! The engine refuses to start.
-
 use zeropilot_config::constructors::Constructors;
 
 use crate::diagnostic::Diagnostic;
 use crate::diagnostic::Fix;
 use crate::edit::Edit;
 use crate::edit::insert_members;
-use crate::language::Text;
 use crate::reading::at_value;
 use crate::rule::{Example, Group, Rule, Severity, Wording};
 use crate::subject::Subject;
+use zeropilot_text::Text;
 
 pub(crate) static RULE: Rule = Rule {
     code: "O06",
@@ -43,7 +34,7 @@ pub(crate) static RULE: Rule = Rule {
             r#"{"train_batch_size": 8, "optimizer": {"type": "AdamW", "params": {"lr": 0.1}}, "zero_optimization": {"stage": 1}}"#,
         ),
     ],
-    check: Some(check),
+    is_no_op: false,
 };
 
 static WORDING: Wording = Wording {
@@ -52,8 +43,8 @@ static WORDING: Wording = Wording {
         "除非 `zero_allow_untested_optimizer` 为 true，否则 ZeRO 拒绝使用 `{name}`",
     ),
     why: Text::new(
-        "tested with ZeRO are Adam, AdamW, Adagrad and Lion; with any other the engine asks for the switch and ends.",
-        "经过 ZeRO 测试的是 Adam、AdamW、Adagrad 和 Lion；其他优化器必须打开这个开关，否则直接退出。",
+        "DeepSpeed tested ZeRO with Adam, AdamW, Adagrad, Lion and (in newer versions) Muon; with any other it exits unless the switch is on.",
+        "DeepSpeed 用 ZeRO 测试过的优化器是 Adam、AdamW、Adagrad、Lion 和（较新版本里的）Muon；其他优化器必须打开这个开关，否则直接退出。",
     ),
     help: Text::new(
         "add `\"zero_allow_untested_optimizer\": true`, or use one of the tested optimizers",
@@ -64,7 +55,7 @@ static WORDING: Wording = Wording {
 /// Optimizers of the engine that are not on its own list of tested ones.
 const OWN_UNTESTED: [&str; 4] = ["lamb", "muadam", "muadamw", "musgd"];
 
-fn check(subject: &Subject<'_>, found: &mut Vec<Diagnostic>) {
+pub(crate) fn check(subject: &Subject<'_>, found: &mut Vec<Diagnostic>) {
     let Some((name, node)) = subject.optimizer_type() else { return };
     let constructors = Constructors::of(subject.version);
     let is_untested = if constructors.knows_optimizer(name) {

@@ -1,19 +1,10 @@
-//! O22: the warm-up is longer than the whole schedule.
-//!
-//! # What it does
-//! Finds a `warmup_num_steps` above `total_num_steps`.
-//!
-//! # Why is this bad?
-//! The engine only writes a line to the log. The peak is never reached within the training it was
-//! given, and afterwards the rate is at its floor.
-
 use super::scheduler_parameters::parameters;
 use crate::diagnostic::Diagnostic;
-use crate::language::Text;
 use crate::reading::at_value;
 use crate::reading::number;
 use crate::rule::{Example, Group, Rule, Severity, Wording};
 use crate::subject::Subject;
+use zeropilot_text::Text;
 
 pub(crate) static RULE: Rule = Rule {
     code: "O22",
@@ -29,7 +20,7 @@ pub(crate) static RULE: Rule = Rule {
     good: &[Example::new(
         r#"{"train_batch_size": 8, "scheduler": {"type": "WarmupDecayLR", "params": {"warmup_num_steps": 10, "total_num_steps": 100, "warmup_max_lr": 1e-4, "warmup_type": "linear"}}}"#,
     )],
-    check: Some(check),
+    is_no_op: false,
 };
 
 static WORDING: Wording = Wording {
@@ -47,7 +38,7 @@ static WORDING: Wording = Wording {
     ),
 };
 
-fn check(subject: &Subject<'_>, found: &mut Vec<Diagnostic>) {
+pub(crate) fn check(subject: &Subject<'_>, found: &mut Vec<Diagnostic>) {
     let path = ["scheduler", "params", "warmup_num_steps"];
     let total = subject.node(["scheduler", "params", "total_num_steps"]);
     let (Some(warmup), Some(total)) = (subject.node(path), total) else { return };

@@ -1,19 +1,11 @@
-//! O23: a `warmup_type` that the scheduler does not know.
-//!
-//! # What it does
-//! Finds a `warmup_type` other than `log` and `linear`.
-//!
-//! # Why is this bad?
-//! The engine writes a line to the log and warms up logarithmically.
-
 use super::scheduler_parameters::parameters;
 use crate::diagnostic::Diagnostic;
 use crate::diagnostic::Fix;
 use crate::edit::Edit;
-use crate::language::Text;
 use crate::reading::at_value;
 use crate::rule::{Example, Group, Rule, Severity, Wording};
 use crate::subject::Subject;
+use zeropilot_text::Text;
 
 pub(crate) static RULE: Rule = Rule {
     code: "O23",
@@ -37,7 +29,7 @@ pub(crate) static RULE: Rule = Rule {
             r#"{"train_batch_size": 8, "scheduler": {"type": "WarmupLR", "params": {"warmup_num_steps": 10, "warmup_type": "log"}}}"#,
         ),
     ],
-    check: Some(check),
+    is_no_op: false,
 };
 
 static WORDING: Wording = Wording {
@@ -52,7 +44,7 @@ static WORDING: Wording = Wording {
     help: Text::new("write `linear` or `log`", "写成 `linear` 或 `log`"),
 };
 
-fn check(subject: &Subject<'_>, found: &mut Vec<Diagnostic>) {
+pub(crate) fn check(subject: &Subject<'_>, found: &mut Vec<Diagnostic>) {
     let path = ["scheduler", "params", "warmup_type"];
     let Some(node) = subject.node(path) else { return };
     let Some(value) = subject.text_at(path) else { return };

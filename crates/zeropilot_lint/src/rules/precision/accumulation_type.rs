@@ -1,20 +1,10 @@
-//! P06: gradients accumulated in a type that does not work.
-//!
-//! # What it does
-//! Finds a `data_types.grad_accum_dtype` that is no name of a type, or that differs from the
-//! model's type without ZeRO.
-//!
-//! # Why is this bad?
-//! Loading takes any text. The engine looks the name up when it is built, and without ZeRO it
-//! cannot accumulate in another type than the model's.
-
 use zeropilot_config::front_end::FrontEnd;
 
 use crate::diagnostic::Diagnostic;
-use crate::language::Text;
 use crate::reading::at_value;
 use crate::rule::{Example, Group, Rule, Severity, Wording};
 use crate::subject::Subject;
+use zeropilot_text::Text;
 
 pub(crate) static RULE: Rule = Rule {
     code: "P06",
@@ -43,7 +33,7 @@ pub(crate) static RULE: Rule = Rule {
             r#"{"train_batch_size": 8, "bf16": {"enabled": true}, "data_types": {"grad_accum_dtype": "bf16"}}"#,
         ),
     ],
-    check: Some(check),
+    is_no_op: false,
 };
 
 static UNKNOWN: Wording = Wording {
@@ -73,7 +63,7 @@ static MIXED: Wording = Wording {
     ),
 };
 
-fn check(subject: &Subject<'_>, found: &mut Vec<Diagnostic>) {
+pub(crate) fn check(subject: &Subject<'_>, found: &mut Vec<Diagnostic>) {
     let path = ["data_types", "grad_accum_dtype"];
     let (Some(node), Some(value)) = (subject.node(path), subject.text_at(path)) else { return };
     if value == "auto" {

@@ -1,16 +1,8 @@
-//! P13: `torch_autocast` with quantized weights.
-//!
-//! # What it does
-//! Finds `torch_autocast` together with `zero_quantized_weights`.
-//!
-//! # Why is this bad?
-//! The engine refuses to start.
-
 use crate::diagnostic::Diagnostic;
-use crate::language::Text;
 use crate::reading::at_member;
 use crate::rule::{Example, Group, Rule, Severity, Wording};
 use crate::subject::Subject;
+use zeropilot_text::Text;
 
 pub(crate) static RULE: Rule = Rule {
     code: "P13",
@@ -29,7 +21,7 @@ pub(crate) static RULE: Rule = Rule {
     good: &[Example::new(
         r#"{"train_batch_size": 8, "bf16": {"enabled": true}, "zero_optimization": {"stage": 3, "zero_quantized_weights": true}}"#,
     )],
-    check: Some(check),
+    is_no_op: false,
 };
 
 static WORDING: Wording = Wording {
@@ -44,7 +36,7 @@ static WORDING: Wording = Wording {
     ),
 };
 
-fn check(subject: &Subject<'_>, found: &mut Vec<Diagnostic>) {
+pub(crate) fn check(subject: &Subject<'_>, found: &mut Vec<Diagnostic>) {
     let is_read = subject.schema().raw_members("torch_autocast").next().is_some();
     if subject.zero_switch("zero_quantized_weights") == Some(true)
         && subject.enabled("torch_autocast") == Some(true)

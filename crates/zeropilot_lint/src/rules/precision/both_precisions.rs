@@ -1,19 +1,10 @@
-//! P01: fp16 and bf16 are both on.
-//!
-//! # What it does
-//! Finds configs in which both 16-bit sections are enabled, or one of them against what the
-//! training script asks for.
-//!
-//! # Why is this bad?
-//! The engine, or accelerate before it, refuses to start.
-
 use zeropilot_config::front_end::{self, AccelerateArguments, Arguments, FrontEnd, MixedPrecision};
 use zeropilot_config::problem::Problem;
 
 use crate::diagnostic::Diagnostic;
-use crate::language::Text;
 use crate::rule::{Example, Group, Rule, Severity, Wording};
 use crate::subject::Subject;
+use zeropilot_text::Text;
 
 pub(crate) static RULE: Rule = Rule {
     code: "P01",
@@ -38,7 +29,7 @@ pub(crate) static RULE: Rule = Rule {
             r#"{"train_batch_size": 8, "fp16": {"enabled": false}, "bf16": {"enabled": true}}"#,
         ),
     ],
-    check: None,
+    is_no_op: false,
 };
 
 fn bf16_script() -> Arguments {

@@ -1,20 +1,12 @@
-//! P08: a communication type by a name the engine does not take.
-//!
-//! # What it does
-//! Finds `communication_data_type` values such as `bfloat16`.
-//!
-//! # Why is this bad?
-//! The engine takes `fp16`, `bf16` and `fp32` only.
-
 use zeropilot_config::problem::Problem;
 use zeropilot_config::syntax::{Node, Value};
 
 use crate::argument::Argument;
 use crate::diagnostic::{Diagnostic, Fix};
 use crate::edit::Edit;
-use crate::language::Text;
 use crate::rule::{Example, Group, Rule, Severity, Wording};
 use crate::subject::{Subject, shortened};
+use zeropilot_text::Text;
 
 pub(crate) static RULE: Rule = Rule {
     code: "P08",
@@ -29,7 +21,7 @@ pub(crate) static RULE: Rule = Rule {
     sources: &[],
     examples: &[Example::new(r#"{"train_batch_size": 8, "communication_data_type": "bfloat16"}"#)],
     good: &[Example::new(r#"{"train_batch_size": 8, "communication_data_type": "bf16"}"#)],
-    check: None,
+    is_no_op: false,
 };
 
 static WORDING: Wording = Wording {

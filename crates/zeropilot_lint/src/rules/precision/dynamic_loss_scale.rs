@@ -1,18 +1,10 @@
-//! P09: dynamic loss scaling that cannot work.
-//!
-//! # What it does
-//! Finds a window or a floor of zero or less beside a dynamic loss scale (`loss_scale` 0).
-//!
-//! # Why is this bad?
-//! The engine refuses the file: the scale would never grow, or fall to zero.
-
 use zeropilot_config::problem::Problem;
 
 use crate::diagnostic::{Diagnostic, Fix};
 use crate::edit::Edit;
-use crate::language::Text;
 use crate::rule::{Example, Group, Rule, Severity, Wording};
 use crate::subject::{Subject, shortened};
+use zeropilot_text::Text;
 
 pub(crate) static RULE: Rule = Rule {
     code: "P09",
@@ -28,7 +20,7 @@ pub(crate) static RULE: Rule = Rule {
     good: &[Example::new(
         r#"{"train_batch_size": 8, "fp16": {"enabled": true, "loss_scale": 0, "loss_scale_window": 1000}}"#,
     )],
-    check: None,
+    is_no_op: false,
 };
 
 static WORDING: Wording = Wording {

@@ -1,17 +1,8 @@
-//! P07: 16-bit master weights without what they need.
-//!
-//! # What it does
-//! Finds `fp16_master_weights_and_grads`, `bf16_master_weights_and_grads` and
-//! `bf16_optimizer_states` without the ZeRO stage or the setting they rest on.
-//!
-//! # Why is this bad?
-//! The engine refuses to start.
-
 use zeropilot_config::problem::{Conflict, Problem};
 
 use crate::diagnostic::Diagnostic;
-use crate::language::Text;
 use crate::rule::{Example, Group, Rule, Severity, Wording};
+use zeropilot_text::Text;
 
 pub(crate) static RULE: Rule = Rule {
     code: "P07",
@@ -32,7 +23,7 @@ pub(crate) static RULE: Rule = Rule {
     good: &[Example::new(
         r#"{"train_batch_size": 8, "zero_optimization": {"stage": 2}, "bf16": {"enabled": true, "bf16_master_weights_and_grads": true, "bf16_optimizer_states": true}}"#,
     )],
-    check: None,
+    is_no_op: false,
 };
 
 static NEED_ZERO: Wording = Wording {

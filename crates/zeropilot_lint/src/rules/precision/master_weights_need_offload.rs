@@ -1,20 +1,11 @@
-//! P11: 16-bit master weights without optimizer offload.
-//!
-//! # What it does
-//! Finds 16-bit master weights in ZeRO without the optimizer on the CPU.
-//!
-//! # Why is this bad?
-//! Loading takes it. When the ZeRO optimizer is built it insists on offload with DeepSpeed's CPU
-//! Adam and ends the run.
-
 use zeropilot_config::syntax::Value;
 
 use crate::diagnostic::Diagnostic;
-use crate::language::Text;
 use crate::reading::Device;
 use crate::reading::at_member;
 use crate::rule::{Example, Group, Rule, Severity, Wording};
 use crate::subject::Subject;
+use zeropilot_text::Text;
 
 pub(crate) static RULE: Rule = Rule {
     code: "P11",
@@ -38,7 +29,7 @@ pub(crate) static RULE: Rule = Rule {
             r#"{"train_batch_size": 8, "zero_optimization": {"stage": 2}, "bf16": {"enabled": true, "bf16_master_weights_and_grads": true, "bf16_optimizer_states": true}}"#,
         ),
     ],
-    check: Some(check),
+    is_no_op: false,
 };
 
 static WORDING: Wording = Wording {
@@ -56,7 +47,7 @@ static WORDING: Wording = Wording {
     ),
 };
 
-fn check(subject: &Subject<'_>, found: &mut Vec<Diagnostic>) {
+pub(crate) fn check(subject: &Subject<'_>, found: &mut Vec<Diagnostic>) {
     let stage = subject.stage();
     if !matches!(stage, Some(1..=3)) || subject.device("offload_optimizer") != Some(Device::None) {
         return;

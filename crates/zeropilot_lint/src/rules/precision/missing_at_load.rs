@@ -1,15 +1,3 @@
-//! P03: stage 3 without the precision section the script asks for.
-//!
-//! # What it does
-//! Finds a stage 3 config for the HF Trainer without the section of the 16-bit type that the
-//! script asks for.
-//!
-//! # Why is this bad?
-//! With stage 3 the model is partitioned while it is loaded, in the type that the config names at
-//! that moment. accelerate adds the missing section later, and the engine never casts parameters
-//! that were partitioned at load: they stay fp32, twice the memory, while everything else believes
-//! in 16 bits.
-
 use zeropilot_config::front_end::Arguments;
 use zeropilot_config::front_end::FrontEnd;
 use zeropilot_config::front_end::TrainerArguments;
@@ -17,11 +5,11 @@ use zeropilot_config::front_end::TrainerArguments;
 use crate::diagnostic::Diagnostic;
 use crate::diagnostic::Fix;
 use crate::edit::insert_members;
-use crate::language::Text;
 use crate::reading::ZERO;
 use crate::reading::at_member;
 use crate::rule::{Example, Group, Rule, Severity, Wording};
 use crate::subject::Subject;
+use zeropilot_text::Text;
 
 pub(crate) static RULE: Rule = Rule {
     code: "P03",
@@ -53,7 +41,7 @@ pub(crate) static RULE: Rule = Rule {
         .read_by(FrontEnd::HfTrainer)
         .arguments(bf16),
     ],
-    check: Some(check),
+    is_no_op: false,
 };
 
 static WORDING: Wording = Wording {
@@ -77,7 +65,7 @@ fn bf16() -> Arguments {
     Arguments { trainer, ..Arguments::default() }
 }
 
-fn check(subject: &Subject<'_>, found: &mut Vec<Diagnostic>) {
+pub(crate) fn check(subject: &Subject<'_>, found: &mut Vec<Diagnostic>) {
     if subject.front_end != FrontEnd::HfTrainer || subject.stage() != Some(3) {
         return;
     }

@@ -1,21 +1,12 @@
-//! P02: an `fp16` or `bf16` section that is not switched on.
-//!
-//! # What it does
-//! Finds an `fp16` or `bf16` section with settings but without `enabled`.
-//!
-//! # Why is this bad?
-//! The default of `enabled` is false: the section does nothing, the run is fp32, twice the memory,
-//! and nothing is said.
-
 use zeropilot_config::syntax::Value;
 
 use crate::diagnostic::Diagnostic;
 use crate::diagnostic::Fix;
 use crate::edit::insert_members;
-use crate::language::Text;
 use crate::reading::at_member;
 use crate::rule::{Example, Group, Rule, Severity, Wording};
 use crate::subject::Subject;
+use zeropilot_text::Text;
 
 pub(crate) static RULE: Rule = Rule {
     code: "P02",
@@ -44,7 +35,7 @@ pub(crate) static RULE: Rule = Rule {
             r#"{"train_batch_size": 8, "zero_optimization": {"stage": 2}, "fp16": {"enabled": false, "loss_scale": 0}}"#,
         ),
     ],
-    check: Some(check),
+    is_no_op: false,
 };
 
 static WORDING: Wording = Wording {
@@ -62,7 +53,7 @@ static WORDING: Wording = Wording {
     ),
 };
 
-fn check(subject: &Subject<'_>, found: &mut Vec<Diagnostic>) {
+pub(crate) fn check(subject: &Subject<'_>, found: &mut Vec<Diagnostic>) {
     for section in ["fp16", "bf16", "bfloat16"] {
         let Some((_, member)) = subject.member(&[section]) else { continue };
         let is_open = matches!(&member.value.value, Value::Object(members) if !members.is_empty());

@@ -1,19 +1,11 @@
-//! P12: `param_dtype` contradicts `fp16` and `bf16`.
-//!
-//! # What it does
-//! Finds a `data_types.param_dtype` other than the type that `fp16` and `bf16` switch on.
-//!
-//! # Why is this bad?
-//! The engine refuses to start.
-
 use zeropilot_config::front_end::FrontEnd;
 
 use super::accumulation_type::kind;
 use crate::diagnostic::Diagnostic;
-use crate::language::Text;
 use crate::reading::at_value;
 use crate::rule::{Example, Group, Rule, Severity, Wording};
 use crate::subject::Subject;
+use zeropilot_text::Text;
 
 pub(crate) static RULE: Rule = Rule {
     code: "P12",
@@ -32,7 +24,7 @@ pub(crate) static RULE: Rule = Rule {
     good: &[Example::new(
         r#"{"train_batch_size": 8, "zero_optimization": {"stage": 2}, "bf16": {"enabled": true}, "data_types": {"param_dtype": "bf16"}}"#,
     )],
-    check: Some(check),
+    is_no_op: false,
 };
 
 static WORDING: Wording = Wording {
@@ -50,7 +42,7 @@ static WORDING: Wording = Wording {
     ),
 };
 
-fn check(subject: &Subject<'_>, found: &mut Vec<Diagnostic>) {
+pub(crate) fn check(subject: &Subject<'_>, found: &mut Vec<Diagnostic>) {
     let path = ["data_types", "param_dtype"];
     let (Some(node), Some(value)) = (subject.node(path), subject.text_at(path)) else { return };
     let model = match (subject.enabled("fp16"), subject.bf16()) {

@@ -1,19 +1,10 @@
-//! P10: keys of the dynamic loss scale beside a fixed one.
-//!
-//! # What it does
-//! Finds keys of the dynamic loss scale beside a fixed `loss_scale`.
-//!
-//! # Why is this bad?
-//! With a fixed scale nothing is adjusted, so the window, the hysteresis, the minimum and the
-//! initial power are not used.
-
 use crate::argument::Argument;
 use crate::diagnostic::Diagnostic;
-use crate::language::Text;
 use crate::reading::at_value;
 use crate::reading::number;
 use crate::rule::{Example, Group, Rule, Severity, Wording};
 use crate::subject::Subject;
+use zeropilot_text::Text;
 
 pub(crate) static RULE: Rule = Rule {
     code: "P10",
@@ -35,7 +26,7 @@ pub(crate) static RULE: Rule = Rule {
         ),
         Example::new(r#"{"train_batch_size": 8, "fp16": {"enabled": true, "loss_scale": 128}}"#),
     ],
-    check: Some(check),
+    is_no_op: true,
 };
 
 static WORDING: Wording = Wording {
@@ -61,7 +52,7 @@ const DYNAMIC: [&str; 5] = [
     "min_loss_scale",
 ];
 
-fn check(subject: &Subject<'_>, found: &mut Vec<Diagnostic>) {
+pub(crate) fn check(subject: &Subject<'_>, found: &mut Vec<Diagnostic>) {
     let path = ["fp16", "loss_scale"];
     let Some(scale) = subject.node(path) else { return };
     if subject.enabled("fp16") != Some(true) || number(scale).is_none_or(|scale| scale <= 0.0) {

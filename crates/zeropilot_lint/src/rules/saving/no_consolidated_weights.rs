@@ -1,12 +1,3 @@
-//! S01: stage 3 without gathered weights at save time.
-//!
-//! # What it does
-//! Finds stage 3 under the HF Trainer without `stage3_gather_16bit_weights_on_model_save`.
-//!
-//! # Why is this bad?
-//! Saving then writes partitioned files of the engine instead of `model.safetensors`; they have to
-//! be put together with `zero_to_fp32.py`. Adapters of PEFT are gathered all the same.
-
 use zeropilot_config::front_end::FrontEnd;
 use zeropilot_config::syntax::Member;
 use zeropilot_config::syntax::Value;
@@ -15,11 +6,11 @@ use crate::diagnostic::Diagnostic;
 use crate::diagnostic::Fix;
 use crate::edit::Edit;
 use crate::edit::insert_members;
-use crate::language::Text;
 use crate::reading::ZERO;
 use crate::reading::at_member;
 use crate::rule::{Example, Group, Rule, Severity, Wording};
 use crate::subject::Subject;
+use zeropilot_text::Text;
 
 pub(crate) static RULE: Rule = Rule {
     code: "S01",
@@ -45,7 +36,7 @@ pub(crate) static RULE: Rule = Rule {
         )
         .read_by(FrontEnd::HfTrainer),
     ],
-    check: Some(check),
+    is_no_op: false,
 };
 
 static WORDING: Wording = Wording {
@@ -58,12 +49,12 @@ static WORDING: Wording = Wording {
         "此时 HF Trainer 只写分片的检查点，不写权重文件，日志里只有一行提示。只有 PEFT 的 adapter 照常合并。",
     ),
     help: Text::new(
-        "set it to true if you want weights to load elsewhere, or plan for `zero_to_fp32.py`",
-        "需要可直接加载的权重就设为 true，否则事后用 `zero_to_fp32.py` 转换",
+        "set it to true to save weights that load elsewhere, or plan for `zero_to_fp32.py`; a run that saves only PEFT adapters needs neither",
+        "需要可直接加载的权重就设为 true，否则事后用 `zero_to_fp32.py` 转换；只保存 PEFT adapter 的训练两样都不需要",
     ),
 };
 
-fn check(subject: &Subject<'_>, found: &mut Vec<Diagnostic>) {
+pub(crate) fn check(subject: &Subject<'_>, found: &mut Vec<Diagnostic>) {
     if subject.front_end != FrontEnd::HfTrainer || subject.stage() != Some(3) {
         return;
     }

@@ -1,16 +1,8 @@
-//! S07: a universal checkpoint is asked for, and there is none.
-//!
-//! # What it does
-//! Finds `load_universal` beside a checkpoint that was not converted.
-//!
-//! # Why is this bad?
-//! The engine looks for `latest_universal`, which only the conversion writes, and ends.
-
 use crate::diagnostic::Diagnostic;
-use crate::language::Text;
 use crate::reading::at_member;
 use crate::rule::{Example, Group, Rule, Severity, Wording};
 use crate::subject::Subject;
+use zeropilot_text::Text;
 
 pub(crate) static RULE: Rule = Rule {
     code: "S07",
@@ -31,7 +23,7 @@ pub(crate) static RULE: Rule = Rule {
         r#"{"train_batch_size": 8, "zero_optimization": {"stage": 2}, "checkpoint": {"load_universal": true}}"#,
     )
     .script(super::other_ranks::universal)],
-    check: Some(check),
+    is_no_op: false,
 };
 
 static WORDING: Wording = Wording {
@@ -44,12 +36,12 @@ static WORDING: Wording = Wording {
         "这个文件只有用 `ds_to_universal.py` 转换之后才有，没有它引擎加载时会直接退出。",
     ),
     help: Text::new(
-        "convert the checkpoint first, or remove `load_universal`",
-        "先转换 checkpoint，或去掉 `load_universal`",
+        "convert the checkpoint first (stages 1 and 2 need the option `--inject_missing_state`), or remove `load_universal`",
+        "先转换 checkpoint（stage 1、2 要加 `--inject_missing_state`），或去掉 `load_universal`",
     ),
 };
 
-fn check(subject: &Subject<'_>, found: &mut Vec<Diagnostic>) {
+pub(crate) fn check(subject: &Subject<'_>, found: &mut Vec<Diagnostic>) {
     let Some(checkpoint) = &subject.script.checkpoint else { return };
     let path = ["checkpoint", "load_universal"];
     if let Some((_, member)) = subject.member(&path)

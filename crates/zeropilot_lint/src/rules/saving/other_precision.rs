@@ -1,16 +1,8 @@
-//! S05: a checkpoint of another precision.
-//!
-//! # What it does
-//! Finds a run in bf16 that resumes a checkpoint of one that was not, or the reverse.
-//!
-//! # Why is this bad?
-//! The names of the files carry the precision. The engine looks for the wrong ones and ends.
-
 use crate::diagnostic::Diagnostic;
-use crate::language::Text;
 use crate::reading::{ZERO, at_member};
 use crate::rule::{Example, Group, Rule, Severity, Wording};
 use crate::subject::Subject;
+use zeropilot_text::Text;
 
 pub(crate) static RULE: Rule = Rule {
     code: "S05",
@@ -26,7 +18,7 @@ pub(crate) static RULE: Rule = Rule {
     .script(super::other_ranks::two_ranks)],
     good: &[Example::new(r#"{"train_batch_size": 8, "zero_optimization": {"stage": 2}}"#)
         .script(super::other_ranks::two_ranks)],
-    check: Some(check),
+    is_no_op: false,
 };
 
 static WORDING: Wording = Wording {
@@ -52,7 +44,7 @@ fn in_words(bf16: bool) -> Text {
     }
 }
 
-fn check(subject: &Subject<'_>, found: &mut Vec<Diagnostic>) {
+pub(crate) fn check(subject: &Subject<'_>, found: &mut Vec<Diagnostic>) {
     let Some(checkpoint) = &subject.script.checkpoint else { return };
     let (Some(wrote), Some(now)) = (checkpoint.is_bf16, subject.bf16()) else { return };
     if let Some((_, member)) = subject.member(&[ZERO])

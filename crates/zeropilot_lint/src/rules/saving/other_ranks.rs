@@ -1,19 +1,11 @@
-//! S03: a checkpoint of another number of ranks.
-//!
-//! # What it does
-//! Finds a run that resumes a checkpoint which another number of ranks wrote.
-//!
-//! # Why is this bad?
-//! The optimizer's state is stored in one part per rank. The engine does not divide it anew and ends.
-
-use crate::check::WorldSource;
 use crate::checkpoint::Checkpoint;
 use crate::diagnostic::Diagnostic;
-use crate::language::Text;
 use crate::reading::{ZERO, at_member};
 use crate::rule::{Example, Group, Rule, Severity, Wording};
 use crate::script::Script;
 use crate::subject::Subject;
+use crate::world::WorldSource;
+use zeropilot_text::Text;
 
 pub(crate) static RULE: Rule = Rule {
     code: "S03",
@@ -45,7 +37,7 @@ pub(crate) static RULE: Rule = Rule {
         .ranks(4)
         .script(universal),
     ],
-    check: Some(check),
+    is_no_op: false,
 };
 
 static WORDING: Wording = Wording {
@@ -58,8 +50,8 @@ static WORDING: Wording = Wording {
         "优化器状态按进程分片保存，引擎不会重新切分，加载时直接报错退出。",
     ),
     help: Text::new(
-        "run with {shards} ranks; or convert the checkpoint with `ds_to_universal.py` and write `\"checkpoint\": {{\"load_universal\": true}}`; or start from the weights alone",
-        "用 {shards} 个进程运行；或用 `ds_to_universal.py` 转换，并写上 `\"checkpoint\": {{\"load_universal\": true}}`；或只用权重重新开始",
+        "run with {shards} ranks; or convert the checkpoint with `ds_to_universal.py` (stages 1 and 2 need its option `--inject_missing_state`) and write `\"checkpoint\": {{\"load_universal\": true}}`; or start from the weights alone",
+        "用 {shards} 个进程运行；或用 `ds_to_universal.py` 转换（stage 1、2 要加 `--inject_missing_state`），并写上 `\"checkpoint\": {{\"load_universal\": true}}`；或只用权重重新开始",
     ),
 };
 
@@ -73,7 +65,7 @@ pub(super) fn universal() -> Script {
     Script { checkpoint: Some(checkpoint), ..Script::default() }
 }
 
-fn check(subject: &Subject<'_>, found: &mut Vec<Diagnostic>) {
+pub(crate) fn check(subject: &Subject<'_>, found: &mut Vec<Diagnostic>) {
     let Some(checkpoint) = &subject.script.checkpoint else { return };
     let ranks = subject.world.size;
     let is_known = subject.world.source == WorldSource::Given;

@@ -1,20 +1,10 @@
-//! S04: a checkpoint of another stage.
-//!
-//! # What it does
-//! Finds a run that resumes a checkpoint whose stage lays files out differently: 3 is unlike 1 and 2,
-//! and all are unlike 0.
-//!
-//! # Why is this bad?
-//! The engine looks for files that are not there, or finds parts it cannot join, and ends with a
-//! message that does not say so.
-
 use crate::checkpoint::Checkpoint;
 use crate::diagnostic::Diagnostic;
-use crate::language::Text;
 use crate::reading::{ZERO, at_member};
 use crate::rule::{Example, Group, Rule, Severity, Wording};
 use crate::script::Script;
 use crate::subject::Subject;
+use zeropilot_text::Text;
 
 pub(crate) static RULE: Rule = Rule {
     code: "S04",
@@ -36,7 +26,7 @@ pub(crate) static RULE: Rule = Rule {
         Example::new(r#"{"train_batch_size": 8, "zero_optimization": {"stage": 1}}"#)
             .script(super::other_ranks::two_ranks),
     ],
-    check: Some(check),
+    is_no_op: false,
 };
 
 static WORDING: Wording = Wording {
@@ -45,12 +35,12 @@ static WORDING: Wording = Wording {
         "checkpoint 由 {wrote} 保存，而现在是 stage {stage}",
     ),
     why: Text::new(
-        "the files of a checkpoint are laid out by the stage; with another one the engine does not find them, or fails on an assertion without words.",
-        "checkpoint 的文件布局取决于 stage；换了 stage，引擎会找不到文件，或者因为一个没有说明文字的断言而退出。",
+        "the stage decides how the files of a checkpoint are laid out. With another stage, DeepSpeed does not find them or exits with an assertion that has no message. A universal checkpoint does not help: it changes the number of ranks, not the stage.",
+        "checkpoint 的文件布局取决于 stage。换了 stage，DeepSpeed 会找不到文件，或者因为一个没有说明文字的断言而退出。universal checkpoint 也解决不了：它只能换进程数，不能换 stage。",
     ),
     help: Text::new(
-        "resume with the stage that wrote it, or convert the checkpoint with `ds_to_universal.py`",
-        "用保存时的 stage 续训，或用 `ds_to_universal.py` 转换",
+        "resume with the stage that wrote it, or start from the weights alone",
+        "用保存时的 stage 续训，或只用权重重新开始",
     ),
 };
 
@@ -58,7 +48,7 @@ fn without_zero() -> Script {
     Script { checkpoint: Some(Checkpoint::default()), ..Script::default() }
 }
 
-fn check(subject: &Subject<'_>, found: &mut Vec<Diagnostic>) {
+pub(crate) fn check(subject: &Subject<'_>, found: &mut Vec<Diagnostic>) {
     let Some(checkpoint) = &subject.script.checkpoint else { return };
     let Some(stage) = subject.stage() else { return };
     let wrote = match (checkpoint.is_stage_3, checkpoint.shards) {

@@ -1,15 +1,7 @@
-//! O28: gradients are clipped by value.
-//!
-//! # What it does
-//! Finds `clip_grad_value_` of an `Accelerator` under DeepSpeed.
-//!
-//! # Why is this bad?
-//! accelerate raises an exception: the engine clips by the norm only.
-
 use crate::diagnostic::Diagnostic;
-use crate::job::{Findings, Judged};
-use crate::language::Text;
+use crate::job_view::{Findings, JobView};
 use crate::rule::{Example, Group, Rule, Severity, Wording};
+use zeropilot_text::Text;
 
 use super::clipping_call::{accelerates, asks_for_deepspeed};
 
@@ -33,7 +25,7 @@ pub(crate) static RULE: Rule = Rule {
             ("ds.json", CONFIG),
         ]),
     ],
-    check: None,
+    is_no_op: false,
 };
 
 const CONFIG: &str = r#"{"train_micro_batch_size_per_gpu": 1, "gradient_accumulation_steps": 1, "gradient_clipping": 1.0, "bf16": {"enabled": true}, "zero_optimization": {"stage": 2}}"#;
@@ -50,7 +42,7 @@ static WORDING: Wording = Wording {
     ),
 };
 
-pub(super) fn check(job: &Judged<'_>, found: &mut Findings) {
+pub(crate) fn check(job: &JobView<'_>, found: &mut Findings) {
     for training in job.trainings().filter(accelerates) {
         let Some(accelerator) = training.script.accelerator() else { continue };
         let name = format!("{accelerator}.clip_grad_value_");

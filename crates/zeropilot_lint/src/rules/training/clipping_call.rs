@@ -1,21 +1,12 @@
-//! O09: a call that clips gradients does nothing.
-//!
-//! # What it does
-//! Finds `clip_grad_norm_` of an `Accelerator`, or torch's over the parameters of the engine, with another limit than
-//! the config's `gradient_clipping`.
-//!
-//! # Why is this bad?
-//! Under ZeRO gradients are clipped in the engine's step, by the config. What the script asks for is not done, and
-//! nothing is said.
-
 use num_traits::ToPrimitive as _;
 use zeropilot_config::python::PyValue;
 
-use crate::check::Report;
 use crate::diagnostic::Diagnostic;
-use crate::job::{Call, Findings, Judged, Training, Value};
-use crate::language::Text;
+use crate::job_view::{Findings, JobView, Training};
+use crate::report::Report;
 use crate::rule::{Example, Group, Rule, Severity, Wording};
+use zeropilot_job::{Call, Value};
+use zeropilot_text::Text;
 
 pub(crate) static RULE: Rule = Rule {
     code: "O09",
@@ -49,7 +40,7 @@ pub(crate) static RULE: Rule = Rule {
             ("ds.json", BARE),
         ]),
     ],
-    check: None,
+    is_no_op: false,
 };
 
 const ACCELERATED: &str = r#"{"train_micro_batch_size_per_gpu": 1, "gradient_accumulation_steps": 1, "gradient_clipping": 1.0, "bf16": {"enabled": true}, "zero_optimization": {"stage": 2}}"#;
@@ -121,7 +112,7 @@ fn wording(training: &Training<'_>, call: &Call) -> Option<&'static Wording> {
     (is_own && is_torch && script.is_on_engine(call) && training.stage()? >= 1).then_some(&TORCH)
 }
 
-pub(super) fn check(job: &Judged<'_>, found: &mut Findings) {
+pub(crate) fn check(job: &JobView<'_>, found: &mut Findings) {
     for training in job.trainings() {
         let Some(clipping) = training.config.and_then(clipping) else { continue };
         let calls = training.script.calls.iter();

@@ -1,17 +1,9 @@
-//! I13: evaluation before training.
-//!
-//! # What it does
-//! Finds a script that calls `evaluate` or `predict` of the HF Trainer before `train`.
-//!
-//! # Why is this bad?
-//! Before training the Trainer builds an engine for inference only. Below stage 3 it refuses to; in stage 3 it keeps that
-//! engine for training, which has no optimizer.
-
 use crate::diagnostic::Diagnostic;
-use crate::job::{Call, Findings, Judged, PythonScript};
-use crate::language::Text;
+use crate::job_view::{Findings, JobView};
 use crate::rule::{Example, Group, Rule, Severity, Wording};
 use crate::rules::launch::model_first::STAGE_3;
+use zeropilot_job::{Call, PythonScript};
+use zeropilot_text::Text;
 
 use super::steps_filled_by_evaluation::waits_for_steps;
 
@@ -40,7 +32,7 @@ pub(crate) static RULE: Rule = Rule {
             ("ds.json", STAGE_2),
         ]),
     ],
-    check: None,
+    is_no_op: false,
 };
 
 const EVALUATES: &str = "args = TrainingArguments(deepspeed='ds.json', per_device_train_batch_size=1)\nmodel = AutoModelForCausalLM.from_pretrained('m')\ntrainer = Trainer(model, args)\nprint(trainer.evaluate())\ntrainer.train()\n";
@@ -98,7 +90,7 @@ pub(super) fn early_evaluation(script: &PythonScript) -> Option<&Call> {
     (trains_later && !trains_first && !script.calls.iter().any(is_lent)).then_some(evaluation)
 }
 
-pub(super) fn check(job: &Judged<'_>, found: &mut Findings) {
+pub(crate) fn check(job: &JobView<'_>, found: &mut Findings) {
     for training in job.trainings() {
         let Some(stage) = training.stage() else { continue };
         // Without arguments of the Trainer the config is not the Trainer's.

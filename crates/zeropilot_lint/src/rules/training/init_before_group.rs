@@ -1,19 +1,10 @@
-//! B02: the config is read before ranks know of each other.
-//!
-//! # What it does
-//! Finds `zero.Init` with a config that fits the number of ranks, in a script that has not started the process group by
-//! then.
-//!
-//! # Why is this bad?
-//! Without a group the engine takes the number of ranks for 1, and batch sizes that multiply for all ranks do not
-//! multiply for one.
-
-use crate::check::{Settings, Verdict, check as judge};
 use crate::diagnostic::Diagnostic;
-use crate::job::{Findings, Judged, Training, Value};
-use crate::language::Text;
+use crate::job_view::{Findings, JobView, Training};
 use crate::rule::{Example, Group, Rule, Severity, Wording};
+use crate::settings::Settings;
 use zeropilot_config::front_end::FrontEnd;
+use zeropilot_job::Value;
+use zeropilot_text::Text;
 
 pub(crate) static RULE: Rule = Rule {
     code: "B02",
@@ -44,7 +35,7 @@ pub(crate) static RULE: Rule = Rule {
             ("ds.json", super::STAGE_3),
         ]),
     ],
-    check: None,
+    is_no_op: false,
 };
 
 const THREE_SIZES: &str = r#"{"train_batch_size": 16, "train_micro_batch_size_per_gpu": 2, "gradient_accumulation_steps": 4, "bf16": {"enabled": true}, "zero_optimization": {"stage": 3, "stage3_gather_16bit_weights_on_model_save": true}}"#;
@@ -75,7 +66,7 @@ const STARTS: [&str; 6] = [
 ];
 
 /// Whether a config is taken for as many ranks as there are and not for one.
-fn needs_all_ranks(text: &str, training: &Training<'_>) -> bool {
+fn needs_all_ranks(job: &JobView<'_>, text: &str, training: &Training<'_>) -> bool {
     let taken = |world_size| {
         let settings = Settings {
             version: training.config.map_or_else(|| Settings::default().version, |one| one.version),
@@ -83,12 +74,12 @@ fn needs_all_ranks(text: &str, training: &Training<'_>) -> bool {
             front_end: Some(FrontEnd::DeepSpeed),
             ..Settings::default()
         };
-        judge(text.as_bytes(), &settings).verdict == Verdict::Accept
+        job.accepts(text, &settings)
     };
     training.launch.world.is_some_and(|world| world > 1 && taken(world) && !taken(1))
 }
 
-pub(super) fn check(job: &Judged<'_>, found: &mut Findings) {
+pub(crate) fn check(job: &JobView<'_>, found: &mut Findings) {
     for training in job.trainings() {
         let script = training.script;
         let starts = STARTS.iter().any(|name| script.calls(name))
@@ -108,7 +99,7 @@ pub(super) fn check(job: &Judged<'_>, found: &mut Findings) {
                 continue;
             };
             let text = (job.files)(name);
-            if text.is_some_and(|text| needs_all_ranks(&text, &training)) {
+            if text.is_some_and(|text| needs_all_ranks(job, &text, &training)) {
                 let diagnostic = Diagnostic::new(&RULE, &WORDING, "", call.span)
                     .with("call", call.callee.as_str())
                     .with("name", name.as_str());

@@ -1,17 +1,8 @@
-//! L11: every rank takes the default of `--local_rank`.
-//!
-//! # What it does
-//! Finds a script whose option `--local_rank` has a default of 0 or more and that hands its options to the engine, under
-//! a launcher that sets a variable instead of passing the option.
-//!
-//! # Why is this bad?
-//! All ranks take themselves for the same one. The engine compares the option with the variable and ends on an
-//! assertion.
-
 use crate::diagnostic::Diagnostic;
-use crate::job::{Findings, Judged, Launcher, Training, Value};
-use crate::language::Text;
+use crate::job_view::{Findings, JobView, Training};
 use crate::rule::{Example, Group, Rule, Severity, Wording};
+use zeropilot_job::{Launcher, Value};
+use zeropilot_text::Text;
 
 use super::STAGE_2;
 
@@ -44,7 +35,7 @@ pub(crate) static RULE: Rule = Rule {
             ("ds.json", STAGE_2),
         ]),
     ],
-    check: None,
+    is_no_op: false,
 };
 
 static WORDING: Wording = Wording {
@@ -74,7 +65,7 @@ fn only_sets_a_variable(training: &Training<'_>) -> bool {
         && !says("local-rank")
 }
 
-pub(super) fn check(job: &Judged<'_>, found: &mut Findings) {
+pub(crate) fn check(job: &JobView<'_>, found: &mut Findings) {
     for training in job.trainings().filter(only_sets_a_variable) {
         let script = training.script;
         let Some((initialize, _)) = script.engine() else { continue };

@@ -1,16 +1,8 @@
-//! L15: the script does not take `--local_rank`.
-//!
-//! # What it does
-//! Finds a script that reads its options with `argparse`, has none called `--local_rank`, and is started by the
-//! `deepspeed` launcher.
-//!
-//! # Why is this bad?
-//! The launcher adds `--local_rank=N` to what every rank is told. `argparse` does not know it and ends the program.
-
 use crate::diagnostic::Diagnostic;
-use crate::job::{Call, Findings, Judged, Launcher, PythonScript, Value};
-use crate::language::Text;
+use crate::job_view::{Findings, JobView};
 use crate::rule::{Example, Group, Rule, Severity, Wording};
+use zeropilot_job::{Call, Launcher, PythonScript, Value};
+use zeropilot_text::Text;
 
 pub(crate) static RULE: Rule = Rule {
     code: "L15",
@@ -41,7 +33,7 @@ pub(crate) static RULE: Rule = Rule {
             "parser = argparse.ArgumentParser()\nparser.add_argument('--lr', type=float)\nargs, _ = parser.parse_known_args()\nengine, _, _, _ = deepspeed.initialize(model=model, config=config)\n",
         )]),
     ],
-    check: None,
+    is_no_op: false,
 };
 
 static WORDING: Wording = Wording {
@@ -98,7 +90,7 @@ fn reading(script: &PythonScript) -> Option<&Call> {
     is_settled.then_some(reading)
 }
 
-pub(super) fn check(job: &Judged<'_>, found: &mut Findings) {
+pub(crate) fn check(job: &JobView<'_>, found: &mut Findings) {
     for training in job.trainings() {
         let launch = training.launch;
         // Other ways to reach several nodes start the script without the option.

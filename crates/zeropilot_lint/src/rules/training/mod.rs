@@ -14,22 +14,7 @@ pub(crate) mod saved_empty;
 pub(crate) mod steps_filled_by_evaluation;
 pub(crate) mod unsynced_generation;
 
-use crate::job::Call;
-use crate::rules::launch::JobCheck;
-
-/// What looks at training scripts.
-pub(crate) const JOB_RULES: &[JobCheck] = &[
-    clip_by_value::check,
-    clipping_call::check,
-    evaluation_before_training::check,
-    init_before_group::check,
-    local_rank_default::check,
-    local_rank_not_taken::check,
-    no_sync::check,
-    saved_empty::check,
-    steps_filled_by_evaluation::check,
-    unsynced_generation::check,
-];
+use zeropilot_job::Call;
 
 /// Whether a script looks at the stage before it makes a call.
 fn asks_for_the_stage(call: &Call) -> bool {

@@ -1,16 +1,7 @@
-//! H05: `no_sync` where gradients are partitioned.
-//!
-//! # What it does
-//! Finds a script that calls `no_sync` of the engine under ZeRO stage 2 or 3.
-//!
-//! # Why is this bad?
-//! From stage 2 on a gradient is reduced as soon as it is there, and only a part of it is kept. It cannot be left for
-//! later; the engine ends on an assertion.
-
 use crate::diagnostic::Diagnostic;
-use crate::job::{Findings, Judged};
-use crate::language::Text;
+use crate::job_view::{Findings, JobView};
 use crate::rule::{Example, Group, Rule, Severity, Wording};
+use zeropilot_text::Text;
 
 use super::{STAGE_1, STAGE_2, asks_for_the_stage};
 
@@ -44,7 +35,7 @@ pub(crate) static RULE: Rule = Rule {
             ("ds.json", STAGE_2),
         ]),
     ],
-    check: None,
+    is_no_op: false,
 };
 
 static WORDING: Wording = Wording {
@@ -62,7 +53,7 @@ static WORDING: Wording = Wording {
     ),
 };
 
-pub(super) fn check(job: &Judged<'_>, found: &mut Findings) {
+pub(crate) fn check(job: &JobView<'_>, found: &mut Findings) {
     for training in job.trainings() {
         let Some(stage) = training.stage().filter(|stage| *stage >= 2) else { continue };
         let Some((_, engine)) = training.script.engine() else { continue };

@@ -1,17 +1,8 @@
-//! Z06: weights are saved empty.
-//!
-//! # What it does
-//! Finds a script that writes the weights of a partitioned model by itself: `save_pretrained` without a `state_dict`, or
-//! `torch.save` of the module's own one, under ZeRO stage 3.
-//!
-//! # Why is this bad?
-//! Outside of a forward pass a partitioned parameter has no elements. The files are written without an error and hold
-//! next to nothing.
-
 use crate::diagnostic::Diagnostic;
-use crate::job::{Call, Findings, Judged, PythonScript, Training, Value};
-use crate::language::Text;
+use crate::job_view::{Findings, JobView, Training};
 use crate::rule::{Example, Group, Rule, Severity, Wording};
+use zeropilot_job::{Call, PythonScript, Value};
+use zeropilot_text::Text;
 
 use super::{STAGE_3, asks_for_the_stage};
 
@@ -56,7 +47,7 @@ pub(crate) static RULE: Rule = Rule {
             ("ds.json", STAGE_3),
         ]),
     ],
-    check: None,
+    is_no_op: false,
 };
 
 const ACCELERATED: &str = r#"{"train_micro_batch_size_per_gpu": 1, "gradient_accumulation_steps": 1, "gradient_clipping": 1.0, "bf16": {"enabled": true}, "zero_optimization": {"stage": 3, "stage3_gather_16bit_weights_on_model_save": true}}"#;
@@ -118,7 +109,7 @@ fn wording<'t>(training: &Training<'t>, call: &Call) -> Option<(&'static Wording
     is_unwrapped.then_some((&ACCELERATE, accelerator))
 }
 
-pub(super) fn check(job: &Judged<'_>, found: &mut Findings) {
+pub(crate) fn check(job: &JobView<'_>, found: &mut Findings) {
     for training in job.trainings().filter(|training| training.stage() == Some(3)) {
         let script = training.script;
         if script.calls("GatheredParameters") {

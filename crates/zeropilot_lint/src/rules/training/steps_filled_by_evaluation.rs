@@ -1,19 +1,9 @@
-//! A07: evaluation before training fills in the number of steps.
-//!
-//! # What it does
-//! Finds a script that calls `evaluate` or `predict` of the HF Trainer before `train`, with a config whose scheduler
-//! has `"total_num_steps": "auto"`.
-//!
-//! # Why is this bad?
-//! Whoever comes first fills placeholders. Evaluation has no training steps and writes 0; `train` then finds a number
-//! that is not its own and ends.
-
 use zeropilot_config::syntax::{Value as Json, parse_json};
 
 use crate::diagnostic::Diagnostic;
-use crate::job::{Findings, Judged, Training};
-use crate::language::Text;
+use crate::job_view::{Findings, JobView, Training};
 use crate::rule::{Example, Group, Rule, Severity, Wording};
+use zeropilot_text::Text;
 
 use super::evaluation_before_training::early_evaluation;
 
@@ -36,7 +26,7 @@ pub(crate) static RULE: Rule = Rule {
         ("t.py", "args = TrainingArguments(deepspeed='ds.json', per_device_train_batch_size=1, eval_on_start=True)\nmodel = AutoModelForCausalLM.from_pretrained('m')\ntrainer = Trainer(model, args)\ntrainer.train()\nprint(trainer.evaluate())\n"),
         ("ds.json", CONFIG),
     ])],
-    check: None,
+    is_no_op: false,
 };
 
 const CONFIG: &str = r#"{"train_micro_batch_size_per_gpu": "auto", "gradient_accumulation_steps": "auto", "gradient_clipping": "auto", "bf16": {"enabled": true}, "zero_optimization": {"stage": 3, "stage3_gather_16bit_weights_on_model_save": true}, "optimizer": {"type": "AdamW", "params": {"lr": "auto"}}, "scheduler": {"type": "WarmupDecayLR", "params": {"total_num_steps": "auto", "warmup_num_steps": 10, "warmup_type": "linear"}}}"#;
@@ -59,7 +49,7 @@ static WORDING: Wording = Wording {
 };
 
 /// Whether the number of steps waits to be filled.
-pub(super) fn waits_for_steps(job: &Judged<'_>, training: &Training<'_>) -> bool {
+pub(super) fn waits_for_steps(job: &JobView<'_>, training: &Training<'_>) -> bool {
     let config = training.launch.given.config.as_ref().and_then(|named| named.text.as_deref());
     let document = config.and_then(|name| parse_json(&(job.files)(name)?).ok());
     let steps = ["scheduler", "params", "total_num_steps"];
@@ -69,7 +59,7 @@ pub(super) fn waits_for_steps(job: &Judged<'_>, training: &Training<'_>) -> bool
     })
 }
 
-pub(super) fn check(job: &Judged<'_>, found: &mut Findings) {
+pub(crate) fn check(job: &JobView<'_>, found: &mut Findings) {
     for training in job.trainings().filter(|training| training.stage() == Some(3)) {
         if let Some(call) = early_evaluation(training.script)
             && waits_for_steps(job, &training)

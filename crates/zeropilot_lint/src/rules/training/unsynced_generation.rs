@@ -1,17 +1,9 @@
-//! H01: text is generated without keeping ranks together.
-//!
-//! # What it does
-//! Finds `generate` of a transformers model in a loop of one's own under ZeRO stage 3, without `synced_gpus=True`.
-//!
-//! # Why is this bad?
-//! Every forward pass gathers weights from all ranks. One whose text is finished stops, the others wait for it until
-//! the collectives time out. transformers sees to that by itself only if it knows of the config.
-
 use crate::diagnostic::Diagnostic;
-use crate::job::{Call, Findings, Judged, Value};
-use crate::language::Text;
+use crate::job_view::{Findings, JobView};
 use crate::rule::{Example, Group, Rule, Severity, Wording};
 use crate::rules::launch::model_first::loads_a_model;
+use zeropilot_job::{Call, Value};
+use zeropilot_text::Text;
 
 use super::{STAGE_2, STAGE_3, asks_for_the_stage};
 
@@ -49,7 +41,7 @@ pub(crate) static RULE: Rule = Rule {
             ("ds.json", STAGE_2),
         ]),
     ],
-    check: None,
+    is_no_op: false,
 };
 
 static WORDING: Wording = Wording {
@@ -80,7 +72,7 @@ fn is_left_to_itself(call: &Call) -> bool {
         && SETTLED.iter().all(|name| call.keyword(name).is_none())
 }
 
-pub(super) fn check(job: &Judged<'_>, found: &mut Findings) {
+pub(crate) fn check(job: &JobView<'_>, found: &mut Findings) {
     for training in job.trainings().filter(|training| training.stage() == Some(3)) {
         let script = training.script;
         let knows = OTHERWISE.iter().any(|name| script.calls(name))

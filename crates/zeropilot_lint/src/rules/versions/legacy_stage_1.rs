@@ -1,22 +1,13 @@
-//! V10: the first implementation of stage 1.
-//!
-//! # What it does
-//! Finds `legacy_stage1: true` with ZeRO.
-//!
-//! # Why is this bad?
-//! The old implementation is gone since 0.5.9. Loading takes the key; the engine refuses when it
-//! is built.
-
 use zeropilot_config::syntax::Value;
 
 use crate::diagnostic::Diagnostic;
 use crate::diagnostic::Fix;
 use crate::edit::remove_member;
-use crate::language::Text;
 use crate::reading::ZERO;
 use crate::reading::at_member;
 use crate::rule::{Example, Group, Rule, Severity, Wording};
 use crate::subject::Subject;
+use zeropilot_text::Text;
 
 pub(crate) static RULE: Rule = Rule {
     code: "V10",
@@ -32,7 +23,7 @@ pub(crate) static RULE: Rule = Rule {
     good: &[Example::new(
         r#"{"train_batch_size": 8, "zero_optimization": {"stage": 1, "legacy_stage1": false}}"#,
     )],
-    check: Some(check),
+    is_no_op: false,
 };
 
 static WORDING: Wording = Wording {
@@ -47,7 +38,7 @@ static WORDING: Wording = Wording {
     help: Text::new("remove the key", "删掉这个键"),
 };
 
-fn check(subject: &Subject<'_>, found: &mut Vec<Diagnostic>) {
+pub(crate) fn check(subject: &Subject<'_>, found: &mut Vec<Diagnostic>) {
     let (Some(1..=3), Some(zero)) = (subject.stage(), subject.zero()) else { return };
     let Some(member) = zero.member("legacy_stage1") else { return };
     if member.value.value == Value::Bool(true) {

@@ -1,14 +1,3 @@
-//! V01: a feature that the engine no longer has.
-//!
-//! # What it does
-//! Finds keys of removed features, whose mere presence ends the run: `amp`, `elasticity`,
-//! `sparse_gradients`, `compression_training` and others.
-//!
-//! # Why is this bad?
-//! The engine refuses the file even if the feature is disabled or the section is empty. Many old
-//! templates carry `"amp": {"enabled": false}`.
-//!
-//! # Fix safety
 //! Removing a disabled feature is safe; removing one that is on changes the run.
 
 use zeropilot_config::problem::Problem;
@@ -17,9 +6,9 @@ use zeropilot_config::syntax::{Node, Value};
 
 use crate::diagnostic::{Diagnostic, Fix, Safety};
 use crate::edit::remove_member;
-use crate::language::Text;
 use crate::rule::{Example, Group, Rule, Severity, Wording};
 use crate::subject::Subject;
+use zeropilot_text::Text;
 
 pub(crate) static RULE: Rule = Rule {
     code: "V01",
@@ -39,7 +28,7 @@ pub(crate) static RULE: Rule = Rule {
         Example::new(r#"{"train_batch_size": 8, "sparse_gradients": true}"#),
     ],
     good: &[Example::new(r#"{"train_batch_size": 8, "torch_autocast": {"enabled": false}}"#)],
-    check: None,
+    is_no_op: false,
 };
 
 static OFF: Wording = Wording {

@@ -1,18 +1,10 @@
-//! V02: a 1-bit optimizer that the engine no longer has.
-//!
-//! # What it does
-//! Finds `OneBitAdam`, `OneBitLamb` and `ZeroOneAdam` where the engine no longer builds them.
-//!
-//! # Why is this bad?
-//! The engine refuses to start: the 1-bit optimizers were removed in 0.19.
-
 use zeropilot_config::constructors::Constructors;
 
 use crate::diagnostic::Diagnostic;
-use crate::language::Text;
 use crate::reading::at_value;
 use crate::rule::{Example, Group, Rule, Severity, Wording};
 use crate::subject::Subject;
+use zeropilot_text::Text;
 
 pub(crate) static RULE: Rule = Rule {
     code: "V02",
@@ -39,7 +31,7 @@ pub(crate) static RULE: Rule = Rule {
         )
         .version("0.18.9"),
     ],
-    check: Some(check),
+    is_no_op: false,
 };
 
 static WORDING: Wording = Wording {
@@ -64,7 +56,7 @@ pub(crate) fn is_one_bit(name: &str) -> bool {
     ONE_BIT.contains(&name.to_lowercase().as_str())
 }
 
-fn check(subject: &Subject<'_>, found: &mut Vec<Diagnostic>) {
+pub(crate) fn check(subject: &Subject<'_>, found: &mut Vec<Diagnostic>) {
     let Some((name, node)) = subject.optimizer_type() else { return };
     if is_one_bit(name) && !Constructors::of(subject.version).builds_optimizer(name) {
         found.push(

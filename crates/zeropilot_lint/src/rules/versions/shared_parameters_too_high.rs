@@ -1,18 +1,8 @@
-//! V09: compression parameters one level too high.
-//!
-//! # What it does
-//! Finds enabled `shared_parameters` directly below `compression_training`, in versions that still
-//! read the section.
-//!
-//! # Why is this bad?
-//! They belong into a technique such as `weight_quantization`. One level higher they lead the
-//! engine to a section whose name its own code has lost, and it fails whatever the config says.
-
 use zeropilot_config::problem::Problem;
 
 use crate::diagnostic::Diagnostic;
-use crate::language::Text;
 use crate::rule::{Example, Group, Rule, Severity, Wording};
+use zeropilot_text::Text;
 
 pub(crate) static RULE: Rule = Rule {
     code: "V09",
@@ -29,7 +19,7 @@ pub(crate) static RULE: Rule = Rule {
         .version("0.18.9"),
     ],
     good: &[Example::new(r#"{"train_batch_size": 8}"#).version("0.18.9")],
-    check: None,
+    is_no_op: false,
 };
 
 static WORDING: Wording = Wording {

@@ -1,23 +1,14 @@
-//! V06: `warmup_num_steps` is not a positive whole number.
-//!
-//! # What it does
-//! Finds a `warmup_num_steps` that is not a whole number above zero. `1e3` is a fraction to
-//! Python, whatever its value.
-//!
-//! # Why is this bad?
-//! Engines since 0.19 refuse it; earlier ones raised it to 2 in silence.
-
 use zeropilot_config::front_end::FrontEnd;
 use zeropilot_config::syntax::Value;
 
 use crate::diagnostic::Diagnostic;
 use crate::diagnostic::Fix;
 use crate::edit::Edit;
-use crate::language::Text;
 use crate::reading::at_value;
 use crate::reading::number;
 use crate::rule::{Example, Group, Rule, Severity, Wording};
 use crate::subject::Subject;
+use zeropilot_text::Text;
 
 pub(crate) static RULE: Rule = Rule {
     code: "V06",
@@ -48,7 +39,7 @@ pub(crate) static RULE: Rule = Rule {
         )
         .version("0.18.9"),
     ],
-    check: Some(check),
+    is_no_op: false,
 };
 
 static WORDING: Wording = Wording {
@@ -66,7 +57,7 @@ static WORDING: Wording = Wording {
     ),
 };
 
-fn check(subject: &Subject<'_>, found: &mut Vec<Diagnostic>) {
+pub(crate) fn check(subject: &Subject<'_>, found: &mut Vec<Diagnostic>) {
     let is_warmup = subject
         .text_at(["scheduler", "type"])
         .is_some_and(|name| matches!(name, "WarmupLR" | "WarmupDecayLR" | "WarmupCosineLR"));

@@ -1,22 +1,11 @@
-//! Z08: the output matrix of the checkpoint is lost.
-//!
-//! # What it does
-//! Finds T5 v1.1, Flan-T5 and mT5 under ZeRO stage 3 with the HF Trainer. Their checkpoints hold an
-//! output matrix of its own, although the class ties it to the embedding.
-//!
-//! # Why is this bad?
-//! transformers leaves the two apart if the checkpoint has different values for them. Under ZeRO stage
-//! 3 both are empty on every rank when it compares, so they look equal and are tied: training starts
-//! with the wrong output and a high loss.
-
 use zeropilot_config::front_end::FrontEnd;
 
 use crate::diagnostic::Diagnostic;
-use crate::language::Text;
 use crate::reading::{ZERO, at_member};
 use crate::rule::{Example, Group, Rule, Severity, Wording};
 use crate::script::Script;
 use crate::subject::Subject;
+use zeropilot_text::Text;
 
 pub(crate) static RULE: Rule = Rule {
     code: "Z08",
@@ -38,7 +27,7 @@ pub(crate) static RULE: Rule = Rule {
         .read_by(FrontEnd::HfTrainer)
         .script(flan),
     ],
-    check: Some(check),
+    is_no_op: false,
 };
 
 const CONFIG: &str = r#"{"train_micro_batch_size_per_gpu": 1, "gradient_accumulation_steps": 1, "bf16": {"enabled": true}, "zero_optimization": {"stage": 3, "stage3_gather_16bit_weights_on_model_save": true}}"#;
@@ -62,7 +51,7 @@ fn flan() -> Script {
     Script { output_stored_apart: Some(true), ..Script::default() }
 }
 
-fn check(subject: &Subject<'_>, found: &mut Vec<Diagnostic>) {
+pub(crate) fn check(subject: &Subject<'_>, found: &mut Vec<Diagnostic>) {
     let is_stored_apart = subject.script.output_stored_apart == Some(true);
     if let Some((_, member)) = subject.member(&[ZERO, "stage"])
         && is_stored_apart

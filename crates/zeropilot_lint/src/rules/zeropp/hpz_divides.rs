@@ -1,21 +1,13 @@
-//! X01: `zero_hpz_partition_size` does not divide the ranks.
-//!
-//! # What it does
-//! Finds a `zero_hpz_partition_size` that does not divide the number of ranks.
-//!
-//! # Why is this bad?
-//! The engine cannot form its groups and ends.
-
 use num_traits::ToPrimitive;
 use zeropilot_config::syntax::Value;
 
-use crate::check::WorldSource;
 use crate::diagnostic::Diagnostic;
-use crate::language::Text;
 use crate::reading::ZERO;
 use crate::reading::at_value;
 use crate::rule::{Example, Group, Rule, Severity, Wording};
 use crate::subject::Subject;
+use crate::world::WorldSource;
+use zeropilot_text::Text;
 
 pub(crate) static RULE: Rule = Rule {
     code: "X01",
@@ -40,7 +32,7 @@ pub(crate) static RULE: Rule = Rule {
         )
         .ranks(16),
     ],
-    check: Some(check),
+    is_no_op: false,
 };
 
 static WORDING: Wording = Wording {
@@ -55,7 +47,7 @@ static WORDING: Wording = Wording {
     help: Text::new("write the number of GPUs per node", "写成每个节点的 GPU 数"),
 };
 
-fn check(subject: &Subject<'_>, found: &mut Vec<Diagnostic>) {
+pub(crate) fn check(subject: &Subject<'_>, found: &mut Vec<Diagnostic>) {
     let Some(size) = size(subject) else { return };
     let world = subject.world.size;
     let is_given = subject.world.source == WorldSource::Given;

@@ -1,20 +1,11 @@
-//! X06: `zero_hpz_partition_size` spans all ranks.
-//!
-//! # What it does
-//! Finds a `zero_hpz_partition_size` as large as the number of ranks, or larger.
-//!
-//! # Why is this bad?
-//! The secondary copy is then spread over the same ranks as the first: it costs its memory a
-//! second time and saves no traffic. A larger number is cut down in silence.
-
 use super::hpz_divides::size;
-use crate::check::WorldSource;
 use crate::diagnostic::Diagnostic;
-use crate::language::Text;
 use crate::reading::ZERO;
 use crate::reading::at_value;
 use crate::rule::{Example, Group, Rule, Severity, Wording};
 use crate::subject::Subject;
+use crate::world::WorldSource;
+use zeropilot_text::Text;
 
 pub(crate) static RULE: Rule = Rule {
     code: "X06",
@@ -39,7 +30,7 @@ pub(crate) static RULE: Rule = Rule {
         )
         .ranks(16),
     ],
-    check: Some(check),
+    is_no_op: false,
 };
 
 static WORDING: Wording = Wording {
@@ -57,7 +48,7 @@ static WORDING: Wording = Wording {
     ),
 };
 
-fn check(subject: &Subject<'_>, found: &mut Vec<Diagnostic>) {
+pub(crate) fn check(subject: &Subject<'_>, found: &mut Vec<Diagnostic>) {
     let Some(size) = size(subject) else { return };
     let world = subject.world.size;
     let is_given = subject.world.source == WorldSource::Given && world > 1;

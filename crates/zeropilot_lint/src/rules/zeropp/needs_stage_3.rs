@@ -1,21 +1,13 @@
-//! X02: ZeRO++ below stage 3.
-//!
-//! # What it does
-//! Finds the switches of ZeRO++ below stage 3.
-//!
-//! # Why is this bad?
-//! Only stage 3 has them; below they are read and not used.
-
 use zeropilot_config::syntax::Member;
 use zeropilot_config::syntax::Value;
 
 use super::hpz_divides::size;
 use crate::argument::Argument;
 use crate::diagnostic::Diagnostic;
-use crate::language::Text;
 use crate::reading::ZERO;
 use crate::rule::{Example, Group, Rule, Severity, Wording};
 use crate::subject::Subject;
+use zeropilot_text::Text;
 
 pub(crate) static RULE: Rule = Rule {
     code: "X02",
@@ -39,7 +31,7 @@ pub(crate) static RULE: Rule = Rule {
         )
         .ranks(16),
     ],
-    check: Some(check),
+    is_no_op: true,
 };
 
 static WORDING: Wording = Wording {
@@ -57,7 +49,7 @@ static WORDING: Wording = Wording {
 const SWITCHES: [&str; 3] =
     ["zero_quantized_weights", "zero_quantized_gradients", "zero_quantized_nontrainable_weights"];
 
-fn check(subject: &Subject<'_>, found: &mut Vec<Diagnostic>) {
+pub(crate) fn check(subject: &Subject<'_>, found: &mut Vec<Diagnostic>) {
     let Some(stage @ 0..=2) = subject.stage() else { return };
     let mut idle: Vec<&Member> = Vec::new();
     for member in subject.members_at([ZERO]) {

@@ -1,19 +1,11 @@
-//! X05: quantized gradients without `reduce_scatter`.
-//!
-//! # What it does
-//! Finds `zero_quantized_gradients` in stage 3 with `reduce_scatter` switched off.
-//!
-//! # Why is this bad?
-//! The engine refuses to start.
-
 use crate::diagnostic::Diagnostic;
 use crate::diagnostic::Fix;
 use crate::edit::Edit;
-use crate::language::Text;
 use crate::reading::ZERO;
 use crate::reading::at_value;
 use crate::rule::{Example, Group, Rule, Severity, Wording};
 use crate::subject::Subject;
+use zeropilot_text::Text;
 
 pub(crate) static RULE: Rule = Rule {
     code: "X05",
@@ -32,7 +24,7 @@ pub(crate) static RULE: Rule = Rule {
     good: &[Example::new(
         r#"{"train_batch_size": 8, "zero_optimization": {"stage": 3, "zero_quantized_gradients": true}}"#,
     )],
-    check: Some(check),
+    is_no_op: false,
 };
 
 static WORDING: Wording = Wording {
@@ -50,7 +42,7 @@ static WORDING: Wording = Wording {
     ),
 };
 
-fn check(subject: &Subject<'_>, found: &mut Vec<Diagnostic>) {
+pub(crate) fn check(subject: &Subject<'_>, found: &mut Vec<Diagnostic>) {
     if subject.stage() != Some(3)
         || subject.zero_switch("zero_quantized_gradients") != Some(true)
         || subject.zero_switch("reduce_scatter") != Some(false)

@@ -1,7 +1,7 @@
 //! Batch, optimizer, schedule, checkpointing.
 
-use zeropilot_lint::Text;
 use zeropilot_plan::{Refusal, nearest_multiple};
+use zeropilot_text::Text;
 
 use crate::objection::Objection;
 

@@ -1,7 +1,7 @@
 //! Stage, offload, fine-grained keys.
 
-use zeropilot_lint::Text;
 use zeropilot_plan::{Knob, Refusal, Section};
+use zeropilot_text::Text;
 
 use crate::objection::Objection;
 

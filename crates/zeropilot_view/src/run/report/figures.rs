@@ -1,6 +1,6 @@
 //! The curves of a run: memory against the prediction, loss, speed.
 
-use zeropilot_lint::{Language, Text};
+use zeropilot_text::{Language, Text};
 use zeropilot_units::Bytes;
 
 use super::Page;

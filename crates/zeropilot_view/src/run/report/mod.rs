@@ -8,8 +8,8 @@ mod style;
 
 use std::fmt::Write as _;
 
-use zeropilot_lint::{Language, Text};
 use zeropilot_record::{Event, Happening, RunInfo, Verdict};
+use zeropilot_text::{Language, Text, tr};
 use zeropilot_units::Bytes;
 
 use self::figures::figures;
@@ -82,10 +82,7 @@ fn verdict(page: &Page<'_>, language: Language) -> String {
         return format!("<p class=\"verdict open\"><strong>{words}</strong></p>\n");
     };
     let good = if verdict.exit_code == 0 { " good" } else { "" };
-    let code = match language {
-        Language::English => format!("exit code {}", verdict.exit_code),
-        Language::Chinese => format!("退出码 {}", verdict.exit_code),
-    };
+    let code = tr!(language, "exit code {}", "退出码 {}", verdict.exit_code);
     format!(
         "<p class=\"verdict{good}\"><strong>{}</strong> · {code}</p>\n",
         html(&cause_words(&verdict.cause, language)),

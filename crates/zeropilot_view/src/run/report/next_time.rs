@@ -1,12 +1,12 @@
 //! What a run teaches about the next one.
 
-use zeropilot_lint::Language;
 use zeropilot_record::{Attempt, Cause, Happening};
+use zeropilot_text::{Language, tr};
 use zeropilot_units::Bytes;
 
 use super::Page;
 use super::measures::Measures;
-use crate::run::{advice, rung_words};
+use crate::run::{advice, setup_words};
 
 /// A share of the memory below which more of it could be used.
 const ROOMY: f64 = 0.6;
@@ -27,15 +27,14 @@ pub(super) fn wishes(page: &Page<'_>, measures: &Measures, language: Language) -
 
 /// The rung on which it worked, if it was not the first.
 fn rung(attempts: &[Attempt], language: Language) -> Option<String> {
-    let last = attempts.last().filter(|last| !last.rung.is_empty())?;
-    let rung = rung_words(&last.rung, language);
+    let last = attempts.last().filter(|last| !last.rung.is_as_given())?;
+    let rung = setup_words(&last.rung, language);
     let config = last.config.clone().unwrap_or_default();
-    Some(match language {
-        Language::English => {
-            format!("start with what worked, {rung}, instead of falling down to it again: {config}")
-        }
-        Language::Chinese => format!("直接用跑通的配置（{rung}）启动，省去前面的失败：{config}"),
-    })
+    Some(tr!(
+        language,
+        "start with what worked, {rung}, instead of falling down to it again: {config}",
+        "直接用跑通的配置（{rung}）启动，省去前面的失败：{config}"
+    ))
 }
 
 /// Memory of GPUs that nobody used.
@@ -44,14 +43,7 @@ fn room(measures: &Measures, language: Language) -> Option<String> {
     let share = most as f64 / total as f64;
     (share < ROOMY).then(|| {
         let percent = share * 100.0;
-        match language {
-            Language::English => format!(
-                "the fullest GPU held {percent:.0} % of its memory: a larger micro batch or a lower stage may be faster (zeropilot plan)"
-            ),
-            Language::Chinese => format!(
-                "最满的一张卡只用了 {percent:.0}% 的显存：增大 micro batch 或降低 stage 可能更快（用 zeropilot plan 看看）"
-            ),
-        }
+        tr!(language, "the fullest GPU held {percent:.0} % of its memory: a larger micro batch or a lower stage may be faster (zeropilot plan)", "最满的一张卡只用了 {percent:.0}% 的显存：增大 micro batch 或降低 stage 可能更快（用 zeropilot plan 看看）")
     })
 }
 
@@ -59,10 +51,7 @@ fn room(measures: &Measures, language: Language) -> Option<String> {
 fn anew(page: &Page<'_>, language: Language) -> Option<String> {
     let began_anew = |happening: &Happening| matches!(happening, Happening::BeginningAnew { .. });
     let happened = page.events.iter().any(|event| began_anew(&event.happening));
-    happened.then(|| match language {
-        Language::English => "write checkpoints more often, and say how the program goes on from one (--checkpoints, --resume-with): an attempt began anew".to_owned(),
-        Language::Chinese => "更频繁地保存检查点，并用 --checkpoints、--resume-with 说明如何从检查点继续：有一次运行是从头开始的".to_owned(),
-    })
+    happened.then(|| tr!(language, "write checkpoints more often, and say how the program goes on from one (--checkpoints, --resume-with): an attempt began anew", "更频繁地保存检查点，并用 --checkpoints、--resume-with 说明如何从检查点继续：有一次运行是从头开始的"))
 }
 
 /// A prediction that was too low.
@@ -70,12 +59,9 @@ fn prediction(page: &Page<'_>, measures: &Measures, language: Language) -> Optio
     let (rank, most) = measures.fullest().filter(|_| !measures.on_gpu.is_empty())?;
     let over = most.checked_sub(page.info.predicted?).filter(|over| *over > 0)?;
     let over = Bytes(over);
-    Some(match language {
-        Language::English => format!(
-            "rank {rank} took {over} more than predicted: see what fills it (zeropilot memory), and leave that much more room"
-        ),
-        Language::Chinese => format!(
-            "rank {rank} 比预测多用了 {over}：用 zeropilot memory 看看是什么占用了显存，并多留出这些余量"
-        ),
-    })
+    Some(tr!(
+        language,
+        "rank {rank} took {over} more than predicted: see what fills it (zeropilot memory), and leave that much more room",
+        "rank {rank} 比预测多用了 {over}：用 zeropilot memory 看看是什么占用了显存，并多留出这些余量"
+    ))
 }

@@ -1,6 +1,6 @@
 //! What deserves attention now.
 
-use zeropilot_lint::Language;
+use zeropilot_text::{Language, tr};
 use zeropilot_units::Bytes;
 
 use super::Look;
@@ -18,19 +18,23 @@ pub fn alerts(look: &Look, language: Language) -> Vec<String> {
     for (rank, state) in &look.digest.ranks {
         let over = look.info.predicted.and_then(|most| state.level().peak.checked_sub(most));
         if let Some(over) = over.filter(|over| *over > 0) {
-            alerts.push(match language {
-                Language::English => format!("rank {rank}: {} above the prediction", Bytes(over)),
-                Language::Chinese => format!("rank {rank}：超出预测 {}", Bytes(over)),
-            });
+            alerts.push(tr!(
+                language,
+                "rank {rank}: {} above the prediction",
+                "rank {rank}：超出预测 {}",
+                Bytes(over)
+            ));
         }
     }
     for gpu in look.digest.gpus.iter().filter(|gpu| gpu.total > 0) {
         let percent = gpu.used as f64 / gpu.total as f64 * 100.0;
         if percent >= FULL {
-            alerts.push(match language {
-                Language::English => format!("GPU {}: {percent:.0} % full", gpu.index),
-                Language::Chinese => format!("GPU {}：显存已用 {percent:.0}%", gpu.index),
-            });
+            alerts.push(tr!(
+                language,
+                "GPU {}: {percent:.0} % full",
+                "GPU {}：显存已用 {percent:.0}%",
+                gpu.index
+            ));
         }
     }
     let digest = &look.digest;
@@ -38,10 +42,7 @@ pub fn alerts(look: &Look, language: Language) -> Vec<String> {
         let silence = look.now - at;
         if rate > 0.0 && silence > SLOW.1.max(SLOW.0 / rate) {
             let silence = clock(silence as u64);
-            alerts.push(match language {
-                Language::English => format!("no step for {silence}"),
-                Language::Chinese => format!("已有 {silence} 没有新的一步"),
-            });
+            alerts.push(tr!(language, "no step for {silence}", "已有 {silence} 没有新的一步"));
         }
     }
     alerts

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, VecDeque};
 
-use zeropilot_record::{Event, GpuUse, Happening};
+use zeropilot_record::{Event, GpuUse, Happening, Setup};
 
 use super::history::History;
 
@@ -44,7 +44,7 @@ impl RankState {
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Digest {
     /// Which start of the command this is, and what was changed for it.
-    pub attempt: Option<(u32, String)>,
+    pub attempt: Option<(u32, Setup)>,
     /// The last optimizer step.
     pub step: Option<u64>,
     /// When it was made.
@@ -180,10 +180,8 @@ mod tests {
     #[test]
     fn a_new_attempt_begins_with_empty_ranks_and_keeps_the_story() {
         let memory = |rss| Happening::Memory { ranks: vec![RankMemory { rank: 0, rss }] };
-        let start = |attempt| {
-            let rung = String::new();
-            at(0.0, Happening::AttemptStarted { attempt, rung, pid: 1 })
-        };
+        let start =
+            |attempt| at(0.0, Happening::AttemptStarted { attempt, rung: Setup::AsGiven, pid: 1 });
         let mut digest = Digest::of(&[start(1), at(1.0, memory(9)), at(2.0, memory(5))]);
         assert_eq!(digest.ranks[&0].level(), Level { now: 5, peak: 9 });
         digest.take(&start(2));

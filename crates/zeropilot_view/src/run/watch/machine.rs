@@ -2,8 +2,8 @@
 
 use serde_json::{Value, json};
 use zeropilot_cluster::discovery::NoDriver;
-use zeropilot_lint::{Language, Text};
 use zeropilot_record::GpuUse;
+use zeropilot_text::{Language, Text, tr};
 use zeropilot_units::Bytes;
 
 use super::chart::{Glyphs, bar};
@@ -63,18 +63,18 @@ pub struct MachineLook {
 pub fn no_gpus(gpus: &Result<Vec<GpuUse>, NoDriver>, language: Language) -> Option<String> {
     match gpus {
         Ok(gpus) if !gpus.is_empty() => None,
-        Ok(_) => Some(
-            Text::new("the driver lists no GPU", "驱动没有列出任何 GPU").get(language).to_owned(),
-        ),
-        Err(NoDriver::NoLibrary) => Some(
-            Text::new("no GPU: NVIDIA's driver is not here", "没有 GPU：本机没有 NVIDIA 驱动")
-                .get(language)
-                .to_owned(),
-        ),
-        Err(NoDriver::Refuses(reason)) => Some(match language {
-            Language::English => format!("NVIDIA's driver does not answer: {}", escaped(reason)),
-            Language::Chinese => format!("NVIDIA 驱动没有响应：{}", escaped(reason)),
-        }),
+        Ok(_) => Some(tr!(language, "the driver lists no GPU", "驱动没有列出任何 GPU")),
+        Err(NoDriver::NoLibrary) => Some(tr!(
+            language,
+            "no GPU: NVIDIA's driver is not here",
+            "没有 GPU：本机没有 NVIDIA 驱动"
+        )),
+        Err(NoDriver::Refuses(reason)) => Some(tr!(
+            language,
+            "NVIDIA's driver does not answer: {}",
+            "NVIDIA 驱动没有响应：{}",
+            escaped(reason)
+        )),
     }
 }
 

@@ -12,8 +12,8 @@ pub mod metrics;
 pub mod words;
 
 use serde_json::{Value, json};
-use zeropilot_lint::{Language, Text};
 use zeropilot_record::{RunInfo, Verdict};
+use zeropilot_text::{Language, Text};
 use zeropilot_units::Bytes;
 
 pub use self::alerts::alerts;

@@ -1,12 +1,12 @@
 //! The words of a screen about a run.
 
-use zeropilot_lint::{Language, Text};
 use zeropilot_record::{Ending, Fullest, Happening, Phase};
+use zeropilot_text::{Language, Text, tr};
 use zeropilot_units::Bytes;
 
 use super::{Look, Mood};
 use crate::escaped;
-use crate::run::{Row, cause_words, clock, happening, rung_words};
+use crate::run::{Row, cause_words, clock, happening, setup_words};
 
 /// As any terminal has it.
 const AT_MOST: &str = "<=";
@@ -24,14 +24,8 @@ pub fn state(look: &Look, language: Language) -> (String, Mood) {
 /// Which attempt this is, and with which config.
 pub fn attempt(look: &Look, language: Language) -> Option<String> {
     let (number, rung) = look.digest.attempt.as_ref()?;
-    let rung = match rung.as_str() {
-        "" => Text::new("as given", "原配置").get(language).to_owned(),
-        rung => rung_words(&escaped(rung), language),
-    };
-    Some(match language {
-        Language::English => format!("attempt {number}: {rung}"),
-        Language::Chinese => format!("第 {number} 次运行：{rung}"),
-    })
+    let rung = setup_words(rung, language);
+    Some(tr!(language, "attempt {number}: {rung}", "第 {number} 次运行：{rung}"))
 }
 
 /// The step, and of how many.
@@ -48,10 +42,7 @@ pub fn step(look: &Look, language: Language) -> String {
 /// How long it will take.
 pub fn remaining(look: &Look, language: Language) -> Option<String> {
     let left = clock(look.remaining()? as u64);
-    Some(match language {
-        Language::English => format!("{left} left"),
-        Language::Chinese => format!("剩余 {left}"),
-    })
+    Some(tr!(language, "{left} left", "剩余 {left}"))
 }
 
 /// Steps in a second, or seconds of a step where that says more.
@@ -97,19 +88,17 @@ pub fn memory_head(look: &Look, language: Language) -> String {
     let mut text = what.get(language).to_owned();
     if let Some(predicted) = look.info.predicted {
         let bytes = Bytes(predicted);
-        text.push_str(&match language {
-            Language::English => format!("; | predicted for a GPU: {bytes}"),
-            Language::Chinese => format!("；| 为单卡预测值：{bytes}"),
-        });
+        text.push_str(&tr!(
+            language,
+            "; | predicted for a GPU: {bytes}",
+            "；| 为单卡预测值：{bytes}"
+        ));
         if let Some(fullest) = &look.info.fullest {
             text.push_str(&moment(fullest, language));
         }
     } else if let (false, Some(host)) = (has_gpus, look.host) {
         let total = Bytes(host.total);
-        text.push_str(&match language {
-            Language::English => format!(" of {total}"),
-            Language::Chinese => format!("，主机共 {total}"),
-        });
+        text.push_str(&tr!(language, " of {total}", "，主机共 {total}"));
     }
     text
 }
@@ -123,60 +112,44 @@ fn moment(fullest: &Fullest, language: Language) -> String {
         Phase::Saving => Text::new("while saving", "保存时"),
     }
     .get(language);
-    match (language, &fullest.near) {
-        (Language::English, None) => format!(", {phase}"),
-        (Language::English, Some(near)) => format!(", {phase}, near {}", escaped(near)),
-        (Language::Chinese, None) => format!("（{phase}）"),
-        (Language::Chinese, Some(near)) => format!("（{phase}，{} 附近）", escaped(near)),
+    match &fullest.near {
+        None => tr!(language, ", {phase}", "（{phase}）"),
+        Some(near) => tr!(language, ", {phase}, near {}", "（{phase}，{} 附近）", escaped(near)),
     }
 }
 
 /// What happened, also what is not said beside the output of a run.
 pub fn told(event: &Happening, language: Language) -> Option<String> {
-    let text = match (event, language) {
-        (Happening::AttemptStarted { attempt, rung, .. }, _) => {
-            let rung = match rung.as_str() {
-                "" => Text::new("as given", "原配置").get(language).to_owned(),
-                rung => rung_words(&escaped(rung), language),
-            };
-            match language {
-                Language::English => format!("attempt {attempt} started: {rung}"),
-                Language::Chinese => format!("第 {attempt} 次运行开始：{rung}"),
-            }
+    let text = match event {
+        Happening::AttemptStarted { attempt, rung, .. } => {
+            let rung = setup_words(rung, language);
+            tr!(language, "attempt {attempt} started: {rung}", "第 {attempt} 次运行开始：{rung}")
         }
-        (Happening::RankGone { rank, ending }, _) => gone(*rank, *ending, language)?,
-        (Happening::Preflight { errors, warnings, findings }, _) if errors + warnings > 0 => {
+        Happening::RankGone { rank, ending } => gone(*rank, *ending, language)?,
+        Happening::Preflight { errors, warnings, findings } if errors + warnings > 0 => {
             let findings: String =
                 findings.iter().map(|line| format!("; {}", escaped(line))).collect();
-            match language {
-                Language::English => {
-                    format!(
-                        "check before the start: errors {errors}, warnings {warnings}{findings}"
-                    )
-                }
-                Language::Chinese => {
-                    format!("启动前检查：{errors} 个错误，{warnings} 个警告{findings}")
-                }
-            }
+            tr!(
+                language,
+                "check before the start: errors {errors}, warnings {warnings}{findings}",
+                "启动前检查：{errors} 个错误，{warnings} 个警告{findings}"
+            )
         }
-        (Happening::Fingerprint { line, rank, .. }, _) => {
+        Happening::Fingerprint { line, rank, .. } => {
             let said = rank.map(|rank| format!("[rank{rank}]:")).unwrap_or_default();
             let line = line.trim();
             let line = escaped(line.strip_prefix(&said).unwrap_or(line).trim());
-            match (rank, language) {
-                (Some(rank), Language::English) => format!("log of rank {rank}: {line}"),
-                (Some(rank), Language::Chinese) => format!("rank {rank} 的日志：{line}"),
-                (None, Language::English) => format!("log: {line}"),
-                (None, Language::Chinese) => format!("日志：{line}"),
+            match rank {
+                Some(rank) => {
+                    tr!(language, "log of rank {rank}: {line}", "rank {rank} 的日志：{line}")
+                }
+                None => tr!(language, "log: {line}", "日志：{line}"),
             }
         }
-        (Happening::RunEnded { cause, .. }, Language::English) => {
-            format!("the run ended: {}", cause_words(cause, language))
+        Happening::RunEnded { cause, .. } => {
+            tr!(language, "the run ended: {}", "运行结束：{}", cause_words(cause, language))
         }
-        (Happening::RunEnded { cause, .. }, Language::Chinese) => {
-            format!("运行结束：{}", cause_words(cause, language))
-        }
-        (other, _) => happening(other, language)?,
+        other => happening(other, language)?,
     };
     let joint = Text::new("; ", "；").get(language);
     Some(text.split('\n').map(str::trim).collect::<Vec<_>>().join(joint))
@@ -184,21 +157,19 @@ pub fn told(event: &Happening, language: Language) -> Option<String> {
 
 /// How a rank ended, if not as it should. Nobody may have looked when one did.
 fn gone(rank: u32, ending: Ending, language: Language) -> Option<String> {
-    match (ending, language) {
-        (Ending::Exited(0) | Ending::Unknown, _) => None,
-        (Ending::Signaled(signal), Language::English) => {
-            Some(format!("rank {rank} was ended by signal {signal}"))
+    Some(match ending {
+        Ending::Exited(0) | Ending::Unknown => return None,
+        Ending::Signaled(signal) => {
+            tr!(
+                language,
+                "rank {rank} was ended by signal {signal}",
+                "rank {rank} 被信号 {signal} 终止"
+            )
         }
-        (Ending::Signaled(signal), Language::Chinese) => {
-            Some(format!("rank {rank} 被信号 {signal} 终止"))
+        Ending::Exited(code) => {
+            tr!(language, "rank {rank} exited with {code}", "rank {rank} 以退出码 {code} 结束")
         }
-        (Ending::Exited(code), Language::English) => {
-            Some(format!("rank {rank} exited with {code}"))
-        }
-        (Ending::Exited(code), Language::Chinese) => {
-            Some(format!("rank {rank} 以退出码 {code} 结束"))
-        }
-    }
+    })
 }
 
 /// How what happened is to be taken.

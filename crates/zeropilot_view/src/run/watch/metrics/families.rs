@@ -1,7 +1,7 @@
 //! What is measured, under which name.
 
-use zeropilot_lint::Text;
 use zeropilot_record::GpuUse;
+use zeropilot_text::Text;
 
 use crate::run::watch::machine::HostMemory;
 use crate::run::watch::{Look, RankState};

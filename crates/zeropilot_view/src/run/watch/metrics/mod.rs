@@ -4,12 +4,13 @@ mod families;
 
 use std::fmt::Write as _;
 
-use zeropilot_lint::Language;
-use zeropilot_record::GpuUse;
+use zeropilot_record::{GpuUse, Setup};
+use zeropilot_text::Language;
 
 use self::families::{Family, GPUS, HOST, INFO, RANKS, RUN};
 use super::machine::MachineLook;
 use super::{Look, RankState};
+use crate::strategy_words;
 
 /// What a server says of it.
 pub const CONTENT_TYPE: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
@@ -18,9 +19,9 @@ pub const CONTENT_TYPE: &str = "application/openmetrics-text; version=1.0.0; cha
 pub fn page(run: Option<&Look>, machine: &MachineLook, language: Language) -> String {
     let mut page = Page { text: String::new(), language };
     if let Some(look) = run {
-        let rung = look.digest.attempt.as_ref().map_or("", |(_, rung)| rung);
+        let rung = look.digest.attempt.as_ref().map_or(String::new(), |(_, rung)| label(rung));
         page.head(&INFO, "info");
-        page.sample("zeropilot_run_info", &[("id", &look.info.id), ("rung", rung)], 1.0);
+        page.sample("zeropilot_run_info", &[("id", &look.info.id), ("rung", &rung)], 1.0);
         for (family, value) in &RUN {
             page.gauge(family, value(look).map(|value| (Vec::new(), value)));
         }
@@ -32,6 +33,15 @@ pub fn page(run: Option<&Look>, machine: &MachineLook, language: Language) -> St
     }
     page.text.push_str("# EOF\n");
     page.text
+}
+
+/// A label does not depend on the language: queries match on it.
+fn label(setup: &Setup) -> String {
+    match setup {
+        Setup::AsGiven => String::new(),
+        Setup::Strategy(strategy) => strategy_words(strategy, Language::English),
+        Setup::Text(text) => text.clone(),
+    }
 }
 
 struct Page {

@@ -1,0 +1,83 @@
+//! Options that several commands take.
+
+use clap::{Args, ValueEnum};
+use zeropilot_view::Format;
+
+use crate::color::ColorChoice;
+
+/// Exit codes of commands that judge nothing.
+pub(crate) const EXIT_CODES: &str = "Exit codes: 0 success, 2 failure";
+
+/// What every command takes.
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Global options")]
+pub(crate) struct GlobalOptions {
+    /// Language of all text; otherwise taken from LC_ALL, LC_MESSAGES or LANG
+    #[arg(long, global = true, value_name = "LANGUAGE")]
+    pub(crate) lang: Option<LanguageName>,
+    /// When to use colors; NO_COLOR is honored
+    #[arg(long, global = true, value_name = "WHEN", default_value = "auto")]
+    pub(crate) color: ColorChoice,
+    /// Use no zeropilot.toml and no [tool.zeropilot] of pyproject.toml
+    #[arg(long, global = true)]
+    pub(crate) no_settings: bool,
+    /// Print only findings
+    #[arg(long, short, global = true)]
+    pub(crate) quiet: bool,
+}
+
+/// A language by its short name.
+#[derive(Debug, Clone, Copy, ValueEnum)]
+pub(crate) enum LanguageName {
+    /// English
+    En,
+    /// 中文
+    Zh,
+}
+
+/// How a command writes its results.
+#[derive(Debug, Args)]
+pub(crate) struct FormatOptions {
+    /// Output format
+    #[arg(long, value_name = "FORMAT", default_value = "human")]
+    output_format: TextOrJson,
+    /// Short for --output-format json
+    #[arg(long, conflicts_with = "output_format")]
+    json: bool,
+}
+
+/// Formats of results.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
+enum TextOrJson {
+    /// Text for people
+    #[default]
+    Human,
+    /// JSON for programs
+    Json,
+}
+
+impl FormatOptions {
+    /// Whether programs read the results.
+    pub(crate) fn is_json(&self) -> bool {
+        self.json || self.output_format == TextOrJson::Json
+    }
+
+    /// As views know it.
+    pub(crate) fn format(&self) -> Format {
+        if self.is_json() { Format::Json } else { Format::Human }
+    }
+}
+
+/// The job that a question is about.
+#[derive(Debug, Args)]
+pub(crate) struct JobOptions {
+    /// Training job: launch script, training script, YAML of a framework, DeepSpeed config or directory; or a model
+    #[arg(value_name = "JOB", required_unless_present = "model")]
+    pub(crate) job: Option<String>,
+    /// Which run, if the job starts several; the first is 1
+    #[arg(long, value_name = "N")]
+    pub(crate) launch: Option<usize>,
+    /// Model: catalogue name, directory, config.json or Hugging Face ID; otherwise the one in the job
+    #[arg(long, value_name = "MODEL")]
+    pub(crate) model: Option<String>,
+}

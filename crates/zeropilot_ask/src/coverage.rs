@@ -1,0 +1,106 @@
+//! Keys of a config that change memory or time and that no prediction follows (`knowledge/recipes/config_keys.json`).
+
+use std::sync::LazyLock;
+
+use serde::Deserialize;
+use zeropilot_config::syntax::{Node, Value, decode, parse_hjson};
+use zeropilot_job::{Direction, NotModelled, Origin};
+
+use crate::memory::WrittenConfig;
+
+#[derive(Debug, Deserialize)]
+struct Key {
+    key: String,
+    /// Values with which it changes nothing.
+    #[serde(default)]
+    idle: Vec<String>,
+    /// The only values with which it changes something.
+    #[serde(default)]
+    only: Vec<String>,
+    direction: Direction,
+    en: String,
+    zh: String,
+}
+
+static KEYS: LazyLock<Vec<Key>> = LazyLock::new(|| {
+    let text = include_str!("../../../knowledge/recipes/config_keys.json");
+    serde_json::from_str(text).expect("knowledge/recipes/config_keys.json is read by a test")
+});
+
+/// What a config says that no prediction follows.
+pub(crate) fn not_modelled(config: &WrittenConfig) -> Vec<NotModelled> {
+    let Some(text) = decode(&config.bytes).ok() else { return Vec::new() };
+    let Ok(document) = parse_hjson(text) else { return Vec::new() };
+    let found = KEYS.iter().filter_map(|known| {
+        let node = known.key.split('.').try_fold(document.root(), member)?;
+        let value = written(&node.value);
+        let is = |values: &[String]| values.iter().any(|it| it.eq_ignore_ascii_case(&value));
+        let is_active = if known.only.is_empty() { !is(&known.idle) } else { is(&known.only) };
+        let line = text[..node.span.start].bytes().filter(|byte| *byte == b'\n').count() + 1;
+        is_active.then(|| NotModelled {
+            en: known.en.clone(),
+            zh: known.zh.clone(),
+            written: format!("{}: {value}", known.key),
+            direction: known.direction,
+            origin: Origin::File { name: config.name.clone(), line },
+        })
+    });
+    found.collect()
+}
+
+fn member<'n>(node: &'n Node, key: &str) -> Option<&'n Node> {
+    let Value::Object(members) = &node.value else { return None };
+    members.iter().rev().find(|member| member.key == key).map(|member| &member.value)
+}
+
+fn written(value: &Value) -> String {
+    match value {
+        Value::Null => "null".to_owned(),
+        Value::Bool(value) => value.to_string(),
+        Value::Int(value) => value.to_string(),
+        Value::Float(value) => value.to_string(),
+        Value::Str(value) => value.clone(),
+        Value::Array(_) => "[…]".to_owned(),
+        Value::Object(_) => "{…}".to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn left_out(text: &str) -> Vec<String> {
+        let config = WrittenConfig { name: "ds.json".to_owned(), bytes: text.as_bytes().to_vec() };
+        not_modelled(&config).into_iter().map(|one| one.written).collect()
+    }
+
+    #[test]
+    fn what_changes_nothing_is_not_named() {
+        let idle = r#"{"sequence_parallel_size": 1, "compile": {"deepcompile": false}, "optimizer": {"type": "AdamW"}}"#;
+        assert!(left_out(idle).is_empty());
+    }
+
+    #[test]
+    fn what_no_prediction_follows_is_named_with_its_value() {
+        let text = r#"{"sequence_parallel_size": 8, "tensor_parallel": {"autotp_size": 4},
+            "zero_optimization": {"zenflow": {}}, "optimizer": {"type": "Muon"}}"#;
+        let expected = [
+            "sequence_parallel_size: 8",
+            "tensor_parallel.autotp_size: 4",
+            "zero_optimization.zenflow: {…}",
+            "optimizer.type: Muon",
+        ];
+        assert_eq!(left_out(text), expected);
+    }
+
+    #[test]
+    fn every_key_of_the_table_is_one_that_deepspeed_reads() {
+        let schema = zeropilot_config::schema::EngineVersion::NEWEST.schema();
+        for known in KEYS.iter() {
+            let is_key = |path: &str| path == known.key;
+            let is_read = schema.keys.iter().any(|key| is_key(&key.path));
+            let section = known.key.split('.').next().unwrap_or_default();
+            assert!(is_read || schema.sections.contains_key(section), "{}", known.key);
+        }
+    }
+}

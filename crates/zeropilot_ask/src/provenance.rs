@@ -1,0 +1,244 @@
+//! What a question rests on: each value with who said it, and what the job says that no prediction follows.
+//!
+//! Options win over the files of a job, those over the defaults of its framework; what nobody says is assumed.
+
+use std::num::NonZeroU64;
+
+use serde_json::Value;
+use zeropilot_job::{
+    ConfigContent, Framework, JobConfig, NotModelled, Origin, Sourced, TrainingJob,
+};
+
+use zeropilot_plan::Target;
+use zeropilot_units::parse_product;
+
+use crate::machines::Machines;
+use crate::memory::{MemoryRequest, Stated, WrittenConfig};
+use crate::name::{FusedLoss, MethodName, NumberFormat};
+use crate::plan::PlanRequest;
+use crate::training::Training;
+
+/// A value that a question rests on.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Statement {
+    /// Which, by its name in programs.
+    pub name: &'static str,
+    /// The value.
+    pub value: Value,
+    /// Who said it.
+    pub origin: Origin,
+}
+
+/// What a question rests on.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Provenance {
+    /// Who runs the training loop, where a job says it.
+    pub framework: Option<Framework>,
+    /// The values.
+    pub statements: Vec<Statement>,
+    /// What the job says that no prediction follows.
+    pub not_modelled: Vec<NotModelled>,
+    /// Values that only the run knows.
+    pub unknown: Vec<&'static str>,
+}
+
+/// A config that a job names and that cannot be read before it runs.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("the config `{name}` of the job cannot be read")]
+pub struct UnreadableConfig {
+    /// What the job calls it.
+    pub name: String,
+    /// Whether the script builds it when it runs, rather than that the file is missing.
+    pub is_computed: bool,
+    /// Where the job names it.
+    pub origin: Origin,
+}
+
+impl Provenance {
+    /// Fills what a request leaves open from its job, and says where every value comes from.
+    ///
+    /// # Errors
+    ///
+    /// If the job's config is needed and cannot be read.
+    pub(crate) fn settle(request: &mut MemoryRequest) -> Result<Self, UnreadableConfig> {
+        let job = std::mem::take(&mut request.job);
+        let mut all = Self::of(&job);
+        let is_made = request.stage.is_some() || request.offload.is_some();
+        if request.config.is_none() && !is_made {
+            request.config = all.config(job.config.as_ref())?;
+        }
+        let written = request.config.as_ref().map(|config| Stated::of(&config.bytes));
+        let is_weak = |origin: &Origin| {
+            let reads_arguments = !matches!(job.framework, None | Some(Framework::DeepSpeed));
+            !reads_arguments || matches!(origin, Origin::FrameworkDefault { .. })
+        };
+        // What the config states itself counts before defaults, and before arguments that nothing compares with it.
+        let beside = |is_stated: fn(&Stated) -> bool, origin: &Origin| {
+            written.as_ref().is_some_and(is_stated) && is_weak(origin)
+        };
+        let strong = |said: &Option<Sourced<u64>>, is_stated: fn(&Stated) -> bool| {
+            said.clone().filter(|said| !beside(is_stated, &said.origin))
+        };
+        all.machines(&mut request.machines, job.world_size.clone());
+        let states = |is_stated: fn(&Stated) -> bool| written.as_ref().is_some_and(is_stated);
+        let training = &mut request.training;
+        let micro = strong(&job.micro_batch, |stated| stated.micro_batch);
+        let assumed = (!states(|stated| stated.micro_batch)).then_some(1);
+        all.take("micro_batch", &mut training.micro_batch, micro, assumed);
+        let steps = strong(&job.grad_accum, |stated| stated.grad_accum);
+        let assumed = (!states(|stated| stated.grad_accum)).then_some(1);
+        all.take("grad_accum", &mut training.grad_accum, steps, assumed);
+        let checkpointing = job.grad_checkpointing.clone();
+        all.take(
+            "grad_checkpointing",
+            &mut training.grad_checkpointing,
+            checkpointing,
+            Some(false),
+        );
+        all.training(training, &job);
+        let precision = job.precision.clone();
+        let precision = precision.filter(|said| !beside(|stated| stated.precision, &said.origin));
+        let assumed = written.is_none().then_some(NumberFormat::Bf16);
+        all.take("precision", &mut request.precision, precision, assumed);
+        if request.config.is_none() {
+            all.take("stage", &mut request.stage, None, Some(MemoryRequest::STAGE));
+        }
+        Ok(all)
+    }
+
+    fn of(job: &TrainingJob) -> Self {
+        let mut all = Self {
+            framework: job.framework,
+            statements: Vec::new(),
+            not_modelled: job.not_modelled.clone(),
+            unknown: job.unknown.clone(),
+        };
+        if let Some(model) = &job.model {
+            all.state("model", &model.value, model.origin.clone());
+        }
+        all
+    }
+
+    /// Fills what a request for a plan leaves open from its job.
+    pub(crate) fn settle_plan(request: &mut PlanRequest) -> Self {
+        let job = std::mem::take(&mut request.job);
+        let mut all = Self::of(&job);
+        all.machines(&mut request.machines, job.world_size.clone());
+        let batch = global_batch(&job);
+        all.take("global_batch", &mut request.global_batch, batch, None);
+        all.training(&mut request.training, &job);
+        let precision = job.precision.clone();
+        all.take("precision", &mut request.precision, precision, Some(NumberFormat::Bf16));
+        request.target = request.target.or_else(|| job.framework.map(reader));
+        all
+    }
+
+    /// How it is trained, except for what a plan chooses.
+    fn training(&mut self, training: &mut Training, job: &TrainingJob) {
+        let length = job.seq_len.clone();
+        self.take("seq_len", &mut training.seq_len, length, Some(Training::SEQ_LEN));
+        let method = job.method.clone();
+        self.take("method", &mut training.method, method, Some(MethodName::Full));
+        if training.method() != MethodName::Full {
+            let rank = job.lora_rank.clone();
+            self.take("lora_rank", &mut training.lora_rank, rank, Some(Training::LORA_RANK));
+            self.targets(&mut training.lora_targets, job.lora_targets.clone());
+        }
+        self.take("attention", &mut training.attention, job.attention.clone(), None);
+        let fused = job
+            .fused_loss
+            .clone()
+            .map(|said| said.map(|is_fused| if is_fused { FusedLoss::Yes } else { FusedLoss::No }));
+        self.take("fused_loss", &mut training.fused_loss, fused, None);
+        self.take("optimizer", &mut training.optimizer, job.optimizer.clone(), None);
+    }
+
+    /// A GPU without a number is as many as the job has ranks.
+    fn machines(&mut self, machines: &mut Machines, world: Option<Sourced<u64>>) {
+        let (Some(text), Some(world)) = (&machines.gpus, world) else { return };
+        let product = parse_product(text);
+        if product.factors.is_empty() && product.of.parse::<u64>().is_err() {
+            machines.gpus = Some(format!("{}x{text}", world.value));
+            self.state("world_size", world.value, world.origin);
+        }
+    }
+
+    /// The value that counts, and its statement.
+    fn take<T: Copy + serde::Serialize>(
+        &mut self,
+        name: &'static str,
+        said: &mut Option<T>,
+        job: Option<Sourced<T>>,
+        assumed: Option<T>,
+    ) {
+        let (value, origin) = match (*said, job, assumed) {
+            (Some(value), ..) => (value, Origin::Option),
+            (None, Some(job), _) => {
+                *said = Some(job.value);
+                (job.value, job.origin)
+            }
+            (None, None, Some(value)) => (value, Origin::Assumed),
+            (None, None, None) => return,
+        };
+        self.state(name, value, origin);
+    }
+
+    fn targets(&mut self, said: &mut Vec<String>, job: Option<Sourced<Vec<String>>>) {
+        let origin = match job {
+            _ if !said.is_empty() => Origin::Option,
+            Some(job) => {
+                *said = job.value;
+                job.origin
+            }
+            None => Origin::Assumed,
+        };
+        let value = if said.is_empty() { "all-linear".to_owned() } else { said.join(",") };
+        self.state("lora_targets", value, origin);
+    }
+
+    fn state(&mut self, name: &'static str, value: impl serde::Serialize, origin: Origin) {
+        // These values are numbers, words and switches.
+        let value = serde_json::to_value(value).unwrap_or_default();
+        self.statements.push(Statement { name, value, origin });
+    }
+
+    fn config(
+        &mut self,
+        config: Option<&JobConfig>,
+    ) -> Result<Option<WrittenConfig>, UnreadableConfig> {
+        let Some(JobConfig { name, content, origin }) = config else { return Ok(None) };
+        let unreadable = |is_computed| UnreadableConfig {
+            name: name.clone(),
+            is_computed,
+            origin: origin.clone(),
+        };
+        match content {
+            ConfigContent::Missing => Err(unreadable(false)),
+            ConfigContent::Computed => Err(unreadable(true)),
+            ConfigContent::Text(text) => {
+                self.state("config", name, origin.clone());
+                Ok(Some(WrittenConfig { name: name.clone(), bytes: text.clone().into_bytes() }))
+            }
+        }
+    }
+}
+
+/// Samples of an optimizer step over all ranks, where the job settles all three factors.
+fn global_batch(job: &TrainingJob) -> Option<Sourced<NonZeroU64>> {
+    let (micro, steps) = (job.micro_batch.as_ref()?, job.grad_accum.as_ref()?);
+    let each = micro.value.checked_mul(steps.value)?;
+    let value = NonZeroU64::new(each.checked_mul(job.world_size.as_ref()?.value)?)?;
+    Some(Sourced { value, origin: micro.origin.clone() })
+}
+
+/// Who reads the config of a framework's job.
+fn reader(framework: Framework) -> Target {
+    match framework {
+        Framework::DeepSpeed => Target::DeepSpeed,
+        Framework::Accelerate => Target::Accelerate,
+        Framework::LlamaFactory => Target::LlamaFactory,
+        Framework::Swift => Target::Swift,
+        Framework::Axolotl => Target::Axolotl,
+        Framework::HfTrainer | Framework::Trl => Target::HfTrainer,
+    }
+}

@@ -1,0 +1,149 @@
+//! A training run that a script starts: its launcher, its options, the program and what that is told.
+
+use zeropilot_config::syntax::Span;
+
+use crate::arguments::{ACCELERATE_SECTION, Given};
+use crate::launcher::{Launcher, flags, is_repeating, launcher, program};
+use crate::place::{Place, Said};
+use crate::python::PythonScript;
+use crate::script::Files;
+use crate::shell::{Assignment, Command, Word};
+use crate::training;
+
+/// A training run that a script starts.
+#[derive(Debug)]
+pub struct Launch {
+    /// Who starts it.
+    pub launcher: Launcher,
+    /// Arguments of the launcher itself, by name without dashes.
+    pub options: Vec<(String, Word)>,
+    /// Variables set for this command alone.
+    pub variables: Vec<Assignment>,
+    /// How many ranks there are, if the script settles it.
+    pub world: Option<usize>,
+    /// What the training script is told.
+    pub given: Given,
+    /// What the command line and YAML say, before the training script decides what it takes.
+    pub(crate) line: Vec<Said>,
+    /// The training script, as it is named.
+    pub program: Option<String>,
+    /// Whether something like `srun` starts it several times.
+    pub is_repeated: bool,
+    /// All words of the command, from the first on.
+    pub words: Vec<Word>,
+    pub(super) launcher_is_axolotl: bool,
+    /// Whether accelerate's launcher is what switches DeepSpeed on.
+    pub by_accelerate: bool,
+    /// What accelerate's own file says that training is.
+    pub distributed_type: Option<Said>,
+    /// The training script, where it could be read.
+    pub script: Option<PythonScript>,
+    pub(super) span: Span,
+}
+
+/// The launch that a command is, if it is one that uses DeepSpeed.
+pub(super) fn from_command(
+    command: &Command,
+    exported: &[Assignment],
+    files: Files<'_>,
+) -> Option<Launch> {
+    let (launcher, rest) = launcher(&command.words)?;
+    let starts_itself =
+        matches!(launcher, Launcher::LlamaFactory | Launcher::Swift | Launcher::Axolotl);
+    let program = match launcher {
+        _ if starts_itself => 0,
+        _ => program(rest)?,
+    };
+    let (own, script) = rest.split_at(program.min(rest.len()));
+    let mut launch = Launch {
+        launcher,
+        options: flags(own),
+        variables: command.variables.clone(),
+        world: None,
+        given: Given::default(),
+        line: Vec::new(),
+        program: script.first().filter(|_| !starts_itself).and_then(|word| word.text.clone()),
+        launcher_is_axolotl: false,
+        by_accelerate: false,
+        distributed_type: None,
+        script: None,
+        is_repeated: command.words.first().is_some_and(|first| is_repeating(first.text.as_deref())),
+        words: command.words.clone(),
+        span: command.span,
+    };
+    let script = if starts_itself { script } else { script.get(1..).unwrap_or(&[]) };
+    launch.read_yaml(script, files);
+    launch.read_arguments(script);
+    let is_asked_for = launcher == Launcher::DeepSpeed || launch.asks_without_a_file();
+    launch.by_accelerate = launcher == Launcher::Accelerate && is_asked_for;
+    launch.distributed_type = launch.given.said("distributed_type").cloned();
+    launch.line.clone_from(&launch.given.values);
+    training::read_program(&mut launch, files);
+    launch.world = launch.count(exported, files);
+    let has_config = launch.given.config.is_some() || launch.given.dictionary.is_some();
+    (is_asked_for || has_config).then_some(launch)
+}
+
+impl Launch {
+    /// The value of a launcher option; the last one counts.
+    pub fn option(&self, name: &str) -> Option<&Word> {
+        self.options.iter().rev().find(|(known, _)| known == name).map(|(_, word)| word)
+    }
+
+    /// A launcher option with one of these names that is written at all.
+    pub fn has_option(&self, names: &[&str]) -> bool {
+        names.iter().any(|name| self.option(name).is_some())
+    }
+
+    /// Whether DeepSpeed is asked for by what has no file: a preset of ms-swift, or fields of accelerate's own.
+    fn asks_without_a_file(&self) -> bool {
+        match self.launcher {
+            Launcher::Swift => self.given.said("deepspeed").is_some(),
+            Launcher::Accelerate => {
+                let kind = self.given.said("distributed_type").map(|said| said.value.as_str());
+                kind == Some("DEEPSPEED") || self.has_option(&["use_deepspeed"])
+            }
+            _ => false,
+        }
+    }
+
+    /// A field of accelerate's plugin: by its option, or in the section of its YAML.
+    pub fn accelerate_field(&self, name: &str) -> Option<Said> {
+        if let Some(word) = self.option(name) {
+            let (value, place) = (word.text.clone()?, Place::here(word.span));
+            return Some(Said { name: name.to_owned(), value, place });
+        }
+        self.given.said(&format!("{ACCELERATE_SECTION}{name}")).cloned()
+    }
+
+    pub(super) fn number(&self, name: &str) -> Option<usize> {
+        self.option(name)?.text.as_deref()?.parse().ok()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use zeropilot_config::front_end::FrontEnd;
+
+    use super::*;
+
+    fn first(text: &str) -> Launch {
+        let hosts = |name: &str| (name == "hosts").then(|| "a slots=8\nb slots=8\n".to_owned());
+        crate::read(text, &Default::default(), &hosts)
+            .launches
+            .into_iter()
+            .next()
+            .expect("a launch")
+    }
+
+    #[test]
+    fn the_config_and_its_reader_are_found() {
+        let launch = first("deepspeed --num_gpus 2 t.py --deepspeed --deepspeed_config c.json");
+        assert_eq!(launch.given.front_end, Some(FrontEnd::DeepSpeed));
+        let launch = first("torchrun --nproc_per_node 2 t.py --deepspeed c.json --bf16 --lr $LR");
+        assert_eq!(launch.given.front_end, Some(FrontEnd::HfTrainer));
+        let config = launch.given.config.as_ref().and_then(|word| word.text.as_deref());
+        assert_eq!(config, Some("c.json"));
+        assert_eq!(launch.given.unknown, ["lr"]);
+    }
+}

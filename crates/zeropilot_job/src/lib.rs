@@ -1,0 +1,78 @@
+//! A training job: what is trained, how and on how many ranks, as launch scripts, training scripts, YAML and DeepSpeed
+//! configs say it.
+//!
+//! [`TrainingJob`] is the question that every verb takes; each of its values knows its [`Origin`]. [`local::open`] makes
+//! one from a file (feature `scripts`, which links C grammars). Below that, [`read`] takes the text of a shell script and gives its [`Launch`]es: who starts how many ranks,
+//! which config they read and which training arguments they get, from the command line, from YAML and
+//! from the training script. What the texts do not settle, such as a variable from outside, stays
+//! unknown and is listed; nothing is guessed. Files are asked for through a function, since this crate opens none.
+
+#[cfg(feature = "scripts")]
+mod arguments;
+#[cfg(feature = "scripts")]
+mod dictionary;
+mod framework;
+#[cfg(feature = "scripts")]
+mod hostfile;
+#[cfg(feature = "scripts")]
+mod inline_config;
+#[cfg(feature = "scripts")]
+mod kind;
+#[cfg(feature = "scripts")]
+mod launch;
+#[cfg(feature = "scripts")]
+mod launcher;
+#[cfg(feature = "scripts")]
+pub mod local;
+mod name;
+mod origin;
+#[cfg(feature = "scripts")]
+mod place;
+#[cfg(feature = "scripts")]
+mod python;
+#[cfg(feature = "scripts")]
+mod python_reader;
+#[cfg(feature = "scripts")]
+mod ranks;
+#[cfg(feature = "scripts")]
+mod reader;
+#[cfg(feature = "scripts")]
+mod recipe;
+#[cfg(feature = "scripts")]
+mod script;
+#[cfg(feature = "scripts")]
+mod shell;
+#[cfg(feature = "scripts")]
+mod slurm;
+#[cfg(feature = "scripts")]
+mod told;
+#[cfg(feature = "scripts")]
+mod training;
+mod training_job;
+#[cfg(feature = "scripts")]
+mod yaml;
+
+#[cfg(feature = "scripts")]
+pub use arguments::{ACCELERATE_SECTION, CLIENT_OPTIMIZER, Given};
+#[cfg(feature = "scripts")]
+pub use dictionary::as_json;
+pub use framework::Framework;
+#[cfg(feature = "scripts")]
+pub use hostfile::entries as hostfile_entries;
+#[cfg(feature = "scripts")]
+pub use kind::FileKind;
+#[cfg(feature = "scripts")]
+pub use launch::Launch;
+#[cfg(feature = "scripts")]
+pub use launcher::Launcher;
+pub use name::{Attention, MethodName, NumberFormat, Optimizer};
+pub use origin::{Origin, Sourced};
+#[cfg(feature = "scripts")]
+pub use place::{Named, Place, Said};
+#[cfg(feature = "scripts")]
+pub use python::{Call, Division, PythonScript, Value};
+#[cfg(feature = "scripts")]
+pub use script::{Files, LaunchScript, read};
+#[cfg(feature = "scripts")]
+pub use shell::{Assignment, Outside, Word};
+pub use training_job::{ConfigContent, Direction, JobConfig, NotModelled, TrainingJob};

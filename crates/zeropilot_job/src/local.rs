@@ -1,0 +1,163 @@
+//! Jobs on this machine's disk.
+
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use crate::kind::FileKind;
+use crate::origin::Origin;
+use crate::training_job::{ConfigContent, JobConfig, TrainingJob};
+use crate::{LaunchScript, Outside, read};
+
+/// A job that was read, and from which file.
+#[derive(Debug)]
+pub struct OpenedJob {
+    /// What the file is.
+    pub kind: FileKind,
+    /// The run.
+    pub job: TrainingJob,
+}
+
+/// Why a file gives no job.
+#[derive(Debug, thiserror::Error)]
+pub enum JobProblem {
+    /// It cannot be read.
+    #[error("the file cannot be read")]
+    Unreadable(#[source] io::Error),
+    /// It is nothing that trains.
+    #[error("the file is no training job")]
+    NotAJob(FileKind),
+    /// It starts no training with DeepSpeed.
+    #[error("the file starts no training with DeepSpeed")]
+    NoLaunch(FileKind),
+    /// It starts several runs, by their first lines.
+    #[error("the file starts several runs")]
+    SeveralLaunches(Vec<(usize, String)>),
+    /// A directory with none or several files that could be meant.
+    #[error("the directory has no job, or several")]
+    Directory(Vec<PathBuf>),
+}
+
+/// Where files are that a script names, in the order in which they are looked for.
+#[derive(Debug, Clone)]
+pub struct Places([PathBuf; 2]);
+
+impl Places {
+    /// Where the program runs, then where the script stands; the other way round if the training program is only there.
+    pub fn of(text: &str, outside: &Outside, beside: &Path) -> Self {
+        let script = read(text, outside, &|_| None);
+        let mut programs = script.launches.iter().filter_map(|launch| launch.program.as_deref());
+        let is_only_beside =
+            |program: &str| !Path::new(program).is_file() && beside.join(program).is_file();
+        let (here, beside) = (PathBuf::new(), beside.to_owned());
+        if programs.any(is_only_beside) { Self([beside, here]) } else { Self([here, beside]) }
+    }
+
+    /// Where a file is.
+    pub fn find(&self, name: &str) -> Option<PathBuf> {
+        self.0.iter().map(|place| place.join(name)).find(|path| path.is_file())
+    }
+
+    /// Its text.
+    pub fn read(&self, name: &str) -> Option<String> {
+        fs::read_to_string(self.find(name)?).ok()
+    }
+}
+
+/// Reads the job that a file or a directory describes; `launch` chooses one of several runs, counted from 1.
+///
+/// # Errors
+///
+/// If there is no job in it, or several and none is chosen.
+pub fn open(path: &Path, launch: Option<usize>) -> Result<OpenedJob, JobProblem> {
+    if path.is_dir() {
+        return open(&only_job_in(path)?, launch);
+    }
+    let bytes = fs::read(path).map_err(JobProblem::Unreadable)?;
+    let text = String::from_utf8_lossy(&bytes).into_owned();
+    let name = path.to_string_lossy().into_owned();
+    let kind = FileKind::of(&name, &text);
+    match kind {
+        FileKind::DeepSpeedConfig => {
+            let origin = Origin::File { name: name.clone(), line: 1 };
+            let config = JobConfig { name, content: ConfigContent::Text(text), origin };
+            let job = TrainingJob { config: Some(config), ..TrainingJob::default() };
+            return Ok(OpenedJob { kind, job });
+        }
+        FileKind::ModelConfig | FileKind::BesideModel | FileKind::Other => {
+            return Err(JobProblem::NotAJob(kind));
+        }
+        _ => {}
+    }
+    let outside = Outside::default();
+    let text = kind.command(&name).unwrap_or(text);
+    let beside = path.parent().unwrap_or(Path::new(""));
+    let places = Places::of(&text, &outside, beside);
+    let files = |name: &str| places.read(name);
+    let script = read(&text, &outside, &files);
+    let job = chosen(&name, &text, &script, launch, &files, kind)?;
+    Ok(OpenedJob { kind, job })
+}
+
+fn chosen(
+    name: &str,
+    text: &str,
+    script: &LaunchScript,
+    wanted: Option<usize>,
+    files: crate::Files<'_>,
+    kind: FileKind,
+) -> Result<TrainingJob, JobProblem> {
+    let line = |start: usize| text[..start].bytes().filter(|byte| *byte == b'\n').count() + 1;
+    let several = || {
+        let shown = script.launches.iter().map(|launch| {
+            let span = launch.span();
+            let first = text[span.start..span.end].lines().next().unwrap_or_default();
+            (line(span.start), first.to_owned())
+        });
+        JobProblem::SeveralLaunches(shown.collect())
+    };
+    let launch = match (script.launches.as_slice(), wanted) {
+        ([], _) => return Err(JobProblem::NoLaunch(kind)),
+        ([one], None) => one,
+        (_, None) => return Err(several()),
+        (all, Some(number)) => {
+            number.checked_sub(1).and_then(|at| all.get(at)).ok_or_else(several)?
+        }
+    };
+    Ok(TrainingJob::of_launch(name, text, script, launch, files))
+}
+
+/// The one file of a directory that starts training: a launch script, or else a YAML of a framework.
+fn only_job_in(directory: &Path) -> Result<PathBuf, JobProblem> {
+    let entries = fs::read_dir(directory).map_err(JobProblem::Unreadable)?;
+    let mut paths: Vec<PathBuf> = entries.filter_map(|entry| Some(entry.ok()?.path())).collect();
+    paths.sort();
+    let kind = |path: &PathBuf| {
+        let text = fs::read_to_string(path).ok()?;
+        Some(FileKind::of(&path.to_string_lossy(), &text))
+    };
+    let kinds: Vec<(PathBuf, FileKind)> = paths
+        .into_iter()
+        .filter(|path| path.is_file())
+        .filter_map(|path| kind(&path).map(|kind| (path, kind)))
+        .collect();
+    for wanted in [
+        &[FileKind::LaunchScript][..],
+        &[FileKind::LlamaFactory, FileKind::Axolotl, FileKind::Swift],
+        &[FileKind::DeepSpeedConfig],
+    ] {
+        let found: Vec<PathBuf> = kinds
+            .iter()
+            .filter(|(path, kind)| {
+                wanted.contains(kind) && !matches!(open(path, None), Err(JobProblem::NoLaunch(_)))
+            })
+            .map(|(path, _)| path.clone())
+            .collect();
+        match <[PathBuf; 1]>::try_from(found) {
+            Ok([one]) => return Ok(one),
+            Err(found) if found.is_empty() => {}
+            Err(found) => return Err(JobProblem::Directory(found)),
+        }
+    }
+    Err(JobProblem::Directory(Vec::new()))
+}

@@ -1,0 +1,131 @@
+//! Training scripts in Python, as far as they are plain: calls with their literal arguments, options
+//! of `argparse`, and names that are bound once.
+//!
+//! Nothing is executed. A value that is not written out, directly or by a name that is bound once to
+//! something written out, is [`Value::Unknown`].
+
+use std::collections::HashMap;
+
+use zeropilot_config::syntax::Span;
+
+/// What an expression is, as far as it is written out.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Value {
+    /// A number, a text or a boolean, as a command line would give it.
+    Literal(String),
+    /// `None`.
+    None,
+    /// `args.name`.
+    Argument(String),
+    /// A dictionary; its place.
+    Dict(Span),
+    /// What a call gives, by the name of what is called.
+    Call(String),
+    /// Anything else.
+    Unknown,
+}
+
+impl Value {
+    /// Whether it is written out and not `None`.
+    pub fn is_something(&self) -> bool {
+        matches!(self, Self::Literal(_) | Self::Dict(_))
+    }
+}
+
+/// A call.
+#[derive(Debug, Clone)]
+pub struct Call {
+    /// What is called, such as `deepspeed.initialize`.
+    pub callee: String,
+    /// Arguments by name.
+    pub keywords: Vec<(String, Value, Span)>,
+    /// Arguments without a name.
+    pub positional: Vec<(Value, Span)>,
+    /// The first of them, where it is a name.
+    pub(super) first_name: Option<String>,
+    /// Whether `**` brings arguments that are not written here.
+    pub has_more: bool,
+    /// The condition of the innermost `if` around it in its function.
+    pub condition: Option<String>,
+    /// What every `if` around it in its function asks, whichever way it goes.
+    pub questions: Vec<String>,
+    /// The first name that its result is bound to.
+    pub bound_to: Option<String>,
+    /// The function around it, by where it begins; 0 for the module.
+    pub scope: usize,
+    /// Where it stands.
+    pub span: Span,
+}
+
+impl Call {
+    /// The last part of what is called.
+    pub fn name(&self) -> &str {
+        self.callee.rsplit('.').next().unwrap_or(&self.callee)
+    }
+
+    /// The first argument, where it is a name.
+    pub fn argument_name(&self) -> Option<&str> {
+        self.first_name.as_deref()
+    }
+
+    /// What a method is called on: `model` in `model.train()`.
+    pub fn object(&self) -> &str {
+        self.callee.rsplit_once('.').map_or("", |(object, _)| object)
+    }
+
+    /// An argument by its place or by its name.
+    pub fn argument(&self, index: usize, name: &str) -> Option<(&Value, Span)> {
+        let by_place = self.positional.get(index).map(|(value, span)| (value, *span));
+        by_place.or_else(|| self.keyword(name))
+    }
+
+    /// Whether it comes after another one, in the same function.
+    pub fn follows(&self, other: &Self) -> bool {
+        self.scope == other.scope && other.span.end <= self.span.start
+    }
+
+    /// An argument by name.
+    pub fn keyword(&self, name: &str) -> Option<(&Value, Span)> {
+        let found = self.keywords.iter().find(|(known, ..)| known == name);
+        found.map(|(_, value, span)| (value, *span))
+    }
+}
+
+/// A division, `left / right` or `left /= right`.
+#[derive(Debug, Clone)]
+pub struct Division {
+    /// What is divided, or what the quotient is bound to.
+    pub target: String,
+    /// What it is divided by, as written.
+    pub divisor: String,
+    /// The function around it, by where it begins; 0 for the module.
+    pub scope: usize,
+    /// Where it stands.
+    pub span: Span,
+}
+
+/// A script.
+#[derive(Debug, Default)]
+pub struct PythonScript {
+    /// Its calls, in order.
+    pub calls: Vec<Call>,
+    /// Its divisions.
+    pub divisions: Vec<Division>,
+    /// Names bound once to something that is written out; what is bound twice, is a parameter or is
+    /// changed in place is unknown.
+    pub(super) bindings: HashMap<String, Value>,
+    /// Attributes that are set after the fact: the object and the attribute.
+    pub(super) set: Vec<(String, String)>,
+}
+
+impl PythonScript {
+    /// What a name stands for, if it is bound once to something that is written out.
+    pub fn bound(&self, name: &str) -> Option<&Value> {
+        self.bindings.get(name)
+    }
+
+    /// Whether an attribute of an object is set somewhere.
+    pub fn sets(&self, object: &str, attribute: &str) -> bool {
+        self.set.iter().any(|(known, name)| known == object && name == attribute)
+    }
+}

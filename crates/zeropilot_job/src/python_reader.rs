@@ -1,0 +1,323 @@
+//! Reads a training script: which calls, divisions and bindings it holds.
+
+use tree_sitter::{Node, Parser};
+use zeropilot_config::syntax::Span;
+
+use crate::python::{Call, Division, PythonScript, Value};
+
+/// A script as it is written.
+pub(crate) fn read(text: &str) -> PythonScript {
+    let mut script = PythonScript::default();
+    let mut parser = Parser::new();
+    if parser.set_language(&tree_sitter_python::LANGUAGE.into()).is_err() {
+        return script;
+    }
+    let Some(tree) = parser.parse(text, None) else { return script };
+    let mut reader = Reader { text, script: &mut script };
+    reader.walk(tree.root_node(), Reader::bind);
+    reader.walk(tree.root_node(), Reader::look);
+    script
+}
+
+struct Reader<'a> {
+    text: &'a str,
+    script: &'a mut PythonScript,
+}
+
+/// Deeper than this nobody writes, and what a machine writes must not end the program.
+pub(super) const DEEPEST: usize = 200;
+
+impl Reader<'_> {
+    /// Goes through everything, in the order of the text.
+    fn walk(&mut self, root: Node<'_>, visit: fn(&mut Self, Node<'_>, usize)) {
+        let mut open = vec![(root, 0, 0)];
+        while let Some((node, scope, depth)) = open.pop() {
+            let scope = match node.kind() {
+                "function_definition" | "lambda" => node.start_byte() + 1,
+                _ => scope,
+            };
+            visit(self, node, scope);
+            if depth < DEEPEST {
+                let below = named(node).map(|child| (child, scope, depth + 1));
+                let start = open.len();
+                open.extend(below);
+                // The first one in the text is looked at first.
+                open[start..].reverse();
+            }
+        }
+    }
+
+    fn look(&mut self, node: Node<'_>, scope: usize) {
+        match node.kind() {
+            "assignment" => {
+                let left = node.child_by_field_name("left");
+                let right = node.child_by_field_name("right");
+                if let (Some(left), Some(right)) = (left, right)
+                    && right.kind() == "binary_operator"
+                {
+                    self.division(self.slice(left).to_owned(), right, scope);
+                }
+            }
+            "augmented_assignment" => self.augmented(node, scope),
+            "call" => self.call(node, scope),
+            _ => {}
+        }
+    }
+
+    /// Learns what names stand for.
+    fn bind(&mut self, node: Node<'_>, _: usize) {
+        match node.kind() {
+            "assignment" => {
+                let Some(left) = node.child_by_field_name("left") else { return };
+                // What another name stands for is settled only when all are known.
+                let value = node.child_by_field_name("right").map_or(Value::Unknown, |right| {
+                    if right.kind() == "identifier" { Value::Unknown } else { self.value(right) }
+                });
+                match left.kind() {
+                    "identifier" => self.bind_name(left, value),
+                    "attribute" => {
+                        if let Some((object, name)) = self.slice(left).rsplit_once('.') {
+                            let pair = (object.to_owned(), name.to_owned());
+                            self.script.set.push(pair);
+                        }
+                    }
+                    _ => self.forget(left),
+                }
+            }
+            "augmented_assignment" | "for_statement" | "for_in_clause" => {
+                node.child_by_field_name("left").into_iter().for_each(|left| self.forget(left));
+            }
+            "parameters" | "lambda_parameters" | "as_pattern_target" | "global_statement"
+            | "delete_statement" => self.forget(node),
+            "named_expression" => {
+                node.child_by_field_name("name").into_iter().for_each(|name| self.forget(name));
+            }
+            "call" => self.changed_in_place(node),
+            _ => {}
+        }
+    }
+
+    fn bind_name(&mut self, name: Node<'_>, value: Value) {
+        let name = self.slice(name).to_owned();
+        let is_first = !self.script.bindings.contains_key(&name);
+        self.script.bindings.insert(name, if is_first { value } else { Value::Unknown });
+    }
+
+    /// Every name in a node is unknown from now on.
+    fn forget(&mut self, node: Node<'_>) {
+        let mut open = vec![node];
+        while let Some(node) = open.pop() {
+            if node.kind() == "identifier" {
+                let name = self.slice(node).to_owned();
+                self.script.bindings.insert(name, Value::Unknown);
+            }
+            open.extend(named(node));
+        }
+    }
+
+    /// A dictionary that is changed by a method is no longer what was written.
+    fn changed_in_place(&mut self, node: Node<'_>) {
+        let function = node.child_by_field_name("function").map(|node| self.slice(node));
+        let Some((object, method)) = function.and_then(|text| text.rsplit_once('.')) else {
+            return;
+        };
+        if matches!(method, "update" | "setdefault" | "pop" | "clear" | "append" | "extend") {
+            self.script.bindings.insert(object.to_owned(), Value::Unknown);
+        }
+    }
+
+    fn augmented(&mut self, node: Node<'_>, scope: usize) {
+        let field = |name| node.child_by_field_name(name).map(|node| self.slice(node).to_owned());
+        let (left, operator, right) = (field("left"), field("operator"), field("right"));
+        if let (Some(target), Some("/="), Some(divisor)) = (left, operator.as_deref(), right) {
+            self.script.divisions.push(Division { target, divisor, scope, span: span(node) });
+        }
+    }
+
+    fn division(&mut self, target: String, node: Node<'_>, scope: usize) {
+        let operator = node.child_by_field_name("operator").map(|node| self.slice(node));
+        if let (Some("/"), Some(right)) = (operator, node.child_by_field_name("right")) {
+            let divisor = self.slice(right).to_owned();
+            self.script.divisions.push(Division { target, divisor, scope, span: span(node) });
+        }
+    }
+
+    fn call(&mut self, node: Node<'_>, scope: usize) {
+        let Some(function) = node.child_by_field_name("function") else { return };
+        if !matches!(function.kind(), "identifier" | "attribute") {
+            return;
+        }
+        let mut call = Call {
+            callee: self.slice(function).split_whitespace().collect(),
+            keywords: Vec::new(),
+            positional: Vec::new(),
+            first_name: None,
+            has_more: false,
+            condition: self.condition(node),
+            questions: self.questions(node),
+            bound_to: self.bound_to(node),
+            scope,
+            span: span(node),
+        };
+        for argument in node.child_by_field_name("arguments").into_iter().flat_map(named) {
+            match argument.kind() {
+                "keyword_argument" => {
+                    let name = argument.child_by_field_name("name").map(|node| self.slice(node));
+                    if let (Some(name), Some(value)) = (name, argument.child_by_field_name("value"))
+                    {
+                        let name = name.to_owned();
+                        call.keywords.push((name, self.value(value), span(argument)));
+                    }
+                }
+                "dictionary_splat" | "list_splat" => call.has_more = true,
+                "comment" => {}
+                "binary_operator" if call.name() == "backward" => {
+                    let left = argument.child_by_field_name("left");
+                    let target = left.map_or_else(String::new, |left| self.slice(left).to_owned());
+                    call.positional.push((Value::Unknown, span(argument)));
+                    self.division(target, argument, scope);
+                }
+                kind => {
+                    if kind == "identifier" && call.positional.is_empty() {
+                        call.first_name = Some(self.slice(argument).to_owned());
+                    }
+                    call.positional.push((self.value(argument), span(argument)));
+                }
+            }
+        }
+        self.script.calls.push(call);
+    }
+
+    /// The condition under whose first branch a node stands, innermost first.
+    fn condition(&self, node: Node<'_>) -> Option<String> {
+        let mut inside = node;
+        while let Some(around) = inside.parent() {
+            match around.kind() {
+                "if_statement" => {
+                    let branch = around.child_by_field_name("consequence")?;
+                    let condition = around.child_by_field_name("condition")?;
+                    return (branch == inside).then(|| self.slice(condition).to_owned());
+                }
+                "function_definition" | "lambda" => return None,
+                _ => inside = around,
+            }
+        }
+        None
+    }
+
+    /// The conditions of everything around a node that decides whether it is reached.
+    fn questions(&self, node: Node<'_>) -> Vec<String> {
+        let mut asked = Vec::new();
+        let mut inside = node;
+        while let Some(around) = inside.parent() {
+            let condition = match around.kind() {
+                "if_statement" | "elif_clause" | "while_statement" => {
+                    around.child_by_field_name("condition")
+                }
+                // `one if condition else other`
+                "conditional_expression" => named(around).nth(1),
+                "function_definition" | "lambda" => break,
+                _ => None,
+            };
+            asked.extend(condition.map(|condition| self.slice(condition).to_owned()));
+            inside = around;
+        }
+        asked
+    }
+
+    /// The first name on the left of the assignment that a call is the right side of.
+    fn bound_to(&self, node: Node<'_>) -> Option<String> {
+        let parent = node.parent().filter(|parent| parent.kind() == "assignment")?;
+        let left = parent.child_by_field_name("left")?;
+        let first = self.slice(left).trim_start_matches(['(', '[']).split(',').next()?;
+        Some(first.trim().to_owned())
+    }
+
+    fn value(&self, node: Node<'_>) -> Value {
+        let text = self.slice(node);
+        match node.kind() {
+            "integer" | "float" => Value::Literal(text.replace('_', "")),
+            "true" | "false" => Value::Literal(text.to_owned()),
+            "none" => Value::None,
+            "string" => self.string(node).map_or(Value::Unknown, Value::Literal),
+            "unary_operator" if text.starts_with('-') => {
+                match node.child_by_field_name("argument").map(|inner| self.value(inner)) {
+                    Some(Value::Literal(number)) => Value::Literal(format!("-{number}")),
+                    _ => Value::Unknown,
+                }
+            }
+            "parenthesized_expression" => {
+                node.named_child(0).map_or(Value::Unknown, |inner| self.value(inner))
+            }
+            "identifier" => self.script.bindings.get(text).cloned().unwrap_or(Value::Unknown),
+            "attribute" => match text.split_once('.') {
+                Some(("args" | "script_args" | "cfg" | "opt", name)) if !name.contains('.') => {
+                    Value::Argument(name.to_owned())
+                }
+                _ => Value::Unknown,
+            },
+            "dictionary" => Value::Dict(span(node)),
+            "call" => node
+                .child_by_field_name("function")
+                .map_or(Value::Unknown, |function| Value::Call(self.slice(function).to_owned())),
+            _ => Value::Unknown,
+        }
+    }
+
+    /// A text without placeholders, escapes or a prefix that changes its meaning.
+    fn string(&self, node: Node<'_>) -> Option<String> {
+        let text = self.slice(node);
+        let quote =
+            ["\"\"\"", "'''", "\"", "'"].into_iter().find(|quote| text.starts_with(quote))?;
+        let inside = text.strip_prefix(quote)?.strip_suffix(quote)?;
+        (!inside.contains('\\')).then(|| inside.to_owned())
+    }
+
+    fn slice(&self, node: Node<'_>) -> &str {
+        self.text.get(node.byte_range()).unwrap_or("")
+    }
+}
+
+pub(super) fn named(node: Node<'_>) -> impl Iterator<Item = Node<'_>> {
+    (0..node.child_count())
+        .filter_map(move |index| node.child(index))
+        .filter(|child| child.is_named())
+}
+
+fn span(node: Node<'_>) -> Span {
+    Span::new(node.start_byte(), node.end_byte())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn calls_have_their_literals_and_the_rest_is_unknown() {
+        let script = read(
+            "LR = 1e-4\nX = 1\nX = 2\nargs = parse()\nt = TrainingArguments(\n  learning_rate=LR, bf16=True, max_steps=X,\n  warmup_steps=-1, output_dir=f'{a}', per_device_train_batch_size=args.bs, **more)\n",
+        );
+        let call = script.calls.iter().find(|call| call.name() == "TrainingArguments").expect("it");
+        let value = |name| call.keyword(name).map(|(value, _)| value.clone()).expect("a keyword");
+        assert_eq!(value("learning_rate"), Value::Literal("1e-4".to_owned()));
+        assert_eq!(value("bf16"), Value::Literal("True".to_owned()));
+        assert_eq!(value("warmup_steps"), Value::Literal("-1".to_owned()));
+        assert_eq!(value("per_device_train_batch_size"), Value::Argument("bs".to_owned()));
+        assert_eq!((value("max_steps"), value("output_dir")), (Value::Unknown, Value::Unknown));
+        assert!(call.has_more);
+        for open in [
+            "def f(n):\n  g(x=n)\nn = 1\n",
+            "c = {'a': 1}\nc['a'] = 2\ng(x=c)\n",
+            "c = {'a': 1}\nc.update(d)\ng(x=c)\n",
+            "for c in d: pass\nc = 1\ng(x=c)\n",
+            "c = 1\nc += 1\ng(x=c)\n",
+            "def h():\n  g(x=c)\nc = 1\nc = 2\n",
+        ] {
+            let script = read(open);
+            let call = script.calls.iter().find(|call| call.callee == "g").expect(open);
+            assert_eq!(call.keyword("x").map(|(value, _)| value), Some(&Value::Unknown), "{open}");
+        }
+        assert!(read("a.lr = 2").sets("a", "lr"));
+        assert_eq!(call.bound_to.as_deref(), Some("t"));
+    }
+}

@@ -1,0 +1,535 @@
+//! From a launch to the training run it describes.
+
+use zeropilot_config::front_end::FrontEnd;
+use zeropilot_config::syntax::Span;
+
+use crate::framework::Framework;
+use crate::name::{Attention, MethodName, NumberFormat, Optimizer};
+use crate::origin::{Origin, Sourced};
+use crate::recipe::{ARGUMENTS, swift_preset};
+use crate::training_job::{ConfigContent, Direction, JobConfig, NotModelled, TrainingJob};
+use crate::{
+    Assignment, Call, Files, Launch, LaunchScript, Launcher, Place, PythonScript, Value, as_json,
+    inline_config,
+};
+
+/// Tasks with more than one model, or a loss over pairs, as frameworks name them.
+const OTHER_TASKS: [&str; 14] = [
+    "dpo", "kto", "orpo", "cpo", "simpo", "rm", "reward", "ppo", "grpo", "rloo", "gkd", "ipo",
+    "bco", "xpo",
+];
+
+/// Classes of TRL's arguments for those tasks.
+const OTHER_CONFIGS: [&str; 10] = [
+    "DPOConfig",
+    "KTOConfig",
+    "ORPOConfig",
+    "CPOConfig",
+    "RewardConfig",
+    "PPOConfig",
+    "GRPOConfig",
+    "RLOOConfig",
+    "GKDConfig",
+    "BCOConfig",
+];
+
+/// The allocator's settings of PyTorch.
+const ALLOCATOR: [&str; 2] = ["PYTORCH_CUDA_ALLOC_CONF", "PYTORCH_ALLOC_CONF"];
+
+impl TrainingJob {
+    /// The run that a launch of a script starts. `name` is the script's own name.
+    pub fn of_launch(
+        name: &str,
+        text: &str,
+        script: &LaunchScript,
+        launch: &Launch,
+        files: Files<'_>,
+    ) -> Self {
+        let reader = Reader { name, text, launch, files };
+        let mut job = reader.job();
+        let variables = launch.variables.iter().chain(&script.exported);
+        job.not_modelled.extend(variables.filter_map(|set| reader.allocator(set)));
+        job
+    }
+}
+
+struct Reader<'a> {
+    name: &'a str,
+    text: &'a str,
+    launch: &'a Launch,
+    files: Files<'a>,
+}
+
+impl Reader<'_> {
+    fn job(&self) -> TrainingJob {
+        let framework = self.framework();
+        let mut job = TrainingJob { framework, ..TrainingJob::default() };
+        job.config = self.config();
+        job.world_size = self.launch.world.map(|ranks| Sourced {
+            value: ranks as u64,
+            origin: self.origin(&Place::here(self.launch.span())),
+        });
+        job.model = self.text("model").or_else(|| self.model_in_script());
+        job.seq_len = self.number("seq_len");
+        job.micro_batch = self.number("micro_batch");
+        job.grad_accum = self.number("grad_accum");
+        job.max_steps = self.number("max_steps");
+        job.grad_checkpointing = self.grad_checkpointing();
+        job.fused_loss = self.switch("fused_loss");
+        job.precision = self.precision();
+        self.method(&mut job);
+        self.optimizer(&mut job);
+        self.attention(&mut job);
+        self.tasks(&mut job);
+        self.arguments_not_modelled(&mut job);
+        for (field, is_absent) in [
+            ("model", job.model.is_none()),
+            ("seq_len", job.seq_len.is_none()),
+            ("micro_batch", job.micro_batch.is_none()),
+            ("grad_accum", job.grad_accum.is_none()),
+            ("lora_rank", job.lora_rank.is_none()),
+            ("grad_checkpointing", job.grad_checkpointing.is_none()),
+        ] {
+            let is_unknown = |name: &str| self.launch.given.unknown.iter().any(|it| it == name);
+            if is_absent && ARGUMENTS.names(field).any(is_unknown) {
+                job.unknown.push(field);
+            }
+        }
+        if let Some(framework) = framework {
+            job.fill_defaults(framework);
+        }
+        job
+    }
+
+    fn framework(&self) -> Option<Framework> {
+        let calls = |names: &[&str]| {
+            self.script().is_some_and(|script| names.iter().any(|name| script.calls(name)))
+        };
+        Some(match self.launch.launcher {
+            Launcher::LlamaFactory => Framework::LlamaFactory,
+            Launcher::Swift => Framework::Swift,
+            Launcher::Axolotl => Framework::Axolotl,
+            _ if self.launch.is_axolotl() => Framework::Axolotl,
+            _ if calls(&["SFTConfig", "SFTTrainer", "TrlParser"]) || calls(&OTHER_CONFIGS) => {
+                Framework::Trl
+            }
+            _ => match self.launch.given.front_end? {
+                FrontEnd::HfTrainer => Framework::HfTrainer,
+                FrontEnd::Accelerate => Framework::Accelerate,
+                FrontEnd::DeepSpeed => Framework::DeepSpeed,
+            },
+        })
+    }
+
+    fn script(&self) -> Option<&PythonScript> {
+        self.launch.script.as_ref()
+    }
+
+    fn origin(&self, place: &Place) -> Origin {
+        let name = place.file.as_deref().unwrap_or(self.name);
+        let other = place.file.as_deref().and_then(|file| (self.files)(file));
+        let text = other.as_deref().unwrap_or(self.text);
+        let before = text.get(..place.span.start).unwrap_or_default();
+        let line = before.bytes().filter(|byte| *byte == b'\n').count() + 1;
+        Origin::File { name: name.to_owned(), line }
+    }
+
+    /// An argument under one of its names: as the training script gets it, or as the command line gives it.
+    fn text(&self, field: &str) -> Option<Sourced<String>> {
+        ARGUMENTS.names(field).find_map(|name| self.argument(name))
+    }
+
+    fn argument(&self, name: &str) -> Option<Sourced<String>> {
+        let line = || self.launch.line.iter().rev().find(|said| said.name == name);
+        let said = self.launch.given.said(name).or_else(line)?;
+        Some(Sourced { value: said.value.clone(), origin: self.origin(&said.place) })
+    }
+
+    fn number(&self, field: &str) -> Option<Sourced<u64>> {
+        let found = ARGUMENTS.names(field).filter_map(|name| self.argument(name));
+        found.filter_map(parsed).find(|number| number.value > 0)
+    }
+
+    fn switch(&self, field: &str) -> Option<Sourced<bool>> {
+        let said = self.text(field)?;
+        let value = match said.value.to_ascii_lowercase().as_str() {
+            "" | "true" | "yes" | "1" | "on" => true,
+            "false" | "no" | "0" | "off" | "none" | "null" => false,
+            _ => return None,
+        };
+        Some(Sourced { value, origin: said.origin })
+    }
+
+    fn is_on(&self, field: &str) -> Option<Sourced<bool>> {
+        self.switch(field).filter(|switch| switch.value)
+    }
+
+    fn config(&self) -> Option<JobConfig> {
+        let given = &self.launch.given;
+        if let Some(place) = &given.dictionary {
+            let name = place.file.clone().unwrap_or_else(|| self.name.to_owned());
+            let text = (self.files)(&name).and_then(|script| as_json(&script, place.span));
+            let content = text.map_or(ConfigContent::Computed, ConfigContent::Text);
+            return Some(JobConfig { name, content, origin: self.origin(place) });
+        }
+        if let Some(named) = &given.config {
+            let origin = self.origin(&named.place);
+            let Some(name) = named.text.clone() else {
+                let name = self.name.to_owned();
+                return Some(JobConfig { name, content: ConfigContent::Computed, origin });
+            };
+            let text = (self.files)(&name);
+            let content = text.map_or(ConfigContent::Missing, ConfigContent::Text);
+            return Some(JobConfig { name, content, origin });
+        }
+        if let Some(said) = given.said("deepspeed")
+            && let Some(preset) = swift_preset(&said.value)
+        {
+            let content = ConfigContent::Text(preset.to_owned());
+            let name = format!("ms-swift {}", said.value);
+            return Some(JobConfig { name, content, origin: self.origin(&said.place) });
+        }
+        let (text, place) = inline_config::of(self.launch)?;
+        let origin = self.origin(&place);
+        Some(JobConfig {
+            name: "accelerate".to_owned(),
+            content: ConfigContent::Text(text),
+            origin,
+        })
+    }
+
+    /// What an argument of a call in the training script is, an option of the command line included.
+    fn written(&self, value: (&Value, Span)) -> Option<Sourced<String>> {
+        let program = self.launch.program.as_deref()?;
+        let here = || self.origin(&Place::in_file(program, value.1));
+        match value.0 {
+            Value::Literal(text) => Some(Sourced { value: text.clone(), origin: here() }),
+            Value::Argument(option) => {
+                self.argument(option).or_else(|| match self.script()?.option_default(option)? {
+                    (Value::Literal(text), span) => Some(Sourced {
+                        value: text.clone(),
+                        origin: self.origin(&Place::in_file(program, span)),
+                    }),
+                    _ => None,
+                })
+            }
+            _ => None,
+        }
+    }
+
+    fn keyword(&self, call: &Call, name: &str) -> Option<Sourced<String>> {
+        self.written(call.keyword(name)?)
+    }
+
+    fn called(&self, name: &str) -> Option<&Call> {
+        self.script()?.calls.iter().find(|call| call.name() == name)
+    }
+
+    fn model_load(&self) -> Option<&Call> {
+        let is_model = |call: &&Call| {
+            let class = call.object();
+            call.name() == "from_pretrained"
+                && (class.contains("AutoModel") || class.contains("For"))
+        };
+        self.script()?.calls.iter().find(is_model)
+    }
+
+    fn model_in_script(&self) -> Option<Sourced<String>> {
+        let of_load = || {
+            let call = self.model_load()?;
+            self.written(call.argument(0, "pretrained_model_name_or_path")?)
+        };
+        let of_trainer = || self.keyword(self.called("SFTTrainer")?, "model");
+        of_load().or_else(of_trainer)
+    }
+
+    fn grad_checkpointing(&self) -> Option<Sourced<bool>> {
+        if let Some(off) = self.is_on("no_grad_checkpointing") {
+            return Some(off.map(|_| false));
+        }
+        // axolotl also takes where to: `offload`.
+        let said = self.text("grad_checkpointing");
+        let named = said.filter(|said| matches!(said.value.as_str(), "offload" | "unsloth"));
+        self.switch("grad_checkpointing").or(named.map(|said| said.map(|_| true))).or_else(|| {
+            let call = self.called("gradient_checkpointing_enable")?;
+            let place = Place::in_file(self.launch.program.as_deref()?, call.span);
+            Some(Sourced { value: true, origin: self.origin(&place) })
+        })
+    }
+
+    fn precision(&self) -> Option<Sourced<NumberFormat>> {
+        for (field, format) in [("bf16", NumberFormat::Bf16), ("fp16", NumberFormat::Fp16)] {
+            let auto =
+                || self.text(field).filter(|said| said.value == "auto").map(|it| it.map(|_| true));
+            if let Some(on) = self.is_on(field).or_else(auto) {
+                return Some(on.map(|_| format));
+            }
+        }
+        let words = |said: Sourced<String>| {
+            let value = match said.value.as_str() {
+                "bf16" | "bfloat16" | "torch.bfloat16" => NumberFormat::Bf16,
+                "fp16" | "float16" | "torch.float16" => NumberFormat::Fp16,
+                "no" | "float32" | "torch.float32" => NumberFormat::Fp32,
+                _ => return None,
+            };
+            Some(Sourced { value, origin: said.origin })
+        };
+        let plain = || self.text("dtype").filter(|_| self.launch.launcher == Launcher::Swift);
+        self.text("mixed_precision").or_else(plain).and_then(words)
+    }
+
+    fn method(&self, job: &mut TrainingJob) {
+        job.lora_rank = self.number("lora_rank");
+        let all = self.is_on("all_linear").map(|on| on.map(|_| Vec::new()));
+        job.lora_targets =
+            all.or_else(|| self.text("lora_targets").map(|it| it.map(|text| targets(&text))));
+        let named = self.text("method").and_then(|said| {
+            let value = match said.value.to_ascii_lowercase().as_str() {
+                "full" => MethodName::Full,
+                "lora" => MethodName::Lora,
+                "qlora" => MethodName::Qlora,
+                "freeze" => {
+                    self.leave_out(
+                        job,
+                        ("frozen layers", "冻结的层"),
+                        &said,
+                        "method",
+                        Direction::Lower,
+                    );
+                    MethodName::Full
+                }
+                other if other.contains("lora") => {
+                    let words =
+                        ("this kind of adapter, counted as LoRA", "这种适配器，按 LoRA 计算");
+                    self.leave_out(job, words, &said, "method", Direction::Either);
+                    MethodName::Lora
+                }
+                _ => return None,
+            };
+            Some(Sourced { value, origin: said.origin })
+        });
+        let lora = || self.is_on("adapters").map(|on| on.map(|_| MethodName::Lora));
+        let call = self.called("LoraConfig");
+        let by_rank = || job.lora_rank.clone().map(|rank| rank.map(|_| MethodName::Lora));
+        let off = self.switch("adapters").is_some_and(|switch| !switch.value);
+        job.method = named.or_else(lora).or_else(|| {
+            let place = Place::in_file(self.launch.program.as_deref()?, call?.span);
+            Some(Sourced { value: MethodName::Lora, origin: self.origin(&place) })
+        });
+        if job.method.is_none() && !off {
+            job.method = by_rank();
+        }
+        if let Some(call) = call {
+            let rank = || self.keyword(call, "r").and_then(parsed);
+            job.lora_rank = job.lora_rank.take().or_else(rank);
+            let named =
+                || self.keyword(call, "target_modules").map(|it| it.map(|text| targets(&text)));
+            job.lora_targets = job.lora_targets.take().or_else(named);
+        }
+        self.quantization(job);
+    }
+
+    /// Adapters on a base in four bits.
+    fn quantization(&self, job: &mut TrainingJob) {
+        let bits = self.number("bits");
+        let in_script = || {
+            let call = self.called("BitsAndBytesConfig")?;
+            self.keyword(call, "load_in_4bit")
+                .filter(|said| said.value.eq_ignore_ascii_case("true"))
+        };
+        let four = self
+            .is_on("four_bit")
+            .map(|on| on.origin)
+            .or_else(|| bits.clone().filter(|bits| bits.value == 4).map(|bits| bits.origin))
+            .or_else(|| in_script().map(|said| said.origin));
+        let framework_has_lora = || {
+            let default = self.framework()?.default("method")?;
+            (default.0 == "lora").then_some(())
+        };
+        let has_lora = match &job.method {
+            Some(method) => method.value == MethodName::Lora,
+            None => framework_has_lora().is_some(),
+        };
+        if let Some(origin) = four.filter(|_| has_lora) {
+            job.method = Some(Sourced { value: MethodName::Qlora, origin });
+        }
+        if let Some(other) = bits.filter(|bits| bits.value != 4) {
+            let said = other.map(|bits| bits.to_string());
+            self.leave_out(
+                job,
+                ("a quantized base model", "量化的基座模型"),
+                &said,
+                "bits",
+                Direction::Lower,
+            );
+        }
+    }
+
+    fn optimizer(&self, job: &mut TrainingJob) {
+        let Some(said) = self.text("optimizer") else { return };
+        let name = said.value.to_ascii_lowercase();
+        let is_small = name.contains("8bit") || name.contains("bnb");
+        let known = match name.as_str() {
+            _ if name.contains("adafactor") => Some(Optimizer::Adafactor),
+            _ if name.contains("adam") && is_small => Some(Optimizer::Adamw8bit),
+            _ if name.contains("paged") || name.contains("galore") || name.contains("apollo") => {
+                None
+            }
+            _ if name.contains("adam") && !name.contains("mini") && !name.contains("4bit") => {
+                Some(Optimizer::Adamw)
+            }
+            _ if name.contains("lion") && !is_small => Some(Optimizer::Lion),
+            "sgd" => Some(Optimizer::Sgd),
+            _ => None,
+        };
+        match known {
+            Some(value) => job.optimizer = Some(Sourced { value, origin: said.origin }),
+            None => {
+                let words = ("this optimizer, counted as AdamW", "该优化器，按 AdamW 计算");
+                self.leave_out(job, words, &said, "optim", Direction::Either);
+            }
+        }
+    }
+
+    fn attention(&self, job: &mut TrainingJob) {
+        for (field, form) in [
+            ("flash_attention", Attention::Flash),
+            ("sdpa_attention", Attention::Sdpa),
+            ("eager_attention", Attention::Eager),
+        ] {
+            if let Some(on) = self.is_on(field) {
+                job.attention = Some(on.map(|_| form));
+                return;
+            }
+        }
+        let in_script = || self.keyword(self.model_load()?, "attn_implementation");
+        let Some(said) = self.text("attention").or_else(in_script) else { return };
+        let value = match said.value.to_ascii_lowercase().as_str() {
+            "auto" => Attention::Auto,
+            "eager" | "disabled" => Attention::Eager,
+            "sdpa" => Attention::Sdpa,
+            "fa2" | "fa3" => Attention::Flash,
+            name if name.starts_with("flash_att") || name.contains("flash-attn") => {
+                Attention::Flash
+            }
+            _ => {
+                let words = ("this form of attention", "这种注意力实现");
+                self.leave_out(job, words, &said, "attn_implementation", Direction::Either);
+                return;
+            }
+        };
+        job.attention = Some(Sourced { value, origin: said.origin });
+    }
+
+    fn tasks(&self, job: &mut TrainingJob) {
+        let words = ("the other models and the loss of this task", "该任务的其他模型及其 loss");
+        for name in ARGUMENTS.names("task") {
+            if let Some(said) =
+                self.argument(name).filter(|said| OTHER_TASKS.contains(&said.value.as_str()))
+            {
+                self.leave_out(job, words, &said, name, Direction::Higher);
+                return;
+            }
+        }
+        if let Some(call) = OTHER_CONFIGS.iter().find_map(|class| self.called(class)) {
+            let place =
+                Place::in_file(self.launch.program.as_deref().unwrap_or(self.name), call.span);
+            job.not_modelled.push(NotModelled {
+                en: words.0.to_owned(),
+                zh: words.1.to_owned(),
+                written: call.name().to_owned(),
+                direction: Direction::Higher,
+                origin: self.origin(&place),
+            });
+        }
+    }
+
+    fn arguments_not_modelled(&self, job: &mut TrainingJob) {
+        for known in &ARGUMENTS.not_modelled {
+            for name in &known.names {
+                if let Some(said) = self.argument(name).filter(|said| known.is_active(&said.value))
+                {
+                    self.leave_out(job, (&known.en, &known.zh), &said, name, known.direction);
+                }
+            }
+        }
+    }
+
+    fn leave_out(
+        &self,
+        job: &mut TrainingJob,
+        (en, zh): (&str, &str),
+        said: &Sourced<String>,
+        name: &str,
+        direction: Direction,
+    ) {
+        let value = if said.value.is_empty() { "true" } else { &said.value };
+        job.not_modelled.push(NotModelled {
+            en: en.to_owned(),
+            zh: zh.to_owned(),
+            written: format!("{name}={value}"),
+            direction,
+            origin: said.origin.clone(),
+        });
+    }
+
+    fn allocator(&self, set: &Assignment) -> Option<NotModelled> {
+        let value = set.value.text.as_deref().filter(|_| ALLOCATOR.contains(&set.name.as_str()))?;
+        Some(NotModelled {
+            en: "the allocator's setting".to_owned(),
+            zh: "显存分配器的设置".to_owned(),
+            written: format!("{}={value}", set.name),
+            direction: Direction::Lower,
+            origin: self.origin(&Place::here(set.value.span)),
+        })
+    }
+}
+
+impl TrainingJob {
+    /// Fills what the files leave open with what the framework uses then.
+    fn fill_defaults(&mut self, framework: Framework) {
+        let unknown = self.unknown.clone();
+        let default = |field: &str| {
+            let (value, version) =
+                framework.default(field).filter(|_| !unknown.contains(&field))?;
+            let origin = Origin::FrameworkDefault { version };
+            Some(Sourced { value: value.to_owned(), origin })
+        };
+        for (place, field) in [
+            (&mut self.seq_len, "seq_len"),
+            (&mut self.micro_batch, "micro_batch"),
+            (&mut self.grad_accum, "grad_accum"),
+        ] {
+            *place = place.take().or_else(|| default(field).and_then(parsed));
+        }
+        self.method = self
+            .method
+            .take()
+            .or_else(|| default("method").map(|said| said.map(|_| MethodName::Lora)));
+        if self.method.as_ref().is_some_and(|method| method.value != MethodName::Full) {
+            self.lora_rank =
+                self.lora_rank.take().or_else(|| default("lora_rank").and_then(parsed));
+            self.lora_targets = self
+                .lora_targets
+                .take()
+                .or_else(|| default("lora_targets").map(|it| it.map(|text| targets(&text))));
+        }
+        self.grad_checkpointing = self
+            .grad_checkpointing
+            .take()
+            .or_else(|| default("grad_checkpointing").map(|it| it.map(|text| text == "true")));
+    }
+}
+
+fn parsed(said: Sourced<String>) -> Option<Sourced<u64>> {
+    let value = said.value.parse().ok()?;
+    Some(Sourced { value, origin: said.origin })
+}
+
+/// Modules by their names; none for all linear layers.
+fn targets(text: &str) -> Vec<String> {
+    match text {
+        "all" | "all-linear" | "ALL" => Vec::new(),
+        _ => text.split([',', ' ']).filter(|name| !name.is_empty()).map(str::to_owned).collect(),
+    }
+}

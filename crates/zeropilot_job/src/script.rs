@@ -1,0 +1,47 @@
+//! Launch scripts: the runs they start and the variables they set.
+
+use crate::launch::{self, Launch};
+use crate::shell::{self, Assignment, Outside, Word};
+use crate::slurm;
+use zeropilot_config::syntax::Span;
+
+/// Gives the text of a file that a script names; `None` if there is none.
+pub type Files<'a> = &'a dyn Fn(&str) -> Option<String>;
+
+/// What a launch script does.
+#[derive(Debug)]
+pub struct LaunchScript {
+    /// The training runs it starts, in order.
+    pub launches: Vec<Launch>,
+    /// Variables that it sets for everything it runs.
+    pub exported: Vec<Assignment>,
+}
+
+/// Reads a shell script.
+pub fn read(text: &str, outside: &Outside, files: Files<'_>) -> LaunchScript {
+    let mut known = slurm::variables(text);
+    known.extend(outside.clone());
+    let script = shell::read(text, &known);
+    let launches = script
+        .commands
+        .iter()
+        .filter_map(|command| launch::from_command(command, &script.exported, files))
+        .collect();
+    LaunchScript { launches, exported: script.exported }
+}
+
+impl LaunchScript {
+    /// A variable that a launch finds set by its script, the one beside the command first; `None` for its value if
+    /// that is not known.
+    pub fn variable<'a>(&'a self, launch: &'a Launch, name: &str) -> Option<&'a Word> {
+        let mut set = launch.variables.iter().rev().chain(self.exported.iter().rev());
+        set.find(|set| set.name == name).map(|set| &set.value)
+    }
+}
+
+impl Launch {
+    /// The place of the command.
+    pub fn span(&self) -> Span {
+        self.span
+    }
+}

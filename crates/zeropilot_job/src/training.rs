@@ -1,0 +1,273 @@
+//! What the training script itself says: the arguments it writes out, the defaults of its options,
+//! the config it names or holds.
+//!
+//! A launch line wins over the default of an option, and what a script writes out wins over both. A
+//! field that the script fills from something that is not written out is unknown, whatever the
+//! launch line says about an option of that name.
+
+use zeropilot_config::front_end::FrontEnd;
+use zeropilot_config::syntax::Span;
+
+use crate::arguments::{ACCELERATE_SECTION, CLIENT_OPTIMIZER, Given};
+use crate::dictionary::as_json;
+use crate::launch::Launch;
+use crate::place::{Named, Place};
+use crate::python::{Call, PythonScript, Value};
+use crate::python_reader;
+use crate::script::Files;
+
+/// Classes whose fields are the arguments of the HF Trainer.
+const TRAINING_ARGUMENTS: [&str; 9] = [
+    "TrainingArguments",
+    "Seq2SeqTrainingArguments",
+    "SFTConfig",
+    "DPOConfig",
+    "GRPOConfig",
+    "KTOConfig",
+    "ORPOConfig",
+    "CPOConfig",
+    "RewardConfig",
+];
+
+/// Calls that make training arguments out of the command line.
+const FROM_COMMAND_LINE: [&str; 3] =
+    ["parse_args_into_dataclasses", "parse_args_and_config", "parse_yaml_file"];
+
+impl PythonScript {
+    /// Where the training arguments come to be.
+    pub fn training_arguments(&self) -> impl Iterator<Item = &Call> {
+        self.calls.iter().filter(|call| {
+            TRAINING_ARGUMENTS.contains(&call.name()) || FROM_COMMAND_LINE.contains(&call.name())
+        })
+    }
+
+    /// The first call of something by its whole name.
+    pub fn call(&self, callee: &str) -> Option<&Call> {
+        self.calls.iter().find(|call| call.callee == callee)
+    }
+
+    /// The one engine of the script: the call that makes it and the name it has.
+    pub fn engine(&self) -> Option<(&Call, &str)> {
+        let mut calls = self.calls.iter().filter(|call| call.callee == "deepspeed.initialize");
+        let call = calls.next().filter(|_| calls.next().is_none())?;
+        Some((call, call.bound_to.as_deref()?))
+    }
+
+    /// Whether the engine is what a call means by the engine's name: below where it is made, or in a function
+    /// that is handed something called an engine.
+    pub fn is_on_engine(&self, call: &Call) -> bool {
+        self.engine().is_some_and(|(made, name)| {
+            call.follows(made) || (call.scope != made.scope && name.contains("engine"))
+        })
+    }
+
+    /// The one `Accelerator` of the script, by its name.
+    pub fn accelerator(&self) -> Option<&str> {
+        let mut calls = self.calls.iter().filter(|call| call.name() == "Accelerator");
+        calls.next().filter(|_| calls.next().is_none())?.bound_to.as_deref()
+    }
+
+    /// Whether something by this name is called anywhere.
+    pub fn calls(&self, name: &str) -> bool {
+        self.calls.iter().any(|call| call.name() == name)
+    }
+
+    /// The default of an option of `argparse`, and where it stands.
+    pub fn option_default(&self, name: &str) -> Option<(&Value, Span)> {
+        let is_it = |call: &&Call| {
+            let positional = call.positional.iter();
+            let mut flags = positional.filter_map(|(value, _)| match value {
+                Value::Literal(flag) => Some(flag.trim_start_matches('-').replace('-', "_")),
+                _ => None,
+            });
+            call.name() == "add_argument" && flags.any(|flag| flag == name)
+        };
+        self.calls.iter().find(is_it)?.keyword("default")
+    }
+}
+
+/// Adds what the training script says to a launch.
+pub(super) fn read_program(launch: &mut Launch, files: Files<'_>) {
+    let Some(name) = launch.program.clone().filter(|name| name.ends_with(".py")) else { return };
+    let Some(text) = files(&name) else { return };
+    let script = python_reader::read(&text);
+    let reader = Reader { script: &script, name: &name, text: &text };
+    reader.read(&mut launch.given);
+    launch.script = Some(script);
+}
+
+struct Reader<'a> {
+    script: &'a PythonScript,
+    name: &'a str,
+    text: &'a str,
+}
+
+impl Reader<'_> {
+    fn read(&self, given: &mut Given) {
+        let written: Vec<&Call> = self
+            .script
+            .calls
+            .iter()
+            .filter(|call| TRAINING_ARGUMENTS.contains(&call.name()))
+            .collect();
+        let parses =
+            self.script.training_arguments().any(|call| FROM_COMMAND_LINE.contains(&call.name()));
+        let initialize: Vec<&Call> =
+            self.script.calls.iter().filter(|call| call.callee == "deepspeed.initialize").collect();
+        let accelerator = self.script.calls.iter().find(|call| call.name() == "Accelerator");
+        let front_end = if !written.is_empty() || parses {
+            Some(FrontEnd::HfTrainer)
+        } else if !initialize.is_empty() {
+            Some(FrontEnd::DeepSpeed)
+        } else {
+            accelerator.map(|_| FrontEnd::Accelerate)
+        };
+        given.front_end = front_end.or(given.front_end);
+        match (written.as_slice(), initialize.as_slice()) {
+            _ if parses => {}
+            ([call], _) => self.fields(call, given),
+            // Which of several holds depends on the way through the script.
+            ([_, ..], _) => self.several(&written, given),
+            ([], [call]) => self.initialize(call, given),
+            ([], [_, ..]) => {}
+            ([], []) => {
+                if let Some(call) = accelerator {
+                    self.accelerator(call, given);
+                }
+            }
+        }
+    }
+
+    /// Several calls that make training arguments: none of their fields is known.
+    fn several(&self, calls: &[&Call], given: &mut Given) {
+        given.values.retain(|said| said.name.starts_with(ACCELERATE_SECTION));
+        let names = calls.iter().flat_map(|call| &call.keywords).map(|(name, ..)| name);
+        for name in names.filter(|name| *name != "deepspeed") {
+            if !given.unknown.contains(name) {
+                given.unknown.push(name.clone());
+            }
+        }
+    }
+
+    /// The fields of training arguments that are written out in the script.
+    fn fields(&self, call: &Call, given: &mut Given) {
+        let line = Given {
+            values: std::mem::take(&mut given.values),
+            unknown: std::mem::take(&mut given.unknown),
+            ..Given::default()
+        };
+        self.keep_section(&line, given);
+        for (name, value, span) in &call.keywords {
+            let object = call.bound_to.as_deref().unwrap_or("");
+            if self.script.sets(object, name) {
+                given.unknown.push(name.clone());
+            } else if name == "deepspeed" {
+                self.config(value, *span, &line, given);
+            } else {
+                self.field(name, value, *span, &line, given);
+            }
+        }
+    }
+
+    /// What accelerate has in its own YAML is not the script's to say.
+    fn keep_section(&self, line: &Given, given: &mut Given) {
+        let section = line.values.iter().filter(|said| said.name.starts_with(ACCELERATE_SECTION));
+        given.values.extend(section.cloned());
+    }
+
+    /// One field: written out, or an option with what the launch line or its default says.
+    fn field(&self, name: &str, value: &Value, span: Span, line: &Given, given: &mut Given) {
+        match value {
+            Value::Literal(text) => given.say(name, text, Place::in_file(self.name, span)),
+            Value::None => {}
+            Value::Argument(option) => match self.option(option, line) {
+                Some((text, place)) => given.say(name, text, place),
+                None => given.unknown.push(name.to_owned()),
+            },
+            // A section of its own says nothing about the run as a whole.
+            Value::Dict(_) => {}
+            Value::Call(_) | Value::Unknown => given.unknown.push(name.to_owned()),
+        }
+    }
+
+    fn option(&self, option: &str, line: &Given) -> Option<(String, Place)> {
+        if self.script.sets("args", option) {
+            return None;
+        }
+        if let Some(said) = line.said(option) {
+            return Some((said.value.clone(), said.place.clone()));
+        }
+        if line.unknown.iter().any(|unknown| unknown == option) {
+            return None;
+        }
+        match self.script.option_default(option)? {
+            (Value::Literal(text), span) => Some((text.clone(), Place::in_file(self.name, span))),
+            _ => None,
+        }
+    }
+
+    fn config(&self, value: &Value, span: Span, line: &Given, given: &mut Given) {
+        let place = Place::in_file(self.name, span);
+        match value {
+            Value::Literal(path) => {
+                given.config = Some(Named { text: Some(path.clone()), place });
+            }
+            // What is not written out in a dictionary, only the run knows.
+            Value::Dict(dict) if as_json(self.text, *dict).is_none() => {
+                given.config = Some(Named { text: None, place });
+            }
+            Value::Dict(dict) => {
+                given.config = None;
+                given.dictionary = Some(Place::in_file(self.name, *dict));
+            }
+            Value::None => given.config = None,
+            Value::Argument(option) => {
+                let known = self.option(option, line);
+                // The launch line names a config by options that are looked for there already.
+                if known.is_some() || given.config.is_none() {
+                    let (text, place) = known.map_or((None, place), |(text, at)| (Some(text), at));
+                    given.config = Some(Named { text, place });
+                }
+            }
+            Value::Call(_) | Value::Unknown => {
+                if given.config.is_none() {
+                    given.config = Some(Named { text: None, place });
+                }
+            }
+        }
+    }
+
+    fn initialize(&self, call: &Call, given: &mut Given) {
+        let config = call.keyword("config").or_else(|| call.keyword("config_params"));
+        if let Some((value, span)) = config {
+            let line = Given {
+                values: given.values.clone(),
+                unknown: given.unknown.clone(),
+                ..Given::default()
+            };
+            self.config(value, span, &line, given);
+        }
+        if let Some((Value::Call(class), span)) = call.keyword("optimizer") {
+            given.say(CLIENT_OPTIMIZER, class, Place::in_file(self.name, span));
+        }
+    }
+
+    fn accelerator(&self, call: &Call, given: &mut Given) {
+        let line = Given {
+            values: std::mem::take(&mut given.values),
+            unknown: std::mem::take(&mut given.unknown),
+            ..Given::default()
+        };
+        given.values.extend(line.said("mixed_precision").cloned());
+        self.keep_section(&line, given);
+        for name in ["gradient_accumulation_steps", "mixed_precision"] {
+            if let Some((value, span)) = call.keyword(name) {
+                self.field(name, value, span, &line, given);
+            }
+        }
+        let plugin = self.script.calls.iter().find(|call| call.name() == "DeepSpeedPlugin");
+        if let Some((value, span)) = plugin.and_then(|plugin| plugin.keyword("hf_ds_config")) {
+            self.config(value, span, &line, given);
+        }
+    }
+}

@@ -1,0 +1,98 @@
+//! A training run as its files describe it: the model, what is trained and how, the config, the ranks. Every value knows
+//! who said it; what the files do not settle is absent, and nothing is guessed.
+
+use serde::Deserialize;
+
+use crate::framework::Framework;
+use crate::name::{Attention, MethodName, NumberFormat, Optimizer};
+use crate::origin::{Origin, Sourced};
+
+/// A training run as its files describe it.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct TrainingJob {
+    /// Who runs the training loop.
+    pub framework: Option<Framework>,
+    /// The model, as the job names it.
+    pub model: Option<Sourced<String>>,
+    /// The DeepSpeed config.
+    pub config: Option<JobConfig>,
+    /// How many ranks there are.
+    pub world_size: Option<Sourced<u64>>,
+    /// Tokens of a sequence.
+    pub seq_len: Option<Sourced<u64>>,
+    /// Sequences each GPU takes at once.
+    pub micro_batch: Option<Sourced<u64>>,
+    /// Micro-batches per optimizer step.
+    pub grad_accum: Option<Sourced<u64>>,
+    /// What is trained.
+    pub method: Option<Sourced<MethodName>>,
+    /// Rank of the adapters.
+    pub lora_rank: Option<Sourced<u64>>,
+    /// Modules with an adapter; none means every linear layer.
+    pub lora_targets: Option<Sourced<Vec<String>>>,
+    /// Whether backward recomputes the layers.
+    pub grad_checkpointing: Option<Sourced<bool>>,
+    /// The form of attention.
+    pub attention: Option<Sourced<Attention>>,
+    /// Whether projection and cross entropy are one kernel.
+    pub fused_loss: Option<Sourced<bool>>,
+    /// The optimizer.
+    pub optimizer: Option<Sourced<Optimizer>>,
+    /// The number format.
+    pub precision: Option<Sourced<NumberFormat>>,
+    /// Optimizer steps of the run.
+    pub max_steps: Option<Sourced<u64>>,
+    /// What the job says that changes memory or time and that no prediction follows.
+    pub not_modelled: Vec<NotModelled>,
+    /// Values that only the run knows, by the names of this type's fields.
+    pub unknown: Vec<&'static str>,
+}
+
+/// The DeepSpeed config of a job.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct JobConfig {
+    /// What to call it.
+    pub name: String,
+    /// Its content.
+    pub content: ConfigContent,
+    /// Where the job names it.
+    pub origin: Origin,
+}
+
+/// What is known of a config.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum ConfigContent {
+    /// This text.
+    Text(String),
+    /// The file cannot be read.
+    Missing,
+    /// The script builds it when it runs.
+    Computed,
+}
+
+/// Something the job says that no prediction follows.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct NotModelled {
+    /// What it is, in English.
+    pub en: String,
+    /// What it is, in Chinese.
+    pub zh: String,
+    /// As the job writes it: `sequence_parallel_size=8`.
+    pub written: String,
+    /// Which way the prediction errs.
+    pub direction: Direction,
+    /// Where the job says it.
+    pub origin: Origin,
+}
+
+/// Which way an answer errs that leaves something out.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Direction {
+    /// The run needs less than predicted.
+    Lower,
+    /// The run needs more than predicted.
+    Higher,
+    /// It may need less or more.
+    Either,
+}

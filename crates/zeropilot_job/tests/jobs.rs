@@ -1,0 +1,253 @@
+//! Jobs in the shapes people write, and what zeropilot reads from them. Expected values are those in the texts beside
+//! them, or the defaults in `knowledge/recipes`.
+
+#![cfg(feature = "scripts")]
+
+use std::fs;
+use std::path::Path;
+
+use zeropilot_job::local::{JobProblem, open};
+use zeropilot_job::{
+    Attention, ConfigContent, Framework, MethodName, NumberFormat, Optimizer, Origin, Sourced,
+    TrainingJob,
+};
+
+const DS: (&str, &str) =
+    ("ds.json", r#"{"zero_optimization": {"stage": 3}, "bf16": {"enabled": "auto"}}"#);
+
+/// The job that the first of these files describes.
+fn job(files: &[(&str, &str)]) -> TrainingJob {
+    try_job(files).expect("a job")
+}
+
+fn try_job(files: &[(&str, &str)]) -> Result<TrainingJob, JobProblem> {
+    let directory = tempfile::tempdir().expect("a directory");
+    for (name, text) in files {
+        write(directory.path(), name, text);
+    }
+    open(&directory.path().join(files[0].0), None).map(|opened| opened.job)
+}
+
+fn write(directory: &Path, name: &str, text: &str) {
+    let path = directory.join(name);
+    fs::create_dir_all(path.parent().expect("a parent")).expect("directories");
+    fs::write(path, text).expect("a file");
+}
+
+/// The value, and the file and line it comes from.
+fn said<T: Clone>(value: &Option<Sourced<T>>) -> (T, String) {
+    let Sourced { value, origin } = value.clone().expect("a value");
+    let place = match origin {
+        Origin::File { name, line } => {
+            format!("{}:{line}", name.rsplit('/').next().unwrap_or_default())
+        }
+        Origin::FrameworkDefault { version } => version.to_owned(),
+        other => format!("{other:?}"),
+    };
+    (value, place)
+}
+
+fn config_text(job: &TrainingJob) -> &str {
+    match &job.config.as_ref().expect("a config").content {
+        ConfigContent::Text(text) => text,
+        other => panic!("{other:?}"),
+    }
+}
+
+#[test]
+fn a_torchrun_line_of_the_hf_trainer() {
+    let script = "export PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True\n\
+        torchrun --nproc_per_node 8 train.py --deepspeed ds.json --model_name_or_path meta-llama/Llama-3.1-8B \\\n\
+        --per_device_train_batch_size 2 --gradient_accumulation_steps 4 --max_seq_length 4096 --bf16 True \\\n\
+        --gradient_checkpointing True --optim paged_adamw_8bit\n";
+    let job = job(&[("train.sh", script), DS]);
+    assert_eq!(job.framework, Some(Framework::HfTrainer));
+    assert_eq!(said(&job.model), ("meta-llama/Llama-3.1-8B".to_owned(), "train.sh:2".to_owned()));
+    assert_eq!(said(&job.world_size), (8, "train.sh:2".to_owned()));
+    assert_eq!(said(&job.micro_batch), (2, "train.sh:3".to_owned()));
+    assert_eq!(said(&job.grad_accum), (4, "train.sh:3".to_owned()));
+    assert_eq!(said(&job.seq_len), (4096, "train.sh:3".to_owned()));
+    assert_eq!(said(&job.precision), (NumberFormat::Bf16, "train.sh:3".to_owned()));
+    assert_eq!(said(&job.grad_checkpointing), (true, "train.sh:4".to_owned()));
+    assert_eq!(said(&job.optimizer), (Optimizer::Adamw8bit, "train.sh:4".to_owned()));
+    assert_eq!(job.method, None);
+    let left_out: Vec<&str> = job.not_modelled.iter().map(|it| it.written.as_str()).collect();
+    assert_eq!(left_out, ["PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True"]);
+    assert!(config_text(&job).contains("\"stage\": 3"));
+}
+
+#[test]
+fn defaults_of_the_trainer_are_named_with_their_release() {
+    let job =
+        job(&[("train.sh", "deepspeed --num_gpus 2 train.py --deepspeed ds.json --bf16\n"), DS]);
+    assert_eq!(said(&job.micro_batch), (8, "transformers 5.22.2".to_owned()));
+    assert_eq!(said(&job.grad_checkpointing), (false, "transformers 5.22.2".to_owned()));
+    assert_eq!((job.model, job.seq_len), (None, None));
+}
+
+#[test]
+fn llamafactory_yaml_as_a_job() {
+    let yaml = "model_name_or_path: Qwen/Qwen2.5-7B\nstage: sft\nfinetuning_type: lora\nlora_rank: 32\nlora_target: all\n\
+        cutoff_len: 8192\nper_device_train_batch_size: 1\ngradient_accumulation_steps: 8\nbf16: true\nflash_attn: fa2\n\
+        enable_liger_kernel: true\nquantization_bit: 4\ndeepspeed: ds.json\n";
+    let job = job(&[("train.yaml", yaml), DS]);
+    assert_eq!(job.framework, Some(Framework::LlamaFactory));
+    assert_eq!(said(&job.method), (MethodName::Qlora, "train.yaml:12".to_owned()));
+    assert_eq!(said(&job.lora_rank), (32, "train.yaml:4".to_owned()));
+    assert_eq!(said(&job.lora_targets), (Vec::new(), "train.yaml:5".to_owned()));
+    assert_eq!(said(&job.seq_len), (8192, "train.yaml:6".to_owned()));
+    assert_eq!(said(&job.attention), (Attention::Flash, "train.yaml:10".to_owned()));
+    assert_eq!(said(&job.fused_loss), (true, "train.yaml:11".to_owned()));
+    assert_eq!(said(&job.grad_checkpointing), (true, "llamafactory 0.9.5".to_owned()));
+    assert_eq!(job.world_size, None);
+    assert!(job.not_modelled.is_empty(), "{:?}", job.not_modelled);
+}
+
+#[test]
+fn llamafactory_started_by_a_script_with_overrides() {
+    let script = "NPROC_PER_NODE=4 llamafactory-cli train train.yaml cutoff_len=1024\n";
+    let yaml = "model_name_or_path: m\nstage: dpo\nfinetuning_type: full\ncutoff_len: 4096\ndeepspeed: ds.json\n";
+    let job = job(&[("run.sh", script), ("train.yaml", yaml), DS]);
+    assert_eq!(said(&job.seq_len), (1024, "run.sh:1".to_owned()));
+    assert_eq!(said(&job.method), (MethodName::Full, "train.yaml:3".to_owned()));
+    assert_eq!(said(&job.world_size), (4, "run.sh:1".to_owned()));
+    let left_out: Vec<&str> = job.not_modelled.iter().map(|it| it.written.as_str()).collect();
+    assert_eq!(left_out, ["stage=dpo"]);
+}
+
+#[test]
+fn axolotl_yaml_as_a_job() {
+    let yaml = "base_model: NousResearch/Meta-Llama-3-8B\nload_in_4bit: true\nadapter: qlora\nlora_r: 64\n\
+        lora_target_modules:\n  - q_proj\n  - v_proj\nsequence_len: 4096\nmicro_batch_size: 2\ngradient_accumulation_steps: 4\n\
+        optimizer: adamw_bnb_8bit\nbf16: auto\nflash_attention: true\ngradient_checkpointing: true\ndeepspeed: ds.json\n\
+        sequence_parallel_degree: 2\n";
+    let job = job(&[("train.yml", yaml), DS]);
+    assert_eq!(job.framework, Some(Framework::Axolotl));
+    assert_eq!(said(&job.method), (MethodName::Qlora, "train.yml:3".to_owned()));
+    assert_eq!(said(&job.lora_targets).0, ["q_proj", "v_proj"]);
+    assert_eq!(said(&job.micro_batch), (2, "train.yml:9".to_owned()));
+    assert_eq!(said(&job.optimizer).0, Optimizer::Adamw8bit);
+    assert_eq!(said(&job.precision).0, NumberFormat::Bf16);
+    let left_out: Vec<&str> = job.not_modelled.iter().map(|it| it.written.as_str()).collect();
+    assert_eq!(left_out, ["sequence_parallel_degree=2"]);
+}
+
+#[test]
+fn presets_of_ms_swift_are_the_public_ones() {
+    let script = "NPROC_PER_NODE=8 swift sft --model Qwen/Qwen3-8B --tuner_type full --deepspeed zero3_offload --max_length 8192 \\\n\
+        --per_device_train_batch_size 1 --gradient_accumulation_steps 2 --torch_dtype bfloat16 --attn_impl flash_attn\n";
+    let job = job(&[("train.sh", script)]);
+    assert_eq!(job.framework, Some(Framework::Swift));
+    let config = job.config.as_ref().expect("a preset");
+    assert_eq!(config.name, "ms-swift zero3_offload");
+    assert!(config_text(&job).contains("\"offload_param\""));
+    assert_eq!(said(&job.seq_len).0, 8192);
+    assert_eq!(said(&job.precision).0, NumberFormat::Bf16);
+    assert_eq!(said(&job.attention).0, Attention::Flash);
+}
+
+#[test]
+fn swift_trains_adapters_where_nothing_is_said() {
+    let job = job(&[("train.sh", "NPROC_PER_NODE=2 swift sft --model m --deepspeed zero2\n")]);
+    assert_eq!(said(&job.method), (MethodName::Lora, "ms_swift 4.6.0".to_owned()));
+    assert_eq!(said(&job.lora_rank), (8, "ms_swift 4.6.0".to_owned()));
+}
+
+#[test]
+fn fields_of_accelerates_yaml_make_a_config() {
+    let yaml = "compute_environment: LOCAL_MACHINE\ndistributed_type: DEEPSPEED\nnum_processes: 4\nmixed_precision: bf16\n\
+        deepspeed_config:\n  zero_stage: 3\n  offload_optimizer_device: cpu\n  gradient_accumulation_steps: 16\n";
+    let script = "accelerate launch --config_file acc.yaml train.py\n";
+    let program = "from accelerate import Accelerator\naccelerator = Accelerator()\n";
+    let job = job(&[("run.sh", script), ("acc.yaml", yaml), ("train.py", program)]);
+    assert_eq!(job.framework, Some(Framework::Accelerate));
+    let config: serde_json::Value = serde_json::from_str(config_text(&job)).expect("JSON");
+    assert_eq!(config["zero_optimization"]["stage"], 3);
+    assert_eq!(config["zero_optimization"]["offload_optimizer"]["device"], "cpu");
+    assert_eq!(config["gradient_accumulation_steps"], 16);
+    assert_eq!(said(&job.precision), (NumberFormat::Bf16, "acc.yaml:4".to_owned()));
+    assert_eq!(said(&job.world_size).0, 4);
+}
+
+#[test]
+fn a_training_script_with_its_arguments_written_out() {
+    let program = "from transformers import AutoModelForCausalLM, BitsAndBytesConfig\nfrom peft import LoraConfig\n\
+        from trl import SFTConfig, SFTTrainer\n\
+        model = AutoModelForCausalLM.from_pretrained('Qwen/Qwen3-4B', attn_implementation='flash_attention_2')\n\
+        peft_config = LoraConfig(r=64, target_modules='all-linear')\n\
+        args = SFTConfig(output_dir='o', deepspeed='ds.json', max_length=2048, bf16=True, per_device_train_batch_size=4)\n\
+        SFTTrainer(model=model, args=args, peft_config=peft_config).train()\n";
+    let job = job(&[("train.py", program), DS]);
+    assert_eq!(job.framework, Some(Framework::Trl));
+    assert_eq!(said(&job.model), ("Qwen/Qwen3-4B".to_owned(), "train.py:4".to_owned()));
+    assert_eq!(said(&job.method), (MethodName::Lora, "train.py:5".to_owned()));
+    assert_eq!(said(&job.lora_rank), (64, "train.py:5".to_owned()));
+    assert_eq!(said(&job.seq_len), (2048, "train.py:6".to_owned()));
+    assert_eq!(said(&job.grad_checkpointing), (true, "trl 1.16.0".to_owned()));
+    assert_eq!(said(&job.attention).0, Attention::Flash);
+}
+
+#[test]
+fn options_of_a_script_come_from_the_line_or_their_default() {
+    let program = "import argparse, deepspeed\nfrom transformers import AutoModelForCausalLM\n\
+        parser = argparse.ArgumentParser()\nparser.add_argument('--model_id', default='gpt2')\n\
+        args = parser.parse_args()\nmodel = AutoModelForCausalLM.from_pretrained(args.model_id)\n\
+        engine, *_ = deepspeed.initialize(model=model, config='ds.json')\n";
+    let default =
+        job(&[("run.sh", "deepspeed --num_gpus 2 train.py\n"), ("train.py", program), DS]);
+    assert_eq!(default.framework, Some(Framework::DeepSpeed));
+    assert_eq!(said(&default.model), ("gpt2".to_owned(), "train.py:4".to_owned()));
+    let given = job(&[
+        ("run.sh", "deepspeed --num_gpus 2 train.py --model_id m\n"),
+        ("train.py", program),
+        DS,
+    ]);
+    assert_eq!(said(&given.model), ("m".to_owned(), "run.sh:1".to_owned()));
+}
+
+#[test]
+fn what_only_the_run_knows_is_named() {
+    let script = "torchrun --nproc_per_node 2 t.py --deepspeed ds.json --model_name_or_path $1 --max_seq_length $LEN\n";
+    let job = job(&[("run.sh", script), DS]);
+    assert_eq!((job.model, job.seq_len), (None, None));
+    assert_eq!(job.unknown, ["model", "seq_len"]);
+}
+
+#[test]
+fn a_config_that_is_not_there_or_computed_is_said_to_be() {
+    let missing = job(&[("run.sh", "deepspeed --num_gpus 2 t.py --deepspeed no.json\n")]);
+    assert_eq!(missing.config.map(|config| config.content), Some(ConfigContent::Missing));
+    let program =
+        "import deepspeed\nconfig = build()\ndeepspeed.initialize(model=m, config=config)\n";
+    let computed = job(&[("run.sh", "deepspeed --num_gpus 2 t.py\n"), ("t.py", program)]);
+    assert_eq!(computed.config.map(|config| config.content), Some(ConfigContent::Computed));
+}
+
+#[test]
+fn what_is_no_job_is_refused_with_its_kind() {
+    let model = try_job(&[("config.json", r#"{"model_type": "llama"}"#)]);
+    assert!(matches!(model, Err(JobProblem::NotAJob(_))));
+    assert!(matches!(try_job(&[("a.sh", "echo hi\n")]), Err(JobProblem::NoLaunch(_))));
+    let two = "deepspeed --num_gpus 2 a.py --deepspeed ds.json\ndeepspeed --num_gpus 4 b.py --deepspeed ds.json\n";
+    match try_job(&[("a.sh", two), DS]) {
+        Err(JobProblem::SeveralLaunches(launches)) => {
+            assert_eq!(launches.iter().map(|(line, _)| *line).collect::<Vec<_>>(), [1, 2]);
+        }
+        other => panic!("{other:?}"),
+    }
+}
+
+#[test]
+fn a_directory_with_one_launch_is_that_job() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let line = "deepspeed --num_gpus 2 t.py --deepspeed ds.json --max_length 77\n";
+    for (name, text) in [("run.sh", line), ("setup.sh", "pip install deepspeed\n"), DS] {
+        write(directory.path(), name, text);
+    }
+    let opened = open(directory.path(), None).expect("one job");
+    assert_eq!(said(&opened.job.seq_len).0, 77);
+    write(directory.path(), "other.sh", line);
+    assert!(
+        matches!(open(directory.path(), None), Err(JobProblem::Directory(found)) if found.len() == 2)
+    );
+}

@@ -1,0 +1,198 @@
+//! A job judged as a whole: every config with what its launch says to it, rules over launch scripts,
+//! training scripts and frameworks, and every finding in the file where its cause stands.
+//! `zeropilot_job` reads the files.
+
+use zeropilot_config::front_end::FrontEnd;
+use zeropilot_job::{
+    ACCELERATE_SECTION, Files, Launch, LaunchScript, Outside, Place, as_json, read,
+};
+
+use crate::check::check;
+use crate::diagnostic::Diagnostic;
+pub use crate::job_view::settings;
+use crate::job_view::{Findings, JobView};
+use crate::registry::{CHECKS, Check};
+use crate::report::{Report, Verdict};
+use crate::rule::Severity;
+use crate::rules::integrations::accelerate_fields;
+use crate::settings::Settings;
+use crate::world::World;
+
+/// A file of a job and what was found in it.
+#[derive(Debug)]
+pub struct JobFile {
+    /// Its name as the job has it; `None` for the launch script.
+    pub name: Option<String>,
+    /// What is in it.
+    pub text: String,
+    /// What was found.
+    pub report: Report,
+    /// Whether it is a config, rather than a script or YAML.
+    pub is_config: bool,
+}
+
+/// All files of a job, the launch script first.
+#[derive(Debug)]
+pub struct JobReport {
+    /// What the script starts.
+    pub job: LaunchScript,
+    /// What was found, file by file.
+    pub files: Vec<JobFile>,
+}
+
+impl JobReport {
+    /// All findings under the verdict on the whole job.
+    pub(crate) fn merged(self) -> Report {
+        let mut files = self.files.into_iter();
+        // There is always a launch script.
+        let Some(mut whole) = files.next().map(|file| file.report) else {
+            return empty(None, &Settings::default());
+        };
+        whole.diagnostics.extend(files.flat_map(|file| file.report.diagnostics));
+        whole
+    }
+}
+
+/// Judges a launch script with everything it points to.
+pub fn judge(text: &str, outside: &Outside, said: &Settings, files: Files<'_>) -> JobReport {
+    let job = read(text, outside, files);
+    let mut findings = Findings::default();
+    let mut configs: Vec<JobFile> = Vec::new();
+    let mut verdicts = Vec::new();
+    for launch in &job.launches {
+        let judged = config(launch, said, files, &mut findings);
+        verdicts.push(judged.as_ref().map(|file| file.report.clone()));
+        // One config under the same circumstances is told once.
+        let is_new = |file: &JobFile| !configs.iter().any(|known| is_same(known, file));
+        if let Some(file) = judged.filter(|file| file.is_config).filter(is_new) {
+            configs.push(file);
+        }
+    }
+    let view = JobView { job: &job, files, configs: &verdicts, check };
+    for (_, check) in CHECKS {
+        if let Check::Job(check) = check {
+            check(&view, &mut findings);
+        }
+    }
+    findings.0.retain(|(_, found)| said.selection.wants(found.rule.code));
+    let is_error = |(_, found): &(_, Diagnostic)| found.severity == Severity::Error;
+    let is_rejected = verdicts.iter().flatten().any(|report| report.verdict == Verdict::Reject)
+        || findings.0.iter().any(is_error);
+    let mut all = in_files(text, &job, said, files, findings.0);
+    all[0].report.verdict = if is_rejected { Verdict::Reject } else { Verdict::Accept };
+    all.extend(configs);
+    JobReport { job, files: all }
+}
+
+fn is_same(known: &JobFile, file: &JobFile) -> bool {
+    let codes = |file: &JobFile| -> Vec<_> {
+        file.report.diagnostics.iter().map(|found| (found.rule.code, found.span)).collect()
+    };
+    known.name == file.name
+        && known.report.verdict == file.report.verdict
+        && known.report.world == file.report.world
+        && codes(known) == codes(file)
+}
+
+/// The config of a launch, judged with what the launch says. What comes from an argument is told
+/// where the argument is given, what is in a dictionary in the script that holds it.
+fn config(
+    launch: &Launch,
+    said: &Settings,
+    files: Files<'_>,
+    findings: &mut Findings,
+) -> Option<JobFile> {
+    let settings = settings(launch, said);
+    if let Some(place) = &launch.given.dictionary {
+        let name = place.file.clone()?;
+        let script = files(&name)?;
+        let json = as_json(&script, place.span)?;
+        let mut report = check(json.as_bytes(), &settings);
+        for mut found in std::mem::take(&mut report.diagnostics) {
+            // Fixes are written for JSON.
+            found.fix = None;
+            findings.at(place, found);
+        }
+        return Some(JobFile { name: Some(name), text: script, report, is_config: false });
+    }
+    let name = launch.given.config.as_ref()?.text.clone()?;
+    let text = files(&name)?;
+    let mut report = check(text.as_bytes(), &settings);
+    report.diagnostics.retain(|found| match told_elsewhere(found, launch) {
+        None => true,
+        Some(place) => {
+            let mut found = found.clone();
+            found.span = place.span;
+            found.related.clear();
+            found.fix = None;
+            findings.at(place, found);
+            false
+        }
+    });
+    Some(JobFile { name: Some(name), text, report, is_config: true })
+}
+
+/// Where the argument is given that a finding comes from.
+fn told_elsewhere<'a>(found: &Diagnostic, launch: &'a Launch) -> Option<&'a Place> {
+    let given = &launch.given;
+    let said = if found.rule.code == accelerate_fields::RULE.code {
+        given.values.iter().find(|said| said.name.starts_with(ACCELERATE_SECTION))?
+    } else {
+        given.said(found.argument()?)?
+    };
+    Some(&said.place)
+}
+
+/// The launch script and every other file with findings in it.
+fn in_files(
+    text: &str,
+    job: &LaunchScript,
+    said: &Settings,
+    files: Files<'_>,
+    findings: Vec<(Option<String>, Diagnostic)>,
+) -> Vec<JobFile> {
+    let launch = job.launches.first();
+    let mut all = vec![JobFile {
+        name: None,
+        text: text.to_owned(),
+        report: empty(launch, said),
+        is_config: false,
+    }];
+    for (name, found) in findings {
+        let known = all.iter().position(|file| file.name == name);
+        let index = known.unwrap_or_else(|| {
+            let text = name.as_deref().and_then(files).unwrap_or_default();
+            all.push(JobFile { name, text, report: empty(launch, said), is_config: false });
+            all.len() - 1
+        });
+        all[index].report.diagnostics.push(found);
+    }
+    for file in &mut all {
+        file.report.diagnostics.sort_by_key(|found| (found.span.start, found.rule.code));
+        let is_error = |found: &Diagnostic| found.severity == Severity::Error;
+        if file.report.diagnostics.iter().any(is_error) {
+            file.report.verdict = Verdict::Reject;
+        }
+    }
+    all
+}
+
+/// A report on a file that is no config.
+fn empty(launch: Option<&Launch>, said: &Settings) -> Report {
+    Report {
+        verdict: Verdict::Accept,
+        resolved: None,
+        diagnostics: Vec::new(),
+        fixed: Vec::new(),
+        pending: Vec::new(),
+        version: said.version,
+        front_end: said
+            .front_end
+            .or_else(|| launch.and_then(|launch| launch.given.front_end))
+            .unwrap_or(FrontEnd::DeepSpeed),
+        front_end_guessed: false,
+        world: World::given_or_one(
+            said.world_size.or_else(|| launch.and_then(|launch| launch.world)),
+        ),
+    }
+}

@@ -1,0 +1,106 @@
+//! What rules over jobs look at, and where they put what they find.
+
+use zeropilot_config::syntax::Span;
+use zeropilot_job::{CLIENT_OPTIMIZER, Files, Launch, LaunchScript, Launcher, Place, PythonScript};
+
+use crate::diagnostic::Diagnostic;
+use crate::report::{Report, Verdict};
+use crate::settings::Settings;
+
+/// What rules over jobs look at.
+pub(crate) struct JobView<'a> {
+    pub(crate) job: &'a LaunchScript,
+    pub(crate) files: Files<'a>,
+    /// For each launch what became of its config, where that could be read.
+    pub(crate) configs: &'a [Option<Report>],
+    /// Judges another config: rules stand below the check and cannot call it themselves.
+    pub(crate) check: fn(&[u8], &Settings) -> Report,
+}
+
+/// A training script, the launch that starts it and what became of its config.
+#[derive(Clone, Copy)]
+pub(crate) struct Training<'a> {
+    pub(crate) launch: &'a Launch,
+    pub(crate) script: &'a PythonScript,
+    /// The script's name.
+    pub(crate) name: &'a str,
+    /// What became of the config, where it could be read.
+    pub(crate) config: Option<&'a Report>,
+}
+
+impl<'a> Training<'a> {
+    /// The ZeRO stage, where the config is accepted.
+    pub(crate) fn stage(&self) -> Option<u8> {
+        Some(self.config?.resolved.as_ref()?.stage)
+    }
+
+    /// A place in the script.
+    pub(crate) fn place(&self, span: Span) -> Place {
+        Place::in_file(self.name, span)
+    }
+}
+
+impl<'a> JobView<'a> {
+    /// Every launch with what became of its config.
+    pub(crate) fn launches(&self) -> impl Iterator<Item = (&'a Launch, Option<&'a Report>)> {
+        self.job.launches.iter().zip(self.configs.iter().map(Option::as_ref))
+    }
+
+    /// Training scripts that could be read.
+    pub(crate) fn trainings(&self) -> impl Iterator<Item = Training<'a>> {
+        self.launches().filter_map(|(launch, config)| {
+            let (script, name) = (launch.script.as_ref()?, launch.program.as_deref()?);
+            Some(Training { launch, script, name, config })
+        })
+    }
+
+    /// Whether a config would be accepted.
+    pub(crate) fn accepts(&self, config: &str, settings: &Settings) -> bool {
+        (self.check)(config.as_bytes(), settings).verdict == Verdict::Accept
+    }
+
+    /// Training scripts whose config is accepted with ZeRO stage 3, and their names.
+    pub(crate) fn stage_3_scripts(&self) -> impl Iterator<Item = (&'a PythonScript, &'a str)> {
+        self.job.launches.iter().zip(self.configs).filter_map(|(launch, config)| {
+            let stage = config.as_ref()?.resolved.as_ref()?.stage;
+            (stage == 3).then_some((launch.script.as_ref()?, launch.program.as_deref()?))
+        })
+    }
+}
+
+/// What rules over jobs find.
+#[derive(Default)]
+pub(crate) struct Findings(pub(crate) Vec<(Option<String>, Diagnostic)>);
+
+impl Findings {
+    /// In the launch script.
+    pub(crate) fn here(&mut self, diagnostic: Diagnostic) {
+        self.0.push((None, diagnostic));
+    }
+
+    /// In the file of a place; the span is the diagnostic's own.
+    pub(crate) fn at(&mut self, place: &Place, diagnostic: Diagnostic) {
+        self.0.push((place.file.clone(), diagnostic));
+    }
+}
+
+/// What is known beside the config of a launch, on top of what the user said.
+pub fn settings(launch: &Launch, said: &Settings) -> Settings {
+    let given = &launch.given;
+    let mut settings = said.clone();
+    settings.world_size = said.world_size.or(launch.world);
+    settings.front_end = said.front_end.or(given.front_end);
+    given.add_to(&mut settings.arguments);
+    let script = &mut settings.script;
+    let text = |name: &str| given.value(name).map(str::to_owned);
+    script.optim = script.optim.take().or_else(|| text("optim"));
+    script.lr_scheduler_type =
+        script.lr_scheduler_type.take().or_else(|| text("lr_scheduler_type"));
+    script.client_optimizer = script.client_optimizer.take().or_else(|| text(CLIENT_OPTIMIZER));
+    script.save_only_model = script.save_only_model.or_else(|| given.switch("save_only_model"));
+    script.load_best_model_at_end =
+        script.load_best_model_at_end.or_else(|| given.switch("load_best_model_at_end"));
+    settings.script.is_autotuned = launch.launcher == Launcher::DeepSpeed
+        && launch.options.iter().any(|(name, _)| name == "autotuning");
+    settings
+}

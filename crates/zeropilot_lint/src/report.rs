@@ -1,0 +1,71 @@
+//! What a check gives: the verdict on a file, what its values become, and what was found in it.
+
+use zeropilot_config::front_end::{FrontEnd, Pending};
+use zeropilot_config::python::PyValue;
+use zeropilot_config::schema::EngineVersion;
+
+use crate::diagnostic::Diagnostic;
+use crate::key_values::KeyValues;
+use crate::world::World;
+
+/// More findings than this help nobody; a hostile file must not fill memory with them.
+pub(crate) const MAX_FINDINGS: usize = 1000;
+
+/// Whether the run gets past loading its config.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Verdict {
+    /// It does.
+    Accept,
+    /// The front end or the engine refuses.
+    Reject,
+}
+
+impl Verdict {
+    /// Its name in machine formats.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Accept => "accept",
+            Self::Reject => "reject",
+        }
+    }
+}
+
+/// What the values that people ask for became.
+#[derive(Debug, Clone)]
+pub struct ResolvedValues {
+    /// Samples per optimizer step over all ranks; `None` if only known at run time.
+    pub train_batch_size: Option<PyValue>,
+    /// Samples one rank takes at once; `None` if only known at run time.
+    pub micro_batch_size: Option<PyValue>,
+    /// Micro batches per optimizer step; `None` if only known at run time.
+    pub gradient_accumulation_steps: Option<PyValue>,
+    /// The ZeRO stage.
+    pub stage: u8,
+    /// By the engine's field names; `"auto"` where a value is only known at run time.
+    pub zero_optimization: PyValue,
+    /// Everything, by the keys of the file.
+    pub keys: KeyValues,
+}
+
+/// All there is to say about a file.
+#[derive(Debug, Clone)]
+pub struct Report {
+    /// Whether the run gets past loading the file.
+    pub verdict: Verdict,
+    /// What the values became; `None` if refused.
+    pub resolved: Option<ResolvedValues>,
+    /// What was found, in the order of the text.
+    pub diagnostics: Vec<Diagnostic>,
+    /// What was found before and is put right now, in the order it was.
+    pub fixed: Vec<Diagnostic>,
+    /// Keys that are filled only when the script runs.
+    pub pending: Vec<Pending>,
+    /// The engine it was judged for.
+    pub version: EngineVersion,
+    /// Who reads it.
+    pub front_end: FrontEnd,
+    /// Whether that is a guess.
+    pub front_end_guessed: bool,
+    /// The number of ranks it was judged for.
+    pub world: World,
+}

@@ -1,0 +1,103 @@
+//! Why a file gives no job, and what to do then.
+
+use zeropilot_job::local::JobProblem;
+use zeropilot_job::{FileKind, TrainingJob};
+use zeropilot_text::{Language, Text, tr};
+
+use crate::escaped;
+
+/// What a file is, in a few words.
+pub fn kind(kind: FileKind) -> Text {
+    match kind {
+        FileKind::DeepSpeedConfig => Text::new("a DeepSpeed config", "DeepSpeed 配置"),
+        FileKind::ModelConfig => Text::new("a model's config.json", "模型的 config.json"),
+        FileKind::BesideModel => Text::new(
+            "a file that belongs to a model or a checkpoint",
+            "模型或 checkpoint 的附属文件",
+        ),
+        FileKind::LaunchScript => Text::new("a shell script", "shell 脚本"),
+        FileKind::TrainingScript => Text::new("a Python program", "Python 程序"),
+        FileKind::Accelerate => Text::new("an accelerate config", "accelerate 配置"),
+        FileKind::LlamaFactory => Text::new("a LLaMA-Factory job", "LLaMA-Factory 任务"),
+        FileKind::Axolotl => Text::new("an axolotl job", "axolotl 任务"),
+        FileKind::Swift => Text::new("an ms-swift job", "ms-swift 任务"),
+        FileKind::Other => Text::new("another kind of file", "其他文件"),
+    }
+}
+
+/// Why a file gives no job.
+pub fn problem(name: &str, problem: &JobProblem, language: Language) -> String {
+    let name = escaped(name);
+    match problem {
+        JobProblem::Unreadable(error) => tr!(
+            language,
+            "error: {name} cannot be read: {error}\n  help: check the path",
+            "错误：无法读取 {name}：{error}\n  建议：检查路径"
+        ),
+        JobProblem::NotAJob(of) => {
+            let is = kind(*of).get(language);
+            tr!(
+                language,
+                "error: {name} is not a training job but {is}\n  help: pass a launch script, a training script, the YAML of a framework or a DeepSpeed config",
+                "错误：{name} 不是训练任务，而是{is}\n  建议：请给出启动脚本、训练脚本、训练框架的 YAML 或 DeepSpeed 配置"
+            )
+        }
+        JobProblem::NoLaunch(of) => {
+            let is = kind(*of).get(language);
+            tr!(
+                language,
+                "error: {name} ({is}) starts no training with DeepSpeed that zeropilot can see\n  help: pass the DeepSpeed config with --config and the model with --model",
+                "错误：在 {name}（{is}）里看不到用 DeepSpeed 启动的训练\n  建议：用 --config 给出 DeepSpeed 配置，用 --model 给出模型"
+            )
+        }
+        JobProblem::SeveralLaunches(launches) => {
+            let list: String = launches
+                .iter()
+                .enumerate()
+                .map(|(index, (line, text))| {
+                    format!("\n  --launch {}  {name}:{line}  {}", index + 1, escaped(text))
+                })
+                .collect();
+            tr!(
+                language,
+                "error: {name} starts {} runs; choose one:{list}",
+                "错误：{name} 启动了 {} 次训练，请选择一次：{list}",
+                launches.len()
+            )
+        }
+        JobProblem::Directory(found) if found.is_empty() => tr!(
+            language,
+            "error: {name} has no launch script, framework YAML or DeepSpeed config\n  help: pass the file that starts the training",
+            "错误：{name} 里没有启动脚本、训练框架的 YAML 或 DeepSpeed 配置\n  建议：给出启动训练的文件"
+        ),
+        JobProblem::Directory(found) => {
+            let list: String = found
+                .iter()
+                .map(|path| format!("\n  {}", escaped(&path.to_string_lossy())))
+                .collect();
+            tr!(
+                language,
+                "error: {name} has {} jobs; pass one of them:{list}",
+                "错误：{name} 里有 {} 个任务，请给出其中一个：{list}",
+                found.len()
+            )
+        }
+    }
+}
+
+/// That a job names no model.
+pub fn no_model(name: &str, job: &TrainingJob, language: Language) -> String {
+    let name = escaped(name);
+    if job.unknown.contains(&"model") {
+        return tr!(
+            language,
+            "error: {name} names its model only when it runs\n  help: name it with --model",
+            "错误：{name} 的模型在运行时才确定\n  建议：用 --model 指定模型"
+        );
+    }
+    tr!(
+        language,
+        "error: {name} names no model that zeropilot can see\n  help: name it with --model",
+        "错误：在 {name} 里看不到模型\n  建议：用 --model 指定模型"
+    )
+}

@@ -1,0 +1,43 @@
+//! The job as it is written, beside what is recommended.
+
+use serde_json::{Value, json};
+use zeropilot_ask::AsWritten;
+use zeropilot_text::{Language, tr};
+
+use crate::memory::{fit_of, headline};
+use crate::simulate::human::seconds;
+
+/// "As written: ZeRO-2, bf16, …: 61.0 GiB, fits; 3.2 s per step."
+pub(super) fn words(current: &AsWritten, language: Language) -> String {
+    let question = current.job.question();
+    let answer = &current.answer;
+    let head = headline(&current.job.name, &question, language);
+    let (memory, step) = (answer.device().expected(), seconds(current.time.expected.total));
+    let micro = question.micro_batch;
+    match fit_of(answer, current.job.cluster()).map(|fit| fit.words(language)) {
+        Some(fit) => tr!(
+            language,
+            "\nAs written: {head}, micro-batch size {micro}: {memory} on each GPU, {fit}; {step} per step.\n",
+            "\n按现有写法：{head}，micro batch {micro}：每卡 {memory}，{fit}；每步 {step}。\n"
+        ),
+        None => tr!(
+            language,
+            "\nAs written: {head}, micro-batch size {micro}: {memory} on each GPU; {step} per step.\n",
+            "\n按现有写法：{head}，micro batch {micro}：每卡 {memory}；每步 {step}。\n"
+        ),
+    }
+}
+
+/// The same for machines.
+pub(super) fn json(current: &AsWritten) -> Value {
+    let question = current.job.question();
+    let (answer, time) = (&current.answer, &current.time);
+    json!({
+        "stage": question.zero.stage as u8,
+        "micro_batch": question.micro_batch,
+        "gradient_accumulation_steps": current.accumulation,
+        "device": answer.device().expected().0,
+        "verdict": fit_of(answer, current.job.cluster()).map(|fit| fit.name()),
+        "step_seconds": {"low": time.best.total, "expected": time.expected.total, "high": time.worst.total},
+    })
+}

@@ -1,0 +1,250 @@
+//! What an answer rests on: where its values come from, what was assumed, and what no prediction follows.
+
+use serde_json::{Value, json};
+use unicode_width::UnicodeWidthStr;
+use zeropilot_ask::{Provenance, Statement, UnreadableConfig};
+use zeropilot_job::{Direction, NotModelled, Origin};
+use zeropilot_text::{Language, Text, tr};
+
+use crate::escaped;
+
+/// Values as people name them, and the option that sets each.
+const NAMES: [(&str, Text, &str); 17] = [
+    ("model", Text::new("model", "模型"), "--model"),
+    ("config", Text::new("DeepSpeed config", "DeepSpeed 配置"), "--config"),
+    ("world_size", Text::new("world size", "总卡数（world size）"), "--gpus"),
+    ("stage", Text::new("ZeRO stage", "ZeRO stage"), "--stage"),
+    ("precision", Text::new("precision", "精度"), "--precision"),
+    ("seq_len", Text::new("sequence length", "序列长度"), "--seq-len"),
+    ("micro_batch", Text::new("micro-batch size", "micro batch"), "--micro-batch"),
+    ("grad_accum", Text::new("gradient accumulation steps", "梯度累积步数"), "--grad-accum"),
+    ("method", Text::new("method", "训练方式"), "--method"),
+    ("lora_rank", Text::new("LoRA rank", "LoRA 秩"), "--lora-rank"),
+    ("lora_targets", Text::new("LoRA targets", "LoRA 目标模块"), "--lora-targets"),
+    (
+        "grad_checkpointing",
+        Text::new("gradient checkpointing", "梯度检查点"),
+        "--grad-checkpointing",
+    ),
+    ("attention", Text::new("attention", "注意力实现"), "--attention"),
+    ("fused_loss", Text::new("fused loss", "融合 loss"), "--fused-loss"),
+    ("optimizer", Text::new("optimizer", "优化器"), "--optimizer"),
+    ("global_batch", Text::new("global batch size", "全局 batch"), "--global-batch"),
+    ("gpus", Text::new("GPUs", "GPU"), "--gpus"),
+];
+
+fn known(name: &str) -> Option<(Text, &'static str)> {
+    NAMES.iter().find(|(known, ..)| *known == name).map(|(_, words, option)| (*words, *option))
+}
+
+fn words(name: &str, language: Language) -> &str {
+    known(name).map_or(name, |(words, _)| words.get(language))
+}
+
+/// The block below an answer, after an empty line; empty if nothing is from a job, assumed or left out.
+pub(crate) fn below(provenance: &Provenance, language: Language) -> String {
+    let text = human(provenance, language);
+    if text.is_empty() { text } else { format!("\n{text}") }
+}
+
+/// What an answer rests on, for people.
+pub fn human(provenance: &Provenance, language: Language) -> String {
+    [
+        from_job(provenance, language),
+        assumed(provenance, language),
+        unknown(provenance, language),
+        not_modelled(&provenance.not_modelled, language),
+    ]
+    .concat()
+}
+
+/// Values of the job's files and of its framework, one a line.
+fn from_job(provenance: &Provenance, language: Language) -> String {
+    let is_of_job = |one: &&Statement| !matches!(one.origin, Origin::Option | Origin::Assumed);
+    let rows: Vec<[String; 3]> = provenance
+        .statements
+        .iter()
+        .filter(is_of_job)
+        .map(|one| {
+            let name = words(one.name, language).to_owned();
+            [
+                name,
+                escaped(&value(&one.value, language)).into_owned(),
+                origin(&one.origin, language),
+            ]
+        })
+        .collect();
+    if rows.is_empty() {
+        return String::new();
+    }
+    let widths: [usize; 2] =
+        [0, 1].map(|at| rows.iter().map(|row| row[at].width()).max().unwrap_or(0));
+    let head = match provenance.framework {
+        None => tr!(language, "From the job:", "取自训练任务："),
+        Some(framework) => {
+            let name = framework.name();
+            tr!(language, "From the job ({name}):", "取自训练任务（{name}）：")
+        }
+    };
+    let mut text = format!("{head}\n");
+    for [name, value, origin] in rows {
+        let pad = |text: &str, width: usize| " ".repeat(width - text.width());
+        let (first, second) = (pad(&name, widths[0]), pad(&value, widths[1]));
+        text.push_str(&format!("  {name}{first}  {value}{second}  {origin}\n"));
+    }
+    text
+}
+
+fn assumed(provenance: &Provenance, language: Language) -> String {
+    let assumed: Vec<String> = provenance
+        .statements
+        .iter()
+        .filter(|one| one.origin == Origin::Assumed)
+        .map(|one| {
+            let (name, value) = (words(one.name, language), value(&one.value, language));
+            match known(one.name) {
+                Some((_, option)) => {
+                    tr!(language, "{name} {value} ({option})", "{name} {value}（{option}）")
+                }
+                None => format!("{name} {value}"),
+            }
+        })
+        .collect();
+    if assumed.is_empty() {
+        return String::new();
+    }
+    let list = assumed.join(Text::new(", ", "、").get(language));
+    tr!(language, "Assumed: {list}.\n", "假定：{list}。\n")
+}
+
+fn unknown(provenance: &Provenance, language: Language) -> String {
+    if provenance.unknown.is_empty() {
+        return String::new();
+    }
+    let names: Vec<&str> = provenance.unknown.iter().map(|name| words(name, language)).collect();
+    let list = names.join(Text::new(", ", "、").get(language));
+    tr!(
+        language,
+        "Known only when the job runs: {list}. Set them by options.\n",
+        "运行时才知道：{list}。请用选项指定。\n"
+    )
+}
+
+/// One line for each thing that no prediction follows.
+pub fn not_modelled(all: &[NotModelled], language: Language) -> String {
+    all.iter()
+        .map(|one| {
+            let what = match language {
+                Language::English => &one.en,
+                Language::Chinese => &one.zh,
+            };
+            let (written, place) = (escaped(&one.written), origin(&one.origin, language));
+            let effect = effect(one.direction).get(language);
+            tr!(
+                language,
+                "Not modelled: {what} (`{written}`, {place}). {effect}\n",
+                "未建模：{what}（`{written}`，{place}）。{effect}\n"
+            )
+        })
+        .collect()
+}
+
+fn effect(direction: Direction) -> Text {
+    match direction {
+        Direction::Lower => {
+            Text::new("The run may need less than predicted.", "实际需要可能低于预测。")
+        }
+        Direction::Higher => Text::new("The run needs more than predicted.", "实际需要高于预测。"),
+        Direction::Either => Text::new(
+            "The run may need less or more than predicted.",
+            "实际需要可能低于或高于预测。",
+        ),
+    }
+}
+
+/// Where a value comes from, in a few words.
+pub fn origin(origin: &Origin, language: Language) -> String {
+    match origin {
+        Origin::File { name, line } => {
+            let name = escaped(name);
+            format!("{name}:{line}")
+        }
+        Origin::FrameworkDefault { version } => {
+            tr!(language, "default of {version}", "{version} 的默认值")
+        }
+        Origin::Option => tr!(language, "option", "选项"),
+        Origin::Assumed => tr!(language, "assumed", "假定"),
+    }
+}
+
+fn value(value: &Value, language: Language) -> String {
+    match value {
+        Value::Bool(true) => Text::new("on", "开").get(language).to_owned(),
+        Value::Bool(false) => Text::new("off", "关").get(language).to_owned(),
+        Value::String(text) => text.clone(),
+        other => other.to_string(),
+    }
+}
+
+/// The same for machines.
+pub fn json(provenance: &Provenance) -> Value {
+    let values: Vec<Value> = provenance
+        .statements
+        .iter()
+        .map(
+            |one| json!({"name": one.name, "value": one.value, "origin": origin_json(&one.origin)}),
+        )
+        .collect();
+    let left_out: Vec<Value> = provenance
+        .not_modelled
+        .iter()
+        .map(|one| {
+            json!({
+                "what": one.en,
+                "written": one.written,
+                "run_needs": direction_name(one.direction),
+                "origin": origin_json(&one.origin),
+            })
+        })
+        .collect();
+    json!({
+        "framework": provenance.framework.map(zeropilot_job::Framework::name),
+        "values": values,
+        "unknown": provenance.unknown,
+        "not_modelled": left_out,
+    })
+}
+
+fn direction_name(direction: Direction) -> &'static str {
+    match direction {
+        Direction::Lower => "less",
+        Direction::Higher => "more",
+        Direction::Either => "less_or_more",
+    }
+}
+
+fn origin_json(origin: &Origin) -> Value {
+    match origin {
+        Origin::File { name, line } => json!({"kind": "file", "file": name, "line": line}),
+        Origin::FrameworkDefault { version } => json!({"kind": "default", "of": version}),
+        Origin::Option => json!({"kind": "option"}),
+        Origin::Assumed => json!({"kind": "assumed"}),
+    }
+}
+
+/// That the config of a job cannot be read before it runs.
+pub fn unreadable_config(problem: &UnreadableConfig, language: Language) -> String {
+    let (name, place) = (escaped(&problem.name), origin(&problem.origin, language));
+    if problem.is_computed {
+        return tr!(
+            language,
+            "error: the script builds its DeepSpeed config when it runs ({place})\n  help: pass the config with --config, or --stage and --offload",
+            "错误：脚本在运行时才生成 DeepSpeed 配置（{place}）\n  建议：用 --config 给出配置，或用 --stage 和 --offload 说明"
+        );
+    }
+    tr!(
+        language,
+        "error: the job names the DeepSpeed config {name} ({place}), which is not there\n  help: run zeropilot where the job is started, or pass the config with --config",
+        "错误：任务使用的 DeepSpeed 配置 {name}（{place}）不存在\n  建议：在启动任务的目录运行 zeropilot，或用 --config 给出配置"
+    )
+}
