@@ -200,12 +200,12 @@ def test_cost_chooses_among_numbers_of_gpus() -> None:
     plan = zp.plan(
         "qwen2.5-0.5b", gpus="2x8xA100-80G", network="1x10GbE", objective="cost", tokens="10B", cost="2.5/gpu-hour"
     )
-    assert plan.offers is not None and plan.bill is not None
-    assert [offer.nodes * offer.gpus_per_node for offer in plan.offers] == [1, 2, 4, 8, 16]
+    assert plan.by_gpu_count is not None and plan.cost_estimate is not None
+    assert [offer.nodes * offer.gpus_per_node for offer in plan.by_gpu_count] == [1, 2, 4, 8, 16]
     assert plan.world_size < 16
-    hours = [offer.bill.gpu_hours for offer in plan.offers if offer.bill and offer.bill.gpu_hours]
-    assert plan.bill.gpu_hours is not None and plan.bill.gpu_hours <= 1.05 * min(hours)
-    assert plan.bill.cost == pytest.approx(2.5 * plan.bill.gpu_hours)
+    hours = [offer.cost_estimate.gpu_hours for offer in plan.by_gpu_count if offer.cost_estimate and offer.cost_estimate.gpu_hours]
+    assert plan.cost_estimate.gpu_hours is not None and plan.cost_estimate.gpu_hours <= 1.05 * min(hours)
+    assert plan.cost_estimate.cost == pytest.approx(2.5 * plan.cost_estimate.gpu_hours)
 
 
 def test_a_job_is_asked_like_a_model(tmp_path: Path) -> None:

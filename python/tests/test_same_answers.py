@@ -46,7 +46,7 @@ def test_compare(command: Callable[..., Any]) -> None:
     said = command("memory", "--json", "--compare", "--model", "gpt2", "--gpus", "2x24GB")
     compared = zp.compare("gpt2", gpus="2x24GB")
     assert compared.to_dict() == said.json()
-    assert [way.stage for way in compared.ways] == [0, 1, 2, 2, 3, 3, 3]
+    assert [way.stage for way in compared.strategies] == [0, 1, 2, 2, 3, 3, 3]
 
 
 @pytest.mark.parametrize("target", ["deepspeed", "hf-trainer"])
@@ -55,8 +55,8 @@ def test_plan(command: Callable[..., Any], target: str) -> None:
     said = command("plan", "--json", "--model", "qwen3-0.6b", "--gpus", "2x24GB", *flags)
     planned = zp.plan("qwen3-0.6b", gpus="2x24GB", seq_len=1024, global_batch=64, target=target)
     assert planned.to_dict() == said.json()
-    assert planned.choice is not None and planned.choice.launch is not None
-    assert planned.choice.config["zero_optimization"]["stage"] == planned.choice.stage
+    assert planned.recommended is not None and planned.recommended.launch is not None
+    assert planned.recommended.config["zero_optimization"]["stage"] == planned.recommended.strategy.stage
 
 
 @pytest.mark.parametrize("lang", ["en", "zh"])

@@ -16,8 +16,8 @@ verdict: Optional[str] = answer.device.verdict
 largest: str = max(answer.device.at_peak, key=lambda part: answer.device.at_peak[part])
 
 planned: zp.Plan = zp.plan("qwen3-8b", gpus="5x44GB", target="hf-trainer")
-if planned.choice is not None:
-    stage: int = planned.choice.way.stage
+if planned.recommended is not None:
+    stage: int = planned.recommended.strategy.stage
 over: list[int] = [rejected.over_by for rejected in planned.rejected]
 
 found: zp.Check = zp.check("ds.json", per_device_train_batch_size=2, bf16=True)

@@ -12,14 +12,13 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from ._config import ZeroConfig, build_config, create, save_config
     from ._native import ZeropilotError
-    from ._results import (
+    from ._answers import (
         Check,
         Comparison,
         Concept,
         Created,
         Difference,
         ExplainedFile,
-        Explanation,
         Index,
         Key,
         Memory,
@@ -28,6 +27,7 @@ if TYPE_CHECKING:
         Resolved,
     )
     from ._inputs import Job
+    from ._result import Explanation
     from ._verbs import check, compare, diff, explain, memory, plan, resolve
 
     __version__: str
@@ -66,6 +66,7 @@ _HOMES = {
     "_config": ("ZeroConfig", "build_config", "create", "save_config"),
     "_inputs": ("Job",),
     "_native": ("ZeropilotError",),
+    "_result": ("Explanation",),
     "_verbs": ("check", "compare", "diff", "explain", "memory", "plan", "resolve"),
 }
 
@@ -79,7 +80,7 @@ def __getattr__(name: str) -> object:
         value: object = import_module("._native", __name__).version()
     else:
         homes = (home for home, names in _HOMES.items() if name in names)
-        value = getattr(import_module("." + next(homes, "_results"), __name__), name)
+        value = getattr(import_module("." + next(homes, "_answers"), __name__), name)
     globals()[name] = value
     return value
 

@@ -11,7 +11,7 @@ from typing import Any, Dict, Mapping, Optional, Tuple, Union
 
 from . import _native
 from ._inputs import Model, model_argument
-from ._results import Created
+from ._answers import Created
 
 Size = Union[int, str]
 Elements = Union[int, float, str]

@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING, Any, Dict, Mapping, Optional, Sequence, Union
 
 from . import _native
 from ._inputs import Config, Model, config_argument, model_argument
-from ._results import KINDS, Check, Comparison, Difference, Explanation, Memory, Plan, Resolved
+from ._answers import KINDS, Check, Comparison, Difference, Memory, Plan, Resolved
+from ._result import Explanation
 
 if TYPE_CHECKING:
     from typing_extensions import TypedDict, Unpack

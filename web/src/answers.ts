@@ -1,61 +1,860 @@
-// The shapes of answers, as the command line prints them with `--json`, and of the words beside them.
+// Answers as JSON has them, and words beside them. Generated from the program's types:
+// ZEROPILOT_UPDATE_DOCS=1 cargo test -p zeropilot --test docs
 
-export interface Estimate { low: number; expected: number; high: number }
-export interface Way {
-  stage: number; offload_optimizer: string; offload_param: string; micro_batch: number;
-  gradient_accumulation_steps: number; gradient_checkpointing: boolean; fused_loss: boolean; hpz: number;
+/// Whether DeepSpeed accepts a config, and everything found in it.
+export interface Check {
+  file: string;
+  verdict: string;
+  resolved: ResolvedBatch | null;
+  diagnostics: Finding[];
+  fixed?: Fixed[];
+  deepspeed_version: string;
+  front_end: FrontEndName;
+  world_size: number;
+  world_size_source: string;
+  pending: Pending[];
 }
-export interface Fitting {
-  stage: number; way: Way; config: Record<string, unknown>; memory: { device: Estimate; host: Estimate };
-  step_seconds: Estimate | null; launch?: Record<string, string>;
+
+/// The batch and the ZeRO section after loading.
+export interface ResolvedBatch {
+  train_batch_size: number | null;
+  train_micro_batch_size_per_gpu: number | null;
+  gradient_accumulation_steps: number | null;
+  zero_optimization: Record<string, unknown>;
 }
-export interface Plan {
-  model: string; gpus: string; world_size: number; capacity: number; choice: Fitting | null; alternatives: Fitting[];
-  rejected: { way: Way; over_by: number; where: string; device: Estimate }[]; ladder: Fitting[]; gpus_needed: number | null; host_ram_needed: number | null; limits: string[];
-}
-export interface Said { way: string; said: string }
-export interface PlanWords {
-  choice: { way: string; lines: string[]; config: string; by_hand: string[] } | null;
-  nothing: { headline: string[]; remedy: string[] } | null;
-  alternatives: Said[]; rejected: Said[]; ladder: Said[];
-}
-export interface Column { device: Estimate & { verdict: Verdict | null; at_peak: Record<string, number> }; host: Estimate }
-export type Verdict = "fits" | "tight" | "doubtful" | "does_not_fit";
-export interface Compared { capacity: number | null; ways: Column[] }
-export interface RowWords { way: string; need: string; verdict: string | null; host: string }
-export interface ComparedWords {
-  capacity: string | null; ways: RowWords[];
-}
-export interface Pictured { text: string; picture: string }
-export interface Timed { bill: { tokens: number; gpu_hours: Span; cost: Span | null } | null }
-interface Span { low: number; expected: number; high: number }
-export interface TimedWords extends Pictured { bill: string | null }
-/// What a GPU holds in a stretch of a step, by part.
-export interface Frame { phase: string; held: Record<string, number> }
-export interface Traffic { calls: { kind: string; ranks: number; calls: number; bytes: number }[]; sent: number }
-export interface FilmWords { frames: Frame[]; sent: string }
-export type Moment = "after_init" | "after_backward" | "after_step";
-export interface Held { name: string; words: string; bytes: number }
-export interface MemoryWords extends Pictured { row: Omit<RowWords, "way">; rest: Record<Moment, Held[]> }
-export interface Memory {
-  stage: number; world_size: number; rank: number;
-  device: Estimate & { verdict: Verdict | null; at_peak: Record<string, number> }; host: Estimate;
-}
-export interface ModelEntry { id: string; aliases: string[]; parameters: number; active: number | null; longest: number | null }
-export interface Card {
-  name: string; slug: string; aliases: string[]; capacity: number | null; gpus_per_node: number; bf16: boolean | null;
-}
-export interface Catalogue {
-  models: ModelEntry[]; accelerators: Card[]; engines: string[]; front_ends: string[]; targets: string[]; version: string;
-}
-export interface Part { name: string; words: string; colour: string }
-export interface CatalogueWords { parts: Part[]; concepts: { name: string; title: string }[] }
+
+/// Something wrong, with its reason and its remedy.
 export interface Finding {
-  code: string; name: string; severity: "error" | "warning" | "info" | "hint"; message: string; why: string; help: string; path: string;
-  span: Record<string, number>;
-  fix: { title: string; safety: string; edits: { start: number; end: number; text: string }[] } | null;
+  code: string;
+  name: string;
+  severity: string;
+  message: string;
+  why: string;
+  help: string;
+  path: string;
+  span: Span;
+  related: Related[];
+  fix: Fix | null;
 }
-export interface Checked {
-  verdict: string; diagnostics: Finding[]; deepspeed_version: string; front_end: { name: string; guessed: boolean };
-  world_size: number; pending: { path: string; filled_from: string }[];
+
+/// A place in a text: bytes, and lines and columns from 1. The end is exclusive.
+export interface Span {
+  start: number;
+  end: number;
+  line: number;
+  column: number;
+  end_line: number;
+  end_column: number;
+}
+
+/// Another place that belongs to a finding.
+export interface Related {
+  span: Span;
+  message: string;
+}
+
+/// How a finding can be fixed.
+export interface Fix {
+  title: string;
+  safety: string;
+  edits: Edit[];
+}
+
+/// A replacement of bytes.
+export interface Edit {
+  start: number;
+  end: number;
+  text: string;
+}
+
+/// A finding that is no longer there; its place was in the text before.
+export interface Fixed {
+  code: string;
+  message: string;
+  path: string;
+  title: string;
+  safety: string;
+}
+
+/// What reads the config.
+export interface FrontEndName {
+  name: string;
+  guessed: boolean;
+}
+
+/// A key that is filled only when the script runs.
+export interface Pending {
+  path: string;
+  filled_from: string;
+}
+
+/// A config as DeepSpeed holds it after loading; what only the script decides is missing.
+export interface Resolved {
+  shape: number;
+  deepspeed_version: string;
+  front_end: string;
+  world_size: number;
+  world_size_source: string;
+  stage: number;
+  precision: string;
+  train_batch_size: number | null;
+  train_micro_batch_size_per_gpu: number | null;
+  gradient_accumulation_steps: number | null;
+  gradient_clipping: number | null;
+  zero_optimization: Record<string, unknown>;
+  pending: Pending[];
+}
+
+/// How much memory a job needs.
+export interface Memory {
+  shape: number;
+  model: string;
+  stage: number;
+  micro_batch: number;
+  sequence_length: number;
+  precision: string;
+  precision_assumed: boolean;
+  gradient_checkpointing: boolean;
+  world_size: number;
+  nodes: number;
+  gpus_per_node: number;
+  rank: number;
+  activations: Activations;
+  tensors: Tensors;
+  device: DeviceMemory;
+  host: HostMemory;
+  savings: Saving[];
+  provenance: Provenance;
+}
+
+/// Whose program the activations come from: the model's `own`, or a `stand_in`.
+export interface Activations {
+  program: string;
+  of: string | null;
+}
+
+/// Exactly the tensors of the rank.
+export interface Tensors {
+  after_init: State;
+  after_backward: State;
+  after_step: State;
+  peak: Peaks;
+}
+
+/// Tensors at a moment of rest, by place and category.
+export interface State {
+  device: Record<string, number>;
+  pinned: Record<string, number>;
+  host: Record<string, number>;
+  total: number;
+  misc: number;
+}
+
+/// The most in each phase.
+export interface Peaks {
+  init: number;
+  forward: number;
+  backward: number;
+  step: number;
+}
+
+/// What a GPU needs.
+export interface DeviceMemory {
+  low: number;
+  expected: number;
+  high: number;
+  capacity: number | null;
+  verdict: Verdict | null;
+  at_peak: Record<string, number>;
+  terms: MemoryTerm[];
+  peak: DevicePeak;
+}
+
+/// How a need compares with what there is.
+export type Verdict = "fits" | "tight" | "doubtful" | "does_not_fit";
+
+/// Device memory that is no tensor.
+export interface MemoryTerm {
+  term: string;
+  bytes: Estimate;
+}
+
+/// Bytes with their bounds.
+export interface Estimate {
+  low: number;
+  expected: number;
+  high: number;
+}
+
+/// When the GPU is fullest.
+export interface DevicePeak {
+  phase: string;
+  near: string | null;
+  init: number;
+  forward: number;
+  backward: number;
+  step: number;
+}
+
+/// What a host needs for all of its processes.
+export interface HostMemory {
+  per_process: Estimate;
+  low: number;
+  expected: number;
+  high: number;
+  processes: number;
+  capacity: number | null;
+  verdict: Verdict | null;
+  disk: number;
+}
+
+/// A change, and the bytes it saves on the GPU.
+export interface Saving {
+  change: string;
+  saved: number;
+}
+
+/// What an answer rests on.
+export interface Provenance {
+  framework: string | null;
+  values: StatedValue[];
+  unknown: string[];
+  not_modelled: NotModelled[];
+}
+
+/// A value that an answer rests on.
+export interface StatedValue {
+  name: string;
+  value: unknown;
+  origin: Origin;
+}
+
+/// Where a value comes from: an `option`, a `file` with its line, a framework's `default`, or `assumed`.
+export interface Origin {
+  kind: string;
+  file?: string | null;
+  line?: number | null;
+  of?: string | null;
+}
+
+/// Something the job says that no prediction follows; the run needs `less`, `more` or `less_or_more`.
+export interface NotModelled {
+  what: string;
+  written: string;
+  run_needs: string;
+  origin: Origin;
+}
+
+/// All stages and offloads side by side.
+export interface Comparison {
+  capacity: number | null;
+  strategies: ComparedStrategy[];
+}
+
+/// A stage and what it offloads, with what it needs.
+export interface ComparedStrategy {
+  stage: number;
+  offload_optimizer: boolean;
+  offload_param: boolean;
+  device: ComparedDevice;
+  host: Estimate;
+}
+
+/// What a GPU needs for a strategy, and what fills it at its highest point.
+export interface ComparedDevice {
+  at_peak: Record<string, number>;
+  low: number;
+  expected: number;
+  high: number;
+  verdict: Verdict | null;
+}
+
+/// What to run: the recommended strategy, what else fits, what does not, and the fallbacks if it still runs out of memory.
+export interface Plan {
+  shape: number;
+  model: string;
+  gpus: string;
+  world_size: number;
+  capacity: number;
+  strategies: number;
+  predicted: number;
+  recommended: Recommended | null;
+  cost_estimate: CostEstimate | null;
+  by_gpu_count: OnGpus[] | null;
+  alternatives: FittingStrategy[];
+  rejected: RejectedStrategy[];
+  fallbacks: FittingStrategy[];
+  gpus_needed: number | null;
+  host_ram_needed: number | null;
+  limits: string[];
+  current: CurrentJob | null;
+  provenance: Provenance;
+}
+
+/// The strategy to run, with commands that start it, by launcher.
+export interface Recommended {
+  strategy: Strategy;
+  config: Record<string, unknown>;
+  memory: PlannedMemory;
+  step_seconds: Range | null;
+  launch: Record<string, string>;
+}
+
+/// Stage, offload and batch; what is offloaded goes to `cpu` or `nvme`.
+export interface Strategy {
+  stage: number;
+  offload_optimizer: Offload;
+  offload_param: Offload;
+  micro_batch: number;
+  gradient_accumulation_steps: number;
+  gradient_checkpointing: boolean;
+  fused_loss: boolean;
+  hpz: number;
+}
+
+/// Where states that leave the GPU are kept.
+export type Offload = "none" | "cpu" | "nvme";
+
+/// What a strategy needs on a GPU and on a host.
+export interface PlannedMemory {
+  device: Estimate;
+  host: Estimate;
+}
+
+/// Seconds, hours or money with their bounds.
+export interface Range {
+  low: number;
+  expected: number;
+  high: number;
+}
+
+/// What it takes to finish: GPU hours, and money if a price was given.
+export interface CostEstimate {
+  tokens: number;
+  gpu_hours: number | null;
+  cost: number | null;
+}
+
+/// The best strategy on some of the GPUs, and what it costs; no strategy if nothing fits.
+export interface OnGpus {
+  nodes: number;
+  gpus_per_node: number;
+  strategy: Strategy | null;
+  cost_estimate: CostEstimate | null;
+}
+
+/// A strategy that fits, with its DeepSpeed config; the time of a step only if the speed of the GPUs is known.
+export interface FittingStrategy {
+  strategy: Strategy;
+  config: Record<string, unknown>;
+  memory: PlannedMemory;
+  step_seconds: Range | null;
+}
+
+/// A strategy that does not fit even at its smallest, and by how many bytes.
+export interface RejectedStrategy {
+  strategy: Strategy;
+  over_by: number;
+  where: string;
+  device: Estimate;
+}
+
+/// The job as it is written.
+export interface CurrentJob {
+  stage: number;
+  micro_batch: number;
+  gradient_accumulation_steps: number;
+  device: number;
+  verdict: Verdict | null;
+  step_seconds: Range;
+}
+
+/// How long a step takes, what it waits for and what it sends.
+export interface Simulation {
+  shape: number;
+  model: string;
+  stage: number;
+  micro_batch: number;
+  gradient_accumulation_steps: number;
+  sequence_length: number;
+  gradient_checkpointing: boolean;
+  world_size: number;
+  nodes: number;
+  gpus_per_node: number;
+  network: NodeNetwork | null;
+  step: StepSeconds;
+  verdict: Verdict | null;
+  tokens_per_s: number;
+  tokens_per_s_per_gpu: number;
+  tflops_per_gpu: number;
+  mfu: number;
+  hfu: number;
+  busy: Record<string, number>;
+  waits: Record<string, number>;
+  communication: Communication;
+  cost_estimate: CostRange | null;
+  scaling: Scaling[];
+  provenance: Provenance;
+}
+
+/// What links the nodes; `stated` if it was given, not assumed.
+export interface NodeNetwork {
+  name: string;
+  gb_s: number;
+  stated: boolean;
+}
+
+/// Seconds of a step with their bounds, and the expected ones by phase.
+export interface StepSeconds {
+  low: number;
+  expected: number;
+  high: number;
+  forward: number;
+  backward: number;
+  optimizer: number;
+}
+
+/// What goes over the links in a step.
+export interface Communication {
+  calls: CallTotal[];
+  sent: number;
+  to_device: number;
+  to_host: number;
+}
+
+/// Calls of one kind among this many ranks.
+export interface CallTotal {
+  kind: string;
+  ranks: number;
+  calls: number;
+  bytes: number;
+}
+
+/// What it takes to finish, with bounds: GPU hours, and money if a price was given.
+export interface CostRange {
+  tokens: number;
+  gpu_hours: Range;
+  cost: Range | null;
+}
+
+/// The same job on another number of GPUs.
+export interface Scaling {
+  gpus: number;
+  gradient_accumulation_steps: number;
+  step: number;
+  tokens_per_s: number;
+  tokens_per_s_per_gpu: number;
+  mfu: number;
+  efficiency: number | null;
+}
+
+/// A DeepSpeed config with what must be said beside it.
+export interface Created {
+  path: string | null;
+  tier: string | null;
+  target: string;
+  front_end: string;
+  stage: number;
+  precision: string;
+  batch: Batch;
+  arguments: Record<string, unknown>;
+  sized: SizedKey[];
+  config: Record<string, unknown>;
+}
+
+/// Micro batch × gradient accumulation steps × ranks.
+export interface Batch {
+  micro_batch: number;
+  gradient_accumulation_steps: number;
+  world_size: number | null;
+  global_batch: number | null;
+}
+
+/// A key that was sized for the model.
+export interface SizedKey {
+  key: string;
+  elements: number;
+}
+
+/// Why a config cannot be written.
+export interface Refusals {
+  errors: Objection[];
+}
+
+/// Something that contradicts the request.
+export interface Objection {
+  message: string;
+  why: string;
+  help: string;
+}
+
+/// What can be asked.
+export interface Index {
+  concepts: ConceptName[];
+  keys: string[];
+}
+
+/// A concept that can be asked for.
+export interface ConceptName {
+  name: string;
+  title: string;
+}
+
+/// A key: what it does, what it costs, what people get wrong; `within` if the text is that of what holds the key.
+export interface Key {
+  path: string;
+  within: string | null;
+  what: string | null;
+  unit: string | null;
+  is_read: boolean | null;
+  memory: string | null;
+  speed: string | null;
+  mistake: string | null;
+  source: string[];
+  versions: InVersion[];
+}
+
+/// A key in one DeepSpeed version.
+export interface InVersion {
+  version: string;
+  status: string;
+  default: unknown;
+  replaced_by: string | null;
+}
+
+/// A name that several keys have.
+export interface Names {
+  keys: string[];
+}
+
+/// A concept.
+export interface Concept {
+  name: string;
+  title: string;
+  text: string;
+  keys: string[];
+}
+
+/// A whole config, key by key; `findings` are those about no key of it.
+export interface ExplainedFile {
+  file: string;
+  verdict: string;
+  deepspeed_version: string;
+  front_end: string;
+  world_size: number;
+  keys: FileKey[];
+  findings: FileFinding[];
+}
+
+/// A key as a config has it.
+export interface FileKey {
+  path: string;
+  span: Span;
+  status: string;
+  written: string;
+  value: unknown;
+  filled_from: string | null;
+  what: string | null;
+  memory: string | null;
+  speed: string | null;
+  findings: FileFinding[];
+}
+
+/// Something wrong, in short.
+export interface FileFinding {
+  code: string;
+  severity: string;
+  message: string;
+  help: string;
+}
+
+/// What differs between two configs.
+export interface Difference {
+  files: string[];
+  changes: Change[];
+}
+
+/// A key that differs.
+export interface Change {
+  path: string;
+  left: KeySide;
+  right: KeySide;
+  what: string | null;
+  memory: string | null;
+  speed: string | null;
+}
+
+/// A key in one of two configs.
+export interface KeySide {
+  status: string;
+  value: unknown;
+}
+
+/// What configs cost in a step.
+export interface Costs {
+  model: string;
+  files: FileCost[];
+}
+
+/// Bytes of the fullest GPU, of a host, sent by each GPU, and between it and its host; seconds if the speed of the GPUs is known.
+export interface FileCost {
+  file: string;
+  device: number;
+  host: number;
+  sent: number;
+  to_device: number;
+  to_host: number;
+  seconds: number | null;
+  sequences: number;
+}
+
+/// A page of the rule book.
+export interface RulePage {
+  code: string;
+  name: string;
+  group: string;
+  severity: string;
+  summary: string;
+  explanations: RuleWords[];
+  fix: string[];
+  versions: string[];
+  front_ends: string[];
+  sources: string[];
+  bad: BadExample[];
+  good: GoodExample[];
+}
+
+/// One way the rule words itself.
+export interface RuleWords {
+  severity: string;
+  message: string;
+  why: string;
+  help: string;
+  fix: RuleFix | null;
+}
+
+/// What a fix does, and whether it is safe.
+export interface RuleFix {
+  title: string;
+  safety: string;
+}
+
+/// A config in which the rule finds something.
+export interface BadExample {
+  config: string;
+  front_end: string;
+  world_size: number | null;
+  deepspeed_version: string | null;
+  findings: RuleWords[];
+}
+
+/// A config, and what it is judged for.
+export interface GoodExample {
+  config: string;
+  front_end: string;
+  world_size: number | null;
+  deepspeed_version: string | null;
+}
+
+/// A model of the catalogue: parameters in all, those that a token meets, and the longest sequence.
+export interface CatalogueModel {
+  id: string;
+  aliases: string[];
+  parameters: number;
+  active: number | null;
+  longest: number | null;
+}
+
+/// A GPU of the catalogue.
+export interface CatalogueGpu {
+  name: string;
+  slug: string;
+  aliases: string[];
+  capacity: number | null;
+  gpus_per_node: number;
+  bf16: boolean | null;
+}
+
+/// A rule in a line.
+export interface RuleLine {
+  code: string;
+  name: string;
+  group: string;
+  severity: string;
+  summary: string;
+}
+
+/// What is there, and what is missing.
+export interface Diagnosis {
+  machine: MachineFacts;
+  findings: MachineFinding[];
+}
+
+/// What is there; `memlock` and `open_files` are numbers, `unlimited` or unknown.
+export interface MachineFacts {
+  python: string | null;
+  packages: Record<string, string | null>;
+  gpus: MachineGpu[] | null;
+  cuda_visible_devices: string | null;
+  ram: number | null;
+  memlock: unknown;
+  open_files: unknown;
+  shm: number | null;
+  tools: BuildTools;
+}
+
+/// A GPU of this machine.
+export interface MachineGpu {
+  name: string;
+  uuid: string;
+  memory: number;
+}
+
+/// Whether tools that compile DeepSpeed's operators are there.
+export interface BuildTools {
+  cxx: boolean;
+  nvcc: boolean;
+  ninja: boolean;
+  libaio: boolean;
+}
+
+/// Something missing, with its reason, its remedy and a command.
+export interface MachineFinding {
+  name: string;
+  severity: string;
+  message: string;
+  why: string;
+  help: string;
+  command: string | null;
+}
+
+/// What is said of the recommended strategy, of every alternative, of what does not fit and of every fallback.
+export interface PlanWords {
+  recommended: RecommendedWords | null;
+  nothing: NothingWords | null;
+  alternatives: Said[];
+  rejected: Said[];
+  fallbacks: Said[];
+}
+
+/// The recommended strategy in words, its config, and what the script must do itself.
+export interface RecommendedWords {
+  strategy: string;
+  lines: string[];
+  config: string;
+  by_hand: string[];
+}
+
+/// That nothing fits, and what would help.
+export interface NothingWords {
+  headline: string[];
+  remedy: string[];
+}
+
+/// A strategy, and what is said of it.
+export interface Said {
+  strategy: string;
+  said: string;
+}
+
+/// The words beside [`compare_json`], row by row, for pages that lay them out themselves.
+export interface ComparisonWords {
+  capacity: string | null;
+  strategies: StrategyWords[];
+}
+
+/// A strategy of a comparison in words.
+export interface StrategyWords {
+  strategy: string;
+  need: string;
+  verdict: string | null;
+  host: string;
+}
+
+/// What a page shows of a job's memory.
+export interface MemoryWords {
+  row: RowWords;
+  rest: RestWords;
+  text: string;
+  picture: string;
+}
+
+/// What is said of the GPU and the host in one row, as [`compare_words`](super::compare_words) says it of every strategy.
+export interface RowWords {
+  need: string;
+  verdict: string | null;
+  host: string;
+}
+
+/// What a GPU holds between the phases.
+export interface RestWords {
+  after_init: HeldWords[];
+  after_backward: HeldWords[];
+  after_step: HeldWords[];
+}
+
+/// A part of memory with its words.
+export interface HeldWords {
+  name: string;
+  words: string;
+  bytes: number;
+}
+
+/// What a GPU holds through a step, and what it sends.
+export interface FilmWords {
+  frames: Frame[];
+  sent: string;
+}
+
+/// What a GPU holds in a stretch of a step, by part.
+export interface Frame {
+  phase: string;
+  held: Record<string, number>;
+}
+
+/// A step in words.
+export interface SimulationWords {
+  text: string;
+  cost_estimate: string | null;
+  picture: string;
+}
+
+/// A checked config in words.
+export interface CheckWords {
+  text: string;
+}
+
+/// A key or a concept in words.
+export interface TopicWords {
+  text: string;
+  markdown: string | null;
+}
+
+/// What can be chosen.
+export interface Catalogue {
+  models: CatalogueModel[];
+  accelerators: CatalogueGpu[];
+  engines: string[];
+  front_ends: string[];
+  targets: string[];
+  version: string;
+}
+
+/// What can be chosen, in words.
+export interface CatalogueWords {
+  parts: PartWords[];
+  concepts: ConceptWords[];
+}
+
+/// A part of memory, with its words and its colour.
+export interface PartWords {
+  name: string;
+  words: string;
+  colour: string;
+}
+
+/// A concept with its title.
+export interface ConceptWords {
+  name: string;
+  title: string;
 }

@@ -1,6 +1,6 @@
 // What the page asks, as the engine reads it and as a terminal would.
 
-import type { Way } from "./answers";
+import type { Strategy } from "./answers";
 import { gpus, type State } from "./state";
 
 /// What each GPU does at once: taken from the plan for everything that is shown beside it.
@@ -11,10 +11,10 @@ export const NO_PLAN: Work = { micro: 1, accumulation: 1, checkpointing: true, f
 /// Before a plan is found.
 export const NO_PLAN_YET: Work = { ...NO_PLAN, checkpointing: false };
 
-export function work(way: Way): Work {
+export function work(strategy: Strategy): Work {
   return {
-    micro: way.micro_batch, accumulation: way.gradient_accumulation_steps,
-    checkpointing: way.gradient_checkpointing, fused: way.fused_loss,
+    micro: strategy.micro_batch, accumulation: strategy.gradient_accumulation_steps,
+    checkpointing: strategy.gradient_checkpointing, fused: strategy.fused_loss,
   };
 }
 

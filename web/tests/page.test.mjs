@@ -91,7 +91,7 @@ test("a dropped config.json is planned as the command line plans it", () => usin
   const directory = await mkdtemp(join(tmpdir(), "page-"));
   await writeFile(join(directory, "config.json"), text);
   const plan = await cli(await page.textContent(".command"), directory);
-  assert.equal(Number(await page.getAttribute(".way", "data-bytes")), plan.choice.memory.device.expected);
+  assert.equal(Number(await page.getAttribute(".strategy", "data-bytes")), plan.recommended.memory.device.expected);
 }));
 
 test("a config is downloaded as it is shown", () => using("#plan?language=en", async (page) => {
@@ -167,7 +167,7 @@ test("what it costs to finish is the command line's bill", () => using("#plan?la
   const directory = await mkdtemp(join(tmpdir(), "page-"));
   await writeFile(join(directory, "ds_config.json"), await page.textContent(".config"));
   const command = (await page.locator(".command").allTextContents()).find((line) => line.includes(" simulate "));
-  const { bill } = await cli(command, directory);
+  const { cost_estimate: bill } = await cli(command, directory);
   const shown = await page.$eval(".bill", (element) => [Number(element.dataset.hours), Number(element.dataset.cost)]);
   assert.deepEqual(shown, [bill.gpu_hours.expected, bill.cost.expected]);
   assert.match(await page.textContent(".bill"), /10 billion tokens.* at 2\.5 per GPU hour/);

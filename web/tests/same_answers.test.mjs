@@ -27,7 +27,7 @@ function bytes(amount) {
 
 const shown = (page) => page.evaluate(() => {
   const all = (selector, read) => [...document.querySelectorAll(selector)].map(read);
-  const way = document.querySelector(".way");
+  const way = document.querySelector(".strategy");
   return {
     commands: all(".command", (element) => element.textContent),
     problem: document.querySelector(".problem")?.textContent ?? null,
@@ -56,8 +56,8 @@ for (const question of QUESTIONS) {
     assert.equal(said.problem, null);
     const [plan, compared] = await Promise.all(said.commands.map((line) => cli(line)));
 
-    assert.equal(said.bars.length, compared.ways.length);
-    for (const [index, way] of compared.ways.entries()) {
+    assert.equal(said.bars.length, compared.strategies.length);
+    for (const [index, way] of compared.strategies.entries()) {
       const row = said.bars[index];
       assert.deepEqual([row.bytes, row.host, row.verdict], [way.device.expected, way.host.expected, way.device.verdict]);
       assert.ok(row.need.startsWith(bytes(way.device.expected)), `${row.need} is ${way.device.expected}`);
@@ -65,13 +65,13 @@ for (const question of QUESTIONS) {
       for (const part of Object.values(way.device.at_peak)) assert.ok(row.parts.some((text) => text.endsWith(` ${bytes(part)}`)), `${part} in ${row.parts}`);
     }
     const device = (fitting) => fitting.memory.device.expected;
-    if (plan.choice) {
-      assert.deepEqual(said.choice, { bytes: device(plan.choice), host: plan.choice.memory.host.expected, seconds: String(plan.choice.step_seconds?.expected ?? "") });
-      assert.equal(said.row, device(plan.choice), "the bar of the choice is the plan's number");
-      assert.deepEqual(JSON.parse(said.config), plan.choice.config);
-      assert.equal(said.launch, Object.values(plan.choice.launch)[0]);
+    if (plan.recommended) {
+      assert.deepEqual(said.choice, { bytes: device(plan.recommended), host: plan.recommended.memory.host.expected, seconds: String(plan.recommended.step_seconds?.expected ?? "") });
+      assert.equal(said.row, device(plan.recommended), "the bar of the choice is the plan's number");
+      assert.deepEqual(JSON.parse(said.config), plan.recommended.config);
+      assert.equal(said.launch, Object.values(plan.recommended.launch)[0]);
     } else assert.equal(said.choice, null);
-    const others = [plan.alternatives.map(device), plan.ladder.map(device), plan.rejected.map((one) => one.over_by)];
+    const others = [plan.alternatives.map(device), plan.fallbacks.map(device), plan.rejected.map((one) => one.over_by)];
     assert.deepEqual(said.others, others.filter((rows) => rows.length > 0));
     assert.deepEqual(wrong, []);
   });

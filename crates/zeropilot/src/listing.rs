@@ -48,7 +48,7 @@ fn list<'a, T: Listed + 'a>(
     let found: Vec<&T> = all.filter(|one| one.contains(&wanted)).collect();
     let mut output = Output::new(false);
     if command.format.is_json() {
-        output.result(&format!("{:#}\n", listing::json(&found, language)));
+        output.result(&format!("{:#}\n", serde_json::json!(listing::json(&found, language))));
     } else if !found.is_empty() {
         output.result(&listing::table(&found, language));
     }

@@ -3,6 +3,8 @@
 //! Checked are the READMEs, `CONTRIBUTING.md` and every chapter that `docs/SUMMARY.md` names. Run with
 //! `ZEROPILOT_UPDATE_DOCS=1` to write what is shown or generated, then read it.
 
+#[path = "docs/answers/mod.rs"]
+mod answers;
 #[path = "docs/commands.rs"]
 mod commands;
 #[path = "docs/links.rs"]
@@ -20,6 +22,7 @@ mod tour;
 
 use pages::{Page, fresh};
 use zeropilot_text::Language;
+use zeropilot_view::answers::Shapes;
 
 fn shows_what_happens(pages: Vec<Page>) {
     for page in pages {
@@ -95,7 +98,22 @@ fn the_reference_is_what_the_program_says() {
 }
 
 #[test]
-fn the_shapes_are_those_of_real_answers() {
+fn the_python_classes_are_the_shapes_of_answers() {
+    fresh("python/zeropilot/_answers.py", &answers::python::module(&Shapes::all()));
+}
+
+#[test]
+fn the_types_of_the_page_are_the_shapes_of_answers() {
+    fresh("web/src/answers.ts", &answers::typescript::module(&Shapes::all()));
+}
+
+#[test]
+fn answers_have_the_shapes_that_are_documented() {
+    shapes::answers_are_valid();
+}
+
+#[test]
+fn the_reference_names_the_fields_of_answers_and_records() {
     fresh("docs/reference/json.md", &shapes::chapter(Language::English));
     fresh("docs/zh/reference/json.md", &shapes::chapter(Language::Chinese));
 }

@@ -58,10 +58,10 @@ fn guesses_are_applied_if_asked_for() {
         let all = files[0][list].as_array().expect("an array").iter();
         all.map(|found| found["code"].as_str().expect("a code")).collect()
     };
-    assert_eq!((codes("mended"), codes("diagnostics")), (vec!["K01", "K14"], vec!["K01"]));
+    assert_eq!((codes("fixed"), codes("diagnostics")), (vec!["K01", "K14"], vec!["K01"]));
     let again = run(directory.path(), &arguments);
     let files: Vec<Value> = serde_json::from_str(stdout(&again)).expect("JSON");
-    assert_eq!(files[0].get("mended"), None);
+    assert_eq!(files[0].get("fixed"), None);
 }
 
 #[test]

@@ -251,7 +251,7 @@ fn the_step_is_drawn_in_the_terminal_and_as_a_picture() {
 #[test]
 fn every_stage_and_offload_stand_side_by_side() {
     let table = answer(&["--model", "qwen3-8b", "--gpus", "8x80GB", "--compare"]);
-    let ways = table["ways"].as_array().expect("rows");
+    let ways = table["strategies"].as_array().expect("rows");
     assert_eq!(ways.len(), 7);
     let needs: Vec<u64> = ways.iter().map(|way| at(way, "/device/expected")).collect();
     assert!(needs[0] > needs[1] && needs[2] > needs[4] && needs[4] > needs[6], "{needs:?}");

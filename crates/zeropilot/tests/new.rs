@@ -270,7 +270,7 @@ fn programs_are_told_everything() {
     assert_eq!(said["path"], "ds_zero2_offload.json");
     assert_eq!(
         said["batch"],
-        json!({"micro": 2, "accumulation": 4, "world_size": 2, "global": 16})
+        json!({"micro_batch": 2, "gradient_accumulation_steps": 4, "world_size": 2, "global_batch": 16})
     );
     assert_eq!(
         said["arguments"],

@@ -19,7 +19,7 @@ fn plan(arguments: &[&str]) -> (Value, i32) {
 
 fn stages(rows: &Value) -> Vec<u64> {
     let rows = rows.as_array().expect("rows").iter();
-    rows.filter_map(|row| row["way"]["stage"].as_u64()).collect()
+    rows.filter_map(|row| row["strategy"]["stage"].as_u64()).collect()
 }
 
 fn number(value: &Value, pointer: &str) -> u64 {
@@ -29,36 +29,36 @@ fn number(value: &Value, pointer: &str) -> u64 {
 #[test]
 fn full_8b_on_five_44_gb_cards_needs_zero_3() {
     let (plan, code) = plan(&["--model", "qwen3-8b", "--gpus", "5x44GB", "--seq-len", "4096"]);
-    assert_eq!((code, number(&plan, "/choice/stage")), (0, 3));
+    assert_eq!((code, number(&plan, "/recommended/strategy/stage")), (0, 3));
     assert!(stages(&plan["rejected"]).contains(&2), "{}", plan["rejected"]);
-    assert!(number(&plan, "/choice/memory/device/high") <= number(&plan, "/capacity"));
+    assert!(number(&plan, "/recommended/memory/device/high") <= number(&plan, "/capacity"));
 }
 
 #[test]
 fn every_rung_of_the_ladder_needs_less_and_is_a_whole_config() {
     let (plan, _) = plan(&["--model", "qwen3-8b", "--gpus", "5x44GB", "--global-batch", "40"]);
-    let mut below = number(&plan, "/choice/memory/device/expected");
-    for rung in plan["ladder"].as_array().expect("rungs") {
+    let mut below = number(&plan, "/recommended/memory/device/expected");
+    for rung in plan["fallbacks"].as_array().expect("rungs") {
         let need = number(rung, "/memory/device/expected");
         assert!(need < below, "{need} after {below}");
         below = need;
         // The global batch is kept on every rung.
         assert_eq!(number(rung, "/config/train_batch_size"), 40);
     }
-    assert_eq!(number(&plan, "/choice/config/train_batch_size"), 40);
+    assert_eq!(number(&plan, "/recommended/config/train_batch_size"), 40);
 }
 
 #[test]
 fn lora_on_a_30b_mixture_needs_zero_3_too() {
     let (plan, code) = plan(&["--model", "Qwen3-30B-A3B", "--gpus", "5x44GB", "--method", "lora"]);
-    assert_eq!((code, number(&plan, "/choice/stage")), (0, 3));
+    assert_eq!((code, number(&plan, "/recommended/strategy/stage")), (0, 3));
     assert!(stages(&plan["rejected"]).contains(&2));
 }
 
 #[test]
 fn full_70b_on_eight_80_gb_cards_needs_offload() {
     let (plan, _) = plan(&["--model", "llama-3.1-70b", "--gpus", "8xA100-80G"]);
-    assert_eq!(plan["choice"]["way"]["offload_optimizer"], "cpu");
+    assert_eq!(plan["recommended"]["strategy"]["offload_optimizer"], "cpu");
 }
 
 #[test]
@@ -66,7 +66,7 @@ fn where_nothing_fits_the_number_of_gpus_that_would_is_said() {
     let arguments = ["--model", "llama-3.1-70b", "--gpus", "2x24GB", "--host-ram", "64GiB"];
     let (plan, code) = plan(&arguments);
     assert_eq!(code, 1);
-    assert!(plan["choice"].is_null() && number(&plan, "/gpus_needed") > 2, "{plan}");
+    assert!(plan["recommended"].is_null() && number(&plan, "/gpus_needed") > 2, "{plan}");
 }
 
 /// Eight processes of 3 GiB each are 24 GiB, and the host has 9.3: no layer is too large, and no shorter sequence helps.
@@ -95,14 +95,14 @@ fn a_host_that_is_too_small_is_called_that_in_both_languages() {
 #[test]
 fn one_small_card_trains_adapters() {
     let (full, _) = plan(&["--model", "llama-3.1-8b", "--gpus", "1x24GB"]);
-    assert_eq!(full["choice"]["way"]["offload_optimizer"], "cpu");
+    assert_eq!(full["recommended"]["strategy"]["offload_optimizer"], "cpu");
     let (lora, _) = plan(&["--model", "llama-3.1-8b", "--gpus", "1x24GB", "--method", "lora"]);
-    assert_eq!(lora["choice"]["way"]["offload_optimizer"], "none");
+    assert_eq!(lora["recommended"]["strategy"]["offload_optimizer"], "none");
 }
 
 /// Hours and money of an offer.
 fn bill(offer: &Value) -> Option<(f64, f64)> {
-    Some((offer["bill"]["gpu_hours"].as_f64()?, offer["bill"]["cost"].as_f64()?))
+    Some((offer["cost_estimate"]["gpu_hours"].as_f64()?, offer["cost_estimate"]["cost"].as_f64()?))
 }
 
 #[test]
@@ -111,7 +111,7 @@ fn cost_leaves_gpus_aside_whose_links_cost_more_than_they_bring() {
     let price = ["--tokens", "10B", "--cost", "2.5/gpu-hour"];
     let (cheap, code) = plan(&[&question[..], &price, &["--objective", "cost"]].concat());
     assert_eq!(code, 0);
-    let offers = cheap["offers"].as_array().expect("offers");
+    let offers = cheap["by_gpu_count"].as_array().expect("offers");
     let gpus = |offer: &Value| number(offer, "/nodes") * number(offer, "/gpus_per_node");
     assert_eq!(offers.iter().map(gpus).collect::<Vec<_>>(), [1, 2, 4, 8, 16]);
     let world = number(&cheap, "/world_size");
@@ -127,8 +127,8 @@ fn cost_leaves_gpus_aside_whose_links_cost_more_than_they_bring() {
     // All of them cost what the plan for all of them says: seconds of a step × GPUs for the tokens of a step.
     let (all, _) = plan(&[&question[..], &price].concat());
     assert_eq!(number(&all, "/world_size"), 16);
-    let step = all["choice"]["step_seconds"]["expected"].as_f64().expect("a time");
-    let batch = number(&all, "/choice/config/train_batch_size") as f64;
+    let step = all["recommended"]["step_seconds"]["expected"].as_f64().expect("a time");
+    let batch = number(&all, "/recommended/config/train_batch_size") as f64;
     let wanted = 10e9 / (batch * 2048.0) * step * 16.0 / 3600.0;
     for (hours, _) in [&all, &offers[4]].into_iter().filter_map(bill) {
         assert!((hours - wanted).abs() < 1e-6 * wanted, "{hours}, but {wanted} by hand");

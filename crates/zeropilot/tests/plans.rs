@@ -193,8 +193,9 @@ fn is_above_the_floor(case: &Case, plan: &Value) {
     let model = catalogue::find(case.model).expect("in the catalogue").model().expect("a model");
     let (ranks, capacity) = (number(plan, "/world_size"), number(plan, "/capacity"));
     let alternatives = plan["alternatives"].as_array().expect("rows").iter();
-    for option in alternatives.chain(Some(&plan["choice"])).filter(|option| !option.is_null()) {
-        let floor = floor(&option["way"], model.elements().0, ranks);
+    for option in alternatives.chain(Some(&plan["recommended"])).filter(|option| !option.is_null())
+    {
+        let floor = floor(&option["strategy"], model.elements().0, ranks);
         let need = number(option, "/memory/device/expected");
         assert!(need > floor && floor < capacity, "{}: {option}", case.model);
     }
@@ -219,16 +220,17 @@ fn row(case: &Case) -> String {
         is_above_the_floor(case, &plan);
     }
     let rejected = plan["rejected"].as_array().expect("rows").iter();
-    let rejected = rejected
-        .filter(|row| row["way"]["offload_optimizer"] == "none")
-        .map(|row| format!("ZeRO-{} by {}", row["way"]["stage"], gib(number(row, "/over_by"))));
+    let rejected =
+        rejected.filter(|row| row["strategy"]["offload_optimizer"] == "none").map(|row| {
+            format!("ZeRO-{} by {}", row["strategy"]["stage"], gib(number(row, "/over_by")))
+        });
     let rejected = rejected.collect::<Vec<_>>().join(", ");
-    let choice = &plan["choice"];
+    let choice = &plan["recommended"];
     let (chosen, need) = if choice.is_null() {
         ("nothing fits".to_owned(), "–".to_owned())
     } else {
         let need = gib(number(choice, "/memory/device/expected"));
-        (way(&choice["way"]), format!("{need} of {}", gib(number(&plan, "/capacity"))))
+        (way(&choice["strategy"]), format!("{need} of {}", gib(number(&plan, "/capacity"))))
     };
     let Case { model, gpus, method, length, folklore, arithmetic } = case;
     format!(

@@ -49,9 +49,9 @@ fn what_does_not_fit_is_not_timed_without_a_word() {
     let run_large = run(&large);
     assert_eq!(run_large.code, 1);
     assert!(run_large.stdout.contains("does not fit into memory"), "{}", run_large.stdout);
-    assert_eq!(answer(&large[1..])["fit"], "does_not_fit");
+    assert_eq!(answer(&large[1..])["verdict"], "does_not_fit");
     let small = answer(&["--model", "gpt2", "--gpus", "1xRTX4090", "--seq-len", "512"]);
-    assert_eq!(small["fit"], "fits");
+    assert_eq!(small["verdict"], "fits");
 }
 
 /// Kernels and waits are the whole step; bounds are bounds; shares are shares.
@@ -77,7 +77,7 @@ fn the_parts_of_a_step_are_the_step() {
 #[test]
 fn stage_2_sends_more_than_stage_1_when_gradients_accumulate() {
     let sent =
-        |stage| at(&answer(&with(&["--stage", stage, "--grad-accum", "4"])), "/traffic/sent");
+        |stage| at(&answer(&with(&["--stage", stage, "--grad-accum", "4"])), "/communication/sent");
     let ratio = sent("2") / sent("1");
     assert!((ratio - 3.0).abs() < 0.01, "9Ψ over 3Ψ, not {ratio}");
 }
@@ -108,8 +108,8 @@ fn it_speaks_chinese() {
 fn a_bill_is_arithmetic() {
     let answer = answer(&with(&["--tokens", "10B", "--cost", "2.5/gpu-hour"]));
     let hours = 10e9 / at(&answer, "/tokens_per_s") / 3600.0 * 16.0;
-    assert!((at(&answer, "/bill/gpu_hours/expected") / hours - 1.0).abs() < 1e-9);
-    assert!((at(&answer, "/bill/cost/expected") / (hours * 2.5) - 1.0).abs() < 1e-9);
+    assert!((at(&answer, "/cost_estimate/gpu_hours/expected") / hours - 1.0).abs() < 1e-9);
+    assert!((at(&answer, "/cost_estimate/cost/expected") / (hours * 2.5) - 1.0).abs() < 1e-9);
 }
 
 #[test]

@@ -4,6 +4,7 @@ use serde::{Deserialize, Serialize};
 
 /// Where states that leave the GPU are kept.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Offload {
     /// They stay on the GPU.

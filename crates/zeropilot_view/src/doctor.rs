@@ -1,13 +1,16 @@
 //! What a machine lacks, for people and for programs.
 
-use serde_json::{Value as Json, json};
-use zeropilot_cluster::discovery::visible;
+use std::collections::BTreeMap;
+
+use serde::Serialize;
+use serde_json::Value as Json;
+use zeropilot_cluster::discovery::{FoundGpu, visible};
 use zeropilot_doctor::{Finding, Limit, Machine};
 use zeropilot_lint::Severity;
 use zeropilot_text::{Language, Text, tr};
-use zeropilot_units::Bytes;
 
 use crate::explain::Page;
+use crate::json::value;
 use crate::{Layout, escaped};
 
 /// Packages that are named whether or not anything is wrong with them.
@@ -123,47 +126,107 @@ fn closing(findings: &[Finding], language: Language) -> String {
     }
 }
 
+/// What is there, and what is missing.
+#[derive(Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub(crate) struct Diagnosis<'a> {
+    machine: MachineFacts<'a>,
+    findings: Vec<MachineFinding>,
+}
+
+/// What is there; `memlock` and `open_files` are numbers, `unlimited` or unknown.
+#[derive(Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+struct MachineFacts<'a> {
+    python: Option<String>,
+    packages: BTreeMap<&'static str, Option<&'a str>>,
+    gpus: Option<Vec<MachineGpu<'a>>>,
+    cuda_visible_devices: Option<&'a str>,
+    ram: Option<u64>,
+    memlock: Json,
+    open_files: Json,
+    shm: Option<u64>,
+    tools: BuildTools,
+}
+
+/// A GPU of this machine.
+#[derive(Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+struct MachineGpu<'a> {
+    name: &'a str,
+    uuid: &'a str,
+    memory: u64,
+}
+
+/// Whether tools that compile DeepSpeed's operators are there.
+#[derive(Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+struct BuildTools {
+    cxx: bool,
+    nvcc: bool,
+    ninja: bool,
+    libaio: bool,
+}
+
+/// Something missing, with its reason, its remedy and a command.
+#[derive(Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+struct MachineFinding {
+    name: &'static str,
+    severity: &'static str,
+    message: String,
+    why: String,
+    help: String,
+    command: Option<&'static str>,
+}
+
+impl<'a> From<&'a FoundGpu> for MachineGpu<'a> {
+    fn from(gpu: &'a FoundGpu) -> Self {
+        Self { name: &gpu.name, uuid: &gpu.uuid, memory: gpu.memory.0 }
+    }
+}
+
 /// Both as one object. Keys are added, never changed.
 pub fn json(machine: &Machine, findings: &[Finding], language: Language) -> Json {
-    let package = |name: &str| {
-        let python = machine.python.as_ref()?;
-        python.package(name).map(|package| package.version.clone())
+    let package = |name: &'static str| {
+        let found = machine.python.as_ref().and_then(|python| python.package(name));
+        (name, found.map(|package| package.version.as_str()))
     };
-    let packages: serde_json::Map<String, Json> =
-        NAMED.iter().map(|name| ((*name).to_owned(), json!(package(name)))).collect();
     let limit = |limit: Limit| match limit {
-        Limit::Unlimited => json!("unlimited"),
-        Limit::AtMost(most) => json!(most),
+        Limit::Unlimited => Json::from("unlimited"),
+        Limit::AtMost(most) => Json::from(most),
         Limit::Unknown => Json::Null,
     };
-    let bytes = |bytes: Option<Bytes>| bytes.map(|bytes| bytes.0);
-    let gpus = machine.gpus.as_ref().ok().map(|gpus| {
-        let shape = |gpu: &zeropilot_cluster::discovery::FoundGpu| json!({ "name": gpu.name, "uuid": gpu.uuid, "memory": gpu.memory.0 });
-        gpus.iter().map(shape).collect::<Vec<_>>()
-    });
     let tools = machine.tools;
-    let shape = |finding: &Finding| {
-        json!({
-            "name": finding.name,
-            "severity": finding.severity.name(),
-            "message": finding.message(language),
-            "why": finding.why(language),
-            "help": finding.help(language),
-            "command": finding.command,
-        })
+    let finding = |finding: &Finding| MachineFinding {
+        name: finding.name,
+        severity: finding.severity.name(),
+        message: finding.message(language),
+        why: finding.why(language),
+        help: finding.help(language),
+        command: finding.command,
     };
-    json!({
-        "machine": {
-            "python": machine.python.as_ref().map(|python| python.path.display().to_string()),
-            "packages": packages,
-            "gpus": gpus,
-            "cuda_visible_devices": machine.visible_devices,
-            "ram": bytes(machine.ram),
-            "memlock": limit(machine.memlock),
-            "open_files": limit(machine.open_files),
-            "shm": bytes(machine.shm.map(|shm| shm.total)),
-            "tools": { "cxx": tools.cxx, "nvcc": tools.nvcc, "ninja": tools.ninja, "libaio": tools.libaio },
+    value(&Diagnosis {
+        machine: MachineFacts {
+            python: machine.python.as_ref().map(|python| python.path.display().to_string()),
+            packages: NAMED.map(package).into(),
+            gpus: machine
+                .gpus
+                .as_ref()
+                .ok()
+                .map(|gpus| gpus.iter().map(MachineGpu::from).collect()),
+            cuda_visible_devices: machine.visible_devices.as_deref(),
+            ram: machine.ram.map(|ram| ram.0),
+            memlock: limit(machine.memlock),
+            open_files: limit(machine.open_files),
+            shm: machine.shm.map(|shm| shm.total.0),
+            tools: BuildTools {
+                cxx: tools.cxx,
+                nvcc: tools.nvcc,
+                ninja: tools.ninja,
+                libaio: tools.libaio,
+            },
         },
-        "findings": findings.iter().map(shape).collect::<Vec<_>>(),
+        findings: findings.iter().map(finding).collect(),
     })
 }

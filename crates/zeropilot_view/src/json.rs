@@ -9,30 +9,38 @@ use zeropilot_text::Language;
 use crate::FileResult;
 use crate::place::{Place, Places};
 
+/// Whether DeepSpeed accepts a config, and everything found in it.
 #[derive(Serialize)]
-struct File<'a> {
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub(crate) struct Check<'a> {
     file: &'a str,
     verdict: &'static str,
-    resolved: Option<Resolved<'a>>,
+    resolved: Option<ResolvedBatch<'a>>,
     diagnostics: Vec<Finding>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    mended: Vec<Mended>,
+    fixed: Vec<Fixed>,
     deepspeed_version: &'static str,
-    front_end: FrontEnd,
+    front_end: FrontEndName,
     world_size: usize,
     world_size_source: &'static str,
     pending: Vec<Pending<'a>>,
 }
 
+/// The batch and the ZeRO section after loading.
 #[derive(Serialize)]
-struct Resolved<'a> {
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+struct ResolvedBatch<'a> {
+    #[cfg_attr(feature = "schema", schemars(with = "Option<u64>"))]
     train_batch_size: Option<&'a PyValue>,
+    #[cfg_attr(feature = "schema", schemars(with = "Option<u64>"))]
     train_micro_batch_size_per_gpu: Option<&'a PyValue>,
+    #[cfg_attr(feature = "schema", schemars(with = "Option<u64>"))]
     gradient_accumulation_steps: Option<&'a PyValue>,
+    #[cfg_attr(feature = "schema", schemars(with = "serde_json::Map<String, serde_json::Value>"))]
     zero_optimization: &'a PyValue,
 }
 
-impl<'a> From<&'a ResolvedValues> for Resolved<'a> {
+impl<'a> From<&'a ResolvedValues> for ResolvedBatch<'a> {
     fn from(values: &'a ResolvedValues) -> Self {
         Self {
             train_batch_size: values.train_batch_size.as_ref(),
@@ -43,19 +51,25 @@ impl<'a> From<&'a ResolvedValues> for Resolved<'a> {
     }
 }
 
+/// What reads the config.
 #[derive(Serialize)]
-struct FrontEnd {
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+struct FrontEndName {
     name: &'static str,
     guessed: bool,
 }
 
+/// A key that is filled only when the script runs.
 #[derive(Serialize)]
-struct Pending<'a> {
-    path: &'a str,
-    filled_from: &'static str,
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub(crate) struct Pending<'a> {
+    pub(crate) path: &'a str,
+    pub(crate) filled_from: &'static str,
 }
 
+/// Something wrong, with its reason and its remedy.
 #[derive(Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 struct Finding {
     code: &'static str,
     name: &'static str,
@@ -71,7 +85,8 @@ struct Finding {
 
 /// A finding that is no longer there; its place was in the text before.
 #[derive(Serialize)]
-struct Mended {
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+struct Fixed {
     code: &'static str,
     message: String,
     path: String,
@@ -79,20 +94,26 @@ struct Mended {
     safety: &'static str,
 }
 
+/// Another place that belongs to a finding.
 #[derive(Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 struct Related {
     span: Place,
     message: &'static str,
 }
 
+/// How a finding can be fixed.
 #[derive(Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 struct Fix {
     title: String,
     safety: &'static str,
     edits: Vec<Edit>,
 }
 
+/// A replacement of bytes.
 #[derive(Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 struct Edit {
     start: usize,
     end: usize,
@@ -108,14 +129,17 @@ pub(crate) fn file(language: Language, file: &FileResult<'_>) -> String {
         let places = Places::new(file.bytes);
         report.diagnostics.iter().map(|diagnostic| finding(diagnostic, &places, language)).collect()
     };
-    let value = File {
+    let value = Check {
         file: file.name,
         verdict: report.verdict.name(),
-        resolved: report.resolved.as_ref().map(Resolved::from),
+        resolved: report.resolved.as_ref().map(ResolvedBatch::from),
         diagnostics,
-        mended: report.fixed.iter().filter_map(|found| mended(found, language)).collect(),
+        fixed: report.fixed.iter().filter_map(|found| fixed(found, language)).collect(),
         deepspeed_version: report.version.name(),
-        front_end: FrontEnd { name: report.front_end.name(), guessed: report.front_end_guessed },
+        front_end: FrontEndName {
+            name: report.front_end.name(),
+            guessed: report.front_end_guessed,
+        },
         world_size: report.world.size,
         world_size_source: report.world.source.name(),
         pending: report
@@ -125,6 +149,11 @@ pub(crate) fn file(language: Language, file: &FileResult<'_>) -> String {
             .collect(),
     };
     written(&value)
+}
+
+/// Text and numbers always serialize.
+pub(crate) fn value(shape: &impl Serialize) -> serde_json::Value {
+    serde_json::to_value(shape).unwrap_or_default()
 }
 
 /// Text and numbers always serialize.
@@ -138,8 +167,8 @@ pub(crate) fn written(value: &impl Serialize) -> String {
     }
 }
 
-fn mended(diagnostic: &Diagnostic, language: Language) -> Option<Mended> {
-    Some(Mended {
+fn fixed(diagnostic: &Diagnostic, language: Language) -> Option<Fixed> {
+    Some(Fixed {
         code: diagnostic.rule.code,
         message: diagnostic.message(language),
         path: diagnostic.path.to_string(),

@@ -5,10 +5,13 @@
 //! [`Layout::file`] for each, then [`Layout::closing`]. [`creation`] words what was written and why not.
 //! What a result means was decided elsewhere.
 
+#[cfg(feature = "schema")]
+pub mod answers;
 mod concise;
 pub mod creation;
 pub mod doctor;
 mod escape;
+mod estimate;
 pub mod explain;
 mod github;
 pub mod gpus;
@@ -25,6 +28,7 @@ pub mod model;
 mod model_config;
 mod notebook;
 mod objection;
+pub mod page;
 mod place;
 pub mod plan;
 pub mod problem;

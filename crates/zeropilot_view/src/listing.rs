@@ -1,6 +1,7 @@
 //! What is known, one line each: models of the catalogue, accelerators, rules.
 
-use serde_json::{Value, json};
+use serde::Serialize;
+use serde_json::Value;
 use unicode_width::UnicodeWidthStr;
 use zeropilot_cluster::{Accelerator, Cluster, Gpus};
 use zeropilot_lint::Rule;
@@ -23,11 +24,50 @@ pub trait Listed {
     fn cells(&self, language: Language) -> Vec<String>;
 
     /// As programs read it.
-    fn json(&self, language: Language) -> Value;
+    type Shape<'a>: Serialize
+    where
+        Self: 'a;
+
+    /// As programs read it.
+    fn shape(&self, language: Language) -> Self::Shape<'_>;
+}
+
+/// A model of the catalogue: parameters in all, those that a token meets, and the longest sequence.
+#[derive(Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct CatalogueModel<'a> {
+    id: &'a str,
+    aliases: &'a [String],
+    parameters: u64,
+    active: Option<u64>,
+    longest: Option<u64>,
+}
+
+/// A GPU of the catalogue.
+#[derive(Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct CatalogueGpu<'a> {
+    name: &'a str,
+    slug: String,
+    aliases: &'a [String],
+    capacity: Option<u64>,
+    gpus_per_node: u64,
+    bf16: Option<bool>,
+}
+
+/// A rule in a line.
+#[derive(Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct RuleLine {
+    code: &'static str,
+    name: &'static str,
+    group: &'static str,
+    severity: &'static str,
+    summary: &'static str,
 }
 
 /// A table for people.
-pub fn table<T: Listed + ?Sized>(all: &[&T], language: Language) -> String {
+pub fn table<T: Listed>(all: &[&T], language: Language) -> String {
     let heads = T::HEADS.iter().map(|head| head.get(language).to_owned()).collect();
     let rows: Vec<Vec<String>> =
         std::iter::once(heads).chain(all.iter().map(|one| one.cells(language))).collect();
@@ -43,8 +83,8 @@ pub fn table<T: Listed + ?Sized>(all: &[&T], language: Language) -> String {
 }
 
 /// One JSON array.
-pub fn json<T: Listed + ?Sized>(all: &[&T], language: Language) -> Value {
-    all.iter().map(|one| one.json(language)).collect()
+pub fn json<'a, T: Listed>(all: &[&'a T], language: Language) -> Vec<T::Shape<'a>> {
+    all.iter().map(|one| one.shape(language)).collect()
 }
 
 /// That nothing matches a word.
@@ -87,14 +127,16 @@ impl Listed for Entry {
         ]
     }
 
-    fn json(&self, _: Language) -> Value {
-        json!({
-            "id": self.id,
-            "aliases": self.aliases,
-            "parameters": self.params_exact,
-            "active": self.params_active_exact,
-            "longest": self.keys.get("max_position_embeddings"),
-        })
+    type Shape<'a> = CatalogueModel<'a>;
+
+    fn shape(&self, _: Language) -> CatalogueModel<'_> {
+        CatalogueModel {
+            id: &self.id,
+            aliases: &self.aliases,
+            parameters: self.params_exact,
+            active: self.params_active_exact,
+            longest: self.keys.get("max_position_embeddings").and_then(Value::as_u64),
+        }
     }
 }
 
@@ -128,15 +170,17 @@ impl Listed for Accelerator {
         ]
     }
 
-    fn json(&self, _: Language) -> Value {
-        json!({
-            "name": self.name,
-            "slug": self.slug(),
-            "aliases": self.aliases,
-            "capacity": capacity(self).map(|bytes| bytes.0),
-            "gpus_per_node": self.typical_gpus_per_node,
-            "bf16": self.bf16_supported,
-        })
+    type Shape<'a> = CatalogueGpu<'a>;
+
+    fn shape(&self, _: Language) -> CatalogueGpu<'_> {
+        CatalogueGpu {
+            name: &self.name,
+            slug: self.slug(),
+            aliases: &self.aliases,
+            capacity: capacity(self).map(|bytes| bytes.0),
+            gpus_per_node: self.typical_gpus_per_node,
+            bf16: self.bf16_supported,
+        }
     }
 }
 
@@ -160,14 +204,16 @@ impl Listed for Rule {
         ]
     }
 
-    fn json(&self, language: Language) -> Value {
-        json!({
-            "code": self.code,
-            "name": self.name,
-            "group": group_name(self.group).get(language),
-            "severity": self.severity.name(),
-            "summary": self.summary.get(language),
-        })
+    type Shape<'a> = RuleLine;
+
+    fn shape(&self, language: Language) -> RuleLine {
+        RuleLine {
+            code: self.code,
+            name: self.name,
+            group: group_name(self.group).get(language),
+            severity: self.severity.name(),
+            summary: self.summary.get(language),
+        }
     }
 }
 

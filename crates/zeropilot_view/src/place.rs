@@ -3,8 +3,9 @@
 use serde::Serialize;
 use zeropilot_config::syntax::{LineIndex, Span};
 
-/// A span as editors show it. The end is exclusive.
+/// A place in a text: bytes, and lines and columns from 1. The end is exclusive.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(rename = "Span"))]
 pub(crate) struct Place {
     pub(crate) start: usize,
     pub(crate) end: usize,

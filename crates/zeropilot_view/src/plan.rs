@@ -1,19 +1,20 @@
 //! A plan as words and as data.
 
 mod current;
+pub(crate) mod json;
 mod offers;
 mod page;
 mod shortage;
 
+pub use json::json;
 pub use offers::offers_take_long;
-pub use page::words;
+pub use page::{PlanWords, words};
 
-use serde_json::{Value, json};
+use serde_json::Value;
 use unicode_width::UnicodeWidthStr;
 use zeropilot_ask::{AsWritten, Bill, MethodName, Planned, Provenance};
 use zeropilot_plan::{
-    Fitting, Limit, Offers, Offloaded, Plan, PlanError, Rejected, Target, Way, Work,
-    nearest_multiple,
+    Fitting, Offers, Offloaded, Plan, PlanError, Rejected, Target, Way, Work, nearest_multiple,
 };
 use zeropilot_record::Offload;
 use zeropilot_text::{Language, Text, tr};
@@ -358,80 +359,6 @@ pub fn html(report: &PlanReport<'_>, language: Language) -> String {
         .finish()
 }
 
-/// The plan for machines.
-pub fn json(report: &PlanReport<'_>) -> Value {
-    let shortage = report.plan.shortage.as_ref();
-    let options: Vec<Value> = report.plan.fitting.iter().map(fitting).collect();
-    let mut options = options.into_iter();
-    let mut choice = options.next();
-    if let Some(choice) = &mut choice {
-        let commands = report.commands.iter();
-        choice["launch"] = commands.map(|(name, line)| ((*name).to_owned(), json!(line))).collect();
-    }
-    json!({
-        "shape": 1,
-        "model": report.model,
-        "gpus": report.gpus,
-        "world_size": report.world,
-        "capacity": report.capacity.expected().0,
-        "ways": report.plan.ways,
-        "asked": report.plan.asked,
-        "choice": choice,
-        "bill": report.bill.and(report.plan.fitting.first()).map(|choice| offers::bill(report, choice)),
-        "offers": offers::json(report),
-        "alternatives": options.collect::<Vec<_>>(),
-        "rejected": report.plan.rejected.iter().map(|rejected| json!({
-            "way": way(rejected.way),
-            "over_by": if rejected.over_by.0 > 0 { rejected.over_by.0 } else { rejected.host_over_by.0 },
-            "where": if rejected.over_by.0 > 0 { "device" } else { "host" },
-            "device": estimate(rejected.device),
-        })).collect::<Vec<_>>(),
-        "ladder": report.plan.ladder.iter().map(fitting).collect::<Vec<_>>(),
-        "gpus_needed": shortage.and_then(|shortage| shortage.gpus),
-        "host_ram_needed": shortage.and_then(|shortage| shortage.more_ram).map(|more| more.need.0),
-        "limits": shortage.map_or(&[][..], |shortage| match shortage.limit {
-            Limit::Device => &["device"],
-            Limit::Host => &["host"],
-            Limit::Both => &["device", "host"],
-        }),
-        "current": report.current.map(current::json),
-        "provenance": provenance::json(report.provenance),
-    })
-}
-
-fn fitting(fitting: &Fitting) -> Value {
-    let answer = &fitting.answer;
-    json!({
-        "stage": fitting.way.shape.stage.number(),
-        "way": way(fitting.way),
-        "config": fitting.recipe.config(),
-        "memory": {
-            "device": estimate(answer.device()),
-            "host": estimate(answer.node()),
-        },
-        "step_seconds": fitting.time.map(|time| json!({
-            "low": time.best.total,
-            "expected": time.expected.total,
-            "high": time.worst.total,
-        })),
-    })
-}
-
-fn way(way: Way) -> Value {
-    let Work { micro_batch, accumulation, checkpointing, fused_loss } = way.work;
-    let (optimizer, weights) = offload(way);
-    json!({
-        "stage": way.shape.stage.number(),
-        "offload_optimizer": optimizer,
-        "offload_param": weights,
-        "micro_batch": micro_batch,
-        "gradient_accumulation_steps": accumulation,
-        "gradient_checkpointing": checkpointing,
-        "fused_loss": fused_loss,
-        "hpz": way.hpz,
-    })
-}
-
 /// Where a way keeps optimizer states and weights.
 fn offload(way: Way) -> (Offload, Offload) {
     match way.shape.offloaded {
@@ -441,10 +368,6 @@ fn offload(way: Way) -> (Offload, Offload) {
         Offloaded::OptimizerToDisk => (Offload::Nvme, Offload::None),
         Offloaded::EverythingToDisk => (Offload::Nvme, Offload::Nvme),
     }
-}
-
-fn estimate(bytes: Estimate) -> Value {
-    json!({"low": bytes.low().0, "expected": bytes.expected().0, "high": bytes.high().0})
 }
 
 /// Why there is no plan.

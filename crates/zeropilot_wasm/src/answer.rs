@@ -1,10 +1,10 @@
 //! Questions about a model on machines.
 
 use serde::Deserialize;
-use serde_json::{Value, json};
 use zeropilot_ask::{BillRequest, Memory, MemoryRequest, PlanRequest, SimulateRequest};
 use zeropilot_text::Language;
 use zeropilot_view::memory::{self as memory_view, MemoryReport};
+use zeropilot_view::page::{FilmWords, SimulationWords};
 use zeropilot_view::plan::{self as plan_view, PlanReport};
 use zeropilot_view::simulate::{self as simulate_view, SimulateReport};
 use zeropilot_view::{Layout, problem, talk};
@@ -37,7 +37,7 @@ pub(crate) fn plan(about: About<PlanRequest>, language: Language) -> Result<Answ
     let planned = planned.map_err(problem)?;
     let commands = planned.commands("ds_config.json");
     let report = PlanReport::of(&planned, &commands, None);
-    Ok(Answer { json: plan_view::json(&report), words: plan_view::words(&report, language) })
+    Ok(Answer::new(plan_view::json(&report), plan_view::words(&report, language)))
 }
 
 pub(crate) fn compare(about: About<MemoryRequest>, language: Language) -> Result<Answer, Problem> {
@@ -46,10 +46,10 @@ pub(crate) fn compare(about: About<MemoryRequest>, language: Language) -> Result
     let model = about.model.open(language)?;
     let compared = zeropilot_ask::compare(&model, &about.request).map_err(problem)?;
     let (columns, capacity) = (&compared.columns, compared.capacity());
-    Ok(Answer {
-        json: memory_view::compare_json(columns, capacity),
-        words: memory_view::compare_words(columns, capacity, language),
-    })
+    Ok(Answer::new(
+        memory_view::compare_json(columns, capacity),
+        memory_view::compare_words(columns, capacity, language),
+    ))
 }
 
 /// The memory of a job, for all who show a part of it.
@@ -66,15 +66,10 @@ pub(crate) fn memory(about: About<MemoryRequest>, language: Language) -> Result<
     let report = MemoryReport::from(&memory);
     let stretches = memory.stretches(STRETCHES).map_err(lower)?;
     let tensors = memory.tensors().map_err(lower)?;
-    Ok(Answer {
-        json: memory_view::json(&report, &tensors),
-        words: json!({
-            "row": memory_view::row_words(&report, language),
-            "rest": memory_view::rest_words(&tensors, language),
-            "text": memory_view::human(&report, &plain(language)),
-            "picture": memory_view::svg(&report, &stretches, language),
-        }),
-    })
+    Ok(Answer::new(
+        memory_view::json(&report, &tensors),
+        memory_view::words(&report, &tensors, &stretches, &plain(language)),
+    ))
 }
 
 /// What a GPU holds through a step, and what it sends.
@@ -83,13 +78,11 @@ pub(crate) fn film(about: About<MemoryRequest>, language: Language) -> Result<An
     let memory = asked(&about, language)?;
     let stretches = memory.stretches(FRAMES).map_err(lower)?;
     let traffic = memory.traffic().map_err(lower)?;
-    Ok(Answer {
-        json: simulate_view::traffic(&traffic),
-        words: json!({
-            "frames": memory_view::film(&stretches, language),
-            "sent": simulate_view::sent(&traffic, language),
-        }),
-    })
+    let words = FilmWords {
+        frames: memory_view::film(&stretches, language),
+        sent: simulate_view::sent(&traffic, language),
+    };
+    Ok(Answer::new(simulate_view::communication(&traffic), words))
 }
 
 /// A step to be timed, and what is to be finished.
@@ -110,10 +103,10 @@ pub(crate) fn simulate(about: Timing, language: Language) -> Result<Answer, Prob
     let simulated = zeropilot_ask::simulate(&about.model.name, model, &about.request);
     let simulated = simulated.map_err(problem)?;
     let report = SimulateReport::of(&simulated, bill);
-    let words: Value = json!({
-        "text": simulate_view::human(&report, &plain(language)),
-        "bill": simulate_view::bill(&report, language),
-        "picture": simulate_view::svg(&report, &report.spans(), language),
-    });
-    Ok(Answer { json: simulate_view::json(&report), words })
+    let words = SimulationWords {
+        text: simulate_view::human(&report, &plain(language)),
+        cost_estimate: simulate_view::bill(&report, language),
+        picture: simulate_view::svg(&report, &report.spans(), language),
+    };
+    Ok(Answer::new(simulate_view::json(&report), words))
 }

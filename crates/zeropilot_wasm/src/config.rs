@@ -1,12 +1,13 @@
 //! Questions about a config and its keys.
 
 use serde::Deserialize;
-use serde_json::{Value, json};
+use serde_json::Value;
 use zeropilot_ask::Judging;
 use zeropilot_config::schema::EngineVersion;
 use zeropilot_lint::Settings;
 use zeropilot_text::Language;
 use zeropilot_view::explain::{Asked, Topic, markdown, unknown};
+use zeropilot_view::page::{CheckWords, TopicWords};
 use zeropilot_view::{FileResult, Format, Layout};
 
 use crate::question::{Answer, Problem};
@@ -58,10 +59,8 @@ pub(crate) fn check(config: Config, language: Language) -> Result<Answer, Proble
     let report = zeropilot_lint::check(bytes, &settings);
     let file =
         FileResult { name: &config.name, bytes, report: &report, is_named: true, headline: None };
-    Ok(Answer {
-        json: value(&layout(Format::Json, language).file(&file)),
-        words: json!({"text": layout(Format::Human, language).file(&file)}),
-    })
+    let words = CheckWords { text: layout(Format::Human, language).file(&file) };
+    Ok(Answer::new(value(&layout(Format::Json, language).file(&file)), words))
 }
 
 pub(crate) fn explain(name: Name, language: Language) -> Result<Answer, Problem> {
@@ -72,11 +71,9 @@ pub(crate) fn explain(name: Name, language: Language) -> Result<Answer, Problem>
         Asked::Key(found) => Topic::Key(found),
         Asked::Unknown => return Err(unknown(&name.topic, language)),
     };
-    Ok(Answer {
-        json: value(&layout(Format::Json, language).topic(&topic)),
-        words: json!({
-            "text": layout(Format::Human, language).topic(&topic),
-            "markdown": markdown(&name.topic, version, language),
-        }),
-    })
+    let words = TopicWords {
+        text: layout(Format::Human, language).topic(&topic),
+        markdown: markdown(&name.topic, version, language),
+    };
+    Ok(Answer::new(value(&layout(Format::Json, language).topic(&topic)), words))
 }

@@ -1,5 +1,6 @@
 //! A question as JSON, and its answer.
 
+use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 use zeropilot_text::Language;
@@ -10,8 +11,18 @@ pub(crate) type Problem = String;
 /// An answer: what the command line prints with `--json`, and words beside it.
 #[derive(Debug)]
 pub(crate) struct Answer {
-    pub(crate) json: Value,
-    pub(crate) words: Value,
+    json: Value,
+    words: Value,
+}
+
+impl Answer {
+    /// Text and numbers always serialize.
+    pub(crate) fn new(json: impl Serialize, words: impl Serialize) -> Self {
+        Self {
+            json: serde_json::to_value(json).unwrap_or_default(),
+            words: serde_json::to_value(words).unwrap_or_default(),
+        }
+    }
 }
 
 /// Reads a question, has it answered and writes the answer.

@@ -54,8 +54,8 @@ fn what_fills_a_gpu_is_never_more_than_what_it_needs() {
         "request": {"machines": {"gpus": "4x24GB"}, "training": {"seq_len": 512}},
     });
     let compared = answer(&zeropilot_wasm::compare(&question.to_string()));
-    let ways = compared["json"]["ways"].as_array().expect("ways");
-    assert_eq!(ways.len(), compared["words"]["ways"].as_array().map_or(0, Vec::len));
+    let ways = compared["json"]["strategies"].as_array().expect("ways");
+    assert_eq!(ways.len(), compared["words"]["strategies"].as_array().map_or(0, Vec::len));
     for way in ways {
         let parts = way["device"]["at_peak"].as_object().expect("parts").values();
         let tensors: u64 = parts.filter_map(Value::as_u64).sum();

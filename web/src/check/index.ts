@@ -2,7 +2,7 @@
 
 import type { Diagnostic } from "@codemirror/lint";
 import type { App, Part } from "../app";
-import type { Checked, Finding } from "../answers";
+import type { Check, Finding } from "../answers";
 import { number, select } from "../controls";
 import { h, marked } from "../dom";
 import { ask, newest } from "../engine";
@@ -46,7 +46,7 @@ export function check(app: App, isDark: boolean): Part {
     const { state } = app;
     const judging = { world_size: state.world || null, front_end: state.frontEnd || null };
     const question = { name: "ds_config.json", text, deepspeed_version: state.engine || null, judging };
-    const { json } = await ask<Checked, unknown>("check", state.language, question);
+    const { json } = await ask<Check, unknown>("check", state.language, question);
     if (edit.text() !== text) return;
     const place = units(text);
     const apply = (finding: Finding) => {
@@ -80,7 +80,7 @@ export function check(app: App, isDark: boolean): Part {
   return { element, update, leave: () => edit.leave() };
 }
 
-function list(json: Checked, { say }: App, apply: (finding: Finding) => void, show: (finding: Finding) => void): HTMLElement[] {
+function list(json: Check, { say }: App, apply: (finding: Finding) => void, show: (finding: Finding) => void): HTMLElement[] {
   const counted = json.diagnostics.length;
   return [
     h("div", { class: "head" }, h("h2", {}, say("findings")), h("span", { class: `badge verdict-${json.verdict}` }, say(json.verdict === "accept" ? "accepted" : "refused"))),

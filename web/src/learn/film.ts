@@ -1,7 +1,7 @@
 // One step as a film: what a rank holds from moment to moment, with what is gathered and let go in between.
 
 import type { App } from "../app";
-import type { FilmWords, Frame, Traffic } from "../answers";
+import type { Communication, FilmWords, Frame } from "../answers";
 import { h, id, svg } from "../dom";
 import type { Answer } from "../engine";
 import { bytes } from "../format";
@@ -59,7 +59,7 @@ export interface Film {
   stop(): void;
 }
 
-export function film({ words }: Answer<Traffic, FilmWords>, app: App): Film {
+export function film({ words }: Answer<Communication, FilmWords>, app: App): Film {
   const { say, named } = app;
   const { frames } = words;
   const { picture, cursor } = drawing(frames, app);

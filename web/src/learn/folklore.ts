@@ -1,14 +1,14 @@
 // Sayings about ZeRO and what holds, with the numbers of the model that is asked about.
 
 import type { App } from "../app";
-import type { Held, Memory, MemoryWords } from "../answers";
+import type { HeldWords, Memory, MemoryWords } from "../answers";
 import { h } from "../dom";
 import { ask } from "../engine";
 import { bytes, parameters } from "../format";
 import * as questions from "../questions";
 
 /// What a rank holds after backward, when it holds the most between phases.
-async function states(app: App, stage: number, ranks: number): Promise<Held[]> {
+async function states(app: App, stage: number, ranks: number): Promise<HeldWords[]> {
   const { state } = app;
   const request = {
     machines: { gpus: String(ranks) }, stage, precision: "bf16", training: { seq_len: state.sequence, method: state.method, lora_rank: state.rank },
@@ -17,10 +17,10 @@ async function states(app: App, stage: number, ranks: number): Promise<Held[]> {
   return words.rest.after_backward;
 }
 
-const sum = (held: Held[] | undefined) => (held ?? []).reduce((sum, { bytes }) => sum + bytes, 0);
+const sum = (held: HeldWords[] | undefined) => (held ?? []).reduce((sum, { bytes }) => sum + bytes, 0);
 
 /// Bytes of Adam for each parameter, where all of a known number are trained.
-function adam(app: App, held: Held[] | undefined): string {
+function adam(app: App, held: HeldWords[] | undefined): string {
   const { state, catalogue, say } = app;
   const entry = state.config || state.method !== "full" ? undefined : catalogue.models.find(({ id }) => id === state.model);
   if (!entry) return "";
@@ -35,7 +35,7 @@ export async function folklore(app: App): Promise<HTMLElement[]> {
   const isChinese = app.state.language === "zh";
   const [none, ...saved] = await Promise.all([0, 1, 2, 3].map((stage) => states(app, stage, RANKS)));
   const wide = await states(app, 3, RANKS * RANKS);
-  const times = (held: Held[] | undefined) => `${(sum(none) / Math.max(sum(held), 1)).toFixed(1)}×`;
+  const times = (held: HeldWords[] | undefined) => `${(sum(none) / Math.max(sum(held), 1)).toFixed(1)}×`;
   const numbers = isChinese
     ? `${RANKS} 卡，反向传播之后：ZeRO-1 ${times(saved[0])}、ZeRO-2 ${times(saved[1])}、ZeRO-3 ${times(saved[2])}；${RANKS * RANKS} 卡 ZeRO-3 ${times(wide)}`
     : `after backward on ${RANKS} ranks: ZeRO-1 ${times(saved[0])}, ZeRO-2 ${times(saved[1])}, ZeRO-3 ${times(saved[2])}; ZeRO-3 on ${RANKS * RANKS} ranks ${times(wide)}`;

@@ -1,7 +1,7 @@
 // Learn: what every rank holds at each moment of a step, with the numbers of the model that is asked about.
 
 import type { App, Part } from "../app";
-import type { FilmWords, Held, Memory, MemoryWords, Moment, Traffic } from "../answers";
+import type { Communication, FilmWords, HeldWords, Memory, MemoryWords, RestWords } from "../answers";
 import { number, segments } from "../controls";
 import { h, svg } from "../dom";
 import { ask, newest, Problem } from "../engine";
@@ -11,14 +11,14 @@ import { film, type Film } from "./film";
 import { folklore } from "./folklore";
 import { player } from "./player";
 
-const MOMENTS: [Moment, "afterInit" | "afterBackward" | "afterStep"][] =
+const MOMENTS: [keyof RestWords, "afterInit" | "afterBackward" | "afterStep"][] =
   [["after_init", "afterInit"], ["after_backward", "afterBackward"], ["after_step", "afterStep"]];
 const SHOWN = 8;
 const PACE = 1600;
 
 export function learn(app: App): Part {
   const { say, set } = app;
-  let moment: Moment = "after_init";
+  let moment: keyof RestWords = "after_init";
   let last: { json: Memory; words: MemoryWords } | undefined;
   const ranks = h("div", { class: "ranks" });
   const table = h("section", { class: "panel" });
@@ -35,7 +35,7 @@ export function learn(app: App): Part {
       last = await ask<Memory, MemoryWords>("memory", state.language, { model: questions.model(state), request });
       draw();
       running?.stop();
-      running = film(await ask<Traffic, FilmWords>("film", state.language, { model: questions.model(state), request }), app);
+      running = film(await ask<Communication, FilmWords>("film", state.language, { model: questions.model(state), request }), app);
       step.replaceChildren(...running.elements);
       table.replaceChildren(...await folklore(app));
       element.dataset["state"] = "answered";
@@ -66,9 +66,9 @@ export function learn(app: App): Part {
   return { element, update, leave: () => { stop(); running?.stop(); } };
 }
 
-const sum = (held: Held[]) => held.reduce((sum, { bytes }) => sum + bytes, 0);
+const sum = (held: HeldWords[]) => held.reduce((sum, { bytes }) => sum + bytes, 0);
 
-function drawn({ json, words }: { json: Memory; words: MemoryWords }, moment: Moment, { say, named }: App): HTMLElement[] {
+function drawn({ json, words }: { json: Memory; words: MemoryWords }, moment: keyof RestWords, { say, named }: App): HTMLElement[] {
   const most = Math.max(...MOMENTS.map(([name]) => sum(words.rest[name])), 1);
   const colour = (name: string) => named.parts.find((part) => part.name === name)?.colour ?? "";
   const order = named.parts.map((part) => part.name);

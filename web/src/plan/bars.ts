@@ -2,10 +2,13 @@
 
 import type { App } from "../app";
 import type { Answer } from "../engine";
-import type { Column, Compared, ComparedWords, Memory, MemoryWords, RowWords } from "../answers";
+import type { ComparedDevice, Comparison, ComparisonWords, Estimate, Memory, MemoryWords, StrategyWords } from "../answers";
 import { h, svg } from "../dom";
 import { bytes } from "../format";
 import type { Work } from "../questions";
+
+/// What a strategy needs.
+interface Column { device: ComparedDevice; host: Pick<Estimate, "expected"> }
 
 const WIDTH = 1000;
 const HEIGHT = 26;
@@ -36,29 +39,29 @@ function bar(column: Column, whole: number, capacity: number | null, app: App): 
   return picture;
 }
 
-/// The choice with its own config; the engine's answer to it, or nothing while it is searched.
+/// The recommended strategy with its own config; the answer to it, or nothing while it is searched.
 export type Chosen = Answer<Memory, MemoryWords> | undefined;
 
-function row(column: Column, said: RowWords, isChoice: boolean, scale: [number, number | null], app: App): HTMLElement {
+function row(column: Column, said: StrategyWords, isChoice: boolean, scale: [number, number | null], app: App): HTMLElement {
   return h("tr", { class: isChoice ? "chosen" : null, "data-bytes": column.device.expected, "data-host": column.host.expected, "data-verdict": column.device.verdict },
-    h("th", { scope: "row" }, said.way),
+    h("th", { scope: "row" }, said.strategy),
     h("td", { class: "drawn" }, bar(column, ...scale, app)),
     h("td", { class: "number" }, said.need),
     h("td", { class: "number host" }, said.host),
     h("td", { class: `verdict ${column.device.verdict ?? ""}` }, said.verdict ?? ""));
 }
 
-export function bars({ json, words }: Answer<Compared, ComparedWords>, work: Work, chosen: Chosen, app: App): HTMLElement[] {
+export function bars({ json, words }: Answer<Comparison, ComparisonWords>, work: Work, chosen: Chosen, app: App): HTMLElement[] {
   const { say, state } = app;
-  const most = Math.max(...json.ways.map((column) => column.device.high), json.capacity ?? 0);
-  // A way that is far beyond the card would squeeze all others; it is cut off and its number says the rest.
+  const most = Math.max(...json.strategies.map((column) => column.device.high), json.capacity ?? 0);
+  // A strategy that is far beyond the card would squeeze all others; it is cut off and its number says the rest.
   const whole = json.capacity ? Math.min(most, json.capacity * 2.2) * 1.02 : most * 1.02;
-  const rows = json.ways.map((column, index) => row(column, words.ways[index] as RowWords, false, [whole, json.capacity], app));
+  const rows = json.strategies.map((column, index) => row(column, words.strategies[index] as StrategyWords, false, [whole, json.capacity], app));
   if (chosen) {
     const { device, host } = chosen.json;
-    rows.unshift(row({ device, host }, { ...chosen.words.row, way: say("choice") }, true, [whole, json.capacity], app));
+    rows.unshift(row({ device, host }, { ...chosen.words.row, strategy: say("recommended") }, true, [whole, json.capacity], app));
   }
-  const used = new Set(json.ways.flatMap((column) => parts(column, app).map((part) => part.name)));
+  const used = new Set(json.strategies.flatMap((column) => parts(column, app).map((part) => part.name)));
   const legend = app.named.parts.filter((part) => used.has(part.name)).map((part) =>
     h("li", {}, svg("svg", { viewBox: "0 0 10 10", class: "swatch", "aria-hidden": "true" }, svg("rect", { width: 10, height: 10, rx: 2, fill: part.colour })), part.words));
   const how = say(work.checkpointing ? "recomputing" : "keeping");
@@ -66,7 +69,7 @@ export function bars({ json, words }: Answer<Compared, ComparedWords>, work: Wor
     h("div", { class: "head" }, h("h2", {}, say("bars")),
       h("p", { class: "soft" }, say("barsWith", { micro: work.micro, tokens: state.sequence.toLocaleString("en"), how }))),
     h("table", { class: "bars" },
-      h("thead", {}, h("tr", {}, h("th", { scope: "col" }, say("way")),
+      h("thead", {}, h("tr", {}, h("th", { scope: "col" }, say("strategy")),
         h("th", { scope: "col", class: "drawn" }, say("barHead"), json.capacity !== null && h("span", { class: "limit-label" }, ` ┃ ${say("limit", { bytes: bytes(json.capacity) })}`)),
         h("th", { scope: "col", class: "number" }, say("gpu")), h("th", { scope: "col", class: "number host" }, say("host")), h("th", { scope: "col" }, say("verdict")))),
       h("tbody", {}, ...rows)),

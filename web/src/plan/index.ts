@@ -1,21 +1,21 @@
 // Plan: from a model and GPUs to a config that fits, updated while the question changes.
 
 import type { App, Part } from "../app";
-import type { Compared, ComparedWords, Memory, MemoryWords, Plan, PlanWords, Timed, TimedWords } from "../answers";
+import type { Comparison, ComparisonWords, Memory, MemoryWords, Plan, PlanWords, Simulation, SimulationWords } from "../answers";
 import { h, picture } from "../dom";
 import { ask, newest, Problem, type Answer } from "../engine";
 import * as questions from "../questions";
 import type { State } from "../state";
 import { bars, type Chosen } from "./bars";
 import { form } from "./form";
-import { bill, choice, config, others, terminal } from "./result";
+import { bill, config, others, recommended, terminal } from "./result";
 
 /// A search begins when the question has rested so long, in milliseconds.
 const PAUSE = 120;
 
 export function plan(app: App): Part {
   const places = {
-    choice: h("section", { class: "panel choice", "aria-live": "polite" }),
+    recommended: h("section", { class: "panel recommended", "aria-live": "polite" }),
     bars: h("section", { class: "panel" }),
     config: h("section", { class: "panel" }),
     others: h("div", { class: "stack" }),
@@ -30,13 +30,13 @@ export function plan(app: App): Part {
   const language = () => app.state.language;
   const trouble = (error: unknown) => {
     const text = error instanceof Error ? error.message : String(error);
-    places.choice.replaceChildren(h("pre", { class: error instanceof Problem ? "problem" : "problem broken", role: "alert" }, text));
+    places.recommended.replaceChildren(h("pre", { class: error instanceof Problem ? "problem" : "problem broken", role: "alert" }, text));
     for (const place of [places.bars, places.config, places.others, places.step]) place.replaceChildren();
     answer.dataset["state"] = "problem";
   };
 
   const showBars = async (state: State) => {
-    const compared = await ask<Compared, ComparedWords>("compare", language(), questions.compare(state, work));
+    const compared = await ask<Comparison, ComparisonWords>("compare", language(), questions.compare(state, work));
     places.bars.replaceChildren(...bars(compared, work, chosen, app));
     places.terminal.replaceChildren(...terminal(commands(state), app));
     answer.dataset["bars"] = String(state.sequence);
@@ -45,34 +45,34 @@ export function plan(app: App): Part {
 
   const commands = (state: State) => [
     questions.planCommand(state), questions.compareCommand(state, work),
-    ...(questions.bill(state) && found?.json.choice ? [questions.simulateCommand(state, work)] : []),
+    ...(questions.bill(state) && found?.json.recommended ? [questions.simulateCommand(state, work)] : []),
   ];
 
   const showPlan = async (state: State) => {
     found = await ask<Plan, PlanWords>("plan", language(), questions.plan(state));
-    places.choice.replaceChildren(...choice(found, app));
+    places.recommended.replaceChildren(...recommended(found, app));
     places.config.replaceChildren(...config(found, app));
     places.others.replaceChildren(...others(found, app));
-    work = found.json.choice ? questions.work(found.json.choice.way) : questions.NO_PLAN;
+    work = found.json.recommended ? questions.work(found.json.recommended.strategy) : questions.NO_PLAN;
   };
 
-  const job = (state: State) => questions.job(state, work, found?.words.choice?.config ?? "");
+  const job = (state: State) => questions.job(state, work, found?.words.recommended?.config ?? "");
 
   const askChosen = async (state: State) => {
-    chosen = found?.json.choice
+    chosen = found?.json.recommended
       ? await ask<Memory, MemoryWords>("memory", language(), { model: questions.model(state), request: job(state) })
       : undefined;
   };
 
-  /// Memory and streams of the choice over one step; where no speed is known there are no streams.
+  /// Memory and streams of the recommended strategy over one step; where no speed is known there are no streams.
   const showStep = async (state: State) => {
     if (!chosen) return places.step.replaceChildren();
     const shown = [h("h2", {}, app.say("step")), figure(app.say("stepMemory"), chosen.words.picture)];
-    if (found?.json.choice?.step_seconds) {
+    if (found?.json.recommended?.step_seconds) {
       const question = { model: questions.model(state), request: { job: job(state) }, bill: questions.bill(state) };
-      const timed = await ask<Timed, TimedWords>("simulate", language(), question);
+      const timed = await ask<Simulation, SimulationWords>("simulate", language(), question);
       shown.push(figure(app.say("stepTime"), timed.words.picture));
-      if (timed.words.bill) places.choice.append(bill(timed.json, timed.words.bill));
+      if (timed.words.cost_estimate) places.recommended.append(bill(timed.json, timed.words.cost_estimate));
     }
     places.step.replaceChildren(...shown);
     answer.dataset["step"] = questions.planCommand(state);

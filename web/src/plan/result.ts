@@ -1,13 +1,13 @@
-// A plan: the choice with everything it takes to run it, and what else there is.
+// A plan: the recommended strategy with everything it takes to run it, and what else there is.
 
 import type { App } from "../app";
-import type { Plan, PlanWords, Said, Timed } from "../answers";
+import type { Plan, PlanWords, Said, Simulation } from "../answers";
 import type { Answer } from "../engine";
 import { copyButton } from "../controls";
 import { h, id } from "../dom";
 
-export function choice({ json, words }: Answer<Plan, PlanWords>, { say }: App): HTMLElement[] {
-  if (!json.choice || !words.choice) {
+export function recommended({ json, words }: Answer<Plan, PlanWords>, { say }: App): HTMLElement[] {
+  if (!json.recommended || !words.recommended) {
     return [
       h("p", { class: "eyebrow bad" }, say("nothing")),
       ...(words.nothing?.headline ?? []).map((line) => h("h2", {}, line)),
@@ -15,21 +15,21 @@ export function choice({ json, words }: Answer<Plan, PlanWords>, { say }: App): 
     ];
   }
   return [
-    h("p", { class: "eyebrow" }, say("choice")),
-    h("h2", { class: "way", "data-bytes": json.choice.memory.device.expected, "data-host": json.choice.memory.host.expected, "data-seconds": json.choice.step_seconds?.expected ?? "" }, words.choice.way),
-    h("ul", { class: "facts" }, ...words.choice.lines.map((line) => h("li", {}, line))),
-    ...words.choice.by_hand.map((line) => h("p", { class: "note" }, line)),
+    h("p", { class: "eyebrow" }, say("recommended")),
+    h("h2", { class: "strategy", "data-bytes": json.recommended.memory.device.expected, "data-host": json.recommended.memory.host.expected, "data-seconds": json.recommended.step_seconds?.expected ?? "" }, words.recommended.strategy),
+    h("ul", { class: "facts" }, ...words.recommended.lines.map((line) => h("li", {}, line))),
+    ...words.recommended.by_hand.map((line) => h("p", { class: "note" }, line)),
   ];
 }
 
 /// What it takes to finish.
-export function bill({ bill }: Timed, words: string): HTMLElement {
+export function bill({ cost_estimate: bill }: Simulation, words: string): HTMLElement {
   return h("p", { class: "bill", "data-hours": bill?.gpu_hours.expected, "data-cost": bill?.cost?.expected }, words);
 }
 
 export function config({ json, words }: Answer<Plan, PlanWords>, { say }: App): HTMLElement[] {
-  if (!json.choice || !words.choice) return [];
-  const text = words.choice.config;
+  if (!json.recommended || !words.recommended) return [];
+  const text = words.recommended.config;
   const download = h("button", { type: "button", class: "small" }, say("download"));
   download.addEventListener("click", () => {
     const address = URL.createObjectURL(new Blob([text], { type: "application/json" }));
@@ -41,7 +41,7 @@ export function config({ json, words }: Answer<Plan, PlanWords>, { say }: App): 
     h("div", { class: "head" }, h("h2", {}, say("config")), h("div", { class: "buttons" }, copyButton(say, () => text), download)),
     h("pre", { class: "code config", tabindex: "0", role: "region", "aria-label": say("config") }, text),
     h("h3", {}, say("launch")),
-    launch(json.choice.launch ?? {}, say),
+    launch(json.recommended.launch, say),
   ];
 }
 
@@ -62,16 +62,16 @@ function rows(title: string, said: Said[], amounts: number[], open: boolean, say
   if (said.length === 0) return null;
   return h("details", { class: "panel others", open },
     h("summary", {}, h("h2", {}, title), h("span", { class: "badge quiet" }, String(said.length))),
-    h("table", {}, h("thead", { class: "sr" }, h("tr", {}, h("th", { scope: "col" }, say("way")), h("th", { scope: "col" }, say("gpu")))),
-      h("tbody", {}, ...said.map((one, index) => h("tr", { "data-bytes": amounts[index] }, h("th", { scope: "row" }, one.way), h("td", {}, one.said))))));
+    h("table", {}, h("thead", { class: "sr" }, h("tr", {}, h("th", { scope: "col" }, say("strategy")), h("th", { scope: "col" }, say("gpu")))),
+      h("tbody", {}, ...said.map((one, index) => h("tr", { "data-bytes": amounts[index] }, h("th", { scope: "row" }, one.strategy), h("td", {}, one.said))))));
 }
 
 export function others({ json, words }: Answer<Plan, PlanWords>, { say }: App): HTMLElement[] {
   const device = (fitting: { memory: { device: { expected: number } } }) => fitting.memory.device.expected;
   return [
     rows(say("alternatives"), words.alternatives, json.alternatives.map(device), true, say),
-    rows(say("ladder"), words.ladder, json.ladder.map(device), false, say),
-    rows(say("rejected"), words.rejected, json.rejected.map((one) => one.over_by), json.choice === null, say),
+    rows(say("fallbacks"), words.fallbacks, json.fallbacks.map(device), false, say),
+    rows(say("rejected"), words.rejected, json.rejected.map((one) => one.over_by), json.recommended === null, say),
   ].filter((element) => element !== null);
 }
 

@@ -52,15 +52,15 @@ pub(super) fn of(
 /// are left out: a config cannot tell it.
 fn from_plan(text: &str) -> Option<Planned> {
     let plan: Value = serde_json::from_str(text).ok()?;
-    let choice = &plan["choice"];
+    let choice = &plan["recommended"];
     let of_script = |rung: &Value| {
-        let way = &rung["way"];
+        let way = &rung["strategy"];
         (way["gradient_checkpointing"].as_bool(), way["fused_loss"].as_bool())
     };
-    let rungs = plan["ladder"].as_array()?.iter();
+    let rungs = plan["fallbacks"].as_array()?.iter();
     let rungs = rungs.filter(|rung| of_script(rung) == of_script(choice));
     let planned = |rung: &Value| {
-        let number = |key: &str| rung["way"][key].as_u64();
+        let number = |key: &str| rung["strategy"][key].as_u64();
         let batch = number("micro_batch").zip(number("gradient_accumulation_steps"));
         let batch = batch.map(|(micro, accumulation)| Batch { micro, accumulation });
         Some(PlannedRung { config: rung["config"].as_object()?.clone(), batch })
@@ -75,8 +75,8 @@ fn no_plan(name: &str, language: Language) -> String {
     let name = escaped(name);
     tr!(
         language,
-        "error: {name} is no plan with a ladder\n  help: write one with `zeropilot plan --json --model … --gpus … > plan.json`",
-        "错误：{name} 不是带有 ladder 的方案\n  建议：用 `zeropilot plan --json --model … --gpus … > plan.json` 生成"
+        "error: {name} is not a plan with fallbacks\n  help: write one with `zeropilot plan --json --model … --gpus … > plan.json`",
+        "错误：{name} 不是带降级列表的方案\n  建议：用 `zeropilot plan --json --model … --gpus … > plan.json` 生成"
     )
 }
 

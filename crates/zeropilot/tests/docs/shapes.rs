@@ -1,16 +1,17 @@
-//! The shapes of JSON, taken from real answers and from records.
+//! The shapes of JSON: of answers from their types, of records from one of each.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
-use std::path::Path;
 
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 use zeropilot_record::{
     Attempt, Cause, Ending, Event, Evidence, Fullest, GpuProcess, GpuUse, Happening, Memory,
     NoResume, Offload, Phase, RankMemory, RunInfo, Setup, Strategy, Term, Verdict,
 };
 use zeropilot_text::{Language, Text};
+use zeropilot_view::answers::Shapes;
 
+use crate::answers::reference;
 use crate::commands::run;
 use crate::reference::head;
 
@@ -21,49 +22,49 @@ const CONFIG: &str =
 /// One that is accepted, and filled later.
 const AUTO: &str = r#"{"train_batch_size": "auto", "zero_optimization": {"stage": 2}}"#;
 
-/// Questions whose answers together show what a verb can say.
+/// Questions whose answers together show what a verb can say, by the name of its shape.
 const QUESTIONS: [(&str, &[&str]); 8] = [
     (
-        "check --output-format json",
+        "Check",
         &[
             "zeropilot check ds.json --world-size 4 --output-format json",
             "zeropilot check auto.json --output-format json",
         ],
     ),
     (
-        "plan --json",
+        "Plan",
         &[
             "zeropilot plan --model qwen3-8b --gpus 8xA100-80G --seq-len 1024 --objective cost --tokens 10B --cost 2.5 --json",
             "zeropilot plan --model llama-3.1-70b --gpus 1x24GB --host-ram 64GiB --json",
         ],
     ),
     (
-        "memory --json",
+        "Memory",
         &[
             "zeropilot memory --model gpt2 --gpus 2xA100-40G --seq-len 512 --json",
             "zeropilot memory --model gpt2 --gpus 2 --seq-len 512 --offload --host-ram 1TiB --json",
         ],
     ),
     (
-        "memory --compare --json",
+        "Comparison",
         &["zeropilot memory --model gpt2 --gpus 2xA100-40G --seq-len 512 --compare --json"],
     ),
     (
-        "simulate --json",
+        "Simulation",
         &[
             "zeropilot simulate --model gpt2 --gpus 2x8xA100-40G --seq-len 512 --json",
             "zeropilot simulate --model gpt2 --gpus 8xA100-40G --seq-len 512 --scale 8..16 --tokens 1B --cost 2/gpu-hour --json",
         ],
     ),
     (
-        "explain --json",
+        "Key",
         &[
-            "zeropilot explain reduce_bucket_size zero3 --json",
-            "zeropilot explain ds.json --world-size 4 --json",
+            "zeropilot explain reduce_bucket_size --json",
+            "zeropilot explain train_batch_size --json",
         ],
     ),
-    ("rule --output-format json", &["zeropilot rule B03 K02 --output-format json"]),
-    ("new --json", &["zeropilot new zero3 --world-size 2 -o new.json --json"]),
+    ("RulePage", &["zeropilot rule B03 K02 --output-format json"]),
+    ("Created", &["zeropilot new zero3 --world-size 2 -o new.json --json"]),
 ];
 
 /// What a field holds, over all values that were seen.
@@ -146,14 +147,54 @@ impl Fields {
     }
 }
 
-fn answers(questions: &[&str], directory: &Path) -> Fields {
-    let mut fields = Fields::default();
-    for question in questions {
-        let (stdout, code) = run(question, directory, "C.UTF-8");
-        assert!(matches!(code, Some(0 | 1)), "{question}: {code:?}");
-        fields.add("", &serde_json::from_str(&stdout).expect("JSON"));
+/// Real answers have the shapes that are documented, and nothing else.
+pub(crate) fn answers_are_valid() {
+    let directory = directory();
+    let types = Shapes::all().types;
+    for (name, questions) in QUESTIONS {
+        let mut schema = json!({"$ref": format!("#/$defs/{name}"), "$defs": types});
+        close(&mut schema);
+        let schema = jsonschema::validator_for(&schema).expect("a schema");
+        for question in questions {
+            let (stdout, code) = run(question, directory.path(), "C.UTF-8");
+            assert!(matches!(code, Some(0 | 1)), "{question}: {code:?}");
+            let answer: Value = serde_json::from_str(&stdout).expect("JSON");
+            let all = answer.as_array().cloned().unwrap_or_else(|| vec![answer]);
+            for mut one in all {
+                if let Some(answer) = one.as_object_mut().filter(|_| name == "Key") {
+                    answer.remove("kind");
+                }
+                let wrong: Vec<String> = schema
+                    .iter_errors(&one)
+                    .map(|error| format!("{}: {error}", error.instance_path()))
+                    .collect();
+                assert!(wrong.is_empty(), "{question}: {}", wrong.join("\n"));
+            }
+        }
     }
-    fields
+}
+
+/// Lets objects have no member that is not named.
+fn close(schema: &mut Value) {
+    match schema {
+        Value::Object(members) => {
+            members.values_mut().for_each(close);
+            if members.contains_key("properties") && members.get("type") == Some(&json!("object")) {
+                members.insert("additionalProperties".to_owned(), json!(false));
+            }
+        }
+        Value::Array(items) => items.iter_mut().for_each(close),
+        _ => {}
+    }
+}
+
+/// With the configs that are asked about.
+fn directory() -> tempfile::TempDir {
+    let directory = tempfile::tempdir().expect("a temporary directory");
+    for (name, config) in [("ds.json", CONFIG), ("auto.json", AUTO)] {
+        std::fs::write(directory.path().join(name), config).expect("a writable directory");
+    }
+    directory
 }
 
 fn record(value: &Value) -> Fields {
@@ -166,21 +207,14 @@ pub(crate) fn chapter(language: Language) -> String {
     let mut text = head(
         Text::new("JSON shapes", "JSON 结构"),
         Text::new(
-            "Fields of what programs get, from real answers. Sizes are bytes, times seconds. Where an object says \
+            "Fields of what programs get. Sizes are bytes, times seconds. Where an object says \
              `\"shape\": 1`, fields are only added within that shape: skip what you do not know.",
-            "供程序读取的 JSON 字段，取自真实输出。大小以字节计，时间以秒计。带 `\"shape\": 1` 的对象在同一 shape 内只增不改：\
+            "供程序读取的 JSON 字段。大小以字节计，时间以秒计。带 `\"shape\": 1` 的对象在同一 shape 内只增不改：\
              遇到不认识的字段请跳过。",
         ),
         language,
     );
-    let directory = tempfile::tempdir().expect("a temporary directory");
-    for (name, config) in [("ds.json", CONFIG), ("auto.json", AUTO)] {
-        std::fs::write(directory.path().join(name), config).expect("a writable directory");
-    }
-    for (title, questions) in QUESTIONS {
-        let table = answers(questions, directory.path()).table(language);
-        let _ = write!(text, "\n## {title}\n\n{table}");
-    }
+    text.push_str(&reference::tables(&Shapes::all(), language));
     let files = [
         ("run.json", serde_json::to_value(run_info())),
         ("verdict.json", serde_json::to_value(verdict())),

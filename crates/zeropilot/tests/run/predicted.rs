@@ -86,12 +86,12 @@ fn a_plan_is_followed_down_its_ladder() {
         .expect("zeropilot runs");
     fs::write(job.path("plan.json"), &plan.stdout).expect("a plan");
     let plan: Value = serde_json::from_slice(&plan.stdout).expect("JSON");
-    assert!(plan["ladder"].as_array().is_some_and(|ladder| !ladder.is_empty()), "{plan:#}");
+    assert!(plan["fallbacks"].as_array().is_some_and(|ladder| !ladder.is_empty()), "{plan:#}");
     let options = ["--plan", "plan.json", "--seq-len", "32", "--max-rungs", "4"];
     let verdict = ended_short_of_memory(&job, &options);
     let attempts = verdict["attempts"].as_array().expect("attempts");
     let last = job.config(attempts.len());
-    let stages: Vec<&Value> = plan["ladder"]
+    let stages: Vec<&Value> = plan["fallbacks"]
         .as_array()
         .expect("a ladder")
         .iter()

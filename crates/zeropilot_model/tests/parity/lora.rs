@@ -167,8 +167,7 @@ fn a_saved_copy_keeps_the_ties_inside_it() {
     });
     let mut lora = Lora::new(4).on_all_linear();
     lora.modules_to_save = vec!["lm_head".to_owned()];
-    let arguments =
-        json!({"r": 4, "target_modules": "all-linear", "modules_to_save": ["lm_head"]});
+    let arguments = json!({"r": 4, "target_modules": "all-linear", "modules_to_save": ["lm_head"]});
     let answers = oracle.answers(vec![json!({"config": config, "lora": arguments})]);
     assert_eq!(disagreement(&config, &lora, &answers[0]), None);
 }

@@ -5,52 +5,59 @@ use serde_json::{Map, Value};
 use zeropilot_plan::{Recipe, Refusal};
 use zeropilot_text::Language;
 
-use super::{Created, refusal};
+use super::refusal;
+use crate::json::written;
 
+/// A DeepSpeed config with what must be said beside it.
 #[derive(Serialize)]
-struct Config<'a> {
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub(crate) struct Created<'a> {
     path: Option<&'a str>,
     tier: Option<&'static str>,
-    r#for: &'static str,
+    target: &'static str,
     front_end: &'static str,
     stage: u8,
     precision: &'static str,
     batch: Batch,
     arguments: Map<String, Value>,
-    sized: Vec<Sized>,
+    sized: Vec<SizedKey>,
     config: Map<String, Value>,
 }
 
+/// Micro batch × gradient accumulation steps × ranks.
 #[derive(Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 struct Batch {
-    micro: u64,
-    accumulation: u64,
+    micro_batch: u64,
+    gradient_accumulation_steps: u64,
     world_size: Option<u64>,
-    global: Option<u64>,
+    global_batch: Option<u64>,
 }
 
+/// A key that was sized for the model.
 #[derive(Serialize)]
-struct Sized {
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+struct SizedKey {
     key: String,
     elements: u64,
 }
 
-impl<'a> From<&Created<'a>> for Config<'a> {
-    fn from(created: &Created<'a>) -> Self {
+impl<'a> From<&super::Created<'a>> for Created<'a> {
+    fn from(created: &super::Created<'a>) -> Self {
         let recipe: &Recipe = created.recipe;
         let arguments = recipe.arguments().into_iter();
         Self {
             path: created.path,
             tier: created.tier.map(|tier| tier.name()),
-            r#for: recipe.target.name(),
+            target: recipe.target.name(),
             front_end: recipe.target.front_end().name(),
             stage: recipe.zero.stage().number(),
             precision: recipe.precision.name(),
             batch: Batch {
-                micro: recipe.batch.micro.get(),
-                accumulation: recipe.batch.accumulation.get(),
+                micro_batch: recipe.batch.micro.get(),
+                gradient_accumulation_steps: recipe.batch.accumulation.get(),
                 world_size: recipe.batch.world.map(u64::from),
-                global: recipe.batch.global(),
+                global_batch: recipe.batch.global(),
             },
             arguments: arguments
                 .map(|argument| (argument.name.to_owned(), typed(&argument.value)))
@@ -58,7 +65,7 @@ impl<'a> From<&Created<'a>> for Config<'a> {
             sized: recipe
                 .sized
                 .iter()
-                .map(|key| Sized { key: key.knob.path(), elements: key.elements.0 })
+                .map(|key| SizedKey { key: key.knob.path(), elements: key.elements.0 })
                 .collect(),
             config: recipe.config(),
         }
@@ -70,8 +77,8 @@ fn typed(text: &str) -> Value {
     serde_json::from_str(text).unwrap_or_else(|_| Value::from(text))
 }
 
-pub(super) fn text(created: &[Created<'_>]) -> String {
-    let configs: Vec<Config<'_>> = created.iter().map(Config::from).collect();
+pub(super) fn text(created: &[super::Created<'_>]) -> String {
+    let configs: Vec<Created<'_>> = created.iter().map(Created::from).collect();
     let text = match configs.as_slice() {
         [one] => serde_json::to_string_pretty(one),
         several => serde_json::to_string_pretty(several),
@@ -80,18 +87,31 @@ pub(super) fn text(created: &[Created<'_>]) -> String {
     text.unwrap_or_default() + "\n"
 }
 
+/// Why a config cannot be written.
+#[derive(Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub(crate) struct Refusals {
+    errors: Vec<Objection>,
+}
+
+/// Something that contradicts the request.
+#[derive(Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+struct Objection {
+    message: String,
+    why: String,
+    help: String,
+}
+
 pub(super) fn refusals(refusals: &[Refusal], language: Language) -> String {
-    let said: Vec<Value> = refusals
-        .iter()
-        .map(|refusal| {
-            let objection = refusal::objection(refusal);
-            let fill = |text: zeropilot_text::Text| text.fill(language, &objection.arguments);
-            serde_json::json!({
-                "message": fill(objection.what),
-                "why": fill(objection.why),
-                "help": fill(objection.help),
-            })
-        })
-        .collect();
-    serde_json::json!({ "errors": said }).to_string() + "\n"
+    let said = |refusal: &Refusal| {
+        let objection = refusal::objection(refusal);
+        let fill = |text: zeropilot_text::Text| text.fill(language, &objection.arguments);
+        Objection {
+            message: fill(objection.what),
+            why: fill(objection.why),
+            help: fill(objection.help),
+        }
+    };
+    written(&Refusals { errors: refusals.iter().map(said).collect() }) + "\n"
 }

@@ -2,7 +2,7 @@
 //! nothing was written.
 
 mod follow_up;
-mod json;
+pub(crate) mod json;
 mod problem;
 mod refusal;
 mod summary;

@@ -15,148 +15,200 @@ use crate::place::{Place, Places};
 #[derive(Serialize)]
 #[serde(tag = "kind", rename_all = "lowercase")]
 enum Shape<'a> {
-    Index { concepts: Vec<Named>, keys: Vec<&'static str> },
+    Index(Index),
     Key(Box<Key<'a>>),
-    Names { keys: &'a [String] },
-    Concept { name: &'a str, title: &'static str, text: &'static str, keys: &'a [String] },
-    File(Box<File<'a>>),
-    Difference { files: [&'a str; 2], changes: Vec<Change<'a>> },
-    Cost { model: &'a str, files: Vec<Cost<'a>> },
+    Names(Names<'a>),
+    Concept(ConceptPage<'a>),
+    File(Box<ExplainedFile<'a>>),
+    Difference(Differences<'a>),
+    Cost(Costs<'a>),
 }
 
-/// What a config costs in a step.
+/// What can be asked.
 #[derive(Serialize)]
-struct Cost<'a> {
-    file: &'a str,
-    /// Bytes of the fullest GPU, of a host, sent by each GPU, and between it and its host.
-    device: u64,
-    host: u64,
-    sent: u64,
-    to_device: u64,
-    to_host: u64,
-    /// Missing where the speed of the GPUs is not known.
-    seconds: Option<f64>,
-    sequences: u64,
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub(crate) struct Index {
+    concepts: Vec<ConceptName>,
+    keys: Vec<&'static str>,
 }
 
+/// A concept that can be asked for.
 #[derive(Serialize)]
-struct Named {
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+struct ConceptName {
     name: &'static str,
     title: &'static str,
 }
 
+/// A key: what it does, what it costs, what people get wrong; `within` if the text is that of what holds the key.
 #[derive(Serialize)]
-struct Key<'a> {
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub(crate) struct Key<'a> {
     path: &'a str,
-    /// Set if the text is that of what holds the key.
     within: Option<&'a str>,
-    #[serde(flatten)]
-    text: Option<Words<'a>>,
-    versions: Vec<InVersion>,
-}
-
-#[derive(Serialize)]
-struct Words<'a> {
-    what: &'a str,
-    unit: &'static str,
-    is_read: bool,
+    what: Option<&'a str>,
+    unit: Option<&'static str>,
+    is_read: Option<bool>,
     memory: Option<&'a str>,
     speed: Option<&'a str>,
     mistake: Option<&'a str>,
     source: Vec<&'a str>,
+    versions: Vec<InVersion>,
 }
 
+/// A key in one DeepSpeed version.
 #[derive(Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 struct InVersion {
     version: &'static str,
     status: &'static str,
+    #[cfg_attr(feature = "schema", schemars(with = "serde_json::Value"))]
     default: Option<PyValue>,
     replaced_by: Option<String>,
 }
 
+/// A name that several keys have.
 #[derive(Serialize)]
-struct File<'a> {
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub(crate) struct Names<'a> {
+    keys: &'a [String],
+}
+
+/// A concept.
+#[derive(Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(rename = "Concept"))]
+pub(crate) struct ConceptPage<'a> {
+    name: &'a str,
+    title: &'static str,
+    text: &'static str,
+    keys: &'a [String],
+}
+
+/// A whole config, key by key; `findings` are those about no key of it.
+#[derive(Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub(crate) struct ExplainedFile<'a> {
     file: &'a str,
     verdict: &'static str,
     deepspeed_version: &'static str,
     front_end: &'static str,
     world_size: usize,
     keys: Vec<FileKey<'a>>,
-    /// Findings about no key of the file.
-    findings: Vec<Finding>,
+    findings: Vec<FileFinding>,
 }
 
+/// A key as a config has it.
 #[derive(Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 struct FileKey<'a> {
     path: &'a str,
     span: Place,
     status: &'static str,
     written: &'a str,
+    #[cfg_attr(feature = "schema", schemars(with = "serde_json::Value"))]
     value: Option<&'a PyValue>,
     filled_from: Option<&'static str>,
     what: Option<&'static str>,
     memory: Option<&'static str>,
     speed: Option<&'static str>,
-    findings: Vec<Finding>,
+    findings: Vec<FileFinding>,
 }
 
+/// Something wrong, in short.
 #[derive(Serialize)]
-struct Finding {
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+struct FileFinding {
     code: &'static str,
     severity: &'static str,
     message: String,
     help: String,
 }
 
+/// What differs between two configs.
 #[derive(Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(rename = "Difference"))]
+pub(crate) struct Differences<'a> {
+    files: Vec<&'a str>,
+    changes: Vec<Change<'a>>,
+}
+
+/// A key that differs.
+#[derive(Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 struct Change<'a> {
     path: &'a str,
-    left: Value<'a>,
-    right: Value<'a>,
+    left: KeySide<'a>,
+    right: KeySide<'a>,
     what: Option<&'static str>,
     memory: Option<&'static str>,
     speed: Option<&'static str>,
 }
 
+/// A key in one of two configs.
 #[derive(Serialize)]
-struct Value<'a> {
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+struct KeySide<'a> {
     status: &'static str,
+    #[cfg_attr(feature = "schema", schemars(with = "serde_json::Value"))]
     value: Option<&'a PyValue>,
+}
+
+/// What configs cost in a step.
+#[derive(Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub(crate) struct Costs<'a> {
+    model: &'a str,
+    files: Vec<FileCost<'a>>,
+}
+
+/// Bytes of the fullest GPU, of a host, sent by each GPU, and between it and its host; seconds if the speed of the GPUs is
+/// known.
+#[derive(Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+struct FileCost<'a> {
+    file: &'a str,
+    device: u64,
+    host: u64,
+    sent: u64,
+    to_device: u64,
+    to_host: u64,
+    seconds: Option<f64>,
+    sequences: u64,
 }
 
 /// The object of a topic.
 pub(super) fn topic(topic: &Topic<'_>, language: Language) -> String {
     written(&match topic {
-        Topic::Index => Shape::Index {
+        Topic::Index => Shape::Index(Index {
             concepts: Concept::all()
                 .iter()
-                .map(|concept| Named { name: &concept.name, title: concept.title(language) })
+                .map(|concept| ConceptName { name: &concept.name, title: concept.title(language) })
                 .collect(),
             keys: keys::all().map(|(path, _)| path).collect(),
-        },
+        }),
         Topic::Key(found) => key(found, language),
-        Topic::Concept(concept) => Shape::Concept {
+        Topic::Concept(concept) => Shape::Concept(ConceptPage {
             name: &concept.name,
             title: concept.title(language),
             text: concept.text(language),
             keys: &concept.keys,
-        },
+        }),
         Topic::File { name, bytes, explained } => {
             Shape::File(Box::new(file(name, bytes, explained, language)))
         }
-        Topic::Differences { names, found } => Shape::Difference {
-            files: *names,
+        Topic::Differences { names, found } => Shape::Difference(Differences {
+            files: names.to_vec(),
             changes: found.iter().map(|difference| change(difference, language)).collect(),
-        },
-        Topic::Costs { model, names, costs } => Shape::Cost {
+        }),
+        Topic::Costs { model, names, costs } => Shape::Cost(Costs {
             model,
             files: names.iter().zip(*costs).map(|(file, cost)| self::cost(file, cost)).collect(),
-        },
+        }),
     })
 }
 
-fn cost<'a>(file: &'a str, cost: &Footprint) -> Cost<'a> {
-    Cost {
+fn cost<'a>(file: &'a str, cost: &Footprint) -> FileCost<'a> {
+    FileCost {
         file,
         device: cost.device.expected().0,
         host: cost.node.expected().0,
@@ -172,24 +224,25 @@ fn key(found: &Found, language: Language) -> Shape<'_> {
     let (path, within) = match found {
         Found::Key(path) | Found::Gone(path) => (path, None),
         Found::HandedOn { path, within } => (path, Some(within.as_str())),
-        Found::Several(paths) => return Shape::Names { keys: paths },
-        Found::Unknown(_) => return Shape::Names { keys: &[] },
+        Found::Several(paths) => return Shape::Names(Names { keys: paths }),
+        Found::Unknown(_) => return Shape::Names(Names { keys: &[] }),
     };
     let text = keys::text(within.unwrap_or(path));
-    let text = text.map(|text| text_words(text, language));
-    Shape::Key(Box::new(Key { path, within, text, versions: versions(path) }))
-}
-
-fn text_words(text: &KeyText, language: Language) -> Words<'_> {
-    Words {
-        what: words::words(&text.what, language),
-        unit: words::unit_name(text.unit),
-        is_read: !text.is_unread(),
-        memory: text.memory.as_ref().map(|memory| words::words(memory, language)),
-        speed: text.speed.as_ref().map(|speed| words::words(speed, language)),
-        mistake: text.mistake.as_ref().map(|mistake| words::words(mistake, language)),
-        source: text.source.iter().map(AsRef::as_ref).collect(),
-    }
+    let said = |words: fn(&KeyText) -> Option<&keys::Words>| {
+        text.and_then(words).map(|it| words::words(it, language))
+    };
+    Shape::Key(Box::new(Key {
+        path,
+        within,
+        what: text.map(|text| words::words(&text.what, language)),
+        unit: text.map(|text| words::unit_name(text.unit)),
+        is_read: text.map(|text| !text.is_unread()),
+        memory: said(|text| text.memory.as_ref()),
+        speed: said(|text| text.speed.as_ref()),
+        mistake: said(|text| text.mistake.as_ref()),
+        source: text.map_or_else(Vec::new, |text| text.source.iter().map(AsRef::as_ref).collect()),
+        versions: versions(path),
+    }))
 }
 
 fn versions(path: &str) -> Vec<InVersion> {
@@ -218,10 +271,10 @@ fn file<'a>(
     bytes: &[u8],
     explained: &'a Explanation,
     language: Language,
-) -> File<'a> {
+) -> ExplainedFile<'a> {
     let report = &explained.report;
     let places = Places::new(bytes);
-    File {
+    ExplainedFile {
         file: name,
         verdict: report.verdict.name(),
         deepspeed_version: report.version.name(),
@@ -264,10 +317,10 @@ fn file_key<'a>(
     }
 }
 
-fn findings(positions: &[usize], explained: &Explanation, language: Language) -> Vec<Finding> {
+fn findings(positions: &[usize], explained: &Explanation, language: Language) -> Vec<FileFinding> {
     let one = |position: &usize| {
         let diagnostic = &explained.report.diagnostics[*position];
-        Finding {
+        FileFinding {
             code: diagnostic.rule.code,
             severity: diagnostic.severity.name(),
             message: diagnostic.message(language),
@@ -290,11 +343,11 @@ fn change(difference: &Difference, language: Language) -> Change<'_> {
     }
 }
 
-fn side(side: &Side) -> Value<'_> {
+fn side(side: &Side) -> KeySide<'_> {
     match side {
-        Side::Value(value) => Value { status: "value", value: Some(value) },
-        Side::Section => Value { status: "section", value: None },
-        Side::Open => Value { status: "open", value: None },
-        Side::Absent => Value { status: "absent", value: None },
+        Side::Value(value) => KeySide { status: "value", value: Some(value) },
+        Side::Section => KeySide { status: "section", value: None },
+        Side::Open => KeySide { status: "open", value: None },
+        Side::Absent => KeySide { status: "absent", value: None },
     }
 }

@@ -4,7 +4,7 @@ mod concept;
 mod cost;
 mod difference;
 mod file;
-mod json;
+pub(crate) mod json;
 mod key;
 mod markdown;
 mod page;

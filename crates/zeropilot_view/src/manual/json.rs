@@ -7,47 +7,56 @@ use zeropilot_text::Language;
 use super::group_name;
 use crate::json::written;
 
+/// A page of the rule book.
 #[derive(Serialize)]
-struct Entry {
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub(crate) struct RulePage {
     code: &'static str,
     name: &'static str,
     group: &'static str,
     severity: &'static str,
     summary: &'static str,
-    explanations: Vec<Explanation>,
+    explanations: Vec<RuleWords>,
     fix: Vec<&'static str>,
     versions: Vec<&'static str>,
     front_ends: Vec<&'static str>,
     sources: &'static [&'static str],
-    bad: Vec<Bad>,
-    good: Vec<Config>,
+    bad: Vec<BadExample>,
+    good: Vec<GoodExample>,
 }
 
 /// One way the rule words itself.
 #[derive(Serialize)]
-struct Explanation {
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+struct RuleWords {
     severity: &'static str,
     message: String,
     why: String,
     help: String,
-    fix: Option<Fix>,
+    fix: Option<RuleFix>,
 }
 
+/// What a fix does, and whether it is safe.
 #[derive(Serialize)]
-struct Fix {
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+struct RuleFix {
     title: String,
     safety: &'static str,
 }
 
+/// A config in which the rule finds something.
 #[derive(Serialize)]
-struct Bad {
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+struct BadExample {
     #[serde(flatten)]
-    config: Config,
-    findings: Vec<Explanation>,
+    config: GoodExample,
+    findings: Vec<RuleWords>,
 }
 
+/// A config, and what it is judged for.
 #[derive(Serialize)]
-struct Config {
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+struct GoodExample {
     config: &'static str,
     front_end: &'static str,
     world_size: Option<usize>,
@@ -60,9 +69,9 @@ pub(crate) fn pages(pages: &[Page], language: Language) -> String {
     format!("[{}]\n", entries.join(",\n"))
 }
 
-fn entry(page: &Page, language: Language) -> Entry {
+fn entry(page: &Page, language: Language) -> RulePage {
     let rule = page.rule;
-    Entry {
+    RulePage {
         code: rule.code,
         name: rule.name,
         group: group_name(rule.group).get(language),
@@ -82,26 +91,26 @@ fn entry(page: &Page, language: Language) -> Entry {
     }
 }
 
-fn explanation(found: &Diagnostic, language: Language) -> Explanation {
-    Explanation {
+fn explanation(found: &Diagnostic, language: Language) -> RuleWords {
+    RuleWords {
         severity: found.severity.name(),
         message: found.message(language),
         why: found.why(language),
         help: found.help(language),
-        fix: found.fix.as_ref().map(|fix| Fix {
+        fix: found.fix.as_ref().map(|fix| RuleFix {
             title: found.fix_title(language).unwrap_or_default(),
             safety: fix.safety.name(),
         }),
     }
 }
 
-fn bad(case: &Case, language: Language) -> Bad {
+fn bad(case: &Case, language: Language) -> BadExample {
     let findings = case.findings.iter().map(|found| explanation(found, language)).collect();
-    Bad { config: config(case.example), findings }
+    BadExample { config: config(case.example), findings }
 }
 
-fn config(example: &Example) -> Config {
-    Config {
+fn config(example: &Example) -> GoodExample {
+    GoodExample {
         config: example.config,
         front_end: example.front_end.name(),
         world_size: example.world_size,

@@ -1,7 +1,7 @@
 //! Manual pages of rules: for a terminal, and as JSON. Both show the sentences that a check shows.
 
 mod human;
-mod json;
+pub(crate) mod json;
 
 pub(crate) use human::{group_name, severity_name};
 

@@ -1,6 +1,7 @@
 //! Stages and offloads side by side.
 
-use serde_json::{Value, json};
+use serde::Serialize;
+use serde_json::Value;
 use unicode_width::UnicodeWidthStr;
 use zeropilot_ask::Column;
 use zeropilot_record::Offload;
@@ -8,10 +9,12 @@ use zeropilot_text::{Language, Text, tr};
 use zeropilot_units::Estimate;
 
 use super::bars::bar;
-use super::json::at_peak;
-use super::verdict::fit;
+use super::json::{Parts, RowWords, at_peak};
+use super::verdict::{Fit, fit};
 use crate::Layout;
+use crate::estimate::Estimate as Bounds;
 use crate::html::Html;
+use crate::json::value;
 use crate::strategy::offload;
 
 fn words(column: &Column, language: Language) -> String {
@@ -56,43 +59,91 @@ pub fn compare(columns: &[Column], capacity: Option<Estimate>, layout: &Layout) 
     text
 }
 
+/// All stages and offloads side by side.
+#[derive(Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub(crate) struct Comparison {
+    capacity: Option<u64>,
+    strategies: Vec<ComparedStrategy>,
+}
+
+/// A stage and what it offloads, with what it needs.
+#[derive(Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+struct ComparedStrategy {
+    stage: u8,
+    offload_optimizer: bool,
+    offload_param: bool,
+    device: ComparedDevice,
+    host: Bounds,
+}
+
+/// What a GPU needs for a strategy, and what fills it at its highest point.
+#[derive(Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+struct ComparedDevice {
+    at_peak: Parts,
+    low: u64,
+    expected: u64,
+    high: u64,
+    verdict: Option<Fit>,
+}
+
 /// The same for machines.
 pub fn compare_json(columns: &[Column], capacity: Option<Estimate>) -> Value {
-    let rows: Vec<Value> = columns
-        .iter()
-        .map(|column| {
-            let (device, node) = (column.answer.device(), column.answer.node());
-            json!({
-                "stage": column.stage,
-                "offload_optimizer": column.offload_optimizer,
-                "offload_param": column.offload_param,
-                "device": {
-                    "at_peak": at_peak(&column.answer),
-                    "low": device.low().0, "expected": device.expected().0, "high": device.high().0,
-                    "verdict": capacity.map(|capacity| fit(device, capacity).name()),
-                },
-                "host": {
-                    "low": node.low().0, "expected": node.expected().0, "high": node.high().0,
-                },
-            })
-        })
-        .collect();
-    json!({"capacity": capacity.map(|capacity| capacity.expected().0), "ways": rows})
+    let row = |column: &Column| {
+        let need = column.answer.device();
+        ComparedStrategy {
+            stage: column.stage,
+            offload_optimizer: column.offload_optimizer,
+            offload_param: column.offload_param,
+            device: ComparedDevice {
+                at_peak: at_peak(&column.answer),
+                low: need.low().0,
+                expected: need.expected().0,
+                high: need.high().0,
+                verdict: capacity.map(|capacity| fit(need, capacity)),
+            },
+            host: column.answer.node().into(),
+        }
+    };
+    value(&Comparison {
+        capacity: capacity.map(|capacity| capacity.expected().0),
+        strategies: columns.iter().map(row).collect(),
+    })
 }
 
 /// The words beside [`compare_json`], row by row, for pages that lay them out themselves.
-pub fn compare_words(columns: &[Column], capacity: Option<Estimate>, language: Language) -> Value {
-    let row = |column: &Column| {
-        let need = column.answer.device();
-        json!({
-            "way": words(column, language),
-            "need": need.to_string(),
-            "verdict": capacity.map(|capacity| fit(need, capacity).words(language)),
-            "host": column.answer.node().expected().to_string(),
-        })
+#[derive(Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct ComparisonWords {
+    capacity: Option<String>,
+    strategies: Vec<StrategyWords>,
+}
+
+/// A strategy of a comparison in words.
+#[derive(Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+struct StrategyWords {
+    strategy: String,
+    #[serde(flatten)]
+    row: RowWords,
+}
+
+/// The words of a comparison.
+pub fn compare_words(
+    columns: &[Column],
+    capacity: Option<Estimate>,
+    language: Language,
+) -> ComparisonWords {
+    let row = |column: &Column| StrategyWords {
+        strategy: words(column, language),
+        row: RowWords::new(&column.answer, capacity, language),
     };
-    let rows: Vec<Value> = columns.iter().map(row).collect();
-    json!({"capacity": capacity.map(|capacity| capacity.to_string()), "ways": rows})
+    ComparisonWords {
+        capacity: capacity.map(|capacity| capacity.to_string()),
+        strategies: columns.iter().map(row).collect(),
+    }
 }
 
 /// The table for notebooks and pages.
@@ -106,7 +157,8 @@ pub fn compare_html(columns: &[Column], capacity: Option<Estimate>, language: La
             column.answer.node().to_string(),
         ]
     };
-    let head = Text::new("Way, GPU, verdict, host per node:", "方案、显存、结论、每节点内存：")
-        .get(language);
+    let head =
+        Text::new("Strategy, GPU, verdict, host per node:", "方案、显存、结论、每节点内存：")
+            .get(language);
     Html::new().table(head, &columns.iter().map(row).collect::<Vec<_>>()).finish()
 }

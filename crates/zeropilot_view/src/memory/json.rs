@@ -1,6 +1,9 @@
 //! The report for machines. `tensors` is exact, `device` and `host` are estimates.
 
-use serde_json::{Map, Value, json};
+use std::collections::BTreeMap;
+
+use serde::Serialize;
+use serde_json::Value;
 use zeropilot_step::lower::Fidelity;
 use zeropilot_step::memory::{Answer, Phase, Prediction, Stretch};
 use zeropilot_step::zero::{Place, Rest};
@@ -12,127 +15,316 @@ use super::human::precision;
 use super::part::{Part, parts};
 use super::relief::{name, stage_number};
 use super::svg::phase;
-use super::verdict::fit;
-use crate::provenance;
+use super::verdict::{Fit, fit};
+use crate::estimate::Estimate as Bounds;
+use crate::json::value;
+use crate::{Layout, provenance};
 
 /// The version of this shape.
 const SHAPE: u32 = 1;
 
+/// How much memory a job needs.
+#[derive(Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub(crate) struct Memory<'a> {
+    shape: u32,
+    model: &'a str,
+    stage: u8,
+    micro_batch: u64,
+    sequence_length: u64,
+    precision: &'static str,
+    precision_assumed: bool,
+    gradient_checkpointing: bool,
+    world_size: u64,
+    nodes: u64,
+    gpus_per_node: u64,
+    rank: u64,
+    activations: Activations,
+    tensors: Tensors,
+    device: DeviceMemory<'a>,
+    host: HostMemory,
+    savings: Vec<Saving>,
+    provenance: provenance::Shape<'a>,
+}
+
+/// Whose program the activations come from: the model's `own`, or a `stand_in`.
+#[derive(Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+struct Activations {
+    program: &'static str,
+    of: Option<&'static str>,
+}
+
+/// Exactly the tensors of the rank.
+#[derive(Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+struct Tensors {
+    after_init: State,
+    after_backward: State,
+    after_step: State,
+    peak: Peaks,
+}
+
+/// Tensors at a moment of rest, by place and category.
+#[derive(Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+struct State {
+    device: Parts,
+    pinned: Parts,
+    host: Parts,
+    total: u64,
+    misc: u64,
+}
+
+/// The most in each phase.
+#[derive(Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+struct Peaks {
+    init: u64,
+    forward: u64,
+    backward: u64,
+    step: u64,
+}
+
+/// What a GPU needs.
+#[derive(Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+struct DeviceMemory<'a> {
+    low: u64,
+    expected: u64,
+    high: u64,
+    capacity: Option<u64>,
+    verdict: Option<Fit>,
+    at_peak: Parts,
+    terms: Vec<MemoryTerm>,
+    peak: DevicePeak<'a>,
+}
+
+/// Device memory that is no tensor.
+#[derive(Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+struct MemoryTerm {
+    term: &'static str,
+    bytes: Bounds,
+}
+
+/// When the GPU is fullest.
+#[derive(Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+struct DevicePeak<'a> {
+    phase: &'static str,
+    near: Option<&'a str>,
+    init: u64,
+    forward: u64,
+    backward: u64,
+    step: u64,
+}
+
+/// What a host needs for all of its processes.
+#[derive(Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+struct HostMemory {
+    per_process: Bounds,
+    low: u64,
+    expected: u64,
+    high: u64,
+    processes: u64,
+    capacity: Option<u64>,
+    verdict: Option<Fit>,
+    disk: u64,
+}
+
+/// A change, and the bytes it saves on the GPU.
+#[derive(Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+struct Saving {
+    change: &'static str,
+    saved: u64,
+}
+
+/// Bytes by what they are for.
+pub(super) type Parts = BTreeMap<&'static str, u64>;
+
 /// The report as JSON, with the tensors of its rank as CPU ranks were measured to hold them.
 pub fn json(report: &MemoryReport<'_>, as_measured: &Prediction) -> Value {
     let (question, answer) = (&report.question, report.answer);
-    let capacity = question.cluster.capacity().map(|capacity| capacity.bytes);
     let ram = question.cluster.host.ram.map(Estimate::exact);
     let layout = question.cluster.gpus.layout;
-    json!({
-        "shape": SHAPE,
-        "model": report.name,
-        "stage": stage_number(question.zero.stage),
-        "micro_batch": question.micro_batch,
-        "sequence_length": question.recipe.sequence,
-        "precision": precision(question.resolved.precision()),
-        "precision_assumed": report.assumed.is_some(),
-        "gradient_checkpointing": question.recipe.checkpointing,
-        "world_size": question.cluster.world_size(),
-        "nodes": layout.nodes,
-        "gpus_per_node": layout.gpus_per_node,
-        "rank": answer.rank,
-        "activations": match answer.fidelity {
-            Fidelity::Own => json!({"program": "own"}),
-            Fidelity::StandIn(family) => json!({"program": "stand_in", "of": family.name()}),
+    let node = answer.node();
+    value(&Memory {
+        shape: SHAPE,
+        model: report.name,
+        stage: stage_number(question.zero.stage),
+        micro_batch: question.micro_batch,
+        sequence_length: question.recipe.sequence,
+        precision: precision(question.resolved.precision()),
+        precision_assumed: report.assumed.is_some(),
+        gradient_checkpointing: question.recipe.checkpointing,
+        world_size: question.cluster.world_size(),
+        nodes: layout.nodes,
+        gpus_per_node: layout.gpus_per_node,
+        rank: answer.rank,
+        activations: match answer.fidelity {
+            Fidelity::Own => Activations { program: "own", of: None },
+            Fidelity::StandIn(family) => {
+                Activations { program: "stand_in", of: Some(family.name()) }
+            }
         },
-        "tensors": tensors(as_measured),
-        "device": device(report, capacity),
-        "host": {
-            "per_process": estimate(answer.host()),
-            "low": answer.node().low().0,
-            "expected": answer.node().expected().0,
-            "high": answer.node().high().0,
-            "processes": answer.ranks_per_host,
-            "capacity": ram.map(|ram| ram.expected().0),
-            "verdict": ram.map(|ram| fit(answer.node(), ram).name()),
-            "disk": answer.disk.0 * answer.ranks_per_host,
+        tensors: tensors(as_measured),
+        device: device(report),
+        host: HostMemory {
+            per_process: answer.host().into(),
+            low: node.low().0,
+            expected: node.expected().0,
+            high: node.high().0,
+            processes: answer.ranks_per_host,
+            capacity: ram.map(|ram| ram.expected().0),
+            verdict: ram.map(|ram| fit(node, ram)),
+            disk: answer.disk.0 * answer.ranks_per_host,
         },
-        "reliefs": report.reliefs.iter().map(|relief| json!({
-            "change": name(relief.lever),
-            "saved": relief.saved.0,
-        })).collect::<Vec<_>>(),
-        "provenance": provenance::json(report.provenance),
+        savings: report
+            .reliefs
+            .iter()
+            .map(|relief| Saving { change: name(relief.lever), saved: relief.saved.0 })
+            .collect(),
+        provenance: report.provenance.into(),
     })
 }
 
-fn device(report: &MemoryReport<'_>, capacity: Option<Estimate>) -> Value {
+fn device<'a>(report: &MemoryReport<'a>) -> DeviceMemory<'a> {
     let answer = report.answer;
     let need = answer.device();
-    let mut terms: Vec<Value> = answer
-        .terms
-        .iter()
-        .map(|term| json!({"term": term.kind.name(), "bytes": estimate(term.bytes)}))
-        .collect();
-    terms.push(json!({"term": "allocator_slack", "bytes": estimate(answer.slack)}));
-    json!({
-        "low": need.low().0,
-        "expected": need.expected().0,
-        "high": need.high().0,
-        "capacity": capacity.map(|capacity| capacity.expected().0),
-        "verdict": capacity.map(|capacity| fit(need, capacity).name()),
-        "at_peak": at_peak(answer),
-        "terms": terms,
-        "peak": {
-            "phase": phase_name(answer.fullest),
-            "near": answer.nearest,
-            "init": answer.on_gpu.peak(Phase::Init).at(Place::Device).0,
-            "forward": answer.on_gpu.peak(Phase::Forward).at(Place::Device).0,
-            "backward": answer.on_gpu.peak(Phase::Backward).at(Place::Device).0,
-            "step": answer.on_gpu.peak(Phase::Step).at(Place::Device).0,
+    let capacity = report.question.cluster.capacity().map(|capacity| capacity.bytes);
+    let slack = MemoryTerm { term: "allocator_slack", bytes: answer.slack.into() };
+    let terms = answer.terms.iter();
+    let terms = terms.map(|term| MemoryTerm { term: term.kind.name(), bytes: term.bytes.into() });
+    let most = |phase| answer.on_gpu.peak(phase).at(Place::Device).0;
+    DeviceMemory {
+        low: need.low().0,
+        expected: need.expected().0,
+        high: need.high().0,
+        capacity: capacity.map(|capacity| capacity.expected().0),
+        verdict: capacity.map(|capacity| fit(need, capacity)),
+        at_peak: at_peak(answer),
+        terms: terms.chain([slack]).collect(),
+        peak: DevicePeak {
+            phase: phase_name(answer.fullest),
+            near: answer.nearest.as_deref(),
+            init: most(Phase::Init),
+            forward: most(Phase::Forward),
+            backward: most(Phase::Backward),
+            step: most(Phase::Step),
         },
-    })
+    }
 }
 
 /// The tensors on the GPU at its fullest, by part.
-pub(super) fn at_peak(answer: &Answer) -> Map<String, Value> {
-    parts(answer.at_peak(), &[Place::Device])
-        .into_iter()
-        .map(|(part, bytes)| (part.name().to_owned(), Value::from(bytes.0)))
-        .collect()
+pub(super) fn at_peak(answer: &Answer) -> Parts {
+    held(answer.at_peak())
 }
 
-/// What is said of the GPU and the host in one row, as [`compare_words`](super::compare_words) says it of every way.
-pub fn row_words(report: &MemoryReport<'_>, language: Language) -> Value {
-    let need = report.answer.device();
-    let capacity = report.question.cluster.capacity();
-    json!({
-        "need": need.to_string(),
-        "verdict": capacity.map(|capacity| fit(need, capacity.bytes).words(language)),
-        "host": report.answer.node().expected().to_string(),
-    })
+fn held(rest: &Rest) -> Parts {
+    let parts = parts(rest, &[Place::Device]).into_iter();
+    parts.map(|(part, bytes)| (part.name(), bytes.0)).collect()
 }
 
-/// What a GPU holds between the phases by part, with the words beside it, for pages that lay them out themselves.
-pub fn rest_words(as_measured: &Prediction, language: Language) -> Value {
-    let states = &as_measured.states;
-    let row = |(part, bytes): (Part, Bytes)| json!({"name": part.name(), "words": part.words(language), "bytes": bytes.0});
-    let rows = |rest: &Rest| -> Vec<Value> {
-        parts(rest, &[Place::Device]).into_iter().map(row).collect()
+/// What is said of the GPU and the host in one row, as [`compare_words`](super::compare_words) says it of every strategy.
+#[derive(Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub(crate) struct RowWords {
+    need: String,
+    verdict: Option<&'static str>,
+    host: String,
+}
+
+impl RowWords {
+    pub(super) fn new(answer: &Answer, capacity: Option<Estimate>, language: Language) -> Self {
+        let need = answer.device();
+        Self {
+            need: need.to_string(),
+            verdict: capacity.map(|capacity| fit(need, capacity).words(language)),
+            host: answer.node().expected().to_string(),
+        }
+    }
+}
+
+/// What a page shows of a job's memory.
+#[derive(Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct MemoryWords {
+    row: RowWords,
+    rest: RestWords,
+    text: String,
+    picture: String,
+}
+
+/// What a GPU holds between the phases.
+#[derive(Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+struct RestWords {
+    after_init: Vec<HeldWords>,
+    after_backward: Vec<HeldWords>,
+    after_step: Vec<HeldWords>,
+}
+
+/// A part of memory with its words.
+#[derive(Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+struct HeldWords {
+    name: &'static str,
+    words: &'static str,
+    bytes: u64,
+}
+
+/// The words beside [`json`], for pages that lay them out themselves.
+pub fn words(
+    report: &MemoryReport<'_>,
+    as_measured: &Prediction,
+    stretches: &[Stretch],
+    layout: &Layout,
+) -> MemoryWords {
+    let language = layout.language;
+    let rows = |rest: &Rest| {
+        let parts = parts(rest, &[Place::Device]).into_iter();
+        let row = |(part, bytes): (Part, Bytes)| HeldWords {
+            name: part.name(),
+            words: part.words(language),
+            bytes: bytes.0,
+        };
+        parts.map(row).collect()
     };
-    json!({
-        "after_init": rows(&states.after_init),
-        "after_backward": rows(&states.after_backward),
-        "after_step": rows(&states.after_step),
-    })
+    let states = &as_measured.states;
+    let capacity = report.question.cluster.capacity().map(|capacity| capacity.bytes);
+    MemoryWords {
+        row: RowWords::new(report.answer, capacity, language),
+        rest: RestWords {
+            after_init: rows(&states.after_init),
+            after_backward: rows(&states.after_backward),
+            after_step: rows(&states.after_step),
+        },
+        text: super::human(report, layout),
+        picture: super::svg(report, stretches, language),
+    }
+}
+
+/// What a GPU holds in a stretch of a step, by part.
+#[derive(Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct Frame {
+    phase: &'static str,
+    held: Parts,
 }
 
 /// What a GPU holds through a step, stretch by stretch, each with the words of its phase.
-pub fn film(stretches: &[Stretch], language: Language) -> Value {
-    let frames = stretches.iter().map(|stretch| {
-        let held = parts(&stretch.alive, &[Place::Device]).into_iter();
-        let held = held.map(|(part, bytes)| (part.name().to_owned(), json!(bytes.0)));
-        json!({"phase": phase(stretch.phase).get(language), "held": Map::from_iter(held)})
-    });
-    Value::Array(frames.collect())
+pub fn film(stretches: &[Stretch], language: Language) -> Vec<Frame> {
+    let frame = |stretch: &Stretch| Frame {
+        phase: phase(stretch.phase).get(language),
+        held: held(&stretch.alive),
+    };
+    stretches.iter().map(frame).collect()
 }
 
-fn tensors(prediction: &Prediction) -> Value {
+fn tensors(prediction: &Prediction) -> Tensors {
     let misc = prediction.buffers + prediction.batch;
     let states = &prediction.states;
     let last = prediction.micro_steps.last();
@@ -145,37 +337,31 @@ fn tensors(prediction: &Prediction) -> Value {
         };
         peak.total.0
     };
-    json!({
-        "after_init": state(&states.after_init, prediction.buffers),
-        "after_backward": state(&states.after_backward, misc),
-        "after_step": state(&states.after_step, misc),
-        "peak": {
-            "init": total(Phase::Init),
-            "forward": total(Phase::Forward),
-            "backward": total(Phase::Backward),
-            "step": total(Phase::Step),
+    Tensors {
+        after_init: state(&states.after_init, prediction.buffers),
+        after_backward: state(&states.after_backward, misc),
+        after_step: state(&states.after_step, misc),
+        peak: Peaks {
+            init: total(Phase::Init),
+            forward: total(Phase::Forward),
+            backward: total(Phase::Backward),
+            step: total(Phase::Step),
         },
-    })
-}
-
-fn state(rest: &Rest, misc: Bytes) -> Value {
-    let mut state = Map::new();
-    for place in Place::ALL {
-        let mut categories = Map::new();
-        for (category, at, bytes) in rest.iter() {
-            if at == place {
-                categories.insert(category.name().to_owned(), Value::from(bytes.0));
-            }
-        }
-        state.insert(place.name().to_owned(), Value::Object(categories));
     }
-    state.insert("total".to_owned(), Value::from(rest.total().0));
-    state.insert("misc".to_owned(), Value::from(misc.0));
-    Value::Object(state)
 }
 
-fn estimate(bytes: Estimate) -> Value {
-    json!({"low": bytes.low().0, "expected": bytes.expected().0, "high": bytes.high().0})
+fn state(rest: &Rest, misc: Bytes) -> State {
+    let at = |place: Place| {
+        let here = rest.iter().filter(|(_, at, _)| *at == place);
+        here.map(|(category, _, bytes)| (category.name(), bytes.0)).collect()
+    };
+    State {
+        device: at(Place::Device),
+        pinned: at(Place::Pinned),
+        host: at(Place::Host),
+        total: rest.total().0,
+        misc: misc.0,
+    }
 }
 
 pub(super) fn phase_name(phase: Phase) -> &'static str {

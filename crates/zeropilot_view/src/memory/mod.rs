@@ -1,10 +1,10 @@
 //! What a job needs of its GPUs and hosts, as words, tables and machine-readable data.
 
 pub(crate) mod bars;
-mod compare;
+pub(crate) mod compare;
 mod html;
 mod human;
-mod json;
+pub(crate) mod json;
 mod part;
 mod relief;
 pub(crate) mod svg;
@@ -15,10 +15,10 @@ use zeropilot_ask::{Compared, Memory, NumberFormat, Provenance};
 use zeropilot_step::memory::{Answer, Question, Relief};
 use zeropilot_text::Language;
 
-pub use compare::{compare, compare_html, compare_json, compare_words};
+pub use compare::{ComparisonWords, compare, compare_html, compare_json, compare_words};
 pub use html::html;
 pub(crate) use human::precision as precision_name;
-pub use json::{film, json, rest_words, row_words};
+pub use json::{Frame, MemoryWords, film, json, words};
 pub(crate) use part::term_words;
 pub use part::terms;
 pub use svg::{legend, svg};

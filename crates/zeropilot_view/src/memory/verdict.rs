@@ -1,12 +1,15 @@
 //! Whether it fits.
 
+use serde::Serialize;
 use zeropilot_cluster::Cluster;
 use zeropilot_step::memory::Answer;
 use zeropilot_text::{Language, Text};
 use zeropilot_units::Estimate;
 
 /// How a need compares with what there is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(rename = "Verdict"))]
+#[serde(rename_all = "snake_case")]
 pub enum Fit {
     /// Even the most fits.
     Fits,
@@ -39,16 +42,6 @@ pub fn fit(need: Estimate, capacity: Estimate) -> Fit {
 }
 
 impl Fit {
-    /// Its name in machine formats.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Fits => "fits",
-            Self::Tight => "tight",
-            Self::Doubtful => "doubtful",
-            Self::DoesNotFit => "does_not_fit",
-        }
-    }
-
     /// Whether the expectation fits.
     pub fn is_expected(self) -> bool {
         matches!(self, Self::Fits | Self::Tight)

@@ -1,6 +1,5 @@
 //! The job as it is written, beside what is recommended.
 
-use serde_json::{Value, json};
 use zeropilot_ask::AsWritten;
 use zeropilot_text::{Language, tr};
 
@@ -26,18 +25,4 @@ pub(super) fn words(current: &AsWritten, language: Language) -> String {
             "\n按现有写法：{head}，micro batch {micro}：每卡 {memory}；每步 {step}。\n"
         ),
     }
-}
-
-/// The same for machines.
-pub(super) fn json(current: &AsWritten) -> Value {
-    let question = current.job.question();
-    let (answer, time) = (&current.answer, &current.time);
-    json!({
-        "stage": question.zero.stage as u8,
-        "micro_batch": question.micro_batch,
-        "gradient_accumulation_steps": current.accumulation,
-        "device": answer.device().expected().0,
-        "verdict": fit_of(answer, current.job.cluster()).map(|fit| fit.name()),
-        "step_seconds": {"low": time.best.total, "expected": time.expected.total, "high": time.worst.total},
-    })
 }

@@ -1,6 +1,5 @@
 //! What a run costs by the number of GPUs it is given.
 
-use serde_json::{Value, json};
 use zeropilot_ask::Bill;
 use zeropilot_plan::{Fitting, Offer};
 use zeropilot_text::{Language, Text, tr};
@@ -9,10 +8,10 @@ use super::{PlanReport, way_words};
 use crate::simulate::human::{grouped, seconds, token_words};
 
 /// Tokens that are told of where nobody said how many there are.
-const USUAL: Bill = Bill { tokens: 1e9, per_gpu_hour: None };
+pub(super) const USUAL: Bill = Bill { tokens: 1e9, per_gpu_hour: None };
 
 /// Hours of GPUs that the tokens of a bill take; `None` if the speed of the GPUs is not known.
-fn gpu_hours(fitting: &Fitting, bill: Bill, length: u64) -> Option<f64> {
+pub(super) fn gpu_hours(fitting: &Fitting, bill: Bill, length: u64) -> Option<f64> {
     Some(fitting.seconds_per_sequence()? / length as f64 * bill.tokens / 3600.0)
 }
 
@@ -87,31 +86,6 @@ fn cost_words(
         ));
     }
     Some(text)
-}
-
-/// What a fitting costs, for machines.
-pub(super) fn bill(report: &PlanReport<'_>, fitting: &Fitting) -> Value {
-    let bill = report.bill.unwrap_or(USUAL);
-    let hours = gpu_hours(fitting, bill, report.length);
-    json!({
-        "tokens": bill.tokens,
-        "gpu_hours": hours,
-        "cost": hours.zip(bill.per_gpu_hour).map(|(hours, price)| hours * price),
-    })
-}
-
-/// What a run costs by the number of GPUs, for machines.
-pub(super) fn json(report: &PlanReport<'_>) -> Value {
-    let one = |offer: &Offer| {
-        let best = offer.plan.fitting.first();
-        json!({
-            "nodes": offer.cluster.gpus.layout.nodes,
-            "gpus_per_node": offer.cluster.gpus.layout.gpus_per_node,
-            "way": best.map(|best| super::way(best.way)),
-            "bill": best.map(|best| bill(report, best)),
-        })
-    };
-    report.offers.map_or(Value::Null, |offers| offers.each().map(one).collect())
 }
 
 #[cfg(test)]

@@ -1,7 +1,7 @@
 //! How long a step takes and what it waits for, as words, pictures, traces and machine-readable data.
 
 pub(crate) mod human;
-mod json;
+pub(crate) mod json;
 mod scale;
 mod svg;
 mod timeline;
@@ -18,7 +18,7 @@ use zeropilot_step::traffic::Traffic;
 use crate::memory::Fit;
 
 pub use human::{bill, human, sent};
-pub use json::{json, traffic};
+pub use json::{Communication, communication, json};
 pub use scale::scale;
 pub use svg::svg;
 pub use timeline::timeline;

@@ -1,0 +1,96 @@
+//! What a page gets beside answers: words that it lays out itself, and what can be chosen.
+
+use serde::Serialize;
+
+use crate::listing::{CatalogueGpu, CatalogueModel};
+use crate::memory::Frame;
+
+/// A checked config in words.
+#[derive(Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct CheckWords {
+    /// The report.
+    pub text: String,
+}
+
+/// A key or a concept in words.
+#[derive(Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct TopicWords {
+    /// As a terminal shows it.
+    pub text: String,
+    /// As an editor shows it.
+    pub markdown: Option<String>,
+}
+
+/// What a GPU holds through a step, and what it sends.
+#[derive(Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct FilmWords {
+    /// Moment by moment.
+    pub frames: Vec<Frame>,
+    /// What it sends.
+    pub sent: String,
+}
+
+/// A step in words.
+#[derive(Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct SimulationWords {
+    /// The report.
+    pub text: String,
+    /// What it costs to finish.
+    pub cost_estimate: Option<String>,
+    /// The step as SVG.
+    pub picture: String,
+}
+
+/// What can be chosen.
+#[derive(Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct Catalogue<'a> {
+    /// Models by name.
+    pub models: Vec<CatalogueModel<'a>>,
+    /// GPUs by name.
+    pub accelerators: Vec<CatalogueGpu<'a>>,
+    /// DeepSpeed versions, the newest first.
+    pub engines: Vec<&'static str>,
+    /// What may read a config.
+    pub front_ends: Vec<&'static str>,
+    /// What a config may be written for.
+    pub targets: Vec<&'static str>,
+    /// The version of zeropilot.
+    pub version: &'static str,
+}
+
+/// What can be chosen, in words.
+#[derive(Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct CatalogueWords {
+    /// Parts of memory.
+    pub parts: Vec<PartWords>,
+    /// Concepts that can be asked for.
+    pub concepts: Vec<ConceptWords>,
+}
+
+/// A part of memory, with its words and its colour.
+#[derive(Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct PartWords {
+    /// Its name in answers.
+    pub name: &'static str,
+    /// What people call it.
+    pub words: &'static str,
+    /// Its colour.
+    pub colour: &'static str,
+}
+
+/// A concept with its title.
+#[derive(Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct ConceptWords {
+    /// Its name.
+    pub name: &'static str,
+    /// What it is called.
+    pub title: &'static str,
+}

@@ -1,0 +1,229 @@
+//! The plan for machines.
+
+use std::collections::BTreeMap;
+
+use serde::Serialize;
+use serde_json::{Map, Value};
+use zeropilot_ask::AsWritten;
+use zeropilot_plan::{Fitting, Limit, Offer, Rejected, Way, Work};
+use zeropilot_record::Offload;
+
+use super::{PlanReport, offers, offload};
+use crate::estimate::{Estimate, Range};
+use crate::json::value;
+use crate::memory::{Fit, fit_of};
+use crate::provenance;
+
+/// What to run: the recommended strategy, what else fits, what does not, and the fallbacks if it still runs out of memory.
+#[derive(Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub(crate) struct Plan<'a> {
+    shape: u32,
+    model: &'a str,
+    gpus: &'a str,
+    world_size: u64,
+    capacity: u64,
+    /// Strategies there are, and those whose memory was predicted to find out.
+    strategies: usize,
+    predicted: usize,
+    recommended: Option<Recommended<'a>>,
+    cost_estimate: Option<CostEstimate>,
+    by_gpu_count: Option<Vec<OnGpus>>,
+    alternatives: Vec<FittingStrategy>,
+    rejected: Vec<RejectedStrategy>,
+    fallbacks: Vec<FittingStrategy>,
+    gpus_needed: Option<u64>,
+    host_ram_needed: Option<u64>,
+    limits: &'static [&'static str],
+    current: Option<CurrentJob>,
+    provenance: provenance::Shape<'a>,
+}
+
+/// The strategy to run, with commands that start it, by launcher.
+#[derive(Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+struct Recommended<'a> {
+    #[serde(flatten)]
+    fitting: FittingStrategy,
+    launch: BTreeMap<&'static str, &'a str>,
+}
+
+/// A strategy that fits, with its DeepSpeed config; the time of a step only if the speed of the GPUs is known.
+#[derive(Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+struct FittingStrategy {
+    strategy: Strategy,
+    config: Map<String, Value>,
+    memory: PlannedMemory,
+    step_seconds: Option<Range>,
+}
+
+/// Stage, offload and batch; what is offloaded goes to `cpu` or `nvme`.
+#[derive(Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+struct Strategy {
+    stage: u8,
+    offload_optimizer: Offload,
+    offload_param: Offload,
+    micro_batch: u64,
+    gradient_accumulation_steps: u64,
+    gradient_checkpointing: bool,
+    fused_loss: bool,
+    hpz: u64,
+}
+
+/// What a strategy needs on a GPU and on a host.
+#[derive(Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+struct PlannedMemory {
+    device: Estimate,
+    host: Estimate,
+}
+
+/// A strategy that does not fit even at its smallest, and by how many bytes.
+#[derive(Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+struct RejectedStrategy {
+    strategy: Strategy,
+    over_by: u64,
+    r#where: &'static str,
+    device: Estimate,
+}
+
+/// What it takes to finish: GPU hours, and money if a price was given.
+#[derive(Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+struct CostEstimate {
+    tokens: f64,
+    gpu_hours: Option<f64>,
+    cost: Option<f64>,
+}
+
+/// The best strategy on some of the GPUs, and what it costs; no strategy if nothing fits.
+#[derive(Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+struct OnGpus {
+    nodes: u64,
+    gpus_per_node: u64,
+    strategy: Option<Strategy>,
+    cost_estimate: Option<CostEstimate>,
+}
+
+/// The job as it is written.
+#[derive(Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+struct CurrentJob {
+    stage: u8,
+    micro_batch: u64,
+    gradient_accumulation_steps: u64,
+    device: u64,
+    verdict: Option<Fit>,
+    step_seconds: Range,
+}
+
+/// The plan for machines.
+pub fn json(report: &PlanReport<'_>) -> Value {
+    let plan = report.plan;
+    let shortage = plan.shortage.as_ref();
+    let recommended = plan.fitting.first();
+    let commands = report.commands.iter();
+    let cost = |fitting: &Fitting| cost(report, fitting);
+    let on_gpus = |offer: &Offer| {
+        let (layout, best) = (offer.cluster.gpus.layout, offer.plan.fitting.first());
+        OnGpus {
+            nodes: layout.nodes,
+            gpus_per_node: layout.gpus_per_node,
+            strategy: best.map(|best| best.way.into()),
+            cost_estimate: best.map(cost),
+        }
+    };
+    value(&Plan {
+        shape: 1,
+        model: report.model,
+        gpus: report.gpus,
+        world_size: report.world,
+        capacity: report.capacity.expected().0,
+        strategies: plan.ways,
+        predicted: plan.asked,
+        recommended: recommended.map(|fitting| Recommended {
+            fitting: fitting.into(),
+            launch: commands.map(|(name, line)| (*name, line.as_str())).collect(),
+        }),
+        cost_estimate: report.bill.and(recommended).map(cost),
+        by_gpu_count: report.offers.map(|offers| offers.each().map(on_gpus).collect()),
+        alternatives: plan.fitting.iter().skip(1).map(Into::into).collect(),
+        rejected: plan.rejected.iter().map(Into::into).collect(),
+        fallbacks: plan.ladder.iter().map(Into::into).collect(),
+        gpus_needed: shortage.and_then(|shortage| shortage.gpus),
+        host_ram_needed: shortage.and_then(|shortage| shortage.more_ram).map(|more| more.need.0),
+        limits: shortage.map_or(&[], |shortage| match shortage.limit {
+            Limit::Device => &["device"],
+            Limit::Host => &["host"],
+            Limit::Both => &["device", "host"],
+        }),
+        current: report.current.map(Into::into),
+        provenance: report.provenance.into(),
+    })
+}
+
+fn cost(report: &PlanReport<'_>, fitting: &Fitting) -> CostEstimate {
+    let bill = report.bill.unwrap_or(offers::USUAL);
+    let gpu_hours = offers::gpu_hours(fitting, bill, report.length);
+    let cost = gpu_hours.zip(bill.per_gpu_hour).map(|(hours, price)| hours * price);
+    CostEstimate { tokens: bill.tokens, gpu_hours, cost }
+}
+
+impl From<&Fitting> for FittingStrategy {
+    fn from(fitting: &Fitting) -> Self {
+        let answer = &fitting.answer;
+        Self {
+            strategy: fitting.way.into(),
+            config: fitting.recipe.config(),
+            memory: PlannedMemory { device: answer.device().into(), host: answer.node().into() },
+            step_seconds: fitting.time.as_ref().map(Range::from),
+        }
+    }
+}
+
+impl From<&Rejected> for RejectedStrategy {
+    fn from(rejected: &Rejected) -> Self {
+        let is_of_device = rejected.over_by.0 > 0;
+        Self {
+            strategy: rejected.way.into(),
+            over_by: if is_of_device { rejected.over_by.0 } else { rejected.host_over_by.0 },
+            r#where: if is_of_device { "device" } else { "host" },
+            device: rejected.device.into(),
+        }
+    }
+}
+
+impl From<Way> for Strategy {
+    fn from(way: Way) -> Self {
+        let Work { micro_batch, accumulation, checkpointing, fused_loss } = way.work;
+        let (offload_optimizer, offload_param) = offload(way);
+        Self {
+            stage: way.shape.stage.number(),
+            offload_optimizer,
+            offload_param,
+            micro_batch,
+            gradient_accumulation_steps: accumulation,
+            gradient_checkpointing: checkpointing,
+            fused_loss,
+            hpz: way.hpz,
+        }
+    }
+}
+
+impl From<&AsWritten> for CurrentJob {
+    fn from(current: &AsWritten) -> Self {
+        let question = current.job.question();
+        Self {
+            stage: question.zero.stage as u8,
+            micro_batch: question.micro_batch,
+            gradient_accumulation_steps: current.accumulation,
+            device: current.answer.device().expected().0,
+            verdict: fit_of(&current.answer, current.job.cluster()),
+            step_seconds: (&current.time).into(),
+        }
+    }
+}

@@ -1,0 +1,648 @@
+"""Answers as JSON has them.
+
+Generated from the program's types: ``ZEROPILOT_UPDATE_DOCS=1 cargo test -p zeropilot --test docs``.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Dict, Literal, Optional, Tuple
+
+from ._result import CheckResult, Explanation, MemoryResult, Result
+
+
+@dataclass(frozen=True)
+class Check(CheckResult):
+    """Whether DeepSpeed accepts a config, and everything found in it."""
+
+    file: str
+    verdict: str
+    resolved: Optional[ResolvedBatch]
+    diagnostics: Tuple[Finding, ...]
+    deepspeed_version: str
+    front_end: FrontEndName
+    world_size: int
+    world_size_source: str
+    pending: Tuple[Pending, ...]
+    fixed: Optional[Tuple[Fixed, ...]] = None
+
+
+@dataclass(frozen=True)
+class ResolvedBatch:
+    """The batch and the ZeRO section after loading."""
+
+    train_batch_size: Optional[int]
+    train_micro_batch_size_per_gpu: Optional[int]
+    gradient_accumulation_steps: Optional[int]
+    zero_optimization: Dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Finding:
+    """Something wrong, with its reason and its remedy."""
+
+    code: str
+    name: str
+    severity: str
+    message: str
+    why: str
+    help: str
+    path: str
+    span: Span
+    related: Tuple[Related, ...]
+    fix: Optional[Fix]
+
+
+@dataclass(frozen=True)
+class Span:
+    """A place in a text: bytes, and lines and columns from 1. The end is exclusive."""
+
+    start: int
+    end: int
+    line: int
+    column: int
+    end_line: int
+    end_column: int
+
+
+@dataclass(frozen=True)
+class Related:
+    """Another place that belongs to a finding."""
+
+    span: Span
+    message: str
+
+
+@dataclass(frozen=True)
+class Fix:
+    """How a finding can be fixed."""
+
+    title: str
+    safety: str
+    edits: Tuple[Edit, ...]
+
+
+@dataclass(frozen=True)
+class Edit:
+    """A replacement of bytes."""
+
+    start: int
+    end: int
+    text: str
+
+
+@dataclass(frozen=True)
+class Fixed:
+    """A finding that is no longer there; its place was in the text before."""
+
+    code: str
+    message: str
+    path: str
+    title: str
+    safety: str
+
+
+@dataclass(frozen=True)
+class FrontEndName:
+    """What reads the config."""
+
+    name: str
+    guessed: bool
+
+
+@dataclass(frozen=True)
+class Pending:
+    """A key that is filled only when the script runs."""
+
+    path: str
+    filled_from: str
+
+
+@dataclass(frozen=True)
+class Resolved(Result):
+    """A config as DeepSpeed holds it after loading; what only the script decides is missing."""
+
+    shape: int
+    deepspeed_version: str
+    front_end: str
+    world_size: int
+    world_size_source: str
+    stage: int
+    precision: str
+    train_batch_size: Optional[int]
+    train_micro_batch_size_per_gpu: Optional[int]
+    gradient_accumulation_steps: Optional[int]
+    gradient_clipping: Optional[float]
+    zero_optimization: Dict[str, Any]
+    pending: Tuple[Pending, ...]
+
+
+@dataclass(frozen=True)
+class Memory(MemoryResult):
+    """How much memory a job needs."""
+
+    shape: int
+    model: str
+    stage: int
+    micro_batch: int
+    sequence_length: int
+    precision: str
+    precision_assumed: bool
+    gradient_checkpointing: bool
+    world_size: int
+    nodes: int
+    gpus_per_node: int
+    rank: int
+    activations: Activations
+    tensors: Tensors
+    device: DeviceMemory
+    host: HostMemory
+    savings: Tuple[Saving, ...]
+    provenance: Provenance
+
+
+@dataclass(frozen=True)
+class Activations:
+    """Whose program the activations come from: the model's ``own``, or a ``stand_in``."""
+
+    program: str
+    of: Optional[str]
+
+
+@dataclass(frozen=True)
+class Tensors:
+    """Exactly the tensors of the rank."""
+
+    after_init: State
+    after_backward: State
+    after_step: State
+    peak: Peaks
+
+
+@dataclass(frozen=True)
+class State:
+    """Tensors at a moment of rest, by place and category."""
+
+    device: Dict[str, int]
+    pinned: Dict[str, int]
+    host: Dict[str, int]
+    total: int
+    misc: int
+
+
+@dataclass(frozen=True)
+class Peaks:
+    """The most in each phase."""
+
+    init: int
+    forward: int
+    backward: int
+    step: int
+
+
+@dataclass(frozen=True)
+class DeviceMemory:
+    """What a GPU needs."""
+
+    low: int
+    expected: int
+    high: int
+    capacity: Optional[int]
+    verdict: Optional[Verdict]
+    at_peak: Dict[str, int]
+    terms: Tuple[MemoryTerm, ...]
+    peak: DevicePeak
+
+Verdict = Literal["fits", "tight", "doubtful", "does_not_fit"]
+
+
+@dataclass(frozen=True)
+class MemoryTerm:
+    """Device memory that is no tensor."""
+
+    term: str
+    bytes: Estimate
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """Bytes with their bounds."""
+
+    low: int
+    expected: int
+    high: int
+
+
+@dataclass(frozen=True)
+class DevicePeak:
+    """When the GPU is fullest."""
+
+    phase: str
+    near: Optional[str]
+    init: int
+    forward: int
+    backward: int
+    step: int
+
+
+@dataclass(frozen=True)
+class HostMemory:
+    """What a host needs for all of its processes."""
+
+    per_process: Estimate
+    low: int
+    expected: int
+    high: int
+    processes: int
+    capacity: Optional[int]
+    verdict: Optional[Verdict]
+    disk: int
+
+
+@dataclass(frozen=True)
+class Saving:
+    """A change, and the bytes it saves on the GPU."""
+
+    change: str
+    saved: int
+
+
+@dataclass(frozen=True)
+class Provenance:
+    """What an answer rests on."""
+
+    framework: Optional[str]
+    values: Tuple[StatedValue, ...]
+    unknown: Tuple[str, ...]
+    not_modelled: Tuple[NotModelled, ...]
+
+
+@dataclass(frozen=True)
+class StatedValue:
+    """A value that an answer rests on."""
+
+    name: str
+    value: Any
+    origin: Origin
+
+
+@dataclass(frozen=True)
+class Origin:
+    """Where a value comes from: an ``option``, a ``file`` with its line, a framework's ``default``, or ``assumed``."""
+
+    kind: str
+    file: Optional[str] = None
+    line: Optional[int] = None
+    of: Optional[str] = None
+
+
+@dataclass(frozen=True)
+class NotModelled:
+    """Something the job says that no prediction follows; the run needs ``less``, ``more`` or ``less_or_more``."""
+
+    what: str
+    written: str
+    run_needs: str
+    origin: Origin
+
+
+@dataclass(frozen=True)
+class Comparison(Result):
+    """All stages and offloads side by side."""
+
+    capacity: Optional[int]
+    strategies: Tuple[ComparedStrategy, ...]
+
+
+@dataclass(frozen=True)
+class ComparedStrategy:
+    """A stage and what it offloads, with what it needs."""
+
+    stage: int
+    offload_optimizer: bool
+    offload_param: bool
+    device: ComparedDevice
+    host: Estimate
+
+
+@dataclass(frozen=True)
+class ComparedDevice:
+    """What a GPU needs for a strategy, and what fills it at its highest point."""
+
+    at_peak: Dict[str, int]
+    low: int
+    expected: int
+    high: int
+    verdict: Optional[Verdict]
+
+
+@dataclass(frozen=True)
+class Plan(Result):
+    """What to run: the recommended strategy, what else fits, what does not, and the fallbacks if it still runs out of memory."""
+
+    shape: int
+    model: str
+    gpus: str
+    world_size: int
+    capacity: int
+    strategies: int
+    predicted: int
+    recommended: Optional[Recommended]
+    cost_estimate: Optional[CostEstimate]
+    by_gpu_count: Optional[Tuple[OnGpus, ...]]
+    alternatives: Tuple[FittingStrategy, ...]
+    rejected: Tuple[RejectedStrategy, ...]
+    fallbacks: Tuple[FittingStrategy, ...]
+    gpus_needed: Optional[int]
+    host_ram_needed: Optional[int]
+    limits: Tuple[str, ...]
+    current: Optional[CurrentJob]
+    provenance: Provenance
+
+
+@dataclass(frozen=True)
+class Recommended:
+    """The strategy to run, with commands that start it, by launcher."""
+
+    strategy: Strategy
+    config: Dict[str, Any]
+    memory: PlannedMemory
+    step_seconds: Optional[Range]
+    launch: Dict[str, str]
+
+
+@dataclass(frozen=True)
+class Strategy:
+    """Stage, offload and batch; what is offloaded goes to ``cpu`` or ``nvme``."""
+
+    stage: int
+    offload_optimizer: Offload
+    offload_param: Offload
+    micro_batch: int
+    gradient_accumulation_steps: int
+    gradient_checkpointing: bool
+    fused_loss: bool
+    hpz: int
+
+Offload = Literal["none", "cpu", "nvme"]
+
+
+@dataclass(frozen=True)
+class PlannedMemory:
+    """What a strategy needs on a GPU and on a host."""
+
+    device: Estimate
+    host: Estimate
+
+
+@dataclass(frozen=True)
+class Range:
+    """Seconds, hours or money with their bounds."""
+
+    low: float
+    expected: float
+    high: float
+
+
+@dataclass(frozen=True)
+class CostEstimate:
+    """What it takes to finish: GPU hours, and money if a price was given."""
+
+    tokens: float
+    gpu_hours: Optional[float]
+    cost: Optional[float]
+
+
+@dataclass(frozen=True)
+class OnGpus:
+    """The best strategy on some of the GPUs, and what it costs; no strategy if nothing fits."""
+
+    nodes: int
+    gpus_per_node: int
+    strategy: Optional[Strategy]
+    cost_estimate: Optional[CostEstimate]
+
+
+@dataclass(frozen=True)
+class FittingStrategy:
+    """A strategy that fits, with its DeepSpeed config; the time of a step only if the speed of the GPUs is known."""
+
+    strategy: Strategy
+    config: Dict[str, Any]
+    memory: PlannedMemory
+    step_seconds: Optional[Range]
+
+
+@dataclass(frozen=True)
+class RejectedStrategy:
+    """A strategy that does not fit even at its smallest, and by how many bytes."""
+
+    strategy: Strategy
+    over_by: int
+    where: str
+    device: Estimate
+
+
+@dataclass(frozen=True)
+class CurrentJob:
+    """The job as it is written."""
+
+    stage: int
+    micro_batch: int
+    gradient_accumulation_steps: int
+    device: int
+    verdict: Optional[Verdict]
+    step_seconds: Range
+
+
+@dataclass(frozen=True)
+class Created(Result):
+    """A DeepSpeed config with what must be said beside it."""
+
+    path: Optional[str]
+    tier: Optional[str]
+    target: str
+    front_end: str
+    stage: int
+    precision: str
+    batch: Batch
+    arguments: Dict[str, Any]
+    sized: Tuple[SizedKey, ...]
+    config: Dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Batch:
+    """Micro batch × gradient accumulation steps × ranks."""
+
+    micro_batch: int
+    gradient_accumulation_steps: int
+    world_size: Optional[int]
+    global_batch: Optional[int]
+
+
+@dataclass(frozen=True)
+class SizedKey:
+    """A key that was sized for the model."""
+
+    key: str
+    elements: int
+
+
+@dataclass(frozen=True)
+class Index(Explanation):
+    """What can be asked."""
+
+    concepts: Tuple[ConceptName, ...]
+    keys: Tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class ConceptName:
+    """A concept that can be asked for."""
+
+    name: str
+    title: str
+
+
+@dataclass(frozen=True)
+class Key(Explanation):
+    """A key: what it does, what it costs, what people get wrong; ``within`` if the text is that of what holds the key."""
+
+    path: str
+    within: Optional[str]
+    what: Optional[str]
+    unit: Optional[str]
+    is_read: Optional[bool]
+    memory: Optional[str]
+    speed: Optional[str]
+    mistake: Optional[str]
+    source: Tuple[str, ...]
+    versions: Tuple[InVersion, ...]
+
+
+@dataclass(frozen=True)
+class InVersion:
+    """A key in one DeepSpeed version."""
+
+    version: str
+    status: str
+    default: Any
+    replaced_by: Optional[str]
+
+
+@dataclass(frozen=True)
+class Names(Explanation):
+    """A name that several keys have."""
+
+    keys: Tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Concept(Explanation):
+    """A concept."""
+
+    name: str
+    title: str
+    text: str
+    keys: Tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class ExplainedFile(Explanation):
+    """A whole config, key by key; ``findings`` are those about no key of it."""
+
+    file: str
+    verdict: str
+    deepspeed_version: str
+    front_end: str
+    world_size: int
+    keys: Tuple[FileKey, ...]
+    findings: Tuple[FileFinding, ...]
+
+
+@dataclass(frozen=True)
+class FileKey:
+    """A key as a config has it."""
+
+    path: str
+    span: Span
+    status: str
+    written: str
+    value: Any
+    filled_from: Optional[str]
+    what: Optional[str]
+    memory: Optional[str]
+    speed: Optional[str]
+    findings: Tuple[FileFinding, ...]
+
+
+@dataclass(frozen=True)
+class FileFinding:
+    """Something wrong, in short."""
+
+    code: str
+    severity: str
+    message: str
+    help: str
+
+
+@dataclass(frozen=True)
+class Difference(Explanation):
+    """What differs between two configs."""
+
+    files: Tuple[str, ...]
+    changes: Tuple[Change, ...]
+
+
+@dataclass(frozen=True)
+class Change:
+    """A key that differs."""
+
+    path: str
+    left: KeySide
+    right: KeySide
+    what: Optional[str]
+    memory: Optional[str]
+    speed: Optional[str]
+
+
+@dataclass(frozen=True)
+class KeySide:
+    """A key in one of two configs."""
+
+    status: str
+    value: Any
+
+
+@dataclass(frozen=True)
+class Costs(Explanation):
+    """What configs cost in a step."""
+
+    model: str
+    files: Tuple[FileCost, ...]
+
+
+@dataclass(frozen=True)
+class FileCost:
+    """Bytes of the fullest GPU, of a host, sent by each GPU, and between it and its host; seconds if the speed of the GPUs is known."""
+
+    file: str
+    device: int
+    host: int
+    sent: int
+    to_device: int
+    to_host: int
+    seconds: Optional[float]
+    sequences: int
+
+
+KINDS: Dict[str, type[Explanation]] = {
+    "index": Index,
+    "key": Key,
+    "names": Names,
+    "concept": Concept,
+    "file": ExplainedFile,
+    "difference": Difference,
+    "cost": Costs,
+}
