@@ -7,7 +7,6 @@ use std::time::Duration;
 
 use clap::Args;
 use zeropilot_ask::{MethodName, Training, tokens};
-use zeropilot_run::Asked;
 use zeropilot_text::{Language, tr};
 use zeropilot_view::{escaped, system, talk};
 
@@ -99,14 +98,12 @@ impl RunArguments {
         self.ladder || self.plan.is_some()
     }
 
-    /// How it is trained: as said to zeropilot, else as the command has it.
-    pub(crate) fn training(&self, asked: &Asked) -> Training {
-        let shown = asked.adapters.map(|_| MethodName::Lora);
+    /// How it is trained, as said to zeropilot; the rest is for the job to say.
+    pub(crate) fn training(&self) -> Training {
         Training {
-            seq_len: self.seq_len.or(asked.sequence),
-            method: self.method.or(shown),
-            lora_rank: asked.adapters,
-            grad_checkpointing: Some(self.grad_checkpointing || asked.recomputes),
+            seq_len: self.seq_len,
+            method: self.method,
+            grad_checkpointing: self.grad_checkpointing.then_some(true),
             ..Training::default()
         }
     }

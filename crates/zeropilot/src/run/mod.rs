@@ -135,7 +135,7 @@ fn info(
     predicted: Option<u64>,
     fullest: Option<Fullest>,
 ) -> RunInfo {
-    let asked = command.asked();
+    let length = command.length();
     let directory = std::env::current_dir().unwrap_or_default();
     let variables = std::env::vars_os()
         .filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)));
@@ -149,8 +149,8 @@ fn info(
         world_size: command.world,
         predicted,
         fullest,
-        total_steps: asked.total_steps,
-        tokens_per_step: asked.tokens_per_step,
+        total_steps: length.total_steps,
+        tokens_per_step: length.tokens_per_step,
         supervisor: std::process::id(),
         environment: kept(variables),
         zeropilot: env!("CARGO_PKG_VERSION").to_owned(),
