@@ -165,6 +165,13 @@ fn an_interrupt_ends_everything_in_order() {
     let signals: [(&str, i32); 3] = [("INT", 130), ("TERM", 143), ("HUP", 129)];
     for &(name, code) in &signals[..if is_thorough() { 3 } else { 1 }] {
         let job = Job::new(&home, 1);
+        // What a shell starts in the background ignores an interrupt.
+        let listens = ["env", "--default-signal=INT,TERM,HUP"];
+        let is_known = Command::new(listens[0]).args([listens[1], "true"]).status();
+        let job = match is_known.is_ok_and(|status| status.success()) {
+            true => job.wrapped(&listens),
+            false => job,
+        };
         let run = started(&job, &[], "torchrun");
         signal(name, run.child.id());
         let (ended, verdict) = run.end();

@@ -1,5 +1,6 @@
 //! A plan as words and as data.
 
+pub mod changes;
 mod current;
 mod offers;
 mod page;

@@ -21,6 +21,10 @@ const CONFIG: &str =
 /// One that is accepted, and filled later.
 const AUTO: &str = r#"{"train_batch_size": "auto", "zero_optimization": {"stage": 2}}"#;
 
+/// A job that uses the second.
+const JOB: &str =
+    "torchrun --nproc_per_node 8 t.py --deepspeed auto.json --model_name_or_path gpt2 --use_vllm\n";
+
 /// Questions whose answers together show what a verb can say.
 const QUESTIONS: [(&str, &[&str]); 8] = [
     (
@@ -60,6 +64,7 @@ const QUESTIONS: [(&str, &[&str]); 8] = [
         &[
             "zeropilot explain reduce_bucket_size zero3 --json",
             "zeropilot explain ds.json --world-size 4 --json",
+            "zeropilot explain train.sh --json",
         ],
     ),
     ("rule --output-format json", &["zeropilot rule B03 K02 --output-format json"]),
@@ -174,7 +179,7 @@ pub(crate) fn chapter(language: Language) -> String {
         language,
     );
     let directory = tempfile::tempdir().expect("a temporary directory");
-    for (name, config) in [("ds.json", CONFIG), ("auto.json", AUTO)] {
+    for (name, config) in [("ds.json", CONFIG), ("auto.json", AUTO), ("train.sh", JOB)] {
         std::fs::write(directory.path().join(name), config).expect("a writable directory");
     }
     for (title, questions) in QUESTIONS {

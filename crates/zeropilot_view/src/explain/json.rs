@@ -11,6 +11,7 @@ use zeropilot_text::Language;
 use super::{Concept, Topic, words};
 use crate::json::written;
 use crate::place::{Place, Places};
+use crate::provenance;
 
 #[derive(Serialize)]
 #[serde(tag = "kind", rename_all = "lowercase")]
@@ -76,6 +77,9 @@ struct InVersion {
 
 #[derive(Serialize)]
 struct File<'a> {
+    /// What the job says that uses it, where that was asked about.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    job: Option<serde_json::Value>,
     file: &'a str,
     verdict: &'static str,
     deepspeed_version: &'static str,
@@ -141,8 +145,9 @@ pub(super) fn topic(topic: &Topic<'_>, language: Language) -> String {
             text: concept.text(language),
             keys: &concept.keys,
         },
-        Topic::File { name, bytes, explained } => {
-            Shape::File(Box::new(file(name, bytes, explained, language)))
+        Topic::File { name, bytes, explained, job } => {
+            let job = job.map(provenance::json);
+            Shape::File(Box::new(File { job, ..file(name, bytes, explained, language) }))
         }
         Topic::Differences { names, found } => Shape::Difference {
             files: *names,
@@ -222,6 +227,7 @@ fn file<'a>(
     let report = &explained.report;
     let places = Places::new(bytes);
     File {
+        job: None,
         file: name,
         verdict: report.verdict.name(),
         deepspeed_version: report.version.name(),
