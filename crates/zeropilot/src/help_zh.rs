@@ -72,15 +72,15 @@ const SIMULATE_EXAMPLES: &str = "\
 const RUN_EXAMPLES: &str = "\
 示例：
   zeropilot run -- torchrun --nproc-per-node 4 train.py --deepspeed ds.json
-  zeropilot run --ladder --hang-after 10m -- deepspeed --num_gpus 8 train.py --deepspeed ds.json
-  zeropilot run --ladder -- bash train.sh
-  zeropilot run --ladder --checkpoints ckpt --resume-with '--resume {}' -- torchrun --nproc-per-node 2 train.py --deepspeed ds.json --save ckpt
+  zeropilot run --fallback --hang-after 10m -- deepspeed --num_gpus 8 train.py --deepspeed ds.json
+  zeropilot run --fallback -- bash train.sh
+  zeropilot run --fallback --checkpoints ckpt --resume-with '--resume {}' -- torchrun --nproc-per-node 2 train.py --deepspeed ds.json --save ckpt
 
 退出码：
   0      已完成
   2      无法启动
   3      启动前检查未通过
-  10     内存或显存不足，且没有下一级
+  10     内存或显存不足，且没有降级方案了
   11     训练程序出错
   12     rank 或启动器被杀死
   13     集合通信超时，或与其他机器断开

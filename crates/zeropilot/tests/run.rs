@@ -49,7 +49,7 @@ fn a_lower_rung_goes_on_from_the_checkpoint_if_the_engine_can_load_it() {
     let job = Job::new(&home, 1).scripted();
     fs::write(job.path("model.json"), job::model(8).to_string()).expect("a model");
     let options =
-        ["--ladder", "--resume-with", "--resume {}", "--model", "model.json", "--seq-len", "32"];
+        ["--fallback", "--resume-with", "--resume {}", "--model", "model.json", "--seq-len", "32"];
     let arguments = format!("--steps 5 --save ckpt --save-every 3 {MEDIUM}");
     let mut run = job.start(&options, "torchrun", &arguments);
     let latest = job.path("ckpt/latest");
@@ -76,7 +76,7 @@ fn a_lower_rung_goes_on_from_the_checkpoint_if_the_engine_can_load_it() {
 fn a_rung_that_cannot_load_the_checkpoint_leaves_it_alone() {
     let Some(home) = zeropilot_oracle::home().filter(|_| is_thorough()) else { return };
     let job = Job::new(&home, 2);
-    let options = ["--ladder", "--resume-with", "--resume {}"];
+    let options = ["--fallback", "--resume-with", "--resume {}"];
     let arguments = format!("--steps 4 --save ckpt --save-every 3 {MEDIUM}");
     let mut run = job.start(&options, "torchrun", &arguments);
     let latest = job.path("ckpt/latest");
@@ -98,7 +98,7 @@ fn without_a_rung_left_it_stops_with_a_code_of_its_own() {
     let Some(home) = zeropilot_oracle::home().filter(|_| is_thorough()) else { return };
     let job = Job::new(&home, 3).capped(BELOW_MEDIUM / 2);
     let (code, verdict) =
-        job.start(&["--ladder"], "torchrun", &format!("--steps 2 {MEDIUM}")).end();
+        job.start(&["--fallback"], "torchrun", &format!("--steps 2 {MEDIUM}")).end();
     assert_cause(&verdict, "out_of_memory");
     assert_eq!(code, Some(10));
     assert_eq!(verdict["attempts"].as_array().map(Vec::len), Some(1));

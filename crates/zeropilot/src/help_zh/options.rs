@@ -200,11 +200,11 @@ pub(super) const OPTIONS: &[(&[&str], &str, &str)] = &[
     (&["explain"], "grad_checkpointing", "梯度检查点：反向时重算每一层"),
     (
         &["run"],
-        "ladder",
+        "fallback",
         "显存或主机内存不足时，换一份更省的配置重新开始：更高的 stage、卸载、更小的 micro batch",
     ),
     (&["run"], "plan", "按这份方案（`zeropilot plan --json`）依次降级"),
-    (&["run"], "max_rungs", "最多降几级"),
+    (&["run"], "max_fallbacks", "最多尝试几个降级方案"),
     (
         &["run"],
         "max_restarts",

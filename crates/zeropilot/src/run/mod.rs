@@ -87,7 +87,7 @@ fn supervise(arguments: &RunArguments, layout: &Layout) -> Result<Verdict, Strin
         guard: guard(),
         limits: Limits { hang_after: arguments.hang_after.0, grace: arguments.grace },
         policy: Policy {
-            max_rungs: if arguments.wants_ladder() { arguments.max_rungs } else { 0 },
+            max_rungs: if arguments.wants_fallbacks() { arguments.max_fallbacks } else { 0 },
             rungs: planned.rungs,
             max_restarts: arguments.max_restarts,
             checkpoints: arguments.checkpoints.clone(),

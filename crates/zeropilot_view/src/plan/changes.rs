@@ -14,7 +14,7 @@ pub fn argument(
     is_patched: bool,
     language: Language,
 ) -> String {
-    let name = change.name.map_or_else(|| provenance::words(change.field, language), |name| name);
+    let name = change.name.unwrap_or_else(|| provenance::words(change.field, language));
     let to = &change.to;
     let by_hand = match is_patched {
         true => "",
