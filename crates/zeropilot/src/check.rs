@@ -7,8 +7,8 @@ use std::slice;
 
 use clap::{Args, ValueEnum};
 use rayon::prelude::*;
-use zeropilot_ask::{Judging, ScriptArguments, parsers, rule_code};
-use zeropilot_config::front_end::{FrontEnd, ModelFacts};
+use zeropilot_ask::{Judging, ScriptArguments, rule_code};
+use zeropilot_config::front_end::ModelFacts;
 use zeropilot_config::schema::EngineVersion;
 use zeropilot_job::{FileKind, Outside};
 use zeropilot_lint::recognition::{has_name_of_config, may_be_config};
@@ -28,7 +28,7 @@ use crate::job;
 use crate::layout::layout;
 use crate::mend::{self, Mode};
 use crate::model_source;
-use crate::options::GlobalOptions;
+use crate::options::{GlobalOptions, ReaderOptions};
 use crate::output::Output;
 use crate::progress::Progress;
 use crate::project::{Broken, Found};
@@ -48,21 +48,14 @@ Exit codes: 0 nothing wrong, 1 errors or warnings found (with --diff: fixes to a
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct CheckCommand {
-    /// Config files, launch scripts, directories to search for .json and .hjson files, or `-` for standard input
+    /// Config files, launch scripts, training scripts, YAML of frameworks, directories to search for .json and .hjson files, or `-` for standard input
     #[arg(required = true, value_name = "PATH")]
     pub(crate) paths: Vec<PathBuf>,
     /// In directories look for launch scripts, and check the configs they point to
     #[arg(long)]
     pub(crate) job: bool,
-    /// How many ranks (GPUs) the run has
-    #[arg(long, value_name = "N")]
-    pub(crate) world_size: Option<NonZeroUsize>,
-    /// The engine to check for; otherwise the installed one, or the newest known
-    #[arg(long, value_name = "VERSION")]
-    pub(crate) deepspeed_version: Option<String>,
-    /// Who reads the file; otherwise guessed: `hf-trainer` if it says "auto", else `deepspeed`
-    #[arg(long, value_name = "NAME", value_parser = parsers::front_end())]
-    pub(crate) front_end: Option<FrontEnd>,
+    #[command(flatten)]
+    pub(crate) reader: ReaderOptions,
     /// Output format
     #[arg(long, value_name = "FORMAT", default_value = "human")]
     pub(crate) output_format: OutputFormat,
@@ -149,7 +142,8 @@ pub(crate) fn run(
         }
     };
     let project = &found.project;
-    let wanted = command.deepspeed_version.as_deref().or(project.deepspeed_version.as_deref());
+    let wanted =
+        command.reader.deepspeed_version.as_deref().or(project.deepspeed_version.as_deref());
     let (version, version_source) = match engine_version::choose(wanted) {
         Ok(chosen) => chosen,
         Err(error) => {
@@ -165,8 +159,8 @@ pub(crate) fn run(
         }
     };
     let judging = Judging {
-        world_size: command.world_size.or(project.world_size.and_then(NonZeroUsize::new)),
-        front_end: command.front_end.or(project.front_end),
+        world_size: command.reader.world_size.or(project.world_size.and_then(NonZeroUsize::new)),
+        front_end: command.reader.front_end.or(project.front_end),
         select: one_or_other(&command.select, &project.select),
         ignore: one_or_other(&command.ignore, &project.ignore),
         script: command.script.clone(),

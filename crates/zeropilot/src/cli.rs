@@ -6,7 +6,7 @@ use crate::check::CheckCommand;
 use crate::doctor::DoctorCommand;
 use crate::explain::ExplainCommand;
 use crate::listing::ListCommand;
-use crate::lsp::LspCommand;
+use crate::lsp::{self, LspCommand};
 use crate::memory::MemoryCommand;
 use crate::new::NewCommand;
 use crate::options::{EXIT_CODES, GlobalOptions};
@@ -74,7 +74,7 @@ pub(crate) enum Command {
     /// Write the JSON Schema of DeepSpeed's config, for editors
     Schema(SchemaCommand),
     /// Serve an editor: findings, explanations, completion and quick fixes, by the Language Server Protocol
-    #[command(after_help = EXIT_CODES)]
+    #[command(after_help = lsp::AFTER_HELP)]
     Lsp(LspCommand),
     /// Examine this machine: what it lacks for a config, from packages and compilers to GPUs and disks
     Doctor(Box<DoctorCommand>),

@@ -1,21 +1,25 @@
 //! `zeropilot explain`: from what a person asks to explanations and an exit status.
 
+use std::fs;
 use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 
 use clap::Args;
 use zeropilot_ask::memory::WrittenConfig;
 use zeropilot_ask::{
-    Footprint, Judging, Machines, MemoryRequest, ScriptArguments, Training, footprint,
-    key_variants, parsers, tokens,
+    Footprint, Judging, Machines, MemoryRequest, Provenance, ScriptArguments, Training, footprint,
+    key_variants, tokens,
 };
-use zeropilot_config::front_end::FrontEnd;
 use zeropilot_config::keys::Found;
+use zeropilot_job::FileKind;
+use zeropilot_job::local::{OpenedJob, open};
+use zeropilot_lint::job::settings;
 use zeropilot_lint::{Explanation, Settings, Verdict, differences, explain};
 use zeropilot_text::Language;
 use zeropilot_view::explain::{
     Asked, Topic, in_version, looks_like_a_path, no_file_to_cost, two_files_needed, unknown,
 };
+use zeropilot_view::job as words;
 use zeropilot_view::talk::{self, VersionSource};
 use zeropilot_view::{FileResult, Format, Layout, Summary, problem};
 
@@ -25,7 +29,7 @@ use crate::exit_status::ExitStatus;
 use crate::files::Input;
 use crate::layout::layout;
 use crate::model_source;
-use crate::options::{FormatOptions, GlobalOptions};
+use crate::options::{FormatOptions, GlobalOptions, ReaderOptions};
 use crate::output::Output;
 
 pub(crate) const EXAMPLES: &str = "\
@@ -34,6 +38,7 @@ Examples:
   zeropilot explain stage3_max_live_parameters
   zeropilot explain zero3 offload loss-scale
   zeropilot explain ds_config.json --world-size 8
+  zeropilot explain train.sh
   zeropilot explain diff zero2.json zero3.json
 
 Exit codes: 0 explained, 1 a file has errors or warnings, 2 something could not be explained";
@@ -42,18 +47,14 @@ Exit codes: 0 explained, 1 a file has errors or warnings, 2 something could not 
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct ExplainCommand {
-    /// Keys, concepts or config files (`-` for standard input), or `diff A B` for two files; without any, what can be asked
+    /// Keys, concepts, config files (`-` for standard input) or training jobs, or `diff A B` for two files; without any, what can be asked
     #[arg(value_name = "TOPIC")]
     pub(crate) topics: Vec<String>,
-    /// How many ranks (GPUs) the run has
+    /// Which run, if the job starts several; the first is 1
     #[arg(long, value_name = "N")]
-    pub(crate) world_size: Option<NonZeroUsize>,
-    /// The engine to explain for; otherwise the installed one, or the newest known
-    #[arg(long, value_name = "VERSION")]
-    pub(crate) deepspeed_version: Option<String>,
-    /// Who reads the file; otherwise guessed: `hf-trainer` if it says "auto", else `deepspeed`
-    #[arg(long, value_name = "NAME", value_parser = parsers::front_end())]
-    pub(crate) front_end: Option<FrontEnd>,
+    pub(crate) launch: Option<usize>,
+    #[command(flatten)]
+    pub(crate) reader: ReaderOptions,
     /// Model to estimate costs for: catalogue name, directory, config.json or Hugging Face ID
     #[arg(long, value_name = "MODEL")]
     pub(crate) model: Option<String>,
@@ -81,7 +82,7 @@ pub(crate) fn run(
     let layout = layout(command.format.format(), global, language);
     let mut output = Output::new(layout.color);
     let (version, version_source) =
-        match engine_version::choose(command.deepspeed_version.as_deref()) {
+        match engine_version::choose(command.reader.deepspeed_version.as_deref()) {
             Ok(chosen) => chosen,
             Err(error) => {
                 output.say(&talk::unknown_version(&error, language));
@@ -89,8 +90,8 @@ pub(crate) fn run(
             }
         };
     let judging = Judging {
-        world_size: command.world_size.or_else(|| ranks(command)),
-        front_end: command.front_end,
+        world_size: command.reader.world_size.or_else(|| ranks(command)),
+        front_end: command.reader.front_end,
         script: command.script.clone(),
         ..Judging::default()
     };
@@ -111,6 +112,7 @@ pub(crate) fn run(
         summary: Summary::default(),
         has_failed: false,
         has_read_files: false,
+        launch: command.launch,
         files: Vec::new(),
     };
     session.run(command)
@@ -120,6 +122,13 @@ pub(crate) fn run(
 fn ranks(command: &ExplainCommand) -> Option<NonZeroUsize> {
     let machines = Machines::with_gpus(command.gpus.clone()?);
     NonZeroUsize::new(usize::try_from(machines.cluster().ok()?.world_size()).ok()?)
+}
+
+/// Whether a path is a job, rather than a config itself.
+fn leads_to_config(path: &Path) -> bool {
+    let kind = |text: String| FileKind::of(&path.to_string_lossy(), &text);
+    let is_such = || fs::read_to_string(path).is_ok_and(|text| kind(text).leads_to_config());
+    path.is_dir() || (path.is_file() && is_such())
 }
 
 struct Session {
@@ -134,6 +143,8 @@ struct Session {
     summary: Summary,
     has_failed: bool,
     has_read_files: bool,
+    /// Which run, if a job starts several.
+    launch: Option<usize>,
     /// Files that were read, and what stands for keys.
     files: Vec<WrittenConfig>,
 }
@@ -217,12 +228,41 @@ impl Session {
     }
 
     fn file(&mut self, name: &str) {
+        if leads_to_config(Path::new(name)) {
+            return self.job(name);
+        }
         let Some(file) = self.read(name) else { return };
         self.write(&Topic::File {
             name: &file.name,
             bytes: &file.bytes,
             explained: &file.explanation,
+            job: None,
         });
+    }
+
+    /// A job, through the config it uses.
+    fn job(&mut self, name: &str) {
+        let language = self.layout.language;
+        self.note_version();
+        let OpenedJob { job, launch, .. } = match open(Path::new(name), self.launch) {
+            Ok(opened) => opened,
+            Err(problem) => return self.fail(&words::problem(name, &problem, language)),
+        };
+        let config = match job.config.as_ref().map(WrittenConfig::of) {
+            Some(Ok(config)) => config,
+            Some(Err(problem)) => {
+                return self.fail(&words::nothing_to_explain(name, Some(&problem), language));
+            }
+            None => return self.fail(&words::nothing_to_explain(name, None, language)),
+        };
+        let settings =
+            launch.map_or(self.settings.clone(), |launch| settings(&launch, &self.settings));
+        let explained = explain(&config.bytes, &settings);
+        self.summary.count(&explained.report);
+        let WrittenConfig { name, bytes } = &config;
+        let job = Some(&Provenance::of_job(&job));
+        self.write(&Topic::File { name, bytes, explained: &explained, job });
+        self.files.push(config);
     }
 
     fn compare(&mut self, left: &str, right: &str) {
@@ -258,7 +298,7 @@ impl Session {
             return;
         }
         if self.layout.format == Format::Json {
-            return self.write(&Topic::File { name, bytes, explained: explanation });
+            return self.write(&Topic::File { name, bytes, explained: explanation, job: None });
         }
         let file =
             FileResult { name, bytes, report: &explanation.report, is_named: true, headline: None };

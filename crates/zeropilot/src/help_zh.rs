@@ -46,6 +46,8 @@ const PLAN_EXAMPLES: &str = "\
   zeropilot plan --model Qwen/Qwen3-8B --gpus 5x44GB --seq-len 4096
   zeropilot plan --model llama-3.1-70b --gpus 8xA100-80G --host-ram 2TiB --global-batch 64
   zeropilot plan --model Qwen3-30B-A3B --gpus 5x44GB --method lora --for hf-trainer -o ds.json
+  zeropilot plan train.sh --gpus A100-80G --diff > strategy.patch
+  zeropilot plan --model qwen3-8b --gpus 4x8xH100 --objective cost --tokens 10B --cost 2.5/gpu-hour
 
 退出码：0 有放得下的方案，1 没有，2 无法回答";
 
@@ -70,15 +72,15 @@ const SIMULATE_EXAMPLES: &str = "\
 const RUN_EXAMPLES: &str = "\
 示例：
   zeropilot run -- torchrun --nproc-per-node 4 train.py --deepspeed ds.json
-  zeropilot run --ladder --hang-after 10m -- deepspeed --num_gpus 8 train.py --deepspeed ds.json
-  zeropilot run --ladder -- bash train.sh
-  zeropilot run --ladder --checkpoints ckpt --resume-with '--resume {}' -- torchrun --nproc-per-node 2 train.py --deepspeed ds.json --save ckpt
+  zeropilot run --fallback --hang-after 10m -- deepspeed --num_gpus 8 train.py --deepspeed ds.json
+  zeropilot run --fallback -- bash train.sh
+  zeropilot run --fallback --checkpoints ckpt --resume-with '--resume {}' -- torchrun --nproc-per-node 2 train.py --deepspeed ds.json --save ckpt
 
 退出码：
   0      已完成
   2      无法启动
   3      启动前检查未通过
-  10     内存或显存不足，且没有下一级
+  10     内存或显存不足，且没有降级方案了
   11     训练程序出错
   12     rank 或启动器被杀死
   13     集合通信超时，或与其他机器断开
@@ -96,6 +98,7 @@ const EXPLAIN_EXAMPLES: &str = "\
   zeropilot explain stage3_max_live_parameters
   zeropilot explain zero3 offload loss-scale
   zeropilot explain ds_config.json --world-size 8
+  zeropilot explain train.sh
   zeropilot explain diff zero2.json zero3.json
 
 退出码：0 已解释，1 文件里有错误或警告，2 有内容无法解释";
@@ -125,6 +128,10 @@ const SCHEMA_EXAMPLES: &str = "\
 退出码：0 已写出，2 不是版本号";
 
 const EXIT_CODES: &str = "退出码：0 已完成，2 无法完成";
+const LSP_AFTER: &str = "\
+编辑器里的设置优先于这些选项。
+
+退出码：0 已完成，2 无法完成";
 const LIST_EXIT_CODES: &str = "退出码：0 已列出，1 没有匹配的内容";
 
 /// The program's name.
@@ -139,7 +146,7 @@ const VERBS: &[(&str, &str, &str)] = &[
     ("doctor", DOCTOR, DOCTOR_EXAMPLES),
     ("explain", EXPLAIN, EXPLAIN_EXAMPLES),
     ("gpus", GPUS, LIST_EXIT_CODES),
-    ("lsp", LSP, EXIT_CODES),
+    ("lsp", LSP, LSP_AFTER),
     ("man", MAN, EXIT_CODES),
     ("memory", MEMORY, MEMORY_EXAMPLES),
     ("models", MODELS, LIST_EXIT_CODES),

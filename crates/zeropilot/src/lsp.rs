@@ -1,10 +1,6 @@
 //! `zeropilot lsp`: a language server for one editor.
 
-use std::num::NonZeroUsize;
-
 use clap::Args;
-use zeropilot_ask::parsers;
-use zeropilot_config::front_end::FrontEnd;
 use zeropilot_lint::Settings;
 use zeropilot_lsp::{Options, serve};
 use zeropilot_text::Language;
@@ -12,8 +8,13 @@ use zeropilot_view::talk;
 
 use crate::engine_version;
 use crate::exit_status::ExitStatus;
-use crate::options::GlobalOptions;
+use crate::options::{GlobalOptions, ReaderOptions};
 use crate::output::Output;
+
+pub(crate) const AFTER_HELP: &str = "\
+Settings of the editor count before these options.
+
+Exit codes: 0 success, 2 failure";
 
 /// The arguments of `zeropilot lsp`.
 #[derive(Debug, Args)]
@@ -21,20 +22,13 @@ pub(crate) struct LspCommand {
     /// Speak over standard input and output, the only way there is; editors pass it
     #[arg(long)]
     pub(crate) stdio: bool,
-    /// How many ranks (GPUs) the run has, unless the editor says it
-    #[arg(long, value_name = "N")]
-    pub(crate) world_size: Option<NonZeroUsize>,
-    /// The engine to check for, unless the editor says it; otherwise the installed one, or the newest known
-    #[arg(long, value_name = "VERSION")]
-    pub(crate) deepspeed_version: Option<String>,
-    /// Who reads the files, unless the editor says it; otherwise guessed for each
-    #[arg(long, value_name = "NAME", value_parser = parsers::front_end())]
-    pub(crate) front_end: Option<FrontEnd>,
+    #[command(flatten)]
+    pub(crate) reader: ReaderOptions,
 }
 
 /// Serves until the editor says goodbye.
 pub(crate) fn run(command: &LspCommand, global: &GlobalOptions, language: Language) -> ExitStatus {
-    let version = match engine_version::choose(command.deepspeed_version.as_deref()) {
+    let version = match engine_version::choose(command.reader.deepspeed_version.as_deref()) {
         Ok((version, _)) => version,
         Err(error) => {
             Output::new(false).say(&talk::unknown_version(&error, language));
@@ -43,8 +37,8 @@ pub(crate) fn run(command: &LspCommand, global: &GlobalOptions, language: Langua
     };
     let settings = Settings {
         version,
-        world_size: command.world_size.map(usize::from),
-        front_end: command.front_end,
+        world_size: command.reader.world_size.map(usize::from),
+        front_end: command.reader.front_end,
         ..Settings::default()
     };
     // The editor knows its user's language better than the terminal it was started from.

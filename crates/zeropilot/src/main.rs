@@ -28,6 +28,7 @@ mod options;
 mod output;
 mod parse;
 mod plan;
+mod plan_diff;
 mod progress;
 mod project;
 mod rechecking;

@@ -72,7 +72,8 @@ pub(crate) fn judge(
     Ok(Outcome { bytes: fixed.text.into_bytes(), report: fixed.report, diff: None })
 }
 
-fn unified(before: &[u8], after: &str, name: &str) -> String {
+/// The difference between two texts of a file, as a patch.
+pub(crate) fn unified(before: &[u8], after: &str, name: &str) -> String {
     let before = String::from_utf8_lossy(before);
     let diff = TextDiff::from_lines(before.as_ref(), after);
     diff.unified_diff().context_radius(3).header(name, name).to_string()

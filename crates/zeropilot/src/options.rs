@@ -1,6 +1,10 @@
 //! Options that several commands take.
 
+use std::num::NonZeroUsize;
+
 use clap::{Args, ValueEnum};
+use zeropilot_ask::parsers;
+use zeropilot_config::front_end::FrontEnd;
 use zeropilot_view::Format;
 
 use crate::color::ColorChoice;
@@ -66,6 +70,20 @@ impl FormatOptions {
     pub(crate) fn format(&self) -> Format {
         if self.is_json() { Format::Json } else { Format::Human }
     }
+}
+
+/// Who reads a config, on how many ranks; what an editor sets counts before these.
+#[derive(Debug, Args)]
+pub(crate) struct ReaderOptions {
+    /// How many ranks (GPUs) the run has
+    #[arg(long, value_name = "N")]
+    pub(crate) world_size: Option<NonZeroUsize>,
+    /// DeepSpeed version that reads the config; otherwise the installed one, or the newest known
+    #[arg(long, value_name = "VERSION")]
+    pub(crate) deepspeed_version: Option<String>,
+    /// Who reads the config; otherwise guessed: `hf-trainer` if it says "auto", else `deepspeed`
+    #[arg(long, value_name = "NAME", value_parser = parsers::front_end())]
+    pub(crate) front_end: Option<FrontEnd>,
 }
 
 /// The job that a question is about.

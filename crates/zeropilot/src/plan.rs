@@ -3,11 +3,11 @@
 use std::path::{Path, PathBuf};
 
 use clap::Args;
-use zeropilot_ask::{Objective, PlanRequest, plan as ask};
+use zeropilot_ask::{Changes, Objective, PlanRequest, plan as ask};
 use zeropilot_plan::Fitting;
 use zeropilot_text::Language;
 use zeropilot_view::model::length_note;
-use zeropilot_view::plan::{self as words, PlanReport};
+use zeropilot_view::plan::{self as words, PlanReport, changes};
 use zeropilot_view::{Format, Layout, problem, talk};
 
 use crate::cluster_source;
@@ -18,6 +18,7 @@ use crate::model_source;
 use crate::new::file;
 use crate::options::{FormatOptions, GlobalOptions, JobOptions};
 use crate::output::Output;
+use crate::plan_diff;
 use crate::progress::turning;
 
 pub(crate) const EXAMPLES: &str = "\
@@ -25,6 +26,7 @@ Examples:
   zeropilot plan --model Qwen/Qwen3-8B --gpus 5x44GB --seq-len 4096
   zeropilot plan --model llama-3.1-70b --gpus 8xA100-80G --host-ram 2TiB --global-batch 64
   zeropilot plan --model Qwen3-30B-A3B --gpus 5x44GB --method lora --for hf-trainer -o ds.json
+  zeropilot plan train.sh --gpus A100-80G --diff > strategy.patch
   zeropilot plan --model qwen3-8b --gpus 4x8xH100 --objective cost --tokens 10B --cost 2.5/gpu-hour
 
 Exit codes: 0 something fits, 1 nothing does, 2 the question could not be answered";
@@ -41,6 +43,9 @@ pub(crate) struct PlanCommand {
     /// Overwrite the file
     #[arg(long)]
     force: bool,
+    /// Print which lines of the job's files to change for the recommended strategy, as a patch
+    #[arg(long, requires = "job", conflicts_with_all = ["output_format", "json"])]
+    diff: bool,
     #[command(flatten)]
     format: FormatOptions,
     #[command(flatten)]
@@ -65,8 +70,11 @@ pub(crate) fn run(command: &PlanCommand, global: &GlobalOptions, language: Langu
 fn answer(command: &PlanCommand, layout: &Layout, output: &mut Output) -> Result<bool, String> {
     let language = layout.language;
     let subject = job_source::read(&command.job, language)?;
+    if command.diff && subject.places.is_none() {
+        return Err(changes::no_job(&subject.model, language));
+    }
     let mut request = command.request.clone();
-    request.job = subject.job;
+    request.job = subject.job.clone();
     request.machines = cluster_source::or_here(request.machines, language)?;
     let problem = |problem| problem::planning(&problem, language);
     // What is wrong with the GPUs is said before a model is looked for.
@@ -83,6 +91,15 @@ fn answer(command: &PlanCommand, layout: &Layout, output: &mut Output) -> Result
     let path = command.output.as_deref();
     if let (Some(path), Some(choice)) = (path, planned.choice()) {
         write(path, choice, command.force, language)?;
+    }
+    if let (true, Some(places), Some(choice)) = (command.diff, &subject.places, planned.choice()) {
+        let found = Changes::of(&subject.job, choice, planned.cluster.world_size());
+        output.result(&plan_diff::text(&subject.job, places, &found, language));
+        output.flush();
+        if found.is_empty() && !layout.quiet {
+            output.say(&changes::nothing(language));
+        }
+        return Ok(true);
     }
     let config = path.map_or("ds_config.json".to_owned(), |path| path.display().to_string());
     let commands = planned.commands(&config);

@@ -47,6 +47,67 @@ fn a_key_with_its_unit_default_and_cost() {
     assert!(run.stdout.contains(&default.to_string()), "{}", run.stdout);
 }
 
+/// A launch script, the YAML of a framework, a training script with a config of its own, a directory.
+#[test]
+fn a_job_is_explained_through_the_config_it_uses() {
+    let line = "torchrun --nproc_per_node 8 t.py --deepspeed ds.json --model_name_or_path gpt2 \\\n  --per_device_train_batch_size 2\n";
+    let auto = r#"{"train_micro_batch_size_per_gpu": "auto", "zero_optimization": {"stage": 2}}"#;
+    let yaml = "model_name_or_path: gpt2\nstage: sft\ncutoff_len: 64\ndeepspeed: ds.json\n";
+    let bench = Bench::new(&[
+        ("job/train.sh", line),
+        ("job/ds.json", auto),
+        ("y/train.yaml", yaml),
+        ("y/ds.json", auto),
+    ]);
+    for (name, framework, place) in [
+        ("job/train.sh", "HF Trainer", "job/train.sh:1"),
+        ("job", "HF Trainer", "job/train.sh:1"),
+        ("y/train.yaml", "LLaMA-Factory", "y/train.yaml:4"),
+    ] {
+        let run = bench.run(&["explain", name]);
+        let head = format!("From the job ({framework}):\n  model ");
+        assert!(run.stdout.starts_with(&head), "{}{}", run.stdout, run.stderr);
+        let config =
+            run.stdout.lines().find(|line| line.trim_start().starts_with("DeepSpeed config"));
+        assert!(config.is_some_and(|line| line.ends_with(place)), "{}", run.stdout);
+        assert!(run.stdout.contains("stage = 2"), "{}", run.stdout);
+    }
+    let run = bench.run(&["explain", "job/train.sh", "--json"]);
+    let answer: Value = serde_json::from_str(&run.stdout).expect("JSON");
+    let (file, job) = (&answer[0], &answer[0]["job"]);
+    assert_eq!((&file["kind"], &file["file"]), (&json!("file"), &json!("ds.json")));
+    assert_eq!((&file["world_size"], &file["front_end"]), (&json!(8), &json!("hf-trainer")));
+    let ranks =
+        job["values"].as_array().and_then(|all| all.iter().find(|one| one["name"] == "world_size"));
+    let origin = json!({"kind": "file", "file": "job/train.sh", "line": 1});
+    assert_eq!(ranks, Some(&json!({"name": "world_size", "value": 8, "origin": origin})));
+    let chinese = bench.run(&["explain", "y/train.yaml", "--lang", "zh"]);
+    assert!(chinese.stdout.starts_with("取自训练任务（LLaMA-Factory）："), "{}", chinese.stdout);
+}
+
+/// The dictionary begins in line 2 of the script, and its stage stands in line 3.
+#[test]
+fn a_config_in_a_script_is_explained_by_the_lines_of_the_script() {
+    let script = "import deepspeed\nconfig = {'train_batch_size': 8,\n  'zero_optimization': {'stage': 1}}\n\
+        engine = deepspeed.initialize(model=m, config=config)\n";
+    let bench = Bench::new(&[("train.py", script), ("none.sh", "deepspeed t.py\n")]);
+    let run = bench.run(&["explain", "train.py"]);
+    assert!(run.stdout.contains("3    stage = 1"), "{}{}", run.stdout, run.stderr);
+    let none = bench.run(&["explain", "none.sh"]);
+    assert_eq!(none.code, 2);
+    assert!(none.stderr.contains("none.sh names no DeepSpeed config"), "{}", none.stderr);
+}
+
+#[test]
+fn a_run_that_a_job_does_not_start_is_not_explained() {
+    let two = "deepspeed a.py --deepspeed ds.json\ndeepspeed b.py --deepspeed ds.json\n";
+    let bench = Bench::new(&[("train.sh", two), ("ds.json", ZERO2)]);
+    let third = bench.run(&["explain", "train.sh", "--launch", "3"]);
+    let said = "error: train.sh starts 2 runs, so there is no run 3:\n  --launch 1  train.sh:1  deepspeed a.py";
+    assert!(third.code == 2 && third.stderr.contains(said), "{}", third.stderr);
+    assert_eq!(bench.run(&["explain", "train.sh", "--launch", "2"]).code, 0);
+}
+
 #[test]
 fn a_key_in_chinese() {
     insta::assert_snapshot!(run(&["explain", "overlap_comm", "--lang", "zh"]).shown());

@@ -49,7 +49,7 @@ fn a_lower_rung_goes_on_from_the_checkpoint_if_the_engine_can_load_it() {
     let job = Job::new(&home, 1).scripted();
     fs::write(job.path("model.json"), job::model(8).to_string()).expect("a model");
     let options =
-        ["--ladder", "--resume-with", "--resume {}", "--model", "model.json", "--seq-len", "32"];
+        ["--fallback", "--resume-with", "--resume {}", "--model", "model.json", "--seq-len", "32"];
     let arguments = format!("--steps 5 --save ckpt --save-every 3 {MEDIUM}");
     let mut run = job.start(&options, "torchrun", &arguments);
     let latest = job.path("ckpt/latest");
@@ -76,7 +76,7 @@ fn a_lower_rung_goes_on_from_the_checkpoint_if_the_engine_can_load_it() {
 fn a_rung_that_cannot_load_the_checkpoint_leaves_it_alone() {
     let Some(home) = zeropilot_oracle::home().filter(|_| is_thorough()) else { return };
     let job = Job::new(&home, 2);
-    let options = ["--ladder", "--resume-with", "--resume {}"];
+    let options = ["--fallback", "--resume-with", "--resume {}"];
     let arguments = format!("--steps 4 --save ckpt --save-every 3 {MEDIUM}");
     let mut run = job.start(&options, "torchrun", &arguments);
     let latest = job.path("ckpt/latest");
@@ -98,7 +98,7 @@ fn without_a_rung_left_it_stops_with_a_code_of_its_own() {
     let Some(home) = zeropilot_oracle::home().filter(|_| is_thorough()) else { return };
     let job = Job::new(&home, 3).capped(BELOW_MEDIUM / 2);
     let (code, verdict) =
-        job.start(&["--ladder"], "torchrun", &format!("--steps 2 {MEDIUM}")).end();
+        job.start(&["--fallback"], "torchrun", &format!("--steps 2 {MEDIUM}")).end();
     assert_cause(&verdict, "out_of_memory");
     assert_eq!(code, Some(10));
     assert_eq!(verdict["attempts"].as_array().map(Vec::len), Some(1));
@@ -165,6 +165,13 @@ fn an_interrupt_ends_everything_in_order() {
     let signals: [(&str, i32); 3] = [("INT", 130), ("TERM", 143), ("HUP", 129)];
     for &(name, code) in &signals[..if is_thorough() { 3 } else { 1 }] {
         let job = Job::new(&home, 1);
+        // What a shell starts in the background ignores an interrupt.
+        let listens = ["env", "--default-signal=INT,TERM,HUP"];
+        let is_known = Command::new(listens[0]).args([listens[1], "true"]).status();
+        let job = match is_known.is_ok_and(|status| status.success()) {
+            true => job.wrapped(&listens),
+            false => job,
+        };
         let run = started(&job, &[], "torchrun");
         signal(name, run.child.id());
         let (ended, verdict) = run.end();

@@ -3,7 +3,7 @@
 use std::sync::LazyLock;
 
 use serde::Deserialize;
-use zeropilot_config::syntax::{Node, Value, decode, parse_hjson};
+use zeropilot_config::syntax::{LineIndex, Node, Value, decode, parse_hjson};
 use zeropilot_job::{Direction, NotModelled, Origin};
 
 use crate::memory::WrittenConfig;
@@ -31,12 +31,13 @@ static KEYS: LazyLock<Vec<Key>> = LazyLock::new(|| {
 pub(crate) fn not_modelled(config: &WrittenConfig) -> Vec<NotModelled> {
     let Some(text) = decode(&config.bytes).ok() else { return Vec::new() };
     let Ok(document) = parse_hjson(text) else { return Vec::new() };
+    let lines = LineIndex::new(text);
     let found = KEYS.iter().filter_map(|known| {
         let node = known.key.split('.').try_fold(document.root(), member)?;
         let value = written(&node.value);
         let is = |values: &[String]| values.iter().any(|it| it.eq_ignore_ascii_case(&value));
         let is_active = if known.only.is_empty() { !is(&known.idle) } else { is(&known.only) };
-        let line = text[..node.span.start].bytes().filter(|byte| *byte == b'\n').count() + 1;
+        let line = lines.line_column(node.span.start).line;
         is_active.then(|| NotModelled {
             en: known.en.clone(),
             zh: known.zh.clone(),

@@ -5,6 +5,7 @@
 //! model came from was decided before; how a result is said is decided by `zeropilot_view`.
 
 mod bill;
+mod changes;
 mod coverage;
 mod create;
 mod footprint;
@@ -25,6 +26,7 @@ mod training;
 mod wishes;
 
 pub use bill::{BadBill, Bill, BillRequest};
+pub use changes::{ArgumentChange, Changes, ConfigChange};
 pub use create::{CreateProblem, Draft, create};
 pub use footprint::{Footprint, footprint};
 pub use judging::{Judging, JudgingProblem, ScriptArguments, UnknownCode, rule_code};

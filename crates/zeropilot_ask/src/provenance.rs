@@ -82,11 +82,11 @@ impl Provenance {
         all.machines(&mut request.machines, job.world_size.clone());
         let states = |is_stated: fn(&Stated) -> bool| written.as_ref().is_some_and(is_stated);
         let training = &mut request.training;
-        let micro = strong(&job.micro_batch, |stated| stated.micro_batch);
-        let assumed = (!states(|stated| stated.micro_batch)).then_some(1);
+        let micro = strong(&job.micro_batch, |stated| stated.micro_batch.is_some());
+        let assumed = (!states(|stated| stated.micro_batch.is_some())).then_some(1);
         all.take("micro_batch", &mut training.micro_batch, micro, assumed);
-        let steps = strong(&job.grad_accum, |stated| stated.grad_accum);
-        let assumed = (!states(|stated| stated.grad_accum)).then_some(1);
+        let steps = strong(&job.grad_accum, |stated| stated.grad_accum.is_some());
+        let assumed = (!states(|stated| stated.grad_accum.is_some())).then_some(1);
         all.take("grad_accum", &mut training.grad_accum, steps, assumed);
         let checkpointing = job.grad_checkpointing.clone();
         all.take(
@@ -97,13 +97,31 @@ impl Provenance {
         );
         all.training(training, &job);
         let precision = job.precision.clone();
-        let precision = precision.filter(|said| !beside(|stated| stated.precision, &said.origin));
+        let precision =
+            precision.filter(|said| !beside(|stated| stated.precision.is_some(), &said.origin));
         let assumed = written.is_none().then_some(NumberFormat::Bf16);
         all.take("precision", &mut request.precision, precision, assumed);
         if request.config.is_none() {
             all.take("stage", &mut request.stage, None, Some(MemoryRequest::STAGE));
         }
         Ok(all)
+    }
+
+    /// What the files of a job say, without a question to it.
+    pub fn of_job(job: &TrainingJob) -> Self {
+        let mut all = Self::of(job);
+        if let Some(config) = &job.config {
+            all.state("config", &config.name, config.origin.clone());
+        }
+        if let Some(world) = &job.world_size {
+            all.state("world_size", world.value, world.origin.clone());
+        }
+        let rest = TrainingJob { model: None, config: None, ..job.clone() };
+        let mut question = MemoryRequest { job: rest, ..MemoryRequest::default() };
+        let settled = Self::settle(&mut question).unwrap_or_default();
+        let is_said = |one: &Statement| one.origin != Origin::Assumed;
+        all.statements.extend(settled.statements.into_iter().filter(is_said));
+        all
     }
 
     fn of(job: &TrainingJob) -> Self {
@@ -124,10 +142,18 @@ impl Provenance {
         let job = std::mem::take(&mut request.job);
         let mut all = Self::of(&job);
         all.machines(&mut request.machines, job.world_size.clone());
-        let batch = global_batch(&job);
+        let stated = job.config.as_ref().and_then(|config| {
+            let written = WrittenConfig::of(config).ok()?;
+            Some((Stated::of(&written.bytes), config.origin.clone()))
+        });
+        let stated = stated.unwrap_or((Stated::default(), Origin::Assumed));
+        let ranks = request.machines.cluster().ok().map(|cluster| cluster.world_size());
+        let batch = global_batch(&job, &stated, ranks);
         all.take("global_batch", &mut request.global_batch, batch, None);
         all.training(&mut request.training, &job);
-        let precision = job.precision.clone();
+        let (written, origin) = stated;
+        let written = written.precision.map(|value| Sourced { value, origin });
+        let precision = job.precision.clone().or(written);
         all.take("precision", &mut request.precision, precision, Some(NumberFormat::Bf16));
         request.target = request.target.or_else(|| job.framework.map(reader));
         all
@@ -206,7 +232,21 @@ impl Provenance {
         &mut self,
         config: Option<&JobConfig>,
     ) -> Result<Option<WrittenConfig>, UnreadableConfig> {
-        let Some(JobConfig { name, content, origin }) = config else { return Ok(None) };
+        let Some(config) = config else { return Ok(None) };
+        let written = WrittenConfig::of(config)?;
+        self.state("config", &config.name, config.origin.clone());
+        Ok(Some(written))
+    }
+}
+
+impl WrittenConfig {
+    /// The config of a job.
+    ///
+    /// # Errors
+    ///
+    /// If it cannot be read before the job runs.
+    pub fn of(config: &JobConfig) -> Result<Self, UnreadableConfig> {
+        let JobConfig { name, content, origin } = config;
         let unreadable = |is_computed| UnreadableConfig {
             name: name.clone(),
             is_computed,
@@ -216,19 +256,33 @@ impl Provenance {
             ConfigContent::Missing => Err(unreadable(false)),
             ConfigContent::Computed => Err(unreadable(true)),
             ConfigContent::Text(text) => {
-                self.state("config", name, origin.clone());
-                Ok(Some(WrittenConfig { name: name.clone(), bytes: text.clone().into_bytes() }))
+                Ok(Self { name: name.clone(), bytes: text.clone().into_bytes() })
             }
         }
     }
 }
 
-/// Samples of an optimizer step over all ranks, where the job settles all three factors.
-fn global_batch(job: &TrainingJob) -> Option<Sourced<NonZeroU64>> {
-    let (micro, steps) = (job.micro_batch.as_ref()?, job.grad_accum.as_ref()?);
-    let each = micro.value.checked_mul(steps.value)?;
-    let value = NonZeroU64::new(each.checked_mul(job.world_size.as_ref()?.value)?)?;
-    Some(Sourced { value, origin: micro.origin.clone() })
+/// Samples of an optimizer step over all ranks: as the config states them, or where all three factors are settled. A job
+/// that does not say its ranks has those of the machines.
+fn global_batch(
+    job: &TrainingJob,
+    (stated, origin): &(Stated, Origin),
+    ranks: Option<u64>,
+) -> Option<Sourced<NonZeroU64>> {
+    let sourced = |value| Sourced { value, origin: origin.clone() };
+    let whole = stated.global_batch.map(sourced);
+    let product = || {
+        let micro = stated.micro_batch.map(sourced).or_else(|| job.micro_batch.clone())?;
+        // Where the config states the one and not the other, the engine takes 1.
+        let alone = stated.micro_batch.map(|_| 1);
+        let said = job.grad_accum.as_ref().map(|steps| steps.value);
+        let steps = stated.grad_accum.or(said).or(alone)?;
+        let world = job.world_size.as_ref().map(|world| world.value).or(ranks)?;
+        let value = micro.value.checked_mul(steps)?.checked_mul(world)?;
+        Some(Sourced { value, origin: micro.origin })
+    };
+    let Sourced { value, origin } = whole.or_else(product)?;
+    Some(Sourced { value: NonZeroU64::new(value)?, origin })
 }
 
 /// Who reads the config of a framework's job.

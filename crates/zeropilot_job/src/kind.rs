@@ -124,6 +124,11 @@ impl FileKind {
         }
     }
 
+    /// Whether it leads to the DeepSpeed config of a run, rather than being one.
+    pub fn leads_to_config(self) -> bool {
+        matches!(self, Self::LaunchScript) || self.command("").is_some()
+    }
+
     /// The command that starts training with such a file, where the file itself is no script.
     pub fn command(self, name: &str) -> Option<String> {
         let quoted = format!("'{}'", name.replace('\'', r"'\''"));

@@ -23,6 +23,8 @@ mod launch;
 #[cfg(feature = "scripts")]
 mod launcher;
 #[cfg(feature = "scripts")]
+pub mod line_edit;
+#[cfg(feature = "scripts")]
 pub mod local;
 mod name;
 mod origin;

@@ -7,7 +7,8 @@ use std::path::{Path, PathBuf};
 use crate::kind::FileKind;
 use crate::origin::Origin;
 use crate::training_job::{ConfigContent, JobConfig, TrainingJob};
-use crate::{LaunchScript, Outside, read};
+use crate::{Launch, LaunchScript, Outside, read};
+use zeropilot_config::syntax::LineIndex;
 
 /// A job that was read, and from which file.
 #[derive(Debug)]
@@ -16,6 +17,22 @@ pub struct OpenedJob {
     pub kind: FileKind,
     /// The run.
     pub job: TrainingJob,
+    /// What starts it; `None` for a config alone.
+    pub launch: Option<Launch>,
+    /// Where its files are.
+    pub places: Places,
+}
+
+impl OpenedJob {
+    /// The model that a question about it means, by its name, with the job: one that is named beside the job counts
+    /// before the job's own.
+    pub fn about(mut self, model: Option<String>) -> (Option<String>, TrainingJob) {
+        if model.is_some() {
+            self.job.model = None;
+        }
+        let own = self.job.model.as_ref().map(|own| own.value.clone());
+        (model.or(own), self.job)
+    }
 }
 
 /// Why a file gives no job.
@@ -30,16 +47,21 @@ pub enum JobProblem {
     /// It starts no training with DeepSpeed.
     #[error("the file starts no training with DeepSpeed")]
     NoLaunch(FileKind),
-    /// It starts several runs, by their first lines.
-    #[error("the file starts several runs")]
-    SeveralLaunches(Vec<(usize, String)>),
+    /// It starts several runs and none is chosen, or one that it does not start.
+    #[error("the file starts other runs than the one asked for")]
+    WhichLaunch {
+        /// The one that is chosen, counted from 1.
+        wanted: Option<usize>,
+        /// Those that it starts, by the lines in which they begin.
+        launches: Vec<(usize, String)>,
+    },
     /// A directory with none or several files that could be meant.
     #[error("the directory has no job, or several")]
     Directory(Vec<PathBuf>),
 }
 
 /// Where files are that a script names, in the order in which they are looked for.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Default)]
 pub struct Places([PathBuf; 2]);
 
 impl Places {
@@ -82,7 +104,7 @@ pub fn open(path: &Path, launch: Option<usize>) -> Result<OpenedJob, JobProblem>
             let origin = Origin::File { name: name.clone(), line: 1 };
             let config = JobConfig { name, content: ConfigContent::Text(text), origin };
             let job = TrainingJob { config: Some(config), ..TrainingJob::default() };
-            return Ok(OpenedJob { kind, job });
+            return Ok(OpenedJob { kind, job, launch: None, places: Places::default() });
         }
         FileKind::ModelConfig | FileKind::BesideModel | FileKind::Other => {
             return Err(JobProblem::NotAJob(kind));
@@ -94,37 +116,34 @@ pub fn open(path: &Path, launch: Option<usize>) -> Result<OpenedJob, JobProblem>
     let beside = path.parent().unwrap_or(Path::new(""));
     let places = Places::of(&text, &outside, beside);
     let files = |name: &str| places.read(name);
-    let script = read(&text, &outside, &files);
-    let job = chosen(&name, &text, &script, launch, &files, kind)?;
-    Ok(OpenedJob { kind, job })
+    let mut script = read(&text, &outside, &files);
+    let index = chosen(&text, &script, launch, kind)?;
+    let job = TrainingJob::of_launch(&name, &text, &script, &script.launches[index], &files);
+    let launch = Some(script.launches.swap_remove(index));
+    Ok(OpenedJob { kind, job, launch, places })
 }
 
+/// Which of the runs of a script is meant.
 fn chosen(
-    name: &str,
     text: &str,
     script: &LaunchScript,
     wanted: Option<usize>,
-    files: crate::Files<'_>,
     kind: FileKind,
-) -> Result<TrainingJob, JobProblem> {
-    let line = |start: usize| text[..start].bytes().filter(|byte| *byte == b'\n').count() + 1;
-    let several = || {
-        let shown = script.launches.iter().map(|launch| {
-            let span = launch.span();
-            let first = text[span.start..span.end].lines().next().unwrap_or_default();
-            (line(span.start), first.to_owned())
-        });
-        JobProblem::SeveralLaunches(shown.collect())
-    };
-    let launch = match (script.launches.as_slice(), wanted) {
-        ([], _) => return Err(JobProblem::NoLaunch(kind)),
-        ([one], None) => one,
-        (_, None) => return Err(several()),
-        (all, Some(number)) => {
-            number.checked_sub(1).and_then(|at| all.get(at)).ok_or_else(several)?
-        }
-    };
-    Ok(TrainingJob::of_launch(name, text, script, launch, files))
+) -> Result<usize, JobProblem> {
+    let count = script.launches.len();
+    match wanted {
+        _ if count == 0 => return Err(JobProblem::NoLaunch(kind)),
+        None if count == 1 => return Ok(0),
+        Some(number) if (1..=count).contains(&number) => return Ok(number - 1),
+        _ => {}
+    }
+    let lines = LineIndex::new(text);
+    let shown = script.launches.iter().map(|launch| {
+        let span = launch.span();
+        let first = text[span.start..span.end].lines().next().unwrap_or_default();
+        (lines.line_column(span.start).line, first.to_owned())
+    });
+    Err(JobProblem::WhichLaunch { wanted, launches: shown.collect() })
 }
 
 /// The one file of a directory that starts training: a launch script, or else a YAML of a framework.

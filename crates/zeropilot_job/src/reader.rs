@@ -1,7 +1,10 @@
 //! From a launch to the training run it describes.
 
+use std::cell::RefCell;
+use std::collections::HashMap;
+
 use zeropilot_config::front_end::FrontEnd;
-use zeropilot_config::syntax::Span;
+use zeropilot_config::syntax::{LineIndex, Span};
 
 use crate::framework::Framework;
 use crate::name::{Attention, MethodName, NumberFormat, Optimizer};
@@ -45,7 +48,7 @@ impl TrainingJob {
         launch: &Launch,
         files: Files<'_>,
     ) -> Self {
-        let reader = Reader { name, text, launch, files };
+        let reader = Reader { name, text, launch, files, lines: RefCell::default() };
         let mut job = reader.job();
         let variables = launch.variables.iter().chain(&script.exported);
         job.not_modelled.extend(variables.filter_map(|set| reader.allocator(set)));
@@ -58,6 +61,8 @@ struct Reader<'a> {
     text: &'a str,
     launch: &'a Launch,
     files: Files<'a>,
+    /// Where the lines begin, of each file that a value comes from.
+    lines: RefCell<HashMap<Option<String>, LineIndex>>,
 }
 
 impl Reader<'_> {
@@ -127,10 +132,12 @@ impl Reader<'_> {
 
     fn origin(&self, place: &Place) -> Origin {
         let name = place.file.as_deref().unwrap_or(self.name);
-        let other = place.file.as_deref().and_then(|file| (self.files)(file));
-        let text = other.as_deref().unwrap_or(self.text);
-        let before = text.get(..place.span.start).unwrap_or_default();
-        let line = before.bytes().filter(|byte| *byte == b'\n').count() + 1;
+        let mut known = self.lines.borrow_mut();
+        let lines = known.entry(place.file.clone()).or_insert_with(|| {
+            let other = place.file.as_deref().and_then(|file| (self.files)(file));
+            LineIndex::new(other.as_deref().unwrap_or(self.text))
+        });
+        let line = lines.line_column(place.span.start).line;
         Origin::File { name: name.to_owned(), line }
     }
 

@@ -230,7 +230,7 @@ fn what_is_no_job_is_refused_with_its_kind() {
     assert!(matches!(try_job(&[("a.sh", "echo hi\n")]), Err(JobProblem::NoLaunch(_))));
     let two = "deepspeed --num_gpus 2 a.py --deepspeed ds.json\ndeepspeed --num_gpus 4 b.py --deepspeed ds.json\n";
     match try_job(&[("a.sh", two), DS]) {
-        Err(JobProblem::SeveralLaunches(launches)) => {
+        Err(JobProblem::WhichLaunch { wanted: None, launches }) => {
             assert_eq!(launches.iter().map(|(line, _)| *line).collect::<Vec<_>>(), [1, 2]);
         }
         other => panic!("{other:?}"),

@@ -38,7 +38,7 @@ pub use argument::Argument;
 pub use check::{check, guess_front_end};
 pub use checkpoint::Checkpoint;
 pub use diagnostic::{Diagnostic, Fix, Related, Safety};
-pub use edit::{Edit, apply};
+pub use edit::{Edit, apply, put_key, take_key};
 pub use explain::{Difference, ExplainedKey, Explanation, Side, differences, explain};
 pub use fix::{Fixed, fix};
 pub use key_values::{KeyTable, KeyValues};

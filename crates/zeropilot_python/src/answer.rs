@@ -150,7 +150,7 @@ impl Finding {
             Self::Key(found) => then(&Topic::Key(found)),
             Self::Concept(concept) => then(&Topic::Concept(concept)),
             Self::Explained(File { name, bytes }, explained) => {
-                then(&Topic::File { name, bytes, explained })
+                then(&Topic::File { name, bytes, explained, job: None })
             }
             Self::Differences([left, right], found) => {
                 then(&Topic::Differences { names: [left, right], found })

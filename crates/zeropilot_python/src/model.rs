@@ -51,13 +51,8 @@ impl ModelArgument {
             Self::Job(path, launch, model) => {
                 let opened = local::open(Path::new(&path), launch)
                     .map_err(|wrong| problem(job::problem(&path, &wrong, language)))?;
-                let mut job = opened.job;
-                let own = job.model.as_ref().map(|model| model.value.clone());
-                if model.is_some() {
-                    job.model = None;
-                }
-                let name =
-                    model.or(own).ok_or_else(|| problem(job::no_model(&path, &job, language)))?;
+                let (name, job) = opened.about(model);
+                let name = name.ok_or_else(|| problem(job::no_model(&path, &job, language)))?;
                 Ok(Subject { model: named(&name, language)?, name, job })
             }
         }

@@ -2,16 +2,17 @@
 
 use std::ffi::{OsStr, OsString};
 use std::fs;
+use std::num::NonZeroU64;
 use std::path::{Path, PathBuf};
 
 use serde_json::{Map, Value};
 use zeropilot_config::front_end::FrontEnd;
-use zeropilot_job::{self as job, Word};
+use zeropilot_job::{self as job, TrainingJob, Word};
 
-use crate::asked::Asked;
 use crate::config::read_config;
-use crate::ladder::BatchArguments;
+use crate::ladder::{Batch, BatchArguments};
 use crate::shell_script::ShellScript;
+use crate::telemetry::TrainingLength;
 
 /// A command with what it says about itself.
 #[derive(Debug, Clone)]
@@ -24,6 +25,8 @@ pub struct RunCommand {
     pub script: Option<ShellScript>,
     /// Training runs with DeepSpeed that were seen in it.
     pub launches: usize,
+    /// What it says about the training, if it is one run.
+    pub job: TrainingJob,
     /// The launch in the script, if that has exactly one.
     pub(crate) launch: Vec<Word>,
     /// The training program as it is named, if there is one.
@@ -48,22 +51,26 @@ impl RunCommand {
         let text = script.as_ref().map_or_else(|| line(&given), |script| script.text.clone());
         let files = |name: &str| fs::read_to_string(found(script.as_ref(), name)).ok();
         let outside = script.as_ref().map(ShellScript::outside).unwrap_or_default();
-        let job = job::read(&text, &outside, &files);
+        let read = job::read(&text, &outside, &files);
         // Of several runs in a script none can be told from the others once they run.
-        let launch = job.launches.first().filter(|_| script.is_none() || job.launches.len() == 1);
+        let launch = read.launches.first().filter(|_| script.is_none() || read.launches.len() == 1);
         let in_script = script.as_ref().zip(launch);
         let words =
             in_script.map_or_else(|| given.clone(), |(script, launch)| script.words(&launch.words));
         let config = launch.and_then(|launch| launch.given.config.as_ref()?.text.clone());
         let checkpoints =
             CHECKPOINTS.iter().find_map(|name| value(&words, name)).map(PathBuf::from);
+        let file = script.as_ref().and_then(|script| script.file.as_deref());
+        let name = file.unwrap_or(Path::new("")).to_string_lossy();
+        let of_launch = |launch| TrainingJob::of_launch(&name, &text, &read, launch, &files);
         Self {
+            job: launch.map(of_launch).unwrap_or_default(),
             program: launch.and_then(|launch| launch.program.clone()),
             config,
             world: launch.and_then(|launch| launch.world),
             front_end: launch.and_then(|launch| launch.given.front_end),
             checkpoints,
-            launches: job.launches.len(),
+            launches: read.launches.len(),
             launch: in_script.map(|(_, launch)| launch.words.clone()).unwrap_or_default(),
             words,
             script,
@@ -76,9 +83,25 @@ impl RunCommand {
         read_config(&self.config_file()?)
     }
 
-    /// What it says about how it trains.
-    pub fn asked(&self) -> Asked {
-        Asked::read(&self.words, self.read_config().as_ref(), self.world)
+    /// How long it trains, and on how much, as far as it shows.
+    pub fn length(&self) -> TrainingLength {
+        let config = self.read_config().unwrap_or_default();
+        let said = |value: &Option<job::Sourced<u64>>| NonZeroU64::new(value.as_ref()?.value);
+        let arguments = BatchArguments {
+            micro: said(&self.job.micro_batch),
+            accumulation: said(&self.job.grad_accum),
+        };
+        let global = || {
+            let ranks = self.world?;
+            Batch::of(&config, arguments, Some(ranks))?.global(ranks)
+        };
+        let written = config.get("train_batch_size").and_then(Value::as_u64);
+        let samples = written.or_else(global);
+        let tokens = said(&self.job.seq_len).map(NonZeroU64::get).zip(samples);
+        TrainingLength {
+            total_steps: said(&self.job.max_steps).map(NonZeroU64::get),
+            tokens_per_step: tokens.and_then(|(tokens, samples)| tokens.checked_mul(samples)),
+        }
     }
 
     /// The training program, if it is a file of Python's that is not there. A shell may change its directory first, so
@@ -219,6 +242,32 @@ mod tests {
         let other = command.with_config(Path::new("r/2.json"), Path::new("."));
         let other = other.expect("it is named in the command");
         assert!(other.contains(&"--deepspeed=r/2.json".into()), "{other:?}");
+    }
+
+    #[test]
+    fn steps_and_tokens_follow_from_arguments_and_config() {
+        let directory = tempfile::tempdir().expect("a directory");
+        let write = |name: &str, text: &str| {
+            let path = directory.path().join(name);
+            fs::write(&path, text).expect("written");
+            path.display().to_string()
+        };
+        let auto = write(
+            "auto.json",
+            r#"{"train_batch_size": "auto", "train_micro_batch_size_per_gpu": "auto", "zero_optimization": {"stage": 2}}"#,
+        );
+        let trainer = "--max_steps 50 --max_seq_length=128 --per_device_train_batch_size 2 --gradient_accumulation_steps 3";
+        let of = |line: String| RunCommand::read(words(&line)).length();
+        // 128 tokens × 2 per rank × 3 accumulated × 4 ranks.
+        assert_eq!(
+            of(format!("torchrun --nproc-per-node 4 t.py --deepspeed {auto} {trainer}")),
+            TrainingLength { total_steps: Some(50), tokens_per_step: Some(128 * 2 * 3 * 4) }
+        );
+        let whole = write("whole.json", r#"{"train_batch_size": 64}"#);
+        let unsaid = of(format!("deepspeed t.py --deepspeed {whole} --max_steps -1 --seq_len 10"));
+        assert_eq!(unsaid, TrainingLength { total_steps: None, tokens_per_step: Some(640) });
+        let steps = of(format!("deepspeed t.py --deepspeed {whole} --steps 7"));
+        assert_eq!(steps, TrainingLength { total_steps: Some(7), tokens_per_step: None });
     }
 
     #[test]

@@ -7,7 +7,6 @@
 //!
 //! Words and screens are not known here.
 
-mod asked;
 mod attempt;
 pub mod checkpoint;
 mod classify;
@@ -33,7 +32,6 @@ mod store;
 mod supervisor;
 mod telemetry;
 
-pub use asked::Asked;
 pub use attempt::{Limits, Observer, Status};
 pub use command::{RunCommand, line};
 pub use follow::Follower;
@@ -44,4 +42,4 @@ pub use memory_group::memory_left;
 pub use shell_script::ShellScript;
 pub use store::{Record, Recorder, Standing, home, now};
 pub use supervisor::{Judge, Policy, RESTARTS, Run};
-pub use telemetry::{Telemetry, gpu_uses};
+pub use telemetry::{Telemetry, TrainingLength, gpu_uses};

@@ -6,7 +6,6 @@ use std::time::{Duration, Instant};
 use zeropilot_cluster::gauge::{Gauge, Reading};
 use zeropilot_record::{GpuProcess, GpuUse, Happening};
 
-use crate::asked::Asked;
 use crate::attempt::Status;
 
 /// Measurements in the record are no closer than this.
@@ -37,10 +36,19 @@ pub fn gpu_uses(readings: Vec<Reading>, ranks: &BTreeMap<u32, u32>) -> Vec<GpuUs
         .collect()
 }
 
+/// How long a run is and on how much it trains, as far as it shows before it starts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct TrainingLength {
+    /// Optimizer steps.
+    pub total_steps: Option<u64>,
+    /// Tokens of an optimizer step over all ranks, if every sequence is full.
+    pub tokens_per_step: Option<u64>,
+}
+
 /// Measures now and then.
 pub struct Telemetry {
     gauge: Option<Box<dyn Gauge>>,
-    asked: Asked,
+    length: TrainingLength,
     /// Ranks by their processes.
     ranks: BTreeMap<u32, u32>,
     measured: Option<Instant>,
@@ -51,8 +59,8 @@ pub struct Telemetry {
 
 impl Telemetry {
     /// Without a gauge GPUs are not measured.
-    pub fn new(gauge: Option<Box<dyn Gauge>>, asked: Asked) -> Self {
-        Self { gauge, asked, ranks: BTreeMap::new(), measured: None, step: None, gpus: Vec::new() }
+    pub fn new(gauge: Option<Box<dyn Gauge>>, length: TrainingLength) -> Self {
+        Self { gauge, length, ranks: BTreeMap::new(), measured: None, step: None, gpus: Vec::new() }
     }
 
     /// Learns which processes are ranks.
@@ -68,13 +76,13 @@ impl Telemetry {
 
     /// Tokens in a second: as the log has it, else as steps go.
     pub fn tokens_per_second(&self, status: &Status) -> Option<f64> {
-        let by_steps = || Some(self.asked.tokens_per_step? as f64 * status.rate?);
+        let by_steps = || Some(self.length.tokens_per_step? as f64 * status.rate?);
         status.tokens_per_second.or_else(by_steps)
     }
 
     /// Steps there will be: as the log has it, else as the command.
     pub fn total_steps(&self, status: &Status) -> Option<u64> {
-        status.total_steps.or(self.asked.total_steps)
+        status.total_steps.or(self.length.total_steps)
     }
 
     /// What belongs into the record by now.
@@ -134,8 +142,8 @@ mod tests {
 
     #[test]
     fn processes_on_gpus_are_known_as_ranks() {
-        let asked = Asked { tokens_per_step: Some(4096), ..Asked::default() };
-        let mut telemetry = Telemetry::new(Some(Box::new(Card)), asked);
+        let length = TrainingLength { tokens_per_step: Some(4096), total_steps: None };
+        let mut telemetry = Telemetry::new(Some(Box::new(Card)), length);
         telemetry.saw(&Happening::RankSeen { rank: 3, pid: 71 });
         let status =
             Status { step: Some(3), rate: Some(0.5), total_steps: Some(10), ..Status::default() };

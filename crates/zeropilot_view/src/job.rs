@@ -1,10 +1,11 @@
 //! Why a file gives no job, and what to do then.
 
+use zeropilot_ask::UnreadableConfig;
 use zeropilot_job::local::JobProblem;
 use zeropilot_job::{FileKind, TrainingJob};
 use zeropilot_text::{Language, Text, tr};
 
-use crate::escaped;
+use crate::{escaped, provenance};
 
 /// What a file is, in a few words.
 pub fn kind(kind: FileKind) -> Text {
@@ -50,7 +51,7 @@ pub fn problem(name: &str, problem: &JobProblem, language: Language) -> String {
                 "错误：在 {name}（{is}）里看不到用 DeepSpeed 启动的训练\n  建议：用 --config 给出 DeepSpeed 配置，用 --model 给出模型"
             )
         }
-        JobProblem::SeveralLaunches(launches) => {
+        JobProblem::WhichLaunch { wanted, launches } => {
             let list: String = launches
                 .iter()
                 .enumerate()
@@ -58,12 +59,20 @@ pub fn problem(name: &str, problem: &JobProblem, language: Language) -> String {
                     format!("\n  --launch {}  {name}:{line}  {}", index + 1, escaped(text))
                 })
                 .collect();
-            tr!(
-                language,
-                "error: {name} starts {} runs; choose one:{list}",
-                "错误：{name} 启动了 {} 次训练，请选择一次：{list}",
-                launches.len()
-            )
+            let count = launches.len();
+            let runs = if count == 1 { "run" } else { "runs" };
+            match wanted {
+                None => tr!(
+                    language,
+                    "error: {name} starts {count} {runs}; choose one:{list}",
+                    "错误：{name} 启动了 {count} 次训练，请选择一次：{list}"
+                ),
+                Some(wanted) => tr!(
+                    language,
+                    "error: {name} starts {count} {runs}, so there is no run {wanted}:{list}",
+                    "错误：{name} 只启动了 {count} 次训练，没有第 {wanted} 次：{list}"
+                ),
+            }
         }
         JobProblem::Directory(found) if found.is_empty() => tr!(
             language,
@@ -83,6 +92,28 @@ pub fn problem(name: &str, problem: &JobProblem, language: Language) -> String {
             )
         }
     }
+}
+
+/// That a job has no config to explain: none that shows, or one that cannot be read.
+pub fn nothing_to_explain(
+    name: &str,
+    unreadable: Option<&UnreadableConfig>,
+    language: Language,
+) -> String {
+    let name = escaped(name);
+    let why = match unreadable {
+        Some(problem) => provenance::unreadable(problem, language),
+        None => tr!(
+            language,
+            "error: {name} names no DeepSpeed config that zeropilot can see",
+            "错误：在 {name} 里看不到 DeepSpeed 配置"
+        ),
+    };
+    tr!(
+        language,
+        "{why}\n  help: explain the config itself: zeropilot explain ds_config.json",
+        "{why}\n  建议：直接解释配置文件：zeropilot explain ds_config.json"
+    )
 }
 
 /// That a job names no model.

@@ -1,5 +1,6 @@
 //! A plan as words and as data.
 
+pub mod changes;
 mod current;
 pub(crate) mod json;
 mod offers;

@@ -38,7 +38,7 @@ fn known(name: &str) -> Option<(Text, &'static str)> {
     NAMES.iter().find(|(known, ..)| *known == name).map(|(_, words, option)| (*words, *option))
 }
 
-fn words(name: &str, language: Language) -> &str {
+pub(crate) fn words(name: &str, language: Language) -> &str {
     known(name).map_or(name, |(words, _)| words.get(language))
 }
 
@@ -272,17 +272,34 @@ impl<'a> From<&'a Origin> for OriginShape<'a> {
 
 /// That the config of a job cannot be read before it runs.
 pub fn unreadable_config(problem: &UnreadableConfig, language: Language) -> String {
+    let help = if problem.is_computed {
+        Text::new(
+            "pass the config with --config, or --stage and --offload",
+            "用 --config 给出配置，或用 --stage 和 --offload 说明",
+        )
+    } else {
+        Text::new(
+            "run zeropilot where the job is started, or pass the config with --config",
+            "在启动任务的目录运行 zeropilot，或用 --config 给出配置",
+        )
+    };
+    let (why, help) = (unreadable(problem, language), help.get(language));
+    tr!(language, "{why}\n  help: {help}", "{why}\n  建议：{help}")
+}
+
+/// The same without what to do about it.
+pub(crate) fn unreadable(problem: &UnreadableConfig, language: Language) -> String {
     let (name, place) = (escaped(&problem.name), origin(&problem.origin, language));
     if problem.is_computed {
         return tr!(
             language,
-            "error: the script builds its DeepSpeed config when it runs ({place})\n  help: pass the config with --config, or --stage and --offload",
-            "错误：脚本在运行时才生成 DeepSpeed 配置（{place}）\n  建议：用 --config 给出配置，或用 --stage 和 --offload 说明"
+            "error: the script builds its DeepSpeed config when it runs ({place})",
+            "错误：脚本在运行时才生成 DeepSpeed 配置（{place}）"
         );
     }
     tr!(
         language,
-        "error: the job names the DeepSpeed config {name} ({place}), which is not there\n  help: run zeropilot where the job is started, or pass the config with --config",
-        "错误：任务使用的 DeepSpeed 配置 {name}（{place}）不存在\n  建议：在启动任务的目录运行 zeropilot，或用 --config 给出配置"
+        "error: the job names the DeepSpeed config {name} ({place}), which is not there",
+        "错误：任务使用的 DeepSpeed 配置 {name}（{place}）不存在"
     )
 }

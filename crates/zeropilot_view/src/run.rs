@@ -242,8 +242,8 @@ pub fn no_program(program: &Path, language: Language) -> String {
 pub fn advice(cause: &Cause, language: Language) -> Option<&'static str> {
     let text = match cause {
         Cause::OutOfMemory { memory: Memory::Device, .. } => Text::new(
-            "let it take the next rung (--ladder), or see what needs the memory: zeropilot memory --model … --gpus … --config …",
-            "加 --ladder 让它自动降级，或用 zeropilot memory --model … --gpus … --config … 看看显存被什么占用",
+            "let it try the next fallback (--fallback), or see what needs the memory: zeropilot memory --model … --gpus … --config …",
+            "加 --fallback 让它自动降级，或用 zeropilot memory --model … --gpus … --config … 看看显存被什么占用",
         ),
         Cause::OutOfMemory { memory: Memory::Host, .. } => Text::new(
             "offload less, use fewer data workers or a higher stage, or get more memory",

@@ -27,16 +27,20 @@ pub(super) const OPTIONS: &[(&[&str], &str, &str)] = &[
     (&[ROOT], "color", "何时使用颜色；遵守 NO_COLOR"),
     (&[ROOT], "no_settings", "不使用 zeropilot.toml 和 pyproject.toml 里的 [tool.zeropilot]"),
     (&[ROOT], "quiet", "只输出发现的问题"),
-    (&["check"], "paths", "配置文件、启动脚本、要搜索 .json 和 .hjson 的目录，或 `-` 表示标准输入"),
-    (&["check"], "job", "在目录里查找启动脚本，并检查它们指向的配置"),
-    (&["check", "explain"], "world_size", "训练的进程数（GPU 数）"),
     (
         &["check"],
+        "paths",
+        "配置文件、启动脚本、训练脚本、训练框架的 YAML、要搜索 .json 和 .hjson 的目录，或 `-` 表示标准输入",
+    ),
+    (&["check"], "job", "在目录里查找启动脚本，并检查它们指向的配置"),
+    (&["check", "explain", "lsp"], "world_size", "训练的进程数（GPU 数）"),
+    (
+        &["check", "explain", "lsp"],
         "deepspeed_version",
-        "按哪个 DeepSpeed 版本检查；默认取已安装的版本，没有则取已知的最新版本",
+        "由哪个 DeepSpeed 版本读取配置；默认取已安装的版本，没有则取已知的最新版本",
     ),
     (
-        &["check", "explain"],
+        &["check", "explain", "lsp"],
         "front_end",
         "由谁读取配置；默认推测：含有 \"auto\" 视为 `hf-trainer`，否则视为 `deepspeed`",
     ),
@@ -92,7 +96,7 @@ pub(super) const OPTIONS: &[(&[&str], &str, &str)] = &[
         "job",
         "训练任务：启动脚本、训练脚本、训练框架的 YAML、DeepSpeed 配置或目录；也可以是模型",
     ),
-    (&["plan", "memory", "simulate"], "launch", "任务启动多次训练时选第几次，从 1 数起"),
+    (&["plan", "memory", "simulate", "explain"], "launch", "任务启动多次训练时选第几次，从 1 数起"),
     (
         &["plan", "memory", "simulate"],
         "model",
@@ -100,6 +104,7 @@ pub(super) const OPTIONS: &[(&[&str], &str, &str)] = &[
     ),
     (&["plan"], "output", "把推荐方案的配置写入这个文件"),
     (&["plan"], "force", "覆盖已有的文件"),
+    (&["plan"], "diff", "以补丁形式输出：要得到推荐方案，任务的哪些文件要改哪几行"),
     (
         &["plan", "memory", "simulate"],
         "gpus",
@@ -184,12 +189,7 @@ pub(super) const OPTIONS: &[(&[&str], &str, &str)] = &[
     (
         &["explain"],
         "topics",
-        "键、概念或配置文件（`-` 表示标准输入），或用 `diff A B` 比较两个文件；不写则列出可以问什么",
-    ),
-    (
-        &["explain"],
-        "deepspeed_version",
-        "按哪个 DeepSpeed 版本解释；默认取已安装的版本，没有则取已知的最新版本",
+        "键、概念、配置文件（`-` 表示标准输入）或训练任务，或用 `diff A B` 比较两个文件；不写则列出可以问什么",
     ),
     (
         &["explain"],
@@ -200,11 +200,11 @@ pub(super) const OPTIONS: &[(&[&str], &str, &str)] = &[
     (&["explain"], "grad_checkpointing", "梯度检查点：反向时重算每一层"),
     (
         &["run"],
-        "ladder",
+        "fallback",
         "显存或主机内存不足时，换一份更省的配置重新开始：更高的 stage、卸载、更小的 micro batch",
     ),
     (&["run"], "plan", "按这份方案（`zeropilot plan --json`）依次降级"),
-    (&["run"], "max_rungs", "最多降几级"),
+    (&["run"], "max_fallbacks", "最多尝试几个降级方案"),
     (
         &["run"],
         "max_restarts",
@@ -301,13 +301,6 @@ pub(super) const OPTIONS: &[(&[&str], &str, &str)] = &[
         "描述哪个 DeepSpeed 版本的配置；默认取已安装的版本，没有则取已知的最新版本",
     ),
     (&["lsp"], "stdio", "通过标准输入输出通信（目前唯一的方式，编辑器会自动带上）"),
-    (&["lsp"], "world_size", "训练的进程数（GPU 数）；编辑器里的设置优先"),
-    (
-        &["lsp"],
-        "deepspeed_version",
-        "按哪个 DeepSpeed 版本检查；编辑器里的设置优先；默认取已安装的版本，没有则取已知的最新版本",
-    ),
-    (&["lsp"], "front_end", "由谁读取配置；编辑器里的设置优先；默认逐个文件推测"),
     (&["doctor"], "config", "要在本机运行的配置；不给则只检查本机"),
     (&["doctor"], "python", "训练所用的解释器或环境；默认取当前激活的，否则取 PATH 上第一个"),
     (&["doctor"], "model", "模型，用来比较主机内存与训练所需"),

@@ -7,7 +7,6 @@ use std::time::Duration;
 
 use clap::Args;
 use zeropilot_ask::{MethodName, Training, tokens};
-use zeropilot_run::Asked;
 use zeropilot_text::{Language, tr};
 use zeropilot_view::{escaped, system, talk};
 
@@ -16,15 +15,15 @@ use crate::value_error::ValueError;
 pub(crate) const EXAMPLES: &str = "\
 Examples:
   zeropilot run -- torchrun --nproc-per-node 4 train.py --deepspeed ds.json
-  zeropilot run --ladder --hang-after 10m -- deepspeed --num_gpus 8 train.py --deepspeed ds.json
-  zeropilot run --ladder -- bash train.sh
-  zeropilot run --ladder --checkpoints ckpt --resume-with '--resume {}' -- torchrun --nproc-per-node 2 train.py --deepspeed ds.json --save ckpt
+  zeropilot run --fallback --hang-after 10m -- deepspeed --num_gpus 8 train.py --deepspeed ds.json
+  zeropilot run --fallback -- bash train.sh
+  zeropilot run --fallback --checkpoints ckpt --resume-with '--resume {}' -- torchrun --nproc-per-node 2 train.py --deepspeed ds.json --save ckpt
 
 Exit codes:
   0      completed
   2      could not be started
   3      refused before the start
-  10     out of memory and no rung left
+  10     out of memory and no fallback left
   11     the program failed
   12     a rank or the launcher was killed
   13     collective timeout or a lost machine
@@ -41,14 +40,14 @@ Exit codes:
 #[command(after_help = EXAMPLES)]
 pub(crate) struct RunArguments {
     /// When memory runs out, start again with a config that needs less: a higher stage, offload, a smaller micro batch
-    #[arg(long)]
-    pub(crate) ladder: bool,
-    /// Take the rungs from this plan (`zeropilot plan --json`)
+    #[arg(long, alias = "ladder")]
+    pub(crate) fallback: bool,
+    /// Take the fallbacks from this plan (`zeropilot plan --json`)
     #[arg(long, value_name = "FILE")]
     pub(crate) plan: Option<PathBuf>,
-    /// Rungs to take at most
-    #[arg(long, value_name = "N", default_value_t = 3)]
-    pub(crate) max_rungs: u32,
+    /// Fallbacks to try at most
+    #[arg(long, alias = "max-rungs", value_name = "N", default_value_t = 3)]
+    pub(crate) max_fallbacks: u32,
     /// Restarts after kills, timeouts and hangs; otherwise 2 where a checkpoint can be gone on from, else none
     #[arg(long, value_name = "N")]
     pub(crate) max_restarts: Option<u32>,
@@ -73,7 +72,7 @@ pub(crate) struct RunArguments {
     /// Start at once, without the check before the start
     #[arg(long)]
     pub(crate) no_preflight: bool,
-    /// The model, for predictions by the memory model; with --gpus, rungs come from it too
+    /// The model, for predictions by the memory model; with --gpus, fallbacks come from it too
     #[arg(long, value_name = "MODEL")]
     pub(crate) model: Option<String>,
     /// The GPUs: `8xA100-80G`, `5x44GB`, `4x8xH100` (nodes × GPUs), `8`
@@ -94,19 +93,17 @@ pub(crate) struct RunArguments {
 }
 
 impl RunArguments {
-    /// Whether rungs are to be taken.
-    pub(crate) fn wants_ladder(&self) -> bool {
-        self.ladder || self.plan.is_some()
+    /// Whether fallbacks are to be tried.
+    pub(crate) fn wants_fallbacks(&self) -> bool {
+        self.fallback || self.plan.is_some()
     }
 
-    /// How it is trained: as said to zeropilot, else as the command has it.
-    pub(crate) fn training(&self, asked: &Asked) -> Training {
-        let shown = asked.adapters.map(|_| MethodName::Lora);
+    /// How it is trained, as said to zeropilot; the rest is for the job to say.
+    pub(crate) fn training(&self) -> Training {
         Training {
-            seq_len: self.seq_len.or(asked.sequence),
-            method: self.method.or(shown),
-            lora_rank: asked.adapters,
-            grad_checkpointing: Some(self.grad_checkpointing || asked.recomputes),
+            seq_len: self.seq_len,
+            method: self.method,
+            grad_checkpointing: self.grad_checkpointing.then_some(true),
             ..Training::default()
         }
     }

@@ -5,6 +5,7 @@ use zeropilot_ask::memory::WrittenConfig;
 use zeropilot_ask::{Job, Machines, MemoryRequest, Training};
 use zeropilot_cluster::Nvidia;
 use zeropilot_cluster::discovery::{Driver, FoundGpu, NoDriver, visible};
+use zeropilot_job::TrainingJob;
 use zeropilot_model::{Model, catalogue};
 use zeropilot_record::{Fullest, Happening, Memory, Phase, Term};
 use zeropilot_run::ladder::BatchArguments;
@@ -48,14 +49,12 @@ struct Known {
     ranks: Ranks,
     ranks_here: u64,
     training: Training,
+    job: TrainingJob,
 }
 
 /// Predictions for a job; none if its model is not known.
 #[derive(Default)]
 pub(super) struct Forecaster(Option<Known>);
-
-/// Arguments of training programs that name the model.
-const MODEL_ARGUMENTS: [&str; 3] = ["--model_name_or_path", "--model", "--model_id_or_path"];
 
 impl Forecaster {
     /// For the model that the user names, that a plan is for, or that the program is told and is at hand.
@@ -73,7 +72,7 @@ impl Forecaster {
         let (found, trust) = match said {
             Some(said) => (Some(said), Trust::Said),
             None => {
-                let told = MODEL_ARGUMENTS.iter().find_map(|name| command.option(name));
+                let told = command.job.model.as_ref().map(|model| model.value.clone());
                 (planned.map(str::to_owned).or(told).and_then(near), Trust::Guessed)
             }
         };
@@ -93,7 +92,9 @@ impl Forecaster {
             ranks,
             ranks_here: here.unwrap_or(cluster.gpus.layout.gpus_per_node),
             machines,
-            training: arguments.training(&command.asked()),
+            training: arguments.training(),
+            // Which config counts changes from rung to rung.
+            job: TrainingJob { config: None, ..command.job.clone() },
         }))
     }
 
@@ -158,6 +159,7 @@ impl Known {
             machines: self.machines.clone(),
             config: Some(WrittenConfig { name: String::new(), bytes: config }),
             training,
+            job: self.job.clone(),
             ..MemoryRequest::default()
         };
         Job::of(&self.name, self.model.clone(), &request).ok()

@@ -87,7 +87,7 @@ fn supervise(arguments: &RunArguments, layout: &Layout) -> Result<Verdict, Strin
         guard: guard(),
         limits: Limits { hang_after: arguments.hang_after.0, grace: arguments.grace },
         policy: Policy {
-            max_rungs: if arguments.wants_ladder() { arguments.max_rungs } else { 0 },
+            max_rungs: if arguments.wants_fallbacks() { arguments.max_fallbacks } else { 0 },
             rungs: planned.rungs,
             max_restarts: arguments.max_restarts,
             checkpoints: arguments.checkpoints.clone(),
@@ -135,7 +135,7 @@ fn info(
     predicted: Option<u64>,
     fullest: Option<Fullest>,
 ) -> RunInfo {
-    let asked = command.asked();
+    let length = command.length();
     let directory = std::env::current_dir().unwrap_or_default();
     let variables = std::env::vars_os()
         .filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)));
@@ -149,8 +149,8 @@ fn info(
         world_size: command.world,
         predicted,
         fullest,
-        total_steps: asked.total_steps,
-        tokens_per_step: asked.tokens_per_step,
+        total_steps: length.total_steps,
+        tokens_per_step: length.tokens_per_step,
         supervisor: std::process::id(),
         environment: kept(variables),
         zeropilot: env!("CARGO_PKG_VERSION").to_owned(),

@@ -5,6 +5,7 @@ use std::num::NonZeroU64;
 use serde_json::{Map, Value};
 use zeropilot_ask::{Machines, PlanRequest, plan};
 use zeropilot_config::front_end::FrontEnd;
+use zeropilot_job::TrainingJob;
 use zeropilot_model::Model;
 use zeropilot_plan::Target;
 use zeropilot_run::RunCommand;
@@ -95,14 +96,16 @@ fn by_model(
     let machines = Machines::with_gpus(gpus);
     let problem = |problem| problem::planning(&problem, language);
     let world = machines.cluster().map_err(|wrong| problem(wrong.into()))?.world_size();
-    let training = arguments.training(&command.asked());
     let request = PlanRequest {
         machines,
         global_batch: config.as_ref().and_then(|config| global_batch(config, world)),
-        training: training.clone(),
+        training: arguments.training(),
+        job: TrainingJob { config: None, ..command.job.clone() },
         target: Some(target),
         ..PlanRequest::default()
     };
+    let said = command.job.grad_checkpointing.as_ref();
+    let recomputes = arguments.grad_checkpointing || said.is_some_and(|said| said.value);
     let opened = model_source::open(model, language)?;
     let plan = plan(model, &opened, &request).map_err(problem)?.plan;
     let predicted = plan.fitting.first().map(|choice| choice.answer.device().expected().0);
@@ -110,7 +113,7 @@ fn by_model(
     let lower = plan.fitting.iter().filter(|way| u64::from(way.way.shape.stage.number()) > given);
     let rungs = lower
         .chain(&plan.ladder)
-        .filter(|rung| rung.way.work.checkpointing == training.grad_checkpointing())
+        .filter(|rung| rung.way.work.checkpointing == recomputes)
         .map(|rung| PlannedRung {
             config: rung.recipe.config(),
             batch: Some(Batch {

@@ -7,7 +7,7 @@ use indicatif::{ProgressBar, ProgressStyle};
 use zeropilot_cluster::NvidiaGauge;
 use zeropilot_cluster::gauge::Gauge;
 use zeropilot_record::{Happening, RunInfo};
-use zeropilot_run::{Asked, Observer, Recorder, Status, Stream, Telemetry};
+use zeropilot_run::{Observer, Recorder, Status, Stream, Telemetry, TrainingLength};
 use zeropilot_text::Language;
 use zeropilot_view::run::{self as words, StatusLine};
 
@@ -42,11 +42,8 @@ impl Screen {
             ProgressBar::new_spinner()
                 .with_style(style.unwrap_or_else(|_| ProgressStyle::default_spinner()))
         });
-        let asked = Asked {
-            total_steps: info.total_steps,
-            tokens_per_step: info.tokens_per_step,
-            ..Asked::default()
-        };
+        let length =
+            TrainingLength { total_steps: info.total_steps, tokens_per_step: info.tokens_per_step };
         let gauge = NvidiaGauge::open().ok().map(|gauge| Box::new(gauge) as Box<dyn Gauge>);
         Self {
             recorder,
@@ -54,7 +51,7 @@ impl Screen {
             quiet,
             predicted: info.predicted,
             counts_tokens: info.tokens_per_step.is_some(),
-            telemetry: Mutex::new(Telemetry::new(gauge, asked)),
+            telemetry: Mutex::new(Telemetry::new(gauge, length)),
             bar,
             turn: Mutex::new(()),
         }

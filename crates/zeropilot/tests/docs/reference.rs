@@ -298,7 +298,8 @@ fn run_codes(language: Language) -> String {
             (Cause::Interrupted { .. }, Language::English) => "interrupted by signal N".to_owned(),
             (Cause::Interrupted { .. }, Language::Chinese) => "被信号 N 中断".to_owned(),
             (Cause::OutOfMemory { .. }, Language::English) => {
-                "out of memory, of a GPU or of the host, and no rung left or none wanted".to_owned()
+                "out of memory, of a GPU or of the host, and no fallback left or none wanted"
+                    .to_owned()
             }
             (Cause::OutOfMemory { .. }, Language::Chinese) => {
                 "显存或内存不足，且没有下一级可降，或没有要求降级".to_owned()

@@ -11,6 +11,7 @@ use super::{Conflict, MemoryProblem};
 use crate::name::{NumberFormat, Offload};
 use crate::training::Training;
 
+const GLOBAL: &str = "train_batch_size";
 const MICRO: &str = "train_micro_batch_size_per_gpu";
 const ACCUMULATION: &str = "gradient_accumulation_steps";
 
@@ -107,6 +108,15 @@ enum Said<T> {
     This(T),
 }
 
+impl<T> Said<T> {
+    fn this(self) -> Option<T> {
+        match self {
+            Self::This(value) => Some(value),
+            Self::Nothing | Self::Auto => None,
+        }
+    }
+}
+
 /// What a file says about what flags say too.
 #[derive(Debug, Default)]
 struct Written {
@@ -200,21 +210,23 @@ fn at<'n>(node: &'n Node, key: &str) -> Option<&'n Node> {
 /// What a config itself settles, so that nothing beside it needs to.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Stated {
-    pub(crate) micro_batch: bool,
-    pub(crate) grad_accum: bool,
-    pub(crate) precision: bool,
+    pub(crate) global_batch: Option<u64>,
+    pub(crate) micro_batch: Option<u64>,
+    pub(crate) grad_accum: Option<u64>,
+    pub(crate) precision: Option<NumberFormat>,
 }
 
 impl Stated {
     pub(crate) fn of(bytes: &[u8]) -> Self {
         let document = decode(bytes).ok().and_then(|text| parse_hjson(text).ok());
-        let Some(written) = document.map(|document| Written::of(document.root())) else {
-            return Self::default();
-        };
+        let Some(document) = document else { return Self::default() };
+        let written = Written::of(document.root());
+        let number = |said: Said<i64>| said.this().and_then(|number| u64::try_from(number).ok());
         Self {
-            micro_batch: matches!(written.micro_batch, Said::This(_)),
-            grad_accum: matches!(written.accumulation, Said::This(_)),
-            precision: matches!(written.precision, Said::This(_)),
+            global_batch: number(count(document.root(), GLOBAL)),
+            micro_batch: number(written.micro_batch),
+            grad_accum: number(written.accumulation),
+            precision: written.precision.this(),
         }
     }
 }

@@ -77,6 +77,11 @@ impl Batch {
         }
     }
 
+    /// Samples of a step on all ranks.
+    pub(crate) fn global(self, ranks: usize) -> Option<u64> {
+        self.micro.checked_mul(self.accumulation)?.checked_mul(u64::try_from(ranks).ok()?)
+    }
+
     /// Whether a step has as many samples with the other.
     pub(super) fn is_as_large_as(self, other: Self) -> bool {
         self.micro.checked_mul(self.accumulation) == other.micro.checked_mul(other.accumulation)

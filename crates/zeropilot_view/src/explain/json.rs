@@ -11,6 +11,7 @@ use zeropilot_text::Language;
 use super::{Concept, Topic, words};
 use crate::json::written;
 use crate::place::{Place, Places};
+use crate::provenance;
 
 #[derive(Serialize)]
 #[serde(tag = "kind", rename_all = "lowercase")]
@@ -88,6 +89,9 @@ pub(crate) struct ConceptPage<'a> {
 #[derive(Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub(crate) struct ExplainedFile<'a> {
+    /// What the job says that uses it, if a job was asked about.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    job: Option<provenance::Shape<'a>>,
     file: &'a str,
     verdict: &'static str,
     deepspeed_version: &'static str,
@@ -193,8 +197,9 @@ pub(super) fn topic(topic: &Topic<'_>, language: Language) -> String {
             text: concept.text(language),
             keys: &concept.keys,
         }),
-        Topic::File { name, bytes, explained } => {
-            Shape::File(Box::new(file(name, bytes, explained, language)))
+        Topic::File { name, bytes, explained, job } => {
+            let job = job.map(Into::into);
+            Shape::File(Box::new(ExplainedFile { job, ..file(name, bytes, explained, language) }))
         }
         Topic::Differences { names, found } => Shape::Difference(Differences {
             files: names.to_vec(),
@@ -275,6 +280,7 @@ fn file<'a>(
     let report = &explained.report;
     let places = Places::new(bytes);
     ExplainedFile {
+        job: None,
         file: name,
         verdict: report.verdict.name(),
         deepspeed_version: report.version.name(),

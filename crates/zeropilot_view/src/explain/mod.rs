@@ -17,12 +17,12 @@ pub use words::value as value_words;
 
 use std::path::Path;
 
-use zeropilot_ask::Footprint;
+use zeropilot_ask::{Footprint, Provenance};
 use zeropilot_config::keys::{self, Found};
 use zeropilot_lint::{Difference, Explanation};
 use zeropilot_text::{Language, Text, tr};
 
-use crate::{Format, Layout};
+use crate::{Format, Layout, provenance};
 pub(crate) use page::Page;
 
 /// Something explained, ready to be shown.
@@ -42,6 +42,8 @@ pub enum Topic<'a> {
         bytes: &'a [u8],
         /// What is known about it.
         explained: &'a Explanation,
+        /// The job that uses it, where that was asked about.
+        job: Option<&'a Provenance>,
     },
     /// Two config files.
     Differences {
@@ -81,8 +83,11 @@ impl Layout {
                 let label = Text::new("keys", "相关的键").get(self.language);
                 page.rows(2, &[(label, concept.keys.join("\n"))]);
             }
-            Topic::File { name, bytes, explained } => {
-                return file::file(self, name, bytes, explained);
+            Topic::File { name, bytes, explained, job } => {
+                let job = job.map_or_else(String::new, |job| {
+                    format!("{}\n", provenance::human(job, self.language))
+                });
+                return job + &file::file(self, name, bytes, explained);
             }
             Topic::Differences { names, found } => {
                 return difference::differences(self, *names, found);
@@ -112,7 +117,7 @@ fn index(page: &mut Page, language: Language) {
     let count = keys::all().count();
     page.paragraph(
         0,
-        &tr!(language, "{count} keys are known; a section's page lists the keys in it. Ask for a key by its path or its last part, for a concept by its name, for a file by its path, for two files with `diff`.", "共收录 {count} 个键；段的页面会列出其中的键。键可以写完整路径，也可以只写最后一段；概念写名称；文件写路径；比较两个文件用 `diff`。"),
+        &tr!(language, "{count} keys are known; a section's page lists the keys in it. Ask for a key by its path or its last part, for a concept by its name, for a config or a training job by its path, for two files with `diff`.", "共收录 {count} 个键；段的页面会列出其中的键。键可以写完整路径，也可以只写最后一段；概念写名称；配置文件或训练任务写路径；比较两个文件用 `diff`。"),
     );
 }
 
@@ -148,7 +153,9 @@ pub fn looks_like_a_path(name: &str) -> bool {
     name == "-"
         || name.contains(['/', '\\'])
         || extension.is_some_and(|extension| {
-            ["json", "hjson"].iter().any(|known| extension.eq_ignore_ascii_case(known))
+            ["json", "hjson", "yaml", "yml", "sh", "py"]
+                .iter()
+                .any(|known| extension.eq_ignore_ascii_case(known))
         })
 }
 

@@ -92,7 +92,7 @@ pub(super) fn room(
             "错误：放不下：仅权重、梯度和优化器状态就需要{where_} {least}，而可用只有 {left}\n  建议：用 `zeropilot plan --model … --gpus …` 找到放得下的方案；--no-preflight 可强行启动"
         ));
     }
-    (expected > left).then(|| tr!(language, "warning: {expected} {where_} are expected to be needed, and {left} are free\n  help: with --ladder it goes on with a config that needs less", "警告：预计需要{where_} {expected}，而可用只有 {left}\n  建议：加 --ladder，内存不足时会自动换更省的配置"))
+    (expected > left).then(|| tr!(language, "warning: {expected} {where_} are expected to be needed, and {left} are free\n  help: with --fallback it goes on with a config that needs less", "警告：预计需要{where_} {expected}，而可用只有 {left}\n  建议：加 --fallback，内存不足时会自动换更省的配置"))
 }
 
 #[cfg(test)]

@@ -1,0 +1,90 @@
+//! What to change in the files of a job, in words.
+
+use serde_json::Value;
+use zeropilot_ask::ArgumentChange;
+use zeropilot_job::{JobConfig, Origin};
+use zeropilot_text::{Language, Text, tr};
+
+use crate::{escaped, provenance};
+
+/// "train.sh:3: per_device_train_batch_size 2 -> 4".
+pub fn argument(
+    change: &ArgumentChange,
+    config: Option<&JobConfig>,
+    is_patched: bool,
+    language: Language,
+) -> String {
+    let name = change.name.unwrap_or_else(|| provenance::words(change.field, language));
+    let to = &change.to;
+    let by_hand = match is_patched {
+        true => "",
+        false => Text::new(" (by hand)", "（需手动修改）").get(language),
+    };
+    let line = match &change.now {
+        Some(now) if matches!(now.origin, Origin::File { .. }) => {
+            let place = provenance::origin(&now.origin, language);
+            tr!(language, "{place}: {name} {} -> {to}", "{place}：{name} {} -> {to}", now.value)
+        }
+        now => {
+            let place = config.map(|config| provenance::origin(&config.origin, language));
+            let place =
+                place.map_or_else(String::new, |place| tr!(language, "{place}: ", "{place}："));
+            let now = now.as_ref().map_or(Value::Null, |now| now.value.clone());
+            match now {
+                Value::Null => {
+                    tr!(language, "{place}add {name} = {to}", "{place}添加 {name} = {to}")
+                }
+                now => tr!(
+                    language,
+                    "{place}add {name} = {to} (default: {now})",
+                    "{place}添加 {name} = {to}（默认 {now}）"
+                ),
+            }
+        }
+    };
+    format!("{line}{by_hand}\n")
+}
+
+/// That the config is no file that can be edited.
+pub fn config_by_hand(config: Option<&JobConfig>, language: Language) -> String {
+    match config {
+        Some(config) => {
+            let place = provenance::origin(&config.origin, language);
+            let name = escaped(&config.name);
+            tr!(
+                language,
+                "{place}: the DeepSpeed config ({name}) is not a file that can be edited; write the recommended one with -o ds_config.json and name it here\n",
+                "{place}：DeepSpeed 配置（{name}）不是可以编辑的文件；用 -o ds_config.json 写出推荐配置，再在这里引用\n"
+            )
+        }
+        None => tr!(
+            language,
+            "the job names no DeepSpeed config; write the recommended one with -o ds_config.json and pass it to the training program\n",
+            "任务没有指定 DeepSpeed 配置；用 -o ds_config.json 写出推荐配置，再传给训练程序\n"
+        ),
+    }
+}
+
+/// That a patch without the rest is another strategy.
+pub fn together(language: Language) -> &'static str {
+    Text::new(
+        "The patch below is a part of the change: make the rest by hand as well.\n",
+        "下面的补丁只是改动的一部分，其余改动也要手动完成。\n",
+    )
+    .get(language)
+}
+
+/// That the job trains like that already.
+pub fn nothing(language: Language) -> String {
+    tr!(language, "The job already uses the recommended strategy.", "任务已经使用推荐方案。")
+}
+
+/// That only a job can be changed.
+pub fn no_job(name: &str, language: Language) -> String {
+    let name = escaped(name);
+    tr!(
+        language,
+        "error: --diff compares with the files of a job, and {name} is a model\n  help: pass a launch script, a training script, the YAML of a framework or a DeepSpeed config",
+        "错误：--diff 与训练任务的文件比较，而 {name} 是模型\n  建议：请给出启动脚本、训练脚本、训练框架的 YAML 或 DeepSpeed 配置"
+    )
+}
