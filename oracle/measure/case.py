@@ -105,10 +105,12 @@ def client_optimizer(case, groups):
 
 
 def batch(case, rank):
-    """Labels are the inputs, except where the model answers something else than the next token."""
+    """Labels are the inputs, except where the model answers something else than the next token. Ranks that share a layer
+    have to see the same."""
     config = case["hf_config"]
     size = case["config"]["train_micro_batch_size_per_gpu"]
-    generator = torch.Generator().manual_seed(rank)
+    shares = case["config"].get("tensor_parallel", {}).get("autotp_size", 0) > 1
+    generator = torch.Generator().manual_seed(0 if shares else rank)
     draw = lambda limit, *shape: torch.randint(0, limit, shape, generator=generator)
     ids = draw(config["vocab_size"], size, case["seq"])
     if CLASSIFIER in (config.get("architectures") or [""])[0]:

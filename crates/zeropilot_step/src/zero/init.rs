@@ -8,7 +8,7 @@ use zeropilot_units::{Bytes, ElementSize};
 use super::ledger::Ledger;
 use super::optimizer_step::base_optimizer_per_tensor;
 use super::precision::{Dtypes, Wrapper};
-use super::rest::{Category, Place};
+use super::rest::{Category, Place, RestStates};
 use super::run::{Loading, Parameter, Run};
 use super::sink::{Handle, Sink};
 use super::stage3::{
@@ -164,9 +164,25 @@ impl<S: Sink> Builder<'_, S> {
         for (category, bytes) in self.run.optimizer.states(trained, 4) {
             self.device(category, bytes);
         }
-        self.device(Category::StepCounters, sizes.len() as u64 * 4);
+        let tensors = sizes.len() as u64;
+        let abandoned = self.run.optimizer.abandoned(trained * self.dtypes.model, tensors);
+        self.device(Category::SecondMoment, abandoned);
+        self.device(Category::StepCounters, tensors * 4);
         base_optimizer_per_tensor(self.run, self.sink);
         self.free(gradients);
+    }
+
+    /// An optimizer that is built with its states has them before it gets its first gradients.
+    fn first_states(&mut self) {
+        if !self.run.optimizer.begins_with_states() {
+            return;
+        }
+        let made = RestStates::of(self.run).after_init;
+        for category in [Category::SecondMoment, Category::StepCounters] {
+            for place in Place::ALL {
+                self.sink.allocate(category, place, made.of_at(category, place).0);
+            }
+        }
     }
 
     fn partitioned(&mut self, parameters: Vec<Handle>) {
@@ -194,6 +210,7 @@ impl<S: Sink> Builder<'_, S> {
                 self.device(Category::FullGradients, layout.total * 4);
             }
         }
+        self.first_states();
         if offload {
             let largest = self.run.trainable().max().unwrap_or(0);
             self.sink.allocate(Category::TemporaryGradientHost, staging, largest * model);
@@ -212,6 +229,7 @@ impl<S: Sink> Builder<'_, S> {
     fn sharded(&mut self, partitions: Vec<Handle>) {
         self.join_partitions(partitions);
         self.masters();
+        self.first_states();
         let Dtypes { accumulation, communication, master, .. } = self.dtypes;
         let trained: u64 = self.run.trainable().map(|size| share(size, self.run.world)).sum();
         // A gradient of the largest sub-group to start the optimizer with; offloaded sub-groups get their own to keep.

@@ -74,18 +74,21 @@ pub(super) fn base_optimizer_per_tensor(run: &Run<'_>, sink: &mut impl Sink) {
     }
 }
 
-/// PyTorch's Adam on the host's loop holds two temporaries of a tensor, and the denominator of the tensor before;
-/// the fused ones hold none.
+/// PyTorch's loop over tensors holds the denominator of the tensor before, and Adam two temporaries of a tensor where
+/// Adagrad has one; the fused ones hold none.
 fn base_optimizer(run: &Run<'_>, sizes: impl Iterator<Item = u64>, sink: &mut impl Sink) {
-    if run.optimizer != BaseOptimizer::TorchAdam {
-        return;
-    }
+    let is_adam = match run.optimizer {
+        BaseOptimizer::TorchAdam => true,
+        BaseOptimizer::Adagrad => false,
+        _ => return,
+    };
     let moment = Dtypes::of(run).moment;
     let offloaded = run.zero.offload_optimizer.is_some();
     let place = if offloaded { Place::Host } else { Place::Device };
     let mut before: Option<Handle> = None;
     for size in sizes {
-        let root = sink.allocate(Category::OptimizerTemporaries, place, size * moment);
+        let root = if is_adam { size * moment } else { 0 };
+        let root = sink.allocate(Category::OptimizerTemporaries, place, root);
         let denominator = sink.allocate(Category::OptimizerTemporaries, place, size * moment);
         sink.free(root);
         if let Some(before) = before.replace(denominator) {

@@ -17,6 +17,10 @@ pub struct Dtypes {
     pub master: u64,
     /// One Adam moment.
     pub moment: u64,
+    /// Gradients are sent in another format than the model's, be it of the same size.
+    pub casts_to_send: bool,
+    /// They are added up in another format than the one they are sent in.
+    pub casts_to_add: bool,
 }
 
 /// Which of the engine's optimizers runs around the base optimizer.
@@ -44,14 +48,17 @@ impl Dtypes {
             Precision::Fp16 { .. } => DataType::Fp16,
             Precision::Bf16 { .. } => DataType::Bf16,
         };
-        let bytes = |data_type: Option<DataType>| data_type.unwrap_or(model).element_size().bytes();
+        let accumulation = run.accumulation_type.unwrap_or(model);
+        let communication = run.communication_type.unwrap_or(model);
         let (master, moment) = master_and_moment(run.precision);
         Self {
-            model: bytes(None),
-            accumulation: bytes(run.accumulation_type),
-            communication: bytes(run.communication_type),
+            model: model.element_size().bytes(),
+            accumulation: accumulation.element_size().bytes(),
+            communication: communication.element_size().bytes(),
             master,
             moment,
+            casts_to_send: communication != model,
+            casts_to_add: accumulation != communication,
         }
     }
 
@@ -95,5 +102,11 @@ impl Wrapper {
             Stage::One | Stage::Two => Self::Partitioned,
             Stage::Three => Self::Sharded,
         }
+    }
+
+    /// Whether a gradient is added to the fp32 ones, and released, as soon as it is there.
+    pub(super) fn adds_at_once(run: &Run<'_>) -> bool {
+        let is_asked = matches!(run.precision, Precision::Bf16 { immediate_grad_update: true, .. });
+        is_asked && Self::of(run) == Self::Bf16
     }
 }

@@ -3,7 +3,7 @@
 use zeropilot_config::settings::Stage;
 
 use super::flat_layout::FlatLayout;
-use super::precision::Dtypes;
+use super::precision::{Dtypes, Wrapper};
 use super::rest::{Category, Place, Rest, RestStates};
 use super::run::Run;
 
@@ -38,11 +38,10 @@ pub(super) fn bf16_rest_states(run: &Run<'_>) -> RestStates {
     let states = optimizer_states(run, dtypes, &layouts, 4, Place::Device);
     let (after_init, after_step) = after_init.around_first_step(&states, run.optimizer);
     let mut after_backward = after_step.clone();
-    after_backward.add(
-        Category::ParameterGradients,
-        Place::Device,
-        run.trainable().sum::<u64>() * dtypes.model,
-    );
+    if !Wrapper::adds_at_once(run) {
+        let gradients = run.trainable().sum::<u64>() * dtypes.model;
+        after_backward.add(Category::ParameterGradients, Place::Device, gradients);
+    }
     RestStates { after_init, after_backward, after_step }
 }
 

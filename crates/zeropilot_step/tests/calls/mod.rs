@@ -11,8 +11,9 @@ use zeropilot_step::program::StepProgram;
 use zeropilot_step::traffic::{Call, calls};
 use zeropilot_step::zero::{Collective, CollectiveKind};
 
-/// A measured call: count, kind, bytes per element, elements in, elements out, ranks, whether it is asynchronous.
-fn measured(list: &Value) -> Vec<Call> {
+/// Measured calls: count, kind, bytes per element, elements in, elements out, ranks, whether it is asynchronous. A kind
+/// that no prediction has is an error.
+fn measured(list: &Value) -> Result<Vec<Call>, String> {
     let mut calls = Vec::new();
     for call in list.as_array().into_iter().flatten() {
         let number = |index: usize| call[index].as_u64().unwrap();
@@ -23,7 +24,7 @@ fn measured(list: &Value) -> Vec<Call> {
             // The second step of a run also compares what its ranks recorded.
             "broadcast" => continue,
             other => {
-                let to = other.strip_prefix("reduce->").unwrap().parse().unwrap();
+                let to = other.strip_prefix("reduce->").ok_or(other)?.parse().unwrap();
                 (CollectiveKind::Reduce { to }, number(3))
             }
         };
@@ -31,7 +32,7 @@ fn measured(list: &Value) -> Vec<Call> {
         let call = Call { collective, is_async: number(6) == 1 };
         calls.extend(std::iter::repeat_n(call, number(0) as usize));
     }
-    calls
+    Ok(calls)
 }
 
 /// The first call that differs, if one does, and how many were compared.
@@ -56,7 +57,13 @@ pub fn difference(case: &Value, ours: &StepProgram) -> (Option<String>, usize) {
             if phase == "step" && case["overflow_steps"].is_array() {
                 ours.truncate(1);
             }
-            let theirs = measured(&theirs[phase]);
+            let theirs = match measured(&theirs[phase]) {
+                Ok(calls) => calls,
+                Err(kind) => {
+                    let what = format!("{} micro {micro} {phase}: {kind}", case["name"]);
+                    return (Some(what), compared);
+                }
+            };
             compared += theirs.len();
             if ours != theirs {
                 let place = ours.iter().zip(&theirs).position(|(ours, theirs)| ours != theirs);

@@ -112,10 +112,13 @@ fn sum(state: &Value) -> i64 {
     state.as_object().map_or(0, |parts| parts.values().filter_map(Value::as_i64).sum())
 }
 
-/// Differences between the prediction and what a rank measured, by what is compared: our bytes less the engine's, and
-/// the engine's.
+/// Differences between the prediction and what a rank measured.
 pub fn differences(case: &Value, measured: &Value) -> BTreeMap<String, (i64, i64)> {
-    let (ours, _) = predict(case, measured["rank"].as_u64().unwrap());
+    between(&predict(case, measured["rank"].as_u64().unwrap()).0, measured)
+}
+
+/// By what is compared: our bytes less the engine's, and the engine's.
+pub fn between(ours: &Prediction, measured: &Value) -> BTreeMap<String, (i64, i64)> {
     let mut differences = BTreeMap::new();
     let mut compare = |what: &str, ours: u64, theirs: i64| {
         differences.insert(what.to_owned(), (ours as i64 - theirs, theirs));

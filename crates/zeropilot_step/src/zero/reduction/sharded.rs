@@ -102,7 +102,7 @@ impl<'a> Sharded<'a> {
         if self.run.world > 1 {
             copies.push(copy(self.elements * communication));
         }
-        if accumulation != communication {
+        if self.dtypes.casts_to_add {
             copies.push(copy(self.elements * accumulation));
             // The cast replaces the scaled copy.
             if copies.len() == 2 {
@@ -129,9 +129,9 @@ impl<'a> Sharded<'a> {
         copies: &mut Vec<Handle>,
         sink: &mut impl Sink,
     ) {
-        let Dtypes { model, communication, accumulation, .. } = self.dtypes;
+        let Dtypes { communication, accumulation, .. } = self.dtypes;
         let world = self.run.world;
-        if communication != model && !in_bucket {
+        if self.dtypes.casts_to_send && !in_bucket {
             for &(parameter, _) in members {
                 let bytes = self.size(parameter) * communication;
                 copies.push(sink.allocate(Category::ReductionCopies, Place::Device, bytes));
@@ -147,7 +147,7 @@ impl<'a> Sharded<'a> {
         if self.backend == Backend::Gloo {
             sink.touch(Category::CommunicationCopies, Place::Device, bytes);
         }
-        if accumulation == communication {
+        if !self.dtypes.casts_to_add {
             copies.extend(flat);
             return;
         }

@@ -13,6 +13,7 @@ const ELEMENTS_AT_ONCE: u64 = 500_000_000;
 pub(super) struct Whole<'a> {
     run: &'a Run<'a>,
     dtypes: Dtypes,
+    adds_at_once: bool,
     pub(super) boundary: bool,
     gradients: Vec<Option<Handle>>,
 }
@@ -22,12 +23,19 @@ impl<'a> Whole<'a> {
         Self {
             run,
             dtypes: Dtypes::of(run),
+            adds_at_once: Wrapper::adds_at_once(run),
             boundary: true,
             gradients: vec![None; run.parameters.len()],
         }
     }
 
     pub(super) fn ready(&mut self, parameter: usize, gradient: Handle, sink: &mut impl Sink) {
+        if self.adds_at_once {
+            let copy = self.run.parameters[parameter].elements.0 * 4;
+            sink.touch(Category::ReductionCopies, Place::Device, copy);
+            sink.free(gradient);
+            return;
+        }
         match self.gradients[parameter] {
             // Added in place to the one of an earlier micro step.
             Some(_) => sink.free(gradient),
@@ -37,7 +45,8 @@ impl<'a> Whole<'a> {
 
     pub(super) fn end_backward(&mut self, sink: &mut impl Sink) {
         if Wrapper::of(self.run) == Wrapper::Bf16 {
-            for size in self.run.trainable() {
+            let added_now = self.run.trainable().filter(|_| !self.adds_at_once);
+            for size in added_now {
                 sink.touch(Category::ReductionCopies, Place::Device, size * 4);
             }
             if self.boundary {
@@ -60,7 +69,8 @@ impl<'a> Whole<'a> {
             if joined.0 > ELEMENTS_AT_ONCE || index + 1 == sizes.len() {
                 let flat = if joined.1 > 1 { joined.0 * element } else { 0 };
                 let flat = sink.allocate(Category::ReductionCopies, Place::Device, flat);
-                if self.dtypes.communication != element {
+                let is_own = element == self.dtypes.model;
+                if self.dtypes.communication != element || is_own && self.dtypes.casts_to_send {
                     sink.touch(
                         Category::ReductionCopies,
                         Place::Device,
