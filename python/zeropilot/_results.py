@@ -182,6 +182,7 @@ class Provenance:
     values: Tuple[StatedValue, ...]
     unknown: Tuple[str, ...]
     not_modelled: Tuple[NotModelled, ...]
+    notes: Tuple[str, ...]
 
 
 @dataclass(frozen=True)
@@ -209,9 +210,9 @@ class Memory(Result):
 
     @property
     def fits(self) -> Optional[bool]:
-        """Whether the GPU is expected to hold it; ``None`` if its memory is not known."""
-        verdict = self.device.verdict
-        return None if verdict is None else verdict in ("fits", "tight")
+        """Whether GPU and host hold even the upper bound; ``None`` if the memory of neither is known."""
+        verdicts = [verdict for verdict in (self.device.verdict, self.host.verdict) if verdict is not None]
+        return all(verdict in ("fits", "tight") for verdict in verdicts) if verdicts else None
 
 
 @dataclass(frozen=True)

@@ -51,7 +51,7 @@ pub fn json(report: &MemoryReport<'_>, as_measured: &Prediction) -> Value {
             "processes": answer.ranks_per_host,
             "capacity": ram.map(|ram| ram.expected().0),
             "verdict": ram.map(|ram| fit(answer.node(), ram).name()),
-            "disk": answer.disk.0 * answer.ranks_per_host,
+            "disk": answer.disk.total().0 * answer.ranks_per_host,
         },
         "reliefs": report.reliefs.iter().map(|relief| json!({
             "change": name(relief.lever),

@@ -8,11 +8,11 @@ use zeropilot_units::Estimate;
 /// How a need compares with what there is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Fit {
-    /// Even the most fits.
+    /// Even the most fits, and leaves headroom.
     Fits,
-    /// The expectation fits, the most may not.
+    /// Even the most fits, but leaves little.
     Tight,
-    /// The expectation does not fit, the least may.
+    /// The most does not fit, the least may.
     Doubtful,
     /// Not even the least fits.
     DoesNotFit,
@@ -27,10 +27,9 @@ pub fn fit_of(answer: &Answer, cluster: &Cluster) -> Option<Fit> {
 
 /// How `need` compares with `capacity`.
 pub fn fit(need: Estimate, capacity: Estimate) -> Fit {
-    if need.high() <= capacity.low() {
-        Fit::Fits
-    } else if need.expected() <= capacity.expected() {
-        Fit::Tight
+    if need.high() <= capacity.expected() {
+        let is_sure = need.leaves_headroom(capacity.expected()) && need.high() <= capacity.low();
+        if is_sure { Fit::Fits } else { Fit::Tight }
     } else if need.low() <= capacity.high() {
         Fit::Doubtful
     } else {
@@ -49,16 +48,16 @@ impl Fit {
         }
     }
 
-    /// Whether the expectation fits.
-    pub fn is_expected(self) -> bool {
+    /// Whether even the most fits.
+    pub fn is_safe(self) -> bool {
         matches!(self, Self::Fits | Self::Tight)
     }
 
     pub(crate) fn words(self, language: Language) -> &'static str {
         match self {
             Self::Fits => Text::new("fits", "放得下"),
-            Self::Tight => Text::new("fits, but tightly", "放得下，但很紧"),
-            Self::Doubtful => Text::new("probably does not fit", "很可能放不下"),
+            Self::Tight => Text::new("fits, low headroom", "放得下，余量小"),
+            Self::Doubtful => Text::new("may not fit", "可能放不下"),
             Self::DoesNotFit => Text::new("does not fit", "放不下"),
         }
         .get(language)
@@ -83,8 +82,11 @@ mod tests {
     fn the_verdict_is_no_surer_than_the_numbers() {
         let need = |low, expected, high| Estimate::new(Bytes(low), Bytes(expected), Bytes(high));
         let card = need(98, 100, 102);
-        assert_eq!(fit(need(80, 90, 97), card), Fit::Fits);
-        assert_eq!(fit(need(80, 90, 99), card), Fit::Tight);
+        // A twentieth of 100 is 5.
+        assert_eq!(fit(need(80, 90, 95), card), Fit::Fits);
+        assert_eq!(fit(need(80, 90, 96), card), Fit::Tight);
+        assert_eq!(fit(need(80, 90, 100), card), Fit::Tight);
+        assert_eq!(fit(need(80, 90, 101), card), Fit::Doubtful);
         assert_eq!(fit(need(95, 101, 120), card), Fit::Doubtful);
         assert_eq!(fit(need(103, 110, 120), card), Fit::DoesNotFit);
     }

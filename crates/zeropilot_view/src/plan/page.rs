@@ -19,11 +19,12 @@ pub fn words(report: &PlanReport<'_>, language: Language) -> Value {
         lines.map(str::to_owned).collect()
     };
     let choice = report.plan.fitting.first();
+    let notes = crate::provenance::notes(&report.provenance.notes, language);
     let rejected = report.plan.rejected.iter().map(|one| pair(rejected_row(one, language)));
     json!({
         "choice": choice.map(|choice| json!({
             "way": way_words(choice.way, language),
-            "lines": lines(&choice_words(report, choice, language)).split_off(1),
+            "lines": lines(&(choice_words(report, choice, language) + &notes)).split_off(1),
             "config": format!("{:#}\n", Value::Object(choice.recipe.config())),
             "by_hand": lines(&by_hand(choice, language)),
         })),
