@@ -47,9 +47,11 @@ class MemoryResult(Result):
 
     @property
     def fits(self) -> Optional[bool]:
-        """Whether the GPU is expected to hold it; ``None`` if its memory is not known."""
-        verdict = self.to_dict()["device"]["verdict"]
-        return None if verdict is None else verdict in ("fits", "tight")
+        """Whether GPU and host hold even the upper bound; ``None`` if the memory of neither is known."""
+        answer = self.to_dict()
+        verdicts = [answer[place]["verdict"] for place in ("device", "host")]
+        known = [verdict for verdict in verdicts if verdict is not None]
+        return all(verdict in ("fits", "low_headroom") for verdict in known) if known else None
 
 
 @dataclass(frozen=True)

@@ -58,7 +58,7 @@ const MEMORY_EXAMPLES: &str = "\
   zeropilot memory --model Qwen3-30B-A3B --gpus 5x44GB --method lora --compare
   zeropilot memory --model t5-3b --gpus 1x24GB --stage 3 --offload --timeline
 
-退出码：0 放得下或没有给出显存，1 放不下，2 无法回答";
+退出码：0 放得下或没有给出显存，1 放不下或可能放不下，2 无法回答";
 
 const SIMULATE_EXAMPLES: &str = "\
 示例：
@@ -67,7 +67,7 @@ const SIMULATE_EXAMPLES: &str = "\
   zeropilot simulate --model llama-3.1-8b --gpus 8xH100 --scale 8..1024 --grad-checkpointing
   zeropilot simulate --model qwen3-8b --gpus 2x8xA100-80G --tokens 10B --cost 2.5/gpu-hour
 
-退出码：0 已回答，2 无法回答";
+退出码：0 已回答，1 放不下或可能放不下，2 无法回答";
 #[cfg(target_os = "linux")]
 const RUN_EXAMPLES: &str = "\
 示例：

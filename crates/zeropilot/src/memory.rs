@@ -27,7 +27,7 @@ Examples:
   zeropilot memory --model Qwen3-30B-A3B --gpus 5x44GB --method lora --compare
   zeropilot memory --model t5-3b --gpus 1x24GB --stage 3 --offload --timeline
 
-Exit codes: 0 it fits or no memory was given, 1 it does not fit, 2 the question could not be answered";
+Exit codes: 0 it fits or no memory was given, 1 it does not or may not fit, 2 the question could not be answered";
 
 /// The arguments of `zeropilot memory`.
 #[derive(Debug, Args)]
@@ -77,7 +77,7 @@ pub(crate) fn ended(answer: Result<Option<Fit>, String>, output: &mut Output) ->
         Ok(fit) => {
             output.flush();
             match fit {
-                Some(fit) if !fit.is_expected() => ExitStatus::Findings,
+                Some(fit) if !fit.is_safe() => ExitStatus::Findings,
                 _ => ExitStatus::Clean,
             }
         }
@@ -217,6 +217,6 @@ impl Session<'_> {
             capacity.map(|capacity| memory::fit(column.answer.device(), capacity))
         });
         // Something to choose is enough.
-        fits.max_by_key(|fit| fit.is_expected())
+        fits.min()
     }
 }

@@ -26,7 +26,7 @@ Examples:
   zeropilot simulate --model llama-3.1-8b --gpus 8xH100 --scale 8..1024 --grad-checkpointing
   zeropilot simulate --model qwen3-8b --gpus 2x8xA100-80G --tokens 10B --cost 2.5/gpu-hour
 
-Exit codes: 0 answered, 1 it does not fit into memory, 2 the question could not be answered";
+Exit codes: 0 answered, 1 it does not or may not fit into memory, 2 the question could not be answered";
 
 /// The arguments of `zeropilot simulate`.
 #[derive(Debug, Args)]

@@ -256,3 +256,74 @@ fn every_stage_and_offload_stand_side_by_side() {
     let needs: Vec<u64> = ways.iter().map(|way| at(way, "/device/expected")).collect();
     assert!(needs[0] > needs[1] && needs[2] > needs[4] && needs[4] > needs[6], "{needs:?}");
 }
+
+#[test]
+fn a_card_without_bf16_is_asked_about_in_fp16_and_bf16_on_it_is_named() {
+    let question = ["--model", "qwen2.5-0.5b", "--gpus", "4xT4"];
+    let usual = answer(&question);
+    assert_eq!(usual["precision"], "fp16");
+    assert!(
+        usual["provenance"]["notes"][0].as_str().expect("a note").starts_with("T4 has no bf16")
+    );
+    let asked = answer(&[&question[..], &["--precision", "bf16"]].concat());
+    assert_eq!(asked["precision"], "bf16");
+    assert!(asked["provenance"]["notes"][0].as_str().expect("a note").contains("use fp16"));
+    let directory = tempfile::tempdir().expect("a directory");
+    let config = directory.path().join("ds.json");
+    let open = r#"{"train_micro_batch_size_per_gpu": 1, "fp16": {"enabled": "auto"}, "bf16": {"enabled": "auto"}}"#;
+    fs::write(&config, open).expect("written");
+    let path = config.to_str().expect("a path");
+    assert_eq!(answer(&[&question[..], &["--config", path]].concat())["precision"], "fp16");
+}
+
+#[test]
+fn cards_of_two_kinds_are_refused_with_what_to_ask_instead() {
+    let mixed = run(&["memory", "--model", "qwen3-8b", "--gpus", "4xA100-40G+4xA100-80G"]);
+    assert_eq!(mixed.code, 2);
+    let instead = mixed.stderr.split('`').rev().nth(1).expect("a suggestion");
+    let smallest = answer(&["--model", "qwen3-8b", "--gpus", instead]);
+    let of_one_kind = answer(&["--model", "qwen3-8b", "--gpus", "8xA100-40G"]);
+    assert_eq!(smallest["device"], of_one_kind["device"]);
+}
+
+/// Parameters of Llama 3.1 8B, as published.
+const LLAMA_8B: u64 = 8_030_261_248;
+
+/// DeepSpeed writes fp32 gradients to the disk bucket by bucket: only the 16-bit ones it accumulates stay in the host.
+#[test]
+fn what_is_on_a_disk_is_not_counted_in_the_host() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let nvme = r#"{"device": "nvme", "nvme_path": "/nvme", "pin_memory": true}"#;
+    let config = format!(
+        r#"{{"train_micro_batch_size_per_gpu": 1, "bf16": {{"enabled": true}}, "zero_optimization":
+            {{"stage": 3, "offload_optimizer": {nvme}, "offload_param": {nvme}}}}}"#
+    );
+    let path = directory.path().join("ds.json");
+    fs::write(&path, config).expect("written");
+    let path = path.to_str().expect("a path");
+    let question = ["--model", "llama-3.1-8b", "--gpus", "1xRTX4090", "--config", path];
+    let answer = answer(&question);
+    // Four buffers of a sub-group of 10^9 in fp32, five of 10^8 in 16 bits, the process.
+    let beside = 4 * 4_000_000_000 + 5 * 200_000_000 + (3 << 30);
+    let near =
+        |actual: u64, bytes: u64| (actual as f64 / (bytes * LLAMA_8B) as f64 - 1.0).abs() < 0.01;
+    assert!(near(at(&answer, "/host/expected") - beside, 2), "{}", answer["host"]);
+    // Weights 2, master 4, its gradient 4, moments 8.
+    assert!(near(at(&answer, "/host/disk"), 18), "{}", answer["host"]);
+    let said = run(&[&["memory"][..], &question].concat()).stdout;
+    let host =
+        said.split("Host: ").nth(1).and_then(|rest| rest.split("NVMe: ").next()).expect("rows");
+    assert!(host.contains("gradients") && !host.contains("optimizer states"), "{host}");
+}
+
+/// 64 GiB for eight processes, each of which loads the whole model.
+#[test]
+fn a_host_that_is_too_small_is_broken_down_with_what_would_help_it() {
+    let question = ["memory", "--model", "llama-3.1-8b", "--gpus", "8xA100-80G", "--stage", "2"];
+    let run = run(&[&question[..], &["--offload", "--host-ram", "64GiB"]].concat());
+    assert_eq!(run.code, 1);
+    for row in ["fp32 master weights", "the process itself", "lower the host memory of a node"] {
+        assert!(run.stdout.contains(row), "{row}: {}", run.stdout);
+    }
+    assert!(run.stdout.contains("no offload_optimizer"), "{}", run.stdout);
+}

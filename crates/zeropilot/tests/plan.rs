@@ -2,7 +2,8 @@
 
 use std::process::Command;
 
-use serde_json::Value;
+use serde_json::{Value, json};
+use zeropilot_oracle::Oracle;
 
 fn plan(arguments: &[&str]) -> (Value, i32) {
     let output = Command::new(env!("CARGO_BIN_EXE_zeropilot"))
@@ -147,5 +148,125 @@ fn cost_needs_to_know_the_card() {
         let said = String::from_utf8_lossy(&output.stderr).into_owned();
         assert_eq!(output.status.code(), Some(2), "{said}");
         assert!(said.contains(words), "{said}");
+    }
+}
+
+fn notes(answer: &Value) -> String {
+    answer["provenance"]["notes"].to_string()
+}
+
+/// Compute capability 7: no bf16 in hardware, so that its speed is not known either.
+#[test]
+fn a_card_without_bf16_is_planned_in_fp16_unless_bf16_is_asked_for() {
+    let question = ["--model", "qwen3-1.7b", "--gpus", "8xV100-SXM2-32GB", "--seq-len", "1024"];
+    let (usual, _) = plan(&question);
+    assert_eq!(usual["choice"]["config"]["fp16"]["enabled"], true);
+    assert!(
+        usual["choice"]["config"]["bf16"].is_null() && !usual["choice"]["step_seconds"].is_null()
+    );
+    assert!(notes(&usual).contains("V100 SXM2 32GB has no bf16"), "{}", notes(&usual));
+    let (asked, _) = plan(&[&question[..], &["--precision", "bf16"]].concat());
+    assert_eq!(asked["choice"]["config"]["bf16"]["enabled"], true);
+    assert!(asked["choice"]["step_seconds"].is_null());
+    assert!(notes(&asked).contains("use fp16"), "{}", notes(&asked));
+    let (newer, _) = plan(&["--model", "qwen3-1.7b", "--gpus", "8xA100-80G"]);
+    assert_eq!(
+        (&newer["choice"]["config"]["bf16"]["enabled"], notes(&newer).as_str()),
+        (&true.into(), "[]")
+    );
+}
+
+/// The choice and the alternatives.
+fn offered(plan: &Value) -> Vec<&Value> {
+    std::iter::once(&plan["choice"]).chain(plan["alternatives"].as_array().expect("rows")).collect()
+}
+
+#[test]
+fn hpz_is_the_gpus_of_a_node_and_plain_zero_3_is_offered_beside_it() {
+    let question = ["--model", "qwen3-8b", "--network", "1x25GbE", "--seq-len", "4096"];
+    let (plan_of_two, _) =
+        plan(&[&question[..], &["--gpus", "2x8xA100-80G", "--global-batch", "256"]].concat());
+    let kinds: Vec<(u64, u64)> = offered(&plan_of_two)
+        .into_iter()
+        .filter(|one| one["way"]["offload_optimizer"] == "none")
+        .map(|one| (number(one, "/way/stage"), number(one, "/way/hpz")))
+        .collect();
+    for kind in [(3, 1), (3, 8)] {
+        assert!(kinds.contains(&kind), "{kinds:?}");
+    }
+    assert!(kinds.iter().all(|(_, hpz)| [1, 8].contains(hpz)), "{kinds:?}");
+    let (one_node, _) = plan(&[&question[..], &["--gpus", "8xA100-80G"]].concat());
+    assert!(offered(&one_node).iter().all(|one| number(one, "/way/hpz") == 1));
+    assert!(notes(&one_node).contains("--network has no effect"), "{}", notes(&one_node));
+    assert!(!notes(&plan_of_two).contains("--network"), "{}", notes(&plan_of_two));
+}
+
+/// Seconds of a step for each of its sequences on a GPU.
+fn pace(one: &Value) -> f64 {
+    let sequences =
+        number(one, "/way/micro_batch") * number(one, "/way/gradient_accumulation_steps");
+    one["step_seconds"]["expected"].as_f64().expect("a time") / sequences as f64
+}
+
+/// ZeRO-1 is the fastest on eight H100 and nearly fills them; ZeRO-2 takes 1 % longer and leaves a fifth free.
+#[test]
+fn what_is_as_fast_and_leaves_headroom_is_recommended() {
+    let question = ["--model", "llama-3.1-8b", "--gpus", "8xH100", "--seq-len", "4096"];
+    let (plan, _) = plan(&[&question[..], &["--global-batch", "128"]].concat());
+    let least = offered(&plan).into_iter().map(pace).fold(f64::INFINITY, f64::min);
+    assert!(pace(&plan["choice"]) <= least * 1.05, "{}", plan["choice"]);
+    let headroom = number(&plan, "/capacity") - number(&plan, "/choice/memory/device/high");
+    assert!(headroom >= number(&plan, "/capacity") / 20, "{headroom} left");
+    assert_eq!(plan["choice"]["way"]["offload_optimizer"], "none");
+}
+
+/// Trainers compare a config with arguments of their own, so that each line must say what the config does.
+#[test]
+fn only_launchers_whose_program_reads_the_config_are_offered() {
+    let question = ["--model", "qwen3-8b", "--gpus", "8xA100-80G", "--global-batch", "64"];
+    for (target, launchers) in [
+        ("deepspeed", &["deepspeed", "torchrun"][..]),
+        ("accelerate", &["accelerate"]),
+        ("hf-trainer", &["accelerate", "deepspeed", "llamafactory", "swift", "torchrun"]),
+    ] {
+        let (plan, _) = plan(&[&question[..], &["--for", target]].concat());
+        let lines = plan["choice"]["launch"].as_object().expect("lines");
+        let mut names: Vec<&str> = lines.keys().map(String::as_str).collect();
+        names.sort_unstable();
+        assert_eq!(names, launchers);
+        let says_batch = |line: &Value| line.to_string().contains("per_device_train_batch_size");
+        let is_trainer = target == "hf-trainer";
+        assert!(lines.values().all(|line| says_batch(line) == is_trainer), "{lines:?}");
+    }
+}
+
+/// Says what became of the config, as the Trainer does before it trains.
+const FILLS: &str = "\
+import sys
+from types import SimpleNamespace
+from transformers import HfArgumentParser, TrainingArguments
+(args,) = HfArgumentParser(TrainingArguments).parse_args_into_dataclasses()
+args.hf_deepspeed_config.trainer_config_finalize(args, SimpleNamespace(config=SimpleNamespace(hidden_size=64)), 10)
+micro = args.hf_deepspeed_config.get_value('train_micro_batch_size_per_gpu')
+sys.stdout.write(f'micro {micro}\\n')
+";
+
+/// The lines are run as they are printed, with the real launchers and the real Trainer.
+#[test]
+fn the_trainer_accepts_the_config_with_the_lines_that_are_printed() {
+    let Some(home) = zeropilot_oracle::home() else { return };
+    let question = ["--model", "qwen2.5-0.5b", "--gpus", "2xA100-80G", "--global-batch", "12"];
+    let (plan, _) = plan(&[&question[..], &["--for", "hf-trainer"]].concat());
+    let micro = number(&plan, "/choice/way/micro_batch");
+    let questions = ["deepspeed", "torchrun"].map(|launcher| {
+        let choice = &plan["choice"];
+        let line = choice["launch"][launcher].as_str().expect("a line");
+        let files = json!({"train.py": FILLS, "ds_config.json": choice["config"].to_string()});
+        json!({"command": format!("{line} --use_cpu"), "files": files})
+    });
+    for answer in Oracle::start(&home, "script_server.py").answers(questions.to_vec()) {
+        assert_eq!(answer["code"], 0, "{answer:#}");
+        let printed = answer["output"].as_str().expect("text");
+        assert!(printed.contains(&format!("micro {micro}")), "{printed}");
     }
 }

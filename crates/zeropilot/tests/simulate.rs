@@ -185,3 +185,55 @@ fn what_cannot_be_answered_says_what_to_do() {
         }
     }
 }
+
+#[test]
+fn bf16_is_not_timed_on_a_card_that_has_none() {
+    let question = ["simulate", "--model", "qwen2.5-0.5b", "--gpus", "4xT4"];
+    let asked = run(&[&question[..], &["--precision", "bf16"]].concat());
+    assert_eq!(asked.code, 2);
+    assert!(
+        asked.stderr.contains("T4 has no bf16") && asked.stderr.contains("fp16"),
+        "{}",
+        asked.stderr
+    );
+    assert_ne!(run(&question).code, 2);
+}
+
+#[test]
+fn links_between_nodes_are_idle_on_one_node_unless_more_are_asked_about() {
+    let question = ["--model", "qwen2.5-0.5b", "--gpus", "8xH100", "--network", "8xNDR"];
+    let notes = |arguments: &[&str]| answer(arguments)["provenance"]["notes"].to_string();
+    assert!(notes(&question).contains("--network has no effect"));
+    assert_eq!(notes(&[&question[..], &["--scale", "8..64"]].concat()), "[]");
+}
+
+#[test]
+fn waiting_for_a_disk_is_called_that() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let nvme = r#"{"device": "nvme", "nvme_path": "/nvme", "pin_memory": true}"#;
+    let config = format!(
+        r#"{{"train_micro_batch_size_per_gpu": 1, "bf16": {{"enabled": true}}, "zero_optimization":
+            {{"stage": 3, "offload_optimizer": {nvme}, "offload_param": {nvme}}}}}"#
+    );
+    let path = directory.path().join("ds.json");
+    std::fs::write(&path, config).expect("written");
+    let path = path.to_str().expect("a path");
+    let question = ["--model", "llama-3.1-8b", "--gpus", "1xRTX4090", "--config", path];
+    let waits = |rates: &str| {
+        let answer = answer(&[&question[..], &["--nvme", rates]].concat());
+        (at(&answer, "/waits/disk"), at(&answer, "/waits/host"))
+    };
+    let ((slow, starting), (fast, _)) = (waits("3.5/2.5"), waits("7/5"));
+    assert!(starting < slow / 100.0, "{starting} s for the CPU, {slow} s for the disk");
+    // Half the rate, twice the wait, apart from what runs meanwhile.
+    assert!((slow / fast - 2.0).abs() < 0.2, "{slow} and {fast}");
+}
+
+/// Whisper's fixed positions are not trained, everything else is: backward is about twice forward.
+#[test]
+fn a_model_that_another_program_stands_in_for_is_trained() {
+    let whisper =
+        answer(&["--model", "whisper-large-v3", "--gpus", "4xA100-40G", "--seq-len", "448"]);
+    let ratio = at(&whisper, "/step/backward") / at(&whisper, "/step/forward");
+    assert!((1.5..3.0).contains(&ratio), "{ratio}");
+}

@@ -14,6 +14,7 @@ mod key_variants;
 mod machines;
 pub mod memory;
 mod name;
+mod note;
 #[cfg(feature = "clap")]
 pub mod parsers;
 mod plan;
@@ -36,6 +37,7 @@ pub use memory::{Column, Compared, Job, Memory, MemoryProblem, MemoryRequest, co
 pub use name::{
     Attention, FusedLoss, Load, MethodName, NumberFormat, Objective, Offload, Optimizer, Precision,
 };
+pub use note::Note;
 pub use plan::{AsWritten, PlanProblem, PlanRequest, Planned, plan};
 pub use provenance::{Provenance, Statement, UnreadableConfig};
 pub use range::OutOfRange;

@@ -4,6 +4,7 @@ use serde::Deserialize;
 use zeropilot_cluster::{Cluster, DiskRates, Gpus, GpusError, NetworkError};
 use zeropilot_units::Bytes;
 
+use crate::name::NumberFormat;
 use crate::size;
 
 /// No host that GPUs are in has less; a bare number is one of bytes, and seldom meant.
@@ -66,6 +67,16 @@ impl Machines {
     /// Machines with these GPUs, all else as usual.
     pub fn with_gpus(gpus: impl Into<String>) -> Self {
         Self { gpus: Some(gpus.into()), ..Self::default() }
+    }
+
+    /// The number format if nobody says which: bf16, or fp16 on GPUs that have none.
+    pub(crate) fn usual_format(&self) -> NumberFormat {
+        let gpus = self.gpus.as_deref().and_then(|text| text.parse::<Gpus>().ok());
+        let card = gpus.and_then(|gpus| gpus.device.accelerator());
+        match card.is_some_and(|card| card.lacks_bf16()) {
+            true => NumberFormat::Fp16,
+            false => NumberFormat::Bf16,
+        }
     }
 
     /// The cluster.

@@ -18,6 +18,7 @@ use crate::bill::{BadBill, Bill, BillRequest};
 use crate::machines::{Machines, MachinesProblem};
 use crate::memory::{Job as MemoryJob, MemoryRequest};
 use crate::name::{self, FusedLoss, MethodName, NumberFormat, Objective};
+use crate::note::Note;
 #[cfg(feature = "clap")]
 use crate::parsers;
 use crate::provenance::Provenance;
@@ -37,7 +38,7 @@ pub struct PlanRequest {
     /// Global batch size: samples per optimizer step on all GPUs, the same for every strategy
     #[cfg_attr(feature = "clap", arg(long, value_name = "N"))]
     pub global_batch: Option<NonZeroU64>,
-    /// Number format of the model [default: bf16]
+    /// Number format of the model; fp16 on GPUs without bf16 [default: bf16]
     #[cfg_attr(feature = "clap", arg(long, value_name = "FORMAT"))]
     pub precision: Option<NumberFormat>,
     /// Directory on a local disk where states may be kept
@@ -129,18 +130,23 @@ pub struct AsWritten {
 pub fn plan(name: &str, model: &Model, request: &PlanRequest) -> Result<Planned, PlanProblem> {
     let mut request = request.clone();
     let job = request.job.clone();
-    let provenance = Provenance::settle_plan(&mut request);
+    let mut provenance = Provenance::settle_plan(&mut request);
     let cluster = request.machines.cluster()?;
     let bill = request.bill.as_ref().map(BillRequest::read).transpose()?;
     let fused_loss = request.fused_loss.or(request.training.fused_loss);
     let training = Training { fused_loss, ..request.training.clone() };
-    let recipe = training.recipe()?;
+    let recipe = training.recipe_of(model)?;
     let objective = request.objective.unwrap_or_default();
+    let format = request.precision.unwrap_or_else(|| request.machines.usual_format());
+    provenance.notes = Note::about(&cluster, format, request.precision.is_none());
+    if request.global_batch.is_none() {
+        provenance.notes.push(Note::OpenBatch);
+    }
     let task = Task {
         model,
         training: &recipe,
         cluster: &cluster,
-        precision: precision(request.precision.unwrap_or_default()),
+        precision: precision(format),
         global_batch: request.global_batch,
         may_fuse_loss: fused_loss == Some(FusedLoss::Either),
         nvme_path: request.nvme_path.as_deref(),
@@ -161,6 +167,9 @@ pub fn plan(name: &str, model: &Model, request: &PlanRequest) -> Result<Planned,
             (cluster, plan, None)
         }
     };
+    if plan.fitting.first().is_some_and(|choice| choice.way.hpz > 1) {
+        provenance.notes.push(Note::HpzVersion);
+    }
     let current = as_written(name, model, &request, job);
     let (model, gpus) = (name.to_owned(), request.machines.gpus.clone().unwrap_or_default());
     let (length, method) = (training.seq_len(), training.method());
@@ -207,27 +216,15 @@ impl Planned {
                 Hosts::Several { count, main_address: "MAIN_HOST", hostfile: "hostfile" }
             }
         };
-        let target = choice.recipe.target;
-        // These two start their own program, which has names of its own for some arguments.
-        let of = |own: Target| if target.is_trainer() { own } else { target };
-        let launchers = [
-            ("deepspeed", Launcher::DeepSpeed, target, "train.py"),
-            ("torchrun", Launcher::Torchrun, target, "train.py"),
-            ("accelerate", Launcher::Accelerate, target, "train.py"),
-            ("swift", Launcher::Swift, of(Target::Swift), "train.py"),
-            ("llamafactory", Launcher::LlamaFactory, of(Target::LlamaFactory), "train.yaml"),
-        ];
-        let line = |launcher, reader, script| {
-            let arguments = choice.arguments(reader);
-            let job = Job { machines, ranks_per_machine, script, config, arguments: &arguments };
-            job.command(launcher).shell().ok()
+        let line = |launcher: Launcher| {
+            let reader = launcher.reader(choice.recipe.target)?;
+            // Others have no options that all scripts share.
+            let arguments = if reader.is_trainer() { choice.arguments(reader) } else { Vec::new() };
+            let (script, arguments) = (launcher.script(), &arguments[..]);
+            let job = Job { machines, ranks_per_machine, script, config, arguments };
+            Some((launcher.name(), job.command(launcher).shell().ok()?))
         };
-        launchers
-            .into_iter()
-            .filter_map(|(name, launcher, reader, script)| {
-                Some((name, line(launcher, reader, script)?))
-            })
-            .collect()
+        Launcher::ALL.into_iter().filter_map(line).collect()
     }
 }
 

@@ -14,7 +14,8 @@ use zeropilot_units::parse_product;
 
 use crate::machines::Machines;
 use crate::memory::{MemoryRequest, Stated, WrittenConfig};
-use crate::name::{FusedLoss, MethodName, NumberFormat};
+use crate::name::{FusedLoss, MethodName};
+use crate::note::Note;
 use crate::plan::PlanRequest;
 use crate::training::Training;
 
@@ -40,6 +41,8 @@ pub struct Provenance {
     pub not_modelled: Vec<NotModelled>,
     /// Values that only the run knows.
     pub unknown: Vec<&'static str>,
+    /// What else there is to know.
+    pub notes: Vec<Note>,
 }
 
 /// A config that a job names and that cannot be read before it runs.
@@ -99,10 +102,11 @@ impl Provenance {
         let precision = job.precision.clone();
         let precision =
             precision.filter(|said| !beside(|stated| stated.precision.is_some(), &said.origin));
-        let assumed = written.is_none().then_some(NumberFormat::Bf16);
+        let assumed = written.is_none().then(|| request.machines.usual_format());
         all.take("precision", &mut request.precision, precision, assumed);
         if request.config.is_none() {
-            all.take("stage", &mut request.stage, None, Some(MemoryRequest::STAGE));
+            let usual = request.usual_stage();
+            all.take("stage", &mut request.stage, None, Some(usual));
         }
         Ok(all)
     }
@@ -130,6 +134,7 @@ impl Provenance {
             statements: Vec::new(),
             not_modelled: job.not_modelled.clone(),
             unknown: job.unknown.clone(),
+            notes: Vec::new(),
         };
         if let Some(model) = &job.model {
             all.state("model", &model.value, model.origin.clone());
@@ -154,7 +159,8 @@ impl Provenance {
         let (written, origin) = stated;
         let written = written.precision.map(|value| Sourced { value, origin });
         let precision = job.precision.clone().or(written);
-        all.take("precision", &mut request.precision, precision, Some(NumberFormat::Bf16));
+        let usual = request.machines.usual_format();
+        all.take("precision", &mut request.precision, precision, Some(usual));
         request.target = request.target.or_else(|| job.framework.map(reader));
         all
     }

@@ -12,6 +12,7 @@ use zeropilot_step::time::{
 use zeropilot_step::traffic::Traffic;
 
 use crate::memory::{Job, MemoryProblem, MemoryRequest};
+use crate::note::Note;
 
 /// What is asked about the time of a step.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
@@ -63,6 +64,12 @@ pub enum SimulateProblem {
     /// How fast the GPUs are is not known.
     #[error("how fast these GPUs compute is not known")]
     NoSpeed,
+    /// These GPUs have no bf16.
+    #[error("{card} has no bf16")]
+    NoBf16 {
+        /// Their name.
+        card: &'static str,
+    },
 }
 
 impl From<LowerError> for SimulateProblem {
@@ -100,7 +107,16 @@ pub fn simulate(
     model: Model,
     request: &SimulateRequest,
 ) -> Result<Simulated, SimulateProblem> {
-    let job = Job::of(name, model, &request.job)?;
+    let mut job = Job::of(name, model, &request.job)?;
+    if request.scale.is_some() {
+        job.provenance.notes.retain(|note| *note != Note::NetworkUnused);
+    }
+    if let Some(card) = job.provenance.notes.iter().find_map(|note| match note {
+        Note::NoBf16 { card } => Some(*card),
+        _ => None,
+    }) {
+        return Err(SimulateProblem::NoBf16 { card });
+    }
     let question = job.question();
     let (cluster, precision) = (question.cluster, question.resolved.precision());
     let workload = question.workload()?;

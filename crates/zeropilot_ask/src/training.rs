@@ -1,6 +1,7 @@
 //! How a model is trained, as people say it.
 
 use serde::Deserialize;
+use zeropilot_model::Model;
 use zeropilot_model::lora::Lora;
 use zeropilot_model::quantization::ScaleStorage;
 use zeropilot_step::head::LossHead;
@@ -159,6 +160,15 @@ impl Training {
         })
     }
 
+    /// The same for a model, some of whose parameters may not be trainable.
+    pub(crate) fn recipe_of(&self, model: &Model) -> Result<Recipe, OutOfRange> {
+        let recipe = self.recipe()?;
+        Ok(match recipe.method {
+            Method::Full => Recipe { method: as_marked(model), ..recipe },
+            _ => recipe,
+        })
+    }
+
     fn trained(&self) -> Method {
         let lora = || {
             let lora = Lora::new(self.lora_rank());
@@ -175,6 +185,19 @@ impl Training {
                 Method::QLora { lora: lora(), scales: ScaleStorage::DoubleQuantized }
             }
         }
+    }
+}
+
+/// Full training, or of those parameters alone that a model in memory leaves trainable.
+fn as_marked(model: &Model) -> Method {
+    let (trained, frozen): (Vec<_>, Vec<_>) =
+        model.parameters().partition(|entry| entry.parameter.trainable);
+    let names: Vec<String> = trained.into_iter().map(|entry| entry.name).collect();
+    let is_by_name =
+        frozen.iter().all(|entry| names.iter().all(|name| !entry.name.contains(name.as_str())));
+    match frozen.is_empty() || names.is_empty() || !is_by_name {
+        true => Method::Full,
+        false => Method::Only(names),
     }
 }
 

@@ -132,6 +132,11 @@ pub struct Accelerator {
 }
 
 impl Accelerator {
+    /// Whether it is known to have no bf16.
+    pub fn lacks_bf16(&self) -> bool {
+        self.bf16_supported == Some(false)
+    }
+
     /// Its name as one word, which the catalogue finds again.
     pub fn slug(&self) -> String {
         self.name.replace(' ', "-")

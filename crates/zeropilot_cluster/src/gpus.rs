@@ -7,6 +7,7 @@ use std::str::FromStr;
 use zeropilot_units::{Bytes, Factor, ParseQuantityError, Product, parse_product};
 
 use crate::accelerator::Accelerator;
+use crate::capacity::Capacity;
 use crate::catalogue::{NotFound, find, is_label};
 use crate::device::{Device, MemoryUnit, StatedMemory};
 
@@ -81,6 +82,11 @@ pub enum GpusProblem {
     NotMemory,
     /// No GPU has that little or that much memory.
     ImplausibleMemory,
+    /// `4xA100-40G+4xA100-80G`: GPUs of several kinds.
+    Mixed {
+        /// As many of the kind with the least memory: every rank holds the same share, so that it decides.
+        smallest: Gpus,
+    },
     /// The card is not one of the catalogue.
     Accelerator(NotFound),
     /// The total does not divide over nodes of a usual size.
@@ -111,6 +117,10 @@ impl FromStr for Gpus {
     type Err = GpusError;
 
     fn from_str(text: &str) -> Result<Self, GpusError> {
+        if let Some(smallest) = mixed(text) {
+            let problem = GpusProblem::Mixed { smallest };
+            return Err(GpusError { span: 0..text.len(), problem });
+        }
         let product = parse_product(text);
         let at_end = |problem| GpusError { span: product.at.clone(), problem };
         if product.of.is_empty() {
@@ -132,6 +142,18 @@ impl FromStr for Gpus {
         let layout = layout(&counts, device).map_err(|problem| GpusError { span, problem })?;
         Ok(Self { layout, device })
     }
+}
+
+/// As many GPUs as all parts of `4xA100-40G+4xA100-80G` have together, of the kind with the least memory.
+fn mixed(text: &str) -> Option<Gpus> {
+    if !text.contains('+') {
+        return None;
+    }
+    let kinds: Vec<Gpus> = text.split('+').map(|kind| kind.parse().ok()).collect::<Option<_>>()?;
+    let memory = |gpus: &&Gpus| Capacity::of(gpus.device).map(|capacity| capacity.bytes.low());
+    let device = kinds.iter().min_by_key(memory)?.device;
+    let count = kinds.iter().map(Gpus::world_size).sum();
+    Some(Gpus { layout: layout(&[count], device).ok()?, device })
 }
 
 fn layout(counts: &[u64], device: Device) -> Result<Layout, GpusProblem> {
@@ -289,6 +311,11 @@ mod tests {
         for (text, meant, problem) in cases {
             let error = text.parse::<Gpus>().unwrap_err();
             assert_eq!((&text[error.span.clone()], &error.problem), (meant, &problem), "{text}");
+        }
+        for text in ["4xA100-40G+4xA100-80G", "4xA100-80G + 4xA100-40G"] {
+            let smallest = "8xA100-40G".parse().unwrap();
+            let error = text.parse::<Gpus>().unwrap_err();
+            assert_eq!(error.problem, GpusProblem::Mixed { smallest }, "{text}");
         }
         let error = "8xA100".parse::<Gpus>().unwrap_err();
         assert_eq!(error.span, 2..6);

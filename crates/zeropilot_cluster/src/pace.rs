@@ -245,6 +245,8 @@ impl Pace {
 fn peak(card: &Accelerator, format: Format) -> Option<f64> {
     let rates = card.dense_tflops;
     let rate = match format {
+        // What it emulates, nobody has timed.
+        Format::Bf16 if card.lacks_bf16() => None,
         Format::Bf16 => rates.bf16.or(rates.fp16),
         // A GeForce accumulates in 32 bits when it trains, at the rate of its bf16.
         Format::Fp16 => rates.bf16.or(rates.fp16),
@@ -311,5 +313,14 @@ mod tests {
     fn an_unknown_card_has_no_pace() {
         let cluster = Cluster::new("8x44GB".parse().unwrap());
         assert_eq!(Pace::of(&cluster, Format::Bf16, Outlook::Expected), None);
+    }
+
+    #[test]
+    fn a_card_without_bf16_is_not_timed_in_it() {
+        let cluster = Cluster::new("8xT4".parse().unwrap());
+        assert_eq!(Pace::of(&cluster, Format::Bf16, Outlook::Expected), None);
+        let fp16 = Pace::of(&cluster, Format::Fp16, Outlook::Expected).unwrap();
+        // 65 TFLOPS by its data sheet.
+        assert_eq!(fp16.peak, 65e12);
     }
 }

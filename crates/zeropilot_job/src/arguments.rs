@@ -1,6 +1,8 @@
 //! Training arguments as a command line or a YAML file gives them.
 
-use zeropilot_config::front_end::{Arguments, FrontEnd, MixedPrecision, Number, PluginArguments};
+use zeropilot_config::front_end::{
+    Arguments, FrontEnd, MixedPrecision, Number, PluginArguments, TrainerArguments,
+};
 
 use crate::place::{Named, Place, Said};
 
@@ -17,6 +19,8 @@ pub struct Given {
     pub values: Vec<Said>,
     /// Names whose values only the run knows.
     pub unknown: Vec<String>,
+    /// Whether everything else has the defaults of `TrainingArguments`.
+    pub has_defaults: bool,
 }
 
 /// The optimizer that a script hands to `deepspeed.initialize`, by its class.
@@ -85,6 +89,9 @@ impl Given {
         trainer.num_training_steps = trainer
             .num_training_steps
             .or_else(|| self.whole("max_steps").filter(|steps| *steps > 0));
+        if self.has_defaults {
+            self.add_defaults(trainer);
+        }
         let (fp16, bf16) = (self.switch("fp16"), self.switch("bf16"));
         // Who switches one 16-bit type on has said it all; the other is off.
         let otherwise =
@@ -100,6 +107,37 @@ impl Given {
             accelerate.gradient_accumulation_steps.or_else(|| self.whole(steps));
         accelerate.mixed_precision = accelerate.mixed_precision.or_else(|| self.mixed_precision());
         self.add_fields_of_accelerate(&mut arguments.plugin);
+    }
+
+    /// What a script that makes its `TrainingArguments` itself leaves to the class.
+    fn add_defaults(&self, trainer: &mut TrainerArguments) {
+        let usual = TrainerArguments::library_defaults();
+        let is_left =
+            |name: &str| self.said(name).is_none() && !self.unknown.iter().any(|it| it == name);
+        for (place, usual, name) in [
+            (
+                &mut trainer.per_device_train_batch_size,
+                usual.per_device_train_batch_size,
+                "per_device_train_batch_size",
+            ),
+            (
+                &mut trainer.gradient_accumulation_steps,
+                usual.gradient_accumulation_steps,
+                "gradient_accumulation_steps",
+            ),
+        ] {
+            *place = place.or(usual.filter(|_| is_left(name)));
+        }
+        for (place, usual, name) in [
+            (&mut trainer.max_grad_norm, usual.max_grad_norm, "max_grad_norm"),
+            (&mut trainer.learning_rate, usual.learning_rate, "learning_rate"),
+            (&mut trainer.adam_beta1, usual.adam_beta1, "adam_beta1"),
+            (&mut trainer.adam_beta2, usual.adam_beta2, "adam_beta2"),
+            (&mut trainer.adam_epsilon, usual.adam_epsilon, "adam_epsilon"),
+            (&mut trainer.weight_decay, usual.weight_decay, "weight_decay"),
+        ] {
+            *place = place.or(usual.filter(|_| is_left(name)));
+        }
     }
 
     /// The keys that accelerate finds in its own YAML beside the name of a DeepSpeed config.

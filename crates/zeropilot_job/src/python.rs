@@ -126,6 +126,12 @@ impl PythonScript {
 
     /// Whether an attribute of an object is set somewhere.
     pub fn sets(&self, object: &str, attribute: &str) -> bool {
-        self.set.iter().any(|(known, name)| known == object && name == attribute)
+        self.set_on(object).any(|name| name == attribute)
+    }
+
+    /// Attributes of an object that are assigned anywhere.
+    pub(crate) fn set_on(&self, object: &str) -> impl Iterator<Item = &str> {
+        let set = self.set.iter().filter(move |(known, _)| known == object);
+        set.map(|(_, name)| name.as_str())
     }
 }

@@ -157,8 +157,14 @@ impl Reader<'_> {
             ..Given::default()
         };
         self.keep_section(&line, given);
+        let object = call.bound_to.as_deref().unwrap_or("");
+        // Other classes have defaults of their own; `output_dir` may go without its name.
+        given.has_defaults =
+            matches!(call.name(), "TrainingArguments" | "Seq2SeqTrainingArguments")
+                && !call.has_more
+                && call.positional.len() <= 1;
+        given.unknown.extend(self.script.set_on(object).map(str::to_owned));
         for (name, value, span) in &call.keywords {
-            let object = call.bound_to.as_deref().unwrap_or("");
             if self.script.sets(object, name) {
                 given.unknown.push(name.clone());
             } else if name == "deepspeed" {

@@ -98,6 +98,13 @@ fn filled(stage: u8, scheduler: Option<Value>) -> Value {
     config
 }
 
+/// The same with what the Trainer would leave to its default.
+fn with_accumulation(steps: u64) -> Value {
+    let mut config = filled(2, None);
+    config["gradient_accumulation_steps"] = json!(steps);
+    config
+}
+
 /// As the autotuner leaves it, or somebody who tried it.
 fn autotuned() -> Value {
     let mut config = plain(1);
@@ -182,6 +189,11 @@ fn front_end_cases() -> Vec<Case> {
             .config(filled(3, None))
             .model(),
         case("", TORCHRUN, "done").script(&inside).config(filled(2, None)).model(),
+        case("A08", TORCHRUN, "ds gradient_accumulation_steps=4 vs hf gradient_accumulation_steps=1")
+            .script(&inside)
+            .config(with_accumulation(4))
+            .model(),
+        case("", TORCHRUN, "done").script(&inside).config(with_accumulation(1)).model(),
         case("A07", TORCHRUN, "ds scheduler.params.total_num_steps=0 vs hf num_training_steps")
             .script(evaluation)
             .config(filled(3, Some(scheduler)))

@@ -4,6 +4,8 @@
 
 use std::num::NonZeroU64;
 
+use zeropilot_config::front_end::FrontEnd;
+
 use crate::arguments::Argument;
 use crate::target::Target;
 
@@ -26,6 +28,34 @@ impl Launcher {
     /// All of them.
     pub const ALL: [Self; 5] =
         [Self::DeepSpeed, Self::Torchrun, Self::Accelerate, Self::Swift, Self::LlamaFactory];
+
+    /// Its name in machine formats.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::DeepSpeed => "deepspeed",
+            Self::Torchrun => "torchrun",
+            Self::Accelerate => "accelerate",
+            Self::Swift => "swift",
+            Self::LlamaFactory => "llamafactory",
+        }
+    }
+
+    /// What it starts.
+    pub fn script(self) -> &'static str {
+        if self == Self::LlamaFactory { "train.yaml" } else { "train.py" }
+    }
+
+    /// The program it starts with a config written for `target`; nothing if no program it starts reads that as it is.
+    pub fn reader(self, target: Target) -> Option<Target> {
+        match (self, target.front_end()) {
+            (Self::Swift, FrontEnd::HfTrainer) => Some(Target::Swift),
+            (Self::LlamaFactory, FrontEnd::HfTrainer) => Some(Target::LlamaFactory),
+            (_, FrontEnd::HfTrainer) => Some(Target::HfTrainer),
+            (Self::DeepSpeed | Self::Torchrun, FrontEnd::DeepSpeed)
+            | (Self::Accelerate, FrontEnd::Accelerate) => Some(target),
+            _ => None,
+        }
+    }
 
     /// The one people use for a program; axolotl starts itself.
     pub fn of(target: Target) -> Option<Self> {

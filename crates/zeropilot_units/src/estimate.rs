@@ -53,6 +53,11 @@ impl Estimate {
         self.low <= bytes && bytes <= self.high
     }
 
+    /// Whether the upper bound leaves at least a twentieth of what there is free.
+    pub fn leaves_headroom(self, capacity: Bytes) -> bool {
+        capacity.0.checked_sub(self.high.0).is_some_and(|free| free >= capacity.0 / 20)
+    }
+
     /// So many times the same thing, doubt included.
     #[must_use]
     pub fn times(self, count: u64) -> Self {

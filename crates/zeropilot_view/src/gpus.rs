@@ -102,6 +102,18 @@ fn problem_words(
                 "请写单卡显存：`80GB`，或照抄 nvidia-smi 显示的 `46068MiB`"
             )),
         ),
+        GpusProblem::Mixed { smallest } => (
+            tr!(
+                language,
+                "`{meant}` mixes different GPUs, and every rank holds the same share",
+                "`{meant}` 混用了不同的 GPU，而每个 rank 的份额相同"
+            ),
+            Some(tr!(
+                language,
+                "ask for the one with the least memory: `{smallest}`",
+                "按显存最小的卡来问：`{smallest}`"
+            )),
+        ),
         GpusProblem::Accelerator(problem) => accelerator_words(&meant, problem, language),
         GpusProblem::Uneven { count, usual } => (
             tr!(
@@ -269,6 +281,7 @@ mod tests {
             "MI300",
             "zzzzzz",
             "11xT4",
+            "4xA100-40G+4xA100-80G",
         ];
         for text in texts {
             assert!(error(text, Language::English).contains("help: "), "{text}");

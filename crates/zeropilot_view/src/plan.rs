@@ -23,7 +23,7 @@ use zeropilot_units::Estimate;
 
 use self::shortage::remedy;
 use crate::html::Html;
-use crate::memory::{Fit, fit};
+use crate::memory::fit;
 use crate::simulate::human::{grouped, seconds};
 use crate::{Layout, escaped, provenance, strategy, talk};
 
@@ -178,18 +178,19 @@ fn choice_words(report: &PlanReport<'_>, choice: &Fitting, language: Language) -
     let world = report.world;
     let time = time_words(choice, report.length, language);
     let bill = offers::of_choice(report, choice, language);
+    let word = fit(need, report.capacity).words(language);
     let spare = report.capacity.expected().saturating_sub(need.expected());
     tr!(
         language,
         (
-            "{model} on {gpus}: {way}\n  GPU {need} of {}, {spare} to spare; host {} per node\n{time}{bill}  global batch {batch} = {micro} per GPU × {steps} accumulation × {world} {}\n  chosen because it fits with its upper bound and {}\n",
+            "{model} on {gpus}: {way}\n  GPU {need} of {}: {word}, {spare} to spare; host {} per node\n{time}{bill}  global batch {batch} = {micro} per GPU × {steps} accumulation × {world} {}\n  chosen because it fits with its upper bound and {}\n",
             report.capacity.expected(),
             choice.answer.node().expected(),
             if world == 1 { "GPU" } else { "GPUs" },
             why(report, language)
         ),
         (
-            "{model}，{gpus}：{way}\n  显存 {need}，可用 {}，余 {spare}；每节点内存 {}\n{time}{bill}  全局 batch {batch} = 每卡 {micro} × 梯度累积 {steps} × {world} 张卡\n  选择理由：按上界也放得下，而且{}\n",
+            "{model}，{gpus}：{way}\n  显存 {need}，可用 {}：{word}，余 {spare}；每节点内存 {}\n{time}{bill}  全局 batch {batch} = 每卡 {micro} × 梯度累积 {steps} × {world} 张卡\n  选择理由：按上界也放得下，而且{}\n",
             report.capacity.expected(),
             choice.answer.node().expected(),
             why(report, language)
@@ -203,6 +204,14 @@ fn by_hand(choice: &Fitting, language: Language) -> String {
         return String::new();
     }
     let mut text = String::new();
+    if choice.recipe.target == Target::Accelerate {
+        let micro = choice.way.work.micro_batch;
+        text.push_str(&tr!(
+            language,
+            "\nYour script must load this many sequences at once: DataLoader(..., batch_size={micro})\n",
+            "\n训练脚本每次需要读取这么多条序列：DataLoader(..., batch_size={micro})\n"
+        ));
+    }
     if choice.way.work.checkpointing {
         text.push_str(
             Text::new(
@@ -233,9 +242,13 @@ fn why(report: &PlanReport<'_>, language: Language) -> &'static str {
     let is_timed = plan.fitting.first().is_some_and(|choice| choice.time.is_some());
     let reason = match (is_alone, is_timed) {
         (true, _) => Text::new("nothing else does", "别的方案都放不下"),
-        (false, true) => {
+        (false, true) if is_fastest(plan) => {
             Text::new("is predicted to take the least time for a sequence", "预测每条序列耗时最短")
         }
+        (false, true) => Text::new(
+            "takes at most 5 % longer than the fastest, with less offload, more headroom or a lower stage",
+            "比最快的方案最多慢 5 %，但卸载更少、余量更大或 stage 更低",
+        ),
         (false, false) => Text::new(
             "stands first in the cost order (less waiting for the host, fewer gathers, no recomputing, larger micro batch); name the card, as in 8xH100, to have steps timed",
             "在代价顺序里排第一（少等主机、少聚合权重、不重算、micro batch 更大）；写明型号（如 8xH100）即可按每步时间比较",
@@ -244,14 +257,16 @@ fn why(report: &PlanReport<'_>, language: Language) -> &'static str {
     reason.get(language)
 }
 
+fn is_fastest(plan: &Plan) -> bool {
+    let seconds = |fitting: &Fitting| fitting.seconds_per_sequence().unwrap_or(f64::INFINITY);
+    let least = plan.fitting.iter().map(seconds).fold(f64::INFINITY, f64::min);
+    plan.fitting.first().is_some_and(|choice| seconds(choice) <= least)
+}
+
 /// A way with what it needs, and how much slower it is than the choice.
 fn row(fitting: &Fitting, report: &PlanReport<'_>, language: Language) -> (String, String) {
     let choice = report.plan.fitting.first();
     let need = fitting.answer.device();
-    let tight = match fit(need, report.capacity) {
-        Fit::Fits | Fit::Tight => "",
-        _ => Text::new(" (does not fit)", "（放不下）").get(language),
-    };
     let slower = fitting.seconds_per_sequence().zip(choice.and_then(Fitting::seconds_per_sequence));
     let slower = slower.map_or_else(String::new, |(own, least)| {
         tr!(language, ", {:.2}× the time", "，耗时 {:.2} 倍", own / least)
@@ -265,7 +280,7 @@ fn row(fitting: &Fitting, report: &PlanReport<'_>, language: Language) -> (Strin
         true => Text::new(", smaller buckets", "，更小的 bucket").get(language),
         false => "",
     };
-    (way_words(fitting.way, language) + smaller, format!("{need}{tight}{slower}"))
+    (way_words(fitting.way, language) + smaller, format!("{need}{slower}"))
 }
 
 /// "step 1.24 s (1.1–1.6), 6604 tokens/s per GPU, MFU 41 %"; nothing where the speed is not known.
@@ -316,6 +331,7 @@ fn rows(head: &str, pairs: impl Iterator<Item = (String, String)>) -> String {
 fn nothing_fits(report: &PlanReport<'_>, layout: &Layout) -> String {
     let language = layout.language;
     let mut text = nothing_words(report, language);
+    text.push_str(&provenance::notes(&report.provenance.notes, language));
     text.push_str(&rejected(&report.plan.rejected, language));
     text.push_str(&remedy(report, language));
     text

@@ -69,6 +69,12 @@ pub fn simulating(problem: &SimulateProblem, layout: &Layout) -> String {
     match problem {
         SimulateProblem::Question(problem) => memory(problem, layout),
         SimulateProblem::NoSpeed => simulate::no_speed(layout.language),
+        SimulateProblem::NoBf16 { card } => tr!(
+            layout.language,
+            "error: {}\n  help: ask for fp16, or name GPUs with bf16 (NVIDIA: Ampere and later)",
+            "错误：{}\n  建议：改用 fp16，或换用支持 bf16 的 GPU（NVIDIA：Ampere 及以后）",
+            provenance::no_bf16(card, layout.language)
+        ),
     }
 }
 

@@ -3,7 +3,7 @@
 use serde::Serialize;
 use serde_json::Value;
 use unicode_width::UnicodeWidthStr;
-use zeropilot_ask::{Provenance, Statement, UnreadableConfig};
+use zeropilot_ask::{Note, Provenance, Statement, UnreadableConfig};
 use zeropilot_job::{Direction, NotModelled, Origin};
 use zeropilot_text::{Language, Text, tr};
 
@@ -55,8 +55,56 @@ pub fn human(provenance: &Provenance, language: Language) -> String {
         assumed(provenance, language),
         unknown(provenance, language),
         not_modelled(&provenance.not_modelled, language),
+        notes(&provenance.notes, language),
     ]
     .concat()
+}
+
+/// One line for each thing that a reader must know beside the numbers.
+pub fn notes(notes: &[Note], language: Language) -> String {
+    let line = |note: &Note| {
+        let words = note_words(*note, language);
+        tr!(language, "Note: {words}.\n", "注意：{words}。\n")
+    };
+    notes.iter().map(line).collect()
+}
+
+fn note_words(note: Note, language: Language) -> String {
+    match note {
+        Note::Fp16Assumed { card } => tr!(
+            language,
+            "{card} has no bf16, so fp16 is assumed",
+            "{card} 不支持 bf16，因此按 fp16 计算"
+        ),
+        Note::NoBf16 { card } => {
+            let problem = no_bf16(card, language);
+            tr!(language, "{problem}; use fp16", "{problem}；请改用 fp16")
+        }
+        Note::OpenBatch => tr!(
+            language,
+            "--global-batch is not given, so each strategy has its own batch and times are compared per sequence",
+            "未指定 --global-batch，各方案的 batch 不同，耗时按每条序列比较"
+        ),
+        Note::NetworkUnused => tr!(
+            language,
+            "all GPUs are in one node, so --network has no effect",
+            "所有 GPU 都在一个节点内，--network 不起作用"
+        ),
+        Note::HpzVersion => tr!(
+            language,
+            "hpZ needs DeepSpeed 0.18.3 or later; before, the first steps compute with wrong weights (deepspeedai/DeepSpeed#7606)",
+            "hpZ 需要 DeepSpeed 0.18.3 或更新版本；更早的版本在最初几步用错误的权重计算（deepspeedai/DeepSpeed#7606）"
+        ),
+    }
+}
+
+/// What bf16 means on GPUs that have none.
+pub(crate) fn no_bf16(card: &str, language: Language) -> String {
+    tr!(
+        language,
+        "{card} has no bf16: DeepSpeed rejects it there, or PyTorch emulates it slowly, at a speed that is not known",
+        "{card} 不支持 bf16：DeepSpeed 会拒绝，或由 PyTorch 低速模拟，速度未知"
+    )
 }
 
 /// Values of the job's files and of its framework, one a line.
@@ -195,6 +243,7 @@ pub(crate) struct Shape<'a> {
     values: Vec<StatedValue<'a>>,
     unknown: &'a [&'static str],
     not_modelled: Vec<LeftOut<'a>>,
+    notes: Vec<String>,
 }
 
 /// A value that an answer rests on.
@@ -251,6 +300,11 @@ impl<'a> From<&'a Provenance> for Shape<'a> {
             values: provenance.statements.iter().map(value).collect(),
             unknown: &provenance.unknown,
             not_modelled: provenance.not_modelled.iter().map(left_out).collect(),
+            notes: provenance
+                .notes
+                .iter()
+                .map(|note| note_words(*note, Language::English))
+                .collect(),
         }
     }
 }

@@ -118,7 +118,7 @@ pub(super) const OPTIONS: &[(&[&str], &str, &str)] = &[
     ),
     (&["plan", "memory", "simulate"], "nvme", "每个节点 NVMe 的读/写速度，单位 GB/s，例如 `7/5`"),
     (&["plan"], "global_batch", "每次参数更新的样本总数（所有卡合计），无论怎么选都保持不变"),
-    (&["plan"], "precision", "模型的数值格式"),
+    (&["plan"], "precision", "模型的数值格式；不支持 bf16 的 GPU 用 fp16"),
     (&["plan"], "nvme_path", "本地磁盘上可以存放卸载状态的目录"),
     (
         &["plan"],
@@ -176,9 +176,17 @@ pub(super) const OPTIONS: &[(&[&str], &str, &str)] = &[
     (&["memory"], "compare", "并排比较各个 stage 和卸载方式"),
     (&["memory", "simulate"], "timeline", "在终端里画出一步之内的显存变化"),
     (&["memory", "simulate"], "svg", "把显存变化画成图片，写入这个文件"),
-    (&["memory", "simulate"], "stage", "ZeRO 的 stage：1 切分优化器状态，2 加上梯度，3 再加上权重"),
+    (
+        &["memory", "simulate"],
+        "stage",
+        "ZeRO 的 stage：1 切分优化器状态，2 加上梯度，3 再加上权重；单卡且不卸载时为 0",
+    ),
     (&["memory", "simulate"], "offload", "卸载到主机内存的内容；只写 --offload 表示全部"),
-    (&["memory", "simulate"], "precision", "模型的数值格式；默认按配置，配置没写则为 bf16"),
+    (
+        &["memory", "simulate"],
+        "precision",
+        "模型的数值格式；默认按配置，配置没写则为 bf16（不支持 bf16 的 GPU 为 fp16）",
+    ),
     (&["memory", "simulate"], "rank", "要看哪个 rank；默认看最满的"),
     (&["simulate"], "trace", "把这一步写成 Chrome/Perfetto 的 trace 文件"),
     (&["simulate"], "scale", "卡数从多少到多少，例如 `8..1024`；默认每卡 batch 不变"),

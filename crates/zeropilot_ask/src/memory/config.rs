@@ -49,6 +49,8 @@ pub(super) struct Flags {
     pub(super) micro_batch: Option<u64>,
     pub(super) grad_accum: Option<u64>,
     pub(super) precision: Option<NumberFormat>,
+    /// The format if the file leaves it open and nothing else says which.
+    pub(super) usual: NumberFormat,
 }
 
 /// A config as the engine resolves it.
@@ -123,8 +125,8 @@ struct Written {
     micro_batch: Said<i64>,
     accumulation: Said<i64>,
     precision: Said<NumberFormat>,
-    /// Which format to take if the script decides.
-    likely: NumberFormat,
+    /// Whether the script decides about fp16 and about bf16.
+    open: (bool, bool),
 }
 
 impl Written {
@@ -147,7 +149,7 @@ impl Written {
             micro_batch: count(root, MICRO),
             accumulation: count(root, ACCUMULATION),
             precision,
-            likely: if is_open(bf16) { NumberFormat::Bf16 } else { NumberFormat::Fp16 },
+            open: (is_open(fp16), is_open(bf16)),
         }
     }
 
@@ -167,7 +169,14 @@ impl Written {
             }
             (Said::This(written), _) => (written, None),
             (_, Some(given)) => (given, None),
-            _ => (self.likely, Some(self.likely)),
+            _ => {
+                let likely = match self.open {
+                    (true, true) => flags.usual,
+                    (_, true) => NumberFormat::Bf16,
+                    _ => NumberFormat::Fp16,
+                };
+                (likely, Some(likely))
+            }
         };
         let trainer = TrainerArguments {
             per_device_train_batch_size: Some(micro.unwrap_or(1)),
@@ -244,7 +253,8 @@ fn count(root: &Node, key: &str) -> Said<i64> {
 mod tests {
     use super::*;
 
-    const NOTHING: Flags = Flags { micro_batch: None, grad_accum: None, precision: None };
+    const NOTHING: Flags =
+        Flags { micro_batch: None, grad_accum: None, precision: None, usual: NumberFormat::Bf16 };
 
     fn said(text: &str, flags: Flags) -> Result<(Arguments, Option<NumberFormat>), Conflict> {
         let document = parse_hjson(text).expect("a config");
@@ -267,6 +277,8 @@ mod tests {
         assert_eq!(assumed(both, NOTHING), Some(NumberFormat::Bf16));
         let fp16 = Flags { precision: Some(NumberFormat::Fp16), ..NOTHING };
         assert_eq!(assumed(both, fp16), None);
+        let old_card = Flags { usual: NumberFormat::Fp16, ..NOTHING };
+        assert_eq!(assumed(both, old_card), Some(NumberFormat::Fp16));
         assert_eq!(assumed(r#"{"fp16": {"enabled": "auto"}}"#, NOTHING), Some(NumberFormat::Fp16));
         assert_eq!(assumed("{}", NOTHING), None);
     }

@@ -9,10 +9,10 @@ use zeropilot_config::settings::{Precision, Zero};
 use zeropilot_job::TrainingJob;
 use zeropilot_lint::Report;
 use zeropilot_model::Model;
-use zeropilot_step::lower::{LowerError, Method, Recipe};
+use zeropilot_step::lower::{LowerError, Recipe};
 use zeropilot_step::memory::{
-    Answer, Counting, Prediction, Question, Relief, Stretch, Workload, WorkloadKey, reliefs,
-    timeline,
+    Answer, Counting, Prediction, Question, Relief, Stretch, Workload, WorkloadKey, host_reliefs,
+    reliefs, timeline,
 };
 use zeropilot_step::traffic::Traffic;
 use zeropilot_units::Estimate;
@@ -22,6 +22,7 @@ use self::config::{Flags, Solved, made, solve};
 use crate::coverage;
 use crate::machines::{Machines, MachinesProblem};
 use crate::name::{FusedLoss, NumberFormat, Offload};
+use crate::note::Note;
 use crate::provenance::{Provenance, UnreadableConfig};
 use crate::range::{OutOfRange, within};
 use crate::training::Training;
@@ -57,7 +58,7 @@ pub struct MemoryRequest {
     /// A DeepSpeed config; otherwise one is made from stage, offload and precision.
     #[cfg_attr(feature = "clap", arg(skip))]
     pub config: Option<WrittenConfig>,
-    /// ZeRO stage [default: 3]
+    /// ZeRO stage; 0 on one GPU without offload [default: 3]
     #[cfg_attr(feature = "clap", arg(long, value_name = "STAGE",
         value_parser = clap::value_parser!(u8).range(0..=3)))]
     pub stage: Option<u8>,
@@ -65,7 +66,7 @@ pub struct MemoryRequest {
     #[cfg_attr(feature = "clap", arg(long, value_name = "WHAT", num_args = 0..=1,
         default_missing_value = "all"))]
     pub offload: Option<Offload>,
-    /// Number format of the model; otherwise the one in the config, or bf16
+    /// Number format of the model; otherwise the one in the config, or bf16 (fp16 on GPUs without it)
     #[cfg_attr(feature = "clap", arg(long, value_name = "FORMAT"))]
     pub precision: Option<NumberFormat>,
     /// Rank to report; otherwise the fullest
@@ -187,6 +188,10 @@ impl Job {
         };
         let Asking { recipe, cluster, .. } = asking;
         let Solved { resolved, micro_batch, assumed } = solved;
+        let is_assumed =
+            assumed.is_some() || request.config.is_none() && request.precision.is_none();
+        let format = format(resolved.precision());
+        provenance.notes = Note::about(&cluster, format, is_assumed);
         Ok(Self {
             name: name.to_owned(),
             rank: request.rank,
@@ -238,6 +243,14 @@ impl Job {
     }
 }
 
+fn format(precision: Precision) -> NumberFormat {
+    match precision {
+        Precision::Fp32 => NumberFormat::Fp32,
+        Precision::Fp16 { .. } => NumberFormat::Fp16,
+        Precision::Bf16 { .. } => NumberFormat::Bf16,
+    }
+}
+
 /// A question about memory with its answer.
 #[derive(Debug)]
 pub struct Memory {
@@ -247,6 +260,8 @@ pub struct Memory {
     pub answer: Answer,
     /// What would lower it, the most effective first.
     pub reliefs: Vec<Relief>,
+    /// What would lower that of a host, where it is short.
+    pub host_reliefs: Vec<Relief>,
 }
 
 impl Memory {
@@ -294,7 +309,9 @@ pub fn memory(name: &str, model: Model, request: &MemoryRequest) -> Result<Memor
     let question = job.question();
     let answer = Answer::to(&question)?;
     let reliefs = reliefs(&question, &answer)?;
-    Ok(Memory { job, answer, reliefs })
+    let is_short = question.cluster.host.ram.is_some_and(|ram| answer.node().high() > ram);
+    let host_reliefs = if is_short { host_reliefs(&question, &answer)? } else { Vec::new() };
+    Ok(Memory { job, answer, reliefs, host_reliefs })
 }
 
 /// A way to train, answered.
@@ -323,6 +340,8 @@ pub struct Compared {
     pub micro_batch: u64,
     /// The number format.
     pub precision: Precision,
+    /// What else there is to know.
+    pub notes: Vec<Note>,
 }
 
 impl Compared {
@@ -390,21 +409,30 @@ pub fn compare(model: &Model, request: &MemoryRequest) -> Result<Compared, Memor
             answer: Answer::without_slack(&question, workload).with_slack(&question, workload),
         });
     }
+    let precision = common.resolved.precision();
+    let notes = Note::about(&asking.cluster, format(precision), request.precision.is_none());
     Ok(Compared {
         columns,
+        notes,
         cluster: asking.cluster,
         recipe: asking.recipe,
         micro_batch: common.micro_batch,
-        precision: common.resolved.precision(),
+        precision,
     })
 }
 
 impl MemoryRequest {
-    /// The ZeRO stage if nobody says which.
+    /// The ZeRO stage of several GPUs if nobody says which.
     pub const STAGE: u8 = 3;
 
+    /// The ZeRO stage if nobody says which: one GPU that keeps everything has nothing to share.
+    pub(crate) fn usual_stage(&self) -> u8 {
+        let is_alone = self.machines.cluster().is_ok_and(|cluster| cluster.world_size() == 1);
+        if is_alone && self.offload.unwrap_or_default() == Offload::None { 0 } else { Self::STAGE }
+    }
+
     fn stage(&self) -> Result<u8, OutOfRange> {
-        let stage = self.stage.unwrap_or(Self::STAGE);
+        let stage = self.stage.unwrap_or_else(|| self.usual_stage());
         within("stage", u64::from(stage), 0, 3)?;
         Ok(stage)
     }
@@ -415,19 +443,6 @@ impl MemoryRequest {
             Some((option, _)) => Err(MemoryProblem::BesideConfig { option }),
             None => Ok(()),
         }
-    }
-}
-
-/// Full training, or of those parameters alone that a model in memory leaves trainable.
-fn as_marked(model: &Model) -> Method {
-    let (trained, frozen): (Vec<_>, Vec<_>) =
-        model.parameters().partition(|entry| entry.parameter.trainable);
-    let names: Vec<String> = trained.into_iter().map(|entry| entry.name).collect();
-    let is_by_name =
-        frozen.iter().all(|entry| names.iter().all(|name| !entry.name.contains(name.as_str())));
-    match frozen.is_empty() || names.is_empty() || !is_by_name {
-        true => Method::Full,
-        false => Method::Only(names),
     }
 }
 
@@ -449,16 +464,14 @@ impl<'a> Asking<'a> {
         if request.training.fused_loss == Some(FusedLoss::Either) {
             return Err(MemoryProblem::OpenLoss);
         }
-        let mut recipe = request.training.recipe()?;
-        if recipe.method == Method::Full {
-            recipe.method = as_marked(model);
-        }
+        let recipe = request.training.recipe_of(model)?;
         let hidden = model.dimensions().map_or(1, |dimensions| dimensions.hidden_size);
         Ok(Self { request, recipe, cluster, hidden })
     }
 
     fn make(&self, name: &str, stage: u8, offload: Offload) -> Result<Solved, MemoryProblem> {
-        let precision = self.request.precision.unwrap_or_default();
+        let usual = || self.request.machines.usual_format();
+        let precision = self.request.precision.unwrap_or_else(usual);
         self.solve(name, made(stage, offload, precision, &self.request.training).as_bytes())
     }
 
@@ -468,6 +481,7 @@ impl<'a> Asking<'a> {
             micro_batch: training.micro_batch,
             grad_accum: training.grad_accum,
             precision: self.request.precision,
+            usual: self.request.machines.usual_format(),
         };
         solve(name, bytes, self.cluster.world_size(), self.hidden, flags)
     }

@@ -73,6 +73,14 @@ impl<'a> Asker<'a> {
         })
     }
 
+    /// Whether a way fits and leaves headroom.
+    pub(super) fn leaves_headroom(&mut self, way: Way) -> Result<bool, PlanError> {
+        self.ask(way, |asker, question, workload| {
+            let answer = Answer::without_slack(question, workload).with_slack(question, workload);
+            asker.fits(&answer) && answer.device().leaves_headroom(asker.capacity())
+        })
+    }
+
     /// What a GPU needs for a way, if it fits.
     pub(super) fn need_if_it_fits(&mut self, way: Way) -> Result<Option<Bytes>, PlanError> {
         self.ask(way, |asker, question, workload| {
@@ -171,10 +179,10 @@ impl<'a> Asker<'a> {
         answer.device().high().saturating_sub(self.capacity.expected())
     }
 
-    /// Bytes a host lacks.
+    /// Bytes a host lacks for the upper bound of a need.
     pub(super) fn host_lacks(&self, answer: &Answer) -> Bytes {
         let ram = self.task.cluster.host.ram;
-        ram.map_or(Bytes(0), |ram| answer.node().expected().saturating_sub(ram))
+        ram.map_or(Bytes(0), |ram| answer.node().high().saturating_sub(ram))
     }
 }
 

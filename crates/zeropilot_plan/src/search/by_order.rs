@@ -5,14 +5,14 @@ use super::asking::Asker;
 use super::space::Space;
 use super::way::{Sizes, Way};
 
-/// The least costly way of some groups of a shape.
+/// The least costly way of some groups of a kind, if any.
 ///
 /// Larger buffers need more memory: where some do not fit, no larger ones are asked about.
 pub(super) fn best_of(
     mut groups: Vec<Way>,
     space: &Space,
     asker: &mut Asker<'_>,
-) -> Result<Option<Way>, PlanError> {
+) -> Result<Vec<Way>, PlanError> {
     groups.sort_by(|a, b| a.least_cost().total_cmp(&b.least_cost()));
     let mut best: Option<Way> = None;
     for group in groups {
@@ -22,7 +22,7 @@ pub(super) fn best_of(
         }
         best = best_sizes(group, &space.sizes(group.shape), limit, asker)?.or(best);
     }
-    Ok(best)
+    Ok(best.into_iter().collect())
 }
 
 /// The least costly sizes that fit, if they cost less than `limit`.

@@ -8,6 +8,7 @@ use zeropilot_units::Elements;
 
 use super::PlanError;
 use super::asking::Asker;
+use super::fewer::NEGLIGIBLE;
 use super::space::Space;
 use super::way::{Sizes, Way};
 use crate::zero::Stage;
@@ -15,12 +16,12 @@ use crate::zero::Stage;
 /// A size is changed only if that saves more than this share of the time.
 const WORTH_IT: f64 = 1e-3;
 
-/// The fastest way of some groups of a shape.
+/// The fastest way of some groups of a kind, then one that takes hardly longer and leaves headroom, if it does not.
 pub(super) fn best_of(
     groups: Vec<Way>,
     space: &Space,
     asker: &mut Asker<'_>,
-) -> Result<Option<Way>, PlanError> {
+) -> Result<Vec<Way>, PlanError> {
     let mut open: Vec<(f64, Way)> = Vec::with_capacity(groups.len());
     for group in groups {
         let way = Way { sizes: space.usual(group.shape), ..group };
@@ -31,10 +32,32 @@ pub(super) fn best_of(
         let smallest = space.smallest(way.shape);
         // The smallest are known to fit.
         if way.sizes == smallest || asker.has_room(way)? {
-            return tuned(seconds, way, space, asker).map(Some);
+            let fastest = tuned(seconds, way, space, asker)?;
+            let mut ways = vec![fastest];
+            if !asker.leaves_headroom(fastest)? {
+                open.push((seconds, way));
+                ways.extend(roomiest(open, seconds * (1.0 + NEGLIGIBLE), asker)?);
+            }
+            return Ok(ways);
         }
         let way = Way { sizes: smallest, ..way };
         open.push((asker.seconds_per_sequence(way)?, way));
+    }
+    Ok(Vec::new())
+}
+
+/// The fastest way that leaves headroom, if it takes no longer than `limit`.
+fn roomiest(
+    mut ways: Vec<(f64, Way)>,
+    limit: f64,
+    asker: &mut Asker<'_>,
+) -> Result<Option<Way>, PlanError> {
+    ways.retain(|(seconds, _)| *seconds <= limit);
+    ways.sort_by(|a, b| a.0.total_cmp(&b.0));
+    for (_, way) in ways {
+        if asker.leaves_headroom(way)? {
+            return Ok(Some(way));
+        }
     }
     Ok(None)
 }

@@ -20,8 +20,7 @@ impl Offer {
     }
 }
 
-/// A share of the cost below which two plans cost the same: predictions are off by more, and nobody waits four times as
-/// long for it.
+/// A share of time or cost below which two strategies are alike: predictions are off by more.
 pub const NEGLIGIBLE: f64 = 0.05;
 
 /// Plans on ever more of the GPUs.

@@ -16,6 +16,7 @@ mod shortage;
 mod space;
 mod way;
 
+use std::collections::HashSet;
 use std::num::NonZeroU64;
 
 use zeropilot_cluster::Cluster;
@@ -35,6 +36,7 @@ use crate::precision::Precision;
 use crate::recipe::Recipe;
 use crate::refusal::Refusal;
 use crate::target::Target;
+use crate::zero::Stage;
 
 /// What the best way is best at.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -89,6 +91,13 @@ impl Fitting {
         self.time.map(|time| time.expected.total / (micro_batch * accumulation) as f64)
     }
 
+    /// What speaks against it beside strategies that are as fast, the weightiest first: states that are kept off the
+    /// GPUs, a second copy of the weights, little free memory, a higher stage.
+    fn burden(&self, capacity: Bytes) -> (Offloaded, bool, bool, Stage) {
+        let Way { shape: Shape { stage, offloaded }, hpz, .. } = self.way;
+        (offloaded, hpz > 1, !self.answer.device().leaves_headroom(capacity), stage)
+    }
+
     /// What a program must be told beside the config: the one it was written for, or another that reads the same file.
     pub fn arguments(&self, reader: Target) -> Vec<Argument> {
         let mut arguments = Recipe { target: reader, ..self.recipe.clone() }.arguments();
@@ -113,7 +122,7 @@ pub struct Rejected {
 /// The plan.
 #[derive(Debug, Clone, Default)]
 pub struct Plan {
-    /// What fits, the best of each stage and offload, best first; the first is the choice.
+    /// What fits, the best of each stage, offload and hpZ; the first is recommended, the others are sorted.
     pub fitting: Vec<Fitting>,
     /// Stages and offloads of which nothing fits.
     pub rejected: Vec<Rejected>,
@@ -165,17 +174,20 @@ pub fn plan(task: &Task<'_>) -> Result<Plan, PlanError> {
 fn search(task: &Task<'_>, space: &Space) -> Result<Plan, PlanError> {
     let mut asker = Asker::new(task)?;
     let mut plan = Plan { ways: space.len(), ..Plan::default() };
-    for &shape in &space.shapes {
-        let groups = groups(shape, space, &mut asker)?;
+    for (shape, hpz) in space.kinds() {
+        let groups = groups(shape, hpz, space, &mut asker)?;
+        let least = Way { hpz, ..least(shape, space) };
         let best = match (task.objective, asker.knows_speed()) {
-            (_, _) if groups.is_empty() => None,
-            (Objective::Memory, _) => Some(least(shape, space)),
+            (_, _) if groups.is_empty() => Vec::new(),
+            (Objective::Memory, _) => vec![least],
             (Objective::Time, true) => by_time::best_of(groups, space, &mut asker)?,
             (Objective::Time, false) => by_order::best_of(groups, space, &mut asker)?,
         };
-        match best {
-            Some(way) => plan.fitting.push(asker.fitting(way)?),
-            None => plan.rejected.push(rejected(&mut asker, least(shape, space))?),
+        if best.is_empty() && hpz == 1 {
+            plan.rejected.push(rejected(&mut asker, least)?);
+        }
+        for way in best {
+            plan.fitting.push(asker.fitting(way)?);
         }
     }
     let rank = |fitting: &Fitting| match task.objective {
@@ -183,6 +195,9 @@ fn search(task: &Task<'_>, space: &Space) -> Result<Plan, PlanError> {
         Objective::Time => fitting.seconds_per_sequence().unwrap_or_else(|| fitting.way.cost()),
     };
     plan.fitting.sort_by(|a, b| rank(a).total_cmp(&rank(b)));
+    if task.objective == Objective::Time {
+        recommend(&mut plan.fitting, asker.capacity());
+    }
     plan.ladder = ladder::below(space, &mut asker, &plan.fitting)?;
     if plan.fitting.is_empty() {
         plan.shortage = Some(shortage::of(task, space, &asker, &plan.rejected)?);
@@ -191,18 +206,35 @@ fn search(task: &Task<'_>, space: &Space) -> Result<Plan, PlanError> {
     Ok(plan)
 }
 
-/// What a micro batch can be in a shape: every one that fits with the smallest buffers.
+/// Puts what is recommended first: of all that take hardly longer than the fastest, the one with the least burden.
+/// Of every other kind the fastest is kept. `fitting` is sorted by time.
+fn recommend(fitting: &mut Vec<Fitting>, capacity: Bytes) {
+    let Some(least) = fitting.first().and_then(Fitting::seconds_per_sequence) else { return };
+    let is_near = |fitting: &Fitting| {
+        fitting.seconds_per_sequence().is_some_and(|own| own <= least * (1.0 + NEGLIGIBLE))
+    };
+    let near = (0..fitting.len()).filter(|&index| is_near(&fitting[index]));
+    if let Some(index) = near.min_by_key(|&index| fitting[index].burden(capacity)) {
+        fitting[..=index].rotate_right(1);
+    }
+    let mut kinds = HashSet::new();
+    fitting.retain(|fitting| kinds.insert((fitting.way.shape, fitting.way.hpz)));
+}
+
+/// What a micro batch can be in a kind: every one that fits with the smallest buffers.
 ///
 /// More sequences need more memory, so that of each list only the largest that fits is looked for, by halving.
-fn groups(shape: Shape, space: &Space, asker: &mut Asker<'_>) -> Result<Vec<Way>, PlanError> {
-    let smallest = space.smallest(shape);
+fn groups(
+    shape: Shape,
+    hpz: u64,
+    space: &Space,
+    asker: &mut Asker<'_>,
+) -> Result<Vec<Way>, PlanError> {
+    let at_smallest = |work: Work| Way { shape, work, hpz, sizes: space.smallest(shape) };
     let mut groups: Vec<Way> = Vec::new();
-    for &hpz in space.hpz_of(shape) {
-        let at_smallest = |work: Work| Way { shape, work, hpz, sizes: smallest };
-        for list in space.work() {
-            let fitting = partition_point(&list, |work| asker.has_room(at_smallest(*work)))?;
-            groups.extend(list[..fitting].iter().map(|work| at_smallest(*work)));
-        }
+    for list in space.work() {
+        let fitting = partition_point(&list, |work| asker.has_room(at_smallest(*work)))?;
+        groups.extend(list[..fitting].iter().map(|work| at_smallest(*work)));
     }
     Ok(groups)
 }

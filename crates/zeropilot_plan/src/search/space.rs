@@ -3,6 +3,7 @@
 use std::num::NonZeroU64;
 use std::sync::LazyLock;
 
+use zeropilot_cluster::Layout;
 use zeropilot_config::resolve::{Circumstances, resolve};
 use zeropilot_config::schema::EngineVersion;
 use zeropilot_config::settings::Zero;
@@ -112,6 +113,12 @@ impl Space {
         self.shapes.iter().map(of_shape).sum()
     }
 
+    /// Every shape with every hpZ group it knows.
+    pub(super) fn kinds(&self) -> impl Iterator<Item = (Shape, u64)> {
+        let shapes = self.shapes.iter();
+        shapes.flat_map(|&shape| self.hpz_of(shape).iter().map(move |&hpz| (shape, hpz)))
+    }
+
     /// hpZ groups that a shape knows.
     pub(super) fn hpz_of(&self, shape: Shape) -> &[u64] {
         // Weights on the host are fetched from there, copy or not.
@@ -181,12 +188,10 @@ impl Space {
     #[cfg(test)]
     pub(super) fn ways(&self) -> Vec<Way> {
         let mut ways = Vec::new();
-        for &shape in &self.shapes {
-            for &hpz in self.hpz_of(shape) {
-                for work in self.work().into_iter().flatten() {
-                    let way = |sizes| Way { shape, work, hpz, sizes };
-                    ways.extend(self.sizes(shape).into_iter().map(way));
-                }
+        for (shape, hpz) in self.kinds() {
+            for work in self.work().into_iter().flatten() {
+                let way = |sizes| Way { shape, work, hpz, sizes };
+                ways.extend(self.sizes(shape).into_iter().map(way));
             }
         }
         ways
@@ -231,13 +236,10 @@ fn batches(task: &Task<'_>) -> Result<Vec<(u64, u64)>, PlanError> {
     Ok(divides.map(|micro| (micro, each / micro)).collect())
 }
 
-/// Groups inside a node, where there is more than one.
+/// None, or the GPUs of a node where there are several: a smaller group gathers over the same links and holds more.
 fn hpz(task: &Task<'_>) -> Vec<u64> {
-    let layout = task.cluster.gpus.layout;
-    let mut sizes = vec![1];
-    if layout.nodes > 1 {
-        let inside = |size: &u64| layout.gpus_per_node.is_multiple_of(*size);
-        sizes.extend((2..=layout.gpus_per_node.min(64)).filter(inside));
+    match task.cluster.gpus.layout {
+        Layout { nodes: 2.., gpus_per_node: node @ 2.., .. } => vec![1, node],
+        _ => vec![1],
     }
-    sizes
 }

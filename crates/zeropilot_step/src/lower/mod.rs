@@ -289,7 +289,7 @@ fn setup(
     conditions: Conditions,
     loading: Loading,
 ) -> Result<Setup, LowerError> {
-    let (family, _) = shape::program(model);
+    let (family, is_own) = shape::program(model);
     let shape = shape::shape(model);
     let batch = Batch {
         sequences: conditions.micro_batch,
@@ -312,7 +312,8 @@ fn setup(
             element_bytes: if is_wide { 4 } else { element as u8 },
         }),
         trainable_only: match &recipe.method {
-            Method::Only(names) => Some(names.clone()),
+            // The parameters of a stand-in have other names: it trains all of them, which never takes less.
+            Method::Only(names) if is_own => Some(names.clone()),
             _ => None,
         },
     };

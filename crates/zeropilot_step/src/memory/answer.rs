@@ -50,8 +50,8 @@ pub struct Answer {
     pub terms: Vec<Term>,
     /// What a process of the job takes of its host beside tensors.
     pub process: Estimate,
-    /// Bytes on disk.
-    pub disk: Bytes,
+    /// States on disk, at the places they would be held in otherwise.
+    pub disk: Rest,
     /// Pinned buffers through which they are read and written.
     pub swap: Bytes,
     /// How near the program is to the model.
@@ -102,12 +102,14 @@ impl Answer {
 
     /// What one process takes of its host at most, pinned and not.
     pub fn host(&self) -> Estimate {
-        let tensors = Phase::ALL.map(|phase| {
-            let peak = self.on_gpu.peak(phase);
-            peak.at(Place::Host) + peak.at(Place::Pinned)
-        });
-        let most = tensors.into_iter().max().unwrap_or_default();
-        Estimate::exact(most.saturating_sub(self.disk) + self.swap) + self.process
+        Estimate::exact(self.on_host().total() + self.swap) + self.process
+    }
+
+    /// Tensors that one process holds in its host at most, pinned and not.
+    pub fn on_host(&self) -> Rest {
+        let phases = Phase::ALL.map(|phase| &self.on_gpu.peak(phase).on_host);
+        let fullest = phases.into_iter().max_by_key(|rest| rest.total());
+        fullest.map(|rest| rest.minus(&self.disk)).unwrap_or_default()
     }
 
     /// What all processes of a host take together.
@@ -220,20 +222,27 @@ impl Question<'_> {
     }
 }
 
-/// States that live on disk: those of an optimizer or parameters offloaded there.
-fn disk(zero: &Zero, prediction: &Prediction) -> Bytes {
+/// States that live on disk: those of an optimizer or parameters offloaded there. fp32 gradients of an offloaded
+/// optimizer are written to it bucket by bucket (`partition_grads` in DeepSpeed's `runtime/zero/stage3.py`).
+fn disk(zero: &Zero, prediction: &Prediction) -> Rest {
     let on_disk = |device: &OffloadDevice| matches!(device, OffloadDevice::Nvme(_));
-    let after = &prediction.states.after_step;
-    let mut bytes = Bytes(0);
-    if zero.offload_optimizer.as_ref().is_some_and(|offload| on_disk(&offload.device)) {
-        for category in [Category::Master, Category::FirstMoment, Category::SecondMoment] {
-            bytes = bytes + after.of_at(category, Place::Host);
+    let optimizer = zero.offload_optimizer.as_ref().is_some_and(|offload| on_disk(&offload.device));
+    let weights = zero.offload_param.as_ref().is_some_and(|offload| on_disk(&offload.device));
+    let mut disk = Rest::default();
+    for (category, place, bytes) in prediction.states.after_step.iter() {
+        let is_there = match category {
+            Category::Master
+            | Category::MasterGradients
+            | Category::FirstMoment
+            | Category::SecondMoment => optimizer,
+            Category::HostParameters => weights,
+            _ => false,
+        };
+        if is_there && place != Place::Device {
+            disk.add(category, place, bytes.0);
         }
     }
-    if zero.offload_param.as_ref().is_some_and(|offload| on_disk(&offload.device)) {
-        bytes = bytes + after.of(Category::HostParameters);
-    }
-    bytes
+    disk
 }
 
 /// Buffers between host and disk, from the engine's code: so many of the largest sub-group, so many of a given size.

@@ -12,6 +12,6 @@ pub use answer::{Answer, Question};
 pub use peak::{MicroStepPeaks, Peak};
 pub use prediction::{Counting, Phase, Prediction};
 pub use rank::{nth_step, steady_step};
-pub use relief::{Lever, Relief, reliefs};
+pub use relief::{Lever, Relief, host_reliefs, reliefs};
 pub use timeline::{Stretch, timeline};
 pub use workload::{Workload, WorkloadKey};

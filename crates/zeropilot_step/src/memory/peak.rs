@@ -15,12 +15,21 @@ pub struct Peak {
     pub at_device_peak: Rest,
     /// Which item of the phase that was.
     pub moment: Moment,
+    /// What was alive in the host when its pinned and its other memory were fullest.
+    pub on_host: Rest,
 }
 
 impl Peak {
     /// What a ledger has seen since its last restart.
     pub fn of(ledger: &Ledger) -> Self {
+        let mut on_host = Rest::default();
+        for place in [Place::Pinned, Place::Host] {
+            let alive = ledger.at_peak_in(place);
+            let there = alive.iter().filter(|(_, other, _)| *other == place);
+            there.for_each(|(category, place, bytes)| on_host.add(category, place, bytes.0));
+        }
         Self {
+            on_host,
             total: ledger.peak(),
             places: Place::ALL.map(|place| ledger.peak_in(place)),
             at_device_peak: ledger.at_peak_in(Place::Device),

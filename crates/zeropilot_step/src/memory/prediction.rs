@@ -130,6 +130,7 @@ impl Peak {
             *slot = shift(*slot, lent.at(place), real.at(place));
         }
         self.at_device_peak = replace(&self.at_device_peak, lent, real);
+        self.on_host = replace(&self.on_host, lent, real).without_place(Place::Device);
     }
 }
 

@@ -39,6 +39,10 @@ pub enum Lever {
     LiveParameters(Elements),
     /// `zero_optimization.sub_group_size`.
     SubGroup(Elements),
+    /// No `zero_optimization.offload_optimizer`.
+    OptimizerOnGpu,
+    /// No `zero_optimization.offload_param`.
+    ParamOnGpu,
 }
 
 /// What a change brings.
@@ -70,6 +74,30 @@ pub fn reliefs(question: &Question<'_>, now: &Answer) -> Result<Vec<Relief>, Low
     for lever in levers(question) {
         let after = question.with(lever, |changed| changed.gpu_tensors())?;
         let saved = most.saturating_sub(after);
+        if saved.0 > 0 {
+            reliefs.push(Relief { lever, saved });
+        }
+    }
+    reliefs.sort_by_key(|relief| std::cmp::Reverse(relief.saved));
+    Ok(reliefs)
+}
+
+/// Changes that lower the memory of a host, the most effective first; what they save is that of all its processes.
+///
+/// # Errors
+///
+/// If the model cannot be lowered.
+pub fn host_reliefs(question: &Question<'_>, now: &Answer) -> Result<Vec<Relief>, LowerError> {
+    let zero = question.zero;
+    let mut all = levers(question);
+    all.extend(zero.offload_optimizer.as_ref().map(|_| Lever::OptimizerOnGpu));
+    all.extend(zero.offload_param.as_ref().map(|_| Lever::ParamOnGpu));
+    let mut reliefs = Vec::new();
+    for lever in all {
+        let after = question.with(lever, |changed| {
+            Ok::<_, LowerError>(Answer::without_slack(changed, &changed.workload()?).node())
+        })?;
+        let saved = now.node().expected().saturating_sub(after.expected());
         if saved.0 > 0 {
             reliefs.push(Relief { lever, saved });
         }
@@ -142,6 +170,8 @@ impl Lever {
                 zero.max_reuse_distance = size;
             }
             Self::SubGroup(size) => zero.sub_group = size,
+            Self::OptimizerOnGpu => zero.offload_optimizer = None,
+            Self::ParamOnGpu => zero.offload_param = None,
         }
     }
 }

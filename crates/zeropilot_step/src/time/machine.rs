@@ -63,9 +63,9 @@ impl Machine {
         elements as f64 * bytes as f64 / self.pace.memory
     }
 
-    /// Bytes of states that a disk keeps for an element.
+    /// Bytes that are read from a disk and written to it for an element: master, its gradient, moments.
     pub(super) fn disk_bytes(dtypes: Dtypes, optimizer: BaseOptimizer) -> u64 {
-        dtypes.master + moments(optimizer) * dtypes.moment
+        2 * dtypes.master + moments(optimizer) * dtypes.moment
     }
 }
 

@@ -43,6 +43,8 @@ pub(super) struct Tracks<'a, O> {
     module: Option<u32>,
     /// When the host can start the next thing.
     host: f64,
+    /// Until when it waits for something before that, and for what.
+    held: (f64, Cause),
     /// When kernels are done.
     compute: f64,
     /// When the side stream of gathers is.
@@ -77,6 +79,7 @@ impl<'a, O: Observer> Tracks<'a, O> {
             phase: Phase::Forward,
             module: None,
             host: begin,
+            held: (begin, Cause::Host),
             compute: begin,
             gathers: begin,
             reductions: begin,
@@ -116,6 +119,13 @@ impl<'a, O: Observer> Tracks<'a, O> {
         }
     }
 
+    /// Kernels wait for the host, and for what it waits for itself.
+    fn wait_for_host(&mut self) {
+        let (until, cause) = self.held;
+        self.wait(until.min(self.host), cause);
+        self.wait(self.host, Cause::Host);
+    }
+
     pub(super) fn micro_step(&mut self, micro: &MicroOps) {
         self.host += self.machine.pace.micro_step;
         self.follow(&micro.forward);
@@ -131,14 +141,14 @@ impl<'a, O: Observer> Tracks<'a, O> {
         self.wait(self.to_host.max(self.to_device), Cause::ToHost);
         // The device is synchronised: gathers nobody needed end, and the host knows.
         self.wait(self.queue.max(self.near_queue), Cause::Gather);
-        self.wait(self.host, Cause::Host);
+        self.wait_for_host();
         self.host = self.compute;
     }
 
     pub(super) fn optimizer_step(&mut self, ops: &[Op]) {
         self.phase = Phase::Step;
         self.host += self.machine.pace.step;
-        self.wait(self.host, Cause::Host);
+        self.wait_for_host();
         self.follow(ops);
         self.wait(self.queue, Cause::Weights);
         self.wait(self.to_device, Cause::ToDevice);
@@ -165,7 +175,7 @@ impl<'a, O: Observer> Tracks<'a, O> {
     fn run(&mut self, work: Work) {
         let (seconds, starting) = (self.machine.compute(work), self.machine.start(work));
         self.taken.work += work;
-        self.wait(self.host, Cause::Host);
+        self.wait_for_host();
         let begin = self.compute;
         self.host += starting;
         self.compute += seconds;
@@ -175,7 +185,7 @@ impl<'a, O: Observer> Tracks<'a, O> {
             Phase::Step => What::Update,
         };
         self.note(Stream::Compute, begin, begin + seconds, what);
-        self.wait(self.host, Cause::Host);
+        self.wait_for_host();
     }
 
     /// A call takes its turn in the communicator's queue; says when it is over.
@@ -266,9 +276,11 @@ impl<'a, O: Observer> Tracks<'a, O> {
         let begin = free.max(ready);
         let mut end = begin + seconds;
         self.note(stream, begin, end, What::Copy(copy));
-        if self.manners.parameters_on_disk && is_to_device && self.phase != Phase::Step {
+        let is_on_disk = self.manners.parameters_on_disk && is_to_device;
+        if is_on_disk && self.phase != Phase::Step {
             end = self.disk(copy.bytes, 0, end);
         }
+        let cause = if is_on_disk { Cause::Disk } else { Cause::ToDevice };
         if is_to_device {
             self.to_device = end
         } else {
@@ -278,9 +290,9 @@ impl<'a, O: Observer> Tracks<'a, O> {
             Phase::Step => {
                 self.wait(end, if is_to_device { Cause::ToDevice } else { Cause::ToHost })
             }
-            Phase::Forward => self.hold_gathers(end),
+            Phase::Forward => self.hold_gathers(end, cause),
             Phase::Backward if is_to_device && self.manners.parameters_on_host => {
-                self.hold_gathers(end);
+                self.hold_gathers(end, cause);
             }
             Phase::Backward if self.manners.overlap && self.has_side_stream() => {
                 self.reductions = self.reductions.max(end);
@@ -290,9 +302,12 @@ impl<'a, O: Observer> Tracks<'a, O> {
     }
 
     /// What is gathered comes from the host first, and the host waits for the copy.
-    fn hold_gathers(&mut self, until: f64) {
+    fn hold_gathers(&mut self, until: f64, cause: Cause) {
         self.gathers = self.gathers.max(until);
-        self.host = self.host.max(until);
+        if until > self.host {
+            self.host = until;
+            self.held = (until, cause);
+        }
     }
 
     fn disk(&mut self, read: u64, write: u64, ready: f64) -> f64 {

@@ -238,6 +238,21 @@ impl Rest {
         other.iter().for_each(|(category, place, bytes)| self.add(category, place, bytes.0));
     }
 
+    /// What is left without another.
+    pub fn minus(&self, other: &Self) -> Self {
+        let mut left = Self::default();
+        for (category, place, bytes) in self.iter() {
+            left.add(category, place, bytes.saturating_sub(other.of_at(category, place)).0);
+        }
+        left
+    }
+
+    /// All but what is in a place.
+    pub fn without_place(mut self, place: Place) -> Self {
+        self.0.retain(|(_, other), _| *other != place);
+        self
+    }
+
     /// All but a category.
     pub fn without(mut self, category: Category) -> Self {
         self.0.retain(|(other, _), _| *other != category);

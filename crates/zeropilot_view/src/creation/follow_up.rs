@@ -91,7 +91,7 @@ fn launch_command(created: &Created<'_>) -> Option<String> {
     let ranks_per_machine =
         recipe.batch.world.filter(|world| world.get() <= MOST_ON_ONE_MACHINE)?;
     let launcher = Launcher::of(recipe.target)?;
-    let script = if launcher == Launcher::LlamaFactory { "train.yaml" } else { "train.py" };
+    let script = launcher.script();
     let told = if recipe.target.is_trainer() { recipe.arguments() } else { Vec::new() };
     let job = Job {
         machines: Machines::One,

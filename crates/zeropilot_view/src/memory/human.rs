@@ -142,7 +142,8 @@ pub(super) fn common(name: &str, compared: &Compared, language: Language) -> Str
         gpus(&compared.cluster, language),
     ];
     let batch = batch_words(compared.micro_batch, &compared.recipe, language);
-    format!("{}\n  {batch}\n\n", words.join(separator))
+    let notes = provenance::notes(&compared.notes, language);
+    format!("{}\n  {batch}\n{notes}\n", words.join(separator))
 }
 
 fn device(report: &MemoryReport<'_>, layout: &Layout) -> String {
@@ -150,9 +151,9 @@ fn device(report: &MemoryReport<'_>, layout: &Layout) -> String {
     let need = answer.device();
     let capacity = report.question.cluster.capacity().map(|capacity| capacity.bytes);
     let mut text = device_line(report, layout);
-    let rows = device_rows(answer);
+    let rows = named(device_rows(answer), language);
     let whole = capacity.map_or(need.expected(), |capacity| capacity.expected()).0;
-    text.push_str(&table(&rows, need.expected().0, whole.max(need.expected().0), language));
+    text.push_str(&table(&rows, need.expected().0, whole.max(need.expected().0)));
     text
 }
 
@@ -192,20 +193,17 @@ fn host(report: &MemoryReport<'_>, layout: &Layout) -> String {
     let (answer, language) = (report.answer, layout.language);
     let ranks = answer.ranks_per_host;
     let mut text = host_line(report, layout);
-    let phase = Phase::ALL
-        .into_iter()
-        .max_by_key(|phase| {
-            let peak = answer.on_gpu.peak(*phase);
-            peak.at(Place::Host) + peak.at(Place::Pinned)
-        })
-        .unwrap_or(Phase::Step);
-    let rows = parts(&answer.on_gpu.peak(phase).at_device_peak, &[Place::Host, Place::Pinned]);
+    let mut rows = named(parts(&answer.on_host(), &[Place::Host, Place::Pinned]), language);
     let each = answer.host().expected().0;
     if !rows.is_empty() {
-        text.push_str(&table(&rows, each, each, language));
+        let words = |english, chinese| Text::new(english, chinese).get(language);
+        rows.push((words("buffers for NVMe", "NVMe 读写缓冲区"), answer.swap));
+        rows.push((words("the process itself", "进程本身"), answer.process.expected()));
+        rows.sort_by_key(|(_, bytes)| std::cmp::Reverse(*bytes));
+        text.push_str(&table(&rows, each, each));
     }
-    if answer.disk.0 > 0 {
-        let all = Bytes(answer.disk.0 * ranks);
+    if answer.disk.total().0 > 0 {
+        let all = Bytes(answer.disk.total().0 * ranks);
         text.push_str(&tr!(language, "NVMe: {all} per node\n", "NVMe：每节点 {all}\n"));
     }
     text
@@ -223,18 +221,24 @@ pub(super) fn line(
     let Some(capacity) = capacity else { return format!("{head}{colon}{need}\n") };
     let fit = fit(need, capacity);
     let word = paint(fit, layout);
-    let difference = Bytes(capacity.expected().0.abs_diff(need.expected().0));
+    let difference = |bytes: Bytes| Bytes(capacity.expected().0.abs_diff(bytes.0));
+    let (expected, most) = (difference(need.expected()), difference(need.high()));
     let shown = capacity.expected();
-    match fit.is_expected() {
-        true => tr!(
+    match fit {
+        Fit::Fits | Fit::LowHeadroom => tr!(
             language,
-            "{head}: {need} of {shown}: {word}, {difference} to spare\n",
-            "{head}：{need}，可用 {shown}：{word}，余 {difference}\n"
+            "{head}: {need} of {shown}: {word}, {expected} to spare\n",
+            "{head}：{need}，可用 {shown}：{word}，余 {expected}\n"
         ),
-        false => tr!(
+        Fit::MayNotFit => tr!(
             language,
-            "{head}: {need} of {shown}: {word}, {difference} too much\n",
-            "{head}：{need}，可用 {shown}：{word}，超出 {difference}\n"
+            "{head}: {need} of {shown}: {word}, up to {most} too much\n",
+            "{head}：{need}，可用 {shown}：{word}，最多超出 {most}\n"
+        ),
+        Fit::DoesNotFit => tr!(
+            language,
+            "{head}: {need} of {shown}: {word}, {expected} too much\n",
+            "{head}：{need}，可用 {shown}：{word}，超出 {expected}\n"
         ),
     }
 }
@@ -244,15 +248,18 @@ fn paint(fit: Fit, layout: &Layout) -> String {
     if layout.color { format!("{}{word}\u{1b}[0m", fit.style()) } else { word.to_owned() }
 }
 
+fn named(parts: Vec<(Part, Bytes)>, language: Language) -> Vec<(&'static str, Bytes)> {
+    parts.into_iter().map(|(part, bytes)| (part.words(language), bytes)).collect()
+}
+
 /// Rows of a name, a bar, an amount and its share of `sum`; bars are shares of `whole`. What is less than a
 /// two-thousandth of the sum is left out.
-fn table(rows: &[(Part, Bytes)], sum: u64, whole: u64, language: Language) -> String {
+fn table(rows: &[(&str, Bytes)], sum: u64, whole: u64) -> String {
     let rows: Vec<_> =
         rows.iter().filter(|(_, bytes)| bytes.0.saturating_mul(2000) >= sum).collect();
-    let widest = rows.iter().map(|(part, _)| part.words(language).width()).max().unwrap_or(0);
+    let widest = rows.iter().map(|(name, _)| name.width()).max().unwrap_or(0);
     let mut text = String::new();
-    for (part, bytes) in rows {
-        let name = part.words(language);
+    for (name, bytes) in rows {
         let padding = " ".repeat(widest - name.width());
         let share = 100.0 * bytes.0 as f64 / sum.max(1) as f64;
         let amount = bytes.to_string();
@@ -291,13 +298,22 @@ pub(super) fn moment(answer: &Answer, language: Language) -> String {
 }
 
 fn reliefs(report: &MemoryReport<'_>, language: Language) -> String {
-    if report.reliefs.is_empty() {
-        return String::new();
-    }
-    let mut text = tr!(language, "What would lower it most:\n", "最有效的几种办法：\n");
-    for relief in report.reliefs.iter().take(RELIEFS) {
-        let amount = format!("−{}", relief.saved);
-        text.push_str(&format!("  {amount:>10}  {}\n", change(relief.lever, language)));
+    let of_host = tr!(
+        language,
+        "What would lower the host memory of a node most:\n",
+        "降低每节点主机内存最有效的几种办法：\n"
+    );
+    let of_gpu = tr!(language, "What would lower it most:\n", "最有效的几种办法：\n");
+    let mut text = String::new();
+    for (head, reliefs) in [(of_host, report.host_reliefs), (of_gpu, report.reliefs)] {
+        if reliefs.is_empty() {
+            continue;
+        }
+        text.push_str(&head);
+        for relief in reliefs.iter().take(RELIEFS) {
+            let amount = format!("−{}", relief.saved);
+            text.push_str(&format!("  {amount:>10}  {}\n", change(relief.lever, language)));
+        }
     }
     text
 }

@@ -180,7 +180,7 @@ pub fn json(report: &MemoryReport<'_>, as_measured: &Prediction) -> Value {
             processes: answer.ranks_per_host,
             capacity: ram.map(|ram| ram.expected().0),
             verdict: ram.map(|ram| fit(node, ram)),
-            disk: answer.disk.0 * answer.ranks_per_host,
+            disk: answer.disk.total().0 * answer.ranks_per_host,
         },
         savings: report
             .reliefs

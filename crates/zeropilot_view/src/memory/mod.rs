@@ -38,6 +38,8 @@ pub struct MemoryReport<'a> {
     pub answer: &'a Answer,
     /// What would lower it, the most effective first.
     pub reliefs: &'a [Relief],
+    /// What would lower that of a host, where it is short.
+    pub host_reliefs: &'a [Relief],
     /// The number format that was taken because the config leaves it to the script.
     pub assumed: Option<NumberFormat>,
     /// What the answer rests on.
@@ -51,6 +53,7 @@ impl<'a> From<&'a Memory> for MemoryReport<'a> {
             question: memory.job.question(),
             answer: &memory.answer,
             reliefs: &memory.reliefs,
+            host_reliefs: &memory.host_reliefs,
             assumed: memory.job.assumed,
             provenance: &memory.job.provenance,
         }

@@ -41,6 +41,13 @@ pub(crate) fn change(lever: Lever, language: Language) -> String {
             size.0
         ),
         Lever::SubGroup(size) => format!("\"sub_group_size\": {}", size.0),
+        Lever::OptimizerOnGpu => text(
+            "no offload_optimizer: optimizer on the GPU",
+            "去掉 offload_optimizer：优化器放回显存",
+        ),
+        Lever::ParamOnGpu => {
+            text("no offload_param: weights on the GPU", "去掉 offload_param：权重放回显存")
+        }
     }
 }
 
@@ -58,5 +65,7 @@ pub(crate) fn name(lever: Lever) -> &'static str {
         Lever::PrefetchBucket(_) => "stage3_prefetch_bucket_size",
         Lever::LiveParameters(_) => "stage3_max_live_parameters",
         Lever::SubGroup(_) => "sub_group_size",
+        Lever::OptimizerOnGpu => "no_offload_optimizer",
+        Lever::ParamOnGpu => "no_offload_param",
     }
 }

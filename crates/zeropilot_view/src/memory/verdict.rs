@@ -11,12 +11,12 @@ use zeropilot_units::Estimate;
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(rename = "Verdict"))]
 #[serde(rename_all = "snake_case")]
 pub enum Fit {
-    /// Even the most fits.
+    /// Even the most fits, and leaves headroom.
     Fits,
-    /// The expectation fits, the most may not.
-    Tight,
-    /// The expectation does not fit, the least may.
-    Doubtful,
+    /// Even the most fits, but leaves little.
+    LowHeadroom,
+    /// The most does not fit, the least may.
+    MayNotFit,
     /// Not even the least fits.
     DoesNotFit,
 }
@@ -30,28 +30,27 @@ pub fn fit_of(answer: &Answer, cluster: &Cluster) -> Option<Fit> {
 
 /// How `need` compares with `capacity`.
 pub fn fit(need: Estimate, capacity: Estimate) -> Fit {
-    if need.high() <= capacity.low() {
-        Fit::Fits
-    } else if need.expected() <= capacity.expected() {
-        Fit::Tight
+    if need.high() <= capacity.expected() {
+        let is_sure = need.leaves_headroom(capacity.expected()) && need.high() <= capacity.low();
+        if is_sure { Fit::Fits } else { Fit::LowHeadroom }
     } else if need.low() <= capacity.high() {
-        Fit::Doubtful
+        Fit::MayNotFit
     } else {
         Fit::DoesNotFit
     }
 }
 
 impl Fit {
-    /// Whether the expectation fits.
-    pub fn is_expected(self) -> bool {
-        matches!(self, Self::Fits | Self::Tight)
+    /// Whether even the most fits.
+    pub fn is_safe(self) -> bool {
+        matches!(self, Self::Fits | Self::LowHeadroom)
     }
 
     pub(crate) fn words(self, language: Language) -> &'static str {
         match self {
             Self::Fits => Text::new("fits", "放得下"),
-            Self::Tight => Text::new("fits, but tightly", "放得下，但很紧"),
-            Self::Doubtful => Text::new("probably does not fit", "很可能放不下"),
+            Self::LowHeadroom => Text::new("fits, low headroom", "放得下，余量小"),
+            Self::MayNotFit => Text::new("may not fit", "可能放不下"),
             Self::DoesNotFit => Text::new("does not fit", "放不下"),
         }
         .get(language)
@@ -60,7 +59,7 @@ impl Fit {
     pub(crate) fn style(self) -> &'static str {
         match self {
             Self::Fits => "\u{1b}[1;32m",
-            Self::Tight | Self::Doubtful => "\u{1b}[1;33m",
+            Self::LowHeadroom | Self::MayNotFit => "\u{1b}[1;33m",
             Self::DoesNotFit => "\u{1b}[1;31m",
         }
     }
@@ -76,9 +75,12 @@ mod tests {
     fn the_verdict_is_no_surer_than_the_numbers() {
         let need = |low, expected, high| Estimate::new(Bytes(low), Bytes(expected), Bytes(high));
         let card = need(98, 100, 102);
-        assert_eq!(fit(need(80, 90, 97), card), Fit::Fits);
-        assert_eq!(fit(need(80, 90, 99), card), Fit::Tight);
-        assert_eq!(fit(need(95, 101, 120), card), Fit::Doubtful);
+        // A twentieth of 100 is 5.
+        assert_eq!(fit(need(80, 90, 95), card), Fit::Fits);
+        assert_eq!(fit(need(80, 90, 96), card), Fit::LowHeadroom);
+        assert_eq!(fit(need(80, 90, 100), card), Fit::LowHeadroom);
+        assert_eq!(fit(need(80, 90, 101), card), Fit::MayNotFit);
+        assert_eq!(fit(need(95, 101, 120), card), Fit::MayNotFit);
         assert_eq!(fit(need(103, 110, 120), card), Fit::DoesNotFit);
     }
 }

@@ -57,11 +57,12 @@ pub fn words(report: &PlanReport<'_>, language: Language) -> PlanWords {
         lines.map(str::to_owned).collect()
     };
     let choice = report.plan.fitting.first();
+    let notes = crate::provenance::notes(&report.provenance.notes, language);
     let rejected = report.plan.rejected.iter().map(|one| said(rejected_row(one, language)));
     PlanWords {
         recommended: choice.map(|choice| RecommendedWords {
             strategy: way_words(choice.way, language),
-            lines: lines(&choice_words(report, choice, language)).split_off(1),
+            lines: lines(&(choice_words(report, choice, language) + &notes)).split_off(1),
             config: format!("{:#}\n", Value::Object(choice.recipe.config())),
             by_hand: lines(&by_hand(choice, language)),
         }),

@@ -53,7 +53,7 @@ fn accumulation(report: &SimulateReport<'_>, language: Language) -> String {
 
 /// That the step cannot be made there, or may not.
 fn room(report: &SimulateReport<'_>, layout: &Layout) -> String {
-    let Some(fit) = report.fit.filter(|fit| !fit.is_expected()) else { return String::new() };
+    let Some(fit) = report.fit.filter(|fit| !fit.is_safe()) else { return String::new() };
     let (start, end) = if layout.color { (fit.style(), "\u{1b}[0m") } else { ("", "") };
     let (language, words) = (layout.language, fit.words(layout.language));
     tr!(

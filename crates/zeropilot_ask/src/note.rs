@@ -1,0 +1,41 @@
+//! What a reader must know about an answer beside its numbers.
+
+use zeropilot_cluster::Cluster;
+
+use crate::name::NumberFormat;
+
+/// Something that changes what an answer is worth, or that was said and is not used.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Note {
+    /// fp16 is assumed, since these GPUs have no bf16.
+    Fp16Assumed {
+        /// Their name.
+        card: &'static str,
+    },
+    /// bf16 is wanted on GPUs that have none.
+    NoBf16 {
+        /// Their name.
+        card: &'static str,
+    },
+    /// No global batch is given, so that every strategy has its own.
+    OpenBatch,
+    /// Links between nodes were given, and there is only one node.
+    NetworkUnused,
+    /// The recommended strategy uses hpZ, which older engines compute wrongly.
+    HpzVersion,
+}
+
+impl Note {
+    /// What there is to say about training in a number format on a cluster.
+    pub(crate) fn about(cluster: &Cluster, format: NumberFormat, is_assumed: bool) -> Vec<Self> {
+        let card = cluster.gpus.device.accelerator().filter(|card| card.lacks_bf16());
+        let of_format = card.and_then(|card| match format {
+            NumberFormat::Bf16 => Some(Self::NoBf16 { card: &card.name }),
+            NumberFormat::Fp16 => is_assumed.then_some(Self::Fp16Assumed { card: &card.name }),
+            NumberFormat::Fp32 => None,
+        });
+        let is_alone = cluster.gpus.layout.nodes == 1;
+        let of_network = cluster.network.filter(|_| is_alone).map(|_| Self::NetworkUnused);
+        of_format.into_iter().chain(of_network).collect()
+    }
+}
