@@ -270,7 +270,7 @@ fn a_card_without_bf16_is_asked_about_in_fp16_and_bf16_on_it_is_named() {
     assert!(asked["provenance"]["notes"][0].as_str().expect("a note").contains("use fp16"));
     let directory = tempfile::tempdir().expect("a directory");
     let config = directory.path().join("ds.json");
-    let open = r#"{"train_micro_batch_size_per_gpu": 1, "fp16": {"enabled": "auto"}, "bf16": {"enabled": "auto"}}"#;
+    let open = r#"{"train_micro_batch_size_per_gpu": 1, "fp16": {"enabled": "auto"}, "bf16": {"enabled": "auto"}, "zero_optimization": {"stage": 2}}"#;
     fs::write(&config, open).expect("written");
     let path = config.to_str().expect("a path");
     assert_eq!(answer(&[&question[..], &["--config", path]].concat())["precision"], "fp16");
