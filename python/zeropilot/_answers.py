@@ -213,7 +213,7 @@ class DeviceMemory:
     terms: Tuple[MemoryTerm, ...]
     peak: DevicePeak
 
-Verdict = Literal["fits", "tight", "doubtful", "does_not_fit"]
+Verdict = Literal["fits", "low_headroom", "may_not_fit", "does_not_fit"]
 
 
 @dataclass(frozen=True)
@@ -275,6 +275,7 @@ class Provenance:
     values: Tuple[StatedValue, ...]
     unknown: Tuple[str, ...]
     not_modelled: Tuple[NotModelled, ...]
+    notes: Tuple[str, ...]
 
 
 @dataclass(frozen=True)
@@ -559,6 +560,7 @@ class ExplainedFile(Explanation):
     world_size: int
     keys: Tuple[FileKey, ...]
     findings: Tuple[FileFinding, ...]
+    job: Optional[Provenance] = None
 
 
 @dataclass(frozen=True)

@@ -171,7 +171,7 @@ export interface DeviceMemory {
 }
 
 /// How a need compares with what there is.
-export type Verdict = "fits" | "tight" | "doubtful" | "does_not_fit";
+export type Verdict = "fits" | "low_headroom" | "may_not_fit" | "does_not_fit";
 
 /// Device memory that is no tensor.
 export interface MemoryTerm {
@@ -220,6 +220,7 @@ export interface Provenance {
   values: StatedValue[];
   unknown: string[];
   not_modelled: NotModelled[];
+  notes: string[];
 }
 
 /// A value that an answer rests on.
@@ -537,6 +538,7 @@ export interface Concept {
 
 /// A whole config, key by key; `findings` are those about no key of it.
 export interface ExplainedFile {
+  job?: Provenance | null;
   file: string;
   verdict: string;
   deepspeed_version: string;

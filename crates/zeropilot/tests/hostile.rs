@@ -182,7 +182,17 @@ fn a_secret_argument_is_in_no_file_of_the_record() {
 fn printed_commands_do_what_they_say_in_a_shell() {
     let bench = Bench::new(&[]);
     let config = "a b;$(touch owned)`touch owned`'\"\\ &|>x*?.json";
-    let run = bench.run(&["plan", "--model", "qwen3-0.6b", "--gpus", "2x24GB", "-o", config]);
+    let run = bench.run(&[
+        "plan",
+        "--model",
+        "qwen3-0.6b",
+        "--gpus",
+        "2x24GB",
+        "--for",
+        "hf-trainer",
+        "-o",
+        config,
+    ]);
     assert_eq!(run.code, 0, "{}", run.stderr);
     assert!(bench.path().join(config).is_file());
     let launchers = ["deepspeed", "torchrun", "accelerate", "swift", "llamafactory-cli"];

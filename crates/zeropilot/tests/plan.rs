@@ -160,23 +160,26 @@ fn notes(answer: &Value) -> String {
 fn a_card_without_bf16_is_planned_in_fp16_unless_bf16_is_asked_for() {
     let question = ["--model", "qwen3-1.7b", "--gpus", "8xV100-SXM2-32GB", "--seq-len", "1024"];
     let (usual, _) = plan(&question);
-    assert_eq!(usual["choice"]["config"]["fp16"]["enabled"], true);
+    assert_eq!(usual["recommended"]["config"]["fp16"]["enabled"], true);
     assert!(
-        usual["choice"]["config"]["bf16"].is_null() && !usual["choice"]["step_seconds"].is_null()
+        usual["recommended"]["config"]["bf16"].is_null()
+            && !usual["recommended"]["step_seconds"].is_null()
     );
     assert!(notes(&usual).contains("V100 SXM2 32GB has no bf16"), "{}", notes(&usual));
     let (asked, _) = plan(&[&question[..], &["--precision", "bf16"]].concat());
-    assert_eq!(asked["choice"]["config"]["bf16"]["enabled"], true);
-    assert!(asked["choice"]["step_seconds"].is_null());
+    assert_eq!(asked["recommended"]["config"]["bf16"]["enabled"], true);
+    assert!(asked["recommended"]["step_seconds"].is_null());
     assert!(notes(&asked).contains("use fp16"), "{}", notes(&asked));
     let (newer, _) = plan(&["--model", "qwen3-1.7b", "--gpus", "8xA100-80G"]);
-    assert_eq!(newer["choice"]["config"]["bf16"]["enabled"], true);
+    assert_eq!(newer["recommended"]["config"]["bf16"]["enabled"], true);
     assert!(!notes(&newer).contains("bf16"), "{}", notes(&newer));
 }
 
 /// The choice and the alternatives.
 fn offered(plan: &Value) -> Vec<&Value> {
-    std::iter::once(&plan["choice"]).chain(plan["alternatives"].as_array().expect("rows")).collect()
+    std::iter::once(&plan["recommended"])
+        .chain(plan["alternatives"].as_array().expect("rows"))
+        .collect()
 }
 
 #[test]
@@ -186,15 +189,15 @@ fn hpz_is_the_gpus_of_a_node_and_plain_zero_3_is_offered_beside_it() {
         plan(&[&question[..], &["--gpus", "2x8xA100-80G", "--global-batch", "256"]].concat());
     let kinds: Vec<(u64, u64)> = offered(&plan_of_two)
         .into_iter()
-        .filter(|one| one["way"]["offload_optimizer"] == "none")
-        .map(|one| (number(one, "/way/stage"), number(one, "/way/hpz")))
+        .filter(|one| one["strategy"]["offload_optimizer"] == "none")
+        .map(|one| (number(one, "/strategy/stage"), number(one, "/strategy/hpz")))
         .collect();
     for kind in [(3, 1), (3, 8)] {
         assert!(kinds.contains(&kind), "{kinds:?}");
     }
     assert!(kinds.iter().all(|(_, hpz)| [1, 8].contains(hpz)), "{kinds:?}");
     let (one_node, _) = plan(&[&question[..], &["--gpus", "8xA100-80G"]].concat());
-    assert!(offered(&one_node).iter().all(|one| number(one, "/way/hpz") == 1));
+    assert!(offered(&one_node).iter().all(|one| number(one, "/strategy/hpz") == 1));
     assert!(notes(&one_node).contains("--network has no effect"), "{}", notes(&one_node));
     assert!(!notes(&plan_of_two).contains("--network"), "{}", notes(&plan_of_two));
 }
@@ -202,7 +205,7 @@ fn hpz_is_the_gpus_of_a_node_and_plain_zero_3_is_offered_beside_it() {
 /// Seconds of a step for each of its sequences on a GPU.
 fn pace(one: &Value) -> f64 {
     let sequences =
-        number(one, "/way/micro_batch") * number(one, "/way/gradient_accumulation_steps");
+        number(one, "/strategy/micro_batch") * number(one, "/strategy/gradient_accumulation_steps");
     one["step_seconds"]["expected"].as_f64().expect("a time") / sequences as f64
 }
 
@@ -212,10 +215,10 @@ fn what_is_as_fast_and_leaves_headroom_is_recommended() {
     let question = ["--model", "llama-3.1-8b", "--gpus", "8xH100", "--seq-len", "4096"];
     let (plan, _) = plan(&[&question[..], &["--global-batch", "128"]].concat());
     let least = offered(&plan).into_iter().map(pace).fold(f64::INFINITY, f64::min);
-    assert!(pace(&plan["choice"]) <= least * 1.05, "{}", plan["choice"]);
-    let headroom = number(&plan, "/capacity") - number(&plan, "/choice/memory/device/high");
+    assert!(pace(&plan["recommended"]) <= least * 1.05, "{}", plan["recommended"]);
+    let headroom = number(&plan, "/capacity") - number(&plan, "/recommended/memory/device/high");
     assert!(headroom >= number(&plan, "/capacity") / 20, "{headroom} left");
-    assert_eq!(plan["choice"]["way"]["offload_optimizer"], "none");
+    assert_eq!(plan["recommended"]["strategy"]["offload_optimizer"], "none");
 }
 
 /// Trainers compare a config with arguments of their own, so that each line must say what the config does.
@@ -228,7 +231,7 @@ fn only_launchers_whose_program_reads_the_config_are_offered() {
         ("hf-trainer", &["accelerate", "deepspeed", "llamafactory", "swift", "torchrun"]),
     ] {
         let (plan, _) = plan(&[&question[..], &["--for", target]].concat());
-        let lines = plan["choice"]["launch"].as_object().expect("lines");
+        let lines = plan["recommended"]["launch"].as_object().expect("lines");
         let mut names: Vec<&str> = lines.keys().map(String::as_str).collect();
         names.sort_unstable();
         assert_eq!(names, launchers);
@@ -255,9 +258,9 @@ fn the_trainer_accepts_the_config_with_the_lines_that_are_printed() {
     let Some(home) = zeropilot_oracle::home() else { return };
     let question = ["--model", "qwen2.5-0.5b", "--gpus", "2xA100-80G", "--global-batch", "12"];
     let (plan, _) = plan(&[&question[..], &["--for", "hf-trainer"]].concat());
-    let micro = number(&plan, "/choice/way/micro_batch");
+    let micro = number(&plan, "/recommended/strategy/micro_batch");
     let questions = ["deepspeed", "torchrun"].map(|launcher| {
-        let choice = &plan["choice"];
+        let choice = &plan["recommended"];
         let line = choice["launch"][launcher].as_str().expect("a line");
         let files = json!({"train.py": FILLS, "ds_config.json": choice["config"].to_string()});
         json!({"command": format!("{line} --use_cpu"), "files": files})

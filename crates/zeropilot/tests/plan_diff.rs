@@ -141,12 +141,12 @@ fn a_job_with_its_patch_is_the_recommended_strategy() {
             .expect("git runs");
         assert!(applied.status.success(), "{}: {applied:?}\n{patch}", case.name);
         let after = plan(directory.path(), &case);
-        assert_eq!(after["choice"], before["choice"], "{}\n{patch}", case.name);
-        let (way, current) = (&after["choice"]["way"], &after["current"]);
+        assert_eq!(after["recommended"], before["recommended"], "{}\n{patch}", case.name);
+        let (way, current) = (&after["recommended"]["strategy"], &after["current"]);
         for key in ["stage", "micro_batch", "gradient_accumulation_steps"] {
             assert_eq!(current[key], way[key], "{}: {key}\n{patch}", case.name);
         }
-        let device = &after["choice"]["memory"]["device"]["expected"];
+        let device = &after["recommended"]["memory"]["device"]["expected"];
         assert_eq!(&current["device"], device, "{}\n{patch}", case.name);
         assert_eq!(asked(directory.path(), &case, "--diff"), "", "{}\n{patch}", case.name);
         let config = fs::read_to_string(directory.path().join("ds.json")).expect("a config");
