@@ -39,12 +39,12 @@ fn full_8b_on_five_44_gb_cards_needs_zero_3() {
 fn every_rung_of_the_ladder_needs_less_and_is_a_whole_config() {
     let (plan, _) = plan(&["--model", "qwen3-8b", "--gpus", "5x44GB", "--global-batch", "40"]);
     let mut below = number(&plan, "/recommended/memory/device/expected");
-    for rung in plan["fallbacks"].as_array().expect("rungs") {
-        let need = number(rung, "/memory/device/expected");
+    for fallback in plan["fallbacks"].as_array().expect("fallbacks") {
+        let need = number(fallback, "/memory/device/expected");
         assert!(need < below, "{need} after {below}");
         below = need;
-        // The global batch is kept on every rung.
-        assert_eq!(number(rung, "/config/train_batch_size"), 40);
+        // The global batch is kept on every fallback.
+        assert_eq!(number(fallback, "/config/train_batch_size"), 40);
     }
     assert_eq!(number(&plan, "/recommended/config/train_batch_size"), 40);
 }

@@ -42,7 +42,7 @@ fn assert_cause(verdict: &Value, cause: &str) {
 }
 
 /// Memory becomes short in the middle of a run, for the ranks and all that follow them. The launch stands in a script,
-/// which is told of the rung and of the checkpoint, and stays as it is.
+/// which is told of the fallback and of the checkpoint, and stays as it is.
 #[test]
 fn a_lower_rung_goes_on_from_the_checkpoint_if_the_engine_can_load_it() {
     let Some(home) = zeropilot_oracle::home() else { return };

@@ -47,7 +47,7 @@ fn plan_and_memory_agree_about_every_model_of_the_catalogue_and_every_method() {
             };
             let model = entry.model().expect("a model of the catalogue");
             let Ok(planned) = plan(&entry.id, &model, &request) else { continue };
-            for fitting in planned.plan.fitting.iter().chain(&planned.plan.ladder) {
+            for fitting in planned.plan.fitting.iter().chain(&planned.plan.fallbacks) {
                 asked_again(entry, &training, gpus, fitting);
                 shown += 1;
             }

@@ -44,7 +44,7 @@ pub enum NoResume {
 /// Something that happened.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "event", rename_all = "snake_case")]
-pub enum Happening {
+pub enum RunEvent {
     /// The run began.
     RunStarted {
         /// Its name.
@@ -78,7 +78,8 @@ pub enum Happening {
         /// From 1.
         attempt: u32,
         /// What it runs with.
-        rung: Setup,
+        #[serde(alias = "rung")]
+        strategy: Setup,
         /// Its process.
         pid: u32,
     },
@@ -174,10 +175,12 @@ pub enum Happening {
         #[serde(skip_serializing_if = "Option::is_none", default)]
         larger: Option<String>,
     },
-    /// A rung of the ladder was taken.
-    RungTaken {
+    /// A fallback was taken.
+    #[serde(alias = "rung_taken")]
+    FallbackTaken {
         /// What the next attempt runs with.
-        rung: Setup,
+        #[serde(alias = "rung")]
+        strategy: Setup,
         /// The config it is written in.
         config: String,
     },
@@ -223,7 +226,7 @@ pub struct Event {
     pub at: f64,
     /// What happened.
     #[serde(flatten)]
-    pub happening: Happening,
+    pub happening: RunEvent,
 }
 
 /// A line that is no event.
@@ -240,7 +243,7 @@ impl std::error::Error for UnreadableEvent {}
 
 impl Event {
     /// What happened at a time.
-    pub fn new(at: f64, happening: Happening) -> Self {
+    pub fn new(at: f64, happening: RunEvent) -> Self {
         Self { shape: SHAPE, at, happening }
     }
 
@@ -265,7 +268,7 @@ mod tests {
     #[test]
     fn an_event_is_one_line_and_reads_back() {
         let line = "out of\nmemory".to_owned();
-        let happening = Happening::Fingerprint { id: "cuda_oom".to_owned(), line, rank: Some(1) };
+        let happening = RunEvent::Fingerprint { id: "cuda_oom".to_owned(), line, rank: Some(1) };
         let event = Event::new(1.5, happening);
         let text = event.line();
         assert!(!text.contains('\n') && text.contains("\"event\":\"fingerprint\""), "{text}");
@@ -275,7 +278,7 @@ mod tests {
     #[test]
     fn an_event_of_a_later_version_is_skipped_and_not_an_error() {
         let event = Event::read(r#"{"shape":1,"at":2.0,"event":"tea_break","cups":2}"#);
-        assert_eq!(event.map(|event| event.happening), Ok(Happening::Unknown));
+        assert_eq!(event.map(|event| event.happening), Ok(RunEvent::Unknown));
         assert!(Event::read(r#"{"shape":1,"at":2.0,"#).is_err());
     }
 }

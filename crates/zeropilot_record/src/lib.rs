@@ -13,7 +13,7 @@ mod run;
 mod setup;
 
 pub use cause::{Cause, Ending, Memory, Phase, Shortage};
-pub use event::{Event, Happening, NoResume, RankMemory, Term, UnreadableEvent};
+pub use event::{Event, NoResume, RankMemory, RunEvent, Term, UnreadableEvent};
 pub use evidence::Evidence;
 pub use exit_code::ExitCode;
 pub use gpu::{GpuProcess, GpuUse};

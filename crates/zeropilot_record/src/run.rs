@@ -64,7 +64,8 @@ pub struct Attempt {
     /// From 1.
     pub number: u32,
     /// What it ran with.
-    pub rung: Setup,
+    #[serde(alias = "rung")]
+    pub strategy: Setup,
     /// The config it ran with, if one was found.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub config: Option<String>,

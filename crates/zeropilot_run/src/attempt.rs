@@ -17,7 +17,7 @@ use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
-use zeropilot_record::{Happening, RankMemory, Setup};
+use zeropilot_record::{RankMemory, RunEvent, Setup};
 
 use self::watch::Watch;
 use crate::guard::Report;
@@ -29,7 +29,7 @@ pub trait Observer: Send + Sync {
     /// Bytes of the command's output, to be handed on as they are.
     fn output(&self, stream: Stream, bytes: &[u8]);
     /// Something happened.
-    fn happened(&self, happening: Happening);
+    fn happened(&self, happening: RunEvent);
     /// How things stand, about once a second.
     fn status(&self, status: &Status);
 }
@@ -77,7 +77,7 @@ pub(crate) struct Start<'a> {
     pub(crate) guard: &'a [OsString],
     pub(crate) command: &'a [OsString],
     pub(crate) number: u32,
-    pub(crate) rung: &'a Setup,
+    pub(crate) strategy: &'a Setup,
     pub(crate) limits: &'a Limits,
     pub(crate) signals: &'a Receiver<i32>,
     pub(crate) observer: &'a Arc<dyn Observer>,

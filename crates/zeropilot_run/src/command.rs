@@ -10,7 +10,7 @@ use zeropilot_config::front_end::FrontEnd;
 use zeropilot_job::{self as job, TrainingJob, Word};
 
 use crate::config::read_config;
-use crate::ladder::{Batch, BatchArguments};
+use crate::fallbacks::{Batch, BatchArguments};
 use crate::shell_script::ShellScript;
 use crate::telemetry::TrainingLength;
 

@@ -6,7 +6,7 @@
 use serde_json::{Map, Value};
 use zeropilot_record::{Phase, Term};
 
-use crate::ladder::BatchArguments;
+use crate::fallbacks::BatchArguments;
 
 /// The peak of a rank in a phase.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -119,7 +119,7 @@ mod tests {
     }
 
     #[test]
-    fn a_rung_must_fit_with_the_error_that_was_measured() {
+    fn a_fallback_must_fit_with_the_error_that_was_measured() {
         // Predicted 10, needed 12 + 8 = 20 and had 12: everything takes twice what is predicted, so 6 is the most.
         let measured = Measured { reached: 12, wanted: 8, ..Measured::default() };
         let failed = forecast(10);

@@ -2,7 +2,7 @@
 //!
 //! [`Run::run`] starts a launcher's command under a [`guard`](fn@guard) that lets no rank outlive it, hands its output on
 //! and reads it on the way, and follows it to its end. Why it ended is judged from several witnesses, never from the
-//! exit status alone. When memory ran out the next rung of the [`ladder`] is tried; after what may not happen again
+//! exit status alone. When memory ran out the next of the [`fallbacks`] is tried; after what may not happen again
 //! the run goes on from the last complete [`checkpoint`]. Everything is kept in a [`Record`].
 //!
 //! Words and screens are not known here.
@@ -13,11 +13,11 @@ mod classify;
 mod command;
 mod config;
 pub mod environment;
+pub mod fallbacks;
 mod fingerprint;
 mod follow;
 mod forecast;
 mod guard;
-pub mod ladder;
 mod log;
 mod memory_group;
 mod observed;

@@ -142,7 +142,7 @@ mod tests {
         let mut words = script.words(launch);
         for word in &mut words {
             if word == "ds.json" {
-                *word = "a rung.json".into();
+                *word = "a fallback.json".into();
             }
         }
         words.push("--resume=it's".into());
@@ -167,7 +167,7 @@ mod tests {
             "2",
             "train.py",
             "--deepspeed",
-            "a rung.json",
+            "a fallback.json",
             "--text",
             "two  words",
             "--resume=it's",

@@ -15,7 +15,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use zeropilot_record::{Event, Happening, RunInfo, Verdict};
+use zeropilot_record::{Event, RunEvent, RunInfo, Verdict};
 
 use crate::process::Process;
 
@@ -60,7 +60,7 @@ impl Recorder {
     }
 
     /// Adds an event, at once: whoever follows sees it, and a killed zeropilot leaves it.
-    pub fn add(&self, happening: Happening) {
+    pub fn add(&self, happening: RunEvent) {
         let mut line = Event::new(now(), happening).line();
         line.push('\n');
         if let Ok(mut files) = self.files.lock() {
@@ -169,7 +169,7 @@ mod tests {
     fn half_a_line_at_the_end_does_not_spoil_the_rest() {
         let directory = tempfile::tempdir().expect("a directory");
         let recorder = Recorder::create(directory.path(), None).expect("a record");
-        recorder.add(Happening::Step { step: 1, loss: Some(2.0) });
+        recorder.add(RunEvent::Step { step: 1, loss: Some(2.0) });
         let path = directory.path().join("events.jsonl");
         let mut text = fs::read_to_string(&path).expect("events");
         text.push_str("{\"shape\":1,\"at\":3");

@@ -1,7 +1,7 @@
 //! A whole run: attempts, one after the other, until it is completed or nothing more can be done.
 
+mod fallbacks;
 mod following;
-mod rungs;
 
 use std::ffi::OsString;
 use std::fs;
@@ -11,14 +11,14 @@ use std::sync::mpsc::Receiver;
 use std::time::Duration;
 
 use serde_json::{Map, Value};
-use zeropilot_record::{Attempt, Cause, Evidence, Happening, Setup, Verdict};
+use zeropilot_record::{Attempt, Cause, Evidence, RunEvent, Setup, Verdict};
 
 use self::following::Next;
 use crate::attempt::{self, Finished, Limits, Observer, Start};
 use crate::classify::classify;
 use crate::command::RunCommand;
+use crate::fallbacks::PlannedFallback;
 use crate::forecast::Predict;
-use crate::ladder::PlannedRung;
 use crate::observed::Observed;
 use crate::store::{Recorder, now};
 
@@ -28,10 +28,10 @@ pub type Judge<'a> = &'a dyn Fn(&Map<String, Value>) -> bool;
 /// How far a run may go on its own.
 #[derive(Debug, Clone, Default)]
 pub struct Policy {
-    /// Rungs to take when memory runs out; 0 for none.
-    pub max_rungs: u32,
-    /// Rungs to take, in order; empty to derive each from the one before.
-    pub rungs: Vec<PlannedRung>,
+    /// Fallbacks to take when memory runs out; 0 for none.
+    pub max_fallbacks: u32,
+    /// Fallbacks to take, in order; empty to derive each from the one before.
+    pub fallbacks: Vec<PlannedFallback>,
     /// Restarts after what may not happen again; `None` for [`RESTARTS`] where a checkpoint can be gone on from.
     pub max_restarts: Option<u32>,
     /// Where the program writes checkpoints.
@@ -57,7 +57,7 @@ pub struct Run<'a> {
     pub limits: Limits,
     /// How far to go.
     pub policy: Policy,
-    /// Which rungs are worth a try.
+    /// Which fallbacks are worth a try.
     pub judge: Judge<'a>,
     /// What they would need.
     pub predict: &'a dyn Predict,
@@ -74,7 +74,7 @@ impl Run<'_> {
     pub fn run(&self) -> Verdict {
         let _ = rustix::process::set_child_subreaper(Some(rustix::process::getpid()));
         let mut attempts: Vec<Attempt> = Vec::new();
-        let (mut rungs, mut restarts) = (0, 0);
+        let (mut fallbacks, mut restarts) = (0, 0);
         let mut next = self.first();
         let cause = loop {
             let number = u32::try_from(attempts.len() + 1).unwrap_or(u32::MAX);
@@ -84,9 +84,9 @@ impl Run<'_> {
             let following = match &cause {
                 Cause::OutOfMemory { memory, phase, .. } => {
                     let shortage = self.compare(&next, &observed, *memory, *phase);
-                    (rungs < self.policy.max_rungs)
+                    (fallbacks < self.policy.max_fallbacks)
                         .then(|| {
-                            rungs += 1;
+                            fallbacks += 1;
                             self.lower(&next, &shortage, number + 1)
                         })
                         .flatten()
@@ -107,14 +107,14 @@ impl Run<'_> {
         };
         let verdict = Verdict::new(self.id, cause, attempts, now());
         let ended =
-            Happening::RunEnded { cause: verdict.cause.clone(), exit_code: verdict.exit_code };
+            RunEvent::RunEnded { cause: verdict.cause.clone(), exit_code: verdict.exit_code };
         self.say(ended);
         let text = serde_json::to_string_pretty(&verdict).unwrap_or_default();
         let _ = self.recorder.write("verdict.json", &text);
         verdict
     }
 
-    fn say(&self, happening: Happening) {
+    fn say(&self, happening: RunEvent) {
         self.observer.happened(happening);
     }
 
@@ -128,7 +128,7 @@ impl Run<'_> {
             start: self.command.given.clone(),
             config: self.command.read_config(),
             config_path: self.command.config.as_ref().map(PathBuf::from),
-            rung: Setup::AsGiven,
+            strategy: Setup::AsGiven,
             planned: 0,
             resumed_from: None,
             checkpoints: self.policy.checkpoints.clone().or(self.command.checkpoints.clone()),
@@ -141,7 +141,7 @@ impl Run<'_> {
             guard: &self.guard,
             command: &next.start,
             number,
-            rung: &next.rung,
+            strategy: &next.strategy,
             limits: &self.limits,
             signals: &self.signals,
             observer: &self.observer,
@@ -151,7 +151,7 @@ impl Run<'_> {
         let _ = self.recorder.write(&format!("tail-{number}.log"), &(tail.join("\n") + "\n"));
         let (cause, mut evidence) = classify(&observed);
         evidence.extend(observed.not_started.clone().map(Evidence::Text));
-        let ended = Happening::AttemptEnded {
+        let ended = RunEvent::AttemptEnded {
             attempt: number,
             ending: observed.ending,
             cause: cause.clone(),
@@ -159,7 +159,7 @@ impl Run<'_> {
         self.say(ended);
         let attempt = Attempt {
             number,
-            rung: next.rung.clone(),
+            strategy: next.strategy.clone(),
             config: next.config_path.as_ref().map(|path| path.display().to_string()),
             resumed_from: next.resumed_from.as_ref().map(|path| path.display().to_string()),
             ending: observed.ending,
@@ -179,7 +179,7 @@ impl Run<'_> {
     /// Waits longer each time. A signal ends the run.
     fn wait(&self, restarts: u32) -> Option<i32> {
         let delay = BACK_OFF.saturating_mul(1 << (restarts - 1).min(8)).min(LONGEST_BACK_OFF);
-        self.say(Happening::Restarting { delay: delay.as_secs_f64() });
+        self.say(RunEvent::Restarting { delay: delay.as_secs_f64() });
         self.signals.recv_timeout(delay).ok()
     }
 }

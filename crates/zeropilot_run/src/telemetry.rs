@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
 use zeropilot_cluster::gauge::{Gauge, Reading};
-use zeropilot_record::{GpuProcess, GpuUse, Happening};
+use zeropilot_record::{GpuProcess, GpuUse, RunEvent};
 
 use crate::attempt::Status;
 
@@ -64,12 +64,12 @@ impl Telemetry {
     }
 
     /// Learns which processes are ranks.
-    pub fn saw(&mut self, happening: &Happening) {
+    pub fn saw(&mut self, happening: &RunEvent) {
         match happening {
-            Happening::RankSeen { rank, pid } => {
+            RunEvent::RankSeen { rank, pid } => {
                 self.ranks.insert(*pid, *rank);
             }
-            Happening::AttemptStarted { .. } => self.ranks.clear(),
+            RunEvent::AttemptStarted { .. } => self.ranks.clear(),
             _ => {}
         }
     }
@@ -86,13 +86,13 @@ impl Telemetry {
     }
 
     /// What belongs into the record by now.
-    pub fn due(&mut self, status: &Status) -> Vec<Happening> {
+    pub fn due(&mut self, status: &Status) -> Vec<RunEvent> {
         if self.measured.is_some_and(|last| last.elapsed() < PACE) {
             return Vec::new();
         }
         self.measured = Some(Instant::now());
         let has_moved = std::mem::replace(&mut self.step, status.step) != status.step;
-        let pace = status.rate.filter(|_| has_moved).map(|rate| Happening::Pace {
+        let pace = status.rate.filter(|_| has_moved).map(|rate| RunEvent::Pace {
             steps_per_second: rate,
             tokens_per_second: self.tokens_per_second(status),
             total_steps: self.total_steps(status),
@@ -100,7 +100,7 @@ impl Telemetry {
         // A driver that answered once and no more is no reason to stop a run.
         let readings = self.gauge.as_ref().and_then(|gauge| gauge.read().ok());
         self.gpus = gpu_uses(readings.unwrap_or_default(), &self.ranks);
-        let gpus = (!self.gpus.is_empty()).then(|| Happening::Gpus { gpus: self.gpus.clone() });
+        let gpus = (!self.gpus.is_empty()).then(|| RunEvent::Gpus { gpus: self.gpus.clone() });
         pace.into_iter().chain(gpus).collect()
     }
 
@@ -144,11 +144,11 @@ mod tests {
     fn processes_on_gpus_are_known_as_ranks() {
         let length = TrainingLength { tokens_per_step: Some(4096), total_steps: None };
         let mut telemetry = Telemetry::new(Some(Box::new(Card)), length);
-        telemetry.saw(&Happening::RankSeen { rank: 3, pid: 71 });
+        telemetry.saw(&RunEvent::RankSeen { rank: 3, pid: 71 });
         let status =
             Status { step: Some(3), rate: Some(0.5), total_steps: Some(10), ..Status::default() };
         let measured = telemetry.due(&status);
-        let [Happening::Pace { tokens_per_second, .. }, Happening::Gpus { gpus }] = &measured[..]
+        let [RunEvent::Pace { tokens_per_second, .. }, RunEvent::Gpus { gpus }] = &measured[..]
         else {
             panic!("{measured:?}")
         };
@@ -158,6 +158,6 @@ mod tests {
         assert!(telemetry.due(&status).is_empty(), "not again at once");
         telemetry.measured = None;
         let measured = telemetry.due(&status);
-        assert!(matches!(measured[..], [Happening::Gpus { .. }]), "no pace where nothing moved");
+        assert!(matches!(measured[..], [RunEvent::Gpus { .. }]), "no pace where nothing moved");
     }
 }

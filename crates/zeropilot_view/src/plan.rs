@@ -129,9 +129,9 @@ pub fn human(report: &PlanReport<'_>, layout: &Layout) -> String {
             "\n如果仍然显存不足，依次尝试：",
         )
         .get(language),
-        report.plan.ladder.iter().map(|rung| row(rung, report, language)),
+        report.plan.fallbacks.iter().map(|fallback| row(fallback, report, language)),
     ));
-    if !report.plan.ladder.is_empty() {
+    if !report.plan.fallbacks.is_empty() {
         text.push_str(beyond(report.method, language));
     }
     if let Some(path) = report.written {
@@ -154,7 +154,7 @@ pub fn human(report: &PlanReport<'_>, layout: &Layout) -> String {
     text
 }
 
-/// What is left when every rung was taken: to train less.
+/// What is left when every fallback was taken: to train less.
 fn beyond(method: MethodName, language: Language) -> &'static str {
     match method {
         MethodName::Full => Text::new(
@@ -271,7 +271,7 @@ fn row(fitting: &Fitting, report: &PlanReport<'_>, language: Language) -> (Strin
     let slower = slower.map_or_else(String::new, |(own, least)| {
         tr!(language, ", {:.2}× the time", "，耗时 {:.2} 倍", own / least)
     });
-    let shown = report.plan.fitting.iter().chain(&report.plan.ladder);
+    let shown = report.plan.fitting.iter().chain(&report.plan.fallbacks);
     let has_other_sizes = shown.into_iter().any(|Fitting { way, answer, .. }| {
         let is_alike = fitting.way != *way && Way { sizes: way.sizes, ..fitting.way } == *way;
         is_alike && answer.device().expected() > need.expected()
@@ -366,7 +366,7 @@ pub fn html(report: &PlanReport<'_>, language: Language) -> String {
     html.table(words("Does not fit, even at its smallest:", "怎么缩小都放不下："), &rejected);
     html.table(
         words("If it still runs out of memory, in this order:", "如果仍然显存不足，依次尝试："),
-        &table(&report.plan.ladder),
+        &table(&report.plan.fallbacks),
     );
     let Some(choice) = choice else { return html.lines(&remedy(report, language)).finish() };
     let commands: Vec<&str> = report.commands.iter().map(|(_, line)| line.as_str()).collect();

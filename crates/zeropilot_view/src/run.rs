@@ -11,7 +11,7 @@ use std::path::Path;
 use serde_json::{Value, json};
 use unicode_width::UnicodeWidthStr;
 use zeropilot_record::{
-    Attempt, Cause, Happening, Memory, NoResume, Phase, RunInfo, Setup, Shortage, Verdict,
+    Attempt, Cause, Memory, NoResume, Phase, RunEvent, RunInfo, Setup, Shortage, Verdict,
 };
 use zeropilot_text::{Language, Text, tr};
 
@@ -20,19 +20,19 @@ use crate::{escaped, strategy_words};
 pub use status::{StatusLine, status};
 
 /// What a person is told while a run goes on; nothing for most happenings.
-pub fn happening(happening: &Happening, language: Language) -> Option<String> {
+pub fn happening(happening: &RunEvent, language: Language) -> Option<String> {
     let text = match happening {
-        Happening::RungTaken { rung, config } => tr!(
+        RunEvent::FallbackTaken { strategy, config } => tr!(
             language,
-            "next rung: {}\n  config: {}",
+            "next fallback: {}\n  config: {}",
             "下一级：{}\n  配置：{}",
-            setup_words(rung, language),
+            setup_words(strategy, language),
             escaped(config)
         ),
-        Happening::Room { memory, least, expected, left } => {
+        RunEvent::Room { memory, least, expected, left } => {
             return shortage::room(*memory, [*least, *expected, *left], language);
         }
-        Happening::MemoryCompared { rank, phase, measured, predicted, terms, larger } => {
+        RunEvent::MemoryCompared { rank, phase, measured, predicted, terms, larger } => {
             shortage::compared(
                 &shortage::Compared {
                     rank: *rank,
@@ -45,31 +45,31 @@ pub fn happening(happening: &Happening, language: Language) -> Option<String> {
                 language,
             )
         }
-        Happening::Resuming { checkpoint, step } => tr!(
+        RunEvent::Resuming { checkpoint, step } => tr!(
             language,
             "going on from step {step}: {}",
             "从第 {step} 步继续：{}",
             escaped(checkpoint)
         ),
-        Happening::BeginningAnew { reason, checkpoints } => {
+        RunEvent::BeginningAnew { reason, checkpoints } => {
             anew(*reason, checkpoints.as_deref(), language)
         }
-        Happening::Restarting { delay } => {
+        RunEvent::Restarting { delay } => {
             tr!(language, "starting again in {delay:.0} s", "{delay:.0} 秒后重新启动")
         }
-        Happening::Hang { seconds, ranks } => tr!(
+        RunEvent::Hang { seconds, ranks } => tr!(
             language,
             "nothing moved for {seconds:.0} s{}",
             "已有 {seconds:.0} 秒没有任何进展{}",
             of_ranks(ranks, language)
         ),
-        Happening::Stopping { signal } => tr!(
+        RunEvent::Stopping { signal } => tr!(
             language,
             "stopping all processes (signal {signal})",
             "正在停止所有进程（信号 {signal}）"
         ),
-        Happening::AttemptEnded { cause: Cause::Completed, .. } => return None,
-        Happening::AttemptEnded { attempt, cause, .. } => tr!(
+        RunEvent::AttemptEnded { cause: Cause::Completed, .. } => return None,
+        RunEvent::AttemptEnded { attempt, cause, .. } => tr!(
             language,
             "attempt {attempt} ended: {}",
             "第 {attempt} 次运行结束：{}",
@@ -216,12 +216,12 @@ pub fn launches(seen: usize, language: Language) -> String {
     match seen {
         0 => tr!(
             language,
-            "no launch of DeepSpeed is seen in this command: nothing to check before the start, no memory to predict and no rungs to take; it is watched all the same",
+            "no launch of DeepSpeed is seen in this command: nothing to check before the start, no memory to predict and no fallbacks to take; it is watched all the same",
             "这条命令里看不出是在启动 DeepSpeed：没有可预先检查的内容，也无法预测显存、无法降级；但照样全程监督"
         ),
         seen => tr!(
             language,
-            "{seen} training runs are seen in this script: no memory is predicted and no rungs are taken, since it would not be known for which; supervise them one by one for that",
+            "{seen} training runs are seen in this script: no memory is predicted and no fallbacks are taken, since it would not be known for which; supervise them one by one for that",
             "这个脚本里有 {seen} 处启动训练：分不清是哪一处，因此不预测显存，也不降级；需要的话请逐个运行"
         ),
     }
@@ -411,7 +411,7 @@ pub fn list_json(rows: &[Row<'_>]) -> Value {
 
 /// An attempt in a line.
 pub fn attempt(attempt: &Attempt, language: Language) -> String {
-    let rung = setup_words(&attempt.rung, language);
+    let strategy = setup_words(&attempt.strategy, language);
     let steps = attempt
         .last_step
         .map_or(String::new(), |step| tr!(language, ", step {step}", "，第 {step} 步"));
@@ -419,8 +419,8 @@ pub fn attempt(attempt: &Attempt, language: Language) -> String {
     let (number, took) = (attempt.number, clock(attempt.seconds as u64));
     tr!(
         language,
-        "{number}. {rung}: {cause}{steps}, {took}",
-        "{number}. {rung}：{cause}{steps}，{took}"
+        "{number}. {strategy}: {cause}{steps}, {took}",
+        "{number}. {strategy}：{cause}{steps}，{took}"
     )
 }
 

@@ -7,8 +7,8 @@ use zeropilot_cluster::Nvidia;
 use zeropilot_cluster::discovery::{Driver, FoundGpu, NoDriver, visible};
 use zeropilot_job::TrainingJob;
 use zeropilot_model::{Model, catalogue};
-use zeropilot_record::{Fullest, Happening, Memory, Phase, Term};
-use zeropilot_run::ladder::BatchArguments;
+use zeropilot_record::{Fullest, Memory, Phase, RunEvent, Term};
+use zeropilot_run::fallbacks::BatchArguments;
 use zeropilot_run::{Forecast, PhasePeak, Predict, RunCommand, memory_left};
 use zeropilot_step::memory::{Answer, Phase as StepPhase, Prediction};
 use zeropilot_step::zero::{Place, Rest};
@@ -93,7 +93,7 @@ impl Forecaster {
             ranks_here: here.unwrap_or(cluster.gpus.layout.gpus_per_node),
             machines,
             training: arguments.training(),
-            // Which config counts changes from rung to rung.
+            // Which config counts changes from fallback to fallback.
             job: TrainingJob { config: None, ..command.job.clone() },
         }))
     }
@@ -103,11 +103,11 @@ impl Forecaster {
         &self,
         config: &Map<String, Value>,
         batch: BatchArguments,
-    ) -> Option<(Happening, bool)> {
+    ) -> Option<(RunEvent, bool)> {
         let known = self.0.as_ref()?;
         let (memory, [least, expected], left) = known.need(config, batch)?;
         let is_sure = known.trust == Trust::Said && least > left;
-        Some((Happening::Room { memory, least, expected, left }, is_sure))
+        Some((RunEvent::Room { memory, least, expected, left }, is_sure))
     }
 
     /// What a rank is predicted to reach at most, and when, if the user names the model.

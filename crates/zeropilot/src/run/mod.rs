@@ -1,10 +1,10 @@
 //! `zeropilot run`: check the job, start it, watch it, and say why it ended.
 
 pub(crate) mod arguments;
+mod fallbacks;
 mod forecast;
 mod machine;
 mod preflight;
-mod rungs;
 mod screen;
 
 use std::ffi::OsString;
@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use zeropilot_lint::Settings;
-use zeropilot_record::{Cause, Fullest, Happening, RunInfo, SHAPE, Verdict};
+use zeropilot_record::{Cause, Fullest, RunEvent, RunInfo, SHAPE, Verdict};
 use zeropilot_run::environment::{kept, without_secrets};
 use zeropilot_run::{Limits, Observer, Policy, Recorder, Run, RunCommand, now, signals};
 use zeropilot_text::Language;
@@ -50,7 +50,7 @@ fn supervise(arguments: &RunArguments, layout: &Layout) -> Result<Verdict, Strin
     let language = layout.language;
     let command = RunCommand::read(arguments.command.clone());
     let settings = settings()?;
-    let planned = rungs::of(arguments, &command, language)?;
+    let planned = fallbacks::of(arguments, &command, language)?;
     let (name, model) = (planned.name.as_deref(), planned.model.as_ref());
     let forecaster = Forecaster::of(arguments, name, &command, model);
     let (predicted, fullest) = command
@@ -69,12 +69,12 @@ fn supervise(arguments: &RunArguments, layout: &Layout) -> Result<Verdict, Strin
     // From here on a signal ends the run in order, and not zeropilot alone.
     let signals = signals::catch().map_err(unwritable)?;
     let screen = Arc::new(Screen::new(recorder.clone(), language, layout.quiet, &info));
-    screen.happened(Happening::RunStarted { id: id.clone(), command: info.command });
+    screen.happened(RunEvent::RunStarted { id: id.clone(), command: info.command });
     let preflight =
         Preflight { command: &command, settings: &settings, layout, forecaster: &forecaster };
     if !arguments.no_preflight && !preflight.passes(&screen, &recorder) {
         let verdict = Verdict::new(&id, Cause::Refused, Vec::new(), now());
-        let ended = Happening::RunEnded { cause: Cause::Refused, exit_code: verdict.exit_code };
+        let ended = RunEvent::RunEnded { cause: Cause::Refused, exit_code: verdict.exit_code };
         screen.happened(ended);
         let text = serde_json::to_string_pretty(&verdict).unwrap_or_default();
         let _ = recorder.write("verdict.json", &text);
@@ -87,8 +87,8 @@ fn supervise(arguments: &RunArguments, layout: &Layout) -> Result<Verdict, Strin
         guard: guard(),
         limits: Limits { hang_after: arguments.hang_after.0, grace: arguments.grace },
         policy: Policy {
-            max_rungs: if arguments.wants_fallbacks() { arguments.max_fallbacks } else { 0 },
-            rungs: planned.rungs,
+            max_fallbacks: if arguments.wants_fallbacks() { arguments.max_fallbacks } else { 0 },
+            fallbacks: planned.fallbacks,
             max_restarts: arguments.max_restarts,
             checkpoints: arguments.checkpoints.clone(),
             resume_with: arguments.resume_with.clone(),

@@ -7,7 +7,7 @@ use zeropilot_config::front_end::FrontEnd;
 use zeropilot_job::Outside;
 use zeropilot_lint::job as lint;
 use zeropilot_lint::{Settings, Verdict, check};
-use zeropilot_record::Happening;
+use zeropilot_record::RunEvent;
 use zeropilot_run::environment::without_secrets;
 use zeropilot_run::{Observer as _, Recorder, RunCommand, ShellScript, line};
 use zeropilot_view::{Format, Layout, doctor as words, run};
@@ -92,7 +92,7 @@ impl Preflight<'_> {
         let lines = has_findings.then(|| told(&plain).ok()).flatten();
         let lines = lines.map(|(lines, _)| lines.lines().map(str::to_owned).collect());
         let findings = lines.unwrap_or_default();
-        screen.happened(Happening::Preflight { errors, warnings, findings });
+        screen.happened(RunEvent::Preflight { errors, warnings, findings });
         if has_findings {
             screen.talk(words.trim_end());
         }

@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex};
 use indicatif::{ProgressBar, ProgressStyle};
 use zeropilot_cluster::NvidiaGauge;
 use zeropilot_cluster::gauge::Gauge;
-use zeropilot_record::{Happening, RunInfo};
+use zeropilot_record::{RunEvent, RunInfo};
 use zeropilot_run::{Observer, Recorder, Status, Stream, Telemetry, TrainingLength};
 use zeropilot_text::Language;
 use zeropilot_view::run::{self as words, StatusLine};
@@ -92,7 +92,7 @@ impl Observer for Screen {
         });
     }
 
-    fn happened(&self, happening: Happening) {
+    fn happened(&self, happening: RunEvent) {
         if !self.quiet
             && let Some(text) = words::happening(&happening, self.language)
         {

@@ -5,8 +5,8 @@ use std::fmt::Write as _;
 
 use serde_json::{Map, Value, json};
 use zeropilot_record::{
-    Attempt, Cause, Ending, Event, Evidence, Fullest, GpuProcess, GpuUse, Happening, Memory,
-    NoResume, Offload, Phase, RankMemory, RunInfo, Setup, Strategy, Term, Verdict,
+    Attempt, Cause, Ending, Event, Evidence, Fullest, GpuProcess, GpuUse, Memory, NoResume,
+    Offload, Phase, RankMemory, RunEvent, RunInfo, Setup, Strategy, Term, Verdict,
 };
 use zeropilot_text::{Language, Text};
 use zeropilot_view::answers::Shapes;
@@ -232,7 +232,7 @@ pub(crate) fn chapter(language: Language) -> String {
         let _ = write!(text, "\n## {name}\n\n{table}");
     }
     let _ = write!(text, "\n## events.jsonl\n");
-    for happening in happenings() {
+    for happening in run_events() {
         let event = serde_json::to_value(Event::new(0.5, happening)).expect("JSON");
         let name = event["event"].as_str().expect("a name").to_owned();
         let _ = write!(text, "\n### {name}\n\n{}", record(&event).table(language));
@@ -262,7 +262,7 @@ fn run_info() -> RunInfo {
 fn verdict() -> Verdict {
     let attempt = Attempt {
         number: 1,
-        rung: fallback(),
+        strategy: fallback(),
         config: Some("config-1.json".to_owned()),
         resumed_from: Some("out/global_step10".to_owned()),
         ending: Ending::Exited(0),
@@ -293,32 +293,32 @@ fn fallback() -> Setup {
 }
 
 /// One of each.
-fn happenings() -> Vec<Happening> {
+fn run_events() -> Vec<RunEvent> {
     let words = |text: &str| text.to_owned();
     vec![
-        Happening::RunStarted { id: words("20260101-120000-1"), command: vec![words("torchrun")] },
-        Happening::Preflight {
+        RunEvent::RunStarted { id: words("20260101-120000-1"), command: vec![words("torchrun")] },
+        RunEvent::Preflight {
             errors: 0,
             warnings: 1,
             findings: vec!["ds.json:5:3: K02 …".to_owned()],
         },
-        Happening::Room { memory: Memory::Device, least: 1, expected: 1, left: 1 },
-        Happening::AttemptStarted { attempt: 1, rung: fallback(), pid: 1 },
-        Happening::RankSeen { rank: 0, pid: 1 },
-        Happening::RankGone { rank: 0, ending: Ending::Signaled(9) },
-        Happening::Step { step: 1, loss: Some(0.5) },
-        Happening::Memory { ranks: vec![RankMemory { rank: 0, rss: 1 }] },
-        Happening::Pace {
+        RunEvent::Room { memory: Memory::Device, least: 1, expected: 1, left: 1 },
+        RunEvent::AttemptStarted { attempt: 1, strategy: fallback(), pid: 1 },
+        RunEvent::RankSeen { rank: 0, pid: 1 },
+        RunEvent::RankGone { rank: 0, ending: Ending::Signaled(9) },
+        RunEvent::Step { step: 1, loss: Some(0.5) },
+        RunEvent::Memory { ranks: vec![RankMemory { rank: 0, rss: 1 }] },
+        RunEvent::Pace {
             steps_per_second: 0.5,
             tokens_per_second: Some(0.5),
             total_steps: Some(20),
         },
-        Happening::Gpus { gpus: vec![gpu()] },
-        Happening::Fingerprint { id: words("cuda_oom"), line: words("…"), rank: Some(0) },
-        Happening::Hang { seconds: 0.5, ranks: vec![0] },
-        Happening::Stopping { signal: 15 },
-        Happening::AttemptEnded { attempt: 1, ending: Ending::Exited(0), cause: Cause::Completed },
-        Happening::MemoryCompared {
+        RunEvent::Gpus { gpus: vec![gpu()] },
+        RunEvent::Fingerprint { id: words("cuda_oom"), line: words("…"), rank: Some(0) },
+        RunEvent::Hang { seconds: 0.5, ranks: vec![0] },
+        RunEvent::Stopping { signal: 15 },
+        RunEvent::AttemptEnded { attempt: 1, ending: Ending::Exited(0), cause: Cause::Completed },
+        RunEvent::MemoryCompared {
             rank: Some(0),
             phase: Phase::Backward,
             measured: 1,
@@ -326,11 +326,11 @@ fn happenings() -> Vec<Happening> {
             terms: vec![Term { name: words("activations"), bytes: 1 }],
             larger: Some(words("activations")),
         },
-        Happening::RungTaken { rung: fallback(), config: words("config-2.json") },
-        Happening::Resuming { checkpoint: words("out"), step: 1 },
-        Happening::BeginningAnew { reason: NoResume::OtherShape, checkpoints: Some(words("out")) },
-        Happening::Restarting { delay: 0.5 },
-        Happening::RunEnded { cause: Cause::Completed, exit_code: 0 },
+        RunEvent::FallbackTaken { strategy: fallback(), config: words("config-2.json") },
+        RunEvent::Resuming { checkpoint: words("out"), step: 1 },
+        RunEvent::BeginningAnew { reason: NoResume::OtherShape, checkpoints: Some(words("out")) },
+        RunEvent::Restarting { delay: 0.5 },
+        RunEvent::RunEnded { cause: Cause::Completed, exit_code: 0 },
     ]
 }
 

@@ -21,7 +21,7 @@ fn a_kill_by_the_kernel_for_memory_is_known_and_the_next_rung_goes_on_from_the_c
     asked["train_micro_batch_size_per_gpu"] = json!(4);
     asked["gradient_accumulation_steps"] = json!(1);
     let job = Job::with_config(&home, &asked).running(program()).wrapped(&group.wrapper());
-    let options = ["--ladder", "--resume-with", "--resume {}"];
+    let options = ["--fallback", "--resume-with", "--resume {}"];
     let arguments = "--steps 4 --save ckpt --save-every 2 --long-from 3";
     let (code, verdict) = job.start(&options, "torchrun", arguments).end();
     assert_eq!(code, Some(0), "{verdict:#}\n{}", job.printed());

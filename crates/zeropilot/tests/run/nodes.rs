@@ -3,7 +3,7 @@
 use std::ffi::OsString;
 use std::process::Command;
 
-use zeropilot_record::Happening;
+use zeropilot_record::RunEvent;
 
 use crate::job::{Job, program};
 use crate::supervised::{Supervised, or_skipped, signal};
@@ -79,7 +79,7 @@ fn start(job: &Job, node: usize, checkpoints: &str, steps: u64) -> Supervised {
 
 fn ended_first_with(run: &Supervised) -> Option<String> {
     run.events().into_iter().find_map(|event| match event {
-        Happening::AttemptEnded { cause, .. } => Some(cause.name().to_owned()),
+        RunEvent::AttemptEnded { cause, .. } => Some(cause.name().to_owned()),
         _ => None,
     })
 }

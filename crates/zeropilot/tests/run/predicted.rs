@@ -1,10 +1,10 @@
-//! The memory model beside a run: what cannot fit is refused, and rungs are chosen by what was measured.
+//! The memory model beside a run: what cannot fit is refused, and fallbacks are chosen by what was measured.
 
 use std::fs;
 use std::process::{Command, Output};
 
 use serde_json::{Value, json};
-use zeropilot_record::{Event, Happening, Memory};
+use zeropilot_record::{Event, Memory, RunEvent};
 
 use crate::job::{Job, config, model};
 use crate::memory_group::MemoryGroup;
@@ -26,7 +26,7 @@ fn ended_short_of_memory(job: &Job, options: &[&str]) -> Value {
     verdict
 }
 
-fn happenings(job: &Job) -> Vec<Happening> {
+fn happenings(job: &Job) -> Vec<RunEvent> {
     let text = fs::read_to_string(job.path("record/events.jsonl")).expect("events");
     text.lines().map(|line| Event::read(line).expect("an event").happening).collect()
 }
@@ -38,7 +38,7 @@ fn when_memory_runs_out_a_stage_that_fits_is_taken_and_training_completes() {
     };
     let job = Job::new(&home, 1);
     fs::write(job.path("model.json"), model(16).to_string()).expect("a model");
-    let options = ["--ladder", "--model", "model.json", "--seq-len", "32"];
+    let options = ["--fallback", "--model", "model.json", "--seq-len", "32"];
     let verdict = ended_short_of_memory(&job, &options);
     let attempts = verdict["attempts"].as_array().expect("attempts");
     assert_eq!(
@@ -56,7 +56,7 @@ fn when_memory_runs_out_a_stage_that_fits_is_taken_and_training_completes() {
 
     let happenings = happenings(&job);
     let compared = happenings.iter().find_map(|happening| match happening {
-        Happening::MemoryCompared { measured, predicted, terms, .. } => {
+        RunEvent::MemoryCompared { measured, predicted, terms, .. } => {
             Some((*measured, *predicted, terms.clone()))
         }
         _ => None,
@@ -71,7 +71,7 @@ fn when_memory_runs_out_a_stage_that_fits_is_taken_and_training_completes() {
 }
 
 #[test]
-fn a_plan_is_followed_down_its_ladder() {
+fn a_plan_is_followed_down_its_fallbacks() {
     let Some(home) = zeropilot_oracle::home().filter(|_| zeropilot_oracle::is_thorough()) else {
         return;
     };
@@ -86,16 +86,19 @@ fn a_plan_is_followed_down_its_ladder() {
         .expect("zeropilot runs");
     fs::write(job.path("plan.json"), &plan.stdout).expect("a plan");
     let plan: Value = serde_json::from_slice(&plan.stdout).expect("JSON");
-    assert!(plan["fallbacks"].as_array().is_some_and(|ladder| !ladder.is_empty()), "{plan:#}");
-    let options = ["--plan", "plan.json", "--seq-len", "32", "--max-rungs", "4"];
+    assert!(
+        plan["fallbacks"].as_array().is_some_and(|fallbacks| !fallbacks.is_empty()),
+        "{plan:#}"
+    );
+    let options = ["--plan", "plan.json", "--seq-len", "32", "--max-fallbacks", "4"];
     let verdict = ended_short_of_memory(&job, &options);
     let attempts = verdict["attempts"].as_array().expect("attempts");
     let last = job.config(attempts.len());
     let stages: Vec<&Value> = plan["fallbacks"]
         .as_array()
-        .expect("a ladder")
+        .expect("fallbacks")
         .iter()
-        .map(|rung| &rung["config"]["zero_optimization"]["stage"])
+        .map(|fallback| &fallback["config"]["zero_optimization"]["stage"])
         .collect();
     assert!(stages.contains(&&last["zero_optimization"]["stage"]), "{last:#}");
     // Host memory was short: what the plan would offload for a GPU is not moved there.
@@ -138,7 +141,7 @@ fn a_model_whose_states_do_not_fit_into_this_machine_is_not_started() {
     assert!(said.contains("this cannot fit") && said.contains("--no-preflight"), "{said}");
     let events = fs::read_to_string(directory.path().join("events.jsonl")).expect("events");
     let least = events.lines().find_map(|line| match Event::read(line).ok()?.happening {
-        Happening::Room { memory: Memory::Host, least, .. } => Some(least),
+        RunEvent::Room { memory: Memory::Host, least, .. } => Some(least),
         _ => None,
     });
     // 405 853 388 800 parameters: weights and gradients of 2 bytes, 12 of Adam, shared by the two ranks of this machine.

@@ -6,7 +6,7 @@ use std::process::{Child, Command};
 use std::time::{Duration, Instant};
 
 use serde_json::Value;
-use zeropilot_record::{Event, Happening};
+use zeropilot_record::{Event, RunEvent};
 
 /// Nothing here takes this long, even on a machine that has ten other things to do.
 const PATIENCE: Duration = Duration::from_secs(900);
@@ -22,7 +22,7 @@ impl Supervised {
         Self { child, directory: directory.to_owned(), mark: mark.to_owned() }
     }
 
-    pub(crate) fn events(&self) -> Vec<Happening> {
+    pub(crate) fn events(&self) -> Vec<RunEvent> {
         let text = fs::read_to_string(self.directory.join("record/events.jsonl"));
         let text = text.unwrap_or_default();
         text.lines()
@@ -47,14 +47,14 @@ impl Supervised {
         self.wait_until("a step", |run| {
             run.events()
                 .iter()
-                .any(|event| matches!(event, Happening::Step { step, .. } if *step >= wanted))
+                .any(|event| matches!(event, RunEvent::Step { step, .. } if *step >= wanted))
         });
     }
 
     /// The process of a rank in the last attempt.
     pub(crate) fn rank(&self, wanted: u32) -> u32 {
         let mut pids = self.events().into_iter().rev().filter_map(|event| match event {
-            Happening::RankSeen { rank, pid } if rank == wanted => Some(pid),
+            RunEvent::RankSeen { rank, pid } if rank == wanted => Some(pid),
             _ => None,
         });
         pids.next().expect("the rank was seen")
@@ -63,7 +63,7 @@ impl Supervised {
     /// The process of the command in the last attempt.
     pub(crate) fn launcher(&self) -> u32 {
         let mut pids = self.events().into_iter().rev().filter_map(|event| match event {
-            Happening::AttemptStarted { pid, .. } => Some(pid),
+            RunEvent::AttemptStarted { pid, .. } => Some(pid),
             _ => None,
         });
         pids.next().expect("the command was started")

@@ -5,7 +5,7 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 
 use tempfile::TempDir;
-use zeropilot_record::{Event, Happening, RankMemory, RunInfo, Setup};
+use zeropilot_record::{Event, RankMemory, RunEvent, RunInfo, Setup};
 use zeropilot_run::now;
 
 pub(crate) struct Watched {
@@ -31,10 +31,10 @@ impl Watched {
         let text = serde_json::to_string(&info).expect("JSON");
         fs::write(record.join("run.json"), text).expect("written");
         let watched = Self { home, record };
-        watched.add(Happening::AttemptStarted { attempt: 1, rung: Setup::AsGiven, pid: 1 });
+        watched.add(RunEvent::AttemptStarted { attempt: 1, strategy: Setup::AsGiven, pid: 1 });
         watched.step(3, 2.5);
         let ranks = [0, 1].map(|rank| RankMemory { rank, rss: (u64::from(rank) + 1) << 30 });
-        watched.add(Happening::Memory { ranks: ranks.to_vec() });
+        watched.add(RunEvent::Memory { ranks: ranks.to_vec() });
         watched
     }
 
@@ -43,10 +43,10 @@ impl Watched {
     }
 
     pub(crate) fn step(&self, step: u64, loss: f64) {
-        self.add(Happening::Step { step, loss: Some(loss) });
+        self.add(RunEvent::Step { step, loss: Some(loss) });
     }
 
-    fn add(&self, happening: Happening) {
+    fn add(&self, happening: RunEvent) {
         let mut file = File::options()
             .append(true)
             .create(true)

@@ -10,8 +10,8 @@ mod by_order;
 mod by_time;
 #[cfg(test)]
 mod exhaustive;
+mod fallbacks;
 mod fewer;
-mod ladder;
 mod shortage;
 mod space;
 mod way;
@@ -128,7 +128,7 @@ pub struct Plan {
     pub rejected: Vec<Rejected>,
     /// What to fall back to if the choice still runs out of device memory, in order: each needs clearly less of it, and
     /// none is beaten by another in both memory and time. The global batch is that of the choice.
-    pub ladder: Vec<Fitting>,
+    pub fallbacks: Vec<Fitting>,
     /// What is short and what would help, where nothing fits.
     pub shortage: Option<Shortage>,
     /// Ways among which the choice is the best.
@@ -198,7 +198,7 @@ fn search(task: &Task<'_>, space: &Space) -> Result<Plan, PlanError> {
     if task.objective == Objective::Time {
         recommend(&mut plan.fitting, asker.capacity());
     }
-    plan.ladder = ladder::below(space, &mut asker, &plan.fitting)?;
+    plan.fallbacks = fallbacks::below(space, &mut asker, &plan.fitting)?;
     if plan.fitting.is_empty() {
         plan.shortage = Some(shortage::of(task, space, &asker, &plan.rejected)?);
     }

@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use zeropilot_record::{Ending, Happening, RankMemory};
+use zeropilot_record::{Ending, RankMemory, RunEvent};
 
 use super::watch::{Watch, due};
 use crate::oom::killed_by_kernel;
@@ -25,7 +25,7 @@ impl Watch<'_> {
                 self.kills.add(&rank.process.pid.to_string());
                 self.ranks.push(rank);
                 let pid = u32::try_from(rank.process.pid).unwrap_or(0);
-                self.say(Happening::RankSeen { rank: rank.rank, pid });
+                self.say(RunEvent::RankSeen { rank: rank.rank, pid });
             }
         }
         self.refresh();
@@ -52,7 +52,7 @@ impl Watch<'_> {
             if self.stopping.is_none() {
                 self.observed.rank_endings.push((rank.rank, ending));
             }
-            self.say(Happening::RankGone { rank: rank.rank, ending });
+            self.say(RunEvent::RankGone { rank: rank.rank, ending });
         }
     }
 
@@ -65,7 +65,7 @@ impl Watch<'_> {
         self.status.elapsed = self.began.elapsed();
         self.status.rate = rate(&self.steps);
         if !self.status.memory.is_empty() && due(&mut self.recorded_memory, RECORD_MEMORY) {
-            self.say(Happening::Memory { ranks: self.status.memory.clone() });
+            self.say(RunEvent::Memory { ranks: self.status.memory.clone() });
         }
         self.start.observer.status(&self.status);
     }

@@ -3,7 +3,7 @@
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use zeropilot_record::Happening;
+use zeropilot_record::RunEvent;
 
 use super::watch::Watch;
 use crate::process::Rank;
@@ -37,7 +37,7 @@ impl Watch<'_> {
         let ranks = self.standing();
         stacks::dump(&self.ranks, self.start.stacks);
         self.observed.hang = Some(ranks.clone());
-        self.say(Happening::Hang { seconds: silence.as_secs_f64(), ranks });
+        self.say(RunEvent::Hang { seconds: silence.as_secs_f64(), ranks });
         self.stop(15);
     }
 

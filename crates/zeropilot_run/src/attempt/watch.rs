@@ -8,7 +8,7 @@ use std::sync::atomic::AtomicU64;
 use std::sync::mpsc::{Receiver, RecvTimeoutError};
 use std::time::{Duration, Instant};
 
-use zeropilot_record::{Ending, Happening};
+use zeropilot_record::{Ending, RunEvent};
 
 use super::{Message, Start, Status};
 use crate::fingerprint::Meaning;
@@ -114,9 +114,9 @@ impl<'a> Watch<'a> {
 
     fn reported(&mut self, report: Report) {
         match report {
-            Report::Started(pid) => self.say(Happening::AttemptStarted {
+            Report::Started(pid) => self.say(RunEvent::AttemptStarted {
                 attempt: self.start.number,
-                rung: self.start.rung.clone(),
+                strategy: self.start.strategy.clone(),
                 pid,
             }),
             Report::Failed(error) => self.observed.not_started = Some(error),
@@ -143,7 +143,7 @@ impl<'a> Watch<'a> {
             let known = self.observed.sign(fingerprint.means).map_or(0, |sign| sign.times);
             if fingerprint.means.is_notable() && known < RECORDED {
                 let (id, line) = (fingerprint.id.clone(), line.clone());
-                self.say(Happening::Fingerprint { id, line, rank: *rank });
+                self.say(RunEvent::Fingerprint { id, line, rank: *rank });
             }
         }
         note(&mut self.observed, told);
@@ -191,7 +191,7 @@ impl<'a> Watch<'a> {
 
     pub(super) fn record_step(&mut self) {
         if let Some((step, loss)) = self.unrecorded.take() {
-            self.say(Happening::Step { step, loss });
+            self.say(RunEvent::Step { step, loss });
         }
     }
 
@@ -214,7 +214,7 @@ impl<'a> Watch<'a> {
         }
         self.stopping = Some((Instant::now(), false));
         if !self.has_ended {
-            self.say(Happening::Stopping { signal });
+            self.say(RunEvent::Stopping { signal });
         }
         self.order(Order::Signal(signal));
     }
@@ -243,7 +243,7 @@ impl<'a> Watch<'a> {
         self.listen();
     }
 
-    pub(super) fn say(&self, happening: Happening) {
+    pub(super) fn say(&self, happening: RunEvent) {
         self.start.observer.happened(happening);
     }
 }

@@ -1,17 +1,17 @@
-//! What the attempt after this one is started with: the same again, or a lower rung, from a checkpoint if there is one.
+//! What the attempt after this one is started with: the same again, or a lower fallback, from a checkpoint if there is one.
 
 use std::ffi::OsString;
 use std::fs;
 use std::path::{Path, PathBuf};
 
 use serde_json::{Map, Value};
-use zeropilot_record::{Happening, NoResume, Setup};
+use zeropilot_record::{NoResume, RunEvent, Setup};
 
 use super::Run;
-use super::rungs::Shortage;
+use super::fallbacks::Shortage;
 use crate::checkpoint::{self, Checkpoint};
 use crate::command::{RunCommand, replaced, value, with_value};
-use crate::ladder;
+use crate::fallbacks;
 
 /// What the next attempt is started with.
 pub(super) struct Next {
@@ -21,8 +21,8 @@ pub(super) struct Next {
     pub(super) start: Vec<OsString>,
     pub(super) config: Option<Map<String, Value>>,
     pub(super) config_path: Option<PathBuf>,
-    pub(super) rung: Setup,
-    /// Rungs of a plan that are used up.
+    pub(super) strategy: Setup,
+    /// Fallbacks of a plan that are used up.
     pub(super) planned: usize,
     pub(super) resumed_from: Option<PathBuf>,
     pub(super) checkpoints: Option<PathBuf>,
@@ -42,7 +42,7 @@ impl Run<'_> {
 
     /// The same again.
     pub(super) fn again(&self, next: &Next, number: u32) -> Next {
-        let stage = next.config.as_ref().map_or(0, ladder::stage);
+        let stage = next.config.as_ref().map_or(0, fallbacks::stage);
         let (words, resumed_from, checkpoints) = self.go_on(next, &next.words, stage, number);
         Next {
             start: self.command.start(&words),
@@ -51,19 +51,19 @@ impl Run<'_> {
             checkpoints,
             config: next.config.clone(),
             config_path: next.config_path.clone(),
-            rung: next.rung.clone(),
+            strategy: next.strategy.clone(),
             planned: next.planned,
         }
     }
 
-    /// One rung down, if there is one that the engine would take and the command can be told of.
+    /// One fallback down, if there is one that the engine would take and the command can be told of.
     pub(super) fn lower(&self, next: &Next, shortage: &Shortage, number: u32) -> Option<Next> {
-        let (rung, planned) = self.rung(next, shortage)?;
-        let text = format!("{:#}\n", Value::Object(rung.config.clone()));
+        let (fallback, planned) = self.fallback(next, shortage)?;
+        let text = format!("{:#}\n", Value::Object(fallback.config.clone()));
         let path = self.recorder.write(&format!("config-{number}.json"), &text).ok()?;
         let path = fs::canonicalize(&path).unwrap_or(path);
-        self.say(Happening::RungTaken {
-            rung: Setup::Strategy(rung.strategy),
+        self.say(RunEvent::FallbackTaken {
+            strategy: Setup::Strategy(fallback.strategy),
             config: path.display().to_string(),
         });
         let current = RunCommand {
@@ -72,17 +72,17 @@ impl Run<'_> {
             ..self.command.clone()
         };
         let mut words = current.with_config(&path, self.recorder.directory())?;
-        for (name, value) in &rung.arguments {
+        for (name, value) in &fallback.arguments {
             words = with_value(&words, name, value);
         }
-        let stage = ladder::stage(&rung.config);
+        let stage = fallbacks::stage(&fallback.config);
         let (words, resumed_from, checkpoints) = self.go_on(next, &words, stage, number);
         Some(Next {
             start: self.command.start(&words),
             words,
-            config: Some(rung.config),
+            config: Some(fallback.config),
             config_path: Some(path),
-            rung: Setup::Strategy(rung.strategy),
+            strategy: Setup::Strategy(fallback.strategy),
             planned,
             resumed_from,
             checkpoints,
@@ -99,7 +99,7 @@ impl Run<'_> {
         number: u32,
     ) -> (Vec<OsString>, Option<PathBuf>, Option<PathBuf>) {
         let anew = |reason: NoResume| {
-            self.say(Happening::BeginningAnew { reason, checkpoints: None });
+            self.say(RunEvent::BeginningAnew { reason, checkpoints: None });
             (words.to_vec(), None, next.checkpoints.clone())
         };
         let Some(found) = self.checkpoint(next) else { return anew(NoResume::NoCheckpoint) };
@@ -107,7 +107,7 @@ impl Run<'_> {
         if !found.shape.suits(stage, self.command.world) {
             let old = next.checkpoints.clone().unwrap_or_default();
             let fresh = fresh_beside(&old, number);
-            self.say(Happening::BeginningAnew {
+            self.say(RunEvent::BeginningAnew {
                 reason: NoResume::OtherShape,
                 checkpoints: Some(fresh.display().to_string()),
             });
@@ -117,7 +117,7 @@ impl Run<'_> {
         let aside = self.recorder.directory().join(format!("resume-{number}"));
         let Ok(path) = found.path_for_program(&aside) else { return anew(NoResume::NotLinkable) };
         let checkpoint = found.parts.display().to_string();
-        self.say(Happening::Resuming { checkpoint, step: found.step });
+        self.say(RunEvent::Resuming { checkpoint, step: found.step });
         let words = with_resume(words, &option, &path);
         (words, Some(found.parts), next.checkpoints.clone())
     }

@@ -153,7 +153,7 @@ pub fn json(report: &PlanReport<'_>) -> Value {
         by_gpu_count: report.offers.map(|offers| offers.each().map(on_gpus).collect()),
         alternatives: plan.fitting.iter().skip(1).map(Into::into).collect(),
         rejected: plan.rejected.iter().map(Into::into).collect(),
-        fallbacks: plan.ladder.iter().map(Into::into).collect(),
+        fallbacks: plan.fallbacks.iter().map(Into::into).collect(),
         gpus_needed: shortage.and_then(|shortage| shortage.gpus),
         host_ram_needed: shortage.and_then(|shortage| shortage.more_ram).map(|more| more.need.0),
         limits: shortage.map_or(&[], |shortage| match shortage.limit {

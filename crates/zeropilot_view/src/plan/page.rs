@@ -72,6 +72,6 @@ pub fn words(report: &PlanReport<'_>, language: Language) -> PlanWords {
         }),
         alternatives: rows(report.plan.fitting.get(1..).unwrap_or_default()),
         rejected: rejected.collect(),
-        fallbacks: rows(&report.plan.ladder),
+        fallbacks: rows(&report.plan.fallbacks),
     }
 }

@@ -4,8 +4,8 @@ use ratatui::Terminal;
 use ratatui::backend::TestBackend;
 use zeropilot_cluster::discovery::NoDriver;
 use zeropilot_record::{
-    Cause, Ending, Event, Fullest, GpuProcess, GpuUse, Happening, Memory, Offload, Phase,
-    RankMemory, RunInfo, Setup, Shortage, Strategy,
+    Cause, Ending, Event, Fullest, GpuProcess, GpuUse, Memory, Offload, Phase, RankMemory,
+    RunEvent, RunInfo, Setup, Shortage, Strategy,
 };
 use zeropilot_text::Language;
 use zeropilot_view::run::watch::machine::{HostMemory, MachineLook, TrainingProcess};
@@ -16,11 +16,11 @@ use crate::watch::source::Seen;
 
 const GIB: u64 = 1 << 30;
 
-/// A run that ran out of memory, took a rung and goes on.
+/// A run that ran out of memory, took a fallback and goes on.
 fn run(ranks: u32) -> Look {
     let offload_optimizer = Offload::Cpu;
     let strategy = Strategy { stage: 3, offload_optimizer, ..Strategy::default() };
-    let rung = Setup::Strategy(strategy);
+    let fallback = Setup::Strategy(strategy);
     let oom = Cause::OutOfMemory {
         memory: Memory::Device,
         shortage: Shortage::Refused,
@@ -28,29 +28,35 @@ fn run(ranks: u32) -> Look {
     };
     let line = "[rank1]: torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB. GPU 1 has a total capacity of 79.15 GiB";
     let mut events = vec![
-        (0.0, Happening::AttemptStarted { attempt: 1, rung: Setup::AsGiven, pid: 7 }),
+        (0.0, RunEvent::AttemptStarted { attempt: 1, strategy: Setup::AsGiven, pid: 7 }),
         (
             40.0,
-            Happening::Fingerprint { id: "oom".to_owned(), line: line.to_owned(), rank: Some(1) },
+            RunEvent::Fingerprint { id: "oom".to_owned(), line: line.to_owned(), rank: Some(1) },
         ),
-        (41.0, Happening::RankGone { rank: 1, ending: Ending::Exited(1) }),
-        (42.0, Happening::AttemptEnded { attempt: 1, ending: Ending::Exited(1), cause: oom }),
-        (42.0, Happening::RungTaken { rung: rung.clone(), config: "config-2.json".to_owned() }),
-        (43.0, Happening::AttemptStarted { attempt: 2, rung, pid: 8 }),
+        (41.0, RunEvent::RankGone { rank: 1, ending: Ending::Exited(1) }),
+        (42.0, RunEvent::AttemptEnded { attempt: 1, ending: Ending::Exited(1), cause: oom }),
+        (
+            42.0,
+            RunEvent::FallbackTaken {
+                strategy: fallback.clone(),
+                config: "config-2.json".to_owned(),
+            },
+        ),
+        (43.0, RunEvent::AttemptStarted { attempt: 2, strategy, pid: 8 }),
     ];
     for step in 1..=40_u32 {
         let at = 50.0 + f64::from(step);
         let loss = Some(2.0 + 8.0 / f64::from(step));
-        events.push((at, Happening::Step { step: u64::from(step), loss }));
+        events.push((at, RunEvent::Step { step: u64::from(step), loss }));
         if step % 5 == 0 {
-            let pace = Happening::Pace {
+            let pace = RunEvent::Pace {
                 steps_per_second: 1.0 + f64::from(step % 10) / 20.0,
                 tokens_per_second: Some(32768.0),
                 total_steps: Some(400),
             };
             let memory = |rank| RankMemory { rank, rss: (3 + u64::from(rank % 2)) * GIB };
             events.push((at, pace));
-            events.push((at, Happening::Memory { ranks: (0..ranks).map(memory).collect() }));
+            events.push((at, RunEvent::Memory { ranks: (0..ranks).map(memory).collect() }));
         }
     }
     let events = events.into_iter().map(|(at, happening)| Event::new(1000.0 + at, happening));
@@ -83,7 +89,7 @@ fn gpu(index: u32, used: u64, rank: Option<u32>) -> GpuUse {
 fn on_gpus() -> Look {
     let mut look = run(2);
     let gpus = vec![gpu(0, 62, Some(0)), gpu(1, 79, Some(1))];
-    look.digest.take(&Event::new(1091.0, Happening::Gpus { gpus }));
+    look.digest.take(&Event::new(1091.0, RunEvent::Gpus { gpus }));
     look.info.predicted = Some(70 * GIB);
     look
 }
@@ -175,7 +181,7 @@ fn many_ranks_scroll_and_leave_room_for_what_happened() {
     let seen = Seen::Run(Box::new(run(64)));
     let top = screen(&seen, SMALL, brush(Language::English), 0);
     assert!(top.contains("rank 0 ") && !top.contains("rank 63") && top.contains("scroll"), "{top}");
-    assert!(top.contains("next rung"), "{top}");
+    assert!(top.contains("next fallback"), "{top}");
     let end = screen(&seen, SMALL, brush(Language::English), usize::MAX);
     assert!(!end.contains("rank 0 ") && end.contains("rank 63"), "{end}");
 }

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use zeropilot_record::{Event, Happening, RunInfo};
+use zeropilot_record::{Event, RunEvent, RunInfo};
 
 type Points = Vec<(f64, f64)>;
 
@@ -29,18 +29,18 @@ impl Measures {
     pub(super) fn of(info: &RunInfo, events: &[Event]) -> Self {
         let mut measures = Self::default();
         let mut before: Option<(f64, u64)> = None;
-        let has_pace = events.iter().any(|event| matches!(event.happening, Happening::Pace { .. }));
+        let has_pace = events.iter().any(|event| matches!(event.happening, RunEvent::Pace { .. }));
         for event in events {
             let at = (event.at - info.started_at).max(0.0);
             measures.end = at;
             match &event.happening {
-                Happening::AttemptStarted { attempt, .. } => {
+                RunEvent::AttemptStarted { attempt, .. } => {
                     before = None;
                     if *attempt > 1 {
                         measures.attempts.push(at);
                     }
                 }
-                Happening::Step { step, loss } => {
+                RunEvent::Step { step, loss } => {
                     measures.losses.extend(loss.map(|loss| (at, loss)));
                     measures.last_step = Some(*step);
                     if let Some((then, last)) = before
@@ -52,7 +52,7 @@ impl Measures {
                     }
                     before = Some((at, *step));
                 }
-                Happening::Pace { steps_per_second, tokens_per_second, .. } => {
+                RunEvent::Pace { steps_per_second, tokens_per_second, .. } => {
                     measures.rates.push((at, *steps_per_second));
                     measures.tokens.extend(tokens_per_second.map(|rate| (at, rate)));
                 }
@@ -62,14 +62,14 @@ impl Measures {
         measures
     }
 
-    fn memory(&mut self, at: f64, happening: &Happening) {
+    fn memory(&mut self, at: f64, happening: &RunEvent) {
         match happening {
-            Happening::Memory { ranks } => {
+            RunEvent::Memory { ranks } => {
                 for rank in ranks {
                     self.resident.entry(rank.rank).or_default().push((at, rank.rss as f64));
                 }
             }
-            Happening::Gpus { gpus } => {
+            RunEvent::Gpus { gpus } => {
                 for gpu in gpus {
                     for rank in gpu.processes.iter().filter_map(|process| process.rank) {
                         let Some(used) = gpu.of_rank(rank) else { continue };

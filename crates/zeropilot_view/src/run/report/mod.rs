@@ -8,7 +8,7 @@ mod style;
 
 use std::fmt::Write as _;
 
-use zeropilot_record::{Event, Happening, RunInfo, Verdict};
+use zeropilot_record::{Event, RunEvent, RunInfo, Verdict};
 use zeropilot_text::{Language, Text, tr};
 use zeropilot_units::Bytes;
 
@@ -157,7 +157,7 @@ fn timeline(page: &Page<'_>, language: Language) -> String {
     for event in page.events {
         let Some(told) = words::told(&event.happening, language) else { continue };
         let at = clock((event.at - page.info.started_at).max(0.0) as u64);
-        let is_log = matches!(event.happening, Happening::Fingerprint { .. });
+        let is_log = matches!(event.happening, RunEvent::Fingerprint { .. });
         let class = if is_log { " class=\"log\"" } else { "" };
         let _ = write!(rows, "<tr><td>{at}</td><td{class}>{}</td></tr>", html(&told));
     }
@@ -186,8 +186,8 @@ mod tests {
         };
         let verdict = Verdict::new(evil, Cause::DiskFull, Vec::new(), 9.0);
         let fingerprint =
-            Happening::Fingerprint { id: evil.to_owned(), line: evil.to_owned(), rank: None };
-        let step = Happening::Step { step: 1, loss: Some(2.0) };
+            RunEvent::Fingerprint { id: evil.to_owned(), line: evil.to_owned(), rank: None };
+        let step = RunEvent::Step { step: 1, loss: Some(2.0) };
         let events =
             [Event::new(1.0, fingerprint), Event::new(2.0, step.clone()), Event::new(3.0, step)];
         for language in [Language::English, Language::Chinese] {

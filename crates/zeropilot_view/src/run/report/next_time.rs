@@ -1,6 +1,6 @@
 //! What a run teaches about the next one.
 
-use zeropilot_record::{Attempt, Cause, Happening};
+use zeropilot_record::{Attempt, Cause, RunEvent};
 use zeropilot_text::{Language, tr};
 use zeropilot_units::Bytes;
 
@@ -17,7 +17,7 @@ pub(super) fn wishes(page: &Page<'_>, measures: &Measures, language: Language) -
     let mut wishes: Vec<String> = Vec::new();
     wishes.extend(advice(&verdict.cause, language).map(str::to_owned));
     if verdict.cause == Cause::Completed {
-        wishes.extend(rung(&verdict.attempts, language));
+        wishes.extend(fallback(&verdict.attempts, language));
         wishes.extend(room(measures, language));
     }
     wishes.extend(anew(page, language));
@@ -25,15 +25,15 @@ pub(super) fn wishes(page: &Page<'_>, measures: &Measures, language: Language) -
     wishes
 }
 
-/// The rung on which it worked, if it was not the first.
-fn rung(attempts: &[Attempt], language: Language) -> Option<String> {
-    let last = attempts.last().filter(|last| !last.rung.is_as_given())?;
-    let rung = setup_words(&last.rung, language);
+/// The fallback on which it worked, if it was not the first.
+fn fallback(attempts: &[Attempt], language: Language) -> Option<String> {
+    let last = attempts.last().filter(|last| !last.strategy.is_as_given())?;
+    let strategy = setup_words(&last.strategy, language);
     let config = last.config.clone().unwrap_or_default();
     Some(tr!(
         language,
-        "start with what worked, {rung}, instead of falling down to it again: {config}",
-        "直接用跑通的配置（{rung}）启动，省去前面的失败：{config}"
+        "start with what worked, {strategy}, instead of falling down to it again: {config}",
+        "直接用跑通的配置（{strategy}）启动，省去前面的失败：{config}"
     ))
 }
 
@@ -49,7 +49,7 @@ fn room(measures: &Measures, language: Language) -> Option<String> {
 
 /// Work that was done twice because there was no checkpoint to go on from.
 fn anew(page: &Page<'_>, language: Language) -> Option<String> {
-    let began_anew = |happening: &Happening| matches!(happening, Happening::BeginningAnew { .. });
+    let began_anew = |happening: &RunEvent| matches!(happening, RunEvent::BeginningAnew { .. });
     let happened = page.events.iter().any(|event| began_anew(&event.happening));
     happened.then(|| tr!(language, "write checkpoints more often, and say how the program goes on from one (--checkpoints, --resume-with): an attempt began anew", "更频繁地保存检查点，并用 --checkpoints、--resume-with 说明如何从检查点继续：有一次运行是从头开始的"))
 }

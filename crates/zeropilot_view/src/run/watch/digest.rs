@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, VecDeque};
 
-use zeropilot_record::{Event, GpuUse, Happening, Setup};
+use zeropilot_record::{Event, GpuUse, RunEvent, Setup};
 
 use super::history::History;
 
@@ -62,7 +62,7 @@ pub struct Digest {
     /// The GPUs.
     pub gpus: Vec<GpuUse>,
     /// What else happened, with its time, oldest first.
-    pub told: VecDeque<(f64, Happening)>,
+    pub told: VecDeque<(f64, RunEvent)>,
     /// When something last happened.
     pub last: Option<f64>,
     /// Whether the record has a pace; otherwise it is taken from steps.
@@ -81,27 +81,27 @@ impl Digest {
     pub fn take(&mut self, event: &Event) {
         self.last = Some(event.at);
         match &event.happening {
-            Happening::Step { step, loss } => self.stepped(event.at, *step, *loss),
-            Happening::Memory { ranks } => {
+            RunEvent::Step { step, loss } => self.stepped(event.at, *step, *loss),
+            RunEvent::Memory { ranks } => {
                 for rank in ranks {
                     self.ranks.entry(rank.rank).or_default().resident.rise(rank.rss);
                 }
             }
-            Happening::Pace { steps_per_second, tokens_per_second, total_steps } => {
+            RunEvent::Pace { steps_per_second, tokens_per_second, total_steps } => {
                 self.has_pace = true;
                 self.rates.push(*steps_per_second);
                 self.tokens_per_second = tokens_per_second.or(self.tokens_per_second);
                 self.total_steps = total_steps.or(self.total_steps);
             }
-            Happening::Gpus { gpus } => self.measured(gpus),
-            Happening::AttemptStarted { attempt, rung, .. } => {
+            RunEvent::Gpus { gpus } => self.measured(gpus),
+            RunEvent::AttemptStarted { attempt, strategy, .. } => {
                 let losses = std::mem::take(&mut self.losses);
                 let told = std::mem::take(&mut self.told);
-                let attempt = Some((*attempt, rung.clone()));
+                let attempt = Some((*attempt, strategy.clone()));
                 *self = Self { attempt, losses, told, last: self.last, ..Self::default() };
                 self.tell(event);
             }
-            Happening::RankSeen { rank, .. } => {
+            RunEvent::RankSeen { rank, .. } => {
                 self.ranks.entry(*rank).or_default();
             }
             _ => self.tell(event),
@@ -153,18 +153,18 @@ mod tests {
 
     use super::*;
 
-    fn at(at: f64, happening: Happening) -> Event {
+    fn at(at: f64, happening: RunEvent) -> Event {
         Event::new(at, happening)
     }
 
     #[test]
     fn what_remains_follows_from_the_pace() {
-        let pace = Happening::Pace {
+        let pace = RunEvent::Pace {
             steps_per_second: 0.5,
             tokens_per_second: None,
             total_steps: Some(30),
         };
-        let step = Happening::Step { step: 10, loss: Some(2.0) };
+        let step = RunEvent::Step { step: 10, loss: Some(2.0) };
         let digest = Digest::of(&[at(1.0, step), at(2.0, pace)]);
         // 20 steps at half a step in a second.
         assert_eq!(digest.total_steps.and_then(|total| digest.remaining(total)), Some(40.0));
@@ -172,16 +172,17 @@ mod tests {
 
     #[test]
     fn without_a_pace_the_steps_themselves_tell() {
-        let step = |when, step| at(when, Happening::Step { step, loss: None });
+        let step = |when, step| at(when, RunEvent::Step { step, loss: None });
         let digest = Digest::of(&[step(10.0, 1), step(14.0, 9)]);
         assert_eq!(digest.rates.last(), Some(2.0));
     }
 
     #[test]
     fn a_new_attempt_begins_with_empty_ranks_and_keeps_the_story() {
-        let memory = |rss| Happening::Memory { ranks: vec![RankMemory { rank: 0, rss }] };
-        let start =
-            |attempt| at(0.0, Happening::AttemptStarted { attempt, rung: Setup::AsGiven, pid: 1 });
+        let memory = |rss| RunEvent::Memory { ranks: vec![RankMemory { rank: 0, rss }] };
+        let start = |attempt| {
+            at(0.0, RunEvent::AttemptStarted { attempt, strategy: Setup::AsGiven, pid: 1 })
+        };
         let mut digest = Digest::of(&[start(1), at(1.0, memory(9)), at(2.0, memory(5))]);
         assert_eq!(digest.ranks[&0].level(), Level { now: 5, peak: 9 });
         digest.take(&start(2));
@@ -202,8 +203,8 @@ mod tests {
             celsius: None,
             processes: vec![process],
         };
-        let memory = Happening::Memory { ranks: vec![RankMemory { rank: 0, rss: 7 }] };
-        let gpus = Happening::Gpus { gpus: vec![gpu] };
+        let memory = RunEvent::Memory { ranks: vec![RankMemory { rank: 0, rss: 7 }] };
+        let gpus = RunEvent::Gpus { gpus: vec![gpu] };
         let digest = Digest::of(&[at(1.0, memory), at(2.0, gpus)]);
         assert_eq!(digest.ranks[&0].level().now, 70);
         assert_eq!(digest.ranks[&0].gpu.map(|(index, _)| index), Some(4));

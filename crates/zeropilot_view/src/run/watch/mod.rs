@@ -159,7 +159,7 @@ pub fn json(look: &Look) -> Value {
         "is_running": look.is_running,
         "elapsed_seconds": look.elapsed(),
         "attempt": digest.attempt.as_ref().map(|(number, _)| number),
-        "rung": digest.attempt.as_ref().map(|(_, rung)| rung),
+        "strategy": digest.attempt.as_ref().map(|(_, strategy)| strategy),
         "step": digest.step,
         "total_steps": look.total_steps(),
         "loss": digest.losses.last(),

@@ -1,6 +1,6 @@
 //! The words of a screen about a run.
 
-use zeropilot_record::{Ending, Fullest, Happening, Phase};
+use zeropilot_record::{Ending, Fullest, Phase, RunEvent};
 use zeropilot_text::{Language, Text, tr};
 use zeropilot_units::Bytes;
 
@@ -23,9 +23,9 @@ pub fn state(look: &Look, language: Language) -> (String, Mood) {
 
 /// Which attempt this is, and with which config.
 pub fn attempt(look: &Look, language: Language) -> Option<String> {
-    let (number, rung) = look.digest.attempt.as_ref()?;
-    let rung = setup_words(rung, language);
-    Some(tr!(language, "attempt {number}: {rung}", "第 {number} 次运行：{rung}"))
+    let (number, strategy) = look.digest.attempt.as_ref()?;
+    let strategy = setup_words(strategy, language);
+    Some(tr!(language, "attempt {number}: {strategy}", "第 {number} 次运行：{strategy}"))
 }
 
 /// The step, and of how many.
@@ -119,14 +119,18 @@ fn moment(fullest: &Fullest, language: Language) -> String {
 }
 
 /// What happened, also what is not said beside the output of a run.
-pub fn told(event: &Happening, language: Language) -> Option<String> {
+pub fn told(event: &RunEvent, language: Language) -> Option<String> {
     let text = match event {
-        Happening::AttemptStarted { attempt, rung, .. } => {
-            let rung = setup_words(rung, language);
-            tr!(language, "attempt {attempt} started: {rung}", "第 {attempt} 次运行开始：{rung}")
+        RunEvent::AttemptStarted { attempt, strategy, .. } => {
+            let strategy = setup_words(strategy, language);
+            tr!(
+                language,
+                "attempt {attempt} started: {strategy}",
+                "第 {attempt} 次运行开始：{strategy}"
+            )
         }
-        Happening::RankGone { rank, ending } => gone(*rank, *ending, language)?,
-        Happening::Preflight { errors, warnings, findings } if errors + warnings > 0 => {
+        RunEvent::RankGone { rank, ending } => gone(*rank, *ending, language)?,
+        RunEvent::Preflight { errors, warnings, findings } if errors + warnings > 0 => {
             let findings: String =
                 findings.iter().map(|line| format!("; {}", escaped(line))).collect();
             tr!(
@@ -135,7 +139,7 @@ pub fn told(event: &Happening, language: Language) -> Option<String> {
                 "启动前检查：{errors} 个错误，{warnings} 个警告{findings}"
             )
         }
-        Happening::Fingerprint { line, rank, .. } => {
+        RunEvent::Fingerprint { line, rank, .. } => {
             let said = rank.map(|rank| format!("[rank{rank}]:")).unwrap_or_default();
             let line = line.trim();
             let line = escaped(line.strip_prefix(&said).unwrap_or(line).trim());
@@ -146,7 +150,7 @@ pub fn told(event: &Happening, language: Language) -> Option<String> {
                 None => tr!(language, "log: {line}", "日志：{line}"),
             }
         }
-        Happening::RunEnded { cause, .. } => {
+        RunEvent::RunEnded { cause, .. } => {
             tr!(language, "the run ended: {}", "运行结束：{}", cause_words(cause, language))
         }
         other => happening(other, language)?,
@@ -173,14 +177,14 @@ fn gone(rank: u32, ending: Ending, language: Language) -> Option<String> {
 }
 
 /// How what happened is to be taken.
-pub fn mood(event: &Happening) -> Mood {
+pub fn mood(event: &RunEvent) -> Mood {
     match event {
-        Happening::RunEnded { exit_code: 0, .. } => Mood::Good,
-        Happening::RunEnded { .. } | Happening::AttemptEnded { .. } | Happening::Hang { .. } => {
+        RunEvent::RunEnded { exit_code: 0, .. } => Mood::Good,
+        RunEvent::RunEnded { .. } | RunEvent::AttemptEnded { .. } | RunEvent::Hang { .. } => {
             Mood::Bad
         }
-        Happening::RankGone { .. } | Happening::Fingerprint { .. } => Mood::Warning,
-        Happening::RungTaken { .. } | Happening::BeginningAnew { .. } => Mood::Warning,
+        RunEvent::RankGone { .. } | RunEvent::Fingerprint { .. } => Mood::Warning,
+        RunEvent::FallbackTaken { .. } | RunEvent::BeginningAnew { .. } => Mood::Warning,
         _ => Mood::Plain,
     }
 }

@@ -19,9 +19,10 @@ pub const CONTENT_TYPE: &str = "application/openmetrics-text; version=1.0.0; cha
 pub fn page(run: Option<&Look>, machine: &MachineLook, language: Language) -> String {
     let mut page = Page { text: String::new(), language };
     if let Some(look) = run {
-        let rung = look.digest.attempt.as_ref().map_or(String::new(), |(_, rung)| label(rung));
+        let strategy =
+            look.digest.attempt.as_ref().map_or(String::new(), |(_, strategy)| label(strategy));
         page.head(&INFO, "info");
-        page.sample("zeropilot_run_info", &[("id", &look.info.id), ("rung", &rung)], 1.0);
+        page.sample("zeropilot_run_info", &[("id", &look.info.id), ("strategy", &strategy)], 1.0);
         for (family, value) in &RUN {
             page.gauge(family, value(look).map(|value| (Vec::new(), value)));
         }
@@ -110,7 +111,7 @@ fn escaped(text: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use zeropilot_record::{Event, Happening, RankMemory, RunInfo};
+    use zeropilot_record::{Event, RankMemory, RunEvent, RunInfo};
 
     use super::super::Digest;
     use super::super::machine::HostMemory;
@@ -118,8 +119,8 @@ mod tests {
 
     fn both() -> (Look, MachineLook) {
         let events = [
-            Happening::Step { step: 3, loss: Some(2.5) },
-            Happening::Memory { ranks: vec![RankMemory { rank: 0, rss: 7 }] },
+            RunEvent::Step { step: 3, loss: Some(2.5) },
+            RunEvent::Memory { ranks: vec![RankMemory { rank: 0, rss: 7 }] },
         ]
         .map(|happening| Event::new(4.0, happening));
         let info = RunInfo { id: "a\"b\\c\nd".to_owned(), ..RunInfo::default() };
@@ -171,7 +172,7 @@ mod tests {
     fn labels_cannot_break_out() {
         let (look, machine) = both();
         let page = page(Some(&look), &machine, Language::English);
-        assert!(page.contains(r#"zeropilot_run_info{id="a\"b\\c\nd",rung=""} 1"#), "{page}");
+        assert!(page.contains(r#"zeropilot_run_info{id="a\"b\\c\nd",strategy=""} 1"#), "{page}");
         assert!(page.contains("zeropilot_rank_resident_memory_bytes{rank=\"0\"} 7\n"), "{page}");
         assert!(
             page.contains("zeropilot_gpu_utilization_ratio{gpu=\"1\",name=\"NVIDIA L40S\"} 0.5\n")

@@ -1,6 +1,6 @@
 //! What to fall back to when the choice runs out of device memory after all.
 //!
-//! A rung is taken when the run before it failed, so that it has to need clearly less, and nothing is gained by one that
+//! A fallback is taken when the run before it failed, so that it has to need clearly less, and nothing is gained by one that
 //! another beats in both memory and time. Going down, sequences are never added to a micro batch, and accumulation makes
 //! up for those taken from it: a step remains what it was. What the script already does to save memory it keeps doing.
 
@@ -13,13 +13,13 @@ use super::space::{MICRO_BATCHES, Space};
 use super::way::{Shape, Sizes, Way, Work};
 use super::{Fitting, PlanError};
 
-/// A rung saves at least this share of a GPU: a smaller one is within what predictions miss.
+/// A fallback saves at least this share of a GPU: a smaller one is within what predictions miss.
 const STEP: u64 = 20;
 
 /// The last one, below which there is nothing, at least this share.
 const LAST_STEP: u64 = 100;
 
-/// A rung is left out if the next one, which needs clearly less, takes hardly more of the time.
+/// A fallback is left out if the next one, which needs clearly less, takes hardly more of the time.
 const AS_FAST: f64 = 1.05;
 
 struct Candidate {
@@ -34,7 +34,7 @@ impl Candidate {
     }
 }
 
-/// The rungs below the first of what fits.
+/// The fallbacks below the first of what fits.
 pub(super) fn below(
     space: &Space,
     asker: &mut Asker<'_>,
@@ -49,18 +49,18 @@ pub(super) fn below(
             candidates.push(Candidate { way, need, cost: asker.cost(way)? });
         }
     }
-    let mut rungs: Vec<&Candidate> = Vec::new();
-    while let Some(rung) = next(&candidates, reached.saturating_sub(Bytes(device / STEP))) {
-        reached = rung.need;
-        if rungs.last().is_some_and(|above| rung.cost <= above.cost * AS_FAST) {
-            rungs.pop();
+    let mut fallbacks: Vec<&Candidate> = Vec::new();
+    while let Some(fallback) = next(&candidates, reached.saturating_sub(Bytes(device / STEP))) {
+        reached = fallback.need;
+        if fallbacks.last().is_some_and(|above| fallback.cost <= above.cost * AS_FAST) {
+            fallbacks.pop();
         }
-        rungs.push(rung);
+        fallbacks.push(fallback);
     }
     let least = candidates.iter().min_by(|a, b| a.by_need(b));
     let is_lower = |least: &&Candidate| least.need + Bytes(device / LAST_STEP) <= reached;
-    rungs.extend(least.filter(is_lower));
-    rungs.into_iter().map(|rung| asker.fitting(rung.way)).collect()
+    fallbacks.extend(least.filter(is_lower));
+    fallbacks.into_iter().map(|fallback| asker.fitting(fallback.way)).collect()
 }
 
 /// The fastest that needs no more than this; of those, the one that needs least.
@@ -69,7 +69,7 @@ fn next(candidates: &[Candidate], at_most: Bytes) -> Option<&Candidate> {
     low.min_by(|a, b| a.cost.total_cmp(&b.cost).then(a.by_need(b)))
 }
 
-/// Every way that may be a rung: the others that fit, and each shape with no more work at once than the choice has.
+/// Every way that may be a fallback: the others that fit, and each shape with no more work at once than the choice has.
 fn ways(choice: Way, others: &[Fitting], space: &Space) -> Vec<Way> {
     let work = work(choice.work, space);
     let mut ways: Vec<Way> = others.iter().map(|other| other.way).collect();

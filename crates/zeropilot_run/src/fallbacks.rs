@@ -1,7 +1,7 @@
-//! What to try when memory ran out: the same training with less of it, one rung at a time.
+//! What to try when memory ran out: the same training with less of it, one fallback at a time.
 //!
-//! Every rung is the whole config with a few keys changed. The samples per step stay the same, so that the run remains
-//! the run that was asked for. Which rung helps depends on which memory is short: offloading moves states into the
+//! Every fallback is the whole config with a few keys changed. The samples per step stay the same, so that the run remains
+//! the run that was asked for. Which fallback helps depends on which memory is short: offloading moves states into the
 //! memory of the host, and does not help when that is full.
 
 mod batch;
@@ -12,11 +12,11 @@ use zeropilot_record::{Memory, Offload, Strategy};
 
 use self::batch::{ACCUMULATION, ACCUMULATION_ARGUMENT, Changed, MICRO, MICRO_ARGUMENT};
 pub use self::batch::{Batch, BatchArguments};
-pub use self::planned::{PlannedRung, overlaid};
+pub use self::planned::{PlannedFallback, overlaid};
 
 /// A config that needs less memory.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Rung {
+pub struct Fallback {
     /// What of it decides about memory.
     pub strategy: Strategy,
     /// The whole config.
@@ -30,17 +30,17 @@ pub fn stage(config: &Map<String, Value>) -> u64 {
     config.get("zero_optimization").and_then(|zero| zero["stage"].as_u64()).unwrap_or(0)
 }
 
-/// The rung below a config, for the memory that was short; `None` at the bottom.
+/// The fallback below a config, for the memory that was short; `None` at the bottom.
 pub fn next(
     config: &Map<String, Value>,
     batch: BatchArguments,
     world: Option<usize>,
     short: Memory,
-) -> Option<Rung> {
+) -> Option<Fallback> {
     higher_stage(config)
         .or_else(|| (short == Memory::Device).then(|| offload(config)).flatten())
         .or_else(|| smaller_batch(config, batch, world))
-        .map(|(config, arguments)| Rung {
+        .map(|(config, arguments)| Fallback {
             strategy: strategy(&config, &arguments),
             config,
             arguments,
@@ -127,28 +127,28 @@ mod tests {
         value.as_object().expect("an object").clone()
     }
 
-    fn descend(config: Value, short: Memory) -> Vec<Rung> {
+    fn descend(config: Value, short: Memory) -> Vec<Fallback> {
         descend_with(config, BatchArguments::default(), short)
     }
 
-    fn descend_with(config: Value, mut arguments: BatchArguments, short: Memory) -> Vec<Rung> {
+    fn descend_with(config: Value, mut arguments: BatchArguments, short: Memory) -> Vec<Fallback> {
         let mut config = object(config);
-        let mut rungs = Vec::new();
-        while let Some(rung) = next(&config, arguments, Some(2), short) {
-            config = rung.config.clone();
-            arguments = arguments.with(&rung.arguments);
-            rungs.push(rung);
+        let mut fallbacks = Vec::new();
+        while let Some(fallback) = next(&config, arguments, Some(2), short) {
+            config = fallback.config.clone();
+            arguments = arguments.with(&fallback.arguments);
+            fallbacks.push(fallback);
         }
-        rungs
+        fallbacks
     }
 
     #[test]
-    fn the_ladder_goes_down_to_a_micro_batch_of_one() {
+    fn fallbacks_go_down_to_a_micro_batch_of_one() {
         let config = json!({"train_batch_size": 16, MICRO: 4, ACCUMULATION: 2, "optimizer": {},
             "zero_optimization": {"stage": 1}});
         let strategies: Vec<_> = descend(config, Memory::Device)
             .into_iter()
-            .map(|Rung { strategy, .. }| {
+            .map(|Fallback { strategy, .. }| {
                 let batch = (strategy.micro_batch, strategy.gradient_accumulation_steps);
                 (strategy.stage, strategy.offload_optimizer, strategy.offload_param, batch)
             })
@@ -173,32 +173,33 @@ mod tests {
             json!({MICRO: "auto", ACCUMULATION: "auto", "zero_optimization": {"stage": 3}});
         let arguments =
             BatchArguments { micro: 4.try_into().ok(), accumulation: 1.try_into().ok() };
-        let rungs = descend_with(config, arguments, Memory::Host);
-        let told: Vec<&str> = rungs.iter().map(|rung| rung.arguments[0].1.as_str()).collect();
+        let fallbacks = descend_with(config, arguments, Memory::Host);
+        let told: Vec<&str> =
+            fallbacks.iter().map(|fallback| fallback.arguments[0].1.as_str()).collect();
         assert_eq!(told, ["2", "1"]);
     }
 
     #[test]
     fn a_full_host_is_not_filled_further() {
         let config = json!({"train_batch_size": 16, MICRO: 4, "zero_optimization": {"stage": 2}});
-        let rungs = descend(config, Memory::Host);
+        let fallbacks = descend(config, Memory::Host);
         assert!(
-            rungs.iter().all(|rung| rung.strategy.offload_optimizer == Offload::None),
-            "{rungs:?}"
+            fallbacks.iter().all(|fallback| fallback.strategy.offload_optimizer == Offload::None),
+            "{fallbacks:?}"
         );
-        assert_eq!(rungs.len(), 3);
+        assert_eq!(fallbacks.len(), 3);
     }
 
     #[test]
-    fn every_rung_trains_on_the_same_samples() {
+    fn every_fallback_trains_on_the_same_samples() {
         for config in [
             json!({GLOBAL: 16, MICRO: 4, ACCUMULATION: 2}),
             json!({GLOBAL: 16, MICRO: 4}),
             json!({MICRO: 4, ACCUMULATION: 2}),
             json!({GLOBAL: 16, ACCUMULATION: 2}),
         ] {
-            let rungs = descend(config.clone(), Memory::Device);
-            let last = &rungs.last().expect("a rung").config;
+            let fallbacks = descend(config.clone(), Memory::Device);
+            let last = &fallbacks.last().expect("a fallback").config;
             let number = |key: &str| last[key].as_u64().expect("a number");
             assert_eq!(number(MICRO) * number(ACCUMULATION) * 2, 16, "{config}");
         }

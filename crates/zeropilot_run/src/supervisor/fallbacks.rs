@@ -1,12 +1,12 @@
-//! Which rung comes next: the first that the engine takes and that fits, given what was measured.
+//! Which fallback comes next: the first that the engine takes and that fits, given what was measured.
 
-use zeropilot_record::{Happening, Memory, Phase};
+use zeropilot_record::{Memory, Phase, RunEvent};
 
 use super::Run;
 use super::following::Next;
 use crate::command::value;
+use crate::fallbacks::{self, BatchArguments, Fallback};
 use crate::forecast::{Forecast, Measured};
-use crate::ladder::{self, BatchArguments, Rung};
 use crate::memory_group::memory_left;
 use crate::observed::Observed;
 
@@ -33,7 +33,7 @@ impl Run<'_> {
         if let Some(peak) = forecast.as_ref().and_then(|forecast| forecast.compared(&measured))
             && measured.reached > 0
         {
-            self.say(Happening::MemoryCompared {
+            self.say(RunEvent::MemoryCompared {
                 rank: measured.rank,
                 phase: peak.phase,
                 measured: measured.needed(),
@@ -45,8 +45,8 @@ impl Run<'_> {
         Shortage { memory, measured, forecast }
     }
 
-    /// The rung to take, and how many rungs of a plan are used up by then.
-    pub(super) fn rung(&self, next: &Next, shortage: &Shortage) -> Option<(Rung, usize)> {
+    /// The fallback to take, and how many fallbacks of a plan are used up by then.
+    pub(super) fn fallback(&self, next: &Next, shortage: &Shortage) -> Option<(Fallback, usize)> {
         let below = self.below(next, shortage.memory);
         // What saving takes for a moment is in no prediction.
         let is_comparable =
@@ -54,12 +54,12 @@ impl Run<'_> {
         let Some(failed) = shortage.forecast.as_ref().filter(|_| is_comparable) else {
             return below.into_iter().next();
         };
-        let known: Vec<((Rung, usize), Option<Forecast>)> = below
+        let known: Vec<((Fallback, usize), Option<Forecast>)> = below
             .into_iter()
-            .map(|rung| {
-                let told = arguments(next).with(&rung.0.arguments);
-                let forecast = self.predict.forecast(&rung.0.config, told);
-                (rung, forecast)
+            .map(|fallback| {
+                let told = arguments(next).with(&fallback.0.arguments);
+                let forecast = self.predict.forecast(&fallback.0.config, told);
+                (fallback, forecast)
             })
             .filter(|(_, forecast)| {
                 forecast.as_ref().is_none_or(|forecast| self.has_room(shortage, forecast))
@@ -79,31 +79,32 @@ impl Run<'_> {
             Memory::Host => (0..known.len()).find(|index| needs(index) <= failed.peak()),
         };
         let chosen = first.or_else(instead)?;
-        known.into_iter().nth(chosen).map(|(rung, _)| rung)
+        known.into_iter().nth(chosen).map(|(fallback, _)| fallback)
     }
 
-    /// Whether the host has room for what a rung moves there.
+    /// Whether the host has room for what a fallback moves there.
     fn has_room(&self, shortage: &Shortage, forecast: &Forecast) -> bool {
         shortage.memory == Memory::Host || memory_left().is_none_or(|left| forecast.host <= left)
     }
 
     /// Everything below, in order, that the engine would take.
-    fn below(&self, next: &Next, short: Memory) -> Vec<(Rung, usize)> {
+    fn below(&self, next: &Next, short: Memory) -> Vec<(Fallback, usize)> {
         let Some(config) = &next.config else { return Vec::new() };
         let (arguments, world) = (arguments(next), self.command.world);
         let mut found = Vec::new();
-        for (index, plan) in self.policy.rungs.iter().enumerate().skip(next.planned) {
-            found.push((ladder::overlaid(config, plan, arguments, (world, short)), index + 1));
+        for (index, plan) in self.policy.fallbacks.iter().enumerate().skip(next.planned) {
+            found.push((fallbacks::overlaid(config, plan, arguments, (world, short)), index + 1));
         }
-        // A plan may have few rungs that a config alone can take; the fixed ones come after it.
+        // A plan may have few fallbacks that a config alone can take; the fixed ones come after it.
         let (mut lower, mut told) = (config.clone(), arguments);
-        while let Some(rung) = ladder::next(&lower, told, world, short) {
-            lower.clone_from(&rung.config);
-            told = told.with(&rung.arguments);
-            found.push((rung, self.policy.rungs.len()));
+        while let Some(fallback) = fallbacks::next(&lower, told, world, short) {
+            lower.clone_from(&fallback.config);
+            told = told.with(&fallback.arguments);
+            found.push((fallback, self.policy.fallbacks.len()));
         }
-        let is_other = |rung: &Rung| rung.config != *config || !rung.arguments.is_empty();
-        found.retain(|(rung, _)| is_other(rung) && (self.judge)(&rung.config));
+        let is_other =
+            |fallback: &Fallback| fallback.config != *config || !fallback.arguments.is_empty();
+        found.retain(|(fallback, _)| is_other(fallback) && (self.judge)(&fallback.config));
         found
     }
 }

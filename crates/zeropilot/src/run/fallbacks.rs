@@ -1,4 +1,4 @@
-//! Rungs that somebody planned: from a file, or by the memory model.
+//! Fallbacks that somebody planned: from a file, or by the memory model.
 
 use std::num::NonZeroU64;
 
@@ -9,7 +9,7 @@ use zeropilot_job::TrainingJob;
 use zeropilot_model::Model;
 use zeropilot_plan::Target;
 use zeropilot_run::RunCommand;
-use zeropilot_run::ladder::{Batch, PlannedRung};
+use zeropilot_run::fallbacks::{Batch, PlannedFallback};
 use zeropilot_text::{Language, tr};
 use zeropilot_view::{escaped, problem, talk};
 
@@ -19,7 +19,7 @@ use crate::model_source;
 /// What a plan says about a run.
 #[derive(Default)]
 pub(super) struct Planned {
-    pub(super) rungs: Vec<PlannedRung>,
+    pub(super) fallbacks: Vec<PlannedFallback>,
     /// Bytes of a device for the choice of the plan.
     pub(super) predicted: Option<u64>,
     /// The model that a written plan is for.
@@ -49,27 +49,27 @@ pub(super) fn of(
     }
 }
 
-/// The ladder of a plan that was written before. Rungs that also ask the script to recompute layers, or for another loss,
+/// The fallbacks of a plan that was written before. Fallbacks that also ask the script to recompute layers, or for another loss,
 /// are left out: a config cannot tell it.
 fn from_plan(text: &str) -> Option<Planned> {
     let plan: Value = serde_json::from_str(text).ok()?;
     let choice = &plan["recommended"];
-    let of_script = |rung: &Value| {
-        let way = &rung["strategy"];
+    let of_script = |fallback: &Value| {
+        let way = &fallback["strategy"];
         (way["gradient_checkpointing"].as_bool(), way["fused_loss"].as_bool())
     };
-    let rungs = plan["fallbacks"].as_array()?.iter();
-    let rungs = rungs.filter(|rung| of_script(rung) == of_script(choice));
-    let planned = |rung: &Value| {
-        let number = |key: &str| rung["strategy"][key].as_u64();
+    let fallbacks = plan["fallbacks"].as_array()?.iter();
+    let fallbacks = fallbacks.filter(|fallback| of_script(fallback) == of_script(choice));
+    let planned = |fallback: &Value| {
+        let number = |key: &str| fallback["strategy"][key].as_u64();
         let batch = number("micro_batch").zip(number("gradient_accumulation_steps"));
         let batch = batch.map(|(micro, accumulation)| Batch { micro, accumulation });
-        Some(PlannedRung { config: rung["config"].as_object()?.clone(), batch })
+        Some(PlannedFallback { config: fallback["config"].as_object()?.clone(), batch })
     };
-    let rungs = rungs.filter_map(planned).collect();
+    let fallbacks = fallbacks.filter_map(planned).collect();
     let predicted = choice["memory"]["device"]["expected"].as_u64();
     let name = plan["model"].as_str().map(str::to_owned);
-    Some(Planned { rungs, predicted, name, model: None })
+    Some(Planned { fallbacks, predicted, name, model: None })
 }
 
 fn no_plan(name: &str, language: Language) -> String {
@@ -109,20 +109,20 @@ fn by_model(
     let opened = model_source::open(model, language)?;
     let plan = plan(model, &opened, &request).map_err(problem)?.plan;
     let predicted = plan.fitting.first().map(|choice| choice.answer.device().expected().0);
-    let given = config.as_ref().map_or(0, zeropilot_run::ladder::stage);
+    let given = config.as_ref().map_or(0, zeropilot_run::fallbacks::stage);
     let lower = plan.fitting.iter().filter(|way| u64::from(way.way.shape.stage.number()) > given);
-    let rungs = lower
-        .chain(&plan.ladder)
-        .filter(|rung| rung.way.work.checkpointing == recomputes)
-        .map(|rung| PlannedRung {
-            config: rung.recipe.config(),
+    let fallbacks = lower
+        .chain(&plan.fallbacks)
+        .filter(|fallback| fallback.way.work.checkpointing == recomputes)
+        .map(|fallback| PlannedFallback {
+            config: fallback.recipe.config(),
             batch: Some(Batch {
-                micro: rung.way.work.micro_batch,
-                accumulation: rung.way.work.accumulation,
+                micro: fallback.way.work.micro_batch,
+                accumulation: fallback.way.work.accumulation,
             }),
         })
         .collect();
-    Ok(Planned { rungs, predicted, name: None, model: Some(opened) })
+    Ok(Planned { fallbacks, predicted, name: None, model: Some(opened) })
 }
 
 fn global_batch(config: &Map<String, Value>, world: u64) -> Option<NonZeroU64> {

@@ -1,14 +1,14 @@
-//! Rungs of a plan, fitted to the config of a run.
+//! Fallbacks of a plan, fitted to the config of a run.
 
 use serde_json::{Map, Value, json};
 use zeropilot_record::Memory;
 
 use super::batch::{Batch, BatchArguments};
-use super::{Rung, strategy, zero};
+use super::{Fallback, strategy, zero};
 
-/// A rung that somebody planned.
+/// A fallback that somebody planned.
 #[derive(Debug, Clone, PartialEq)]
-pub struct PlannedRung {
+pub struct PlannedFallback {
     /// Its config.
     pub config: Map<String, Value>,
     /// Its batch, which the config may leave to the program.
@@ -20,10 +20,10 @@ pub struct PlannedRung {
 /// is not the memory that is short.
 pub fn overlaid(
     config: &Map<String, Value>,
-    plan: &PlannedRung,
+    plan: &PlannedFallback,
     arguments: BatchArguments,
     (world, short): (Option<usize>, Memory),
-) -> Rung {
+) -> Fallback {
     let mut changed = config.clone();
     for key in ["zero_optimization", "aio"] {
         if let Some(value) = plan.config.get(key) {
@@ -47,7 +47,7 @@ pub fn overlaid(
         Some(batch) => batch.put(&changed, arguments),
         None => (changed, Vec::new()),
     };
-    Rung { strategy: strategy(&config, &arguments), config, arguments }
+    Fallback { strategy: strategy(&config, &arguments), config, arguments }
 }
 
 #[cfg(test)]
@@ -62,20 +62,26 @@ mod tests {
     }
 
     #[test]
-    fn a_planned_rung_keeps_the_users_samples_and_optimizer() {
+    fn a_planned_fallback_keeps_the_users_samples_and_optimizer() {
         let config =
             object(json!({GLOBAL: 16, MICRO: 4, ACCUMULATION: 2, "optimizer": {"type": "AdamW"},
             "zero_optimization": {"stage": 1}}));
-        let plan = |micro, accumulation| PlannedRung {
+        let plan = |micro, accumulation| PlannedFallback {
             config: object(json!({MICRO: micro, "zero_optimization": {"stage": 3,
                 "offload_optimizer": {"device": "cpu"}}})),
             batch: Some(Batch { micro, accumulation }),
         };
-        let rung =
+        let fallback =
             overlaid(&config, &plan(1, 8), BatchArguments::default(), (Some(2), Memory::Host));
-        assert_eq!((rung.strategy.stage, rung.strategy.offload_optimizer), (3, Offload::None));
-        assert_eq!((&rung.config[MICRO], &rung.config[ACCUMULATION]), (&json!(1), &json!(8)));
-        assert_eq!(rung.config["optimizer"]["type"], "AdamW");
+        assert_eq!(
+            (fallback.strategy.stage, fallback.strategy.offload_optimizer),
+            (3, Offload::None)
+        );
+        assert_eq!(
+            (&fallback.config[MICRO], &fallback.config[ACCUMULATION]),
+            (&json!(1), &json!(8))
+        );
+        assert_eq!(fallback.config["optimizer"]["type"], "AdamW");
         // A plan for another batch says nothing about this one.
         let other =
             overlaid(&config, &plan(1, 1), BatchArguments::default(), (Some(2), Memory::Device));

@@ -1,4 +1,4 @@
-//! The ladder: whoever ran out of device memory finds clearly less on the next rung, at the least price there is.
+//! The fallbacks: whoever ran out of device memory finds clearly less on the next fallback, at the least price there is.
 
 #![allow(clippy::unwrap_used, reason = "a test may stop")]
 
@@ -59,7 +59,7 @@ fn sequences(fitting: &Fitting) -> u64 {
     fitting.way.work.micro_batch * fitting.way.work.accumulation
 }
 
-/// What may stand in the place of a rung.
+/// What may stand in the place of a fallback.
 fn is_below(other: &Fitting, choice: &Fitting) -> bool {
     let (work, of_choice) = (other.way.work, choice.way.work);
     sequences(other) == sequences(choice)
@@ -70,36 +70,41 @@ fn is_below(other: &Fitting, choice: &Fitting) -> bool {
 
 #[test]
 fn no_rung_is_beaten_and_each_needs_clearly_less_for_the_same_batch() {
-    let mut rungs = 0;
+    let mut fallbacks = 0;
     each_plan(|plan, cluster, name| {
         let Some(choice) = plan.fitting.first() else {
-            assert!(plan.ladder.is_empty());
+            assert!(plan.fallbacks.is_empty());
             return;
         };
         let device = cluster.capacity().unwrap().bytes.expected().0;
-        rungs += plan.ladder.len();
+        fallbacks += plan.fallbacks.len();
         let mut above = need(choice);
-        for (index, rung) in plan.ladder.iter().enumerate() {
+        for (index, fallback) in plan.fallbacks.iter().enumerate() {
             // A twentieth of the device; the last, below which there is nothing, a hundredth.
-            let step = if index + 1 == plan.ladder.len() { device / 100 } else { device / 20 };
-            assert!(need(rung) + step <= above, "{} after {above}: {name}", need(rung));
-            assert!(is_below(rung, choice), "{:?} below {:?}: {name}", rung.way, choice.way);
-            assert!(rung.answer.device().high().0 <= device, "{name}");
+            let step = if index + 1 == plan.fallbacks.len() { device / 100 } else { device / 20 };
+            assert!(need(fallback) + step <= above, "{} after {above}: {name}", need(fallback));
+            assert!(
+                is_below(fallback, choice),
+                "{:?} below {:?}: {name}",
+                fallback.way,
+                choice.way
+            );
+            assert!(fallback.answer.device().high().0 <= device, "{name}");
             let ram = cluster.host.ram.unwrap_or(Bytes(u64::MAX));
-            assert!(rung.answer.node().expected() <= ram, "{:?}: {name}", rung.way);
-            above = need(rung);
+            assert!(fallback.answer.node().expected() <= ram, "{:?}: {name}", fallback.way);
+            above = need(fallback);
         }
         let others = plan.fitting[1..].iter().filter(|other| is_below(other, choice));
-        let others: Vec<&Fitting> = others.chain(&plan.ladder).collect();
+        let others: Vec<&Fitting> = others.chain(&plan.fallbacks).collect();
         for other in &others {
             assert!(above < need(other) + device / 100, "{:?} is the least: {name}", other.way);
         }
-        for rung in &plan.ladder {
-            for other in others.iter().filter(|other| other.way != rung.way) {
-                let is_beaten = need(other) <= need(rung) && cost(other) <= cost(rung);
-                assert!(!is_beaten, "{:?} beats {:?}: {name}", other.way, rung.way);
+        for fallback in &plan.fallbacks {
+            for other in others.iter().filter(|other| other.way != fallback.way) {
+                let is_beaten = need(other) <= need(fallback) && cost(other) <= cost(fallback);
+                assert!(!is_beaten, "{:?} beats {:?}: {name}", other.way, fallback.way);
             }
         }
     });
-    assert!(rungs >= 30, "only {rungs} rungs");
+    assert!(fallbacks >= 30, "only {fallbacks} fallbacks");
 }
