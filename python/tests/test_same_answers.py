@@ -49,6 +49,15 @@ def test_compare(command: Callable[..., Any]) -> None:
     assert [way.stage for way in compared.strategies] == [0, 1, 2, 2, 3, 3, 3]
 
 
+def test_simulate(command: Callable[..., Any]) -> None:
+    flags = ["--stage", "2", "--seq-len", "1024", "--scale", "8..16", "--tokens", "1B", "--cost", "2.5"]
+    said = command("simulate", "--json", "--model", "qwen3-0.6b", "--gpus", "8xA100-80G", *flags)
+    asked = {"stage": 2, "seq_len": 1024, "scale": (8, 16), "tokens": "1B", "cost": "2.5"}
+    step = zp.simulate("qwen3-0.6b", gpus="8xA100-80G", **asked)
+    assert step.to_dict() == said.json()
+    assert step.cost_estimate is not None and step.scaling[-1].gpus == 16
+
+
 @pytest.mark.parametrize("target", ["deepspeed", "hf-trainer"])
 def test_plan(command: Callable[..., Any], target: str) -> None:
     flags = ["--seq-len", "1024", "--global-batch", "64", "--for", target]

@@ -4,7 +4,7 @@
     >>> cfg = ZeroConfig(micro_batch_size=2, gradient_accumulation=32, offload=True)
     >>> save_config(build_config(cfg), "ds_zero3.json")
 
-``memory``, ``plan``, ``check``, ``explain`` and ``resolve`` answer what the command ``zeropilot`` answers, in the same
+``memory``, ``plan``, ``simulate``, ``check``, ``explain`` and ``resolve`` answer what the command ``zeropilot`` answers, in the same
 shapes. Everything is loaded when it is first used.
 """
 
@@ -25,10 +25,11 @@ if TYPE_CHECKING:
         Names,
         Plan,
         Resolved,
+        Simulation,
     )
     from ._inputs import Job
     from ._result import Explanation
-    from ._verbs import check, compare, diff, explain, memory, plan, resolve
+    from ._verbs import check, compare, diff, explain, memory, plan, resolve, simulate
 
     __version__: str
 
@@ -47,6 +48,7 @@ __all__ = [
     "Names",
     "Plan",
     "Resolved",
+    "Simulation",
     "ZeroConfig",
     "ZeropilotError",
     "__version__",
@@ -60,6 +62,7 @@ __all__ = [
     "plan",
     "resolve",
     "save_config",
+    "simulate",
 ]
 
 _HOMES = {
@@ -67,7 +70,7 @@ _HOMES = {
     "_inputs": ("Job",),
     "_native": ("ZeropilotError",),
     "_result": ("Explanation",),
-    "_verbs": ("check", "compare", "diff", "explain", "memory", "plan", "resolve"),
+    "_verbs": ("check", "compare", "diff", "explain", "memory", "plan", "resolve", "simulate"),
 }
 
 

@@ -457,6 +457,99 @@ class CurrentJob:
 
 
 @dataclass(frozen=True)
+class Simulation(Result):
+    """How long a step takes, what it waits for and what it sends."""
+
+    shape: int
+    model: str
+    stage: int
+    micro_batch: int
+    gradient_accumulation_steps: int
+    sequence_length: int
+    gradient_checkpointing: bool
+    world_size: int
+    nodes: int
+    gpus_per_node: int
+    network: Optional[NodeNetwork]
+    step: StepSeconds
+    verdict: Optional[Verdict]
+    tokens_per_s: float
+    tokens_per_s_per_gpu: float
+    tflops_per_gpu: float
+    mfu: float
+    hfu: float
+    busy: Dict[str, float]
+    waits: Dict[str, float]
+    communication: Communication
+    cost_estimate: Optional[CostRange]
+    scaling: Tuple[Scaling, ...]
+    provenance: Provenance
+
+
+@dataclass(frozen=True)
+class NodeNetwork:
+    """What links the nodes; ``stated`` if it was given, not assumed."""
+
+    name: str
+    gb_s: float
+    stated: bool
+
+
+@dataclass(frozen=True)
+class StepSeconds:
+    """Seconds of a step with their bounds, and the expected ones by phase."""
+
+    low: float
+    expected: float
+    high: float
+    forward: float
+    backward: float
+    optimizer: float
+
+
+@dataclass(frozen=True)
+class Communication(Result):
+    """What goes over the links in a step."""
+
+    calls: Tuple[CallTotal, ...]
+    sent: int
+    to_device: int
+    to_host: int
+
+
+@dataclass(frozen=True)
+class CallTotal:
+    """Calls of one kind among this many ranks."""
+
+    kind: str
+    ranks: int
+    calls: int
+    bytes: int
+
+
+@dataclass(frozen=True)
+class CostRange:
+    """What it takes to finish, with bounds: GPU hours, and money if a price was given."""
+
+    tokens: float
+    gpu_hours: Range
+    cost: Optional[Range]
+
+
+@dataclass(frozen=True)
+class Scaling:
+    """The same job on another number of GPUs."""
+
+    gpus: int
+    gradient_accumulation_steps: int
+    step: float
+    tokens_per_s: float
+    tokens_per_s_per_gpu: float
+    mfu: float
+    efficiency: Optional[float]
+
+
+@dataclass(frozen=True)
 class Created(Result):
     """A DeepSpeed config with what must be said beside it."""
 

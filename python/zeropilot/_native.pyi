@@ -21,6 +21,13 @@ def memory(
 ) -> Answer: ...
 def compare(model: _Model, request: Mapping[str, Any], lang: Optional[str]) -> Answer: ...
 def plan(model: _Model, request: Mapping[str, Any], lang: Optional[str]) -> Answer: ...
+def simulate(
+    model: _Model,
+    request: Mapping[str, Any],
+    config: Optional[_Config],
+    bill: Optional[Mapping[str, Any]],
+    lang: Optional[str],
+) -> Answer: ...
 def create(
     wishes: Mapping[str, Any],
     model: Optional[_Model],

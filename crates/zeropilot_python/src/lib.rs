@@ -17,5 +17,7 @@ mod _native {
     #[pymodule_export]
     use crate::problem::ZeropilotError;
     #[pymodule_export]
-    use crate::verbs::{check, compare, create, diff, explain, memory, plan, resolve, version};
+    use crate::verbs::{
+        check, compare, create, diff, explain, memory, plan, resolve, simulate, version,
+    };
 }

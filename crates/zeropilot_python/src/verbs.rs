@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use pyo3::prelude::*;
 use zeropilot_ask::memory::WrittenConfig;
-use zeropilot_ask::{Judging, MemoryRequest, PlanRequest, Wishes};
+use zeropilot_ask::{BillRequest, Judging, MemoryRequest, PlanRequest, SimulateRequest, Wishes};
 use zeropilot_config::installed;
 use zeropilot_config::schema::EngineVersion;
 use zeropilot_lint::{Settings, Verdict};
@@ -12,7 +12,7 @@ use zeropilot_plan::ModelSize;
 use zeropilot_text::Language;
 use zeropilot_view::creation::CreationProblem;
 use zeropilot_view::explain::{Asked, looks_like_a_path, unknown};
-use zeropilot_view::{Layout, problem as words};
+use zeropilot_view::{Layout, problem as words, simulate as simulate_view};
 
 use crate::answer::{Answer, File, Finding};
 use crate::model::{ModelArgument, Subject};
@@ -27,6 +27,11 @@ fn open((name, text): ConfigArgument, language: Language) -> PyResult<File> {
         None => content(&name, language)?,
     };
     Ok(File { name, bytes })
+}
+
+fn written(config: ConfigArgument, language: Language) -> PyResult<WrittenConfig> {
+    let File { name, bytes } = open(config, language)?;
+    Ok(WrittenConfig { name, bytes })
 }
 
 /// The engine with this version; otherwise the one beside this interpreter, or the newest.
@@ -69,10 +74,7 @@ pub(crate) fn memory(
 ) -> PyResult<Answer> {
     let language = language(lang)?;
     let mut request: MemoryRequest = read(request)?;
-    if let Some(config) = config {
-        let File { name, bytes } = open(config, language)?;
-        request.config = Some(WrittenConfig { name, bytes });
-    }
+    request.config = config.map(|config| written(config, language)).transpose()?;
     py.detach(|| {
         let Subject { name, model, job } = model.open(language)?;
         request.job = job;
@@ -118,6 +120,31 @@ pub(crate) fn plan(
         let planned = zeropilot_ask::plan(&name, &model, &request);
         let planned = planned.map_err(|wrong| problem(words::planning(&wrong, language)))?;
         Ok(Answer(Finding::Planned(Box::new(planned))))
+    })
+}
+
+/// How long a step takes.
+#[pyfunction]
+pub(crate) fn simulate(
+    py: Python<'_>,
+    model: ModelArgument,
+    request: &Bound<'_, PyAny>,
+    config: Option<ConfigArgument>,
+    bill: Option<&Bound<'_, PyAny>>,
+    lang: Option<&str>,
+) -> PyResult<Answer> {
+    let language = language(lang)?;
+    let mut request: SimulateRequest = read(request)?;
+    request.job.config = config.map(|config| written(config, language)).transpose()?;
+    let bill = bill.map(read::<BillRequest>).transpose()?.map(|bill| bill.read()).transpose();
+    let bill = bill.map_err(|bad| problem(simulate_view::bad_cost(&bad, language)))?;
+    py.detach(|| {
+        let Subject { name, model, job } = model.open(language)?;
+        request.job.job = job;
+        let simulated = zeropilot_ask::simulate(&name, model, &request);
+        let simulated =
+            simulated.map_err(|wrong| problem(words::simulating(&wrong, &plain(language))))?;
+        Ok(Answer(Finding::Simulated(Box::new(simulated), bill)))
     })
 }
 

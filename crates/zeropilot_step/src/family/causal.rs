@@ -8,7 +8,7 @@ use crate::model::{Label, Model, Module};
 use crate::tape::{Mark, Rerun, Tape, Tensor};
 
 /// Everything between the token ids and the final hidden states.
-pub(super) trait Body: Sized + std::fmt::Debug {
+pub(super) trait Body: Sized + std::fmt::Debug + Send + Sync {
     /// Name of the module that holds the body.
     const CONTAINER: &'static str;
     /// Name of the output projection.

@@ -145,7 +145,7 @@ pub struct Output<'t> {
 }
 
 /// A family built for one setup.
-pub trait Program: Rerun + std::fmt::Debug {
+pub trait Program: Rerun + std::fmt::Debug + Send + Sync {
     /// Its modules and parameters.
     fn model(&self) -> &Model;
     /// Run the model and its loss.

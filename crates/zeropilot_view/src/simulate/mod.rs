@@ -15,7 +15,7 @@ use zeropilot_step::program::StepProgram;
 use zeropilot_step::time::{Estimated, Machine, ScalingPoint, Span, Spans, observe};
 use zeropilot_step::traffic::Traffic;
 
-use crate::memory::Fit;
+use crate::memory::{Fit, fit_of};
 
 pub use human::{bill, human, sent};
 pub use json::{Communication, communication, json};
@@ -44,7 +44,7 @@ pub struct SimulateReport<'a> {
     pub bill: Option<Bill>,
     /// The same on other numbers of GPUs.
     pub scaling: &'a [ScalingPoint],
-    /// Whether it fits, if somebody asked.
+    /// Whether it fits, if the memory of the machines is known.
     pub fit: Option<Fit>,
     /// What the answer rests on.
     pub provenance: &'a Provenance,
@@ -62,7 +62,7 @@ impl<'a> SimulateReport<'a> {
             network: simulated.network,
             bill,
             scaling: &simulated.scaling,
-            fit: None,
+            fit: fit_of(&simulated.answer, simulated.job.cluster()),
             provenance: &simulated.job.provenance,
         }
     }

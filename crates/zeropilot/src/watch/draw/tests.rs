@@ -42,7 +42,7 @@ fn run(ranks: u32) -> Look {
                 config: "config-2.json".to_owned(),
             },
         ),
-        (43.0, RunEvent::AttemptStarted { attempt: 2, strategy, pid: 8 }),
+        (43.0, RunEvent::AttemptStarted { attempt: 2, strategy: fallback, pid: 8 }),
     ];
     for step in 1..=40_u32 {
         let at = 50.0 + f64::from(step);
