@@ -455,8 +455,9 @@ fn a_step_of_a_job_is_a_step_of_its_options() {
 }
 
 /// A plan without what differs by design: what it rests on, the job as written, and what is written for one reader.
-fn plan(directory: &Path, words: &[&str]) -> Result<Value, String> {
-    let mut plan = answer(directory, "plan", words)?;
+fn plan(directory: &Path, words: &[String]) -> Result<Value, String> {
+    let words: Vec<&str> = words.iter().map(String::as_str).collect();
+    let mut plan = answer(directory, "plan", &words)?;
     plan.as_object_mut().expect("an object").remove("current");
     let of_reader = |strategy: &mut Value| {
         let strategy = strategy.as_object_mut().expect("a strategy");
@@ -469,21 +470,13 @@ fn plan(directory: &Path, words: &[&str]) -> Result<Value, String> {
     Ok(plan)
 }
 
-/// The options of a plan: it chooses stage, offload, micro-batch and checkpointing itself, and keeps the global batch,
-/// which is micro-batch × accumulation × 8 ranks.
-fn plan_options(case: &Case) -> Vec<String> {
-    let mut words =
-        case.options.split_whitespace().chain(case.beside.split_whitespace()).peekable();
-    let config = case.files.iter().find(|(name, _)| *name == "ds.json").map(|(_, text)| text);
-    let config: Value = config.and_then(|text| serde_json::from_str(text).ok()).unwrap_or_default();
-    let mut batch = [
-        config["train_micro_batch_size_per_gpu"].as_u64(),
-        config["gradient_accumulation_steps"].as_u64(),
-    ];
-    let mut options: Vec<String> = Vec::new();
+/// Options as a plan takes them, with micro-batch and accumulation apart: it chooses these, stage, offload and
+/// checkpointing itself.
+fn plan_options(text: &str) -> (Vec<String>, [Option<u64>; 2]) {
+    let (mut options, mut batch) = (Vec::new(), [None; 2]);
+    let mut words = text.split_whitespace().peekable();
     while let Some(word) = words.next() {
-        let is_value = |next: &&str| !next.starts_with("--");
-        let value = words.next_if(is_value).unwrap_or("yes");
+        let value = words.next_if(|next| !next.starts_with("--")).unwrap_or("yes");
         match word {
             "--config" | "--stage" | "--offload" | "--grad-checkpointing" => {}
             "--micro-batch" => batch[0] = value.parse().ok(),
@@ -491,13 +484,19 @@ fn plan_options(case: &Case) -> Vec<String> {
             _ => options.push(format!("{word}={value}")),
         }
     }
-    if let [Some(micro), Some(accumulation)] = batch {
-        options.push(format!("--global-batch={}", micro * accumulation * 8));
-    }
-    if config["fp16"]["enabled"] == true {
-        options.push("--precision=fp16".to_owned());
-    }
-    options
+    (options, batch)
+}
+
+/// What a plan keeps of a job beside its options: the precision of its config, and the global batch, which is micro-batch
+/// × accumulation × 8 ranks.
+fn kept(case: &Case, [micro, accumulation]: [Option<u64>; 2]) -> Vec<String> {
+    let config = case.files.iter().find(|(name, _)| *name == "ds.json").map(|(_, text)| text);
+    let config: Value = config.and_then(|text| serde_json::from_str(text).ok()).unwrap_or_default();
+    let micro = micro.or(config["train_micro_batch_size_per_gpu"].as_u64());
+    let accumulation = accumulation.or(config["gradient_accumulation_steps"].as_u64());
+    let global = micro.zip(accumulation).map(|(micro, steps)| micro * steps * 8);
+    let precision = (config["fp16"]["enabled"] == true).then(|| "--precision=fp16".to_owned());
+    global.map(|batch| format!("--global-batch={batch}")).into_iter().chain(precision).collect()
 }
 
 /// Planning takes long, so each build asks about a sixth of the jobs.
@@ -506,11 +505,11 @@ fn a_plan_for_a_job_is_a_plan_for_its_options() {
     let mut wrong = Vec::new();
     for case in part_of(all(), 6) {
         let directory = case.written();
-        let beside = case.beside.replace("--micro-batch 1", "");
-        let job: Vec<&str> =
-            [case.files[0].0].into_iter().chain(beside.split_whitespace()).collect();
-        let options = plan_options(&case);
-        let options: Vec<&str> = options.iter().map(String::as_str).collect();
+        let (beside, _) = plan_options(case.beside);
+        let (options, batch) = plan_options(case.options);
+        let kept = kept(&case, batch);
+        let job = [&[case.files[0].0.to_owned()][..], &beside].concat();
+        let options = [options, beside, kept].concat();
         let by_job = plan(directory.path(), &job);
         let by_options = plan(directory.path(), &options);
         if by_job.is_err() || by_job != by_options {
