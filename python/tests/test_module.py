@@ -57,7 +57,7 @@ def test_answers_are_typed_frozen_and_equal() -> None:
     assert answer == zp.memory("gpt2", gpus="2x24GB")
     assert answer.device.low <= answer.device.expected <= answer.device.high
     assert answer.fits is True and zp.memory("gpt2", gpus="2").fits is None
-    assert isinstance(answer.reliefs, tuple) and answer.tensors.after_step.device
+    assert isinstance(answer.savings, tuple) and answer.tensors.after_step.device
     with pytest.raises(dataclasses.FrozenInstanceError):
         answer.stage = 2  # type: ignore[misc]
 

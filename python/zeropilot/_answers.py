@@ -508,7 +508,7 @@ class StepSeconds:
 
 
 @dataclass(frozen=True)
-class Communication(Result):
+class Communication:
     """What goes over the links in a step."""
 
     calls: Tuple[CallTotal, ...]

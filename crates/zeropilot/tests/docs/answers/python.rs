@@ -46,8 +46,8 @@ fn base(name: &str, role: Option<Role>) -> &'static str {
         ("Memory", _) => "(MemoryResult)",
         ("Check", _) => "(CheckResult)",
         (_, Some(Role::Explanation(_))) => "(Explanation)",
+        (_, None | Some(Role::Page)) => "",
         (_, Some(_)) => "(Result)",
-        (_, None) => "",
     }
 }
 
