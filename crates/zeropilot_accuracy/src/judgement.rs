@@ -1,8 +1,9 @@
 //! Predictions and measurements side by side.
 
 use zeropilot_cluster::Capacity;
-use zeropilot_units::Estimate;
+use zeropilot_units::Bytes;
 
+use crate::interval::{Bounds, Calibrated, calibrate};
 use crate::measured::{Measured, Metric, measured};
 use crate::question::{Obstacle, Question};
 use crate::row::{Outcome, Row};
@@ -11,19 +12,20 @@ use crate::row::{Outcome, Row};
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Predicted {
     /// What tensors hold at most.
-    pub allocated: Estimate,
+    pub allocated: Bytes,
     /// What PyTorch takes from the driver at most.
-    pub reserved: Estimate,
+    pub reserved: Bytes,
     /// What the driver shows.
-    pub device: Estimate,
+    pub device: Bytes,
 }
 
 impl Predicted {
     /// What compares with a reading.
-    pub fn of(&self, metric: Metric) -> Estimate {
+    pub fn of(&self, metric: Metric) -> Bytes {
         match metric {
             Metric::Allocated => self.allocated,
-            Metric::Reserved | Metric::Unstated => self.reserved,
+            Metric::Reserved => self.reserved,
+            Metric::Unstated => self.device,
         }
     }
 }
@@ -39,19 +41,20 @@ pub struct Judged<'r> {
     pub predicted: Option<Result<Predicted, String>>,
     /// What was measured.
     pub measured: Option<Measured>,
+    /// Bounds of measured over predicted memory, from the rows of all other sources.
+    pub bounds: Option<Bounds>,
 }
 
 impl Judged<'_> {
     /// Prediction over measurement, less one.
     pub fn error(&self) -> Option<f64> {
         let (predicted, measured) = (self.answer()?, self.measured?);
-        Some(predicted.of(measured.metric).expected().0 as f64 / measured.bytes.0 as f64 - 1.0)
+        Some(predicted.of(measured.metric).0 as f64 / measured.bytes.0 as f64 - 1.0)
     }
 
     /// Whether the measurement lies within the bounds of the prediction.
     pub fn is_within_bounds(&self) -> Option<bool> {
-        let (predicted, measured) = (self.answer()?, self.measured?);
-        Some(predicted.of(measured.metric).contains(measured.bytes))
+        Some(self.bounds?.contain((1.0 + self.error()?).recip()))
     }
 
     /// The answer, if there is one.
@@ -63,13 +66,15 @@ impl Judged<'_> {
     pub fn predicted_to_fit(&self) -> Option<bool> {
         let gpus = self.question.as_ref().ok()?.gpus?;
         let capacity = Capacity::of(gpus.device)?.bytes;
-        Some(self.answer()?.device.expected() <= capacity.expected())
+        Some(self.answer()?.device <= capacity.expected())
     }
 }
 
 /// Every row that says something about memory, judged.
 #[derive(Debug)]
 pub struct Judgement<'r> {
+    /// The bounds that follow from the rows.
+    pub groups: Vec<Calibrated>,
     /// The rows, in their order.
     pub rows: Vec<Judged<'r>>,
 }
@@ -84,7 +89,8 @@ pub fn judge<'r>(
         let question = Question::of(row);
         let predicted = question.as_ref().ok().map(predict);
         let measured = if row.complete_memory { measured(row) } else { None };
-        Judged { row, question, predicted, measured }
+        Judged { row, question, predicted, measured, bounds: None }
     });
-    Judgement { rows: judged.collect() }
+    let mut rows: Vec<Judged<'_>> = judged.collect();
+    Judgement { groups: calibrate(&mut rows), rows }
 }

@@ -4,6 +4,7 @@
 //! by side, and [`report`] writes the result as `docs/accuracy.md`. The predictor is a function, so that everything here
 //! is tested without one. Nothing about memory is fitted. [`throughput`] is judged apart.
 
+pub mod interval;
 mod judgement;
 mod lengths;
 mod lora;
@@ -11,6 +12,7 @@ mod measured;
 pub mod prediction;
 mod question;
 mod reading;
+mod recipe;
 mod report;
 mod row;
 mod statistics;
@@ -18,7 +20,8 @@ pub mod throughput;
 
 pub use judgement::{Judged, Judgement, Predicted, judge};
 pub use measured::{Measured, Metric, measured};
-pub use question::{Difference, Obstacle, Question, Runner};
+pub use question::{Difference, Obstacle, Question};
+pub use recipe::Software;
 pub use report::report;
 pub use row::{Checkpointing, Outcome, Row, rows};
 pub use statistics::{Fits, Statistics};

@@ -2,6 +2,7 @@
 
 use zeropilot_units::Bytes;
 
+use crate::reading::READING;
 use crate::row::Row;
 
 /// Which kind of memory was read.
@@ -11,7 +12,7 @@ pub enum Metric {
     Allocated,
     /// What PyTorch had taken from the driver: `max_memory_reserved`.
     Reserved,
-    /// Not said; a monitor, or one of the above. Judged against what is reserved.
+    /// Not said; most likely a monitor. Judged against what the driver shows.
     Unstated,
 }
 
@@ -31,7 +32,8 @@ pub fn measured(row: &Row) -> Option<Measured> {
     let unit = row.mem_unit.as_deref().unwrap_or("");
     let decimal = unit.starts_with("GB (1e9");
     let stated = decimal || unit.starts_with("GiB") || unit.contains("consistent with GiB");
-    let scale = if decimal { 1e9 } else { Bytes::GIB.0 as f64 };
+    let unit = READING.units.get(row.prefix()).map_or(Bytes::GIB.0, |unit| unit.bytes);
+    let scale = if decimal { 1e9 } else { unit as f64 };
     #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a printed amount")]
     let bytes = Bytes((row.peak_mem_gb? * scale).round() as u64);
     let words = row.mem_metric.as_deref().unwrap_or("").to_lowercase();
@@ -50,7 +52,7 @@ mod tests {
     use super::*;
     use crate::row::rows;
 
-    /// As counted in the description of the rows: reserved 126 with the trainer's print-outs, allocated 60, active 9.
+    /// As counted in the description of the rows: reserved 126 with the trainer's print-outs, allocated 62, active 9.
     #[test]
     fn metrics_of_complete_rows_are_told_apart() {
         let of = |metric| {
@@ -58,8 +60,8 @@ mod tests {
             complete.filter_map(measured).filter(|seen| seen.metric == metric).count()
         };
         let counts = [of(Metric::Allocated), of(Metric::Reserved), of(Metric::Unstated)];
-        assert_eq!(counts.iter().sum::<usize>(), 287);
-        assert_eq!(counts, [69, 126, 92]);
+        assert_eq!(counts.iter().sum::<usize>(), 292);
+        assert_eq!(counts, [71, 126, 95]);
     }
 
     #[test]

@@ -1,21 +1,20 @@
 //! What zeropilot itself says to a question.
 
 use serde_json::{Value, json};
-use zeropilot_cluster::{Cluster, Device, Gpus, Layout};
+use zeropilot_cluster::{AttentionKernel, Capacity, Cluster, Device, Gpus, Layout};
 use zeropilot_config::resolve::{Accelerator, Circumstances, ResolvedConfig, Source, resolve};
 use zeropilot_config::schema::EngineVersion;
 use zeropilot_config::syntax::parse_json;
-use zeropilot_step::cuda::{Counted, Gradients, Settings, Term, replay};
+use zeropilot_step::cuda::{Before, Gradients, Settings, replay};
 use zeropilot_step::family::micro_step;
-use zeropilot_step::head::LossHead;
 use zeropilot_step::lower::Recipe;
 use zeropilot_step::memory::{self, Answer};
 use zeropilot_step::tape::{AttentionForm, Kernels, Options, Trace};
-use zeropilot_step::zero::Place;
-use zeropilot_units::{Bytes, Estimate};
+use zeropilot_step::zero::{Engine, Place};
+use zeropilot_units::Bytes;
 
 use crate::judgement::Predicted;
-use crate::question::{Question, Runner};
+use crate::question::Question;
 
 /// The answer to a question.
 ///
@@ -39,32 +38,42 @@ pub fn predict(question: &Question) -> Result<Predicted, String> {
     };
     let answer = Answer::to(&job).map_err(|error| error.to_string())?;
     let slack = match question.lengths[..] {
-        [] => answer.slack,
+        [] => answer.slack.expected(),
         _ => slack_of_lengths(question, &job, &answer)?,
     };
-    let beside = |counted: Counted| -> Estimate {
-        let of = |term: &&Term| term.counted == counted;
-        answer.terms.iter().filter(of).map(|term| term.bytes).sum()
-    };
-    let on_gpu = &answer.on_gpu;
-    let tensors = on_gpu.most(Place::Device) + on_gpu.buffers + on_gpu.batch;
-    let allocated = Estimate::exact(tensors) + beside(Counted::ByPyTorch);
-    let reserved = allocated + slack;
-    Ok(Predicted { allocated, reserved, device: reserved + beside(Counted::ByDriver) })
+    let allocated = answer.allocated().expected();
+    let driver = answer.device().expected().saturating_sub(answer.reserved().expected());
+    let reserved = within_card(question, allocated, allocated + slack, driver);
+    Ok(Predicted { allocated, reserved, device: reserved + driver })
+}
+
+/// PyTorch gives cached blocks back when the card is full: as long as tensors fit, no more is reserved than the card has.
+fn within_card(question: &Question, allocated: Bytes, reserved: Bytes, driver: Bytes) -> Bytes {
+    let capacity = question.gpus.and_then(|gpus| Capacity::of(gpus.device));
+    let Some(capacity) = capacity else { return reserved };
+    let most = capacity.bytes.expected().saturating_sub(driver);
+    if allocated > most { reserved } else { reserved.min(most) }
 }
 
 fn recipe(question: &Question) -> Recipe {
-    let attention =
-        if question.eager_attention { AttentionForm::Eager } else { AttentionForm::Flash };
+    let software = &question.software;
+    let attention = match question.attention {
+        Some(AttentionKernel::Latest) => AttentionForm::Flash3,
+        Some(_) => AttentionForm::Flash,
+        None => AttentionForm::Eager,
+    };
     Recipe {
         method: question.method.clone(),
         checkpointing: question.checkpointing,
         attention,
-        loss: match (question.fused_loss, question.shifted_logits) {
-            (true, _) => LossHead::Fused,
-            (false, true) => LossHead::ShiftedCopy,
-            (false, false) => LossHead::Model,
-        },
+        loss: software.loss,
+        loading: software.loading,
+        adapters_in_fp32: software.adapters_in_fp32,
+        engine: software.engine,
+        autocast: software.autocast,
+        layer_kernels: software.layer_kernels,
+        quantized_product: software.quantized_product,
+        expandable_segments: software.expandable_segments,
         ..Recipe::full(question.sequence)
     }
 }
@@ -78,6 +87,9 @@ fn gpus(question: &Question) -> Gpus {
 /// The config the run most likely had.
 fn config(question: &Question) -> Value {
     let mut zero = json!({ "stage": question.stage });
+    if let Some(overlap) = question.software.overlap_comm {
+        zero["overlap_comm"] = json!(overlap);
+    }
     let on_host = json!({ "device": "cpu", "pin_memory": true });
     if question.offload_optimizer {
         zero["offload_optimizer"] = on_host.clone();
@@ -92,7 +104,7 @@ fn config(question: &Question) -> Value {
         precision: { "enabled": true },
         "zero_optimization": zero,
     });
-    if question.runner == Runner::DeepSpeed {
+    if question.software.engine == Engine::DeepSpeed {
         // Named in the config, as the published scripts do, it becomes DeepSpeed's own.
         config["optimizer"] = json!({ "type": "AdamW" });
     }
@@ -113,29 +125,36 @@ fn resolved(question: &Question) -> Result<ResolvedConfig, String> {
     resolution.resolved.ok_or_else(|| format!("the config is refused: {reasons:?}"))
 }
 
-/// What the allocator reserves beyond tensors where the lengths vary, by replaying some of them. The longest comes last:
-/// what shorter ones have left in the cache does not serve it.
+/// What the allocator reserves beyond tensors where the lengths vary, by replaying some of them in several orders: the
+/// longest of them comes when what shorter ones have left in the cache does not serve it.
 fn slack_of_lengths(
     question: &Question,
     job: &memory::Question<'_>,
     answer: &Answer,
-) -> Result<Estimate, String> {
+) -> Result<Bytes, String> {
     let trace = |length: u64| {
         let recipe = Recipe { sequence: length, ..job.recipe.clone() };
-        let options =
-            Options { kernels: Kernels::Cuda, attention: recipe.attention, ..Options::default() };
+        let options = recipe.options(Options { kernels: Kernels::Cuda, ..Options::default() });
         let workload = memory::Question { recipe: &recipe, ..*job }.workload();
         workload.map(|workload| micro_step(workload.lowered().program(), options))
     };
-    let lengths = question.lengths.iter().copied().chain([question.sequence]);
-    let micro_steps: Vec<Trace> =
-        lengths.map(trace).collect::<Result<_, _>>().map_err(|error| error.to_string())?;
     let states = answer.on_gpu.states.after_step.iter();
     let resident =
-        states.filter(|(_, place, _)| *place == Place::Device).map(|(_, _, bytes)| bytes);
+        states.filter(|(_, place, _)| *place == Place::Device).map(|(_, _, bytes)| bytes).collect();
+    let before = Before { resident, ..Before::default() };
     let gradients = if question.stage >= 2 { Gradients::Bucketed } else { Gradients::Kept };
-    let replayed = replay(&micro_steps, resident, gradients, Settings::default());
-    let slack = replayed.map_err(|failure| format!("{failure:?}"))?.slack();
-    // With luck in the order everything fits together, without it twice as much is left over.
-    Ok(Estimate::new(Bytes(0), slack, Bytes(slack.0.saturating_mul(2))))
+    let mut slacks: Vec<Bytes> = Vec::new();
+    for lengths in &question.lengths {
+        let micro_steps: Vec<Trace> = lengths
+            .iter()
+            .copied()
+            .chain([question.sequence])
+            .map(trace)
+            .collect::<Result<_, _>>()
+            .map_err(|error| error.to_string())?;
+        let replayed = replay(&micro_steps, &before, gradients, Settings::default());
+        slacks.push(replayed.map_err(|failure| format!("{failure:?}"))?.slack());
+    }
+    slacks.sort_unstable();
+    Ok(slacks.get(slacks.len() / 2).copied().unwrap_or_default())
 }

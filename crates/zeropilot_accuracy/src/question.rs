@@ -2,28 +2,19 @@
 
 use std::fmt;
 
-use zeropilot_cluster::Gpus;
+use zeropilot_cluster::{AttentionKernel, Gpus};
 use zeropilot_model::catalogue::{self, Entry};
 use zeropilot_step::lower::Method;
 
+use crate::lengths::DRAWS;
 use crate::lora::method;
-use crate::reading::READING;
+use crate::reading::{Lengths, READING};
+use crate::recipe::Software;
 use crate::row::{Checkpointing, Row};
-
-/// Who ran the training loop.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Runner {
-    /// DeepSpeed.
-    DeepSpeed,
-    /// A trainer without it, on one GPU.
-    Trainer,
-}
 
 /// Where a question is near to what was run, but not the same.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Difference {
-    /// The run had no DeepSpeed; it is asked as stage 0.
-    NoDeepSpeed,
     /// The model's code is not that of transformers.
     OtherCode,
     /// The model is another one of the same shapes.
@@ -34,8 +25,6 @@ pub enum Difference {
     PrecisionAssumed,
     /// Which attention ran is not stated.
     AttentionAssumed,
-    /// Norms and activations ran in Liger's kernels, too.
-    Liger,
 }
 
 /// Why a row cannot be asked.
@@ -47,7 +36,7 @@ pub enum Obstacle {
     Model,
     /// FSDP or another engine shards differently.
     Engine,
-    /// Weights and optimizer states in 16 bits, without DeepSpeed.
+    /// 16-bit master weights.
     HalfStates,
     /// Compiled or chunked parts of torchtune save other tensors.
     Compiled,
@@ -65,6 +54,8 @@ pub enum Obstacle {
     Extension,
     /// The kernels of GPTQ, of which nothing is known.
     Gptq,
+    /// Who ran the loop, and how, is not known.
+    Runner,
 }
 
 /// A run to predict.
@@ -74,8 +65,8 @@ pub struct Question {
     pub id: String,
     /// The model.
     pub model: &'static Entry,
-    /// Who ran it.
-    pub runner: Runner,
+    /// Who ran it, with what.
+    pub software: Software,
     /// Ranks.
     pub ranks: u64,
     /// The GPUs, if they are in the catalogue.
@@ -96,16 +87,12 @@ pub struct Question {
     pub accumulation: u64,
     /// Tokens of a sequence.
     pub sequence: u64,
-    /// Lengths of the micro batches, where they vary.
-    pub lengths: Vec<u64>,
+    /// Lengths of the micro batches, where they vary, in a few orders.
+    pub lengths: Vec<Vec<u64>>,
     /// Every layer is recomputed.
     pub checkpointing: bool,
-    /// The attention was written out.
-    pub eager_attention: bool,
-    /// The loss never has all logits.
-    pub fused_loss: bool,
-    /// The loss copies the 32-bit logits to shift them.
-    pub shifted_logits: bool,
+    /// Which fused attention ran; nothing if it was written out.
+    pub attention: Option<AttentionKernel>,
     /// Where this is not quite what was run.
     pub differences: Vec<Difference>,
 }
@@ -118,11 +105,11 @@ impl Question {
     /// If it cannot be asked: the first reason.
     pub fn of(row: &Row) -> Result<Self, Obstacle> {
         let mut differences = Vec::new();
-        let runner = runner(row, &mut differences)?;
+        let software = software(row, &mut differences)?;
         let model = model(row, &mut differences)?;
         let method = method(row, &mut differences)?;
         let stage = row.zero_stage.ok_or(Obstacle::Missing("zero_stage"))?;
-        check_states(row, runner, &method)?;
+        check_states(row)?;
         let sequence = row.seq_len.ok_or(Obstacle::Missing("seq_len"))?;
         let micro_batch = row.micro_batch.ok_or(Obstacle::Missing("micro_batch"))?;
         let ranks = row.gpus.ok_or(Obstacle::Missing("gpus"))?;
@@ -135,7 +122,7 @@ impl Question {
         Ok(Self {
             id: row.id.clone(),
             model,
-            runner,
+            software,
             ranks,
             gpus: gpus(row, ranks),
             stage,
@@ -148,9 +135,7 @@ impl Question {
             sequence,
             lengths: lengths(row, sequence, micro_batch),
             checkpointing: checkpointing(row)?,
-            eager_attention: row.flash_attn == Some(false),
-            fused_loss: is_liger(row),
-            shifted_logits: shifts_logits(row),
+            attention: attention(row),
             differences,
         })
     }
@@ -161,7 +146,7 @@ impl Question {
     }
 }
 
-fn runner(row: &Row, differences: &mut Vec<Difference>) -> Result<Runner, Obstacle> {
+fn software(row: &Row, differences: &mut Vec<Difference>) -> Result<Software, Obstacle> {
     if row.parallelism.as_deref().is_some_and(|parallelism| parallelism != "dp") {
         return Err(Obstacle::Parallelism);
     }
@@ -176,30 +161,10 @@ fn runner(row: &Row, differences: &mut Vec<Difference>) -> Result<Runner, Obstac
     if has("torchtune") {
         return Err(Obstacle::Compiled);
     }
-    if is_liger(row) {
-        differences.push(Difference::Liger);
-    }
     if has("Lightning") {
         differences.push(Difference::OtherCode);
     }
-    if has("DeepSpeed") && !has("no DeepSpeed") {
-        return Ok(Runner::DeepSpeed);
-    }
-    differences.push(Difference::NoDeepSpeed);
-    Ok(Runner::Trainer)
-}
-
-/// Whether the model is one of transformers before 4.49, which came out in February 2025.
-fn shifts_logits(row: &Row) -> bool {
-    let year = row.date.as_deref().and_then(|date| date.get(..4)?.parse::<u32>().ok());
-    let framework = row.framework.as_deref().unwrap_or("");
-    let is_other = ["Lightning", "torchtune", "torchtitan"].iter().any(|it| framework.contains(it));
-    year.is_some_and(|year| year < 2025) && !is_other
-}
-
-fn is_liger(row: &Row) -> bool {
-    let framework = row.framework.as_deref().unwrap_or("");
-    framework.contains("Liger") && !framework.contains("no Liger")
+    Software::of(row).ok_or(Obstacle::Runner)
 }
 
 fn model(row: &Row, differences: &mut Vec<Difference>) -> Result<&'static Entry, Obstacle> {
@@ -213,15 +178,12 @@ fn model(row: &Row, differences: &mut Vec<Difference>) -> Result<&'static Entry,
     catalogue::find(name).map_err(|_| Obstacle::Model)
 }
 
-/// Without DeepSpeed the states of everything that is trained have the type of the model.
-fn check_states(row: &Row, runner: Runner, method: &Method) -> Result<(), Obstacle> {
+fn check_states(row: &Row) -> Result<(), Obstacle> {
     let precision = row.precision.as_deref().unwrap_or("").to_lowercase();
     if precision.contains("float8") {
         return Err(Obstacle::Quantization);
     }
-    let half_states = runner == Runner::Trainer || precision.contains("bf16 master");
-    let trains_much = method.lora().is_none_or(|lora| !lora.modules_to_save.is_empty());
-    if trains_much && half_states {
+    if precision.contains("bf16 master") {
         return Err(Obstacle::HalfStates);
     }
     Ok(())
@@ -235,11 +197,19 @@ fn checkpointing(row: &Row) -> Result<bool, Obstacle> {
     }
 }
 
+fn attention(row: &Row) -> Option<AttentionKernel> {
+    let fused = READING.attention.get(row.prefix()).copied().unwrap_or_default();
+    (row.flash_attn != Some(false)).then(|| fused.into())
+}
+
 /// The lengths of a source whose samples vary.
-fn lengths(row: &Row, longest: u64, micro_batch: u64) -> Vec<u64> {
+fn lengths(row: &Row, longest: u64, micro_batch: u64) -> Vec<Vec<u64>> {
     let varies = row.seq_mode.as_deref() == Some("max_reached");
     let known = READING.lengths.get(row.prefix()).filter(|_| varies);
-    known.map(|lengths| lengths.draw(longest, micro_batch)).unwrap_or_default()
+    let draw = |lengths: &Lengths| {
+        (0..DRAWS).map(|seed| lengths.draw(longest, micro_batch, seed)).collect()
+    };
+    known.map(draw).unwrap_or_default()
 }
 
 fn on_host(offload: Option<&str>) -> bool {
@@ -248,7 +218,9 @@ fn on_host(offload: Option<&str>) -> bool {
 
 fn gpus(row: &Row, ranks: u64) -> Option<Gpus> {
     let nodes = row.nodes.filter(|nodes| ranks.is_multiple_of(*nodes)).unwrap_or(1);
-    format!("{nodes}x{}x{}", ranks / nodes, row.gpu.as_deref()?).parse().ok()
+    let card = row.gpu.as_deref()?;
+    let card = READING.cards.get(card).map_or(card, String::as_str);
+    format!("{nodes}x{}x{card}", ranks / nodes).parse().ok()
 }
 
 impl fmt::Display for Obstacle {
@@ -257,7 +229,7 @@ impl fmt::Display for Obstacle {
             Self::Missing(field) => return write!(f, "`{field}` is not published"),
             Self::Model => "the model is not in the catalogue",
             Self::Engine => "another engine (FSDP) shards differently",
-            Self::HalfStates => "weights and optimizer states in 16 bits, without DeepSpeed",
+            Self::HalfStates => "16-bit master weights",
             Self::Compiled => "compiled or chunked parts of torchtune save other tensors",
             Self::SelectiveCheckpointing => "only some operations are recomputed",
             Self::Quantization => "eight-bit weights or products",
@@ -266,6 +238,7 @@ impl fmt::Display for Obstacle {
             Self::Parallelism => "not plain data parallel",
             Self::Extension => "ZeRO++",
             Self::Gptq => "GPTQ's kernels",
+            Self::Runner => "who ran the loop, and how, is not known",
         })
     }
 }
@@ -273,13 +246,11 @@ impl fmt::Display for Obstacle {
 impl fmt::Display for Difference {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
-            Self::NoDeepSpeed => "ran without DeepSpeed, asked as stage 0",
             Self::OtherCode => "the model's code is not that of transformers",
             Self::OtherModel(how) => how,
             Self::Gptq => "GPTQ base, asked as NF4",
             Self::PrecisionAssumed => "precision not published, bf16 assumed",
             Self::AttentionAssumed => "attention not published, PyTorch's choice assumed",
-            Self::Liger => "Liger's kernels, of which only the loss is modelled",
         })
     }
 }
@@ -287,6 +258,8 @@ impl fmt::Display for Difference {
 #[cfg(test)]
 mod tests {
     use std::collections::BTreeMap;
+
+    use zeropilot_step::head::LossHead;
 
     use super::*;
     use crate::row::rows;
@@ -302,7 +275,8 @@ mod tests {
         assert_eq!(asked.model.id, "meta-llama/Meta-Llama-3.1-8B");
         assert_eq!((asked.stage, asked.ranks, asked.sequence), (2, 8, 8192));
         assert_eq!(asked.gpus.unwrap().to_string(), "1x8xH200-SXM-141GB");
-        assert!(!asked.fused_loss && question("mleng-015").unwrap().fused_loss);
+        assert_eq!(asked.software.loss, LossHead::Model);
+        assert_eq!(question("mleng-015").unwrap().software.loss, LossHead::FusedWithCopies);
         let offloaded = question("gist7b-008").unwrap();
         assert!(offloaded.offload_optimizer && offloaded.offload_parameters);
     }
@@ -311,7 +285,6 @@ mod tests {
     fn what_cannot_be_asked_says_why() {
         assert_eq!(question("titan-001"), Err(Obstacle::Engine));
         assert_eq!(question("tune-002"), Err(Obstacle::Compiled));
-        assert_eq!(question("swift-050"), Err(Obstacle::HalfStates));
         assert_eq!(question("swift-065"), Err(Obstacle::Quantization));
         assert_eq!(question("litgpt-001"), Err(Obstacle::Model));
         assert_eq!(question("longlora-001"), Err(Obstacle::Missing("lora_rank")));
@@ -327,7 +300,7 @@ mod tests {
                 Err(obstacle) => *obstacles.entry(obstacle).or_default() += 1,
             }
         }
-        assert_eq!(asked + obstacles.values().sum::<usize>(), 287);
+        assert_eq!(asked + obstacles.values().sum::<usize>(), 292);
         for field in ["gpus", "zero_stage", "micro_batch", "seq_len", "grad_ckpt", "method"] {
             assert!(!obstacles.contains_key(&Obstacle::Missing(field)), "{field}");
         }

@@ -6,6 +6,8 @@ use std::sync::LazyLock;
 use serde::Deserialize;
 use zeropilot_cluster::AttentionKernel;
 
+use crate::recipe::RecipeReading;
+
 /// A model by another name.
 #[derive(Debug, Clone, Deserialize)]
 pub(crate) struct ModelName {
@@ -69,8 +71,17 @@ pub(crate) struct Lengths {
     pub(crate) least: u64,
 }
 
+/// How a source printed bytes.
+#[derive(Debug, Clone, Copy, Deserialize)]
+pub(crate) struct Unit {
+    pub(crate) bytes: u64,
+}
+
 #[derive(Debug, Clone, Deserialize)]
 pub(crate) struct Reading {
+    /// How runs of a source were made; the first that matches a row is its own.
+    pub(crate) recipes: Vec<RecipeReading>,
+    pub(crate) units: BTreeMap<String, Unit>,
     pub(crate) lengths: BTreeMap<String, Lengths>,
     pub(crate) models: BTreeMap<String, ModelName>,
     pub(crate) lora_targets: BTreeMap<String, LoraReading>,

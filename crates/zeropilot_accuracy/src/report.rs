@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
+use crate::interval::{Bounds, SHARE};
 use crate::judgement::{Judged, Judgement};
 use crate::measured::Metric;
 use crate::question::Question;
@@ -16,12 +17,13 @@ pub fn report(judgement: &Judgement<'_>) -> String {
          <!-- Written by `cargo run -p zeropilot_accuracy`; do not edit. -->\n\n\
          Predictions of memory against what people published about real GPUs (`knowledge/field`). An error is the \
          prediction over the measurement, less one; what is predicted is what was measured: allocated or reserved \
-         memory of the fullest GPU, reserved where the source does not say. No constant is fitted to these rows.\n\n\
+         memory of the fullest GPU, what the driver shows where the source does not say. No constant is fitted to these rows.\n\n\
          Where the samples of a run have many lengths, every length leaves blocks in PyTorch's cache that do not fit the \
          next, and the reserved memory depends on the order of the samples: twice what tensors hold is common. Such \
          rows are replayed with drawn lengths and also left out once below.\n\n",
     );
     overall(&mut text, judgement);
+    intervals(&mut text, judgement);
     by_source(&mut text, judgement);
     out_of_memory(&mut text, judgement);
     not_asked(&mut text, judgement);
@@ -50,6 +52,37 @@ fn overall(text: &mut String, judgement: &Judgement<'_>) {
         line(text, name, statistics);
     }
     text.push('\n');
+}
+
+fn intervals(text: &mut String, judgement: &Judgement<'_>) {
+    let _ = write!(
+        text,
+        "## Bounds\n\n\
+         A prediction is shown with bounds between which {:.0} % of published runs should lie. They are quantiles of \
+         measured over predicted memory; how often they hold is counted with bounds that the row's own source has no \
+         part in. Rows outside are marked in the lists below.\n\n\
+         | runs | rows | sources | bounds | width | inside | below the upper bound |\n\
+         | --- | ---: | ---: | ---: | ---: | ---: | ---: |\n",
+        SHARE * 100.0
+    );
+    for group in &judgement.groups {
+        let Bounds { low, high } = group.bounds;
+        let _ = writeln!(
+            text,
+            "| {} | {} | {} | × {low}–{high} | {:.2} | {} | {} |",
+            if group.group == "four_bit" { "adapters on a 4-bit base" } else { "all others" },
+            group.rows,
+            group.sources,
+            high - low,
+            share(group.inside, group.rows),
+            share(group.below, group.rows)
+        );
+    }
+    text.push('\n');
+}
+
+fn share(count: usize, of: usize) -> String {
+    format!("{count} ({:.0} %)", 100.0 * count as f64 / of.max(1) as f64)
 }
 
 /// Where sequences have many lengths, what is reserved depends on the order they come in.
@@ -169,7 +202,16 @@ fn row(text: &mut String, judged: &Judged<'_>) {
         (None, _) => String::new(),
     };
     let compared = judged.measured.map_or(predicted.device, |seen| predicted.of(seen.metric));
-    let error = judged.error().map_or(String::new(), |error| format!("{:+.1} %", error * 100.0));
+    let compared = match judged.bounds {
+        Some(Bounds { low, high }) => {
+            let gib = compared.as_gib();
+            format!("{gib:.1} GiB ({:.1}–{:.1})", gib * low, gib * high)
+        }
+        None => format!("{:.1} GiB", compared.as_gib()),
+    };
+    let outside = if judged.is_within_bounds() == Some(false) { " (outside)" } else { "" };
+    let error =
+        judged.error().map_or(String::new(), |error| format!("{:+.1} %{outside}", error * 100.0));
     let differs: Vec<String> = question.differences.iter().map(ToString::to_string).collect();
     let gpu = judged.row.gpu.as_deref().unwrap_or("not stated");
     let _ = writeln!(
@@ -208,11 +250,11 @@ mod tests {
     use super::*;
     use crate::judgement::{Predicted, judge};
     use crate::row::rows;
-    use zeropilot_units::{Bytes, Estimate};
+    use zeropilot_units::Bytes;
 
     #[test]
     fn every_row_is_shown_or_its_reason_is() {
-        let one = Estimate::exact(Bytes(1 << 30));
+        let one = Bytes(1 << 30);
         let answer = Predicted { allocated: one, reserved: one, device: one };
         let judgement = judge(rows(), &|_| Ok(answer));
         let text = report(&judgement);
@@ -225,7 +267,7 @@ mod tests {
                 assert!(text.contains(&obstacle.to_string()), "{obstacle}");
             }
         }
-        // 287 complete rows and 20 that ran out of memory.
-        assert_eq!(judgement.rows.len(), 307);
+        // 292 complete rows and 20 that ran out of memory.
+        assert_eq!(judgement.rows.len(), 312);
     }
 }

@@ -83,7 +83,7 @@ mod tests {
     use super::*;
     use crate::judgement::{Predicted, judge};
     use crate::row::{Row, rows};
-    use zeropilot_units::{Bytes, Estimate};
+    use zeropilot_units::Bytes;
 
     #[test]
     fn the_median_of_an_even_number_is_between() {
@@ -108,8 +108,7 @@ mod tests {
     #[test]
     fn errors_are_of_the_prediction_over_the_measurement() {
         let runs: Vec<Row> = [8.0, 10.0, 16.0].map(|peak| invented(peak, Outcome::Ok)).into();
-        let gib = |amount: u64| Bytes(amount << 30);
-        let ten = Estimate::new(gib(9), gib(10), gib(12));
+        let ten = Bytes(10 << 30);
         let judgement =
             judge(&runs, &|_| Ok(Predicted { allocated: ten, reserved: ten, device: ten }));
         // 10/8 − 1 = +25 %, 0, 10/16 − 1 = −37.5 %
@@ -117,6 +116,7 @@ mod tests {
         assert_eq!(statistics.count, 3);
         assert_eq!((statistics.median_absolute, statistics.median), (0.25, 0.0));
         assert_eq!(statistics.worst, -0.375);
+        // Without another source there are no bounds but the prediction itself.
         assert_eq!((statistics.within_15 * 3.0, statistics.within_bounds * 3.0), (1.0, 1.0));
     }
 
@@ -132,7 +132,7 @@ mod tests {
         let amounts = [10_u64, 50, 50, 10, 60];
         let next = std::cell::Cell::new(0);
         let judgement = judge(&runs, &|_| {
-            let bytes = Estimate::exact(Bytes(amounts[next.get()] << 30));
+            let bytes = Bytes(amounts[next.get()] << 30);
             next.set(next.get() + 1);
             Ok(Predicted { allocated: bytes, reserved: bytes, device: bytes })
         });

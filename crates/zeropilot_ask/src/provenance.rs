@@ -182,6 +182,9 @@ impl Provenance {
             .clone()
             .map(|said| said.map(|is_fused| if is_fused { FusedLoss::Yes } else { FusedLoss::No }));
         self.take("fused_loss", &mut training.fused_loss, fused, None);
+        self.take("liger", &mut training.liger, job.liger.clone(), None);
+        let grows = job.expandable_segments.clone();
+        self.take("expandable_segments", &mut training.expandable_segments, grows, None);
         self.take("optimizer", &mut training.optimizer, job.optimizer.clone(), None);
     }
 

@@ -6,7 +6,7 @@ use zeropilot_model::lora::Lora;
 use zeropilot_model::quantization::ScaleStorage;
 use zeropilot_step::head::LossHead;
 use zeropilot_step::lower::{Method, Recipe};
-use zeropilot_step::tape::AttentionForm;
+use zeropilot_step::tape::{AttentionForm, LayerKernels};
 use zeropilot_step::zero::{BaseOptimizer, Loading};
 use zeropilot_units::ElementSize;
 
@@ -66,6 +66,14 @@ pub struct Training {
     #[cfg_attr(feature = "clap", arg(long, value_name = "WHETHER", num_args = 0..=1,
         require_equals = true, default_missing_value = "yes"))]
     pub fused_loss: Option<FusedLoss>,
+    /// All kernels of Liger: the fused loss, norms, rotary positions and gated activations [default: false]
+    #[cfg_attr(feature = "clap", arg(long, value_name = "BOOL", num_args = 0..=1,
+        require_equals = true, default_missing_value = "true"))]
+    pub liger: Option<bool>,
+    /// PyTorch's allocator grows its segments (PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True) [default: false]
+    #[cfg_attr(feature = "clap", arg(long, value_name = "BOOL", num_args = 0..=1,
+        require_equals = true, default_missing_value = "true"))]
+    pub expandable_segments: Option<bool>,
     /// Optimizer, if the config names none [default: adamw]
     #[cfg_attr(feature = "clap", arg(long, value_name = "NAME"))]
     pub optimizer: Option<Optimizer>,
@@ -110,9 +118,15 @@ impl Training {
         self.attention.unwrap_or_default()
     }
 
-    /// Whether projection and cross entropy are one kernel.
+    /// Whether projection and cross entropy are one kernel; Liger makes them one.
     pub fn fused_loss(&self) -> FusedLoss {
-        self.fused_loss.unwrap_or_default()
+        let by_liger = if self.liger() { FusedLoss::Yes } else { FusedLoss::default() };
+        self.fused_loss.unwrap_or(by_liger)
+    }
+
+    /// Whether all kernels of Liger are used.
+    pub fn liger(&self) -> bool {
+        self.liger.unwrap_or_default()
     }
 
     /// The optimizer, if the config names none.
@@ -156,6 +170,11 @@ impl Training {
                 Optimizer::Lion => BaseOptimizer::Lion,
                 Optimizer::Sgd => BaseOptimizer::Sgd,
             },
+            layer_kernels: match self.liger() {
+                true => LayerKernels::Liger,
+                false => LayerKernels::Model,
+            },
+            expandable_segments: self.expandable_segments.unwrap_or_default(),
             ..Recipe::full(self.seq_len())
         })
     }

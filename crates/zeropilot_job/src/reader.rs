@@ -39,6 +39,9 @@ const OTHER_CONFIGS: [&str; 10] = [
 /// The allocator's settings of PyTorch.
 const ALLOCATOR: [&str; 2] = ["PYTORCH_CUDA_ALLOC_CONF", "PYTORCH_ALLOC_CONF"];
 
+/// The setting that lets its segments grow.
+const EXPANDABLE: &str = "expandable_segments";
+
 impl TrainingJob {
     /// The run that a launch of a script starts. `name` is the script's own name.
     pub fn of_launch(
@@ -50,8 +53,9 @@ impl TrainingJob {
     ) -> Self {
         let reader = Reader { name, text, launch, files, lines: RefCell::default() };
         let mut job = reader.job();
-        let variables = launch.variables.iter().chain(&script.exported);
-        job.not_modelled.extend(variables.filter_map(|set| reader.allocator(set)));
+        for set in launch.variables.iter().chain(&script.exported) {
+            reader.allocator(set, &mut job);
+        }
         job
     }
 }
@@ -81,6 +85,7 @@ impl Reader<'_> {
         job.max_steps = self.number("max_steps");
         job.grad_checkpointing = self.grad_checkpointing();
         job.fused_loss = self.switch("fused_loss");
+        job.liger = self.switch("liger");
         job.precision = self.precision();
         self.method(&mut job);
         self.optimizer(&mut job);
@@ -480,15 +485,24 @@ impl Reader<'_> {
         });
     }
 
-    fn allocator(&self, set: &Assignment) -> Option<NotModelled> {
-        let value = set.value.text.as_deref().filter(|_| ALLOCATOR.contains(&set.name.as_str()))?;
-        Some(NotModelled {
+    /// A setting of PyTorch's allocator: growing segments are followed, the others are not.
+    fn allocator(&self, set: &Assignment, job: &mut TrainingJob) {
+        let known = set.value.text.as_deref().filter(|_| ALLOCATOR.contains(&set.name.as_str()));
+        let Some(value) = known else { return };
+        let origin = self.origin(&Place::here(set.value.span));
+        if let Some((EXPANDABLE, grows)) = value.split_once(':')
+            && let Ok(value) = grows.to_lowercase().parse()
+        {
+            job.expandable_segments = Some(Sourced { value, origin });
+            return;
+        }
+        job.not_modelled.push(NotModelled {
             en: "the allocator's setting".to_owned(),
             zh: "显存分配器的设置".to_owned(),
             written: format!("{}={value}", set.name),
             direction: Direction::Lower,
-            origin: self.origin(&Place::here(set.value.span)),
-        })
+            origin,
+        });
     }
 }
 

@@ -36,6 +36,10 @@ pub struct TrainingJob {
     pub attention: Option<Sourced<Attention>>,
     /// Whether projection and cross entropy are one kernel.
     pub fused_loss: Option<Sourced<bool>>,
+    /// Whether all kernels of Liger are used.
+    pub liger: Option<Sourced<bool>>,
+    /// Whether PyTorch's allocator grows its segments.
+    pub expandable_segments: Option<Sourced<bool>>,
     /// The optimizer.
     pub optimizer: Option<Sourced<Optimizer>>,
     /// The number format.

@@ -71,9 +71,20 @@ fn a_torchrun_line_of_the_hf_trainer() {
     assert_eq!(said(&job.grad_checkpointing), (true, "train.sh:4".to_owned()));
     assert_eq!(said(&job.optimizer), (Optimizer::Adamw8bit, "train.sh:4".to_owned()));
     assert_eq!(job.method, None);
-    let left_out: Vec<&str> = job.not_modelled.iter().map(|it| it.written.as_str()).collect();
-    assert_eq!(left_out, ["PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True"]);
+    assert_eq!(said(&job.expandable_segments), (true, "train.sh:1".to_owned()));
+    assert!(job.not_modelled.is_empty());
     assert!(config_text(&job).contains("\"stage\": 3"));
+}
+
+#[test]
+fn other_settings_of_the_allocator_are_named() {
+    let script = "export PYTORCH_CUDA_ALLOC_CONF=max_split_size_mb:512\n\
+        torchrun --nproc_per_node 8 train.py --deepspeed ds.json --use_liger_kernel\n";
+    let job = job(&[("train.sh", script), DS]);
+    let left_out: Vec<&str> = job.not_modelled.iter().map(|it| it.written.as_str()).collect();
+    assert_eq!(left_out, ["PYTORCH_CUDA_ALLOC_CONF=max_split_size_mb:512"]);
+    assert_eq!(job.expandable_segments, None);
+    assert_eq!(said(&job.liger), (true, "train.sh:2".to_owned()));
 }
 
 #[test]

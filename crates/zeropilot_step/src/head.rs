@@ -21,9 +21,15 @@ pub enum LossHead {
     /// What transformers computed before 4.49 (February 2025): 32-bit logits that are returned, shifted by a copy. From
     /// its code; not measured.
     ShiftedCopy,
+    /// What model code without a cast to 32 bits computes (Qwen's first generation): 16-bit logits, shifted by a copy.
+    /// From its code; not measured.
+    NarrowShiftedCopy,
     /// Projection and cross entropy in one kernel (Liger): logits exist only chunk by chunk, and the gradients are
-    /// made in forward. From its code; not measured.
+    /// made in forward. From its code (0.8.5); not run on a GPU by us.
     Fused,
+    /// The same with a copy of the weight's gradient for every chunk, and that copy in 32 bits: `grad_weight +=
+    /// torch.mm(…).float()` of Liger 0.6 to 0.8.0.
+    FusedWithCopies,
 }
 
 impl LossHead {
@@ -31,6 +37,12 @@ impl LossHead {
     #[must_use]
     pub fn is_inside_model(self) -> bool {
         !matches!(self, Self::TrainerSmoothing | Self::SmoothedCrossEntropy)
+    }
+
+    /// Whether projection and cross entropy are one kernel.
+    #[must_use]
+    pub fn is_fused(self) -> bool {
+        matches!(self, Self::Fused | Self::FusedWithCopies)
     }
 
     /// The batch as the loss sees it.
@@ -61,10 +73,17 @@ impl Tape {
         hidden: &Tensor<'t>,
         weight: Parameter,
         width: u64,
+        copies: bool,
     ) -> Tensor<'t> {
         let (rows, vocabulary) = (hidden.elements() / width, weight.elements / width);
         let chunk = fused_chunk(rows, width, vocabulary) * vocabulary;
-        drop(self.fresh(chunk, hidden.element_bytes(), Category::Loss));
+        {
+            let _logits = self.fresh(chunk, hidden.element_bytes(), Category::Loss);
+            if copies && weight.is_trainable {
+                let product = self.fresh(weight.elements, hidden.element_bytes(), Category::Loss);
+                let _wide = product.cast_loss(4);
+            }
+        }
         let bytes = u64::from(hidden.element_bytes());
         let of_weight = if weight.is_trainable { weight.elements * bytes } else { 0 };
         let inputs = [hidden.input(), weight.input()];
@@ -111,6 +130,24 @@ impl Tape {
         let shifted = wide.slice(predicted * vocabulary).copy();
         let labels = self.index_tensor(predicted);
         let log_probabilities = shifted.log_softmax();
+        log_probabilities.nll(&labels)
+    }
+
+    /// The same on logits as the model has them. PyTorch's cross entropy hands its input's own format to `log_softmax`;
+    /// autocast then casts what `nll_loss` gets.
+    pub(crate) fn narrow_shifted_loss<'t>(
+        &'t self,
+        logits: &Tensor<'t>,
+        batch: Batch,
+        vocabulary: u64,
+    ) -> Tensor<'t> {
+        let predicted = batch.sequences * batch.length.saturating_sub(1);
+        let shifted = logits.slice(predicted * vocabulary).copy();
+        let labels = self.index_tensor(predicted);
+        let mut log_probabilities = shifted.log_softmax();
+        if self.casts_products() {
+            log_probabilities = log_probabilities.cast_loss(4);
+        }
         log_probabilities.nll(&labels)
     }
 

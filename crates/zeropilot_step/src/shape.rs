@@ -1,5 +1,7 @@
 //! The dimensions of a model and the switches of its family.
 
+use crate::primitive::QuantizedProduct;
+
 /// Dimensions of a model. Fields a family does not have stay zero.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Shape {
@@ -133,8 +135,8 @@ pub enum LoraTargets {
 pub struct Training {
     /// Bytes of a model element.
     pub element_bytes: u8,
-    /// Weights of linear layers are kept in four bits, the output projection excepted.
-    pub quantized: bool,
+    /// Weights of linear layers are kept in four bits, the output projection excepted, and multiplied so.
+    pub quantized: Option<QuantizedProduct>,
     /// Adapters.
     pub lora: Option<Lora>,
     /// Train only parameters whose name contains one of these.

@@ -18,7 +18,7 @@ use zeropilot_step::memory::steady_step;
 use zeropilot_step::micro_step::{MicroStep, modules};
 use zeropilot_step::tape::{Accounting, Options};
 use zeropilot_step::zero::{
-    Backend, BaseOptimizer, Category, Ledger, Parameter, Rest, RestStates, Run, init_peak,
+    Backend, BaseOptimizer, Category, Engine, Ledger, Parameter, Rest, RestStates, Run, init_peak,
     optimizer_step,
 };
 use zeropilot_units::{ElementSize, Elements};
@@ -56,6 +56,7 @@ fn predict(case: &Value) -> BTreeMap<&'static str, i64> {
     let run = Run {
         parameters: &parameters,
         gradient_order: &gradient_order,
+        engine: Engine::DeepSpeed,
         zero: &zero,
         precision: resolved.precision(),
         accumulation_type: resolved.gradient_accumulation_type(),

@@ -8,7 +8,7 @@ mod random;
 use std::collections::BTreeMap;
 
 use random::{Question, dice};
-use zeropilot_step::cuda::{Allocation, Allocator, Gradients, Settings, replay};
+use zeropilot_step::cuda::{Allocation, Allocator, Before, Gradients, Settings, replay};
 use zeropilot_step::family::{build, micro_step};
 use zeropilot_step::lower::Conditions;
 use zeropilot_step::memory::{nth_step, steady_step};
@@ -156,7 +156,13 @@ fn a_replay_that_stops_early_reserves_what_the_long_one_does_in_every_measured_s
                 long.allocator.free(allocation);
             }
         }
-        let short = replay(&[trace], [resident], gradients, settings).unwrap();
+        let short = replay(
+            &[trace],
+            &Before { resident: vec![resident], ..Before::default() },
+            gradients,
+            settings,
+        )
+        .unwrap();
         let long = (long.allocator.peak_allocated(), long.allocator.peak_reserved());
         assert_eq!((short.allocated, short.reserved), long, "{} {setup:?}", case["name"]);
         compared += 1;

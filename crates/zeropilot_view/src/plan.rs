@@ -301,13 +301,18 @@ fn time_words(choice: &Fitting, length: u64, language: Language) -> String {
 
 fn rejected(rejected: &[Rejected], language: Language) -> String {
     let head =
-        Text::new("\nDoes not fit, even at its smallest:", "\n怎么缩小都放不下：").get(language);
+        Text::new("\nNot sure to fit, even at its smallest:", "\n缩到最小也不能保证放得下：")
+            .get(language);
     rows(head, rejected.iter().map(|rejected| rejected_row(rejected, language)))
 }
 
 fn rejected_row(rejected: &Rejected, language: Language) -> (String, String) {
-    let over = if rejected.over_by.0 > 0 {
-        tr!(language, "{} too much per GPU", "每卡超出 {}", rejected.over_by)
+    let need = rejected.device;
+    let lacks = need.expected().saturating_sub(need.high().saturating_sub(rejected.over_by));
+    let over = if rejected.over_by.0 > 0 && lacks.0 > 0 {
+        tr!(language, "{lacks} too much per GPU", "每卡超出 {lacks}")
+    } else if rejected.over_by.0 > 0 {
+        tr!(language, "{need}: may not fit", "{need}：可能放不下")
     } else {
         tr!(language, "{} too much per host", "每台主机超出 {}", rejected.host_over_by)
     };
@@ -363,7 +368,10 @@ pub fn html(report: &PlanReport<'_>, language: Language) -> String {
     );
     let rejected: Vec<Vec<String>> =
         report.plan.rejected.iter().map(|one| pair(rejected_row(one, language))).collect();
-    html.table(words("Does not fit, even at its smallest:", "怎么缩小都放不下："), &rejected);
+    html.table(
+        words("Not sure to fit, even at its smallest:", "缩到最小也不能保证放得下："),
+        &rejected,
+    );
     html.table(
         words("If it still runs out of memory, in this order:", "如果仍然显存不足，依次尝试："),
         &table(&report.plan.fallbacks),

@@ -10,7 +10,7 @@ use zeropilot_text::{Language, Text, tr};
 use crate::escaped;
 
 /// Values as people name them, and the option that sets each.
-const NAMES: [(&str, Text, &str); 17] = [
+const NAMES: [(&str, Text, &str); 19] = [
     ("model", Text::new("model", "模型"), "--model"),
     ("config", Text::new("DeepSpeed config", "DeepSpeed 配置"), "--config"),
     ("world_size", Text::new("world size", "总卡数（world size）"), "--gpus"),
@@ -29,6 +29,12 @@ const NAMES: [(&str, Text, &str); 17] = [
     ),
     ("attention", Text::new("attention", "注意力实现"), "--attention"),
     ("fused_loss", Text::new("fused loss", "融合 loss"), "--fused-loss"),
+    ("liger", Text::new("Liger's kernels", "Liger Kernel"), "--liger"),
+    (
+        "expandable_segments",
+        Text::new("expandable segments", "可扩展显存段"),
+        "--expandable-segments",
+    ),
     ("optimizer", Text::new("optimizer", "优化器"), "--optimizer"),
     ("global_batch", Text::new("global batch size", "全局 batch"), "--global-batch"),
     ("gpus", Text::new("GPUs", "GPU"), "--gpus"),

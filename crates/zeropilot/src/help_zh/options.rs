@@ -162,6 +162,16 @@ pub(super) const OPTIONS: &[(&[&str], &str, &str)] = &[
         "fused_loss",
         "把 linear 与 cross entropy 融合成一个 kernel（Liger Kernel）：是否使用，或两种都考虑",
     ),
+    (
+        &["plan", "memory", "simulate", "doctor"],
+        "liger",
+        "使用 Liger 的全部 kernel：融合 loss、norm、旋转位置编码、门控激活",
+    ),
+    (
+        &["plan", "memory", "simulate", "doctor"],
+        "expandable_segments",
+        "PyTorch 分配器使用可扩展的显存段（PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True）",
+    ),
     (&["plan", "memory", "simulate", "doctor"], "optimizer", "优化器（配置里没写时）"),
     (
         &["plan", "memory", "simulate", "doctor"],

@@ -16,7 +16,7 @@ use zeropilot_step::zero::BaseOptimizer;
 
 use super::calibration::Constants;
 use crate::lora::method;
-use crate::question::{Difference, Obstacle};
+use crate::question::Obstacle;
 use crate::reading::READING;
 use crate::row::{Checkpointing, Row};
 
@@ -182,7 +182,7 @@ fn engine(row: &Row, differences: &mut Vec<String>) -> Result<Engine, Obstacle> 
         return Err(Obstacle::Method);
     }
     if framework.contains("Liger") && !framework.contains("no Liger") {
-        differences.push(Difference::Liger.to_string());
+        differences.push("Liger's kernels, of which only the loss is modelled".to_owned());
     }
     if framework.contains("FSDP") || framework.contains("torchtitan") {
         differences.push("FSDP, asked as ZeRO of the same stage".to_owned());

@@ -2,7 +2,6 @@
 //!
 //! [`Allocator`] replays allocations and releases as PyTorch's caching allocator serves them and knows how much it
 //! reserves, and [`replay`] runs micro steps on it. [`Machine`] has what lies on a GPU beside tensors, each term with bounds and the figures it rests on.
-//! [`FlashAttention`] has what CUDA kernels allocate where the operations on a CPU do not.
 
 mod allocator;
 mod blocks;
@@ -16,9 +15,9 @@ mod rounding;
 
 pub use allocator::{Allocation, Allocator, OutOfMemory, Settings};
 pub use facts::Observation;
-pub use kernel::FlashAttention;
+pub(crate) use kernel::flash_backward_scratch;
 pub use layer::{Counted, Machine, Term, TermKind};
-pub use replay::{Gradients, Replayed, replay};
+pub use replay::{Before, Gradients, Replayed, replay};
 pub use rounding::{
     LARGE_SEGMENT, MIN_BLOCK, OWN_SEGMENT, SEGMENT_STEP, SMALL_REQUEST, SMALL_SEGMENT, block_size,
     segment_size,

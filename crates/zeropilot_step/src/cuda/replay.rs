@@ -39,6 +39,15 @@ pub enum Gradients {
     Bucketed,
 }
 
+/// What is on a GPU before the first step.
+#[derive(Debug, Clone, Default)]
+pub struct Before {
+    /// What the engine builds its buffers from; it is freed, and its blocks stay in the cache.
+    pub freed: Vec<Bytes>,
+    /// What stays.
+    pub resident: Vec<Bytes>,
+}
+
 /// Replays micro steps on the allocator, a few times over, beside what is there before they run.
 ///
 /// # Errors
@@ -46,14 +55,17 @@ pub enum Gradients {
 /// If the settings have a limit and it does not fit.
 pub fn replay(
     micro_steps: &[Trace],
-    resident: impl IntoIterator<Item = Bytes>,
+    before: &Before,
     gradients: Gradients,
     settings: Settings,
 ) -> Result<Replayed, OutOfMemory> {
     let mut follower = Follower::new(gradients, settings);
-    for bytes in resident {
+    let freed: Vec<Allocation> =
+        before.freed.iter().filter_map(|bytes| follower.take(bytes.0)).collect();
+    for bytes in &before.resident {
         follower.take(bytes.0);
     }
+    freed.into_iter().for_each(|allocation| follower.allocator.free(allocation));
     for _ in 0..ROUNDS {
         let taken = follower.allocator.taken();
         for trace in micro_steps {
@@ -160,7 +172,8 @@ mod tests {
     #[test]
     fn a_step_that_repeats_reuses_its_blocks() {
         let steps = [trace(&[30 * MIB, 50 * MIB])];
-        let replayed = replay(&steps, [Bytes(100 * MIB)], Gradients::Kept, Settings::default());
+        let before = Before { resident: vec![Bytes(100 * MIB)], ..Before::default() };
+        let replayed = replay(&steps, &before, Gradients::Kept, Settings::default());
         let replayed = replayed.unwrap();
         assert_eq!((replayed.allocated, replayed.slack()), (Bytes(180 * MIB), Bytes(0)));
     }
@@ -169,7 +182,8 @@ mod tests {
     #[test]
     fn steps_of_varying_length_leave_blocks_that_do_not_fit() {
         let steps = [trace(&[30 * MIB, 50 * MIB]), trace(&[40 * MIB, 60 * MIB])];
-        let replayed = replay(&steps, [], Gradients::Kept, Settings::default()).unwrap();
+        let replayed =
+            replay(&steps, &Before::default(), Gradients::Kept, Settings::default()).unwrap();
         assert_eq!((replayed.allocated, replayed.reserved), (Bytes(100 * MIB), Bytes(140 * MIB)));
     }
 }

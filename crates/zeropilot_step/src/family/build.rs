@@ -88,8 +88,8 @@ impl<'a> Builder<'a> {
         let module = self.plain(name);
         let sizes = (width_in * width_out, has_bias.then_some(width_out));
         let lora = self.training.lora.as_ref();
-        let is_quantized = self.training.quantized && name != "lm_head";
-        let kind = if is_quantized { LinearKind::Quantized } else { kind };
+        let quantized = self.training.quantized.filter(|_| name != "lm_head");
+        let kind = quantized.map_or(kind, LinearKind::Quantized);
         if lora.is_some_and(|lora| lora.trains(name)) {
             let (copy, weight, bias) = self.trained_copy(module, sizes);
             let wrapper = Wrapper::TrainedCopy(copy);
@@ -116,7 +116,7 @@ impl<'a> Builder<'a> {
     }
 
     fn note_quantized(&mut self, kind: LinearKind, weight: Parameter) {
-        if kind == LinearKind::Quantized {
+        if matches!(kind, LinearKind::Quantized(_)) {
             self.model.quantized.push(weight.id);
         }
     }

@@ -128,9 +128,10 @@ impl<B: Body> Program for CausalLm<B> {
         }
         let hidden = tape.call_by_keyword(self.container, || self.body.run(&self.setup, tape));
         tape.mark(Mark::Head);
-        if head == LossHead::Fused {
+        if head.is_fused() {
+            let copies = head == LossHead::FusedWithCopies;
             let loss = tape.call_by_keyword(self.head.module, || {
-                tape.fused_loss(&hidden, self.head.weight, shape.hidden)
+                tape.fused_loss(&hidden, self.head.weight, shape.hidden, copies)
             });
             drop(hidden);
             return leave_tops(tape, &self.tops, Output { loss, rest: Vec::new() });
@@ -142,6 +143,11 @@ impl<B: Body> Program for CausalLm<B> {
             let loss = tape.shifted_loss(&wide, batch, shape.vocabulary);
             drop(hidden);
             return leave_tops(tape, &self.tops, Output { loss, rest: vec![wide] });
+        }
+        if head == LossHead::NarrowShiftedCopy {
+            let loss = tape.narrow_shifted_loss(&logits, batch, shape.vocabulary);
+            drop(hidden);
+            return leave_tops(tape, &self.tops, Output { loss, rest: vec![logits] });
         }
         if head.is_inside_model() {
             let loss = tape.causal_loss(&logits, head.cut(batch), items.as_ref());

@@ -5,7 +5,7 @@ use super::layer::Linear;
 use super::{Family, Setup};
 use crate::model::{Label, Module, Parameter};
 use crate::primitive::{ExpertWeights, Routing};
-use crate::tape::{Category, Tensor};
+use crate::tape::{Category, LayerKernels, Tensor};
 
 /// The feed-forward part of a decoder layer.
 #[derive(Debug)]
@@ -69,13 +69,19 @@ impl GatedMlp {
     pub(super) fn call<'t>(&self, x: &Tensor<'t>) -> Tensor<'t> {
         let tape = x.tape();
         tape.call(self.module, x, |x| {
-            let product = {
-                let active = {
+            let product = match tape.options().layer_kernels {
+                LayerKernels::Liger => {
                     let gate = self.gate.call(&x);
-                    tape.call(self.act, &gate, |gate| gate.activate())
-                };
-                let up = self.up.call(&x);
-                active.mul(&up)
+                    gate.liger_gate(&self.up.call(&x))
+                }
+                LayerKernels::Model => {
+                    let active = {
+                        let gate = self.gate.call(&x);
+                        tape.call(self.act, &gate, |gate| gate.activate())
+                    };
+                    let up = self.up.call(&x);
+                    active.mul(&up)
+                }
             };
             self.down.call(&product)
         })
@@ -277,7 +283,7 @@ impl MixtureOfExperts {
         let tokens = x.elements() / self.experts.1.hidden;
         let logits = {
             let wide = x.cast(4);
-            let weight = tape.wide_parameter(self.router.1);
+            let weight = tape.parameter_as(self.router.1, 4);
             wide.linear_with(&weight, tokens * experts)
         };
         let scores = logits.squash();

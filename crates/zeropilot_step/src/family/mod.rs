@@ -172,10 +172,10 @@ pub fn build(setup: &Setup) -> Box<dyn Program> {
 pub fn micro_step(program: &dyn Program, options: Options) -> Trace {
     let tape = Tape::new(options);
     {
-        let output = program.forward(&tape);
+        let Output { loss, rest } = program.forward(&tape);
+        let rest = tape.returned(rest);
         tape.mark(Mark::ForwardDone);
-        let loss = output.loss;
-        drop(output.rest);
+        drop(rest);
         tape.mark(Mark::Saved);
         tape.backward(&loss, &AsRerun(program));
     }

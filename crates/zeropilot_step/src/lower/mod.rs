@@ -18,10 +18,11 @@ pub use self::recipe::{Method, Recipe};
 use crate::family::{Family, Program, Setup, build};
 use crate::micro_step::{MicroStep, modules};
 use crate::model::Model as ProgramModel;
+use crate::primitive::QuantizedProduct;
 use crate::shape::{Batch, Lora, LoraTargets, Training};
 use crate::tape::Options;
 use crate::zero::gather::Modules;
-use crate::zero::{BaseOptimizer, Loading, Parameter, Run};
+use crate::zero::{BaseOptimizer, Engine, Loading, Parameter, Run};
 
 /// Why a question has no answer.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -98,6 +99,7 @@ pub struct Lowered {
     real_order: Vec<usize>,
     fidelity: Fidelity,
     loading: Loading,
+    engine: Engine,
     script_optimizer: BaseOptimizer,
     buffers: Bytes,
     batch: Bytes,
@@ -123,7 +125,7 @@ impl Lowered {
             return Err(LowerError::NothingTrained);
         }
         let own = program_parameters(program.model(), element, recipe);
-        let options = Options { attention: recipe.attention, ..conditions.options };
+        let options = recipe.options(conditions.options);
         let micro_step = MicroStep::of_layers(&setup, &*program, options);
         let own_order: Vec<usize> = micro_step.gradient_order().collect();
         let is_own = own == real && shape::program(model).1;
@@ -136,6 +138,7 @@ impl Lowered {
             own,
             own_order,
             loading,
+            engine: recipe.engine,
             script_optimizer: recipe.optimizer,
             buffers: buffers(&setup, &trained, &recipe.method),
             batch: batch_bytes(&setup),
@@ -178,6 +181,18 @@ impl Lowered {
         self.loading
     }
 
+    /// Bytes of each trained parameter of the program.
+    pub(crate) fn trained_bytes(&self) -> Vec<Bytes> {
+        let element = u64::from(self.setup.training.element_bytes);
+        let trained = self.own.iter().filter(|parameter| parameter.trainable);
+        trained
+            .map(|parameter| {
+                let element = parameter.element.map_or(element, ElementSize::bytes);
+                Bytes(parameter.elements.0 * element)
+            })
+            .collect()
+    }
+
     /// Buffers of the model, and scales of quantized weights.
     pub fn buffers(&self) -> Bytes {
         self.buffers
@@ -207,6 +222,7 @@ impl Lowered {
         rank: u64,
     ) -> RankOf<'a> {
         RankOf {
+            engine: self.engine,
             zero,
             precision: resolved.precision(),
             accumulation_type: resolved.gradient_accumulation_type(),
@@ -222,6 +238,7 @@ impl Lowered {
 /// A rank of a run, before its parameters are known.
 #[derive(Debug, Clone)]
 pub struct RankOf<'a> {
+    engine: Engine,
     zero: &'a Zero,
     precision: zeropilot_config::settings::Precision,
     accumulation_type: Option<zeropilot_config::settings::DataType>,
@@ -237,6 +254,7 @@ impl<'a> RankOf<'a> {
         Run {
             parameters,
             gradient_order,
+            engine: self.engine,
             zero: self.zero,
             precision: self.precision,
             accumulation_type: self.accumulation_type,
@@ -298,12 +316,14 @@ fn setup(
     };
     check_size(&shape, batch)?;
     let element = conditions.element.bytes();
-    let is_wide =
-        loading == Loading::Partitioned && conditions.is_stage_3() && recipe.adapters_in_fp32;
+    // PEFT makes adapters in 32 bits; DeepSpeed casts them with the rest unless the model was built partitioned.
+    let is_partitioned = loading == Loading::Partitioned && conditions.is_stage_3();
+    let stays_wide = is_partitioned || recipe.engine == Engine::PyTorch;
+    let is_wide = stays_wide && recipe.adapters_in_fp32;
     #[allow(clippy::cast_possible_truncation)]
     let training = Training {
         element_bytes: element as u8,
-        quantized: matches!(recipe.method, Method::QLora { .. }),
+        quantized: quantized_product(recipe),
         lora: recipe.method.lora().map(|lora| Lora {
             targets: LoraTargets::Named(wrapped_names(trained)),
             rank: lora.rank,
@@ -323,6 +343,10 @@ fn setup(
     let by_default = recipe.checkpointing && training.lora.is_some();
     switches.input_gradients = recipe.input_gradients.unwrap_or(by_default);
     Ok(Setup { family, shape, switches, training, batch, head: recipe.loss })
+}
+
+fn quantized_product(recipe: &Recipe) -> Option<QuantizedProduct> {
+    matches!(recipe.method, Method::QLora { .. }).then_some(recipe.quantized_product)
 }
 
 fn check_size(shape: &crate::shape::Shape, batch: Batch) -> Result<(), LowerError> {

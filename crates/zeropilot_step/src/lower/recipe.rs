@@ -5,8 +5,9 @@ use zeropilot_model::quantization::ScaleStorage;
 use zeropilot_units::ElementSize;
 
 use crate::head::LossHead;
-use crate::tape::AttentionForm;
-use crate::zero::{BaseOptimizer, Loading};
+use crate::primitive::QuantizedProduct;
+use crate::tape::{AttentionForm, Autocast, LayerKernels, Options};
+use crate::zero::{BaseOptimizer, Engine, Loading};
 
 /// What is trained.
 #[derive(Debug, Clone, PartialEq, Default)]
@@ -61,8 +62,18 @@ pub struct Recipe {
     pub loading: Option<Loading>,
     /// The optimizer the script brings, where the config names none.
     pub optimizer: BaseOptimizer,
-    /// Bytes of an adapter element where they stay as PEFT makes them (stage 3 on a partitioned base).
+    /// Bytes of an adapter element where they stay as PEFT makes them (stage 3 on a partitioned base, or no DeepSpeed).
     pub adapters_in_fp32: bool,
+    /// Who keeps weights, gradients and optimizer states.
+    pub engine: Engine,
+    /// Whether forward runs under `torch.autocast`.
+    pub autocast: Autocast,
+    /// Which kernels norms, rotary positions and gated activations run in.
+    pub layer_kernels: LayerKernels,
+    /// How weights of four bits are multiplied.
+    pub quantized_product: QuantizedProduct,
+    /// `PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True`.
+    pub expandable_segments: bool,
 }
 
 impl Recipe {
@@ -81,6 +92,21 @@ impl Recipe {
             loading: None,
             optimizer: BaseOptimizer::TorchAdam,
             adapters_in_fp32: true,
+            engine: Engine::DeepSpeed,
+            autocast: Autocast::Off,
+            layer_kernels: LayerKernels::Model,
+            quantized_product: QuantizedProduct::Weight,
+            expandable_segments: false,
+        }
+    }
+
+    /// How a tape runs the program.
+    pub fn options(&self, options: Options) -> Options {
+        Options {
+            attention: self.attention,
+            autocast: self.autocast,
+            layer_kernels: self.layer_kernels,
+            ..options
         }
     }
 

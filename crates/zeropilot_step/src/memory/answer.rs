@@ -10,13 +10,14 @@ use zeropilot_config::settings::{OffloadDevice, Stage, Zero};
 use zeropilot_model::Model;
 use zeropilot_units::{Bytes, Estimate};
 
+use super::interval::{Group, Interval};
 use super::prediction::{Counting, Phase, Prediction};
-use super::workload::{Workload, WorkloadKey};
-use crate::cuda::{Gradients, Machine, Term};
+use super::workload::{Flattening, Workload, WorkloadKey};
+use crate::cuda::{Counted, Gradients, Machine, Term};
 use crate::lower::{Conditions, Fidelity, LowerError, Lowered, Recipe};
 use crate::program::StepProgram;
 use crate::tape::{Accounting, Kernels, Options};
-use crate::zero::{Backend, Category, Place, Rest};
+use crate::zero::{Backend, Category, Engine, Place, Rest};
 
 /// A training job.
 #[derive(Debug, Clone, Copy)]
@@ -56,6 +57,8 @@ pub struct Answer {
     pub swap: Bytes,
     /// How near the program is to the model.
     pub fidelity: Fidelity,
+    /// How far runs like this lay from predictions.
+    pub interval: &'static Interval,
     /// The phase in which the GPU is fullest.
     pub fullest: Phase,
     /// The module or parameter nearest to that peak.
@@ -90,14 +93,42 @@ impl Answer {
             Stage::Zero | Stage::One => Gradients::Kept,
             Stage::Two | Stage::Three => Gradients::Bucketed,
         };
-        Self { slack: workload.slack(gradients), ..self }
+        // With overlap, gathers and reductions allocate on streams of their own.
+        let overlaps = question.zero.stage == Stage::Three && question.zero.overlap_comm;
+        let apart = if overlaps { self.on_gpu.apart() } else { Bytes(0) };
+        let apart = Estimate::new(Bytes(0), apart, apart);
+        let partitions = matches!(question.zero.stage, Stage::One | Stage::Two);
+        let flattening = match partitions && question.recipe.engine == Engine::DeepSpeed {
+            true => Flattening::OnDevice,
+            false => Flattening::Elsewhere,
+        };
+        Self { slack: workload.slack(gradients, flattening) + apart, ..self }
     }
 
-    /// What the GPU holds at most, everything included.
+    /// What tensors hold at most: `torch.cuda.max_memory_allocated`.
+    pub fn allocated(&self) -> Estimate {
+        self.interval.around(self.tensors() + self.beside(Counted::ByPyTorch))
+    }
+
+    /// What PyTorch takes from the driver at most: `torch.cuda.max_memory_reserved`.
+    pub fn reserved(&self) -> Estimate {
+        let allocated = self.tensors() + self.beside(Counted::ByPyTorch);
+        self.interval.around(allocated + self.slack.expected())
+    }
+
+    /// What the GPU holds at most, everything included, as `nvidia-smi` shows it.
     pub fn device(&self) -> Estimate {
-        let tensors = self.on_gpu.most(Place::Device) + self.on_gpu.buffers + self.on_gpu.batch;
-        let beside: Estimate = self.terms.iter().map(|term| term.bytes).sum();
-        Estimate::exact(tensors) + self.slack + beside
+        let beside = Counted::ALL.map(|counted| self.beside(counted)).into_iter().sum::<Bytes>();
+        self.interval.around(self.tensors() + self.slack.expected() + beside)
+    }
+
+    fn tensors(&self) -> Bytes {
+        self.on_gpu.most(Place::Device) + self.on_gpu.buffers + self.on_gpu.batch
+    }
+
+    fn beside(&self, counted: Counted) -> Bytes {
+        let terms = self.terms.iter().filter(|term| term.counted == counted);
+        terms.map(|term| term.bytes.expected()).sum()
     }
 
     /// What one process takes of its host at most, pinned and not.
@@ -209,6 +240,7 @@ impl Question<'_> {
             disk: disk(self.zero, &on_gpu),
             swap: swap(self.zero, &on_gpu),
             fidelity: lowered.fidelity(),
+            interval: Group::of(&self.recipe.method).interval(),
             fullest,
             nearest,
             ranks_per_host: self.cluster.gpus.layout.gpus_per_node,

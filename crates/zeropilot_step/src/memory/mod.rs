@@ -1,6 +1,7 @@
 //! What is alive on a rank, when, and at most.
 
 mod answer;
+mod interval;
 mod peak;
 mod prediction;
 mod rank;
@@ -9,6 +10,7 @@ mod timeline;
 mod workload;
 
 pub use answer::{Answer, Question};
+pub use interval::{Group, Interval};
 pub use peak::{MicroStepPeaks, Peak};
 pub use prediction::{Counting, Phase, Prediction};
 pub use rank::{nth_step, steady_step};

@@ -2,7 +2,7 @@
 
 use zeropilot_units::Bytes;
 
-use crate::zero::{Collective, Ledger, Moment, Place, Rest};
+use crate::zero::{Collective, Ledger, Moment, Place, Rest, Stream};
 
 /// The highest point of one phase.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -11,6 +11,8 @@ pub struct Peak {
     pub total: Bytes,
     /// Of each place, in the order of [`Place::ALL`].
     pub places: [Bytes; Place::ALL.len()],
+    /// Of each stream's pool of the device, by [`Stream`].
+    pub streams: [Bytes; Stream::COUNT],
     /// What was alive when the device was fullest.
     pub at_device_peak: Rest,
     /// Which item of the phase that was.
@@ -32,6 +34,7 @@ impl Peak {
             on_host,
             total: ledger.peak(),
             places: Place::ALL.map(|place| ledger.peak_in(place)),
+            streams: ledger.peak_of_streams(),
             at_device_peak: ledger.at_peak_in(Place::Device),
             moment: ledger.peak_moment_in(Place::Device),
         }

@@ -7,7 +7,7 @@ use super::rank::steady_step;
 use crate::lower::{Lowered, RankOf};
 use crate::micro_step::Item;
 use crate::zero::{
-    Backend, Category, Ledger, Place, Rest, RestStates, Run, initialize, optimizer_step,
+    Backend, Category, Ledger, Place, Rest, RestStates, Run, Stream, initialize, optimizer_step,
 };
 
 /// A phase of training.
@@ -106,6 +106,16 @@ impl Prediction {
         self.peak(self.fullest(place)).at(place)
     }
 
+    /// Bytes that the pools of the device hold in steady steps beyond the highest point of everything: a block of one
+    /// stream's pool cannot serve another.
+    pub fn apart(&self) -> Bytes {
+        let steady = [Phase::Forward, Phase::Backward, Phase::Step];
+        let phases = steady.map(|phase| self.peak(phase).streams);
+        let most = |stream: usize| phases.iter().map(|streams| streams[stream]).max();
+        let together: Bytes = (0..Stream::COUNT).filter_map(most).sum();
+        together.saturating_sub(self.most(Place::Device))
+    }
+
     /// A stand-in's program ran with its own states; what it kept is replaced by what the model itself keeps.
     fn with_states_in_place_of(mut self, lent: &RestStates) -> Self {
         let (real, lent) = (self.states.after_step.clone(), &lent.after_step);
@@ -129,6 +139,8 @@ impl Peak {
             let slot = &mut self.places[place as usize];
             *slot = shift(*slot, lent.at(place), real.at(place));
         }
+        let compute = &mut self.streams[Stream::Compute as usize];
+        *compute = shift(*compute, lent.at(Place::Device), real.at(Place::Device));
         self.at_device_peak = replace(&self.at_device_peak, lent, real);
         self.on_host = replace(&self.on_host, lent, real).without_place(Place::Device);
     }

@@ -6,7 +6,7 @@ use std::sync::{Arc, OnceLock};
 use zeropilot_model::Model;
 use zeropilot_units::{Bytes, Estimate};
 
-use crate::cuda::{Gradients, Settings, replay};
+use crate::cuda::{Before, Gradients, Settings, replay};
 use crate::family::micro_step;
 use crate::lower::{Conditions, LowerError, Lowered, Recipe};
 use crate::tape::{Options, Trace};
@@ -25,6 +25,7 @@ pub struct WorkloadKey {
 pub struct Workload {
     lowered: Lowered,
     options: Options,
+    settings: Settings,
     waste: Arc<Waste>,
 }
 
@@ -33,8 +34,18 @@ pub struct Workload {
 #[derive(Debug, Default)]
 struct Waste {
     micro_step: OnceLock<Trace>,
-    of_kept: OnceLock<Bytes>,
-    of_bucketed: OnceLock<Bytes>,
+    /// By [`Gradients`] and [`Flattening`].
+    slack: [[OnceLock<Bytes>; 2]; 2],
+}
+
+/// Where parameters become one flat buffer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Flattening {
+    /// Nowhere, or where it leaves nothing on the GPU.
+    Elsewhere,
+    /// On the GPU: the blocks of the parameters stay in PyTorch's cache (`flatten_on_accelerator` in DeepSpeed's
+    /// `stage_1_and_2.py`, from 0.19 on).
+    OnDevice,
 }
 
 impl Workload {
@@ -45,14 +56,16 @@ impl Workload {
     /// If it cannot be lowered.
     pub fn new(model: &Model, key: WorkloadKey) -> Result<Self, LowerError> {
         let WorkloadKey { recipe, conditions } = key;
-        let attention = recipe.attention;
         Ok(Self {
             lowered: Lowered::new(model, &recipe, conditions)?,
             options: Options {
-                attention,
                 module_events: false,
                 zero3_linear: false,
-                ..conditions.options
+                ..recipe.options(conditions.options)
+            },
+            settings: Settings {
+                expandable_segments: recipe.expandable_segments,
+                ..Settings::default()
             },
             waste: Arc::default(),
         })
@@ -61,8 +74,9 @@ impl Workload {
     /// The same; what the allocator makes of it is worked out once for both, if their programs are built alike.
     #[must_use]
     pub fn beside(self, other: &Self) -> Self {
-        let is_alike =
-            self.options == other.options && self.lowered.setup() == other.lowered.setup();
+        let is_alike = self.options == other.options
+            && self.settings == other.settings
+            && self.lowered.setup() == other.lowered.setup();
         match is_alike {
             true => Self { waste: Arc::clone(&other.waste), ..self },
             false => self,
@@ -76,16 +90,18 @@ impl Workload {
 
     /// What PyTorch's allocator reserves beyond tensors, by replaying the micro step on it. At best all blocks find
     /// their place; as much again is allowed for what is not replayed. What ZeRO keeps lies in segments of its own and
-    /// wastes nothing worth counting.
-    pub fn slack(&self, gradients: Gradients) -> Estimate {
-        let known = match gradients {
-            Gradients::Kept => &self.waste.of_kept,
-            Gradients::Bucketed => &self.waste.of_bucketed,
-        };
+    /// wastes nothing worth counting, but what its buffers were built from stays in the cache.
+    pub fn slack(&self, gradients: Gradients, flattening: Flattening) -> Estimate {
+        let known = &self.waste.slack[gradients as usize][flattening as usize];
         let slack = *known.get_or_init(|| {
             let run = || micro_step(self.lowered.program(), self.options);
             let trace = self.waste.micro_step.get_or_init(run);
-            let replayed = replay(slice::from_ref(trace), [], gradients, Settings::default());
+            let freed = match flattening {
+                Flattening::OnDevice => self.lowered.trained_bytes(),
+                Flattening::Elsewhere => Vec::new(),
+            };
+            let before = Before { freed, ..Before::default() };
+            let replayed = replay(slice::from_ref(trace), &before, gradients, self.settings);
             // Without a limit every request is served.
             replayed.map_or(Bytes(0), |replayed| replayed.slack())
         });

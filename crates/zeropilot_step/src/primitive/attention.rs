@@ -1,8 +1,9 @@
 //! Attention: the fused kernel, and the forms PyTorch and the models compose from other operations.
 
 use super::product;
+use crate::cuda::flash_backward_scratch;
 use crate::tape::{
-    Accounting, Arithmetic, AttentionForm, Category, Formula, Kernels, Tape, Tensor,
+    Accounting, Arithmetic, AttentionForm, Category, Formula, Kernels, Options, Tape, Tensor,
 };
 
 /// The sizes of one attention call.
@@ -86,6 +87,10 @@ impl<'t> Tensor<'t> {
         if self.tape.options().attention == AttentionForm::Eager {
             return self.eager_attention(key, value, mask, heads, false).0;
         }
+        if self.tape.casts_products() {
+            let (query, key, value) = (self.cast(2), key.cast(2), value.cast(2));
+            return query.fused(&key, &value, mask, heads);
+        }
         self.fused(key, value, mask, heads)
     }
 
@@ -104,8 +109,18 @@ impl<'t> Tensor<'t> {
         // Without a mask the kernel is causal and skips what nobody may see.
         let part = if mask.is_none() && heads.queries == heads.keys { 2 } else { 1 };
         let arithmetic = Arithmetic::Attention(heads.operations() / part);
-        let operation = product(Formula::FreshAll, arithmetic, &inputs, saved);
+        let formula = Formula::FreshAll(self.scratch_of_backward(heads));
+        let operation = product(formula, arithmetic, &inputs, saved);
         self.tape.record(&operation, heads.output(), self.element_bytes, true, &[log_sum])
+    }
+
+    /// What the kernel's backward allocates for itself; on a CPU nothing that tensors show.
+    fn scratch_of_backward(&self, heads: Heads) -> Option<u32> {
+        let Options { kernels, attention, .. } = self.tape.options();
+        (kernels == Kernels::Cuda).then(|| {
+            let element = u64::from(self.element_bytes);
+            self.tape.keep_scratch(flash_backward_scratch(&heads, element, attention))
+        })
     }
 
     /// Key or value heads repeated to the number of query heads: a copy, or a view of a single head.
@@ -202,7 +217,7 @@ impl<'t> Tensor<'t> {
         heads: Heads,
         has_soft_cap: bool,
     ) -> (Tensor<'t>, Tensor<'t>) {
-        if self.tape.options().attention == AttentionForm::Flash {
+        if self.tape.options().attention.is_fused() {
             let out = self.fused(key, value, None, heads);
             return (out, self.tape.outside(0, self.element_bytes));
         }

@@ -114,6 +114,15 @@ impl<'t> Tensor<'t> {
         self.unary(Formula::View, Saves::Nothing, self.elements / width, self.element_bytes)
     }
 
+    /// `silu(self) * up` in one kernel of Liger's, which writes the gradients over what it saved.
+    #[must_use]
+    pub fn liger_gate(&self, up: &Tensor<'t>) -> Tensor<'t> {
+        let inputs = [self.input(), up.input()];
+        let saved = [self.storage, up.storage];
+        let operation = operation(Formula::Made, &inputs, &saved);
+        self.tape.record(&operation, self.elements, self.element_bytes, false, &[])
+    }
+
     /// A tensor that is kept as it is but allocated anew (`contiguous`, `clone`).
     #[must_use]
     pub fn copy(&self) -> Tensor<'t> {

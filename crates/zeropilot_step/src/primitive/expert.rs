@@ -124,16 +124,16 @@ impl<'t> Tensor<'t> {
 }
 
 impl Tape {
-    /// A parameter cast to 32 bits, as an input of a product.
-    pub(crate) fn wide_parameter(&self, parameter: Parameter) -> Tensor<'_> {
+    /// A parameter with elements of `bytes`, as an input of a product.
+    pub(crate) fn parameter_as(&self, parameter: Parameter, bytes: u8) -> Tensor<'_> {
         let inputs = [parameter.input()];
-        if parameter.element_bytes == 4 {
-            let mut outside = self.outside(parameter.elements, 4);
+        if parameter.element_bytes == bytes {
+            let mut outside = self.outside(parameter.elements, bytes);
             outside.target = inputs[0].target;
             return outside;
         }
         let operation = operation(Formula::Fresh, &inputs, &[]);
-        self.record(&operation, parameter.elements, 4, false, &[])
+        self.record(&operation, parameter.elements, bytes, false, &[])
     }
 }
 

@@ -13,8 +13,20 @@ pub enum LinearKind {
     Conv1d,
     /// `x @ W.T` written out: the weight through a transposed view, never replaced.
     Product,
-    /// A frozen weight of four bits, made wide for the moment of its use, in backward again.
-    Quantized,
+    /// A frozen weight of four bits.
+    Quantized(QuantizedProduct),
+}
+
+/// What a product with a frozen weight of four bits keeps for backward.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum QuantizedProduct {
+    /// The weight as it is, which is made wide for the moment of its use, in backward again (bitsandbytes from 0.43).
+    #[default]
+    Weight,
+    /// That and its input (`MatMul4Bit` of bitsandbytes up to 0.42 has `ctx.tensors = (A, B)`).
+    WeightAndInput,
+    /// The wide weight, unpacked through 32-bit numbers (`qlinear_cuda_old` of `AutoGPTQ` 0.5).
+    WideWeight,
 }
 
 impl<'t> Tensor<'t> {
@@ -33,8 +45,11 @@ impl<'t> Tensor<'t> {
         if kind == LinearKind::Linear && self.tape.options().zero3_linear {
             return self.zero3_linear(weight, bias, elements, arithmetic);
         }
-        if kind == LinearKind::Quantized {
-            return self.quantized_linear(weight, elements, arithmetic);
+        if let LinearKind::Quantized(product) = kind {
+            return self.quantized_linear(weight, product, elements, arithmetic);
+        }
+        if self.tape.casts_products() && (self.element_bytes == 4 || weight.element_bytes == 4) {
+            return self.autocast_linear(weight, bias, elements);
         }
         let weight_input = match kind {
             LinearKind::Conv1d => weight.input(),
@@ -70,15 +85,45 @@ impl<'t> Tensor<'t> {
     fn quantized_linear(
         &self,
         weight: Parameter,
+        kept_as: QuantizedProduct,
         elements: u64,
         arithmetic: Arithmetic,
     ) -> Tensor<'t> {
-        let _wide = self.tape.fresh(weight.elements, self.element_bytes, Category::Activation);
+        let needs = self.needs_grad();
         let inputs = [self.input(), weight.input()];
-        let saved = Kept::new([kept(weight.storage(), self.needs_grad())]);
-        let formula = Formula::QuantizedProduct;
-        let operation = product(formula, arithmetic, &inputs, saved.as_slice());
+        if kept_as == QuantizedProduct::WideWeight {
+            let unpacked = self.tape.fresh(weight.elements, 4, Category::Activation);
+            let wide = self.tape.fresh(weight.elements, self.element_bytes, Category::Activation);
+            drop(unpacked);
+            let saved = Kept::new([kept(wide.storage, needs)]);
+            let operation = product(Formula::MatrixProduct, arithmetic, &inputs, saved.as_slice());
+            return self.tape.record(&operation, elements, self.element_bytes, false, &[]);
+        }
+        let _wide = self.tape.fresh(weight.elements, self.element_bytes, Category::Activation);
+        let keeps_input = kept_as == QuantizedProduct::WeightAndInput;
+        let saved =
+            Kept::new([kept(weight.storage(), needs), kept(self.storage, needs && keeps_input)]);
+        let operation = product(Formula::QuantizedProduct, arithmetic, &inputs, saved.as_slice());
         self.tape.record(&operation, elements, self.element_bytes, false, &[])
+    }
+
+    /// `F.linear` under autocast: operands of 32 bits are cast first, the weight too.
+    fn autocast_linear(
+        &self,
+        weight: Parameter,
+        bias: Option<Parameter>,
+        elements: u64,
+    ) -> Tensor<'t> {
+        let x = self.cast(2);
+        let weight = self.tape.parameter_as(weight, 2);
+        let product = x.linear_with(&weight, elements);
+        match bias {
+            Some(bias) => {
+                let bias = self.tape.parameter_as(bias, 2);
+                product.add_in_place(&bias)
+            }
+            None => product,
+        }
     }
 
     fn zero3_linear(

@@ -12,12 +12,14 @@ mod index;
 mod linear;
 mod loss;
 mod norm;
+#[cfg(test)]
+mod published;
 mod rotary;
 mod view;
 
 pub use attention::{Heads, HeadsFirst, Mask};
 pub(crate) use expert::{ExpertWeights, Routing};
-pub use linear::LinearKind;
+pub use linear::{LinearKind, QuantizedProduct};
 pub use rotary::Rotary;
 
 use crate::model::Parameter;

@@ -2,12 +2,15 @@
 
 use super::operation;
 use crate::model::Parameter;
-use crate::tape::{Formula, Tensor};
+use crate::tape::{Formula, LayerKernels, Tensor};
 
 impl<'t> Tensor<'t> {
     /// The kernel `layer_norm` over rows of `width`.
     #[must_use]
     pub fn layer_norm(&self, weight: Parameter, bias: Parameter, width: u64) -> Tensor<'t> {
+        if self.tape().casts_products() && self.element_bytes != 4 {
+            return self.cast(4).layer_norm(weight, bias, width);
+        }
         let inputs = [self.input(), weight.input(), bias.input()];
         let statistics = self.elements / width * u64::from(self.element_bytes);
         // In this order: input, weight, bias; then mean and reciprocal deviation.
@@ -20,6 +23,9 @@ impl<'t> Tensor<'t> {
     /// RMS norm as Llama writes it: normalise in 32 bits, cast back, multiply by the weight.
     #[must_use]
     pub fn rms_norm(&self, weight: Parameter, width: u64) -> Tensor<'t> {
+        if self.tape().options().layer_kernels == LayerKernels::Liger {
+            return self.liger_norm(weight, width);
+        }
         let mut x = self.cast(4);
         let variance = {
             let square = x.pow();
@@ -28,6 +34,15 @@ impl<'t> Tensor<'t> {
         x = x.over_deviation(&variance);
         let y = x.cast(self.element_bytes);
         y.mul_parameter(weight)
+    }
+
+    /// Liger's kernel: the gradient takes the place of the incoming one.
+    fn liger_norm(&self, weight: Parameter, width: u64) -> Tensor<'t> {
+        let inputs = [self.input(), weight.input()];
+        let saved = [self.storage, weight.storage()];
+        let factors = self.elements / width * 4;
+        let operation = operation(Formula::PassFirst, &inputs, &saved);
+        self.tape.record(&operation, self.elements, self.element_bytes, false, &[factors])
     }
 
     /// `self * rsqrt(variance + eps)`.

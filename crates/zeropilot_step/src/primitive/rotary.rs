@@ -1,6 +1,6 @@
 //! Rotary position embeddings.
 
-use crate::tape::{Category, Tape, Tensor};
+use crate::tape::{Category, LayerKernels, Tape, Tensor};
 
 /// Cosine and sine tables of one rotary module.
 #[derive(Debug, Clone)]
@@ -36,6 +36,9 @@ impl<'t> Tensor<'t> {
     /// Rotate all of `self`.
     #[must_use]
     pub fn rope(&self, rotary: &Rotary<'t>) -> Tensor<'t> {
+        if self.tape().options().layer_kernels == LayerKernels::Liger {
+            return self.view();
+        }
         let straight = self.mul(&rotary.cos);
         let turned = {
             let half = self.rotate_half();

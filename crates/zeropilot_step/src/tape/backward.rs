@@ -4,7 +4,7 @@ use std::collections::{BinaryHeap, VecDeque};
 
 use super::core::{Core, FIRST_ACTIVATION_LEAF, Leaf};
 use super::formula::Evaluation;
-use super::graph::{Gradient, Node, Target};
+use super::graph::{Formula, Gradient, Node, Target};
 use super::trace::{Category, Event, Mark, StorageId};
 use super::work::{Arithmetic, Work};
 use super::{Accounting, Rerun, Tape, Tensor};
@@ -150,6 +150,12 @@ impl Core {
     /// What a node's formula has computed and moved: it read the gradient and what was saved, and wrote what it made.
     fn work_of_gradients(&mut self, node: Node, incoming: Gradient, saved: u64, allocated: usize) {
         let made: u64 = self.trace.storages[allocated..].iter().map(|storage| storage.bytes).sum();
+        // The rate of a fused kernel includes what it moves for itself.
+        let scratch: u64 = match node.formula {
+            Formula::FreshAll(Some(place)) => self.scratch[place as usize].iter().sum(),
+            _ => 0,
+        };
+        let made = made - scratch;
         let is_product = node.arithmetic != Arithmetic::None;
         if made == 0 && !is_product {
             return;

@@ -97,6 +97,8 @@ pub(crate) struct Core {
     pub(crate) arguments_open: Vec<u32>,
     /// How many nodes there were at each border between layers.
     pub(crate) layer_borders: Vec<u32>,
+    /// Bytes of the scratch tensors of kernels, one list for each kind of call.
+    pub(crate) scratch: Vec<Vec<u64>>,
     graveyard: Vec<u32>,
 }
 
@@ -124,8 +126,18 @@ impl Core {
             leaf_storages: Vec::new(),
             arguments_open: Vec::new(),
             layer_borders: Vec::new(),
+            scratch: Vec::new(),
             graveyard: Vec::new(),
         }
+    }
+
+    /// The place of a list of scratch tensors; calls that are alike share one.
+    pub(crate) fn place_of_scratch(&mut self, bytes: Vec<u64>) -> u32 {
+        let known = self.scratch.iter().position(|other| *other == bytes);
+        position(known.unwrap_or_else(|| {
+            self.scratch.push(bytes);
+            self.scratch.len() - 1
+        }))
     }
 
     pub(crate) fn is_stopped(&self) -> bool {

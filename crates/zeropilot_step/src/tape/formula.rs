@@ -26,6 +26,10 @@ impl Evaluation<'_> {
         self.results.resize(count, None);
         match self.node.formula {
             Formula::Pass => self.pass_to(0..count),
+            Formula::PassFirst => {
+                self.pass_to(0..1);
+                self.fresh(1..count);
+            }
             Formula::Reshape => {
                 self.pass_to(0..1);
                 self.mark_view(0);
@@ -42,7 +46,7 @@ impl Evaluation<'_> {
             Formula::View => self.view_to(count),
             Formula::Fresh => self.fresh(0..count),
             Formula::FreshLike => self.fresh_like(count),
-            Formula::FreshAll => self.fresh_all(count),
+            Formula::FreshAll(scratch) => self.fresh_all(count, scratch),
             Formula::Product => self.product(),
             Formula::Grouped => self.fresh([1, 0]),
             // The rows were flattened for the product; their gradient is seen in the old shape.
@@ -155,11 +159,16 @@ impl Evaluation<'_> {
         }
     }
 
-    fn fresh_all(&mut self, count: usize) {
+    fn fresh_all(&mut self, count: usize, scratch: Option<u32>) {
         for index in 0..count {
             let input = self.input(index);
             self.results[index] = Some(self.make(input.elements, input.element_bytes, false));
         }
+        let scratch = scratch.map(|place| self.core.scratch[place as usize].clone());
+        let scratch: Vec<StorageId> = (scratch.into_iter().flatten())
+            .map(|bytes| self.core.allocate(bytes, Category::ActivationGradient))
+            .collect();
+        scratch.into_iter().for_each(|storage| self.core.release(storage));
         for index in 0..count {
             if !self.input(index).target.wants()
                 && let Some(unwanted) = self.results[index].take()

@@ -83,6 +83,8 @@ pub(crate) enum Formula {
     /// The same gradient to every input (sums, aliases, copies); broadcast inputs are reduced and
     /// other element types cast by the general rule.
     Pass,
+    /// The same gradient to the first input, new tensors to the others.
+    PassFirst,
     /// A reshaped view of the gradient; a broadcast input is reduced by the general rule.
     Reshape,
     /// The gradient, copied first because its layout cannot be viewed.
@@ -93,8 +95,9 @@ pub(crate) enum Formula {
     Fresh,
     /// One new tensor per wanted input, of the gradient's element type and the input's size.
     FreshLike,
-    /// One new tensor of the input's size for every input, wanted or not (fused kernels).
-    FreshAll,
+    /// One new tensor of the input's size for every input, wanted or not (fused kernels), beside the scratch tensors
+    /// at this place of the core's list.
+    FreshAll(Option<u32>),
     /// The second input's gradient, then the first one's, each of the gradient's size.
     Product,
     /// A matrix product: the second input's gradient, then the first one's, of the inputs' sizes.

@@ -55,6 +55,30 @@ pub enum Kernels {
     Cuda,
 }
 
+/// Whether a program runs under `torch.autocast` with 16 bits.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Autocast {
+    /// It does not: everything has the format of the weights.
+    #[default]
+    Off,
+    /// It does.
+    On,
+    /// It does, and the outputs are copied to 32 bits, as accelerate's `convert_outputs_to_fp32` does.
+    OutputsInFp32,
+}
+
+/// Which kernels norms, rotary positions and gated activations run in.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum LayerKernels {
+    /// As the model writes them.
+    #[default]
+    Model,
+    /// Liger's, from its code: an RMS norm saves its input and a factor for each row and writes its gradient over the
+    /// incoming one, a gated activation writes gradients over what it saved, rotary positions are turned in place. Not
+    /// run on a GPU by us.
+    Liger,
+}
+
 /// Which form attention takes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum AttentionForm {
@@ -65,6 +89,16 @@ pub enum AttentionForm {
     Eager,
     /// A fused kernel that keeps no scores, whatever the model.
     Flash,
+    /// FlashAttention 3, which differs in the scratch memory of backward.
+    Flash3,
+}
+
+impl AttentionForm {
+    /// Whether a fused kernel was asked for.
+    #[must_use]
+    pub fn is_fused(self) -> bool {
+        matches!(self, Self::Flash | Self::Flash3)
+    }
 }
 
 /// How a tape runs its programs.
@@ -76,6 +110,10 @@ pub struct Options {
     pub kernels: Kernels,
     /// Which form attention takes.
     pub attention: AttentionForm,
+    /// Whether the program runs under `torch.autocast`, and what becomes of its outputs.
+    pub autocast: Autocast,
+    /// Which kernels norms, rotary positions and gated activations run in.
+    pub layer_kernels: LayerKernels,
     /// Record module events and wrap module arguments and outputs (ZeRO stage 3).
     pub module_events: bool,
     /// Replace linear operations by the ZeRO-3 linear (`memory_efficient_linear`).
@@ -183,6 +221,25 @@ impl Tape {
         core.leaf_storages.push(tensor.storage);
         drop(core);
         tensor
+    }
+
+    /// Remembers the scratch tensors of a kernel, for [`Formula::FreshAll`].
+    pub(crate) fn keep_scratch(&self, bytes: Vec<u64>) -> u32 {
+        self.core.borrow_mut().place_of_scratch(bytes)
+    }
+
+    /// Whether products run in 16 bits whatever their operands are.
+    pub(crate) fn casts_products(&self) -> bool {
+        self.options.autocast != Autocast::Off
+    }
+
+    /// The outputs of a model as its caller gets them.
+    #[must_use]
+    pub(crate) fn returned<'t>(&'t self, outputs: Vec<Tensor<'t>>) -> Vec<Tensor<'t>> {
+        match self.options.autocast {
+            Autocast::OutputsInFp32 => outputs.iter().map(|output| output.cast_loss(4)).collect(),
+            Autocast::Off | Autocast::On => outputs,
+        }
     }
 
     /// Record an operation that makes one tensor, plus `extra` storages it only keeps for backward.

@@ -13,6 +13,48 @@ const fn slot(category: Category, place: Place) -> usize {
     category as usize * Place::ALL.len() + place as usize
 }
 
+/// The streams a rank of stage 3 allocates on: PyTorch's allocator keeps a pool for each, and a block of one cannot
+/// serve another (`__allgather_stream` in DeepSpeed's `partitioned_param_coordinator.py`, `reduce_and_partition_stream`
+/// in `stage3.py`).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Stream {
+    /// The model and the optimizer.
+    Compute,
+    /// Gathered parameters.
+    Gather,
+    /// Gradients while they are reduced.
+    Reduce,
+}
+
+impl Stream {
+    /// How many there are.
+    pub const COUNT: usize = 3;
+
+    fn of(category: Category) -> Self {
+        match category {
+            Category::GatheredParameters
+            | Category::GatherBuffer
+            | Category::PersistentParameters => Self::Gather,
+            Category::ReductionCopies | Category::CommunicationCopies => Self::Reduce,
+            _ => Self::Compute,
+        }
+    }
+}
+
+/// What is alive in the pool of a stream, and the most there was.
+#[derive(Debug, Clone, Copy, Default)]
+struct Pool {
+    now: u64,
+    peak: u64,
+}
+
+impl Pool {
+    fn add(&mut self, bytes: u64) {
+        self.now += bytes;
+        self.peak = self.peak.max(self.now);
+    }
+}
+
 /// A place in the order of events, as whoever drives the ledger counts them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub struct Moment(pub u32);
@@ -78,6 +120,8 @@ pub struct Ledger {
     alive: Account,
     everywhere: Meter,
     places: [Meter; Place::ALL.len()],
+    /// The pools of the device, by [`Stream`].
+    pools: [Pool; Stream::COUNT],
     /// Meters whose present total is their highest so far, and what makes it up has not been written down.
     rising: Meters,
     moment: Moment,
@@ -105,6 +149,7 @@ impl Ledger {
             alive: EMPTY,
             everywhere: Meter::default(),
             places: Default::default(),
+            pools: Default::default(),
             rising: ALL_METERS,
             moment: Moment::default(),
             ignored: ignored.to_vec(),
@@ -136,6 +181,11 @@ impl Ledger {
         Bytes(self.places[place as usize].peak)
     }
 
+    /// The most bytes that were alive at once in each pool of the device, by [`Stream`].
+    pub fn peak_of_streams(&self) -> [Bytes; Stream::COUNT] {
+        self.pools.map(|pool| Bytes(pool.peak))
+    }
+
     /// When a place was at its highest point.
     pub fn peak_moment_in(&self, place: Place) -> Moment {
         self.places[place as usize].moment
@@ -164,6 +214,7 @@ impl Ledger {
     pub fn restart(&mut self) {
         self.everywhere.restart(self.moment);
         self.places.iter_mut().for_each(|meter| meter.restart(self.moment));
+        self.pools.iter_mut().for_each(|pool| pool.peak = pool.now);
         self.rising = ALL_METERS;
     }
 
@@ -202,6 +253,9 @@ impl Ledger {
         for meter in [&mut self.everywhere, &mut self.places[Place::Device as usize]] {
             meter.now = meter.now.saturating_add_signed(net - rise);
         }
+        let compute = &mut self.pools[Stream::Compute as usize];
+        compute.add(swing.rise);
+        compute.now = compute.now.saturating_add_signed(net - rise);
     }
 
     fn shift(&mut self, by: &[i64; Swing::CATEGORIES.len()]) {
@@ -256,6 +310,9 @@ impl Sink for Ledger {
         self.settle(ALL_METERS & !EVERYWHERE & !meter_of(place));
         self.alive[entry.slot] += bytes;
         self.add(place, bytes);
+        if place == Place::Device {
+            self.pools[Stream::of(category) as usize].add(bytes);
+        }
         handle
     }
 
@@ -265,6 +322,10 @@ impl Sink for Ledger {
         self.everywhere.now -= bytes;
         self.places[place as usize].now -= bytes;
         self.alive[slot] -= bytes;
+        if place == Place::Device {
+            let category = Category::ALL[slot / Place::ALL.len()];
+            self.pools[Stream::of(category) as usize].now -= bytes;
+        }
         self.vacant.push(handle.0);
     }
 }
@@ -300,6 +361,17 @@ mod tests {
         );
         assert_eq!(ledger.at_peak_in(Place::Device).of(Category::Master), Bytes(0));
         assert_eq!(ledger.at_peak_in(Place::Host).of(Category::Master), Bytes(40));
+    }
+
+    #[test]
+    fn each_stream_has_its_own_peak() {
+        let mut ledger = Ledger::new();
+        ledger.touch(Category::GatheredParameters, Place::Device, 30);
+        let bucket = ledger.allocate(Category::ReduceBucket, Place::Device, 20);
+        ledger.touch(Category::ReductionCopies, Place::Device, 5);
+        ledger.free(bucket);
+        assert_eq!(ledger.peak_in(Place::Device), Bytes(30));
+        assert_eq!(ledger.peak_of_streams(), [Bytes(20), Bytes(30), Bytes(5)]);
     }
 
     #[test]

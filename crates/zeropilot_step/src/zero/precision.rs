@@ -2,7 +2,7 @@
 
 use zeropilot_config::settings::{DataType, MasterWeights, Precision, Stage};
 
-use super::run::Run;
+use super::run::{Engine, Run};
 
 /// Bytes per element of each kind of state.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -90,6 +90,9 @@ impl Wrapper {
     pub fn of(run: &Run<'_>) -> Self {
         let dtypes = Dtypes::of(run);
         let bf16 = matches!(run.precision, Precision::Bf16 { .. });
+        if run.engine == Engine::PyTorch {
+            return Self::Bare;
+        }
         match run.zero.stage {
             Stage::Zero if dtypes.model == 4 => Self::Bare,
             Stage::Zero if run.optimizer == super::BaseOptimizer::FusedAdam => Self::FlatMixed,

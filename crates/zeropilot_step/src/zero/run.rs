@@ -32,6 +32,17 @@ pub enum Backend {
     Gloo,
 }
 
+/// Who keeps weights, gradients and optimizer states.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Engine {
+    /// DeepSpeed, as its config says.
+    #[default]
+    DeepSpeed,
+    /// PyTorch alone: the optimizer updates the parameters as they are, states and gradients have their format, and
+    /// several ranks average gradients in the buckets of `DistributedDataParallel`.
+    PyTorch,
+}
+
 /// How the model comes to be before the engine takes it over.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Loading {
@@ -48,6 +59,8 @@ pub struct Run<'a> {
     pub parameters: &'a [Parameter],
     /// Indices of the trainable parameters in the order in which backward completes their gradients.
     pub gradient_order: &'a [usize],
+    /// Who keeps the states.
+    pub engine: Engine,
     /// The ZeRO settings.
     pub zero: &'a Zero,
     /// The model's number format.
@@ -98,6 +111,16 @@ impl Run<'_> {
         let model = Dtypes::of(self).model;
         let chosen = self.parameters.iter().filter(|parameter| parameter.trainable == trainable);
         chosen.map(|p| elements(p.elements.0) * p.element.map_or(model, ElementSize::bytes)).sum()
+    }
+
+    /// Trained elements of each size of element.
+    pub(super) fn trained_by_element(&self) -> impl Iterator<Item = (u64, u64)> {
+        let of = |element: u64| {
+            let own = (0..self.parameters.len())
+                .filter(|&p| self.parameters[p].trainable && self.element(p) == element);
+            (element, own.map(|p| self.parameters[p].elements.0).sum())
+        };
+        [2, 4].map(of).into_iter()
     }
 
     /// Number of parameter groups with a trainable parameter.

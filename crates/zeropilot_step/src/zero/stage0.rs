@@ -2,7 +2,7 @@
 
 use super::precision::{Dtypes, Wrapper};
 use super::rest::{Category, Place, Rest, RestStates};
-use super::run::Run;
+use super::run::{Engine, Run};
 
 pub(super) fn rest_states(run: &Run<'_>) -> RestStates {
     let dtypes = Dtypes::of(run);
@@ -13,13 +13,25 @@ pub(super) fn rest_states(run: &Run<'_>) -> RestStates {
     weights.add(Category::FrozenParameters, Place::Device, run.frozen_bytes());
     let kind =
         if wrapper == Wrapper::FlatMixed { Category::FlatParameters } else { Category::Parameters };
-    weights.add(kind, Place::Device, trained * dtypes.model);
+    weights.add(kind, Place::Device, run.bytes_of(true, |size| size));
     if wrapper != Wrapper::Bare {
         weights.add(Category::Master, Place::Device, trained * 4);
     }
 
+    if run.engine == Engine::PyTorch && run.world > 1 {
+        // Buckets as large as the gradients, which are copied into them: `gradient_as_bucket_view` is off by default.
+        weights.add(Category::ReduceBucket, Place::Device, run.bytes_of(true, |size| size));
+    }
+
     let mut states = weights.clone();
-    states.add_all(run.optimizer.states(trained, 4), Place::Device);
+    match wrapper {
+        Wrapper::Bare => {
+            for (element, trained) in run.trained_by_element() {
+                states.add_all(run.optimizer.states(trained, element), Place::Device);
+            }
+        }
+        _ => states.add_all(run.optimizer.states(trained, 4), Place::Device),
+    }
     // Those of the 16-bit parameters, before the wrapper put its own in their place.
     if wrapper != Wrapper::Bare {
         let tensors = run.trainable().count() as u64;
@@ -34,6 +46,7 @@ pub(super) fn rest_states(run: &Run<'_>) -> RestStates {
     let is_empty = wrapper == Wrapper::Bare && !run.optimizer.begins_with_states();
     let after_init = if is_empty { weights } else { states.clone() };
     let mut after_backward = states.clone();
-    after_backward.add(Category::ParameterGradients, Place::Device, trained * dtypes.model);
+    let gradients = run.bytes_of(true, |size| size);
+    after_backward.add(Category::ParameterGradients, Place::Device, gradients);
     RestStates { after_init, after_backward, after_step: states }
 }

@@ -130,7 +130,7 @@ fn training(case: &Value, element_bytes: u8) -> Training {
     let adapter_bytes = case["adapter_element_bytes"].as_u64().unwrap_or(u64::from(element_bytes));
     Training {
         element_bytes,
-        quantized: false,
+        quantized: None,
         lora: lora.is_object().then(|| Lora {
             targets: strings(&lora["targets"]).map_or(LoraTargets::AllLinear, LoraTargets::Named),
             rank: number(lora, "r"),

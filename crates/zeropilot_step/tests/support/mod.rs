@@ -12,7 +12,7 @@ use zeropilot_step::memory::{MicroStepPeaks, steady_step};
 use zeropilot_step::micro_step::{MicroStep, modules};
 use zeropilot_step::shape::{Batch, Shape as Dimensions, Switches, Training};
 use zeropilot_step::tape::{Accounting, Options};
-use zeropilot_step::zero::{Backend, BaseOptimizer, Loading, Parameter, Run};
+use zeropilot_step::zero::{Backend, BaseOptimizer, Engine, Loading, Parameter, Run};
 use zeropilot_units::{ElementSize, Elements};
 
 const MEASURED: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../knowledge/measured/");
@@ -44,7 +44,7 @@ pub(crate) fn micro_steps(case: &Value) -> Vec<MicroStepPeaks> {
             } else {
                 4
             },
-            quantized: false,
+            quantized: None,
             lora: None,
             trainable_only: case["trainable_only"].as_array().map(|names| {
                 names.iter().filter_map(|name| name.as_str().map(str::to_owned)).collect()
@@ -216,6 +216,7 @@ pub(crate) fn with_run<T>(case: &Value, answer: impl Fn(&Run<'_>) -> T) -> T {
     answer(&Run {
         parameters: &parameters,
         gradient_order: &gradient_order,
+        engine: Engine::DeepSpeed,
         zero: &zero,
         precision: resolved.precision(),
         accumulation_type: resolved.gradient_accumulation_type(),

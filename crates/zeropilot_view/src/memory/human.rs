@@ -6,7 +6,7 @@ use zeropilot_cluster::{Cluster, Device};
 use zeropilot_config::settings::{OffloadDevice, Precision, Zero};
 use zeropilot_record::Offload;
 use zeropilot_step::lower::{Fidelity, Method, Recipe};
-use zeropilot_step::memory::{Answer, Phase, Question};
+use zeropilot_step::memory::{Answer, Interval, Phase, Question};
 use zeropilot_step::zero::Place;
 use zeropilot_text::{Language, Text, tr};
 use zeropilot_units::{Bytes, Estimate};
@@ -154,7 +154,22 @@ fn device(report: &MemoryReport<'_>, layout: &Layout) -> String {
     let rows = named(device_rows(answer), language);
     let whole = capacity.map_or(need.expected(), |capacity| capacity.expected()).0;
     text.push_str(&table(&rows, need.expected().0, whole.max(need.expected().0)));
+    text.push_str(&kinds(answer, language));
     text
+}
+
+/// The same need as PyTorch and the driver count it, and what its bounds rest on.
+fn kinds(answer: &Answer, language: Language) -> String {
+    let Interval { rows, sources, inside, .. } = answer.interval;
+    let [allocated, reserved, shown] =
+        [answer.allocated(), answer.reserved(), answer.device()].map(Estimate::expected);
+    tr!(
+        language,
+        ("  allocated {allocated}, reserved {reserved}, in nvidia-smi {shown}; of {rows} published runs ({sources} \
+          sources) {inside} lay within such bounds\n"),
+        ("  allocated {allocated}，reserved {reserved}，nvidia-smi 显示 {shown}；{rows} 次公开实测（{sources} 个来源）中有 \
+          {inside} 次落在这样的区间内\n")
+    )
 }
 
 /// "GPU, rank 0: 37.2 GiB of 41.0 GiB: fits".

@@ -93,11 +93,24 @@ struct DeviceMemory<'a> {
     low: u64,
     expected: u64,
     high: u64,
+    allocated: Bounds,
+    reserved: Bounds,
+    calibration: Calibration,
     capacity: Option<u64>,
     verdict: Option<Fit>,
     at_peak: Parts,
     terms: Vec<MemoryTerm>,
     peak: DevicePeak<'a>,
+}
+
+/// Published runs that the bounds of `low` and `high` rest on, and how many of them lay inside and below.
+#[derive(Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+struct Calibration {
+    runs: u64,
+    sources: u64,
+    inside: u64,
+    below: u64,
 }
 
 /// Device memory that is no tensor.
@@ -203,6 +216,14 @@ fn device<'a>(report: &MemoryReport<'a>) -> DeviceMemory<'a> {
         low: need.low().0,
         expected: need.expected().0,
         high: need.high().0,
+        allocated: answer.allocated().into(),
+        reserved: answer.reserved().into(),
+        calibration: Calibration {
+            runs: answer.interval.rows,
+            sources: answer.interval.sources,
+            inside: answer.interval.inside,
+            below: answer.interval.below,
+        },
         capacity: capacity.map(|capacity| capacity.expected().0),
         verdict: capacity.map(|capacity| fit(need, capacity)),
         at_peak: at_peak(answer),

@@ -11,7 +11,7 @@ use zeropilot_record::Offload;
 use super::{PlanReport, offers, offload};
 use crate::estimate::{Estimate, Range};
 use crate::json::value;
-use crate::memory::{Fit, fit_of};
+use crate::memory::{Fit, fit, fit_of};
 use crate::provenance;
 
 /// What to run: the recommended strategy, what else fits, what does not, and the fallbacks if it still runs out of memory.
@@ -88,6 +88,7 @@ struct RejectedStrategy {
     over_by: u64,
     r#where: &'static str,
     device: Estimate,
+    verdict: Fit,
 }
 
 /// What it takes to finish: GPU hours, and money if a price was given.
@@ -193,6 +194,13 @@ impl From<&Rejected> for RejectedStrategy {
             over_by: if is_of_device { rejected.over_by.0 } else { rejected.host_over_by.0 },
             r#where: if is_of_device { "device" } else { "host" },
             device: rejected.device.into(),
+            verdict: match is_of_device {
+                true => {
+                    let capacity = rejected.device.high().saturating_sub(rejected.over_by);
+                    fit(rejected.device, zeropilot_units::Estimate::exact(capacity))
+                }
+                false => Fit::DoesNotFit,
+            },
         }
     }
 }

@@ -2,12 +2,15 @@
 
 use crate::zero::precision::{Dtypes, Wrapper};
 use crate::zero::rest::{Category, Place};
-use crate::zero::run::Run;
+use crate::zero::run::{Engine, Run};
 use crate::zero::sink::{Collective, CollectiveKind, Handle, Sink};
 use crate::zero::stage12::layouts;
 
 /// Elements that are all-reduced together at most; one tensor may go beyond.
 const ELEMENTS_AT_ONCE: u64 = 500_000_000;
+
+/// `bucket_cap_mb` of `DistributedDataParallel`: 25 by default.
+const DDP_BUCKET: u64 = 25 << 20;
 
 #[derive(Debug, Clone)]
 pub(super) struct Whole<'a> {
@@ -55,9 +58,30 @@ impl<'a> Whole<'a> {
                 self.all_reduce(&buffers, 4, sink);
             }
         } else if self.boundary {
-            let sizes: Vec<u64> =
-                self.run.parameters.iter().filter(|p| p.trainable).map(|p| p.elements.0).collect();
-            self.all_reduce(&sizes, self.dtypes.model, sink);
+            match self.run.engine {
+                Engine::DeepSpeed => {
+                    let trained = self.run.parameters.iter().filter(|p| p.trainable);
+                    let sizes: Vec<u64> = trained.map(|p| p.elements.0).collect();
+                    self.all_reduce(&sizes, self.dtypes.model, sink);
+                }
+                Engine::PyTorch => self.all_reduce_buckets(sink),
+            }
+        }
+    }
+
+    /// `DistributedDataParallel` fills its buckets in the order in which gradients come.
+    fn all_reduce_buckets(&self, sink: &mut impl Sink) {
+        for (element, mut left) in self.run.trained_by_element() {
+            while left > 0 && self.run.world > 1 {
+                let elements = left.min(DDP_BUCKET / element);
+                sink.communicate(Collective {
+                    kind: CollectiveKind::AllReduce,
+                    elements,
+                    element,
+                    ranks: self.run.world,
+                });
+                left -= elements;
+            }
         }
     }
 

@@ -1,0 +1,96 @@
+//! How far published runs lay from what was predicted for them: `knowledge/field/interval.json`, which
+//! `zeropilot_accuracy` writes.
+
+use std::sync::LazyLock;
+
+use serde::Deserialize;
+use zeropilot_units::{Bytes, Estimate};
+
+use crate::lower::Method;
+
+/// Runs whose predictions err alike.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Group {
+    /// Weights in 16 or 32 bits, trained or with adapters.
+    Full,
+    /// Adapters on a base of four bits.
+    FourBit,
+}
+
+impl Group {
+    /// Every group.
+    pub const ALL: [Self; 2] = [Self::Full, Self::FourBit];
+
+    /// That of a method.
+    pub fn of(method: &Method) -> Self {
+        match method {
+            Method::QLora { .. } => Self::FourBit,
+            Method::Full | Method::Lora(_) | Method::Only(_) => Self::Full,
+        }
+    }
+
+    /// Its name in machine formats.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Full => "full",
+            Self::FourBit => "four_bit",
+        }
+    }
+
+    /// What is known of it.
+    pub fn interval(self) -> &'static Interval {
+        let groups = &FILE.groups;
+        groups.iter().find(|interval| interval.group == self).expect("a test reads every group")
+    }
+}
+
+/// Bounds of measured over predicted memory, and what they rest on.
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+pub struct Interval {
+    group: Group,
+    low: f64,
+    high: f64,
+    /// Published runs it rests on.
+    pub rows: u64,
+    /// Sources of those.
+    pub sources: u64,
+    /// Runs within bounds that come from all other sources.
+    pub inside: u64,
+    /// Runs below the upper of those bounds.
+    pub below: u64,
+}
+
+impl Interval {
+    /// A prediction with its bounds.
+    pub fn around(&self, expected: Bytes) -> Estimate {
+        #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "an amount")]
+        let of = |factor: f64| Bytes((expected.0 as f64 * factor) as u64);
+        Estimate::new(of(self.low), expected, of(self.high))
+    }
+}
+
+#[derive(Debug, Deserialize)]
+struct File {
+    groups: Vec<Interval>,
+}
+
+static FILE: LazyLock<File> = LazyLock::new(|| {
+    let text = include_str!("../../../../knowledge/field/interval.json");
+    serde_json::from_str(text).expect("a test reads the embedded file")
+});
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_group_has_bounds_around_its_prediction() {
+        for group in Group::ALL {
+            let interval = group.interval();
+            let bounds = interval.around(Bytes(1000));
+            assert!(bounds.low() <= Bytes(1000) && bounds.high() > Bytes(1000), "{group:?}");
+            assert!(interval.inside <= interval.below && interval.below <= interval.rows);
+        }
+    }
+}
