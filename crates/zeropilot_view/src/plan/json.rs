@@ -80,7 +80,7 @@ struct PlannedMemory {
     host: Estimate,
 }
 
-/// A strategy that does not fit even at its smallest, and by how many bytes.
+/// A strategy whose upper bound does not fit even at its smallest, and by how many bytes.
 #[derive(Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 struct RejectedStrategy {
