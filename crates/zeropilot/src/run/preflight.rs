@@ -6,7 +6,7 @@ use serde_json::{Map, Value};
 use zeropilot_config::front_end::FrontEnd;
 use zeropilot_job::Outside;
 use zeropilot_lint::job as lint;
-use zeropilot_lint::{Settings, Verdict, check};
+use zeropilot_lint::{Outcome, Settings, Verdict, check};
 use zeropilot_record::RunEvent;
 use zeropilot_run::environment::without_secrets;
 use zeropilot_run::{Observer as _, Recorder, RunCommand, ShellScript, line};
@@ -113,7 +113,7 @@ impl Preflight<'_> {
         };
         let settings = self.of_job();
         let bare = Settings { front_end: Some(FrontEnd::DeepSpeed), ..settings };
-        check(&bytes, &bare).verdict == Verdict::Reject
+        check(&bytes, &bare).outcome() != Outcome::Runs
     }
 
     /// Whether the engine would take a config in this job.

@@ -20,9 +20,15 @@ pub(crate) static RULE: Rule = Rule {
     examples: &[Example::new(
         r#"{"train_batch_size": 8, "zero_optimization": {"stage": 3}, "compile": {"deepcompile": true}}"#,
     )],
-    good: &[Example::new(
+    good: &[
+        Example::job("deepspeed --num_gpus 2 t.py").files(&[
+            ("t.py", "engine, _, _, _ = deepspeed.initialize(model=model, config='ds.json')\nengine.compile()\n"),
+            ("ds.json", r#"{"train_batch_size": 8, "zero_optimization": {"stage": 3}, "compile": {"deepcompile": true}}"#),
+        ]),
+        Example::new(
         r#"{"train_batch_size": 8, "zero_optimization": {"stage": 3}, "compile": {"deepcompile": false}}"#,
-    )],
+    ),
+    ],
     is_no_op: false,
 };
 
@@ -43,7 +49,7 @@ static WORDING: Wording = Wording {
 
 pub(crate) fn check(subject: &Subject<'_>, found: &mut Vec<Diagnostic>) {
     let path = ["compile", "deepcompile"];
-    if !subject.since("0.16.9") {
+    if !subject.since("0.16.9") || subject.script.is_compiled {
         return;
     }
     if let Some(node) = subject.node(path)
