@@ -16,7 +16,7 @@ class Check(CheckResult):
     """Whether DeepSpeed accepts a config, and everything found in it."""
 
     file: str
-    verdict: str
+    verdict: RunVerdict
     resolved: Optional[ResolvedBatch]
     diagnostics: Tuple[Finding, ...]
     deepspeed_version: str
@@ -25,6 +25,8 @@ class Check(CheckResult):
     world_size_source: str
     pending: Tuple[Pending, ...]
     fixed: Optional[Tuple[Fixed, ...]] = None
+
+RunVerdict = Literal["accept", "fail", "reject"]
 
 
 @dataclass(frozen=True)
@@ -647,7 +649,7 @@ class ExplainedFile(Explanation):
     """A whole config, key by key; ``findings`` are those about no key of it."""
 
     file: str
-    verdict: str
+    verdict: RunVerdict
     deepspeed_version: str
     front_end: str
     world_size: int

@@ -60,7 +60,7 @@ class CheckResult(Result):
 
     @property
     def accepted(self) -> bool:
-        """Whether the run gets past loading it."""
+        """Whether the config loads and no finding ends the run."""
         return bool(self.to_dict()["verdict"] == "accept")
 
 

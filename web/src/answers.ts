@@ -4,7 +4,7 @@
 /// Whether DeepSpeed accepts a config, and everything found in it.
 export interface Check {
   file: string;
-  verdict: string;
+  verdict: RunVerdict;
   resolved: ResolvedBatch | null;
   diagnostics: Finding[];
   fixed?: Fixed[];
@@ -14,6 +14,9 @@ export interface Check {
   world_size_source: string;
   pending: Pending[];
 }
+
+/// `reject`: the config does not load. `fail`: it loads, and an error says that the run does not start or ends at once.
+export type RunVerdict = "accept" | "fail" | "reject";
 
 /// The batch and the ZeRO section after loading.
 export interface ResolvedBatch {
@@ -540,7 +543,7 @@ export interface Concept {
 export interface ExplainedFile {
   job?: Provenance | null;
   file: string;
-  verdict: string;
+  verdict: RunVerdict;
   deepspeed_version: string;
   front_end: string;
   world_size: number;
@@ -647,7 +650,14 @@ export interface BadExample {
   front_end: string;
   world_size: number | null;
   deepspeed_version: string | null;
+  files?: ExampleFile[];
   findings: RuleWords[];
+}
+
+/// A file that a launch script names.
+export interface ExampleFile {
+  name: string;
+  text: string;
 }
 
 /// A config, and what it is judged for.
@@ -656,6 +666,7 @@ export interface GoodExample {
   front_end: string;
   world_size: number | null;
   deepspeed_version: string | null;
+  files?: ExampleFile[];
 }
 
 /// A model of the catalogue: parameters in all, those that a token meets, and the longest sequence.

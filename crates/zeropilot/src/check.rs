@@ -1,38 +1,31 @@
 //! `zeropilot check`: from arguments to results and an exit status.
 
-use std::ffi::OsStr;
 use std::num::NonZeroUsize;
-use std::path::{Path, PathBuf};
-use std::slice;
+use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
-use rayon::prelude::*;
 use zeropilot_ask::{Judging, ScriptArguments, rule_code};
 use zeropilot_config::front_end::ModelFacts;
-use zeropilot_config::schema::EngineVersion;
-use zeropilot_job::{FileKind, Outside};
-use zeropilot_lint::recognition::{has_name_of_config, may_be_config};
-use zeropilot_lint::{Checkpoint, Settings};
+use zeropilot_lint::Checkpoint;
 use zeropilot_model::{Family, Model};
 use zeropilot_text::Language;
-use zeropilot_view::job::kind as kind_words;
 use zeropilot_view::settings;
-use zeropilot_view::talk::{self, InputProblem};
-use zeropilot_view::{FileResult, Format, Layout, Summary, problem};
+use zeropilot_view::talk;
+use zeropilot_view::{Format, problem};
 
 use crate::checkpoint;
 use crate::engine_version;
 use crate::exit_status::ExitStatus;
-use crate::files::{self, Collected, Input};
-use crate::job;
+use crate::files;
 use crate::layout::layout;
-use crate::mend::{self, Mode};
+use crate::mend::Mode;
 use crate::model_source;
 use crate::options::{GlobalOptions, ReaderOptions};
 use crate::output::Output;
 use crate::progress::Progress;
 use crate::project::{Broken, Found};
 use crate::rechecking;
+use crate::session::Session;
 
 pub(crate) const EXAMPLES: &str = "\
 Examples:
@@ -118,11 +111,6 @@ impl From<OutputFormat> for Format {
     }
 }
 
-/// Files checked before their results are written.
-const CHUNK: usize = 512;
-/// Fewer files than this are not worth waking other threads for.
-const WORTH_THREADS: usize = 16;
-
 /// Checks everything and says what was found.
 pub(crate) fn run(
     command: &CheckCommand,
@@ -181,17 +169,9 @@ pub(crate) fn run(
         output.say(&note);
     }
     let pass = |output: Output| {
-        let mut session = Session {
-            layout,
-            settings: settings.clone(),
-            mode: mode(command),
-            found: &found,
-            output,
-            summary: Summary::default(),
-            has_written: false,
-            has_failed: false,
-            progress: Progress::new(global.quiet, language),
-        };
+        let progress = Progress::new(global.quiet, language);
+        let mut session =
+            Session::new(layout, settings.clone(), (mode(command), &found), output, progress);
         session.check_all(files::collect(&command.paths, command.job));
         session.finish(talks)
     };
@@ -213,109 +193,6 @@ pub(crate) fn run(
         Output::new(layout.color).say(&talk::cannot_watch(&error.to_string(), language));
         ExitStatus::Failure
     })
-}
-
-struct Session<'a> {
-    layout: Layout,
-    settings: Settings,
-    mode: Mode,
-    found: &'a Found,
-    output: Output,
-    summary: Summary,
-    has_written: bool,
-    has_failed: bool,
-    progress: Progress,
-}
-
-/// What became of an input: its results in their final form, and what they count.
-type Checked = Result<(String, Summary), (String, InputProblem)>;
-
-impl Session<'_> {
-    fn check_all(&mut self, mut inputs: impl Iterator<Item = Collected>) {
-        if self.is_telling() {
-            let opening = self.layout.opening();
-            self.output.result(&opening);
-        }
-        loop {
-            let chunk: Vec<Collected> = inputs.by_ref().take(CHUNK).collect();
-            if chunk.is_empty() || self.output.is_closed() {
-                break;
-            }
-            let (layout, settings, mode) = (&self.layout, &self.settings, self.mode);
-            let found = self.found;
-            let one = |input: Collected| {
-                let input = input?;
-                match input.path().map(|path| found.ignored_in(path)) {
-                    Some(ignored) if !ignored.is_empty() => {
-                        let mut settings = settings.clone();
-                        settings.selection.ignore.extend(ignored);
-                        check_one(&input, layout, &settings, mode)
-                    }
-                    _ => check_one(&input, layout, settings, mode),
-                }
-            };
-            // Several scripts may point to one config, which is mended once.
-            let in_turn = chunk.len() < WORTH_THREADS || self.mode != Mode::Tell;
-            let results: Vec<Checked> = if in_turn {
-                chunk.into_iter().map(one).collect()
-            } else {
-                chunk.into_par_iter().map(one).collect()
-            };
-            for result in results {
-                self.write(result);
-            }
-            self.progress.done(self.summary.files);
-        }
-    }
-
-    fn write(&mut self, result: Checked) {
-        match result {
-            Ok((text, summary)) => {
-                self.summary.add(&summary);
-                if text.is_empty() {
-                    return;
-                }
-                if self.has_written {
-                    self.output.result(self.layout.separator());
-                }
-                self.has_written = true;
-                self.output.result(&text);
-            }
-            Err((name, problem)) => {
-                self.has_failed = true;
-                self.output.say(&problem.words(&name, self.layout.language));
-            }
-        }
-    }
-
-    /// Whether findings are shown, rather than what fixes would change.
-    fn is_telling(&self) -> bool {
-        !matches!(self.mode, Mode::Diff { .. })
-    }
-
-    fn finish(mut self, talks: bool) -> ExitStatus {
-        self.progress.finish();
-        if self.is_telling() {
-            let closing = self.layout.closing(&self.summary);
-            self.output.result(&closing);
-        }
-        self.output.flush();
-        if talks && !self.is_telling() {
-            self.output.say(&talk::would_mend(&self.summary, self.layout.language));
-        }
-        if talks && self.settings.world_size.is_none() && self.summary.without_world_size > 0 {
-            self.output.say(talk::world_size_note(self.layout.language));
-        }
-        if self.has_failed {
-            ExitStatus::Failure
-        } else if !self.is_telling() {
-            if self.summary.mended > 0 { ExitStatus::Findings } else { ExitStatus::Clean }
-        } else if self.summary.has_findings() {
-            ExitStatus::Findings
-        } else {
-            ExitStatus::Clean
-        }
-    }
 }
 
 /// The checkpoint and the model that the user names.
@@ -355,86 +232,5 @@ fn mode(command: &CheckCommand) -> Mode {
         (_, true) => Mode::Diff { guesses },
         (true, false) => Mode::Fix { guesses },
         (false, false) => Mode::Tell,
-    }
-}
-
-fn check_one(input: &Input, layout: &Layout, settings: &Settings, mode: Mode) -> Checked {
-    let name = input.name();
-    let bytes = match input.read() {
-        Ok(bytes) => bytes,
-        Err(problem) => return Err((name, problem)),
-    };
-    let text = String::from_utf8_lossy(&bytes);
-    let kind = FileKind::of(&name, &text);
-    if let Some((path, script)) = input.path().zip(script(input, kind, &text)) {
-        let outside = Outside::default();
-        return job::check_script(input, (path, &script), layout, settings, &outside, mode)
-            .map_err(|problem| (name, problem));
-    }
-    if input.path().is_some() && !is_config(input, &name, &text, kind) {
-        return match input.is_named() {
-            true => Err((name, InputProblem::NotAConfig(kind_words(kind)))),
-            false => Ok((String::new(), Summary { others: 1, ..Summary::default() })),
-        };
-    }
-    drop(text);
-    let judged = mend::judge(bytes, input.path(), &name, slice::from_ref(settings), mode);
-    let judged = match judged {
-        Ok(judged) => judged,
-        Err(problem) => return Err((name, problem)),
-    };
-    let mut summary = Summary::default();
-    summary.count(&judged.report);
-    if let Mode::Diff { .. } = mode {
-        return Ok((judged.diff.unwrap_or_default(), summary));
-    }
-    let file = FileResult {
-        name: &name,
-        bytes: &judged.bytes,
-        report: &judged.report,
-        is_named: input.is_named(),
-        headline: None,
-    };
-    Ok((layout.file(&file), summary))
-}
-
-/// The launch script that an input is, or the command that starts training with it.
-fn script(input: &Input, kind: FileKind, text: &str) -> Option<String> {
-    if input.path().is_some_and(files::is_script) {
-        return Some(text.to_owned());
-    }
-    kind.command(&input.name()).filter(|_| input.is_named())
-}
-
-/// Whether a file is judged as a DeepSpeed config: it says so by its name or its keys, or it may be one that cannot
-/// be read. What belongs to a model never is.
-fn is_config(input: &Input, name: &str, text: &str, kind: FileKind) -> bool {
-    match kind {
-        FileKind::DeepSpeedConfig => true,
-        FileKind::ModelConfig | FileKind::BesideModel => false,
-        _ => {
-            has_name_of_config(name)
-                || may_be_config(text)
-                || (input.is_named() && has_only_known_keys(name, text))
-        }
-    }
-}
-
-/// JSON, readable or not, in which nothing is foreign to DeepSpeed.
-fn has_only_known_keys(name: &str, text: &str) -> bool {
-    let ending = Path::new(name).extension().and_then(OsStr::to_str).unwrap_or_default();
-    if matches!(ending, "yaml" | "yml" | "toml" | "md" | "txt") {
-        return text.trim_start().starts_with('{');
-    }
-    match serde_json::from_str::<serde_json::Value>(text) {
-        Ok(serde_json::Value::Object(members)) => {
-            let schema = EngineVersion::NEWEST.schema();
-            let is_known = |key: &String| {
-                schema.keys.iter().any(|known| known.path.split('.').next() == Some(key.as_str()))
-            };
-            members.keys().all(is_known)
-        }
-        Ok(_) => false,
-        Err(_) => true,
     }
 }

@@ -130,7 +130,8 @@ fn is_hidden_directory(entry: &DirEntry) -> bool {
 
 /// A config by its name. Links are followed to files, not to directories.
 fn as_input(entry: &DirEntry, scripts: bool) -> Option<Collected> {
-    let path = entry.path();
+    // What is found in `.` is named as people name it.
+    let path = entry.path().strip_prefix(".").unwrap_or(entry.path());
     let extension = path.extension()?.to_str()?;
     let wanted: &[&str] = if scripts { &SCRIPTS } else { &["json", "hjson"] };
     if !wanted.iter().any(|known| extension.eq_ignore_ascii_case(known)) {
@@ -138,7 +139,7 @@ fn as_input(entry: &DirEntry, scripts: bool) -> Option<Collected> {
     }
     let file_type = entry.file_type()?;
     if file_type.is_file() {
-        return Some(Ok(Input::Found(entry.path().to_owned())));
+        return Some(Ok(Input::Found(path.to_owned())));
     }
     let is_directory = file_type.is_dir()
         || file_type.is_symlink() && fs::metadata(path).is_ok_and(|metadata| metadata.is_dir());

@@ -8,10 +8,11 @@ use zeropilot_job::{Launch, Outside};
 use zeropilot_lint::job;
 use zeropilot_lint::{Settings, Verdict};
 use zeropilot_view::talk::{self, InputProblem, LaunchWords};
-use zeropilot_view::{FileResult, Layout, Summary};
+use zeropilot_view::{FileResult, Format, Layout, Summary};
 
 use crate::files::Input;
 use crate::mend::{self, Mode};
+use crate::piece::{Piece, Shared};
 
 /// The results of a script and its configs, in their final form. `text` is the script, or the command that starts
 /// training with a file that is none.
@@ -22,20 +23,23 @@ pub(crate) fn check_script(
     settings: &Settings,
     outside: &Outside,
     mode: Mode,
-) -> Result<(String, Summary), InputProblem> {
+) -> Result<Vec<Piece>, InputProblem> {
     let places = Places::of(text, outside, path.parent().unwrap_or(Path::new("")));
     let find = |name: &str| places.read(name);
-    let mut results = Results { layout, written: Vec::new(), summary: Summary::default() };
     let mended = match mode {
         Mode::Tell => Vec::new(),
         _ => mend_configs(text, &places, settings, (outside, mode))?,
     };
     if let Mode::Diff { .. } = mode {
-        for (_, outcome) in &mended {
-            results.summary.count(&outcome.report);
-        }
-        let diffs = mended.into_iter().filter_map(|(_, outcome)| outcome.diff);
-        return Ok((diffs.collect(), results.summary));
+        let diffs = mended.into_iter().map(|(path, outcome)| {
+            let mut summary = Summary::default();
+            summary.count(&outcome.report);
+            let text = outcome.diff.unwrap_or_default();
+            let findings = (outcome.report.outcome(), text.clone());
+            let shared = Shared { file: shown(&path), findings, repeated: text.clone() };
+            Piece { shared: Some(shared), text, summary }
+        });
+        return Ok(diffs.collect());
     }
     let judged = job::judge(text, outside, settings, &find);
     let launches = &judged.job.launches;
@@ -46,14 +50,13 @@ pub(crate) fn check_script(
     let reads_config = |launch: &Launch| launch.given.dictionary.is_some();
     let is_refused = judged.files.iter().any(|file| file.report.verdict == Verdict::Reject);
     let is_judged = judged.files.iter().any(|file| file.is_config);
-    if !is_refused && !is_judged && !launches.iter().any(reads_config) {
-        results.summary.without_config += 1;
-    }
+    let is_without = !is_refused && !is_judged && !launches.iter().any(reads_config);
+    let mut pieces = Vec::new();
     for mut file in judged.files {
         let path = file.name.as_deref().and_then(|name| places.find(name));
         let name = match (&file.name, &path) {
             (None, _) => input.name(),
-            (Some(_), Some(path)) => path.to_string_lossy().into_owned(),
+            (Some(_), Some(path)) => shown(path),
             (Some(name), None) => name.clone(),
         };
         if let Some((_, outcome)) = mended.iter().find(|(mended, _)| Some(mended) == path.as_ref())
@@ -61,7 +64,7 @@ pub(crate) fn check_script(
             file.report.fixed.clone_from(&outcome.report.fixed);
         }
         let is_launch = file.name.is_none();
-        results.add(&FileResult {
+        let result = FileResult {
             name: &name,
             bytes: file.text.as_bytes(),
             report: &file.report,
@@ -71,9 +74,25 @@ pub(crate) fn check_script(
                 (false, true) => None,
                 (false, false) => Some(talk::part_of_a_job(layout.language)),
             },
+        };
+        let mut summary = Summary::default();
+        summary.count(&file.report);
+        summary.without_config = usize::from(is_launch && is_without);
+        let text = layout.file(&result);
+        let concise = Layout { format: Format::Concise, ..*layout };
+        let shared = (!is_launch).then(|| Shared {
+            file: name.clone(),
+            findings: (file.report.outcome(), concise.file(&result)),
+            repeated: layout.repeated(&result),
         });
+        pieces.push(Piece { shared, text, summary });
     }
-    Ok((results.written.join(layout.separator()), results.summary))
+    Ok(pieces)
+}
+
+/// A path as results name it.
+fn shown(path: &Path) -> String {
+    path.strip_prefix(".").unwrap_or(path).to_string_lossy().into_owned()
 }
 
 /// Mends every config that a script points to, with what the script says. One that several launches
@@ -106,22 +125,6 @@ fn mend_configs(
     Ok(mended)
 }
 
-struct Results<'a> {
-    layout: &'a Layout,
-    written: Vec<String>,
-    summary: Summary,
-}
-
-impl Results<'_> {
-    fn add(&mut self, file: &FileResult<'_>) {
-        self.summary.count(file.report);
-        let text = self.layout.file(file);
-        if !text.is_empty() {
-            self.written.push(text);
-        }
-    }
-}
-
 fn words<'l>(launch: &'l Launch, said: &Settings) -> LaunchWords<'l> {
     let given = &launch.given;
     let config = given.config.as_ref().map(|config| config.text.as_deref());
@@ -132,5 +135,9 @@ fn words<'l>(launch: &'l Launch, said: &Settings) -> LaunchWords<'l> {
         said: said.world_size,
         config: config.or(inside),
         unknown: &given.unknown,
+        unread: launch
+            .program
+            .as_deref()
+            .filter(|name| name.ends_with(".py") && launch.script.is_none()),
     }
 }

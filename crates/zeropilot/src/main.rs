@@ -27,6 +27,7 @@ mod new;
 mod options;
 mod output;
 mod parse;
+mod piece;
 mod plan;
 mod plan_diff;
 mod progress;
@@ -38,6 +39,7 @@ mod run;
 #[cfg(target_os = "linux")]
 mod runs;
 mod schema;
+mod session;
 mod shell_files;
 mod simulate;
 mod usage;

@@ -160,9 +160,9 @@ fn concise_and_github_lines() {
     insta::assert_snapshot!(run.shown(), @r"
     exit code 1
     --- stdout
-    ./a,b.json:2:23: B03 `train_batch_size` 64 is less than 4 ranks × 32 accumulation steps = 128: the micro batch per GPU becomes 0
-    ./ds.json:9:3: K02 `memory_efficient_linear` belongs into `zero_optimization`
-    ./ds.json:10:3: K01 DeepSpeed reads no key `use_dynamic_tiling`
+    a,b.json:2:23: B03 `train_batch_size` 64 is less than 4 ranks × 32 accumulation steps = 128: the micro batch per GPU becomes 0
+    ds.json:9:3: K02 `memory_efficient_linear` belongs into `zero_optimization`
+    ds.json:10:3: K01 DeepSpeed reads no key `use_dynamic_tiling`
     --- stderr
     ");
     let run = bench.run(&["check", ".", "--world-size", "4", "--output-format", "github"]);
@@ -191,7 +191,7 @@ fn sarif_has_what_the_standard_requires() {
         assert!(region["startColumn"].as_u64() >= Some(1), "{region}");
     }
     let location = &results[0]["locations"][0]["physicalLocation"]["artifactLocation"];
-    assert_eq!(location["uri"], "./a%20b.json");
+    assert_eq!(location["uri"], "a%20b.json");
     assert_eq!(
         results[0]["fixes"][0]["artifactChanges"][0]["replacements"][0]["insertedContent"]["text"],
         "256"
@@ -296,11 +296,11 @@ fn unusual_texts() {
     insta::assert_snapshot!(run.shown(), @r"
     exit code 1
     --- stdout
-    ./bom.json:1:1: K10 this is not JSON: the file starts with a byte-order mark
-    ./crlf.json:3:3: K01 DeepSpeed reads no key `nobody`
-    ./ds_empty.json:1:1: B04 the file is empty, so nothing determines the batch size
-    ./latin.json:1:31: K20 the file is not UTF-8 text from here on
-    ./twice.json:3:2: K11 `fp16` is written twice in the same object
+    bom.json:1:1: K10 this is not JSON: the file starts with a byte-order mark
+    crlf.json:3:3: K01 DeepSpeed reads no key `nobody`
+    ds_empty.json:1:1: B04 the file is empty, so nothing determines the batch size
+    latin.json:1:31: K20 the file is not UTF-8 text from here on
+    twice.json:3:2: K11 `fp16` is written twice in the same object
     --- stderr
     ");
     let run = bench.run(&["check", ".", "-q"]);
@@ -372,4 +372,56 @@ fn help_in_both_languages() {
     let bench = Bench::new(&[]);
     insta::assert_snapshot!(bench.run(&["check", "--help"]).stdout);
     insta::assert_snapshot!(bench.run(&["check", "--help", "--lang", "zh"]).stdout);
+}
+
+const MUON: &str = r#"{"train_micro_batch_size_per_gpu": 1, "bf16": {"enabled": true}, "zero_optimization": {"stage": 3, "reduce_scatter": true, "stage3_gather_16bit_weights_on_model_save": true}, "optimizer": {"type": "Muon", "params": {"lr": 0.02}}}"#;
+
+#[test]
+fn what_loads_and_fails_is_never_called_accepted() {
+    let bench = Bench::new(&[("muon.json", MUON)]);
+    let human = bench.run(&["check", "muon.json", "--world-size", "8"]);
+    assert_eq!(human.code, 1);
+    assert!(human.stdout.starts_with("muon.json: loads, but the run fails, ZeRO stage 3"));
+    let end = "1 file: 0 accepted, 0 rejected, 1 loads but the run fails; 1 error\n";
+    assert!(human.stdout.ends_with(end), "{}", human.stdout);
+    let chinese = bench.run(&["check", "muon.json", "--world-size", "8", "--lang", "zh"]);
+    assert!(chinese.stdout.starts_with("muon.json：能加载，但训练会失败，"), "{}", chinese.stdout);
+    let json = bench.run(&["check", "muon.json", "--world-size", "8", "--json"]);
+    assert_eq!((json.code, &json.json()[0]["verdict"]), (1, &Value::from("fail")));
+    assert_eq!(json.json()[0]["resolved"]["train_batch_size"], 8);
+}
+
+/// The longest line is the one of the headline, which is not folded.
+#[test]
+fn a_fix_in_a_long_line_shows_only_what_it_changes() {
+    let bench = Bench::new(&[("muon.json", MUON)]);
+    let shown = bench.run(&["check", "muon.json", "--world-size", "8"]).stdout;
+    let changed: Vec<&str> =
+        shown.lines().filter(|line| line.starts_with("1 - ") || line.starts_with("1 + ")).collect();
+    assert_eq!(changed.len(), 2, "{shown}");
+    assert!(changed[0].contains("\"reduce_scatter\": true"), "{shown}");
+    assert!(changed[1].contains("\"reduce_scatter\": false"), "{shown}");
+    assert!(changed.iter().all(|line| line.chars().count() <= 100), "{shown}");
+}
+
+#[test]
+fn syntax_that_only_deepspeed_reads_is_named_where_the_reader_is_a_guess() {
+    let bench = Bench::new(&[("ds.json", "{\"train_batch_size\": 8,}")]);
+    let guessed = bench.run(&["check", "ds.json", "--output-format", "concise"]);
+    let note = "K10 the HF Trainer and accelerate reject this file: a comma before the closing `}`";
+    assert!(guessed.code == 0 && guessed.stdout.contains(note), "{}", guessed.stdout);
+    let said =
+        bench.run(&["check", "ds.json", "--front-end", "deepspeed", "--output-format", "concise"]);
+    assert_eq!((said.code, said.stdout.as_str()), (0, ""));
+}
+
+#[test]
+fn the_version_is_noted_only_where_results_do_not_show_it() {
+    let bench = Bench::new(&[("ds.json", "{\"train_batch_size\": 8}")]);
+    let usual = bench.run(&["check", "ds.json", "--world-size", "8"]);
+    assert_eq!(usual.stderr, "");
+    assert!(usual.stdout.contains("for DeepSpeed 0.19.8"), "{}", usual.stdout);
+    let near =
+        bench.run(&["check", "ds.json", "--world-size", "8", "--deepspeed-version", "0.17.4"]);
+    assert!(near.stderr.contains("by the rules of 0.17.6"), "{}", near.stderr);
 }

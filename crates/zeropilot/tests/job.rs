@@ -72,7 +72,7 @@ fn a_script_is_judged_together_with_the_config_it_points_to() {
 #[test]
 fn what_the_script_does_not_settle_is_said_and_not_guessed() {
     let script = "torchrun --nproc_per_node $N train.py --deepspeed conf/ds.json --max_steps $S\n";
-    let directory = directory(&[("a.sh", script), ("conf/ds.json", CONFIG)]);
+    let directory = directory(&[("a.sh", script), ("train.py", ""), ("conf/ds.json", CONFIG)]);
     let (code, stdout) = run(&directory, &["check", "a.sh"]);
     assert_eq!(code, 0, "{stdout}");
     let head = "a.sh: `torchrun` starts a number of ranks that the script does not settle with conf/ds.json (known only at run time: max_steps)\n";
@@ -97,7 +97,7 @@ fn a_script_without_a_config_to_check_is_not_called_accepted() {
 fn defaults_of_a_script_hold_and_other_ranks_are_named() {
     let script = "deepspeed --num_gpus ${N:-4} train.py --deepspeed ${1:-ds.json}\n";
     let config = r#"{"train_batch_size": 6, "gradient_accumulation_steps": 1}"#;
-    let directory = directory(&[("a.sh", script), ("ds.json", config)]);
+    let directory = directory(&[("a.sh", script), ("train.py", ""), ("ds.json", config)]);
     let (code, stdout) = run(&directory, &["check", "a.sh", "--front-end", "deepspeed"]);
     assert!(code == 1 && stdout.contains("B01"), "6 samples do not divide by 4 ranks: {stdout}");
     let two = ["check", "a.sh", "--front-end", "deepspeed", "--world-size", "2"];
@@ -296,4 +296,81 @@ fn files_are_looked_for_where_the_training_program_is() {
     fs::write(directory.path().join("train.py"), "").expect("a program");
     let (code, said) = run(&directory, &["check", "job/a.sh"]);
     assert!(code == 1 && said.contains("train_batch_sise"), "{said}");
+}
+
+#[test]
+fn a_config_that_several_scripts_share_is_told_once() {
+    let launch =
+        |ranks| format!("torchrun --nproc_per_node {ranks} train.py --deepspeed ds.json\n");
+    let directory = directory(&[
+        ("a.sh", &launch(2)),
+        ("b.sh", &launch(2)),
+        ("c.sh", &launch(4)),
+        ("train.py", "args = parser.parse_args_into_dataclasses()\n"),
+        (
+            "ds.json",
+            r#"{"train_micro_batch_size_per_gpu": "auto", "zero_optimisation": {"stage": 2}, "zero_optimization": {"stage": 2}}"#,
+        ),
+    ]);
+    let (_, concise) = run(&directory, &["check", "--job", ".", "--output-format", "concise"]);
+    let found =
+        concise.lines().filter(|line| line.starts_with("ds.json:1:") && line.contains("K01"));
+    assert_eq!(found.count(), 1, "{concise}");
+    let (code, human) = run(&directory, &["check", "--job", "."]);
+    assert_eq!(code, 1);
+    assert_eq!(human.matches("[K01]").count(), 1, "{human}");
+    // Four ranks are other circumstances with the same findings.
+    assert_eq!(human.matches("same findings as above").count(), 1, "{human}");
+    let names: Vec<&str> = human
+        .lines()
+        .filter(|line| !line.starts_with(' '))
+        .filter_map(|line| line.split_once(": "))
+        .map(|(name, _)| name)
+        .collect();
+    assert!(names.contains(&"a.sh") && !names.iter().any(|name| name.starts_with("./")), "{human}");
+    assert!(human.contains("4 files: "), "{human}");
+}
+
+#[test]
+fn a_training_script_that_is_not_there_is_named() {
+    let directory = directory(&[
+        ("a.sh", "torchrun --nproc_per_node 2 missing.py --deepspeed ds.json\n"),
+        ("ds.json", CONFIG),
+    ]);
+    let (_, human) = run(&directory, &["check", "a.sh"]);
+    let head = "a.sh: `torchrun` starts 2 ranks with ds.json; missing.py was not found, so the arguments in it were not read\n";
+    assert!(human.starts_with(head), "{human}");
+}
+
+#[test]
+fn a_job_that_is_not_there_is_no_unknown_model() {
+    let directory = directory(&[]);
+    let output = Command::new(env!("CARGO_BIN_EXE_zeropilot"))
+        .current_dir(directory.path())
+        .env_clear()
+        .args(["plan", "trian.sh", "--gpus", "8xH100"])
+        .output()
+        .expect("the binary runs");
+    let said = String::from_utf8(output.stderr).expect("text");
+    assert!(said.starts_with("error: trian.sh cannot be read: "), "{said}");
+    assert!(said.contains("a job is a launch script"), "{said}");
+}
+
+#[test]
+fn accelerate_with_fsdp_does_not_start_deepspeed_and_its_section_is_not_counted() {
+    let directory = directory(&[
+        ("a.sh", "accelerate launch --config_file a.yaml t.py\n"),
+        (
+            "a.yaml",
+            "distributed_type: FSDP\nnum_processes: 2\nmixed_precision: bf16\nfsdp_config:\n  fsdp_sharding_strategy: FULL_SHARD\n",
+        ),
+        (
+            "t.py",
+            "args = TrainingArguments(deepspeed='ds.json', bf16=True, per_device_train_batch_size=4)\n",
+        ),
+        ("ds.json", CONFIG),
+    ]);
+    let (_, concise) = run(&directory, &["check", "a.sh", "--output-format", "concise"]);
+    assert!(concise.starts_with("a.yaml:1:19: I12 "), "{concise}");
+    assert!(!concise.contains("I01"), "{concise}");
 }

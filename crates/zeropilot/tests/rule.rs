@@ -61,8 +61,6 @@ fn an_unknown_code_names_the_nearest_and_fails() {
     assert!(one.stderr.contains("there is no rule `B06`; did you mean B05?"), "{}", one.stderr);
     let by_name = run(&["rule", "unkown-key", "--lang", "zh"]);
     assert!(by_name.stderr.contains("是不是想查 K01"), "{}", by_name.stderr);
-    let none = run(&["rule"]);
-    assert_eq!(none.code, 2);
 }
 
 #[test]
@@ -104,4 +102,29 @@ fn sarif_says_the_same_as_the_manual() {
             assert_eq!(rule["fullDescription"]["text"], joined("why"));
         }
     }
+}
+
+#[test]
+fn rules_are_listed_in_a_line_each_and_found_by_name() {
+    let all = run(&["rule"]);
+    let listed = run(&["rules"]);
+    assert_eq!((all.code, &all.stdout), (0, &listed.stdout));
+    let group = run(&["rule", "b"]);
+    let codes: Vec<&str> =
+        group.stdout.lines().skip(1).filter_map(|line| line.split(' ').next()).collect();
+    assert!(codes.len() > 5 && codes.iter().all(|code| code.starts_with('B')), "{codes:?}");
+    let named = run(&["rule", "model-before-arguments"]);
+    let coded = run(&["rule", "Z01"]);
+    assert_eq!((named.code, &named.stdout), (0, &coded.stdout));
+    assert!(coded.stdout.starts_with("Z01 "), "{}", coded.stdout);
+    assert_eq!(pages(&["rule", "B", "--json"]).len(), codes.len());
+}
+
+#[test]
+fn examples_of_jobs_show_their_files() {
+    let page = run(&["rule", "Z06"]).stdout;
+    let shown = "    deepspeed --num_gpus 2 t.py\n    t.py:\n        engine, _, _, _ = deepspeed.initialize(model=model, config='ds.json')\n        engine.module.save_pretrained('out')\n    ds.json:\n";
+    assert!(page.contains(shown), "{page}");
+    let page = &pages(&["rule", "Z06", "--json"])[0];
+    assert_eq!(page["bad"][0]["files"][1]["name"], "ds.json");
 }

@@ -1,4 +1,4 @@
-//! `zeropilot watch` on a real terminal: tmux, 80×24.
+//! `zeropilot watch`, `run` and the tables of others on a real terminal: tmux, 80×24.
 #![cfg(target_os = "linux")]
 
 #[path = "watched/mod.rs"]
@@ -201,4 +201,45 @@ fn without_a_run_the_machine_is_shown() {
     assert!(picture.contains("this machine") && picture.contains("host memory"), "{picture}");
     terminal.keys(&["q"]);
     terminal.wait_for_shell();
+}
+
+/// A bar as tqdm draws it, and an error right behind it.
+const BAR: &str = r#"for i in 1 2 3 4 5 6 7 8 9; do printf '\r %d0%%|###       | %d/10 [00:01<00:03, 9it/s]' $i $i >&2; sleep 0.3; done
+printf 'torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB\n' >&2
+exit 1
+"#;
+
+#[test]
+fn the_status_of_a_run_is_not_written_behind_its_bar() {
+    let home = tempfile::tempdir().expect("a directory");
+    let Some(terminal) = Terminal::open("bar", home.path()) else { return };
+    let script = home.path().join("bar.sh");
+    fs::write(&script, BAR).expect("a script");
+    terminal.run(&format!("run -- sh {}", script.display()));
+    let during = terminal.wait("bar", |picture| picture.contains("70%|"));
+    assert_eq!(during.matches("%|").count(), 1, "{during}");
+    assert!(!during.lines().any(|line| line.contains("%|") && line.contains('·')), "{during}");
+    let after = terminal.wait("end", |picture| picture.trim_end().ends_with("ready>"));
+    assert!(after.contains("  - log: torch.OutOfMemoryError: CUDA out of memory"), "{after}");
+    assert_eq!(after.matches("- log:").count(), 1, "{after}");
+    assert!(after.trim_end().ends_with("\nready>"), "{after}");
+}
+
+#[test]
+fn tables_fit_the_terminal() {
+    let home = tempfile::tempdir().expect("a directory");
+    let Some(terminal) = Terminal::open("tables", home.path()) else { return };
+    for (verb, last) in [
+        ("plan --model llama-3.1-8b --gpus 8xH100 --seq-len 4096 --global-batch 128", "Assumed:"),
+        ("memory --model llama-3.1-8b --gpus 8xH100 --compare", "Each GPU has"),
+    ] {
+        terminal.run(verb);
+        terminal.wait("table", |picture| picture.contains(last));
+        // Lines that the terminal had to break are joined again, and then longer than it is wide.
+        let joined = terminal.tmux(&["capture-pane", "-p", "-J", "-t", "t"]);
+        let of_answer = joined.lines().filter(|line| !line.contains("zeropilot "));
+        let long: Vec<&str> =
+            of_answer.filter(|line| line.trim_end().chars().count() > 80).collect();
+        assert!(long.is_empty(), "{verb}: {long:#?}");
+    }
 }

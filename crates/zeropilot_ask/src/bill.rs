@@ -23,6 +23,8 @@ pub struct Bill {
     pub tokens: f64,
     /// Money for a GPU and hour, where it is known.
     pub per_gpu_hour: Option<f64>,
+    /// The sign of the currency, where it was written.
+    pub currency: Option<char>,
 }
 
 /// A text that is no amount of tokens, or no price.
@@ -48,14 +50,18 @@ impl BillRequest {
             Some(text) => Some(price(text).ok_or_else(|| bad("cost", text))?),
             None => None,
         };
-        Ok(Bill { tokens, per_gpu_hour })
+        let currency = per_gpu_hour.and_then(|(_, currency)| currency);
+        Ok(Bill { tokens, per_gpu_hour: per_gpu_hour.map(|(price, _)| price), currency })
     }
 }
 
-/// `2.5/gpu-hour`, `$2.5`.
-fn price(text: &str) -> Option<f64> {
-    let number = text.split('/').next()?.trim().trim_start_matches(['$', '€', '¥', '￥']);
-    number.parse::<f64>().ok().filter(|price| price.is_finite() && *price >= 0.0)
+/// `2.5/gpu-hour`, `$2.5`, with the sign of its currency.
+fn price(text: &str) -> Option<(f64, Option<char>)> {
+    let text = text.split('/').next()?.trim();
+    let currency = text.chars().next().filter(|sign| ['$', '€', '£', '¥', '￥'].contains(sign));
+    let number = currency.map_or(text, |sign| &text[sign.len_utf8()..]).trim_start();
+    let price = number.parse::<f64>().ok().filter(|price| price.is_finite() && *price >= 0.0)?;
+    Some((price, currency))
 }
 
 /// `10B`, `1.5T`, `300e9`.
@@ -84,8 +90,9 @@ mod tests {
         assert_eq!(amount("1.5 T"), Some(1.5e12));
         assert_eq!(amount("300e9"), Some(300e9));
         assert_eq!(amount("many"), None);
-        assert_eq!(price("2.5/gpu-hour"), Some(2.5));
-        assert_eq!(price("$3"), Some(3.0));
+        assert_eq!(price("2.5/gpu-hour"), Some((2.5, None)));
+        assert_eq!(price("$3"), Some((3.0, Some('$'))));
+        assert_eq!(price("￥ 18.5/gpu-hour"), Some((18.5, Some('￥'))));
         assert_eq!(price("free"), None);
     }
 

@@ -245,6 +245,7 @@ impl ScriptArguments {
             save_only_model: self.save_only_model,
             load_best_model_at_end: self.load_best_model_at_end,
             is_autotuned: false,
+            is_compiled: false,
         }
     }
 }

@@ -136,7 +136,13 @@ impl FromStr for Gpus {
                 counts.push(count);
                 Device::Unknown
             }
-            None => device(product.of).map_err(at_end)?,
+            None => match (device(product.of), glued(product.of)) {
+                (Err(GpusProblem::NotMemory), Some((count, device))) => {
+                    counts.push(count_of(count).map_err(at_end)?);
+                    device.map_err(at_end)?
+                }
+                (device, _) => device.map_err(at_end)?,
+            },
         };
         let span = product.at.end - text[..product.at.end].trim_start().len()..product.at.end;
         let layout = layout(&counts, device).map_err(|problem| GpusError { span, problem })?;
@@ -187,6 +193,18 @@ fn bare_number(text: &str) -> Option<u64> {
     let number = !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit());
     let counts = number && !is_label(digits);
     counts.then(|| digits.parse().unwrap_or(u64::MAX))
+}
+
+/// `8H100`: a number and a card with nothing between them.
+fn glued(text: &str) -> Option<(u64, Result<Device, GpusProblem>)> {
+    let digits = text.bytes().take_while(u8::is_ascii_digit).count();
+    let (count, card) = text.split_at(digits);
+    let device = match find(card) {
+        Ok(accelerator) => Ok(Device::Accelerator(accelerator)),
+        Err(NotFound::Unknown { .. }) => return None,
+        Err(several) => Err(GpusProblem::Accelerator(several)),
+    };
+    (!count.is_empty()).then(|| (count.parse().unwrap_or(u64::MAX), device))
 }
 
 fn device(text: &str) -> Result<Device, GpusProblem> {
@@ -271,6 +289,10 @@ mod tests {
             ("8 x A100-80GB", 1, 8, "A100 SXM4 80GB"),
             ("8卡A800", 1, 8, "A800 SXM4 80GB"),
             ("4x8xH100", 4, 8, "H100 SXM5 80GB"),
+            ("8H100", 1, 8, "H100 SXM5 80GB"),
+            ("2x8H100", 2, 8, "H100 SXM5 80GB"),
+            ("8A100-80G", 1, 8, "A100 SXM4 80GB"),
+            ("8xRTXPRO6000", 1, 8, "RTX PRO 6000 Blackwell"),
             ("16xH100", 2, 8, "H100 SXM5 80GB"),
             ("12xH100", 2, 6, "H100 SXM5 80GB"),
             ("H100", 1, 1, "H100 SXM5 80GB"),
@@ -317,9 +339,11 @@ mod tests {
             let error = text.parse::<Gpus>().unwrap_err();
             assert_eq!(error.problem, GpusProblem::Mixed { smallest }, "{text}");
         }
-        let error = "8xA100".parse::<Gpus>().unwrap_err();
-        assert_eq!(error.span, 2..6);
-        assert!(matches!(error.problem, GpusProblem::Accelerator(NotFound::Ambiguous { .. })));
+        for (text, span) in [("8xA100", 2..6), ("8A100", 0..5)] {
+            let error = text.parse::<Gpus>().unwrap_err();
+            assert_eq!(error.span, span);
+            assert!(matches!(error.problem, GpusProblem::Accelerator(NotFound::Ambiguous { .. })));
+        }
     }
 
     fn devices() -> impl Strategy<Value = Device> {

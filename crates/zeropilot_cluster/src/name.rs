@@ -82,10 +82,13 @@ impl Name {
     }
 }
 
-/// `rtx4090` is `4090`, `ascend910b` is `910b`.
+/// `rtx4090` is `4090`, `rtxpro6000` is `pro6000`, `ascend910b` is `910b`.
 fn without_line(part: &str) -> &str {
     let bare = part.strip_prefix("rtx").or_else(|| part.strip_prefix("ascend"));
-    bare.filter(|bare| bare.starts_with(|c: char| c.is_ascii_digit())).unwrap_or(part)
+    let is_name = |bare: &&str| {
+        bare.strip_prefix("pro").unwrap_or(bare).starts_with(|c: char| c.is_ascii_digit())
+    };
+    bare.filter(is_name).unwrap_or(part)
 }
 
 fn is_gigabyte(part: &str) -> bool {
@@ -113,6 +116,7 @@ mod tests {
         for text in ["4090", "RTX4090", "GeForce RTX 4090", "rtx-4090"] {
             assert_eq!(Name::new(text).key(), "4090", "{text}");
         }
+        assert_eq!(Name::new("RTXPRO6000").key(), Name::new("RTX PRO 6000").key());
         assert!(Name::new("NVIDIA GPU").is_empty());
     }
 

@@ -77,6 +77,10 @@ pub(super) fn from_command(
     let is_asked_for = launcher == Launcher::DeepSpeed || launch.asks_without_a_file();
     launch.by_accelerate = launcher == Launcher::Accelerate && is_asked_for;
     launch.distributed_type = launch.given.said("distributed_type").cloned();
+    if launch.distributed_type.is_some() && !is_asked_for {
+        // accelerate hands its section on only where it starts DeepSpeed itself.
+        launch.given.values.retain(|said| !said.name.starts_with(ACCELERATE_SECTION));
+    }
     launch.line.clone_from(&launch.given.values);
     training::read_program(&mut launch, files);
     launch.world = launch.count(exported, files);

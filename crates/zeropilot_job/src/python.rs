@@ -41,8 +41,8 @@ pub struct Call {
     pub keywords: Vec<(String, Value, Span)>,
     /// Arguments without a name.
     pub positional: Vec<(Value, Span)>,
-    /// The first of them, where it is a name.
-    pub(super) first_name: Option<String>,
+    /// Arguments that are plain names, by where they stand.
+    pub(super) names: Vec<(Span, String)>,
     /// Whether `**` brings arguments that are not written here.
     pub has_more: bool,
     /// The condition of the innermost `if` around it in its function.
@@ -65,7 +65,17 @@ impl Call {
 
     /// The first argument, where it is a name.
     pub fn argument_name(&self) -> Option<&str> {
-        self.first_name.as_deref()
+        self.name_of(self.positional.first()?.1)
+    }
+
+    /// The name that is handed over as an argument, by its place or by the argument's own name.
+    pub fn handed(&self, index: usize, argument: &str) -> Option<&str> {
+        self.name_of(self.argument(index, argument)?.1)
+    }
+
+    fn name_of(&self, argument: Span) -> Option<&str> {
+        let found = self.names.iter().find(|(span, _)| *span == argument);
+        found.map(|(_, name)| name.as_str())
     }
 
     /// What a method is called on: `model` in `model.train()`.

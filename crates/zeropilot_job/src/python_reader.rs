@@ -151,7 +151,7 @@ impl Reader<'_> {
             callee: self.slice(function).split_whitespace().collect(),
             keywords: Vec::new(),
             positional: Vec::new(),
-            first_name: None,
+            names: Vec::new(),
             has_more: false,
             condition: self.condition(node),
             questions: self.questions(node),
@@ -166,6 +166,9 @@ impl Reader<'_> {
                     if let (Some(name), Some(value)) = (name, argument.child_by_field_name("value"))
                     {
                         let name = name.to_owned();
+                        if value.kind() == "identifier" {
+                            call.names.push((span(argument), self.slice(value).to_owned()));
+                        }
                         call.keywords.push((name, self.value(value), span(argument)));
                     }
                 }
@@ -178,8 +181,8 @@ impl Reader<'_> {
                     self.division(target, argument, scope);
                 }
                 kind => {
-                    if kind == "identifier" && call.positional.is_empty() {
-                        call.first_name = Some(self.slice(argument).to_owned());
+                    if kind == "identifier" {
+                        call.names.push((span(argument), self.slice(argument).to_owned()));
                     }
                     call.positional.push((self.value(argument), span(argument)));
                 }

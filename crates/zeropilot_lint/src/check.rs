@@ -55,9 +55,16 @@ pub fn check(bytes: &[u8], settings: &Settings) -> Report {
         return report;
     }
     match read(text, hjson, front_end) {
-        Reading::Whole(document) => judge(&document, settings, &mut report),
+        Reading::Whole(document) => {
+            let is_guess = front_end == FrontEnd::DeepSpeed
+                && report.front_end_guessed
+                && !text.trim().is_empty();
+            let error = if is_guess { parse_json(text).err() } else { None };
+            let other_readers = error.map(|error| refusal::not_for_others(&error));
+            judge(&document, settings, other_readers, &mut report);
+        }
         Reading::NotStrict(document, diagnostic) => {
-            judge(&document, settings, &mut report);
+            judge(&document, settings, None, &mut report);
             refuse(&mut report, diagnostic);
         }
         Reading::Unreadable(diagnostic) => report.diagnostics = vec![diagnostic],
@@ -123,7 +130,12 @@ fn read(text: &str, hjson: Result<Document, SyntaxError>, front_end: FrontEnd) -
     }
 }
 
-fn judge(document: &Document, settings: &Settings, report: &mut Report) {
+fn judge(
+    document: &Document,
+    settings: &Settings,
+    other_readers: Option<Diagnostic>,
+    report: &mut Report,
+) {
     let duplicates = document.duplicate_keys();
     let deduplicated;
     let root = if duplicates.is_empty() {
@@ -145,7 +157,7 @@ fn judge(document: &Document, settings: &Settings, report: &mut Report) {
         script: &settings.script,
         says_auto: document.text().contains("auto"),
     };
-    let mut found = Vec::new();
+    let mut found = Vec::from_iter(other_readers);
     for duplicate in duplicates.iter().take(MAX_FINDINGS) {
         found.push(refusal::duplicate_key(duplicate, document.root(), &subject));
     }

@@ -12,7 +12,7 @@ use crate::diagnostic::Diagnostic;
 pub use crate::job_view::settings;
 use crate::job_view::{Findings, JobView};
 use crate::registry::{CHECKS, Check};
-use crate::report::{Report, Verdict};
+use crate::report::{Outcome, Report, Verdict};
 use crate::rule::Severity;
 use crate::rules::integrations::accelerate_fields;
 use crate::settings::Settings;
@@ -76,7 +76,7 @@ pub fn judge(text: &str, outside: &Outside, said: &Settings, files: Files<'_>) -
     }
     findings.0.retain(|(_, found)| said.selection.wants(found.rule.code));
     let is_error = |(_, found): &(_, Diagnostic)| found.severity == Severity::Error;
-    let is_rejected = verdicts.iter().flatten().any(|report| report.verdict == Verdict::Reject)
+    let is_rejected = verdicts.iter().flatten().any(|report| report.outcome() != Outcome::Runs)
         || findings.0.iter().any(is_error);
     let mut all = in_files(text, &job, said, files, findings.0);
     all[0].report.verdict = if is_rejected { Verdict::Reject } else { Verdict::Accept };

@@ -100,7 +100,17 @@ pub fn settings(launch: &Launch, said: &Settings) -> Settings {
     script.save_only_model = script.save_only_model.or_else(|| given.switch("save_only_model"));
     script.load_best_model_at_end =
         script.load_best_model_at_end.or_else(|| given.switch("load_best_model_at_end"));
+    settings.script.is_compiled |= is_compiled(launch);
     settings.script.is_autotuned = launch.launcher == Launcher::DeepSpeed
         && launch.options.iter().any(|(name, _)| name == "autotuning");
     settings
+}
+
+/// Whether something calls `engine.compile()`: the script itself, or accelerate for the Trainer.
+fn is_compiled(launch: &Launch) -> bool {
+    let by_script = launch.script.as_ref().is_some_and(|script| {
+        let engine = script.engine().map(|(_, engine)| format!("{engine}.compile"));
+        engine.is_some_and(|callee| script.call(&callee).is_some())
+    });
+    by_script || launch.given.switch("torch_compile") == Some(true)
 }

@@ -44,7 +44,7 @@ pub use fix::{Fixed, fix};
 pub use key_values::{KeyTable, KeyValues};
 pub use manual::{Case, Page};
 pub use registry::{RULES, nearest_code, rule};
-pub use report::{Report, ResolvedValues, Verdict};
+pub use report::{Outcome, Report, ResolvedValues, Verdict};
 pub use rule::{Example, Group, Rule, Severity, Wording};
 pub use script::Script;
 pub use selection::Selection;

@@ -68,6 +68,7 @@ rules! {
         keys::steps_per_print_overwritten,
         keys::timers_left_on,
         keys::autotuning_left_on,
+        keys::deepcompile_alone,
         versions::removed_optimizer,
         versions::warmup_steps,
         versions::legacy_stage_1,

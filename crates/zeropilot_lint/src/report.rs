@@ -6,28 +6,30 @@ use zeropilot_config::schema::EngineVersion;
 
 use crate::diagnostic::Diagnostic;
 use crate::key_values::KeyValues;
+use crate::rule::Severity;
 use crate::world::World;
 
 /// More findings than this help nobody; a hostile file must not fill memory with them.
 pub(crate) const MAX_FINDINGS: usize = 1000;
 
-/// Whether the run gets past loading its config.
+/// What the config loader says: the framework that fills the file, then DeepSpeed's `DeepSpeedConfig`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Verdict {
     /// It does.
     Accept,
-    /// The front end or the engine refuses.
+    /// One of them rejects it.
     Reject,
 }
 
-impl Verdict {
-    /// Its name in machine formats.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Accept => "accept",
-            Self::Reject => "reject",
-        }
-    }
+/// What becomes of the run: the loader's verdict, and what the findings say happens after loading.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Outcome {
+    /// The file loads, and no finding ends the run.
+    Runs,
+    /// The file loads, and a finding says that the run does not start or ends at once.
+    Fails,
+    /// The file does not load.
+    Rejected,
 }
 
 /// What the values that people ask for became.
@@ -50,7 +52,7 @@ pub struct ResolvedValues {
 /// All there is to say about a file.
 #[derive(Debug, Clone)]
 pub struct Report {
-    /// Whether the run gets past loading the file.
+    /// Whether the file loads.
     pub verdict: Verdict,
     /// What the values became; `None` if refused.
     pub resolved: Option<ResolvedValues>,
@@ -68,4 +70,16 @@ pub struct Report {
     pub front_end_guessed: bool,
     /// The number of ranks it was judged for.
     pub world: World,
+}
+
+impl Report {
+    /// What becomes of a run with the file.
+    pub fn outcome(&self) -> Outcome {
+        let ends = |found: &Diagnostic| found.severity == Severity::Error;
+        match self.verdict {
+            Verdict::Reject => Outcome::Rejected,
+            Verdict::Accept if self.diagnostics.iter().any(ends) => Outcome::Fails,
+            Verdict::Accept => Outcome::Runs,
+        }
+    }
 }

@@ -21,4 +21,6 @@ pub struct Script {
     pub load_best_model_at_end: Option<bool>,
     /// Whether `deepspeed --autotuning` starts it.
     pub is_autotuned: bool,
+    /// Whether `engine.compile()` is called.
+    pub is_compiled: bool,
 }

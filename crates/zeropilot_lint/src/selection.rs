@@ -72,9 +72,11 @@ mod tests {
     use super::*;
     use crate::check::check;
     use crate::settings::Settings;
+    use zeropilot_config::front_end::FrontEnd;
 
     fn codes(config: &str, selection: Selection) -> Vec<&'static str> {
-        let settings = Settings { selection, ..Settings::default() };
+        let front_end = Some(FrontEnd::DeepSpeed);
+        let settings = Settings { selection, front_end, ..Settings::default() };
         let report = check(config.as_bytes(), &settings);
         report.diagnostics.iter().map(|found| found.rule.code).collect()
     }

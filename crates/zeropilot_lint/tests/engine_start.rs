@@ -35,6 +35,8 @@ fn can_be_shown(rule: &Rule, example: &Example) -> bool {
         && example.version.is_none()
         // A converted checkpoint is not made here.
         && !(example.script)().checkpoint.is_some_and(|checkpoint| checkpoint.is_universal)
+        // A mesh needs its ranks, and one is started.
+        && !example.config.contains("data_parallel_size")
         // Batch sizes may speak for more ranks than the one that is started.
         && !names_its_ranks(example)
         && !NOT_HERE.iter().any(|(code, _)| *code == rule.code)

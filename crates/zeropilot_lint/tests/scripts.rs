@@ -146,6 +146,9 @@ fn engine_cases() -> Vec<Case> {
         case(none, TORCHRUN, "done").script(no_sync).config(plain(1)),
         case("Z06", TORCHRUN, "elements 0\n").script(by_transformers).config(plain(3)).model(),
         case("Z06", TORCHRUN, "elements 0\n").script(by_torch).config(plain(3)),
+        case("Z06", TORCHRUN, "elements 0\n")
+            .script(&by_torch.replace("engine.module.state_dict()", "model.state_dict()"))
+            .config(plain(3)),
         case(none, TORCHRUN, "elements 72\n").script(by_torch).config(plain(2)),
         case("H01", TWO, "hangs").script(generation).config(plain(3)).model(),
         case(none, TWO, "done").script(&synced).config(plain(3)).model(),
@@ -206,6 +209,11 @@ fn front_end_cases() -> Vec<Case> {
         case("I12", TORCHRUN, "Using --fsdp xxx together with --deepspeed is not possible")
             .script(include_str!("scripts/fsdp.py"))
             .config(filled(2, None))
+            .model(),
+        case("I12", "accelerate launch --config_file acc.yaml --main_process_port PORT t.py", "trains with DistributedType.DEEPSPEED")
+            .script(&format!("{}print('trains with', trainer.accelerator.distributed_type)\n", include_str!("scripts/fsdp.py").replace("fsdp=\"full_shard\", ", "")))
+            .config(filled(2, None))
+            .file("acc.yaml", "compute_environment: LOCAL_MACHINE\ndistributed_type: FSDP\nnum_processes: 1\nnum_machines: 1\nmixed_precision: 'no'\nfsdp_config:\n  fsdp_sync_module_states: false\n  fsdp_cpu_ram_efficient_loading: false\n")
             .model(),
         case("F04", "accelerate launch --use_deepspeed --num_processes 1 --num_machines 1 --mixed_precision no --main_process_port PORT --zero_stage 3 --offload_param_device nvme --offload_param_nvme_path /local_nvme t.py", "'nvme_path': 'none'")
             .script(plugin),

@@ -3,7 +3,7 @@
 use zeropilot_config::front_end::{Arguments, FrontEnd, ModelFacts, TrainerArguments};
 use zeropilot_config::python::PyValue;
 use zeropilot_config::schema::EngineVersion;
-use zeropilot_lint::{Report, Settings, Severity, Verdict, WorldSource, apply, check};
+use zeropilot_lint::{Outcome, Report, Settings, Severity, Verdict, WorldSource, apply, check};
 use zeropilot_text::Language;
 
 fn judged(config: &str, settings: &Settings) -> Report {
@@ -270,4 +270,29 @@ fn what_the_autotuner_writes_is_missing_only_without_it() {
     assert_eq!(report.diagnostics[0].severity, Severity::Warning);
     let off = config.replace("true", "false");
     assert_eq!(judged(&off, &Settings::default()).diagnostics[0].severity, Severity::Error);
+}
+
+#[test]
+fn a_file_that_loads_and_ends_the_run_is_not_one_that_runs() {
+    let muon = r#"{"train_micro_batch_size_per_gpu": 1, "zero_optimization": {"stage": 3}, "optimizer": {"type": "Muon"}}"#;
+    let bare = |version: &str| Settings {
+        front_end: Some(FrontEnd::DeepSpeed),
+        version: EngineVersion::nearest(version).expect("a version"),
+        ..at(8)
+    };
+    let report = judged(muon, &bare("0.19.8"));
+    // The loader takes it; `deepspeed.initialize` does not.
+    assert_eq!((report.verdict, report.outcome()), (Verdict::Accept, Outcome::Fails));
+    assert!(codes(&report).contains(&"O25"));
+    let untested = r#"{"train_batch_size": 8, "zero_optimization": {"stage": 2}, "optimizer": {"type": "SGD"}}"#;
+    let report = judged(untested, &bare("0.16.9"));
+    assert_eq!((report.verdict, report.outcome()), (Verdict::Accept, Outcome::Fails));
+    let refused = judged(r#"{"train_batch_size": 3}"#, &bare("0.19.8"));
+    assert_eq!(refused.outcome(), Outcome::Rejected);
+    let runs = judged(r#"{"train_batch_size": 8}"#, &bare("0.19.8"));
+    assert_eq!(runs.outcome(), Outcome::Runs);
+    // Whoever silences the finding says that it is wrong.
+    let mut settings = bare("0.19.8");
+    settings.selection.ignore = vec!["O25".to_owned()];
+    assert_eq!(judged(muon, &settings).outcome(), Outcome::Runs);
 }

@@ -140,6 +140,10 @@ pub(crate) fn search(line: &[u8]) -> Found {
             }
         }
     }
+    // `OutOfMemoryError` of a GPU ends like Python's own.
+    if found.fingerprints.iter().any(|known| known.means == Meaning::DeviceMemory) {
+        found.fingerprints.retain(|known| known.means != Meaning::HostMemory);
+    }
     found
 }
 

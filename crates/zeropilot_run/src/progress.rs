@@ -67,6 +67,16 @@ fn bar(line: &str) -> Option<Progress> {
     })
 }
 
+/// What stands behind the last bar of tqdm in a line, if anything does; otherwise the line.
+pub(crate) fn behind_bar(line: &str) -> &str {
+    let behind =
+        line.rsplit_once("%|").and_then(|(_, bar)| bar.split_once("| ")?.1.split_once(']'));
+    match behind {
+        Some((count, rest)) if count.contains(" [") && !rest.trim().is_empty() => rest.trim_start(),
+        _ => line,
+    }
+}
+
 /// The number behind `/`.
 fn total(rest: &str) -> Option<u64> {
     let rest = rest.trim_start().strip_prefix('/')?.trim_start();

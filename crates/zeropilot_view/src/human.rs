@@ -1,23 +1,20 @@
 //! For people: the verdict on a file, then each finding with its place, its reason and its remedy.
 
-use std::borrow::Cow;
-use std::ops::Range;
+mod source;
 
-use annotate_snippets::{AnnotationKind, Group, Level, Patch, Renderer, Snippet};
+use annotate_snippets::{Group, Level, Patch, Renderer, Snippet};
 use zeropilot_config::front_end::FrontEnd;
 use zeropilot_config::python::{Number, PyValue, python_str};
-use zeropilot_config::syntax::{LineIndex, Span};
-use zeropilot_lint::{Diagnostic, Report, ResolvedValues, Safety, Severity, Verdict, WorldSource};
+use zeropilot_config::syntax::Span;
+use zeropilot_lint::{Diagnostic, Outcome, Report, ResolvedValues, Safety, Severity, WorldSource};
 use zeropilot_text::{Language, Text, tr};
 
-use crate::place::decodable;
+use self::source::Source;
 use crate::wrap::wrap;
 use crate::{FileResult, Layout, escaped};
 
 /// Columns where there is no terminal to ask.
 const WIDTH: usize = 100;
-/// Lines longer than this are named, not shown.
-const LONGEST_LINE: usize = 2000;
 
 /// Everything about a file; nothing about an accepted one that the user did not name.
 pub(crate) fn file(layout: &Layout, file: &FileResult<'_>) -> String {
@@ -34,12 +31,26 @@ pub(crate) fn file(layout: &Layout, file: &FileResult<'_>) -> String {
     }
     let source = Source::new(file);
     let renderer = if layout.color { Renderer::styled() } else { Renderer::plain() };
-    let renderer = renderer.term_width(layout.width.unwrap_or(WIDTH).clamp(60, 140));
+    let renderer = renderer.term_width(columns(layout));
     for diagnostic in &report.diagnostics {
         text.push_str(&renderer.render(&groups(layout, diagnostic, &source)));
         text.push_str("\n\n");
     }
     text
+}
+
+/// The verdict on a file whose findings were told before.
+pub(crate) fn repeated(layout: &Layout, file: &FileResult<'_>) -> String {
+    if layout.quiet {
+        return String::new();
+    }
+    let same = match file.report.diagnostics.is_empty() {
+        true => "",
+        false => {
+            Text::new("  same findings as above\n\n", "  问题与上面相同\n\n").get(layout.language)
+        }
+    };
+    format!("{}\n{same}", verdict(layout, file))
 }
 
 /// What was put right, a line each.
@@ -61,13 +72,14 @@ pub(crate) fn verdict(layout: &Layout, file: &FileResult<'_>) -> String {
         let colon = Text::new(": ", "：").get(language);
         return format!("{}{colon}{}", escaped(file.name), escaped(headline));
     }
-    let word = match report.verdict {
-        Verdict::Accept => Text::new("accepted", "通过"),
-        Verdict::Reject => Text::new("rejected", "会被拒绝"),
+    let word = match report.outcome() {
+        Outcome::Runs => Text::new("accepted", "通过"),
+        Outcome::Fails => Text::new("loads, but the run fails", "能加载，但训练会失败"),
+        Outcome::Rejected => Text::new("rejected", "会被拒绝"),
     };
-    let style = match report.verdict {
-        Verdict::Accept => "\u{1b}[1;32m",
-        Verdict::Reject => "\u{1b}[1;31m",
+    let style = match report.outcome() {
+        Outcome::Runs => "\u{1b}[1;32m",
+        Outcome::Fails | Outcome::Rejected => "\u{1b}[1;31m",
     };
     let word = word.get(language);
     let word = if layout.color { format!("{style}{word}\u{1b}[0m") } else { word.to_owned() };
@@ -164,7 +176,7 @@ fn surroundings(report: &Report, language: Language) -> String {
 
 fn pending(report: &Report, language: Language) -> String {
     let count = report.pending.len();
-    if count == 0 || report.verdict == Verdict::Reject {
+    if count == 0 || report.outcome() == Outcome::Rejected {
         return String::new();
     }
     let keys = if count == 1 { "key" } else { "keys" };
@@ -203,15 +215,16 @@ fn groups<'a>(
         group = group.element(level.with_name(name).message(text));
     }
     let mut groups = vec![group];
-    groups.extend(fix(diagnostic, source, language));
+    groups.extend(fix(diagnostic, source, layout));
     groups
 }
 
 fn fix<'a>(
     diagnostic: &'a Diagnostic,
     source: &'a Source<'_>,
-    language: Language,
+    layout: &Layout,
 ) -> Option<Group<'a>> {
+    let language = layout.language;
     let fix = diagnostic.fix.as_ref()?;
     let title = diagnostic.fix_title(language)?;
     let note = match fix.safety {
@@ -227,6 +240,7 @@ fn fix<'a>(
     let name = Text::new("fix", "修复").get(language);
     let title = Level::HELP.with_name(name).secondary_title(title);
     let window = source.lines(Span::new(first, last)).filter(|window| window.start <= first);
+    let window = window.and_then(|window| window.around(fix, columns(layout)));
     let Some(window) = window else { return Some(Group::with_title(title)) };
     let patches = fix.edits.iter().map(|edit| {
         let span = edit.span.start - window.start..edit.span.end - window.start;
@@ -239,107 +253,12 @@ fn fix<'a>(
 /// The text broken into lines that fit beside the margin.
 fn wrapped(text: &str, layout: &Layout, name: &str) -> String {
     let margin = 8 + name.chars().count() * 2;
-    let width = layout.width.unwrap_or(WIDTH).clamp(60, 140);
-    wrap(text, width.saturating_sub(margin).max(40))
+    wrap(text, columns(layout).saturating_sub(margin).max(40))
 }
 
-/// The text of a file, for showing pieces of it.
-struct Source<'a> {
-    name: Cow<'a, str>,
-    text: &'a str,
-    index: LineIndex,
-}
-
-/// Some whole lines of a file.
-struct Window<'a> {
-    text: Cow<'a, str>,
-    /// Offset of the first byte.
-    start: usize,
-    /// Number of the first line.
-    line: usize,
-}
-
-impl<'a> Source<'a> {
-    fn new(file: &FileResult<'a>) -> Self {
-        let text = decodable(file.bytes);
-        Self { name: escaped(file.name), text, index: LineIndex::new(text) }
-    }
-
-    fn origin(&self, span: Span) -> annotate_snippets::Origin<'_> {
-        let place = self.index.line_column(span.start);
-        annotate_snippets::Origin::path(self.name.as_ref())
-            .line(place.line)
-            .char_column(place.column)
-    }
-
-    /// The lines that a span touches, unless they are too long to show. A byte-order mark is never
-    /// among them: it would shift every column after it.
-    fn lines(&self, span: Span) -> Option<Window<'a>> {
-        let text = self.text;
-        let mark = if text.starts_with('\u{feff}') { '\u{feff}'.len_utf8() } else { 0 };
-        let from = span.start.clamp(mark, text.len());
-        let to = span.end.clamp(from, text.len());
-        let is_break = |&byte: &u8| byte == b'\n' || byte == b'\r';
-        let bytes = text.as_bytes();
-        let start = bytes[mark..from].iter().rposition(is_break).map_or(mark, |at| mark + at + 1);
-        let end = bytes[to..].iter().position(is_break).map_or(text.len(), |at| to + at);
-        let lines = text.get(start..end)?;
-        if lines.len() > LONGEST_LINE {
-            return None;
-        }
-        let line = self.index.line_column(start).line;
-        Some(Window { text: harmless(lines), start, line })
-    }
-
-    fn window(
-        &'a self,
-        diagnostic: &Diagnostic,
-        language: Language,
-    ) -> Option<Snippet<'a, annotate_snippets::Annotation<'a>>> {
-        let primary = self.first_line(diagnostic.span);
-        let related: Vec<_> = diagnostic
-            .related
-            .iter()
-            .map(|related| (self.first_line(related.span), related.label.get(language)))
-            .collect();
-        let start = related.iter().map(|(span, _)| span.start).fold(primary.start, usize::min);
-        let end = related.iter().map(|(span, _)| span.end).fold(primary.end, usize::max);
-        let window = self.lines(Span::new(start, end))?;
-        let range = |span: &Range<usize>| {
-            let length = window.text.len();
-            let start = span.start.saturating_sub(window.start).min(length);
-            start..span.end.saturating_sub(window.start).clamp(start, length)
-        };
-        let others = related
-            .iter()
-            .map(|(span, label)| AnnotationKind::Context.span(range(span)).label(*label));
-        let primary = AnnotationKind::Primary.span(range(&primary));
-        Some(
-            Snippet::source(window.text.clone())
-                .line_start(window.line)
-                .path(self.name.as_ref())
-                .annotation(primary)
-                .annotations(others),
-        )
-    }
-
-    /// The part of a span on its first line: a whole section is named by where it begins.
-    fn first_line(&self, span: Span) -> Range<usize> {
-        let start = span.start.min(self.text.len());
-        let end = span.end.clamp(start, self.text.len());
-        let text = self.text.get(start..end).unwrap_or("");
-        let length = text.find(['\n', '\r']).unwrap_or(text.len());
-        start..start + length
-    }
-}
-
-/// Control characters of two bytes, which the renderer passes through, replaced by a dot of as many.
-fn harmless(text: &str) -> Cow<'_, str> {
-    if text.contains(|character| ('\u{80}'..='\u{9f}').contains(&character)) {
-        Cow::Owned(text.replace(|character| ('\u{80}'..='\u{9f}').contains(&character), "·"))
-    } else {
-        Cow::Borrowed(text)
-    }
+/// Columns that a report may take.
+fn columns(layout: &Layout) -> usize {
+    layout.width.unwrap_or(WIDTH).clamp(60, 140)
 }
 
 #[cfg(test)]

@@ -5,7 +5,7 @@ use zeropilot_job::local::JobProblem;
 use zeropilot_job::{FileKind, TrainingJob};
 use zeropilot_text::{Language, Text, tr};
 
-use crate::{escaped, provenance};
+use crate::{escaped, provenance, system};
 
 /// What a file is, in a few words.
 pub fn kind(kind: FileKind) -> Text {
@@ -30,11 +30,14 @@ pub fn kind(kind: FileKind) -> Text {
 pub fn problem(name: &str, problem: &JobProblem, language: Language) -> String {
     let name = escaped(name);
     match problem {
-        JobProblem::Unreadable(error) => tr!(
-            language,
-            "error: {name} cannot be read: {error}\n  help: check the path",
-            "错误：无法读取 {name}：{error}\n  建议：检查路径"
-        ),
+        JobProblem::Unreadable(error) => {
+            let reason = system::failure(error, language);
+            tr!(
+                language,
+                "error: {name} cannot be read: {reason}\n  help: check the path; a job is a launch script, a training script, the YAML of a framework or a DeepSpeed config",
+                "错误：无法读取 {name}：{reason}\n  建议：检查路径；任务可以是启动脚本、训练脚本、训练框架的 YAML 或 DeepSpeed 配置"
+            )
+        }
         JobProblem::NotAJob(of) => {
             let is = kind(*of).get(language);
             tr!(

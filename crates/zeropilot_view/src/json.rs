@@ -3,7 +3,7 @@
 
 use serde::Serialize;
 use zeropilot_config::python::PyValue;
-use zeropilot_lint::{Diagnostic, ResolvedValues};
+use zeropilot_lint::{Diagnostic, Outcome, ResolvedValues};
 use zeropilot_text::Language;
 
 use crate::FileResult;
@@ -14,7 +14,7 @@ use crate::place::{Place, Places};
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub(crate) struct Check<'a> {
     file: &'a str,
-    verdict: &'static str,
+    verdict: RunVerdict,
     resolved: Option<ResolvedBatch<'a>>,
     diagnostics: Vec<Finding>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
@@ -24,6 +24,26 @@ pub(crate) struct Check<'a> {
     world_size: usize,
     world_size_source: &'static str,
     pending: Vec<Pending<'a>>,
+}
+
+/// `reject`: the config does not load. `fail`: it loads, and an error says that the run does not start or ends at once.
+#[derive(Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum RunVerdict {
+    Accept,
+    Fail,
+    Reject,
+}
+
+impl From<Outcome> for RunVerdict {
+    fn from(outcome: Outcome) -> Self {
+        match outcome {
+            Outcome::Runs => Self::Accept,
+            Outcome::Fails => Self::Fail,
+            Outcome::Rejected => Self::Reject,
+        }
+    }
 }
 
 /// The batch and the ZeRO section after loading.
@@ -131,7 +151,7 @@ pub(crate) fn file(language: Language, file: &FileResult<'_>) -> String {
     };
     let value = Check {
         file: file.name,
-        verdict: report.verdict.name(),
+        verdict: report.outcome().into(),
         resolved: report.resolved.as_ref().map(ResolvedBatch::from),
         diagnostics,
         fixed: report.fixed.iter().filter_map(|found| fixed(found, language)).collect(),

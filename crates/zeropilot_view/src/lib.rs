@@ -8,6 +8,7 @@
 #[cfg(feature = "schema")]
 pub mod answers;
 mod concise;
+mod cost;
 pub mod creation;
 pub mod doctor;
 mod escape;
@@ -119,6 +120,14 @@ impl Layout {
             Format::Json => json::file(self.language, file),
             Format::Sarif => sarif::file(self.language, file),
             Format::Github => github::file(self.language, file),
+        }
+    }
+
+    /// What is to be said about a file with the findings that it had before, under other circumstances.
+    pub fn repeated(&self, file: &FileResult<'_>) -> String {
+        match self.format {
+            Format::Human => human::repeated(self, file),
+            _ => self.file(file),
         }
     }
 

@@ -2,16 +2,18 @@
 
 pub mod changes;
 mod current;
+mod html;
 pub(crate) mod json;
 mod offers;
 mod page;
+mod reason;
 mod shortage;
 
+pub use html::html;
 pub use json::json;
 pub use offers::offers_take_long;
 pub use page::{PlanWords, words};
 
-use serde_json::Value;
 use unicode_width::UnicodeWidthStr;
 use zeropilot_ask::{AsWritten, Bill, MethodName, Planned, Provenance};
 use zeropilot_plan::{
@@ -21,10 +23,11 @@ use zeropilot_record::Offload;
 use zeropilot_text::{Language, Text, tr};
 use zeropilot_units::Estimate;
 
+use self::reason::why;
 use self::shortage::remedy;
-use crate::html::Html;
 use crate::memory::fit;
 use crate::simulate::human::{grouped, seconds};
+use crate::wrap::fold;
 use crate::{Layout, escaped, provenance, strategy, talk};
 
 /// A plan with what it was made for.
@@ -113,16 +116,19 @@ fn way_words(way: Way, language: Language) -> String {
 pub fn human(report: &PlanReport<'_>, layout: &Layout) -> String {
     let language = layout.language;
     let Some(choice) = report.plan.fitting.first() else { return nothing_fits(report, layout) };
-    let mut text = choice_words(report, choice, language);
+    let width = layout.width;
+    let mut text = fold(&choice_words(report, choice, language), width);
     text.push_str(&rows(
         &format!("\n{}", offers::head(report, language)),
         offers::lines(report, language).into_iter(),
+        width,
     ));
     text.push_str(&rows(
         Text::new("\nAlternatives that fit:", "\n也放得下的方案：").get(language),
         report.plan.fitting[1..].iter().map(|other| row(other, report, language)),
+        width,
     ));
-    text.push_str(&rejected(&report.plan.rejected, language));
+    text.push_str(&rejected(&report.plan.rejected, layout));
     text.push_str(&rows(
         Text::new(
             "\nIf it still runs out of memory, in this order:",
@@ -130,6 +136,7 @@ pub fn human(report: &PlanReport<'_>, layout: &Layout) -> String {
         )
         .get(language),
         report.plan.fallbacks.iter().map(|fallback| row(fallback, report, language)),
+        width,
     ));
     if !report.plan.fallbacks.is_empty() {
         text.push_str(beyond(report.method, language));
@@ -142,15 +149,17 @@ pub fn human(report: &PlanReport<'_>, layout: &Layout) -> String {
             escaped(path)
         ));
     }
-    text.push_str(&by_hand(choice, language));
+    text.push_str(&fold(&by_hand(choice, language), width));
     text.push_str(&rows(
         Text::new("\nStart it with one of:", "\n启动命令（任选其一）：").get(language),
         report.commands.iter().map(|(_, command)| (command.clone(), String::new())),
+        // A command that is cut cannot be copied.
+        None,
     ));
     if let Some(current) = report.current {
-        text.push_str(&current::words(current, language));
+        text.push_str(&fold(&current::words(current, language), width));
     }
-    text.push_str(&provenance::below(report.provenance, language));
+    text.push_str(&fold(&provenance::below(report.provenance, language), width));
     text
 }
 
@@ -233,36 +242,6 @@ fn by_hand(choice: &Fitting, language: Language) -> String {
     text
 }
 
-fn why(report: &PlanReport<'_>, language: Language) -> &'static str {
-    let plan = report.plan;
-    if report.offers.is_some() {
-        return offers::why(language);
-    }
-    let is_alone = plan.fitting.len() < 2;
-    let is_timed = plan.fitting.first().is_some_and(|choice| choice.time.is_some());
-    let reason = match (is_alone, is_timed) {
-        (true, _) => Text::new("nothing else does", "别的方案都放不下"),
-        (false, true) if is_fastest(plan) => {
-            Text::new("is predicted to take the least time for a sequence", "预测每条序列耗时最短")
-        }
-        (false, true) => Text::new(
-            "takes at most 5 % longer than the fastest, with less offload, more headroom or a lower stage",
-            "比最快的方案最多慢 5 %，但卸载更少、余量更大或 stage 更低",
-        ),
-        (false, false) => Text::new(
-            "stands first in the cost order (less waiting for the host, fewer gathers, no recomputing, larger micro batch); name the card, as in 8xH100, to have steps timed",
-            "在代价顺序里排第一（少等主机、少聚合权重、不重算、micro batch 更大）；写明型号（如 8xH100）即可按每步时间比较",
-        ),
-    };
-    reason.get(language)
-}
-
-fn is_fastest(plan: &Plan) -> bool {
-    let seconds = |fitting: &Fitting| fitting.seconds_per_sequence().unwrap_or(f64::INFINITY);
-    let least = plan.fitting.iter().map(seconds).fold(f64::INFINITY, f64::min);
-    plan.fitting.first().is_some_and(|choice| seconds(choice) <= least)
-}
-
 /// A way with what it needs, and how much slower it is than the choice.
 fn row(fitting: &Fitting, report: &PlanReport<'_>, language: Language) -> (String, String) {
     let choice = report.plan.fitting.first();
@@ -299,11 +278,13 @@ fn time_words(choice: &Fitting, length: u64, language: Language) -> String {
     )
 }
 
-fn rejected(rejected: &[Rejected], language: Language) -> String {
+fn rejected(rejected: &[Rejected], layout: &Layout) -> String {
+    let language = layout.language;
     let head =
         Text::new("\nNot sure to fit, even at its smallest:", "\n缩到最小也不能保证放得下：")
             .get(language);
-    rows(head, rejected.iter().map(|rejected| rejected_row(rejected, language)))
+    let all = rejected.iter().map(|rejected| rejected_row(rejected, language));
+    rows(head, all, layout.width)
 }
 
 fn rejected_row(rejected: &Rejected, language: Language) -> (String, String) {
@@ -319,12 +300,19 @@ fn rejected_row(rejected: &Rejected, language: Language) -> (String, String) {
     (way_words(rejected.way, language), over)
 }
 
-/// Pairs in two columns under a head; nothing without pairs.
-fn rows(head: &str, pairs: impl Iterator<Item = (String, String)>) -> String {
+/// Pairs in two columns under a head, or one below the other where these are too wide; nothing without pairs.
+fn rows(head: &str, pairs: impl Iterator<Item = (String, String)>, width: Option<usize>) -> String {
     let pairs: Vec<(String, String)> = pairs.collect();
     let widest = pairs.iter().map(|(left, _)| left.width()).max();
     let Some(widest) = widest else { return String::new() };
     let mut text = format!("{head}\n");
+    let rightmost = pairs.iter().map(|(_, right)| right.width()).max().unwrap_or(0);
+    if width.is_some_and(|width| 4 + widest + rightmost > width) {
+        for (left, right) in pairs {
+            text.push_str(&fold(&format!("  {left}\n      {right}\n"), width));
+        }
+        return text;
+    }
     for (left, right) in pairs {
         let padding = " ".repeat(widest - left.width());
         text.push_str(format!("  {left}{padding}  {right}").trim_end());
@@ -336,52 +324,16 @@ fn rows(head: &str, pairs: impl Iterator<Item = (String, String)>) -> String {
 fn nothing_fits(report: &PlanReport<'_>, layout: &Layout) -> String {
     let language = layout.language;
     let mut text = nothing_words(report, language);
-    text.push_str(&provenance::notes(&report.provenance.notes, language));
-    text.push_str(&rejected(&report.plan.rejected, language));
-    text.push_str(&remedy(report, language));
+    let notes = provenance::notes(&report.provenance.notes, language);
+    text.push_str(&fold(&notes, layout.width));
+    text.push_str(&rejected(&report.plan.rejected, layout));
+    text.push_str(&fold(&remedy(report, language), layout.width));
     text
 }
 
 fn nothing_words(report: &PlanReport<'_>, language: Language) -> String {
     let (model, gpus) = (escaped(report.model), escaped(report.gpus));
     tr!(language, "{model} on {gpus}: nothing fits\n", "{model}，{gpus}：没有放得下的方案\n")
-}
-
-/// The plan for notebooks and pages.
-pub fn html(report: &PlanReport<'_>, language: Language) -> String {
-    let mut html = Html::new();
-    let pair = |(left, right): (String, String)| vec![left, right];
-    let table = |rows: &[Fitting]| -> Vec<Vec<String>> {
-        rows.iter().map(|one| pair(row(one, report, language))).collect()
-    };
-    let words = |english, chinese| Text::new(english, chinese).get(language);
-    let choice = report.plan.fitting.first();
-    match choice {
-        Some(choice) => html.lines(&choice_words(report, choice, language)),
-        None => html.lines(&nothing_words(report, language)),
-    };
-    let pairs: Vec<Vec<String>> = offers::lines(report, language).into_iter().map(pair).collect();
-    html.table(&offers::head(report, language), &pairs);
-    html.table(
-        words("Alternatives that fit:", "也放得下的方案："),
-        &table(report.plan.fitting.get(1..).unwrap_or_default()),
-    );
-    let rejected: Vec<Vec<String>> =
-        report.plan.rejected.iter().map(|one| pair(rejected_row(one, language))).collect();
-    html.table(
-        words("Not sure to fit, even at its smallest:", "缩到最小也不能保证放得下："),
-        &rejected,
-    );
-    html.table(
-        words("If it still runs out of memory, in this order:", "如果仍然显存不足，依次尝试："),
-        &table(&report.plan.fallbacks),
-    );
-    let Some(choice) = choice else { return html.lines(&remedy(report, language)).finish() };
-    let commands: Vec<&str> = report.commands.iter().map(|(_, line)| line.as_str()).collect();
-    let config = format!("{:#}", Value::Object(choice.recipe.config()));
-    html.folded(words("DeepSpeed config", "DeepSpeed 配置"), &config)
-        .folded(words("Start it with one of", "启动命令（任选其一）"), &commands.join("\n"))
-        .finish()
 }
 
 /// Where a way keeps optimizer states and weights.

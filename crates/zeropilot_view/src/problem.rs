@@ -102,7 +102,8 @@ pub fn creating(problem: &CreateProblem, name: &str, layout: &Layout) -> String 
     }
 }
 
-fn machines(problem: &MachinesProblem, language: Language) -> String {
+/// Why machines cannot be read.
+pub fn machines(problem: &MachinesProblem, language: Language) -> String {
     match problem {
         MachinesProblem::NoGpus => tr!(
             language,

@@ -1,6 +1,6 @@
 //! The line that ends a report.
 
-use zeropilot_lint::{Report, Safety, Severity, Verdict};
+use zeropilot_lint::{Outcome, Report, Safety, Severity};
 use zeropilot_text::{Language, Text, tr};
 
 /// What was counted over all files.
@@ -10,6 +10,8 @@ pub struct Summary {
     pub files: usize,
     /// Files refused.
     pub rejected: usize,
+    /// Files that load, and with which the run fails.
+    pub failing: usize,
     /// Errors.
     pub errors: usize,
     /// Warnings.
@@ -34,7 +36,8 @@ impl Summary {
     /// Counts a file.
     pub fn count(&mut self, report: &Report) {
         self.files += 1;
-        self.rejected += usize::from(report.verdict == Verdict::Reject);
+        self.rejected += usize::from(report.outcome() == Outcome::Rejected);
+        self.failing += usize::from(report.outcome() == Outcome::Fails);
         self.without_world_size +=
             usize::from(report.world.source != zeropilot_lint::WorldSource::Given);
         self.mended += report.fixed.len();
@@ -54,6 +57,7 @@ impl Summary {
     pub fn add(&mut self, other: &Self) {
         self.files += other.files;
         self.rejected += other.rejected;
+        self.failing += other.failing;
         self.errors += other.errors;
         self.warnings += other.warnings;
         self.notes += other.notes;
@@ -72,7 +76,8 @@ impl Summary {
 
     /// The summary in words.
     pub fn words(&self, language: Language) -> String {
-        let accepted = self.files.saturating_sub(self.rejected + self.without_config);
+        let accepted =
+            self.files.saturating_sub(self.rejected + self.failing + self.without_config);
         let (total, rejected) = (self.files, self.rejected);
         let counts = [
             (self.errors, "error", "个错误"),
@@ -103,6 +108,13 @@ impl Summary {
             0 => String::new(),
             count => tr!(language, " ({count} mended by --fix)", "（--fix 可修复 {count} 个）"),
         };
+        let failing = match self.failing {
+            0 => String::new(),
+            1 => tr!(language, ", 1 loads but the run fails", "，1 个能加载但训练会失败"),
+            count => {
+                tr!(language, ", {count} load but the run fails", "，{count} 个能加载但训练会失败")
+            }
+        };
         let unknown = match self.without_config {
             0 => String::new(),
             count => tr!(
@@ -122,8 +134,8 @@ impl Summary {
         let files = if total == 1 { "file" } else { "files" };
         tr!(
             language,
-            "{total} {files}: {accepted} accepted, {rejected} rejected{unknown}{others}; {mended}{found}{fixable}\n",
-            "共 {total} 个文件：{accepted} 个通过，{rejected} 个会被拒绝{unknown}{others}；{mended}{found}{fixable}\n"
+            "{total} {files}: {accepted} accepted, {rejected} rejected{failing}{unknown}{others}; {mended}{found}{fixable}\n",
+            "共 {total} 个文件：{accepted} 个通过，{rejected} 个会被拒绝{failing}{unknown}{others}；{mended}{found}{fixable}\n"
         )
     }
 }

@@ -42,7 +42,7 @@ pub fn unknown_version(unknown: &UnknownVersion, language: Language) -> String {
     )
 }
 
-/// Which engine was taken, and why, where that is not obvious.
+/// Which engine was taken, and why, where results do not show it: they name the version themselves.
 pub fn version_note(
     engine: EngineVersion,
     source: &VersionSource,
@@ -51,6 +51,12 @@ pub fn version_note(
     let known = engine.name();
     Some(match source {
         VersionSource::Given(given) if given == known => return None,
+        VersionSource::Newest => return None,
+        VersionSource::Installed { version, .. }
+            if version == known && engine == EngineVersion::NEWEST =>
+        {
+            return None;
+        }
         VersionSource::Given(given) => tr!(
             language,
             "note: DeepSpeed {} is judged by the rules of {known}, the nearest known version",
@@ -80,11 +86,6 @@ pub fn version_note(
                 }
             )
         ),
-        VersionSource::Newest => tr!(
-            language,
-            "note: judged for DeepSpeed {known}, the newest known version, since no installed one was found; say another with --deepspeed-version",
-            "提示：没有找到已安装的 DeepSpeed，按已知的最新版本 {known} 判断；可用 --deepspeed-version 指定"
-        ),
     })
 }
 
@@ -99,13 +100,13 @@ pub fn unknown_rule(word: &str, nearest: Option<&str>, language: Language) -> St
     match nearest {
         Some(nearest) => tr!(
             language,
-            "error: there is no rule `{word}`; did you mean {nearest}? `zeropilot rule --all` lists every rule",
-            "错误：没有 `{word}` 这条规则，是不是想查 {nearest}？用 `zeropilot rule --all` 可以列出全部规则"
+            "error: there is no rule `{word}`; did you mean {nearest}? `zeropilot rule` lists every rule",
+            "错误：没有 `{word}` 这条规则，是不是想查 {nearest}？用 `zeropilot rule` 可以列出全部规则"
         ),
         None => tr!(
             language,
-            "error: there is no rule `{word}`; `zeropilot rule --all` lists every rule",
-            "错误：没有 `{word}` 这条规则；用 `zeropilot rule --all` 可以列出全部规则"
+            "error: there is no rule `{word}`; `zeropilot rule` lists every rule",
+            "错误：没有 `{word}` 这条规则；用 `zeropilot rule` 可以列出全部规则"
         ),
     }
 }
@@ -123,6 +124,8 @@ pub struct LaunchWords<'a> {
     pub config: Option<Option<&'a str>>,
     /// Arguments whose values only the run knows.
     pub unknown: &'a [String],
+    /// The training script, where it could not be read.
+    pub unread: Option<&'a str>,
 }
 
 impl LaunchWords<'_> {
@@ -176,6 +179,13 @@ fn one_launch(launch: &LaunchWords<'_>, language: Language) -> String {
             ("（运行时才知道：{}）", names.join("、"))
         ),
     };
+    let unread = launch.unread.map_or(String::new(), |script| {
+        tr!(
+            language,
+            "; {script} was not found, so the arguments in it were not read",
+            "；没有找到 {script}，其中的参数没有读取"
+        )
+    });
     let said = launch.other_than_said().map_or(String::new(), |said| {
         tr!(
             language,
@@ -185,8 +195,8 @@ fn one_launch(launch: &LaunchWords<'_>, language: Language) -> String {
     });
     tr!(
         language,
-        "`{launcher}` starts {ranks} {config}{unknown}{said}",
-        "`{launcher}` 启动 {ranks}，{config}{unknown}{said}"
+        "`{launcher}` starts {ranks} {config}{unknown}{said}{unread}",
+        "`{launcher}` 启动 {ranks}，{config}{unknown}{said}{unread}"
     )
 }
 

@@ -2,6 +2,8 @@
 
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
+/// Columns that a line has however narrow the terminal is.
+const LEAST: usize = 20;
 /// Punctuation that does not begin a line.
 const NOT_FIRST: &str = "，。；：、！？）》」』”’…,.;:!?)]}";
 /// Punctuation that does not end one.
@@ -22,6 +24,26 @@ pub(crate) fn wrap(text: &str, width: usize) -> String {
         column += piece.width();
     }
     wrapped
+}
+
+/// Every line of a text in lines of at most `width` columns; what follows the first is indented below it.
+pub(crate) fn fold(text: &str, width: Option<usize>) -> String {
+    let Some(width) = width else { return text.to_owned() };
+    let mut folded = String::with_capacity(text.len());
+    for line in text.split_inclusive('\n') {
+        let content = line.trim_end_matches('\n');
+        if content.width() <= width {
+            folded.push_str(line);
+            continue;
+        }
+        let indent = content.len() - content.trim_start_matches(' ').len();
+        let below = indent + 2;
+        let wrapped = wrap(&content[indent..], width.saturating_sub(below).max(LEAST));
+        folded.push_str(&content[..indent]);
+        folded.push_str(&wrapped.replace('\n', &format!("\n{}", " ".repeat(below))));
+        folded.push_str(&line[content.len()..]);
+    }
+    folded
 }
 
 /// The parts between which a line may break, each with the space that follows it.
@@ -50,6 +72,13 @@ fn may_break(before: char, after: char) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn lines_are_folded_below_their_own_beginning() {
+        let text = "head\n  one two three four five six\nlast\n";
+        assert_eq!(fold(text, Some(24)), "head\n  one two three four\n    five six\nlast\n");
+        assert_eq!(fold(text, None), text);
+    }
 
     #[test]
     fn words_stay_whole_and_chinese_breaks_anywhere_but_before_punctuation() {

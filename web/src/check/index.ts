@@ -80,10 +80,12 @@ export function check(app: App, isDark: boolean): Part {
   return { element, update, leave: () => edit.leave() };
 }
 
+const VERDICT = { accept: "accepted", fail: "fails", reject: "refused" } as const;
+
 function list(json: Check, { say }: App, apply: (finding: Finding) => void, show: (finding: Finding) => void): HTMLElement[] {
   const counted = json.diagnostics.length;
   return [
-    h("div", { class: "head" }, h("h2", {}, say("findings")), h("span", { class: `badge verdict-${json.verdict}` }, say(json.verdict === "accept" ? "accepted" : "refused"))),
+    h("div", { class: "head" }, h("h2", {}, say("findings")), h("span", { class: `badge verdict-${json.verdict}` }, say(VERDICT[json.verdict]))),
     counted === 0 ? h("p", {}, say("clean")) : h("ul", { class: "findings" }, ...json.diagnostics.map((finding) =>
       h("li", { class: finding.severity, "data-code": finding.code },
         h("div", { class: "head" }, h("strong", {}, h("span", { class: "soft" }, finding.code), " ", ...marked(finding.message)),

@@ -59,7 +59,7 @@ export function bars({ json, words }: Answer<Comparison, ComparisonWords>, work:
   const rows = json.strategies.map((column, index) => row(column, words.strategies[index] as StrategyWords, false, [whole, json.capacity], app));
   if (chosen) {
     const { device, host } = chosen.json;
-    rows.unshift(row({ device, host }, { ...chosen.words.row, strategy: say("recommended") }, true, [whole, json.capacity], app));
+    rows.unshift(row({ device, host }, { ...chosen.words.row, strategy: say("recommendedRow") }, true, [whole, json.capacity], app));
   }
   const used = new Set(json.strategies.flatMap((column) => parts(column, app).map((part) => part.name)));
   const legend = app.named.parts.filter((part) => used.has(part.name)).map((part) =>

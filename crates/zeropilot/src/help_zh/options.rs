@@ -201,7 +201,11 @@ pub(super) const OPTIONS: &[(&[&str], &str, &str)] = &[
     (&["simulate"], "trace", "把这一步写成 Chrome/Perfetto 的 trace 文件"),
     (&["simulate"], "scale", "卡数从多少到多少，例如 `8..1024`；默认每卡 batch 不变"),
     (&["simulate"], "strong", "配合 --scale：总 batch 不变"),
-    (&["rule"], "codes", "规则编号，例如 B03"),
+    (
+        &["rule"],
+        "codes",
+        "规则的编号或名称，例如 B03 或 micro-batch-zero；只写字母（如 B）或什么都不写则每条规则列一行",
+    ),
     (&["rule"], "all", "列出全部规则"),
     (&["rules", "models", "gpus"], "word", "只列出包含这个词的内容"),
     (
@@ -267,6 +271,11 @@ pub(super) const OPTIONS: &[(&[&str], &str, &str)] = &[
     (&["new"], "micro_batch", "每张卡一次处理的样本数"),
     (&["new"], "grad_accum", "梯度累积步数"),
     (&["new"], "world_size", "训练的进程数（GPU 数）"),
+    (
+        &["new"],
+        "gpus",
+        "GPU，例如 `8xH100` 或 `2x8xV100-SXM2-32GB`：由此确定进程数；不支持 bf16 的卡用 fp16",
+    ),
     (&["new"], "global_batch", "所有进程一次参数更新的样本总数，由它推出梯度累积步数"),
     (&["new"], "offload", "把该 stage 能卸载的都放到主机内存：优化器状态，stage 3 还有权重"),
     (&["new"], "offload_optimizer", "优化器状态放在哪里"),

@@ -4,10 +4,11 @@ pub(crate) mod file;
 pub(crate) mod help_zh;
 pub(crate) mod knobs;
 
+use std::num::NonZeroU64;
 use std::path::{Path, PathBuf};
 
 use clap::Args;
-use zeropilot_ask::{CreateProblem, Draft, Wishes, create};
+use zeropilot_ask::{CreateProblem, Draft, Machines, Wishes, create};
 use zeropilot_plan::{ModelSize, Preset, Recipe, Request, Tier, Zero};
 use zeropilot_text::Language;
 use zeropilot_view::creation::{self, Created, CreationProblem};
@@ -52,6 +53,9 @@ pub(crate) struct NewCommand {
     /// Size buckets for this model: catalogue name, directory, config.json or Hugging Face ID
     #[arg(long, value_name = "MODEL")]
     model: Option<String>,
+    /// GPUs, such as `8xH100` or `2x8xV100-SXM2-32GB`: sets the world size, and fp16 on GPUs without bf16
+    #[arg(long, value_name = "GPUS", conflicts_with = "world_size")]
+    gpus: Option<String>,
     /// DeepSpeed version to check the config for; otherwise the installed one, or the newest known
     #[arg(long, value_name = "VERSION")]
     deepspeed_version: Option<String>,
@@ -113,9 +117,22 @@ fn make(command: &NewCommand, language: Language) -> Result<Vec<Placed>, Failure
 /// What the arguments ask for; fails if the model cannot be used.
 fn request(command: &NewCommand, language: Language) -> Result<Request, Failure> {
     let model = command.model.as_deref().map(|name| model_size(name, language)).transpose()?;
-    let request = command.wishes.request(model);
+    let request = wishes(command, language)?.request(model);
     let request = request.map_err(|problem| Failure::Said(format!("error: {problem}")))?;
     Ok(Request { knobs: command.knobs.0.clone(), ..request })
+}
+
+/// What is wished for, on the GPUs that are named.
+fn wishes(command: &NewCommand, language: Language) -> Result<Wishes, Failure> {
+    let mut wishes = command.wishes.clone();
+    let Some(gpus) = &command.gpus else { return Ok(wishes) };
+    let cluster = Machines::with_gpus(gpus).cluster();
+    let cluster = cluster.map_err(|error| Failure::Said(problem::machines(&error, language)))?;
+    wishes.world_size = NonZeroU64::new(cluster.world_size());
+    let lacks_bf16 = cluster.gpus.device.accelerator().is_some_and(|card| card.lacks_bf16());
+    let is_said = wishes.bf16.is_some() || wishes.fp16 || wishes.fp32;
+    wishes.fp16 |= lacks_bf16 && !is_said;
+    Ok(wishes)
 }
 
 fn model_size(name: &str, language: Language) -> Result<ModelSize, Failure> {

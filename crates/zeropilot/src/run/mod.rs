@@ -6,6 +6,7 @@ mod forecast;
 mod machine;
 mod preflight;
 mod screen;
+mod status_row;
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};

@@ -6,11 +6,11 @@ use serde_json::{Map, Value};
 use zeropilot_config::front_end::FrontEnd;
 use zeropilot_job::Outside;
 use zeropilot_lint::job as lint;
-use zeropilot_lint::{Settings, Verdict, check};
+use zeropilot_lint::{Outcome, Settings, Verdict, check};
 use zeropilot_record::RunEvent;
 use zeropilot_run::environment::without_secrets;
 use zeropilot_run::{Observer as _, Recorder, RunCommand, ShellScript, line};
-use zeropilot_view::{Format, Layout, doctor as words, run};
+use zeropilot_view::{Format, Layout, Summary, doctor as words, run};
 
 use super::forecast::Forecaster;
 use super::machine;
@@ -85,12 +85,17 @@ impl Preflight<'_> {
             let script = (path.as_path(), script.as_ref());
             job::check_script(&input, script, layout, self.settings, &outside, Mode::Tell)
         };
-        let Ok((words, summary)) = told(&layout) else { return true };
+        let Ok(pieces) = told(&layout) else { return true };
+        let words: String = pieces.iter().map(|piece| piece.text.as_str()).collect();
+        let mut summary = Summary::default();
+        pieces.iter().for_each(|piece| summary.add(&piece.summary));
         let (errors, warnings) = (summary.errors, summary.warnings);
         let has_findings = errors + warnings > 0;
         let plain = Layout { format: Format::Concise, color: false, ..layout };
         let lines = has_findings.then(|| told(&plain).ok()).flatten();
-        let lines = lines.map(|(lines, _)| lines.lines().map(str::to_owned).collect());
+        let lines = lines.map(|pieces| {
+            pieces.iter().flat_map(|piece| piece.text.lines()).map(str::to_owned).collect()
+        });
         let findings = lines.unwrap_or_default();
         screen.happened(RunEvent::Preflight { errors, warnings, findings });
         if has_findings {
@@ -108,7 +113,7 @@ impl Preflight<'_> {
         };
         let settings = self.of_job();
         let bare = Settings { front_end: Some(FrontEnd::DeepSpeed), ..settings };
-        check(&bytes, &bare).verdict == Verdict::Reject
+        check(&bytes, &bare).outcome() != Outcome::Runs
     }
 
     /// Whether the engine would take a config in this job.

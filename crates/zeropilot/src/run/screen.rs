@@ -3,13 +3,17 @@
 use std::io::{IsTerminal, Write};
 use std::sync::{Arc, Mutex};
 
-use indicatif::{ProgressBar, ProgressStyle};
 use zeropilot_cluster::NvidiaGauge;
 use zeropilot_cluster::gauge::Gauge;
 use zeropilot_record::{RunEvent, RunInfo};
 use zeropilot_run::{Observer, Recorder, Status, Stream, Telemetry, TrainingLength};
 use zeropilot_text::Language;
 use zeropilot_view::run::{self as words, StatusLine};
+
+use super::status_row::StatusRow;
+
+/// Columns of a terminal that does not say.
+const COLUMNS: usize = 80;
 
 /// The terminal, and the record.
 pub(super) struct Screen {
@@ -20,9 +24,10 @@ pub(super) struct Screen {
     /// Whether tokens are counted from arguments.
     counts_tokens: bool,
     telemetry: Mutex<Telemetry>,
-    bar: Option<ProgressBar>,
+    /// Whether there is a terminal for the row.
+    has_row: bool,
     /// One writer at a time, so that two streams do not cut each other's lines.
-    turn: Mutex<()>,
+    row: Mutex<StatusRow>,
 }
 
 /// Says something beside the output, before there is a screen.
@@ -37,11 +42,6 @@ impl Screen {
         quiet: bool,
         info: &RunInfo,
     ) -> Self {
-        let bar = (!quiet && std::io::stderr().is_terminal()).then(|| {
-            let style = ProgressStyle::with_template("{spinner} {msg}");
-            ProgressBar::new_spinner()
-                .with_style(style.unwrap_or_else(|_| ProgressStyle::default_spinner()))
-        });
         let length =
             TrainingLength { total_steps: info.total_steps, tokens_per_step: info.tokens_per_step };
         let gauge = NvidiaGauge::open().ok().map(|gauge| Box::new(gauge) as Box<dyn Gauge>);
@@ -52,44 +52,61 @@ impl Screen {
             predicted: info.predicted,
             counts_tokens: info.tokens_per_step.is_some(),
             telemetry: Mutex::new(Telemetry::new(gauge, length)),
-            bar,
-            turn: Mutex::new(()),
+            has_row: !quiet && std::io::stderr().is_terminal(),
+            row: Mutex::default(),
         }
     }
 
     /// Says something beside the output.
     pub(super) fn talk(&self, text: &str) {
-        self.write(|| say(&format!("zeropilot: {text}")));
-    }
-
-    /// Takes the line away.
-    pub(super) fn finish(&self) {
-        if let Some(bar) = &self.bar {
-            bar.finish_and_clear();
+        let Ok(mut row) = self.row.lock() else { return };
+        if self.has_row {
+            row.clear(&mut std::io::stderr());
+            row.end_line(&mut std::io::stderr());
+        }
+        say(&format!("zeropilot: {text}"));
+        if self.has_row {
+            row.follow(b"\n", columns(), &mut std::io::stderr());
         }
     }
 
-    fn write(&self, write: impl FnOnce()) {
-        let _turn = self.turn.lock();
-        match &self.bar {
-            Some(bar) => bar.suspend(write),
-            None => write(),
+    /// Takes the row away.
+    pub(super) fn finish(&self) {
+        if let Ok(mut row) = self.row.lock()
+            && self.has_row
+        {
+            row.finish(&mut std::io::stderr());
         }
     }
 }
 
+fn columns() -> usize {
+    let size = terminal_size::terminal_size_of(std::io::stderr());
+    size.map_or(COLUMNS, |(width, _)| usize::from(width.0))
+}
+
 impl Observer for Screen {
     fn output(&self, stream: Stream, bytes: &[u8]) {
+        let Ok(mut row) = self.row.lock() else { return };
+        if self.has_row {
+            row.clear(&mut std::io::stderr());
+        }
         // Whoever reads may go away; the run goes on.
-        self.write(|| {
-            let _ = match stream {
-                Stream::Out => {
-                    let mut out = std::io::stdout().lock();
-                    out.write_all(bytes).and_then(|()| out.flush())
-                }
-                Stream::Err => std::io::stderr().lock().write_all(bytes),
-            };
-        });
+        let is_shown = match stream {
+            Stream::Out => {
+                let mut out = std::io::stdout().lock();
+                let _ = out.write_all(bytes).and_then(|()| out.flush());
+                out.is_terminal()
+            }
+            Stream::Err => {
+                let _ = std::io::stderr().lock().write_all(bytes);
+                true
+            }
+        };
+        if self.has_row {
+            let seen = if is_shown { bytes } else { b"" };
+            row.follow(seen, columns(), &mut std::io::stderr());
+        }
     }
 
     fn happened(&self, happening: RunEvent) {
@@ -109,7 +126,9 @@ impl Observer for Screen {
         for measured in telemetry.due(status) {
             self.recorder.add(measured);
         }
-        let Some(bar) = &self.bar else { return };
+        if !self.has_row {
+            return;
+        }
         let on_gpu = telemetry.largest_on_gpu();
         let line = StatusLine {
             step: status.step,
@@ -124,7 +143,9 @@ impl Observer for Screen {
             ranks: status.memory.len(),
             seconds: status.elapsed.as_secs(),
         };
-        bar.set_message(words::status(&line, self.language));
-        bar.tick();
+        drop(telemetry);
+        if let Ok(mut row) = self.row.lock() {
+            row.say(words::status(&line, self.language), columns(), &mut std::io::stderr());
+        }
     }
 }

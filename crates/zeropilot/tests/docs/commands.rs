@@ -53,7 +53,7 @@ pub(crate) fn with_real_output(page: &Page, directory: &Path) -> String {
     let mut lines = page.text.lines();
     while let Some(line) = lines.next() {
         out.push(line.to_owned());
-        let titled = ["```json title=", "```sh title="];
+        let titled = ["```json title=", "```sh title=", "```python title="];
         if let Some(name) = titled.iter().find_map(|fence| line.strip_prefix(fence)) {
             let body: Vec<&str> = lines.by_ref().take_while(|line| *line != "```").collect();
             std::fs::write(directory.join(name), body.join("\n") + "\n")

@@ -9,4 +9,4 @@ mod syntax;
 
 pub(crate) use engine::explain as engine;
 pub(crate) use front_end::explain as front_end;
-pub(crate) use syntax::{duplicate_key, explain as syntax, not_strict};
+pub(crate) use syntax::{duplicate_key, explain as syntax, not_for_others, not_strict};

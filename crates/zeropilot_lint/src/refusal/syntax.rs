@@ -20,6 +20,11 @@ pub(crate) fn not_strict(error: &SyntaxError, text: &str, front_end: FrontEnd) -
     keys::not_strict_json::explain(error, text, front_end)
 }
 
+/// Words what the readers of JSON say of a text that DeepSpeed's own reader takes.
+pub(crate) fn not_for_others(error: &SyntaxError) -> Diagnostic {
+    keys::not_strict_json::note(error)
+}
+
 /// Words a key that occurs again, which one reader refuses and the others take.
 pub(crate) fn duplicate_key(
     duplicate: &DuplicateKey<'_>,

@@ -140,8 +140,10 @@ impl<'a> Watch<'a> {
             return;
         }
         if let Told::Fingerprint { fingerprint, line, rank, .. } = &told {
-            let known = self.observed.sign(fingerprint.means).map_or(0, |sign| sign.times);
-            if fingerprint.means.is_notable() && known < RECORDED {
+            let sign = self.observed.sign(fingerprint.means);
+            let known = sign.map_or(0, |sign| sign.times);
+            let is_repeated = sign.is_some_and(|sign| sign.line == *line && sign.rank == *rank);
+            if fingerprint.means.is_notable() && known < RECORDED && !is_repeated {
                 let (id, line) = (fingerprint.id.clone(), line.clone());
                 self.say(RunEvent::Fingerprint { id, line, rank: *rank });
             }

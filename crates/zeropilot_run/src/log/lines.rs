@@ -88,7 +88,8 @@ impl Lines {
             return;
         }
         let text = String::from_utf8_lossy(line);
-        let rank = rank_of(&text);
+        let rank = rank_of(progress::behind_bar(&text));
+        let mut meanings: Vec<Meaning> = Vec::new();
         for fingerprint in found.fingerprints {
             match fingerprint.means {
                 Meaning::Traceback => self.phases.retain(|(known, _)| *known != rank),
@@ -97,7 +98,12 @@ impl Lines {
             }
             let phase = self.phases.iter().find(|(known, _)| *known == rank);
             let phase = phase.map(|(_, phase)| *phase);
-            tell(Told::Fingerprint { fingerprint, line: cut(&text), rank, phase });
+            // A line may hold several texts that mean the same.
+            if !meanings.contains(&fingerprint.means) {
+                meanings.push(fingerprint.means);
+                let line = cut(progress::behind_bar(&text));
+                tell(Told::Fingerprint { fingerprint, line, rank, phase });
+            }
         }
         if !found.may_tell {
             return;
@@ -197,6 +203,21 @@ mod tests {
             });
             assert_eq!(oom, Some((Some(1), Some(Phase::Backward))), "{chunk}");
         }
+    }
+
+    #[test]
+    fn an_error_behind_a_bar_is_told_once_and_without_the_bar() {
+        let bar = " 25%|##5       | 50/200 [00:01<00:03, 49.9it/s]";
+        let error = "torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB";
+        let found = told(&format!("{bar}{error}\n"), 64);
+        let lines: Vec<&str> = found
+            .iter()
+            .filter_map(|told| match told {
+                Told::Fingerprint { line, .. } => Some(line.as_str()),
+                _ => None,
+            })
+            .collect();
+        assert_eq!(lines, [error]);
     }
 
     #[test]

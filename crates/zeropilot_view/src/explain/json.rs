@@ -9,7 +9,7 @@ use zeropilot_lint::{Difference, ExplainedKey, Explanation, Side};
 use zeropilot_text::Language;
 
 use super::{Concept, Topic, words};
-use crate::json::written;
+use crate::json::{RunVerdict, written};
 use crate::place::{Place, Places};
 use crate::provenance;
 
@@ -93,7 +93,7 @@ pub(crate) struct ExplainedFile<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     job: Option<provenance::Shape<'a>>,
     file: &'a str,
-    verdict: &'static str,
+    verdict: RunVerdict,
     deepspeed_version: &'static str,
     front_end: &'static str,
     world_size: usize,
@@ -282,7 +282,7 @@ fn file<'a>(
     ExplainedFile {
         job: None,
         file: name,
-        verdict: report.verdict.name(),
+        verdict: report.outcome().into(),
         deepspeed_version: report.version.name(),
         front_end: report.front_end.name(),
         world_size: report.world.size,

@@ -153,7 +153,7 @@ pub fn looks_like_a_path(name: &str) -> bool {
     name == "-"
         || name.contains(['/', '\\'])
         || extension.is_some_and(|extension| {
-            ["json", "hjson", "yaml", "yml", "sh", "py"]
+            ["json", "hjson", "yaml", "yml", "sh", "bash", "slurm", "sbatch", "py"]
                 .iter()
                 .any(|known| extension.eq_ignore_ascii_case(known))
         })

@@ -55,6 +55,10 @@ fn bad(case: &Case, layout: &Layout) -> String {
 /// The file, indented, and what must be known beside it.
 fn config(example: &Example, language: Language) -> String {
     let mut text: String = example.config.lines().map(|line| format!("    {line}\n")).collect();
+    for (name, content) in example.files {
+        text.push_str(&format!("    {name}:\n"));
+        text.extend(content.lines().map(|line| format!("        {line}\n")));
+    }
     let beside = surroundings(example, language);
     if !beside.is_empty() {
         let beside = beside.join(Text::new(", ", "，").get(language));

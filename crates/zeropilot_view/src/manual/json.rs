@@ -61,6 +61,16 @@ struct GoodExample {
     front_end: &'static str,
     world_size: Option<usize>,
     deepspeed_version: Option<&'static str>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    files: Vec<ExampleFile>,
+}
+
+/// A file that a launch script names.
+#[derive(Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+struct ExampleFile {
+    name: &'static str,
+    text: &'static str,
 }
 
 /// One array, each page on lines of its own.
@@ -115,5 +125,6 @@ fn config(example: &Example) -> GoodExample {
         front_end: example.front_end.name(),
         world_size: example.world_size,
         deepspeed_version: example.version,
+        files: example.files.iter().map(|(name, text)| ExampleFile { name, text }).collect(),
     }
 }

@@ -35,23 +35,35 @@ pub fn compare(columns: &[Column], capacity: Option<Estimate>, layout: &Layout) 
     let whole = most.chain(capacity.map(|capacity| capacity.expected().0)).max().unwrap_or(1);
     let head = Text::new("GPU", "显存").get(language);
     let host = Text::new("host per node", "每节点内存").get(language);
-    let mut text = format!("{}{head}\n", " ".repeat(widest + 4));
+    let mut rows = Vec::new();
     for (column, name) in columns.iter().zip(names) {
         let need = column.answer.device();
-        let padding = " ".repeat(widest - name.width());
-        let verdict = capacity.map_or(String::new(), |capacity| {
-            let fit = fit(need, capacity);
-            let word = fit.words(language);
-            if layout.color { format!("{}{word}\u{1b}[0m", fit.style()) } else { word.to_owned() }
-        });
-        let amount = need.to_string();
-        let node = column.answer.node().expected().to_string();
-        let line = format!(
-            "  {name}{padding}  {} {amount:<22} {host} {node:>9}  {verdict}",
-            bar(need.expected().0, whole, BAR)
-        );
-        text.push_str(line.trim_end());
-        text.push('\n');
+        let fit = capacity.map(|capacity| fit(need, capacity));
+        let word = fit.map_or("", |fit| fit.words(language));
+        let verdict = match fit {
+            Some(fit) if layout.color => format!("{}{word}\u{1b}[0m", fit.style()),
+            _ => word.to_owned(),
+        };
+        let (amount, node) = (need.to_string(), column.answer.node().expected().to_string());
+        let drawn = bar(need.expected().0, whole, BAR);
+        let numbers = format!("{drawn} {amount:<22} {host} {node:>9}");
+        let columns = widest + numbers.width() + word.width() + 6;
+        rows.push((name, numbers, verdict, columns));
+    }
+    let is_narrow = |width| rows.iter().any(|(.., columns)| *columns > width);
+    let mut text = String::new();
+    if layout.width.is_some_and(is_narrow) {
+        for (name, numbers, verdict, _) in &rows {
+            text.push_str(format!("  {name}  {verdict}").trim_end());
+            text.push_str(&format!("\n    {numbers}\n"));
+        }
+    } else {
+        text.push_str(&format!("{}{head}\n", " ".repeat(widest + 4)));
+        for (name, numbers, verdict, _) in &rows {
+            let padding = " ".repeat(widest - name.width());
+            text.push_str(format!("  {name}{padding}  {numbers}  {verdict}").trim_end());
+            text.push('\n');
+        }
     }
     if let Some(capacity) = capacity {
         text.push_str(&tr!(language, "Each GPU has {capacity}.\n", "每张卡可用 {capacity}。\n"));

@@ -5,10 +5,11 @@ use zeropilot_plan::{Fitting, Offer};
 use zeropilot_text::{Language, Text, tr};
 
 use super::{PlanReport, way_words};
-use crate::simulate::human::{grouped, seconds, token_words};
+use crate::cost;
+use crate::simulate::human::{grouped, token_words};
 
 /// Tokens that are told of where nobody said how many there are.
-pub(super) const USUAL: Bill = Bill { tokens: 1e9, per_gpu_hour: None };
+pub(super) const USUAL: Bill = Bill { tokens: 1e9, per_gpu_hour: None, currency: None };
 
 /// Hours of GPUs that the tokens of a bill take; `None` if the speed of the GPUs is not known.
 pub(super) fn gpu_hours(fitting: &Fitting, bill: Bill, length: u64) -> Option<f64> {
@@ -65,7 +66,7 @@ pub(super) fn lines(report: &PlanReport<'_>, language: Language) -> Vec<(String,
     report.offers.iter().flat_map(|offers| offers.each()).map(line).collect()
 }
 
-/// "1,234 GPU hours, 6.4 d, 3,085 at 2.5 per GPU hour".
+/// What a strategy costs on so many GPUs.
 fn cost_words(
     report: &PlanReport<'_>,
     fitting: &Fitting,
@@ -74,18 +75,10 @@ fn cost_words(
 ) -> Option<String> {
     let bill = report.bill.unwrap_or(USUAL);
     let hours = gpu_hours(fitting, bill, report.length)?;
-    let took = seconds(hours * 3600.0 / world as f64);
-    let whole = if hours < 100.0 { format!("{hours:.1}") } else { grouped(hours) };
-    let mut text = tr!(language, "{whole} GPU hours, {took}", "{whole} GPU 小时，历时 {took}");
-    if let Some(price) = bill.per_gpu_hour {
-        let money = grouped(hours * price);
-        text.push_str(&tr!(
-            language,
-            ", {money} at {price} per GPU hour",
-            "，按每 GPU 小时 {price} 计费用 {money}"
-        ));
-    }
-    Some(text)
+    let time = fitting.time?;
+    let expected = time.expected.total;
+    let hours = [time.best.total, expected, time.worst.total].map(|step| hours * step / expected);
+    Some(cost::words(hours, world, &bill, language))
 }
 
 #[cfg(test)]

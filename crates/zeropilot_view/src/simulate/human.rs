@@ -10,7 +10,7 @@ use super::SimulateReport;
 use super::words::{advice, cause};
 use crate::memory::bars::bar;
 use crate::memory::{batch, headline};
-use crate::{Layout, provenance};
+use crate::{Layout, cost, provenance};
 
 /// Columns of the bars.
 const BAR: usize = 26;
@@ -237,26 +237,9 @@ pub fn bill(report: &SimulateReport<'_>, language: Language) -> Option<String> {
 }
 
 fn bill_words(report: &SimulateReport<'_>, bill: &Bill, language: Language) -> String {
-    let hours = report.gpu_hours(bill);
-    let days = hours.map(|hours| hours / report.program.ranks as f64 / 24.0);
     let tokens = token_words(bill.tokens, language);
-    let [low, expected, high] = hours.map(grouped);
-    let mut text = tr!(
-        language,
-        "\n{tokens}: {expected} GPU hours ({low} to {high}), {:.1} days",
-        "\n{tokens}：{expected} GPU 小时（{low} 到 {high}），{:.1} 天",
-        days[1]
-    );
-    if let Some(price) = bill.per_gpu_hour {
-        let [low, expected, high] = hours.map(|hours| grouped(hours * price));
-        text.push_str(&tr!(
-            language,
-            ", {expected} at {price} per GPU hour ({low} to {high})",
-            "；按每 GPU 小时 {price} 计，费用 {expected}（{low} 到 {high}）"
-        ));
-    }
-    text.push_str(Text::new(".\n", "。\n").get(language));
-    text
+    let cost = cost::words(report.gpu_hours(bill), report.program.ranks, bill, language);
+    tr!(language, "\n{tokens}: {cost}\n", "\n{tokens}：{cost}\n")
 }
 
 /// "10 billion tokens", with as many decimals as say something.

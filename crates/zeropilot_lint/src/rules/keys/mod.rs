@@ -3,6 +3,7 @@
 pub(crate) mod autotuning_left_on;
 pub(crate) mod breakdown_needs_booleans;
 pub(crate) mod comment_key;
+pub(crate) mod deepcompile_alone;
 pub(crate) mod deprecated_key;
 pub(crate) mod deprecated_together;
 pub(crate) mod duplicate_key;

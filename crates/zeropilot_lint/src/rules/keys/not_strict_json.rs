@@ -17,18 +17,20 @@ pub(crate) static RULE: Rule = Rule {
         "DeepSpeed reads the file, the HF Trainer and accelerate do not",
         "DeepSpeed 读得了这个文件，HF Trainer 和 accelerate 读不了",
     ),
-    wordings: &[&WORDING],
+    wordings: &[&WORDING, &ELSEWHERE],
     sources: &["huggingface/transformers#42406"],
     examples: &[
         Example::new("{\"train_batch_size\": \"auto\", \"zero_optimization\": {\"stage\": 2},}").read_by(FrontEnd::HfTrainer),
         Example::new("{\n  // for 8 GPUs\n  \"train_micro_batch_size_per_gpu\": \"auto\",\n  \"zero_optimization\": {\"stage\": 2}\n}")
             .read_by(FrontEnd::Accelerate),
+        Example::new("{\"train_batch_size\": 8, \"zero_optimization\": {\"stage\": 2},}").unsaid_reader(),
     ],
     good: &[
         Example::new(
             r#"{"train_micro_batch_size_per_gpu": "auto", "zero_optimization": {"stage": 2}}"#,
         )
         .read_by(FrontEnd::HfTrainer),
+        Example::new("{\"train_batch_size\": 8, \"zero_optimization\": {\"stage\": 2},}"),
     ],
     is_no_op: false,
 };
@@ -41,6 +43,28 @@ static WORDING: Wording = Wording {
     ),
     help: Text::new("write plain JSON: it works everywhere", "写成标准 JSON，到处都能用"),
 };
+
+static ELSEWHERE: Wording = Wording {
+    message: Text::new(
+        "the HF Trainer and accelerate reject this file: {fault}",
+        "HF Trainer 和 accelerate 会拒绝这个文件：{fault}",
+    ),
+    why: Text::new(
+        "DeepSpeed itself reads Hjson and accepts the file. The HF Trainer and accelerate read strict JSON and fail with a `JSONDecodeError`.",
+        "DeepSpeed 自己按 Hjson 读取，能接受这个文件；HF Trainer 和 accelerate 按严格的 JSON 读取，会抛 `JSONDecodeError`。",
+    ),
+    help: Text::new(
+        "write plain JSON, or pass `--front-end deepspeed` if only DeepSpeed reads the file",
+        "写成标准 JSON；如果只由 DeepSpeed 读取，可加上 `--front-end deepspeed`",
+    ),
+};
+
+/// What other readers would say, where who reads the file is only guessed.
+pub(crate) fn note(error: &SyntaxError) -> Diagnostic {
+    Diagnostic::new(&RULE, &ELSEWHERE, KeyPath::default(), error.span)
+        .with("fault", fault(&error.kind))
+        .severity(Severity::Note)
+}
 
 /// Words the error of the JSON reader.
 pub(crate) fn explain(error: &SyntaxError, text: &str, front_end: FrontEnd) -> Diagnostic {

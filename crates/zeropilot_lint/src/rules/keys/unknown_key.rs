@@ -22,7 +22,7 @@ pub(crate) static RULE: Rule = Rule {
     group: Group::Keys,
     severity: Severity::Warning,
     summary: Text::new("a key that nobody reads", "没有人读取的键"),
-    wordings: &[&TOP_LEVEL, &IN_SECTION, &EMBEDDED],
+    wordings: &[&TOP_LEVEL, &IN_SECTION, &EMBEDDED, &FP8],
     sources: &[
         "deepspeedai/DeepSpeed#653",
         "deepspeedai/DeepSpeed#774",
@@ -36,6 +36,7 @@ pub(crate) static RULE: Rule = Rule {
             r#"{"train_batch_size": 8, "num_epochs": 3, "deepspeed": {"zero_optimization": {"stage": 2}}}"#,
         )
         .unsaid_reader(),
+        Example::new(r#"{"train_batch_size": 8, "fp8": {"enabled": true}}"#),
     ],
     good: &[
         Example::new(r#"{"train_batch_size": 8, "zero_optimization": {"stage": 2}}"#),
@@ -85,6 +86,21 @@ static EMBEDDED: Wording = Wording {
     help: Text::new(
         "to have the section checked, save it as a file of its own",
         "要检查这一段，请把它另存为一个文件",
+    ),
+};
+
+static FP8: Wording = Wording {
+    message: Text::new(
+        "DeepSpeed reads no key `{key}`: it has no fp8 setting",
+        "DeepSpeed 不读取 `{key}` 这个键：它没有 fp8 设置",
+    ),
+    why: Text::new(
+        "DeepSpeed trains in the type that `fp16`, `bf16` or `torch_autocast` names and ignores this section without a warning. fp8 matrix products come from the layers of the model.",
+        "DeepSpeed 按 `fp16`、`bf16` 或 `torch_autocast` 指定的精度训练，这一段不生效，也没有提示。fp8 矩阵乘法由模型里的层提供。",
+    ),
+    help: Text::new(
+        "remove the section and switch `bf16` on; for fp8, set `mixed_precision: fp8` in accelerate, which wraps the model with Transformer Engine, or use fp8 layers in the model",
+        "删掉这一段并打开 `bf16`；要用 fp8，可在 accelerate 里设置 `mixed_precision: fp8`（用 Transformer Engine 包装模型），或在模型里使用 fp8 的层",
     ),
 };
 
@@ -165,6 +181,9 @@ fn top_level(subject: &Subject<'_>, member: &Member) -> Diagnostic {
     let path = KeyPath(vec![member.key.clone()]);
     if let Some(home) = wrong_level::home(subject, &member.key) {
         return wrong_level::found(subject, path, member, home);
+    }
+    if member.key.eq_ignore_ascii_case("fp8") {
+        return found(&FP8, subject, path, member, None);
     }
     let meant = renamed("", &member.key)
         .or_else(|| suggest(&member.key, subject.schema().top_level_keys()));

@@ -3,6 +3,7 @@ use zeropilot_config::front_end::FrontEnd;
 use crate::diagnostic::Diagnostic;
 use crate::job_view::{Findings, JobView};
 use crate::rule::{Example, Group, Rule, Severity, Wording};
+use zeropilot_job::{Launch, Place};
 use zeropilot_text::Text;
 
 use super::model_first::STAGE_3;
@@ -13,7 +14,7 @@ pub(crate) static RULE: Rule = Rule {
     group: Group::Integrations,
     severity: Severity::Error,
     summary: Text::new("FSDP together with DeepSpeed", "FSDP 与 DeepSpeed 同时使用"),
-    wordings: &[&WORDING],
+    wordings: &[&REFUSED, &UNUSED],
     sources: &[],
     examples: &[
         Example::job("torchrun --nproc_per_node 2 t.py --deepspeed ds.json --fsdp full_shard").files(&[("ds.json", STAGE_3)]),
@@ -21,6 +22,12 @@ pub(crate) static RULE: Rule = Rule {
             ("t.py", "args = TrainingArguments(deepspeed='ds.json', fsdp='full_shard auto_wrap', per_device_train_batch_size=1)\nTrainer(model, args).train()\n"),
             ("ds.json", STAGE_3),
         ]),
+        Example::job("accelerate launch --config_file acc.yaml t.py").files(&[
+            ("acc.yaml", "distributed_type: FSDP\nnum_processes: 2\nmixed_precision: bf16\nfsdp_config:\n  fsdp_sharding_strategy: FULL_SHARD\n"),
+            ("t.py", "args = TrainingArguments(deepspeed='ds.json', bf16=True, per_device_train_batch_size=1)\nTrainer(model, args).train()\n"),
+            ("ds.json", STAGE_3),
+        ]),
+        Example::job("accelerate launch --use_fsdp --num_processes 2 t.py --deepspeed ds.json").files(&[("ds.json", STAGE_3)]),
     ],
     good: &[
         Example::job("torchrun --nproc_per_node 2 t.py --deepspeed ds.json --fsdp ''").files(&[("ds.json", STAGE_3)]),
@@ -29,7 +36,7 @@ pub(crate) static RULE: Rule = Rule {
     is_no_op: false,
 };
 
-static WORDING: Wording = Wording {
+static REFUSED: Wording = Wording {
     message: Text::new(
         "`fsdp` and `deepspeed` are given together, which the HF Trainer refuses",
         "同时给了 `fsdp` 和 `deepspeed`，HF Trainer 不允许",
@@ -40,6 +47,31 @@ static WORDING: Wording = Wording {
     ),
     help: Text::new("keep one of them", "只保留其中一个"),
 };
+
+static UNUSED: Wording = Wording {
+    message: Text::new(
+        "accelerate is asked for FSDP and the Trainer for DeepSpeed: DeepSpeed trains, FSDP is not used",
+        "accelerate 要求 FSDP，Trainer 要求 DeepSpeed：实际用 DeepSpeed 训练，FSDP 不生效",
+    ),
+    why: Text::new(
+        "the Trainer switches DeepSpeed on before accelerate chooses how to train, and accelerate takes DeepSpeed first. Everything under `fsdp_config` is ignored without a warning.",
+        "Trainer 会先打开 DeepSpeed，accelerate 选择训练方式时优先用 DeepSpeed；`fsdp_config` 下的设置全部不生效，也没有提示。",
+    ),
+    help: Text::new(
+        "for DeepSpeed set `distributed_type: DEEPSPEED`, or start with torchrun; for FSDP remove `deepspeed` from the training arguments",
+        "要用 DeepSpeed，请写 `distributed_type: DEEPSPEED` 或改用 torchrun 启动；要用 FSDP，请从训练参数里删掉 `deepspeed`",
+    ),
+};
+
+/// Where accelerate is asked for FSDP.
+fn asked_of_accelerate(launch: &Launch) -> Option<Place> {
+    if launch.by_accelerate {
+        return None;
+    }
+    let option = launch.option("use_fsdp").map(|word| Place::here(word.span));
+    let kind = launch.distributed_type.as_ref().filter(|kind| kind.value == "FSDP");
+    option.or_else(|| kind.map(|kind| kind.place.clone()))
+}
 
 pub(crate) fn check(job: &JobView<'_>, found: &mut Findings) {
     for launch in &job.job.launches {
@@ -53,7 +85,13 @@ pub(crate) fn check(job: &JobView<'_>, found: &mut Findings) {
             && has_config
             && given.front_end == Some(FrontEnd::HfTrainer)
         {
-            found.at(&said.place, Diagnostic::new(&RULE, &WORDING, "", said.place.span));
+            found.at(&said.place, Diagnostic::new(&RULE, &REFUSED, "", said.place.span));
+        } else if let Some(place) = asked_of_accelerate(launch)
+            && has_config
+            && given.front_end == Some(FrontEnd::HfTrainer)
+        {
+            let diagnostic = Diagnostic::new(&RULE, &UNUSED, "", place.span);
+            found.at(&place, diagnostic.severity(Severity::Warning));
         }
     }
 }

@@ -28,12 +28,20 @@ pub(crate) static RULE: Rule = Rule {
             ("t.py", "engine, _, _, _ = deepspeed.initialize(model=model, config='ds.json')\ntorch.save(engine.module.state_dict(), 'out.pt')\n"),
             ("ds.json", STAGE_3),
         ]),
+        Example::job("deepspeed --num_gpus 2 t.py").files(&[
+            ("t.py", "engine, _, _, _ = deepspeed.initialize(model=model, config='ds.json')\ntorch.save(model.state_dict(), 'out.pt')\n"),
+            ("ds.json", STAGE_3),
+        ]),
         Example::job("accelerate launch --num_processes 2 --use_deepspeed --deepspeed_config_file ds.json t.py").files(&[
             ("t.py", "accelerator = Accelerator()\nmodel, optimizer, loader = accelerator.prepare(model, optimizer, loader)\nunwrapped = accelerator.unwrap_model(model)\nunwrapped.save_pretrained('out', is_main_process=accelerator.is_main_process)\n"),
             ("ds.json", ACCELERATED),
         ]),
     ],
     good: &[
+        Example::job("deepspeed --num_gpus 2 t.py").files(&[
+            ("t.py", "torch.save(model.state_dict(), 'before.pt')\nengine, _, _, _ = deepspeed.initialize(model=model, config='ds.json')\n"),
+            ("ds.json", STAGE_3),
+        ]),
         Example::job("deepspeed --num_gpus 2 t.py").files(&[
             ("t.py", "engine, _, _, _ = deepspeed.initialize(model=model, config='ds.json')\nengine.save_16bit_model('out')\n"),
             ("ds.json", STAGE_3),
@@ -98,9 +106,12 @@ fn saved<'c>(script: &'c PythonScript, call: &'c Call) -> Option<&'c str> {
 fn wording<'t>(training: &Training<'t>, call: &Call) -> Option<(&'static Wording, &'t str)> {
     let script = training.script;
     let object = saved(script, call)?;
-    if let Some((_, engine)) = script.engine() {
+    if let Some((made, engine)) = script.engine() {
         let is_own = object == engine || object.strip_suffix(".module") == Some(engine);
-        return (is_own && script.is_on_engine(call)).then_some((&ENGINE, engine));
+        // The engine partitions the parameters of the very model that it is handed.
+        let is_handed = Some(object) == made.handed(1, "model") && call.follows(made);
+        let is_empty = is_handed || is_own && script.is_on_engine(call);
+        return is_empty.then_some((&ENGINE, engine));
     }
     let accelerator = script.accelerator().filter(|_| training.launch.by_accelerate)?;
     let unwrap = format!("{accelerator}.unwrap_model");

@@ -1,0 +1,46 @@
+//! Why a strategy is recommended before the others that fit.
+
+use zeropilot_ask::Note;
+use zeropilot_plan::{Fitting, Plan};
+use zeropilot_text::{Language, Text};
+
+use super::{PlanReport, offers};
+
+/// The reason, as the end of a sentence.
+pub(super) fn why(report: &PlanReport<'_>, language: Language) -> &'static str {
+    let plan = report.plan;
+    if report.offers.is_some() {
+        return offers::why(language);
+    }
+    let is_alone = plan.fitting.len() < 2;
+    let is_timed = plan.fitting.first().is_some_and(|choice| choice.time.is_some());
+    let reason = match (is_alone, is_timed) {
+        (true, _) => Text::new("nothing else does", "别的方案都放不下"),
+        (false, true) if is_fastest(plan) => {
+            Text::new("is predicted to take the least time for a sequence", "预测每条序列耗时最短")
+        }
+        (false, true) => Text::new(
+            "takes at most 5 % longer than the fastest, with less offload, more headroom or a lower stage",
+            "比最快的方案最多慢 5 %，但卸载更少、余量更大或 stage 更低",
+        ),
+        (false, false) if lacks_bf16(report) => Text::new(
+            "is first in the cost order (less waiting for the host, fewer gathers, no recomputing, larger micro batch); steps are timed with --precision fp16, since these GPUs have no bf16",
+            "在代价顺序里排第一（少等主机、少聚合权重、不重算、micro batch 更大）；这些卡不支持 bf16，改用 --precision fp16 才能按每步时间比较",
+        ),
+        (false, false) => Text::new(
+            "stands first in the cost order (less waiting for the host, fewer gathers, no recomputing, larger micro batch); name the card, as in 8xH100, to have steps timed",
+            "在代价顺序里排第一（少等主机、少聚合权重、不重算、micro batch 更大）；写明型号（如 8xH100）即可按每步时间比较",
+        ),
+    };
+    reason.get(language)
+}
+
+fn lacks_bf16(report: &PlanReport<'_>) -> bool {
+    report.provenance.notes.iter().any(|note| matches!(note, Note::NoBf16 { .. }))
+}
+
+fn is_fastest(plan: &Plan) -> bool {
+    let seconds = |fitting: &Fitting| fitting.seconds_per_sequence().unwrap_or(f64::INFINITY);
+    let least = plan.fitting.iter().map(seconds).fold(f64::INFINITY, f64::min);
+    plan.fitting.first().is_some_and(|choice| seconds(choice) <= least)
+}
