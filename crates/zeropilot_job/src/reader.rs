@@ -84,8 +84,8 @@ impl Reader<'_> {
         job.grad_accum = self.number("grad_accum");
         job.max_steps = self.number("max_steps");
         job.grad_checkpointing = self.grad_checkpointing();
-        job.fused_loss = self.switch("fused_loss");
         job.liger = self.switch("liger");
+        job.fused_loss = self.switch("fused_loss").or_else(|| job.liger.clone());
         job.precision = self.precision();
         self.method(&mut job);
         self.optimizer(&mut job);

@@ -101,7 +101,9 @@ fn no_rung_is_beaten_and_each_needs_clearly_less_for_the_same_batch() {
         }
         for fallback in &plan.fallbacks {
             for other in others.iter().filter(|other| other.way != fallback.way) {
-                let is_beaten = need(other) <= need(fallback) && cost(other) <= cost(fallback);
+                let is_as_good = need(other) <= need(fallback) && cost(other) <= cost(fallback);
+                let is_better = need(other) < need(fallback) || cost(other) < cost(fallback);
+                let is_beaten = is_as_good && is_better;
                 assert!(!is_beaten, "{:?} beats {:?}: {name}", other.way, fallback.way);
             }
         }

@@ -29,7 +29,10 @@ pub fn html(report: &PlanReport<'_>, language: Language) -> String {
     );
     let rejected: Vec<Vec<String>> =
         report.plan.rejected.iter().map(|one| pair(rejected_row(one, language))).collect();
-    html.table(words("Not sure to fit, even at its smallest:", "缩到最小也不能保证放得下："), &rejected);
+    html.table(
+        words("Not sure to fit, even at its smallest:", "缩到最小也不能保证放得下："),
+        &rejected,
+    );
     html.table(
         words("If it still runs out of memory, in this order:", "如果仍然显存不足，依次尝试："),
         &table(&report.plan.fallbacks),
