@@ -8,6 +8,7 @@ mod shape;
 
 use zeropilot_config::python::PyValue;
 use zeropilot_config::resolve::ResolvedConfig;
+use zeropilot_config::schema::EngineVersion;
 use zeropilot_config::settings::{Stage, Zero};
 use zeropilot_model::Model;
 use zeropilot_model::lora::LoraError;
@@ -213,6 +214,7 @@ impl Lowered {
             communication_type: resolved.communication_type(),
             optimizer: optimizer(resolved, zero, self.script_optimizer),
             accumulation_steps: resolved.batch().map_or(1, |batch| batch.accumulation),
+            engine: resolved.version(),
             world,
             rank,
         }
@@ -228,6 +230,7 @@ pub struct RankOf<'a> {
     communication_type: Option<zeropilot_config::settings::DataType>,
     optimizer: BaseOptimizer,
     accumulation_steps: u64,
+    engine: EngineVersion,
     world: u64,
     rank: u64,
 }
@@ -243,6 +246,7 @@ impl<'a> RankOf<'a> {
             communication_type: self.communication_type,
             optimizer: self.optimizer,
             accumulation_steps: self.accumulation_steps,
+            engine: self.engine,
             world: self.world,
             rank: self.rank,
         }
