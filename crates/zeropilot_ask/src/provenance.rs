@@ -183,6 +183,15 @@ impl Provenance {
             .map(|said| said.map(|is_fused| if is_fused { FusedLoss::Yes } else { FusedLoss::No }));
         self.take("fused_loss", &mut training.fused_loss, fused, None);
         self.take("optimizer", &mut training.optimizer, job.optimizer.clone(), None);
+        let software = &training.software;
+        let origin = software.engine_origin();
+        // That the newest is assumed where nothing else is known needs no word.
+        if origin != Origin::Assumed {
+            self.state("deepspeed_version", software.engine().name(), origin);
+        }
+        if let Some(version) = software.transformers_version {
+            self.state("transformers_version", version.to_string(), Origin::Option);
+        }
     }
 
     /// A GPU without a number is as many as the job has ranks.
