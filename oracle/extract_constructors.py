@@ -5,6 +5,7 @@ does not have ends the run when the engine is built. Which constructor it is dep
 offload and on `torch_adam`; the engine takes some parameters out before (`taken_out`).
 """
 
+import importlib
 import inspect
 import json
 
@@ -21,10 +22,10 @@ from deepspeed.runtime import lr_schedules
 TYPES = (str, int, float, bool, type(None))
 
 
-def parameters(constructor):
-    """Names a constructor takes after the model's parameters or the optimizer; `None` default means required."""
+def parameters(constructor, given=2):
+    """Names a constructor takes after `self` and what the engine gives it: the model's parameters or the optimizer."""
     required, optional = [], {}
-    for name, parameter in list(inspect.signature(constructor.__init__).parameters.items())[2:]:
+    for name, parameter in list(inspect.signature(constructor.__init__).parameters.items())[given:]:
         if parameter.kind in (parameter.VAR_KEYWORD, parameter.VAR_POSITIONAL):
             return None
         if parameter.default is parameter.empty:
@@ -45,6 +46,19 @@ def classes(module, base):
     return found
 
 
+def compressed():
+    """Optimizers that compress what they send, which newer engines no longer have. They are given the engine, too."""
+    places = {"onebitadam": ("adam", "OnebitAdam"), "zerooneadam": ("zoadam", "ZeroOneAdam"), "onebitlamb": ("lamb", "OnebitLamb")}
+    found = {}
+    for name, (module, item) in places.items():
+        try:
+            module = importlib.import_module(f"deepspeed.runtime.fp16.onebit.{module}")
+        except ImportError:
+            continue
+        found[name] = {place: parameters(getattr(module, item), given=3) for place in ("gpu", "cpu")}
+    return found
+
+
 def main():
     built = {
         "adam": {"gpu": FusedAdam, "cpu": DeepSpeedCPUAdam, "torch": torch.optim.AdamW},
@@ -55,19 +69,19 @@ def main():
     }
     known = [name for name in ds_config.DEEPSPEED_OPTIMIZERS]
     optimizers = {name: {place: parameters(item) for place, item in places.items()} for name, places in built.items()}
+    optimizers |= {name: places for name, places in compressed().items() if name in known}
     schedulers = {
         name: parameters(getattr(lr_schedules, name))
         for name in dir(lr_schedules)
         if inspect.isclass(getattr(lr_schedules, name)) and getattr(lr_schedules, name).__module__ == lr_schedules.__name__
     }
-    torch_schedulers = [name for name in dir(torch.optim.lr_scheduler) if name[0].isupper()]
     print(json.dumps({
         "deepspeed": engine.VERSION,
         "deepspeed_optimizers": sorted(known),
         "optimizers": optimizers,
         "torch_optimizers": classes(torch.optim, torch.optim.Optimizer),
         "schedulers": schedulers,
-        "torch_schedulers": sorted(torch_schedulers),
+        "torch_schedulers": classes(torch.optim.lr_scheduler, torch.optim.lr_scheduler.LRScheduler),
     }, indent=1, sort_keys=True))
 
 

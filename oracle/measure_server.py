@@ -21,6 +21,7 @@ import json_lines
 OUTPUT = json_lines.claim_output()
 
 import engine  # noqa: E402
+import operators  # noqa: E402
 import peft  # noqa: E402
 import torch  # noqa: E402
 import transformers  # noqa: E402
@@ -31,6 +32,7 @@ torch.set_num_threads(1)
 
 
 def main():
+    operators.lend()
     greeting = {
         "deepspeed": engine.VERSION,
         "torch": torch.__version__,

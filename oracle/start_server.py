@@ -21,12 +21,13 @@ import sys
 import tempfile
 import traceback
 
-# Older engines compile optimizers when they are first used, by tools installed beside the interpreter; each version
-# has sources of its own.
+# What an engine compiles when it is first used, it compiles by tools installed beside the interpreter; each version has
+# sources of its own.
 os.environ["PATH"] = os.path.dirname(sys.executable) + os.pathsep + os.environ.get("PATH", "")
 
 import engine
 import json_lines
+import operators
 
 CACHE = os.environ.get("ZEROPILOT_ORACLE_HOME", os.path.expanduser("~/.cache/zeropilot"))
 os.environ.setdefault("TORCH_EXTENSIONS_DIR", os.path.join(CACHE, "extensions", engine.VERSION))
@@ -35,6 +36,7 @@ import deepspeed
 import torch
 import torch.distributed
 
+operators.lend()
 # Collectives go through gloo, whatever else could be compiled for them.
 deepspeed.ops.__compatible_ops__["deepspeed_shm_comm"] = False
 

@@ -139,6 +139,9 @@ def categories(engine):
         yield from wrapper(optimizer)
         for bucket in vars(optimizer).get("ipg_buckets", {}).values():
             yield "ipg", bucket.buffer
+        # Before 0.17: one buffer for all types.
+        yield "ipg", vars(optimizer).get("ipg_buffer")
+        yield "ipg", vars(optimizer).get("_DeepSpeedZeroOptimizer_Stage3__ipg_bucket_flat_buffer")
     base = vars(optimizer).get("optimizer", optimizer)
     yield from of_states(base)
     backup = vars(optimizer).get("backup_optimizer")

@@ -26,6 +26,10 @@ MEMORY: list[tuple[dict[str, Any], list[str]]] = [
         {"gpus": "2x80GB", "precision": "fp16", "optimizer": "adamw8bit", "attention": "eager", "host_ram": "512GiB"},
         ["--precision", "fp16", "--optimizer", "adamw8bit", "--attention", "eager", "--host-ram", "512GiB"],
     ),
+    (
+        {"gpus": "2x80GB", "deepspeed_version": "0.16.9", "transformers_version": "4.44.2"},
+        ["--deepspeed-version", "0.16.9", "--transformers-version", "4.44.2"],
+    ),
 ]
 
 

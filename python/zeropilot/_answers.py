@@ -291,7 +291,7 @@ class StatedValue:
 
 @dataclass(frozen=True)
 class Origin:
-    """Where a value comes from: an ``option``, a ``file`` with its line, a framework's ``default``, or ``assumed``."""
+    """Where a value comes from: an ``option``, a ``file`` with its line, a framework's ``default``, what is ``installed``, or ``assumed``."""
 
     kind: str
     file: Optional[str] = None

@@ -57,7 +57,10 @@ def _training(
     fused_loss: Optional[bool],
     optimizer: Optional[str],
     load: Optional[str],
+    deepspeed_version: Optional[str],
+    transformers_version: Optional[str],
 ) -> Dict[str, Any]:
+    software = _given(deepspeed_version=deepspeed_version, transformers_version=transformers_version)
     return _given(
         seq_len=seq_len,
         target_len=target_len,
@@ -71,6 +74,7 @@ def _training(
         fused_loss=fused_loss,
         optimizer=optimizer,
         load=load,
+        software=software or None,
     )
 
 
@@ -96,6 +100,8 @@ def memory(
     fused_loss: Optional[bool] = None,
     optimizer: Optional[str] = None,
     load: Optional[str] = None,
+    deepspeed_version: Optional[str] = None,
+    transformers_version: Optional[str] = None,
     lang: Optional[str] = None,
 ) -> Memory:
     """How much memory each GPU and host needs, and for what.
@@ -104,7 +110,8 @@ def memory(
     which names, shapes, dtypes, ``requires_grad`` and the transformers config are read. ``config`` is a DeepSpeed config,
     a file or a dictionary; otherwise one is made from ``stage`` (3), ``offload`` (``"none"``, ``"optimizer"``, ``"all"``)
     and ``precision`` (``"bf16"``). Without a value, ``seq_len`` is 2048, ``method`` ``"full"``, ``lora_rank`` 16, ``attention``
-    ``"auto"`` and ``optimizer`` ``"adamw"``; ``seq_len`` may be a text such as ``"128k"``.
+    ``"auto"`` and ``optimizer`` ``"adamw"``; ``seq_len`` may be a text such as ``"128k"``. ``deepspeed_version`` and
+    ``transformers_version`` name the software of the run; otherwise it is the newest that was measured.
     """
     training = _training(
         seq_len=seq_len,
@@ -119,6 +126,8 @@ def memory(
         fused_loss=fused_loss,
         optimizer=optimizer,
         load=load,
+        deepspeed_version=deepspeed_version,
+        transformers_version=transformers_version,
     )
     request = _given(
         machines=_given(gpus=gpus, host_ram=host_ram),
@@ -152,6 +161,8 @@ def compare(
     fused_loss: Optional[bool] = None,
     optimizer: Optional[str] = None,
     load: Optional[str] = None,
+    deepspeed_version: Optional[str] = None,
+    transformers_version: Optional[str] = None,
     lang: Optional[str] = None,
 ) -> Comparison:
     """All stages and offloads side by side."""
@@ -168,6 +179,8 @@ def compare(
         fused_loss=fused_loss,
         optimizer=optimizer,
         load=load,
+        deepspeed_version=deepspeed_version,
+        transformers_version=transformers_version,
     )
     machines = _given(gpus=gpus, host_ram=host_ram)
     request = _given(machines=machines, precision=precision, rank=rank, training=training)
@@ -192,6 +205,8 @@ def plan(
     tokens: Optional[str] = None,
     cost: Optional[str] = None,
     target: str = "deepspeed",
+    deepspeed_version: Optional[str] = None,
+    transformers_version: Optional[str] = None,
     lang: Optional[str] = None,
 ) -> Plan:
     """What to run on these GPUs: the choice with its config, what else fits, what does not, and what to fall back to.
@@ -202,11 +217,13 @@ def plan(
     ``"memory"``; ``tokens`` (``"10B"``) and ``cost`` (``"2.5/gpu-hour"``) say what is to be finished; ``network`` says what
     links nodes, such as ``"8xNDR"``.
     """
+    software = _given(deepspeed_version=deepspeed_version, transformers_version=transformers_version)
     training = _given(
         seq_len=seq_len,
         method=method,
         lora_rank=lora_rank,
         attention=attention,
+        software=software or None,
     )
     request = _given(
         machines=_given(gpus=gpus, host_ram=host_ram, network=network),
@@ -249,6 +266,8 @@ def simulate(
     strong: bool = False,
     tokens: Optional[str] = None,
     cost: Optional[str] = None,
+    deepspeed_version: Optional[str] = None,
+    transformers_version: Optional[str] = None,
     lang: Optional[str] = None,
 ) -> Simulation:
     """How long a step takes, what it waits for and what it sends.
@@ -269,6 +288,8 @@ def simulate(
         fused_loss=fused_loss,
         optimizer=optimizer,
         load=load,
+        deepspeed_version=deepspeed_version,
+        transformers_version=transformers_version,
     )
     job = _given(
         machines=_given(gpus=gpus, host_ram=host_ram, network=network, nvme=nvme),

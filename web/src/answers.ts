@@ -233,7 +233,7 @@ export interface StatedValue {
   origin: Origin;
 }
 
-/// Where a value comes from: an `option`, a `file` with its line, a framework's `default`, or `assumed`.
+/// Where a value comes from: an `option`, a `file` with its line, a framework's `default`, what is `installed`, or `assumed`.
 export interface Origin {
   kind: string;
   file?: string | null;

@@ -1,5 +1,6 @@
 //! Which engine to judge for: the one the user names, else the one that is installed, else the newest.
 
+use zeropilot_ask::Software;
 use zeropilot_config::installed::{self, InstalledEngine};
 use zeropilot_config::schema::{EngineVersion, UnknownVersion};
 use zeropilot_view::talk::VersionSource;
@@ -18,6 +19,13 @@ pub(crate) fn choose(
         }
         None => (EngineVersion::NEWEST, VersionSource::Newest),
     })
+}
+
+/// Notes which engine is installed, for a question that names none.
+pub(crate) fn find(software: &mut Software) {
+    if let Some(found) = installed::find(|name| std::env::var_os(name)) {
+        software.installed = Some((found.engine, found.place.to_string_lossy().into_owned()));
+    }
 }
 
 #[cfg(test)]

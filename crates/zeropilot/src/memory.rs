@@ -13,6 +13,7 @@ use zeropilot_view::model::length_note;
 use zeropilot_view::{Layout, gpus, problem, talk};
 
 use crate::cluster_source;
+use crate::engine_version;
 use crate::exit_status::ExitStatus;
 use crate::job_source;
 use crate::layout::layout;
@@ -128,6 +129,7 @@ pub(crate) fn request(
     let mut request = given.clone();
     request.config = config.map(|path| read_config(path, language)).transpose()?;
     request.machines = cluster_source::or_here(request.machines, language)?;
+    engine_version::find(&mut request.training.software);
     Ok(request)
 }
 

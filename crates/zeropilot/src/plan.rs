@@ -11,6 +11,7 @@ use zeropilot_view::plan::{self as words, PlanReport, changes};
 use zeropilot_view::{Format, Layout, problem, talk};
 
 use crate::cluster_source;
+use crate::engine_version;
 use crate::exit_status::ExitStatus;
 use crate::job_source;
 use crate::layout::layout;
@@ -76,6 +77,7 @@ fn answer(command: &PlanCommand, layout: &Layout, output: &mut Output) -> Result
     let mut request = command.request.clone();
     request.job = subject.job.clone();
     request.machines = cluster_source::or_here(request.machines, language)?;
+    engine_version::find(&mut request.training.software);
     let problem = |problem| problem::planning(&problem, language);
     // What is wrong with the GPUs is said before a model is looked for.
     request.machines.cluster().map_err(|wrong| problem(wrong.into()))?;

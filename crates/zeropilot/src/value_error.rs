@@ -6,7 +6,8 @@ use std::num::{IntErrorKind, ParseFloatError, ParseIntError};
 use std::str::ParseBoolError;
 
 use zeropilot_ask::parsers::NumberError;
-use zeropilot_ask::{MOST_TOKENS, ScaleError, TokensError, UnknownCode};
+use zeropilot_ask::{MOST_TOKENS, NotAVersion, ScaleError, TokensError, UnknownCode};
+use zeropilot_config::schema::{KNOWN_VERSIONS, UnknownVersion};
 use zeropilot_text::{Language, tr};
 use zeropilot_units::ParseQuantityError;
 
@@ -31,6 +32,8 @@ pub(crate) enum ValueError {
     },
     NotTokens,
     NotScale,
+    NotEngine,
+    NotVersion,
 }
 
 impl ValueError {
@@ -72,6 +75,12 @@ impl ValueError {
         }
         if error.is::<ScaleError>() {
             return Some(Self::NotScale);
+        }
+        if error.is::<UnknownVersion>() {
+            return Some(Self::NotEngine);
+        }
+        if error.is::<NotAVersion>() {
+            return Some(Self::NotVersion);
         }
         error.downcast_ref::<ParseQuantityError>().cloned().map(Self::Quantity)
     }
@@ -131,6 +140,17 @@ impl ValueError {
                 "write a positive whole number, such as 4096 or 128k (k = 1024)",
                 "应为正整数，例如 4096 或 128k（k = 1024）"
             ),
+            Self::NotEngine => {
+                let known = KNOWN_VERSIONS.join(", ");
+                tr!(
+                    language,
+                    "not a DeepSpeed version; known are {known}",
+                    "不是 DeepSpeed 版本；已知版本有 {known}"
+                )
+            }
+            Self::NotVersion => {
+                tr!(language, "not a version such as 4.44.2", "不是 4.44.2 这样的版本号")
+            }
             Self::NotScale => tr!(
                 language,
                 "write the fewest and the most GPUs, such as 8..1024",

@@ -110,6 +110,24 @@ fn the_estimate_adds_the_cuda_layer_to_what_is_exact() {
     assert_eq!(at(&answer, &format!("/device/peak/{phase}")), sum);
 }
 
+/// Until 0.16 buckets exist from the beginning of backward, where the peak is: 5e8 elements of two bytes.
+#[test]
+fn an_older_engine_is_followed_and_named() {
+    let asked = ["--model", "qwen3-0.6b", "--gpus", "2x80GB", "--stage", "2", "--seq-len", "8192"];
+    let newest = answer(&asked);
+    let older = answer(&[&asked[..], &["--deepspeed-version", "0.16.4"]].concat());
+    let backward = |answer: &Value| at(answer, "/device/peak/backward");
+    assert_eq!(backward(&older) - backward(&newest), 1_000_000_000);
+    let version = |answer: &Value| {
+        let values = answer["provenance"]["values"].as_array().expect("values").clone();
+        values.into_iter().find(|value| value["name"] == "deepspeed_version")
+    };
+    assert_eq!(version(&newest), None);
+    assert_eq!(version(&older).expect("it is stated")["value"], "0.16.9");
+    let wrong = run(&["memory", "--model", "gpt2", "--gpus", "8", "--deepspeed-version", "last"]);
+    assert_eq!(wrong.code, 2);
+}
+
 #[test]
 fn exit_codes_tell_whether_it_fits() {
     let base = ["memory", "--model", "qwen3-8b", "--stage", "3", "--grad-checkpointing"];

@@ -3,7 +3,6 @@
 use serde_json::{Value, json};
 use zeropilot_cluster::{AttentionKernel, Capacity, Cluster, Device, Gpus, Layout};
 use zeropilot_config::resolve::{Accelerator, Circumstances, ResolvedConfig, Source, resolve};
-use zeropilot_config::schema::EngineVersion;
 use zeropilot_config::syntax::parse_json;
 use zeropilot_step::cuda::{Before, Gradients, Settings, replay};
 use zeropilot_step::family::micro_step;
@@ -115,7 +114,7 @@ fn resolved(question: &Question) -> Result<ResolvedConfig, String> {
     let text = config(question).to_string();
     let document = parse_json(&text).map_err(|error| format!("{error:?}"))?;
     let circumstances = Circumstances {
-        version: EngineVersion::NEWEST,
+        version: question.software.version,
         world_size: usize::try_from(question.ranks).map_err(|error| error.to_string())?,
         source: Source::Dictionary,
         accelerator: Accelerator::Cuda,

@@ -2,6 +2,7 @@
 //! `knowledge/field/reading.json`.
 
 use serde::Deserialize;
+use zeropilot_config::schema::EngineVersion;
 use zeropilot_step::head::LossHead;
 use zeropilot_step::primitive::QuantizedProduct;
 use zeropilot_step::tape::{Autocast, LayerKernels};
@@ -86,6 +87,8 @@ pub(crate) struct RecipeReading {
     quantized_product: ProductName,
     loading: Option<LoadingName>,
     overlap_comm: Option<bool>,
+    /// The version of DeepSpeed, or the oldest that is known.
+    deepspeed: Option<String>,
     #[serde(default)]
     expandable_segments: bool,
     #[serde(default = "yes")]
@@ -95,6 +98,11 @@ pub(crate) struct RecipeReading {
 }
 
 impl RecipeReading {
+    fn version(&self) -> EngineVersion {
+        let known = self.deepspeed.as_deref().and_then(|text| EngineVersion::nearest(text).ok());
+        known.unwrap_or(EngineVersion::NEWEST)
+    }
+
     fn is_of(&self, row: &Row) -> bool {
         let has = |part: &Option<String>, text: &Option<String>| {
             let text = text.as_deref().unwrap_or("").to_lowercase();
@@ -128,6 +136,8 @@ pub struct Software {
     pub overlap_comm: Option<bool>,
     /// `expandable_segments:True`.
     pub expandable_segments: bool,
+    /// The version of DeepSpeed.
+    pub version: EngineVersion,
 }
 
 impl Software {
@@ -149,6 +159,7 @@ impl Software {
             adapters_in_fp32: true,
             overlap_comm: None,
             expandable_segments: false,
+            version: EngineVersion::NEWEST,
         })
     }
 }
@@ -184,6 +195,7 @@ impl From<&RecipeReading> for Software {
             adapters_in_fp32: reading.adapters_in_fp32,
             overlap_comm: reading.overlap_comm,
             expandable_segments: reading.expandable_segments,
+            version: reading.version(),
         }
     }
 }

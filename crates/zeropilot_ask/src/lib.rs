@@ -22,6 +22,7 @@ mod provenance;
 mod range;
 mod simulate;
 mod size;
+mod software;
 mod tokens;
 mod training;
 mod wishes;
@@ -44,6 +45,7 @@ pub use range::OutOfRange;
 pub use simulate::{
     ScaleError, SimulateProblem, SimulateRequest, Simulated, scale_range, simulate,
 };
+pub use software::{NotAVersion, Software, TransformersVersion};
 pub use tokens::{TokensError, parse as tokens};
 pub use training::{MOST_RANK, MOST_SEQUENCES, MOST_TOKENS, Training};
 pub use wishes::{Place, Warmup, WishProblem, Wishes};

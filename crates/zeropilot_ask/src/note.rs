@@ -1,6 +1,7 @@
 //! What a reader must know about an answer beside its numbers.
 
 use zeropilot_cluster::Cluster;
+use zeropilot_config::schema::EngineVersion;
 
 use crate::name::NumberFormat;
 
@@ -26,6 +27,11 @@ pub enum Note {
 }
 
 impl Note {
+    /// Whether this engine, or an older release of its minor version, computes hpZ wrongly.
+    pub(crate) fn is_hpz_wrong(engine: EngineVersion) -> bool {
+        EngineVersion::nearest("0.18.9").is_ok_and(|first| engine < first)
+    }
+
     /// What there is to say about training in a number format on a cluster.
     pub(crate) fn about(cluster: &Cluster, format: NumberFormat, is_assumed: bool) -> Vec<Self> {
         let card = cluster.gpus.device.accelerator().filter(|card| card.lacks_bf16());

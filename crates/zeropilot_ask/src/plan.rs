@@ -139,6 +139,7 @@ pub fn plan(name: &str, model: &Model, request: &PlanRequest) -> Result<Planned,
     let objective = request.objective.unwrap_or_default();
     let format = request.precision.unwrap_or_else(|| request.machines.usual_format());
     provenance.notes = Note::about(&cluster, format, request.precision.is_none());
+    provenance.not_modelled.extend(training.software.of_transformers(model));
     if request.global_batch.is_none() {
         provenance.notes.push(Note::OpenBatch);
     }
@@ -155,6 +156,7 @@ pub fn plan(name: &str, model: &Model, request: &PlanRequest) -> Result<Planned,
             Objective::Memory => zeropilot_plan::Objective::Memory,
         },
         target: request.target.unwrap_or_default(),
+        engine: training.software.engine(),
     };
     let (cluster, plan, offers) = match objective {
         Objective::Cost => {

@@ -186,6 +186,15 @@ impl Provenance {
         let grows = job.expandable_segments.clone();
         self.take("expandable_segments", &mut training.expandable_segments, grows, None);
         self.take("optimizer", &mut training.optimizer, job.optimizer.clone(), None);
+        let software = &training.software;
+        let origin = software.engine_origin();
+        // That the newest is assumed where nothing else is known needs no word.
+        if origin != Origin::Assumed {
+            self.state("deepspeed_version", software.engine().name(), origin);
+        }
+        if let Some(version) = software.transformers_version {
+            self.state("transformers_version", version.to_string(), Origin::Option);
+        }
     }
 
     /// A GPU without a number is as many as the job has ranks.

@@ -12,6 +12,7 @@ use zeropilot_units::ElementSize;
 
 use crate::name::{self, Attention, FusedLoss, Load, MethodName, Optimizer};
 use crate::range::{OutOfRange, within};
+use crate::software::Software;
 use crate::{size, tokens};
 
 /// The most tokens of a sequence.
@@ -80,6 +81,9 @@ pub struct Training {
     /// How the model is loaded; otherwise partitioned in stage 3 (zero.Init), whole by every rank in other stages
     #[cfg_attr(feature = "clap", arg(long, value_name = "HOW"))]
     pub load: Option<Load>,
+    /// What runs it.
+    #[cfg_attr(feature = "clap", command(flatten))]
+    pub software: Software,
 }
 
 #[cfg(feature = "clap")]
@@ -181,7 +185,7 @@ impl Training {
 
     /// The same for a model, some of whose parameters may not be trainable.
     pub(crate) fn recipe_of(&self, model: &Model) -> Result<Recipe, OutOfRange> {
-        let recipe = self.recipe()?;
+        let recipe = self.software.recipe(self.recipe()?);
         Ok(match recipe.method {
             Method::Full => Recipe { method: as_marked(model), ..recipe },
             _ => recipe,

@@ -22,8 +22,8 @@ pub struct Constructors {
     torch_optimizers: BTreeMap<String, Parameters>,
     /// The engine's own schedulers.
     pub schedulers: BTreeMap<String, Parameters>,
-    /// Names in `torch.optim.lr_scheduler`.
-    pub torch_schedulers: Vec<String>,
+    /// `torch.optim.lr_scheduler`, whose names the engine takes as they are.
+    pub torch_schedulers: BTreeMap<String, Parameters>,
 }
 
 /// Which implementation of an optimizer is built.

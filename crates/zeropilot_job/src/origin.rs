@@ -15,6 +15,11 @@ pub enum Origin {
         /// The release in which that was read.
         version: &'static str,
     },
+    /// It is installed on this machine.
+    Installed {
+        /// Where.
+        place: String,
+    },
     /// The user, by an option.
     Option,
     /// Nobody: zeropilot assumes it.

@@ -155,7 +155,7 @@ fn names_of_the_users_own_choosing_are_left_alone() {
     let config = r#"{
   "train_batch_size": 8,
   "optimizer": {"type": "MuAdam", "params": {"lr": 1e-4, "anything": 1}},
-  "scheduler": {"type": "StepLR", "params": {"whatever": 2}},
+  "scheduler": {"type": "StepLR", "params": {"step_size": 2}},
   "datastates_ckpt": {"x": 1},
   "pipeline": {"my_key": 1},
   "data_efficiency": {"enabled": false, "data_sampling": {"enabled": false, "curriculum_learning":

@@ -5,6 +5,7 @@
 use std::time::{Duration, Instant};
 
 use zeropilot_cluster::Cluster;
+use zeropilot_config::schema::EngineVersion;
 use zeropilot_model::catalogue;
 use zeropilot_plan::{Objective, Plan, Precision, Target, Task, plan};
 use zeropilot_step::lower::Recipe;
@@ -24,6 +25,7 @@ fn time(gpus: &str) -> (Plan, Duration) {
         nvme_path: None,
         objective: Objective::Time,
         target: Target::DeepSpeed,
+        engine: EngineVersion::NEWEST,
     };
     let once = || {
         let start = Instant::now();

@@ -5,6 +5,7 @@
 use std::num::NonZeroU64;
 
 use zeropilot_cluster::{Cluster, Host};
+use zeropilot_config::schema::EngineVersion;
 use zeropilot_model::catalogue;
 use zeropilot_plan::{Fitting, Objective, Plan, Precision, Target, Task, plan};
 use zeropilot_step::lower::Recipe;
@@ -39,6 +40,7 @@ fn each_plan(mut holds: impl FnMut(&Plan, &Cluster, &str)) {
             nvme_path: (index % 5 == 0).then_some("/local_nvme"),
             objective: Objective::Time,
             target: Target::DeepSpeed,
+            engine: EngineVersion::NEWEST,
         };
         let plan = plan(&task).unwrap();
         choices += usize::from(!plan.fitting.is_empty());

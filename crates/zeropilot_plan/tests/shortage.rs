@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used, reason = "a test may stop")]
 
 use zeropilot_cluster::{Cluster, Host};
+use zeropilot_config::schema::EngineVersion;
 use zeropilot_model::catalogue;
 use zeropilot_plan::{Limit, Objective, Offloaded, Plan, Precision, Shortage, Target, Task, plan};
 use zeropilot_step::lower::Recipe;
@@ -29,6 +30,7 @@ fn search(
         nvme_path: disk,
         objective: Objective::Time,
         target: Target::DeepSpeed,
+        engine: EngineVersion::NEWEST,
     };
     plan(&task).unwrap()
 }

@@ -4,8 +4,10 @@ use std::path::PathBuf;
 
 use pyo3::prelude::*;
 use zeropilot_ask::memory::WrittenConfig;
-use zeropilot_ask::{BillRequest, Judging, MemoryRequest, PlanRequest, SimulateRequest, Wishes};
-use zeropilot_config::installed;
+use zeropilot_ask::{
+    BillRequest, Judging, MemoryRequest, PlanRequest, SimulateRequest, Software, Wishes,
+};
+use zeropilot_config::installed::{self, InstalledEngine};
 use zeropilot_config::schema::EngineVersion;
 use zeropilot_lint::{Settings, Verdict};
 use zeropilot_plan::ModelSize;
@@ -39,9 +41,21 @@ fn engine(py: Python<'_>, given: Option<&str>) -> PyResult<EngineVersion> {
     if let Some(given) = given {
         return EngineVersion::nearest(given).map_err(|error| problem(format!("error: {error}")));
     }
+    Ok(beside(py)?.map_or(EngineVersion::NEWEST, |found| found.engine))
+}
+
+/// The engine beside this interpreter.
+fn beside(py: Python<'_>) -> PyResult<Option<InstalledEngine>> {
     let prefix: PathBuf = py.import("sys")?.getattr("prefix")?.extract()?;
-    let found = installed::within(&prefix);
-    Ok(found.map_or(EngineVersion::NEWEST, |found| found.engine))
+    Ok(installed::within(&prefix))
+}
+
+/// Notes which engine is installed, for a question that names none.
+fn note_installed(py: Python<'_>, software: &mut Software) -> PyResult<()> {
+    let found = beside(py)?;
+    software.installed =
+        found.map(|found| (found.engine, found.place.to_string_lossy().into_owned()));
+    Ok(())
 }
 
 fn settings(
@@ -75,6 +89,7 @@ pub(crate) fn memory(
     let language = language(lang)?;
     let mut request: MemoryRequest = read(request)?;
     request.config = config.map(|config| written(config, language)).transpose()?;
+    note_installed(py, &mut request.training.software)?;
     py.detach(|| {
         let Subject { name, model, job } = model.open(language)?;
         request.job = job;
@@ -94,6 +109,7 @@ pub(crate) fn compare(
 ) -> PyResult<Answer> {
     let language = language(lang)?;
     let mut request: MemoryRequest = read(request)?;
+    note_installed(py, &mut request.training.software)?;
     py.detach(|| {
         let Subject { model, job, .. } = model.open(language)?;
         request.job = job;
@@ -114,6 +130,7 @@ pub(crate) fn plan(
 ) -> PyResult<Answer> {
     let language = language(lang)?;
     let mut request: PlanRequest = read(request)?;
+    note_installed(py, &mut request.training.software)?;
     py.detach(|| {
         let Subject { name, model, job } = model.open(language)?;
         request.job = job;
@@ -136,6 +153,7 @@ pub(crate) fn simulate(
     let language = language(lang)?;
     let mut request: SimulateRequest = read(request)?;
     request.job.config = config.map(|config| written(config, language)).transpose()?;
+    note_installed(py, &mut request.job.training.software)?;
     let bill = bill.map(read::<BillRequest>).transpose()?.map(|bill| bill.read()).transpose();
     let bill = bill.map_err(|bad| problem(simulate_view::bad_cost(&bad, language)))?;
     py.detach(|| {

@@ -67,6 +67,7 @@ fn predict(case: &Value) -> BTreeMap<&'static str, i64> {
             BaseOptimizer::FusedAdam
         },
         accumulation_steps: resolved.batch().unwrap().accumulation,
+        version: resolved.version(),
         world,
         rank: case["rank"].as_u64().unwrap(),
     };

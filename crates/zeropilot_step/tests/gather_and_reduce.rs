@@ -157,7 +157,7 @@ fn a_share_on_the_host_is_copied_to_the_device_to_be_gathered() {
 /// Hands all gradients over and says what was alive after each, and after the end of backward.
 fn backward(reducer: &mut Reducer<'_>, ledger: &mut Ledger) -> Vec<u64> {
     let mut alive = Vec::new();
-    reducer.begin_backward(true);
+    reducer.begin_backward(true, ledger);
     for parameter in [2, 1, 0] {
         let gradient = ledger.allocate(Category::Gradients, Place::Device, SIZES[parameter] * 2);
         reducer.ready(parameter, gradient, ledger);

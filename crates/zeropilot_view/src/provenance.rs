@@ -1,16 +1,18 @@
 //! What an answer rests on: where its values come from, what was assumed, and what no prediction follows.
 
-use serde::Serialize;
+mod json;
+
 use serde_json::Value;
 use unicode_width::UnicodeWidthStr;
 use zeropilot_ask::{Note, Provenance, Statement, UnreadableConfig};
 use zeropilot_job::{Direction, NotModelled, Origin};
 use zeropilot_text::{Language, Text, tr};
 
+pub(crate) use self::json::Shape;
 use crate::escaped;
 
 /// Values as people name them, and the option that sets each.
-const NAMES: [(&str, Text, &str); 19] = [
+const NAMES: [(&str, Text, &str); 21] = [
     ("model", Text::new("model", "模型"), "--model"),
     ("config", Text::new("DeepSpeed config", "DeepSpeed 配置"), "--config"),
     ("world_size", Text::new("world size", "总卡数（world size）"), "--gpus"),
@@ -38,6 +40,8 @@ const NAMES: [(&str, Text, &str); 19] = [
     ("optimizer", Text::new("optimizer", "优化器"), "--optimizer"),
     ("global_batch", Text::new("global batch size", "全局 batch"), "--global-batch"),
     ("gpus", Text::new("GPUs", "GPU"), "--gpus"),
+    ("deepspeed_version", Text::new("DeepSpeed", "DeepSpeed"), "--deepspeed-version"),
+    ("transformers_version", Text::new("transformers", "transformers"), "--transformers-version"),
 ];
 
 fn known(name: &str) -> Option<(Text, &'static str)> {
@@ -58,6 +62,7 @@ pub(crate) fn below(provenance: &Provenance, language: Language) -> String {
 pub fn human(provenance: &Provenance, language: Language) -> String {
     [
         from_job(provenance, language),
+        installed(provenance, language),
         assumed(provenance, language),
         unknown(provenance, language),
         not_modelled(&provenance.not_modelled, language),
@@ -115,7 +120,9 @@ pub(crate) fn no_bf16(card: &str, language: Language) -> String {
 
 /// Values of the job's files and of its framework, one a line.
 fn from_job(provenance: &Provenance, language: Language) -> String {
-    let is_of_job = |one: &&Statement| !matches!(one.origin, Origin::Option | Origin::Assumed);
+    let is_of_job = |one: &&Statement| {
+        !matches!(one.origin, Origin::Option | Origin::Assumed | Origin::Installed { .. })
+    };
     let rows: Vec<[String; 3]> = provenance
         .statements
         .iter()
@@ -148,6 +155,18 @@ fn from_job(provenance: &Provenance, language: Language) -> String {
         text.push_str(&format!("  {name}{first}  {value}{second}  {origin}\n"));
     }
     text
+}
+
+/// What counts because it is installed, one a line.
+fn installed(provenance: &Provenance, language: Language) -> String {
+    let all = provenance.statements.iter();
+    all.filter(|one| matches!(one.origin, Origin::Installed { .. }))
+        .map(|one| {
+            let (name, value) = (words(one.name, language), value(&one.value, language));
+            let place = origin(&one.origin, language);
+            tr!(language, "{name} {value} ({place}).\n", "{name} {value}（{place}）。\n")
+        })
+        .collect()
 }
 
 fn assumed(provenance: &Provenance, language: Language) -> String {
@@ -183,6 +202,25 @@ fn unknown(provenance: &Provenance, language: Language) -> String {
         "Known only when the job runs: {list}. Set them by options.\n",
         "运行时才知道：{list}。请用选项指定。\n"
     )
+}
+
+/// That a verdict and its bounds leave something out that can need more; empty if they do not.
+pub(crate) fn uncovered(provenance: &Provenance, language: Language) -> String {
+    let left_out = provenance.not_modelled.iter();
+    let count = left_out.filter(|one| one.direction != Direction::Lower).count();
+    match count {
+        0 => String::new(),
+        1 => tr!(
+            language,
+            "The verdict and the bounds leave out one thing that is not modelled; see below.\n",
+            "上面的结论和上下界没有计入 1 项未建模的内容，见下文。\n"
+        ),
+        _ => tr!(
+            language,
+            "The verdict and the bounds leave out {count} things that are not modelled; see below.\n",
+            "上面的结论和上下界没有计入 {count} 项未建模的内容，见下文。\n"
+        ),
+    }
 }
 
 /// One line for each thing that no prediction follows.
@@ -227,6 +265,10 @@ pub fn origin(origin: &Origin, language: Language) -> String {
         Origin::FrameworkDefault { version } => {
             tr!(language, "default of {version}", "{version} 的默认值")
         }
+        Origin::Installed { place } => {
+            let place = escaped(place);
+            tr!(language, "installed in {place}", "安装在 {place}")
+        }
         Origin::Option => tr!(language, "option", "选项"),
         Origin::Assumed => tr!(language, "assumed", "假定"),
     }
@@ -238,95 +280,6 @@ fn value(value: &Value, language: Language) -> String {
         Value::Bool(false) => Text::new("off", "关").get(language).to_owned(),
         Value::String(text) => text.clone(),
         other => other.to_string(),
-    }
-}
-
-/// What an answer rests on.
-#[derive(Debug, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(rename = "Provenance"))]
-pub(crate) struct Shape<'a> {
-    framework: Option<&'static str>,
-    values: Vec<StatedValue<'a>>,
-    unknown: &'a [&'static str],
-    not_modelled: Vec<LeftOut<'a>>,
-    notes: Vec<String>,
-}
-
-/// A value that an answer rests on.
-#[derive(Debug, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-struct StatedValue<'a> {
-    name: &'static str,
-    value: &'a Value,
-    origin: OriginShape<'a>,
-}
-
-/// Something the job says that no prediction follows; the run needs `less`, `more` or `less_or_more`.
-#[derive(Debug, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(rename = "NotModelled"))]
-struct LeftOut<'a> {
-    what: &'a str,
-    written: &'a str,
-    run_needs: &'static str,
-    origin: OriginShape<'a>,
-}
-
-/// Where a value comes from: an `option`, a `file` with its line, a framework's `default`, or `assumed`.
-#[derive(Debug, Serialize, Default)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(rename = "Origin"))]
-struct OriginShape<'a> {
-    kind: &'static str,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    file: Option<&'a str>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    line: Option<usize>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    of: Option<&'a str>,
-}
-
-impl<'a> From<&'a Provenance> for Shape<'a> {
-    fn from(provenance: &'a Provenance) -> Self {
-        let value = |one: &'a Statement| StatedValue {
-            name: one.name,
-            value: &one.value,
-            origin: (&one.origin).into(),
-        };
-        let left_out = |one: &'a NotModelled| LeftOut {
-            what: &one.en,
-            written: &one.written,
-            run_needs: match one.direction {
-                Direction::Lower => "less",
-                Direction::Higher => "more",
-                Direction::Either => "less_or_more",
-            },
-            origin: (&one.origin).into(),
-        };
-        Self {
-            framework: provenance.framework.map(zeropilot_job::Framework::name),
-            values: provenance.statements.iter().map(value).collect(),
-            unknown: &provenance.unknown,
-            not_modelled: provenance.not_modelled.iter().map(left_out).collect(),
-            notes: provenance
-                .notes
-                .iter()
-                .map(|note| note_words(*note, Language::English))
-                .collect(),
-        }
-    }
-}
-
-impl<'a> From<&'a Origin> for OriginShape<'a> {
-    fn from(origin: &'a Origin) -> Self {
-        match origin {
-            Origin::File { name, line } => {
-                Self { kind: "file", file: Some(name), line: Some(*line), of: None }
-            }
-            Origin::FrameworkDefault { version } => {
-                Self { kind: "default", of: Some(version), ..Self::default() }
-            }
-            Origin::Option => Self { kind: "option", ..Self::default() },
-            Origin::Assumed => Self { kind: "assumed", ..Self::default() },
-        }
     }
 }
 

@@ -197,6 +197,16 @@ pub(super) const OPTIONS: &[(&[&str], &str, &str)] = &[
         "precision",
         "模型的数值格式；默认按配置，配置没写则为 bf16（不支持 bf16 的 GPU 为 fp16）",
     ),
+    (
+        &["plan", "memory", "simulate"],
+        "deepspeed_version",
+        "训练所用的 DeepSpeed 版本；默认取已安装的版本，没有则取已知的最新版本",
+    ),
+    (
+        &["plan", "memory", "simulate"],
+        "transformers_version",
+        "训练所用的 transformers 版本；默认取实测过的最新版本（5.22）",
+    ),
     (&["memory", "simulate"], "rank", "要看哪个 rank；默认看最满的"),
     (&["simulate"], "trace", "把这一步写成 Chrome/Perfetto 的 trace 文件"),
     (&["simulate"], "scale", "卡数从多少到多少，例如 `8..1024`；默认每卡 batch 不变"),

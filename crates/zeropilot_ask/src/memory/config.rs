@@ -4,6 +4,7 @@ use serde_json::{Map, Value, json};
 use zeropilot_config::front_end::{Arguments, ModelFacts, TrainerArguments};
 use zeropilot_config::python::{PyValue, is_auto};
 use zeropilot_config::resolve::ResolvedConfig;
+use zeropilot_config::schema::EngineVersion;
 use zeropilot_config::syntax::{self, Node, decode, parse_hjson};
 use zeropilot_lint::{Report, Settings, Verdict, check};
 
@@ -51,6 +52,8 @@ pub(super) struct Flags {
     pub(super) precision: Option<NumberFormat>,
     /// The format if the file leaves it open and nothing else says which.
     pub(super) usual: NumberFormat,
+    /// The engine that reads the file.
+    pub(super) engine: EngineVersion,
 }
 
 /// A config as the engine resolves it.
@@ -76,6 +79,7 @@ pub(super) fn solve(
         MemoryProblem::Conflict { name: name.to_owned(), conflict: Box::new(conflict) }
     })?;
     let settings = Settings {
+        version: flags.engine,
         world_size: usize::try_from(world).ok(),
         arguments,
         model: Some(ModelFacts::with_hidden_size(hidden)),
@@ -253,8 +257,13 @@ fn count(root: &Node, key: &str) -> Said<i64> {
 mod tests {
     use super::*;
 
-    const NOTHING: Flags =
-        Flags { micro_batch: None, grad_accum: None, precision: None, usual: NumberFormat::Bf16 };
+    const NOTHING: Flags = Flags {
+        micro_batch: None,
+        grad_accum: None,
+        precision: None,
+        usual: NumberFormat::Bf16,
+        engine: EngineVersion::NEWEST,
+    };
 
     fn said(text: &str, flags: Flags) -> Result<(Arguments, Option<NumberFormat>), Conflict> {
         let document = parse_hjson(text).expect("a config");

@@ -192,6 +192,12 @@ impl Job {
             assumed.is_some() || request.config.is_none() && request.precision.is_none();
         let format = format(resolved.precision());
         provenance.notes = Note::about(&cluster, format, is_assumed);
+        let software = &request.training.software;
+        provenance.not_modelled.extend(software.of_engine(&resolved));
+        provenance.not_modelled.extend(software.of_transformers(&model));
+        if resolved.zero().hpz_partition_size > 1 && Note::is_hpz_wrong(software.engine()) {
+            provenance.notes.push(Note::HpzVersion);
+        }
         Ok(Self {
             name: name.to_owned(),
             rank: request.rank,
@@ -482,6 +488,7 @@ impl<'a> Asking<'a> {
             grad_accum: training.grad_accum,
             precision: self.request.precision,
             usual: self.request.machines.usual_format(),
+            engine: training.software.engine(),
         };
         solve(name, bytes, self.cluster.world_size(), self.hidden, flags)
     }

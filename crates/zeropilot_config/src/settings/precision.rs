@@ -108,7 +108,7 @@ impl Precision {
                 immediate_grad_update: on("bfloat16_immediate_grad_update"),
                 master_weights: MasterWeights::Fp32,
                 optimizer_states_in_bf16: false,
-                checks_overflow: true,
+                checks_overflow: false,
             };
         }
         Self::Fp32

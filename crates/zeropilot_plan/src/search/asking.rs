@@ -7,7 +7,6 @@ use std::rc::Rc;
 use serde_json::Value;
 use zeropilot_cluster::{Fabric, Format, Outlook, Pace};
 use zeropilot_config::resolve::{Circumstances, ResolvedConfig, resolve};
-use zeropilot_config::schema::EngineVersion;
 use zeropilot_config::syntax::parse_json;
 use zeropilot_step::head::LossHead;
 use zeropilot_step::lower::Recipe as Training;
@@ -198,7 +197,7 @@ fn resolved(task: &Task<'_>, way: Way) -> Result<ResolvedConfig, PlanError> {
     let world = usize::try_from(task.cluster.world_size()).unwrap_or(usize::MAX);
     let refused = || PlanError::Refused(Vec::new());
     let document = parse_json(&text).map_err(|_| refused())?;
-    let circumstances = Circumstances::new(EngineVersion::NEWEST, world);
+    let circumstances = Circumstances::new(task.engine, world);
     resolve(document.root(), circumstances).resolved.ok_or_else(refused)
 }
 

@@ -5,6 +5,7 @@ use std::num::NonZeroU64;
 
 use proptest::prelude::*;
 use zeropilot_cluster::{Cluster, Host};
+use zeropilot_config::schema::EngineVersion;
 use zeropilot_model::Model;
 use zeropilot_step::lower::Recipe as Training;
 use zeropilot_units::{Bytes, Elements};
@@ -41,6 +42,7 @@ fn task<'a>(
         nvme_path: None,
         objective: Objective::Time,
         target: Target::DeepSpeed,
+        engine: EngineVersion::NEWEST,
     }
 }
 

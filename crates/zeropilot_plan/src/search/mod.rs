@@ -20,6 +20,7 @@ use std::collections::HashSet;
 use std::num::NonZeroU64;
 
 use zeropilot_cluster::Cluster;
+use zeropilot_config::schema::EngineVersion;
 use zeropilot_model::Model;
 use zeropilot_step::lower::{LowerError, Recipe as Training};
 use zeropilot_step::memory::Answer;
@@ -69,6 +70,8 @@ pub struct Task<'a> {
     pub objective: Objective,
     /// Who reads the config.
     pub target: Target,
+    /// The engine that runs it.
+    pub engine: EngineVersion,
 }
 
 /// A way with what it needs.

@@ -8,6 +8,7 @@ mod shape;
 
 use zeropilot_config::python::PyValue;
 use zeropilot_config::resolve::ResolvedConfig;
+use zeropilot_config::schema::EngineVersion;
 use zeropilot_config::settings::{Stage, Zero};
 use zeropilot_model::Model;
 use zeropilot_model::lora::LoraError;
@@ -229,6 +230,7 @@ impl Lowered {
             communication_type: resolved.communication_type(),
             optimizer: optimizer(resolved, zero, self.script_optimizer),
             accumulation_steps: resolved.batch().map_or(1, |batch| batch.accumulation),
+            version: resolved.version(),
             world,
             rank,
         }
@@ -245,6 +247,7 @@ pub struct RankOf<'a> {
     communication_type: Option<zeropilot_config::settings::DataType>,
     optimizer: BaseOptimizer,
     accumulation_steps: u64,
+    version: EngineVersion,
     world: u64,
     rank: u64,
 }
@@ -261,6 +264,7 @@ impl<'a> RankOf<'a> {
             communication_type: self.communication_type,
             optimizer: self.optimizer,
             accumulation_steps: self.accumulation_steps,
+            version: self.version,
             world: self.world,
             rank: self.rank,
         }

@@ -17,7 +17,7 @@ use crate::cuda::{Counted, Gradients, Machine, Term};
 use crate::lower::{Conditions, Fidelity, LowerError, Lowered, Recipe};
 use crate::program::StepProgram;
 use crate::tape::{Accounting, Kernels, Options};
-use crate::zero::{Backend, Category, Engine, Place, Rest};
+use crate::zero::{Backend, Category, Engine, Place, Rest, flattens_on_device};
 
 /// A training job.
 #[derive(Debug, Clone, Copy)]
@@ -97,11 +97,10 @@ impl Answer {
         let overlaps = question.zero.stage == Stage::Three && question.zero.overlap_comm;
         let apart = if overlaps { self.on_gpu.apart() } else { Bytes(0) };
         let apart = Estimate::new(Bytes(0), apart, apart);
-        let partitions = matches!(question.zero.stage, Stage::One | Stage::Two);
-        let flattening = match partitions && question.recipe.engine == Engine::DeepSpeed {
-            true => Flattening::OnDevice,
-            false => Flattening::Elsewhere,
-        };
+        let flattens = matches!(question.zero.stage, Stage::One | Stage::Two)
+            && question.recipe.engine == Engine::DeepSpeed
+            && flattens_on_device(question.resolved.version());
+        let flattening = if flattens { Flattening::OnDevice } else { Flattening::Elsewhere };
         Self { slack: workload.slack(gradients, flattening) + apart, ..self }
     }
 

@@ -104,7 +104,7 @@ impl<'a> Follower<'a> {
         }
         let (forward, backward) = (&rank.micro_step.forward, &rank.micro_step.backward);
         rank.tell(forward, Phase::Forward, stretches, tell);
-        rank.reducer.begin_backward(true);
+        rank.reducer.begin_backward(true, &mut rank.account);
         rank.tell(backward, Phase::Backward, stretches, tell);
     }
 }
@@ -298,7 +298,7 @@ impl Steps for Rank<'_> {
         let forward_calls = std::mem::take(&mut self.account.calls);
         self.account.ledger.at(Moment(0));
         self.account.ledger.restart();
-        self.reducer.begin_backward(is_last);
+        self.reducer.begin_backward(is_last, &mut self.account);
         self.follow(&self.micro_step.backward);
         self.reducer.end_backward(&mut self.account);
         if let Some(gatherer) = &mut self.gatherer {

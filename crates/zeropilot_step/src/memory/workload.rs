@@ -44,7 +44,7 @@ pub enum Flattening {
     /// Nowhere, or where it leaves nothing on the GPU.
     Elsewhere,
     /// On the GPU: the blocks of the parameters stay in PyTorch's cache (`flatten_on_accelerator` in DeepSpeed's
-    /// `stage_1_and_2.py`, from 0.19 on).
+    /// `stage_1_and_2.py`).
     OnDevice,
 }
 

@@ -199,7 +199,7 @@ impl Steps for Follower<'_> {
         }
         self.follow(&self.micro_step.forward);
         let forward = std::mem::take(&mut self.notes.ops);
-        self.reducer.begin_backward(is_last);
+        self.reducer.begin_backward(is_last, &mut self.notes);
         self.follow(&self.micro_step.backward);
         self.reducer.end_backward(&mut self.notes);
         if let Some(gatherer) = &mut self.gatherer {

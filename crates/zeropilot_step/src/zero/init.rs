@@ -185,6 +185,26 @@ impl<S: Sink> Builder<'_, S> {
         }
     }
 
+    /// Parameters move into one buffer. It is made beside them on the device, or on the host and then moved.
+    fn flatten(&mut self, members: &[usize], whole: Vec<Handle>, bytes: u64) {
+        // The bf16 optimizer joins them where they are.
+        if self.run.flattens_on_device() || Wrapper::of(self.run) == Wrapper::Bf16 {
+            self.device(Category::FlatParameters, bytes);
+            self.free(whole);
+            return;
+        }
+        let mut on_host = Vec::new();
+        for (index, handle) in members.iter().zip(whole) {
+            let size = self.run.parameters[*index].elements.0 * self.run.element(*index);
+            self.sink.free(handle);
+            on_host.push(self.sink.allocate(Category::BuildCopies, Place::Host, size));
+        }
+        let flat = self.sink.allocate(Category::BuildCopies, Place::Host, bytes);
+        self.free(on_host);
+        self.sink.free(flat);
+        self.device(Category::FlatParameters, bytes);
+    }
+
     fn partitioned(&mut self, parameters: Vec<Handle>) {
         let Dtypes { model, master, .. } = self.dtypes;
         let offload = self.run.zero.offload_optimizer.is_some();
@@ -192,10 +212,9 @@ impl<S: Sink> Builder<'_, S> {
         let staging = self.run.staging_place();
         let layouts = layouts(self.run, self.dtypes);
         for (group, layout) in layouts.iter().enumerate() {
-            self.device(Category::FlatParameters, layout.total * model);
-            self.free(
-                self.run.group_indices(group).map(|index| parameters[index]).collect::<Vec<_>>(),
-            );
+            let members: Vec<usize> = self.run.group_indices(group).collect();
+            let whole = members.iter().map(|index| parameters[*index]).collect::<Vec<_>>();
+            self.flatten(&members, whole, layout.total * model);
             if master == model {
                 self.sink.allocate(Category::Master, staging, layout.partition * master);
             } else {
@@ -203,7 +222,7 @@ impl<S: Sink> Builder<'_, S> {
                 self.sink.allocate(Category::Master, staging, layout.partition * master);
                 self.sink.free(copy);
             }
-            if offload {
+            if offload && self.run.stages_on_host() {
                 self.sink.allocate(Category::HostStaging, staging, layout.partition * model);
             }
             if bf16 {
@@ -248,10 +267,11 @@ impl<S: Sink> Builder<'_, S> {
         }
         self.sink.allocate(Category::GradientPartitions, staging, trained * accumulation);
         // Each trained parameter is gathered once to attach its hook, with one rank too.
+        let copies = if self.run.gathers_twice() { 2 } else { 1 };
         for group in 0..self.run.groups() {
             for index in self.run.group_indices(group) {
                 let size = gathered(self.run.parameters[index].elements.0, self.run.world);
-                self.touch(Category::GatheredParameters, size * self.run.element(index));
+                self.touch(Category::GatheredParameters, copies * size * self.run.element(index));
             }
         }
     }

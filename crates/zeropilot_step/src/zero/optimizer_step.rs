@@ -120,6 +120,9 @@ fn partitioned(run: &Run<'_>, rest: &Rest, sink: &mut impl Sink) {
     let layouts = layouts(run, dtypes);
     for layout in &layouts {
         for (_, inside) in layout.fragments(run.rank) {
+            if matches!(run.precision, Precision::Fp16 { .. }) {
+                sink.touch(Category::NormCopies, Place::Device, inside * run.infinity_test());
+            }
             sink.touch(Category::NormCopies, Place::Device, inside * 8);
         }
     }

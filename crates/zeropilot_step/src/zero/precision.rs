@@ -21,6 +21,8 @@ pub struct Dtypes {
     pub casts_to_send: bool,
     /// They are added up in another format than the one they are sent in.
     pub casts_to_add: bool,
+    /// Stages 1 and 2 add gradients up in fp32 in this engine.
+    adds_up_in_fp32: bool,
 }
 
 /// Which of the engine's optimizers runs around the base optimizer.
@@ -59,12 +61,13 @@ impl Dtypes {
             moment,
             casts_to_send: communication != model,
             casts_to_add: accumulation != communication,
+            adds_up_in_fp32: run.adds_up_in_fp32(),
         }
     }
 
     /// Whether reduced gradients are added into one flat fp32 buffer instead of kept in the model's format.
     pub fn is_compact(self) -> bool {
-        self.model == 2 && self.accumulation == 4
+        self.model == 2 && self.accumulation == 4 && self.adds_up_in_fp32
     }
 }
 
@@ -93,15 +96,16 @@ impl Wrapper {
         if run.engine == Engine::PyTorch {
             return Self::Bare;
         }
+        let adds_up_apart =
+            bf16 && dtypes.accumulation == 4 && run.zero.offload_optimizer.is_none();
+        let is_fused = run.optimizer == super::BaseOptimizer::FusedAdam;
+        let without_zero = if is_fused { Self::FlatMixed } else { Self::PerTensorMixed };
         match run.zero.stage {
             Stage::Zero if dtypes.model == 4 => Self::Bare,
-            Stage::Zero if run.optimizer == super::BaseOptimizer::FusedAdam => Self::FlatMixed,
-            Stage::Zero => Self::PerTensorMixed,
-            Stage::One
-                if bf16 && dtypes.accumulation == 4 && run.zero.offload_optimizer.is_none() =>
-            {
-                Self::Bf16
-            }
+            Stage::Zero if run.partitions_without_zero() => Self::Bf16,
+            Stage::Zero => without_zero,
+            Stage::One if adds_up_apart && run.loses_stage_1() => without_zero,
+            Stage::One if adds_up_apart => Self::Bf16,
             Stage::One | Stage::Two => Self::Partitioned,
             Stage::Three => Self::Sharded,
         }
@@ -110,6 +114,6 @@ impl Wrapper {
     /// Whether a gradient is added to the fp32 ones, and released, as soon as it is there.
     pub(super) fn adds_at_once(run: &Run<'_>) -> bool {
         let is_asked = matches!(run.precision, Precision::Bf16 { immediate_grad_update: true, .. });
-        is_asked && Self::of(run) == Self::Bf16
+        is_asked && run.can_add_at_once() && Self::of(run) == Self::Bf16
     }
 }

@@ -1,5 +1,6 @@
 //! What must be known about a run before its memory can be computed.
 
+use zeropilot_config::schema::EngineVersion;
 use zeropilot_config::settings::{DataType, Precision, Stage, Zero};
 use zeropilot_units::{ElementSize, Elements};
 
@@ -73,6 +74,8 @@ pub struct Run<'a> {
     pub optimizer: BaseOptimizer,
     /// Micro batches per step.
     pub accumulation_steps: u64,
+    /// The engine that runs it.
+    pub version: EngineVersion,
     /// Number of ranks.
     pub world: u64,
     /// Which of them.

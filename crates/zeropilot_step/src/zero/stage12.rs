@@ -36,11 +36,14 @@ pub(super) fn bf16_rest_states(run: &Run<'_>) -> RestStates {
     after_init.add(Category::FullGradients, Place::Device, total * 4);
 
     let states = optimizer_states(run, dtypes, &layouts, 4, Place::Device);
-    let (after_init, after_step) = after_init.around_first_step(&states, run.optimizer);
+    let (after_init, mut after_step) = after_init.around_first_step(&states, run.optimizer);
     let mut after_backward = after_step.clone();
     if !Wrapper::adds_at_once(run) {
         let gradients = run.trainable().sum::<u64>() * dtypes.model;
         after_backward.add(Category::ParameterGradients, Place::Device, gradients);
+        if run.keeps_gradients() {
+            after_step.add(Category::ParameterGradients, Place::Device, gradients);
+        }
     }
     RestStates { after_init, after_backward, after_step }
 }
@@ -61,7 +64,9 @@ pub(super) fn rest_states(run: &Run<'_>) -> RestStates {
     if offload.is_some() {
         let largest = run.trainable().max().unwrap_or(0);
         after_init.add(Category::MasterGradients, pinned, partition * dtypes.master);
-        after_init.add(Category::HostStaging, pinned, partition * dtypes.model);
+        if run.stages_on_host() {
+            after_init.add(Category::HostStaging, pinned, partition * dtypes.model);
+        }
         after_init.add(Category::TemporaryGradientHost, pinned, largest * dtypes.model);
         after_init.add(Category::TemporaryGradientDevice, Place::Device, largest * dtypes.model);
     }

@@ -18,8 +18,14 @@ use zeropilot_step::lower::{Conditions, Lowered, Method, Recipe};
 use zeropilot_step::memory::{Counting, Prediction};
 use zeropilot_step::program::StepProgram;
 use zeropilot_step::tape::{Accounting, AttentionForm, Options};
-use zeropilot_step::zero::{Backend, BaseOptimizer, Loading, Place, Rest};
+use zeropilot_step::zero::{Backend, BaseOptimizer, Loading, Place, Rest, casts_adapters};
 use zeropilot_units::ElementSize;
+
+/// The engine that was measured; the newest if the case does not say.
+fn engine(case: &Value) -> EngineVersion {
+    let name = case["deepspeed"].as_str();
+    name.map_or(EngineVersion::NEWEST, |name| name.parse().unwrap())
+}
 
 fn recipe(case: &Value) -> Recipe {
     let flag = |key: &str| case[key].as_bool().unwrap_or(false);
@@ -66,7 +72,8 @@ fn recipe(case: &Value) -> Recipe {
             Some("AdamW" | "Adam") => BaseOptimizer::TorchAdam,
             _ => BaseOptimizer::FusedAdam,
         },
-        adapters_in_fp32: lora["autocast"].as_bool().unwrap_or(true),
+        adapters_in_fp32: lora["autocast"].as_bool().unwrap_or(true)
+            && !casts_adapters(engine(case)),
         ..Recipe::full(case["seq"].as_u64().unwrap())
     }
 }
@@ -77,7 +84,7 @@ pub fn program(case: &Value) -> StepProgram {
     let document_text = case["config"].to_string();
     let document = parse_json(&document_text).unwrap();
     let world = case["world"].as_u64().unwrap();
-    let circumstances = Circumstances::new(EngineVersion::NEWEST, world as usize);
+    let circumstances = Circumstances::new(engine(case), world as usize);
     let resolved = resolve(document.root(), circumstances).resolved.unwrap();
     let zero = resolved.zero();
     let micro = resolved.batch().unwrap().micro;
@@ -94,7 +101,7 @@ pub fn predict(case: &Value, rank: u64) -> (Prediction, bool) {
     let document_text = case["config"].to_string();
     let document = parse_json(&document_text).unwrap();
     let world = case["world"].as_u64().unwrap();
-    let circumstances = Circumstances::new(EngineVersion::NEWEST, world as usize);
+    let circumstances = Circumstances::new(engine(case), world as usize);
     let resolved = resolve(document.root(), circumstances).resolved.unwrap();
     let zero = resolved.zero();
     let options = Options { accounting: Accounting::Recorded, ..Options::default() };

@@ -223,6 +223,7 @@ pub(crate) fn with_run<T>(case: &Value, answer: impl Fn(&Run<'_>) -> T) -> T {
         communication_type: resolved.communication_type(),
         optimizer,
         accumulation_steps: resolved.batch().unwrap().accumulation,
+        version: resolved.version(),
         world,
         rank: case["rank"].as_u64().unwrap_or(0),
     })

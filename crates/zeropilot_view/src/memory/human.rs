@@ -35,6 +35,7 @@ pub(super) fn report(report: &MemoryReport<'_>, layout: &Layout) -> String {
     text.push_str(&device(report, layout));
     text.push('\n');
     text.push_str(&host(report, layout));
+    text.push_str(&provenance::uncovered(report.provenance, language));
     text.push('\n');
     text.push_str(&moment(report.answer, language));
     text.push_str(&reliefs(report, language));

@@ -8,6 +8,7 @@ pub(crate) mod deprecated_key;
 pub(crate) mod deprecated_together;
 pub(crate) mod duplicate_key;
 pub(crate) mod fractional_number;
+pub(crate) mod layer_drop;
 pub(crate) mod legacy_precision_key;
 pub(crate) mod min_loss_scale;
 pub(crate) mod missing_key;

@@ -1,3 +1,5 @@
+use zeropilot_config::constructors::Constructors;
+
 use crate::diagnostic::Diagnostic;
 use crate::diagnostic::Fix;
 use crate::edit::Edit;
@@ -26,8 +28,8 @@ pub(crate) static RULE: Rule = Rule {
 
 static WORDING: Wording = Wording {
     message: Text::new(
-        "`Lamb` needs a dynamic loss scale, and `loss_scale` is fixed at {scale}",
-        "`Lamb` 需要动态 loss scale，而 `loss_scale` 固定为 {scale}",
+        "`{name}` needs a dynamic loss scale, and `loss_scale` is fixed at {scale}",
+        "`{name}` 需要动态 loss scale，而 `loss_scale` 固定为 {scale}",
     ),
     why: Text::new(
         "the engine checks this when it is built and ends the run.",
@@ -37,8 +39,9 @@ static WORDING: Wording = Wording {
 };
 
 pub(crate) fn check(subject: &Subject<'_>, found: &mut Vec<Diagnostic>) {
-    let is_lamb =
-        subject.optimizer_type().is_some_and(|(name, _)| name.eq_ignore_ascii_case("lamb"));
+    let Some((name, _)) = subject.optimizer_type() else { return };
+    let is_lamb = ["lamb", "onebitlamb"].iter().any(|lamb| name.eq_ignore_ascii_case(lamb))
+        && Constructors::of(subject.version).knows_optimizer(name);
     let path = ["fp16", "loss_scale"];
     let Some(node) = subject.node(path) else { return };
     let is_fixed = number(node).is_some_and(|scale| scale > 0.0);
@@ -47,6 +50,7 @@ pub(crate) fn check(subject: &Subject<'_>, found: &mut Vec<Diagnostic>) {
         let fix = Fix::guess(title, vec![Edit::new(node.span, "0")]);
         found.push(
             at_value(&RULE, &WORDING, &path, node)
+                .with("name", name)
                 .with("scale", subject.text_of(node.span))
                 .fix(Some(fix)),
         );

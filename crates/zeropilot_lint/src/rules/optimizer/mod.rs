@@ -3,6 +3,7 @@
 pub(crate) mod adam_means_adamw;
 pub(crate) mod client_optimizer;
 pub(crate) mod client_optimizer_offloaded;
+pub(crate) mod compressed_with_zero;
 pub(crate) mod in_config_and_code;
 pub(crate) mod lamb_scale;
 pub(crate) mod logarithmic_warmup;
@@ -17,6 +18,7 @@ pub(crate) mod scheduler_of_the_script;
 pub(crate) mod scheduler_parameters;
 pub(crate) mod scheduler_without_type;
 pub(crate) mod summed_gradients;
+pub(crate) mod torch_scheduler;
 pub(crate) mod unknown_optimizer;
 pub(crate) mod unknown_parameter;
 pub(crate) mod unknown_scheduler;

@@ -1,3 +1,4 @@
+use zeropilot_config::constructors::Constructors;
 use zeropilot_config::syntax::Value;
 
 use crate::diagnostic::Diagnostic;
@@ -15,14 +16,20 @@ pub(crate) static RULE: Rule = Rule {
     group: Group::Optimizer,
     severity: Severity::Error,
     summary: Text::new(
-        "`Muon` in stage 3 with `reduce_scatter`",
-        "stage 3 下 `Muon` 搭配 `reduce_scatter`",
+        "`Muon` in stage 3 with `reduce_scatter`, or before 0.18",
+        "stage 3 下 `Muon` 搭配 `reduce_scatter`，或在 0.18 之前使用",
     ),
-    wordings: &[&WORDING],
+    wordings: &[&WORDING, &STAGE_3],
     sources: &[],
-    examples: &[Example::new(
-        r#"{"train_batch_size": 8, "optimizer": {"type": "Muon", "params": {"lr": 1e-3}}, "zero_optimization": {"stage": 3}}"#,
-    )],
+    examples: &[
+        Example::new(
+            r#"{"train_batch_size": 8, "optimizer": {"type": "Muon", "params": {"lr": 1e-3}}, "zero_optimization": {"stage": 3}}"#,
+        ),
+        Example::new(
+            r#"{"train_batch_size": 8, "optimizer": {"type": "Muon", "params": {"lr": 1e-3}}, "zero_allow_untested_optimizer": true, "zero_optimization": {"stage": 3, "reduce_scatter": false}}"#,
+        )
+        .version("0.17.6"),
+    ],
     good: &[
         Example::new(
             r#"{"train_batch_size": 8, "optimizer": {"type": "Muon", "params": {"lr": 1e-3}}, "zero_optimization": {"stage": 3, "reduce_scatter": false}}"#,
@@ -49,14 +56,42 @@ static WORDING: Wording = Wording {
     ),
 };
 
+static STAGE_3: Wording = Wording {
+    message: Text::new(
+        "DeepSpeed {version} does not run `Muon` in ZeRO stage 3",
+        "DeepSpeed {version} 不支持在 ZeRO stage 3 下使用 `Muon`",
+    ),
+    why: Text::new(
+        "Before 0.18, Muon works only up to stage 2. DeepSpeed checks this when it creates the optimizer and exits.",
+        "在 0.18 之前，Muon 最高只支持 stage 2；DeepSpeed 创建优化器时检查，不满足就退出。",
+    ),
+    help: Text::new(
+        "use stage 1 or 2, or DeepSpeed 0.18 or later",
+        "改用 stage 1/2，或升级到 DeepSpeed 0.18 及以上",
+    ),
+};
+
 pub(crate) fn check(subject: &Subject<'_>, found: &mut Vec<Diagnostic>) {
     let Some((name, node)) = subject.optimizer_type() else { return };
-    let is_muon = name.eq_ignore_ascii_case("muon") && subject.since("0.18.9");
+    if !name.eq_ignore_ascii_case("muon") || subject.stage() != Some(3) {
+        return;
+    }
+    let is_known = Constructors::of(subject.version).knows_optimizer(name);
+    if is_known && !subject.since("0.18.9") {
+        let title = Text::new("use stage 2", "改为 stage 2");
+        let stage = subject.zero_member("stage").map(|member| Edit::new(member.value.span, "2"));
+        found.push(
+            at_value(&RULE, &STAGE_3, &["optimizer", "type"], node)
+                .with("version", subject.version.name())
+                .fix(stage.map(|edit| Fix::guess(title, vec![edit]))),
+        );
+        return;
+    }
     let scatters = match subject.zero_member("reduce_scatter") {
         None => true,
         Some(member) => member.value.value == Value::Bool(true),
     };
-    if is_muon && scatters && subject.stage() == Some(3) {
+    if is_known && scatters {
         let title =
             Text::new("add `\"reduce_scatter\": false`", "加上 `\"reduce_scatter\": false`");
         let edit = match (subject.zero_member("reduce_scatter"), subject.zero()) {

@@ -27,6 +27,7 @@ pub(crate) static RULE: Rule = Rule {
             r#"{"train_batch_size": 8, "scheduler": {"type": "WarmupDecayLR", "params": {"warmup_num_steps": 10, "warmup_max_lr": 1e-4, "warmup_type": "linear"}}}"#,
         ),
         Example::new(r#"{"train_batch_size": 8, "scheduler": {"type": "WarmupLR"}}"#),
+        Example::new(r#"{"train_batch_size": 8, "scheduler": {"type": "StepLR", "params": {}}}"#),
     ],
     good: &[
         Example::new(
@@ -81,6 +82,14 @@ static ABSENT: Wording = Wording {
     ),
 };
 
+/// What the scheduler of the config takes: the engine's own, or PyTorch's.
+fn all_parameters(subject: &Subject<'_>) -> Option<(&'static str, &'static Parameters)> {
+    let name = subject.text_at(["scheduler", "type"])?;
+    let torch = &Constructors::of(subject.version).torch_schedulers;
+    let of_torch = || torch.get_key_value(name).map(|(name, taken)| (name.as_str(), taken));
+    parameters(subject).or_else(of_torch)
+}
+
 /// What the scheduler of the config takes, if it is one of the engine's own.
 pub(crate) fn parameters(subject: &Subject<'_>) -> Option<(&'static str, &'static Parameters)> {
     let name = subject.text_at(["scheduler", "type"])?;
@@ -89,7 +98,7 @@ pub(crate) fn parameters(subject: &Subject<'_>) -> Option<(&'static str, &'stati
 }
 
 pub(crate) fn check(subject: &Subject<'_>, found: &mut Vec<Diagnostic>) {
-    let Some((name, parameters)) = parameters(subject) else { return };
+    let Some((name, parameters)) = all_parameters(subject) else { return };
     let Some((_, section)) = subject.member(&["scheduler"]) else { return };
     let known: Vec<String> = parameters.names().map(str::to_owned).collect();
     let params = section.value.get("params");

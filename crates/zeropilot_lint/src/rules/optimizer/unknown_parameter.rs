@@ -62,11 +62,11 @@ const TAKEN_OUT: [&str; 3] = ["torch_adam", "adam_w_mode", "fp32_optimizer_state
 pub(crate) fn check(subject: &Subject<'_>, found: &mut Vec<Diagnostic>) {
     let Some((name, _)) = subject.optimizer_type() else { return };
     let constructors = Constructors::of(subject.version);
-    let Some(parameters) = place(subject).and_then(|place| constructors.optimizer(name, place))
-    else {
+    let is_adam = matches!(name.to_lowercase().as_str(), "adam" | "adamw");
+    let place = place(subject, is_adam);
+    let Some(parameters) = place.and_then(|place| constructors.optimizer(name, place)) else {
         return;
     };
-    let is_adam = matches!(name.to_lowercase().as_str(), "adam" | "adamw");
     for member in subject.members_at(["optimizer", "params"]) {
         let key = member.key.as_str();
         let is_taken_out = is_adam && TAKEN_OUT.contains(&key);
@@ -85,12 +85,12 @@ pub(crate) fn check(subject: &Subject<'_>, found: &mut Vec<Diagnostic>) {
 }
 
 /// Which implementation the engine builds, if the config settles it.
-fn place(subject: &Subject<'_>) -> Option<Place> {
+fn place(subject: &Subject<'_>, is_adam: bool) -> Option<Place> {
+    if is_adam && subject.is_on(["optimizer", "params", "torch_adam"]) {
+        return Some(Place::Torch);
+    }
     if subject.zero().is_some_and(|zero| zero.get("zenflow").is_some()) {
         return None;
-    }
-    if subject.is_on(["optimizer", "params", "torch_adam"]) {
-        return Some(Place::Torch);
     }
     match subject.device("offload_optimizer")? {
         Device::None => Some(Place::Gpu),

@@ -57,7 +57,7 @@ pub(crate) fn check(subject: &Subject<'_>, found: &mut Vec<Diagnostic>) {
     let Value::Str(name) = &node.value else { return };
     let constructors = Constructors::of(subject.version);
     let own = || constructors.schedulers.keys().map(String::as_str);
-    let is_torch = constructors.torch_schedulers.iter().any(|known| known == name);
+    let is_torch = constructors.torch_schedulers.contains_key(name);
     if name == "auto" || is_torch || own().any(|known| known == name) {
         return;
     }

@@ -20,9 +20,15 @@ pub(crate) static RULE: Rule = Rule {
     ),
     wordings: &[&WORDING],
     sources: &["axolotl-ai-cloud/axolotl#2634"],
-    examples: &[Example::new(
-        r#"{"train_batch_size": 8, "optimizer": {"type": "SGD", "params": {"lr": 0.1}}, "zero_optimization": {"stage": 1}}"#,
-    )],
+    examples: &[
+        Example::new(
+            r#"{"train_batch_size": 8, "optimizer": {"type": "SGD", "params": {"lr": 0.1}}, "zero_optimization": {"stage": 1}}"#,
+        ),
+        Example::new(
+            r#"{"train_batch_size": 8, "optimizer": {"type": "Muon", "params": {"lr": 0.1}}, "zero_optimization": {"stage": 1}}"#,
+        )
+        .version("0.17.6"),
+    ],
     good: &[
         Example::new(
             r#"{"train_batch_size": 8, "optimizer": {"type": "SGD", "params": {"lr": 0.1}}, "zero_optimization": {"stage": 1}, "zero_allow_untested_optimizer": true}"#,
@@ -59,7 +65,10 @@ pub(crate) fn check(subject: &Subject<'_>, found: &mut Vec<Diagnostic>) {
     let Some((name, node)) = subject.optimizer_type() else { return };
     let constructors = Constructors::of(subject.version);
     let is_untested = if constructors.knows_optimizer(name) {
-        OWN_UNTESTED.contains(&name.to_lowercase().as_str())
+        let name = name.to_lowercase();
+        // 0.17 looks for Muon in a module that it does not have, and so does not list it.
+        let is_muon_lost = name == "muon" && !subject.since("0.18.9");
+        OWN_UNTESTED.contains(&name.as_str()) || is_muon_lost
     } else {
         constructors.builds_optimizer(name)
     };

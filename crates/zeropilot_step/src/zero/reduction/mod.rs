@@ -38,10 +38,10 @@ impl<'a> Reducer<'a> {
     }
 
     /// A backward pass begins; `boundary` says whether the optimizer step follows it.
-    pub fn begin_backward(&mut self, boundary: bool) {
+    pub fn begin_backward(&mut self, boundary: bool, sink: &mut impl Sink) {
         match &mut self.0 {
             Kind::Whole(whole) => whole.boundary = boundary,
-            Kind::Partitioned(partitioned) => partitioned.boundary = boundary,
+            Kind::Partitioned(partitioned) => partitioned.begin_backward(boundary, sink),
             Kind::Sharded(sharded) => sharded.boundary = boundary,
         }
     }

@@ -39,9 +39,11 @@ impl<'a> Whole<'a> {
             sink.free(gradient);
             return;
         }
+        let is_kept = Wrapper::of(self.run) == Wrapper::Bf16 && self.run.keeps_gradients();
         match self.gradients[parameter] {
-            // Added in place to the one of an earlier micro step.
+            // Added in place to the one of an earlier micro step, or of the step before.
             Some(_) => sink.free(gradient),
+            None if is_kept => sink.free(gradient),
             None => self.gradients[parameter] = Some(gradient),
         }
     }

@@ -48,7 +48,7 @@ pub(super) struct Partitioned<'a> {
     layouts: Vec<FlatLayout>,
     /// By parameter; none for frozen ones.
     ownership: Vec<Option<Ownership>>,
-    pub(super) boundary: bool,
+    boundary: bool,
     gradients: Vec<Gradient>,
     buckets: Vec<Handle>,
     /// Whether buckets have been set up and not dropped since.
@@ -132,6 +132,13 @@ impl<'a> Partitioned<'a> {
             std::mem::replace(&mut self.gradients[parameter], Gradient::None)
         {
             sink.free(handle);
+        }
+    }
+
+    pub(super) fn begin_backward(&mut self, boundary: bool, sink: &mut impl Sink) {
+        self.boundary = boundary;
+        if !self.run.makes_buckets_late() {
+            self.set_up_buckets(sink);
         }
     }
 

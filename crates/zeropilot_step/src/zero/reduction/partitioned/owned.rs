@@ -59,6 +59,8 @@ impl Partitioned<'_> {
         self.copy_to_host(parameter, mine, sink);
         if self.boundary {
             sink.touch(Category::NormCopies, Place::Device, mine * 8);
+            let tested = self.size(parameter) * self.run.infinity_test();
+            sink.touch(Category::NormCopies, Place::Device, tested);
             let source = if compact { 4 } else { model };
             if master != source {
                 sink.touch(Category::ReductionCopies, Place::Device, mine * master);

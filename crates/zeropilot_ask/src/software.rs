@@ -1,0 +1,197 @@
+//! The software of a run: which DeepSpeed and which transformers, and what older ones do differently.
+
+use std::fmt;
+use std::str::FromStr;
+
+use serde::{Deserialize, Deserializer, de};
+use zeropilot_config::resolve::ResolvedConfig;
+use zeropilot_config::schema::EngineVersion;
+use zeropilot_job::{Direction, NotModelled, Origin};
+use zeropilot_model::Model;
+use zeropilot_step::head::LossHead;
+use zeropilot_step::lower::Recipe;
+use zeropilot_step::zero::{NotFollowed, casts_adapters, not_followed};
+
+/// The software of a run; what is not said is the newest that was measured.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Deserialize)]
+#[cfg_attr(feature = "clap", derive(clap::Args))]
+#[serde(default, deny_unknown_fields)]
+pub struct Software {
+    /// DeepSpeed version of the run; otherwise the installed one, or the newest known
+    #[serde(deserialize_with = "parsed")]
+    #[cfg_attr(feature = "clap", arg(long, value_name = "VERSION"))]
+    pub deepspeed_version: Option<EngineVersion>,
+    /// transformers version of the run; otherwise the newest that was measured (5.22)
+    #[serde(deserialize_with = "parsed")]
+    #[cfg_attr(feature = "clap", arg(long, value_name = "VERSION"))]
+    pub transformers_version: Option<TransformersVersion>,
+    /// The DeepSpeed that is installed, and where; it counts where no version is given.
+    #[serde(skip)]
+    #[cfg_attr(feature = "clap", arg(skip))]
+    pub installed: Option<(EngineVersion, String)>,
+}
+
+/// A release of transformers, as far as models differ between them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub struct TransformersVersion {
+    major: u32,
+    minor: u32,
+}
+
+/// A text that is no version of transformers.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("`{0}` is not a version such as 4.44.2")]
+pub struct NotAVersion(String);
+
+impl FromStr for TransformersVersion {
+    type Err = NotAVersion;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        let wrong = || NotAVersion(text.to_owned());
+        let mut parts = text.trim().trim_start_matches('v').split('.');
+        let mut number = || parts.next().and_then(|part| part.parse().ok());
+        let major = number().ok_or_else(wrong)?;
+        let minor = number().unwrap_or(0);
+        Ok(Self { major, minor })
+    }
+}
+
+impl fmt::Display for TransformersVersion {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}.{}", self.major, self.minor)
+    }
+}
+
+fn parsed<'de, D: Deserializer<'de>, T: FromStr<Err: fmt::Display>>(
+    from: D,
+) -> Result<Option<T>, D::Error> {
+    let text = Option::<String>::deserialize(from)?;
+    text.map(|text| text.parse().map_err(de::Error::custom)).transpose()
+}
+
+impl Software {
+    /// The engine that runs.
+    pub fn engine(&self) -> EngineVersion {
+        let installed = || self.installed.as_ref().map(|(engine, _)| *engine);
+        self.deepspeed_version.or_else(installed).unwrap_or(EngineVersion::NEWEST)
+    }
+
+    /// A recipe as this software runs it.
+    pub(crate) fn recipe(&self, recipe: Recipe) -> Recipe {
+        // Until February 2025 models returned 32-bit logits and shifted a copy.
+        let is_old = self.is_transformers_before(4, 49);
+        let loss = if is_old && recipe.loss == LossHead::Model {
+            LossHead::ShiftedCopy
+        } else {
+            recipe.loss
+        };
+        let adapters_in_fp32 = recipe.adapters_in_fp32 && !casts_adapters(self.engine());
+        Recipe { loss, adapters_in_fp32, ..recipe }
+    }
+
+    fn is_transformers_before(&self, major: u32, minor: u32) -> bool {
+        self.transformers_version
+            .is_some_and(|version| version < TransformersVersion { major, minor })
+    }
+
+    /// What this engine does with a config that no prediction follows.
+    pub(crate) fn of_engine(&self, resolved: &ResolvedConfig) -> Vec<NotModelled> {
+        let engine = format!("DeepSpeed {}", self.engine());
+        let all = not_followed(resolved).into_iter().map(|one| {
+            let (direction, en, zh) = match one {
+                NotFollowed::Fp32Gradients => (
+                    Direction::Either,
+                    "how this version adds gradients up in fp32 in stage 1",
+                    "该版本在 stage 1 下以 fp32 累积梯度的方式",
+                ),
+                NotFollowed::FewLive => (
+                    Direction::Either,
+                    "the order in which this version gathers weights where `stage3_max_live_parameters` is low",
+                    "`stage3_max_live_parameters` 较小时该版本聚合权重的顺序",
+                ),
+            };
+            left_out(en, zh, &engine, direction, self.engine_origin())
+        });
+        all.collect()
+    }
+
+    /// What this transformers does with a model that no prediction follows.
+    pub(crate) fn of_transformers(&self, model: &Model) -> Vec<NotModelled> {
+        let mut all = Vec::new();
+        let Some(version) = self.transformers_version else { return all };
+        if self.is_transformers_before(5, 0) {
+            let written = format!("transformers {version}");
+            let mut of_models = |en, zh| {
+                all.push(left_out(en, zh, &written, Direction::Either, Origin::Option));
+            };
+            of_models(
+                "activations of this version; those of transformers 5.22 are counted",
+                "该版本的激活；按 transformers 5.22 的激活计算",
+            );
+            if model.dimensions().is_some_and(|sizes| sizes.experts.is_some()) {
+                of_models(
+                    "experts as a module each; they are counted as one, as transformers 5 has them",
+                    "每个专家一个模块；按 transformers 5 的合并专家计算",
+                );
+            }
+        }
+        all
+    }
+
+    /// Who says which engine it is.
+    pub(crate) fn engine_origin(&self) -> Origin {
+        match (&self.deepspeed_version, &self.installed) {
+            (Some(_), _) => Origin::Option,
+            (None, Some((_, place))) => Origin::Installed { place: place.clone() },
+            (None, None) => Origin::Assumed,
+        }
+    }
+}
+
+fn left_out(
+    en: &str,
+    zh: &str,
+    written: &str,
+    direction: Direction,
+    origin: Origin,
+) -> NotModelled {
+    NotModelled {
+        en: en.to_owned(),
+        zh: zh.to_owned(),
+        written: written.to_owned(),
+        direction,
+        origin,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn software(json: &str) -> Software {
+        serde_json::from_str(json).expect("software")
+    }
+
+    #[test]
+    fn what_is_given_counts_before_what_is_installed() {
+        let mut given = software(r#"{"deepspeed_version": "0.16.4"}"#);
+        assert_eq!(given.engine().name(), "0.16.9");
+        given.installed = Some((EngineVersion::NEWEST, "/env".to_owned()));
+        assert_eq!((given.engine().name(), given.engine_origin()), ("0.16.9", Origin::Option));
+        given.deepspeed_version = None;
+        assert_eq!(given.engine(), EngineVersion::NEWEST);
+        assert!(serde_json::from_str::<Software>(r#"{"deepspeed_version": "latest"}"#).is_err());
+    }
+
+    #[test]
+    fn old_transformers_shift_a_copy_of_the_logits() {
+        let loss = |version: &str| {
+            let software = software(&format!(r#"{{"transformers_version": "{version}"}}"#));
+            software.recipe(Recipe::full(16)).loss
+        };
+        assert_eq!(loss("4.44.2"), LossHead::ShiftedCopy);
+        assert_eq!(loss("4.49"), LossHead::Model);
+        assert_eq!(loss("5.22.2"), LossHead::Model);
+        assert!("newest".parse::<TransformersVersion>().is_err());
+    }
+}

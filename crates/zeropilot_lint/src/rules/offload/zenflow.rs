@@ -1,0 +1,107 @@
+use zeropilot_config::syntax::Value;
+
+use crate::diagnostic::Diagnostic;
+use crate::reading::{Device, ZERO, at_member};
+use crate::rule::{Example, Group, Rule, Severity, Wording};
+use crate::subject::Subject;
+use zeropilot_text::Text;
+
+pub(crate) static RULE: Rule = Rule {
+    code: "F19",
+    name: "zenflow-settings",
+    group: Group::Offload,
+    severity: Severity::Error,
+    summary: Text::new("ZenFlow settings that do not start", "无法启动的 ZenFlow 设置"),
+    wordings: &[&OVERWRITTEN, &OPEN, &ON_DEVICE],
+    sources: &[],
+    examples: &[
+        Example::new(
+            r#"{"train_batch_size": 8, "zero_optimization": {"stage": 2, "offload_optimizer": {"device": "cpu"}, "zenflow": {"select_interval": 2}}}"#,
+        ),
+        Example::new(
+            r#"{"train_batch_size": 8, "zero_optimization": {"stage": 2, "offload_optimizer": {"device": "cpu"}, "zenflow": {"select_strategy": "step"}}}"#,
+        ),
+        Example::new(
+            r#"{"train_batch_size": 8, "zero_optimization": {"stage": 2, "zenflow": {}}}"#,
+        ),
+    ],
+    good: &[Example::new(
+        r#"{"train_batch_size": 8, "zero_optimization": {"stage": 2, "offload_optimizer": {"device": "cpu"}, "zenflow": {"select_strategy": "step", "select_interval": 4}}}"#,
+    )],
+    is_no_op: false,
+};
+
+static OVERWRITTEN: Wording = Wording {
+    message: Text::new(
+        "a number in `select_interval` needs `select_strategy` `step` or `epoch`",
+        "`select_interval` 写数字时，`select_strategy` 必须是 `step` 或 `epoch`",
+    ),
+    why: Text::new(
+        "With the strategy `auto`, DeepSpeed sets the interval itself. It raises a warning as an exception, which ends the run.",
+        "策略为 `auto` 时由 DeepSpeed 决定间隔；它把警告当作异常抛出，训练就此结束。",
+    ),
+    help: Text::new(
+        "add `\"select_strategy\": \"step\"`, or remove `select_interval`",
+        "加上 `\"select_strategy\": \"step\"`，或删掉 `select_interval`",
+    ),
+};
+
+static OPEN: Wording = Wording {
+    message: Text::new(
+        "`select_strategy` `{strategy}` needs a number in `select_interval`",
+        "`select_strategy` 为 `{strategy}` 时，`select_interval` 必须是数字",
+    ),
+    why: Text::new(
+        "Only the strategy `auto` chooses the interval. DeepSpeed checks this when it starts and exits.",
+        "只有策略 `auto` 会自动选择间隔；DeepSpeed 启动时检查，不满足就退出。",
+    ),
+    help: Text::new(
+        "add `\"select_interval\": 4`, or another number",
+        "加上 `\"select_interval\": 4` 或其他数字",
+    ),
+};
+
+static ON_DEVICE: Wording = Wording {
+    message: Text::new(
+        "`zenflow` needs `offload_optimizer` on the CPU in ZeRO stage {stage}",
+        "在 ZeRO stage {stage} 下，`zenflow` 需要把 `offload_optimizer` 放到 CPU",
+    ),
+    why: Text::new(
+        "ZenFlow updates part of the weights on the CPU. Without CPU offload, stages 1 and 2 reject it when DeepSpeed starts.",
+        "ZenFlow 在 CPU 上更新一部分权重；没有 CPU 卸载时，stage 1 和 2 在 DeepSpeed 启动时拒绝。",
+    ),
+    help: Text::new(
+        "add `\"offload_optimizer\": {{\"device\": \"cpu\"}}`, or remove `zenflow`",
+        "加上 `\"offload_optimizer\": {{\"device\": \"cpu\"}}`，或删掉 `zenflow`",
+    ),
+};
+
+pub(crate) fn check(subject: &Subject<'_>, found: &mut Vec<Diagnostic>) {
+    let path = [ZERO, "zenflow"];
+    let is_read = subject.reads(ZERO, "zenflow");
+    let Some((_, section)) = subject.member(&path) else { return };
+    if !is_read || !matches!(section.value.value, Value::Object(_)) {
+        return;
+    }
+    if let (Some(stage @ 1..=2), Some(Device::None)) =
+        (subject.stage(), subject.device("offload_optimizer"))
+    {
+        found.push(at_member(&RULE, &ON_DEVICE, &path, section).with("stage", usize::from(stage)));
+    }
+    let strategy = match section.value.get("select_strategy").map(|node| &node.value) {
+        None => "auto",
+        Some(Value::Str(strategy)) => strategy.as_str(),
+        Some(_) => return,
+    };
+    let interval = section.value.member("select_interval");
+    match interval.map(|member| (member, &member.value.value)) {
+        Some((member, Value::Int(_))) if strategy == "auto" => {
+            let path = [ZERO, "zenflow", "select_interval"];
+            found.push(at_member(&RULE, &OVERWRITTEN, &path, member));
+        }
+        None | Some((_, Value::Str(_))) if strategy != "auto" => {
+            found.push(at_member(&RULE, &OPEN, &path, section).with("strategy", strategy));
+        }
+        _ => {}
+    }
+}

@@ -1,0 +1,69 @@
+use crate::diagnostic::Diagnostic;
+use crate::reading::at_member;
+use crate::rule::{Example, Group, Rule, Severity, Wording};
+use crate::subject::Subject;
+use zeropilot_text::Text;
+
+pub(crate) static RULE: Rule = Rule {
+    code: "P14",
+    name: "autocast-with-16-bit",
+    group: Group::Precision,
+    severity: Severity::Error,
+    summary: Text::new(
+        "`torch_autocast` with `fp16` or `bf16` before 0.18",
+        "0.18 之前同时使用 `torch_autocast` 和 `fp16`/`bf16`",
+    ),
+    wordings: &[&WORDING],
+    sources: &[],
+    examples: &[Example::new(
+        r#"{"train_batch_size": 8, "torch_autocast": {"enabled": true, "dtype": "bfloat16"}, "bf16": {"enabled": true}, "zero_optimization": {"stage": 2}}"#,
+    )
+    .version("0.17.6")],
+    good: &[
+        Example::new(
+            r#"{"train_batch_size": 8, "torch_autocast": {"enabled": true, "dtype": "bfloat16"}, "zero_optimization": {"stage": 2}}"#,
+        )
+        .version("0.17.6"),
+        Example::new(
+            r#"{"train_batch_size": 8, "torch_autocast": {"enabled": true, "dtype": "bfloat16"}, "bf16": {"enabled": true}, "zero_optimization": {"stage": 2}}"#,
+        )
+        .version("0.18.9"),
+    ],
+    is_no_op: false,
+};
+
+static WORDING: Wording = Wording {
+    message: Text::new(
+        "DeepSpeed {version} rejects `torch_autocast` together with `{section}`",
+        "DeepSpeed {version} 不允许同时启用 `torch_autocast` 和 `{section}`",
+    ),
+    why: Text::new(
+        "Until 0.18, autocast works only on a model in fp32. DeepSpeed checks this when it starts and exits.",
+        "在 0.18 之前，autocast 只能用于 fp32 模型；DeepSpeed 启动时检查，不满足就退出。",
+    ),
+    help: Text::new(
+        "remove `{section}`, or use DeepSpeed 0.18 or later",
+        "删掉 `{section}`，或升级到 DeepSpeed 0.18 及以上",
+    ),
+};
+
+pub(crate) fn check(subject: &Subject<'_>, found: &mut Vec<Diagnostic>) {
+    let path = ["torch_autocast", "enabled"];
+    let is_read = subject.schema().raw_members("torch_autocast").next().is_some();
+    let section = match (subject.enabled("fp16"), subject.bf16()) {
+        (Some(true), _) => "fp16",
+        (_, Some(true)) => "bf16",
+        _ => return,
+    };
+    if subject.enabled("torch_autocast") == Some(true)
+        && is_read
+        && !subject.since("0.18.9")
+        && let Some((_, member)) = subject.member(&path)
+    {
+        found.push(
+            at_member(&RULE, &WORDING, &path, member)
+                .with("version", subject.version.name())
+                .with("section", section),
+        );
+    }
+}

@@ -1,0 +1,60 @@
+use crate::diagnostic::Diagnostic;
+use crate::reading::at_member;
+use crate::rule::{Example, Group, Rule, Severity, Wording};
+use crate::subject::Subject;
+use zeropilot_text::Text;
+
+pub(crate) static RULE: Rule = Rule {
+    code: "P16",
+    name: "quantization-needs-fp16",
+    group: Group::Precision,
+    severity: Severity::Error,
+    summary: Text::new(
+        "weights quantized in the optimizer step without fp16",
+        "不用 fp16 时在参数更新中量化权重",
+    ),
+    wordings: &[&WORDING],
+    sources: &[],
+    examples: &[Example::new(
+        r#"{"train_batch_size": 8, "bf16": {"enabled": true}, "compression_training": {"weight_quantization": {"shared_parameters": {"enabled": true}, "different_groups": {}}}}"#,
+    )
+    .version("0.18.9")],
+    good: &[Example::new(
+        r#"{"train_batch_size": 8, "bf16": {"enabled": true}, "compression_training": {"weight_quantization": {"shared_parameters": {"enabled": true, "quantize_weight_in_forward": true}, "different_groups": {}}}}"#,
+    )
+    .version("0.18.9")],
+    is_no_op: false,
+};
+
+static WORDING: Wording = Wording {
+    message: Text::new(
+        "weights are quantized in the optimizer step (MoQ) only in fp16",
+        "只有 fp16 才能在参数更新中量化权重（MoQ）",
+    ),
+    why: Text::new(
+        "Without `quantize_weight_in_forward`, DeepSpeed quantizes weights in the optimizer step. It rejects this in bf16 and fp32 when it starts.",
+        "没有设置 `quantize_weight_in_forward` 时，DeepSpeed 在参数更新中量化权重；bf16 和 fp32 下它在启动时拒绝。",
+    ),
+    help: Text::new(
+        "enable `fp16`, or add `\"quantize_weight_in_forward\": true`",
+        "启用 `fp16`，或加上 `\"quantize_weight_in_forward\": true`",
+    ),
+};
+
+const SHARED: [&str; 3] = ["compression_training", "weight_quantization", "shared_parameters"];
+
+pub(crate) fn check(subject: &Subject<'_>, found: &mut Vec<Diagnostic>) {
+    let at = |key| [SHARED[0], SHARED[1], SHARED[2], key];
+    // Newer engines do not read the section.
+    let prefix = SHARED.join(".");
+    let is_read = subject.schema().keys.iter().any(|key| key.path.starts_with(&prefix));
+    let is_in_step =
+        subject.is_on(at("enabled")) && !subject.is_on(at("quantize_weight_in_forward"));
+    if is_read
+        && is_in_step
+        && subject.enabled("fp16") == Some(false)
+        && let Some((_, member)) = subject.member(&at("enabled"))
+    {
+        found.push(at_member(&RULE, &WORDING, &at("enabled"), member));
+    }
+}
