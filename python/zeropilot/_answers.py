@@ -209,11 +209,33 @@ class DeviceMemory:
     low: int
     expected: int
     high: int
+    allocated: Estimate
+    reserved: Estimate
+    calibration: Calibration
     capacity: Optional[int]
     verdict: Optional[Verdict]
     at_peak: Dict[str, int]
     terms: Tuple[MemoryTerm, ...]
     peak: DevicePeak
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """Bytes with their bounds."""
+
+    low: int
+    expected: int
+    high: int
+
+
+@dataclass(frozen=True)
+class Calibration:
+    """Published runs that the bounds of ``low`` and ``high`` rest on, and how many of them lay inside and below."""
+
+    runs: int
+    sources: int
+    inside: int
+    below: int
 
 Verdict = Literal["fits", "low_headroom", "may_not_fit", "does_not_fit"]
 
@@ -224,15 +246,6 @@ class MemoryTerm:
 
     term: str
     bytes: Estimate
-
-
-@dataclass(frozen=True)
-class Estimate:
-    """Bytes with their bounds."""
-
-    low: int
-    expected: int
-    high: int
 
 
 @dataclass(frozen=True)
@@ -438,12 +451,13 @@ class FittingStrategy:
 
 @dataclass(frozen=True)
 class RejectedStrategy:
-    """A strategy that does not fit even at its smallest, and by how many bytes."""
+    """A strategy whose upper bound does not fit even at its smallest, and by how many bytes."""
 
     strategy: Strategy
     over_by: int
     where: str
     device: Estimate
+    verdict: Verdict
 
 
 @dataclass(frozen=True)

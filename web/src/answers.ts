@@ -166,11 +166,29 @@ export interface DeviceMemory {
   low: number;
   expected: number;
   high: number;
+  allocated: Estimate;
+  reserved: Estimate;
+  calibration: Calibration;
   capacity: number | null;
   verdict: Verdict | null;
   at_peak: Record<string, number>;
   terms: MemoryTerm[];
   peak: DevicePeak;
+}
+
+/// Bytes with their bounds.
+export interface Estimate {
+  low: number;
+  expected: number;
+  high: number;
+}
+
+/// Published runs that the bounds of `low` and `high` rest on, and how many of them lay inside and below.
+export interface Calibration {
+  runs: number;
+  sources: number;
+  inside: number;
+  below: number;
 }
 
 /// How a need compares with what there is.
@@ -180,13 +198,6 @@ export type Verdict = "fits" | "low_headroom" | "may_not_fit" | "does_not_fit";
 export interface MemoryTerm {
   term: string;
   bytes: Estimate;
-}
-
-/// Bytes with their bounds.
-export interface Estimate {
-  low: number;
-  expected: number;
-  high: number;
 }
 
 /// When the GPU is fullest.
@@ -355,12 +366,13 @@ export interface FittingStrategy {
   step_seconds: Range | null;
 }
 
-/// A strategy that does not fit even at its smallest, and by how many bytes.
+/// A strategy whose upper bound does not fit even at its smallest, and by how many bytes.
 export interface RejectedStrategy {
   strategy: Strategy;
   over_by: number;
   where: string;
   device: Estimate;
+  verdict: Verdict;
 }
 
 /// The job as it is written.

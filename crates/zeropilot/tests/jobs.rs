@@ -101,7 +101,7 @@ fn hf_trainer() -> Vec<Case> {
         case(
             "kernels",
             &[("train.sh", &flash), ("ds.json", Z3)],
-            "--model Qwen/Qwen3-8B --config ds.json --micro-batch 2 --grad-accum 4 --precision bf16 --grad-checkpointing --seq-len 4096 --attention flash --fused-loss",
+            "--model Qwen/Qwen3-8B --config ds.json --micro-batch 2 --grad-accum 4 --precision bf16 --grad-checkpointing --seq-len 4096 --attention flash --fused-loss --liger",
         ),
         case(
             "8-bit optimizer",
@@ -189,7 +189,7 @@ fn llamafactory() -> Vec<Case> {
         case(
             "LLaMA-Factory, kernels",
             &[("train.yaml", &off), ("ds.json", Z2)],
-            "--model Qwen/Qwen3-8B --config ds.json --method lora --lora-rank 16 --seq-len 4096 --micro-batch 1 --grad-accum 8 --precision bf16 --fused-loss --attention flash",
+            "--model Qwen/Qwen3-8B --config ds.json --method lora --lora-rank 16 --seq-len 4096 --micro-batch 1 --grad-accum 8 --precision bf16 --fused-loss --liger --attention flash",
         ),
         case(
             "LLaMA-Factory by a script",
@@ -476,7 +476,8 @@ fn plan_options(text: &str) -> (Vec<String>, [Option<u64>; 2]) {
     let (mut options, mut batch) = (Vec::new(), [None; 2]);
     let mut words = text.split_whitespace().peekable();
     while let Some(word) = words.next() {
-        let value = words.next_if(|next| !next.starts_with("--")).unwrap_or("yes");
+        let on = if word == "--liger" { "true" } else { "yes" };
+        let value = words.next_if(|next| !next.starts_with("--")).unwrap_or(on);
         match word {
             "--config" | "--stage" | "--offload" | "--grad-checkpointing" => {}
             "--micro-batch" => batch[0] = value.parse().ok(),

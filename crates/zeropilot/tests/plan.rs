@@ -97,7 +97,9 @@ fn a_host_that_is_too_small_is_called_that_in_both_languages() {
 fn one_small_card_trains_adapters() {
     let (full, _) = plan(&["--model", "llama-3.1-8b", "--gpus", "1x24GB"]);
     assert_eq!(full["recommended"]["strategy"]["offload_optimizer"], "cpu");
-    let (lora, _) = plan(&["--model", "llama-3.1-8b", "--gpus", "1x24GB", "--method", "lora"]);
+    let adapters = ["--method", "lora", "--seq-len", "1024"];
+    let question = ["--model", "llama-3.1-8b", "--gpus", "1x24GB"];
+    let (lora, _) = plan(&[&question[..], &adapters].concat());
     assert_eq!(lora["recommended"]["strategy"]["offload_optimizer"], "none");
 }
 

@@ -1,7 +1,8 @@
 //! Bounds with a stated meaning: within them lay nine tenths of the published runs like the one asked about.
 //!
-//! A residual is the logarithm of measurement over prediction. The bounds of a group are the quantiles of its residuals
-//! with the correction for a finite number of rows (split conformal prediction). How well they hold is told with every
+//! A residual is the logarithm of measurement over prediction. The bounds of a group are the quantile of the sizes of its
+//! residuals, with the correction for a finite number of rows (split conformal prediction). They are the same either way,
+//! since the sign of the error changes from source to source. How well they hold is told with every
 //! source left out once: its rows are judged by bounds from all others.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -14,7 +15,7 @@ use crate::judgement::Judged;
 /// The share of runs that should lie within the bounds.
 pub const SHARE: f64 = 0.9;
 
-/// Fewer rows than this say nothing about a twentieth of them.
+/// Of fewer rows none is left outside.
 const LEAST: usize = 19;
 
 /// The bounds of a group: measured over predicted.
@@ -116,11 +117,9 @@ fn bounds<'r>(known: impl Iterator<Item = &'r Residual<'r>> + Clone, group: Grou
     if own.len() < LEAST {
         own = logs(&mut known.clone());
     }
-    let outside = (1.0 - SHARE) / 2.0;
-    let high = quantile(&mut own, 1.0 - outside);
-    own.iter_mut().for_each(|log| *log = -*log);
-    let low = -quantile(&mut own, 1.0 - outside);
-    Bounds { low: rounded(low.exp()), high: rounded(high.exp()) }
+    own.iter_mut().for_each(|log| *log = log.abs());
+    let high = quantile(&mut own, SHARE).exp();
+    Bounds { low: rounded(high.recip()), high: rounded(high) }
 }
 
 /// The smallest value that so many of the next draws should not exceed.
@@ -166,8 +165,9 @@ mod tests {
             (0..40).map(|place| row(Group::Full, f64::from(place) / 100.0)).collect();
         known.push(row(Group::FourBit, 2.0));
         let of = |group| bounds(known.iter(), group);
-        assert_eq!(of(Group::Full).high, rounded((0.38_f64).exp()));
-        assert_eq!(of(Group::FourBit).low, rounded((0.01_f64).exp()));
-        assert!(of(Group::FourBit).high > of(Group::Full).high);
+        // 0.9 × 41 of forty sizes is the 37th, 0.9 × 42 of all is the 38th.
+        assert_eq!(of(Group::Full).high, rounded((0.36_f64).exp()));
+        assert_eq!(of(Group::FourBit).high, rounded((0.37_f64).exp()));
+        assert_eq!(of(Group::FourBit).low, rounded((-0.37_f64).exp()));
     }
 }

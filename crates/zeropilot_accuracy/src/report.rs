@@ -59,7 +59,7 @@ fn intervals(text: &mut String, judgement: &Judgement<'_>) {
         text,
         "## Bounds\n\n\
          A prediction is shown with bounds between which {:.0} % of published runs should lie. They are quantiles of \
-         measured over predicted memory; how often they hold is counted with bounds that the row's own source has no \
+         measured over predicted memory, the same either way; how often they hold is counted with bounds that the row's own source has no \
          part in. Rows outside are marked in the lists below.\n\n\
          | runs | rows | sources | bounds | width | inside | below the upper bound |\n\
          | --- | ---: | ---: | ---: | ---: | ---: | ---: |\n",

@@ -2,6 +2,7 @@
 
 use zeropilot_cluster::Cluster;
 use zeropilot_config::schema::EngineVersion;
+use zeropilot_model::{Coverage, Model};
 
 use crate::name::NumberFormat;
 
@@ -24,6 +25,8 @@ pub enum Note {
     NetworkUnused,
     /// The recommended strategy uses hpZ, which older engines compute wrongly.
     HpzVersion,
+    /// The model has more than the language model that is counted.
+    TextPartOnly,
 }
 
 impl Note {
@@ -32,8 +35,15 @@ impl Note {
         EngineVersion::nearest("0.18.9").is_ok_and(|first| engine < first)
     }
 
-    /// What there is to say about training in a number format on a cluster.
-    pub(crate) fn about(cluster: &Cluster, format: NumberFormat, is_assumed: bool) -> Vec<Self> {
+    /// What there is to say about training a model in a number format on a cluster.
+    pub(crate) fn about(
+        model: &Model,
+        cluster: &Cluster,
+        format: NumberFormat,
+        is_assumed: bool,
+    ) -> Vec<Self> {
+        let is_part = matches!(model.coverage(), Coverage::TextPart { .. });
+        let of_model = is_part.then_some(Self::TextPartOnly);
         let card = cluster.gpus.device.accelerator().filter(|card| card.lacks_bf16());
         let of_format = card.and_then(|card| match format {
             NumberFormat::Bf16 => Some(Self::NoBf16 { card: &card.name }),
@@ -42,6 +52,6 @@ impl Note {
         });
         let is_alone = cluster.gpus.layout.nodes == 1;
         let of_network = cluster.network.filter(|_| is_alone).map(|_| Self::NetworkUnused);
-        of_format.into_iter().chain(of_network).collect()
+        of_model.into_iter().chain(of_format).chain(of_network).collect()
     }
 }

@@ -10,7 +10,7 @@ use serde::Deserialize;
 use serde_json::{Map, Value};
 
 use crate::config::ConfigError;
-use crate::model::{Model, Weights};
+use crate::model::{Coverage, Model, Weights};
 use crate::nearest::nearest;
 
 /// What is published about the size of a model.
@@ -33,6 +33,8 @@ pub struct Entry {
     pub aliases: Vec<String>,
     /// The `model_type` of its config.
     pub model_type: String,
+    /// The `model_type` of the whole, where this is only its language model.
+    pub text_part_of: Option<String>,
     /// `decoder`, `encoder` or `encoder-decoder`.
     pub kind: String,
     /// The keys of its config that fix its shapes.
@@ -76,7 +78,11 @@ impl Entry {
     ///
     /// Never for the entries of the catalogue; a test builds them all.
     pub fn model(&self) -> Result<Model, ConfigError> {
-        Model::from_object(&self.config(), Weights::Checkpoint)
+        let mut model = Model::from_object(&self.config(), Weights::Checkpoint)?;
+        if let Some(of) = self.text_part_of.clone() {
+            model.coverage = Coverage::TextPart { of };
+        }
+        Ok(model)
     }
 
     /// Every name it is found by.

@@ -101,6 +101,11 @@ fn note_words(note: Note, language: Language) -> String {
             "all GPUs are in one node, so --network has no effect",
             "所有 GPU 都在一个节点内，--network 不起作用"
         ),
+        Note::TextPartOnly => tr!(
+            language,
+            "only the language model is counted; the vision tower, its activations and the tokens of images are not modelled, so a run needs more",
+            "只计算了语言模型；视觉部分及其激活值、图像 token 没有建模，实际占用更多"
+        ),
         Note::HpzVersion => tr!(
             language,
             "hpZ needs DeepSpeed 0.18.3 or later; before, the first steps compute with wrong weights (deepspeedai/DeepSpeed#7606)",

@@ -198,12 +198,12 @@ pub(super) const OPTIONS: &[(&[&str], &str, &str)] = &[
         "模型的数值格式；默认按配置，配置没写则为 bf16（不支持 bf16 的 GPU 为 fp16）",
     ),
     (
-        &["plan", "memory", "simulate"],
+        &["plan", "memory", "simulate", "doctor"],
         "deepspeed_version",
         "训练所用的 DeepSpeed 版本；默认取已安装的版本，没有则取已知的最新版本",
     ),
     (
-        &["plan", "memory", "simulate"],
+        &["plan", "memory", "simulate", "doctor"],
         "transformers_version",
         "训练所用的 transformers 版本；默认取实测过的最新版本（5.22）",
     ),

@@ -191,7 +191,7 @@ impl Job {
         let is_assumed =
             assumed.is_some() || request.config.is_none() && request.precision.is_none();
         let format = format(resolved.precision());
-        provenance.notes = Note::about(&cluster, format, is_assumed);
+        provenance.notes = Note::about(&model, &cluster, format, is_assumed);
         let software = &request.training.software;
         provenance.not_modelled.extend(software.of_engine(&resolved));
         provenance.not_modelled.extend(software.of_transformers(&model));
@@ -416,7 +416,7 @@ pub fn compare(model: &Model, request: &MemoryRequest) -> Result<Compared, Memor
         });
     }
     let precision = common.resolved.precision();
-    let notes = Note::about(&asking.cluster, format(precision), request.precision.is_none());
+    let notes = Note::about(model, &asking.cluster, format(precision), request.precision.is_none());
     Ok(Compared {
         columns,
         notes,

@@ -74,18 +74,6 @@ fn head(rows: u64, hidden: u64, vocabulary: u64) -> u64 {
     inputs_of_head(rows, hidden, vocabulary) + peak(&tape.into_trace())
 }
 
-/// The same in one kernel.
-fn fused_head(rows: u64, hidden: u64, vocabulary: u64) -> u64 {
-    let tape = tape();
-    let weight = parameter(hidden * vocabulary, 2);
-    {
-        let input = tape.require_grad(tape.outside(rows * hidden, 2));
-        let loss = tape.fused_loss(&input, weight, hidden, false);
-        tape.backward(&loss, &NoRerun);
-    }
-    inputs_of_head(rows, hidden, vocabulary) + peak(&tape.into_trace())
-}
-
 /// Input and weight, their gradients of the step before, and the weight of the other provider's head, which the
 /// benchmark builds too.
 fn inputs_of_head(rows: u64, hidden: u64, vocabulary: u64) -> u64 {
@@ -115,9 +103,6 @@ fn single_operators_take_what_gpus_showed() {
         let predicted = match row.kernel.as_str() {
             "cross_entropy" => cross_entropy(size(row.B) * size(row.T), size(row.V)),
             "fused_linear_cross_entropy" => head(size(row.BT), size(row.H), size(row.V)),
-            "liger_fused_linear_cross_entropy" => {
-                fused_head(size(row.BT), size(row.H), size(row.V))
-            }
             _ => layer_norm(size(row.M), size(row.N)),
         };
         let error = predicted as f64 / f64::from(1 << 20) / row.measured_mib - 1.0;
@@ -125,9 +110,8 @@ fn single_operators_take_what_gpus_showed() {
         errors.push(error.abs());
     }
     errors.sort_by(f64::total_cmp);
-    assert_eq!(rows.len(), 24);
-    assert!(errors[errors.len() / 2] <= 0.02, "{errors:?}");
-    assert!(errors.last().is_some_and(|worst| *worst <= 0.05), "{errors:?}");
+    assert_eq!(rows.len(), 20);
+    assert!(errors.last().is_some_and(|worst| *worst <= 0.005), "{errors:?}");
 }
 
 /// From a measurement on an H100 (ctx-025 of the published observations): with 16-bit logits and the loss in 32 bits,
