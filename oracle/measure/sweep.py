@@ -8,6 +8,7 @@ Sets: `base` (every family in every stage), `option` (one option at a time on on
 """
 
 import json
+import os
 import pathlib
 import random
 import subprocess
@@ -165,10 +166,13 @@ def drawn():
         yield {"name": f"drawn-{number}", "set": "drawn", **draw.case(source)}
 
 
-def answers(cases):
-    """Every case with the server's answer."""
-    server = subprocess.Popen([sys.executable, str(SERVER)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
-    server.stdout.readline()
+def answers(cases, engine=None):
+    """Every case with the server's answer: that of the newest engine, or of the one in this directory."""
+    surroundings = {**os.environ, "PYTHONPATH": str(engine)} if engine else None
+    command = [sys.executable, str(SERVER)]
+    server = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=surroundings)
+    greeting = json.loads(server.stdout.readline())
+    assert engine is None or greeting["deepspeed"] == engine.name, greeting
     for number, case in enumerate(cases):
         server.stdin.write(json.dumps({"id": number, **case}) + "\n")
         server.stdin.flush()

@@ -8,11 +8,10 @@ A case that an engine cannot run is written with `refused` instead of what it me
 import json
 import os
 import pathlib
-import subprocess
 import sys
 
 from measure.sweep import FILE as SWEEP
-from measure.sweep import SERVER, asked, record
+from measure.sweep import answers, asked, record
 
 FILE = SWEEP.parent / "versions.json"
 CASES = """
@@ -29,21 +28,6 @@ def engines():
     """Directories of the older engines, which `oracle/setup.sh` installs beside the newest."""
     home = os.environ.get("ZEROPILOT_ORACLE_HOME", os.path.expanduser("~/.cache/zeropilot"))
     return sorted(pathlib.Path(home, "versions").iterdir(), key=lambda path: [int(part) for part in path.name.split(".")])
-
-
-def answers(engine, cases):
-    """Every case with what an engine answers."""
-    surroundings = {**os.environ, "PYTHONPATH": str(engine)}
-    command = [sys.executable, str(SERVER)]
-    server = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=surroundings)
-    greeting = json.loads(server.stdout.readline())
-    assert greeting["deepspeed"] == engine.name, greeting
-    for number, case in enumerate(cases):
-        server.stdin.write(json.dumps({"id": number, **case}) + "\n")
-        server.stdin.flush()
-        yield case, json.loads(server.stdout.readline())
-    server.stdin.close()
-    server.wait()
 
 
 def written(version, case, answer):
@@ -70,7 +54,7 @@ def main():
             rows += [row for row in kept if row["deepspeed"] == engine.name]
         else:
             cases = [by_name[name] for name in CASES]
-            rows += [written(engine.name, case, answer) for case, answer in answers(engine, cases)]
+            rows += [written(engine.name, case, answer) for case, answer in answers(cases, engine)]
     write(rows)
 
 

@@ -9,8 +9,8 @@ use zeropilot_step::family::micro_step;
 use zeropilot_step::lower::Recipe;
 use zeropilot_step::memory::{self, Answer};
 use zeropilot_step::tape::{AttentionForm, Kernels, Options, Trace};
-use zeropilot_step::zero::{Engine, Place};
-use zeropilot_units::Bytes;
+use zeropilot_step::zero::{Engine, Loading, Place};
+use zeropilot_units::{Bytes, ElementSize};
 
 use crate::judgement::Predicted;
 use crate::question::Question;
@@ -66,7 +66,7 @@ fn recipe(question: &Question) -> Recipe {
         checkpointing: question.checkpointing,
         attention,
         loss: software.loss,
-        loading: software.loading,
+        loading: software.is_built_whole.then_some(Loading::Whole(ElementSize::Two)),
         adapters_in_fp32: software.adapters_in_fp32,
         engine: software.engine,
         autocast: software.autocast,
@@ -114,7 +114,7 @@ fn resolved(question: &Question) -> Result<ResolvedConfig, String> {
     let text = config(question).to_string();
     let document = parse_json(&text).map_err(|error| format!("{error:?}"))?;
     let circumstances = Circumstances {
-        version: question.software.version,
+        version: question.software.deepspeed,
         world_size: usize::try_from(question.ranks).map_err(|error| error.to_string())?,
         source: Source::Dictionary,
         accelerator: Accelerator::Cuda,

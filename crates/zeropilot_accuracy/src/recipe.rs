@@ -1,70 +1,15 @@
 //! Who ran a loop and with what software, as far as it changes what a GPU holds: `recipes` of
 //! `knowledge/field/reading.json`.
 
-use serde::Deserialize;
+use serde::{Deserialize, Deserializer, de};
 use zeropilot_config::schema::EngineVersion;
 use zeropilot_step::head::LossHead;
 use zeropilot_step::primitive::QuantizedProduct;
 use zeropilot_step::tape::{Autocast, LayerKernels};
-use zeropilot_step::zero::{Engine, Loading};
-use zeropilot_units::ElementSize;
+use zeropilot_step::zero::Engine;
 
 use crate::reading::READING;
 use crate::row::Row;
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
-#[serde(rename_all = "lowercase")]
-enum EngineName {
-    #[default]
-    Deepspeed,
-    Pytorch,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
-#[serde(rename_all = "snake_case")]
-enum AutocastName {
-    #[default]
-    Off,
-    OutputsInFp32,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
-#[serde(rename_all = "snake_case")]
-enum LossName {
-    #[default]
-    Model,
-    ShiftedCopy,
-    NarrowShiftedCopy,
-    Fused,
-    FusedWithCopies,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
-#[serde(rename_all = "snake_case")]
-enum KernelsName {
-    #[default]
-    Model,
-    Liger,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
-#[serde(rename_all = "snake_case")]
-enum ProductName {
-    #[default]
-    Weight,
-    WeightAndInput,
-    WideWeight,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
-#[serde(rename_all = "snake_case")]
-enum LoadingName {
-    Whole,
-}
-
-fn yes() -> bool {
-    true
-}
 
 /// How runs of a source were made.
 #[derive(Debug, Clone, Deserialize)]
@@ -75,34 +20,12 @@ pub(crate) struct RecipeReading {
     framework: Option<String>,
     model: Option<String>,
     precision: Option<String>,
-    #[serde(default)]
-    engine: EngineName,
-    #[serde(default)]
-    autocast: AutocastName,
-    #[serde(default)]
-    loss: LossName,
-    #[serde(default)]
-    layer_kernels: KernelsName,
-    #[serde(default)]
-    quantized_product: ProductName,
-    loading: Option<LoadingName>,
-    overlap_comm: Option<bool>,
-    /// The version of DeepSpeed, or the oldest that is known.
-    deepspeed: Option<String>,
-    #[serde(default)]
-    expandable_segments: bool,
-    #[serde(default = "yes")]
-    adapters_in_fp32: bool,
+    software: Software,
     #[serde(rename = "why")]
     _why: String,
 }
 
 impl RecipeReading {
-    fn version(&self) -> EngineVersion {
-        let known = self.deepspeed.as_deref().and_then(|text| EngineVersion::nearest(text).ok());
-        known.unwrap_or(EngineVersion::NEWEST)
-    }
-
     fn is_of(&self, row: &Row) -> bool {
         let has = |part: &Option<String>, text: &Option<String>| {
             let text = text.as_deref().unwrap_or("").to_lowercase();
@@ -116,7 +39,8 @@ impl RecipeReading {
 }
 
 /// The software of a run.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, Copy, PartialEq, Deserialize)]
+#[serde(default, deny_unknown_fields)]
 pub struct Software {
     /// Who kept the states.
     pub engine: Engine,
@@ -128,75 +52,49 @@ pub struct Software {
     pub layer_kernels: LayerKernels,
     /// How weights of four bits were multiplied.
     pub quantized_product: QuantizedProduct,
-    /// How the model was loaded, where the front end's way is not it.
-    pub loading: Option<Loading>,
+    /// Whether the model was built before `deepspeed.initialize`, whatever the stage.
+    pub is_built_whole: bool,
     /// Whether adapters stay in 32 bits where PEFT makes them so.
     pub adapters_in_fp32: bool,
     /// `overlap_comm`, where the source states it.
     pub overlap_comm: Option<bool>,
     /// `expandable_segments:True`.
     pub expandable_segments: bool,
-    /// The version of DeepSpeed.
-    pub version: EngineVersion,
+    /// The version of DeepSpeed, or the oldest that is known.
+    #[serde(deserialize_with = "version")]
+    pub deepspeed: EngineVersion,
+}
+
+impl Default for Software {
+    fn default() -> Self {
+        Self {
+            engine: Engine::default(),
+            autocast: Autocast::default(),
+            loss: LossHead::default(),
+            layer_kernels: LayerKernels::default(),
+            quantized_product: QuantizedProduct::default(),
+            is_built_whole: false,
+            adapters_in_fp32: true,
+            overlap_comm: None,
+            expandable_segments: false,
+            deepspeed: EngineVersion::NEWEST,
+        }
+    }
+}
+
+fn version<'de, D: Deserializer<'de>>(from: D) -> Result<EngineVersion, D::Error> {
+    String::deserialize(from)?.parse().map_err(de::Error::custom)
 }
 
 impl Software {
     /// That of a row; nothing if it is not known who ran it.
     pub fn of(row: &Row) -> Option<Self> {
-        let known = READING.recipes.iter().find(|recipe| recipe.is_of(row));
-        if let Some(known) = known {
-            return Some(Self::from(known));
+        if let Some(known) = READING.recipes.iter().find(|recipe| recipe.is_of(row)) {
+            return Some(known.software);
         }
         let framework = row.framework.as_deref().unwrap_or("");
         let by_deepspeed = framework.contains("DeepSpeed") && !framework.contains("no DeepSpeed");
-        by_deepspeed.then_some(Self {
-            engine: Engine::DeepSpeed,
-            autocast: Autocast::Off,
-            loss: LossHead::Model,
-            layer_kernels: LayerKernels::Model,
-            quantized_product: QuantizedProduct::Weight,
-            loading: None,
-            adapters_in_fp32: true,
-            overlap_comm: None,
-            expandable_segments: false,
-            version: EngineVersion::NEWEST,
-        })
-    }
-}
-
-impl From<&RecipeReading> for Software {
-    fn from(reading: &RecipeReading) -> Self {
-        Self {
-            engine: match reading.engine {
-                EngineName::Deepspeed => Engine::DeepSpeed,
-                EngineName::Pytorch => Engine::PyTorch,
-            },
-            autocast: match reading.autocast {
-                AutocastName::Off => Autocast::Off,
-                AutocastName::OutputsInFp32 => Autocast::OutputsInFp32,
-            },
-            loss: match reading.loss {
-                LossName::Model => LossHead::Model,
-                LossName::ShiftedCopy => LossHead::ShiftedCopy,
-                LossName::NarrowShiftedCopy => LossHead::NarrowShiftedCopy,
-                LossName::Fused => LossHead::Fused,
-                LossName::FusedWithCopies => LossHead::FusedWithCopies,
-            },
-            layer_kernels: match reading.layer_kernels {
-                KernelsName::Model => LayerKernels::Model,
-                KernelsName::Liger => LayerKernels::Liger,
-            },
-            quantized_product: match reading.quantized_product {
-                ProductName::Weight => QuantizedProduct::Weight,
-                ProductName::WeightAndInput => QuantizedProduct::WeightAndInput,
-                ProductName::WideWeight => QuantizedProduct::WideWeight,
-            },
-            loading: reading.loading.map(|LoadingName::Whole| Loading::Whole(ElementSize::Two)),
-            adapters_in_fp32: reading.adapters_in_fp32,
-            overlap_comm: reading.overlap_comm,
-            expandable_segments: reading.expandable_segments,
-            version: reading.version(),
-        }
+        by_deepspeed.then(Self::default)
     }
 }
 

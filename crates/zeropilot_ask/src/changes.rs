@@ -148,7 +148,9 @@ fn arguments(job: &TrainingJob, config: Option<&Node>, choice: &Fitting) -> Vec<
         }
     }
     if fused_loss && !job.fused_loss.as_ref().is_some_and(|said| said.value) {
-        want("fused_loss", name("liger"), switch(&job.fused_loss), true.into());
+        // Where a switch of Liger's says it, that switch is turned.
+        let field = if job.liger.is_some() { "liger" } else { "fused_loss" };
+        want(field, name("liger"), switch(&job.fused_loss), true.into());
     }
     let is_on = |section: &str| {
         let enabled = config.and_then(|root| root.get(section)?.get("enabled"));

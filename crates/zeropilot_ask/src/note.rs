@@ -32,7 +32,7 @@ pub enum Note {
 impl Note {
     /// Whether this engine, or an older release of its minor version, computes hpZ wrongly.
     pub(crate) fn is_hpz_wrong(engine: EngineVersion) -> bool {
-        EngineVersion::nearest("0.18.9").is_ok_and(|first| engine < first)
+        engine < EngineVersion::V0_18
     }
 
     /// What there is to say about training a model in a number format on a cluster.

@@ -5,10 +5,8 @@ use crate::recipe::ARGUMENTS;
 /// A line that says a field of a job, with another value; `None` if the value is not written out on it. Switches are
 /// `true` and `false`, however the line spells them.
 pub fn with_value(line: &str, field: &str, now: &str, to: &str) -> Option<String> {
-    // Liger fuses the loss with its other kernels.
-    let wider = if field == "fused_loss" { "liger" } else { field };
-    let names = ARGUMENTS.names(field).chain(ARGUMENTS.names(wider));
-    let spellings = names.flat_map(|name| [name.to_owned(), name.replace('_', "-")]);
+    let spellings =
+        ARGUMENTS.names(field).flat_map(|name| [name.to_owned(), name.replace('_', "-")]);
     spellings.into_iter().find_map(|name| with_value_of(line, &name, now, to))
 }
 

@@ -7,7 +7,6 @@
 use num_traits::ToPrimitive;
 use zeropilot_config::problem::KeyPath;
 use zeropilot_config::python::is_true;
-use zeropilot_config::schema::EngineVersion;
 use zeropilot_config::syntax::{Member, Node, Value};
 
 use crate::diagnostic::{Diagnostic, Fix};
@@ -30,16 +29,25 @@ pub(crate) enum Device {
 }
 
 impl<'a> Subject<'a> {
-    /// Whether the engine is this version or newer.
-    pub(crate) fn since(&self, version: &str) -> bool {
-        EngineVersion::nearest(version).is_ok_and(|first| self.version >= first)
-    }
-
     /// Whether the engine has a key of this name in a section.
     pub(crate) fn reads(&self, section: &str, key: &str) -> bool {
         let schema = self.schema();
         let in_model = schema.section_model(section).and_then(|model| model.field_for_key(key));
         in_model.is_some() || schema.raw_members(section).any(|known| known == key)
+    }
+
+    /// Whether the engine reads keys of a section one by one.
+    pub(crate) fn reads_section(&self, section: &str) -> bool {
+        self.schema().raw_members(section).next().is_some()
+    }
+
+    /// The section that switches 16-bit training on.
+    pub(crate) fn sixteen_bit(&self) -> Option<&'static str> {
+        match (self.enabled("fp16"), self.bf16()) {
+            (Some(true), _) => Some("fp16"),
+            (_, Some(true)) => Some("bf16"),
+            _ => None,
+        }
     }
 
     /// The ZeRO stage.

@@ -3,9 +3,11 @@
 use crate::model::Parameter;
 use crate::shape::Batch;
 use crate::tape::{Arithmetic, Category, Formula, Tape, TapeOperation, Tensor};
+use serde::Deserialize;
 
 /// How the loss is computed from the logits.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum LossHead {
     /// What the model computes when it is given labels.
     #[default]
@@ -37,6 +39,12 @@ impl LossHead {
     #[must_use]
     pub fn is_inside_model(self) -> bool {
         !matches!(self, Self::TrainerSmoothing | Self::SmoothedCrossEntropy)
+    }
+
+    /// Whether logits are shifted by a copy.
+    #[must_use]
+    pub fn shifts_a_copy(self) -> bool {
+        matches!(self, Self::ShiftedCopy | Self::NarrowShiftedCopy)
     }
 
     /// Whether projection and cross entropy are one kernel.
@@ -119,23 +127,9 @@ impl Tape {
         loss
     }
 
-    /// The loss of older releases, on logits that are 32-bit already.
+    /// The loss of older releases, on logits as they are. PyTorch's cross entropy hands its input's own format to
+    /// `log_softmax`; autocast then casts what `nll_loss` gets.
     pub(crate) fn shifted_loss<'t>(
-        &'t self,
-        wide: &Tensor<'t>,
-        batch: Batch,
-        vocabulary: u64,
-    ) -> Tensor<'t> {
-        let predicted = batch.sequences * batch.length.saturating_sub(1);
-        let shifted = wide.slice(predicted * vocabulary).copy();
-        let labels = self.index_tensor(predicted);
-        let log_probabilities = shifted.log_softmax();
-        log_probabilities.nll(&labels)
-    }
-
-    /// The same on logits as the model has them. PyTorch's cross entropy hands its input's own format to `log_softmax`;
-    /// autocast then casts what `nll_loss` gets.
-    pub(crate) fn narrow_shifted_loss<'t>(
         &'t self,
         logits: &Tensor<'t>,
         batch: Batch,

@@ -86,7 +86,7 @@ fn autocast_gives_every_adapter_a_copy_of_its_input() {
         let recipe = Recipe {
             method: Method::Lora(Lora::new(8).on(targets)),
             engine: Engine::PyTorch,
-            autocast: Autocast::On,
+            autocast: Autocast::OutputsInFp32,
             loss: LossHead::Fused,
             ..Recipe::full(TOKENS)
         };

@@ -289,10 +289,10 @@ fn rejected(rejected: &[Rejected], layout: &Layout) -> String {
 
 fn rejected_row(rejected: &Rejected, language: Language) -> (String, String) {
     let need = rejected.device;
-    let lacks = need.expected().saturating_sub(need.high().saturating_sub(rejected.over_by));
-    let over = if rejected.over_by.0 > 0 && lacks.0 > 0 {
+    let lacks = need.expected().saturating_sub(rejected.capacity);
+    let over = if lacks.0 > 0 {
         tr!(language, "{lacks} too much per GPU", "每卡超出 {lacks}")
-    } else if rejected.over_by.0 > 0 {
+    } else if rejected.over_by().0 > 0 {
         tr!(language, "{need}: may not fit", "{need}：可能放不下")
     } else {
         tr!(language, "{} too much per host", "每台主机超出 {}", rejected.host_over_by)

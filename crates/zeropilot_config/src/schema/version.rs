@@ -17,9 +17,19 @@ struct Known {
 }
 
 macro_rules! known {
-    ($($version:literal),+ $(,)?) => {
+    ($($name:ident = $version:literal),+ $(,)?) => {
         /// Known versions, oldest first.
         pub const KNOWN_VERSIONS: &[&str] = &[$($version),+];
+
+        /// Their places in the list.
+        #[allow(non_camel_case_types, reason = "as the constants are called")]
+        enum Place { $($name),+ }
+
+        /// Each by its minor release, to compare with.
+        #[allow(missing_docs, reason = "the name says it")]
+        impl EngineVersion {
+            $(pub const $name: Self = Self(Place::$name as usize);)+
+        }
 
         static KNOWN: [Known; KNOWN_VERSIONS.len()] = [$(Known {
             name: $version,
@@ -29,7 +39,14 @@ macro_rules! known {
     };
 }
 
-known!("0.14.5", "0.15.4", "0.16.9", "0.17.6", "0.18.9", "0.19.8");
+known!(
+    V0_14 = "0.14.5",
+    V0_15 = "0.15.4",
+    V0_16 = "0.16.9",
+    V0_17 = "0.17.6",
+    V0_18 = "0.18.9",
+    V0_19 = "0.19.8",
+);
 
 /// A version text that cannot be placed.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -108,6 +125,13 @@ mod tests {
         for version in EngineVersion::all() {
             assert_eq!(version.schema().deepspeed, version.name());
         }
+    }
+
+    #[test]
+    fn a_version_is_compared_by_its_minor_release() {
+        assert_eq!(EngineVersion::V0_14.name(), "0.14.5");
+        assert_eq!(EngineVersion::V0_19, EngineVersion::NEWEST);
+        assert!(EngineVersion::V0_17 < EngineVersion::V0_18);
     }
 
     #[test]

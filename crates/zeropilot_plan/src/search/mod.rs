@@ -116,10 +116,17 @@ pub struct Rejected {
     pub way: Way,
     /// What it needs.
     pub device: Estimate,
-    /// Bytes a GPU lacks for its upper bound; zero if it is the host that is too small.
-    pub over_by: Bytes,
+    /// What a GPU has.
+    pub capacity: Bytes,
     /// Bytes a host lacks.
     pub host_over_by: Bytes,
+}
+
+impl Rejected {
+    /// Bytes a GPU lacks for the upper bound; zero if it is the host that is too small.
+    pub fn over_by(&self) -> Bytes {
+        self.device.high().saturating_sub(self.capacity)
+    }
 }
 
 /// The plan.
@@ -277,7 +284,7 @@ fn rejected(asker: &mut Asker<'_>, way: Way) -> Result<Rejected, PlanError> {
     Ok(Rejected {
         way,
         device: answer.device(),
-        over_by: asker.device_lacks(&answer),
+        capacity: asker.capacity(),
         host_over_by: asker.host_lacks(&answer),
     })
 }

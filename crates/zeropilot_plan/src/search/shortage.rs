@@ -67,7 +67,7 @@ pub(super) fn of(
     asker: &Asker<'_>,
     rejected: &[Rejected],
 ) -> Result<Shortage, PlanError> {
-    let has_room_on_gpus = |way: &&Rejected| way.over_by == Bytes(0);
+    let has_room_on_gpus = |way: &&Rejected| way.over_by() == Bytes(0);
     let short_of_ram = || rejected.iter().filter(has_room_on_gpus);
     let is_kept = |way: &Rejected| way.way.shape.offloaded == Offloaded::Nothing;
     let limit = match short_of_ram().next() {

@@ -36,11 +36,6 @@ pub enum Counted {
     ByDriver,
 }
 
-impl Counted {
-    /// Everybody.
-    pub const ALL: [Self; 2] = [Self::ByPyTorch, Self::ByDriver];
-}
-
 /// Memory that is no tensor of the step.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Term {

@@ -137,15 +137,17 @@ impl<B: Body> Program for CausalLm<B> {
             return leave_tops(tape, &self.tops, Output { loss, rest: Vec::new() });
         }
         let logits = self.logits(&hidden);
-        if head == LossHead::ShiftedCopy {
-            let wide = logits.cast_loss(4);
-            drop(logits);
-            let loss = tape.shifted_loss(&wide, batch, shape.vocabulary);
-            drop(hidden);
-            return leave_tops(tape, &self.tops, Output { loss, rest: vec![wide] });
-        }
-        if head == LossHead::NarrowShiftedCopy {
-            let loss = tape.narrow_shifted_loss(&logits, batch, shape.vocabulary);
+        if head.shifts_a_copy() {
+            let logits = match head {
+                // The variable is bound anew: the 16-bit logits go.
+                LossHead::ShiftedCopy => {
+                    let wide = logits.cast_loss(4);
+                    drop(logits);
+                    wide
+                }
+                _ => logits,
+            };
+            let loss = tape.shifted_loss(&logits, batch, shape.vocabulary);
             drop(hidden);
             return leave_tops(tape, &self.tops, Output { loss, rest: vec![logits] });
         }

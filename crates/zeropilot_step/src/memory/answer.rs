@@ -106,23 +106,23 @@ impl Answer {
 
     /// What tensors hold at most: `torch.cuda.max_memory_allocated`.
     pub fn allocated(&self) -> Estimate {
-        self.interval.around(self.tensors() + self.beside(Counted::ByPyTorch))
+        self.interval.around(self.allocated_bytes())
     }
 
     /// What PyTorch takes from the driver at most: `torch.cuda.max_memory_reserved`.
     pub fn reserved(&self) -> Estimate {
-        let allocated = self.tensors() + self.beside(Counted::ByPyTorch);
-        self.interval.around(allocated + self.slack.expected())
+        self.interval.around(self.allocated_bytes() + self.slack.expected())
     }
 
     /// What the GPU holds at most, everything included, as `nvidia-smi` shows it.
     pub fn device(&self) -> Estimate {
-        let beside = Counted::ALL.map(|counted| self.beside(counted)).into_iter().sum::<Bytes>();
-        self.interval.around(self.tensors() + self.slack.expected() + beside)
+        let reserved = self.allocated_bytes() + self.slack.expected();
+        self.interval.around(reserved + self.beside(Counted::ByDriver))
     }
 
-    fn tensors(&self) -> Bytes {
-        self.on_gpu.most(Place::Device) + self.on_gpu.buffers + self.on_gpu.batch
+    fn allocated_bytes(&self) -> Bytes {
+        let tensors = self.on_gpu.most(Place::Device) + self.on_gpu.buffers + self.on_gpu.batch;
+        tensors + self.beside(Counted::ByPyTorch)
     }
 
     fn beside(&self, counted: Counted) -> Bytes {

@@ -3,6 +3,7 @@
 use super::{Kept, kept, operation, product};
 use crate::model::Parameter;
 use crate::tape::{Arithmetic, Category, Formula, Input, StorageId, TapeOperation, Tensor};
+use serde::Deserialize;
 
 /// How a layer multiplies by its weight.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -18,7 +19,8 @@ pub enum LinearKind {
 }
 
 /// What a product with a frozen weight of four bits keeps for backward.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum QuantizedProduct {
     /// The weight as it is, which is made wide for the moment of its use, in backward again (bitsandbytes from 0.43).
     #[default]

@@ -19,6 +19,7 @@ mod tensor;
 mod trace;
 mod work;
 
+use serde::Deserialize;
 use std::cell::RefCell;
 
 use self::core::{Core, FIRST_ACTIVATION_LEAF, Operation};
@@ -56,19 +57,19 @@ pub enum Kernels {
 }
 
 /// Whether a program runs under `torch.autocast` with 16 bits.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Autocast {
     /// It does not: everything has the format of the weights.
     #[default]
     Off,
-    /// It does.
-    On,
     /// It does, and the outputs are copied to 32 bits, as accelerate's `convert_outputs_to_fp32` does.
     OutputsInFp32,
 }
 
 /// Which kernels norms, rotary positions and gated activations run in.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum LayerKernels {
     /// As the model writes them.
     #[default]
@@ -238,7 +239,7 @@ impl Tape {
     pub(crate) fn returned<'t>(&'t self, outputs: Vec<Tensor<'t>>) -> Vec<Tensor<'t>> {
         match self.options.autocast {
             Autocast::OutputsInFp32 => outputs.iter().map(|output| output.cast_loss(4)).collect(),
-            Autocast::Off | Autocast::On => outputs,
+            Autocast::Off => outputs,
         }
     }
 

@@ -1,5 +1,6 @@
 //! What must be known about a run before its memory can be computed.
 
+use serde::Deserialize;
 use zeropilot_config::schema::EngineVersion;
 use zeropilot_config::settings::{DataType, Precision, Stage, Zero};
 use zeropilot_units::{ElementSize, Elements};
@@ -34,7 +35,8 @@ pub enum Backend {
 }
 
 /// Who keeps weights, gradients and optimizer states.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
+#[serde(rename_all = "lowercase")]
 pub enum Engine {
     /// DeepSpeed, as its config says.
     #[default]

@@ -7,20 +7,21 @@ use super::run::{Engine, Run};
 pub(super) fn rest_states(run: &Run<'_>) -> RestStates {
     let dtypes = Dtypes::of(run);
     let trained: u64 = run.trainable().sum();
+    let trained_bytes = run.bytes_of(true, |size| size);
     let wrapper = Wrapper::of(run);
 
     let mut weights = Rest::default();
     weights.add(Category::FrozenParameters, Place::Device, run.frozen_bytes());
     let kind =
         if wrapper == Wrapper::FlatMixed { Category::FlatParameters } else { Category::Parameters };
-    weights.add(kind, Place::Device, run.bytes_of(true, |size| size));
+    weights.add(kind, Place::Device, trained_bytes);
     if wrapper != Wrapper::Bare {
         weights.add(Category::Master, Place::Device, trained * 4);
     }
 
     if run.engine == Engine::PyTorch && run.world > 1 {
         // Buckets as large as the gradients, which are copied into them: `gradient_as_bucket_view` is off by default.
-        weights.add(Category::ReduceBucket, Place::Device, run.bytes_of(true, |size| size));
+        weights.add(Category::ReduceBucket, Place::Device, trained_bytes);
     }
 
     let mut states = weights.clone();
@@ -46,7 +47,6 @@ pub(super) fn rest_states(run: &Run<'_>) -> RestStates {
     let is_empty = wrapper == Wrapper::Bare && !run.optimizer.begins_with_states();
     let after_init = if is_empty { weights } else { states.clone() };
     let mut after_backward = states.clone();
-    let gradients = run.bytes_of(true, |size| size);
-    after_backward.add(Category::ParameterGradients, Place::Device, gradients);
+    after_backward.add(Category::ParameterGradients, Place::Device, trained_bytes);
     RestStates { after_init, after_backward, after_step: states }
 }

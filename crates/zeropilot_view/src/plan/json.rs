@@ -188,17 +188,14 @@ impl From<&Fitting> for FittingStrategy {
 
 impl From<&Rejected> for RejectedStrategy {
     fn from(rejected: &Rejected) -> Self {
-        let is_of_device = rejected.over_by.0 > 0;
+        let is_of_device = rejected.over_by().0 > 0;
         Self {
             strategy: rejected.way.into(),
-            over_by: if is_of_device { rejected.over_by.0 } else { rejected.host_over_by.0 },
+            over_by: if is_of_device { rejected.over_by().0 } else { rejected.host_over_by.0 },
             r#where: if is_of_device { "device" } else { "host" },
             device: rejected.device.into(),
             verdict: match is_of_device {
-                true => {
-                    let capacity = rejected.device.high().saturating_sub(rejected.over_by);
-                    fit(rejected.device, zeropilot_units::Estimate::exact(capacity))
-                }
+                true => fit(rejected.device, zeropilot_units::Estimate::exact(rejected.capacity)),
                 false => Fit::DoesNotFit,
             },
         }

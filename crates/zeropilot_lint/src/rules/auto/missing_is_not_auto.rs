@@ -2,6 +2,7 @@ use zeropilot_config::front_end::Arguments;
 use zeropilot_config::front_end::FrontEnd;
 use zeropilot_config::front_end::Number;
 use zeropilot_config::front_end::TrainerArguments;
+use zeropilot_config::schema::EngineVersion;
 use zeropilot_config::syntax::Node;
 use zeropilot_config::syntax::Value;
 
@@ -77,7 +78,7 @@ pub(crate) fn check(subject: &Subject<'_>, found: &mut Vec<Diagnostic>) {
         return;
     }
     let trainer = &subject.arguments.trainer;
-    let clipping = if subject.since("0.19.8") { 1.0 } else { 0.0 };
+    let clipping = if subject.version >= EngineVersion::V0_19 { 1.0 } else { 0.0 };
     top_level(subject, trainer.max_grad_norm, clipping, found);
     let builds = subject
         .optimizer_type()

@@ -1,3 +1,4 @@
+use zeropilot_config::schema::EngineVersion;
 use zeropilot_config::syntax::Value;
 
 use crate::diagnostic::Diagnostic;
@@ -49,7 +50,7 @@ static WORDING: Wording = Wording {
 
 pub(crate) fn check(subject: &Subject<'_>, found: &mut Vec<Diagnostic>) {
     let path = ["compile", "deepcompile"];
-    if !subject.since("0.16.9") || subject.script.is_compiled {
+    if subject.version < EngineVersion::V0_16 || subject.script.is_compiled {
         return;
     }
     if let Some(node) = subject.node(path)

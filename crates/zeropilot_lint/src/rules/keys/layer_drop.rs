@@ -45,14 +45,14 @@ static WORDING: Wording = Wording {
 const SECTION: &str = "progressive_layer_drop";
 
 pub(crate) fn check(subject: &Subject<'_>, found: &mut Vec<Diagnostic>) {
-    let is_read = subject.schema().raw_members(SECTION).next().is_some();
     let Some((_, section)) = subject.member(&[SECTION]) else { return };
     let missing: Vec<String> = ["theta", "gamma"]
         .into_iter()
         .filter(|key| section.value.get(key).is_none())
         .map(str::to_owned)
         .collect();
-    if is_read && subject.is_on([SECTION, "enabled"]) && !missing.is_empty() {
+    if subject.reads_section(SECTION) && subject.is_on([SECTION, "enabled"]) && !missing.is_empty()
+    {
         found.push(
             at_member(&RULE, &WORDING, &[SECTION], section)
                 .with("missing", Argument::Words(missing)),

@@ -2,6 +2,7 @@
 //! the config is a section in the settings of a program, a note says only that.
 
 use zeropilot_config::problem::KeyPath;
+use zeropilot_config::schema::EngineVersion;
 use zeropilot_config::schema::Schema;
 use zeropilot_config::syntax::{Member, Value};
 
@@ -120,7 +121,7 @@ const MESH: [&str; 2] = ["data_parallel_size", "sequence_parallel_size"];
 fn builds_mesh(subject: &Subject<'_>, key: &str) -> bool {
     MESH.contains(&key)
         && MESH.iter().all(|key| subject.root.get(key).is_some())
-        && subject.since("0.15.4")
+        && subject.version >= EngineVersion::V0_15
 }
 
 fn renamed(section: &str, key: &str) -> Option<String> {

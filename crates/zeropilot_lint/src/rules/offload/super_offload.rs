@@ -1,3 +1,4 @@
+use zeropilot_config::schema::EngineVersion;
 use zeropilot_config::syntax::Value;
 
 use crate::diagnostic::Diagnostic;
@@ -41,7 +42,7 @@ pub(crate) fn check(subject: &Subject<'_>, found: &mut Vec<Diagnostic>) {
     let Some(stage @ 0..=2) = subject.stage() else { return };
     let path = [ZERO, "offload_optimizer", "super_offload"];
     let Some((object, member)) = subject.member(&path) else { return };
-    let is_known = subject.since("0.18.9");
+    let is_known = subject.version >= EngineVersion::V0_18;
     if is_known && member.value.value == Value::Bool(true) {
         found.push(
             at_member(&RULE, &WORDING, &path, member)

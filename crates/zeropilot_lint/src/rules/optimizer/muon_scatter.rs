@@ -1,4 +1,5 @@
 use zeropilot_config::constructors::Constructors;
+use zeropilot_config::schema::EngineVersion;
 use zeropilot_config::syntax::Value;
 
 use crate::diagnostic::Diagnostic;
@@ -77,7 +78,7 @@ pub(crate) fn check(subject: &Subject<'_>, found: &mut Vec<Diagnostic>) {
         return;
     }
     let is_known = Constructors::of(subject.version).knows_optimizer(name);
-    if is_known && !subject.since("0.18.9") {
+    if is_known && subject.version < EngineVersion::V0_18 {
         let title = Text::new("use stage 2", "改为 stage 2");
         let stage = subject.zero_member("stage").map(|member| Edit::new(member.value.span, "2"));
         found.push(

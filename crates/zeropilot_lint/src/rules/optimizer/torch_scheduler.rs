@@ -55,9 +55,7 @@ pub(crate) fn check(subject: &Subject<'_>, found: &mut Vec<Diagnostic>) {
     let path = ["scheduler", "type"];
     let (Some(node), Some(name)) = (subject.node(path), subject.text_at(path)) else { return };
     let is_torch = Constructors::of(subject.version).torch_schedulers.contains_key(name);
-    let is_wrapped = matches!(subject.stage(), Some(1..=3))
-        || subject.enabled("fp16") == Some(true)
-        || subject.bf16() == Some(true);
+    let is_wrapped = matches!(subject.stage(), Some(1..=3)) || subject.sixteen_bit().is_some();
     if is_torch && is_wrapped {
         found.push(at_value(&RULE, &WORDING, &path, node).with("name", name));
     }

@@ -1,4 +1,5 @@
 use zeropilot_config::constructors::Constructors;
+use zeropilot_config::schema::EngineVersion;
 
 use crate::diagnostic::Diagnostic;
 use crate::diagnostic::Fix;
@@ -67,7 +68,7 @@ pub(crate) fn check(subject: &Subject<'_>, found: &mut Vec<Diagnostic>) {
     let is_untested = if constructors.knows_optimizer(name) {
         let name = name.to_lowercase();
         // 0.17 looks for Muon in a module that it does not have, and so does not list it.
-        let is_muon_lost = name == "muon" && !subject.since("0.18.9");
+        let is_muon_lost = name == "muon" && subject.version < EngineVersion::V0_18;
         OWN_UNTESTED.contains(&name.as_str()) || is_muon_lost
     } else {
         constructors.builds_optimizer(name)

@@ -1,4 +1,5 @@
 use zeropilot_config::front_end::FrontEnd;
+use zeropilot_config::schema::EngineVersion;
 
 use crate::diagnostic::Diagnostic;
 use crate::reading::at_value;
@@ -80,7 +81,7 @@ pub(crate) fn check(subject: &Subject<'_>, found: &mut Vec<Diagnostic>) {
         _ => return,
     };
     // Older engines have an optimizer for bf16 with fp32 gradients without ZeRO, too.
-    let is_kept = (model, wanted) == ("bf16", "fp32") && !subject.since("0.18.9");
+    let is_kept = (model, wanted) == ("bf16", "fp32") && subject.version < EngineVersion::V0_18;
     if subject.stage() == Some(0) && wanted != model && !is_kept {
         found.push(at_value(&RULE, &MIXED, &path, node).with("value", value).with("model", model));
     }

@@ -51,14 +51,12 @@ static WORDING: Wording = Wording {
 
 pub(crate) fn check(subject: &Subject<'_>, found: &mut Vec<Diagnostic>) {
     let path = ["amp", "enabled"];
-    let is_read = subject.schema().raw_members("amp").next().is_some();
-    let other = match subject.stage() {
-        Some(1..=3) => "ZeRO",
-        _ if subject.enabled("fp16") == Some(true) => "`fp16`",
-        _ if subject.bf16() == Some(true) => "`bf16`",
+    let other = match (subject.stage(), subject.sixteen_bit()) {
+        (Some(1..=3), _) => "ZeRO".to_owned(),
+        (_, Some(section)) => format!("`{section}`"),
         _ => return,
     };
-    if is_read
+    if subject.reads_section("amp")
         && subject.enabled("amp") == Some(true)
         && let Some((_, member)) = subject.member(&path)
     {

@@ -1,3 +1,5 @@
+use zeropilot_config::schema::EngineVersion;
+
 use crate::diagnostic::Diagnostic;
 use crate::reading::at_member;
 use crate::rule::{Example, Group, Rule, Severity, Wording};
@@ -49,15 +51,10 @@ static WORDING: Wording = Wording {
 
 pub(crate) fn check(subject: &Subject<'_>, found: &mut Vec<Diagnostic>) {
     let path = ["torch_autocast", "enabled"];
-    let is_read = subject.schema().raw_members("torch_autocast").next().is_some();
-    let section = match (subject.enabled("fp16"), subject.bf16()) {
-        (Some(true), _) => "fp16",
-        (_, Some(true)) => "bf16",
-        _ => return,
-    };
+    let Some(section) = subject.sixteen_bit() else { return };
     if subject.enabled("torch_autocast") == Some(true)
-        && is_read
-        && !subject.since("0.18.9")
+        && subject.reads_section("torch_autocast")
+        && subject.version < EngineVersion::V0_18
         && let Some((_, member)) = subject.member(&path)
     {
         found.push(

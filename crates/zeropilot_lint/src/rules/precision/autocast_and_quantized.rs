@@ -37,7 +37,7 @@ static WORDING: Wording = Wording {
 };
 
 pub(crate) fn check(subject: &Subject<'_>, found: &mut Vec<Diagnostic>) {
-    let is_read = subject.schema().raw_members("torch_autocast").next().is_some();
+    let is_read = subject.reads_section("torch_autocast");
     if subject.zero_switch("zero_quantized_weights") == Some(true)
         && subject.enabled("torch_autocast") == Some(true)
         && is_read

@@ -1,4 +1,5 @@
 use zeropilot_config::front_end::FrontEnd;
+use zeropilot_config::schema::EngineVersion;
 use zeropilot_config::syntax::Value;
 
 use crate::diagnostic::Diagnostic;
@@ -62,7 +63,9 @@ pub(crate) fn check(subject: &Subject<'_>, found: &mut Vec<Diagnostic>) {
         .text_at(["scheduler", "type"])
         .is_some_and(|name| matches!(name, "WarmupLR" | "WarmupDecayLR" | "WarmupCosineLR"));
     let path = ["scheduler", "params", "warmup_num_steps"];
-    let Some(node) = subject.node(path).filter(|_| is_warmup && subject.since("0.19.8")) else {
+    let Some(node) =
+        subject.node(path).filter(|_| is_warmup && subject.version >= EngineVersion::V0_19)
+    else {
         return;
     };
     let Some(steps) = number(node) else { return };

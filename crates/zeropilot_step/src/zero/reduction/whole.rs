@@ -17,6 +17,8 @@ pub(super) struct Whole<'a> {
     run: &'a Run<'a>,
     dtypes: Dtypes,
     adds_at_once: bool,
+    /// Gradients of the step before are still there.
+    keeps_gradients: bool,
     pub(super) boundary: bool,
     gradients: Vec<Option<Handle>>,
 }
@@ -27,6 +29,7 @@ impl<'a> Whole<'a> {
             run,
             dtypes: Dtypes::of(run),
             adds_at_once: Wrapper::adds_at_once(run),
+            keeps_gradients: Wrapper::of(run) == Wrapper::Bf16 && run.keeps_gradients(),
             boundary: true,
             gradients: vec![None; run.parameters.len()],
         }
@@ -39,11 +42,10 @@ impl<'a> Whole<'a> {
             sink.free(gradient);
             return;
         }
-        let is_kept = Wrapper::of(self.run) == Wrapper::Bf16 && self.run.keeps_gradients();
         match self.gradients[parameter] {
             // Added in place to the one of an earlier micro step, or of the step before.
             Some(_) => sink.free(gradient),
-            None if is_kept => sink.free(gradient),
+            None if self.keeps_gradients => sink.free(gradient),
             None => self.gradients[parameter] = Some(gradient),
         }
     }
