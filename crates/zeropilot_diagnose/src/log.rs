@@ -23,6 +23,8 @@ const SHORTAGES: usize = 128;
 const GPUS: usize = 64;
 /// Lines over which a terminal may have broken a message.
 const BROKEN: usize = 4;
+/// Lines behind a message in which its traceback may stand.
+const BEHIND: u64 = 100;
 /// The longest part of a line that is shown.
 const SHOWN: usize = 400;
 
@@ -113,7 +115,19 @@ impl Reader {
         for (line, writer, clues) in unsaid {
             self.add(Kind::Device, line, writer, clues);
         }
+        self.look_behind();
         weigh::diagnosis(self.shortages, self.count, &self.gpus)
+    }
+
+    /// Loggers write the message first and the traceback behind it.
+    fn look_behind(&mut self) {
+        for shortage in self.shortages.iter_mut().filter(|one| one.clues.is_empty()) {
+            let of_rank = self.tracebacks.iter().filter(|one| one.writer.rank == shortage.rank);
+            let near = shortage.line.number..shortage.line.number + BEHIND;
+            let behind = of_rank.flat_map(|one| &one.clues);
+            let behind = behind.filter(|seen| near.contains(&seen.line.number));
+            shortage.clues = behind.cloned().collect();
+        }
     }
 
     fn keep(&mut self, bytes: &[u8]) {
@@ -214,6 +228,7 @@ impl Reader {
 }
 
 const TRACEBACK: &str = "Traceback (most recent call last)";
+const ADVICE: &str = " If reserved ";
 const EXCEPTION: &str = "OutOfMemoryError";
 
 fn kind(text: &str) -> Option<Kind> {
@@ -224,7 +239,13 @@ fn kind(text: &str) -> Option<Kind> {
         return Some(if is_library { Kind::Library } else { Kind::Device });
     }
     let host = of(Meaning::HostMemory).map(|_| Kind::Host);
-    host.or_else(|| of(Meaning::Killed).map(|_| Kind::Killed))
+    let killed = of(Meaning::Killed).is_some() || is_word_of_a_shell(text);
+    host.or_else(|| killed.then_some(Kind::Killed))
+}
+
+/// `Killed`, or `run.sh: line 3: 4711 Killed   python train.py`.
+fn is_word_of_a_shell(text: &str) -> bool {
+    text.trim() == "Killed" || text.contains(": line ") && text.contains(" Killed ")
 }
 
 fn seen(text: &str, line: &Line) -> Vec<Seen> {
@@ -232,8 +253,11 @@ fn seen(text: &str, line: &Line) -> Vec<Seen> {
     found.map(|clue| Seen { line: line.clone(), clue }).collect()
 }
 
+/// A line without what PyTorch advises in every message.
 fn shown(text: &str) -> String {
-    text.trim_start().chars().take(SHOWN).collect()
+    let text = text.trim_start();
+    let text = text.split_once(ADVICE).map_or(text, |(said, _)| said);
+    text.chars().take(SHOWN).collect()
 }
 
 impl Writer {
@@ -291,6 +315,12 @@ mod tests {
         assert_eq!(Writer::of("worker-5: [rank22]:   File").rank, Some(22));
         assert_eq!(Writer::of("(LLMRayActor pid=347860) CUDA Error").process, Some(347_860));
         assert_eq!(Writer::of("plain"), Writer::default());
+    }
+
+    #[test]
+    fn a_shell_says_that_a_program_was_killed() {
+        assert!(is_word_of_a_shell("Killed") && !is_word_of_a_shell("Killed by a test"));
+        assert!(is_word_of_a_shell("run.sh: line 3:  4711 Killed       python train.py"));
     }
 
     #[test]

@@ -144,7 +144,8 @@ fn processes(text: &str) -> Vec<u64> {
         let bytes = behind(rest, "has ")?;
         rest.trim_start().starts_with("has ").then_some(bytes)
     });
-    named.filter(|bytes| *bytes < MOST).collect()
+    // Where the driver does not tell, all have nothing.
+    named.filter(|bytes| (1..MOST).contains(bytes)).collect()
 }
 
 /// The size behind a text: `2.00 GiB` or `8388608 bytes`.
@@ -227,6 +228,15 @@ mod tests {
             "Tried to allocate 8.00 GiB. Process 7 has 29.00 GiB memory in use. Of the allocated memory 25.00 GiB is allocated by PyTorch",
         );
         assert_eq!((alone.process(), alone.others()), (Some(29 * GIB), Some(0)));
+    }
+
+    #[test]
+    fn processes_of_which_the_driver_tells_nothing_do_not_count() {
+        let silent = Message::read(
+            "Tried to allocate 1.00 GiB. GPU 0 has a total capacity of 80.00 GiB of which 1.00 GiB is free. Process 7 has 0 bytes memory in use. Including non-PyTorch memory, this process has 0 bytes memory in use. Of the allocated memory 9.00 GiB is allocated by PyTorch, and 1.00 GiB is reserved by PyTorch but unallocated.",
+        );
+        assert!(!silent.names_processes());
+        assert_eq!(silent.others(), Some(69 * GIB));
     }
 
     #[test]

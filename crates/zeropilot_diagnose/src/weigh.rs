@@ -113,7 +113,9 @@ impl Found<'_> {
             let certainty = if is_named { Certainty::Shown } else { Certainty::Likely };
             return Some((Cause::OtherProcess, certainty));
         }
-        self.is_fragmented().then_some((Cause::Fragmentation, Certainty::Shown))
+        let cached = self.cached_if_enough()?;
+        let is_serious = self.message.capacity.is_some_and(|capacity| cached >= capacity / 10);
+        is_serious.then_some((Cause::Fragmentation, Certainty::Shown))
     }
 
     fn by_phase(&self) -> Option<(Cause, Certainty)> {
@@ -123,6 +125,7 @@ impl Found<'_> {
             Some(Phase::Generation) => shown(Cause::Generation),
             Some(Phase::Evaluation) => shown(Cause::Evaluation),
             Some(Phase::Loading | Phase::Initialize | Phase::Step) => shown(Cause::ModelStates),
+            _ if self.is_fragmented() => Some((Cause::Fragmentation, Certainty::Likely)),
             _ if self.object == Some(Object::Logits) => shown(Cause::Logits),
             _ if self.is_large() => shown(Cause::LargeRequest),
             Some(Phase::Forward | Phase::Backward) => Some((Cause::Activations, Certainty::Likely)),
@@ -154,24 +157,28 @@ impl Found<'_> {
         tried.zip(capacity).is_some_and(|(tried, capacity)| tried >= capacity / 5)
     }
 
-    /// Whether others hold so much that the request would fit without them. A process needs a gigabyte or two outside of
-    /// PyTorch itself, which counts as others' where the message does not name processes.
+    /// Whether others hold so much that the request would fit without them. Where the message does not name processes, its
+    /// own context and communicators count as others', up to two gigabytes, and so does a desktop.
     fn has_others(&self) -> bool {
         let message = self.message;
         let (Some(others), Some(tried)) = (message.others(), message.tried) else { return false };
         let capacity = message.capacity.unwrap_or(0);
         let least =
-            if message.names_processes() { capacity / 10 } else { (capacity / 7).max(2 * GIB) };
+            if message.names_processes() { capacity / 10 } else { (capacity / 7).max(3 * GIB) };
         let would_be_free = message.free.unwrap_or(0).saturating_add(others);
         others > least && tried <= would_be_free
     }
 
-    /// Whether the cache has room for the request, and is a serious part of the device or many times the request.
+    /// What the cache holds, if that is as much as the request.
+    fn cached_if_enough(&self) -> Option<u64> {
+        let (cached, tried) = self.message.cached().zip(self.message.tried)?;
+        (cached >= tried).then_some(cached)
+    }
+
+    /// Whether the cache is many times the request, small as it may be against the device.
     fn is_fragmented(&self) -> bool {
-        let message = self.message;
-        let (Some(cached), Some(tried)) = (message.cached(), message.tried) else { return false };
-        let is_serious = message.capacity.is_some_and(|capacity| cached >= capacity / 10);
-        cached >= tried && (is_serious || cached >= GIB && cached / 4 >= tried)
+        let tried = self.message.tried.unwrap_or(0);
+        self.cached_if_enough().is_some_and(|cached| cached >= GIB && cached / 4 >= tried)
     }
 
     fn gaps(&self) -> Vec<Gap> {
@@ -179,7 +186,7 @@ impl Found<'_> {
         let message = self.message;
         let infers = !message.names_processes() && self.has_others();
         [
-            (is_device && self.phase.is_none(), Gap::Traceback),
+            (is_device && self.phase.is_none() && self.object.is_none(), Gap::Traceback),
             (!message.has_numbers() && self.kind != Kind::Killed, Gap::Numbers),
             (infers, Gap::Processes),
             (self.kind == Kind::Killed, Gap::Killer),

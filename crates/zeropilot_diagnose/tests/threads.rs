@@ -6,6 +6,8 @@ use zeropilot_diagnose::{Cause, Phase, diagnose};
 #[derive(Deserialize)]
 struct Thread {
     source: String,
+    #[serde(default)]
+    later: bool,
     phase: Option<Phase>,
     cause: Cause,
     why: String,
@@ -17,25 +19,26 @@ fn threads() -> Vec<Thread> {
     lines.map(|line| serde_json::from_str(line).expect("a thread")).collect()
 }
 
-/// Of 30 messages; of those that are missed the cause stands only in the thread, not in the lines.
-const RIGHT: usize = 27;
+/// Right of the 30 that were known from the beginning, and of the 28 that came later. It is no measure of how often zeropilot is
+/// right: when it first saw those 28, it was 12 times (`knowledge/messages/README.md`).
+const RIGHT: [usize; 2] = [27, 23];
 
 #[test]
 fn the_cause_is_the_one_that_the_thread_ended_with() {
-    let threads = threads();
-    assert!(threads.len() >= 25);
+    let mut right = [0, 0];
     let mut missed = Vec::new();
-    for thread in &threads {
-        let found =
-            diagnose(&thread.message).unwrap_or_else(|| panic!("{}: nothing", thread.source));
-        if found.cause != thread.cause {
-            let Thread { source, cause, why, .. } = thread;
+    for thread in &threads() {
+        let Thread { source, cause, why, .. } = thread;
+        let found = diagnose(&thread.message).unwrap_or_else(|| panic!("{source}: nothing"));
+        assert!(!found.evidence.is_empty(), "{source}");
+        if found.cause == *cause {
+            right[usize::from(thread.later)] += 1;
+        } else {
             missed.push(format!("{source}: {:?}, not {cause:?} ({why})", found.cause));
         }
-        assert!(!found.evidence.is_empty(), "{}", thread.source);
     }
-    eprintln!("missed {} of {}:\n{}", missed.len(), threads.len(), missed.join("\n"));
-    assert_eq!(threads.len() - missed.len(), RIGHT, "{missed:#?}");
+    eprintln!("missed:\n{}", missed.join("\n"));
+    assert_eq!(right, RIGHT, "{missed:#?}");
 }
 
 #[test]
@@ -47,6 +50,13 @@ fn the_phase_is_the_one_that_the_traceback_shows() {
             (found != thread.phase).then(|| format!("{}: {found:?}", thread.source))
         })
         .collect();
-    // Written by hand with arrows, not by Python.
-    assert_eq!(wrong, ["NVIDIA-NeMo/RL#2871: None"]);
+    let expected = [
+        // Written by hand with arrows, not by Python.
+        "NVIDIA-NeMo/RL#2871: None",
+        // The frames stand behind the message, where nobody looked who wrote the phase down.
+        "nianticlabs/monodepth2#236: Some(Forward)",
+        // Only a progress bar shows it.
+        "catalyst-team/catalyst#143: None",
+    ];
+    assert_eq!(wrong, expected);
 }
