@@ -91,7 +91,10 @@ fn answer(
     if !asks && (command.config.is_some() || command.request.machines.gpus.is_some()) {
         output.say(&talk::no_effect("--gpus, --config", "`--model`, `--job`", language));
     }
-    let name = command.log.to_string_lossy();
+    let name = match is_stdin(&command.log) {
+        true => "<stdin>".into(),
+        false => command.log.to_string_lossy(),
+    };
     let report =
         LogReport { name: &name, diagnosis: diagnosis.as_ref(), predicted: predicted.as_ref() };
     if command.format.is_json() {
@@ -100,6 +103,10 @@ fn answer(
         output.result(&diagnose::human(&report, layout));
     }
     Ok(if diagnosis.is_some() { ExitStatus::Clean } else { ExitStatus::Findings })
+}
+
+fn is_stdin(path: &Path) -> bool {
+    path.as_os_str() == "-"
 }
 
 /// The log piece by piece, however long it is.
@@ -116,7 +123,7 @@ fn read(path: &Path, language: Language) -> Result<Option<Diagnosis>, String> {
             }
         }
     };
-    let source: io::Result<Box<dyn Read>> = if path.as_os_str() == "-" {
+    let source: io::Result<Box<dyn Read>> = if is_stdin(path) {
         Ok(Box::new(io::stdin().lock()))
     } else {
         File::open(path).map(|file| Box::new(file) as Box<dyn Read>)

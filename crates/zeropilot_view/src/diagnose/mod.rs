@@ -45,8 +45,9 @@ pub fn human(report: &LogReport<'_>, layout: &Layout) -> String {
     let label = |number: u64| tr!(language, "line {number}", "第 {number} 行");
     let labels: Vec<String> = diagnosis.evidence.iter().map(|line| label(line.number)).collect();
     let rows = diagnosis.evidence.iter().zip(&labels);
-    let rows: Vec<(&str, String)> =
-        rows.map(|(line, label)| (label.as_str(), escaped(&line.text).into_owned())).collect();
+    let rows: Vec<(&str, String)> = rows
+        .map(|(line, label)| (label.as_str(), escaped(&spaced(&line.text)).into_owned()))
+        .collect();
     page.rows(2, &rows);
     section(&mut page, &Text::new("Change first", "先改什么"), language);
     for (index, step) in steps::steps(diagnosis).iter().enumerate() {
@@ -66,6 +67,11 @@ pub fn human(report: &LogReport<'_>, layout: &Layout) -> String {
         }
     }
     page.into_text()
+}
+
+/// The text with single spaces.
+fn spaced(text: &str) -> String {
+    text.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
 fn section(page: &mut Page, title: &Text, language: Language) {
@@ -123,4 +129,57 @@ pub fn nothing(name: &str, language: Language) -> String {
         "{name} has no out-of-memory message. zeropilot looked for messages of PyTorch's allocators (CUDA, HIP, NPU, XPU, CPU), CUDA, cuBLAS, NCCL and vLLM, the kernel's OOM killer, and processes killed with signal 9. Give it the output of all ranks, standard error included.",
         "{name} 里没有内存不足的报错。zeropilot 查找的是：PyTorch 分配器（CUDA、HIP、NPU、XPU、CPU）、CUDA、cuBLAS、NCCL 和 vLLM 的报错，内核 OOM killer 的记录，以及被信号 9 杀死的进程。请提供所有 rank 的完整输出，包括标准错误。"
     )
+}
+
+#[cfg(test)]
+mod tests {
+    use zeropilot_diagnose::{Cause, Certainty, Message, diagnose};
+
+    use super::*;
+
+    fn layout(language: Language) -> Layout {
+        Layout { language, ..Layout::default() }
+    }
+
+    fn report(diagnosis: &Diagnosis, language: Language) -> String {
+        let report = LogReport { name: "x.log", diagnosis: Some(diagnosis), predicted: None };
+        human(&report, &layout(language))
+    }
+
+    #[test]
+    fn every_cause_has_a_reason_and_two_or_three_steps_in_both_languages() {
+        let mut one =
+            diagnose("CUDA out of memory. Tried to allocate 2.00 GiB").expect("a shortage");
+        for cause in Cause::ALL {
+            one.cause = cause;
+            assert!((2..=3).contains(&steps::steps(&one).len()), "{cause:?}");
+            for (language, marks) in [
+                (Language::English, ["Change first", "Evidence"]),
+                (Language::Chinese, ["先改什么", "依据"]),
+            ] {
+                let text = report(&one, language);
+                assert!(marks.iter().all(|mark| text.contains(mark)), "{cause:?}: {text}");
+                assert!(!text.contains('?') && !text.contains('？'), "{cause:?}: {text}");
+            }
+        }
+    }
+
+    #[test]
+    fn how_sure_it_is_stands_in_the_verdict() {
+        let text =
+            "  File \"x.py\", line 1, in backward\nCUDA out of memory. Tried to allocate 2.00 GiB";
+        let mut one = diagnose(text).expect("a shortage");
+        assert_eq!(one.certainty, Certainty::Likely);
+        assert!(report(&one, Language::English).contains("activations do not fit (likely)"));
+        one.certainty = Certainty::Shown;
+        assert!(!report(&one, Language::Chinese).contains("可能"));
+    }
+
+    #[test]
+    fn numbers_are_shown_only_where_the_message_has_them() {
+        let mut one = diagnose("RuntimeError: CUDA error: out of memory").expect("a shortage");
+        assert!(!report(&one, Language::English).contains("requested "));
+        one.message = Message { tried: Some(1 << 30), ..Message::default() };
+        assert!(report(&one, Language::English).contains("requested    1.00 GiB\n"));
+    }
 }

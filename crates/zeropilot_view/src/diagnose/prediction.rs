@@ -87,6 +87,15 @@ pub(super) fn words(diagnosis: &Diagnosis, predicted: &Memory, language: Languag
         ("{tensors} of tensors at the peak of {moment}: {}", parts.join(", ")),
         ("{moment}峰值时的张量共 {tensors}：{}", parts.join("，"))
     )];
+    let rest = &predicted.answer.on_gpu.states.after_step;
+    let states = Bytes(rest.at(Place::Device).0);
+    if message.capacity.is_some_and(|capacity| states.0 > capacity) {
+        lines.push(tr!(
+            language,
+            "Model states alone take {states}, more than the GPU has: no batch size is small enough.",
+            "仅模型状态就占 {states}，超过这张 GPU 的显存：batch 再小也放不下。"
+        ));
+    }
     lines.push(tr!(
         language,
         "{device} of GPU memory in all: tensors, PyTorch's cache, CUDA context and NCCL",

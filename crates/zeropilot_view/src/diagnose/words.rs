@@ -6,11 +6,8 @@ use zeropilot_units::Bytes;
 
 /// "GPU 0 ran out of memory in the backward pass: activations (likely)".
 pub(super) fn verdict(diagnosis: &Diagnosis, language: Language) -> String {
-    let who = match (&diagnosis.message.device, diagnosis.memory) {
-        (Some(device), _) => device.clone(),
-        (None, Memory::Device) => tr!(language, "a GPU", "某张 GPU"),
-        (None, Memory::Host) => tr!(language, "the machine", "主机"),
-    };
+    let device = diagnosis.message.device.clone();
+    let who = device.unwrap_or_else(|| tr!(language, "a GPU", "某张 GPU"));
     let when = diagnosis.phase.map_or("", |phase| moment(phase).get(language));
     let cause = cause(diagnosis.cause).get(language);
     let sure = match diagnosis.certainty {
@@ -23,11 +20,14 @@ pub(super) fn verdict(diagnosis: &Diagnosis, language: Language) -> String {
             "{who} ran out of memory (OOM){when}: {cause}{sure}",
             "{who} 显存不足（OOM）{when}：{cause}{sure}"
         ),
-        Memory::Host => tr!(
+        Memory::Host if diagnosis.gaps.contains(&Gap::Killer) => tr!(
             language,
-            "{who} ran out of host memory (RAM){when}: {cause}{sure}",
-            "{who}内存不足{when}：{cause}{sure}"
+            "a process was killed with signal 9{when}: the machine probably ran out of host memory (RAM)",
+            "进程被信号 9 杀死{when}：很可能是主机内存不足"
         ),
+        Memory::Host => {
+            tr!(language, "the machine ran out of host memory (RAM){when}", "主机内存不足{when}")
+        }
     }
 }
 
