@@ -62,6 +62,17 @@ def test_simulate(command: Callable[..., Any]) -> None:
     assert step.cost_estimate is not None and step.scaling[-1].gpus == 16
 
 
+@pytest.mark.parametrize("lang", ["en", "zh"])
+def test_diagnose(command: Callable[..., Any], tmp_path: Path, lang: str) -> None:
+    log = "  File \"torch/optim/adamw.py\", line 2, in step\nCUDA out of memory. Tried to allocate 2.00 GiB\n"
+    (tmp_path / "<text>").write_text(log)
+    said = command("diagnose", "<text>", "--json", "--lang", lang)
+    found = zp.diagnose(log, lang=lang)
+    assert found.to_dict() == said.json()
+    assert (found.cause, found.phase) == ("model_states", "step")
+    assert zp.diagnose("loss 1.0").cause is None
+
+
 @pytest.mark.parametrize("target", ["deepspeed", "hf-trainer"])
 def test_plan(command: Callable[..., Any], target: str) -> None:
     flags = ["--seq-len", "1024", "--global-batch", "64", "--for", target]

@@ -4,8 +4,8 @@
     >>> cfg = ZeroConfig(micro_batch_size=2, gradient_accumulation=32, offload=True)
     >>> save_config(build_config(cfg), "ds_zero3.json")
 
-``memory``, ``plan``, ``simulate``, ``check``, ``explain`` and ``resolve`` answer what the command ``zeropilot`` answers, in the same
-shapes. Everything is loaded when it is first used.
+``memory``, ``plan``, ``simulate``, ``check``, ``explain``, ``diagnose`` and ``resolve`` answer what the command ``zeropilot``
+answers, in the same shapes. Everything is loaded when it is first used.
 """
 
 TYPE_CHECKING = False
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
         ExplainedFile,
         Index,
         Key,
+        LogDiagnosis,
         Memory,
         Names,
         Plan,
@@ -29,7 +30,7 @@ if TYPE_CHECKING:
     )
     from ._inputs import Job
     from ._result import Explanation
-    from ._verbs import check, compare, diff, explain, memory, plan, resolve, simulate
+    from ._verbs import check, compare, diagnose, diff, explain, memory, plan, resolve, simulate
 
     __version__: str
 
@@ -44,6 +45,7 @@ __all__ = [
     "Index",
     "Job",
     "Key",
+    "LogDiagnosis",
     "Memory",
     "Names",
     "Plan",
@@ -56,6 +58,7 @@ __all__ = [
     "check",
     "compare",
     "create",
+    "diagnose",
     "diff",
     "explain",
     "memory",
@@ -70,7 +73,7 @@ _HOMES = {
     "_inputs": ("Job",),
     "_native": ("ZeropilotError",),
     "_result": ("Explanation",),
-    "_verbs": ("check", "compare", "diff", "explain", "memory", "plan", "resolve", "simulate"),
+    "_verbs": ("check", "compare", "diagnose", "diff", "explain", "memory", "plan", "resolve", "simulate"),
 }
 
 

@@ -748,6 +748,98 @@ class FileCost:
     sequences: int
 
 
+@dataclass(frozen=True)
+class LogDiagnosis(Result):
+    """Why a run went out of memory; ``cause`` is null if no message says that it did."""
+
+    shape: int
+    log: str
+    cause: Optional[OomCause]
+    certainty: Optional[OomCertainty]
+    memory: Optional[OomMemory]
+    phase: Optional[OomPhase]
+    object: Optional[OomObject]
+    summary: str
+    rank: Optional[int]
+    ranks: Tuple[int, ...]
+    messages: int
+    numbers: Optional[ShortageNumbers]
+    evidence: Tuple[EvidenceLine, ...]
+    steps: Tuple[ChangeFirst, ...]
+    gaps: Tuple[UnknownFact, ...]
+    prediction: Optional[ShortagePrediction]
+
+OomCause = Literal["model_states", "activations", "logits", "fragmentation", "other_process", "evaluation", "saving", "generation", "large_request", "host_memory", "library_memory", "unknown"]
+
+OomCertainty = Literal["shown", "likely", "unknown"]
+
+OomMemory = Literal["device", "host"]
+
+OomPhase = Literal["forward", "backward", "step", "loading", "initialize", "evaluation", "generation", "saving"]
+
+OomObject = Literal["logits", "attention", "gathered_weights"]
+
+
+@dataclass(frozen=True)
+class ShortageNumbers:
+    """The numbers of the message, in bytes. ``cached``, ``process`` and ``others`` may follow from the others."""
+
+    device: Optional[str]
+    requested: Optional[int]
+    free: Optional[int]
+    capacity: Optional[int]
+    allocated: Optional[int]
+    cached: Optional[int]
+    process: Optional[int]
+    others: Optional[int]
+
+
+@dataclass(frozen=True)
+class EvidenceLine:
+    """A line of the log."""
+
+    line: int
+    text: str
+
+
+@dataclass(frozen=True)
+class ChangeFirst:
+    """A change, with its key, argument, variable or command."""
+
+    setting: str
+    text: str
+
+
+@dataclass(frozen=True)
+class UnknownFact:
+    """Something that the log does not show."""
+
+    name: OomGap
+    text: str
+
+OomGap = Literal["traceback", "numbers", "processes", "killer"]
+
+
+@dataclass(frozen=True)
+class ShortagePrediction:
+    """What zeropilot predicts for the same job. ``measured`` are live tensors and the request."""
+
+    phase: str
+    tensors: int
+    device: int
+    measured: Optional[int]
+    larger: Optional[str]
+    terms: Tuple[PredictedPart, ...]
+
+
+@dataclass(frozen=True)
+class PredictedPart:
+    """A part of the predicted tensors."""
+
+    part: str
+    bytes: int
+
+
 KINDS: Dict[str, type[Explanation]] = {
     "index": Index,
     "key": Key,

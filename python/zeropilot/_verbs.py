@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, Dict, Mapping, Optional, Sequence, Tuple,
 
 from . import _native
 from ._inputs import Config, Model, config_argument, model_argument
-from ._answers import KINDS, Check, Comparison, Difference, Memory, Plan, Resolved, Simulation
+from ._answers import KINDS, Check, Comparison, Difference, LogDiagnosis, Memory, Plan, Resolved, Simulation
 from ._result import Explanation
 
 if TYPE_CHECKING:
@@ -380,6 +380,14 @@ def resolve(
     return Resolved._of(
         _native.resolve(config_argument(config), judging, deepspeed_version, lang), lang
     )
+
+
+def diagnose(text: str, *, lang: Optional[str] = None) -> LogDiagnosis:
+    """Why a run went out of memory (CUDA OOM), from the text of its log: cause, numbers, evidence, what to change first.
+
+    ``cause`` is ``None`` if the text has no out-of-memory message.
+    """
+    return LogDiagnosis._of(_native.diagnose(text, lang), lang)
 
 
 def explain(

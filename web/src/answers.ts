@@ -753,6 +753,90 @@ export interface MachineFinding {
   command: string | null;
 }
 
+/// Why a run went out of memory; `cause` is null if no message says that it did.
+export interface LogDiagnosis {
+  shape: number;
+  log: string;
+  cause: OomCause | null;
+  certainty: OomCertainty | null;
+  memory: OomMemory | null;
+  phase: OomPhase | null;
+  object: OomObject | null;
+  summary: string;
+  rank: number | null;
+  ranks: number[];
+  messages: number;
+  numbers: ShortageNumbers | null;
+  evidence: EvidenceLine[];
+  steps: ChangeFirst[];
+  gaps: UnknownFact[];
+  prediction: ShortagePrediction | null;
+}
+
+/// Why memory ran out.
+export type OomCause = "model_states" | "activations" | "logits" | "fragmentation" | "other_process" | "evaluation" | "saving" | "generation" | "large_request" | "host_memory" | "library_memory" | "unknown";
+
+/// How sure a cause is.
+export type OomCertainty = "shown" | "likely" | "unknown";
+
+/// Which memory ran out.
+export type OomMemory = "device" | "host";
+
+/// What the program was doing.
+export type OomPhase = "forward" | "backward" | "step" | "loading" | "initialize" | "evaluation" | "generation" | "saving";
+
+/// What was being allocated.
+export type OomObject = "logits" | "attention" | "gathered_weights";
+
+/// The numbers of the message, in bytes. `cached`, `process` and `others` may follow from the others.
+export interface ShortageNumbers {
+  device: string | null;
+  requested: number | null;
+  free: number | null;
+  capacity: number | null;
+  allocated: number | null;
+  cached: number | null;
+  process: number | null;
+  others: number | null;
+}
+
+/// A line of the log.
+export interface EvidenceLine {
+  line: number;
+  text: string;
+}
+
+/// A change, with its key, argument, variable or command.
+export interface ChangeFirst {
+  setting: string;
+  text: string;
+}
+
+/// Something that the log does not show.
+export interface UnknownFact {
+  name: OomGap;
+  text: string;
+}
+
+/// Something that the log does not show.
+export type OomGap = "traceback" | "numbers" | "processes" | "killer";
+
+/// What zeropilot predicts for the same job. `measured` are live tensors and the request.
+export interface ShortagePrediction {
+  phase: string;
+  tensors: number;
+  device: number;
+  measured: number | null;
+  larger: string | null;
+  terms: PredictedPart[];
+}
+
+/// A part of the predicted tensors.
+export interface PredictedPart {
+  part: string;
+  bytes: number;
+}
+
 /// What is said of the recommended strategy, of every alternative, of what does not fit and of every fallback.
 export interface PlanWords {
   recommended: RecommendedWords | null;

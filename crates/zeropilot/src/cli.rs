@@ -3,6 +3,7 @@
 use clap::{Parser, Subcommand};
 
 use crate::check::CheckCommand;
+use crate::diagnose::DiagnoseCommand;
 use crate::doctor::DoctorCommand;
 use crate::explain::ExplainCommand;
 use crate::listing::ListCommand;
@@ -43,6 +44,8 @@ pub(crate) enum Command {
     Memory(Box<MemoryCommand>),
     /// Simulate a step: how long it takes on a cluster, and what it waits for
     Simulate(Box<SimulateCommand>),
+    /// Diagnose a log: why the run went out of memory (CUDA OOM), and what to change first
+    Diagnose(Box<DiagnoseCommand>),
     /// Explain a rule: what it finds, why it matters, what to do, with examples
     #[command(after_help = EXIT_CODES)]
     Rule(RuleCommand),

@@ -26,6 +26,7 @@ const RUNS: &str = "列出运行记录";
 const REPORT: &str = "把一次运行做成一页报告：经过、loss、内存、下次怎么改";
 const EXPLAIN: &str = "解释键、概念和整份配置：某项设置做什么、代价是什么";
 const DOCTOR: &str = "体检本机：要跑这份配置还缺什么（软件包、编译器、GPU、限制、磁盘）";
+const DIAGNOSE: &str = "诊断日志：训练为什么显存或主机内存不足（CUDA OOM），先改什么";
 const LSP: &str = "为编辑器提供语言服务（LSP）：实时检查、悬停说明、补全和快速修复";
 const COMPLETIONS: &str = "输出 shell 的命令补全脚本";
 const MAN: &str = "把手册页（man page）写进一个目录";
@@ -111,6 +112,15 @@ const DOCTOR_EXAMPLES: &str = "\
 
 退出码：0 什么都不缺，1 有错误或警告，2 配置无法读取";
 
+const DIAGNOSE_EXAMPLES: &str = "\
+示例：
+  zeropilot diagnose train.log
+  zeropilot diagnose - < train.log
+  zeropilot diagnose train.log --model Qwen/Qwen3-8B --gpus 8xA100-80G --config ds_config.json
+  zeropilot diagnose slurm-4711.out --job train.sh --json
+
+退出码：0 找到并说明了内存不足，1 日志里没有内存不足的报错，2 日志或问题无法读取";
+
 const COMPLETIONS_EXAMPLES: &str = "\
 示例：
   zeropilot completions bash > ~/.local/share/bash-completion/completions/zeropilot
@@ -143,6 +153,7 @@ const TEMPLATE: &str = "{before-help}{about-with-newline}\n用法：{usage}\n\n{
 const VERBS: &[(&str, &str, &str)] = &[
     ("check", CHECK, EXAMPLES),
     ("completions", COMPLETIONS, COMPLETIONS_EXAMPLES),
+    ("diagnose", DIAGNOSE, DIAGNOSE_EXAMPLES),
     ("doctor", DOCTOR, DOCTOR_EXAMPLES),
     ("explain", EXPLAIN, EXPLAIN_EXAMPLES),
     ("gpus", GPUS, LIST_EXIT_CODES),

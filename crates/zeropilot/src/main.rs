@@ -8,6 +8,7 @@ mod checkpoint;
 mod cli;
 mod cluster_source;
 mod color;
+mod diagnose;
 mod doctor;
 mod engine_version;
 mod exit_status;
@@ -91,6 +92,7 @@ fn main() -> ExitCode {
             Command::Watch(command) => watch::run(&command, &cli.global, language),
             Command::New(command) => new::run(&command, &cli.global, language),
             Command::Schema(command) => schema::run(&command, &cli.global, language),
+            Command::Diagnose(command) => diagnose::run(&command, &cli.global, language),
             Command::Doctor(command) => doctor::run(&command, &cli.global, language),
             Command::Lsp(command) => lsp::run(&command, &cli.global, language),
             Command::Completions(command) => {

@@ -5,9 +5,11 @@ use pythonize::pythonize;
 use serde_json::Value;
 use zeropilot_ask::{Bill, Compared, Draft, Memory, Planned, Simulated};
 use zeropilot_config::keys::Found;
+use zeropilot_diagnose::Diagnosis;
 use zeropilot_lint::{Difference, Explanation, Report};
 use zeropilot_text::Language;
 use zeropilot_view::creation::{self, Created};
+use zeropilot_view::diagnose::{self, LogReport};
 use zeropilot_view::explain::{Concept, Topic};
 use zeropilot_view::memory::{self, MemoryReport};
 use zeropilot_view::plan::{self, PlanReport};
@@ -36,6 +38,7 @@ pub(crate) enum Finding {
     Planned(Box<Planned>),
     Simulated(Box<Simulated>, Option<Bill>),
     Created { drafts: Vec<Draft>, model: Option<String> },
+    Diagnosed(Option<Box<Diagnosis>>),
     Checked(File, Box<Report>),
     Resolved(File, Box<Report>),
     Index,
@@ -74,6 +77,11 @@ impl Answer {
     }
 }
 
+/// A log that Python holds has no name.
+fn log_report(diagnosis: Option<&Diagnosis>) -> LogReport<'_> {
+    LogReport { name: "<text>", diagnosis, predicted: None }
+}
+
 impl Finding {
     fn json(&self, language: Language) -> PyResult<Value> {
         let lower = |error| problem(talk::lower_error(&error, language));
@@ -93,6 +101,7 @@ impl Finding {
                 value(&layout.file(&file.result(report)))
             }
             Self::Resolved(_, report) => resolved(report).unwrap_or_default(),
+            Self::Diagnosed(found) => diagnose::json(&log_report(found.as_deref()), language),
             _ => {
                 let layout = Layout { format: Format::Json, language, ..Layout::default() };
                 self.with_topic(|topic| value(&layout.topic(topic)))
@@ -115,6 +124,7 @@ impl Finding {
             }
             Self::Checked(file, report) => layout.file(&file.result(report)),
             Self::Resolved(_, report) => format!("{:#}", resolved(report).unwrap_or_default()),
+            Self::Diagnosed(found) => diagnose::human(&log_report(found.as_deref()), layout),
             _ => self.with_topic(|topic| layout.topic(topic)),
         }
     }
@@ -139,7 +149,7 @@ impl Finding {
             Self::Checked(file, report) | Self::Resolved(file, report) => {
                 file_html(&file.result(report), language)
             }
-            Self::Created { .. } => {
+            Self::Created { .. } | Self::Diagnosed(_) => {
                 text_html(&self.text(&Layout { language, ..Layout::default() }))
             }
             _ => self.with_topic(|topic| topic_html(topic, language)),

@@ -18,6 +18,6 @@ mod _native {
     use crate::problem::ZeropilotError;
     #[pymodule_export]
     use crate::verbs::{
-        check, compare, create, diff, explain, memory, plan, resolve, simulate, version,
+        check, compare, create, diagnose, diff, explain, memory, plan, resolve, simulate, version,
     };
 }

@@ -99,6 +99,14 @@ pub(crate) fn memory(
     })
 }
 
+/// Why a run went out of memory, from its log.
+#[pyfunction]
+pub(crate) fn diagnose(py: Python<'_>, text: String, lang: Option<&str>) -> PyResult<Answer> {
+    language(lang)?;
+    let found = py.detach(|| zeropilot_diagnose::diagnose(&text));
+    Ok(Answer(Finding::Diagnosed(found.map(Box::new))))
+}
+
 /// All stages and offloads side by side.
 #[pyfunction]
 pub(crate) fn compare(

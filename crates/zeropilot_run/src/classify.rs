@@ -4,9 +4,9 @@
 //! it runs on the node is killed. Completion therefore needs evidence, and a failure is what explains the others: when
 //! one rank runs out of memory the rest lose their connection and say so louder.
 
+use zeropilot_diagnose::fingerprint::Meaning;
 use zeropilot_record::{Cause, Ending, Evidence, Memory, Shortage};
 
-use crate::fingerprint::Meaning;
 use crate::observed::{Observed, Sign};
 
 const SIGKILL: i32 = 9;

@@ -1,10 +1,10 @@
 //! Everything that was seen of an attempt, as witnesses gave it: the guard, the log, `/proc`, the kernel.
 
+use zeropilot_diagnose::Message;
+use zeropilot_diagnose::fingerprint::Meaning;
 use zeropilot_record::{Ending, Memory, Phase};
 
-use crate::fingerprint::Meaning;
 use crate::forecast::Measured;
-use crate::shortfall;
 
 /// A fingerprint that was seen.
 #[derive(Debug, Clone)]
@@ -104,7 +104,7 @@ impl Observed {
             Memory::Host => Meaning::HostMemory,
         };
         let sign = self.sign(means);
-        let said = sign.map(|sign| shortfall::read(&sign.line)).unwrap_or_default();
+        let said = sign.map(|sign| Message::read(&sign.line)).unwrap_or_default();
         let killed = self.rank_endings.iter().find(|(_, ending)| *ending == Ending::Signaled(9));
         let rank = sign.and_then(|sign| sign.rank).or(killed.map(|(rank, _)| *rank));
         let of_rank = |rank| self.peaks.iter().find(|(known, _)| *known == rank).copied();
@@ -112,8 +112,8 @@ impl Observed {
         let resident = rank.and_then(of_rank).or_else(fullest).filter(|_| memory == Memory::Host);
         Measured {
             rank: rank.or(resident.map(|(rank, _)| rank)),
-            reached: said.in_use.or(resident.map(|(_, bytes)| bytes)).unwrap_or(0),
-            wanted: said.wanted.unwrap_or(0),
+            reached: said.process().or(resident.map(|(_, bytes)| bytes)).unwrap_or(0),
+            wanted: said.tried.unwrap_or(0),
             phase,
             is_training: self.last_step.is_some(),
         }

@@ -5,6 +5,7 @@ use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde_json::{Map, Value};
 
 use crate::creation::json::{Created, Refusals};
+use crate::diagnose::json::LogDiagnosis;
 use crate::doctor::Diagnosis;
 use crate::explain::json::{ConceptPage, Costs, Differences, ExplainedFile, Index, Key, Names};
 use crate::json::Check;
@@ -69,6 +70,7 @@ impl Shapes {
         add(root::<CatalogueGpu<'_>>(g, Role::List("gpus")));
         add(root::<RuleLine>(g, Role::List("rules")));
         add(root::<Diagnosis<'_>>(g, Role::Answer("doctor")));
+        add(root::<LogDiagnosis<'_>>(g, Role::Answer("diagnose")));
         add(root::<PlanWords>(g, Role::Page));
         add(root::<ComparisonWords>(g, Role::Page));
         add(root::<MemoryWords>(g, Role::Page));

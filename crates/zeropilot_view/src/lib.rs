@@ -10,6 +10,7 @@ pub mod answers;
 mod concise;
 mod cost;
 pub mod creation;
+pub mod diagnose;
 pub mod doctor;
 mod escape;
 mod estimate;

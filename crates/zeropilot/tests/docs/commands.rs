@@ -1,6 +1,6 @@
 //! Commands in documents.
 //!
-//! A block ```` ```json title=NAME ```` or ```` ```sh title=NAME ```` is a file; a block ```` ```console ```` has `$ command` lines,
+//! A block ```` ```json title=NAME ````, ```` ```sh title=NAME ```` or ```` ```text title=NAME ```` is a file; a block ```` ```console ```` has `$ command` lines,
 //! each followed by its standard output; commands in tables are run for their exit code alone; of other commands
 //! (```` ```sh ````) every flag must exist.
 
@@ -53,7 +53,7 @@ pub(crate) fn with_real_output(page: &Page, directory: &Path) -> String {
     let mut lines = page.text.lines();
     while let Some(line) = lines.next() {
         out.push(line.to_owned());
-        let titled = ["```json title=", "```sh title=", "```python title="];
+        let titled = ["```json title=", "```sh title=", "```python title=", "```text title="];
         if let Some(name) = titled.iter().find_map(|fence| line.strip_prefix(fence)) {
             let body: Vec<&str> = lines.by_ref().take_while(|line| *line != "```").collect();
             std::fs::write(directory.join(name), body.join("\n") + "\n")

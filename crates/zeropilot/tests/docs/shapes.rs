@@ -26,8 +26,11 @@ const AUTO: &str = r#"{"train_batch_size": "auto", "zero_optimization": {"stage"
 const JOB: &str =
     "torchrun --nproc_per_node 8 t.py --deepspeed auto.json --model_name_or_path gpt2 --use_vllm\n";
 
+/// A log that ends for want of memory.
+const LOG: &str = "[rank0]:   File \"torch/_tensor.py\", line 522, in backward\n[rank0]: torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB. GPU 0 has a total capacity of 39.50 GiB of which 1.50 GiB is free. Including non-PyTorch memory, this process has 38.00 GiB memory in use. Of the allocated memory 36.00 GiB is allocated by PyTorch, and 512.00 MiB is reserved by PyTorch but unallocated.\n";
+
 /// Questions whose answers together show what a verb can say, by the name of its shape.
-const QUESTIONS: [(&str, &[&str]); 9] = [
+const QUESTIONS: [(&str, &[&str]); 10] = [
     (
         "Check",
         &[
@@ -72,6 +75,14 @@ const QUESTIONS: [(&str, &[&str]); 9] = [
         &["zeropilot explain ds.json --world-size 4 --json", "zeropilot explain train.sh --json"],
     ),
     ("RulePage", &["zeropilot rule B03 K02 --output-format json"]),
+    (
+        "LogDiagnosis",
+        &[
+            "zeropilot diagnose oom.log --json",
+            "zeropilot diagnose oom.log --model gpt2 --gpus 2xA100-40G --seq-len 512 --json",
+            "zeropilot diagnose ds.json --json",
+        ],
+    ),
     ("Created", &["zeropilot new zero3 --world-size 2 -o new.json --json"]),
 ];
 
@@ -199,7 +210,9 @@ fn close(schema: &mut Value) {
 /// With the configs that are asked about.
 fn directory() -> tempfile::TempDir {
     let directory = tempfile::tempdir().expect("a temporary directory");
-    for (name, config) in [("ds.json", CONFIG), ("auto.json", AUTO), ("train.sh", JOB)] {
+    for (name, config) in
+        [("ds.json", CONFIG), ("auto.json", AUTO), ("train.sh", JOB), ("oom.log", LOG)]
+    {
         std::fs::write(directory.path().join(name), config).expect("a writable directory");
     }
     directory

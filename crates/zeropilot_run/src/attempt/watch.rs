@@ -8,10 +8,10 @@ use std::sync::atomic::AtomicU64;
 use std::sync::mpsc::{Receiver, RecvTimeoutError};
 use std::time::{Duration, Instant};
 
+use zeropilot_diagnose::fingerprint::Meaning;
 use zeropilot_record::{Ending, RunEvent};
 
 use super::{Message, Start, Status};
-use crate::fingerprint::Meaning;
 use crate::guard::{self, Order, Report};
 use crate::log::Told;
 use crate::observed::{Observed, Sign};

@@ -4,9 +4,9 @@
 //! and looked at.
 
 use memchr::{memchr2, memrchr2};
+use zeropilot_diagnose::fingerprint::{self, Fingerprint, Meaning};
 use zeropilot_record::{Ending, Phase};
 
-use crate::fingerprint::{self, Fingerprint, Meaning};
 use crate::progress::{self, Progress};
 
 /// The longest part of a line that is looked at.

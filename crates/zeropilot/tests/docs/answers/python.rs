@@ -7,7 +7,8 @@ use zeropilot_view::answers::{Role, Shapes};
 use super::kind::{Definition, Field, Kind, description, reachable};
 
 /// Commands that Python has as functions.
-const VERBS: [&str; 6] = ["check", "memory", "memory --compare", "plan", "simulate", "new"];
+const VERBS: [&str; 7] =
+    ["check", "memory", "memory --compare", "plan", "simulate", "new", "diagnose"];
 
 const HEAD: &str = r#""""Answers as JSON has them.
 

@@ -12,7 +12,7 @@ const DATA: &str = include_str!("../../../knowledge/fingerprints/logs.json");
 /// What a fingerprint shows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub(crate) enum Meaning {
+pub enum Meaning {
     /// A GPU is out of memory.
     DeviceMemory,
     /// The machine refused memory.
@@ -45,19 +45,19 @@ pub(crate) enum Meaning {
 
 impl Meaning {
     /// Whether it belongs into the record of a run.
-    pub(crate) fn is_notable(self) -> bool {
+    pub fn is_notable(self) -> bool {
         !matches!(self, Self::Traceback | Self::RankDone | Self::RootCause)
     }
 }
 
 /// A text that logs are searched for.
 #[derive(Debug, Deserialize)]
-pub(crate) struct Fingerprint {
+pub struct Fingerprint {
     /// Its name.
-    pub(crate) id: String,
+    pub id: String,
     texts: Vec<String>,
     /// What it shows.
-    pub(crate) means: Meaning,
+    pub means: Meaning,
     /// Where it was seen, for whoever reads the data.
     #[cfg(test)]
     source: String,
@@ -113,23 +113,27 @@ static SEARCHER: LazyLock<Searcher> = LazyLock::new(|| {
 
 /// What was found in a line.
 #[derive(Debug, Default)]
-pub(crate) struct Found {
+pub struct Found {
     /// What is known, without repeats.
-    pub(crate) fingerprints: Vec<&'static Fingerprint>,
+    pub fingerprints: Vec<&'static Fingerprint>,
     /// Whether a closer look may tell of progress.
-    pub(crate) may_tell: bool,
+    pub may_tell: bool,
 }
 
 /// Where the first known text begins.
-pub(crate) fn first(bytes: &[u8]) -> Option<usize> {
+pub fn first(bytes: &[u8]) -> Option<usize> {
     SEARCHER.any.find(bytes).map(|hit| hit.start())
 }
 
 /// Looks at a line.
-pub(crate) fn search(line: &[u8]) -> Found {
+pub fn search(line: &[u8]) -> Found {
     let searcher: &'static Searcher = &SEARCHER;
     let mut found = Found::default();
     for hit in searcher.automaton.find_overlapping_iter(line) {
+        // `OutOfMemoryError` ends like Python's `MemoryError`, whoever raises it.
+        if is_within_a_name(line, hit.start()) {
+            continue;
+        }
         match searcher.owners.get(hit.pattern().as_usize()) {
             None => found.may_tell = true,
             Some(owner) => {
@@ -140,11 +144,18 @@ pub(crate) fn search(line: &[u8]) -> Found {
             }
         }
     }
-    // `OutOfMemoryError` of a GPU ends like Python's own.
+    // `torch.OutOfMemoryError: … Cannot allocate memory` is about the GPU.
     if found.fingerprints.iter().any(|known| known.means == Meaning::DeviceMemory) {
         found.fingerprints.retain(|known| known.means != Meaning::HostMemory);
     }
     found
+}
+
+/// Whether a name goes on where a text that is a name begins.
+fn is_within_a_name(line: &[u8], start: usize) -> bool {
+    line[start..].starts_with(b"MemoryError")
+        && start > 0
+        && line[start - 1].is_ascii_alphanumeric()
 }
 
 #[cfg(test)]

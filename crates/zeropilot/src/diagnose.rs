@@ -1,0 +1,149 @@
+//! `zeropilot diagnose`: a log in, why memory ran out and what to change out.
+
+use std::fs::File;
+use std::io::{self, Read};
+use std::path::{Path, PathBuf};
+
+use clap::Args;
+use zeropilot_ask::{Memory, MemoryRequest, memory as ask};
+use zeropilot_diagnose::{Diagnosis, Reader};
+use zeropilot_text::Language;
+use zeropilot_view::diagnose::{self, LogReport};
+use zeropilot_view::{Layout, problem, talk};
+
+use crate::exit_status::ExitStatus;
+use crate::job_source;
+use crate::layout::layout;
+use crate::memory;
+use crate::model_source;
+use crate::options::{FormatOptions, GlobalOptions, JobOptions};
+use crate::output::Output;
+
+pub(crate) const EXAMPLES: &str = "\
+Examples:
+  zeropilot diagnose train.log
+  zeropilot diagnose - < train.log
+  zeropilot diagnose train.log --model Qwen/Qwen3-8B --gpus 8xA100-80G --config ds_config.json
+  zeropilot diagnose slurm-4711.out --job train.sh --json
+
+Exit codes: 0 a shortage of memory was found and explained, 1 the log mentions none, 2 the log or the question could not be read";
+
+/// The arguments of `zeropilot diagnose`.
+#[derive(Debug, Args)]
+#[command(after_help = EXAMPLES)]
+pub(crate) struct DiagnoseCommand {
+    /// Log of the run, all ranks and standard error included, or `-` for standard input
+    #[arg(value_name = "LOG")]
+    log: PathBuf,
+    /// Compare with the prediction for this training job: launch script, training script, YAML or directory
+    #[arg(long, value_name = "JOB")]
+    job: Option<String>,
+    /// Which run, if the job starts several; the first is 1
+    #[arg(long, value_name = "N")]
+    launch: Option<usize>,
+    /// Compare with the prediction for this model: catalogue name, directory, config.json or Hugging Face ID
+    #[arg(long, value_name = "MODEL")]
+    model: Option<String>,
+    /// DeepSpeed config; otherwise made from --stage, --offload and --precision
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["stage", "offload"])]
+    config: Option<PathBuf>,
+    #[command(flatten)]
+    format: FormatOptions,
+    #[command(flatten)]
+    request: MemoryRequest,
+}
+
+/// Bytes that are read at once.
+const PIECE: usize = 1 << 16;
+
+/// Reads the log and says why memory ran out.
+pub(crate) fn run(
+    command: &DiagnoseCommand,
+    global: &GlobalOptions,
+    language: Language,
+) -> ExitStatus {
+    let layout = layout(command.format.format(), global, language);
+    let mut output = Output::new(layout.color);
+    match answer(command, &layout, &mut output) {
+        Ok(status) => {
+            output.flush();
+            status
+        }
+        Err(problem) => {
+            output.say(&problem);
+            ExitStatus::Failure
+        }
+    }
+}
+
+fn answer(
+    command: &DiagnoseCommand,
+    layout: &Layout,
+    output: &mut Output,
+) -> Result<ExitStatus, String> {
+    let language = layout.language;
+    let diagnosis = read(&command.log, language)?;
+    let asks = command.job.is_some() || command.model.is_some();
+    let predicted = match asks && diagnosis.is_some() {
+        true => Some(predict(command, layout)?),
+        false => None,
+    };
+    if !asks && (command.config.is_some() || command.request.machines.gpus.is_some()) {
+        output.say(&talk::no_effect("--gpus, --config", "`--model`, `--job`", language));
+    }
+    let name = match is_stdin(&command.log) {
+        true => "<stdin>".into(),
+        false => command.log.to_string_lossy(),
+    };
+    let report =
+        LogReport { name: &name, diagnosis: diagnosis.as_ref(), predicted: predicted.as_ref() };
+    if command.format.is_json() {
+        output.result(&format!("{:#}\n", diagnose::json(&report, language)));
+    } else {
+        output.result(&diagnose::human(&report, layout));
+    }
+    Ok(if diagnosis.is_some() { ExitStatus::Clean } else { ExitStatus::Findings })
+}
+
+fn is_stdin(path: &Path) -> bool {
+    path.as_os_str() == "-"
+}
+
+/// The log piece by piece, however long it is.
+fn read(path: &Path, language: Language) -> Result<Option<Diagnosis>, String> {
+    let read = |mut source: Box<dyn Read>| -> io::Result<Option<Diagnosis>> {
+        let mut reader = Reader::default();
+        let mut piece = vec![0; PIECE];
+        loop {
+            match source.read(&mut piece) {
+                Ok(0) => return Ok(reader.finish()),
+                Ok(count) => reader.feed(&piece[..count]),
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) => return Err(error),
+            }
+        }
+    };
+    let source: io::Result<Box<dyn Read>> = if is_stdin(path) {
+        Ok(Box::new(io::stdin().lock()))
+    } else {
+        File::open(path).map(|file| Box::new(file) as Box<dyn Read>)
+    };
+    source.and_then(read).map_err(|error| talk::cannot_read(path, error, language))
+}
+
+/// What the same job is predicted to need.
+fn predict(command: &DiagnoseCommand, layout: &Layout) -> Result<Memory, String> {
+    let language = layout.language;
+    let options = JobOptions {
+        job: command.job.clone(),
+        launch: command.launch,
+        model: command.model.clone(),
+    };
+    let subject = job_source::read(&options, language)?;
+    let mut request = memory::request(&command.request, command.config.as_deref(), language)?;
+    request.job = subject.job;
+    let words = |found| problem::memory(&found, layout);
+    request.machines.cluster().map_err(|found| words(found.into()))?;
+    let model = model_source::open(&subject.model, language)?;
+    ask(&subject.model, model, &request).map_err(words)
+}

@@ -1,0 +1,154 @@
+//! The message's numbers against the prediction for the same job.
+
+use zeropilot_ask::Memory;
+use zeropilot_diagnose::{Diagnosis, Phase};
+use zeropilot_record::Term;
+use zeropilot_step::memory::Phase as StepPhase;
+use zeropilot_step::zero::Place;
+use zeropilot_text::{Language, Text, tr};
+use zeropilot_units::Bytes;
+
+use crate::memory::{term_words, terms};
+
+/// Parts that are named.
+const NAMED: usize = 4;
+
+/// What a phase is predicted to hold, against what the message says.
+pub(super) struct Compared {
+    /// The phase of the step that was compared.
+    pub(super) phase: StepPhase,
+    /// Tensors that are predicted at the peak of that phase.
+    pub(super) tensors: u64,
+    /// What they are, the largest first.
+    pub(super) terms: Vec<Term>,
+    /// The whole need of the GPU: tensors, cache, context.
+    pub(super) device: u64,
+    /// Live tensors that the run needed at least: those it had and the request.
+    pub(super) measured: Option<u64>,
+    /// The part that was larger than predicted.
+    pub(super) larger: Option<&'static str>,
+}
+
+/// The smallest share by which a measurement must be above the prediction to be called larger.
+const NOISE: u64 = 20;
+
+pub(super) fn compared(diagnosis: &Diagnosis, predicted: &Memory) -> Compared {
+    let tape = &predicted.answer.on_gpu;
+    let phase = match diagnosis.phase {
+        Some(Phase::Loading | Phase::Initialize) => StepPhase::Init,
+        Some(Phase::Forward | Phase::Evaluation | Phase::Generation) => StepPhase::Forward,
+        Some(Phase::Backward) => StepPhase::Backward,
+        Some(Phase::Step | Phase::Saving) => StepPhase::Step,
+        None => tape.fullest(Place::Device),
+    };
+    let peak = tape.peak(phase);
+    let tensors = peak.at(Place::Device).0;
+    let message = &diagnosis.message;
+    let measured = message.allocated.map(|live| live.saturating_add(message.tried.unwrap_or(0)));
+    let is_larger = measured.is_some_and(|measured| measured > tensors + tensors / NOISE);
+    let mut terms = terms(&peak.at_device_peak, &[Place::Device]);
+    terms.sort_by_key(|term| std::cmp::Reverse(term.bytes));
+    Compared {
+        phase,
+        tensors,
+        terms,
+        device: predicted.answer.device().expected().0,
+        measured,
+        larger: is_larger.then_some(match phase {
+            StepPhase::Init => "loading",
+            StepPhase::Forward | StepPhase::Backward => "activations",
+            StepPhase::Step => "temporaries",
+        }),
+    }
+}
+
+fn moment(phase: StepPhase) -> Text {
+    match phase {
+        StepPhase::Init => Text::new("initialization", "初始化"),
+        StepPhase::Forward => Text::new("the forward pass", "前向"),
+        StepPhase::Backward => Text::new("the backward pass", "反向"),
+        StepPhase::Step => Text::new("the optimizer step", "优化器更新"),
+    }
+}
+
+pub(super) fn words(diagnosis: &Diagnosis, predicted: &Memory, language: Language) -> Vec<String> {
+    let compared = compared(diagnosis, predicted);
+    let message = &diagnosis.message;
+    let moment = moment(compared.phase).get(language);
+    let (tensors, device) = (Bytes(compared.tensors), Bytes(compared.device));
+    let parts: Vec<String> = compared
+        .terms
+        .iter()
+        .take(NAMED)
+        .map(|term| format!("{} {}", Bytes(term.bytes), term_words(&term.name, language)))
+        .collect();
+    let mut lines = vec![tr!(
+        language,
+        ("{tensors} of tensors at the peak of {moment}: {}", parts.join(", ")),
+        ("{moment}峰值时的张量共 {tensors}：{}", parts.join("，"))
+    )];
+    let rest = &predicted.answer.on_gpu.states.after_step;
+    let states = Bytes(rest.at(Place::Device).0);
+    if message.capacity.is_some_and(|capacity| states.0 > capacity) {
+        lines.push(tr!(
+            language,
+            "Model states alone take {states}, more than the GPU has: no batch size is small enough.",
+            "仅模型状态就占 {states}，超过这张 GPU 的显存：batch 再小也放不下。"
+        ));
+    }
+    lines.push(tr!(
+        language,
+        "{device} of GPU memory in all: tensors, PyTorch's cache, CUDA context and NCCL",
+        "共需显存 {device}：张量、PyTorch 缓存、CUDA 上下文和 NCCL"
+    ));
+    if let (Some(process), Some(live)) = (message.process(), message.allocated) {
+        let (process, live) = (Bytes(process), Bytes(live));
+        let cached = Bytes(message.cached().unwrap_or(0));
+        lines.push(tr!(
+            language,
+            "The run used {process}: {live} of live tensors, {cached} of cache, the rest outside PyTorch. Compare the live tensors with the predicted tensors, not the sum.",
+            "实际占用 {process}：在用张量 {live}，缓存 {cached}，其余在 PyTorch 之外。应拿在用张量与预测的张量比较，而不是总和。"
+        ));
+    }
+    lines.extend(verdict(&compared, language));
+    if matches!(diagnosis.phase, Some(Phase::Evaluation | Phase::Generation | Phase::Saving)) {
+        lines.push(tr!(
+            language,
+            "zeropilot predicts training steps: what evaluation, generation and saving add is not included.",
+            "zeropilot 预测的是训练步：评估、生成和保存额外占用的部分不在其中。"
+        ));
+    }
+    lines
+}
+
+fn verdict(compared: &Compared, language: Language) -> Option<String> {
+    let measured = Bytes(compared.measured?);
+    let Some(larger) = compared.larger else {
+        return Some(tr!(
+            language,
+            "It needed {measured} of tensors at least, which is within the prediction.",
+            "实际至少需要 {measured} 张量，在预测范围之内。"
+        ));
+    };
+    let more = measured.saturating_sub(Bytes(compared.tensors));
+    let reason = match larger {
+        "loading" => Text::new(
+            "Model states follow from the config, so the difference is in loading: every rank builds the whole model before it is partitioned, or weights are read in fp32.",
+            "模型状态由配置决定，差别出在加载：每个 rank 先构建完整模型再切分，或按 fp32 读入权重。",
+        ),
+        "activations" => Text::new(
+            "Model states follow from the config, so the difference is in the activations: longer or more sequences than --seq-len and --micro-batch say, no gradient checkpointing, or another attention.",
+            "模型状态由配置决定，差别出在激活值：序列比 --seq-len 更长、比 --micro-batch 更多，没有梯度检查点，或注意力实现不同。",
+        ),
+        _ => Text::new(
+            "Model states follow from the config, so the difference is in temporary copies of the step: another optimizer, or more trainable parameters than the options say.",
+            "模型状态由配置决定，差别出在更新时的临时副本：优化器不同，或可训练参数比选项所说的多。",
+        ),
+    };
+    let reason = reason.get(language);
+    Some(tr!(
+        language,
+        "It needed {measured} of tensors at least, {more} more than predicted. {reason}",
+        "实际至少需要 {measured} 张量，比预测多 {more}。{reason}"
+    ))
+}

@@ -1,0 +1,191 @@
+//! The verdict, the reason and the gaps in words.
+
+use zeropilot_diagnose::{Cause, Certainty, Diagnosis, Gap, Memory, Object, Phase};
+use zeropilot_text::{Language, Text, tr};
+use zeropilot_units::Bytes;
+
+/// "GPU 0 ran out of memory in the backward pass: activations (likely)".
+pub(super) fn verdict(diagnosis: &Diagnosis, language: Language) -> String {
+    let device = diagnosis.message.device.clone();
+    let who = device.unwrap_or_else(|| tr!(language, "a GPU", "某张 GPU"));
+    let when = diagnosis.phase.map_or("", |phase| moment(phase).get(language));
+    let cause = cause(diagnosis.cause).get(language);
+    let sure = match diagnosis.certainty {
+        Certainty::Likely => Text::new(" (likely)", "（可能）").get(language),
+        Certainty::Shown | Certainty::Unknown => "",
+    };
+    match diagnosis.memory {
+        Memory::Device => tr!(
+            language,
+            "{who} ran out of memory (OOM){when}: {cause}{sure}",
+            "{who} 显存不足（OOM）{when}：{cause}{sure}"
+        ),
+        Memory::Host if diagnosis.gaps.contains(&Gap::Killer) => tr!(
+            language,
+            "a process was killed with signal 9{when}: the machine probably ran out of host memory (RAM)",
+            "进程被信号 9 杀死{when}：很可能是主机内存不足"
+        ),
+        Memory::Host => {
+            tr!(language, "the machine ran out of host memory (RAM){when}", "主机内存不足{when}")
+        }
+    }
+}
+
+fn moment(phase: Phase) -> Text {
+    match phase {
+        Phase::Loading => Text::new(" while loading the model", "，发生在加载模型时"),
+        Phase::Initialize => Text::new(
+            " while DeepSpeed or DDP was being initialized",
+            "，发生在 DeepSpeed 或 DDP 初始化时",
+        ),
+        Phase::Forward => Text::new(" in the forward pass", "，发生在前向时"),
+        Phase::Backward => Text::new(" in the backward pass", "，发生在反向时"),
+        Phase::Step => Text::new(" in the optimizer step", "，发生在优化器更新时"),
+        Phase::Evaluation => Text::new(" during evaluation", "，发生在评估时"),
+        Phase::Saving => Text::new(" while saving a checkpoint", "，发生在保存 checkpoint 时"),
+        Phase::Generation => Text::new(" during generation", "，发生在生成（推理）时"),
+    }
+}
+
+pub(super) fn cause(cause: Cause) -> Text {
+    match cause {
+        Cause::ModelStates => Text::new(
+            "weights, gradients and optimizer states do not fit",
+            "权重、梯度和优化器状态放不下",
+        ),
+        Cause::Activations => Text::new("activations do not fit", "激活值放不下"),
+        Cause::Logits => Text::new("the logits and the loss do not fit", "logits 与 loss 放不下"),
+        Cause::Fragmentation => {
+            Text::new("PyTorch's cache is fragmented", "PyTorch 缓存的显存碎片化")
+        }
+        Cause::OtherProcess => Text::new("other processes use this GPU", "其他进程占用了这张 GPU"),
+        Cause::Evaluation => {
+            Text::new("evaluation needs more memory than training", "评估比训练更占显存")
+        }
+        Cause::Saving => Text::new("saving makes a copy of the weights", "保存时要复制一份权重"),
+        Cause::Generation => {
+            Text::new("generation or the inference engine takes too much", "生成或推理引擎占用过多")
+        }
+        Cause::LargeRequest => Text::new("a single tensor is too large", "单个张量过大"),
+        Cause::HostMemory => {
+            Text::new("the process needs more RAM than there is", "进程需要的主机内存超过可用量")
+        }
+        Cause::LibraryMemory => Text::new(
+            "no room is left for NCCL, cuBLAS or the CUDA context",
+            "没有给 NCCL、cuBLAS 或 CUDA 上下文留下显存",
+        ),
+        Cause::Unknown => Text::new("the log does not show the cause", "日志没有说明原因"),
+    }
+}
+
+/// Why this cause, from the numbers and frames.
+pub(super) fn reason(diagnosis: &Diagnosis, language: Language) -> String {
+    let message = &diagnosis.message;
+    let size =
+        |bytes: Option<u64>| bytes.map_or_else(|| "?".to_owned(), |it| Bytes(it).to_string());
+    let (tried, capacity) = (size(message.tried), size(message.capacity));
+    let (cached, others) = (size(message.cached()), size(message.others()));
+    let has_both = message.tried.is_some() && message.capacity.is_some();
+    match diagnosis.cause {
+        Cause::Fragmentation => tr!(
+            language,
+            "PyTorch holds {cached} that it does not use, and {tried} were requested. The cached blocks are not contiguous, so the request fails although enough memory is there.",
+            "PyTorch 缓存着 {cached} 没有使用，而申请的只有 {tried}。缓存的块不连续，所以总量够用，申请仍然失败。"
+        ),
+        Cause::OtherProcess if message.others().is_some_and(|bytes| bytes > 0) => tr!(
+            language,
+            "{others} of this GPU are not held by this process's PyTorch. Without them, {tried} would fit.",
+            "这张 GPU 上有 {others} 不属于本进程的 PyTorch。没有这部分占用，{tried} 放得下。"
+        ),
+        Cause::OtherProcess => tr!(
+            language,
+            "nvidia-smi in the log lists a GPU that is already more than half full.",
+            "日志里的 nvidia-smi 显示有 GPU 已被占用一半以上。"
+        ),
+        Cause::LargeRequest if diagnosis.object == Some(Object::GatheredWeights) => tr!(
+            language,
+            "Weights of other ranks were being gathered outside of the forward and backward pass: something gathers many parameters at once.",
+            "正在前向、反向之外聚合其他 rank 的权重：有代码一次聚合了大量参数。"
+        ),
+        Cause::LargeRequest if has_both => tr!(
+            language,
+            "One tensor of {tried} was requested on a GPU with {capacity}. A sequence that is much longer than the others, or attention without a fused kernel, asks for this much.",
+            "在显存 {capacity} 的 GPU 上一次申请了 {tried}。通常是某条序列远长于其他，或注意力没有使用融合 kernel。"
+        ),
+        Cause::ModelStates if diagnosis.phase == Some(Phase::Step) => tr!(
+            language,
+            "The first optimizer step creates Adam's states, and every step makes copies of a part of them.",
+            "第一次更新会创建 Adam 的状态，每次更新还会临时复制其中一部分。"
+        ),
+        Cause::ModelStates => tr!(
+            language,
+            "No batch has been processed at this point, so the batch size and the sequence length do not matter.",
+            "此时还没有处理任何 batch，因此与 batch 大小和序列长度无关。"
+        ),
+        Cause::Activations => tr!(
+            language,
+            "Activations grow with the micro-batch size and the sequence length. Gradients of a full fine-tuning are created in the backward pass, too.",
+            "激活值随 micro batch 和序列长度增长。全参数微调的梯度也在反向时创建。"
+        ),
+        Cause::Logits => tr!(
+            language,
+            "Logits take micro-batch size × sequence length × vocabulary size, often once more in fp32.",
+            "logits 的大小是 micro batch × 序列长度 × 词表大小，计算 loss 时往往还要再存一份 fp32。"
+        ),
+        Cause::Evaluation => tr!(
+            language,
+            "Evaluation keeps the predictions of all batches on the GPU unless it is told otherwise, and has its own batch size.",
+            "评估默认把所有 batch 的预测结果留在 GPU 上，而且有自己的 batch 大小。"
+        ),
+        Cause::Saving => tr!(
+            language,
+            "The state dict is built on the GPU, in addition to the weights that are there.",
+            "state dict 在 GPU 上生成，与原有的权重同时存在。"
+        ),
+        Cause::Generation => tr!(
+            language,
+            "vLLM reserves a share of the GPU for weights and KV cache, in addition to the memory of training.",
+            "vLLM 会为权重和 KV cache 预留一部分显存，训练用的显存之外再加一份。"
+        ),
+        Cause::HostMemory => tr!(
+            language,
+            "CPU offload, loading on every rank and data loader workers share the memory of the machine.",
+            "CPU 卸载、每个 rank 各自加载模型、数据加载进程，共用同一份主机内存。"
+        ),
+        Cause::LibraryMemory => tr!(
+            language,
+            "PyTorch's cache took the GPU, and libraries allocate outside of that cache.",
+            "显存被 PyTorch 的缓存占满，而这些库在缓存之外申请显存。"
+        ),
+        Cause::LargeRequest | Cause::Unknown => tr!(
+            language,
+            "Live tensors fill the GPU. The numbers alone do not say whether they are weights, optimizer states or activations.",
+            "显存被在用的张量占满。单看数字无法判断它们是权重、优化器状态还是激活值。"
+        ),
+    }
+}
+
+pub(super) fn gap(gap: Gap) -> Text {
+    match gap {
+        Gap::Traceback => Text::new(
+            "There is no traceback that names the phase: include the lines above the message, from `Traceback (most recent call last)` on.",
+            "没有能说明阶段的调用栈：请附上报错之前、从 `Traceback (most recent call last)` 开始的内容。",
+        ),
+        Gap::Numbers => Text::new(
+            "The message has no numbers: how much was requested, free and in use is unknown.",
+            "报错没有数字：申请了多少、空闲多少、占用多少都不清楚。",
+        ),
+        Gap::Processes => Text::new(
+            "The message does not name processes. What is outside PyTorch may also belong to this process: run `nvidia-smi`.",
+            "报错没有列出进程。PyTorch 之外的部分也可能属于本进程：请运行 `nvidia-smi` 确认。",
+        ),
+        Gap::Killer => Text::new(
+            "Signal 9 does not say who sent it: the kernel's OOM killer, a container or Slurm limit, or a person. `dmesg -T` shows kills for memory.",
+            "信号 9 不说明由谁发出：内核的 OOM killer、容器或 Slurm 的限额，或者人为。`dmesg -T` 能看到因内存不足的杀死记录。",
+        ),
+    }
+}
+
+pub(super) fn gaps(diagnosis: &Diagnosis, language: Language) -> Vec<&'static str> {
+    diagnosis.gaps.iter().map(|one| gap(*one).get(language)).collect()
+}
