@@ -489,6 +489,7 @@ class Simulation(Result):
     network: Optional[NodeNetwork]
     step: StepSeconds
     verdict: Optional[Verdict]
+    process_bytes: Optional[int]
     tokens_per_s: float
     tokens_per_s_per_gpu: float
     tflops_per_gpu: float

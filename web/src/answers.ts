@@ -400,6 +400,7 @@ export interface Simulation {
   network: NodeNetwork | null;
   step: StepSeconds;
   verdict: Verdict | null;
+  process_bytes: number | null;
   tokens_per_s: number;
   tokens_per_s_per_gpu: number;
   tflops_per_gpu: number;

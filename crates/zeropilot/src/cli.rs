@@ -2,6 +2,7 @@
 
 use clap::{Parser, Subcommand};
 
+use crate::calibrate::CalibrateCommand;
 use crate::check::CheckCommand;
 use crate::diagnose::DiagnoseCommand;
 use crate::doctor::DoctorCommand;
@@ -81,6 +82,8 @@ pub(crate) enum Command {
     Lsp(LspCommand),
     /// Examine this machine: what it lacks for a config, from packages and compilers to GPUs and disks
     Doctor(Box<DoctorCommand>),
+    /// Measure this machine with your PyTorch and DeepSpeed, so that predictions use its own speeds
+    Calibrate(CalibrateCommand),
     /// Write completions for a shell
     Completions(CompletionsCommand),
     /// Write manual pages into a directory

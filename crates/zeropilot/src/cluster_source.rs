@@ -6,6 +6,20 @@ use zeropilot_cluster::{Device, Gpus, Nvidia};
 use zeropilot_text::Language;
 use zeropilot_view::gpus;
 
+use crate::machine_file;
+use crate::options::MachineOption;
+
+/// Machines with what was measured on them. A profile that is named says which GPUs it is of.
+pub(crate) fn measured(
+    machines: Machines,
+    profile: &MachineOption,
+    language: Language,
+) -> Result<Machines, String> {
+    let named = profile.machine.as_deref();
+    let machines = if named.is_some() { machines } else { or_here(machines, language)? };
+    machine_file::add(machines, named, language)
+}
+
 /// Machines with the GPUs that the driver finds here, if the user names none.
 pub(crate) fn or_here(machines: Machines, language: Language) -> Result<Machines, String> {
     if machines.gpus.is_some() {

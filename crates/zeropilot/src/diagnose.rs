@@ -16,7 +16,7 @@ use crate::job_source;
 use crate::layout::layout;
 use crate::memory;
 use crate::model_source;
-use crate::options::{FormatOptions, GlobalOptions, JobOptions};
+use crate::options::{FormatOptions, GlobalOptions, JobOptions, MachineOption};
 use crate::output::Output;
 
 pub(crate) const EXAMPLES: &str = "\
@@ -49,6 +49,8 @@ pub(crate) struct DiagnoseCommand {
     config: Option<PathBuf>,
     #[command(flatten)]
     format: FormatOptions,
+    #[command(flatten)]
+    machine: MachineOption,
     #[command(flatten)]
     request: MemoryRequest,
 }
@@ -140,7 +142,8 @@ fn predict(command: &DiagnoseCommand, layout: &Layout) -> Result<Memory, String>
         model: command.model.clone(),
     };
     let subject = job_source::read(&options, language)?;
-    let mut request = memory::request(&command.request, command.config.as_deref(), language)?;
+    let config = command.config.as_deref();
+    let mut request = memory::request(&command.request, config, &command.machine, language)?;
     request.job = subject.job;
     let words = |found| problem::memory(&found, layout);
     request.machines.cluster().map_err(|found| words(found.into()))?;

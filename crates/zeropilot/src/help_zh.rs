@@ -26,6 +26,7 @@ const RUNS: &str = "列出运行记录";
 const REPORT: &str = "把一次运行做成一页报告：经过、loss、内存、下次怎么改";
 const EXPLAIN: &str = "解释键、概念和整份配置：某项设置做什么、代价是什么";
 const DOCTOR: &str = "体检本机：要跑这份配置还缺什么（软件包、编译器、GPU、限制、磁盘）";
+const CALIBRATE: &str = "用你的 PyTorch 和 DeepSpeed 实测本机，让预测采用本机自己的速度";
 const DIAGNOSE: &str = "诊断日志：训练为什么显存或主机内存不足（CUDA OOM），先改什么";
 const LSP: &str = "为编辑器提供语言服务（LSP）：实时检查、悬停说明、补全和快速修复";
 const COMPLETIONS: &str = "输出 shell 的命令补全脚本";
@@ -41,6 +42,17 @@ const EXAMPLES: &str = "\
   cat ds_config.json | zeropilot check - --lang zh
 
 退出码：0 没有问题，1 发现错误或警告（用 --diff 时：有可应用的修复），2 无法完成检查";
+
+const CALIBRATE_EXAMPLES: &str = "\
+示例：
+  zeropilot calibrate
+  zeropilot calibrate --python ~/envs/train --output a100-node.json
+  DS_ACCELERATOR=cpu zeropilot calibrate --ranks 2 --ranks 4
+  zeropilot calibrate --show-program
+
+已在 CPU rank 上运行过，还没有在 GPU 上试过。
+
+退出码：0 已实测并写入，2 无法实测";
 
 const PLAN_EXAMPLES: &str = "\
 示例：
@@ -151,6 +163,7 @@ const TEMPLATE: &str = "{before-help}{about-with-newline}\n用法：{usage}\n\n{
 
 /// Verbs, what they are for, and what stands below their options.
 const VERBS: &[(&str, &str, &str)] = &[
+    ("calibrate", CALIBRATE, CALIBRATE_EXAMPLES),
     ("check", CHECK, EXAMPLES),
     ("completions", COMPLETIONS, COMPLETIONS_EXAMPLES),
     ("diagnose", DIAGNOSE, DIAGNOSE_EXAMPLES),

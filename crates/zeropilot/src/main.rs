@@ -3,6 +3,7 @@
 //! Arguments, files, streams and exit codes are here; what is true about a config and how it is
 //! said are not. Supervising runs needs what only Linux has (subreapers, `/proc`): elsewhere those verbs are missing.
 
+mod calibrate;
 mod check;
 mod checkpoint;
 mod cli;
@@ -21,6 +22,7 @@ mod language;
 mod layout;
 mod listing;
 mod lsp;
+mod machine_file;
 mod memory;
 mod mend;
 mod model_source;
@@ -92,6 +94,7 @@ fn main() -> ExitCode {
             Command::Watch(command) => watch::run(&command, &cli.global, language),
             Command::New(command) => new::run(&command, &cli.global, language),
             Command::Schema(command) => schema::run(&command, &cli.global, language),
+            Command::Calibrate(command) => calibrate::run(&command, &cli.global, language),
             Command::Diagnose(command) => diagnose::run(&command, &cli.global, language),
             Command::Doctor(command) => doctor::run(&command, &cli.global, language),
             Command::Lsp(command) => lsp::run(&command, &cli.global, language),

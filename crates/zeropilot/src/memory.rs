@@ -18,7 +18,7 @@ use crate::exit_status::ExitStatus;
 use crate::job_source;
 use crate::layout::layout;
 use crate::model_source;
-use crate::options::{FormatOptions, GlobalOptions, JobOptions};
+use crate::options::{FormatOptions, GlobalOptions, JobOptions, MachineOption};
 use crate::output::Output;
 
 pub(crate) const EXAMPLES: &str = "\
@@ -50,6 +50,8 @@ pub(crate) struct MemoryCommand {
     svg: Option<PathBuf>,
     #[command(flatten)]
     format: FormatOptions,
+    #[command(flatten)]
+    machine: MachineOption,
     #[command(flatten)]
     request: MemoryRequest,
 }
@@ -124,11 +126,12 @@ fn without_effect(request: &MemoryRequest, model: &Model) -> Vec<(&'static str, 
 pub(crate) fn request(
     given: &MemoryRequest,
     config: Option<&Path>,
+    machine: &MachineOption,
     language: Language,
 ) -> Result<MemoryRequest, String> {
     let mut request = given.clone();
     request.config = config.map(|path| read_config(path, language)).transpose()?;
-    request.machines = cluster_source::or_here(request.machines, language)?;
+    request.machines = cluster_source::measured(request.machines, machine, language)?;
     engine_version::find(&mut request.training.software);
     Ok(request)
 }
@@ -150,7 +153,9 @@ impl Session<'_> {
     fn answer(&mut self) -> Result<Option<Fit>, String> {
         let language = self.layout.language;
         let subject = job_source::read(&self.command.job, language)?;
-        let mut request = request(&self.command.request, self.command.config.as_deref(), language)?;
+        let command = self.command;
+        let mut request =
+            request(&command.request, command.config.as_deref(), &command.machine, language)?;
         request.job = subject.job;
         let words = |problem| problem::memory(&problem, &self.layout);
         // What is wrong with the GPUs is said before a model is looked for.

@@ -1,6 +1,7 @@
 //! Options that several commands take.
 
 use std::num::NonZeroUsize;
+use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
 use zeropilot_ask::parsers;
@@ -84,6 +85,14 @@ pub(crate) struct ReaderOptions {
     /// Who reads the config; otherwise guessed: `hf-trainer` if it says "auto", else `deepspeed`
     #[arg(long, value_name = "NAME", value_parser = parsers::front_end())]
     pub(crate) front_end: Option<FrontEnd>,
+}
+
+/// A machine that was measured.
+#[derive(Debug, Args)]
+pub(crate) struct MachineOption {
+    /// Machine profile that `zeropilot calibrate` wrote; otherwise that of this machine, if it is about these GPUs
+    #[arg(long, value_name = "FILE")]
+    pub(crate) machine: Option<PathBuf>,
 }
 
 /// The job that a question is about.

@@ -17,7 +17,7 @@ use crate::job_source;
 use crate::layout::layout;
 use crate::model_source;
 use crate::new::file;
-use crate::options::{FormatOptions, GlobalOptions, JobOptions};
+use crate::options::{FormatOptions, GlobalOptions, JobOptions, MachineOption};
 use crate::output::Output;
 use crate::plan_diff;
 use crate::progress::turning;
@@ -50,6 +50,8 @@ pub(crate) struct PlanCommand {
     #[command(flatten)]
     format: FormatOptions,
     #[command(flatten)]
+    machine: MachineOption,
+    #[command(flatten)]
     request: PlanRequest,
 }
 
@@ -76,7 +78,7 @@ fn answer(command: &PlanCommand, layout: &Layout, output: &mut Output) -> Result
     }
     let mut request = command.request.clone();
     request.job = subject.job.clone();
-    request.machines = cluster_source::or_here(request.machines, language)?;
+    request.machines = cluster_source::measured(request.machines, &command.machine, language)?;
     engine_version::find(&mut request.training.software);
     let problem = |problem| problem::planning(&problem, language);
     // What is wrong with the GPUs is said before a model is looked for.

@@ -15,7 +15,7 @@ use crate::job_source;
 use crate::layout::layout;
 use crate::memory::{ended, request, request_notes};
 use crate::model_source;
-use crate::options::{FormatOptions, GlobalOptions, JobOptions};
+use crate::options::{FormatOptions, GlobalOptions, JobOptions, MachineOption};
 use crate::output::Output;
 
 pub(crate) const EXAMPLES: &str = "\
@@ -50,6 +50,8 @@ pub(crate) struct SimulateCommand {
     #[command(flatten)]
     format: FormatOptions,
     #[command(flatten)]
+    machine: MachineOption,
+    #[command(flatten)]
     request: SimulateRequest,
 }
 
@@ -82,7 +84,8 @@ impl Session<'_> {
         let bill = self.bill()?;
         let asked = &self.command.request;
         let subject = job_source::read(&self.command.job, language)?;
-        let mut job = request(&asked.job, self.command.config.as_deref(), language)?;
+        let command = self.command;
+        let mut job = request(&asked.job, command.config.as_deref(), &command.machine, language)?;
         job.job = subject.job;
         let request = SimulateRequest { job, ..asked.clone() };
         let problem = |problem| problem::simulating(&problem, &self.layout);

@@ -5,6 +5,7 @@
 //! model came from was decided before; how a result is said is decided by `zeropilot_view`.
 
 mod bill;
+pub mod calibrate;
 mod changes;
 mod coverage;
 mod create;

@@ -1,7 +1,11 @@
 //! The machines a person means.
 
+use std::sync::Arc;
+
 use serde::Deserialize;
-use zeropilot_cluster::{Cluster, DiskRates, Gpus, GpusError, NetworkError};
+use zeropilot_cluster::{
+    Cluster, DeviceKind, DiskRates, Gpus, GpusError, Layout, MachineProfile, NetworkError,
+};
 use zeropilot_units::Bytes;
 
 use crate::name::NumberFormat;
@@ -11,7 +15,7 @@ use crate::size;
 const LEAST_HOST: Bytes = Bytes(1 << 30);
 
 /// GPUs, their hosts and what links them.
-#[derive(Debug, Clone, PartialEq, Eq, Default, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Default, Deserialize)]
 #[cfg_attr(feature = "clap", derive(clap::Args))]
 #[serde(default, deny_unknown_fields)]
 pub struct Machines {
@@ -28,6 +32,10 @@ pub struct Machines {
     /// Read and write rates of the NVMe drives of a node in GB/s, such as `7/5`
     #[cfg_attr(feature = "clap", arg(long, value_name = "READ/WRITE"))]
     pub nvme: Option<String>,
+    /// What was measured on one of the nodes, in place of what is usual; only a front that has read a file sets it.
+    #[serde(skip)]
+    #[cfg_attr(feature = "clap", arg(skip))]
+    pub machine: Option<MachineProfile>,
 }
 
 /// Machines that cannot be read.
@@ -61,6 +69,25 @@ pub enum MachinesProblem {
         /// What was given.
         text: String,
     },
+    /// The profile is of another device.
+    #[error("the machine profile is of {measured}, not of {asked}")]
+    OtherDevice {
+        /// What was measured.
+        measured: String,
+        /// What is asked about.
+        asked: String,
+    },
+    /// Processors are not alike for every number of ranks.
+    #[error("the machine profile has no measurement of {asked} ranks")]
+    OtherRanks {
+        /// What is asked about.
+        asked: u64,
+        /// What was measured.
+        measured: Vec<u64>,
+    },
+    /// A profile of processors says nothing about the memory of GPUs.
+    #[error("the machine profile is of processors")]
+    NoGpuMeasured,
 }
 
 impl Machines {
@@ -79,16 +106,65 @@ impl Machines {
         }
     }
 
+    fn gpus(&self) -> Result<Gpus, MachinesProblem> {
+        match (&self.gpus, &self.machine) {
+            (Some(text), _) => text.parse().map_err(|error| {
+                let text = text.clone();
+                MachinesProblem::Gpus { text, error }
+            }),
+            (None, Some(profile)) => {
+                let gpus_per_node = profile.most_ranks();
+                let layout = Layout { nodes: 1, gpus_per_node, stated: true };
+                Ok(Gpus { layout, device: profile.device() })
+            }
+            (None, None) => Err(MachinesProblem::NoGpus),
+        }
+    }
+
+    /// The profile, if it is of what is asked about.
+    fn fitting(
+        &self,
+        profile: &MachineProfile,
+        gpus: &Gpus,
+    ) -> Result<MachineProfile, MachinesProblem> {
+        if gpus.device != profile.device() {
+            let measured = profile.device.name.clone();
+            let asked = self.gpus.clone().unwrap_or_default();
+            return Err(MachinesProblem::OtherDevice { measured, asked });
+        }
+        let asked = gpus.layout.gpus_per_node;
+        let is_alone = gpus.layout.nodes == 1;
+        let is_host = profile.device.kind == DeviceKind::Cpu;
+        if profile.rank_of(asked).is_none() || is_host && !is_alone {
+            let measured = profile.measured.iter().map(|of| of.ranks).collect();
+            return Err(MachinesProblem::OtherRanks { asked: gpus.world_size(), measured });
+        }
+        Ok(profile.clone())
+    }
+
+    /// Refuses a profile of processors where the memory of GPUs is asked about.
+    ///
+    /// # Errors
+    ///
+    /// If there is one.
+    pub(crate) fn with_gpus_measured(&self) -> Result<(), MachinesProblem> {
+        let is_host = |profile: &MachineProfile| profile.device.kind == DeviceKind::Cpu;
+        match self.machine.as_ref().is_some_and(is_host) {
+            true => Err(MachinesProblem::NoGpuMeasured),
+            false => Ok(()),
+        }
+    }
+
     /// The cluster.
     ///
     /// # Errors
     ///
     /// If a part of it cannot be read.
     pub fn cluster(&self) -> Result<Cluster, MachinesProblem> {
-        let text = self.gpus.as_ref().ok_or(MachinesProblem::NoGpus)?;
-        let problem = |error| MachinesProblem::Gpus { text: text.clone(), error };
-        let gpus: Gpus = text.parse().map_err(problem)?;
-        let mut cluster = Cluster::new(gpus);
+        let mut cluster = Cluster::new(self.gpus()?);
+        if let Some(profile) = &self.machine {
+            cluster.profile = Some(Arc::new(self.fitting(profile, &cluster.gpus)?));
+        }
         if let Some(little) = self.host_ram.filter(|ram| *ram < LEAST_HOST) {
             return Err(MachinesProblem::HostRam(little));
         }

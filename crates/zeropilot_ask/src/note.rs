@@ -27,6 +27,13 @@ pub enum Note {
     HpzVersion,
     /// The model has more than the language model that is counted.
     TextPartOnly,
+    /// Speeds are those that so many ranks measured on one of the nodes.
+    MeasuredMachine {
+        /// The ranks.
+        ranks: u64,
+        /// Whether calls among the GPUs of a node were measured for as many as there are.
+        links: bool,
+    },
 }
 
 impl Note {
@@ -52,6 +59,11 @@ impl Note {
         });
         let is_alone = cluster.gpus.layout.nodes == 1;
         let of_network = cluster.network.filter(|_| is_alone).map(|_| Self::NetworkUnused);
-        of_model.into_iter().chain(of_format).chain(of_network).collect()
+        let of_machine = cluster.measured().map(|measured| Self::MeasuredMachine {
+            ranks: measured.ranks,
+            links: is_alone && measured.ranks == cluster.gpus.layout.gpus_per_node,
+        });
+        let notes = of_model.into_iter().chain(of_format).chain(of_network);
+        notes.chain(of_machine).collect()
     }
 }

@@ -131,6 +131,7 @@ pub fn plan(name: &str, model: &Model, request: &PlanRequest) -> Result<Planned,
     let mut request = request.clone();
     let job = request.job.clone();
     let mut provenance = Provenance::settle_plan(&mut request);
+    request.machines.with_gpus_measured()?;
     let cluster = request.machines.cluster()?;
     let bill = request.bill.as_ref().map(BillRequest::read).transpose()?;
     let fused_loss = request.fused_loss.or(request.training.fused_loss);

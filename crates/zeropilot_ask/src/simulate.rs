@@ -10,7 +10,9 @@ use zeropilot_step::time::{
     Estimated, Machine, Scaling, ScalingPoint, StepTime, estimate, scaling,
 };
 use zeropilot_step::traffic::Traffic;
+use zeropilot_units::Bytes;
 
+use crate::calibrate::touched;
 use crate::memory::{Job, MemoryProblem, MemoryRequest};
 use crate::note::Note;
 
@@ -95,6 +97,8 @@ pub struct Simulated {
     pub traffic: Traffic,
     /// What links the nodes, where there are several.
     pub network: Option<Network>,
+    /// Resident memory of a process, where ranks compute on processors.
+    pub process: Option<Bytes>,
     /// The same on other numbers of GPUs.
     pub scaling: Vec<ScalingPoint>,
 }
@@ -129,7 +133,15 @@ pub fn simulate(
     let network = cluster.network.or_else(|| Network::usual(cluster)).filter(|_| has_nodes);
     let scaling = points(&job, &program, request);
     let traffic = Traffic::of(&program);
-    Ok(Simulated { job, workload, program, answer, time, traffic, network, scaling })
+    let process = match cluster.measured() {
+        Some(measured) if cluster.computes_on_host() => {
+            let zero = &touched(question.zero.clone(), question.model);
+            let touching = zeropilot_step::memory::Question { zero, ..job.question() };
+            measured.memory.resident(touching.tensors(0)?.most_anywhere())
+        }
+        _ => None,
+    };
+    Ok(Simulated { process, job, workload, program, answer, time, traffic, network, scaling })
 }
 
 fn points(job: &Job, program: &StepProgram, request: &SimulateRequest) -> Vec<ScalingPoint> {

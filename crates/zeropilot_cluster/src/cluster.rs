@@ -1,10 +1,13 @@
 //! A number of equal nodes: GPUs and the host they sit in.
 
+use std::sync::Arc;
+
 use zeropilot_units::Bytes;
 
 use crate::capacity::Capacity;
 use crate::gpus::Gpus;
 use crate::network::Network;
+use crate::profile::{DeviceKind, MachineProfile, MeasuredRanks};
 
 /// How much memory of a node a user may lock (`ulimit -l`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -36,6 +39,8 @@ pub struct Cluster {
     pub network: Option<Network>,
     /// Drives of every node, where somebody said so.
     pub disk: Option<DiskRates>,
+    /// What was measured on one of the nodes.
+    pub profile: Option<Arc<MachineProfile>>,
 }
 
 /// What the drives of a node do together, in 10^9 bytes per second.
@@ -50,12 +55,22 @@ pub struct DiskRates {
 impl Cluster {
     /// These GPUs in hosts of which nothing is known.
     pub fn new(gpus: Gpus) -> Self {
-        Self { gpus, host: Host::default(), network: None, disk: None }
+        Self { gpus, host: Host::default(), network: None, disk: None, profile: None }
     }
 
     /// Ranks, one for each GPU.
     pub fn world_size(&self) -> u64 {
         self.gpus.world_size()
+    }
+
+    /// What a rank of a node is like, where it was measured.
+    pub fn measured(&self) -> Option<&MeasuredRanks> {
+        self.profile.as_ref()?.rank_of(self.gpus.layout.gpus_per_node)
+    }
+
+    /// Whether ranks compute on the processors of their host; only a profile says so.
+    pub fn computes_on_host(&self) -> bool {
+        self.profile.as_ref().is_some_and(|profile| profile.device.kind == DeviceKind::Cpu)
     }
 
     /// The memory PyTorch finds on each GPU.

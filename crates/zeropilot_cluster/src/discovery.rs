@@ -101,21 +101,21 @@ pub fn equal_gpus(found: &[&FoundGpu]) -> Result<Gpus, NotGpus> {
         return Err(NotGpus::Different(names));
     }
     let layout = Layout { nodes: 1, gpus_per_node: found.len() as u64, stated: true };
-    Ok(Gpus { layout, device: device(first) })
+    Ok(Gpus { layout, device: device(&first.name, first.memory) })
 }
 
 /// The card of the catalogue, if its name and its memory agree; else what the driver counts.
-fn device(found: &FoundGpu) -> Device {
-    let name = found.name.trim_start_matches("NVIDIA").trim();
+pub(crate) fn device(name: &str, memory: Bytes) -> Device {
+    let name = name.trim_start_matches("NVIDIA").trim();
     let agrees = |card: &&Accelerator| {
         card.device_gb_nominal().is_some_and(|nominal| {
-            let share = found.memory.0 as f64 / (nominal * Bytes::GIB.0) as f64;
+            let share = memory.0 as f64 / (nominal * Bytes::GIB.0) as f64;
             (0.9..=1.01).contains(&share)
         })
     };
     match catalogue::find(name).ok().filter(agrees) {
         Some(card) => Device::Accelerator(card),
-        None => Device::Memory(StatedMemory { bytes: found.memory, unit: MemoryUnit::Binary }),
+        None => Device::Memory(StatedMemory { bytes: memory, unit: MemoryUnit::Binary }),
     }
 }
 

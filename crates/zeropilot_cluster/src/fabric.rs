@@ -4,19 +4,28 @@
 //! the slower of a GPU's link and a node's ports; every hop costs its latency. A tree has the latency of its
 //! height; only sums are made along trees.
 
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use serde::{Deserialize, Serialize};
+
 use crate::cluster::Cluster;
 use crate::links::{Path, Share, links};
 use crate::network::Network;
+use crate::profile::{Curve, MeasuredRanks};
 
 /// What is communicated.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Pattern {
-    /// Everybody gets the parts of all, or their share of the sum: around the ring once.
-    Once,
+    /// Everybody gets the parts of all: around the ring once.
+    AllGather,
+    /// Everybody gets a share of the sum: around the ring once.
+    ReduceScatter,
     /// Everybody gets the sum: around the ring twice.
-    Twice,
+    AllReduce,
     /// One gets the sum.
-    ToOne,
+    Reduce,
 }
 
 /// The way it goes.
@@ -40,7 +49,7 @@ pub struct Cost {
 }
 
 /// Links of a cluster as collectives find them.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct Fabric {
     /// GPUs of a node.
     pub gpus_per_node: u64,
@@ -56,6 +65,23 @@ pub struct Fabric {
     pub outside_hop: f64,
     /// Seconds every call takes.
     pub call: f64,
+    /// Calls among all GPUs of a node, where they were measured.
+    pub measured: Option<Arc<Measured>>,
+}
+
+/// Calls among so many ranks of a node as somebody measured them.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Measured {
+    /// The ranks.
+    pub ranks: u64,
+    /// Seconds over bytes.
+    pub curves: BTreeMap<Pattern, Curve>,
+}
+
+impl Measured {
+    fn of(measured: &MeasuredRanks) -> Self {
+        Self { ranks: measured.ranks, curves: measured.collectives.clone() }
+    }
 }
 
 /// Which of the measured shares is taken.
@@ -102,6 +128,7 @@ impl Fabric {
             inside_hop: latency.inside_hop_us * MICRO,
             outside_hop: latency.outside_hop_us * MICRO,
             call: latency.call_us * MICRO,
+            measured: measured(cluster),
         }
     }
 
@@ -115,7 +142,13 @@ impl Fabric {
             inside_hop: 0.0,
             outside_hop: 0.0,
             call: 0.0,
+            measured: None,
         }
+    }
+
+    /// Calls among ranks of a node as they measured them; all others cost nothing.
+    pub fn among(measured: &MeasuredRanks) -> Self {
+        Self { measured: Some(Arc::new(Measured::of(measured))), ..Self::free() }
     }
 
     /// What a call of `bytes` (of the whole) among `ranks` costs.
@@ -125,19 +158,24 @@ impl Fabric {
         if ranks <= 1 {
             return Cost { seconds: 0.0, algorithm: Algorithm::Ring, crosses_nodes };
         }
+        let measured = self.measured.as_ref().filter(|measured| measured.ranks == ranks);
+        if let Some(curve) = measured.and_then(|measured| measured.curves.get(&pattern)) {
+            let seconds = curve.seconds(bytes);
+            return Cost { seconds, algorithm: Algorithm::Ring, crosses_nodes };
+        }
         let rate =
             if crosses_nodes { self.inside_rate.min(self.outside_rate) } else { self.inside_rate };
         let around = bytes as f64 * (ranks - 1) as f64 / ranks as f64 / rate;
         let hops_out = if crosses_nodes { nodes } else { 0 } as f64;
         let hops_in = (ranks - 1) as f64 - hops_out.min((ranks - 1) as f64);
         let hops = hops_in * self.inside_hop + hops_out * self.outside_hop;
-        let rounds = if pattern == Pattern::Twice { 2.0 } else { 1.0 };
+        let rounds = if pattern == Pattern::AllReduce { 2.0 } else { 1.0 };
         let moved = match pattern {
-            Pattern::ToOne => bytes as f64 / rate,
-            Pattern::Once | Pattern::Twice => rounds * around,
+            Pattern::Reduce => bytes as f64 / rate,
+            Pattern::AllGather | Pattern::ReduceScatter | Pattern::AllReduce => rounds * around,
         };
         let ring = self.call + rounds * hops + moved;
-        if pattern == Pattern::Once {
+        if matches!(pattern, Pattern::AllGather | Pattern::ReduceScatter) {
             return Cost { seconds: ring, algorithm: Algorithm::Ring, crosses_nodes };
         }
         let height = f64::from(nodes.ilog2()) + if nodes.is_power_of_two() { 0.0 } else { 1.0 };
@@ -148,6 +186,12 @@ impl Fabric {
         }
         Cost { seconds: ring, algorithm: Algorithm::Ring, crosses_nodes }
     }
+}
+
+fn measured(cluster: &Cluster) -> Option<Arc<Measured>> {
+    let profile = cluster.profile.as_ref()?;
+    let of = profile.of_ranks(cluster.gpus.layout.gpus_per_node)?;
+    Some(Arc::new(Measured::of(of)))
 }
 
 /// What links the GPUs of a node, and its rate one way.
@@ -177,7 +221,7 @@ mod tests {
     /// One gigabyte around eight H100: 7/8 GB at 80 % of 450 GB/s is 2.4 ms.
     #[test]
     fn inside_a_node_the_fast_link_decides() {
-        let cost = fabric("8xH100").cost(Pattern::Once, 1_000_000_000, 8);
+        let cost = fabric("8xH100").cost(Pattern::AllGather, 1_000_000_000, 8);
         assert!((2.2e-3..2.7e-3).contains(&cost.seconds), "{cost:?}");
         assert!(!cost.crosses_nodes);
     }
@@ -186,22 +230,22 @@ mod tests {
     #[test]
     fn a_small_sum_takes_tens_of_microseconds() {
         let fabric = fabric("8xH200");
-        let small = fabric.cost(Pattern::Twice, 32 << 10, 8).seconds;
+        let small = fabric.cost(Pattern::AllReduce, 32 << 10, 8).seconds;
         assert!((30e-6..50e-6).contains(&small), "{small}");
-        let larger = fabric.cost(Pattern::Twice, 1 << 20, 8).seconds;
+        let larger = fabric.cost(Pattern::AllReduce, 1 << 20, 8).seconds;
         assert!((35e-6..60e-6).contains(&larger), "{larger}");
     }
 
     #[test]
     fn one_rank_has_nobody_to_talk_to() {
-        assert_eq!(fabric("1xH100").cost(Pattern::Twice, 1 << 30, 1).seconds, 0.0);
+        assert_eq!(fabric("1xH100").cost(Pattern::AllReduce, 1 << 30, 1).seconds, 0.0);
     }
 
     #[test]
     fn a_tree_wins_where_there_are_many_nodes_and_few_bytes() {
         let fabric = fabric("1024x8xH100");
-        assert_eq!(fabric.cost(Pattern::Twice, 1024, 8192).algorithm, Algorithm::Tree);
-        assert_eq!(fabric.cost(Pattern::Once, 1024, 8192).algorithm, Algorithm::Ring);
+        assert_eq!(fabric.cost(Pattern::AllReduce, 1024, 8192).algorithm, Algorithm::Tree);
+        assert_eq!(fabric.cost(Pattern::AllGather, 1024, 8192).algorithm, Algorithm::Ring);
     }
 
     #[test]

@@ -3,7 +3,7 @@
 //! [`catalogue`] knows accelerators by the names people type, [`Gpus`] reads `4x8xH100`, [`Capacity`] says how much
 //! memory PyTorch will find on such a card and how sure that is, and a [`Cluster`] is all of it with its hosts. [`links`]
 //! are the paths data takes, a [`Network`] those between nodes; a [`Fabric`] says how long ranks talk, a [`Pace`] how fast
-//! each of them computes.
+//! each of them computes; a [`MachineProfile`] has what somebody measured instead.
 //! [`discovery`] turns what a driver lists into the same; a [`gauge`] says how those devices stand.
 //! Models, configs and what is done with the memory are not known here; nothing touches a file, and a device only behind
 //! the feature `nvml`.
@@ -23,6 +23,7 @@ mod network;
 #[cfg(feature = "nvml")]
 mod nvml;
 mod pace;
+mod profile;
 
 pub use accelerator::{Accelerator, Confidence, DenseTflops, FastLink, MeasuredRate, Pcie, Vendor};
 pub use capacity::{Basis, Capacity};
@@ -34,3 +35,7 @@ pub use network::{Network, NetworkError};
 #[cfg(feature = "nvml")]
 pub use nvml::{Nvidia, NvidiaGauge};
 pub use pace::{AttentionKernel, Format, Pace, Shares};
+pub use profile::{
+    Curve, CurveError, DeviceKind, MachineProfile, MeasuredCopies, MeasuredDevice, MeasuredMemory,
+    MeasuredRanks, MeasuredRates, PROFILE_FORMAT, ProfileError, Spread,
+};

@@ -5,12 +5,13 @@
 use std::collections::BTreeMap;
 use std::sync::LazyLock;
 
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 
 use crate::accelerator::Accelerator;
 use crate::cluster::Cluster;
 use crate::fabric::Outlook;
 use crate::links::{Share, links};
+use crate::profile::{DeviceKind, MeasuredRanks};
 
 #[derive(Debug, Deserialize)]
 struct Bounds {
@@ -79,7 +80,8 @@ static FACTS: LazyLock<Facts> = LazyLock::new(|| {
 });
 
 /// A number format, as far as it decides how fast matrices are multiplied.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
 pub enum Format {
     /// bf16.
     Bf16,
@@ -94,14 +96,20 @@ pub enum Format {
 pub struct Pace {
     /// Operations of products.
     pub products: f64,
+    /// The same in backward.
+    pub backward_products: f64,
     /// Operations of fused attention.
     pub attention: f64,
     /// The data sheet's operations, which shares are told of.
     pub peak: f64,
     /// Bytes of device memory.
     pub memory: f64,
+    /// Bytes of an update on the device.
+    pub update: f64,
     /// Seconds of the host for a kernel.
     pub kernel: f64,
+    /// Whether the host computes itself, so that nothing happens beside anything else.
+    pub is_host: bool,
     /// Elements of a product's result that the device could have computed while its last ones run dry.
     pub last_wave: f64,
     /// Seconds of the host for the hooks of a module.
@@ -203,8 +211,48 @@ impl Shares {
 impl Pace {
     /// Of a rank of a cluster; nothing if its accelerator, or its rate in this format, is not known.
     pub fn of(cluster: &Cluster, format: Format, outlook: Outlook) -> Option<Self> {
+        if let Some((profile, of)) = cluster.profile.as_ref().zip(cluster.measured()) {
+            return Self::measured(cluster, profile.device.kind, of, format, outlook);
+        }
         let card = cluster.gpus.device.accelerator()?;
         Self::with(cluster, format, Shares::of(&card.arch, outlook), outlook)
+    }
+
+    /// As it was measured; what was not is as usual for such a cluster.
+    fn measured(
+        cluster: &Cluster,
+        kind: DeviceKind,
+        of: &MeasuredRanks,
+        format: Format,
+        outlook: Outlook,
+    ) -> Option<Self> {
+        let rates = of.rates.get(&format)?;
+        let slower = rates.spread.of(outlook);
+        let card = cluster.gpus.device.accelerator();
+        let ranks = cluster.gpus.layout.gpus_per_node.max(1) as f64;
+        let slot = card.and_then(slot).map_or(rates.memory_bytes_per_s, |slot| slot * GIGA);
+        let (read, write) = disk(cluster);
+        let is_host = kind == DeviceKind::Cpu;
+        Some(Self {
+            products: rates.products_per_s / slower,
+            backward_products: rates.backward_products_per_s / slower,
+            attention: rates.attention_per_s / slower,
+            peak: card.and_then(|card| peak(card, format)).unwrap_or(rates.products_per_s),
+            memory: rates.memory_bytes_per_s / slower,
+            update: rates.update_bytes_per_s / slower,
+            kernel: rates.kernel_s * slower,
+            is_host,
+            last_wave: if is_host { 0.0 } else { FACTS.last_wave.expected },
+            hook: rates.hook_s * slower,
+            micro_step: rates.micro_step_s * slower,
+            step: rates.step_s * slower,
+            to_device: of.copies.map_or(slot, |copies| copies.to_device),
+            to_host: of.copies.map_or(slot, |copies| copies.to_host),
+            pageable: of.copies.map_or(1.0, |copies| copies.pageable / copies.to_device),
+            host_updates: rates.host_updates_per_s / slower,
+            disk_read: read * GIGA / ranks,
+            disk_write: write * GIGA / ranks,
+        })
     }
 
     /// The same with other shares.
@@ -221,12 +269,17 @@ impl Pace {
         let pinned = links().pinned_copy_share().map_or(1.0, |share| outlook.of(share));
         let (read, write) = disk(cluster);
         let devices = card.devices_per_card as f64;
+        let products = best(card, format, peak) * shares.products;
+        let memory = card.memory_bandwidth_gb_s? / devices * GIGA * shares.memory;
         Some(Self {
-            products: best(card, format, peak) * shares.products,
+            products,
+            backward_products: products,
             attention: peak * shares.attention,
             peak,
-            memory: card.memory_bandwidth_gb_s? / devices * GIGA * shares.memory,
+            memory,
+            update: memory,
             kernel: shares.kernel,
+            is_host: false,
             last_wave: shares.last_wave,
             hook: shares.hook,
             micro_step: shares.micro_step,

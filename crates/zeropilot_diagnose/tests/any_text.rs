@@ -38,11 +38,15 @@ fn sizes(text: &str) -> Vec<u64> {
     let words: Vec<&str> = text.split_whitespace().collect();
     let mut found = Vec::new();
     for pair in words.windows(2) {
+        // A point in front may end a sentence or begin a fraction.
+        let digits = pair[0].trim_start_matches(|letter: char| !letter.is_ascii_digit());
+        let fraction =
+            pair[0].trim_start_matches(|letter: char| letter != '.' && !letter.is_ascii_digit());
         for (unit, shift) in [("bytes", 0), ("KiB", 10), ("MiB", 20), ("GiB", 30)] {
-            let digits = pair[0].trim_start_matches(|letter: char| !letter.is_ascii_digit());
-            if let (true, Ok(number)) = (pair[1].starts_with(unit), digits.parse::<f64>()) {
-                found.push((number * f64::from(1_u32 << shift)) as u64);
-            }
+            let numbers =
+                [digits, fraction].into_iter().filter_map(|text| text.parse::<f64>().ok());
+            let bytes = numbers.map(|number| (number * f64::from(1_u32 << shift)) as u64);
+            found.extend(bytes.filter(|_| pair[1].starts_with(unit)));
         }
     }
     found

@@ -12,6 +12,7 @@ use zeropilot_model::catalogue;
 use zeropilot_step::lower::{Conditions, Lowered, Recipe};
 use zeropilot_step::program::StepProgram;
 use zeropilot_step::tape::{Kernels, Options};
+use zeropilot_step::time::calibration::{MeasuredStep, fit};
 use zeropilot_step::time::{Cause, Machine, Spans, StepTime, Stream, observe, simulate};
 use zeropilot_step::traffic::Traffic;
 
@@ -286,4 +287,94 @@ fn a_candidate_of_a_search_costs_little() {
             assert!(alone < Duration::from_micros(50), "{zero}: {alone:?}");
         }
     }
+}
+
+/// A host that computes itself, at prices of its own.
+fn processors(machine: Machine) -> Machine {
+    let pace = Pace {
+        products: 4e10,
+        backward_products: 3e10,
+        attention: 2e10,
+        memory: 5e9,
+        update: 3e9,
+        host_updates: 2e8,
+        kernel: 2e-5,
+        is_host: true,
+        last_wave: 0.0,
+        hook: 4e-4,
+        micro_step: 2e-3,
+        step: 5e-3,
+        to_device: 5e9,
+        to_host: 5e9,
+        pageable: 1.0,
+        ..machine.pace
+    };
+    Machine { pace, fabric: Fabric::free() }
+}
+
+#[test]
+fn where_the_host_computes_nothing_overlaps() {
+    let host = processors(machine("8xH100"));
+    for zero in STAGES {
+        let program = Job::new("qwen3-8b", 8, zero).program();
+        let time = simulate(&program, &host);
+        let twice = |pace: Pace| Machine { pace, ..host.clone() };
+        // Everything twice as slow takes twice as long, whatever waits for what.
+        let slow = twice(Pace {
+            products: host.pace.products / 2.0,
+            backward_products: host.pace.backward_products / 2.0,
+            attention: host.pace.attention / 2.0,
+            memory: host.pace.memory / 2.0,
+            update: host.pace.update / 2.0,
+            host_updates: host.pace.host_updates / 2.0,
+            kernel: host.pace.kernel * 2.0,
+            hook: host.pace.hook * 2.0,
+            micro_step: host.pace.micro_step * 2.0,
+            step: host.pace.step * 2.0,
+            to_device: host.pace.to_device / 2.0,
+            to_host: host.pace.to_host / 2.0,
+            ..host.pace
+        });
+        assert!(is_near(simulate(&program, &slow).total, 2.0 * time.total), "{zero}");
+    }
+}
+
+#[test]
+fn a_fit_finds_the_prices_behind_steps_and_says_how_sure_it_is() {
+    let host = processors(machine("8xH100"));
+    let steps: Vec<MeasuredStep> = ["qwen3-0.6b", "gpt2", "qwen3-8b"]
+        .into_iter()
+        .flat_map(|model| STAGES.map(|zero| Job::new(model, 8, zero).program()))
+        .map(|program| {
+            let StepTime { forward, backward, step, .. } = simulate(&program, &host);
+            MeasuredStep { program, forward, backward, step }
+        })
+        .collect();
+    let rates = fit(&steps, &Fabric::free()).unwrap();
+    let fitted = Machine {
+        pace: Pace {
+            products: rates.products_per_s,
+            backward_products: rates.backward_products_per_s,
+            attention: rates.attention_per_s,
+            memory: rates.memory_bytes_per_s,
+            update: rates.update_bytes_per_s,
+            host_updates: rates.host_updates_per_s,
+            kernel: rates.kernel_s,
+            hook: rates.hook_s,
+            micro_step: rates.micro_step_s,
+            step: rates.step_s,
+            to_device: rates.memory_bytes_per_s,
+            to_host: rates.memory_bytes_per_s,
+            ..host.pace
+        },
+        fabric: Fabric::free(),
+    };
+    for step in &steps {
+        let (said, is) =
+            (simulate(&step.program, &fitted).total, simulate(&step.program, &host).total);
+        assert!((said / is - 1.0).abs() < 0.02, "{said} {is}");
+    }
+    assert!(rates.spread.low > 0.8 && rates.spread.high < 1.25, "{:?}", rates.spread);
+    assert_eq!(rates.spread.steps, 24);
+    assert!(fit(&steps[..2], &Fabric::free()).is_none());
 }

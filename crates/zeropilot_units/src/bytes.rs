@@ -17,6 +17,12 @@ impl Bytes {
     /// One gibibyte, the unit GPUs are sold in whatever the label says.
     pub const GIB: Self = Self(1 << 30);
 
+    /// The whole bytes of a number; none of a negative one.
+    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "it saturates")]
+    pub fn whole(bytes: f64) -> Self {
+        Self(bytes as u64)
+    }
+
     /// What is left, or nothing.
     pub fn saturating_sub(self, other: Self) -> Self {
         Self(self.0.saturating_sub(other.0))

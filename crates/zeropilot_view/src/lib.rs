@@ -7,6 +7,7 @@
 
 #[cfg(feature = "schema")]
 pub mod answers;
+pub mod calibrate;
 mod concise;
 mod cost;
 pub mod creation;

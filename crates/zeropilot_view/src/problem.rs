@@ -118,6 +118,31 @@ pub fn machines(problem: &MachinesProblem, language: Language) -> String {
             "错误：主机只有 {bytes} 内存？\n  建议：写上单位，例如 --host-ram 512GiB"
         ),
         MachinesProblem::Nvme { text } => simulate::bad_nvme(text, language),
+        MachinesProblem::OtherDevice { measured, asked } => tr!(
+            language,
+            ("error: the machine profile is of {measured}, but the question is about {asked}\n  \
+              help: leave --gpus out, or run `zeropilot calibrate` on a node with those GPUs"),
+            ("错误：机器实测文件属于 {measured}，而问题是关于 {asked}\n  \
+              建议：去掉 --gpus，或在有这些 GPU 的节点上运行 `zeropilot calibrate`")
+        ),
+        MachinesProblem::OtherRanks { asked, measured } => {
+            let measured = measured.iter().map(u64::to_string).collect::<Vec<_>>().join(", ");
+            tr!(
+                language,
+                ("error: the machine profile was measured with {measured} ranks, and the question is about {asked}: \
+                  ranks share the processors, so their speed depends on how many there are\n  \
+                  help: run `zeropilot calibrate --ranks {asked}`"),
+                ("错误：机器实测文件测的是 {measured} 个 rank，而问题是关于 {asked} 个：各 rank 共用处理器，速度随 rank 数变化\n  \
+                  建议：运行 `zeropilot calibrate --ranks {asked}`")
+            )
+        }
+        MachinesProblem::NoGpuMeasured => tr!(
+            language,
+            ("error: the machine profile was measured on processors and says nothing about the memory of GPUs\n  \
+              help: `zeropilot simulate` takes it; for memory and plans, leave --machine out and name the GPUs"),
+            ("错误：机器实测文件是在处理器（CPU）上测的，不包含 GPU 显存的信息\n  \
+              建议：`zeropilot simulate` 可以使用它；估算显存和制定方案时请去掉 --machine 并写明 GPU")
+        ),
     }
 }
 

@@ -106,6 +106,18 @@ fn note_words(note: Note, language: Language) -> String {
             "only the language model is counted; the vision tower, its activations and the tokens of images are not modelled, so a run needs more",
             "只计算了语言模型；视觉部分及其激活值、图像 token 没有建模，实际占用更多"
         ),
+        Note::MeasuredMachine { ranks, links: true } => tr!(
+            language,
+            "speeds are those that {ranks} ranks measured on this machine (`zeropilot calibrate`)",
+            "速度采用本机 {ranks} 个 rank 的实测值（`zeropilot calibrate`）"
+        ),
+        Note::MeasuredMachine { ranks, links: false } => tr!(
+            language,
+            ("speeds of a GPU are those that {ranks} ranks measured on one node (`zeropilot calibrate`); links were not \
+              measured for this many GPUs and are as usual for such machines"),
+            ("单卡速度采用一个节点上 {ranks} 个 rank 的实测值（`zeropilot calibrate`）；没有测过这么多 GPU 之间的通信，\
+              链路速度按此类机器的常见值计算")
+        ),
         Note::HpzVersion => tr!(
             language,
             "hpZ needs DeepSpeed 0.18.3 or later; before, the first steps compute with wrong weights (deepspeedai/DeepSpeed#7606)",

@@ -14,7 +14,7 @@ use zeropilot_text::{Language, tr};
 use zeropilot_view::{escaped, problem, talk};
 
 use super::arguments::RunArguments;
-use crate::model_source;
+use crate::{machine_file, model_source};
 
 /// What a plan says about a run.
 #[derive(Default)]
@@ -93,7 +93,7 @@ fn by_model(
         Some(FrontEnd::Accelerate) => Target::Accelerate,
         _ => Target::DeepSpeed,
     };
-    let machines = Machines::with_gpus(gpus);
+    let machines = machine_file::add(Machines::with_gpus(gpus), None, language)?;
     let problem = |problem| problem::planning(&problem, language);
     let world = machines.cluster().map_err(|wrong| problem(wrong.into()))?.world_size();
     let request = PlanRequest {

@@ -12,11 +12,12 @@ use zeropilot_run::fallbacks::BatchArguments;
 use zeropilot_run::{Forecast, PhasePeak, Predict, RunCommand, memory_left};
 use zeropilot_step::memory::{Answer, Phase as StepPhase, Prediction};
 use zeropilot_step::zero::{Place, Rest};
+use zeropilot_text::Language;
 use zeropilot_view::memory::terms;
 
 use super::arguments::RunArguments;
 use crate::doctor::is_on_cpu;
-use crate::model_source;
+use crate::{machine_file, model_source};
 
 /// Interpreter, PyTorch, DeepSpeed and Transformers in a process on a CPU: 735 MB were resident after importing them,
 /// with DeepSpeed 0.19 on PyTorch 2.13.
@@ -82,7 +83,10 @@ impl Forecaster {
         else {
             return Self(None);
         };
-        let machines = Machines::with_gpus(gpus);
+        let plain = Machines::with_gpus(gpus);
+        // A profile that cannot be read does not stop a run.
+        let measured = machine_file::add(plain.clone(), None, Language::English);
+        let machines = measured.unwrap_or(plain);
         let (Ok(cluster), Some(ranks)) = (machines.cluster(), ranks()) else { return Self(None) };
         let here = command.ranks_here().and_then(|here| u64::try_from(here).ok());
         Self(Some(Known {

@@ -311,6 +311,7 @@ impl Memory {
 ///
 /// If a part of the question makes no sense, or the config is refused.
 pub fn memory(name: &str, model: Model, request: &MemoryRequest) -> Result<Memory, MemoryProblem> {
+    request.machines.with_gpus_measured()?;
     let job = Job::of(name, model, request)?;
     let question = job.question();
     let answer = Answer::to(&question)?;
@@ -374,6 +375,7 @@ const WAYS: [(u8, Offload); 7] = [
 ///
 /// As [`memory`].
 pub fn compare(model: &Model, request: &MemoryRequest) -> Result<Compared, MemoryProblem> {
+    request.machines.with_gpus_measured()?;
     // Every stage has a config of its own, whatever the job's is.
     let mut request = MemoryRequest { stage: Some(MemoryRequest::STAGE), ..request.clone() };
     Provenance::settle(&mut request)?;

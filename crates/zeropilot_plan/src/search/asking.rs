@@ -61,7 +61,13 @@ impl<'a> Asker<'a> {
 
     /// The same about another cluster of the same GPUs.
     pub(super) fn about<'b>(&self, task: &'b Task<'b>) -> Asker<'b> {
-        Asker { task, workloads: self.workloads.clone(), asked: 0, ..*self }
+        Asker {
+            task,
+            capacity: self.capacity,
+            machine: self.machine.clone(),
+            workloads: self.workloads.clone(),
+            asked: 0,
+        }
     }
 
     /// Whether a way fits. The allocator's slack is worked out only if it decides.

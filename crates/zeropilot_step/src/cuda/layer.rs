@@ -1,6 +1,6 @@
 //! What lies on a GPU beside tensors: named terms with bounds and sources.
 
-use zeropilot_cluster::{Cluster, Vendor};
+use zeropilot_cluster::{Cluster, MeasuredMemory, Vendor};
 use zeropilot_units::{Bytes, Estimate};
 
 use super::facts::{Bounds, FACTS, Library, MatrixLibrary, Observation, Workspace};
@@ -52,7 +52,7 @@ pub struct Term {
 }
 
 /// What decides how much lies beside tensors.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct Machine {
     /// Who makes the GPUs, if that is known.
     pub vendor: Option<Vendor>,
@@ -66,6 +66,8 @@ pub struct Machine {
     pub ranks: u64,
     /// Process groups beyond those every DeepSpeed job has: of hpZ, of MiCS, of experts.
     pub more_groups: u64,
+    /// What was measured on such a machine.
+    pub measured: Option<MeasuredMemory>,
 }
 
 impl Machine {
@@ -80,6 +82,7 @@ impl Machine {
             nodes: cluster.gpus.layout.nodes,
             ranks: cluster.world_size(),
             more_groups,
+            measured: cluster.measured().map(|measured| measured.memory),
         }
     }
 
@@ -102,6 +105,9 @@ impl Machine {
     }
 
     fn context(&self) -> Term {
+        if let Some(bytes) = self.measured.and_then(|measured| measured.context_bytes) {
+            return measured_term(TermKind::Context, Estimate::exact(Bytes(bytes)));
+        }
         let row = FACTS.context.iter().find(|row| self.is(&row.capabilities));
         let bounds = &row.expect("the last row is for every card").bounds;
         by_driver(TermKind::Context, bounds.estimate(), bounds, Vec::new())
@@ -123,6 +129,11 @@ impl Machine {
                 && row.ranks.covers(self.ranks)
         })?;
         let count = &FACTS.communicators;
+        let measured = self.measured.filter(|_| self.nodes == 1);
+        if let Some(bytes) = measured.and_then(|measured| measured.communicator_bytes) {
+            let bytes = count.of(Estimate::exact(Bytes(bytes)), self.more_groups);
+            return Some(measured_term(TermKind::Communicators, bytes));
+        }
         let bytes = count.of(row.bounds.estimate(), self.more_groups);
         let sources = vec![count.source.clone()];
         Some(by_driver(TermKind::Communicators, bytes, &row.bounds, sources))
@@ -151,6 +162,12 @@ impl Machine {
             sources: vec![row.source.clone(), count.source.clone()],
         }
     }
+}
+
+/// What a user measured rests on nothing that was published.
+fn measured_term(kind: TermKind, bytes: Estimate) -> Term {
+    let counted = Counted::ByDriver;
+    Term { kind, bytes, counted, observations: Vec::new(), sources: Vec::new() }
 }
 
 fn by_driver(kind: TermKind, bytes: Estimate, bounds: &Bounds, sources: Vec<String>) -> Term {

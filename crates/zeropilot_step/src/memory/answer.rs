@@ -17,7 +17,7 @@ use crate::cuda::{Counted, Gradients, Machine, Term};
 use crate::lower::{Conditions, Fidelity, LowerError, Lowered, Recipe};
 use crate::program::StepProgram;
 use crate::tape::{Accounting, Kernels, Options};
-use crate::zero::{Backend, Category, Engine, Place, Rest, flattens_on_device};
+use crate::zero::{Category, Engine, Place, Rest, flattens_on_device};
 
 /// A training job.
 #[derive(Debug, Clone, Copy)]
@@ -164,7 +164,8 @@ impl Question<'_> {
 
     /// What decides the workload.
     pub fn workload_key(&self) -> WorkloadKey {
-        let options = Options { kernels: Kernels::Cuda, ..Options::default() };
+        let kernels = if self.cluster.computes_on_host() { Kernels::Cpu } else { Kernels::Cuda };
+        let options = Options { kernels, ..Options::default() };
         WorkloadKey { recipe: self.recipe.clone(), conditions: self.conditions(options) }
     }
 
@@ -192,8 +193,7 @@ impl Question<'_> {
     pub fn tensors(&self, rank: u64) -> Result<Prediction, LowerError> {
         let as_measured = Options { accounting: Accounting::Recorded, ..Options::default() };
         let lowered = Lowered::new(self.model, self.recipe, self.conditions(as_measured))?;
-        let measured = Counting { backend: Backend::Gloo, tensors_only: true };
-        Ok(self.predict(&lowered, rank, measured))
+        Ok(self.predict(&lowered, rank, Counting::AS_MEASURED))
     }
 
     /// Bytes of tensors on the fullest GPU.
@@ -289,8 +289,7 @@ fn swap(zero: &Zero, prediction: &Prediction) -> Bytes {
     Bytes(of_optimizer + of_parameters)
 }
 
-#[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a share of a u64")]
 fn share(bytes: Bytes, [low, expected, high]: [f64; 3]) -> Estimate {
-    let of = |part: f64| Bytes((bytes.0 as f64 * part) as u64);
+    let of = |part: f64| Bytes::whole(bytes.0 as f64 * part);
     Estimate::new(of(low), of(expected), of(high))
 }

@@ -54,6 +54,11 @@ pub struct Counting {
     pub tensors_only: bool,
 }
 
+impl Counting {
+    /// As tensors of CPU ranks were recorded.
+    pub const AS_MEASURED: Self = Self { backend: Backend::Gloo, tensors_only: true };
+}
+
 impl Prediction {
     /// Of a rank.
     #[must_use]
@@ -104,6 +109,12 @@ impl Prediction {
     /// The most bytes ever alive in a place.
     pub fn most(&self, place: Place) -> Bytes {
         self.peak(self.fullest(place)).at(place)
+    }
+
+    /// The most bytes ever alive, wherever they are; what they are of processors that have one memory for all.
+    pub fn most_anywhere(&self) -> Bytes {
+        let peaks = Phase::ALL.into_iter().map(|phase| self.peak(phase).total);
+        peaks.max().unwrap_or_default() + self.buffers + self.batch
     }
 
     /// Bytes that the pools of the device hold in steady steps beyond the highest point of everything: a block of one

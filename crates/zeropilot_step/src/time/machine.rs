@@ -7,7 +7,7 @@ use crate::tape::Work;
 use crate::zero::{BaseOptimizer, Collective, CollectiveKind, Dtypes};
 
 /// Speeds of a rank and its links.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct Machine {
     /// Of the rank.
     pub pace: Pace,
@@ -28,9 +28,10 @@ impl Machine {
         Some(Self { pace, fabric: Fabric::of(cluster, outlook) })
     }
 
-    /// Seconds of kernels.
-    pub(super) fn compute(&self, work: Work) -> f64 {
-        (work.products as f64 + work.depths as f64 * self.pace.last_wave) / self.pace.products
+    /// Seconds of kernels, those of backward or others.
+    pub(super) fn compute(&self, work: Work, is_backward: bool) -> f64 {
+        let rate = if is_backward { self.pace.backward_products } else { self.pace.products };
+        (work.products as f64 + work.depths as f64 * self.pace.last_wave) / rate
             + work.attention as f64 / self.pace.attention
             + work.moved as f64 / self.pace.memory
     }
@@ -44,9 +45,10 @@ impl Machine {
     #[must_use]
     pub fn call(&self, call: Collective) -> Cost {
         let pattern = match call.kind {
-            CollectiveKind::AllGather | CollectiveKind::ReduceScatter => Pattern::Once,
-            CollectiveKind::AllReduce => Pattern::Twice,
-            CollectiveKind::Reduce { .. } => Pattern::ToOne,
+            CollectiveKind::AllGather => Pattern::AllGather,
+            CollectiveKind::ReduceScatter => Pattern::ReduceScatter,
+            CollectiveKind::AllReduce => Pattern::AllReduce,
+            CollectiveKind::Reduce { .. } => Pattern::Reduce,
         };
         self.fabric.cost(pattern, call.bytes(), call.ranks)
     }
@@ -60,7 +62,7 @@ impl Machine {
         // PyTorch's own goes over everything several times.
         let passes = if optimizer == BaseOptimizer::TorchAdam { 3 } else { 1 };
         let bytes = gradient + passes * 2 * (master + states) + model;
-        elements as f64 * bytes as f64 / self.pace.memory
+        elements as f64 * bytes as f64 / self.pace.update
     }
 
     /// Bytes that are read from a disk and written to it for an element: master, its gradient, moments.

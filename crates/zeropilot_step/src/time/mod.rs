@@ -5,6 +5,7 @@
 //! speeds are a [`Machine`]'s. The engine synchronises its device after every micro step, so that micro steps that are alike are run
 //! once and counted.
 
+pub mod calibration;
 mod cause;
 mod machine;
 mod observer;

@@ -168,12 +168,30 @@ impl<'a, O: Observer> Tracks<'a, O> {
                 Op::Copy(copy) => self.copy(copy),
                 Op::Update { elements, place } => self.update(elements, place),
             }
+            if self.machine.pace.is_host {
+                self.join_all();
+            }
         }
+    }
+
+    /// Where the host computes and communicates itself, it does one thing after the other.
+    fn join_all(&mut self) {
+        self.wait(self.queue.max(self.near_queue), Cause::Gather);
+        self.wait(self.to_device.max(self.to_host), Cause::ToDevice);
+        self.wait_for_host();
+        let now = self.compute;
+        self.host = now;
+        (self.gathers, self.reductions) = (now, now);
+        (self.queue, self.near_queue) = (now, now);
+        (self.to_device, self.to_host) = (now, now);
     }
 
     /// Kernels start when they are started; a host that is slower than they are is what they wait for.
     fn run(&mut self, work: Work) {
-        let (seconds, starting) = (self.machine.compute(work), self.machine.start(work));
+        let starting = self.machine.start(work);
+        let together = if self.machine.pace.is_host { starting } else { 0.0 };
+        let is_backward = self.phase == Phase::Backward;
+        let seconds = self.machine.compute(work, is_backward) + together;
         self.taken.work += work;
         self.wait_for_host();
         let begin = self.compute;

@@ -91,6 +91,9 @@ pub(crate) fn precision(precision: Precision) -> &'static str {
 fn gpus(cluster: &Cluster, language: Language) -> String {
     let (nodes, count) = (cluster.gpus.layout.nodes, cluster.gpus.layout.gpus_per_node);
     let each = match cluster.gpus.device {
+        Device::Unknown if cluster.computes_on_host() => {
+            tr!(language, "{count} CPU ranks", "{count} 个 CPU rank")
+        }
         Device::Unknown if count == 1 => tr!(language, "1 GPU", "1 张卡"),
         Device::Unknown => tr!(language, "{count} GPUs", "{count} 张卡"),
         Device::Memory(stated) => format!("{count} × {stated}"),

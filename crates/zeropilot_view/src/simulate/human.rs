@@ -51,8 +51,16 @@ fn accumulation(report: &SimulateReport<'_>, language: Language) -> String {
     }
 }
 
-/// That the step cannot be made there, or may not.
+/// That the step cannot be made there, or may not; of processors, what a rank takes of their memory.
 fn room(report: &SimulateReport<'_>, layout: &Layout) -> String {
+    if let Some(process) = report.process {
+        let language = layout.language;
+        return tr!(
+            language,
+            "  memory of a process: {process}\n",
+            "  每个进程的内存：{process}\n"
+        );
+    }
     let Some(fit) = report.fit.filter(|fit| !fit.is_safe()) else { return String::new() };
     let (start, end) = if layout.color { (fit.style(), "\u{1b}[0m") } else { ("", "") };
     let (language, words) = (layout.language, fit.words(layout.language));

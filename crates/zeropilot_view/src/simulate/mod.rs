@@ -14,6 +14,7 @@ use zeropilot_step::memory::Question;
 use zeropilot_step::program::StepProgram;
 use zeropilot_step::time::{Estimated, Machine, ScalingPoint, Span, Spans, observe};
 use zeropilot_step::traffic::Traffic;
+use zeropilot_units::Bytes;
 
 use crate::memory::{Fit, fit_of};
 
@@ -46,6 +47,8 @@ pub struct SimulateReport<'a> {
     pub scaling: &'a [ScalingPoint],
     /// Whether it fits, if the memory of the machines is known.
     pub fit: Option<Fit>,
+    /// Resident memory of a process, where ranks compute on processors.
+    pub process: Option<Bytes>,
     /// What the answer rests on.
     pub provenance: &'a Provenance,
 }
@@ -63,6 +66,7 @@ impl<'a> SimulateReport<'a> {
             bill,
             scaling: &simulated.scaling,
             fit: fit_of(&simulated.answer, simulated.job.cluster()),
+            process: simulated.process,
             provenance: &simulated.job.provenance,
         }
     }
