@@ -120,7 +120,7 @@ pub struct MeasuredRates {
     pub spread: Spread,
 }
 
-/// Nine of ten measured steps took between `low` and `high` times what the rates say.
+/// Every step that was measured took between `low` and `high` times what rates fitted without it say.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Spread {

@@ -134,19 +134,35 @@ fn step(report: &SimulateReport<'_>, language: Language) -> String {
     let (all, each) = (grouped(all), grouped(all / report.program.ranks as f64));
     let rate = time.model_rate() / 1e12;
     let (mfu, hfu) = (time.mfu * 100.0, time.hfu * 100.0);
-    tr!(
+    let phases = tr!(
         language,
-        "Step: {total} ({low} to {high}): forward {forward}, backward {backward}, optimizer step {update}\n  \
-             {all} tokens/s in all, {each} per GPU; {rate:.0} TFLOPS per GPU, MFU {mfu:.0} %, HFU {hfu:.0} %\n",
-        "每步：{total}（{low} 到 {high}）：前向 {forward}，反向 {backward}，优化器更新 {update}\n  \
-             总计 {all} tokens/s，每卡 {each}；每卡 {rate:.0} TFLOPS，MFU {mfu:.0} %，HFU {hfu:.0} %\n"
-    )
+        "Step: {total} ({low} to {high}): forward {forward}, backward {backward}, optimizer step {update}\n",
+        "每步：{total}（{low} 到 {high}）：前向 {forward}，反向 {backward}，优化器更新 {update}\n"
+    );
+    // Processors have no data sheet that a share could be of.
+    let rates = match report.question.cluster.computes_on_host() {
+        true => tr!(
+            language,
+            "  {all} tokens/s in all, {each} per rank\n",
+            "  总计 {all} tokens/s，每个 rank {each}\n"
+        ),
+        false => tr!(
+            language,
+            "  {all} tokens/s in all, {each} per GPU; {rate:.0} TFLOPS per GPU, MFU {mfu:.0} %, HFU {hfu:.0} %\n",
+            "  总计 {all} tokens/s，每卡 {each}；每卡 {rate:.0} TFLOPS，MFU {mfu:.0} %，HFU {hfu:.0} %\n"
+        ),
+    };
+    phases + &rates
 }
 
 /// Kernels, then what they wait for, the longest first.
 fn shares(report: &SimulateReport<'_>, language: Language) -> String {
     let time = &report.time.expected;
-    let kernels = Text::new("kernels on the GPU", "GPU 计算").get(language);
+    let kernels = match report.question.cluster.computes_on_host() {
+        true => Text::new("kernels", "计算"),
+        false => Text::new("kernels on the GPU", "GPU 计算"),
+    };
+    let kernels = kernels.get(language);
     let mut rows = vec![(kernels, time.busy(Stream::Compute))];
     rows.extend(
         time.causes().into_iter().map(|(reason, wait)| (cause(reason).get(language), wait)),
@@ -225,6 +241,10 @@ pub fn sent(traffic: &Traffic, language: Language) -> String {
 /// The longest wait, and what would help.
 fn verdict(report: &SimulateReport<'_>, language: Language) -> String {
     let time: &StepTime = &report.time.expected;
+    // What helps is about GPUs.
+    if report.question.cluster.computes_on_host() {
+        return String::new();
+    }
     let Some(&(longest, wait)) = time.causes().first() else { return String::new() };
     let share = wait / time.total;
     if share < NOTEWORTHY {

@@ -1,3 +1,4 @@
+use zeropilot_config::schema::EngineVersion;
 use zeropilot_config::syntax::Value;
 
 use crate::diagnostic::Diagnostic;
@@ -59,10 +60,10 @@ pub(crate) fn check(subject: &Subject<'_>, found: &mut Vec<Diagnostic>) {
     let fp16 = ("fp16", "fp16_master_weights_and_grads");
     let bf16 = ("bf16", "bf16_master_weights_and_grads");
     for (section, key) in [fp16, bf16] {
-        if !written(section, key)
-            || subject.enabled(section) != Some(true)
-            || !subject.reads(section, key)
-        {
+        // Since 0.17 the key counts even in a section that is not enabled.
+        let counts =
+            subject.enabled(section) == Some(true) || subject.version >= EngineVersion::V0_17;
+        if !written(section, key) || !counts || !subject.reads(section, key) {
             continue;
         }
         // bf16 states may stay on the GPU together with bf16 master weights.
