@@ -19,7 +19,7 @@ pub enum Cause {
     OtherProcess,
     /// Evaluation needs more than training does.
     Evaluation,
-    /// Saving makes a copy.
+    /// Saving gathers or copies weights.
     Saving,
     /// Generation, or the share of the GPU that an inference engine holds.
     Generation,

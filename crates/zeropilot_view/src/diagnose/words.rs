@@ -62,7 +62,7 @@ pub(super) fn cause(cause: Cause) -> Text {
         Cause::Evaluation => {
             Text::new("evaluation needs more memory than training", "评估比训练更占显存")
         }
-        Cause::Saving => Text::new("saving makes a copy of the weights", "保存时要复制一份权重"),
+        Cause::Saving => Text::new("saving gathers or copies weights", "保存时要聚合或复制权重"),
         Cause::Generation => {
             Text::new("generation or the inference engine takes too much", "生成或推理引擎占用过多")
         }
@@ -134,13 +134,13 @@ pub(super) fn reason(diagnosis: &Diagnosis, language: Language) -> String {
         ),
         Cause::Evaluation => tr!(
             language,
-            "Evaluation keeps the predictions of all batches on the GPU unless it is told otherwise, and has its own batch size.",
-            "评估默认把所有 batch 的预测结果留在 GPU 上，而且有自己的 batch 大小。"
+            "By default, HF Trainer keeps the predictions of all batches on the GPU until the evaluation ends, and evaluation has its own batch size.",
+            "HF Trainer 默认把所有 batch 的预测结果留在 GPU 上直到评估结束，而且评估有自己的 batch 大小。"
         ),
         Cause::Saving => tr!(
             language,
-            "The state dict is built on the GPU, in addition to the weights that are there.",
-            "state dict 在 GPU 上生成，与原有的权重同时存在。"
+            "Saving gathers or copies weights, in addition to those that are there.",
+            "保存时要在原有权重之外，再聚合或复制一份权重。"
         ),
         Cause::Generation => tr!(
             language,
