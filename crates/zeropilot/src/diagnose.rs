@@ -12,10 +12,8 @@ use zeropilot_view::diagnose::{self, LogReport};
 use zeropilot_view::{Layout, problem, talk};
 
 use crate::exit_status::ExitStatus;
-use crate::job_source;
 use crate::layout::layout;
-use crate::memory;
-use crate::model_source;
+use crate::memory::{Prepared, prepare};
 use crate::options::{FormatOptions, GlobalOptions, JobOptions, MachineOption};
 use crate::output::Output;
 
@@ -135,18 +133,13 @@ fn read(path: &Path, language: Language) -> Result<Option<Diagnosis>, String> {
 
 /// What the same job is predicted to need.
 fn predict(command: &DiagnoseCommand, layout: &Layout) -> Result<Memory, String> {
-    let language = layout.language;
     let options = JobOptions {
         job: command.job.clone(),
         launch: command.launch,
         model: command.model.clone(),
     };
-    let subject = job_source::read(&options, language)?;
     let config = command.config.as_deref();
-    let mut request = memory::request(&command.request, config, &command.machine, language)?;
-    request.job = subject.job;
-    let words = |found| problem::memory(&found, layout);
-    request.machines.cluster().map_err(|found| words(found.into()))?;
-    let model = model_source::open(&subject.model, language)?;
-    ask(&subject.model, model, &request).map_err(words)
+    let Prepared { name, model, request } =
+        prepare(&options, &command.request, config, &command.machine, layout)?;
+    ask(&name, model, &request).map_err(|found| problem::memory(&found, layout))
 }

@@ -1,6 +1,7 @@
 //! The profile that `calibrate` wrote: named by `--machine`, or found where it is usually written.
 
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use zeropilot_ask::Machines;
 use zeropilot_cluster::{Gpus, MachineProfile};
@@ -22,7 +23,7 @@ pub(crate) fn add(
     language: Language,
 ) -> Result<Machines, String> {
     if let Some(path) = named {
-        machines.machine = Some(read(path, language)?);
+        machines.machine = Some(Arc::new(read(path, language)?));
         return Ok(machines);
     }
     let Some(path) = usual().filter(|path| path.is_file()) else { return Ok(machines) };
@@ -31,7 +32,7 @@ pub(crate) fn add(
     let is_of_them =
         |gpus: Gpus| gpus.device == profile.device() && gpus.device.accelerator().is_some();
     if asked.is_some_and(is_of_them) {
-        machines.machine = Some(profile);
+        machines.machine = Some(Arc::new(profile));
     }
     Ok(machines)
 }

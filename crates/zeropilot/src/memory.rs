@@ -122,18 +122,32 @@ fn without_effect(request: &MemoryRequest, model: &Model) -> Vec<(&'static str, 
     .collect()
 }
 
-/// A request with the content of the config, on the GPUs of this machine if it names none.
-pub(crate) fn request(
+/// A question with everything that files and this machine say about it.
+pub(crate) struct Prepared {
+    /// The model as the user or the job names it.
+    pub(crate) name: String,
+    pub(crate) model: Model,
+    pub(crate) request: MemoryRequest,
+}
+
+/// Reads the job, the config, the profile and the model; the GPUs are those of this machine if nobody names any.
+pub(crate) fn prepare(
+    job: &JobOptions,
     given: &MemoryRequest,
     config: Option<&Path>,
     machine: &MachineOption,
-    language: Language,
-) -> Result<MemoryRequest, String> {
-    let mut request = given.clone();
+    layout: &Layout,
+) -> Result<Prepared, String> {
+    let language = layout.language;
+    let subject = job_source::read(job, language)?;
+    let mut request = MemoryRequest { job: subject.job, ..given.clone() };
     request.config = config.map(|path| read_config(path, language)).transpose()?;
     request.machines = cluster_source::measured(request.machines, machine, language)?;
     engine_version::find(&mut request.training.software);
-    Ok(request)
+    // What is wrong with the GPUs is said before a model is looked for.
+    request.machines.cluster().map_err(|wrong| problem::memory(&wrong.into(), layout))?;
+    let model = model_source::open(&subject.model, language)?;
+    Ok(Prepared { name: subject.model, model, request })
 }
 
 /// A config as it stands in a file.
@@ -152,22 +166,22 @@ struct Session<'a> {
 impl Session<'_> {
     fn answer(&mut self) -> Result<Option<Fit>, String> {
         let language = self.layout.language;
-        let subject = job_source::read(&self.command.job, language)?;
         let command = self.command;
-        let mut request =
-            request(&command.request, command.config.as_deref(), &command.machine, language)?;
-        request.job = subject.job;
+        let Prepared { name, model, request } = prepare(
+            &command.job,
+            &command.request,
+            command.config.as_deref(),
+            &command.machine,
+            &self.layout,
+        )?;
         let words = |problem| problem::memory(&problem, &self.layout);
-        // What is wrong with the GPUs is said before a model is looked for.
-        request.machines.cluster().map_err(|problem| words(problem.into()))?;
-        let model = model_source::open(&subject.model, language)?;
         let notes = request_notes(&request, &model, language);
         if self.command.compare {
             let compared = compare(&model, &request).map_err(words)?;
             self.note(&compared.cluster, notes);
-            return Ok(self.write_comparison(&subject.model, &compared));
+            return Ok(self.write_comparison(&name, &compared));
         }
-        let memory = ask(&subject.model, model, &request).map_err(words)?;
+        let memory = ask(&name, model, &request).map_err(words)?;
         self.note(memory.job.cluster(), notes);
         self.write(&memory)?;
         Ok(memory::fit_of(&memory.answer, memory.job.cluster()))

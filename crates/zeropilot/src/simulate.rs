@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use clap::Args;
-use zeropilot_ask::{Bill, BillRequest, MemoryProblem, SimulateRequest, simulate as ask};
+use zeropilot_ask::{Bill, BillRequest, SimulateRequest, simulate as ask};
 use zeropilot_step::lower::Lowered;
 use zeropilot_text::Language;
 use zeropilot_view::memory::Fit;
@@ -11,10 +11,8 @@ use zeropilot_view::simulate::{self as words, SimulateReport};
 use zeropilot_view::{Layout, gpus, problem, talk};
 
 use crate::exit_status::ExitStatus;
-use crate::job_source;
 use crate::layout::layout;
-use crate::memory::{ended, request, request_notes};
-use crate::model_source;
+use crate::memory::{Prepared, ended, prepare, request_notes};
 use crate::options::{FormatOptions, GlobalOptions, JobOptions, MachineOption};
 use crate::output::Output;
 
@@ -83,18 +81,18 @@ impl Session<'_> {
         let language = self.layout.language;
         let bill = self.bill()?;
         let asked = &self.command.request;
-        let subject = job_source::read(&self.command.job, language)?;
         let command = self.command;
-        let mut job = request(&asked.job, command.config.as_deref(), &command.machine, language)?;
-        job.job = subject.job;
+        let Prepared { name, model, request: job } = prepare(
+            &command.job,
+            &asked.job,
+            command.config.as_deref(),
+            &command.machine,
+            &self.layout,
+        )?;
         let request = SimulateRequest { job, ..asked.clone() };
         let problem = |problem| problem::simulating(&problem, &self.layout);
-        // What is wrong with the GPUs is said before a model is looked for.
-        let machines = request.job.machines.cluster();
-        machines.map_err(|wrong| problem(MemoryProblem::from(wrong).into()))?;
-        let model = model_source::open(&subject.model, language)?;
         let notes = request_notes(&request.job, &model, language);
-        let simulated = ask(&subject.model, model, &request).map_err(problem)?;
+        let simulated = ask(&name, model, &request).map_err(problem)?;
         if !self.quiet && !self.command.format.is_json() {
             let note = gpus::layout_note(&simulated.job.cluster().gpus, language);
             note.into_iter().chain(notes).for_each(|note| self.output.say(&note));

@@ -1,22 +1,22 @@
 //! From what a machine measured about itself to its profile.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use zeropilot_cluster::{
-    Curve, DeviceKind, Fabric, Format, MachineProfile, MeasuredCopies, MeasuredDevice,
-    MeasuredMemory, MeasuredRanks, MeasuredRates, PROFILE_FORMAT, Pattern,
+    Cluster, Curve, DeviceKind, Fabric, Format, MachineProfile, MeasuredCopies, MeasuredDevice,
+    MeasuredMemory, MeasuredRanks, MeasuredRates, Outlook, PROFILE_FORMAT, Pattern,
 };
-use zeropilot_config::resolve::{Circumstances, ResolvedConfig, resolve};
+use zeropilot_config::resolve::{Circumstances, resolve};
 use zeropilot_config::schema::EngineVersion;
 use zeropilot_config::settings::Zero;
 use zeropilot_config::syntax::parse_json;
 use zeropilot_model::{Model, Weights};
-use zeropilot_step::lower::{Conditions, Lowered, RankOf, Recipe};
-use zeropilot_step::memory::{Counting, Prediction};
+use zeropilot_step::lower::{LowerError, Recipe};
+use zeropilot_step::memory::Question;
 use zeropilot_step::program::StepProgram;
-use zeropilot_step::tape::{Accounting, Kernels, Options};
 use zeropilot_step::time::calibration::{MeasuredStep, fit};
 use zeropilot_step::zero::Loading;
 use zeropilot_units::{Bytes, ElementSize};
@@ -52,9 +52,8 @@ pub struct ProbeAnswer {
     memory: MeasuredMemory,
     #[serde(default)]
     kernels: BTreeMap<Format, KernelRates>,
-    collectives: BTreeMap<Pattern, Vec<(u64, f64)>>,
-    #[serde(default)]
-    copies: Option<Copies>,
+    collectives: BTreeMap<Pattern, Curve>,
+    copies: Option<MeasuredCopies>,
     cases: Vec<CaseAnswer>,
 }
 
@@ -65,14 +64,6 @@ struct KernelRates {
     attention: f64,
     memory: f64,
     kernel: f64,
-}
-
-/// Copies; an object without members where host and device are one.
-#[derive(Debug, Clone, Copy, PartialEq, Deserialize)]
-#[serde(untagged)]
-enum Copies {
-    Measured(MeasuredCopies),
-    None {},
 }
 
 /// What a case took, or why it did not run.
@@ -120,8 +111,6 @@ const LARGER: Size =
 const LONGER: Size =
     Size { layers: 2, hidden: 256, vocabulary: 2048, seq_len: 512, micro_batch: 1 };
 
-const OFFLOADED: &str = "cpu";
-
 /// The jobs that say how fast a machine is: each of what a step is made of decides some of them.
 #[must_use]
 pub fn probes(kind: DeviceKind, ranks: u64) -> ProbeQuestion {
@@ -134,8 +123,12 @@ pub fn probes(kind: DeviceKind, ranks: u64) -> ProbeQuestion {
 }
 
 fn cases(format: Format) -> Vec<ProbeCase> {
-    let plain = |size, stage, accumulation| case(size, stage, accumulation, format, None);
-    let offloaded = |size, stage| case(size, stage, 1, format, Some(OFFLOADED));
+    let plain = |size, stage, accumulation| case(size, stage, accumulation, format);
+    let offloaded = |size, stage| {
+        let mut case = plain(size, stage, 1);
+        case.config["zero_optimization"]["offload_optimizer"] = json!({"device": "cpu"});
+        case
+    };
     vec![
         plain(TINY, 0, 1),
         plain(SMALL, 0, 1),
@@ -152,13 +145,7 @@ fn cases(format: Format) -> Vec<ProbeCase> {
     ]
 }
 
-fn case(
-    size: Size,
-    stage: u64,
-    accumulation: u64,
-    format: Format,
-    offload: Option<&str>,
-) -> ProbeCase {
+fn case(size: Size, stage: u64, accumulation: u64, format: Format) -> ProbeCase {
     let heads = (size.hidden / 64).max(1);
     let model = json!({
         "model_type": "llama",
@@ -180,64 +167,48 @@ fn case(
         Format::Fp16 => config["fp16"] = json!({"enabled": true}),
         Format::Fp32 => {}
     }
-    if let Some(device) = offload {
-        config["zero_optimization"]["offload_optimizer"] = json!({"device": device});
-    }
     ProbeCase { model, config, seq_len: size.seq_len, grad_checkpointing: false }
 }
 
 impl ProbeCase {
-    fn resolved(&self, ranks: u64) -> Option<ResolvedConfig> {
+    /// The case as a question about a cluster, handed to `then`; nothing if it makes no sense.
+    fn asked<T>(
+        &self,
+        cluster: &Cluster,
+        then: impl FnOnce(&Question<'_>) -> Result<T, LowerError>,
+    ) -> Option<T> {
         let text = self.config.to_string();
         let document = parse_json(&text).ok()?;
-        let ranks = usize::try_from(ranks).ok()?;
-        resolve(document.root(), Circumstances::new(EngineVersion::NEWEST, ranks)).resolved
-    }
-
-    /// The case as one rank runs it, handed to `then`; nothing if it makes no sense.
-    fn lowered<T>(
-        &self,
-        ranks: u64,
-        options: Options,
-        zero_of: impl FnOnce(Zero, &Model) -> Zero,
-        then: impl FnOnce(&Lowered, &RankOf<'_>, &ResolvedConfig) -> T,
-    ) -> Option<T> {
-        let resolved = self.resolved(ranks)?;
-        let model = Model::from_config_with(&self.model.to_string(), Weights::Fresh).ok()?;
-        let zero = zero_of(resolved.zero(), &model);
-        let element = resolved.precision().element_size();
-        let conditions = Conditions::of(&zero, element, resolved.batch()?.micro, options);
+        let ranks = usize::try_from(cluster.world_size()).ok()?;
+        let circumstances = Circumstances::new(EngineVersion::NEWEST, ranks);
+        let resolved = resolve(document.root(), circumstances).resolved?;
         let recipe = Recipe {
             checkpointing: self.grad_checkpointing,
             loading: Some(Loading::Whole(ElementSize::Four)),
             ..Recipe::full(self.seq_len)
         };
-        let lowered = Lowered::new(&model, &recipe, conditions).ok()?;
-        let rank = lowered.rank(&resolved, &zero, ranks, 0);
-        Some(then(&lowered, &rank, &resolved))
+        let question = Question {
+            model: &Model::from_config_with(&self.model.to_string(), Weights::Fresh).ok()?,
+            recipe: &recipe,
+            resolved: &resolved,
+            zero: &resolved.zero(),
+            micro_batch: resolved.batch()?.micro,
+            cluster,
+            rank: None,
+        };
+        then(&question).ok()
     }
 
-    /// What a rank of so many does in a step; nothing if the case makes no sense.
+    /// What a rank does in a step; nothing if the case makes no sense.
     #[must_use]
-    pub fn program(&self, ranks: u64, kind: DeviceKind) -> Option<StepProgram> {
-        let kernels = match kind {
-            DeviceKind::Cpu => Kernels::Cpu,
-            DeviceKind::Cuda => Kernels::Cuda,
-        };
-        let options = Options { kernels, ..Options::default() };
-        let as_written = |zero, _: &Model| zero;
-        self.lowered(ranks, options, as_written, |lowered, rank, resolved| {
-            StepProgram::of(lowered, rank, resolved.clips_gradients())
-        })
+    pub fn program(&self, cluster: &Cluster) -> Option<StepProgram> {
+        self.asked(cluster, |question| Ok(question.step_program(&question.workload()?)))
     }
 
     /// Bytes of tensors that a rank of processors holds at most; nothing if the case makes no sense.
     #[must_use]
-    pub fn tensors(&self, ranks: u64) -> Option<Bytes> {
-        let options = Options { accounting: Accounting::Recorded, ..Options::default() };
-        self.lowered(ranks, options, touched, |lowered, rank, _| {
-            Prediction::new(lowered, rank, Counting::AS_MEASURED).most_anywhere()
-        })
+    pub fn tensors(&self, cluster: &Cluster) -> Option<Bytes> {
+        self.asked(cluster, touched_tensors)
     }
 
     /// The number format it trains in.
@@ -264,85 +235,76 @@ pub fn profile(answers: &[(ProbeQuestion, String)]) -> Result<MachineProfile, Ca
         if let Some(error) = value["error"].as_str() {
             return Err(CalibrateProblem::Probe(error.to_owned()));
         }
-        let answer: ProbeAnswer = serde_json::from_value(value)?;
-        let measured = measured(question, &answer)?;
-        let ProbeAnswer { device, software, .. } = answer;
-        let new = || MachineProfile {
-            zeropilot_machine: PROFILE_FORMAT,
-            device,
-            software,
-            measured: Vec::new(),
-        };
-        profile.get_or_insert_with(new).measured.push(measured);
+        let next = measured(question, serde_json::from_value(value)?)?;
+        match &mut profile {
+            Some(profile) => profile.measured.extend(next.measured),
+            None => profile = Some(next),
+        }
     }
     profile.ok_or_else(|| CalibrateProblem::Probe("nothing was asked".to_owned()))
 }
 
+/// The profile that one answer gives.
 fn measured(
     question: &ProbeQuestion,
-    answer: &ProbeAnswer,
-) -> Result<MeasuredRanks, CalibrateProblem> {
-    let curves = answer
-        .collectives
-        .iter()
-        .filter_map(|(pattern, points)| Some((*pattern, Curve::new(points.clone()).ok()?)));
-    let mut of = MeasuredRanks {
-        ranks: question.ranks,
-        memory: answer.memory,
-        rates: BTreeMap::new(),
-        collectives: curves.collect(),
-        copies: match answer.copies {
-            Some(Copies::Measured(copies)) => Some(copies),
-            Some(Copies::None {}) | None => None,
-        },
+    answer: ProbeAnswer,
+) -> Result<MachineProfile, CalibrateProblem> {
+    let kind = answer.device.kind;
+    let profile = MachineProfile {
+        zeropilot_machine: PROFILE_FORMAT,
+        device: answer.device,
+        software: answer.software,
+        measured: vec![MeasuredRanks {
+            ranks: question.ranks,
+            memory: answer.memory,
+            rates: BTreeMap::new(),
+            collectives: answer.collectives,
+            copies: answer.copies,
+        }],
     };
-    let fabric = Fabric::among(&of);
+    let mut cluster = Cluster::new(profile.gpus());
+    cluster.profile = Some(Arc::new(profile.clone()));
     let mut steps: BTreeMap<Format, Vec<MeasuredStep>> = BTreeMap::new();
     let mut processes = Vec::new();
     let (mut ran, mut problem) = (0, String::new());
-    for (case, answer_of) in question.cases.iter().zip(&answer.cases) {
-        match answer_of {
+    for (case, answer) in question.cases.iter().zip(answer.cases) {
+        match answer {
             CaseAnswer::Ran { forward, backward, step, resident_bytes } => {
-                let Some(program) = case.program(question.ranks, answer.device.kind) else {
-                    continue;
-                };
-                let (forward, backward, step) = (*forward, *backward, *step);
+                let Some(program) = case.program(&cluster) else { continue };
                 let measured = MeasuredStep { program, forward, backward, step };
                 steps.entry(case.format()).or_default().push(measured);
-                if let Some(tensors) = case.tensors(question.ranks) {
-                    processes.push((tensors, Bytes(*resident_bytes)));
-                }
+                let tensors = case.tensors(&cluster);
+                processes.extend(tensors.map(|tensors| (tensors, Bytes(resident_bytes))));
                 ran += 1;
             }
-            CaseAnswer::Failed { error } if problem.is_empty() => problem.clone_from(error),
+            CaseAnswer::Failed { error } if problem.is_empty() => problem = error,
             CaseAnswer::Failed { .. } => {}
         }
     }
-    for (format, steps) in &steps {
-        let Some(fitted) = fit(steps, &fabric) else { continue };
-        of.rates.insert(*format, fitted);
-    }
+    let fabric = Fabric::of(&cluster, Outlook::Expected);
+    let fitted = steps.iter().filter_map(|(format, steps)| Some((*format, fit(steps, &fabric)?)));
+    let mut rates: BTreeMap<Format, MeasuredRates> = fitted.collect();
+    let Some(host) = rates.values().next().copied() else {
+        return Err(CalibrateProblem::TooFew { ran, asked: question.cases.len(), problem });
+    };
     // On GPUs kernels are timed alone: what small models take there is what the host takes to start them.
-    let host = of.rates.values().next().copied();
-    if let Some(host) = host {
-        for (format, kernels) in &answer.kernels {
-            of.rates.insert(*format, kernels.with_host(&host));
-        }
-    }
-    if answer.device.kind == DeviceKind::Cpu {
-        of.memory = resident(&processes).unwrap_or(of.memory);
-    }
-    let asked = question.cases.len();
-    if of.rates.is_empty() {
-        return Err(CalibrateProblem::TooFew { ran, asked, problem });
-    }
-    Ok(of)
+    let kernels = answer.kernels.into_iter();
+    rates.extend(kernels.map(|(format, kernels)| (format, kernels.with_host(&host))));
+    let memory = (kind == DeviceKind::Cpu).then(|| resident(&processes)).flatten();
+    let measured = profile.measured.into_iter().map(|of| MeasuredRanks {
+        memory: memory.unwrap_or(of.memory),
+        rates: rates.clone(),
+        ..of
+    });
+    Ok(MachineProfile { measured: measured.collect(), ..profile })
 }
 
-/// ZeRO with buckets of which all is used: what no gradient ever reaches is allocated, and a host gives no memory for it.
-pub(crate) fn touched(zero: Zero, model: &Model) -> Zero {
-    let reduce_bucket = zero.reduce_bucket.min(model.elements());
-    Zero { reduce_bucket, ..zero }
+/// Tensors of a rank of processors that it touches. A bucket is allocated as large as the config says, but a host gives no
+/// memory for what no gradient ever reaches.
+pub(crate) fn touched_tensors(question: &Question<'_>) -> Result<Bytes, LowerError> {
+    let reduce_bucket = question.zero.reduce_bucket.min(question.model.elements());
+    let zero = &Zero { reduce_bucket, ..question.zero.clone() };
+    Ok(Question { zero, ..*question }.tensors(0)?.most_anywhere())
 }
 
 /// What a process takes beside its tensors, and what stays resident for a byte of them: the line through what processes

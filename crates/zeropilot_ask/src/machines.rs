@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use serde::Deserialize;
 use zeropilot_cluster::{
-    Cluster, DeviceKind, DiskRates, Gpus, GpusError, Layout, MachineProfile, NetworkError,
+    Cluster, DeviceKind, DiskRates, Gpus, GpusError, MachineProfile, NetworkError,
 };
 use zeropilot_units::Bytes;
 
@@ -35,7 +35,7 @@ pub struct Machines {
     /// What was measured on one of the nodes, in place of what is usual; only a front that has read a file sets it.
     #[serde(skip)]
     #[cfg_attr(feature = "clap", arg(skip))]
-    pub machine: Option<MachineProfile>,
+    pub machine: Option<Arc<MachineProfile>>,
 }
 
 /// Machines that cannot be read.
@@ -112,21 +112,13 @@ impl Machines {
                 let text = text.clone();
                 MachinesProblem::Gpus { text, error }
             }),
-            (None, Some(profile)) => {
-                let gpus_per_node = profile.most_ranks();
-                let layout = Layout { nodes: 1, gpus_per_node, stated: true };
-                Ok(Gpus { layout, device: profile.device() })
-            }
+            (None, Some(profile)) => Ok(profile.gpus()),
             (None, None) => Err(MachinesProblem::NoGpus),
         }
     }
 
-    /// The profile, if it is of what is asked about.
-    fn fitting(
-        &self,
-        profile: &MachineProfile,
-        gpus: &Gpus,
-    ) -> Result<MachineProfile, MachinesProblem> {
+    /// Refuses a profile that is not of what is asked about.
+    fn fits(&self, profile: &MachineProfile, gpus: &Gpus) -> Result<(), MachinesProblem> {
         if gpus.device != profile.device() {
             let measured = profile.device.name.clone();
             let asked = self.gpus.clone().unwrap_or_default();
@@ -139,7 +131,7 @@ impl Machines {
             let measured = profile.measured.iter().map(|of| of.ranks).collect();
             return Err(MachinesProblem::OtherRanks { asked: gpus.world_size(), measured });
         }
-        Ok(profile.clone())
+        Ok(())
     }
 
     /// Refuses a profile of processors where the memory of GPUs is asked about.
@@ -148,7 +140,7 @@ impl Machines {
     ///
     /// If there is one.
     pub(crate) fn with_gpus_measured(&self) -> Result<(), MachinesProblem> {
-        let is_host = |profile: &MachineProfile| profile.device.kind == DeviceKind::Cpu;
+        let is_host = |profile: &Arc<MachineProfile>| profile.device.kind == DeviceKind::Cpu;
         match self.machine.as_ref().is_some_and(is_host) {
             true => Err(MachinesProblem::NoGpuMeasured),
             false => Ok(()),
@@ -163,7 +155,8 @@ impl Machines {
     pub fn cluster(&self) -> Result<Cluster, MachinesProblem> {
         let mut cluster = Cluster::new(self.gpus()?);
         if let Some(profile) = &self.machine {
-            cluster.profile = Some(Arc::new(self.fitting(profile, &cluster.gpus)?));
+            self.fits(profile, &cluster.gpus)?;
+            cluster.profile = Some(Arc::clone(profile));
         }
         if let Some(little) = self.host_ram.filter(|ram| *ram < LEAST_HOST) {
             return Err(MachinesProblem::HostRam(little));

@@ -12,7 +12,7 @@ use zeropilot_step::time::{
 use zeropilot_step::traffic::Traffic;
 use zeropilot_units::Bytes;
 
-use crate::calibrate::touched;
+use crate::calibrate::touched_tensors;
 use crate::memory::{Job, MemoryProblem, MemoryRequest};
 use crate::note::Note;
 
@@ -135,9 +135,7 @@ pub fn simulate(
     let traffic = Traffic::of(&program);
     let process = match cluster.measured() {
         Some(measured) if cluster.computes_on_host() => {
-            let zero = &touched(question.zero.clone(), question.model);
-            let touching = zeropilot_step::memory::Question { zero, ..job.question() };
-            measured.memory.resident(touching.tensors(0)?.most_anywhere())
+            measured.memory.resident(touched_tensors(&question)?)
         }
         _ => None,
     };

@@ -136,14 +136,13 @@ fn jobs(recorded: &[Value]) -> Vec<Job> {
 }
 
 fn compared(case: &ProbeCase, answer: &Value, cluster: &Cluster) -> Job {
-    let ranks = cluster.world_size();
-    let program = case.program(ranks, DeviceKind::Cpu).expect("a case that makes sense");
+    let program = case.program(cluster).expect("a case that makes sense");
     let seconds = |outlook| {
         let pace = Pace::of(cluster, case.format(), outlook).expect("a measured format");
         simulate(&program, &Machine { pace, fabric: Fabric::of(cluster, outlook) }).total
     };
     let measured = answer["total"].as_f64().unwrap_or_else(|| panic!("{answer}"));
-    let tensors = case.tensors(ranks).expect("a case that makes sense");
+    let tensors = case.tensors(cluster).expect("a case that makes sense");
     let memory = cluster.measured().expect("a profile").memory;
     let process = memory.resident(tensors).expect("a profile of processors");
     let resident = answer["resident_bytes"].as_f64().expect("bytes");
@@ -218,5 +217,5 @@ fn the_probe_runs_on_the_real_engine() {
     let read =
         MachineProfile::parse(&serde_json::to_string(&profile).expect("JSON")).expect("a profile");
     assert_eq!(read.device, profile.device);
-    assert_eq!(read.most_ranks(), 2);
+    assert_eq!(read.gpus().world_size(), 2);
 }

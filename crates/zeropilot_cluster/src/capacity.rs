@@ -57,9 +57,8 @@ impl Margin {
     }
 }
 
-#[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a share of a u64")]
 fn share(whole: Bytes, share: f64) -> Bytes {
-    Bytes((whole.0 as f64 * share).round() as u64)
+    Bytes::whole((whole.0 as f64 * share).round())
 }
 
 fn gib(amount: f64) -> Bytes {

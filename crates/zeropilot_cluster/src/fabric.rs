@@ -4,7 +4,6 @@
 //! the slower of a GPU's link and a node's ports; every hop costs its latency. A tree has the latency of its
 //! height; only sums are made along trees.
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
@@ -12,7 +11,7 @@ use serde::{Deserialize, Serialize};
 use crate::cluster::Cluster;
 use crate::links::{Path, Share, links};
 use crate::network::Network;
-use crate::profile::{Curve, MeasuredRanks};
+use crate::profile::MachineProfile;
 
 /// What is communicated.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -65,23 +64,8 @@ pub struct Fabric {
     pub outside_hop: f64,
     /// Seconds every call takes.
     pub call: f64,
-    /// Calls among all GPUs of a node, where they were measured.
-    pub measured: Option<Arc<Measured>>,
-}
-
-/// Calls among so many ranks of a node as somebody measured them.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Measured {
-    /// The ranks.
-    pub ranks: u64,
-    /// Seconds over bytes.
-    pub curves: BTreeMap<Pattern, Curve>,
-}
-
-impl Measured {
-    fn of(measured: &MeasuredRanks) -> Self {
-        Self { ranks: measured.ranks, curves: measured.collectives.clone() }
-    }
+    /// What was measured on a node; calls among all of its GPUs are taken from it.
+    pub profile: Option<Arc<MachineProfile>>,
 }
 
 /// Which of the measured shares is taken.
@@ -128,7 +112,7 @@ impl Fabric {
             inside_hop: latency.inside_hop_us * MICRO,
             outside_hop: latency.outside_hop_us * MICRO,
             call: latency.call_us * MICRO,
-            measured: measured(cluster),
+            profile: cluster.profile.clone(),
         }
     }
 
@@ -142,13 +126,8 @@ impl Fabric {
             inside_hop: 0.0,
             outside_hop: 0.0,
             call: 0.0,
-            measured: None,
+            profile: None,
         }
-    }
-
-    /// Calls among ranks of a node as they measured them; all others cost nothing.
-    pub fn among(measured: &MeasuredRanks) -> Self {
-        Self { measured: Some(Arc::new(Measured::of(measured))), ..Self::free() }
     }
 
     /// What a call of `bytes` (of the whole) among `ranks` costs.
@@ -158,8 +137,9 @@ impl Fabric {
         if ranks <= 1 {
             return Cost { seconds: 0.0, algorithm: Algorithm::Ring, crosses_nodes };
         }
-        let measured = self.measured.as_ref().filter(|measured| measured.ranks == ranks);
-        if let Some(curve) = measured.and_then(|measured| measured.curves.get(&pattern)) {
+        let profile = self.profile.as_ref().filter(|_| ranks == self.gpus_per_node);
+        let measured = profile.and_then(|profile| profile.of_ranks(ranks));
+        if let Some(curve) = measured.and_then(|measured| measured.collectives.get(&pattern)) {
             let seconds = curve.seconds(bytes);
             return Cost { seconds, algorithm: Algorithm::Ring, crosses_nodes };
         }
@@ -186,12 +166,6 @@ impl Fabric {
         }
         Cost { seconds: ring, algorithm: Algorithm::Ring, crosses_nodes }
     }
-}
-
-fn measured(cluster: &Cluster) -> Option<Arc<Measured>> {
-    let profile = cluster.profile.as_ref()?;
-    let of = profile.of_ranks(cluster.gpus.layout.gpus_per_node)?;
-    Some(Arc::new(Measured::of(of)))
 }
 
 /// What links the GPUs of a node, and its rate one way.

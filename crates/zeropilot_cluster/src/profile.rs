@@ -8,6 +8,7 @@ use zeropilot_units::Bytes;
 use crate::device::Device;
 use crate::discovery::device;
 use crate::fabric::{Outlook, Pattern};
+use crate::gpus::{Gpus, Layout};
 use crate::pace::Format;
 
 /// The format that is written; another one is refused.
@@ -158,7 +159,7 @@ pub struct MeasuredCopies {
 
 /// Seconds of a call at some sizes, the smallest first.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(transparent)]
+#[serde(try_from = "Vec<(u64, f64)>")]
 pub struct Curve(Vec<(u64, f64)>);
 
 /// Points that make no curve.
@@ -166,37 +167,30 @@ pub struct Curve(Vec<(u64, f64)>);
 #[error("a curve needs growing sizes and positive times")]
 pub struct CurveError;
 
-impl Curve {
-    /// A curve through these points.
-    ///
-    /// # Errors
-    ///
-    /// If there are none, sizes do not grow, or a time is not positive.
-    pub fn new(points: Vec<(u64, f64)>) -> Result<Self, CurveError> {
+impl TryFrom<Vec<(u64, f64)>> for Curve {
+    type Error = CurveError;
+
+    fn try_from(points: Vec<(u64, f64)>) -> Result<Self, CurveError> {
         let grows = points.windows(2).all(|pair| pair[0].0 < pair[1].0);
         let is_positive = points.iter().all(|(bytes, seconds)| *bytes > 0 && *seconds > 0.0);
         (!points.is_empty() && grows && is_positive).then_some(Self(points)).ok_or(CurveError)
     }
+}
 
+impl Curve {
     /// Seconds of a call of `bytes`: between two points along a line through their logarithms; nothing is faster
     /// than the smallest, and what is beyond the largest goes at its rate.
     #[must_use]
     pub fn seconds(&self, bytes: u64) -> f64 {
-        let after = self.0.partition_point(|(size, _)| *size < bytes);
-        let (Some(&(larger, slow)), Some(&(least, fast))) = (
-            self.0.get(after).or(self.0.last()),
-            after.checked_sub(1).map_or(self.0.first(), |at| self.0.get(at)),
-        ) else {
-            return 0.0;
-        };
-        if bytes >= larger {
-            return slow * bytes as f64 / larger as f64;
+        let (small, large) = self.0.split_at(self.0.partition_point(|(size, _)| *size < bytes));
+        match (small.last(), large.first()) {
+            (None, smallest) => smallest.map_or(0.0, |(_, seconds)| *seconds),
+            (Some((size, seconds)), None) => seconds * bytes as f64 / *size as f64,
+            (Some((less, fast)), Some((more, slow))) => {
+                let share = (bytes as f64 / *less as f64).ln() / (*more as f64 / *less as f64).ln();
+                fast * (slow / fast).powf(share)
+            }
         }
-        if bytes <= least {
-            return fast;
-        }
-        let share = (bytes as f64 / least as f64).ln() / (larger as f64 / least as f64).ln();
-        fast * (slow / fast).powf(share)
     }
 }
 
@@ -262,12 +256,6 @@ impl MachineProfile {
                 let Spread { low, high, .. } = rates.spread;
                 is(low > 0.0 && low <= 1.0 && high >= 1.0, "`spread` must enclose 1")?;
             }
-            for curve in measured.collectives.values() {
-                let points = Curve::new(curve.0.clone());
-                points.map_err(|_| {
-                    ProfileError::Number("a collective needs growing sizes and positive times")
-                })?;
-            }
         }
         Ok(())
     }
@@ -281,10 +269,11 @@ impl MachineProfile {
         }
     }
 
-    /// The most ranks that measured together.
+    /// One node with all ranks that measured together.
     #[must_use]
-    pub fn most_ranks(&self) -> u64 {
-        self.measured.iter().map(|measured| measured.ranks).max().unwrap_or(0)
+    pub fn gpus(&self) -> Gpus {
+        let gpus_per_node = self.measured.iter().map(|measured| measured.ranks).max().unwrap_or(0);
+        Gpus { layout: Layout { nodes: 1, gpus_per_node, stated: true }, device: self.device() }
     }
 
     /// What so many ranks of a node measured together.
@@ -310,7 +299,7 @@ mod tests {
 
     #[test]
     fn between_two_points_a_call_takes_what_lies_between() {
-        let curve = Curve::new(vec![(1024, 1e-4), (4096, 4e-4), (16384, 1e-3)]).unwrap();
+        let curve = Curve::try_from(vec![(1024, 1e-4), (4096, 4e-4), (16384, 1e-3)]).unwrap();
         assert_eq!(curve.seconds(1), 1e-4);
         assert_eq!(curve.seconds(1024), 1e-4);
         // Twice the size in a stretch that takes four times as long for four times the size.
@@ -323,7 +312,7 @@ mod tests {
     #[test]
     fn points_out_of_order_make_no_curve() {
         for points in [vec![], vec![(2, 1.0), (1, 1.0)], vec![(1, 0.0)], vec![(0, 1.0)]] {
-            assert!(Curve::new(points).is_err());
+            assert!(Curve::try_from(points).is_err());
         }
     }
 }

@@ -158,9 +158,9 @@ class Probe:
         return answer
 
     def copies(self):
-        """Bytes per second between host and device, all ranks at once."""
+        """Bytes per second between host and device, all ranks at once; nothing where they are one."""
         if not self.is_cuda:
-            return {}
+            return None
         torch, size = self.torch, 256 * MIB
         there = torch.empty(size, dtype=torch.uint8, device=self.device)
         pinned, pageable = torch.empty(size, dtype=torch.uint8).pin_memory(), torch.zeros(size, dtype=torch.uint8)

@@ -64,8 +64,7 @@ pub struct Interval {
 impl Interval {
     /// A prediction with its bounds.
     pub fn around(&self, expected: Bytes) -> Estimate {
-        #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "an amount")]
-        let of = |factor: f64| Bytes((expected.0 as f64 * factor) as u64);
+        let of = |factor: f64| Bytes::whole(expected.0 as f64 * factor);
         Estimate::new(of(self.low), expected, of(self.high))
     }
 }

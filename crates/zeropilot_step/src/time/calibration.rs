@@ -22,34 +22,25 @@ pub struct MeasuredStep {
     pub step: f64,
 }
 
-/// Prices: seconds for one of what [`with_price`] names.
-const PRICES: usize = 10;
-type Prices = [f64; PRICES];
+/// What has a price: each makes one of something take a second. The order is that of [`fit`].
+const PRICED: [fn(&mut Pace); 10] = [
+    |pace| pace.products = 1.0,
+    |pace| pace.backward_products = 1.0,
+    |pace| pace.attention = 1.0,
+    |pace| (pace.memory, pace.to_device, pace.to_host) = (1.0, 1.0, 1.0),
+    |pace| pace.update = 1.0,
+    |pace| pace.host_updates = 1.0,
+    |pace| pace.kernel = 1.0,
+    |pace| pace.hook = 1.0,
+    |pace| pace.micro_step = 1.0,
+    |pace| pace.step = 1.0,
+];
+type Prices = [f64; PRICED.len()];
 
 /// No price is smaller, so that every rate is a number.
 const LEAST_PRICE: f64 = 1e-18;
 
-/// A machine on which everything is free but one thing, of which one takes a second.
-fn with_price(which: usize) -> Pace {
-    let mut pace = free();
-    match which {
-        0 => pace.products = 1.0,
-        1 => pace.attention = 1.0,
-        2 => {
-            pace.memory = 1.0;
-            (pace.to_device, pace.to_host) = (1.0, 1.0);
-        }
-        3 => pace.update = 1.0,
-        4 => pace.host_updates = 1.0,
-        5 => pace.kernel = 1.0,
-        6 => pace.hook = 1.0,
-        7 => pace.micro_step = 1.0,
-        8 => pace.backward_products = 1.0,
-        _ => pace.step = 1.0,
-    }
-    pace
-}
-
+/// A machine on which everything is free.
 fn free() -> Pace {
     let never = f64::INFINITY;
     Pace {
@@ -88,8 +79,11 @@ fn rows(step: &MeasuredStep, fabric: &Fabric) -> [Row; 3] {
     let run =
         |pace, fabric: &Fabric| simulate(&step.program, &Machine { pace, fabric: fabric.clone() });
     let calls = run(free(), fabric);
-    let amounts: [StepTime; PRICES] =
-        std::array::from_fn(|which| run(with_price(which), &Fabric::free()));
+    let amounts = PRICED.map(|price| {
+        let mut pace = free();
+        price(&mut pace);
+        run(pace, &Fabric::free())
+    });
     let whole = step.forward + step.backward + step.step;
     let row = |of: fn(&StepTime) -> f64, seconds| Row {
         amounts: amounts.each_ref().map(of),
@@ -107,7 +101,7 @@ fn rows(step: &MeasuredStep, fabric: &Fabric) -> [Row; 3] {
 /// The prices that leave the least behind, every row relative to its step. Absolute differences count, not squares: a
 /// step that something else slowed down has little say.
 fn least_deviations(rows: &[Row]) -> Prices {
-    let mut prices = [0.0; PRICES];
+    let mut prices = [0.0; PRICED.len()];
     let mut left: Vec<f64> = rows.iter().map(|row| (row.seconds - row.calls) / row.whole).collect();
     let mut weights = vec![1.0; rows.len()];
     for _ in 0..REWEIGHTED {
@@ -170,6 +164,7 @@ pub fn fit(steps: &[MeasuredStep], fabric: &Fabric) -> Option<MeasuredRates> {
     let prices = least_deviations(&of_all_but(usize::MAX));
     let [
         products,
+        backward,
         attention,
         memory,
         update,
@@ -177,7 +172,6 @@ pub fn fit(steps: &[MeasuredStep], fabric: &Fabric) -> Option<MeasuredRates> {
         kernel,
         hook,
         micro_step,
-        backward,
         step,
     ] = prices;
     let rate = |price: f64| 1.0 / price.max(LEAST_PRICE);

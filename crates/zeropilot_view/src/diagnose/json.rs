@@ -13,7 +13,7 @@ use crate::json::value;
 const SHAPE: u32 = 1;
 
 /// Why a run went out of memory; `cause` is null if no message says that it did.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Default, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub(crate) struct LogDiagnosis<'a> {
     shape: u32,
@@ -98,20 +98,8 @@ pub fn json(report: &LogReport<'_>, language: Language) -> Value {
         return value(&LogDiagnosis {
             shape: SHAPE,
             log: report.name,
-            cause: None,
-            certainty: None,
-            memory: None,
-            phase: None,
-            object: None,
             summary: nothing(report.name, language),
-            rank: None,
-            ranks: &[],
-            messages: 0,
-            numbers: None,
-            evidence: Vec::new(),
-            steps: Vec::new(),
-            gaps: Vec::new(),
-            prediction: None,
+            ..LogDiagnosis::default()
         });
     };
     let prediction = report.predicted.map(|predicted| predicted_of(diagnosis, predicted));
