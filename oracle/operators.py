@@ -33,3 +33,17 @@ def lend():
             module = importlib.util.module_from_spec(spec)
             spec.loader.exec_module(module)
             OpBuilder._loaded_ops[name] = module
+
+
+def refuse_deepcompile():
+    """DeepCompile's operators need CUDA's headers. 0.16 and 0.17 try to compile them in the first backward, on a CPU too;
+    here they fail at once and as they would after a minute of the compiler."""
+    try:
+        from deepspeed.compile import util
+    except ImportError:
+        return
+
+    def refuse(builder):
+        raise RuntimeError(f"Error building extension '{builder.NAME}'")
+
+    util.DeepCompileBuilder.load = refuse

@@ -37,6 +37,7 @@ import torch
 import torch.distributed
 
 operators.lend()
+operators.refuse_deepcompile()
 # Collectives go through gloo, whatever else could be compiled for them.
 deepspeed.ops.__compatible_ops__["deepspeed_shm_comm"] = False
 

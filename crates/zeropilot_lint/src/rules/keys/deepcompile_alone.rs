@@ -16,11 +16,21 @@ pub(crate) static RULE: Rule = Rule {
         "DeepCompile does nothing without `engine.compile()`",
         "不调用 `engine.compile()`，DeepCompile 不生效",
     ),
-    wordings: &[&WORDING],
+    wordings: &[&NOT_COMPILED, &NOT_REDUCED, &NOT_AVERAGED],
     sources: &[],
-    examples: &[Example::new(
-        r#"{"train_batch_size": 8, "zero_optimization": {"stage": 3}, "compile": {"deepcompile": true}}"#,
-    )],
+    examples: &[
+        Example::new(
+            r#"{"train_batch_size": 8, "zero_optimization": {"stage": 3}, "compile": {"deepcompile": true}}"#,
+        ),
+        Example::new(
+            r#"{"train_batch_size": 8, "zero_optimization": {"stage": 3}, "compile": {"deepcompile": true}}"#,
+        )
+        .version("0.17.6"),
+        Example::new(
+            r#"{"train_batch_size": 8, "zero_optimization": {"stage": 3}, "compile": {"deepcompile": true}}"#,
+        )
+        .version("0.16.9"),
+    ],
     good: &[
         Example::job("deepspeed --num_gpus 2 t.py").files(&[
             ("t.py", "engine, _, _, _ = deepspeed.initialize(model=model, config='ds.json')\nengine.compile()\n"),
@@ -33,7 +43,7 @@ pub(crate) static RULE: Rule = Rule {
     is_no_op: false,
 };
 
-static WORDING: Wording = Wording {
+static NOT_COMPILED: Wording = Wording {
     message: Text::new(
         "DeepCompile compiles nothing until the script calls `engine.compile()`",
         "脚本调用 `engine.compile()` 之前，DeepCompile 不会编译任何东西",
@@ -48,6 +58,35 @@ static WORDING: Wording = Wording {
     ),
 };
 
+static NOT_REDUCED: Wording = Wording {
+    message: Text::new(
+        "DeepSpeed 0.17 does not reduce gradients: the key is on and the script does not call `engine.compile()`",
+        "DeepSpeed 0.17 不会归约梯度：这个键已打开，而脚本没有调用 `engine.compile()`",
+    ),
+    why: Text::new(
+        "This version leaves the reduction to the compiled graph as soon as the key is on, whether or not there is one. Stages 1 to 3 then stop in the first step with `KeyError: 0`; in stage 0 every GPU trains on its own data only, and the loss still falls. From 0.18 the engine does so only after `engine.compile()`.",
+        "这个版本只要看到这个键打开，就把梯度归约交给编译后的计算图，不管有没有编译。于是阶段 1 到 3 在第一步以 `KeyError: 0` 退出；阶段 0 中每张 GPU 只用自己的数据训练，而 loss 照样下降。从 0.18 起，只有调用 `engine.compile()` 之后才会这样。",
+    ),
+    help: HELP,
+};
+
+static NOT_AVERAGED: Wording = Wording {
+    message: Text::new(
+        "DeepSpeed 0.16 does not divide the loss by the accumulation steps: the key is on and the script does not call `engine.compile()`",
+        "DeepSpeed 0.16 不会把 loss 除以梯度累积步数：这个键已打开，而脚本没有调用 `engine.compile()`",
+    ),
+    why: Text::new(
+        "This version leaves the division to the compiled graph as soon as the key is on, whether or not there is one. With N accumulation steps the gradients are N times too large. From 0.18 the engine does so only after `engine.compile()`.",
+        "这个版本只要看到这个键打开，就把除法交给编译后的计算图，不管有没有编译。累积 N 步时，梯度就大了 N 倍。从 0.18 起，只有调用 `engine.compile()` 之后才会这样。",
+    ),
+    help: HELP,
+};
+
+const HELP: Text = Text::new(
+    "remove the key, or call `engine.compile()` after `deepspeed.initialize`",
+    "删除这个键，或者在 `deepspeed.initialize` 之后调用 `engine.compile()`",
+);
+
 pub(crate) fn check(subject: &Subject<'_>, found: &mut Vec<Diagnostic>) {
     let path = ["compile", "deepcompile"];
     if subject.version < EngineVersion::V0_16 || subject.script.is_compiled {
@@ -56,6 +95,11 @@ pub(crate) fn check(subject: &Subject<'_>, found: &mut Vec<Diagnostic>) {
     if let Some(node) = subject.node(path)
         && node.value == Value::Bool(true)
     {
-        found.push(at_value(&RULE, &WORDING, &path, node));
+        let (wording, severity) = match subject.version {
+            EngineVersion::V0_16 => (&NOT_AVERAGED, Severity::Warning),
+            EngineVersion::V0_17 => (&NOT_REDUCED, Severity::Warning),
+            _ => (&NOT_COMPILED, Severity::Note),
+        };
+        found.push(at_value(&RULE, wording, &path, node).severity(severity));
     }
 }
