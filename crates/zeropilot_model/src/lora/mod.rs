@@ -121,12 +121,6 @@ pub enum LoraError {
     /// Adapters of tensors cannot have dropout, DoRA or the like.
     #[error("adapters of stacked experts work with neither dropout nor DoRA")]
     OnParameters,
-    /// DoRA on a convolution is not known here.
-    #[error("DoRA on `{name}` is not known here")]
-    NotModelled {
-        /// The module.
-        name: String,
-    },
     /// The adapters have more elements than can be counted.
     #[error("the adapted model has more elements than 64 bits can count")]
     TooLarge,

@@ -23,8 +23,13 @@ fn with_pair(wrapper: Module, inputs: u64, outputs: u64, rank: u64) -> Module {
         .with("lora_B", dictionary(linear(rank, outputs, Bias::No)))
 }
 
-fn with_magnitude(wrapper: Module, class: &'static str, width: u64, lora: &Lora) -> Module {
-    let magnitude = || dictionary(Module::new(class).parameter("weight", [width]));
+fn with_magnitude<const N: usize>(
+    wrapper: Module,
+    class: &'static str,
+    shape: [u64; N],
+    lora: &Lora,
+) -> Module {
+    let magnitude = || dictionary(Module::new(class).parameter("weight", shape));
     wrapper.with_some("lora_magnitude_vector", lora.dora.then(magnitude))
 }
 
@@ -46,16 +51,13 @@ pub(super) fn module(name: &str, module: &Module, lora: &Lora) -> Result<Module,
     match module.kind {
         ModuleKind::Linear | ModuleKind::TransposedLinear => {
             let wrapper = with_pair(wrap("Linear"), inputs, outputs, rank);
-            Ok(with_magnitude(wrapper, "DoraLinearLayer", outputs, lora))
+            Ok(with_magnitude(wrapper, "DoraLinearLayer", [outputs], lora))
         }
         ModuleKind::Embedding => {
             let wrapper = wrap("Embedding")
                 .with("lora_embedding_A", parameter_dictionary([rank, inputs]))
                 .with("lora_embedding_B", parameter_dictionary([outputs, rank]));
-            Ok(with_magnitude(wrapper, "DoraEmbeddingLayer", outputs, lora))
-        }
-        ModuleKind::Convolution if lora.dora => {
-            Err(LoraError::NotModelled { name: name.to_owned() })
+            Ok(with_magnitude(wrapper, "DoraEmbeddingLayer", [outputs], lora))
         }
         ModuleKind::Convolution => {
             let width = module.weight().and_then(|shape| shape.get(2)).copied().unwrap_or(1);
@@ -64,9 +66,10 @@ pub(super) fn module(name: &str, module: &Module, lora: &Lora) -> Result<Module,
                     Module::of_kind("Conv1d", ModuleKind::Convolution).parameter("weight", shape),
                 )
             };
-            Ok(wrap("Conv1d")
+            let wrapper = wrap("Conv1d")
                 .with("lora_A", convolution([rank, inputs, width]))
-                .with("lora_B", convolution([outputs, rank, 1])))
+                .with("lora_B", convolution([outputs, rank, 1]));
+            Ok(with_magnitude(wrapper, "DoraConv1dLayer", [1, outputs, 1], lora))
         }
         _ => Err(not_adaptable()),
     }
