@@ -236,6 +236,15 @@ class Calibration:
     sources: int
     inside: int
     below: int
+    own_runs: Optional[OwnBounds]
+
+
+@dataclass(frozen=True)
+class OwnBounds:
+    """The user's own runs on this device, every job once. Where they decide, the bounds rest on them alone; otherwise the bounds are wide enough to hold them."""
+
+    runs: int
+    decide: bool
 
 Verdict = Literal["fits", "low_headroom", "may_not_fit", "does_not_fit"]
 
@@ -522,6 +531,7 @@ class StepSeconds:
     forward: float
     backward: float
     optimizer: float
+    own_runs: Optional[OwnBounds]
 
 
 @dataclass(frozen=True)

@@ -189,6 +189,13 @@ export interface Calibration {
   sources: number;
   inside: number;
   below: number;
+  own_runs: OwnBounds | null;
+}
+
+/// The user's own runs on this device, every job once. Where they decide, the bounds rest on them alone; otherwise the bounds are wide enough to hold them.
+export interface OwnBounds {
+  runs: number;
+  decide: boolean;
 }
 
 /// How a need compares with what there is.
@@ -429,6 +436,7 @@ export interface StepSeconds {
   forward: number;
   backward: number;
   optimizer: number;
+  own_runs: OwnBounds | null;
 }
 
 /// What goes over the links in a step.
@@ -836,6 +844,54 @@ export interface ShortagePrediction {
 export interface PredictedPart {
   part: string;
   bytes: number;
+}
+
+/// The answer of `zeropilot accuracy`.
+export interface OwnAccuracy {
+  devices: OwnDevice[];
+  runs: OwnRunLine[];
+}
+
+/// What own runs on a device say about predictions for it.
+export interface OwnDevice {
+  device: string;
+  memory: OwnError | null;
+  step_seconds: OwnError | null;
+}
+
+/// Measured over predicted, of different jobs. From `enough` jobs on, bounds rest on them alone.
+export interface OwnError {
+  jobs: number;
+  enough: number;
+  least: number;
+  median: number;
+  most: number;
+}
+
+/// One run.
+export interface OwnRunLine {
+  id: string;
+  zeropilot: string;
+  model: string;
+  device: string;
+  gpus: number;
+  zero_stage: number;
+  micro_batch: number;
+  seq_len: number;
+  method: string;
+  predicted: Needs;
+  measured: Needs;
+  memory_ratio: number | null;
+  step_ratio: number | null;
+  counts: boolean;
+}
+
+/// What a rank needed, or was predicted to need; what is not known is absent.
+export interface Needs {
+  device?: number | null;
+  allocated?: number | null;
+  reserved?: number | null;
+  step_seconds?: number | null;
 }
 
 /// What is said of the recommended strategy, of every alternative, of what does not fit and of every fallback.

@@ -2,6 +2,8 @@
 
 use clap::{Parser, Subcommand};
 
+#[cfg(target_os = "linux")]
+use crate::accuracy::AccuracyCommand;
 use crate::calibrate::CalibrateCommand;
 use crate::check::CheckCommand;
 use crate::diagnose::DiagnoseCommand;
@@ -69,6 +71,9 @@ pub(crate) enum Command {
     #[command(after_help = EXIT_CODES)]
     #[cfg(target_os = "linux")]
     Runs(RunsCommand),
+    /// Compare predictions with your own runs: memory and step time, and what follows for later predictions
+    #[cfg(target_os = "linux")]
+    Accuracy(AccuracyCommand),
     /// Make one page of a run: what happened, loss, memory, and what to change
     #[command(after_help = EXIT_CODES)]
     #[cfg(target_os = "linux")]

@@ -6,8 +6,8 @@ use zeropilot_cluster::{Device, Gpus, Nvidia};
 use zeropilot_text::Language;
 use zeropilot_view::gpus;
 
-use crate::machine_file;
 use crate::options::MachineOption;
+use crate::{machine_file, own_runs};
 
 /// Machines with what was measured on them. A profile that is named says which GPUs it is of.
 pub(crate) fn measured(
@@ -17,7 +17,17 @@ pub(crate) fn measured(
 ) -> Result<Machines, String> {
     let named = profile.machine.as_deref();
     let machines = if named.is_some() { machines } else { or_here(machines, language)? };
-    machine_file::add(machines, named, language)
+    Ok(own_runs::add(machine_file::add(machines, named, language)?))
+}
+
+/// So many GPUs of the kind that the driver finds here; only their number if it finds none, or several kinds.
+#[cfg(target_os = "linux")]
+pub(crate) fn of_kind_here(count: u64) -> String {
+    let shown = std::env::var("CUDA_VISIBLE_DEVICES").ok();
+    match here(&Nvidia, shown.as_deref(), Language::English) {
+        Ok(gpus) => named(gpus.device, count),
+        Err(_) => count.to_string(),
+    }
 }
 
 /// Machines with the GPUs that the driver finds here, if the user names none.
@@ -31,8 +41,11 @@ pub(crate) fn or_here(machines: Machines, language: Language) -> Result<Machines
 }
 
 fn written(gpus: &Gpus) -> String {
-    let count = gpus.world_size();
-    match gpus.device {
+    named(gpus.device, gpus.world_size())
+}
+
+fn named(device: Device, count: u64) -> String {
+    match device {
         Device::Accelerator(card) => format!("{count}x{}", card.name),
         Device::Memory(stated) => format!("{count}x{stated}"),
         Device::Unknown => count.to_string(),

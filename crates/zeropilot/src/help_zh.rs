@@ -33,6 +33,17 @@ const COMPLETIONS: &str = "输出 shell 的命令补全脚本";
 const MAN: &str = "把手册页（man page）写进一个目录";
 const SCHEMA: &str = "输出 DeepSpeed 配置的 JSON Schema，供编辑器使用";
 
+#[cfg(target_os = "linux")]
+const ACCURACY: &str = "比较预测与自己的运行：显存和每步耗时各差多少，以后的预测如何调整";
+#[cfg(target_os = "linux")]
+const ACCURACY_EXAMPLES: &str = "\
+示例：
+  zeropilot accuracy
+  zeropilot accuracy --json
+  zeropilot accuracy --export > rows.jsonl
+
+退出码：0 已完成，2 参数有误";
+
 const EXAMPLES: &str = "\
 示例：
   zeropilot check ds_config.json --world-size 8
@@ -163,6 +174,8 @@ const TEMPLATE: &str = "{before-help}{about-with-newline}\n用法：{usage}\n\n{
 
 /// Verbs, what they are for, and what stands below their options.
 const VERBS: &[(&str, &str, &str)] = &[
+    #[cfg(target_os = "linux")]
+    ("accuracy", ACCURACY, ACCURACY_EXAMPLES),
     ("calibrate", CALIBRATE, CALIBRATE_EXAMPLES),
     ("check", CHECK, EXAMPLES),
     ("completions", COMPLETIONS, COMPLETIONS_EXAMPLES),

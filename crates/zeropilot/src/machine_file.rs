@@ -4,6 +4,8 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use zeropilot_ask::Machines;
+#[cfg(target_os = "linux")]
+use zeropilot_cluster::DeviceKind;
 use zeropilot_cluster::{Gpus, MachineProfile};
 use zeropilot_text::Language;
 use zeropilot_view::{calibrate, talk};
@@ -32,6 +34,20 @@ pub(crate) fn add(
     let is_of_them =
         |gpus: Gpus| gpus.device == profile.device() && gpus.device.accelerator().is_some();
     if asked.is_some_and(is_of_them) {
+        machines.machine = Some(Arc::new(profile));
+    }
+    Ok(machines)
+}
+
+/// Machines with the profile of this machine's processors, for ranks that compute on them.
+#[cfg(target_os = "linux")]
+pub(crate) fn add_processors(
+    mut machines: Machines,
+    language: Language,
+) -> Result<Machines, String> {
+    let Some(path) = usual().filter(|path| path.is_file()) else { return Ok(machines) };
+    let profile = read(&path, language)?;
+    if profile.device.kind == DeviceKind::Cpu {
         machines.machine = Some(Arc::new(profile));
     }
     Ok(machines)

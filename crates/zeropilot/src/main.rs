@@ -3,6 +3,8 @@
 //! Arguments, files, streams and exit codes are here; what is true about a config and how it is
 //! said are not. Supervising runs needs what only Linux has (subreapers, `/proc`): elsewhere those verbs are missing.
 
+#[cfg(target_os = "linux")]
+mod accuracy;
 mod calibrate;
 mod check;
 mod checkpoint;
@@ -29,6 +31,7 @@ mod model_source;
 mod new;
 mod options;
 mod output;
+mod own_runs;
 mod parse;
 mod piece;
 mod plan;
@@ -36,6 +39,8 @@ mod plan_diff;
 mod progress;
 mod project;
 mod rechecking;
+#[cfg(target_os = "linux")]
+mod records;
 mod rule;
 #[cfg(target_os = "linux")]
 mod run;
@@ -86,6 +91,8 @@ fn main() -> ExitCode {
             Command::Explain(command) => explain::run(&command, &cli.global, language),
             #[cfg(target_os = "linux")]
             Command::Run(command) => run::run(&command, &cli.global, language),
+            #[cfg(target_os = "linux")]
+            Command::Accuracy(command) => accuracy::run(&command, &cli.global, language),
             #[cfg(target_os = "linux")]
             Command::Runs(command) => runs::list(&command, &cli.global, language),
             #[cfg(target_os = "linux")]

@@ -13,7 +13,7 @@ use crate::exit_status::ExitStatus;
 use crate::layout::layout;
 use crate::options::{FormatOptions, GlobalOptions};
 use crate::output::Output;
-use crate::run::home;
+use crate::records::home;
 
 /// The arguments of `zeropilot runs`.
 #[derive(Debug, Args)]

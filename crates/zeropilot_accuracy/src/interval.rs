@@ -8,12 +8,10 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use serde::Serialize;
+use zeropilot_step::conformal::{SHARE, quantile};
 use zeropilot_step::memory::Group;
 
 use crate::judgement::Judged;
-
-/// The share of runs that should lie within the bounds.
-pub const SHARE: f64 = 0.9;
 
 /// Of fewer rows none is left outside.
 const LEAST: usize = 19;
@@ -122,18 +120,6 @@ fn bounds<'r>(known: impl Iterator<Item = &'r Residual<'r>> + Clone, group: Grou
     Bounds { low: rounded(high.recip()), high: rounded(high) }
 }
 
-/// The smallest value that so many of the next draws should not exceed.
-fn quantile(values: &mut [f64], share: f64) -> f64 {
-    values.sort_by(f64::total_cmp);
-    #[expect(
-        clippy::cast_possible_truncation,
-        clippy::cast_sign_loss,
-        reason = "a place in a list"
-    )]
-    let place = (share * (values.len() + 1) as f64).ceil() as usize;
-    values.get(place.saturating_sub(1)).or(values.last()).copied().unwrap_or(0.0)
-}
-
 /// To a thousandth, which is finer than it is known.
 fn rounded(factor: f64) -> f64 {
     (factor * 1000.0).round() / 1000.0
@@ -148,15 +134,6 @@ pub fn file(groups: &[Calibrated]) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    /// Of nineteen values the largest is exceeded by the next one in one of twenty cases.
-    #[test]
-    fn the_quantile_counts_the_draw_to_come() {
-        let mut values: Vec<f64> = (1..=19).map(f64::from).collect();
-        assert_eq!(quantile(&mut values, 0.95), 19.0);
-        assert_eq!(quantile(&mut values, 0.5), 10.0);
-        assert_eq!(quantile(&mut [], 0.5), 0.0);
-    }
 
     #[test]
     fn a_group_of_few_rows_has_the_bounds_of_all() {

@@ -3,7 +3,9 @@
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
-use crate::interval::{Bounds, SHARE};
+use zeropilot_step::conformal::SHARE;
+
+use crate::interval::Bounds;
 use crate::judgement::{Judged, Judgement};
 use crate::measured::Metric;
 use crate::question::Question;

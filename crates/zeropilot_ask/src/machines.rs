@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use serde::Deserialize;
 use zeropilot_cluster::{
-    Cluster, DeviceKind, DiskRates, Gpus, GpusError, MachineProfile, NetworkError,
+    Cluster, DeviceKind, DiskRates, Gpus, GpusError, MachineProfile, NetworkError, OwnRun,
 };
 use zeropilot_units::Bytes;
 
@@ -36,6 +36,10 @@ pub struct Machines {
     #[serde(skip)]
     #[cfg_attr(feature = "clap", arg(skip))]
     pub machine: Option<Arc<MachineProfile>>,
+    /// What the user's own runs on such devices needed; only a front that has read records sets it.
+    #[serde(skip)]
+    #[cfg_attr(feature = "clap", arg(skip))]
+    pub own_runs: Arc<[OwnRun]>,
 }
 
 /// Machines that cannot be read.
@@ -154,6 +158,7 @@ impl Machines {
     /// If a part of it cannot be read.
     pub fn cluster(&self) -> Result<Cluster, MachinesProblem> {
         let mut cluster = Cluster::new(self.gpus()?);
+        cluster.own_runs = Arc::clone(&self.own_runs);
         if let Some(profile) = &self.machine {
             self.fits(profile, &cluster.gpus)?;
             cluster.profile = Some(Arc::clone(profile));

@@ -7,6 +7,7 @@ use zeropilot_units::Bytes;
 use crate::capacity::Capacity;
 use crate::gpus::Gpus;
 use crate::network::Network;
+use crate::own_runs::OwnRun;
 use crate::profile::{DeviceKind, MachineProfile, MeasuredRanks};
 
 /// How much memory of a node a user may lock (`ulimit -l`).
@@ -41,6 +42,8 @@ pub struct Cluster {
     pub disk: Option<DiskRates>,
     /// What was measured on one of the nodes.
     pub profile: Option<Arc<MachineProfile>>,
+    /// What the user's own runs on this device needed.
+    pub own_runs: Arc<[OwnRun]>,
 }
 
 /// What the drives of a node do together, in 10^9 bytes per second.
@@ -55,7 +58,14 @@ pub struct DiskRates {
 impl Cluster {
     /// These GPUs in hosts of which nothing is known.
     pub fn new(gpus: Gpus) -> Self {
-        Self { gpus, host: Host::default(), network: None, disk: None, profile: None }
+        Self {
+            gpus,
+            host: Host::default(),
+            network: None,
+            disk: None,
+            profile: None,
+            own_runs: Arc::new([]),
+        }
     }
 
     /// Ranks, one for each GPU.

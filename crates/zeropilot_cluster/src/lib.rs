@@ -3,7 +3,7 @@
 //! [`catalogue`] knows accelerators by the names people type, [`Gpus`] reads `4x8xH100`, [`Capacity`] says how much
 //! memory PyTorch will find on such a card and how sure that is, and a [`Cluster`] is all of it with its hosts. [`links`]
 //! are the paths data takes, a [`Network`] those between nodes; a [`Fabric`] says how long ranks talk, a [`Pace`] how fast
-//! each of them computes; a [`MachineProfile`] has what somebody measured instead.
+//! each of them computes; a [`MachineProfile`] has what somebody measured instead, an [`OwnRun`] how far predictions were off.
 //! [`discovery`] turns what a driver lists into the same; a [`gauge`] says how those devices stand.
 //! Models, configs and what is done with the memory are not known here; nothing touches a file, and a device only behind
 //! the feature `nvml`.
@@ -22,6 +22,7 @@ mod name;
 mod network;
 #[cfg(feature = "nvml")]
 mod nvml;
+mod own_runs;
 mod pace;
 mod profile;
 
@@ -34,6 +35,7 @@ pub use gpus::{Gpus, GpusError, GpusProblem, Layout};
 pub use network::{Network, NetworkError};
 #[cfg(feature = "nvml")]
 pub use nvml::{Nvidia, NvidiaGauge};
+pub use own_runs::OwnRun;
 pub use pace::{AttentionKernel, Format, Pace, Shares};
 pub use profile::{
     Curve, CurveError, DeviceKind, MachineProfile, MeasuredCopies, MeasuredDevice, MeasuredMemory,

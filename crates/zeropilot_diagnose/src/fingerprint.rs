@@ -77,8 +77,9 @@ struct Searcher {
     fingerprints: Vec<Fingerprint>,
 }
 
-/// Lines with one of these may tell how far training is, or what it is doing.
-const PROGRESS: [&str; 10] = [
+/// Lines with one of these may tell how far training is, what it is doing, or what it holds.
+const PROGRESS: [&str; 11] = [
+    "Max_MA ",
     "loss",
     "step",
     "iteration",

@@ -126,6 +126,15 @@ pub enum RunEvent {
         /// Each that the driver lists.
         gpus: Vec<GpuUse>,
     },
+    /// What PyTorch's allocator holds at most, as the log tells.
+    Allocator {
+        /// Bytes of tensors.
+        #[serde(skip_serializing_if = "Option::is_none", default)]
+        allocated: Option<u64>,
+        /// Bytes taken from the driver.
+        #[serde(skip_serializing_if = "Option::is_none", default)]
+        reserved: Option<u64>,
+    },
     /// The log said something that is known.
     Fingerprint {
         /// Which.

@@ -4,6 +4,7 @@
 //! schedulers can act on. Shapes only grow within a version ([`SHAPE`]): readers skip events and fields they do not
 //! know. Files, clocks and processes are not known here.
 
+mod accuracy;
 mod cause;
 mod event;
 mod evidence;
@@ -12,6 +13,7 @@ mod gpu;
 mod run;
 mod setup;
 
+pub use accuracy::{Accuracy, ModelFrom, Needs, PredictedJob, counted};
 pub use cause::{Cause, Ending, Memory, Phase, Shortage};
 pub use event::{Event, NoResume, RankMemory, RunEvent, Term, UnreadableEvent};
 pub use evidence::Evidence;

@@ -7,6 +7,7 @@
 //!
 //! Words and screens are not known here.
 
+mod allocator;
 mod attempt;
 pub mod checkpoint;
 mod classify;
@@ -38,6 +39,6 @@ pub use guard::guard;
 pub use log::Stream;
 pub use memory_group::memory_left;
 pub use shell_script::ShellScript;
-pub use store::{Record, Recorder, Standing, home, now};
+pub use store::{Record, Recorder, Standing, accuracies, home, now};
 pub use supervisor::{Judge, Policy, RESTARTS, Run};
 pub use telemetry::{Telemetry, TrainingLength, gpu_uses};

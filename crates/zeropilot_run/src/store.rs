@@ -7,6 +7,7 @@
 //! | `config-N.json` | the config of attempt N |
 //! | `tail-N.log` | the last lines of attempt N |
 //! | `stacks-N/` | where ranks stood when nothing moved |
+//! | `accuracy.json` | what was predicted for it and what it needed ([`Accuracy`]); missing if nothing can be compared |
 //! | `verdict.json` | what became of it ([`Verdict`]); missing while it runs, or if zeropilot itself was killed |
 
 use std::fs::{self, File};
@@ -15,7 +16,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use zeropilot_record::{Event, RunEvent, RunInfo, Verdict};
+use zeropilot_record::{Accuracy, Event, RunEvent, RunInfo, Verdict};
 
 use crate::process::Process;
 
@@ -94,6 +95,20 @@ pub struct Record {
     pub info: RunInfo,
     /// What became of it.
     pub verdict: Option<Verdict>,
+}
+
+/// Records that are looked through for comparisons.
+const COMPARED: usize = 500;
+
+/// Predictions beside their measurements in a directory of records, newest first.
+pub fn accuracies(home: &Path) -> Vec<Accuracy> {
+    let Ok(entries) = fs::read_dir(home) else { return Vec::new() };
+    // Records are named by when they began.
+    let mut names: Vec<_> = entries.flatten().map(|entry| entry.file_name()).collect();
+    names.sort_unstable_by(|a, b| b.cmp(a));
+    let read = |name| fs::read_to_string(home.join(name).join("accuracy.json")).ok();
+    let texts = names.into_iter().take(COMPARED).filter_map(read);
+    texts.filter_map(|text| serde_json::from_str(&text).ok()).collect()
 }
 
 /// Where a run stands.

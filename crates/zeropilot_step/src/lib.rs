@@ -6,8 +6,9 @@
 //! allocations, releases, gradients and module events that ZeRO and every other question listens to.
 //! [`zero`] knows what the engine keeps on each rank, gathers, reduces and allocates on the way. Of a whole step
 //! [`memory`] says what is alive, [`program`] what is done in which order, [`traffic`] adds
-//! that up, and [`time`] runs it on a cluster.
+//! that up, and [`time`] runs it on a cluster. [`conformal`] says how far a prediction may be off.
 
+pub mod conformal;
 pub mod cuda;
 pub mod family;
 pub mod head;

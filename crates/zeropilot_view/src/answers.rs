@@ -4,6 +4,7 @@ use schemars::generate::SchemaSettings;
 use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde_json::{Map, Value};
 
+use crate::accuracy::OwnAccuracy;
 use crate::creation::json::{Created, Refusals};
 use crate::diagnose::json::LogDiagnosis;
 use crate::doctor::Diagnosis;
@@ -71,6 +72,7 @@ impl Shapes {
         add(root::<RuleLine>(g, Role::List("rules")));
         add(root::<Diagnosis<'_>>(g, Role::Answer("doctor")));
         add(root::<LogDiagnosis<'_>>(g, Role::Answer("diagnose")));
+        add(root::<OwnAccuracy<'_>>(g, Role::Answer("accuracy")));
         add(root::<PlanWords>(g, Role::Page));
         add(root::<ComparisonWords>(g, Role::Page));
         add(root::<MemoryWords>(g, Role::Page));

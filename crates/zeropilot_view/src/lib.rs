@@ -5,6 +5,7 @@
 //! [`Layout::file`] for each, then [`Layout::closing`]. [`creation`] words what was written and why not.
 //! What a result means was decided elsewhere.
 
+pub mod accuracy;
 #[cfg(feature = "schema")]
 pub mod answers;
 pub mod calibrate;

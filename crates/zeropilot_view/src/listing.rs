@@ -71,8 +71,13 @@ pub fn table<T: Listed>(all: &[&T], language: Language) -> String {
     let heads = T::HEADS.iter().map(|head| head.get(language).to_owned()).collect();
     let rows: Vec<Vec<String>> =
         std::iter::once(heads).chain(all.iter().map(|one| one.cells(language))).collect();
+    columns(&rows)
+}
+
+/// Rows whose cells stand below each other; all have as many.
+pub(crate) fn columns(rows: &[Vec<String>]) -> String {
     let width = |column: usize| rows.iter().map(|row| row[column].width()).max().unwrap_or(0);
-    let widths: Vec<usize> = (0..T::HEADS.len()).map(width).collect();
+    let widths: Vec<usize> = (0..rows.first().map_or(0, Vec::len)).map(width).collect();
     let line = |row: &Vec<String>| {
         let cells = row.iter().zip(&widths);
         let padded =

@@ -38,6 +38,7 @@ const ANSWERING: &[&str] = &[
     "doctor",
     "diagnose",
     "calibrate",
+    "accuracy",
 ];
 
 /// Commands, an option they share with one meaning, and its help.
@@ -311,7 +312,12 @@ pub(super) const OPTIONS: &[(&[&str], &str, &str)] = &[
         "openmetrics",
         "在本机回环地址（例如 127.0.0.1:9400）上通过 HTTP 提供 OpenMetrics 指标，按 Ctrl-C 结束",
     ),
-    (&["runs"], "runs", "运行记录所在的目录；默认取 ZEROPILOT_RUNS 或用户的状态目录"),
+    (&["runs", "accuracy"], "runs", "运行记录所在的目录；默认取 ZEROPILOT_RUNS 或用户的状态目录"),
+    (
+        &["accuracy"],
+        "export",
+        "按 `knowledge/field` 的格式输出 GPU 上的运行，不含名称、路径和时间，可在 pull request 里分享",
+    ),
     (&["report"], "run", "运行的名字或目录；默认取最近一次"),
     (&["report"], "output", "把报告写入这个文件；默认写到记录里的 `report.html`"),
     (&["new"], "preset", "预设：stage 加上它的 offload 设置"),

@@ -2,12 +2,12 @@
 
 use serde_json::{Map, Value};
 use zeropilot_ask::memory::WrittenConfig;
-use zeropilot_ask::{Job, Machines, MemoryRequest, Training};
+use zeropilot_ask::{Job, Machines, MemoryRequest, SimulateRequest, Training};
 use zeropilot_cluster::Nvidia;
 use zeropilot_cluster::discovery::{Driver, FoundGpu, NoDriver, visible};
 use zeropilot_job::TrainingJob;
 use zeropilot_model::{Model, catalogue};
-use zeropilot_record::{Fullest, Memory, Phase, RunEvent, Term};
+use zeropilot_record::{Fullest, Memory, ModelFrom, Phase, RunEvent, Term};
 use zeropilot_run::fallbacks::BatchArguments;
 use zeropilot_run::{Forecast, PhasePeak, Predict, RunCommand, memory_left};
 use zeropilot_step::memory::{Answer, Phase as StepPhase, Prediction};
@@ -15,9 +15,10 @@ use zeropilot_step::zero::{Place, Rest};
 use zeropilot_text::Language;
 use zeropilot_view::memory::terms;
 
+use super::accuracy::{self, Predicted};
 use super::arguments::RunArguments;
 use crate::doctor::is_on_cpu;
-use crate::{machine_file, model_source};
+use crate::{cluster_source, machine_file, model_source, own_runs};
 
 /// Interpreter, PyTorch, DeepSpeed and Transformers in a process on a CPU: 735 MB were resident after importing them,
 /// with DeepSpeed 0.19 on PyTorch 2.13.
@@ -79,15 +80,20 @@ impl Forecaster {
         };
         let Some((name, model)) = found else { return Self(None) };
         let world = command.world.and_then(|world| u64::try_from(world).ok());
-        let Some(gpus) = arguments.gpus.clone().or_else(|| world.map(|world| world.to_string()))
+        let Some(gpus) = arguments.gpus.clone().or_else(|| world.map(cluster_source::of_kind_here))
         else {
             return Self(None);
         };
+        let Some(ranks) = ranks() else { return Self(None) };
         let plain = Machines::with_gpus(gpus);
         // A profile that cannot be read does not stop a run.
-        let measured = machine_file::add(plain.clone(), None, Language::English);
-        let machines = measured.unwrap_or(plain);
-        let (Ok(cluster), Some(ranks)) = (machines.cluster(), ranks()) else { return Self(None) };
+        let measured = match ranks {
+            Ranks::Cpu => machine_file::add_processors(plain.clone(), Language::English),
+            Ranks::Gpu(_) => machine_file::add(plain.clone(), None, Language::English),
+        };
+        // Nor does one that has not measured so many ranks.
+        let machines = measured.ok().filter(|machines| machines.cluster().is_ok()).unwrap_or(plain);
+        let Ok(cluster) = machines.cluster() else { return Self(None) };
         let here = command.ranks_here().and_then(|here| u64::try_from(here).ok());
         Self(Some(Known {
             name,
@@ -127,6 +133,39 @@ impl Forecaster {
     }
 }
 
+impl Forecaster {
+    /// What is predicted for the run, to be compared with what it needs; none where nobody knows the device.
+    pub(super) fn predicted(
+        &self,
+        config: &Map<String, Value>,
+        batch: BatchArguments,
+    ) -> Option<Predicted> {
+        let known = self.0.as_ref()?;
+        let is_on_cpu = known.ranks == Ranks::Cpu;
+        let cluster = known.machines.cluster().ok()?;
+        let device = if is_on_cpu {
+            own_runs::CPU.to_owned()
+        } else {
+            own_runs::device_name(cluster.gpus.device, None)?
+        };
+        let request = known.request(config, batch);
+        let job = Job::of(&known.name, known.model.clone(), &request).ok()?;
+        let request = SimulateRequest { scale: None, strong: false, job: request };
+        let mut needs = accuracy::needs(&known.name, &job, &request, is_on_cpu);
+        if is_on_cpu && needs.device.is_none() {
+            needs.device = Some(self.forecast(config, batch)?.fullest()?.bytes);
+        }
+        let question = job.question();
+        let accumulation = question.step_program(&question.workload().ok()?).accumulation;
+        let job = accuracy::job(&known.name, device, &question, accumulation);
+        let model_from = match known.trust {
+            Trust::Said => ModelFrom::Option,
+            Trust::Guessed => ModelFrom::Command,
+        };
+        Some(Predicted { job, needs, model_from })
+    }
+}
+
 impl Predict for Forecaster {
     fn forecast(&self, config: &Map<String, Value>, batch: BatchArguments) -> Option<Forecast> {
         let known = self.0.as_ref()?;
@@ -153,20 +192,23 @@ impl Predict for Forecaster {
 
 impl Known {
     fn job(&self, config: &Map<String, Value>, batch: BatchArguments) -> Option<Job> {
+        Job::of(&self.name, self.model.clone(), &self.request(config, batch)).ok()
+    }
+
+    fn request(&self, config: &Map<String, Value>, batch: BatchArguments) -> MemoryRequest {
         let training = Training {
             micro_batch: batch.micro.map(std::num::NonZeroU64::get),
             grad_accum: batch.accumulation.map(std::num::NonZeroU64::get),
             ..self.training.clone()
         };
         let config = Value::Object(config.clone()).to_string().into_bytes();
-        let request = MemoryRequest {
+        MemoryRequest {
             machines: self.machines.clone(),
             config: Some(WrittenConfig { name: String::new(), bytes: config }),
             training,
             job: self.job.clone(),
             ..MemoryRequest::default()
-        };
-        Job::of(&self.name, self.model.clone(), &request).ok()
+        }
     }
 
     /// Which memory is counted, what is needed of it at least and probably, and what there is.

@@ -1,5 +1,6 @@
 //! `zeropilot run`: check the job, start it, watch it, and say why it ended.
 
+mod accuracy;
 pub(crate) mod arguments;
 mod fallbacks;
 mod forecast;
@@ -23,6 +24,7 @@ use crate::engine_version;
 use crate::exit_status::ExitStatus;
 use crate::layout::layout;
 use crate::options::GlobalOptions;
+use crate::records::home;
 use arguments::RunArguments;
 use forecast::Forecaster;
 use preflight::Preflight;
@@ -58,6 +60,8 @@ fn supervise(arguments: &RunArguments, layout: &Layout) -> Result<Verdict, Strin
         .read_config()
         .and_then(|config| forecaster.peak(&config, command.batch()))
         .map_or((planned.predicted, None), |(bytes, fullest)| (Some(bytes), Some(fullest)));
+    let prediction =
+        command.read_config().and_then(|config| forecaster.predicted(&config, command.batch()));
     let id = arguments::new_id();
     let directory = arguments.record.clone().unwrap_or_else(|| home().join(&id));
     let unwritable = |error: std::io::Error| arguments::unwritable(&directory, &error, language);
@@ -102,6 +106,9 @@ fn supervise(arguments: &RunArguments, layout: &Layout) -> Result<Verdict, Strin
         signals,
     };
     let verdict = run.run();
+    if let Some(prediction) = prediction {
+        prediction.record(&verdict, &recorder, &directory);
+    }
     finish(&screen, &verdict, &directory, language);
     Ok(verdict)
 }
@@ -109,11 +116,6 @@ fn supervise(arguments: &RunArguments, layout: &Layout) -> Result<Verdict, Strin
 fn finish(screen: &Screen, verdict: &Verdict, directory: &Path, language: Language) {
     screen.finish();
     screen.talk(&words::verdict(verdict, &directory.display().to_string(), language));
-}
-
-/// Where records are kept.
-pub(crate) fn home() -> PathBuf {
-    zeropilot_run::home(|name| std::env::var_os(name).map(PathBuf::from))
 }
 
 fn settings() -> Result<Settings, String> {

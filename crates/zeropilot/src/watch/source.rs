@@ -13,7 +13,7 @@ use zeropilot_text::Language;
 use zeropilot_view::run::watch::machine::{HostMemory, MachineLook, TrainingProcess};
 use zeropilot_view::run::watch::{Digest, Look};
 
-use crate::run::home;
+use crate::records::home;
 use crate::runs::find;
 
 /// What was seen.

@@ -327,6 +327,7 @@ fn run_events() -> Vec<RunEvent> {
             total_steps: Some(20),
         },
         RunEvent::Gpus { gpus: vec![gpu()] },
+        RunEvent::Allocator { allocated: Some(1), reserved: Some(1) },
         RunEvent::Fingerprint { id: words("cuda_oom"), line: words("…"), rank: Some(0) },
         RunEvent::Hang { seconds: 0.5, ranks: vec![0] },
         RunEvent::Stopping { signal: 15 },

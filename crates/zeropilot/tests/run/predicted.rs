@@ -164,3 +164,48 @@ fn what_a_control_group_leaves_counts_before_what_the_machine_has() {
     let said = String::from_utf8_lossy(&output.stderr).into_owned();
     assert_eq!(output.status.code(), Some(3), "{said}");
 }
+
+/// What is predicted of a run that completes is kept beside what it needed.
+#[test]
+fn a_run_leaves_its_prediction_beside_its_measurement() {
+    let Some(home) = zeropilot_oracle::home() else { return };
+    let job = Job::new(&home, 2);
+    fs::write(job.path("model.json"), model(2).to_string()).expect("a model");
+    let profile = job.path("configs/zeropilot");
+    fs::create_dir_all(&profile).expect("a directory");
+    let of_processors = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/data/machines/cpu.json");
+    fs::copy(of_processors, profile.join("machine.json")).expect("a copy");
+    let job = job.with("XDG_CONFIG_HOME", "configs");
+    let options = ["--model", "model.json", "--seq-len", "32"];
+    let run = job.start(&options, "torchrun", "--steps 40 --layers 2 --width 1024");
+    let (code, verdict) = run.end();
+    assert_eq!(code, Some(0), "{verdict:#}\n{}", job.printed());
+    let text = fs::read_to_string(job.path("record/accuracy.json")).expect("a comparison");
+    let accuracy: Value = serde_json::from_str(&text).expect("JSON");
+    let happenings = happenings(&job);
+    let resident = happenings.iter().filter_map(|happening| match happening {
+        RunEvent::Memory { ranks } => ranks.iter().map(|rank| rank.rss).max(),
+        _ => None,
+    });
+    assert_eq!(accuracy["measured"]["device"], json!(resident.max().expect("memory")));
+    // The profile says 0.5 GB of libraries, two micro steps of 0.5 s and an update of 2 s.
+    assert!(accuracy["predicted"]["device"].as_u64() > Some(500_000_000), "{accuracy:#}");
+    let step = accuracy["predicted"]["step_seconds"].as_f64().expect("seconds");
+    assert!((step - 3.0).abs() < 0.01, "{accuracy:#}");
+    let seconds = verdict["attempts"][0]["seconds"].as_f64().expect("seconds");
+    let measured = accuracy["measured"]["step_seconds"].as_f64();
+    // Steps may be too quick to be told apart in the record.
+    assert!(measured.is_none_or(|step| step > 0.0 && step < seconds / 10.0), "{accuracy:#}");
+    assert_eq!(
+        (&accuracy["steps"], &accuracy["job"]["zero_stage"], &accuracy["job"]["device"]),
+        (&json!(40), &json!(2), &json!("cpu"))
+    );
+    let own = env!("CARGO_BIN_EXE_zeropilot");
+    let listed = Command::new(own)
+        .args(["accuracy", "--json", "--runs"])
+        .arg(job.directory.path())
+        .output()
+        .expect("zeropilot runs");
+    let listed: Value = serde_json::from_slice(&listed.stdout).expect("JSON");
+    assert_eq!(listed["runs"][0]["measured"], accuracy["measured"], "{listed:#}");
+}

@@ -12,6 +12,7 @@ use zeropilot_diagnose::fingerprint::Meaning;
 use zeropilot_record::{Ending, RunEvent};
 
 use super::{Message, Start, Status};
+use crate::allocator::Allocator;
 use crate::guard::{self, Order, Report};
 use crate::log::Told;
 use crate::observed::{Observed, Sign};
@@ -42,6 +43,7 @@ pub(super) struct Watch<'a> {
     pub(super) status: Status,
     pub(super) steps: Vec<(Instant, u64)>,
     course: Course,
+    allocator: Allocator,
     ticked: Option<Instant>,
     looked: Option<Instant>,
     sampled: Option<Instant>,
@@ -77,6 +79,7 @@ impl<'a> Watch<'a> {
             status: Status { attempt: start.number, ..Status::default() },
             steps: Vec::new(),
             course: Course::default(),
+            allocator: Allocator::default(),
             ticked: None,
             looked: None,
             sampled: None,
@@ -137,6 +140,13 @@ impl<'a> Watch<'a> {
     pub(super) fn told(&mut self, told: Told) {
         if let Told::Progress(progress) = told {
             self.progressed(progress);
+            return;
+        }
+        if let Told::Allocator(held) = told {
+            if self.allocator.grow(held) {
+                let Allocator { allocated, reserved } = self.allocator;
+                self.say(RunEvent::Allocator { allocated, reserved });
+            }
             return;
         }
         if let Told::Fingerprint { fingerprint, line, rank, .. } = &told {
@@ -264,7 +274,7 @@ fn note(observed: &mut Observed, told: Told) {
             let ending = ending.unwrap_or(Ending::Unknown);
             observed.first_failure.get_or_insert((rank, ending));
         }
-        Told::Progress(_) => {}
+        Told::Progress(_) | Told::Allocator(_) => {}
     }
 }
 

@@ -7,6 +7,7 @@ use memchr::{memchr2, memrchr2};
 use zeropilot_diagnose::fingerprint::{self, Fingerprint, Meaning};
 use zeropilot_record::{Ending, Phase};
 
+use crate::allocator::{self, Allocator};
 use crate::progress::{self, Progress};
 
 /// The longest part of a line that is looked at.
@@ -24,6 +25,8 @@ pub(crate) enum Told {
     },
     /// How far training is.
     Progress(Progress),
+    /// What PyTorch holds.
+    Allocator(Allocator),
     /// What a launcher says of the first rank that failed.
     FirstFailure { rank: Option<u32>, ending: Option<Ending> },
 }
@@ -116,6 +119,9 @@ impl Lines {
         self.read_report(&text, tell);
         if let Some(progress) = progress::read(&text) {
             tell(Told::Progress(progress));
+        }
+        if let Some(allocator) = allocator::read(&text) {
+            tell(Told::Allocator(allocator));
         }
     }
 

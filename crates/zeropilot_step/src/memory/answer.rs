@@ -58,7 +58,7 @@ pub struct Answer {
     /// How near the program is to the model.
     pub fidelity: Fidelity,
     /// How far runs like this lay from predictions.
-    pub interval: &'static Interval,
+    pub interval: Interval,
     /// The phase in which the GPU is fullest.
     pub fullest: Phase,
     /// The module or parameter nearest to that peak.
@@ -239,7 +239,7 @@ impl Question<'_> {
             disk: disk(self.zero, &on_gpu),
             swap: swap(self.zero, &on_gpu),
             fidelity: lowered.fidelity(),
-            interval: Group::of(&self.recipe.method).interval(),
+            interval: Group::of(&self.recipe.method).interval_with(&self.cluster.own_runs),
             fullest,
             nearest,
             ranks_per_host: self.cluster.gpus.layout.gpus_per_node,

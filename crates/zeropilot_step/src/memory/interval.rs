@@ -4,8 +4,10 @@
 use std::sync::LazyLock;
 
 use serde::Deserialize;
+use zeropilot_cluster::OwnRun;
 use zeropilot_units::{Bytes, Estimate};
 
+use crate::conformal::{Factors, OwnRuns, with_own};
 use crate::lower::Method;
 
 /// Runs whose predictions err alike.
@@ -38,15 +40,26 @@ impl Group {
         }
     }
 
-    /// What is known of it.
-    pub fn interval(self) -> &'static Interval {
+    /// What published runs say of it.
+    pub fn interval(self) -> Interval {
         let groups = &FILE.groups;
-        groups.iter().find(|interval| interval.group == self).expect("a test reads every group")
+        *groups.iter().find(|interval| interval.group == self).expect("a test reads every group")
+    }
+
+    /// The same with the user's own runs.
+    pub(super) fn interval_with(self, own: &[OwnRun]) -> Interval {
+        let is_four_bit = self == Self::FourBit;
+        let own = own.iter().filter(|run| run.is_four_bit == is_four_bit);
+        let ratios: Vec<f64> = own.filter_map(|run| run.memory).collect();
+        let published = self.interval();
+        let (Factors { low, high }, own) =
+            with_own(Factors { low: published.low, high: published.high }, &ratios);
+        Interval { low, high, own, ..published }
     }
 }
 
 /// Bounds of measured over predicted memory, and what they rest on.
-#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Deserialize)]
 pub struct Interval {
     group: Group,
     low: f64,
@@ -59,6 +72,9 @@ pub struct Interval {
     pub inside: u64,
     /// Runs below the upper of those bounds.
     pub below: u64,
+    /// What the user's own runs have to do with them.
+    #[serde(skip)]
+    pub own: Option<OwnRuns>,
 }
 
 impl Interval {

@@ -23,6 +23,7 @@ use zeropilot_cluster::{Cluster, Outlook};
 use zeropilot_config::settings::Precision;
 
 use self::tracks::Tracks;
+use crate::conformal::{Factors, with_own};
 use crate::program::StepProgram;
 
 /// How long a step takes.
@@ -39,11 +40,17 @@ pub fn estimate(
     precision: Precision,
 ) -> Option<Estimated> {
     let with = |outlook| Some(simulate(program, &Machine::of(cluster, precision, outlook)?));
-    Some(Estimated {
-        best: with(Outlook::Best)?,
-        expected: with(Outlook::Expected)?,
-        worst: with(Outlook::Worst)?,
-    })
+    let expected = with(Outlook::Expected)?;
+    let (best, worst) = (with(Outlook::Best)?, with(Outlook::Worst)?);
+    let ratios: Vec<f64> = cluster.own_runs.iter().filter_map(|run| run.step).collect();
+    if ratios.is_empty() {
+        return Some(Estimated { best, expected, worst, own: None });
+    }
+    let published =
+        Factors { low: best.total / expected.total, high: worst.total / expected.total };
+    let (Factors { low, high }, own) = with_own(published, &ratios);
+    let (best, worst) = (expected.scaled(low), expected.scaled(high));
+    Some(Estimated { best, expected, worst, own })
 }
 
 /// The same, telling an observer everything that happens; of micro steps that are alike only the first.

@@ -4,6 +4,7 @@ use super::cause::Cause;
 use super::machine::Machine;
 use super::observer::Stream;
 use super::tracks::Taken;
+use crate::conformal::OwnRuns;
 use crate::tape::Work;
 
 /// How long a step takes and where the time goes; seconds throughout.
@@ -40,6 +41,8 @@ pub struct Estimated {
     pub expected: StepTime,
     /// If everything is as slow.
     pub worst: StepTime,
+    /// What the user's own runs have to do with these bounds.
+    pub own: Option<OwnRuns>,
 }
 
 impl StepTime {
@@ -65,6 +68,19 @@ impl StepTime {
             .collect();
         causes.sort_by(|one, other| other.1.total_cmp(&one.1));
         causes
+    }
+
+    /// The same step if everything took so many times as long.
+    pub(super) fn scaled(mut self, factor: f64) -> Self {
+        let times = [&mut self.total, &mut self.forward, &mut self.backward, &mut self.step];
+        times
+            .into_iter()
+            .chain(&mut self.busy)
+            .chain(&mut self.waits)
+            .for_each(|time| *time *= factor);
+        self.mfu /= factor;
+        self.hfu /= factor;
+        self
     }
 
     /// Operations of the model per second.

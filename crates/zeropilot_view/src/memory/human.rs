@@ -5,6 +5,7 @@ use zeropilot_ask::Compared;
 use zeropilot_cluster::{Cluster, Device};
 use zeropilot_config::settings::{OffloadDevice, Precision, Zero};
 use zeropilot_record::Offload;
+use zeropilot_step::conformal::OwnRuns;
 use zeropilot_step::lower::{Fidelity, Method, Recipe};
 use zeropilot_step::memory::{Answer, Interval, Phase, Question};
 use zeropilot_step::zero::Place;
@@ -164,16 +165,47 @@ fn device(report: &MemoryReport<'_>, layout: &Layout) -> String {
 
 /// The same need as PyTorch and the driver count it, and what its bounds rest on.
 fn kinds(answer: &Answer, language: Language) -> String {
-    let Interval { rows, sources, inside, .. } = answer.interval;
+    let Interval { rows, sources, inside, own, .. } = answer.interval;
     let [allocated, reserved, shown] =
         [answer.allocated(), answer.reserved(), answer.device()].map(Estimate::expected);
+    let basis = match own {
+        Some(own) if own.decide => own_bounds(own, language),
+        _ => {
+            let published = tr!(
+                language,
+                "of {rows} published runs ({sources} sources) {inside} lay within such bounds",
+                "{rows} 次公开实测（{sources} 个来源）中有 {inside} 次落在这样的区间内"
+            );
+            let own = own.map(|own| own_bounds(own, language));
+            [Some(published), own]
+                .into_iter()
+                .flatten()
+                .collect::<Vec<_>>()
+                .join(&tr!(language, "; ", "；"))
+        }
+    };
     tr!(
         language,
-        ("  allocated {allocated}, reserved {reserved}, in nvidia-smi {shown}; of {rows} published runs ({sources} \
-          sources) {inside} lay within such bounds\n"),
-        ("  allocated {allocated}，reserved {reserved}，nvidia-smi 显示 {shown}；{rows} 次公开实测（{sources} 个来源）中有 \
-          {inside} 次落在这样的区间内\n")
+        "  allocated {allocated}, reserved {reserved}, in nvidia-smi {shown}; {basis}\n",
+        "  allocated {allocated}，reserved {reserved}，nvidia-smi 显示 {shown}；{basis}\n"
     )
+}
+
+/// What the user's own runs have to do with bounds.
+pub(crate) fn own_bounds(own: OwnRuns, language: Language) -> String {
+    let runs = own.runs;
+    match own.decide {
+        true => tr!(
+            language,
+            "bounds from {runs} of your own jobs on this device (`zeropilot accuracy`)",
+            "上下限来自你在这种设备上的 {runs} 个任务（`zeropilot accuracy`）"
+        ),
+        false => tr!(
+            language,
+            "all {runs} of your own jobs on this device lie within (`zeropilot accuracy`)",
+            "你在这种设备上的 {runs} 个任务都在区间内（`zeropilot accuracy`）"
+        ),
+    }
 }
 
 /// "GPU, rank 0: 37.2 GiB of 41.0 GiB: fits".

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 use serde_json::Value;
+use zeropilot_step::conformal::OwnRuns;
 use zeropilot_step::lower::Fidelity;
 use zeropilot_step::memory::{Answer, Phase, Prediction, Stretch};
 use zeropilot_step::zero::{Place, Rest};
@@ -111,6 +112,22 @@ struct Calibration {
     sources: u64,
     inside: u64,
     below: u64,
+    own_runs: Option<OwnBounds>,
+}
+
+/// The user's own runs on this device, every job once. Where they decide, the bounds rest on them alone; otherwise the bounds
+/// are wide enough to hold them.
+#[derive(Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub(crate) struct OwnBounds {
+    runs: u64,
+    decide: bool,
+}
+
+impl From<OwnRuns> for OwnBounds {
+    fn from(OwnRuns { runs, decide }: OwnRuns) -> Self {
+        Self { runs, decide }
+    }
 }
 
 /// Device memory that is no tensor.
@@ -223,6 +240,7 @@ fn device<'a>(report: &MemoryReport<'a>) -> DeviceMemory<'a> {
             sources: answer.interval.sources,
             inside: answer.interval.inside,
             below: answer.interval.below,
+            own_runs: answer.interval.own.map(OwnBounds::from),
         },
         capacity: capacity.map(|capacity| capacity.expected().0),
         verdict: capacity.map(|capacity| fit(need, capacity)),

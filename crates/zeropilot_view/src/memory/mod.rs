@@ -17,7 +17,7 @@ use zeropilot_text::Language;
 
 pub use compare::{ComparisonWords, compare, compare_html, compare_json, compare_words};
 pub use html::html;
-pub(crate) use human::precision as precision_name;
+pub(crate) use human::{own_bounds, precision as precision_name};
 pub use json::{Frame, MemoryWords, film, json, words};
 pub(crate) use part::term_words;
 pub use part::terms;

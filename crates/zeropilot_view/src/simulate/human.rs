@@ -9,7 +9,7 @@ use zeropilot_text::{Language, Text, tr};
 use super::SimulateReport;
 use super::words::{advice, cause};
 use crate::memory::bars::bar;
-use crate::memory::{batch, headline};
+use crate::memory::{batch, headline, own_bounds};
 use crate::{Layout, cost, provenance};
 
 /// Columns of the bars.
@@ -152,7 +152,8 @@ fn step(report: &SimulateReport<'_>, language: Language) -> String {
             "  总计 {all} tokens/s，每卡 {each}；每卡 {rate:.0} TFLOPS，MFU {mfu:.0} %，HFU {hfu:.0} %\n"
         ),
     };
-    phases + &rates
+    let own = report.time.own.map(|own| format!("  {}\n", own_bounds(own, language)));
+    phases + &rates + &own.unwrap_or_default()
 }
 
 /// Kernels, then what they wait for, the longest first.

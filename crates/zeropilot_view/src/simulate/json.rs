@@ -11,6 +11,7 @@ use super::SimulateReport;
 use crate::estimate::Range;
 use crate::json::value;
 use crate::memory::Fit;
+use crate::memory::json::OwnBounds;
 use crate::provenance;
 
 /// The version of this shape.
@@ -66,6 +67,7 @@ struct StepSeconds {
     forward: f64,
     backward: f64,
     optimizer: f64,
+    own_runs: Option<OwnBounds>,
 }
 
 /// What goes over the links in a step.
@@ -139,6 +141,7 @@ pub fn json(report: &SimulateReport<'_>) -> Value {
             forward: expected.forward,
             backward: expected.backward,
             optimizer: expected.step,
+            own_runs: time.own.map(OwnBounds::from),
         },
         verdict: report.fit,
         process_bytes: report.process.map(|process| process.0),

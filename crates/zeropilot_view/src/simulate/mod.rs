@@ -18,6 +18,7 @@ use zeropilot_units::Bytes;
 
 use crate::memory::{Fit, fit_of};
 
+pub(crate) use human::seconds;
 pub use human::{bill, human, sent};
 pub use json::{Communication, communication, json};
 pub use scale::scale;
@@ -91,7 +92,7 @@ impl<'a> SimulateReport<'a> {
     /// GPU hours to finish, from the fastest to the slowest step.
     pub(crate) fn gpu_hours(&self, bill: &Bill) -> [f64; 3] {
         let steps = bill.tokens / self.tokens();
-        let Estimated { best, expected, worst } = self.time;
+        let Estimated { best, expected, worst, .. } = self.time;
         [best, expected, worst].map(|time| steps * time.total * self.program.ranks as f64 / 3600.0)
     }
 }

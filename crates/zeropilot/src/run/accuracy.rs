@@ -1,0 +1,114 @@
+//! What was predicted for a run, beside what it needed, written into its record when it ends.
+
+use std::path::Path;
+
+use zeropilot_ask::{Job, SimulateRequest, Simulated, simulate};
+use zeropilot_config::settings::{OffloadDevice, Precision};
+use zeropilot_model::lora::Targets;
+use zeropilot_record::{Accuracy, Cause, ModelFrom, Needs, Offload, PredictedJob, SHAPE, Verdict};
+use zeropilot_run::{Record, Recorder};
+use zeropilot_step::lower::Method;
+use zeropilot_step::memory::{Answer, Question};
+
+/// A prediction, before the run.
+#[derive(Debug, Clone)]
+pub(super) struct Predicted {
+    pub(super) job: PredictedJob,
+    pub(super) needs: Needs,
+    pub(super) model_from: ModelFrom,
+}
+
+impl Predicted {
+    /// Writes it beside what the first attempt needed, if that trained and did not run out of memory.
+    pub(super) fn record(self, verdict: &Verdict, recorder: &Recorder, directory: &Path) {
+        let Some(first) = verdict.attempts.first() else { return };
+        let Ok(record) = Record::open(directory) else { return };
+        let Ok(events) = record.events() else { return };
+        let events: Vec<_> = events.collect();
+        let (measured, steps) = Needs::measured(events.iter());
+        let accuracy = Accuracy {
+            shape: SHAPE,
+            id: verdict.id.clone(),
+            zeropilot: env!("CARGO_PKG_VERSION").to_owned(),
+            job: self.job,
+            model_from: self.model_from,
+            predicted: self.needs,
+            measured,
+            steps,
+        };
+        let is_cut_off = matches!(first.cause, Cause::OutOfMemory { .. });
+        if steps > 0 && !is_cut_off && accuracy.compares() {
+            let text = serde_json::to_string_pretty(&accuracy).unwrap_or_default();
+            // A full disk must not change how a run ends.
+            let _ = recorder.write("accuracy.json", &text);
+        }
+    }
+}
+
+/// What a job needs: memory as `memory` predicts it, time as `simulate` does.
+pub(super) fn needs(name: &str, job: &Job, request: &SimulateRequest, is_on_cpu: bool) -> Needs {
+    let model = job.question().model.clone();
+    let simulated: Option<Simulated> = simulate(name, model, request).ok();
+    let step_seconds = simulated.as_ref().map(|simulated| simulated.time.expected.total);
+    if is_on_cpu {
+        let process = simulated.and_then(|simulated| simulated.process);
+        return Needs { device: process.map(|bytes| bytes.0), step_seconds, ..Needs::default() };
+    }
+    let answer =
+        simulated.map(|simulated| simulated.answer).or_else(|| Answer::to(&job.question()).ok());
+    Needs {
+        device: answer.as_ref().map(|answer| answer.device().expected().0),
+        allocated: answer.as_ref().map(|answer| answer.allocated().expected().0),
+        reserved: answer.as_ref().map(|answer| answer.reserved().expected().0),
+        step_seconds,
+    }
+}
+
+/// The job under the names of published measurements.
+pub(super) fn job(
+    name: &str,
+    device: String,
+    question: &Question<'_>,
+    accumulation: u64,
+) -> PredictedJob {
+    let (zero, recipe) = (question.zero, question.recipe);
+    let place = |device: Option<&OffloadDevice>| match device {
+        None => Offload::None,
+        Some(OffloadDevice::Cpu) => Offload::Cpu,
+        Some(OffloadDevice::Nvme(_)) => Offload::Nvme,
+    };
+    let layout = question.cluster.gpus.layout;
+    PredictedJob {
+        model: name.to_owned(),
+        parameters: question.model.elements().0,
+        device,
+        gpus: question.cluster.world_size(),
+        nodes: layout.nodes,
+        zero_stage: zero.stage as u8,
+        offload_optimizer: place(zero.offload_optimizer.as_ref().map(|offload| &offload.device)),
+        offload_param: place(zero.offload_param.as_ref().map(|offload| &offload.device)),
+        precision: match question.resolved.precision() {
+            Precision::Fp32 => "fp32",
+            Precision::Fp16 { .. } => "fp16",
+            Precision::Bf16 { .. } => "bf16",
+        }
+        .to_owned(),
+        method: match recipe.method {
+            Method::Full => "full",
+            Method::Lora(_) => "lora",
+            Method::QLora { .. } => "qlora",
+            Method::Only(_) => "partial",
+        }
+        .to_owned(),
+        lora_rank: recipe.method.lora().map(|lora| lora.rank),
+        lora_targets: recipe.method.lora().map(|lora| match &lora.targets {
+            Targets::FamilyDefault => "DEFAULT".to_owned(),
+            Targets::AllLinear => "all-linear".to_owned(),
+            Targets::Names(names) => names.join(","),
+        }),
+        micro_batch: question.micro_batch,
+        grad_accum: accumulation,
+        seq_len: recipe.sequence,
+        grad_ckpt: recipe.checkpointing,
+    }
+}
