@@ -54,15 +54,18 @@ def _training(
     lora_targets: Sequence[str],
     grad_checkpointing: Optional[bool],
     attention: Optional[str],
-    fused_loss: Optional[bool],
+    fused_loss: Union[bool, str, None],
     liger: Optional[bool],
     expandable_segments: Optional[bool],
     optimizer: Optional[str],
     load: Optional[str],
     deepspeed_version: Optional[str],
     transformers_version: Optional[str],
+    trl_version: Optional[str],
 ) -> Dict[str, Any]:
-    software = _given(deepspeed_version=deepspeed_version, transformers_version=transformers_version)
+    software = _given(
+        deepspeed_version=deepspeed_version, transformers_version=transformers_version, trl_version=trl_version
+    )
     return _given(
         seq_len=seq_len,
         target_len=target_len,
@@ -101,13 +104,14 @@ def memory(
     lora_targets: Sequence[str] = (),
     grad_checkpointing: Optional[bool] = None,
     attention: Optional[str] = None,
-    fused_loss: Optional[bool] = None,
+    fused_loss: Union[bool, str, None] = None,
     liger: Optional[bool] = None,
     expandable_segments: Optional[bool] = None,
     optimizer: Optional[str] = None,
     load: Optional[str] = None,
     deepspeed_version: Optional[str] = None,
     transformers_version: Optional[str] = None,
+    trl_version: Optional[str] = None,
     lang: Optional[str] = None,
 ) -> Memory:
     """How much memory each GPU and host needs, and for what.
@@ -116,8 +120,9 @@ def memory(
     which names, shapes, dtypes, ``requires_grad`` and the transformers config are read. ``config`` is a DeepSpeed config,
     a file or a dictionary; otherwise one is made from ``stage`` (3), ``offload`` (``"none"``, ``"optimizer"``, ``"all"``)
     and ``precision`` (``"bf16"``). Without a value, ``seq_len`` is 2048, ``method`` ``"full"``, ``lora_rank`` 16, ``attention``
-    ``"auto"`` and ``optimizer`` ``"adamw"``; ``seq_len`` may be a text such as ``"128k"``. ``deepspeed_version`` and
-    ``transformers_version`` name the software of the run; otherwise it is the newest that was measured.
+    ``"auto"`` and ``optimizer`` ``"adamw"``; ``seq_len`` may be a text such as ``"128k"``. ``fused_loss``
+    may be ``"trl"``, the head of TRL's trainers. ``deepspeed_version``, ``transformers_version`` and ``trl_version`` name the
+    software of the run; otherwise it is the newest that was measured.
     """
     training = _training(
         seq_len=seq_len,
@@ -136,6 +141,7 @@ def memory(
         load=load,
         deepspeed_version=deepspeed_version,
         transformers_version=transformers_version,
+        trl_version=trl_version,
     )
     request = _given(
         machines=_given(gpus=gpus, host_ram=host_ram),
@@ -166,13 +172,14 @@ def compare(
     lora_targets: Sequence[str] = (),
     grad_checkpointing: Optional[bool] = None,
     attention: Optional[str] = None,
-    fused_loss: Optional[bool] = None,
+    fused_loss: Union[bool, str, None] = None,
     liger: Optional[bool] = None,
     expandable_segments: Optional[bool] = None,
     optimizer: Optional[str] = None,
     load: Optional[str] = None,
     deepspeed_version: Optional[str] = None,
     transformers_version: Optional[str] = None,
+    trl_version: Optional[str] = None,
     lang: Optional[str] = None,
 ) -> Comparison:
     """All stages and offloads side by side."""
@@ -193,6 +200,7 @@ def compare(
         load=load,
         deepspeed_version=deepspeed_version,
         transformers_version=transformers_version,
+        trl_version=trl_version,
     )
     machines = _given(gpus=gpus, host_ram=host_ram)
     request = _given(machines=machines, precision=precision, rank=rank, training=training)
@@ -221,6 +229,7 @@ def plan(
     target: str = "deepspeed",
     deepspeed_version: Optional[str] = None,
     transformers_version: Optional[str] = None,
+    trl_version: Optional[str] = None,
     lang: Optional[str] = None,
 ) -> Plan:
     """What to run on these GPUs: the choice with its config, what else fits, what does not, and what to fall back to.
@@ -231,7 +240,9 @@ def plan(
     ``"memory"``; ``tokens`` (``"10B"``) and ``cost`` (``"2.5/gpu-hour"``) say what is to be finished; ``network`` says what
     links nodes, such as ``"8xNDR"``.
     """
-    software = _given(deepspeed_version=deepspeed_version, transformers_version=transformers_version)
+    software = _given(
+        deepspeed_version=deepspeed_version, transformers_version=transformers_version, trl_version=trl_version
+    )
     training = _given(
         seq_len=seq_len,
         method=method,
@@ -275,7 +286,7 @@ def simulate(
     lora_targets: Sequence[str] = (),
     grad_checkpointing: Optional[bool] = None,
     attention: Optional[str] = None,
-    fused_loss: Optional[bool] = None,
+    fused_loss: Union[bool, str, None] = None,
     liger: Optional[bool] = None,
     expandable_segments: Optional[bool] = None,
     optimizer: Optional[str] = None,
@@ -286,6 +297,7 @@ def simulate(
     cost: Optional[str] = None,
     deepspeed_version: Optional[str] = None,
     transformers_version: Optional[str] = None,
+    trl_version: Optional[str] = None,
     lang: Optional[str] = None,
 ) -> Simulation:
     """How long a step takes, what it waits for and what it sends.
@@ -310,6 +322,7 @@ def simulate(
         load=load,
         deepspeed_version=deepspeed_version,
         transformers_version=transformers_version,
+        trl_version=trl_version,
     )
     job = _given(
         machines=_given(gpus=gpus, host_ram=host_ram, network=network, nvme=nvme),

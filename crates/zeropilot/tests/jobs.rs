@@ -145,7 +145,8 @@ fn training_scripts() -> Vec<Case> {
         case("the same, started by torchrun", &[("run.sh", "torchrun --nproc_per_node 8 train.py\n"), ("train.py", trainer), ("ds.json", Z3)], same).beside("--seq-len 1024"),
         case("the same, started by deepspeed", &[("run.sh", "deepspeed --num_gpus 8 train.py\n"), ("train.py", trainer), ("ds.json", Z2)], same).beside("--seq-len 1024"),
         // trl 1.16.0 recomputes layers by itself.
-        case("TRL", &[("train.py", trl), ("ds.json", Z2)], "--model Qwen/Qwen3-1.7B --config ds.json --micro-batch 1 --grad-accum 1 --precision bf16 --grad-checkpointing --seq-len 2048 --method lora --lora-rank 16"),
+        case("TRL", &[("train.py", trl), ("ds.json", Z2)], "--model Qwen/Qwen3-1.7B --config ds.json --micro-batch 1 --grad-accum 1 --precision bf16 --grad-checkpointing --seq-len 2048 --method lora --lora-rank 16 --fused-loss=trl"),
+        case("TRL before its own head", &[("train.py", trl), ("ds.json", Z2)], "--model Qwen/Qwen3-1.7B --config ds.json --micro-batch 1 --grad-accum 1 --precision bf16 --grad-checkpointing --seq-len 2048 --method lora --lora-rank 16").beside("--trl-version 1.6"),
         case("a config in the script", &[("train.py", &dictionary), ("z2.json", Z2)], "--model Qwen/Qwen3-1.7B --config z2.json --micro-batch 4 --grad-accum 1 --precision bf16").beside("--seq-len 1024"),
         case("deepspeed.initialize", &[("train.sh", "deepspeed --num_gpus 8 train.py\n"), ("train.py", engine), ("ds.json", FIXED)], "--model Qwen/Qwen3-1.7B --config ds.json --grad-checkpointing").beside("--seq-len 1024"),
         case("its model on the line", &[("train.sh", "deepspeed --num_gpus 8 train.py --model_name_or_path gpt2\n"), ("train.py", engine), ("ds.json", FIXED)], "--model gpt2 --config ds.json --grad-checkpointing").beside("--seq-len 1024"),

@@ -46,7 +46,7 @@ pub use range::OutOfRange;
 pub use simulate::{
     ScaleError, SimulateProblem, SimulateRequest, Simulated, scale_range, simulate,
 };
-pub use software::{NotAVersion, Software, TransformersVersion};
+pub use software::{LibraryVersion, NotAVersion, Software};
 pub use tokens::{TokensError, parse as tokens};
 pub use training::{MOST_RANK, MOST_SEQUENCES, MOST_TOKENS, Training};
 pub use wishes::{Place, Warmup, WishProblem, Wishes};

@@ -22,11 +22,13 @@ pub enum Offload {
 #[cfg_attr(feature = "clap", derive(clap::ValueEnum))]
 #[serde(rename_all = "lowercase")]
 pub enum FusedLoss {
-    /// Do not use a fused loss
+    /// Compute whole logits
     #[default]
     No,
-    /// Use a fused loss
+    /// Use Liger's fused loss
     Yes,
+    /// Use TRL's own head, which its SFTTrainer has since 1.15: logits tile by tile
+    Trl,
     /// Let `plan` choose
     Either,
 }

@@ -25,6 +25,8 @@ pub enum Note {
     NetworkUnused,
     /// The recommended strategy uses hpZ, which older engines compute wrongly.
     HpzVersion,
+    /// The loss is that of the newest TRL: releases before 1.7 keep whole logits.
+    TrlAssumed,
     /// The model has more than the language model that is counted.
     TextPartOnly,
     /// Speeds are those that so many ranks measured on one of the nodes.

@@ -139,7 +139,7 @@ pub fn plan(name: &str, model: &Model, request: &PlanRequest) -> Result<Planned,
     let recipe = training.recipe_of(model)?;
     let objective = request.objective.unwrap_or_default();
     let format = request.precision.unwrap_or_else(|| request.machines.usual_format());
-    provenance.notes = Note::about(model, &cluster, format, request.precision.is_none());
+    provenance.notes.extend(Note::about(model, &cluster, format, request.precision.is_none()));
     provenance.not_modelled.extend(training.software.of_transformers(model));
     if request.global_batch.is_none() {
         provenance.notes.push(Note::OpenBatch);

@@ -181,7 +181,19 @@ impl Provenance {
             .fused_loss
             .clone()
             .map(|said| said.map(|is_fused| if is_fused { FusedLoss::Yes } else { FusedLoss::No }));
-        self.take("fused_loss", &mut training.fused_loss, fused, None);
+        // TRL has a head of its own, with Liger's other kernels, too.
+        let trl = job.framework.filter(|_| training.software.has_trl_head());
+        let trl = trl.and_then(|framework| framework.default("fused_loss"));
+        let trl = trl.map(|(_, version)| Sourced {
+            value: FusedLoss::Trl,
+            origin: Origin::FrameworkDefault { version },
+        });
+        if trl.is_some() && training.fused_loss.is_none() {
+            self.not_modelled.extend(training.software.of_trl());
+            let is_assumed = training.software.trl_version.is_none();
+            self.notes.extend(is_assumed.then_some(Note::TrlAssumed));
+        }
+        self.take("fused_loss", &mut training.fused_loss, trl.or(fused), None);
         self.take("liger", &mut training.liger, job.liger.clone(), None);
         let grows = job.expandable_segments.clone();
         self.take("expandable_segments", &mut training.expandable_segments, grows, None);
@@ -194,6 +206,9 @@ impl Provenance {
         }
         if let Some(version) = software.transformers_version {
             self.state("transformers_version", version.to_string(), Origin::Option);
+        }
+        if let Some(version) = software.trl_version {
+            self.state("trl_version", version.to_string(), Origin::Option);
         }
     }
 

@@ -24,26 +24,30 @@ pub struct Software {
     /// transformers version of the run; otherwise the newest that was measured (5.22)
     #[serde(deserialize_with = "parsed")]
     #[cfg_attr(feature = "clap", arg(long, value_name = "VERSION"))]
-    pub transformers_version: Option<TransformersVersion>,
+    pub transformers_version: Option<LibraryVersion>,
+    /// TRL version of the run; otherwise the newest that was measured (1.16)
+    #[serde(deserialize_with = "parsed")]
+    #[cfg_attr(feature = "clap", arg(long, value_name = "VERSION"))]
+    pub trl_version: Option<LibraryVersion>,
     /// The DeepSpeed that is installed, and where; it counts where no version is given.
     #[serde(skip)]
     #[cfg_attr(feature = "clap", arg(skip))]
     pub installed: Option<(EngineVersion, String)>,
 }
 
-/// A release of transformers, as far as models differ between them.
+/// A release of transformers or TRL, as far as they differ.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub struct TransformersVersion {
+pub struct LibraryVersion {
     major: u32,
     minor: u32,
 }
 
-/// A text that is no version of transformers.
+/// A text that is no version.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("`{0}` is not a version such as 4.44.2")]
 pub struct NotAVersion(String);
 
-impl FromStr for TransformersVersion {
+impl FromStr for LibraryVersion {
     type Err = NotAVersion;
 
     fn from_str(text: &str) -> Result<Self, Self::Err> {
@@ -56,7 +60,7 @@ impl FromStr for TransformersVersion {
     }
 }
 
-impl fmt::Display for TransformersVersion {
+impl fmt::Display for LibraryVersion {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}.{}", self.major, self.minor)
     }
@@ -90,8 +94,26 @@ impl Software {
     }
 
     fn is_transformers_before(&self, major: u32, minor: u32) -> bool {
-        self.transformers_version
-            .is_some_and(|version| version < TransformersVersion { major, minor })
+        self.transformers_version.is_some_and(|version| version < LibraryVersion { major, minor })
+    }
+
+    /// Whether this TRL computes the loss without whole logits: by default since 1.7.
+    pub(crate) fn has_trl_head(&self) -> bool {
+        self.trl_version.is_none_or(|version| version >= LibraryVersion { major: 1, minor: 7 })
+    }
+
+    /// What this TRL does that no prediction follows.
+    pub(crate) fn of_trl(&self) -> Option<NotModelled> {
+        let version = self.trl_version?;
+        let chunked = LibraryVersion { major: 1, minor: 7 }..LibraryVersion { major: 1, minor: 15 };
+        let (en, zh) = (
+            "the chunked loss of this version; that of TRL 1.16 is counted",
+            "该版本的分块 loss；按 TRL 1.16 的 loss 计算",
+        );
+        let written = format!("trl {version}");
+        chunked
+            .contains(&version)
+            .then(|| left_out(en, zh, &written, Direction::Either, Origin::Option))
     }
 
     /// What this engine does with a config that no prediction follows.
@@ -184,6 +206,24 @@ mod tests {
     }
 
     #[test]
+    fn a_job_of_trl_has_its_head_from_1_7_on_and_1_7_to_1_14_are_named() {
+        let of = |version: Option<&str>| {
+            let json = match version {
+                Some(version) => format!(r#"{{"trl_version": "{version}"}}"#),
+                None => "{}".to_owned(),
+            };
+            let software = software(&json);
+            (software.has_trl_head(), software.of_trl().is_some())
+        };
+        assert_eq!(of(None), (true, false));
+        assert_eq!(of(Some("0.24.0")), (false, false));
+        assert_eq!(of(Some("1.6")), (false, false));
+        assert_eq!(of(Some("1.7.1")), (true, true));
+        assert_eq!(of(Some("1.14")), (true, true));
+        assert_eq!(of(Some("1.15.0")), (true, false));
+    }
+
+    #[test]
     fn old_transformers_shift_a_copy_of_the_logits() {
         let loss = |version: &str| {
             let software = software(&format!(r#"{{"transformers_version": "{version}"}}"#));
@@ -192,6 +232,6 @@ mod tests {
         assert_eq!(loss("4.44.2"), LossHead::ShiftedCopy);
         assert_eq!(loss("4.49"), LossHead::Model);
         assert_eq!(loss("5.22.2"), LossHead::Model);
-        assert!("newest".parse::<TransformersVersion>().is_err());
+        assert!("newest".parse::<LibraryVersion>().is_err());
     }
 }

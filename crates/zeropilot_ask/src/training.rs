@@ -62,7 +62,7 @@ pub struct Training {
     /// Attention implementation [default: auto]
     #[cfg_attr(feature = "clap", arg(long, value_name = "FORM"))]
     pub attention: Option<Attention>,
-    /// Fuse the output projection and the cross entropy into one kernel (Liger) [default: no]
+    /// Fuse the output projection and the cross entropy: `yes` as Liger does, `trl` as TRL does [default: no]
     #[serde(deserialize_with = "name::fused_loss")]
     #[cfg_attr(feature = "clap", arg(long, value_name = "WHETHER", num_args = 0..=1,
         require_equals = true, default_missing_value = "yes"))]
@@ -160,6 +160,7 @@ impl Training {
             },
             loss: match self.fused_loss() {
                 FusedLoss::Yes => LossHead::Fused,
+                FusedLoss::Trl => LossHead::Tiled,
                 FusedLoss::No | FusedLoss::Either => LossHead::Model,
             },
             loading: self.load.map(|load| match load {

@@ -2,7 +2,7 @@
 
 use crate::model::Parameter;
 use crate::shape::Batch;
-use crate::tape::{Arithmetic, Category, Formula, Tape, TapeOperation, Tensor};
+use crate::tape::{Arithmetic, Category, Formula, Kernels, Tape, TapeOperation, Tensor};
 use serde::Deserialize;
 
 /// How the loss is computed from the logits.
@@ -32,6 +32,9 @@ pub enum LossHead {
     /// The same with a copy of the weight's gradient for every chunk, and that copy in 32 bits: `grad_weight +=
     /// torch.mm(…).float()` of Liger 0.6 to 0.8.0.
     FusedWithCopies,
+    /// TRL's head from 1.15 on (`add_fused_lm_head`): logits exist tile by tile in forward and again in backward, which adds
+    /// the gradients up in 32 bits. Measured on CPU ranks; on a GPU from its code, with every label valid.
+    Tiled,
 }
 
 impl LossHead {
@@ -74,6 +77,38 @@ fn fused_chunk(rows: u64, hidden: u64, vocabulary: u64) -> u64 {
     rows.div_ceil(chunks).next_power_of_two()
 }
 
+/// Logits that exist at a time in TRL's head.
+#[derive(Debug, Clone, Copy)]
+struct Tile {
+    rows: u64,
+    columns: u64,
+}
+
+impl Tile {
+    const ROWS: u64 = 4096;
+    const COLUMNS: u64 = 32_768;
+
+    fn of(rows: u64, vocabulary: u64) -> Self {
+        Self { rows: rows.min(Self::ROWS), columns: vocabulary.min(Self::COLUMNS) }
+    }
+
+    /// Elements of its buffer, which is as wide for every vocabulary.
+    fn allocated(self) -> u64 {
+        self.rows * Self::COLUMNS
+    }
+
+    /// What PyTorch's own operators hold beside it, of so many bytes for each logit.
+    fn in_torch(self, bytes: u64) -> u64 {
+        bytes * self.rows * self.columns
+    }
+
+    /// Elements of the factors that autocast casts.
+    fn cast(self, tape: &Tape, hidden: &Tensor<'_>, width: u64) -> u64 {
+        let casts = tape.casts_products() && hidden.element_bytes() == 4;
+        if casts { (self.rows + self.columns) * width } else { 0 }
+    }
+}
+
 impl Tape {
     /// Projection and loss in one: the gradients of the hidden states and of the weight wait for backward.
     pub(crate) fn fused_loss<'t>(
@@ -105,6 +140,60 @@ impl Tape {
             arithmetic: Arithmetic::Pieces(6 * rows * weight.elements),
         };
         self.record(&operation, 1, 4, false, &[hidden.elements() * bytes, of_weight])
+    }
+
+    /// Projection and loss of TRL: per-token log-probabilities, tile by tile.
+    pub(crate) fn tiled_loss<'t>(
+        &'t self,
+        hidden: &Tensor<'t>,
+        weight: Parameter,
+        batch: Batch,
+        width: u64,
+    ) -> Tensor<'t> {
+        let rows = batch.sequences * batch.length.saturating_sub(1).max(1);
+        let tile = Tile::of(rows, weight.elements / width);
+        let mask = self.fresh(rows, 1, Category::Index);
+        let shifted = hidden.slice(rows * width);
+        let is_on_gpu = self.options().kernels == Kernels::Cuda;
+        // Valid rows are picked on a GPU. Elsewhere all are scored: those of several sequences are copied together.
+        let scored = match is_on_gpu {
+            true => shifted.gather_rows(&self.index_tensor(rows), width),
+            false if batch.sequences > 1 => shifted.copy(),
+            false => shifted,
+        };
+        let targets = self.index_tensor(rows);
+        let bytes = if self.casts_products() { 2 } else { hidden.element_bytes() };
+        {
+            let _statistics = self.fresh(7 * rows, 4, Category::Loss);
+            let _logits = self.fresh(tile.allocated(), bytes, Category::Loss);
+            let _cast = self.fresh(tile.cast(self, hidden, width), 2, Category::Loss);
+            // Places of targets in the tile, the new maxima and how they rescale, beside the logits.
+            let written_out = tile.in_torch(13) + 20 * tile.rows;
+            let _torch = (!is_on_gpu).then(|| self.fresh(written_out, 1, Category::Loss));
+        }
+        let mut scratch = vec![tile.allocated() * u64::from(bytes)];
+        if is_on_gpu {
+            scratch.push(tile.cast(self, hidden, width) * 2);
+        } else {
+            // Without kernels of its own the softmax is written out; then the factors are cast for the sum in 32 bits.
+            let widened = if bytes == 4 { 0 } else { 4 * (tile.rows + width) * tile.columns };
+            scratch.push(tile.in_torch(29).max(widened));
+        }
+        let formula = Formula::Tiled(self.keep_scratch(scratch));
+        let inputs = [scored.input(), weight.input()];
+        let saved = [scored.storage, targets.storage];
+        let operation = TapeOperation {
+            formula,
+            inputs: &inputs,
+            saved_inputs: &saved,
+            saves_late: false,
+            category: Category::Loss,
+            arithmetic: Arithmetic::Pieces(2 * rows * weight.elements),
+        };
+        let log_probabilities = self.record(&operation, rows, 4, false, &[4 * rows, 4 * rows]);
+        let log_probabilities = log_probabilities.fill_in_place(&mask);
+        let count = self.index_tensor(1);
+        log_probabilities.neg().sum(rows).divide_by_count(&count)
     }
 
     /// The default loss of causal language models: 32-bit logits, labels shifted by padding.

@@ -12,6 +12,7 @@ fn head(name: &str) -> LossHead {
         "head-num_items_in_batch" => LossHead::ItemsInBatch,
         "head-logits_to_keep_8_labels_8" => LossHead::LogitsToKeep(8),
         "head-trainer_label_smoothing" => LossHead::TrainerSmoothing,
+        "head-trl_fused" => LossHead::Tiled,
         "head-cross_entropy_label_smoothing_fp32_shifted" => LossHead::SmoothedCrossEntropy,
         other => panic!("unknown head {other}"),
     }

@@ -231,7 +231,7 @@ fn percent(ratio: f64) -> String {
 }
 
 fn job(job: &PredictedJob, language: Language) -> String {
-    let PredictedJob { gpus, zero_stage, micro_batch, seq_len, method, .. } = job;
+    let PredictedJob { gpus, zero_stage, micro_batch, grad_accum, seq_len, method, .. } = job;
     let (model, device) = (escaped(&job.model), escaped(&job.device));
     let offload = match (job.offload_optimizer, job.offload_param) {
         (Offload::None, Offload::None) => String::new(),
@@ -239,7 +239,7 @@ fn job(job: &PredictedJob, language: Language) -> String {
     };
     tr!(
         language,
-        "{model} {method}, {gpus}x{device}, ZeRO-{zero_stage}{offload}, {micro_batch} × {seq_len} tokens",
-        "{model} {method}，{gpus}x{device}，ZeRO-{zero_stage}{offload}，{micro_batch} × {seq_len} token"
+        "{model} {method}, {gpus}x{device}, ZeRO-{zero_stage}{offload}, {grad_accum} × {micro_batch} × {seq_len} tokens",
+        "{model} {method}，{gpus}x{device}，ZeRO-{zero_stage}{offload}，{grad_accum} × {micro_batch} × {seq_len} token"
     )
 }

@@ -12,7 +12,7 @@ pub(crate) use self::json::Shape;
 use crate::escaped;
 
 /// Values as people name them, and the option that sets each.
-const NAMES: [(&str, Text, &str); 21] = [
+const NAMES: [(&str, Text, &str); 22] = [
     ("model", Text::new("model", "模型"), "--model"),
     ("config", Text::new("DeepSpeed config", "DeepSpeed 配置"), "--config"),
     ("world_size", Text::new("world size", "总卡数（world size）"), "--gpus"),
@@ -42,6 +42,7 @@ const NAMES: [(&str, Text, &str); 21] = [
     ("gpus", Text::new("GPUs", "GPU"), "--gpus"),
     ("deepspeed_version", Text::new("DeepSpeed", "DeepSpeed"), "--deepspeed-version"),
     ("transformers_version", Text::new("transformers", "transformers"), "--transformers-version"),
+    ("trl_version", Text::new("TRL", "TRL"), "--trl-version"),
 ];
 
 fn known(name: &str) -> Option<(Text, &'static str)> {
@@ -117,6 +118,11 @@ fn note_words(note: Note, language: Language) -> String {
               measured for this many GPUs and are as usual for such machines"),
             ("单卡速度采用一个节点上 {ranks} 个 rank 的实测值（`zeropilot calibrate`）；没有测过这么多 GPU 之间的通信，\
               链路速度按此类机器的常见值计算")
+        ),
+        Note::TrlAssumed => tr!(
+            language,
+            "TRL 1.16 is assumed, which never holds whole logits; TRL before 1.7 does and needs more memory: --trl-version",
+            "按 TRL 1.16 计算，它从不保存完整的 logits；1.7 之前的 TRL 会保存，需要更多显存：请用 --trl-version 指定"
         ),
         Note::HpzVersion => tr!(
             language,

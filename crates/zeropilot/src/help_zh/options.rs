@@ -190,7 +190,7 @@ pub(super) const OPTIONS: &[(&[&str], &str, &str)] = &[
     (
         &["plan", "memory", "simulate", "doctor", "diagnose"],
         "fused_loss",
-        "把 linear 与 cross entropy 融合成一个 kernel（Liger Kernel）：是否使用，或两种都考虑",
+        "把 linear 与 cross entropy 融合成一个 kernel：Liger（yes）、TRL 自带的（trl）、不用，或由 plan 决定",
     ),
     (
         &["plan", "memory", "simulate", "doctor", "diagnose"],
@@ -247,6 +247,11 @@ pub(super) const OPTIONS: &[(&[&str], &str, &str)] = &[
         &["plan", "memory", "simulate", "doctor", "diagnose"],
         "transformers_version",
         "训练所用的 transformers 版本；默认取实测过的最新版本（5.22）",
+    ),
+    (
+        &["plan", "memory", "simulate", "doctor", "diagnose"],
+        "trl_version",
+        "训练所用的 TRL 版本；默认取实测过的最新版本（1.16）",
     ),
     (&["memory", "simulate", "diagnose"], "rank", "要看哪个 rank；默认看最满的"),
     (&["simulate"], "trace", "把这一步写成 Chrome/Perfetto 的 trace 文件"),

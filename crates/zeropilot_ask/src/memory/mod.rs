@@ -191,7 +191,7 @@ impl Job {
         let is_assumed =
             assumed.is_some() || request.config.is_none() && request.precision.is_none();
         let format = format(resolved.precision());
-        provenance.notes = Note::about(&model, &cluster, format, is_assumed);
+        provenance.notes.extend(Note::about(&model, &cluster, format, is_assumed));
         let software = &request.training.software;
         provenance.not_modelled.extend(software.of_engine(&resolved));
         provenance.not_modelled.extend(software.of_transformers(&model));

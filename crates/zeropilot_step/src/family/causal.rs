@@ -136,6 +136,13 @@ impl<B: Body> Program for CausalLm<B> {
             drop(hidden);
             return leave_tops(tape, &self.tops, Output { loss, rest: Vec::new() });
         }
+        if head == LossHead::Tiled {
+            let loss = tape.call_by_keyword(self.head.module, || {
+                tape.tiled_loss(&hidden, self.head.weight, batch, shape.hidden)
+            });
+            drop(hidden);
+            return leave_tops(tape, &self.tops, Output { loss, rest: Vec::new() });
+        }
         let logits = self.logits(&hidden);
         if head.shifts_a_copy() {
             let logits = match head {

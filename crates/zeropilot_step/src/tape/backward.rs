@@ -152,7 +152,9 @@ impl Core {
         let made: u64 = self.trace.storages[allocated..].iter().map(|storage| storage.bytes).sum();
         // The rate of a fused kernel includes what it moves for itself.
         let scratch: u64 = match node.formula {
-            Formula::FreshAll(Some(place)) => self.scratch[place as usize].iter().sum(),
+            Formula::FreshAll(Some(place)) | Formula::Tiled(place) => {
+                self.scratch[place as usize].iter().sum()
+            }
             _ => 0,
         };
         let made = made - scratch;
@@ -167,7 +169,11 @@ impl Core {
             .filter(|(index, input)| factors.contains(index) && input.target.wants())
             .map(|(_, input)| input.elements);
         let bytes = incoming.elements * u64::from(incoming.element_bytes) + saved + made;
-        let work = Work::of_gradients(node.arithmetic, wanted, bytes);
+        let mut work = Work::of_gradients(node.arithmetic, wanted, bytes);
+        if let (Formula::Tiled(_), Arithmetic::Pieces(again)) = (node.formula, node.arithmetic) {
+            work.products = work.products.saturating_add(again);
+            work.repeated = work.repeated.saturating_add(again);
+        }
         self.work(work);
     }
 

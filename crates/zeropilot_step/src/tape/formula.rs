@@ -82,6 +82,7 @@ impl Evaluation<'_> {
                 self.core.release_saved(self.index);
                 self.fresh(0..count);
             }
+            Formula::Tiled(place) => self.tiled(count, place),
             Formula::ModuleStart(module) => {
                 self.core.record_module(module, Pass::Backward, Edge::Before);
                 self.pass_to(0..1);
@@ -176,6 +177,32 @@ impl Evaluation<'_> {
                 self.core.release(unwanted.storage);
             }
         }
+    }
+
+    fn tiled(&mut self, count: usize, place: u32) {
+        for index in 0..count {
+            let input = self.input(index);
+            if input.target.wants() {
+                let is_parameter = input.is_parameter && input.element_bytes == 4;
+                self.results[index] = Some(self.make(input.elements, 4, is_parameter));
+            }
+        }
+        let scratch: Vec<StorageId> = self.core.scratch[place as usize]
+            .clone()
+            .into_iter()
+            .map(|bytes| self.core.allocate(bytes, Category::Loss))
+            .collect();
+        scratch.iter().skip(1).for_each(|storage| self.core.release(*storage));
+        let mut wide = Vec::new();
+        for index in 0..count {
+            let input = self.input(index);
+            if input.target.wants() && input.element_bytes != 4 {
+                let narrow = self.make(input.elements, input.element_bytes, input.is_parameter);
+                wide.extend(self.results[index].replace(narrow));
+            }
+        }
+        wide.into_iter().for_each(|gradient| self.core.release(gradient.storage));
+        scratch.iter().take(1).for_each(|storage| self.core.release(*storage));
     }
 
     fn product(&mut self) {

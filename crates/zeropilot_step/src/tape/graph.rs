@@ -129,6 +129,10 @@ pub(crate) enum Formula {
     SliceCopy,
     /// Gradients that forward has made and kept: they take the place of what was saved.
     Made,
+    /// A product whose result was never kept whole: made again tile by tile. Gradients of the wanted inputs are added up in
+    /// 32 bits beside the first scratch tensor at this place of the core's list, which stays until they are cast; the
+    /// others go before.
+    Tiled(u32),
     /// Begin of a module's backward.
     ModuleStart(ModuleId),
     /// End of a module's backward, for one of its arguments.
