@@ -145,6 +145,7 @@ class Memory(MemoryResult):
 
     shape: int
     model: str
+    engine: str
     stage: int
     micro_batch: int
     sequence_length: int
@@ -487,6 +488,7 @@ class Simulation(Result):
 
     shape: int
     model: str
+    engine: str
     stage: int
     micro_batch: int
     gradient_accumulation_steps: int

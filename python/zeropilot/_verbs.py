@@ -92,6 +92,7 @@ def memory(
     config: Optional[Config] = None,
     stage: Optional[int] = None,
     offload: Optional[str] = None,
+    without_deepspeed: bool = False,
     precision: Optional[str] = None,
     host_ram: Optional[Size] = None,
     rank: Optional[int] = None,
@@ -120,9 +121,9 @@ def memory(
     which names, shapes, dtypes, ``requires_grad`` and the transformers config are read. ``config`` is a DeepSpeed config,
     a file or a dictionary; otherwise one is made from ``stage`` (3), ``offload`` (``"none"``, ``"optimizer"``, ``"all"``)
     and ``precision`` (``"bf16"``). Without a value, ``seq_len`` is 2048, ``method`` ``"full"``, ``lora_rank`` 16, ``attention``
-    ``"auto"`` and ``optimizer`` ``"adamw"``; ``seq_len`` may be a text such as ``"128k"``. ``fused_loss``
-    may be ``"trl"``, the head of TRL's trainers. ``deepspeed_version``, ``transformers_version`` and ``trl_version`` name the
-    software of the run; otherwise it is the newest that was measured.
+    ``"auto"`` and ``optimizer`` ``"adamw"``; ``seq_len`` may be a text such as ``"128k"``. ``without_deepspeed`` asks for
+    PyTorch alone, on one GPU or with DDP. ``fused_loss`` may be ``"trl"``, the head of TRL's trainers. ``deepspeed_version``,
+    ``transformers_version`` and ``trl_version`` name the software of the run; otherwise it is the newest that was measured.
     """
     training = _training(
         seq_len=seq_len,
@@ -147,6 +148,7 @@ def memory(
         machines=_given(gpus=gpus, host_ram=host_ram),
         stage=stage,
         offload=offload,
+        without_deepspeed=without_deepspeed or None,
         precision=precision,
         rank=rank,
         training=training,
@@ -273,6 +275,7 @@ def simulate(
     config: Optional[Config] = None,
     stage: Optional[int] = None,
     offload: Optional[str] = None,
+    without_deepspeed: bool = False,
     precision: Optional[str] = None,
     host_ram: Optional[Size] = None,
     network: Optional[str] = None,
@@ -328,6 +331,7 @@ def simulate(
         machines=_given(gpus=gpus, host_ram=host_ram, network=network, nvme=nvme),
         stage=stage,
         offload=offload,
+        without_deepspeed=without_deepspeed or None,
         precision=precision,
         training=training,
     )

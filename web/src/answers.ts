@@ -112,6 +112,7 @@ export interface Resolved {
 export interface Memory {
   shape: number;
   model: string;
+  engine: string;
   stage: number;
   micro_batch: number;
   sequence_length: number;
@@ -396,6 +397,7 @@ export interface CurrentJob {
 export interface Simulation {
   shape: number;
   model: string;
+  engine: string;
   stage: number;
   micro_batch: number;
   gradient_accumulation_steps: number;

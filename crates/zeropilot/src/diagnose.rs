@@ -43,7 +43,7 @@ pub(crate) struct DiagnoseCommand {
     #[arg(long, value_name = "MODEL")]
     model: Option<String>,
     /// DeepSpeed config; otherwise made from --stage, --offload and --precision
-    #[arg(long, value_name = "FILE", conflicts_with_all = ["stage", "offload"])]
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["stage", "offload", "without_deepspeed"])]
     config: Option<PathBuf>,
     #[command(flatten)]
     format: FormatOptions,

@@ -37,10 +37,10 @@ pub(crate) struct MemoryCommand {
     #[command(flatten)]
     job: JobOptions,
     /// DeepSpeed config; otherwise made from --stage, --offload and --precision
-    #[arg(long, value_name = "FILE", conflicts_with_all = ["stage", "offload"])]
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["stage", "offload", "without_deepspeed"])]
     config: Option<PathBuf>,
     /// Show all stages and offloads side by side
-    #[arg(long, conflicts_with_all = ["config", "timeline", "svg"])]
+    #[arg(long, conflicts_with_all = ["config", "timeline", "svg", "without_deepspeed"])]
     compare: bool,
     /// Draw the step in the terminal
     #[arg(long)]

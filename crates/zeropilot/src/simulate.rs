@@ -32,7 +32,7 @@ pub(crate) struct SimulateCommand {
     #[command(flatten)]
     job: JobOptions,
     /// DeepSpeed config; otherwise made from --stage, --offload and --precision
-    #[arg(long, value_name = "FILE", conflicts_with_all = ["stage", "offload"])]
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["stage", "offload", "without_deepspeed"])]
     config: Option<PathBuf>,
     /// Draw the step in the terminal
     #[arg(long)]

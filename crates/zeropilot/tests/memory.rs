@@ -377,3 +377,22 @@ fn kernels_of_liger_hold_less_and_growing_segments_reserve_no_more() {
     assert!(need("allocated", "--liger") < need("allocated", "--fused-loss"));
     assert!(need("reserved", "--expandable-segments") <= need("reserved", "--liger=false"));
 }
+
+/// Without DeepSpeed weights, gradients and both moments are in bf16: eight bytes per parameter, and two more in the buckets
+/// of DDP. Stage 0 of DeepSpeed keeps sixteen.
+#[test]
+fn without_deepspeed_there_are_no_master_weights() {
+    let per_parameter = |gpus: &str| {
+        let answer = answer(&["--model", "qwen3-8b", "--gpus", gpus, "--without-deepspeed"]);
+        assert_eq!((&answer["engine"], &answer["stage"]), (&"pytorch".into(), &0.into()));
+        at(&answer, "/tensors/after_backward/total") as f64 / QWEN3_8B as f64
+    };
+    let (one, two) = (per_parameter("1xA100-80G"), per_parameter("2xA100-80G"));
+    assert!((one - 8.0).abs() < 0.02 && (two - 10.0).abs() < 0.02, "{one} {two}");
+    let both = ["memory", "--model", "qwen3-8b", "--gpus", "2xA100-80G", "--without-deepspeed"];
+    let refused = run(&[&both[..], &["--stage", "2"]].concat());
+    assert_eq!(refused.code, 2, "{}", refused.stdout);
+    // Adapters in fp32 on a base of four bits: what trainers prepare is named.
+    let said = run(&[&both[..], &["--method", "qlora"]].concat()).stdout;
+    assert!(said.contains("prepare_model_for_kbit_training"), "{said}");
+}

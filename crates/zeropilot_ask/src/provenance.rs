@@ -66,7 +66,8 @@ impl Provenance {
     pub(crate) fn settle(request: &mut MemoryRequest) -> Result<Self, UnreadableConfig> {
         let job = std::mem::take(&mut request.job);
         let mut all = Self::of(&job);
-        let is_made = request.stage.is_some() || request.offload.is_some();
+        let is_made =
+            request.stage.is_some() || request.offload.is_some() || request.without_deepspeed;
         if request.config.is_none() && !is_made {
             request.config = all.config(job.config.as_ref())?;
         }
@@ -104,7 +105,9 @@ impl Provenance {
             precision.filter(|said| !beside(|stated| stated.precision.is_some(), &said.origin));
         let assumed = written.is_none().then(|| request.machines.usual_format());
         all.take("precision", &mut request.precision, precision, assumed);
-        if request.config.is_none() {
+        if request.without_deepspeed {
+            all.state("without_deepspeed", true, Origin::Option);
+        } else if request.config.is_none() {
             let usual = request.usual_stage();
             all.take("stage", &mut request.stage, None, Some(usual));
         }

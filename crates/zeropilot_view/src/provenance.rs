@@ -12,7 +12,7 @@ pub(crate) use self::json::Shape;
 use crate::escaped;
 
 /// Values as people name them, and the option that sets each.
-const NAMES: [(&str, Text, &str); 22] = [
+const NAMES: [(&str, Text, &str); 23] = [
     ("model", Text::new("model", "模型"), "--model"),
     ("config", Text::new("DeepSpeed config", "DeepSpeed 配置"), "--config"),
     ("world_size", Text::new("world size", "总卡数（world size）"), "--gpus"),
@@ -40,6 +40,7 @@ const NAMES: [(&str, Text, &str); 22] = [
     ("optimizer", Text::new("optimizer", "优化器"), "--optimizer"),
     ("global_batch", Text::new("global batch size", "全局 batch"), "--global-batch"),
     ("gpus", Text::new("GPUs", "GPU"), "--gpus"),
+    ("without_deepspeed", Text::new("without DeepSpeed", "不用 DeepSpeed"), "--without-deepspeed"),
     ("deepspeed_version", Text::new("DeepSpeed", "DeepSpeed"), "--deepspeed-version"),
     ("transformers_version", Text::new("transformers", "transformers"), "--transformers-version"),
     ("trl_version", Text::new("TRL", "TRL"), "--trl-version"),

@@ -253,6 +253,11 @@ pub(super) const OPTIONS: &[(&[&str], &str, &str)] = &[
         "trl_version",
         "训练所用的 TRL 版本；默认取实测过的最新版本（1.16）",
     ),
+    (
+        &["memory", "simulate", "diagnose"],
+        "without_deepspeed",
+        "不用 DeepSpeed，只用 PyTorch：单卡，或多卡 DDP；16 bit 权重在 autocast 下运行，与 HF Trainer 相同",
+    ),
     (&["memory", "simulate", "diagnose"], "rank", "要看哪个 rank；默认看最满的"),
     (&["simulate"], "trace", "把这一步写成 Chrome/Perfetto 的 trace 文件"),
     (&["simulate"], "scale", "卡数从多少到多少，例如 `8..1024`；默认每卡 batch 不变"),

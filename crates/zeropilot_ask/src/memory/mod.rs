@@ -6,15 +6,17 @@ use serde::Deserialize;
 use zeropilot_cluster::Cluster;
 use zeropilot_config::resolve::ResolvedConfig;
 use zeropilot_config::settings::{Precision, Zero};
-use zeropilot_job::TrainingJob;
+use zeropilot_job::{Direction, NotModelled, Origin, TrainingJob};
 use zeropilot_lint::Report;
 use zeropilot_model::Model;
-use zeropilot_step::lower::{LowerError, Recipe};
+use zeropilot_step::lower::{LowerError, Method, Recipe};
 use zeropilot_step::memory::{
     Answer, Counting, Prediction, Question, Relief, Stretch, Workload, WorkloadKey, host_reliefs,
     reliefs, timeline,
 };
+use zeropilot_step::tape::Autocast;
 use zeropilot_step::traffic::Traffic;
+use zeropilot_step::zero::Engine;
 use zeropilot_units::Estimate;
 
 pub(crate) use self::config::Stated;
@@ -66,6 +68,9 @@ pub struct MemoryRequest {
     #[cfg_attr(feature = "clap", arg(long, value_name = "WHAT", num_args = 0..=1,
         default_missing_value = "all"))]
     pub offload: Option<Offload>,
+    /// PyTorch alone, without DeepSpeed: one GPU, or DDP on several; 16-bit weights under autocast, as the HF Trainer runs them
+    #[cfg_attr(feature = "clap", arg(long, conflicts_with_all = ["stage", "offload"]))]
+    pub without_deepspeed: bool,
     /// Number format of the model; otherwise the one in the config, or bf16 (fp16 on GPUs without it)
     #[cfg_attr(feature = "clap", arg(long, value_name = "FORMAT"))]
     pub precision: Option<NumberFormat>,
@@ -195,6 +200,9 @@ impl Job {
         let software = &request.training.software;
         provenance.not_modelled.extend(software.of_engine(&resolved));
         provenance.not_modelled.extend(software.of_transformers(&model));
+        if request.without_deepspeed && matches!(recipe.method, Method::QLora { .. }) {
+            provenance.not_modelled.push(kbit_preparation());
+        }
         if resolved.zero().hpz_partition_size > 1 && Note::is_hpz_wrong(software.engine()) {
             provenance.notes.push(Note::HpzVersion);
         }
@@ -254,6 +262,17 @@ fn format(precision: Precision) -> NumberFormat {
         Precision::Fp32 => NumberFormat::Fp32,
         Precision::Fp16 { .. } => NumberFormat::Fp16,
         Precision::Bf16 { .. } => NumberFormat::Bf16,
+    }
+}
+
+/// What trainers do to a base of four bits before PEFT gets it.
+fn kbit_preparation() -> NotModelled {
+    NotModelled {
+        en: "norms and head that `prepare_model_for_kbit_training` casts to fp32".to_owned(),
+        zh: "`prepare_model_for_kbit_training` 转成 fp32 的 norm 和输出层".to_owned(),
+        written: "--without-deepspeed --method qlora".to_owned(),
+        direction: Direction::Higher,
+        origin: Origin::Option,
     }
 }
 
@@ -436,7 +455,8 @@ impl MemoryRequest {
     /// The ZeRO stage if nobody says which: one GPU that keeps everything has nothing to share.
     pub(crate) fn usual_stage(&self) -> u8 {
         let is_alone = self.machines.cluster().is_ok_and(|cluster| cluster.world_size() == 1);
-        if is_alone && self.offload.unwrap_or_default() == Offload::None { 0 } else { Self::STAGE }
+        let keeps_all = is_alone && self.offload.unwrap_or_default() == Offload::None;
+        if keeps_all || self.without_deepspeed { 0 } else { Self::STAGE }
     }
 
     fn stage(&self) -> Result<u8, OutOfRange> {
@@ -445,8 +465,22 @@ impl MemoryRequest {
         Ok(stage)
     }
 
+    /// A recipe without DeepSpeed: the HF Trainer runs 16-bit formats under autocast.
+    fn on_pytorch(&self, recipe: Recipe) -> Recipe {
+        let format = self.precision.unwrap_or_else(|| self.machines.usual_format());
+        let autocast = match format {
+            NumberFormat::Fp32 => Autocast::Off,
+            NumberFormat::Bf16 | NumberFormat::Fp16 => Autocast::OutputsInFp32,
+        };
+        Recipe { engine: Engine::PyTorch, autocast, ..recipe }
+    }
+
     fn refuse_beside_config(&self) -> Result<(), MemoryProblem> {
-        let given = [("stage", self.stage.is_some()), ("offload", self.offload.is_some())];
+        let given = [
+            ("stage", self.stage.is_some()),
+            ("offload", self.offload.is_some()),
+            ("without_deepspeed", self.without_deepspeed),
+        ];
         match given.into_iter().find(|(_, is_given)| *is_given) {
             Some((option, _)) => Err(MemoryProblem::BesideConfig { option }),
             None => Ok(()),
@@ -473,6 +507,7 @@ impl<'a> Asking<'a> {
             return Err(MemoryProblem::OpenLoss);
         }
         let recipe = request.training.recipe_of(model)?;
+        let recipe = if request.without_deepspeed { request.on_pytorch(recipe) } else { recipe };
         let hidden = model.dimensions().map_or(1, |dimensions| dimensions.hidden_size);
         Ok(Self { request, recipe, cluster, hidden })
     }

@@ -11,8 +11,8 @@ use zeropilot_units::{Bytes, Elements};
 use super::answer::{Answer, Question};
 use crate::head::LossHead;
 use crate::lower::{LowerError, Recipe};
-use crate::tape::AttentionForm;
-use crate::zero::Place;
+use crate::tape::{AttentionForm, Autocast};
+use crate::zero::{Engine, Place};
 
 /// One change to a job.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -156,7 +156,13 @@ impl Question<'_> {
 impl Lever {
     fn apply(self, zero: &mut Zero, recipe: &mut Recipe, micro_batch: &mut u64) {
         match self {
-            Self::Stage(stage) => zero.stage = stage,
+            Self::Stage(stage) => {
+                zero.stage = stage;
+                // Without DeepSpeed there is no stage.
+                if recipe.engine == Engine::PyTorch {
+                    (recipe.engine, recipe.autocast) = (Engine::DeepSpeed, Autocast::Off);
+                }
+            }
             Self::OffloadOptimizer => zero.offload_optimizer.clone_from(&ON_HOST.offload_optimizer),
             Self::OffloadParam => zero.offload_param.clone_from(&ON_HOST.offload_param),
             Self::Checkpointing => recipe.checkpointing = true,

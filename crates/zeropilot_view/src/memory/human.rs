@@ -8,7 +8,7 @@ use zeropilot_record::Offload;
 use zeropilot_step::conformal::OwnRuns;
 use zeropilot_step::lower::{Fidelity, Method, Recipe};
 use zeropilot_step::memory::{Answer, Interval, Phase, Question};
-use zeropilot_step::zero::Place;
+use zeropilot_step::zero::{Engine, Place};
 use zeropilot_text::{Language, Text, tr};
 use zeropilot_units::{Bytes, Estimate};
 
@@ -53,7 +53,10 @@ pub(super) fn headline(name: &str, question: &Question<'_>, language: Language) 
     [
         escaped(name).into_owned(),
         method(question.recipe, language).to_owned(),
-        zero(question.zero, language),
+        match question.recipe.engine {
+            Engine::DeepSpeed => zero(question.zero, language),
+            Engine::PyTorch => tr!(language, "without DeepSpeed", "不用 DeepSpeed"),
+        },
         precision(question.resolved.precision()).to_owned(),
         gpus(question.cluster, language),
     ]

@@ -7,7 +7,7 @@ use serde_json::Value;
 use zeropilot_step::conformal::OwnRuns;
 use zeropilot_step::lower::Fidelity;
 use zeropilot_step::memory::{Answer, Phase, Prediction, Stretch};
-use zeropilot_step::zero::{Place, Rest};
+use zeropilot_step::zero::{Engine, Place, Rest};
 use zeropilot_text::Language;
 use zeropilot_units::{Bytes, Estimate};
 
@@ -30,6 +30,7 @@ const SHAPE: u32 = 1;
 pub(crate) struct Memory<'a> {
     shape: u32,
     model: &'a str,
+    engine: &'static str,
     stage: u8,
     micro_batch: u64,
     sequence_length: u64,
@@ -85,6 +86,14 @@ struct Peaks {
     forward: u64,
     backward: u64,
     step: u64,
+}
+
+/// Who keeps weights, gradients and optimizer states, as programs read it.
+pub(crate) fn engine_name(engine: Engine) -> &'static str {
+    match engine {
+        Engine::DeepSpeed => "deepspeed",
+        Engine::PyTorch => "pytorch",
+    }
 }
 
 /// What a GPU needs.
@@ -184,6 +193,7 @@ pub fn json(report: &MemoryReport<'_>, as_measured: &Prediction) -> Value {
     value(&Memory {
         shape: SHAPE,
         model: report.name,
+        engine: engine_name(question.recipe.engine),
         stage: stage_number(question.zero.stage),
         micro_batch: question.micro_batch,
         sequence_length: question.recipe.sequence,

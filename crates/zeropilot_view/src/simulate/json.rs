@@ -11,7 +11,7 @@ use super::SimulateReport;
 use crate::estimate::Range;
 use crate::json::value;
 use crate::memory::Fit;
-use crate::memory::json::OwnBounds;
+use crate::memory::json::{OwnBounds, engine_name};
 use crate::provenance;
 
 /// The version of this shape.
@@ -23,6 +23,7 @@ const SHAPE: u32 = 1;
 pub(crate) struct Simulation<'a> {
     shape: u32,
     model: &'a str,
+    engine: &'static str,
     stage: u8,
     micro_batch: u64,
     gradient_accumulation_steps: u64,
@@ -121,6 +122,7 @@ pub fn json(report: &SimulateReport<'_>) -> Value {
     value(&Simulation {
         shape: SHAPE,
         model: report.name,
+        engine: engine_name(question.recipe.engine),
         stage: question.zero.stage as u8,
         micro_batch: question.micro_batch,
         gradient_accumulation_steps: program.accumulation,
