@@ -43,6 +43,8 @@ deepspeed.ops.__compatible_ops__["deepspeed_shm_comm"] = False
 
 STEPS = 3
 SECONDS = 300
+# Of a rank, libraries included. A config may ask for two to the power of any number.
+MEMORY = 12 << 30
 COLLECTIVES = ("all_reduce", "reduce", "broadcast", "all_gather_into_tensor", "reduce_scatter_tensor", "all_gather",
                "reduce_scatter", "all_to_all_single")
 
@@ -135,6 +137,8 @@ def rank_main(rank, world_size, port, path, answer_path, wishes):
     try:
         deepspeed.init_distributed(dist_backend="gloo", verbose=False)
         result = {"runs": True, "probe": train(path, state, wishes)}
+    except MemoryError:
+        result = {"runs": False, "phase": "train", "error": "Killed", "message": "no answer in the memory given"}
     except BaseException as error:
         result = {"runs": False, "phase": state["phase"], "error": type(error).__name__,
                   "message": str(error)[:1000], "trace": traceback.format_exc()[-1500:]}
@@ -163,7 +167,9 @@ def run(request, directory, wishes):
     for rank in range(world_size):
         child = os.fork()
         if child == 0:
+            import resource
             import signal
+            resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
             signal.alarm(SECONDS)
             try:
                 rank_main(rank, world_size, port, path, os.path.join(directory, f"answer{rank}"), wishes)

@@ -17,10 +17,10 @@ pub(crate) static RULE: Rule = Rule {
     group: Group::Optimizer,
     severity: Severity::Error,
     summary: Text::new(
-        "`Muon` in stage 3 with `reduce_scatter`, or before 0.18",
-        "stage 3 下 `Muon` 搭配 `reduce_scatter`，或在 0.18 之前使用",
+        "`Muon` in stage 3 with `reduce_scatter` or before 0.18, and in any stage before 0.17",
+        "stage 3 下 `Muon` 搭配 `reduce_scatter` 或在 0.18 之前使用；0.17 之前任何 stage 都不能用",
     ),
-    wordings: &[&WORDING, &STAGE_3],
+    wordings: &[&WORDING, &STAGE_3, &OF_PYTORCH],
     sources: &[],
     examples: &[
         Example::new(
@@ -30,6 +30,10 @@ pub(crate) static RULE: Rule = Rule {
             r#"{"train_batch_size": 8, "optimizer": {"type": "Muon", "params": {"lr": 1e-3}}, "zero_allow_untested_optimizer": true, "zero_optimization": {"stage": 3, "reduce_scatter": false}}"#,
         )
         .version("0.17.6"),
+        Example::new(
+            r#"{"train_batch_size": 8, "optimizer": {"type": "Muon", "params": {"lr": 1e-3}}}"#,
+        )
+        .version("0.16.9"),
     ],
     good: &[
         Example::new(
@@ -72,12 +76,41 @@ static STAGE_3: Wording = Wording {
     ),
 };
 
+static OF_PYTORCH: Wording = Wording {
+    message: Text::new(
+        "DeepSpeed {version} uses PyTorch's `Muon`, which accepts only matrices",
+        "DeepSpeed {version} 用的是 PyTorch 的 `Muon`，它只接受矩阵",
+    ),
+    why: Text::new(
+        "Norms and biases are vectors: the run stops with `Muon only supports 2D parameters`. From 0.17 DeepSpeed has its own Muon, which trains them with Adam.",
+        "norm 和 bias 是向量，训练会以 `Muon only supports 2D parameters` 退出。从 0.17 起 DeepSpeed 有自己的 Muon，会用 Adam 训练它们。",
+    ),
+    help: Text::new(
+        "use DeepSpeed 0.18 or later, or another optimizer",
+        "升级到 DeepSpeed 0.18 及以上，或换一个优化器",
+    ),
+};
+
 pub(crate) fn check(subject: &Subject<'_>, found: &mut Vec<Diagnostic>) {
     let Some((name, node)) = subject.optimizer_type() else { return };
-    if !name.eq_ignore_ascii_case("muon") || subject.stage() != Some(3) {
+    if !name.eq_ignore_ascii_case("muon") {
         return;
     }
-    let is_known = Constructors::of(subject.version).knows_optimizer(name);
+    let constructors = Constructors::of(subject.version);
+    if constructors.builds_optimizer(name) && subject.version < EngineVersion::V0_17 {
+        let title = Text::new("use `AdamW`", "改用 `AdamW`");
+        let fix = Fix::guess(title, vec![Edit::new(node.span, "\"AdamW\"")]);
+        found.push(
+            at_value(&RULE, &OF_PYTORCH, &["optimizer", "type"], node)
+                .with("version", subject.version.name())
+                .fix(Some(fix)),
+        );
+        return;
+    }
+    if subject.stage() != Some(3) {
+        return;
+    }
+    let is_known = constructors.knows_optimizer(name);
     if is_known && subject.version < EngineVersion::V0_18 {
         let title = Text::new("use stage 2", "改为 stage 2");
         let stage = subject.zero_member("stage").map(|member| Edit::new(member.value.span, "2"));
