@@ -187,7 +187,8 @@ impl Lora {
         let root = Module::new(self.class())
             .with("base_model", Module::new("LoraModel").with("model", root));
         let count = root.count().map_err(|TooManyElements| LoraError::TooLarge)?;
-        Ok(Model { root, count, ..model.clone() })
+        let output = model.output.as_ref().map(|output| format!("base_model.model.{output}"));
+        Ok(Model { root, count, output, ..model.clone() })
     }
 
     fn class(&self) -> &'static str {
