@@ -185,12 +185,8 @@ impl Provenance {
             .clone()
             .map(|said| said.map(|is_fused| if is_fused { FusedLoss::Yes } else { FusedLoss::No }));
         // TRL has a head of its own, with Liger's other kernels, too.
-        let trl = job.framework.filter(|_| training.software.has_trl_head());
-        let trl = trl.and_then(|framework| framework.default("fused_loss"));
-        let trl = trl.map(|(_, version)| Sourced {
-            value: FusedLoss::Trl,
-            origin: Origin::FrameworkDefault { version },
-        });
+        let trl = job.trl_head.clone().filter(|_| training.software.has_trl_head());
+        let trl = trl.map(|origin| Sourced { value: FusedLoss::Trl, origin });
         if trl.is_some() && training.fused_loss.is_none() {
             self.not_modelled.extend(training.software.of_trl());
             let is_assumed = training.software.trl_version.is_none();

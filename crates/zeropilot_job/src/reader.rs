@@ -535,6 +535,7 @@ impl TrainingJob {
                 .take()
                 .or_else(|| default("lora_targets").map(|it| it.map(|text| targets(&text))));
         }
+        self.trl_head = default("fused_loss").map(|said| said.origin);
         self.grad_checkpointing = self
             .grad_checkpointing
             .take()

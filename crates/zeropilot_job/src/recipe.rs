@@ -11,7 +11,7 @@ use crate::training_job::Direction;
 
 impl Framework {
     /// Its default for a value, and the release whose default that is.
-    pub fn default(self, field: &str) -> Option<(&'static str, &'static str)> {
+    pub(crate) fn default(self, field: &str) -> Option<(&'static str, &'static str)> {
         let recipe = RECIPES.iter().find(|recipe| recipe.framework == self)?;
         Some((recipe.defaults.get(field)?.as_str(), recipe.version.as_str()))
     }

@@ -36,6 +36,8 @@ pub struct TrainingJob {
     pub attention: Option<Sourced<Attention>>,
     /// Whether projection and cross entropy are one kernel.
     pub fused_loss: Option<Sourced<bool>>,
+    /// Who says that TRL's trainers compute the loss by a head of their own.
+    pub trl_head: Option<Origin>,
     /// Whether all kernels of Liger are used.
     pub liger: Option<Sourced<bool>>,
     /// Whether PyTorch's allocator grows its segments.
