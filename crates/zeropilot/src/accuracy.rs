@@ -13,7 +13,7 @@ use crate::exit_status::ExitStatus;
 use crate::layout::layout;
 use crate::options::{FormatOptions, GlobalOptions};
 use crate::output::Output;
-use crate::records::home;
+use crate::records::named_or_home;
 
 pub(crate) const EXAMPLES: &str = "\
 Examples:
@@ -21,7 +21,7 @@ Examples:
   zeropilot accuracy --json
   zeropilot accuracy --export > rows.jsonl
 
-Exit codes: 0 done, 2 a mistake in the arguments";
+Exit codes: 0 done, 2 the directory cannot be read";
 
 /// The arguments of `zeropilot accuracy`.
 #[derive(Debug, Args)]
@@ -44,7 +44,14 @@ pub(crate) fn run(
     language: Language,
 ) -> ExitStatus {
     let mut output = Output::new(layout(Format::Human, global, language).color);
-    let runs = accuracies(&command.runs.clone().unwrap_or_else(home));
+    let home = match named_or_home(command.runs.as_deref(), language) {
+        Ok(home) => home,
+        Err(problem) => {
+            output.say(&problem);
+            return ExitStatus::Failure;
+        }
+    };
+    let runs = accuracies(&home);
     let counted = counted(&runs, env!("CARGO_PKG_VERSION"));
     let report = OwnRunsReport { runs: &runs, counted: &counted };
     if command.export {

@@ -23,8 +23,7 @@ pub(crate) fn measured(
 /// So many GPUs of the kind that the driver finds here; only their number if it finds none, or several kinds.
 #[cfg(target_os = "linux")]
 pub(crate) fn of_kind_here(count: u64) -> String {
-    let shown = std::env::var("CUDA_VISIBLE_DEVICES").ok();
-    match here(&Nvidia, shown.as_deref(), Language::English) {
+    match visible_here(Language::English) {
         Ok(gpus) => named(gpus.device, count),
         Err(_) => count.to_string(),
     }
@@ -35,9 +34,13 @@ pub(crate) fn or_here(machines: Machines, language: Language) -> Result<Machines
     if machines.gpus.is_some() {
         return Ok(machines);
     }
-    let shown = std::env::var("CUDA_VISIBLE_DEVICES").ok();
-    let gpus = written(&here(&Nvidia, shown.as_deref(), language)?);
+    let gpus = written(&visible_here(language)?);
     Ok(Machines { gpus: Some(gpus), ..machines })
+}
+
+fn visible_here(language: Language) -> Result<Gpus, String> {
+    let shown = std::env::var("CUDA_VISIBLE_DEVICES").ok();
+    here(&Nvidia, shown.as_deref(), language)
 }
 
 fn written(gpus: &Gpus) -> String {

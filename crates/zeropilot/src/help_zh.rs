@@ -42,7 +42,7 @@ const ACCURACY_EXAMPLES: &str = "\
   zeropilot accuracy --json
   zeropilot accuracy --export > rows.jsonl
 
-退出码：0 已完成，2 参数有误";
+退出码：0 已完成，2 目录无法读取";
 
 const EXAMPLES: &str = "\
 示例：

@@ -28,8 +28,7 @@ pub(crate) fn add(
         machines.machine = Some(Arc::new(read(path, language)?));
         return Ok(machines);
     }
-    let Some(path) = usual().filter(|path| path.is_file()) else { return Ok(machines) };
-    let profile = read(&path, language)?;
+    let Some(profile) = of_this_machine(language)? else { return Ok(machines) };
     let asked = machines.gpus.as_deref().and_then(|text| text.parse::<Gpus>().ok());
     let is_of_them =
         |gpus: Gpus| gpus.device == profile.device() && gpus.device.accelerator().is_some();
@@ -45,12 +44,16 @@ pub(crate) fn add_processors(
     mut machines: Machines,
     language: Language,
 ) -> Result<Machines, String> {
-    let Some(path) = usual().filter(|path| path.is_file()) else { return Ok(machines) };
-    let profile = read(&path, language)?;
-    if profile.device.kind == DeviceKind::Cpu {
-        machines.machine = Some(Arc::new(profile));
-    }
+    let profile = of_this_machine(language)?;
+    let of_processors = profile.filter(|profile| profile.device.kind == DeviceKind::Cpu);
+    machines.machine = of_processors.map(Arc::new);
     Ok(machines)
+}
+
+/// The profile that was written where it is usually.
+fn of_this_machine(language: Language) -> Result<Option<MachineProfile>, String> {
+    let path = usual().filter(|path| path.is_file());
+    path.map(|path| read(&path, language)).transpose()
 }
 
 fn read(path: &Path, language: Language) -> Result<MachineProfile, String> {

@@ -4,10 +4,12 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 use zeropilot_ask::memory::WrittenConfig;
-use zeropilot_ask::{Compared, Memory, MemoryRequest, MethodName, Offload, compare, memory as ask};
+use zeropilot_ask::{
+    Compared, FusedLoss, Memory, MemoryRequest, MethodName, Offload, compare, memory as ask,
+};
 use zeropilot_cluster::Cluster;
 use zeropilot_model::Model;
-use zeropilot_text::Language;
+use zeropilot_text::{Language, Text};
 use zeropilot_view::memory::{self, Fit, MemoryReport};
 use zeropilot_view::model::length_note;
 use zeropilot_view::{Layout, gpus, problem, talk};
@@ -98,24 +100,28 @@ pub(crate) fn request_notes(
     language: Language,
 ) -> Vec<String> {
     let idle = without_effect(request, model).into_iter();
-    let idle = idle.map(|(option, needs)| talk::no_effect(option, needs, language));
+    let idle = idle.map(|(option, needs)| talk::no_effect(option, needs.get(language), language));
     idle.chain(length_note(model, request.training.seq_len(), language)).collect()
 }
 
-/// What the targets of `--target-len` belong to.
-const ENCODER_DECODER: &str = "an encoder-decoder model";
+const ENCODER_DECODER: Text = Text::new("an encoder-decoder model", "encoder-decoder 模型");
+const DECODER: Text = Text::new("a decoder-only model", "decoder-only 模型");
+const ADAPTERS: Text = Text::new("`--method lora`", "`--method lora`");
+const ANY_STAGE: Text = Text::new("`--stage` 1, 2, 3", "`--stage` 1、2、3");
 
 /// Options that do nothing as they are combined, each with what they would need.
-fn without_effect(request: &MemoryRequest, model: &Model) -> Vec<(&'static str, &'static str)> {
+fn without_effect(request: &MemoryRequest, model: &Model) -> Vec<(&'static str, Text)> {
     let training = &request.training;
     let adapts = training.method() != MethodName::Full;
     let has_targets = model.dimensions().is_none_or(|sizes| sizes.decoder_layers.is_some());
+    let fuses = training.fused_loss() != FusedLoss::No;
     let offloads = request.offload.is_some_and(|offload| offload != Offload::None);
     [
-        (!adapts && training.lora_rank.is_some(), "--lora-rank", "`--method lora`"),
-        (!adapts && !training.lora_targets.is_empty(), "--lora-targets", "`--method lora`"),
+        (!adapts && training.lora_rank.is_some(), "--lora-rank", ADAPTERS),
+        (!adapts && !training.lora_targets.is_empty(), "--lora-targets", ADAPTERS),
         (!has_targets && training.target_len.is_some(), "--target-len", ENCODER_DECODER),
-        (offloads && request.stage == Some(0), "--offload", "`--stage` 1, 2, 3"),
+        (offloads && request.stage == Some(0), "--offload", ANY_STAGE),
+        (fuses && !model.is_decoder_only(), "--fused-loss", DECODER),
     ]
     .into_iter()
     .filter_map(|(is_so, option, needs)| is_so.then_some((option, needs)))

@@ -13,7 +13,7 @@ use crate::exit_status::ExitStatus;
 use crate::layout::layout;
 use crate::options::{FormatOptions, GlobalOptions};
 use crate::output::Output;
-use crate::records::home;
+use crate::records::{home, named_or_home};
 
 /// The arguments of `zeropilot runs`.
 #[derive(Debug, Args)]
@@ -43,7 +43,14 @@ pub(crate) fn list(
     language: Language,
 ) -> ExitStatus {
     let mut output = Output::new(layout(Format::Human, global, language).color);
-    let records = Record::list(&command.runs.clone().unwrap_or_else(home));
+    let home = match named_or_home(command.runs.as_deref(), language) {
+        Ok(home) => home,
+        Err(problem) => {
+            output.say(&problem);
+            return ExitStatus::Failure;
+        }
+    };
+    let records = Record::list(&home);
     let row = |record: &'_ Record| record.standing() == Standing::Running;
     let running: Vec<bool> = records.iter().map(row).collect();
     let rows: Vec<Row<'_>> = records

@@ -133,3 +133,17 @@ fn exported_rows_can_be_shared() {
     assert_eq!((&row["peak_mem_gb"], &row["tokens_per_s_per_gpu"]), (&json!(44.0), &json!(2048.0)));
     assert!(!row.to_string().contains("20260101"), "{row}");
 }
+
+/// A directory that is mistyped is not one without runs.
+#[test]
+fn a_directory_that_is_not_there_is_named() {
+    let home = tempfile::tempdir().expect("a directory");
+    let nowhere = home.path().join("nowhere").display().to_string();
+    for verb in ["accuracy", "runs"] {
+        for language in ["en", "zh"] {
+            let arguments = [verb, "--runs", &nowhere, "--lang", language];
+            let (out, err) = zeropilot(home.path(), &arguments);
+            assert!(out.is_empty() && err.contains(&nowhere), "{out}{err}");
+        }
+    }
+}

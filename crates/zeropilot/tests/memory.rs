@@ -396,3 +396,17 @@ fn without_deepspeed_there_are_no_master_weights() {
     let said = run(&[&both[..], &["--method", "qlora"]].concat()).stdout;
     assert!(said.contains("prepare_model_for_kbit_training"), "{said}");
 }
+
+/// Only decoder-only models have a fused form of their loss.
+#[test]
+fn a_fused_loss_that_changes_nothing_is_named() {
+    let said = |model: &str, loss: &str| {
+        run(&["memory", "--model", model, "--gpus", "1xA100-80G", "--seq-len", "512", loss]).stderr
+    };
+    for loss in ["--fused-loss", "--fused-loss=trl"] {
+        assert!(said("t5-base", loss).contains("decoder-only"), "{}", said("t5-base", loss));
+        assert!(said("bert-base-uncased", loss).contains("decoder-only"));
+        assert!(!said("gpt2", loss).contains("decoder-only"));
+    }
+    assert!(!said("t5-base", "--fused-loss=no").contains("decoder-only"));
+}

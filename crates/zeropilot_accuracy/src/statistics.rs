@@ -1,5 +1,7 @@
 //! Numbers over judged rows.
 
+use zeropilot_step::conformal::median;
+
 use crate::judgement::Judged;
 use crate::row::Outcome;
 
@@ -37,14 +39,6 @@ impl Statistics {
             worst: errors.into_iter().max_by(|a, b| a.abs().total_cmp(&b.abs()))?,
         })
     }
-}
-
-/// The middle value, or the mean of the two in the middle.
-pub(crate) fn median(mut values: Vec<f64>) -> Option<f64> {
-    values.sort_by(f64::total_cmp);
-    let (below, above) =
-        (values.get((values.len().checked_sub(1)?) / 2)?, values.get(values.len() / 2)?);
-    Some(f64::midpoint(*below, *above))
 }
 
 /// Runs that fitted or not against what was predicted.

@@ -123,6 +123,12 @@ impl Model {
         self.parameters().filter(|entry| entry.parameter.trainable)
     }
 
+    /// Whether it predicts the next token of the one sequence it reads.
+    pub fn is_decoder_only(&self) -> bool {
+        use Family::{Bert, ModernBert, Mt5, Roberta, T5, Whisper};
+        !matches!(self.family, Some(Bert | ModernBert | Mt5 | Roberta | T5 | Whisper))
+    }
+
     /// How many elements there are.
     pub fn count(&self) -> &Count {
         &self.count

@@ -101,35 +101,32 @@ const WARM_UP: u64 = 2;
 const INTERVALS: usize = 3;
 
 impl Needs {
-    /// What the first attempt of a run needed, and its last step. A later one may run with another config.
-    pub fn measured<'e>(events: impl Iterator<Item = &'e Event>) -> (Self, u64) {
+    /// What the first attempt of a run needed, and its last step; a later one may run with another config. Resident memory
+    /// counts only where ranks compute on processors: it says nothing about a GPU whose processes the driver does not name.
+    pub fn measured(events: &[Event], on_processors: bool) -> (Self, u64) {
         let mut needs = Self::default();
-        let mut resident: Option<u64> = None;
         let mut steps: Vec<(f64, u64)> = Vec::new();
-        let most = |known: Option<u64>, more: Option<u64>| known.max(more);
         for event in events {
             match &event.happening {
                 RunEvent::AttemptStarted { attempt: 2.., .. } => break,
                 RunEvent::Step { step, .. } => steps.push((event.at, *step)),
-                RunEvent::Memory { ranks } => {
-                    resident = most(resident, ranks.iter().map(|rank| rank.rss).max());
+                RunEvent::Memory { ranks } if on_processors => {
+                    needs.device = needs.device.max(ranks.iter().map(|rank| rank.rss).max());
                 }
-                RunEvent::Gpus { gpus } => {
+                RunEvent::Gpus { gpus } if !on_processors => {
                     let of_ranks = gpus.iter().flat_map(|gpu| {
                         let ranks = gpu.processes.iter().filter_map(|process| process.rank);
                         ranks.filter_map(|rank| gpu.of_rank(rank))
                     });
-                    needs.device = most(needs.device, of_ranks.max());
+                    needs.device = needs.device.max(of_ranks.max());
                 }
                 RunEvent::Allocator { allocated, reserved } => {
-                    needs.allocated = most(needs.allocated, *allocated);
-                    needs.reserved = most(needs.reserved, *reserved);
+                    needs.allocated = needs.allocated.max(*allocated);
+                    needs.reserved = needs.reserved.max(*reserved);
                 }
                 _ => {}
             }
         }
-        // Without GPUs in the record ranks compute on processors.
-        needs.device = needs.device.or(resident);
         needs.step_seconds = step_seconds(&steps);
         (needs, steps.last().map_or(0, |(_, step)| *step))
     }
@@ -224,9 +221,9 @@ mod tests {
         // Two seconds a step from step 3 on, and half a minute between 5 and 6.
         let steps = [(0.0, 1), (9.0, 2), (11.0, 3), (13.0, 4), (15.0, 5), (47.0, 6), (49.0, 7)];
         let events: Vec<Event> = steps.iter().map(|(at, number)| step(*at, *number)).collect();
-        let (needs, last) = Needs::measured(events.iter());
+        let (needs, last) = Needs::measured(&events, true);
         assert_eq!((needs.step_seconds, last), (Some(2.0), 7));
-        assert_eq!(Needs::measured(events[..4].iter()).0.step_seconds, None, "too few");
+        assert_eq!(Needs::measured(&events[..4], true).0.step_seconds, None, "too few");
     }
 
     #[test]
@@ -256,7 +253,8 @@ mod tests {
     #[test]
     fn the_fullest_rank_of_the_first_attempt_counts() {
         let events = [started(1), resident(70), resident(50), started(2), resident(90)];
-        let (needs, _) = Needs::measured(events.iter());
+        let (needs, _) = Needs::measured(&events, true);
         assert_eq!(needs, Needs { device: Some(70), ..Needs::default() });
+        assert_eq!(Needs::measured(&events, false).0, Needs::default(), "not that of a GPU");
     }
 }

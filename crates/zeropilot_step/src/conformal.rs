@@ -51,10 +51,10 @@ pub fn with_own(others: Factors, ratios: &[f64]) -> (Factors, Option<OwnRuns>) {
         let apart = |place: usize| {
             let mut rest = logs.clone();
             let own = rest.remove(place);
-            (own - median(rest)).abs()
+            (own - median(rest).unwrap_or(0.0)).abs()
         };
         let mut distances: Vec<f64> = (0..logs.len()).map(apart).collect();
-        let (middle, most) = (median(logs), quantile(&mut distances, SHARE));
+        let (middle, most) = (median(logs).unwrap_or(0.0), quantile(&mut distances, SHARE));
         Factors { low: (middle - most).exp().min(1.0), high: (middle + most).exp().max(1.0) }
     } else {
         let least = ratios.iter().copied().fold(others.low, f64::min);
@@ -63,14 +63,12 @@ pub fn with_own(others: Factors, ratios: &[f64]) -> (Factors, Option<OwnRuns>) {
     (factors, Some(OwnRuns { runs: ratios.len() as u64, decide }))
 }
 
-fn median(mut values: Vec<f64>) -> f64 {
+/// The middle value, or the mean of the two in the middle.
+pub fn median(mut values: Vec<f64>) -> Option<f64> {
     values.sort_by(f64::total_cmp);
-    let half = values.len() / 2;
-    match values.len() {
-        0 => 0.0,
-        length if length % 2 == 1 => values[half],
-        _ => f64::midpoint(values[half - 1], values[half]),
-    }
+    let (below, above) =
+        (values.get((values.len().checked_sub(1)?) / 2)?, values.get(values.len() / 2)?);
+    Some(f64::midpoint(*below, *above))
 }
 
 #[cfg(test)]

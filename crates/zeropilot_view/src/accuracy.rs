@@ -5,7 +5,7 @@ mod field;
 use serde::Serialize;
 use serde_json::{Value, json};
 use zeropilot_record::{Accuracy, Needs, Offload, PredictedJob};
-use zeropilot_step::conformal::ENOUGH;
+use zeropilot_step::conformal::{ENOUGH, median};
 use zeropilot_text::{Language, Text, tr};
 use zeropilot_units::Bytes;
 
@@ -103,8 +103,8 @@ impl<'a> OwnRunsReport<'a> {
             jobs: ratios.len(),
             enough: ENOUGH,
             least: *ratios.first()?,
-            median: ratios[ratios.len() / 2],
             most: *ratios.last()?,
+            median: median(ratios)?,
         })
     }
 

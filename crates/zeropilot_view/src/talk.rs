@@ -205,7 +205,7 @@ pub fn no_effect(option: &str, without: &str, language: Language) -> String {
     tr!(
         language,
         "note: `{option}` has no effect without {without}",
-        "提示：没有 {without} 时，`{option}` 不起作用"
+        "提示：`{option}` 不起作用，它需要 {without}"
     )
 }
 

@@ -2,13 +2,15 @@
 
 use std::path::Path;
 
-use zeropilot_ask::{Job, SimulateRequest, Simulated, simulate};
 use zeropilot_config::settings::{OffloadDevice, Precision};
 use zeropilot_model::lora::Targets;
 use zeropilot_record::{Accuracy, Cause, ModelFrom, Needs, Offload, PredictedJob, SHAPE, Verdict};
 use zeropilot_run::{Record, Recorder};
 use zeropilot_step::lower::Method;
 use zeropilot_step::memory::{Answer, Question};
+use zeropilot_units::Estimate;
+
+use crate::own_runs;
 
 /// A prediction, before the run.
 #[derive(Debug, Clone)]
@@ -24,8 +26,8 @@ impl Predicted {
         let Some(first) = verdict.attempts.first() else { return };
         let Ok(record) = Record::open(directory) else { return };
         let Ok(events) = record.events() else { return };
-        let events: Vec<_> = events.collect();
-        let (measured, steps) = Needs::measured(events.iter());
+        let on_processors = self.job.device == own_runs::CPU;
+        let (measured, steps) = Needs::measured(&events.collect::<Vec<_>>(), on_processors);
         let accuracy = Accuracy {
             shape: SHAPE,
             id: verdict.id.clone(),
@@ -45,32 +47,19 @@ impl Predicted {
     }
 }
 
-/// What a job needs: memory as `memory` predicts it, time as `simulate` does.
-pub(super) fn needs(name: &str, job: &Job, request: &SimulateRequest, is_on_cpu: bool) -> Needs {
-    let model = job.question().model.clone();
-    let simulated: Option<Simulated> = simulate(name, model, request).ok();
-    let step_seconds = simulated.as_ref().map(|simulated| simulated.time.expected.total);
-    if is_on_cpu {
-        let process = simulated.and_then(|simulated| simulated.process);
-        return Needs { device: process.map(|bytes| bytes.0), step_seconds, ..Needs::default() };
-    }
-    let answer =
-        simulated.map(|simulated| simulated.answer).or_else(|| Answer::to(&job.question()).ok());
+/// What a job needs of GPUs.
+pub(super) fn of_gpus(answer: &Answer) -> Needs {
+    let bytes = |need: Estimate| Some(need.expected().0);
     Needs {
-        device: answer.as_ref().map(|answer| answer.device().expected().0),
-        allocated: answer.as_ref().map(|answer| answer.allocated().expected().0),
-        reserved: answer.as_ref().map(|answer| answer.reserved().expected().0),
-        step_seconds,
+        device: bytes(answer.device()),
+        allocated: bytes(answer.allocated()),
+        reserved: bytes(answer.reserved()),
+        step_seconds: None,
     }
 }
 
 /// The job under the names of published measurements.
-pub(super) fn job(
-    name: &str,
-    device: String,
-    question: &Question<'_>,
-    accumulation: u64,
-) -> PredictedJob {
+pub(super) fn job(name: &str, device: String, question: &Question<'_>) -> PredictedJob {
     let (zero, recipe) = (question.zero, question.recipe);
     let place = |device: Option<&OffloadDevice>| match device {
         None => Offload::None,
@@ -107,7 +96,7 @@ pub(super) fn job(
             Targets::Names(names) => names.join(","),
         }),
         micro_batch: question.micro_batch,
-        grad_accum: accumulation,
+        grad_accum: question.resolved.batch().map_or(1, |batch| batch.accumulation),
         seq_len: recipe.sequence,
         grad_ckpt: recipe.checkpointing,
     }

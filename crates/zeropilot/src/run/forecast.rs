@@ -2,12 +2,12 @@
 
 use serde_json::{Map, Value};
 use zeropilot_ask::memory::WrittenConfig;
-use zeropilot_ask::{Job, Machines, MemoryRequest, SimulateRequest, Training};
+use zeropilot_ask::{Job, Machines, MemoryRequest, SimulateRequest, Simulated, Training, simulate};
 use zeropilot_cluster::Nvidia;
 use zeropilot_cluster::discovery::{Driver, FoundGpu, NoDriver, visible};
 use zeropilot_job::TrainingJob;
 use zeropilot_model::{Model, catalogue};
-use zeropilot_record::{Fullest, Memory, ModelFrom, Phase, RunEvent, Term};
+use zeropilot_record::{Fullest, Memory, ModelFrom, Needs, Phase, RunEvent, Term};
 use zeropilot_run::fallbacks::BatchArguments;
 use zeropilot_run::{Forecast, PhasePeak, Predict, RunCommand, memory_left};
 use zeropilot_step::memory::{Answer, Phase as StepPhase, Prediction};
@@ -148,16 +148,28 @@ impl Forecaster {
         } else {
             own_runs::device_name(cluster.gpus.device, None)?
         };
-        let request = known.request(config, batch);
-        let job = Job::of(&known.name, known.model.clone(), &request).ok()?;
-        let request = SimulateRequest { scale: None, strong: false, job: request };
-        let mut needs = accuracy::needs(&known.name, &job, &request, is_on_cpu);
-        if is_on_cpu && needs.device.is_none() {
-            needs.device = Some(self.forecast(config, batch)?.fullest()?.bytes);
-        }
-        let question = job.question();
-        let accumulation = question.step_program(&question.workload().ok()?).accumulation;
-        let job = accuracy::job(&known.name, device, &question, accumulation);
+        let request =
+            SimulateRequest { scale: None, strong: false, job: known.request(config, batch) };
+        // Without speeds of the device there is still its memory.
+        let simulated = simulate(&known.name, known.model.clone(), &request);
+        let (job, answer, process, step_seconds) = match simulated {
+            Ok(Simulated { job, answer, process, time, .. }) => {
+                (job, Some(answer), process, Some(time.expected.total))
+            }
+            Err(_) => {
+                let job = known.job(config, batch)?;
+                let answer = Answer::to(&job.question()).ok();
+                (job, answer, None, None)
+            }
+        };
+        let needs = if is_on_cpu {
+            let whole = || Some(self.forecast(config, batch)?.fullest()?.bytes);
+            Needs { device: process.map(|bytes| bytes.0).or_else(whole), ..Needs::default() }
+        } else {
+            accuracy::of_gpus(&answer?)
+        };
+        let needs = Needs { step_seconds, ..needs };
+        let job = accuracy::job(&known.name, device, &job.question());
         let model_from = match known.trust {
             Trust::Said => ModelFrom::Option,
             Trust::Guessed => ModelFrom::Command,

@@ -56,12 +56,12 @@ fn supervise(arguments: &RunArguments, layout: &Layout) -> Result<Verdict, Strin
     let planned = fallbacks::of(arguments, &command, language)?;
     let (name, model) = (planned.name.as_deref(), planned.model.as_ref());
     let forecaster = Forecaster::of(arguments, name, &command, model);
-    let (predicted, fullest) = command
-        .read_config()
-        .and_then(|config| forecaster.peak(&config, command.batch()))
+    let (config, batch) = (command.read_config(), command.batch());
+    let (predicted, fullest) = config
+        .as_ref()
+        .and_then(|config| forecaster.peak(config, batch))
         .map_or((planned.predicted, None), |(bytes, fullest)| (Some(bytes), Some(fullest)));
-    let prediction =
-        command.read_config().and_then(|config| forecaster.predicted(&config, command.batch()));
+    let prediction = config.as_ref().and_then(|config| forecaster.predicted(config, batch));
     let id = arguments::new_id();
     let directory = arguments.record.clone().unwrap_or_else(|| home().join(&id));
     let unwritable = |error: std::io::Error| arguments::unwritable(&directory, &error, language);

@@ -3,11 +3,12 @@
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
+use zeropilot_step::conformal::median;
+
 use super::calibration::{Calibration, Constants, calibrate};
 use super::order::order;
 use super::run::{Engine, Run, Unasked};
 use super::{Judged, judge};
-use crate::statistics::median;
 
 /// Everything about throughput.
 pub fn report(runs: &[Run], unasked: &[Unasked]) -> String {

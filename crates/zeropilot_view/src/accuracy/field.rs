@@ -2,6 +2,7 @@
 //! fields. Nothing that tells whose they are is in them.
 
 use serde_json::{Value, json};
+use zeropilot_model::catalogue;
 use zeropilot_record::{Accuracy, Needs, Offload, PredictedJob};
 use zeropilot_units::Bytes;
 
@@ -66,10 +67,9 @@ fn peak(needs: &Needs) -> Option<(u64, &'static str)> {
         .or(of(needs.allocated, "torch.cuda.max_memory_allocated"))
 }
 
-/// A name that others know: no path of this machine.
+/// A name of the catalogue; any other may be a path of this machine, or nobody else's business.
 fn public_name(job: &PredictedJob) -> &str {
-    let is_path = job.model.starts_with(['.', '/', '~']) || job.model.matches('/').count() > 1;
-    if is_path { "not public" } else { &job.model }
+    if catalogue::find(&job.model).is_ok() { &job.model } else { "not public" }
 }
 
 fn offload(to: Offload) -> &'static str {
@@ -114,9 +114,16 @@ mod tests {
 
     #[test]
     fn a_row_says_nothing_about_whose_it_is() {
-        let row = export(&run("/home/ann/secret-model", "A100-SXM4-80GB"), 3).expect("a row");
-        let text = row.to_string();
-        assert!(!text.contains("ann") && !text.contains("secret") && !text.contains("20260101"));
+        let mut row = Value::Null;
+        for model in ["/home/ann/secret-model", "ann/secret-model", "secret-model"] {
+            row = export(&run(model, "A100-SXM4-80GB"), 3).expect("a row");
+            let text = row.to_string();
+            assert!(
+                !text.contains("ann") && !text.contains("secret") && !text.contains("20260101")
+            );
+        }
+        let known = export(&run("Qwen/Qwen3-8B", "A100-SXM4-80GB"), 3).expect("a row");
+        assert_eq!(known["model"], "Qwen/Qwen3-8B");
         // 2 × 4 × 1024 tokens of a GPU in 2 s.
         assert_eq!(
             (&row["tokens_per_s_per_gpu"], &row["peak_mem_gb"]),

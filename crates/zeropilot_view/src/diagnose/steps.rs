@@ -52,8 +52,8 @@ const LENGTH: Step = step(
 );
 const FUSED_LOSS: Step = step(
     "use_liger_kernel",
-    "Use a fused linear cross entropy, which never stores all logits: `use_liger_kernel=True` of HF Trainer and TRL.",
-    "使用融合的 linear cross entropy，不保存完整的 logits：HF Trainer 和 TRL 的 `use_liger_kernel=True`。",
+    "Use a fused linear cross entropy, which never stores all logits: `use_liger_kernel=True` of HF Trainer. TRL 1.7 and later stores none by itself.",
+    "使用融合的 linear cross entropy，不保存完整的 logits：HF Trainer 的 `use_liger_kernel=True`。TRL 从 1.7 起自身就不保存。",
 );
 const EXPANDABLE: Step = step(
     "PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True",

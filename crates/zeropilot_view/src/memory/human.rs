@@ -171,21 +171,15 @@ fn kinds(answer: &Answer, language: Language) -> String {
     let Interval { rows, sources, inside, own, .. } = answer.interval;
     let [allocated, reserved, shown] =
         [answer.allocated(), answer.reserved(), answer.device()].map(Estimate::expected);
-    let basis = match own {
-        Some(own) if own.decide => own_bounds(own, language),
-        _ => {
-            let published = tr!(
-                language,
-                "of {rows} published runs ({sources} sources) {inside} lay within such bounds",
-                "{rows} 次公开实测（{sources} 个来源）中有 {inside} 次落在这样的区间内"
-            );
-            let own = own.map(|own| own_bounds(own, language));
-            [Some(published), own]
-                .into_iter()
-                .flatten()
-                .collect::<Vec<_>>()
-                .join(&tr!(language, "; ", "；"))
-        }
+    let published = tr!(
+        language,
+        "of {rows} published runs ({sources} sources) {inside} lay within such bounds",
+        "{rows} 次公开实测（{sources} 个来源）中有 {inside} 次落在这样的区间内"
+    );
+    let basis = match own.map(|own| (own.decide, own_bounds(own, language))) {
+        None => published,
+        Some((true, own)) => own,
+        Some((false, own)) => tr!(language, "{published}; {own}", "{published}；{own}"),
     };
     tr!(
         language,

@@ -7,6 +7,9 @@ use crate::rule::{Example, Group, Rule, Severity, Wording};
 use crate::subject::Subject;
 use zeropilot_text::Text;
 
+/// The key without anything else.
+const ON: &str = r#"{"train_batch_size": 8, "zero_optimization": {"stage": 3}, "compile": {"deepcompile": true}}"#;
+
 pub(crate) static RULE: Rule = Rule {
     code: "K30",
     name: "deepcompile-needs-compile",
@@ -20,21 +23,21 @@ pub(crate) static RULE: Rule = Rule {
     sources: &[],
     examples: &[
         Example::new(
-            r#"{"train_batch_size": 8, "zero_optimization": {"stage": 3}, "compile": {"deepcompile": true}}"#,
+            ON,
         ),
         Example::new(
-            r#"{"train_batch_size": 8, "zero_optimization": {"stage": 3}, "compile": {"deepcompile": true}}"#,
+            ON,
         )
         .version("0.17.6"),
         Example::new(
-            r#"{"train_batch_size": 8, "zero_optimization": {"stage": 3}, "compile": {"deepcompile": true}}"#,
+            ON,
         )
         .version("0.16.9"),
     ],
     good: &[
         Example::job("deepspeed --num_gpus 2 t.py").files(&[
             ("t.py", "engine, _, _, _ = deepspeed.initialize(model=model, config='ds.json')\nengine.compile()\n"),
-            ("ds.json", r#"{"train_batch_size": 8, "zero_optimization": {"stage": 3}, "compile": {"deepcompile": true}}"#),
+            ("ds.json", ON),
         ]),
         Example::new(
         r#"{"train_batch_size": 8, "zero_optimization": {"stage": 3}, "compile": {"deepcompile": false}}"#,
