@@ -9,9 +9,24 @@ constructors=${2:-$here/../knowledge/constructors}
 environment=${3:-$here/../knowledge/environment.json}
 source "$here/setup.sh"
 mkdir -p "$out" "$constructors"
+
+extract() {
+  export PYTHONPATH
+  PYTHONPATH=$(engine_path "$1")
+  "$ORACLE_PYTHON" "$here/extract_schema.py" "$out/$1.json"
+  "$ORACLE_PYTHON" "$here/extract_constructors.py" > "$constructors/$1.json"
+  echo "$1 -> $out/$1.json"
+}
+
+# As many at a time as there are processors; each imports an engine of its own.
+running=()
 for version in $ENGINE_VERSIONS; do
-  PYTHONPATH=$(engine_path "$version") "$ORACLE_PYTHON" "$here/extract_schema.py" "$out/$version.json"
-  PYTHONPATH=$(engine_path "$version") "$ORACLE_PYTHON" "$here/extract_constructors.py" > "$constructors/$version.json"
-  echo "$version -> $out/$version.json"
+  extract "$version" &
+  running+=($!)
+  if [ "${#running[@]}" -ge "$(nproc)" ]; then
+    wait "${running[0]}"
+    running=("${running[@]:1}")
+  fi
 done
+for job in "${running[@]}"; do wait "$job"; done
 "$ORACLE_PYTHON" "$here/extract_environment.py" > "$environment"

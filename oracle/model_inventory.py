@@ -5,12 +5,14 @@ Models are built on the meta device, so a size costs nothing and no weight is ev
 Greeting: {"transformers": "5.22.2", "peft": "0.21.2"}
 Request:  {"id": 1, "config": {<config.json>}}
           The class is the first of `architectures`, else the family's language model.
-          With "text_part": true only the text model of one that also sees, under the names it has alone.
+          Or {"id": 1, "small": "<model_type>"}: any type with a causal language model, with its class's own defaults
+          and small sizes; the answer also has its "config". {"id": 1, "types": true} lists those types.
           With "lora": {<arguments of peft.LoraConfig>} the model is wrapped by `peft.get_peft_model`.
 Answer:   {"id": 1, "class": "LlamaForCausalLM",
            "parameters": [[name, shape, requires_grad], ...],   in the order of `named_parameters`
            "tied": {"<listed name>": ["<other name>", ...]},
-           "modules": [[name, class], ...]}                     those with a parameter in or below them
+           "modules": [[name, class], ...],                     those with a parameter in or below them
+           "quantized": [module, ...]}                          those that bitsandbytes replaces; only without "lora"
           or {"id": 1, "error": "ValueError", "message": "..."}
 """
 
@@ -25,9 +27,14 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")
 os.environ["HF_HUB_OFFLINE"] = "1"
 warnings.filterwarnings("ignore")
 
+import small_models  # noqa: E402
 import torch  # noqa: E402
 import transformers  # noqa: E402
 from extract_model_facts import language_model_class  # noqa: E402
+from transformers.models.auto import modeling_auto  # noqa: E402
+from transformers.pytorch_utils import Conv1D  # noqa: E402
+from transformers.quantizers.base import HfQuantizer  # noqa: E402
+from transformers.quantizers.quantizers_utils import should_convert_module  # noqa: E402
 
 transformers.logging.set_verbosity(transformers.logging.CRITICAL + 10)
 
@@ -69,28 +76,34 @@ def inventory(model):
     return {"parameters": parameters, "tied": tied, "modules": modules}
 
 
-def text_name(name):
-    """The name a parameter of the text model has without the whole around it; None for the others."""
-    for inside, alone in (("model.language_model.", "model."), ("language_model.", ""), ("lm_head.", "lm_head.")):
-        if name.startswith(inside):
-            return alone + name.removeprefix(inside)
-    return None
+def quantized(model):
+    """What `integrations.bitsandbytes.replace_with_bnb_linear` replaces, by the rules it follows."""
+    skipped = HfQuantizer.get_modules_to_not_convert(model, None, model._keep_in_fp32_modules)
+    return [
+        name
+        for name, module in model.named_modules()
+        if (isinstance(module, Conv1D) or type(module) is torch.nn.Linear) and should_convert_module(name, skipped)
+    ]
 
 
-def text_part(found):
-    parameters = [[text_name(name), *rest] for name, *rest in found["parameters"] if text_name(name)]
-    tied = {text_name(name): [text_name(other) for other in others] for name, others in found["tied"].items()}
-    return {"parameters": parameters, "tied": tied, "modules": []}
+def small(model_type):
+    config = small_models.small(model_type)
+    name = modeling_auto.MODEL_FOR_CAUSAL_LM_MAPPING_NAMES[model_type]
+    with torch.device("meta"):
+        model = getattr(transformers, name)(config)
+    return {"class": name, "config": small_models.as_file(config, name), **inventory(model)}
 
 
 def answer(request):
     try:
+        if request.get("types"):
+            return {"types": small_models.types()}
+        if "small" in request:
+            return small(request["small"])
         name, model = build(request["config"])
-        if request.get("text_part"):
-            return {"class": name, **text_part(inventory(model))}
         if "lora" in request:
-            model = wrap(model, request["lora"])
-        return {"class": name, **inventory(model)}
+            return {"class": name, **inventory(wrap(model, request["lora"]))}
+        return {"class": name, **inventory(model), "quantized": quantized(model)}
     except Exception as error:  # a refused config is an answer too
         return {"error": type(error).__name__, "message": str(error)[:2000]}
 

@@ -34,7 +34,7 @@ tar --sort=name --owner=0 --group=0 --numeric-owner --mtime="@$(git log -1 --for
   gzip -9n >"$out/$name.tar.gz"
 
 PATH=$cache/bin:$PATH
-command -v cargo-cyclonedx >/dev/null || cargo install --locked --quiet --root "$cache" cargo-cyclonedx
+command -v cargo-cyclonedx >/dev/null || cargo install --locked --quiet --debug --root "$cache" cargo-cyclonedx
 cargo cyclonedx --quiet --manifest-path crates/zeropilot/Cargo.toml --format json --spec-version 1.5 --override-filename sbom
 mv crates/zeropilot/sbom.json "$out/$name.cdx.json"
 find crates -name sbom.json -delete

@@ -11,6 +11,8 @@
     checkpointing HF gradient checkpointing, not reentrant
     input_require_grads
     lora          {"r", "targets", "dropout", "save" (modules_to_save), "autocast" (adapter dtype, default true)}
+    images, per_sequence   of a model that sees: `measure/towers.py`
+    frozen        name fragments of the parameters that are not trained
     trainable_only  name fragments of the parameters that are trained
     two_groups    two optimizer groups, the second of the parameters with "norm" in their name
     client_optimizer, client_arguments   e.g. "torch.optim.SGD"
@@ -24,6 +26,7 @@ import transformers
 from transformers import initialization
 
 from extract_model_facts import language_model_class
+from measure import towers
 
 CLASSIFIER = "ForSequenceClassification"
 ENCODER_DECODERS = {"t5", "mt5"}
@@ -80,6 +83,9 @@ def build(case):
     if case.get("trainable_only"):
         for name, parameter in model.named_parameters():
             parameter.requires_grad_(any(part in name for part in case["trainable_only"]))
+    for name, parameter in model.named_parameters():
+        if any(part in name for part in case.get("frozen") or ()):
+            parameter.requires_grad_(False)
     if case.get("checkpointing"):
         model.gradient_checkpointing_enable(gradient_checkpointing_kwargs={"use_reentrant": False})
     if case.get("input_require_grads"):
@@ -104,6 +110,12 @@ def client_optimizer(case, groups):
     return getattr(importlib.import_module(module), name)(groups, **case.get("client_arguments") or {})
 
 
+def element(case):
+    """The number format of the model in training."""
+    is_on = lambda key: case["config"].get(key, {}).get("enabled")
+    return torch.bfloat16 if is_on("bf16") else torch.float16 if is_on("fp16") else torch.float32
+
+
 def batch(case, rank):
     """Labels are the inputs, except where the model answers something else than the next token. Ranks that share a layer
     have to see the same."""
@@ -112,7 +124,10 @@ def batch(case, rank):
     shares = case["config"].get("tensor_parallel", {}).get("autotp_size", 0) > 1
     generator = torch.Generator().manual_seed(0 if shares else rank)
     draw = lambda limit, *shape: torch.randint(0, limit, shape, generator=generator)
-    ids = draw(config["vocab_size"], size, case["seq"])
+    vocabulary = config.get("text_config", config)["vocab_size"]
+    ids = draw(vocabulary, size, case["seq"])
+    if "images" in case or config["model_type"] == "whisper":
+        return towers.batch(case, ids, element(case), generator)
     if CLASSIFIER in (config.get("architectures") or [""])[0]:
         return {"input_ids": ids, "labels": draw(2, size)}
     if config["model_type"] in ENCODER_DECODERS:

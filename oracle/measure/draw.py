@@ -1,6 +1,8 @@
 """Cases drawn at random: a small model of some family, a DeepSpeed config the engine should take, a recipe.
 
-    python -m measure.draw [count] [seed]       in `oracle/`: one case per line; the seed goes to standard error
+    python -m measure.draw [count] [seed] [towers]       in `oracle/`: one case per line; the seed goes to standard error
+
+With "towers" the models see or hear.
 
 Some draws the engine refuses all the same (a client optimizer it does not know, a combination it asserts on); that is
 an answer too.
@@ -10,6 +12,7 @@ import json
 import random
 import sys
 
+from measure import towers
 from measure.families import FAMILIES
 
 
@@ -147,13 +150,40 @@ def case(draw, family=None, stage=None):
     return drawn
 
 
+def seeing_case(draw, family=None, stage=None):
+    """A case of a model that sees or hears."""
+    family = family or draw.choice(list(towers.TOWERS))
+    build, targets = towers.TOWERS[family]
+    config = build(draw)
+    # The other family only lends its place; stages, precisions and recipes are drawn as for any model.
+    drawn = case(draw, "llama", stage)
+    for key in ("lora", "input_require_grads", "zero_init"):
+        drawn.pop(key, None)
+    drawn |= {"family": family, "hf_config": config, "seq": draw.choice([12, 16, 24])}
+    if family != "whisper":
+        sequences = drawn["config"]["train_micro_batch_size_per_gpu"]
+        images, counts = towers.draw_images(draw, config, sequences)
+        drawn |= {"images": images, "per_sequence": counts}
+        drawn["seq"] = towers.longest(config, images, counts) + draw.choice([3, 7, 12])
+    kind = draw.choice(["full", "full", "frozen", "lora"])
+    if kind == "frozen":
+        drawn["frozen"] = ["model.encoder"] if family == "whisper" else ["model.visual", "model.vision_tower"]
+    if kind == "lora":
+        chosen = draw.sample(targets, draw.randint(1, len(targets)))
+        drawn["lora"] = {"r": draw.choice([2, 4]), "targets": sorted(chosen, key=targets.index)}
+    if drawn.get("checkpointing"):
+        drawn["input_require_grads"] = family != "whisper"
+    return drawn
+
+
 def main():
     count = int(sys.argv[1]) if len(sys.argv) > 1 else 10
     seed = int(sys.argv[2]) if len(sys.argv) > 2 else random.randrange(1 << 32)
     print(f"seed {seed}", file=sys.stderr)
     draw = random.Random(seed)
+    drawn = seeing_case if "towers" in sys.argv[3:] else case
     for number in range(count):
-        print(json.dumps({"id": number, "name": f"R{seed}-{number}", **case(draw)}))
+        print(json.dumps({"id": number, "name": f"R{seed}-{number}", **drawn(draw)}))
 
 
 if __name__ == "__main__":

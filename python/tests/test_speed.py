@@ -1,4 +1,8 @@
-"""Starting must not be felt. The best of several runs counts, so that a busy machine does not decide."""
+"""Starting must not be felt.
+
+What is loaded is tested everywhere. How long it takes depends on the machine: on a quiet one, ZEROPILOT_SPEED=1 holds it
+to its limits.
+"""
 
 from __future__ import annotations
 
@@ -12,9 +16,9 @@ import pytest
 from conftest import COMMAND
 
 RUNS = 25
-pytestmark = pytest.mark.skipif(
-    os.environ.get("ZEROPILOT_WHEEL_PROFILE", "release") != "release",
-    reason="an unoptimised build is slower",
+timed = pytest.mark.skipif(
+    os.environ.get("ZEROPILOT_SPEED") != "1",
+    reason="a busy machine is slower: ZEROPILOT_SPEED=1 measures on a quiet one",
 )
 
 IMPORT = """
@@ -35,14 +39,23 @@ def _milliseconds_to_import(use: str) -> float:
     return min(float(run.stdout) for run in runs)
 
 
+def test_import_loads_nothing_else() -> None:
+    program = "import sys; before = set(sys.modules); import zeropilot; print(*(set(sys.modules) - before))"
+    run = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert run.stdout.split() == ["zeropilot"]
+
+
+@timed
 def test_import_takes_less_than_30_ms() -> None:
     assert _milliseconds_to_import("") < 30
 
 
+@timed
 def test_import_with_everything_takes_less_than_100_ms() -> None:
     assert _milliseconds_to_import("zeropilot.memory; zeropilot.ZeroConfig; zeropilot.__version__") < 100
 
 
+@timed
 def test_help_takes_less_than_10_ms() -> None:
     times = []
     for _ in range(RUNS):

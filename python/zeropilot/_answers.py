@@ -156,6 +156,10 @@ class Memory(MemoryResult):
     nodes: int
     gpus_per_node: int
     rank: int
+    task: str
+    parameters: Parameters
+    models: Tuple[OtherModel, ...]
+    images: Optional[ImagesSeen]
     activations: Activations
     tensors: Tensors
     device: DeviceMemory
@@ -165,11 +169,68 @@ class Memory(MemoryResult):
 
 
 @dataclass(frozen=True)
+class Parameters:
+    """Parameters of the model, and of each of its parts."""
+
+    total: int
+    trainable: int
+    parts: Tuple[PartSize, ...]
+    quantized: Optional[QuantizedSize]
+
+
+@dataclass(frozen=True)
+class PartSize:
+    """Parameters of a part: ``vision``, ``audio``, ``projector`` or ``language``."""
+
+    part: str
+    total: int
+    trainable: int
+
+
+@dataclass(frozen=True)
+class QuantizedSize:
+    """Parameters of a quantized base, and the bytes of all of them with their scales."""
+
+    format: str
+    total: int
+    bytes: int
+
+
+@dataclass(frozen=True)
+class OtherModel:
+    """A model that runs and is not trained: ``reference``, ``teacher`` or ``reward``, with the bytes of its weights between phases."""
+
+    role: str
+    parameters: int
+    device: int
+    host: int
+
+
+@dataclass(frozen=True)
+class ImagesSeen:
+    """The images of a sequence, and the tokens they become."""
+
+    per_sequence: int
+    width: int
+    height: int
+    tokens: int
+
+
+@dataclass(frozen=True)
 class Activations:
     """Whose program the activations come from: the model's ``own``, or a ``stand_in``."""
 
     program: str
     of: Optional[str]
+    error: Optional[ActivationError]
+
+
+@dataclass(frozen=True)
+class ActivationError:
+    """How far the activations of a stand-in were off for recorded models of its class: 0.1 is a tenth too high."""
+
+    low: float
+    high: float
 
 
 @dataclass(frozen=True)
@@ -268,6 +329,7 @@ class DevicePeak:
     forward: int
     backward: int
     step: int
+    others: Dict[str, int]
 
 
 @dataclass(frozen=True)

@@ -47,9 +47,14 @@ def _training(
     *,
     seq_len: Optional[Size],
     target_len: Optional[int],
+    image: Optional[str],
+    images_per_sample: Optional[int],
+    max_pixels: Optional[int],
+    freeze: Sequence[str],
     micro_batch: Optional[int],
     grad_accum: Optional[int],
     method: Optional[str],
+    quantization: Optional[str],
     lora_rank: Optional[int],
     lora_targets: Sequence[str],
     grad_checkpointing: Optional[bool],
@@ -69,9 +74,14 @@ def _training(
     return _given(
         seq_len=seq_len,
         target_len=target_len,
+        image=image,
+        images_per_sample=images_per_sample,
+        max_pixels=max_pixels,
+        freeze=list(freeze),
         micro_batch=micro_batch,
         grad_accum=grad_accum,
         method=method,
+        quantization=quantization,
         lora_rank=lora_rank,
         lora_targets=list(lora_targets),
         grad_checkpointing=grad_checkpointing,
@@ -98,9 +108,14 @@ def memory(
     rank: Optional[int] = None,
     seq_len: Optional[Size] = None,
     target_len: Optional[int] = None,
+    image: Optional[str] = None,
+    images_per_sample: Optional[int] = None,
+    max_pixels: Optional[int] = None,
+    freeze: Sequence[str] = (),
     micro_batch: Optional[int] = None,
     grad_accum: Optional[int] = None,
     method: Optional[str] = None,
+    quantization: Optional[str] = None,
     lora_rank: Optional[int] = None,
     lora_targets: Sequence[str] = (),
     grad_checkpointing: Optional[bool] = None,
@@ -113,6 +128,11 @@ def memory(
     deepspeed_version: Optional[str] = None,
     transformers_version: Optional[str] = None,
     trl_version: Optional[str] = None,
+    task: Optional[str] = None,
+    teacher: Optional[str] = None,
+    reference: Optional[str] = None,
+    completion_len: Optional[Size] = None,
+    rollout: Optional[str] = None,
     lang: Optional[str] = None,
 ) -> Memory:
     """How much memory each GPU and host needs, and for what.
@@ -122,15 +142,27 @@ def memory(
     a file or a dictionary; otherwise one is made from ``stage`` (3), ``offload`` (``"none"``, ``"optimizer"``, ``"all"``)
     and ``precision`` (``"bf16"``). Without a value, ``seq_len`` is 2048, ``method`` ``"full"``, ``lora_rank`` 16, ``attention``
     ``"auto"`` and ``optimizer`` ``"adamw"``; ``seq_len`` may be a text such as ``"128k"``. ``without_deepspeed`` asks for
-    PyTorch alone, on one GPU or with DDP. ``fused_loss`` may be ``"trl"``, the head of TRL's trainers. ``deepspeed_version``,
+    PyTorch alone, on one GPU or with DDP. A model that sees has ``images_per_sample`` (1) images of the size ``image``
+    (``"512x512"``, or ``"none"``) in each sequence; ``freeze`` lists parts that are not trained (``"vision"``, ``"audio"``,
+    ``"projector"``, ``"language"``). ``quantization`` (``"nf4"``, ``"nf4-plain"``, ``"int8"``) is the format of the base of
+    ``method="qlora"``. ``fused_loss`` may be ``"trl"``, the head of TRL's trainers. ``deepspeed_version``,
     ``transformers_version`` and ``trl_version`` name the software of the run; otherwise it is the newest that was measured.
+    ``task`` is what the model is trained for (``"sft"``, ``"dpo"``, ``"kto"``, ``"orpo"``, ``"cpo"``, ``"reward"``, ``"distill"``,
+    ``"gkd"``, ``"grpo"``, ``"rloo"``), with a ``teacher`` (a model as ``model`` names one), a ``reference`` (``"copy"``,
+    ``"adapters-off"``, ``"precomputed"``, ``"none"``), completions of ``completion_len`` tokens and a ``rollout`` (``"generate"``,
+    ``"server"``, ``"none"``).
     """
     training = _training(
         seq_len=seq_len,
         target_len=target_len,
+        image=image,
+        images_per_sample=images_per_sample,
+        max_pixels=max_pixels,
+        freeze=freeze,
         micro_batch=micro_batch,
         grad_accum=grad_accum,
         method=method,
+        quantization=quantization,
         lora_rank=lora_rank,
         lora_targets=lora_targets,
         grad_checkpointing=grad_checkpointing,
@@ -152,6 +184,13 @@ def memory(
         precision=precision,
         rank=rank,
         training=training,
+        task=_given(
+            task=task,
+            teacher=teacher,
+            reference=reference,
+            completion_len=completion_len,
+            rollout=rollout,
+        ),
     )
     written = None if config is None else config_argument(config)
     answer = _native.memory(model_argument(model), request, written, lang)
@@ -167,9 +206,14 @@ def compare(
     rank: Optional[int] = None,
     seq_len: Optional[Size] = None,
     target_len: Optional[int] = None,
+    image: Optional[str] = None,
+    images_per_sample: Optional[int] = None,
+    max_pixels: Optional[int] = None,
+    freeze: Sequence[str] = (),
     micro_batch: Optional[int] = None,
     grad_accum: Optional[int] = None,
     method: Optional[str] = None,
+    quantization: Optional[str] = None,
     lora_rank: Optional[int] = None,
     lora_targets: Sequence[str] = (),
     grad_checkpointing: Optional[bool] = None,
@@ -182,15 +226,25 @@ def compare(
     deepspeed_version: Optional[str] = None,
     transformers_version: Optional[str] = None,
     trl_version: Optional[str] = None,
+    task: Optional[str] = None,
+    teacher: Optional[str] = None,
+    reference: Optional[str] = None,
+    completion_len: Optional[Size] = None,
+    rollout: Optional[str] = None,
     lang: Optional[str] = None,
 ) -> Comparison:
     """All stages and offloads side by side."""
     training = _training(
         seq_len=seq_len,
         target_len=target_len,
+        image=image,
+        images_per_sample=images_per_sample,
+        max_pixels=max_pixels,
+        freeze=freeze,
         micro_batch=micro_batch,
         grad_accum=grad_accum,
         method=method,
+        quantization=quantization,
         lora_rank=lora_rank,
         lora_targets=lora_targets,
         grad_checkpointing=grad_checkpointing,
@@ -205,7 +259,19 @@ def compare(
         trl_version=trl_version,
     )
     machines = _given(gpus=gpus, host_ram=host_ram)
-    request = _given(machines=machines, precision=precision, rank=rank, training=training)
+    request = _given(
+        machines=machines,
+        precision=precision,
+        rank=rank,
+        training=training,
+        task=_given(
+            task=task,
+            teacher=teacher,
+            reference=reference,
+            completion_len=completion_len,
+            rollout=rollout,
+        ),
+    )
     return Comparison._of(_native.compare(model_argument(model), request, lang), lang)
 
 
@@ -218,6 +284,7 @@ def plan(
     precision: Optional[str] = None,
     seq_len: Optional[Size] = None,
     method: Optional[str] = None,
+    quantization: Optional[str] = None,
     lora_rank: Optional[int] = None,
     attention: Optional[str] = None,
     fused_loss: Union[bool, str, None] = None,
@@ -248,6 +315,7 @@ def plan(
     training = _given(
         seq_len=seq_len,
         method=method,
+        quantization=quantization,
         lora_rank=lora_rank,
         attention=attention,
         liger=liger,
@@ -282,9 +350,14 @@ def simulate(
     nvme: Optional[str] = None,
     seq_len: Optional[Size] = None,
     target_len: Optional[int] = None,
+    image: Optional[str] = None,
+    images_per_sample: Optional[int] = None,
+    max_pixels: Optional[int] = None,
+    freeze: Sequence[str] = (),
     micro_batch: Optional[int] = None,
     grad_accum: Optional[int] = None,
     method: Optional[str] = None,
+    quantization: Optional[str] = None,
     lora_rank: Optional[int] = None,
     lora_targets: Sequence[str] = (),
     grad_checkpointing: Optional[bool] = None,
@@ -301,6 +374,11 @@ def simulate(
     deepspeed_version: Optional[str] = None,
     transformers_version: Optional[str] = None,
     trl_version: Optional[str] = None,
+    task: Optional[str] = None,
+    teacher: Optional[str] = None,
+    reference: Optional[str] = None,
+    completion_len: Optional[Size] = None,
+    rollout: Optional[str] = None,
     lang: Optional[str] = None,
 ) -> Simulation:
     """How long a step takes, what it waits for and what it sends.
@@ -311,9 +389,14 @@ def simulate(
     training = _training(
         seq_len=seq_len,
         target_len=target_len,
+        image=image,
+        images_per_sample=images_per_sample,
+        max_pixels=max_pixels,
+        freeze=freeze,
         micro_batch=micro_batch,
         grad_accum=grad_accum,
         method=method,
+        quantization=quantization,
         lora_rank=lora_rank,
         lora_targets=lora_targets,
         grad_checkpointing=grad_checkpointing,
@@ -334,6 +417,13 @@ def simulate(
         without_deepspeed=without_deepspeed or None,
         precision=precision,
         training=training,
+        task=_given(
+            task=task,
+            teacher=teacher,
+            reference=reference,
+            completion_len=completion_len,
+            rollout=rollout,
+        ),
     )
     request = _given(job=job, scale=scale, strong=strong)
     written = None if config is None else config_argument(config)

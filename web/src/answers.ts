@@ -123,6 +123,10 @@ export interface Memory {
   nodes: number;
   gpus_per_node: number;
   rank: number;
+  task: string;
+  parameters: Parameters;
+  models: OtherModel[];
+  images: ImagesSeen | null;
   activations: Activations;
   tensors: Tensors;
   device: DeviceMemory;
@@ -131,10 +135,55 @@ export interface Memory {
   provenance: Provenance;
 }
 
+/// Parameters of the model, and of each of its parts.
+export interface Parameters {
+  total: number;
+  trainable: number;
+  parts: PartSize[];
+  quantized: QuantizedSize | null;
+}
+
+/// Parameters of a part: `vision`, `audio`, `projector` or `language`.
+export interface PartSize {
+  part: string;
+  total: number;
+  trainable: number;
+}
+
+/// Parameters of a quantized base, and the bytes of all of them with their scales.
+export interface QuantizedSize {
+  format: string;
+  total: number;
+  bytes: number;
+}
+
+/// A model that runs and is not trained: `reference`, `teacher` or `reward`, with the bytes of its weights between phases.
+export interface OtherModel {
+  role: string;
+  parameters: number;
+  device: number;
+  host: number;
+}
+
+/// The images of a sequence, and the tokens they become.
+export interface ImagesSeen {
+  per_sequence: number;
+  width: number;
+  height: number;
+  tokens: number;
+}
+
 /// Whose program the activations come from: the model's `own`, or a `stand_in`.
 export interface Activations {
   program: string;
   of: string | null;
+  error: ActivationError | null;
+}
+
+/// How far the activations of a stand-in were off for recorded models of its class: 0.1 is a tenth too high.
+export interface ActivationError {
+  low: number;
+  high: number;
 }
 
 /// Exactly the tensors of the rank.
@@ -216,6 +265,7 @@ export interface DevicePeak {
   forward: number;
   backward: number;
   step: number;
+  others: Record<string, number>;
 }
 
 /// What a host needs for all of its processes.

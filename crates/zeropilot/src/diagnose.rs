@@ -14,7 +14,7 @@ use zeropilot_view::{Layout, problem, talk};
 use crate::exit_status::ExitStatus;
 use crate::layout::layout;
 use crate::memory::{Prepared, prepare};
-use crate::options::{FormatOptions, GlobalOptions, JobOptions, MachineOption};
+use crate::options::{FormatOptions, GlobalOptions, JobOptions, LikenessOptions, MachineOption};
 use crate::output::Output;
 
 pub(crate) const EXAMPLES: &str = "\
@@ -137,6 +137,7 @@ fn predict(command: &DiagnoseCommand, layout: &Layout) -> Result<Memory, String>
         job: command.job.clone(),
         launch: command.launch,
         model: command.model.clone(),
+        likeness: LikenessOptions::default(),
     };
     let config = command.config.as_deref();
     let Prepared { name, model, request } =

@@ -23,12 +23,15 @@ pub(crate) struct Subject {
 
 /// Reads the job, if one is named.
 pub(crate) fn read(options: &JobOptions, language: Language) -> Result<Subject, String> {
-    let JobOptions { job, launch, model } = options;
+    let JobOptions { job, launch, model, likeness } = options;
     let only_model = |model: &str| Subject {
         model: model.to_owned(),
         job: TrainingJob::default(),
         places: None,
     };
+    if let Some(sized) = likeness.name() {
+        return Ok(only_model(&sized));
+    }
     let Some(name) = job else {
         return Ok(only_model(model.as_deref().unwrap_or_default()));
     };

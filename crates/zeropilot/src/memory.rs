@@ -1,6 +1,7 @@
 //! `zeropilot memory`: from arguments to an answer about GPUs and hosts.
 
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use clap::Args;
 use zeropilot_ask::memory::WrittenConfig;
@@ -9,6 +10,7 @@ use zeropilot_ask::{
 };
 use zeropilot_cluster::Cluster;
 use zeropilot_model::Model;
+use zeropilot_step::lower::sees;
 use zeropilot_text::{Language, Text};
 use zeropilot_view::memory::{self, Fit, MemoryReport};
 use zeropilot_view::model::length_note;
@@ -101,27 +103,36 @@ pub(crate) fn request_notes(
 ) -> Vec<String> {
     let idle = without_effect(request, model).into_iter();
     let idle = idle.map(|(option, needs)| talk::no_effect(option, needs.get(language), language));
-    idle.chain(length_note(model, request.training.seq_len(), language)).collect()
+    // A length that nobody says is cut to what the model takes.
+    let said = request.training.seq_len;
+    idle.chain(said.and_then(|tokens| length_note(model, tokens, language))).collect()
 }
 
 const ENCODER_DECODER: Text = Text::new("an encoder-decoder model", "encoder-decoder 模型");
 const DECODER: Text = Text::new("a decoder-only model", "decoder-only 模型");
+const SEEING: Text = Text::new("a model whose vision tower is modelled", "视觉塔已建模的模型");
 const ADAPTERS: Text = Text::new("`--method lora`", "`--method lora`");
+const QUANTIZED: Text = Text::new("`--method qlora`", "`--method qlora`");
 const ANY_STAGE: Text = Text::new("`--stage` 1, 2, 3", "`--stage` 1、2、3");
 
 /// Options that do nothing as they are combined, each with what they would need.
 fn without_effect(request: &MemoryRequest, model: &Model) -> Vec<(&'static str, Text)> {
     let training = &request.training;
     let adapts = training.method() != MethodName::Full;
+    let is_quantized = training.method() == MethodName::Qlora;
     let has_targets = model.dimensions().is_none_or(|sizes| sizes.decoder_layers.is_some());
     let fuses = training.fused_loss() != FusedLoss::No;
     let offloads = request.offload.is_some_and(|offload| offload != Offload::None);
     [
         (!adapts && training.lora_rank.is_some(), "--lora-rank", ADAPTERS),
         (!adapts && !training.lora_targets.is_empty(), "--lora-targets", ADAPTERS),
+        (!is_quantized && training.quantization.is_some(), "--quantization", QUANTIZED),
         (!has_targets && training.target_len.is_some(), "--target-len", ENCODER_DECODER),
         (offloads && request.stage == Some(0), "--offload", ANY_STAGE),
         (fuses && !model.is_decoder_only(), "--fused-loss", DECODER),
+        (!sees(model) && training.image.is_some(), "--image", SEEING),
+        (!sees(model) && training.images_per_sample.is_some(), "--images-per-sample", SEEING),
+        (!sees(model) && training.max_pixels.is_some(), "--max-pixels", SEEING),
     ]
     .into_iter()
     .filter_map(|(is_so, option, needs)| is_so.then_some((option, needs)))
@@ -152,7 +163,10 @@ pub(crate) fn prepare(
     engine_version::find(&mut request.training.software);
     // What is wrong with the GPUs is said before a model is looked for.
     request.machines.cluster().map_err(|wrong| problem::memory(&wrong.into(), layout))?;
-    let model = model_source::open(&subject.model, language)?;
+    let model = model_source::open_as(&subject.model, &job.likeness, language)?;
+    if let Some(teacher) = &request.task.teacher {
+        request.task.teacher_model = Some(Arc::new(model_source::open(teacher, language)?));
+    }
     Ok(Prepared { name: subject.model, model, request })
 }
 

@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use clap::{Args, ValueEnum};
 use zeropilot_ask::parsers;
 use zeropilot_config::front_end::FrontEnd;
+use zeropilot_units::Elements;
 use zeropilot_view::Format;
 
 use crate::color::ColorChoice;
@@ -99,7 +100,7 @@ pub(crate) struct MachineOption {
 #[derive(Debug, Args)]
 pub(crate) struct JobOptions {
     /// Training job: launch script, training script, YAML of a framework, DeepSpeed config or directory; or a model
-    #[arg(value_name = "JOB", required_unless_present = "model")]
+    #[arg(value_name = "JOB", required_unless_present_any = ["model", "params"])]
     pub(crate) job: Option<String>,
     /// Which run, if the job starts several; the first is 1
     #[arg(long, value_name = "N")]
@@ -107,4 +108,23 @@ pub(crate) struct JobOptions {
     /// Model: catalogue name, directory, config.json or Hugging Face ID; otherwise the one in the job
     #[arg(long, value_name = "MODEL")]
     pub(crate) model: Option<String>,
+    #[command(flatten)]
+    pub(crate) likeness: LikenessOptions,
+}
+
+/// A model that is not known: what it is like, or how large it is.
+#[derive(Debug, Args, Default)]
+pub(crate) struct LikenessOptions {
+    /// Family whose structure stands in for that of the model; the sizes come from its config.json
+    #[arg(long, value_name = "FAMILY", conflicts_with = "params")]
+    pub(crate) like: Option<String>,
+    /// Parameters of a model that has no config yet, such as `8B`
+    #[arg(long, value_name = "N", requires_all = ["layers", "hidden"], conflicts_with_all = ["job", "model"])]
+    pub(crate) params: Option<Elements>,
+    /// Layers of a model that has no config yet
+    #[arg(long, value_name = "N", requires = "params")]
+    pub(crate) layers: Option<u64>,
+    /// Hidden size of a model that has no config yet
+    #[arg(long, value_name = "N", requires = "params")]
+    pub(crate) hidden: Option<u64>,
 }

@@ -1,35 +1,11 @@
 //! `zeropilot memory` as a user runs it.
 
 use std::fs;
-use std::path::Path;
-use std::process::Command;
 
+mod command;
+
+use command::{run, run_in};
 use serde_json::Value;
-
-struct Run {
-    code: i32,
-    stdout: String,
-    stderr: String,
-}
-
-fn run_in(directory: &Path, arguments: &[&str]) -> Run {
-    let output = Command::new(env!("CARGO_BIN_EXE_zeropilot"))
-        .current_dir(directory)
-        .env_clear()
-        .env("HF_HUB_OFFLINE", "1")
-        .args(arguments)
-        .output()
-        .expect("the binary runs");
-    Run {
-        code: output.status.code().expect("an exit code"),
-        stdout: String::from_utf8(output.stdout).expect("text"),
-        stderr: String::from_utf8(output.stderr).expect("text"),
-    }
-}
-
-fn run(arguments: &[&str]) -> Run {
-    run_in(Path::new("."), arguments)
-}
 
 fn answer(arguments: &[&str]) -> Value {
     let all: Vec<&str> = ["memory", "--json"].iter().chain(arguments).copied().collect();
@@ -346,14 +322,63 @@ fn a_host_that_is_too_small_is_broken_down_with_what_would_help_it() {
     assert!(run.stdout.contains("no offload_optimizer"), "{}", run.stdout);
 }
 
+/// 8,292,166,656 parameters: 631,975,680 of the tower, 44,574,464 of the merger, 7,615,616,512 of the language model. 1036
+/// pixels are 74 patches of 14, four of which become a token: 37 × 37.
 #[test]
-fn what_a_model_has_beside_its_language_model_is_named() {
-    for model in ["qwen2.5-vl-7b", "google/gemma-3-4b-it"] {
-        let run = run(&["memory", "--model", model, "--gpus", "8xA100-80G"]);
-        assert!(run.stdout.contains("the vision tower"), "{model}: {}", run.stdout);
-    }
-    let text = run(&["memory", "--model", "qwen2.5-7b", "--gpus", "8xA100-80G"]).stdout;
-    assert!(!text.contains("the vision tower"), "{text}");
+fn a_model_that_sees_is_answered_with_its_parts_and_images() {
+    let base = ["--model", "qwen2.5-vl-7b", "--gpus", "4xA100-80G"];
+    let seeing = answer(&[&base[..], &["--image", "1036x1036"]].concat());
+    assert_eq!(at(&seeing, "/parameters/total"), 8_292_166_656);
+    let parts: Vec<_> = [0, 1, 2]
+        .map(|part| at(&seeing, &format!("/parameters/parts/{part}/total")))
+        .into_iter()
+        .collect();
+    assert_eq!(parts, [631_975_680, 44_574_464, 7_615_616_512]);
+    assert_eq!(at(&seeing, "/images/tokens"), 37 * 37);
+    let blind = answer(&[&base[..], &["--image", "none"]].concat());
+    let activations = |answer: &Value| at(answer, "/tensors/peak/forward");
+    assert!(activations(&seeing) > activations(&blind), "an image takes memory");
+    let frozen = answer(&[&base[..], &["--image", "1036x1036", "--freeze", "vision"]].concat());
+    let trained = at(&frozen, "/parameters/trainable");
+    assert_eq!(trained, 7_615_616_512, "the merger is inside the tower");
+    assert!(activations(&frozen) < activations(&seeing), "a frozen tower keeps nothing");
+}
+
+#[test]
+fn images_that_do_not_fit_and_towers_that_no_program_runs_are_named() {
+    let too_long =
+        run(&["memory", "--model", "qwen2.5-vl-7b", "--image", "2048x2048", "--gpus", "1xH100"]);
+    assert_eq!(too_long.code, 2);
+    // 2048 / 28 is 73.1, so 73 × 73 tokens.
+    assert!(too_long.stderr.contains("--seq-len 5329"), "{}", too_long.stderr);
+    let unseen = run(&["memory", "--model", "llama-3.2-11b-vision", "--gpus", "8xA100-80G"]);
+    assert!(unseen.stdout.contains("Not modelled: what the model sees"), "{}", unseen.stdout);
+    let text =
+        run(&["memory", "--model", "qwen2.5-7b", "--image", "512x512", "--gpus", "8xA100-80G"]);
+    assert!(text.stderr.contains("--image"), "{}", text.stderr);
+}
+
+/// A type that nobody knows is answered by what it is like, and says so; so is a size alone.
+#[test]
+fn an_unknown_model_is_answered_by_a_stand_in() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let path = directory.path().join("config.json");
+    let config = r#"{"model_type": "newest", "hidden_size": 1024, "num_hidden_layers": 8, "num_attention_heads": 8,
+        "num_key_value_heads": 8, "intermediate_size": 4096, "vocab_size": 32000}"#;
+    std::fs::write(&path, config).expect("written");
+    let path = path.to_str().expect("UTF-8");
+    let unknown = answer(&["--model", path, "--gpus", "1xA100-80G"]);
+    assert_eq!(unknown["activations"]["program"], "stand_in");
+    assert!(unknown["activations"]["error"]["low"].as_f64() < Some(0.0), "{unknown}");
+    let like = answer(&["--model", path, "--like", "gpt_neox", "--gpus", "1xA100-80G"]);
+    assert_eq!(like["activations"]["of"], "gpt_neox");
+    let sized =
+        answer(&["--params", "8B", "--layers", "36", "--hidden", "4096", "--gpus", "8xA100-80G"]);
+    let total = at(&sized, "/parameters/total") as f64;
+    assert!((total / 8e9 - 1.0).abs() < 0.001, "{total}");
+    let nobody = run(&["memory", "--model", path, "--like", "lama", "--gpus", "1xA100-80G"]);
+    assert_eq!(nobody.code, 2);
+    assert!(nobody.stderr.contains("no such family"), "{}", nobody.stderr);
 }
 
 /// What PyTorch counts is part of what the driver shows, and the bounds are those of published runs.

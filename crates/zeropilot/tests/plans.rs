@@ -76,7 +76,7 @@ const CASES: [Case; 25] = [
     case(
         ("llama-3.1-70b", "qlora", "2x24GB", 512),
         "a 70B on two gaming cards",
-        "from the host: quantized and shared the weights are 17.6 GB on each card, and embedding and projection, 2.1 GB each, stay in 16 bits",
+        "no: before ZeRO-3 shards anything, transformers loads the whole quantized model on every card, 35 GB in four bits, and embedding and projection, 2.1 GB each, in 16",
     ),
     case(
         ("llama-3.1-405b", "full", "2048x8xH100", 8192),

@@ -1,29 +1,11 @@
 //! `zeropilot simulate` as a user runs it.
 
 use std::collections::BTreeMap;
-use std::process::Command;
 
+mod command;
+
+use command::run;
 use serde_json::Value;
-
-struct Run {
-    code: i32,
-    stdout: String,
-    stderr: String,
-}
-
-fn run(arguments: &[&str]) -> Run {
-    let output = Command::new(env!("CARGO_BIN_EXE_zeropilot"))
-        .env_clear()
-        .env("HF_HUB_OFFLINE", "1")
-        .args(arguments)
-        .output()
-        .expect("the binary runs");
-    Run {
-        code: output.status.code().expect("an exit code"),
-        stdout: String::from_utf8(output.stdout).expect("text"),
-        stderr: String::from_utf8(output.stderr).expect("text"),
-    }
-}
 
 fn answer(arguments: &[&str]) -> Value {
     let all: Vec<&str> = ["simulate", "--json"].iter().chain(arguments).copied().collect();

@@ -9,6 +9,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde::Serialize;
 use zeropilot_step::conformal::{SHARE, quantile};
+use zeropilot_step::lower::Method;
 use zeropilot_step::memory::Group;
 
 use crate::judgement::Judged;
@@ -55,7 +56,11 @@ impl<'r> Residual<'r> {
     fn of(judged: &Judged<'r>) -> Option<Self> {
         let question = judged.question.as_ref().ok()?;
         let log = -judged.error()?.ln_1p();
-        Some(Self { source: judged.row.prefix(), group: Group::of(&question.method), log })
+        Some(Self {
+            source: judged.row.prefix(),
+            group: Group::of(matches!(question.method, Method::QLora { .. })),
+            log,
+        })
     }
 }
 

@@ -1,7 +1,7 @@
 //! What a row trains, as the model crate says it.
 
 use zeropilot_model::lora::{Lora, Targets};
-use zeropilot_model::quantization::ScaleStorage;
+use zeropilot_model::quantization::{BaseFormat, GROUP, QuantizedBase, ScaleStorage};
 use zeropilot_step::lower::Method;
 
 use crate::question::{Difference, Obstacle};
@@ -13,8 +13,8 @@ pub(crate) fn method(row: &Row, differences: &mut Vec<Difference>) -> Result<Met
         Some("full" | "pretrain") => Ok(Method::Full),
         Some("lora") => adapters(row).map(Method::Lora),
         Some("qlora") => {
-            let scales = scales(row, differences)?;
-            Ok(Method::QLora { lora: adapters(row)?, scales })
+            let base = Some(base(row, differences));
+            Ok(Method::QLora { lora: adapters(row)?, base })
         }
         Some(_) => Err(Obstacle::Method),
         None => Err(Obstacle::Missing("method")),
@@ -33,15 +33,17 @@ fn adapters(row: &Row) -> Result<Lora, Obstacle> {
     Ok(lora)
 }
 
-/// How the base is quantized. Four bits of another scheme differ from NF4 only in the scales.
-fn scales(row: &Row, differences: &mut Vec<Difference>) -> Result<ScaleStorage, Obstacle> {
+/// How the base is quantized.
+fn base(row: &Row, differences: &mut Vec<Difference>) -> QuantizedBase {
     let precision = row.precision.as_deref().unwrap_or("").to_lowercase();
-    if precision.contains("int8") {
-        return Err(Obstacle::Quantization);
+    let has = |word: &str| precision.contains(word);
+    if has("gptq") {
+        differences.push(Difference::GptqGroupAssumed);
+        BaseFormat::Gptq { bits: if has("int8") { 8 } else { 4 }, group: Some(GROUP) }
+    } else if has("double") || has("-dq") {
+        BaseFormat::FourBit(ScaleStorage::DoubleQuantized)
+    } else {
+        BaseFormat::FourBit(ScaleStorage::Plain)
     }
-    if precision.contains("gptq") {
-        differences.push(Difference::Gptq);
-    }
-    let twice = precision.contains("double") || precision.contains("-dq");
-    Ok(if twice { ScaleStorage::DoubleQuantized } else { ScaleStorage::Plain })
+    .into()
 }

@@ -60,8 +60,8 @@ mod tests {
             complete.filter_map(measured).filter(|seen| seen.metric == metric).count()
         };
         let counts = [of(Metric::Allocated), of(Metric::Reserved), of(Metric::Unstated)];
-        assert_eq!(counts.iter().sum::<usize>(), 292);
-        assert_eq!(counts, [71, 126, 95]);
+        assert_eq!(counts.iter().sum::<usize>(), 300);
+        assert_eq!(counts, [71, 133, 96]);
     }
 
     #[test]

@@ -68,6 +68,7 @@ fn recipe(question: &Question) -> Recipe {
         loss: software.loss,
         loading: software.is_built_whole.then_some(Loading::Whole(ElementSize::Two)),
         adapters_in_fp32: software.adapters_in_fp32,
+        optimizer: question.optimizer,
         engine: software.engine,
         autocast: software.autocast,
         layer_kernels: software.layer_kernels,

@@ -5,6 +5,7 @@ use std::fmt;
 use zeropilot_cluster::{AttentionKernel, Gpus};
 use zeropilot_model::catalogue::{self, Entry};
 use zeropilot_step::lower::Method;
+use zeropilot_step::zero::BaseOptimizer;
 
 use crate::lengths::DRAWS;
 use crate::lora::method;
@@ -19,8 +20,8 @@ pub enum Difference {
     OtherCode,
     /// The model is another one of the same shapes.
     OtherModel(String),
-    /// The base is quantized by GPTQ and not to NF4.
-    Gptq,
+    /// How many weights of a GPTQ base share a scale is not stated.
+    GptqGroupAssumed,
     /// The precision is not stated; bf16 is assumed.
     PrecisionAssumed,
     /// Which attention ran is not stated.
@@ -81,6 +82,8 @@ pub struct Question {
     pub fp16: bool,
     /// What is trained.
     pub method: Method,
+    /// The optimizer, where DeepSpeed brings none.
+    pub optimizer: BaseOptimizer,
     /// Sequences of a micro batch.
     pub micro_batch: u64,
     /// Micro batches of a step.
@@ -130,6 +133,7 @@ impl Question {
             offload_parameters: on_host(row.offload_param.as_deref()),
             fp16: row.precision.as_deref().is_some_and(|precision| precision.contains("fp16")),
             method,
+            optimizer: optimizer(row),
             micro_batch,
             accumulation: row.grad_accum.unwrap_or(1),
             sequence,
@@ -187,6 +191,11 @@ fn check_states(row: &Row) -> Result<(), Obstacle> {
         return Err(Obstacle::HalfStates);
     }
     Ok(())
+}
+
+fn optimizer(row: &Row) -> BaseOptimizer {
+    let name = row.optimizer.as_deref().unwrap_or("");
+    if name.contains("8bit") { BaseOptimizer::EightBitAdam } else { BaseOptimizer::TorchAdam }
 }
 
 fn checkpointing(row: &Row) -> Result<bool, Obstacle> {
@@ -248,7 +257,7 @@ impl fmt::Display for Difference {
         f.write_str(match self {
             Self::OtherCode => "the model's code is not that of transformers",
             Self::OtherModel(how) => how,
-            Self::Gptq => "GPTQ base, asked as NF4",
+            Self::GptqGroupAssumed => "GPTQ base, groups of 128 assumed",
             Self::PrecisionAssumed => "precision not published, bf16 assumed",
             Self::AttentionAssumed => "attention not published, PyTorch's choice assumed",
         })
@@ -285,7 +294,6 @@ mod tests {
     fn what_cannot_be_asked_says_why() {
         assert_eq!(question("titan-001"), Err(Obstacle::Engine));
         assert_eq!(question("tune-002"), Err(Obstacle::Compiled));
-        assert_eq!(question("swift-065"), Err(Obstacle::Quantization));
         assert_eq!(question("litgpt-001"), Err(Obstacle::Model));
         assert_eq!(question("longlora-001"), Err(Obstacle::Missing("lora_rank")));
     }
@@ -300,7 +308,7 @@ mod tests {
                 Err(obstacle) => *obstacles.entry(obstacle).or_default() += 1,
             }
         }
-        assert_eq!(asked + obstacles.values().sum::<usize>(), 292);
+        assert_eq!(asked + obstacles.values().sum::<usize>(), 300);
         for field in ["gpus", "zero_stage", "micro_batch", "seq_len", "grad_ckpt", "method"] {
             assert!(!obstacles.contains_key(&Obstacle::Missing(field)), "{field}");
         }

@@ -91,8 +91,8 @@ mod tests {
     #[test]
     fn all_rows_are_read() {
         let count = |holds: fn(&&Row) -> bool| rows().iter().filter(holds).count();
-        assert_eq!(rows().len(), 837);
-        assert_eq!(count(|row| row.complete_memory), 292);
+        assert_eq!(rows().len(), 845);
+        assert_eq!(count(|row| row.complete_memory), 300);
         assert_eq!(count(|row| row.complete_throughput), 446);
         assert_eq!(count(|row| row.outcome == Outcome::Oom), 20);
     }

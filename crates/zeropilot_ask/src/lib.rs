@@ -24,6 +24,7 @@ mod range;
 mod simulate;
 mod size;
 mod software;
+mod task;
 mod tokens;
 mod training;
 mod wishes;
@@ -37,7 +38,8 @@ pub use key_variants::key_variants;
 pub use machines::{Machines, MachinesProblem};
 pub use memory::{Column, Compared, Job, Memory, MemoryProblem, MemoryRequest, compare, memory};
 pub use name::{
-    Attention, FusedLoss, Load, MethodName, NumberFormat, Objective, Offload, Optimizer, Precision,
+    Attention, FusedLoss, ImageChoice, Load, MethodName, NumberFormat, Objective, Offload,
+    Optimizer, PartName, Precision, Quantization, ReferenceName, RolloutName, TaskName,
 };
 pub use note::Note;
 pub use plan::{AsWritten, PlanProblem, PlanRequest, Planned, plan};
@@ -47,6 +49,7 @@ pub use simulate::{
     ScaleError, SimulateProblem, SimulateRequest, Simulated, scale_range, simulate,
 };
 pub use software::{LibraryVersion, NotAVersion, Software};
+pub use task::{TaskProblem, TaskRequest};
 pub use tokens::{TokensError, parse as tokens};
 pub use training::{MOST_RANK, MOST_SEQUENCES, MOST_TOKENS, Training};
 pub use wishes::{Place, Warmup, WishProblem, Wishes};

@@ -1,7 +1,13 @@
 //! The words people choose from.
 
+use std::fmt;
+use std::str::FromStr;
+
+use serde::de::Error;
 use serde::{Deserialize, Deserializer, Serialize};
-pub use zeropilot_job::{Attention, MethodName, NumberFormat, Optimizer};
+pub use zeropilot_job::{Attention, MethodName, NumberFormat, Optimizer, Quantization};
+use zeropilot_model::PartKind;
+use zeropilot_model::image::{BadImageSize, ImageSize};
 
 /// What is kept on the host.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
@@ -89,4 +95,153 @@ pub enum Precision {
     Bf16,
     /// 8 bit on top of bf16
     Fp8,
+}
+
+/// What a model that sees is shown.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ImageChoice {
+    /// Nothing: text alone.
+    None,
+    /// Images of this size.
+    Size(ImageSize),
+}
+
+impl Default for ImageChoice {
+    fn default() -> Self {
+        Self::Size(ImageSize { width: 512, height: 512 })
+    }
+}
+
+impl FromStr for ImageChoice {
+    type Err = BadImageSize;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        match text {
+            "none" => Ok(Self::None),
+            size => size.parse().map(Self::Size),
+        }
+    }
+}
+
+impl fmt::Display for ImageChoice {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::None => formatter.write_str("none"),
+            Self::Size(size) => size.fmt(formatter),
+        }
+    }
+}
+
+impl Serialize for ImageChoice {
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(self)
+    }
+}
+
+/// A part of a model.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, Serialize)]
+#[cfg_attr(feature = "clap", derive(clap::ValueEnum))]
+#[serde(rename_all = "lowercase")]
+pub enum PartName {
+    /// What sees; of Qwen-VL, with its merger
+    Vision,
+    /// What hears
+    Audio,
+    /// What joins it to the language model
+    Projector,
+    /// The language model
+    Language,
+}
+
+impl From<PartName> for PartKind {
+    fn from(name: PartName) -> Self {
+        match name {
+            PartName::Vision => Self::Vision,
+            PartName::Audio => Self::Audio,
+            PartName::Projector => Self::Projector,
+            PartName::Language => Self::Language,
+        }
+    }
+}
+
+/// A list of parts, where `null` is as good as none.
+pub(crate) fn parts<'de, D: Deserializer<'de>>(from: D) -> Result<Vec<PartName>, D::Error> {
+    Option::<Vec<PartName>>::deserialize(from)
+        .map(Option::unwrap_or_default)
+        .map_err(D::Error::custom)
+}
+
+/// What a model is trained for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize, Serialize)]
+#[cfg_attr(feature = "clap", derive(clap::ValueEnum))]
+#[serde(rename_all = "lowercase")]
+pub enum TaskName {
+    /// Supervised fine-tuning or pre-training: the next token
+    #[default]
+    Sft,
+    /// Preference between two answers, against a reference (TRL's DPOTrainer)
+    Dpo,
+    /// Answers that are good or bad, against a reference (TRL's KTOTrainer)
+    Kto,
+    /// Preference without a reference (TRL's ORPOTrainer)
+    Orpo,
+    /// Preference without a reference (TRL's CPOTrainer, SimPO)
+    Cpo,
+    /// A reward model (TRL's RewardTrainer)
+    Reward,
+    /// Distillation from a teacher: KL of 32-bit logits, written by hand
+    Distill,
+    /// Distillation from a teacher (TRL's GKDTrainer)
+    Gkd,
+    /// Policy gradient over generated completions (TRL's GRPOTrainer)
+    Grpo,
+    /// Policy gradient over generated completions (TRL's RLOOTrainer)
+    Rloo,
+}
+
+impl TaskName {
+    /// As people write it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Sft => "sft",
+            Self::Dpo => "dpo",
+            Self::Kto => "kto",
+            Self::Orpo => "orpo",
+            Self::Cpo => "cpo",
+            Self::Reward => "reward",
+            Self::Distill => "distill",
+            Self::Gkd => "gkd",
+            Self::Grpo => "grpo",
+            Self::Rloo => "rloo",
+        }
+    }
+}
+
+/// What the trained model is compared with.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, Serialize)]
+#[cfg_attr(feature = "clap", derive(clap::ValueEnum))]
+#[serde(rename_all = "kebab-case")]
+pub enum ReferenceName {
+    /// A frozen copy of the model on the same GPUs
+    Copy,
+    /// The model itself with its adapters switched off
+    AdaptersOff,
+    /// Log-probabilities computed before training (precompute_ref_log_probs)
+    Precomputed,
+    /// Nothing (beta 0)
+    None,
+}
+
+/// What generates completions.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize, Serialize)]
+#[cfg_attr(feature = "clap", derive(clap::ValueEnum))]
+#[serde(rename_all = "lowercase")]
+pub enum RolloutName {
+    /// The model's own `generate` on the same GPUs
+    #[default]
+    Generate,
+    /// A server on other GPUs
+    Server,
+    /// Nothing: the data set has the completions (GKD with lmbda 0)
+    None,
 }

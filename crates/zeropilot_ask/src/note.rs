@@ -2,9 +2,12 @@
 
 use zeropilot_cluster::Cluster;
 use zeropilot_config::schema::EngineVersion;
-use zeropilot_model::{Coverage, Model};
+use zeropilot_model::Model;
+use zeropilot_step::lower::Recipe;
 
-use crate::name::NumberFormat;
+use crate::name::{NumberFormat, TaskName};
+use crate::task::TaskRequest;
+use crate::training::Training;
 
 /// Something that changes what an answer is worth, or that was said and is not used.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -27,8 +30,12 @@ pub enum Note {
     HpzVersion,
     /// The loss is that of the newest TRL: releases before 1.7 keep whole logits.
     TrlAssumed,
-    /// The model has more than the language model that is counted.
-    TextPartOnly,
+    /// Log-probabilities are computed as by the newest TRL: releases before 1.15 keep whole logits.
+    TrlScoresAssumed,
+    /// Gradient checkpointing runs the frozen vision tower backward too.
+    FrozenTowerDifferentiated,
+    /// Every rank holds the whole quantized model before stage 3 shards it.
+    QuantizedLoadedWhole,
     /// Speeds are those that so many ranks measured on one of the nodes.
     MeasuredMachine {
         /// The ranks.
@@ -44,15 +51,21 @@ impl Note {
         engine < EngineVersion::V0_18
     }
 
-    /// What there is to say about training a model in a number format on a cluster.
-    pub(crate) fn about(
-        model: &Model,
-        cluster: &Cluster,
-        format: NumberFormat,
-        is_assumed: bool,
-    ) -> Vec<Self> {
-        let is_part = matches!(model.coverage(), Coverage::TextPart { .. });
-        let of_model = is_part.then_some(Self::TextPartOnly);
+    /// What there is to say about loading a model for stage 3.
+    pub(crate) fn about_loading(model: &Model, recipe: &Recipe) -> Option<Self> {
+        let is_loaded_whole = recipe.loading.is_none() && recipe.method.base(model).is_some();
+        is_loaded_whole.then_some(Self::QuantizedLoadedWhole)
+    }
+
+    /// What there is to say about a task.
+    pub(crate) fn about_task(task: &TaskRequest, training: &Training) -> Option<Self> {
+        use TaskName::{Dpo, Grpo, Kto, Rloo};
+        let scores = matches!(task.task(), Dpo | Kto | Grpo | Rloo);
+        (scores && training.software.trl_version.is_none()).then_some(Self::TrlScoresAssumed)
+    }
+
+    /// What there is to say about training in a number format on a cluster.
+    pub(crate) fn about(cluster: &Cluster, format: NumberFormat, is_assumed: bool) -> Vec<Self> {
         let card = cluster.gpus.device.accelerator().filter(|card| card.lacks_bf16());
         let of_format = card.and_then(|card| match format {
             NumberFormat::Bf16 => Some(Self::NoBf16 { card: &card.name }),
@@ -65,7 +78,6 @@ impl Note {
             ranks: measured.ranks,
             links: is_alone && measured.ranks == cluster.gpus.layout.gpus_per_node,
         });
-        let notes = of_model.into_iter().chain(of_format).chain(of_network);
-        notes.chain(of_machine).collect()
+        of_format.into_iter().chain(of_network).chain(of_machine).collect()
     }
 }

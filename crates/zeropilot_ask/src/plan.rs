@@ -135,12 +135,15 @@ pub fn plan(name: &str, model: &Model, request: &PlanRequest) -> Result<Planned,
     let cluster = request.machines.cluster()?;
     let bill = request.bill.as_ref().map(BillRequest::read).transpose()?;
     let fused_loss = request.fused_loss.or(request.training.fused_loss);
-    let training = Training { fused_loss, ..request.training.clone() };
-    let recipe = training.recipe_of(model)?;
+    let mut training = Training { fused_loss, ..request.training.clone() };
+    provenance.of_model(model, &mut training);
+    let recipe = training.recipe_with_software()?;
+    let model = &training.freeze(model);
     let objective = request.objective.unwrap_or_default();
     let format = request.precision.unwrap_or_else(|| request.machines.usual_format());
-    provenance.notes.extend(Note::about(model, &cluster, format, request.precision.is_none()));
+    provenance.notes.extend(Note::about(&cluster, format, request.precision.is_none()));
     provenance.not_modelled.extend(training.software.of_transformers(model));
+    provenance.notes.extend(Note::about_loading(model, &recipe));
     if request.global_batch.is_none() {
         provenance.notes.push(Note::OpenBatch);
     }

@@ -6,15 +6,18 @@ use std::num::NonZeroU64;
 
 use serde_json::Value;
 use zeropilot_job::{
-    ConfigContent, Framework, JobConfig, NotModelled, Origin, Sourced, TrainingJob,
+    ConfigContent, Direction, Framework, JobConfig, NotModelled, Origin, Sourced, TrainingJob,
 };
 
+use zeropilot_model::quantization::Adapters;
+use zeropilot_model::{CountedFrom, Family, Model, Names, PartKind};
 use zeropilot_plan::Target;
+use zeropilot_step::lower::{differentiates_frozen_tower, sees};
 use zeropilot_units::parse_product;
 
 use crate::machines::Machines;
 use crate::memory::{MemoryRequest, Stated, WrittenConfig};
-use crate::name::{FusedLoss, MethodName};
+use crate::name::{FusedLoss, ImageChoice, MethodName, PartName};
 use crate::note::Note;
 use crate::plan::PlanRequest;
 use crate::training::Training;
@@ -179,6 +182,10 @@ impl Provenance {
             self.take("lora_rank", &mut training.lora_rank, rank, Some(Training::LORA_RANK));
             self.targets(&mut training.lora_targets, job.lora_targets.clone());
         }
+        if training.method() == MethodName::Qlora {
+            let format = job.quantization.clone();
+            self.take("quantization", &mut training.quantization, format, None);
+        }
         self.take("attention", &mut training.attention, job.attention.clone(), None);
         let fused = job
             .fused_loss
@@ -208,6 +215,48 @@ impl Provenance {
         }
         if let Some(version) = software.trl_version {
             self.state("trl_version", version.to_string(), Origin::Option);
+        }
+    }
+
+    /// What follows from the model: a length it can take, what it sees, which of its parts are not trained, and what is
+    /// not modelled of its towers.
+    pub(crate) fn of_model(&mut self, model: &Model, training: &mut Training) {
+        self.shorten(model, training);
+        let said = |is_said: bool| if is_said { Origin::Option } else { Origin::Assumed };
+        if sees(model) {
+            let image = training.image.unwrap_or_default();
+            self.state("image", image, said(training.image.is_some()));
+            if image != ImageChoice::None {
+                let count = training.images_per_sample;
+                self.state("images_per_sample", count.unwrap_or(1), said(count.is_some()));
+            }
+            if let Some(most) = training.max_pixels {
+                self.state("max_pixels", most, Origin::Option);
+            }
+        }
+        if !training.freeze.is_empty() {
+            let names = training.freeze.iter().map(|part| PartKind::from(*part).name());
+            self.state("freeze", names.collect::<Vec<_>>().join(","), Origin::Option);
+        }
+        self.not_modelled.extend(unseen(model).or_else(|| likened(model)));
+        self.not_modelled.extend(base(model, training));
+        let is_frozen =
+            training.method() != MethodName::Full || training.freeze.contains(&PartName::Vision);
+        if is_frozen && training.grad_checkpointing() && differentiates_frozen_tower(model) {
+            self.notes.push(Note::FrozenTowerDifferentiated);
+        }
+    }
+
+    /// The assumed length, cut to the positions that a model has learned: it fails beyond them.
+    fn shorten(&mut self, model: &Model, training: &mut Training) {
+        let most = model.dimensions().and_then(|dimensions| dimensions.max_positions);
+        let is_short = most.is_some_and(|most| most < Training::SEQ_LEN);
+        let stated = self.statements.iter_mut().find(|one| one.name == "seq_len");
+        if let (Some(most), Some(stated)) = (most.filter(|_| is_short), stated)
+            && stated.origin == Origin::Assumed
+        {
+            stated.value = most.into();
+            training.seq_len = Some(most);
         }
     }
 
@@ -317,6 +366,107 @@ fn global_batch(
     Some(Sourced { value: NonZeroU64::new(value)?, origin })
 }
 
+/// A tower that no program runs.
+fn unseen(model: &Model) -> Option<NotModelled> {
+    let is_tower = |kind: PartKind| matches!(kind, PartKind::Vision | PartKind::Audio);
+    let has_tower = model.parts().iter().any(|part| is_tower(part.kind));
+    let family = model.family()?;
+    if !has_tower || sees(model) || family == Family::Whisper {
+        return None;
+    }
+    Some(not_modelled(
+        "what the model sees or hears: its weights are counted, the activations of its tower and the tokens of images or \
+         sound are not",
+        "图像或声音输入：权重已计入，但视觉/音频塔的激活值和相应的 token 没有计入",
+        family.model_type(),
+        Direction::Higher,
+    ))
+}
+
+/// What is not known of a base that its config says is quantized.
+fn base(model: &Model, training: &Training) -> Option<NotModelled> {
+    let base = model.quantized_base()?;
+    if training.method() == MethodName::Qlora && training.quantization.is_some() {
+        return None;
+    }
+    let (en, zh, direction) = match (training.method(), base.adapters()) {
+        (MethodName::Full, _) => (
+            "the quantization of the model: weights that are trained are counted in the format of training",
+            "模型的量化：要训练的权重按训练精度计入",
+            Direction::Either,
+        ),
+        (_, Adapters::NotTrainable) => (
+            "the quantization of the model: transformers trains no adapters on such a base, so it is counted unquantized",
+            "模型的量化：transformers 不支持在这种基座上训练 LoRA，按未量化计入",
+            Direction::Lower,
+        ),
+        (_, Adapters::NeedDequantized) => (
+            "the quantization of the model: adapters need its weights in 16 bits (`dequantize=True`), so they are counted so",
+            "模型的量化：训练 LoRA 需要把权重还原为 16 位（`dequantize=True`），按此计入",
+            Direction::Either,
+        ),
+        _ if !base.is_sized() => (
+            "the quantization of the model: its layout is not known here, so it is counted unquantized",
+            "模型的量化：不清楚这种格式的布局，按未量化计入",
+            Direction::Lower,
+        ),
+        _ if !base.is_of_bitsandbytes() => (
+            "how this quantized base is multiplied: its weights are counted by their format, its kernels as those of \
+             bitsandbytes",
+            "这种量化基座的计算方式：权重按其格式计入，算子按 bitsandbytes 的计入",
+            Direction::Either,
+        ),
+        _ => return None,
+    };
+    let written = format!("quantization_config: {}", base.format);
+    Some(not_modelled(en, zh, &written, direction))
+}
+
+/// What a model of an unknown type has of its own.
+fn likened(model: &Model) -> Option<NotModelled> {
+    let Names::Likeness { of, counted, is_language_only, .. } = model.names() else { return None };
+    let (en, zh, direction) = match (is_language_only, counted) {
+        (_, CountedFrom::Sizes) => (
+            "the structure of the model: only its sizes are given, so it is counted as a Llama of that size",
+            "模型自身的结构：只给出了尺寸，按同样大小的 Llama 计算",
+            Direction::Either,
+        ),
+        (true, CountedFrom::Tensors) => (
+            "what the model sees or hears: its type is not known, so activations are those of a similar language model",
+            "图像或声音输入：不认识这类模型，激活值按相近的语言模型计算",
+            Direction::Higher,
+        ),
+        (true, _) => (
+            "the parts of the model that see or hear: its type is not known, so only its language model is counted, as a \
+             similar one",
+            "模型的视觉/音频部分：不认识这类模型，只按相近的结构计入了语言模型",
+            Direction::Higher,
+        ),
+        (false, CountedFrom::Tensors) => (
+            "the structure of the model: its type is not known, so activations are those of a similar one",
+            "模型自身的结构：不认识这类模型，激活值按相近的模型计算",
+            Direction::Either,
+        ),
+        (false, _) => (
+            "the structure of the model: its type is not known, so parameters and activations are those of a similar one",
+            "模型自身的结构：不认识这类模型，参数量和激活值按相近的模型计算",
+            Direction::Either,
+        ),
+    };
+    let written = if *counted == CountedFrom::Sizes { "--params" } else { of.as_str() };
+    Some(not_modelled(en, zh, written, direction))
+}
+
+fn not_modelled(en: &str, zh: &str, written: &str, direction: Direction) -> NotModelled {
+    NotModelled {
+        en: en.to_owned(),
+        zh: zh.to_owned(),
+        written: written.to_owned(),
+        direction,
+        origin: Origin::Option,
+    }
+}
+
 /// Who reads the config of a framework's job.
 fn reader(framework: Framework) -> Target {
     match framework {
@@ -326,5 +476,23 @@ fn reader(framework: Framework) -> Target {
         Framework::Swift => Target::Swift,
         Framework::Axolotl => Target::Axolotl,
         Framework::HfTrainer | Framework::Trl => Target::HfTrainer,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_model_of_an_unknown_type_says_what_is_not_its_own() {
+        let of = |more: &str| {
+            let sizes = r#""hidden_size": 64, "num_hidden_layers": 2, "vocab_size": 100, "num_attention_heads": 4"#;
+            let text = format!(r#"{{"model_type": "brand_new", {sizes}{more}}}"#);
+            likened(&Model::from_config(&text).unwrap()).unwrap()
+        };
+        assert_eq!((of("").written.as_str(), of("").direction), ("brand_new", Direction::Either));
+        assert_eq!(of(r#", "vision_config": {}"#).direction, Direction::Higher);
+        let known = Model::from_config(r#"{"model_type": "llama"}"#).unwrap();
+        assert_eq!(likened(&known), None);
     }
 }

@@ -42,6 +42,12 @@ pub struct LibraryVersion {
     minor: u32,
 }
 
+impl LibraryVersion {
+    pub(crate) fn new(major: u32, minor: u32) -> Self {
+        Self { major, minor }
+    }
+}
+
 /// A text that is no version.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("`{0}` is not a version such as 4.44.2")]

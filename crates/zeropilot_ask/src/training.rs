@@ -3,14 +3,16 @@
 use serde::Deserialize;
 use zeropilot_model::Model;
 use zeropilot_model::lora::Lora;
-use zeropilot_model::quantization::ScaleStorage;
+use zeropilot_model::quantization::{BaseFormat, QuantizedBase, ScaleStorage};
 use zeropilot_step::head::LossHead;
-use zeropilot_step::lower::{Method, Recipe};
+use zeropilot_step::lower::{Images, Method, Recipe};
 use zeropilot_step::tape::{AttentionForm, LayerKernels};
 use zeropilot_step::zero::{BaseOptimizer, Loading};
 use zeropilot_units::ElementSize;
 
-use crate::name::{self, Attention, FusedLoss, Load, MethodName, Optimizer};
+use crate::name::{
+    self, Attention, FusedLoss, ImageChoice, Load, MethodName, Optimizer, PartName, Quantization,
+};
 use crate::range::{OutOfRange, within};
 use crate::software::Software;
 use crate::{size, tokens};
@@ -21,6 +23,10 @@ pub const MOST_TOKENS: u64 = 1 << 24;
 pub const MOST_SEQUENCES: u64 = 1 << 20;
 /// The highest rank of adapters.
 pub const MOST_RANK: u64 = 1 << 16;
+/// The most images of a sequence.
+pub(crate) const MOST_IMAGES: u64 = 1 << 10;
+/// The most pixels of an image.
+pub(crate) const MOST_PIXELS: u64 = 1 << 32;
 
 /// How a model is trained. What is not said stays open, for a job or a config to say; the methods give the defaults.
 #[derive(Debug, Clone, PartialEq, Default, Deserialize)]
@@ -36,6 +42,22 @@ pub struct Training {
     #[serde(deserialize_with = "tokens::deserialize")]
     #[cfg_attr(feature = "clap", arg(long, value_name = "N", value_parser = tokens::parse))]
     pub target_len: Option<u64>,
+    /// Size of every image in pixels, such as `1024x768`; `none` for text only [default: 512x512 for a model that sees]
+    #[serde(deserialize_with = "size::word")]
+    #[cfg_attr(feature = "clap", arg(long, value_name = "WxH"))]
+    pub image: Option<ImageChoice>,
+    /// Images per sequence [default: 1]
+    #[cfg_attr(feature = "clap", arg(long, value_name = "N",
+        value_parser = clap::value_parser!(u64).range(1..=MOST_IMAGES)))]
+    pub images_per_sample: Option<u64>,
+    /// Pixels to which the image processor reduces larger images (its `max_pixels`); otherwise no limit
+    #[cfg_attr(feature = "clap", arg(long, value_name = "N",
+        value_parser = clap::value_parser!(u64).range(1..=MOST_PIXELS)))]
+    pub max_pixels: Option<u64>,
+    /// Parts that are not trained, separated by commas; with adapters, parts without any
+    #[serde(deserialize_with = "name::parts")]
+    #[cfg_attr(feature = "clap", arg(long, value_name = "PARTS", value_delimiter = ','))]
+    pub freeze: Vec<PartName>,
     /// Micro-batch size: sequences per GPU and forward pass; otherwise the value in the config, or 1
     #[cfg_attr(feature = "clap", arg(long, value_name = "N", value_parser = sequences(),
         visible_alias = "per-device-train-batch-size", alias = "micro-batch-size"))]
@@ -47,6 +69,9 @@ pub struct Training {
     /// Parameters to train [default: full]
     #[cfg_attr(feature = "clap", arg(long, value_name = "METHOD"))]
     pub method: Option<MethodName>,
+    /// Format of a QLoRA base [default: that in the model's config.json, otherwise nf4]
+    #[cfg_attr(feature = "clap", arg(long, value_name = "FORMAT"))]
+    pub quantization: Option<Quantization>,
     /// Rank of the LoRA adapters [default: 16]
     #[cfg_attr(feature = "clap", arg(long, value_name = "R",
         value_parser = clap::value_parser!(u64).range(1..=MOST_RANK)))]
@@ -102,6 +127,23 @@ impl Training {
         self.seq_len.unwrap_or(Self::SEQ_LEN)
     }
 
+    /// The images of every sequence of a model that sees.
+    pub fn images(&self) -> Option<Images> {
+        let size = match self.image.unwrap_or_default() {
+            ImageChoice::None => return None,
+            ImageChoice::Size(size) => size,
+        };
+        let count = self.images_per_sample.unwrap_or(1);
+        Some(Images::PerSequence { count, size, max_pixels: self.max_pixels })
+    }
+
+    /// A model with the parts frozen that are not trained.
+    pub(crate) fn freeze(&self, model: &Model) -> Model {
+        // Adapters freeze everything else by themselves.
+        let parts = self.freeze.iter().filter(|_| self.method() == MethodName::Full);
+        parts.fold(model.clone(), |model, part| model.freeze_part((*part).into()))
+    }
+
     /// Parameters to train.
     pub fn method(&self) -> MethodName {
         self.method.unwrap_or_default()
@@ -149,9 +191,12 @@ impl Training {
         within("micro_batch", self.micro_batch.unwrap_or(1), 1, MOST_SEQUENCES)?;
         within("grad_accum", self.grad_accum.unwrap_or(1), 1, MOST_SEQUENCES)?;
         within("lora_rank", self.lora_rank(), 1, MOST_RANK)?;
+        within("images_per_sample", self.images_per_sample.unwrap_or(1), 1, MOST_IMAGES)?;
+        within("max_pixels", self.max_pixels.unwrap_or(1), 1, MOST_PIXELS)?;
         Ok(Recipe {
             method: self.trained(),
             target: self.target_len,
+            images: self.images(),
             checkpointing: self.grad_checkpointing(),
             attention: match self.attention() {
                 Attention::Auto => AttentionForm::AsModel,
@@ -184,19 +229,17 @@ impl Training {
         })
     }
 
-    /// The same for a model, some of whose parameters may not be trainable.
-    pub(crate) fn recipe_of(&self, model: &Model) -> Result<Recipe, OutOfRange> {
-        let recipe = self.software.recipe(self.recipe()?);
-        Ok(match recipe.method {
-            Method::Full => Recipe { method: as_marked(model), ..recipe },
-            _ => recipe,
-        })
+    /// The same with what the software says.
+    pub(crate) fn recipe_with_software(&self) -> Result<Recipe, OutOfRange> {
+        Ok(self.software.recipe(self.recipe()?))
     }
 
     fn trained(&self) -> Method {
         let lora = || {
-            let lora = Lora::new(self.lora_rank());
-            if self.lora_targets.is_empty() {
+            let without = self.freeze.iter().map(|part| (*part).into()).collect();
+            let lora = Lora { without, ..Lora::new(self.lora_rank()) };
+            // PEFT's own word for what is meant if nobody names any.
+            if self.lora_targets.is_empty() || self.lora_targets == ["all-linear"] {
                 return lora.on_all_linear();
             }
             let names: Vec<&str> = self.lora_targets.iter().map(String::as_str).collect();
@@ -205,24 +248,18 @@ impl Training {
         match self.method() {
             MethodName::Full => Method::Full,
             MethodName::Lora => Method::Lora(lora()),
-            MethodName::Qlora => {
-                Method::QLora { lora: lora(), scales: ScaleStorage::DoubleQuantized }
-            }
+            MethodName::Qlora => Method::QLora { lora: lora(), base: self.quantization.map(base) },
         }
     }
 }
 
-/// Full training, or of those parameters alone that a model in memory leaves trainable.
-fn as_marked(model: &Model) -> Method {
-    let (trained, frozen): (Vec<_>, Vec<_>) =
-        model.parameters().partition(|entry| entry.parameter.trainable);
-    let names: Vec<String> = trained.into_iter().map(|entry| entry.name).collect();
-    let is_by_name =
-        frozen.iter().all(|entry| names.iter().all(|name| !entry.name.contains(name.as_str())));
-    match frozen.is_empty() || names.is_empty() || !is_by_name {
-        true => Method::Full,
-        false => Method::Only(names),
+fn base(quantization: Quantization) -> QuantizedBase {
+    match quantization {
+        Quantization::Nf4 => BaseFormat::FourBit(ScaleStorage::DoubleQuantized),
+        Quantization::Nf4Plain => BaseFormat::FourBit(ScaleStorage::Plain),
+        Quantization::Int8 => BaseFormat::Int8,
     }
+    .into()
 }
 
 #[cfg(test)]

@@ -67,12 +67,12 @@ pub use kind::FileKind;
 pub use launch::Launch;
 #[cfg(feature = "scripts")]
 pub use launcher::Launcher;
-pub use name::{Attention, MethodName, NumberFormat, Optimizer};
+pub use name::{Attention, MethodName, NumberFormat, Optimizer, Quantization};
 pub use origin::{Origin, Sourced};
 #[cfg(feature = "scripts")]
 pub use place::{Named, Place, Said};
 #[cfg(feature = "scripts")]
-pub use python::{Call, Division, PythonScript, Value};
+pub use python::{Call, Division, PythonScript, SetMember, Value};
 #[cfg(feature = "scripts")]
 pub use script::{Files, LaunchScript, read};
 #[cfg(feature = "scripts")]

@@ -37,8 +37,22 @@ pub enum MethodName {
     Full,
     /// Adapters
     Lora,
-    /// Adapters on a base in four bits
+    /// Adapters on a quantized base
     Qlora,
+}
+
+/// How the base of QLoRA is stored.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize, Serialize)]
+#[cfg_attr(feature = "clap", derive(clap::ValueEnum))]
+#[serde(rename_all = "kebab-case")]
+pub enum Quantization {
+    /// Four bits, double quantization
+    #[default]
+    Nf4,
+    /// Four bits, scales in fp32
+    Nf4Plain,
+    /// Eight bits
+    Int8,
 }
 
 /// The form of attention.

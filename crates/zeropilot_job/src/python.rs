@@ -19,6 +19,8 @@ pub enum Value {
     Argument(String),
     /// A dictionary; its place.
     Dict(Span),
+    /// A list or a tuple.
+    List(Vec<Value>),
     /// What a call gives, by the name of what is called.
     Call(String),
     /// Anything else.
@@ -114,6 +116,19 @@ pub struct Division {
     pub span: Span,
 }
 
+/// A member that is set by its name, `batch["pixel_values"] = …`.
+#[derive(Debug, Clone)]
+pub struct SetMember {
+    /// The name between the brackets.
+    pub name: String,
+    /// What every `if` around it in its function asks, whichever way it goes.
+    pub questions: Vec<String>,
+    /// The function around it, by where it begins; 0 for the module.
+    pub scope: usize,
+    /// Where it stands.
+    pub span: Span,
+}
+
 /// A script.
 #[derive(Debug, Default)]
 pub struct PythonScript {
@@ -121,6 +136,8 @@ pub struct PythonScript {
     pub calls: Vec<Call>,
     /// Its divisions.
     pub divisions: Vec<Division>,
+    /// Members that it sets by their names.
+    pub members: Vec<SetMember>,
     /// Names bound once to something that is written out; what is bound twice, is a parameter or is
     /// changed in place is unknown.
     pub(super) bindings: HashMap<String, Value>,

@@ -3,7 +3,7 @@
 use tree_sitter::{Node, Parser};
 use zeropilot_config::syntax::Span;
 
-use crate::python::{Call, Division, PythonScript, Value};
+use crate::python::{Call, Division, PythonScript, SetMember, Value};
 
 /// A script as it is written.
 pub(crate) fn read(text: &str) -> PythonScript {
@@ -56,6 +56,9 @@ impl Reader<'_> {
                     && right.kind() == "binary_operator"
                 {
                     self.division(self.slice(left).to_owned(), right, scope);
+                }
+                if let Some(left) = left.filter(|left| left.kind() == "subscript") {
+                    self.member(left, scope);
                 }
             }
             "augmented_assignment" => self.augmented(node, scope),
@@ -139,6 +142,15 @@ impl Reader<'_> {
         if let (Some("/"), Some(right)) = (operator, node.child_by_field_name("right")) {
             let divisor = self.slice(right).to_owned();
             self.script.divisions.push(Division { target, divisor, scope, span: span(node) });
+        }
+    }
+
+    /// A member that is set by a name that is written out.
+    fn member(&mut self, node: Node<'_>, scope: usize) {
+        let Some(key) = node.child_by_field_name("subscript") else { return };
+        if let Some(name) = self.string(key).filter(|_| key.kind() == "string") {
+            let questions = self.questions(node);
+            self.script.members.push(SetMember { name, questions, scope, span: span(node) });
         }
     }
 
@@ -260,9 +272,22 @@ impl Reader<'_> {
                 _ => Value::Unknown,
             },
             "dictionary" => Value::Dict(span(node)),
+            "list" | "tuple" => {
+                let items = named(node).filter(|item| item.kind() != "comment");
+                Value::List(items.map(|item| self.item(item)).collect())
+            }
             "call" => node
                 .child_by_field_name("function")
                 .map_or(Value::Unknown, |function| Value::Call(self.slice(function).to_owned())),
+            _ => Value::Unknown,
+        }
+    }
+
+    /// One item of a list; what nests is unknown, since it may be deeper than the stack.
+    fn item(&self, node: Node<'_>) -> Value {
+        match node.kind() {
+            "string" | "integer" | "float" | "true" | "false" | "none" | "identifier"
+            | "attribute" => self.value(node),
             _ => Value::Unknown,
         }
     }
@@ -320,6 +345,15 @@ mod tests {
             let call = script.calls.iter().find(|call| call.callee == "g").expect(open);
             assert_eq!(call.keyword("x").map(|(value, _)| value), Some(&Value::Unknown), "{open}");
         }
+        let listed = read("names = ['a', b]\ng(x=names)\n");
+        let literal = Value::Literal("a".to_owned());
+        assert_eq!(
+            listed.calls[0].keyword("x").map(|(value, _)| value),
+            Some(&Value::List(vec![literal, Value::Unknown]))
+        );
+        let set = read("if images:\n  b['pixel_values'] = f(images)\n");
+        assert_eq!(set.members[0].name, "pixel_values");
+        assert_eq!(set.members[0].questions, ["images"]);
         assert!(read("a.lr = 2").sets("a", "lr"));
         assert_eq!(call.bound_to.as_deref(), Some("t"));
     }

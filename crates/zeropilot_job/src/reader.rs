@@ -7,7 +7,7 @@ use zeropilot_config::front_end::FrontEnd;
 use zeropilot_config::syntax::{LineIndex, Span};
 
 use crate::framework::Framework;
-use crate::name::{Attention, MethodName, NumberFormat, Optimizer};
+use crate::name::{Attention, MethodName, NumberFormat, Optimizer, Quantization};
 use crate::origin::{Origin, Sourced};
 use crate::recipe::{ARGUMENTS, swift_preset};
 use crate::training_job::{ConfigContent, Direction, JobConfig, NotModelled, TrainingJob};
@@ -341,19 +341,41 @@ impl Reader<'_> {
         self.quantization(job);
     }
 
-    /// Adapters on a base in four bits.
+    fn quantizes_scales(&self) -> bool {
+        let said = self.switch("double_quantization").map(|said| said.value);
+        let by_default = || self.framework()?.default("double_quantization");
+        said.unwrap_or_else(|| by_default().is_none_or(|default| default.0 != "false"))
+    }
+
+    /// Adapters on a quantized base.
     fn quantization(&self, job: &mut TrainingJob) {
         let bits = self.number("bits");
-        let in_script = || {
-            let call = self.called("BitsAndBytesConfig")?;
-            self.keyword(call, "load_in_4bit")
-                .filter(|said| said.value.eq_ignore_ascii_case("true"))
+        let with_bits = |count: u64| {
+            let said = bits.clone().filter(|bits| bits.value == count);
+            said.map(|bits| bits.origin)
         };
-        let four = self
-            .is_on("four_bit")
-            .map(|on| on.origin)
-            .or_else(|| bits.clone().filter(|bits| bits.value == 4).map(|bits| bits.origin))
-            .or_else(|| in_script().map(|said| said.origin));
+        let call = self.called("BitsAndBytesConfig");
+        let in_script = |name: &str| {
+            let said = self.keyword(call?, name)?;
+            said.value.eq_ignore_ascii_case("true").then_some(said.origin)
+        };
+        let four = self.is_on("four_bit").map(|on| on.origin).or_else(|| with_bits(4));
+        // Frameworks quantize the scales too; `BitsAndBytesConfig` by itself does not.
+        let four_bits = four
+            .map(|origin| (origin, self.quantizes_scales()))
+            .or_else(|| {
+                let twice = in_script("bnb_4bit_use_double_quant").is_some();
+                in_script("load_in_4bit").map(|origin| (origin, twice))
+            })
+            .map(|(origin, twice)| {
+                let value = if twice { Quantization::Nf4 } else { Quantization::Nf4Plain };
+                Sourced { value, origin }
+            });
+        let eight = self.is_on("eight_bit").map(|on| on.origin).or_else(|| with_bits(8));
+        let eight_bits = eight
+            .or_else(|| in_script("load_in_8bit"))
+            .map(|origin| Sourced { value: Quantization::Int8, origin });
+        let quantization = four_bits.or(eight_bits);
         let framework_has_lora = || {
             let default = self.framework()?.default("method")?;
             (default.0 == "lora").then_some(())
@@ -362,10 +384,11 @@ impl Reader<'_> {
             Some(method) => method.value == MethodName::Lora,
             None => framework_has_lora().is_some(),
         };
-        if let Some(origin) = four.filter(|_| has_lora) {
-            job.method = Some(Sourced { value: MethodName::Qlora, origin });
+        if let Some(quantization) = quantization.filter(|_| has_lora) {
+            job.method = Some(quantization.clone().map(|_| MethodName::Qlora));
+            job.quantization = Some(quantization);
         }
-        if let Some(other) = bits.filter(|bits| bits.value != 4) {
+        if let Some(other) = bits.filter(|bits| bits.value != 4 && bits.value != 8) {
             let said = other.map(|bits| bits.to_string());
             self.leave_out(
                 job,

@@ -192,7 +192,9 @@ impl Reader<'_> {
             },
             // A section of its own says nothing about the run as a whole.
             Value::Dict(_) => {}
-            Value::Call(_) | Value::Unknown => given.unknown.push(name.to_owned()),
+            Value::List(_) | Value::Call(_) | Value::Unknown => {
+                given.unknown.push(name.to_owned());
+            }
         }
     }
 
@@ -235,7 +237,7 @@ impl Reader<'_> {
                     given.config = Some(Named { text, place });
                 }
             }
-            Value::Call(_) | Value::Unknown => {
+            Value::List(_) | Value::Call(_) | Value::Unknown => {
                 if given.config.is_none() {
                     given.config = Some(Named { text: None, place });
                 }

@@ -4,7 +4,7 @@
 use serde::Deserialize;
 
 use crate::framework::Framework;
-use crate::name::{Attention, MethodName, NumberFormat, Optimizer};
+use crate::name::{Attention, MethodName, NumberFormat, Optimizer, Quantization};
 use crate::origin::{Origin, Sourced};
 
 /// A training run as its files describe it.
@@ -28,6 +28,8 @@ pub struct TrainingJob {
     pub method: Option<Sourced<MethodName>>,
     /// Rank of the adapters.
     pub lora_rank: Option<Sourced<u64>>,
+    /// How the base below adapters is stored.
+    pub quantization: Option<Sourced<Quantization>>,
     /// Modules with an adapter; none means every linear layer.
     pub lora_targets: Option<Sourced<Vec<String>>>,
     /// Whether backward recomputes the layers.

@@ -1,7 +1,9 @@
 //! What rules over jobs look at, and where they put what they find.
 
 use zeropilot_config::syntax::Span;
-use zeropilot_job::{CLIENT_OPTIMIZER, Files, Launch, LaunchScript, Launcher, Place, PythonScript};
+use zeropilot_job::{
+    CLIENT_OPTIMIZER, Call, Files, Launch, LaunchScript, Launcher, Place, PythonScript,
+};
 
 use crate::diagnostic::Diagnostic;
 use crate::report::{Report, Verdict};
@@ -64,6 +66,20 @@ impl<'a> JobView<'a> {
         self.job.launches.iter().zip(self.configs).filter_map(|(launch, config)| {
             let stage = config.as_ref()?.resolved.as_ref()?.stage;
             (stage == 3).then_some((launch.script.as_ref()?, launch.program.as_deref()?))
+        })
+    }
+
+    /// Calls that follow the training arguments of a script of stage 3, in the same function, and the script's name:
+    /// from there on transformers builds models partitioned.
+    pub(crate) fn calls_under_stage_3(&self) -> impl Iterator<Item = (&'a Call, &'a str)> {
+        self.stage_3_scripts().flat_map(|(script, name)| {
+            let arguments = script.training_arguments().min_by_key(|call| call.span.start);
+            arguments.into_iter().flat_map(move |arguments| {
+                let late = script.calls.iter().filter(|call| {
+                    call.scope == arguments.scope && call.span.start >= arguments.span.end
+                });
+                late.map(move |call| (call, name))
+            })
         })
     }
 }

@@ -81,6 +81,12 @@ fn whole_question(example: &Example) -> Value {
     question
 }
 
+/// CPUs without fp16 cannot show how the engine judges it.
+fn is_fp16_missing(answer: &Value) -> bool {
+    let message = answer["message"].as_str().unwrap_or_default();
+    message.contains("Type fp16 is not supported on your device")
+}
+
 #[test]
 fn errors_end_the_run_and_everything_else_does_not() {
     let Some(home) = zeropilot_oracle::home() else { return };
@@ -100,7 +106,9 @@ fn errors_end_the_run_and_everything_else_does_not() {
     let answers = Oracle::start(&home, "start_server.py").answers(questions);
     let mut wrong = Vec::new();
     for ((code, example, expected), answer) in cases.iter().zip(answers) {
-        if answer["runs"] != Value::Bool(*expected) {
+        if is_fp16_missing(&answer) {
+            eprintln!("skipped: {code}, since this machine has no fp16");
+        } else if answer["runs"] != Value::Bool(*expected) {
             wrong.push(format!("{code}: {} → {}", example.config, answer["message"]));
         }
     }
@@ -151,6 +159,10 @@ fn what_a_script_brings_ends_the_run_where_an_error_is_told_and_nowhere_else() {
     let questions = cases.iter().map(|(_, example)| whole_question(example)).collect();
     let answers = Oracle::start(&home, "start_server.py").answers(questions);
     for ((code, example), answer) in cases.iter().zip(answers) {
+        if is_fp16_missing(&answer) {
+            eprintln!("skipped: {code}, since this machine has no fp16");
+            continue;
+        }
         let is_fine = worst(&example.judge()) != Some(Severity::Error);
         let (config, message) = (example.config, &answer["message"]);
         assert_eq!(answer["runs"], Value::Bool(is_fine), "{code}: {config} → {message}");

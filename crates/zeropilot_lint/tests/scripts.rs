@@ -135,6 +135,7 @@ fn engine_cases() -> Vec<Case> {
     let synced = generation.replace("do_sample=False", "do_sample=False, synced_gpus=True");
     let init = include_str!("scripts/early_init.py");
     let late = init.replace("import torch\n", "import torch\n\ndeepspeed.init_distributed()\n");
+    let images = include_str!("scripts/images.py");
     let none = "";
     let mut cases = vec![
         case("H05", TORCHRUN, "no_sync context manager is incompatible")
@@ -152,6 +153,10 @@ fn engine_cases() -> Vec<Case> {
         case(none, TORCHRUN, "elements 72\n").script(by_torch).config(plain(2)),
         case("H01", TWO, "hangs").script(generation).config(plain(3)).model(),
         case(none, TWO, "done").script(&synced).config(plain(3)).model(),
+        case("H09", TWO, "hangs").script(images).config(plain(3)),
+        case("H09", TWO, "Signal 6 (SIGABRT)").script(images).config(plain(2)),
+        case("H09", TWO, "Signal 6 (SIGABRT)").script(images).config(plain(1)),
+        case(none, TWO, "done").script(images).config(plain(0)),
         case("B02", TWO, "train_batch_size is not equal to").script(init).config(three_sizes()),
         case(none, TWO, "done").script(&late).config(three_sizes()),
         case("K29", TORCHRUN, "step 5\nAutotuning: done with running current ds config")
@@ -172,6 +177,8 @@ fn front_end_cases() -> Vec<Case> {
         .replace("print(trainer.evaluate())\n", "")
         .replace("max_steps=2", "max_steps=2, eval_on_start=True");
     let resuming = include_str!("scripts/resuming.py");
+    let whisper = include_str!("scripts/whisper.py");
+    let gemma_3 = include_str!("scripts/gemma_3.py");
     let plugin = include_str!("scripts/plugin.py");
     let scheduler = json!({"type": "WarmupDecayLR", "params": {"total_num_steps": "auto", "warmup_num_steps": 1}});
     let state = r#"{"global_step": 2, "max_steps": 4, "log_history": [], "epoch": 0.5, "train_batch_size": 1}"#;
@@ -183,6 +190,14 @@ fn front_end_cases() -> Vec<Case> {
         case("Z06", ACCELERATE, "elements 0\n")
             .script(include_str!("scripts/saved_by_accelerate.py"))
             .config(without_optimizer(3)),
+        case("Z09", TORCHRUN, "sinusoids() missing 1 required positional argument: 'channels'")
+            .script(whisper)
+            .config(filled(3, None)),
+        case("", TORCHRUN, "done").script(whisper).config(filled(2, None)),
+        case("Z10", TORCHRUN, "Fan in and fan out can not be computed")
+            .script(gemma_3)
+            .config(filled(3, None)),
+        case("", TORCHRUN, "done").script(gemma_3).config(filled(2, None)),
         case("I13", TORCHRUN, "ZeRO inference only makes sense with ZeRO Stage 3")
             .script(evaluation)
             .config(filled(2, None))

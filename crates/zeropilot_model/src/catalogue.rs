@@ -10,7 +10,7 @@ use serde::Deserialize;
 use serde_json::{Map, Value};
 
 use crate::config::ConfigError;
-use crate::model::{Coverage, Model, Weights};
+use crate::model::{Model, Weights};
 use crate::nearest::nearest;
 
 /// What is published about the size of a model.
@@ -33,8 +33,6 @@ pub struct Entry {
     pub aliases: Vec<String>,
     /// The `model_type` of its config.
     pub model_type: String,
-    /// The `model_type` of the whole, where this is only its language model.
-    pub text_part_of: Option<String>,
     /// `decoder`, `encoder` or `encoder-decoder`.
     pub kind: String,
     /// The keys of its config that fix its shapes.
@@ -42,6 +40,8 @@ pub struct Entry {
     pub keys: Map<String, Value>,
     /// Its parameters, tied ones once.
     pub params_exact: u64,
+    /// The parameters of its parts by their names, of a model that sees or hears.
+    pub params_by_part: Option<BTreeMap<String, u64>>,
     /// The parameters one token meets, of a mixture.
     pub params_active_exact: Option<u64>,
     /// The parameters of routed experts.
@@ -78,11 +78,7 @@ impl Entry {
     ///
     /// Never for the entries of the catalogue; a test builds them all.
     pub fn model(&self) -> Result<Model, ConfigError> {
-        let mut model = Model::from_object(&self.config(), Weights::Checkpoint)?;
-        if let Some(of) = self.text_part_of.clone() {
-            model.coverage = Coverage::TextPart { of };
-        }
-        Ok(model)
+        Model::from_object(&self.config(), Weights::Checkpoint)
     }
 
     /// Every name it is found by.

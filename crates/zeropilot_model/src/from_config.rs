@@ -5,11 +5,13 @@ use std::sync::Arc;
 use serde_json::{Map, Value};
 
 use crate::architecture::TooManyElements;
-use crate::config::{ConfigError, Reader, ValueKind, facts};
+use crate::config::{ConfigError, Reader, TEXT_CONFIG, ValueKind, facts};
 use crate::dtype::Dtype;
 use crate::family::{Context, Family, Head};
-use crate::model::{Coverage, Model, Names, Weights};
-use crate::nearest::nearest;
+use crate::likeness::TensorNames;
+use crate::model::{Model, Names, Weights};
+use crate::nearest::nearest_family;
+use crate::quantization::QuantizedBase;
 use crate::settings::Settings;
 
 /// A model whose code is not part of transformers, and the family with the same shapes.
@@ -41,43 +43,21 @@ const STAND_INS: &[StandIn] = &[
     StandIn { model_type: "minicpm", family: "llama", keys: &[] },
 ];
 
-/// Whose `tie_word_embeddings` counts for a text model inside another.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Tying {
-    /// That of the whole, on if it is not given.
-    Outer,
-    /// Either of them switches it on.
-    Either,
-    /// That of the text config.
-    Inner,
-}
-
-/// A model with a text model inside.
-struct WithTextPart {
-    model_type: &'static str,
-    /// The `model_type` of the text model if its config does not say.
-    text: &'static str,
-    tying: Tying,
-}
-
-const WITH_TEXT_PART: &[WithTextPart] = &[
-    WithTextPart { model_type: "gemma3", text: "gemma3_text", tying: Tying::Outer },
-    WithTextPart { model_type: "llama4", text: "llama4_text", tying: Tying::Inner },
-    WithTextPart { model_type: "mistral3", text: "mistral", tying: Tying::Outer },
-    WithTextPart { model_type: "qwen2_vl", text: "qwen2_vl_text", tying: Tying::Either },
-    WithTextPart { model_type: "qwen2_5_vl", text: "qwen2_5_vl_text", tying: Tying::Either },
-];
-
 /// Text models inside others that have the shapes of a family under their own `model_type`.
-const TEXT_TYPES: &[(&str, Family)] =
-    &[("qwen2_vl_text", Family::Qwen2), ("qwen2_5_vl_text", Family::Qwen2)];
+const TEXT_TYPES: &[(&str, Family)] = &[
+    ("qwen2_vl_text", Family::Qwen2),
+    ("qwen2_5_vl_text", Family::Qwen2),
+    ("qwen3_vl_text", Family::Qwen3),
+    ("qwen3_vl_moe_text", Family::Qwen3Moe),
+];
 
 impl Model {
     /// The model that a `config.json` describes, with the weights of its checkpoint.
     ///
     /// # Errors
     ///
-    /// If the text is no config, names a family that is not known, or describes an impossible model.
+    /// If the text is no config, describes an impossible model, or names a family that is not known and lacks the sizes
+    /// that a similar one needs to stand in for it.
     pub fn from_config(text: &str) -> Result<Self, ConfigError> {
         Self::from_config_with(text, Weights::Checkpoint)
     }
@@ -88,16 +68,29 @@ impl Model {
     ///
     /// As [`Model::from_config`].
     pub fn from_config_with(text: &str, weights: Weights) -> Result<Self, ConfigError> {
-        let value: Value = serde_json::from_str(text)
-            .map_err(|error| ConfigError::NotJson { message: error.to_string() })?;
-        match value {
-            Value::Object(object) => Self::from_object(&object, weights),
-            other => Err(ConfigError::NotAnObject { found: ValueKind::from(&other) }),
-        }
+        Self::from_object(&parse(text)?, weights)
+    }
+
+    /// As [`Model::from_config_with`]; the names of its tensors help where the `model_type` is not known.
+    pub(crate) fn from_config_and_names(
+        text: &str,
+        names: &TensorNames,
+        weights: Weights,
+    ) -> Result<Self, ConfigError> {
+        Self::from_object_and_names(&parse(text)?, names, weights)
     }
 
     pub(crate) fn from_object(
         object: &Map<String, Value>,
+        weights: Weights,
+    ) -> Result<Self, ConfigError> {
+        Self::from_object_and_names(object, &TensorNames::default(), weights)
+    }
+
+    /// As [`Model::from_object`]; the names of its tensors help where the `model_type` is not known.
+    pub(crate) fn from_object_and_names(
+        object: &Map<String, Value>,
+        names: &TensorNames,
         weights: Weights,
     ) -> Result<Self, ConfigError> {
         let model_type = match object.get("model_type") {
@@ -109,45 +102,13 @@ impl Model {
             model.names = Names::StandIn { of: model_type.to_owned() };
             return Ok(model);
         }
-        if let Some(known) = WITH_TEXT_PART.iter().find(|known| known.model_type == model_type) {
-            let mut model = Self::text_part(known, object, weights)?;
-            model.coverage = Coverage::TextPart { of: model_type.to_owned() };
-            return Ok(model);
+        if family(model_type).is_none() {
+            return Self::of_unknown_type(object, names, weights);
         }
         Self::build(model_type, object, weights)
     }
 
-    /// The text model of a config that holds it under `text_config`, or, in older files, as its own keys.
-    fn text_part(
-        whole: &WithTextPart,
-        object: &Map<String, Value>,
-        weights: Weights,
-    ) -> Result<Self, ConfigError> {
-        let Some(Value::Object(text)) = object.get("text_config") else {
-            return Self::build(whole.text, object, weights);
-        };
-        let said = text.get("model_type").and_then(Value::as_str);
-        let model_type = said.filter(|said| family(said).is_some()).unwrap_or(whole.text);
-        let mut text = text.clone();
-        let tied = "tie_word_embeddings";
-        let (outer, inner) = (object.get(tied), text.get(tied));
-        let tying = match whole.tying {
-            Tying::Outer => outer.cloned().or(Some(Value::Bool(true))),
-            Tying::Either if outer == Some(&Value::Bool(true)) => outer.cloned(),
-            Tying::Either | Tying::Inner => inner.cloned(),
-        };
-        text.extend(tying.map(|tying| (tied.to_owned(), tying)));
-        for key in ["torch_dtype", "dtype"] {
-            if let (false, Some(value)) = (text.contains_key(key), object.get(key)) {
-                text.insert(key.to_owned(), value.clone());
-            }
-        }
-        // They name the class of the whole, or none.
-        text.remove("architectures");
-        Self::build(model_type, &text, weights)
-    }
-
-    fn build(
+    pub(crate) fn build(
         model_type: &str,
         object: &Map<String, Value>,
         weights: Weights,
@@ -156,24 +117,38 @@ impl Model {
         let (family, facts) = known.ok_or_else(|| ConfigError::UnknownFamily {
             model_type: model_type.to_owned(),
             nearest: nearest_family(model_type),
+            missing: Vec::new(),
         })?;
-        let reader = Reader::new(object, facts);
+        let reader = Reader::new(object, &facts.config);
         reader.refuse(&["per_layer_config"])?;
         let head = head(object, family)?;
-        let context = Context { reader, facts, head, weights };
+        let context = Context { reader, facts, head, weights, tied: None };
         let blueprint = family.build(&context)?;
         let count = blueprint.root.count().map_err(|TooManyElements| ConfigError::TooLarge)?;
         Ok(Self {
             family: Some(family),
+            last: blueprint.root.module_of_last_weight(),
             root: blueprint.root,
             dimensions: Some(blueprint.dimensions),
             dtype: dtype(object)?,
-            settings: Some(Arc::new(Settings::new(model_type, object))),
-            coverage: Coverage::Whole,
+            settings: Some(Arc::new(Settings::new(&reader))),
+            language: blueprint.language.of(family),
+            parts: blueprint.parts.iter().map(|(kind, path)| (*kind, (*path).to_owned())).collect(),
             names: Names::Real,
             output: blueprint.output.map(str::to_owned),
+            quantized_base: QuantizedBase::from_object(object)?,
             count,
         })
+    }
+}
+
+/// The object that a config is.
+pub(crate) fn parse(text: &str) -> Result<Map<String, Value>, ConfigError> {
+    let value: Value = serde_json::from_str(text)
+        .map_err(|error| ConfigError::NotJson { message: error.to_string() })?;
+    match value {
+        Value::Object(object) => Ok(object),
+        other => Err(ConfigError::NotAnObject { found: ValueKind::from(&other) }),
     }
 }
 
@@ -189,11 +164,6 @@ fn renamed(object: &Map<String, Value>, keys: &[(&str, &str)]) -> Map<String, Va
     object.iter().map(|(key, value)| (name(key), value.clone())).collect()
 }
 
-fn nearest_family(model_type: &str) -> Option<&'static str> {
-    let names = Family::ALL.iter().map(|family| family.model_type());
-    nearest(model_type, names, 1).first().copied()
-}
-
 /// Ends of the names of classes with a language-model head.
 const ENDINGS: [&str; 4] =
     ["ForCausalLM", "LMHeadModel", "ForConditionalGeneration", "ForMaskedLM"];
@@ -207,6 +177,9 @@ fn head(object: &Map<String, Value>, family: Family) -> Result<Head, ConfigError
         model_type: family.model_type(),
     };
     let facts = facts().families.get(family.model_type()).ok_or_else(unknown)?;
+    if facts.base_class.as_deref() == Some(architecture) {
+        return Ok(Head::None);
+    }
     if architecture.ends_with("ForSequenceClassification") {
         return facts.classifier_class.as_ref().map(|_| Head::Classifier).ok_or_else(unknown);
     }
@@ -222,7 +195,16 @@ fn head(object: &Map<String, Value>, family: Family) -> Result<Head, ConfigError
     }
 }
 
-fn dtype(object: &Map<String, Value>) -> Result<Option<Dtype>, ConfigError> {
+/// The format of the whole, or else that of the language model.
+pub(crate) fn dtype(object: &Map<String, Value>) -> Result<Option<Dtype>, ConfigError> {
+    let text = object.get(TEXT_CONFIG).and_then(Value::as_object);
+    match named_dtype(object)? {
+        None => text.map_or(Ok(None), named_dtype),
+        found => Ok(found),
+    }
+}
+
+fn named_dtype(object: &Map<String, Value>) -> Result<Option<Dtype>, ConfigError> {
     for key in ["dtype", "torch_dtype"] {
         match object.get(key) {
             None | Some(Value::Null) => {}

@@ -237,9 +237,17 @@ impl<'a> Remote<'a> {
         let config = self.text(CONFIG_FILE)?;
         if headers == Headers::IfNeeded
             && let Some(config) = &config
-            && let Ok(model) = LocalModel::assemble(Some(config), None)
+            && let Ok(found) = LocalModel::assemble(Some(config), None)
         {
-            return Ok(model);
+            if found.model.stand_in().is_none() {
+                return Ok(found);
+            }
+            // Its files tell the parameters exactly; without them the stand-in counts.
+            return Ok(match self.stored() {
+                Ok(Some(stored)) => LocalModel::assemble(Some(config), Some(stored))
+                    .map_err(|cause| self.broken(cause))?,
+                Ok(None) | Err(_) => found,
+            });
         }
         let stored = self.stored()?;
         if config.is_none() && stored.is_none() {

@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 
 use crate::architecture::{Module, Rewriter, TooManyElements, rewrite};
 use crate::dtype::Dtype;
+use crate::likeness::TensorNames;
 use crate::model::{Model, Names, Weights};
 use crate::safetensors::{StoredModel, StoredTensor};
 
@@ -31,20 +32,29 @@ impl Model {
         config: Option<&str>,
         parameters: &[LiveParameter],
     ) -> Result<Self, TooManyElements> {
-        let built = |weights| config.and_then(|text| Self::from_config_with(text, weights).ok());
+        let stored = tensors(parameters)?;
+        let names = TensorNames::of(&stored);
+        let built = |weights| {
+            config.and_then(|text| Self::from_config_and_names(text, &names, weights).ok())
+        };
         let known = built(Weights::Checkpoint);
         for model in [known.clone(), built(Weights::Fresh)].into_iter().flatten() {
-            if model.has_the_parameters(parameters) {
+            if model.stand_in().is_none() && model.has_the_parameters(parameters) {
                 return model.with_live_gradients(parameters);
             }
         }
-        let mut live = of_tensors(parameters)?.with_live_gradients(parameters)?;
+        if let Some(similar) = known.as_ref().and_then(|known| known.with_tensors_of(&stored)) {
+            return similar.with_live_gradients(parameters);
+        }
+        let mut live = stored.model()?.with_live_gradients(parameters)?;
         if let Some(known) = known {
             live.family = known.family;
             live.dimensions = known.dimensions;
             live.settings = known.settings;
-            live.coverage = known.coverage;
+            live.language = known.language;
+            live.parts = known.parts;
             live.output = known.output;
+            live.last = known.last;
             live.root.class = known.root.class;
         }
         live.names = Names::Real;
@@ -71,7 +81,7 @@ impl Model {
     }
 }
 
-fn of_tensors(parameters: &[LiveParameter]) -> Result<Model, TooManyElements> {
+fn tensors(parameters: &[LiveParameter]) -> Result<StoredModel, TooManyElements> {
     let tensor = |live: &LiveParameter| -> Result<StoredTensor, TooManyElements> {
         let elements =
             live.shape.iter().try_fold(1_u64, |product, size| product.checked_mul(*size));
@@ -83,7 +93,7 @@ fn of_tensors(parameters: &[LiveParameter]) -> Result<Model, TooManyElements> {
         })
     };
     // The order of registration, not of names.
-    StoredModel { tensors: parameters.iter().map(tensor).collect::<Result<_, _>>()? }.model()
+    Ok(StoredModel { tensors: parameters.iter().map(tensor).collect::<Result<_, _>>()? })
 }
 
 /// Takes the gradient from parameters by name.

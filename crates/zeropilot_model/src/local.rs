@@ -6,7 +6,8 @@ use std::path::{Path, PathBuf};
 
 use crate::architecture::TooManyElements;
 use crate::config::ConfigError;
-use crate::model::Model;
+use crate::likeness::TensorNames;
+use crate::model::{Model, Weights};
 use crate::safetensors::{
     Comparison, Header, HeaderError, INDEX_FILE, IndexError, SINGLE_FILE, ShardIndex, StoredModel,
     compare, header_length, parse_header,
@@ -61,7 +62,8 @@ pub enum LocalErrorKind {
 /// What a directory says about a model.
 #[derive(Debug, Clone, PartialEq)]
 pub struct LocalModel {
-    /// The model: of the config if its family is known, else of the headers.
+    /// The model: of the config if its family is known, else with the parameters of the headers and, as far as the
+    /// config tells, the structure of a similar one.
     pub model: Model,
     /// Why the config was not used, if there is one and its family is not known.
     pub config_error: Option<ConfigError>,
@@ -77,18 +79,24 @@ impl LocalModel {
         config: Option<&str>,
         stored: Option<StoredModel>,
     ) -> Result<Self, LocalErrorKind> {
-        let built = config.map(Model::from_config).transpose();
+        let names = stored.as_ref().map(TensorNames::of).unwrap_or_default();
+        let built = config
+            .map(|text| Model::from_config_and_names(text, &names, Weights::Checkpoint))
+            .transpose();
         let (built, config_error) = match built {
             Ok(built) => (built, None),
             Err(error) if stored.is_none() => return Err(error.into()),
             Err(error) => (None, Some(error)),
         };
         let comparison = match (&built, &stored) {
+            // A stand-in has other names, so every one would differ.
+            (Some(model), Some(_)) if model.stand_in().is_some() => None,
             (Some(model), Some(stored)) => Some(compare(stored, model)),
             _ => None,
         };
         let model = match (built, &stored) {
-            (Some(model), _) => model,
+            (Some(model), Some(stored)) => model.with_tensors_of(stored).unwrap_or(model),
+            (Some(model), None) => model,
             (None, Some(stored)) => stored.model()?,
             (None, None) => return Err(LocalErrorKind::NoModel),
         };

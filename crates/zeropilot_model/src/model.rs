@@ -8,9 +8,13 @@ use zeropilot_units::Elements;
 use crate::architecture::{
     Count, Module, Modules, ParameterEntry, Parameters, Rewriter, TieGroup, rewrite,
 };
+use crate::config::TEXT_CONFIG;
 use crate::dimensions::Dimensions;
 use crate::dtype::Dtype;
 use crate::family::Family;
+use crate::likeness::{CountedFrom, StandInClass};
+use crate::part::PartKind;
+use crate::quantization::QuantizedBase;
 use crate::settings::Settings;
 
 /// Where the weights come from, which decides what is tied.
@@ -27,18 +31,6 @@ pub enum Weights {
     Fresh,
 }
 
-/// How much of what the config describes the model covers.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Coverage {
-    /// All of it.
-    Whole,
-    /// The text model of one that also sees or hears.
-    TextPart {
-        /// The `model_type` of the whole.
-        of: String,
-    },
-}
-
 /// Whether the names of the parameters are those of the real model.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Names {
@@ -48,6 +40,18 @@ pub enum Names {
     StandIn {
         /// The `model_type` in the config.
         of: String,
+    },
+    /// The model's structure is not known; a similar one stands in for it.
+    Likeness {
+        /// The `model_type` in the config; empty if the model is known by its sizes alone.
+        of: String,
+        /// What it is, as far as keys and tensor names tell.
+        class: StandInClass,
+        /// Where its parameters come from.
+        counted: CountedFrom,
+        /// Whether the whole also sees or hears, and only its language model is likened: the structure has no other part,
+        /// and a count from the config is that of the language model alone.
+        is_language_only: bool,
     },
     /// They were read from files, and may differ from those of the class that loads them.
     Stored,
@@ -61,9 +65,13 @@ pub struct Model {
     pub(crate) dimensions: Option<Dimensions>,
     pub(crate) dtype: Option<Dtype>,
     pub(crate) settings: Option<Arc<Settings>>,
-    pub(crate) coverage: Coverage,
+    pub(crate) language: Option<Family>,
+    pub(crate) parts: Vec<(PartKind, String)>,
     pub(crate) names: Names,
     pub(crate) output: Option<String>,
+    /// The module of the last parameter, if that is its weight.
+    pub(crate) last: Option<String>,
+    pub(crate) quantized_base: Option<QuantizedBase>,
     pub(crate) count: Count,
 }
 
@@ -71,6 +79,17 @@ impl Model {
     /// Its family; `None` if it was read from file headers alone.
     pub fn family(&self) -> Option<Family> {
         self.family
+    }
+
+    /// The family of its language model, which is the model's own if it reads text alone; `None` if no family has
+    /// such a language model.
+    pub fn language_family(&self) -> Option<Family> {
+        self.language
+    }
+
+    /// The smaller format that its config says its weights are stored in.
+    pub fn quantized_base(&self) -> Option<&QuantizedBase> {
+        self.quantized_base.as_ref()
     }
 
     /// The class of the whole model.
@@ -83,7 +102,7 @@ impl Model {
         &self.root
     }
 
-    /// Its dimensions; `None` if it was read from file headers alone.
+    /// The dimensions of its language model; `None` if it was read from file headers alone.
     pub fn dimensions(&self) -> Option<&Dimensions> {
         self.dimensions.as_ref()
     }
@@ -93,14 +112,15 @@ impl Model {
         self.settings.as_deref()
     }
 
+    /// The values of its language model's config, which is the whole config if it reads text alone.
+    pub fn language_settings(&self) -> Option<Settings> {
+        let settings = self.settings()?;
+        settings.section(TEXT_CONFIG).or_else(|| Some(settings.clone()))
+    }
+
     /// The number format its config or its files name.
     pub fn dtype(&self) -> Option<Dtype> {
         self.dtype
-    }
-
-    /// How much of the config it covers.
-    pub fn coverage(&self) -> &Coverage {
-        &self.coverage
     }
 
     /// Whose names the parameters have.
@@ -125,8 +145,9 @@ impl Model {
 
     /// Whether it predicts the next token of the one sequence it reads.
     pub fn is_decoder_only(&self) -> bool {
-        use Family::{Bert, ModernBert, Mt5, Roberta, T5, Whisper};
-        !matches!(self.family, Some(Bert | ModernBert | Mt5 | Roberta | T5 | Whisper))
+        use Family::{Bert, ModernBert, Mt5, Roberta, T5, Whisper, XlmRoberta};
+        let others = [Bert, ModernBert, Mt5, Roberta, T5, Whisper, XlmRoberta];
+        !self.family.is_some_and(|family| others.contains(&family))
     }
 
     /// How many elements there are.

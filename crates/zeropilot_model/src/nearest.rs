@@ -1,10 +1,18 @@
 //! The known names nearest to one that is not known.
 
+use crate::family::Family;
+
 /// Longer words than this are not typing errors, and comparing them would cost time.
 const LONGEST: usize = 96;
 
 /// Less alike than this is another word.
 const LEAST: f64 = 0.6;
+
+/// The family whose `model_type` is nearest to this one.
+pub(crate) fn nearest_family(model_type: &str) -> Option<&'static str> {
+    let names = Family::ALL.iter().map(|family| family.model_type());
+    nearest(model_type, names, 1).first().copied()
+}
 
 /// Up to `most` candidates like `word`, the nearest first.
 pub(crate) fn nearest<'a>(

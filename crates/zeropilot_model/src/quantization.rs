@@ -1,11 +1,16 @@
-//! Base weights in four bits, as QLoRA keeps them.
+//! Base weights in a smaller format: four bits, as QLoRA keeps them, and the other formats that configs name.
 //!
 //! The sizes follow the layout that bitsandbytes documents and that transformers' integration applies.
 //! They are computed, not measured: what the allocator adds is not in them.
 
-use zeropilot_units::{Bytes, Elements};
+mod base;
 
-use crate::architecture::{Module, ModuleKind, ParameterEntry};
+use zeropilot_units::Bytes;
+
+pub use base::{Adapters, BaseFormat, BaseSize, GROUP, QuantizedBase};
+
+use crate::architecture::{Module, ModuleKind};
+use crate::family::Family;
 use crate::model::Model;
 
 /// Weights that share one scale.
@@ -30,90 +35,68 @@ pub enum ScaleStorage {
     DoubleQuantized,
 }
 
-/// What one NF4 weight takes.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Nf4Size {
-    /// Two weights to a byte.
-    pub weights: Bytes,
-    /// The scales of the blocks, and theirs.
-    pub scales: Bytes,
-    /// Tables that every quantized weight carries.
-    pub tables: Bytes,
+impl ScaleStorage {
+    /// Scales and tables of a weight of so many elements.
+    fn bytes(self, elements: u64) -> u64 {
+        let blocks = elements.div_ceil(BLOCK);
+        match self {
+            Self::Plain => blocks.saturating_mul(4).saturating_add(VALUES_TABLE),
+            Self::DoubleQuantized => {
+                let second = blocks.div_ceil(SCALE_BLOCK).saturating_mul(4);
+                blocks.saturating_add(second).saturating_add(VALUES_TABLE + SCALES_TABLE)
+            }
+        }
+    }
 }
 
-impl Nf4Size {
-    /// The size of a weight of so many elements.
-    pub fn of(elements: Elements, scales: ScaleStorage) -> Self {
-        let blocks = elements.0.div_ceil(BLOCK);
-        let (scales, tables) = match scales {
-            ScaleStorage::Plain => (blocks.saturating_mul(4), VALUES_TABLE),
-            ScaleStorage::DoubleQuantized => {
-                let second = blocks.div_ceil(SCALE_BLOCK).saturating_mul(4);
-                (blocks.saturating_add(second), VALUES_TABLE + SCALES_TABLE)
-            }
-        };
+/// What one weight takes in a smaller format.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct StoredSize {
+    /// The parameter: the packed weights.
+    pub parameter: Bytes,
+    /// What lies beside it and is no parameter: scales, zeros, tables; all of it where the method keeps buffers.
+    pub beside: Bytes,
+}
+
+impl StoredSize {
+    /// So many of them.
+    fn times(self, count: u64) -> Self {
+        let times = |bytes: Bytes| Bytes(bytes.0.saturating_mul(count));
+        Self { parameter: times(self.parameter), beside: times(self.beside) }
+    }
+
+    fn plus(self, other: Self) -> Self {
+        let plus = |left: Bytes, right: Bytes| Bytes(left.0.saturating_add(right.0));
         Self {
-            weights: Bytes(elements.0.div_ceil(2)),
-            scales: Bytes(scales),
-            tables: Bytes(tables),
+            parameter: plus(self.parameter, other.parameter),
+            beside: plus(self.beside, other.beside),
         }
     }
 
     /// All of it.
     pub fn total(self) -> Bytes {
-        Bytes(self.weights.0.saturating_add(self.scales.0).saturating_add(self.tables.0))
+        Bytes(self.parameter.0.saturating_add(self.beside.0))
     }
-}
-
-/// A model whose linear weights are quantized.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct QuantizedModel {
-    /// Elements of quantized weights.
-    pub quantized: Elements,
-    /// What those take.
-    pub size: Nf4Size,
-    /// Elements that keep their number format: embeddings, norms, biases, stacked experts, the output.
-    pub kept: Elements,
 }
 
 impl Model {
-    /// What `load_in_4bit` quantizes of this model, and what that takes.
-    ///
-    /// It replaces modules whose class is `nn.Linear` itself, or `Conv1D`, but not the output and not what
-    /// is tied to it; a subclass such as Falcon's linear module, and stacked experts, stay as they are.
-    pub fn quantized(&self, scales: ScaleStorage) -> QuantizedModel {
-        let mut sum = QuantizedModel::default();
-        for entry in self.parameters() {
-            let elements = Elements(entry.parameter.elements().unwrap_or(u64::MAX));
-            if self.is_quantized(&entry) {
-                let size = Nf4Size::of(elements, scales);
-                sum.quantized = plus(sum.quantized, elements);
-                sum.size.weights = Bytes(sum.size.weights.0.saturating_add(size.weights.0));
-                sum.size.scales = Bytes(sum.size.scales.0.saturating_add(size.scales.0));
-                sum.size.tables = Bytes(sum.size.tables.0.saturating_add(size.tables.0));
-            } else {
-                sum.kept = plus(sum.kept, elements);
-            }
-        }
-        sum
-    }
-
-    /// Whether `load_in_4bit` quantizes a parameter; adapters come later and stay as they are made.
-    pub fn is_quantized(&self, entry: &ParameterEntry<'_>) -> bool {
-        let name = entry.module_name();
+    /// Whether quantizers leave a module as it is where no list of modules says otherwise: the output, what is tied to
+    /// it, the module of the last parameter, such as a classifier, and T5's `wo`.
+    fn is_left_out(&self, name: &str) -> bool {
         // PEFT keeps what it wraps or copies below the module's own name.
-        let is_output = self.output.as_deref().is_some_and(|output| {
-            name.strip_prefix(output).is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
-        });
-        let is_adapter = name.contains(".lora_");
-        entry.parameter.name == "weight" && is_replaced(entry.module) && !is_output && !is_adapter
+        let is_at = |module: &Option<String>| {
+            let rest = module.as_deref().and_then(|module| name.strip_prefix(module));
+            rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
+        };
+        let is_t5 = matches!(self.family, Some(Family::T5 | Family::Mt5));
+        is_at(&self.output)
+            || is_at(&self.last)
+            || (is_t5 && name.split('.').any(|part| part == "wo"))
     }
 }
 
-fn plus(sum: Elements, elements: Elements) -> Elements {
-    Elements(sum.0.saturating_add(elements.0))
-}
-
+/// Whether quantizers replace a module: its class is `nn.Linear` itself, or `Conv1D`, those of towers and projectors
+/// too. A subclass such as Falcon's linear module, convolutions, and stacked experts stay as they are.
 fn is_replaced(module: &Module) -> bool {
     match module.kind {
         ModuleKind::Linear => module.class == "Linear",
@@ -124,29 +107,27 @@ fn is_replaced(module: &Module) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use zeropilot_units::Elements;
+
     use super::*;
     use crate::catalogue;
     use crate::lora::Lora;
 
     #[test]
     fn double_quantization_takes_an_eighth_of_a_bit_per_weight() {
-        let elements = Elements(4096 * 4096);
-        let plain = Nf4Size::of(elements, ScaleStorage::Plain);
-        assert_eq!(plain.weights, Bytes(8_388_608));
-        assert_eq!(plain.scales, Bytes(1_048_576));
-        let double = Nf4Size::of(elements, ScaleStorage::DoubleQuantized);
-        assert_eq!(double.scales, Bytes(262_144 + 4_096));
-        assert_eq!(double.tables, Bytes(64 + 1_028));
+        assert_eq!(ScaleStorage::Plain.bytes(4096 * 4096), 1_048_576 + 64);
+        let double = ScaleStorage::DoubleQuantized.bytes(4096 * 4096);
+        assert_eq!(double, 262_144 + 4_096 + 64 + 1_028);
     }
 
     #[test]
     fn embedding_and_output_keep_their_format() {
         let model = catalogue::find("llama-3.1-8b").unwrap().model().unwrap();
-        let quantized = model.quantized(ScaleStorage::DoubleQuantized);
-        assert_eq!(quantized.quantized + quantized.kept, model.elements());
+        let size = QuantizedBase::nf4().size(&model).unwrap();
+        assert_eq!(size.quantized + size.kept, model.elements());
         // 32 layers of seven linear weights.
         assert_eq!(
-            quantized.quantized,
+            size.quantized,
             Elements(32 * (2 * 4096 * 4096 + 2 * 4096 * 1024 + 3 * 4096 * 14336))
         );
     }
@@ -156,20 +137,18 @@ mod tests {
     fn the_output_keeps_its_format_below_adapters_too() {
         let model = catalogue::find("qwen2.5-7b").unwrap().model().unwrap();
         for lora in [Lora::new(16).on_all_linear(), Lora::new(16).on(&["q_proj"])] {
-            let quantized = lora.apply(&model).unwrap().quantized(ScaleStorage::DoubleQuantized);
-            assert_eq!(quantized.quantized, Elements(6_525_288_448));
+            let size = QuantizedBase::nf4().size(&lora.apply(&model).unwrap()).unwrap();
+            assert_eq!(size.quantized, Elements(6_525_288_448));
             // Weights, scales with theirs, and the tables of 196 matrices.
-            assert_eq!(
-                [quantized.size.weights.0, quantized.size.scales.0, quantized.size.tables.0],
-                [3_262_644_224, 101_957_632 + 1_593_088, 214_032]
-            );
+            let beside = 101_957_632 + 1_593_088 + 214_032;
+            assert_eq!((size.stored.parameter.0, size.stored.beside.0), (3_262_644_224, beside));
         }
     }
 
     #[test]
     fn stacked_experts_are_not_quantized() {
         let model = catalogue::find("mixtral-8x7b").unwrap().model().unwrap();
-        let quantized = model.quantized(ScaleStorage::Plain);
-        assert!(quantized.kept > model.count().routed);
+        let size = QuantizedBase::nf4().size(&model).unwrap();
+        assert!(size.kept > model.count().routed);
     }
 }

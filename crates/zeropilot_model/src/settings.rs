@@ -2,23 +2,35 @@
 
 use serde_json::{Map, Value};
 
-use crate::config::{Reader, facts};
+use crate::config::{ConfigFacts, Reader};
 
-/// A config with the defaults and other names of its family.
+/// A config with the defaults and other names of its class.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Settings {
     object: Map<String, Value>,
-    model_type: String,
+    facts: &'static ConfigFacts,
 }
 
 impl Settings {
-    pub(crate) fn new(model_type: &str, object: &Map<String, Value>) -> Self {
-        Self { object: object.clone(), model_type: model_type.to_owned() }
+    pub(crate) fn new(reader: &Reader<'_>) -> Self {
+        Self { object: reader.object().clone(), facts: reader.facts() }
+    }
+
+    fn reader(&self) -> Reader<'_> {
+        Reader::new(&self.object, self.facts)
     }
 
     fn value(&self, key: &str) -> Option<&Value> {
-        let facts = facts().families.get(&self.model_type)?;
-        Reader::new(&self.object, facts).value(key)
+        self.reader().value(key)
+    }
+
+    /// The sub-config under a key such as `vision_config`, with the defaults and other names of its own class.
+    ///
+    /// Files that keep the keys of the text model at the top have a `text_config` too. `None` if the model has no such
+    /// sub-config.
+    pub fn section(&self, key: &str) -> Option<Settings> {
+        let section = self.reader().section(key).ok()?;
+        Some(Settings::new(&section.reader))
     }
 
     /// Whether the key has a value.
@@ -44,6 +56,12 @@ impl Settings {
     /// Whether a rate, such as one of dropout, is above zero.
     pub fn is_above_zero(&self, key: &str) -> bool {
         self.value(key).and_then(Value::as_f64).is_some_and(|rate| rate > 0.0)
+    }
+
+    /// A list of whole numbers, such as those of layers; empty where there is none.
+    pub fn numbers(&self, key: &str) -> Vec<u64> {
+        let list = self.value(key).and_then(Value::as_array);
+        list.into_iter().flatten().filter_map(Value::as_u64).collect()
     }
 
     /// A list of words.

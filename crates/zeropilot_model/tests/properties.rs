@@ -15,10 +15,12 @@ fn facts() -> Value {
 /// The keys of any family, and some that every config has.
 fn keys() -> Vec<String> {
     let mut keys: Vec<String> =
-        ["architectures", "text_config", "id2label", "num_labels", "dtype", "n_embed"]
+        ["architectures", "text_config", "vision_config", "audio_config", "dtype", "n_embed"]
             .map(str::to_owned)
             .to_vec();
-    for family in facts()["families"].as_object().expect("families").values() {
+    let facts = facts();
+    let parts = facts["parts"].as_object().expect("parts").values();
+    for family in facts["families"].as_object().expect("families").values().chain(parts) {
         keys.extend(family["defaults"].as_object().expect("defaults").keys().cloned());
         keys.extend(family["aliases"].as_object().expect("aliases").keys().cloned());
     }
@@ -55,14 +57,21 @@ fn any_config() -> impl Strategy<Value = Value> {
     let types: Vec<&str> = Family::ALL
         .iter()
         .map(|family| family.model_type())
-        .chain(["gemma3", "llama4", "qwen2_5_vl", "chatglm", "kimi_k2", "unknown"])
+        .chain(["chatglm", "kimi_k2", "unknown", "llama4_next"])
         .collect();
-    let members = prop::collection::vec((prop::sample::select(keys()), any_value()), 0..14);
-    (prop::sample::select(types), members).prop_map(|(model_type, members)| {
-        let mut config: Map<String, Value> = members.into_iter().collect();
-        config.insert("model_type".to_owned(), Value::from(model_type));
-        Value::Object(config)
-    })
+    let members = || prop::collection::vec((prop::sample::select(keys()), any_value()), 0..14);
+    let sections = prop::sample::subsequence(vec!["text_config", "vision_config"], 0..=2);
+    let inner = members().prop_map(|members| members.into_iter().collect::<Map<String, Value>>());
+    (prop::sample::select(types), members(), sections, inner).prop_map(
+        |(model_type, members, sections, inner)| {
+            let mut config: Map<String, Value> = members.into_iter().collect();
+            config.extend(
+                sections.into_iter().map(|key| (key.to_owned(), Value::from(inner.clone()))),
+            );
+            config.insert("model_type".to_owned(), Value::from(model_type));
+            Value::Object(config)
+        },
+    )
 }
 
 proptest! {
@@ -102,12 +111,22 @@ proptest! {
     #[test]
     fn more_layers_are_more_parameters(family in prop::sample::select(Family::ALL), layers in 1_u64..200) {
         let facts = facts();
-        let defaults = facts["families"][family.model_type()]["defaults"].as_object().expect("defaults");
+        let facts = &facts["families"][family.model_type()];
+        let defaults = facts["defaults"].as_object().expect("defaults");
         let names = ["num_hidden_layers", "n_layer", "num_layers", "encoder_layers"];
-        let key = names.into_iter().find(|key| defaults.contains_key(*key)).expect("a number of layers");
+        let key = names.into_iter().find(|key| defaults.contains_key(*key)).unwrap_or(names[0]);
         let count = |layers: u64| {
             let mut config = json!({"model_type": family.model_type(), "num_experts_per_tok": 2});
-            config[key] = Value::from(layers);
+            // These have no default, and their classes build nothing without them.
+            let needed = ["n_routed_experts", "n_shared_experts", "head_dim", "num_key_value_heads"];
+            for key in needed.into_iter().filter(|key| defaults.get(*key) == Some(&Value::Null)) {
+                config[key] = json!(1);
+            }
+            if facts["sections"].is_object() {
+                config["text_config"] = json!({key: layers});
+            } else {
+                config[key] = Value::from(layers);
+            }
             Model::from_config(&config.to_string()).expect("a model").elements()
         };
         prop_assert!(count(layers) < count(layers + 1));

@@ -77,6 +77,15 @@ pub(crate) fn version() -> &'static str {
     env!("CARGO_PKG_VERSION")
 }
 
+/// Looks for the teacher that a request names.
+fn find_teacher(request: &mut MemoryRequest, language: Language) -> PyResult<()> {
+    if let Some(name) = request.task.teacher.clone() {
+        let Subject { model, .. } = ModelArgument::Name(name).open(language)?;
+        request.task.teacher_model = Some(std::sync::Arc::new(model));
+    }
+    Ok(())
+}
+
 /// How much memory a job needs.
 #[pyfunction]
 pub(crate) fn memory(
@@ -93,6 +102,7 @@ pub(crate) fn memory(
     py.detach(|| {
         let Subject { name, model, job } = model.open(language)?;
         request.job = job;
+        find_teacher(&mut request, language)?;
         let answered = zeropilot_ask::memory(&name, model, &request);
         let memory = answered.map_err(|wrong| problem(words::memory(&wrong, &plain(language))))?;
         Ok(Answer(Finding::Memory(Box::new(memory))))
@@ -121,6 +131,7 @@ pub(crate) fn compare(
     py.detach(|| {
         let Subject { model, job, .. } = model.open(language)?;
         request.job = job;
+        find_teacher(&mut request, language)?;
         let compared = zeropilot_ask::compare(&model, &request);
         let compared =
             compared.map_err(|wrong| problem(words::memory(&wrong, &plain(language))))?;
@@ -167,6 +178,7 @@ pub(crate) fn simulate(
     py.detach(|| {
         let Subject { name, model, job } = model.open(language)?;
         request.job.job = job;
+        find_teacher(&mut request.job, language)?;
         let simulated = zeropilot_ask::simulate(&name, model, &request);
         let simulated =
             simulated.map_err(|wrong| problem(words::simulating(&wrong, &plain(language))))?;

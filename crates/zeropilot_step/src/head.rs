@@ -1,8 +1,10 @@
 //! Loss heads: from the logits to the loss.
 
+use crate::family::{FusedOutputs, Setup};
 use crate::model::Parameter;
 use crate::shape::Batch;
 use crate::tape::{Arithmetic, Category, Formula, Kernels, Tape, TapeOperation, Tensor};
+use crate::task::labelled;
 use serde::Deserialize;
 
 /// How the loss is computed from the logits.
@@ -35,6 +37,8 @@ pub enum LossHead {
     /// TRL's head from 1.15 on (`add_fused_lm_head`): logits exist tile by tile in forward and again in backward, which adds
     /// the gradients up in 32 bits. Measured on CPU ranks; on a GPU from its code, with every label valid.
     Tiled,
+    /// One number for each sequence instead of logits: a reward model, whose loss is that of its task.
+    Score,
 }
 
 impl LossHead {
@@ -109,6 +113,11 @@ impl Tile {
     }
 }
 
+/// Positions that have a next token.
+fn tiled_rows(batch: Batch) -> u64 {
+    batch.sequences * batch.length.saturating_sub(1).max(1)
+}
+
 impl Tape {
     /// Projection and loss in one: the gradients of the hidden states and of the weight wait for backward.
     pub(crate) fn fused_loss<'t>(
@@ -147,14 +156,56 @@ impl Tape {
         &'t self,
         hidden: &Tensor<'t>,
         weight: Parameter,
-        batch: Batch,
-        width: u64,
+        setup: &Setup,
     ) -> Tensor<'t> {
-        let rows = batch.sequences * batch.length.saturating_sub(1).max(1);
-        let tile = Tile::of(rows, weight.elements / width);
+        let outputs = FusedOutputs { entropy: true, mean: false, top1: true };
+        let mask = self.fresh(tiled_rows(setup.batch), 1, Category::Index);
+        let log_probabilities = self.tiles(hidden, weight, setup, outputs);
+        let log_probabilities = log_probabilities.fill_in_place(&mask);
+        let count = self.index_tensor(1);
+        log_probabilities.neg().sum(log_probabilities.elements()).divide_by_count(&count)
+    }
+
+    /// What TRL's head returns: log-probabilities, then what else was asked for, then which positions have a label.
+    pub(crate) fn tiled_scores<'t>(
+        &'t self,
+        hidden: &Tensor<'t>,
+        weight: Parameter,
+        setup: &Setup,
+        outputs: FusedOutputs,
+    ) -> Vec<Tensor<'t>> {
+        let rows = tiled_rows(setup.batch);
         let mask = self.fresh(rows, 1, Category::Index);
-        let shifted = hidden.slice(rows * width);
+        let log_probabilities = self.tiles(hidden, weight, setup, outputs);
+        let mut returned = vec![{
+            let unlabelled = self.fresh(rows, 1, Category::Index);
+            log_probabilities.where_mask(&unlabelled)
+        }];
+        let FusedOutputs { entropy, mean, top1 } = outputs;
+        for (is_returned, bytes) in [(entropy, 4), (mean, 4), (top1, 1)] {
+            returned.extend(is_returned.then(|| self.fresh(rows, bytes, Category::Loss)));
+        }
+        returned.push(mask);
+        returned
+    }
+
+    /// Log-probabilities of the labels, tile by tile.
+    fn tiles<'t>(
+        &'t self,
+        hidden: &Tensor<'t>,
+        weight: Parameter,
+        setup: &Setup,
+        outputs: FusedOutputs,
+    ) -> Tensor<'t> {
+        let (batch, width) = (setup.batch, setup.shape.hidden);
         let is_on_gpu = self.options().kernels == Kernels::Cuda;
+        let all = tiled_rows(batch);
+        let rows = match is_on_gpu {
+            true => batch.sequences * labelled(setup.completion, batch.length).max(1),
+            false => all,
+        };
+        let tile = Tile::of(rows, weight.elements / width);
+        let shifted = hidden.slice(all * width);
         // Valid rows are picked on a GPU. Elsewhere all are scored: those of several sequences are copied together.
         let scored = match is_on_gpu {
             true => shifted.gather_rows(&self.index_tensor(rows), width),
@@ -168,7 +219,7 @@ impl Tape {
             let _logits = self.fresh(tile.allocated(), bytes, Category::Loss);
             let _cast = self.fresh(tile.cast(self, hidden, width), 2, Category::Loss);
             // Places of targets in the tile, the new maxima and how they rescale, beside the logits.
-            let written_out = tile.in_torch(13) + 20 * tile.rows;
+            let written_out = tile.in_torch(12 + u64::from(outputs.top1)) + 20 * tile.rows;
             let _torch = (!is_on_gpu).then(|| self.fresh(written_out, 1, Category::Loss));
         }
         let mut scratch = vec![tile.allocated() * u64::from(bytes)];
@@ -190,10 +241,10 @@ impl Tape {
             category: Category::Loss,
             arithmetic: Arithmetic::Pieces(2 * rows * weight.elements),
         };
-        let log_probabilities = self.record(&operation, rows, 4, false, &[4 * rows, 4 * rows]);
-        let log_probabilities = log_probabilities.fill_in_place(&mask);
-        let count = self.index_tensor(1);
-        log_probabilities.neg().sum(rows).divide_by_count(&count)
+        // The normaliser is saved, and the entropy where it is computed.
+        let extra = [4 * rows, 4 * rows];
+        let kept = if outputs.entropy { &extra[..] } else { &extra[..1] };
+        self.record(&operation, rows, 4, false, kept)
     }
 
     /// The default loss of causal language models: 32-bit logits, labels shifted by padding.

@@ -2,7 +2,7 @@
 //!
 //! [`tape`] is an autograd tape that only knows storages. [`primitive`] is the vocabulary of
 //! operations on it, [`family`] writes every model family as a short program in that vocabulary, and
-//! [`head`] the losses. Running a family on a tape gives a [`tape::Trace`], the ordered list of
+//! [`head`] the losses, [`task`] those of several models. Running a family on a tape gives a [`tape::Trace`], the ordered list of
 //! allocations, releases, gradients and module events that ZeRO and every other question listens to.
 //! [`zero`] knows what the engine keeps on each rank, gathers, reduces and allocates on the way. Of a whole step
 //! [`memory`] says what is alive, [`program`] what is done in which order, [`traffic`] adds
@@ -21,6 +21,7 @@ pub mod program;
 pub mod shape;
 mod steady;
 pub mod tape;
+pub mod task;
 pub mod time;
 pub mod traffic;
 pub mod zero;

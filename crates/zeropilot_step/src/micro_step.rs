@@ -8,9 +8,9 @@ mod repeat;
 
 use crate::family::{Program, Setup, micro_step};
 use crate::model::{Model, ModuleId, ParameterId};
-use crate::tape::{Category, Edge, Listener, Mark, Options, Pass, Storage, StorageId, Work};
-use crate::zero::Swing;
-use crate::zero::gather::{Event, EventKind, Modules};
+use crate::tape::{Category, Edge, Listener, Mark, Options, Pass, Storage, StorageId, Trace, Work};
+use crate::zero::gather::{Event, EventKind, Gatherer, Modules};
+use crate::zero::{Sink, Swing};
 
 /// One thing that happens.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -32,6 +32,20 @@ pub enum Item {
     Hold(u32),
     /// Backward has used a weight a re-run had saved (stage 3 only).
     LetGo(u32),
+    /// A forward pass begins that is not the first of its micro step.
+    Begin,
+    /// The model begins to generate: stage 3 gathers all of it.
+    Generate,
+    /// It has generated: everything is released, and the order of modules is forgotten.
+    Generated,
+    /// The model runs without gradients, before it runs to be trained.
+    Score,
+    /// The model runs as its own reference, until the loss is computed.
+    Reference,
+    /// Another model runs: the one of this number.
+    Visit(u8),
+    /// The models have returned; the loss is computed.
+    Loss,
 }
 
 /// One micro step.
@@ -43,13 +57,20 @@ pub struct MicroStep {
     pub backward: Vec<Item>,
     /// The swings the items name.
     pub swings: Vec<Swing>,
+    /// Items at the beginning of forward that happen once in a step, before its first micro step.
+    pub once: usize,
 }
 
 impl MicroStep {
     /// The micro step of a program.
     #[must_use]
     pub fn of(program: &dyn Program, options: Options) -> Self {
-        Reader::read(program, options, false).micro_step
+        Self::from_trace(&micro_step(program, options), options)
+    }
+
+    /// The micro step that a trace has recorded.
+    pub(crate) fn from_trace(trace: &Trace, options: Options) -> Self {
+        Reader::read(trace, options, false).micro_step
     }
 
     /// The same of a program built from `setup`: where layers repeat only a few of them are run.
@@ -58,6 +79,34 @@ impl MicroStep {
     #[must_use]
     pub fn of_layers(setup: &Setup, program: &dyn Program, options: Options) -> Self {
         repeat::micro_step(setup, program, options).unwrap_or_else(|| Self::of(program, options))
+    }
+
+    /// Whether it is more than one forward pass and one backward pass of one model.
+    pub(crate) fn has_more_passes(&self) -> bool {
+        let is_more = |item: &Item| {
+            use Item::{Begin, Generate, Reference, Score, Visit};
+            matches!(item, Begin | Generate | Reference | Score | Visit(_))
+        };
+        self.forward.iter().any(is_more)
+    }
+
+    /// Follows the forward pass of a model that only runs: `swing` hears of every swing, the gatherer of every module.
+    pub(crate) fn follow_pass<S: Sink>(
+        &self,
+        mut gatherer: Option<&mut Gatherer<'_>>,
+        sink: &mut S,
+        swing: impl Fn(&mut S, &Swing),
+    ) {
+        if let Some(gatherer) = &mut gatherer {
+            gatherer.begin_micro_step(sink);
+        }
+        for &item in &self.forward {
+            match (item, &mut gatherer) {
+                (Item::Swing(place), _) => swing(sink, &self.swings[place as usize]),
+                (Item::Module(event), Some(gatherer)) => gatherer.event(event, sink),
+                _ => {}
+            }
+        }
     }
 
     /// The swing an item names.
@@ -93,9 +142,9 @@ struct Reader {
 }
 
 impl Reader {
-    fn read(program: &dyn Program, options: Options, cuts: bool) -> Self {
+    fn read(trace: &Trace, options: Options, cuts: bool) -> Self {
         let mut reader = Self { gathers: options.module_events, cuts, ..Self::default() };
-        micro_step(program, options).replay(&mut reader);
+        trace.replay(&mut reader);
         reader.flush();
         reader
     }
@@ -205,9 +254,23 @@ impl Listener for Reader {
     }
 
     fn mark(&mut self, mark: Mark) {
-        if mark == Mark::Saved {
-            self.flush();
-            self.is_backward = true;
+        match mark {
+            Mark::Saved => {
+                self.flush();
+                self.is_backward = true;
+            }
+            Mark::Begin => self.push(Item::Begin),
+            Mark::Generate => self.push(Item::Generate),
+            Mark::Generated => self.push(Item::Generated),
+            Mark::Score => self.push(Item::Score),
+            Mark::Reference => self.push(Item::Reference),
+            Mark::Visit(model) => self.push(Item::Visit(model)),
+            Mark::Loss => self.push(Item::Loss),
+            Mark::Rolled => {
+                self.flush();
+                self.micro_step.once = self.micro_step.forward.len();
+            }
+            Mark::Head | Mark::ForwardDone | Mark::HeadDone | Mark::BackwardDone => {}
         }
     }
 }

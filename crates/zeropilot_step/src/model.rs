@@ -85,6 +85,14 @@ pub struct ParameterInfo {
     pub parameter: Parameter,
 }
 
+/// A dotted name with every number in it as `*`: the same for all layers of a stack.
+pub(crate) fn pattern(name: &str) -> String {
+    let is_number = |part: &str| part.bytes().all(|byte| byte.is_ascii_digit());
+    let parts: Vec<&str> =
+        name.split('.').map(|part| if is_number(part) { "*" } else { part }).collect();
+    parts.join(".")
+}
+
 /// All modules and parameters of a model, in order of registration.
 #[derive(Debug, Clone, Default)]
 pub struct Model {
@@ -124,8 +132,13 @@ impl Model {
     #[must_use]
     pub fn parameter_name(&self, id: ParameterId) -> String {
         let info = self.parameters[id.index()];
-        let module = self.module_name(info.module);
-        if module.is_empty() { info.name.to_owned() } else { format!("{module}.{}", info.name) }
+        self.name_in(info.module, info.name)
+    }
+
+    /// The full dotted name of something in a module.
+    pub(crate) fn name_in(&self, module: ModuleId, name: &str) -> String {
+        let module = self.module_name(module);
+        if module.is_empty() { name.to_owned() } else { format!("{module}.{name}") }
     }
 
     /// Modules and the parameters they gather when they are called: their own, those they borrow, and for a leaf block

@@ -22,6 +22,8 @@ pub(crate) trait Steps {
     fn beginning(&self, is_last: bool) -> Option<Self::Beginning>;
     /// Runs a micro step.
     fn micro_step(&mut self, is_last: bool) -> Self::MicroStep;
+    /// Begins a step.
+    fn begin_step(&mut self);
     /// Ends a step.
     fn end_step(&mut self);
 
@@ -33,6 +35,7 @@ pub(crate) trait Steps {
     /// A step with every micro step that is told run in full.
     fn step(&mut self) -> Vec<Self::MicroStep> {
         let count = self.different_micro_steps();
+        self.begin_step();
         let micro_steps = (1..=count).map(|micro| self.micro_step(micro == count)).collect();
         self.end_step();
         micro_steps
@@ -41,6 +44,7 @@ pub(crate) trait Steps {
     /// A step in which micro steps that begin alike are run once; none if it does not end as it began.
     fn steady_step(&mut self) -> Option<Vec<Self::MicroStep>> {
         let count = self.different_micro_steps();
+        self.begin_step();
         let mut beginnings: Vec<Option<Self::Beginning>> = Vec::new();
         let mut micro_steps: Vec<Self::MicroStep> = Vec::new();
         for micro in 1..=count {

@@ -72,7 +72,7 @@ fn predict(case: &Value) -> BTreeMap<&'static str, i64> {
         rank: case["rank"].as_u64().unwrap(),
     };
     let modules = modules(program.model());
-    let steps = steady_step(&run, program.model(), &modules, &micro_step, Backend::Gloo);
+    let steps = steady_step(&run, program.model(), &modules, &micro_step, &[], Backend::Gloo);
     let last = steps.last().unwrap();
     let states = RestStates::of(&run);
     let mut ledger = Ledger::without(&[Category::KernelTemporaries]);

@@ -4,17 +4,18 @@
 
 use std::collections::BTreeMap;
 
-use zeropilot_model::catalogue;
+use zeropilot_model::{Model, StandInClass, catalogue};
 use zeropilot_step::lower::{Conditions, Fidelity, Lowered, Recipe};
 use zeropilot_step::tape::Options;
 use zeropilot_units::ElementSize;
 
 /// Families without a program of their own.
-const LENT: [&str; 25] = [
+const LENT: [&str; 38] = [
     "Some(Cohere)",
     "Some(Cohere2)",
     "Some(DeepseekV2)",
     "Some(Gemma)",
+    "Some(Gemma3)",
     "Some(Glm)",
     "Some(Glm4)",
     "Some(Glm4Moe)",
@@ -22,17 +23,29 @@ const LENT: [&str; 25] = [
     "Some(GptOss)",
     "Some(Granite)",
     "Some(GraniteMoe)",
+    "Some(Idefics3)",
+    "Some(InternVl)",
+    "Some(Llama4)",
     "Some(Llama4Text)",
+    "Some(Llava)",
     "Some(Ministral3)",
+    "Some(Mistral3)",
+    "Some(Mllama)",
     "Some(ModernBert)",
     "Some(Olmo)",
     "Some(Olmo2)",
     "Some(Olmo3)",
     "Some(Olmoe)",
+    "Some(PaliGemma)",
     "Some(Phi)",
     "Some(Phimoe)",
+    "Some(Qwen2_5Vl)",
+    "Some(Qwen2Vl)",
+    "Some(Qwen3Vl)",
+    "Some(Qwen3VlMoe)",
     "Some(Roberta)",
     "Some(SmolLm3)",
+    "Some(SmolVlm)",
     "Some(StableLm)",
     "Some(Starcoder2)",
     "Some(Whisper)",
@@ -69,4 +82,33 @@ fn programs_have_the_parameters_of_their_models() {
     for (what, names) in &lent {
         println!("{what}: {names:?}");
     }
+}
+
+/// Only what is not followed to the byte has bounds, and those are of its class.
+#[test]
+fn a_stand_in_says_how_far_it_may_be_off() {
+    let conditions =
+        Conditions { micro_batch: 1, element: ElementSize::Two, options: Options::default() };
+    let lowered = |model: &Model, checkpointing: bool| {
+        let recipe = Recipe { checkpointing, ..Recipe::full(128) };
+        Lowered::new(model, &recipe, conditions).unwrap()
+    };
+    let sizes = r#""hidden_size": 64, "num_hidden_layers": 2, "vocab_size": 1000, "num_attention_heads": 4"#;
+    let known = Model::from_config(&format!(r#"{{"model_type": "llama", {sizes}}}"#)).unwrap();
+    assert_eq!(lowered(&known, false).stand_in_error(), None);
+    let unknown =
+        Model::from_config(&format!(r#"{{"model_type": "brand_new", {sizes}}}"#)).unwrap();
+    for checkpointing in [false, true] {
+        let lowered = lowered(&unknown, checkpointing);
+        assert_ne!(lowered.fidelity(), Fidelity::Own);
+        let error = StandInClass::Gated.error(checkpointing);
+        assert_eq!(lowered.stand_in_error(), Some(error));
+    }
+    let lent = catalogue::find("gpt-oss-20b").unwrap().model().unwrap();
+    let error = StandInClass::StoredScores.error(false);
+    assert_eq!(lowered(&lent, false).stand_in_error(), Some(error));
+    // No model with a tower was recorded.
+    let sees = Model::from_config(r#"{"model_type": "llava"}"#).unwrap();
+    assert_ne!(lowered(&sees, false).fidelity(), Fidelity::Own);
+    assert_eq!(lowered(&sees, false).stand_in_error(), None);
 }

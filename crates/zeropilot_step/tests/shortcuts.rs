@@ -33,8 +33,8 @@ fn a_steady_step_is_the_third_one_run_in_full() {
             let rank = lowered.rank(resolved, zero, question.world, question.rank);
             let (run, backend) = (lowered.run(&rank), question.counting.backend);
             let (model, modules, step) = (lowered.model(), lowered.modules(), lowered.micro_step());
-            let short = steady_step(&run, model, modules, step, backend);
-            let long = nth_step(&run, model, modules, step, backend, 2);
+            let short = steady_step(&run, model, modules, step, &[], backend);
+            let long = nth_step(&run, model, modules, step, &[], backend, 2);
             // Not `assert_eq`: thousands of calls would be printed.
             assert!(short == long, "{question:?}");
         });

@@ -9,7 +9,7 @@ use zeropilot_model::hub::HubError;
 use zeropilot_model::local::{LocalError, LocalErrorKind};
 #[cfg(feature = "model_files")]
 use zeropilot_model::source::ModelProblem;
-use zeropilot_model::{ConfigError, Model};
+use zeropilot_model::{ConfigError, Family, Model};
 use zeropilot_text::{Language, Text, tr};
 
 #[cfg(feature = "model_files")]
@@ -24,6 +24,38 @@ pub fn length_note(model: &Model, tokens: u64, language: Language) -> Option<Str
         "note: the model's config names {most} positions: sequences of {tokens} tokens fail, or lie beyond what it was trained on; `--seq-len {most}` is the longest",
         "提示：模型的 config 只有 {most} 个位置，{tokens} 个 token 的序列会报错，或超出它训练过的长度；最长用 `--seq-len {most}`"
     ))
+}
+
+/// That a family to stand in for a model is not known.
+pub fn no_family(name: &str, language: Language) -> String {
+    let name = escaped(name);
+    let known: Vec<&str> = Family::ALL.iter().map(|family| family.model_type()).collect();
+    let known = known.join(", ");
+    tr!(
+        language,
+        "error: --like `{name}`: no such family\n  help: one of {known}",
+        "错误：--like `{name}`：没有这个模型家族\n  建议：可选 {known}"
+    )
+}
+
+/// That sizes give no model.
+pub fn bad_sizes(error: &ConfigError, language: Language) -> String {
+    let cause = tr!(language, ("{}", chain(error)), ("{}", model_config::chinese(error)));
+    tr!(
+        language,
+        "error: --params, --layers and --hidden give no model: {cause}\n  help: change one of them",
+        "错误：--params、--layers 和 --hidden 无法构成模型：{cause}\n  建议：改其中一个"
+    )
+}
+
+/// That `--like` needs a config.json that is here.
+pub fn not_a_config(name: &str, error: &std::io::Error, language: Language) -> String {
+    let (name, cause) = (escaped(name), crate::system::failure(error, language));
+    tr!(
+        language,
+        "error: --like reads the sizes of `{name}` from its config.json: {cause}\n  help: download the config.json and give its path as --model",
+        "错误：--like 要从 `{name}` 的 config.json 读取尺寸：{cause}\n  建议：下载 config.json，用 --model 给出它的路径"
+    )
 }
 
 /// Why a front without files has no such model.

@@ -11,9 +11,20 @@ pub(crate) fn chinese(error: &ConfigError) -> String {
         ConfigError::NotJson { message } => format!("不是合法的 JSON：{message}"),
         ConfigError::NotAnObject { found } => format!("应为对象，却是{}", kind(*found)),
         ConfigError::NoModelType => "缺少 `model_type`，不知道是哪一类模型".to_owned(),
-        ConfigError::UnknownFamily { model_type, nearest } => {
+        ConfigError::UnknownFamily { model_type, nearest, missing } => {
             let meant = nearest.map_or_else(String::new, |name| format!("（最接近的是 `{name}`）"));
-            format!("不认识 `{model_type}` 这类模型{meant}")
+            let keys: Vec<String> = missing.iter().map(|key| format!("`{key}`")).collect();
+            let keys = keys.join("、");
+            format!(
+                "不认识 `{model_type}` 这类模型{meant}，又缺少 {keys}，无法用相近的模型代替；请在 config.json 里补上，\
+                 或用 `--like` 指定相近的模型类型，或给出 `--params`、`--layers` 和 `--hidden`"
+            )
+        }
+        ConfigError::TooFewParameters { params, least } => format!(
+            "{params} 个参数太少：按这个宽度和层数，词表和注意力就有 {least} 个；请减少层数、宽度或词表"
+        ),
+        ConfigError::UnknownPart { key, model_type } => {
+            format!("`{key}` 的 `model_type` 是 `{model_type}`，目前不认识")
         }
         ConfigError::UnknownArchitecture { architecture, model_type } => {
             format!("不认识 `{model_type}` 的类 `{architecture}`")

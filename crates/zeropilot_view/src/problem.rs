@@ -3,7 +3,7 @@
 use zeropilot_ask::memory::Conflict;
 use zeropilot_ask::{
     CreateProblem, JudgingProblem, MachinesProblem, MemoryProblem, OutOfRange, PlanProblem,
-    SimulateProblem,
+    SimulateProblem, TaskProblem,
 };
 use zeropilot_text::{Language, tr};
 
@@ -27,6 +27,7 @@ pub fn memory(problem: &MemoryProblem, layout: &Layout) -> String {
             "error: `{option}` cannot be given with a config, which says it itself\n  help: leave one of them out",
             "错误：给了配置文件就不能再给 `{option}`，配置里已经写明\n  建议：去掉其中一个"
         ),
+        MemoryProblem::Task(problem) => task(problem, language),
         MemoryProblem::OpenLoss => tr!(
             language,
             "error: `--fused-loss=either` lets `zeropilot plan` choose\n  help: say yes or no here",
@@ -37,6 +38,47 @@ pub fn memory(problem: &MemoryProblem, layout: &Layout) -> String {
             let layout = Layout { format: Format::Human, ..*layout };
             layout.file(&FileResult { name, bytes, report, is_named: true, headline: None })
         }
+    }
+}
+
+fn task(problem: &TaskProblem, language: Language) -> String {
+    match problem {
+        TaskProblem::NoTeacher { task } => {
+            let task = task.name();
+            tr!(
+                language,
+                "error: `--task {task}` needs a teacher\n  help: name it, such as `--teacher qwen3-32b`",
+                "错误：`--task {task}` 需要教师模型\n  建议：用 `--teacher` 指定，如 `--teacher qwen3-32b`"
+            )
+        }
+        TaskProblem::Unused { task, option } => {
+            let (task, option) = (task.name(), option.replace('_', "-"));
+            tr!(
+                language,
+                "error: `--{option}` means nothing to `--task {task}`\n  help: leave it out, or choose another --task",
+                "错误：`--{option}` 对 `--task {task}` 没有意义\n  建议：去掉它，或换一个 --task"
+            )
+        }
+        TaskProblem::NoAdapters => tr!(
+            language,
+            "error: `--reference adapters-off` needs adapters, and all parameters are trained\n  help: `--method lora`, or `--reference copy`",
+            "错误：`--reference adapters-off` 需要 LoRA，而这里训练全部参数\n  建议：加 `--method lora`，或改用 `--reference copy`"
+        ),
+        TaskProblem::Vocabularies { student, teacher } => tr!(
+            language,
+            "error: the student predicts {student} tokens and the teacher {teacher}: their logits cannot be compared, and the loss stops with an error\n  help: choose a teacher with the same vocab_size, or pad the smaller one",
+            "错误：学生模型的词表是 {student}，教师模型是 {teacher}：两者的 logits 无法比较，计算 loss 时会报错\n  建议：换一个 vocab_size 相同的教师模型，或把小的词表补齐"
+        ),
+        TaskProblem::CompletionTooLong { tokens, length } => tr!(
+            language,
+            "error: `--completion-len` {tokens} is more than the {length} tokens of a sequence, which hold prompt and completion\n  help: raise --seq-len, or lower --completion-len",
+            "错误：`--completion-len` {tokens} 超过一条序列的 {length} 个 token，而序列要同时放下提示和补全\n  建议：增大 --seq-len，或减小 --completion-len"
+        ),
+        TaskProblem::NoRewardHead => tr!(
+            language,
+            "error: this model has no output projection that a reward head could replace\n  help: name the config.json of a …ForSequenceClassification",
+            "错误：这个模型没有可以换成奖励头的输出层\n  建议：给出 …ForSequenceClassification 的 config.json"
+        ),
     }
 }
 

@@ -12,17 +12,26 @@ pub(crate) use self::json::Shape;
 use crate::escaped;
 
 /// Values as people name them, and the option that sets each.
-const NAMES: [(&str, Text, &str); 23] = [
+const NAMES: [(&str, Text, &str); 28] = [
     ("model", Text::new("model", "模型"), "--model"),
     ("config", Text::new("DeepSpeed config", "DeepSpeed 配置"), "--config"),
     ("world_size", Text::new("world size", "总卡数（world size）"), "--gpus"),
     ("stage", Text::new("ZeRO stage", "ZeRO stage"), "--stage"),
     ("precision", Text::new("precision", "精度"), "--precision"),
     ("seq_len", Text::new("sequence length", "序列长度"), "--seq-len"),
+    ("image", Text::new("image", "图像"), "--image"),
+    (
+        "images_per_sample",
+        Text::new("images per sequence", "每条序列的图像数"),
+        "--images-per-sample",
+    ),
+    ("max_pixels", Text::new("most pixels", "像素上限"), "--max-pixels"),
+    ("freeze", Text::new("frozen parts", "冻结的部分"), "--freeze"),
     ("micro_batch", Text::new("micro-batch size", "micro batch"), "--micro-batch"),
     ("grad_accum", Text::new("gradient accumulation steps", "梯度累积步数"), "--grad-accum"),
     ("method", Text::new("method", "训练方式"), "--method"),
     ("lora_rank", Text::new("LoRA rank", "LoRA 秩"), "--lora-rank"),
+    ("quantization", Text::new("quantized base", "量化基座"), "--quantization"),
     ("lora_targets", Text::new("LoRA targets", "LoRA 目标模块"), "--lora-targets"),
     (
         "grad_checkpointing",
@@ -103,11 +112,6 @@ fn note_words(note: Note, language: Language) -> String {
             "all GPUs are in one node, so --network has no effect",
             "所有 GPU 都在一个节点内，--network 不起作用"
         ),
-        Note::TextPartOnly => tr!(
-            language,
-            "only the language model is counted; the vision tower, its activations and the tokens of images are not modelled, so a run needs more",
-            "只计算了语言模型；视觉部分及其激活值、图像 token 没有建模，实际占用更多"
-        ),
         Note::MeasuredMachine { ranks, links: true } => tr!(
             language,
             "speeds are those that {ranks} ranks measured on this machine (`zeropilot calibrate`)",
@@ -124,6 +128,21 @@ fn note_words(note: Note, language: Language) -> String {
             language,
             "TRL 1.16 is assumed, which never holds whole logits; TRL before 1.7 does and needs more memory: --trl-version",
             "按 TRL 1.16 计算，它从不保存完整的 logits；1.7 之前的 TRL 会保存，需要更多显存：请用 --trl-version 指定"
+        ),
+        Note::TrlScoresAssumed => tr!(
+            language,
+            "TRL 1.16 is assumed, which computes log-probabilities without whole logits; TRL before 1.15 keeps them and needs more memory: --trl-version",
+            "按 TRL 1.16 计算，它不保存完整的 logits 就能算出 log 概率；1.15 之前的 TRL 会保存，需要更多显存：请用 --trl-version 指定"
+        ),
+        Note::FrozenTowerDifferentiated => tr!(
+            language,
+            "gradient checkpointing runs the frozen vision tower backward as well: transformers makes the output of its input layer require a gradient. Removing that hook after enabling checkpointing saves its checkpoints and a backward pass",
+            "开启梯度检查点后，冻结的视觉塔也会做反向：transformers 会让它的输入层输出需要梯度。启用检查点之后移除这个 hook，可以省下它的检查点和一次反向"
+        ),
+        Note::QuantizedLoadedWhole => tr!(
+            language,
+            "transformers loads the whole quantized model on every GPU before ZeRO-3 shards it, so more GPUs do not lower the memory of loading; `--load partitioned` leaves loading out",
+            "transformers 会先在每张卡上加载完整的量化模型，ZeRO-3 之后才切分，所以增加 GPU 不会降低加载时的显存；`--load partitioned` 可以不计加载"
         ),
         Note::HpzVersion => tr!(
             language,

@@ -393,6 +393,28 @@ pub fn lower_error(error: &LowerError, language: Language) -> String {
             "error: nothing of the model is trained\n  help: choose another --method",
             "错误：模型没有任何可训练的参数\n  建议：换一个 --method"
         ),
+        LowerError::OddImage { size } => tr!(
+            language,
+            "error: the image processor rejects an image of {size}: one side is more than 200 times the other\n  help: give another --image",
+            "错误：图像处理器不接受 {size} 的图像：一边超过另一边的 200 倍\n  建议：换一个 --image"
+        ),
+        LowerError::TooManyImages { most } => tr!(
+            language,
+            "error: a micro batch has at most {most} images here\n  help: lower --images-per-sample or --micro-batch",
+            "错误：一个 micro batch 最多 {most} 张图像\n  建议：减小 --images-per-sample 或 --micro-batch"
+        ),
+        LowerError::ImagesTooLong { tokens, length } => tr!(
+            language,
+            "error: the images of a sequence become {tokens} tokens, and the sequence has only {length}: training would fail or drop them\n  help: --seq-len {tokens} or more, a smaller --image, or --max-pixels",
+            "错误：一条序列的图像变成 {tokens} 个 token，而序列只有 {length} 个：训练会报错或丢掉它们\n  建议：--seq-len 不小于 {tokens}，或减小 --image，或用 --max-pixels"
+        ),
+        LowerError::TaskOfLanguageModels => tr!(
+            language,
+            "error: tasks with several models are modelled for causal language models only
+  help: leave --task out, or name another model",
+            "错误：多模型任务目前只支持因果语言模型
+  建议：去掉 --task，或换一个模型"
+        ),
         LowerError::TooLarge { sequences, length } => tr!(
             language,
             "error: {sequences} sequences of {length} tokens are beyond any machine\n  help: lower --micro-batch or --seq-len",

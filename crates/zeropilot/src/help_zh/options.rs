@@ -6,6 +6,7 @@ use super::ROOT;
 pub(super) const HEADINGS: &[(&str, &str)] = &[
     ("Global options", "全局选项"),
     ("Training", "训练方式"),
+    ("Task", "训练任务"),
     (
         "Training arguments, which fill \"auto\" and must agree with the config",
         "训练参数（用来填 \"auto\"，并且必须与配置一致）",
@@ -165,6 +166,34 @@ pub(super) const OPTIONS: &[(&[&str], &str, &str)] = &[
         "编码器-解码器模型的目标序列长度（token 数）",
     ),
     (
+        &["plan", "memory", "simulate"],
+        "like",
+        "按哪个模型家族的结构计算；尺寸取自模型的 config.json",
+    ),
+    (&["plan", "memory", "simulate"], "params", "还没有 config 的模型：参数量，例如 `8B`"),
+    (&["plan", "memory", "simulate"], "layers", "还没有 config 的模型：层数"),
+    (&["plan", "memory", "simulate"], "hidden", "还没有 config 的模型：hidden size"),
+    (
+        &["plan", "memory", "simulate", "doctor", "diagnose"],
+        "image",
+        "每张图像的尺寸（像素，宽x高），例如 `1024x768`；`none` 表示只有文本；多模态模型默认 512x512",
+    ),
+    (
+        &["plan", "memory", "simulate", "doctor", "diagnose"],
+        "images_per_sample",
+        "每条序列的图像数",
+    ),
+    (
+        &["plan", "memory", "simulate", "doctor", "diagnose"],
+        "max_pixels",
+        "图像处理器的像素上限（`max_pixels`），更大的图像会被缩小；默认不限",
+    ),
+    (
+        &["plan", "memory", "simulate", "doctor", "diagnose"],
+        "freeze",
+        "不训练的部分，用逗号分隔；用 LoRA 时，这些部分不加 LoRA",
+    ),
+    (
         &["plan", "memory", "simulate", "doctor", "diagnose"],
         "micro_batch",
         "micro batch：每张卡一次前向处理的序列数；默认按配置，否则为 1",
@@ -175,6 +204,28 @@ pub(super) const OPTIONS: &[(&[&str], &str, &str)] = &[
         "梯度累积步数；默认按配置，否则为 1",
     ),
     (&["plan", "memory", "simulate", "doctor", "diagnose"], "method", "训练方式"),
+    (&["memory", "simulate", "diagnose"], "task", "训练的目标 [默认：sft]"),
+    (&["memory", "simulate", "diagnose"], "teacher", "蒸馏的教师模型，写法与 `--model` 相同"),
+    (
+        &["memory", "simulate", "diagnose"],
+        "reference",
+        "DPO、KTO、GRPO、RLOO 的参考 [默认：copy，LoRA 时为 adapters-off；grpo 为 none]",
+    ),
+    (
+        &["memory", "simulate", "diagnose"],
+        "completion_len",
+        "一条补全的 token 数，包含在 `--seq-len` 里 [默认：需要生成补全时为一半，否则全部 token 都计入 loss]",
+    ),
+    (
+        &["memory", "simulate", "diagnose"],
+        "rollout",
+        "GRPO、RLOO、GKD 由什么生成补全 [默认：generate]",
+    ),
+    (
+        &["plan", "memory", "simulate", "doctor", "diagnose"],
+        "quantization",
+        "QLoRA 基座的格式 [默认：模型 config.json 中的格式，没有则为 nf4]",
+    ),
     (&["plan", "memory", "simulate", "doctor", "diagnose"], "lora_rank", "LoRA 的秩"),
     (
         &["plan", "memory", "simulate", "doctor", "diagnose"],

@@ -86,7 +86,6 @@ pub(super) fn job(name: &str, device: String, question: &Question<'_>) -> Predic
             Method::Full => "full",
             Method::Lora(_) => "lora",
             Method::QLora { .. } => "qlora",
-            Method::Only(_) => "partial",
         }
         .to_owned(),
         lora_rank: recipe.method.lora().map(|lora| lora.rank),

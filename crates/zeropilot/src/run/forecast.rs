@@ -234,8 +234,7 @@ impl Known {
             Ranks::Cpu => {
                 let prediction = job.question().tensors(0).ok()?;
                 let kept = held(&prediction, &Place::ALL);
-                let most = StepPhase::ALL.map(|phase| prediction.peak(phase).total.0);
-                let most = most.into_iter().max().unwrap_or(0);
+                let most = prediction.most_anywhere().0;
                 let all = |bytes: u64| (bytes + OWN).saturating_mul(self.ranks_here);
                 Some((Memory::Host, [all(kept), all(most)], memory_left()?))
             }

@@ -44,6 +44,15 @@ pub(super) fn made(
     Value::Object(config).to_string()
 }
 
+/// A config without the sizes that it leaves to the front end; `None` if it leaves none.
+pub(super) fn without_auto_sizes(bytes: &[u8]) -> Option<Vec<u8>> {
+    let mut config: Value = serde_json::from_slice(bytes).ok()?;
+    let zero = config.get_mut("zero_optimization")?.as_object_mut()?;
+    let before = zero.len();
+    zero.retain(|_, value| value != "auto");
+    (zero.len() < before).then(|| config.to_string().into_bytes())
+}
+
 /// What the flags say beside a config, for whoever fills its `auto`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Flags {

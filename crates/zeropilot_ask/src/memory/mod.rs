@@ -5,11 +5,11 @@ mod config;
 use serde::Deserialize;
 use zeropilot_cluster::Cluster;
 use zeropilot_config::resolve::ResolvedConfig;
-use zeropilot_config::settings::{Precision, Zero};
+use zeropilot_config::settings::{Precision, Stage, Zero};
 use zeropilot_job::{Direction, NotModelled, Origin, TrainingJob};
 use zeropilot_lint::Report;
 use zeropilot_model::Model;
-use zeropilot_step::lower::{LowerError, Method, Recipe};
+use zeropilot_step::lower::{LowerError, Recipe};
 use zeropilot_step::memory::{
     Answer, Counting, Prediction, Question, Relief, Stretch, Workload, WorkloadKey, host_reliefs,
     reliefs, timeline,
@@ -20,13 +20,14 @@ use zeropilot_step::zero::Engine;
 use zeropilot_units::Estimate;
 
 pub(crate) use self::config::Stated;
-use self::config::{Flags, Solved, made, solve};
+use self::config::{Flags, Solved, made, solve, without_auto_sizes};
 use crate::coverage;
 use crate::machines::{Machines, MachinesProblem};
-use crate::name::{FusedLoss, NumberFormat, Offload};
+use crate::name::{FusedLoss, NumberFormat, Offload, TaskName};
 use crate::note::Note;
 use crate::provenance::{Provenance, UnreadableConfig};
 use crate::range::{OutOfRange, within};
+use crate::task::{TaskProblem, TaskRequest, with_accumulation};
 use crate::training::Training;
 
 /// A config that somebody wrote.
@@ -80,6 +81,9 @@ pub struct MemoryRequest {
     /// How it is trained.
     #[cfg_attr(feature = "clap", command(flatten))]
     pub training: Training,
+    /// What it is trained for.
+    #[cfg_attr(feature = "clap", command(flatten))]
+    pub task: TaskRequest,
     /// What the files of a job say; it counts where nothing else is said.
     #[serde(skip)]
     #[cfg_attr(feature = "clap", arg(skip))]
@@ -111,6 +115,9 @@ pub enum MemoryProblem {
     /// The model cannot be trained so.
     #[error(transparent)]
     Lower(#[from] LowerError),
+    /// The task makes no sense.
+    #[error(transparent)]
+    Task(#[from] TaskProblem),
     /// Whether the loss is fused is left open.
     #[error("`fused_loss` must be yes or no here")]
     OpenLoss,
@@ -180,6 +187,8 @@ impl Job {
     pub fn of(name: &str, model: Model, request: &MemoryRequest) -> Result<Self, MemoryProblem> {
         let mut request = request.clone();
         let mut provenance = Provenance::settle(&mut request)?;
+        provenance.of_model(&model, &mut request.training);
+        let model = request.task.model(&request.training.freeze(&model))?;
         let asking = Asking::of(&model, &request)?;
         let solved = match &request.config {
             Some(written) => {
@@ -193,15 +202,20 @@ impl Job {
         };
         let Asking { recipe, cluster, .. } = asking;
         let Solved { resolved, micro_batch, assumed } = solved;
+        let recipe = with_accumulation(recipe, accumulation(&resolved));
         let is_assumed =
             assumed.is_some() || request.config.is_none() && request.precision.is_none();
         let format = format(resolved.precision());
-        provenance.notes.extend(Note::about(&model, &cluster, format, is_assumed));
+        provenance.notes.extend(Note::about(&cluster, format, is_assumed));
+        provenance.notes.extend(Note::about_task(&request.task, &request.training));
         let software = &request.training.software;
         provenance.not_modelled.extend(software.of_engine(&resolved));
         provenance.not_modelled.extend(software.of_transformers(&model));
-        if request.without_deepspeed && matches!(recipe.method, Method::QLora { .. }) {
+        if request.without_deepspeed && recipe.method.base(&model).is_some() {
             provenance.not_modelled.push(kbit_preparation());
+        }
+        if resolved.zero().stage == Stage::Three {
+            provenance.notes.extend(Note::about_loading(&model, &recipe));
         }
         if resolved.zero().hpz_partition_size > 1 && Note::is_hpz_wrong(software.engine()) {
             provenance.notes.push(Note::HpzVersion);
@@ -234,6 +248,11 @@ impl Job {
         }
     }
 
+    /// What the model is trained for.
+    pub fn task(&self) -> TaskName {
+        self.request.task.task()
+    }
+
     /// Where it is trained.
     pub fn cluster(&self) -> &Cluster {
         &self.cluster
@@ -255,6 +274,10 @@ impl Job {
         let offload = request.offload.unwrap_or_default();
         Some(asking.make("--stage", request.stage().ok()?, offload).ok()?.resolved)
     }
+}
+
+fn accumulation(resolved: &ResolvedConfig) -> u64 {
+    resolved.batch().map_or(1, |batch| batch.accumulation)
 }
 
 fn format(precision: Precision) -> NumberFormat {
@@ -366,8 +389,10 @@ pub struct Compared {
     pub micro_batch: u64,
     /// The number format.
     pub precision: Precision,
-    /// What else there is to know.
-    pub notes: Vec<Note>,
+    /// What the question rests on.
+    pub provenance: Provenance,
+    /// The model, with what is not trained marked.
+    pub model: Model,
 }
 
 impl Compared {
@@ -397,10 +422,13 @@ pub fn compare(model: &Model, request: &MemoryRequest) -> Result<Compared, Memor
     request.machines.with_gpus_measured()?;
     // Every stage has a config of its own, whatever the job's is.
     let mut request = MemoryRequest { stage: Some(MemoryRequest::STAGE), ..request.clone() };
-    Provenance::settle(&mut request)?;
-    let asking = Asking::of(model, &request)?;
+    let mut provenance = Provenance::settle(&mut request)?;
+    provenance.of_model(model, &mut request.training);
+    let model = &request.task.model(&request.training.freeze(model))?;
+    let mut asking = Asking::of(model, &request)?;
     let mut columns = Vec::new();
     let common = asking.make("--compare", 0, Offload::None)?;
+    asking.recipe = with_accumulation(asking.recipe, accumulation(&common.resolved));
     // Most ways run the same program; only what ZeRO does with it differs.
     let mut workloads: Vec<(WorkloadKey, Workload)> = Vec::new();
     for (stage, offload) in WAYS {
@@ -437,10 +465,12 @@ pub fn compare(model: &Model, request: &MemoryRequest) -> Result<Compared, Memor
         });
     }
     let precision = common.resolved.precision();
-    let notes = Note::about(model, &asking.cluster, format(precision), request.precision.is_none());
+    let is_assumed = request.precision.is_none();
+    provenance.notes.extend(Note::about(&asking.cluster, format(precision), is_assumed));
     Ok(Compared {
         columns,
-        notes,
+        provenance,
+        model: model.clone(),
         cluster: asking.cluster,
         recipe: asking.recipe,
         micro_batch: common.micro_batch,
@@ -506,10 +536,25 @@ impl<'a> Asking<'a> {
         if request.training.fused_loss == Some(FusedLoss::Either) {
             return Err(MemoryProblem::OpenLoss);
         }
-        let recipe = request.training.recipe_of(model)?;
+        let recipe = request.training.recipe_with_software()?;
         let recipe = if request.without_deepspeed { request.on_pytorch(recipe) } else { recipe };
         let hidden = model.dimensions().map_or(1, |dimensions| dimensions.hidden_size);
-        Ok(Self { request, recipe, cluster, hidden })
+        let mut asking = Self { request, recipe, cluster, hidden };
+        let mut task = request.task.lower(model, &request.training)?;
+        if !task.frozen.is_empty() {
+            let zero = asking.frozen_zero()?;
+            task.frozen.iter_mut().for_each(|frozen| frozen.zero.clone_from(&zero));
+        }
+        asking.recipe.task = task;
+        Ok(asking)
+    }
+
+    /// The settings of a frozen model's engine where the config leaves sizes to the front end: they are filled in for the
+    /// trained model alone, after the others are prepared, so that those get DeepSpeed's defaults.
+    fn frozen_zero(&self) -> Result<Option<Zero>, MemoryProblem> {
+        let Some(written) = &self.request.config else { return Ok(None) };
+        let Some(bytes) = without_auto_sizes(&written.bytes) else { return Ok(None) };
+        Ok(Some(self.solve(&written.name, &bytes)?.resolved.zero()))
     }
 
     fn make(&self, name: &str, stage: u8, offload: Offload) -> Result<Solved, MemoryProblem> {

@@ -13,6 +13,8 @@ pub(crate) mod launch;
 pub(crate) mod offload;
 pub(crate) mod optimizer;
 pub(crate) mod precision;
+#[cfg(feature = "job")]
+pub(crate) mod quantized;
 pub(crate) mod saving;
 #[cfg(feature = "job")]
 pub(crate) mod training;

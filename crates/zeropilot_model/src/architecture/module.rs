@@ -12,7 +12,7 @@ pub enum ModuleKind {
     Linear,
     /// `Conv1D` of transformers: a linear map whose weight is `[inputs, outputs]`.
     TransposedLinear,
-    /// `nn.Conv1d`; the weight is `[outputs, inputs, width]`.
+    /// `nn.Conv1d` to `nn.Conv3d`; the weight is `[outputs, inputs, kernel..]`.
     Convolution,
     /// `nn.Embedding` or a subclass; the weight is `[rows, width]`.
     Embedding,
@@ -121,6 +121,16 @@ impl Module {
         }
     }
 
+    /// With another module in the place of its child of this name.
+    #[must_use]
+    pub(crate) fn replacing(mut self, name: &str, module: Module) -> Self {
+        let module = Arc::new(module);
+        for child in self.children.iter_mut().filter(|child| child.name.includes(name)) {
+            child.module = Arc::clone(&module);
+        }
+        self
+    }
+
     /// With its parameter of this name in a tie group.
     #[must_use]
     pub fn tied(mut self, name: &str, group: Option<TieGroup>) -> Self {
@@ -203,7 +213,7 @@ impl Module {
     pub fn features(&self) -> Option<(u64, u64)> {
         match (self.kind, self.weight()?) {
             (ModuleKind::Linear, [outputs, inputs]) => Some((*inputs, *outputs)),
-            (ModuleKind::Convolution, [outputs, inputs, _]) => Some((*inputs, *outputs)),
+            (ModuleKind::Convolution, [outputs, inputs, _, ..]) => Some((*inputs, *outputs)),
             (ModuleKind::TransposedLinear | ModuleKind::Embedding, [inputs, outputs]) => {
                 Some((*inputs, *outputs))
             }

@@ -147,6 +147,26 @@ impl Module {
         self.walk_parameters(true)
     }
 
+    /// The module that owns the last parameter of all, if that parameter is its weight. A tied parameter has its place
+    /// where its first name is.
+    pub(crate) fn module_of_last_weight(&self) -> Option<String> {
+        let (owner, name) = self.last_parameter()?;
+        (name == "weight").then_some(owner)
+    }
+
+    /// The owner and the name of the last parameter, found from the end.
+    fn last_parameter(&self) -> Option<(String, &str)> {
+        for child in self.children.iter().rev() {
+            let Some((owner, name)) = child.module.last_parameter() else { continue };
+            let part = child.name.part(child.name.count().saturating_sub(1));
+            let owner =
+                if owner.is_empty() { part.into_owned() } else { format!("{part}.{owner}") };
+            return Some((owner, name));
+        }
+        let own = self.parameters.iter().rev().find(|parameter| parameter.tie.is_none());
+        own.map(|parameter| (String::new(), &*parameter.name))
+    }
+
     fn walk_parameters(&self, keep_duplicates: bool) -> Parameters<'_> {
         Parameters { modules: self.modules(), current: None, seen: Vec::new(), keep_duplicates }
     }

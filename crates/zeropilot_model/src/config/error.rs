@@ -72,13 +72,38 @@ pub enum ConfigError {
     /// No `model_type` says what the model is.
     #[error("`model_type` is missing, so the model's family is unknown")]
     NoModelType,
-    /// A family that is not known here.
-    #[error("the family `{model_type}` is not known")]
+    /// A family that is not known here, in a config without the sizes that a similar one would need.
+    #[error(
+        "the family `{model_type}` is not known, and without {} no similar model can stand in for it; \
+         add them to the config, name a similar family with `--like`, or give `--params`, `--layers` and `--hidden`",
+        listed(missing)
+    )]
     UnknownFamily {
         /// What `model_type` says.
         model_type: String,
         /// The nearest known family.
         nearest: Option<&'static str>,
+        /// The keys that are missing, by their usual names.
+        missing: Vec<&'static str>,
+    },
+    /// A number of parameters below what the other sizes already make.
+    #[error(
+        "{params} parameters are fewer than the {least} of embedding and attention at this width and depth; \
+         give fewer layers, a smaller width or a smaller vocabulary"
+    )]
+    TooFewParameters {
+        /// What was asked for.
+        params: u64,
+        /// What the other sizes make.
+        least: u64,
+    },
+    /// A part of a model that is not known here.
+    #[error("`{key}` has the `model_type` `{model_type}`, which is not known there")]
+    UnknownPart {
+        /// The key of its config.
+        key: String,
+        /// What `model_type` says there.
+        model_type: String,
     },
     /// A class whose parameters are not known here.
     #[error("the class `{architecture}` of the family `{model_type}` is not known")]
@@ -155,4 +180,8 @@ pub enum ConfigError {
     /// Sizes that are possible one by one, and not together.
     #[error("the model has more elements than 64 bits can count")]
     TooLarge,
+}
+
+fn listed(keys: &[&str]) -> String {
+    keys.iter().map(|key| format!("`{key}`")).collect::<Vec<_>>().join(", ")
 }

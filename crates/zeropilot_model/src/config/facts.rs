@@ -4,15 +4,42 @@ use std::collections::BTreeMap;
 use std::sync::LazyLock;
 
 use serde::Deserialize;
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 /// Everything in `knowledge/models/families.json`.
 #[derive(Debug, Deserialize)]
 pub(crate) struct Facts {
     /// By `model_type`.
     pub(crate) families: BTreeMap<String, FamilyFacts>,
+    /// Classes of sub-configs that are no family, by `model_type`.
+    pub(crate) parts: BTreeMap<String, ConfigFacts>,
     /// By the style of naming experts.
     pub(crate) lora_expert_names: BTreeMap<String, ExpertNames>,
+}
+
+/// What a config class fills in and renames.
+#[derive(Debug, PartialEq, Deserialize)]
+pub(crate) struct ConfigFacts {
+    /// Defaults of its keys.
+    pub(crate) defaults: BTreeMap<String, Value>,
+    /// Other names of keys, and the key each stands for.
+    pub(crate) aliases: BTreeMap<String, String>,
+    /// Its sub-configs.
+    #[serde(default)]
+    pub(crate) sections: BTreeMap<String, SectionFacts>,
+}
+
+/// A sub-config.
+#[derive(Debug, PartialEq, Deserialize)]
+pub(crate) struct SectionFacts {
+    /// The class it is read with.
+    pub(crate) model_type: String,
+    /// Whether its own `model_type` can name another class.
+    pub(crate) replaceable: bool,
+    /// Whether its keys are at the top of a file that leaves it out.
+    pub(crate) flat: bool,
+    /// Its keys where the file leaves it out.
+    pub(crate) left_out: Map<String, Value>,
 }
 
 /// One family.
@@ -22,10 +49,11 @@ pub(crate) struct FamilyFacts {
     pub(crate) language_model_class: String,
     /// The class that classifies sequences, if there is one.
     pub(crate) classifier_class: Option<String>,
-    /// Defaults of the config class.
-    pub(crate) defaults: BTreeMap<String, Value>,
-    /// Other names of keys, and the key each stands for.
-    pub(crate) aliases: BTreeMap<String, String>,
+    /// The class without any head, as embedding models use it.
+    pub(crate) base_class: Option<String>,
+    /// Its config class.
+    #[serde(flatten)]
+    pub(crate) config: ConfigFacts,
     /// What PEFT adapts if nothing is named.
     pub(crate) lora_targets: Option<Vec<String>>,
     /// How PEFT translates the names that experts had before they were stacked.
@@ -49,4 +77,12 @@ static FACTS: LazyLock<Facts> = LazyLock::new(|| {
 /// The embedded facts.
 pub(crate) fn facts() -> &'static Facts {
     &FACTS
+}
+
+impl Facts {
+    /// The config class of a `model_type`, be it a family or a part of one.
+    pub(crate) fn config(&self, model_type: &str) -> Option<&ConfigFacts> {
+        let family = self.families.get(model_type).map(|family| &family.config);
+        family.or_else(|| self.parts.get(model_type))
+    }
 }

@@ -8,5 +8,5 @@ mod facts;
 mod reader;
 
 pub use error::{ConfigError, ValueKind};
-pub(crate) use facts::{ExpertNames, FamilyFacts, facts};
-pub(crate) use reader::Reader;
+pub(crate) use facts::{ConfigFacts, ExpertNames, FamilyFacts, facts};
+pub(crate) use reader::{Reader, Section, TEXT_CONFIG};

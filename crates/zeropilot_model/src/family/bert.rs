@@ -1,4 +1,6 @@
-//! BERT and RoBERTa, with the masked-language-model head or a classifier.
+//! BERT, RoBERTa and XLM-RoBERTa, with the masked-language-model head, a classifier, or alone.
+
+use std::borrow::Cow;
 
 use crate::architecture::{Module, TieGroup};
 use crate::config::ConfigError;
@@ -55,6 +57,12 @@ fn encoder(prefix: &str, sizes: &Dimensions) -> Module {
     Module::new(class("Encoder")).with("layer", Module::repeated(sizes.layers, layer))
 }
 
+/// The layer that makes one vector of a sequence.
+fn with_pooler(model: Module, class: impl Into<Cow<'static, str>>, hidden: u64) -> Module {
+    let pooler = Module::new(class).with("dense", linear(hidden, hidden, Bias::Yes));
+    model.with("pooler", pooler)
+}
+
 /// The three tables, and the two groups that tie the head to them.
 struct Tables {
     words: Module,
@@ -101,46 +109,67 @@ pub(super) fn bert(context: &Context<'_>) -> Result<Blueprint, ConfigError> {
             (root.with("bert", model).with("cls", head), Some("cls.predictions.decoder"))
         }
         Head::Classifier => {
-            let pooler = Module::new("BertPooler").with("dense", linear(hidden, hidden, Bias::Yes));
             let labels = context.reader.labels()?;
-            let root = root.with("bert", model.with("pooler", pooler));
+            let root = root.with("bert", with_pooler(model, "BertPooler", hidden));
             (root.with("classifier", linear(hidden, labels, Bias::Yes)), None)
         }
+        Head::None => (with_pooler(model, "BertPooler", hidden), None),
     };
-    Ok(Blueprint { root, dimensions: sizes, output })
+    Ok(Blueprint::of_text(root, sizes, output))
 }
 
 pub(super) fn roberta(context: &Context<'_>) -> Result<Blueprint, ConfigError> {
+    with_roberta_classes(context, "Roberta", false)
+}
+
+pub(super) fn xlm_roberta(context: &Context<'_>) -> Result<Blueprint, ConfigError> {
+    with_roberta_classes(context, "XLMRoberta", true)
+}
+
+fn with_roberta_classes(
+    context: &Context<'_>,
+    prefix: &str,
+    head_first: bool,
+) -> Result<Blueprint, ConfigError> {
+    let class = |name: &str| format!("{prefix}{name}");
     let sizes = sizes(context)?;
     let hidden = sizes.hidden_size;
     let Tables { words, positions, kinds, weight, bias } = tables(context, &sizes)?;
     // The table of positions is registered last.
-    let embeddings = Module::new("RobertaEmbeddings")
+    let embeddings = Module::new(class("Embeddings"))
         .with("word_embeddings", words)
         .with("token_type_embeddings", kinds)
         .with("LayerNorm", layer_norm(hidden))
         .with("position_embeddings", positions);
-    let model = Module::new("RobertaModel")
+    let model = Module::new(class("Model"))
         .with("embeddings", embeddings)
-        .with("encoder", encoder("Roberta", &sizes));
-    let root = Module::new(context.class()).with("roberta", model);
+        .with("encoder", encoder(prefix, &sizes));
+    let with_head = |name: &'static str, head: Module, model: Module| {
+        let root = Module::new(context.class());
+        if head_first {
+            root.with(name, head).with("roberta", model)
+        } else {
+            root.with("roberta", model).with(name, head)
+        }
+    };
     let (root, output) = match context.head {
         Head::LanguageModel => {
             let decoder = linear(hidden, sizes.vocab_size, Bias::Yes);
-            let head = Module::new("RobertaLMHead")
+            let head = Module::new(class("LMHead"))
                 .parameter("bias", [sizes.vocab_size])
                 .tied("bias", bias)
                 .with("dense", linear(hidden, hidden, Bias::Yes))
                 .with("layer_norm", layer_norm(hidden))
                 .with("decoder", decoder.tied("weight", weight).tied("bias", bias));
-            (root.with("lm_head", head), Some("lm_head.decoder"))
+            (with_head("lm_head", head, model), Some("lm_head.decoder"))
         }
         Head::Classifier => {
-            let head = Module::new("RobertaClassificationHead")
+            let head = Module::new(class("ClassificationHead"))
                 .with("dense", linear(hidden, hidden, Bias::Yes))
                 .with("out_proj", linear(hidden, context.reader.labels()?, Bias::Yes));
-            (root.with("classifier", head), None)
+            (with_head("classifier", head, model), None)
         }
+        Head::None => (with_pooler(model, class("Pooler"), hidden), None),
     };
-    Ok(Blueprint { root, dimensions: sizes, output })
+    Ok(Blueprint::of_text(root, sizes, output))
 }

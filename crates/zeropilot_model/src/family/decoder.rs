@@ -16,12 +16,23 @@ pub(super) struct Decoder<'a> {
     pub(super) sizes: Dimensions,
     embedding_class: Cow<'static, str>,
     model_class: Cow<'static, str>,
+    norm_class: Cow<'static, str>,
+    extra_tokens: u64,
     head_bias: Bias,
 }
 
 impl<'a> Decoder<'a> {
     /// Reads the keys that every such decoder has.
     pub(super) fn new(context: &'a Context<'a>, prefix: &'static str) -> Result<Self, ConfigError> {
+        Self::with_inner_width(context, prefix, "intermediate_size")
+    }
+
+    /// As [`Decoder::new`], for a class that names the inner width of its blocks otherwise.
+    pub(super) fn with_inner_width(
+        context: &'a Context<'a>,
+        prefix: &'static str,
+        inner: &str,
+    ) -> Result<Self, ConfigError> {
         let reader = &context.reader;
         let (hidden_size, heads) =
             (reader.size("hidden_size")?, reader.size("num_attention_heads")?);
@@ -29,7 +40,7 @@ impl<'a> Decoder<'a> {
         reader.check_layer_types(layers)?;
         let sizes = Dimensions {
             hidden_size,
-            intermediate_size: reader.size("intermediate_size")?,
+            intermediate_size: reader.size(inner)?,
             layers,
             heads,
             kv_heads: reader.optional_size("num_key_value_heads")?.unwrap_or(heads),
@@ -43,6 +54,8 @@ impl<'a> Decoder<'a> {
             sizes,
             embedding_class: Cow::Borrowed("Embedding"),
             model_class: Cow::Owned(format!("{prefix}Model")),
+            norm_class: Cow::Owned(format!("{prefix}RMSNorm")),
+            extra_tokens: 0,
             head_bias: Bias::No,
         };
         let head_dim = match reader.optional_size("head_dim")? {
@@ -83,8 +96,19 @@ impl<'a> Decoder<'a> {
         self
     }
 
-    pub(super) fn with_model_class(mut self, class: &'static str) -> Self {
-        self.model_class = Cow::Borrowed(class);
+    pub(super) fn with_model_class(mut self, class: impl Into<Cow<'static, str>>) -> Self {
+        self.model_class = class.into();
+        self
+    }
+
+    pub(super) fn with_norm_class(mut self, class: &'static str) -> Self {
+        self.norm_class = Cow::Borrowed(class);
+        self
+    }
+
+    /// With rows in the embedding that the output does not have.
+    pub(super) fn with_extra_tokens(mut self, tokens: u64) -> Self {
+        self.extra_tokens = tokens;
         self
     }
 
@@ -114,7 +138,7 @@ impl<'a> Decoder<'a> {
     }
 
     pub(super) fn rms_norm_over(&self, width: u64) -> Module {
-        norm(self.class("RMSNorm"), [width])
+        norm(self.norm_class.clone(), [width])
     }
 
     /// Query, key, value and output projections.
@@ -162,7 +186,8 @@ impl<'a> Decoder<'a> {
         norm: Option<Module>,
     ) -> Result<Blueprint, ConfigError> {
         let Dimensions { hidden_size, vocab_size, .. } = self.sizes;
-        let embedding = embedding_of(self.embedding_class.clone(), vocab_size, hidden_size);
+        let rows = vocab_size + self.extra_tokens;
+        let embedding = embedding_of(self.embedding_class.clone(), rows, hidden_size);
         let model = Module::new(self.model_class.clone())
             .with("embed_tokens", embedding.tied("weight", self.context.embedding_tie()?))
             .with("layers", layers)

@@ -5,7 +5,7 @@ use crate::config::ConfigError;
 use crate::dimensions::Dimensions;
 use crate::family::blueprint::{Blueprint, Context};
 use crate::family::decoder::Decoder;
-use crate::family::parts::{Bias, layer_norm, layer_norm_with, linear, norm};
+use crate::family::parts::{Bias, gated_mlp, layer_norm, layer_norm_with, linear, norm};
 
 type Built = Result<Blueprint, ConfigError>;
 
@@ -50,6 +50,16 @@ pub(super) fn qwen2(context: &Context<'_>) -> Built {
     decoder.finish(decoder.layer(attention, decoder.mlp(Bias::No)))
 }
 
+/// The language model of Qwen2-VL and Qwen2.5-VL, whose heads share the hidden size.
+pub(super) fn qwen2_vl_text(context: &Context<'_>, prefix: &'static str) -> Built {
+    let decoder = Decoder::new(context, prefix)?.with_whole_heads()?;
+    let head_dim = decoder.hidden_per_head()?;
+    let decoder = decoder.with_head_dim(head_dim).with_model_class(format!("{prefix}TextModel"));
+    let Dimensions { hidden_size, intermediate_size, .. } = decoder.sizes;
+    let mlp = gated_mlp("Qwen2MLP".to_owned(), hidden_size, intermediate_size, Bias::No);
+    decoder.finish(decoder.layer(decoder.attention(Bias::Yes, Bias::No), mlp))
+}
+
 /// Attention with a norm over each head of queries and keys.
 pub(super) fn attention_with_head_norms(decoder: &Decoder<'_>, qkv: Bias, output: Bias) -> Module {
     let head_dim = decoder.sizes.head_dim;
@@ -60,7 +70,12 @@ pub(super) fn attention_with_head_norms(decoder: &Decoder<'_>, qkv: Bias, output
 }
 
 pub(super) fn qwen3(context: &Context<'_>) -> Built {
-    let decoder = Decoder::new(context, "Qwen3")?;
+    qwen3_of(context, "Qwen3")
+}
+
+/// Qwen 3 with classes of another name.
+pub(super) fn qwen3_of(context: &Context<'_>, prefix: &'static str) -> Built {
+    let decoder = Decoder::new(context, prefix)?;
     let bias = decoder.bias("attention_bias")?;
     let attention = attention_with_head_norms(&decoder, bias, bias);
     decoder.finish(decoder.layer(attention, decoder.mlp(Bias::No)))
@@ -125,9 +140,20 @@ pub(super) fn glm(context: &Context<'_>) -> Built {
 
 pub(super) fn glm4(context: &Context<'_>) -> Built {
     let decoder = Decoder::new(context, "Glm4")?;
-    let attention = decoder.attention(decoder.bias("attention_bias")?, Bias::No);
+    let bias = decoder.bias("attention_bias")?;
+    glm4_of(&decoder, bias)
+}
+
+/// The language model of GLM-4.1V, whose heads share the hidden size.
+pub(super) fn glm4v_text(context: &Context<'_>) -> Built {
+    let decoder = Decoder::new(context, "Glm4vText")?.with_norm_class("Glm4vRMSNorm");
+    let head_dim = decoder.hidden_per_head()?;
+    glm4_of(&decoder.with_head_dim(head_dim), Bias::Yes)
+}
+
+fn glm4_of(decoder: &Decoder<'_>, qkv: Bias) -> Built {
     let layer = decoder
-        .layer(attention, fused_mlp(&decoder))
+        .layer(decoder.attention(qkv, Bias::No), fused_mlp(decoder))
         .with("post_self_attn_layernorm", decoder.rms_norm())
         .with("post_mlp_layernorm", decoder.rms_norm());
     decoder.finish(layer)
@@ -226,4 +252,54 @@ pub(super) fn starcoder2(context: &Context<'_>) -> Built {
         .with("input_layernorm", layer_norm(hidden_size))
         .with("post_attention_layernorm", layer_norm(hidden_size));
     decoder.finish_with(Module::repeated(layers, layer), "norm", Some(layer_norm(hidden_size)))
+}
+
+/// One switch for every bias.
+pub(super) fn ernie4_5(context: &Context<'_>) -> Built {
+    let decoder = Decoder::new(context, "Ernie4_5")?;
+    let bias = decoder.bias("use_bias")?;
+    decoder.finish(decoder.layer(decoder.attention(bias, bias), decoder.mlp(bias)))
+}
+
+pub(super) fn hunyuan_v1_dense(context: &Context<'_>) -> Built {
+    // Its attention does not fall back to the hidden size.
+    context.reader.size("head_dim")?;
+    let decoder = Decoder::new(context, "HunYuanDenseV1")?;
+    let head_dim = decoder.sizes.head_dim;
+    let bias = decoder.bias("attention_bias")?;
+    let attention = decoder
+        .attention(bias, bias)
+        .with("query_layernorm", decoder.rms_norm_over(head_dim))
+        .with("key_layernorm", decoder.rms_norm_over(head_dim));
+    decoder.finish(decoder.layer(attention, decoder.mlp(Bias::No)))
+}
+
+pub(super) fn exaone4(context: &Context<'_>) -> Built {
+    let decoder = Decoder::new(context, "Exaone4")?;
+    let attention = attention_with_head_norms(&decoder, Bias::No, Bias::No);
+    let layer = decoder
+        .bare_layer(attention, decoder.mlp(Bias::No))
+        .with("post_attention_layernorm", decoder.rms_norm())
+        .with("post_feedforward_layernorm", decoder.rms_norm());
+    decoder.finish(layer)
+}
+
+pub(super) fn seed_oss(context: &Context<'_>) -> Built {
+    let decoder = Decoder::new(context, "SeedOss")?;
+    let (qkv, output) = (decoder.bias("attention_bias")?, decoder.bias("attention_out_bias")?);
+    let mlp = decoder.mlp(decoder.bias("mlp_bias")?);
+    decoder.finish(decoder.layer(decoder.attention(qkv, output), mlp))
+}
+
+/// The output projection is square, whatever `head_dim` says.
+pub(super) fn helium(context: &Context<'_>) -> Built {
+    let decoder = Decoder::new(context, "Helium")?;
+    let Dimensions { hidden_size, heads, kv_heads, head_dim, .. } = decoder.sizes;
+    let bias = decoder.bias("attention_bias")?;
+    let attention = Module::new("HeliumAttention")
+        .with("q_proj", linear(hidden_size, heads * head_dim, bias))
+        .with("k_proj", linear(hidden_size, kv_heads * head_dim, bias))
+        .with("v_proj", linear(hidden_size, kv_heads * head_dim, bias))
+        .with("o_proj", linear(hidden_size, hidden_size, Bias::No));
+    decoder.finish(decoder.layer(attention, decoder.mlp(decoder.bias("mlp_bias")?)))
 }

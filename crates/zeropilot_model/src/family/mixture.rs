@@ -110,7 +110,7 @@ pub(super) fn gpt_oss(context: &Context<'_>) -> Built {
 }
 
 /// Which layers of a Qwen mixture have experts.
-struct SparseLayers {
+pub(super) struct SparseLayers {
     dense: Vec<u64>,
     step: u64,
 }
@@ -122,13 +122,13 @@ impl SparseLayers {
         Ok(Self { dense, step: context.reader.size("decoder_sparse_step")? })
     }
 
-    fn includes(&self, layer: u64) -> bool {
+    pub(super) fn includes(&self, layer: u64) -> bool {
         self.dense.binary_search(&layer).is_err() && (layer + 1).is_multiple_of(self.step)
     }
 }
 
 /// The mixture of a Qwen config.
-fn qwen_mixture<'a>(
+pub(super) fn qwen_mixture<'a>(
     context: &'a Context<'a>,
     prefix: &'static str,
     shared: u64,
@@ -145,23 +145,51 @@ fn qwen_mixture<'a>(
     Ok((decoder.with_experts(mixture), mixture, sparse))
 }
 
+/// The same of a config in which every layer has experts and no layer a dense block.
+pub(super) fn qwen_mixture_of_every_layer<'a>(
+    context: &'a Context<'a>,
+    prefix: &'static str,
+    shared: u64,
+) -> Result<(Decoder<'a>, Experts), ConfigError> {
+    let decoder = Decoder::with_inner_width(context, prefix, "moe_intermediate_size")?;
+    let mixture = Experts {
+        count: context.reader.size("num_experts")?,
+        per_token: context.reader.size("num_experts_per_tok")?,
+        intermediate_size: decoder.sizes.intermediate_size,
+        shared_intermediate_size: shared,
+        layers: decoder.sizes.layers,
+    };
+    Ok((decoder.with_experts(mixture), mixture))
+}
+
+/// Routed experts beside one for every token, which has a gate of its own.
+pub(super) fn qwen_shared_block(decoder: &Decoder<'_>, mixture: &Experts) -> Module {
+    let shared = decoder.mlp_of(mixture.shared_intermediate_size, Bias::No);
+    Module::new(decoder.class("SparseMoeBlock"))
+        .with("gate", gate(decoder, "TopKRouter", mixture))
+        .with("experts", stacked(decoder, mixture))
+        .with("shared_expert", shared)
+        .with("shared_expert_gate", linear(decoder.sizes.hidden_size, 1, Bias::No))
+}
+
 pub(super) fn qwen2_moe(context: &Context<'_>) -> Built {
     let shared = context.reader.size("shared_expert_intermediate_size")?;
     let (decoder, mixture, sparse) = qwen_mixture(context, "Qwen2Moe", shared)?;
     let attention = decoder.attention(decoder.bias("qkv_bias")?, Bias::No);
-    let block = Module::new("Qwen2MoeSparseMoeBlock")
-        .with("gate", gate(&decoder, "TopKRouter", &mixture))
-        .with("experts", stacked(&decoder, &mixture))
-        .with("shared_expert", decoder.mlp_of(shared, Bias::No))
-        .with("shared_expert_gate", linear(decoder.sizes.hidden_size, 1, Bias::No));
+    let block = qwen_shared_block(&decoder, &mixture);
     finish_sparse(&decoder, &attention, &block, |layer| sparse.includes(layer))
 }
 
 pub(super) fn qwen3_moe(context: &Context<'_>) -> Built {
-    let (decoder, mixture, sparse) = qwen_mixture(context, "Qwen3Moe", 0)?;
+    qwen3_moe_of(context, "Qwen3Moe")
+}
+
+/// The mixture of Qwen 3 with classes of another name.
+pub(super) fn qwen3_moe_of(context: &Context<'_>, prefix: &'static str) -> Built {
+    let (decoder, mixture, sparse) = qwen_mixture(context, prefix, 0)?;
     let bias = decoder.bias("attention_bias")?;
     let attention = attention_with_head_norms(&decoder, bias, bias);
-    let block = Module::new("Qwen3MoeSparseMoeBlock")
+    let block = Module::new(decoder.class("SparseMoeBlock"))
         .with("experts", stacked(&decoder, &mixture))
         .with("gate", gate(&decoder, "TopKRouter", &mixture));
     finish_sparse(&decoder, &attention, &block, |layer| sparse.includes(layer))
@@ -266,6 +294,71 @@ pub(super) fn llama4(context: &Context<'_>) -> Built {
             .with("feed_forward", if sparse { block.clone() } else { dense.clone() })
             .with("input_layernorm", decoder.rms_norm())
             .with("post_attention_layernorm", decoder.rms_norm())
+    });
+    decoder.finish_with(layers, "norm", Some(decoder.rms_norm()))
+}
+
+pub(super) fn minimax_m2(context: &Context<'_>) -> Built {
+    let (decoder, mixture) = uniform(context, "MiniMaxM2", "num_local_experts")?;
+    let Dimensions { heads, kv_heads, head_dim, .. } = decoder.sizes;
+    let attention = decoder
+        .attention(Bias::No, Bias::No)
+        .with("q_norm", decoder.rms_norm_over(heads * head_dim))
+        .with("k_norm", decoder.rms_norm_over(kv_heads * head_dim));
+    let block = Module::new("MiniMaxM2SparseMoeBlock")
+        .with("gate", gate(&decoder, "TopKRouter", &mixture))
+        .with("experts", stacked(&decoder, &mixture));
+    decoder.finish(decoder.layer(attention, block))
+}
+
+pub(super) fn dots1(context: &Context<'_>) -> Built {
+    let decoder = Decoder::new(context, "Dots1")?;
+    let (mixture, dense) = first_dense(context, decoder.sizes.layers)?;
+    let decoder = decoder.with_experts(mixture);
+    let bias = decoder.bias("attention_bias")?;
+    let attention = attention_with_head_norms(&decoder, bias, bias);
+    let shared = decoder.mlp_of(mixture.shared_intermediate_size, Bias::No);
+    let block = shared_block(&decoder, "MoE", &mixture, shared);
+    finish_sparse(&decoder, &attention, &block, |layer| layer >= dense)
+}
+
+/// Every `moe_layer_interval`-th layer between two has experts; one switch decides on every bias.
+pub(super) fn ernie4_5_moe(context: &Context<'_>) -> Built {
+    let reader = &context.reader;
+    let decoder = Decoder::new(context, "Ernie4_5_Moe")?;
+    let decoder = decoder.with_head_bias(reader.flag("use_bias")?.into());
+    let bias = decoder.bias("use_bias")?;
+    let Dimensions { hidden_size, layers, .. } = decoder.sizes;
+    let interval = reader.size("moe_layer_interval")?;
+    let first = reader.number("moe_layer_start_index")?;
+    let last = reader.number_or_minus_one("moe_layer_end_index")?.unwrap_or(layers);
+    let sparse =
+        |layer: u64| (layer + 1).is_multiple_of(interval) && (first..=last).contains(&layer);
+    let (intermediate_size, shared) =
+        (reader.size("moe_intermediate_size")?, reader.number("moe_num_shared_experts")?);
+    let mixture = Experts {
+        count: reader.size("moe_num_experts")?,
+        per_token: reader.size("moe_k")?,
+        intermediate_size,
+        shared_intermediate_size: intermediate_size * shared,
+        layers: (0..layers).filter(|layer| sparse(*layer)).count() as u64,
+    };
+    let decoder = decoder.with_experts(mixture);
+    // The correction of the router is kept up to date by hand and has no gradient.
+    let correction = Module::new("Ernie4_5_MoeStatics")
+        .parameter("e_score_correction_bias", [1, mixture.count])
+        .frozen();
+    let gate = router(decoder.class("TopKRouter"), mixture.count, hidden_size);
+    let block = Module::new("Ernie4_5_MoeSparseMoeBlock")
+        .with("gate", gate.with("moe_statics", correction))
+        .with("experts", stacked(&decoder, &mixture))
+        .with_some(
+            "shared_experts",
+            (shared > 0).then(|| decoder.mlp_of(mixture.shared_intermediate_size, bias)),
+        );
+    let layers = Module::list(layers, sparse, |sparse| {
+        let mlp = if sparse { block.clone() } else { decoder.mlp(bias) };
+        decoder.layer(decoder.attention(bias, bias), mlp)
     });
     decoder.finish_with(layers, "norm", Some(decoder.rms_norm()))
 }

@@ -47,6 +47,9 @@ pub(super) fn modernbert(context: &Context<'_>) -> Result<Blueprint, ConfigError
         .with("embeddings", embeddings)
         .with("layers", layers)
         .with("final_norm", norm());
+    if context.head == Head::None {
+        return Ok(Blueprint::of_text(model, sizes, None));
+    }
     let head = Module::new("ModernBertPredictionHead")
         .with("dense", linear(hidden, hidden, reader.flag("classifier_bias")?.into()))
         .with("norm", norm());
@@ -62,8 +65,9 @@ pub(super) fn modernbert(context: &Context<'_>) -> Result<Blueprint, ConfigError
         Head::Classifier => {
             (root.with("classifier", linear(hidden, reader.labels()?, Bias::Yes)), None)
         }
+        Head::None => (root, None),
     };
-    Ok(Blueprint { root, dimensions: sizes, output })
+    Ok(Blueprint::of_text(root, sizes, output))
 }
 
 fn blocks(context: &Context<'_>, sizes: &Dimensions) -> Result<(Module, Module), ConfigError> {

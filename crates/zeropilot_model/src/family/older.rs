@@ -194,6 +194,9 @@ pub(super) fn opt(context: &Context<'_>) -> Built {
         .with_some("final_layer_norm", norm().filter(|_| last_norm))
         .with("layers", Module::repeated(sizes.layers, opt_layer(hidden, inner, bias, &norm)));
     let model = Module::new("OPTModel").with("decoder", decoder);
+    if context.head == Head::None {
+        return Ok(Blueprint::of_text(model, sizes, None));
+    }
     let root = Module::new(context.class()).with("model", model);
     let (root, output) = match context.head {
         Head::LanguageModel => {
@@ -201,8 +204,9 @@ pub(super) fn opt(context: &Context<'_>) -> Built {
             (root.with("lm_head", head.tied("weight", context.embedding_tie()?)), Some("lm_head"))
         }
         Head::Classifier => (root.with("score", linear(width, reader.labels()?, Bias::No)), None),
+        Head::None => (root, None),
     };
-    Ok(Blueprint { root, dimensions: sizes, output })
+    Ok(Blueprint::of_text(root, sizes, output))
 }
 
 fn opt_layer(hidden: u64, inner: u64, bias: Bias, norm: &dyn Fn() -> Option<Module>) -> Module {

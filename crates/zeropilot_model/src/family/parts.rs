@@ -40,6 +40,12 @@ pub(crate) fn transposed_linear(inputs: u64, outputs: u64) -> Module {
         .parameter("bias", [outputs])
 }
 
+/// `nn.Conv1d` in which every channel has its own filter. PEFT adapts none of these.
+pub(crate) fn depthwise_convolution(channels: u64, width: u64, bias: Bias) -> Module {
+    let convolution = Module::new("Conv1d").parameter("weight", [channels, 1, width]);
+    if bias == Bias::Yes { convolution.parameter("bias", [channels]) } else { convolution }
+}
+
 /// An embedding under the name of a class.
 pub(crate) fn embedding_of(class: impl Into<Cow<'static, str>>, rows: u64, width: u64) -> Module {
     Module::of_kind(class, ModuleKind::Embedding).parameter("weight", [rows, width])
@@ -48,6 +54,19 @@ pub(crate) fn embedding_of(class: impl Into<Cow<'static, str>>, rows: u64, width
 /// `nn.Embedding`.
 pub(crate) fn embedding(rows: u64, width: u64) -> Module {
     embedding_of("Embedding", rows, width)
+}
+
+/// `nn.Conv1d`, `nn.Conv2d` or `nn.Conv3d`, by the number of sides of the kernel.
+pub(crate) fn convolution<const SIDES: usize>(
+    inputs: u64,
+    outputs: u64,
+    kernel: [u64; SIDES],
+    bias: Bias,
+) -> Module {
+    let shape: Vec<u64> = [outputs, inputs].into_iter().chain(kernel).collect();
+    let convolution = Module::of_kind(format!("Conv{SIDES}d"), ModuleKind::Convolution)
+        .parameter("weight", shape);
+    if bias == Bias::Yes { convolution.parameter("bias", [outputs]) } else { convolution }
 }
 
 /// A normalisation with a scale only.

@@ -57,9 +57,12 @@ fn encoder_decoder(context: &Context<'_>, prefix: &str) -> Result<Blueprint, Con
     let root = Module::new(context.class())
         .with("shared", words())
         .with("encoder", stack.build(words(), layers, false))
-        .with("decoder", stack.build(words(), decoder_layers, true))
-        .with("lm_head", head.tied("weight", tie(separate)));
-    Ok(Blueprint { root, dimensions: sizes, output: Some("lm_head") })
+        .with("decoder", stack.build(words(), decoder_layers, true));
+    if context.head == Head::None {
+        return Ok(Blueprint::of_text(root, sizes, None));
+    }
+    let root = root.with("lm_head", head.tied("weight", tie(separate)));
+    Ok(Blueprint::of_text(root, sizes, Some("lm_head")))
 }
 
 fn tie(separate: bool) -> Option<TieGroup> {

@@ -1,13 +1,18 @@
-//! Whisper.
+//! Whisper, and Qwen2-Audio, which hears with an encoder of its form.
 
-use crate::architecture::{Module, ModuleKind};
-use crate::config::ConfigError;
+use crate::architecture::Module;
+use crate::config::{ConfigError, Reader};
 use crate::dimensions::Dimensions;
-use crate::family::blueprint::{Blueprint, Context};
-use crate::family::parts::{Bias, embedding, embedding_of, layer_norm, linear};
+use crate::family::blueprint::{Blueprint, Context, Head, Language};
+use crate::family::composite::Tying;
+use crate::family::parts::{Bias, convolution, embedding, embedding_of, layer_norm, linear};
+use crate::part::{PartKind, PartPath};
 
 /// Width of both convolutions.
 const KERNEL: u64 = 3;
+
+const PARTS: &[PartPath] = &[(PartKind::Audio, "model.encoder")];
+const BASE_PARTS: &[PartPath] = &[(PartKind::Audio, "encoder")];
 
 pub(super) fn whisper(context: &Context<'_>) -> Result<Blueprint, ConfigError> {
     let reader = &context.reader;
@@ -28,29 +33,52 @@ pub(super) fn whisper(context: &Context<'_>) -> Result<Blueprint, ConfigError> {
         ..Dimensions::default()
     };
     let model = Module::new("WhisperModel")
-        .with("encoder", encoder(context, &sizes)?)
+        .with("encoder", encoder(reader, "Whisper")?)
         .with("decoder", decoder(context, &sizes)?);
+    if context.head == Head::None {
+        let parts = BASE_PARTS;
+        return Ok(Blueprint { parts, ..Blueprint::of_text(model, sizes, None) });
+    }
     let head = linear(hidden, sizes.vocab_size, Bias::No);
     let root = Module::new(context.class())
         .with("model", model)
         .with("proj_out", head.tied("weight", context.embedding_tie()?));
-    Ok(Blueprint { root, dimensions: sizes, output: Some("proj_out") })
+    let language = Language::Own;
+    Ok(Blueprint { root, dimensions: sizes, output: Some("proj_out"), parts: PARTS, language })
 }
 
-fn encoder(context: &Context<'_>, sizes: &Dimensions) -> Result<Module, ConfigError> {
-    let reader = &context.reader;
-    let hidden = sizes.hidden_size;
+const QWEN2_AUDIO_PARTS: &[PartPath] =
+    &[(PartKind::Audio, "model.audio_tower"), (PartKind::Projector, "model.multi_modal_projector")];
+
+pub(super) fn qwen2_audio(context: &Context<'_>) -> Result<Blueprint, ConfigError> {
+    let audio = context.reader.section("audio_config")?.reader;
+    audio.quotient("d_model", "encoder_attention_heads")?;
+    let language = context.named_language_model(Tying::Never)?;
+    let hidden = language.dimensions.hidden_size;
+    let projector = Module::new("Qwen2AudioMultiModalProjector")
+        .with("linear", linear(audio.size("d_model")?, hidden, Bias::Yes));
+    let model = Module::new("Qwen2AudioModel")
+        .with("audio_tower", encoder(&audio, "Qwen2Audio")?)
+        .with("multi_modal_projector", projector)
+        .with("language_model", language.module.clone());
+    Ok(context.with_output(model, &language, QWEN2_AUDIO_PARTS))
+}
+
+/// An encoder whose classes begin with `prefix`.
+fn encoder(reader: &Reader<'_>, prefix: &str) -> Result<Module, ConfigError> {
+    let (hidden, inner) = (reader.size("d_model")?, reader.size("encoder_ffn_dim")?);
     // A sinusoid that is held as a parameter and never trained.
     let positions = embedding(reader.size("max_source_positions")?, hidden).frozen();
-    let layer = Module::new("WhisperEncoderLayer")
-        .with("self_attn", attention(hidden))
+    let layer = Module::new(format!("{prefix}EncoderLayer"))
+        .with("self_attn", attention(prefix, hidden))
         .with("self_attn_layer_norm", layer_norm(hidden));
-    let layer = feed_forward(layer, hidden, sizes.intermediate_size);
-    Ok(Module::new("WhisperEncoder")
-        .with("conv1", convolution(reader.size("num_mel_bins")?, hidden))
-        .with("conv2", convolution(hidden, hidden))
+    let layers = reader.layers("encoder_layers")?;
+    let bins = reader.size("num_mel_bins")?;
+    Ok(Module::new(format!("{prefix}Encoder"))
+        .with("conv1", convolution(bins, hidden, [KERNEL], Bias::Yes))
+        .with("conv2", convolution(hidden, hidden, [KERNEL], Bias::Yes))
         .with("embed_positions", positions)
-        .with("layers", Module::repeated(sizes.layers, layer))
+        .with("layers", Module::repeated(layers, feed_forward(layer, hidden, inner)))
         .with("layer_norm", layer_norm(hidden)))
 }
 
@@ -59,9 +87,9 @@ fn decoder(context: &Context<'_>, sizes: &Dimensions) -> Result<Module, ConfigEr
     let words = embedding(sizes.vocab_size, hidden).tied("weight", context.embedding_tie()?);
     let positions = sizes.max_positions.unwrap_or_default();
     let layer = Module::new("WhisperDecoderLayer")
-        .with("self_attn", attention(hidden))
+        .with("self_attn", attention("Whisper", hidden))
         .with("self_attn_layer_norm", layer_norm(hidden))
-        .with("encoder_attn", attention(hidden))
+        .with("encoder_attn", attention("Whisper", hidden))
         .with("encoder_attn_layer_norm", layer_norm(hidden));
     let layer = feed_forward(layer, hidden, context.reader.size("decoder_ffn_dim")?);
     Ok(Module::new("WhisperDecoder")
@@ -71,14 +99,8 @@ fn decoder(context: &Context<'_>, sizes: &Dimensions) -> Result<Module, ConfigEr
         .with("layer_norm", layer_norm(hidden)))
 }
 
-fn convolution(inputs: u64, outputs: u64) -> Module {
-    Module::of_kind("Conv1d", ModuleKind::Convolution)
-        .parameter("weight", [outputs, inputs, KERNEL])
-        .parameter("bias", [outputs])
-}
-
-fn attention(hidden: u64) -> Module {
-    Module::new("WhisperAttention")
+fn attention(prefix: &str, hidden: u64) -> Module {
+    Module::new(format!("{prefix}Attention"))
         .with("k_proj", linear(hidden, hidden, Bias::No))
         .with("v_proj", linear(hidden, hidden, Bias::Yes))
         .with("q_proj", linear(hidden, hidden, Bias::Yes))

@@ -15,7 +15,9 @@ mod wrap;
 
 use crate::architecture::{Module, Rewriter, TooManyElements, rewrite};
 use crate::config::facts;
+use crate::family::Family;
 use crate::model::Model;
+use crate::part::PartKind;
 
 use targets::Resolved;
 
@@ -66,6 +68,8 @@ pub struct Lora {
     pub targets: Targets,
     /// `target_parameters`: stacked tensors, such as `experts.gate_up_proj`.
     pub target_parameters: Vec<String>,
+    /// Parts of the model that get no adapters, as `exclude_modules` with their names.
+    pub without: Vec<PartKind>,
     /// `modules_to_save`.
     pub modules_to_save: Vec<String>,
     /// `bias`.
@@ -110,6 +114,16 @@ pub enum LoraError {
         /// Its class.
         class: String,
     },
+    /// PEFT refuses the modules whose weights the fused kernels of Mamba read themselves.
+    #[error(
+        "PEFT cannot adapt `{name}` of a `{model_type}`; name target modules without `out_proj` and `conv1d`"
+    )]
+    OfStateSpace {
+        /// Its name; `*` stands for the number of any layer.
+        name: String,
+        /// The family.
+        model_type: &'static str,
+    },
     /// Names of expert parts that are one tensor now, and not all of them are targets.
     #[error("`{parameter}` holds {missing:?} too, which must be targets as well")]
     PartOfFused {
@@ -121,6 +135,14 @@ pub enum LoraError {
     /// Adapters of tensors cannot have dropout, DoRA or the like.
     #[error("adapters of stacked experts work with neither dropout nor DoRA")]
     OnParameters,
+    /// A module to save is inside another one, and PEFT's copies of it share storage in ways that are not known here.
+    #[error(
+        "`{outer}` is saved with all in it, so `modules_to_save` must not match a module inside it again"
+    )]
+    SavedTwice {
+        /// The outer one; `*` stands for the number of any layer.
+        outer: String,
+    },
     /// The adapters have more elements than can be counted.
     #[error("the adapted model has more elements than 64 bits can count")]
     TooLarge,
@@ -136,6 +158,7 @@ impl Lora {
             rank,
             targets: Targets::default(),
             target_parameters: Vec::new(),
+            without: Vec::new(),
             modules_to_save: Vec::new(),
             bias: TrainedBiases::default(),
             task: Task::default(),
@@ -175,7 +198,7 @@ impl Lora {
         let targets = Resolved::new(self, model, family, family_facts, names)?;
         let saved = self.saved();
         let mut adapt =
-            Adapt { lora: self, targets: &targets, saved: &saved, adapted: 0, error: None };
+            Adapt { lora: self, targets: &targets, saved: &saved, family, adapted: 0, error: None };
         let root = rewrite("", model.root(), &mut adapt);
         if let Some(error) = adapt.error {
             return Err(error);
@@ -183,12 +206,23 @@ impl Lora {
         if adapt.adapted == 0 {
             return Err(LoraError::NothingMatched);
         }
-        let root = rewrite("", &root, &mut Save { names: &saved });
+        let mut save = Save { names: &saved, nested: None };
+        let root = rewrite("", &root, &mut save);
+        if let Some(outer) = save.nested {
+            return Err(LoraError::SavedTwice { outer });
+        }
         let root = Module::new(self.class())
             .with("base_model", Module::new("LoraModel").with("model", root));
         let count = root.count().map_err(|TooManyElements| LoraError::TooLarge)?;
-        let output = model.output.as_ref().map(|output| format!("base_model.model.{output}"));
-        Ok(Model { root, count, output, ..model.clone() })
+        let below = |name: &String| format!("base_model.model.{name}");
+        Ok(Model {
+            root,
+            count,
+            output: model.output.as_ref().map(below),
+            last: model.last.as_ref().map(below),
+            parts: model.parts.iter().map(|(kind, path)| (*kind, below(path))).collect(),
+            ..model.clone()
+        })
     }
 
     fn class(&self) -> &'static str {
@@ -214,6 +248,7 @@ struct Adapt<'a> {
     lora: &'a Lora,
     targets: &'a Resolved,
     saved: &'a [String],
+    family: Family,
     adapted: usize,
     error: Option<LoraError>,
 }
@@ -233,7 +268,7 @@ impl Rewriter for Adapt<'_> {
         let adapted = if self.is_kept_out(name) {
             None
         } else if self.targets.include_module(name, &module) {
-            Some(wrap::module(name, &module, self.lora))
+            Some(self.check_kernels(name).and_then(|()| wrap::module(name, &module, self.lora)))
         } else {
             None
         };
@@ -256,6 +291,16 @@ impl Rewriter for Adapt<'_> {
 }
 
 impl Adapt<'_> {
+    fn check_kernels(&self, name: &str) -> Result<(), LoraError> {
+        let is_mamba = matches!(self.family, Family::FalconH1 | Family::Mamba2);
+        let last = name.rsplit('.').next().unwrap_or_default();
+        if is_mamba && matches!(last, "out_proj" | "conv1d") {
+            let model_type = self.family.model_type();
+            return Err(LoraError::OfStateSpace { name: name.to_owned(), model_type });
+        }
+        Ok(())
+    }
+
     /// A module that is saved, or part of one, gets no adapter.
     fn is_kept_out(&self, name: &str) -> bool {
         let dotted = format!(".{name}.");
@@ -266,6 +311,8 @@ impl Adapt<'_> {
 /// Puts a trained copy beside every module to save.
 struct Save<'a> {
     names: &'a [String],
+    /// A module to save with another one in it.
+    nested: Option<String>,
 }
 
 impl Rewriter for Save<'_> {
@@ -276,7 +323,13 @@ impl Rewriter for Save<'_> {
     fn rewrite(&mut self, name: &str, module: Module) -> Module {
         let is_saved =
             !name.is_empty() && self.names.iter().any(|saved| name.ends_with(saved.as_str()));
-        if is_saved { wrap::saved(&module) } else { module }
+        if !is_saved {
+            return module;
+        }
+        if module.modules().any(|inner| wrap::is_saved(inner.module)) {
+            self.nested.get_or_insert_with(|| name.to_owned());
+        }
+        wrap::saved(&module)
     }
 }
 

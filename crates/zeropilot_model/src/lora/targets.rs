@@ -6,17 +6,22 @@ use crate::architecture::{Module, ModuleKind};
 use crate::config::{ExpertNames, FamilyFacts};
 use crate::family::Family;
 use crate::model::Model;
+use crate::part::{PartKind, is_in};
 
 use super::{Lora, LoraError, Targets, Task, has_number};
 
 /// What gets adapters.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(super) struct Resolved {
     modules: Modules,
     /// Ends of the names of tensors.
     parameters: Vec<String>,
     /// Tensors that hold several modules of old, and how many: their rank is as many times higher.
     fused: BTreeMap<String, u64>,
+    /// Parts without adapters.
+    without: Vec<PartKind>,
+    /// Where the parts of the model are.
+    paths: Vec<(PartKind, String)>,
 }
 
 #[derive(Debug)]
@@ -25,8 +30,25 @@ enum Modules {
     Names(Vec<String>),
 }
 
+impl Default for Modules {
+    fn default() -> Self {
+        Self::Names(Vec::new())
+    }
+}
+
 impl Resolved {
     pub(super) fn new(
+        lora: &Lora,
+        model: &Model,
+        family: Family,
+        facts: &FamilyFacts,
+        experts: Option<&ExpertNames>,
+    ) -> Result<Self, LoraError> {
+        let all = Self::everywhere(lora, model, family, facts, experts)?;
+        Ok(Self { without: lora.without.clone(), paths: model.parts.clone(), ..all })
+    }
+
+    fn everywhere(
         lora: &Lora,
         model: &Model,
         family: Family,
@@ -45,7 +67,7 @@ impl Resolved {
                     None => return Err(LoraError::NoDefaultTargets { model_type }),
                 },
             };
-            return Ok(Self { modules, parameters, fused: BTreeMap::new() });
+            return Ok(Self { modules, parameters, ..Self::default() });
         };
         let names: BTreeSet<String> = match &lora.targets {
             Targets::Names(names) => names.iter().cloned().collect(),
@@ -90,7 +112,7 @@ impl Resolved {
                 return Err(LoraError::PartOfFused { parameter: parameter.clone(), missing });
             }
         }
-        Ok(Self { modules: Modules::Names(modules), parameters, fused })
+        Ok(Self { modules: Modules::Names(modules), parameters, fused, ..Self::default() })
     }
 
     pub(super) fn mind_numbers(&self) -> bool {
@@ -101,7 +123,14 @@ impl Resolved {
         modules || has_number(&self.parameters)
     }
 
+    fn leave_out(&self, name: &str) -> bool {
+        self.without.iter().any(|part| is_in(name, *part, &self.paths))
+    }
+
     pub(super) fn include_module(&self, name: &str, module: &Module) -> bool {
+        if self.leave_out(name) {
+            return false;
+        }
         match &self.modules {
             Modules::Names(names) => names.iter().any(|target| ends_with_part(name, target)),
             Modules::AllLinear { except } => is_linear(module) && except.as_deref() != Some(name),
@@ -116,6 +145,9 @@ impl Resolved {
         rank: u64,
     ) -> Vec<(usize, u64)> {
         let mut ranks = Vec::new();
+        if self.leave_out(name) {
+            return ranks;
+        }
         for (index, parameter) in module.parameters.iter().enumerate() {
             let full = format!("{name}.{}", parameter.name);
             if self.parameters.iter().any(|target| ends_with_part(&full, target)) {

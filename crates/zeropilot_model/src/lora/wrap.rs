@@ -23,12 +23,7 @@ fn with_pair(wrapper: Module, inputs: u64, outputs: u64, rank: u64) -> Module {
         .with("lora_B", dictionary(linear(rank, outputs, Bias::No)))
 }
 
-fn with_magnitude<const N: usize>(
-    wrapper: Module,
-    class: &'static str,
-    shape: [u64; N],
-    lora: &Lora,
-) -> Module {
+fn with_magnitude(wrapper: Module, class: String, shape: &[u64], lora: &Lora) -> Module {
     let magnitude = || dictionary(Module::new(class).parameter("weight", shape));
     wrapper.with_some("lora_magnitude_vector", lora.dora.then(magnitude))
 }
@@ -47,29 +42,33 @@ pub(super) fn module(name: &str, module: &Module, lora: &Lora) -> Result<Module,
         || LoraError::NotAdaptable { name: name.to_owned(), class: module.class.to_string() };
     let (inputs, outputs) = module.features().ok_or_else(not_adaptable)?;
     let rank = lora.rank;
-    let wrap = |class: &'static str| Module::new(class).with("base_layer", base(module, lora));
+    let wrap = |class: &str| Module::new(class.to_owned()).with("base_layer", base(module, lora));
     match module.kind {
         ModuleKind::Linear | ModuleKind::TransposedLinear => {
             let wrapper = with_pair(wrap("Linear"), inputs, outputs, rank);
-            Ok(with_magnitude(wrapper, "DoraLinearLayer", [outputs], lora))
+            Ok(with_magnitude(wrapper, "DoraLinearLayer".to_owned(), &[outputs], lora))
         }
         ModuleKind::Embedding => {
             let wrapper = wrap("Embedding")
                 .with("lora_embedding_A", parameter_dictionary([rank, inputs]))
                 .with("lora_embedding_B", parameter_dictionary([outputs, rank]));
-            Ok(with_magnitude(wrapper, "DoraEmbeddingLayer", [outputs], lora))
+            Ok(with_magnitude(wrapper, "DoraEmbeddingLayer".to_owned(), &[outputs], lora))
         }
         ModuleKind::Convolution => {
-            let width = module.weight().and_then(|shape| shape.get(2)).copied().unwrap_or(1);
-            let convolution = |shape: [u64; 3]| {
+            let kernel = module.weight().and_then(|shape| shape.get(2..)).unwrap_or_default();
+            let (wrapper, sides) = (wrap(&module.class), kernel.len());
+            let convolution = |outputs: u64, inputs: u64, kernel: &[u64]| {
+                let shape: Vec<u64> = [&[outputs, inputs], kernel].concat();
+                let class = module.class.clone();
                 dictionary(
-                    Module::of_kind("Conv1d", ModuleKind::Convolution).parameter("weight", shape),
+                    Module::of_kind(class, ModuleKind::Convolution).parameter("weight", shape),
                 )
             };
-            let wrapper = wrap("Conv1d")
-                .with("lora_A", convolution([rank, inputs, width]))
-                .with("lora_B", convolution([outputs, rank, 1]));
-            Ok(with_magnitude(wrapper, "DoraConv1dLayer", [1, outputs, 1], lora))
+            let wrapper = wrapper
+                .with("lora_A", convolution(rank, inputs, kernel))
+                .with("lora_B", convolution(outputs, rank, &vec![1; sides]));
+            let magnitude: Vec<u64> = [&[1, outputs][..], &vec![1; sides]].concat();
+            Ok(with_magnitude(wrapper, format!("Dora{}Layer", module.class), &magnitude, lora))
         }
         _ => Err(not_adaptable()),
     }
@@ -103,6 +102,13 @@ pub(super) fn parameters(
     Ok(wrapped)
 }
 
+/// The class of a module to save.
+const SAVED: &str = "ModulesToSaveWrapper";
+
+pub(super) fn is_saved(module: &Module) -> bool {
+    module.class == SAVED
+}
+
 /// A module to save: the frozen original and a trained copy. The copy is tied to nothing outside itself; parameters
 /// that share one storage inside it still do.
 pub(super) fn saved(module: &Module) -> Module {
@@ -114,9 +120,7 @@ pub(super) fn saved(module: &Module) -> Module {
         let members = groups.iter().filter(|group| parameter.tie == Some(**group)).count();
         parameter.tie = parameter.tie.filter(|_| members > 1).map(TieGroup::of_copy);
     });
-    Module::new("ModulesToSaveWrapper")
-        .with("original_module", original)
-        .with("modules_to_save", dictionary(copy))
+    Module::new(SAVED).with("original_module", original).with("modules_to_save", dictionary(copy))
 }
 
 /// The tie group of every tied parameter in and below a module, once per parameter.

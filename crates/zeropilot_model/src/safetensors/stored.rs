@@ -8,7 +8,7 @@ use zeropilot_units::{Bytes, Elements};
 
 use crate::architecture::{Child, ChildName, Module, Parameter, TooManyElements};
 use crate::dtype::Dtype;
-use crate::model::{Coverage, Model, Names};
+use crate::model::{Model, Names};
 
 use super::header::{Header, StoredTensor};
 
@@ -52,17 +52,22 @@ impl StoredModel {
         elements.into_iter().max_by_key(|(_, sum)| *sum).map(|(dtype, _)| dtype)
     }
 
+    /// The tensors as a tree of modules without classes.
+    pub(crate) fn root(&self) -> Module {
+        let mut root = Node::default();
+        for tensor in &self.tensors {
+            root.insert(&tensor.name, tensor);
+        }
+        root.module()
+    }
+
     /// The model these tensors make, of no family: names and shapes, but no kinds and no ties.
     ///
     /// # Errors
     ///
     /// If its elements cannot be counted.
     pub fn model(&self) -> Result<Model, TooManyElements> {
-        let mut root = Node::default();
-        for tensor in &self.tensors {
-            root.insert(&tensor.name, tensor);
-        }
-        let root = root.module();
+        let root = self.root();
         let count = root.count()?;
         Ok(Model {
             family: None,
@@ -70,9 +75,12 @@ impl StoredModel {
             dimensions: None,
             dtype: self.main_dtype(),
             settings: None,
-            coverage: Coverage::Whole,
+            language: None,
+            parts: Vec::new(),
+            last: None,
             names: Names::Stored,
             output: None,
+            quantized_base: None,
             count,
         })
     }

@@ -38,21 +38,21 @@ pub(crate) fn difference(model: &Model, real: &Value) -> Option<String> {
         .or_else(|| first_difference("module", &modules, real["modules"].as_array()?))
 }
 
-/// As [`difference`], without the modules.
-pub(crate) fn parameter_difference(model: &Model, real: &Value) -> Option<String> {
+fn parameter_difference(model: &Model, real: &Value) -> Option<String> {
     let ours: Vec<Value> = model
         .parameters()
         .map(|entry| json!([entry.name, entry.parameter.shape, entry.parameter.trainable]))
         .collect();
-    let ties: Vec<Value> = model.ties().into_iter().map(Value::from).collect();
-    let real_ties: Vec<Value> = real["tied"]
-        .as_object()?
-        .iter()
-        .map(|(first, others)| {
-            let others = others.as_array().into_iter().flatten().cloned();
-            [Value::from(first.as_str())].into_iter().chain(others).collect()
-        })
-        .collect();
+    let mut ties = model.ties();
+    let mut real_ties: Vec<Vec<String>> = Vec::new();
+    for (first, others) in real["tied"].as_object()? {
+        let others = others.as_array()?.iter().filter_map(Value::as_str);
+        real_ties.push([first.as_str()].into_iter().chain(others).map(str::to_owned).collect());
+    }
+    ties.sort();
+    real_ties.sort();
+    let [ties, real_ties] =
+        [ties, real_ties].map(|ties| ties.into_iter().map(Value::from).collect::<Vec<_>>());
     let total: u64 = model.parameters().filter_map(|entry| entry.parameter.elements()).sum();
     let sum = || {
         (total != model.elements().0)

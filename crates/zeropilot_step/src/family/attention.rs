@@ -82,6 +82,7 @@ pub(super) struct SeparateAttention {
     head_norms: Option<(Norm, Norm)>,
     heads: Heads,
     kernel: Kernel,
+    keeps_cache: bool,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -111,10 +112,11 @@ impl SeparateAttention {
             norm.map(|kind| (at.norm("q_norm", width, kind), at.norm("k_norm", width, kind)));
         let kernel = match family {
             Family::Gemma2 => Kernel::EagerWithSoftCap,
-            _ if setup.is_windowed() => Kernel::Masked,
+            _ if setup.is_masked() => Kernel::Masked,
             _ => Kernel::Fused,
         };
-        Self { module, q, k, v, o, head_norms, heads: self_heads(setup), kernel }
+        let (heads, keeps_cache) = (self_heads(setup), setup.keeps_cache);
+        Self { module, q, k, v, o, head_norms, heads, kernel, keeps_cache }
     }
 
     fn run<'t>(
@@ -142,8 +144,21 @@ impl SeparateAttention {
             v = self.value_view(x);
         }
         (q, k) = (q.rope(&around.rotary), k.rope(&around.rotary));
+        let v = self.cached(&mut k, v);
         let (out, weights) = self.attend(&q, &k, &v, around.mask.as_ref());
         (self.o.call(&out), weights)
+    }
+
+    /// Keys and values as attention gets them: a cache takes copies of both.
+    fn cached<'t>(&self, k: &mut Tensor<'t>, v: Tensor<'t>) -> Tensor<'t> {
+        if !self.keeps_cache {
+            return v;
+        }
+        let (keys, values) = (k.copy(), v.copy());
+        k.tape().keep(&keys);
+        k.tape().keep(&values);
+        *k = keys;
+        values
     }
 
     /// Gemma projects all three before it normalises.

@@ -125,13 +125,11 @@ impl Bert {
             let mut x = embedded;
             for (index, layer) in self.layers.iter().enumerate() {
                 tape.layer_border();
-                x = if self.setup.switches.checkpointing {
-                    tape.checkpoint(super::causal::key(index), vec![x.clone()], |arguments| {
-                        layer.call(&arguments[0])
-                    })
-                } else {
-                    layer.call(&x)
-                };
+                let (key, checkpointing) =
+                    (super::causal::key(index), self.setup.switches.checkpointing);
+                x = tape.part(key, checkpointing, vec![x.clone()], |arguments| {
+                    layer.call(&arguments[0])
+                });
             }
             tape.layer_border();
             x

@@ -3,7 +3,7 @@
 use super::Setup;
 use super::attention::self_heads;
 use super::build::{Builder, item};
-use super::causal::Body;
+use super::causal::{Body, Hidden};
 use super::layer::{Embedding, Linear, Norm, NormKind};
 use crate::model::{Label, Module};
 use crate::primitive::Heads;
@@ -63,7 +63,7 @@ impl Body for Bloom {
         &self.embedding
     }
 
-    fn run<'t>(&self, setup: &Setup, tape: &'t Tape) -> Tensor<'t> {
+    fn run<'t>(&self, setup: &Setup, tape: &'t Tape) -> Hidden<'t> {
         let ids = tape.outside(setup.batch.tokens(), 8);
         let embedded = self.embedding.call_on_input(&ids, setup.switches, false);
         let mut x = self.embedding_norm.call(&embedded);
@@ -80,7 +80,7 @@ impl Body for Bloom {
         let _weights;
         (x, _weights) = self.run_with_weights(setup, x, &others);
         x = self.norm.call(&x);
-        x
+        x.into()
     }
 
     fn layers(&self) -> usize {
@@ -109,13 +109,10 @@ impl Bloom {
             let mut arguments = vec![x.clone()];
             arguments.extend_from_slice(others);
             let made;
-            (x, made) = if setup.switches.checkpointing {
-                tape.checkpoint(super::causal::key(index), arguments, |arguments| {
-                    layer.call(&arguments)
-                })
-            } else {
-                layer.call(&arguments)
-            };
+            let key = super::causal::key(index);
+            (x, made) = tape.part(key, setup.switches.checkpointing, arguments, |arguments| {
+                layer.call(arguments)
+            });
             weights = Some(made);
         }
         tape.layer_border();

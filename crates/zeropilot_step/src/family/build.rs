@@ -1,9 +1,9 @@
 //! Building a model: modules and parameters in order of registration, adapters put in on the way.
 
-use super::layer::{Adapter, Embedding, Linear, Norm, NormKind, Wrapper};
-use crate::model::{Label, Model, Module, ModuleId, Parameter};
-use crate::primitive::LinearKind;
-use crate::shape::{Lora, LoraTargets, Training};
+use super::layer::{Adapter, Convolution, Embedding, Linear, Norm, NormKind, Wrapper};
+use crate::model::{Label, Model, Module, ModuleId, Parameter, pattern};
+use crate::primitive::{LinearKind, QuantizedProduct};
+use crate::shape::{Lora, LoraTargets, Quantized, Training};
 
 /// A place in the module tree under construction.
 pub(crate) struct Builder<'a> {
@@ -60,9 +60,12 @@ impl<'a> Builder<'a> {
         if self.training.lora.is_some() {
             return false;
         }
-        let Some(fragments) = &self.training.trainable_only else { return true };
-        let full = format!("{}.{name}", self.model.module_name(module));
-        fragments.iter().any(|fragment| full.contains(fragment.as_str()))
+        let frozen = &self.training.frozen;
+        if frozen.is_empty() {
+            return true;
+        }
+        let full = self.model.name_in(module, name);
+        !frozen.contains(&full) && !frozen.contains(&pattern(&full))
     }
 
     /// A linear layer.
@@ -88,14 +91,13 @@ impl<'a> Builder<'a> {
         let module = self.plain(name);
         let sizes = (width_in * width_out, has_bias.then_some(width_out));
         let lora = self.training.lora.as_ref();
-        let quantized = self.training.quantized.filter(|_| name != "lm_head");
-        let kind = quantized.map_or(kind, LinearKind::Quantized);
+        let kind = self.quantized(module, name).map_or(kind, LinearKind::Quantized);
         if lora.is_some_and(|lora| lora.trains(name)) {
             let (copy, weight, bias) = self.trained_copy(module, sizes);
             let wrapper = Wrapper::TrainedCopy(copy);
             return Linear { module, weight, bias, width_in, kind, wrapper };
         }
-        if let Some(lora) = lora.filter(|lora| lora.wraps_linear(name)) {
+        if let Some(lora) = lora.filter(|lora| self.is_wrapped(lora, module, name)) {
             let mut inner = self.at(module.id);
             let base = inner.plain("base_layer");
             let (weight, bias) = inner.weights(base.id, sizes);
@@ -113,6 +115,35 @@ impl<'a> Builder<'a> {
         let (weight, bias) = self.weights(module.id, sizes);
         self.note_quantized(kind, weight);
         Linear { module, weight, bias, width_in, kind, wrapper: Wrapper::None }
+    }
+
+    /// How a linear layer multiplies, if its weight is stored in a smaller format.
+    fn quantized(&self, module: Module, name: &str) -> Option<QuantizedProduct> {
+        let Quantized { base, product } = self.training.quantized.as_ref()?;
+        let by_list = base.skipped.is_some().then(|| self.model.module_name(module.id));
+        let is_kept = by_list
+            .and_then(|path| base.skips(&path))
+            // The output, and T5's second matrix, which transformers keeps out of quantization.
+            .unwrap_or_else(|| is_output(name) || name == "wo");
+        (!is_kept).then_some(*product)
+    }
+
+    /// Whether adapters wrap a linear layer.
+    fn is_wrapped(&self, lora: &Lora, module: Module, name: &str) -> bool {
+        match &lora.targets {
+            LoraTargets::AllLinear => !is_output(name),
+            LoraTargets::Named(_) => self.is_named(lora, module),
+        }
+    }
+
+    fn is_named(&self, lora: &Lora, module: Module) -> bool {
+        let LoraTargets::Named(targets) = &lora.targets else { return false };
+        let path = pattern(&self.model.module_name(module.id));
+        let ends_with = |target: &String| {
+            path.strip_suffix(target.as_str())
+                .is_some_and(|rest| rest.is_empty() || rest.ends_with('.'))
+        };
+        targets.iter().any(ends_with)
     }
 
     fn note_quantized(&mut self, kind: LinearKind, weight: Parameter) {
@@ -190,7 +221,7 @@ impl<'a> Builder<'a> {
             let (copy, weight, _) = self.trained_copy(module, (elements, None));
             return Embedding { module, weight, width, wrapper: Wrapper::TrainedCopy(copy) };
         }
-        if let Some(lora) = lora.filter(|lora| lora.names(name)) {
+        if let Some(lora) = lora.filter(|lora| self.is_named(lora, module)) {
             let mut inner = self.at(module.id);
             let base = inner.plain("base_layer");
             let weight = inner.parameter_of(base.id, "weight", elements);
@@ -221,6 +252,33 @@ impl<'a> Builder<'a> {
     /// Note that `module` uses a parameter another module owns.
     pub(crate) fn borrow(&mut self, module: Module, parameter: Parameter) {
         self.model.borrowed.push((module.id, parameter.id));
+    }
+
+    /// An embedding table that is never trained.
+    pub(crate) fn frozen_embedding(
+        &mut self,
+        name: &'static str,
+        rows: u64,
+        width: u64,
+    ) -> Embedding {
+        let module = self.plain(name);
+        let bytes = self.training.element_bytes;
+        let weight = self.model.add_parameter(module.id, "weight", rows * width, bytes, false);
+        Embedding { module, weight, width, wrapper: Wrapper::None }
+    }
+
+    /// A convolution: the weight of one output channel has `values` elements.
+    pub(crate) fn convolution(
+        &mut self,
+        name: &'static str,
+        values: u64,
+        channels: u64,
+        has_bias: bool,
+    ) -> Convolution {
+        let module = self.plain(name);
+        let sizes = (values * channels, has_bias.then_some(channels));
+        let (weight, bias) = self.weights(module.id, sizes);
+        Convolution { module, weight, bias, channels }
     }
 
     /// A module whose only parameter is a weight it uses in its own way.
@@ -259,22 +317,13 @@ pub(crate) fn item(list: &'static str, index: u64) -> Label {
     Label::Item(list, index as u32)
 }
 
+/// Whether a linear layer gives the logits: it is neither wrapped nor quantized unless it is named.
+fn is_output(name: &str) -> bool {
+    matches!(name, "lm_head" | "proj_out")
+}
+
 impl Lora {
     fn trains(&self, name: &str) -> bool {
         self.trained_modules.iter().any(|module| module == name)
-    }
-
-    fn wraps_linear(&self, name: &str) -> bool {
-        match &self.targets {
-            LoraTargets::AllLinear => name != "lm_head",
-            LoraTargets::Named(_) => self.names(name),
-        }
-    }
-
-    fn names(&self, name: &str) -> bool {
-        match &self.targets {
-            LoraTargets::AllLinear => false,
-            LoraTargets::Named(names) => names.iter().any(|target| target == name),
-        }
     }
 }

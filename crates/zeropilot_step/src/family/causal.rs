@@ -2,7 +2,7 @@
 
 use super::build::{Builder, add_tops};
 use super::layer::{Embedding, Linear};
-use super::{Family, Output, Program, Setup, leave_tops, leave_tops_with};
+use super::{Family, Output, Program, Returns, Setup, leave_tops, leave_tops_with};
 use crate::head::LossHead;
 use crate::model::{Label, Model, Module};
 use crate::tape::{Mark, Rerun, Tape, Tensor};
@@ -19,8 +19,8 @@ pub(super) trait Body: Sized + std::fmt::Debug + Send + Sync {
     /// The embedding a tied output projection shares.
     fn embedding(&self) -> &Embedding;
 
-    /// The final hidden states.
-    fn run<'t>(&self, setup: &Setup, tape: &'t Tape) -> Tensor<'t>;
+    /// The final hidden states, and what else the body returns.
+    fn run<'t>(&self, setup: &Setup, tape: &'t Tape) -> Hidden<'t>;
 
     fn layers(&self) -> usize;
 
@@ -45,16 +45,27 @@ pub(super) trait Body: Sized + std::fmt::Debug + Send + Sync {
             tape.layer_border();
             let mut arguments = others(index);
             arguments.insert(0, x.clone());
-            x = if setup.switches.checkpointing {
-                tape.checkpoint(key(index), arguments, |arguments| {
-                    self.call_layer(index, &arguments)
-                })
-            } else {
-                self.call_layer(index, &arguments)
-            };
+            x = tape.part(key(index), setup.switches.checkpointing, arguments, |arguments| {
+                self.call_layer(index, arguments)
+            });
         }
         tape.layer_border();
         x
+    }
+}
+
+/// What a body returns.
+#[derive(Debug)]
+pub(super) struct Hidden<'t> {
+    /// The final hidden states.
+    pub(super) states: Tensor<'t>,
+    /// Other parts of the output, which live as long as it.
+    pub(super) rest: Vec<Tensor<'t>>,
+}
+
+impl<'t> From<Tensor<'t>> for Hidden<'t> {
+    fn from(states: Tensor<'t>) -> Self {
+        Self { states, rest: Vec::new() }
     }
 }
 
@@ -83,16 +94,26 @@ impl<B: Body> CausalLm<B> {
         let (container, mut at) = top.inside(Label::Name(B::CONTAINER));
         let body = B::build(&mut at, setup);
         let shape = setup.shape;
-        let head = if setup.is_tied() {
-            top.tied_linear(B::HEAD, body.embedding())
-        } else {
-            top.linear(B::HEAD, shape.hidden, shape.vocabulary, false)
+        let head = match setup.head {
+            LossHead::Score => top.linear("score", shape.hidden, 1, false),
+            _ if setup.is_tied() => top.tied_linear(B::HEAD, body.embedding()),
+            _ => top.linear(B::HEAD, shape.hidden, shape.vocabulary, false),
         };
+        if let (LossHead::Tiled, Some(&root)) = (setup.head, tops.last()) {
+            // The head is not called: the model reads its weight, which stage 3 then gathers with the model itself.
+            top.borrow(root, head.weight);
+        }
         Self { model, setup: setup.clone(), tops, container, body, head }
     }
 }
 
 impl Setup {
+    /// Layers at the beginning that differ from the others.
+    pub(crate) fn first_layers(&self) -> u64 {
+        let fed = self.vision().map_or(0, |vision| vision.deepstack.len() as u64);
+        self.shape.dense_layers.max(fed)
+    }
+
     /// Whether the output projection shares the embedding's weight.
     pub(super) fn is_tied(&self) -> bool {
         let by_default = matches!(
@@ -104,6 +125,7 @@ impl Setup {
                 | Family::Bloom
                 | Family::Falcon
                 | Family::T5
+                | Family::Whisper
         );
         self.switches.tied.unwrap_or(by_default)
     }
@@ -123,10 +145,7 @@ impl<B: Body> Program for CausalLm<B> {
     fn forward<'t>(&self, tape: &'t Tape) -> Output<'t> {
         let Setup { head, batch, shape, .. } = self.setup;
         let items = (head == LossHead::ItemsInBatch).then(|| tape.index_tensor(1));
-        for &top in &self.tops {
-            tape.enter_silently(top);
-        }
-        let hidden = tape.call_by_keyword(self.container, || self.body.run(&self.setup, tape));
+        let Hidden { states: hidden, mut rest } = self.hidden(tape);
         tape.mark(Mark::Head);
         if head.is_fused() {
             let copies = head == LossHead::FusedWithCopies;
@@ -134,16 +153,18 @@ impl<B: Body> Program for CausalLm<B> {
                 tape.fused_loss(&hidden, self.head.weight, shape.hidden, copies)
             });
             drop(hidden);
-            return leave_tops(tape, &self.tops, Output { loss, rest: Vec::new() });
+            return leave_tops(tape, &self.tops, Output { loss, rest });
         }
         if head == LossHead::Tiled {
-            let loss = tape.call_by_keyword(self.head.module, || {
-                tape.tiled_loss(&hidden, self.head.weight, batch, shape.hidden)
-            });
+            let loss = tape.tiled_loss(&hidden, self.head.weight, &self.setup);
             drop(hidden);
-            return leave_tops(tape, &self.tops, Output { loss, rest: Vec::new() });
+            return leave_tops(tape, &self.tops, Output { loss, rest });
         }
-        let logits = self.logits(&hidden);
+        let kept = match head {
+            LossHead::LogitsToKeep(kept) => Some(kept),
+            _ => None,
+        };
+        let logits = self.logits(&hidden, kept);
         if head.shifts_a_copy() {
             let logits = match head {
                 // The variable is bound anew: the 16-bit logits go.
@@ -156,30 +177,77 @@ impl<B: Body> Program for CausalLm<B> {
             };
             let loss = tape.shifted_loss(&logits, batch, shape.vocabulary);
             drop(hidden);
-            return leave_tops(tape, &self.tops, Output { loss, rest: vec![logits] });
+            rest.insert(0, logits);
+            return leave_tops(tape, &self.tops, Output { loss, rest });
         }
         if head.is_inside_model() {
             let loss = tape.causal_loss(&logits, head.cut(batch), items.as_ref());
             drop(hidden);
-            return leave_tops(tape, &self.tops, Output { loss, rest: vec![logits] });
+            rest.insert(0, logits);
+            return leave_tops(tape, &self.tops, Output { loss, rest });
         }
         drop(hidden);
         let logits = leave_tops_with(tape, &self.tops, logits);
         let loss = tape.loss_outside_model(head, &logits, batch, shape.vocabulary);
-        Output { loss, rest: vec![logits] }
+        rest.insert(0, logits);
+        Output { loss, rest }
+    }
+
+    fn call<'t>(&self, tape: &'t Tape, returns: Returns) -> Option<Vec<Tensor<'t>>> {
+        let Hidden { states: hidden, rest } = self.hidden(tape);
+        tape.mark(Mark::Head);
+        let mut outputs = match returns {
+            Returns::Logits => vec![self.logits(&hidden, None)],
+            Returns::LastLogits(kept) => vec![self.logits(&hidden, Some(kept))],
+            Returns::LogitsAndLoss => {
+                let logits = self.logits(&hidden, None);
+                let loss = tape.causal_loss(&logits, self.setup.batch, None);
+                vec![logits, loss]
+            }
+            Returns::LogProbabilities(outputs) => {
+                tape.tiled_scores(&hidden, self.head.weight, &self.setup, outputs)
+            }
+            Returns::Score => {
+                let scores = self.head.call(&hidden);
+                let last = tape.index_tensor(self.setup.batch.sequences);
+                vec![scores.pick(&last, self.setup.batch.sequences)]
+            }
+        };
+        drop(hidden);
+        outputs.extend(rest);
+        for &top in self.tops.iter().rev() {
+            tape.leave_silently(top);
+            outputs = outputs.iter().map(|output| tape.wrap_output(top, output)).collect();
+        }
+        Some(outputs)
     }
 }
 
 impl<B: Body> CausalLm<B> {
-    fn logits<'t>(&self, hidden: &Tensor<'t>) -> Tensor<'t> {
+    /// Enters the modules above the body and runs it.
+    fn hidden<'t>(&self, tape: &'t Tape) -> Hidden<'t> {
+        for &top in &self.tops {
+            tape.enter_silently(top);
+        }
+        tape.enter_silently(self.container);
+        let Hidden { states, rest } = self.body.run(&self.setup, tape);
+        tape.leave_silently(self.container);
+        let hidden = tape.wrap_output(self.container, &states);
+        drop(states);
+        let rest = rest.iter().map(|tensor| tape.wrap_output(self.container, tensor)).collect();
+        Hidden { states: hidden, rest }
+    }
+
+    /// The logits, perhaps only of the last positions of each sequence.
+    fn logits<'t>(&self, hidden: &Tensor<'t>, kept: Option<u64>) -> Tensor<'t> {
         let batch = self.setup.batch;
-        let hidden = match self.setup.head {
-            LossHead::LogitsToKeep(kept) if kept < batch.length => {
+        let hidden = match kept.filter(|&kept| kept < batch.length) {
+            Some(kept) => {
                 let last = hidden.slice(batch.sequences * kept * self.setup.shape.hidden);
                 // The rows of several sequences are apart: the projection copies them together.
                 if batch.sequences > 1 { last.copy() } else { last }
             }
-            _ => hidden.clone(),
+            None => hidden.clone(),
         };
         let logits = self.head.call(&hidden);
         hidden.tape().mark_backward(&logits, Mark::HeadDone);

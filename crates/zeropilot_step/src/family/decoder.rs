@@ -2,12 +2,13 @@
 
 use super::attention::{Attention, Surroundings};
 use super::build::{Builder, item};
-use super::causal::Body;
+use super::causal::{Body, Hidden};
 use super::feed_forward::FeedForward;
 use super::layer::{Embedding, Norm, NormKind};
 use super::{Family, Setup};
 use crate::model::Module;
 use crate::primitive::Rotary;
+use crate::shape::{Tower, Vision, VisionKind};
 use crate::tape::{Category, Tape, Tensor};
 
 /// A decoder with rotary positions.
@@ -42,9 +43,24 @@ impl Setup {
         }
     }
 
-    /// Whether a window shorter than the sequence makes a mask necessary.
-    pub(super) fn is_windowed(&self) -> bool {
-        self.switches.sliding_window.is_some_and(|window| window < self.batch.length)
+    /// Whether a window shorter than the sequence, or images that see all of themselves, make a mask necessary.
+    pub(super) fn is_masked(&self) -> bool {
+        let window = self.switches.sliding_window;
+        window.is_some_and(|window| window < self.batch.length) || self.sees_both_ways()
+    }
+
+    /// Whether the tokens of an image see each other whatever their order (Gemma 3).
+    pub(super) fn sees_both_ways(&self) -> bool {
+        let vision = self.vision().filter(|vision| vision.kind == VisionKind::Gemma3);
+        vision.is_some_and(|vision| !vision.images.is_empty())
+    }
+
+    /// The vision tower.
+    pub(super) fn vision(&self) -> Option<&Vision> {
+        match &self.tower {
+            Tower::Vision(vision) => Some(vision),
+            _ => None,
+        }
     }
 
     pub(super) fn is_gemma(&self) -> bool {
@@ -69,9 +85,8 @@ impl Body for Decoder {
         &self.embedding
     }
 
-    fn run<'t>(&self, setup: &Setup, tape: &'t Tape) -> Tensor<'t> {
-        let ids = tape.outside(setup.batch.tokens(), 8);
-        let embedded = self.embedding.call_on_input(&ids, setup.switches, setup.is_gemma());
+    fn run<'t>(&self, setup: &Setup, tape: &'t Tape) -> Hidden<'t> {
+        let embedded = self.embed(setup, tape);
         let positions = tape.index_tensor(setup.batch.length);
         let masks = masks(setup, tape);
         let rotary = self.rotate(setup, tape);
@@ -82,9 +97,8 @@ impl Body for Decoder {
             }
             others
         };
-        let mut x = self.run_layers(setup, embedded.clone(), others);
-        x = self.norm.call(&x);
-        x
+        let x = self.run_layers(setup, embedded.clone(), others);
+        self.finish(&x).into()
     }
 
     fn layers(&self) -> usize {
@@ -107,7 +121,23 @@ impl Body for Decoder {
 }
 
 impl Decoder {
-    fn rotate<'t>(&self, setup: &Setup, tape: &'t Tape) -> Rotary<'t> {
+    /// The embedded tokens of the batch.
+    pub(super) fn embed<'t>(&self, setup: &Setup, tape: &'t Tape) -> Tensor<'t> {
+        let ids = tape.outside(setup.batch.tokens(), 8);
+        self.embedding.call_on_input(&ids, setup.switches, setup.is_gemma())
+    }
+
+    /// The module of the rotary tables.
+    pub(super) fn rotary(&self) -> Module {
+        self.rotary
+    }
+
+    /// The final norm.
+    pub(super) fn finish<'t>(&self, x: &Tensor<'t>) -> Tensor<'t> {
+        self.norm.call(x)
+    }
+
+    pub(super) fn rotate<'t>(&self, setup: &Setup, tape: &'t Tape) -> Rotary<'t> {
         tape.enter_silently(self.rotary);
         let tables =
             tape.rotary(setup.batch.length, setup.rotated_width(), setup.training.element_bytes);
@@ -129,7 +159,7 @@ fn masks<'t>(setup: &Setup, tape: &'t Tape) -> Vec<Tensor<'t>> {
                 tape.fresh(places, bytes, Category::Activation),
             ]
         }
-        _ if setup.is_windowed() => {
+        _ if setup.is_masked() => {
             vec![tape.fresh(batch.length * batch.length, 1, Category::Index)]
         }
         // Made for sliding layers even when there are none.

@@ -3,7 +3,7 @@
 use super::Setup;
 use super::attention::self_heads;
 use super::build::{Builder, item};
-use super::causal::Body;
+use super::causal::{Body, Hidden};
 use super::layer::{Embedding, Linear, Norm, NormKind};
 use crate::model::{Label, Module};
 use crate::primitive::{Heads, HeadsFirst, LinearKind, Mask, Rotary};
@@ -58,7 +58,7 @@ impl Body for Falcon {
         &self.embedding
     }
 
-    fn run<'t>(&self, setup: &Setup, tape: &'t Tape) -> Tensor<'t> {
+    fn run<'t>(&self, setup: &Setup, tape: &'t Tape) -> Hidden<'t> {
         let ids = tape.outside(setup.batch.tokens(), 8);
         let embedded = self.embedding.call_on_input(&ids, setup.switches, false);
         let length = setup.batch.length;
@@ -70,7 +70,7 @@ impl Body for Falcon {
         let others = [rotary.cos.clone(), rotary.sin.clone(), positions, mask];
         let mut x = self.run_layers(setup, embedded.clone(), |_| others.to_vec());
         x = self.norm.call(&x);
-        x
+        x.into()
     }
 
     fn layers(&self) -> usize {

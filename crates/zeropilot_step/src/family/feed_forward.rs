@@ -26,7 +26,10 @@ impl FeedForward {
             Family::DeepseekV3 if layer >= shape.dense_layers => {
                 Self::Experts(Box::new(MixtureOfExperts::build(parent, setup)))
             }
-            _ => Self::Gated(GatedMlp::build(parent, "mlp", shape.hidden, shape.intermediate)),
+            _ => {
+                let (hidden, inner) = (shape.hidden, shape.intermediate);
+                Self::Gated(GatedMlp::build(parent, "mlp", hidden, inner, false))
+            }
         }
     }
 
@@ -55,13 +58,14 @@ impl GatedMlp {
         name: &'static str,
         hidden: u64,
         intermediate: u64,
+        has_bias: bool,
     ) -> Self {
         let (module, mut at) = parent.inside(Label::Name(name));
         Self {
             module,
-            gate: at.linear("gate_proj", hidden, intermediate, false),
-            up: at.linear("up_proj", hidden, intermediate, false),
-            down: at.linear("down_proj", intermediate, hidden, false),
+            gate: at.linear("gate_proj", hidden, intermediate, has_bias),
+            up: at.linear("up_proj", hidden, intermediate, has_bias),
+            down: at.linear("down_proj", intermediate, hidden, has_bias),
             act: at.plain("act_fn"),
         }
     }
@@ -159,7 +163,7 @@ impl MixtureOfExperts {
             Family::DeepseekV3 => Some("shared_experts"),
             _ => None,
         }
-        .map(|name| GatedMlp::build(&mut at, name, hidden, shape.shared_intermediate));
+        .map(|name| GatedMlp::build(&mut at, name, hidden, shape.shared_intermediate, false));
         let shared_gate =
             (family == Family::Qwen2Moe).then(|| at.linear("shared_expert_gate", hidden, 1, false));
         let normalises_by_default = matches!(family, Family::Mixtral | Family::DeepseekV3);

@@ -3,7 +3,7 @@
 use super::Setup;
 use super::attention::self_heads;
 use super::build::{Builder, item};
-use super::causal::Body;
+use super::causal::{Body, Hidden};
 use super::layer::{Embedding, Linear, Norm, NormKind};
 use crate::model::{Label, Module};
 use crate::primitive::{Heads, HeadsFirst, LinearKind, Mask};
@@ -66,7 +66,7 @@ impl Body for Gpt2 {
         &self.tokens
     }
 
-    fn run<'t>(&self, setup: &Setup, tape: &'t Tape) -> Tensor<'t> {
+    fn run<'t>(&self, setup: &Setup, tape: &'t Tape) -> Hidden<'t> {
         let ids = tape.outside(setup.batch.tokens(), 8);
         let tokens = self.tokens.call_on_input(&ids, setup.switches, false);
         let place = tape.index_tensor(setup.batch.length);
@@ -75,7 +75,7 @@ impl Body for Gpt2 {
         x = tape.call(self.dropout, &x, |x| x.dropout(setup.switches.embedding_dropout));
         x = self.run_layers(setup, x, |_| vec![place.clone()]);
         x = self.norm.call(&x);
-        x.view()
+        x.view().into()
     }
 
     fn layers(&self) -> usize {

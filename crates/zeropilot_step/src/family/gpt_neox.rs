@@ -3,7 +3,7 @@
 use super::Setup;
 use super::attention::self_heads;
 use super::build::{Builder, item};
-use super::causal::Body;
+use super::causal::{Body, Hidden};
 use super::layer::{Embedding, Linear, Norm, NormKind};
 use crate::model::{Label, Module};
 use crate::primitive::{Heads, HeadsFirst, Mask, Rotary};
@@ -66,7 +66,7 @@ impl Body for GptNeoX {
         &self.embedding
     }
 
-    fn run<'t>(&self, setup: &Setup, tape: &'t Tape) -> Tensor<'t> {
+    fn run<'t>(&self, setup: &Setup, tape: &'t Tape) -> Hidden<'t> {
         let ids = tape.outside(setup.batch.tokens(), 8);
         let embedded = self.embedding.call_on_input(&ids, setup.switches, false);
         let positions = tape.index_tensor(setup.batch.length);
@@ -79,7 +79,7 @@ impl Body for GptNeoX {
         let others = [rotary.cos.clone(), rotary.sin.clone(), positions];
         x = self.run_layers(setup, x, |_| others.to_vec());
         x = self.norm.call(&x);
-        x
+        x.into()
     }
 
     fn layers(&self) -> usize {

@@ -43,6 +43,9 @@ impl Linear {
         let tape = x.tape();
         tape.call(self.module, x, |x| match self.wrapper {
             Wrapper::None => self.apply(&x),
+            Wrapper::Adapter(adapter) if tape.has_adapters_off() => {
+                tape.call(adapter.base, &x, |x| self.apply(&x))
+            }
             Wrapper::Adapter(adapter) => self.apply_adapted(&x, adapter),
             Wrapper::TrainedCopy(copy) => tape.call(copy, &x, |x| self.apply(&x)),
         })
@@ -124,6 +127,9 @@ impl Embedding {
     fn run<'t>(&self, ids: &Tensor<'t>) -> Tensor<'t> {
         match self.wrapper {
             Wrapper::None => self.apply(ids),
+            Wrapper::Adapter(adapter) if ids.tape().has_adapters_off() => {
+                ids.tape().call_by_keyword(adapter.base, || self.apply(ids))
+            }
             Wrapper::Adapter(adapter) => self.apply_adapted(ids, adapter),
             Wrapper::TrainedCopy(copy) => ids.tape().call_by_keyword(copy, || self.apply(ids)),
         }
@@ -144,6 +150,27 @@ impl Embedding {
         };
         result = result.add(&scaled);
         result.cast(model_bytes)
+    }
+}
+
+/// A convolution whose windows do not overlap, or whose overlap no size depends on.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Convolution {
+    pub(crate) module: Module,
+    pub(crate) weight: Parameter,
+    pub(crate) bias: Option<Parameter>,
+    pub(crate) channels: u64,
+}
+
+impl Convolution {
+    /// Call the convolution on `x`; it has `places` places.
+    pub(crate) fn call<'t>(&self, x: &Tensor<'t>, places: u64) -> Tensor<'t> {
+        x.tape().call(self.module, x, |x| self.apply(&x, places))
+    }
+
+    /// The operation alone.
+    pub(crate) fn apply<'t>(&self, x: &Tensor<'t>, places: u64) -> Tensor<'t> {
+        x.convolution(self.weight, self.bias, places * self.channels, self.channels)
     }
 }
 

@@ -17,11 +17,14 @@ mod gpt_neox;
 mod layer;
 mod opt;
 mod t5;
+mod vision;
+mod vision_language;
+mod whisper;
 
 use self::causal::CausalLm;
 use crate::head::LossHead;
 use crate::model::Model;
-use crate::shape::{Batch, Shape, Switches, Training};
+use crate::shape::{Batch, Shape, Switches, Tower, Training};
 use crate::tape::{Mark, Options, Rerun, Tape, Tensor, Trace};
 
 /// The families with a program.
@@ -65,11 +68,13 @@ pub enum Family {
     Qwen3Moe,
     /// DeepSeek-V3.
     DeepseekV3,
+    /// Whisper.
+    Whisper,
 }
 
 impl Family {
     /// All of them.
-    pub const ALL: [Self; 19] = [
+    pub const ALL: [Self; 20] = [
         Self::Llama,
         Self::Mistral,
         Self::Qwen2,
@@ -89,6 +94,7 @@ impl Family {
         Self::Qwen2Moe,
         Self::Qwen3Moe,
         Self::DeepseekV3,
+        Self::Whisper,
     ];
 
     /// The model type, as configurations spell it.
@@ -114,6 +120,7 @@ impl Family {
             Self::Qwen2Moe => "qwen2_moe",
             Self::Qwen3Moe => "qwen3_moe",
             Self::DeepseekV3 => "deepseek_v3",
+            Self::Whisper => "whisper",
         }
     }
 }
@@ -123,8 +130,10 @@ impl Family {
 pub struct Setup {
     /// Which family.
     pub family: Family,
-    /// Its dimensions.
+    /// Its dimensions; of a model that sees, those of its language model.
     pub shape: Shape,
+    /// What stands before the language model.
+    pub tower: Tower,
     /// Switches of its configuration.
     pub switches: Switches,
     /// What is trained.
@@ -133,6 +142,10 @@ pub struct Setup {
     pub batch: Batch,
     /// How the loss is computed.
     pub head: LossHead,
+    /// Tokens at the end of a sequence that have labels; `None` for all.
+    pub completion: Option<u64>,
+    /// Whether keys and values of all layers are kept until the output goes (`use_cache`).
+    pub keeps_cache: bool,
 }
 
 /// What a model returns: the loss, and tensors that live until the caller drops the output.
@@ -150,11 +163,45 @@ pub trait Program: Rerun + std::fmt::Debug + Send + Sync {
     fn model(&self) -> &Model;
     /// Run the model and its loss.
     fn forward<'t>(&self, tape: &'t Tape) -> Output<'t>;
+    /// Run the model for something else than its own loss; `None` if it cannot return that.
+    fn call<'t>(&self, tape: &'t Tape, returns: Returns) -> Option<Vec<Tensor<'t>>> {
+        let _ = (tape, returns);
+        None
+    }
+}
+
+/// What a model is called for, if not for its own loss.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Returns {
+    /// Logits of all positions.
+    Logits,
+    /// Logits of so many last positions of each sequence.
+    LastLogits(u64),
+    /// Logits of all positions, and its own loss after them.
+    LogitsAndLoss,
+    /// Log-probabilities of labels, tile by tile (TRL's `fused_lm_head`), and what else is computed on the way.
+    LogProbabilities(FusedOutputs),
+    /// One number for each sequence.
+    Score,
+}
+
+/// What TRL's head computes beside log-probabilities.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct FusedOutputs {
+    /// The entropy of each position.
+    pub entropy: bool,
+    /// The mean logit of each position.
+    pub mean: bool,
+    /// Whether the label is the most likely token.
+    pub top1: bool,
 }
 
 /// Build the program of `setup`.
 #[must_use]
 pub fn build(setup: &Setup) -> Box<dyn Program> {
+    if setup.vision().is_some() {
+        return Box::new(CausalLm::<vision_language::VisionLanguage>::new(setup));
+    }
     match setup.family {
         Family::Gpt2 => Box::new(CausalLm::<gpt2::Gpt2>::new(setup)),
         Family::GptNeoX => Box::new(CausalLm::<gpt_neox::GptNeoX>::new(setup)),
@@ -163,23 +210,30 @@ pub fn build(setup: &Setup) -> Box<dyn Program> {
         Family::Falcon => Box::new(CausalLm::<falcon::Falcon>::new(setup)),
         Family::Bert | Family::BertClassifier => Box::new(bert::Bert::new(setup)),
         Family::T5 => Box::new(t5::T5::new(setup)),
+        Family::Whisper => Box::new(whisper::Whisper::new(setup)),
         _ => Box::new(CausalLm::<decoder::Decoder>::new(setup)),
     }
 }
 
-/// Forward, drop the output, backward: one micro step of `program`.
+/// Forward, drop the output, backward: one micro step of `program` with its own loss.
 #[must_use]
 pub fn micro_step(program: &dyn Program, options: Options) -> Trace {
     let tape = Tape::new(options);
     {
-        let Output { loss, rest } = program.forward(&tape);
-        let rest = tape.returned(rest);
-        tape.mark(Mark::ForwardDone);
-        drop(rest);
+        let loss = own_loss(program, &tape);
         tape.mark(Mark::Saved);
         tape.backward(&loss, &AsRerun(program));
     }
     tape.into_trace()
+}
+
+/// Forward, and the output dropped: the loss that the model computes itself.
+pub(crate) fn own_loss<'t>(program: &dyn Program, tape: &'t Tape) -> Tensor<'t> {
+    let Output { loss, rest } = program.forward(tape);
+    let rest = tape.returned(rest);
+    tape.mark(Mark::ForwardDone);
+    drop(rest);
+    loss
 }
 
 /// Leave the modules above the model; each wraps the loss and the rest of the output.
@@ -208,7 +262,7 @@ fn leave_tops_with<'t>(
 }
 
 /// A program seen only as something that can be re-run.
-struct AsRerun<'p>(&'p dyn Program);
+pub(crate) struct AsRerun<'p>(pub(crate) &'p dyn Program);
 
 impl Rerun for AsRerun<'_> {
     fn rerun<'t>(&self, key: u32, arguments: Vec<Tensor<'t>>) {

@@ -3,7 +3,7 @@
 use super::Setup;
 use super::attention::self_heads;
 use super::build::{Builder, item};
-use super::causal::Body;
+use super::causal::{Body, Hidden};
 use super::layer::{Embedding, Linear, Norm, NormKind};
 use crate::model::{Label, Module};
 use crate::primitive::{Heads, HeadsFirst, Mask};
@@ -58,7 +58,7 @@ impl Body for Opt {
         &self.tokens
     }
 
-    fn run<'t>(&self, setup: &Setup, tape: &'t Tape) -> Tensor<'t> {
+    fn run<'t>(&self, setup: &Setup, tape: &'t Tape) -> Hidden<'t> {
         let count = setup.batch.tokens();
         let ids = tape.outside(count, 8);
         let tokens = self.tokens.call_on_input(&ids, setup.switches, false);
@@ -73,7 +73,7 @@ impl Body for Opt {
         let _chance = tape.fresh(1, 4, Category::Index);
         x = self.run_layers(setup, x, |_| vec![place.clone()]);
         x = self.norm.call(&x);
-        x
+        x.into()
     }
 
     fn layers(&self) -> usize {

@@ -219,11 +219,8 @@ impl Stack {
                 cross_bias: cross_bias.clone(),
             };
             let arguments = states.into_arguments();
-            let made = if self.checkpointing {
-                tape.checkpoint(key, arguments, |arguments| block.call(&arguments))
-            } else {
-                block.call(&arguments)
-            };
+            let made =
+                tape.part(key, self.checkpointing, arguments, |arguments| block.call(arguments));
             hidden = made.hidden;
             bias = made.bias;
             cross_bias = made.cross_bias;

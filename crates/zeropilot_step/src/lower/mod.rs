@@ -3,25 +3,35 @@
 //! [`Lowered`] holds everything that does not depend on the number of ranks or on ZeRO's sizes, so that many configs
 //! can be asked about one of them.
 
+mod frozen;
 mod recipe;
 mod shape;
+mod tower;
+
+use std::borrow::Cow;
+use std::collections::BTreeSet;
 
 use zeropilot_config::python::PyValue;
 use zeropilot_config::resolve::ResolvedConfig;
 use zeropilot_config::schema::EngineVersion;
 use zeropilot_config::settings::{Stage, Zero};
-use zeropilot_model::Model;
+use zeropilot_model::architecture::ParameterEntry;
+use zeropilot_model::image::ImageSize;
 use zeropilot_model::lora::LoraError;
-use zeropilot_model::quantization::{Nf4Size, ScaleStorage};
+use zeropilot_model::quantization::{BaseFormat, QuantizedBase};
+use zeropilot_model::{ErrorRange, Model, StandInClass};
 use zeropilot_units::{Bytes, ElementSize, Elements};
 
-pub use self::recipe::{Method, Recipe};
-use crate::family::{Family, Program, Setup, build};
+pub use self::frozen::FrozenModel;
+pub use self::recipe::{Images, Method, Recipe};
+pub use self::tower::{differentiates_frozen_tower, image_tokens, sees};
+use crate::family::{AsRerun, Family, Program, Setup, build};
 use crate::micro_step::{MicroStep, modules};
-use crate::model::Model as ProgramModel;
+use crate::model::{Model as ProgramModel, pattern};
 use crate::primitive::QuantizedProduct;
-use crate::shape::{Batch, Lora, LoraTargets, Training};
-use crate::tape::Options;
+use crate::shape::{Batch, Lora, LoraTargets, Quantized, Tower, Training};
+use crate::tape::{Mark, Options, Tape, Trace};
+use crate::task::{Objective, Returned, Sizes, Stage as Scene, Task, generation_bytes, run};
 use crate::zero::gather::Modules;
 use crate::zero::{BaseOptimizer, Engine, Loading, Parameter, Run};
 
@@ -34,6 +44,31 @@ pub enum LowerError {
     /// Nothing of the model is trained.
     #[error("nothing is trained")]
     NothingTrained,
+    /// An image that its processor refuses.
+    #[error(
+        "an image of {size} pixels is refused by the processor: one side is more than 200 times the other"
+    )]
+    OddImage {
+        /// Its size.
+        size: ImageSize,
+    },
+    /// More images than any batch has.
+    #[error("a micro batch has at most {most} images")]
+    TooManyImages {
+        /// As many as are allowed.
+        most: u64,
+    },
+    /// The tokens of the images do not fit the sequence.
+    #[error("the images of a sequence become {tokens} tokens, more than the sequence of {length}")]
+    ImagesTooLong {
+        /// Tokens of the images of a sequence.
+        tokens: u64,
+        /// Tokens of the sequence.
+        length: u64,
+    },
+    /// A task that needs what this model does not return.
+    #[error("this task is known for causal language models only")]
+    TaskOfLanguageModels,
     /// A batch beyond any machine.
     #[error("a micro batch of {sequences} sequences of {length} tokens is beyond any machine")]
     TooLarge {
@@ -99,6 +134,9 @@ pub struct Lowered {
     real: Option<Vec<Parameter>>,
     real_order: Vec<usize>,
     fidelity: Fidelity,
+    class: Option<StandInClass>,
+    task: Task,
+    frozen: Vec<FrozenModel>,
     loading: Loading,
     engine: Engine,
     script_optimizer: BaseOptimizer,
@@ -117,31 +155,60 @@ impl Lowered {
     /// If the adapters do not fit the model, nothing is trained, or the batch is beyond any machine.
     pub fn new(model: &Model, recipe: &Recipe, conditions: Conditions) -> Result<Self, LowerError> {
         let trained = trained_model(model, &recipe.method)?;
-        let loading = recipe.loading(conditions.is_stage_3(), conditions.element);
-        let setup = setup(model, &trained, recipe, conditions, loading)?;
+        let base = recipe.method.base(model);
+        let loading = match base {
+            // It is not built under `zero.Init`: every rank loads all of it before DeepSpeed shards it.
+            Some(_) => recipe.loading.unwrap_or(Loading::OnDevice(conditions.element)),
+            None => recipe.loading(conditions.is_stage_3(), conditions.element),
+        };
+        let setup = setup(model, &trained, recipe, conditions, loading, base)?;
         let program = build(&setup);
         let (element, adapters) = (setup.training.element_bytes, adapter_bytes(&setup));
         let real = parameters(&trained, recipe, element, adapters);
         if !real.iter().any(|parameter| parameter.trainable) {
             return Err(LowerError::NothingTrained);
         }
-        let own = program_parameters(program.model(), element, recipe);
+        let mut own = program_parameters(program.model(), element, recipe);
         let options = recipe.options(conditions.options);
-        let micro_step = MicroStep::of_layers(&setup, &*program, options);
+        let objective = recipe.task.objective;
+        let frozen = frozen::frozen_models(&recipe.task, recipe, conditions)?;
+        let micro_step = if objective == Objective::NextToken {
+            MicroStep::of_layers(&setup, &*program, options)
+        } else {
+            let trace = trace(&recipe.task, &setup, &*program, &frozen, options)
+                .ok_or(LowerError::TaskOfLanguageModels)?;
+            MicroStep::from_trace(&trace, options)
+        };
         let own_order: Vec<usize> = micro_step.gradient_order().collect();
-        let is_own = own == real && shape::program(model).1;
+        let is_own = own == real && shape::program(model).1 && model.stand_in().is_none();
+        let real = match &setup.training.quantized {
+            Some(Quantized { base, .. }) => {
+                for id in &program.model().quantized {
+                    pack(&mut own[id.index()], base);
+                }
+                packed(real, &trained, base)
+            }
+            None => real,
+        };
+        if is_own {
+            // Experts in eight bits are packed only in the model.
+            own.clone_from(&real);
+        }
         Ok(Self {
             modules: modules(program.model()),
             micro_step,
             fidelity: if is_own { Fidelity::Own } else { Fidelity::StandIn(setup.family) },
+            class: stand_in_class(model),
             real_order: (0..real.len()).rev().filter(|&index| real[index].trainable).collect(),
             real: (!is_own).then_some(real),
             own,
             own_order,
+            task: recipe.task.clone(),
+            frozen,
             loading,
             engine: recipe.engine,
             script_optimizer: recipe.optimizer,
-            buffers: buffers(&setup, &trained, &recipe.method),
+            buffers: buffers(&setup, &trained, conditions.is_stage_3()),
             batch: batch_bytes(&setup),
             program,
             setup,
@@ -151,6 +218,18 @@ impl Lowered {
     /// How near the program is to the model.
     pub fn fidelity(&self) -> Fidelity {
         self.fidelity
+    }
+
+    /// Bounds of the error of the activations, where the program is only a stand-in: of models of its class that were
+    /// recorded, the class of the family where that is known. `None` also for a known model that sees or hears: those
+    /// recorded read text alone.
+    pub fn stand_in_error(&self) -> Option<ErrorRange> {
+        match self.fidelity {
+            Fidelity::Own => None,
+            Fidelity::StandIn(_) => {
+                self.class.map(|it| it.error(self.setup.switches.checkpointing))
+            }
+        }
     }
 
     /// What decides the program.
@@ -176,6 +255,27 @@ impl Lowered {
     /// The micro step.
     pub fn micro_step(&self) -> &MicroStep {
         &self.micro_step
+    }
+
+    /// What it is trained for.
+    pub(crate) fn task(&self) -> &Task {
+        &self.task
+    }
+
+    /// The models that run beside it.
+    pub fn frozen(&self) -> &[FrozenModel] {
+        &self.frozen
+    }
+
+    /// The ranks of their engines beside one of the trained model.
+    pub(crate) fn frozen_ranks(&self, rank: &RankOf<'_>) -> Vec<RankOf<'static>> {
+        self.frozen.iter().map(|model| model.rank(rank)).collect()
+    }
+
+    /// A micro step on a tape that runs as `options` say.
+    pub(crate) fn trace(&self, options: Options) -> Trace {
+        let of_task = trace(&self.task, &self.setup, &*self.program, &self.frozen, options);
+        of_task.unwrap_or_default()
     }
 
     pub(crate) fn loading(&self) -> Loading {
@@ -224,7 +324,7 @@ impl Lowered {
     ) -> RankOf<'a> {
         RankOf {
             engine: self.engine,
-            zero,
+            zero: Cow::Borrowed(zero),
             precision: resolved.precision(),
             accumulation_type: resolved.gradient_accumulation_type(),
             communication_type: resolved.communication_type(),
@@ -241,7 +341,7 @@ impl Lowered {
 #[derive(Debug, Clone)]
 pub struct RankOf<'a> {
     engine: Engine,
-    zero: &'a Zero,
+    zero: Cow<'a, Zero>,
     precision: zeropilot_config::settings::Precision,
     accumulation_type: Option<zeropilot_config::settings::DataType>,
     communication_type: Option<zeropilot_config::settings::DataType>,
@@ -253,12 +353,17 @@ pub struct RankOf<'a> {
 }
 
 impl<'a> RankOf<'a> {
+    /// The same rank with other settings.
+    fn with(&self, zero: Zero) -> RankOf<'static> {
+        RankOf { zero: Cow::Owned(zero), ..*self }
+    }
+
     fn run(&'a self, parameters: &'a [Parameter], gradient_order: &'a [usize]) -> Run<'a> {
         Run {
             parameters,
             gradient_order,
             engine: self.engine,
-            zero: self.zero,
+            zero: &self.zero,
             precision: self.precision,
             accumulation_type: self.accumulation_type,
             communication_type: self.communication_type,
@@ -297,11 +402,14 @@ fn trained_model(model: &Model, method: &Method) -> Result<Model, LowerError> {
     Ok(match method {
         Method::Full => model.clone(),
         Method::Lora(lora) | Method::QLora { lora, .. } => lora.apply(model)?,
-        Method::Only(names) => {
-            let names: Vec<&str> = names.iter().map(String::as_str).collect();
-            model.train_only(&names)
-        }
     })
+}
+
+/// What a model is likened to: as its config tells, else as its family is; files alone tell of nothing but a decoder.
+fn stand_in_class(model: &Model) -> Option<StandInClass> {
+    let of_family = || model.family().map(StandInClass::of);
+    let class = model.stand_in().or_else(of_family).unwrap_or(StandInClass::Gated);
+    (model.parts().len() == 1).then_some(class)
 }
 
 fn setup(
@@ -310,15 +418,18 @@ fn setup(
     recipe: &Recipe,
     conditions: Conditions,
     loading: Loading,
+    base: Option<QuantizedBase>,
 ) -> Result<Setup, LowerError> {
-    let (family, is_own) = shape::program(model);
+    let (family, _) = shape::program(model);
     let shape = shape::shape(model);
     let batch = Batch {
-        sequences: conditions.micro_batch,
+        sequences: conditions.micro_batch * recipe.task.objective.rows(),
         length: recipe.sequence,
         target_length: recipe.target.unwrap_or(recipe.sequence),
     };
     check_size(&shape, batch)?;
+    let tower = tower::tower(model, recipe.images.as_ref(), batch.sequences)?;
+    check_images(&tower, batch)?;
     let element = conditions.element.bytes();
     // PEFT makes adapters in 32 bits; DeepSpeed casts them with the rest unless the model was built partitioned.
     let is_partitioned = loading == Loading::Partitioned && conditions.is_stage_3();
@@ -327,7 +438,7 @@ fn setup(
     #[allow(clippy::cast_possible_truncation)]
     let training = Training {
         element_bytes: element as u8,
-        quantized: quantized_product(recipe),
+        quantized: base.map(|base| Quantized { product: product(&base, recipe), base }),
         lora: recipe.method.lora().map(|lora| Lora {
             targets: LoraTargets::Named(wrapped_names(trained)),
             rank: lora.rank,
@@ -335,22 +446,83 @@ fn setup(
             trained_modules: lora.modules_to_save.clone(),
             element_bytes: if is_wide { 4 } else { element as u8 },
         }),
-        trainable_only: match &recipe.method {
-            // The parameters of a stand-in have other names: it trains all of them, which never takes less.
-            Method::Only(names) if is_own => Some(names.clone()),
-            _ => None,
+        // The parameters of a stand-in have other names: it trains all of them, which never takes less.
+        // Adapters freeze everything else by themselves.
+        frozen: if recipe.method.lora().is_some() {
+            BTreeSet::new()
+        } else {
+            frozen_names(trained)
         },
     };
     let mut switches = shape::switches(model, family);
     switches.checkpointing = recipe.checkpointing;
+    // A tower that names its input layer is differentiated under checkpointing even if it is frozen.
+    let has_tower = matches!(tower, Tower::Vision(_));
     // With a frozen embedding nothing would reach the checkpoints; every front end switches this on.
-    let by_default = recipe.checkpointing && training.lora.is_some();
+    let by_default = recipe.checkpointing && (training.lora.is_some() || has_tower);
     switches.input_gradients = recipe.input_gradients.unwrap_or(by_default);
-    Ok(Setup { family, shape, switches, training, batch, head: recipe.loss })
+    let task = &recipe.task;
+    Ok(Setup {
+        family,
+        shape,
+        tower,
+        switches,
+        training,
+        batch,
+        head: task.objective.head(recipe.loss),
+        completion: task.completion,
+        keeps_cache: false,
+    })
 }
 
-fn quantized_product(recipe: &Recipe) -> Option<QuantizedProduct> {
-    matches!(recipe.method, Method::QLora { .. }).then_some(recipe.quantized_product)
+/// A micro step of an objective; `None` if the model does not return what it needs.
+fn trace(
+    task: &Task,
+    setup: &Setup,
+    program: &dyn Program,
+    frozen: &[FrozenModel],
+    options: Options,
+) -> Option<Trace> {
+    let tape = Tape::new(options);
+    {
+        let others: Vec<Vec<Returned>> = frozen.iter().map(|it| it.returned().to_vec()).collect();
+        let sizes = Sizes {
+            batch: setup.batch,
+            vocabulary: setup.shape.vocabulary,
+            completion: setup.completion,
+        };
+        let bytes = |generation| generation_bytes(generation, setup, program.model(), options);
+        let generation = task.generation.map(|generation| (generation, bytes(generation)));
+        let adapters_off = task.adapters_off;
+        let scene =
+            Scene { program, tape: &tape, sizes, others: &others, adapters_off, generation };
+        let loss = run(task.objective, &scene)?;
+        tape.mark(Mark::Saved);
+        tape.backward(&loss, &AsRerun(program));
+    }
+    Some(tape.into_trace())
+}
+
+/// What a product with a weight of the base keeps.
+fn product(base: &QuantizedBase, recipe: &Recipe) -> QuantizedProduct {
+    match base.format {
+        BaseFormat::Int8 => QuantizedProduct::Input,
+        _ => recipe.quantized_product,
+    }
+}
+
+fn check_images(tower: &Tower, batch: Batch) -> Result<(), LowerError> {
+    let Tower::Vision(vision) = tower else { return Ok(()) };
+    let tokens = vision.tokens() / batch.sequences.max(1);
+    // The widest tensor of a tower is that of a feed-forward part.
+    let widest = u128::from(vision.intermediate.max(4 * vision.hidden) * 8);
+    if u128::from(vision.patches()).saturating_mul(widest) >= MOST_BYTES {
+        return Err(LowerError::TooLarge { sequences: batch.sequences, length: batch.length });
+    }
+    if tokens > batch.length {
+        return Err(LowerError::ImagesTooLong { tokens, length: batch.length });
+    }
+    Ok(())
 }
 
 fn check_size(shape: &crate::shape::Shape, batch: Batch) -> Result<(), LowerError> {
@@ -368,18 +540,30 @@ fn check_size(shape: &crate::shape::Shape, batch: Batch) -> Result<(), LowerErro
     Err(LowerError::TooLarge { sequences: batch.sequences, length })
 }
 
-/// Own names of the modules that have an adapter.
-fn wrapped_names(adapted: &Model) -> Vec<String> {
-    let mut names: Vec<String> = Vec::new();
-    for entry in adapted.parameters() {
-        let mut parts = entry.name.rsplit('.').skip_while(|part| !part.starts_with("lora_"));
-        if let (Some("lora_A" | "lora_embedding_A"), Some(wrapped)) = (parts.next(), parts.next())
-            && !names.iter().any(|name| name == wrapped)
-        {
-            names.push(wrapped.to_owned());
-        }
+/// Names of the parameters that are not trained: as a pattern where that holds in all layers.
+fn frozen_names(trained: &Model) -> BTreeSet<String> {
+    let is_frozen = |entry: &ParameterEntry<'_>| !entry.parameter.trainable;
+    if !trained.parameters().any(|entry| is_frozen(&entry)) {
+        return BTreeSet::new();
     }
-    names
+    let somewhere: BTreeSet<String> =
+        trained.trainable().map(|entry| pattern(&entry.name)).collect();
+    let frozen = trained.parameters().filter(is_frozen).map(|entry| {
+        let everywhere = pattern(&entry.name);
+        if somewhere.contains(&everywhere) { entry.name } else { everywhere }
+    });
+    frozen.collect()
+}
+
+/// Names of the modules that have an adapter, with numbers as `*`.
+fn wrapped_names(adapted: &Model) -> Vec<String> {
+    let wrapped = adapted.parameters().filter_map(|entry| {
+        let name = entry.name.strip_prefix("base_model.model.")?;
+        let ends = [".lora_A.", ".lora_embedding_A."];
+        let wrapped = ends.iter().find_map(|end| name.find(end).map(|at| &name[..at]))?;
+        Some(pattern(wrapped))
+    });
+    wrapped.collect::<BTreeSet<String>>().into_iter().collect()
 }
 
 fn adapter_bytes(setup: &Setup) -> u8 {
@@ -388,34 +572,34 @@ fn adapter_bytes(setup: &Setup) -> u8 {
 
 /// The parameters of a model as the optimizer sees them.
 fn parameters(trained: &Model, recipe: &Recipe, element: u8, adapters: u8) -> Vec<Parameter> {
-    let is_quantized = matches!(recipe.method, Method::QLora { .. });
     trained
         .parameters()
         .map(|entry| {
             let elements = entry.parameter.elements().unwrap_or(0);
             let is_adapter = entry.name.contains("lora_");
-            let own = Parameter {
+            Parameter {
                 elements: Elements(elements),
                 element: (is_adapter && adapters != element).then_some(ElementSize::Four),
                 trainable: entry.parameter.trainable,
                 group: group(&entry.name, recipe),
-            };
-            if is_quantized && trained.is_quantized(&entry) && !entry.parameter.trainable {
-                packed(own)
-            } else {
-                own
             }
         })
         .collect()
 }
 
-/// Two weights to a byte.
-fn packed(parameter: Parameter) -> Parameter {
-    Parameter {
-        elements: Elements(parameter.elements.0.div_ceil(2)),
-        element: Some(ElementSize::One),
-        ..parameter
+/// The parameters of a model whose base is quantized: what was a matrix is a row of bytes.
+fn packed(mut parameters: Vec<Parameter>, trained: &Model, base: &QuantizedBase) -> Vec<Parameter> {
+    for (parameter, entry) in parameters.iter_mut().zip(trained.parameters()) {
+        if base.includes(trained, &entry) && !parameter.trainable {
+            pack(parameter, base);
+        }
     }
+    parameters
+}
+
+fn pack(parameter: &mut Parameter, base: &QuantizedBase) {
+    parameter.elements = Elements(base.format.parameter(parameter.elements).0);
+    parameter.element = Some(ElementSize::One);
 }
 
 /// The optimizer's parameter group of a parameter.
@@ -434,38 +618,34 @@ fn program_parameters(model: &ProgramModel, element: u8, recipe: &Recipe) -> Vec
             0
         },
     };
-    let mut parameters: Vec<Parameter> =
-        model.parameters.iter().map(|info| as_seen(&info.parameter)).collect();
-    for quantized in &model.quantized {
-        let parameter = &mut parameters[quantized.index()];
-        *parameter = packed(*parameter);
-    }
-    parameters
+    model.parameters.iter().map(|info| as_seen(&info.parameter)).collect()
 }
 
 /// Buffers of the model: rotary frequencies, and with a quantized base the scales of its weights.
-fn buffers(setup: &Setup, trained: &Model, method: &Method) -> Bytes {
+fn buffers(setup: &Setup, trained: &Model, is_stage_3: bool) -> Bytes {
     // The frequencies and the copy kept beside them, in 32 bits.
     let frequencies = setup.shape.head_width / 2 * 4 * 2;
-    let scales = match method {
-        Method::QLora { scales, .. } => scale_bytes(trained, *scales),
-        _ => 0,
+    let Some(Quantized { base, .. }) = &setup.training.quantized else {
+        return Bytes(frequencies);
     };
-    Bytes(frequencies + scales)
+    let stored = base.size(trained).unwrap_or_default().stored;
+    // bitsandbytes keeps a second reference to weights of eight bits, so that sharding frees nothing.
+    let whole = if is_stage_3 && base.format == BaseFormat::Int8 { stored.parameter.0 } else { 0 };
+    Bytes(frequencies + stored.beside.0 + whole)
 }
 
-fn scale_bytes(model: &Model, scales: ScaleStorage) -> u64 {
-    let quantized = model.parameters().filter(|entry| model.is_quantized(entry));
-    quantized
-        .map(|entry| Elements(entry.parameter.elements().unwrap_or(0)))
-        .map(|elements| Nf4Size::of(elements, scales))
-        .map(|size| size.scales.0 + size.tables.0)
-        .sum()
-}
-
-/// Token ids, labels and the attention mask, 64-bit numbers each.
+/// Token ids, labels and the attention mask, 64-bit numbers each; pixels and frames of sound.
 fn batch_bytes(setup: &Setup) -> Bytes {
     let Batch { sequences, length, target_length } = setup.batch;
     let labels = if setup.family == Family::T5 { target_length } else { length };
-    Bytes(sequences * (2 * length + labels) * 8)
+    let tokens = sequences * (2 * length + labels) * 8;
+    Bytes(match &setup.tower {
+        Tower::None => tokens,
+        // 32-bit colours.
+        Tower::Vision(vision) => tokens + vision.pixels() * 4,
+        // The labels are all the tokens there are.
+        Tower::Speech(speech) => {
+            sequences * (length * 8 + 2 * speech.positions * speech.mel_bins * 4)
+        }
+    })
 }

@@ -1,31 +1,33 @@
 //! How a model is trained, apart from what the DeepSpeed config says.
 
+use zeropilot_model::Model;
+use zeropilot_model::image::ImageSize;
 use zeropilot_model::lora::Lora;
-use zeropilot_model::quantization::ScaleStorage;
+use zeropilot_model::quantization::{Adapters, QuantizedBase};
 use zeropilot_units::ElementSize;
 
 use crate::head::LossHead;
 use crate::primitive::QuantizedProduct;
+use crate::shape::Grid;
 use crate::tape::{AttentionForm, Autocast, LayerKernels, Options};
+use crate::task::Task;
 use crate::zero::{BaseOptimizer, Engine, Loading};
 
 /// What is trained.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub enum Method {
-    /// Everything.
+    /// Everything the model does not mark as frozen.
     #[default]
     Full,
     /// Adapters on a frozen base.
     Lora(Lora),
-    /// Adapters on a base quantized to four bits.
+    /// Adapters on a quantized base.
     QLora {
         /// The adapters.
         lora: Lora,
-        /// How the scales of the base are kept.
-        scales: ScaleStorage,
+        /// How the base is stored; `None` as the model's config says, otherwise in NF4.
+        base: Option<QuantizedBase>,
     },
-    /// Only parameters whose name contains one of these.
-    Only(Vec<String>),
 }
 
 impl Method {
@@ -33,9 +35,42 @@ impl Method {
     pub fn lora(&self) -> Option<&Lora> {
         match self {
             Self::Lora(lora) | Self::QLora { lora, .. } => Some(lora),
-            Self::Full | Self::Only(_) => None,
+            Self::Full => None,
         }
     }
+
+    /// The quantized base below the adapters. A base that has to be loaded in 16 bits, or whose layout is not known, is
+    /// none: it counts with its weights as the model has them.
+    pub fn base(&self, model: &Model) -> Option<QuantizedBase> {
+        let own = || {
+            let base = model.quantized_base()?;
+            let is_trainable =
+                matches!(base.adapters(), Adapters::Trainable | Adapters::NeedPackage(_));
+            (is_trainable && base.is_sized()).then(|| base.clone())
+        };
+        match self {
+            Self::Full => None,
+            Self::Lora(_) => own(),
+            Self::QLora { base: Some(base), .. } => Some(base.clone()),
+            Self::QLora { base: None, .. } => own().or_else(|| Some(QuantizedBase::nf4())),
+        }
+    }
+}
+
+/// The images that a model sees.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Images {
+    /// As many of one size in every sequence.
+    PerSequence {
+        /// How many.
+        count: u64,
+        /// The size of each.
+        size: ImageSize,
+        /// Pixels to which larger ones are reduced, by processors that do so.
+        max_pixels: Option<u64>,
+    },
+    /// Those of a micro batch, already cut into patches.
+    Patches(Vec<Grid>),
 }
 
 /// How a model is trained.
@@ -45,6 +80,8 @@ pub struct Recipe {
     pub method: Method,
     /// Tokens of a sequence.
     pub sequence: u64,
+    /// What it sees; `None` for text alone.
+    pub images: Option<Images>,
     /// Tokens of a target sequence of a model with two stacks; `None` as long as the source.
     pub target: Option<u64>,
     /// Recompute every layer in backward.
@@ -74,6 +111,8 @@ pub struct Recipe {
     pub quantized_product: QuantizedProduct,
     /// `PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True`.
     pub expandable_segments: bool,
+    /// What it is trained for, and with the help of which other models.
+    pub task: Task,
 }
 
 impl Recipe {
@@ -83,6 +122,7 @@ impl Recipe {
         Self {
             method: Method::Full,
             sequence,
+            images: None,
             target: None,
             checkpointing: false,
             input_gradients: None,
@@ -97,6 +137,7 @@ impl Recipe {
             layer_kernels: LayerKernels::Model,
             quantized_product: QuantizedProduct::Weight,
             expandable_segments: false,
+            task: Task::default(),
         }
     }
 

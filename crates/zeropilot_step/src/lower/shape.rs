@@ -5,13 +5,20 @@
 
 use zeropilot_model::{Dimensions, Family as ModelFamily, Model, Settings};
 
+use super::tower;
 use crate::family::Family;
 use crate::shape::{Shape, Switches};
 
-/// The program for a family, and whether it is the family's own.
+/// The program for a model, and whether it is the model's own.
 pub(super) fn program(model: &Model) -> (Family, bool) {
+    let Some(family) = model.language_family() else { return (Family::Llama, false) };
+    let (program, is_own) = of_language(family, model);
+    (program, is_own && tower::is_own(model))
+}
+
+/// The program for a language model.
+fn of_language(family: ModelFamily, model: &Model) -> (Family, bool) {
     use ModelFamily as M;
-    let Some(family) = model.family() else { return (Family::Llama, false) };
     match family {
         M::Llama => (Family::Llama, true),
         M::Mistral => (Family::Mistral, true),
@@ -36,22 +43,30 @@ pub(super) fn program(model: &Model) -> (Family, bool) {
         M::DeepseekV3 => (Family::DeepseekV3, true),
         M::DeepseekV2 => (Family::DeepseekV3, false),
         M::Gemma | M::Glm | M::Glm4 => (Family::Gemma3, false),
-        M::Glm4Moe | M::Olmoe => (Family::Qwen3Moe, false),
-        M::GptBigCode | M::GptNeo | M::Starcoder2 => (Family::Gpt2, false),
-        M::GptJ | M::Phi => (Family::GptNeoX, false),
+        M::Dots1 | M::Glm4Moe | M::MinimaxM2 | M::Olmoe => (Family::Qwen3Moe, false),
+        M::GptBigCode | M::GptNeo => (Family::Gpt2, false),
+        M::GptJ | M::Nemotron | M::Phi | M::Starcoder2 => (Family::GptNeoX, false),
+        M::GraniteMoeHybrid if model.dimensions().is_some_and(|it| it.experts.is_some()) => {
+            (Family::Mixtral, false)
+        }
         M::GptOss | M::GraniteMoe | M::Llama4Text | M::Phimoe => (Family::Mixtral, false),
-        M::ModernBert | M::Roberta => (Family::Bert, false),
-        M::Olmo2 | M::Olmo3 => (Family::Qwen3, false),
-        M::Whisper => (Family::T5, false),
+        M::ModernBert | M::Roberta | M::XlmRoberta => (Family::Bert, false),
+        M::Apertus | M::Exaone4 | M::HunyuanV1Dense | M::Lfm2 | M::Olmo2 | M::Olmo3 => {
+            (Family::Qwen3, false)
+        }
+        M::Ernie45Moe | M::Qwen35MoeText | M::Qwen3Next => (Family::Qwen2Moe, false),
+        M::Qwen35Text => (Family::Qwen3, false),
+        M::Whisper => (Family::Whisper, true),
         _ => (Family::Llama, false),
     }
 }
 
 /// The dimensions of a program.
 pub(super) fn shape(model: &Model) -> Shape {
-    let Some((dimensions, settings)) = model.dimensions().zip(model.settings()) else {
+    let Some((dimensions, settings)) = model.dimensions().zip(model.language_settings()) else {
         return of_a_plain_model(model);
     };
+    let settings = &settings;
     let number = |key: &str| settings.number(key).unwrap_or(0);
     let mut shape = Shape {
         hidden: dimensions.hidden_size,
@@ -72,6 +87,12 @@ pub(super) fn shape(model: &Model) -> Shape {
         ..Shape::default()
     };
     experts(dimensions, settings, &mut shape);
+    if model.family() == Some(ModelFamily::Whisper) {
+        // The tower describes the encoder.
+        shape.layers = dimensions.decoder_layers.unwrap_or(0);
+        shape.heads = number("decoder_attention_heads").max(1);
+        shape.intermediate = number("decoder_ffn_dim");
+    }
     shape
 }
 
@@ -117,7 +138,7 @@ fn layers_by_name(model: &Model) -> u64 {
 
 /// The switches of a program, apart from those of the training recipe.
 pub(super) fn switches(model: &Model, family: Family) -> Switches {
-    let Some(settings) = model.settings() else { return Switches::NONE };
+    let Some(settings) = model.language_settings() else { return Switches::NONE };
     let drops = |key: &str| settings.is_above_zero(key);
     let (embedding, residual, attention) = match family {
         Family::Gpt2 => (drops("embd_pdrop"), drops("resid_pdrop"), drops("attn_pdrop")),
@@ -127,6 +148,7 @@ pub(super) fn switches(model: &Model, family: Family) -> Switches {
         }
         Family::Bloom => (false, drops("hidden_dropout"), drops("attention_dropout")),
         Family::T5 => (drops("dropout_rate"), drops("dropout_rate"), drops("dropout_rate")),
+        Family::Whisper => (false, drops("dropout"), drops("attention_dropout")),
         Family::Bert | Family::BertClassifier => (
             drops("hidden_dropout_prob"),
             drops("hidden_dropout_prob"),
@@ -138,7 +160,7 @@ pub(super) fn switches(model: &Model, family: Family) -> Switches {
         embedding_dropout: embedding,
         residual_dropout: residual,
         attention_dropout: attention,
-        sliding_window: sliding_window(settings),
+        sliding_window: sliding_window(&settings),
         is_gated: settings.word("feed_forward_proj").is_some_and(|word| word.starts_with("gated")),
         tied: Some(model.has_tied_output()),
         normalise_top_k: settings.has("norm_topk_prob").then(|| settings.flag("norm_topk_prob")),

@@ -18,6 +18,7 @@ use crate::lower::{Conditions, Fidelity, LowerError, Lowered, Recipe};
 use crate::program::StepProgram;
 use crate::tape::{Accounting, Kernels, Options};
 use crate::zero::{Category, Engine, Place, Rest, flattens_on_device};
+use zeropilot_model::ErrorRange;
 
 /// A training job.
 #[derive(Debug, Clone, Copy)]
@@ -57,6 +58,8 @@ pub struct Answer {
     pub swap: Bytes,
     /// How near the program is to the model.
     pub fidelity: Fidelity,
+    /// How far the activations of a stand-in were off for recorded models of its class.
+    pub activation_error: Option<ErrorRange>,
     /// How far runs like this lay from predictions.
     pub interval: Interval,
     /// The phase in which the GPU is fullest.
@@ -106,18 +109,36 @@ impl Answer {
 
     /// What tensors hold at most: `torch.cuda.max_memory_allocated`.
     pub fn allocated(&self) -> Estimate {
-        self.interval.around(self.allocated_bytes())
+        self.around(self.allocated_bytes())
     }
 
     /// What PyTorch takes from the driver at most: `torch.cuda.max_memory_reserved`.
     pub fn reserved(&self) -> Estimate {
-        self.interval.around(self.allocated_bytes() + self.slack.expected())
+        self.around(self.allocated_bytes() + self.slack.expected())
     }
 
     /// What the GPU holds at most, everything included, as `nvidia-smi` shows it.
     pub fn device(&self) -> Estimate {
         let reserved = self.allocated_bytes() + self.slack.expected();
-        self.interval.around(reserved + self.beside(Counted::ByDriver))
+        self.around(reserved + self.beside(Counted::ByDriver))
+    }
+
+    /// A prediction with its bounds: those of published runs, and where activations are those of a stand-in also what it
+    /// was off by for recorded models of its class.
+    fn around(&self, expected: Bytes) -> Estimate {
+        let Some(error) = self.activation_error else { return self.interval.around(expected) };
+        let peak = self.at_peak();
+        let lent = [Category::Activations, Category::ActivationGradients]
+            .map(|category| peak.of_at(category, Place::Device))
+            .into_iter()
+            .sum::<Bytes>()
+            .min(expected);
+        let (least, most) = error.real_per_predicted();
+        let rest = (expected - lent).0 as f64;
+        let with = |share: f64| Bytes::whole(lent.0 as f64 * share + rest);
+        let low = self.interval.around(with(least)).low().min(expected);
+        let high = self.interval.around(with(most)).high().max(expected);
+        Estimate::new(low, expected, high)
     }
 
     fn allocated_bytes(&self) -> Bytes {
@@ -137,8 +158,9 @@ impl Answer {
 
     /// Tensors that one process holds in its host at most, pinned and not.
     pub fn on_host(&self) -> Rest {
-        let phases = Phase::ALL.map(|phase| &self.on_gpu.peak(phase).on_host);
-        let fullest = phases.into_iter().max_by_key(|rest| rest.total());
+        let phases = self.on_gpu.phases();
+        let alive = phases.into_iter().map(|phase| &self.on_gpu.peak(phase).on_host);
+        let fullest = alive.max_by_key(|rest| rest.total());
         fullest.map(|rest| rest.minus(&self.disk)).unwrap_or_default()
     }
 
@@ -239,7 +261,9 @@ impl Question<'_> {
             disk: disk(self.zero, &on_gpu),
             swap: swap(self.zero, &on_gpu),
             fidelity: lowered.fidelity(),
-            interval: Group::of(&self.recipe.method).interval_with(&self.cluster.own_runs),
+            activation_error: lowered.stand_in_error(),
+            interval: Group::of(self.recipe.method.base(self.model).is_some())
+                .interval_with(&self.cluster.own_runs),
             fullest,
             nearest,
             ranks_per_host: self.cluster.gpus.layout.gpus_per_node,

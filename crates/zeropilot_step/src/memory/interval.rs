@@ -8,7 +8,6 @@ use zeropilot_cluster::OwnRun;
 use zeropilot_units::{Bytes, Estimate};
 
 use crate::conformal::{Factors, OwnRuns, with_own};
-use crate::lower::Method;
 
 /// Runs whose predictions err alike.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Deserialize)]
@@ -16,7 +15,7 @@ use crate::lower::Method;
 pub enum Group {
     /// Weights in 16 or 32 bits, trained or with adapters.
     Full,
-    /// Adapters on a base of four bits.
+    /// Adapters on a quantized base; the published runs have four bits.
     FourBit,
 }
 
@@ -24,12 +23,9 @@ impl Group {
     /// Every group.
     pub const ALL: [Self; 2] = [Self::Full, Self::FourBit];
 
-    /// That of a method.
-    pub fn of(method: &Method) -> Self {
-        match method {
-            Method::QLora { .. } => Self::FourBit,
-            Method::Full | Method::Lora(_) | Method::Only(_) => Self::Full,
-        }
+    /// That of a base which is quantized, or not.
+    pub fn of(is_quantized: bool) -> Self {
+        if is_quantized { Self::FourBit } else { Self::Full }
     }
 
     /// Its name in machine formats.

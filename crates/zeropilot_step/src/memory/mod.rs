@@ -11,9 +11,9 @@ mod workload;
 
 pub use answer::{Answer, Question};
 pub use interval::{Group, Interval};
-pub use peak::{MicroStepPeaks, Peak};
-pub use prediction::{Counting, Phase, Prediction};
-pub use rank::{nth_step, steady_step};
+pub use peak::{MicroStepPeaks, Peak, PhasePeak};
+pub use prediction::{Counting, FrozenRest, Phase, Prediction};
+pub use rank::{FrozenRank, nth_step, steady_step};
 pub use relief::{Lever, Relief, host_reliefs, reliefs};
 pub use timeline::{Stretch, timeline};
 pub use workload::{Workload, WorkloadKey};

@@ -2,6 +2,7 @@
 
 use zeropilot_units::Bytes;
 
+use super::prediction::Phase;
 use crate::zero::{Collective, Ledger, Moment, Place, Rest, Stream};
 
 /// The highest point of one phase.
@@ -40,10 +41,27 @@ impl Peak {
         }
     }
 
+    /// The higher of two.
+    fn or_higher(self, other: Self) -> Self {
+        let height = |peak: &Self| (peak.at(Place::Device), peak.total);
+        if height(&other) > height(&self) { other } else { self }
+    }
+
     /// The most bytes alive at once in a place.
     pub fn at(&self, place: Place) -> Bytes {
         self.places[place as usize]
     }
+}
+
+/// The highest point of something that runs beside the passes of the trained model.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PhasePeak {
+    /// What runs.
+    pub phase: Phase,
+    /// Its highest point.
+    pub peak: Peak,
+    /// Calls of the communication library.
+    pub calls: Vec<Collective>,
 }
 
 /// One micro step of a steady step.
@@ -51,10 +69,38 @@ impl Peak {
 pub struct MicroStepPeaks {
     /// Its forward pass.
     pub forward: Peak,
+    /// Other models and the loss outside of the model, in order.
+    pub others: Vec<PhasePeak>,
     /// Its backward pass.
     pub backward: Peak,
     /// What is alive at its end.
     pub end: Rest,
     /// Calls of the communication library, forward then backward.
     pub calls: [Vec<Collective>; 2],
+}
+
+/// The phases of a forward pass, one after the other; those of one kind are taken together.
+#[derive(Debug, Default)]
+pub(super) struct Phases(Vec<PhasePeak>);
+
+impl Phases {
+    pub(super) fn add(&mut self, phase: Phase, peak: Peak, calls: Vec<Collective>) {
+        match self.0.iter_mut().find(|other| other.phase == phase) {
+            Some(known) => {
+                known.peak = known.peak.clone().or_higher(peak);
+                known.calls.extend(calls);
+            }
+            None => self.0.push(PhasePeak { phase, peak, calls }),
+        }
+    }
+
+    /// The forward pass of the trained model, and the others.
+    pub(super) fn split(mut self, otherwise: Peak) -> (PhasePeak, Vec<PhasePeak>) {
+        let forward = self.0.iter().position(|it| it.phase == Phase::Forward);
+        let forward = match forward {
+            Some(place) => self.0.remove(place),
+            None => PhasePeak { phase: Phase::Forward, peak: otherwise, calls: Vec::new() },
+        };
+        (forward, self.0)
+    }
 }

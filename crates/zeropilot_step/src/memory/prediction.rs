@@ -3,11 +3,13 @@
 use zeropilot_units::Bytes;
 
 use super::peak::{MicroStepPeaks, Peak};
-use super::rank::steady_step;
-use crate::lower::{Lowered, RankOf};
+use super::rank::{FrozenRank, steady_step};
+use crate::lower::{FrozenModel, Lowered, RankOf};
 use crate::micro_step::Item;
+use crate::task::Role;
 use crate::zero::{
-    Backend, Category, Ledger, Place, Rest, RestStates, Run, Stream, initialize, optimizer_step,
+    Backend, Category, Ledger, Place, Resident, Rest, RestStates, Run, Stream, frozen_rest,
+    initialize, optimizer_step,
 };
 
 /// A phase of training.
@@ -15,24 +17,38 @@ use crate::zero::{
 pub enum Phase {
     /// `deepspeed.initialize`.
     Init,
-    /// A forward pass.
+    /// Completions are generated.
+    Generate,
+    /// The trained model runs without gradients, before it runs to be trained.
+    Score,
+    /// A forward pass of the trained model.
     Forward,
+    /// A forward pass of another model.
+    Frozen(Role),
+    /// The loss, where models have returned and it is computed outside of them.
+    Loss,
     /// A backward pass.
     Backward,
     /// The optimizer step.
     Step,
 }
 
-impl Phase {
-    /// Every phase, in order.
-    pub const ALL: [Self; 4] = [Self::Init, Self::Forward, Self::Backward, Self::Step];
+/// What the engine of a frozen model keeps on a rank.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct FrozenRest {
+    /// What the model is for.
+    pub role: Role,
+    /// Between the phases.
+    pub rest: Rest,
 }
 
 /// The memory of one rank.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Prediction {
-    /// Between the phases.
+    /// Between the phases, of all engines.
     pub states: RestStates,
+    /// What each frozen model has of that.
+    pub frozen: Vec<FrozenRest>,
     /// While the engine is built.
     pub init: Peak,
     /// The micro steps of a steady step; of many that are alike only one.
@@ -64,37 +80,69 @@ impl Prediction {
     #[must_use]
     pub fn new(lowered: &Lowered, rank: &RankOf<'_>, counting: Counting) -> Self {
         let run = lowered.run(rank);
+        let frozen_ranks = lowered.frozen_ranks(rank);
+        let ranks = FrozenRank::all(lowered, &frozen_ranks);
         let micro_steps = steady_step(
             &run,
             lowered.model(),
             lowered.modules(),
             lowered.micro_step(),
+            &ranks,
             counting.backend,
         );
+        let frozen: Vec<FrozenRest> = ranks
+            .iter()
+            .map(|rank| FrozenRest { role: rank.role, rest: frozen_rest(&rank.real) })
+            .collect();
+        let mut beside = Rest::default();
+        frozen.iter().for_each(|model| beside.add_rest(&model.rest));
         let around = |run: &Run<'_>| Self {
-            states: RestStates::of(run),
-            init: phase(counting, |ledger| initialize(run, lowered.loading(), ledger)),
+            states: RestStates::of(run).with(&beside),
+            frozen,
+            init: phase(counting, &beside, |ledger| initialize(run, lowered.loading(), ledger)),
             micro_steps,
-            step: phase(counting, |ledger| optimizer_step(run, ledger)),
-            buffers: lowered.buffers(),
+            step: phase(counting, &beside, |ledger| optimizer_step(run, ledger)),
+            buffers: lowered.buffers()
+                + lowered.frozen().iter().map(FrozenModel::buffers).sum::<Bytes>(),
             batch: lowered.batch(),
         };
         match lowered.real_run(rank) {
             None => around(&run),
-            Some(real) => around(&real).with_states_in_place_of(&RestStates::of(&run)),
+            Some(real) => {
+                around(&real).with_states_in_place_of(&RestStates::of(&run).with(&beside))
+            }
         }
+    }
+
+    /// Every phase of a step and of what precedes it, in order.
+    pub fn phases(&self) -> Vec<Phase> {
+        let mut phases = vec![Phase::Init, Phase::Forward];
+        for micro in &self.micro_steps {
+            for other in &micro.others {
+                if !phases.contains(&other.phase) {
+                    phases.push(other.phase);
+                }
+            }
+        }
+        phases.extend([Phase::Backward, Phase::Step]);
+        phases
     }
 
     /// The highest point of a phase, over all its micro steps.
     pub fn peak(&self, phase: Phase) -> &Peak {
-        let of_micro_steps = |of: fn(&MicroStepPeaks) -> &Peak| {
+        let of_micro_steps = |of: &dyn Fn(&MicroStepPeaks) -> Option<&Peak>| {
             let device = |peak: &&Peak| (peak.at(Place::Device), peak.total);
-            self.micro_steps.iter().map(of).max_by_key(device).unwrap_or(&self.step)
+            self.micro_steps.iter().filter_map(of).max_by_key(device).unwrap_or(&self.step)
         };
         match phase {
             Phase::Init => &self.init,
-            Phase::Forward => of_micro_steps(|micro| &micro.forward),
-            Phase::Backward => of_micro_steps(|micro| &micro.backward),
+            Phase::Forward => of_micro_steps(&|micro| Some(&micro.forward)),
+            Phase::Generate | Phase::Score | Phase::Frozen(_) | Phase::Loss => {
+                of_micro_steps(&|micro| {
+                    micro.others.iter().find(|other| other.phase == phase).map(|other| &other.peak)
+                })
+            }
+            Phase::Backward => of_micro_steps(&|micro| Some(&micro.backward)),
             Phase::Step => &self.step,
         }
     }
@@ -102,7 +150,7 @@ impl Prediction {
     /// The phase in which a place is fullest.
     pub fn fullest(&self, place: Place) -> Phase {
         // Of equals the earliest.
-        let phases = Phase::ALL.into_iter().rev();
+        let phases = self.phases().into_iter().rev();
         phases.max_by_key(|phase| self.peak(*phase).at(place)).unwrap_or(Phase::Init)
     }
 
@@ -113,7 +161,7 @@ impl Prediction {
 
     /// The most bytes ever alive, wherever they are; what they are of processors that have one memory for all.
     pub fn most_anywhere(&self) -> Bytes {
-        let peaks = Phase::ALL.into_iter().map(|phase| self.peak(phase).total);
+        let peaks = self.phases().into_iter().map(|phase| self.peak(phase).total);
         peaks.max().unwrap_or_default() + self.buffers + self.batch
     }
 
@@ -131,7 +179,8 @@ impl Prediction {
     fn with_states_in_place_of(mut self, lent: &RestStates) -> Self {
         let (real, lent) = (self.states.after_step.clone(), &lent.after_step);
         for micro in &mut self.micro_steps {
-            for peak in [&mut micro.forward, &mut micro.backward] {
+            let others = micro.others.iter_mut().map(|other| &mut other.peak);
+            for peak in [&mut micro.forward, &mut micro.backward].into_iter().chain(others) {
                 peak.replace(lent, &real);
             }
             micro.end = replace(&micro.end, lent, &real);
@@ -165,10 +214,12 @@ fn replace(alive: &Rest, lent: &Rest, real: &Rest) -> Rest {
     replaced
 }
 
-fn phase(counting: Counting, events: impl FnOnce(&mut Ledger)) -> Peak {
+/// The highest point of `events`, with what lies beside them all the time.
+fn phase(counting: Counting, beside: &Rest, events: impl FnOnce(&mut Ledger)) -> Peak {
     let hidden: &[Category] =
         if counting.tensors_only { &[Category::KernelTemporaries] } else { &[] };
     let mut ledger = Ledger::without(hidden);
+    Resident::open(beside, &mut ledger);
     events(&mut ledger);
     Peak::of(&ledger)
 }
@@ -179,7 +230,7 @@ impl Lowered {
         let items = match phase {
             Phase::Forward => &self.micro_step().forward,
             Phase::Backward => &self.micro_step().backward,
-            Phase::Init | Phase::Step => return None,
+            _ => return None,
         };
         let until = items.len().min(peak.moment.0 as usize + 1);
         let model = self.model();

@@ -4,17 +4,47 @@ use std::collections::BTreeMap;
 
 use zeropilot_config::settings::Stage;
 
-use super::peak::{MicroStepPeaks, Peak};
+use super::peak::{MicroStepPeaks, Peak, Phases};
 use super::prediction::Phase;
+use crate::lower::{FrozenModel, Lowered, RankOf};
 use crate::micro_step::{Item, MicroStep};
 use crate::model::Model;
 use crate::steady::{STEPS_UNTIL_STEADY, Steps};
+use crate::task::Role;
 use crate::zero::gather::{EventKind, Gatherer, Hold, Modules, Resting};
 use crate::zero::reduction::Reducer;
 use crate::zero::{
     Backend, Category, Collective, Handle, Ledger, Moment, Place, Resident, Rest, RestStates, Run,
-    Sink,
+    Sink, Swing, frozen_weights,
 };
+
+/// The engine of a frozen model on the same rank.
+#[derive(Debug, Clone)]
+pub struct FrozenRank<'a> {
+    /// What the model is for.
+    pub(super) role: Role,
+    /// Its engine, with the parameters of the program.
+    run: Run<'a>,
+    /// The same with those of the model itself.
+    pub(super) real: Run<'a>,
+    modules: &'a Modules,
+    /// A forward pass; what it returns is freed in what would be backward.
+    pass: &'a MicroStep,
+}
+
+impl<'a> FrozenRank<'a> {
+    /// Those of all frozen models, by [`Lowered::frozen_ranks`].
+    pub(super) fn all(lowered: &'a Lowered, ranks: &'a [RankOf<'static>]) -> Vec<Self> {
+        let of = |(model, rank): (&'a FrozenModel, &'a RankOf<'static>)| Self {
+            role: model.role(),
+            run: model.run(rank),
+            real: model.real_run(rank),
+            modules: model.modules(),
+            pass: model.pass(),
+        };
+        lowered.frozen().iter().zip(ranks).map(of).collect()
+    }
+}
 
 /// The micro steps of a steady step; of many that are alike only one is told.
 ///
@@ -27,11 +57,16 @@ pub fn steady_step(
     model: &Model,
     modules: &Modules,
     micro_step: &MicroStep,
+    frozen: &[FrozenRank<'_>],
     backend: Backend,
 ) -> Vec<MicroStepPeaks> {
-    let mut rank = Rank::new(run, model, modules, micro_step, backend);
+    let number = STEPS_UNTIL_STEADY;
+    if !frozen.is_empty() || micro_step.has_more_passes() {
+        return nth_step(run, model, modules, micro_step, frozen, backend, number);
+    }
+    let mut rank = Rank::new(run, model, modules, micro_step, frozen, backend);
     let steady = rank.first_step().and_then(|()| rank.steady_step());
-    steady.unwrap_or_else(|| nth_step(run, model, modules, micro_step, backend, STEPS_UNTIL_STEADY))
+    steady.unwrap_or_else(|| nth_step(run, model, modules, micro_step, frozen, backend, number))
 }
 
 /// The micro steps of any step, counted from zero, with every step before it and every micro step run in full.
@@ -40,10 +75,11 @@ pub fn nth_step(
     model: &Model,
     modules: &Modules,
     micro_step: &MicroStep,
+    frozen: &[FrozenRank<'_>],
     backend: Backend,
     number: usize,
 ) -> Vec<MicroStepPeaks> {
-    let mut rank = Rank::new(run, model, modules, micro_step, backend);
+    let mut rank = Rank::new(run, model, modules, micro_step, frozen, backend);
     (0..number).for_each(|_| drop(rank.step()));
     rank.step()
 }
@@ -78,12 +114,14 @@ impl<'a> Follower<'a> {
         model: &Model,
         modules: &'a Modules,
         micro_step: &'a MicroStep,
+        frozen: &'a [FrozenRank<'a>],
         backend: Backend,
     ) -> Self {
-        let new = || Rank::new(run, model, modules, micro_step, backend);
+        let new = || Rank::new(run, model, modules, micro_step, frozen, backend);
         let mut rank = new();
         let mut before = STEPS_UNTIL_STEADY - 1;
-        if rank.first_step().is_none() {
+        let is_alone = frozen.is_empty() && !micro_step.has_more_passes();
+        if !is_alone || rank.first_step().is_none() {
             (rank, before) = (new(), STEPS_UNTIL_STEADY);
         }
         (0..before).for_each(|_| drop(rank.step()));
@@ -121,6 +159,43 @@ struct Rank<'a> {
     waiting: BTreeMap<u32, Vec<(usize, Handle)>>,
     /// Weights that are held, the latest last.
     held: Vec<(u32, Hold)>,
+    frozen: Vec<Visited<'a>>,
+    /// No micro step of this step has run.
+    is_first: bool,
+}
+
+/// In which phase of a forward pass a rank is. Before the first border it is not known yet.
+#[derive(Debug, Default)]
+struct Course {
+    phase: Option<Phase>,
+    /// The trained model has run to be trained.
+    has_run: bool,
+}
+
+impl Course {
+    fn is_border(item: &Item) -> bool {
+        use Item::{Begin, Generate, Generated, Loss, Reference, Score, Visit};
+        matches!(item, Begin | Generate | Generated | Loss | Reference | Score | Visit(_))
+    }
+
+    fn pass_border(&mut self, border: Item) {
+        self.phase = match border {
+            Item::Begin => Some(Phase::Forward),
+            Item::Score => Some(Phase::Score),
+            Item::Reference => Some(Phase::Frozen(Role::Reference)),
+            Item::Generate => Some(Phase::Generate),
+            Item::Visit(_) if !self.has_run => None,
+            Item::Visit(_) | Item::Loss => Some(Phase::Loss),
+            _ => None,
+        };
+        self.has_run |= border == Item::Begin;
+    }
+}
+
+/// A frozen model and what is gathered of it.
+struct Visited<'a> {
+    rank: &'a FrozenRank<'a>,
+    gatherer: Option<Gatherer<'a>>,
 }
 
 /// The state in which a micro step begins: what follows depends on nothing else.
@@ -138,6 +213,7 @@ impl<'a> Rank<'a> {
         model: &Model,
         modules: &'a Modules,
         micro_step: &'a MicroStep,
+        frozen: &'a [FrozenRank<'a>],
         backend: Backend,
     ) -> Self {
         let mut account = Account::default();
@@ -152,6 +228,13 @@ impl<'a> Rank<'a> {
         }
         Resident::open(&rest, &mut account);
         let sharded = run.zero.stage == Stage::Three;
+        let visited = |rank: &'a FrozenRank<'a>| {
+            Resident::open(&frozen_weights(&rank.real), &mut account);
+            let gatherer = (rank.run.zero.stage == Stage::Three)
+                .then(|| Gatherer::new(&rank.run, rank.modules, backend, &mut account));
+            Visited { rank, gatherer }
+        };
+        let frozen = frozen.iter().map(visited).collect();
         let gatherer = sharded.then(|| Gatherer::new(run, modules, backend, &mut account));
         let block_of = if sharded { model.blocks() } else { vec![None; run.parameters.len()] };
         Self {
@@ -163,6 +246,8 @@ impl<'a> Rank<'a> {
             block_of,
             waiting: BTreeMap::new(),
             held: Vec::new(),
+            frozen,
+            is_first: true,
         }
     }
 
@@ -186,14 +271,91 @@ impl<'a> Rank<'a> {
     fn tell(
         &mut self,
         items: &[Item],
-        phase: Phase,
+        pass: Phase,
         stretches: usize,
         tell: &mut impl FnMut(Phase, &Ledger),
     ) {
-        for stretch in items.chunks(items.len().div_ceil(stretches).max(1)) {
-            self.account.ledger.restart();
-            stretch.iter().for_each(|item| self.item(*item));
-            tell(phase, &self.account.ledger);
+        let length = items.len().div_ceil(stretches).max(1);
+        let mut course = Course::default();
+        let mut begin = 0;
+        while begin < items.len() {
+            let border = items[begin..].iter().position(Course::is_border);
+            let end = border.map_or(items.len(), |place| begin + place);
+            for stretch in items[begin..end].chunks(length) {
+                self.account.ledger.restart();
+                stretch.iter().for_each(|item| self.item(*item));
+                tell(course.phase.unwrap_or(pass), &self.account.ledger);
+            }
+            if let Some(&item) = items.get(end) {
+                self.account.ledger.restart();
+                if let Item::Visit(model) = item
+                    && let Some(role) = self.visit(model)
+                {
+                    tell(Phase::Frozen(role), &self.account.ledger);
+                    self.hand_over(model);
+                } else {
+                    self.item(item);
+                }
+                course.pass_border(item);
+            }
+            begin = end + 1;
+        }
+    }
+
+    /// Follows forward, phase by phase.
+    fn forward(&mut self) -> Phases {
+        let mut phases = Phases::default();
+        let mut course = Course::default();
+        let once = if std::mem::take(&mut self.is_first) { 0 } else { self.micro_step.once };
+        for (place, item) in self.micro_step.forward.iter().enumerate().skip(once) {
+            // A micro step has far fewer than four billion items.
+            #[allow(clippy::cast_possible_truncation)]
+            self.account.ledger.at(Moment(place as u32));
+            if Course::is_border(item) {
+                if *item == Item::Generated {
+                    course.phase = Some(Phase::Generate);
+                }
+                if let Some(phase) = course.phase {
+                    self.close(phase, &mut phases);
+                }
+                course.pass_border(*item);
+            }
+            match *item {
+                Item::Visit(model) => {
+                    if let Some(role) = self.visit(model) {
+                        self.close(Phase::Frozen(role), &mut phases);
+                    }
+                    self.hand_over(model);
+                    self.account.ledger.restart();
+                }
+                item => self.item(item),
+            }
+        }
+        self.close(course.phase.unwrap_or(Phase::Forward), &mut phases);
+        phases
+    }
+
+    fn close(&mut self, phase: Phase, phases: &mut Phases) {
+        let peak = Peak::of(&self.account.ledger);
+        phases.add(phase, peak, std::mem::take(&mut self.account.calls));
+        self.account.ledger.restart();
+    }
+
+    /// A frozen model runs.
+    fn visit(&mut self, model: u8) -> Option<Role> {
+        let Visited { rank, gatherer } = self.frozen.get_mut(usize::from(model))?;
+        let count = |account: &mut Account, swing: &Swing| account.ledger.swing(swing);
+        rank.pass.follow_pass(gatherer.as_mut(), &mut self.account, count);
+        Some(rank.role)
+    }
+
+    /// What a frozen model has returned belongs to the trained model's program from here on.
+    fn hand_over(&mut self, model: u8) {
+        let Some(Visited { rank, .. }) = self.frozen.get(usize::from(model)) else { return };
+        for item in &rank.pass.backward {
+            if let Some(swing) = rank.pass.swing(*item) {
+                self.account.ledger.swing(swing);
+            }
         }
     }
 
@@ -243,6 +405,26 @@ impl<'a> Rank<'a> {
                     gatherer.let_go(hold, &mut self.account);
                 }
             }
+            Item::Begin | Item::Score | Item::Reference => {
+                if let Some(gatherer) = &mut self.gatherer {
+                    gatherer.begin_micro_step(&mut self.account);
+                }
+            }
+            Item::Generate => {
+                if let Some(gatherer) = &mut self.gatherer {
+                    gatherer.gather_all(&mut self.account);
+                }
+            }
+            Item::Generated => {
+                if let Some(gatherer) = &mut self.gatherer {
+                    gatherer.end_generation(&mut self.account);
+                }
+            }
+            Item::Visit(model) => {
+                self.visit(model);
+                self.hand_over(model);
+            }
+            Item::Loss => {}
         }
     }
 
@@ -270,12 +452,16 @@ impl Steps for Rank<'_> {
 
     fn beginning(&self, is_last: bool) -> Option<Beginning> {
         let gathered = self.gatherer.as_ref()?.at_rest()?;
-        let is_idle = self.waiting.is_empty() && self.held.is_empty();
+        let is_idle = self.waiting.is_empty() && self.held.is_empty() && self.frozen.is_empty();
         is_idle.then(|| Beginning {
             gathered,
             alive: self.account.ledger.alive(),
             is_last: is_last && self.reducer.ends_differ(),
         })
+    }
+
+    fn begin_step(&mut self) {
+        self.is_first = true;
     }
 
     fn end_step(&mut self) {
@@ -293,9 +479,8 @@ impl Steps for Rank<'_> {
         if let Some(gatherer) = &mut self.gatherer {
             gatherer.begin_micro_step(&mut self.account);
         }
-        self.follow(&self.micro_step.forward);
-        let forward = Peak::of(&self.account.ledger);
-        let forward_calls = std::mem::take(&mut self.account.calls);
+        let phases = self.forward();
+        let (forward, others) = phases.split(Peak::of(&self.account.ledger));
         self.account.ledger.at(Moment(0));
         self.account.ledger.restart();
         self.reducer.begin_backward(is_last, &mut self.account);
@@ -305,10 +490,11 @@ impl Steps for Rank<'_> {
             gatherer.end_backward(&mut self.account);
         }
         MicroStepPeaks {
-            forward,
+            forward: forward.peak,
+            others,
             backward: Peak::of(&self.account.ledger),
             end: self.account.ledger.alive(),
-            calls: [forward_calls, std::mem::take(&mut self.account.calls)],
+            calls: [forward.calls, std::mem::take(&mut self.account.calls)],
         }
     }
 }

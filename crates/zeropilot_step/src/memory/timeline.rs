@@ -1,9 +1,11 @@
 //! The memory of a GPU over one steady step, in a few hundred stretches.
 
 use super::prediction::{Counting, Phase};
-use super::rank::Follower;
+use super::rank::{Follower, FrozenRank};
 use crate::lower::{Lowered, RankOf};
-use crate::zero::{Category, Handle, Ledger, Place, Rest, Sink, optimizer_step};
+use crate::zero::{
+    Category, Handle, Ledger, Place, Resident, Rest, Sink, frozen_rest, optimizer_step,
+};
 
 /// The fullest moment of a stretch of the step.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -23,11 +25,14 @@ pub fn timeline(
     stretches: usize,
 ) -> Vec<Stretch> {
     let run = lowered.run(rank);
+    let frozen_ranks = lowered.frozen_ranks(rank);
+    let frozen = FrozenRank::all(lowered, &frozen_ranks);
     let mut follower = Follower::new(
         &run,
         lowered.model(),
         lowered.modules(),
         lowered.micro_step(),
+        &frozen,
         counting.backend,
     );
     let each = (stretches * 2 / 5).max(1);
@@ -36,6 +41,9 @@ pub fn timeline(
         timeline.push(Stretch { phase, alive: ledger.at_peak_in(Place::Device) });
     });
     let mut update = Update { ledger: Ledger::new(), peaks: Vec::new() };
+    for model in &frozen {
+        Resident::open(&frozen_rest(&model.real), &mut update.ledger);
+    }
     optimizer_step(&run, &mut update);
     let rest = stretches.saturating_sub(timeline.len()).max(1);
     let chunk = update.peaks.len().div_ceil(rest).max(1);

@@ -7,7 +7,6 @@ use zeropilot_model::Model;
 use zeropilot_units::{Bytes, Estimate};
 
 use crate::cuda::{Before, Gradients, Settings, replay};
-use crate::family::micro_step;
 use crate::lower::{Conditions, LowerError, Lowered, Recipe};
 use crate::tape::{Options, Trace};
 
@@ -76,7 +75,8 @@ impl Workload {
     pub fn beside(self, other: &Self) -> Self {
         let is_alike = self.options == other.options
             && self.settings == other.settings
-            && self.lowered.setup() == other.lowered.setup();
+            && self.lowered.setup() == other.lowered.setup()
+            && self.lowered.task() == other.lowered.task();
         match is_alike {
             true => Self { waste: Arc::clone(&other.waste), ..self },
             false => self,
@@ -94,7 +94,7 @@ impl Workload {
     pub fn slack(&self, gradients: Gradients, flattening: Flattening) -> Estimate {
         let known = &self.waste.slack[gradients as usize][flattening as usize];
         let slack = *known.get_or_init(|| {
-            let run = || micro_step(self.lowered.program(), self.options);
+            let run = || self.lowered.trace(self.options);
             let trace = self.waste.micro_step.get_or_init(run);
             let freed = match flattening {
                 Flattening::OnDevice => self.lowered.trained_bytes(),

@@ -9,7 +9,7 @@ mod stack;
 
 use self::stack::{Numbers, Stack, number};
 use super::{Item, MicroStep, Reader};
-use crate::family::{Program, Setup, build};
+use crate::family::{Program, Setup, build, micro_step as run_program};
 use crate::tape::Options;
 use crate::zero::Swing;
 
@@ -26,7 +26,7 @@ pub(super) fn micro_step(
     program: &dyn Program,
     options: Options,
 ) -> Option<MicroStep> {
-    let dense = setup.shape.dense_layers;
+    let dense = setup.first_layers();
     let left_out = setup.shape.layers.checked_sub(dense + RUN).filter(|&count| count >= FEWEST)?;
     let mut shallow = setup.clone();
     shallow.shape.layers -= left_out;
@@ -38,7 +38,7 @@ pub(super) fn micro_step(
     if !stack.fits(shallow.model(), program.model(), repeated) {
         return None;
     }
-    let read = Reader::read(&*shallow, options, true);
+    let read = Reader::read(&run_program(&*shallow, options), options, true);
     let run = Run { read: &read.micro_step, stack: &stack, repeated, layers };
     let [forward, backward] = &read.borders;
     if forward.len() != layers + 1 || backward.len() != layers + 1 {
@@ -47,7 +47,7 @@ pub(super) fn micro_step(
     let mut writer = Writer { swings: read.micro_step.swings.clone(), ..Writer::default() };
     let forward = run.forward(forward, &mut writer)?;
     let backward = run.backward(backward, &mut writer)?;
-    Some(MicroStep { forward, backward, swings: writer.swings })
+    Some(MicroStep { forward, backward, swings: writer.swings, once: 0 })
 }
 
 /// The run of a shallow model, to be told as that of a deep one.

@@ -1,7 +1,8 @@
 //! Attention: the fused kernel, and the forms PyTorch and the models compose from other operations.
 
-use super::product;
+use super::{operation, product};
 use crate::cuda::flash_backward_scratch;
+use crate::shape::Segments;
 use crate::tape::{
     Accounting, Arithmetic, AttentionForm, Category, Formula, Kernels, Options, Tape, Tensor,
 };
@@ -87,11 +88,90 @@ impl<'t> Tensor<'t> {
         if self.tape.options().attention == AttentionForm::Eager {
             return self.eager_attention(key, value, mask, heads, false).0;
         }
+        // Without a mask the kernel is causal and skips what nobody may see.
+        let part = if mask.is_none() && heads.queries == heads.keys { 2 } else { 1 };
+        let operations = heads.operations() / part;
         if self.tape.casts_products() {
             let (query, key, value) = (self.cast(2), key.cast(2), value.cast(2));
-            return query.fused(&key, &value, mask, heads);
+            return query.fused(&key, &value, mask, heads, operations);
         }
-        self.fused(key, value, mask, heads)
+        self.fused(key, value, mask, heads, operations)
+    }
+
+    /// The fused kernel where every query sees every key, as in an encoder.
+    #[must_use]
+    pub fn flash_both_ways(
+        &self,
+        key: &Tensor<'t>,
+        value: &Tensor<'t>,
+        heads: Heads,
+    ) -> Tensor<'t> {
+        if self.tape.options().attention == AttentionForm::Eager {
+            return self.eager_attention(key, value, None, heads, false).0;
+        }
+        self.fused(key, value, None, heads, heads.operations())
+    }
+
+    /// Attention within the stretches of a packed sequence: the result, and the pieces it was joined from, which the
+    /// model holds as long as its variables.
+    ///
+    /// The fused kernel for such sequences takes them in one call; all other forms take one stretch after the other and
+    /// join the results by a copy.
+    #[must_use]
+    pub fn packed_attention(
+        &self,
+        key: &Tensor<'t>,
+        value: &Tensor<'t>,
+        heads: Heads,
+        segments: Segments,
+    ) -> (Tensor<'t>, Option<Tensor<'t>>) {
+        let operations = 2 * heads.heads * segments.pairs * (heads.width + heads.value_width);
+        let form = self.tape.options().attention;
+        if form.is_fused() {
+            return (self.fused(key, value, None, heads, operations), None);
+        }
+        let (q, k, v) = (self.in_stretches(), key.in_stretches(), value.in_stretches());
+        let out = if form == AttentionForm::Eager {
+            q.packed_eager(&k, &v, heads, segments)
+        } else {
+            q.fused(&k, &v, None, heads, operations)
+        };
+        // Joined by a copy even if there is only one.
+        (out.view().view().joined(), Some(out))
+    }
+
+    /// Cut along the sequence: views whose gradients are joined in a new tensor.
+    fn in_stretches(&self) -> Tensor<'t> {
+        let [whole] = self.split([self.elements]);
+        whole
+    }
+
+    /// Pieces joined by a copy.
+    pub(crate) fn joined(&self) -> Tensor<'t> {
+        let inputs = [self.input()];
+        let operation = operation(Formula::View, &inputs, &[]);
+        self.tape.record(&operation, self.elements, self.element_bytes, false, &[])
+    }
+
+    /// Scores and weights of every stretch, in 32 bits for the softmax.
+    fn packed_eager(
+        &self,
+        key: &Tensor<'t>,
+        value: &Tensor<'t>,
+        heads: Heads,
+        segments: Segments,
+    ) -> Tensor<'t> {
+        let scores = heads.heads * segments.pairs;
+        let weights = {
+            let scaled = {
+                let product = self.matmul(key, scores, heads.width);
+                product.scale()
+            };
+            let wide = scaled.softmax_in_fp32();
+            wide.cast(self.element_bytes)
+        };
+        let mean_length = segments.pairs / segments.length.max(1);
+        weights.matmul(value, heads.output(), mean_length).copy()
     }
 
     fn fused(
@@ -100,15 +180,14 @@ impl<'t> Tensor<'t> {
         value: &Tensor<'t>,
         mask: Option<&Tensor<'t>>,
         heads: Heads,
+        operations: u64,
     ) -> Tensor<'t> {
         let inputs = [self.input(), key.input(), value.input()];
         let log_sum = 4 * heads.batch * heads.heads * heads.queries;
         let all =
             [self.storage, key.storage, value.storage, mask.map_or(self.storage, |m| m.storage)];
         let saved = if mask.is_some() { &all[..] } else { &all[..3] };
-        // Without a mask the kernel is causal and skips what nobody may see.
-        let part = if mask.is_none() && heads.queries == heads.keys { 2 } else { 1 };
-        let arithmetic = Arithmetic::Attention(heads.operations() / part);
+        let arithmetic = Arithmetic::Attention(operations);
         let formula = Formula::FreshAll(self.scratch_of_backward(heads));
         let operation = product(formula, arithmetic, &inputs, saved);
         self.tape.record(&operation, heads.output(), self.element_bytes, true, &[log_sum])
@@ -218,7 +297,8 @@ impl<'t> Tensor<'t> {
         has_soft_cap: bool,
     ) -> (Tensor<'t>, Tensor<'t>) {
         if self.tape.options().attention.is_fused() {
-            let out = self.fused(key, value, None, heads);
+            let part = if heads.queries == heads.keys { 2 } else { 1 };
+            let out = self.fused(key, value, None, heads, heads.operations() / part);
             return (out, self.tape.outside(0, self.element_bytes));
         }
         let (key, value) = (key.repeat_heads(heads), value.repeat_heads(heads));

@@ -69,6 +69,16 @@ impl<'t> Tensor<'t> {
         self.cast(4).squash()
     }
 
+    /// `x · sigmoid(1.702 x)`.
+    #[must_use]
+    pub fn quick_gelu(&self) -> Tensor<'t> {
+        let gate = {
+            let scaled = self.scale();
+            scaled.squash()
+        };
+        self.mul(&gate)
+    }
+
     /// The gelu that BLOOM writes as a custom function, made of plain operations without a graph.
     #[must_use]
     pub fn bloom_gelu(&self) -> Tensor<'t> {
@@ -106,6 +116,12 @@ impl<'t> Tensor<'t> {
     #[must_use]
     pub fn mean(&self, width: u64) -> Tensor<'t> {
         self.unary(Formula::FreshLike, Saves::Nothing, self.elements / width, self.element_bytes)
+    }
+
+    /// Mean over patches of an image: the input is saved, the result has `elements`.
+    #[must_use]
+    pub fn average_pool(&self, elements: u64) -> Tensor<'t> {
+        self.unary(Formula::FreshLike, Saves::Input, elements, self.element_bytes)
     }
 
     /// Sum over groups of `width` elements; the gradient is an expanded view.
@@ -191,6 +207,14 @@ impl<'t> Tensor<'t> {
 }
 
 impl<'t> Tensor<'t> {
+    /// `self + weight` for a parameter that is broadcast over the images.
+    #[must_use]
+    pub fn add_parameter(&self, weight: Parameter) -> Tensor<'t> {
+        let inputs = [self.input(), weight.input()];
+        let operation = operation(Formula::Pass, &inputs, &[]);
+        self.tape.record(&operation, self.elements, self.element_bytes, false, &[])
+    }
+
     /// `self += other`: no new tensor, and the same gradient to both.
     #[must_use]
     pub fn add_in_place(&self, other: &Tensor<'t>) -> Tensor<'t> {

@@ -53,7 +53,8 @@ impl<'t> Tensor<'t> {
         self.pick(index, index.elements * width)
     }
 
-    fn pick(&self, index: &Tensor<'t>, elements: u64) -> Tensor<'t> {
+    /// `elements` elements picked by `index`, which is saved.
+    pub(crate) fn pick(&self, index: &Tensor<'t>, elements: u64) -> Tensor<'t> {
         let inputs = [self.input()];
         let saved = [index.storage];
         let operation = operation(Formula::Scatter, &inputs, &saved);

@@ -25,4 +25,21 @@ impl<'t> Tensor<'t> {
         let operation = operation(Formula::Fresh, &inputs, &saved);
         self.tape.record(&operation, self.elements * width, table.element_bytes, false, &[])
     }
+
+    /// `self` with the places of `mask` taken from `source`.
+    #[must_use]
+    pub fn masked_scatter(&self, source: &Tensor<'t>, mask: &Tensor<'t>) -> Tensor<'t> {
+        let inputs = [self.input(), source.input()];
+        let saved = [mask.storage];
+        let operation = operation(Formula::Fresh, &inputs, &saved);
+        self.tape.record(&operation, self.elements, self.element_bytes, false, &[])
+    }
+
+    /// Write `values` into the rows of `self` that a mask picks, in place.
+    #[must_use]
+    pub fn put_rows(&self, values: &Tensor<'t>, mask: &Tensor<'t>) -> Tensor<'t> {
+        let inputs = [self.input(), values.input()];
+        let saved = [mask.storage];
+        self.tape.view_of(self, self.elements, &operation(Formula::IndexPut, &inputs, &saved))
+    }
 }

@@ -14,11 +14,11 @@ pub enum LinearKind {
     Conv1d,
     /// `x @ W.T` written out: the weight through a transposed view, never replaced.
     Product,
-    /// A frozen weight of four bits.
+    /// A frozen weight in a smaller format.
     Quantized(QuantizedProduct),
 }
 
-/// What a product with a frozen weight of four bits keeps for backward.
+/// What a product with a frozen weight in a smaller format keeps for backward.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum QuantizedProduct {
@@ -27,6 +27,8 @@ pub enum QuantizedProduct {
     Weight,
     /// That and its input (`MatMul4Bit` of bitsandbytes up to 0.42 has `ctx.tensors = (A, B)`).
     WeightAndInput,
+    /// Its input alone (`MatMul8bitLt`).
+    Input,
     /// The wide weight, unpacked through 32-bit numbers (`qlinear_cuda_old` of `AutoGPTQ` 0.5).
     WideWeight,
 }
@@ -102,9 +104,12 @@ impl<'t> Tensor<'t> {
             return self.tape.record(&operation, elements, self.element_bytes, false, &[]);
         }
         let _wide = self.tape.fresh(weight.elements, self.element_bytes, Category::Activation);
-        let keeps_input = kept_as == QuantizedProduct::WeightAndInput;
-        let saved =
-            Kept::new([kept(weight.storage(), needs), kept(self.storage, needs && keeps_input)]);
+        let keeps_weight = kept_as != QuantizedProduct::Input;
+        let keeps_input = kept_as != QuantizedProduct::Weight;
+        let saved = Kept::new([
+            kept(weight.storage(), needs && keeps_weight),
+            kept(self.storage, needs && keeps_input),
+        ]);
         let operation = product(Formula::QuantizedProduct, arithmetic, &inputs, saved.as_slice());
         self.tape.record(&operation, elements, self.element_bytes, false, &[])
     }
@@ -149,6 +154,23 @@ impl<'t> Tensor<'t> {
         };
         let operation = product(Formula::ZeroLinear, arithmetic, inputs, saved);
         let operation = TapeOperation { saves_late: true, ..operation };
+        self.tape.record(&operation, elements, self.element_bytes, false, &[])
+    }
+
+    /// A convolution with `channels` outputs at every place; the result has `elements`.
+    #[must_use]
+    pub(crate) fn convolution(
+        &self,
+        weight: Parameter,
+        bias: Option<Parameter>,
+        elements: u64,
+        channels: u64,
+    ) -> Tensor<'t> {
+        let saved = [self.storage, weight.storage()];
+        let arithmetic = Arithmetic::Product(2 * elements * (weight.elements / channels.max(1)));
+        let all = [self.input(), weight.input(), bias.unwrap_or(weight).input()];
+        let inputs = if bias.is_some() { &all[..] } else { &all[..2] };
+        let operation = product(Formula::Fresh, arithmetic, inputs, &saved);
         self.tape.record(&operation, elements, self.element_bytes, false, &[])
     }
 

@@ -5,12 +5,13 @@ use std::collections::BTreeMap;
 use zeropilot_config::settings::Stage;
 
 use super::{MicroOps, Op};
-use crate::lower::Lowered;
+use crate::lower::{FrozenModel, Lowered};
 use crate::micro_step::{Item, MicroStep};
 use crate::steady::{STEPS_UNTIL_STEADY, Steps};
+use crate::tape::Work;
 use crate::zero::gather::{EventKind, Gatherer, Resting};
 use crate::zero::reduction::Reducer;
-use crate::zero::{Backend, Category, Collective, Handle, HostCopy, Place, Run, Sink};
+use crate::zero::{Backend, Category, Collective, Handle, HostCopy, Place, Run, Sink, Swing};
 
 /// Writes down what happens; allocations are not its business.
 #[derive(Debug, Default)]
@@ -54,6 +55,16 @@ impl Sink for Notes {
     }
 }
 
+impl Notes {
+    fn compute(&mut self, work: Work) {
+        match self.ops.last_mut() {
+            _ if work.is_nothing() => {}
+            Some(Op::Compute(last)) => *last += work,
+            _ => self.ops.push(Op::Compute(work)),
+        }
+    }
+}
+
 /// What `work` reports.
 pub(super) fn ops_of(work: impl FnOnce(&mut Notes)) -> Vec<Op> {
     let mut notes = Notes::default();
@@ -72,6 +83,15 @@ pub(super) struct Follower<'a> {
     block_of: Vec<Option<u32>>,
     /// Gradients that wait for their block.
     waiting: BTreeMap<u32, Vec<usize>>,
+    frozen: Vec<Visited<'a>>,
+    /// No micro step of this step has run.
+    is_first: bool,
+}
+
+/// A frozen model: its forward pass, and what is gathered of it.
+struct Visited<'a> {
+    pass: &'a MicroStep,
+    gatherer: Option<Gatherer<'a>>,
 }
 
 /// What a micro step depends on: what is gathered, and whether it is the last where that matters.
@@ -79,23 +99,35 @@ type Beginning = (Resting, bool);
 
 impl<'a> Follower<'a> {
     /// The micro steps of a steady step that differ.
-    pub(super) fn micro_steps(run: &'a Run<'a>, lowered: &'a Lowered) -> Vec<MicroOps> {
-        let mut follower = Self::new(run, lowered);
-        let steady = follower.first_step().and_then(|()| follower.steady_step());
+    pub(super) fn micro_steps(
+        run: &'a Run<'a>,
+        lowered: &'a Lowered,
+        frozen: &'a [Run<'a>],
+    ) -> Vec<MicroOps> {
+        let mut follower = Self::new(run, lowered, frozen);
+        let is_alone = frozen.is_empty() && !lowered.micro_step().has_more_passes();
+        let steady =
+            is_alone.then(|| follower.first_step().and_then(|()| follower.steady_step())).flatten();
         steady.unwrap_or_else(|| {
-            let mut follower = Self::new(run, lowered);
+            let mut follower = Self::new(run, lowered, frozen);
             (0..STEPS_UNTIL_STEADY).for_each(|_| drop(follower.step()));
             follower.step()
         })
     }
 
-    fn new(run: &'a Run<'a>, lowered: &'a Lowered) -> Self {
+    fn new(run: &'a Run<'a>, lowered: &'a Lowered, frozen: &'a [Run<'a>]) -> Self {
         let mut notes = Notes::default();
         let backend = Backend::Nccl;
         let sharded = run.zero.stage == Stage::Three;
         let gatherer = sharded.then(|| Gatherer::new(run, lowered.modules(), backend, &mut notes));
         let block_of =
             if sharded { lowered.model().blocks() } else { vec![None; run.parameters.len()] };
+        let visited = |(model, run): (&'a FrozenModel, &'a Run<'a>)| Visited {
+            pass: model.pass(),
+            gatherer: (run.zero.stage == Stage::Three)
+                .then(|| Gatherer::new(run, model.modules(), backend, &mut notes)),
+        };
+        let frozen = lowered.frozen().iter().zip(frozen).map(visited).collect();
         Self {
             run,
             micro_step: lowered.micro_step(),
@@ -104,6 +136,8 @@ impl<'a> Follower<'a> {
             reducer: Reducer::new(run, backend),
             block_of,
             waiting: BTreeMap::new(),
+            frozen,
+            is_first: true,
         }
     }
 
@@ -127,12 +161,7 @@ impl<'a> Follower<'a> {
     fn item(&mut self, item: Item) {
         match item {
             Item::Swing(place) => {
-                let work = self.micro_step.swings[place as usize].work;
-                match self.notes.ops.last_mut() {
-                    _ if work.is_nothing() => {}
-                    Some(Op::Compute(last)) => *last += work,
-                    _ => self.notes.ops.push(Op::Compute(work)),
-                }
+                self.notes.compute(self.micro_step.swings[place as usize].work);
             }
             Item::Gradient { parameter, .. } => {
                 let parameter = parameter as usize;
@@ -152,9 +181,34 @@ impl<'a> Follower<'a> {
                     gatherer.event(event, &mut self.notes);
                 }
             }
+            Item::Begin | Item::Score | Item::Reference => {
+                if let Some(gatherer) = &mut self.gatherer {
+                    gatherer.begin_micro_step(&mut self.notes);
+                }
+            }
+            Item::Generate => {
+                if let Some(gatherer) = &mut self.gatherer {
+                    gatherer.gather_all(&mut self.notes);
+                }
+            }
+            Item::Generated => {
+                if let Some(gatherer) = &mut self.gatherer {
+                    gatherer.end_generation(&mut self.notes);
+                }
+            }
+            Item::Visit(model) => self.visit(model),
             // Memory only.
-            Item::Hold(_) | Item::LetGo(_) => {}
+            Item::Hold(_) | Item::LetGo(_) | Item::Loss => {}
         }
+    }
+
+    /// A frozen model runs.
+    fn visit(&mut self, model: u8) {
+        let Some(Visited { pass, gatherer }) = self.frozen.get_mut(usize::from(model)) else {
+            return;
+        };
+        let compute = |notes: &mut Notes, swing: &Swing| notes.compute(swing.work);
+        pass.follow_pass(gatherer.as_mut(), &mut self.notes, compute);
     }
 
     /// The hooks of a block run when its backward is complete, in the order of its parameters.
@@ -181,7 +235,12 @@ impl Steps for Follower<'_> {
 
     fn beginning(&self, is_last: bool) -> Option<Beginning> {
         let gathered = self.gatherer.as_ref()?.at_rest()?;
-        self.waiting.is_empty().then(|| (gathered, is_last && self.reducer.ends_differ()))
+        let is_idle = self.waiting.is_empty() && self.frozen.is_empty();
+        is_idle.then(|| (gathered, is_last && self.reducer.ends_differ()))
+    }
+
+    fn begin_step(&mut self) {
+        self.is_first = true;
     }
 
     fn end_step(&mut self) {
@@ -197,7 +256,8 @@ impl Steps for Follower<'_> {
         if let Some(gatherer) = &mut self.gatherer {
             gatherer.begin_micro_step(&mut self.notes);
         }
-        self.follow(&self.micro_step.forward);
+        let once = if std::mem::take(&mut self.is_first) { 0 } else { self.micro_step.once };
+        self.follow(&self.micro_step.forward[once..]);
         let forward = std::mem::take(&mut self.notes.ops);
         self.reducer.begin_backward(is_last, &mut self.notes);
         self.follow(&self.micro_step.backward);

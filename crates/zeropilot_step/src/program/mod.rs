@@ -92,8 +92,11 @@ impl StepProgram {
     #[must_use]
     pub fn of(lowered: &Lowered, rank: &RankOf<'_>, clips: bool) -> Self {
         let run = lowered.run(rank);
+        let ranks = lowered.frozen_ranks(rank);
+        let frozen = lowered.frozen().iter().zip(&ranks);
+        let frozen: Vec<Run<'_>> = frozen.map(|(model, rank)| model.run(rank)).collect();
         Self {
-            micro_steps: Follower::micro_steps(&run, lowered),
+            micro_steps: Follower::micro_steps(&run, lowered, &frozen),
             accumulation: run.accumulation_steps.max(1),
             step: follow::ops_of(|sink| optimizer_calls(&run, clips, sink)),
             manners: Manners::of(&run),

@@ -37,6 +37,21 @@ impl Tape {
         result
     }
 
+    /// Run `body` as the part `key` of a program, checkpointed or not.
+    pub fn part<'t, R>(
+        &'t self,
+        key: u32,
+        is_checkpointed: bool,
+        arguments: Vec<Tensor<'t>>,
+        body: impl FnOnce(&[Tensor<'t>]) -> R,
+    ) -> R {
+        if is_checkpointed {
+            self.checkpoint(key, arguments, |arguments| body(&arguments))
+        } else {
+            body(&arguments)
+        }
+    }
+
     fn open_frame(&self, key: u32, arguments: &[Tensor<'_>]) -> u32 {
         let mut core = self.core.borrow_mut();
         let held = arguments.iter().map(|tensor| {

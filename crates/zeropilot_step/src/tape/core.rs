@@ -89,6 +89,7 @@ pub(crate) struct Core {
     pub(crate) frames: Vec<Frame>,
     pub(crate) packing: Packing,
     pub(crate) no_grad: u32,
+    pub(crate) adapters_off: u32,
     pub(crate) muted: u32,
     pub(crate) activation_leaves: u32,
     /// The activations that are leaves.
@@ -99,6 +100,10 @@ pub(crate) struct Core {
     pub(crate) layer_borders: Vec<u32>,
     /// Bytes of the scratch tensors of kernels, one list for each kind of call.
     pub(crate) scratch: Vec<Vec<u64>>,
+    /// Tensors that stay alive though no variable holds them.
+    pub(crate) kept: Vec<StorageId>,
+    /// The models have returned: what is computed now is the loss.
+    pub(crate) is_in_loss: bool,
     graveyard: Vec<u32>,
 }
 
@@ -121,12 +126,15 @@ impl Core {
             frames: Vec::new(),
             packing: Packing::Keep,
             no_grad: 0,
+            adapters_off: 0,
             muted: 0,
             activation_leaves: 0,
             leaf_storages: Vec::new(),
             arguments_open: Vec::new(),
             layer_borders: Vec::new(),
             scratch: Vec::new(),
+            kept: Vec::new(),
+            is_in_loss: false,
             graveyard: Vec::new(),
         }
     }
@@ -178,6 +186,10 @@ impl Core {
         if self.is_stopped() || bytes == 0 {
             return StorageId::OUTSIDE;
         }
+        let category = match category {
+            Category::Activation if self.is_in_loss => Category::Loss,
+            other => other,
+        };
         let id = StorageId::new(self.references.len());
         self.references.push(1);
         self.trace.storages.push(Storage { bytes, category });
@@ -211,10 +223,13 @@ impl Core {
         self.tell(Event::Gradient(parameter, id));
     }
 
-    fn pack(&mut self, storage: StorageId) {
+    fn pack(&mut self, storage: StorageId, formula: Formula) {
         match self.packing {
             Packing::Keep => {
                 self.retain(storage);
+                if let Some(parameter) = storage.as_weight().filter(|_| formula.keeps_views()) {
+                    self.tell(Event::Hold(parameter));
+                }
                 self.saved.push(Saved::Storage(storage));
             }
             Packing::Count { frame } => {
@@ -247,14 +262,14 @@ impl Core {
             self.no_grad == 0 && operation.inputs.iter().any(|input| input.target.wants());
         let saved_from = position(self.saved.len());
         if needs_grad && !operation.saves_late {
-            self.pack_all(operation.saved_inputs);
+            self.pack_all(operation.saved_inputs, operation.formula);
         }
         Begun { needs_grad, saved_from }
     }
 
-    fn pack_all(&mut self, storages: &[StorageId]) {
+    fn pack_all(&mut self, storages: &[StorageId], formula: Formula) {
         for &storage in storages {
-            self.pack(storage);
+            self.pack(storage, formula);
         }
     }
 
@@ -273,9 +288,9 @@ impl Core {
             return Target::None;
         }
         if operation.saves_late {
-            self.pack_all(operation.saved_inputs);
+            self.pack_all(operation.saved_inputs, operation.formula);
         }
-        self.pack_all(saved_outputs);
+        self.pack_all(saved_outputs, operation.formula);
         let frame = match self.packing {
             Packing::Restore { .. } | Packing::Stopped => return Target::Ghost,
             Packing::Count { frame } => frame,
@@ -321,6 +336,17 @@ impl Core {
 
     /// A handle or a node no longer refers to `target`; a node nobody refers to dies with what it
     /// saved, and so on down the graph.
+    /// One more view of a storage, the output of that number of a node; where its gradient goes.
+    pub(crate) fn refer_to_view(&mut self, storage: StorageId, of: Target, output: u8) -> Target {
+        let target = match of {
+            Target::Node { node, .. } => Target::Node { node, output },
+            other => other,
+        };
+        self.retain(storage);
+        self.refer(target);
+        target
+    }
+
     pub(crate) fn unrefer(&mut self, target: Target) {
         let Target::Node { node, .. } = target else { return };
         self.graveyard.push(node);
@@ -344,10 +370,15 @@ impl Core {
     pub(crate) fn release_saved(&mut self, index: u32) {
         let node = &mut self.nodes[index as usize];
         let span = std::mem::take(&mut node.saved);
-        let frame = node.frame;
+        let (frame, formula) = (node.frame, node.formula);
         for position in span.range() {
             match self.saved[position] {
-                Saved::Storage(storage) => self.release(storage),
+                Saved::Storage(storage) => match storage.as_weight() {
+                    Some(parameter) if formula.keeps_views() => {
+                        self.tell(Event::LetGo(parameter));
+                    }
+                    _ => self.release(storage),
+                },
                 Saved::Counted(slot) => self.close_slot(frame, slot),
             }
         }

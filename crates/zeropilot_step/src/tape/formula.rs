@@ -78,11 +78,13 @@ impl Evaluation<'_> {
             Formula::Gather => self.gather(),
             Formula::BloomGelu => self.bloom_gelu(),
             Formula::SliceCopy => self.slice_copy(),
+            Formula::IndexPut => self.index_put(),
             Formula::Made => {
                 self.core.release_saved(self.index);
                 self.fresh(0..count);
             }
             Formula::Tiled(place) => self.tiled(count, place),
+            Formula::LogSumExp => self.log_sum_exp(),
             Formula::ModuleStart(module) => {
                 self.core.record_module(module, Pass::Backward, Edge::Before);
                 self.pass_to(0..1);
@@ -221,6 +223,13 @@ impl Evaluation<'_> {
         self.core.release(first);
     }
 
+    fn log_sum_exp(&mut self) {
+        let elements = self.input(0).elements;
+        let temporaries = [(); 2].map(|()| self.scratch(elements));
+        self.results[0] = Some(self.make(elements, self.incoming.element_bytes, false));
+        temporaries.into_iter().for_each(|storage| self.core.release(storage));
+    }
+
     /// For `a / b`: `-(g · ((a / b) / b))` for b, then `g / b` for a.
     fn quotient(&mut self) {
         if self.input(1).target.wants() {
@@ -324,6 +333,16 @@ impl Evaluation<'_> {
             let zeros = self.scratch(source.elements);
             self.core.release(zeros);
         }
+        self.set_or_drop(0, whole);
+        self.set_or_drop(1, part);
+    }
+
+    fn index_put(&mut self) {
+        let (base, rows) = (self.input(0), self.input(1));
+        let zeros = self.scratch(rows.elements);
+        let whole = self.scratch(base.elements);
+        self.core.release(zeros);
+        let part = self.scratch(rows.elements);
         self.set_or_drop(0, whole);
         self.set_or_drop(1, part);
     }

@@ -127,12 +127,16 @@ pub(crate) enum Formula {
     BloomGelu,
     /// Copy into a slice of a fresh tensor (base, source).
     SliceCopy,
+    /// Rows written in place (base, rows): zeros of the rows' size while the base's gradient is copied, then the rows'.
+    IndexPut,
     /// Gradients that forward has made and kept: they take the place of what was saved.
     Made,
     /// A product whose result was never kept whole: made again tile by tile. Gradients of the wanted inputs are added up in
     /// 32 bits beside the first scratch tensor at this place of the core's list, which stays until they are cast; the
     /// others go before.
     Tiled(u32),
+    /// `grad * (x - result).exp()`: two temporaries and the result, of the input's size.
+    LogSumExp,
     /// Begin of a module's backward.
     ModuleStart(ModuleId),
     /// End of a module's backward, for one of its arguments.
@@ -140,6 +144,12 @@ pub(crate) enum Formula {
 }
 
 impl Formula {
+    /// Whether it keeps a weight as a view of the storage that the weight had, beside what autograd saves: stage 3 frees
+    /// that storage only when the node goes. bitsandbytes' `MatMul4Bit` does so.
+    pub(crate) fn keeps_views(self) -> bool {
+        self == Self::QuantizedProduct
+    }
+
     /// Which inputs of a product are its factors.
     pub(crate) fn factors(self) -> std::ops::Range<usize> {
         match self {

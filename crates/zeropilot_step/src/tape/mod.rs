@@ -180,9 +180,27 @@ impl Tape {
         result
     }
 
+    /// Run `body` with adapters switched off (`disable_adapter` of PEFT).
+    pub fn without_adapters<R>(&self, body: impl FnOnce() -> R) -> R {
+        self.core.borrow_mut().adapters_off += 1;
+        let result = body();
+        self.core.borrow_mut().adapters_off -= 1;
+        result
+    }
+
+    /// Whether adapters are switched off.
+    pub(crate) fn has_adapters_off(&self) -> bool {
+        self.core.borrow().adapters_off > 0
+    }
+
     /// Point out a place of the program.
     pub fn mark(&self, mark: Mark) {
         let mut core = self.core.borrow_mut();
+        match mark {
+            Mark::Loss => core.is_in_loss = true,
+            Mark::Saved => core.is_in_loss = false,
+            _ => {}
+        }
         if !core.is_stopped() {
             core.tell(Event::Mark(mark));
         }
@@ -315,6 +333,53 @@ impl Tape {
         }
     }
 
+    /// As [`Tape::views_of`], for `count` outputs of `elements` each; at most 255.
+    pub(crate) fn many_views_of<'t>(
+        &'t self,
+        tensor: &Tensor<'t>,
+        elements: u64,
+        count: u8,
+        operation: &Operation<'_>,
+    ) -> Vec<Tensor<'t>> {
+        let mut core = self.core.borrow_mut();
+        let begun = core.begin(operation);
+        let target = core.finish(begun, operation, &[], usize::from(count));
+        let views = (0..count).map(|output| core.refer_to_view(tensor.storage, target, output));
+        let views: Vec<Target> = views.collect();
+        drop(core);
+        let view = |target: Target| Tensor {
+            tape: self,
+            storage: tensor.storage,
+            target,
+            elements,
+            element_bytes: tensor.element_bytes,
+        };
+        views.into_iter().map(view).collect()
+    }
+
+    /// Keeps a tensor alive until [`Tape::drop_kept`].
+    pub(crate) fn keep(&self, tensor: &Tensor<'_>) {
+        let mut core = self.core.borrow_mut();
+        if tensor.storage.is_counted() {
+            core.retain(tensor.storage);
+            core.kept.push(tensor.storage);
+        }
+    }
+
+    /// Bytes of what [`Tape::keep`] keeps.
+    pub(crate) fn kept_bytes(&self) -> u64 {
+        let core = self.core.borrow();
+        core.kept.iter().map(|storage| core.trace.storages[storage.index()].bytes).sum()
+    }
+
+    /// Lets go of what [`Tape::keep`] has kept.
+    pub(crate) fn drop_kept(&self) {
+        let mut core = self.core.borrow_mut();
+        for storage in std::mem::take(&mut core.kept) {
+            core.release(storage);
+        }
+    }
+
     /// Record an operation with several outputs that all share the storage of `tensor`.
     pub(crate) fn views_of<'t, const N: usize>(
         &'t self,
@@ -327,14 +392,9 @@ impl Tape {
         let target = core.finish(begun, operation, &[], N);
         let mut output = 0;
         let views = elements.map(|elements| {
-            let target = match target {
-                Target::Node { node, .. } => Target::Node { node, output },
-                other => other,
-            };
+            let view = core.refer_to_view(tensor.storage, target, output);
             output += 1;
-            core.retain(tensor.storage);
-            core.refer(target);
-            (target, elements)
+            (view, elements)
         });
         drop(core);
         views.map(|(target, elements)| Tensor {

@@ -92,6 +92,22 @@ pub enum Mark {
     Head,
     /// The model has returned; its output is still held.
     ForwardDone,
+    /// A forward pass of the model begins that is not the first of its micro step.
+    Begin,
+    /// The model begins to generate.
+    Generate,
+    /// It has generated.
+    Generated,
+    /// What precedes happens once in a step, before its first micro step.
+    Rolled,
+    /// The model runs without gradients, before it runs to be trained.
+    Score,
+    /// The model runs as its own reference, until the loss is computed.
+    Reference,
+    /// Another model runs: the one of this number.
+    Visit(u8),
+    /// The model and the others have returned; the loss is computed from what they returned.
+    Loss,
     /// The caller has dropped the output; only what is saved for backward is alive.
     Saved,
     /// The backward formula of the output projection has run.

@@ -27,15 +27,19 @@ pub fn init_peak(run: &Run<'_>, loading: Loading) -> Bytes {
 /// Reports what `deepspeed.initialize` allocates and frees.
 pub fn initialize(run: &Run<'_>, loading: Loading, sink: &mut impl Sink) {
     let caller = match loading {
-        Loading::Whole(element) => element.bytes(),
+        Loading::Whole(element) | Loading::OnDevice(element) => element.bytes(),
         // Only stage 3 builds a model partitioned; with any other it is built in the default format.
         Loading::Partitioned => 4,
     };
-    let mut builder = Builder { run, dtypes: Dtypes::of(run), caller, sink };
+    let place = match loading {
+        Loading::OnDevice(_) => Place::Device,
+        Loading::Whole(_) | Loading::Partitioned => Place::Host,
+    };
+    let mut builder = Builder { run, dtypes: Dtypes::of(run), caller, place, sink };
     if run.zero.stage == Stage::Three {
         let partitions = match loading {
             Loading::Partitioned => builder.partitions_only(),
-            Loading::Whole(_) => builder.cut_caller_model(),
+            Loading::Whole(_) | Loading::OnDevice(_) => builder.cut_caller_model(),
         };
         builder.sharded(partitions);
         return;
@@ -54,6 +58,8 @@ struct Builder<'a, S> {
     dtypes: Dtypes,
     /// Bytes of an element of the caller's model.
     caller: u64,
+    /// Where the caller's model is.
+    place: Place,
     sink: &'a mut S,
 }
 
@@ -70,7 +76,7 @@ impl<S: Sink> Builder<'_, S> {
         handles.into_iter().for_each(|handle| self.sink.free(handle));
     }
 
-    /// The caller's model, on the host, is cast and moved parameter by parameter.
+    /// The caller's model is cast and moved parameter by parameter.
     fn cast_caller_model(&mut self) -> Vec<Handle> {
         // Packed weights are no floats: nobody casts them.
         let packed = |p: &Parameter| (p.element == Some(ElementSize::One)).then_some(1);
@@ -83,7 +89,7 @@ impl<S: Sink> Builder<'_, S> {
             .collect();
         let mut handles: Vec<Handle> = sizes
             .iter()
-            .map(|(before, _)| self.sink.allocate(Category::CallerParameters, Place::Host, *before))
+            .map(|(before, _)| self.sink.allocate(Category::CallerParameters, self.place, *before))
             .collect();
         for (handle, (before, after)) in handles.iter_mut().zip(sizes) {
             if before == after {

@@ -10,6 +10,7 @@
 mod base_optimizer;
 mod calls;
 mod flat_layout;
+mod frozen;
 pub mod gather;
 mod habits;
 mod init;
@@ -28,6 +29,8 @@ mod swing;
 pub use base_optimizer::BaseOptimizer;
 pub use calls::optimizer_calls;
 pub use flat_layout::{FlatLayout, OwnerRun};
+pub use frozen::frozen_rest;
+pub(crate) use frozen::weights as frozen_weights;
 pub use habits::{NotFollowed, casts_adapters, flattens_on_device, not_followed};
 pub use init::{init_peak, initialize};
 pub use ledger::{Ledger, Moment, Stream};

@@ -15,7 +15,7 @@ use super::sink::{Handle, Resident, Sink};
 use super::stage3::{
     SubGroup, persistent_parameters, secondary_bytes, secondary_place, share, sub_groups,
 };
-use super::stage12::layouts;
+use super::stage12::{layouts, zeros_for_unused};
 
 /// The most bytes alive at once during the optimizer step.
 pub fn step_peak(run: &Run<'_>) -> Bytes {
@@ -184,10 +184,12 @@ impl AveragedGradients {
         let contiguous = run.contiguous_gradients();
         let owned: u64 = layouts.iter().map(|layout| layout.owned(run.rank)).sum();
         let shared = contiguous.then(|| allocate(owned));
+        let unused = zeros_for_unused(run, &layouts);
         let groups = layouts
             .iter()
-            .map(|layout| {
-                let mut handles = vec![allocate(layout.padding(run.rank))];
+            .zip(unused)
+            .map(|(layout, unused)| {
+                let mut handles = vec![allocate(layout.padding(run.rank)), allocate(unused)];
                 if !contiguous {
                     handles.push(allocate(layout.owned(run.rank)));
                 }

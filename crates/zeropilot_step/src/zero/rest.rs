@@ -81,6 +81,8 @@ pub enum Category {
     CommunicationCopies,
     /// Temporaries inside one kernel, which no tensor stands for.
     KernelTemporaries,
+    /// Weights of models that only run, each with an engine of its own.
+    OtherModels,
     /// What forward computes and keeps.
     Activations,
     /// Logits, log-probabilities and the loss.
@@ -129,6 +131,7 @@ impl Category {
         Self::BuildCopies,
         Self::CommunicationCopies,
         Self::KernelTemporaries,
+        Self::OtherModels,
         Self::Activations,
         Self::Logits,
         Self::ActivationGradients,
@@ -173,6 +176,7 @@ impl Category {
             Self::BuildCopies => "build_copies",
             Self::CommunicationCopies => "communication_copies",
             Self::KernelTemporaries => "kernel_temporaries",
+            Self::OtherModels => "other_models",
             Self::Activations => "activations",
             Self::Logits => "logits",
             Self::ActivationGradients => "activation_gradients",
@@ -234,7 +238,7 @@ impl Rest {
         (self, after)
     }
 
-    pub(super) fn add_rest(&mut self, other: &Self) {
+    pub(crate) fn add_rest(&mut self, other: &Self) {
         other.iter().for_each(|(category, place, bytes)| self.add(category, place, bytes.0));
     }
 
@@ -305,6 +309,15 @@ pub struct RestStates {
 }
 
 impl RestStates {
+    /// The same with what lies beside all the time.
+    #[must_use]
+    pub(crate) fn with(mut self, beside: &Rest) -> Self {
+        for state in [&mut self.after_init, &mut self.after_backward, &mut self.after_step] {
+            state.add_rest(beside);
+        }
+        self
+    }
+
     /// For a run.
     pub fn of(run: &Run<'_>) -> Self {
         match Wrapper::of(run) {

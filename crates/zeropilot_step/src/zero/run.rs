@@ -53,6 +53,8 @@ pub enum Loading {
     Partitioned,
     /// Every rank builds or loads all of it on the host, with elements of this size.
     Whole(ElementSize),
+    /// Every rank loads all of it straight to its GPU, as transformers loads a quantized model.
+    OnDevice(ElementSize),
 }
 
 /// One rank of a training run.
@@ -145,6 +147,14 @@ impl Run<'_> {
     pub(super) fn group_indices(&self, group: usize) -> impl Iterator<Item = usize> {
         let members = self.parameters.iter().enumerate();
         members.filter(move |(_, p)| p.trainable && p.group == group).map(|(index, _)| index)
+    }
+
+    /// By parameter, whether backward gives it a gradient: an unused one, as the pooling head of a vision tower, gets
+    /// none.
+    pub(super) fn has_gradient(&self) -> Vec<bool> {
+        let mut has_gradient = vec![false; self.parameters.len()];
+        self.gradient_order.iter().for_each(|&index| has_gradient[index] = true);
+        has_gradient
     }
 
     /// Sizes of all trainable parameters, group by group.

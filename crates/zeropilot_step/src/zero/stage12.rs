@@ -123,7 +123,26 @@ fn gradients(run: &Run<'_>, dtypes: Dtypes, layouts: &[FlatLayout], rest: &mut R
     }
     let owned: u64 = layouts.iter().map(|layout| layout.owned(run.rank)).sum();
     let padding: u64 = layouts.iter().map(|layout| layout.padding(run.rank)).sum();
-    rest.add(Category::AveragedGradients, Place::Device, (owned + padding) * dtypes.model);
+    let unused: u64 = zeros_for_unused(run, layouts).iter().sum();
+    rest.add(Category::AveragedGradients, Place::Device, (owned + padding + unused) * dtypes.model);
+}
+
+/// By group, elements of the zeros that stand for gradients of unused parameters: whole ones, even of a parameter
+/// that only reaches into this rank's partition. Contiguous gradients have room for them already, and DeepSpeed
+/// allocates them all the same.
+pub(super) fn zeros_for_unused(run: &Run<'_>, layouts: &[FlatLayout]) -> Vec<u64> {
+    if !run.contiguous_gradients() {
+        return vec![0; layouts.len()];
+    }
+    let has_gradient = run.has_gradient();
+    let zeros = |(group, layout): (usize, &FlatLayout)| {
+        let members = run.group_indices(group).enumerate();
+        let unused = members.filter(|(_, index)| !has_gradient[*index]);
+        let owned = unused
+            .filter(|(position, _)| layout.owners(*position).any(|(rank, _)| rank == run.rank));
+        owned.map(|(_, index)| run.parameters[index].elements.0).sum()
+    };
+    layouts.iter().enumerate().map(zeros).collect()
 }
 
 /// fp32 views of the bucket that stay referenced until the step.

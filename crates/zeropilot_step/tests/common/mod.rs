@@ -5,7 +5,7 @@ use serde_json::Value;
 use zeropilot_step::family::{Family, Setup};
 use zeropilot_step::head::LossHead;
 use zeropilot_step::model::ParameterId;
-use zeropilot_step::shape::{Batch, Lora, LoraTargets, Shape, Switches, Training};
+use zeropilot_step::shape::{Batch, Lora, LoraTargets, Shape, Switches, Tower, Training};
 use zeropilot_step::tape::{Listener, Mark, Storage, StorageId};
 use zeropilot_step::zero::Loading;
 use zeropilot_units::ElementSize;
@@ -46,9 +46,10 @@ pub fn setup(case: &Value) -> Option<Setup> {
             if enabled("bf16") || enabled("fp16") { 2 } else { 4 }
         }
     };
-    Some(Setup {
+    let setup = Setup {
         family,
         shape: shape(family, &case["shape"]),
+        tower: Tower::None,
         switches: switches(case),
         training: training(case, element_bytes),
         batch: Batch {
@@ -57,7 +58,23 @@ pub fn setup(case: &Value) -> Option<Setup> {
             target_length: case["target_seq"].as_u64().unwrap_or(length),
         },
         head: LossHead::Model,
-    })
+        completion: None,
+        keeps_cache: false,
+    };
+    Some(trained_only(setup, case))
+}
+
+/// The setup with everything frozen that `trainable_only` does not name.
+pub fn trained_only(mut setup: Setup, case: &Value) -> Setup {
+    let Some(fragments) = case["trainable_only"].as_array() else { return setup };
+    let is_named = |name: &str| {
+        fragments.iter().filter_map(Value::as_str).any(|fragment| name.contains(fragment))
+    };
+    let program = zeropilot_step::family::build(&setup);
+    let model = program.model();
+    let names = model.parameters.iter().map(|info| model.parameter_name(info.parameter.id));
+    setup.training.frozen = names.filter(|name| !is_named(name)).collect();
+    setup
 }
 
 fn shape(family: Family, s: &Value) -> Shape {
@@ -138,7 +155,7 @@ fn training(case: &Value, element_bytes: u8) -> Training {
             trained_modules: strings(&lora["save"]).unwrap_or_default(),
             element_bytes: u8::try_from(adapter_bytes).expect("a small element"),
         }),
-        trainable_only: strings(&case["trainable_only"]),
+        frozen: std::collections::BTreeSet::new(),
     }
 }
 

@@ -13,10 +13,11 @@ use zeropilot_config::resolve::{Circumstances, resolve};
 use zeropilot_config::schema::EngineVersion;
 use zeropilot_config::syntax::parse_json;
 use zeropilot_model::lora::Lora;
-use zeropilot_model::{Model, Weights};
-use zeropilot_step::lower::{Conditions, Lowered, Method, Recipe};
+use zeropilot_model::{Model, PartKind, Weights};
+use zeropilot_step::lower::{Conditions, Fidelity, Images, Lowered, Method, Recipe};
 use zeropilot_step::memory::{Counting, Prediction};
 use zeropilot_step::program::StepProgram;
+use zeropilot_step::shape::Grid;
 use zeropilot_step::tape::{Accounting, AttentionForm, Options};
 use zeropilot_step::zero::{Backend, BaseOptimizer, Loading, Place, Rest, casts_adapters};
 use zeropilot_units::ElementSize;
@@ -25,6 +26,15 @@ use zeropilot_units::ElementSize;
 fn engine(case: &Value) -> EngineVersion {
     let name = case["deepspeed"].as_str();
     name.map_or(EngineVersion::NEWEST, |name| name.parse().unwrap())
+}
+
+/// The images of a case, in patches.
+fn images(case: &Value) -> Option<Images> {
+    let grid = |grid: &Value| {
+        let side = |index: usize| grid[index].as_u64().unwrap();
+        Grid { frames: side(0), rows: side(1), columns: side(2) }
+    };
+    Some(Images::Patches(case["images"].as_array()?.iter().map(grid).collect()))
 }
 
 fn recipe(case: &Value) -> Recipe {
@@ -47,10 +57,12 @@ fn recipe(case: &Value) -> Recipe {
         Method::Lora(Lora {
             dropout: lora["dropout"].as_f64().unwrap_or(0.0) > 0.0,
             modules_to_save: list(&lora["save"]),
+            without: PartKind::ALL
+                .into_iter()
+                .filter(|part| list(&lora["without"]).iter().any(|name| name == part.name()))
+                .collect(),
             ..adapters
         })
-    } else if case["trainable_only"].is_array() {
-        Method::Only(list(&case["trainable_only"]))
     } else {
         Method::Full
     };
@@ -63,6 +75,7 @@ fn recipe(case: &Value) -> Recipe {
     Recipe {
         method,
         target: case["target_seq"].as_u64(),
+        images: images(case),
         checkpointing: flag("checkpointing"),
         input_gradients: Some(flag("input_require_grads")),
         norms_apart: flag("two_groups"),
@@ -78,9 +91,19 @@ fn recipe(case: &Value) -> Recipe {
     }
 }
 
+/// The model of a case, with what is not trained marked.
+fn model(case: &Value) -> Model {
+    let model = Model::from_config_with(&case["hf_config"].to_string(), Weights::Fresh).unwrap();
+    let words = |key: &str| -> Option<Vec<&str>> {
+        Some(case[key].as_array()?.iter().filter_map(Value::as_str).collect())
+    };
+    let model = words("trainable_only").map_or(model.clone(), |names| model.train_only(&names));
+    words("frozen").map_or(model.clone(), |names| model.freeze(&names))
+}
+
 /// The step of the first rank of a case, in order.
 pub fn program(case: &Value) -> StepProgram {
-    let model = Model::from_config_with(&case["hf_config"].to_string(), Weights::Fresh).unwrap();
+    let model = model(case);
     let document_text = case["config"].to_string();
     let document = parse_json(&document_text).unwrap();
     let world = case["world"].as_u64().unwrap();
@@ -96,8 +119,8 @@ pub fn program(case: &Value) -> StepProgram {
 }
 
 /// The prediction for a rank of a case.
-pub fn predict(case: &Value, rank: u64) -> (Prediction, bool) {
-    let model = Model::from_config_with(&case["hf_config"].to_string(), Weights::Fresh).unwrap();
+pub fn predict(case: &Value, rank: u64) -> (Prediction, Fidelity) {
+    let model = model(case);
     let document_text = case["config"].to_string();
     let document = parse_json(&document_text).unwrap();
     let world = case["world"].as_u64().unwrap();
@@ -111,8 +134,7 @@ pub fn predict(case: &Value, rank: u64) -> (Prediction, bool) {
     let lowered = Lowered::new(&model, &recipe(case), conditions).unwrap();
     let rank = lowered.rank(&resolved, &zero, world, rank);
     let counting = Counting { backend: Backend::Gloo, tensors_only: true };
-    let is_own = lowered.fidelity() == zeropilot_step::lower::Fidelity::Own;
-    (Prediction::new(&lowered, &rank, counting), is_own)
+    (Prediction::new(&lowered, &rank, counting), lowered.fidelity())
 }
 
 fn sum(state: &Value) -> i64 {
@@ -197,6 +219,15 @@ impl Table {
     pub fn of(&self, what: &str) -> (f64, f64) {
         let row = &self.0[what];
         (row.near as f64 / row.count as f64, row.worst)
+    }
+
+    /// The same over everything that is compared and chosen.
+    pub fn all(&self, is_chosen: impl Fn(&str) -> bool) -> (f64, f64) {
+        let rows = || self.0.iter().filter(|(what, _)| is_chosen(what)).map(|(_, row)| row);
+        let near: usize = rows().map(|row| row.near).sum();
+        let count: usize = rows().map(|row| row.count).sum();
+        println!("{near} of {count}");
+        (near as f64 / count as f64, rows().map(|row| row.worst).fold(0.0, f64::max))
     }
 
     pub fn names(&self) -> impl Iterator<Item = &String> {

@@ -31,6 +31,8 @@ fn scale(dice: &mut Random, low: u32, high: u32) -> u64 {
 pub(crate) struct Question {
     pub(crate) entry: &'static Entry,
     pub(crate) recipe: Recipe,
+    /// Parts of the names of the parameters that are trained; all if there are none.
+    pub(crate) trained: Vec<&'static str>,
     pub(crate) config: Value,
     pub(crate) micro_batch: u64,
     pub(crate) options: Options,
@@ -48,6 +50,7 @@ impl Question {
         Self {
             entry,
             recipe: recipe(&mut dice),
+            trained: trained(&mut dice),
             config: config(&mut dice, world, micro_batch),
             micro_batch,
             options: options(&mut dice),
@@ -80,7 +83,10 @@ impl Question {
             self.micro_batch,
             self.options,
         );
-        let model = self.entry.model().unwrap();
+        let mut model = self.entry.model().unwrap();
+        if !self.trained.is_empty() {
+            model = model.train_only(&self.trained);
+        }
         let lowered = Lowered::new(&model, &self.recipe, conditions).ok()?;
         Some(answer(&lowered, &resolved, &zero))
     }
@@ -102,22 +108,26 @@ fn options(dice: &mut Random) -> Options {
 fn recipe(dice: &mut Random) -> Recipe {
     let lora = if dice.one_in(2) { Lora::new(8) } else { Lora::new(16).on_all_linear() };
     Recipe {
-        method: match dice.below(6) {
-            0 | 1 => Method::Lora(lora),
-            2 => Method::Only(
-                dice.pick(&[
-                    vec!["norm".to_owned()],
-                    vec!["layers.3.".to_owned(), "h.3.".to_owned()],
-                    vec!["attn".to_owned(), "attention".to_owned()],
-                    vec!["head".to_owned(), "embed".to_owned()],
-                ])
-                .clone(),
-            ),
+        method: match dice.below(3) {
+            0 => Method::Lora(lora),
             _ => Method::Full,
         },
         checkpointing: dice.one_in(2),
         ..Recipe::full(*dice.pick(&[7, 128, 1000, 4096]))
     }
+}
+
+fn trained(dice: &mut Random) -> Vec<&'static str> {
+    let some: [&[&str]; 7] = [
+        &[],
+        &[],
+        &[],
+        &["norm"],
+        &["layers.3.", "h.3."],
+        &["attn", "attention"],
+        &["head", "embed"],
+    ];
+    dice.pick(&some).to_vec()
 }
 
 fn config(dice: &mut Random, world: u64, micro_batch: u64) -> Value {

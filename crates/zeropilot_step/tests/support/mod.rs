@@ -10,7 +10,7 @@ use zeropilot_step::family::{Family, Setup, build};
 use zeropilot_step::head::LossHead;
 use zeropilot_step::memory::{MicroStepPeaks, steady_step};
 use zeropilot_step::micro_step::{MicroStep, modules};
-use zeropilot_step::shape::{Batch, Shape as Dimensions, Switches, Training};
+use zeropilot_step::shape::{Batch, Shape as Dimensions, Switches, Tower, Training};
 use zeropilot_step::tape::{Accounting, Options};
 use zeropilot_step::zero::{Backend, BaseOptimizer, Engine, Loading, Parameter, Run};
 use zeropilot_units::{ElementSize, Elements};
@@ -31,6 +31,7 @@ pub(crate) fn micro_steps(case: &Value) -> Vec<MicroStepPeaks> {
     let setup = Setup {
         family: Family::Llama,
         shape: model.dimensions(),
+        tower: Tower::None,
         switches: Switches {
             tied: Some(model.tied),
             checkpointing: case["checkpointing"].as_bool().unwrap(),
@@ -46,9 +47,7 @@ pub(crate) fn micro_steps(case: &Value) -> Vec<MicroStepPeaks> {
             },
             quantized: None,
             lora: None,
-            trainable_only: case["trainable_only"].as_array().map(|names| {
-                names.iter().filter_map(|name| name.as_str().map(str::to_owned)).collect()
-            }),
+            frozen: names_of_frozen(case),
         },
         batch: Batch {
             sequences: case["config"]["train_micro_batch_size_per_gpu"].as_u64().unwrap(),
@@ -56,6 +55,8 @@ pub(crate) fn micro_steps(case: &Value) -> Vec<MicroStepPeaks> {
             target_length: 0,
         },
         head: LossHead::Model,
+        completion: None,
+        keeps_cache: false,
     };
     let program = build(&setup);
     let modules = modules(program.model());
@@ -68,8 +69,18 @@ pub(crate) fn micro_steps(case: &Value) -> Vec<MicroStepPeaks> {
             ..Options::default()
         };
         let micro_step = MicroStep::of(&*program, options);
-        steady_step(run, program.model(), &modules, &micro_step, Backend::Gloo)
+        steady_step(run, program.model(), &modules, &micro_step, &[], Backend::Gloo)
     })
+}
+
+/// Parameters that `trainable_only` does not name.
+fn names_of_frozen(case: &Value) -> std::collections::BTreeSet<String> {
+    let Some(fragments) = case["trainable_only"].as_array() else { return Default::default() };
+    let is_named = |name: &str| {
+        fragments.iter().filter_map(Value::as_str).any(|fragment| name.contains(fragment))
+    };
+    let names = Shape::of(case).parameters().into_iter().map(|(name, _)| name);
+    names.filter(|name| !is_named(name)).collect()
 }
 
 /// Tokens of a micro batch.

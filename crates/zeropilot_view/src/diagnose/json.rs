@@ -3,11 +3,11 @@
 use serde::Serialize;
 use serde_json::Value;
 use zeropilot_diagnose::{Cause, Certainty, Diagnosis, Gap, Memory, Object, Phase};
-use zeropilot_step::memory::Phase as StepPhase;
 use zeropilot_text::Language;
 
 use super::{LogReport, nothing, prediction, steps, words};
 use crate::json::value;
+use crate::memory::phase;
 
 /// The version of this shape.
 const SHAPE: u32 = 1;
@@ -152,12 +152,7 @@ fn predicted_of(diagnosis: &Diagnosis, predicted: &zeropilot_ask::Memory) -> Sho
     let compared = prediction::compared(diagnosis, predicted);
     let part = |term: zeropilot_record::Term| PredictedPart { part: term.name, bytes: term.bytes };
     ShortagePrediction {
-        phase: match compared.phase {
-            StepPhase::Init => "init",
-            StepPhase::Forward => "forward",
-            StepPhase::Backward => "backward",
-            StepPhase::Step => "step",
-        },
+        phase: phase::name(compared.phase),
         tensors: compared.tensors,
         device: compared.device,
         measured: compared.measured,

@@ -8,7 +8,7 @@ use zeropilot_step::zero::Place;
 use zeropilot_text::{Language, Text, tr};
 use zeropilot_units::Bytes;
 
-use crate::memory::{term_words, terms};
+use crate::memory::{phase, term_words, terms};
 
 /// Parts that are named.
 const NAMED: usize = 4;
@@ -36,6 +36,9 @@ pub(super) fn compared(diagnosis: &Diagnosis, predicted: &Memory) -> Compared {
     let tape = &predicted.answer.on_gpu;
     let phase = match diagnosis.phase {
         Some(Phase::Loading | Phase::Initialize) => StepPhase::Init,
+        Some(Phase::Generation) if tape.phases().contains(&StepPhase::Generate) => {
+            StepPhase::Generate
+        }
         Some(Phase::Forward | Phase::Evaluation | Phase::Generation) => StepPhase::Forward,
         Some(Phase::Backward) => StepPhase::Backward,
         Some(Phase::Step | Phase::Saving) => StepPhase::Step,
@@ -56,8 +59,8 @@ pub(super) fn compared(diagnosis: &Diagnosis, predicted: &Memory) -> Compared {
         measured,
         larger: is_larger.then_some(match phase {
             StepPhase::Init => "loading",
-            StepPhase::Forward | StepPhase::Backward => "activations",
             StepPhase::Step => "temporaries",
+            _ => "activations",
         }),
     }
 }
@@ -68,6 +71,7 @@ fn moment(phase: StepPhase) -> Text {
         StepPhase::Forward => Text::new("the forward pass", "前向"),
         StepPhase::Backward => Text::new("the backward pass", "反向"),
         StepPhase::Step => Text::new("the optimizer step", "优化器更新"),
+        other => phase::title(other),
     }
 }
 

@@ -4,18 +4,21 @@ use unicode_width::UnicodeWidthStr;
 use zeropilot_ask::Compared;
 use zeropilot_cluster::{Cluster, Device};
 use zeropilot_config::settings::{OffloadDevice, Precision, Zero};
+use zeropilot_model::{Model, PartKind};
 use zeropilot_record::Offload;
 use zeropilot_step::conformal::OwnRuns;
-use zeropilot_step::lower::{Fidelity, Method, Recipe};
+use zeropilot_step::lower::{Fidelity, Images, Method, Recipe, image_tokens};
 use zeropilot_step::memory::{Answer, Interval, Phase, Question};
 use zeropilot_step::zero::{Engine, Place};
 use zeropilot_text::{Language, Text, tr};
-use zeropilot_units::{Bytes, Estimate};
+use zeropilot_units::{Bytes, Elements, Estimate};
 
 use super::MemoryReport;
 use super::bars::bar;
 use super::part::{Part, parts};
+use super::phase;
 use super::relief::{change, stage_number};
+use super::task;
 use super::verdict::{Fit, fit};
 use crate::strategy::offload;
 use crate::{Layout, escaped, provenance};
@@ -29,6 +32,10 @@ pub(super) fn report(report: &MemoryReport<'_>, layout: &Layout) -> String {
     let language = layout.language;
     let mut text = format!("{}\n", headline(report.name, &report.question, language));
     text.push_str(&format!("  {}\n", batch(&report.question, language)));
+    let frozen = &report.answer.on_gpu.frozen;
+    text.push_str(&task::lines(report.task, &report.question, frozen, language));
+    text.push_str(&parts_line(report.question.model, report.question.recipe, language));
+    text.push_str(&base_line(report.question.model, report.question.recipe, language));
     if let Some(note) = assumption(report, language) {
         text.push_str(&format!("  {note}\n"));
     }
@@ -52,7 +59,7 @@ pub(super) fn headline(name: &str, question: &Question<'_>, language: Language) 
     let separator = Text::new(", ", "，").get(language);
     [
         escaped(name).into_owned(),
-        method(question.recipe, language).to_owned(),
+        method(question.model, question.recipe, language).to_owned(),
         match question.recipe.engine {
             Engine::DeepSpeed => zero(question.zero, language),
             Engine::PyTorch => tr!(language, "without DeepSpeed", "不用 DeepSpeed"),
@@ -63,12 +70,17 @@ pub(super) fn headline(name: &str, question: &Question<'_>, language: Language) 
     .join(separator)
 }
 
-fn method(recipe: &Recipe, language: Language) -> &'static str {
+fn method(model: &Model, recipe: &Recipe, language: Language) -> &'static str {
+    let count = model.count();
+    let frozen = count.total.0 - count.trainable.0;
     match recipe.method {
+        // A class may freeze a little by itself, as Whisper its sinusoids.
+        Method::Full if frozen > count.total.0 / 50 => {
+            Text::new("training part of the parameters", "只训练部分参数")
+        }
         Method::Full => Text::new("full fine-tuning", "全参数训练"),
-        Method::Lora(_) => Text::new("LoRA", "LoRA"),
-        Method::QLora { .. } => Text::new("QLoRA", "QLoRA"),
-        Method::Only(_) => Text::new("part of the parameters", "只训练部分参数"),
+        Method::Lora(_) if recipe.method.base(model).is_none() => Text::new("LoRA", "LoRA"),
+        Method::Lora(_) | Method::QLora { .. } => Text::new("QLoRA", "QLoRA"),
     }
     .get(language)
 }
@@ -140,18 +152,92 @@ fn batch_words(micro: u64, recipe: &Recipe, language: Language) -> String {
     )
 }
 
+/// The parts of a model that sees or hears, and what its images become; empty for a language model alone.
+pub(super) fn parts_line(model: &Model, recipe: &Recipe, language: Language) -> String {
+    let parts = model.parts();
+    if parts.len() < 2 {
+        return String::new();
+    }
+    let list: Vec<String> = parts
+        .iter()
+        .map(|part| {
+            let (size, name) = (billions(part.elements), part_name(part.kind).get(language));
+            let is_frozen = part.trainable.0 == 0 && matches!(recipe.method, Method::Full);
+            match is_frozen {
+                true => tr!(language, "{size} {name} (frozen)", "{name} {size}（冻结）"),
+                false => tr!(language, "{size} {name}", "{name} {size}"),
+            }
+        })
+        .collect();
+    let list = list.join(Text::new(", ", "，").get(language));
+    let total = billions(model.elements());
+    let images = images_words(model, recipe, language).unwrap_or_default();
+    tr!(language, "  {total} parameters: {list}\n{images}", "  {total} 参数：{list}\n{images}")
+}
+
+/// What is quantized of the base, and what is not; empty where nothing is.
+fn base_line(model: &Model, recipe: &Recipe, language: Language) -> String {
+    let sized = recipe.method.base(model).and_then(|base| Some((base.size(model)?, base.format)));
+    let Some((size, format)) = sized else { return String::new() };
+    let (quantized, kept) = (billions(size.quantized), billions(size.kept));
+    let bytes = size.stored.total();
+    tr!(
+        language,
+        "  base in {format}: {quantized} parameters in {bytes}; {kept} are not quantized\n",
+        "  基座为 {format}：{quantized} 参数量化后占 {bytes}；{kept} 参数不量化\n"
+    )
+}
+
+fn images_words(model: &Model, recipe: &Recipe, language: Language) -> Option<String> {
+    let tokens = image_tokens(model, recipe)?;
+    let length = recipe.sequence;
+    let Some(Images::PerSequence { count, size, .. }) = recipe.images else { return None };
+    let images = if count == 1 { "image" } else { "images" };
+    Some(tr!(
+        language,
+        "  {count} {images} of {size} in each sequence: {tokens} of its {length} tokens\n",
+        "  每条序列 {count} 张 {size} 的图像：占 {length} 个 token 中的 {tokens} 个\n"
+    ))
+}
+
+fn part_name(kind: PartKind) -> Text {
+    match kind {
+        PartKind::Vision => Text::new("vision", "视觉"),
+        PartKind::Audio => Text::new("audio", "音频"),
+        PartKind::Projector => Text::new("projector", "投影层"),
+        PartKind::Language => Text::new("language", "语言模型"),
+    }
+}
+
+/// "+12 %".
+fn percent(error: f64) -> String {
+    format!("{:+.0} %", error * 100.0)
+}
+
+/// "8.29 B", "45 M".
+#[allow(clippy::cast_precision_loss)]
+pub(super) fn billions(elements: Elements) -> String {
+    match elements.0 as f64 {
+        count if count >= 1e9 => format!("{:.2} B", count / 1e9),
+        count => format!("{:.0} M", count / 1e6),
+    }
+}
+
 /// What stands above a comparison: all that its ways have in common.
 pub(super) fn common(name: &str, compared: &Compared, language: Language) -> String {
     let separator = Text::new(", ", "，").get(language);
     let words = [
         escaped(name).into_owned(),
-        method(&compared.recipe, language).to_owned(),
+        method(&compared.model, &compared.recipe, language).to_owned(),
         precision(compared.precision).to_owned(),
         gpus(&compared.cluster, language),
     ];
     let batch = batch_words(compared.micro_batch, &compared.recipe, language);
-    let notes = provenance::notes(&compared.notes, language);
-    format!("{}\n  {batch}\n{notes}\n", words.join(separator))
+    let parts = parts_line(&compared.model, &compared.recipe, language)
+        + &base_line(&compared.model, &compared.recipe, language);
+    let left_out = provenance::not_modelled(&compared.provenance.not_modelled, language);
+    let notes = provenance::notes(&compared.provenance.notes, language);
+    format!("{}\n  {batch}\n{parts}{left_out}{notes}\n", words.join(separator))
 }
 
 fn device(report: &MemoryReport<'_>, layout: &Layout) -> String {
@@ -321,13 +407,7 @@ fn table(rows: &[(&str, Bytes)], sum: u64, whole: u64) -> String {
 
 /// When the GPU is fullest.
 pub(super) fn moment(answer: &Answer, language: Language) -> String {
-    let phase = match answer.fullest {
-        Phase::Init => Text::new("while the engine is built", "初始化引擎时"),
-        Phase::Forward => Text::new("in the forward pass", "前向传播中"),
-        Phase::Backward => Text::new("in the backward pass", "反向传播中"),
-        Phase::Step => Text::new("in the optimizer step", "优化器更新时"),
-    }
-    .get(language);
+    let phase = phase::moment(answer.fullest).get(language);
     let near = answer.nearest.as_ref();
     let is_loss = near.is_none() && answer.fullest == Phase::Backward;
     match near {
@@ -373,9 +453,17 @@ pub(super) fn fidelity(answer: &Answer, language: Language) -> Option<String> {
     let rows = parts(answer.at_peak(), &[Place::Device]);
     let lent: Bytes =
         rows.iter().filter(|(part, _)| lent.contains(part)).map(|(_, bytes)| *bytes).sum();
+    let error = answer.activation_error.map_or_else(String::new, |error| {
+        let (low, high) = (percent(error.low), percent(error.high));
+        tr!(
+            language,
+            " For recorded models of its kind such activations were off by {low} to {high}.",
+            "对同类模型的实测，这样算出的激活值误差为 {low} 到 {high}。"
+        )
+    });
     Some(tr!(
         language,
-        "note: {lent} of the GPU's memory is approximate: activations, logits and gathered weights are counted on the layers of a plain {name} of the same size, since this model or its adapters differ from it in details that are not followed yet. Weights, gradients and optimizer states are exact.",
-        "提示：显存里有 {lent} 是近似值：激活值、logits 和临时聚合的权重是按同样尺寸的普通 {name} 计算的，这个模型（或它的 LoRA 模块）与之有些细节差别，还没有逐一模拟。权重、梯度和优化器状态是精确的。"
+        "note: {lent} of the GPU's memory is approximate: activations, logits and gathered weights are counted on the layers of a plain {name} of the same size, since this model or its adapters differ from it in details that are not followed yet. Weights, gradients and optimizer states are exact.{error}",
+        "提示：显存里有 {lent} 是近似值：激活值、logits 和临时聚合的权重是按同样尺寸的普通 {name} 计算的，这个模型（或它的 LoRA 模块）与之有些细节差别，还没有逐一模拟。权重、梯度和优化器状态是精确的。{error}"
     ))
 }

@@ -4,8 +4,9 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 use serde_json::Value;
+use zeropilot_model::{Model, Part as ModelPart};
 use zeropilot_step::conformal::OwnRuns;
-use zeropilot_step::lower::Fidelity;
+use zeropilot_step::lower::{Fidelity, Images, Recipe, image_tokens};
 use zeropilot_step::memory::{Answer, Phase, Prediction, Stretch};
 use zeropilot_step::zero::{Engine, Place, Rest};
 use zeropilot_text::Language;
@@ -14,8 +15,8 @@ use zeropilot_units::{Bytes, Estimate};
 use super::MemoryReport;
 use super::human::precision;
 use super::part::{Part, parts};
+use super::phase;
 use super::relief::{name, stage_number};
-use super::svg::phase;
 use super::verdict::{Fit, fit};
 use crate::estimate::Estimate as Bounds;
 use crate::json::value;
@@ -41,6 +42,10 @@ pub(crate) struct Memory<'a> {
     nodes: u64,
     gpus_per_node: u64,
     rank: u64,
+    task: &'static str,
+    parameters: Parameters,
+    models: Vec<OtherModel>,
+    images: Option<ImagesSeen>,
     activations: Activations,
     tensors: Tensors,
     device: DeviceMemory<'a>,
@@ -49,12 +54,117 @@ pub(crate) struct Memory<'a> {
     provenance: provenance::Shape<'a>,
 }
 
+/// Parameters of the model, and of each of its parts.
+#[derive(Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+struct Parameters {
+    total: u64,
+    trainable: u64,
+    parts: Vec<PartSize>,
+    quantized: Option<QuantizedSize>,
+}
+
+/// Parameters of a quantized base, and the bytes of all of them with their scales.
+#[derive(Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+struct QuantizedSize {
+    format: String,
+    total: u64,
+    bytes: u64,
+}
+
+/// Parameters of a part: `vision`, `audio`, `projector` or `language`.
+#[derive(Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+struct PartSize {
+    part: &'static str,
+    total: u64,
+    trainable: u64,
+}
+
+/// A model that runs and is not trained: `reference`, `teacher` or `reward`, with the bytes of its weights between phases.
+#[derive(Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+struct OtherModel {
+    role: &'static str,
+    parameters: u64,
+    device: u64,
+    host: u64,
+}
+
+fn models(report: &MemoryReport<'_>) -> Vec<OtherModel> {
+    let frozen = report.question.recipe.task.frozen.iter().zip(&report.answer.on_gpu.frozen);
+    frozen
+        .map(|(model, held)| OtherModel {
+            role: phase::role_name(model.role),
+            parameters: model.model.elements().0,
+            device: held.rest.at(Place::Device).0,
+            host: held.rest.at(Place::Pinned).0 + held.rest.at(Place::Host).0,
+        })
+        .collect()
+}
+
+/// The images of a sequence, and the tokens they become.
+#[derive(Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+struct ImagesSeen {
+    per_sequence: u64,
+    width: u64,
+    height: u64,
+    tokens: u64,
+}
+
+fn parameters(model: &Model, recipe: &Recipe) -> Parameters {
+    let adapted = recipe.method.lora().and_then(|lora| lora.apply(model).ok());
+    let count = model.count();
+    let trainable = adapted.as_ref().map_or(count.trainable, |adapted| adapted.count().trainable);
+    let adapted_parts = adapted.as_ref().map(Model::parts);
+    let part = |part: ModelPart| {
+        let of_kind =
+            |parts: &Vec<ModelPart>| parts.iter().find(|it| it.kind == part.kind).copied();
+        let trained = adapted_parts.as_ref().map_or(Some(part), of_kind);
+        PartSize {
+            part: part.kind.name(),
+            total: part.elements.0,
+            trainable: trained.map_or(0, |part| part.trainable.0),
+        }
+    };
+    Parameters {
+        total: count.total.0,
+        trainable: trainable.0,
+        parts: model.parts().into_iter().map(part).collect(),
+        quantized: recipe.method.base(model).and_then(|base| {
+            let size = base.size(model)?;
+            Some(QuantizedSize {
+                format: base.format.to_string(),
+                total: size.quantized.0,
+                bytes: size.stored.total().0,
+            })
+        }),
+    }
+}
+
+fn images(model: &Model, recipe: &Recipe) -> Option<ImagesSeen> {
+    let tokens = image_tokens(model, recipe)?;
+    let Some(Images::PerSequence { count, size, .. }) = recipe.images else { return None };
+    Some(ImagesSeen { per_sequence: count, width: size.width, height: size.height, tokens })
+}
+
 /// Whose program the activations come from: the model's `own`, or a `stand_in`.
 #[derive(Debug, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 struct Activations {
     program: &'static str,
     of: Option<&'static str>,
+    error: Option<ActivationError>,
+}
+
+/// How far the activations of a stand-in were off for recorded models of its class: 0.1 is a tenth too high.
+#[derive(Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+struct ActivationError {
+    low: f64,
+    high: f64,
 }
 
 /// Exactly the tensors of the rank.
@@ -157,6 +267,7 @@ struct DevicePeak<'a> {
     forward: u64,
     backward: u64,
     step: u64,
+    others: Parts,
 }
 
 /// What a host needs for all of its processes.
@@ -204,11 +315,19 @@ pub fn json(report: &MemoryReport<'_>, as_measured: &Prediction) -> Value {
         nodes: layout.nodes,
         gpus_per_node: layout.gpus_per_node,
         rank: answer.rank,
+        task: report.task.name(),
+        parameters: parameters(question.model, question.recipe),
+        models: models(report),
+        images: images(question.model, question.recipe),
         activations: match answer.fidelity {
-            Fidelity::Own => Activations { program: "own", of: None },
-            Fidelity::StandIn(family) => {
-                Activations { program: "stand_in", of: Some(family.name()) }
-            }
+            Fidelity::Own => Activations { program: "own", of: None, error: None },
+            Fidelity::StandIn(family) => Activations {
+                program: "stand_in",
+                of: Some(family.name()),
+                error: answer
+                    .activation_error
+                    .map(|error| ActivationError { low: error.low, high: error.high }),
+            },
         },
         tensors: tensors(as_measured),
         device: device(report),
@@ -257,14 +376,26 @@ fn device<'a>(report: &MemoryReport<'a>) -> DeviceMemory<'a> {
         at_peak: at_peak(answer),
         terms: terms.chain([slack]).collect(),
         peak: DevicePeak {
-            phase: phase_name(answer.fullest),
+            phase: phase::name(answer.fullest),
             near: answer.nearest.as_deref(),
             init: most(Phase::Init),
             forward: most(Phase::Forward),
             backward: most(Phase::Backward),
             step: most(Phase::Step),
+            others: answer
+                .on_gpu
+                .phases()
+                .into_iter()
+                .filter(|phase| !is_of_model(*phase))
+                .map(|phase| (phase::name(phase), most(phase)))
+                .collect(),
         },
     }
+}
+
+/// Whether a phase is one of those that every job has.
+fn is_of_model(phase: Phase) -> bool {
+    matches!(phase, Phase::Init | Phase::Forward | Phase::Backward | Phase::Step)
 }
 
 /// The tensors on the GPU at its fullest, by part.
@@ -367,7 +498,7 @@ pub struct Frame {
 /// What a GPU holds through a step, stretch by stretch, each with the words of its phase.
 pub fn film(stretches: &[Stretch], language: Language) -> Vec<Frame> {
     let frame = |stretch: &Stretch| Frame {
-        phase: phase(stretch.phase).get(language),
+        phase: phase::title(stretch.phase).get(language),
         held: held(&stretch.alive),
     };
     stretches.iter().map(frame).collect()
@@ -410,14 +541,5 @@ fn state(rest: &Rest, misc: Bytes) -> State {
         host: at(Place::Host),
         total: rest.total().0,
         misc: misc.0,
-    }
-}
-
-pub(super) fn phase_name(phase: Phase) -> &'static str {
-    match phase {
-        Phase::Init => "init",
-        Phase::Forward => "forward",
-        Phase::Backward => "backward",
-        Phase::Step => "step",
     }
 }

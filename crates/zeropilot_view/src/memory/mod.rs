@@ -6,12 +6,14 @@ mod html;
 mod human;
 pub(crate) mod json;
 mod part;
+pub(crate) mod phase;
 mod relief;
 pub(crate) mod svg;
+pub(crate) mod task;
 mod timeline;
 mod verdict;
 
-use zeropilot_ask::{Compared, Memory, NumberFormat, Provenance};
+use zeropilot_ask::{Compared, Memory, NumberFormat, Provenance, TaskName};
 use zeropilot_step::memory::{Answer, Question, Relief};
 use zeropilot_text::Language;
 
@@ -44,6 +46,8 @@ pub struct MemoryReport<'a> {
     pub assumed: Option<NumberFormat>,
     /// What the answer rests on.
     pub provenance: &'a Provenance,
+    /// What the model is trained for.
+    pub task: TaskName,
 }
 
 impl<'a> From<&'a Memory> for MemoryReport<'a> {
@@ -56,6 +60,7 @@ impl<'a> From<&'a Memory> for MemoryReport<'a> {
             host_reliefs: &memory.host_reliefs,
             assumed: memory.job.assumed,
             provenance: &memory.job.provenance,
+            task: memory.job.task(),
         }
     }
 }

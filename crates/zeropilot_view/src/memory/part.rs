@@ -11,6 +11,7 @@ use crate::escaped;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) enum Part {
     Weights,
+    OtherModels,
     Gathered,
     Master,
     Optimizer,
@@ -24,8 +25,9 @@ pub(crate) enum Part {
 }
 
 impl Part {
-    pub(crate) const ALL: [Self; 11] = [
+    pub(crate) const ALL: [Self; 12] = [
         Self::Weights,
+        Self::OtherModels,
         Self::Gathered,
         Self::Master,
         Self::Optimizer,
@@ -49,6 +51,7 @@ impl Part {
             | C::PersistentParameters
             | C::SecondaryPartitions
             | C::CallerParameters => Self::Weights,
+            C::OtherModels => Self::OtherModels,
             C::GatheredParameters | C::GatherBuffer => Self::Gathered,
             C::Master => Self::Master,
             C::FirstMoment | C::SecondMoment | C::StepCounters => Self::Optimizer,
@@ -81,6 +84,7 @@ impl Part {
     fn text(self) -> Text {
         match self {
             Self::Weights => Text::new("weights", "模型权重"),
+            Self::OtherModels => Text::new("weights of frozen models", "冻结模型的权重"),
             Self::Gathered => Text::new("gathered weights", "临时聚合的权重"),
             Self::Master => Text::new("fp32 master weights", "fp32 主权重"),
             Self::Optimizer => Text::new("optimizer states", "优化器状态"),
@@ -102,6 +106,7 @@ impl Part {
     pub(crate) fn name(self) -> &'static str {
         match self {
             Self::Weights => "weights",
+            Self::OtherModels => "other_models",
             Self::Gathered => "gathered_weights",
             Self::Master => "master_weights",
             Self::Optimizer => "optimizer_states",

@@ -2,12 +2,13 @@
 
 use std::fmt::Write as _;
 
-use zeropilot_step::memory::{Phase, Stretch};
+use zeropilot_step::memory::Stretch;
 use zeropilot_step::zero::Place;
 use zeropilot_text::{Language, Text};
 use zeropilot_units::Bytes;
 
 use super::part::{Part, parts};
+use super::phase;
 use super::{MemoryReport, headline};
 use crate::html::text as xml;
 
@@ -22,6 +23,7 @@ const RIGHT: f64 = 210.0;
 fn colour(part: Part) -> &'static str {
     match part {
         Part::Weights => "#0072b2",
+        Part::OtherModels => "#004466",
         Part::Gathered => "#56b4e9",
         Part::Master => "#7a5195",
         Part::Optimizer => "#cc79a7",
@@ -65,16 +67,6 @@ pub fn svg(report: &MemoryReport<'_>, stretches: &[Stretch], language: Language)
     }
     svg.push_str("</svg>\n");
     svg
-}
-
-/// What a phase is called.
-pub(super) fn phase(phase: Phase) -> Text {
-    match phase {
-        Phase::Init => Text::new("initialization", "初始化"),
-        Phase::Forward => Text::new("forward", "前向传播"),
-        Phase::Backward => Text::new("backward", "反向传播"),
-        Phase::Step => Text::new("optimizer step", "优化器更新"),
-    }
 }
 
 struct Plot {
@@ -169,7 +161,7 @@ impl Plot {
                 continue;
             }
             before = Some(stretch.phase);
-            let word = phase(stretch.phase);
+            let word = phase::title(stretch.phase);
             let x = self.x(place);
             let _ = writeln!(
                 svg,

@@ -1,10 +1,11 @@
 //! The memory of a GPU over one step, drawn with characters.
 
-use zeropilot_step::memory::{Phase, Stretch};
+use zeropilot_step::memory::Stretch;
 use zeropilot_step::zero::Place;
-use zeropilot_text::{Language, Text};
+use zeropilot_text::Language;
 use zeropilot_units::Bytes;
 
+use super::phase::short;
 use crate::Layout;
 
 const ROWS: usize = 12;
@@ -54,16 +55,12 @@ fn phases(stretches: &[Stretch], language: Language) -> String {
     for (place, stretch) in stretches.iter().enumerate() {
         if before != Some(stretch.phase) {
             before = Some(stretch.phase);
-            let word = match stretch.phase {
-                Phase::Init => Text::new("init", "初始化"),
-                Phase::Forward => Text::new("forward", "前向"),
-                Phase::Backward => Text::new("backward", "反向"),
-                Phase::Step => Text::new("step", "更新"),
-            }
-            .get(language);
-            line.push_str(&" ".repeat(place.saturating_sub(columns)));
+            let word = short(stretch.phase).get(language);
+            // Short phases push the words of later ones on.
+            let place = if columns == 0 { place } else { place.max(columns + 1) };
+            line.push_str(&" ".repeat(place - columns));
             line.push_str(word);
-            columns = place.max(columns) + unicode_width::UnicodeWidthStr::width(word);
+            columns = place + unicode_width::UnicodeWidthStr::width(word);
         }
     }
     line

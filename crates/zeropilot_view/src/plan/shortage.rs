@@ -99,7 +99,7 @@ fn adapters(method: MethodName, limit: Limit, language: Language) -> &'static st
         ),
         MethodName::Lora => Text::new(
             "A quantized base needs less: --method qlora\n",
-            "把底座量化需要的更少：--method qlora\n",
+            "把基座量化需要的更少：--method qlora\n",
         ),
         MethodName::Qlora => Text::new("", ""),
     }

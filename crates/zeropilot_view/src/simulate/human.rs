@@ -9,7 +9,7 @@ use zeropilot_text::{Language, Text, tr};
 use super::SimulateReport;
 use super::words::{advice, cause};
 use crate::memory::bars::bar;
-use crate::memory::{batch, headline, own_bounds};
+use crate::memory::{batch, headline, own_bounds, task};
 use crate::{Layout, cost, provenance};
 
 /// Columns of the bars.
@@ -26,6 +26,7 @@ pub fn human(report: &SimulateReport<'_>, layout: &Layout) -> String {
         batch(&report.question, language),
         accumulation(report, language)
     ));
+    text.push_str(&task::lines(report.task, &report.question, report.frozen, language));
     text.push_str(&network(report, language));
     text.push_str(&room(report, layout));
     text.push('\n');

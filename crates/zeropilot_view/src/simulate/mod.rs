@@ -8,9 +8,9 @@ mod timeline;
 mod trace;
 mod words;
 
-use zeropilot_ask::{Bill, Provenance, Simulated};
+use zeropilot_ask::{Bill, Provenance, Simulated, TaskName};
 use zeropilot_cluster::{Network, Outlook};
-use zeropilot_step::memory::Question;
+use zeropilot_step::memory::{FrozenRest, Question};
 use zeropilot_step::program::StepProgram;
 use zeropilot_step::time::{Estimated, Machine, ScalingPoint, Span, Spans, observe};
 use zeropilot_step::traffic::Traffic;
@@ -52,6 +52,10 @@ pub struct SimulateReport<'a> {
     pub process: Option<Bytes>,
     /// What the answer rests on.
     pub provenance: &'a Provenance,
+    /// What the model is trained for.
+    pub task: TaskName,
+    /// What frozen models keep on a rank.
+    pub frozen: &'a [FrozenRest],
 }
 
 impl<'a> SimulateReport<'a> {
@@ -69,6 +73,8 @@ impl<'a> SimulateReport<'a> {
             fit: fit_of(&simulated.answer, simulated.job.cluster()),
             process: simulated.process,
             provenance: &simulated.job.provenance,
+            task: simulated.job.task(),
+            frozen: &simulated.answer.on_gpu.frozen,
         }
     }
 

@@ -48,21 +48,12 @@ static WORDING: Wording = Wording {
 };
 
 pub(crate) fn check(job: &JobView<'_>, found: &mut Findings) {
-    for (script, name) in job.stage_3_scripts() {
-        let Some(arguments) = script.training_arguments().min_by_key(|call| call.span.start) else {
-            continue;
-        };
-        let late = script.calls.iter().filter(|call| {
-            loads_a_model(&call.callee)
-                && call.scope == arguments.scope
-                && call.span.start >= arguments.span.end
-        });
-        for call in late {
-            let map = call.keyword("device_map");
-            if let Some((_, span)) = map.filter(|(value, _)| value.is_something()) {
-                let diagnostic = Diagnostic::new(&RULE, &WORDING, "", span);
-                found.at(&Place::in_file(name, span), diagnostic);
-            }
+    let loads = job.calls_under_stage_3().filter(|(call, _)| loads_a_model(&call.callee));
+    for (call, name) in loads {
+        let map = call.keyword("device_map");
+        if let Some((_, span)) = map.filter(|(value, _)| value.is_something()) {
+            let diagnostic = Diagnostic::new(&RULE, &WORDING, "", span);
+            found.at(&Place::in_file(name, span), diagnostic);
         }
     }
 }

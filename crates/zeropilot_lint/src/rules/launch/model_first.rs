@@ -38,6 +38,8 @@ pub(crate) static RULE: Rule = Rule {
     is_no_op: false,
 };
 
+/// Configs for the HF Trainer.
+pub(crate) const STAGE_2: &str = r#"{"train_micro_batch_size_per_gpu": "auto", "gradient_accumulation_steps": "auto", "bf16": {"enabled": true}, "zero_optimization": {"stage": 2}}"#;
 pub(crate) const STAGE_3: &str = r#"{"train_micro_batch_size_per_gpu": "auto", "gradient_accumulation_steps": "auto", "bf16": {"enabled": true}, "zero_optimization": {"stage": 3, "stage3_gather_16bit_weights_on_model_save": true}}"#;
 
 static WORDING: Wording = Wording {

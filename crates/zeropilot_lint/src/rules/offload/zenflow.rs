@@ -12,21 +12,24 @@ pub(crate) static RULE: Rule = Rule {
     group: Group::Offload,
     severity: Severity::Error,
     summary: Text::new("ZenFlow settings that do not start", "无法启动的 ZenFlow 设置"),
-    wordings: &[&OVERWRITTEN, &OPEN, &ON_DEVICE],
+    wordings: &[&OVERWRITTEN, &OPEN, &ON_DEVICE, &NO_PARAMETERS],
     sources: &[],
     examples: &[
         Example::new(
-            r#"{"train_batch_size": 8, "zero_optimization": {"stage": 2, "offload_optimizer": {"device": "cpu"}, "zenflow": {"select_interval": 2}}}"#,
+            r#"{"train_batch_size": 8, "zero_optimization": {"stage": 2, "offload_optimizer": {"device": "cpu"}, "zenflow": {"select_interval": 2}}, "optimizer": {"type": "AdamW", "params": {"lr": 0.0001}}}"#,
         ),
         Example::new(
-            r#"{"train_batch_size": 8, "zero_optimization": {"stage": 2, "offload_optimizer": {"device": "cpu"}, "zenflow": {"select_strategy": "step"}}}"#,
+            r#"{"train_batch_size": 8, "zero_optimization": {"stage": 2, "offload_optimizer": {"device": "cpu"}, "zenflow": {"select_strategy": "step"}}, "optimizer": {"type": "AdamW", "params": {"lr": 0.0001}}}"#,
         ),
         Example::new(
             r#"{"train_batch_size": 8, "zero_optimization": {"stage": 2, "zenflow": {}}}"#,
         ),
+        Example::new(
+            r#"{"train_batch_size": 8, "zero_optimization": {"stage": 2, "offload_optimizer": {"device": "cpu"}, "zenflow": {}}, "optimizer": {"type": "AdamW"}}"#,
+        ),
     ],
     good: &[Example::new(
-        r#"{"train_batch_size": 8, "zero_optimization": {"stage": 2, "offload_optimizer": {"device": "cpu"}, "zenflow": {"select_strategy": "step", "select_interval": 4}}}"#,
+        r#"{"train_batch_size": 8, "zero_optimization": {"stage": 2, "offload_optimizer": {"device": "cpu"}, "zenflow": {"select_strategy": "step", "select_interval": 4}}, "optimizer": {"type": "AdamW", "params": {"lr": 0.0001}}}"#,
     )],
     is_no_op: false,
 };
@@ -76,6 +79,27 @@ static ON_DEVICE: Wording = Wording {
     ),
 };
 
+static NO_PARAMETERS: Wording = Wording {
+    message: Text::new(
+        "`zenflow` needs `optimizer.params` in ZeRO stage {stage}",
+        "在 ZeRO stage {stage} 下，`zenflow` 需要 `optimizer.params`",
+    ),
+    why: Text::new(
+        "In stages 1 and 2, ZenFlow makes a second optimizer from these parameters. Without them DeepSpeed exits with `TypeError: … argument after ** must be a mapping, not NoneType`, also if the script brings the optimizer.",
+        "在 stage 1 和 2 下，ZenFlow 用这些参数再建一个优化器；缺少时 DeepSpeed 报错退出：`TypeError: … argument after ** must be a mapping, not NoneType`。脚本自带优化器时也一样。",
+    ),
+    help: Text::new(
+        "add `\"optimizer\": {{\"type\": \"AdamW\", \"params\": {{\"lr\": 1e-4}}}}`, with your own values",
+        "加上 `\"optimizer\": {{\"type\": \"AdamW\", \"params\": {{\"lr\": 1e-4}}}}`，数值按需修改",
+    ),
+};
+
+/// Whether the section has nothing that ZenFlow could make its own optimizer from.
+fn lacks_parameters(subject: &Subject<'_>) -> bool {
+    let params = subject.node(["optimizer", "params"]);
+    params.is_none_or(|params| matches!(params.value, Value::Null))
+}
+
 pub(crate) fn check(subject: &Subject<'_>, found: &mut Vec<Diagnostic>) {
     let path = [ZERO, "zenflow"];
     let is_read = subject.reads(ZERO, "zenflow");
@@ -83,10 +107,15 @@ pub(crate) fn check(subject: &Subject<'_>, found: &mut Vec<Diagnostic>) {
     if !is_read || !matches!(section.value.value, Value::Object(_)) {
         return;
     }
-    if let (Some(stage @ 1..=2), Some(Device::None)) =
-        (subject.stage(), subject.device("offload_optimizer"))
-    {
-        found.push(at_member(&RULE, &ON_DEVICE, &path, section).with("stage", usize::from(stage)));
+    if let Some(stage @ 1..=2) = subject.stage() {
+        let wording = match subject.device("offload_optimizer") {
+            Some(Device::None) => Some(&ON_DEVICE),
+            Some(Device::Cpu) if lacks_parameters(subject) => Some(&NO_PARAMETERS),
+            _ => None,
+        };
+        found.extend(wording.map(|wording| {
+            at_member(&RULE, wording, &path, section).with("stage", usize::from(stage))
+        }));
     }
     let strategy = match section.value.get("select_strategy").map(|node| &node.value) {
         None => "auto",

@@ -6,6 +6,7 @@
 pub(crate) mod clip_by_value;
 pub(crate) mod clipping_call;
 pub(crate) mod evaluation_before_training;
+pub(crate) mod images_on_some_ranks;
 pub(crate) mod init_before_group;
 pub(crate) mod local_rank_default;
 pub(crate) mod local_rank_not_taken;

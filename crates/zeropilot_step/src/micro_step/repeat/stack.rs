@@ -72,7 +72,7 @@ pub(super) struct Stack {
 
 impl Stack {
     pub(super) fn of(shallow: &Model, deep: &Model, left_out: u32) -> Option<Self> {
-        let layers = layers(shallow)?;
+        let layers = layers(shallow, deep)?;
         let last = *layers.last()?;
         let end = (last + 1..shallow.modules.len()).find(|&index| !is_inside(shallow, index, last));
         let end = end.unwrap_or(shallow.modules.len());
@@ -130,7 +130,14 @@ impl Stack {
     /// An item with its module or parameter renamed.
     pub(super) fn renamed(&self, item: Item, rename: impl Fn(&Numbers, u32) -> u32) -> Item {
         match item {
-            Item::Swing(place) => Item::Swing(place),
+            Item::Swing(_)
+            | Item::Begin
+            | Item::Generate
+            | Item::Generated
+            | Item::Score
+            | Item::Reference
+            | Item::Visit(_)
+            | Item::Loss => item,
             Item::Module(Event { kind, module }) => {
                 Item::Module(Event { kind, module: rename(&self.modules, module) })
             }
@@ -158,16 +165,22 @@ fn is_same_label(one: Label, other: Label) -> bool {
     }
 }
 
-/// The modules of the outermost list.
-fn layers(model: &Model) -> Option<Vec<usize>> {
-    let is_first = |info: &ModuleInfo| matches!(info.label, Label::Item(_, 0));
-    let first = model.modules.iter().find(|info| is_first(info))?;
-    let Label::Item(name, _) = first.label else { return None };
+/// The modules of the outermost list that is shorter in the shallow model.
+fn layers(shallow: &Model, deep: &Model) -> Option<Vec<usize>> {
+    let is_first = |info: &&ModuleInfo| matches!(info.label, Label::Item(_, 0));
+    let lists = shallow.modules.iter().filter(is_first).zip(deep.modules.iter().filter(is_first));
+    let mut lists = lists.map(|(one, other)| (items(shallow, one), items(deep, other)));
+    lists.find(|(one, other)| one.len() < other.len()).map(|(one, _)| one)
+}
+
+/// The modules of the list that begins with `first`.
+fn items(model: &Model, first: &ModuleInfo) -> Vec<usize> {
+    let Label::Item(name, _) = first.label else { return Vec::new() };
     let is_one = |info: &ModuleInfo| {
         info.parent == first.parent && matches!(info.label, Label::Item(list, _) if list == name)
     };
     let modules = model.modules.iter().enumerate();
-    Some(modules.filter(|(_, info)| is_one(info)).map(|(index, _)| index).collect())
+    modules.filter(|(_, info)| is_one(info)).map(|(index, _)| index).collect()
 }
 
 fn is_inside(model: &Model, module: usize, above: usize) -> bool {

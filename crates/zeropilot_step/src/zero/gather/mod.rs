@@ -63,6 +63,8 @@ pub struct Gatherer<'a> {
     storages: Storages<'a>,
     recording: Vec<u32>,
     trace: Option<Trace>,
+    /// The pass has left the recorded order: nothing is prefetched or kept until the next one begins a new record.
+    is_lost: bool,
     /// Place in the recorded order: module events seen in this micro step.
     step: u32,
     /// First entry of the recorded parameter order that has not been fetched.
@@ -104,6 +106,7 @@ impl<'a> Gatherer<'a> {
             sizes,
             recording: Vec::new(),
             trace: None,
+            is_lost: false,
             step: 0,
             queue: 0,
             fetched_for: vec![None; count],
@@ -127,6 +130,9 @@ impl<'a> Gatherer<'a> {
             }
         }
         self.storages.drop_landed(sink);
+        if std::mem::take(&mut self.is_lost) {
+            self.recording.clear();
+        }
         if self.trace.is_none() && !self.recording.is_empty() {
             let recorded = std::mem::take(&mut self.recording);
             self.trace = Some(Trace::new(&recorded, self.modules, &self.sizes));
@@ -156,8 +162,19 @@ impl<'a> Gatherer<'a> {
         }
     }
 
+    /// Forgets the recorded order, as the engine does when its hooks are put back after generation.
+    fn forget(&mut self) {
+        self.trace = None;
+        self.recording.clear();
+        self.decisions = Decisions::default();
+    }
+
     fn enter(&mut self, module: u32, backward: bool, sink: &mut impl Sink) {
         let modules = self.modules;
+        if self.trace.as_ref().is_some_and(|trace| trace.module(self.step) != Some(module)) {
+            self.forget();
+            self.is_lost = true;
+        }
         if backward && !std::mem::replace(&mut self.is_in_backward[module as usize], true) {
             self.in_backward.push(module);
         }
@@ -177,7 +194,7 @@ impl<'a> Gatherer<'a> {
         if self.trace.is_some() {
             self.skip_fetched(parameters);
             self.prefetch(sink);
-        } else {
+        } else if !self.is_lost {
             self.recording.push(module);
         }
         self.step += 1;
@@ -270,6 +287,23 @@ impl<'a> Gatherer<'a> {
         }
         self.release_all(&mut Nobody);
         self.storages.under_way().is_empty()
+    }
+
+    /// Every parameter is gathered, each by itself (`GatheredParameters` of the whole model).
+    pub fn gather_all(&mut self, sink: &mut impl Sink) {
+        for parameter in 0..self.sizes.len() {
+            if self.storages.is_released(parameter) {
+                self.storages.gather(&[parameter], sink);
+                self.storages.land(parameter, sink);
+            }
+        }
+    }
+
+    /// A generation ends: everything is released, and the next pass records the order anew.
+    pub fn end_generation(&mut self, sink: &mut impl Sink) {
+        self.release_all(sink);
+        self.forget();
+        self.begin_micro_step(sink);
     }
 
     /// The optimizer step ends: persistent parameters are gathered, secondary copies of trained ones are out of date.

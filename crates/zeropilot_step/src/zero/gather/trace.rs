@@ -6,6 +6,8 @@ use super::sizes::Size;
 /// Module events of one micro step, forward and backward.
 #[derive(Debug, Clone)]
 pub(super) struct Trace {
+    /// Modules in order.
+    modules: Vec<u32>,
     /// Parameters in the order of use, with the place of the module event that uses them.
     entries: Vec<(u32, u32)>,
     /// Places at which each parameter is used: parameter by parameter, those of the first one first.
@@ -44,7 +46,12 @@ impl Trace {
             uses[*next as usize] = place;
             *next += 1;
         }
-        Self { entries, uses, ends, elements_before }
+        Self { modules: recorded.to_vec(), entries, uses, ends, elements_before }
+    }
+
+    /// The module at a place.
+    pub(super) fn module(&self, place: u32) -> Option<u32> {
+        self.modules.get(place as usize).copied()
     }
 
     /// A parameter and the place that uses it, by position in the order of use.

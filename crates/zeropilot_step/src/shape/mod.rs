@@ -1,6 +1,14 @@
 //! The dimensions of a model and the switches of its family.
 
+mod tower;
+
+use std::collections::BTreeSet;
+
+use zeropilot_model::quantization::QuantizedBase;
+
 use crate::primitive::QuantizedProduct;
+
+pub use tower::{Grid, Segments, Speech, Tower, Vision, VisionKind};
 
 /// Dimensions of a model. Fields a family does not have stay zero.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -126,8 +134,17 @@ pub struct Lora {
 pub enum LoraTargets {
     /// Every linear layer except the output projection.
     AllLinear,
-    /// Modules whose own name is listed.
+    /// Modules whose name ends with one of these; a number in a name is written as `*`.
     Named(Vec<String>),
+}
+
+/// Linear layers in a smaller format.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Quantized {
+    /// The format, and which layers keep theirs.
+    pub base: QuantizedBase,
+    /// What a product with such a weight keeps.
+    pub product: QuantizedProduct,
 }
 
 /// Which parameters are trained, and how the model is stored.
@@ -135,10 +152,10 @@ pub enum LoraTargets {
 pub struct Training {
     /// Bytes of a model element.
     pub element_bytes: u8,
-    /// Weights of linear layers are kept in four bits, the output projection excepted, and multiplied so.
-    pub quantized: Option<QuantizedProduct>,
+    /// Weights of linear layers are stored in a smaller format.
+    pub quantized: Option<Quantized>,
     /// Adapters.
     pub lora: Option<Lora>,
-    /// Train only parameters whose name contains one of these.
-    pub trainable_only: Option<Vec<String>>,
+    /// Names of parameters that are not trained; a number in a name may be written as `*`.
+    pub frozen: BTreeSet<String>,
 }

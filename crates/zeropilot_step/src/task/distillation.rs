@@ -1,0 +1,129 @@
+//! Losses of a student and its teacher.
+
+use super::objective::Stage;
+use crate::family::Returns;
+use crate::tape::{Mark, Tensor};
+
+/// How a student imitates its teacher.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Distillation {
+    /// What measures how far it is off.
+    pub divergence: Divergence,
+    /// Whether the student's own cross entropy is added.
+    pub cross_entropy: bool,
+    /// Whether the teacher runs before the student.
+    pub teacher_first: bool,
+    /// Whether the teacher's keys and values stay alive until the loss is computed (`use_cache`).
+    pub teacher_cache: bool,
+}
+
+/// The divergence of two distributions over the vocabulary.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Divergence {
+    /// Generalized Jensen–Shannon divergence of 16-bit logits: TRL's GKD, `0 < beta < 1`.
+    JensenShannon,
+    /// Forward KL of 16-bit logits: TRL's GKD with `beta` 0.
+    Forward,
+    /// Reverse KL of 16-bit logits: TRL's GKD with `beta` 1.
+    Reverse,
+    /// `kl_div(log_softmax(s / T), log_softmax(t / T), log_target)` in 32 bits.
+    Wide,
+    /// `kl_div(log_softmax(s / T), softmax(t / T))` in the model's format.
+    Narrow,
+}
+
+impl<'t> Stage<'_, 't> {
+    pub(super) fn distillation(&self, it: Distillation) -> Option<Tensor<'t>> {
+        let mut teacher = Vec::new();
+        if it.teacher_first {
+            teacher = self.visit(0);
+        }
+        let returns = if it.cross_entropy { Returns::LogitsAndLoss } else { Returns::Logits };
+        let student = self.train(returns)?;
+        if !it.teacher_first {
+            teacher = self.visit(0);
+        }
+        self.tape.mark(Mark::Loss);
+        let divergence = self.divergence(it.divergence, student.first()?, teacher.first()?);
+        let loss = match student.get(1) {
+            Some(own) => divergence.scale().add(&own.scale()),
+            None => divergence,
+        };
+        drop((student, teacher));
+        Some(loss)
+    }
+
+    fn divergence(
+        &self,
+        divergence: Divergence,
+        student: &Tensor<'t>,
+        teacher: &Tensor<'t>,
+    ) -> Tensor<'t> {
+        match divergence {
+            Divergence::Wide => {
+                let teacher = wide_log_softmax(teacher);
+                let student = wide_log_softmax(student);
+                let distance = student.kl_div_of_logs(&teacher);
+                distance.sum(distance.elements())
+            }
+            Divergence::Narrow => {
+                let student = {
+                    let scaled = student.scale();
+                    scaled.log_softmax()
+                };
+                let teacher = {
+                    let scaled = teacher.scale();
+                    scaled.log_softmax()
+                };
+                let distance = student.kl_div(&teacher);
+                distance.sum(distance.elements())
+            }
+            Divergence::JensenShannon | Divergence::Forward | Divergence::Reverse => {
+                let predicted = self.sizes.predicted();
+                let student = student.slice(predicted).scale();
+                let teacher = teacher.slice(predicted).scale();
+                let (student_logs, teacher_logs) = (student.log_softmax(), teacher.log_softmax());
+                let distance = match divergence {
+                    Divergence::Forward => student_logs.kl_div_of_logs(&teacher_logs),
+                    Divergence::Reverse => teacher_logs.kl_div_of_logs(&student_logs),
+                    _ => return self.jensen_shannon(&student_logs, &teacher_logs),
+                };
+                self.masked_sum(&distance)
+            }
+        }
+    }
+
+    fn jensen_shannon(&self, student: &Tensor<'t>, teacher: &Tensor<'t>) -> Tensor<'t> {
+        let mixture = {
+            let both = {
+                let (student, teacher) = (student.add_scalar(), teacher.add_scalar());
+                self.tape.stack(&[student, teacher])
+            };
+            both.log_sum_exp_of_two()
+        };
+        let of_teacher = mixture.kl_div_of_logs(teacher);
+        let of_student = mixture.kl_div_of_logs(student);
+        let distance = {
+            let (teacher, student) = (of_teacher.scale(), of_student.scale());
+            teacher.add(&student)
+        };
+        self.masked_sum(&distance)
+    }
+
+    /// The sum over the positions that have a label: they are picked out first.
+    fn masked_sum(&self, distance: &Tensor<'t>) -> Tensor<'t> {
+        let rows = self.sizes.labelled();
+        let places = self.tape.index_tensor(2 * rows);
+        let picked = distance.pick(&places, rows * self.sizes.vocabulary);
+        picked.sum(picked.elements())
+    }
+}
+
+/// `log_softmax(x.float() / T)`.
+fn wide_log_softmax<'t>(logits: &Tensor<'t>) -> Tensor<'t> {
+    let scaled = {
+        let wide = logits.cast_loss(4);
+        wide.scale()
+    };
+    scaled.log_softmax()
+}

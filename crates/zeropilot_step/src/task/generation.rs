@@ -1,0 +1,65 @@
+//! What `generate` of transformers holds at most.
+
+use super::Generation;
+use crate::family::{Returns, Setup, build};
+use crate::head::LossHead;
+use crate::model::Model;
+use crate::shape::Batch;
+use crate::tape::{Event, Options, Tape, Trace};
+
+/// Bytes for each logit of the token that is sampled: 16-bit logits, their 32-bit copy, and what processors and the
+/// softmax make of it, as recorded with processors. Without any it is 10.
+const SAMPLING: u64 = 30;
+
+impl Generation {
+    /// Sequences that a rank generates at once, with so many in a micro batch.
+    #[must_use]
+    pub fn sequences(self, micro_batch: u64) -> u64 {
+        self.micro_batches.max(1).saturating_mul(micro_batch)
+    }
+}
+
+/// The highest point: sampling of the last token, when the cache is full, or the layers on the prompt.
+pub(crate) fn generation_bytes(
+    generation: Generation,
+    setup: &Setup,
+    model: &Model,
+    options: Options,
+) -> u64 {
+    let Generation { prompt, completion, gathers, .. } = generation;
+    let sequences = generation.sequences(setup.batch.sequences);
+    let shape = setup.shape;
+    let element = u64::from(setup.training.element_bytes);
+    let cached = prompt + completion.saturating_sub(1);
+    let cache = 2 * shape.layers * sequences * cached * shape.kv_heads * shape.head_width * element;
+    let sampling = sequences * shape.vocabulary * SAMPLING;
+    let largest = model.parameters.iter().map(|info| info.parameter.elements).max().unwrap_or(0);
+    let gathered = if options.module_events && !gathers { largest * element } else { 0 };
+    (cache + sampling).max(prefill_bytes(generation, setup, options)) + gathered
+}
+
+fn prefill_bytes(generation: Generation, setup: &Setup, options: Options) -> u64 {
+    let prompt = generation.prompt;
+    let sequences = generation.sequences(setup.batch.sequences);
+    let batch = Batch { sequences, length: prompt, target_length: prompt };
+    let setup = Setup { batch, head: LossHead::Model, keeps_cache: true, ..setup.clone() };
+    let program = build(&setup);
+    let tape = Tape::new(Options { module_events: false, zero3_linear: false, ..options });
+    drop(tape.no_grad(|| program.call(&tape, Returns::LastLogits(1))));
+    tape.drop_kept();
+    highest(&tape.into_trace())
+}
+
+/// The most bytes that are alive in a trace at once.
+fn highest(trace: &Trace) -> u64 {
+    let (mut alive, mut most) = (0_u64, 0_u64);
+    for event in &trace.events {
+        match *event {
+            Event::Allocate(id) => alive += trace.storages[id.index()].bytes,
+            Event::Free(id) => alive -= trace.storages[id.index()].bytes,
+            _ => {}
+        }
+        most = most.max(alive);
+    }
+    most
+}

@@ -1,0 +1,119 @@
+//! Jobs with more than one model: what is trained for, which other models run, and when.
+//!
+//! One model is trained. Every other one is frozen and has an engine of its own, whose config follows from the trained
+//! model's. An [`Objective`] is a program on the tape of the trained model: it calls that model, lets the others run
+//! where the trainer does ([`Mark::Visit`](crate::tape::Mark::Visit)) and computes the loss from what all of them
+//! returned.
+
+mod distillation;
+mod generation;
+mod logits;
+mod objective;
+mod preference;
+
+use std::sync::Arc;
+
+use zeropilot_config::settings::Zero;
+use zeropilot_model::Model;
+
+use crate::shape::Batch;
+
+pub use self::distillation::{Distillation, Divergence};
+pub(crate) use self::generation::generation_bytes;
+pub use self::objective::Objective;
+pub(crate) use self::objective::{Stage, run};
+pub use self::preference::Scores;
+
+/// What a frozen model is for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Role {
+    /// The model from which training begins, with which the trained one is compared.
+    Reference,
+    /// The model that is imitated.
+    Teacher,
+    /// Judges completions.
+    Reward,
+}
+
+/// A model that runs and is not trained.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Frozen {
+    /// What it is for.
+    pub role: Role,
+    /// The model.
+    pub model: Arc<Model>,
+    /// Settings of its own; `None` where they follow from those of the trained model.
+    pub zero: Option<Zero>,
+    /// Whether its engine gets an optimizer too: the config has an `optimizer` section that nobody took out (TRL before
+    /// 1.9, `deepspeed.initialize` by hand).
+    pub has_optimizer: bool,
+}
+
+/// Completions that the trained model generates itself, by its own `generate`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Generation {
+    /// Micro batches whose completions a rank generates at once.
+    pub micro_batches: u64,
+    /// Tokens of a prompt.
+    pub prompt: u64,
+    /// Tokens of a completion.
+    pub completion: u64,
+    /// Whether it happens in every micro step, and not once for all of a step.
+    pub every_micro_step: bool,
+    /// Whether the model then scores its completions without gradients: RLOO always, GRPO where the policy has changed
+    /// since, or where vLLM has generated.
+    pub scores: bool,
+    /// Whether stage 3 gathers the whole model for it (`ds3_gather_for_generation`, the default), and not one module
+    /// after the other for every token.
+    pub gathers: bool,
+}
+
+/// What a model is trained for, and with the help of which others.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Task {
+    /// What is minimised.
+    pub objective: Objective,
+    /// The other models.
+    pub frozen: Vec<Frozen>,
+    /// Tokens at the end of a sequence that have labels: those of a completion. `None` for all of them.
+    pub completion: Option<u64>,
+    /// Whether the model without its adapters is the reference.
+    pub adapters_off: bool,
+    /// What is generated before it is learned from.
+    pub generation: Option<Generation>,
+}
+
+/// A tensor that a frozen model returns.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Returned {
+    pub(crate) elements: u64,
+    pub(crate) element_bytes: u8,
+}
+
+/// The sizes of what a loss is computed from.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Sizes {
+    pub(crate) batch: Batch,
+    pub(crate) vocabulary: u64,
+    pub(crate) completion: Option<u64>,
+}
+
+impl Sizes {
+    /// Logits that predict a token.
+    pub(crate) fn predicted(self) -> u64 {
+        let Batch { sequences, length, .. } = self.batch;
+        sequences * length.saturating_sub(1) * self.vocabulary
+    }
+
+    /// Positions whose next token has a label.
+    pub(crate) fn labelled(self) -> u64 {
+        let Batch { sequences, length, .. } = self.batch;
+        sequences * labelled(self.completion, length)
+    }
+}
+
+/// Positions of a sequence whose next token has a label.
+pub(crate) fn labelled(completion: Option<u64>, length: u64) -> u64 {
+    let most = length.saturating_sub(1);
+    completion.map_or(most, |tokens| tokens.min(most))
+}

@@ -1,0 +1,89 @@
+//! The lines about a task and the models that run beside the trained one.
+
+use zeropilot_ask::TaskName;
+use zeropilot_step::memory::{FrozenRest, Question};
+use zeropilot_step::task::{Objective, Task};
+use zeropilot_step::zero::Place;
+use zeropilot_text::{Language, Text, tr};
+
+use super::human::billions;
+use super::phase::role;
+
+/// What the model is trained for and with which others; empty for the next token alone.
+pub(crate) fn lines(
+    name: TaskName,
+    question: &Question<'_>,
+    frozen: &[FrozenRest],
+    language: Language,
+) -> String {
+    let task = &question.recipe.task;
+    if task.objective == Objective::NextToken {
+        return String::new();
+    }
+    let name = label(name).get(language);
+    let rows = batch(task, question.micro_batch, language);
+    let mut text = format!("  {name}{rows}\n");
+    if task.adapters_off {
+        text.push_str(&tr!(
+            language,
+            "  reference: the model with its adapters switched off, no second model\n",
+            "  参考模型：关掉 adapter 的模型自身，没有第二个模型\n"
+        ));
+    }
+    for (frozen, held) in task.frozen.iter().zip(frozen) {
+        let who = role(frozen.role).get(language);
+        let size = billions(frozen.model.elements());
+        let bytes = held.rest.at(Place::Device);
+        let host = held.rest.at(Place::Pinned) + held.rest.at(Place::Host);
+        let host = match host.0 {
+            0 => String::new(),
+            _ => tr!(language, " and {host} in host memory", "，主机内存 {host}"),
+        };
+        text.push_str(&tr!(
+            language,
+            "  {who}: {size} parameters, frozen, {bytes} on each GPU{host}\n",
+            "  {who}：{size} 参数，冻结，每张卡 {bytes}{host}\n"
+        ));
+    }
+    text
+}
+
+fn batch(task: &Task, micro: u64, language: Language) -> String {
+    let rows = task.objective.rows() * micro;
+    if task.objective.rows() > 1 {
+        return tr!(
+            language,
+            ": the chosen and the rejected answers are {rows} sequences in one forward pass",
+            "：chosen 和 rejected 两个回答在一次前向里共 {rows} 条序列"
+        );
+    }
+    match task.generation {
+        Some(generation) => {
+            let (count, tokens) = (generation.sequences(micro), generation.completion);
+            let completions = if count == 1 { "completion" } else { "completions" };
+            tr!(
+                language,
+                ": each GPU generates {count} {completions} of {tokens} tokens at once",
+                "：每张卡一次生成 {count} 条 {tokens} token 的补全"
+            )
+        }
+        None => String::new(),
+    }
+}
+
+fn label(task: TaskName) -> Text {
+    match task {
+        TaskName::Sft => Text::new("supervised fine-tuning", "监督微调（SFT）"),
+        TaskName::Dpo => Text::new("DPO", "DPO"),
+        TaskName::Kto => Text::new("KTO", "KTO"),
+        TaskName::Orpo => Text::new("ORPO", "ORPO"),
+        TaskName::Cpo => Text::new("CPO", "CPO"),
+        TaskName::Reward => Text::new("reward model", "奖励模型"),
+        TaskName::Distill => {
+            Text::new("distillation by KL of 32-bit logits", "蒸馏（32 位 logits 的 KL）")
+        }
+        TaskName::Gkd => Text::new("distillation by TRL's GKD", "蒸馏（TRL 的 GKD）"),
+        TaskName::Grpo => Text::new("GRPO", "GRPO"),
+        TaskName::Rloo => Text::new("RLOO", "RLOO"),
+    }
+}
