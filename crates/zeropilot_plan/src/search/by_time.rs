@@ -1,8 +1,8 @@
 //! The best way by the time a step takes.
 //!
-//! A step is simulated for every group with the usual sizes of buffers. The fastest group that has room for them, or
-//! takes less time than the others even with the smallest, is the best one; its sizes are then varied one at a time, with
-//! overlap and without. That is no proof for the sizes, but a test holds what is found against all combinations.
+//! A step is simulated for every group with the usual sizes of buffers. The sizes of the fastest group that has room for
+//! them, or takes less time than the others even with the smallest, and of the one next to it are then varied one at a time,
+//! with overlap and without. That is no proof for the sizes, but a test holds what is found against all combinations.
 
 use zeropilot_units::Elements;
 
@@ -32,11 +32,17 @@ pub(super) fn best_of(
         let smallest = space.smallest(way.shape);
         // The smallest are known to fit.
         if way.sizes == smallest || asker.has_room(way)? {
-            let fastest = tuned(seconds, way, space, asker)?;
+            let limit = seconds * (1.0 + NEGLIGIBLE);
+            let mut fastest = tuned(seconds, way, space, asker)?;
+            if let Some((seconds, way)) = next_to(&open, limit, asker)? {
+                let other = tuned(seconds, way, space, asker)?;
+                fastest = if other.0 < fastest.0 { other } else { fastest };
+            }
+            let fastest = fastest.1;
             let mut ways = vec![fastest];
             if !asker.leaves_headroom(fastest)? {
                 open.push((seconds, way));
-                ways.extend(roomiest(open, seconds * (1.0 + NEGLIGIBLE), asker)?);
+                ways.extend(roomiest(open, limit, asker)?);
             }
             return Ok(ways);
         }
@@ -44,6 +50,22 @@ pub(super) fn best_of(
         open.push((asker.seconds_per_sequence(way)?, way));
     }
     Ok(Vec::new())
+}
+
+/// The fastest way that has room, if it takes no longer than `limit`: with other sizes it may be the fastest of all.
+fn next_to(
+    ways: &[(f64, Way)],
+    limit: f64,
+    asker: &mut Asker<'_>,
+) -> Result<Option<(f64, Way)>, PlanError> {
+    let mut near: Vec<(f64, Way)> = ways.iter().filter(|way| way.0 <= limit).copied().collect();
+    near.sort_by(|a, b| a.0.total_cmp(&b.0));
+    for way in near {
+        if asker.has_room(way.1)? {
+            return Ok(Some(way));
+        }
+    }
+    Ok(None)
 }
 
 /// The fastest way that leaves headroom, if it takes no longer than `limit`.
@@ -68,7 +90,12 @@ fn fastest(ways: &[(f64, Way)]) -> Option<usize> {
 }
 
 /// The same with each size in turn at its best, with overlap and without: which sizes are good depends on it.
-fn tuned(seconds: f64, way: Way, space: &Space, asker: &mut Asker<'_>) -> Result<Way, PlanError> {
+fn tuned(
+    seconds: f64,
+    way: Way,
+    space: &Space,
+    asker: &mut Asker<'_>,
+) -> Result<(f64, Way), PlanError> {
     let mut best = (seconds, way);
     let changes = variants(way, space);
     for &overlap in &space.overlap {
@@ -97,7 +124,7 @@ fn tuned(seconds: f64, way: Way, space: &Space, asker: &mut Asker<'_>) -> Result
             best = (taken, found);
         }
     }
-    Ok(best.1)
+    Ok(best)
 }
 
 /// Changes of one size.
