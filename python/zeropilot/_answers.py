@@ -430,6 +430,7 @@ class Plan(Result):
 
     shape: int
     model: str
+    task: str
     gpus: str
     world_size: int
     capacity: int

@@ -133,6 +133,7 @@ def memory(
     reference: Optional[str] = None,
     completion_len: Optional[Size] = None,
     rollout: Optional[str] = None,
+    trainer: Optional[str] = None,
     lang: Optional[str] = None,
 ) -> Memory:
     """How much memory each GPU and host needs, and for what.
@@ -150,7 +151,7 @@ def memory(
     ``task`` is what the model is trained for (``"sft"``, ``"dpo"``, ``"kto"``, ``"orpo"``, ``"cpo"``, ``"reward"``, ``"distill"``,
     ``"gkd"``, ``"grpo"``, ``"rloo"``), with a ``teacher`` (a model as ``model`` names one), a ``reference`` (``"copy"``,
     ``"adapters-off"``, ``"precomputed"``, ``"none"``), completions of ``completion_len`` tokens and a ``rollout`` (``"generate"``,
-    ``"server"``, ``"none"``).
+    ``"server"``, ``"none"``); ``trainer`` is whose loss it is (``"trl"``, ``"swift"``, ``"llamafactory"``).
     """
     training = _training(
         seq_len=seq_len,
@@ -190,6 +191,7 @@ def memory(
             reference=reference,
             completion_len=completion_len,
             rollout=rollout,
+            trainer=trainer,
         ),
     )
     written = None if config is None else config_argument(config)
@@ -231,6 +233,7 @@ def compare(
     reference: Optional[str] = None,
     completion_len: Optional[Size] = None,
     rollout: Optional[str] = None,
+    trainer: Optional[str] = None,
     lang: Optional[str] = None,
 ) -> Comparison:
     """All stages and offloads side by side."""
@@ -270,6 +273,7 @@ def compare(
             reference=reference,
             completion_len=completion_len,
             rollout=rollout,
+            trainer=trainer,
         ),
     )
     return Comparison._of(_native.compare(model_argument(model), request, lang), lang)
@@ -299,6 +303,12 @@ def plan(
     deepspeed_version: Optional[str] = None,
     transformers_version: Optional[str] = None,
     trl_version: Optional[str] = None,
+    task: Optional[str] = None,
+    teacher: Optional[str] = None,
+    reference: Optional[str] = None,
+    completion_len: Optional[Size] = None,
+    rollout: Optional[str] = None,
+    trainer: Optional[str] = None,
     lang: Optional[str] = None,
 ) -> Plan:
     """What to run on these GPUs: the choice with its config, what else fits, what does not, and what to fall back to.
@@ -307,7 +317,7 @@ def plan(
     ``"llamafactory"`` or ``"axolotl"``. ``fused_loss`` may be ``"either"``; states are kept on a disk only if ``nvme_path``
     names a directory on one. ``objective`` is ``"time"``, ``"cost"`` (on fewer GPUs if that is cheaper) or
     ``"memory"``; ``tokens`` (``"10B"``) and ``cost`` (``"2.5/gpu-hour"``) say what is to be finished; ``network`` says what
-    links nodes, such as ``"8xNDR"``.
+    links nodes, such as ``"8xNDR"``. ``task`` and what belongs to it are those of :func:`memory`.
     """
     software = _given(
         deepspeed_version=deepspeed_version, transformers_version=transformers_version, trl_version=trl_version
@@ -327,6 +337,14 @@ def plan(
         global_batch=global_batch,
         precision=precision,
         training=training,
+        task=_given(
+            task=task,
+            teacher=teacher,
+            reference=reference,
+            completion_len=completion_len,
+            rollout=rollout,
+            trainer=trainer,
+        ),
         fused_loss=fused_loss,
         nvme_path=nvme_path,
         objective=objective,
@@ -379,6 +397,7 @@ def simulate(
     reference: Optional[str] = None,
     completion_len: Optional[Size] = None,
     rollout: Optional[str] = None,
+    trainer: Optional[str] = None,
     lang: Optional[str] = None,
 ) -> Simulation:
     """How long a step takes, what it waits for and what it sends.
@@ -423,6 +442,7 @@ def simulate(
             reference=reference,
             completion_len=completion_len,
             rollout=rollout,
+            trainer=trainer,
         ),
     )
     request = _given(job=job, scale=scale, strong=strong)

@@ -346,6 +346,7 @@ export interface ComparedDevice {
 export interface Plan {
   shape: number;
   model: string;
+  task: string;
   gpus: string;
   world_size: number;
   capacity: number;

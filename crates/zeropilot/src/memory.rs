@@ -1,7 +1,6 @@
 //! `zeropilot memory`: from arguments to an answer about GPUs and hosts.
 
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 
 use clap::Args;
 use zeropilot_ask::memory::WrittenConfig;
@@ -164,9 +163,7 @@ pub(crate) fn prepare(
     // What is wrong with the GPUs is said before a model is looked for.
     request.machines.cluster().map_err(|wrong| problem::memory(&wrong.into(), layout))?;
     let model = model_source::open_as(&subject.model, &job.likeness, language)?;
-    if let Some(teacher) = &request.task.teacher {
-        request.task.teacher_model = Some(Arc::new(model_source::open(teacher, language)?));
-    }
+    model_source::find_teacher(&mut request.task, &request.job, language)?;
     Ok(Prepared { name: subject.model, model, request })
 }
 

@@ -1,7 +1,10 @@
 //! The model a user means by its name, by what it is like, or by its size.
 
 use std::path::Path;
+use std::sync::Arc;
 
+use zeropilot_ask::TaskRequest;
+use zeropilot_job::TrainingJob;
 use zeropilot_model::{Family, Model, Sizes, source};
 use zeropilot_text::Language;
 use zeropilot_view::model::{bad_sizes, no_family, not_a_config, words};
@@ -12,6 +15,18 @@ use crate::options::LikenessOptions;
 pub(crate) fn open(name: &str, language: Language) -> Result<Model, String> {
     source::find(name, |variable| std::env::var(variable).ok())
         .map_err(|problem| words(name, &problem, language))
+}
+
+/// Finds the teacher that a request or its job names.
+pub(crate) fn find_teacher(
+    task: &mut TaskRequest,
+    job: &TrainingJob,
+    language: Language,
+) -> Result<(), String> {
+    if let Some(name) = task.teacher_of(job) {
+        task.teacher_model = Some(Arc::new(open(&name, language)?));
+    }
+    Ok(())
 }
 
 /// Finds the model, or builds one of the sizes or after the family that are given.

@@ -2,7 +2,7 @@
 
 mod command;
 
-use command::run;
+use command::{run, run_in};
 use serde_json::Value;
 
 fn answer(arguments: &[&str]) -> Value {
@@ -183,7 +183,10 @@ fn a_task_that_makes_no_sense_says_what_to_do() {
         (&["--teacher", "qwen3-8b"][..], "`--teacher` means nothing to `--task sft`"),
         (&["--task", "dpo", "--reference", "adapters-off"][..], "needs adapters"),
         (&["--task", "orpo", "--reference", "copy"][..], "means nothing to `--task orpo`"),
-        (&["--task", "dpo", "--completion-len", "4096"][..], "more than the 2048 tokens"),
+        (
+            &["--task", "dpo", "--completion-len", "4096", "--seq-len", "2048"][..],
+            "more than the 2048 tokens",
+        ),
     ] {
         let all: Vec<&str> = job.iter().chain(more).copied().collect();
         let run = run(&all);
@@ -200,4 +203,214 @@ fn generation_is_not_timed_and_that_is_said() {
         run(&["simulate", "--model", "llama-3.2-1b", "--gpus", "4xA100-80G", "--task", "grpo"]);
     assert!(run.stdout.contains("`generate`"), "{}", run.stdout);
     assert!(run.stdout.contains("each GPU generates 1 completion of"), "{}", run.stdout);
+}
+
+const DS: &str = r#"{"zero_optimization": {"stage": 3, "reduce_bucket_size": "auto",
+    "stage3_prefetch_bucket_size": "auto", "stage3_param_persistence_threshold": "auto"},
+    "bf16": {"enabled": "auto"}, "train_micro_batch_size_per_gpu": "auto", "gradient_accumulation_steps": "auto"}"#;
+
+/// What a script of TRL's says, beside what all of them have.
+fn trl(trainer: &str, arguments: &str, trainer_arguments: &str) -> (&'static str, String) {
+    let text = format!(
+        "from trl import {trainer}Config, {trainer}Trainer\n\
+         args = {trainer}Config(output_dir='o', deepspeed='ds.json', bf16=True, per_device_train_batch_size=2, {arguments})\n\
+         {trainer}Trainer(model='meta-llama/Llama-3.2-1B', args=args, train_dataset=data{trainer_arguments}).train()\n"
+    );
+    ("train.py", text)
+}
+
+fn llamafactory(more: &str) -> (&'static str, String) {
+    let text = format!(
+        "model_name_or_path: meta-llama/Llama-3.2-1B\nper_device_train_batch_size: 2\nbf16: true\n\
+         deepspeed: ds.json\ncutoff_len: 1024\n{more}"
+    );
+    ("train.yaml", text)
+}
+
+fn swift(more: &str) -> (&'static str, String) {
+    let text = format!(
+        "NPROC_PER_NODE=4 swift rlhf --model meta-llama/Llama-3.2-1B --per_device_train_batch_size 2 --bf16 true \
+         --deepspeed ds.json --max_length 1024 {more}\n"
+    );
+    ("train.sh", text)
+}
+
+/// The answer to a job file is the answer to what it says, given as options.
+#[test]
+fn a_job_file_gives_the_same_as_the_options() {
+    let of_trl = "--task dpo --seq-len 1024";
+    let of_swift = "--trl-version 0.29 --seq-len 1024";
+    let full = "--method full";
+    let lora = "--method lora --lora-rank 8";
+    let jobs = [
+        (trl("DPO", "", ""), of_trl.to_owned()),
+        (
+            trl("DPO", "precompute_ref_log_probs=True, max_length=512", ""),
+            "--task dpo --seq-len 512 --reference precomputed".to_owned(),
+        ),
+        (trl("KTO", "", ""), "--task kto --seq-len 1024".to_owned()),
+        (trl("ORPO", "", ""), "--task orpo --seq-len 1024".to_owned()),
+        (trl("CPO", "loss_type='simpo'", ""), "--task cpo --seq-len 1024".to_owned()),
+        (trl("Reward", "", ""), "--task reward --seq-len 1024".to_owned()),
+        (
+            trl("GKD", "lmbda=0.0", ", teacher_model='meta-llama/Llama-3.1-8B'"),
+            "--task gkd --teacher llama-3.1-8b --seq-len 1024 --completion-len 128 --rollout none"
+                .to_owned(),
+        ),
+        (
+            trl("GRPO", "max_completion_length=256, max_prompt_length=512", ""),
+            "--task grpo --seq-len 768 --completion-len 256".to_owned(),
+        ),
+        (
+            trl("GRPO", "beta=0.04, use_vllm=True, vllm_mode='server'", ""),
+            "--task grpo --seq-len 2048 --completion-len 512 --reference copy --rollout server"
+                .to_owned(),
+        ),
+        (
+            trl("RLOO", "max_completion_length=4096", ""),
+            "--task rloo --seq-len 8192 --completion-len 4096 --reference copy".to_owned(),
+        ),
+        (
+            llamafactory("stage: dpo\nfinetuning_type: full\n"),
+            format!("--task dpo --seq-len 1024 --trainer llamafactory {full}"),
+        ),
+        (
+            llamafactory("stage: dpo\npref_loss: simpo\nfinetuning_type: full\n"),
+            format!("--task dpo --seq-len 1024 --trainer llamafactory --reference none {full}"),
+        ),
+        (
+            llamafactory("stage: kto\nfinetuning_type: lora\n"),
+            format!("--task kto --seq-len 1024 --trainer llamafactory {lora}"),
+        ),
+        (
+            swift("--rlhf_type dpo --train_type full"),
+            format!("--task dpo --trainer swift {of_swift} {full}"),
+        ),
+        (swift("--rlhf_type kto"), format!("--task kto --trainer swift {of_swift} {lora}")),
+        (swift("--rlhf_type orpo"), format!("--task orpo {of_swift} {lora}")),
+        (swift("--rlhf_type simpo"), format!("--task cpo {of_swift} {lora}")),
+        (swift("--rlhf_type rm --train_type full"), format!("--task reward {of_swift} {full}")),
+        (
+            swift("--rlhf_type gkd --teacher_model meta-llama/Llama-3.1-8B --train_type full"),
+            format!("--task gkd --teacher llama-3.1-8b --completion-len 512 {of_swift} {full}"),
+        ),
+        (
+            swift("--rlhf_type grpo --max_completion_length 512"),
+            format!(
+                "--task grpo --trainer swift --trl-version 0.29 --seq-len 1536 --completion-len 512 \
+                 --reference adapters-off {lora}"
+            ),
+        ),
+    ];
+    for ((name, text), options) in jobs {
+        let directory = tempfile::tempdir().expect("a directory");
+        let write = |name: &str, text: &str| {
+            std::fs::write(directory.path().join(name), text).expect("it is written");
+        };
+        write(name, &text);
+        write("ds.json", DS);
+        let ask = |arguments: &[&str]| {
+            let all = ["memory", "--json", "--gpus", "4xA100-80G"];
+            let all: Vec<&str> = all.iter().chain(arguments).copied().collect();
+            let run = run_in(directory.path(), &all);
+            assert!(run.code < 2, "{text}{options}: {}", run.stderr);
+            let mut answer: Value = serde_json::from_str(&run.stdout).expect("one JSON object");
+            let said = answer.as_object_mut().and_then(|answer| answer.remove("provenance"));
+            (answer, said.expect("what it rests on"))
+        };
+        let (of_job, said) = ask(&[name]);
+        let words: Vec<&str> = options.split_whitespace().collect();
+        let common = ["--model", "meta-llama/Llama-3.2-1B", "--config", "ds.json"];
+        let batch = ["--micro-batch", "2", "--grad-checkpointing", "--precision", "bf16"];
+        let all: Vec<&str> = common.iter().chain(&batch).chain(&words).copied().collect();
+        let (of_options, _) = ask(&all);
+        assert_eq!(of_job, of_options, "{text}{options}");
+        let left_out = said["not_modelled"].to_string();
+        assert!(!left_out.contains("the other models"), "{text}: {left_out}");
+    }
+}
+
+#[test]
+fn what_no_answer_follows_of_a_job_is_named() {
+    let directory = tempfile::tempdir().expect("a directory");
+    for (job, words) in [
+        (trl("PPO", "", "").1, "the other models and the loss of this task"),
+        (trl("GRPO", "use_vllm=True", "").1, "a vLLM engine on the same GPUs"),
+        (trl("DPO", "use_liger_kernel=True", "").1, "fused loss of this task"),
+    ] {
+        std::fs::write(directory.path().join("train.py"), &job).expect("it is written");
+        std::fs::write(directory.path().join("ds.json"), DS).expect("it is written");
+        let run = run_in(directory.path(), &["memory", "train.py", "--gpus", "4xA100-80G"]);
+        assert!(run.code < 2 && run.stdout.contains(words), "{job}: {}{}", run.stdout, run.stderr);
+    }
+}
+
+#[test]
+fn before_trl_1_9_frozen_models_get_the_optimizer_of_the_config() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let config = r#"{"zero_optimization": {"stage": 2}, "bf16": {"enabled": true},
+        "optimizer": {"type": "AdamW", "params": {"lr": 1e-5}}, "train_micro_batch_size_per_gpu": 1}"#;
+    std::fs::write(directory.path().join("ds.json"), config).expect("it is written");
+    let of = |version: &str| {
+        let job = [
+            "memory",
+            "--json",
+            "--model",
+            "llama-3.2-1b",
+            "--gpus",
+            "4x80GB",
+            "--config",
+            "ds.json",
+        ];
+        let more = ["--task", "dpo", "--trl-version", version];
+        let all: Vec<&str> = job.iter().chain(&more).copied().collect();
+        let run = run_in(directory.path(), &all);
+        assert!(run.code < 2, "{}", run.stderr);
+        let answer: Value = serde_json::from_str(&run.stdout).expect("one JSON object");
+        number(&answer, "/models/0/device")
+    };
+    // 16-bit weights; with an optimizer also fp32 weights and two moments of each, as recorded of stage 0.
+    assert_eq!(of("1.9"), 2 * LLAMA_1B);
+    assert!(of("1.8") >= 14 * LLAMA_1B);
+}
+
+#[test]
+fn a_plan_fits_all_models_of_a_task() {
+    let of = |more: &[&str]| {
+        let job = [
+            "plan",
+            "--json",
+            "--model",
+            "llama-3.1-8b",
+            "--gpus",
+            "4xA100-80G",
+            "--seq-len",
+            "2048",
+        ];
+        let all: Vec<&str> =
+            job.iter().chain(&["--global-batch", "16"]).chain(more).copied().collect();
+        let run = run(&all);
+        assert!(run.code < 2, "{}", run.stderr);
+        serde_json::from_str::<Value>(&run.stdout).expect("one JSON object")
+    };
+    let least = |answer: &Value, stage: u64| {
+        let rejected = answer["rejected"].as_array().expect("a list");
+        let fits = |one: &&Value| {
+            one["strategy"]["stage"] == stage && one["strategy"]["offload_optimizer"] == "none"
+        };
+        rejected.iter().find(fits).map(|one| number(one, "/device/expected"))
+    };
+    let alone = of(&["--task", "dpo", "--reference", "precomputed"]);
+    let compared = of(&["--task", "dpo"]);
+    assert_eq!(compared["task"], "dpo");
+    // A copy of the model is whole on every GPU below stage 3.
+    let (alone, with_copy) =
+        (least(&alone, 0).expect("too much"), least(&compared, 0).expect("too much"));
+    assert!(with_copy >= alone + 2 * LLAMA_8B, "{alone} {with_copy}");
+    let grpo = of(&["--task", "grpo"]);
+    assert!(grpo["provenance"]["not_modelled"].to_string().contains("`generate`"), "{grpo}");
+    // For the Trainer sizes are numbers, so that the reference has them too.
+    let config = of(&["--task", "dpo", "--for", "hf-trainer"]);
+    let zero = config.pointer("/recommended/config/zero_optimization").expect("a section");
+    assert!(!zero.to_string().contains("auto"), "{zero}");
 }

@@ -40,6 +40,7 @@ pub use memory::{Column, Compared, Job, Memory, MemoryProblem, MemoryRequest, co
 pub use name::{
     Attention, FusedLoss, ImageChoice, Load, MethodName, NumberFormat, Objective, Offload,
     Optimizer, PartName, Precision, Quantization, ReferenceName, RolloutName, TaskName,
+    TrainerName,
 };
 pub use note::Note;
 pub use plan::{AsWritten, PlanProblem, PlanRequest, Planned, plan};

@@ -5,7 +5,10 @@ use std::str::FromStr;
 
 use serde::de::Error;
 use serde::{Deserialize, Deserializer, Serialize};
-pub use zeropilot_job::{Attention, MethodName, NumberFormat, Optimizer, Quantization};
+pub use zeropilot_job::{
+    Attention, MethodName, NumberFormat, Optimizer, Quantization, ReferenceName, RolloutName,
+    TaskName, TrainerName,
+};
 use zeropilot_model::PartKind;
 use zeropilot_model::image::{BadImageSize, ImageSize};
 
@@ -169,79 +172,4 @@ pub(crate) fn parts<'de, D: Deserializer<'de>>(from: D) -> Result<Vec<PartName>,
     Option::<Vec<PartName>>::deserialize(from)
         .map(Option::unwrap_or_default)
         .map_err(D::Error::custom)
-}
-
-/// What a model is trained for.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize, Serialize)]
-#[cfg_attr(feature = "clap", derive(clap::ValueEnum))]
-#[serde(rename_all = "lowercase")]
-pub enum TaskName {
-    /// Supervised fine-tuning or pre-training: the next token
-    #[default]
-    Sft,
-    /// Preference between two answers, against a reference (TRL's DPOTrainer)
-    Dpo,
-    /// Answers that are good or bad, against a reference (TRL's KTOTrainer)
-    Kto,
-    /// Preference without a reference (TRL's ORPOTrainer)
-    Orpo,
-    /// Preference without a reference (TRL's CPOTrainer, SimPO)
-    Cpo,
-    /// A reward model (TRL's RewardTrainer)
-    Reward,
-    /// Distillation from a teacher: KL of 32-bit logits, written by hand
-    Distill,
-    /// Distillation from a teacher (TRL's GKDTrainer)
-    Gkd,
-    /// Policy gradient over generated completions (TRL's GRPOTrainer)
-    Grpo,
-    /// Policy gradient over generated completions (TRL's RLOOTrainer)
-    Rloo,
-}
-
-impl TaskName {
-    /// As people write it.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Sft => "sft",
-            Self::Dpo => "dpo",
-            Self::Kto => "kto",
-            Self::Orpo => "orpo",
-            Self::Cpo => "cpo",
-            Self::Reward => "reward",
-            Self::Distill => "distill",
-            Self::Gkd => "gkd",
-            Self::Grpo => "grpo",
-            Self::Rloo => "rloo",
-        }
-    }
-}
-
-/// What the trained model is compared with.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, Serialize)]
-#[cfg_attr(feature = "clap", derive(clap::ValueEnum))]
-#[serde(rename_all = "kebab-case")]
-pub enum ReferenceName {
-    /// A frozen copy of the model on the same GPUs
-    Copy,
-    /// The model itself with its adapters switched off
-    AdaptersOff,
-    /// Log-probabilities computed before training (precompute_ref_log_probs)
-    Precomputed,
-    /// Nothing (beta 0)
-    None,
-}
-
-/// What generates completions.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize, Serialize)]
-#[cfg_attr(feature = "clap", derive(clap::ValueEnum))]
-#[serde(rename_all = "lowercase")]
-pub enum RolloutName {
-    /// The model's own `generate` on the same GPUs
-    #[default]
-    Generate,
-    /// A server on other GPUs
-    Server,
-    /// Nothing: the data set has the completions (GKD with lmbda 0)
-    None,
 }

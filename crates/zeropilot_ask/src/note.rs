@@ -5,7 +5,7 @@ use zeropilot_config::schema::EngineVersion;
 use zeropilot_model::Model;
 use zeropilot_step::lower::Recipe;
 
-use crate::name::{NumberFormat, TaskName};
+use crate::name::{NumberFormat, TrainerName};
 use crate::task::TaskRequest;
 use crate::training::Training;
 
@@ -32,6 +32,8 @@ pub enum Note {
     TrlAssumed,
     /// Log-probabilities are computed as by the newest TRL: releases before 1.15 keep whole logits.
     TrlScoresAssumed,
+    /// Frozen models get the optimizer of the config, too.
+    FrozenWithOptimizer,
     /// Gradient checkpointing runs the frozen vision tower backward too.
     FrozenTowerDifferentiated,
     /// Every rank holds the whole quantized model before stage 3 shards it.
@@ -59,9 +61,9 @@ impl Note {
 
     /// What there is to say about a task.
     pub(crate) fn about_task(task: &TaskRequest, training: &Training) -> Option<Self> {
-        use TaskName::{Dpo, Grpo, Kto, Rloo};
-        let scores = matches!(task.task(), Dpo | Kto | Grpo | Rloo);
-        (scores && training.software.trl_version.is_none()).then_some(Self::TrlScoresAssumed)
+        let is_trl = task.trainer.unwrap_or_default() == TrainerName::Trl;
+        let is_assumed = is_trl && training.software.trl_version.is_none();
+        (task.task().compares() && is_assumed).then_some(Self::TrlScoresAssumed)
     }
 
     /// What there is to say about training in a number format on a cluster.

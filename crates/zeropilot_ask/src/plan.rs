@@ -11,13 +11,15 @@ use zeropilot_plan::{
     PlanError, Precision, Target, Task,
 };
 
+use zeropilot_step::lower::Recipe;
 use zeropilot_step::memory::Answer;
+use zeropilot_step::task::Task as Steps;
 use zeropilot_step::time::Estimated;
 
 use crate::bill::{BadBill, Bill, BillRequest};
 use crate::machines::{Machines, MachinesProblem};
 use crate::memory::{Job as MemoryJob, MemoryRequest};
-use crate::name::{self, FusedLoss, MethodName, NumberFormat, Objective};
+use crate::name::{self, FusedLoss, MethodName, NumberFormat, Objective, TaskName};
 use crate::note::Note;
 #[cfg(feature = "clap")]
 use crate::parsers;
@@ -25,6 +27,7 @@ use crate::provenance::Provenance;
 use crate::range::OutOfRange;
 use crate::simulate::{SimulateRequest, Simulated, simulate};
 use crate::size;
+use crate::task::{TaskProblem, TaskRequest};
 use crate::training::Training;
 
 /// What a plan is wanted for.
@@ -57,6 +60,9 @@ pub struct PlanRequest {
     /// How it is trained; batch and checkpointing are chosen by the plan.
     #[cfg_attr(feature = "clap", command(flatten))]
     pub training: Training,
+    /// What it is trained for.
+    #[cfg_attr(feature = "clap", command(flatten))]
+    pub task: TaskRequest,
     /// Whether projection and cross entropy are one kernel, or may be; the same as `training.fused_loss`.
     #[serde(deserialize_with = "name::fused_loss")]
     #[cfg_attr(feature = "clap", arg(skip))]
@@ -79,6 +85,9 @@ pub enum PlanProblem {
     /// What is to be finished is not understood.
     #[error(transparent)]
     Bill(#[from] BadBill),
+    /// The task makes no sense.
+    #[error(transparent)]
+    Task(#[from] TaskProblem),
     /// The search cannot begin.
     #[error("there is no plan")]
     Plan(PlanError),
@@ -97,6 +106,10 @@ pub struct Planned {
     pub length: u64,
     /// What is trained.
     pub method: MethodName,
+    /// What it is trained for.
+    pub task: TaskName,
+    /// The same as the step model knows it, with the accumulation of the choice.
+    pub steps: Steps,
     /// The plan.
     pub plan: Plan,
     /// Where cost decides: plans on ever more of the GPUs, of which this is the cheapest.
@@ -127,7 +140,11 @@ pub struct AsWritten {
 /// # Errors
 ///
 /// If a part of the request makes no sense. That nothing fits is a plan too.
-pub fn plan(name: &str, model: &Model, request: &PlanRequest) -> Result<Planned, PlanProblem> {
+pub fn plan(
+    name: &str,
+    asked_about: &Model,
+    request: &PlanRequest,
+) -> Result<Planned, PlanProblem> {
     let mut request = request.clone();
     let job = request.job.clone();
     let mut provenance = Provenance::settle_plan(&mut request);
@@ -136,24 +153,30 @@ pub fn plan(name: &str, model: &Model, request: &PlanRequest) -> Result<Planned,
     let bill = request.bill.as_ref().map(BillRequest::read).transpose()?;
     let fused_loss = request.fused_loss.or(request.training.fused_loss);
     let mut training = Training { fused_loss, ..request.training.clone() };
-    provenance.of_model(model, &mut training);
-    let recipe = training.recipe_with_software()?;
-    let model = &training.freeze(model);
+    provenance.of_model(asked_about, &mut training);
+    let model = &request.task.model(&training.freeze(asked_about))?;
+    let recipe =
+        Recipe { task: request.task.lower(model, &training)?, ..training.recipe_with_software()? };
     let objective = request.objective.unwrap_or_default();
     let format = request.precision.unwrap_or_else(|| request.machines.usual_format());
     provenance.notes.extend(Note::about(&cluster, format, request.precision.is_none()));
     provenance.not_modelled.extend(training.software.of_transformers(model));
     provenance.notes.extend(Note::about_loading(model, &recipe));
+    provenance.notes.extend(Note::about_task(&request.task, &training));
+    if recipe.task.generation.is_some() {
+        provenance.leave_out_generation();
+    }
     if request.global_batch.is_none() {
         provenance.notes.push(Note::OpenBatch);
     }
+    let task_name = request.task.task();
     let task = Task {
         model,
         training: &recipe,
         cluster: &cluster,
         precision: precision(format),
         global_batch: request.global_batch,
-        may_fuse_loss: fused_loss == Some(FusedLoss::Either),
+        may_fuse_loss: fused_loss == Some(FusedLoss::Either) && task_name == TaskName::Sft,
         nvme_path: request.nvme_path.as_deref(),
         objective: match objective {
             Objective::Time | Objective::Cost => zeropilot_plan::Objective::Time,
@@ -176,10 +199,26 @@ pub fn plan(name: &str, model: &Model, request: &PlanRequest) -> Result<Planned,
     if plan.fitting.first().is_some_and(|choice| choice.way.hpz > 1) {
         provenance.notes.push(Note::HpzVersion);
     }
-    let current = as_written(name, model, &request, job);
+    let current = as_written(name, asked_about, &request, job);
+    let choice = plan.fitting.first();
+    let accumulation = choice.map_or(1, |choice| choice.way.work.accumulation);
+    let steps = recipe.task.with_accumulation(accumulation);
     let (model, gpus) = (name.to_owned(), request.machines.gpus.clone().unwrap_or_default());
     let (length, method) = (training.seq_len(), training.method());
-    Ok(Planned { model, gpus, cluster, length, method, plan, offers, bill, provenance, current })
+    Ok(Planned {
+        model,
+        gpus,
+        cluster,
+        length,
+        method,
+        task: task_name,
+        steps,
+        plan,
+        offers,
+        bill,
+        provenance,
+        current,
+    })
 }
 
 /// The job with its own config, where it names one.
@@ -193,6 +232,7 @@ fn as_written(
     let job = MemoryRequest {
         machines: request.machines.clone(),
         training: Training { fused_loss: None, ..request.training.clone() },
+        task: request.task.clone(),
         job,
         ..MemoryRequest::default()
     };
@@ -222,12 +262,25 @@ impl Planned {
                 Hosts::Several { count, main_address: "MAIN_HOST", hostfile: "hostfile" }
             }
         };
+        let rlhf_type = match self.task {
+            TaskName::Sft => None,
+            TaskName::Reward => Some("rm"),
+            task => Some(task.name()),
+        };
+        let has_task = |launcher: Launcher| match launcher {
+            Launcher::Swift => !matches!(self.task, TaskName::Distill | TaskName::Rloo),
+            // Its YAML says the task.
+            Launcher::LlamaFactory => {
+                matches!(self.task, TaskName::Sft | TaskName::Dpo | TaskName::Kto)
+            }
+            _ => true,
+        };
         let line = |launcher: Launcher| {
-            let reader = launcher.reader(choice.recipe.target)?;
+            let reader = launcher.reader(choice.recipe.target).filter(|_| has_task(launcher))?;
             // Others have no options that all scripts share.
             let arguments = if reader.is_trainer() { choice.arguments(reader) } else { Vec::new() };
             let (script, arguments) = (launcher.script(), &arguments[..]);
-            let job = Job { machines, ranks_per_machine, script, config, arguments };
+            let job = Job { machines, ranks_per_machine, script, config, arguments, rlhf_type };
             Some((launcher.name(), job.command(launcher).shell().ok()?))
         };
         Launcher::ALL.into_iter().filter_map(line).collect()

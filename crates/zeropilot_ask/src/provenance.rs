@@ -6,7 +6,8 @@ use std::num::NonZeroU64;
 
 use serde_json::Value;
 use zeropilot_job::{
-    ConfigContent, Direction, Framework, JobConfig, NotModelled, Origin, Sourced, TrainingJob,
+    ConfigContent, Direction, Framework, JobConfig, JobTask, NotModelled, Origin, Sourced,
+    TrainingJob,
 };
 
 use zeropilot_model::quantization::Adapters;
@@ -17,9 +18,10 @@ use zeropilot_units::parse_product;
 
 use crate::machines::Machines;
 use crate::memory::{MemoryRequest, Stated, WrittenConfig};
-use crate::name::{FusedLoss, ImageChoice, MethodName, PartName};
+use crate::name::{FusedLoss, ImageChoice, MethodName, PartName, TaskName};
 use crate::note::Note;
 use crate::plan::PlanRequest;
+use crate::task::TaskRequest;
 use crate::training::Training;
 
 /// A value that a question rests on.
@@ -102,7 +104,8 @@ impl Provenance {
             checkpointing,
             Some(false),
         );
-        all.training(training, &job);
+        all.training(training, &request.task, &job);
+        all.task(&mut request.task, training, job.task.as_ref());
         let precision = job.precision.clone();
         let precision =
             precision.filter(|said| !beside(|stated| stated.precision.is_some(), &said.origin));
@@ -161,7 +164,8 @@ impl Provenance {
         let ranks = request.machines.cluster().ok().map(|cluster| cluster.world_size());
         let batch = global_batch(&job, &stated, ranks);
         all.take("global_batch", &mut request.global_batch, batch, None);
-        all.training(&mut request.training, &job);
+        all.training(&mut request.training, &request.task, &job);
+        all.task(&mut request.task, &mut request.training, job.task.as_ref());
         let (written, origin) = stated;
         let written = written.precision.map(|value| Sourced { value, origin });
         let precision = job.precision.clone().or(written);
@@ -172,9 +176,11 @@ impl Provenance {
     }
 
     /// How it is trained, except for what a plan chooses.
-    fn training(&mut self, training: &mut Training, job: &TrainingJob) {
+    fn training(&mut self, training: &mut Training, task: &TaskRequest, job: &TrainingJob) {
         let length = job.seq_len.clone();
-        self.take("seq_len", &mut training.seq_len, length, Some(Training::SEQ_LEN));
+        let usual = task.usual_length(job.task.as_ref());
+        self.take("seq_len", &mut training.seq_len, length, Some(usual));
+        training.seq_len.get_or_insert(usual);
         let method = job.method.clone();
         self.take("method", &mut training.method, method, Some(MethodName::Full));
         if training.method() != MethodName::Full {
@@ -192,7 +198,9 @@ impl Provenance {
             .clone()
             .map(|said| said.map(|is_fused| if is_fused { FusedLoss::Yes } else { FusedLoss::No }));
         // TRL has a head of its own, with Liger's other kernels, too.
-        let trl = job.trl_head.clone().filter(|_| training.software.has_trl_head());
+        let is_next_token = task.of_job(job.task.as_ref()) == TaskName::Sft;
+        let has_head = is_next_token && training.software.has_trl_head();
+        let trl = job.trl_head.clone().filter(|_| has_head);
         let trl = trl.map(|origin| Sourced { value: FusedLoss::Trl, origin });
         if trl.is_some() && training.fused_loss.is_none() {
             self.not_modelled.extend(training.software.of_trl());
@@ -216,6 +224,61 @@ impl Provenance {
         if let Some(version) = software.trl_version {
             self.state("trl_version", version.to_string(), Origin::Option);
         }
+    }
+
+    /// What it is trained for. Another task than the job's has nothing from the job.
+    fn task(&mut self, task: &mut TaskRequest, training: &mut Training, job: Option<&JobTask>) {
+        let name = task.of_job(job);
+        let job = job.filter(|job| job.task.value == name);
+        self.take("task", &mut task.task, job.map(|job| job.task.clone()), None);
+        if name == TaskName::Sft {
+            return;
+        }
+        let from_job = task.teacher.is_none();
+        task.teacher = task.teacher.take().or_else(|| Some(job?.teacher.as_ref()?.value.clone()));
+        let teacher = job.and_then(|job| job.teacher.clone()).filter(|_| from_job);
+        let teacher_origin = teacher.map_or(Origin::Option, |teacher| teacher.origin);
+        if let Some(teacher) = task.teacher.clone() {
+            self.state("teacher", teacher, teacher_origin);
+        }
+        let reference = job.and_then(|job| job.reference.clone());
+        self.take("reference", &mut task.reference, reference, None);
+        let completion = job.and_then(|job| job.completion_len.clone());
+        self.take("completion_len", &mut task.completion_len, completion, None);
+        self.take("rollout", &mut task.rollout, job.and_then(|job| job.rollout.clone()), None);
+        let trainer = job.and_then(|job| job.trainer.clone()).filter(|_| name.compares());
+        self.take("trainer", &mut task.trainer, trainer, None);
+        let software = &mut training.software;
+        if let Some(trl) = job.and_then(|job| job.trl.clone())
+            && software.trl_version.is_none()
+            && let Ok(version) = trl.value.parse()
+        {
+            software.trl_version = Some(version);
+            self.state("trl_version", trl.value, trl.origin);
+        }
+        let origin = self.origin_of("trl_version");
+        self.not_modelled.extend(task.not_modelled(training, origin));
+    }
+
+    /// Names the time of generation as what no prediction follows.
+    pub(crate) fn leave_out_generation(&mut self) {
+        let task = self.statements.iter().find(|one| one.name == "task");
+        let name = task.and_then(|task| task.value.as_str()).unwrap_or_default();
+        let left_out = NotModelled {
+            origin: self.origin_of("task"),
+            ..not_modelled(
+                "the time that `generate` takes; only the gathers around it are timed",
+                "`generate` 所花的时间；只计了它前后的聚合",
+                &format!("task {name}"),
+                Direction::Higher,
+            )
+        };
+        self.not_modelled.push(left_out);
+    }
+
+    fn origin_of(&self, name: &str) -> Origin {
+        let stated = self.statements.iter().find(|one| one.name == name);
+        stated.map_or(Origin::Option, |one| one.origin.clone())
     }
 
     /// What follows from the model: a length it can take, what it sees, which of its parts are not trained, and what is

@@ -2,7 +2,6 @@
 
 use serde::Deserialize;
 use zeropilot_cluster::{Network, Outlook};
-use zeropilot_job::{Direction, NotModelled, Origin};
 use zeropilot_model::Model;
 use zeropilot_step::lower::LowerError;
 use zeropilot_step::memory::{Answer, Workload};
@@ -15,7 +14,6 @@ use zeropilot_units::Bytes;
 
 use crate::calibrate::touched_tensors;
 use crate::memory::{Job, MemoryProblem, MemoryRequest};
-use crate::name::TaskName;
 use crate::note::Note;
 
 /// What is asked about the time of a step.
@@ -126,7 +124,7 @@ pub fn simulate(
         return Err(SimulateProblem::NoBf16 { card });
     }
     if job.question().recipe.task.generation.is_some() {
-        job.provenance.not_modelled.push(untimed_generation(job.task()));
+        job.provenance.leave_out_generation();
     }
     let question = job.question();
     let (cluster, precision) = (question.cluster, question.resolved.precision());
@@ -145,16 +143,6 @@ pub fn simulate(
         _ => None,
     };
     Ok(Simulated { process, job, workload, program, answer, time, traffic, network, scaling })
-}
-
-fn untimed_generation(task: TaskName) -> NotModelled {
-    NotModelled {
-        en: "the time that `generate` takes; only the gathers around it are timed".to_owned(),
-        zh: "`generate` 所花的时间；只计了它前后的聚合".to_owned(),
-        written: format!("--task {}", task.name()),
-        direction: Direction::Higher,
-        origin: Origin::Option,
-    }
 }
 
 fn points(job: &Job, program: &StepProgram, request: &SimulateRequest) -> Vec<ScalingPoint> {

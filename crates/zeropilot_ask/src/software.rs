@@ -108,6 +108,11 @@ impl Software {
         self.trl_version.is_none_or(|version| version >= LibraryVersion { major: 1, minor: 7 })
     }
 
+    /// Whether this TRL prepares frozen models with the config's `optimizer` section, which 1.9 takes out.
+    pub(crate) fn leaves_optimizer_to_frozen(&self) -> bool {
+        self.trl_version.is_some_and(|version| version < LibraryVersion { major: 1, minor: 9 })
+    }
+
     /// What this TRL does that no prediction follows.
     pub(crate) fn of_trl(&self) -> Option<NotModelled> {
         let version = self.trl_version?;

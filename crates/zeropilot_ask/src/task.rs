@@ -3,13 +3,13 @@
 use std::sync::Arc;
 
 use serde::Deserialize;
+use zeropilot_job::{Direction, JobTask, NotModelled, Origin, TrainingJob};
 use zeropilot_model::Model;
-use zeropilot_step::lower::Recipe;
 use zeropilot_step::task::{
     Distillation, Divergence, Frozen, Generation, Objective, Role, Scores, Task,
 };
 
-use crate::name::{MethodName, ReferenceName, RolloutName, TaskName};
+use crate::name::{FusedLoss, MethodName, ReferenceName, RolloutName, TaskName, TrainerName};
 use crate::software::{LibraryVersion, Software};
 use crate::tokens;
 use crate::training::Training;
@@ -36,6 +36,9 @@ pub struct TaskRequest {
     /// What generates completions for GRPO, RLOO and GKD [default: generate]
     #[cfg_attr(feature = "clap", arg(long, value_name = "WHAT"))]
     pub rollout: Option<RolloutName>,
+    /// Whose trainer computes the loss of DPO, KTO, GRPO and RLOO [default: trl]
+    #[cfg_attr(feature = "clap", arg(long, value_name = "WHOSE"))]
+    pub trainer: Option<TrainerName>,
     /// The teacher, once it has been found.
     #[serde(skip)]
     #[cfg_attr(feature = "clap", arg(skip))]
@@ -89,6 +92,54 @@ impl TaskRequest {
         self.task.unwrap_or_default()
     }
 
+    /// The task, where a job says one too.
+    pub(crate) fn of_job(&self, job: Option<&JobTask>) -> TaskName {
+        self.task.or_else(|| job.map(|job| job.task.value)).unwrap_or_default()
+    }
+
+    /// The teacher as the request or its job names it.
+    pub fn teacher_of(&self, job: &TrainingJob) -> Option<String> {
+        let of_job = || Some(job.task.as_ref()?.teacher.as_ref()?.value.clone());
+        self.teacher
+            .clone()
+            .or_else(|| of_job().filter(|_| self.of_job(job.task.as_ref()).has_teacher()))
+    }
+
+    /// Tokens of a sequence if nobody says how many: with room for a prompt that is as long as the completion.
+    pub(crate) fn usual_length(&self, job: Option<&JobTask>) -> u64 {
+        let of_job = || Some(job?.completion_len.as_ref()?.value);
+        let completion = self.completion_len.or_else(of_job).unwrap_or_default();
+        Training::SEQ_LEN.max(completion.saturating_mul(2))
+    }
+
+    /// What is not known of the loss of a task.
+    pub(crate) fn not_modelled(&self, training: &Training, trl: Origin) -> Option<NotModelled> {
+        let task = self.task();
+        let version = training.software.trl_version;
+        let is_of_old_trl = version.is_some_and(|version| version < LibraryVersion::new(1, 16))
+            && matches!(task, TaskName::Orpo | TaskName::Cpo | TaskName::Gkd);
+        let (en, zh, written, direction, origin) = if training.fused_loss() == FusedLoss::Yes {
+            (
+                "Liger's fused loss of this task: the trainer's own loss is counted",
+                "该任务的 Liger 融合 loss：按训练器自己的 loss 计入",
+                "liger".to_owned(),
+                Direction::Lower,
+                Origin::Option,
+            )
+        } else if is_of_old_trl {
+            (
+                "how this release computes the loss of the task: that of TRL 1.16 is counted",
+                "该版本计算此任务 loss 的方式：按 TRL 1.16 计入",
+                format!("trl {}", version.map(|it| it.to_string()).unwrap_or_default()),
+                Direction::Either,
+                trl,
+            )
+        } else {
+            return None;
+        };
+        Some(NotModelled { en: en.to_owned(), zh: zh.to_owned(), written, direction, origin })
+    }
+
     /// The model that is trained: a reward model has another head.
     pub(crate) fn model(&self, model: &Model) -> Result<Model, TaskProblem> {
         match self.task() {
@@ -109,28 +160,40 @@ impl TaskRequest {
         self.reference.unwrap_or(usual)
     }
 
-    /// Whether it learns from nothing but generated completions.
-    fn generates(&self) -> bool {
-        matches!(self.task(), TaskName::Grpo | TaskName::Rloo)
-    }
-
-    fn has_teacher(&self) -> bool {
-        matches!(self.task(), TaskName::Distill | TaskName::Gkd)
-    }
-
     /// Options that the task has no use for.
     fn unused(&self) -> Option<&'static str> {
-        let generates = self.generates() || self.task() == TaskName::Gkd;
-        let compares = self.generates() || matches!(self.task(), TaskName::Dpo | TaskName::Kto);
-        let has_completions = compares || self.has_teacher();
+        let task = self.task();
         [
-            (!self.has_teacher() && self.teacher.is_some(), "teacher"),
-            (!compares && self.reference.is_some(), "reference"),
-            (!has_completions && self.completion_len.is_some(), "completion_len"),
-            (!generates && self.rollout.is_some(), "rollout"),
+            (!task.has_teacher() && self.teacher.is_some(), "teacher"),
+            (!task.compares() && self.reference.is_some(), "reference"),
+            (!task.has_completions() && self.completion_len.is_some(), "completion_len"),
+            (!task.generates() && self.rollout.is_some(), "rollout"),
+            (!task.compares() && self.trainer.is_some(), "trainer"),
         ]
         .into_iter()
         .find_map(|(is_so, option)| is_so.then_some(option))
+    }
+
+    /// How log-probabilities are computed: by whose trainer, and for TRL by its version, otherwise as the newest does.
+    fn scores(&self, software: &Software) -> Scores {
+        match self.trainer.unwrap_or_default() {
+            TrainerName::LlamaFactory => return Scores::Wide,
+            TrainerName::Swift => return Scores::RowByRow,
+            TrainerName::Trl => {}
+        }
+        let Some(version) = software.trl_version else { return Scores::Fused };
+        let since = |major, minor| version >= LibraryVersion::new(major, minor);
+        if since(1, 15) {
+            Scores::Fused
+        } else if since(1, 8) {
+            Scores::RowByRow
+        } else if since(0, 29) {
+            Scores::RowByRowOfCopy
+        } else if since(0, 15) {
+            Scores::RowByRow
+        } else {
+            Scores::AtOnce
+        }
     }
 
     /// The task as the step model knows it, with frozen models whose settings follow from those of the trained one.
@@ -145,7 +208,7 @@ impl TaskRequest {
             return Err(TaskProblem::CompletionTooLong { tokens, length });
         }
         let generated = completion.unwrap_or(length / 2).max(1);
-        let scores = scores(&training.software);
+        let scores = self.scores(&training.software);
         let reference = self.reference(training.method());
         let adapters_off = reference == ReferenceName::AdaptersOff;
         if adapters_off && training.method() == MethodName::Full {
@@ -161,7 +224,7 @@ impl TaskRequest {
         if reference == ReferenceName::Copy {
             models.push(frozen(Role::Reference, Arc::new(model.clone())));
         }
-        if self.has_teacher() {
+        if task.has_teacher() {
             let teacher = self.teacher_model.clone().ok_or(TaskProblem::NoTeacher { task })?;
             same_vocabulary(model, &teacher)?;
             models.push(frozen(Role::Teacher, teacher));
@@ -190,8 +253,7 @@ impl TaskRequest {
             }),
         };
         // By default GKD generates in half of its micro steps (`lmbda` 0.5).
-        let is_on_policy = self.generates() || task == TaskName::Gkd;
-        let is_here = is_on_policy && self.rollout.unwrap_or_default() == RolloutName::Generate;
+        let is_here = task.generates() && self.rollout.unwrap_or_default() == RolloutName::Generate;
         let generation = is_here.then(|| Generation {
             // Those of a step, once its accumulation is known.
             micro_batches: 1,
@@ -204,37 +266,10 @@ impl TaskRequest {
         Ok(Task {
             objective,
             frozen: models,
-            completion: if self.generates() { Some(generated) } else { completion },
+            completion: if task.learns_from_completions() { Some(generated) } else { completion },
             adapters_off,
             generation,
         })
-    }
-}
-
-/// A recipe for steps of so many micro batches: GRPO and RLOO generate the completions of all of them at once.
-pub(crate) fn with_accumulation(mut recipe: Recipe, accumulation: u64) -> Recipe {
-    if let Some(generation) = &mut recipe.task.generation
-        && !generation.every_micro_step
-    {
-        generation.micro_batches = accumulation;
-    }
-    recipe
-}
-
-/// How TRL computes log-probabilities: by its version, otherwise as the newest does.
-fn scores(software: &Software) -> Scores {
-    let Some(version) = software.trl_version else { return Scores::Fused };
-    let since = |major, minor| version >= LibraryVersion::new(major, minor);
-    if since(1, 15) {
-        Scores::Fused
-    } else if since(1, 8) {
-        Scores::RowByRow
-    } else if since(0, 29) {
-        Scores::RowByRowOfCopy
-    } else if since(0, 15) {
-        Scores::RowByRow
-    } else {
-        Scores::AtOnce
     }
 }
 

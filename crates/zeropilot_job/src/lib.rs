@@ -46,6 +46,7 @@ mod script;
 mod shell;
 #[cfg(feature = "scripts")]
 mod slurm;
+mod task;
 #[cfg(feature = "scripts")]
 mod told;
 #[cfg(feature = "scripts")]
@@ -67,7 +68,10 @@ pub use kind::FileKind;
 pub use launch::Launch;
 #[cfg(feature = "scripts")]
 pub use launcher::Launcher;
-pub use name::{Attention, MethodName, NumberFormat, Optimizer, Quantization};
+pub use name::{
+    Attention, MethodName, NumberFormat, Optimizer, Quantization, ReferenceName, RolloutName,
+    TaskName, TrainerName,
+};
 pub use origin::{Origin, Sourced};
 #[cfg(feature = "scripts")]
 pub use place::{Named, Place, Said};
@@ -77,4 +81,5 @@ pub use python::{Call, Division, PythonScript, SetMember, Value};
 pub use script::{Files, LaunchScript, read};
 #[cfg(feature = "scripts")]
 pub use shell::{Assignment, Outside, Word};
+pub use task::JobTask;
 pub use training_job::{ConfigContent, Direction, JobConfig, NotModelled, TrainingJob};

@@ -88,3 +88,118 @@ pub enum Optimizer {
     /// SGD without momentum
     Sgd,
 }
+
+/// What a model is trained for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize, Serialize)]
+#[cfg_attr(feature = "clap", derive(clap::ValueEnum))]
+#[serde(rename_all = "lowercase")]
+pub enum TaskName {
+    /// Supervised fine-tuning or pre-training: the next token
+    #[default]
+    Sft,
+    /// Preference between two answers, against a reference (TRL's DPOTrainer)
+    Dpo,
+    /// Answers that are good or bad, against a reference (TRL's KTOTrainer)
+    Kto,
+    /// Preference without a reference (TRL's ORPOTrainer)
+    Orpo,
+    /// Preference without a reference (TRL's CPOTrainer, SimPO)
+    Cpo,
+    /// A reward model (TRL's RewardTrainer)
+    Reward,
+    /// Distillation from a teacher: KL of 32-bit logits, written by hand
+    Distill,
+    /// Distillation from a teacher (TRL's GKDTrainer)
+    Gkd,
+    /// Policy gradient over generated completions (TRL's GRPOTrainer)
+    Grpo,
+    /// Policy gradient over generated completions (TRL's RLOOTrainer)
+    Rloo,
+}
+
+impl TaskName {
+    /// As people write it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Sft => "sft",
+            Self::Dpo => "dpo",
+            Self::Kto => "kto",
+            Self::Orpo => "orpo",
+            Self::Cpo => "cpo",
+            Self::Reward => "reward",
+            Self::Distill => "distill",
+            Self::Gkd => "gkd",
+            Self::Grpo => "grpo",
+            Self::Rloo => "rloo",
+        }
+    }
+
+    /// Whether a teacher is imitated.
+    pub fn has_teacher(self) -> bool {
+        matches!(self, Self::Distill | Self::Gkd)
+    }
+
+    /// Whether the trained model may be compared with a reference.
+    pub fn compares(self) -> bool {
+        matches!(self, Self::Dpo | Self::Kto | Self::Grpo | Self::Rloo)
+    }
+
+    /// Whether it learns from nothing but generated completions.
+    pub fn learns_from_completions(self) -> bool {
+        matches!(self, Self::Grpo | Self::Rloo)
+    }
+
+    /// Whether completions may be generated.
+    pub fn generates(self) -> bool {
+        self.learns_from_completions() || self == Self::Gkd
+    }
+
+    /// Whether prompt and completion are told apart.
+    pub fn has_completions(self) -> bool {
+        self.compares() || self.has_teacher()
+    }
+}
+
+/// What the trained model is compared with.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, Serialize)]
+#[cfg_attr(feature = "clap", derive(clap::ValueEnum))]
+#[serde(rename_all = "kebab-case")]
+pub enum ReferenceName {
+    /// A frozen copy of the model on the same GPUs
+    Copy,
+    /// The model itself with its adapters switched off
+    AdaptersOff,
+    /// Log-probabilities computed before training (precompute_ref_log_probs)
+    Precomputed,
+    /// Nothing (beta 0)
+    None,
+}
+
+/// What generates completions.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize, Serialize)]
+#[cfg_attr(feature = "clap", derive(clap::ValueEnum))]
+#[serde(rename_all = "lowercase")]
+pub enum RolloutName {
+    /// The model's own `generate` on the same GPUs
+    #[default]
+    Generate,
+    /// A server on other GPUs
+    Server,
+    /// Nothing: the data set has the completions (GKD with lmbda 0)
+    None,
+}
+
+/// Whose trainer computes the loss.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize, Serialize)]
+#[cfg_attr(feature = "clap", derive(clap::ValueEnum))]
+#[serde(rename_all = "lowercase")]
+pub enum TrainerName {
+    /// TRL, also below axolotl
+    #[default]
+    Trl,
+    /// ms-swift: log-softmax of 16-bit logits, sequence by sequence
+    Swift,
+    /// LLaMA-Factory: 32-bit logits, one log-softmax of all of them
+    #[cfg_attr(feature = "clap", value(name = "llamafactory"))]
+    LlamaFactory,
+}

@@ -1,5 +1,7 @@
 //! From a launch to the training run it describes.
 
+mod task;
+
 use std::cell::RefCell;
 use std::collections::HashMap;
 
@@ -15,26 +17,6 @@ use crate::{
     Assignment, Call, Files, Launch, LaunchScript, Launcher, Place, PythonScript, Value, as_json,
     inline_config,
 };
-
-/// Tasks with more than one model, or a loss over pairs, as frameworks name them.
-const OTHER_TASKS: [&str; 14] = [
-    "dpo", "kto", "orpo", "cpo", "simpo", "rm", "reward", "ppo", "grpo", "rloo", "gkd", "ipo",
-    "bco", "xpo",
-];
-
-/// Classes of TRL's arguments for those tasks.
-const OTHER_CONFIGS: [&str; 10] = [
-    "DPOConfig",
-    "KTOConfig",
-    "ORPOConfig",
-    "CPOConfig",
-    "RewardConfig",
-    "PPOConfig",
-    "GRPOConfig",
-    "RLOOConfig",
-    "GKDConfig",
-    "BCOConfig",
-];
 
 /// The allocator's settings of PyTorch.
 const ALLOCATOR: [&str; 2] = ["PYTORCH_CUDA_ALLOC_CONF", "PYTORCH_ALLOC_CONF"];
@@ -90,8 +72,6 @@ impl Reader<'_> {
         self.method(&mut job);
         self.optimizer(&mut job);
         self.attention(&mut job);
-        self.tasks(&mut job);
-        self.arguments_not_modelled(&mut job);
         for (field, is_absent) in [
             ("model", job.model.is_none()),
             ("seq_len", job.seq_len.is_none()),
@@ -108,21 +88,18 @@ impl Reader<'_> {
         if let Some(framework) = framework {
             job.fill_defaults(framework);
         }
+        self.task(&mut job);
+        self.arguments_not_modelled(&mut job);
         job
     }
 
     fn framework(&self) -> Option<Framework> {
-        let calls = |names: &[&str]| {
-            self.script().is_some_and(|script| names.iter().any(|name| script.calls(name)))
-        };
         Some(match self.launch.launcher {
             Launcher::LlamaFactory => Framework::LlamaFactory,
             Launcher::Swift => Framework::Swift,
             Launcher::Axolotl => Framework::Axolotl,
             _ if self.launch.is_axolotl() => Framework::Axolotl,
-            _ if calls(&["SFTConfig", "SFTTrainer", "TrlParser"]) || calls(&OTHER_CONFIGS) => {
-                Framework::Trl
-            }
+            _ if self.has_trl_trainer() => Framework::Trl,
             _ => match self.launch.given.front_end? {
                 FrontEnd::HfTrainer => Framework::HfTrainer,
                 FrontEnd::Accelerate => Framework::Accelerate,
@@ -251,8 +228,7 @@ impl Reader<'_> {
             let call = self.model_load()?;
             self.written(call.argument(0, "pretrained_model_name_or_path")?)
         };
-        let of_trainer = || self.keyword(self.called("SFTTrainer")?, "model");
-        of_load().or_else(of_trainer)
+        of_load().or_else(|| self.trained_model())
     }
 
     fn grad_checkpointing(&self) -> Option<Sourced<bool>> {
@@ -456,34 +432,11 @@ impl Reader<'_> {
         job.attention = Some(Sourced { value, origin: said.origin });
     }
 
-    fn tasks(&self, job: &mut TrainingJob) {
-        let words = ("the other models and the loss of this task", "该任务的其他模型及其 loss");
-        for name in ARGUMENTS.names("task") {
-            if let Some(said) =
-                self.argument(name).filter(|said| OTHER_TASKS.contains(&said.value.as_str()))
-            {
-                self.leave_out(job, words, &said, name, Direction::Higher);
-                return;
-            }
-        }
-        if let Some(call) = OTHER_CONFIGS.iter().find_map(|class| self.called(class)) {
-            let place =
-                Place::in_file(self.launch.program.as_deref().unwrap_or(self.name), call.span);
-            job.not_modelled.push(NotModelled {
-                en: words.0.to_owned(),
-                zh: words.1.to_owned(),
-                written: call.name().to_owned(),
-                direction: Direction::Higher,
-                origin: self.origin(&place),
-            });
-        }
-    }
-
     fn arguments_not_modelled(&self, job: &mut TrainingJob) {
         for known in &ARGUMENTS.not_modelled {
             for name in &known.names {
-                if let Some(said) = self.argument(name).filter(|said| known.is_active(&said.value))
-                {
+                let said = self.argument(name).filter(|said| known.is_active(&said.value));
+                if let Some(said) = said.filter(|_| !self.is_followed(name, job)) {
                     self.leave_out(job, (&known.en, &known.zh), &said, name, known.direction);
                 }
             }

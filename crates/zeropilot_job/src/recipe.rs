@@ -7,13 +7,38 @@ use std::sync::LazyLock;
 use serde::Deserialize;
 
 use crate::framework::Framework;
+use crate::name::TaskName;
 use crate::training_job::Direction;
 
 impl Framework {
     /// Its default for a value, and the release whose default that is.
     pub(crate) fn default(self, field: &str) -> Option<(&'static str, &'static str)> {
-        let recipe = RECIPES.iter().find(|recipe| recipe.framework == self)?;
+        let recipe = self.recipe()?;
         Some((recipe.defaults.get(field)?.as_str(), recipe.version.as_str()))
+    }
+
+    /// Its default for a value of a task, and the release whose default that is.
+    pub(crate) fn default_of_task(
+        self,
+        task: TaskName,
+        field: &str,
+    ) -> Option<(&'static str, &'static str)> {
+        let recipe = self.recipe()?;
+        Some((recipe.tasks.get(task.name())?.get(field)?.as_str(), recipe.version.as_str()))
+    }
+
+    /// The release that was read.
+    pub(crate) fn version(self) -> Option<&'static str> {
+        self.recipe().map(|recipe| recipe.version.as_str())
+    }
+
+    /// The release of TRL that it is built on.
+    pub(crate) fn trl(self) -> Option<&'static str> {
+        self.recipe()?.trl.as_deref()
+    }
+
+    fn recipe(self) -> Option<&'static Recipe> {
+        RECIPES.iter().find(|recipe| recipe.framework == self)
     }
 }
 
@@ -23,6 +48,11 @@ struct Recipe {
     framework: Framework,
     version: String,
     defaults: BTreeMap<String, String>,
+    /// What differs by task.
+    #[serde(default)]
+    tasks: BTreeMap<String, BTreeMap<String, String>>,
+    /// The release of TRL that it is built on.
+    trl: Option<String>,
 }
 
 /// An argument that changes memory or time and that no prediction follows.
@@ -96,6 +126,9 @@ mod tests {
         }
         for recipe in RECIPES.iter() {
             for field in recipe.defaults.keys().filter(|field| *field != "stage") {
+                assert!(ARGUMENTS.names(field).next().is_some(), "{field}");
+            }
+            for field in recipe.tasks.values().flat_map(BTreeMap::keys) {
                 assert!(ARGUMENTS.names(field).next().is_some(), "{field}");
             }
         }

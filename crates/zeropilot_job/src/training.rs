@@ -17,7 +17,7 @@ use crate::python_reader;
 use crate::script::Files;
 
 /// Classes whose fields are the arguments of the HF Trainer.
-const TRAINING_ARGUMENTS: [&str; 9] = [
+const TRAINING_ARGUMENTS: [&str; 12] = [
     "TrainingArguments",
     "Seq2SeqTrainingArguments",
     "SFTConfig",
@@ -27,6 +27,9 @@ const TRAINING_ARGUMENTS: [&str; 9] = [
     "ORPOConfig",
     "CPOConfig",
     "RewardConfig",
+    "RLOOConfig",
+    "GKDConfig",
+    "PPOConfig",
 ];
 
 /// Calls that make training arguments out of the command line.

@@ -6,6 +6,7 @@ use serde::Deserialize;
 use crate::framework::Framework;
 use crate::name::{Attention, MethodName, NumberFormat, Optimizer, Quantization};
 use crate::origin::{Origin, Sourced};
+use crate::task::JobTask;
 
 /// A training run as its files describe it.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -50,6 +51,8 @@ pub struct TrainingJob {
     pub precision: Option<Sourced<NumberFormat>>,
     /// Optimizer steps of the run.
     pub max_steps: Option<Sourced<u64>>,
+    /// What it trains for, where that is not the next token.
+    pub task: Option<JobTask>,
     /// What the job says that changes memory or time and that no prediction follows.
     pub not_modelled: Vec<NotModelled>,
     /// Values that only the run knows, by the names of this type's fields.

@@ -18,7 +18,7 @@ pub enum Launcher {
     Torchrun,
     /// `accelerate launch`.
     Accelerate,
-    /// `swift sft`.
+    /// `swift sft` or `swift rlhf`.
     Swift,
     /// `llamafactory-cli train`.
     LlamaFactory,
@@ -99,6 +99,8 @@ pub struct Job<'a> {
     pub config: &'a str,
     /// What the program is told.
     pub arguments: &'a [Argument],
+    /// What swift calls the task, where it is not the next token.
+    pub rlhf_type: Option<&'a str>,
 }
 
 const PORT: &str = "29500";
@@ -180,10 +182,16 @@ impl Job<'_> {
             Launcher::DeepSpeed => self.deepspeed(),
             Launcher::Torchrun => self.torchrun(),
             Launcher::Accelerate => self.accelerate(),
-            Launcher::Swift => self
-                .torchrun_variables()
-                .words(["swift", "sft", "--deepspeed", self.config])
-                .words(self.options()),
+            Launcher::Swift => {
+                let task = match self.rlhf_type {
+                    Some(task) => vec!["swift", "rlhf", "--rlhf_type", task],
+                    None => vec!["swift", "sft"],
+                };
+                self.torchrun_variables()
+                    .words(task)
+                    .words(["--deepspeed", self.config])
+                    .words(self.options())
+            }
             Launcher::LlamaFactory => {
                 let told = self.arguments.iter();
                 // Behind a YAML file it takes `key=value` and nothing else.

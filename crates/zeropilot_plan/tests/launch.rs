@@ -67,6 +67,7 @@ fn commands_are_what_the_launchers_document() {
         script: "train.py",
         config: "ds.json",
         arguments: &arguments,
+        rlhf_type: None,
     };
     let line = |job: &Job<'_>, launcher| job.command(launcher).shell().expect("a line");
     let lines = [
@@ -113,6 +114,20 @@ fn commands_are_what_the_launchers_document() {
 }
 
 #[test]
+fn swift_has_another_command_for_other_tasks() {
+    let job = Job {
+        machines: Machines::One,
+        ranks_per_machine: number(2),
+        script: "",
+        config: "ds.json",
+        arguments: &[],
+        rlhf_type: Some("dpo"),
+    };
+    let line = job.command(Launcher::Swift).shell().expect("a line");
+    assert_eq!(line, "NPROC_PER_NODE=2 swift rlhf --rlhf_type dpo --deepspeed ds.json");
+}
+
+#[test]
 fn a_zero_byte_is_refused() {
     let job = Job {
         machines: Machines::One,
@@ -120,6 +135,7 @@ fn a_zero_byte_is_refused() {
         script: "train.py",
         config: "ds\0.json",
         arguments: &[],
+        rlhf_type: None,
     };
     assert!(job.command(Launcher::Torchrun).shell().is_err());
 }
@@ -139,7 +155,7 @@ proptest! {
         let arguments = [Argument { name: "output_dir", value }];
         let machines = if is_several { several() } else { Machines::One };
         let ranks_per_machine = number(8);
-        let job = Job { machines, ranks_per_machine, script: &script, config: &config, arguments: &arguments };
+        let job = Job { machines, ranks_per_machine, script: &script, config: &config, arguments: &arguments, rlhf_type: None };
         for launcher in Launcher::ALL {
             let command = job.command(launcher);
             let line = command.shell().expect("no zero byte");

@@ -5,10 +5,12 @@ use std::path::PathBuf;
 use pyo3::prelude::*;
 use zeropilot_ask::memory::WrittenConfig;
 use zeropilot_ask::{
-    BillRequest, Judging, MemoryRequest, PlanRequest, SimulateRequest, Software, Wishes,
+    BillRequest, Judging, MemoryRequest, PlanRequest, SimulateRequest, Software, TaskRequest,
+    Wishes,
 };
 use zeropilot_config::installed::{self, InstalledEngine};
 use zeropilot_config::schema::EngineVersion;
+use zeropilot_job::TrainingJob;
 use zeropilot_lint::{Settings, Verdict};
 use zeropilot_plan::ModelSize;
 use zeropilot_text::Language;
@@ -78,10 +80,10 @@ pub(crate) fn version() -> &'static str {
 }
 
 /// Looks for the teacher that a request names.
-fn find_teacher(request: &mut MemoryRequest, language: Language) -> PyResult<()> {
-    if let Some(name) = request.task.teacher.clone() {
+fn find_teacher(request: &mut TaskRequest, job: &TrainingJob, language: Language) -> PyResult<()> {
+    if let Some(name) = request.teacher_of(job) {
         let Subject { model, .. } = ModelArgument::Name(name).open(language)?;
-        request.task.teacher_model = Some(std::sync::Arc::new(model));
+        request.teacher_model = Some(std::sync::Arc::new(model));
     }
     Ok(())
 }
@@ -102,7 +104,7 @@ pub(crate) fn memory(
     py.detach(|| {
         let Subject { name, model, job } = model.open(language)?;
         request.job = job;
-        find_teacher(&mut request, language)?;
+        find_teacher(&mut request.task, &request.job, language)?;
         let answered = zeropilot_ask::memory(&name, model, &request);
         let memory = answered.map_err(|wrong| problem(words::memory(&wrong, &plain(language))))?;
         Ok(Answer(Finding::Memory(Box::new(memory))))
@@ -131,7 +133,7 @@ pub(crate) fn compare(
     py.detach(|| {
         let Subject { model, job, .. } = model.open(language)?;
         request.job = job;
-        find_teacher(&mut request, language)?;
+        find_teacher(&mut request.task, &request.job, language)?;
         let compared = zeropilot_ask::compare(&model, &request);
         let compared =
             compared.map_err(|wrong| problem(words::memory(&wrong, &plain(language))))?;
@@ -153,6 +155,7 @@ pub(crate) fn plan(
     py.detach(|| {
         let Subject { name, model, job } = model.open(language)?;
         request.job = job;
+        find_teacher(&mut request.task, &request.job, language)?;
         let planned = zeropilot_ask::plan(&name, &model, &request);
         let planned = planned.map_err(|wrong| problem(words::planning(&wrong, language)))?;
         Ok(Answer(Finding::Planned(Box::new(planned))))
@@ -178,7 +181,7 @@ pub(crate) fn simulate(
     py.detach(|| {
         let Subject { name, model, job } = model.open(language)?;
         request.job.job = job;
-        find_teacher(&mut request.job, language)?;
+        find_teacher(&mut request.job.task, &request.job.job, language)?;
         let simulated = zeropilot_ask::simulate(&name, model, &request);
         let simulated =
             simulated.map_err(|wrong| problem(words::simulating(&wrong, &plain(language))))?;

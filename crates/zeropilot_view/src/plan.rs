@@ -15,17 +15,18 @@ pub use offers::offers_take_long;
 pub use page::{PlanWords, words};
 
 use unicode_width::UnicodeWidthStr;
-use zeropilot_ask::{AsWritten, Bill, MethodName, Planned, Provenance};
+use zeropilot_ask::{AsWritten, Bill, MethodName, Planned, Provenance, TaskName};
 use zeropilot_plan::{
     Fitting, Offers, Offloaded, Plan, PlanError, Rejected, Target, Way, Work, nearest_multiple,
 };
 use zeropilot_record::Offload;
+use zeropilot_step::task::Task as Steps;
 use zeropilot_text::{Language, Text, tr};
 use zeropilot_units::Estimate;
 
 use self::reason::why;
 use self::shortage::remedy;
-use crate::memory::fit;
+use crate::memory::{fit, task};
 use crate::simulate::human::{grouped, seconds};
 use crate::wrap::fold;
 use crate::{Layout, escaped, provenance, strategy, talk};
@@ -43,6 +44,10 @@ pub struct PlanReport<'a> {
     pub length: u64,
     /// What is trained.
     pub method: MethodName,
+    /// What it is trained for.
+    pub task: TaskName,
+    /// The same as the step model knows it.
+    pub steps: &'a Steps,
     /// The plan.
     pub plan: &'a Plan,
     /// What each GPU has.
@@ -75,6 +80,8 @@ impl<'a> PlanReport<'a> {
             world: planned.cluster.world_size(),
             length: planned.length,
             method: planned.method,
+            task: planned.task,
+            steps: &planned.steps,
             plan: &planned.plan,
             capacity: capacity.map(|capacity| capacity.bytes).unwrap_or_default(),
             written,
@@ -185,6 +192,8 @@ fn choice_words(report: &PlanReport<'_>, choice: &Fitting, language: Language) -
     let batch = micro * steps * report.world;
     let (model, gpus) = (escaped(report.model), report.place(language));
     let world = report.world;
+    let frozen = &choice.answer.on_gpu.frozen;
+    let task = task::lines(report.task, report.steps, micro, frozen, language);
     let time = time_words(choice, report.length, language);
     let bill = offers::of_choice(report, choice, language);
     let word = fit(need, report.capacity).words(language);
@@ -192,14 +201,14 @@ fn choice_words(report: &PlanReport<'_>, choice: &Fitting, language: Language) -
     tr!(
         language,
         (
-            "{model} on {gpus}: {way}\n  GPU {need} of {}: {word}, {spare} to spare; host {} per node\n{time}{bill}  global batch {batch} = {micro} per GPU × {steps} accumulation × {world} {}\n  chosen because it fits with its upper bound and {}\n",
+            "{model} on {gpus}: {way}\n  GPU {need} of {}: {word}, {spare} to spare; host {} per node\n{task}{time}{bill}  global batch {batch} = {micro} per GPU × {steps} accumulation × {world} {}\n  chosen because it fits with its upper bound and {}\n",
             report.capacity.expected(),
             choice.answer.node().expected(),
             if world == 1 { "GPU" } else { "GPUs" },
             why(report, language)
         ),
         (
-            "{model}，{gpus}：{way}\n  显存 {need}，可用 {}：{word}，余 {spare}；每节点内存 {}\n{time}{bill}  全局 batch {batch} = 每卡 {micro} × 梯度累积 {steps} × {world} 张卡\n  选择理由：按上界也放得下，而且{}\n",
+            "{model}，{gpus}：{way}\n  显存 {need}，可用 {}：{word}，余 {spare}；每节点内存 {}\n{task}{time}{bill}  全局 batch {batch} = 每卡 {micro} × 梯度累积 {steps} × {world} 张卡\n  选择理由：按上界也放得下，而且{}\n",
             report.capacity.expected(),
             choice.answer.node().expected(),
             why(report, language)

@@ -125,6 +125,7 @@ pub fn planning(problem: &PlanProblem, language: Language) -> String {
     match problem {
         PlanProblem::Machines(problem) => machines(problem, language),
         PlanProblem::OutOfRange(problem) => out_of_range(problem, language),
+        PlanProblem::Task(problem) => task(problem, language),
         PlanProblem::Bill(bad) => simulate::bad_cost(bad, language),
         PlanProblem::Plan(error) => plan::problem(error, language),
     }

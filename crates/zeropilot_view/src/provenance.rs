@@ -12,7 +12,7 @@ pub(crate) use self::json::Shape;
 use crate::escaped;
 
 /// Values as people name them, and the option that sets each.
-const NAMES: [(&str, Text, &str); 28] = [
+const NAMES: [(&str, Text, &str); 34] = [
     ("model", Text::new("model", "模型"), "--model"),
     ("config", Text::new("DeepSpeed config", "DeepSpeed 配置"), "--config"),
     ("world_size", Text::new("world size", "总卡数（world size）"), "--gpus"),
@@ -53,6 +53,12 @@ const NAMES: [(&str, Text, &str); 28] = [
     ("deepspeed_version", Text::new("DeepSpeed", "DeepSpeed"), "--deepspeed-version"),
     ("transformers_version", Text::new("transformers", "transformers"), "--transformers-version"),
     ("trl_version", Text::new("TRL", "TRL"), "--trl-version"),
+    ("task", Text::new("task", "任务"), "--task"),
+    ("teacher", Text::new("teacher", "教师模型"), "--teacher"),
+    ("reference", Text::new("reference", "参考模型"), "--reference"),
+    ("completion_len", Text::new("completion length", "补全长度"), "--completion-len"),
+    ("rollout", Text::new("rollout", "补全的来源"), "--rollout"),
+    ("trainer", Text::new("trainer", "训练器"), "--trainer"),
 ];
 
 fn known(name: &str) -> Option<(Text, &'static str)> {
@@ -133,6 +139,11 @@ fn note_words(note: Note, language: Language) -> String {
             language,
             "TRL 1.16 is assumed, which computes log-probabilities without whole logits; TRL before 1.15 keeps them and needs more memory: --trl-version",
             "按 TRL 1.16 计算，它不保存完整的 logits 就能算出 log 概率；1.15 之前的 TRL 会保存，需要更多显存：请用 --trl-version 指定"
+        ),
+        Note::FrozenWithOptimizer => tr!(
+            language,
+            "before 1.9, TRL leaves the config's `optimizer` section to the frozen models: each builds an optimizer with fp32 states of its own. Remove the section (the Trainer builds the optimizer), or use TRL 1.9",
+            "1.9 之前的 TRL 会把配置里的 `optimizer` 一节也用于冻结的模型：它们各自创建优化器和 fp32 状态。请删掉这一节（由 Trainer 创建优化器），或升级到 TRL 1.9"
         ),
         Note::FrozenTowerDifferentiated => tr!(
             language,

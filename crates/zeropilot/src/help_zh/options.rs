@@ -204,22 +204,31 @@ pub(super) const OPTIONS: &[(&[&str], &str, &str)] = &[
         "梯度累积步数；默认按配置，否则为 1",
     ),
     (&["plan", "memory", "simulate", "doctor", "diagnose"], "method", "训练方式"),
-    (&["memory", "simulate", "diagnose"], "task", "训练的目标 [默认：sft]"),
-    (&["memory", "simulate", "diagnose"], "teacher", "蒸馏的教师模型，写法与 `--model` 相同"),
+    (&["plan", "memory", "simulate", "diagnose"], "task", "训练的目标 [默认：sft]"),
     (
-        &["memory", "simulate", "diagnose"],
+        &["plan", "memory", "simulate", "diagnose"],
+        "teacher",
+        "蒸馏的教师模型，写法与 `--model` 相同",
+    ),
+    (
+        &["plan", "memory", "simulate", "diagnose"],
         "reference",
         "DPO、KTO、GRPO、RLOO 的参考 [默认：copy，LoRA 时为 adapters-off；grpo 为 none]",
     ),
     (
-        &["memory", "simulate", "diagnose"],
+        &["plan", "memory", "simulate", "diagnose"],
         "completion_len",
         "一条补全的 token 数，包含在 `--seq-len` 里 [默认：需要生成补全时为一半，否则全部 token 都计入 loss]",
     ),
     (
-        &["memory", "simulate", "diagnose"],
+        &["plan", "memory", "simulate", "diagnose"],
         "rollout",
         "GRPO、RLOO、GKD 由什么生成补全 [默认：generate]",
+    ),
+    (
+        &["plan", "memory", "simulate", "diagnose"],
+        "trainer",
+        "DPO、KTO、GRPO、RLOO 的 loss 由谁的训练器计算 [默认：trl]",
     ),
     (
         &["plan", "memory", "simulate", "doctor", "diagnose"],

@@ -53,6 +53,12 @@ pub(super) fn without_auto_sizes(bytes: &[u8]) -> Option<Vec<u8>> {
     (zero.len() < before).then(|| config.to_string().into_bytes())
 }
 
+/// Whether a config has an optimizer section.
+pub(super) fn has_optimizer(bytes: &[u8]) -> bool {
+    let config: Option<Value> = serde_json::from_slice(bytes).ok();
+    config.is_some_and(|config| config.get("optimizer").is_some_and(Value::is_object))
+}
+
 /// What the flags say beside a config, for whoever fills its `auto`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Flags {

@@ -15,19 +15,20 @@ use zeropilot_step::memory::{
     reliefs, timeline,
 };
 use zeropilot_step::tape::Autocast;
+use zeropilot_step::task::Frozen;
 use zeropilot_step::traffic::Traffic;
 use zeropilot_step::zero::Engine;
 use zeropilot_units::Estimate;
 
 pub(crate) use self::config::Stated;
-use self::config::{Flags, Solved, made, solve, without_auto_sizes};
+use self::config::{Flags, Solved, has_optimizer, made, solve, without_auto_sizes};
 use crate::coverage;
 use crate::machines::{Machines, MachinesProblem};
 use crate::name::{FusedLoss, NumberFormat, Offload, TaskName};
 use crate::note::Note;
 use crate::provenance::{Provenance, UnreadableConfig};
 use crate::range::{OutOfRange, within};
-use crate::task::{TaskProblem, TaskRequest, with_accumulation};
+use crate::task::{TaskProblem, TaskRequest};
 use crate::training::Training;
 
 /// A config that somebody wrote.
@@ -202,12 +203,17 @@ impl Job {
         };
         let Asking { recipe, cluster, .. } = asking;
         let Solved { resolved, micro_batch, assumed } = solved;
-        let recipe = with_accumulation(recipe, accumulation(&resolved));
+        let task = recipe.task.with_accumulation(accumulation(&resolved));
+        let recipe = Recipe { task, ..recipe };
         let is_assumed =
             assumed.is_some() || request.config.is_none() && request.precision.is_none();
         let format = format(resolved.precision());
         provenance.notes.extend(Note::about(&cluster, format, is_assumed));
         provenance.notes.extend(Note::about_task(&request.task, &request.training));
+        let has_optimizer = |frozen: &Frozen| frozen.has_optimizer;
+        if recipe.task.frozen.iter().any(has_optimizer) {
+            provenance.notes.push(Note::FrozenWithOptimizer);
+        }
         let software = &request.training.software;
         provenance.not_modelled.extend(software.of_engine(&resolved));
         provenance.not_modelled.extend(software.of_transformers(&model));
@@ -428,7 +434,8 @@ pub fn compare(model: &Model, request: &MemoryRequest) -> Result<Compared, Memor
     let mut asking = Asking::of(model, &request)?;
     let mut columns = Vec::new();
     let common = asking.make("--compare", 0, Offload::None)?;
-    asking.recipe = with_accumulation(asking.recipe, accumulation(&common.resolved));
+    let steps = accumulation(&common.resolved);
+    asking.recipe.task = asking.recipe.task.with_accumulation(steps);
     // Most ways run the same program; only what ZeRO does with it differs.
     let mut workloads: Vec<(WorkloadKey, Workload)> = Vec::new();
     for (stage, offload) in WAYS {
@@ -505,6 +512,13 @@ impl MemoryRequest {
         Recipe { engine: Engine::PyTorch, autocast, ..recipe }
     }
 
+    /// Whether frozen models get an optimizer too: before 1.9 TRL left the config's `optimizer` section to them.
+    fn gives_optimizer_to_all(&self) -> bool {
+        let software = &self.training.software;
+        let has_section = |written: &WrittenConfig| has_optimizer(&written.bytes);
+        software.leaves_optimizer_to_frozen() && self.config.as_ref().is_some_and(has_section)
+    }
+
     fn refuse_beside_config(&self) -> Result<(), MemoryProblem> {
         let given = [
             ("stage", self.stage.is_some()),
@@ -543,7 +557,11 @@ impl<'a> Asking<'a> {
         let mut task = request.task.lower(model, &request.training)?;
         if !task.frozen.is_empty() {
             let zero = asking.frozen_zero()?;
-            task.frozen.iter_mut().for_each(|frozen| frozen.zero.clone_from(&zero));
+            let has_optimizer = request.gives_optimizer_to_all();
+            for frozen in &mut task.frozen {
+                frozen.zero.clone_from(&zero);
+                frozen.has_optimizer = has_optimizer;
+            }
         }
         asking.recipe.task = task;
         Ok(asking)

@@ -31,6 +31,8 @@ struct WorkloadOf {
     checkpointing: bool,
     fused_loss: bool,
     is_stage_3: bool,
+    /// Micro batches whose completions are generated at once.
+    generated: u64,
 }
 
 /// Asks about the ways of one task; what they have in common is worked out once.
@@ -160,7 +162,9 @@ impl<'a> Asker<'a> {
     fn workload(&mut self, way: Way, question: &Question<'_>) -> Result<Rc<Workload>, PlanError> {
         let Work { micro_batch, checkpointing, fused_loss, .. } = way.work;
         let is_stage_3 = way.shape.stage == Stage::Three;
-        let key = WorkloadOf { micro_batch, checkpointing, fused_loss, is_stage_3 };
+        let generation = question.recipe.task.generation;
+        let generated = generation.map_or(0, |generation| generation.micro_batches);
+        let key = WorkloadOf { micro_batch, checkpointing, fused_loss, is_stage_3, generated };
         if let Some(known) = self.workloads.get(&key) {
             return Ok(Rc::clone(known));
         }
@@ -193,7 +197,8 @@ impl<'a> Asker<'a> {
 
 fn training(task: &Task<'_>, work: Work) -> Training {
     let loss = if work.fused_loss { LossHead::Fused } else { task.training.loss };
-    Training { checkpointing: work.checkpointing, loss, ..task.training.clone() }
+    let steps = task.training.task.clone().with_accumulation(work.accumulation);
+    Training { checkpointing: work.checkpointing, loss, task: steps, ..task.training.clone() }
 }
 
 /// The config of a way as the engine resolves it.
@@ -212,6 +217,8 @@ fn request(task: &Task<'_>, way: Way, target: Target) -> Request {
     let device = if offloaded.is_on_disk() { Device::Nvme } else { Device::Cpu };
     let wish = |wanted: bool| if wanted { Wish::Yes(device) } else { Wish::No };
     let model = ModelSize::of(task.model);
+    // A front end sizes buckets for the trained model alone: with numbers the others have the same.
+    let filled_for = model.filter(|_| task.training.task.frozen.is_empty());
     Request {
         target,
         stage: Some(stage),
@@ -229,7 +236,7 @@ fn request(task: &Task<'_>, way: Way, target: Target) -> Request {
             global: None,
         },
         model,
-        knobs: knobs(way, model),
+        knobs: knobs(way, filled_for),
         ..Request::default()
     }
 }

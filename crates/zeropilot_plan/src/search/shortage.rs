@@ -111,7 +111,8 @@ fn shorter(task: &Task<'_>, space: &Space) -> Result<Option<u64>, PlanError> {
     let halves = std::iter::successors(Some(task.training.sequence / 2), |length| Some(length / 2));
     let lengths: Vec<u64> = halves.take_while(|length| *length >= SHORTEST).collect();
     let lacks = |&sequence: &u64| {
-        let training = Training { sequence, ..task.training.clone() };
+        let steps = task.training.task.clone().shortened((sequence, task.training.sequence));
+        let training = Training { sequence, task: steps, ..task.training.clone() };
         let with_less = Task { training: &training, ..*task };
         let mut asker = Asker::new(&with_less)?;
         for &shape in &space.shapes {

@@ -12,6 +12,7 @@ use super::answer::{Answer, Question};
 use crate::head::LossHead;
 use crate::lower::{LowerError, Recipe};
 use crate::tape::{AttentionForm, Autocast};
+use crate::task::{Frozen, Objective, Role};
 use crate::zero::{Engine, Place};
 
 /// One change to a job.
@@ -31,6 +32,8 @@ pub enum Lever {
     FusedLoss,
     /// A fused attention kernel.
     FlashAttention,
+    /// Log-probabilities of the reference computed before training.
+    PrecomputedReference,
     /// `zero_optimization.reduce_bucket_size`.
     ReduceBucket(Elements),
     /// `zero_optimization.stage3_prefetch_bucket_size`.
@@ -125,6 +128,8 @@ fn levers(question: &Question<'_>) -> Vec<Lever> {
     add(question.micro_batch > 1, Lever::MicroBatch(question.micro_batch / 2));
     add(recipe.loss == LossHead::Model, Lever::FusedLoss);
     add(recipe.attention == AttentionForm::Eager, Lever::FlashAttention);
+    let is_offline = matches!(recipe.task.objective, Objective::Dpo { .. } | Objective::Kto(_));
+    add(is_offline && recipe.task.frozen.iter().any(is_reference), Lever::PrecomputedReference);
     let shrinks = |now: Elements, to: Elements| now > to;
     add(
         zero.stage > Stage::Zero && shrinks(zero.reduce_bucket, SMALL_BUCKET),
@@ -142,33 +147,32 @@ fn levers(question: &Question<'_>) -> Vec<Lever> {
     levers
 }
 
+fn is_reference(frozen: &Frozen) -> bool {
+    frozen.role == Role::Reference
+}
+
 impl Question<'_> {
     /// The same question after a change.
     fn with<T>(&self, lever: Lever, ask: impl FnOnce(&Question<'_>) -> T) -> T {
         let mut zero = self.zero.clone();
         let mut recipe = self.recipe.clone();
         let mut micro_batch = self.micro_batch;
-        lever.apply(&mut zero, &mut recipe, &mut micro_batch);
+        lever.apply_to_zero(&mut zero);
+        recipe.task.frozen.iter_mut().filter_map(|frozen| frozen.zero.as_mut()).for_each(|zero| {
+            lever.apply_to_zero(zero);
+        });
+        lever.apply(&mut recipe, &mut micro_batch);
         ask(&Question { zero: &zero, recipe: &recipe, micro_batch, ..*self })
     }
 }
 
 impl Lever {
-    fn apply(self, zero: &mut Zero, recipe: &mut Recipe, micro_batch: &mut u64) {
+    /// What it changes in the config; frozen models with settings of their own have the same file.
+    fn apply_to_zero(self, zero: &mut Zero) {
         match self {
-            Self::Stage(stage) => {
-                zero.stage = stage;
-                // Without DeepSpeed there is no stage.
-                if recipe.engine == Engine::PyTorch {
-                    (recipe.engine, recipe.autocast) = (Engine::DeepSpeed, Autocast::Off);
-                }
-            }
+            Self::Stage(stage) => zero.stage = stage,
             Self::OffloadOptimizer => zero.offload_optimizer.clone_from(&ON_HOST.offload_optimizer),
             Self::OffloadParam => zero.offload_param.clone_from(&ON_HOST.offload_param),
-            Self::Checkpointing => recipe.checkpointing = true,
-            Self::MicroBatch(smaller) => *micro_batch = smaller,
-            Self::FusedLoss => recipe.loss = LossHead::Fused,
-            Self::FlashAttention => recipe.attention = AttentionForm::Flash,
             Self::ReduceBucket(size) => zero.reduce_bucket = size,
             Self::PrefetchBucket(size) => zero.prefetch_bucket = size,
             Self::LiveParameters(size) => {
@@ -178,6 +182,27 @@ impl Lever {
             Self::SubGroup(size) => zero.sub_group = size,
             Self::OptimizerOnGpu => zero.offload_optimizer = None,
             Self::ParamOnGpu => zero.offload_param = None,
+            Self::Checkpointing
+            | Self::MicroBatch(_)
+            | Self::FusedLoss
+            | Self::FlashAttention
+            | Self::PrecomputedReference => {}
+        }
+    }
+
+    /// What it changes outside the config.
+    fn apply(self, recipe: &mut Recipe, micro_batch: &mut u64) {
+        match self {
+            // Without DeepSpeed there is no stage.
+            Self::Stage(_) if recipe.engine == Engine::PyTorch => {
+                (recipe.engine, recipe.autocast) = (Engine::DeepSpeed, Autocast::Off);
+            }
+            Self::Checkpointing => recipe.checkpointing = true,
+            Self::MicroBatch(smaller) => *micro_batch = smaller,
+            Self::FusedLoss => recipe.loss = LossHead::Fused,
+            Self::FlashAttention => recipe.attention = AttentionForm::Flash,
+            Self::PrecomputedReference => recipe.task.frozen.retain(|it| !is_reference(it)),
+            _ => {}
         }
     }
 }

@@ -83,6 +83,32 @@ pub struct Task {
     pub generation: Option<Generation>,
 }
 
+impl Task {
+    /// The same for steps of so many micro batches: GRPO and RLOO generate the completions of all of them at once.
+    #[must_use]
+    pub fn with_accumulation(mut self, micro_batches: u64) -> Self {
+        if let Some(generation) = self.generation.as_mut().filter(|it| !it.every_micro_step) {
+            generation.micro_batches = micro_batches;
+        }
+        self
+    }
+
+    /// The same where sequences have this share of their length.
+    #[must_use]
+    pub fn shortened(mut self, (to, from): (u64, u64)) -> Self {
+        let shorter = |tokens: u64| (tokens * to / from.max(1)).max(1);
+        self.completion = self.completion.map(shorter);
+        if let Objective::PolicyGradient { completion, .. } = &mut self.objective {
+            *completion = shorter(*completion);
+        }
+        if let Some(generation) = &mut self.generation {
+            generation.prompt = shorter(generation.prompt);
+            generation.completion = shorter(generation.completion);
+        }
+        self
+    }
+}
+
 /// A tensor that a frozen model returns.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Returned {

@@ -99,6 +99,7 @@ fn launch_command(created: &Created<'_>) -> Option<String> {
         script,
         config: created.path?,
         arguments: &told,
+        rlhf_type: None,
     };
     job.command(launcher).shell().ok()
 }

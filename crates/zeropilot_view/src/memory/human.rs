@@ -33,7 +33,13 @@ pub(super) fn report(report: &MemoryReport<'_>, layout: &Layout) -> String {
     let mut text = format!("{}\n", headline(report.name, &report.question, language));
     text.push_str(&format!("  {}\n", batch(&report.question, language)));
     let frozen = &report.answer.on_gpu.frozen;
-    text.push_str(&task::lines(report.task, &report.question, frozen, language));
+    text.push_str(&task::lines(
+        report.task,
+        &report.question.recipe.task,
+        report.question.micro_batch,
+        frozen,
+        language,
+    ));
     text.push_str(&parts_line(report.question.model, report.question.recipe, language));
     text.push_str(&base_line(report.question.model, report.question.recipe, language));
     if let Some(note) = assumption(report, language) {

@@ -34,6 +34,10 @@ pub(crate) fn change(lever: Lever, language: Language) -> String {
             "使用融合的 linear + cross entropy（Liger Kernel）",
         ),
         Lever::FlashAttention => text("flash attention", "使用 FlashAttention"),
+        Lever::PrecomputedReference => text(
+            "precompute_ref_log_probs=True: no reference while training",
+            "precompute_ref_log_probs=True：训练时不需要参考模型",
+        ),
         Lever::ReduceBucket(size) => format!("\"reduce_bucket_size\": {}", size.0),
         Lever::PrefetchBucket(size) => format!("\"stage3_prefetch_bucket_size\": {}", size.0),
         Lever::LiveParameters(size) => format!(
@@ -61,6 +65,7 @@ pub(crate) fn name(lever: Lever) -> &'static str {
         Lever::MicroBatch(_) => "train_micro_batch_size_per_gpu",
         Lever::FusedLoss => "fused_loss",
         Lever::FlashAttention => "flash_attention",
+        Lever::PrecomputedReference => "precompute_ref_log_probs",
         Lever::ReduceBucket(_) => "reduce_bucket_size",
         Lever::PrefetchBucket(_) => "stage3_prefetch_bucket_size",
         Lever::LiveParameters(_) => "stage3_max_live_parameters",

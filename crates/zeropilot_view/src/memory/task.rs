@@ -1,7 +1,7 @@
 //! The lines about a task and the models that run beside the trained one.
 
 use zeropilot_ask::TaskName;
-use zeropilot_step::memory::{FrozenRest, Question};
+use zeropilot_step::memory::FrozenRest;
 use zeropilot_step::task::{Objective, Task};
 use zeropilot_step::zero::Place;
 use zeropilot_text::{Language, Text, tr};
@@ -12,16 +12,16 @@ use super::phase::role;
 /// What the model is trained for and with which others; empty for the next token alone.
 pub(crate) fn lines(
     name: TaskName,
-    question: &Question<'_>,
+    task: &Task,
+    micro_batch: u64,
     frozen: &[FrozenRest],
     language: Language,
 ) -> String {
-    let task = &question.recipe.task;
     if task.objective == Objective::NextToken {
         return String::new();
     }
     let name = label(name).get(language);
-    let rows = batch(task, question.micro_batch, language);
+    let rows = batch(task, micro_batch, language);
     let mut text = format!("  {name}{rows}\n");
     if task.adapters_off {
         text.push_str(&tr!(

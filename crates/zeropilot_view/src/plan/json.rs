@@ -20,6 +20,7 @@ use crate::provenance;
 pub(crate) struct Plan<'a> {
     shape: u32,
     model: &'a str,
+    task: &'static str,
     gpus: &'a str,
     world_size: u64,
     capacity: u64,
@@ -141,6 +142,7 @@ pub fn json(report: &PlanReport<'_>) -> Value {
     value(&Plan {
         shape: 1,
         model: report.model,
+        task: report.task.name(),
         gpus: report.gpus,
         world_size: report.world,
         capacity: report.capacity.expected().0,

@@ -26,7 +26,13 @@ pub fn human(report: &SimulateReport<'_>, layout: &Layout) -> String {
         batch(&report.question, language),
         accumulation(report, language)
     ));
-    text.push_str(&task::lines(report.task, &report.question, report.frozen, language));
+    text.push_str(&task::lines(
+        report.task,
+        &report.question.recipe.task,
+        report.question.micro_batch,
+        report.frozen,
+        language,
+    ));
     text.push_str(&network(report, language));
     text.push_str(&room(report, layout));
     text.push('\n');

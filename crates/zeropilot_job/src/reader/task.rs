@@ -1,0 +1,257 @@
+//! What a job trains for, and which models run beside the trained one.
+
+use super::{Reader, parsed};
+use crate::Place;
+use crate::framework::Framework;
+use crate::name::{MethodName, ReferenceName, RolloutName, TaskName, TrainerName};
+use crate::origin::{Origin, Sourced};
+use crate::python::Call;
+use crate::recipe::ARGUMENTS;
+use crate::task::JobTask;
+use crate::training_job::{Direction, NotModelled, TrainingJob};
+
+/// TRL's trainers with the classes of their arguments.
+const TRAINERS: [(&str, &str, TaskName); 8] = [
+    ("DPOTrainer", "DPOConfig", TaskName::Dpo),
+    ("KTOTrainer", "KTOConfig", TaskName::Kto),
+    ("ORPOTrainer", "ORPOConfig", TaskName::Orpo),
+    ("CPOTrainer", "CPOConfig", TaskName::Cpo),
+    ("RewardTrainer", "RewardConfig", TaskName::Reward),
+    ("GKDTrainer", "GKDConfig", TaskName::Gkd),
+    ("GRPOTrainer", "GRPOConfig", TaskName::Grpo),
+    ("RLOOTrainer", "RLOOConfig", TaskName::Rloo),
+];
+
+/// Classes of TRL for tasks that no answer follows.
+const NOT_FOLLOWED: [&str; 10] = [
+    "PPOTrainer",
+    "PPOConfig",
+    "BCOTrainer",
+    "BCOConfig",
+    "OnlineDPOTrainer",
+    "OnlineDPOConfig",
+    "XPOTrainer",
+    "XPOConfig",
+    "DistillationTrainer",
+    "DistillationConfig",
+];
+
+/// What frameworks call such tasks.
+const WORDS_NOT_FOLLOWED: [&str; 7] = ["ppo", "bco", "xpo", "rm", "reward", "gdpo", "ebft"];
+
+const OTHER_MODELS: (&str, &str) =
+    ("the other models and the loss of this task", "该任务的其他模型及其 loss");
+
+/// The task behind a framework's word for it. LLaMA-Factory's reward model keeps its output layer beside a second head, which
+/// is another model than TRL's.
+fn task_of(word: &str, framework: Option<Framework>) -> Option<TaskName> {
+    Some(match word {
+        "dpo" | "ipo" => TaskName::Dpo,
+        "kto" => TaskName::Kto,
+        "orpo" => TaskName::Orpo,
+        "cpo" | "simpo" => TaskName::Cpo,
+        "rm" | "reward" if framework != Some(Framework::LlamaFactory) => TaskName::Reward,
+        "gkd" => TaskName::Gkd,
+        "grpo" => TaskName::Grpo,
+        "rloo" => TaskName::Rloo,
+        _ => return None,
+    })
+}
+
+impl Reader<'_> {
+    /// Whether the script uses one of TRL's trainers.
+    pub(super) fn has_trl_trainer(&self) -> bool {
+        let calls = |name: &str| self.called(name).is_some();
+        ["SFTConfig", "SFTTrainer", "TrlParser"].into_iter().chain(NOT_FOLLOWED).any(calls)
+            || self.trl_trainer().is_some()
+    }
+
+    /// The trainer that the script makes, or the arguments for it.
+    fn trl_trainer(&self) -> Option<(&Call, TaskName)> {
+        TRAINERS.iter().find_map(|&(trainer, arguments, task)| {
+            let call = self.called(trainer).or_else(|| self.called(arguments))?;
+            Some((call, task))
+        })
+    }
+
+    /// The model that one of TRL's trainers is given by its name.
+    pub(super) fn trained_model(&self) -> Option<Sourced<String>> {
+        let trainers = TRAINERS.iter().map(|(trainer, ..)| *trainer);
+        let mut calls = ["SFTTrainer"].into_iter().chain(trainers).chain(NOT_FOLLOWED);
+        calls.find_map(|name| self.keyword(self.called(name)?, "model"))
+    }
+
+    /// The task; `job` has everything else.
+    pub(super) fn task(&self, job: &mut TrainingJob) {
+        for name in ARGUMENTS.names("task") {
+            let Some(said) = self.argument(name) else { continue };
+            if let Some(task) = task_of(&said.value, job.framework) {
+                self.follow(Sourced { value: task, origin: said.origin }, job);
+                return;
+            }
+            if WORDS_NOT_FOLLOWED.contains(&said.value.as_str()) {
+                self.leave_out(job, OTHER_MODELS, &said, name, Direction::Higher);
+                return;
+            }
+        }
+        if let Some((call, value)) = self.trl_trainer() {
+            self.follow(Sourced { value, origin: self.place_of(call) }, job);
+        } else if let Some(call) = NOT_FOLLOWED.iter().find_map(|class| self.called(class)) {
+            job.not_modelled.push(NotModelled {
+                en: OTHER_MODELS.0.to_owned(),
+                zh: OTHER_MODELS.1.to_owned(),
+                written: call.name().to_owned(),
+                direction: Direction::Higher,
+                origin: self.place_of(call),
+            });
+        }
+    }
+
+    fn place_of(&self, call: &Call) -> Origin {
+        let program = self.launch.program.as_deref().unwrap_or(self.name);
+        self.origin(&Place::in_file(program, call.span))
+    }
+
+    fn follow(&self, task: Sourced<TaskName>, job: &mut TrainingJob) {
+        let name = task.value;
+        let framework = job.framework;
+        let completion_len = self.completion_len(name, framework);
+        if name.learns_from_completions() {
+            job.seq_len = self.whole_length(job, completion_len.as_ref());
+        }
+        let version = framework.and_then(Framework::version);
+        let by_default = version.map(|version| Origin::FrameworkDefault { version });
+        let trainer = match framework {
+            Some(Framework::LlamaFactory) => Some(TrainerName::LlamaFactory),
+            Some(Framework::Swift) => Some(TrainerName::Swift),
+            _ => None,
+        };
+        let trl = framework.and_then(Framework::trl);
+        job.task = Some(JobTask {
+            task,
+            teacher: self.teacher(name),
+            reference: self.reference(name, job),
+            completion_len,
+            rollout: self.rollout(name),
+            trainer: trainer
+                .zip(by_default.clone())
+                .map(|(value, origin)| Sourced { value, origin }),
+            trl: trl.zip(by_default).map(|(value, origin)| Sourced { value, origin }),
+        });
+        self.other_reference(job);
+    }
+
+    /// A value that a framework takes for a task where the job says nothing.
+    fn usual(
+        &self,
+        task: TaskName,
+        framework: Option<Framework>,
+        field: &str,
+    ) -> Option<Sourced<String>> {
+        let (value, version) = framework?.default_of_task(task, field)?;
+        let origin = Origin::FrameworkDefault { version };
+        Some(Sourced { value: value.to_owned(), origin })
+    }
+
+    fn completion_len(&self, task: TaskName, framework: Option<Framework>) -> Option<Sourced<u64>> {
+        if !task.has_completions() {
+            return None;
+        }
+        let generated = || self.number("generated_len").filter(|_| task == TaskName::Gkd);
+        let usual = || self.usual(task, framework, "completion_len").and_then(parsed);
+        self.number("completion_len").or_else(generated).or_else(usual)
+    }
+
+    /// Tokens of a prompt and its completion. What GRPO and RLOO are told limits the one or the other.
+    fn whole_length(
+        &self,
+        job: &TrainingJob,
+        completion: Option<&Sourced<u64>>,
+    ) -> Option<Sourced<u64>> {
+        let completion = completion.map_or(0, |tokens| tokens.value);
+        let whole = |prompt: Sourced<u64>| prompt.map(|tokens| tokens.saturating_add(completion));
+        let said = || {
+            let is_said = |said: &Sourced<u64>| matches!(said.origin, Origin::File { .. });
+            job.seq_len.clone().filter(is_said)
+        };
+        match (self.number("prompt_len"), job.framework) {
+            (Some(prompt), _) => Some(whole(prompt)),
+            // Its `max_length` is that of a prompt.
+            (None, Some(Framework::Swift)) => said().map(whole),
+            (None, _) => said(),
+        }
+    }
+
+    fn teacher(&self, task: TaskName) -> Option<Sourced<String>> {
+        let in_script = || self.keyword(self.called("GKDTrainer")?, "teacher_model");
+        let said = self.text("teacher").or_else(in_script);
+        said.filter(|_| task.has_teacher())
+    }
+
+    fn reference(&self, task: TaskName, job: &TrainingJob) -> Option<Sourced<ReferenceName>> {
+        if !task.compares() {
+            return None;
+        }
+        if task.learns_from_completions() {
+            let usual = || self.usual(task, job.framework, "reference_weight");
+            let said = self.text("reference_weight").or_else(usual)?;
+            let weight: f64 = said.value.parse().ok()?;
+            let adapts = job.method.as_ref().is_some_and(|said| said.value != MethodName::Full);
+            return Some(said.map(|_| match (weight == 0.0, adapts) {
+                (true, _) => ReferenceName::None,
+                (false, true) => ReferenceName::AdaptersOff,
+                (false, false) => ReferenceName::Copy,
+            }));
+        }
+        let precomputed = self.is_on("precomputed_reference");
+        let without = || {
+            let loss = self.text("preference_loss")?;
+            matches!(loss.value.as_str(), "orpo" | "simpo").then_some(loss)
+        };
+        let copy = || self.reference_model().map(|said| said.map(|_| ReferenceName::Copy));
+        precomputed
+            .map(|on| on.map(|_| ReferenceName::Precomputed))
+            .or_else(|| without().map(|loss| loss.map(|_| ReferenceName::None)))
+            .or_else(copy)
+    }
+
+    fn reference_model(&self) -> Option<Sourced<String>> {
+        let is_named =
+            |said: &Sourced<String>| !matches!(said.value.as_str(), "" | "none" | "null");
+        self.text("reference_model").filter(is_named)
+    }
+
+    /// A reference is counted as a copy of the trained model.
+    fn other_reference(&self, job: &mut TrainingJob) {
+        let Some(said) = self.reference_model() else { return };
+        if job.model.as_ref().is_some_and(|model| model.value != said.value) {
+            let words = (
+                "a reference that is another model, counted as a copy of the trained one",
+                "参考模型不是同一个模型，按所训模型的副本计入",
+            );
+            self.leave_out(job, words, &said, "ref_model", Direction::Either);
+        }
+    }
+
+    fn rollout(&self, task: TaskName) -> Option<Sourced<RolloutName>> {
+        if !task.generates() {
+            return None;
+        }
+        if let Some(on) = self.is_on("vllm") {
+            return Some(on.map(|_| RolloutName::Server));
+        }
+        let share = self.text("generated_share").filter(|_| task == TaskName::Gkd)?;
+        let is_none = share.value.parse::<f64>().is_ok_and(|share| share == 0.0);
+        is_none.then(|| share.map(|_| RolloutName::None))
+    }
+
+    /// Whether an argument that stands for another model is followed by the task.
+    pub(super) fn is_followed(&self, name: &str, job: &TrainingJob) -> bool {
+        let Some(task) = &job.task else { return false };
+        let is = |field: &str| ARGUMENTS.names(field).any(|known| known == name);
+        let has_server = || self.text("vllm_mode").is_some_and(|mode| mode.value == "server");
+        (is("teacher") && task.teacher.is_some())
+            || (is("reference_model") && task.reference.is_some())
+            || (is("vllm") && task.rollout.is_some() && has_server())
+    }
+}

@@ -1,0 +1,23 @@
+//! What a job trains for, and which models run beside the trained one.
+
+use crate::name::{ReferenceName, RolloutName, TaskName, TrainerName};
+use crate::origin::Sourced;
+
+/// What a job trains for, where that is not the next token.
+#[derive(Debug, Clone, PartialEq)]
+pub struct JobTask {
+    /// The task.
+    pub task: Sourced<TaskName>,
+    /// The teacher, as the job names it.
+    pub teacher: Option<Sourced<String>>,
+    /// What the trained model is compared with.
+    pub reference: Option<Sourced<ReferenceName>>,
+    /// Tokens of a completion.
+    pub completion_len: Option<Sourced<u64>>,
+    /// What generates completions.
+    pub rollout: Option<Sourced<RolloutName>>,
+    /// Whose trainer computes the loss, where it is not TRL's.
+    pub trainer: Option<Sourced<TrainerName>>,
+    /// The release of TRL that the framework is built on.
+    pub trl: Option<Sourced<&'static str>>,
+}
