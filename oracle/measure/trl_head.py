@@ -1,7 +1,6 @@
 """TRL's fused language-model head on a bare Llama: the cases `head-trl_fused` of `knowledge/measured/heads.json`.
 
-Needs `trl` and `datasets` beside the oracle's environment: `pip install --target DIR trl==1.16.0 datasets`, then
-`PYTHONPATH=DIR python oracle/measure/trl_head.py` prints the cases. The same program reproduces the cases `head-default`.
+`python oracle/measure/trl_head.py` prints the cases. The same program reproduces the cases `head-default`.
 """
 
 import gc
