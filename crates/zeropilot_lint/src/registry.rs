@@ -160,6 +160,8 @@ rules! {
         training::clipping_call,
         training::evaluation_before_training,
         training::images_on_some_ranks,
+        training::frozen_model_whole,
+        training::auto_for_frozen_model,
         training::init_before_group,
         training::local_rank_default,
         training::local_rank_not_taken,

@@ -3,9 +3,12 @@
 //! Letters are those of what goes wrong: hangs, clipping, saving, launching. A script is only read; what depends on
 //! the way through it is left alone.
 
+pub(crate) mod auto_for_frozen_model;
 pub(crate) mod clip_by_value;
 pub(crate) mod clipping_call;
 pub(crate) mod evaluation_before_training;
+pub(crate) mod frozen_model_whole;
+mod frozen_models;
 pub(crate) mod images_on_some_ranks;
 pub(crate) mod init_before_group;
 pub(crate) mod local_rank_default;

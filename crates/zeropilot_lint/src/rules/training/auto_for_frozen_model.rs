@@ -1,0 +1,75 @@
+use crate::diagnostic::Diagnostic;
+use crate::job_view::{Findings, JobView};
+use crate::rule::{Example, Group, Rule, Severity, Wording};
+use serde_json::Value;
+use zeropilot_job::Launch;
+use zeropilot_text::Text;
+
+use super::frozen_models;
+
+pub(crate) static RULE: Rule = Rule {
+    code: "A14",
+    name: "auto-for-frozen-model",
+    group: Group::Auto,
+    severity: Severity::Note,
+    summary: Text::new(
+        "`\"auto\"` sizes do not reach a reference or teacher",
+        "`\"auto\"` 的大小不会用于参考模型或教师模型",
+    ),
+    wordings: &[&WORDING],
+    sources: &["huggingface/trl trl/models/utils.py, prepare_deepspeed"],
+    examples: &[Example::job("torchrun --nproc_per_node 2 t.py").files(&[
+        ("t.py", "args = DPOConfig(deepspeed='ds.json', per_device_train_batch_size=1)\nDPOTrainer(model='m', args=args).train()\n"),
+        ("ds.json", WITH_AUTO),
+    ])],
+    good: &[
+        Example::job("torchrun --nproc_per_node 2 t.py").files(&[
+            ("t.py", "args = DPOConfig(deepspeed='ds.json', per_device_train_batch_size=1)\nDPOTrainer(model='m', args=args).train()\n"),
+            ("ds.json", WITH_NUMBERS),
+        ]),
+        Example::job("torchrun --nproc_per_node 2 t.py").files(&[
+            ("t.py", "args = SFTConfig(deepspeed='ds.json', per_device_train_batch_size=1)\nSFTTrainer(model='m', args=args).train()\n"),
+            ("ds.json", WITH_AUTO),
+        ]),
+    ],
+    is_no_op: false,
+};
+
+const WITH_AUTO: &str = r#"{"train_micro_batch_size_per_gpu": "auto", "bf16": {"enabled": true}, "zero_optimization": {"stage": 3, "stage3_gather_16bit_weights_on_model_save": true, "stage3_prefetch_bucket_size": "auto", "stage3_param_persistence_threshold": "auto"}}"#;
+
+const WITH_NUMBERS: &str = r#"{"train_micro_batch_size_per_gpu": "auto", "bf16": {"enabled": true}, "zero_optimization": {"stage": 3, "stage3_gather_16bit_weights_on_model_save": true, "stage3_prefetch_bucket_size": 15099494, "stage3_param_persistence_threshold": 40960}}"#;
+
+static WORDING: Wording = Wording {
+    message: Text::new(
+        "the reference or teacher gets DeepSpeed's defaults where the config says \"auto\"",
+        "配置里写 \"auto\" 的地方，参考模型或教师模型得到的是 DeepSpeed 的默认值",
+    ),
+    why: Text::new(
+        "The trainer prepares frozen models before `\"auto\"` is filled in, and DeepSpeed drops values that are `\"auto\"`: the trained model gets sizes by its hidden size, the frozen one 5e7 elements of prefetch and a persistence threshold of 1e5.",
+        "训练器在填写 `\"auto\"` 之前就准备好冻结的模型，而 DeepSpeed 会丢掉值为 `\"auto\"` 的项：训练的模型按 hidden size 得到大小，冻结的模型则是 5e7 个元素的预取和 1e5 的常驻阈值。",
+    ),
+    help: Text::new(
+        "write numbers instead of \"auto\" in `zero_optimization`; `zeropilot plan` does",
+        "在 `zero_optimization` 里写具体数字，不要写 \"auto\"；`zeropilot plan` 就是这样写的",
+    ),
+};
+
+/// Sizes that a stage 3 engine takes from the config.
+const SIZES: [&str; 2] = ["stage3_prefetch_bucket_size", "stage3_param_persistence_threshold"];
+
+pub(crate) fn check(job: &JobView<'_>, found: &mut Findings) {
+    for (launch, stage, place) in frozen_models::launches(job) {
+        if stage == Some(3) && leaves_sizes(job, launch) {
+            found.at(&place, Diagnostic::new(&RULE, &WORDING, "", place.span));
+        }
+    }
+}
+
+/// Whether the config of a launch leaves a size to the front end.
+fn leaves_sizes(job: &JobView<'_>, launch: &Launch) -> bool {
+    let name = launch.given.config.as_ref().and_then(|config| config.text.as_deref());
+    let text = name.and_then(|name| (job.files)(name));
+    let config: Option<Value> = text.and_then(|text| serde_json::from_str(&text).ok());
+    let zero = config.as_ref().and_then(|config| config.get("zero_optimization"));
+    zero.is_some_and(|zero| SIZES.iter().any(|key| zero.get(key) == Some(&Value::from("auto"))))
+}

@@ -1,0 +1,70 @@
+use crate::diagnostic::Diagnostic;
+use crate::job_view::{Findings, JobView};
+use crate::rule::{Example, Group, Rule, Severity, Wording};
+use crate::rules::launch::model_first::{STAGE_2, STAGE_3};
+use zeropilot_text::Text;
+
+use super::frozen_models;
+
+pub(crate) static RULE: Rule = Rule {
+    code: "G16",
+    name: "frozen-model-whole",
+    group: Group::Gradients,
+    severity: Severity::Note,
+    summary: Text::new(
+        "a reference or teacher is whole on every GPU below ZeRO stage 3",
+        "stage 3 以下，参考模型或教师模型在每张卡上都是一整份",
+    ),
+    wordings: &[&WORDING],
+    sources: &["huggingface/trl trl/models/utils.py, prepare_deepspeed"],
+    examples: &[
+        Example::job("torchrun --nproc_per_node 2 t.py").files(&[
+            ("t.py", "args = DPOConfig(deepspeed='ds.json', per_device_train_batch_size=1)\nDPOTrainer(model='m', args=args).train()\n"),
+            ("ds.json", STAGE_2),
+        ]),
+        Example::job("NPROC_PER_NODE=2 swift rlhf --rlhf_type kto --model m --train_type full --deepspeed ds.json")
+            .files(&[("ds.json", STAGE_2)]),
+    ],
+    good: &[
+        Example::job("torchrun --nproc_per_node 2 t.py").files(&[
+            ("t.py", "args = DPOConfig(deepspeed='ds.json', per_device_train_batch_size=1)\nDPOTrainer(model='m', args=args).train()\n"),
+            ("ds.json", STAGE_3),
+        ]),
+        Example::job("torchrun --nproc_per_node 2 t.py").files(&[
+            ("t.py", "args = DPOConfig(deepspeed='ds.json', per_device_train_batch_size=1, precompute_ref_log_probs=True)\nDPOTrainer(model='m', args=args).train()\n"),
+            ("ds.json", STAGE_2),
+        ]),
+        Example::job("torchrun --nproc_per_node 2 t.py").files(&[
+            ("t.py", "args = DPOConfig(deepspeed='ds.json', per_device_train_batch_size=1)\nDPOTrainer(model='m', args=args, peft_config=LoraConfig(r=8)).train()\n"),
+            ("ds.json", STAGE_2),
+        ]),
+        Example::job("torchrun --nproc_per_node 2 t.py").files(&[
+            ("t.py", "args = ORPOConfig(deepspeed='ds.json', per_device_train_batch_size=1)\nORPOTrainer(model='m', args=args).train()\n"),
+            ("ds.json", STAGE_2),
+        ]),
+    ],
+    is_no_op: false,
+};
+
+static WORDING: Wording = Wording {
+    message: Text::new(
+        "every GPU holds the whole reference or teacher: it is sharded only in ZeRO stage 3",
+        "每张卡都放着完整的参考模型或教师模型：只有 ZeRO stage 3 才会切分它",
+    ),
+    why: Text::new(
+        "TRL, LLaMA-Factory and ms-swift give a frozen model an engine of its own. Stage 3 stays stage 3 there; every other stage becomes 0, so the frozen weights are not shared: 2 bytes for each parameter on each GPU.",
+        "TRL、LLaMA-Factory 和 ms-swift 会为冻结的模型另建一个引擎。stage 3 在那里仍是 stage 3，其他 stage 都变成 0，所以冻结的权重不会分摊：每张卡上每个参数占 2 字节。",
+    ),
+    help: Text::new(
+        "use stage 3, or for DPO and KTO `precompute_ref_log_probs=True`, or LoRA, which needs no second model; `zeropilot memory` shows what each saves",
+        "改用 stage 3；DPO 和 KTO 也可以设 `precompute_ref_log_probs=True`；或者用 LoRA，不需要第二个模型。`zeropilot memory` 会给出各自能省多少",
+    ),
+};
+
+pub(crate) fn check(job: &JobView<'_>, found: &mut Findings) {
+    for (_, stage, place) in frozen_models::launches(job) {
+        if matches!(stage, Some(0..=2)) {
+            found.at(&place, Diagnostic::new(&RULE, &WORDING, "", place.span));
+        }
+    }
+}
