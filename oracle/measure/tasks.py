@@ -68,16 +68,19 @@ def draw_case(draw, trainer):
     }
     if generates:
         settings |= {"beta": draw.choice([0.0, 0.04]), "G": 2}
+    config = draw_config(draw, micro)
     if trainer == "dpo":
         kind = draw.choice(["copy", "copy", "lora", "precompute"])
         if kind == "lora":
             settings["lora"] = {"r": draw.choice([2, 4])}
-        settings |= {"precompute": True} if kind == "precompute" else {}
+        # In stage 3 the hooks of two engines are on one model then, which no prediction follows.
+        elif kind == "precompute" and config["zero_optimization"]["stage"] < 3:
+            settings["precompute"] = True
     return {
         "trainer": trainer,
         "model": draw_llama(draw, vocabulary),
         "teacher": draw_llama(draw, vocabulary) if trainer == "gkd" else None,
-        "config": draw_config(draw, micro),
+        "config": config,
         "settings": settings,
         "world": 2,
     }
@@ -130,7 +133,6 @@ def save_tokenizer(size, directory):
         tokenizer_object=tokenizer, pad_token="<pad>", eos_token="</s>", unk_token="<unk>", padding_side="left"
     )
     fast.save_pretrained(directory)
-    return fast
 
 
 def words(draw, count, vocabulary):
@@ -191,7 +193,20 @@ class Job:
         self.phases = Phases(self.recorder, calls.listen())
         self.frozen = []
         self.policy = None
+        self._write_models()
         self._watch()
+
+    def _write_models(self):
+        """By one rank, since a process whose PyTorch has computed cannot be forked."""
+        import torch
+
+        if self.rank == 0:
+            directory = self.case["models"]
+            save_model(self.case["model"], os.path.join(directory, "model"), self.case["trainer"] == "reward")
+            if self.case["teacher"]:
+                save_model(self.case["teacher"], os.path.join(directory, "teacher"))
+            save_tokenizer(self.case["model"]["v"], directory)
+        torch.distributed.barrier()
 
     def _watch(self):
         import deepspeed
@@ -397,10 +412,6 @@ def measured(case):
     # Made here, the ranks share it: one of them writes what the others read.
     fingerprint.get_temporary_cache_files_directory()
     with tempfile.TemporaryDirectory(prefix="zeropilot-") as directory:
-        save_model(case["model"], os.path.join(directory, "model"), case["trainer"] == "reward")
-        if case["teacher"]:
-            save_model(case["teacher"], os.path.join(directory, "teacher"))
-        save_tokenizer(case["model"]["v"], directory)
         answers = ranks.run(lambda case, rank: Job(case, rank).run(), {**case, "models": directory})
     if isinstance(answers, dict):
         return answers

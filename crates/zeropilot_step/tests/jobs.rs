@@ -372,9 +372,11 @@ fn fresh_draws_of_jobs_are_as_predicted() {
         assert_eq!(table.of(what), (1.0, 0.0), "{what}: ZEROPILOT_SEED={seed}");
     }
     // Of a few draws one may be among those that miss.
-    let least = if count >= 40 { 0.97 } else { 0.8 };
+    let least = if count >= 40 { 0.95 } else { 0.8 };
     let (near, worst) = table.all(|what| !what.starts_with("rest") && !is_generation(what));
     assert!(near >= least && worst <= 10.0, "{near}, worst {worst} %: ZEROPILOT_SEED={seed}");
+    let (_, worst) = table.all(is_generation);
+    assert!(worst <= 15.0, "generation is {worst} % off: ZEROPILOT_SEED={seed}");
 }
 
 /// Gathers and reductions of parameters by kind: how many, and of how many bytes.

@@ -1,8 +1,12 @@
 //! What the memory model says about this job, for the ranks it really runs on: GPUs, or CPUs where there are none.
 
+use std::sync::Arc;
+
 use serde_json::{Map, Value};
 use zeropilot_ask::memory::WrittenConfig;
-use zeropilot_ask::{Job, Machines, MemoryRequest, SimulateRequest, Simulated, Training, simulate};
+use zeropilot_ask::{
+    Job, Machines, MemoryRequest, SimulateRequest, Simulated, TaskRequest, Training, simulate,
+};
 use zeropilot_cluster::Nvidia;
 use zeropilot_cluster::discovery::{Driver, FoundGpu, NoDriver, visible};
 use zeropilot_job::TrainingJob;
@@ -51,6 +55,8 @@ struct Known {
     ranks: Ranks,
     ranks_here: u64,
     training: Training,
+    /// With the teacher, if the job names one that is at hand.
+    task: TaskRequest,
     job: TrainingJob,
 }
 
@@ -94,6 +100,9 @@ impl Forecaster {
         // Nor does one that has not measured so many ranks.
         let machines = measured.ok().filter(|machines| machines.cluster().is_ok()).unwrap_or(plain);
         let Ok(cluster) = machines.cluster() else { return Self(None) };
+        let mut task = TaskRequest::default();
+        let teacher = task.teacher_of(&command.job).and_then(near);
+        task.teacher_model = teacher.map(|(_, teacher)| Arc::new(teacher));
         let here = command.ranks_here().and_then(|here| u64::try_from(here).ok());
         Self(Some(Known {
             name,
@@ -103,6 +112,7 @@ impl Forecaster {
             ranks_here: here.unwrap_or(cluster.gpus.layout.gpus_per_node),
             machines,
             training: arguments.training(),
+            task,
             // Which config counts changes from fallback to fallback.
             job: TrainingJob { config: None, ..command.job.clone() },
         }))
@@ -218,6 +228,7 @@ impl Known {
             machines: self.machines.clone(),
             config: Some(WrittenConfig { name: String::new(), bytes: config }),
             training,
+            task: self.task.clone(),
             job: self.job.clone(),
             ..MemoryRequest::default()
         }

@@ -24,7 +24,7 @@ pub(crate) use self::config::Stated;
 use self::config::{Flags, Solved, has_optimizer, made, solve, without_auto_sizes};
 use crate::coverage;
 use crate::machines::{Machines, MachinesProblem};
-use crate::name::{FusedLoss, NumberFormat, Offload, TaskName};
+use crate::name::{FusedLoss, NumberFormat, Offload, ReferenceName, TaskName};
 use crate::note::Note;
 use crate::provenance::{Provenance, UnreadableConfig};
 use crate::range::{OutOfRange, within};
@@ -222,6 +222,9 @@ impl Job {
         }
         if resolved.zero().stage == Stage::Three {
             provenance.notes.extend(Note::about_loading(&model, &recipe));
+            if request.task.reference == Some(ReferenceName::Precomputed) {
+                provenance.not_modelled.push(second_hooks());
+            }
         }
         if resolved.zero().hpz_partition_size > 1 && Note::is_hpz_wrong(software.engine()) {
             provenance.notes.push(Note::HpzVersion);
@@ -291,6 +294,17 @@ fn format(precision: Precision) -> NumberFormat {
         Precision::Fp32 => NumberFormat::Fp32,
         Precision::Fp16 { .. } => NumberFormat::Fp16,
         Precision::Bf16 { .. } => NumberFormat::Bf16,
+    }
+}
+
+/// What TRL leaves on a model whose reference was computed before training.
+fn second_hooks() -> NotModelled {
+    NotModelled {
+        en: "the hooks of a second ZeRO-3 engine, which precomputing the reference leaves on the model".to_owned(),
+        zh: "预先计算参考模型后留在模型上的另一个 ZeRO-3 引擎的 hook".to_owned(),
+        written: "reference precomputed".to_owned(),
+        direction: Direction::Either,
+        origin: Origin::Option,
     }
 }
 
