@@ -134,6 +134,10 @@ def of_parameters(model):
 def categories(engine):
     """(category, tensors) in the order in which they may claim a storage."""
     optimizer = engine.optimizer
+    if optimizer is None:
+        # A frozen model below stage 3.
+        yield from of_parameters(engine.module)
+        return
     wrapper = WRAPPERS.get(type(optimizer).__name__)
     if wrapper:
         yield from wrapper(optimizer)

@@ -362,16 +362,8 @@ class Job:
 
         found = {}
         for engine in [*self.frozen, self.policy]:
-            if engine.optimizer is None:
-                parts = rest.of_parameters(engine.module)
-            else:
-                parts = rest.categories(engine)
-            keys = {}
-            for _, value in parts:
-                for tensor in rest.tensors(value):
-                    storage = tensor.untyped_storage()
-                    keys[storage._cdata] = storage.nbytes()
-            found[self.role(engine)] = {"bytes": sum(keys.values())}
+            by_category, _, _ = rest.at_rest(engine, self.recorder, self.pinned)
+            found[self.role(engine)] = {"bytes": sum(by_category.values())}
         return found
 
     def run(self):

@@ -234,13 +234,8 @@ impl Provenance {
         if name == TaskName::Sft {
             return;
         }
-        let from_job = task.teacher.is_none();
-        task.teacher = task.teacher.take().or_else(|| Some(job?.teacher.as_ref()?.value.clone()));
-        let teacher = job.and_then(|job| job.teacher.clone()).filter(|_| from_job);
-        let teacher_origin = teacher.map_or(Origin::Option, |teacher| teacher.origin);
-        if let Some(teacher) = task.teacher.clone() {
-            self.state("teacher", teacher, teacher_origin);
-        }
+        let teacher = job.and_then(|job| job.teacher.clone());
+        self.take("teacher", &mut task.teacher, teacher, None);
         let reference = job.and_then(|job| job.reference.clone());
         self.take("reference", &mut task.reference, reference, None);
         let completion = job.and_then(|job| job.completion_len.clone());
@@ -334,17 +329,17 @@ impl Provenance {
     }
 
     /// The value that counts, and its statement.
-    fn take<T: Copy + serde::Serialize>(
+    fn take<T: Clone + serde::Serialize>(
         &mut self,
         name: &'static str,
         said: &mut Option<T>,
         job: Option<Sourced<T>>,
         assumed: Option<T>,
     ) {
-        let (value, origin) = match (*said, job, assumed) {
+        let (value, origin) = match (said.clone(), job, assumed) {
             (Some(value), ..) => (value, Origin::Option),
             (None, Some(job), _) => {
-                *said = Some(job.value);
+                *said = Some(job.value.clone());
                 (job.value, job.origin)
             }
             (None, None, Some(value)) => (value, Origin::Assumed),

@@ -34,7 +34,9 @@ pub(super) fn best_of(
         if way.sizes == smallest || asker.has_room(way)? {
             let limit = seconds * (1.0 + NEGLIGIBLE);
             let mut fastest = tuned(seconds, way, space, asker)?;
-            if let Some((seconds, way)) = next_to(&open, limit, asker)? {
+            // With other sizes the next one may be the fastest of all.
+            let next = fastest_that(&open, limit, |way| asker.has_room(way))?;
+            if let Some((seconds, way)) = next {
                 let other = tuned(seconds, way, space, asker)?;
                 fastest = if other.0 < fastest.0 { other } else { fastest };
             }
@@ -42,7 +44,8 @@ pub(super) fn best_of(
             let mut ways = vec![fastest];
             if !asker.leaves_headroom(fastest)? {
                 open.push((seconds, way));
-                ways.extend(roomiest(open, limit, asker)?);
+                let roomiest = fastest_that(&open, limit, |way| asker.leaves_headroom(way))?;
+                ways.extend(roomiest.map(|(_, way)| way));
             }
             return Ok(ways);
         }
@@ -52,32 +55,16 @@ pub(super) fn best_of(
     Ok(Vec::new())
 }
 
-/// The fastest way that has room, if it takes no longer than `limit`: with other sizes it may be the fastest of all.
-fn next_to(
+/// The fastest way that takes no longer than `limit` and of which something holds.
+fn fastest_that(
     ways: &[(f64, Way)],
     limit: f64,
-    asker: &mut Asker<'_>,
+    mut holds: impl FnMut(Way) -> Result<bool, PlanError>,
 ) -> Result<Option<(f64, Way)>, PlanError> {
     let mut near: Vec<(f64, Way)> = ways.iter().filter(|way| way.0 <= limit).copied().collect();
     near.sort_by(|a, b| a.0.total_cmp(&b.0));
     for way in near {
-        if asker.has_room(way.1)? {
-            return Ok(Some(way));
-        }
-    }
-    Ok(None)
-}
-
-/// The fastest way that leaves headroom, if it takes no longer than `limit`.
-fn roomiest(
-    mut ways: Vec<(f64, Way)>,
-    limit: f64,
-    asker: &mut Asker<'_>,
-) -> Result<Option<Way>, PlanError> {
-    ways.retain(|(seconds, _)| *seconds <= limit);
-    ways.sort_by(|a, b| a.0.total_cmp(&b.0));
-    for (_, way) in ways {
-        if asker.leaves_headroom(way)? {
+        if holds(way.1)? {
             return Ok(Some(way));
         }
     }
