@@ -1,8 +1,8 @@
 """Cases drawn at random: a small model of some family, a DeepSpeed config the engine should take, a recipe.
 
-    python -m measure.draw [count] [seed] [towers]       in `oracle/`: one case per line; the seed goes to standard error
+    python -m measure.draw [count] [seed] [kind]         in `oracle/`: one case per line; the seed goes to standard error
 
-With "towers" the models see or hear.
+With "towers" the models see or hear, with "mixtures" they have experts.
 
 Some draws the engine refuses all the same (a client optimizer it does not know, a combination it asserts on); that is
 an answer too.
@@ -104,7 +104,9 @@ OWN_HEAD = ("llama", "mistral", "qwen2", "qwen3")
 def lora(draw, model, case):
     chosen = draw.sample(model.targets, draw.randint(1, len(model.targets)))
     adapters = {"r": draw.choice([2, 4, 8]), "targets": sorted(chosen, key=model.targets.index)}
-    if chance(draw, 0.2):
+    if model.expert_targets and chance(draw, 0.6):
+        adapters["targets"] = draw.choice(["all-linear", [*adapters["targets"], *model.expert_targets]])
+    elif chance(draw, 0.2):
         adapters["dropout"] = 0.05
     own_head = model.config["model_type"] in OWN_HEAD and not model.config["tie_word_embeddings"]
     if own_head and chance(draw, 0.3):
@@ -114,7 +116,14 @@ def lora(draw, model, case):
     return adapters
 
 
-def case(draw, family=None, stage=None):
+def leaf_modules(draw, config):
+    """Feed-forward parts or attention parts by their names."""
+    layer = draw.randrange(config.get("num_hidden_layers") or config.get("n_layer") or config.get("num_layers"))
+    named = [f"{before}{layer}.mlp" for before in ("model.layers.", "transformer.h.", "base_model.model.model.layers.")]
+    return draw.choice([{"name_suffixes": ["mlp"]}, {"name_suffixes": ["self_attn", "mlp.experts"]}, {"names": named}])
+
+
+def case(draw, family=None, stage=None, adapted=0.25, leaves=0.15):
     """One case. What is not drawn is what the engine or Transformers take by default."""
     family = family or draw.choice(list(FAMILIES))
     stage = draw.choice([0, 1, 2, 2, 3, 3, 3]) if stage is None else stage
@@ -131,6 +140,8 @@ def case(draw, family=None, stage=None):
     }
     if stage == 0:
         config.pop("data_types", None)
+    if stage == 3 and chance(draw, leaves):
+        section["leaf_module"] = leaf_modules(draw, model.config)
     if chance(draw, 0.3):
         config["gradient_clipping"] = draw.choice([0.0, 0.5])
     drawn = {
@@ -141,7 +152,7 @@ def case(draw, family=None, stage=None):
         drawn["target_seq"] = draw.choice([5, 12, drawn["seq"]])
     if stage == 3 and chance(draw, 0.8):
         drawn["zero_init"] = True
-    if chance(draw, 0.25):
+    if chance(draw, adapted):
         drawn["lora"] = lora(draw, model, drawn)
     if chance(draw, 0.3):
         drawn["checkpointing"] = True
@@ -150,13 +161,17 @@ def case(draw, family=None, stage=None):
     return drawn
 
 
+def mixture_case(draw):
+    return case(draw, draw.choice(["mixtral", "qwen2_moe", "qwen3_moe", "deepseek_v3"]), adapted=0.6, leaves=0.4)
+
+
 def seeing_case(draw, family=None, stage=None):
     """A case of a model that sees or hears."""
     family = family or draw.choice(list(towers.TOWERS))
     build, targets = towers.TOWERS[family]
     config = build(draw)
     # The other family only lends its place; stages, precisions and recipes are drawn as for any model.
-    drawn = case(draw, "llama", stage)
+    drawn = case(draw, "llama", stage, leaves=0)
     for key in ("lora", "input_require_grads", "zero_init"):
         drawn.pop(key, None)
     drawn |= {"family": family, "hf_config": config, "seq": draw.choice([12, 16, 24])}
@@ -181,7 +196,8 @@ def main():
     seed = int(sys.argv[2]) if len(sys.argv) > 2 else random.randrange(1 << 32)
     print(f"seed {seed}", file=sys.stderr)
     draw = random.Random(seed)
-    drawn = seeing_case if "towers" in sys.argv[3:] else case
+    kinds = {"towers": seeing_case, "mixtures": mixture_case}
+    drawn = kinds.get(sys.argv[3] if len(sys.argv) > 3 else "text", case)
     for number in range(count):
         print(json.dumps({"id": number, "name": f"R{seed}-{number}", **drawn(draw)}))
 

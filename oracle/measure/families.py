@@ -8,6 +8,8 @@ class Drawn:
     config: dict
     targets: list
     attention: str = "sdpa"
+    # Names of the experts' parts, which PEFT takes together for the stacked tensors.
+    expert_targets: tuple = ()
 
 
 def heads(draw):
@@ -158,19 +160,20 @@ def aligned(config):
 
 def mixtral(draw):
     more = experts(draw, "num_local_experts", "intermediate_size")
-    return Drawn(aligned(decoder(draw, "mixtral", **more, sliding_window=None)), ATTENTION)
+    config = aligned(decoder(draw, "mixtral", **more, sliding_window=None))
+    return Drawn(config, ATTENTION, expert_targets=("w1", "w2", "w3"))
 
 
 def qwen2_moe(draw):
     more = experts(draw, "num_experts") | {"shared_expert_intermediate_size": draw.choice([40, 56])}
     config = decoder(draw, "qwen2_moe", **more, norm_topk_prob=draw.random() < 0.5)
     config["hidden_size"] = config["num_attention_heads"] * config.pop("head_dim")
-    return Drawn(config, ATTENTION)
+    return Drawn(config, ATTENTION, expert_targets=tuple(SEPARATE[4:]))
 
 
 def qwen3_moe(draw):
     config = decoder(draw, "qwen3_moe", **experts(draw, "num_experts"), norm_topk_prob=draw.random() < 0.5)
-    return Drawn(aligned(config), ATTENTION)
+    return Drawn(aligned(config), ATTENTION, expert_targets=tuple(SEPARATE[4:]))
 
 
 def deepseek_v3(draw):
@@ -182,7 +185,7 @@ def deepseek_v3(draw):
         "kv_lora_rank": 16, "qk_nope_head_dim": 8, "qk_rope_head_dim": 8, "v_head_dim": draw.choice([8, 16]),
         "first_k_dense_replace": draw.choice([0, 1]),
     }  # fmt: skip
-    return Drawn(config, ["q_a_proj", "q_b_proj", "kv_b_proj", "o_proj"])
+    return Drawn(config, ["q_a_proj", "q_b_proj", "kv_b_proj", "o_proj"], expert_targets=tuple(SEPARATE[4:]))
 
 
 FAMILIES = {

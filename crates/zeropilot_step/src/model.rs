@@ -1,5 +1,7 @@
 //! The modules and parameters a program is written over: names, sizes, order.
 
+use std::collections::BTreeSet;
+
 /// A parameter, by its place in `named_parameters` order (tied weights once).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct ParameterId(u32);
@@ -178,18 +180,24 @@ impl Model {
         }
     }
 
-    /// Add a module under `parent`, or the top when there is none yet.
+    /// Add a module under `parent`, or the top when there is none yet. `leaves` are the names of modules that ZeRO-3
+    /// treats as leaves.
     pub(crate) fn add_module(
         &mut self,
         parent: Option<ModuleId>,
         label: Label,
-        is_leaf: bool,
-    ) -> ModuleId {
+        leaves: &BTreeSet<String>,
+    ) -> Module {
         // A model has far fewer than four billion modules.
         #[allow(clippy::cast_possible_truncation)]
         let id = ModuleId(self.modules.len() as u32);
-        self.modules.push(ModuleInfo { parent: parent.unwrap_or(id), label, is_leaf });
-        id
+        self.modules.push(ModuleInfo { parent: parent.unwrap_or(id), label, is_leaf: false });
+        // The engine does not look inside a leaf.
+        let is_leaf = !leaves.is_empty()
+            && leaves.contains(&self.module_name(id))
+            && self.leaf_above(id).is_none();
+        self.modules[id.index()].is_leaf = is_leaf;
+        Module { id, is_leaf }
     }
 
     /// Add a parameter to `module`.

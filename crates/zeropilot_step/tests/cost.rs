@@ -34,7 +34,7 @@ fn time(world: u64, repetitions: u32) -> Duration {
     let once = || {
         let start = Instant::now();
         let conditions = Conditions::of(&zero, ElementSize::Two, 1, Options::default());
-        let lowered = Lowered::new(&model, &recipe, conditions).unwrap();
+        let lowered = Lowered::new(&model, &recipe, &conditions).unwrap();
         let lowering = start.elapsed();
         let rank = lowered.rank(&resolved, &zero, world, 0);
         let prediction = Prediction::new(&lowered, &rank, Counting::default());

@@ -187,7 +187,7 @@ fn predict(case: &Value, objective: Objective, rank: u64) -> Prediction {
     let element = resolved.precision().element_size();
     let options = Options { accounting: Accounting::Recorded, ..Options::default() };
     let conditions = Conditions::of(&zero, element, micro, options);
-    let lowered = Lowered::new(&model, &recipe(case, objective), conditions).unwrap();
+    let lowered = Lowered::new(&model, &recipe(case, objective), &conditions).unwrap();
     let rank = lowered.rank(&resolved, &zero, world, rank);
     Prediction::new(&lowered, &rank, Counting::AS_MEASURED)
 }

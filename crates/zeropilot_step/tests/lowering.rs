@@ -4,6 +4,7 @@
 
 use std::collections::BTreeMap;
 
+use zeropilot_config::settings::LeafModules;
 use zeropilot_model::{Model, StandInClass, catalogue};
 use zeropilot_step::lower::{Conditions, Fidelity, Lowered, Recipe};
 use zeropilot_step::tape::Options;
@@ -56,13 +57,17 @@ const UNUSUAL: [&str; 3] = ["tiiuae/falcon-180B", "tiiuae/falcon-40b", "facebook
 
 #[test]
 fn programs_have_the_parameters_of_their_models() {
-    let conditions =
-        Conditions { micro_batch: 1, element: ElementSize::Two, options: Options::default() };
+    let conditions = Conditions {
+        micro_batch: 1,
+        element: ElementSize::Two,
+        options: Options::default(),
+        leaf_modules: LeafModules::default(),
+    };
     let mut lent: BTreeMap<String, Vec<&str>> = BTreeMap::new();
     let mut own = 0;
     for entry in catalogue::entries() {
         let model = entry.model().unwrap();
-        let lowered = Lowered::new(&model, &Recipe::full(128), conditions).unwrap();
+        let lowered = Lowered::new(&model, &Recipe::full(128), &conditions).unwrap();
         match lowered.fidelity() {
             Fidelity::Own => own += 1,
             Fidelity::StandIn(family) => lent
@@ -87,11 +92,15 @@ fn programs_have_the_parameters_of_their_models() {
 /// Only what is not followed to the byte has bounds, and those are of its class.
 #[test]
 fn a_stand_in_says_how_far_it_may_be_off() {
-    let conditions =
-        Conditions { micro_batch: 1, element: ElementSize::Two, options: Options::default() };
+    let conditions = Conditions {
+        micro_batch: 1,
+        element: ElementSize::Two,
+        options: Options::default(),
+        leaf_modules: LeafModules::default(),
+    };
     let lowered = |model: &Model, checkpointing: bool| {
         let recipe = Recipe { checkpointing, ..Recipe::full(128) };
-        Lowered::new(model, &recipe, conditions).unwrap()
+        Lowered::new(model, &recipe, &conditions).unwrap()
     };
     let sizes = r#""hidden_size": 64, "num_hidden_layers": 2, "vocab_size": 1000, "num_attention_heads": 4"#;
     let known = Model::from_config(&format!(r#"{{"model_type": "llama", {sizes}}}"#)).unwrap();

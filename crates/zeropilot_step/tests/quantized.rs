@@ -40,7 +40,7 @@ fn predict(case: &Value, checkpointing: bool) -> Prediction {
     let resolved = resolve(document.root(), circumstances).resolved.unwrap();
     let (zero, element) = (resolved.zero(), resolved.precision().element_size());
     let conditions = Conditions::of(&zero, element, 1, Options::default());
-    let lowered = Lowered::new(&model, &recipe, conditions).unwrap();
+    let lowered = Lowered::new(&model, &recipe, &conditions).unwrap();
     assert_eq!(lowered.fidelity(), Fidelity::Own);
     let rank = lowered.rank(&resolved, &zero, WORLD, 0);
     Prediction::new(&lowered, &rank, Counting::default())

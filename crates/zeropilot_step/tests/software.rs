@@ -39,7 +39,7 @@ fn predict(model: &Model, recipe: &Recipe, world: u64) -> Prediction {
     let zero = resolved.zero();
     let options = Options { kernels: Kernels::Cuda, ..Options::default() };
     let conditions = Conditions::of(&zero, ElementSize::Two, 1, options);
-    let lowered = Lowered::new(model, recipe, conditions).unwrap();
+    let lowered = Lowered::new(model, recipe, &conditions).unwrap();
     let rank = lowered.rank(&resolved, &zero, world, 0);
     Prediction::new(&lowered, &rank, Counting::default())
 }

@@ -10,6 +10,7 @@ use std::fmt::Write as _;
 use std::path::Path;
 
 use serde_json::{Value, json};
+use zeropilot_config::settings::LeafModules;
 use zeropilot_model::{Family, LiveParameter, Model};
 use zeropilot_oracle::{Oracle, home, is_thorough, part_of, programs, setting};
 use zeropilot_step::family::micro_step;
@@ -58,9 +59,14 @@ impl Listener for Activations {
 /// Saved and highest bytes of the program that a model is lowered to.
 fn activations(model: &Model, checkpointing: bool) -> Option<[u64; 2]> {
     let options = Options { accounting: Accounting::Recorded, ..Options::default() };
-    let conditions = Conditions { micro_batch: SEQUENCES, element: ElementSize::Two, options };
+    let conditions = Conditions {
+        micro_batch: SEQUENCES,
+        element: ElementSize::Two,
+        options,
+        leaf_modules: LeafModules::default(),
+    };
     let recipe = Recipe { checkpointing, ..Recipe::full(LENGTH) };
-    let lowered = Lowered::new(model, &recipe, conditions).ok()?;
+    let lowered = Lowered::new(model, &recipe, &conditions).ok()?;
     let mut found = Activations::default();
     micro_step(lowered.program(), options).replay(&mut found);
     Some([found.saved, found.peak])

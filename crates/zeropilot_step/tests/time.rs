@@ -47,7 +47,7 @@ impl Job {
         let element = resolved.precision().element_size();
         let conditions = Conditions::of(&resolved.zero(), element, 1, options);
         let model = catalogue::find(self.model).unwrap().model().unwrap();
-        Lowered::new(&model, &self.recipe, conditions).unwrap()
+        Lowered::new(&model, &self.recipe, &conditions).unwrap()
     }
 
     fn program_of(&self, lowered: &Lowered) -> StepProgram {

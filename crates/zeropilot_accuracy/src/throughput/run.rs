@@ -93,7 +93,7 @@ impl Run {
         let precision = resolved.precision();
         let conditions = Conditions::of(&zero, precision.element_size(), micro, options);
         let lowered =
-            Lowered::new(&model, &recipe, conditions).map_err(|error| error.to_string())?;
+            Lowered::new(&model, &recipe, &conditions).map_err(|error| error.to_string())?;
         let rank = lowered.rank(&resolved, &zero, world, 0);
         let program = StepProgram::of(&lowered, &rank, resolved.clips_gradients());
         let tokens = (micro * recipe.sequence * program.accumulation) as f64;

@@ -12,7 +12,7 @@ mod zero;
 pub use batch::Batch;
 pub use data_types::DataType;
 pub use precision::{LossScale, MasterWeights, Precision};
-pub use zero::{OffloadDevice, OffloadOptimizer, OffloadParam, Stage, Zero};
+pub use zero::{LeafModules, OffloadDevice, OffloadOptimizer, OffloadParam, Stage, Zero};
 
 use crate::python::PyValue;
 use crate::resolve::ResolvedConfig;

@@ -29,6 +29,15 @@ pub(super) fn elements(section: &PyValue, key: &str) -> Elements {
     Elements(count(section, key, 0))
 }
 
+pub(super) fn strings(section: &PyValue, key: &str) -> Vec<String> {
+    let Some(PyValue::List(items)) = section.get(key) else { return Vec::new() };
+    let text = |item: &PyValue| match item {
+        PyValue::Str(text) => Some(text.clone()),
+        _ => None,
+    };
+    items.iter().filter_map(text).collect()
+}
+
 pub(super) fn ratio(section: &PyValue, key: &str, absent: f64) -> f64 {
     match section.get(key) {
         Some(PyValue::Float(value)) => *value,

@@ -2,7 +2,7 @@
 
 use zeropilot_units::Elements;
 
-use super::reading::{count, elements, flag, flag_or_on, ratio};
+use super::reading::{count, elements, flag, flag_or_on, ratio, strings};
 use crate::python::PyValue;
 
 /// What ZeRO spreads over the ranks.
@@ -120,6 +120,42 @@ pub struct Zero {
     pub all_reduce_for_fetch: bool,
     /// The norm of the gradients is computed before a step (stages 1 and 2).
     pub computes_norm: bool,
+    /// Modules that are gathered and released as a whole (stage 3).
+    pub leaf_modules: LeafModules,
+}
+
+/// Which modules stage 3 gathers with all that is inside them.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct LeafModules {
+    /// Python classes, with or without their package.
+    pub classes: Vec<String>,
+    /// Names as in `named_modules`.
+    pub names: Vec<String>,
+    /// Ends of such names.
+    pub name_suffixes: Vec<String>,
+}
+
+impl LeafModules {
+    fn read(section: &PyValue) -> Self {
+        Self {
+            classes: strings(section, "classes"),
+            names: strings(section, "names"),
+            name_suffixes: strings(section, "name_suffixes"),
+        }
+    }
+
+    /// Whether a class is listed. The package of a class is not looked at.
+    pub fn include_class(&self, class: &str) -> bool {
+        self.classes.iter().any(|listed| listed.rsplit('.').next() == Some(class))
+    }
+
+    /// Whether a module is listed.
+    pub fn include(&self, name: &str, class: &str) -> bool {
+        let has_end = |end: &String| name.ends_with(end.as_str());
+        self.include_class(class)
+            || self.names.iter().any(|listed| listed == name)
+            || self.name_suffixes.iter().any(has_end)
+    }
 }
 
 impl Zero {
@@ -154,6 +190,7 @@ impl Zero {
             allgather_sequential: flag(section, "allgather_sequential"),
             all_reduce_for_fetch: flag(section, "use_all_reduce_for_fetch_params"),
             computes_norm: flag_or_on(section, "compute_grad_norm"),
+            leaf_modules: section.get("leaf_module").map(LeafModules::read).unwrap_or_default(),
         }
     }
 }

@@ -198,6 +198,11 @@ impl Module {
         self.children.iter().find(|child| child.name.includes(name)).map(|child| &*child.module)
     }
 
+    /// Whether it or a module inside it is one that is asked for.
+    pub fn has(&self, asked: &dyn Fn(&Module) -> bool) -> bool {
+        asked(self) || self.children.iter().any(|child| child.module.has(asked))
+    }
+
     /// The module at a dotted path below this one.
     pub fn find(&self, path: &str) -> Option<&Module> {
         path.split('.').try_fold(self, |module, part| module.child(part))

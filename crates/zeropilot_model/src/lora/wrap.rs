@@ -96,10 +96,39 @@ pub(super) fn parameters(
             Some([outputs, inputs]) => (1, *inputs, *outputs),
             _ => return Err(not_adaptable()),
         };
-        let wrapper = Module::new("ParamWrapper").with("base_layer", wrapped);
+        let wrapper = Module::new(PARAMETER_WRAPPER).with("base_layer", wrapped);
         wrapped = with_pair(wrapper, inputs, outputs, rank * experts);
     }
     Ok(wrapped)
+}
+
+/// The class of a wrapper around a module one of whose own tensors has an adapter.
+const PARAMETER_WRAPPER: &str = "ParamWrapper";
+
+impl Module {
+    /// Whether PEFT put it around a module to adapt one of that module's own tensors.
+    pub fn is_parameter_wrapper(&self) -> bool {
+        self.class == PARAMETER_WRAPPER
+    }
+
+    /// The tensor it adapts, with the elements of the factor for inputs and of the one for outputs.
+    pub fn wrapped_parameter(&self) -> Option<(&str, (u64, u64))> {
+        let factor = |name: &str| self.child(name)?.child(ADAPTER)?.weight();
+        let (Some([_, inputs]), Some([outputs, ranks])) = (factor("lora_A"), factor("lora_B"))
+        else {
+            return None;
+        };
+        let mut base = self.child("base_layer")?;
+        while base.is_parameter_wrapper() {
+            base = base.child("base_layer")?;
+        }
+        let is_adapted = |shape: &[u64]| {
+            let matrix = &shape[shape.len().saturating_sub(2)..];
+            matrix == [*outputs, *inputs] || matrix == [*inputs, *outputs]
+        };
+        let parameter = base.parameters.iter().find(|it| is_adapted(&it.shape))?;
+        Some((&parameter.name, (inputs * ranks, ranks * outputs)))
+    }
 }
 
 /// The class of a module to save.

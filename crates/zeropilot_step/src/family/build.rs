@@ -1,9 +1,11 @@
 //! Building a model: modules and parameters in order of registration, adapters put in on the way.
 
-use super::layer::{Adapter, Convolution, Embedding, Linear, Norm, NormKind, Wrapper};
+use super::layer::{
+    Adapter, Convolution, Embedding, FoldingWrapper, Linear, Norm, NormKind, Wrapper,
+};
 use crate::model::{Label, Model, Module, ModuleId, Parameter, pattern};
 use crate::primitive::{LinearKind, QuantizedProduct};
-use crate::shape::{Lora, LoraTargets, Quantized, Training};
+use crate::shape::{Fold, Lora, LoraTargets, Quantized, Training};
 
 /// A place in the module tree under construction.
 pub(crate) struct Builder<'a> {
@@ -18,25 +20,18 @@ impl<'a> Builder<'a> {
         Self { model, training, at: tops.last().map(|top| top.id) }
     }
 
-    fn module_under(&mut self, label: Label, is_leaf: bool) -> Module {
-        let id = self.model.add_module(self.at, label, is_leaf);
-        Module { id, is_leaf }
+    fn module_under(&mut self, label: Label) -> Module {
+        self.model.add_module(self.at, label, &self.training.leaves)
     }
 
     /// A module without parameters of its own.
     pub(crate) fn plain(&mut self, name: &'static str) -> Module {
-        self.module_under(Label::Name(name), false)
+        self.module_under(Label::Name(name))
     }
 
     /// A module and the builder for what is inside it.
     pub(crate) fn inside(&mut self, label: Label) -> (Module, Builder<'_>) {
-        let module = self.module_under(label, false);
-        (module, self.at(module.id))
-    }
-
-    /// As [`Builder::inside`], for a block ZeRO-3 treats as a leaf.
-    pub(crate) fn inside_leaf(&mut self, name: &'static str) -> (Module, Builder<'_>) {
-        let module = self.module_under(Label::Name(name), true);
+        let module = self.module_under(label);
         (module, self.at(module.id))
     }
 
@@ -46,7 +41,7 @@ impl<'a> Builder<'a> {
 
     /// A parameter of the current module.
     pub(crate) fn parameter(&mut self, name: &'static str, elements: u64) -> Parameter {
-        let module = self.at.unwrap_or_else(|| self.module_under(Label::Top, false).id);
+        let module = self.at.unwrap_or_else(|| self.module_under(Label::Top).id);
         self.parameter_of(module, name, elements)
     }
 
@@ -139,11 +134,7 @@ impl<'a> Builder<'a> {
     fn is_named(&self, lora: &Lora, module: Module) -> bool {
         let LoraTargets::Named(targets) = &lora.targets else { return false };
         let path = pattern(&self.model.module_name(module.id));
-        let ends_with = |target: &String| {
-            path.strip_suffix(target.as_str())
-                .is_some_and(|rest| rest.is_empty() || rest.ends_with('.'))
-        };
-        targets.iter().any(ends_with)
+        targets.iter().any(|target| is_end_of(&path, target))
     }
 
     fn note_quantized(&mut self, kind: LinearKind, weight: Parameter) {
@@ -281,10 +272,41 @@ impl<'a> Builder<'a> {
         Convolution { module, weight, bias, channels }
     }
 
-    /// A module whose only parameter is a weight it uses in its own way.
-    pub(crate) fn weight_only(&mut self, name: &'static str, elements: u64) -> (Module, Parameter) {
+    /// A module that uses its tensors in its own way, with the wrappers whose adapters are folded into them, the
+    /// outermost first.
+    pub(crate) fn folded<T>(
+        &mut self,
+        name: &'static str,
+        build: impl FnOnce(&mut Builder<'_>) -> T,
+    ) -> (Vec<FoldingWrapper>, Module, T) {
         let module = self.plain(name);
-        (module, self.parameter_of(module.id, "weight", elements))
+        let path = pattern(&self.model.module_name(module.id));
+        let lora = self.training.lora.as_ref();
+        let folds: Vec<&Fold> = lora.map_or_else(Vec::new, |lora| {
+            lora.folds.iter().filter(|fold| is_end_of(&path, &fold.module)).collect()
+        });
+        self.at(module.id).wrapped(module, &folds, build)
+    }
+
+    fn wrapped<T>(
+        mut self,
+        module: Module,
+        folds: &[&Fold],
+        build: impl FnOnce(&mut Builder<'_>) -> T,
+    ) -> (Vec<FoldingWrapper>, Module, T) {
+        let (Some((fold, inner)), Some(lora)) = (folds.split_first(), self.training.lora.as_ref())
+        else {
+            return (Vec::new(), module, build(&mut self));
+        };
+        let base = self.plain("base_layer");
+        let (mut wrappers, base, built) = self.at(base.id).wrapped(base, inner, build);
+        // The factors are never called: the wrapper reads them.
+        let [down, up] = [("lora_A.default", fold.elements.0), ("lora_B.default", fold.elements.1)]
+            .map(|(name, elements)| self.adapter_part(name, elements, lora).1);
+        self.borrow(module, down);
+        self.borrow(module, up);
+        wrappers.insert(0, FoldingWrapper { module, parameter: fold.parameter.clone(), down, up });
+        (wrappers, base, built)
     }
 
     /// A norm over rows of `width`; a layer norm also has a bias.
@@ -304,8 +326,7 @@ pub(crate) fn add_tops(model: &mut Model, training: &Training) -> Vec<Module> {
     }
     let mut tops: Vec<Module> = Vec::with_capacity(labels.len());
     for label in labels {
-        let id = model.add_module(tops.last().map(|top| top.id), label, false);
-        tops.push(Module { id, is_leaf: false });
+        tops.push(model.add_module(tops.last().map(|top| top.id), label, &training.leaves));
     }
     tops
 }
@@ -315,6 +336,11 @@ pub(crate) fn item(list: &'static str, index: u64) -> Label {
     // Layer counts are small.
     #[allow(clippy::cast_possible_truncation)]
     Label::Item(list, index as u32)
+}
+
+/// Whether a path is `end`, or ends with it after a dot.
+fn is_end_of(path: &str, end: &str) -> bool {
+    path.strip_suffix(end).is_some_and(|rest| rest.is_empty() || rest.ends_with('.'))
 }
 
 /// Whether a linear layer gives the logits: it is neither wrapped nor quantized unless it is named.

@@ -1,10 +1,10 @@
 //! Feed-forward parts: gated, fused, and mixtures of experts.
 
 use super::build::Builder;
-use super::layer::Linear;
+use super::layer::{FoldingWrapper, Linear};
 use super::{Family, Setup};
 use crate::model::{Label, Module, Parameter};
-use crate::primitive::{ExpertWeights, Routing};
+use crate::primitive::{ExpertFolds, ExpertWeights, Routing};
 use crate::tape::{Category, LayerKernels, Tensor};
 
 /// The feed-forward part of a decoder layer.
@@ -134,7 +134,9 @@ pub(super) struct MixtureOfExperts {
     module: Module,
     family: Family,
     router: (Module, Parameter),
+    router_wrappers: Vec<FoldingWrapper>,
     experts: (Module, ExpertWeights),
+    expert_wrappers: Vec<FoldingWrapper>,
     shared: Option<GatedMlp>,
     shared_gate: Option<Linear>,
     per_token: u64,
@@ -146,18 +148,21 @@ pub(super) struct MixtureOfExperts {
 impl MixtureOfExperts {
     fn build(parent: &mut Builder<'_>, setup: &Setup) -> Self {
         let (family, shape) = (setup.family, setup.shape);
-        let is_deepseek = family == Family::DeepseekV3;
-        let (module, mut at) =
-            if is_deepseek { parent.inside(Label::Name("mlp")) } else { parent.inside_leaf("mlp") };
+        let (module, mut at) = parent.inside(Label::Name("mlp"));
         let hidden = shape.hidden;
+        let build_router = |at: &mut Builder<'_>| {
+            at.folded("gate", |at| at.parameter("weight", shape.experts * hidden))
+        };
         let (experts, router);
         if matches!(family, Family::DeepseekV3 | Family::Qwen3Moe) {
             experts = Self::build_experts(&mut at, setup);
-            router = at.weight_only("gate", shape.experts * hidden);
+            router = build_router(&mut at);
         } else {
-            router = at.weight_only("gate", shape.experts * hidden);
+            router = build_router(&mut at);
             experts = Self::build_experts(&mut at, setup);
         }
+        let (router_wrappers, router, weight) = router;
+        let (expert_wrappers, experts, weights) = experts;
         let shared = match family {
             Family::Qwen2Moe => Some("shared_expert"),
             Family::DeepseekV3 => Some("shared_experts"),
@@ -170,8 +175,10 @@ impl MixtureOfExperts {
         Self {
             module,
             family,
-            router,
-            experts,
+            router: (router, weight),
+            router_wrappers,
+            experts: (experts, weights),
+            expert_wrappers,
             shared,
             shared_gate,
             per_token: shape.experts_per_token,
@@ -181,16 +188,19 @@ impl MixtureOfExperts {
         }
     }
 
-    fn build_experts(at: &mut Builder<'_>, setup: &Setup) -> (Module, ExpertWeights) {
+    fn build_experts(
+        at: &mut Builder<'_>,
+        setup: &Setup,
+    ) -> (Vec<FoldingWrapper>, Module, ExpertWeights) {
         let shape = setup.shape;
-        let (module, mut inner) = at.inside(Label::Name("experts"));
         let (hidden, intermediate) = (shape.hidden, shape.expert_intermediate);
-        let gate_up = inner.parameter("gate_up_proj", shape.experts * 2 * intermediate * hidden);
-        let down = inner.parameter("down_proj", shape.experts * hidden * intermediate);
-        let act = inner.plain("act_fn");
-        let weights =
-            ExpertWeights { gate_up, down, act, experts: shape.experts, hidden, intermediate };
-        (module, weights)
+        at.folded("experts", |inner| {
+            let gate_up =
+                inner.parameter("gate_up_proj", shape.experts * 2 * intermediate * hidden);
+            let down = inner.parameter("down_proj", shape.experts * hidden * intermediate);
+            let act = inner.plain("act_fn");
+            ExpertWeights { gate_up, down, act, experts: shape.experts, hidden, intermediate }
+        })
     }
 
     fn call<'t>(&self, x: &Tensor<'t>) -> Tensor<'t> {
@@ -235,37 +245,73 @@ impl MixtureOfExperts {
     fn run_experts<'t>(&self, x: &Tensor<'t>, routing: &Routing<'t>) -> Tensor<'t> {
         let (module, weights) = self.experts;
         let tape = x.tape();
-        let x = tape.enter(module, x);
+        let (mut x, mut chosen) = (x.clone(), routing.weights.clone());
+        let mut folds = ExpertFolds::default();
+        for wrapper in &self.expert_wrappers {
+            x = tape.enter(wrapper.module, &x);
+            chosen = tape.wrap_argument(wrapper.module, &chosen);
+            let (weight, fold) = match wrapper.parameter.as_str() {
+                "gate_up_proj" => (weights.gate_up, &mut folds.gate_up),
+                _ => (weights.down, &mut folds.down),
+            };
+            *fold = tape.fold_of_experts(weight, wrapper.down, wrapper.up, weights.experts);
+        }
+        x = tape.enter(module, &x);
         let seen = Routing {
             logits: routing.logits.clone(),
-            weights: tape.wrap_argument(module, &routing.weights),
+            weights: tape.wrap_argument(module, &chosen),
             indices: routing.indices.clone(),
             per_token: routing.per_token,
         };
-        let out = x.experts(&seen, weights);
-        tape.leave(module, out)
+        let (mut out, folded) = x.experts(&seen, weights, &folds);
+        out = tape.leave(module, out);
+        for wrapper in self.expert_wrappers.iter().rev() {
+            out = tape.leave(wrapper.module, out);
+        }
+        // The library keeps what it folded until the outermost wrapper returns.
+        drop(folded);
+        out
     }
 
     fn route<'t>(&self, x: &Tensor<'t>) -> Routing<'t> {
-        let (module, _) = self.router;
+        let (module, own) = self.router;
         let tape = x.tape();
-        let x = tape.enter(module, x);
+        let mut x = x.clone();
+        let mut folded = None;
+        for wrapper in &self.router_wrappers {
+            x = tape.enter(wrapper.module, &x);
+            folded = tape.fold_of_matrix(own, wrapper.down, wrapper.up);
+        }
+        x = tape.enter(module, &x);
+        let weight = folded.as_ref().map(|[weight, _]| weight);
         let routing = match self.family {
-            Family::DeepseekV3 => self.route_in_groups(&x),
-            _ => self.route_by_softmax(&x),
+            Family::DeepseekV3 => self.route_in_groups(&x, weight),
+            _ => self.route_by_softmax(&x, weight),
         };
         tape.leave_silently(module);
-        Routing {
+        let mut seen = Routing {
             logits: tape.wrap_output(module, &routing.logits),
             weights: tape.wrap_output(module, &routing.weights),
             ..routing
+        };
+        for wrapper in self.router_wrappers.iter().rev() {
+            tape.leave_silently(wrapper.module);
+            seen.logits = tape.wrap_output(wrapper.module, &seen.logits);
+            seen.weights = tape.wrap_output(wrapper.module, &seen.weights);
         }
+        seen
     }
 
-    fn route_by_softmax<'t>(&self, x: &Tensor<'t>) -> Routing<'t> {
+    fn route_by_softmax<'t>(&self, x: &Tensor<'t>, folded: Option<&Tensor<'t>>) -> Routing<'t> {
         let weights = self.experts.1;
         let kind = crate::primitive::LinearKind::Linear;
-        let logits = x.linear(self.router.1, None, kind, weights.hidden);
+        let logits = match folded {
+            Some(weight) => {
+                let tokens = x.elements() / weights.hidden;
+                x.linear_with(weight, tokens * weights.experts)
+            }
+            None => x.linear(self.router.1, None, kind, weights.hidden),
+        };
         let probabilities = logits.softmax_in_fp32();
         let (mut chosen, indices) = probabilities.top_k(weights.experts, self.per_token);
         drop(probabilities);
@@ -281,13 +327,16 @@ impl MixtureOfExperts {
     }
 
     /// DeepSeek: choose groups of experts first, without a gradient, then experts within them.
-    fn route_in_groups<'t>(&self, x: &Tensor<'t>) -> Routing<'t> {
+    fn route_in_groups<'t>(&self, x: &Tensor<'t>, folded: Option<&Tensor<'t>>) -> Routing<'t> {
         let tape = x.tape();
         let experts = self.experts.1.experts;
         let tokens = x.elements() / self.experts.1.hidden;
         let logits = {
             let wide = x.cast(4);
-            let weight = tape.parameter_as(self.router.1, 4);
+            let weight = match folded {
+                Some(weight) => weight.cast(4),
+                None => tape.parameter_as(self.router.1, 4),
+            };
             wide.linear_with(&weight, tokens * experts)
         };
         let scores = logits.squash();

@@ -37,6 +37,16 @@ pub(crate) struct Adapter {
     pub(crate) has_dropout: bool,
 }
 
+/// A wrapper whose adapter is added to a tensor of the module inside before that module runs.
+#[derive(Debug)]
+pub(crate) struct FoldingWrapper {
+    pub(crate) module: Module,
+    /// The name of the tensor.
+    pub(crate) parameter: String,
+    pub(crate) down: Parameter,
+    pub(crate) up: Parameter,
+}
+
 impl Linear {
     /// Call the layer, with its module events.
     pub(crate) fn call<'t>(&self, x: &Tensor<'t>) -> Tensor<'t> {

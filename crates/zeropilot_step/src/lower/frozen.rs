@@ -36,7 +36,7 @@ impl FrozenModel {
     pub(super) fn new(
         frozen: &Frozen,
         recipe: &Recipe,
-        conditions: Conditions,
+        conditions: &Conditions,
     ) -> Result<Self, LowerError> {
         let Frozen { role, model, has_optimizer, .. } = frozen;
         let objective = recipe.task.objective;
@@ -157,7 +157,7 @@ fn pass(
 pub(super) fn frozen_models(
     task: &Task,
     recipe: &Recipe,
-    conditions: Conditions,
+    conditions: &Conditions,
 ) -> Result<Vec<FrozenModel>, LowerError> {
     task.frozen.iter().map(|frozen| FrozenModel::new(frozen, recipe, conditions)).collect()
 }

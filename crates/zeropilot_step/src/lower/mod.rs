@@ -14,7 +14,7 @@ use std::collections::BTreeSet;
 use zeropilot_config::python::PyValue;
 use zeropilot_config::resolve::ResolvedConfig;
 use zeropilot_config::schema::EngineVersion;
-use zeropilot_config::settings::{Stage, Zero};
+use zeropilot_config::settings::{LeafModules, Stage, Zero};
 use zeropilot_model::architecture::ParameterEntry;
 use zeropilot_model::image::ImageSize;
 use zeropilot_model::lora::LoraError;
@@ -29,7 +29,7 @@ use crate::family::{AsRerun, Family, Program, Setup, build};
 use crate::micro_step::{MicroStep, modules};
 use crate::model::{Model as ProgramModel, pattern};
 use crate::primitive::QuantizedProduct;
-use crate::shape::{Batch, Lora, LoraTargets, Quantized, Tower, Training};
+use crate::shape::{Batch, Fold, Lora, LoraTargets, Quantized, Tower, Training};
 use crate::tape::{Mark, Options, Tape, Trace};
 use crate::task::{Objective, Returned, Sizes, Stage as Scene, Task, generation_bytes, run};
 use crate::zero::gather::Modules;
@@ -90,7 +90,7 @@ pub enum Fidelity {
 }
 
 /// What decides the program besides model and recipe.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Conditions {
     /// Sequences of a micro batch.
     pub micro_batch: u64,
@@ -98,6 +98,8 @@ pub struct Conditions {
     pub element: ElementSize,
     /// How programs run: under stage 3 with module events.
     pub options: Options,
+    /// What stage 3 gathers as a whole.
+    pub leaf_modules: LeafModules,
 }
 
 impl Conditions {
@@ -111,6 +113,11 @@ impl Conditions {
                 module_events: is_stage_3,
                 zero3_linear: is_stage_3 && zero.memory_efficient_linear,
                 ..options
+            },
+            leaf_modules: if is_stage_3 {
+                zero.leaf_modules.clone()
+            } else {
+                LeafModules::default()
             },
         }
     }
@@ -153,7 +160,11 @@ impl Lowered {
     /// # Errors
     ///
     /// If the adapters do not fit the model, nothing is trained, or the batch is beyond any machine.
-    pub fn new(model: &Model, recipe: &Recipe, conditions: Conditions) -> Result<Self, LowerError> {
+    pub fn new(
+        model: &Model,
+        recipe: &Recipe,
+        conditions: &Conditions,
+    ) -> Result<Self, LowerError> {
         let trained = trained_model(model, &recipe.method)?;
         let base = recipe.method.base(model);
         let loading = match base {
@@ -416,7 +427,7 @@ fn setup(
     model: &Model,
     trained: &Model,
     recipe: &Recipe,
-    conditions: Conditions,
+    conditions: &Conditions,
     loading: Loading,
     base: Option<QuantizedBase>,
 ) -> Result<Setup, LowerError> {
@@ -444,8 +455,10 @@ fn setup(
             rank: lora.rank,
             has_dropout: lora.dropout,
             trained_modules: lora.modules_to_save.clone(),
+            folds: folds(trained),
             element_bytes: if is_wide { 4 } else { element as u8 },
         }),
+        leaves: leaf_modules(trained, &conditions.leaf_modules),
         // The parameters of a stand-in have other names: it trains all of them, which never takes less.
         // Adapters freeze everything else by themselves.
         frozen: if recipe.method.lora().is_some() {
@@ -564,6 +577,31 @@ fn wrapped_names(adapted: &Model) -> Vec<String> {
         Some(pattern(wrapped))
     });
     wrapped.collect::<BTreeSet<String>>().into_iter().collect()
+}
+
+/// Names of the modules that stage 3 gathers as a whole.
+fn leaf_modules(trained: &Model, listed: &LeafModules) -> BTreeSet<String> {
+    let by_name = !listed.names.is_empty() || !listed.name_suffixes.is_empty();
+    if !by_name && !trained.root().has(&|module| listed.include_class(&module.class)) {
+        return BTreeSet::new();
+    }
+    let listed = trained.modules().filter(|it| listed.include(&it.name, &it.module.class));
+    listed.map(|entry| entry.name).collect()
+}
+
+/// Adapters of tensors that are no layers, each kind once, the outermost wrapper of a module first.
+fn folds(adapted: &Model) -> Vec<Fold> {
+    let mut all = Vec::new();
+    for entry in adapted.modules().filter(|entry| entry.module.is_parameter_wrapper()) {
+        let Some(name) = entry.name.strip_prefix("base_model.model.") else { continue };
+        let Some((parameter, elements)) = entry.module.wrapped_parameter() else { continue };
+        let module = pattern(name.trim_end_matches(".base_layer"));
+        let fold = Fold { module, parameter: parameter.to_owned(), elements };
+        if !all.contains(&fold) {
+            all.push(fold);
+        }
+    }
+    all
 }
 
 fn adapter_bytes(setup: &Setup) -> u8 {

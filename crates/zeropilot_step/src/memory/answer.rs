@@ -214,7 +214,7 @@ impl Question<'_> {
     /// If the model cannot be lowered.
     pub fn tensors(&self, rank: u64) -> Result<Prediction, LowerError> {
         let as_measured = Options { accounting: Accounting::Recorded, ..Options::default() };
-        let lowered = Lowered::new(self.model, self.recipe, self.conditions(as_measured))?;
+        let lowered = Lowered::new(self.model, self.recipe, &self.conditions(as_measured))?;
         Ok(self.predict(&lowered, rank, Counting::AS_MEASURED))
     }
 

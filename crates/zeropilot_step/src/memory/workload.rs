@@ -56,7 +56,7 @@ impl Workload {
     pub fn new(model: &Model, key: WorkloadKey) -> Result<Self, LowerError> {
         let WorkloadKey { recipe, conditions } = key;
         Ok(Self {
-            lowered: Lowered::new(model, &recipe, conditions)?,
+            lowered: Lowered::new(model, &recipe, &conditions)?,
             options: Options {
                 module_events: false,
                 zero3_linear: false,

@@ -2,7 +2,9 @@
 
 use super::{Kept, kept, operation, product};
 use crate::model::{Module, Parameter};
-use crate::tape::{Arithmetic, Category, Formula, Input, Tape, TapeOperation, Tensor};
+use crate::tape::{
+    Accounting, Arithmetic, Category, Formula, Input, StorageId, Tape, TapeOperation, Tensor,
+};
 
 /// The stacked weights of a layer's experts.
 #[derive(Debug, Clone, Copy)]
@@ -22,6 +24,58 @@ pub(crate) struct Routing<'t> {
     pub(crate) weights: Tensor<'t>,
     pub(crate) indices: Tensor<'t>,
     pub(crate) per_token: u64,
+}
+
+/// Adapters of a layer's experts as the factors that are multiplied and added to their weights.
+#[derive(Debug, Default)]
+pub(crate) struct ExpertFolds<'t> {
+    pub(crate) gate_up: Option<FactorPair<'t>>,
+    pub(crate) down: Option<FactorPair<'t>>,
+}
+
+/// Two factors in the format of the weights.
+#[derive(Debug)]
+pub(crate) struct FactorPair<'t> {
+    outputs: Tensor<'t>,
+    inputs: Tensor<'t>,
+    /// What both are multiplied over.
+    length: u64,
+}
+
+/// A stack of weights as a product takes it.
+struct Stack<'t> {
+    storage: StorageId,
+    input: Input,
+    is_trained: bool,
+    /// What it was folded into.
+    own: Option<Tensor<'t>>,
+}
+
+impl<'t> Stack<'t> {
+    fn new(weight: Parameter, fold: Option<&FactorPair<'t>>) -> Self {
+        match fold.map(|pair| pair.fold_into(weight)) {
+            Some(folded) => Self {
+                storage: folded.storage,
+                input: folded.input(),
+                is_trained: folded.needs_grad(),
+                own: Some(folded),
+            },
+            None => Self {
+                storage: weight.storage(),
+                input: weight.input(),
+                is_trained: weight.is_trainable,
+                own: None,
+            },
+        }
+    }
+}
+
+impl<'t> FactorPair<'t> {
+    /// `baddbmm`: a tensor as large as the weights themselves.
+    fn fold_into(&self, weight: Parameter) -> Tensor<'t> {
+        let base = self.outputs.tape.outside(weight.elements, weight.element_bytes);
+        base.add_scaled_product(&self.outputs, &self.inputs, weight.elements, self.length)
+    }
 }
 
 impl<'t> Tensor<'t> {
@@ -64,17 +118,17 @@ impl<'t> Tensor<'t> {
     /// A product along `length` with one stacked weight per group of rows.
     fn grouped(
         &self,
-        weight: Parameter,
+        weight: &Stack<'t>,
         offsets: &Tensor<'t>,
         elements: u64,
         length: u64,
     ) -> Tensor<'t> {
-        let transposed = [weight.input()];
+        let transposed = [weight.input];
         let target = self.tape.node_for(&operation(Formula::Reshape, &transposed, &[]));
-        let inputs = [self.input(), Input { target, ..weight.input() }];
+        let inputs = [self.input(), Input { target, ..weight.input }];
         let saved = Kept::new([
-            kept(self.storage, weight.is_trainable),
-            kept(weight.storage(), self.needs_grad()),
+            kept(self.storage, weight.is_trained),
+            kept(weight.storage, self.needs_grad()),
             kept(offsets.storage, true),
         ]);
         let arithmetic = Arithmetic::Product(2 * elements * length);
@@ -82,9 +136,14 @@ impl<'t> Tensor<'t> {
         self.tape.record(&operation, elements, self.element_bytes, false, &[])
     }
 
-    /// All experts of a layer on the tokens `self`.
+    /// All experts of a layer on the tokens `self`, and the weights that adapters were folded into.
     #[must_use]
-    pub(crate) fn experts(&self, routing: &Routing<'t>, layer: ExpertWeights) -> Tensor<'t> {
+    pub(crate) fn experts(
+        &self,
+        routing: &Routing<'t>,
+        layer: ExpertWeights,
+        folds: &ExpertFolds<'t>,
+    ) -> (Tensor<'t>, [Option<Tensor<'t>>; 2]) {
         let tape = self.tape;
         let rows = routing.weights.elements;
         let weights = routing.weights.view();
@@ -99,9 +158,11 @@ impl<'t> Tensor<'t> {
         let _counts = tape.fresh(layer.experts, 4, Category::Index);
         let offsets = tape.fresh(layer.experts, 4, Category::Index);
         let wide = rows * 2 * layer.intermediate;
-        let mut out = selected.grouped(layer.gate_up, &offsets, wide, layer.hidden);
+        let gate_up = Stack::new(layer.gate_up, folds.gate_up.as_ref());
+        let mut out = selected.grouped(&gate_up, &offsets, wide, layer.hidden);
         out = out.gated(layer.act);
-        out = out.grouped(layer.down, &offsets, rows * layer.hidden, layer.intermediate);
+        let down = Stack::new(layer.down, folds.down.as_ref());
+        out = out.grouped(&down, &offsets, rows * layer.hidden, layer.intermediate);
         let mut weighted = out.mul(&weights);
         let inverse = tape.index_tensor(rows);
         drop(tape.index_tensor(rows));
@@ -113,7 +174,7 @@ impl<'t> Tensor<'t> {
             };
             by_token.sum(routing.per_token)
         };
-        sum.cast(self.element_bytes)
+        (sum.cast(self.element_bytes), [gate_up.own, down.own])
     }
 
     /// `act(first half) * second half`.
@@ -124,7 +185,82 @@ impl<'t> Tensor<'t> {
     }
 }
 
+/// The rank of an adapter with one matrix for each of `stacks`: out·r·stacks and r·stacks·in over stacks·out·in.
+fn rank(down: Parameter, up: Parameter, weight: Parameter, stacks: u64) -> u64 {
+    let factors = u128::from(down.elements) * u128::from(up.elements);
+    let square = factors / u128::from((weight.elements * stacks).max(1));
+    u64::try_from(square.isqrt()).unwrap_or(u64::MAX)
+}
+
 impl Tape {
+    /// The factors of an adapter of stacked weights, where adapters are on. The library folds them once to see that
+    /// the shape is right, and again where the weights are used.
+    pub(crate) fn fold_of_experts(
+        &self,
+        weight: Parameter,
+        down: Parameter,
+        up: Parameter,
+        experts: u64,
+    ) -> Option<FactorPair<'_>> {
+        if self.has_adapters_off() {
+            return None;
+        }
+        // What makes outputs has the experts last: its gradient is copied to be in their order.
+        let inputs = self.ordered(down, Formula::Reshape);
+        let outputs = self.ordered(up, Formula::Copy);
+        let pair = FactorPair {
+            outputs: outputs.cast(weight.element_bytes),
+            inputs: inputs.cast(weight.element_bytes),
+            length: rank(down, up, weight, experts),
+        };
+        drop(pair.fold_into(weight));
+        Some(pair)
+    }
+
+    /// A factor seen as one matrix for each expert.
+    fn ordered(&self, factor: Parameter, gradient: Formula) -> Tensor<'_> {
+        let target = self.node_for(&operation(gradient, &[factor.input()], &[]));
+        Tensor { target, ..self.seen(factor) }
+    }
+
+    /// A matrix with its adapter added, where adapters are on, and what was added.
+    pub(crate) fn fold_of_matrix(
+        &self,
+        weight: Parameter,
+        down: Parameter,
+        up: Parameter,
+    ) -> Option<[Tensor<'_>; 2]> {
+        if self.has_adapters_off() {
+            return None;
+        }
+        let added = {
+            let scaled = {
+                let product = {
+                    // Processors have no product of such factors in 16 bits: the library widens them.
+                    let is_widened = self.options().accounting == Accounting::Recorded;
+                    let [up_factor, down_factor] = [up, down].map(|factor| {
+                        let bytes = if is_widened { 4 } else { factor.element_bytes };
+                        self.seen(factor).cast(bytes)
+                    });
+                    let length = rank(down, up, weight, 1);
+                    up_factor.matmul(&down_factor, weight.elements, length)
+                };
+                product.scale()
+            };
+            scaled.cast(weight.element_bytes)
+        };
+        let base = self.outside(weight.elements, weight.element_bytes);
+        drop(base.add(&added));
+        Some([base.add(&added), added])
+    }
+
+    /// A parameter as a tensor of the program.
+    fn seen(&self, parameter: Parameter) -> Tensor<'_> {
+        let mut own = self.outside(parameter.elements, parameter.element_bytes);
+        (own.target, own.storage) = (parameter.input().target, parameter.storage());
+        own
+    }
+
     /// A parameter with elements of `bytes`, as an input of a product.
     pub(crate) fn parameter_as(&self, parameter: Parameter, bytes: u8) -> Tensor<'_> {
         let inputs = [parameter.input()];

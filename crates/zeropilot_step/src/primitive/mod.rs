@@ -18,7 +18,7 @@ mod rotary;
 mod view;
 
 pub use attention::{Heads, HeadsFirst, Mask};
-pub(crate) use expert::{ExpertWeights, Routing};
+pub(crate) use expert::{ExpertFolds, ExpertWeights, Routing};
 pub use linear::{LinearKind, QuantizedProduct};
 pub use rotary::Rotary;
 

@@ -31,7 +31,7 @@ fn tape() -> Tape {
 
 fn parameter(elements: u64, bytes: u8) -> Parameter {
     let mut model = Model::default();
-    let top = model.add_module(None, Label::Top, false);
+    let top = model.add_module(None, Label::Top, &std::collections::BTreeSet::new()).id;
     model.add_parameter(top, "weight", elements, bytes, true)
 }
 

@@ -125,8 +125,21 @@ pub struct Lora {
     pub has_dropout: bool,
     /// Modules that are trained in full beside the adapters.
     pub trained_modules: Vec<String>,
+    /// Adapters of tensors that are no layers: stacks of experts, routers.
+    pub folds: Vec<Fold>,
     /// Bytes of an adapter element.
     pub element_bytes: u8,
+}
+
+/// An adapter whose product is added to a tensor before a module uses it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Fold {
+    /// The module; a number in its name is written as `*`.
+    pub module: String,
+    /// The name of its tensor.
+    pub parameter: String,
+    /// Elements of the factor by which inputs are multiplied, and of the one that makes outputs.
+    pub elements: (u64, u64),
 }
 
 /// Which modules adapters wrap.
@@ -156,6 +169,8 @@ pub struct Training {
     pub quantized: Option<Quantized>,
     /// Adapters.
     pub lora: Option<Lora>,
+    /// Names of modules that ZeRO-3 gathers and releases as a whole.
+    pub leaves: BTreeSet<String>,
     /// Names of parameters that are not trained; a number in a name may be written as `*`.
     pub frozen: BTreeSet<String>,
 }

@@ -426,7 +426,7 @@ mod tests {
 
     fn weight(elements: u64, is_trainable: bool) -> Parameter {
         let mut model = Model::default();
-        let top = model.add_module(None, Label::Top, false);
+        let top = model.add_module(None, Label::Top, &std::collections::BTreeSet::new()).id;
         model.add_parameter(top, "weight", elements, 2, is_trainable)
     }
 

@@ -153,10 +153,20 @@ fn training(case: &Value, element_bytes: u8) -> Training {
             rank: number(lora, "r"),
             has_dropout: lora["dropout"].as_f64().unwrap_or(0.0) > 0.0,
             trained_modules: strings(&lora["save"]).unwrap_or_default(),
+            folds: Vec::new(),
             element_bytes: u8::try_from(adapter_bytes).expect("a small element"),
         }),
+        leaves: leaves(case),
         frozen: std::collections::BTreeSet::new(),
     }
+}
+
+/// The blocks that DeepSpeed takes for leaves by default.
+fn leaves(case: &Value) -> std::collections::BTreeSet<String> {
+    let is_listed = matches!(case["family"].as_str(), Some("mixtral" | "qwen2_moe" | "qwen3_moe"));
+    let blocks = (0..64).map(|layer| format!("model.layers.{layer}.mlp"));
+    let adapted = if case["lora"].is_object() { "base_model.model." } else { "" };
+    blocks.filter(|_| is_listed).map(|block| format!("{adapted}{block}")).collect()
 }
 
 /// Live bytes, and the highest point of each stretch between two marks.

@@ -113,7 +113,7 @@ pub fn program(case: &Value) -> StepProgram {
     let micro = resolved.batch().unwrap().micro;
     let element = resolved.precision().element_size();
     let conditions = Conditions::of(&zero, element, micro, Options::default());
-    let lowered = Lowered::new(&model, &recipe(case), conditions).unwrap();
+    let lowered = Lowered::new(&model, &recipe(case), &conditions).unwrap();
     let rank = lowered.rank(&resolved, &zero, world, 0);
     StepProgram::of(&lowered, &rank, resolved.clips_gradients())
 }
@@ -131,7 +131,7 @@ pub fn predict(case: &Value, rank: u64) -> (Prediction, Fidelity) {
     let micro = resolved.batch().unwrap().micro;
     let element = resolved.precision().element_size();
     let conditions = Conditions::of(&zero, element, micro, options);
-    let lowered = Lowered::new(&model, &recipe(case), conditions).unwrap();
+    let lowered = Lowered::new(&model, &recipe(case), &conditions).unwrap();
     let rank = lowered.rank(&resolved, &zero, world, rank);
     let counting = Counting { backend: Backend::Gloo, tensors_only: true };
     (Prediction::new(&lowered, &rank, counting), lowered.fidelity())

@@ -87,7 +87,7 @@ impl Question {
         if !self.trained.is_empty() {
             model = model.train_only(&self.trained);
         }
-        let lowered = Lowered::new(&model, &self.recipe, conditions).ok()?;
+        let lowered = Lowered::new(&model, &self.recipe, &conditions).ok()?;
         Some(answer(&lowered, &resolved, &zero))
     }
 }

@@ -47,6 +47,7 @@ pub(crate) fn micro_steps(case: &Value) -> Vec<MicroStepPeaks> {
             },
             quantized: None,
             lora: None,
+            leaves: std::collections::BTreeSet::new(),
             frozen: names_of_frozen(case),
         },
         batch: Batch {

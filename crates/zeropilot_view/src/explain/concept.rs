@@ -45,6 +45,7 @@ texts!(
     "loss-scale",
     "precision",
     "checkpointing",
+    "moe",
 );
 
 impl Concept {
