@@ -159,6 +159,7 @@ class Memory(MemoryResult):
     task: str
     parameters: Parameters
     models: Tuple[OtherModel, ...]
+    rollout: Optional[Rollout]
     images: Optional[ImagesSeen]
     activations: Activations
     tensors: Tensors
@@ -204,6 +205,27 @@ class OtherModel:
     parameters: int
     device: int
     host: int
+
+
+@dataclass(frozen=True)
+class Rollout:
+    """A vLLM engine on the GPUs that train: bytes of each GPU while it generates and while the model is trained, and what its share is made of. From the source of vLLM, not measured."""
+
+    generating: int
+    training: Estimate
+    weights: int
+    cache: int
+    cached_tokens: Optional[int]
+    sleeps: bool
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """Bytes with their bounds."""
+
+    low: int
+    expected: int
+    high: int
 
 
 @dataclass(frozen=True)
@@ -279,15 +301,6 @@ class DeviceMemory:
     at_peak: Dict[str, int]
     terms: Tuple[MemoryTerm, ...]
     peak: DevicePeak
-
-
-@dataclass(frozen=True)
-class Estimate:
-    """Bytes with their bounds."""
-
-    low: int
-    expected: int
-    high: int
 
 
 @dataclass(frozen=True)

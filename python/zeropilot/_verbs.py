@@ -133,6 +133,9 @@ def memory(
     reference: Optional[str] = None,
     completion_len: Optional[Size] = None,
     rollout: Optional[str] = None,
+    vllm_gpu_memory_utilization: Optional[float] = None,
+    vllm_sleep: Optional[bool] = None,
+    vllm_tensor_parallel_size: Optional[int] = None,
     trainer: Optional[str] = None,
     lang: Optional[str] = None,
 ) -> Memory:
@@ -151,7 +154,8 @@ def memory(
     ``task`` is what the model is trained for (``"sft"``, ``"dpo"``, ``"kto"``, ``"orpo"``, ``"cpo"``, ``"reward"``, ``"distill"``,
     ``"gkd"``, ``"grpo"``, ``"rloo"``), with a ``teacher`` (a model as ``model`` names one), a ``reference`` (``"copy"``,
     ``"adapters-off"``, ``"precomputed"``, ``"none"``), completions of ``completion_len`` tokens and a ``rollout`` (``"generate"``,
-    ``"server"``, ``"none"``); ``trainer`` is whose loss it is (``"trl"``, ``"swift"``, ``"llamafactory"``).
+    ``"vllm"``, ``"server"``, ``"none"``; vLLM on the same GPUs takes ``vllm_gpu_memory_utilization`` of each, and with
+    ``vllm_sleep`` gives it back while the model is trained); ``trainer`` is whose loss it is (``"trl"``, ``"swift"``, ``"llamafactory"``).
     """
     training = _training(
         seq_len=seq_len,
@@ -191,6 +195,9 @@ def memory(
             reference=reference,
             completion_len=completion_len,
             rollout=rollout,
+            vllm_gpu_memory_utilization=vllm_gpu_memory_utilization,
+            vllm_sleep=vllm_sleep,
+            vllm_tensor_parallel_size=vllm_tensor_parallel_size,
             trainer=trainer,
         ),
     )
@@ -233,6 +240,9 @@ def compare(
     reference: Optional[str] = None,
     completion_len: Optional[Size] = None,
     rollout: Optional[str] = None,
+    vllm_gpu_memory_utilization: Optional[float] = None,
+    vllm_sleep: Optional[bool] = None,
+    vllm_tensor_parallel_size: Optional[int] = None,
     trainer: Optional[str] = None,
     lang: Optional[str] = None,
 ) -> Comparison:
@@ -273,6 +283,9 @@ def compare(
             reference=reference,
             completion_len=completion_len,
             rollout=rollout,
+            vllm_gpu_memory_utilization=vllm_gpu_memory_utilization,
+            vllm_sleep=vllm_sleep,
+            vllm_tensor_parallel_size=vllm_tensor_parallel_size,
             trainer=trainer,
         ),
     )
@@ -308,6 +321,9 @@ def plan(
     reference: Optional[str] = None,
     completion_len: Optional[Size] = None,
     rollout: Optional[str] = None,
+    vllm_gpu_memory_utilization: Optional[float] = None,
+    vllm_sleep: Optional[bool] = None,
+    vllm_tensor_parallel_size: Optional[int] = None,
     trainer: Optional[str] = None,
     lang: Optional[str] = None,
 ) -> Plan:
@@ -343,6 +359,9 @@ def plan(
             reference=reference,
             completion_len=completion_len,
             rollout=rollout,
+            vllm_gpu_memory_utilization=vllm_gpu_memory_utilization,
+            vllm_sleep=vllm_sleep,
+            vllm_tensor_parallel_size=vllm_tensor_parallel_size,
             trainer=trainer,
         ),
         fused_loss=fused_loss,
@@ -397,6 +416,9 @@ def simulate(
     reference: Optional[str] = None,
     completion_len: Optional[Size] = None,
     rollout: Optional[str] = None,
+    vllm_gpu_memory_utilization: Optional[float] = None,
+    vllm_sleep: Optional[bool] = None,
+    vllm_tensor_parallel_size: Optional[int] = None,
     trainer: Optional[str] = None,
     lang: Optional[str] = None,
 ) -> Simulation:
@@ -442,6 +464,9 @@ def simulate(
             reference=reference,
             completion_len=completion_len,
             rollout=rollout,
+            vllm_gpu_memory_utilization=vllm_gpu_memory_utilization,
+            vllm_sleep=vllm_sleep,
+            vllm_tensor_parallel_size=vllm_tensor_parallel_size,
             trainer=trainer,
         ),
     )

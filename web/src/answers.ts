@@ -126,6 +126,7 @@ export interface Memory {
   task: string;
   parameters: Parameters;
   models: OtherModel[];
+  rollout: Rollout | null;
   images: ImagesSeen | null;
   activations: Activations;
   tensors: Tensors;
@@ -163,6 +164,23 @@ export interface OtherModel {
   parameters: number;
   device: number;
   host: number;
+}
+
+/// A vLLM engine on the GPUs that train: bytes of each GPU while it generates and while the model is trained, and what its share is made of. From the source of vLLM, not measured.
+export interface Rollout {
+  generating: number;
+  training: Estimate;
+  weights: number;
+  cache: number;
+  cached_tokens: number | null;
+  sleeps: boolean;
+}
+
+/// Bytes with their bounds.
+export interface Estimate {
+  low: number;
+  expected: number;
+  high: number;
 }
 
 /// The images of a sequence, and the tokens they become.
@@ -224,13 +242,6 @@ export interface DeviceMemory {
   at_peak: Record<string, number>;
   terms: MemoryTerm[];
   peak: DevicePeak;
-}
-
-/// Bytes with their bounds.
-export interface Estimate {
-  low: number;
-  expected: number;
-  high: number;
 }
 
 /// Published runs that the bounds of `low` and `high` rest on, and how many of them lay inside and below.

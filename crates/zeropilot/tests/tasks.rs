@@ -120,6 +120,81 @@ fn generation_gathers_the_whole_model_in_stage_3() {
     assert_eq!(sharded, gathered + whole);
 }
 
+/// GRPO of Llama 3.1 8B on eight H100, its completions generated as `more` says.
+fn grpo(more: &str) -> Value {
+    let job = "--model llama-3.1-8b --gpus 8xH100 --stage 3 --grad-checkpointing --task grpo";
+    let all: Vec<&str> = job.split(' ').chain(more.split(' ')).collect();
+    answer(&all)
+}
+
+const GIB: u64 = 1 << 30;
+
+#[test]
+fn vllm_on_the_same_gpus_takes_its_share_of_each() {
+    let server = grpo("--rollout server");
+    assert!(server["rollout"].is_null());
+    let awake = grpo("--rollout vllm");
+    // 0.3 of the card by default, as TRL has it.
+    let share = number(&awake, "/device/capacity") / 1000 * 300;
+    assert_eq!(number(&awake, "/rollout/generating"), share);
+    assert_eq!(number(&awake, "/rollout/training/expected"), share);
+    let need = |answer: &Value| number(answer, "/device/expected");
+    assert_eq!(need(&awake), need(&server) + share);
+    // Weights in 16 bits, about 2 GiB to run; the cache has the rest: keys and values of 8 heads of 128 in 32 layers.
+    assert_eq!(number(&awake, "/rollout/weights"), 2 * LLAMA_8B);
+    let cache = share - 2 * LLAMA_8B - 2 * GIB;
+    assert_eq!(number(&awake, "/rollout/cache"), cache);
+    assert_eq!(number(&awake, "/rollout/cached_tokens"), cache / (2 * 2 * 8 * 128 * 32));
+    let split = grpo("--rollout vllm --vllm-tensor-parallel-size 4");
+    assert_eq!(number(&split, "/rollout/weights"), 2 * LLAMA_8B / 4);
+    assert_eq!(
+        number(&split, "/rollout/cached_tokens"),
+        number(&split, "/rollout/cache") / (2 * 2 * 2 * 128 * 32)
+    );
+}
+
+#[test]
+fn a_sleeping_vllm_meets_only_what_rests_on_the_gpu() {
+    let asleep = grpo("--rollout vllm --vllm-sleep --vllm-gpu-memory-utilization 0.5");
+    assert_eq!(asleep["rollout"]["sleeps"], true);
+    assert_eq!(number(&asleep, "/rollout/training/expected"), 2 * GIB);
+    assert_eq!(asleep["device"]["peak"]["phase"], "generate");
+    // Sixteen bytes for each parameter (weights, gradients, master weights and two moments), an eighth on each GPU, and
+    // 500 million elements of gradients in 16 bits.
+    let at_rest = 16 * LLAMA_8B / 8 + 1_000_000_000;
+    let driver: u64 = ["context", "communicators"].iter().map(|name| term(&asleep, name)).sum();
+    let need = number(&asleep, "/device/expected");
+    let share = number(&asleep, "/rollout/generating");
+    let predicted = at_rest + driver + share;
+    assert!(need.abs_diff(predicted) < predicted / 500, "{need} {predicted}");
+    // Checkpoints of 32 × 4096 tokens in 32 layers take 34 GB: more than a small share.
+    let small = grpo(
+        "--rollout vllm --vllm-sleep --vllm-gpu-memory-utilization 0.22 --micro-batch 32 --seq-len 4096",
+    );
+    assert_ne!(small["device"]["peak"]["phase"], "generate");
+}
+
+fn term(answer: &Value, name: &str) -> u64 {
+    let terms = answer["device"]["terms"].as_array().expect("terms");
+    let found = terms.iter().find(|term| term["term"] == name).expect("the term");
+    number(found, "/bytes/expected")
+}
+
+#[test]
+fn adapters_are_merged_into_the_whole_model_for_vllm() {
+    // Each rank gathers all weights in stage 3; without adapters one tensor after the other.
+    let lora = grpo("--rollout server --method lora");
+    assert_eq!(lora["device"]["peak"]["phase"], "generate");
+    let gathered = number(&lora, "/device/at_peak/gathered_weights");
+    assert!(gathered.abs_diff(2 * LLAMA_8B) < LLAMA_8B / 50, "{gathered}");
+    let full = grpo("--rollout server");
+    assert_ne!(full["device"]["peak"]["phase"], "generate");
+    let embedding = 128_256 * 4096 * 2;
+    let published = number(&full, "/device/peak/others/generate");
+    let at_rest = 16 * LLAMA_8B / 8 + 1_000_000_000;
+    assert!(published.abs_diff(at_rest + embedding) < at_rest / 200, "{published}");
+}
+
 #[test]
 fn completions_of_a_whole_step_are_generated_at_once() {
     let directory = tempfile::tempdir().expect("a directory");
@@ -186,6 +261,19 @@ fn a_task_that_makes_no_sense_says_what_to_do() {
         (
             &["--task", "dpo", "--completion-len", "4096", "--seq-len", "2048"][..],
             "more than the 2048 tokens",
+        ),
+        (&["--task", "grpo", "--vllm-sleep"][..], "`--vllm-sleep` means nothing"),
+        (
+            &["--task", "grpo", "--rollout", "vllm", "--vllm-gpu-memory-utilization", "1.5"][..],
+            "cannot take 1.5 of a GPU",
+        ),
+        (
+            &["--task", "grpo", "--rollout", "vllm", "--vllm-tensor-parallel-size", "3"][..],
+            "cannot be divided into groups of 3",
+        ),
+        (
+            &["--task", "grpo", "--rollout", "vllm", "--vllm-gpu-memory-utilization", "0.1"][..],
+            "vLLM cannot start",
         ),
     ] {
         let all: Vec<&str> = job.iter().chain(more).copied().collect();
@@ -267,6 +355,16 @@ fn a_job_file_gives_the_same_as_the_options() {
                 .to_owned(),
         ),
         (
+            trl(
+                "GRPO",
+                "use_vllm=True, vllm_enable_sleep_mode=True, vllm_gpu_memory_utilization=0.4, vllm_tensor_parallel_size=2",
+                "",
+            ),
+            "--task grpo --seq-len 2048 --completion-len 512 --rollout vllm --vllm-sleep \
+             --vllm-gpu-memory-utilization 0.4 --vllm-tensor-parallel-size 2"
+                .to_owned(),
+        ),
+        (
             trl("RLOO", "max_completion_length=4096", ""),
             "--task rloo --seq-len 8192 --completion-len 4096 --reference copy".to_owned(),
         ),
@@ -295,6 +393,13 @@ fn a_job_file_gives_the_same_as_the_options() {
             format!("--task gkd --teacher llama-3.1-8b --completion-len 512 {of_swift} {full}"),
         ),
         (
+            swift("--rlhf_type grpo --use_vllm true --vllm_mode colocate --sleep_level 1"),
+            format!(
+                "--task grpo --trainer swift --trl-version 0.29 --seq-len 1536 --completion-len 512 \
+                 --reference adapters-off --rollout vllm --vllm-gpu-memory-utilization 0.9 --vllm-sleep {lora}"
+            ),
+        ),
+        (
             swift("--rlhf_type grpo --max_completion_length 512"),
             format!(
                 "--task grpo --trainer swift --trl-version 0.29 --seq-len 1536 --completion-len 512 \
@@ -303,31 +408,36 @@ fn a_job_file_gives_the_same_as_the_options() {
         ),
     ];
     for ((name, text), options) in jobs {
-        let directory = tempfile::tempdir().expect("a directory");
-        let write = |name: &str, text: &str| {
-            std::fs::write(directory.path().join(name), text).expect("it is written");
-        };
-        write(name, &text);
-        write("ds.json", DS);
-        let ask = |arguments: &[&str]| {
-            let all = ["memory", "--json", "--gpus", "4xA100-80G"];
-            let all: Vec<&str> = all.iter().chain(arguments).copied().collect();
-            let run = run_in(directory.path(), &all);
-            assert!(run.code < 2, "{text}{options}: {}", run.stderr);
-            let mut answer: Value = serde_json::from_str(&run.stdout).expect("one JSON object");
-            let said = answer.as_object_mut().and_then(|answer| answer.remove("provenance"));
-            (answer, said.expect("what it rests on"))
-        };
-        let (of_job, said) = ask(&[name]);
-        let words: Vec<&str> = options.split_whitespace().collect();
-        let common = ["--model", "meta-llama/Llama-3.2-1B", "--config", "ds.json"];
-        let batch = ["--micro-batch", "2", "--grad-checkpointing", "--precision", "bf16"];
-        let all: Vec<&str> = common.iter().chain(&batch).chain(&words).copied().collect();
-        let (of_options, _) = ask(&all);
-        assert_eq!(of_job, of_options, "{text}{options}");
-        let left_out = said["not_modelled"].to_string();
-        assert!(!left_out.contains("the other models"), "{text}: {left_out}");
+        compare(name, &text, &options);
     }
+}
+
+/// The answer to a job file is the answer to options, and nothing of its task is left out.
+fn compare(name: &str, text: &str, options: &str) {
+    let directory = tempfile::tempdir().expect("a directory");
+    let write = |name: &str, text: &str| {
+        std::fs::write(directory.path().join(name), text).expect("it is written");
+    };
+    write(name, text);
+    write("ds.json", DS);
+    let ask = |arguments: &[&str]| {
+        let all = ["memory", "--json", "--gpus", "4xA100-80G"];
+        let all: Vec<&str> = all.iter().chain(arguments).copied().collect();
+        let run = run_in(directory.path(), &all);
+        assert!(run.code < 2, "{text}{options}: {}", run.stderr);
+        let mut answer: Value = serde_json::from_str(&run.stdout).expect("one JSON object");
+        let said = answer.as_object_mut().and_then(|answer| answer.remove("provenance"));
+        (answer, said.expect("what it rests on"))
+    };
+    let (of_job, said) = ask(&[name]);
+    let words: Vec<&str> = options.split_whitespace().collect();
+    let common = ["--model", "meta-llama/Llama-3.2-1B", "--config", "ds.json"];
+    let batch = ["--micro-batch", "2", "--grad-checkpointing", "--precision", "bf16"];
+    let all: Vec<&str> = common.iter().chain(&batch).chain(&words).copied().collect();
+    let (of_options, _) = ask(&all);
+    assert_eq!(of_job, of_options, "{text}{options}");
+    let left_out = said["not_modelled"].to_string();
+    assert!(!left_out.contains("the other models"), "{text}: {left_out}");
 }
 
 #[test]
@@ -335,7 +445,6 @@ fn what_no_answer_follows_of_a_job_is_named() {
     let directory = tempfile::tempdir().expect("a directory");
     for (job, words) in [
         (trl("PPO", "", "").1, "the other models and the loss of this task"),
-        (trl("GRPO", "use_vllm=True", "").1, "a vLLM engine on the same GPUs"),
         (trl("DPO", "use_liger_kernel=True", "").1, "fused loss of this task"),
     ] {
         std::fs::write(directory.path().join("train.py"), &job).expect("it is written");

@@ -155,8 +155,8 @@ pub fn plan(
     let mut training = Training { fused_loss, ..request.training.clone() };
     provenance.of_model(asked_about, &mut training);
     let model = &request.task.model(&training.freeze(asked_about))?;
-    let recipe =
-        Recipe { task: request.task.lower(model, &training)?, ..training.recipe_with_software()? };
+    let task = request.task.lower(model, &training, &cluster)?;
+    let recipe = Recipe { task, ..training.recipe_with_software()? };
     let objective = request.objective.unwrap_or_default();
     let format = request.precision.unwrap_or_else(|| request.machines.usual_format());
     provenance.notes.extend(Note::about(&cluster, format, request.precision.is_none()));

@@ -241,6 +241,12 @@ impl Provenance {
         let completion = job.and_then(|job| job.completion_len.clone());
         self.take("completion_len", &mut task.completion_len, completion, None);
         self.take("rollout", &mut task.rollout, job.and_then(|job| job.rollout.clone()), None);
+        let vllm = job.map(|job| job.vllm.clone()).unwrap_or_default();
+        let share = &mut task.vllm_gpu_memory_utilization;
+        self.take("vllm_gpu_memory_utilization", share, vllm.share, None);
+        self.take("vllm_sleep", &mut task.vllm_sleep, vllm.sleeps, None);
+        let split = &mut task.vllm_tensor_parallel_size;
+        self.take("vllm_tensor_parallel_size", split, vllm.tensor_parallel, None);
         let trainer = job.and_then(|job| job.trainer.clone()).filter(|_| name.compares());
         self.take("trainer", &mut task.trainer, trainer, None);
         let software = &mut training.software;

@@ -3,11 +3,16 @@
 use std::sync::Arc;
 
 use serde::Deserialize;
+use zeropilot_cluster::Cluster;
 use zeropilot_job::{Direction, JobTask, NotModelled, Origin, TrainingJob};
 use zeropilot_model::Model;
+use zeropilot_step::memory::RolloutMemory;
 use zeropilot_step::task::{
-    Distillation, Divergence, Frozen, Generation, Objective, Role, Scores, Task,
+    Colocated, Distillation, Divergence, Frozen, Generation, Generator, Objective, Publication,
+    Role, Scores, Task,
 };
+
+use zeropilot_units::Bytes;
 
 use crate::name::{FusedLoss, MethodName, ReferenceName, RolloutName, TaskName, TrainerName};
 use crate::software::{LibraryVersion, Software};
@@ -36,6 +41,16 @@ pub struct TaskRequest {
     /// What generates completions for GRPO, RLOO and GKD [default: generate]
     #[cfg_attr(feature = "clap", arg(long, value_name = "WHAT"))]
     pub rollout: Option<RolloutName>,
+    /// Share of each GPU that vLLM takes with `--rollout vllm` [default: 0.3, as TRL; 0.9 for ms-swift]
+    #[cfg_attr(feature = "clap", arg(long, value_name = "SHARE"))]
+    pub vllm_gpu_memory_utilization: Option<f64>,
+    /// vLLM gives its memory back while the model is trained (sleep mode)
+    #[cfg_attr(feature = "clap", arg(long, value_name = "BOOL", num_args = 0..=1,
+        require_equals = true, default_missing_value = "true"))]
+    pub vllm_sleep: Option<bool>,
+    /// GPUs that share one copy of vLLM's weights [default: 1]
+    #[cfg_attr(feature = "clap", arg(long, value_name = "N"))]
+    pub vllm_tensor_parallel_size: Option<u64>,
     /// Whose trainer computes the loss of DPO, KTO, GRPO and RLOO [default: trl]
     #[cfg_attr(feature = "clap", arg(long, value_name = "WHOSE"))]
     pub trainer: Option<TrainerName>,
@@ -80,6 +95,28 @@ pub enum TaskProblem {
         tokens: u64,
         /// Tokens of the sequence.
         length: u64,
+    },
+    /// A share of a GPU that is none.
+    #[error("vLLM cannot take {share} of a GPU")]
+    Share {
+        /// The share.
+        share: String,
+    },
+    /// Copies of vLLM's weights that the GPUs cannot be divided into.
+    #[error("{ranks} GPUs cannot be divided by {split}")]
+    Split {
+        /// GPUs.
+        ranks: u64,
+        /// GPUs that share a copy.
+        split: u64,
+    },
+    /// A share of a GPU that does not hold vLLM's weights.
+    #[error("vLLM's weights take {weights} of a GPU and it may take {share}")]
+    ShareTooSmall {
+        /// Its weights on a GPU.
+        weights: Bytes,
+        /// What it may take.
+        share: Bytes,
     },
     /// A model whose output is not known.
     #[error("the model has no output projection that a reward head could replace")]
@@ -168,6 +205,15 @@ impl TaskRequest {
             (!task.compares() && self.reference.is_some(), "reference"),
             (!task.has_completions() && self.completion_len.is_some(), "completion_len"),
             (!task.generates() && self.rollout.is_some(), "rollout"),
+            (
+                !self.is_colocated() && self.vllm_gpu_memory_utilization.is_some(),
+                "vllm_gpu_memory_utilization",
+            ),
+            (!self.is_colocated() && self.vllm_sleep.is_some(), "vllm_sleep"),
+            (
+                !self.is_colocated() && self.vllm_tensor_parallel_size.is_some(),
+                "vllm_tensor_parallel_size",
+            ),
             (!task.compares() && self.trainer.is_some(), "trainer"),
         ]
         .into_iter()
@@ -196,8 +242,65 @@ impl TaskRequest {
         }
     }
 
+    fn is_colocated(&self) -> bool {
+        self.rollout == Some(RolloutName::Vllm)
+    }
+
+    /// Who generates completions, if anyone does.
+    fn generator(&self, training: &Training) -> Result<Option<Generator>, TaskProblem> {
+        if !self.task().generates() {
+            return Ok(None);
+        }
+        // Adapters are merged into the whole model before vLLM gets it.
+        let publication = match training.method() {
+            MethodName::Full => Publication::EachInTurn,
+            _ => Publication::AllAtOnce,
+        };
+        Ok(match self.rollout.unwrap_or_default() {
+            RolloutName::None => None,
+            RolloutName::Generate => Some(Generator::Model { gathers: true }),
+            RolloutName::Server => Some(Generator::Engine { publication, colocated: None }),
+            RolloutName::Vllm => {
+                let colocated = Some(self.colocated()?);
+                Some(Generator::Engine { publication, colocated })
+            }
+        })
+    }
+
+    fn colocated(&self) -> Result<Colocated, TaskProblem> {
+        let usual = match self.trainer.unwrap_or_default() {
+            TrainerName::Swift => 0.9,
+            TrainerName::Trl | TrainerName::LlamaFactory => 0.3,
+        };
+        let share = self.vllm_gpu_memory_utilization.unwrap_or(usual);
+        if !(share > 0.0 && share <= 1.0) {
+            return Err(TaskProblem::Share { share: share.to_string() });
+        }
+        // At most a thousand.
+        #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
+        let per_mille = (share * 1000.0).round() as u16;
+        Ok(Colocated {
+            per_mille,
+            sleeps: self.vllm_sleep.unwrap_or_default(),
+            tensor_parallel: self.vllm_tensor_parallel_size.unwrap_or(1).max(1),
+        })
+    }
+
+    /// Whether the model scores what another engine has generated, since the probabilities of both differ a little: TRL's
+    /// GRPO does (`vllm_importance_sampling_correction`).
+    fn corrects_for(&self, generator: Generator) -> bool {
+        matches!(generator, Generator::Engine { .. })
+            && self.task() == TaskName::Grpo
+            && self.trainer.unwrap_or_default() == TrainerName::Trl
+    }
+
     /// The task as the step model knows it, with frozen models whose settings follow from those of the trained one.
-    pub(crate) fn lower(&self, model: &Model, training: &Training) -> Result<Task, TaskProblem> {
+    pub(crate) fn lower(
+        &self,
+        model: &Model,
+        training: &Training,
+        cluster: &Cluster,
+    ) -> Result<Task, TaskProblem> {
         let task = self.task();
         if let Some(option) = self.unused() {
             return Err(TaskProblem::Unused { task, option });
@@ -253,23 +356,40 @@ impl TaskRequest {
             }),
         };
         // By default GKD generates in half of its micro steps (`lmbda` 0.5).
-        let is_here = task.generates() && self.rollout.unwrap_or_default() == RolloutName::Generate;
-        let generation = is_here.then(|| Generation {
+        let generation = self.generator(training)?.map(|by| Generation {
             // Those of a step, once its accumulation is known.
             micro_batches: 1,
             prompt: length.saturating_sub(generated).max(1),
             completion: generated,
             every_micro_step: task == TaskName::Gkd,
-            scores: task == TaskName::Rloo,
-            gathers: true,
+            scores: task == TaskName::Rloo || self.corrects_for(by),
+            by,
         });
-        Ok(Task {
+        let task = Task {
             objective,
             frozen: models,
             completion: if task.learns_from_completions() { Some(generated) } else { completion },
             adapters_off,
             generation,
-        })
+        };
+        check_rollout(&task, model, cluster)?;
+        Ok(task)
+    }
+}
+
+/// Whether an engine on the same GPUs can start.
+fn check_rollout(task: &Task, model: &Model, cluster: &Cluster) -> Result<(), TaskProblem> {
+    if let Some(engine) = task.colocated() {
+        let (ranks, split) = (cluster.world_size(), engine.tensor_parallel);
+        if !ranks.is_multiple_of(split) {
+            return Err(TaskProblem::Split { ranks, split });
+        }
+    }
+    match RolloutMemory::of(task, model, cluster) {
+        Some(RolloutMemory { weights, share, cache, .. }) if cache.0 == 0 => {
+            Err(TaskProblem::ShareTooSmall { weights, share })
+        }
+        _ => Ok(()),
     }
 }
 

@@ -81,5 +81,5 @@ pub use python::{Call, Division, PythonScript, SetMember, Value};
 pub use script::{Files, LaunchScript, read};
 #[cfg(feature = "scripts")]
 pub use shell::{Assignment, Outside, Word};
-pub use task::JobTask;
+pub use task::{JobTask, JobVllm};
 pub use training_job::{ConfigContent, Direction, JobConfig, NotModelled, TrainingJob};

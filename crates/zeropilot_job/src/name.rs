@@ -183,7 +183,9 @@ pub enum RolloutName {
     /// The model's own `generate` on the same GPUs
     #[default]
     Generate,
-    /// A server on other GPUs
+    /// vLLM on the same GPUs (vllm_mode colocate)
+    Vllm,
+    /// A vLLM server on other GPUs
     Server,
     /// Nothing: the data set has the completions (GKD with lmbda 0)
     None,

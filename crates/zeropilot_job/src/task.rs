@@ -3,6 +3,17 @@
 use crate::name::{ReferenceName, RolloutName, TaskName, TrainerName};
 use crate::origin::Sourced;
 
+/// What a job says of vLLM on the GPUs that train.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct JobVllm {
+    /// Its share of a GPU.
+    pub share: Option<Sourced<f64>>,
+    /// Whether it sleeps while the model is trained.
+    pub sleeps: Option<Sourced<bool>>,
+    /// GPUs that share one copy of its weights.
+    pub tensor_parallel: Option<Sourced<u64>>,
+}
+
 /// What a job trains for, where that is not the next token.
 #[derive(Debug, Clone, PartialEq)]
 pub struct JobTask {
@@ -16,6 +27,8 @@ pub struct JobTask {
     pub completion_len: Option<Sourced<u64>>,
     /// What generates completions.
     pub rollout: Option<Sourced<RolloutName>>,
+    /// What vLLM takes of the GPUs that train.
+    pub vllm: JobVllm,
     /// Whose trainer computes the loss, where it is not TRL's.
     pub trainer: Option<Sourced<TrainerName>>,
     /// The release of TRL that the framework is built on.

@@ -9,6 +9,7 @@ mod repeat;
 use crate::family::{Program, Setup, micro_step};
 use crate::model::{Model, ModuleId, ParameterId};
 use crate::tape::{Category, Edge, Listener, Mark, Options, Pass, Storage, StorageId, Trace, Work};
+use crate::task::Publication;
 use crate::zero::gather::{Event, EventKind, Gatherer, Modules};
 use crate::zero::{Sink, Swing};
 
@@ -38,6 +39,8 @@ pub enum Item {
     Generate,
     /// It has generated: everything is released, and the order of modules is forgotten.
     Generated,
+    /// Another engine is given the weights, and generates.
+    Publish(Publication),
     /// The model runs without gradients, before it runs to be trained.
     Score,
     /// The model runs as its own reference, until the loss is computed.
@@ -262,6 +265,7 @@ impl Listener for Reader {
             Mark::Begin => self.push(Item::Begin),
             Mark::Generate => self.push(Item::Generate),
             Mark::Generated => self.push(Item::Generated),
+            Mark::Publish(publication) => self.push(Item::Publish(publication)),
             Mark::Score => self.push(Item::Score),
             Mark::Reference => self.push(Item::Reference),
             Mark::Visit(model) => self.push(Item::Visit(model)),

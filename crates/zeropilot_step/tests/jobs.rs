@@ -21,7 +21,7 @@ use zeropilot_step::lower::{Conditions, Lowered, Method, Recipe};
 use zeropilot_step::memory::{Counting, Phase, Prediction};
 use zeropilot_step::tape::{Accounting, Options};
 use zeropilot_step::task::{
-    Distillation, Divergence, Frozen, Generation, Objective, Role, Scores, Task,
+    Distillation, Divergence, Frozen, Generation, Generator, Objective, Role, Scores, Task,
 };
 use zeropilot_step::zero::{Collective, CollectiveKind};
 
@@ -99,7 +99,9 @@ fn generation(case: &Value) -> Option<Generation> {
         completion: number("c"),
         every_micro_step: is_on_policy,
         scores: case["trainer"] == "rloo",
-        gathers: settings["args"]["ds3_gather_for_generation"].as_bool().unwrap_or(true),
+        by: Generator::Model {
+            gathers: settings["args"]["ds3_gather_for_generation"].as_bool().unwrap_or(true),
+        },
     })
 }
 

@@ -74,6 +74,21 @@ fn task(problem: &TaskProblem, language: Language) -> String {
             "error: `--completion-len` {tokens} is more than the {length} tokens of a sequence, which hold prompt and completion\n  help: raise --seq-len, or lower --completion-len",
             "错误：`--completion-len` {tokens} 超过一条序列的 {length} 个 token，而序列要同时放下提示和补全\n  建议：增大 --seq-len，或减小 --completion-len"
         ),
+        TaskProblem::Share { share } => tr!(
+            language,
+            "error: vLLM cannot take {share} of a GPU\n  help: `--vllm-gpu-memory-utilization` is a share between 0 and 1, such as 0.3",
+            "错误：vLLM 无法占用一张卡的 {share}\n  建议：`--vllm-gpu-memory-utilization` 是 0 到 1 之间的比例，如 0.3"
+        ),
+        TaskProblem::Split { ranks, split } => tr!(
+            language,
+            "error: {ranks} GPUs cannot be divided into groups of {split} that share vLLM's weights, and the trainer stops\n  help: choose a `--vllm-tensor-parallel-size` that divides {ranks}",
+            "错误：{ranks} 张卡不能按 {split} 张一组来共用 vLLM 权重，训练器会报错停止\n  建议：`--vllm-tensor-parallel-size` 要能整除 {ranks}"
+        ),
+        TaskProblem::ShareTooSmall { weights, share } => tr!(
+            language,
+            "error: vLLM cannot start: it may take {share} of each GPU, and its weights alone are {weights}, without activations, CUDA graphs (about 2 GiB) and a cache\n  help: raise `--vllm-gpu-memory-utilization`, split the weights with `--vllm-tensor-parallel-size`, or use `--rollout server`",
+            "错误：vLLM 无法启动：每张卡只允许它占用 {share}，而仅权重就要 {weights}，还没算激活、CUDA graph（约 2 GiB）和 KV cache\n  建议：调大 `--vllm-gpu-memory-utilization`，用 `--vllm-tensor-parallel-size` 切分权重，或改用 `--rollout server`"
+        ),
         TaskProblem::NoRewardHead => tr!(
             language,
             "error: this model has no output projection that a reward head could replace\n  help: name the config.json of a …ForSequenceClassification",

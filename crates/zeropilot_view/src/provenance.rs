@@ -12,7 +12,7 @@ pub(crate) use self::json::Shape;
 use crate::escaped;
 
 /// Values as people name them, and the option that sets each.
-const NAMES: [(&str, Text, &str); 34] = [
+const NAMES: [(&str, Text, &str); 37] = [
     ("model", Text::new("model", "模型"), "--model"),
     ("config", Text::new("DeepSpeed config", "DeepSpeed 配置"), "--config"),
     ("world_size", Text::new("world size", "总卡数（world size）"), "--gpus"),
@@ -58,6 +58,17 @@ const NAMES: [(&str, Text, &str); 34] = [
     ("reference", Text::new("reference", "参考模型"), "--reference"),
     ("completion_len", Text::new("completion length", "补全长度"), "--completion-len"),
     ("rollout", Text::new("rollout", "补全的来源"), "--rollout"),
+    (
+        "vllm_gpu_memory_utilization",
+        Text::new("vLLM's share of a GPU", "vLLM 占用显存的比例"),
+        "--vllm-gpu-memory-utilization",
+    ),
+    ("vllm_sleep", Text::new("vLLM's sleep mode", "vLLM 休眠模式"), "--vllm-sleep"),
+    (
+        "vllm_tensor_parallel_size",
+        Text::new("vLLM's tensor parallelism", "vLLM 张量并行数"),
+        "--vllm-tensor-parallel-size",
+    ),
     ("trainer", Text::new("trainer", "训练器"), "--trainer"),
 ];
 

@@ -227,6 +227,21 @@ pub(super) const OPTIONS: &[(&[&str], &str, &str)] = &[
     ),
     (
         &["plan", "memory", "simulate", "diagnose"],
+        "vllm_gpu_memory_utilization",
+        "`--rollout vllm` 时 vLLM 占用每张卡显存的比例 [默认：0.3，与 TRL 相同；ms-swift 为 0.9]",
+    ),
+    (
+        &["plan", "memory", "simulate", "diagnose"],
+        "vllm_sleep",
+        "训练期间 vLLM 释放显存（休眠模式）",
+    ),
+    (
+        &["plan", "memory", "simulate", "diagnose"],
+        "vllm_tensor_parallel_size",
+        "共用一份 vLLM 权重的卡数 [默认：1]",
+    ),
+    (
+        &["plan", "memory", "simulate", "diagnose"],
         "trainer",
         "DPO、KTO、GRPO、RLOO 的 loss 由谁的训练器计算 [默认：trl]",
     ),

@@ -568,7 +568,7 @@ impl<'a> Asking<'a> {
         let recipe = if request.without_deepspeed { request.on_pytorch(recipe) } else { recipe };
         let hidden = model.dimensions().map_or(1, |dimensions| dimensions.hidden_size);
         let mut asking = Self { request, recipe, cluster, hidden };
-        let mut task = request.task.lower(model, &request.training)?;
+        let mut task = request.task.lower(model, &request.training, &asking.cluster)?;
         if !task.frozen.is_empty() {
             let zero = asking.frozen_zero()?;
             let has_optimizer = request.gives_optimizer_to_all();

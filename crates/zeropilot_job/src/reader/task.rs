@@ -7,7 +7,7 @@ use crate::name::{MethodName, ReferenceName, RolloutName, TaskName, TrainerName}
 use crate::origin::{Origin, Sourced};
 use crate::python::Call;
 use crate::recipe::ARGUMENTS;
-use crate::task::JobTask;
+use crate::task::{JobTask, JobVllm};
 use crate::training_job::{Direction, NotModelled, TrainingJob};
 
 /// TRL's trainers with the classes of their arguments.
@@ -132,7 +132,8 @@ impl Reader<'_> {
             teacher: self.teacher(name),
             reference: self.reference(name, job),
             completion_len,
-            rollout: self.rollout(name),
+            vllm: self.vllm(name, framework),
+            rollout: self.rollout(name, framework),
             trainer: trainer
                 .zip(by_default.clone())
                 .map(|(value, origin)| Sourced { value, origin }),
@@ -233,25 +234,59 @@ impl Reader<'_> {
         }
     }
 
-    fn rollout(&self, task: TaskName) -> Option<Sourced<RolloutName>> {
+    fn rollout(
+        &self,
+        task: TaskName,
+        framework: Option<Framework>,
+    ) -> Option<Sourced<RolloutName>> {
         if !task.generates() {
             return None;
         }
         if let Some(on) = self.is_on("vllm") {
-            return Some(on.map(|_| RolloutName::Server));
+            return Some(on.map(|_| self.place_of_vllm(framework)));
         }
         let share = self.text("generated_share").filter(|_| task == TaskName::Gkd)?;
         let is_none = share.value.parse::<f64>().is_ok_and(|share| share == 0.0);
         is_none.then(|| share.map(|_| RolloutName::None))
     }
 
+    /// Where vLLM runs: TRL took a server by default before 1.0, the GPUs that train since.
+    fn place_of_vllm(&self, framework: Option<Framework>) -> RolloutName {
+        let is_old = || framework.and_then(Framework::trl).is_some_and(|trl| trl.starts_with("0."));
+        match self.text("vllm_mode").map(|mode| mode.value) {
+            Some(mode) if mode == "server" => RolloutName::Server,
+            None if is_old() => RolloutName::Server,
+            _ => RolloutName::Vllm,
+        }
+    }
+
+    fn vllm(&self, task: TaskName, framework: Option<Framework>) -> JobVllm {
+        let rollout = self.rollout(task, framework);
+        if rollout.is_none_or(|said| said.value != RolloutName::Vllm) {
+            return JobVllm::default();
+        }
+        let level = || {
+            let level = self.text("vllm_sleep_level")?;
+            Some(level.map(|level| level != "0"))
+        };
+        let usual = || self.usual(task, framework, "vllm_share");
+        let share = self.text("vllm_share").or_else(usual).and_then(|said| {
+            let value = said.value.parse().ok()?;
+            Some(Sourced { value, origin: said.origin })
+        });
+        JobVllm {
+            share,
+            sleeps: self.switch("vllm_sleep").or_else(level),
+            tensor_parallel: self.number("vllm_tensor_parallel"),
+        }
+    }
+
     /// Whether an argument that stands for another model is followed by the task.
     pub(super) fn is_followed(&self, name: &str, job: &TrainingJob) -> bool {
         let Some(task) = &job.task else { return false };
         let is = |field: &str| ARGUMENTS.names(field).any(|known| known == name);
-        let has_server = || self.text("vllm_mode").is_some_and(|mode| mode.value == "server");
         (is("teacher") && task.teacher.is_some())
             || (is("reference_model") && task.reference.is_some())
-            || (is("vllm") && task.rollout.is_some() && has_server())
+            || (is("vllm") && task.rollout.is_some())
     }
 }

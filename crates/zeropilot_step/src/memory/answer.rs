@@ -12,6 +12,7 @@ use zeropilot_units::{Bytes, Estimate};
 
 use super::interval::{Group, Interval};
 use super::prediction::{Counting, Phase, Prediction};
+use super::rollout::RolloutMemory;
 use super::workload::{Flattening, Workload, WorkloadKey};
 use crate::cuda::{Counted, Gradients, Machine, Term};
 use crate::lower::{Conditions, Fidelity, LowerError, Lowered, Recipe};
@@ -68,6 +69,8 @@ pub struct Answer {
     pub nearest: Option<String>,
     /// Ranks that share a host.
     pub ranks_per_host: u64,
+    /// The engine that generates on the same GPU.
+    pub rollout: Option<RolloutMemory>,
 }
 
 impl Answer {
@@ -87,6 +90,23 @@ impl Answer {
     pub fn without_slack(question: &Question<'_>, workload: &Workload) -> Self {
         let (rank, on_gpu) = question.fullest(workload.lowered());
         question.join(workload.lowered(), rank, on_gpu)
+    }
+
+    /// With the phase in which the GPU is fullest.
+    fn with_fullest(self, lowered: &Lowered) -> Self {
+        let fullest = match self.rollout.filter(|rollout| rollout.sleeps) {
+            Some(rollout) => {
+                let asleep = rollout.beside_training.expected() + self.on_gpu.batch;
+                if self.tensors_and_rollout() > self.on_gpu.most_in_training() + asleep {
+                    Phase::Generate
+                } else {
+                    self.on_gpu.fullest_in_training()
+                }
+            }
+            None => self.on_gpu.fullest(Place::Device),
+        };
+        let nearest = lowered.nearest_name(fullest, self.on_gpu.peak(fullest));
+        Self { fullest, nearest, ..self }
     }
 
     /// The same with what the allocator wastes.
@@ -120,7 +140,36 @@ impl Answer {
     /// What the GPU holds at most, everything included, as `nvidia-smi` shows it.
     pub fn device(&self) -> Estimate {
         let reserved = self.allocated_bytes() + self.slack.expected();
-        self.around(reserved + self.beside(Counted::ByDriver))
+        let driver = self.beside(Counted::ByDriver);
+        let Some(rollout) = self.rollout else { return self.around(reserved + driver) };
+        if !rollout.sleeps {
+            return self.around(reserved + driver) + rollout.beside_training;
+        }
+        let (most, training) = (self.on_gpu.most(Place::Device), self.on_gpu.most_in_training());
+        let training = self.around(reserved - most + training + driver) + rollout.beside_training;
+        let (tensors, beside) = self.while_generating(&rollout);
+        let generating = self.interval.around(tensors + driver) + Estimate::exact(beside);
+        if generating.expected() > training.expected() { generating } else { training }
+    }
+
+    /// Tensors on the GPU while an engine that sleeps otherwise is awake, and what it takes itself. Its weights wake to be
+    /// given new values; its cache wakes when what was gathered for that is gone.
+    fn while_generating(&self, rollout: &RolloutMemory) -> (Bytes, Bytes) {
+        let published = self.on_gpu.peak(Phase::Generate).at(Place::Device);
+        let at_rest = self.on_gpu.states.after_step.at(Place::Device);
+        let synchronising = (published, rollout.weights.min(rollout.share));
+        let generating = (at_rest, rollout.share);
+        let both = |(tensors, beside): (Bytes, Bytes)| tensors + beside;
+        if both(synchronising) > both(generating) { synchronising } else { generating }
+    }
+
+    /// What the engine that generates takes when the GPU is fullest.
+    pub fn rollout_at_peak(&self) -> Bytes {
+        let Some(rollout) = &self.rollout else { return Bytes(0) };
+        match self.fullest {
+            Phase::Generate => self.while_generating(rollout).1,
+            _ => rollout.beside_training.expected(),
+        }
     }
 
     /// A prediction with its bounds: those of published runs, and where activations are those of a stand-in also what it
@@ -171,7 +220,26 @@ impl Answer {
 
     /// What is on the GPU when it is fullest.
     pub fn at_peak(&self) -> &Rest {
+        let is_at_rest = self.fullest == Phase::Generate
+            && self.rollout.is_some_and(|it| it.sleeps && self.while_generating(&it).1 == it.share);
+        if is_at_rest {
+            return &self.on_gpu.states.after_step;
+        }
         &self.on_gpu.peak(self.fullest).at_device_peak
+    }
+
+    /// Tensors, and the engine that generates, at the fullest moment.
+    pub(super) fn tensors_and_rollout(&self) -> Bytes {
+        let tensors = match self.rollout {
+            Some(rollout) if rollout.sleeps => {
+                let (tensors, beside) = self.while_generating(&rollout);
+                let asleep = rollout.beside_training.expected();
+                (tensors + beside).max(self.on_gpu.most_in_training() + asleep)
+            }
+            Some(rollout) => self.on_gpu.most(Place::Device) + rollout.share,
+            None => self.on_gpu.most(Place::Device),
+        };
+        tensors + self.on_gpu.batch
     }
 }
 
@@ -218,17 +286,6 @@ impl Question<'_> {
         Ok(self.predict(&lowered, rank, Counting::AS_MEASURED))
     }
 
-    /// Bytes of tensors on the fullest GPU.
-    ///
-    /// # Errors
-    ///
-    /// If the model cannot be lowered.
-    pub fn gpu_tensors(&self) -> Result<Bytes, LowerError> {
-        let workload = self.workload()?;
-        let (_, prediction) = self.fullest(workload.lowered());
-        Ok(prediction.most(Place::Device) + prediction.batch)
-    }
-
     fn predict(&self, lowered: &Lowered, rank: u64, counting: Counting) -> Prediction {
         let world = self.cluster.world_size();
         Prediction::new(lowered, &lowered.rank(self.resolved, self.zero, world, rank), counting)
@@ -251,8 +308,6 @@ impl Question<'_> {
     }
 
     fn join(&self, lowered: &Lowered, rank: u64, on_gpu: Prediction) -> Answer {
-        let fullest = on_gpu.fullest(Place::Device);
-        let nearest = lowered.nearest_name(fullest, on_gpu.peak(fullest));
         Answer {
             rank,
             slack: Estimate::default(),
@@ -264,11 +319,13 @@ impl Question<'_> {
             activation_error: lowered.stand_in_error(),
             interval: Group::of(self.recipe.method.base(self.model).is_some())
                 .interval_with(&self.cluster.own_runs),
-            fullest,
-            nearest,
+            fullest: Phase::Init,
+            nearest: None,
             ranks_per_host: self.cluster.gpus.layout.gpus_per_node,
+            rollout: RolloutMemory::of(&self.recipe.task, self.model, self.cluster),
             on_gpu,
         }
+        .with_fullest(lowered)
     }
 
     /// Process groups beyond those every job has.

@@ -6,6 +6,7 @@ mod peak;
 mod prediction;
 mod rank;
 mod relief;
+mod rollout;
 mod timeline;
 mod workload;
 
@@ -15,5 +16,6 @@ pub use peak::{MicroStepPeaks, Peak, PhasePeak};
 pub use prediction::{Counting, FrozenRest, Phase, Prediction};
 pub use rank::{FrozenRank, nth_step, steady_step};
 pub use relief::{Lever, Relief, host_reliefs, reliefs};
+pub use rollout::RolloutMemory;
 pub use timeline::{Stretch, timeline};
 pub use workload::{Workload, WorkloadKey};

@@ -159,6 +159,17 @@ impl Prediction {
         self.peak(self.fullest(place)).at(place)
     }
 
+    /// The phase other than generation in which the device is fullest.
+    pub(super) fn fullest_in_training(&self) -> Phase {
+        let phases = self.phases().into_iter().rev().filter(|phase| *phase != Phase::Generate);
+        phases.max_by_key(|phase| self.peak(*phase).at(Place::Device)).unwrap_or(Phase::Init)
+    }
+
+    /// The most bytes alive on the device in any phase but generation.
+    pub(super) fn most_in_training(&self) -> Bytes {
+        self.peak(self.fullest_in_training()).at(Place::Device)
+    }
+
     /// The most bytes ever alive, wherever they are; what they are of processors that have one memory for all.
     pub fn most_anywhere(&self) -> Bytes {
         let peaks = self.phases().into_iter().map(|phase| self.peak(phase).total);

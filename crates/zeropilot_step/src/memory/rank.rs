@@ -174,8 +174,11 @@ struct Course {
 
 impl Course {
     fn is_border(item: &Item) -> bool {
-        use Item::{Begin, Generate, Generated, Loss, Reference, Score, Visit};
-        matches!(item, Begin | Generate | Generated | Loss | Reference | Score | Visit(_))
+        use Item::{Begin, Generate, Generated, Loss, Publish, Reference, Score, Visit};
+        matches!(
+            item,
+            Begin | Generate | Generated | Loss | Publish(_) | Reference | Score | Visit(_)
+        )
     }
 
     fn pass_border(&mut self, border: Item) {
@@ -183,7 +186,7 @@ impl Course {
             Item::Begin => Some(Phase::Forward),
             Item::Score => Some(Phase::Score),
             Item::Reference => Some(Phase::Frozen(Role::Reference)),
-            Item::Generate => Some(Phase::Generate),
+            Item::Generate | Item::Publish(_) => Some(Phase::Generate),
             Item::Visit(_) if !self.has_run => None,
             Item::Visit(_) | Item::Loss => Some(Phase::Loss),
             _ => None,
@@ -418,6 +421,11 @@ impl<'a> Rank<'a> {
             Item::Generated => {
                 if let Some(gatherer) = &mut self.gatherer {
                     gatherer.end_generation(&mut self.account);
+                }
+            }
+            Item::Publish(publication) => {
+                if let Some(gatherer) = &mut self.gatherer {
+                    gatherer.publish(publication, &mut self.account);
                 }
             }
             Item::Visit(model) => {

@@ -13,7 +13,7 @@ use crate::head::LossHead;
 use crate::lower::{LowerError, Recipe};
 use crate::tape::{AttentionForm, Autocast};
 use crate::task::{Frozen, Objective, Role};
-use crate::zero::{Engine, Place};
+use crate::zero::Engine;
 
 /// One change to a job.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -34,6 +34,8 @@ pub enum Lever {
     FlashAttention,
     /// Log-probabilities of the reference computed before training.
     PrecomputedReference,
+    /// The engine that generates gives its memory back while the model is trained.
+    RolloutSleep,
     /// `zero_optimization.reduce_bucket_size`.
     ReduceBucket(Elements),
     /// `zero_optimization.stage3_prefetch_bucket_size`.
@@ -72,10 +74,13 @@ const SMALL_SUB_GROUP: Elements = Elements(100_000_000);
 ///
 /// If the model cannot be lowered.
 pub fn reliefs(question: &Question<'_>, now: &Answer) -> Result<Vec<Relief>, LowerError> {
-    let most = now.on_gpu.most(Place::Device) + now.on_gpu.batch;
+    let most = now.tensors_and_rollout();
     let mut reliefs = Vec::new();
     for lever in levers(question) {
-        let after = question.with(lever, |changed| changed.gpu_tensors())?;
+        let after = question.with(lever, |changed| {
+            let changed = Answer::without_slack(changed, &changed.workload()?);
+            Ok::<_, LowerError>(changed.tensors_and_rollout())
+        })?;
         let saved = most.saturating_sub(after);
         if saved.0 > 0 {
             reliefs.push(Relief { lever, saved });
@@ -130,6 +135,8 @@ fn levers(question: &Question<'_>) -> Vec<Lever> {
     add(recipe.attention == AttentionForm::Eager, Lever::FlashAttention);
     let is_offline = matches!(recipe.task.objective, Objective::Dpo { .. } | Objective::Kto(_));
     add(is_offline && recipe.task.frozen.iter().any(is_reference), Lever::PrecomputedReference);
+    let stays_awake = recipe.task.colocated().is_some_and(|engine| !engine.sleeps);
+    add(stays_awake, Lever::RolloutSleep);
     let shrinks = |now: Elements, to: Elements| now > to;
     add(
         zero.stage > Stage::Zero && shrinks(zero.reduce_bucket, SMALL_BUCKET),
@@ -186,7 +193,8 @@ impl Lever {
             | Self::MicroBatch(_)
             | Self::FusedLoss
             | Self::FlashAttention
-            | Self::PrecomputedReference => {}
+            | Self::PrecomputedReference
+            | Self::RolloutSleep => {}
         }
     }
 
@@ -202,6 +210,11 @@ impl Lever {
             Self::FusedLoss => recipe.loss = LossHead::Fused,
             Self::FlashAttention => recipe.attention = AttentionForm::Flash,
             Self::PrecomputedReference => recipe.task.frozen.retain(|it| !is_reference(it)),
+            Self::RolloutSleep => {
+                if let Some(engine) = recipe.task.colocated_mut() {
+                    engine.sleeps = true;
+                }
+            }
             _ => {}
         }
     }

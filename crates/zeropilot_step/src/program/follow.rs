@@ -196,6 +196,11 @@ impl<'a> Follower<'a> {
                     gatherer.end_generation(&mut self.notes);
                 }
             }
+            Item::Publish(publication) => {
+                if let Some(gatherer) = &mut self.gatherer {
+                    gatherer.publish(publication, &mut self.notes);
+                }
+            }
             Item::Visit(model) => self.visit(model),
             // Memory only.
             Item::Hold(_) | Item::LetGo(_) | Item::Loss => {}

@@ -2,6 +2,7 @@
 
 use super::work::Work;
 use crate::model::{ModuleId, ParameterId};
+use crate::task::Publication;
 
 /// A storage of the trace. Ids are never reused, so a storage is also the name of its lifetime.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -98,6 +99,8 @@ pub enum Mark {
     Generate,
     /// It has generated.
     Generated,
+    /// Another engine is given the weights, and generates.
+    Publish(Publication),
     /// What precedes happens once in a step, before its first micro step.
     Rolled,
     /// The model runs without gradients, before it runs to be trained.

@@ -1,6 +1,6 @@
 //! What `generate` of transformers holds at most.
 
-use super::Generation;
+use super::{Generation, Generator};
 use crate::family::{Returns, Setup, build};
 use crate::head::LossHead;
 use crate::model::Model;
@@ -26,7 +26,8 @@ pub(crate) fn generation_bytes(
     model: &Model,
     options: Options,
 ) -> u64 {
-    let Generation { prompt, completion, gathers, .. } = generation;
+    let Generation { prompt, completion, by, .. } = generation;
+    let Generator::Model { gathers } = by else { return 0 };
     let sequences = generation.sequences(setup.batch.sequences);
     let shape = setup.shape;
     let element = u64::from(setup.training.element_bytes);

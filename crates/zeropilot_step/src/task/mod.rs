@@ -15,6 +15,7 @@ use std::sync::Arc;
 
 use zeropilot_config::settings::Zero;
 use zeropilot_model::Model;
+use zeropilot_units::Bytes;
 
 use crate::shape::Batch;
 
@@ -49,7 +50,7 @@ pub struct Frozen {
     pub has_optimizer: bool,
 }
 
-/// Completions that the trained model generates itself, by its own `generate`.
+/// Completions that are generated before they are learned from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Generation {
     /// Micro batches whose completions a rank generates at once.
@@ -63,9 +64,53 @@ pub struct Generation {
     /// Whether the model then scores its completions without gradients: RLOO always, GRPO where the policy has changed
     /// since, or where vLLM has generated.
     pub scores: bool,
-    /// Whether stage 3 gathers the whole model for it (`ds3_gather_for_generation`, the default), and not one module
-    /// after the other for every token.
-    pub gathers: bool,
+    /// Who generates.
+    pub by: Generator,
+}
+
+/// Who generates completions.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Generator {
+    /// The trained model, by its own `generate`.
+    Model {
+        /// Whether stage 3 gathers the whole model for it (`ds3_gather_for_generation`, the default), and not one
+        /// module after the other for every token.
+        gathers: bool,
+    },
+    /// Another engine, which is given the weights first.
+    Engine {
+        /// How stage 3 gathers the weights.
+        publication: Publication,
+        /// What it takes of the GPUs that train, if it runs there.
+        colocated: Option<Colocated>,
+    },
+}
+
+/// How stage 3 gathers weights for another engine.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Publication {
+    /// One parameter after the other.
+    EachInTurn,
+    /// All of them, since adapters are merged into the whole model.
+    AllAtOnce,
+}
+
+/// An engine that generates on the GPUs that train.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Colocated {
+    /// Thousandths of a GPU that it takes, its weights included (`gpu_memory_utilization`).
+    pub per_mille: u16,
+    /// Whether it gives weights and cache back while the model is trained.
+    pub sleeps: bool,
+    /// GPUs that share one copy of its weights.
+    pub tensor_parallel: u64,
+}
+
+impl Colocated {
+    /// What it takes of a GPU while it generates.
+    pub fn share(self, capacity: Bytes) -> Bytes {
+        Bytes(capacity.0 / 1000 * u64::from(self.per_mille))
+    }
 }
 
 /// What a model is trained for, and with the help of which others.
@@ -84,6 +129,21 @@ pub struct Task {
 }
 
 impl Task {
+    /// The engine that generates on the same GPUs.
+    pub fn colocated(&self) -> Option<&Colocated> {
+        match &self.generation.as_ref()?.by {
+            Generator::Engine { colocated, .. } => colocated.as_ref(),
+            Generator::Model { .. } => None,
+        }
+    }
+
+    pub(crate) fn colocated_mut(&mut self) -> Option<&mut Colocated> {
+        match &mut self.generation.as_mut()?.by {
+            Generator::Engine { colocated, .. } => colocated.as_mut(),
+            Generator::Model { .. } => None,
+        }
+    }
+
     /// The same for steps of so many micro batches: GRPO and RLOO generate the completions of all of them at once.
     #[must_use]
     pub fn with_accumulation(mut self, micro_batches: u64) -> Self {

@@ -2,7 +2,7 @@
 
 use super::distillation::Distillation;
 use super::preference::Scores;
-use super::{Generation, Returned, Role, Sizes};
+use super::{Generation, Generator, Returned, Role, Sizes};
 use crate::family::{FusedOutputs, Program, Returns, own_loss};
 use crate::head::LossHead;
 use crate::tape::{Category, Mark, Tape, Tensor};
@@ -147,11 +147,16 @@ impl<'t> Stage<'_, 't> {
 
     fn generate(&self) {
         let Some((generation, bytes)) = self.generation else { return };
-        if generation.gathers {
-            self.tape.mark(Mark::Generate);
+        match generation.by {
+            Generator::Model { gathers } => {
+                if gathers {
+                    self.tape.mark(Mark::Generate);
+                }
+                drop(self.tape.fresh(bytes, 1, Category::Activation));
+                self.tape.mark(Mark::Generated);
+            }
+            Generator::Engine { publication, .. } => self.tape.mark(Mark::Publish(publication)),
         }
-        drop(self.tape.fresh(bytes, 1, Category::Activation));
-        self.tape.mark(Mark::Generated);
     }
 
     /// What precedes happens once in a step, unless every micro step generates.

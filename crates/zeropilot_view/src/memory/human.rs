@@ -8,7 +8,7 @@ use zeropilot_model::{Model, PartKind};
 use zeropilot_record::Offload;
 use zeropilot_step::conformal::OwnRuns;
 use zeropilot_step::lower::{Fidelity, Images, Method, Recipe, image_tokens};
-use zeropilot_step::memory::{Answer, Interval, Phase, Question};
+use zeropilot_step::memory::{Answer, Interval, Phase, Question, RolloutMemory};
 use zeropilot_step::zero::{Engine, Place};
 use zeropilot_text::{Language, Text, tr};
 use zeropilot_units::{Bytes, Elements, Estimate};
@@ -20,6 +20,7 @@ use super::phase;
 use super::relief::{change, stage_number};
 use super::task;
 use super::verdict::{Fit, fit};
+use crate::simulate::human::grouped;
 use crate::strategy::offload;
 use crate::{Layout, escaped, provenance};
 
@@ -255,6 +256,7 @@ fn device(report: &MemoryReport<'_>, layout: &Layout) -> String {
     let whole = capacity.map_or(need.expected(), |capacity| capacity.expected()).0;
     text.push_str(&table(&rows, need.expected().0, whole.max(need.expected().0)));
     text.push_str(&kinds(answer, language));
+    text.push_str(&rollout(answer, language));
     text
 }
 
@@ -308,9 +310,42 @@ pub(super) fn device_line(report: &MemoryReport<'_>, layout: &Layout) -> String 
 /// What fills a GPU at its fullest.
 pub(super) fn device_rows(answer: &Answer) -> Vec<(Part, Bytes)> {
     let mut rows = parts(answer.at_peak(), &[Place::Device]);
+    let rollout = answer.rollout_at_peak();
+    if rollout.0 > 0 {
+        rows.push((Part::Rollout, rollout));
+        rows.sort_by_key(|(_, bytes)| std::cmp::Reverse(*bytes));
+    }
     let tensors: Bytes = rows.iter().map(|(_, bytes)| *bytes).sum();
     rows.push((Part::Runtime, answer.device().expected().saturating_sub(tensors)));
     rows
+}
+
+/// What vLLM takes of the same GPUs.
+fn rollout(answer: &Answer, language: Language) -> String {
+    let Some(RolloutMemory { share, beside_training, weights, cache, sleeps, .. }) = answer.rollout
+    else {
+        return String::new();
+    };
+    let takes = if sleeps {
+        tr!(
+            language,
+            "vLLM takes {share} of each GPU while it generates and {beside_training} while the model is trained",
+            "vLLM 生成时占用每张卡 {share}，训练时占用 {beside_training}"
+        )
+    } else {
+        tr!(language, "vLLM takes {share} of each GPU all the time", "vLLM 始终占用每张卡 {share}")
+    };
+    let tokens = answer.rollout.and_then(|rollout| rollout.cached_tokens());
+    let holds = tokens.map(|tokens| {
+        let tokens = grouped(tokens as f64);
+        tr!(language, ", about {tokens} tokens", "，约 {tokens} 个 token")
+    });
+    let holds = holds.unwrap_or_default();
+    tr!(
+        language,
+        "  {takes}: {weights} of weights, {cache} of KV cache{holds}; from the source of vLLM and its trainers, not measured\n",
+        "  {takes}：权重 {weights}，KV cache {cache}{holds}；根据 vLLM 及训练器的源码得出，未经实测\n"
+    )
 }
 
 /// "Host: 12.0 GiB".

@@ -7,7 +7,7 @@ use serde_json::Value;
 use zeropilot_model::{Model, Part as ModelPart};
 use zeropilot_step::conformal::OwnRuns;
 use zeropilot_step::lower::{Fidelity, Images, Recipe, image_tokens};
-use zeropilot_step::memory::{Answer, Phase, Prediction, Stretch};
+use zeropilot_step::memory::{Answer, Phase, Prediction, RolloutMemory, Stretch};
 use zeropilot_step::zero::{Engine, Place, Rest};
 use zeropilot_text::Language;
 use zeropilot_units::{Bytes, Estimate};
@@ -45,6 +45,7 @@ pub(crate) struct Memory<'a> {
     task: &'static str,
     parameters: Parameters,
     models: Vec<OtherModel>,
+    rollout: Option<Rollout>,
     images: Option<ImagesSeen>,
     activations: Activations,
     tensors: Tensors,
@@ -90,6 +91,32 @@ struct OtherModel {
     parameters: u64,
     device: u64,
     host: u64,
+}
+
+/// A vLLM engine on the GPUs that train: bytes of each GPU while it generates and while the model is trained, and what its
+/// share is made of. From the source of vLLM, not measured.
+#[derive(Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+struct Rollout {
+    generating: u64,
+    training: Bounds,
+    weights: u64,
+    cache: u64,
+    cached_tokens: Option<u64>,
+    sleeps: bool,
+}
+
+impl From<RolloutMemory> for Rollout {
+    fn from(rollout: RolloutMemory) -> Self {
+        Self {
+            generating: rollout.share.0,
+            training: rollout.beside_training.into(),
+            weights: rollout.weights.0,
+            cache: rollout.cache.0,
+            cached_tokens: rollout.cached_tokens(),
+            sleeps: rollout.sleeps,
+        }
+    }
 }
 
 fn models(report: &MemoryReport<'_>) -> Vec<OtherModel> {
@@ -318,6 +345,7 @@ pub fn json(report: &MemoryReport<'_>, as_measured: &Prediction) -> Value {
         task: report.task.name(),
         parameters: parameters(question.model, question.recipe),
         models: models(report),
+        rollout: answer.rollout.map(Rollout::from),
         images: images(question.model, question.recipe),
         activations: match answer.fidelity {
             Fidelity::Own => Activations { program: "own", of: None, error: None },

@@ -21,11 +21,12 @@ pub(crate) enum Part {
     Logits,
     ActivationGradients,
     Temporaries,
+    Rollout,
     Runtime,
 }
 
 impl Part {
-    pub(crate) const ALL: [Self; 12] = [
+    pub(crate) const ALL: [Self; 13] = [
         Self::Weights,
         Self::OtherModels,
         Self::Gathered,
@@ -37,6 +38,7 @@ impl Part {
         Self::Logits,
         Self::ActivationGradients,
         Self::Temporaries,
+        Self::Rollout,
         Self::Runtime,
     ];
 
@@ -94,6 +96,7 @@ impl Part {
             Self::Logits => Text::new("logits and loss", "logits 与 loss"),
             Self::ActivationGradients => Text::new("gradients of activations", "激活值的梯度"),
             Self::Temporaries => Text::new("temporaries of the step", "更新时的临时张量"),
+            Self::Rollout => Text::new("vLLM", "vLLM"),
             Self::Runtime => Text::new("CUDA, NCCL, allocator", "CUDA、NCCL 与分配器"),
         }
     }
@@ -116,6 +119,7 @@ impl Part {
             Self::Logits => "logits",
             Self::ActivationGradients => "activation_gradients",
             Self::Temporaries => "temporaries",
+            Self::Rollout => "rollout_engine",
             Self::Runtime => "runtime",
         }
     }

@@ -38,6 +38,10 @@ pub(crate) fn change(lever: Lever, language: Language) -> String {
             "precompute_ref_log_probs=True: no reference while training",
             "precompute_ref_log_probs=True：训练时不需要参考模型",
         ),
+        Lever::RolloutSleep => text(
+            "vllm_enable_sleep_mode=True: vLLM gives its memory back while the model is trained",
+            "vllm_enable_sleep_mode=True：训练期间 vLLM 释放显存",
+        ),
         Lever::ReduceBucket(size) => format!("\"reduce_bucket_size\": {}", size.0),
         Lever::PrefetchBucket(size) => format!("\"stage3_prefetch_bucket_size\": {}", size.0),
         Lever::LiveParameters(size) => format!(
@@ -66,6 +70,7 @@ pub(crate) fn name(lever: Lever) -> &'static str {
         Lever::FusedLoss => "fused_loss",
         Lever::FlashAttention => "flash_attention",
         Lever::PrecomputedReference => "precompute_ref_log_probs",
+        Lever::RolloutSleep => "vllm_enable_sleep_mode",
         Lever::ReduceBucket(_) => "reduce_bucket_size",
         Lever::PrefetchBucket(_) => "stage3_prefetch_bucket_size",
         Lever::LiveParameters(_) => "stage3_max_live_parameters",

@@ -33,6 +33,7 @@ fn colour(part: Part) -> &'static str {
         Part::Logits => "#e69f00",
         Part::ActivationGradients => "#88ccaa",
         Part::Temporaries => "#999999",
+        Part::Rollout => "#8d6e63",
         Part::Runtime => "#cccccc",
     }
 }

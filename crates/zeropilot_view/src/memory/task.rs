@@ -2,7 +2,7 @@
 
 use zeropilot_ask::TaskName;
 use zeropilot_step::memory::FrozenRest;
-use zeropilot_step::task::{Objective, Task};
+use zeropilot_step::task::{Generator, Objective, Task};
 use zeropilot_step::zero::Place;
 use zeropilot_text::{Language, Text, tr};
 
@@ -57,17 +57,25 @@ fn batch(task: &Task, micro: u64, language: Language) -> String {
             "：chosen 和 rejected 两个回答在一次前向里共 {rows} 条序列"
         );
     }
-    match task.generation {
-        Some(generation) => {
-            let (count, tokens) = (generation.sequences(micro), generation.completion);
-            let completions = if count == 1 { "completion" } else { "completions" };
-            tr!(
-                language,
-                ": each GPU generates {count} {completions} of {tokens} tokens at once",
-                "：每张卡一次生成 {count} 条 {tokens} token 的补全"
-            )
-        }
-        None => String::new(),
+    let Some(generation) = task.generation else { return String::new() };
+    let (count, tokens) = (generation.sequences(micro), generation.completion);
+    let completions = if count == 1 { "completion" } else { "completions" };
+    match generation.by {
+        Generator::Model { .. } => tr!(
+            language,
+            ": each GPU generates {count} {completions} of {tokens} tokens at once",
+            "：每张卡一次生成 {count} 条 {tokens} token 的补全"
+        ),
+        Generator::Engine { colocated: Some(_), .. } => tr!(
+            language,
+            ": vLLM on the same GPUs generates {count} {completions} of {tokens} tokens for each",
+            "：同一批卡上的 vLLM 为每张卡生成 {count} 条 {tokens} token 的补全"
+        ),
+        Generator::Engine { colocated: None, .. } => tr!(
+            language,
+            ": a vLLM server on other GPUs generates {count} {completions} of {tokens} tokens for each",
+            "：其他卡上的 vLLM 服务为每张卡生成 {count} 条 {tokens} token 的补全"
+        ),
     }
 }
 

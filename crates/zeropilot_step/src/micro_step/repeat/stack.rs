@@ -134,6 +134,7 @@ impl Stack {
             | Item::Begin
             | Item::Generate
             | Item::Generated
+            | Item::Publish(_)
             | Item::Score
             | Item::Reference
             | Item::Visit(_)

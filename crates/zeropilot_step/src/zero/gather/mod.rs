@@ -20,6 +20,7 @@ use self::storage::{AtRest, Storages};
 use self::trace::Trace;
 use super::run::{Backend, Run};
 use super::sink::{Nobody, Sink};
+use crate::task::Publication;
 
 /// What happens to a module.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -304,6 +305,23 @@ impl<'a> Gatherer<'a> {
         self.release_all(sink);
         self.forget();
         self.begin_micro_step(sink);
+    }
+
+    /// Another engine is given the weights (`GatheredParameters` of each parameter, or of all of them).
+    pub fn publish(&mut self, publication: Publication, sink: &mut impl Sink) {
+        match publication {
+            Publication::AllAtOnce => self.gather_all(sink),
+            Publication::EachInTurn => {
+                for parameter in 0..self.sizes.len() {
+                    if self.storages.is_released(parameter) {
+                        self.storages.gather(&[parameter], sink);
+                        self.storages.land(parameter, sink);
+                    }
+                    self.release(parameter, sink);
+                }
+            }
+        }
+        self.release_all(sink);
     }
 
     /// The optimizer step ends: persistent parameters are gathered, secondary copies of trained ones are out of date.
