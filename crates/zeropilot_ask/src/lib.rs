@@ -49,8 +49,9 @@ pub use range::OutOfRange;
 pub use simulate::{
     ScaleError, SimulateProblem, SimulateRequest, Simulated, scale_range, simulate,
 };
-pub use software::{LibraryVersion, NotAVersion, Software};
+pub use software::Software;
 pub use task::{TaskProblem, TaskRequest};
 pub use tokens::{TokensError, parse as tokens};
 pub use training::{MOST_RANK, MOST_SEQUENCES, MOST_TOKENS, Training};
 pub use wishes::{Place, Warmup, WishProblem, Wishes};
+pub use zeropilot_job::{LibraryVersion, NotAVersion};

@@ -252,10 +252,9 @@ impl Provenance {
         let software = &mut training.software;
         if let Some(trl) = job.and_then(|job| job.trl.clone())
             && software.trl_version.is_none()
-            && let Ok(version) = trl.value.parse()
         {
-            software.trl_version = Some(version);
-            self.state("trl_version", trl.value, trl.origin);
+            software.trl_version = Some(trl.value);
+            self.state("trl_version", trl.value.to_string(), trl.origin);
         }
         let origin = self.origin_of("trl_version");
         self.not_modelled.extend(task.not_modelled(training, origin));

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use serde::Deserialize;
 use zeropilot_cluster::Cluster;
-use zeropilot_job::{Direction, JobTask, NotModelled, Origin, TrainingJob};
+use zeropilot_job::{Direction, JobTask, LibraryVersion, NotModelled, Origin, TrainingJob};
 use zeropilot_model::Model;
 use zeropilot_step::memory::RolloutMemory;
 use zeropilot_step::task::{
@@ -15,7 +15,7 @@ use zeropilot_step::task::{
 use zeropilot_units::Bytes;
 
 use crate::name::{FusedLoss, MethodName, ReferenceName, RolloutName, TaskName, TrainerName};
-use crate::software::{LibraryVersion, Software};
+use crate::software::Software;
 use crate::tokens;
 use crate::training::Training;
 

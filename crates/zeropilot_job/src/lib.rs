@@ -22,6 +22,7 @@ mod kind;
 mod launch;
 #[cfg(feature = "scripts")]
 mod launcher;
+mod library_version;
 #[cfg(feature = "scripts")]
 pub mod line_edit;
 #[cfg(feature = "scripts")]
@@ -40,6 +41,8 @@ mod ranks;
 mod reader;
 #[cfg(feature = "scripts")]
 mod recipe;
+#[cfg(feature = "scripts")]
+mod requirement;
 #[cfg(feature = "scripts")]
 mod script;
 #[cfg(feature = "scripts")]
@@ -68,6 +71,7 @@ pub use kind::FileKind;
 pub use launch::Launch;
 #[cfg(feature = "scripts")]
 pub use launcher::Launcher;
+pub use library_version::{LibraryVersion, NotAVersion};
 pub use name::{
     Attention, MethodName, NumberFormat, Optimizer, Quantization, ReferenceName, RolloutName,
     TaskName, TrainerName,

@@ -1,5 +1,6 @@
 //! What a job trains for, and which models run beside the trained one.
 
+use crate::library_version::LibraryVersion;
 use crate::name::{ReferenceName, RolloutName, TaskName, TrainerName};
 use crate::origin::Sourced;
 
@@ -31,6 +32,6 @@ pub struct JobTask {
     pub vllm: JobVllm,
     /// Whose trainer computes the loss, where it is not TRL's.
     pub trainer: Option<Sourced<TrainerName>>,
-    /// The release of TRL that the framework is built on.
-    pub trl: Option<Sourced<&'static str>>,
+    /// The release of TRL that the project asks for, or that the framework is built on.
+    pub trl: Option<Sourced<LibraryVersion>>,
 }

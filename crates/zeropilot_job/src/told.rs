@@ -30,7 +30,8 @@ impl Launch {
         }
     }
 
-    pub(crate) fn is_axolotl(&self) -> bool {
+    /// Whether axolotl runs the training loop, whoever starts it.
+    pub fn is_axolotl(&self) -> bool {
         self.launcher == Launcher::Axolotl || self.launcher_is_axolotl
     }
 

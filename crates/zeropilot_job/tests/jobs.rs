@@ -8,8 +8,8 @@ use std::path::Path;
 
 use zeropilot_job::local::{JobProblem, open};
 use zeropilot_job::{
-    Attention, ConfigContent, Framework, MethodName, NumberFormat, Optimizer, Origin,
-    ReferenceName, RolloutName, Sourced, TaskName, TrainerName, TrainingJob,
+    Attention, ConfigContent, Framework, LibraryVersion, MethodName, NumberFormat, Optimizer,
+    Origin, ReferenceName, RolloutName, Sourced, TaskName, TrainerName, TrainingJob,
 };
 
 const DS: (&str, &str) =
@@ -152,9 +152,25 @@ fn grpo_of_axolotl_is_told_in_a_section() {
     assert_eq!(said(&task.vllm.share), (0.4, "train.yml:12".to_owned()));
     assert_eq!(said(&task.vllm.tensor_parallel), (2, "train.yml:13".to_owned()));
     assert_eq!(task.vllm.sleeps, None);
-    assert_eq!(said(&task.trl), ("1.9", "axolotl 0.19.0".to_owned()));
+    assert_eq!(said(&task.trl), (LibraryVersion::new(1, 9), "axolotl 0.19.0".to_owned()));
     assert_eq!(said(&job.seq_len).0, 4096);
     assert_eq!(job.not_modelled, []);
+}
+
+#[test]
+fn the_release_of_trl_that_a_project_asks_for_is_read() {
+    let script = "torchrun --nproc_per_node 4 dpo.py\n";
+    let program =
+        "args = DPOConfig(deepspeed='ds.json')\nDPOTrainer(model='m', args=args).train()\n";
+    let trl = |files: &[(&str, &str)]| job(files).task.expect("a task").trl;
+    let files = [("run.sh", script), ("dpo.py", program), DS];
+    assert_eq!(trl(&files), None);
+    let listed = ("requirements.txt", "torch\ntrl==0.24.0\n");
+    let found = trl(&[files[0], files[1], DS, listed]);
+    assert_eq!(said(&found), (LibraryVersion::new(0, 24), "requirements.txt:2".to_owned()));
+    let head = format!("# /// script\n# dependencies = [\"trl==1.9.0\"]\n# ///\n{program}");
+    let found = trl(&[files[0], ("dpo.py", &head), DS, listed]);
+    assert_eq!(said(&found), (LibraryVersion::new(1, 9), "dpo.py:2".to_owned()));
 }
 
 #[test]

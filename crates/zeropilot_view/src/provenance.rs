@@ -153,8 +153,8 @@ fn note_words(note: Note, language: Language) -> String {
         ),
         Note::FrozenWithOptimizer => tr!(
             language,
-            "before 1.9, TRL leaves the config's `optimizer` section to the frozen models: each builds an optimizer with fp32 states of its own. Remove the section (the Trainer builds the optimizer), or use TRL 1.9",
-            "1.9 之前的 TRL 会把配置里的 `optimizer` 一节也用于冻结的模型：它们各自创建优化器和 fp32 状态。请删掉这一节（由 Trainer 创建优化器），或升级到 TRL 1.9"
+            "before 1.10, TRL leaves the config's `optimizer` section to the frozen models: each builds an optimizer with fp32 states of its own. Remove the section (the Trainer builds the optimizer), or use TRL 1.10",
+            "1.10 之前的 TRL 会把配置里的 `optimizer` 一节也用于冻结的模型：它们各自创建优化器和 fp32 状态。请删掉这一节（由 Trainer 创建优化器），或升级到 TRL 1.10"
         ),
         Note::FrozenTowerDifferentiated => tr!(
             language,

@@ -526,7 +526,7 @@ impl MemoryRequest {
         Recipe { engine: Engine::PyTorch, autocast, ..recipe }
     }
 
-    /// Whether frozen models get an optimizer too: before 1.9 TRL left the config's `optimizer` section to them.
+    /// Whether frozen models get an optimizer too: before 1.10 TRL left the config's `optimizer` section to them.
     fn gives_optimizer_to_all(&self) -> bool {
         let software = &self.training.software;
         let has_section = |written: &WrittenConfig| has_optimizer(&written.bytes);

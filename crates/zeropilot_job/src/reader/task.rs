@@ -1,12 +1,16 @@
 //! What a job trains for, and which models run beside the trained one.
 
+use zeropilot_config::syntax::Span;
+
 use super::{Reader, parsed};
 use crate::Place;
 use crate::framework::Framework;
+use crate::library_version::LibraryVersion;
 use crate::name::{MethodName, ReferenceName, RolloutName, TaskName, TrainerName};
 use crate::origin::{Origin, Sourced};
 use crate::python::Call;
 use crate::recipe::ARGUMENTS;
+use crate::requirement;
 use crate::task::{JobTask, JobVllm};
 use crate::training_job::{Direction, NotModelled, TrainingJob};
 
@@ -126,20 +130,39 @@ impl Reader<'_> {
             Some(Framework::Swift) => Some(TrainerName::Swift),
             _ => None,
         };
-        let trl = framework.and_then(Framework::trl);
+        let trl = self.required_trl().or_else(|| {
+            let value = framework?.trl()?.parse().ok()?;
+            Some(Sourced { value, origin: by_default.clone()? })
+        });
         job.task = Some(JobTask {
             task,
             teacher: self.teacher(name),
             reference: self.reference(name, job),
             completion_len,
-            vllm: self.vllm(name, framework),
-            rollout: self.rollout(name, framework),
-            trainer: trainer
-                .zip(by_default.clone())
-                .map(|(value, origin)| Sourced { value, origin }),
-            trl: trl.zip(by_default).map(|(value, origin)| Sourced { value, origin }),
+            vllm: self.vllm(name, framework, trl.as_ref()),
+            rollout: self.rollout(name, trl.as_ref()),
+            trainer: trainer.zip(by_default).map(|(value, origin)| Sourced { value, origin }),
+            trl,
         });
         self.other_reference(job);
+    }
+
+    /// The release of TRL that the project asks for.
+    fn required_trl(&self) -> Option<Sourced<LibraryVersion>> {
+        let text = |name: &str| (self.files)(name);
+        let in_head = || {
+            let name = self.launch.program.as_deref()?;
+            let (value, start) = requirement::in_script(&text(name)?, "trl")?;
+            Some((name, value, start))
+        };
+        let in_list = || {
+            let name = requirement::REQUIREMENTS;
+            let (value, start) = requirement::in_requirements(&text(name)?, "trl")?;
+            Some((name, value, start))
+        };
+        let (name, value, start) = in_head().or_else(in_list)?;
+        let span = Span { start, end: start };
+        Some(Sourced { value, origin: self.origin(&Place::in_file(name, span)) })
     }
 
     /// A value that a framework takes for a task where the job says nothing.
@@ -237,13 +260,13 @@ impl Reader<'_> {
     fn rollout(
         &self,
         task: TaskName,
-        framework: Option<Framework>,
+        trl: Option<&Sourced<LibraryVersion>>,
     ) -> Option<Sourced<RolloutName>> {
         if !task.generates() {
             return None;
         }
         if let Some(on) = self.is_on("vllm") {
-            return Some(on.map(|_| self.place_of_vllm(framework)));
+            return Some(on.map(|_| self.place_of_vllm(trl)));
         }
         let share = self.text("generated_share").filter(|_| task == TaskName::Gkd)?;
         let is_none = share.value.parse::<f64>().is_ok_and(|share| share == 0.0);
@@ -251,8 +274,8 @@ impl Reader<'_> {
     }
 
     /// Where vLLM runs: TRL took a server by default before 1.0, the GPUs that train since.
-    fn place_of_vllm(&self, framework: Option<Framework>) -> RolloutName {
-        let is_old = || framework.and_then(Framework::trl).is_some_and(|trl| trl.starts_with("0."));
+    fn place_of_vllm(&self, trl: Option<&Sourced<LibraryVersion>>) -> RolloutName {
+        let is_old = || trl.is_some_and(|trl| trl.value < LibraryVersion::new(1, 0));
         match self.text("vllm_mode").map(|mode| mode.value) {
             Some(mode) if mode == "server" => RolloutName::Server,
             None if is_old() => RolloutName::Server,
@@ -260,8 +283,13 @@ impl Reader<'_> {
         }
     }
 
-    fn vllm(&self, task: TaskName, framework: Option<Framework>) -> JobVllm {
-        let rollout = self.rollout(task, framework);
+    fn vllm(
+        &self,
+        task: TaskName,
+        framework: Option<Framework>,
+        trl: Option<&Sourced<LibraryVersion>>,
+    ) -> JobVllm {
+        let rollout = self.rollout(task, trl);
         if rollout.is_none_or(|said| said.value != RolloutName::Vllm) {
             return JobVllm::default();
         }

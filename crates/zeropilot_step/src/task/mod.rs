@@ -46,7 +46,7 @@ pub struct Frozen {
     /// Settings of its own; `None` where they follow from those of the trained model.
     pub zero: Option<Zero>,
     /// Whether its engine gets an optimizer too: the config has an `optimizer` section that nobody took out (TRL before
-    /// 1.9, `deepspeed.initialize` by hand).
+    /// 1.10, `deepspeed.initialize` by hand).
     pub has_optimizer: bool,
 }
 
