@@ -2,7 +2,6 @@ use crate::diagnostic::Diagnostic;
 use crate::job_view::{Findings, JobView};
 use crate::rule::{Example, Group, Rule, Severity, Wording};
 use serde_json::Value;
-use zeropilot_job::Launch;
 use zeropilot_text::Text;
 
 use super::frozen_models;
@@ -58,18 +57,15 @@ static WORDING: Wording = Wording {
 const SIZES: [&str; 2] = ["stage3_prefetch_bucket_size", "stage3_param_persistence_threshold"];
 
 pub(crate) fn check(job: &JobView<'_>, found: &mut Findings) {
-    for (launch, stage, place) in frozen_models::launches(job) {
-        if stage == Some(3) && leaves_sizes(job, launch) {
-            found.at(&place, Diagnostic::new(&RULE, &WORDING, "", place.span));
+    for task in frozen_models::launches(job).filter(|task| task.stage == Some(3)) {
+        if task.config().is_some_and(|config| leaves_sizes(&config)) {
+            found.at(&task.place, Diagnostic::new(&RULE, &WORDING, "", task.place.span));
         }
     }
 }
 
-/// Whether the config of a launch leaves a size to the front end.
-fn leaves_sizes(job: &JobView<'_>, launch: &Launch) -> bool {
-    let name = launch.given.config.as_ref().and_then(|config| config.text.as_deref());
-    let text = name.and_then(|name| (job.files)(name));
-    let config: Option<Value> = text.and_then(|text| serde_json::from_str(&text).ok());
-    let zero = config.as_ref().and_then(|config| config.get("zero_optimization"));
+/// Whether a config leaves a size to the front end.
+fn leaves_sizes(config: &Value) -> bool {
+    let zero = config.get("zero_optimization");
     zero.is_some_and(|zero| SIZES.iter().any(|key| zero.get(key) == Some(&Value::from("auto"))))
 }

@@ -62,9 +62,9 @@ static WORDING: Wording = Wording {
 };
 
 pub(crate) fn check(job: &JobView<'_>, found: &mut Findings) {
-    for (_, stage, place) in frozen_models::launches(job) {
-        if matches!(stage, Some(0..=2)) {
-            found.at(&place, Diagnostic::new(&RULE, &WORDING, "", place.span));
+    for task in frozen_models::launches(job) {
+        if matches!(task.stage, Some(0..=2)) {
+            found.at(&task.place, Diagnostic::new(&RULE, &WORDING, "", task.place.span));
         }
     }
 }

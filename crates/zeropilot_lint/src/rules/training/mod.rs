@@ -7,16 +7,22 @@ pub(crate) mod auto_for_frozen_model;
 pub(crate) mod clip_by_value;
 pub(crate) mod clipping_call;
 pub(crate) mod evaluation_before_training;
+pub(crate) mod frozen_model_optimizer;
 pub(crate) mod frozen_model_whole;
 mod frozen_models;
+pub(crate) mod generation_gathers_model;
 pub(crate) mod images_on_some_ranks;
 pub(crate) mod init_before_group;
 pub(crate) mod local_rank_default;
 pub(crate) mod local_rank_not_taken;
+pub(crate) mod lora_reference_pass;
 pub(crate) mod no_sync;
 pub(crate) mod saved_empty;
 pub(crate) mod steps_filled_by_evaluation;
+mod tasks;
 pub(crate) mod unsynced_generation;
+pub(crate) mod vllm_stays_awake;
+pub(crate) mod vllm_sync_gathers_model;
 
 use zeropilot_job::Call;
 

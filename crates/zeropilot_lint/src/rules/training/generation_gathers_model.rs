@@ -1,0 +1,96 @@
+use crate::diagnostic::Diagnostic;
+use crate::job_view::{Findings, JobView};
+use crate::rule::{Example, Group, Rule, Severity, Wording};
+use crate::rules::launch::model_first::{STAGE_2, STAGE_3};
+use zeropilot_job::{Framework, RolloutName};
+use zeropilot_text::Text;
+
+use super::tasks::{Task, tasks};
+
+pub(crate) static RULE: Rule = Rule {
+    code: "G17",
+    name: "generation-gathers-model",
+    group: Group::Gradients,
+    severity: Severity::Note,
+    summary: Text::new(
+        "generating completions in ZeRO stage 3 gathers the whole model on every GPU",
+        "stage 3 下生成补全时，每张卡都会聚合整个模型",
+    ),
+    wordings: &[&WORDING],
+    sources: &[
+        "huggingface/trl trl/models/utils.py, unwrap_model_for_generation and add_hooks",
+        "modelscope/ms-swift swift/rlhf_trainers/rollout_mixin.py",
+    ],
+    examples: &[
+        Example::job("torchrun --nproc_per_node 2 t.py").files(&[
+            ("t.py", "args = GRPOConfig(deepspeed='ds.json', per_device_train_batch_size=8)\nGRPOTrainer(model='m', reward_funcs=score, args=args).train()\n"),
+            ("ds.json", STAGE_3),
+        ]),
+        Example::job("NPROC_PER_NODE=2 swift rlhf --rlhf_type grpo --model m --train_type lora --deepspeed zero3"),
+    ],
+    good: &[
+        Example::job("torchrun --nproc_per_node 2 t.py").files(&[
+            ("t.py", "args = GRPOConfig(deepspeed='ds.json', per_device_train_batch_size=8, use_vllm=True)\nGRPOTrainer(model='m', reward_funcs=score, args=args).train()\n"),
+            ("ds.json", STAGE_3),
+        ]),
+        Example::job("torchrun --nproc_per_node 2 t.py").files(&[
+            ("t.py", "args = GRPOConfig(deepspeed='ds.json', per_device_train_batch_size=8, ds3_gather_for_generation=False)\nGRPOTrainer(model='m', reward_funcs=score, args=args).train()\n"),
+            ("ds.json", STAGE_3),
+        ]),
+        Example::job("torchrun --nproc_per_node 2 t.py").files(&[
+            ("t.py", "args = GRPOConfig(deepspeed='ds.json', per_device_train_batch_size=8)\nGRPOTrainer(model='m', reward_funcs=score, args=args).train()\n"),
+            ("ds.json", STAGE_2),
+        ]),
+        Example::job("torchrun --nproc_per_node 2 t.py").files(&[
+            ("t.py", "args = GKDConfig(deepspeed='ds.json', per_device_train_batch_size=1, lmbda=0.0)\nGKDTrainer(model='m', teacher_model='t', args=args).train()\n"),
+            ("ds.json", STAGE_3),
+        ]),
+        Example::job("torchrun --nproc_per_node 2 t.py --config grpo.yaml").files(&[
+            ("t.py", "args, model = TrlParser((GRPOConfig, ModelConfig)).parse_args_and_config()\nGRPOTrainer(model=model.model_name_or_path, reward_funcs=score, args=args).train()\n"),
+            ("grpo.yaml", "use_vllm: true\ndeepspeed: ds.json\n"),
+            ("ds.json", STAGE_3),
+        ]),
+    ],
+    is_no_op: false,
+};
+
+static WORDING: Wording = Wording {
+    message: Text::new(
+        "each time completions are generated, every GPU gathers the whole model",
+        "每次生成补全时，每张卡都会聚合整个模型",
+    ),
+    why: Text::new(
+        "In ZeRO stage 3 the trainer gathers all weights before it calls `generate`: 2 bytes for each 16-bit parameter on each GPU, however many GPUs there are. From TRL 1.5 on, DeepSpeed then has no record of the order of weights, so the next micro-step prefetches nothing and gathers them one by one.",
+        "ZeRO stage 3 下，训练器在调用 `generate` 之前会聚合全部权重：不管有多少张卡，每张卡上每个 16 位参数都占 2 字节。从 TRL 1.5 起，之后 DeepSpeed 不再有权重的使用顺序，下一个 micro step 不会预取，而是逐个聚合权重。",
+    ),
+    help: Text::new(
+        "generate with vLLM (`use_vllm=True`; TRL's GKD has no such option), or use each generation for more micro-steps (`steps_per_generation`); for GRPO and RLOO, `ds3_gather_for_generation=False` needs less memory and is much slower",
+        "改用 vLLM 生成（`use_vllm=True`；TRL 的 GKD 没有这个选项），或让一次生成供更多 micro step 使用（`steps_per_generation`）；GRPO 和 RLOO 也可以设 `ds3_gather_for_generation=False`，占用更少，但慢得多",
+    ),
+};
+
+pub(crate) fn check(job: &JobView<'_>, found: &mut Findings) {
+    for task in tasks(job).filter(|task| task.stage == Some(3) && generates_itself(task)) {
+        found.at(&task.place, Diagnostic::new(&RULE, &WORDING, "", task.place.span));
+    }
+}
+
+/// Whether the trained model generates by itself, gathered whole.
+fn generates_itself(task: &Task<'_>) -> bool {
+    let has_trainer = match task.job.framework {
+        Some(Framework::Trl) => task.trainer.is_some(),
+        Some(Framework::Swift | Framework::Axolotl) => true,
+        _ => false,
+    };
+    let rollout = task.job.task.as_ref().and_then(|said| said.rollout.as_ref());
+    let is_left = rollout.is_none_or(|said| said.value == RolloutName::Generate);
+    let is_unknown = |name: &str| task.launch.given.unknown.iter().any(|unknown| unknown == name);
+    task.name.generates()
+        && has_trainer
+        && is_left
+        && task.is_off("use_vllm")
+        && !is_unknown("lmbda")
+        && task.said("ds3_gather_for_generation").is_none()
+        && !is_unknown("ds3_gather_for_generation")
+        && !task.is_handed("rollout_func")
+}

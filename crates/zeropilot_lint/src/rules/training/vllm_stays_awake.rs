@@ -1,0 +1,86 @@
+use crate::diagnostic::Diagnostic;
+use crate::job_view::{Findings, JobView};
+use crate::rule::{Example, Group, Rule, Severity, Wording};
+use crate::rules::launch::model_first::STAGE_2;
+use zeropilot_job::{Framework, Said};
+use zeropilot_text::Text;
+
+use super::tasks::{Task, tasks};
+
+pub(crate) static RULE: Rule = Rule {
+    code: "G20",
+    name: "vllm-stays-awake",
+    group: Group::Gradients,
+    severity: Severity::Note,
+    summary: Text::new(
+        "vLLM on the training GPUs keeps nearly all of their memory while the model trains",
+        "与训练同卡的 vLLM 在训练时仍占着几乎全部显存",
+    ),
+    wordings: &[&WORDING],
+    sources: &[
+        "huggingface/trl#2927",
+        "huggingface/trl trl/generation/vllm_generation.py, VLLMGeneration",
+        "modelscope/ms-swift swift/rlhf_trainers/args_mixin.py, sleep_level",
+    ],
+    examples: &[
+        Example::job("torchrun --nproc_per_node 2 t.py").files(&[
+            ("t.py", "args = GRPOConfig(deepspeed='ds.json', per_device_train_batch_size=8, use_vllm=True, vllm_mode='colocate', vllm_gpu_memory_utilization=0.9)\nGRPOTrainer(model='m', reward_funcs=score, args=args).train()\n"),
+            ("ds.json", STAGE_2),
+        ]),
+        Example::job("NPROC_PER_NODE=2 swift rlhf --rlhf_type grpo --model m --use_vllm true --vllm_mode colocate --vllm_gpu_memory_utilization 0.95 --deepspeed zero2"),
+    ],
+    good: &[
+        Example::job("torchrun --nproc_per_node 2 t.py").files(&[
+            ("t.py", "args = GRPOConfig(deepspeed='ds.json', per_device_train_batch_size=8, use_vllm=True, vllm_mode='colocate', vllm_gpu_memory_utilization=0.3)\nGRPOTrainer(model='m', reward_funcs=score, args=args).train()\n"),
+            ("ds.json", STAGE_2),
+        ]),
+        Example::job("torchrun --nproc_per_node 2 t.py").files(&[
+            ("t.py", "args = GRPOConfig(deepspeed='ds.json', per_device_train_batch_size=8, use_vllm=True, vllm_mode='colocate', vllm_gpu_memory_utilization=0.9, vllm_enable_sleep_mode=True)\nGRPOTrainer(model='m', reward_funcs=score, args=args).train()\n"),
+            ("ds.json", STAGE_2),
+        ]),
+        Example::job("NPROC_PER_NODE=2 swift rlhf --rlhf_type grpo --model m --use_vllm true --vllm_mode server --vllm_gpu_memory_utilization 0.9 --deepspeed zero2"),
+    ],
+    is_no_op: false,
+};
+
+static WORDING: Wording = Wording {
+    message: Text::new(
+        "vLLM keeps a share of {share} of every GPU, also while the model trains",
+        "vLLM 占用每张卡 {share} 的显存，训练时也不释放",
+    ),
+    why: Text::new(
+        "With `vllm_mode` \"colocate\" vLLM runs on the training GPUs and reserves its share of the whole GPU for the life of the job, unless it sleeps outside generation. Weights, gradients, optimizer states and activations have to fit in the rest.",
+        "`vllm_mode` 为 \"colocate\" 时，vLLM 与训练共用 GPU，整个任务期间一直占着整卡显存的这个比例，除非在生成之外休眠。权重、梯度、优化器状态和激活只能放在剩下的显存里。",
+    ),
+    help: Text::new(
+        "let vLLM sleep while the model trains (`vllm_enable_sleep_mode=True` in TRL, `--sleep_level 1` in ms-swift), and lower `vllm_gpu_memory_utilization`: TRL's default is 0.3",
+        "让 vLLM 在训练时休眠（TRL 用 `vllm_enable_sleep_mode=True`，ms-swift 用 `--sleep_level 1`），并调低 `vllm_gpu_memory_utilization`：TRL 的默认值是 0.3",
+    ),
+};
+
+/// From this share on, next to nothing is left; it is vLLM's own default, meant for a GPU of its own.
+const NEARLY_ALL: f64 = 0.9;
+
+pub(crate) fn check(job: &JobView<'_>, found: &mut Findings) {
+    for task in tasks(job) {
+        if let Some(said) = kept_share(&task) {
+            let diagnostic = Diagnostic::new(&RULE, &WORDING, "", said.place.span)
+                .with("share", said.value.as_str());
+            found.at(&said.place, diagnostic);
+        }
+    }
+}
+
+/// The share that vLLM keeps, where it is nearly everything.
+fn kept_share<'a>(task: &Task<'a>) -> Option<&'a Said> {
+    let sleep = match task.job.framework {
+        Some(Framework::Trl) => "vllm_enable_sleep_mode",
+        Some(Framework::Swift) => "sleep_level",
+        _ => return None,
+    };
+    let is_beside = task.said("vllm_mode").is_some_and(|mode| mode.value == "colocate");
+    let is_awake = task.is_on("use_vllm") == Some(true) && task.is_off(sleep);
+    let share = task.said("vllm_gpu_memory_utilization").filter(|_| is_beside && is_awake)?;
+    let is_nearly_all = share.value.parse::<f64>().is_ok_and(|share| share >= NEARLY_ALL);
+    is_nearly_all.then_some(share)
+}
