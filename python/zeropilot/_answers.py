@@ -544,6 +544,8 @@ class RejectedStrategy:
     where: str
     device: Estimate
     verdict: Verdict
+    fullest: str
+    other_models: int
 
 
 @dataclass(frozen=True)

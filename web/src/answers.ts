@@ -443,6 +443,8 @@ export interface RejectedStrategy {
   where: string;
   device: Estimate;
   verdict: Verdict;
+  fullest: string;
+  other_models: number;
 }
 
 /// The job as it is written.

@@ -445,6 +445,10 @@ fn what_no_answer_follows_of_a_job_is_named() {
     let directory = tempfile::tempdir().expect("a directory");
     for (job, words) in [
         (trl("PPO", "", "").1, "the other models and the loss of this task"),
+        (
+            trl("GRPO", "", ", reward_funcs='Skywork/Skywork-Reward-V2-Qwen3-8B'").1,
+            "a reward model on the same GPUs",
+        ),
         (trl("DPO", "use_liger_kernel=True", "").1, "fused loss of this task"),
     ] {
         std::fs::write(directory.path().join("train.py"), &job).expect("it is written");

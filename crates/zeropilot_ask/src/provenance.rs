@@ -18,7 +18,7 @@ use zeropilot_units::parse_product;
 
 use crate::machines::Machines;
 use crate::memory::{MemoryRequest, Stated, WrittenConfig};
-use crate::name::{FusedLoss, ImageChoice, MethodName, PartName, TaskName};
+use crate::name::{FusedLoss, ImageChoice, MethodName, PartName, RolloutName, TaskName};
 use crate::note::Note;
 use crate::plan::PlanRequest;
 use crate::task::TaskRequest;
@@ -241,7 +241,8 @@ impl Provenance {
         let completion = job.and_then(|job| job.completion_len.clone());
         self.take("completion_len", &mut task.completion_len, completion, None);
         self.take("rollout", &mut task.rollout, job.and_then(|job| job.rollout.clone()), None);
-        let vllm = job.map(|job| job.vllm.clone()).unwrap_or_default();
+        let is_colocated = task.rollout == Some(RolloutName::Vllm);
+        let vllm = job.filter(|_| is_colocated).map(|job| job.vllm.clone()).unwrap_or_default();
         let share = &mut task.vllm_gpu_memory_utilization;
         self.take("vllm_gpu_memory_utilization", share, vllm.share, None);
         self.take("vllm_sleep", &mut task.vllm_sleep, vllm.sleeps, None);
@@ -267,8 +268,8 @@ impl Provenance {
         let left_out = NotModelled {
             origin: self.origin_of("task"),
             ..not_modelled(
-                "the time that `generate` takes; only the gathers around it are timed",
-                "`generate` 所花的时间；只计了它前后的聚合",
+                "the time of generation (`generate` or vLLM); only the gathers around it are timed",
+                "生成（`generate` 或 vLLM）所花的时间；只计了它前后的聚合",
                 &format!("task {name}"),
                 Direction::Higher,
             )

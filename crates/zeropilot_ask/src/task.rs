@@ -251,10 +251,12 @@ impl TaskRequest {
         if !self.task().generates() {
             return Ok(None);
         }
-        // Adapters are merged into the whole model before vLLM gets it.
-        let publication = match training.method() {
-            MethodName::Full => Publication::EachInTurn,
-            _ => Publication::AllAtOnce,
+        // Adapters are merged into the whole model before vLLM gets it; ms-swift gathers all of it anyway.
+        let is_swift = self.trainer == Some(TrainerName::Swift);
+        let publication = if training.method() == MethodName::Full && !is_swift {
+            Publication::EachInTurn
+        } else {
+            Publication::AllAtOnce
         };
         Ok(match self.rollout.unwrap_or_default() {
             RolloutName::None => None,

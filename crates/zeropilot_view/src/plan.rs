@@ -26,7 +26,7 @@ use zeropilot_units::Estimate;
 
 use self::reason::why;
 use self::shortage::remedy;
-use crate::memory::{fit, task};
+use crate::memory::{fit, phase, task};
 use crate::simulate::human::{grouped, seconds};
 use crate::wrap::fold;
 use crate::{Layout, escaped, provenance, strategy, talk};
@@ -293,7 +293,22 @@ fn rejected(rejected: &[Rejected], layout: &Layout) -> String {
         Text::new("\nNot sure to fit, even at its smallest:", "\n缩到最小也不能保证放得下：")
             .get(language);
     let all = rejected.iter().map(|rejected| rejected_row(rejected, language));
-    rows(head, all, layout.width)
+    rows(head, all, layout.width) + &limit(rejected, language)
+}
+
+/// When the GPU is fullest in the strategy that comes nearest to fitting, where other models run too.
+fn limit(rejected: &[Rejected], language: Language) -> String {
+    let of_device = rejected.iter().filter(|it| it.over_by().0 > 0 && it.other_models.0 > 0);
+    let Some(nearest) = of_device.min_by_key(|rejected| rejected.over_by()) else {
+        return String::new();
+    };
+    let (way, others) = (way_words(nearest.way, language), nearest.other_models);
+    let moment = phase::moment(nearest.fullest).get(language);
+    tr!(
+        language,
+        "Of these, {way} comes nearest: its GPU is fullest {moment}, and {others} of it are models that are not trained.\n",
+        "其中最接近的是 {way}：显存峰值出现在{moment}，不训练的模型占 {others}。\n"
+    )
 }
 
 fn rejected_row(rejected: &Rejected, language: Language) -> (String, String) {

@@ -145,6 +145,18 @@ impl Reader<'_> {
             trl,
         });
         self.other_reference(job);
+        self.reward_model(name, job);
+    }
+
+    /// A reward model that one of TRL's trainers is given by its name.
+    fn reward_model(&self, task: TaskName, job: &mut TrainingJob) {
+        let trainer = TRAINERS.iter().find(|(.., known)| *known == task);
+        let call = trainer.and_then(|(trainer, ..)| self.called(trainer));
+        let named = call.and_then(|call| self.keyword(call, "reward_funcs"));
+        if let Some(said) = named.filter(|_| task.learns_from_completions()) {
+            let words = ("a reward model on the same GPUs", "同一批卡上的奖励模型");
+            self.leave_out(job, words, &said, "reward_funcs", Direction::Higher);
+        }
     }
 
     /// The release of TRL that the project asks for.

@@ -23,7 +23,7 @@ use zeropilot_cluster::Cluster;
 use zeropilot_config::schema::EngineVersion;
 use zeropilot_model::Model;
 use zeropilot_step::lower::{LowerError, Recipe as Training};
-use zeropilot_step::memory::Answer;
+use zeropilot_step::memory::{Answer, Phase};
 use zeropilot_step::time::Estimated;
 use zeropilot_units::{Bytes, Estimate};
 
@@ -120,6 +120,10 @@ pub struct Rejected {
     pub capacity: Bytes,
     /// Bytes a host lacks.
     pub host_over_by: Bytes,
+    /// When a GPU is fullest.
+    pub fullest: Phase,
+    /// What models that are not trained take of a GPU, an engine that generates included.
+    pub other_models: Bytes,
 }
 
 impl Rejected {
@@ -286,5 +290,7 @@ fn rejected(asker: &mut Asker<'_>, way: Way) -> Result<Rejected, PlanError> {
         device: answer.device(),
         capacity: asker.capacity(),
         host_over_by: asker.host_lacks(&answer),
+        fullest: answer.fullest,
+        other_models: answer.other_models(),
     })
 }

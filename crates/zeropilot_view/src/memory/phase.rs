@@ -62,7 +62,7 @@ pub(super) fn short(phase: Phase) -> Text {
 }
 
 /// When something happens.
-pub(super) fn moment(phase: Phase) -> Text {
+pub(crate) fn moment(phase: Phase) -> Text {
     match phase {
         Phase::Init => Text::new("while the engine is built", "初始化引擎时"),
         Phase::Generate => Text::new("while completions are generated", "生成补全时"),

@@ -11,7 +11,7 @@ use zeropilot_record::Offload;
 use super::{PlanReport, offers, offload};
 use crate::estimate::{Estimate, Range};
 use crate::json::value;
-use crate::memory::{Fit, fit, fit_of};
+use crate::memory::{Fit, fit, fit_of, phase};
 use crate::provenance;
 
 /// What to run: the recommended strategy, what else fits, what does not, and the fallbacks if it still runs out of memory.
@@ -90,6 +90,8 @@ struct RejectedStrategy {
     r#where: &'static str,
     device: Estimate,
     verdict: Fit,
+    fullest: &'static str,
+    other_models: u64,
 }
 
 /// What it takes to finish: GPU hours, and money if a price was given.
@@ -200,6 +202,8 @@ impl From<&Rejected> for RejectedStrategy {
                 true => fit(rejected.device, zeropilot_units::Estimate::exact(rejected.capacity)),
                 false => Fit::DoesNotFit,
             },
+            fullest: phase::name(rejected.fullest),
+            other_models: rejected.other_models.0,
         }
     }
 }
