@@ -84,7 +84,11 @@ pub fn judge<'r>(
     rows: &'r [Row],
     predict: &dyn Fn(&Question) -> Result<Predicted, String>,
 ) -> Judgement<'r> {
-    let relevant = rows.iter().filter(|row| row.complete_memory || row.outcome == Outcome::Oom);
+    let is_relevant = |row: &&Row| {
+        let is_told = row.task.is_some() || row.images.is_some() || row.dataset.is_some();
+        row.complete_memory || row.outcome == Outcome::Oom || is_told
+    };
+    let relevant = rows.iter().filter(is_relevant);
     let judged = relevant.map(|row| {
         let question = Question::of(row);
         let predicted = question.as_ref().ok().map(predict);

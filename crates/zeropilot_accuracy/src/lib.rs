@@ -5,6 +5,7 @@
 //! is tested without one. Nothing about memory is fitted. [`throughput`] is judged apart.
 
 pub mod interval;
+mod job;
 mod judgement;
 mod lengths;
 mod lora;
@@ -18,10 +19,11 @@ mod row;
 mod statistics;
 pub mod throughput;
 
+pub use job::Job;
 pub use judgement::{Judged, Judgement, Predicted, judge};
 pub use measured::{Measured, Metric, measured};
 pub use question::{Difference, Obstacle, Question};
-pub use recipe::Software;
+pub use recipe::{Buckets, Pairs, Software};
 pub use report::report;
 pub use row::{Checkpointing, Outcome, Row, rows};
 pub use statistics::{Fits, Statistics};

@@ -1,19 +1,23 @@
 //! What zeropilot itself says to a question.
 
+use std::sync::Arc;
+
 use serde_json::{Value, json};
 use zeropilot_cluster::{AttentionKernel, Capacity, Cluster, Device, Gpus, Layout};
 use zeropilot_config::resolve::{Accelerator, Circumstances, ResolvedConfig, Source, resolve};
 use zeropilot_config::syntax::parse_json;
+use zeropilot_model::{Model, PartKind};
 use zeropilot_step::cuda::{Before, Gradients, Settings, replay};
-use zeropilot_step::family::micro_step;
-use zeropilot_step::lower::Recipe;
+use zeropilot_step::lower::{Method, Recipe};
 use zeropilot_step::memory::{self, Answer};
 use zeropilot_step::tape::{AttentionForm, Kernels, Options, Trace};
+use zeropilot_step::task::{Frozen, Objective, Role, Task};
 use zeropilot_step::zero::{Engine, Loading, Place};
 use zeropilot_units::{Bytes, ElementSize};
 
 use crate::judgement::Predicted;
 use crate::question::Question;
+use crate::recipe::Buckets;
 
 /// The answer to a question.
 ///
@@ -21,9 +25,9 @@ use crate::question::Question;
 ///
 /// If the config would be refused or the model cannot be lowered: the reason.
 pub fn predict(question: &Question) -> Result<Predicted, String> {
-    let resolved = resolved(question)?;
-    let model = question.model.model().map_err(|error| error.to_string())?;
-    let recipe = recipe(question);
+    let model = model(question)?;
+    let resolved = resolved(question, sizes(question, &model))?;
+    let recipe = Recipe { task: task(question, &model)?, ..recipe(question) };
     let cluster = Cluster::new(gpus(question));
     let zero = resolved.zero();
     let job = memory::Question {
@@ -52,6 +56,62 @@ fn within_card(question: &Question, allocated: Bytes, reserved: Bytes, driver: B
     let Some(capacity) = capacity else { return reserved };
     let most = capacity.bytes.expected().saturating_sub(driver);
     if allocated > most { reserved } else { reserved.min(most) }
+}
+
+/// The model as it is trained.
+fn model(question: &Question) -> Result<Model, String> {
+    let model = question.model.model().map_err(|error| error.to_string())?;
+    let model = match question.freezes_vision {
+        true => model.freeze_part(PartKind::Vision).freeze_part(PartKind::Projector),
+        false => model,
+    };
+    match question.job.as_ref().map(|job| job.objective) {
+        Some(Objective::Reward) => model.as_reward_model().ok_or_else(|| "no head".to_owned()),
+        _ => Ok(model),
+    }
+}
+
+/// What it is trained for. Where `"auto"` is filled in for the trained model, frozen ones have DeepSpeed's defaults.
+fn task(question: &Question, model: &Model) -> Result<Task, String> {
+    let Some(job) = &question.job else { return Ok(Task::default()) };
+    let is_full = question.method == Method::Full;
+    let zero = resolved(question, None)?.zero();
+    let is_filled = question.software.buckets == Buckets::Swift && question.stage == 3;
+    let zero = is_filled.then_some(zero);
+    let frozen = |role, model| Frozen { role, model, zero: zero.clone(), has_optimizer: false };
+    let mut others = Vec::new();
+    if job.has_reference && is_full {
+        others.push(frozen(Role::Reference, Arc::new(model.clone())));
+    }
+    if let Some(teacher) = job.teacher {
+        let teacher = teacher.model().map_err(|error| error.to_string())?;
+        others.push(frozen(Role::Teacher, Arc::new(teacher)));
+    }
+    Ok(Task {
+        objective: job.objective,
+        frozen: others,
+        adapters_off: job.has_reference && !is_full,
+        ..Task::default()
+    })
+}
+
+/// Sizes in the config that are not DeepSpeed's own.
+fn sizes(question: &Question, model: &Model) -> Option<Value> {
+    match (question.software.buckets, question.stage) {
+        (Buckets::Default, _) => None,
+        (Buckets::Swift, 3) => {
+            let hidden = model.dimensions()?.hidden_size;
+            Some(json!({
+                "reduce_bucket_size": hidden * hidden,
+                "stage3_prefetch_bucket_size": hidden * hidden * 9 / 10,
+                "stage3_param_persistence_threshold": 10 * hidden,
+            }))
+        }
+        (Buckets::Swift, _) => {
+            let bucket = 200_000_000;
+            Some(json!({ "reduce_bucket_size": bucket, "allgather_bucket_size": bucket }))
+        }
+    }
 }
 
 fn recipe(question: &Question) -> Recipe {
@@ -85,8 +145,9 @@ fn gpus(question: &Question) -> Gpus {
 }
 
 /// The config the run most likely had.
-fn config(question: &Question) -> Value {
-    let mut zero = json!({ "stage": question.stage });
+fn config(question: &Question, sizes: Option<Value>) -> Value {
+    let mut zero = sizes.unwrap_or_else(|| json!({}));
+    zero["stage"] = json!(question.stage);
     if let Some(overlap) = question.software.overlap_comm {
         zero["overlap_comm"] = json!(overlap);
     }
@@ -104,15 +165,15 @@ fn config(question: &Question) -> Value {
         precision: { "enabled": true },
         "zero_optimization": zero,
     });
-    if question.software.engine == Engine::DeepSpeed {
+    if question.software.engine == Engine::DeepSpeed && !question.software.brings_optimizer {
         // Named in the config, as the published scripts do, it becomes DeepSpeed's own.
         config["optimizer"] = json!({ "type": "AdamW" });
     }
     config
 }
 
-fn resolved(question: &Question) -> Result<ResolvedConfig, String> {
-    let text = config(question).to_string();
+fn resolved(question: &Question, sizes: Option<Value>) -> Result<ResolvedConfig, String> {
+    let text = config(question, sizes).to_string();
     let document = parse_json(&text).map_err(|error| format!("{error:?}"))?;
     let circumstances = Circumstances {
         version: question.software.deepspeed,
@@ -136,12 +197,14 @@ fn slack_of_lengths(
         let recipe = Recipe { sequence: length, ..job.recipe.clone() };
         let options = recipe.options(Options { kernels: Kernels::Cuda, ..Options::default() });
         let workload = memory::Question { recipe: &recipe, ..*job }.workload();
-        workload.map(|workload| micro_step(workload.lowered().program(), options))
+        workload.map(|workload| workload.lowered().trace(options))
     };
     let states = answer.on_gpu.states.after_step.iter();
     let resident =
         states.filter(|(_, place, _)| *place == Place::Device).map(|(_, _, bytes)| bytes).collect();
     let before = Before { resident, ..Before::default() };
+    let expandable_segments = question.software.expandable_segments;
+    let settings = Settings { expandable_segments, ..Settings::default() };
     let gradients = if question.stage >= 2 { Gradients::Bucketed } else { Gradients::Kept };
     let mut slacks: Vec<Bytes> = Vec::new();
     for lengths in &question.lengths {
@@ -152,7 +215,7 @@ fn slack_of_lengths(
             .map(trace)
             .collect::<Result<_, _>>()
             .map_err(|error| error.to_string())?;
-        let replayed = replay(&micro_steps, &before, gradients, Settings::default());
+        let replayed = replay(&micro_steps, &before, gradients, settings);
         slacks.push(replayed.map_err(|failure| format!("{failure:?}"))?.slack());
     }
     slacks.sort_unstable();

@@ -7,11 +7,12 @@ use zeropilot_model::catalogue::{self, Entry};
 use zeropilot_step::lower::Method;
 use zeropilot_step::zero::BaseOptimizer;
 
-use crate::lengths::DRAWS;
+use crate::job::{Job, check, job};
+use crate::lengths::{DRAWS, Samples};
 use crate::lora::method;
 use crate::reading::{Lengths, READING};
-use crate::recipe::Software;
-use crate::row::{Checkpointing, Row};
+use crate::recipe::{Pairs, Software};
+use crate::row::{Checkpointing, Outcome, Row};
 
 /// Where a question is near to what was run, but not the same.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -26,6 +27,10 @@ pub enum Difference {
     PrecisionAssumed,
     /// Which attention ran is not stated.
     AttentionAssumed,
+    /// How much of the sequences are prompts is not stated.
+    PromptsLabelled,
+    /// How long completions were is not stated.
+    CompletionsAssumed,
 }
 
 /// Why a row cannot be asked.
@@ -57,6 +62,18 @@ pub enum Obstacle {
     Gptq,
     /// Who ran the loop, and how, is not known.
     Runner,
+    /// A task that is not modelled.
+    Task(String),
+    /// The value is the memory of the card.
+    CardFull,
+    /// Lengths of samples or completions are not published.
+    Lengths,
+    /// Sizes of images are not.
+    Images,
+    /// An engine for generation on the same GPUs.
+    Colocated,
+    /// The teacher generates, and not the student.
+    TeacherGenerates,
 }
 
 /// A run to predict.
@@ -82,6 +99,10 @@ pub struct Question {
     pub fp16: bool,
     /// What is trained.
     pub method: Method,
+    /// For what, with the help of which other models, if not for the next token.
+    pub job: Option<Job>,
+    /// The tower that sees is frozen.
+    pub freezes_vision: bool,
     /// The optimizer, where DeepSpeed brings none.
     pub optimizer: BaseOptimizer,
     /// Sequences of a micro batch.
@@ -108,13 +129,22 @@ impl Question {
     /// If it cannot be asked: the first reason.
     pub fn of(row: &Row) -> Result<Self, Obstacle> {
         let mut differences = Vec::new();
+        check(row)?;
         let software = software(row, &mut differences)?;
+        let job = job(row, &software)?;
         let model = model(row, &mut differences)?;
         let method = method(row, &mut differences)?;
         let stage = row.zero_stage.ok_or(Obstacle::Missing("zero_stage"))?;
         check_states(row)?;
-        let sequence = row.seq_len.ok_or(Obstacle::Missing("seq_len"))?;
         let micro_batch = row.micro_batch.ok_or(Obstacle::Missing("micro_batch"))?;
+        let samples = samples(job.as_ref(), &software, micro_batch);
+        let sequence = sequence(row, &software, samples)?;
+        if software.keeps_labelled_logits {
+            differences.push(Difference::PromptsLabelled);
+        }
+        if row.rollout.is_some() {
+            differences.push(Difference::CompletionsAssumed);
+        }
         let ranks = row.gpus.ok_or(Obstacle::Missing("gpus"))?;
         if row.precision.is_none() {
             differences.push(Difference::PrecisionAssumed);
@@ -133,11 +163,13 @@ impl Question {
             offload_parameters: on_host(row.offload_param.as_deref()),
             fp16: row.precision.as_deref().is_some_and(|precision| precision.contains("fp16")),
             method,
+            job,
+            freezes_vision: row.frozen.as_deref() == Some("vision"),
             optimizer: optimizer(row),
             micro_batch,
             accumulation: row.grad_accum.unwrap_or(1),
             sequence,
-            lengths: lengths(row, sequence, micro_batch),
+            lengths: lengths(row, samples),
             checkpointing: checkpointing(row)?,
             attention: attention(row),
             differences,
@@ -211,14 +243,46 @@ fn attention(row: &Row) -> Option<AttentionKernel> {
     (row.flash_attn != Some(false)).then(|| fused.into())
 }
 
-/// The lengths of a source whose samples vary.
-fn lengths(row: &Row, longest: u64, micro_batch: u64) -> Vec<Vec<u64>> {
-    let varies = row.seq_mode.as_deref() == Some("max_reached");
-    let known = READING.lengths.get(row.prefix()).filter(|_| varies);
-    let draw = |lengths: &Lengths| {
-        (0..DRAWS).map(|seed| lengths.draw(longest, micro_batch, seed)).collect()
-    };
-    known.map(draw).unwrap_or_default()
+/// What is known of the lengths of a row whose samples vary.
+fn known_lengths(row: &Row) -> Option<&'static Lengths> {
+    match row.seq_mode.as_deref() {
+        Some("max_reached") => READING.lengths.get(row.prefix()),
+        Some("cap") => READING.lengths.get(row.dataset.as_ref()?),
+        _ => None,
+    }
+}
+
+/// The samples of a micro batch: answers come in pairs.
+fn samples(job: Option<&Job>, software: &Software, micro_batch: u64) -> Samples {
+    let count = micro_batch * job.map_or(1, |job| job.objective.rows());
+    Samples { count, is_padded: software.pairs == Pairs::Padded }
+}
+
+/// The longest sample that is not deleted.
+fn longest(row: &Row, stated: u64) -> Result<u64, Obstacle> {
+    let is_cap = row.seq_mode.as_deref() == Some("cap") && row.outcome != Outcome::Oom;
+    if !is_cap {
+        return Ok(stated);
+    }
+    let known = known_lengths(row).and_then(|lengths| lengths.most);
+    known.map(|most| most.min(stated)).ok_or(Obstacle::Lengths)
+}
+
+/// Tokens of a sequence of the fullest micro batch.
+fn sequence(row: &Row, software: &Software, samples: Samples) -> Result<u64, Obstacle> {
+    let stated = row.seq_len.ok_or(Obstacle::Missing("seq_len"))?;
+    if software.pairs == Pairs::Packed {
+        return Ok(stated / samples.count.max(1));
+    }
+    let longest = longest(row, stated)?;
+    Ok(known_lengths(row).map_or(longest, |lengths| lengths.fullest(longest, samples)))
+}
+
+/// Lengths of micro batches, where samples vary.
+fn lengths(row: &Row, samples: Samples) -> Vec<Vec<u64>> {
+    let longest = row.seq_len.and_then(|stated| longest(row, stated).ok());
+    let (Some(known), Some(longest)) = (known_lengths(row), longest) else { return Vec::new() };
+    (0..DRAWS).map(|seed| known.draw(longest, samples, seed)).collect()
 }
 
 fn on_host(offload: Option<&str>) -> bool {
@@ -248,6 +312,12 @@ impl fmt::Display for Obstacle {
             Self::Extension => "ZeRO++",
             Self::Gptq => "GPTQ's kernels",
             Self::Runner => "who ran the loop, and how, is not known",
+            Self::Task(name) => return write!(f, "{name} is not modelled"),
+            Self::CardFull => "the published value is the memory of the card",
+            Self::Lengths => "how long samples or completions are is not published",
+            Self::Images => "the sizes of the images are not published",
+            Self::Colocated => "vLLM on the same GPUs",
+            Self::TeacherGenerates => "the teacher generates",
         })
     }
 }
@@ -260,6 +330,12 @@ impl fmt::Display for Difference {
             Self::GptqGroupAssumed => "GPTQ base, groups of 128 assumed",
             Self::PrecisionAssumed => "precision not published, bf16 assumed",
             Self::AttentionAssumed => "attention not published, PyTorch's choice assumed",
+            Self::PromptsLabelled => {
+                "the length of prompts is not published, every token counted as scored"
+            }
+            Self::CompletionsAssumed => {
+                "the length of completions is not published, as long as the longest sample assumed"
+            }
         })
     }
 }
@@ -269,6 +345,7 @@ mod tests {
     use std::collections::BTreeMap;
 
     use zeropilot_step::head::LossHead;
+    use zeropilot_step::task::{Objective, Scores};
 
     use super::*;
     use crate::row::rows;
@@ -291,6 +368,25 @@ mod tests {
     }
 
     #[test]
+    fn a_job_is_asked_with_the_loss_of_its_trainer() {
+        let packed = question("swiftx-059").unwrap();
+        let job = packed.job.unwrap();
+        let at_once = Objective::Dpo { scores: Scores::AtOnce, last_logits: false };
+        assert_eq!((job.objective, job.has_reference), (at_once, true));
+        // Both answers of all pairs are in one sequence of 8192.
+        assert_eq!((packed.micro_batch, packed.sequence), (1, 4096));
+        // The cap is 8192, the longest sample of the dataset has 1801.
+        let padded = question("swiftx-076").unwrap();
+        assert_eq!((padded.sequence, padded.lengths.len()), (1801, 3));
+        let distilled = question("swiftx-080").unwrap().job.unwrap();
+        assert_eq!(distilled.teacher.map(|teacher| teacher.id.as_str()), Some("Qwen/Qwen3-8B"));
+        assert_eq!(question("swiftx-083"), Err(Obstacle::Task("PPO".to_owned())));
+        assert_eq!(question("swiftx-078"), Err(Obstacle::Lengths));
+        assert_eq!(question("swiftx-079"), Err(Obstacle::TeacherGenerates));
+        assert_eq!(question("swiftx-081"), Err(Obstacle::Colocated));
+    }
+
+    #[test]
     fn what_cannot_be_asked_says_why() {
         assert_eq!(question("titan-001"), Err(Obstacle::Engine));
         assert_eq!(question("tune-002"), Err(Obstacle::Compiled));
@@ -308,7 +404,7 @@ mod tests {
                 Err(obstacle) => *obstacles.entry(obstacle).or_default() += 1,
             }
         }
-        assert_eq!(asked + obstacles.values().sum::<usize>(), 300);
+        assert_eq!(asked + obstacles.values().sum::<usize>(), 317);
         for field in ["gpus", "zero_stage", "micro_batch", "seq_len", "grad_ckpt", "method"] {
             assert!(!obstacles.contains_key(&Obstacle::Missing(field)), "{field}");
         }

@@ -63,12 +63,14 @@ pub(crate) struct LoraReading {
     pub(crate) saved: Vec<String>,
 }
 
-/// How long the samples of a source are before they are cut.
+/// How long the samples of a source or of a dataset are before they are cut.
 #[derive(Debug, Clone, Copy, Deserialize)]
 pub(crate) struct Lengths {
     pub(crate) mean: f64,
     pub(crate) deviation: f64,
     pub(crate) least: u64,
+    /// The longest, where it is known.
+    pub(crate) most: Option<u64>,
 }
 
 /// How a source printed bytes.

@@ -6,6 +6,7 @@ use zeropilot_config::schema::EngineVersion;
 use zeropilot_step::head::LossHead;
 use zeropilot_step::primitive::QuantizedProduct;
 use zeropilot_step::tape::{Autocast, LayerKernels};
+use zeropilot_step::task::Scores;
 use zeropilot_step::zero::Engine;
 
 use crate::reading::READING;
@@ -16,10 +17,11 @@ use crate::row::Row;
 #[serde(deny_unknown_fields)]
 pub(crate) struct RecipeReading {
     source: String,
-    /// Part of what the row says about its framework, model or precision.
+    /// Part of what the row says about its framework, model, precision or task.
     framework: Option<String>,
     model: Option<String>,
     precision: Option<String>,
+    task: Option<String>,
     software: Software,
     #[serde(rename = "why")]
     _why: String,
@@ -35,7 +37,32 @@ impl RecipeReading {
             && has(&self.framework, &row.framework)
             && has(&self.model, &Some(row.model.clone()))
             && has(&self.precision, &row.precision)
+            && has(&self.task, &row.task)
     }
+}
+
+/// The sizes of buckets and of what stage 3 prefetches and keeps.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Buckets {
+    /// DeepSpeed's defaults.
+    #[default]
+    Default,
+    /// Those of ms-swift's configs: `2e8`, and in stage 3 `"auto"`, which transformers fills in by the width of the model.
+    Swift,
+}
+
+/// How pairs of answers share a batch.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Pairs {
+    /// Every answer is padded to the longest.
+    #[default]
+    Padded,
+    /// All answers of a micro batch in one sequence without padding.
+    Joined,
+    /// As many pairs as fit in one sequence of the stated length.
+    Packed,
 }
 
 /// The software of a run.
@@ -58,6 +85,20 @@ pub struct Software {
     pub adapters_in_fp32: bool,
     /// `overlap_comm`, where the source states it.
     pub overlap_comm: Option<bool>,
+    /// Bucket sizes of the config.
+    pub buckets: Buckets,
+    /// Whether the script brings the optimizer, and the config names none.
+    pub brings_optimizer: bool,
+    /// How DPO computes log-probabilities.
+    pub scores: Scores,
+    /// How it puts pairs together.
+    pub pairs: Pairs,
+    /// Whether a task computes logits of labelled positions only.
+    pub keeps_labelled_logits: bool,
+    /// Whether GKD is that of ms-swift: it copies the logits of labelled positions, and its teacher has no cache.
+    pub is_swift_gkd: bool,
+    /// Whether GKD adds the student's own loss.
+    pub adds_cross_entropy: bool,
     /// `expandable_segments:True`.
     pub expandable_segments: bool,
     /// The version of DeepSpeed, or the oldest that is known.
@@ -76,6 +117,13 @@ impl Default for Software {
             is_built_whole: false,
             adapters_in_fp32: true,
             overlap_comm: None,
+            buckets: Buckets::default(),
+            brings_optimizer: false,
+            scores: Scores::default(),
+            pairs: Pairs::default(),
+            keeps_labelled_logits: false,
+            is_swift_gkd: false,
+            adds_cross_entropy: false,
             expandable_segments: false,
             deepspeed: EngineVersion::NEWEST,
         }

@@ -5,7 +5,8 @@ use std::fmt::Write as _;
 
 use zeropilot_step::conformal::SHARE;
 
-use crate::interval::Bounds;
+use crate::interval::{Bounds, calibrate};
+use crate::job::Job;
 use crate::judgement::{Judged, Judgement};
 use crate::measured::Metric;
 use crate::question::Question;
@@ -26,6 +27,7 @@ pub fn report(judgement: &Judgement<'_>) -> String {
     );
     overall(&mut text, judgement);
     intervals(&mut text, judgement);
+    jobs(&mut text, judgement);
     by_source(&mut text, judgement);
     out_of_memory(&mut text, judgement);
     not_asked(&mut text, judgement);
@@ -79,6 +81,51 @@ fn intervals(text: &mut String, judgement: &Judgement<'_>) {
             share(group.inside, group.rows),
             share(group.below, group.rows)
         );
+    }
+    text.push('\n');
+}
+
+/// What is trained for more than the next token, as it is called.
+const JOBS: [(&str, &str); 4] =
+    [("dpo", "DPO"), ("simpo", "SimPO"), ("reward", "reward model"), ("gkd", "GKD")];
+
+fn job<'q>(judged: &'q Judged<'_>) -> Option<&'q Job> {
+    judged.question.as_ref().ok()?.job.as_ref()
+}
+
+/// Rows of preferences and distillation, and what the bounds would be without them.
+fn jobs(text: &mut String, judgement: &Judgement<'_>) {
+    let rows = || judgement.rows.iter().filter(|judged| job(judged).is_some());
+    if rows().next().is_none() {
+        return;
+    }
+    text.push_str(
+        "## Jobs with several models\n\n\
+         Preferences and distillation, with their references and teachers. Each is asked with the loss of the trainer \
+         that ran it, of its version: `knowledge/field/reading.json` says which. A cap on the length of samples is not \
+         their length: where only a cap is stated, the longest sample is taken from published statistics of the dataset.\n\n",
+    );
+    heading(text, "job");
+    line(text, "all", Statistics::of(rows()));
+    for (name, words) in JOBS {
+        let own = rows().filter(|judged| job(judged).is_some_and(|job| job.name == name));
+        line(text, words, Statistics::of(own));
+    }
+    let mut others: Vec<Judged<'_>> =
+        judgement.rows.iter().filter(|judged| job(judged).is_none()).cloned().collect();
+    for (without, with) in calibrate(&mut others).iter().zip(&judgement.groups) {
+        if without.rows < with.rows {
+            let Bounds { low, high } = without.bounds;
+            let _ = write!(
+                text,
+                "\nThese rows take part in the bounds above, which are shown for such jobs too: {} of {} rows lie within. \
+                 Without them the bounds would be × {low}–{high}, and {} of {} rows within.\n",
+                share(with.inside, with.rows),
+                with.rows,
+                share(without.inside, without.rows),
+                without.rows
+            );
+        }
     }
     text.push('\n');
 }
@@ -228,13 +275,15 @@ fn row(text: &mut String, judged: &Judged<'_>) {
 }
 
 fn run(judged: &Judged<'_>, question: &Question) -> String {
-    let mut run = format!(
-        "stage {}, {}, {} x {} tokens",
-        question.stage,
-        judged.row.method.as_deref().unwrap_or("?"),
-        question.micro_batch,
-        question.sequence
-    );
+    let method = judged.row.method.as_deref().unwrap_or("?");
+    let mut run = format!("stage {}, {method}", question.stage);
+    let mut rows = question.micro_batch;
+    if let Some(job) = &question.job {
+        let words = JOBS.iter().find(|(name, _)| *name == job.name).map_or("", |(_, words)| words);
+        let _ = write!(run, ", {words}");
+        rows *= job.objective.rows();
+    }
+    let _ = write!(run, ", {rows} x {} tokens", question.sequence);
     if question.checkpointing {
         run.push_str(", checkpointing");
     }
@@ -269,7 +318,8 @@ mod tests {
                 assert!(text.contains(&obstacle.to_string()), "{obstacle}");
             }
         }
-        // 300 complete rows and 20 that ran out of memory.
-        assert_eq!(judgement.rows.len(), 320);
+        // 317 complete rows, 20 that ran out of memory, and others that say why they are not complete.
+        let complete = judgement.rows.iter().filter(|judged| judged.row.complete_memory).count();
+        assert_eq!((complete, judgement.rows.len()), (317, 389));
     }
 }

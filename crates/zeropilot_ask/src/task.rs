@@ -349,12 +349,14 @@ impl TaskRequest {
                 cross_entropy: false,
                 teacher_first: true,
                 teacher_cache: false,
+                picks_logits: false,
             }),
             TaskName::Gkd => Objective::Distillation(Distillation {
                 divergence: Divergence::JensenShannon,
                 cross_entropy: false,
                 teacher_first: false,
                 teacher_cache: true,
+                picks_logits: false,
             }),
         };
         // By default GKD generates in half of its micro steps (`lmbda` 0.5).

@@ -284,7 +284,7 @@ impl Lowered {
     }
 
     /// A micro step on a tape that runs as `options` say.
-    pub(crate) fn trace(&self, options: Options) -> Trace {
+    pub fn trace(&self, options: Options) -> Trace {
         let of_task = trace(&self.task, &self.setup, &*self.program, &self.frozen, options);
         of_task.unwrap_or_default()
     }

@@ -15,6 +15,9 @@ pub struct Distillation {
     pub teacher_first: bool,
     /// Whether the teacher's keys and values stay alive until the loss is computed (`use_cache`).
     pub teacher_cache: bool,
+    /// Whether the logits of labelled positions are copied out of both models' logits before anything else (ms-swift);
+    /// otherwise labels pick from the divergence (TRL).
+    pub picks_logits: bool,
 }
 
 /// The divergence of two distributions over the vocabulary.
@@ -44,7 +47,7 @@ impl<'t> Stage<'_, 't> {
             teacher = self.visit(0);
         }
         self.tape.mark(Mark::Loss);
-        let divergence = self.divergence(it.divergence, student.first()?, teacher.first()?);
+        let divergence = self.divergence(it, student.first()?, teacher.first()?);
         let loss = match student.get(1) {
             Some(own) => divergence.scale().add(&own.scale()),
             None => divergence,
@@ -55,11 +58,11 @@ impl<'t> Stage<'_, 't> {
 
     fn divergence(
         &self,
-        divergence: Divergence,
+        it: Distillation,
         student: &Tensor<'t>,
         teacher: &Tensor<'t>,
     ) -> Tensor<'t> {
-        match divergence {
+        match it.divergence {
             Divergence::Wide => {
                 let teacher = wide_log_softmax(teacher);
                 let student = wide_log_softmax(student);
@@ -79,21 +82,29 @@ impl<'t> Stage<'_, 't> {
                 distance.sum(distance.elements())
             }
             Divergence::JensenShannon | Divergence::Forward | Divergence::Reverse => {
-                let predicted = self.sizes.predicted();
-                let student = student.slice(predicted).scale();
-                let teacher = teacher.slice(predicted).scale();
+                let part = |logits: &Tensor<'t>| match it.picks_logits {
+                    true => self.labelled(logits),
+                    false => logits.slice(self.sizes.predicted()),
+                };
+                let (student_part, teacher_part) = (part(student), part(teacher));
+                let (student, teacher) = (student_part.scale(), teacher_part.scale());
                 let (student_logs, teacher_logs) = (student.log_softmax(), teacher.log_softmax());
-                let distance = match divergence {
+                let distance = match it.divergence {
                     Divergence::Forward => student_logs.kl_div_of_logs(&teacher_logs),
                     Divergence::Reverse => teacher_logs.kl_div_of_logs(&student_logs),
-                    _ => return self.jensen_shannon(&student_logs, &teacher_logs),
+                    _ => return self.jensen_shannon(it, &student_logs, &teacher_logs),
                 };
-                self.masked_sum(&distance)
+                self.sum_of_labels(it, &distance)
             }
         }
     }
 
-    fn jensen_shannon(&self, student: &Tensor<'t>, teacher: &Tensor<'t>) -> Tensor<'t> {
+    fn jensen_shannon(
+        &self,
+        it: Distillation,
+        student: &Tensor<'t>,
+        teacher: &Tensor<'t>,
+    ) -> Tensor<'t> {
         let mixture = {
             let both = {
                 let (student, teacher) = (student.add_scalar(), teacher.add_scalar());
@@ -107,15 +118,23 @@ impl<'t> Stage<'_, 't> {
             let (teacher, student) = (of_teacher.scale(), of_student.scale());
             teacher.add(&student)
         };
-        self.masked_sum(&distance)
+        self.sum_of_labels(it, &distance)
     }
 
-    /// The sum over the positions that have a label: they are picked out first.
-    fn masked_sum(&self, distance: &Tensor<'t>) -> Tensor<'t> {
+    /// The sum over the positions that have a label: they are picked out first, unless their logits were.
+    fn sum_of_labels(&self, it: Distillation, distance: &Tensor<'t>) -> Tensor<'t> {
+        if it.picks_logits {
+            return distance.sum(distance.elements());
+        }
+        let picked = self.labelled(distance);
+        picked.sum(picked.elements())
+    }
+
+    /// A copy of what belongs to positions that have a label.
+    fn labelled(&self, of_positions: &Tensor<'t>) -> Tensor<'t> {
         let rows = self.sizes.labelled();
         let places = self.tape.index_tensor(2 * rows);
-        let picked = distance.pick(&places, rows * self.sizes.vocabulary);
-        picked.sum(picked.elements())
+        of_positions.pick(&places, rows * self.sizes.vocabulary)
     }
 }
 

@@ -1,11 +1,14 @@
 //! Losses of answers and their log-probabilities: DPO, KTO, ORPO, CPO, reward models, GRPO.
 
+use serde::Deserialize;
+
 use super::objective::{Stage, last_logits};
 use crate::family::{FusedOutputs, Returns};
 use crate::tape::{Mark, Tensor};
 
 /// How log-probabilities of labels come from hidden states, by library and version.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Scores {
     /// Tile by tile, without whole logits: TRL from 1.15 on.
     #[default]
