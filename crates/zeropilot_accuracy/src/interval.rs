@@ -64,10 +64,15 @@ impl<'r> Residual<'r> {
     }
 }
 
-/// The bounds of every group, and for every row those that its own source has no part in.
-pub fn calibrate(rows: &mut [Judged<'_>]) -> Vec<Calibrated> {
+/// The bounds of every group from the rows that take part in them, and for every row those that its own source has no
+/// part in.
+pub fn calibrate<'r>(
+    rows: &mut [Judged<'r>],
+    takes_part: impl Fn(&Judged<'r>) -> bool,
+) -> Vec<Calibrated> {
     let residuals: Vec<Option<Residual<'_>>> = rows.iter().map(Residual::of).collect();
-    let known: Vec<Residual<'_>> = residuals.iter().flatten().copied().collect();
+    let parts = rows.iter().zip(&residuals).filter(|(judged, _)| takes_part(judged));
+    let known: Vec<Residual<'_>> = parts.filter_map(|(_, residual)| *residual).collect();
     let mut apart: BTreeMap<(&str, Group), Bounds> = BTreeMap::new();
     for (judged, residual) in rows.iter_mut().zip(&residuals) {
         let Some(Residual { source, group, .. }) = *residual else { continue };

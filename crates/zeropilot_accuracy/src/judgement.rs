@@ -4,6 +4,7 @@ use zeropilot_cluster::Capacity;
 use zeropilot_units::Bytes;
 
 use crate::interval::{Bounds, Calibrated, calibrate};
+use crate::job::Job;
 use crate::measured::{Measured, Metric, measured};
 use crate::question::{Obstacle, Question};
 use crate::row::{Outcome, Row};
@@ -57,6 +58,11 @@ impl Judged<'_> {
         Some(self.bounds?.contain((1.0 + self.error()?).recip()))
     }
 
+    /// What is trained for, if it is more than the next token of one model.
+    pub fn job(&self) -> Option<&Job> {
+        self.question.as_ref().ok()?.job.as_ref()
+    }
+
     /// The answer, if there is one.
     pub fn answer(&self) -> Option<&Predicted> {
         self.predicted.as_ref().and_then(|answer| answer.as_ref().ok())
@@ -96,5 +102,5 @@ pub fn judge<'r>(
         Judged { row, question, predicted, measured, bounds: None }
     });
     let mut rows: Vec<Judged<'_>> = judged.collect();
-    Judgement { groups: calibrate(&mut rows), rows }
+    Judgement { groups: calibrate(&mut rows, |judged| judged.job().is_none()), rows }
 }

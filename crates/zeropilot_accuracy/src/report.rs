@@ -6,7 +6,6 @@ use std::fmt::Write as _;
 use zeropilot_step::conformal::SHARE;
 
 use crate::interval::{Bounds, calibrate};
-use crate::job::Job;
 use crate::judgement::{Judged, Judgement};
 use crate::measured::Metric;
 use crate::question::Question;
@@ -89,13 +88,9 @@ fn intervals(text: &mut String, judgement: &Judgement<'_>) {
 const JOBS: [(&str, &str); 4] =
     [("dpo", "DPO"), ("simpo", "SimPO"), ("reward", "reward model"), ("gkd", "GKD")];
 
-fn job<'q>(judged: &'q Judged<'_>) -> Option<&'q Job> {
-    judged.question.as_ref().ok()?.job.as_ref()
-}
-
-/// Rows of preferences and distillation, and what the bounds would be without them.
+/// Rows of preferences and distillation, and what the bounds would be with them.
 fn jobs(text: &mut String, judgement: &Judgement<'_>) {
-    let rows = || judgement.rows.iter().filter(|judged| job(judged).is_some());
+    let rows = || judgement.rows.iter().filter(|judged| judged.job().is_some());
     if rows().next().is_none() {
         return;
     }
@@ -108,22 +103,19 @@ fn jobs(text: &mut String, judgement: &Judgement<'_>) {
     heading(text, "job");
     line(text, "all", Statistics::of(rows()));
     for (name, words) in JOBS {
-        let own = rows().filter(|judged| job(judged).is_some_and(|job| job.name == name));
+        let own = rows().filter(|judged| judged.job().is_some_and(|job| job.name == name));
         line(text, words, Statistics::of(own));
     }
-    let mut others: Vec<Judged<'_>> =
-        judgement.rows.iter().filter(|judged| job(judged).is_none()).cloned().collect();
-    for (without, with) in calibrate(&mut others).iter().zip(&judgement.groups) {
-        if without.rows < with.rows {
-            let Bounds { low, high } = without.bounds;
+    let mut all = judgement.rows.clone();
+    for (with, without) in calibrate(&mut all, |_| true).iter().zip(&judgement.groups) {
+        if with.rows > without.rows {
+            let Bounds { low, high } = with.bounds;
             let _ = write!(
                 text,
-                "\nThese rows take part in the bounds above, which are shown for such jobs too: {} of {} rows lie within. \
-                 Without them the bounds would be × {low}–{high}, and {} of {} rows within.\n",
+                "\nThese rows take no part in the bounds above: they are few, most of them from one library. With them the \
+                 bounds would be × {low}–{high}, and {} of {} rows within.\n",
                 share(with.inside, with.rows),
-                with.rows,
-                share(without.inside, without.rows),
-                without.rows
+                with.rows
             );
         }
     }
