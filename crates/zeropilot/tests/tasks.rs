@@ -249,6 +249,25 @@ fn every_task_is_answered_and_drawn() {
     }
 }
 
+/// What happens once in a step must free what it allocates, or every further micro step would free it again.
+#[test]
+fn micro_steps_leave_nothing_behind() {
+    let job = "--model llama-3.2-1b --gpus 4xA100-40G --stage 3 --rollout server";
+    for task in ["grpo", "grpo --reference copy", "grpo --trainer swift", "rloo"] {
+        for more in
+            ["", "--method lora", "--method lora --grad-checkpointing", "--grad-checkpointing"]
+        {
+            // What rests on the GPU when a step begins, and the weights that are gathered for the server.
+            let begins = |steps: &str| {
+                let all = format!("{job} --task {task} {more} --grad-accum {steps}");
+                let answer = answer(&all.split_whitespace().collect::<Vec<_>>());
+                number(&answer, "/device/peak/others/generate")
+            };
+            assert_eq!(begins("1"), begins("4"), "{task} {more}");
+        }
+    }
+}
+
 #[test]
 fn a_task_that_makes_no_sense_says_what_to_do() {
     let job = ["memory", "--model", "llama-3.2-1b", "--gpus", "4x24GB"];
@@ -485,6 +504,32 @@ fn before_trl_1_10_frozen_models_get_the_optimizer_of_the_config() {
     // 16-bit weights; with an optimizer also fp32 weights and two moments of each, as recorded of stage 0.
     assert_eq!(of("1.10"), 2 * LLAMA_1B);
     assert!(of("1.9") >= 14 * LLAMA_1B);
+}
+
+#[test]
+fn a_plan_chooses_the_share_of_vllm() {
+    let plan = |more: &str| {
+        let job =
+            "plan --model llama-3.1-8b --gpus 8xH100 --task grpo --rollout vllm --global-batch 128";
+        let all: Vec<&str> = job.split(' ').chain(more.split_whitespace()).collect();
+        let run = run(&all);
+        assert_eq!(run.code, 0, "{}{}", run.stdout, run.stderr);
+        run.stdout
+    };
+    // Weights of 16.06 GB, 2.15 GB to run, and 16 sequences of 2,048 tokens of 131,072 bytes, 4.3 GB: 22.5 of 84.9 GB.
+    let chosen = plan("");
+    assert!(
+        chosen.contains("vllm_gpu_memory_utilization=0.3, vllm_enable_sleep_mode=True"),
+        "{chosen}"
+    );
+    // A quarter of the weights, and 64 sequences with a quarter of the heads: 4.0 + 2.15 + 4.3 GB.
+    let split = plan("--vllm-tensor-parallel-size 4");
+    assert!(split.contains("vllm_gpu_memory_utilization=0.15"), "{split}");
+    // A cache of 68.7 GB would hold all sequences; it gets a third of the GPU: 16.06 + 2.15 + 28.3 GB.
+    let long = plan("--seq-len 32768 --completion-len 16384");
+    assert!(long.contains("vllm_gpu_memory_utilization=0.55"), "{long}");
+    let said = plan("--vllm-gpu-memory-utilization 0.45 --vllm-sleep=false");
+    assert!(said.contains("vllm_gpu_memory_utilization=0.45)"), "{said}");
 }
 
 #[test]

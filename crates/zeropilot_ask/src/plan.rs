@@ -73,6 +73,9 @@ pub struct PlanRequest {
     pub job: TrainingJob,
 }
 
+/// Completions of a step on a GPU, where no global batch says how many: a usual group of GRPO, twice.
+const SEQUENCES_OF_A_STEP: u64 = 16;
+
 /// Why there is no plan.
 #[derive(Debug, thiserror::Error)]
 pub enum PlanProblem {
@@ -155,6 +158,12 @@ pub fn plan(
     let mut training = Training { fused_loss, ..request.training.clone() };
     provenance.of_model(asked_about, &mut training);
     let model = &request.task.model(&training.freeze(asked_about))?;
+    let per_rank = request
+        .global_batch
+        .map_or(SEQUENCES_OF_A_STEP, |batch| batch.get().div_ceil(cluster.world_size().max(1)));
+    if request.task.choose_rollout(model, &cluster, per_rank, training.seq_len()) {
+        provenance.chose_rollout(&request.task);
+    }
     let task = request.task.lower(model, &training, &cluster)?;
     let recipe = Recipe { task, ..training.recipe_with_software()? };
     let objective = request.objective.unwrap_or_default();

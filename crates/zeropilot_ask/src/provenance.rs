@@ -261,6 +261,18 @@ impl Provenance {
         self.not_modelled.extend(task.not_modelled(training, origin));
     }
 
+    /// Says which share and sleep mode of vLLM a plan has chosen.
+    pub(crate) fn chose_rollout(&mut self, task: &TaskRequest) {
+        let said = |name: &str| self.statements.iter().any(|one| one.name == name);
+        let (has_share, has_sleep) = (said("vllm_gpu_memory_utilization"), said("vllm_sleep"));
+        if let Some(share) = task.vllm_gpu_memory_utilization.filter(|_| !has_share) {
+            self.state("vllm_gpu_memory_utilization", share, Origin::Assumed);
+        }
+        if let Some(sleeps) = task.vllm_sleep.filter(|_| !has_sleep) {
+            self.state("vllm_sleep", sleeps, Origin::Assumed);
+        }
+    }
+
     /// Names the time of generation as what no prediction follows.
     pub(crate) fn leave_out_generation(&mut self) {
         let task = self.statements.iter().find(|one| one.name == "task");

@@ -288,6 +288,34 @@ impl TaskRequest {
         })
     }
 
+    /// A share and a sleep mode for vLLM on the same GPUs, where nobody says them: room for its weights and for the
+    /// completions of a step, at most a third of a GPU for these, in twentieths of a GPU.
+    pub(crate) fn choose_rollout(
+        &mut self,
+        model: &Model,
+        cluster: &Cluster,
+        sequences: u64,
+        length: u64,
+    ) -> bool {
+        if !self.is_colocated() {
+            return false;
+        }
+        let chooses = self.vllm_sleep.is_none() || self.vllm_gpu_memory_utilization.is_none();
+        self.vllm_sleep.get_or_insert(true);
+        let (Some(capacity), None) = (cluster.capacity(), self.vllm_gpu_memory_utilization) else {
+            return chooses;
+        };
+        let capacity = capacity.bytes.expected().0 as f64;
+        let split = self.vllm_tensor_parallel_size.unwrap_or(1).max(1);
+        let cached = RolloutMemory::cached_token(model, split).map_or(0, |token| token.0);
+        let wanted = cached.saturating_mul(sequences.saturating_mul(split)).saturating_mul(length);
+        let needed = RolloutMemory::least(model, split).0 as f64
+            + (wanted as f64).min(capacity / 3.0).max(capacity / 20.0);
+        let twentieths = (needed / capacity * 20.0).ceil().min(18.0);
+        self.vllm_gpu_memory_utilization = Some(twentieths / 20.0);
+        chooses
+    }
+
     /// Whether the model scores what another engine has generated, since the probabilities of both differ a little: TRL's
     /// GRPO does (`vllm_importance_sampling_correction`).
     fn corrects_for(&self, generator: Generator) -> bool {

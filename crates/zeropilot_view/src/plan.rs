@@ -157,6 +157,7 @@ pub fn human(report: &PlanReport<'_>, layout: &Layout) -> String {
         ));
     }
     text.push_str(&fold(&by_hand(choice, language), width));
+    text.push_str(&fold(&rollout_words(report.steps, language), width));
     text.push_str(&rows(
         Text::new("\nStart it with one of:", "\n启动命令（任选其一）：").get(language),
         report.commands.iter().map(|(_, command)| (command.clone(), String::new())),
@@ -213,6 +214,21 @@ fn choice_words(report: &PlanReport<'_>, choice: &Fitting, language: Language) -
             choice.answer.node().expected(),
             why(report, language)
         )
+    )
+}
+
+/// What the trainer must be given so that vLLM leaves room for training.
+fn rollout_words(steps: &zeropilot_step::task::Task, language: Language) -> String {
+    let Some(engine) = steps.colocated() else { return String::new() };
+    let share = f64::from(engine.per_mille) / 1000.0;
+    let (trl, swift) = match engine.sleeps {
+        true => (", vllm_enable_sleep_mode=True", " --sleep_level 1"),
+        false => ("", ""),
+    };
+    tr!(
+        language,
+        "\nvLLM runs on the same GPUs: GRPOConfig(..., use_vllm=True, vllm_mode=\"colocate\", vllm_gpu_memory_utilization={share}{trl}), or with ms-swift --use_vllm true --vllm_mode colocate --vllm_gpu_memory_utilization {share}{swift}\n",
+        "\nvLLM 在同一批卡上运行：GRPOConfig(..., use_vllm=True, vllm_mode=\"colocate\", vllm_gpu_memory_utilization={share}{trl})；ms-swift 用 --use_vllm true --vllm_mode colocate --vllm_gpu_memory_utilization {share}{swift}\n"
     )
 }
 

@@ -146,6 +146,19 @@ impl Reader<'_> {
         });
         self.other_reference(job);
         self.reward_model(name, job);
+        if framework == Some(Framework::Swift) && name == TaskName::Gkd {
+            let words = (
+                "ms-swift's own loss of GKD, which works in chunks; TRL's is counted",
+                "ms-swift 自己的 GKD loss（分块计算）；按 TRL 的 loss 计入",
+            );
+            job.not_modelled.push(NotModelled {
+                en: words.0.to_owned(),
+                zh: words.1.to_owned(),
+                written: "rlhf_type=gkd".to_owned(),
+                direction: Direction::Lower,
+                origin: job.task.as_ref().map_or(Origin::Assumed, |task| task.task.origin.clone()),
+            });
+        }
     }
 
     /// A reward model that one of TRL's trainers is given by its name.

@@ -35,13 +35,8 @@ impl RolloutMemory {
         let engine @ Colocated { sleeps, tensor_parallel, .. } = *task.colocated()?;
         let split = tensor_parallel.max(1);
         let share = engine.share(cluster.capacity()?.bytes.expected());
-        let weights = Bytes(model.elements().0.saturating_mul(2) / split);
+        let weights = weights(model, split);
         let [low, expected, high] = ASLEEP_GIB.map(|gib| Bytes(gib * Bytes::GIB.0));
-        let cached_token = model.dimensions().map(|sizes| {
-            let heads = sizes.kv_heads.div_ceil(split);
-            // Keys and values of 16 bits.
-            Bytes(sizes.layers * heads * sizes.head_dim * 2 * 2)
-        });
         Some(Self {
             share,
             beside_training: if sleeps {
@@ -50,14 +45,31 @@ impl RolloutMemory {
                 Estimate::exact(share)
             },
             weights,
-            cache: share.saturating_sub(weights).saturating_sub(Bytes(RUNNING_GIB * Bytes::GIB.0)),
-            cached_token,
+            cache: share.saturating_sub(Self::least(model, split)),
+            cached_token: Self::cached_token(model, split),
             sleeps,
         })
+    }
+
+    /// What a token takes of the cache on a GPU, if so many share a copy of the weights.
+    pub fn cached_token(model: &Model, split: u64) -> Option<Bytes> {
+        let sizes = model.dimensions()?;
+        // Keys and values of 16 bits.
+        Some(Bytes(sizes.layers * sizes.kv_heads.div_ceil(split) * sizes.head_dim * 2 * 2))
+    }
+
+    /// What the engine needs of a GPU without any cache.
+    pub fn least(model: &Model, split: u64) -> Bytes {
+        weights(model, split) + Bytes(RUNNING_GIB * Bytes::GIB.0)
     }
 
     /// Tokens that its cache holds.
     pub fn cached_tokens(&self) -> Option<u64> {
         self.cached_token.filter(|it| it.0 > 0).map(|token| self.cache.0 / token.0)
     }
+}
+
+/// Weights of 16 bits on a GPU.
+fn weights(model: &Model, split: u64) -> Bytes {
+    Bytes(model.elements().0.saturating_mul(2) / split)
 }

@@ -228,6 +228,11 @@ impl Tape {
         }
         let mut tensor = tensor;
         let mut core = self.core.borrow_mut();
+        if core.no_grad > 0 {
+            // No graph begins at it, so that nothing refers to it.
+            drop(core);
+            return tensor;
+        }
         if core.is_rerunning() {
             tensor.target = Target::Ghost;
             drop(core);

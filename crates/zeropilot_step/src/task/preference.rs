@@ -129,7 +129,7 @@ impl<'t> Stage<'_, 't> {
         let fused = FusedOutputs { entropy: true, ..FusedOutputs::default() };
         // Token ids and masks of what was generated.
         let generated = if self.generation.is_some() { 2 * self.sizes.batch.tokens() } else { 0 };
-        let _generated = self.tape.index_tensor(generated);
+        let of_step = self.tape.index_tensor(generated);
         let returns = match scores {
             Scores::Fused => Returns::LogProbabilities(fused),
             _ => Returns::LastLogits(completion + 1),
@@ -142,7 +142,10 @@ impl<'t> Stage<'_, 't> {
         if let Some(returned) = self.reference(returns) {
             drop(self.tape.no_grad(|| self.kept_scores(scores, completion, returned)));
         }
+        // What precedes runs once in a step, what follows in every micro step: each must free what it allocates.
+        drop(of_step);
         self.rolled();
+        let _of_micro_step = self.tape.index_tensor(generated);
         let (outputs, logs) = if scores == Scores::Fused {
             let outputs = self.train(returns)?;
             self.tape.mark(Mark::Loss);
