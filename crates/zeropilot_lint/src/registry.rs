@@ -167,6 +167,8 @@ rules! {
         training::lora_reference_pass,
         training::vllm_sync_gathers_model,
         training::vllm_stays_awake,
+        training::sequence_parallel_gradients,
+        training::tiled_loss_sum,
         training::init_before_group,
         training::local_rank_default,
         training::local_rank_not_taken,

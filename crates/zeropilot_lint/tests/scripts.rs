@@ -136,6 +136,7 @@ fn engine_cases() -> Vec<Case> {
     let init = include_str!("scripts/early_init.py");
     let late = init.replace("import torch\n", "import torch\n\ndeepspeed.init_distributed()\n");
     let images = include_str!("scripts/images.py");
+    let ulysses = include_str!("scripts/ulysses.py");
     let none = "";
     let mut cases = vec![
         case("H05", TORCHRUN, "no_sync context manager is incompatible")
@@ -153,6 +154,9 @@ fn engine_cases() -> Vec<Case> {
         case(none, TORCHRUN, "elements 72\n").script(by_torch).config(plain(2)),
         case("H01", TWO, "hangs").script(generation).config(plain(3)).model(),
         case(none, TWO, "done").script(&synced).config(plain(3)).model(),
+        case("G21", TWO, "the norm is 2.00 times").script(ulysses).config(plain(2)),
+        case("G21", TWO, "the norm is 2.00 times").script(ulysses).config(plain(1)),
+        case(none, TWO, "the norm is 1.00 times").script(ulysses).config(plain(3)),
         case("H09", TWO, "hangs").script(images).config(plain(3)),
         case("H09", TWO, "Signal 6 (SIGABRT)").script(images).config(plain(2)),
         case("H09", TWO, "Signal 6 (SIGABRT)").script(images).config(plain(1)),

@@ -1,0 +1,123 @@
+use crate::diagnostic::Diagnostic;
+use crate::job_view::{Findings, JobView};
+use crate::report::ResolvedValues;
+use crate::rule::{Example, Group, Rule, Severity, Wording};
+use zeropilot_config::python::PyValue;
+use zeropilot_job::{Call, Launch, Place, Value};
+use zeropilot_text::Text;
+
+const SCRIPT: &str = "mpu = UlyssesSPAttentionHF.register_with_transformers(model_name_or_path=model, core_attn_implementation='sdpa', sequence_parallel_size=2, micro_batch_size=1)\nengine, _, _, _ = deepspeed.initialize(model=model, config='ds.json', mpu=mpu)\n";
+
+const OF_STAGE_2: &str = r#"{"train_micro_batch_size_per_gpu": 1, "gradient_accumulation_steps": 1, "bf16": {"enabled": true}, "zero_optimization": {"stage": 2}}"#;
+const OF_STAGE_3: &str = r#"{"train_micro_batch_size_per_gpu": 1, "gradient_accumulation_steps": 1, "bf16": {"enabled": true}, "zero_optimization": {"stage": 3, "stage3_gather_16bit_weights_on_model_save": true}}"#;
+
+pub(crate) static RULE: Rule = Rule {
+    code: "G21",
+    name: "sequence-parallel-gradients",
+    group: Group::Gradients,
+    severity: Severity::Warning,
+    summary: Text::new(
+        "with Ulysses, ZeRO stages 1 and 2 multiply gradients by the sequence-parallel size",
+        "使用 Ulysses 时，ZeRO stage 1、2 会把梯度乘以序列并行数",
+    ),
+    wordings: &[&WORDING],
+    sources: &[
+        "deepspeedai/DeepSpeed deepspeed/runtime/zero/stage_1_and_2.py, allreduce_bucket",
+        "deepspeedai/DeepSpeed deepspeed/runtime/zero/stage3.py, __avg_scatter_contiguous_grads and reduce_scatter",
+    ],
+    examples: &[
+        Example::job("torchrun --nproc_per_node 2 t.py")
+            .files(&[("t.py", SCRIPT), ("ds.json", OF_STAGE_2)]),
+        Example::job(
+            "accelerate launch --use_deepspeed --deepspeed_config_file ds.json --parallelism_config_sp_size 2 --num_processes 2 t.py",
+        )
+        .files(&[("t.py", "from accelerate import Accelerator\n"), ("ds.json", OF_STAGE_2)]),
+    ],
+    good: &[
+        Example::job("torchrun --nproc_per_node 2 t.py")
+            .files(&[("t.py", SCRIPT), ("ds.json", OF_STAGE_3)]),
+        Example::job("torchrun --nproc_per_node 2 t.py").files(&[
+            ("t.py", "engine, _, _, _ = deepspeed.initialize(model=model, config='ds.json')\n"),
+            ("ds.json", OF_STAGE_2),
+        ]),
+        Example::job(
+            "accelerate launch --use_deepspeed --deepspeed_config_file ds.json --parallelism_config_sp_size 1 --num_processes 2 t.py",
+        )
+        .files(&[("t.py", "from accelerate import Accelerator\n"), ("ds.json", OF_STAGE_2)]),
+    ],
+    is_no_op: false,
+};
+
+static WORDING: Wording = Wording {
+    message: Text::new(
+        "gradients and their norm come out {size} times too large: Ulysses with {config}",
+        "梯度及其范数会放大到 {size} 倍：Ulysses 与 {config} 一起使用",
+    ),
+    why: Text::new(
+        "The ranks of a sequence already add up their gradients, and here DeepSpeed averages over the sequences instead of all ranks. Loss and Adam hide it; gradient clipping acts that many times too strongly, and SGD takes larger steps. Two real ranks had a norm of 4.28 where one rank and stage 3 had 2.14.",
+        "同一条序列的各个 rank 已经把梯度加过一遍，而这里 DeepSpeed 只按序列数求平均，没有按全部 rank。loss 和 Adam 看不出问题；梯度裁剪会强出这么多倍，SGD 的步长也会变大。两个真实 rank 的梯度范数是 4.28，单个 rank 和 stage 3 都是 2.14。",
+    ),
+    help: Text::new(
+        "use ZeRO stage 3 and leave `reduce_scatter` on",
+        "改用 ZeRO stage 3，并保持 `reduce_scatter` 开启",
+    ),
+};
+
+pub(crate) fn check(job: &JobView<'_>, found: &mut Findings) {
+    for (launch, report) in job.launches() {
+        let resolved = report.and_then(|report| report.resolved.as_ref());
+        if let Some(config) = resolved.and_then(averages_over_sequences)
+            && let Some((size, place)) = sequence_parallel(launch)
+        {
+            let diagnostic = Diagnostic::new(&RULE, &WORDING, "", place.span)
+                .with("size", size.to_string())
+                .with("config", config);
+            found.at(&place, diagnostic);
+        }
+    }
+}
+
+/// What of the config makes DeepSpeed divide by the number of sequences.
+fn averages_over_sequences(resolved: &ResolvedValues) -> Option<String> {
+    let is_off = |key: &str| resolved.zero_optimization.get(key) == Some(&PyValue::Bool(false));
+    match resolved.stage {
+        stage @ (1 | 2) => Some(format!("stage {stage}")),
+        3 if is_off("reduce_scatter") => Some("`reduce_scatter: false`".to_owned()),
+        _ => None,
+    }
+}
+
+/// How many ranks share a sequence, where the engine is told of it, and where that is said.
+fn sequence_parallel(launch: &Launch) -> Option<(u64, Place)> {
+    const NAME: &str = "parallelism_config_sp_size";
+    let several = |size: &str| size.parse::<u64>().ok().filter(|size| *size > 1);
+    if let Some(word) = launch.option(NAME)
+        && let Some(size) = word.text.as_deref().and_then(several)
+    {
+        return Some((size, Place::here(word.span)));
+    }
+    if let Some(said) = launch.given.said(&format!("parallelism_config.{NAME}"))
+        && let Some(size) = several(&said.value)
+    {
+        return Some((size, said.place.clone()));
+    }
+    let (script, program) = (launch.script.as_ref()?, launch.program.as_ref()?);
+    let size = |call: &Call, keyword: &str| {
+        let given = call.keywords.iter().find(|(name, ..)| name == keyword);
+        match given.map(|(_, value, _)| value) {
+            Some(Value::Literal(size)) => several(size),
+            _ => None,
+        }
+    };
+    let is_told = script.calls.iter().any(|call| {
+        call.name() == "initialize" && call.keywords.iter().any(|(name, ..)| name == "mpu")
+    });
+    script.calls.iter().find_map(|call| {
+        let found = match call.name() {
+            "register_with_transformers" if is_told => size(call, "sequence_parallel_size"),
+            "ParallelismConfig" => size(call, "sp_size"),
+            _ => None,
+        };
+        Some((found?, Place::in_file(program, call.span)))
+    })
+}
