@@ -8,8 +8,8 @@ use zeropilot_job::{Direction, JobTask, LibraryVersion, NotModelled, Origin, Tra
 use zeropilot_model::Model;
 use zeropilot_step::memory::RolloutMemory;
 use zeropilot_step::task::{
-    Colocated, Distillation, Divergence, Frozen, Generation, Generator, Objective, Publication,
-    Role, Scores, Task,
+    Colocated, Distillation, Divergence, Frozen, Generation, Generator, Objective, Processing,
+    Publication, Role, Scores, Task,
 };
 
 use zeropilot_units::Bytes;
@@ -395,6 +395,11 @@ impl TaskRequest {
             completion: generated,
             every_micro_step: task == TaskName::Gkd,
             scores: task == TaskName::Rloo || self.corrects_for(by),
+            // GKD samples with a temperature of 0.9 by default.
+            processing: match task {
+                TaskName::Gkd => Processing::Temperature,
+                _ => Processing::None,
+            },
             by,
         });
         let task = Task {

@@ -21,7 +21,8 @@ use zeropilot_step::lower::{Conditions, Lowered, Method, Recipe};
 use zeropilot_step::memory::{Counting, Phase, Prediction};
 use zeropilot_step::tape::{Accounting, Options};
 use zeropilot_step::task::{
-    Distillation, Divergence, Frozen, Generation, Generator, Objective, Role, Scores, Task,
+    Distillation, Divergence, Frozen, Generation, Generator, Objective, Processing, Role, Scores,
+    Task,
 };
 use zeropilot_step::zero::{Collective, CollectiveKind};
 
@@ -100,6 +101,13 @@ fn generation(case: &Value) -> Option<Generation> {
         completion: number("c"),
         every_micro_step: is_on_policy,
         scores: case["trainer"] == "rloo",
+        processing: match case["settings"]["ends"].as_bool() {
+            // GKD samples with a temperature of 0.9.
+            _ if is_on_policy => Processing::Temperature,
+            // A completion has all its tokens because no token ends it.
+            Some(false) => Processing::None,
+            _ => Processing::LeastLength,
+        },
         by: Generator::Model {
             gathers: settings["args"]["ds3_gather_for_generation"].as_bool().unwrap_or(true),
         },
@@ -380,6 +388,7 @@ fn fresh_draws_of_jobs_are_as_predicted() {
         };
         run += 1;
         case["roles"] = answer["roles"].clone();
+        case["settings"]["ends"] = json!(false);
         let objective = objective(&case).unwrap();
         for rank in ranks {
             let (trainer, zero) = (&case["trainer"], &case["config"]["zero_optimization"]);

@@ -1,15 +1,25 @@
 //! What `generate` of transformers holds at most.
 
-use super::{Generation, Generator};
+use super::{Generation, Generator, Processing};
 use crate::family::{Returns, Setup, build};
 use crate::head::LossHead;
 use crate::model::Model;
 use crate::shape::Batch;
 use crate::tape::{Event, Options, Tape, Trace};
 
-/// Bytes for each logit of the token that is sampled: 16-bit logits, their 32-bit copy, and what processors and the
-/// softmax make of it, as recorded with processors. Without any it is 10.
-const SAMPLING: u64 = 30;
+/// Bytes for each logit of the token that is sampled, in 32 bits after its 16-bit logits: a copy, the softmax of it, and
+/// the random numbers that choose from it.
+const SAMPLING: u64 = 2 + 4 + 4 + 4;
+
+impl Processing {
+    fn bytes_per_logit(self) -> u64 {
+        match self {
+            Self::None => 0,
+            Self::Temperature => 4,
+            Self::LeastLength => 16,
+        }
+    }
+}
 
 impl Generation {
     /// Sequences that a rank generates at once, with so many in a micro batch.
@@ -26,14 +36,16 @@ pub(crate) fn generation_bytes(
     model: &Model,
     options: Options,
 ) -> u64 {
-    let Generation { prompt, completion, by, .. } = generation;
+    let Generation { prompt, completion, by, processing, .. } = generation;
     let Generator::Model { gathers } = by else { return 0 };
     let sequences = generation.sequences(setup.batch.sequences);
     let shape = setup.shape;
     let element = u64::from(setup.training.element_bytes);
     let cached = prompt + completion.saturating_sub(1);
     let cache = 2 * shape.layers * sequences * cached * shape.kv_heads * shape.head_width * element;
-    let sampling = sequences * shape.vocabulary * SAMPLING;
+    let of_logit = SAMPLING + processing.bytes_per_logit();
+    let ids = sequences * (2 * (prompt + completion) + prompt) * 8;
+    let sampling = sequences * shape.vocabulary * of_logit + ids;
     let largest = model.parameters.iter().map(|info| info.parameter.elements).max().unwrap_or(0);
     let gathered = if options.module_events && !gathers { largest * element } else { 0 };
     (cache + sampling).max(prefill_bytes(generation, setup, options)) + gathered

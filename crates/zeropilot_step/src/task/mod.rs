@@ -64,8 +64,21 @@ pub struct Generation {
     /// Whether the model then scores its completions without gradients: RLOO always, GRPO where the policy has changed
     /// since, or where vLLM has generated.
     pub scores: bool,
+    /// What changes the logits before a token is sampled.
+    pub processing: Processing,
     /// Who generates.
     pub by: Generator,
+}
+
+/// What changes logits before a token is sampled from them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Processing {
+    /// Nothing.
+    None,
+    /// A temperature other than 1.
+    Temperature,
+    /// A least length, which rules out the token that ends a completion.
+    LeastLength,
 }
 
 /// Who generates completions.
