@@ -9,4 +9,4 @@ mod reader;
 
 pub use error::{ConfigError, ValueKind};
 pub(crate) use facts::{ConfigFacts, ExpertNames, FamilyFacts, facts};
-pub(crate) use reader::{Reader, Section, TEXT_CONFIG};
+pub(crate) use reader::{MOST, Reader, Section, TEXT_CONFIG};

@@ -6,7 +6,7 @@ use super::error::{ConfigError, ValueKind};
 use super::facts::{ConfigFacts, facts};
 
 /// No dimension of a real model comes near; products of two of them fit 64 bits.
-const MOST: u64 = 1 << 30;
+pub(crate) const MOST: u64 = 1 << 30;
 
 /// No real model has a tenth of it; a tree of so many different layers is still small.
 const MOST_LAYERS: u64 = 1 << 14;

@@ -126,6 +126,22 @@ pub(super) fn xlm_roberta(context: &Context<'_>) -> Result<Blueprint, ConfigErro
     with_roberta_classes(context, "XLMRoberta", true)
 }
 
+/// The table of positions has a row for padding, that of the padding token: 1 unless the config says otherwise.
+fn check_positions(context: &Context<'_>) -> Result<(), ConfigError> {
+    let reader = &context.reader;
+    let positions = reader.size("max_position_embeddings")?;
+    let padding = reader.value("pad_token_id").map_or(Some(1), serde_json::Value::as_u64);
+    match padding.filter(|padding| *padding >= positions) {
+        Some(padding) => Err(ConfigError::OutOfRange {
+            key: "max_position_embeddings".to_owned(),
+            value: positions.to_string(),
+            least: padding + 1,
+            most: crate::config::MOST,
+        }),
+        None => Ok(()),
+    }
+}
+
 fn with_roberta_classes(
     context: &Context<'_>,
     prefix: &str,
@@ -133,6 +149,7 @@ fn with_roberta_classes(
 ) -> Result<Blueprint, ConfigError> {
     let class = |name: &str| format!("{prefix}{name}");
     let sizes = sizes(context)?;
+    check_positions(context)?;
     let hidden = sizes.hidden_size;
     let Tables { words, positions, kinds, weight, bias } = tables(context, &sizes)?;
     // The table of positions is registered last.
