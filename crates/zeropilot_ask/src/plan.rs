@@ -161,9 +161,8 @@ pub fn plan(
     let per_rank = request
         .global_batch
         .map_or(SEQUENCES_OF_A_STEP, |batch| batch.get().div_ceil(cluster.world_size().max(1)));
-    if request.task.choose_rollout(model, &cluster, per_rank, training.seq_len()) {
-        provenance.chose_rollout(&request.task);
-    }
+    request.task.choose_rollout(model, &cluster, per_rank, training.seq_len());
+    provenance.chose_rollout(&request.task);
     let task = request.task.lower(model, &training, &cluster)?;
     let recipe = Recipe { task, ..training.recipe_with_software()? };
     let objective = request.objective.unwrap_or_default();

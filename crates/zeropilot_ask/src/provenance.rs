@@ -18,7 +18,7 @@ use zeropilot_units::parse_product;
 
 use crate::machines::Machines;
 use crate::memory::{MemoryRequest, Stated, WrittenConfig};
-use crate::name::{FusedLoss, ImageChoice, MethodName, PartName, RolloutName, TaskName};
+use crate::name::{FusedLoss, ImageChoice, MethodName, PartName, TaskName};
 use crate::note::Note;
 use crate::plan::PlanRequest;
 use crate::task::TaskRequest;
@@ -241,8 +241,8 @@ impl Provenance {
         let completion = job.and_then(|job| job.completion_len.clone());
         self.take("completion_len", &mut task.completion_len, completion, None);
         self.take("rollout", &mut task.rollout, job.and_then(|job| job.rollout.clone()), None);
-        let is_colocated = task.rollout == Some(RolloutName::Vllm);
-        let vllm = job.filter(|_| is_colocated).map(|job| job.vllm.clone()).unwrap_or_default();
+        let vllm = job.filter(|_| task.is_colocated()).map(|job| job.vllm.clone());
+        let vllm = vllm.unwrap_or_default();
         let share = &mut task.vllm_gpu_memory_utilization;
         self.take("vllm_gpu_memory_utilization", share, vllm.share, None);
         self.take("vllm_sleep", &mut task.vllm_sleep, vllm.sleeps, None);

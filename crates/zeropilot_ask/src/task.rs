@@ -242,7 +242,8 @@ impl TaskRequest {
         }
     }
 
-    fn is_colocated(&self) -> bool {
+    /// Whether vLLM generates on the GPUs that train.
+    pub(crate) fn is_colocated(&self) -> bool {
         self.rollout == Some(RolloutName::Vllm)
     }
 
@@ -284,7 +285,7 @@ impl TaskRequest {
         Ok(Colocated {
             per_mille,
             sleeps: self.vllm_sleep.unwrap_or_default(),
-            tensor_parallel: self.vllm_tensor_parallel_size.unwrap_or(1).max(1),
+            tensor_parallel: self.split(),
         })
     }
 
@@ -296,24 +297,26 @@ impl TaskRequest {
         cluster: &Cluster,
         sequences: u64,
         length: u64,
-    ) -> bool {
+    ) {
         if !self.is_colocated() {
-            return false;
+            return;
         }
-        let chooses = self.vllm_sleep.is_none() || self.vllm_gpu_memory_utilization.is_none();
         self.vllm_sleep.get_or_insert(true);
         let (Some(capacity), None) = (cluster.capacity(), self.vllm_gpu_memory_utilization) else {
-            return chooses;
+            return;
         };
-        let capacity = capacity.bytes.expected().0 as f64;
-        let split = self.vllm_tensor_parallel_size.unwrap_or(1).max(1);
+        let (capacity, split) = (capacity.bytes.expected().0 as f64, self.split());
         let cached = RolloutMemory::cached_token(model, split).map_or(0, |token| token.0);
         let wanted = cached.saturating_mul(sequences.saturating_mul(split)).saturating_mul(length);
         let needed = RolloutMemory::least(model, split).0 as f64
             + (wanted as f64).min(capacity / 3.0).max(capacity / 20.0);
         let twentieths = (needed / capacity * 20.0).ceil().min(18.0);
         self.vllm_gpu_memory_utilization = Some(twentieths / 20.0);
-        chooses
+    }
+
+    /// GPUs that share one copy of vLLM's weights.
+    fn split(&self) -> u64 {
+        self.vllm_tensor_parallel_size.unwrap_or(1).max(1)
     }
 
     /// Whether the model scores what another engine has generated, since the probabilities of both differ a little: TRL's

@@ -4,6 +4,7 @@ mod task;
 
 use std::cell::RefCell;
 use std::collections::HashMap;
+use std::str::FromStr;
 
 use zeropilot_config::front_end::FrontEnd;
 use zeropilot_config::syntax::{LineIndex, Span};
@@ -519,7 +520,7 @@ impl TrainingJob {
     }
 }
 
-fn parsed(said: Sourced<String>) -> Option<Sourced<u64>> {
+fn parsed<T: FromStr>(said: Sourced<String>) -> Option<Sourced<T>> {
     let value = said.value.parse().ok()?;
     Some(Sourced { value, origin: said.origin })
 }

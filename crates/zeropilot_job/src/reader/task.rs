@@ -117,7 +117,7 @@ impl Reader<'_> {
     }
 
     fn follow(&self, task: Sourced<TaskName>, job: &mut TrainingJob) {
-        let name = task.value;
+        let (name, origin) = (task.value, task.origin.clone());
         let framework = job.framework;
         let completion_len = self.completion_len(name, framework);
         if name.learns_from_completions() {
@@ -134,13 +134,14 @@ impl Reader<'_> {
             let value = framework?.trl()?.parse().ok()?;
             Some(Sourced { value, origin: by_default.clone()? })
         });
+        let rollout = self.rollout(name, trl.as_ref());
         job.task = Some(JobTask {
             task,
             teacher: self.teacher(name),
             reference: self.reference(name, job),
             completion_len,
-            vllm: self.vllm(name, framework, trl.as_ref()),
-            rollout: self.rollout(name, trl.as_ref()),
+            vllm: self.vllm(name, framework, rollout.as_ref()),
+            rollout,
             trainer: trainer.zip(by_default).map(|(value, origin)| Sourced { value, origin }),
             trl,
         });
@@ -151,13 +152,8 @@ impl Reader<'_> {
                 "ms-swift's own loss of GKD, which works in chunks; TRL's is counted",
                 "ms-swift 自己的 GKD loss（分块计算）；按 TRL 的 loss 计入",
             );
-            job.not_modelled.push(NotModelled {
-                en: words.0.to_owned(),
-                zh: words.1.to_owned(),
-                written: "rlhf_type=gkd".to_owned(),
-                direction: Direction::Lower,
-                origin: job.task.as_ref().map_or(Origin::Assumed, |task| task.task.origin.clone()),
-            });
+            let said = Sourced { value: name.name().to_owned(), origin };
+            self.leave_out(job, words, &said, "rlhf_type", Direction::Lower);
         }
     }
 
@@ -312,9 +308,8 @@ impl Reader<'_> {
         &self,
         task: TaskName,
         framework: Option<Framework>,
-        trl: Option<&Sourced<LibraryVersion>>,
+        rollout: Option<&Sourced<RolloutName>>,
     ) -> JobVllm {
-        let rollout = self.rollout(task, trl);
         if rollout.is_none_or(|said| said.value != RolloutName::Vllm) {
             return JobVllm::default();
         }
@@ -323,12 +318,8 @@ impl Reader<'_> {
             Some(level.map(|level| level != "0"))
         };
         let usual = || self.usual(task, framework, "vllm_share");
-        let share = self.text("vllm_share").or_else(usual).and_then(|said| {
-            let value = said.value.parse().ok()?;
-            Some(Sourced { value, origin: said.origin })
-        });
         JobVllm {
-            share,
+            share: self.text("vllm_share").or_else(usual).and_then(parsed),
             sleeps: self.switch("vllm_sleep").or_else(level),
             tensor_parallel: self.number("vllm_tensor_parallel"),
         }

@@ -15,7 +15,7 @@ use zeropilot_config::python::PyValue;
 use zeropilot_config::resolve::ResolvedConfig;
 use zeropilot_config::schema::EngineVersion;
 use zeropilot_config::settings::{LeafModules, Stage, Zero};
-use zeropilot_model::architecture::ParameterEntry;
+use zeropilot_model::architecture::{Module, ParameterEntry};
 use zeropilot_model::image::ImageSize;
 use zeropilot_model::lora::LoraError;
 use zeropilot_model::quantization::{BaseFormat, QuantizedBase};
@@ -592,6 +592,9 @@ fn leaf_modules(trained: &Model, listed: &LeafModules) -> BTreeSet<String> {
 /// Adapters of tensors that are no layers, each kind once, the outermost wrapper of a module first.
 fn folds(adapted: &Model) -> Vec<Fold> {
     let mut all = Vec::new();
+    if !adapted.root().has(&Module::is_parameter_wrapper) {
+        return all;
+    }
     for entry in adapted.modules().filter(|entry| entry.module.is_parameter_wrapper()) {
         let Some(name) = entry.name.strip_prefix("base_model.model.") else { continue };
         let Some((parameter, elements)) = entry.module.wrapped_parameter() else { continue };

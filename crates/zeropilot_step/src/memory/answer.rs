@@ -94,17 +94,7 @@ impl Answer {
 
     /// With the phase in which the GPU is fullest.
     fn with_fullest(self, lowered: &Lowered) -> Self {
-        let fullest = match self.rollout.filter(|rollout| rollout.sleeps) {
-            Some(rollout) => {
-                let asleep = rollout.beside_training.expected() + self.on_gpu.batch;
-                if self.tensors_and_rollout() > self.on_gpu.most_in_training() + asleep {
-                    Phase::Generate
-                } else {
-                    self.on_gpu.fullest_in_training()
-                }
-            }
-            None => self.on_gpu.fullest(Place::Device),
-        };
+        let fullest = self.fullest_moment().phase;
         let nearest = lowered.nearest_name(fullest, self.on_gpu.peak(fullest));
         Self { fullest, nearest, ..self }
     }
@@ -139,37 +129,63 @@ impl Answer {
 
     /// What the GPU holds at most, everything included, as `nvidia-smi` shows it.
     pub fn device(&self) -> Estimate {
-        let reserved = self.allocated_bytes() + self.slack.expected();
         let driver = self.beside(Counted::ByDriver);
-        let Some(rollout) = self.rollout else { return self.around(reserved + driver) };
-        if !rollout.sleeps {
-            return self.around(reserved + driver) + rollout.beside_training;
-        }
-        let (most, training) = (self.on_gpu.most(Place::Device), self.on_gpu.most_in_training());
-        let training = self.around(reserved - most + training + driver) + rollout.beside_training;
-        let (tensors, beside) = self.while_generating(&rollout);
-        let generating = self.interval.around(tensors + driver) + Estimate::exact(beside);
-        if generating.expected() > training.expected() { generating } else { training }
+        let need = |moment: Moment<'_>| {
+            let own = if moment.is_cache_empty {
+                self.interval.around(moment.tensors + driver)
+            } else {
+                self.around(self.allocated_with(moment.tensors) + self.slack.expected() + driver)
+            };
+            own + moment.rollout
+        };
+        let (first, others) = self.moments();
+        let others = others.into_iter().flatten().map(need);
+        others.fold(
+            need(first),
+            |most, other| {
+                if other.expected() > most.expected() { other } else { most }
+            },
+        )
     }
 
-    /// Tensors on the GPU while an engine that sleeps otherwise is awake, and what it takes itself. Its weights wake to be
-    /// given new values; its cache wakes when what was gathered for that is gone.
-    fn while_generating(&self, rollout: &RolloutMemory) -> (Bytes, Bytes) {
-        let published = self.on_gpu.peak(Phase::Generate).at(Place::Device);
-        let at_rest = self.on_gpu.states.after_step.at(Place::Device);
-        let synchronising = (published, rollout.weights.min(rollout.share));
-        let generating = (at_rest, rollout.share);
-        let both = |(tensors, beside): (Bytes, Bytes)| tensors + beside;
-        if both(synchronising) > both(generating) { synchronising } else { generating }
+    /// Moments at which the GPU may be fullest: one of training, and where an engine that generates sleeps meanwhile those
+    /// at which it is awake.
+    fn moments(&self) -> (Moment<'_>, Option<[Moment<'_>; 2]>) {
+        let of_phase = |phase: Phase, rollout: Estimate| {
+            let peak = self.on_gpu.peak(phase);
+            let (alive, tensors) = (&peak.at_device_peak, peak.at(Place::Device));
+            Moment { phase, alive, tensors, is_cache_empty: false, rollout }
+        };
+        let beside = self.rollout.map(|rollout| rollout.beside_training).unwrap_or_default();
+        let Some(rollout) = self.rollout.filter(|rollout| rollout.sleeps) else {
+            return (of_phase(self.on_gpu.fullest(Place::Device), beside), None);
+        };
+        let training = of_phase(self.on_gpu.fullest_in_training(), beside);
+        let alive = &self.on_gpu.states.after_step;
+        // Its cache wakes when what was gathered for its weights is gone.
+        let generating = Moment {
+            phase: Phase::Generate,
+            alive,
+            tensors: alive.at(Place::Device),
+            is_cache_empty: true,
+            rollout: Estimate::exact(rollout.share),
+        };
+        // Its weights wake to be given new values.
+        let weights = Estimate::exact(rollout.weights.min(rollout.share));
+        let given = Moment { is_cache_empty: true, ..of_phase(Phase::Generate, weights) };
+        (training, Some([generating, given]))
+    }
+
+    fn fullest_moment(&self) -> Moment<'_> {
+        let taken = |moment: &Moment<'_>| moment.tensors + moment.rollout.expected();
+        let (first, others) = self.moments();
+        let others = others.into_iter().flatten();
+        others.fold(first, |most, other| if taken(&other) > taken(&most) { other } else { most })
     }
 
     /// What the engine that generates takes when the GPU is fullest.
     pub fn rollout_at_peak(&self) -> Bytes {
-        let Some(rollout) = &self.rollout else { return Bytes(0) };
-        match self.fullest {
-            Phase::Generate => self.while_generating(rollout).1,
-            _ => rollout.beside_training.expected(),
-        }
+        self.fullest_moment().rollout.expected()
     }
 
     /// A prediction with its bounds: those of published runs, and where activations are those of a stand-in also what it
@@ -191,8 +207,11 @@ impl Answer {
     }
 
     fn allocated_bytes(&self) -> Bytes {
-        let tensors = self.on_gpu.most(Place::Device) + self.on_gpu.buffers + self.on_gpu.batch;
-        tensors + self.beside(Counted::ByPyTorch)
+        self.allocated_with(self.on_gpu.most(Place::Device))
+    }
+
+    fn allocated_with(&self, tensors: Bytes) -> Bytes {
+        tensors + self.on_gpu.buffers + self.on_gpu.batch + self.beside(Counted::ByPyTorch)
     }
 
     fn beside(&self, counted: Counted) -> Bytes {
@@ -226,27 +245,27 @@ impl Answer {
 
     /// What is on the GPU when it is fullest.
     pub fn at_peak(&self) -> &Rest {
-        let is_at_rest = self.fullest == Phase::Generate
-            && self.rollout.is_some_and(|it| it.sleeps && self.while_generating(&it).1 == it.share);
-        if is_at_rest {
-            return &self.on_gpu.states.after_step;
-        }
-        &self.on_gpu.peak(self.fullest).at_device_peak
+        self.fullest_moment().alive
     }
 
     /// Tensors, and the engine that generates, at the fullest moment.
     pub(super) fn tensors_and_rollout(&self) -> Bytes {
-        let tensors = match self.rollout {
-            Some(rollout) if rollout.sleeps => {
-                let (tensors, beside) = self.while_generating(&rollout);
-                let asleep = rollout.beside_training.expected();
-                (tensors + beside).max(self.on_gpu.most_in_training() + asleep)
-            }
-            Some(rollout) => self.on_gpu.most(Place::Device) + rollout.share,
-            None => self.on_gpu.most(Place::Device),
-        };
-        tensors + self.on_gpu.batch
+        let fullest = self.fullest_moment();
+        fullest.tensors + fullest.rollout.expected() + self.on_gpu.batch
     }
+}
+
+/// A moment at which the GPU may be fullest.
+struct Moment<'a> {
+    phase: Phase,
+    /// The tensors that are alive.
+    alive: &'a Rest,
+    /// What they take.
+    tensors: Bytes,
+    /// Whether PyTorch has given back what no tensor uses.
+    is_cache_empty: bool,
+    /// What the engine that generates takes beside them.
+    rollout: Estimate,
 }
 
 /// Interpreter, PyTorch and DeepSpeed in a process that uses a GPU, in GiB.

@@ -149,8 +149,12 @@ impl Prediction {
 
     /// The phase in which a place is fullest.
     pub fn fullest(&self, place: Place) -> Phase {
+        self.fullest_among(place, |_| true)
+    }
+
+    fn fullest_among(&self, place: Place, counts: impl Fn(&Phase) -> bool) -> Phase {
         // Of equals the earliest.
-        let phases = self.phases().into_iter().rev();
+        let phases = self.phases().into_iter().rev().filter(counts);
         phases.max_by_key(|phase| self.peak(*phase).at(place)).unwrap_or(Phase::Init)
     }
 
@@ -161,13 +165,7 @@ impl Prediction {
 
     /// The phase other than generation in which the device is fullest.
     pub(super) fn fullest_in_training(&self) -> Phase {
-        let phases = self.phases().into_iter().rev().filter(|phase| *phase != Phase::Generate);
-        phases.max_by_key(|phase| self.peak(*phase).at(Place::Device)).unwrap_or(Phase::Init)
-    }
-
-    /// The most bytes alive on the device in any phase but generation.
-    pub(super) fn most_in_training(&self) -> Bytes {
-        self.peak(self.fullest_in_training()).at(Place::Device)
+        self.fullest_among(Place::Device, |phase| *phase != Phase::Generate)
     }
 
     /// The most bytes ever alive, wherever they are; what they are of processors that have one memory for all.

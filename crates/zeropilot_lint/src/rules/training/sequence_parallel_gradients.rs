@@ -6,10 +6,9 @@ use zeropilot_config::python::PyValue;
 use zeropilot_job::{Call, Launch, Place, Value};
 use zeropilot_text::Text;
 
-const SCRIPT: &str = "mpu = UlyssesSPAttentionHF.register_with_transformers(model_name_or_path=model, core_attn_implementation='sdpa', sequence_parallel_size=2, micro_batch_size=1)\nengine, _, _, _ = deepspeed.initialize(model=model, config='ds.json', mpu=mpu)\n";
+use super::{STAGE_2, STAGE_3};
 
-const OF_STAGE_2: &str = r#"{"train_micro_batch_size_per_gpu": 1, "gradient_accumulation_steps": 1, "bf16": {"enabled": true}, "zero_optimization": {"stage": 2}}"#;
-const OF_STAGE_3: &str = r#"{"train_micro_batch_size_per_gpu": 1, "gradient_accumulation_steps": 1, "bf16": {"enabled": true}, "zero_optimization": {"stage": 3, "stage3_gather_16bit_weights_on_model_save": true}}"#;
+const SCRIPT: &str = "mpu = UlyssesSPAttentionHF.register_with_transformers(model_name_or_path=model, core_attn_implementation='sdpa', sequence_parallel_size=2, micro_batch_size=1)\nengine, _, _, _ = deepspeed.initialize(model=model, config='ds.json', mpu=mpu)\n";
 
 pub(crate) static RULE: Rule = Rule {
     code: "G21",
@@ -27,23 +26,23 @@ pub(crate) static RULE: Rule = Rule {
     ],
     examples: &[
         Example::job("torchrun --nproc_per_node 2 t.py")
-            .files(&[("t.py", SCRIPT), ("ds.json", OF_STAGE_2)]),
+            .files(&[("t.py", SCRIPT), ("ds.json", STAGE_2)]),
         Example::job(
             "accelerate launch --use_deepspeed --deepspeed_config_file ds.json --parallelism_config_sp_size 2 --num_processes 2 t.py",
         )
-        .files(&[("t.py", "from accelerate import Accelerator\n"), ("ds.json", OF_STAGE_2)]),
+        .files(&[("t.py", "from accelerate import Accelerator\n"), ("ds.json", STAGE_2)]),
     ],
     good: &[
         Example::job("torchrun --nproc_per_node 2 t.py")
-            .files(&[("t.py", SCRIPT), ("ds.json", OF_STAGE_3)]),
+            .files(&[("t.py", SCRIPT), ("ds.json", STAGE_3)]),
         Example::job("torchrun --nproc_per_node 2 t.py").files(&[
             ("t.py", "engine, _, _, _ = deepspeed.initialize(model=model, config='ds.json')\n"),
-            ("ds.json", OF_STAGE_2),
+            ("ds.json", STAGE_2),
         ]),
         Example::job(
             "accelerate launch --use_deepspeed --deepspeed_config_file ds.json --parallelism_config_sp_size 1 --num_processes 2 t.py",
         )
-        .files(&[("t.py", "from accelerate import Accelerator\n"), ("ds.json", OF_STAGE_2)]),
+        .files(&[("t.py", "from accelerate import Accelerator\n"), ("ds.json", STAGE_2)]),
     ],
     is_no_op: false,
 };

@@ -4,7 +4,7 @@ use crate::rule::{Example, Group, Rule, Severity, Wording};
 use zeropilot_job::{Call, Place, Value};
 use zeropilot_text::Text;
 
-const CONFIG: &str = r#"{"train_micro_batch_size_per_gpu": 1, "gradient_accumulation_steps": 1, "bf16": {"enabled": true}, "zero_optimization": {"stage": 3, "stage3_gather_16bit_weights_on_model_save": true}}"#;
+use super::STAGE_3;
 
 pub(crate) static RULE: Rule = Rule {
     code: "G22",
@@ -21,11 +21,11 @@ pub(crate) static RULE: Rule = Rule {
     ],
     examples: &[Example::job("torchrun --nproc_per_node 2 t.py").files(&[
         ("t.py", "engine, _, _, _ = deepspeed.initialize(model=model, config='ds.json')\ntotal = TiledFusedLogitsLoss.apply(loss_fn, model, hidden, labels, None, 4, [head], \"sum\")\n"),
-        ("ds.json", CONFIG),
+        ("ds.json", STAGE_3),
     ])],
     good: &[Example::job("torchrun --nproc_per_node 2 t.py").files(&[
         ("t.py", "engine, _, _, _ = deepspeed.initialize(model=model, config='ds.json')\ntotal = TiledFusedLogitsLoss.apply(loss_fn, model, hidden, labels, None, 4, [head], \"mean\")\n"),
-        ("ds.json", CONFIG),
+        ("ds.json", STAGE_3),
     ])],
     is_no_op: false,
 };

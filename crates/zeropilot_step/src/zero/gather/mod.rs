@@ -292,11 +292,13 @@ impl<'a> Gatherer<'a> {
 
     /// Every parameter is gathered, each by itself (`GatheredParameters` of the whole model).
     pub fn gather_all(&mut self, sink: &mut impl Sink) {
-        for parameter in 0..self.sizes.len() {
-            if self.storages.is_released(parameter) {
-                self.storages.gather(&[parameter], sink);
-                self.storages.land(parameter, sink);
-            }
+        (0..self.sizes.len()).for_each(|parameter| self.gather_alone(parameter, sink));
+    }
+
+    fn gather_alone(&mut self, parameter: usize, sink: &mut impl Sink) {
+        if self.storages.is_released(parameter) {
+            self.storages.gather(&[parameter], sink);
+            self.storages.land(parameter, sink);
         }
     }
 
@@ -313,10 +315,7 @@ impl<'a> Gatherer<'a> {
             Publication::AllAtOnce => self.gather_all(sink),
             Publication::EachInTurn => {
                 for parameter in 0..self.sizes.len() {
-                    if self.storages.is_released(parameter) {
-                        self.storages.gather(&[parameter], sink);
-                        self.storages.land(parameter, sink);
-                    }
+                    self.gather_alone(parameter, sink);
                     self.release(parameter, sink);
                 }
             }
