@@ -49,7 +49,7 @@ pub(crate) static RULE: Rule = Rule {
 
 static WORDING: Wording = Wording {
     message: Text::new(
-        "gradients and their norm come out {size} times too large: Ulysses with {config}",
+        "gradients and their norm come out {size} times as large as they should: Ulysses with {config}",
         "梯度及其范数会放大到 {size} 倍：Ulysses 与 {config} 一起使用",
     ),
     why: Text::new(
