@@ -80,8 +80,8 @@ fn compare(count: usize, kind: &str) {
     let equal = cases.len() - other_calls.len();
     println!("calls: {equal} of {} equal", cases.len());
     other_calls.iter().for_each(|difference| println!("  {difference}"));
-    // Rare combinations must not stop a build.
-    let allowed = (cases.len() / 3).max(1);
+    // One rare combination must not stop a build.
+    let allowed = (cases.len() / 5).max(1);
     assert!(other_calls.len() <= allowed, "calls differ: ZEROPILOT_SEED={seed}");
     let rests = ["rest after_init", "rest after_backward", "rest after_step"];
     for what in rests {
@@ -90,7 +90,7 @@ fn compare(count: usize, kind: &str) {
     }
     for what in ["peak forward", "peak backward", "peak step"] {
         let (near, worst) = table.of(what);
-        // Rare combinations may miss by more than any that was met, and of a few draws two or three may be such.
-        assert!(near >= 0.4, "{what}: {near}, worst {worst} %, ZEROPILOT_SEED={seed}");
+        // A rare combination may miss by more than any that was met; most must be near.
+        assert!(near >= 0.6, "{what}: {near}, worst {worst} %, ZEROPILOT_SEED={seed}");
     }
 }
