@@ -475,7 +475,7 @@ class Recommended:
 
 @dataclass(frozen=True)
 class Strategy:
-    """Stage, offload and batch; what is offloaded goes to ``cpu`` or ``nvme``."""
+    """Stage, offload and batch; what is offloaded goes to ``cpu`` or ``nvme``. ``sequence_parallel`` GPUs share each sequence."""
 
     stage: int
     offload_optimizer: Offload
@@ -484,6 +484,9 @@ class Strategy:
     gradient_accumulation_steps: int
     gradient_checkpointing: bool
     fused_loss: bool
+    sequence_parallel: int
+    activation_offload: bool
+    tiled_mlp: bool
     hpz: int
 
 Offload = Literal["none", "cpu", "nvme"]

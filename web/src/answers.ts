@@ -385,7 +385,7 @@ export interface Recommended {
   launch: Record<string, string>;
 }
 
-/// Stage, offload and batch; what is offloaded goes to `cpu` or `nvme`.
+/// Stage, offload and batch; what is offloaded goes to `cpu` or `nvme`. `sequence_parallel` GPUs share each sequence.
 export interface Strategy {
   stage: number;
   offload_optimizer: Offload;
@@ -394,6 +394,9 @@ export interface Strategy {
   gradient_accumulation_steps: number;
   gradient_checkpointing: boolean;
   fused_loss: boolean;
+  sequence_parallel: number;
+  activation_offload: boolean;
+  tiled_mlp: boolean;
   hpz: number;
 }
 

@@ -89,7 +89,8 @@ fn recommended(text: &str, choice: &Fitting, world: u64) -> Option<String> {
         // Without it the engine refuses the optimizer of a script.
         text = put_key(&text, &["zero_force_ds_cpu_optimizer"], &json!(false))?;
     }
-    let Work { micro_batch, accumulation, .. } = choice.way.work;
+    let Work { micro_batch, accumulation, long_context, .. } = choice.way.work;
+    let world = world / long_context.sequence_ranks.max(1);
     let target = choice.recipe.target;
     for (key, value, is_wanted) in [
         ("train_batch_size", micro_batch * accumulation * world, false),
@@ -116,7 +117,8 @@ fn is_number(node: &Node) -> bool {
 fn arguments(job: &TrainingJob, config: Option<&Node>, choice: &Fitting) -> Vec<ArgumentChange> {
     let target = choice.recipe.target;
     let is_told = !matches!(target, Target::DeepSpeed | Target::Accelerate);
-    let Work { micro_batch, accumulation, checkpointing, fused_loss } = choice.way.work;
+    let Work { micro_batch, accumulation, checkpointing, fused_loss, long_context } =
+        choice.way.work;
     let told = choice.arguments(target);
     let name = |wanted: &str| told.iter().map(|one| one.name).find(|name| name.contains(wanted));
     let mut all = Vec::new();
@@ -151,6 +153,11 @@ fn arguments(job: &TrainingJob, config: Option<&Node>, choice: &Fitting) -> Vec<
         // Where a switch of Liger's says it, that switch is turned.
         let field = if job.liger.is_some() { "liger" } else { "fused_loss" };
         want(field, name("liger"), switch(&job.fused_loss), true.into());
+    }
+    let shares = long_context.sequence_ranks;
+    if shares > 1 && job.sequence_parallel.as_ref().is_none_or(|said| said.value != shares) {
+        let now = number(&job.sequence_parallel);
+        want("sequence_parallel", name("sequence_parallel"), now, shares.into());
     }
     let is_on = |section: &str| {
         let enabled = config.and_then(|root| root.get(section)?.get("enabled"));

@@ -43,6 +43,6 @@ pub fn footprint(
         node: answer.node(),
         traffic: Traffic::of(&program),
         time: estimate(&program, question.cluster, question.resolved.precision()),
-        sequences: question.micro_batch * program.accumulation * program.ranks,
+        sequences: question.micro_batch * program.accumulation * question.sequence_groups(),
     })
 }

@@ -3,7 +3,9 @@
 use zeropilot_cluster::Cluster;
 use zeropilot_config::schema::EngineVersion;
 use zeropilot_model::Model;
+use zeropilot_step::head::LossHead;
 use zeropilot_step::lower::Recipe;
+use zeropilot_step::tape::LayerKernels;
 
 use crate::name::{NumberFormat, TrainerName};
 use crate::task::TaskRequest;
@@ -28,6 +30,15 @@ pub enum Note {
     NetworkUnused,
     /// The recommended strategy uses hpZ, which older engines compute wrongly.
     HpzVersion,
+    /// In stages 1 and 2 gradients of sequences that GPUs share are multiplied.
+    SharedGradients {
+        /// By so much.
+        times: u64,
+        /// Whether these stages are left out for it.
+        avoided: bool,
+    },
+    /// A tensor of hidden states has more elements than 32 bits count, where Liger's kernels run.
+    WideRows,
     /// The loss is that of the newest TRL: releases before 1.7 keep whole logits.
     TrlAssumed,
     /// Log-probabilities are computed as by the newest TRL: releases before 1.15 keep whole logits.
@@ -57,6 +68,15 @@ impl Note {
     pub(crate) fn about_loading(model: &Model, recipe: &Recipe) -> Option<Self> {
         let is_loaded_whole = recipe.loading.is_none() && recipe.method.base(model).is_some();
         is_loaded_whole.then_some(Self::QuantizedLoadedWhole)
+    }
+
+    /// What there is to say about long sequences of a rank.
+    pub(crate) fn about_length(model: &Model, recipe: &Recipe, micro_batch: u64) -> Option<Self> {
+        let hidden = model.dimensions()?.hidden_size;
+        let tokens = recipe.sequence / recipe.long_context.sequence_ranks.max(1) * micro_batch;
+        let has_liger =
+            recipe.loss == LossHead::Fused || recipe.layer_kernels == LayerKernels::Liger;
+        (has_liger && tokens.saturating_mul(hidden) > 1 << 31).then_some(Self::WideRows)
     }
 
     /// What there is to say about a task.

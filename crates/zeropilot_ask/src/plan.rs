@@ -11,8 +11,10 @@ use zeropilot_plan::{
     PlanError, Precision, Target, Task,
 };
 
+use zeropilot_step::head::LossHead;
 use zeropilot_step::lower::Recipe;
 use zeropilot_step::memory::Answer;
+use zeropilot_step::shape::LongContext;
 use zeropilot_step::task::Task as Steps;
 use zeropilot_step::time::Estimated;
 
@@ -185,6 +187,11 @@ pub fn plan(
         precision: precision(format),
         global_batch: request.global_batch,
         may_fuse_loss: fused_loss == Some(FusedLoss::Either) && task_name == TaskName::Sft,
+        // Where the user says how long sequences are made to fit, nothing else is tried.
+        may_stretch: task_name == TaskName::Sft
+            && recipe.long_context == LongContext::NONE
+            && fused_loss != Some(FusedLoss::No)
+            && !matches!(request.target, Some(Target::LlamaFactory | Target::Axolotl)),
         nvme_path: request.nvme_path.as_deref(),
         objective: match objective {
             Objective::Time | Objective::Cost => zeropilot_plan::Objective::Time,
@@ -209,6 +216,15 @@ pub fn plan(
     }
     let current = as_written(name, asked_about, &request, job);
     let choice = plan.fitting.first();
+    if let Some(work) = choice.map(|choice| choice.way.work) {
+        let times = work.long_context.sequence_ranks;
+        if times > 1 {
+            provenance.notes.push(Note::SharedGradients { times, avoided: true });
+        }
+        let loss = if work.fused_loss { LossHead::Fused } else { recipe.loss };
+        let chosen = Recipe { loss, long_context: work.long_context, ..recipe.clone() };
+        provenance.notes.extend(Note::about_length(model, &chosen, work.micro_batch));
+    }
     let accumulation = choice.map_or(1, |choice| choice.way.work.accumulation);
     let steps = recipe.task.with_accumulation(accumulation);
     let (model, gpus) = (name.to_owned(), request.machines.gpus.clone().unwrap_or_default());
@@ -275,11 +291,17 @@ impl Planned {
             TaskName::Reward => Some("rm"),
             task => Some(task.name()),
         };
+        let long = choice.way.work.long_context;
+        let shares_only =
+            LongContext { sequence_ranks: long.sequence_ranks, ..LongContext::NONE } == long;
         let has_task = |launcher: Launcher| match launcher {
-            Launcher::Swift => !matches!(self.task, TaskName::Distill | TaskName::Rloo),
-            // Its YAML says the task.
+            Launcher::Swift => {
+                shares_only && !matches!(self.task, TaskName::Distill | TaskName::Rloo)
+            }
+            // Its YAML says the task. It has no Ulysses, and no script to change.
             Launcher::LlamaFactory => {
-                matches!(self.task, TaskName::Sft | TaskName::Dpo | TaskName::Kto)
+                long == LongContext::NONE
+                    && matches!(self.task, TaskName::Sft | TaskName::Dpo | TaskName::Kto)
             }
             _ => true,
         };

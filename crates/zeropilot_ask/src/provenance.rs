@@ -209,6 +209,10 @@ impl Provenance {
         }
         self.take("fused_loss", &mut training.fused_loss, trl.or(fused), None);
         self.take("liger", &mut training.liger, job.liger.clone(), None);
+        let shared = job.sequence_parallel.clone();
+        self.take("sequence_parallel", &mut training.sequence_parallel, shared, None);
+        self.take("tiled_mlp", &mut training.tiled_mlp, job.tiled_mlp.clone(), None);
+        self.take("activation_offload", &mut training.activation_offload, None, None);
         let grows = job.expandable_segments.clone();
         self.take("expandable_segments", &mut training.expandable_segments, grows, None);
         self.take("optimizer", &mut training.optimizer, job.optimizer.clone(), None);

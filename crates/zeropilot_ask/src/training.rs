@@ -6,6 +6,7 @@ use zeropilot_model::lora::Lora;
 use zeropilot_model::quantization::{BaseFormat, QuantizedBase, ScaleStorage};
 use zeropilot_step::head::LossHead;
 use zeropilot_step::lower::{Images, Method, Recipe};
+use zeropilot_step::shape::{Checkpoints, LongContext, MlpTiles};
 use zeropilot_step::tape::{AttentionForm, LayerKernels};
 use zeropilot_step::zero::{BaseOptimizer, Loading};
 use zeropilot_units::ElementSize;
@@ -23,6 +24,8 @@ pub const MOST_TOKENS: u64 = 1 << 24;
 pub const MOST_SEQUENCES: u64 = 1 << 20;
 /// The highest rank of adapters.
 pub const MOST_RANK: u64 = 1 << 16;
+/// The most GPUs that share a sequence.
+pub(crate) const MOST_SEQUENCE_RANKS: u64 = 1 << 12;
 /// The most images of a sequence.
 pub(crate) const MOST_IMAGES: u64 = 1 << 10;
 /// The most pixels of an image.
@@ -96,6 +99,18 @@ pub struct Training {
     #[cfg_attr(feature = "clap", arg(long, value_name = "BOOL", num_args = 0..=1,
         require_equals = true, default_missing_value = "true"))]
     pub liger: Option<bool>,
+    /// GPUs that share each sequence (sequence parallelism with DeepSpeed's Ulysses) [default: 1]
+    #[cfg_attr(feature = "clap", arg(long, value_name = "N", visible_alias = "sequence-parallel-size",
+        value_parser = clap::value_parser!(u64).range(1..=MOST_SEQUENCE_RANKS)))]
+    pub sequence_parallel: Option<u64>,
+    /// Compute feed-forward layers in tiles (DeepSpeed's TiledMLP) [default: false]
+    #[cfg_attr(feature = "clap", arg(long, value_name = "BOOL", num_args = 0..=1,
+        require_equals = true, default_missing_value = "true"))]
+    pub tiled_mlp: Option<bool>,
+    /// Keep what gradient checkpointing saves in host memory; turns gradient checkpointing on [default: false]
+    #[cfg_attr(feature = "clap", arg(long, value_name = "BOOL", num_args = 0..=1,
+        require_equals = true, default_missing_value = "true"))]
+    pub activation_offload: Option<bool>,
     /// PyTorch's allocator grows its segments (PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True) [default: false]
     #[cfg_attr(feature = "clap", arg(long, value_name = "BOOL", num_args = 0..=1,
         require_equals = true, default_missing_value = "true"))]
@@ -156,7 +171,31 @@ impl Training {
 
     /// Whether layers are recomputed in the backward pass.
     pub fn grad_checkpointing(&self) -> bool {
-        self.grad_checkpointing.unwrap_or_default()
+        self.grad_checkpointing.unwrap_or_default() || self.activation_offload()
+    }
+
+    /// GPUs that share a sequence.
+    pub fn sequence_parallel(&self) -> u64 {
+        self.sequence_parallel.unwrap_or(1)
+    }
+
+    /// Whether checkpoints wait on the host.
+    pub fn activation_offload(&self) -> bool {
+        self.activation_offload.unwrap_or_default()
+    }
+
+    fn long_context(&self) -> LongContext {
+        LongContext {
+            sequence_ranks: self.sequence_parallel(),
+            checkpoints: match self.activation_offload() {
+                true => Checkpoints::OnHost,
+                false => Checkpoints::Counted,
+            },
+            mlp_tiles: match self.tiled_mlp.unwrap_or_default() {
+                true => MlpTiles::Auto,
+                false => MlpTiles::Whole,
+            },
+        }
     }
 
     /// Attention implementation.
@@ -193,6 +232,7 @@ impl Training {
         within("lora_rank", self.lora_rank(), 1, MOST_RANK)?;
         within("images_per_sample", self.images_per_sample.unwrap_or(1), 1, MOST_IMAGES)?;
         within("max_pixels", self.max_pixels.unwrap_or(1), 1, MOST_PIXELS)?;
+        within("sequence_parallel", self.sequence_parallel(), 1, MOST_SEQUENCE_RANKS)?;
         Ok(Recipe {
             method: self.trained(),
             target: self.target_len,
@@ -225,6 +265,7 @@ impl Training {
                 false => LayerKernels::Model,
             },
             expandable_segments: self.expandable_segments.unwrap_or_default(),
+            long_context: self.long_context(),
             ..Recipe::full(self.seq_len())
         })
     }

@@ -25,6 +25,8 @@ pub enum Pattern {
     AllReduce,
     /// One gets the sum.
     Reduce,
+    /// Everybody gets a part from each: all pairs at once.
+    AllToAll,
 }
 
 /// The way it goes.
@@ -145,6 +147,10 @@ impl Fabric {
         }
         let rate =
             if crosses_nodes { self.inside_rate.min(self.outside_rate) } else { self.inside_rate };
+        if pattern == Pattern::AllToAll {
+            let seconds = self.call + self.exchange(bytes as f64, ranks);
+            return Cost { seconds, algorithm: Algorithm::Ring, crosses_nodes };
+        }
         let around = bytes as f64 * (ranks - 1) as f64 / ranks as f64 / rate;
         let hops_out = if crosses_nodes { nodes } else { 0 } as f64;
         let hops_in = (ranks - 1) as f64 - hops_out.min((ranks - 1) as f64);
@@ -152,7 +158,7 @@ impl Fabric {
         let rounds = if pattern == Pattern::AllReduce { 2.0 } else { 1.0 };
         let moved = match pattern {
             Pattern::Reduce => bytes as f64 / rate,
-            Pattern::AllGather | Pattern::ReduceScatter | Pattern::AllReduce => rounds * around,
+            _ => rounds * around,
         };
         let ring = self.call + rounds * hops + moved;
         if matches!(pattern, Pattern::AllGather | Pattern::ReduceScatter) {
@@ -165,6 +171,21 @@ impl Fabric {
             return Cost { seconds: tree, algorithm: Algorithm::Tree, crosses_nodes };
         }
         Cost { seconds: ring, algorithm: Algorithm::Ring, crosses_nodes }
+    }
+}
+
+impl Fabric {
+    /// Seconds in which every rank sends each other rank its part: what stays in the node over its links, what leaves
+    /// it through the ports that its GPUs share.
+    fn exchange(&self, bytes: f64, ranks: u64) -> f64 {
+        let near = ranks.min(self.gpus_per_node);
+        let part = bytes / ranks as f64;
+        let inside = part * (near - 1) as f64 / self.inside_rate + self.inside_hop;
+        if near == ranks {
+            return inside;
+        }
+        let leaving = part * (ranks - near) as f64 * near as f64;
+        inside.max(leaving / self.outside_rate + self.outside_hop)
     }
 }
 
@@ -208,6 +229,18 @@ mod tests {
         assert!((30e-6..50e-6).contains(&small), "{small}");
         let larger = fabric.cost(Pattern::AllReduce, 1 << 20, 8).seconds;
         assert!((35e-6..60e-6).contains(&larger), "{larger}");
+    }
+
+    /// 8 GPUs of 450 GB/s one way: each sends 7/8 of 1 GB; over two nodes half of it leaves, through ports that eight share.
+    #[test]
+    fn an_exchange_is_bound_by_what_leaves_the_node() {
+        let fabric = fabric("2x8xH100");
+        let inside = fabric.cost(Pattern::AllToAll, 1_000_000_000, 8);
+        let expected = 0.875e9 / fabric.inside_rate;
+        assert!((inside.seconds / expected - 1.0).abs() < 0.05, "{inside:?}");
+        let outside = fabric.cost(Pattern::AllToAll, 1_000_000_000, 16);
+        let expected = 8.0 * 0.5e9 / fabric.outside_rate;
+        assert!((outside.seconds / expected - 1.0).abs() < 0.05, "{outside:?}");
     }
 
     #[test]

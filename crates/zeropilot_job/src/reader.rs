@@ -70,6 +70,8 @@ impl Reader<'_> {
         job.liger = self.switch("liger");
         job.fused_loss = self.switch("fused_loss").or_else(|| job.liger.clone());
         job.precision = self.precision();
+        job.sequence_parallel = self.sequence_parallel();
+        job.tiled_mlp = self.switch("tiled_mlp");
         self.method(&mut job);
         self.optimizer(&mut job);
         self.attention(&mut job);
@@ -244,6 +246,17 @@ impl Reader<'_> {
             let place = Place::in_file(self.launch.program.as_deref()?, call.span);
             Some(Sourced { value: true, origin: self.origin(&place) })
         })
+    }
+
+    /// GPUs that share a sequence: as an argument, or as the script registers Ulysses or builds a `ParallelismConfig`.
+    fn sequence_parallel(&self) -> Option<Sourced<u64>> {
+        let of_call = |name: &str, keyword: &str| {
+            self.keyword(self.called(name)?, keyword).and_then(parsed::<u64>)
+        };
+        self.number("sequence_parallel")
+            .or_else(|| of_call("register_with_transformers", "sequence_parallel_size"))
+            .or_else(|| of_call("ParallelismConfig", "sp_size"))
+            .filter(|size| size.value > 1)
     }
 
     fn precision(&self) -> Option<Sourced<NumberFormat>> {

@@ -43,6 +43,10 @@ pub struct TrainingJob {
     pub trl_head: Option<Origin>,
     /// Whether all kernels of Liger are used.
     pub liger: Option<Sourced<bool>>,
+    /// GPUs that share a sequence.
+    pub sequence_parallel: Option<Sourced<u64>>,
+    /// Whether feed-forward layers are computed in tiles.
+    pub tiled_mlp: Option<Sourced<bool>>,
     /// Whether PyTorch's allocator grows its segments.
     pub expandable_segments: Option<Sourced<bool>>,
     /// The optimizer.
@@ -94,6 +98,14 @@ pub struct NotModelled {
     pub direction: Direction,
     /// Where the job says it.
     pub origin: Origin,
+}
+
+impl NotModelled {
+    /// Whether it is what the job writes under this name.
+    pub fn is_of(&self, name: &str) -> bool {
+        let rest = self.written.strip_prefix(name);
+        rest.is_some_and(|rest| rest.starts_with([':', '=']))
+    }
 }
 
 /// Which way an answer errs that leaves something out.

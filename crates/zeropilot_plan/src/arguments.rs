@@ -23,7 +23,7 @@ impl Argument {
 }
 
 /// What the program must be told about a micro batch, where it can be told: whether layers are recomputed, whether the
-/// loss is fused.
+/// loss is fused, how many ranks share a sequence.
 pub(crate) fn of_work(target: Target, work: Work) -> Vec<Argument> {
     let recomputing = match (target, work.checkpointing) {
         // The only one that recomputes unless told otherwise and says so by a flag of its own.
@@ -40,7 +40,11 @@ pub(crate) fn of_work(target: Target, work: Work) -> Vec<Argument> {
         Target::DeepSpeed | Target::Accelerate => None,
     };
     let names = [recomputing, fused.filter(|_| work.fused_loss)];
-    names.into_iter().flatten().map(Argument::flag).collect()
+    let flags = names.into_iter().flatten().map(Argument::flag);
+    let ranks = work.long_context.sequence_ranks;
+    let shared = (target == Target::Swift && ranks > 1)
+        .then(|| Argument { name: "sequence_parallel_size", value: ranks.to_string() });
+    flags.chain(shared).collect()
 }
 
 impl Recipe {

@@ -21,6 +21,7 @@ fn time(gpus: &str) -> (Plan, Duration) {
         cluster: &cluster,
         precision: Precision::Bf16,
         global_batch: None,
+        may_stretch: false,
         may_fuse_loss: false,
         nvme_path: None,
         objective: Objective::Time,

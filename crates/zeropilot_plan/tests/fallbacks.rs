@@ -36,6 +36,7 @@ fn each_plan(mut holds: impl FnMut(&Plan, &Cluster, &str)) {
             cluster: &cluster,
             precision: Precision::Bf16,
             global_batch: each.and_then(|each| NonZeroU64::new(each * cluster.world_size())),
+            may_stretch: false,
             may_fuse_loss: index % 4 == 0,
             nvme_path: (index % 5 == 0).then_some("/local_nvme"),
             objective: Objective::Time,

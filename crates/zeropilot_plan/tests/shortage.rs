@@ -26,6 +26,7 @@ fn search(
         cluster: &cluster,
         precision: Precision::Bf16,
         global_batch: None,
+        may_stretch: false,
         may_fuse_loss: false,
         nvme_path: disk,
         objective: Objective::Time,

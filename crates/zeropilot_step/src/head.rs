@@ -69,6 +69,15 @@ impl LossHead {
     }
 }
 
+/// Where the labels of next tokens come from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Labels {
+    /// The model shifts those of a batch.
+    Shifted(Batch),
+    /// The batch has them shifted: of a part of a sequence the next token may be on another rank.
+    Given,
+}
+
 /// Labels padded at the end and cut at the front.
 struct ShiftedLabels<'t> {
     _padded: Tensor<'t>,
@@ -252,14 +261,18 @@ impl Tape {
     pub(crate) fn causal_loss<'t>(
         &'t self,
         logits: &Tensor<'t>,
-        batch: Batch,
+        labels: Labels,
         items: Option<&Tensor<'t>>,
     ) -> Tensor<'t> {
         let wide = logits.cast_loss(4);
-        let labels = self.shifted_labels(batch);
+        let shifted = match labels {
+            Labels::Shifted(batch) => Some(self.shifted_labels(batch)),
+            Labels::Given => None,
+        };
+        let given = self.outside(logits.elements(), 8);
         let mut loss = {
             let log_probabilities = wide.log_softmax();
-            log_probabilities.nll(&labels.used)
+            log_probabilities.nll(shifted.as_ref().map_or(&given, |labels| &labels.used))
         };
         if let Some(items) = items {
             loss = loss.divide_by_count(items);

@@ -11,7 +11,7 @@ use crate::model::{Model, ModuleId, ParameterId};
 use crate::tape::{Category, Edge, Listener, Mark, Options, Pass, Storage, StorageId, Trace, Work};
 use crate::task::Publication;
 use crate::zero::gather::{Event, EventKind, Gatherer, Modules};
-use crate::zero::{Sink, Swing};
+use crate::zero::{Collective, HostCopy, Sink, Swing};
 
 /// One thing that happens.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -29,6 +29,8 @@ pub enum Item {
         /// What its storage was counted as, by place in [`Swing::CATEGORIES`].
         counted_as: u8,
     },
+    /// A part of the gradient of a parameter has been added to the others.
+    PartOfGradient(u32),
     /// A re-run has saved the weight of a parameter (stage 3 only).
     Hold(u32),
     /// Backward has used a weight a re-run had saved (stage 3 only).
@@ -49,6 +51,10 @@ pub enum Item {
     Visit(u8),
     /// The models have returned; the loss is computed.
     Loss,
+    /// Ranks that share a sequence communicate.
+    Exchange(Collective),
+    /// A checkpoint goes to the host or comes back.
+    Offload(HostCopy),
 }
 
 /// One micro step.
@@ -107,6 +113,7 @@ impl MicroStep {
             match (item, &mut gatherer) {
                 (Item::Swing(place), _) => swing(sink, &self.swings[place as usize]),
                 (Item::Module(event), Some(gatherer)) => gatherer.event(event, sink),
+                (Item::Exchange(call), _) => sink.exchange(call),
                 _ => {}
             }
         }
@@ -221,6 +228,10 @@ impl Listener for Reader {
         self.push(Item::Gradient { parameter, bytes: storage.bytes, counted_as });
     }
 
+    fn part_of_gradient(&mut self, parameter: ParameterId) {
+        self.push(Item::PartOfGradient(number(parameter)));
+    }
+
     fn hold(&mut self, parameter: ParameterId) {
         if self.gathers {
             self.push(Item::Hold(number(parameter)));
@@ -242,6 +253,14 @@ impl Listener for Reader {
             (Pass::Backward, Edge::After) => EventKind::LeaveBackward,
         };
         self.push(Item::Module(Event { kind, module: module.index() as u32 }));
+    }
+
+    fn exchange(&mut self, call: Collective) {
+        self.push(Item::Exchange(call));
+    }
+
+    fn offload(&mut self, copy: HostCopy) {
+        self.push(Item::Offload(copy));
     }
 
     fn work(&mut self, work: Work) {

@@ -17,7 +17,9 @@ pub struct Call {
 /// The calls among some ops, in order.
 pub fn calls(ops: &[Op]) -> impl Iterator<Item = Call> + '_ {
     ops.iter().filter_map(|op| match *op {
-        Op::Call(collective) => Some(Call { collective, is_async: false }),
+        Op::Call(collective) | Op::Exchange(collective) => {
+            Some(Call { collective, is_async: false })
+        }
         Op::Launch(collective, _) => Some(Call { collective, is_async: true }),
         _ => None,
     })
@@ -43,6 +45,7 @@ pub enum Kind {
     ReduceScatter,
     AllReduce,
     Reduce,
+    AllToAll,
 }
 
 impl Kind {
@@ -54,6 +57,7 @@ impl Kind {
             CollectiveKind::ReduceScatter => Self::ReduceScatter,
             CollectiveKind::AllReduce => Self::AllReduce,
             CollectiveKind::Reduce { .. } => Self::Reduce,
+            CollectiveKind::AllToAll => Self::AllToAll,
         }
     }
 
@@ -65,6 +69,7 @@ impl Kind {
             Self::ReduceScatter => "reduce_scatter",
             Self::AllReduce => "all_reduce",
             Self::Reduce => "reduce",
+            Self::AllToAll => "all_to_all",
         }
     }
 }
@@ -82,7 +87,9 @@ impl Collective {
         let around = self.bytes() / self.ranks.max(1) * (self.ranks.saturating_sub(1));
         match self.kind {
             CollectiveKind::AllReduce => 2 * around,
-            CollectiveKind::AllGather | CollectiveKind::ReduceScatter => around,
+            CollectiveKind::AllGather
+            | CollectiveKind::ReduceScatter
+            | CollectiveKind::AllToAll => around,
             CollectiveKind::Reduce { .. } => self.bytes(),
         }
     }
@@ -123,7 +130,7 @@ impl Traffic {
             self.sent += times * collective.on_the_wire();
         }
         for op in ops {
-            let Op::Copy(copy) = op else { continue };
+            let (Op::Copy(copy) | Op::Offload(copy)) = op else { continue };
             match copy.direction {
                 Direction::ToDevice => self.to_device += times * copy.bytes,
                 Direction::ToHost => self.to_host += times * copy.bytes,

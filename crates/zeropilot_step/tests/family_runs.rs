@@ -61,6 +61,7 @@ fn predict(case: &Value) -> BTreeMap<&'static str, i64> {
         precision: resolved.precision(),
         accumulation_type: resolved.gradient_accumulation_type(),
         communication_type: resolved.communication_type(),
+        sequence_ranks: 1,
         optimizer: if zero.offload_optimizer.is_some() {
             BaseOptimizer::CpuAdam
         } else {

@@ -77,6 +77,7 @@ fn ranks(of: &MeasuredRanks, language: Language) -> String {
             Pattern::ReduceScatter => "reduce-scatter",
             Pattern::AllReduce => "all-reduce",
             Pattern::Reduce => "reduce",
+            Pattern::AllToAll => "all-to-all",
         };
         let (small, large) = (curve.seconds(4 << 10) * MICRO, curve.seconds(64 << 20) * 1e3);
         let _ = writeln!(text, "  {name:<15} 4 KiB {small:.0} µs, 64 MiB {large:.1} ms");

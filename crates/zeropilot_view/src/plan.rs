@@ -7,6 +7,7 @@ pub(crate) mod json;
 mod offers;
 mod page;
 mod reason;
+mod script;
 mod shortage;
 
 pub use html::html;
@@ -20,6 +21,7 @@ use zeropilot_plan::{
     Fitting, Offers, Offloaded, Plan, PlanError, Rejected, Target, Way, Work, nearest_multiple,
 };
 use zeropilot_record::Offload;
+use zeropilot_step::shape::Checkpoints;
 use zeropilot_step::task::Task as Steps;
 use zeropilot_text::{Language, Text, tr};
 use zeropilot_units::Estimate;
@@ -116,7 +118,8 @@ fn way_words(way: Way, language: Language) -> String {
     let (optimizer, weights) = offload(way);
     let offload = strategy::offload(optimizer, weights, language);
     let stage = way.shape.stage.number();
-    format!("ZeRO-{stage}{hpz}{offload}{batch}{checkpointing}{fused}")
+    let long = script::long_context(way.work.long_context, language);
+    format!("ZeRO-{stage}{hpz}{offload}{batch}{checkpointing}{fused}{long}")
 }
 
 /// The plan for people.
@@ -157,6 +160,8 @@ pub fn human(report: &PlanReport<'_>, layout: &Layout) -> String {
         ));
     }
     text.push_str(&fold(&by_hand(choice, language), width));
+    // Code that is cut cannot be copied.
+    text.push_str(&script::code(report, choice, language));
     text.push_str(&fold(&rollout_words(report.steps, language), width));
     text.push_str(&rows(
         Text::new("\nStart it with one of:", "\n启动命令（任选其一）：").get(language),
@@ -190,9 +195,11 @@ fn choice_words(report: &PlanReport<'_>, choice: &Fitting, language: Language) -
     let way = way_words(choice.way, language);
     let need = choice.answer.device();
     let Work { micro_batch: micro, accumulation: steps, .. } = choice.way.work;
-    let batch = micro * steps * report.world;
+    let shares = choice.way.work.long_context.sequence_ranks.max(1);
+    let groups = report.world / shares;
+    let batch = micro * steps * groups;
+    let spread = script::batch(micro, steps, groups, shares, language);
     let (model, gpus) = (escaped(report.model), report.place(language));
-    let world = report.world;
     let frozen = &choice.answer.on_gpu.frozen;
     let task = task::lines(report.task, report.steps, micro, frozen, language);
     let time = time_words(choice, report.length, language);
@@ -202,14 +209,13 @@ fn choice_words(report: &PlanReport<'_>, choice: &Fitting, language: Language) -
     tr!(
         language,
         (
-            "{model} on {gpus}: {way}\n  GPU {need} of {}: {word}, {spare} to spare; host {} per node\n{task}{time}{bill}  global batch {batch} = {micro} per GPU × {steps} accumulation × {world} {}\n  chosen because it fits with its upper bound and {}\n",
+            "{model} on {gpus}: {way}\n  GPU {need} of {}: {word}, {spare} to spare; host {} per node\n{task}{time}{bill}  global batch {batch} = {spread}\n  chosen because it fits with its upper bound and {}\n",
             report.capacity.expected(),
             choice.answer.node().expected(),
-            if world == 1 { "GPU" } else { "GPUs" },
             why(report, language)
         ),
         (
-            "{model}，{gpus}：{way}\n  显存 {need}，可用 {}：{word}，余 {spare}；每节点内存 {}\n{task}{time}{bill}  全局 batch {batch} = 每卡 {micro} × 梯度累积 {steps} × {world} 张卡\n  选择理由：按上界也放得下，而且{}\n",
+            "{model}，{gpus}：{way}\n  显存 {need}，可用 {}：{word}，余 {spare}；每节点内存 {}\n{task}{time}{bill}  全局 batch {batch} = {spread}\n  选择理由：按上界也放得下，而且{}\n",
             report.capacity.expected(),
             choice.answer.node().expected(),
             why(report, language)
@@ -246,7 +252,8 @@ fn by_hand(choice: &Fitting, language: Language) -> String {
             "\n训练脚本每次需要读取这么多条序列：DataLoader(..., batch_size={micro})\n"
         ));
     }
-    if choice.way.work.checkpointing {
+    let work = choice.way.work;
+    if work.checkpointing && work.long_context.checkpoints == Checkpoints::Counted {
         text.push_str(
             Text::new(
                 "\nYour script must recompute layers: model.gradient_checkpointing_enable()\n",

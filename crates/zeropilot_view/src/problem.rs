@@ -21,6 +21,11 @@ pub fn memory(problem: &MemoryProblem, layout: &Layout) -> String {
             provenance::unreadable_config(problem, language)
         }
         MemoryProblem::Lower(error) => talk::lower_error(error, language),
+        MemoryProblem::SequenceRanks { ranks, world } => tr!(
+            language,
+            "error: {world} GPUs cannot be divided into groups of {ranks} that share a sequence: DeepSpeed stops with a RuntimeError\n  help: choose a --sequence-parallel that divides {world}",
+            "错误：{world} 张卡无法分成每 {ranks} 张共用一条序列的组：DeepSpeed 会抛出 RuntimeError\n  建议：--sequence-parallel 取 {world} 的约数"
+        ),
         MemoryProblem::NoSuchRank { rank, world } => talk::no_such_rank(*rank, *world, language),
         MemoryProblem::BesideConfig { option } => tr!(
             language,

@@ -12,7 +12,7 @@ pub(crate) use self::json::Shape;
 use crate::escaped;
 
 /// Values as people name them, and the option that sets each.
-const NAMES: [(&str, Text, &str); 37] = [
+const NAMES: [(&str, Text, &str); 40] = [
     ("model", Text::new("model", "模型"), "--model"),
     ("config", Text::new("DeepSpeed config", "DeepSpeed 配置"), "--config"),
     ("world_size", Text::new("world size", "总卡数（world size）"), "--gpus"),
@@ -41,6 +41,9 @@ const NAMES: [(&str, Text, &str); 37] = [
     ("attention", Text::new("attention", "注意力实现"), "--attention"),
     ("fused_loss", Text::new("fused loss", "融合 loss"), "--fused-loss"),
     ("liger", Text::new("Liger's kernels", "Liger Kernel"), "--liger"),
+    ("sequence_parallel", Text::new("GPUs per sequence", "每条序列的卡数"), "--sequence-parallel"),
+    ("tiled_mlp", Text::new("tiled MLP", "MLP 分块计算"), "--tiled-mlp"),
+    ("activation_offload", Text::new("activation offload", "激活卸载"), "--activation-offload"),
     (
         "expandable_segments",
         Text::new("expandable segments", "可扩展显存段"),
@@ -165,6 +168,21 @@ fn note_words(note: Note, language: Language) -> String {
             language,
             "transformers loads the whole quantized model on every GPU before ZeRO-3 shards it, so more GPUs do not lower the memory of loading; `--load partitioned` leaves loading out",
             "transformers 会先在每张卡上加载完整的量化模型，ZeRO-3 之后才切分，所以增加 GPU 不会降低加载时的显存；`--load partitioned` 可以不计加载"
+        ),
+        Note::SharedGradients { times, avoided: true } => tr!(
+            language,
+            "stages 1 and 2 are left out: there DeepSpeed multiplies gradients by {times} where {times} GPUs share a sequence (`zeropilot rule G21`)",
+            "不考虑 stage 1 和 2：{times} 张卡共同处理一条序列时，DeepSpeed 会把梯度乘以 {times}（`zeropilot rule G21`）"
+        ),
+        Note::SharedGradients { times, avoided: false } => tr!(
+            language,
+            "in this stage DeepSpeed multiplies gradients and their norm by {times} where {times} GPUs share a sequence; use stage 3 (`zeropilot rule G21`)",
+            "{times} 张卡共同处理一条序列时，DeepSpeed 在这个 stage 会把梯度及其范数乘以 {times}；请改用 stage 3（`zeropilot rule G21`）"
+        ),
+        Note::WideRows => tr!(
+            language,
+            "the hidden states of a GPU have more than 2³¹ elements; published runs with Liger's kernels end just below that, one beyond it with an illegal memory access",
+            "一张卡的隐藏状态超过 2³¹ 个元素；公开的 Liger 长序列训练都止步于此，超过的一例报非法内存访问"
         ),
         Note::HpzVersion => tr!(
             language,

@@ -4,7 +4,7 @@ use std::io;
 use std::path::Path;
 
 use zeropilot_config::schema::{EngineVersion, UnknownVersion};
-use zeropilot_step::lower::LowerError;
+use zeropilot_step::lower::{LongContextError, LowerError};
 use zeropilot_text::{Language, Text, tr};
 
 use crate::{Summary, escaped, system};
@@ -380,6 +380,53 @@ pub fn no_such_rank(rank: u64, world: u64, language: Language) -> String {
     )
 }
 
+/// Why long sequences are not trained, or not predicted, this way.
+fn long_context_error(error: &LongContextError, language: Language) -> String {
+    match *error {
+        LongContextError::Heads { heads, ranks } => tr!(
+            language,
+            "error: {heads} attention heads cannot be divided among {ranks} GPUs: Ulysses gives every GPU as many heads and raises a ValueError\n  help: choose a --sequence-parallel that divides {heads}",
+            "错误：{heads} 个注意力头无法平均分给 {ranks} 张卡：Ulysses 给每张卡同样多的头，否则抛出 ValueError\n  建议：--sequence-parallel 取 {heads} 的约数"
+        ),
+        LongContextError::KvHeads { heads, ranks } => tr!(
+            language,
+            "error: {heads} key and value heads can be neither divided among nor copied to {ranks} GPUs: Ulysses raises a ValueError\n  help: choose a --sequence-parallel that divides {heads} or is a multiple of it",
+            "错误：{heads} 个 KV 头既不能平均分给 {ranks} 张卡，也不能整数倍复制：Ulysses 抛出 ValueError\n  建议：--sequence-parallel 取 {heads} 的约数或倍数"
+        ),
+        LongContextError::Length { length, ranks } => tr!(
+            language,
+            "error: a sequence of {length} tokens cannot be divided among {ranks} GPUs: DeepSpeed's loader raises a ValueError\n  help: pad to a multiple of {ranks}, such as --seq-len {}",
+            "错误：{length} 个 token 的序列无法平均分给 {ranks} 张卡：DeepSpeed 的数据加载器抛出 ValueError\n  建议：补齐到 {ranks} 的倍数，例如 --seq-len {}",
+            length.next_multiple_of(ranks.max(1))
+        ),
+        LongContextError::Family { family } => tr!(
+            language,
+            "error: sequence parallelism and activation offload are not modelled for {family} models\n  help: leave --sequence-parallel and --activation-offload out; the prediction is then for whole sequences on every GPU",
+            "错误：{family} 模型的序列并行和激活卸载尚未建模\n  建议：去掉 --sequence-parallel 和 --activation-offload，按每张卡处理完整序列计算"
+        ),
+        LongContextError::Task => tr!(
+            language,
+            "error: sequence parallelism, tiled MLP and activation offload are modelled for supervised training on text only\n  help: leave these options out, or --task and --image",
+            "错误：序列并行、MLP 分块和激活卸载目前只支持纯文本的有监督训练\n  建议：去掉这些选项，或去掉 --task 和 --image"
+        ),
+        LongContextError::Engine => tr!(
+            language,
+            "error: sequence parallelism (Ulysses) is a part of DeepSpeed\n  help: leave --without-deepspeed out",
+            "错误：序列并行（Ulysses）由 DeepSpeed 提供\n  建议：去掉 --without-deepspeed"
+        ),
+        LongContextError::TiledFamily { family } => tr!(
+            language,
+            "error: feed-forward layers in tiles are not modelled for {family} models\n  help: leave --tiled-mlp out",
+            "错误：{family} 模型的 MLP 分块计算尚未建模\n  建议：去掉 --tiled-mlp"
+        ),
+        LongContextError::TiledAdapters => tr!(
+            language,
+            "error: adapters on feed-forward layers fail in tiles: every tile adds their gradients to DeepSpeed's bucket, which raises an AssertionError in stage 3\n  help: put adapters on attention only (--lora-targets q_proj,k_proj,v_proj,o_proj), or leave --tiled-mlp out",
+            "错误：MLP 上的 LoRA 不能与 MLP 分块一起用：每一块都会把梯度加入 DeepSpeed 的 bucket，stage 3 会触发 AssertionError\n  建议：只在注意力上加 LoRA（--lora-targets q_proj,k_proj,v_proj,o_proj），或去掉 --tiled-mlp"
+        ),
+    }
+}
+
 /// Why a model could not be lowered.
 pub fn lower_error(error: &LowerError, language: Language) -> String {
     match error {
@@ -408,6 +455,7 @@ pub fn lower_error(error: &LowerError, language: Language) -> String {
             "error: the images of a sequence become {tokens} tokens, and the sequence has only {length}: training would fail or drop them\n  help: --seq-len {tokens} or more, a smaller --image, or --max-pixels",
             "错误：一条序列的图像变成 {tokens} 个 token，而序列只有 {length} 个：训练会报错或丢掉它们\n  建议：--seq-len 不小于 {tokens}，或减小 --image，或用 --max-pixels"
         ),
+        LowerError::LongContext(error) => long_context_error(error, language),
         LowerError::TaskOfLanguageModels => tr!(
             language,
             "error: tasks with several models are modelled for causal language models only

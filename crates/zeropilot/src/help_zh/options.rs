@@ -274,6 +274,21 @@ pub(super) const OPTIONS: &[(&[&str], &str, &str)] = &[
     ),
     (
         &["plan", "memory", "simulate", "doctor", "diagnose"],
+        "sequence_parallel",
+        "共同处理一条序列的卡数（DeepSpeed Ulysses 序列并行）",
+    ),
+    (
+        &["plan", "memory", "simulate", "doctor", "diagnose"],
+        "tiled_mlp",
+        "MLP 分块计算（DeepSpeed 的 TiledMLP）",
+    ),
+    (
+        &["plan", "memory", "simulate", "doctor", "diagnose"],
+        "activation_offload",
+        "梯度检查点保存的内容放在主机内存；会同时开启梯度检查点",
+    ),
+    (
+        &["plan", "memory", "simulate", "doctor", "diagnose"],
         "expandable_segments",
         "PyTorch 分配器使用可扩展的显存段（PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True）",
     ),

@@ -15,6 +15,7 @@ use crate::training::Training;
 const GLOBAL: &str = "train_batch_size";
 const MICRO: &str = "train_micro_batch_size_per_gpu";
 const ACCUMULATION: &str = "gradient_accumulation_steps";
+const SEQUENCE_PARALLEL: &str = "sequence_parallel_size";
 
 /// A config made from flags.
 pub(super) fn made(
@@ -69,6 +70,8 @@ pub(super) struct Flags {
     pub(super) usual: NumberFormat,
     /// The engine that reads the file.
     pub(super) engine: EngineVersion,
+    /// Whether the script says that ranks share sequences.
+    pub(super) shares_sequence: bool,
 }
 
 /// A config as the engine resolves it.
@@ -79,7 +82,7 @@ pub(super) struct Solved {
     pub(super) assumed: Option<NumberFormat>,
 }
 
-/// Resolves a config; what its author wrote counts before what is assumed.
+/// Resolves a config for so many ranks with a batch of their own; what its author wrote counts before what is assumed.
 pub(super) fn solve(
     name: &str,
     bytes: &[u8],
@@ -93,6 +96,11 @@ pub(super) fn solve(
     let (arguments, assumed) = written.arguments(flags).map_err(|conflict| {
         MemoryProblem::Conflict { name: name.to_owned(), conflict: Box::new(conflict) }
     })?;
+    // Ranks that share a sequence are told to the engine by the script; then it does not divide by the key.
+    let written = document.as_ref().map(|document| count(document.root(), SEQUENCE_PARALLEL));
+    let divided = written.and_then(Said::this).and_then(|size| u64::try_from(size).ok());
+    let divided = divided.unwrap_or(1).max(1);
+    let world = if flags.shares_sequence { world.saturating_mul(divided) } else { world };
     let settings = Settings {
         version: flags.engine,
         world_size: usize::try_from(world).ok(),
@@ -278,6 +286,7 @@ mod tests {
         precision: None,
         usual: NumberFormat::Bf16,
         engine: EngineVersion::NEWEST,
+        shares_sequence: false,
     };
 
     fn said(text: &str, flags: Flags) -> Result<(Arguments, Option<NumberFormat>), Conflict> {

@@ -133,6 +133,14 @@ pub enum MemoryProblem {
         /// How many there are.
         world: u64,
     },
+    /// Ranks cannot be divided into groups of those that share a sequence.
+    #[error("{world} ranks cannot be divided into groups of {ranks} that share a sequence")]
+    SequenceRanks {
+        /// Ranks that share a sequence.
+        ranks: u64,
+        /// All ranks.
+        world: u64,
+    },
     /// A config leaves no stage to choose.
     #[error("`{option}` cannot be given with a config")]
     BesideConfig {
@@ -194,7 +202,11 @@ impl Job {
         let solved = match &request.config {
             Some(written) => {
                 request.refuse_beside_config()?;
-                provenance.not_modelled.extend(coverage::not_modelled(written));
+                let shares = request.training.sequence_parallel() > 1;
+                let left_out = coverage::not_modelled(written).into_iter();
+                provenance
+                    .not_modelled
+                    .extend(left_out.filter(|it| !(shares && it.is_of("sequence_parallel_size"))));
                 asking.solve(&written.name, &written.bytes)?
             }
             None => {
@@ -220,6 +232,11 @@ impl Job {
         if request.without_deepspeed && recipe.method.base(&model).is_some() {
             provenance.not_modelled.push(kbit_preparation());
         }
+        let times = recipe.long_context.sequence_ranks;
+        if times > 1 && matches!(resolved.zero().stage, Stage::One | Stage::Two) {
+            provenance.notes.push(Note::SharedGradients { times, avoided: false });
+        }
+        provenance.notes.extend(Note::about_length(&model, &recipe, micro_batch));
         if resolved.zero().stage == Stage::Three {
             provenance.notes.extend(Note::about_loading(&model, &recipe));
             if request.task.reference == Some(ReferenceName::Precomputed) {
@@ -561,6 +578,10 @@ impl<'a> Asking<'a> {
         if let Some(rank) = request.rank.filter(|rank| *rank >= world) {
             return Err(MemoryProblem::NoSuchRank { rank, world });
         }
+        let ranks = request.training.sequence_parallel();
+        if !world.is_multiple_of(ranks) {
+            return Err(MemoryProblem::SequenceRanks { ranks, world });
+        }
         if request.training.fused_loss == Some(FusedLoss::Either) {
             return Err(MemoryProblem::OpenLoss);
         }
@@ -603,7 +624,9 @@ impl<'a> Asking<'a> {
             precision: self.request.precision,
             usual: self.request.machines.usual_format(),
             engine: training.software.engine(),
+            shares_sequence: training.sequence_parallel() > 1,
         };
-        solve(name, bytes, self.cluster.world_size(), self.hidden, flags)
+        let world = self.cluster.world_size() / training.sequence_parallel().max(1);
+        solve(name, bytes, world, self.hidden, flags)
     }
 }

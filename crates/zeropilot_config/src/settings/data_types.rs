@@ -46,6 +46,11 @@ impl ResolvedConfig {
     pub fn communication_type(&self) -> Option<DataType> {
         named(self.attribute("communication_data_type"))
     }
+
+    /// What gradients are sent in where ranks share sequences.
+    pub fn sequence_communication_type(&self) -> Option<DataType> {
+        named(self.attribute("seq_parallel_communication_data_type"))
+    }
 }
 
 fn named(value: PyValue) -> Option<DataType> {

@@ -325,10 +325,13 @@ impl Reader<'_> {
         }
     }
 
-    /// Whether an argument that stands for another model is followed by the task.
+    /// Whether an argument that no prediction follows in general is followed in this job.
     pub(super) fn is_followed(&self, name: &str, job: &TrainingJob) -> bool {
-        let Some(task) = &job.task else { return false };
         let is = |field: &str| ARGUMENTS.names(field).any(|known| known == name);
+        if is("sequence_parallel") && job.sequence_parallel.is_some() {
+            return true;
+        }
+        let Some(task) = &job.task else { return false };
         (is("teacher") && task.teacher.is_some())
             || (is("reference_model") && task.reference.is_some())
             || (is("vllm") && task.rollout.is_some())

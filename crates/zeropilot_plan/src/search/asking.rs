@@ -109,8 +109,9 @@ impl<'a> Asker<'a> {
 
     /// Seconds a GPU takes for a sequence; infinite if its speed is not known.
     pub(super) fn seconds_per_sequence(&mut self, way: Way) -> Result<f64, PlanError> {
-        let Work { micro_batch, accumulation, .. } = way.work;
-        let sequences = (micro_batch * accumulation) as f64;
+        let Work { micro_batch, accumulation, long_context, .. } = way.work;
+        let sequences =
+            (micro_batch * accumulation) as f64 / long_context.sequence_ranks.max(1) as f64;
         self.ask(way, |asker, question, workload| {
             let seconds =
                 |machine: &Machine| simulate(&question.step_program(workload), machine).total;
@@ -205,7 +206,7 @@ fn training(task: &Task<'_>, work: Work) -> Training {
 fn resolved(task: &Task<'_>, way: Way) -> Result<ResolvedConfig, PlanError> {
     let recipe = request(task, way, Target::DeepSpeed).recipe().map_err(PlanError::Refused)?;
     let text = Value::Object(recipe.config()).to_string();
-    let world = usize::try_from(task.cluster.world_size()).unwrap_or(usize::MAX);
+    let world = usize::try_from(task.sequence_groups()).unwrap_or(usize::MAX);
     let refused = || PlanError::Refused(Vec::new());
     let document = parse_json(&text).map_err(|_| refused())?;
     let circumstances = Circumstances::new(task.engine, world);
@@ -232,7 +233,10 @@ fn request(task: &Task<'_>, way: Way, target: Target) -> Request {
         batch: BatchRequest {
             micro: NonZeroU64::new(way.work.micro_batch),
             accumulation: NonZeroU64::new(way.work.accumulation),
-            world: NonZeroU64::new(task.cluster.world_size()),
+            // The engine counts groups where ranks share sequences, `zero.Init` counts ranks: a whole batch would be wrong
+            // for one of them.
+            world: NonZeroU64::new(task.cluster.world_size())
+                .filter(|_| task.training.long_context.sequence_ranks <= 1),
             global: None,
         },
         model,

@@ -38,6 +38,7 @@ fn task<'a>(
         cluster,
         precision: Precision::Bf16,
         global_batch: each.and_then(|each| NonZeroU64::new(each * cluster.world_size())),
+        may_stretch: false,
         may_fuse_loss: false,
         nvme_path: None,
         objective: Objective::Time,

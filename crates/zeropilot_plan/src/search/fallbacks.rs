@@ -106,7 +106,7 @@ fn work(choice: Work, space: &Space) -> Vec<Work> {
         for &checkpointing in space.checkpointing.iter().filter(|is| **is >= choice.checkpointing) {
             for &fused_loss in space.fused_loss.iter().filter(|is| **is >= choice.fused_loss) {
                 let accumulation = sequences / micro_batch;
-                all.push(Work { micro_batch, accumulation, checkpointing, fused_loss });
+                all.push(Work { micro_batch, accumulation, checkpointing, fused_loss, ..choice });
             }
         }
     }

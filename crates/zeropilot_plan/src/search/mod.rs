@@ -12,6 +12,7 @@ mod by_time;
 mod exhaustive;
 mod fallbacks;
 mod fewer;
+mod longer;
 mod shortage;
 mod space;
 mod way;
@@ -64,6 +65,8 @@ pub struct Task<'a> {
     pub global_batch: Option<NonZeroU64>,
     /// Whether projection and cross entropy may be made one kernel.
     pub may_fuse_loss: bool,
+    /// Whether the script may be changed to make room for long sequences, where nothing fits without.
+    pub may_stretch: bool,
     /// A directory on a disk that states may be kept in.
     pub nvme_path: Option<&'a str>,
     /// What the best way is best at.
@@ -72,6 +75,13 @@ pub struct Task<'a> {
     pub target: Target,
     /// The engine that runs it.
     pub engine: EngineVersion,
+}
+
+impl Task<'_> {
+    /// Groups of GPUs that have sequences of their own: all GPUs, unless some share theirs.
+    fn sequence_groups(&self) -> u64 {
+        self.cluster.world_size() / self.training.long_context.sequence_ranks.max(1)
+    }
 }
 
 /// A way with what it needs.
@@ -88,10 +98,11 @@ pub struct Fitting {
 }
 
 impl Fitting {
-    /// Seconds a GPU takes for a sequence.
+    /// Seconds of GPUs for a sequence.
     pub fn seconds_per_sequence(&self) -> Option<f64> {
-        let Work { micro_batch, accumulation, .. } = self.way.work;
-        self.time.map(|time| time.expected.total / (micro_batch * accumulation) as f64)
+        let Work { micro_batch, accumulation, long_context, .. } = self.way.work;
+        let share = long_context.sequence_ranks as f64 / (micro_batch * accumulation) as f64;
+        self.time.map(|time| time.expected.total * share)
     }
 
     /// What speaks against it beside strategies that are as fast, the weightiest first: states that are kept off the
@@ -182,7 +193,16 @@ pub enum PlanError {
 ///
 /// If there is nothing to search.
 pub fn plan(task: &Task<'_>) -> Result<Plan, PlanError> {
-    search(task, &Space::of(task)?)
+    let space = Space::of(task)?;
+    let plan = search(task, &space)?;
+    if !plan.fitting.is_empty() {
+        return Ok(plan);
+    }
+    if let Some(stretched) = longer::plan(task)? {
+        return Ok(stretched);
+    }
+    let shortage = shortage::of(task, &space, &Asker::new(task)?, &plan.rejected)?;
+    Ok(Plan { shortage: Some(shortage), ..plan })
 }
 
 fn search(task: &Task<'_>, space: &Space) -> Result<Plan, PlanError> {
@@ -213,9 +233,6 @@ fn search(task: &Task<'_>, space: &Space) -> Result<Plan, PlanError> {
         recommend(&mut plan.fitting, asker.capacity());
     }
     plan.fallbacks = fallbacks::below(space, &mut asker, &plan.fitting)?;
-    if plan.fitting.is_empty() {
-        plan.shortage = Some(shortage::of(task, space, &asker, &plan.rejected)?);
-    }
     plan.asked = asker.asked;
     Ok(plan)
 }
@@ -262,6 +279,7 @@ fn least(shape: Shape, space: &Space) -> Way {
         accumulation,
         checkpointing: last(&space.checkpointing),
         fused_loss: last(&space.fused_loss),
+        long_context: space.long_context,
     };
     Way { shape, work, hpz: 1, sizes: space.smallest(shape) }
 }

@@ -9,6 +9,7 @@ use zeropilot_config::schema::EngineVersion;
 use zeropilot_config::settings::Zero;
 use zeropilot_config::syntax::parse_json;
 use zeropilot_step::head::LossHead;
+use zeropilot_step::shape::{Checkpoints, LongContext};
 use zeropilot_units::Elements;
 
 #[cfg(test)]
@@ -29,6 +30,7 @@ pub(super) struct Space {
     pub(super) batches: Vec<(u64, u64)>,
     pub(super) checkpointing: Vec<bool>,
     pub(super) fused_loss: Vec<bool>,
+    pub(super) long_context: LongContext,
     pub(super) hpz: Vec<u64>,
     pub(super) reduce: Vec<Elements>,
     /// `allgather_bucket_size`.
@@ -70,12 +72,16 @@ impl Space {
         Ok(Self {
             shapes: shapes(task),
             batches: batches(task)?,
-            checkpointing: vec![false, true],
+            checkpointing: match task.training.long_context.checkpoints {
+                Checkpoints::OnHost => vec![true],
+                Checkpoints::Counted | Checkpoints::Reentrant => vec![false, true],
+            },
             fused_loss: match (has_fused, task.may_fuse_loss) {
                 (true, _) => vec![true],
                 (false, true) => vec![false, true],
                 (false, false) => vec![false],
             },
+            long_context: task.training.long_context,
             hpz: hpz(task),
             reduce: with(square, &[50_000_000, 100_000_000, 200_000_000, ENGINE.reduce_bucket.0]),
             allgather: with(
@@ -135,6 +141,7 @@ impl Space {
                     accumulation,
                     checkpointing,
                     fused_loss,
+                    long_context: self.long_context,
                 };
                 lists.push(self.batches.iter().map(work).collect());
             }
@@ -219,12 +226,16 @@ fn shapes(task: &Task<'_>) -> Vec<Shape> {
             && shape.offloaded == Offloaded::Nothing
     };
     let is_possible = |shape: &Shape| task.nvme_path.is_some() || !shape.offloaded.is_on_disk();
-    Shape::ALL.into_iter().filter(|shape| is_possible(shape) && !is_useless(shape)).collect()
+    // In stages 1 and 2 the engine multiplies the gradients of ranks that share a sequence.
+    let shares = task.training.long_context.sequence_ranks > 1;
+    let is_right = |shape: &Shape| !shares || shape.stage == Stage::Three;
+    let all = Shape::ALL.into_iter();
+    all.filter(|shape| is_possible(shape) && is_right(shape) && !is_useless(shape)).collect()
 }
 
 /// Micro batches with their accumulation.
 fn batches(task: &Task<'_>) -> Result<Vec<(u64, u64)>, PlanError> {
-    let world = task.cluster.world_size();
+    let world = task.sequence_groups();
     let Some(global) = task.global_batch.map(NonZeroU64::get) else {
         return Ok(MICRO_BATCHES.map(|micro| (micro, 1)).to_vec());
     };

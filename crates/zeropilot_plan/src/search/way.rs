@@ -1,5 +1,6 @@
 //! One way to train, and the order in which ways are preferred until steps are timed.
 
+use zeropilot_step::shape::LongContext;
 use zeropilot_units::Elements;
 
 use crate::zero::Stage;
@@ -96,6 +97,8 @@ pub struct Work {
     pub checkpointing: bool,
     /// Whether projection and cross entropy are one kernel.
     pub fused_loss: bool,
+    /// What makes room for long sequences.
+    pub long_context: LongContext,
 }
 
 /// One way to train.

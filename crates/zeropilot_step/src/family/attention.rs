@@ -2,6 +2,7 @@
 
 use super::build::Builder;
 use super::layer::{Linear, Norm, NormKind};
+use super::ulysses::SharedSequence;
 use super::{Family, Setup};
 use crate::model::{Label, Module};
 use crate::primitive::{Heads, HeadsFirst, Mask, Rotary};
@@ -83,6 +84,7 @@ pub(super) struct SeparateAttention {
     heads: Heads,
     kernel: Kernel,
     keeps_cache: bool,
+    shared: Option<SharedSequence>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -116,7 +118,8 @@ impl SeparateAttention {
             _ => Kernel::Fused,
         };
         let (heads, keeps_cache) = (self_heads(setup), setup.keeps_cache);
-        Self { module, q, k, v, o, head_norms, heads, kernel, keeps_cache }
+        let shared = SharedSequence::of(heads, setup.long_context.sequence_ranks);
+        Self { module, q, k, v, o, head_norms, heads, kernel, keeps_cache, shared }
     }
 
     fn run<'t>(
@@ -173,6 +176,9 @@ impl SeparateAttention {
         v: &Tensor<'t>,
         mask: Option<&Tensor<'t>>,
     ) -> (Tensor<'t>, Option<Tensor<'t>>) {
+        if let Some(shared) = self.shared {
+            return (shared.attend(q, k, v), None);
+        }
         match self.kernel {
             Kernel::Fused => (q.flash(k, v, None, self.heads), None),
             Kernel::Masked => (masked_flash(q, k, v, self.heads), None),
@@ -191,7 +197,10 @@ impl SeparateAttention {
 
     fn value_view<'t>(&self, x: &Tensor<'t>) -> Tensor<'t> {
         let value = self.v.call(x);
-        let is_copied = self.kernel != Kernel::Fused && self.heads.kv_heads > 1;
+        let is_copied = match self.shared {
+            Some(_) => self.heads.batch > 1,
+            None => self.kernel != Kernel::Fused && self.heads.kv_heads > 1,
+        };
         if is_copied { value.view_with_copied_gradient() } else { value.view() }
     }
 }

@@ -165,8 +165,8 @@ impl Bert {
 }
 
 impl Rerun for Bert {
-    fn rerun<'t>(&self, key: u32, arguments: Vec<Tensor<'t>>) {
-        let _ = self.layers[key as usize].call(&arguments[0]);
+    fn rerun<'t>(&self, key: u32, arguments: Vec<Tensor<'t>>) -> Option<Tensor<'t>> {
+        Some(self.layers[key as usize].call(&arguments[0]))
     }
 }
 

@@ -3,8 +3,9 @@
 use super::build::{Builder, add_tops};
 use super::layer::{Embedding, Linear};
 use super::{Family, Output, Program, Returns, Setup, leave_tops, leave_tops_with};
-use crate::head::LossHead;
+use crate::head::{Labels, LossHead};
 use crate::model::{Label, Model, Module};
+use crate::shape::{Batch, Checkpoints};
 use crate::tape::{Mark, Rerun, Tape, Tensor};
 
 /// Everything between the token ids and the final hidden states.
@@ -27,6 +28,11 @@ pub(super) trait Body: Sized + std::fmt::Debug + Send + Sync {
     /// Call one layer; the first argument is the hidden states.
     fn call_layer<'t>(&self, index: usize, arguments: &[Tensor<'t>]) -> Tensor<'t>;
 
+    /// Call a part that runs again in backward.
+    fn call_part<'t>(&self, key: u32, arguments: &[Tensor<'t>]) -> Tensor<'t> {
+        self.call_layer(key as usize, arguments)
+    }
+
     /// What the model does with the logits before the loss.
     fn shape_logits<'t>(&self, _setup: &Setup, logits: Tensor<'t>) -> Tensor<'t> {
         logits
@@ -45,9 +51,17 @@ pub(super) trait Body: Sized + std::fmt::Debug + Send + Sync {
             tape.layer_border();
             let mut arguments = others(index);
             arguments.insert(0, x.clone());
-            x = tape.part(key(index), setup.switches.checkpointing, arguments, |arguments| {
-                self.call_layer(index, arguments)
-            });
+            let call = |arguments: &[Tensor<'t>]| self.call_layer(index, arguments);
+            x = match setup.long_context.checkpoints {
+                Checkpoints::Counted => {
+                    tape.part(key(index), setup.switches.checkpointing, arguments, call)
+                }
+                _ if !setup.switches.checkpointing => call(&arguments),
+                checkpoints => {
+                    let on_host = checkpoints == Checkpoints::OnHost;
+                    tape.reentrant(key(index), on_host, &arguments, call)
+                }
+            };
         }
         tape.layer_border();
         x
@@ -114,6 +128,11 @@ impl Setup {
         self.shape.dense_layers.max(fed)
     }
 
+    /// Where the labels of a batch come from.
+    fn labels(&self, batch: Batch) -> Labels {
+        if self.shares_sequence() { Labels::Given } else { Labels::Shifted(batch) }
+    }
+
     /// Whether the output projection shares the embedding's weight.
     pub(super) fn is_tied(&self) -> bool {
         let by_default = matches!(
@@ -132,8 +151,8 @@ impl Setup {
 }
 
 impl<B: Body> Rerun for CausalLm<B> {
-    fn rerun<'t>(&self, key: u32, arguments: Vec<Tensor<'t>>) {
-        let _ = self.body.call_layer(key as usize, &arguments);
+    fn rerun<'t>(&self, key: u32, arguments: Vec<Tensor<'t>>) -> Option<Tensor<'t>> {
+        Some(self.body.call_part(key, &arguments))
     }
 }
 
@@ -143,6 +162,51 @@ impl<B: Body> Program for CausalLm<B> {
     }
 
     fn forward<'t>(&self, tape: &'t Tape) -> Output<'t> {
+        if self.setup.shares_sequence() {
+            tape.load_sequence(&self.setup);
+        }
+        let Output { loss, rest } = self.own_loss(tape);
+        let loss = if self.setup.shares_sequence() {
+            loss.shared_loss(self.setup.long_context.sequence_ranks)
+        } else {
+            loss
+        };
+        Output { loss, rest }
+    }
+
+    fn call<'t>(&self, tape: &'t Tape, returns: Returns) -> Option<Vec<Tensor<'t>>> {
+        let Hidden { states: hidden, rest } = self.hidden(tape);
+        tape.mark(Mark::Head);
+        let mut outputs = match returns {
+            Returns::Logits => vec![self.logits(&hidden, None)],
+            Returns::LastLogits(kept) => vec![self.logits(&hidden, Some(kept))],
+            Returns::LogitsAndLoss => {
+                let logits = self.logits(&hidden, None);
+                let loss = tape.causal_loss(&logits, self.setup.labels(self.setup.batch), None);
+                vec![logits, loss]
+            }
+            Returns::LogProbabilities(outputs) => {
+                tape.tiled_scores(&hidden, self.head.weight, &self.setup, outputs)
+            }
+            Returns::Score => {
+                let scores = self.head.call(&hidden);
+                let last = tape.index_tensor(self.setup.batch.sequences);
+                vec![scores.pick(&last, self.setup.batch.sequences)]
+            }
+        };
+        drop(hidden);
+        outputs.extend(rest);
+        for &top in self.tops.iter().rev() {
+            tape.leave_silently(top);
+            outputs = outputs.iter().map(|output| tape.wrap_output(top, output)).collect();
+        }
+        Some(outputs)
+    }
+}
+
+impl<B: Body> CausalLm<B> {
+    /// The model and the loss of this rank's tokens.
+    fn own_loss<'t>(&self, tape: &'t Tape) -> Output<'t> {
         let Setup { head, batch, shape, .. } = self.setup;
         let items = (head == LossHead::ItemsInBatch).then(|| tape.index_tensor(1));
         let Hidden { states: hidden, mut rest } = self.hidden(tape);
@@ -181,7 +245,8 @@ impl<B: Body> Program for CausalLm<B> {
             return leave_tops(tape, &self.tops, Output { loss, rest });
         }
         if head.is_inside_model() {
-            let loss = tape.causal_loss(&logits, head.cut(batch), items.as_ref());
+            let loss =
+                tape.causal_loss(&logits, self.setup.labels(head.cut(batch)), items.as_ref());
             drop(hidden);
             rest.insert(0, logits);
             return leave_tops(tape, &self.tops, Output { loss, rest });
@@ -193,37 +258,6 @@ impl<B: Body> Program for CausalLm<B> {
         Output { loss, rest }
     }
 
-    fn call<'t>(&self, tape: &'t Tape, returns: Returns) -> Option<Vec<Tensor<'t>>> {
-        let Hidden { states: hidden, rest } = self.hidden(tape);
-        tape.mark(Mark::Head);
-        let mut outputs = match returns {
-            Returns::Logits => vec![self.logits(&hidden, None)],
-            Returns::LastLogits(kept) => vec![self.logits(&hidden, Some(kept))],
-            Returns::LogitsAndLoss => {
-                let logits = self.logits(&hidden, None);
-                let loss = tape.causal_loss(&logits, self.setup.batch, None);
-                vec![logits, loss]
-            }
-            Returns::LogProbabilities(outputs) => {
-                tape.tiled_scores(&hidden, self.head.weight, &self.setup, outputs)
-            }
-            Returns::Score => {
-                let scores = self.head.call(&hidden);
-                let last = tape.index_tensor(self.setup.batch.sequences);
-                vec![scores.pick(&last, self.setup.batch.sequences)]
-            }
-        };
-        drop(hidden);
-        outputs.extend(rest);
-        for &top in self.tops.iter().rev() {
-            tape.leave_silently(top);
-            outputs = outputs.iter().map(|output| tape.wrap_output(top, output)).collect();
-        }
-        Some(outputs)
-    }
-}
-
-impl<B: Body> CausalLm<B> {
     /// Enters the modules above the body and runs it.
     fn hidden<'t>(&self, tape: &'t Tape) -> Hidden<'t> {
         for &top in &self.tops {

@@ -3,7 +3,7 @@
 use super::attention::{Attention, Surroundings};
 use super::build::{Builder, item};
 use super::causal::{Body, Hidden};
-use super::feed_forward::FeedForward;
+use super::feed_forward::{FeedForward, Tiles};
 use super::layer::{Embedding, Norm, NormKind};
 use super::{Family, Setup};
 use crate::model::Module;
@@ -87,7 +87,12 @@ impl Body for Decoder {
 
     fn run<'t>(&self, setup: &Setup, tape: &'t Tape) -> Hidden<'t> {
         let embedded = self.embed(setup, tape);
-        let positions = tape.index_tensor(setup.batch.length);
+        let positions = if setup.shares_sequence() {
+            // The batch has them.
+            tape.outside(setup.batch.tokens(), 8)
+        } else {
+            tape.index_tensor(setup.batch.length)
+        };
         let masks = masks(setup, tape);
         let rotary = self.rotate(setup, tape);
         let others = |index: usize| {
@@ -107,6 +112,13 @@ impl Body for Decoder {
 
     fn call_layer<'t>(&self, index: usize, arguments: &[Tensor<'t>]) -> Tensor<'t> {
         self.layers[index].call(arguments)
+    }
+
+    fn call_part<'t>(&self, key: u32, arguments: &[Tensor<'t>]) -> Tensor<'t> {
+        match key.checked_sub(Tiles::FIRST_KEY) {
+            Some(layer) => self.layers[layer as usize].feed_forward.tile(&arguments[0]),
+            None => self.call_layer(key as usize, arguments),
+        }
     }
 
     fn shape_logits<'t>(&self, setup: &Setup, logits: Tensor<'t>) -> Tensor<'t> {
@@ -139,8 +151,10 @@ impl Decoder {
 
     pub(super) fn rotate<'t>(&self, setup: &Setup, tape: &'t Tape) -> Rotary<'t> {
         tape.enter_silently(self.rotary);
-        let tables =
-            tape.rotary(setup.batch.length, setup.rotated_width(), setup.training.element_bytes);
+        // Positions that come with the batch differ from sequence to sequence.
+        let Setup { batch, .. } = setup;
+        let positions = if setup.shares_sequence() { batch.tokens() } else { batch.length };
+        let tables = tape.rotary(positions, setup.rotated_width(), setup.training.element_bytes);
         tape.leave_silently(self.rotary);
         tables
     }

@@ -5,6 +5,7 @@ use super::layer::{FoldingWrapper, Linear};
 use super::{Family, Setup};
 use crate::model::{Label, Module, Parameter};
 use crate::primitive::{ExpertFolds, ExpertWeights, Routing};
+use crate::shape::MlpTiles;
 use crate::tape::{Category, LayerKernels, Tensor};
 
 /// The feed-forward part of a decoder layer.
@@ -28,8 +29,17 @@ impl FeedForward {
             }
             _ => {
                 let (hidden, inner) = (shape.hidden, shape.intermediate);
-                Self::Gated(GatedMlp::build(parent, "mlp", hidden, inner, false))
+                let mlp = GatedMlp::build(parent, "mlp", hidden, inner, false);
+                Self::Gated(mlp.in_tiles(parent, Tiles::of(setup, layer)))
             }
+        }
+    }
+
+    /// The computation of some rows, where rows are computed apart.
+    pub(super) fn tile<'t>(&self, x: &Tensor<'t>) -> Tensor<'t> {
+        match self {
+            Self::Gated(mlp) => mlp.compute(x),
+            _ => self.call(x),
         }
     }
 
@@ -50,6 +60,7 @@ pub(super) struct GatedMlp {
     up: Linear,
     down: Linear,
     act: Module,
+    tiles: Option<Tiles>,
 }
 
 impl GatedMlp {
@@ -67,28 +78,95 @@ impl GatedMlp {
             up: at.linear("up_proj", hidden, intermediate, has_bias),
             down: at.linear("down_proj", intermediate, hidden, has_bias),
             act: at.plain("act_fn"),
+            tiles: None,
         }
     }
 
+    /// The same in tiles. The replaced forward names the weights before its tiles use them: stage 3 gathers them with the
+    /// module itself.
+    fn in_tiles(self, parent: &mut Builder<'_>, tiles: Option<Tiles>) -> Self {
+        if tiles.is_some() {
+            for linear in [&self.gate, &self.up, &self.down] {
+                parent.borrow(self.module, linear.weight);
+            }
+        }
+        Self { tiles, ..self }
+    }
+
     pub(super) fn call<'t>(&self, x: &Tensor<'t>) -> Tensor<'t> {
+        x.tape().call(self.module, x, |x| match &self.tiles {
+            Some(tiles) => tiles.run(&x, |tile| self.compute(tile)),
+            None => self.compute(&x),
+        })
+    }
+
+    /// What the module computes of some rows.
+    pub(super) fn compute<'t>(&self, x: &Tensor<'t>) -> Tensor<'t> {
         let tape = x.tape();
-        tape.call(self.module, x, |x| {
+        {
             let product = match tape.options().layer_kernels {
                 LayerKernels::Liger => {
-                    let gate = self.gate.call(&x);
-                    gate.liger_gate(&self.up.call(&x))
+                    let gate = self.gate.call(x);
+                    gate.liger_gate(&self.up.call(x))
                 }
                 LayerKernels::Model => {
                     let active = {
-                        let gate = self.gate.call(&x);
+                        let gate = self.gate.call(x);
                         tape.call(self.act, &gate, |gate| gate.activate())
                     };
-                    let up = self.up.call(&x);
+                    let up = self.up.call(x);
                     active.mul(&up)
                 }
             };
             self.down.call(&product)
+        }
+    }
+}
+
+/// Rows of a feed-forward part that are computed at a time (DeepSpeed's `TiledMLP`).
+#[derive(Debug)]
+pub(super) struct Tiles {
+    key: u32,
+    /// Whether all ranks agree on the number of tiles before each call.
+    asks: bool,
+    /// Elements of the tiles of forward, which cuts every sequence, and of backward, which cuts all rows.
+    forward: Vec<u64>,
+    backward: Vec<u64>,
+}
+
+impl Tiles {
+    /// Keys of parts from here on are those of tiled feed-forward parts, by layer.
+    pub(super) const FIRST_KEY: u32 = 1 << 24;
+
+    fn of(setup: &Setup, layer: u64) -> Option<Self> {
+        let Setup { batch, shape, long_context, .. } = setup;
+        let (count, asks) = match long_context.mlp_tiles {
+            MlpTiles::Whole => return None,
+            MlpTiles::Auto => (batch.length.div_ceil(shape.hidden.max(1)), true),
+            MlpTiles::Count(count) => (count.max(1), false),
+        };
+        let rows = |length: u64| {
+            let each = length.div_ceil(count).max(1);
+            (0..length.div_ceil(each)).map(move |tile| each.min(length - tile * each))
+        };
+        let forward = rows(batch.length).map(|it| it * batch.sequences * shape.hidden);
+        // Layers are few.
+        #[allow(clippy::cast_possible_truncation)]
+        let key = Self::FIRST_KEY + layer as u32;
+        Some(Self {
+            key,
+            asks,
+            forward: forward.collect(),
+            backward: rows(batch.tokens()).map(|it| it * shape.hidden).collect(),
         })
+    }
+
+    fn run<'t>(&self, x: &Tensor<'t>, compute: impl Fn(&Tensor<'t>) -> Tensor<'t>) -> Tensor<'t> {
+        let tape = x.tape();
+        if self.asks {
+            tape.agree();
+        }
+        tape.tiled(self.key, x, &self.forward, self.backward.clone(), compute)
     }
 }
 

@@ -17,6 +17,7 @@ mod gpt_neox;
 mod layer;
 mod opt;
 mod t5;
+mod ulysses;
 mod vision;
 mod vision_language;
 mod whisper;
@@ -24,7 +25,7 @@ mod whisper;
 use self::causal::CausalLm;
 use crate::head::LossHead;
 use crate::model::Model;
-use crate::shape::{Batch, Shape, Switches, Tower, Training};
+use crate::shape::{Batch, LongContext, Shape, Switches, Tower, Training};
 use crate::tape::{Mark, Options, Rerun, Tape, Tensor, Trace};
 
 /// The families with a program.
@@ -138,14 +139,23 @@ pub struct Setup {
     pub switches: Switches,
     /// What is trained.
     pub training: Training,
-    /// What one micro step is fed.
+    /// What one micro step is fed on this rank.
     pub batch: Batch,
     /// How the loss is computed.
     pub head: LossHead,
     /// Tokens at the end of a sequence that have labels; `None` for all.
     pub completion: Option<u64>,
+    /// What makes room for long sequences.
+    pub long_context: LongContext,
     /// Whether keys and values of all layers are kept until the output goes (`use_cache`).
     pub keeps_cache: bool,
+}
+
+impl Setup {
+    /// Whether a rank has only a part of each sequence.
+    pub(crate) fn shares_sequence(&self) -> bool {
+        self.long_context.sequence_ranks > 1
+    }
 }
 
 /// What a model returns: the loss, and tensors that live until the caller drops the output.
@@ -265,7 +275,7 @@ fn leave_tops_with<'t>(
 pub(crate) struct AsRerun<'p>(pub(crate) &'p dyn Program);
 
 impl Rerun for AsRerun<'_> {
-    fn rerun<'t>(&self, key: u32, arguments: Vec<Tensor<'t>>) {
-        self.0.rerun(key, arguments);
+    fn rerun<'t>(&self, key: u32, arguments: Vec<Tensor<'t>>) -> Option<Tensor<'t>> {
+        self.0.rerun(key, arguments)
     }
 }

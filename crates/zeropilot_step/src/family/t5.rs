@@ -137,12 +137,13 @@ impl T5 {
 }
 
 impl Rerun for T5 {
-    fn rerun<'t>(&self, key: u32, arguments: Vec<Tensor<'t>>) {
+    fn rerun<'t>(&self, key: u32, arguments: Vec<Tensor<'t>>) -> Option<Tensor<'t>> {
         let block = match key.checked_sub(DECODER_KEYS) {
             Some(index) => &self.decoder.blocks[index as usize],
             None => &self.encoder.blocks[key as usize],
         };
         let _ = block.call(&arguments);
+        None
     }
 }
 

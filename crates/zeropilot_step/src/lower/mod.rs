@@ -4,6 +4,7 @@
 //! can be asked about one of them.
 
 mod frozen;
+mod long_context;
 mod recipe;
 mod shape;
 mod tower;
@@ -23,13 +24,14 @@ use zeropilot_model::{ErrorRange, Model, StandInClass};
 use zeropilot_units::{Bytes, ElementSize, Elements};
 
 pub use self::frozen::FrozenModel;
+pub use self::long_context::LongContextError;
 pub use self::recipe::{Images, Method, Recipe};
 pub use self::tower::{differentiates_frozen_tower, image_tokens, sees};
 use crate::family::{AsRerun, Family, Program, Setup, build};
 use crate::micro_step::{MicroStep, modules};
 use crate::model::{Model as ProgramModel, pattern};
 use crate::primitive::QuantizedProduct;
-use crate::shape::{Batch, Fold, Lora, LoraTargets, Quantized, Tower, Training};
+use crate::shape::{Batch, Fold, Lora, LoraTargets, MlpTiles, Quantized, Tower, Training};
 use crate::tape::{Mark, Options, Tape, Trace};
 use crate::task::{Objective, Returned, Sizes, Stage as Scene, Task, generation_bytes, run};
 use crate::zero::gather::Modules;
@@ -66,6 +68,9 @@ pub enum LowerError {
         /// Tokens of the sequence.
         length: u64,
     },
+    /// Long sequences are not trained this way.
+    #[error(transparent)]
+    LongContext(#[from] LongContextError),
     /// A task that needs what this model does not return.
     #[error("this task is known for causal language models only")]
     TaskOfLanguageModels,
@@ -338,12 +343,16 @@ impl Lowered {
             zero: Cow::Borrowed(zero),
             precision: resolved.precision(),
             accumulation_type: resolved.gradient_accumulation_type(),
-            communication_type: resolved.communication_type(),
+            communication_type: match self.setup.shares_sequence() {
+                false => resolved.communication_type(),
+                true => Some(long_context::communication_type(resolved, zero)),
+            },
             optimizer: optimizer(resolved, zero, self.script_optimizer),
             accumulation_steps: resolved.batch().map_or(1, |batch| batch.accumulation),
             version: resolved.version(),
             world,
             rank,
+            sequence_ranks: self.setup.long_context.sequence_ranks,
         }
     }
 }
@@ -361,6 +370,7 @@ pub struct RankOf<'a> {
     version: EngineVersion,
     world: u64,
     rank: u64,
+    sequence_ranks: u64,
 }
 
 impl<'a> RankOf<'a> {
@@ -383,6 +393,7 @@ impl<'a> RankOf<'a> {
             version: self.version,
             world: self.world,
             rank: self.rank,
+            sequence_ranks: self.sequence_ranks,
         }
     }
 }
@@ -433,14 +444,16 @@ fn setup(
 ) -> Result<Setup, LowerError> {
     let (family, _) = shape::program(model);
     let shape = shape::shape(model);
+    let length = recipe.sequence / recipe.long_context.sequence_ranks.max(1);
     let batch = Batch {
         sequences: conditions.micro_batch * recipe.task.objective.rows(),
-        length: recipe.sequence,
-        target_length: recipe.target.unwrap_or(recipe.sequence),
+        length,
+        target_length: recipe.target.unwrap_or(length),
     };
     check_size(&shape, batch)?;
     let tower = tower::tower(model, recipe.images.as_ref(), batch.sequences)?;
     check_images(&tower, batch)?;
+    long_context::check(family, &shape, &tower, recipe)?;
     let element = conditions.element.bytes();
     // PEFT makes adapters in 32 bits; DeepSpeed casts them with the rest unless the model was built partitioned.
     let is_partitioned = loading == Loading::Partitioned && conditions.is_stage_3();
@@ -467,6 +480,12 @@ fn setup(
             frozen_names(trained)
         },
     };
+    let is_in_mlp = |name: &String| name.contains(".mlp.");
+    if recipe.long_context.mlp_tiles != MlpTiles::Whole
+        && wrapped_names(trained).iter().any(is_in_mlp)
+    {
+        return Err(LongContextError::TiledAdapters.into());
+    }
     let mut switches = shape::switches(model, family);
     switches.checkpointing = recipe.checkpointing;
     // A tower that names its input layer is differentiated under checkpointing even if it is frozen.
@@ -484,6 +503,7 @@ fn setup(
         batch,
         head: task.objective.head(recipe.loss),
         completion: task.completion,
+        long_context: recipe.long_context,
         keeps_cache: false,
     })
 }

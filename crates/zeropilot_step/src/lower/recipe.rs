@@ -8,7 +8,7 @@ use zeropilot_units::ElementSize;
 
 use crate::head::LossHead;
 use crate::primitive::QuantizedProduct;
-use crate::shape::Grid;
+use crate::shape::{Grid, LongContext};
 use crate::tape::{AttentionForm, Autocast, LayerKernels, Options};
 use crate::task::Task;
 use crate::zero::{BaseOptimizer, Engine, Loading};
@@ -80,6 +80,8 @@ pub struct Recipe {
     pub method: Method,
     /// Tokens of a sequence.
     pub sequence: u64,
+    /// What makes room for long sequences.
+    pub long_context: LongContext,
     /// What it sees; `None` for text alone.
     pub images: Option<Images>,
     /// Tokens of a target sequence of a model with two stacks; `None` as long as the source.
@@ -122,6 +124,7 @@ impl Recipe {
         Self {
             method: Method::Full,
             sequence,
+            long_context: LongContext::NONE,
             images: None,
             target: None,
             checkpointing: false,

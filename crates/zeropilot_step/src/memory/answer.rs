@@ -277,6 +277,11 @@ impl Question<'_> {
         Conditions::of(self.zero, element, self.micro_batch, options)
     }
 
+    /// Groups of ranks that have sequences of their own: all ranks, unless some share theirs.
+    pub fn sequence_groups(&self) -> u64 {
+        self.cluster.world_size() / self.recipe.long_context.sequence_ranks.max(1)
+    }
+
     /// What decides the workload.
     pub fn workload_key(&self) -> WorkloadKey {
         let kernels = if self.cluster.computes_on_host() { Kernels::Cpu } else { Kernels::Cuda };
@@ -355,7 +360,9 @@ impl Question<'_> {
 
     /// Process groups beyond those every job has.
     fn more_groups(&self) -> u64 {
-        u64::from(self.zero.hpz_partition_size > 1) + u64::from(self.zero.mics_shard_size.is_some())
+        u64::from(self.zero.hpz_partition_size > 1)
+            + u64::from(self.zero.mics_shard_size.is_some())
+            + u64::from(self.recipe.long_context.sequence_ranks > 1)
     }
 }
 

@@ -14,8 +14,8 @@ use crate::task::Role;
 use crate::zero::gather::{EventKind, Gatherer, Hold, Modules, Resting};
 use crate::zero::reduction::Reducer;
 use crate::zero::{
-    Backend, Category, Collective, Handle, Ledger, Moment, Place, Resident, Rest, RestStates, Run,
-    Sink, Swing, frozen_weights,
+    Backend, Category, Collective, Direction, Handle, HostCopy, Ledger, Moment, Place, Resident,
+    Rest, RestStates, Run, Sink, Swing, frozen_weights,
 };
 
 /// The engine of a frozen model on the same rank.
@@ -157,6 +157,8 @@ struct Rank<'a> {
     block_of: Vec<Option<u32>>,
     /// Gradients that wait for their block.
     waiting: BTreeMap<u32, Vec<(usize, Handle)>>,
+    /// Checkpoints on the host, the latest last.
+    checkpoints: Vec<Handle>,
     /// Weights that are held, the latest last.
     held: Vec<(u32, Hold)>,
     frozen: Vec<Visited<'a>>,
@@ -248,6 +250,7 @@ impl<'a> Rank<'a> {
             reducer: Reducer::new(run, backend),
             block_of,
             waiting: BTreeMap::new(),
+            checkpoints: Vec::new(),
             held: Vec::new(),
             frozen,
             is_first: true,
@@ -386,6 +389,9 @@ impl<'a> Rank<'a> {
                     None => self.reducer.ready(parameter, gradient, &mut self.account),
                 }
             }
+            Item::PartOfGradient(parameter) => {
+                self.reducer.part_ready(parameter as usize, &mut self.account);
+            }
             Item::Module(event) => {
                 if event.kind == EventKind::LeaveBackward {
                     self.reduce_block(event.module);
@@ -432,6 +438,16 @@ impl<'a> Rank<'a> {
                 self.visit(model);
                 self.hand_over(model);
             }
+            Item::Offload(HostCopy { direction: Direction::ToHost, bytes }) => {
+                let (category, place) = (Category::Activations, Place::Host);
+                self.checkpoints.push(self.account.ledger.allocate(category, place, bytes));
+            }
+            Item::Offload(HostCopy { direction: Direction::ToDevice, .. }) => {
+                if let Some(checkpoint) = self.checkpoints.pop() {
+                    self.account.ledger.free(checkpoint);
+                }
+            }
+            Item::Exchange(call) => self.account.communicate(call.among(self.run.world)),
             Item::Loss => {}
         }
     }

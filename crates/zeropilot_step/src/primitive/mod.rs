@@ -6,6 +6,7 @@
 
 mod attention;
 mod elementwise;
+mod exchange;
 mod expert;
 mod index;
 

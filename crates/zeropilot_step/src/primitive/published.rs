@@ -5,6 +5,7 @@
 
 use serde::Deserialize;
 
+use crate::head::Labels;
 use crate::model::{Label, Model, Parameter};
 use crate::primitive::LinearKind;
 use crate::shape::Batch;
@@ -126,7 +127,7 @@ fn the_loss_of_transformers_takes_what_a_gpu_showed_for_each_logit() {
     {
         let input = tape.require_grad(tape.outside(batch.tokens() * hidden, 2));
         let logits = input.linear(weight, None, LinearKind::Linear, hidden);
-        let loss = tape.causal_loss(&logits, batch, None);
+        let loss = tape.causal_loss(&logits, Labels::Shifted(batch), None);
         tape.mark(Mark::ForwardDone);
         drop(logits);
         tape.backward(&loss, &NoRerun);

@@ -30,6 +30,10 @@ impl Sink for Notes {
         self.ops.push(Op::Call(call));
     }
 
+    fn exchange(&mut self, call: Collective) {
+        self.ops.push(Op::Exchange(call));
+    }
+
     fn launch(&mut self, flight: u32) {
         if let Some(Op::Call(call)) = self.ops.pop() {
             self.ops.push(Op::Launch(call, flight));
@@ -170,6 +174,9 @@ impl<'a> Follower<'a> {
                     None => self.reducer.ready(parameter, Handle::UNCOUNTED, &mut self.notes),
                 }
             }
+            Item::PartOfGradient(parameter) => {
+                self.reducer.part_ready(parameter as usize, &mut self.notes);
+            }
             Item::Module(event) => {
                 if event.kind == EventKind::LeaveBackward {
                     self.reduce_block(event.module);
@@ -202,6 +209,8 @@ impl<'a> Follower<'a> {
                 }
             }
             Item::Visit(model) => self.visit(model),
+            Item::Offload(copy) => self.notes.ops.push(Op::Offload(copy)),
+            Item::Exchange(call) => self.notes.exchange(call.among(self.run.world)),
             // Memory only.
             Item::Hold(_) | Item::LetGo(_) | Item::Loss => {}
         }

@@ -23,12 +23,16 @@ pub enum Op {
     Enter(u32),
     /// Ranks communicate, and what follows on the same stream waits.
     Call(Collective),
+    /// Ranks that share a sequence communicate in the middle of a computation, which waits for the result.
+    Exchange(Collective),
     /// Ranks communicate while other things go on; the number is asked for by [`Op::Join`].
     Launch(Collective, u32),
     /// What follows needs the result of a [`Op::Launch`] of the same pass.
     Join(u32),
     /// Bytes go between host and device.
     Copy(HostCopy),
+    /// A checkpoint goes to the host or comes back, through memory that is not pinned, and what follows waits.
+    Offload(HostCopy),
     /// The optimizer updates elements.
     Update {
         /// How many.

@@ -76,6 +76,45 @@ impl Batch {
     }
 }
 
+/// What makes room for long sequences, beside what ZeRO does.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct LongContext {
+    /// Ranks that share a sequence (DeepSpeed's Ulysses); one where every rank has whole sequences.
+    pub sequence_ranks: u64,
+    /// How layers are recomputed, where they are.
+    pub checkpoints: Checkpoints,
+    /// How feed-forward parts are computed.
+    pub mlp_tiles: MlpTiles,
+}
+
+impl LongContext {
+    /// Nothing of it.
+    pub const NONE: Self =
+        Self { sequence_ranks: 1, checkpoints: Checkpoints::Counted, mlp_tiles: MlpTiles::Whole };
+}
+
+/// How PyTorch recomputes a layer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Checkpoints {
+    /// `use_reentrant=False`: what the layer would save is counted, and recomputed as far as that.
+    Counted,
+    /// `use_reentrant=True`: the layer runs without a graph, and whole again in backward.
+    Reentrant,
+    /// The same, with its input on the host meanwhile.
+    OnHost,
+}
+
+/// How many tiles a feed-forward part is computed in (DeepSpeed's `TiledMLP`).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum MlpTiles {
+    /// In one, as the model does.
+    Whole,
+    /// As many as the tokens of a sequence on a rank are times the hidden size; all ranks agree on the number first.
+    Auto,
+    /// So many.
+    Count(u64),
+}
+
 /// Switches of a model's configuration that change its program.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Switches {

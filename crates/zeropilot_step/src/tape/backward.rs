@@ -8,11 +8,10 @@ use super::graph::{Formula, Gradient, Node, Target};
 use super::trace::{Category, Event, Mark, StorageId};
 use super::work::{Arithmetic, Work};
 use super::{Accounting, Rerun, Tape, Tensor};
-use crate::model::ParameterId;
 
 /// What is ready to run.
 #[derive(Debug, Default)]
-struct Queue {
+pub(super) struct Queue {
     nodes: BinaryHeap<u32>,
     leaves: VecDeque<u32>,
     parameter_leaves: Vec<Leaf>,
@@ -20,7 +19,11 @@ struct Queue {
 }
 
 impl Queue {
-    fn leaf(&mut self, index: u32) -> &mut Leaf {
+    pub(super) fn push(&mut self, node: u32) {
+        self.nodes.push(node);
+    }
+
+    pub(super) fn leaf(&mut self, index: u32) -> &mut Leaf {
         let (table, index) = if index >= FIRST_ACTIVATION_LEAF {
             (&mut self.activation_leaves, index - FIRST_ACTIVATION_LEAF)
         } else {
@@ -43,7 +46,7 @@ impl Tape {
         let mut queue = Queue::default();
         let seed = {
             let mut core = self.core.borrow_mut();
-            core.count_users(root, &mut queue);
+            core.count_users(0, root, &mut queue);
             let bytes = loss.elements * u64::from(loss.element_bytes);
             let storage = core.allocate(bytes, Category::ActivationGradient);
             let position = core.nodes[root as usize].outputs.start as usize;
@@ -58,7 +61,7 @@ impl Tape {
             core.retain(storage);
             storage
         };
-        self.drain(&mut queue, program);
+        self.drain(&mut queue, program, true);
         let mut core = self.core.borrow_mut();
         core.release(seed);
         core.tell(Event::Mark(Mark::BackwardDone));
@@ -71,7 +74,8 @@ impl Tape {
         core.nodes.clear();
     }
 
-    fn drain(&self, queue: &mut Queue, program: &dyn Rerun) {
+    /// Runs what is ready until nothing is. Borders of layers are those of the whole program.
+    pub(super) fn drain(&self, queue: &mut Queue, program: &dyn Rerun, is_whole: bool) {
         let mut results = Vec::new();
         loop {
             if let Some(leaf) = queue.leaves.pop_front() {
@@ -79,13 +83,24 @@ impl Tape {
                 continue;
             }
             let next = queue.nodes.pop();
-            self.core.borrow_mut().pass_layer_borders(next);
+            if is_whole {
+                self.core.borrow_mut().pass_layer_borders(next);
+            }
             let Some(node) = next else { return };
             let frame = self.core.borrow().frame_to_restore(node);
             if let Some(frame) = frame {
                 self.restore(frame, program);
             }
             let accounting = self.options.accounting;
+            let part = self.core.borrow().part_of(node);
+            if let Some((part, incoming)) = part {
+                results.clear();
+                results.push(self.part_again(node, part, incoming, program));
+                let mut core = self.core.borrow_mut();
+                core.release_restored(node);
+                core.finish_node(node, accounting, queue, &mut results);
+                continue;
+            }
             self.core.borrow_mut().run_node(node, accounting, queue, &mut results);
         }
     }
@@ -99,9 +114,28 @@ impl Core {
         }
     }
 
-    /// Count, for every node and leaf reachable from `root`, the gradients it will receive.
-    fn count_users(&mut self, root: u32, queue: &mut Queue) {
-        for index in (0..=root).rev() {
+    pub(super) fn node_count(&self) -> u32 {
+        super::core::position(self.nodes.len())
+    }
+
+    /// The part that a node runs again, and the gradient it has received.
+    fn part_of(&self, node: u32) -> Option<(u32, Gradient)> {
+        match self.nodes[node as usize].formula {
+            Formula::Part(part) => Some((part, self.incoming(node)?)),
+            _ => None,
+        }
+    }
+
+    /// An output of a node receives its first gradient.
+    pub(super) fn receive(&mut self, node: u32, output: u8, gradient: Gradient) {
+        let place = self.nodes[node as usize].outputs.start as usize + usize::from(output);
+        self.outputs[place] = Some(gradient);
+    }
+
+    /// Count, for every node and leaf reachable from `root`, the gradients it will receive; nodes before `first` have
+    /// theirs counted.
+    pub(super) fn count_users(&mut self, first: u32, root: u32, queue: &mut Queue) {
+        for index in (first..=root).rev() {
             let node = self.nodes[index as usize];
             if index != root && node.pending == 0 {
                 continue;
@@ -134,6 +168,18 @@ impl Core {
         Evaluation { core: self, accounting, node, index, incoming, results }.run();
         self.work_of_gradients(node, incoming, saved, allocated);
         self.release_restored(index);
+        self.finish_node(index, accounting, queue, results);
+    }
+
+    /// The gradients of a node's inputs are made: what it received and saved goes.
+    fn finish_node(
+        &mut self,
+        index: u32,
+        accounting: Accounting,
+        queue: &mut Queue,
+        results: &mut [Option<Gradient>],
+    ) {
+        let node = self.nodes[index as usize];
         self.fit(index, results);
         for position in node.outputs.range() {
             if let Some(gradient) = self.outputs[position].take() {
@@ -286,7 +332,7 @@ impl Core {
         }
         let Some(gradient) = queue.leaf(leaf).gradient.take() else { return };
         let storage = self.own(gradient);
-        self.hand_over(ParameterId::new(leaf as usize), storage);
+        self.hand_over_or_add(leaf, storage);
     }
 
     /// A storage nobody else refers to: the accumulator clones a gradient that is also used elsewhere.

@@ -6,8 +6,8 @@ use super::tensor::Tensor;
 
 /// A program whose checkpointed parts can be run again.
 pub trait Rerun {
-    /// Run part `key` again with the arguments it was first given.
-    fn rerun<'t>(&self, key: u32, arguments: Vec<Tensor<'t>>);
+    /// Run part `key` again with the arguments it was first given: its output, where it has a single one.
+    fn rerun<'t>(&self, key: u32, arguments: Vec<Tensor<'t>>) -> Option<Tensor<'t>>;
 }
 
 /// A program without checkpointed parts.
@@ -15,7 +15,9 @@ pub trait Rerun {
 pub struct NoRerun;
 
 impl Rerun for NoRerun {
-    fn rerun<'t>(&self, _key: u32, _arguments: Vec<Tensor<'t>>) {}
+    fn rerun<'t>(&self, _key: u32, _arguments: Vec<Tensor<'t>>) -> Option<Tensor<'t>> {
+        None
+    }
 }
 
 impl Tape {
@@ -83,7 +85,7 @@ impl Tape {
             (state.key, state.arguments.clone())
         };
         let arguments = arguments.into_iter().map(|argument| self.handle(argument)).collect();
-        program.rerun(key, arguments);
+        drop(program.rerun(key, arguments));
         self.core.borrow_mut().packing = Packing::Keep;
     }
 

@@ -1,6 +1,7 @@
 //! The tape's state: storages with reference counts, the graph, and the checkpointed layers.
 
 use super::graph::{Formula, Gradient, Input, NO_FRAME, Node, Span, Target};
+use super::nested::TileSums;
 use super::trace::{Category, Event, Storage, StorageId, Trace};
 use super::work::{Arithmetic, Work};
 use crate::model::{ModuleId, ParameterId};
@@ -38,6 +39,18 @@ pub(crate) struct Frame {
     /// Slots whose node died before the re-run: nobody will ask for them.
     pub(crate) abandoned: Vec<u32>,
     pub(crate) restored: Vec<StorageId>,
+}
+
+/// A part of the program that runs again, with a graph, in backward.
+#[derive(Debug, Clone)]
+pub(crate) struct Part {
+    pub(crate) key: u32,
+    /// Elements of each argument, and bytes of an element.
+    pub(crate) sizes: Vec<(u64, u8)>,
+    /// Elements of each tile of the first argument; none where it runs at once.
+    pub(crate) tiles: Vec<u64>,
+    /// The first argument waits on the host.
+    pub(crate) on_host: bool,
 }
 
 /// The accumulator of a leaf.
@@ -84,9 +97,13 @@ pub(crate) struct Core {
     references: Vec<u32>,
     pub(crate) nodes: Vec<Node>,
     pub(crate) inputs: Vec<Input>,
-    saved: Vec<Saved>,
+    pub(crate) saved: Vec<Saved>,
     pub(crate) outputs: Vec<Option<Gradient>>,
     pub(crate) frames: Vec<Frame>,
+    pub(crate) parts: Vec<Part>,
+    /// Parts that are being run again.
+    pub(crate) again: u32,
+    pub(crate) tiles: TileSums,
     pub(crate) packing: Packing,
     pub(crate) no_grad: u32,
     pub(crate) adapters_off: u32,
@@ -124,6 +141,9 @@ impl Core {
             saved: Vec::new(),
             outputs: Vec::new(),
             frames: Vec::new(),
+            parts: Vec::new(),
+            again: 0,
+            tiles: TileSums::default(),
             packing: Packing::Keep,
             no_grad: 0,
             adapters_off: 0,
@@ -163,7 +183,7 @@ impl Core {
             return;
         }
         self.untold += work;
-        if self.is_rerunning() {
+        if self.is_rerunning() || self.again > 0 {
             self.untold.repeated += work.operations();
         }
     }

@@ -3,8 +3,9 @@
 use super::Accounting;
 use super::core::Core;
 use super::graph::{Formula, Gradient, Input, Node};
-use super::trace::{Category, Edge, Pass, StorageId};
+use super::trace::{Category, Edge, Event, Pass, StorageId};
 use crate::model::ModuleId;
+use crate::zero::{Collective, CollectiveKind};
 
 /// The inputs of one node and the gradients being made for them.
 pub(crate) struct Evaluation<'a> {
@@ -85,6 +86,13 @@ impl Evaluation<'_> {
             }
             Formula::Tiled(place) => self.tiled(count, place),
             Formula::LogSumExp => self.log_sum_exp(),
+            Formula::AllToAll { ranks, copies } => self.all_to_all(ranks, copies),
+            Formula::GatherNumbers { ranks } => {
+                self.exchange(CollectiveKind::ReduceScatter, u64::from(ranks), ranks);
+                self.fresh(0..1);
+            }
+            // Run by the tape, which has the program.
+            Formula::Part(_) => {}
             Formula::ModuleStart(module) => {
                 self.core.record_module(module, Pass::Backward, Edge::Before);
                 self.pass_to(0..1);
@@ -205,6 +213,19 @@ impl Evaluation<'_> {
         }
         wide.into_iter().for_each(|gradient| self.core.release(gradient.storage));
         scratch.iter().take(1).for_each(|storage| self.core.release(*storage));
+    }
+
+    fn all_to_all(&mut self, ranks: u32, copies: bool) {
+        let elements = self.incoming.elements;
+        let copy = copies.then(|| self.scratch(elements));
+        self.results[0] = Some(self.like_incoming());
+        self.exchange(CollectiveKind::AllToAll, elements, ranks);
+        copy.into_iter().for_each(|copy| self.core.release(copy));
+    }
+
+    fn exchange(&mut self, kind: CollectiveKind, elements: u64, ranks: u32) {
+        let (element, ranks) = (u64::from(self.incoming.element_bytes), u64::from(ranks));
+        self.core.tell(Event::Exchange(Collective { kind, elements, element, ranks }));
     }
 
     fn product(&mut self) {

@@ -135,8 +135,14 @@ pub(crate) enum Formula {
     /// 32 bits beside the first scratch tensor at this place of the core's list, which stays until they are cast; the
     /// others go before.
     Tiled(u32),
+    /// Ranks that share a sequence send each other's parts back; a gradient that does not lie in that order is copied first.
+    AllToAll { ranks: u32, copies: bool },
+    /// A number of each rank: the sum of what all ranks know about this rank's.
+    GatherNumbers { ranks: u32 },
     /// `grad * (x - result).exp()`: two temporaries and the result, of the input's size.
     LogSumExp,
+    /// A part that runs again with a graph of its own.
+    Part(u32),
     /// Begin of a module's backward.
     ModuleStart(ModuleId),
     /// End of a module's backward, for one of its arguments.

@@ -15,12 +15,15 @@ mod core;
 mod formula;
 mod graph;
 mod module_event;
+mod nested;
 mod tensor;
 mod trace;
 mod work;
 
 use serde::Deserialize;
 use std::cell::RefCell;
+
+use crate::zero::Collective;
 
 use self::core::{Core, FIRST_ACTIVATION_LEAF, Operation};
 pub(crate) use self::graph::{Formula, Input, Target};
@@ -203,6 +206,14 @@ impl Tape {
         }
         if !core.is_stopped() {
             core.tell(Event::Mark(mark));
+        }
+    }
+
+    /// Ranks that share a sequence communicate.
+    pub(crate) fn exchange(&self, call: Collective) {
+        let mut core = self.core.borrow_mut();
+        if !core.is_stopped() {
+            core.tell(Event::Exchange(call));
         }
     }
 
@@ -496,8 +507,9 @@ mod tests {
     struct Twice<'p>(&'p dyn Fn(&Tensor<'_>));
 
     impl Rerun for Twice<'_> {
-        fn rerun<'t>(&self, _key: u32, arguments: Vec<Tensor<'t>>) {
+        fn rerun<'t>(&self, _key: u32, arguments: Vec<Tensor<'t>>) -> Option<Tensor<'t>> {
             (self.0)(&arguments[0]);
+            None
         }
     }
 

@@ -3,6 +3,7 @@
 use super::work::Work;
 use crate::model::{ModuleId, ParameterId};
 use crate::task::Publication;
+use crate::zero::{Collective, HostCopy};
 
 /// A storage of the trace. Ids are never reused, so a storage is also the name of its lifetime.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -129,6 +130,8 @@ pub enum Event {
     /// The gradient of a parameter is complete. From here on the storage belongs to the listener:
     /// no [`Event::Free`] follows for it.
     Gradient(ParameterId, StorageId),
+    /// A part of the gradient of a parameter has been added to the others; more will come.
+    PartOfGradient(ParameterId),
     /// The re-run of a checkpointed part has saved a weight: its present storage stays alive even if
     /// the parameter is released. Outside of a re-run a saved weight is the parameter itself.
     Hold(ParameterId),
@@ -136,6 +139,10 @@ pub enum Event {
     LetGo(ParameterId),
     /// A module begins or ends (only recorded when the tape has module events switched on).
     Module(ModuleId, Pass, Edge),
+    /// Ranks that share a sequence communicate, and the program waits for the result.
+    Exchange(Collective),
+    /// A checkpoint goes to the host or comes back, and the program waits for it.
+    Offload(HostCopy),
     /// A place in the program.
     Mark(Mark),
     /// A border between two layers of a stack, or of the stack.
@@ -172,6 +179,10 @@ pub trait Listener {
     fn gradient(&mut self, parameter: ParameterId, id: StorageId, storage: Storage) {
         let _ = (parameter, id, storage);
     }
+    /// A part of the gradient of a parameter has been added to the others.
+    fn part_of_gradient(&mut self, parameter: ParameterId) {
+        let _ = parameter;
+    }
     /// The present storage of a weight is kept for backward.
     fn hold(&mut self, parameter: ParameterId) {
         let _ = parameter;
@@ -183,6 +194,14 @@ pub trait Listener {
     /// A module begins or ends.
     fn module(&mut self, module: ModuleId, pass: Pass, edge: Edge) {
         let _ = (module, pass, edge);
+    }
+    /// Ranks that share a sequence communicate.
+    fn exchange(&mut self, call: Collective) {
+        let _ = call;
+    }
+    /// A checkpoint goes to the host or comes back.
+    fn offload(&mut self, copy: HostCopy) {
+        let _ = copy;
     }
     /// A place in the program.
     fn mark(&mut self, mark: Mark) {
@@ -207,9 +226,12 @@ impl Trace {
                 Event::Gradient(parameter, id) => {
                     listener.gradient(parameter, id, self.storages[id.index()]);
                 }
+                Event::PartOfGradient(parameter) => listener.part_of_gradient(parameter),
                 Event::Hold(parameter) => listener.hold(parameter),
                 Event::LetGo(parameter) => listener.let_go(parameter),
                 Event::Module(module, pass, edge) => listener.module(module, pass, edge),
+                Event::Exchange(call) => listener.exchange(call),
+                Event::Offload(copy) => listener.offload(copy),
                 Event::Mark(mark) => listener.mark(mark),
                 Event::LayerBorder => listener.layer_border(),
                 Event::Work(place) => listener.work(self.works[place as usize]),

@@ -142,6 +142,11 @@ pub struct Task {
 }
 
 impl Task {
+    /// Whether nothing but the next token is learned, from labels.
+    pub fn is_supervised(&self) -> bool {
+        self.objective == Objective::NextToken && self.frozen.is_empty()
+    }
+
     /// The engine that generates on the same GPUs.
     pub fn colocated(&self) -> Option<&Colocated> {
         match &self.generation.as_ref()?.by {

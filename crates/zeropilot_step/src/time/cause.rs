@@ -7,6 +7,8 @@ pub enum Cause {
     Gather,
     /// Gradients that are reduced.
     Reduction,
+    /// Parts of a sequence that ranks exchange around attention.
+    Exchange,
     /// Updated weights that are gathered after the step.
     Weights,
     /// Norms and overflow flags.
@@ -25,9 +27,10 @@ pub enum Cause {
 
 impl Cause {
     /// All of them.
-    pub const ALL: [Self; 9] = [
+    pub const ALL: [Self; 10] = [
         Self::Gather,
         Self::Reduction,
+        Self::Exchange,
         Self::Weights,
         Self::SmallCalls,
         Self::ToDevice,
@@ -43,6 +46,7 @@ impl Cause {
         match self {
             Self::Gather => "gather",
             Self::Reduction => "reduction",
+            Self::Exchange => "exchange",
             Self::Weights => "weights",
             Self::SmallCalls => "small_calls",
             Self::ToDevice => "to_device",

@@ -49,6 +49,7 @@ impl Machine {
             CollectiveKind::ReduceScatter => Pattern::ReduceScatter,
             CollectiveKind::AllReduce => Pattern::AllReduce,
             CollectiveKind::Reduce { .. } => Pattern::Reduce,
+            CollectiveKind::AllToAll => Pattern::AllToAll,
         };
         self.fabric.cost(pattern, call.bytes(), call.ranks)
     }

@@ -165,6 +165,11 @@ impl<'a, O: Observer> Tracks<'a, O> {
                 Op::Launch(call, flight) => self.launch(call, flight),
                 Op::Join(flight) => self.join(flight),
                 Op::Call(call) => self.call(call),
+                Op::Offload(copy) => self.offload(copy),
+                Op::Exchange(call) => {
+                    let over = self.send(call, self.compute.max(self.host));
+                    self.wait(over, Cause::Exchange);
+                }
                 Op::Copy(copy) => self.copy(copy),
                 Op::Update { elements, place } => self.update(elements, place),
             }
@@ -317,6 +322,19 @@ impl<'a, O: Observer> Tracks<'a, O> {
             }
             Phase::Backward => self.wait(end, Cause::ToHost),
         }
+    }
+
+    /// The copy is made by the compute stream and waits for nothing else.
+    fn offload(&mut self, copy: HostCopy) {
+        let pace = &self.machine.pace;
+        let (stream, rate, cause) = match copy.direction {
+            Direction::ToDevice => (Stream::ToDevice, pace.to_device, Cause::ToDevice),
+            Direction::ToHost => (Stream::ToHost, pace.to_host, Cause::ToHost),
+        };
+        let begin = self.compute.max(self.host);
+        let end = begin + copy.bytes as f64 / (rate * pace.pageable);
+        self.note(stream, begin, end, What::Copy(copy));
+        self.wait(end, cause);
     }
 
     /// What is gathered comes from the host first, and the host waits for the copy.

@@ -15,7 +15,18 @@ use super::stage12::layouts;
 pub fn optimizer_calls(run: &Run<'_>, clips: bool, sink: &mut impl Sink) {
     match Wrapper::of(run) {
         Wrapper::Bare | Wrapper::FlatMixed | Wrapper::PerTensorMixed => {
-            if clips && Wrapper::of(run) == Wrapper::Bare {
+            let is_bare = Wrapper::of(run) == Wrapper::Bare;
+            if run.sequence_ranks > 1 {
+                // Neighbours are taken for ranks that share a model: each asks them for an overflow and for the norm.
+                let group = Run { world: run.sequence_ranks, ..run.clone() };
+                if !is_bare {
+                    all_reduce(&group, 1, sink);
+                }
+                if clips || !is_bare {
+                    all_reduce(&group, 4, sink);
+                }
+            }
+            if clips && is_bare {
                 all_reduce(run, 4, sink);
             }
             sink.update(run.trainable().sum(), Place::Device);

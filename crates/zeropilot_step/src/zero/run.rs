@@ -84,6 +84,8 @@ pub struct Run<'a> {
     pub world: u64,
     /// Which of them.
     pub rank: u64,
+    /// How many neighbours share a sequence; one where every rank has whole sequences.
+    pub sequence_ranks: u64,
 }
 
 impl Run<'_> {

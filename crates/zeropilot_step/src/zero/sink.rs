@@ -27,6 +27,8 @@ pub enum CollectiveKind {
         /// Which.
         to: u64,
     },
+    /// Every rank gets a part of what each rank has.
+    AllToAll,
 }
 
 /// One call of the communication library.
@@ -34,12 +36,23 @@ pub enum CollectiveKind {
 pub struct Collective {
     /// What it does.
     pub kind: CollectiveKind,
-    /// Elements of the whole: what a gather ends with, what a reduction begins with.
+    /// Elements of the whole: what a gather ends with, what a reduction begins with; in an exchange what a rank has.
     pub elements: u64,
     /// Bytes of an element on the wire.
     pub element: u64,
     /// Ranks that take part.
     pub ranks: u64,
+}
+
+impl Collective {
+    /// Where a program does not know how many ranks there are, but means all.
+    pub(crate) const ALL_RANKS: u64 = 0;
+
+    /// The same where there are so many ranks.
+    pub(crate) fn among(self, world: u64) -> Self {
+        let ranks = if self.ranks == Self::ALL_RANKS { world } else { self.ranks };
+        Self { ranks, ..self }
+    }
 }
 
 /// Which way a copy goes.
@@ -70,6 +83,11 @@ pub trait Sink {
 
     /// Ranks communicate.
     fn communicate(&mut self, _call: Collective) {}
+
+    /// Ranks that share a sequence communicate in the middle of a computation, which waits for the result.
+    fn exchange(&mut self, call: Collective) {
+        self.communicate(call);
+    }
 
     /// The call before was asynchronous; whoever needs its result asks for this number.
     fn launch(&mut self, _flight: u32) {}

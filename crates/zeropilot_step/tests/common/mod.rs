@@ -5,7 +5,9 @@ use serde_json::Value;
 use zeropilot_step::family::{Family, Setup};
 use zeropilot_step::head::LossHead;
 use zeropilot_step::model::ParameterId;
-use zeropilot_step::shape::{Batch, Lora, LoraTargets, Shape, Switches, Tower, Training};
+use zeropilot_step::shape::{
+    Batch, LongContext, Lora, LoraTargets, Shape, Switches, Tower, Training,
+};
 use zeropilot_step::tape::{Listener, Mark, Storage, StorageId};
 use zeropilot_step::zero::Loading;
 use zeropilot_units::ElementSize;
@@ -59,6 +61,7 @@ pub fn setup(case: &Value) -> Option<Setup> {
         },
         head: LossHead::Model,
         completion: None,
+        long_context: LongContext::NONE,
         keeps_cache: false,
     };
     Some(trained_only(setup, case))

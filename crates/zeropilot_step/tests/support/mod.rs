@@ -10,7 +10,7 @@ use zeropilot_step::family::{Family, Setup, build};
 use zeropilot_step::head::LossHead;
 use zeropilot_step::memory::{MicroStepPeaks, steady_step};
 use zeropilot_step::micro_step::{MicroStep, modules};
-use zeropilot_step::shape::{Batch, Shape as Dimensions, Switches, Tower, Training};
+use zeropilot_step::shape::{Batch, LongContext, Shape as Dimensions, Switches, Tower, Training};
 use zeropilot_step::tape::{Accounting, Options};
 use zeropilot_step::zero::{Backend, BaseOptimizer, Engine, Loading, Parameter, Run};
 use zeropilot_units::{ElementSize, Elements};
@@ -57,6 +57,7 @@ pub(crate) fn micro_steps(case: &Value) -> Vec<MicroStepPeaks> {
         },
         head: LossHead::Model,
         completion: None,
+        long_context: LongContext::NONE,
         keeps_cache: false,
     };
     let program = build(&setup);
@@ -233,6 +234,7 @@ pub(crate) fn with_run<T>(case: &Value, answer: impl Fn(&Run<'_>) -> T) -> T {
         precision: resolved.precision(),
         accumulation_type: resolved.gradient_accumulation_type(),
         communication_type: resolved.communication_type(),
+        sequence_ranks: 1,
         optimizer,
         accumulation_steps: resolved.batch().unwrap().accumulation,
         version: resolved.version(),

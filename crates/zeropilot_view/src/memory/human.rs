@@ -9,6 +9,7 @@ use zeropilot_record::Offload;
 use zeropilot_step::conformal::OwnRuns;
 use zeropilot_step::lower::{Fidelity, Images, Method, Recipe, image_tokens};
 use zeropilot_step::memory::{Answer, Interval, Phase, Question, RolloutMemory};
+use zeropilot_step::shape::{Checkpoints, LongContext, MlpTiles};
 use zeropilot_step::zero::{Engine, Place};
 use zeropilot_text::{Language, Text, tr};
 use zeropilot_units::{Bytes, Elements, Estimate};
@@ -147,15 +148,28 @@ fn batch_words(micro: u64, recipe: &Recipe, language: Language) -> String {
     let target = recipe.target.map_or(String::new(), |target| {
         tr!(language, ", targets of {target} tokens", "，目标序列 {target} token")
     });
+    let LongContext { sequence_ranks, checkpoints, mlp_tiles } = recipe.long_context;
+    let shared = match sequence_ranks {
+        0 | 1 => String::new(),
+        ranks => tr!(language, ", each shared by {ranks} GPUs", "，每条由 {ranks} 张卡共同处理"),
+    };
+    let tiled = match mlp_tiles {
+        MlpTiles::Whole => "",
+        _ => Text::new(", MLP in tiles", "，MLP 分块计算").get(language),
+    };
     let checkpointing = match recipe.checkpointing {
+        true if checkpoints == Checkpoints::OnHost => {
+            Text::new(", with gradient checkpoints in host memory", "，梯度检查点放在主机内存")
+                .get(language)
+        }
         true => Text::new(", with gradient checkpointing", "，开启梯度检查点").get(language),
         false => Text::new(", without gradient checkpointing", "，未开启梯度检查点").get(language),
     };
     let sequences = if micro == 1 { "sequence" } else { "sequences" };
     tr!(
         language,
-        ("micro batch of {micro} {sequences} of {length} tokens{target}{checkpointing}"),
-        ("micro batch：{micro} 条 {length} token 的序列{target}{checkpointing}")
+        ("micro batch of {micro} {sequences} of {length} tokens{shared}{target}{checkpointing}{tiled}"),
+        ("micro batch：{micro} 条 {length} token 的序列{shared}{target}{checkpointing}{tiled}")
     )
 }
 

@@ -7,6 +7,7 @@ use serde_json::{Map, Value};
 use zeropilot_ask::AsWritten;
 use zeropilot_plan::{Fitting, Limit, Offer, Rejected, Way, Work};
 use zeropilot_record::Offload;
+use zeropilot_step::shape::{Checkpoints, MlpTiles};
 
 use super::{PlanReport, offers, offload};
 use crate::estimate::{Estimate, Range};
@@ -59,7 +60,7 @@ struct FittingStrategy {
     step_seconds: Option<Range>,
 }
 
-/// Stage, offload and batch; what is offloaded goes to `cpu` or `nvme`.
+/// Stage, offload and batch; what is offloaded goes to `cpu` or `nvme`. `sequence_parallel` GPUs share each sequence.
 #[derive(Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 struct Strategy {
@@ -70,6 +71,9 @@ struct Strategy {
     gradient_accumulation_steps: u64,
     gradient_checkpointing: bool,
     fused_loss: bool,
+    sequence_parallel: u64,
+    activation_offload: bool,
+    tiled_mlp: bool,
     hpz: u64,
 }
 
@@ -210,7 +214,7 @@ impl From<&Rejected> for RejectedStrategy {
 
 impl From<Way> for Strategy {
     fn from(way: Way) -> Self {
-        let Work { micro_batch, accumulation, checkpointing, fused_loss } = way.work;
+        let Work { micro_batch, accumulation, checkpointing, fused_loss, long_context } = way.work;
         let (offload_optimizer, offload_param) = offload(way);
         Self {
             stage: way.shape.stage.number(),
@@ -220,6 +224,9 @@ impl From<Way> for Strategy {
             gradient_accumulation_steps: accumulation,
             gradient_checkpointing: checkpointing,
             fused_loss,
+            sequence_parallel: long_context.sequence_ranks,
+            activation_offload: long_context.checkpoints == Checkpoints::OnHost,
+            tiled_mlp: long_context.mlp_tiles != MlpTiles::Whole,
             hpz: way.hpz,
         }
     }

@@ -92,7 +92,7 @@ impl<'a> SimulateReport<'a> {
     /// Tokens of a step over all GPUs.
     pub(crate) fn tokens(&self) -> f64 {
         let each = self.question.micro_batch * self.question.recipe.sequence;
-        (each * self.program.accumulation * self.program.ranks) as f64
+        (each * self.program.accumulation * self.question.sequence_groups()) as f64
     }
 
     /// GPU hours to finish, from the fastest to the slowest step.

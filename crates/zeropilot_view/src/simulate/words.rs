@@ -16,6 +16,7 @@ pub(super) fn cause(cause: Cause) -> Text {
     match cause {
         Cause::Gather => Text::new("parameter all-gather", "参数 all-gather"),
         Cause::Reduction => Text::new("gradient reduction", "梯度规约"),
+        Cause::Exchange => Text::new("sequence-parallel exchange", "序列并行的 all-to-all"),
         Cause::Weights => Text::new("all-gather of updated weights", "更新后权重的 all-gather"),
         Cause::SmallCalls => Text::new("norms and overflow flags", "梯度范数与溢出检查"),
         Cause::ToDevice => Text::new("copies to the GPU", "主机到 GPU 的拷贝"),
@@ -88,6 +89,14 @@ pub(super) fn advice(report: &SimulateReport<'_>, longest: Cause) -> Text {
         Cause::Reduction => Text::new(
             "raise the micro batch, or accumulate more",
             "增大 micro batch 或梯度累积步数",
+        ),
+        Cause::Exchange if has_nodes => Text::new(
+            "share sequences inside a node only (--sequence-parallel up to the GPUs of a node)",
+            "只在节点内做序列并行（--sequence-parallel 不超过每节点卡数）",
+        ),
+        Cause::Exchange => Text::new(
+            "share sequences among fewer GPUs if they fit (--sequence-parallel)",
+            "显存放得下的话减小 --sequence-parallel",
         ),
         Cause::Weights | Cause::SmallCalls => {
             Text::new("accumulate more micro batches per step", "增大梯度累积步数")

@@ -138,6 +138,8 @@ impl Stack {
             | Item::Score
             | Item::Reference
             | Item::Visit(_)
+            | Item::Exchange(_)
+            | Item::Offload(_)
             | Item::Loss => item,
             Item::Module(Event { kind, module }) => {
                 Item::Module(Event { kind, module: rename(&self.modules, module) })
@@ -145,6 +147,9 @@ impl Stack {
             Item::Gradient { parameter, bytes, counted_as } => {
                 let parameter = rename(&self.parameters, parameter);
                 Item::Gradient { parameter, bytes, counted_as }
+            }
+            Item::PartOfGradient(parameter) => {
+                Item::PartOfGradient(rename(&self.parameters, parameter))
             }
             Item::Hold(parameter) => Item::Hold(rename(&self.parameters, parameter)),
             Item::LetGo(parameter) => Item::LetGo(rename(&self.parameters, parameter)),

@@ -68,6 +68,16 @@ impl<'a> Reducer<'a> {
         }
     }
 
+    /// A part of the gradient of a parameter was added to the others. It waits for the rest, but a bucket without room for
+    /// all of it is reduced now.
+    pub fn part_ready(&mut self, parameter: usize, sink: &mut impl Sink) {
+        match &mut self.0 {
+            Kind::Whole(_) => {}
+            Kind::Partitioned(partitioned) => partitioned.part_ready(parameter, sink),
+            Kind::Sharded(sharded) => sharded.make_room(parameter, sink),
+        }
+    }
+
     /// Backward is over.
     pub fn end_backward(&mut self, sink: &mut impl Sink) {
         match &mut self.0 {

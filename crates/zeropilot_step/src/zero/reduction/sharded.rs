@@ -46,15 +46,21 @@ impl<'a> Sharded<'a> {
     pub(super) fn ready(&mut self, parameter: usize, gradient: Handle, sink: &mut impl Sink) {
         let size = self.size(parameter);
         let limit = self.run.zero.reduce_bucket.0;
-        if self.elements > 0 && self.elements + size > limit {
-            self.reduce(sink);
-        }
+        self.make_room(parameter, sink);
         let fits = self.run.zero.contiguous_gradients && self.elements + size <= limit;
         if fits {
             sink.free(gradient);
         }
         self.members.push((parameter, (!fits).then_some(gradient)));
         self.elements += size;
+    }
+
+    /// Reduces the bucket if a gradient has no room in it.
+    pub(super) fn make_room(&mut self, parameter: usize, sink: &mut impl Sink) {
+        let is_full = self.elements + self.size(parameter) > self.run.zero.reduce_bucket.0;
+        if self.elements > 0 && is_full {
+            self.reduce(sink);
+        }
     }
 
     pub(super) fn end_backward(&mut self, sink: &mut impl Sink) {

@@ -185,12 +185,7 @@ impl<'a> Partitioned<'a> {
     fn fill(&mut self, parameter: usize, sink: &mut impl Sink) {
         let size = self.size(parameter);
         let limit = self.run.zero.reduce_bucket.0;
-        if self.elements + size > limit {
-            self.reduce(sink);
-            if self.run.contiguous_gradients() && self.run.zero.overlap_comm {
-                self.current = 1 - self.current;
-            }
-        }
+        self.make_room(parameter, sink);
         if self.run.contiguous_gradients() {
             if size <= limit {
                 self.drop_gradient(parameter, sink);
@@ -204,6 +199,23 @@ impl<'a> Partitioned<'a> {
         }
         self.elements += size;
         self.members.push(parameter);
+    }
+
+    /// Reduces the bucket if a gradient has no room in it.
+    fn make_room(&mut self, parameter: usize, sink: &mut impl Sink) {
+        if self.elements + self.size(parameter) > self.run.zero.reduce_bucket.0 {
+            self.reduce(sink);
+            if self.run.contiguous_gradients() && self.run.zero.overlap_comm {
+                self.current = 1 - self.current;
+            }
+        }
+    }
+
+    pub(super) fn part_ready(&mut self, parameter: usize, sink: &mut impl Sink) {
+        self.set_up_buckets(sink);
+        if !self.first_stage() || (self.run.zero.overlap_comm && self.boundary) {
+            self.make_room(parameter, sink);
+        }
     }
 
     fn reduce(&mut self, sink: &mut impl Sink) {
