@@ -14,6 +14,8 @@ mod memory_group;
 mod nodes;
 #[path = "run/predicted.rs"]
 mod predicted;
+#[path = "run/resuming.rs"]
+mod resuming;
 #[path = "run/supervised.rs"]
 mod supervised;
 

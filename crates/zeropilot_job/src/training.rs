@@ -44,6 +44,11 @@ impl PythonScript {
         })
     }
 
+    /// Whether the command line may set any of the training arguments.
+    pub fn reads_command_line(&self) -> bool {
+        self.training_arguments().any(|call| FROM_COMMAND_LINE.contains(&call.name()))
+    }
+
     /// The first call of something by its whole name.
     pub fn call(&self, callee: &str) -> Option<&Call> {
         self.calls.iter().find(|call| call.callee == callee)
@@ -113,8 +118,7 @@ impl Reader<'_> {
             .iter()
             .filter(|call| TRAINING_ARGUMENTS.contains(&call.name()))
             .collect();
-        let parses =
-            self.script.training_arguments().any(|call| FROM_COMMAND_LINE.contains(&call.name()));
+        let parses = self.script.reads_command_line();
         let initialize: Vec<&Call> =
             self.script.calls.iter().filter(|call| call.callee == "deepspeed.initialize").collect();
         let accelerator = self.script.calls.iter().find(|call| call.name() == "Accelerator");

@@ -33,6 +33,8 @@ pub struct Term {
 pub enum NoResume {
     /// There is no complete one.
     NoCheckpoint,
+    /// Those that are there were not written by this run.
+    OfAnotherRun,
     /// Nobody said how the program goes on from one.
     OptionUnknown,
     /// The engine does not load it into this stage or number of ranks.
@@ -207,6 +209,13 @@ pub enum RunEvent {
         /// Where new checkpoints go, if not to the same place.
         #[serde(skip_serializing_if = "Option::is_none", default)]
         checkpoints: Option<String>,
+    },
+    /// The next attempt would write over checkpoints that it cannot read, so there is none.
+    NotStartedAgain {
+        /// Why it would begin anew.
+        reason: NoResume,
+        /// Where they are.
+        checkpoints: String,
     },
     /// The command will be started again.
     Restarting {

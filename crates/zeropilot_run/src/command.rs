@@ -7,10 +7,11 @@ use std::path::{Path, PathBuf};
 
 use serde_json::{Map, Value};
 use zeropilot_config::front_end::FrontEnd;
-use zeropilot_job::{self as job, TrainingJob, Word};
+use zeropilot_job::{self as job, Launch, Launcher, PythonScript, TrainingJob, Word};
 
 use crate::config::read_config;
 use crate::fallbacks::{Batch, BatchArguments};
+use crate::paths::resolved;
 use crate::shell_script::ShellScript;
 use crate::telemetry::TrainingLength;
 
@@ -39,6 +40,8 @@ pub struct RunCommand {
     pub front_end: Option<FrontEnd>,
     /// Where it writes checkpoints, if it shows.
     pub checkpoints: Option<PathBuf>,
+    /// Whether the program takes the arguments of the HF Trainer: not every program with an `--output_dir` does.
+    pub is_trainer: bool,
 }
 
 /// Arguments of training programs that name the directory of checkpoints.
@@ -70,6 +73,7 @@ impl RunCommand {
             world: launch.and_then(|launch| launch.world),
             front_end: launch.and_then(|launch| launch.given.front_end),
             checkpoints,
+            is_trainer: launch.is_some_and(is_trainer),
             launches: read.launches.len(),
             launch: in_script.map(|(_, launch)| launch.words.clone()).unwrap_or_default(),
             words,
@@ -164,6 +168,13 @@ impl RunCommand {
     }
 }
 
+/// Whether a launch starts a program that reads the arguments of the HF Trainer from its command line.
+fn is_trainer(launch: &Launch) -> bool {
+    let is_framework = matches!(launch.launcher, Launcher::LlamaFactory | Launcher::Swift);
+    let reads = |script: &PythonScript| script.reads_command_line();
+    is_framework || launch.script.as_ref().is_some_and(reads)
+}
+
 /// A file that a command names.
 fn found(script: Option<&ShellScript>, name: &str) -> PathBuf {
     script.map_or_else(|| PathBuf::from(name), |script| script.find(name))
@@ -193,6 +204,33 @@ pub(crate) fn replaced(words: &[OsString], from: &str, to: &OsStr) -> Vec<OsStri
         }
     };
     words.iter().map(one).collect()
+}
+
+/// The words with every mention of a directory exchanged, however it is spelled for a program that runs in `directory`;
+/// none if there is no mention.
+pub(crate) fn with_path(
+    words: &[OsString],
+    directory: &Path,
+    from: &Path,
+    to: &Path,
+) -> Option<Vec<OsString>> {
+    let is = |text: &str| !text.is_empty() && resolved(directory, Path::new(text)) == from;
+    let one = |word: &OsString| {
+        let text = word.to_string_lossy();
+        if is(&text) {
+            return to.as_os_str().to_owned();
+        }
+        match text.split_once('=') {
+            Some((name, value)) if is(value) => {
+                let mut word = OsString::from(format!("{name}="));
+                word.push(to);
+                word
+            }
+            _ => word.clone(),
+        }
+    };
+    let changed: Vec<OsString> = words.iter().map(one).collect();
+    (changed != words).then_some(changed)
 }
 
 /// The value of an option.
@@ -275,5 +313,21 @@ mod tests {
         assert_eq!(with_value(&words("a --n 1"), "--n", "2"), words("a --n 2"));
         assert_eq!(with_value(&words("a --n=1"), "--n", "2"), words("a --n=2"));
         assert_eq!(with_value(&words("a"), "--n", "2"), words("a --n 2"));
+    }
+
+    #[test]
+    fn a_directory_is_exchanged_however_it_is_spelled_and_nothing_else_is() {
+        let (here, to) = (Path::new("/no/such"), Path::new("/fresh"));
+        let from = Path::new("/no/such/ckpt");
+        let with = |text: &str| with_path(&words(text), here, from, to);
+        for (text, expected) in [
+            ("t.py --save ckpt", "t.py --save /fresh"),
+            ("t.py --save ./ckpt/", "t.py --save /fresh"),
+            ("t.py --save=/no/such/ckpt", "t.py --save=/fresh"),
+            ("t.py output.dir=ckpt", "t.py output.dir=/fresh"),
+        ] {
+            assert_eq!(with(text), Some(words(expected)), "{text}");
+        }
+        assert_eq!(with("t.py --save other --logs ckpt/logs"), None);
     }
 }

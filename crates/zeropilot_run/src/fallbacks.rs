@@ -37,7 +37,19 @@ pub fn next(
     world: Option<usize>,
     short: Memory,
 ) -> Option<Fallback> {
+    next_within(config, batch, world, short, &|_| true)
+}
+
+/// The same, among stages that may be used.
+pub fn next_within(
+    config: &Map<String, Value>,
+    batch: BatchArguments,
+    world: Option<usize>,
+    short: Memory,
+    may_use: &dyn Fn(u64) -> bool,
+) -> Option<Fallback> {
     higher_stage(config)
+        .filter(|(config, _)| may_use(stage(config)))
         .or_else(|| (short == Memory::Device).then(|| offload(config)).flatten())
         .or_else(|| smaller_batch(config, batch, world))
         .map(|(config, arguments)| Fallback {
@@ -71,8 +83,10 @@ fn offload(config: &Map<String, Value>) -> Option<Changed> {
         let section = config.get("zero_optimization")?.get(key)?;
         section["device"].as_str().filter(|device| *device != "none")
     };
-    let key =
-        ["offload_optimizer", "offload_param"].into_iter().find(|key| device(key).is_none())?;
+    // Weights are partitioned, and can be offloaded, in stage 3 alone.
+    let keys = ["offload_optimizer", "offload_param"];
+    let keys = &keys[..if stage(config) == 3 { 2 } else { 1 }];
+    let key = *keys.iter().find(|key| device(key).is_none())?;
     let mut changed = config.clone();
     zero(&mut changed)?.insert(key.to_owned(), json!({"device": "cpu", "pin_memory": true}));
     if !config.contains_key("optimizer") {
@@ -203,5 +217,17 @@ mod tests {
             let number = |key: &str| last[key].as_u64().expect("a number");
             assert_eq!(number(MICRO) * number(ACCUMULATION) * 2, 16, "{config}");
         }
+    }
+
+    #[test]
+    fn a_stage_that_may_not_be_used_is_passed_over() {
+        let config = object(json!({"train_batch_size": 16, MICRO: 4, "optimizer": {},
+            "zero_optimization": {"stage": 2}}));
+        let below = |config: &Map<String, Value>| {
+            let stays = |stage| stage < 3;
+            next_within(config, BatchArguments::default(), Some(2), Memory::Device, &stays)
+        };
+        let first = below(&config).expect("a fallback");
+        assert_eq!((first.strategy.stage, first.strategy.offload_optimizer), (2, Offload::Cpu));
     }
 }

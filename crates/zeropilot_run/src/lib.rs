@@ -22,6 +22,7 @@ mod log;
 mod memory_group;
 mod observed;
 mod oom;
+mod paths;
 pub mod process;
 mod progress;
 mod shell_script;

@@ -1,5 +1,7 @@
 //! Everything that was seen of an attempt, as witnesses gave it: the guard, the log, `/proc`, the kernel.
 
+use std::path::PathBuf;
+
 use zeropilot_diagnose::Message;
 use zeropilot_diagnose::fingerprint::Meaning;
 use zeropilot_record::{Ending, Memory, Phase};
@@ -45,6 +47,8 @@ pub(crate) struct Observed {
     pub(crate) world: Option<usize>,
     /// Ranks here that lost another one.
     pub(crate) lost_a_peer: Vec<Option<u32>>,
+    /// Where the ranks run.
+    pub(crate) directory: Option<PathBuf>,
     /// The most resident bytes of each rank.
     pub(crate) peaks: Vec<(u32, u64)>,
 }
@@ -67,6 +71,7 @@ impl Default for Observed {
             not_finite: 0,
             world: None,
             lost_a_peer: Vec::new(),
+            directory: None,
             peaks: Vec::new(),
         }
     }

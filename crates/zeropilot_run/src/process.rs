@@ -5,6 +5,7 @@
 
 use std::collections::HashMap;
 use std::fs;
+use std::path::PathBuf;
 
 use rustix::process::{Pid, Signal, kill_process};
 use zeropilot_record::Ending;
@@ -78,6 +79,11 @@ impl Process {
         let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));
         let kibibytes = line.and_then(|line| line.trim().strip_suffix("kB")?.trim().parse().ok());
         kibibytes.map_or(0, |kibibytes: u64| kibibytes << 10)
+    }
+
+    /// Where it runs.
+    pub fn directory(&self) -> Option<PathBuf> {
+        fs::read_link(format!("/proc/{}/cwd", self.pid)).ok()
     }
 
     /// How it ended, if it is dead and not buried.

@@ -15,6 +15,7 @@ use zeropilot_record::{Attempt, Cause, Evidence, RunEvent, Setup, Verdict};
 
 use self::following::Next;
 use crate::attempt::{self, Finished, Limits, Observer, Start};
+use crate::checkpoint::Before;
 use crate::classify::classify;
 use crate::command::RunCommand;
 use crate::fallbacks::PlannedFallback;
@@ -67,6 +68,8 @@ pub struct Run<'a> {
     pub observer: Arc<dyn Observer>,
     /// Signals to zeropilot, by number.
     pub signals: Receiver<i32>,
+    /// What was in the directory of checkpoints when it began.
+    pub before: Before,
 }
 
 impl Run<'_> {
@@ -81,6 +84,10 @@ impl Run<'_> {
             let (attempt, observed) = self.attempt(number, &next);
             let cause = attempt.cause.clone();
             attempts.push(attempt);
+            if let Some(directory) = &observed.directory {
+                next.directory.clone_from(directory);
+            }
+            next.unreadable.extend(unreadable(&cause, &next));
             let following = match &cause {
                 Cause::OutOfMemory { memory, phase, .. } => {
                     let shortage = self.compare(&next, &observed, *memory, *phase);
@@ -91,11 +98,14 @@ impl Run<'_> {
                         })
                         .flatten()
                 }
-                cause if cause.restart_may_help() && restarts < self.max_restarts(&next) => {
+                cause
+                    if (cause.restart_may_help() || unreadable(cause, &next).is_some())
+                        && restarts < self.max_restarts(&next) =>
+                {
                     restarts += 1;
                     match self.wait(restarts) {
                         Some(signal) => break Cause::Interrupted { signal },
-                        None => Some(self.again(&next, number + 1)),
+                        None => self.again(&next, number + 1),
                     }
                 }
                 _ => None,
@@ -132,6 +142,8 @@ impl Run<'_> {
             planned: 0,
             resumed_from: None,
             checkpoints: self.policy.checkpoints.clone().or(self.command.checkpoints.clone()),
+            directory: std::env::current_dir().unwrap_or_default(),
+            unreadable: Vec::new(),
         }
     }
 
@@ -149,7 +161,10 @@ impl Run<'_> {
             stacks: &stacks,
         });
         let _ = self.recorder.write(&format!("tail-{number}.log"), &(tail.join("\n") + "\n"));
-        let (cause, mut evidence) = classify(&observed);
+        let (mut cause, mut evidence) = classify(&observed);
+        if cause == Cause::Completed && self.did_nothing(next, &observed) {
+            cause = Cause::Unproven;
+        }
         evidence.extend(observed.not_started.clone().map(Evidence::Text));
         let ended = RunEvent::AttemptEnded {
             attempt: number,
@@ -161,7 +176,10 @@ impl Run<'_> {
             number,
             strategy: next.strategy.clone(),
             config: next.config_path.as_ref().map(|path| path.display().to_string()),
-            resumed_from: next.resumed_from.as_ref().map(|path| path.display().to_string()),
+            resumed_from: next
+                .resumed_from
+                .as_ref()
+                .map(|checkpoint| checkpoint.parts.display().to_string()),
             ending: observed.ending,
             cause,
             last_step: observed.last_step,
@@ -169,6 +187,14 @@ impl Run<'_> {
             evidence,
         };
         (attempt, observed)
+    }
+
+    /// Whether an attempt that went on from a checkpoint and made no step was not done with that already.
+    fn did_nothing(&self, next: &Next, observed: &Observed) -> bool {
+        let total = self.command.length().total_steps;
+        let from = next.resumed_from.as_ref().map(|checkpoint| checkpoint.step);
+        observed.last_step.is_none()
+            && from.is_some_and(|from| total.is_some_and(|total| from < total))
     }
 
     fn max_restarts(&self, next: &Next) -> u32 {
@@ -182,4 +208,10 @@ impl Run<'_> {
         self.say(RunEvent::Restarting { delay: delay.as_secs_f64() });
         self.signals.recv_timeout(delay).ok()
     }
+}
+
+/// The checkpoint that an attempt could not go on from, if that is why it ended.
+fn unreadable(cause: &Cause, next: &Next) -> Option<PathBuf> {
+    let parts = next.resumed_from.as_ref().map(|checkpoint| checkpoint.parts.clone());
+    parts.filter(|_| *cause == Cause::CheckpointUnreadable)
 }

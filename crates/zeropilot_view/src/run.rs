@@ -54,6 +54,9 @@ pub fn happening(happening: &RunEvent, language: Language) -> Option<String> {
         RunEvent::BeginningAnew { reason, checkpoints } => {
             anew(*reason, checkpoints.as_deref(), language)
         }
+        RunEvent::NotStartedAgain { reason, checkpoints } => {
+            not_again(*reason, checkpoints, language)
+        }
         RunEvent::Restarting { delay } => {
             tr!(language, "starting again in {delay:.0} s", "{delay:.0} 秒后重新启动")
         }
@@ -80,29 +83,49 @@ pub fn happening(happening: &RunEvent, language: Language) -> Option<String> {
     Some(text)
 }
 
-fn anew(reason: NoResume, checkpoints: Option<&str>, language: Language) -> String {
+fn no_resume(reason: NoResume, language: Language) -> &'static str {
     let reason = match reason {
-        NoResume::NoCheckpoint => Text::new("there is no complete checkpoint", "没有完整的检查点"),
+        NoResume::NoCheckpoint => Text::new(
+            "this run wrote no complete checkpoint yet",
+            "本次运行还没有写出完整的 checkpoint",
+        ),
+        NoResume::OfAnotherRun => Text::new(
+            "the checkpoints there are from another run",
+            "目录里的 checkpoint 来自另一次运行",
+        ),
         NoResume::OptionUnknown => Text::new(
             "how the program goes on from a checkpoint is not known (--resume-with)",
-            "不知道训练程序如何从检查点继续（可用 --resume-with 指定）",
+            "不知道训练程序如何续训（可用 --resume-with 指定）",
         ),
         NoResume::OtherShape => Text::new(
-            "the engine does not load the last checkpoint into this stage and number of ranks",
-            "引擎无法把已有检查点加载到新的 stage 或进程数",
+            "DeepSpeed cannot load the last checkpoint into this stage and number of ranks",
+            "DeepSpeed 无法把已有 checkpoint 加载到新的 stage 或总卡数",
         ),
         NoResume::NotLinkable => {
-            Text::new("the checkpoint cannot be linked to", "无法为检查点建立链接")
+            Text::new("the checkpoint cannot be linked to", "无法为 checkpoint 建立链接")
         }
     };
-    let reason = reason.get(language);
+    reason.get(language)
+}
+
+fn not_again(reason: NoResume, checkpoints: &str, language: Language) -> String {
+    let (reason, checkpoints) = (no_resume(reason, language), escaped(checkpoints));
+    tr!(
+        language,
+        "not starting again: {reason}, and the command does not name {checkpoints}, so a new attempt would overwrite its checkpoints\n  help: give the directory as an option of the training program, or start again with another one",
+        "不再重新启动：{reason}；命令里没有写出 {checkpoints}，再次运行会覆盖其中的 checkpoint\n  建议：用训练程序的选项指定该目录，或换一个目录重新启动"
+    )
+}
+
+fn anew(reason: NoResume, checkpoints: Option<&str>, language: Language) -> String {
+    let reason = no_resume(reason, language);
     let fresh = checkpoints.map(|path| escaped(path));
     match fresh {
-        None => tr!(language, "beginning anew: {reason}", "从头开始：{reason}"),
+        None => tr!(language, "restarting from scratch: {reason}", "从头开始：{reason}"),
         Some(path) => tr!(
             language,
-            "beginning anew: {reason}; new checkpoints go to {path}",
-            "从头开始：{reason}；新检查点写入 {path}"
+            "restarting from scratch: {reason}; new checkpoints go to {path}",
+            "从头开始：{reason}；新 checkpoint 写入 {path}"
         ),
     }
 }

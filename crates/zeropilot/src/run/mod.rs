@@ -15,6 +15,7 @@ use std::sync::Arc;
 
 use zeropilot_lint::Settings;
 use zeropilot_record::{Cause, Fullest, RunEvent, RunInfo, SHAPE, Verdict};
+use zeropilot_run::checkpoint::Before;
 use zeropilot_run::environment::{kept, without_secrets};
 use zeropilot_run::{Limits, Observer, Policy, Recorder, Run, RunCommand, now, signals};
 use zeropilot_text::Language;
@@ -86,6 +87,8 @@ fn supervise(arguments: &RunArguments, layout: &Layout) -> Result<Verdict, Strin
         finish(&screen, &verdict, &directory, language);
         return Ok(verdict);
     }
+    let checkpoints = arguments.checkpoints.as_deref().or(command.checkpoints.as_deref());
+    let before = Before::look(checkpoints);
     let judge = |config: &serde_json::Map<String, serde_json::Value>| preflight.accepts(config);
     let run = Run {
         id: &id,
@@ -104,6 +107,7 @@ fn supervise(arguments: &RunArguments, layout: &Layout) -> Result<Verdict, Strin
         recorder: recorder.clone(),
         observer: screen.clone(),
         signals,
+        before,
     };
     let verdict = run.run();
     if let Some(prediction) = prediction {

@@ -343,6 +343,7 @@ fn run_events() -> Vec<RunEvent> {
         RunEvent::FallbackTaken { strategy: fallback(), config: words("config-2.json") },
         RunEvent::Resuming { checkpoint: words("out"), step: 1 },
         RunEvent::BeginningAnew { reason: NoResume::OtherShape, checkpoints: Some(words("out")) },
+        RunEvent::NotStartedAgain { reason: NoResume::OtherShape, checkpoints: words("out") },
         RunEvent::Restarting { delay: 0.5 },
         RunEvent::RunEnded { cause: Cause::Completed, exit_code: 0 },
     ]

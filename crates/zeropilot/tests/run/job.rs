@@ -25,6 +25,11 @@ pub(crate) fn program() -> PathBuf {
     here("tests/run/program.py")
 }
 
+/// A program that prints steps and writes parts of checkpoints without an engine, for what an engine adds nothing to.
+pub(crate) fn stand_in() -> PathBuf {
+    here("tests/run/stand_in.py")
+}
+
 /// A config of two ranks whose buffers do not hide what a stage saves on so small a model.
 pub(crate) fn config(stage: u64) -> Value {
     let small = 1_000_000;

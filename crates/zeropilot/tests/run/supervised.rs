@@ -23,12 +23,7 @@ impl Supervised {
     }
 
     pub(crate) fn events(&self) -> Vec<RunEvent> {
-        let text = fs::read_to_string(self.directory.join("record/events.jsonl"));
-        let text = text.unwrap_or_default();
-        text.lines()
-            .filter_map(|line| Event::read(line).ok())
-            .map(|event| event.happening)
-            .collect()
+        events(&self.directory)
     }
 
     /// Waits until something is so.
@@ -114,6 +109,12 @@ impl Drop for Supervised {
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
+}
+
+/// What happened in the run of a directory.
+pub(crate) fn events(directory: &Path) -> Vec<RunEvent> {
+    let text = fs::read_to_string(directory.join("record/events.jsonl")).unwrap_or_default();
+    text.lines().filter_map(|line| Event::read(line).ok()).map(|event| event.happening).collect()
 }
 
 /// Living processes with this mark in their environment.

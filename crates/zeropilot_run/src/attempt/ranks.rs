@@ -23,6 +23,8 @@ impl Watch<'_> {
             if !self.pids.contains(&rank.process.pid) {
                 self.pids.push(rank.process.pid);
                 self.kills.add(&rank.process.pid.to_string());
+                let directory = || rank.process.directory();
+                self.observed.directory = self.observed.directory.take().or_else(directory);
                 self.ranks.push(rank);
                 let pid = u32::try_from(rank.process.pid).unwrap_or(0);
                 self.say(RunEvent::RankSeen { rank: rank.rank, pid });

@@ -87,24 +87,32 @@ impl Run<'_> {
         shortage.memory == Memory::Host || memory_left().is_none_or(|left| forecast.host <= left)
     }
 
-    /// Everything below, in order, that the engine would take.
+    /// Everything below, in order, that the engine would take. Where the run has a checkpoint, what can go on from it
+    /// comes first: the rest begins anew.
     fn below(&self, next: &Next, short: Memory) -> Vec<(Fallback, usize)> {
         let Some(config) = &next.config else { return Vec::new() };
         let (arguments, world) = (arguments(next), self.command.world);
+        let shape = self.checkpoint(next).map(|checkpoint| checkpoint.shape);
+        let shape = shape.filter(|_| self.resume_option().is_some());
+        let keeps = |stage: u64| shape.is_some_and(|shape| shape.suits(stage, world));
         let mut found = Vec::new();
         for (index, plan) in self.policy.fallbacks.iter().enumerate().skip(next.planned) {
             found.push((fallbacks::overlaid(config, plan, arguments, (world, short)), index + 1));
         }
         // A plan may have few fallbacks that a config alone can take; the fixed ones come after it.
-        let (mut lower, mut told) = (config.clone(), arguments);
-        while let Some(fallback) = fallbacks::next(&lower, told, world, short) {
-            lower.clone_from(&fallback.config);
-            told = told.with(&fallback.arguments);
-            found.push((fallback, self.policy.fallbacks.len()));
+        let descents: [&dyn Fn(u64) -> bool; 2] = [&keeps, &|_| true];
+        for may_use in descents.into_iter().skip(usize::from(shape.is_none())) {
+            let (mut lower, mut told) = (config.clone(), arguments);
+            while let Some(fallback) = fallbacks::next_within(&lower, told, world, short, may_use) {
+                lower.clone_from(&fallback.config);
+                told = told.with(&fallback.arguments);
+                found.push((fallback, self.policy.fallbacks.len()));
+            }
         }
         let is_other =
             |fallback: &Fallback| fallback.config != *config || !fallback.arguments.is_empty();
         found.retain(|(fallback, _)| is_other(fallback) && (self.judge)(&fallback.config));
+        found.sort_by_key(|(fallback, _)| shape.is_some() && !keeps(fallback.strategy.stage));
         found
     }
 }

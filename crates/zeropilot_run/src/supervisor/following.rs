@@ -10,8 +10,9 @@ use zeropilot_record::{NoResume, RunEvent, Setup};
 use super::Run;
 use super::fallbacks::Shortage;
 use crate::checkpoint::{self, Checkpoint};
-use crate::command::{RunCommand, replaced, value, with_value};
+use crate::command::{RunCommand, with_path, with_value};
 use crate::fallbacks;
+use crate::paths::resolved;
 
 /// What the next attempt is started with.
 pub(super) struct Next {
@@ -24,27 +25,71 @@ pub(super) struct Next {
     pub(super) strategy: Setup,
     /// Fallbacks of a plan that are used up.
     pub(super) planned: usize,
-    pub(super) resumed_from: Option<PathBuf>,
+    pub(super) resumed_from: Option<Checkpoint>,
+    /// Where it writes checkpoints, as the command or the user names it.
     pub(super) checkpoints: Option<PathBuf>,
+    /// Where the program runs: a script may change its directory first.
+    pub(super) directory: PathBuf,
+    /// Checkpoints that look complete and proved to be unreadable.
+    pub(super) unreadable: Vec<PathBuf>,
+}
+
+impl Next {
+    /// Where it writes checkpoints.
+    pub(super) fn root(&self) -> Option<PathBuf> {
+        Some(resolved(&self.directory, self.checkpoints.as_deref()?))
+    }
+}
+
+/// How the next attempt begins.
+struct Beginning {
+    words: Vec<OsString>,
+    resumed_from: Option<Checkpoint>,
+    checkpoints: Option<PathBuf>,
+    said: RunEvent,
+}
+
+/// What must not be written over, and why it would be.
+struct InTheWay {
+    reason: NoResume,
+    checkpoints: PathBuf,
 }
 
 impl Run<'_> {
+    /// The last complete checkpoint that this run wrote, or that its user told it to go on from.
     pub(super) fn checkpoint(&self, next: &Next) -> Option<Checkpoint> {
-        checkpoint::last_complete(next.checkpoints.as_deref()?)
+        let told = self.told_to_resume(next);
+        let is_told = |found: &Checkpoint| {
+            let is = |path: &Path| told.as_deref() == Some(&resolved(&next.directory, path));
+            found.is_latest && (is(&found.path) || is(&found.parts))
+        };
+        checkpoint::last(&next.root()?, |found| {
+            !next.unreadable.contains(&found.parts)
+                && (self.before.is_newer(found) || is_told(found))
+        })
+    }
+
+    /// The directory that the command itself goes on from, as the user gave it.
+    fn told_to_resume(&self, next: &Next) -> Option<PathBuf> {
+        let option = self.resume_option()?;
+        let name = shlex::split(&option)?.into_iter().next()?;
+        let path = self.command.option(&name)?;
+        Some(resolved(&next.directory, Path::new(&path)))
     }
 
     /// The option of the program that goes on from a checkpoint, before and behind its directory.
     pub(super) fn resume_option(&self) -> Option<String> {
-        let is_trainer = value(&self.command.words, "--output_dir").is_some();
-        let known = is_trainer.then(|| "--resume_from_checkpoint {}".to_owned());
+        let known = self.command.is_trainer.then(|| "--resume_from_checkpoint {}".to_owned());
         self.policy.resume_with.clone().or(known)
     }
 
-    /// The same again.
-    pub(super) fn again(&self, next: &Next, number: u32) -> Next {
+    /// The same again; nothing if checkpoints would be written over.
+    pub(super) fn again(&self, next: &Next, number: u32) -> Option<Next> {
         let stage = next.config.as_ref().map_or(0, fallbacks::stage);
-        let (words, resumed_from, checkpoints) = self.go_on(next, &next.words, stage, number);
-        Next {
+        let beginning = self.begin(next, &next.words, stage, number);
+        let Beginning { words, resumed_from, checkpoints, said } = self.or_stop(beginning)?;
+        self.say(said);
+        Some(Next {
             start: self.command.start(&words),
             words,
             resumed_from,
@@ -53,7 +98,9 @@ impl Run<'_> {
             config_path: next.config_path.clone(),
             strategy: next.strategy.clone(),
             planned: next.planned,
-        }
+            directory: next.directory.clone(),
+            unreadable: next.unreadable.clone(),
+        })
     }
 
     /// One fallback down, if there is one that the engine would take and the command can be told of.
@@ -62,10 +109,6 @@ impl Run<'_> {
         let text = format!("{:#}\n", Value::Object(fallback.config.clone()));
         let path = self.recorder.write(&format!("config-{number}.json"), &text).ok()?;
         let path = fs::canonicalize(&path).unwrap_or(path);
-        self.say(RunEvent::FallbackTaken {
-            strategy: Setup::Strategy(fallback.strategy),
-            config: path.display().to_string(),
-        });
         let current = RunCommand {
             words: next.words.clone(),
             config: next.config_path.as_ref().map(|path| path.to_string_lossy().into_owned()),
@@ -76,7 +119,13 @@ impl Run<'_> {
             words = with_value(&words, name, value);
         }
         let stage = fallbacks::stage(&fallback.config);
-        let (words, resumed_from, checkpoints) = self.go_on(next, &words, stage, number);
+        let beginning = self.begin(next, &words, stage, number);
+        let Beginning { words, resumed_from, checkpoints, said } = self.or_stop(beginning)?;
+        self.say(RunEvent::FallbackTaken {
+            strategy: Setup::Strategy(fallback.strategy),
+            config: path.display().to_string(),
+        });
+        self.say(said);
         Some(Next {
             start: self.command.start(&words),
             words,
@@ -86,47 +135,78 @@ impl Run<'_> {
             planned,
             resumed_from,
             checkpoints,
+            directory: next.directory.clone(),
+            unreadable: next.unreadable.clone(),
         })
     }
 
-    /// The words that go on from the last complete checkpoint, if its shape allows. Otherwise the run begins anew, and
-    /// writes its checkpoints beside the old ones: parts of two shapes in one directory would spoil both.
-    fn go_on(
+    fn or_stop(&self, beginning: Result<Beginning, InTheWay>) -> Option<Beginning> {
+        let stopped = |InTheWay { reason, checkpoints }: InTheWay| {
+            let checkpoints = checkpoints.display().to_string();
+            self.say(RunEvent::NotStartedAgain { reason, checkpoints });
+        };
+        beginning.map_err(stopped).ok()
+    }
+
+    /// From the last complete checkpoint of this run, if its shape allows. Otherwise the run begins anew, and where old
+    /// checkpoints are of another shape it writes its own beside them: parts of two shapes in one directory would spoil
+    /// both. If the command does not name the directory, it cannot be told of another.
+    fn begin(
         &self,
         next: &Next,
         words: &[OsString],
         stage: u64,
         number: u32,
-    ) -> (Vec<OsString>, Option<PathBuf>, Option<PathBuf>) {
+    ) -> Result<Beginning, InTheWay> {
         let anew = |reason: NoResume| {
-            self.say(RunEvent::BeginningAnew { reason, checkpoints: None });
-            (words.to_vec(), None, next.checkpoints.clone())
+            let root = next.root();
+            let spoiled =
+                root.filter(|root| checkpoint::holds_others(root, stage, self.command.world));
+            let Some(old) = spoiled else {
+                let said = RunEvent::BeginningAnew { reason, checkpoints: None };
+                let (words, checkpoints) = (words.to_vec(), next.checkpoints.clone());
+                return Ok(Beginning { words, resumed_from: None, checkpoints, said });
+            };
+            let fresh = fresh_beside(&old, number);
+            let Some(words) = with_path(words, &next.directory, &old, &fresh) else {
+                return Err(InTheWay { reason, checkpoints: old });
+            };
+            let checkpoints = Some(fresh.display().to_string());
+            let said = RunEvent::BeginningAnew { reason, checkpoints };
+            Ok(Beginning { words, resumed_from: None, checkpoints: Some(fresh), said })
         };
-        let Some(found) = self.checkpoint(next) else { return anew(NoResume::NoCheckpoint) };
+        let Some(found) = self.checkpoint(next) else {
+            let has_others =
+                next.root().is_some_and(|root| !checkpoint::complete(&root).is_empty());
+            return anew(if has_others { NoResume::OfAnotherRun } else { NoResume::NoCheckpoint });
+        };
         let Some(option) = self.resume_option() else { return anew(NoResume::OptionUnknown) };
         if !found.shape.suits(stage, self.command.world) {
-            let old = next.checkpoints.clone().unwrap_or_default();
-            let fresh = fresh_beside(&old, number);
-            self.say(RunEvent::BeginningAnew {
-                reason: NoResume::OtherShape,
-                checkpoints: Some(fresh.display().to_string()),
-            });
-            let words = replaced(words, &old.to_string_lossy(), fresh.as_os_str());
-            return (words, None, Some(fresh));
+            return anew(NoResume::OtherShape);
         }
         let aside = self.recorder.directory().join(format!("resume-{number}"));
         let Ok(path) = found.path_for_program(&aside) else { return anew(NoResume::NotLinkable) };
         let checkpoint = found.parts.display().to_string();
-        self.say(RunEvent::Resuming { checkpoint, step: found.step });
-        let words = with_resume(words, &option, &path);
-        (words, Some(found.parts), next.checkpoints.clone())
+        Ok(Beginning {
+            words: with_resume(words, &option, &path),
+            said: RunEvent::Resuming { checkpoint, step: found.step },
+            resumed_from: Some(found),
+            checkpoints: next.checkpoints.clone(),
+        })
     }
 }
 
+/// A directory beside another that is not there yet.
 fn fresh_beside(old: &Path, number: u32) -> PathBuf {
-    let mut name = old.as_os_str().to_owned();
-    name.push(format!(".attempt-{number}"));
-    PathBuf::from(name)
+    let named = |end: String| {
+        let mut name = old.as_os_str().to_owned();
+        name.push(end);
+        PathBuf::from(name)
+    };
+    let first = named(format!(".attempt-{number}"));
+    // An earlier run may have come as far in the same place.
+    let others = (2..).map(|count: u32| named(format!(".attempt-{number}-{count}")));
+    std::iter::once(first).chain(others).find(|path| !path.exists()).unwrap_or_default()
 }
 
 /// The words with the option that goes on from a checkpoint.
@@ -153,5 +233,14 @@ mod tests {
         assert_eq!(again, ["t.py", "--resume", "b"]);
         let first = with_resume(&words[..1], "--resume {} --strict", Path::new("b"));
         assert_eq!(first, ["t.py", "--resume", "b", "--strict"]);
+    }
+
+    #[test]
+    fn a_fresh_directory_is_nobodys() {
+        let directory = tempfile::tempdir().expect("a directory");
+        let old = directory.path().join("ckpt");
+        assert!(fresh_beside(&old, 2).ends_with("ckpt.attempt-2"));
+        fs::create_dir(directory.path().join("ckpt.attempt-2")).expect("a directory");
+        assert!(fresh_beside(&old, 2).ends_with("ckpt.attempt-2-2"));
     }
 }

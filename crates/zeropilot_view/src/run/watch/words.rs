@@ -184,7 +184,9 @@ pub fn mood(event: &RunEvent) -> Mood {
             Mood::Bad
         }
         RunEvent::RankGone { .. } | RunEvent::Fingerprint { .. } => Mood::Warning,
-        RunEvent::FallbackTaken { .. } | RunEvent::BeginningAnew { .. } => Mood::Warning,
+        RunEvent::FallbackTaken { .. }
+        | RunEvent::BeginningAnew { .. }
+        | RunEvent::NotStartedAgain { .. } => Mood::Warning,
         _ => Mood::Plain,
     }
 }
