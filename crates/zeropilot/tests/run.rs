@@ -4,6 +4,8 @@
 mod failures;
 #[path = "run/faults.rs"]
 mod faults;
+#[path = "run/healthy.rs"]
+mod healthy;
 #[path = "run/job.rs"]
 mod job;
 #[path = "run/kernel_kill.rs"]

@@ -154,6 +154,13 @@ pub enum RunEvent {
         /// Ranks that stand still by themselves.
         ranks: Vec<u32>,
     },
+    /// A signal to zeropilot was passed on to the processes that handle it.
+    SignalPassed {
+        /// The signal.
+        signal: i32,
+        /// How many handle it.
+        processes: usize,
+    },
     /// The processes are being stopped.
     Stopping {
         /// The signal they get first.

@@ -32,6 +32,10 @@ pub trait Observer: Send + Sync {
     fn happened(&self, happening: RunEvent);
     /// How things stand, about once a second.
     fn status(&self, status: &Status);
+    /// Whether whoever reads the output keeps it waiting now: then the run may wait too, and does not hang.
+    fn is_blocked(&self) -> bool {
+        false
+    }
 }
 
 /// How things stand.
@@ -60,6 +64,8 @@ pub struct Status {
 pub struct Limits {
     /// Silence that counts as a hang.
     pub hang_after: Option<Duration>,
+    /// Time without a step that counts as a hang, whatever is printed.
+    pub step_timeout: Option<Duration>,
     /// What processes get between being asked and being made to end.
     pub grace: Duration,
 }

@@ -25,6 +25,8 @@ use crate::process::descendants;
 pub(crate) enum Order {
     /// Send a signal to everything.
     Signal(i32),
+    /// Send a signal to those that handle it; it would end the others.
+    Pass(i32),
     /// End everything now.
     Kill,
 }
@@ -39,6 +41,8 @@ pub(crate) enum Report {
     Failed(String),
     /// The command ended; what it started may still run.
     Ended(Ending),
+    /// A signal was passed on to so many processes.
+    Passed { signal: i32, processes: usize },
 }
 
 /// How long ranks may take to end once zeropilot is gone.
@@ -50,7 +54,15 @@ pub fn guard(command: &[OsString]) -> u8 {
     let socket = UnixStream::from(socket);
     // Signals of the terminal are zeropilot's to judge; a handler, unlike ignoring, is not inherited.
     let ignored = std::sync::Arc::new(std::sync::atomic::AtomicBool::new(false));
-    for signal in [Signal::INT, Signal::TERM, Signal::HUP] {
+    for signal in [
+        Signal::INT,
+        Signal::TERM,
+        Signal::HUP,
+        Signal::QUIT,
+        Signal::USR1,
+        Signal::USR2,
+        Signal::TSTP,
+    ] {
         let _ = signal_hook::flag::register(signal.as_raw(), ignored.clone());
     }
     let _ = set_child_subreaper(Some(getpid()));
@@ -65,8 +77,8 @@ pub fn guard(command: &[OsString]) -> u8 {
         }
     };
     tell(&socket, &Report::Started(child.id()));
-    if let Ok(orders) = socket.try_clone() {
-        thread::spawn(move || obey(orders));
+    if let (Ok(orders), Ok(reports)) = (socket.try_clone(), socket.try_clone()) {
+        thread::spawn(move || obey(orders, &reports));
     }
     bury(&socket, i32::try_from(child.id()).unwrap_or(0));
     0
@@ -90,12 +102,16 @@ fn bury(socket: &UnixStream, command: i32) {
     }
 }
 
-fn obey(orders: UnixStream) {
+fn obey(orders: UnixStream, reports: &UnixStream) {
     let root = getpid().as_raw_nonzero().get();
     for line in BufReader::new(orders).lines() {
         let Ok(line) = line else { break };
         match serde_json::from_str(&line) {
             Ok(Order::Signal(signal)) => signal_all(root, signal),
+            Ok(Order::Pass(signal)) => {
+                let processes = pass(root, signal);
+                tell(reports, &Report::Passed { signal, processes });
+            }
             Ok(Order::Kill) => kill_all(root),
             Err(_) => {}
         }
@@ -121,6 +137,13 @@ pub(crate) fn signal_all(root: i32, signal: i32) {
     for process in descendants(root) {
         process.signal(signal);
     }
+}
+
+/// Sends a signal to everything below a process that has a handler for it.
+fn pass(root: i32, signal: i32) -> usize {
+    let Some(named) = Signal::from_named_raw(signal) else { return 0 };
+    let handling = descendants(root).into_iter().filter(|process| process.handles(signal));
+    handling.map(|process| process.signal(named)).count()
 }
 
 /// Kills everything below a process, and what that starts meanwhile.

@@ -10,6 +10,8 @@ use std::path::PathBuf;
 use rustix::process::{Pid, Signal, kill_process};
 use zeropilot_record::Ending;
 
+use crate::signals;
+
 /// A process at one moment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Process {
@@ -79,6 +81,12 @@ impl Process {
         let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));
         let kibibytes = line.and_then(|line| line.trim().strip_suffix("kB")?.trim().parse().ok());
         kibibytes.map_or(0, |kibibytes: u64| kibibytes << 10)
+    }
+
+    /// Whether it has a handler for a signal.
+    pub fn handles(&self, signal: i32) -> bool {
+        let status = fs::read_to_string(format!("/proc/{}/status", self.pid)).unwrap_or_default();
+        signals::mask(&status, "SigCgt:") & (1 << (signal - 1)) != 0
     }
 
     /// Where it runs.

@@ -8,7 +8,7 @@ use std::fs;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::mpsc::Receiver;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use serde_json::{Map, Value};
 use zeropilot_record::{Attempt, Cause, Evidence, RunEvent, Setup, Verdict};
@@ -21,6 +21,7 @@ use crate::command::RunCommand;
 use crate::fallbacks::PlannedFallback;
 use crate::forecast::Predict;
 use crate::observed::Observed;
+use crate::signals::Kind;
 use crate::store::{Recorder, now};
 
 /// Whether a config is one that the engine would take.
@@ -202,11 +203,18 @@ impl Run<'_> {
         self.policy.max_restarts.unwrap_or_else(|| if can_resume() { RESTARTS } else { 0 })
     }
 
-    /// Waits longer each time. A signal ends the run.
+    /// Waits longer each time. A signal that asks to stop ends the run.
     fn wait(&self, restarts: u32) -> Option<i32> {
         let delay = BACK_OFF.saturating_mul(1 << (restarts - 1).min(8)).min(LONGEST_BACK_OFF);
         self.say(RunEvent::Restarting { delay: delay.as_secs_f64() });
-        self.signals.recv_timeout(delay).ok()
+        let end = Instant::now() + delay;
+        loop {
+            let left = end.saturating_duration_since(Instant::now());
+            let signal = self.signals.recv_timeout(left).ok()?;
+            if Kind::of(signal) == Kind::Stop {
+                return Some(signal);
+            }
+        }
     }
 }
 

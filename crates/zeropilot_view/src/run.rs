@@ -66,6 +66,16 @@ pub fn happening(happening: &RunEvent, language: Language) -> Option<String> {
             "已有 {seconds:.0} 秒没有任何进展{}",
             of_ranks(ranks, language)
         ),
+        RunEvent::SignalPassed { signal, processes: 0 } => tr!(
+            language,
+            "signal {signal} was not passed on: no process of the run handles it",
+            "信号 {signal} 没有转发：运行中的进程都没有处理它"
+        ),
+        RunEvent::SignalPassed { signal, processes } => tr!(
+            language,
+            "signal {signal} passed on to {processes} process(es)",
+            "信号 {signal} 已转发给 {processes} 个进程"
+        ),
         RunEvent::Stopping { signal } => tr!(
             language,
             "stopping all processes (signal {signal})",

@@ -51,9 +51,12 @@ pub(crate) struct RunArguments {
     /// Restarts after kills, timeouts and hangs; otherwise 2 where a checkpoint can be gone on from, else none
     #[arg(long, value_name = "N")]
     pub(crate) max_restarts: Option<u32>,
-    /// Silence that counts as a hang, such as `10m`; `off` for never
+    /// Silence that counts as a hang, such as `10m` (before the first step, only if the ranks compute nothing either); `off` for never
     #[arg(long, value_name = "TIME", default_value = "30m", value_parser = limit)]
     pub(crate) hang_after: Limit,
+    /// Time without a step that counts as a hang even if something is printed; `off` for never
+    #[arg(long, value_name = "TIME", default_value = "off", value_parser = limit)]
+    pub(crate) step_timeout: Limit,
     /// What processes get between being asked to end and being killed
     #[arg(long, value_name = "TIME", default_value = "10s", value_parser = duration)]
     pub(crate) grace: Duration,

@@ -93,7 +93,11 @@ fn supervise(arguments: &RunArguments, layout: &Layout) -> Result<Verdict, Strin
     let run = Run {
         id: &id,
         guard: guard(),
-        limits: Limits { hang_after: arguments.hang_after.0, grace: arguments.grace },
+        limits: Limits {
+            hang_after: arguments.hang_after.0,
+            step_timeout: arguments.step_timeout.0,
+            grace: arguments.grace,
+        },
         policy: Policy {
             max_fallbacks: if arguments.wants_fallbacks() { arguments.max_fallbacks } else { 0 },
             fallbacks: planned.fallbacks,

@@ -2,6 +2,7 @@
 
 use std::time::{Duration, Instant};
 
+use rustix::param::clock_ticks_per_second;
 use zeropilot_record::{Ending, RankMemory, RunEvent};
 
 use super::watch::{Watch, due};
@@ -11,17 +12,24 @@ use crate::process::{self, Process, Rank, descendants, is_node_launcher};
 /// Samples of memory in the record are no closer than this.
 const RECORD_MEMORY: Duration = Duration::from_secs(5);
 
+/// The share of a processor that a waiting rank does not take.
+const NOTICEABLE: f64 = 0.05;
+
 impl Watch<'_> {
     /// Looks for ranks.
     pub(super) fn look(&mut self) {
         let Ok(guard) = i32::try_from(self.child.id()) else { return };
         let below = descendants(guard);
-        let found = process::ranks(&below);
+        let mut found = process::ranks(&below);
+        // What was adopted is judged by the ranks that are known by then.
+        found.sort_by_key(|rank| rank.process.parent == guard);
         self.observed.has_node_launcher |=
             below.iter().any(|process| is_node_launcher(process.pid));
+        self.note_computing(&below);
         for rank in found {
-            if !self.pids.contains(&rank.process.pid) {
+            if !self.pids.contains(&rank.process.pid) && !self.is_of_rank(&rank, guard) {
                 self.pids.push(rank.process.pid);
+                self.numbers.push(rank.rank);
                 self.kills.add(&rank.process.pid.to_string());
                 let directory = || rank.process.directory();
                 self.observed.directory = self.observed.directory.take().or_else(directory);
@@ -32,6 +40,38 @@ impl Watch<'_> {
         }
         self.refresh();
         self.observed.ranks_seen = self.pids.len();
+    }
+
+    /// Whether a process was started by a rank that is known, and only inherited its number: what a rank leaves behind is
+    /// adopted by the guard, and must not be taken for the rank itself.
+    fn is_of_rank(&self, found: &Rank, guard: i32) -> bool {
+        let parent = found.process.parent;
+        let is_adopted = parent == guard && self.command != Some(found.process.pid);
+        self.numbers.contains(&found.rank) && (is_adopted || self.pids.contains(&parent))
+    }
+
+    /// Notes whether the ranks, or whatever runs before there are any, computed since the last look.
+    fn note_computing(&mut self, below: &[Process]) {
+        let now = Instant::now();
+        let is_counted =
+            |process: &&Process| self.pids.is_empty() || self.pids.contains(&process.pid);
+        let ticks: Vec<(i32, u64)> =
+            below.iter().filter(is_counted).map(|process| (process.pid, process.ticks)).collect();
+        let Some((before, known)) = &self.computed else {
+            self.computed = Some((now, ticks));
+            return;
+        };
+        let seconds = now.duration_since(*before).as_secs_f64();
+        let grown = |(pid, ticks): &(i32, u64)| {
+            let before =
+                known.iter().find(|(known, _)| known == pid).map_or(0, |(_, ticks)| *ticks);
+            ticks.saturating_sub(before)
+        };
+        let most = ticks.iter().map(grown).max().unwrap_or(0) as f64;
+        if most >= NOTICEABLE * seconds * clock_ticks_per_second() as f64 {
+            self.computed_at = now;
+        }
+        self.computed = Some((now, ticks));
     }
 
     /// Reads the ranks again, and notes those that ended.

@@ -8,6 +8,7 @@ use std::sync::atomic::AtomicU64;
 use std::sync::mpsc::{Receiver, RecvTimeoutError};
 use std::time::{Duration, Instant};
 
+use rustix::process::{Signal, getpid, kill_process};
 use zeropilot_diagnose::fingerprint::Meaning;
 use zeropilot_record::{Ending, RunEvent};
 
@@ -19,6 +20,7 @@ use crate::observed::{Observed, Sign};
 use crate::oom::OomCounters;
 use crate::process::Rank;
 use crate::progress::{Course, Progress};
+use crate::signals::Kind;
 
 const TICK: Duration = Duration::from_millis(200);
 const SAMPLE: Duration = Duration::from_secs(1);
@@ -40,6 +42,8 @@ pub(super) struct Watch<'a> {
     pub(super) ranks: Vec<Rank>,
     /// Every process that was a rank.
     pub(super) pids: Vec<i32>,
+    /// Their numbers.
+    pub(super) numbers: Vec<u32>,
     pub(super) status: Status,
     pub(super) steps: Vec<(Instant, u64)>,
     course: Course,
@@ -56,6 +60,16 @@ pub(super) struct Watch<'a> {
     pub(super) has_ended: bool,
     /// Ticks of each rank when the silence was last broken.
     pub(super) quiet_ticks: Vec<(u32, u64)>,
+    /// When stillness was last looked for.
+    pub(super) listened: Option<Instant>,
+    /// Since when zeropilot itself was neither suspended nor kept from writing.
+    pub(super) awake_since: Instant,
+    /// When processes of the run last computed noticeably.
+    pub(super) computed_at: Instant,
+    /// What they had computed at the last look, and when that was.
+    pub(super) computed: Option<(Instant, Vec<(i32, u64)>)>,
+    /// The process of the command itself.
+    pub(super) command: Option<i32>,
 }
 
 impl<'a> Watch<'a> {
@@ -76,6 +90,7 @@ impl<'a> Watch<'a> {
             kills: OomCounters::read(),
             ranks: Vec::new(),
             pids: Vec::new(),
+            numbers: Vec::new(),
             status: Status { attempt: start.number, ..Status::default() },
             steps: Vec::new(),
             course: Course::default(),
@@ -89,6 +104,11 @@ impl<'a> Watch<'a> {
             stopping: None,
             has_ended: false,
             quiet_ticks: Vec::new(),
+            listened: None,
+            awake_since: began,
+            computed_at: began,
+            computed: None,
+            command: None,
         }
     }
 
@@ -102,7 +122,7 @@ impl<'a> Watch<'a> {
                 Err(RecvTimeoutError::Disconnected) => break,
             }
             if let Ok(signal) = self.start.signals.try_recv() {
-                self.interrupt(signal);
+                self.signaled(signal);
             }
             // A chatty log must not make this a busy loop over /proc.
             if due(&mut self.ticked, TICK) {
@@ -117,11 +137,17 @@ impl<'a> Watch<'a> {
 
     fn reported(&mut self, report: Report) {
         match report {
-            Report::Started(pid) => self.say(RunEvent::AttemptStarted {
-                attempt: self.start.number,
-                strategy: self.start.strategy.clone(),
-                pid,
-            }),
+            Report::Started(pid) => {
+                self.command = i32::try_from(pid).ok();
+                self.say(RunEvent::AttemptStarted {
+                    attempt: self.start.number,
+                    strategy: self.start.strategy.clone(),
+                    pid,
+                });
+            }
+            Report::Passed { signal, processes } => {
+                self.say(RunEvent::SignalPassed { signal, processes });
+            }
             Report::Failed(error) => self.observed.not_started = Some(error),
             Report::Ended(ending) => {
                 self.observed.ending = ending;
@@ -204,6 +230,21 @@ impl<'a> Watch<'a> {
     pub(super) fn record_step(&mut self) {
         if let Some((step, loss)) = self.unrecorded.take() {
             self.say(RunEvent::Step { step, loss });
+        }
+    }
+
+    /// A signal came to zeropilot.
+    fn signaled(&mut self, signal: i32) {
+        match Kind::of(signal) {
+            Kind::Stop => self.interrupt(signal),
+            Kind::Pass => self.order(Order::Pass(signal)),
+            Kind::Suspend => {
+                // Processes without a terminal are deaf to the signal of the terminal, so that they get the other one.
+                self.order(Order::Signal(Signal::STOP.as_raw()));
+                let _ = kill_process(getpid(), Signal::STOP);
+                self.order(Order::Signal(Signal::CONT.as_raw()));
+                self.awake_since = Instant::now();
+            }
         }
     }
 

@@ -1,0 +1,110 @@
+//! Runs that are as they should be, and look otherwise: they are left alone.
+
+use std::ffi::OsString;
+use std::fs;
+use std::time::Duration;
+
+use serde_json::json;
+
+use crate::job::{Job, stand_in};
+use crate::supervised::{marked, signal};
+
+fn job() -> Option<Job> {
+    Some(Job::new(&zeropilot_oracle::home()?, 2).running(stand_in()))
+}
+
+/// The stand-in without a launcher: one process that is rank 0.
+fn alone(arguments: &str) -> Vec<OsString> {
+    let program = stand_in();
+    let words = ["env", "RANK=0", "LOCAL_RANK=0", "python3"].map(OsString::from).into_iter();
+    words
+        .chain([program.into_os_string()])
+        .chain(arguments.split(' ').map(OsString::from))
+        .collect()
+}
+
+/// A scheduler suspends a job with everything in it, for longer than silence may last.
+#[test]
+fn a_job_that_was_suspended_goes_on() {
+    let Some(job) = job() else { return };
+    let options = ["--hang-after", "8s", "--no-preflight"];
+    let mut run = job.start_command(&options, &alone("--steps 40 --pause 0.2"));
+    run.wait_for_step(3);
+    let all = marked(&job.mark);
+    let each = |name: &str| {
+        all.iter().for_each(|(pid, _)| signal(name, u32::try_from(*pid).expect("a process")));
+    };
+    each("STOP");
+    std::thread::sleep(Duration::from_secs(12));
+    each("CONT");
+    let (code, verdict) = run.end();
+    assert_eq!(code, Some(0), "{verdict:#}\n{}", job.printed());
+}
+
+/// Ctrl-Z: the run stops with zeropilot, and goes on with it.
+#[test]
+fn a_terminal_suspends_the_run_too() {
+    let Some(job) = job() else { return };
+    let options = ["--hang-after", "8s", "--no-preflight"];
+    let mut run = job.start_command(&options, &alone("--steps 60 --pause 0.1"));
+    run.wait_for_step(3);
+    signal("TSTP", run.child.id());
+    let is_stopped = |pid: u32| {
+        let stat = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+        stat.rsplit_once(')').is_some_and(|(_, rest)| rest.trim_start().starts_with('T'))
+    };
+    let (own, rank) = (run.child.id(), run.rank(0));
+    run.wait_until("all stop", |_| is_stopped(own) && is_stopped(rank));
+    signal("CONT", own);
+    let (code, verdict) = run.end();
+    assert_eq!(code, Some(0), "{verdict:#}\n{}", job.printed());
+}
+
+/// Slurm warns with SIGUSR1 before the time is up. The launcher has no handler and must not get it.
+#[test]
+fn a_warning_of_the_scheduler_reaches_those_that_handle_it() {
+    let Some(job) = job() else { return };
+    let arguments = "--steps 100000 --pause 0.05 --save ckpt --save-every 1000000 --save-on-usr1";
+    let mut run = job.start(&[], "torchrun", arguments);
+    run.wait_for_step(3);
+    signal("USR1", run.child.id());
+    let latest = job.path("ckpt/latest");
+    run.wait_until("a checkpoint", |_| latest.is_file());
+    signal("USR2", run.child.id());
+    run.wait_until("the word", |_| job.printed().contains("signal 12 was not passed on"));
+    signal("TERM", run.child.id());
+    let (code, verdict) = run.end();
+    assert_eq!((code, &verdict["cause"]), (Some(143), &json!("interrupted")), "{}", job.printed());
+}
+
+/// A rank starts something that outlives it: no rank, and no reason to train again.
+#[test]
+fn what_a_rank_leaves_behind_is_no_rank() {
+    let Some(job) = job() else { return };
+    let options = ["--resume-with", "--resume {}"];
+    let arguments = "--steps 10 --pause 0.3 --save ckpt --helper";
+    let (code, verdict) = job.start(&options, "torchrun", arguments).end();
+    let attempts = verdict["attempts"].as_array().map(Vec::len);
+    assert_eq!((code, attempts), (Some(0), Some(1)), "{verdict:#}\n{}", job.printed());
+
+    let Some(job) = self::job() else { return };
+    let arguments =
+        "--steps 100 --pause 0.2 --helper --fault SIGKILL --fault-rank 1 --fault-step 10";
+    let (code, verdict) = job.start(&[], "torchrun", arguments).end();
+    let said = (verdict["cause"].as_str(), verdict["rank"].as_u64());
+    assert_eq!((code, said), (Some(12), (Some("rank_killed"), Some(1))), "{}", job.printed());
+}
+
+/// A thread prints for ever while the rank waits: that is a hang all the same.
+#[test]
+fn whoever_prints_and_makes_no_step_hangs() {
+    let Some(job) = job() else { return };
+    let arguments = "--steps 40 --pause 0.1 --heartbeat --fault sleep --fault-step 5";
+    let options = ["--hang-after", "10s", "--no-preflight"];
+    let (code, verdict) = job.start_command(&options, &alone(arguments)).end();
+    assert_eq!((code, &verdict["cause"]), (Some(14), &json!("hang")), "{}", job.printed());
+    let Some(job) = self::job() else { return };
+    let options = ["--hang-after", "off", "--step-timeout", "5s", "--no-preflight"];
+    let (code, verdict) = job.start_command(&options, &alone(arguments)).end();
+    assert_eq!((code, &verdict["cause"]), (Some(14), &json!("hang")), "{}", job.printed());
+}
