@@ -114,6 +114,8 @@ const RUN_EXAMPLES: &str = "\
   17     磁盘已满
   18     检查点无法读取
   19     没有证据表明训练已完成
+  20     GPU 硬件故障
+  21     各 rank 无法建立连接
   128+N  被信号 N 停止";
 
 const EXPLAIN_EXAMPLES: &str = "\

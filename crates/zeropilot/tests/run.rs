@@ -1,5 +1,7 @@
 //! `zeropilot run` on the real engine: ranks on CPUs, to which real things happen.
 
+#[path = "run/causes.rs"]
+mod causes;
 #[path = "run/failures.rs"]
 mod failures;
 #[path = "run/faults.rs"]

@@ -27,6 +27,14 @@ pub enum Meaning {
     LossScaleFloor,
     /// The config is refused.
     ConfigRejected,
+    /// A GPU or a link between GPUs is broken.
+    Hardware,
+    /// A data worker of a rank was killed.
+    WorkerKilled,
+    /// The ranks cannot meet: the port is taken, or the host is not known.
+    NoMeeting,
+    /// A launcher says how the first rank that failed ended.
+    RankFailed,
     /// A disk is full.
     DiskFull,
     /// A checkpoint cannot be read.
@@ -46,7 +54,7 @@ pub enum Meaning {
 impl Meaning {
     /// Whether it belongs into the record of a run.
     pub fn is_notable(self) -> bool {
-        !matches!(self, Self::Traceback | Self::RankDone | Self::RootCause)
+        !matches!(self, Self::Traceback | Self::RankDone | Self::RootCause | Self::RankFailed)
     }
 }
 

@@ -239,7 +239,9 @@ fn kind(text: &str) -> Option<Kind> {
         return Some(if is_library { Kind::Library } else { Kind::Device });
     }
     let host = of(Meaning::HostMemory).map(|_| Kind::Host);
-    let killed = of(Meaning::Killed).is_some() || is_word_of_a_shell(text);
+    let is_killed =
+        [Meaning::Killed, Meaning::WorkerKilled].into_iter().any(|means| of(means).is_some());
+    let killed = is_killed || is_word_of_a_shell(text);
     host.or_else(|| killed.then_some(Kind::Killed))
 }
 

@@ -81,6 +81,22 @@ pub enum Cause {
         /// The signal.
         signal: i32,
     },
+    /// A rank crashed: a signal that its own code brought about.
+    Crashed {
+        /// Which rank, if known.
+        #[serde(skip_serializing_if = "Option::is_none", default)]
+        rank: Option<u32>,
+        /// The signal.
+        signal: i32,
+    },
+    /// A GPU, or a link between GPUs, is broken.
+    DeviceFailed {
+        /// The rank that met it, if known.
+        #[serde(skip_serializing_if = "Option::is_none", default)]
+        rank: Option<u32>,
+    },
+    /// The ranks could not meet: the port is taken, or the host is not known.
+    NoRendezvous,
     /// The launcher, or a process between it and the ranks, was killed.
     LauncherKilled {
         /// The signal, if known.
@@ -134,6 +150,9 @@ impl Cause {
                 | Self::LauncherKilled { .. }
                 | Self::CollectiveTimeout
                 | Self::PeerLost
+                | Self::Crashed { .. }
+                | Self::DeviceFailed { .. }
+                | Self::NoRendezvous
                 | Self::Hang { .. }
                 | Self::Unproven
         )
@@ -145,6 +164,9 @@ impl Cause {
             Self::Completed => "completed",
             Self::OutOfMemory { .. } => "out_of_memory",
             Self::RankKilled { .. } => "rank_killed",
+            Self::Crashed { .. } => "crashed",
+            Self::DeviceFailed { .. } => "device_failed",
+            Self::NoRendezvous => "no_rendezvous",
             Self::LauncherKilled { .. } => "launcher_killed",
             Self::ProgramFailed { .. } => "program_failed",
             Self::CollectiveTimeout => "collective_timeout",

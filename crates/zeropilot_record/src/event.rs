@@ -147,6 +147,12 @@ pub enum RunEvent {
         #[serde(skip_serializing_if = "Option::is_none", default)]
         rank: Option<u32>,
     },
+    /// Losses or gradient norms are no finite numbers any more.
+    NotFinite {
+        /// The first step of which that is so, if steps are counted.
+        #[serde(skip_serializing_if = "Option::is_none", default)]
+        since: Option<u64>,
+    },
     /// Nothing moved for too long.
     Hang {
         /// Seconds without a word.

@@ -31,8 +31,23 @@ pub enum Evidence {
     },
     /// The rank that failed first.
     FailedFirst(u32),
+    /// A rank that left without an error while the others worked.
+    LeftEarly(u32),
+    /// The exception of the rank that failed first.
+    Exception {
+        /// The rank, if the line tells.
+        #[serde(skip_serializing_if = "Option::is_none", default)]
+        rank: Option<u32>,
+        /// Its last line.
+        line: String,
+        /// The file and line of the program that it came from.
+        #[serde(skip_serializing_if = "Option::is_none", default)]
+        place: Option<String>,
+    },
     /// The loss is not a finite number.
     LossNotFinite,
+    /// The loss or the norm of the gradients is no finite number from this step on.
+    NotFiniteSince(u64),
     /// A line of the log.
     LogLine(String),
     /// Words of the system, or of a record from before evidence was data.

@@ -16,7 +16,7 @@ impl From<&Cause> for ExitCode {
             Cause::NotStarted => 2,
             Cause::Refused => 3,
             Cause::OutOfMemory { .. } => 10,
-            Cause::ProgramFailed { .. } => 11,
+            Cause::ProgramFailed { .. } | Cause::Crashed { .. } => 11,
             Cause::RankKilled { .. } | Cause::LauncherKilled { .. } => 12,
             Cause::CollectiveTimeout | Cause::PeerLost => 13,
             Cause::Hang { .. } => 14,
@@ -25,6 +25,8 @@ impl From<&Cause> for ExitCode {
             Cause::DiskFull => 17,
             Cause::CheckpointUnreadable => 18,
             Cause::Unproven => 19,
+            Cause::DeviceFailed { .. } => 20,
+            Cause::NoRendezvous => 21,
             Cause::Interrupted { signal } => u8::try_from(SIGNAL + signal).unwrap_or(u8::MAX),
         })
     }

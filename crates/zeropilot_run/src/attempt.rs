@@ -66,6 +66,8 @@ pub struct Limits {
     pub hang_after: Option<Duration>,
     /// Time without a step that counts as a hang, whatever is printed.
     pub step_timeout: Option<Duration>,
+    /// Whether to stop once the numbers of training are none.
+    pub stop_on_nan: bool,
     /// What processes get between being asked and being made to end.
     pub grace: Duration,
 }

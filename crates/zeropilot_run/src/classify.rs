@@ -7,17 +7,22 @@
 use zeropilot_diagnose::fingerprint::Meaning;
 use zeropilot_record::{Cause, Ending, Evidence, Memory, Shortage};
 
-use crate::observed::{Observed, Sign};
+use crate::observed::{Observed, Raised, Sign};
 
 const SIGKILL: i32 = 9;
 const SIGTERM: i32 = 15;
+/// Signals that a process brings upon itself: SIGILL, SIGABRT, SIGBUS, SIGFPE, SIGSEGV.
+const OWN: [i32; 5] = [4, 6, 7, 8, 11];
 /// Losses in a row that are not finite, after which a run that came to its end has not done what it was started for. A
 /// single one may come from a batch in which every label is masked.
-const DIVERGED: u64 = 3;
+pub(crate) const DIVERGED: u64 = 3;
 
 /// The cause, and what it rests on.
 pub(crate) fn classify(observed: &Observed) -> (Cause, Vec<Evidence>) {
     let mut evidence = vec![Evidence::CommandEnded(observed.ending)];
+    if observed.is_stopped_for_numbers {
+        evidence.push(not_finite(observed));
+    }
     let cause = asked(observed).or_else(|| completed(observed, &mut evidence));
     let cause = cause.unwrap_or_else(|| failure(observed, &mut evidence));
     (cause, evidence)
@@ -30,6 +35,9 @@ fn asked(observed: &Observed) -> Option<Cause> {
     }
     if let Some(signal) = observed.interrupted {
         return Some(Cause::Interrupted { signal });
+    }
+    if observed.is_stopped_for_numbers {
+        return Some(Cause::NotFinite);
     }
     observed.hang.clone().map(|ranks| Cause::Hang { ranks })
 }
@@ -65,18 +73,34 @@ fn killed_rank(observed: &Observed) -> Option<(Option<u32>, i32)> {
         _ => None,
     };
     if let Some((rank, ending)) = observed.first_failure {
+        let same = || observed.rank_endings.iter().find(|(_, seen)| *seen == ending);
+        let rank = rank.or_else(|| same().map(|(rank, _)| *rank));
         return signal(ending).map(|signal| (rank, signal));
     }
     let seen = observed.rank_endings.iter().find_map(|(rank, ending)| {
         signal(*ending).filter(|signal| *signal != SIGTERM).map(|signal| (Some(*rank), signal))
     });
-    let said = || observed.sign(Meaning::Killed).map(|sign| (sign.rank, SIGKILL));
+    let said = || observed.reason(Meaning::Killed).map(|sign| (sign.rank, SIGKILL));
     seen.or_else(said)
 }
 
 fn failure(observed: &Observed, evidence: &mut Vec<Evidence>) -> Cause {
+    let cause = reason(observed, evidence);
+    let is_said = |raised: &Raised| {
+        evidence.iter().any(
+            |known| matches!(known, Evidence::LogLine(line) if line.contains(raised.line.as_str())),
+        )
+    };
+    if let Some(raised) = observed.fatal().filter(|raised| !is_said(raised)) {
+        let Raised { rank, line, place, .. } = raised.clone();
+        evidence.push(Evidence::Exception { rank, line, place });
+    }
+    cause
+}
+
+fn reason(observed: &Observed, evidence: &mut Vec<Evidence>) -> Cause {
     let mut by = |means: Meaning| {
-        let sign = observed.sign(means)?;
+        let sign = observed.reason(means)?;
         evidence.push(Evidence::LogLine(sign.line.clone()));
         Some(sign.clone())
     };
@@ -99,21 +123,38 @@ fn failure(observed: &Observed, evidence: &mut Vec<Evidence>) -> Cause {
     if by(Meaning::LossScaleFloor).is_some() {
         return Cause::LossScaleFloor;
     }
-    if observed.last_step.is_none() && by(Meaning::ConfigRejected).is_some() {
-        return Cause::ConfigRejected;
+    if let Some(sign) = by(Meaning::Hardware) {
+        return Cause::DeviceFailed { rank: sign.rank.or_else(|| observed.first_failed()) };
     }
-    if observed.last_step.is_none() && by(Meaning::CheckpointUnreadable).is_some() {
-        return Cause::CheckpointUnreadable;
+    if observed.last_step.is_none() {
+        for (means, cause) in [
+            (Meaning::ConfigRejected, Cause::ConfigRejected),
+            (Meaning::CheckpointUnreadable, Cause::CheckpointUnreadable),
+            (Meaning::NoMeeting, Cause::NoRendezvous),
+        ] {
+            if by(means).is_some() {
+                return cause;
+            }
+        }
+    }
+    // A watchdog that gives up aborts its own process: the signal is not the reason.
+    let aborted = killed_rank(observed).filter(|(_, signal)| OWN.contains(signal));
+    if aborted.is_some() && by(Meaning::CollectiveTimeout).is_some() {
+        return Cause::CollectiveTimeout;
     }
     if let Some(cause) = killed(observed, evidence) {
         return cause;
     }
-    if let Some(sign) = observed.sign(Meaning::CollectiveTimeout) {
+    if let Some(rank) = left_early(observed) {
+        evidence.push(Evidence::LeftEarly(rank));
+        return Cause::ProgramFailed { rank: Some(rank) };
+    }
+    if let Some(sign) = observed.reason(Meaning::CollectiveTimeout) {
         evidence.push(Evidence::LogLine(sign.line.clone()));
         return Cause::CollectiveTimeout;
     }
     if observed.not_finite > 0 {
-        evidence.push(Evidence::LossNotFinite);
+        evidence.push(not_finite(observed));
         return Cause::NotFinite;
     }
     if observed.ending.is_success() {
@@ -130,6 +171,21 @@ fn failure(observed: &Observed, evidence: &mut Vec<Evidence>) -> Cause {
     Cause::ProgramFailed { rank: first }
 }
 
+fn not_finite(observed: &Observed) -> Evidence {
+    observed.not_finite_since.map_or(Evidence::LossNotFinite, Evidence::NotFiniteSince)
+}
+
+/// A rank that left without an error while the others worked: they lose it, and fail for that alone.
+fn left_early(observed: &Observed) -> Option<u32> {
+    let (rank, ending) = observed.first_gone?;
+    let was_lost =
+        [Meaning::PeerLost, Meaning::CollectiveTimeout].map(|means| observed.reason(means));
+    let is_reported = observed.first_failed() == Some(rank) && ending != Ending::Unknown;
+    let has_left = matches!(ending, Ending::Exited(0) | Ending::Unknown) && !is_reported;
+    let others_fail = observed.first_failure.is_some_and(|(first, _)| first != Some(rank));
+    (has_left && others_fail && was_lost.iter().any(Option::is_some)).then_some(rank)
+}
+
 /// Whether the first rank that failed here did so because one elsewhere was gone. Where all ranks run here the one that
 /// was lost has a reason of its own.
 fn lost_a_peer(observed: &Observed, first: Option<u32>) -> bool {
@@ -137,14 +193,16 @@ fn lost_a_peer(observed: &Observed, first: Option<u32>) -> bool {
     has_others && observed.lost_a_peer.contains(&first)
 }
 
-/// Something was killed: by the kernel for memory, or by somebody.
+/// Something was killed: by the kernel for memory, by somebody, or by what it did itself.
 fn killed(observed: &Observed, evidence: &mut Vec<Evidence>) -> Option<Cause> {
     let launcher = match observed.ending {
         Ending::Signaled(signal) => Some(Some(signal)),
         Ending::Unknown => Some(None),
         Ending::Exited(_) => (!observed.ranks_left.is_empty()).then_some(None),
     };
-    let rank = killed_rank(observed);
+    let worker = observed.reason(Meaning::WorkerKilled);
+    let of_worker = worker.map(|sign| (sign.rank.or_else(|| first_failed(observed)), SIGKILL));
+    let rank = killed_rank(observed).or(of_worker);
     let was_kill = matches!(rank, Some((_, SIGKILL)))
         || launcher.is_some_and(|signal| signal.is_none_or(|signal| signal == SIGKILL));
     let vanished = observed.ending.is_success();
@@ -160,18 +218,20 @@ fn killed(observed: &Observed, evidence: &mut Vec<Evidence>) -> Option<Cause> {
         return Some(Cause::LauncherKilled { signal });
     }
     let (rank, signal) = rank?;
-    evidence.push(Evidence::RankSignaled { rank, signal });
-    Some(Cause::RankKilled { rank, signal })
+    match worker {
+        Some(worker) => evidence.push(Evidence::LogLine(worker.line.clone())),
+        None => evidence.push(Evidence::RankSignaled { rank, signal }),
+    }
+    Some(match OWN.contains(&signal) {
+        true => Cause::Crashed { rank, signal },
+        false => Cause::RankKilled { rank, signal },
+    })
 }
 
 /// The first rank that failed, if it is known.
 fn first_failed(observed: &Observed) -> Option<u32> {
-    let seen = observed.rank_endings.iter().find(|(_, ending)| !ending.is_success());
-    let rank = match observed.first_failure {
-        Some((rank, _)) => rank,
-        None => seen.map(|(rank, _)| *rank),
-    };
-    rank.or_else(|| observed.sign(Meaning::Traceback).and_then(|sign| sign.rank))
+    let raised = || observed.sign(Meaning::Traceback).and_then(|sign| sign.rank);
+    observed.first_failed().or_else(raised)
 }
 
 #[cfg(test)]
@@ -179,7 +239,15 @@ mod tests {
     use super::*;
 
     fn sign(means: Meaning) -> Sign {
-        Sign { means, line: String::new(), rank: None, phase: None, times: 1 }
+        Sign {
+            means,
+            line: String::new(),
+            rank: None,
+            phase: None,
+            times: 1,
+            is_raised: false,
+            after_steps: 0,
+        }
     }
 
     fn cause(observed: &Observed) -> Cause {
@@ -256,5 +324,91 @@ mod tests {
         assert_eq!(cause(&elsewhere), Cause::PeerLost);
         let own_reason = Observed { lost_a_peer: vec![Some(0)], ..elsewhere };
         assert_eq!(cause(&own_reason), Cause::ProgramFailed { rank: Some(1) });
+    }
+
+    fn raised(rank: u32, line: &str, after_steps: u64) -> Raised {
+        Raised { rank: Some(rank), line: line.to_owned(), place: None, after_steps }
+    }
+
+    #[test]
+    fn a_line_that_was_survived_is_not_the_cause() {
+        let mut ended =
+            Observed { ending: Ending::Exited(1), steps_seen: 3, ..Observed::default() };
+        ended.first_failure = Some((Some(0), Ending::Exited(1)));
+        ended.add(Sign { is_raised: true, after_steps: 3, ..sign(Meaning::DeviceMemory) });
+        ended.raise(raised(0, "torch.OutOfMemoryError: CUDA out of memory", 3));
+        assert!(matches!(cause(&ended), Cause::OutOfMemory { .. }));
+        // It was caught: training went on, and another exception ended it.
+        ended.steps_seen = 8;
+        ended.raise(raised(0, "KeyError: 'x'", 8));
+        let (cause, evidence) = classify(&ended);
+        assert_eq!(cause, Cause::ProgramFailed { rank: Some(0) });
+        let line = "KeyError: 'x'".to_owned();
+        assert!(evidence.contains(&Evidence::Exception { rank: Some(0), line, place: None }));
+    }
+
+    #[test]
+    fn a_warning_is_not_the_cause_if_an_exception_is() {
+        let mut ended = Observed { ending: Ending::Exited(1), ..Observed::default() };
+        ended.first_failure = Some((Some(0), Ending::Exited(1)));
+        ended.add(sign(Meaning::DiskFull));
+        assert_eq!(cause(&ended), Cause::DiskFull);
+        ended.raise(raised(0, "KeyError: 'x'", 0));
+        assert_eq!(cause(&ended), Cause::ProgramFailed { rank: Some(0) });
+    }
+
+    #[test]
+    fn a_signal_that_the_program_raised_is_a_crash_and_a_watchdogs_abort_a_timeout() {
+        let ending = Ending::Exited(1);
+        let with = |signal| Observed {
+            ending,
+            first_failure: Some((Some(1), Ending::Signaled(signal))),
+            ..Observed::default()
+        };
+        assert_eq!(cause(&with(11)), Cause::Crashed { rank: Some(1), signal: 11 });
+        assert_eq!(cause(&with(6)), Cause::Crashed { rank: Some(1), signal: 6 });
+        let mut watchdog = with(6);
+        watchdog.add(sign(Meaning::CollectiveTimeout));
+        assert_eq!(cause(&watchdog), Cause::CollectiveTimeout);
+        // Others time out because a rank was killed.
+        let mut killed = with(9);
+        killed.add(sign(Meaning::CollectiveTimeout));
+        assert_eq!(cause(&killed), Cause::RankKilled { rank: Some(1), signal: 9 });
+    }
+
+    #[test]
+    fn a_rank_that_left_is_named_and_not_those_that_lost_it() {
+        let mut ended = Observed { ending: Ending::Exited(1), ..Observed::default() };
+        ended.first_failure = Some((Some(0), Ending::Exited(1)));
+        ended.first_gone = Some((1, Ending::Exited(0)));
+        ended.add(Sign { is_raised: true, ..sign(Meaning::PeerLost) });
+        ended.raise(raised(0, "RuntimeError: Connection closed by peer", 0));
+        assert_eq!(cause(&ended), Cause::ProgramFailed { rank: Some(1) });
+        // One that ends before the others at the end of training is not to blame for what they do then.
+        ended.signs.clear();
+        ended.exceptions = vec![raised(0, "KeyError: 'x'", 0)];
+        assert_eq!(cause(&ended), Cause::ProgramFailed { rank: Some(0) });
+    }
+
+    #[test]
+    fn a_rank_that_was_asked_to_end_and_a_data_worker_that_was_killed_are_known() {
+        let mut ended = Observed { ending: Ending::Exited(1), ..Observed::default() };
+        ended.rank_endings = vec![(1, Ending::Signaled(15)), (0, Ending::Signaled(15))];
+        ended.first_failure = Some((None, Ending::Signaled(15)));
+        assert_eq!(cause(&ended), Cause::RankKilled { rank: Some(1), signal: 15 });
+        let mut worker = Observed { ending: Ending::Exited(1), ..Observed::default() };
+        worker.first_failure = Some((Some(1), Ending::Exited(1)));
+        worker.add(Sign { is_raised: true, ..sign(Meaning::WorkerKilled) });
+        assert_eq!(cause(&worker), Cause::RankKilled { rank: Some(1), signal: 9 });
+    }
+
+    #[test]
+    fn broken_hardware_and_ranks_that_cannot_meet_have_names() {
+        let mut ended = Observed { ending: Ending::Exited(1), ..Observed::default() };
+        ended.first_failure = Some((Some(3), Ending::Exited(1)));
+        ended.add(sign(Meaning::NoMeeting));
+        assert_eq!(cause(&ended), Cause::NoRendezvous);
+        ended.add(sign(Meaning::Hardware));
+        assert_eq!(cause(&ended), Cause::DeviceFailed { rank: Some(3) });
     }
 }

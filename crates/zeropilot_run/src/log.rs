@@ -4,6 +4,7 @@
 
 mod lines;
 mod tail;
+mod traceback;
 
 use std::io::Read;
 

@@ -16,7 +16,29 @@ pub(crate) struct Sign {
     pub(crate) rank: Option<u32>,
     pub(crate) phase: Option<Phase>,
     pub(crate) times: u64,
+    /// Whether an exception said so.
+    pub(crate) is_raised: bool,
+    /// Steps that were seen before it.
+    pub(crate) after_steps: u64,
 }
+
+/// An exception that was printed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Raised {
+    pub(crate) rank: Option<u32>,
+    pub(crate) line: String,
+    /// The file and line it came from.
+    pub(crate) place: Option<String>,
+    /// Steps that were seen before it.
+    pub(crate) after_steps: u64,
+}
+
+/// Steps that other ranks may still print after one failed. What more steps followed was survived.
+const LATE_STEPS: u64 = 1;
+/// Exceptions that are kept.
+const KEPT: usize = 64;
+/// What launchers raise because a rank failed.
+const OF_LAUNCHERS: [&str; 3] = ["ChildFailedError", "CalledProcessError", "SignalException"];
 
 /// Everything that was seen of an attempt.
 #[derive(Debug, Clone)]
@@ -29,6 +51,12 @@ pub(crate) struct Observed {
     /// Ranks that stood still, if nothing moved for too long.
     pub(crate) hang: Option<Vec<u32>>,
     pub(crate) signs: Vec<Sign>,
+    /// Exceptions, in the order in which they were printed.
+    pub(crate) exceptions: Vec<Raised>,
+    /// How many steps were seen.
+    pub(crate) steps_seen: u64,
+    /// The first rank that went away, if it did so alone while others went on.
+    pub(crate) first_gone: Option<(u32, Ending)>,
     /// What the launcher reports as the first failure.
     pub(crate) first_failure: Option<(Option<u32>, Ending)>,
     /// Ranks whose end was seen.
@@ -43,6 +71,10 @@ pub(crate) struct Observed {
     pub(crate) last_step: Option<u64>,
     /// How many of the last losses in a row were not finite.
     pub(crate) not_finite: u64,
+    /// The step of the first of them.
+    pub(crate) not_finite_since: Option<u64>,
+    /// Whether the run was stopped for that.
+    pub(crate) is_stopped_for_numbers: bool,
     /// Ranks of the whole run, if the command says so.
     pub(crate) world: Option<usize>,
     /// Ranks here that lost another one.
@@ -61,6 +93,9 @@ impl Default for Observed {
             interrupted: None,
             hang: None,
             signs: Vec::new(),
+            exceptions: Vec::new(),
+            steps_seen: 0,
+            first_gone: None,
             first_failure: None,
             rank_endings: Vec::new(),
             ranks_seen: 0,
@@ -69,6 +104,8 @@ impl Default for Observed {
             kernel_kills: 0,
             last_step: None,
             not_finite: 0,
+            not_finite_since: None,
+            is_stopped_for_numbers: false,
             world: None,
             lost_a_peer: Vec::new(),
             directory: None,
@@ -86,12 +123,65 @@ impl Observed {
         self.signs.iter().filter(|sign| sign.means == means).map(|sign| sign.times).sum()
     }
 
-    /// Adds a fingerprint; of each meaning the first is kept, the rest are counted.
-    pub(crate) fn add(&mut self, sign: Sign) {
-        match self.signs.iter_mut().find(|known| known.means == sign.means) {
-            Some(known) => known.times += 1,
-            None => self.signs.push(sign),
+    /// Whether what was said then was survived: training went on.
+    fn is_stale(&self, after_steps: u64) -> bool {
+        self.steps_seen.saturating_sub(after_steps) > LATE_STEPS
+    }
+
+    /// A fingerprint that may be why the attempt ended: no steps followed it, and if the rank that failed first raised an
+    /// exception, it is an exception that says so.
+    pub(crate) fn reason(&self, means: Meaning) -> Option<&Sign> {
+        let is_told = self.fatal().is_none();
+        self.sign(means)
+            .filter(|sign| !self.is_stale(sign.after_steps) && (sign.is_raised || is_told))
+    }
+
+    /// The exception of the rank that failed first.
+    pub(crate) fn fatal(&self) -> Option<&Raised> {
+        let is_candidate = |raised: &&Raised| {
+            let class = raised.line.split(':').next().unwrap_or_default();
+            !self.is_stale(raised.after_steps)
+                && !OF_LAUNCHERS.iter().any(|launcher| class.ends_with(launcher))
+        };
+        let mut all = self.exceptions.iter().filter(is_candidate);
+        match self.first_failed() {
+            // The last one of a rank is what ended it; without ranks in the lines it is the first.
+            Some(rank) => {
+                let own = all.clone().rev().find(|raised| raised.rank == Some(rank));
+                own.or_else(|| all.find(|raised| raised.rank.is_none()))
+            }
+            None => all.next(),
         }
+    }
+
+    /// The first rank that failed, if a launcher says so or its end was seen.
+    pub(crate) fn first_failed(&self) -> Option<u32> {
+        let seen = self.rank_endings.iter().find(|(_, ending)| !ending.is_success());
+        let reported = self.first_failure.and_then(|(rank, _)| rank);
+        reported.or_else(|| seen.map(|(rank, _)| *rank))
+    }
+
+    /// Adds a fingerprint. Of each meaning the first is kept, until it was survived or an exception says the same; all are
+    /// counted.
+    pub(crate) fn add(&mut self, sign: Sign) {
+        let position = self.signs.iter().position(|known| known.means == sign.means);
+        let Some(position) = position else { return self.signs.push(sign) };
+        let known = &self.signs[position];
+        let times = known.times + 1;
+        let is_better = self.is_stale(known.after_steps) || (sign.is_raised && !known.is_raised);
+        let known = &mut self.signs[position];
+        if is_better {
+            *known = sign;
+        }
+        known.times = times;
+    }
+
+    /// Adds an exception.
+    pub(crate) fn raise(&mut self, raised: Raised) {
+        if self.exceptions.len() == KEPT {
+            self.exceptions.remove(0);
+        }
+        self.exceptions.push(raised);
     }
 
     /// A rank had so many bytes.
@@ -142,6 +232,8 @@ mod tests {
             rank: Some(1),
             phase: Some(Phase::Backward),
             times: 1,
+            is_raised: true,
+            after_steps: 0,
         });
         let measured = observed.measured(Memory::Host, Some(Phase::Backward));
         assert_eq!((measured.rank, measured.reached, measured.wanted), (Some(1), 50, 8));

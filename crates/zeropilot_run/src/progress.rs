@@ -11,6 +11,10 @@ pub(crate) struct Progress {
     pub(crate) step: Option<u64>,
     /// The loss; not a number if it says so.
     pub(crate) loss: Option<f64>,
+    /// The norm of the gradients; not a number if it says so.
+    pub(crate) grad_norm: Option<f64>,
+    /// The epoch, if the line counts them in whole numbers.
+    pub(crate) epoch: Option<u64>,
     /// The steps there will be.
     pub(crate) total: Option<u64>,
     /// Whether a bar says so, which may also be that of an evaluation.
@@ -21,6 +25,8 @@ pub(crate) struct Progress {
 
 const STEP_WORDS: [&str; 3] = ["global_step", "step", "iteration"];
 const LOSS_WORDS: [&str; 1] = ["loss"];
+const NORM_WORDS: [&str; 2] = ["grad_norm", "grad norm"];
+const EPOCH_WORDS: [&str; 1] = ["epoch"];
 const TOKEN_WORDS: [&str; 4] = ["tokens_per_second", "tokens per second", "tokens/sec", "tokens/s"];
 /// How the HF Trainer announces them.
 const TOTAL: &str = "total optimization steps =";
@@ -43,6 +49,8 @@ pub(crate) fn read(line: &str) -> Option<Progress> {
     let progress = Progress {
         step: step.map(|(step, _)| step),
         loss,
+        grad_norm: after(&lower, &NORM_WORDS, |text, _| number(text)).filter(|_| is_step),
+        epoch: after(&lower, &EPOCH_WORDS, |text, _| text.parse().ok()).filter(|_| step.is_some()),
         total: step.and_then(|(_, total)| total).or_else(announced),
         is_bar: false,
         tokens_per_second: after(&lower, &TOKEN_WORDS, |text, _| number(text))
@@ -84,6 +92,18 @@ fn total(rest: &str) -> Option<u64> {
     rest[..end].parse().ok()
 }
 
+impl Progress {
+    /// Whether training goes on with numbers that are none; nothing if the line does not tell.
+    ///
+    /// The HF Trainer leaves losses that are no numbers out of its mean, and prints what is left: 0 if there is nothing. Then the
+    /// norm of the gradients shows it. A norm alone that is infinite is a step that fp16 skips.
+    pub(crate) fn is_finite(&self) -> Option<bool> {
+        let loss = self.loss?;
+        let norm = self.grad_norm.unwrap_or(0.0);
+        Some(loss.is_finite() && !norm.is_nan() && (norm.is_finite() || loss != 0.0))
+    }
+}
+
 /// What all lines so far tell together.
 #[derive(Debug, Default)]
 pub(crate) struct Course {
@@ -93,6 +113,10 @@ pub(crate) struct Course {
     /// Of the first bar; others are of evaluations.
     bar: Option<u64>,
     total: Option<u64>,
+    /// The epoch and the step in it of the last line that names both.
+    last: Option<(u64, u64)>,
+    /// Steps of the epochs before, where each begins anew.
+    before: u64,
 }
 
 impl Course {
@@ -103,14 +127,32 @@ impl Course {
             let is_first = *self.bar.get_or_insert(total) == total;
             return progress.step.filter(|_| is_first && !self.names_steps);
         }
-        self.total = progress.total.or(self.total);
+        if self.before == 0 {
+            self.total = progress.total.or(self.total);
+        } else {
+            // The total is that of an epoch.
+            self.total = None;
+        }
         if progress.step.is_some() {
             self.names_steps = true;
-            return progress.step;
+            return progress.step.map(|step| self.over_epochs(step, progress.epoch));
         }
         progress.loss?;
         self.losses += 1;
         (self.bar.is_none() && !self.names_steps).then_some(self.losses)
+    }
+
+    /// Many programs count the steps of each epoch from 1 again.
+    fn over_epochs(&mut self, step: u64, epoch: Option<u64>) -> u64 {
+        let Some(epoch) = epoch else { return step };
+        if let Some((before, last)) = self.last.replace((epoch, step))
+            && epoch > before
+            && step <= last
+        {
+            // Counted from 0, the last step of an epoch has the number before its size.
+            self.before += if step == 0 { last + 1 } else { last };
+        }
+        self.before + step
     }
 
     /// The steps there will be.
@@ -133,8 +175,11 @@ fn after<T>(line: &str, words: &[&str], parse: impl Fn(&str, &str) -> Option<T>)
         line.match_indices(word).find_map(|(at, _)| {
             let is_whole =
                 !line[..at].ends_with(|before: char| before.is_ascii_alphabetic() || before == '_');
+            let rest = line[at + word.len()..]
+                .trim_start_matches(['\'', '"', ':', '=', ' ', '[', '#', ',']);
+            // As PyTorch prints a tensor.
             let rest =
-                line[at + word.len()..].trim_start_matches(['\'', '"', ':', '=', ' ', '[', '#']);
+                rest.strip_prefix("tensor(").map_or(rest, |rest| rest.trim_start_matches('['));
             let end = rest
                 .find(|c: char| !(c.is_ascii_alphanumeric() || matches!(c, '.' | '-' | '+')))
                 .unwrap_or(rest.len());
@@ -203,5 +248,37 @@ mod tests {
             ["step 1 loss 4.0", " 50%|##   | 4/8 [00:01<00:01, 3it/s]", "step 2/7 loss 3.0"];
         assert_eq!(steps(&named), (vec![1, 2], Some(7)));
         assert_eq!(steps(&["{'loss': 4.1}", "{'loss': 4.0}"]), (vec![1, 2], None));
+    }
+
+    #[test]
+    fn tensors_and_norms_are_read_as_they_are_printed() {
+        let read = |line: &str| read(line).expect(line);
+        let told = read("step 7 loss tensor(nan, device='cuda:0', grad_fn=<NllLossBackward0>)");
+        assert_eq!((told.step, told.is_finite()), (Some(7), Some(false)));
+        let told = read("step 8 loss: tensor([2.5], device='cuda:0')");
+        assert_eq!((told.step, told.loss), (Some(8), Some(2.5)));
+        let told = read("('step', 9, 'loss', tensor(1.5))");
+        assert_eq!((told.step, told.loss), (Some(9), Some(1.5)));
+        for (line, is_finite) in [
+            ("{'loss': '0', 'grad_norm': 'inf', 'epoch': '0.1'}", false),
+            ("{'loss': 0.0, 'grad_norm': nan, 'epoch': 0.1}", false),
+            ("{'loss': 2.0, 'grad_norm': nan, 'epoch': 0.1}", false),
+            ("{'loss': 2.0, 'grad_norm': inf, 'epoch': 0.1}", true),
+            ("{'loss': 2.0, 'grad_norm': 1.0, 'epoch': 0.1}", true),
+        ] {
+            assert_eq!(read(line).is_finite(), Some(is_finite), "{line}");
+        }
+    }
+
+    #[test]
+    fn steps_that_begin_anew_in_each_epoch_are_added_up() {
+        let line = |epoch: u64, step: u64| format!("Epoch {epoch} Step {step} Loss 2.0");
+        let lines: Vec<String> =
+            (1..=3).flat_map(|epoch| (1..=5).map(move |step| line(epoch, step))).collect();
+        let lines: Vec<&str> = lines.iter().map(String::as_str).collect();
+        assert_eq!(steps(&lines).0, (1..=15).collect::<Vec<u64>>());
+        // Whoever counts through is left alone, and so is an epoch that is a fraction.
+        assert_eq!(steps(&["epoch 1 step 5 loss 2", "epoch 2 step 6 loss 2"]).0, [5, 6]);
+        assert_eq!(steps(&["step 5 loss 2 epoch 0.1", "step 6 loss 2 epoch 0.2"]).0, [5, 6]);
     }
 }

@@ -19,6 +19,9 @@ use crate::{escaped, strategy_words};
 
 pub use status::{StatusLine, status};
 
+/// Fingerprints that launchers wait behind for minutes, so that they are said at once.
+const MEETING: [&str; 2] = ["address_in_use", "host_unknown"];
+
 /// What a person is told while a run goes on; nothing for most happenings.
 pub fn happening(happening: &RunEvent, language: Language) -> Option<String> {
     let text = match happening {
@@ -60,6 +63,24 @@ pub fn happening(happening: &RunEvent, language: Language) -> Option<String> {
         RunEvent::Restarting { delay } => {
             tr!(language, "starting again in {delay:.0} s", "{delay:.0} 秒后重新启动")
         }
+        RunEvent::Fingerprint { id, line, .. } if MEETING.contains(&id.as_str()) => tr!(
+            language,
+            "{}: {}\n  help: {}",
+            "{}：{}\n  建议：{}",
+            cause_words(&Cause::NoRendezvous, language),
+            escaped(line),
+            advice(&Cause::NoRendezvous, language).unwrap_or_default()
+        ),
+        RunEvent::NotFinite { since: Some(step) } => tr!(
+            language,
+            "the loss or the gradient norm is NaN or infinite since step {step}",
+            "从第 {step} 步起，loss 或梯度范数是 NaN 或无穷大"
+        ),
+        RunEvent::NotFinite { since: None } => tr!(
+            language,
+            "the loss or the gradient norm is NaN or infinite",
+            "loss 或梯度范数是 NaN 或无穷大"
+        ),
         RunEvent::Hang { seconds, ranks } => tr!(
             language,
             "nothing moved for {seconds:.0} s{}",
@@ -178,6 +199,21 @@ pub fn cause_words(cause: &Cause, language: Language) -> String {
                 "有一个 rank 被杀死（信号 {signal}）"
             ),
         },
+        Cause::Crashed { rank: Some(rank), signal } => tr!(
+            language,
+            "rank {rank} crashed (signal {signal})",
+            "rank {rank} 崩溃（信号 {signal}）"
+        ),
+        Cause::Crashed { rank: None, signal } => {
+            tr!(language, "a rank crashed (signal {signal})", "有一个 rank 崩溃（信号 {signal}）")
+        }
+        Cause::DeviceFailed { rank: Some(rank) } => {
+            tr!(language, "a GPU failed, on rank {rank}", "GPU 硬件故障（rank {rank}）")
+        }
+        Cause::DeviceFailed { rank: None } => fixed("a GPU failed", "GPU 硬件故障"),
+        Cause::NoRendezvous => {
+            fixed("the ranks could not connect to each other", "各 rank 无法建立连接")
+        }
         Cause::LauncherKilled { signal: Some(signal) } => tr!(
             language,
             "the launcher was killed (signal {signal})",
@@ -282,9 +318,22 @@ pub fn advice(cause: &Cause, language: Language) -> Option<&'static str> {
             "offload less, use fewer data workers or a higher stage, or get more memory",
             "减少卸载、减少数据加载进程、提高 stage，或者加内存",
         ),
-        Cause::ProgramFailed { .. } => {
-            Text::new("the exception is in the last lines of the log", "异常信息见日志末尾")
-        }
+        Cause::ProgramFailed { .. } => Text::new(
+            "what led to it is in the last lines of the log, tail-N.log in the record",
+            "之前的输出见日志末尾，即记录里的 tail-N.log",
+        ),
+        Cause::Crashed { .. } => Text::new(
+            "native code crashed; set PYTHONFAULTHANDLER=1 to see where, and check that PyTorch, CUDA and extensions were built for each other",
+            "本地代码崩溃；设置 PYTHONFAULTHANDLER=1 可以看到位置，并检查 PyTorch、CUDA 和扩展的版本是否匹配",
+        ),
+        Cause::DeviceFailed { .. } => Text::new(
+            "look for Xid errors in dmesg and at `nvidia-smi -q -d ECC`; if it happens again, take the node out of use",
+            "查看 dmesg 中的 Xid 错误和 `nvidia-smi -q -d ECC`；再次出现就停用这个节点",
+        ),
+        Cause::NoRendezvous => Text::new(
+            "check the host name of --master-addr on every node, and whether another process listens on --master-port",
+            "在每个节点上检查 --master-addr 的主机名能否解析，以及 --master-port 是否被其他进程占用",
+        ),
         Cause::CollectiveTimeout | Cause::Hang { .. } => Text::new(
             "look for a rank that does different work (uneven data, rank-0-only saving, generation under ZeRO-3); stacks are in the record if py-spy is installed",
             "检查是否有 rank 走了不同的路径（数据不均、只在 rank 0 保存、ZeRO-3 下生成）；装了 py-spy 时记录里有各 rank 的调用栈",
@@ -294,8 +343,8 @@ pub fn advice(cause: &Cause, language: Language) -> Option<&'static str> {
             "查看另一台机器上的运行记录和两机之间的网络；加 --max-restarts 可以各自重启后重新会合",
         ),
         Cause::LossScaleFloor | Cause::NotFinite => Text::new(
-            "use bf16 where the GPUs have it, lower the learning rate, look at the data around the last step",
-            "GPU 支持的话改用 bf16，降低学习率，检查最后几步的数据",
+            "lower the learning rate and look at the data of the first step that is named; if the config has fp16, use bf16 where the GPUs support it",
+            "降低学习率，检查所指出的第一步的数据；配置用的是 fp16 且 GPU 支持时，改用 bf16",
         ),
         Cause::ConfigRejected => Text::new(
             "zeropilot check says what is wrong with it",
@@ -480,6 +529,9 @@ mod tests {
             Cause::Refused,
             Cause::Hang { ranks: vec![1] },
             Cause::RankKilled { rank: Some(1), signal: 9 },
+            Cause::Crashed { rank: None, signal: 11 },
+            Cause::DeviceFailed { rank: None },
+            Cause::NoRendezvous,
         ];
         for cause in all {
             assert!(cause_words(&cause, Language::English).is_ascii(), "{cause:?}");

@@ -389,6 +389,7 @@ pub(super) const OPTIONS: &[(&[&str], &str, &str)] = &[
         "多久没有任何输出算卡住，例如 `10m`（第一步之前，还要求各 rank 都不在计算）；`off` 表示不判断",
     ),
     (&["run"], "step_timeout", "多久没有新的一步算卡住，即使仍有输出；`off` 表示不判断"),
+    (&["run"], "stop_on_nan", "loss 或梯度范数连续三次是 NaN 或无穷大时停止"),
     (&["run"], "grace", "要求进程结束后，等多久再强制杀死"),
     (&["run"], "checkpoints", "训练程序写检查点的目录；默认取它的 --output_dir 或 --save"),
     (

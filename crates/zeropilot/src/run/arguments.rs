@@ -33,6 +33,8 @@ Exit codes:
   17     disk full
   18     checkpoint unreadable
   19     ended without evidence of completion
+  20     a GPU failed
+  21     the ranks could not connect to each other
   128+N  stopped by signal N";
 
 /// The arguments.
@@ -57,6 +59,9 @@ pub(crate) struct RunArguments {
     /// Time without a step that counts as a hang even if something is printed; `off` for never
     #[arg(long, value_name = "TIME", default_value = "off", value_parser = limit)]
     pub(crate) step_timeout: Limit,
+    /// Stop once the loss or the gradient norm is NaN or infinite three times in a row
+    #[arg(long)]
+    pub(crate) stop_on_nan: bool,
     /// What processes get between being asked to end and being killed
     #[arg(long, value_name = "TIME", default_value = "10s", value_parser = duration)]
     pub(crate) grace: Duration,

@@ -96,6 +96,7 @@ fn supervise(arguments: &RunArguments, layout: &Layout) -> Result<Verdict, Strin
         limits: Limits {
             hang_after: arguments.hang_after.0,
             step_timeout: arguments.step_timeout.0,
+            stop_on_nan: arguments.stop_on_nan,
             grace: arguments.grace,
         },
         policy: Policy {

@@ -245,6 +245,9 @@ pub(crate) fn causes() -> Vec<Cause> {
         memory(Memory::Host),
         Cause::ProgramFailed { rank: None },
         Cause::RankKilled { rank: None, signal: 9 },
+        Cause::Crashed { rank: None, signal: 11 },
+        Cause::DeviceFailed { rank: None },
+        Cause::NoRendezvous,
         Cause::LauncherKilled { signal: None },
         Cause::CollectiveTimeout,
         Cause::PeerLost,
@@ -263,6 +266,9 @@ pub(crate) fn causes() -> Vec<Cause> {
             Cause::Completed
             | Cause::OutOfMemory { .. }
             | Cause::RankKilled { .. }
+            | Cause::Crashed { .. }
+            | Cause::DeviceFailed { .. }
+            | Cause::NoRendezvous
             | Cause::LauncherKilled { .. }
             | Cause::ProgramFailed { .. }
             | Cause::CollectiveTimeout

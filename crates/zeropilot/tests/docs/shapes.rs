@@ -329,6 +329,7 @@ fn run_events() -> Vec<RunEvent> {
         RunEvent::Gpus { gpus: vec![gpu()] },
         RunEvent::Allocator { allocated: Some(1), reserved: Some(1) },
         RunEvent::Fingerprint { id: words("cuda_oom"), line: words("…"), rank: Some(0) },
+        RunEvent::NotFinite { since: Some(1) },
         RunEvent::Hang { seconds: 0.5, ranks: vec![0] },
         RunEvent::SignalPassed { signal: 10, processes: 2 },
         RunEvent::Stopping { signal: 15 },

@@ -89,6 +89,7 @@ def main() -> None:
     parser.add_argument("--warn-step", type=int, default=0, help="a step at which --warning is printed")
     parser.add_argument("--warning", default="")
     parser.add_argument("--unreadable", default="", help="a tag that cannot be resumed from")
+    parser.add_argument("--nan-from", type=int, help="a loss that is no number from this step on")
     parser.add_argument("--helper", action="store_true", help="start a process that outlives the rank")
     parser.add_argument("--heartbeat", action="store_true", help="a thread that always prints")
     parser.add_argument("--save-on-usr1", action="store_true")
@@ -115,9 +116,10 @@ def main() -> None:
                 pathlib.Path(args.once).touch()
             fail(args.fault)
         if step == args.warn_step and RANK == 0:
-            print(args.warning, file=sys.stderr, flush=True)
+            print(args.warning.replace("_", " "), file=sys.stderr, flush=True)
         if RANK == 0:
-            print(f"step {step}/{args.steps} loss {4 / step:.4f}", flush=True)
+            loss = "tensor(nan)" if args.nan_from and step >= args.nan_from else f"{4 / step:.4f}"
+            print(f"step {step}/{args.steps} loss {loss}", flush=True)
         if args.save and step % args.save_every == 0:
             save(args.save, args.tag.format(step), stage)
 

@@ -89,9 +89,14 @@ impl Watch<'_> {
         let gone: Vec<Rank> =
             self.ranks.iter().filter(|rank| !rank.process.is_alive()).copied().collect();
         self.ranks.retain(|rank| rank.process.is_alive());
+        let is_alone = gone.len() == 1 && !self.ranks.is_empty();
+        let is_first = self.observed.rank_endings.is_empty();
         for rank in gone {
             let ending = rank.process.ending().unwrap_or(Ending::Unknown);
             if self.stopping.is_none() {
+                if is_alone && is_first {
+                    self.observed.first_gone = Some((rank.rank, ending));
+                }
                 self.observed.rank_endings.push((rank.rank, ending));
             }
             self.say(RunEvent::RankGone { rank: rank.rank, ending });

@@ -14,9 +14,10 @@ use zeropilot_record::{Ending, RunEvent};
 
 use super::{Message, Start, Status};
 use crate::allocator::Allocator;
+use crate::classify::DIVERGED;
 use crate::guard::{self, Order, Report};
 use crate::log::Told;
-use crate::observed::{Observed, Sign};
+use crate::observed::{Observed, Raised, Sign};
 use crate::oom::OomCounters;
 use crate::process::Rank;
 use crate::progress::{Course, Progress};
@@ -189,11 +190,7 @@ impl<'a> Watch<'a> {
 
     fn progressed(&mut self, progress: Progress) {
         let now = Instant::now();
-        if let Some(loss) = progress.loss {
-            let in_a_row = self.observed.not_finite + 1;
-            self.observed.not_finite = if loss.is_finite() { 0 } else { in_a_row };
-            self.status.loss = Some(loss);
-        }
+        self.status.loss = progress.loss.or(self.status.loss);
         self.status.tokens_per_second =
             progress.tokens_per_second.or(self.status.tokens_per_second);
         let step = self.course.step(&progress);
@@ -202,6 +199,7 @@ impl<'a> Watch<'a> {
         let new = step.filter(|step| *step > self.observed.last_step.unwrap_or(0));
         if let Some(step) = new {
             self.observed.last_step = Some(step);
+            self.observed.steps_seen += 1;
             self.status.step = Some(step);
             self.steps.push((now, step));
             if self.steps.len() > 20 {
@@ -210,6 +208,26 @@ impl<'a> Watch<'a> {
         }
         let loss = progress.loss.filter(|loss| loss.is_finite());
         self.keep_step(new, loss);
+        self.judge_numbers(&progress);
+    }
+
+    /// Counts steps whose numbers are none, and says at once since when.
+    fn judge_numbers(&mut self, progress: &Progress) {
+        let Some(is_finite) = progress.is_finite() else { return };
+        if is_finite {
+            (self.observed.not_finite, self.observed.not_finite_since) = (0, None);
+            return;
+        }
+        self.observed.not_finite += 1;
+        let since = self.observed.not_finite_since.or(self.observed.last_step);
+        self.observed.not_finite_since = since;
+        if self.observed.not_finite == DIVERGED {
+            self.say(RunEvent::NotFinite { since });
+            if self.start.limits.stop_on_nan && !self.has_ended {
+                self.observed.is_stopped_for_numbers = true;
+                self.stop(15);
+            }
+        }
     }
 
     /// Steps are recorded now and then. A loss that comes without a step is that of the last one, and is not lost behind
@@ -303,13 +321,18 @@ impl<'a> Watch<'a> {
 
 fn note(observed: &mut Observed, told: Told) {
     match told {
-        Told::Fingerprint { fingerprint, line, rank, phase } => {
+        Told::Fingerprint { fingerprint, line, rank, phase, is_raised } => {
             let means = fingerprint.means;
             if means == Meaning::PeerLost && !observed.lost_a_peer.contains(&rank) {
                 observed.lost_a_peer.push(rank);
             }
             // Memory explains an exception; which rank failed first is told by the first one.
-            observed.add(Sign { means, line, rank, phase, times: 1 });
+            let after_steps = observed.steps_seen;
+            observed.add(Sign { means, line, rank, phase, times: 1, is_raised, after_steps });
+        }
+        Told::Exception { rank, line, place } => {
+            let after_steps = observed.steps_seen;
+            observed.raise(Raised { rank, line, place, after_steps });
         }
         Told::FirstFailure { rank, ending } => {
             let ending = ending.unwrap_or(Ending::Unknown);

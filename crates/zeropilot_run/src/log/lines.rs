@@ -7,6 +7,7 @@ use memchr::{memchr2, memrchr2};
 use zeropilot_diagnose::fingerprint::{self, Fingerprint, Meaning};
 use zeropilot_record::{Ending, Phase};
 
+use super::traceback::{Part, Tracebacks};
 use crate::allocator::{self, Allocator};
 use crate::progress::{self, Progress};
 
@@ -22,7 +23,11 @@ pub(crate) enum Told {
         line: String,
         rank: Option<u32>,
         phase: Option<Phase>,
+        /// Whether an exception says so, and not a line that anything may have printed.
+        is_raised: bool,
     },
+    /// An exception that ended what a rank did, or that it printed.
+    Exception { rank: Option<u32>, line: String, place: Option<String> },
     /// How far training is.
     Progress(Progress),
     /// What PyTorch holds.
@@ -37,6 +42,8 @@ pub(super) struct Lines {
     pending: Vec<u8>,
     /// What each rank was doing when its exception came, by the outermost frame that tells.
     phases: Vec<(Option<u32>, Phase)>,
+    /// Exceptions that are being printed.
+    tracebacks: Tracebacks,
     /// Lines of a launcher's report that may still come, and what it said so far.
     report: usize,
     reported_rank: Option<u32>,
@@ -68,12 +75,20 @@ impl Lines {
 
     /// Lines that are all there.
     fn whole(&mut self, mut bytes: &[u8], tell: &mut impl FnMut(Told)) {
-        while let Some(hit) = fingerprint::first(bytes) {
+        while let Some(hit) = self.next(bytes) {
             let start = memrchr2(b'\n', b'\r', &bytes[..hit]).map_or(0, |before| before + 1);
             let end = memchr2(b'\n', b'\r', &bytes[hit..]).map_or(bytes.len(), |end| hit + end);
             self.line(&bytes[start..end], tell);
             bytes = bytes.get(end + 1..).unwrap_or_default();
         }
+    }
+
+    /// Where the next line is that must be looked at: while an exception is printed, that is every line.
+    fn next(&self, bytes: &[u8]) -> Option<usize> {
+        if self.tracebacks.is_empty() {
+            return fingerprint::first(bytes);
+        }
+        bytes.iter().position(|byte| !matches!(byte, b'\n' | b'\r'))
     }
 
     fn keep(&mut self, bytes: &[u8]) {
@@ -87,15 +102,28 @@ impl Lines {
             return;
         }
         let found = fingerprint::search(line);
-        if found.fingerprints.is_empty() && !found.may_tell {
+        if found.fingerprints.is_empty() && !found.may_tell && self.tracebacks.is_empty() {
             return;
         }
         let text = String::from_utf8_lossy(line);
         let rank = rank_of(progress::behind_bar(&text));
+        let part = self.tracebacks.read(rank, without_rank(progress::behind_bar(&text)));
+        if let Part::Raised { line, place } = &part {
+            tell(Told::Exception { rank, line: cut(line), place: place.clone() });
+        }
+        let is_raised = part.is_raised();
         let mut meanings: Vec<Meaning> = Vec::new();
         for fingerprint in found.fingerprints {
             match fingerprint.means {
-                Meaning::Traceback => self.phases.retain(|(known, _)| *known != rank),
+                Meaning::Traceback => {
+                    self.phases.retain(|(known, _)| *known != rank);
+                    self.tracebacks.begin(rank);
+                }
+                Meaning::RankFailed => {
+                    let code = field(&text, "exits with return code =");
+                    let ending = code.map(ending_of);
+                    tell(Told::FirstFailure { rank: None, ending });
+                }
                 Meaning::RootCause => (self.report, self.reported_rank) = (REPORT_LINES, None),
                 _ => {}
             }
@@ -105,7 +133,7 @@ impl Lines {
             if !meanings.contains(&fingerprint.means) {
                 meanings.push(fingerprint.means);
                 let line = cut(progress::behind_bar(&text));
-                tell(Told::Fingerprint { fingerprint, line, rank, phase });
+                tell(Told::Fingerprint { fingerprint, line, rank, phase, is_raised });
             }
         }
         if !found.may_tell {
@@ -134,12 +162,28 @@ impl Lines {
             self.reported_rank = u32::try_from(rank).ok();
         }
         if let Some(code) = field(text, "exitcode  :") {
-            let code = i32::try_from(code).unwrap_or(1);
-            let ending = if code < 0 { Ending::Signaled(-code) } else { Ending::Exited(code) };
-            tell(Told::FirstFailure { rank: self.reported_rank, ending: Some(ending) });
+            let ending = Some(ending_of(code));
+            tell(Told::FirstFailure { rank: self.reported_rank, ending });
             self.report = 0;
         }
     }
+}
+
+/// How a process ended that a launcher reports with this number.
+fn ending_of(code: i64) -> Ending {
+    let code = i32::try_from(code).unwrap_or(1);
+    if code < 0 { Ending::Signaled(-code) } else { Ending::Exited(code) }
+}
+
+/// The text behind the rank that PyTorch or its launcher writes before a line.
+fn without_rank(text: &str) -> &str {
+    let behind = || {
+        rank_of(text)?;
+        let rest = text.split_once(']')?.1;
+        let rest = rest.strip_prefix(':').unwrap_or(rest);
+        Some(rest.strip_prefix(' ').unwrap_or(rest))
+    };
+    behind().unwrap_or(text)
 }
 
 fn cut(text: &str) -> String {
@@ -250,5 +294,63 @@ mod tests {
             let steps: Vec<_> = steps.collect();
             assert_eq!(steps, [(Some(1), Some(2.5)), (Some(2), Some(1.5))], "{chunk}");
         }
+    }
+
+    #[test]
+    fn the_last_line_of_an_exception_is_told_with_its_place() {
+        let text = "\
+[rank1]: Traceback (most recent call last):
+[rank0]: a warning of another rank: No space left on device
+[rank1]:   File \"/work/train.py\", line 9, in main
+[rank1]:     batch[\"labels_typo\"]
+[rank1]:     ~~~~~^^^^^^^^^^^^^^^
+[rank1]:   File \"/venv/lib/python3.11/site-packages/torch/x.py\", line 2, in forward
+[rank1]: KeyError: 'labels_typo'
+step 3 loss 1.0
+Traceback (most recent call last):
+  File \"/work/other.py\", line 4, in <module>
+RuntimeError: CUDA error: an illegal memory access was encountered
+CUDA kernel errors might be asynchronously reported
+";
+        for chunk in [1, 7, 4096] {
+            let found = told(text, chunk);
+            let raised: Vec<(Option<u32>, &str, Option<&str>)> = found
+                .iter()
+                .filter_map(|told| match told {
+                    Told::Exception { rank, line, place } => {
+                        Some((*rank, line.as_str(), place.as_deref()))
+                    }
+                    _ => None,
+                })
+                .collect();
+            let illegal = "RuntimeError: CUDA error: an illegal memory access was encountered";
+            assert_eq!(
+                raised,
+                [
+                    (Some(1), "KeyError: 'labels_typo'", Some("/work/train.py:9")),
+                    (None, illegal, Some("/work/other.py:4"))
+                ],
+                "{chunk}"
+            );
+            let full = found.iter().find_map(|told| match told {
+                Told::Fingerprint { fingerprint, is_raised, .. }
+                    if fingerprint.means == Meaning::DiskFull =>
+                {
+                    Some(*is_raised)
+                }
+                _ => None,
+            });
+            assert_eq!(full, Some(false), "{chunk}: a warning is no exception");
+        }
+    }
+
+    #[test]
+    fn the_deepspeed_launcher_says_how_the_first_rank_ended() {
+        let line = "[2026-01-01] [ERROR] [launch.py:325:sigkill_handler] ['python', 't.py'] exits with return code = -15\n";
+        let found = told(line, 4096);
+        let first = found.iter().any(|told| {
+            matches!(told, Told::FirstFailure { rank: None, ending: Some(Ending::Signaled(15)) })
+        });
+        assert!(first, "{found:?}");
     }
 }

@@ -38,9 +38,24 @@ pub(super) fn words(evidence: &Evidence, language: Language) -> String {
         Evidence::FailedFirst(rank) => {
             tr!(language, "rank {rank} failed first", "最先失败的是 rank {rank}")
         }
+        Evidence::LeftEarly(rank) => tr!(
+            language,
+            "rank {rank} left while the others were still working",
+            "rank {rank} 提前退出，其他 rank 仍在工作"
+        ),
+        Evidence::Exception { rank, line, place } => {
+            let rank = rank.map_or(String::new(), |rank| format!("rank {rank}: "));
+            let place = place.as_ref().map_or(String::new(), |place| format!(" ({place})"));
+            tr!(language, "{rank}{line}{place}", "{rank}{line}{place}")
+        }
         Evidence::LossNotFinite => {
             tr!(language, "the loss is NaN or infinite", "loss 是 NaN 或无穷大")
         }
+        Evidence::NotFiniteSince(step) => tr!(
+            language,
+            "the loss or the gradient norm is NaN or infinite since step {step}",
+            "从第 {step} 步起，loss 或梯度范数是 NaN 或无穷大"
+        ),
         Evidence::LogLine(line) => tr!(language, "log: {line}", "日志：{line}"),
         Evidence::Text(text) => text.clone(),
     }

@@ -186,7 +186,8 @@ pub fn mood(event: &RunEvent) -> Mood {
         RunEvent::RankGone { .. } | RunEvent::Fingerprint { .. } => Mood::Warning,
         RunEvent::FallbackTaken { .. }
         | RunEvent::BeginningAnew { .. }
-        | RunEvent::NotStartedAgain { .. } => Mood::Warning,
+        | RunEvent::NotStartedAgain { .. }
+        | RunEvent::NotFinite { .. } => Mood::Warning,
         _ => Mood::Plain,
     }
 }

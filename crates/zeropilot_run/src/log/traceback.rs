@@ -1,0 +1,98 @@
+//! Exceptions as Python prints them, rank by rank, with other lines between them.
+
+/// Lines of an exception after which it is given up.
+const LONGEST: usize = 2000;
+/// Lines behind an exception that may still be its message.
+const MESSAGE: usize = 5;
+
+/// An exception that is being printed.
+#[derive(Debug)]
+struct Traceback {
+    rank: Option<u32>,
+    /// The last frame that is not of a library, else the last.
+    place: Option<String>,
+    is_own: bool,
+    /// Lines that may still come.
+    left: usize,
+    is_raised: bool,
+}
+
+/// What a line is.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Part {
+    /// Nothing of an exception.
+    None,
+    /// A frame.
+    Frame,
+    /// The line that names it.
+    Raised { line: String, place: Option<String> },
+    /// More of its message.
+    Message,
+}
+
+impl Part {
+    /// Whether an exception says what the line says.
+    pub(super) fn is_raised(&self) -> bool {
+        matches!(self, Self::Raised { .. } | Self::Message)
+    }
+}
+
+/// All that are being printed.
+#[derive(Debug, Default)]
+pub(super) struct Tracebacks(Vec<Traceback>);
+
+impl Tracebacks {
+    pub(super) fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// One begins.
+    pub(super) fn begin(&mut self, rank: Option<u32>) {
+        self.0.retain(|known| known.rank != rank);
+        let (left, place) = (LONGEST, None);
+        self.0.push(Traceback { rank, place, is_own: false, left, is_raised: false });
+    }
+
+    /// Reads a line of a rank, without what stands before it.
+    pub(super) fn read(&mut self, rank: Option<u32>, text: &str) -> Part {
+        // Lines of others count too, or an exception that never ends would be waited for.
+        self.0.iter_mut().for_each(|known| known.left = known.left.saturating_sub(1));
+        self.0.retain(|known| known.left > 0);
+        let Some(known) = self.0.iter_mut().find(|known| known.rank == rank) else {
+            return Part::None;
+        };
+        if known.is_raised {
+            return Part::Message;
+        }
+        if let Some((place, is_own)) = frame(text) {
+            if is_own || !known.is_own {
+                known.place = Some(place);
+                known.is_own = is_own;
+            }
+            return Part::Frame;
+        }
+        if !names_exception(text) {
+            return Part::None;
+        }
+        known.is_raised = true;
+        known.left = MESSAGE;
+        Part::Raised { line: text.to_owned(), place: known.place.clone() }
+    }
+}
+
+/// The place in `  File "train.py", line 9, in main`, and whether it is the user's.
+fn frame(text: &str) -> Option<(String, bool)> {
+    let (file, rest) = text.trim_start().strip_prefix("File \"")?.split_once("\", line ")?;
+    let line = rest.split(|end: char| !end.is_ascii_digit()).next()?;
+    let is_library = ["site-packages", "dist-packages", "/lib/python", "<frozen"];
+    let is_own = !is_library.iter().any(|part| file.contains(part));
+    Some((format!("{file}:{line}"), is_own))
+}
+
+/// Whether a line is the last of a traceback: a name of a class, alone or before a colon.
+fn names_exception(text: &str) -> bool {
+    let name = text.split_once(':').map_or(text, |(name, _)| name).trim_end();
+    let class = name.rsplit('.').next().unwrap_or(name);
+    class.starts_with(|first: char| first.is_ascii_uppercase())
+        && name.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '_' | '.'))
+}
