@@ -13,15 +13,15 @@ use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
-use std::thread::{self, JoinHandle};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
+use std::thread;
 use std::time::{Duration, Instant};
 
 use zeropilot_record::{RankMemory, RunEvent, Setup};
 
 use self::watch::Watch;
 use crate::guard::Report;
-use crate::log::{self, Stream, Told};
+use crate::log::{self, LastLines, Stream, Told};
 use crate::observed::Observed;
 
 /// Who is told what happens while it happens.
@@ -93,6 +93,8 @@ pub(crate) struct Start<'a> {
     pub(crate) world: Option<usize>,
     /// Where stacks go.
     pub(crate) stacks: &'a Path,
+    /// Keeps the last lines, now and then: whoever is killed leaves them behind.
+    pub(crate) keep_tail: &'a dyn Fn(&[String]),
 }
 
 /// What is left of an attempt.
@@ -114,27 +116,39 @@ pub(crate) fn run(start: &Start<'_>) -> Finished {
             let observed = Observed { not_started, ..Observed::default() };
             Finished { observed, tail: Vec::new(), seconds: 0.0 }
         }
-        Ok((child, orders, readers)) => {
+        Ok((child, orders, tails)) => {
             drop(sender);
             let mut watch = Watch::new(start, child, orders, spoken, began);
+            watch.tails = tails.clone();
             watch.follow(&messages);
-            // What is still in the pipes; the readers end when all who could write have.
-            for message in messages {
-                if let Message::Told(told) = message {
-                    watch.told(told);
-                }
-            }
+            drain(&messages, &mut watch);
             watch.record_step();
-            let tail = readers.into_iter().flat_map(|reader| reader.join().unwrap_or_default());
-            let tail = tail.collect();
-            let kernel_kills = watch.kills.kills_since().max(watch.killed_of_ours());
+            let tail = tails.iter().flat_map(LastLines::lines).collect();
+            let kernel_kills = watch.kernel_kills();
             let observed = Observed { kernel_kills, ..watch.observed };
             Finished { observed, tail, seconds: began.elapsed().as_secs_f64() }
         }
     }
 }
 
-type Launched = (Child, UnixStream, Vec<JoinHandle<Vec<String>>>);
+/// Takes in what is still in the pipes; the readers end when all who could write have. Where nobody reads what they hand on
+/// they never do, and are left behind.
+fn drain(messages: &Receiver<Message>, watch: &mut Watch<'_>) {
+    let mut waited = Duration::ZERO;
+    while waited <= watch.start.limits.grace {
+        match messages.recv_timeout(DRAIN) {
+            Ok(Message::Told(told)) => watch.told(told),
+            Ok(_) => {}
+            Err(RecvTimeoutError::Timeout) if watch.start.observer.is_blocked() => waited += DRAIN,
+            Err(RecvTimeoutError::Timeout) => {}
+            Err(RecvTimeoutError::Disconnected) => return,
+        }
+    }
+}
+
+const DRAIN: Duration = Duration::from_millis(200);
+
+type Launched = (Child, UnixStream, Vec<LastLines>);
 
 fn launch(
     start: &Start<'_>,
@@ -157,23 +171,26 @@ fn launch(
         command.env("PYTHONUNBUFFERED", "1");
     }
     let mut child = command.spawn()?;
-    let mut readers = Vec::new();
+    let mut tails = Vec::new();
     let out = child.stdout.take().map(|out| Box::new(out) as Box<dyn Read + Send>);
     let err = child.stderr.take().map(|err| Box::new(err) as Box<dyn Read + Send>);
     for (stream, source) in [(Stream::Out, out), (Stream::Err, err)] {
         let Some(source) = source else { continue };
         let (observer, sender) = (start.observer.clone(), sender.clone());
         let spoken = spoken.clone();
-        readers.push(thread::spawn(move || {
+        let tail = LastLines::new();
+        tails.push(tail.clone());
+        thread::spawn(move || {
             let pass = |bytes: &[u8]| {
                 let now = u64::try_from(began.elapsed().as_millis()).unwrap_or(u64::MAX);
                 spoken.store(now, Ordering::Relaxed);
                 observer.output(stream, bytes);
             };
-            log::follow(source, pass, |told| {
+            let tell = |told| {
                 let _ = sender.send(Message::Told(told));
-            })
-        }));
+            };
+            log::follow(source, pass, tell, &tail);
+        });
     }
     let (reports, sender) = (ours.try_clone()?, sender.clone());
     thread::spawn(move || {
@@ -185,5 +202,5 @@ fn launch(
         }
         let _ = sender.send(Message::GuardGone);
     });
-    Ok((child, ours, readers))
+    Ok((child, ours, tails))
 }

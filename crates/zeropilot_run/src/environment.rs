@@ -1,7 +1,11 @@
 //! What of the environment and the command belongs into a record: nothing that could be a secret.
 
+mod masked;
+
 use std::collections::BTreeMap;
 use std::ffi::OsString;
+
+pub use self::masked::masked;
 
 /// Variables that engine, launchers and libraries read begin like this.
 const KEPT: [&str; 22] = [
@@ -33,25 +37,31 @@ const KEPT: [&str; 22] = [
 const SECRET: [&str; 8] =
     ["TOKEN", "KEY", "SECRET", "PASSWORD", "PASSWD", "CREDENTIAL", "AUTH", "COOKIE"];
 
+/// Names that hold one if they are nothing else.
+const SHORT: [&str; 3] = ["PAT", "PWD", "PASS"];
+
 const REMOVED: &str = "[removed]";
 
 fn may_be_secret(name: &str) -> bool {
     // Tokenizers are no tokens.
     let name = name.to_uppercase().replace("TOKENIZER", "");
-    SECRET.iter().any(|word| name.contains(word))
+    let is_short = SHORT.contains(&name.trim_start_matches('-'));
+    is_short || SECRET.iter().any(|word| name.contains(word))
 }
 
 /// The variables that are kept.
 pub fn kept(variables: impl Iterator<Item = (String, String)>) -> BTreeMap<String, String> {
     let is_kept = |name: &str| KEPT.iter().any(|prefix| name.starts_with(prefix));
-    variables.filter(|(name, _)| is_kept(name) && !may_be_secret(name)).collect()
+    let kept = variables.filter(|(name, _)| is_kept(name) && !may_be_secret(name));
+    kept.map(|(name, value)| (name, masked(&value).into_owned())).collect()
 }
 
 /// The words of a command with the values of secret options removed.
 pub fn without_secrets(words: &[OsString]) -> Vec<String> {
     let mut hide_next = false;
     let one = |word: &OsString| {
-        let word = word.to_string_lossy().into_owned();
+        let word = word.to_string_lossy();
+        let word = masked(&word).into_owned();
         let hide = std::mem::take(&mut hide_next);
         if hide && !word.starts_with('-') {
             return REMOVED.to_owned();
@@ -88,6 +98,8 @@ mod tests {
         let kept = kept(variables.into_iter().map(|(n, v)| (n.to_owned(), v.to_owned())));
         let names: Vec<&str> = kept.keys().map(String::as_str).collect();
         assert_eq!(names, ["HF_HOME", "TOKENIZERS_PARALLELISM"]);
+        let secret = ["--pat", "x", "Pwd=x"].map(OsString::from);
+        assert_eq!(without_secrets(&secret), ["--pat", "[removed]", "Pwd=[removed]"]);
         let words =
             ["WANDB_API_KEY=x", "t.py", "--hub_token", "x", "--api-key=x", "--tokenizer", "t"];
         let words: Vec<OsString> = words.iter().map(OsString::from).collect();

@@ -1,5 +1,6 @@
 //! Whether the kernel killed for memory: counters of the control group, and the kernel's log where it may be read.
 
+use std::collections::BTreeSet;
 use std::fs;
 use std::io::Read;
 use std::os::unix::fs::OpenOptionsExt;
@@ -77,6 +78,20 @@ pub(crate) fn killed_by_kernel() -> Vec<i32> {
     found
 }
 
+/// Whether processes have the same numbers here as in the kernel's log.
+pub(crate) fn sees_all_numbers() -> bool {
+    // The first namespace has a number of its own in every kernel.
+    const FIRST: &str = "pid:[4026531836]";
+    fs::read_link("/proc/self/ns/pid").is_ok_and(|link| link == Path::new(FIRST))
+}
+
+/// How many processes of a run the kernel killed. Its counters also count those of others in the same group; where its log
+/// names victims, and none of them is of the run, they were of others.
+pub(crate) fn own_kills(counted: u64, victims: &[i32], own: &BTreeSet<i32>) -> u64 {
+    let ours = victims.iter().filter(|pid| own.contains(pid)).count() as u64;
+    if ours == 0 && !victims.is_empty() { 0 } else { counted.max(ours) }
+}
+
 fn victim(record: &str) -> Option<i32> {
     let (_, rest) = record.split_once("Killed process ")?;
     record.to_lowercase().contains("out of memory").then_some(())?;
@@ -104,5 +119,13 @@ mod tests {
         let group = "3,1,2,-;Memory cgroup out of memory: Killed process 77 (python)\n";
         assert_eq!((victim(global), victim(group)), (Some(1216), Some(77)));
         assert_eq!(victim("6,1,2,-;eth0: up"), None);
+    }
+
+    #[test]
+    fn a_kill_of_somebody_else_in_the_group_is_not_ours() {
+        let own = BTreeSet::from([7, 8]);
+        assert_eq!(own_kills(1, &[99], &own), 0);
+        assert_eq!(own_kills(2, &[99, 8], &own), 2);
+        assert_eq!(own_kills(1, &[], &own), 1, "the log cannot be read");
     }
 }

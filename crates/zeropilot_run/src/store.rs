@@ -12,12 +12,16 @@
 
 use std::fs::{self, File};
 use std::io::{self, BufRead, BufReader, Write};
+use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 use std::time::{SystemTime, UNIX_EPOCH};
 
+use rustix::fs::{FlockOperation, flock};
+use rustix::io::Errno;
 use zeropilot_record::{Accuracy, Event, RunEvent, RunInfo, Verdict};
 
+use crate::environment::masked;
 use crate::process::Process;
 
 /// Seconds since 1970.
@@ -41,7 +45,14 @@ pub fn home(variable: impl Fn(&str) -> Option<PathBuf>) -> PathBuf {
 pub struct Recorder {
     directory: PathBuf,
     files: Mutex<Vec<File>>,
+    /// Held as long as the run lives, which is how others see that it does.
+    _lock: File,
+    /// Why something could not be written, until somebody asks.
+    failure: Mutex<Option<io::Error>>,
 }
+
+/// The file that a run holds locked while it lives.
+const LOCK: &str = ".lock";
 
 impl Recorder {
     /// Makes a directory and begins. Events are also added to `copy`, if given.
@@ -49,10 +60,28 @@ impl Recorder {
     /// # Errors
     /// If the directory or a file cannot be written.
     pub fn create(directory: &Path, copy: Option<File>) -> io::Result<Self> {
-        fs::create_dir_all(directory)?;
+        fs::DirBuilder::new().recursive(true).mode(0o700).create(directory)?;
+        let lock = File::options()
+            .create(true)
+            .truncate(false)
+            .write(true)
+            .mode(0o600)
+            .open(directory.join(LOCK))?;
+        if let Err(error) = flock(&lock, FlockOperation::NonBlockingLockExclusive)
+            && error == Errno::WOULDBLOCK
+        {
+            return Err(io::Error::new(io::ErrorKind::ResourceBusy, "another run writes there"));
+        }
+        set_aside(directory)?;
         let mut files = vec![File::create(directory.join("events.jsonl"))?];
         files.extend(copy);
-        Ok(Self { directory: directory.to_owned(), files: Mutex::new(files) })
+        let (directory, files) = (directory.to_owned(), Mutex::new(files));
+        Ok(Self { directory, files, _lock: lock, failure: Mutex::default() })
+    }
+
+    /// Why something could not be written, once.
+    pub fn take_failure(&self) -> Option<io::Error> {
+        self.failure.lock().ok()?.take()
     }
 
     /// Where it is.
@@ -62,12 +91,16 @@ impl Recorder {
 
     /// Adds an event, at once: whoever follows sees it, and a killed zeropilot leaves it.
     pub fn add(&self, happening: RunEvent) {
-        let mut line = Event::new(now(), happening).line();
-        line.push('\n');
+        let line = Event::new(now(), happening).line();
+        let line = format!("{}\n", masked(&line));
         if let Ok(mut files) = self.files.lock() {
             for file in files.iter_mut() {
                 // A full disk must not end a run that trains.
-                let _ = file.write_all(line.as_bytes());
+                if let Err(error) = file.write_all(line.as_bytes())
+                    && let Ok(mut failure) = self.failure.lock()
+                {
+                    failure.get_or_insert(error);
+                }
             }
         }
     }
@@ -80,10 +113,28 @@ impl Recorder {
         let path = self.directory.join(name);
         // Never half a file under its name.
         let pending = self.directory.join(format!(".{name}.new"));
-        fs::write(&pending, text)?;
+        fs::write(&pending, masked(text).as_bytes())?;
         fs::rename(&pending, &path)?;
         Ok(path)
     }
+}
+
+/// Moves what an earlier run left in a directory into one of its own below it.
+fn set_aside(directory: &Path) -> io::Result<()> {
+    if !directory.join("run.json").exists() {
+        return Ok(());
+    }
+    let earlier = (1..).map(|count: u32| directory.join(format!("earlier-{count}")));
+    let aside = earlier.into_iter().find(|path| !path.exists()).unwrap_or_default();
+    fs::create_dir(&aside)?;
+    for entry in fs::read_dir(directory)?.flatten() {
+        let name = entry.file_name();
+        let is_earlier = name.to_string_lossy().starts_with("earlier-");
+        if !is_earlier && name != LOCK {
+            fs::rename(entry.path(), aside.join(name))?;
+        }
+    }
+    Ok(())
 }
 
 /// What a record says.
@@ -151,6 +202,13 @@ impl Record {
         if self.verdict.is_some() {
             return Standing::Ended;
         }
+        if let Ok(lock) = File::open(self.directory.join(LOCK)) {
+            // A lock holds for containers and machines that share the directory, where a number means nothing.
+            return match flock(&lock, FlockOperation::NonBlockingLockShared) {
+                Err(Errno::WOULDBLOCK) => Standing::Running,
+                _ => Standing::Lost,
+            };
+        }
         let supervisor = i32::try_from(self.info.supervisor).ok().and_then(Process::read);
         if supervisor.is_some_and(|process| process.is_alive()) {
             Standing::Running
@@ -193,7 +251,35 @@ mod tests {
         recorder.write("run.json", &serde_json::to_string(&info).expect("JSON")).expect("written");
         let record = Record::open(directory.path()).expect("a record");
         assert_eq!(record.events().expect("events").count(), 1);
+        assert_eq!(record.standing(), Standing::Running);
+        drop(recorder);
         assert_eq!(record.standing(), Standing::Lost);
+    }
+
+    #[test]
+    fn a_record_has_one_owner_and_keeps_what_was_there() {
+        let directory = tempfile::tempdir().expect("a directory");
+        let path = directory.path().join("record");
+        let first = Recorder::create(&path, None).expect("a record");
+        first.write("run.json", "{}").expect("written");
+        first.write("verdict.json", "{}").expect("written");
+        let busy = Recorder::create(&path, None).expect_err("it is in use");
+        assert_eq!(busy.kind(), io::ErrorKind::ResourceBusy);
+        drop(first);
+        let second = Recorder::create(&path, None).expect("a record");
+        assert!(
+            !path.join("verdict.json").exists() && path.join("earlier-1/verdict.json").is_file()
+        );
+        second.write("tail-1.log", "hf_abcdefghijklmnopqrstu\n").expect("written");
+        second.add(RunEvent::RunStarted {
+            id: "a".to_owned(),
+            command: vec!["https://u:p@h/".to_owned()],
+        });
+        let read = |name: &str| fs::read_to_string(path.join(name)).expect("a file");
+        assert!(read("tail-1.log").starts_with("[removed]"));
+        assert!(read("events.jsonl").contains("https://[removed]@h/"));
+        let mode = std::os::unix::fs::MetadataExt::mode(&fs::metadata(&path).expect("a directory"));
+        assert_eq!(mode & 0o077, 0, "nobody else reads it");
     }
 
     #[test]

@@ -150,6 +150,9 @@ impl Run<'_> {
 
     fn attempt(&self, number: u32, next: &Next) -> (Attempt, Observed) {
         let stacks = self.recorder.directory().join(format!("stacks-{number}"));
+        let keep_tail = |lines: &[String]| {
+            let _ = self.recorder.write(&format!("tail-{number}.log"), &(lines.join("\n") + "\n"));
+        };
         let Finished { observed, tail, seconds } = attempt::run(&Start {
             guard: &self.guard,
             command: &next.start,
@@ -160,8 +163,9 @@ impl Run<'_> {
             observer: &self.observer,
             world: self.command.world,
             stacks: &stacks,
+            keep_tail: &keep_tail,
         });
-        let _ = self.recorder.write(&format!("tail-{number}.log"), &(tail.join("\n") + "\n"));
+        keep_tail(&tail);
         let (mut cause, mut evidence) = classify(&observed);
         if cause == Cause::Completed && self.did_nothing(next, &observed) {
             cause = Cause::Unproven;

@@ -15,7 +15,7 @@ use zeropilot_record::{
 };
 use zeropilot_text::{Language, Text, tr};
 
-use crate::{escaped, strategy_words};
+use crate::{escaped, strategy_words, system};
 
 pub use status::{StatusLine, status};
 
@@ -294,6 +294,17 @@ pub fn launches(seen: usize, language: Language) -> String {
             "这个脚本里有 {seen} 处启动训练：分不清是哪一处，因此不预测显存，也不降级；需要的话请逐个运行"
         ),
     }
+}
+
+/// That the record cannot be written any more.
+pub fn unrecorded(directory: &Path, error: &std::io::Error, language: Language) -> String {
+    let (directory, error) = (directory.display().to_string(), system::failure(error, language));
+    let directory = escaped(&directory);
+    tr!(
+        language,
+        "warning: the record in {directory} is incomplete: {error}\n  help: the run continues; make room there, or use --record DIR next time",
+        "警告：{directory} 里的运行记录不完整：{error}\n  建议：训练照常进行；请腾出空间，或下次用 --record 目录 换一个位置"
+    )
 }
 
 /// That there is no such training program.

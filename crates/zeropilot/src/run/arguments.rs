@@ -142,10 +142,24 @@ fn duration(text: &str) -> Result<Duration, ValueError> {
     Duration::try_from(duration).map_err(|_| ValueError::NegativeTime)
 }
 
-/// A name for a run that sorts by time.
-pub(crate) fn new_id() -> String {
+/// A name for a run that sorts by time, and where its record goes. Containers that share a home have the same process
+/// numbers, so that a name may be taken.
+pub(crate) fn place(record: Option<&Path>, home: &Path) -> (String, PathBuf) {
     let now = jiff::Timestamp::now().to_zoned(jiff::tz::TimeZone::UTC);
-    format!("{}-{}", now.strftime("%Y%m%d-%H%M%S"), std::process::id())
+    let id = format!("{}-{}", now.strftime("%Y%m%d-%H%M%S"), std::process::id());
+    if let Some(record) = record {
+        return (id, record.to_owned());
+    }
+    // Of two that want the same name, one makes the directory.
+    let _ = std::fs::create_dir_all(home);
+    let names = std::iter::once(id.clone()).chain((2..100).map(|count| format!("{id}-{count}")));
+    let is_free = |name: &String| {
+        let made = std::fs::create_dir(home.join(name));
+        !made.is_err_and(|error| error.kind() == std::io::ErrorKind::AlreadyExists)
+    };
+    let id = names.into_iter().find(is_free).unwrap_or(id);
+    let directory = home.join(&id);
+    (id, directory)
 }
 
 /// What to say if the record cannot be written.
@@ -169,5 +183,13 @@ mod tests {
         assert_eq!(duration("10m"), Ok(Duration::from_secs(600)));
         assert!(duration("-5s").is_err() && duration("soon").is_err());
         assert!(limit("off").is_ok_and(|limit| limit.0.is_none()));
+    }
+
+    #[test]
+    fn two_runs_of_one_second_and_number_have_two_records() {
+        let home = tempfile::tempdir().expect("a directory");
+        let places = [(); 3].map(|()| place(None, home.path()).1);
+        assert!(places.iter().all(|place| place.is_dir()), "{places:?}");
+        assert!(places[0] != places[1] && places[1] != places[2], "{places:?}");
     }
 }

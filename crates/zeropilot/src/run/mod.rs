@@ -7,6 +7,7 @@ mod forecast;
 mod machine;
 mod preflight;
 mod screen;
+mod speaker;
 mod status_row;
 
 use std::ffi::OsString;
@@ -63,8 +64,7 @@ fn supervise(arguments: &RunArguments, layout: &Layout) -> Result<Verdict, Strin
         .and_then(|config| forecaster.peak(config, batch))
         .map_or((planned.predicted, None), |(bytes, fullest)| (Some(bytes), Some(fullest)));
     let prediction = config.as_ref().and_then(|config| forecaster.predicted(config, batch));
-    let id = arguments::new_id();
-    let directory = arguments.record.clone().unwrap_or_else(|| home().join(&id));
+    let (id, directory) = arguments::place(arguments.record.as_deref(), &home());
     let unwritable = |error: std::io::Error| arguments::unwritable(&directory, &error, language);
     let recorder =
         Recorder::create(&directory, arguments.open_events(language)?).map_err(unwritable)?;

@@ -2,6 +2,7 @@
 
 use std::io::{IsTerminal, Write};
 use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
 
 use zeropilot_cluster::NvidiaGauge;
 use zeropilot_cluster::gauge::Gauge;
@@ -10,6 +11,7 @@ use zeropilot_run::{Observer, Recorder, Status, Stream, Telemetry, TrainingLengt
 use zeropilot_text::Language;
 use zeropilot_view::run::{self as words, StatusLine};
 
+use super::speaker::Speaker;
 use super::status_row::StatusRow;
 
 /// Columns of a terminal that does not say.
@@ -27,8 +29,15 @@ pub(super) struct Screen {
     /// Whether there is a terminal for the row.
     has_row: bool,
     /// One writer at a time, so that two streams do not cut each other's lines.
-    row: Mutex<StatusRow>,
+    row: Arc<Mutex<StatusRow>>,
+    /// Whoever supervises must not wait for a terminal that does not read.
+    speaker: Speaker,
+    /// When the write began that is under way.
+    writing: Mutex<Option<Instant>>,
 }
+
+/// A write that takes longer than this is kept waiting.
+const PATIENCE: Duration = Duration::from_secs(1);
 
 /// Says something beside the output, before there is a screen.
 pub(super) fn say(text: &str) {
@@ -53,30 +62,44 @@ impl Screen {
             counts_tokens: info.tokens_per_step.is_some(),
             telemetry: Mutex::new(Telemetry::new(gauge, length)),
             has_row: !quiet && std::io::stderr().is_terminal(),
-            row: Mutex::default(),
+            row: Arc::default(),
+            speaker: Speaker::start(),
+            writing: Mutex::default(),
         }
     }
 
     /// Says something beside the output.
     pub(super) fn talk(&self, text: &str) {
-        let Ok(mut row) = self.row.lock() else { return };
-        if self.has_row {
-            row.clear(&mut std::io::stderr());
-            row.end_line(&mut std::io::stderr());
-        }
-        say(&format!("zeropilot: {text}"));
-        if self.has_row {
-            row.follow(b"\n", columns(), &mut std::io::stderr());
+        let (row, has_row, text) = (self.row.clone(), self.has_row, format!("zeropilot: {text}"));
+        self.speaker.say(move || {
+            let Ok(mut row) = row.lock() else { return };
+            if has_row {
+                row.clear(&mut std::io::stderr());
+                row.end_line(&mut std::io::stderr());
+            }
+            say(&text);
+            if has_row {
+                row.follow(b"\n", columns(), &mut std::io::stderr());
+            }
+        });
+    }
+
+    fn set_writing(&self, since: Option<Instant>) {
+        if let Ok(mut writing) = self.writing.lock() {
+            *writing = since;
         }
     }
 
     /// Takes the row away.
     pub(super) fn finish(&self) {
-        if let Ok(mut row) = self.row.lock()
-            && self.has_row
-        {
-            row.finish(&mut std::io::stderr());
-        }
+        let (row, has_row) = (self.row.clone(), self.has_row);
+        self.speaker.say(move || {
+            if let Ok(mut row) = row.lock()
+                && has_row
+            {
+                row.finish(&mut std::io::stderr());
+            }
+        });
     }
 }
 
@@ -88,6 +111,7 @@ fn columns() -> usize {
 impl Observer for Screen {
     fn output(&self, stream: Stream, bytes: &[u8]) {
         let Ok(mut row) = self.row.lock() else { return };
+        self.set_writing(Some(Instant::now()));
         if self.has_row {
             row.clear(&mut std::io::stderr());
         }
@@ -107,6 +131,12 @@ impl Observer for Screen {
             let seen = if is_shown { bytes } else { b"" };
             row.follow(seen, columns(), &mut std::io::stderr());
         }
+        self.set_writing(None);
+    }
+
+    fn is_blocked(&self) -> bool {
+        let since = self.writing.lock().ok().and_then(|writing| *writing);
+        since.is_some_and(|since| since.elapsed() > PATIENCE)
     }
 
     fn happened(&self, happening: RunEvent) {
@@ -119,6 +149,9 @@ impl Observer for Screen {
             telemetry.saw(&happening);
         }
         self.recorder.add(happening);
+        if let Some(error) = self.recorder.take_failure() {
+            self.talk(&words::unrecorded(self.recorder.directory(), &error, self.language));
+        }
     }
 
     fn status(&self, status: &Status) {
@@ -144,8 +177,11 @@ impl Observer for Screen {
             seconds: status.elapsed.as_secs(),
         };
         drop(telemetry);
-        if let Ok(mut row) = self.row.lock() {
-            row.say(words::status(&line, self.language), columns(), &mut std::io::stderr());
-        }
+        let (row, text) = (self.row.clone(), words::status(&line, self.language));
+        self.speaker.mention(move || {
+            if let Ok(mut row) = row.lock() {
+                row.say(text, columns(), &mut std::io::stderr());
+            }
+        });
     }
 }

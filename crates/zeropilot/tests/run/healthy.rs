@@ -37,6 +37,11 @@ fn a_job_that_was_suspended_goes_on() {
     each("STOP");
     std::thread::sleep(Duration::from_secs(12));
     each("CONT");
+    // What it printed is on disk while it lives: whoever is killed leaves it behind.
+    let tail = job.path("record/tail-1.log");
+    run.wait_until("the last lines", |_| {
+        fs::read_to_string(&tail).is_ok_and(|text| text.contains("step 2/"))
+    });
     let (code, verdict) = run.end();
     assert_eq!(code, Some(0), "{verdict:#}\n{}", job.printed());
 }
@@ -107,4 +112,56 @@ fn whoever_prints_and_makes_no_step_hangs() {
     let options = ["--hang-after", "off", "--step-timeout", "5s", "--no-preflight"];
     let (code, verdict) = job.start_command(&options, &alone(arguments)).end();
     assert_eq!((code, &verdict["cause"]), (Some(14), &json!("hang")), "{}", job.printed());
+}
+
+/// A terminal that is held (Ctrl-S), a pager, a log on a lost disk: nobody reads, and the run can still be ended.
+#[test]
+fn a_reader_that_does_not_read_keeps_nobody_from_ending_the_run() {
+    let Some(job) = job() else { return };
+    let (reader, writer) = std::io::pipe().expect("a pipe");
+    let program = stand_in();
+    let mut child = std::process::Command::new(env!("CARGO_BIN_EXE_zeropilot"))
+        .current_dir(job.directory.path())
+        .args(["run", "--record", "record", "--grace", "1s", "--no-preflight", "--", "python3"])
+        .arg(program)
+        .args(["--steps", "100000000"])
+        .env("ZEROPILOT_TEST_MARK", &job.mark)
+        .stdin(std::process::Stdio::null())
+        .stdout(writer.try_clone().expect("a pipe"))
+        .stderr(writer)
+        .spawn()
+        .expect("zeropilot starts");
+    let steps = || crate::supervised::events(job.directory.path()).len();
+    let end = std::time::Instant::now() + Duration::from_secs(300);
+    // Once the pipe is full, nothing is recorded any more.
+    let mut before = usize::MAX;
+    while before != steps() || steps() < 3 {
+        assert!(std::time::Instant::now() < end, "the pipe is never full");
+        before = steps();
+        std::thread::sleep(Duration::from_secs(3));
+    }
+    signal("TERM", child.id());
+    while child.try_wait().expect("a status").is_none() {
+        assert!(std::time::Instant::now() < end, "it does not end");
+        std::thread::sleep(Duration::from_millis(100));
+    }
+    assert_eq!(child.wait().expect("a status").code(), Some(143));
+    drop(reader);
+}
+
+/// `killall -9 zeropilot` ends the supervisor; its guard has another name and ends the rest.
+#[test]
+fn whoever_kills_by_name_leaves_the_guard() {
+    let Some(job) = job() else { return };
+    let arguments = "--steps 100000 --pause 0.2";
+    let mut run = job.start_command(&["--no-preflight"], &alone(arguments));
+    run.wait_for_step(3);
+    for (pid, _) in marked(&job.mark) {
+        let name = fs::read_to_string(format!("/proc/{pid}/comm")).unwrap_or_default();
+        if name.trim() == "zeropilot" {
+            signal("KILL", u32::try_from(pid).expect("a process"));
+        }
+    }
+    run.child.wait().expect("it ends");
+    run.assert_nothing_is_left(Duration::from_secs(60));
 }

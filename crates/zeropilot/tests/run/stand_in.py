@@ -105,7 +105,7 @@ def main() -> None:
             fail("unreadable")
         step = int("".join(filter(str.isdigit, tag)))
     if args.save_on_usr1:
-        signal.signal(signal.SIGUSR1, lambda *_: save(args.save, args.tag.format(step), stage))
+        signal.signal(signal.SIGUSR1, lambda *_: save(args.save, args.tag.format(0), stage))
     if args.heartbeat and RANK == 0:
         threading.Thread(target=heartbeat, daemon=True).start()
     while step < args.steps:

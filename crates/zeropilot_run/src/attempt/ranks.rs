@@ -6,7 +6,7 @@ use rustix::param::clock_ticks_per_second;
 use zeropilot_record::{Ending, RankMemory, RunEvent};
 
 use super::watch::{Watch, due};
-use crate::oom::killed_by_kernel;
+use crate::oom::{killed_by_kernel, own_kills, sees_all_numbers};
 use crate::process::{self, Process, Rank, descendants, is_node_launcher};
 
 /// Samples of memory in the record are no closer than this.
@@ -25,6 +25,7 @@ impl Watch<'_> {
         found.sort_by_key(|rank| rank.process.parent == guard);
         self.observed.has_node_launcher |=
             below.iter().any(|process| is_node_launcher(process.pid));
+        self.all_seen.extend(below.iter().map(|process| process.pid));
         self.note_computing(&below);
         for rank in found {
             if !self.pids.contains(&rank.process.pid) && !self.is_of_rank(&rank, guard) {
@@ -117,10 +118,13 @@ impl Watch<'_> {
         self.start.observer.status(&self.status);
     }
 
-    /// Ranks that the kernel's log says it killed for memory.
-    pub(super) fn killed_of_ours(&self) -> u64 {
-        let killed = killed_by_kernel();
-        self.pids.iter().filter(|pid| killed.contains(pid)).count() as u64
+    /// Processes of this run that the kernel killed for memory.
+    pub(super) fn kernel_kills(&self) -> u64 {
+        let victims = killed_by_kernel();
+        let victims = victims.get(self.killed_before..).unwrap_or_default();
+        // In a container processes have other numbers than in the kernel's log.
+        let victims = if sees_all_numbers() { victims } else { &[] };
+        own_kills(self.kills.kills_since(), victims, &self.all_seen)
     }
 }
 

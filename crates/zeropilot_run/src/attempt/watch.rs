@@ -1,5 +1,6 @@
 //! Following an attempt: what the guard and the log tell, how ranks stand, and stopping.
 
+use std::collections::BTreeSet;
 use std::io::Write;
 use std::os::unix::net::UnixStream;
 use std::process::Child;
@@ -16,9 +17,9 @@ use super::{Message, Start, Status};
 use crate::allocator::Allocator;
 use crate::classify::DIVERGED;
 use crate::guard::{self, Order, Report};
-use crate::log::Told;
+use crate::log::{LastLines, Told};
 use crate::observed::{Observed, Raised, Sign};
-use crate::oom::OomCounters;
+use crate::oom::{OomCounters, killed_by_kernel};
 use crate::process::Rank;
 use crate::progress::{Course, Progress};
 use crate::signals::Kind;
@@ -29,6 +30,8 @@ const SAMPLE: Duration = Duration::from_secs(1);
 const LOOK: Duration = Duration::from_secs(5);
 /// Steps in the record are no closer than this.
 const RECORD: Duration = Duration::from_secs(1);
+/// The last lines are written down no oftener than this.
+const KEEP_TAIL: Duration = Duration::from_secs(10);
 /// Occurrences of one fingerprint in the record.
 const RECORDED: u64 = 5;
 
@@ -40,6 +43,10 @@ pub(super) struct Watch<'a> {
     pub(super) began: Instant,
     pub(super) observed: Observed,
     pub(super) kills: OomCounters,
+    /// Kills in the kernel's log before this attempt.
+    pub(super) killed_before: usize,
+    /// Every process that was seen below the guard.
+    pub(super) all_seen: BTreeSet<i32>,
     pub(super) ranks: Vec<Rank>,
     /// Every process that was a rank.
     pub(super) pids: Vec<i32>,
@@ -69,6 +76,9 @@ pub(super) struct Watch<'a> {
     pub(super) computed_at: Instant,
     /// What they had computed at the last look, and when that was.
     pub(super) computed: Option<(Instant, Vec<(i32, u64)>)>,
+    /// The last lines of both streams.
+    pub(super) tails: Vec<LastLines>,
+    kept_tail: Option<Instant>,
     /// The process of the command itself.
     pub(super) command: Option<i32>,
 }
@@ -89,6 +99,8 @@ impl<'a> Watch<'a> {
             began,
             observed: Observed { world: start.world, ..Observed::default() },
             kills: OomCounters::read(),
+            killed_before: killed_by_kernel().len(),
+            all_seen: BTreeSet::new(),
             ranks: Vec::new(),
             pids: Vec::new(),
             numbers: Vec::new(),
@@ -110,6 +122,8 @@ impl<'a> Watch<'a> {
             computed_at: began,
             computed: None,
             command: None,
+            tails: Vec::new(),
+            kept_tail: Some(Instant::now()),
         }
     }
 
@@ -310,6 +324,10 @@ impl<'a> Watch<'a> {
         self.buried();
         if due(&mut self.sampled, SAMPLE) {
             self.sample();
+        }
+        if due(&mut self.kept_tail, KEEP_TAIL) {
+            let lines: Vec<String> = self.tails.iter().flat_map(LastLines::lines).collect();
+            (self.start.keep_tail)(&lines);
         }
         self.listen();
     }
