@@ -90,9 +90,11 @@ pub(crate) fn check_script(
     Ok(pieces)
 }
 
-/// A path as results name it.
+/// A path as results name it: from here, where it is below.
 fn shown(path: &Path) -> String {
-    path.strip_prefix(".").unwrap_or(path).to_string_lossy().into_owned()
+    let here = std::env::current_dir().ok();
+    let below = here.and_then(|here| path.strip_prefix(here).ok()).unwrap_or(path);
+    below.strip_prefix(".").unwrap_or(below).to_string_lossy().into_owned()
 }
 
 /// Mends every config that a script points to, with what the script says. One that several launches

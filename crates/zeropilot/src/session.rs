@@ -7,6 +7,7 @@ use std::slice;
 
 use rayon::prelude::*;
 use zeropilot_config::schema::EngineVersion;
+use zeropilot_job::local::own_name;
 use zeropilot_job::{FileKind, Outside};
 use zeropilot_lint::recognition::{has_name_of_config, may_be_config};
 use zeropilot_lint::{Outcome, Settings};
@@ -186,7 +187,7 @@ fn check_one(input: &Input, layout: &Layout, settings: &Settings, mode: Mode) ->
     let text = String::from_utf8_lossy(&bytes);
     let kind = FileKind::of(&name, &text);
     if let Some((path, script)) = input.path().zip(script(input, kind, &text)) {
-        let outside = Outside::default();
+        let outside: Outside = own_name(path).into_iter().collect();
         return job::check_script(input, (path, &script), layout, settings, &outside, mode)
             .map_err(|problem| (name, problem));
     }

@@ -246,6 +246,8 @@ impl ScriptArguments {
             load_best_model_at_end: self.load_best_model_at_end,
             is_autotuned: false,
             is_compiled: false,
+            trains_adapters: false,
+            sharing: None,
         }
     }
 }

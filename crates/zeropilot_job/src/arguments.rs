@@ -89,6 +89,8 @@ impl Given {
         trainer.num_training_steps = trainer
             .num_training_steps
             .or_else(|| self.whole("max_steps").filter(|steps| *steps > 0));
+        trainer.auto_find_batch_size =
+            trainer.auto_find_batch_size.or_else(|| self.switch("auto_find_batch_size"));
         if self.has_defaults {
             self.add_defaults(trainer);
         }

@@ -3,7 +3,9 @@
 use zeropilot_config::syntax::Span;
 
 use crate::arguments::{ACCELERATE_SECTION, Given};
+use crate::directory::Directory;
 use crate::launcher::{Launcher, flags, is_repeating, launcher, program};
+use crate::made::Made;
 use crate::place::{Place, Said};
 use crate::python::PythonScript;
 use crate::script::Files;
@@ -38,6 +40,13 @@ pub struct Launch {
     pub distributed_type: Option<Said>,
     /// The training script, where it could be read.
     pub script: Option<PythonScript>,
+    /// Whether the script makes the config before; `None` if the config has no name that is known.
+    pub made: Option<Made>,
+    /// What the script writes into the config before, where it has that in full.
+    pub config_text: Option<String>,
+    /// The config as the launch names it, from the directory that it runs in.
+    pub config_word: Option<String>,
+    pub(super) directory: Directory,
     pub(super) span: Span,
 }
 
@@ -55,6 +64,12 @@ pub(super) fn from_command(
         _ => program(rest)?,
     };
     let (own, script) = rest.split_at(program.min(rest.len()));
+    let directory = &command.directory;
+    let named = script.first().filter(|_| !starts_itself).and_then(|word| word.text.as_deref());
+    let program = named.map(|name| match name.ends_with(".py") {
+        true => directory.join(name),
+        false => name.to_owned(),
+    });
     let mut launch = Launch {
         launcher,
         options: flags(own),
@@ -62,17 +77,21 @@ pub(super) fn from_command(
         world: None,
         given: Given::default(),
         line: Vec::new(),
-        program: script.first().filter(|_| !starts_itself).and_then(|word| word.text.clone()),
+        program,
         launcher_is_axolotl: false,
         by_accelerate: false,
         distributed_type: None,
         script: None,
         is_repeated: command.words.first().is_some_and(|first| is_repeating(first.text.as_deref())),
         words: command.words.clone(),
+        made: None,
+        config_text: None,
+        config_word: None,
+        directory: command.directory.clone(),
         span: command.span,
     };
     let script = if starts_itself { script } else { script.get(1..).unwrap_or(&[]) };
-    launch.read_yaml(script, files);
+    launch.read_yaml(script, directory, files);
     launch.read_arguments(script);
     let is_asked_for = launcher == Launcher::DeepSpeed || launch.asks_without_a_file();
     launch.by_accelerate = launcher == Launcher::Accelerate && is_asked_for;
@@ -83,12 +102,24 @@ pub(super) fn from_command(
     }
     launch.line.clone_from(&launch.given.values);
     training::read_program(&mut launch, files);
-    launch.world = launch.count(exported, files);
+    launch.world = launch.count(exported, &|name| files(&directory.join(name)));
+    if let Some(name) = launch.given.config.as_mut().and_then(|config| config.text.as_mut()) {
+        launch.config_word = Some(name.clone());
+        // A config may also be handed over as text.
+        if !name.starts_with('{') {
+            *name = directory.join(name);
+        }
+    }
     let has_config = launch.given.config.is_some() || launch.given.dictionary.is_some();
     (is_asked_for || has_config).then_some(launch)
 }
 
 impl Launch {
+    /// A file or directory that the launch names, from where the script starts.
+    pub fn path(&self, name: &str) -> String {
+        self.directory.join(name)
+    }
+
     /// The value of a launcher option; the last one counts.
     pub fn option(&self, name: &str) -> Option<&Word> {
         self.options.iter().rev().find(|(known, _)| known == name).map(|(_, word)| word)

@@ -11,6 +11,8 @@
 mod arguments;
 #[cfg(feature = "scripts")]
 mod dictionary;
+#[cfg(feature = "scripts")]
+mod directory;
 mod framework;
 #[cfg(feature = "scripts")]
 mod hostfile;
@@ -27,6 +29,8 @@ mod library_version;
 pub mod line_edit;
 #[cfg(feature = "scripts")]
 pub mod local;
+#[cfg(feature = "scripts")]
+mod made;
 mod name;
 mod origin;
 #[cfg(feature = "scripts")]
@@ -72,6 +76,8 @@ pub use launch::Launch;
 #[cfg(feature = "scripts")]
 pub use launcher::Launcher;
 pub use library_version::{LibraryVersion, NotAVersion};
+#[cfg(feature = "scripts")]
+pub use made::Made;
 pub use name::{
     Attention, MethodName, NumberFormat, Optimizer, Quantization, ReferenceName, RolloutName,
     TaskName, TrainerName,

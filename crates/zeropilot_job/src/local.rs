@@ -86,6 +86,12 @@ impl Places {
     }
 }
 
+/// The variable by which a script finds its own name, `0`, for a script in this file.
+pub fn own_name(script: &Path) -> Option<(String, Option<String>)> {
+    let whole = std::path::absolute(script).ok()?;
+    Some(("0".to_owned(), Some(whole.to_str()?.to_owned())))
+}
+
 /// Reads the job that a file or a directory describes; `launch` chooses one of several runs, counted from 1.
 ///
 /// # Errors
@@ -111,7 +117,7 @@ pub fn open(path: &Path, launch: Option<usize>) -> Result<OpenedJob, JobProblem>
         }
         _ => {}
     }
-    let outside = Outside::default();
+    let outside: Outside = own_name(path).into_iter().collect();
     let text = kind.command(&name).unwrap_or(text);
     let beside = path.parent().unwrap_or(Path::new(""));
     let places = Places::of(&text, &outside, beside);

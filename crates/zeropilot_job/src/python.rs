@@ -108,6 +108,8 @@ impl Call {
 pub struct Division {
     /// What is divided, or what the quotient is bound to.
     pub target: String,
+    /// What is divided, as written.
+    pub dividend: String,
     /// What it is divided by, as written.
     pub divisor: String,
     /// The function around it, by where it begins; 0 for the module.

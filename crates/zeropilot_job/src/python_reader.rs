@@ -133,7 +133,8 @@ impl Reader<'_> {
         let field = |name| node.child_by_field_name(name).map(|node| self.slice(node).to_owned());
         let (left, operator, right) = (field("left"), field("operator"), field("right"));
         if let (Some(target), Some("/="), Some(divisor)) = (left, operator.as_deref(), right) {
-            self.script.divisions.push(Division { target, divisor, scope, span: span(node) });
+            let (dividend, span) = (target.clone(), span(node));
+            self.script.divisions.push(Division { target, dividend, divisor, scope, span });
         }
     }
 
@@ -141,7 +142,10 @@ impl Reader<'_> {
         let operator = node.child_by_field_name("operator").map(|node| self.slice(node));
         if let (Some("/"), Some(right)) = (operator, node.child_by_field_name("right")) {
             let divisor = self.slice(right).to_owned();
-            self.script.divisions.push(Division { target, divisor, scope, span: span(node) });
+            let left = node.child_by_field_name("left");
+            let dividend = left.map_or_else(String::new, |left| self.slice(left).to_owned());
+            let span = span(node);
+            self.script.divisions.push(Division { target, dividend, divisor, scope, span });
         }
     }
 

@@ -170,7 +170,8 @@ impl Reader<'_> {
                 let name = self.name.to_owned();
                 return Some(JobConfig { name, content: ConfigContent::Computed, origin });
             };
-            let text = (self.files)(&name);
+            let written = self.launch.config_text.clone();
+            let text = written.or_else(|| (self.files)(&name));
             let content = text.map_or(ConfigContent::Missing, ConfigContent::Text);
             return Some(JobConfig { name, content, origin });
         }

@@ -1,6 +1,7 @@
 //! Launch scripts: the runs they start and the variables they set.
 
 use crate::launch::{self, Launch};
+use crate::made::Before;
 use crate::shell::{self, Assignment, Outside, Word};
 use crate::slurm;
 use zeropilot_config::syntax::Span;
@@ -22,11 +23,17 @@ pub fn read(text: &str, outside: &Outside, files: Files<'_>) -> LaunchScript {
     let mut known = slurm::variables(text);
     known.extend(outside.clone());
     let script = shell::read(text, &known);
-    let launches = script
-        .commands
-        .iter()
-        .filter_map(|command| launch::from_command(command, &script.exported, files))
-        .collect();
+    let mut launches: Vec<Launch> = Vec::new();
+    for command in &script.commands {
+        let before = Before { script: &script, text, command, launches: &launches };
+        let known = |name: &str| before.text_of(name).or_else(|| files(name));
+        if let Some(mut launch) = launch::from_command(command, &script.exported, &known) {
+            let config = launch.given.config.as_ref().and_then(|config| config.text.as_deref());
+            launch.made = config.map(|name| before.made(name));
+            launch.config_text = config.and_then(|name| before.text_of(name));
+            launches.push(launch);
+        }
+    }
     LaunchScript { launches, exported: script.exported }
 }
 

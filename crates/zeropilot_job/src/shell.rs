@@ -9,6 +9,8 @@ use std::collections::HashMap;
 use tree_sitter::{Node, Parser};
 use zeropilot_config::syntax::Span;
 
+use crate::directory::{Directories, Directory, script_directory};
+
 /// Variables that a script finds set, as far as they are known: those of the environment, and its arguments as `1`,
 /// `2`, …. One whose value is not known has none.
 pub type Outside = HashMap<String, Option<String>>;
@@ -37,6 +39,21 @@ pub(crate) struct Command {
     pub(crate) words: Vec<Word>,
     pub(crate) variables: Vec<Assignment>,
     pub(crate) span: Span,
+    /// Where it runs.
+    pub(crate) directory: Directory,
+    /// It, with what it is redirected to and the text it is handed.
+    pub(crate) statement: Span,
+}
+
+/// A file that a script writes by redirecting a command.
+#[derive(Debug)]
+pub(crate) struct Written {
+    /// Its name from where the script starts, if that can be known.
+    pub(crate) name: Option<String>,
+    /// What it holds, if the script has that in full.
+    pub(crate) text: Option<String>,
+    /// Where the command stands.
+    pub(crate) span: Span,
 }
 
 /// A script.
@@ -44,6 +61,7 @@ pub(crate) struct Command {
 pub(crate) struct ShellScript {
     pub(crate) commands: Vec<Command>,
     pub(crate) exported: Vec<Assignment>,
+    pub(crate) written: Vec<Written>,
 }
 
 pub(crate) fn read(text: &str, outside: &Outside) -> ShellScript {
@@ -53,7 +71,14 @@ pub(crate) fn read(text: &str, outside: &Outside) -> ShellScript {
         return script;
     }
     let Some(tree) = parser.parse(text, None) else { return script };
-    let mut reader = Reader { text, outside, variables: HashMap::new(), script: &mut script };
+    let mut reader = Reader {
+        text,
+        outside,
+        variables: HashMap::new(),
+        directories: Directories::default(),
+        statement: None,
+        script: &mut script,
+    };
     reader.walk(tree.root_node(), false);
     script
 }
@@ -62,6 +87,9 @@ struct Reader<'a> {
     text: &'a str,
     outside: &'a Outside,
     variables: HashMap<String, Option<String>>,
+    directories: Directories,
+    /// The redirected statement that is being looked at.
+    statement: Option<Span>,
     script: &'a mut ShellScript,
 }
 
@@ -85,23 +113,72 @@ impl Reader<'_> {
                 }
             }
             "command" => self.command(node),
-            kind => {
-                let conditional = conditional
-                    || matches!(
-                        kind,
-                        "if_statement"
-                            | "while_statement"
-                            | "for_statement"
-                            | "c_style_for_statement"
-                            | "case_statement"
-                            | "function_definition"
-                            | "subshell"
-                    );
+            "redirected_statement" => {
+                let outer = self.statement.replace(span(node));
+                children(node).for_each(|child| self.walk(child, conditional));
+                self.statement = outer;
+                self.redirected(node);
+            }
+            "if_statement"
+            | "while_statement"
+            | "for_statement"
+            | "c_style_for_statement"
+            | "case_statement"
+            | "function_definition"
+            | "subshell" => {
+                let before = self.directories.clone();
+                if node.kind() == "function_definition" {
+                    self.directories.change(None);
+                }
+                children(node).for_each(|child| self.walk(child, true));
+                self.directories.leave(before, node.kind());
+            }
+            _ => {
                 for child in children(node) {
                     self.walk(child, conditional);
                 }
             }
         }
+    }
+
+    /// Notes the file that a statement is redirected to.
+    fn redirected(&mut self, node: Node<'_>) {
+        let texts: Vec<Node<'_>> =
+            children(node).filter(|child| child.kind() == "heredoc_redirect").collect();
+        let inside = texts.iter().flat_map(|text| children(*text));
+        let files = children(node).chain(inside).filter(|child| child.kind() == "file_redirect");
+        let directory = self.directories.current();
+        for file in files.collect::<Vec<_>>() {
+            let operator =
+                self.slice(file).trim_start_matches(|digit: char| digit.is_ascii_digit());
+            if !operator.starts_with('>') && !operator.starts_with("&>") {
+                continue;
+            }
+            let named = file.child_by_field_name("destination").and_then(|word| self.value(word));
+            if named.as_deref() == Some("/dev/null") || operator.starts_with(">&") {
+                continue;
+            }
+            let is_whole = !operator.starts_with(">>") && self.only_copies(node);
+            let text =
+                texts.first().filter(|_| is_whole).and_then(|text| self.here_document(*text));
+            let name = named.filter(|_| directory.is_known()).map(|name| directory.join(&name));
+            self.script.written.push(Written { name, text, span: span(node) });
+        }
+    }
+
+    /// Whether a statement is `cat` alone, which writes what it is handed.
+    fn only_copies(&self, node: Node<'_>) -> bool {
+        node.child_by_field_name("body").is_some_and(|body| self.slice(body).trim() == "cat")
+    }
+
+    /// The text of a here-document, where the shell changes nothing in it.
+    fn here_document(&self, node: Node<'_>) -> Option<String> {
+        let part = |kind: &str| children(node).find(|child| child.kind() == kind);
+        let is_quoted = self.slice(part("heredoc_start")?).starts_with(['\'', '"', '\\']);
+        let text = self.slice(part("heredoc_body")?);
+        let strips_tabs = self.slice(node).starts_with("<<-");
+        let is_plain = is_quoted || !text.contains(['$', '`', '\\']);
+        (is_plain && !strips_tabs).then(|| text.to_owned())
     }
 
     fn assign(&mut self, node: Node<'_>, conditional: bool) -> Option<Assignment> {
@@ -117,7 +194,13 @@ impl Reader<'_> {
     }
 
     fn command(&mut self, node: Node<'_>) {
-        let mut command = Command { words: Vec::new(), variables: Vec::new(), span: span(node) };
+        let mut command = Command {
+            words: Vec::new(),
+            variables: Vec::new(),
+            span: span(node),
+            directory: self.directories.current(),
+            statement: self.statement.unwrap_or(span(node)),
+        };
         for child in children(node) {
             match child.kind() {
                 "variable_assignment" => {
@@ -135,6 +218,9 @@ impl Reader<'_> {
                 _ => command.words.push(self.word(child)),
             }
         }
+        let words: Vec<Option<&str>> =
+            command.words.iter().map(|word| word.text.as_deref()).collect();
+        self.directories.follow(&words);
         self.script.commands.push(command);
     }
 
@@ -155,6 +241,7 @@ impl Reader<'_> {
                     .collect();
                 Some(parts?.concat())
             }
+            "command_substitution" => script_directory(text, self.variable("0")?.as_deref()?),
             "simple_expansion" => self.variable(text.trim_start_matches('$'))?.clone(),
             "expansion" => {
                 let inside = text.strip_prefix("${")?.strip_suffix('}')?;

@@ -3,6 +3,7 @@
 use zeropilot_config::front_end::FrontEnd;
 
 use crate::arguments::ACCELERATE_SECTION;
+use crate::directory::Directory;
 use crate::launch::Launch;
 use crate::launcher::{Launcher, flags};
 use crate::place::{Named, Place};
@@ -12,18 +13,18 @@ use crate::yaml;
 
 impl Launch {
     /// Files in YAML that the launcher or the front end reads before the training script does.
-    pub(super) fn read_yaml(&mut self, script: &[Word], files: Files<'_>) {
+    pub(super) fn read_yaml(&mut self, script: &[Word], directory: &Directory, files: Files<'_>) {
         let named = match self.launcher {
             Launcher::Accelerate => self.option("config_file").cloned(),
             Launcher::LlamaFactory | Launcher::Axolotl => script.first().cloned(),
             Launcher::Swift => script.first().filter(|word| is_settings(word)).cloned(),
             _ => None,
         };
-        self.read_yaml_file(named.as_ref(), files);
+        self.read_yaml_file(named.as_ref(), directory, files);
         // The trainer has a file of its own, whoever starts it.
         if self.program.as_deref() == Some("axolotl.cli.train") {
             self.launcher_is_axolotl = true;
-            self.read_yaml_file(script.first(), files);
+            self.read_yaml_file(script.first(), directory, files);
         }
         if self.launcher == Launcher::LlamaFactory || self.is_axolotl() {
             self.given.front_end = Some(FrontEnd::HfTrainer);
@@ -35,11 +36,12 @@ impl Launch {
         self.launcher == Launcher::Axolotl || self.launcher_is_axolotl
     }
 
-    fn read_yaml_file(&mut self, named: Option<&Word>, files: Files<'_>) {
+    fn read_yaml_file(&mut self, named: Option<&Word>, directory: &Directory, files: Files<'_>) {
         let Some((name, span)) = named.and_then(|word| Some((word.text.as_deref()?, word.span)))
         else {
             return;
         };
+        let name = &directory.join(name);
         let Some(text) = files(name) else { return };
         for entry in yaml::scalars(&text) {
             let place = Place::in_file(name, entry.span);

@@ -13,6 +13,7 @@ use zeropilot_config::syntax::{
     Document, Member, Node, Span, SyntaxError, Value, decode, parse_hjson, parse_json,
 };
 
+use crate::data_parallel::Groups;
 use crate::diagnostic::Diagnostic;
 use crate::key_values::KeyValues;
 use crate::refusal;
@@ -215,38 +216,61 @@ fn pass(root: &Node, settings: &Settings, front_end: FrontEnd, world: &mut World
         },
         accelerator: Accelerator::Cuda,
     };
-    let copy = ranks_of_a_copy(seen);
+    let groups = Groups::new(settings.script.sharing, front_end);
+    let by_unit = groups.without_key(seen);
+    let seen = by_unit.as_ref().unwrap_or(seen);
+    let copy = groups.ranks_of_one(seen);
     if world.source == WorldSource::Assumed {
         world.size = world.size.max(copy);
     }
-    let mut resolution = resolve(seen, circumstances(world.size));
+    let mut resolution = resolve(seen, circumstances(groups.count(world.size, seen)));
     if world.source == WorldSource::Assumed
         && let Some(size) =
             fitting_world(&resolution.problems).and_then(|size| size.checked_mul(copy))
     {
         *world = World { size, source: WorldSource::Inferred };
-        resolution = resolve(seen, circumstances(size));
+        resolution = resolve(seen, circumstances(groups.count(size, seen)));
     }
+    let is_settled = groups.is_settled(root);
+    let settled = |values: ResolvedValues| if is_settled { values } else { values.unsettled(root) };
     let Some(filled) = filled else {
-        let resolved = resolution.resolved.map(|resolved| whole_values(resolved, Vec::new()));
+        let resolved = resolution.resolved.map(|it| settled(whole_values(it, Vec::new())));
         return Outcome { problems: resolution.problems, resolved, ..Outcome::default() };
     };
-    let problems = own_problems(resolution.problems, &filled);
+    let mut problems = own_problems(resolution.problems, &filled);
+    if !is_settled {
+        // The framework fills for ranks that share nothing, and accelerate divides afterwards.
+        problems.retain(|problem| !matches!(problem.kind, ProblemKind::BatchMismatch(_)));
+    }
     let is_refused = !filled.problems.is_empty() || !problems.is_empty();
     let resolved = match resolution.resolved {
         _ if is_refused => None,
         Some(resolved) => Some(resolved_values(resolved, &filled)),
         None => resolve_without_pending(&filled, circumstances(world.size)),
     };
+    let resolved = resolved.map(settled);
     Outcome { refusals: filled.problems, pending: filled.pending, problems, resolved }
 }
 
-/// Ranks that share a sequence, and so are one for the batch.
-fn ranks_of_a_copy(root: &Node) -> usize {
-    let written = root.get("sequence_parallel_size").map(|node| &node.value);
-    match written {
-        Some(Value::Int(ranks)) => ranks.to_usize().unwrap_or(1).max(1),
-        _ => 1,
+impl ResolvedValues {
+    /// The batch where only the run knows among how many groups it is divided: what is written, and nothing that
+    /// follows from their number.
+    fn unsettled(mut self, root: &Node) -> Self {
+        let written = |key: &str| {
+            let node = root.get(key)?;
+            matches!(node.value, Value::Int(_) | Value::Float(_)).then(|| PyValue::from(node))
+        };
+        let [train, micro, steps] = BATCH_KEYS.map(written);
+        // Without a global batch, one step is what is not written.
+        if train.is_some() || steps.is_some() {
+            self.gradient_accumulation_steps = steps;
+        }
+        self.train_batch_size = train;
+        self.shares_samples = true;
+        if micro.is_some() || self.train_batch_size.is_some() {
+            self.micro_batch_size = micro;
+        }
+        self
     }
 }
 
@@ -330,6 +354,7 @@ fn whole_values(resolved: ResolvedConfig, open: Vec<String>) -> ResolvedValues {
         train_batch_size: Some(resolved.train_batch_size()),
         micro_batch_size: Some(resolved.micro_batch_size()),
         gradient_accumulation_steps: Some(resolved.gradient_accumulation_steps()),
+        shares_samples: false,
         stage: stage_of(&zero_optimization),
         zero_optimization,
         keys: KeyValues::new(resolved, open),

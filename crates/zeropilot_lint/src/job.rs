@@ -116,7 +116,7 @@ fn config(
         return Some(JobFile { name: Some(name), text: script, report, is_config: false });
     }
     let name = launch.given.config.as_ref()?.text.clone()?;
-    let text = files(&name)?;
+    let text = launch.config_text.clone().or_else(|| files(&name))?;
     let mut report = check(text.as_bytes(), &settings);
     report.diagnostics.retain(|found| match told_elsewhere(found, launch) {
         None => true,

@@ -1,13 +1,15 @@
 //! What rules over jobs look at, and where they put what they find.
 
+use zeropilot_config::front_end::FrontEnd;
 use zeropilot_config::syntax::Span;
 use zeropilot_job::{
-    CLIENT_OPTIMIZER, Call, Files, Launch, LaunchScript, Launcher, Place, PythonScript,
+    CLIENT_OPTIMIZER, Call, Files, Launch, LaunchScript, Launcher, Place, PythonScript, Value,
 };
 
 use crate::diagnostic::Diagnostic;
 use crate::report::{Report, Verdict};
 use crate::settings::Settings;
+use crate::{prepared, sharing};
 
 /// What rules over jobs look at.
 pub(crate) struct JobView<'a> {
@@ -107,6 +109,9 @@ pub fn settings(launch: &Launch, said: &Settings) -> Settings {
     settings.world_size = said.world_size.or(launch.world);
     settings.front_end = said.front_end.or(given.front_end);
     given.add_to(&mut settings.arguments);
+    if settings.front_end == Some(FrontEnd::Accelerate) {
+        prepared::add_to(launch, &mut settings.arguments.accelerate);
+    }
     let script = &mut settings.script;
     let text = |name: &str| given.value(name).map(str::to_owned);
     script.optim = script.optim.take().or_else(|| text("optim"));
@@ -117,9 +122,26 @@ pub fn settings(launch: &Launch, said: &Settings) -> Settings {
     script.load_best_model_at_end =
         script.load_best_model_at_end.or_else(|| given.switch("load_best_model_at_end"));
     settings.script.is_compiled |= is_compiled(launch);
+    settings.script.trains_adapters |= trains_adapters(launch);
+    settings.script.sharing = settings.script.sharing.or_else(|| sharing::of_launch(launch));
     settings.script.is_autotuned = launch.launcher == Launcher::DeepSpeed
         && launch.options.iter().any(|(name, _)| name == "autotuning");
     settings
+}
+
+/// Whether only adapters are trained: PEFT in the script, or a framework that is told so.
+fn trains_adapters(launch: &Launch) -> bool {
+    let in_script = launch.script.as_ref().is_some_and(|script| {
+        let hands = |call: &Call| {
+            call.keyword("peft_config").is_some_and(|(value, _)| *value != Value::None)
+        };
+        script.calls("get_peft_model") || script.calls.iter().any(hands)
+    });
+    let names = ["finetuning_type", "train_type", "tuner_type", "adapter"];
+    in_script
+        || names.iter().any(|name| {
+            launch.given.value(name).is_some_and(|value| matches!(value, "lora" | "qlora"))
+        })
 }
 
 /// Whether something calls `engine.compile()`: the script itself, or accelerate for the Trainer.

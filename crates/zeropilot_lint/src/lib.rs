@@ -8,6 +8,7 @@
 mod argument;
 mod check;
 mod checkpoint;
+mod data_parallel;
 mod diagnostic;
 mod edit;
 mod explain;
@@ -18,6 +19,8 @@ pub mod job;
 mod job_view;
 mod key_values;
 mod manual;
+#[cfg(feature = "job")]
+mod prepared;
 #[cfg(feature = "project")]
 pub mod project;
 mod reading;
@@ -30,6 +33,8 @@ mod rules;
 mod script;
 mod selection;
 mod settings;
+#[cfg(feature = "job")]
+mod sharing;
 mod subject;
 mod suggestion;
 mod world;
@@ -46,7 +51,7 @@ pub use manual::{Case, Page};
 pub use registry::{RULES, nearest_code, rule};
 pub use report::{Outcome, Report, ResolvedValues, Verdict};
 pub use rule::{Example, Group, Rule, Severity, Wording};
-pub use script::Script;
+pub use script::{Script, Sharing};
 pub use selection::Selection;
 pub use settings::Settings;
 pub use subject::Subject;

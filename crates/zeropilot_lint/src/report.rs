@@ -41,6 +41,8 @@ pub struct ResolvedValues {
     pub micro_batch_size: Option<PyValue>,
     /// Micro batches per optimizer step; `None` if only known at run time.
     pub gradient_accumulation_steps: Option<PyValue>,
+    /// Whether the script groups ranks that share samples, and only the run knows how many groups there are.
+    pub shares_samples: bool,
     /// The ZeRO stage.
     pub stage: u8,
     /// By the engine's field names; `"auto"` where a value is only known at run time.

@@ -23,4 +23,18 @@ pub struct Script {
     pub is_autotuned: bool,
     /// Whether `engine.compile()` is called.
     pub is_compiled: bool,
+    /// Whether it trains adapters of PEFT, which are saved by themselves.
+    pub trains_adapters: bool,
+    /// Whether ranks work on the same samples, as the script arranges it.
+    pub sharing: Option<Sharing>,
+}
+
+/// Ranks that work on the same samples: a pipeline, or a unit for model or sequence parallelism that the engine is
+/// handed. The batch is then divided among groups of them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Sharing {
+    /// This many form a group.
+    Ranks(usize),
+    /// Only the run knows how many.
+    Unknown,
 }

@@ -32,8 +32,10 @@ pub struct RunCommand {
     pub(crate) launch: Vec<Word>,
     /// The training program as it is named, if there is one.
     pub(crate) program: Option<String>,
-    /// The config as it is named, if there is one.
+    /// The config, from where the command starts, if there is one.
     pub config: Option<String>,
+    /// The config as the launch names it, from the directory that its script changes to.
+    pub(crate) config_word: Option<String>,
     /// Ranks, if it says so.
     pub world: Option<usize>,
     /// Who reads the config, if it shows.
@@ -62,7 +64,10 @@ impl RunCommand {
             in_script.map_or_else(|| given.clone(), |(script, launch)| script.words(&launch.words));
         let config = launch.and_then(|launch| launch.given.config.as_ref()?.text.clone());
         let checkpoints =
-            CHECKPOINTS.iter().find_map(|name| value(&words, name)).map(PathBuf::from);
+            CHECKPOINTS.iter().find_map(|name| value(&words, name)).map(|name| match launch {
+                Some(launch) => PathBuf::from(launch.path(&name)),
+                None => PathBuf::from(name),
+            });
         let file = script.as_ref().and_then(|script| script.file.as_deref());
         let name = file.unwrap_or(Path::new("")).to_string_lossy();
         let of_launch = |launch| TrainingJob::of_launch(&name, &text, &read, launch, &files);
@@ -70,6 +75,7 @@ impl RunCommand {
             job: launch.map(of_launch).unwrap_or_default(),
             program: launch.and_then(|launch| launch.program.clone()),
             config,
+            config_word: launch.and_then(|launch| launch.config_word.clone()),
             world: launch.and_then(|launch| launch.world),
             front_end: launch.and_then(|launch| launch.given.front_end),
             checkpoints,
@@ -150,7 +156,7 @@ impl RunCommand {
     /// The command with another config. A config that only a YAML file names is changed in a copy of that file, which
     /// goes into `directory`. `None` if the name is nowhere to be found.
     pub fn with_config(&self, config: &Path, directory: &Path) -> Option<Vec<OsString>> {
-        let named = self.config.as_deref()?;
+        let named = self.config_word.as_deref()?;
         let words = replaced(&self.words, named, config.as_os_str());
         if words != self.words {
             return Some(words);

@@ -8,6 +8,7 @@ use std::ffi::{OsStr, OsString};
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use zeropilot_job::local::own_name;
 use zeropilot_job::{Outside, Word};
 
 const SHELLS: [&str; 5] = ["bash", "sh", "dash", "ksh", "zsh"];
@@ -67,7 +68,8 @@ impl ShellScript {
         let arguments = arguments.map(|(index, word)| (index.to_string(), text(word.clone())));
         let inherited = std::env::vars_os();
         let inherited = inherited.filter_map(|(name, value)| Some((text(name)?, text(value))));
-        inherited.chain(arguments).collect()
+        let own = self.file.as_deref().and_then(own_name);
+        inherited.chain(arguments).chain(own).collect()
     }
 
     /// The words of a launch in it. A word that only the run settles stands as it is written.

@@ -97,6 +97,16 @@ fn batch(values: &ResolvedValues, report: &Report, language: Language) -> String
     let stage = values.stage;
     let numbers =
         [&values.train_batch_size, &values.micro_batch_size, &values.gradient_accumulation_steps];
+    if let [None, Some(micro), Some(steps)] = numbers.map(Option::as_ref)
+        && values.shares_samples
+    {
+        let [micro, steps] = [micro, steps].map(plain);
+        return tr!(
+            language,
+            "ZeRO stage {stage}, {micro} per GPU × {steps} accumulation × the data-parallel ranks that the script sets; {ranks} in all",
+            "ZeRO stage {stage}，每卡 {micro} × 梯度累积 {steps} × 脚本设定的数据并行数；共 {ranks}"
+        );
+    }
     let [Some(train), Some(micro), Some(steps)] = numbers.map(Option::as_ref) else {
         return tr!(
             language,

@@ -109,11 +109,11 @@ impl Run<'_> {
         let text = format!("{:#}\n", Value::Object(fallback.config.clone()));
         let path = self.recorder.write(&format!("config-{number}.json"), &text).ok()?;
         let path = fs::canonicalize(&path).unwrap_or(path);
-        let current = RunCommand {
-            words: next.words.clone(),
-            config: next.config_path.as_ref().map(|path| path.to_string_lossy().into_owned()),
-            ..self.command.clone()
-        };
+        let config = next.config_path.as_ref().map(|path| path.to_string_lossy().into_owned());
+        let is_first = config == self.command.config;
+        let config_word = if is_first { self.command.config_word.clone() } else { config.clone() };
+        let current =
+            RunCommand { words: next.words.clone(), config, config_word, ..self.command.clone() };
         let mut words = current.with_config(&path, self.recorder.directory())?;
         for (name, value) in &fallback.arguments {
             words = with_value(&words, name, value);

@@ -1,6 +1,7 @@
 //! A training script may read keys of its own from the same file. Where nobody says who reads it and
 //! the config is a section in the settings of a program, a note says only that.
 
+use zeropilot_config::front_end::FrontEnd;
 use zeropilot_config::problem::KeyPath;
 use zeropilot_config::schema::EngineVersion;
 use zeropilot_config::schema::Schema;
@@ -47,6 +48,10 @@ pub(crate) static RULE: Rule = Rule {
             r#"{"train_micro_batch_size_per_gpu": 1, "sequence_parallel_size": 2, "data_parallel_size": 1}"#,
         )
         .ranks(2),
+        Example::new(
+            r#"{"train_micro_batch_size_per_gpu": 1, "zero_optimization": {"stage": 2}, "gradient_clipping": 1.0, "msamp": {"enabled": true, "opt_level": "O2"}}"#,
+        )
+        .read_by(FrontEnd::Accelerate),
     ],
     is_no_op: true,
 };
@@ -124,6 +129,11 @@ fn builds_mesh(subject: &Subject<'_>, key: &str) -> bool {
         && subject.version >= EngineVersion::V0_15
 }
 
+/// The section of MS-AMP, which accelerate reads, also under the HF Trainer.
+fn is_of_accelerate(subject: &Subject<'_>, key: &str) -> bool {
+    key == "msamp" && subject.front_end != FrontEnd::DeepSpeed
+}
+
 fn renamed(section: &str, key: &str) -> Option<String> {
     let found = RENAMED.iter().find(|(place, old, _)| *place == section && *old == key);
     found.map(|(_, _, new)| (*new).to_owned())
@@ -142,7 +152,9 @@ pub(crate) fn check(subject: &Subject<'_>, found: &mut Vec<Diagnostic>) {
             return;
         }
         if !reads(schema, &member.key) {
-            if embedded.is_none() && !builds_mesh(subject, &member.key) {
+            let is_read =
+                builds_mesh(subject, &member.key) || is_of_accelerate(subject, &member.key);
+            if embedded.is_none() && !is_read {
                 found.push(top_level(subject, member));
             }
         } else if let Value::Object(members) = &member.value.value

@@ -1,6 +1,7 @@
 use crate::diagnostic::Diagnostic;
 use crate::job_view::{Findings, JobView};
 use crate::rule::{Example, Group, Rule, Severity, Wording};
+use zeropilot_job::{Made, PythonScript};
 use zeropilot_text::Text;
 
 pub(crate) static RULE: Rule = Rule {
@@ -9,36 +10,75 @@ pub(crate) static RULE: Rule = Rule {
     group: Group::Launch,
     severity: Severity::Error,
     summary: Text::new("the DeepSpeed config does not exist", "DeepSpeed 配置文件不存在"),
-    wordings: &[&WORDING],
+    wordings: &[&WORDING, &LATER],
     sources: &[],
-    examples: &[Example::job(
-        "deepspeed --num_gpus 2 train.py --deepspeed_config /nonexistent/ds.json",
-    )],
-    good: &[Example::job("deepspeed --num_gpus 2 train.py --deepspeed_config $CONFIG")],
+    examples: &[
+        Example::job("deepspeed --num_gpus 2 train.py --deepspeed_config /nonexistent/ds.json"),
+        Example::job(
+            "python write_config.py\ndeepspeed --num_gpus 2 train.py --deepspeed_config ds.json",
+        ),
+    ],
+    good: &[
+        Example::job("deepspeed --num_gpus 2 train.py --deepspeed_config $CONFIG"),
+        Example::job("cd src && deepspeed --num_gpus 2 train.py --deepspeed_config conf/ds.json")
+            .files(&[("src/conf/ds.json", r#"{"train_micro_batch_size_per_gpu": 2}"#)]),
+        Example::job(
+            "cat > ds.json <<EOF\n{\"train_micro_batch_size_per_gpu\": 2}\nEOF\ndeepspeed --num_gpus 2 train.py --deepspeed_config ds.json",
+        ),
+    ],
     is_no_op: false,
 };
 
 static WORDING: Wording = Wording {
     message: Text::new("there is no file `{name}`", "找不到文件 `{name}`"),
     why: Text::new(
-        "zeropilot looked in the directory it runs in and in the directory of the script. It does not follow `cd`, and it does not know files that the script writes before the launch.",
-        "zeropilot 在运行目录和脚本所在目录里都没有找到。它不跟踪 `cd`，也不知道脚本启动训练前会写出哪些文件。",
+        "zeropilot looked in the directory it runs in and in the directory of the script, and followed the script's `cd`. No command before the launch writes the file.",
+        "zeropilot 按脚本里的 `cd`，在运行目录和脚本所在目录里都没有找到。启动训练之前也没有命令会生成这个文件。",
     ),
     help: Text::new(
-        "correct the path, or run the script from the directory the path starts in; ignore this if the script changes directory or writes the file itself",
-        "改正路径，或到路径起始的目录下运行脚本；如果脚本自己切换目录或生成这个文件，可以忽略",
+        "correct the path, or run the script from the directory the path starts in",
+        "改正路径，或到路径起始的目录下运行脚本",
+    ),
+};
+
+static LATER: Wording = Wording {
+    message: Text::new(
+        "`{name}` does not exist yet, so it was not checked",
+        "`{name}` 还不存在，没有检查",
+    ),
+    why: Text::new(
+        "A command before the launch may write the file, or the script changes to a directory that is only known when it runs.",
+        "启动训练之前的命令可能会生成这个文件，或者脚本切换到了运行时才知道的目录。",
+    ),
+    help: Text::new(
+        "check the file once it exists: `zeropilot check {name}`",
+        "文件生成后再检查：`zeropilot check {name}`",
     ),
 };
 
 pub(crate) fn check(job: &JobView<'_>, found: &mut Findings) {
-    for config in job.job.launches.iter().filter_map(|launch| launch.given.config.as_ref()) {
-        if let Some(name) = config.text.as_deref()
-            && !name.starts_with('{')
-            && (job.files)(name).is_none()
-        {
-            let place = &config.place;
-            let diagnostic = Diagnostic::new(&RULE, &WORDING, "", place.span).with("name", name);
-            found.at(place, diagnostic);
+    for launch in &job.job.launches {
+        let Some(config) = launch.given.config.as_ref() else { continue };
+        let Some(name) = config.text.as_deref() else { continue };
+        let is_there = launch.config_text.is_some() || (job.files)(name).is_some();
+        if is_there || name.starts_with('{') {
+            continue;
         }
+        let is_made = launch.made != Some(Made::No)
+            || (config.place.file.is_some() && launch.script.as_ref().is_some_and(writes_files));
+        let (wording, severity) = match is_made {
+            true => (&LATER, Severity::Note),
+            false => (&WORDING, Severity::Error),
+        };
+        let place = &config.place;
+        let diagnostic = Diagnostic::new(&RULE, wording, "", place.span);
+        found.at(place, diagnostic.severity(severity).with("name", name));
     }
+}
+
+/// Whether a training script writes files or changes its directory, and so may make the config itself.
+fn writes_files(script: &PythonScript) -> bool {
+    let writes =
+        ["open", "write_text", "dump", "chdir", "copy", "copyfile", "save", "run", "system"];
+    script.calls.iter().any(|call| writes.contains(&call.name()))
 }

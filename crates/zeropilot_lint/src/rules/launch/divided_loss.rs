@@ -5,7 +5,7 @@ use crate::diagnostic::Diagnostic;
 use crate::job_view::{Findings, JobView};
 use crate::report::Report;
 use crate::rule::{Example, Group, Rule, Severity, Wording};
-use zeropilot_job::Place;
+use zeropilot_job::{Division, Place, PythonScript, Value};
 use zeropilot_text::Text;
 
 pub(crate) static RULE: Rule = Rule {
@@ -28,8 +28,20 @@ pub(crate) static RULE: Rule = Rule {
             ("t.py", "import deepspeed\nengine, _, _, _ = deepspeed.initialize(args=args, model=model)\nloss = engine(batch)\nloss = loss / args.gradient_accumulation_steps\nengine.backward(loss)\nengine.step()\n"),
             ("ds.json", r#"{"train_micro_batch_size_per_gpu": 1, "gradient_accumulation_steps": 8}"#),
         ]),
+        Example::job("deepspeed --num_gpus 2 t.py --deepspeed_config ds.json").files(&[
+            ("t.py", "import deepspeed\nengine, _, _, _ = deepspeed.initialize(args=args, model=model)\ngas = engine.gradient_accumulation_steps()\nloss = engine(batch)\nloss = loss / gas\nengine.backward(loss)\nengine.step()\n"),
+            ("ds.json", r#"{"train_micro_batch_size_per_gpu": 1, "gradient_accumulation_steps": 8}"#),
+        ]),
+        Example::job("accelerate launch --use_deepspeed --deepspeed_config_file ds.json --num_processes 2 t.py").files(&[
+            ("t.py", "accelerator = Accelerator(gradient_accumulation_steps=4)\nmodel = AutoModelForCausalLM.from_pretrained('gpt2')\noptimizer = torch.optim.AdamW(model.parameters())\nloader = DataLoader(data, batch_size=2)\nmodel, optimizer, loader = accelerator.prepare(model, optimizer, loader)\naccelerator.backward(loss / 4)\n"),
+            ("ds.json", r#"{"train_micro_batch_size_per_gpu": "auto", "gradient_accumulation_steps": "auto", "gradient_clipping": 1.0, "zero_optimization": {"stage": 2}}"#),
+        ]),
     ],
     good: &[
+        Example::job("deepspeed --num_gpus 2 t.py --deepspeed_config ds.json").files(&[
+            ("t.py", "import deepspeed\nengine, _, _, _ = deepspeed.initialize(args=args, model=model)\nloss = (one + other) / 2\nengine.backward(loss)\nengine.step()\n"),
+            ("ds.json", r#"{"train_micro_batch_size_per_gpu": 1, "gradient_accumulation_steps": 2}"#),
+        ]),
         Example::job("deepspeed --num_gpus 2 t.py --deepspeed_config ds.json").files(&[
             ("t.py", "import deepspeed\nengine, _, _, _ = deepspeed.initialize(args=args, model=model)\nloss = engine(batch)\nengine.backward(loss)\nengine.step()\n"),
             ("ds.json", r#"{"train_micro_batch_size_per_gpu": 1, "gradient_accumulation_steps": 8}"#),
@@ -66,6 +78,19 @@ fn steps(report: &Report) -> Option<i64> {
     }
 }
 
+/// Whether a loss is divided by the accumulation steps: by something of that name, or by their number.
+fn is_accumulation(division: &Division, script: &PythonScript, steps: i64) -> bool {
+    let is_number = |text: &str| text.parse() == Ok(steps);
+    // A mean of so many losses is not meant.
+    let is_mean = division.dividend.contains(['+', '-']);
+    let by_value = || match script.bound(&division.divisor) {
+        Some(Value::Call(name) | Value::Argument(name)) => name.contains("accum"),
+        Some(Value::Literal(number)) => is_number(number) && !is_mean,
+        _ => false,
+    };
+    division.divisor.contains("accum") || (is_number(&division.divisor) && !is_mean) || by_value()
+}
+
 pub(crate) fn check(job: &JobView<'_>, found: &mut Findings) {
     for (launch, config) in job.job.launches.iter().zip(job.configs) {
         let (Some(script), Some(name)) = (&launch.script, &launch.program) else { continue };
@@ -89,7 +114,7 @@ pub(crate) fn check(job: &JobView<'_>, found: &mut Findings) {
                 let is_before = division.scope == call.scope
                     && division.span.end <= call.span.start
                     && call.argument_name() == Some(division.target.as_str());
-                division.divisor.contains("accum") && (is_inside || is_before)
+                (is_inside || is_before) && is_accumulation(division, script, steps)
             });
             if let Some(division) = divided {
                 let diagnostic = Diagnostic::new(&RULE, &WORDING, "", division.span)

@@ -1,7 +1,7 @@
 use crate::diagnostic::Diagnostic;
 use crate::job_view::{Findings, JobView};
 use crate::rule::{Example, Group, Rule, Severity, Wording};
-use zeropilot_job::Launcher;
+use zeropilot_job::{Call, Launcher, PythonScript, Value};
 use zeropilot_text::Text;
 
 pub(crate) static RULE: Rule = Rule {
@@ -17,7 +17,13 @@ pub(crate) static RULE: Rule = Rule {
         "InternLM/xtuner#592",
     ],
     examples: &[Example::job("python train.py --deepspeed $CONFIG")],
-    good: &[Example::job("torchrun --nproc_per_node 4 train.py --deepspeed $CONFIG")],
+    good: &[
+        Example::job("torchrun --nproc_per_node 4 train.py --deepspeed $CONFIG"),
+        Example::job("python train.py --deepspeed $CONFIG").files(&[(
+            "train.py",
+            "import os\nos.environ['RANK'] = '0'\nos.environ['WORLD_SIZE'] = '1'\nargs = TrainingArguments(output_dir='out')\n",
+        )]),
+    ],
     is_no_op: false,
 };
 
@@ -41,8 +47,22 @@ pub(crate) fn check(job: &JobView<'_>, found: &mut Findings) {
         // Something around the script may have set the ranks already.
         let sets_ranks =
             launch.variables.iter().chain(&job.job.exported).any(|set| set.name == "RANK");
-        if !sets_ranks && !launch.is_repeated {
+        let is_set_inside = launch.script.as_ref().is_some_and(sets_its_rank);
+        if !sets_ranks && !is_set_inside && !launch.is_repeated {
             found.here(Diagnostic::new(&RULE, &WORDING, "", launch.span()));
         }
     }
+}
+
+/// Whether a training script says its rank itself, as notebooks do.
+fn sets_its_rank(script: &PythonScript) -> bool {
+    let is_rank = |value: &Value| *value == Value::Literal("RANK".to_owned());
+    let is_told = |call: &Call| match call.name() {
+        "setdefault" | "putenv" => call.positional.first().is_some_and(|(name, _)| is_rank(name)),
+        "init_distributed" | "init_process_group" => {
+            call.keyword("rank").is_some_and(|(value, _)| *value != Value::None)
+        }
+        _ => false,
+    };
+    script.members.iter().any(|member| member.name == "RANK") || script.calls.iter().any(is_told)
 }

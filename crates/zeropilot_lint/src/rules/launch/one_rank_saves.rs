@@ -12,10 +12,16 @@ pub(crate) static RULE: Rule = Rule {
     summary: Text::new("saving on one rank only", "只在一个进程上保存"),
     wordings: &[&WORDING],
     sources: &["deepspeedai/DeepSpeed#4247"],
-    examples: &[Example::job("deepspeed --num_gpus 2 t.py --deepspeed_config $C").files(&[(
-        "t.py",
-        "engine, _, _, _ = deepspeed.initialize(args=args, model=model)\nif args.local_rank == 0:\n    engine.save_checkpoint('out')\n",
-    )])],
+    examples: &[
+        Example::job("deepspeed --num_gpus 2 t.py --deepspeed_config $C").files(&[(
+            "t.py",
+            "engine, _, _, _ = deepspeed.initialize(args=args, model=model)\nif args.local_rank == 0:\n    engine.save_checkpoint('out')\n",
+        )]),
+        Example::job("deepspeed --num_gpus 2 t.py --deepspeed_config $C").files(&[(
+            "t.py",
+            "engine, _, _, _ = deepspeed.initialize(args=args, model=model)\nif torch.distributed.get_rank() == 0:\n    engine.save_checkpoint('out')\n",
+        )]),
+    ],
     good: &[
         Example::job("deepspeed --num_gpus 2 t.py --deepspeed_config $C").files(&[(
             "t.py",
@@ -45,14 +51,31 @@ static WORDING: Wording = Wording {
 const TOGETHER: [&str; 4] =
     ["save_checkpoint", "save_16bit_model", "load_checkpoint", "save_fp16_model"];
 
-/// Whether a condition holds on one rank: `rank == 0`, `args.local_rank == 0`, `dist.get_rank() == 0`.
+/// Whether a condition holds on one rank of each node or of all: `rank == 0`, `dist.get_rank() == 0`,
+/// `int(os.environ["RANK"]) == 0`, `args.local_rank in (-1, 0)`, `accelerator.is_main_process`.
 fn holds_on_one_rank(condition: &str) -> bool {
+    let is_joined = condition.split_whitespace().any(|word| matches!(word, "and" | "or" | "not"));
     let plain: String = condition.split_whitespace().collect();
-    let one = |side: &str| side.ends_with("rank") || side.ends_with("rank()");
-    match plain.split_once("==") {
-        Some((left, "0")) => one(left) && !left.contains("and") && !left.contains("or"),
-        _ => false,
-    }
+    let plain = plain.trim_start_matches('(').replace(['"', '\''], "");
+    let rank = |side: &str| {
+        let side = side.trim_end_matches([')', ']']);
+        // `os.environ.get("RANK", 0)`
+        let side = side.strip_suffix(",0").or(side.strip_suffix(",-1")).unwrap_or(side);
+        let side = side.trim_end_matches("get_rank(").to_lowercase();
+        side.is_empty() || side.ends_with('.') || side.ends_with("rank")
+    };
+    let is_one = match plain.split_once("==") {
+        Some((left, zero)) if zero.trim_end_matches(')') == "0" => rank(left),
+        Some(("0", right)) => rank(right),
+        Some(_) => false,
+        None => {
+            let alone = plain.trim_end_matches([')', '(']);
+            let one_of = ["in(-1,0)", "in[-1,0]", "in(0,-1)", "in[0,-1]"];
+            let in_list = one_of.iter().find_map(|list| plain.strip_suffix(list));
+            in_list.is_some_and(rank) || alone.ends_with("is_main_process")
+        }
+    };
+    is_one && !is_joined
 }
 
 pub(crate) fn check(job: &JobView<'_>, found: &mut Findings) {
@@ -69,6 +92,46 @@ pub(crate) fn check(job: &JobView<'_>, found: &mut Findings) {
                     .with("condition", condition);
                 found.at(&Place::in_file(name, call.span), diagnostic);
             }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn guards_of_one_rank_are_known_in_the_ways_people_write_them() {
+        for one in [
+            "rank == 0",
+            "args.local_rank == 0",
+            "dist.get_rank() == 0",
+            "torch.distributed.get_rank()==0",
+            "deepspeed.comm.get_rank() == 0",
+            "engine.global_rank == 0",
+            "0 == rank",
+            "(rank == 0)",
+            "os.environ[\"RANK\"] == \"0\"",
+            "int(os.environ['LOCAL_RANK']) == 0",
+            "int(os.environ.get('RANK', 0)) == 0",
+            "local_rank in (-1, 0)",
+            "args.local_rank in [-1, 0]",
+            "accelerator.is_main_process",
+            "is_main_process()",
+        ] {
+            assert!(holds_on_one_rank(one), "{one}");
+        }
+        for more in [
+            "step == 0",
+            "rank == 0 or True",
+            "rank != 0",
+            "rank == 1",
+            "not accelerator.is_main_process",
+            "step % 100 == 0",
+            "count() == 0",
+            "world_size == 1",
+        ] {
+            assert!(!holds_on_one_rank(more), "{more}");
         }
     }
 }

@@ -9,6 +9,7 @@ use crate::edit::insert_members;
 use crate::reading::ZERO;
 use crate::reading::at_member;
 use crate::rule::{Example, Group, Rule, Severity, Wording};
+use crate::script::Script;
 use crate::subject::Subject;
 use zeropilot_text::Text;
 
@@ -35,9 +36,18 @@ pub(crate) static RULE: Rule = Rule {
             r#"{"train_micro_batch_size_per_gpu": 1, "gradient_accumulation_steps": 1, "gradient_clipping": 1.0, "bf16": {"enabled": "auto"}, "zero_optimization": {"stage": 2}}"#,
         )
         .read_by(FrontEnd::HfTrainer),
+        Example::new(
+            r#"{"train_micro_batch_size_per_gpu": 1, "gradient_accumulation_steps": 1, "gradient_clipping": 1.0, "bf16": {"enabled": "auto"}, "zero_optimization": {"stage": 3}}"#,
+        )
+        .read_by(FrontEnd::HfTrainer)
+        .script(adapters),
     ],
     is_no_op: false,
 };
+
+fn adapters() -> Script {
+    Script { trains_adapters: true, ..Script::default() }
+}
 
 static WORDING: Wording = Wording {
     message: Text::new(
@@ -55,7 +65,8 @@ static WORDING: Wording = Wording {
 };
 
 pub(crate) fn check(subject: &Subject<'_>, found: &mut Vec<Diagnostic>) {
-    if subject.front_end != FrontEnd::HfTrainer || subject.stage() != Some(3) {
+    let is_whole = subject.front_end == FrontEnd::HfTrainer && !subject.script.trains_adapters;
+    if !is_whole || subject.stage() != Some(3) {
         return;
     }
     let is_false = |member: &Member| member.value.value == Value::Bool(false);

@@ -21,8 +21,16 @@ pub(crate) static RULE: Rule = Rule {
         .script(super::other_ranks::two_ranks),
         Example::new(r#"{"train_batch_size": 8, "zero_optimization": {"stage": 2}}"#)
             .script(without_zero),
+        Example::new(
+            r#"{"train_batch_size": 8, "zero_optimization": {"stage": 3, "stage3_gather_16bit_weights_on_model_save": true}, "checkpoint": {"load_universal": true}}"#,
+        )
+        .script(super::other_ranks::universal),
     ],
     good: &[
+        Example::new(
+            r#"{"train_batch_size": 8, "zero_optimization": {"stage": 3, "stage3_gather_16bit_weights_on_model_save": true}, "checkpoint": {"load_universal": true}}"#,
+        )
+        .script(only_universal),
         Example::new(r#"{"train_batch_size": 8, "zero_optimization": {"stage": 1}}"#)
             .script(super::other_ranks::two_ranks),
     ],
@@ -48,6 +56,12 @@ fn without_zero() -> Script {
     Script { checkpoint: Some(Checkpoint::default()), ..Script::default() }
 }
 
+/// Converted, with the files it was made of gone.
+fn only_universal() -> Script {
+    let checkpoint = Checkpoint { is_universal: true, ..Checkpoint::default() };
+    Script { checkpoint: Some(checkpoint), ..Script::default() }
+}
+
 pub(crate) fn check(subject: &Subject<'_>, found: &mut Vec<Diagnostic>) {
     let Some(checkpoint) = &subject.script.checkpoint else { return };
     let Some(stage) = subject.stage() else { return };
@@ -61,10 +75,11 @@ pub(crate) fn check(subject: &Subject<'_>, found: &mut Vec<Diagnostic>) {
         (false, 0) => stage == 0,
         (false, _) => matches!(stage, 1 | 2),
     };
+    // Where only the converted files are left, their names do not tell the stage.
+    let is_known = !checkpoint.is_universal || checkpoint.is_stage_3 || checkpoint.shards > 0;
     if let Some((_, member)) = subject.member(&[ZERO])
         && !is_same
-        && !checkpoint.is_universal
-        && !subject.is_on(["checkpoint", "load_universal"])
+        && is_known
     {
         found.push(
             at_member(&RULE, &WORDING, &[ZERO], member)
