@@ -53,6 +53,8 @@ pub struct Call {
     pub questions: Vec<String>,
     /// The first name that its result is bound to.
     pub bound_to: Option<String>,
+    /// All names that its result is bound to.
+    pub bound_names: Vec<String>,
     /// The function around it, by where it begins; 0 for the module.
     pub scope: usize,
     /// Where it stands.

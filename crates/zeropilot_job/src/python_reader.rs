@@ -163,6 +163,7 @@ impl Reader<'_> {
         if !matches!(function.kind(), "identifier" | "attribute") {
             return;
         }
+        let bound_names = self.bound_names(node);
         let mut call = Call {
             callee: self.slice(function).split_whitespace().collect(),
             keywords: Vec::new(),
@@ -171,7 +172,8 @@ impl Reader<'_> {
             has_more: false,
             condition: self.condition(node),
             questions: self.questions(node),
-            bound_to: self.bound_to(node),
+            bound_to: bound_names.first().cloned(),
+            bound_names,
             scope,
             span: span(node),
         };
@@ -244,12 +246,16 @@ impl Reader<'_> {
         asked
     }
 
-    /// The first name on the left of the assignment that a call is the right side of.
-    fn bound_to(&self, node: Node<'_>) -> Option<String> {
-        let parent = node.parent().filter(|parent| parent.kind() == "assignment")?;
-        let left = parent.child_by_field_name("left")?;
-        let first = self.slice(left).trim_start_matches(['(', '[']).split(',').next()?;
-        Some(first.trim().to_owned())
+    /// The names on the left of the assignment that a call is the right side of.
+    fn bound_names(&self, node: Node<'_>) -> Vec<String> {
+        let parent = node.parent().filter(|parent| parent.kind() == "assignment");
+        let Some(left) = parent.and_then(|parent| parent.child_by_field_name("left")) else {
+            return Vec::new();
+        };
+        let names = self.slice(left);
+        let inside = names.trim_start_matches(['(', '[']);
+        let names = if inside == names { names } else { inside.trim_end_matches([')', ']']) };
+        names.split(',').map(|name| name.trim().to_owned()).collect()
     }
 
     fn value(&self, node: Node<'_>) -> Value {

@@ -112,6 +112,44 @@ fn autotuned() -> Value {
     config
 }
 
+fn accumulating() -> Value {
+    accumulating_in(1)
+}
+
+fn in_fp16() -> Value {
+    let mut config = plain(2);
+    config["fp16"] = json!({"enabled": true});
+    config
+}
+
+fn accumulating_in(stage: u8) -> Value {
+    let mut config = plain(stage);
+    config["gradient_accumulation_steps"] = json!(4);
+    config
+}
+
+fn with_batch(train: u64) -> Value {
+    let mut config = plain(1);
+    config["train_batch_size"] = json!(train);
+    config
+}
+
+/// For two ranks that share their samples.
+fn one_sample() -> Value {
+    with_batch(1)
+}
+
+/// For two ranks with samples of their own.
+fn two_samples() -> Value {
+    with_batch(2)
+}
+
+fn with_writer() -> Value {
+    let mut config = plain(1);
+    config["checkpoint"] = json!({"writer": {"type": "MOCK"}});
+    config
+}
+
 fn three_sizes() -> Value {
     json!({
         "train_batch_size": 16,
@@ -137,6 +175,10 @@ fn engine_cases() -> Vec<Case> {
     let late = init.replace("import torch\n", "import torch\n\ndeepspeed.init_distributed()\n");
     let images = include_str!("scripts/images.py");
     let ulysses = include_str!("scripts/ulysses.py");
+    let boundary = include_str!("scripts/boundary.py");
+    let twice = include_str!("scripts/scheduler_twice.py");
+    let pipeline = include_str!("scripts/pipeline.py");
+    let unscaled = include_str!("scripts/loss_backward.py");
     let none = "";
     let mut cases = vec![
         case("H05", TORCHRUN, "no_sync context manager is incompatible")
@@ -163,6 +205,42 @@ fn engine_cases() -> Vec<Case> {
         case(none, TWO, "done").script(images).config(plain(0)),
         case("B02", TWO, "train_batch_size is not equal to").script(init).config(three_sizes()),
         case(none, TWO, "done").script(&late).config(three_sizes()),
+        case("B15", TORCHRUN, "updates 2\n").script(boundary).config(accumulating()),
+        case(none, TORCHRUN, "updates 8\n")
+            .script(&boundary.replace("    if (number + 1) % steps == 0:\n        ", "    "))
+            .config(accumulating()),
+        case("O33", TORCHRUN, "scheduler at 8\n").script(twice).config(without_optimizer(1)),
+        case(none, TORCHRUN, "scheduler at 4\n")
+            .script(&twice.replace("    scheduler.step()\n", ""))
+            .config(without_optimizer(1)),
+        case(
+            "L19",
+            "torchrun --standalone --nproc_per_node 1 t.py --deepspeed_config ds.json",
+            "Not sure how to proceed",
+        )
+        .script(include_str!("scripts/two_configs.py"))
+        .config(plain(1)),
+        case("G23", TWO, "ZeRO-2 and ZeRO-3 are incompatible with pipeline parallelism")
+            .script(pipeline)
+            .config(plain(2)),
+        // Two ranks in two stages share their samples: 1 × 1 × 1.
+        case(none, TWO, "done").script(pipeline).config(one_sample()),
+        case("B01", TWO, "train_batch_size is not equal to").script(pipeline).config(two_samples()),
+        case("H10", TWO, "hangs")
+            .script(include_str!("scripts/one_rank_forward.py"))
+            .config(plain(3)),
+        case("O34", TORCHRUN, "KeyError: 0")
+            .script(include_str!("scripts/optimizer_step.py"))
+            .config(accumulating_in(2)),
+        case("P22", TORCHRUN, "Loss scaling is required for this configuration")
+            .script(unscaled)
+            .config(in_fp16()),
+        case(none, TORCHRUN, "done")
+            .script(&unscaled.replace("loss.backward()", "engine.backward(loss)"))
+            .config(in_fp16()),
+        case("L20", TORCHRUN, "KeyError: 'CROSS_SIZE'")
+            .script(include_str!("scripts/ten_steps.py"))
+            .config(with_writer()),
         case("K29", TORCHRUN, "step 5\nAutotuning: done with running current ds config")
             .script(include_str!("scripts/ten_steps.py"))
             .config(autotuned()),

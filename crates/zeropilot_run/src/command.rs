@@ -336,4 +336,15 @@ mod tests {
         }
         assert_eq!(with("t.py --save other --logs ckpt/logs"), None);
     }
+
+    #[test]
+    fn a_script_that_changes_its_directory_names_files_from_there() {
+        let text = "cd src && deepspeed t.py --deepspeed_config conf/ds.json --output_dir out";
+        let command = RunCommand::read(["bash", "-c", text].map(OsString::from).to_vec());
+        assert_eq!(command.config.as_deref(), Some("src/conf/ds.json"));
+        assert_eq!(command.checkpoints, Some(PathBuf::from("src/out")));
+        let other = command.with_config(Path::new("/r/2.json"), Path::new("."));
+        let other = other.expect("the config is a word of the launch");
+        assert!(other.contains(&OsString::from("/r/2.json")), "{other:?}");
+    }
 }

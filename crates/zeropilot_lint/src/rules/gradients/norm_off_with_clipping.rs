@@ -15,7 +15,7 @@ pub(crate) static RULE: Rule = Rule {
     group: Group::Gradients,
     severity: Severity::Error,
     summary: Text::new("the gradient norm is switched off but needed", "关闭了梯度范数却又需要它"),
-    wordings: &[&CLIPPING, &OFFLOAD],
+    wordings: &[&CLIPPING, &OFFLOAD, &BF16],
     sources: &[],
     examples: &[
         Example::new(
@@ -23,6 +23,9 @@ pub(crate) static RULE: Rule = Rule {
         ),
         Example::new(
             r#"{"train_batch_size": 8, "gradient_clipping": 0.0, "zero_optimization": {"stage": 2, "compute_grad_norm": false, "offload_optimizer": {"device": "cpu"}}}"#,
+        ),
+        Example::new(
+            r#"{"train_batch_size": 8, "gradient_clipping": 0.0, "bf16": {"enabled": true}, "data_types": {"grad_accum_dtype": "fp32"}, "zero_optimization": {"stage": 1, "compute_grad_norm": false}}"#,
         ),
     ],
     good: &[Example::new(
@@ -58,6 +61,21 @@ static OFFLOAD: Wording = Wording {
     help: Text::new("remove one of them", "二者去掉一个"),
 };
 
+static BF16: Wording = Wording {
+    message: Text::new(
+        "`compute_grad_norm` is false, which does not work in bf16 with fp32 accumulation in stage 1",
+        "`compute_grad_norm` 为 false 时，stage 1 不能在 bf16 下用 fp32 累积梯度",
+    ),
+    why: Text::new(
+        "Stage 1 then uses the BF16 optimizer, which always computes the norm. DeepSpeed exits with a `ValueError` when it starts.",
+        "此时 stage 1 使用 BF16 优化器，它总要计算范数。DeepSpeed 启动时以 `ValueError` 退出。",
+    ),
+    help: Text::new(
+        "remove `compute_grad_norm`, or `data_types.grad_accum_dtype`",
+        "删掉 `compute_grad_norm`，或删掉 `data_types.grad_accum_dtype`",
+    ),
+};
+
 pub(crate) fn check(subject: &Subject<'_>, found: &mut Vec<Diagnostic>) {
     let Some(member) = subject.zero_member("compute_grad_norm") else { return };
     let is_off = member.value.value == Value::Bool(false);
@@ -78,6 +96,15 @@ pub(crate) fn check(subject: &Subject<'_>, found: &mut Vec<Diagnostic>) {
                 .with("clipping", clipping)
                 .with("version", subject.version.name()),
         );
+    }
+    let in_fp32 = subject.text_at(["data_types", "grad_accum_dtype"]);
+    if subject.stage() == Some(1)
+        && subject.bf16() == Some(true)
+        && in_fp32.is_some_and(|name| matches!(name, "fp32" | "float32" | "float"))
+        && subject.device("offload_optimizer") == Some(Device::None)
+        && clipping.is_none()
+    {
+        found.push(at_member(&RULE, &BF16, &path, member));
     }
     if matches!(subject.device("offload_optimizer"), Some(Device::Cpu | Device::Nvme)) {
         found.push(at_member(&RULE, &OFFLOAD, &path, member));

@@ -3,6 +3,7 @@ use zeropilot_config::syntax::Value;
 use crate::diagnostic::Diagnostic;
 use crate::reading::at_value;
 use crate::rule::{Example, Group, Rule, Severity, Wording};
+use crate::script::Script;
 use crate::subject::Subject;
 use zeropilot_text::Text;
 
@@ -15,11 +16,17 @@ pub(crate) static RULE: Rule = Rule {
         "unmanaged accumulation with overlapping communication",
         "自行管理梯度累积又开了通信重叠",
     ),
-    wordings: &[&WORDING],
+    wordings: &[&WORDING, &COMPILED],
     sources: &[],
-    examples: &[Example::new(
-        r#"{"train_batch_size": 8, "managed_gradient_accumulation": false, "zero_optimization": {"stage": 1, "overlap_comm": true}}"#,
-    )],
+    examples: &[
+        Example::new(
+            r#"{"train_batch_size": 8, "managed_gradient_accumulation": false, "zero_optimization": {"stage": 1, "overlap_comm": true}}"#,
+        ),
+        Example::new(
+            r#"{"train_batch_size": 8, "managed_gradient_accumulation": false, "zero_optimization": {"stage": 2}, "compile": {"deepcompile": true}}"#,
+        )
+        .script(compiled),
+    ],
     good: &[
         Example::new(
             r#"{"train_batch_size": 8, "managed_gradient_accumulation": false, "zero_optimization": {"stage": 1}}"#,
@@ -46,13 +53,33 @@ static WORDING: Wording = Wording {
     ),
 };
 
+static COMPILED: Wording = Wording {
+    message: Text::new(
+        "`managed_gradient_accumulation` false does not work with DeepCompile",
+        "`managed_gradient_accumulation` 为 false 时不能用 DeepCompile",
+    ),
+    why: Text::new(
+        "DeepSpeed checks this when it starts and exits with an `AssertionError`.",
+        "DeepSpeed 启动时检查，不满足就以 `AssertionError` 退出。",
+    ),
+    help: Text::new("remove one of the two keys", "这两个键去掉一个"),
+};
+
+fn compiled() -> Script {
+    Script { is_compiled: true, ..Script::default() }
+}
+
 pub(crate) fn check(subject: &Subject<'_>, found: &mut Vec<Diagnostic>) {
-    let Some(stage @ 0..=1) = subject.stage() else { return };
     let path = ["managed_gradient_accumulation"];
     let is_read = subject.schema().reads_top_level(path[0]);
     let Some(node) = subject.node(path).filter(|node| node.value == Value::Bool(false)) else {
         return;
     };
+    let is_compiled = subject.node(["compile", "deepcompile"]);
+    if is_read && is_compiled.is_some_and(|node| node.value == Value::Bool(true)) {
+        found.push(at_value(&RULE, &COMPILED, &path, node));
+    }
+    let Some(stage @ 0..=1) = subject.stage() else { return };
     if is_read && subject.zero_switch("overlap_comm") == Some(true) {
         found.push(at_value(&RULE, &WORDING, &path, node).with("stage", usize::from(stage)));
     }

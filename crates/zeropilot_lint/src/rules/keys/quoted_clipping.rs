@@ -14,10 +14,18 @@ pub(crate) static RULE: Rule = Rule {
     name: "quoted-clipping",
     group: Group::Keys,
     severity: Severity::Error,
-    summary: Text::new("a quoted `gradient_clipping`", "`gradient_clipping` 加了引号"),
-    wordings: &[&WORDING],
+    summary: Text::new(
+        "a `gradient_clipping` that is not a number",
+        "`gradient_clipping` 不是数字",
+    ),
+    wordings: &[&WORDING, &NULL],
     sources: &[],
-    examples: &[Example::new(r#"{"train_batch_size": 8, "gradient_clipping": "1.0"}"#)],
+    examples: &[
+        Example::new(r#"{"train_batch_size": 8, "gradient_clipping": "1.0"}"#),
+        Example::new(
+            r#"{"train_batch_size": 8, "gradient_clipping": null, "zero_optimization": {"stage": 2}}"#,
+        ),
+    ],
     good: &[Example::new(r#"{"train_batch_size": 8, "gradient_clipping": 1.0}"#)],
     is_no_op: false,
 };
@@ -34,11 +42,29 @@ static WORDING: Wording = Wording {
     help: Text::new("write the number without quotes", "去掉引号，写成数字"),
 };
 
+static NULL: Wording = Wording {
+    message: Text::new(
+        "`gradient_clipping` is null, which DeepSpeed compares with a number",
+        "`gradient_clipping` 是 null，DeepSpeed 要拿它和数字比较",
+    ),
+    why: Text::new(
+        "null does not mean the default. The run exits with `TypeError: '>' not supported between instances of 'NoneType' and 'float'`.",
+        "null 并不表示默认值。训练会报错退出：`TypeError: '>' not supported between instances of 'NoneType' and 'float'`。",
+    ),
+    help: Text::new(
+        "write 0 to turn clipping off, or remove the key",
+        "不裁剪就写 0，或删掉这个键",
+    ),
+};
+
 pub(crate) fn check(subject: &Subject<'_>, found: &mut Vec<Diagnostic>) {
     // The HF Trainer compares it with its own argument first and refuses it as a mismatch.
     let is_compared = subject.front_end == FrontEnd::HfTrainer
         && subject.arguments.trainer.max_grad_norm.is_some();
     let Some(node) = subject.root.get("gradient_clipping").filter(|_| !is_compared) else { return };
+    if node.value == Value::Null && matches!(subject.stage(), Some(1..=3)) {
+        found.push(at_value(&RULE, &NULL, &["gradient_clipping"], node));
+    }
     let Value::Str(text) = &node.value else { return };
     if text != "auto" {
         let title = Text::new("write {number}", "写成 {number}");

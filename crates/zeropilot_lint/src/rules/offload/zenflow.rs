@@ -1,4 +1,5 @@
-use zeropilot_config::syntax::Value;
+use num_traits::ToPrimitive as _;
+use zeropilot_config::syntax::{Member, Value};
 
 use crate::diagnostic::Diagnostic;
 use crate::reading::{Device, ZERO, at_member};
@@ -12,7 +13,16 @@ pub(crate) static RULE: Rule = Rule {
     group: Group::Offload,
     severity: Severity::Error,
     summary: Text::new("ZenFlow settings that do not start", "无法启动的 ZenFlow 设置"),
-    wordings: &[&OVERWRITTEN, &OPEN, &ON_DEVICE, &NO_PARAMETERS],
+    wordings: &[
+        &OVERWRITTEN,
+        &OPEN,
+        &ON_DEVICE,
+        &NO_PARAMETERS,
+        &NOT_A_NUMBER,
+        &TOO_SHORT,
+        &REPLACED,
+        &NO_OVERLAP,
+    ],
     sources: &[],
     examples: &[
         Example::new(
@@ -27,9 +37,21 @@ pub(crate) static RULE: Rule = Rule {
         Example::new(
             r#"{"train_batch_size": 8, "zero_optimization": {"stage": 2, "offload_optimizer": {"device": "cpu"}, "zenflow": {}}, "optimizer": {"type": "AdamW"}}"#,
         ),
+        Example::new(
+            r#"{"train_batch_size": 8, "zero_optimization": {"stage": 2, "offload_optimizer": {"device": "cpu"}, "zenflow": {"select_strategy": "step", "select_interval": 4}}, "optimizer": {"type": "AdamW", "params": {"lr": 0.0001}}}"#,
+        ),
+        Example::new(
+            r#"{"train_batch_size": 8, "zero_optimization": {"stage": 2, "offload_optimizer": {"device": "cpu"}, "zenflow": {"select_strategy": "step", "select_interval": 4, "update_interval": 10}}, "optimizer": {"type": "AdamW", "params": {"lr": 0.0001}}}"#,
+        ),
+        Example::new(
+            r#"{"train_batch_size": 8, "zero_optimization": {"stage": 2, "offload_optimizer": {"device": "cpu"}, "zenflow": {"offload": true, "update_interval": 2}}, "optimizer": {"type": "AdamW", "params": {"lr": 0.0001}}}"#,
+        ),
+        Example::new(
+            r#"{"train_micro_batch_size_per_gpu": 2, "gradient_accumulation_steps": 4, "zero_optimization": {"stage": 2, "offload_optimizer": {"device": "cpu"}, "zenflow": {"update_interval": 2}}, "optimizer": {"type": "AdamW", "params": {"lr": 0.0001}}}"#,
+        ),
     ],
     good: &[Example::new(
-        r#"{"train_batch_size": 8, "zero_optimization": {"stage": 2, "offload_optimizer": {"device": "cpu"}, "zenflow": {"select_strategy": "step", "select_interval": 4}}, "optimizer": {"type": "AdamW", "params": {"lr": 0.0001}}}"#,
+        r#"{"train_batch_size": 8, "zero_optimization": {"stage": 2, "offload_optimizer": {"device": "cpu"}, "zenflow": {"select_strategy": "step", "select_interval": 4, "update_interval": 2}}, "optimizer": {"type": "AdamW", "params": {"lr": 0.0001}}}"#,
     )],
     is_no_op: false,
 };
@@ -94,6 +116,63 @@ static NO_PARAMETERS: Wording = Wording {
     ),
 };
 
+static NOT_A_NUMBER: Wording = Wording {
+    message: Text::new(
+        "ZenFlow makes the weights NaN unless `update_interval` is a number",
+        "`update_interval` 不是数字时，ZenFlow 会让权重变成 NaN",
+    ),
+    why: Text::new(
+        "With `auto`, the default, DeepSpeed sets the accumulation to 0, and `engine.backward` divides the loss by it. The first step gives infinite gradients.",
+        "默认的 `auto` 会把累积步数设为 0，`engine.backward` 再用它除 loss，第一步的梯度就是无穷大。",
+    ),
+    help: Text::new(
+        "add `\"update_interval\": 4`, or another number; it replaces `gradient_accumulation_steps`",
+        "加上 `\"update_interval\": 4` 或其他数字；它会取代 `gradient_accumulation_steps`",
+    ),
+};
+
+static TOO_SHORT: Wording = Wording {
+    message: Text::new(
+        "`select_interval` {select} is smaller than `update_interval` {update}",
+        "`select_interval` {select} 小于 `update_interval` {update}",
+    ),
+    why: Text::new(
+        "Columns cannot be chosen again before the last ones were updated. DeepSpeed exits with a `ValueError` when it starts.",
+        "上一批列还没更新就不能重选。DeepSpeed 启动时以 `ValueError` 退出。",
+    ),
+    help: Text::new(
+        "set `select_interval` to {update} or more",
+        "把 `select_interval` 设为不小于 {update}",
+    ),
+};
+
+static REPLACED: Wording = Wording {
+    message: Text::new(
+        "ZenFlow's `update_interval` {update} replaces `gradient_accumulation_steps` {steps}",
+        "ZenFlow 的 `update_interval` {update} 会取代 `gradient_accumulation_steps` {steps}",
+    ),
+    why: Text::new(
+        "DeepSpeed loads the batch sizes as they are written and then accumulates over {update} micro-steps. The global batch is another one than `train_batch_size` says.",
+        "DeepSpeed 先按配置加载 batch 大小，之后却按 {update} 个 micro step 累积，实际的全局 batch 与 `train_batch_size` 不同。",
+    ),
+    help: Text::new("write the same number in both keys", "两个键写成同一个数"),
+};
+
+static NO_OVERLAP: Wording = Wording {
+    message: Text::new(
+        "ZenFlow's `offload` needs `overlap_comm` in ZeRO stage {stage}",
+        "在 ZeRO stage {stage} 下，ZenFlow 的 `offload` 需要 `overlap_comm`",
+    ),
+    why: Text::new(
+        "DeepSpeed checks this when it starts and exits. Below stage 3, `overlap_comm` is off by default.",
+        "DeepSpeed 启动时检查，不满足就退出。stage 3 以下 `overlap_comm` 默认关闭。",
+    ),
+    help: Text::new(
+        "add `\"overlap_comm\": true` to `zero_optimization`, or remove ZenFlow's `offload`",
+        "在 `zero_optimization` 里加上 `\"overlap_comm\": true`，或去掉 ZenFlow 的 `offload`",
+    ),
+};
+
 /// Whether the section has nothing that ZenFlow could make its own optimizer from.
 fn lacks_parameters(subject: &Subject<'_>) -> bool {
     let params = subject.node(["optimizer", "params"]);
@@ -117,6 +196,7 @@ pub(crate) fn check(subject: &Subject<'_>, found: &mut Vec<Diagnostic>) {
             at_member(&RULE, wording, &path, section).with("stage", usize::from(stage))
         }));
     }
+    intervals(subject, section, found);
     let strategy = match section.value.get("select_strategy").map(|node| &node.value) {
         None => "auto",
         Some(Value::Str(strategy)) => strategy.as_str(),
@@ -132,5 +212,49 @@ pub(crate) fn check(subject: &Subject<'_>, found: &mut Vec<Diagnostic>) {
             found.push(at_member(&RULE, &OPEN, &path, section).with("strategy", strategy));
         }
         _ => {}
+    }
+}
+
+/// How often columns are updated and chosen, and what else must be on.
+fn intervals(subject: &Subject<'_>, section: &Member, found: &mut Vec<Diagnostic>) {
+    let path = [ZERO, "zenflow"];
+    let whole = |key: &str| match section.value.member(key).map(|member| &member.value.value) {
+        Some(Value::Int(number)) => number.to_i64(),
+        _ => None,
+    };
+    let update = section.value.member("update_interval");
+    let is_open = update.is_none_or(|member| matches!(member.value.value, Value::Str(_)));
+    let strategy = section.value.get("select_strategy").map(|node| &node.value);
+    let by_step = matches!(strategy, Some(Value::Str(strategy)) if strategy == "step");
+    if is_open && matches!(subject.device("offload_optimizer"), Some(Device::Cpu)) {
+        let told = at_member(&RULE, &NOT_A_NUMBER, &path, update.unwrap_or(section));
+        found.push(told.severity(Severity::Warning));
+    }
+    if by_step
+        && let (Some(select), Some(update)) = (whole("select_interval"), whole("update_interval"))
+        && 0 < select
+        && select < update
+    {
+        let told = at_member(&RULE, &TOO_SHORT, &path, section);
+        found.push(told.with("select", i128::from(select)).with("update", i128::from(update)));
+    }
+    let steps = match subject.root.get("gradient_accumulation_steps").map(|node| &node.value) {
+        Some(Value::Int(steps)) => steps.to_i64(),
+        _ => None,
+    };
+    if let (Some(update), Some(steps)) = (whole("update_interval"), steps)
+        && update != steps
+    {
+        let told = at_member(&RULE, &REPLACED, &path, section).severity(Severity::Note);
+        found.push(told.with("update", i128::from(update)).with("steps", i128::from(steps)));
+    }
+    let offloads = section.value.get("offload").is_some_and(|it| it.value == Value::Bool(true));
+    let overlaps = subject.zero_switch("overlap_comm") == Some(true);
+    if let Some(stage @ 1..=2) = subject.stage()
+        && offloads
+        && !overlaps
+        && subject.device("offload_optimizer") == Some(Device::Cpu)
+    {
+        found.push(at_member(&RULE, &NO_OVERLAP, &path, section).with("stage", usize::from(stage)));
     }
 }

@@ -11,6 +11,7 @@ pub(crate) mod max_grad_norm;
 pub(crate) mod muon_scatter;
 pub(crate) mod no_type;
 pub(crate) mod optimizer_of_the_script;
+pub(crate) mod parameter_value;
 pub(crate) mod predivide;
 pub(crate) mod quoted_parameter;
 pub(crate) mod rate_of_the_scheduler;

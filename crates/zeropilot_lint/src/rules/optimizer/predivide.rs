@@ -13,7 +13,7 @@ pub(crate) static RULE: Rule = Rule {
     group: Group::Optimizer,
     severity: Severity::Error,
     summary: Text::new("gradients scaled before a reduce-scatter", "reduce-scatter 之前缩放梯度"),
-    wordings: &[&WORDING],
+    wordings: &[&WORDING, &IGNORED],
     sources: &[],
     examples: &[
         Example::new(
@@ -21,6 +21,9 @@ pub(crate) static RULE: Rule = Rule {
         ),
         Example::new(
             r#"{"train_batch_size": 8, "zero_optimization": {"stage": 3}, "gradient_predivide_factor": 2.0}"#,
+        ),
+        Example::new(
+            r#"{"train_batch_size": 8, "zero_optimization": {"stage": 1}, "gradient_predivide_factor": 2.0}"#,
         ),
     ],
     good: &[
@@ -52,14 +55,34 @@ static WORDING: Wording = Wording {
     ),
 };
 
+static IGNORED: Wording = Wording {
+    message: Text::new(
+        "`{path}` has no effect in ZeRO stage {stage} while `reduce_scatter` is on",
+        "ZeRO stage {stage} 且 `reduce_scatter` 开启时，`{path}` 不生效",
+    ),
+    why: Text::new(
+        "Stage 1 looks at it only where it reduces without a reduce-scatter. With `reduce_scatter`, the default, gradients are divided by the number of ranks before.",
+        "stage 1 只有不用 reduce-scatter 规约时才读它。`reduce_scatter` 默认开启，此时梯度在规约前就除以了进程数。",
+    ),
+    help: WORDING.help,
+};
+
+/// Whether the BF16 optimizer runs, which reduces in a way of its own.
+fn is_bf16_optimizer(subject: &Subject<'_>) -> bool {
+    subject.bf16() != Some(false) && subject.node(["data_types", "grad_accum_dtype"]).is_some()
+}
+
 pub(crate) fn check(subject: &Subject<'_>, found: &mut Vec<Diagnostic>) {
-    let Some(stage @ 2..=3) = subject.stage() else { return };
+    let Some(stage @ 1..=3) = subject.stage() else { return };
+    if stage == 1 && is_bf16_optimizer(subject) {
+        return;
+    }
     let scatters = match subject.zero_member("reduce_scatter") {
         None => true,
         Some(member) => member.value.value == Value::Bool(true),
     };
-    // Summed gradients take another way in stage 2.
-    if !scatters || (stage == 2 && subject.root.get("gradient_allreduce_op").is_some()) {
+    // Summed gradients take another way below stage 3.
+    if !scatters || (stage < 3 && subject.root.get("gradient_allreduce_op").is_some()) {
         return;
     }
     let prescaled =
@@ -68,7 +91,12 @@ pub(crate) fn check(subject: &Subject<'_>, found: &mut Vec<Diagnostic>) {
     let divided = divided.filter(|node| number(node).is_some_and(|factor| factor != 1.0));
     for (key, node) in [("prescale_gradients", prescaled), ("gradient_predivide_factor", divided)] {
         if let Some(node) = node {
-            found.push(at_value(&RULE, &WORDING, &[key], node).with("stage", usize::from(stage)));
+            let (wording, severity) = match stage {
+                1 => (&IGNORED, Severity::Warning),
+                _ => (&WORDING, Severity::Error),
+            };
+            let told = at_value(&RULE, wording, &[key], node).severity(severity);
+            found.push(told.with("stage", usize::from(stage)));
         }
     }
 }

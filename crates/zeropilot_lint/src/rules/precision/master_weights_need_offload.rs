@@ -17,11 +17,16 @@ pub(crate) static RULE: Rule = Rule {
         "16-bit master weights without optimizer offload",
         "16 位主权重没有配 optimizer offload",
     ),
-    wordings: &[&WORDING],
+    wordings: &[&WORDING, &TORCH],
     sources: &[],
-    examples: &[Example::new(
-        r#"{"train_batch_size": 8, "zero_optimization": {"stage": 2}, "fp16": {"enabled": true, "fp16_master_weights_and_grads": true}}"#,
-    )],
+    examples: &[
+        Example::new(
+            r#"{"train_batch_size": 8, "zero_optimization": {"stage": 2}, "fp16": {"enabled": true, "fp16_master_weights_and_grads": true}}"#,
+        ),
+        Example::new(
+            r#"{"train_batch_size": 8, "zero_optimization": {"stage": 2, "offload_optimizer": {"device": "cpu"}}, "bf16": {"enabled": true, "bf16_master_weights_and_grads": true}, "optimizer": {"type": "AdamW", "params": {"lr": 0.0001, "torch_adam": true}}}"#,
+        ),
+    ],
     good: &[
         Example::new(
             r#"{"train_batch_size": 8, "zero_optimization": {"stage": 2, "offload_optimizer": {"device": "cpu"}}, "fp16": {"enabled": true, "fp16_master_weights_and_grads": true}}"#,
@@ -48,9 +53,27 @@ static WORDING: Wording = Wording {
     ),
 };
 
+static TORCH: Wording = Wording {
+    message: Text::new(
+        "`{path}` does not work with `torch_adam`",
+        "`{path}` 不能与 `torch_adam` 同用",
+    ),
+    why: Text::new(
+        "Only DeepSpeed's CPU Adam updates 16-bit master weights, and `torch_adam` replaces it by PyTorch's. The ZeRO optimizer checks this when it is built and ends the run.",
+        "只有 DeepSpeed 的 CPU Adam 能更新 16 位主权重，而 `torch_adam` 换成了 PyTorch 的 Adam。创建 ZeRO 优化器时会检查，不满足就退出。",
+    ),
+    help: Text::new("remove `torch_adam`, or this key", "删掉 `torch_adam`，或删掉这个键"),
+};
+
 pub(crate) fn check(subject: &Subject<'_>, found: &mut Vec<Diagnostic>) {
     let stage = subject.stage();
-    if !matches!(stage, Some(1..=3)) || subject.device("offload_optimizer") != Some(Device::None) {
+    let is_torch = subject.is_on(["optimizer", "params", "torch_adam"]);
+    let wording = match subject.device("offload_optimizer") {
+        Some(Device::None) => &WORDING,
+        Some(Device::Cpu) if is_torch => &TORCH,
+        _ => return,
+    };
+    if !matches!(stage, Some(1..=3)) {
         return;
     }
     let written = |section, key| {
@@ -78,7 +101,7 @@ pub(crate) fn check(subject: &Subject<'_>, found: &mut Vec<Diagnostic>) {
         if stage.is_some_and(|stage| works.contains(&i64::from(stage)))
             && let Some((_, member)) = subject.member(&[section, key])
         {
-            found.push(at_member(&RULE, &WORDING, &[section, key], member));
+            found.push(at_member(&RULE, wording, &[section, key], member));
         }
     }
 }

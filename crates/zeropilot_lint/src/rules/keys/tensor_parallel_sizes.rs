@@ -1,0 +1,83 @@
+use num_traits::ToPrimitive as _;
+use zeropilot_config::schema::EngineVersion;
+use zeropilot_config::syntax::Value;
+
+use crate::diagnostic::Diagnostic;
+use crate::reading::at_value;
+use crate::rule::{Example, Group, Rule, Severity, Wording};
+use crate::subject::Subject;
+use crate::world::WorldSource;
+use zeropilot_text::Text;
+
+pub(crate) static RULE: Rule = Rule {
+    code: "K32",
+    name: "tensor-parallel-sizes",
+    group: Group::Keys,
+    severity: Severity::Error,
+    summary: Text::new(
+        "sizes of tensor parallelism that do not fit",
+        "张量并行的大小不匹配",
+    ),
+    wordings: &[&TWO_SIZES, &REMAINDER],
+    sources: &[],
+    examples: &[Example::new(r#"{"train_micro_batch_size_per_gpu": 2, "tensor_parallel": {"autotp_size": 2, "tp": {"tp_size": 4}}}"#).ranks(4), Example::new(r#"{"train_micro_batch_size_per_gpu": 2, "tensor_parallel": {"autotp_size": 3}}"#).ranks(2)],
+    good: &[Example::new(r#"{"train_micro_batch_size_per_gpu": 2, "tensor_parallel": {"autotp_size": 2, "tp": {"tp_size": 2}}}"#).ranks(4)],
+    is_no_op: false,
+};
+
+static TWO_SIZES: Wording = Wording {
+    message: Text::new(
+        "`tp_size` is {tp}, but `autotp_size` is {autotp}",
+        "`tp_size` 是 {tp}，而 `autotp_size` 是 {autotp}",
+    ),
+    why: Text::new(
+        "DeepSpeed compares the two when it starts and exits with a `ValueError` if they differ.",
+        "DeepSpeed 启动时比较这两个数，不同就以 `ValueError` 退出。",
+    ),
+    help: Text::new(
+        "remove `tensor_parallel.tp.tp_size`, or write the same number",
+        "删掉 `tensor_parallel.tp.tp_size`，或写成同一个数",
+    ),
+};
+
+static REMAINDER: Wording = Wording {
+    message: Text::new(
+        "{ranks} ranks cannot be divided into groups of `autotp_size` {autotp}",
+        "{ranks} 个进程无法按 `autotp_size` {autotp} 分组",
+    ),
+    why: Text::new(
+        "Every group needs the same number of ranks. DeepSpeed exits with an assertion that has no message.",
+        "每组的进程数必须相同。DeepSpeed 会因为一个没有说明文字的断言而退出。",
+    ),
+    help: Text::new(
+        "choose an `autotp_size` that divides {ranks}",
+        "选一个能整除 {ranks} 的 `autotp_size`",
+    ),
+};
+
+pub(crate) fn check(subject: &Subject<'_>, found: &mut Vec<Diagnostic>) {
+    let size = |path: &[&str]| {
+        let node = subject.node(path.iter().copied())?;
+        match &node.value {
+            Value::Int(size) => size.to_usize().filter(|size| *size > 1).map(|size| (size, node)),
+            _ => None,
+        }
+    };
+    let Some((autotp, node)) = size(&["tensor_parallel", "autotp_size"]) else { return };
+    if subject.version < EngineVersion::V0_19 {
+        return;
+    }
+    let tp = ["tensor_parallel", "tp", "tp_size"];
+    if let Some((size, node)) = size(&tp)
+        && size != autotp
+    {
+        let told = at_value(&RULE, &TWO_SIZES, &tp, node);
+        found.push(told.with("tp", size).with("autotp", autotp));
+    }
+    let ranks = subject.world.size;
+    if subject.world.source == WorldSource::Given && !ranks.is_multiple_of(autotp) {
+        let path = ["tensor_parallel", "autotp_size"];
+        let told = at_value(&RULE, &REMAINDER, &path, node);
+        found.push(told.with("ranks", ranks).with("autotp", autotp));
+    }
+}

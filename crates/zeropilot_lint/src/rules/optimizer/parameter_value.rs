@@ -1,0 +1,100 @@
+use zeropilot_config::syntax::{Node, Value};
+
+use crate::diagnostic::Diagnostic;
+use crate::reading::{at_value, number};
+use crate::rule::{Example, Group, Rule, Severity, Wording};
+use crate::subject::Subject;
+use zeropilot_text::Text;
+
+pub(crate) static RULE: Rule = Rule {
+    code: "O32",
+    name: "optimizer-parameter-value",
+    group: Group::Optimizer,
+    severity: Severity::Error,
+    summary: Text::new("a parameter of the optimizer that it cannot use", "优化器用不了的参数值"),
+    wordings: &[&NULL, &BETAS, &RANGE],
+    sources: &[],
+    examples: &[
+        Example::new(
+            r#"{"train_batch_size": 8, "optimizer": {"type": "AdamW", "params": {"lr": null, "torch_adam": true}}}"#,
+        ),
+        Example::new(
+            r#"{"train_batch_size": 8, "optimizer": {"type": "AdamW", "params": {"lr": 0.0001, "betas": [0.9], "torch_adam": true}}}"#,
+        ),
+        Example::new(
+            r#"{"train_batch_size": 8, "optimizer": {"type": "AdamW", "params": {"lr": 0.0001, "betas": [0.9, 1.0], "torch_adam": true}}}"#,
+        ),
+        Example::new(
+            r#"{"train_batch_size": 8, "optimizer": {"type": "AdamW", "params": {"lr": -1, "torch_adam": true}}}"#,
+        ),
+    ],
+    good: &[Example::new(
+        r#"{"train_batch_size": 8, "optimizer": {"type": "AdamW", "params": {"lr": 0.0001, "betas": [0.9, 0.95], "torch_adam": true}}}"#,
+    )],
+    is_no_op: false,
+};
+
+static NULL: Wording = Wording {
+    message: Text::new(
+        "`{path}` is null, and the optimizer needs a number",
+        "`{path}` 是 null，优化器需要数字",
+    ),
+    why: Text::new(
+        "null does not mean the default. The run exits with a `TypeError` when the optimizer is built or in its first step.",
+        "null 并不表示默认值。创建优化器时或第一步就以 `TypeError` 退出。",
+    ),
+    help: Text::new("write a number, or remove the key", "写成数字，或删掉这个键"),
+};
+
+static BETAS: Wording = Wording {
+    message: Text::new(
+        "`{path}` has {count} numbers, and Adam needs two",
+        "`{path}` 有 {count} 个数，Adam 需要两个",
+    ),
+    why: Text::new(
+        "Adam keeps a mean of the gradients and one of their squares, with a beta for each. The run exits when it reads them.",
+        "Adam 要记录梯度的均值和平方的均值，各用一个 beta。读取时就报错退出。",
+    ),
+    help: Text::new("write both, such as `[0.9, 0.999]`", "两个都写，例如 `[0.9, 0.999]`"),
+};
+
+static RANGE: Wording = Wording {
+    message: Text::new(
+        "`{path}` is {value}, which PyTorch rejects",
+        "`{path}` 是 {value}，PyTorch 不接受",
+    ),
+    why: Text::new(
+        "PyTorch accepts a learning rate of 0 or more, and betas from 0 up to but not including 1. It exits with a `ValueError`.",
+        "PyTorch 要求学习率不小于 0，beta 在 0 到 1 之间（不含 1），否则以 `ValueError` 退出。",
+    ),
+    help: Text::new("write a number in that range", "改成范围内的数"),
+};
+
+pub(crate) fn check(subject: &Subject<'_>, found: &mut Vec<Diagnostic>) {
+    let Some((name, _)) = subject.optimizer_type() else { return };
+    if !matches!(name.to_lowercase().as_str(), "adam" | "adamw") {
+        return;
+    }
+    let params = ["optimizer", "params"];
+    let is_torch = subject.is_on(["optimizer", "params", "torch_adam"]);
+    if let Some(node) = subject.node(["optimizer", "params", "lr"]) {
+        let path = [params[0], params[1], "lr"];
+        if node.value == Value::Null {
+            found.push(at_value(&RULE, &NULL, &path, node));
+        } else if is_torch && number(node).is_some_and(|rate| rate < 0.0) {
+            let told = at_value(&RULE, &RANGE, &path, node);
+            found.push(told.with("value", subject.text_of(node.span)));
+        }
+    }
+    let path = [params[0], params[1], "betas"];
+    let Some(node) = subject.node(path) else { return };
+    let Value::Array(betas) = &node.value else { return };
+    if betas.len() < 2 {
+        found.push(at_value(&RULE, &BETAS, &path, node).with("count", betas.len()));
+    }
+    let is_outside = |node: &&Node| number(node).is_some_and(|beta| !(0.0..1.0).contains(&beta));
+    if let Some(beta) = betas.iter().find(is_outside).filter(|_| is_torch) {
+        let told = at_value(&RULE, &RANGE, &path, beta);
+        found.push(told.with("value", subject.text_of(beta.span)));
+    }
+}

@@ -1,0 +1,17 @@
+import os
+import threading
+
+import deepspeed
+import torch
+
+model = torch.nn.Linear(8, 8)
+engine, _, _, _ = deepspeed.initialize(model=model, model_parameters=model.parameters(), config="ds.json")
+engine.backward(engine(torch.ones(1, 8)).sum())
+engine.step()
+watch = threading.Timer(20, lambda: (print("hangs", flush=True), os._exit(1)))
+watch.daemon = True
+watch.start()
+if torch.distributed.get_rank() == 0:
+    print(engine(torch.ones(1, 8)).sum())
+torch.distributed.barrier()
+print("done")
