@@ -179,6 +179,7 @@ fn engine_cases() -> Vec<Case> {
     let twice = include_str!("scripts/scheduler_twice.py");
     let pipeline = include_str!("scripts/pipeline.py");
     let unscaled = include_str!("scripts/loss_backward.py");
+    let moe = include_str!("scripts/moe.py");
     let none = "";
     let mut cases = vec![
         case("H05", TORCHRUN, "no_sync context manager is incompatible")
@@ -238,6 +239,10 @@ fn engine_cases() -> Vec<Case> {
         case(none, TORCHRUN, "done")
             .script(&unscaled.replace("loss.backward()", "engine.backward(loss)"))
             .config(in_fp16()),
+        case("Z11", TORCHRUN, "Native DeepSpeed MoE is not supported with ZeRO Stage 3")
+            .script(moe)
+            .config(plain(3)),
+        case(none, TORCHRUN, "done").script(moe).config(plain(2)),
         case("L20", TORCHRUN, "KeyError: 'CROSS_SIZE'")
             .script(include_str!("scripts/ten_steps.py"))
             .config(with_writer()),
@@ -269,6 +274,9 @@ fn front_end_cases() -> Vec<Case> {
         case("O28", ACCELERATE, "do not support `clip_grad_value_`")
             .script(include_str!("scripts/clip_by_value.py"))
             .config(without_optimizer(2)),
+        case("S09", ACCELERATE, "Cannot get 16bit model weights")
+            .script(include_str!("scripts/state_dict.py"))
+            .config(without_optimizer(3)),
         case("Z06", ACCELERATE, "elements 0\n")
             .script(include_str!("scripts/saved_by_accelerate.py"))
             .config(without_optimizer(3)),
