@@ -163,7 +163,7 @@ pub(crate) fn prepare(
     // What is wrong with the GPUs is said before a model is looked for.
     request.machines.cluster().map_err(|wrong| problem::memory(&wrong.into(), layout))?;
     let model = model_source::open_as(&subject.model, &job.likeness, language)?;
-    model_source::find_teacher(&mut request.task, &request.job, language)?;
+    model_source::find_others(&mut request.task, &request.job, language)?;
     Ok(Prepared { name: subject.model, model, request })
 }
 

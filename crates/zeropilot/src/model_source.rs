@@ -1,7 +1,6 @@
 //! The model a user means by its name, by what it is like, or by its size.
 
 use std::path::Path;
-use std::sync::Arc;
 
 use zeropilot_ask::TaskRequest;
 use zeropilot_job::TrainingJob;
@@ -17,16 +16,13 @@ pub(crate) fn open(name: &str, language: Language) -> Result<Model, String> {
         .map_err(|problem| words(name, &problem, language))
 }
 
-/// Finds the teacher that a request or its job names.
-pub(crate) fn find_teacher(
+/// Finds the other models that a request or its job names.
+pub(crate) fn find_others(
     task: &mut TaskRequest,
     job: &TrainingJob,
     language: Language,
 ) -> Result<(), String> {
-    if let Some(name) = task.teacher_of(job) {
-        task.teacher_model = Some(Arc::new(open(&name, language)?));
-    }
-    Ok(())
+    task.find_models(job, |name| open(name, language))
 }
 
 /// Finds the model, or builds one of the sizes or after the family that are given.

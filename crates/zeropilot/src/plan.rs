@@ -84,7 +84,7 @@ fn answer(command: &PlanCommand, layout: &Layout, output: &mut Output) -> Result
     // What is wrong with the GPUs is said before a model is looked for.
     request.machines.cluster().map_err(|wrong| problem(wrong.into()))?;
     let model = model_source::open_as(&subject.model, &command.job.likeness, language)?;
-    model_source::find_teacher(&mut request.task, &request.job, language)?;
+    model_source::find_others(&mut request.task, &request.job, language)?;
     let turning = (request.objective == Some(Objective::Cost))
         .then(|| turning(layout.quiet, words::offers_take_long(language)))
         .flatten();

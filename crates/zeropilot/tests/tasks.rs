@@ -46,6 +46,69 @@ fn a_reference_is_whole_below_stage_3_and_shared_in_it() {
     assert_eq!(of("3"), 2 * LLAMA_8B / 4 + 65 * 4096 * 2);
 }
 
+/// Parameters of a Llama 3.1 8B that judges: without the output projection, with a head of one column.
+const JUDGE_8B: u64 = LLAMA_8B - 128_256 * 4096 + 4096;
+
+#[test]
+fn ppo_trains_two_models_in_one_engine_and_runs_two_more() {
+    let job = "--model llama-3.1-8b --gpus 8x80GB --task ppo --seq-len 512 --stage";
+    let of = |more: &str| {
+        let all = format!("{job} {more}");
+        answer(&all.split_whitespace().collect::<Vec<_>>())
+    };
+    let whole = of("2");
+    assert_eq!(number(&whole, "/critic/parameters"), JUDGE_8B);
+    let [reference, judge] = [0, 1].map(|place| &whole["models"][place]);
+    assert_eq!((&reference["role"], &judge["role"]), (&"reference".into(), &"reward".into()));
+    assert_eq!(number(reference, "/device"), 2 * LLAMA_8B);
+    assert_eq!(number(judge, "/device"), 2 * JUDGE_8B);
+    // An eighth of the weights of both, and their norms (65 of 4,096 elements each) and one head whole.
+    let shared = of("3");
+    let of_both = |what: &str| number(&shared, &format!("/device/at_peak/{what}"));
+    assert_eq!(of_both("weights"), 2 * (LLAMA_8B + JUDGE_8B) / 8 + (65 + 66) * 4096 * 2);
+    assert_eq!(of_both("optimizer_states"), 8 * (LLAMA_8B + JUDGE_8B) / 8);
+    // A smaller judge is also what the value model is like, unless that is named too.
+    let small = of("2 --reward-model llama-3.2-1b");
+    let judge_1b = LLAMA_1B + 2048;
+    assert_eq!(number(&small, "/critic/parameters"), judge_1b);
+    assert_eq!(number(&small, "/models/1/device"), 2 * judge_1b);
+    let named = of("2 --reward-model llama-3.2-1b --critic llama-3.1-8b");
+    assert_eq!(number(&named, "/critic/parameters"), JUDGE_8B);
+}
+
+/// With adapters TRL trains all of the value model, ms-swift adapters on it and its head.
+#[test]
+fn who_trains_the_value_model_of_ppo_decides_how_much_of_it() {
+    let job = "--model llama-3.1-8b --gpus 4x80GB --task ppo --seq-len 512 --stage 2 --method lora";
+    let of = |trainer: &str| {
+        let all = format!("{job} --trainer {trainer}");
+        number(
+            &answer(&all.split_whitespace().collect::<Vec<_>>()),
+            "/device/at_peak/optimizer_states",
+        )
+    };
+    // Two moments in 32 bits of everything that is trained, a quarter on each GPU.
+    let moments = 8 * JUDGE_8B / 4;
+    let (trl, swift) = (of("trl"), of("swift"));
+    assert!(trl > moments && trl < moments + moments / 10, "{trl} for {moments}");
+    assert!(swift < moments / 50, "{swift}");
+}
+
+#[test]
+fn grpo_runs_a_reward_model_beside_the_policy() {
+    let job = "--model llama-3.2-1b --gpus 4x80GB --task grpo --stage 3";
+    let of = |more: &str| {
+        let all = format!("{job} {more}");
+        answer(&all.split_whitespace().collect::<Vec<_>>())
+    };
+    assert_eq!(of("")["models"].as_array().map(Vec::len), Some(0));
+    let judged = of("--reward-model llama-3.1-8b");
+    assert_eq!(judged["models"][0]["role"], "reward");
+    // A quarter of it, and the norms (65 of 4,096 elements) and the head whole.
+    assert_eq!(number(&judged, "/models/0/device"), 2 * JUDGE_8B / 4 + 66 * 4096 * 2);
+    assert!(number(&judged, "/device/peak/others/reward") > 0);
+}
+
 #[test]
 fn a_distillation_names_both_models_in_one_answer() {
     let arguments = [
@@ -283,6 +346,16 @@ fn a_task_that_makes_no_sense_says_what_to_do() {
         ),
         (&["--task", "grpo", "--vllm-sleep"][..], "`--vllm-sleep` means nothing"),
         (
+            &["--task", "grpo", "--rollout", "vllm", "--vllm-tensor-parallel-size", "0"][..],
+            "`--vllm-tensor-parallel-size` is 0",
+        ),
+        (&["--task", "ppo", "--rollout-batch", "0"][..], "`--rollout-batch` is 0"),
+        (&["--task", "ppo", "--reference", "none"][..], "needs a reference"),
+        (&["--task", "ppo", "--rollout", "vllm"][..], "`--rollout` means nothing"),
+        (&["--task", "ppo", "--trainer", "llamafactory"][..], "a value head on the policy"),
+        (&["--task", "grpo", "--critic", "qwen3-8b"][..], "`--critic` means nothing"),
+        (&["--task", "dpo", "--reward-model", "qwen3-8b"][..], "`--reward-model` means nothing"),
+        (
             &["--task", "grpo", "--rollout", "vllm", "--vllm-gpu-memory-utilization", "1.5"][..],
             "cannot take 1.5 of a GPU",
         ),
@@ -365,6 +438,15 @@ fn a_job_file_gives_the_same_as_the_options() {
                 .to_owned(),
         ),
         (
+            trl("PPO", "response_length=128", ", reward_model='meta-llama/Llama-3.1-8B'"),
+            "--task ppo --reward-model llama-3.1-8b --completion-len 128 --seq-len 1024".to_owned(),
+        ),
+        (
+            trl("GRPO", "", ", reward_funcs='meta-llama/Llama-3.1-8B'"),
+            "--task grpo --reward-model llama-3.1-8b --seq-len 1024 --completion-len 512"
+                .to_owned(),
+        ),
+        (
             trl("GRPO", "max_completion_length=256, max_prompt_length=512", ""),
             "--task grpo --seq-len 768 --completion-len 256".to_owned(),
         ),
@@ -419,6 +501,13 @@ fn a_job_file_gives_the_same_as_the_options() {
             ),
         ),
         (
+            swift("--rlhf_type ppo --reward_model meta-llama/Llama-3.1-8B --train_type full"),
+            format!(
+                "--task ppo --reward-model llama-3.1-8b --trainer swift --trl-version 0.29 --seq-len 1536 \
+                 --completion-len 512 {full}"
+            ),
+        ),
+        (
             swift("--rlhf_type grpo --max_completion_length 512"),
             format!(
                 "--task grpo --trainer swift --trl-version 0.29 --seq-len 1536 --completion-len 512 \
@@ -451,8 +540,12 @@ fn compare(name: &str, text: &str, options: &str) {
     let (of_job, said) = ask(&[name]);
     let words: Vec<&str> = options.split_whitespace().collect();
     let common = ["--model", "meta-llama/Llama-3.2-1B", "--config", "ds.json"];
-    let batch = ["--micro-batch", "2", "--grad-checkpointing", "--precision", "bf16"];
-    let all: Vec<&str> = common.iter().chain(&batch).chain(&words).copied().collect();
+    let batch = ["--micro-batch", "2", "--precision", "bf16"];
+    // The trainers of PPO do not read what their arguments say of it.
+    let is_ppo = words.contains(&"ppo");
+    let checkpointing = Some("--grad-checkpointing").filter(|_| !is_ppo);
+    let all = common.iter().chain(&batch).chain(&checkpointing).chain(&words);
+    let all: Vec<&str> = all.copied().collect();
     let (of_options, _) = ask(&all);
     assert_eq!(of_job, of_options, "{text}{options}");
     let left_out = said["not_modelled"].to_string();
@@ -463,11 +556,15 @@ fn compare(name: &str, text: &str, options: &str) {
 fn what_no_answer_follows_of_a_job_is_named() {
     let directory = tempfile::tempdir().expect("a directory");
     for (job, words) in [
-        (trl("PPO", "", "").1, "the other models and the loss of this task"),
         (
-            trl("GRPO", "", ", reward_funcs='Skywork/Skywork-Reward-V2-Qwen3-8B'").1,
-            "a reward model on the same GPUs",
+            format!(
+                "# /// script\n# dependencies = [\"trl<0.12\"]\n# ///\n{}",
+                trl("PPO", "", "").1
+            ),
+            "the other models and the loss of this task",
         ),
+        (trl("PPO", "num_mini_batches=2", "").1, "several optimizer steps over one rollout"),
+        (trl("PPO", "", "").1, "do not read `gradient_checkpointing`"),
         (trl("DPO", "use_liger_kernel=True", "").1, "fused loss of this task"),
     ] {
         std::fs::write(directory.path().join("train.py"), &job).expect("it is written");

@@ -40,7 +40,6 @@ fn distillation(software: &Software) -> Distillation {
         divergence: Divergence::JensenShannon,
         cross_entropy: software.adds_cross_entropy,
         teacher_first: false,
-        teacher_cache: !software.is_swift_gkd,
         picks_logits: software.is_swift_gkd,
     }
 }

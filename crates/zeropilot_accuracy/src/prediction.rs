@@ -78,7 +78,13 @@ fn task(question: &Question, model: &Model) -> Result<Task, String> {
     let zero = resolved(question, None)?.zero();
     let is_filled = question.software.buckets == Buckets::Swift && question.stage == 3;
     let zero = is_filled.then_some(zero);
-    let frozen = |role, model| Frozen { role, model, zero: zero.clone(), has_optimizer: false };
+    let frozen = |role, model| Frozen {
+        role,
+        model,
+        zero: zero.clone(),
+        has_optimizer: false,
+        keeps_cache: role == Role::Teacher && !question.software.is_swift_gkd,
+    };
     let mut others = Vec::new();
     if job.has_reference && is_full {
         others.push(frozen(Role::Reference, Arc::new(model.clone())));

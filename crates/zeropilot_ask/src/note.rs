@@ -7,7 +7,7 @@ use zeropilot_step::head::LossHead;
 use zeropilot_step::lower::Recipe;
 use zeropilot_step::tape::LayerKernels;
 
-use crate::name::{NumberFormat, TrainerName};
+use crate::name::{NumberFormat, TaskName, TrainerName};
 use crate::task::TaskRequest;
 use crate::training::Training;
 
@@ -43,6 +43,8 @@ pub enum Note {
     TrlAssumed,
     /// Log-probabilities are computed as by the newest TRL: releases before 1.15 keep whole logits.
     TrlScoresAssumed,
+    /// PPO's trainers do not switch gradient checkpointing on.
+    PpoCheckpointing,
     /// Frozen models get the optimizer of the config, too.
     FrozenWithOptimizer,
     /// Gradient checkpointing runs the frozen vision tower backward too.
@@ -81,6 +83,9 @@ impl Note {
 
     /// What there is to say about a task.
     pub(crate) fn about_task(task: &TaskRequest, training: &Training) -> Option<Self> {
+        if task.task() == TaskName::Ppo {
+            return Some(Self::PpoCheckpointing);
+        }
         let is_trl = task.trainer.unwrap_or_default() == TrainerName::Trl;
         let is_assumed = is_trl && training.software.trl_version.is_none();
         (task.task().compares() && is_assumed).then_some(Self::TrlScoresAssumed)

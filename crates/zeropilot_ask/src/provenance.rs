@@ -97,7 +97,11 @@ impl Provenance {
         let steps = strong(&job.grad_accum, |stated| stated.grad_accum.is_some());
         let assumed = (!states(|stated| stated.grad_accum.is_some())).then_some(1);
         all.take("grad_accum", &mut training.grad_accum, steps, assumed);
+        // TRL's PPOTrainer, and that of ms-swift, do not read it.
+        let is_ppo = request.task.of_job(job.task.as_ref()) == TaskName::Ppo;
         let checkpointing = job.grad_checkpointing.clone();
+        let is_read = |said: &Sourced<bool>| !(is_ppo && said.value);
+        let checkpointing = checkpointing.filter(is_read);
         all.take(
             "grad_checkpointing",
             &mut training.grad_checkpointing,
@@ -240,6 +244,14 @@ impl Provenance {
         }
         let teacher = job.and_then(|job| job.teacher.clone());
         self.take("teacher", &mut task.teacher, teacher, None);
+        let judge = job.and_then(|job| job.reward_model.clone());
+        self.take("reward_model", &mut task.reward_model, judge, None);
+        self.take("critic", &mut task.critic, job.and_then(|job| job.critic.clone()), None);
+        let batch = job.and_then(|job| job.rollout_batch.clone());
+        self.take("rollout_batch", &mut task.rollout_batch, batch, None);
+        if name == TaskName::Ppo && task.reward_model.is_none() {
+            self.state("reward_model", "a model of this shape", Origin::Assumed);
+        }
         let reference = job.and_then(|job| job.reference.clone());
         self.take("reference", &mut task.reference, reference, None);
         let completion = job.and_then(|job| job.completion_len.clone());
@@ -280,17 +292,24 @@ impl Provenance {
     /// Names the time of generation as what no prediction follows.
     pub(crate) fn leave_out_generation(&mut self) {
         let task = self.statements.iter().find(|one| one.name == "task");
-        let name = task.and_then(|task| task.value.as_str()).unwrap_or_default();
-        let left_out = NotModelled {
-            origin: self.origin_of("task"),
-            ..not_modelled(
-                "the time of generation (`generate` or vLLM); only the gathers around it are timed",
-                "生成（`generate` 或 vLLM）所花的时间；只计了它前后的聚合",
-                &format!("task {name}"),
-                Direction::Higher,
-            )
-        };
-        self.not_modelled.push(left_out);
+        let name = task.and_then(|task| task.value.as_str()).unwrap_or_default().to_owned();
+        let written = format!("task {name}");
+        let generation = not_modelled(
+            "the time of generation (`generate` or vLLM); only the gathers around it are timed",
+            "生成（`generate` 或 vLLM）所花的时间；只计了它前后的聚合",
+            &written,
+            Direction::Higher,
+        );
+        let again = not_modelled(
+            "steps that learn again from the same completions (`num_ppo_epochs`): the passes of reference, value and reward model are timed in every step",
+            "对同一批补全的重复学习（`num_ppo_epochs`）：参考模型、价值模型和奖励模型的前向每一步都计了时间",
+            &written,
+            Direction::Lower,
+        );
+        let again = Some(again).filter(|_| name == TaskName::Ppo.name());
+        let origin = self.origin_of("task");
+        let all = [generation].into_iter().chain(again);
+        self.not_modelled.extend(all.map(|one| NotModelled { origin: origin.clone(), ..one }));
     }
 
     fn origin_of(&self, name: &str) -> Origin {

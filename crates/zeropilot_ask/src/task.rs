@@ -4,12 +4,14 @@ use std::sync::Arc;
 
 use serde::Deserialize;
 use zeropilot_cluster::Cluster;
-use zeropilot_job::{Direction, JobTask, LibraryVersion, NotModelled, Origin, TrainingJob};
+use zeropilot_job::{
+    Direction, JobTask, LibraryVersion, NotModelled, Origin, Sourced, TrainingJob,
+};
 use zeropilot_model::Model;
 use zeropilot_step::memory::RolloutMemory;
 use zeropilot_step::task::{
-    Colocated, Distillation, Divergence, Frozen, Generation, Generator, Objective, Processing,
-    Publication, Role, Scores, Task,
+    Colocated, Critic, Distillation, Divergence, Frozen, Generation, Generator, Objective, Ppo,
+    Processing, Publication, Role, Scores, Task,
 };
 
 use zeropilot_units::Bytes;
@@ -18,6 +20,13 @@ use crate::name::{FusedLoss, MethodName, ReferenceName, RolloutName, TaskName, T
 use crate::software::Software;
 use crate::tokens;
 use crate::training::Training;
+
+/// Completions that PPO generates and judges at once by default (`local_rollout_forward_batch_size`).
+const ROLLOUT_BATCH: u64 = 64;
+/// Times that PPO learns from a completion by default (`num_ppo_epochs`).
+const PPO_EPOCHS: u64 = 4;
+/// The last release of TRL that has a `PPOTrainer`.
+const LAST_PPO: LibraryVersion = LibraryVersion::new(1, 12);
 
 /// What a model is trained for, and which other models run.
 #[derive(Debug, Clone, PartialEq, Default, Deserialize)]
@@ -30,7 +39,13 @@ pub struct TaskRequest {
     /// Teacher of a distillation, named as `--model` names a model
     #[cfg_attr(feature = "clap", arg(long, value_name = "MODEL"))]
     pub teacher: Option<String>,
-    /// What DPO, KTO, GRPO and RLOO compare with [default: copy, adapters-off with LoRA; none for grpo]
+    /// Reward model of PPO, GRPO or RLOO on the same GPUs, named as `--model` names a model [default: for ppo one of the shape of the model, otherwise none]
+    #[cfg_attr(feature = "clap", arg(long, value_name = "MODEL"))]
+    pub reward_model: Option<String>,
+    /// Value model of PPO, named as `--model` names a model [default: one of the shape of the reward model]
+    #[cfg_attr(feature = "clap", arg(long, value_name = "MODEL", visible_alias = "value-model"))]
+    pub critic: Option<String>,
+    /// What DPO, KTO, GRPO, RLOO and PPO compare with [default: copy, adapters-off with LoRA; none for grpo]
     #[cfg_attr(feature = "clap", arg(long, value_name = "WHAT"))]
     pub reference: Option<ReferenceName>,
     /// Tokens of a completion, out of `--seq-len` [default: half of it where completions are generated, otherwise all tokens count]
@@ -41,6 +56,12 @@ pub struct TaskRequest {
     /// What generates completions for GRPO, RLOO and GKD [default: generate]
     #[cfg_attr(feature = "clap", arg(long, value_name = "WHAT"))]
     pub rollout: Option<RolloutName>,
+    /// Completions that PPO generates and judges at once on each GPU [default: 64]
+    #[cfg_attr(
+        feature = "clap",
+        arg(long, value_name = "N", visible_alias = "local-rollout-forward-batch-size")
+    )]
+    pub rollout_batch: Option<u64>,
     /// Share of each GPU that vLLM takes with `--rollout vllm` [default: 0.3, as TRL; 0.9 for ms-swift]
     #[cfg_attr(feature = "clap", arg(long, value_name = "SHARE"))]
     pub vllm_gpu_memory_utilization: Option<f64>,
@@ -51,18 +72,44 @@ pub struct TaskRequest {
     /// GPUs that share one copy of vLLM's weights [default: 1]
     #[cfg_attr(feature = "clap", arg(long, value_name = "N"))]
     pub vllm_tensor_parallel_size: Option<u64>,
-    /// Whose trainer computes the loss of DPO, KTO, GRPO and RLOO [default: trl]
+    /// Whose trainer computes the loss of DPO, KTO, GRPO, RLOO and PPO [default: trl]
     #[cfg_attr(feature = "clap", arg(long, value_name = "WHOSE"))]
     pub trainer: Option<TrainerName>,
-    /// The teacher, once it has been found.
+    /// The other models that are named, once they have been found.
     #[serde(skip)]
     #[cfg_attr(feature = "clap", arg(skip))]
-    pub teacher_model: Option<Arc<Model>>,
+    pub found: FoundModels,
+}
+
+/// Models that a request or its job names beside the trained one.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct FoundModels {
+    teacher: Option<Arc<Model>>,
+    reward: Option<Arc<Model>>,
+    critic: Option<Arc<Model>>,
 }
 
 /// Why a task makes no sense.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum TaskProblem {
+    /// A model that is named and was not looked for.
+    #[error("the model that `{option}` names is not known")]
+    NotFound {
+        /// The option, as programs name it.
+        option: &'static str,
+    },
+    /// An option that has to be at least one.
+    #[error("`{option}` is 0")]
+    Zero {
+        /// The option, as programs name it.
+        option: &'static str,
+    },
+    /// PPO without the reference that its reward is computed with.
+    #[error("`ppo` needs a reference on the GPUs")]
+    NoReference,
+    /// PPO of LLaMA-Factory, which is another one.
+    #[error("LLaMA-Factory's PPO has a value head on the policy, which is not modelled")]
+    ValueHead,
     /// A distillation without a teacher.
     #[error("`{}` needs a teacher", task.name())]
     NoTeacher {
@@ -134,12 +181,29 @@ impl TaskRequest {
         self.task.or_else(|| job.map(|job| job.task.value)).unwrap_or_default()
     }
 
-    /// The teacher as the request or its job names it.
-    pub fn teacher_of(&self, job: &TrainingJob) -> Option<String> {
-        let of_job = || Some(job.task.as_ref()?.teacher.as_ref()?.value.clone());
-        self.teacher
-            .clone()
-            .or_else(|| of_job().filter(|_| self.of_job(job.task.as_ref()).has_teacher()))
+    /// Finds the other models that the request or its job names; `open` finds one by its name.
+    ///
+    /// # Errors
+    ///
+    /// If one of them cannot be found.
+    pub fn find_models<E>(
+        &mut self,
+        job: &TrainingJob,
+        open: impl Fn(&str) -> Result<Model, E>,
+    ) -> Result<(), E> {
+        let task = self.of_job(job.task.as_ref());
+        let job = job.task.as_ref().filter(|job| job.task.value == task);
+        let find = |own: &Option<String>, of_job: Option<&Sourced<String>>| {
+            let name = own.as_ref().or_else(|| of_job.map(|said| &said.value));
+            name.map(|name| open(name).map(Arc::new)).transpose()
+        };
+        let teacher = job.and_then(|job| job.teacher.as_ref()).filter(|_| task.has_teacher());
+        self.found = FoundModels {
+            teacher: find(&self.teacher, teacher)?,
+            reward: find(&self.reward_model, job.and_then(|job| job.reward_model.as_ref()))?,
+            critic: find(&self.critic, job.and_then(|job| job.critic.as_ref()))?,
+        };
+        Ok(())
     }
 
     /// Tokens of a sequence if nobody says how many: with room for a prompt that is as long as the completion.
@@ -155,6 +219,9 @@ impl TaskRequest {
         let version = training.software.trl_version;
         let is_of_old_trl = version.is_some_and(|version| version < LibraryVersion::new(1, 16))
             && matches!(task, TaskName::Orpo | TaskName::Cpo | TaskName::Gkd);
+        let is_after_ppo = version.is_some_and(|version| version > LAST_PPO)
+            && task == TaskName::Ppo
+            && self.trainer.unwrap_or_default() == TrainerName::Trl;
         let (en, zh, written, direction, origin) = if training.fused_loss() == FusedLoss::Yes {
             (
                 "Liger's fused loss of this task: the trainer's own loss is counted",
@@ -167,6 +234,14 @@ impl TaskRequest {
             (
                 "how this release computes the loss of the task: that of TRL 1.16 is counted",
                 "该版本计算此任务 loss 的方式：按 TRL 1.16 计入",
+                format!("trl {}", version.map(|it| it.to_string()).unwrap_or_default()),
+                Direction::Either,
+                trl,
+            )
+        } else if is_after_ppo {
+            (
+                "this release of TRL, which has no PPOTrainer: that of 1.12 is counted",
+                "该版本的 TRL 已没有 PPOTrainer：按 1.12 的计入",
                 format!("trl {}", version.map(|it| it.to_string()).unwrap_or_default()),
                 Direction::Either,
                 trl,
@@ -188,10 +263,10 @@ impl TaskRequest {
     /// What the trained model is compared with.
     pub fn reference(&self, method: MethodName) -> ReferenceName {
         let usual = match self.task() {
-            TaskName::Dpo | TaskName::Kto | TaskName::Rloo if method != MethodName::Full => {
-                ReferenceName::AdaptersOff
-            }
-            TaskName::Dpo | TaskName::Kto | TaskName::Rloo => ReferenceName::Copy,
+            TaskName::Dpo | TaskName::Kto | TaskName::Rloo | TaskName::Ppo => match method {
+                MethodName::Full => ReferenceName::Copy,
+                MethodName::Lora | MethodName::Qlora => ReferenceName::AdaptersOff,
+            },
             _ => ReferenceName::None,
         };
         self.reference.unwrap_or(usual)
@@ -200,8 +275,15 @@ impl TaskRequest {
     /// Options that the task has no use for.
     fn unused(&self) -> Option<&'static str> {
         let task = self.task();
+        // Its trainer has nothing but the model's own `generate`.
+        let is_ppo = task == TaskName::Ppo;
+        let is_other = is_ppo && self.rollout.is_some_and(|it| it != RolloutName::Generate);
         [
             (!task.has_teacher() && self.teacher.is_some(), "teacher"),
+            (!task.learns_from_completions() && self.reward_model.is_some(), "reward_model"),
+            (!is_ppo && self.critic.is_some(), "critic"),
+            (!is_ppo && self.rollout_batch.is_some(), "rollout_batch"),
+            (is_other, "rollout"),
             (!task.compares() && self.reference.is_some(), "reference"),
             (!task.has_completions() && self.completion_len.is_some(), "completion_len"),
             (!task.generates() && self.rollout.is_some(), "rollout"),
@@ -327,6 +409,29 @@ impl TaskRequest {
             && self.trainer.unwrap_or_default() == TrainerName::Trl
     }
 
+    /// What makes no sense whatever the model is.
+    fn check(&self, length: u64) -> Result<(), TaskProblem> {
+        let task = self.task();
+        if let Some(option) = self.unused() {
+            return Err(TaskProblem::Unused { task, option });
+        }
+        if task == TaskName::Ppo && self.trainer == Some(TrainerName::LlamaFactory) {
+            return Err(TaskProblem::ValueHead);
+        }
+        for (number, option) in [
+            (self.vllm_tensor_parallel_size, "vllm_tensor_parallel_size"),
+            (self.rollout_batch, "rollout_batch"),
+        ] {
+            if number == Some(0) {
+                return Err(TaskProblem::Zero { option });
+            }
+        }
+        match self.completion_len.filter(|tokens| *tokens > length) {
+            Some(tokens) => Err(TaskProblem::CompletionTooLong { tokens, length }),
+            None => Ok(()),
+        }
+    }
+
     /// The task as the step model knows it, with frozen models whose settings follow from those of the trained one.
     pub(crate) fn lower(
         &self,
@@ -335,14 +440,9 @@ impl TaskRequest {
         cluster: &Cluster,
     ) -> Result<Task, TaskProblem> {
         let task = self.task();
-        if let Some(option) = self.unused() {
-            return Err(TaskProblem::Unused { task, option });
-        }
         let length = training.seq_len();
+        self.check(length)?;
         let completion = self.completion_len;
-        if let Some(tokens) = completion.filter(|tokens| *tokens > length) {
-            return Err(TaskProblem::CompletionTooLong { tokens, length });
-        }
         let generated = completion.unwrap_or(length / 2).max(1);
         let scores = self.scores(&training.software);
         let reference = self.reference(training.method());
@@ -350,21 +450,37 @@ impl TaskRequest {
         if adapters_off && training.method() == MethodName::Full {
             return Err(TaskProblem::NoAdapters);
         }
+        let has_reference = matches!(reference, ReferenceName::Copy | ReferenceName::AdaptersOff);
+        if task == TaskName::Ppo && !has_reference {
+            return Err(TaskProblem::NoReference);
+        }
+        // ms-swift switches the caches of frozen models off.
+        let is_swift = self.trainer == Some(TrainerName::Swift);
         let frozen = |role: Role, model: Arc<Model>| Frozen {
             role,
             model,
             zero: None,
             has_optimizer: false,
+            keeps_cache: match (task, role) {
+                (TaskName::Gkd, _) => true,
+                (TaskName::Ppo, Role::Reference) => !is_swift,
+                (TaskName::Grpo | TaskName::Rloo, Role::Reward) => !is_swift,
+                _ => false,
+            },
         };
         let mut models = Vec::new();
         if reference == ReferenceName::Copy {
             models.push(frozen(Role::Reference, Arc::new(model.clone())));
         }
         if task.has_teacher() {
-            let teacher = self.teacher_model.clone().ok_or(TaskProblem::NoTeacher { task })?;
+            let teacher = self.found.teacher.clone().ok_or(TaskProblem::NoTeacher { task })?;
             same_vocabulary(model, &teacher)?;
             models.push(frozen(Role::Teacher, teacher));
         }
+        let judge = self.judge(model)?;
+        models.extend(judge.clone().map(|judge| frozen(Role::Reward, judge)));
+        let critic = judge.filter(|_| task == TaskName::Ppo);
+        let critic = critic.map(|judge| self.critic(&judge)).transpose()?;
         let objective = match task {
             TaskName::Sft => Objective::NextToken,
             TaskName::Dpo => Objective::Dpo { scores, last_logits: false },
@@ -375,18 +491,17 @@ impl TaskRequest {
             TaskName::Grpo | TaskName::Rloo => {
                 Objective::PolicyGradient { scores, completion: generated }
             }
+            TaskName::Ppo => Objective::Ppo(Ppo { completion: generated, as_trl: true }),
             TaskName::Distill => Objective::Distillation(Distillation {
                 divergence: Divergence::Wide,
                 cross_entropy: false,
                 teacher_first: true,
-                teacher_cache: false,
                 picks_logits: false,
             }),
             TaskName::Gkd => Objective::Distillation(Distillation {
                 divergence: Divergence::JensenShannon,
                 cross_entropy: false,
                 teacher_first: false,
-                teacher_cache: true,
                 picks_logits: false,
             }),
         };
@@ -394,13 +509,16 @@ impl TaskRequest {
         let generation = self.generator(training)?.map(|by| Generation {
             // Those of a step, once its accumulation is known.
             micro_batches: 1,
+            at_once: (task == TaskName::Ppo).then(|| self.rollout_batch.unwrap_or(ROLLOUT_BATCH)),
+            keeps_logits: task == TaskName::Ppo,
+            steps: if task == TaskName::Ppo { PPO_EPOCHS } else { 1 },
             prompt: length.saturating_sub(generated).max(1),
             completion: generated,
             every_micro_step: task == TaskName::Gkd,
             scores: task == TaskName::Rloo || self.corrects_for(by),
-            // GKD samples with a temperature of 0.9 by default.
+            // GKD samples with a temperature of 0.9 by default, PPO of 0.7.
             processing: match task {
-                TaskName::Gkd => Processing::Temperature,
+                TaskName::Gkd | TaskName::Ppo => Processing::Temperature,
                 _ => Processing::None,
             },
             by,
@@ -408,12 +526,39 @@ impl TaskRequest {
         let task = Task {
             objective,
             frozen: models,
+            critic,
             completion: if task.learns_from_completions() { Some(generated) } else { completion },
             adapters_off,
             generation,
         };
         check_rollout(&task, model, cluster)?;
         Ok(task)
+    }
+}
+
+impl TaskRequest {
+    /// The model that judges completions, if there is one.
+    fn judge(&self, model: &Model) -> Result<Option<Arc<Model>>, TaskProblem> {
+        let option = "reward_model";
+        let judge = match (&self.reward_model, &self.found.reward) {
+            (None, _) if self.task() != TaskName::Ppo => return Ok(None),
+            (None, _) => model.as_reward_model(),
+            (Some(_), Some(found)) => found.as_reward_model(),
+            (Some(_), None) => return Err(TaskProblem::NotFound { option }),
+        };
+        Ok(Some(Arc::new(judge.ok_or(TaskProblem::NoRewardHead)?)))
+    }
+
+    /// The value model of PPO. ms-swift trains it as it trains the policy, TRL all of it.
+    fn critic(&self, judge: &Arc<Model>) -> Result<Critic, TaskProblem> {
+        let model = match (&self.critic, &self.found.critic) {
+            (None, _) => Arc::clone(judge),
+            (Some(_), Some(found)) => {
+                Arc::new(found.as_reward_model().ok_or(TaskProblem::NoRewardHead)?)
+            }
+            (Some(_), None) => return Err(TaskProblem::NotFound { option: "critic" }),
+        };
+        Ok(Critic { model, as_policy: self.trainer == Some(TrainerName::Swift) })
     }
 }
 

@@ -115,6 +115,8 @@ pub enum TaskName {
     Grpo,
     /// Policy gradient over generated completions (TRL's RLOOTrainer)
     Rloo,
+    /// Policy gradient with a value model and a reward model (TRL's PPOTrainer, to 1.12)
+    Ppo,
 }
 
 impl TaskName {
@@ -131,6 +133,7 @@ impl TaskName {
             Self::Gkd => "gkd",
             Self::Grpo => "grpo",
             Self::Rloo => "rloo",
+            Self::Ppo => "ppo",
         }
     }
 
@@ -141,12 +144,12 @@ impl TaskName {
 
     /// Whether the trained model may be compared with a reference.
     pub fn compares(self) -> bool {
-        matches!(self, Self::Dpo | Self::Kto | Self::Grpo | Self::Rloo)
+        matches!(self, Self::Dpo | Self::Kto | Self::Grpo | Self::Rloo | Self::Ppo)
     }
 
     /// Whether it learns from nothing but generated completions.
     pub fn learns_from_completions(self) -> bool {
-        matches!(self, Self::Grpo | Self::Rloo)
+        matches!(self, Self::Grpo | Self::Rloo | Self::Ppo)
     }
 
     /// Whether completions may be generated.

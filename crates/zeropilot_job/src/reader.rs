@@ -232,7 +232,7 @@ impl Reader<'_> {
             let call = self.model_load()?;
             self.written(call.argument(0, "pretrained_model_name_or_path")?)
         };
-        of_load().or_else(|| self.trained_model())
+        self.policy().or_else(of_load).or_else(|| self.trained_model())
     }
 
     fn grad_checkpointing(&self) -> Option<Sourced<bool>> {

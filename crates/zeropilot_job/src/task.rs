@@ -22,6 +22,12 @@ pub struct JobTask {
     pub task: Sourced<TaskName>,
     /// The teacher, as the job names it.
     pub teacher: Option<Sourced<String>>,
+    /// The model that judges completions, as the job names it.
+    pub reward_model: Option<Sourced<String>>,
+    /// The value model of PPO, as the job names it.
+    pub critic: Option<Sourced<String>>,
+    /// Completions that PPO generates and judges at once on a GPU.
+    pub rollout_batch: Option<Sourced<u64>>,
     /// What the trained model is compared with.
     pub reference: Option<Sourced<ReferenceName>>,
     /// Tokens of a completion.

@@ -79,13 +79,12 @@ pub(crate) fn version() -> &'static str {
     env!("CARGO_PKG_VERSION")
 }
 
-/// Looks for the teacher that a request names.
-fn find_teacher(request: &mut TaskRequest, job: &TrainingJob, language: Language) -> PyResult<()> {
-    if let Some(name) = request.teacher_of(job) {
-        let Subject { model, .. } = ModelArgument::Name(name).open(language)?;
-        request.teacher_model = Some(std::sync::Arc::new(model));
-    }
-    Ok(())
+/// Looks for the other models that a request names.
+fn find_others(request: &mut TaskRequest, job: &TrainingJob, language: Language) -> PyResult<()> {
+    request.find_models(job, |name| {
+        let Subject { model, .. } = ModelArgument::Name(name.to_owned()).open(language)?;
+        Ok(model)
+    })
 }
 
 /// How much memory a job needs.
@@ -104,7 +103,7 @@ pub(crate) fn memory(
     py.detach(|| {
         let Subject { name, model, job } = model.open(language)?;
         request.job = job;
-        find_teacher(&mut request.task, &request.job, language)?;
+        find_others(&mut request.task, &request.job, language)?;
         let answered = zeropilot_ask::memory(&name, model, &request);
         let memory = answered.map_err(|wrong| problem(words::memory(&wrong, &plain(language))))?;
         Ok(Answer(Finding::Memory(Box::new(memory))))
@@ -133,7 +132,7 @@ pub(crate) fn compare(
     py.detach(|| {
         let Subject { model, job, .. } = model.open(language)?;
         request.job = job;
-        find_teacher(&mut request.task, &request.job, language)?;
+        find_others(&mut request.task, &request.job, language)?;
         let compared = zeropilot_ask::compare(&model, &request);
         let compared =
             compared.map_err(|wrong| problem(words::memory(&wrong, &plain(language))))?;
@@ -155,7 +154,7 @@ pub(crate) fn plan(
     py.detach(|| {
         let Subject { name, model, job } = model.open(language)?;
         request.job = job;
-        find_teacher(&mut request.task, &request.job, language)?;
+        find_others(&mut request.task, &request.job, language)?;
         let planned = zeropilot_ask::plan(&name, &model, &request);
         let planned = planned.map_err(|wrong| problem(words::planning(&wrong, language)))?;
         Ok(Answer(Finding::Planned(Box::new(planned))))
@@ -181,7 +180,7 @@ pub(crate) fn simulate(
     py.detach(|| {
         let Subject { name, model, job } = model.open(language)?;
         request.job.job = job;
-        find_teacher(&mut request.job.task, &request.job.job, language)?;
+        find_others(&mut request.job.task, &request.job.job, language)?;
         let simulated = zeropilot_ask::simulate(&name, model, &request);
         let simulated =
             simulated.map_err(|wrong| problem(words::simulating(&wrong, &plain(language))))?;

@@ -45,6 +45,9 @@ pub enum Item {
     Publish(Publication),
     /// The model runs without gradients, before it runs to be trained.
     Score,
+    /// The value model runs by itself without gradients, before it runs to be trained. To stage 3 this is no new pass: the
+    /// module at the top is not called, so the order of modules goes on after backward.
+    Value,
     /// The model runs as its own reference, until the loss is computed.
     Reference,
     /// Another model runs: the one of this number.
@@ -68,6 +71,10 @@ pub struct MicroStep {
     pub swings: Vec<Swing>,
     /// Items at the beginning of forward that happen once in a step, before its first micro step.
     pub once: usize,
+    /// Whether more steps than one learn from what these items generate, so that they happen in the first of them only.
+    pub is_reused: bool,
+    /// Whether the value model runs by itself.
+    pub has_value_pass: bool,
 }
 
 impl MicroStep {
@@ -93,8 +100,8 @@ impl MicroStep {
     /// Whether it is more than one forward pass and one backward pass of one model.
     pub(crate) fn has_more_passes(&self) -> bool {
         let is_more = |item: &Item| {
-            use Item::{Begin, Generate, Reference, Score, Visit};
-            matches!(item, Begin | Generate | Reference | Score | Visit(_))
+            use Item::{Begin, Generate, Reference, Score, Value, Visit};
+            matches!(item, Begin | Generate | Reference | Score | Value | Visit(_))
         };
         self.forward.iter().any(is_more)
     }
@@ -286,6 +293,10 @@ impl Listener for Reader {
             Mark::Generated => self.push(Item::Generated),
             Mark::Publish(publication) => self.push(Item::Publish(publication)),
             Mark::Score => self.push(Item::Score),
+            Mark::Value => {
+                self.push(Item::Value);
+                self.micro_step.has_value_pass = true;
+            }
             Mark::Reference => self.push(Item::Reference),
             Mark::Visit(model) => self.push(Item::Visit(model)),
             Mark::Loss => self.push(Item::Loss),

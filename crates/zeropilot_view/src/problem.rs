@@ -64,6 +64,32 @@ fn task(problem: &TaskProblem, language: Language) -> String {
                 "错误：`--{option}` 对 `--task {task}` 没有意义\n  建议：去掉它，或换一个 --task"
             )
         }
+        TaskProblem::NotFound { option } => {
+            let option = option.replace('_', "-");
+            tr!(
+                language,
+                "error: the model that `--{option}` names is not at hand\n  help: name a model of the catalogue or a local config.json",
+                "错误：找不到 `--{option}` 指定的模型\n  建议：使用内置目录里的模型名，或本地的 config.json"
+            )
+        }
+        TaskProblem::Zero { option } => {
+            let option = option.replace('_', "-");
+            tr!(
+                language,
+                "error: `--{option}` is 0\n  help: give 1 or more, or leave it out",
+                "错误：`--{option}` 是 0\n  建议：至少为 1，或去掉它"
+            )
+        }
+        TaskProblem::NoReference => tr!(
+            language,
+            "error: `--task ppo` needs a reference on the GPUs: its reward is reduced by the divergence from it\n  help: `--reference copy`, or `--reference adapters-off` with LoRA",
+            "错误：`--task ppo` 需要卡上的参考模型：奖励要减去与它的散度\n  建议：用 `--reference copy`，LoRA 时用 `--reference adapters-off`"
+        ),
+        TaskProblem::ValueHead => tr!(
+            language,
+            "error: LLaMA-Factory's PPO has a value head on the policy instead of a value model, and is not modelled\n  help: `--trainer trl` or `--trainer swift` count a value model",
+            "错误：LLaMA-Factory 的 PPO 在策略模型上加价值头，没有单独的价值模型，尚未建模\n  建议：`--trainer trl` 或 `--trainer swift` 会计入价值模型"
+        ),
         TaskProblem::NoAdapters => tr!(
             language,
             "error: `--reference adapters-off` needs adapters, and all parameters are trained\n  help: `--method lora`, or `--reference copy`",

@@ -12,7 +12,7 @@ pub(crate) use self::json::Shape;
 use crate::escaped;
 
 /// Values as people name them, and the option that sets each.
-const NAMES: [(&str, Text, &str); 40] = [
+const NAMES: [(&str, Text, &str); 43] = [
     ("model", Text::new("model", "模型"), "--model"),
     ("config", Text::new("DeepSpeed config", "DeepSpeed 配置"), "--config"),
     ("world_size", Text::new("world size", "总卡数（world size）"), "--gpus"),
@@ -58,6 +58,13 @@ const NAMES: [(&str, Text, &str); 40] = [
     ("trl_version", Text::new("TRL", "TRL"), "--trl-version"),
     ("task", Text::new("task", "任务"), "--task"),
     ("teacher", Text::new("teacher", "教师模型"), "--teacher"),
+    ("reward_model", Text::new("reward model", "奖励模型"), "--reward-model"),
+    ("critic", Text::new("value model", "价值模型"), "--critic"),
+    (
+        "rollout_batch",
+        Text::new("completions judged at once", "一次评判的补全数"),
+        "--rollout-batch",
+    ),
     ("reference", Text::new("reference", "参考模型"), "--reference"),
     ("completion_len", Text::new("completion length", "补全长度"), "--completion-len"),
     ("rollout", Text::new("rollout", "补全的来源"), "--rollout"),
@@ -153,6 +160,11 @@ fn note_words(note: Note, language: Language) -> String {
             language,
             "TRL 1.16 is assumed, which computes log-probabilities without whole logits; TRL before 1.15 keeps them and needs more memory: --trl-version",
             "按 TRL 1.16 计算，它不保存完整的 logits 就能算出 log 概率；1.15 之前的 TRL 会保存，需要更多显存：请用 --trl-version 指定"
+        ),
+        Note::PpoCheckpointing => tr!(
+            language,
+            "PPO's trainers do not read `gradient_checkpointing`: --grad-checkpointing counts a policy for which the script calls `gradient_checkpointing_enable()`; the value model keeps all its activations",
+            "PPO 的训练器不读取 `gradient_checkpointing`：--grad-checkpointing 表示脚本自己对策略模型调用了 `gradient_checkpointing_enable()`；价值模型总是保留全部激活"
         ),
         Note::FrozenWithOptimizer => tr!(
             language,

@@ -212,8 +212,18 @@ pub(super) const OPTIONS: &[(&[&str], &str, &str)] = &[
     ),
     (
         &["plan", "memory", "simulate", "diagnose"],
+        "reward_model",
+        "PPO、GRPO、RLOO 在同一批卡上的奖励模型，写法与 `--model` 相同 [默认：ppo 时与所训模型同样大小，否则没有]",
+    ),
+    (
+        &["plan", "memory", "simulate", "diagnose"],
+        "critic",
+        "PPO 的价值模型，写法与 `--model` 相同 [默认：与奖励模型同样大小]",
+    ),
+    (
+        &["plan", "memory", "simulate", "diagnose"],
         "reference",
-        "DPO、KTO、GRPO、RLOO 的参考 [默认：copy，LoRA 时为 adapters-off；grpo 为 none]",
+        "DPO、KTO、GRPO、RLOO、PPO 的参考 [默认：copy，LoRA 时为 adapters-off；grpo 为 none]",
     ),
     (
         &["plan", "memory", "simulate", "diagnose"],
@@ -224,6 +234,11 @@ pub(super) const OPTIONS: &[(&[&str], &str, &str)] = &[
         &["plan", "memory", "simulate", "diagnose"],
         "rollout",
         "GRPO、RLOO、GKD 由什么生成补全 [默认：generate]",
+    ),
+    (
+        &["plan", "memory", "simulate", "diagnose"],
+        "rollout_batch",
+        "PPO 在每张卡上一次生成并评判的补全数 [默认：64]",
     ),
     (
         &["plan", "memory", "simulate", "diagnose"],
@@ -243,7 +258,7 @@ pub(super) const OPTIONS: &[(&[&str], &str, &str)] = &[
     (
         &["plan", "memory", "simulate", "diagnose"],
         "trainer",
-        "DPO、KTO、GRPO、RLOO 的 loss 由谁的训练器计算 [默认：trl]",
+        "DPO、KTO、GRPO、RLOO、PPO 的 loss 由谁的训练器计算 [默认：trl]",
     ),
     (
         &["plan", "memory", "simulate", "doctor", "diagnose"],

@@ -1,7 +1,5 @@
 //! What the memory model says about this job, for the ranks it really runs on: GPUs, or CPUs where there are none.
 
-use std::sync::Arc;
-
 use serde_json::{Map, Value};
 use zeropilot_ask::memory::WrittenConfig;
 use zeropilot_ask::{
@@ -55,7 +53,7 @@ struct Known {
     ranks: Ranks,
     ranks_here: u64,
     training: Training,
-    /// With the teacher, if the job names one that is at hand.
+    /// With the other models that the job names.
     task: TaskRequest,
     job: TrainingJob,
 }
@@ -101,8 +99,10 @@ impl Forecaster {
         let machines = measured.ok().filter(|machines| machines.cluster().is_ok()).unwrap_or(plain);
         let Ok(cluster) = machines.cluster() else { return Self(None) };
         let mut task = TaskRequest::default();
-        let teacher = task.teacher_of(&command.job).and_then(near);
-        task.teacher_model = teacher.map(|(_, teacher)| Arc::new(teacher));
+        let open = |name: &str| near(name.to_owned()).map(|(_, model)| model).ok_or(());
+        if task.find_models(&command.job, open).is_err() {
+            return Self(None);
+        }
         let here = command.ranks_here().and_then(|here| u64::try_from(here).ok());
         Self(Some(Known {
             name,

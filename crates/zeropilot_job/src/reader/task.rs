@@ -15,7 +15,7 @@ use crate::task::{JobTask, JobVllm};
 use crate::training_job::{Direction, NotModelled, TrainingJob};
 
 /// TRL's trainers with the classes of their arguments.
-const TRAINERS: [(&str, &str, TaskName); 8] = [
+const TRAINERS: [(&str, &str, TaskName); 9] = [
     ("DPOTrainer", "DPOConfig", TaskName::Dpo),
     ("KTOTrainer", "KTOConfig", TaskName::Kto),
     ("ORPOTrainer", "ORPOConfig", TaskName::Orpo),
@@ -24,12 +24,11 @@ const TRAINERS: [(&str, &str, TaskName); 8] = [
     ("GKDTrainer", "GKDConfig", TaskName::Gkd),
     ("GRPOTrainer", "GRPOConfig", TaskName::Grpo),
     ("RLOOTrainer", "RLOOConfig", TaskName::Rloo),
+    ("PPOTrainer", "PPOConfig", TaskName::Ppo),
 ];
 
 /// Classes of TRL for tasks that no answer follows.
-const NOT_FOLLOWED: [&str; 10] = [
-    "PPOTrainer",
-    "PPOConfig",
+const NOT_FOLLOWED: [&str; 8] = [
     "BCOTrainer",
     "BCOConfig",
     "OnlineDPOTrainer",
@@ -46,8 +45,11 @@ const WORDS_NOT_FOLLOWED: [&str; 7] = ["ppo", "bco", "xpo", "rm", "reward", "gdp
 const OTHER_MODELS: (&str, &str) =
     ("the other models and the loss of this task", "该任务的其他模型及其 loss");
 
+/// PPO of TRL before 0.12, on which LLaMA-Factory's is built too: a value head on the policy instead of a value model.
+const FIRST_PPO: LibraryVersion = LibraryVersion::new(0, 12);
+
 /// The task behind a framework's word for it. LLaMA-Factory's reward model keeps its output layer beside a second head, which
-/// is another model than TRL's.
+/// is another model than TRL's, and its PPO puts such a head on the policy.
 fn task_of(word: &str, framework: Option<Framework>) -> Option<TaskName> {
     Some(match word {
         "dpo" | "ipo" => TaskName::Dpo,
@@ -58,6 +60,7 @@ fn task_of(word: &str, framework: Option<Framework>) -> Option<TaskName> {
         "gkd" => TaskName::Gkd,
         "grpo" => TaskName::Grpo,
         "rloo" => TaskName::Rloo,
+        "ppo" if framework != Some(Framework::LlamaFactory) => TaskName::Ppo,
         _ => return None,
     })
 }
@@ -98,9 +101,13 @@ impl Reader<'_> {
                 return;
             }
         }
-        if let Some((call, value)) = self.trl_trainer() {
+        let is_old_ppo = || self.required_trl().is_some_and(|trl| trl.value < FIRST_PPO);
+        let trainer = self.trl_trainer();
+        let followed = trainer.filter(|(_, task)| *task != TaskName::Ppo || !is_old_ppo());
+        let not_followed = || NOT_FOLLOWED.iter().find_map(|class| self.called(class));
+        if let Some((call, value)) = followed {
             self.follow(Sourced { value, origin: self.place_of(call) }, job);
-        } else if let Some(call) = NOT_FOLLOWED.iter().find_map(|class| self.called(class)) {
+        } else if let Some(call) = trainer.map(|(call, _)| call).or_else(not_followed) {
             job.not_modelled.push(NotModelled {
                 en: OTHER_MODELS.0.to_owned(),
                 zh: OTHER_MODELS.1.to_owned(),
@@ -138,6 +145,9 @@ impl Reader<'_> {
         job.task = Some(JobTask {
             task,
             teacher: self.teacher(name),
+            reward_model: self.reward_model(name),
+            critic: self.called("PPOTrainer").and_then(|call| self.loaded(call, "value_model")),
+            rollout_batch: self.number("rollout_batch").filter(|_| name == TaskName::Ppo),
             reference: self.reference(name, job),
             completion_len,
             vllm: self.vllm(name, framework, rollout.as_ref()),
@@ -146,7 +156,7 @@ impl Reader<'_> {
             trl,
         });
         self.other_reference(job);
-        self.reward_model(name, job);
+        self.mini_batches(name, job);
         if framework == Some(Framework::Swift) && name == TaskName::Gkd {
             let words = (
                 "ms-swift's own loss of GKD, which works in chunks; TRL's is counted",
@@ -157,14 +167,48 @@ impl Reader<'_> {
         }
     }
 
-    /// A reward model that one of TRL's trainers is given by its name.
-    fn reward_model(&self, task: TaskName, job: &mut TrainingJob) {
+    /// A reward model that the trainer is given, or loads itself.
+    fn reward_model(&self, task: TaskName) -> Option<Sourced<String>> {
+        if !task.learns_from_completions() {
+            return None;
+        }
         let trainer = TRAINERS.iter().find(|(.., known)| *known == task);
         let call = trainer.and_then(|(trainer, ..)| self.called(trainer));
-        let named = call.and_then(|call| self.keyword(call, "reward_funcs"));
-        if let Some(said) = named.filter(|_| task.learns_from_completions()) {
-            let words = ("a reward model on the same GPUs", "同一批卡上的奖励模型");
-            self.leave_out(job, words, &said, "reward_funcs", Direction::Higher);
+        let handed = |name: &str| call.and_then(|call| self.loaded(call, name));
+        let is_named =
+            |said: &Sourced<String>| !matches!(said.value.as_str(), "" | "none" | "null");
+        handed("reward_model")
+            .or_else(|| handed("reward_funcs"))
+            .or_else(|| self.text("reward_model").filter(is_named))
+    }
+
+    /// The name of a model that a trainer is given, or that the script has loaded for it.
+    fn loaded(&self, trainer: &Call, argument: &str) -> Option<Sourced<String>> {
+        let loaded = || {
+            let name = trainer.handed(usize::MAX, argument)?;
+            let is_load = |call: &&Call| {
+                call.name() == "from_pretrained" && call.bound_to.as_deref() == Some(name)
+            };
+            let call = self.script()?.calls.iter().find(is_load)?;
+            self.written(call.argument(0, "pretrained_model_name_or_path")?)
+        };
+        self.keyword(trainer, argument).or_else(loaded)
+    }
+
+    /// The policy of PPO, among the models that a script loads.
+    pub(super) fn policy(&self) -> Option<Sourced<String>> {
+        self.loaded(self.called("PPOTrainer")?, "model")
+    }
+
+    /// A rollout of PPO that is cut into several optimizer steps.
+    fn mini_batches(&self, task: TaskName, job: &mut TrainingJob) {
+        let said = self.argument("num_mini_batches").filter(|said| said.value != "1");
+        if let Some(said) = said.filter(|_| task == TaskName::Ppo) {
+            let words = (
+                "several optimizer steps over one rollout: the completions of one are counted",
+                "一次 rollout 分成多次参数更新：只按其中一次的补全计入",
+            );
+            self.leave_out(job, words, &said, "num_mini_batches", Direction::Higher);
         }
     }
 
@@ -202,7 +246,8 @@ impl Reader<'_> {
         if !task.has_completions() {
             return None;
         }
-        let generated = || self.number("generated_len").filter(|_| task == TaskName::Gkd);
+        let is_called_so = matches!(task, TaskName::Gkd | TaskName::Ppo);
+        let generated = || self.number("generated_len").filter(|_| is_called_so);
         let usual = || self.usual(task, framework, "completion_len").and_then(parsed);
         self.number("completion_len").or_else(generated).or_else(usual)
     }
@@ -235,6 +280,9 @@ impl Reader<'_> {
 
     fn reference(&self, task: TaskName, job: &TrainingJob) -> Option<Sourced<ReferenceName>> {
         if !task.compares() {
+            return None;
+        }
+        if task == TaskName::Ppo {
             return None;
         }
         if task.learns_from_completions() {
@@ -333,6 +381,7 @@ impl Reader<'_> {
         }
         let Some(task) = &job.task else { return false };
         (is("teacher") && task.teacher.is_some())
+            || (is("reward_model") && task.reward_model.is_some())
             || (is("reference_model") && task.reference.is_some())
             || (is("vllm") && task.rollout.is_some())
     }

@@ -2,7 +2,8 @@
 
 use super::build::{Builder, add_tops};
 use super::layer::{Embedding, Linear};
-use super::{Family, Output, Program, Returns, Setup, leave_tops, leave_tops_with};
+use super::part::Part;
+use super::{Family, Output, Returns, Setup, leave_tops, leave_tops_with};
 use crate::head::{Labels, LossHead};
 use crate::model::{Label, Model, Module};
 use crate::shape::{Batch, Checkpoints};
@@ -49,6 +50,9 @@ pub(super) trait Body: Sized + std::fmt::Debug + Send + Sync {
         let mut x = first;
         for index in 0..self.layers() {
             tape.layer_border();
+            if setup.keeps_hidden {
+                tape.keep(&x);
+            }
             let mut arguments = others(index);
             arguments.insert(0, x.clone());
             let call = |arguments: &[Tensor<'t>]| self.call_layer(index, arguments);
@@ -89,10 +93,9 @@ pub(super) fn key(index: usize) -> u32 {
     index as u32
 }
 
-/// A causal language model around a body.
+/// A causal language model around a body, among the modules of a program.
 #[derive(Debug)]
 pub(super) struct CausalLm<B> {
-    model: Model,
     setup: Setup,
     tops: Vec<Module>,
     container: Module,
@@ -101,10 +104,9 @@ pub(super) struct CausalLm<B> {
 }
 
 impl<B: Body> CausalLm<B> {
-    pub(super) fn new(setup: &Setup) -> Self {
-        let mut model = Model::default();
-        let tops = add_tops(&mut model, &setup.training);
-        let mut top = Builder::under(&mut model, &setup.training, &tops);
+    pub(super) fn new(model: &mut Model, setup: &Setup) -> Self {
+        let tops = add_tops(model, &setup.training);
+        let mut top = Builder::under(model, &setup.training, &tops);
         let (container, mut at) = top.inside(Label::Name(B::CONTAINER));
         let body = B::build(&mut at, setup);
         let shape = setup.shape;
@@ -117,7 +119,7 @@ impl<B: Body> CausalLm<B> {
             // The head is not called: the model reads its weight, which stage 3 then gathers with the model itself.
             top.borrow(root, head.weight);
         }
-        Self { model, setup: setup.clone(), tops, container, body, head }
+        Self { setup: setup.clone(), tops, container, body, head }
     }
 }
 
@@ -156,11 +158,7 @@ impl<B: Body> Rerun for CausalLm<B> {
     }
 }
 
-impl<B: Body> Program for CausalLm<B> {
-    fn model(&self) -> &Model {
-        &self.model
-    }
-
+impl<B: Body> Part for CausalLm<B> {
     fn forward<'t>(&self, tape: &'t Tape) -> Output<'t> {
         if self.setup.shares_sequence() {
             tape.load_sequence(&self.setup);
@@ -174,7 +172,7 @@ impl<B: Body> Program for CausalLm<B> {
         Output { loss, rest }
     }
 
-    fn call<'t>(&self, tape: &'t Tape, returns: Returns) -> Option<Vec<Tensor<'t>>> {
+    fn call<'t>(&self, tape: &'t Tape, returns: Returns) -> Vec<Tensor<'t>> {
         let Hidden { states: hidden, rest } = self.hidden(tape);
         tape.mark(Mark::Head);
         let mut outputs = match returns {
@@ -200,7 +198,14 @@ impl<B: Body> Program for CausalLm<B> {
             tape.leave_silently(top);
             outputs = outputs.iter().map(|output| tape.wrap_output(top, output)).collect();
         }
-        Some(outputs)
+        outputs
+    }
+
+    fn values<'t>(&self, tape: &'t Tape) -> Tensor<'t> {
+        let Hidden { states: hidden, rest } = self.container(tape);
+        let values = self.head.call(&hidden);
+        drop((hidden, rest));
+        values
     }
 }
 
@@ -263,12 +268,20 @@ impl<B: Body> CausalLm<B> {
         for &top in &self.tops {
             tape.enter_silently(top);
         }
+        self.container(tape)
+    }
+
+    /// Runs the body.
+    fn container<'t>(&self, tape: &'t Tape) -> Hidden<'t> {
         tape.enter_silently(self.container);
         let Hidden { states, rest } = self.body.run(&self.setup, tape);
         tape.leave_silently(self.container);
         let hidden = tape.wrap_output(self.container, &states);
         drop(states);
         let rest = rest.iter().map(|tensor| tape.wrap_output(self.container, tensor)).collect();
+        if self.setup.keeps_hidden {
+            tape.keep(&hidden);
+        }
         Hidden { states: hidden, rest }
     }
 

@@ -16,13 +16,15 @@ mod gpt2;
 mod gpt_neox;
 mod layer;
 mod opt;
+mod part;
+mod policy_and_value;
 mod t5;
 mod ulysses;
 mod vision;
 mod vision_language;
 mod whisper;
 
-use self::causal::CausalLm;
+pub(crate) use self::policy_and_value::build_with_value;
 use crate::head::LossHead;
 use crate::model::Model;
 use crate::shape::{Batch, LongContext, Shape, Switches, Tower, Training};
@@ -149,6 +151,8 @@ pub struct Setup {
     pub long_context: LongContext,
     /// Whether keys and values of all layers are kept until the output goes (`use_cache`).
     pub keeps_cache: bool,
+    /// Whether the hidden states before every layer are kept until the output goes (`output_hidden_states`).
+    pub keeps_hidden: bool,
 }
 
 impl Setup {
@@ -176,6 +180,16 @@ pub trait Program: Rerun + std::fmt::Debug + Send + Sync {
     /// Run the model for something else than its own loss; `None` if it cannot return that.
     fn call<'t>(&self, tape: &'t Tape, returns: Returns) -> Option<Vec<Tensor<'t>>> {
         let _ = (tape, returns);
+        None
+    }
+    /// Run a policy and its value model: logits of all positions, and a number for each; `None` if it is one model.
+    fn call_both<'t>(&self, tape: &'t Tape) -> Option<[Tensor<'t>; 2]> {
+        let _ = tape;
+        None
+    }
+    /// Run the value model of a policy: a number for each position; `None` if it has none.
+    fn call_value<'t>(&self, tape: &'t Tape) -> Option<Tensor<'t>> {
+        let _ = tape;
         None
     }
 }
@@ -209,19 +223,15 @@ pub struct FusedOutputs {
 /// Build the program of `setup`.
 #[must_use]
 pub fn build(setup: &Setup) -> Box<dyn Program> {
-    if setup.vision().is_some() {
-        return Box::new(CausalLm::<vision_language::VisionLanguage>::new(setup));
-    }
     match setup.family {
-        Family::Gpt2 => Box::new(CausalLm::<gpt2::Gpt2>::new(setup)),
-        Family::GptNeoX => Box::new(CausalLm::<gpt_neox::GptNeoX>::new(setup)),
-        Family::Opt => Box::new(CausalLm::<opt::Opt>::new(setup)),
-        Family::Bloom => Box::new(CausalLm::<bloom::Bloom>::new(setup)),
-        Family::Falcon => Box::new(CausalLm::<falcon::Falcon>::new(setup)),
         Family::Bert | Family::BertClassifier => Box::new(bert::Bert::new(setup)),
         Family::T5 => Box::new(t5::T5::new(setup)),
         Family::Whisper => Box::new(whisper::Whisper::new(setup)),
-        _ => Box::new(CausalLm::<decoder::Decoder>::new(setup)),
+        _ => {
+            let mut model = Model::default();
+            let part = part::build(&mut model, setup);
+            Box::new(part::Alone::new(model, part))
+        }
     }
 }
 

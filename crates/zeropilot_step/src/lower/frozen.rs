@@ -40,11 +40,14 @@ impl FrozenModel {
     ) -> Result<Self, LowerError> {
         let Frozen { role, model, has_optimizer, .. } = frozen;
         let objective = recipe.task.objective;
+        let micro_batch = recipe.task.frozen_sequences(*role, conditions.micro_batch);
+        let conditions = &Conditions { micro_batch, ..conditions.clone() };
         let recipe = Recipe { method: Method::Full, checkpointing: false, ..recipe.clone() };
         let mut setup =
             setup(model, model, &recipe, conditions, Loading::Whole(conditions.element), None)?;
         setup.head = objective.frozen_head(*role);
-        setup.keeps_cache = objective.keeps_cache(*role);
+        setup.keeps_cache = frozen.keeps_cache;
+        setup.keeps_hidden = objective.keeps_hidden();
         let program = build(&setup);
         let element = setup.training.element_bytes;
         let as_kept = |parameter: Parameter| Parameter { trainable: *has_optimizer, ..parameter };

@@ -3,6 +3,7 @@
 //! [`Lowered`] holds everything that does not depend on the number of ranks or on ZeRO's sizes, so that many configs
 //! can be asked about one of them.
 
+mod critic;
 mod frozen;
 mod long_context;
 mod recipe;
@@ -23,17 +24,18 @@ use zeropilot_model::quantization::{BaseFormat, QuantizedBase};
 use zeropilot_model::{ErrorRange, Model, StandInClass};
 use zeropilot_units::{Bytes, ElementSize, Elements};
 
+use self::critic::Value;
 pub use self::frozen::FrozenModel;
 pub use self::long_context::LongContextError;
 pub use self::recipe::{Images, Method, Recipe};
 pub use self::tower::{differentiates_frozen_tower, image_tokens, sees};
-use crate::family::{AsRerun, Family, Program, Setup, build};
+use crate::family::{AsRerun, Family, Program, Setup};
 use crate::micro_step::{MicroStep, modules};
 use crate::model::{Model as ProgramModel, pattern};
 use crate::primitive::QuantizedProduct;
 use crate::shape::{Batch, Fold, Lora, LoraTargets, MlpTiles, Quantized, Tower, Training};
 use crate::tape::{Mark, Options, Tape, Trace};
-use crate::task::{Objective, Returned, Sizes, Stage as Scene, Task, generation_bytes, run};
+use crate::task::{Objective, Other, Ran, Sizes, Stage as Scene, Task, generation_bytes, run};
 use crate::zero::gather::Modules;
 use crate::zero::{BaseOptimizer, Engine, Loading, Parameter, Run};
 
@@ -137,6 +139,8 @@ impl Conditions {
 pub struct Lowered {
     setup: Setup,
     program: Box<dyn Program>,
+    /// The same for the sequences that run at once before any is learned from, where these are other ones.
+    rollout: Option<Rollout>,
     modules: Modules,
     micro_step: MicroStep,
     /// As the program has them.
@@ -154,6 +158,27 @@ pub struct Lowered {
     script_optimizer: BaseOptimizer,
     buffers: Bytes,
     batch: Bytes,
+}
+
+/// A program for the sequences that run at once before any is learned from.
+#[derive(Debug)]
+struct Rollout {
+    program: Box<dyn Program>,
+    sequences: u64,
+}
+
+impl Rollout {
+    /// That of PPO: the models judge as many completions at once as its trainer gives them.
+    fn new(task: &Task, setup: &Setup, value: Option<&Value>) -> Result<Option<Self>, LowerError> {
+        let micro_batch = setup.batch.sequences;
+        let sequences = match (task.objective, task.generation) {
+            (Objective::Ppo(_), Some(generation)) => generation.piece(micro_batch),
+            _ => micro_batch,
+        };
+        let build = || critic::program(setup, value, sequences);
+        let program = (sequences != micro_batch).then(build).transpose()?;
+        Ok(program.map(|program| Self { program, sequences }))
+    }
 }
 
 /// No tensor of a step may come near what 64 bits can count.
@@ -178,9 +203,14 @@ impl Lowered {
             None => recipe.loading(conditions.is_stage_3(), conditions.element),
         };
         let setup = setup(model, &trained, recipe, conditions, loading, base)?;
-        let program = build(&setup);
+        let critic = recipe.task.critic.as_ref();
+        let value = critic.map(|it| Value::new(it, recipe, conditions, loading)).transpose()?;
+        let program = critic::program(&setup, value.as_ref(), setup.batch.sequences)?;
+        let rollout = Rollout::new(&recipe.task, &setup, value.as_ref())?;
         let (element, adapters) = (setup.training.element_bytes, adapter_bytes(&setup));
-        let real = parameters(&trained, recipe, element, adapters);
+        let mut real = parameters(&trained, recipe, element, adapters);
+        let of_policy = real.len();
+        real.extend(value.iter().flat_map(|value| value.parameters(recipe)));
         if !real.iter().any(|parameter| parameter.trainable) {
             return Err(LowerError::NothingTrained);
         }
@@ -191,21 +221,24 @@ impl Lowered {
         let micro_step = if objective == Objective::NextToken {
             MicroStep::of_layers(&setup, &*program, options)
         } else {
-            let trace = trace(&recipe.task, &setup, &*program, &frozen, options)
+            let trace = trace(&recipe.task, &setup, &*program, rollout.as_ref(), &frozen, options)
                 .ok_or(LowerError::TaskOfLanguageModels)?;
-            MicroStep::from_trace(&trace, options)
+            let is_reused = recipe.task.generation.is_some_and(|generation| generation.steps > 1);
+            MicroStep { is_reused, ..MicroStep::from_trace(&trace, options) }
         };
         let own_order: Vec<usize> = micro_step.gradient_order().collect();
-        let is_own = own == real && shape::program(model).1 && model.stand_in().is_none();
-        let real = match &setup.training.quantized {
-            Some(Quantized { base, .. }) => {
-                for id in &program.model().quantized {
-                    pack(&mut own[id.index()], base);
-                }
-                packed(real, &trained, base)
+        let is_own = own == real
+            && shape::program(model).1
+            && model.stand_in().is_none()
+            && value.as_ref().is_none_or(Value::is_known);
+        if let Some(Quantized { base, .. }) = &setup.training.quantized {
+            for id in &program.model().quantized {
+                pack(&mut own[id.index()], base);
             }
-            None => real,
-        };
+            let (policy, of_value) = real.split_at_mut(of_policy);
+            pack_all(policy, &trained, base);
+            value.iter().for_each(|value| value.pack(of_value));
+        }
         if is_own {
             // Experts in eight bits are packed only in the model.
             own.clone_from(&real);
@@ -224,8 +257,10 @@ impl Lowered {
             loading,
             engine: recipe.engine,
             script_optimizer: recipe.optimizer,
-            buffers: buffers(&setup, &trained, conditions.is_stage_3()),
+            buffers: buffers(&setup, &trained, conditions.is_stage_3())
+                + value.map_or(Bytes(0), |value| value.buffers(conditions.is_stage_3())),
             batch: batch_bytes(&setup),
+            rollout,
             program,
             setup,
         })
@@ -290,7 +325,8 @@ impl Lowered {
 
     /// A micro step on a tape that runs as `options` say.
     pub fn trace(&self, options: Options) -> Trace {
-        let of_task = trace(&self.task, &self.setup, &*self.program, &self.frozen, options);
+        let Self { task, setup, program, rollout, frozen, .. } = self;
+        let of_task = trace(task, setup, &**program, rollout.as_ref(), frozen, options);
         of_task.unwrap_or_default()
     }
 
@@ -505,6 +541,7 @@ fn setup(
         completion: task.completion,
         long_context: recipe.long_context,
         keeps_cache: false,
+        keeps_hidden: task.objective.keeps_hidden(),
     })
 }
 
@@ -513,25 +550,35 @@ fn trace(
     task: &Task,
     setup: &Setup,
     program: &dyn Program,
+    rollout: Option<&Rollout>,
     frozen: &[FrozenModel],
     options: Options,
 ) -> Option<Trace> {
     let tape = Tape::new(options);
     {
-        let others: Vec<Vec<Returned>> = frozen.iter().map(|it| it.returned().to_vec()).collect();
-        let sizes = Sizes {
-            batch: setup.batch,
-            vocabulary: setup.shape.vocabulary,
-            completion: setup.completion,
-        };
+        let others: Vec<Other<'_>> = frozen.iter().map(|it| (it.role(), it.returned())).collect();
+        let sizes = Sizes::of(setup);
+        let rollout = rollout.map(|Rollout { program, sequences }| {
+            let batch = Batch { sequences: *sequences, ..setup.batch };
+            (&**program, Sizes { batch, ..sizes })
+        });
         let bytes = |generation| generation_bytes(generation, setup, program.model(), options);
         let generation = task.generation.map(|generation| (generation, bytes(generation)));
         let adapters_off = task.adapters_off;
-        let scene =
-            Scene { program, tape: &tape, sizes, others: &others, adapters_off, generation };
-        let loss = run(task.objective, &scene)?;
+        let scene = Scene {
+            program,
+            rollout,
+            tape: &tape,
+            sizes,
+            others: &others,
+            adapters_off,
+            generation,
+        };
+        let Ran { loss, held } = run(task.objective, &scene)?;
         tape.mark(Mark::Saved);
         tape.backward(&loss, &AsRerun(program));
+        drop(held);
+        tape.drop_kept();
     }
     Some(tape.into_trace())
 }
@@ -648,14 +695,13 @@ fn parameters(trained: &Model, recipe: &Recipe, element: u8, adapters: u8) -> Ve
         .collect()
 }
 
-/// The parameters of a model whose base is quantized: what was a matrix is a row of bytes.
-fn packed(mut parameters: Vec<Parameter>, trained: &Model, base: &QuantizedBase) -> Vec<Parameter> {
+/// Packs the parameters of a model whose base is quantized: what was a matrix becomes a row of bytes.
+fn pack_all(parameters: &mut [Parameter], trained: &Model, base: &QuantizedBase) {
     for (parameter, entry) in parameters.iter_mut().zip(trained.parameters()) {
         if base.includes(trained, &entry) && !parameter.trainable {
             pack(parameter, base);
         }
     }
-    parameters
 }
 
 fn pack(parameter: &mut Parameter, base: &QuantizedBase) {

@@ -81,7 +81,12 @@ pub fn nth_step(
 ) -> Vec<MicroStepPeaks> {
     let mut rank = Rank::new(run, model, modules, micro_step, frozen, backend);
     (0..number).for_each(|_| drop(rank.step()));
-    rank.step()
+    let mut micro_steps = rank.step();
+    if micro_step.is_reused {
+        // The step after it, which generates nothing.
+        micro_steps.extend(rank.step());
+    }
+    micro_steps
 }
 
 /// Counts what is alive and keeps the calls.
@@ -137,9 +142,7 @@ impl<'a> Follower<'a> {
         let rank = &mut self.0;
         let count = rank.different_micro_steps();
         (1..count).for_each(|_| drop(rank.micro_step(false)));
-        if let Some(gatherer) = &mut rank.gatherer {
-            gatherer.begin_micro_step(&mut rank.account);
-        }
+        rank.begin_micro_step();
         let (forward, backward) = (&rank.micro_step.forward, &rank.micro_step.backward);
         rank.tell(forward, Phase::Forward, stretches, tell);
         rank.reducer.begin_backward(true, &mut rank.account);
@@ -162,8 +165,10 @@ struct Rank<'a> {
     /// Weights that are held, the latest last.
     held: Vec<(u32, Hold)>,
     frozen: Vec<Visited<'a>>,
-    /// No micro step of this step has run.
+    /// The next micro step is the first that learns from what was generated.
     is_first: bool,
+    /// The step before has generated what this one learns from again.
+    has_rolled: bool,
 }
 
 /// In which phase of a forward pass a rank is. Before the first border it is not known yet.
@@ -176,17 +181,17 @@ struct Course {
 
 impl Course {
     fn is_border(item: &Item) -> bool {
-        use Item::{Begin, Generate, Generated, Loss, Publish, Reference, Score, Visit};
+        use Item::{Begin, Generate, Generated, Loss, Publish, Reference, Score, Value, Visit};
         matches!(
             item,
-            Begin | Generate | Generated | Loss | Publish(_) | Reference | Score | Visit(_)
+            Begin | Generate | Generated | Loss | Publish(_) | Reference | Score | Value | Visit(_)
         )
     }
 
     fn pass_border(&mut self, border: Item) {
         self.phase = match border {
             Item::Begin => Some(Phase::Forward),
-            Item::Score => Some(Phase::Score),
+            Item::Score | Item::Value => Some(Phase::Score),
             Item::Reference => Some(Phase::Frozen(Role::Reference)),
             Item::Generate | Item::Publish(_) => Some(Phase::Generate),
             Item::Visit(_) if !self.has_run => None,
@@ -254,6 +259,7 @@ impl<'a> Rank<'a> {
             held: Vec::new(),
             frozen,
             is_first: true,
+            has_rolled: false,
         }
     }
 
@@ -308,6 +314,12 @@ impl<'a> Rank<'a> {
         }
     }
 
+    fn begin_micro_step(&mut self) {
+        if let Some(gatherer) = self.gatherer.as_mut().filter(|_| !self.micro_step.has_value_pass) {
+            gatherer.begin_micro_step(&mut self.account);
+        }
+    }
+
     /// Follows forward, phase by phase.
     fn forward(&mut self) -> Phases {
         let mut phases = Phases::default();
@@ -332,6 +344,11 @@ impl<'a> Rank<'a> {
                         self.close(Phase::Frozen(role), &mut phases);
                     }
                     self.hand_over(model);
+                    self.account.ledger.restart();
+                }
+                Item::Generated => {
+                    self.item(Item::Generated);
+                    // What was gathered for it is no part of what follows.
                     self.account.ledger.restart();
                 }
                 item => self.item(item),
@@ -448,7 +465,7 @@ impl<'a> Rank<'a> {
                 }
             }
             Item::Exchange(call) => self.account.communicate(call.among(self.run.world)),
-            Item::Loss => {}
+            Item::Value | Item::Loss => {}
         }
     }
 
@@ -485,7 +502,8 @@ impl Steps for Rank<'_> {
     }
 
     fn begin_step(&mut self) {
-        self.is_first = true;
+        self.has_rolled = self.micro_step.is_reused && !self.has_rolled;
+        self.is_first = self.has_rolled || !self.micro_step.is_reused;
     }
 
     fn end_step(&mut self) {
@@ -500,9 +518,7 @@ impl Steps for Rank<'_> {
         self.account.ledger.at(Moment(0));
         self.account.ledger.restart();
         self.account.calls.clear();
-        if let Some(gatherer) = &mut self.gatherer {
-            gatherer.begin_micro_step(&mut self.account);
-        }
+        self.begin_micro_step();
         let phases = self.forward();
         let (forward, others) = phases.split(Peak::of(&self.account.ledger));
         self.account.ledger.at(Moment(0));

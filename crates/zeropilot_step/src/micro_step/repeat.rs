@@ -47,7 +47,7 @@ pub(super) fn micro_step(
     let mut writer = Writer { swings: read.micro_step.swings.clone(), ..Writer::default() };
     let forward = run.forward(forward, &mut writer)?;
     let backward = run.backward(backward, &mut writer)?;
-    Some(MicroStep { forward, backward, swings: writer.swings, once: 0 })
+    Some(MicroStep { forward, backward, swings: writer.swings, ..MicroStep::default() })
 }
 
 /// The run of a shallow model, to be told as that of a deep one.

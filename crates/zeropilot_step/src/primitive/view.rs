@@ -27,6 +27,15 @@ impl<'t> Tensor<'t> {
         self.view_with(Formula::FreshLike, elements)
     }
 
+    /// Multiply a part of so many elements by a number, in place. The gradient of the whole is copied, and that of the part
+    /// twice: before it is multiplied, and multiplied (`CopySlices` of PyTorch).
+    #[must_use]
+    pub(crate) fn scale_part_in_place(&self, elements: u64) -> Tensor<'t> {
+        let part = elements * u64::from(self.element_bytes);
+        let scratch = self.tape.keep_scratch(vec![part; 2]);
+        self.view_with(Formula::FreshAll(Some(scratch)), self.elements)
+    }
+
     /// Repeat along a dimension without copying; the gradient is summed.
     #[must_use]
     pub fn expand(&self, elements: u64) -> Tensor<'t> {

@@ -212,7 +212,7 @@ impl<'a> Follower<'a> {
             Item::Offload(copy) => self.notes.ops.push(Op::Offload(copy)),
             Item::Exchange(call) => self.notes.exchange(call.among(self.run.world)),
             // Memory only.
-            Item::Hold(_) | Item::LetGo(_) | Item::Loss => {}
+            Item::Hold(_) | Item::LetGo(_) | Item::Value | Item::Loss => {}
         }
     }
 
@@ -267,7 +267,7 @@ impl Steps for Follower<'_> {
 
     fn micro_step(&mut self, is_last: bool) -> MicroOps {
         self.notes.ops.clear();
-        if let Some(gatherer) = &mut self.gatherer {
+        if let Some(gatherer) = self.gatherer.as_mut().filter(|_| !self.micro_step.has_value_pass) {
             gatherer.begin_micro_step(&mut self.notes);
         }
         let once = if std::mem::take(&mut self.is_first) { 0 } else { self.micro_step.once };

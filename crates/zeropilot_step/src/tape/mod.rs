@@ -388,6 +388,18 @@ impl Tape {
         core.kept.iter().map(|storage| core.trace.storages[storage.index()].bytes).sum()
     }
 
+    /// How many tensors [`Tape::keep`] keeps.
+    pub(crate) fn kept(&self) -> usize {
+        self.core.borrow().kept.len()
+    }
+
+    /// Lets go of some of them, counted from the first.
+    pub(crate) fn drop_kept_in(&self, places: std::ops::Range<usize>) {
+        let mut core = self.core.borrow_mut();
+        let dropped: Vec<StorageId> = core.kept.drain(places).collect();
+        dropped.into_iter().for_each(|storage| core.release(storage));
+    }
+
     /// Lets go of what [`Tape::keep`] has kept.
     pub(crate) fn drop_kept(&self) {
         let mut core = self.core.borrow_mut();

@@ -106,6 +106,8 @@ pub enum Mark {
     Rolled,
     /// The model runs without gradients, before it runs to be trained.
     Score,
+    /// The value model runs by itself without gradients, before it runs to be trained.
+    Value,
     /// The model runs as its own reference, until the loss is computed.
     Reference,
     /// Another model runs: the one of this number.

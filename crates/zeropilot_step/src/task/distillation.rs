@@ -1,5 +1,6 @@
 //! Losses of a student and its teacher.
 
+use super::Role;
 use super::objective::Stage;
 use crate::family::Returns;
 use crate::tape::{Mark, Tensor};
@@ -13,8 +14,6 @@ pub struct Distillation {
     pub cross_entropy: bool,
     /// Whether the teacher runs before the student.
     pub teacher_first: bool,
-    /// Whether the teacher's keys and values stay alive until the loss is computed (`use_cache`).
-    pub teacher_cache: bool,
     /// Whether the logits of labelled positions are copied out of both models' logits before anything else (ms-swift);
     /// otherwise labels pick from the divergence (TRL).
     pub picks_logits: bool,
@@ -39,12 +38,12 @@ impl<'t> Stage<'_, 't> {
     pub(super) fn distillation(&self, it: Distillation) -> Option<Tensor<'t>> {
         let mut teacher = Vec::new();
         if it.teacher_first {
-            teacher = self.visit(0);
+            teacher = self.visit(Role::Teacher)?;
         }
         let returns = if it.cross_entropy { Returns::LogitsAndLoss } else { Returns::Logits };
         let student = self.train(returns)?;
         if !it.teacher_first {
-            teacher = self.visit(0);
+            teacher = self.visit(Role::Teacher)?;
         }
         self.tape.mark(Mark::Loss);
         let divergence = self.divergence(it, student.first()?, teacher.first()?);

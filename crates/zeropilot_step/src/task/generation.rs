@@ -27,9 +27,24 @@ impl Generation {
     pub fn sequences(self, micro_batch: u64) -> u64 {
         self.micro_batches.max(1).saturating_mul(micro_batch)
     }
+
+    /// Sequences that it generates and judges at once.
+    #[must_use]
+    pub fn piece(self, micro_batch: u64) -> u64 {
+        let all = self.sequences(micro_batch);
+        self.at_once.map_or(all, |most| most.clamp(1, all.max(1)))
+    }
+
+    /// Elements of the logits that are kept of it.
+    pub(super) fn kept_logits(self, micro_batch: u64, vocabulary: u64) -> u64 {
+        let sequences = if self.keeps_logits { self.sequences(micro_batch) } else { 0 };
+        sequences * self.completion * vocabulary
+    }
 }
 
-/// The highest point: sampling of the last token, when the cache is full, or the layers on the prompt.
+/// The highest point: sampling of the last token, when the cache is full, or the layers on the prompt. Where logits are
+/// kept it may be when those of a piece are put together, or those of all pieces; those of the generation before are
+/// alive until then.
 pub(crate) fn generation_bytes(
     generation: Generation,
     setup: &Setup,
@@ -38,7 +53,8 @@ pub(crate) fn generation_bytes(
 ) -> u64 {
     let Generation { prompt, completion, by, processing, .. } = generation;
     let Generator::Model { gathers } = by else { return 0 };
-    let sequences = generation.sequences(setup.batch.sequences);
+    let micro_batch = setup.batch.sequences;
+    let sequences = generation.piece(micro_batch);
     let shape = setup.shape;
     let element = u64::from(setup.training.element_bytes);
     let cached = prompt + completion.saturating_sub(1);
@@ -48,14 +64,21 @@ pub(crate) fn generation_bytes(
     let sampling = sequences * shape.vocabulary * of_logit + ids;
     let largest = model.parameters.iter().map(|info| info.parameter.elements).max().unwrap_or(0);
     let gathered = if options.module_events && !gathers { largest * element } else { 0 };
-    (cache + sampling).max(prefill_bytes(generation, setup, options)) + gathered
+    let all = generation.kept_logits(micro_batch, shape.vocabulary) * 4;
+    let of_piece = all / generation.sequences(micro_batch).max(1) * sequences;
+    let running = (cache + sampling + of_piece)
+        .max(cache + 2 * of_piece)
+        .max(prefill_bytes(generation, setup, options));
+    let earlier = all - of_piece;
+    all + (earlier + running + gathered).max(2 * all)
 }
 
 fn prefill_bytes(generation: Generation, setup: &Setup, options: Options) -> u64 {
     let prompt = generation.prompt;
-    let sequences = generation.sequences(setup.batch.sequences);
+    let sequences = generation.piece(setup.batch.sequences);
     let batch = Batch { sequences, length: prompt, target_length: prompt };
-    let setup = Setup { batch, head: LossHead::Model, keeps_cache: true, ..setup.clone() };
+    let head = LossHead::Model;
+    let setup = Setup { batch, head, keeps_cache: true, keeps_hidden: false, ..setup.clone() };
     let program = build(&setup);
     let tape = Tape::new(Options { module_events: false, zero3_linear: false, ..options });
     drop(tape.no_grad(|| program.call(&tape, Returns::LastLogits(1))));

@@ -1,7 +1,7 @@
 //! Jobs with more than one model: what is trained for, which other models run, and when.
 //!
-//! One model is trained. Every other one is frozen and has an engine of its own, whose config follows from the trained
-//! model's. An [`Objective`] is a program on the tape of the trained model: it calls that model, lets the others run
+//! One model is trained, with PPO also a value model in the same engine. Every other one is frozen and has an engine of
+//! its own, whose config follows from the trained model's. An [`Objective`] is a program on the tape of the trained model: it calls that model, lets the others run
 //! where the trainer does ([`Mark::Visit`](crate::tape::Mark::Visit)) and computes the loss from what all of them
 //! returned.
 
@@ -9,6 +9,7 @@ mod distillation;
 mod generation;
 mod logits;
 mod objective;
+mod ppo;
 mod preference;
 
 use std::sync::Arc;
@@ -17,12 +18,14 @@ use zeropilot_config::settings::Zero;
 use zeropilot_model::Model;
 use zeropilot_units::Bytes;
 
+use crate::family::Setup;
 use crate::shape::Batch;
 
 pub use self::distillation::{Distillation, Divergence};
 pub(crate) use self::generation::generation_bytes;
 pub use self::objective::Objective;
-pub(crate) use self::objective::{Stage, run};
+pub(crate) use self::objective::{Other, Ran, Stage, run};
+pub use self::ppo::Ppo;
 pub use self::preference::Scores;
 
 /// What a frozen model is for.
@@ -48,6 +51,18 @@ pub struct Frozen {
     /// Whether its engine gets an optimizer too: the config has an `optimizer` section that nobody took out (TRL before
     /// 1.10, `deepspeed.initialize` by hand).
     pub has_optimizer: bool,
+    /// Whether its keys and values stay alive with what it returns: it is called without `use_cache=False`.
+    pub keeps_cache: bool,
+}
+
+/// The value model of PPO, which is trained in one engine with the policy.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Critic {
+    /// The model, with a head of one column.
+    pub model: Arc<Model>,
+    /// Whether it is trained as the policy is, with adapters of its own where that has some (ms-swift). Otherwise all of it
+    /// is trained (TRL).
+    pub as_policy: bool,
 }
 
 /// Completions that are generated before they are learned from.
@@ -55,12 +70,19 @@ pub struct Frozen {
 pub struct Generation {
     /// Micro batches whose completions a rank generates at once.
     pub micro_batches: u64,
+    /// Sequences that a rank generates and judges at most at once; `None` for all of them.
+    pub at_once: Option<u64>,
     /// Tokens of a prompt.
     pub prompt: u64,
     /// Tokens of a completion.
     pub completion: u64,
+    /// Whether the 32-bit logits of all sampled tokens are kept until the next generation is complete (`output_scores` in
+    /// TRL's PPO).
+    pub keeps_logits: bool,
     /// Whether it happens in every micro step, and not once for all of a step.
     pub every_micro_step: bool,
+    /// Optimizer steps that learn from the same completions (`num_ppo_epochs`).
+    pub steps: u64,
     /// Whether the model then scores its completions without gradients: RLOO always, GRPO where the policy has changed
     /// since, or where vLLM has generated.
     pub scores: bool,
@@ -133,6 +155,8 @@ pub struct Task {
     pub objective: Objective,
     /// The other models.
     pub frozen: Vec<Frozen>,
+    /// The value model of PPO.
+    pub critic: Option<Critic>,
     /// Tokens at the end of a sequence that have labels: those of a completion. `None` for all of them.
     pub completion: Option<u64>,
     /// Whether the model without its adapters is the reference.
@@ -171,13 +195,29 @@ impl Task {
         self
     }
 
+    /// Sequences that a frozen model runs at once, with so many in a micro batch: a reward model judges all completions
+    /// that were generated, PPO's models as many as its trainer gives them.
+    pub(crate) fn frozen_sequences(&self, role: Role, micro_batch: u64) -> u64 {
+        match (self.objective, role, self.generation) {
+            (Objective::Ppo(_), _, Some(generation)) => generation.piece(micro_batch),
+            (Objective::PolicyGradient { .. }, Role::Reward, Some(generation)) => {
+                generation.sequences(micro_batch)
+            }
+            _ => micro_batch,
+        }
+    }
+
     /// The same where sequences have this share of their length.
     #[must_use]
     pub fn shortened(mut self, (to, from): (u64, u64)) -> Self {
         let shorter = |tokens: u64| (tokens * to / from.max(1)).max(1);
         self.completion = self.completion.map(shorter);
-        if let Objective::PolicyGradient { completion, .. } = &mut self.objective {
-            *completion = shorter(*completion);
+        match &mut self.objective {
+            Objective::PolicyGradient { completion, .. }
+            | Objective::Ppo(Ppo { completion, .. }) => {
+                *completion = shorter(*completion);
+            }
+            _ => {}
         }
         if let Some(generation) = &mut self.generation {
             generation.prompt = shorter(generation.prompt);
@@ -200,9 +240,21 @@ pub(crate) struct Sizes {
     pub(crate) batch: Batch,
     pub(crate) vocabulary: u64,
     pub(crate) completion: Option<u64>,
+    /// Elements of the hidden states before and after all layers.
+    pub(crate) hidden_states: u64,
 }
 
 impl Sizes {
+    pub(crate) fn of(setup: &Setup) -> Self {
+        let Setup { batch, shape, completion, .. } = *setup;
+        Self {
+            batch,
+            vocabulary: shape.vocabulary,
+            completion,
+            hidden_states: (shape.layers + 1) * batch.tokens() * shape.hidden,
+        }
+    }
+
     /// Logits that predict a token.
     pub(crate) fn predicted(self) -> u64 {
         let Batch { sequences, length, .. } = self.batch;

@@ -1,6 +1,7 @@
 //! What is minimised, as a program on the tape of the trained model.
 
 use super::distillation::Distillation;
+use super::ppo::Ppo;
 use super::preference::Scores;
 use super::{Generation, Generator, Returned, Role, Sizes};
 use crate::family::{FusedOutputs, Program, Returns, own_loss};
@@ -35,6 +36,9 @@ pub enum Objective {
         /// Tokens of a completion.
         completion: u64,
     },
+    /// Policy gradient over completions that the model has generated, and the error of a value model, which is trained in
+    /// the same engine; a reference, the value model and a reward model have run before.
+    Ppo(Ppo),
     /// Imitation of a teacher.
     Distillation(Distillation),
 }
@@ -81,10 +85,9 @@ impl Objective {
         }
     }
 
-    /// Whether the keys and values of a frozen model stay alive until the loss is computed: it is called without
-    /// `use_cache=False`.
-    pub(crate) fn keeps_cache(self, role: Role) -> bool {
-        matches!(self, Self::Distillation(it) if it.teacher_cache) && role == Role::Teacher
+    /// Whether models are called for the hidden states before every layer too, which stay alive with what they return.
+    pub(crate) fn keeps_hidden(self) -> bool {
+        matches!(self, Self::Ppo(Ppo { as_trl: true, .. }))
     }
 
     fn is_fused(self) -> bool {
@@ -102,12 +105,17 @@ pub(super) fn last_logits(completion: Option<u64>) -> Returns {
     completion.map_or(Returns::Logits, |tokens| Returns::LastLogits(tokens + 1))
 }
 
+/// What another model is for, and what it returns.
+pub(crate) type Other<'s> = (Role, &'s [Returned]);
+
 /// The trained model, its tape, and what the others return.
 pub(crate) struct Stage<'s, 't> {
     pub(crate) program: &'s dyn Program,
+    /// The same for the sequences that run at once before any is learned from, where these are other ones.
+    pub(crate) rollout: Option<(&'s dyn Program, Sizes)>,
     pub(crate) tape: &'t Tape,
     pub(crate) sizes: Sizes,
-    pub(crate) others: &'s [Vec<Returned>],
+    pub(crate) others: &'s [Other<'s>],
     /// The reference is the trained model without its adapters.
     pub(crate) adapters_off: bool,
     /// Generation, and the bytes at its highest point.
@@ -127,22 +135,32 @@ impl<'t> Stage<'_, 't> {
         self.tape.no_grad(|| self.program.call(self.tape, returns))
     }
 
-    /// Lets another model run; what it returns.
-    pub(super) fn visit(&self, model: u8) -> Vec<Tensor<'t>> {
-        self.tape.mark(Mark::Visit(model));
-        let returned = self.others.get(usize::from(model)).map_or(&[][..], Vec::as_slice);
+    /// Lets another model run, if there is one for this; what it returns.
+    pub(super) fn visit(&self, role: Role) -> Option<Vec<Tensor<'t>>> {
+        let place = self.others.iter().position(|(other, _)| *other == role)?;
+        let (_, returned) = self.others[place];
+        self.tape.mark(Mark::Visit(u8::try_from(place).ok()?));
         let make = |it: &Returned| self.tape.fresh(it.elements, it.element_bytes, Category::Loss);
-        returned.iter().map(make).collect()
+        Some(returned.iter().map(make).collect())
     }
 
     /// What the reference returns, if there is one. Where it is the trained model itself it is called for `returns`.
     pub(super) fn reference(&self, returns: Returns) -> Option<Vec<Tensor<'t>>> {
+        self.reference_by(self.program, returns)
+    }
+
+    /// The same, with the program to call where it is the trained model itself.
+    pub(super) fn reference_by(
+        &self,
+        program: &dyn Program,
+        returns: Returns,
+    ) -> Option<Vec<Tensor<'t>>> {
         if self.adapters_off {
             self.tape.mark(Mark::Reference);
-            let call = || self.tape.without_adapters(|| self.program.call(self.tape, returns));
+            let call = || self.tape.without_adapters(|| program.call(self.tape, returns));
             return self.tape.no_grad(call);
         }
-        (!self.others.is_empty()).then(|| self.visit(0))
+        self.visit(Role::Reference)
     }
 
     fn generate(&self) {
@@ -172,10 +190,23 @@ impl<'t> Stage<'_, 't> {
     }
 }
 
+/// What an objective leaves behind.
+pub(crate) struct Ran<'t> {
+    pub(crate) loss: Tensor<'t>,
+    /// What stays alive until backward is complete.
+    pub(crate) held: Vec<Tensor<'t>>,
+}
+
+impl<'t> From<Tensor<'t>> for Ran<'t> {
+    fn from(loss: Tensor<'t>) -> Self {
+        Self { loss, held: Vec::new() }
+    }
+}
+
 /// Runs the objective: the loss, or none if the model returns nothing that it could be computed from.
-pub(crate) fn run<'t>(objective: Objective, stage: &Stage<'_, 't>) -> Option<Tensor<'t>> {
+pub(crate) fn run<'t>(objective: Objective, stage: &Stage<'_, 't>) -> Option<Ran<'t>> {
     stage.generate();
-    match objective {
+    let loss = match objective {
         Objective::NextToken => Some(own_loss(stage.program, stage.tape)),
         Objective::Dpo { scores, last_logits } => stage.dpo(scores, last_logits),
         Objective::Kto(scores) => stage.kto(scores),
@@ -184,6 +215,8 @@ pub(crate) fn run<'t>(objective: Objective, stage: &Stage<'_, 't>) -> Option<Ten
         Objective::PolicyGradient { scores, completion } => {
             stage.policy_gradient(scores, completion)
         }
+        Objective::Ppo(ppo) => return stage.ppo(ppo),
         Objective::Distillation(distillation) => stage.distillation(distillation),
-    }
+    };
+    loss.map(Ran::from)
 }

@@ -2,6 +2,7 @@
 
 use serde::Deserialize;
 
+use super::Role;
 use super::objective::{Stage, last_logits};
 use crate::family::{FusedOutputs, Returns};
 use crate::tape::{Mark, Tensor};
@@ -142,6 +143,7 @@ impl<'t> Stage<'_, 't> {
         if let Some(returned) = self.reference(returns) {
             drop(self.tape.no_grad(|| self.kept_scores(scores, completion, returned)));
         }
+        drop(self.visit(Role::Reward));
         // What precedes runs once in a step, what follows in every micro step: each must free what it allocates.
         drop(of_step);
         self.rolled();

@@ -63,6 +63,7 @@ pub fn setup(case: &Value) -> Option<Setup> {
         completion: None,
         long_context: LongContext::NONE,
         keeps_cache: false,
+        keeps_hidden: false,
     };
     Some(trained_only(setup, case))
 }

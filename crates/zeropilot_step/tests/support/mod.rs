@@ -59,6 +59,7 @@ pub(crate) fn micro_steps(case: &Value) -> Vec<MicroStepPeaks> {
         completion: None,
         long_context: LongContext::NONE,
         keeps_cache: false,
+        keeps_hidden: false,
     };
     let program = build(&setup);
     let modules = modules(program.model());

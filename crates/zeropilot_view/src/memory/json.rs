@@ -45,6 +45,7 @@ pub(crate) struct Memory<'a> {
     task: &'static str,
     parameters: Parameters,
     models: Vec<OtherModel>,
+    critic: Option<TrainedBeside>,
     rollout: Option<Rollout>,
     images: Option<ImagesSeen>,
     activations: Activations,
@@ -93,6 +94,13 @@ struct OtherModel {
     host: u64,
 }
 
+/// The value model of PPO, which is trained in one engine with the policy.
+#[derive(Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+struct TrainedBeside {
+    parameters: u64,
+}
+
 /// A vLLM engine on the GPUs that train: bytes of each GPU while it generates and while the model is trained, and what its
 /// share is made of. From the source of vLLM, not measured.
 #[derive(Debug, Serialize)]
@@ -129,6 +137,11 @@ fn models(report: &MemoryReport<'_>) -> Vec<OtherModel> {
             host: held.rest.at(Place::Pinned).0 + held.rest.at(Place::Host).0,
         })
         .collect()
+}
+
+fn critic(report: &MemoryReport<'_>) -> Option<TrainedBeside> {
+    let critic = report.question.recipe.task.critic.as_ref()?;
+    Some(TrainedBeside { parameters: critic.model.elements().0 })
 }
 
 /// The images of a sequence, and the tokens they become.
@@ -345,6 +358,7 @@ pub fn json(report: &MemoryReport<'_>, as_measured: &Prediction) -> Value {
         task: report.task.name(),
         parameters: parameters(question.model, question.recipe),
         models: models(report),
+        critic: critic(report),
         rollout: answer.rollout.map(Rollout::from),
         images: images(question.model, question.recipe),
         activations: match answer.fidelity {

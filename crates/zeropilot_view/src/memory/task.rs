@@ -30,6 +30,14 @@ pub(crate) fn lines(
             "  参考模型：关掉 adapter 的模型自身，没有第二个模型\n"
         ));
     }
+    if let Some(critic) = &task.critic {
+        let size = billions(critic.model.elements());
+        text.push_str(&tr!(
+            language,
+            "  value model: {size} parameters, trained in one engine with the policy\n",
+            "  价值模型：{size} 参数，与策略模型在同一个引擎里训练\n"
+        ));
+    }
     for (frozen, held) in task.frozen.iter().zip(frozen) {
         let who = role(frozen.role).get(language);
         let size = billions(frozen.model.elements());
@@ -59,6 +67,15 @@ fn batch(task: &Task, micro: u64, language: Language) -> String {
     }
     let Some(generation) = task.generation else { return String::new() };
     let (count, tokens) = (generation.sequences(micro), generation.completion);
+    if let (Some(_), piece) = (generation.at_once, generation.piece(micro))
+        && piece < count
+    {
+        return tr!(
+            language,
+            ": each GPU generates {count} completions of {tokens} tokens, {piece} at once",
+            "：每张卡生成 {count} 条 {tokens} token 的补全，一次 {piece} 条"
+        );
+    }
     let completions = if count == 1 { "completion" } else { "completions" };
     match generation.by {
         Generator::Model { .. } => tr!(
@@ -93,5 +110,6 @@ fn label(task: TaskName) -> Text {
         TaskName::Gkd => Text::new("distillation by TRL's GKD", "蒸馏（TRL 的 GKD）"),
         TaskName::Grpo => Text::new("GRPO", "GRPO"),
         TaskName::Rloo => Text::new("RLOO", "RLOO"),
+        TaskName::Ppo => Text::new("PPO", "PPO"),
     }
 }

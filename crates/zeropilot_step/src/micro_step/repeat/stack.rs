@@ -136,6 +136,7 @@ impl Stack {
             | Item::Generated
             | Item::Publish(_)
             | Item::Score
+            | Item::Value
             | Item::Reference
             | Item::Visit(_)
             | Item::Exchange(_)

@@ -107,7 +107,8 @@ impl<'a> Gatherer<'a> {
             sizes,
             recording: Vec::new(),
             trace: None,
-            is_lost: false,
+            // Until the first pass begins nothing is recorded.
+            is_lost: true,
             step: 0,
             queue: 0,
             fetched_for: vec![None; count],
@@ -279,6 +280,7 @@ impl<'a> Gatherer<'a> {
         if self.run.accumulation_steps == 1 {
             self.recording =
                 events.filter(|event| event.kind.is_enter()).map(|e| e.module).collect();
+            self.is_lost = false;
             return true;
         }
         for _ in 0..2 {
@@ -307,6 +309,7 @@ impl<'a> Gatherer<'a> {
         self.release_all(sink);
         self.forget();
         self.begin_micro_step(sink);
+        self.is_lost = true;
     }
 
     /// Another engine is given the weights (`GatheredParameters` of each parameter, or of all of them).
