@@ -159,6 +159,7 @@ class Memory(MemoryResult):
     task: str
     parameters: Parameters
     models: Tuple[OtherModel, ...]
+    critic: Optional[TrainedBeside]
     rollout: Optional[Rollout]
     images: Optional[ImagesSeen]
     activations: Activations
@@ -205,6 +206,13 @@ class OtherModel:
     parameters: int
     device: int
     host: int
+
+
+@dataclass(frozen=True)
+class TrainedBeside:
+    """The value model of PPO, which is trained in one engine with the policy."""
+
+    parameters: int
 
 
 @dataclass(frozen=True)

@@ -126,6 +126,7 @@ export interface Memory {
   task: string;
   parameters: Parameters;
   models: OtherModel[];
+  critic: TrainedBeside | null;
   rollout: Rollout | null;
   images: ImagesSeen | null;
   activations: Activations;
@@ -164,6 +165,11 @@ export interface OtherModel {
   parameters: number;
   device: number;
   host: number;
+}
+
+/// The value model of PPO, which is trained in one engine with the policy.
+export interface TrainedBeside {
+  parameters: number;
 }
 
 /// A vLLM engine on the GPUs that train: bytes of each GPU while it generates and while the model is trained, and what its share is made of. From the source of vLLM, not measured.
