@@ -439,11 +439,11 @@ fn a_job_file_gives_the_same_as_the_options() {
         ),
         (
             trl("PPO", "response_length=128", ", reward_model='meta-llama/Llama-3.1-8B'"),
-            "--task ppo --reward-model llama-3.1-8b --completion-len 128 --seq-len 1024".to_owned(),
+            "--task ppo --reward-model llama-3.1-8b --completion-len 128 --seq-len 2048".to_owned(),
         ),
         (
             trl("GRPO", "", ", reward_funcs='meta-llama/Llama-3.1-8B'"),
-            "--task grpo --reward-model llama-3.1-8b --seq-len 1024 --completion-len 512"
+            "--task grpo --reward-model llama-3.1-8b --seq-len 2048 --completion-len 512"
                 .to_owned(),
         ),
         (
@@ -558,7 +558,7 @@ fn what_no_answer_follows_of_a_job_is_named() {
     for (job, words) in [
         (
             format!(
-                "# /// script\n# dependencies = [\"trl<0.12\"]\n# ///\n{}",
+                "# /// script\n# dependencies = [\"trl==0.11.4\"]\n# ///\n{}",
                 trl("PPO", "", "").1
             ),
             "the other models and the loss of this task",
