@@ -2,6 +2,7 @@ use crate::diagnostic::Diagnostic;
 use crate::job_view::{Findings, JobView};
 use crate::rule::{Example, Group, Rule, Severity, Wording};
 use crate::rules::launch::model_first::{STAGE_2, STAGE_3};
+use zeropilot_job::Framework;
 use zeropilot_text::Text;
 
 use super::frozen_models;
@@ -15,7 +16,7 @@ pub(crate) static RULE: Rule = Rule {
         "a reference or teacher is whole on every GPU below ZeRO stage 3",
         "stage 3 以下，参考模型或教师模型在每张卡上都是一整份",
     ),
-    wordings: &[&WORDING],
+    wordings: &[&WORDING, &IN_LLAMAFACTORY],
     sources: &["huggingface/trl trl/models/utils.py, prepare_deepspeed"],
     examples: &[
         Example::job("torchrun --nproc_per_node 2 t.py").files(&[
@@ -24,6 +25,10 @@ pub(crate) static RULE: Rule = Rule {
         ]),
         Example::job("NPROC_PER_NODE=2 swift rlhf --rlhf_type kto --model m --train_type full --deepspeed ds.json")
             .files(&[("ds.json", STAGE_2)]),
+        Example::job("FORCE_TORCHRUN=1 NPROC_PER_NODE=2 llamafactory-cli train dpo.yaml").files(&[
+            ("dpo.yaml", "model_name_or_path: m\nstage: dpo\nfinetuning_type: full\ndeepspeed: ds.json\n"),
+            ("ds.json", STAGE_2),
+        ]),
     ],
     good: &[
         Example::job("torchrun --nproc_per_node 2 t.py").files(&[
@@ -61,10 +66,24 @@ static WORDING: Wording = Wording {
     ),
 };
 
+/// LLaMA-Factory cannot compute the reference before training.
+static IN_LLAMAFACTORY: Wording = Wording {
+    message: WORDING.message,
+    why: WORDING.why,
+    help: Text::new(
+        "use stage 3, or `finetuning_type: lora`, which needs no second model; `zeropilot memory` shows what each saves",
+        "改用 stage 3；或者设 `finetuning_type: lora`，不需要第二个模型。`zeropilot memory` 会给出各自能省多少",
+    ),
+};
+
 pub(crate) fn check(job: &JobView<'_>, found: &mut Findings) {
     for task in frozen_models::launches(job) {
         if matches!(task.stage, Some(0..=2)) {
-            found.at(&task.place, Diagnostic::new(&RULE, &WORDING, "", task.place.span));
+            let wording = match task.job.framework {
+                Some(Framework::LlamaFactory) => &IN_LLAMAFACTORY,
+                _ => &WORDING,
+            };
+            found.at(&task.place, Diagnostic::new(&RULE, wording, "", task.place.span));
         }
     }
 }
