@@ -64,11 +64,11 @@ fn supervise(arguments: &RunArguments, layout: &Layout) -> Result<Verdict, Strin
         .and_then(|config| forecaster.peak(config, batch))
         .map_or((planned.predicted, None), |(bytes, fullest)| (Some(bytes), Some(fullest)));
     let prediction = config.as_ref().and_then(|config| forecaster.predicted(config, batch));
+    // What cannot begin leaves no record: a place for one is taken last.
+    let events = arguments.open_events(language)?;
     let (id, directory) = arguments::place(arguments.record.as_deref(), &home());
     let unwritable = |error: std::io::Error| arguments::unwritable(&directory, &error, language);
-    let recorder =
-        Recorder::create(&directory, arguments.open_events(language)?).map_err(unwritable)?;
-    let recorder = Arc::new(recorder);
+    let recorder = Arc::new(Recorder::create(&directory, events).map_err(unwritable)?);
     let info = info(&id, &command, predicted, fullest);
     let text = serde_json::to_string_pretty(&info).unwrap_or_default();
     recorder.write("run.json", &text).map_err(unwritable)?;
