@@ -1,7 +1,7 @@
 //! What a row trains for, apart from the next token, and which other models run.
 
 use zeropilot_model::catalogue::{self, Entry};
-use zeropilot_step::task::{Distillation, Divergence, Objective};
+use zeropilot_step::task::{Distillation, Divergence, Objective, Ppo};
 
 use crate::question::Obstacle;
 use crate::recipe::Software;
@@ -28,6 +28,10 @@ pub(crate) fn job(row: &Row, software: &Software) -> Result<Option<Job>, Obstacl
         "simpo" => (Objective::Cpo, false),
         "reward" => (Objective::Reward, false),
         "gkd" => (Objective::Distillation(distillation(software)), false),
+        "ppo" => {
+            let completion = software.completion.ok_or(Obstacle::Lengths)?;
+            (Objective::Ppo(Ppo { completion, as_trl: true }), true)
+        }
         _ => return Err(Obstacle::Task(name.to_uppercase())),
     };
     let find = |name: &String| catalogue::find(name).map_err(|_| Obstacle::Model);

@@ -11,7 +11,9 @@ use zeropilot_step::cuda::{Before, Gradients, Settings, replay};
 use zeropilot_step::lower::{Method, Recipe};
 use zeropilot_step::memory::{self, Answer};
 use zeropilot_step::tape::{AttentionForm, Kernels, Options, Trace};
-use zeropilot_step::task::{Frozen, Objective, Role, Task};
+use zeropilot_step::task::{
+    Critic, Frozen, Generation, Generator, Objective, Ppo, Processing, Role, Task,
+};
 use zeropilot_step::zero::{Engine, Loading, Place};
 use zeropilot_units::{Bytes, ElementSize};
 
@@ -85,6 +87,11 @@ fn task(question: &Question, model: &Model) -> Result<Task, String> {
         has_optimizer: false,
         keeps_cache: role == Role::Teacher && !question.software.is_swift_gkd,
     };
+    let ppo = match job.objective {
+        Objective::Ppo(ppo) => Some(ppo),
+        _ => None,
+    };
+    let judge = ppo.map(|_| model.as_reward_model().map(Arc::new).ok_or("no head")).transpose()?;
     let mut others = Vec::new();
     if job.has_reference && is_full {
         others.push(frozen(Role::Reference, Arc::new(model.clone())));
@@ -93,11 +100,27 @@ fn task(question: &Question, model: &Model) -> Result<Task, String> {
         let teacher = teacher.model().map_err(|error| error.to_string())?;
         others.push(frozen(Role::Teacher, Arc::new(teacher)));
     }
+    others.extend(judge.clone().map(|judge| frozen(Role::Reward, judge)));
+    // ms-swift's defaults: 64 completions at once, learned from four times, sampled with a temperature.
+    let generation = ppo.map(|Ppo { completion, .. }| Generation {
+        micro_batches: question.accumulation,
+        at_once: Some(64),
+        prompt: question.sequence.saturating_sub(completion),
+        completion,
+        keeps_logits: true,
+        every_micro_step: false,
+        steps: 4,
+        scores: false,
+        processing: Processing::Temperature,
+        by: Generator::Model { gathers: true },
+    });
     Ok(Task {
         objective: job.objective,
         frozen: others,
         adapters_off: job.has_reference && !is_full,
-        ..Task::default()
+        critic: judge.map(|model| Critic { model, as_policy: true }),
+        completion: ppo.map(|ppo| ppo.completion),
+        generation,
     })
 }
 

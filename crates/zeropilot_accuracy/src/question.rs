@@ -5,6 +5,7 @@ use std::fmt;
 use zeropilot_cluster::{AttentionKernel, Gpus};
 use zeropilot_model::catalogue::{self, Entry};
 use zeropilot_step::lower::Method;
+use zeropilot_step::task::Objective;
 use zeropilot_step::zero::BaseOptimizer;
 
 use crate::job::{Job, check, job};
@@ -138,11 +139,14 @@ impl Question {
         check_states(row)?;
         let micro_batch = row.micro_batch.ok_or(Obstacle::Missing("micro_batch"))?;
         let samples = samples(job.as_ref(), &software, micro_batch);
-        let sequence = sequence(row, &software, samples)?;
+        let is_ppo = job.as_ref().is_some_and(|job| matches!(job.objective, Objective::Ppo(_)));
+        // What the dataset has are prompts.
+        let completion = software.completion.filter(|_| is_ppo);
+        let sequence = sequence(row, &software, samples)? + completion.unwrap_or(0);
         if software.keeps_labelled_logits {
             differences.push(Difference::PromptsLabelled);
         }
-        if row.rollout.is_some() {
+        if row.rollout.is_some() || is_ppo {
             differences.push(Difference::CompletionsAssumed);
         }
         let ranks = row.gpus.ok_or(Obstacle::Missing("gpus"))?;
@@ -169,8 +173,9 @@ impl Question {
             micro_batch,
             accumulation: row.grad_accum.unwrap_or(1),
             sequence,
-            lengths: lengths(row, samples),
-            checkpointing: checkpointing(row)?,
+            lengths: if is_ppo { Vec::new() } else { lengths(row, samples) },
+            // Trainers of PPO do not read the argument.
+            checkpointing: checkpointing(row)? && !is_ppo,
             attention: attention(row),
             differences,
         })
@@ -345,7 +350,7 @@ mod tests {
     use std::collections::BTreeMap;
 
     use zeropilot_step::head::LossHead;
-    use zeropilot_step::task::{Objective, Scores};
+    use zeropilot_step::task::Scores;
 
     use super::*;
     use crate::row::rows;
@@ -380,7 +385,10 @@ mod tests {
         assert_eq!((padded.sequence, padded.lengths.len()), (1801, 3));
         let distilled = question("swiftx-080").unwrap().job.unwrap();
         assert_eq!(distilled.teacher.map(|teacher| teacher.id.as_str()), Some("Qwen/Qwen3-8B"));
-        assert_eq!(question("swiftx-083"), Err(Obstacle::Task("PPO".to_owned())));
+        // Prompts of at most 607 tokens and completions of 512, nothing recomputed.
+        let ppo = question("swiftx-083").unwrap();
+        assert_eq!((ppo.sequence, ppo.accumulation, ppo.checkpointing), (1119, 2, false));
+        assert_eq!(question("dschat-004"), Err(Obstacle::Lengths));
         assert_eq!(question("swiftx-078"), Err(Obstacle::Lengths));
         assert_eq!(question("swiftx-079"), Err(Obstacle::TeacherGenerates));
         assert_eq!(question("swiftx-081"), Err(Obstacle::Colocated));
@@ -404,7 +412,7 @@ mod tests {
                 Err(obstacle) => *obstacles.entry(obstacle).or_default() += 1,
             }
         }
-        assert_eq!(asked + obstacles.values().sum::<usize>(), 317);
+        assert_eq!(asked + obstacles.values().sum::<usize>(), 319);
         for field in ["gpus", "zero_stage", "micro_batch", "seq_len", "grad_ckpt", "method"] {
             assert!(!obstacles.contains_key(&Obstacle::Missing(field)), "{field}");
         }

@@ -99,6 +99,8 @@ pub struct Software {
     pub is_swift_gkd: bool,
     /// Whether GKD adds the student's own loss.
     pub adds_cross_entropy: bool,
+    /// Tokens of a completion, where they are generated.
+    pub completion: Option<u64>,
     /// `expandable_segments:True`.
     pub expandable_segments: bool,
     /// The version of DeepSpeed, or the oldest that is known.
@@ -124,6 +126,7 @@ impl Default for Software {
             keeps_labelled_logits: false,
             is_swift_gkd: false,
             adds_cross_entropy: false,
+            completion: None,
             expandable_segments: false,
             deepspeed: EngineVersion::NEWEST,
         }

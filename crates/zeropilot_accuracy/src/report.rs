@@ -85,10 +85,15 @@ fn intervals(text: &mut String, judgement: &Judgement<'_>) {
 }
 
 /// What is trained for more than the next token, as it is called.
-const JOBS: [(&str, &str); 4] =
-    [("dpo", "DPO"), ("simpo", "SimPO"), ("reward", "reward model"), ("gkd", "GKD")];
+const JOBS: [(&str, &str); 5] = [
+    ("dpo", "DPO"),
+    ("simpo", "SimPO"),
+    ("reward", "reward model"),
+    ("gkd", "GKD"),
+    ("ppo", "PPO"),
+];
 
-/// Rows of preferences and distillation, and what the bounds would be with them.
+/// Rows of preferences, PPO and distillation, and what the bounds would be with them.
 fn jobs(text: &mut String, judgement: &Judgement<'_>) {
     let rows = || judgement.rows.iter().filter(|judged| judged.job().is_some());
     if rows().next().is_none() {
@@ -96,7 +101,7 @@ fn jobs(text: &mut String, judgement: &Judgement<'_>) {
     }
     text.push_str(
         "## Jobs with several models\n\n\
-         Preferences and distillation, with their references and teachers. Each is asked with the loss of the trainer \
+         Preferences, PPO and distillation, with their references, teachers and reward models. Each is asked with the loss of the trainer \
          that ran it, of its version: `knowledge/field/reading.json` says which. A cap on the length of samples is not \
          their length: where only a cap is stated, the longest sample is taken from published statistics of the dataset.\n\n",
     );
@@ -310,8 +315,8 @@ mod tests {
                 assert!(text.contains(&obstacle.to_string()), "{obstacle}");
             }
         }
-        // 317 complete rows, 20 that ran out of memory, and others that say why they are not complete.
+        // 319 complete rows, 20 that ran out of memory, and others that say why they are not complete.
         let complete = judgement.rows.iter().filter(|judged| judged.row.complete_memory).count();
-        assert_eq!((complete, judgement.rows.len()), (317, 389));
+        assert_eq!((complete, judgement.rows.len()), (319, 389));
     }
 }

@@ -103,7 +103,7 @@ mod tests {
     fn all_rows_are_read() {
         let count = |holds: fn(&&Row) -> bool| rows().iter().filter(holds).count();
         assert_eq!(rows().len(), 912);
-        assert_eq!(count(|row| row.complete_memory), 317);
+        assert_eq!(count(|row| row.complete_memory), 319);
         assert_eq!(count(|row| row.complete_throughput), 446);
         assert_eq!(count(|row| row.outcome == Outcome::Oom), 20);
     }
