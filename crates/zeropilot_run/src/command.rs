@@ -1,5 +1,6 @@
 //! The command that is supervised: which config it points to, and the same command with another one.
 
+use std::env;
 use std::ffi::{OsStr, OsString};
 use std::fs;
 use std::num::NonZeroU64;
@@ -65,8 +66,12 @@ impl RunCommand {
         let config = launch.and_then(|launch| launch.given.config.as_ref()?.text.clone());
         let checkpoints =
             CHECKPOINTS.iter().find_map(|name| value(&words, name)).map(|name| match launch {
-                Some(launch) => PathBuf::from(launch.path(&name)),
-                None => PathBuf::from(name),
+                // Where the script has changed its directory, a path counts from where it was started.
+                Some(launch) if launch.path(&name) != name => resolved(
+                    &env::current_dir().unwrap_or_default(),
+                    Path::new(&launch.path(&name)),
+                ),
+                _ => PathBuf::from(name),
             });
         let file = script.as_ref().and_then(|script| script.file.as_deref());
         let name = file.unwrap_or(Path::new("")).to_string_lossy();
@@ -342,7 +347,8 @@ mod tests {
         let text = "cd src && deepspeed t.py --deepspeed_config conf/ds.json --output_dir out";
         let command = RunCommand::read(["bash", "-c", text].map(OsString::from).to_vec());
         assert_eq!(command.config.as_deref(), Some("src/conf/ds.json"));
-        assert_eq!(command.checkpoints, Some(PathBuf::from("src/out")));
+        let here = env::current_dir().expect("a directory");
+        assert_eq!(command.checkpoints, Some(here.join("src/out")));
         let other = command.with_config(Path::new("/r/2.json"), Path::new("."));
         let other = other.expect("the config is a word of the launch");
         assert!(other.contains(&OsString::from("/r/2.json")), "{other:?}");

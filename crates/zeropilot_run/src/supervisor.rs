@@ -82,7 +82,9 @@ impl Run<'_> {
         let mut next = self.first();
         let cause = loop {
             let number = u32::try_from(attempts.len() + 1).unwrap_or(u32::MAX);
-            let (attempt, observed) = self.attempt(number, &next);
+            // On a machine without the first rank no step is printed at all.
+            let prints_steps = attempts.iter().any(|attempt| attempt.last_step.is_some());
+            let (attempt, observed) = self.attempt(number, &next, prints_steps);
             let cause = attempt.cause.clone();
             attempts.push(attempt);
             if let Some(directory) = &observed.directory {
@@ -148,7 +150,7 @@ impl Run<'_> {
         }
     }
 
-    fn attempt(&self, number: u32, next: &Next) -> (Attempt, Observed) {
+    fn attempt(&self, number: u32, next: &Next, prints_steps: bool) -> (Attempt, Observed) {
         let stacks = self.recorder.directory().join(format!("stacks-{number}"));
         let keep_tail = |lines: &[String]| {
             let _ = self.recorder.write(&format!("tail-{number}.log"), &(lines.join("\n") + "\n"));
@@ -167,7 +169,7 @@ impl Run<'_> {
         });
         keep_tail(&tail);
         let (mut cause, mut evidence) = classify(&observed);
-        if cause == Cause::Completed && self.did_nothing(next, &observed) {
+        if cause == Cause::Completed && prints_steps && self.did_nothing(next, &observed) {
             cause = Cause::Unproven;
         }
         evidence.extend(observed.not_started.clone().map(Evidence::Text));
