@@ -5,12 +5,12 @@ use zeropilot_step::lower::{LowerError, Recipe as Training};
 use zeropilot_step::shape::{Checkpoints, LongContext, MlpTiles};
 
 use super::space::Space;
-use super::{Plan, PlanError, Task, search};
+use super::{Plan, PlanError, Task, search, shortage};
 
-/// The plan with the fewest changes of the script with which something fits; `None` if nothing does, or nothing may be
-/// changed.
+/// The plan with the fewest changes of the script with which something fits; `None` if nothing does, nothing may be
+/// changed, or it is not the length of sequences that is too much.
 pub(super) fn plan(task: &Task<'_>) -> Result<Option<Plan>, PlanError> {
-    if !task.may_stretch {
+    if !task.may_stretch || !shortage::fits_if_short(task, &Space::of(task)?)? {
         return Ok(None);
     }
     for training in changes(task) {

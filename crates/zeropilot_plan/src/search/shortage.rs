@@ -110,20 +110,26 @@ const SHORTEST: u64 = 256;
 fn shorter(task: &Task<'_>, space: &Space) -> Result<Option<u64>, PlanError> {
     let halves = std::iter::successors(Some(task.training.sequence / 2), |length| Some(length / 2));
     let lengths: Vec<u64> = halves.take_while(|length| *length >= SHORTEST).collect();
-    let lacks = |&sequence: &u64| {
-        let steps = task.training.task.clone().shortened((sequence, task.training.sequence));
-        let training = Training { sequence, task: steps, ..task.training.clone() };
-        let with_less = Task { training: &training, ..*task };
-        let mut asker = Asker::new(&with_less)?;
-        for &shape in &space.shapes {
-            if asker.has_room(least(shape, space))? {
-                return Ok(false);
-            }
-        }
-        Ok(true)
-    };
-    let enough = partition_point(&lengths, lacks)?;
+    let enough = partition_point(&lengths, |&length| Ok(!fits_at(task, space, length)?))?;
     Ok(lengths.get(enough).copied())
+}
+
+/// Whether something fits if sequences are short.
+pub(super) fn fits_if_short(task: &Task<'_>, space: &Space) -> Result<bool, PlanError> {
+    fits_at(task, space, SHORTEST.min(task.training.sequence))
+}
+
+fn fits_at(task: &Task<'_>, space: &Space, sequence: u64) -> Result<bool, PlanError> {
+    let steps = task.training.task.clone().shortened((sequence, task.training.sequence));
+    let training = Training { sequence, task: steps, ..task.training.clone() };
+    let with_less = Task { training: &training, ..*task };
+    let mut asker = Asker::new(&with_less)?;
+    for &shape in &space.shapes {
+        if asker.has_room(least(shape, space))? {
+            return Ok(true);
+        }
+    }
+    Ok(false)
 }
 
 /// GPUs of a node, where one has to be imagined.
