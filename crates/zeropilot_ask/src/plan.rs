@@ -190,7 +190,6 @@ pub fn plan(
         // Where the user says how long sequences are made to fit, nothing else is tried.
         may_stretch: task_name == TaskName::Sft
             && recipe.long_context == LongContext::NONE
-            && fused_loss != Some(FusedLoss::No)
             && !matches!(request.target, Some(Target::LlamaFactory | Target::Axolotl)),
         nvme_path: request.nvme_path.as_deref(),
         objective: match objective {
