@@ -66,6 +66,8 @@ pub enum Refusal {
         /// The ranks.
         world: u64,
     },
+    /// Quantized gradients replace a reduce-scatter that is switched off.
+    QuantizedGradientsWithoutReduceScatter,
     /// A global batch together with the accumulation that follows from it.
     GlobalBatchAndAccumulation,
     /// A global batch without the number of ranks.

@@ -193,6 +193,10 @@ impl Request {
             }
             refusals.extend(self.judge_value(knob, value));
         }
+        let is = |knob, on| self.knobs.get(knob) == Some(KnobValue::Flag(on));
+        if is(Knob::QuantizedGradients, true) && is(Knob::ReduceScatter, false) {
+            refusals.push(Refusal::QuantizedGradientsWithoutReduceScatter);
+        }
     }
 
     fn judge_value(&self, knob: Knob, value: KnobValue) -> Option<Refusal> {

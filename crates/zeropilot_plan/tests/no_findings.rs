@@ -9,7 +9,9 @@ use zeropilot_config::front_end::{
 };
 use zeropilot_config::schema::EngineVersion;
 use zeropilot_lint::{Report, Settings, Severity, Verdict, check};
-use zeropilot_plan::{Argument, Precision, Preset, Recipe, Request, Target, Tier, Wish};
+use zeropilot_plan::{
+    Argument, Knob, KnobKind, KnobValue, Precision, Preset, Recipe, Request, Target, Tier, Wish,
+};
 
 /// The arguments a person passes who does what [`Recipe::arguments`] says.
 fn told(recipe: &Recipe) -> Arguments {
@@ -92,6 +94,33 @@ proptest! {
             }
         }
     }
+}
+
+/// Random wishes seldom set two flags at once; here every two meet, on and off, in every stage.
+#[test]
+fn two_flags_at_once_have_no_findings() {
+    let flags = Knob::ALL.iter().copied().filter(|knob| knob.kind() == KnobKind::Flag);
+    let flags: Vec<(Knob, bool)> = flags.flat_map(|knob| [(knob, true), (knob, false)]).collect();
+    let mut made = 0;
+    for preset in [Preset::Zero2, Preset::Zero3, Preset::Zero2Offload, Preset::Zero3Nvme] {
+        for (first, second) in flags.iter().flat_map(|a| flags.iter().map(move |b| (a, b))) {
+            if first.0 == second.0 {
+                continue;
+            }
+            let mut request = Request { preset: Some(preset), ..Request::default() };
+            if preset == Preset::Zero3Nvme {
+                request.offload.nvme_path = Some("/nvme".to_owned());
+            }
+            for (knob, on) in [first, second] {
+                request.knobs.set(*knob, KnobValue::Flag(*on)).expect("it is a flag");
+            }
+            if let Ok(recipe) = request.recipe() {
+                assert_clean(&recipe, EngineVersion::NEWEST);
+                made += 1;
+            }
+        }
+    }
+    assert!(made > 500, "{made}");
 }
 
 /// Most random wishes must give a config, or the property above says nothing.

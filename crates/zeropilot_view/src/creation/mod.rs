@@ -78,6 +78,7 @@ mod tests {
             Refusal::OddAllgatherBucket(3),
             Refusal::Zero(Knob::ReduceBucketSize),
             Refusal::HpzDoesNotDivide { size: 3, world: 8 },
+            Refusal::QuantizedGradientsWithoutReduceScatter,
             Refusal::GlobalBatchAndAccumulation,
             Refusal::GlobalBatchWithoutWorld,
             Refusal::GlobalBatchDoesNotDivide { global: 100, micro: 2, world: 8 },

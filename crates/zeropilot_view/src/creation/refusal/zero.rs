@@ -137,6 +137,17 @@ fn knob(refusal: &Refusal) -> Option<Objection> {
         )
         .with("size", size)
         .with("world", world),
+        Refusal::QuantizedGradientsWithoutReduceScatter => Objection::new(
+            Text::new(
+                "`zero_quantized_gradients` needs `reduce_scatter`, which is false",
+                "`zero_quantized_gradients` 需要 `reduce_scatter`，而它是 false",
+            ),
+            Text::new(
+                "the quantized all-to-all replaces the reduce-scatter, and the engine stops without it",
+                "量化的 all-to-all 是用来代替 reduce-scatter 的，没有它引擎会报错退出。",
+            ),
+            Text::new("leave one of the two out", "去掉其中一个"),
+        ),
         _ => return None,
     })
 }
