@@ -4,10 +4,14 @@ import type { Strategy } from "./answers";
 import { gpus, type State } from "./state";
 
 /// What each GPU does at once: taken from the plan for everything that is shown beside it.
-export interface Work { micro: number; accumulation: number; checkpointing: boolean; fused: boolean }
+export interface Work {
+  micro: number; accumulation: number; checkpointing: boolean; fused: boolean;
+  /// GPUs that share a sequence, and what else makes room for long ones.
+  shared: number; onHost: boolean; tiled: boolean;
+}
 
 /// Where nothing fits.
-export const NO_PLAN: Work = { micro: 1, accumulation: 1, checkpointing: true, fused: false };
+export const NO_PLAN: Work = { micro: 1, accumulation: 1, checkpointing: true, fused: false, shared: 1, onHost: false, tiled: false };
 /// Before a plan is found.
 export const NO_PLAN_YET: Work = { ...NO_PLAN, checkpointing: false };
 
@@ -15,6 +19,7 @@ export function work(strategy: Strategy): Work {
   return {
     micro: strategy.micro_batch, accumulation: strategy.gradient_accumulation_steps,
     checkpointing: strategy.gradient_checkpointing, fused: strategy.fused_loss,
+    shared: strategy.sequence_parallel, onHost: strategy.activation_offload, tiled: strategy.tiled_mlp,
   };
 }
 
@@ -46,6 +51,7 @@ function worked(state: State, work: Work) {
   return {
     ...training(state), micro_batch: work.micro, grad_accum: work.accumulation,
     grad_checkpointing: work.checkpointing, fused_loss: work.fused,
+    sequence_parallel: work.shared, activation_offload: work.onHost, tiled_mlp: work.tiled,
   };
 }
 
@@ -93,6 +99,14 @@ function shared(state: State): (string | number)[] {
   ];
 }
 
+function told(work: Work): (string | number | false)[] {
+  return [
+    "--micro-batch", work.micro, ...option("--grad-accum", work.accumulation, 1),
+    work.checkpointing && "--grad-checkpointing", work.fused && "--fused-loss",
+    ...option("--sequence-parallel", work.shared, 1), work.onHost && "--activation-offload", work.tiled && "--tiled-mlp",
+  ];
+}
+
 export function planCommand(state: State): string {
   return line([
     "zeropilot", "plan", ...shared(state), ...option("--global-batch", state.batch || null, null),
@@ -103,15 +117,13 @@ export function planCommand(state: State): string {
 
 export function simulateCommand(state: State, work: Work): string {
   return line([
-    "zeropilot", "simulate", "--config", "ds_config.json", ...shared(state), "--micro-batch", work.micro,
-    ...option("--grad-accum", work.accumulation, 1), work.checkpointing && "--grad-checkpointing", work.fused && "--fused-loss",
+    "zeropilot", "simulate", "--config", "ds_config.json", ...shared(state), ...told(work),
     ...option("--tokens", bill(state)?.tokens ?? null, null), ...option("--cost", bill(state)?.cost ?? null, null),
   ]);
 }
 
 export function compareCommand(state: State, work: Work): string {
   return line([
-    "zeropilot", "memory", "--compare", ...shared(state), "--micro-batch", work.micro,
-    ...option("--grad-accum", work.accumulation, 1), work.checkpointing && "--grad-checkpointing", work.fused && "--fused-loss",
+    "zeropilot", "memory", "--compare", ...shared(state), ...told(work),
   ]);
 }
