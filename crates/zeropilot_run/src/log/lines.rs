@@ -301,14 +301,14 @@ mod tests {
         let text = "\
 [rank1]: Traceback (most recent call last):
 [rank0]: a warning of another rank: No space left on device
-[rank1]:   File \"/work/train.py\", line 9, in main
+[rank1]:   File \"/home/me/train.py\", line 9, in main
 [rank1]:     batch[\"labels_typo\"]
 [rank1]:     ~~~~~^^^^^^^^^^^^^^^
 [rank1]:   File \"/venv/lib/python3.11/site-packages/torch/x.py\", line 2, in forward
 [rank1]: KeyError: 'labels_typo'
 step 3 loss 1.0
 Traceback (most recent call last):
-  File \"/work/other.py\", line 4, in <module>
+  File \"/home/me/other.py\", line 4, in <module>
 RuntimeError: CUDA error: an illegal memory access was encountered
 CUDA kernel errors might be asynchronously reported
 ";
@@ -327,8 +327,8 @@ CUDA kernel errors might be asynchronously reported
             assert_eq!(
                 raised,
                 [
-                    (Some(1), "KeyError: 'labels_typo'", Some("/work/train.py:9")),
-                    (None, illegal, Some("/work/other.py:4"))
+                    (Some(1), "KeyError: 'labels_typo'", Some("/home/me/train.py:9")),
+                    (None, illegal, Some("/home/me/other.py:4"))
                 ],
                 "{chunk}"
             );
