@@ -90,7 +90,7 @@ fn recommended(text: &str, choice: &Fitting, world: u64) -> Option<String> {
         text = put_key(&text, &["zero_force_ds_cpu_optimizer"], &json!(false))?;
     }
     let Work { micro_batch, accumulation, long_context, .. } = choice.way.work;
-    let world = world / long_context.sequence_ranks.max(1);
+    let world = long_context.groups(world);
     let target = choice.recipe.target;
     for (key, value, is_wanted) in [
         ("train_batch_size", micro_batch * accumulation * world, false),

@@ -75,7 +75,7 @@ impl Note {
     /// What there is to say about long sequences of a rank.
     pub(crate) fn about_length(model: &Model, recipe: &Recipe, micro_batch: u64) -> Option<Self> {
         let hidden = model.dimensions()?.hidden_size;
-        let tokens = recipe.sequence / recipe.long_context.sequence_ranks.max(1) * micro_batch;
+        let tokens = recipe.long_context.share(recipe.sequence) * micro_batch;
         let has_liger =
             recipe.loss == LossHead::Fused || recipe.layer_kernels == LayerKernels::Liger;
         (has_liger && tokens.saturating_mul(hidden) > 1 << 31).then_some(Self::WideRows)

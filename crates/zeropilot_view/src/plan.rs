@@ -195,8 +195,8 @@ fn choice_words(report: &PlanReport<'_>, choice: &Fitting, language: Language) -
     let way = way_words(choice.way, language);
     let need = choice.answer.device();
     let Work { micro_batch: micro, accumulation: steps, .. } = choice.way.work;
-    let shares = choice.way.work.long_context.sequence_ranks.max(1);
-    let groups = report.world / shares;
+    let long = choice.way.work.long_context;
+    let (shares, groups) = (long.sequence_ranks, long.groups(report.world));
     let batch = micro * steps * groups;
     let spread = script::batch(micro, steps, groups, shares, language);
     let (model, gpus) = (escaped(report.model), report.place(language));

@@ -626,7 +626,7 @@ impl<'a> Asking<'a> {
             engine: training.software.engine(),
             shares_sequence: training.sequence_parallel() > 1,
         };
-        let world = self.cluster.world_size() / training.sequence_parallel().max(1);
+        let world = self.recipe.long_context.groups(self.cluster.world_size());
         solve(name, bytes, world, self.hidden, flags)
     }
 }

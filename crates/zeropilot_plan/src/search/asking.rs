@@ -109,13 +109,11 @@ impl<'a> Asker<'a> {
 
     /// Seconds a GPU takes for a sequence; infinite if its speed is not known.
     pub(super) fn seconds_per_sequence(&mut self, way: Way) -> Result<f64, PlanError> {
-        let Work { micro_batch, accumulation, long_context, .. } = way.work;
-        let sequences =
-            (micro_batch * accumulation) as f64 / long_context.sequence_ranks.max(1) as f64;
+        let share = way.work.gpus_per_sequence();
         self.ask(way, |asker, question, workload| {
             let seconds =
                 |machine: &Machine| simulate(&question.step_program(workload), machine).total;
-            asker.machine.as_ref().map_or(f64::INFINITY, |machine| seconds(machine) / sequences)
+            asker.machine.as_ref().map_or(f64::INFINITY, |machine| seconds(machine) * share)
         })
     }
 

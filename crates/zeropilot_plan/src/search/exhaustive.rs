@@ -108,7 +108,7 @@ proptest! {
         let training = Training::full(1024);
         let task = task(&model, &training, &cluster, global);
         let space = small(&task, reduce, prefetch);
-        let plan = search(&task, &space).expect("a plan");
+        let plan = search(&task, &space, &mut Asker::new(&task).expect("an asker")).expect("a plan");
         prop_assert_eq!(found(&plan), exhaustive(&task, &space));
         let capacity = cluster.capacity().expect("known").bytes.expected();
         for fitting in &plan.fitting {
@@ -132,7 +132,7 @@ proptest! {
         let training = Training::full(length * 8192);
         let task = task(&model, &training, &cluster, global);
         let space = small(&task, reduce, prefetch);
-        let plan = search(&task, &space).expect("a plan");
+        let plan = search(&task, &space, &mut Asker::new(&task).expect("an asker")).expect("a plan");
         let (found, best) = (found(&plan), exhaustive(&task, &space));
         prop_assert_eq!(found.len(), best.len());
         let Some(choice) = plan.fitting.first() else { return Ok(()) };

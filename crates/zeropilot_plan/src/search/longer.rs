@@ -4,19 +4,20 @@ use zeropilot_step::head::LossHead;
 use zeropilot_step::lower::{LowerError, Recipe as Training};
 use zeropilot_step::shape::{Checkpoints, LongContext, MlpTiles};
 
+use super::asking::Asker;
 use super::space::Space;
 use super::{Plan, PlanError, Task, search, shortage};
 
 /// The plan with the fewest changes of the script with which something fits; `None` if nothing does, nothing may be
 /// changed, or it is not the length of sequences that is too much.
-pub(super) fn plan(task: &Task<'_>) -> Result<Option<Plan>, PlanError> {
-    if !task.may_stretch || !shortage::fits_if_short(task, &Space::of(task)?)? {
+pub(super) fn plan(task: &Task<'_>, space: &Space) -> Result<Option<Plan>, PlanError> {
+    if !task.may_stretch || !shortage::fits_if_short(task, space)? {
         return Ok(None);
     }
     for training in changes(task) {
         let stretched = Task { training: &training, ..*task };
-        let found = Space::of(&stretched).and_then(|space| search(&stretched, &space));
-        match found {
+        let found = || search(&stretched, &Space::of(&stretched)?, &mut Asker::new(&stretched)?);
+        match found() {
             Ok(plan) if !plan.fitting.is_empty() => return Ok(Some(plan)),
             // A model that cannot be trained this way, or a batch that groups cannot share.
             Ok(_) | Err(PlanError::Lower(LowerError::LongContext(_)) | PlanError::Batch { .. }) => {

@@ -78,9 +78,9 @@ pub struct Task<'a> {
 }
 
 impl Task<'_> {
-    /// Groups of GPUs that have sequences of their own: all GPUs, unless some share theirs.
+    /// Groups of GPUs that have sequences of their own.
     fn sequence_groups(&self) -> u64 {
-        self.cluster.world_size() / self.training.long_context.sequence_ranks.max(1)
+        self.training.long_context.groups(self.cluster.world_size())
     }
 }
 
@@ -100,9 +100,7 @@ pub struct Fitting {
 impl Fitting {
     /// Seconds of GPUs for a sequence.
     pub fn seconds_per_sequence(&self) -> Option<f64> {
-        let Work { micro_batch, accumulation, long_context, .. } = self.way.work;
-        let share = long_context.sequence_ranks as f64 / (micro_batch * accumulation) as f64;
-        self.time.map(|time| time.expected.total * share)
+        self.time.map(|time| time.expected.total * self.way.work.gpus_per_sequence())
     }
 
     /// What speaks against it beside strategies that are as fast, the weightiest first: states that are kept off the
@@ -194,31 +192,31 @@ pub enum PlanError {
 /// If there is nothing to search.
 pub fn plan(task: &Task<'_>) -> Result<Plan, PlanError> {
     let space = Space::of(task)?;
-    let plan = search(task, &space)?;
+    let mut asker = Asker::new(task)?;
+    let plan = search(task, &space, &mut asker)?;
     if !plan.fitting.is_empty() {
         return Ok(plan);
     }
-    if let Some(stretched) = longer::plan(task)? {
+    if let Some(stretched) = longer::plan(task, &space)? {
         return Ok(stretched);
     }
-    let shortage = shortage::of(task, &space, &Asker::new(task)?, &plan.rejected)?;
+    let shortage = shortage::of(task, &space, &asker, &plan.rejected)?;
     Ok(Plan { shortage: Some(shortage), ..plan })
 }
 
-fn search(task: &Task<'_>, space: &Space) -> Result<Plan, PlanError> {
-    let mut asker = Asker::new(task)?;
+fn search(task: &Task<'_>, space: &Space, asker: &mut Asker<'_>) -> Result<Plan, PlanError> {
     let mut plan = Plan { ways: space.len(), ..Plan::default() };
     for (shape, hpz) in space.kinds() {
-        let groups = groups(shape, hpz, space, &mut asker)?;
+        let groups = groups(shape, hpz, space, asker)?;
         let least = Way { hpz, ..least(shape, space) };
         let best = match (task.objective, asker.knows_speed()) {
             (_, _) if groups.is_empty() => Vec::new(),
             (Objective::Memory, _) => vec![least],
-            (Objective::Time, true) => by_time::best_of(groups, space, &mut asker)?,
-            (Objective::Time, false) => by_order::best_of(groups, space, &mut asker)?,
+            (Objective::Time, true) => by_time::best_of(groups, space, asker)?,
+            (Objective::Time, false) => by_order::best_of(groups, space, asker)?,
         };
         if best.is_empty() && hpz == 1 {
-            plan.rejected.push(rejected(&mut asker, least)?);
+            plan.rejected.push(rejected(asker, least)?);
         }
         for way in best {
             plan.fitting.push(asker.fitting(way)?);
@@ -232,7 +230,7 @@ fn search(task: &Task<'_>, space: &Space) -> Result<Plan, PlanError> {
     if task.objective == Objective::Time {
         recommend(&mut plan.fitting, asker.capacity());
     }
-    plan.fallbacks = fallbacks::below(space, &mut asker, &plan.fitting)?;
+    plan.fallbacks = fallbacks::below(space, asker, &plan.fitting)?;
     plan.asked = asker.asked;
     Ok(plan)
 }

@@ -101,6 +101,14 @@ pub struct Work {
     pub long_context: LongContext,
 }
 
+impl Work {
+    /// GPUs that a step takes for each of its sequences.
+    pub(super) fn gpus_per_sequence(&self) -> f64 {
+        let sequences = self.micro_batch * self.accumulation;
+        self.long_context.sequence_ranks as f64 / sequences as f64
+    }
+}
+
 /// One way to train.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Way {

@@ -56,15 +56,12 @@ pub(super) trait Body: Sized + std::fmt::Debug + Send + Sync {
             let mut arguments = others(index);
             arguments.insert(0, x.clone());
             let call = |arguments: &[Tensor<'t>]| self.call_layer(index, arguments);
-            x = match setup.long_context.checkpoints {
-                Checkpoints::Counted => {
-                    tape.part(key(index), setup.switches.checkpointing, arguments, call)
+            x = match (setup.switches.checkpointing, setup.long_context.checkpoints) {
+                (true, Checkpoints::Reentrant) => {
+                    tape.reentrant(key(index), false, &arguments, call)
                 }
-                _ if !setup.switches.checkpointing => call(&arguments),
-                checkpoints => {
-                    let on_host = checkpoints == Checkpoints::OnHost;
-                    tape.reentrant(key(index), on_host, &arguments, call)
-                }
+                (true, Checkpoints::OnHost) => tape.reentrant(key(index), true, &arguments, call),
+                (is_checkpointed, _) => tape.part(key(index), is_checkpointed, arguments, call),
             };
         }
         tape.layer_border();

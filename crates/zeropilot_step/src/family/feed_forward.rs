@@ -103,23 +103,21 @@ impl GatedMlp {
     /// What the module computes of some rows.
     pub(super) fn compute<'t>(&self, x: &Tensor<'t>) -> Tensor<'t> {
         let tape = x.tape();
-        {
-            let product = match tape.options().layer_kernels {
-                LayerKernels::Liger => {
+        let product = match tape.options().layer_kernels {
+            LayerKernels::Liger => {
+                let gate = self.gate.call(x);
+                gate.liger_gate(&self.up.call(x))
+            }
+            LayerKernels::Model => {
+                let active = {
                     let gate = self.gate.call(x);
-                    gate.liger_gate(&self.up.call(x))
-                }
-                LayerKernels::Model => {
-                    let active = {
-                        let gate = self.gate.call(x);
-                        tape.call(self.act, &gate, |gate| gate.activate())
-                    };
-                    let up = self.up.call(x);
-                    active.mul(&up)
-                }
-            };
-            self.down.call(&product)
-        }
+                    tape.call(self.act, &gate, |gate| gate.activate())
+                };
+                let up = self.up.call(x);
+                active.mul(&up)
+            }
+        };
+        self.down.call(&product)
     }
 }
 

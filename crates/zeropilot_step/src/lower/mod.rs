@@ -480,7 +480,7 @@ fn setup(
 ) -> Result<Setup, LowerError> {
     let (family, _) = shape::program(model);
     let shape = shape::shape(model);
-    let length = recipe.sequence / recipe.long_context.sequence_ranks.max(1);
+    let length = recipe.long_context.share(recipe.sequence);
     let batch = Batch {
         sequences: conditions.micro_batch * recipe.task.objective.rows(),
         length,

@@ -277,9 +277,9 @@ impl Question<'_> {
         Conditions::of(self.zero, element, self.micro_batch, options)
     }
 
-    /// Groups of ranks that have sequences of their own: all ranks, unless some share theirs.
+    /// Groups of ranks that have sequences of their own.
     pub fn sequence_groups(&self) -> u64 {
-        self.cluster.world_size() / self.recipe.long_context.sequence_ranks.max(1)
+        self.recipe.long_context.groups(self.cluster.world_size())
     }
 
     /// What decides the workload.

@@ -91,6 +91,18 @@ impl LongContext {
     /// Nothing of it.
     pub const NONE: Self =
         Self { sequence_ranks: 1, checkpoints: Checkpoints::Counted, mlp_tiles: MlpTiles::Whole };
+
+    /// Groups of ranks that have sequences of their own: as many as there are ranks, unless some share theirs.
+    #[must_use]
+    pub fn groups(self, ranks: u64) -> u64 {
+        ranks / self.sequence_ranks.max(1)
+    }
+
+    /// What a rank has of a sequence.
+    #[must_use]
+    pub fn share(self, length: u64) -> u64 {
+        length / self.sequence_ranks.max(1)
+    }
 }
 
 /// How PyTorch recomputes a layer.

@@ -56,11 +56,12 @@ pub(super) fn code(report: &PlanReport<'_>, choice: &Fitting, language: Language
     let shares = ranks > 1 && target != Target::Swift;
     let is_tiled = long.mlp_tiles != MlpTiles::Whole;
     let is_on_host = long.checkpoints == Checkpoints::OnHost;
-    let shared = || match language {
-        Language::English => {
-            format!("share each sequence among {ranks} GPUs (DeepSpeed's Ulysses)")
-        }
-        Language::Chinese => format!("把每条序列分到 {ranks} 张卡（DeepSpeed Ulysses）"),
+    let shared = || {
+        tr!(
+            language,
+            "share each sequence among {ranks} GPUs (DeepSpeed's Ulysses)",
+            "把每条序列分到 {ranks} 张卡（DeepSpeed Ulysses）"
+        )
     };
     let tiled = Text::new("compute MLPs in tiles (here of Llama)", "分块计算 MLP（以 Llama 为例）");
     let on_host = Text::new("keep checkpoints in host memory", "把检查点放到主机内存");
