@@ -2,7 +2,7 @@
 
     python -m measure.draw [count] [seed] [kind]         in `oracle/`: one case per line; the seed goes to standard error
 
-With "towers" the models see or hear, with "mixtures" they have experts.
+With "towers" the models see or hear, with "mixtures" they have experts, with "split" ranks share their layers.
 
 Some draws the engine refuses all the same (a client optimizer it does not know, a combination it asserts on); that is
 an answer too.
@@ -165,6 +165,24 @@ def mixture_case(draw):
     return case(draw, draw.choice(["mixtral", "qwen2_moe", "qwen3_moe", "deepseek_v3"]), adapted=0.6, leaves=0.4)
 
 
+def split_case(draw):
+    """A case whose ranks share layers: every width can be divided by four."""
+    drawn = case(draw, draw.choice(OWN_HEAD), draw.choice([0, 1, 2, 2]), adapted=0)
+    model = drawn["hf_config"]
+    heads = draw.choice([4, 8])
+    width = model.get("head_dim", 8)
+    model |= {
+        "num_attention_heads": heads, "num_key_value_heads": draw.choice([4, heads]),
+        "hidden_size": heads * width, "intermediate_size": draw.choice([56, 88, 100]),
+        "vocab_size": draw.choice([212, 504, 640]),
+    }  # fmt: skip
+    drawn["world"] = draw.choice([2, 4, 4])
+    drawn["config"]["tensor_parallel"] = {"autotp_size": draw.choice([2, drawn["world"]])}
+    if chance(draw, 0.3):
+        drawn["config"]["tensor_parallel"]["vocab_parallel_lm_head"] = True
+    return drawn
+
+
 def seeing_case(draw, family=None, stage=None):
     """A case of a model that sees or hears."""
     family = family or draw.choice(list(towers.TOWERS))
@@ -196,7 +214,7 @@ def main():
     seed = int(sys.argv[2]) if len(sys.argv) > 2 else random.randrange(1 << 32)
     print(f"seed {seed}", file=sys.stderr)
     draw = random.Random(seed)
-    kinds = {"towers": seeing_case, "mixtures": mixture_case}
+    kinds = {"towers": seeing_case, "mixtures": mixture_case, "split": split_case}
     drawn = kinds.get(sys.argv[3] if len(sys.argv) > 3 else "text", case)
     for number in range(count):
         print(json.dumps({"id": number, "name": f"R{seed}-{number}", **drawn(draw)}))

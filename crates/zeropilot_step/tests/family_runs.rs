@@ -40,6 +40,7 @@ fn predict(case: &Value) -> BTreeMap<&'static str, i64> {
         .iter()
         .map(|info| Parameter {
             elements: Elements(info.parameter.elements),
+            parts: 1,
             element: (sharded && info.parameter.element_bytes == 4).then_some(ElementSize::Four),
             trainable: info.parameter.is_trainable,
             group: 0,
@@ -62,6 +63,8 @@ fn predict(case: &Value) -> BTreeMap<&'static str, i64> {
         accumulation_type: resolved.gradient_accumulation_type(),
         communication_type: resolved.communication_type(),
         sequence_ranks: 1,
+        tensor_ranks: 1,
+        tensor_rank: 0,
         optimizer: if zero.offload_optimizer.is_some() {
             BaseOptimizer::CpuAdam
         } else {

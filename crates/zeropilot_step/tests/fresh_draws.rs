@@ -1,6 +1,6 @@
 //! Configurations nobody has seen, drawn and measured on real ranks now.
 //!
-//! `ZEROPILOT_DRAWS` says how many (8 by default, 6 of models that see or hear, 4 of mixtures), `ZEROPILOT_SEED` repeats a run.
+//! `ZEROPILOT_DRAWS` says how many (8 by default, 6 of models that see or hear, 4 of mixtures, 4 of layers that ranks share), `ZEROPILOT_SEED` repeats a run.
 
 #![allow(clippy::unwrap_used, clippy::print_stdout, reason = "a test may stop and tell")]
 
@@ -45,6 +45,11 @@ fn fresh_draws_of_models_that_see_or_hear_are_as_predicted() {
 #[test]
 fn fresh_draws_of_mixtures_are_as_predicted() {
     compare(4, "mixtures");
+}
+
+#[test]
+fn fresh_draws_of_layers_that_ranks_share_are_as_predicted() {
+    compare(4, "split");
 }
 
 fn compare(count: usize, kind: &str) {

@@ -17,6 +17,7 @@ const SIZES: [u64; 3] = [10, 6, 7];
 fn with_small_run<T>(zero: serde_json::Value, answer: impl Fn(&Run<'_>) -> T) -> T {
     let parameters = SIZES.map(|size| Parameter {
         elements: Elements(size),
+        parts: 1,
         element: None,
         trainable: true,
         group: 0,

@@ -7,11 +7,13 @@ mod batch;
 mod data_types;
 mod precision;
 mod reading;
+mod tensor_parallel;
 mod zero;
 
 pub use batch::Batch;
 pub use data_types::DataType;
 pub use precision::{LossScale, MasterWeights, Precision};
+pub use tensor_parallel::TensorParallel;
 pub use zero::{LeafModules, OffloadDevice, OffloadOptimizer, OffloadParam, Stage, Zero};
 
 use crate::python::PyValue;
@@ -30,6 +32,11 @@ impl ResolvedConfig {
     /// `zero_optimization`.
     pub fn zero(&self) -> Zero {
         Zero::read(&self.value("zero_config"))
+    }
+
+    /// `tensor_parallel`, where it splits anything.
+    pub fn tensor_parallel(&self) -> Option<TensorParallel> {
+        TensorParallel::read(&self.value("tensor_parallel_config"))
     }
 
     /// `fp16` and `bf16`.

@@ -1,7 +1,7 @@
 //! Attention parts of decoder layers.
 
 use super::build::Builder;
-use super::layer::{Linear, Norm, NormKind};
+use super::layer::{Linear, Norm, NormKind, Split};
 use super::ulysses::SharedSequence;
 use super::{Family, Setup};
 use crate::model::{Label, Module};
@@ -101,17 +101,22 @@ impl SeparateAttention {
         let (width, hidden) = (shape.head_width, shape.hidden);
         let has_bias = matches!(family, Family::Qwen2 | Family::Qwen2Moe);
         let (module, mut at) = parent.inside(Label::Name("self_attn"));
-        let q = at.linear("q_proj", hidden, shape.heads * width, has_bias);
-        let k = at.linear("k_proj", hidden, shape.kv_heads * width, has_bias);
-        let v = at.linear("v_proj", hidden, shape.kv_heads * width, has_bias);
+        let ranks = setup.tensor.ranks;
+        let mut projection = |name, heads: u64| {
+            at.linear(name, hidden, heads * width, has_bias).shared(Split::outputs(ranks))
+        };
+        let q = projection("q_proj", shape.heads);
+        let k = projection("k_proj", shape.kv_heads);
+        let v = projection("v_proj", shape.kv_heads);
         let o = at.linear("o_proj", shape.heads * width, hidden, false);
+        let o = o.shared(Split::inputs(ranks));
         let norm = match family {
             Family::Qwen3 | Family::Qwen3Moe => Some(NormKind::Rms),
             Family::Gemma3 => Some(NormKind::Gemma),
             _ => None,
         };
-        let head_norms =
-            norm.map(|kind| (at.norm("q_norm", width, kind), at.norm("k_norm", width, kind)));
+        let mut head_norm = |name, kind| Norm { ranks, ..at.norm(name, width, kind) };
+        let head_norms = norm.map(|kind| (head_norm("q_norm", kind), head_norm("k_norm", kind)));
         let kernel = match family {
             Family::Gemma2 => Kernel::EagerWithSoftCap,
             _ if setup.is_masked() => Kernel::Masked,
@@ -279,7 +284,7 @@ pub(super) struct LatentAttention {
 /// How the query is made: through a latent of its own, or, in the smaller models, at once.
 #[derive(Debug)]
 enum Query {
-    Latent { down: Linear, norm: Norm, up: Linear },
+    Latent { down: Box<Linear>, norm: Norm, up: Box<Linear> },
     Whole(Linear),
 }
 
@@ -290,9 +295,9 @@ impl Query {
             return Self::Whole(at.linear("q_proj", hidden, width, false));
         }
         Self::Latent {
-            down: at.linear("q_a_proj", hidden, latent, false),
+            down: Box::new(at.linear("q_a_proj", hidden, latent, false)),
             norm: at.norm("q_a_layernorm", latent, NormKind::Rms),
-            up: at.linear("q_b_proj", latent, width, false),
+            up: Box::new(at.linear("q_b_proj", latent, width, false)),
         }
     }
 

@@ -1,7 +1,7 @@
 //! Building a model: modules and parameters in order of registration, adapters put in on the way.
 
 use super::layer::{
-    Adapter, Convolution, Embedding, FoldingWrapper, Linear, Norm, NormKind, Wrapper,
+    Adapter, Convolution, Embedding, FoldingWrapper, Linear, Norm, NormKind, Split, Wrapper,
 };
 use crate::model::{Label, Model, Module, ModuleId, Parameter, pattern};
 use crate::primitive::{LinearKind, QuantizedProduct};
@@ -90,7 +90,8 @@ impl<'a> Builder<'a> {
         if lora.is_some_and(|lora| lora.trains(name)) {
             let (copy, weight, bias) = self.trained_copy(module, sizes);
             let wrapper = Wrapper::TrainedCopy(copy);
-            return Linear { module, weight, bias, width_in, kind, wrapper };
+            let split = Split::Whole;
+            return Linear { module, weight, bias, width_in, kind, wrapper, split };
         }
         if let Some(lora) = lora.filter(|lora| self.is_wrapped(lora, module, name)) {
             let mut inner = self.at(module.id);
@@ -105,11 +106,13 @@ impl<'a> Builder<'a> {
                 width_in,
                 kind,
                 wrapper: Wrapper::Adapter(adapter),
+                split: Split::Whole,
             };
         }
         let (weight, bias) = self.weights(module.id, sizes);
         self.note_quantized(kind, weight);
-        Linear { module, weight, bias, width_in, kind, wrapper: Wrapper::None }
+        let (wrapper, split) = (Wrapper::None, Split::Whole);
+        Linear { module, weight, bias, width_in, kind, wrapper, split }
     }
 
     /// How a linear layer multiplies, if its weight is stored in a smaller format.
@@ -154,6 +157,7 @@ impl<'a> Builder<'a> {
             width_in: to.width,
             kind: LinearKind::Linear,
             wrapper: Wrapper::None,
+            split: Split::Whole,
         }
     }
 
@@ -210,17 +214,19 @@ impl<'a> Builder<'a> {
         let lora = self.training.lora.as_ref();
         if lora.is_some_and(|lora| lora.trains(name)) {
             let (copy, weight, _) = self.trained_copy(module, (elements, None));
-            return Embedding { module, weight, width, wrapper: Wrapper::TrainedCopy(copy) };
+            let wrapper = Wrapper::TrainedCopy(copy);
+            return Embedding { module, weight, width, wrapper, ranks: 1 };
         }
         if let Some(lora) = lora.filter(|lora| self.is_named(lora, module)) {
             let mut inner = self.at(module.id);
             let base = inner.plain("base_layer");
             let weight = inner.parameter_of(base.id, "weight", elements);
             let adapter = inner.embedding_adapter(base, lora, rows, width);
-            return Embedding { module, weight, width, wrapper: Wrapper::Adapter(adapter) };
+            let wrapper = Wrapper::Adapter(adapter);
+            return Embedding { module, weight, width, wrapper, ranks: 1 };
         }
         let weight = self.parameter_of(module.id, "weight", elements);
-        Embedding { module, weight, width, wrapper: Wrapper::None }
+        Embedding { module, weight, width, wrapper: Wrapper::None, ranks: 1 }
     }
 
     /// The adapter tensors of an embedding live in dictionaries that are never called; ZeRO-3
@@ -255,7 +261,7 @@ impl<'a> Builder<'a> {
         let module = self.plain(name);
         let bytes = self.training.element_bytes;
         let weight = self.model.add_parameter(module.id, "weight", rows * width, bytes, false);
-        Embedding { module, weight, width, wrapper: Wrapper::None }
+        Embedding { module, weight, width, wrapper: Wrapper::None, ranks: 1 }
     }
 
     /// A convolution: the weight of one output channel has `values` elements.
@@ -314,7 +320,7 @@ impl<'a> Builder<'a> {
         let module = self.plain(name);
         let bias = (kind == NormKind::Layer).then_some(width);
         let (weight, bias) = self.weights(module.id, (width, bias));
-        Norm { module, weight, bias, width, kind }
+        Norm { module, weight, bias, width, kind, ranks: 1 }
     }
 }
 

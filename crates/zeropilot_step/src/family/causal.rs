@@ -1,8 +1,9 @@
 //! Causal language models: a body, an output projection, the loss.
 
 use super::build::{Builder, add_tops};
-use super::layer::{Embedding, Linear};
+use super::layer::{Embedding, Linear, Split};
 use super::part::Part;
+use super::split_vocabulary;
 use super::{Family, Output, Returns, Setup, leave_tops, leave_tops_with};
 use crate::head::{Labels, LossHead};
 use crate::model::{Label, Model, Module};
@@ -107,10 +108,15 @@ impl<B: Body> CausalLm<B> {
         let (container, mut at) = top.inside(Label::Name(B::CONTAINER));
         let body = B::build(&mut at, setup);
         let shape = setup.shape;
+        let ranks = setup.tensor.ranks;
+        let split = match setup.tensor.splits_vocabulary {
+            _ if ranks == 1 => Split::Whole,
+            splits => Split::Outputs { ranks, is_joined: !splits },
+        };
         let head = match setup.head {
             LossHead::Score => top.linear("score", shape.hidden, 1, false),
-            _ if setup.is_tied() => top.tied_linear(B::HEAD, body.embedding()),
-            _ => top.linear(B::HEAD, shape.hidden, shape.vocabulary, false),
+            _ if setup.is_tied() => top.tied_linear(B::HEAD, body.embedding()).shared(split),
+            _ => top.linear(B::HEAD, shape.hidden, shape.vocabulary / ranks, false).shared(split),
         };
         if let (LossHead::Tiled, Some(&root)) = (setup.head, tops.last()) {
             // The head is not called: the model reads its weight, which stage 3 then gathers with the model itself.
@@ -130,6 +136,12 @@ impl Setup {
     /// Where the labels of a batch come from.
     fn labels(&self, batch: Batch) -> Labels {
         if self.shares_sequence() { Labels::Given } else { Labels::Shifted(batch) }
+    }
+
+    /// Ranks of which each has some rows of the embedding: those that share an output projection that is the same.
+    pub(crate) fn embedding_ranks(&self) -> u64 {
+        let splits = self.tensor.splits_vocabulary && self.is_tied();
+        if splits { self.tensor.ranks } else { 1 }
     }
 
     /// Whether the output projection shares the embedding's weight.
@@ -247,8 +259,12 @@ impl<B: Body> CausalLm<B> {
             return leave_tops(tape, &self.tops, Output { loss, rest });
         }
         if head.is_inside_model() {
-            let loss =
-                tape.causal_loss(&logits, self.setup.labels(head.cut(batch)), items.as_ref());
+            let loss = if self.setup.tensor.splits_vocabulary {
+                let ranks = self.setup.tensor.ranks;
+                split_vocabulary::causal_loss(&logits, batch, items.as_ref(), ranks)
+            } else {
+                tape.causal_loss(&logits, self.setup.labels(head.cut(batch)), items.as_ref())
+            };
             drop(hidden);
             rest.insert(0, logits);
             return leave_tops(tape, &self.tops, Output { loss, rest });

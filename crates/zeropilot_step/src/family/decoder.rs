@@ -74,7 +74,11 @@ impl Body for Decoder {
     fn build(at: &mut Builder<'_>, setup: &Setup) -> Self {
         let shape = setup.shape;
         Self {
-            embedding: at.embedding("embed_tokens", shape.vocabulary, shape.hidden),
+            embedding: {
+                let ranks = setup.embedding_ranks();
+                let rows = shape.vocabulary / ranks;
+                Embedding { ranks, ..at.embedding("embed_tokens", rows, shape.hidden) }
+            },
             layers: (0..shape.layers).map(|index| Layer::build(at, setup, index)).collect(),
             norm: at.norm("norm", shape.hidden, norm_kind(setup)),
             rotary: at.plain("rotary_emb"),

@@ -1,7 +1,7 @@
 //! Feed-forward parts: gated, fused, and mixtures of experts.
 
 use super::build::Builder;
-use super::layer::{FoldingWrapper, Linear};
+use super::layer::{FoldingWrapper, Linear, Split};
 use super::{Family, Setup};
 use crate::model::{Label, Module, Parameter};
 use crate::primitive::{ExpertFolds, ExpertWeights, Routing};
@@ -11,8 +11,8 @@ use crate::tape::{Category, LayerKernels, Tensor};
 /// The feed-forward part of a decoder layer.
 #[derive(Debug)]
 pub(super) enum FeedForward {
-    Gated(GatedMlp),
-    Fused(FusedMlp),
+    Gated(Box<GatedMlp>),
+    Fused(Box<FusedMlp>),
     Experts(Box<MixtureOfExperts>),
 }
 
@@ -20,7 +20,10 @@ impl FeedForward {
     pub(super) fn build(parent: &mut Builder<'_>, setup: &Setup, layer: u64) -> Self {
         let shape = setup.shape;
         match setup.family {
-            Family::Phi3 => Self::Fused(FusedMlp::build(parent, shape.hidden, shape.intermediate)),
+            Family::Phi3 => {
+                let mlp = FusedMlp::build(parent, shape.hidden, shape.intermediate);
+                Self::Fused(Box::new(mlp))
+            }
             Family::Mixtral | Family::Qwen2Moe | Family::Qwen3Moe => {
                 Self::Experts(Box::new(MixtureOfExperts::build(parent, setup)))
             }
@@ -30,7 +33,8 @@ impl FeedForward {
             _ => {
                 let (hidden, inner) = (shape.hidden, shape.intermediate);
                 let mlp = GatedMlp::build(parent, "mlp", hidden, inner, false);
-                Self::Gated(mlp.in_tiles(parent, Tiles::of(setup, layer)))
+                let mlp = mlp.shared(setup.tensor.ranks);
+                Self::Gated(Box::new(mlp.in_tiles(parent, Tiles::of(setup, layer))))
             }
         }
     }
@@ -79,6 +83,16 @@ impl GatedMlp {
             down: at.linear("down_proj", intermediate, hidden, has_bias),
             act: at.plain("act_fn"),
             tiles: None,
+        }
+    }
+
+    /// The same, shared by ranks.
+    fn shared(self, ranks: u64) -> Self {
+        Self {
+            gate: self.gate.shared(Split::outputs(ranks)),
+            up: self.up.shared(Split::outputs(ranks)),
+            down: self.down.shared(Split::inputs(ranks)),
+            ..self
         }
     }
 

@@ -1,5 +1,6 @@
 //! The layers programs are made of: modules with their parameters, adapters included.
 
+use super::split_vocabulary;
 use crate::model::{Module, Parameter};
 use crate::primitive::LinearKind;
 use crate::shape::Switches;
@@ -14,6 +15,34 @@ pub(crate) struct Linear {
     pub(crate) width_in: u64,
     pub(crate) kind: LinearKind,
     pub(crate) wrapper: Wrapper,
+    pub(crate) split: Split,
+}
+
+/// How ranks share a linear layer; each has the weights of its part.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Split {
+    /// Every rank has all of it.
+    Whole,
+    /// Every rank makes some of the outputs.
+    Outputs {
+        ranks: u64,
+        /// Whether all ranks get all of them.
+        is_joined: bool,
+    },
+    /// Every rank has some of the inputs, and the sum is made by all.
+    Inputs { ranks: u64 },
+}
+
+impl Split {
+    /// Every rank makes some of the outputs and keeps them.
+    pub(crate) fn outputs(ranks: u64) -> Self {
+        if ranks > 1 { Self::Outputs { ranks, is_joined: false } } else { Self::Whole }
+    }
+
+    /// Every rank has some of the inputs.
+    pub(crate) fn inputs(ranks: u64) -> Self {
+        if ranks > 1 { Self::Inputs { ranks } } else { Self::Whole }
+    }
 }
 
 /// What the adapter library has put around a module.
@@ -61,9 +90,26 @@ impl Linear {
         })
     }
 
+    /// The same, shared by ranks.
+    pub(crate) fn shared(self, split: Split) -> Self {
+        Self { split, ..self }
+    }
+
     /// The operation alone.
     pub(crate) fn apply<'t>(&self, x: &Tensor<'t>) -> Tensor<'t> {
-        x.linear(self.weight, self.bias, self.kind, self.width_in)
+        let product = |x: &Tensor<'t>| x.linear(self.weight, None, self.kind, self.width_in);
+        let with_bias = |out: Tensor<'t>| match self.bias {
+            Some(bias) => out.add_parameter(bias),
+            None => out,
+        };
+        match self.split {
+            Split::Whole => x.linear(self.weight, self.bias, self.kind, self.width_in),
+            Split::Outputs { ranks, is_joined } => {
+                let out = with_bias(product(&x.shared_input(ranks)));
+                if is_joined { out.join_over(ranks) } else { out }
+            }
+            Split::Inputs { ranks } => with_bias(product(x).sum_over(ranks)),
+        }
     }
 
     fn apply_adapted<'t>(&self, x: &Tensor<'t>, adapter: Adapter) -> Tensor<'t> {
@@ -108,6 +154,8 @@ pub(crate) struct Embedding {
     pub(crate) weight: Parameter,
     pub(crate) width: u64,
     pub(crate) wrapper: Wrapper,
+    /// Ranks of which each has the rows of some words.
+    pub(crate) ranks: u64,
 }
 
 impl Embedding {
@@ -146,6 +194,9 @@ impl Embedding {
     }
 
     pub(crate) fn apply<'t>(&self, ids: &Tensor<'t>) -> Tensor<'t> {
+        if self.ranks > 1 {
+            return split_vocabulary::look_up(ids, self.weight, self.width, self.ranks);
+        }
         ids.look_up(self.weight, self.width)
     }
 
@@ -201,6 +252,8 @@ pub(crate) struct Norm {
     pub(crate) bias: Option<Parameter>,
     pub(crate) width: u64,
     pub(crate) kind: NormKind,
+    /// Ranks of which each has only some of the rows.
+    pub(crate) ranks: u64,
 }
 
 impl Norm {
@@ -210,7 +263,7 @@ impl Norm {
             (NormKind::Layer, Some(bias)) => x.layer_norm(self.weight, bias, self.width),
             (NormKind::Gemma, _) => x.gemma_norm(self.weight, self.width),
             (NormKind::T5, _) => x.t5_norm(self.weight, self.width),
-            (NormKind::Rms | NormKind::Layer, _) => x.rms_norm(self.weight, self.width),
+            (NormKind::Rms | NormKind::Layer, _) => x.rms_norm(self.weight, self.width, self.ranks),
         })
     }
 }

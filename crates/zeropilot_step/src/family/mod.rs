@@ -18,6 +18,7 @@ mod layer;
 mod opt;
 mod part;
 mod policy_and_value;
+mod split_vocabulary;
 mod t5;
 mod ulysses;
 mod vision;
@@ -27,7 +28,7 @@ mod whisper;
 pub(crate) use self::policy_and_value::build_with_value;
 use crate::head::LossHead;
 use crate::model::Model;
-use crate::shape::{Batch, LongContext, Shape, Switches, Tower, Training};
+use crate::shape::{Batch, LongContext, Shape, Switches, TensorParallel, Tower, Training};
 use crate::tape::{Mark, Options, Rerun, Tape, Tensor, Trace};
 
 /// The families with a program.
@@ -133,7 +134,8 @@ impl Family {
 pub struct Setup {
     /// Which family.
     pub family: Family,
-    /// Its dimensions; of a model that sees, those of its language model.
+    /// Its dimensions; of a model that sees, those of its language model. Heads and feed-forward parts are those of this
+    /// rank where ranks share layers.
     pub shape: Shape,
     /// What stands before the language model.
     pub tower: Tower,
@@ -149,6 +151,8 @@ pub struct Setup {
     pub completion: Option<u64>,
     /// What makes room for long sequences.
     pub long_context: LongContext,
+    /// How ranks share layers.
+    pub tensor: TensorParallel,
     /// Whether keys and values of all layers are kept until the output goes (`use_cache`).
     pub keeps_cache: bool,
     /// Whether the hidden states before every layer are kept until the output goes (`output_hidden_states`).

@@ -8,6 +8,7 @@ mod frozen;
 mod long_context;
 mod recipe;
 mod shape;
+mod tensor_parallel;
 mod tower;
 
 use std::borrow::Cow;
@@ -28,12 +29,15 @@ use self::critic::Value;
 pub use self::frozen::FrozenModel;
 pub use self::long_context::LongContextError;
 pub use self::recipe::{Images, Method, Recipe};
+pub use self::tensor_parallel::{NotFollowed, follow};
 pub use self::tower::{differentiates_frozen_tower, image_tokens, sees};
 use crate::family::{AsRerun, Family, Program, Setup};
 use crate::micro_step::{MicroStep, modules};
 use crate::model::{Model as ProgramModel, pattern};
 use crate::primitive::QuantizedProduct;
-use crate::shape::{Batch, Fold, Lora, LoraTargets, MlpTiles, Quantized, Tower, Training};
+use crate::shape::{
+    Batch, Fold, Lora, LoraTargets, MlpTiles, Quantized, TensorParallel, Tower, Training,
+};
 use crate::tape::{Mark, Options, Tape, Trace};
 use crate::task::{Objective, Other, Ran, Sizes, Stage as Scene, Task, generation_bytes, run};
 use crate::zero::gather::Modules;
@@ -209,12 +213,23 @@ impl Lowered {
         let rollout = Rollout::new(&recipe.task, &setup, value.as_ref())?;
         let (element, adapters) = (setup.training.element_bytes, adapter_bytes(&setup));
         let mut real = parameters(&trained, recipe, element, adapters);
+        if recipe.tensor != TensorParallel::NONE {
+            let names = trained.parameters().map(|entry| entry.name);
+            for parameter in tensor_parallel::split(&mut real, names, &setup) {
+                parameter.elements = Elements(parameter.elements.0 / parameter.parts);
+            }
+        }
         let of_policy = real.len();
         real.extend(value.iter().flat_map(|value| value.parameters(recipe)));
         if !real.iter().any(|parameter| parameter.trainable) {
             return Err(LowerError::NothingTrained);
         }
         let mut own = program_parameters(program.model(), element, recipe);
+        if recipe.tensor != TensorParallel::NONE {
+            let infos = program.model().parameters.iter();
+            let names = infos.map(|info| program.model().parameter_name(info.parameter.id));
+            tensor_parallel::split(&mut own, names, &setup).for_each(drop);
+        }
         let options = recipe.options(conditions.options);
         let objective = recipe.task.objective;
         let frozen = frozen::frozen_models(&recipe.task, recipe, conditions)?;
@@ -366,7 +381,7 @@ impl Lowered {
         self.real.as_ref().map(|real| rank.run(real, &self.real_order))
     }
 
-    /// A rank under a config.
+    /// A rank of all there are, under a config.
     pub fn rank<'a>(
         &self,
         resolved: &ResolvedConfig,
@@ -386,9 +401,12 @@ impl Lowered {
             optimizer: optimizer(resolved, zero, self.script_optimizer),
             accumulation_steps: resolved.batch().map_or(1, |batch| batch.accumulation),
             version: resolved.version(),
-            world,
-            rank,
+            // Those that share layers have the same part of what ZeRO shards.
+            world: world / self.setup.tensor.ranks,
+            rank: rank / self.setup.tensor.ranks,
             sequence_ranks: self.setup.long_context.sequence_ranks,
+            tensor_ranks: self.setup.tensor.ranks,
+            tensor_rank: rank % self.setup.tensor.ranks,
         }
     }
 }
@@ -407,6 +425,8 @@ pub struct RankOf<'a> {
     world: u64,
     rank: u64,
     sequence_ranks: u64,
+    tensor_ranks: u64,
+    tensor_rank: u64,
 }
 
 impl<'a> RankOf<'a> {
@@ -430,6 +450,8 @@ impl<'a> RankOf<'a> {
             world: self.world,
             rank: self.rank,
             sequence_ranks: self.sequence_ranks,
+            tensor_ranks: self.tensor_ranks,
+            tensor_rank: self.tensor_rank,
         }
     }
 }
@@ -479,7 +501,7 @@ fn setup(
     base: Option<QuantizedBase>,
 ) -> Result<Setup, LowerError> {
     let (family, _) = shape::program(model);
-    let shape = shape::shape(model);
+    let shape = recipe.tensor.split(shape::shape(model));
     let length = recipe.long_context.share(recipe.sequence);
     let batch = Batch {
         sequences: conditions.micro_batch * recipe.task.objective.rows(),
@@ -540,6 +562,7 @@ fn setup(
         head: task.objective.head(recipe.loss),
         completion: task.completion,
         long_context: recipe.long_context,
+        tensor: recipe.tensor,
         keeps_cache: false,
         keeps_hidden: task.objective.keeps_hidden(),
     })
@@ -687,6 +710,7 @@ fn parameters(trained: &Model, recipe: &Recipe, element: u8, adapters: u8) -> Ve
             let is_adapter = entry.name.contains("lora_");
             Parameter {
                 elements: Elements(elements),
+                parts: 1,
                 element: (is_adapter && adapters != element).then_some(ElementSize::Four),
                 trainable: entry.parameter.trainable,
                 group: group(&entry.name, recipe),
@@ -717,6 +741,7 @@ fn group(name: &str, recipe: &Recipe) -> usize {
 fn program_parameters(model: &ProgramModel, element: u8, recipe: &Recipe) -> Vec<Parameter> {
     let as_seen = |parameter: &crate::model::Parameter| Parameter {
         elements: Elements(parameter.elements),
+        parts: 1,
         element: (parameter.element_bytes != element).then_some(ElementSize::Four),
         trainable: parameter.is_trainable,
         group: if recipe.norms_apart {

@@ -8,7 +8,7 @@ use zeropilot_units::ElementSize;
 
 use crate::head::LossHead;
 use crate::primitive::QuantizedProduct;
-use crate::shape::{Grid, LongContext};
+use crate::shape::{Grid, LongContext, TensorParallel};
 use crate::tape::{AttentionForm, Autocast, LayerKernels, Options};
 use crate::task::Task;
 use crate::zero::{BaseOptimizer, Engine, Loading};
@@ -82,6 +82,8 @@ pub struct Recipe {
     pub sequence: u64,
     /// What makes room for long sequences.
     pub long_context: LongContext,
+    /// How ranks share layers.
+    pub tensor: TensorParallel,
     /// What it sees; `None` for text alone.
     pub images: Option<Images>,
     /// Tokens of a target sequence of a model with two stacks; `None` as long as the source.
@@ -125,6 +127,7 @@ impl Recipe {
             method: Method::Full,
             sequence,
             long_context: LongContext::NONE,
+            tensor: TensorParallel::NONE,
             images: None,
             target: None,
             checkpointing: false,
@@ -142,6 +145,12 @@ impl Recipe {
             expandable_segments: false,
             task: Task::default(),
         }
+    }
+
+    /// Groups of ranks that have sequences of their own: as many as there are ranks, unless some share sequences or
+    /// layers.
+    pub fn groups(&self, ranks: u64) -> u64 {
+        ranks / (self.long_context.sequence_ranks * self.tensor.ranks).max(1)
     }
 
     /// How a tape runs the program.

@@ -2,7 +2,7 @@
 
 use super::{Kept, Saves, kept, operation};
 use crate::model::Parameter;
-use crate::tape::{Formula, Kernels, Tensor};
+use crate::tape::{Formula, Input, Kernels, Tensor};
 
 impl<'t> Tensor<'t> {
     fn same_size(&self, formula: Formula, saves: Saves) -> Tensor<'t> {
@@ -178,7 +178,12 @@ impl<'t> Tensor<'t> {
     /// `weight * self` for a parameter that is broadcast over the rows.
     #[must_use]
     pub fn mul_parameter(&self, weight: Parameter) -> Tensor<'t> {
-        let inputs = [weight.input(), self.input()];
+        self.mul_parameter_seen_as(weight, weight.input())
+    }
+
+    /// The same where the gradient of the parameter takes another way.
+    pub(crate) fn mul_parameter_seen_as(&self, weight: Parameter, input: Input) -> Tensor<'t> {
+        let inputs = [input, self.input()];
         let saved = Kept::new([
             kept(weight.storage(), self.needs_grad()),
             kept(self.storage, weight.is_trainable),

@@ -1,8 +1,9 @@
-//! What ranks that share a sequence send each other while they compute.
+//! What ranks that share a sequence or a layer send each other while they compute.
 
 use super::operation;
 use crate::family::Setup;
-use crate::tape::{Category, Formula, Tape, Tensor};
+use crate::model::Parameter;
+use crate::tape::{Category, Formula, Input, Tape, Tensor};
 use crate::zero::{Collective, CollectiveKind};
 
 /// Groups are of a few thousand ranks at most.
@@ -44,6 +45,61 @@ impl<'t> Tensor<'t> {
         self.tape.exchange(gather(u64::from(self.element_bytes)));
         self.tape.exchange(gather(8));
         gathered.sum(ranks)
+    }
+}
+
+impl<'t> Tensor<'t> {
+    /// The same for every rank that shares a layer; in backward they add up the gradients that each has of it.
+    #[must_use]
+    pub(crate) fn shared_input(&self, ranks: u64) -> Tensor<'t> {
+        let inputs = [self.input()];
+        let formula = Formula::AllReduce { ranks: narrow(ranks) };
+        self.tape.view_of(self, self.elements, &operation(formula, &inputs, &[]))
+    }
+
+    /// The sum of what every rank that shares a layer has, in place.
+    #[must_use]
+    pub(crate) fn sum_over(&self, ranks: u64) -> Tensor<'t> {
+        self.reduce_over(self.elements, self.element_bytes, ranks);
+        self.view()
+    }
+
+    /// What the ranks that share a layer have, side by side: gathered part by part, then joined row by row.
+    #[must_use]
+    pub(crate) fn join_over(&self, ranks: u64) -> Tensor<'t> {
+        let elements = self.elements * ranks;
+        let _gathered = self.tape.fresh(elements, self.element_bytes, Category::Activation);
+        self.tape.exchange(Collective {
+            kind: CollectiveKind::AllGather,
+            elements,
+            element: u64::from(self.element_bytes),
+            ranks,
+        });
+        let inputs = [self.input()];
+        let operation = operation(Formula::Fresh, &inputs, &[]);
+        self.tape.record(&operation, elements, self.element_bytes, false, &[])
+    }
+
+    /// Ranks add up so many elements.
+    pub(crate) fn reduce_over(&self, elements: u64, element_bytes: u8, ranks: u64) {
+        self.tape.exchange(Collective {
+            kind: CollectiveKind::AllReduce,
+            elements,
+            element: u64::from(element_bytes),
+            ranks,
+        });
+    }
+}
+
+impl Parameter {
+    /// This parameter as an input; where ranks share a layer and each uses it for a part, they add up its gradients.
+    pub(super) fn input_among(self, tape: &Tape, ranks: u64) -> Input {
+        let inputs = [self.input()];
+        if ranks <= 1 {
+            return self.input();
+        }
+        let formula = Formula::AllReduce { ranks: narrow(ranks) };
+        Input { target: tape.node_for(&operation(formula, &inputs, &[])), ..self.input() }
     }
 }
 

@@ -20,11 +20,12 @@ impl<'t> Tensor<'t> {
         self.tape.record(&operation, self.elements, self.element_bytes, false, &extra)
     }
 
-    /// RMS norm as Llama writes it: normalise in 32 bits, cast back, multiply by the weight.
+    /// RMS norm as Llama writes it: normalise in 32 bits, cast back, multiply by the weight. Of `ranks` each may have
+    /// only some of the rows.
     #[must_use]
-    pub fn rms_norm(&self, weight: Parameter, width: u64) -> Tensor<'t> {
+    pub fn rms_norm(&self, weight: Parameter, width: u64, ranks: u64) -> Tensor<'t> {
         if self.tape().options().layer_kernels == LayerKernels::Liger {
-            return self.liger_norm(weight, width);
+            return self.liger_norm(weight, width, ranks);
         }
         let mut x = self.cast(4);
         let variance = {
@@ -33,12 +34,12 @@ impl<'t> Tensor<'t> {
         };
         x = x.over_deviation(&variance);
         let y = x.cast(self.element_bytes);
-        y.mul_parameter(weight)
+        y.mul_parameter_seen_as(weight, weight.input_among(self.tape, ranks))
     }
 
     /// Liger's kernel: the gradient takes the place of the incoming one.
-    fn liger_norm(&self, weight: Parameter, width: u64) -> Tensor<'t> {
-        let inputs = [self.input(), weight.input()];
+    fn liger_norm(&self, weight: Parameter, width: u64, ranks: u64) -> Tensor<'t> {
+        let inputs = [self.input(), weight.input_among(self.tape, ranks)];
         let saved = [self.storage, weight.storage()];
         let factors = self.elements / width * 4;
         let operation = operation(Formula::PassFirst, &inputs, &saved);

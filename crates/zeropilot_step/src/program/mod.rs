@@ -104,7 +104,7 @@ impl StepProgram {
             accumulation: run.accumulation_steps.max(1),
             step: follow::ops_of(|sink| optimizer_calls(&run, clips, sink)),
             manners: Manners::of(&run),
-            ranks: run.world,
+            ranks: run.world * run.tensor_ranks,
         }
     }
 

@@ -105,6 +105,30 @@ impl LongContext {
     }
 }
 
+/// Layers that ranks share: each has a part of every weight (DeepSpeed's AutoTP).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct TensorParallel {
+    /// Ranks that share every layer; one where every rank has whole layers.
+    pub ranks: u64,
+    /// Whether every rank keeps its part of the logits, and of the embedding if that is the output projection too.
+    pub splits_vocabulary: bool,
+}
+
+impl TensorParallel {
+    /// Whole layers.
+    pub const NONE: Self = Self { ranks: 1, splits_vocabulary: false };
+
+    /// What a rank has of a model.
+    pub(crate) fn split(self, shape: Shape) -> Shape {
+        Shape {
+            heads: shape.heads / self.ranks,
+            kv_heads: shape.kv_heads / self.ranks,
+            intermediate: shape.intermediate / self.ranks,
+            ..shape
+        }
+    }
+}
+
 /// How PyTorch recomputes a layer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Checkpoints {

@@ -87,6 +87,10 @@ impl Evaluation<'_> {
             Formula::Tiled(place) => self.tiled(count, place),
             Formula::LogSumExp => self.log_sum_exp(),
             Formula::AllToAll { ranks, copies } => self.all_to_all(ranks, copies),
+            Formula::AllReduce { ranks } => {
+                self.exchange(CollectiveKind::AllReduce, self.incoming.elements, ranks);
+                self.pass_to(0..1);
+            }
             Formula::GatherNumbers { ranks } => {
                 self.exchange(CollectiveKind::ReduceScatter, u64::from(ranks), ranks);
                 self.fresh(0..1);

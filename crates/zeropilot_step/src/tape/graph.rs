@@ -137,6 +137,8 @@ pub(crate) enum Formula {
     Tiled(u32),
     /// Ranks that share a sequence send each other's parts back; a gradient that does not lie in that order is copied first.
     AllToAll { ranks: u32, copies: bool },
+    /// Ranks that share a layer add up the gradients that each has of the same input, in place.
+    AllReduce { ranks: u32 },
     /// A number of each rank: the sum of what all ranks know about this rank's.
     GatherNumbers { ranks: u32 },
     /// `grad * (x - result).exp()`: two temporaries and the result, of the input's size.

@@ -16,14 +16,14 @@ pub fn optimizer_calls(run: &Run<'_>, clips: bool, sink: &mut impl Sink) {
     match Wrapper::of(run) {
         Wrapper::Bare | Wrapper::FlatMixed | Wrapper::PerTensorMixed => {
             let is_bare = Wrapper::of(run) == Wrapper::Bare;
-            if run.sequence_ranks > 1 {
-                // Neighbours are taken for ranks that share a model: each asks them for an overflow and for the norm.
-                let group = Run { world: run.sequence_ranks, ..run.clone() };
+            // Neighbours that share sequences are taken for ranks that share a model.
+            let neighbours = run.sequence_ranks.max(run.tensor_ranks);
+            if neighbours > 1 {
                 if !is_bare {
-                    all_reduce(&group, 1, sink);
+                    reduce_number(1, neighbours, sink);
                 }
                 if clips || !is_bare {
-                    all_reduce(&group, 4, sink);
+                    reduce_number(4, neighbours, sink);
                 }
             }
             if clips && is_bare {
@@ -42,10 +42,22 @@ pub fn optimizer_calls(run: &Run<'_>, clips: bool, sink: &mut impl Sink) {
     }
 }
 
-/// One number.
+/// One number of the ranks that ZeRO shards over.
 fn all_reduce(run: &Run<'_>, element: u64, sink: &mut impl Sink) {
+    reduce_number(element, run.world, sink);
+}
+
+fn reduce_number(element: u64, ranks: u64, sink: &mut impl Sink) {
     let kind = CollectiveKind::AllReduce;
-    sink.communicate(Collective { kind, elements: 1, element, ranks: run.world });
+    sink.communicate(Collective { kind, elements: 1, element, ranks });
+}
+
+/// One number of the ranks that ZeRO shards over, then of those that share layers.
+fn all_reduce_both(run: &Run<'_>, element: u64, sink: &mut impl Sink) {
+    all_reduce(run, element, sink);
+    if run.tensor_ranks > 1 {
+        reduce_number(element, run.tensor_ranks, sink);
+    }
 }
 
 fn partitioned(run: &Run<'_>, sink: &mut impl Sink) {
@@ -55,10 +67,10 @@ fn partitioned(run: &Run<'_>, sink: &mut impl Sink) {
         Precision::Bf16 { checks_overflow, .. } => checks_overflow,
     };
     if checks_overflow {
-        all_reduce(run, 1, sink);
+        all_reduce_both(run, 1, sink);
     }
     if run.zero.computes_norm {
-        (0..run.groups()).for_each(|_| all_reduce(run, 4, sink));
+        (0..run.groups()).for_each(|_| all_reduce_both(run, 4, sink));
     }
     let dtypes = Dtypes::of(run);
     let is_offloaded = run.zero.offload_optimizer.is_some();

@@ -87,10 +87,18 @@ impl<S: Sink> Builder<'_, S> {
                 (of(before), of(after))
             })
             .collect();
-        let mut handles: Vec<Handle> = sizes
+        let whole = |(p, (before, _)): (&Parameter, &(u64, u64))| before * p.parts;
+        let wholes: Vec<u64> = self.run.parameters.iter().zip(&sizes).map(whole).collect();
+        let mut handles: Vec<Handle> = wholes
             .iter()
-            .map(|(before, _)| self.sink.allocate(Category::CallerParameters, self.place, *before))
+            .map(|bytes| self.sink.allocate(Category::CallerParameters, self.place, *bytes))
             .collect();
+        for ((handle, whole), (before, _)) in handles.iter_mut().zip(wholes).zip(&sizes) {
+            if whole != *before {
+                let part = self.device(Category::CallerParameters, *before);
+                self.sink.free(std::mem::replace(handle, part));
+            }
+        }
         for (handle, (before, after)) in handles.iter_mut().zip(sizes) {
             if before == after {
                 // Nothing to cast: where host and device are one it stays where it is.

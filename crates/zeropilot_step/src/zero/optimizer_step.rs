@@ -46,9 +46,9 @@ fn bare(run: &Run<'_>, rest: &Rest, sink: &mut impl Sink) {
 fn flat_mixed(run: &Run<'_>, rest: &Rest, sink: &mut impl Sink) {
     let dtypes = Dtypes::of(run);
     Resident::open(rest, sink);
-    if run.sequence_ranks > 1 && !run.rank.is_multiple_of(run.sequence_ranks) {
-        // All but the first of those that share a sequence take the gradients of the others out of the norm: a mask and
-        // what it leaves.
+    if !run.rank.is_multiple_of(run.sequence_ranks) || run.tensor_rank > 0 {
+        // All but the first of those that share a sequence or layers take the gradients that the first has too out of the
+        // norm: a mask and what it leaves.
         let masked = run.trainable().sum::<u64>() * (1 + dtypes.model);
         sink.allocate(Category::NormCopies, Place::Device, masked);
     }

@@ -12,8 +12,10 @@ use super::rest::Place;
 /// One parameter, as the optimizer sees it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Parameter {
-    /// Its size.
+    /// Its size on this rank.
     pub elements: Elements,
+    /// Ranks that have a part each; one if every rank has all of it.
+    pub parts: u64,
     /// Its element, if not the model's: adapters on a base that was built partitioned stay in 32 bits, quantized
     /// weights are packed bytes.
     pub element: Option<ElementSize>,
@@ -80,12 +82,16 @@ pub struct Run<'a> {
     pub accumulation_steps: u64,
     /// The engine that runs it.
     pub version: EngineVersion,
-    /// Number of ranks.
+    /// Number of ranks that ZeRO shards over: all, or one of each group that shares layers.
     pub world: u64,
     /// Which of them.
     pub rank: u64,
     /// How many neighbours share a sequence; one where every rank has whole sequences.
     pub sequence_ranks: u64,
+    /// How many neighbours share every layer; one where every rank has whole layers.
+    pub tensor_ranks: u64,
+    /// Which of them this is.
+    pub tensor_rank: u64,
 }
 
 impl Run<'_> {

@@ -6,7 +6,7 @@ use zeropilot_step::family::{Family, Setup};
 use zeropilot_step::head::LossHead;
 use zeropilot_step::model::ParameterId;
 use zeropilot_step::shape::{
-    Batch, LongContext, Lora, LoraTargets, Shape, Switches, Tower, Training,
+    Batch, LongContext, Lora, LoraTargets, Shape, Switches, TensorParallel, Tower, Training,
 };
 use zeropilot_step::tape::{Listener, Mark, Storage, StorageId};
 use zeropilot_step::zero::Loading;
@@ -62,6 +62,7 @@ pub fn setup(case: &Value) -> Option<Setup> {
         head: LossHead::Model,
         completion: None,
         long_context: LongContext::NONE,
+        tensor: TensorParallel::NONE,
         keeps_cache: false,
         keeps_hidden: false,
     };

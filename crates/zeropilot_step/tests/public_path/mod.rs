@@ -14,7 +14,7 @@ use zeropilot_config::schema::EngineVersion;
 use zeropilot_config::syntax::parse_json;
 use zeropilot_model::lora::Lora;
 use zeropilot_model::{Model, PartKind, Weights};
-use zeropilot_step::lower::{Conditions, Fidelity, Images, Lowered, Method, Recipe};
+use zeropilot_step::lower::{Conditions, Fidelity, Images, Lowered, Method, Recipe, follow};
 use zeropilot_step::memory::{Counting, Prediction};
 use zeropilot_step::program::StepProgram;
 use zeropilot_step::shape::Grid;
@@ -113,7 +113,9 @@ pub fn program(case: &Value) -> StepProgram {
     let micro = resolved.batch().unwrap().micro;
     let element = resolved.precision().element_size();
     let conditions = Conditions::of(&zero, element, micro, Options::default());
-    let lowered = Lowered::new(&model, &recipe(case), &conditions).unwrap();
+    let mut recipe = recipe(case);
+    recipe.tensor = follow(&model, &recipe, &resolved).unwrap();
+    let lowered = Lowered::new(&model, &recipe, &conditions).unwrap();
     let rank = lowered.rank(&resolved, &zero, world, 0);
     StepProgram::of(&lowered, &rank, resolved.clips_gradients())
 }
@@ -131,7 +133,9 @@ pub fn predict(case: &Value, rank: u64) -> (Prediction, Fidelity) {
     let micro = resolved.batch().unwrap().micro;
     let element = resolved.precision().element_size();
     let conditions = Conditions::of(&zero, element, micro, options);
-    let lowered = Lowered::new(&model, &recipe(case), &conditions).unwrap();
+    let mut recipe = recipe(case);
+    recipe.tensor = follow(&model, &recipe, &resolved).unwrap();
+    let lowered = Lowered::new(&model, &recipe, &conditions).unwrap();
     let rank = lowered.rank(&resolved, &zero, world, rank);
     let counting = Counting { backend: Backend::Gloo, tensors_only: true };
     (Prediction::new(&lowered, &rank, counting), lowered.fidelity())

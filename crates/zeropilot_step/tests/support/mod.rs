@@ -10,7 +10,9 @@ use zeropilot_step::family::{Family, Setup, build};
 use zeropilot_step::head::LossHead;
 use zeropilot_step::memory::{MicroStepPeaks, steady_step};
 use zeropilot_step::micro_step::{MicroStep, modules};
-use zeropilot_step::shape::{Batch, LongContext, Shape as Dimensions, Switches, Tower, Training};
+use zeropilot_step::shape::{
+    Batch, LongContext, Shape as Dimensions, Switches, TensorParallel, Tower, Training,
+};
 use zeropilot_step::tape::{Accounting, Options};
 use zeropilot_step::zero::{Backend, BaseOptimizer, Engine, Loading, Parameter, Run};
 use zeropilot_units::{ElementSize, Elements};
@@ -58,6 +60,7 @@ pub(crate) fn micro_steps(case: &Value) -> Vec<MicroStepPeaks> {
         head: LossHead::Model,
         completion: None,
         long_context: LongContext::NONE,
+        tensor: TensorParallel::NONE,
         keeps_cache: false,
         keeps_hidden: false,
     };
@@ -213,6 +216,7 @@ pub(crate) fn with_run<T>(case: &Value, answer: impl Fn(&Run<'_>) -> T) -> T {
         .iter()
         .map(|(name, size)| Parameter {
             elements: Elements(*size),
+            parts: 1,
             element: None,
             trainable: trainable_only
                 .as_ref()
@@ -236,6 +240,8 @@ pub(crate) fn with_run<T>(case: &Value, answer: impl Fn(&Run<'_>) -> T) -> T {
         accumulation_type: resolved.gradient_accumulation_type(),
         communication_type: resolved.communication_type(),
         sequence_ranks: 1,
+        tensor_ranks: 1,
+        tensor_rank: 0,
         optimizer,
         accumulation_steps: resolved.batch().unwrap().accumulation,
         version: resolved.version(),
