@@ -5,6 +5,7 @@ use std::sync::LazyLock;
 use serde::Deserialize;
 use zeropilot_config::syntax::{LineIndex, Node, Value, decode, parse_hjson};
 use zeropilot_job::{Direction, NotModelled, Origin};
+use zeropilot_step::lower::NotFollowed;
 
 use crate::memory::WrittenConfig;
 
@@ -47,6 +48,46 @@ pub(crate) fn not_modelled(config: &WrittenConfig) -> Vec<NotModelled> {
         })
     });
     found.collect()
+}
+
+/// The key that splits layers over ranks.
+const SPLIT: &str = "tensor_parallel.autotp_size";
+
+/// Takes out what a prediction follows after all.
+pub(crate) fn drop_split(not_modelled: &mut Vec<NotModelled>) {
+    not_modelled.retain(|one| !one.is_of(SPLIT));
+}
+
+/// Says why a prediction does not follow layers that ranks share.
+pub(crate) fn explain_split(not_modelled: &mut [NotModelled], problem: NotFollowed) {
+    let (en, zh) = match problem {
+        NotFollowed::Version => ("for DeepSpeed 0.19 only", "只支持 DeepSpeed 0.19"),
+        NotFollowed::Stage3 => ("for ZeRO stages 0 to 2 only", "只支持 ZeRO stage 0–2"),
+        NotFollowed::OwnPlan => (
+            "without `preset_model` and `partition_config` only",
+            "不支持 `preset_model` 和 `partition_config`",
+        ),
+        NotFollowed::Family => {
+            ("for Llama, Mistral, Qwen2 and Qwen3 only", "只支持 Llama、Mistral、Qwen2 和 Qwen3")
+        }
+        NotFollowed::Uneven => (
+            "only where it divides heads, feed-forward width and vocabulary evenly",
+            "只支持注意力头数、前馈层宽度和词表都能整除的情况",
+        ),
+        NotFollowed::Frozen => ("only where every parameter is trained", "只支持全参数训练"),
+        NotFollowed::Recipe => (
+            "only for supervised training on text with the model's own loss",
+            "只支持文本监督微调，且使用模型自带的损失",
+        ),
+        NotFollowed::WholeTiedHead => (
+            "not where `vocab_parallel_lm_head` is false and embedding and output layer are tied",
+            "不支持词嵌入与输出层共享权重而 `vocab_parallel_lm_head` 为 false 的情况",
+        ),
+    };
+    for one in not_modelled.iter_mut().filter(|one| one.is_of(SPLIT)) {
+        one.en = format!("{}, modelled {en}", one.en);
+        one.zh = format!("{}，{zh}", one.zh);
+    }
 }
 
 fn member<'n>(node: &'n Node, key: &str) -> Option<&'n Node> {

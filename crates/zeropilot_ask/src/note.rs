@@ -37,6 +37,11 @@ pub enum Note {
         /// Whether these stages are left out for it.
         avoided: bool,
     },
+    /// Ranks that share layers train on the same sequences, which `train_batch_size` counts several times.
+    RepeatedSequences {
+        /// So many times.
+        ranks: u64,
+    },
     /// A tensor of hidden states has more elements than 32 bits count, where Liger's kernels run.
     WideRows,
     /// The loss is that of the newest TRL: releases before 1.7 keep whole logits.

@@ -7,7 +7,7 @@ use zeropilot_step::lower::LowerError;
 use zeropilot_step::memory::{Answer, Workload};
 use zeropilot_step::program::StepProgram;
 use zeropilot_step::time::{
-    Estimated, Machine, Scaling, ScalingPoint, StepTime, estimate, scaling,
+    Estimated, Machine, Scaling, ScalingPoint, Share, StepTime, estimate, scaling,
 };
 use zeropilot_step::traffic::Traffic;
 use zeropilot_units::Bytes;
@@ -148,13 +148,21 @@ pub fn simulate(
 fn points(job: &Job, program: &StepProgram, request: &SimulateRequest) -> Vec<ScalingPoint> {
     let Some(range) = request.scale else { return Vec::new() };
     let kind = if request.strong { Scaling::Strong } else { Scaling::Weak };
-    let batch = (job.question().micro_batch, program.accumulation);
-    scaling(range, kind, batch, |gpus, accumulation| on(job, gpus, accumulation))
+    let question = job.question();
+    let share = Share {
+        micro_batch: question.micro_batch,
+        accumulation: program.accumulation,
+        gpus: question.recipe.gpus_per_sequence(),
+    };
+    scaling(range, kind, share, |gpus, accumulation| on(job, gpus, accumulation))
 }
 
 /// The same job on so many GPUs of the same kind.
 fn on(job: &Job, gpus: u64, accumulation: u64) -> Option<StepTime> {
     let question = job.question();
+    if question.recipe.groups(gpus) == 0 {
+        return None;
+    }
     let mut cluster = question.cluster.clone();
     let usual = cluster.gpus.layout.gpus_per_node;
     let each = if gpus.is_multiple_of(usual) { usual } else { gpus.min(usual) };

@@ -118,6 +118,17 @@ impl Fabric {
         }
     }
 
+    /// The same for groups of every so manyth GPU, which all communicate at once and share the ports of their nodes.
+    #[must_use]
+    pub fn among_every(&self, stride: u64) -> Self {
+        let stride = stride.max(1);
+        Self {
+            gpus_per_node: (self.gpus_per_node / stride).max(1),
+            outside_rate: self.outside_rate / stride.min(self.gpus_per_node) as f64,
+            ..self.clone()
+        }
+    }
+
     /// A fabric that costs nothing.
     pub fn free() -> Self {
         Self {
@@ -241,6 +252,17 @@ mod tests {
         let outside = fabric.cost(Pattern::AllToAll, 1_000_000_000, 16);
         let expected = 8.0 * 0.5e9 / fabric.outside_rate;
         assert!((outside.seconds / expected - 1.0).abs() < 0.05, "{outside:?}");
+    }
+
+    /// Every eighth GPU of two nodes: one in each, and eight such pairs share the ports, so that half of 1 GB goes out at
+    /// an eighth of their rate.
+    #[test]
+    fn groups_across_nodes_share_their_ports() {
+        let fabric = fabric("2x8xH100");
+        let cost = fabric.among_every(8).cost(Pattern::AllGather, 1_000_000_000, 2);
+        let expected = 0.5e9 / (fabric.outside_rate / 8.0);
+        assert!((cost.seconds / expected - 1.0).abs() < 0.05, "{cost:?}");
+        assert!(cost.crosses_nodes);
     }
 
     #[test]

@@ -21,6 +21,11 @@ pub fn memory(problem: &MemoryProblem, layout: &Layout) -> String {
             provenance::unreadable_config(problem, language)
         }
         MemoryProblem::Lower(error) => talk::lower_error(error, language),
+        MemoryProblem::LayerRanks { ranks, world } => tr!(
+            language,
+            "error: {world} GPUs cannot be divided into groups of {ranks} that share layers: DeepSpeed stops when it makes the groups\n  help: choose a tensor_parallel.autotp_size that divides {world}",
+            "错误：{world} 张卡无法分成每 {ranks} 张共享各层的组：DeepSpeed 创建进程组时会报错退出\n  建议：tensor_parallel.autotp_size 取 {world} 的约数"
+        ),
         MemoryProblem::SequenceRanks { ranks, world } => tr!(
             language,
             "error: {world} GPUs cannot be divided into groups of {ranks} that share a sequence: DeepSpeed stops with a RuntimeError\n  help: choose a --sequence-parallel that divides {world}",

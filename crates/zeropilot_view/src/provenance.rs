@@ -181,6 +181,11 @@ fn note_words(note: Note, language: Language) -> String {
             "transformers loads the whole quantized model on every GPU before ZeRO-3 shards it, so more GPUs do not lower the memory of loading; `--load partitioned` leaves loading out",
             "transformers 会先在每张卡上加载完整的量化模型，ZeRO-3 之后才切分，所以增加 GPU 不会降低加载时的显存；`--load partitioned` 可以不计加载"
         ),
+        Note::RepeatedSequences { ranks } => tr!(
+            language,
+            "GPUs that share layers train on the same sequences: DeepSpeed's `train_batch_size` counts each of them {ranks} times, tokens are counted once here",
+            "共享同一层的 GPU 训练的是相同的序列：DeepSpeed 的 `train_batch_size` 会把每条序列算 {ranks} 次，这里的 token 数只算一次"
+        ),
         Note::SharedGradients { times, avoided: true } => tr!(
             language,
             "stages 1 and 2 are left out: there DeepSpeed multiplies gradients by {times} where {times} GPUs share a sequence (`zeropilot rule G21`)",

@@ -9,7 +9,7 @@ use zeropilot_config::settings::{Precision, Stage, Zero};
 use zeropilot_job::{Direction, NotModelled, Origin, TrainingJob};
 use zeropilot_lint::Report;
 use zeropilot_model::Model;
-use zeropilot_step::lower::{LowerError, Recipe};
+use zeropilot_step::lower::{LowerError, Recipe, follow};
 use zeropilot_step::memory::{
     Answer, Counting, Prediction, Question, Relief, Stretch, Workload, WorkloadKey, host_reliefs,
     reliefs, timeline,
@@ -141,6 +141,14 @@ pub enum MemoryProblem {
         /// All ranks.
         world: u64,
     },
+    /// Ranks cannot be divided into groups of those that share layers.
+    #[error("{world} ranks cannot be divided into groups of {ranks} that share layers")]
+    LayerRanks {
+        /// Ranks that share layers.
+        ranks: u64,
+        /// All ranks.
+        world: u64,
+    },
     /// A config leaves no stage to choose.
     #[error("`{option}` cannot be given with a config")]
     BesideConfig {
@@ -213,8 +221,20 @@ impl Job {
                 asking.make("--stage", request.stage()?, request.offload.unwrap_or_default())?
             }
         };
-        let Asking { recipe, cluster, .. } = asking;
+        let Asking { mut recipe, cluster, .. } = asking;
         let Solved { resolved, micro_batch, assumed } = solved;
+        match follow(&model, &recipe, &resolved) {
+            Ok(tensor) => {
+                let (ranks, world) = (tensor.ranks, cluster.world_size());
+                if !world.is_multiple_of(ranks) {
+                    return Err(MemoryProblem::LayerRanks { ranks, world });
+                }
+                recipe.tensor = tensor;
+                coverage::drop_split(&mut provenance.not_modelled);
+                provenance.notes.extend((ranks > 1).then_some(Note::RepeatedSequences { ranks }));
+            }
+            Err(problem) => coverage::explain_split(&mut provenance.not_modelled, problem),
+        }
         let task = recipe.task.with_accumulation(accumulation(&resolved));
         let recipe = Recipe { task, ..recipe };
         let is_assumed =

@@ -150,7 +150,12 @@ impl Recipe {
     /// Groups of ranks that have sequences of their own: as many as there are ranks, unless some share sequences or
     /// layers.
     pub fn groups(&self, ranks: u64) -> u64 {
-        ranks / (self.long_context.sequence_ranks * self.tensor.ranks).max(1)
+        ranks / self.gpus_per_sequence()
+    }
+
+    /// Ranks that train on the same sequences.
+    pub fn gpus_per_sequence(&self) -> u64 {
+        (self.long_context.sequence_ranks * self.tensor.ranks).max(1)
     }
 
     /// How a tape runs the program.

@@ -53,7 +53,6 @@ pub fn follow(
     let is_tied = shape::switches(model, family).tied.unwrap_or(false);
     let splits_vocabulary = split.splits_vocabulary.unwrap_or(is_tied);
     let is_plain = recipe.task.is_supervised()
-        && recipe.images.is_none()
         && recipe.long_context == LongContext::NONE
         && matches!(recipe.loss, LossHead::Model | LossHead::ItemsInBatch);
     let problems = [

@@ -279,7 +279,7 @@ impl Question<'_> {
 
     /// Groups of ranks that have sequences of their own.
     pub fn sequence_groups(&self) -> u64 {
-        self.recipe.long_context.groups(self.cluster.world_size())
+        self.recipe.groups(self.cluster.world_size())
     }
 
     /// What decides the workload.
@@ -363,6 +363,7 @@ impl Question<'_> {
         u64::from(self.zero.hpz_partition_size > 1)
             + u64::from(self.zero.mics_shard_size.is_some())
             + u64::from(self.recipe.long_context.sequence_ranks > 1)
+            + u64::from(self.recipe.tensor.ranks > 1)
     }
 }
 

@@ -118,9 +118,14 @@ fn levers(question: &Question<'_>) -> Vec<Lever> {
     let (zero, recipe) = (question.zero, question.recipe);
     let is_stage_3 = zero.stage == Stage::Three;
     let mut levers = Vec::new();
+    // Where ranks share layers no prediction follows stage 3, and a fused loss would see a part of the vocabulary.
+    let has_whole_layers = recipe.tensor.ranks == 1;
     if question.cluster.world_size() > 1 {
         let higher = [Stage::One, Stage::Two, Stage::Three];
-        levers.extend(higher.into_iter().filter(|stage| *stage > zero.stage).map(Lever::Stage));
+        let higher = higher.into_iter().filter(|stage| *stage > zero.stage);
+        levers.extend(
+            higher.filter(|stage| has_whole_layers || *stage != Stage::Three).map(Lever::Stage),
+        );
     }
     let mut add = |applies: bool, lever: Lever| {
         if applies {
@@ -131,7 +136,7 @@ fn levers(question: &Question<'_>) -> Vec<Lever> {
     add(is_stage_3 && zero.offload_param.is_none(), Lever::OffloadParam);
     add(!recipe.checkpointing, Lever::Checkpointing);
     add(question.micro_batch > 1, Lever::MicroBatch(question.micro_batch / 2));
-    add(recipe.loss == LossHead::Model, Lever::FusedLoss);
+    add(recipe.loss == LossHead::Model && has_whole_layers, Lever::FusedLoss);
     add(recipe.attention == AttentionForm::Eager, Lever::FlashAttention);
     let is_offline = matches!(recipe.task.objective, Objective::Dpo { .. } | Objective::Kto(_));
     add(is_offline && recipe.task.frozen.iter().any(is_reference), Lever::PrecomputedReference);

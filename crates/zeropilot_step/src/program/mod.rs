@@ -23,7 +23,7 @@ pub enum Op {
     Enter(u32),
     /// Ranks communicate, and what follows on the same stream waits.
     Call(Collective),
-    /// Ranks that share a sequence communicate in the middle of a computation, which waits for the result.
+    /// Ranks that share a sequence or layers communicate in the middle of a computation, which waits for the result.
     Exchange(Collective),
     /// Ranks communicate while other things go on; the number is asked for by [`Op::Join`].
     Launch(Collective, u32),
@@ -74,6 +74,8 @@ pub struct Manners {
     pub parameters_on_host: bool,
     /// Whether reading, updating and writing of states overlap.
     pub pipelined: bool,
+    /// Neighbours that share every layer: ZeRO shards over one of each group.
+    pub tensor_ranks: u64,
 }
 
 /// A steady step.
@@ -139,6 +141,7 @@ impl Manners {
             pipelined: offload_optimizer
                 .as_ref()
                 .is_some_and(|o| o.pipeline_read || o.pipeline_write),
+            tensor_ranks: run.tensor_ranks,
         }
     }
 }

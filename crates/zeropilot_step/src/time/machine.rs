@@ -41,9 +41,14 @@ impl Machine {
         f64::from(work.kernels) * self.pace.kernel
     }
 
-    /// What a call costs.
+    /// What a call among neighbours, or among all, costs.
     #[must_use]
     pub fn call(&self, call: Collective) -> Cost {
+        Self::cost(&self.fabric, call)
+    }
+
+    /// What a call costs over some links.
+    pub(super) fn cost(fabric: &Fabric, call: Collective) -> Cost {
         let pattern = match call.kind {
             CollectiveKind::AllGather => Pattern::AllGather,
             CollectiveKind::ReduceScatter => Pattern::ReduceScatter,
@@ -51,7 +56,7 @@ impl Machine {
             CollectiveKind::Reduce { .. } => Pattern::Reduce,
             CollectiveKind::AllToAll => Pattern::AllToAll,
         };
-        self.fabric.cost(pattern, call.bytes(), call.ranks)
+        fabric.cost(pattern, call.bytes(), call.ranks)
     }
 
     /// Seconds of an update on the device: gradients are read for the norm and cast, then read with master and

@@ -17,7 +17,7 @@ pub use cause::Cause;
 pub use machine::Machine;
 pub use observer::{Observer, Silent, Span, Spans, Stream, What};
 pub use result::{Estimated, StepTime};
-pub use sweep::{Scaling, ScalingPoint, scaling};
+pub use sweep::{Scaling, ScalingPoint, Share, scaling};
 
 use zeropilot_cluster::{Cluster, Outlook};
 use zeropilot_config::settings::Precision;
@@ -55,14 +55,15 @@ pub fn estimate(
 
 /// The same, telling an observer everything that happens; of micro steps that are alike only the first.
 pub fn observe(program: &StepProgram, machine: &Machine, observer: &mut impl Observer) -> StepTime {
+    let links = machine.fabric.among_every(program.manners.tensor_ranks);
     let mut time = StepTime::default();
     let mut begin = 0.0;
     for (micro, times) in program.counted() {
-        let mut tracks = Tracks::new(program.manners, machine, begin, observer);
+        let mut tracks = Tracks::new(program.manners, machine, &links, begin, observer);
         tracks.micro_step(micro);
         begin += time.add_micro_step(&tracks.end(), times);
     }
-    let mut tracks = Tracks::new(program.manners, machine, begin, observer);
+    let mut tracks = Tracks::new(program.manners, machine, &links, begin, observer);
     tracks.optimizer_step(&program.step);
     time.add_step(&tracks.end());
     time.finish(machine)

@@ -32,12 +32,23 @@ impl ScalingPoint {
     }
 }
 
+/// What a GPU does in a step.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Share {
+    /// Sequences of a micro batch.
+    pub micro_batch: u64,
+    /// Micro batches of a step.
+    pub accumulation: u64,
+    /// GPUs that train on the same sequences, because they share them or layers.
+    pub gpus: u64,
+}
+
 /// Powers of two from `least` to `most`, each simulated by `simulate` with the accumulation it should have; those whose
 /// batch cannot be spread are left out.
 pub fn scaling(
     (least, most): (u64, u64),
     scaling: Scaling,
-    (micro_batch, accumulation): (u64, u64),
+    Share { micro_batch, accumulation, gpus: together }: Share,
     mut simulate: impl FnMut(u64, u64) -> Option<StepTime>,
 ) -> Vec<ScalingPoint> {
     let batch = least * accumulation;
@@ -49,7 +60,8 @@ pub fn scaling(
             Scaling::Strong => return None,
         };
         let time = simulate(gpus, accumulation)?;
-        let sequences_per_s = (gpus * micro_batch * accumulation) as f64 / time.total;
+        let sequences = gpus / together.max(1) * micro_batch * accumulation;
+        let sequences_per_s = sequences as f64 / time.total;
         Some(ScalingPoint { gpus, accumulation, time, sequences_per_s })
     });
     points.collect()

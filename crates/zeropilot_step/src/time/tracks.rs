@@ -1,5 +1,7 @@
 //! The streams of a rank, each as the time at which it is free.
 
+use zeropilot_cluster::Fabric;
+
 use super::cause::Cause;
 use super::machine::Machine;
 use super::observer::{Observer, Span, Stream, What};
@@ -37,6 +39,8 @@ enum Phase {
 pub(super) struct Tracks<'a, O> {
     manners: Manners,
     machine: &'a Machine,
+    /// Between the ranks that ZeRO shards over.
+    links: &'a Fabric,
     observer: &'a mut O,
     begin: f64,
     phase: Phase,
@@ -68,12 +72,14 @@ impl<'a, O: Observer> Tracks<'a, O> {
     pub(super) fn new(
         manners: Manners,
         machine: &'a Machine,
+        links: &'a Fabric,
         begin: f64,
         observer: &'a mut O,
     ) -> Self {
         Self {
             manners,
             machine,
+            links,
             observer,
             begin,
             phase: Phase::Forward,
@@ -167,7 +173,9 @@ impl<'a, O: Observer> Tracks<'a, O> {
                 Op::Call(call) => self.call(call),
                 Op::Offload(copy) => self.offload(copy),
                 Op::Exchange(call) => {
-                    let over = self.send(call, self.compute.max(self.host));
+                    let seconds = self.machine.call(call).seconds;
+                    let is_near = self.manners.tensor_ranks > 1 || self.is_of_some(call);
+                    let over = self.queue(call, is_near, seconds, self.compute.max(self.host));
                     self.wait(over, Cause::Exchange);
                 }
                 Op::Copy(copy) => self.copy(copy),
@@ -211,11 +219,21 @@ impl<'a, O: Observer> Tracks<'a, O> {
         self.wait_for_host();
     }
 
-    /// A call takes its turn in the communicator's queue; says when it is over.
+    /// A call of the ranks that ZeRO shards over; says when it is over.
     fn send(&mut self, call: Collective, ready: f64) -> f64 {
+        let seconds = Machine::cost(self.links, call).seconds;
+        let is_near = self.is_of_some(call);
+        self.queue(call, is_near, seconds, ready)
+    }
+
+    /// Whether fewer ranks take part in a call than in others.
+    fn is_of_some(&mut self, call: Collective) -> bool {
         self.ranks = self.ranks.max(call.ranks);
-        let seconds = self.machine.call(call).seconds;
-        let is_near = call.ranks < self.ranks;
+        call.ranks < self.ranks
+    }
+
+    /// A call takes its turn in the communicator's queue; says when it is over.
+    fn queue(&mut self, call: Collective, is_near: bool, seconds: f64, ready: f64) -> f64 {
         let queue = if is_near { &mut self.near_queue } else { &mut self.queue };
         let begin = queue.max(ready);
         *queue = begin + seconds;

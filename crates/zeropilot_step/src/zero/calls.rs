@@ -32,6 +32,9 @@ pub fn optimizer_calls(run: &Run<'_>, clips: bool, sink: &mut impl Sink) {
             sink.update(run.trainable().sum(), Place::Device);
         }
         Wrapper::Bf16 => {
+            if run.tensor_ranks > 1 {
+                reduce_number(4, run.tensor_ranks, sink);
+            }
             for layout in layouts(run, Dtypes::of(run)) {
                 sink.update(layout.partition, Place::Device);
             }

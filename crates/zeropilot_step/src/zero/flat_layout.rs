@@ -73,6 +73,13 @@ impl FlatLayout {
         cut.filter(|(_, inside)| *inside > 0)
     }
 
+    /// Positions in the group of parameters that reach into a rank's partition, with the elements inside.
+    pub fn positions(&self, rank: u64) -> impl Iterator<Item = (usize, u64)> {
+        let (start, end) = self.range(rank);
+        let cut = self.slots.iter().map(move |slot| (slot.position, slot.inside(start, end)));
+        cut.filter(|(_, inside)| *inside > 0)
+    }
+
     /// Full sizes of all parameters that reach into a rank's partition; one cut by the border counts on both sides.
     pub fn owned(&self, rank: u64) -> u64 {
         self.fragments(rank).map(|(size, _)| size).sum()

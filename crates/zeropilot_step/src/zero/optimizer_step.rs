@@ -124,8 +124,13 @@ fn partitioned(run: &Run<'_>, rest: &Rest, sink: &mut impl Sink) {
     }
     let dtypes = Dtypes::of(run);
     let layouts = layouts(run, dtypes);
-    for layout in &layouts {
-        for (_, inside) in layout.fragments(run.rank) {
+    for (group, layout) in layouts.iter().enumerate() {
+        let members: Vec<usize> = run.group_indices(group).collect();
+        for (position, inside) in layout.positions(run.rank) {
+            // Of ranks that share layers, the first alone counts what all have.
+            if run.tensor_rank > 0 && run.parameters[members[position]].parts == 1 {
+                continue;
+            }
             if matches!(run.precision, Precision::Fp16 { .. }) {
                 sink.touch(Category::NormCopies, Place::Device, inside * run.infinity_test());
             }

@@ -84,7 +84,7 @@ pub trait Sink {
     /// Ranks communicate.
     fn communicate(&mut self, _call: Collective) {}
 
-    /// Ranks that share a sequence communicate in the middle of a computation, which waits for the result.
+    /// Ranks that share a sequence or layers communicate in the middle of a computation, which waits for the result.
     fn exchange(&mut self, call: Collective) {
         self.communicate(call);
     }

@@ -153,6 +153,10 @@ fn batch_words(micro: u64, recipe: &Recipe, language: Language) -> String {
         0 | 1 => String::new(),
         ranks => tr!(language, ", each shared by {ranks} GPUs", "，每条由 {ranks} 张卡共同处理"),
     };
+    let split = match recipe.tensor.ranks {
+        0 | 1 => String::new(),
+        ranks => tr!(language, ", layers split over {ranks} GPUs", "，每层切分到 {ranks} 张卡"),
+    };
     let tiled = match mlp_tiles {
         MlpTiles::Whole => "",
         _ => Text::new(", MLP in tiles", "，MLP 分块计算").get(language),
@@ -168,8 +172,8 @@ fn batch_words(micro: u64, recipe: &Recipe, language: Language) -> String {
     let sequences = if micro == 1 { "sequence" } else { "sequences" };
     tr!(
         language,
-        ("micro batch of {micro} {sequences} of {length} tokens{shared}{target}{checkpointing}{tiled}"),
-        ("micro batch：{micro} 条 {length} token 的序列{shared}{target}{checkpointing}{tiled}")
+        ("micro batch of {micro} {sequences} of {length} tokens{shared}{split}{target}{checkpointing}{tiled}"),
+        ("micro batch：{micro} 条 {length} token 的序列{shared}{split}{target}{checkpointing}{tiled}")
     )
 }
 

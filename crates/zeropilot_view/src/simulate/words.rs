@@ -16,7 +16,9 @@ pub(super) fn cause(cause: Cause) -> Text {
     match cause {
         Cause::Gather => Text::new("parameter all-gather", "参数 all-gather"),
         Cause::Reduction => Text::new("gradient reduction", "梯度规约"),
-        Cause::Exchange => Text::new("sequence-parallel exchange", "序列并行的 all-to-all"),
+        Cause::Exchange => {
+            Text::new("sequence- or tensor-parallel calls", "序列并行或张量并行的通信")
+        }
         Cause::Weights => Text::new("all-gather of updated weights", "更新后权重的 all-gather"),
         Cause::SmallCalls => Text::new("norms and overflow flags", "梯度范数与溢出检查"),
         Cause::ToDevice => Text::new("copies to the GPU", "主机到 GPU 的拷贝"),
@@ -89,6 +91,10 @@ pub(super) fn advice(report: &SimulateReport<'_>, longest: Cause) -> Text {
         Cause::Reduction => Text::new(
             "raise the micro batch, or accumulate more",
             "增大 micro batch 或梯度累积步数",
+        ),
+        Cause::Exchange if report.program.manners.tensor_ranks > 1 => Text::new(
+            "lower autotp_size if it fits, or use ZeRO-3 instead, which sends nothing inside layers",
+            "显存放得下的话减小 autotp_size，或改用 ZeRO-3，它在层内不通信",
         ),
         Cause::Exchange if has_nodes => Text::new(
             "share sequences inside a node only (--sequence-parallel up to the GPUs of a node)",
