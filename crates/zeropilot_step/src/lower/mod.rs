@@ -162,6 +162,8 @@ pub struct Lowered {
     script_optimizer: BaseOptimizer,
     buffers: Bytes,
     batch: Bytes,
+    /// As programs run.
+    options: Options,
 }
 
 /// A program for the sequences that run at once before any is learned from.
@@ -231,16 +233,15 @@ impl Lowered {
             tensor_parallel::split(&mut own, names, &setup).for_each(drop);
         }
         let options = recipe.options(conditions.options);
-        let objective = recipe.task.objective;
         let frozen = frozen::frozen_models(&recipe.task, recipe, conditions)?;
-        let micro_step = if objective == Objective::NextToken {
-            MicroStep::of_layers(&setup, &*program, options)
-        } else {
-            let trace = trace(&recipe.task, &setup, &*program, rollout.as_ref(), &frozen, options)
-                .ok_or(LowerError::TaskOfLanguageModels)?;
-            let is_reused = recipe.task.generation.is_some_and(|generation| generation.steps > 1);
-            MicroStep { is_reused, ..MicroStep::from_trace(&trace, options) }
+        let step = Traced {
+            task: &recipe.task,
+            setup: &setup,
+            program: &*program,
+            rollout: rollout.as_ref(),
+            frozen: &frozen,
         };
+        let micro_step = step.micro_step(options).ok_or(LowerError::TaskOfLanguageModels)?;
         let own_order: Vec<usize> = micro_step.gradient_order().collect();
         let is_own = own == real
             && shape::program(model).1
@@ -275,6 +276,7 @@ impl Lowered {
             buffers: buffers(&setup, &trained, conditions.is_stage_3())
                 + value.map_or(Bytes(0), |value| value.buffers(conditions.is_stage_3())),
             batch: batch_bytes(&setup),
+            options,
             rollout,
             program,
             setup,
@@ -340,9 +342,18 @@ impl Lowered {
 
     /// A micro step on a tape that runs as `options` say.
     pub fn trace(&self, options: Options) -> Trace {
+        self.traced().trace(options).unwrap_or_default()
+    }
+
+    fn traced(&self) -> Traced<'_> {
         let Self { task, setup, program, rollout, frozen, .. } = self;
-        let of_task = trace(task, setup, &**program, rollout.as_ref(), frozen, options);
-        of_task.unwrap_or_default()
+        Traced { task, setup, program: &**program, rollout: rollout.as_ref(), frozen }
+    }
+
+    /// The micro step with what happens to modules, where ZeRO does not need to know.
+    pub(crate) fn micro_step_by_modules(&self) -> Option<MicroStep> {
+        let options = Options { module_events: true, ..self.options };
+        (!self.options.module_events).then(|| self.traced().micro_step(options))?
     }
 
     pub(crate) fn loading(&self) -> Loading {
@@ -568,42 +579,58 @@ fn setup(
     })
 }
 
-/// A micro step of an objective; `None` if the model does not return what it needs.
-fn trace(
-    task: &Task,
-    setup: &Setup,
-    program: &dyn Program,
-    rollout: Option<&Rollout>,
-    frozen: &[FrozenModel],
-    options: Options,
-) -> Option<Trace> {
-    let tape = Tape::new(options);
-    {
-        let others: Vec<Other<'_>> = frozen.iter().map(|it| (it.role(), it.returned())).collect();
-        let sizes = Sizes::of(setup);
-        let rollout = rollout.map(|Rollout { program, sequences }| {
-            let batch = Batch { sequences: *sequences, ..setup.batch };
-            (&**program, Sizes { batch, ..sizes })
-        });
-        let bytes = |generation| generation_bytes(generation, setup, program.model(), options);
-        let generation = task.generation.map(|generation| (generation, bytes(generation)));
-        let adapters_off = task.adapters_off;
-        let scene = Scene {
-            program,
-            rollout,
-            tape: &tape,
-            sizes,
-            others: &others,
-            adapters_off,
-            generation,
-        };
-        let Ran { loss, held } = run(task.objective, &scene)?;
-        tape.mark(Mark::Saved);
-        tape.backward(&loss, &AsRerun(program));
-        drop(held);
-        tape.drop_kept();
+/// All that runs in a micro step.
+struct Traced<'a> {
+    task: &'a Task,
+    setup: &'a Setup,
+    program: &'a dyn Program,
+    rollout: Option<&'a Rollout>,
+    frozen: &'a [FrozenModel],
+}
+
+impl Traced<'_> {
+    /// The micro step; `None` if the model does not return what its objective needs.
+    fn micro_step(&self, options: Options) -> Option<MicroStep> {
+        if self.task.objective == Objective::NextToken {
+            return Some(MicroStep::of_layers(self.setup, self.program, options));
+        }
+        let trace = self.trace(options)?;
+        let is_reused = self.task.generation.is_some_and(|generation| generation.steps > 1);
+        Some(MicroStep { is_reused, ..MicroStep::from_trace(&trace, options) })
     }
-    Some(tape.into_trace())
+
+    /// The same on a tape.
+    fn trace(&self, options: Options) -> Option<Trace> {
+        let Self { task, setup, program, rollout, frozen } = *self;
+        let tape = Tape::new(options);
+        {
+            let others: Vec<Other<'_>> =
+                frozen.iter().map(|it| (it.role(), it.returned())).collect();
+            let sizes = Sizes::of(setup);
+            let rollout = rollout.map(|Rollout { program, sequences }| {
+                let batch = Batch { sequences: *sequences, ..setup.batch };
+                (&**program, Sizes { batch, ..sizes })
+            });
+            let bytes = |generation| generation_bytes(generation, setup, program.model(), options);
+            let generation = task.generation.map(|generation| (generation, bytes(generation)));
+            let adapters_off = task.adapters_off;
+            let scene = Scene {
+                program,
+                rollout,
+                tape: &tape,
+                sizes,
+                others: &others,
+                adapters_off,
+                generation,
+            };
+            let Ran { loss, held } = run(task.objective, &scene)?;
+            tape.mark(Mark::Saved);
+            tape.backward(&loss, &AsRerun(program));
+            drop(held);
+            tape.drop_kept();
+        }
+        Some(tape.into_trace())
+    }
 }
 
 /// What a product with a weight of the base keeps.

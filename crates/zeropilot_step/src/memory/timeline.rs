@@ -27,11 +27,13 @@ pub fn timeline(
     let run = lowered.run(rank);
     let frozen_ranks = lowered.frozen_ranks(rank);
     let frozen = FrozenRank::all(lowered, &frozen_ranks);
+    // Below stage 3 nothing happens to modules: they are told all the same, so that a pass is more than one stretch.
+    let told = lowered.micro_step_by_modules();
     let mut follower = Follower::new(
         &run,
         lowered.model(),
         lowered.modules(),
-        lowered.micro_step(),
+        told.as_ref().unwrap_or(lowered.micro_step()),
         &frozen,
         counting.backend,
     );
@@ -64,11 +66,14 @@ struct Update {
 impl Sink for Update {
     fn allocate(&mut self, category: Category, place: Place, bytes: u64) -> Handle {
         let handle = self.ledger.allocate(category, place, bytes);
-        // The states it begins with are no change.
         if bytes > 0 {
             self.peaks.push(self.ledger.alive());
         }
         handle
+    }
+
+    fn opened(&mut self) {
+        self.peaks = vec![self.ledger.alive()];
     }
 
     fn free(&mut self, handle: Handle) {

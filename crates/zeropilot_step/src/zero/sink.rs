@@ -89,6 +89,9 @@ pub trait Sink {
         self.communicate(call);
     }
 
+    /// What was alive before has been told.
+    fn opened(&mut self) {}
+
     /// The call before was asynchronous; whoever needs its result asks for this number.
     fn launch(&mut self, _flight: u32) {}
 
@@ -131,6 +134,7 @@ impl Resident {
         for (category, place, bytes) in rest.iter() {
             handles.entry(category).or_default().push(sink.allocate(category, place, bytes.0));
         }
+        sink.opened();
         Self(handles)
     }
 
