@@ -73,3 +73,21 @@ fn what_is_not_followed_is_named_and_what_cannot_start_is_refused() {
     let (is_answered, _, error) = asked("memory", &config(directory.path(), 1, 4), "6xH100", &[]);
     assert!(!is_answered && error.contains("divides 6"), "{error}");
 }
+
+#[test]
+fn a_front_end_that_splits_layers_itself_is_named() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let launch = "NPROC_PER_NODE=4 swift sft --model Qwen/Qwen3-8B --train_type full \
+        --deepspeed zero1 --deepspeed_autotp_size 2 --max_length 2048\n";
+    let script = directory.path().join("train.sh");
+    std::fs::write(&script, launch).expect("a file");
+    let output = std::process::Command::new(env!("CARGO_BIN_EXE_zeropilot"))
+        .arg("memory")
+        .arg(&script)
+        .args(["--gpus", "4xH100", "--json"])
+        .output()
+        .expect("zeropilot runs");
+    let answer: Value = serde_json::from_slice(&output.stdout).expect("it is JSON");
+    let named = answer["provenance"]["not_modelled"].to_string();
+    assert!(named.contains("deepspeed_autotp_size"), "{named}");
+}
