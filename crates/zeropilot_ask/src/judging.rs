@@ -246,6 +246,7 @@ impl ScriptArguments {
             load_best_model_at_end: self.load_best_model_at_end,
             is_autotuned: false,
             is_compiled: false,
+            makes_engine: false,
             trains_adapters: false,
             sharing: None,
         }

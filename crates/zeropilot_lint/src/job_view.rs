@@ -123,6 +123,7 @@ pub fn settings(launch: &Launch, said: &Settings) -> Settings {
         script.load_best_model_at_end.or_else(|| given.switch("load_best_model_at_end"));
     settings.script.is_compiled |= is_compiled(launch);
     settings.script.trains_adapters |= trains_adapters(launch);
+    settings.script.makes_engine |= launch.script.as_ref().is_some_and(|it| it.engine().is_some());
     settings.script.sharing = settings.script.sharing.or_else(|| sharing::of_launch(launch));
     settings.script.is_autotuned = launch.launcher == Launcher::DeepSpeed
         && launch.options.iter().any(|(name, _)| name == "autotuning");

@@ -37,6 +37,8 @@ mod settings;
 mod sharing;
 mod subject;
 mod suggestion;
+#[cfg(feature = "job")]
+mod ulysses;
 mod world;
 
 pub use argument::Argument;

@@ -140,6 +140,8 @@ rules! {
         zero3::output_tied,
         optimizer::client_optimizer,
         optimizer::client_optimizer_offloaded,
+        parallelism::sequence_key_alone,
+        parallelism::tensor_parallel_batch,
     ],
     job: [
         launch::no_launcher,
@@ -199,6 +201,13 @@ rules! {
         frameworks::llamafactory_stage_3,
         frameworks::swift_gathering,
         frameworks::swift_hpz,
+        parallelism::adapters_in_tiles,
+        parallelism::launcher_options,
+        parallelism::optimizer_of_bf16,
+        parallelism::packed_documents,
+        parallelism::positions_dropped,
+        parallelism::refused,
+        parallelism::tensor_parallel_data,
     ],
     refusal: [
         batch::product_mismatch,

@@ -25,6 +25,8 @@ pub struct Script {
     pub is_compiled: bool,
     /// Whether it trains adapters of PEFT, which are saved by themselves.
     pub trains_adapters: bool,
+    /// Whether it calls `deepspeed.initialize` itself.
+    pub makes_engine: bool,
     /// Whether ranks work on the same samples, as the script arranges it.
     pub sharing: Option<Sharing>,
 }

@@ -25,6 +25,8 @@ const NOT_HERE: &[(&str, &str)] = &[
     ("X01", "six ranks and more do not fit a small machine"),
     ("X06", "eight ranks and more do not fit a small machine"),
     ("K32", "groups of tensor parallelism need their ranks, and one is started"),
+    ("K34", "a batch of ranks that share a sequence needs its ranks, and one is started"),
+    ("B16", "groups of tensor parallelism need their ranks, and one is started"),
     ("O04", "the script of the test brings no optimizer where the config has a section"),
     ("A02", "a placeholder that bare DeepSpeed drops can be anything"),
     ("V06", "one example is read by accelerate"),

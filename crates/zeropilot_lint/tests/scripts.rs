@@ -134,6 +134,19 @@ fn with_batch(train: u64) -> Value {
     config
 }
 
+/// With more keys.
+fn with(mut config: Value, keys: Value) -> Value {
+    for (key, value) in keys.as_object().into_iter().flatten() {
+        config[key] = value.clone();
+    }
+    config
+}
+
+/// For two ranks that hold each weight together.
+fn tensor_parallel() -> Value {
+    with(plain(1), json!({"tensor_parallel": {"autotp_size": 2}}))
+}
+
 /// For two ranks that share their samples.
 fn one_sample() -> Value {
     with_batch(1)
@@ -174,7 +187,6 @@ fn engine_cases() -> Vec<Case> {
     let init = include_str!("scripts/early_init.py");
     let late = init.replace("import torch\n", "import torch\n\ndeepspeed.init_distributed()\n");
     let images = include_str!("scripts/images.py");
-    let ulysses = include_str!("scripts/ulysses.py");
     let boundary = include_str!("scripts/boundary.py");
     let twice = include_str!("scripts/scheduler_twice.py");
     let pipeline = include_str!("scripts/pipeline.py");
@@ -197,9 +209,6 @@ fn engine_cases() -> Vec<Case> {
         case(none, TORCHRUN, "elements 72\n").script(by_torch).config(plain(2)),
         case("H01", TWO, "hangs").script(generation).config(plain(3)).model(),
         case(none, TWO, "done").script(&synced).config(plain(3)).model(),
-        case("G21", TWO, "the norm is 2.00 times").script(ulysses).config(plain(2)),
-        case("G21", TWO, "the norm is 2.00 times").script(ulysses).config(plain(1)),
-        case(none, TWO, "the norm is 1.00 times").script(ulysses).config(plain(3)),
         case("H09", TWO, "hangs").script(images).config(plain(3)),
         case("H09", TWO, "Signal 6 (SIGABRT)").script(images).config(plain(2)),
         case("H09", TWO, "Signal 6 (SIGABRT)").script(images).config(plain(1)),
@@ -255,6 +264,60 @@ fn engine_cases() -> Vec<Case> {
         cases.push(case("O09", TORCHRUN, "seen 0.00 moved 1.00").script(clipping).config(config));
     }
     cases
+}
+
+/// Ranks that share sequences or layers, and tiles.
+fn parallelism_cases() -> Vec<Case> {
+    let ulysses = include_str!("scripts/ulysses.py");
+    let without_positions = ulysses.replace(", position_ids=positions[:, mine]", "");
+    let adapters = include_str!("scripts/tiled_adapters.py");
+    let tensor = include_str!("scripts/tensor_parallel.py");
+    let loss = include_str!("scripts/tiled_loss.py");
+    let none = "";
+    vec![
+        case("G21", TWO, "the norm is 2.00 times").script(ulysses).config(plain(2)),
+        case("G21", TWO, "the norm is 2.00 times").script(ulysses).config(plain(1)),
+        case(none, TWO, "the norm is 1.00 times").script(ulysses).config(plain(3)),
+        case("P23", TWO, "stack expects a non-empty TensorList").script(ulysses).config(with(
+            plain(1),
+            json!({"bf16": {"enabled": true}, "data_types": {"grad_accum_dtype": "fp32"}}),
+        )),
+        case("G25", TWO, "the loss is another one").script(&without_positions).config(plain(3)),
+        case(none, TWO, "the loss is equal").script(ulysses).config(plain(3)),
+        case("L22", TWO, "eager attn_implementation isn't currently supported by Ulysses")
+            .script(&ulysses.replace("\"sdpa\"", "\"eager\""))
+            .config(plain(3)),
+        case(
+            "L22",
+            "torchrun --standalone --nproc_per_node 3 t.py",
+            "is not divisible by sequence_parallel_size 2",
+        )
+        .script(ulysses)
+        .config(plain(3)),
+        case("L22", TWO, "Data inconsistency within the TP group")
+            .script(ulysses)
+            .config(tensor_parallel()),
+        case("L23", TWO, "Data inconsistency within the TP group")
+            .script(tensor)
+            .config(tensor_parallel()),
+        // Two ranks compute one sample, and two are counted.
+        case("B16", TWO, "a step counts 2\n")
+            .script(&tensor.replace("Sampler(data)", "Sampler(data, num_replicas=1, rank=0)"))
+            .config(with(tensor_parallel(), json!({"train_batch_size": 2}))),
+        case("K34", TWO, "ranks that share a sequence: 1\n")
+            .script(include_str!("scripts/key_alone.py"))
+            .config(with(plain(1), json!({"sequence_parallel_size": 2}))),
+        case("G26", TWO, "Gradient computed twice for this partition")
+            .script(adapters)
+            .config(plain(2)),
+        case("G26", TWO, "AssertionError").script(adapters).config(plain(3)),
+        case(none, TWO, "done").script(adapters).config(plain(1)),
+        case(none, TWO, "done")
+            .script(&adapters.replace("x, 2, weights", "x, 2, list(self.parameters())"))
+            .config(plain(3)),
+        case("G22", TORCHRUN, "the norm is 2.93 times").script(loss).config(accumulating_in(3)),
+        case(none, TORCHRUN, "the norm is 1.00 times").script(loss).config(plain(3)),
+    ]
 }
 
 fn front_end_cases() -> Vec<Case> {
@@ -365,6 +428,16 @@ fn launcher_cases() -> Vec<Case> {
         )
         .script(options),
         case("L18", both, "You can only use one of").script(options),
+        case("L21", "accelerate launch --use_deepspeed --num_processes 1 --num_machines 1 --mixed_precision no --main_process_port PORT --deepspeed_config_file ds.json --parallelism_config_sp_size 2 t.py", "hands on None")
+            .script(include_str!("scripts/parallelism_options.py"))
+            .config(without_optimizer(3)),
+        case("L21", "accelerate launch --use_deepspeed --use_parallelism_config --num_processes 1 --num_machines 1 --main_process_port PORT --deepspeed_config_file ds.json --parallelism_config_sp_size 2 t.py", "You cannot use `--use_parallelism_config` without `--use_fsdp`")
+            .script(include_str!("scripts/parallelism_options.py"))
+            .config(without_optimizer(3)),
+        case("", "accelerate launch --config_file acc.yaml --main_process_port PORT t.py", "hands on 2")
+            .script(include_str!("scripts/parallelism_options.py"))
+            .config(without_optimizer(3))
+            .file("acc.yaml", "compute_environment: LOCAL_MACHINE\ndistributed_type: DEEPSPEED\nnum_processes: 2\nnum_machines: 1\nmixed_precision: 'no'\ndeepspeed_config:\n  deepspeed_config_file: ds.json\nparallelism_config:\n  parallelism_config_sp_size: 2\n"),
         case("L06", hosts, "Hostfile contains a bad entry: two:8")
             .script(options)
             .file("hosts", "one slots=8\ntwo:8\n"),
@@ -395,6 +468,7 @@ fn codes(case: &Case, command: &str) -> BTreeSet<&'static str> {
 fn jobs_end_as_the_rules_say() {
     let Some(home) = zeropilot_oracle::home() else { return };
     let mut cases = engine_cases();
+    cases.extend(parallelism_cases());
     cases.extend(front_end_cases());
     cases.extend(launcher_cases());
     let rules: BTreeSet<&str> = cases.iter().map(|case| case.code).collect();

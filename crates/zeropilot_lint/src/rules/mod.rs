@@ -12,6 +12,7 @@ pub(crate) mod keys;
 pub(crate) mod launch;
 pub(crate) mod offload;
 pub(crate) mod optimizer;
+pub(crate) mod parallelism;
 pub(crate) mod precision;
 #[cfg(feature = "job")]
 pub(crate) mod quantized;

@@ -17,7 +17,8 @@ positions = torch.arange(16)[None]
 
 # The whole sequence on one rank.
 logits = model(input_ids=ids, position_ids=positions).logits.float()
-torch.nn.functional.cross_entropy(logits.view(-1, 64), labels.view(-1)).backward()
+whole = torch.nn.functional.cross_entropy(logits.view(-1, 64), labels.view(-1))
+whole.backward()
 alone = torch.stack([parameter.grad.norm() for parameter in model.parameters()]).norm().item()
 model.zero_grad()
 
@@ -33,6 +34,8 @@ counted = (labels[:, mine] != -100).sum()
 loss = torch.nn.functional.cross_entropy(logits.view(-1, 64), labels[:, mine].reshape(-1))
 group = mpu.get_sequence_parallel_group()
 losses, counts = across.all_gather(loss, group=group), across.all_gather(counted, group=group)
-engine.backward(sum(one * count for one, count in zip(losses, counts)) / sum(counts))
+shared = sum(one * count for one, count in zip(losses, counts)) / sum(counts)
+engine.backward(shared)
 engine.step()
 print(f"the norm is {float(engine.get_global_grad_norm()) / alone:.2f} times that of one rank")
+print("the loss is", "equal" if abs(shared - whole) < 1e-6 else "another one")

@@ -15,13 +15,13 @@ pub(crate) static RULE: Rule = Rule {
     group: Group::Keys,
     severity: Severity::Error,
     summary: Text::new(
-        "sizes of tensor parallelism that do not fit",
-        "张量并行的大小不匹配",
+        "sizes of tensor parallelism that do not fit, or a stage that it does not run in",
+        "张量并行的大小不匹配，或所用的 stage 不支持张量并行",
     ),
-    wordings: &[&TWO_SIZES, &REMAINDER],
+    wordings: &[&TWO_SIZES, &REMAINDER, &STAGE_3],
     sources: &[],
-    examples: &[Example::new(r#"{"train_micro_batch_size_per_gpu": 2, "tensor_parallel": {"autotp_size": 2, "tp": {"tp_size": 4}}}"#).ranks(4), Example::new(r#"{"train_micro_batch_size_per_gpu": 2, "tensor_parallel": {"autotp_size": 3}}"#).ranks(2)],
-    good: &[Example::new(r#"{"train_micro_batch_size_per_gpu": 2, "tensor_parallel": {"autotp_size": 2, "tp": {"tp_size": 2}}}"#).ranks(4)],
+    examples: &[Example::new(r#"{"train_micro_batch_size_per_gpu": 2, "tensor_parallel": {"autotp_size": 2, "tp": {"tp_size": 4}}}"#).ranks(4), Example::new(r#"{"train_micro_batch_size_per_gpu": 2, "tensor_parallel": {"autotp_size": 3}}"#).ranks(2), Example::new(r#"{"train_micro_batch_size_per_gpu": 2, "zero_optimization": {"stage": 3}, "tensor_parallel": {"autotp_size": 2}}"#).version("0.18.9")],
+    good: &[Example::new(r#"{"train_micro_batch_size_per_gpu": 2, "tensor_parallel": {"autotp_size": 2, "tp": {"tp_size": 2}}}"#).ranks(4), Example::new(r#"{"train_micro_batch_size_per_gpu": 2, "zero_optimization": {"stage": 3}, "tensor_parallel": {"autotp_size": 2}}"#).ranks(2)],
     is_no_op: false,
 };
 
@@ -55,6 +55,21 @@ static REMAINDER: Wording = Wording {
     ),
 };
 
+static STAGE_3: Wording = Wording {
+    message: Text::new(
+        "DeepSpeed {version} does not run tensor parallelism in ZeRO stage 3",
+        "DeepSpeed {version} 的张量并行不支持 ZeRO stage 3",
+    ),
+    why: Text::new(
+        "DeepSpeed exits with an assertion (\"the compatibility between 'autotp' and 'zero_stage = 3' has not been validated\"). DeepSpeed 0.19 runs both together.",
+        "DeepSpeed 会以断言退出（ `the compatibility between 'autotp' and 'zero_stage = 3' has not been validated`）。DeepSpeed 0.19 可以同时使用。",
+    ),
+    help: Text::new(
+        "use ZeRO stage 2 or lower, or DeepSpeed 0.19",
+        "改用 ZeRO stage 2 或更低，或升级到 DeepSpeed 0.19",
+    ),
+};
+
 pub(crate) fn check(subject: &Subject<'_>, found: &mut Vec<Diagnostic>) {
     let size = |path: &[&str]| {
         let node = subject.node(path.iter().copied())?;
@@ -65,6 +80,11 @@ pub(crate) fn check(subject: &Subject<'_>, found: &mut Vec<Diagnostic>) {
     };
     let Some((autotp, node)) = size(&["tensor_parallel", "autotp_size"]) else { return };
     if subject.version < EngineVersion::V0_19 {
+        if subject.version >= EngineVersion::V0_16 && subject.stage() == Some(3) {
+            let path = ["tensor_parallel", "autotp_size"];
+            let told = at_value(&RULE, &STAGE_3, &path, node);
+            found.push(told.with("version", subject.version.name()));
+        }
         return;
     }
     let tp = ["tensor_parallel", "tp", "tp_size"];

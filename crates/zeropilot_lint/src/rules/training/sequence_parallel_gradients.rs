@@ -2,13 +2,18 @@ use crate::diagnostic::Diagnostic;
 use crate::job_view::{Findings, JobView};
 use crate::report::ResolvedValues;
 use crate::rule::{Example, Group, Rule, Severity, Wording};
+use crate::rules::parallelism::optimizer_of_bf16::accumulates_in_fp32;
+use crate::ulysses;
 use zeropilot_config::python::PyValue;
-use zeropilot_job::{Call, Launch, Place, Value};
 use zeropilot_text::Text;
 
 use super::{STAGE_2, STAGE_3};
 
-const SCRIPT: &str = "mpu = UlyssesSPAttentionHF.register_with_transformers(model_name_or_path=model, core_attn_implementation='sdpa', sequence_parallel_size=2, micro_batch_size=1)\nengine, _, _, _ = deepspeed.initialize(model=model, config='ds.json', mpu=mpu)\n";
+/// A script that hands the engine groups of ranks that share a sequence.
+pub(crate) const SCRIPT: &str = "mpu = UlyssesSPAttentionHF.register_with_transformers(model_name_or_path=model, core_attn_implementation='sdpa', sequence_parallel_size=2, micro_batch_size=1)\nengine, _, _, _ = deepspeed.initialize(model=model, config='ds.json', mpu=mpu)\n";
+
+/// accelerate's file with ranks that share a sequence.
+pub(crate) const ACCELERATE: &str = "distributed_type: DEEPSPEED\nnum_processes: 2\ndeepspeed_config:\n  deepspeed_config_file: ds.json\nparallelism_config:\n  parallelism_config_sp_size: 2\n";
 
 pub(crate) static RULE: Rule = Rule {
     code: "G21",
@@ -27,10 +32,11 @@ pub(crate) static RULE: Rule = Rule {
     examples: &[
         Example::job("torchrun --nproc_per_node 2 t.py")
             .files(&[("t.py", SCRIPT), ("ds.json", STAGE_2)]),
-        Example::job(
-            "accelerate launch --use_deepspeed --deepspeed_config_file ds.json --parallelism_config_sp_size 2 --num_processes 2 t.py",
-        )
-        .files(&[("t.py", "from accelerate import Accelerator\n"), ("ds.json", STAGE_2)]),
+        Example::job("accelerate launch --config_file acc.yaml t.py").files(&[
+            ("t.py", "from accelerate import Accelerator\n"),
+            ("acc.yaml", ACCELERATE),
+            ("ds.json", STAGE_2),
+        ]),
     ],
     good: &[
         Example::job("torchrun --nproc_per_node 2 t.py")
@@ -40,9 +46,13 @@ pub(crate) static RULE: Rule = Rule {
             ("ds.json", STAGE_2),
         ]),
         Example::job(
-            "accelerate launch --use_deepspeed --deepspeed_config_file ds.json --parallelism_config_sp_size 1 --num_processes 2 t.py",
+            "accelerate launch --config_file acc.yaml --parallelism_config_sp_size 1 t.py",
         )
-        .files(&[("t.py", "from accelerate import Accelerator\n"), ("ds.json", STAGE_2)]),
+        .files(&[
+            ("t.py", "from accelerate import Accelerator\n"),
+            ("acc.yaml", ACCELERATE),
+            ("ds.json", STAGE_2),
+        ]),
     ],
     is_no_op: false,
 };
@@ -66,12 +76,12 @@ pub(crate) fn check(job: &JobView<'_>, found: &mut Findings) {
     for (launch, report) in job.launches() {
         let resolved = report.and_then(|report| report.resolved.as_ref());
         if let Some(config) = resolved.and_then(averages_over_sequences)
-            && let Some((size, place)) = sequence_parallel(launch)
+            && let Some(ulysses) = ulysses::of_launch(launch).filter(|found| found.reaches_engine)
         {
-            let diagnostic = Diagnostic::new(&RULE, &WORDING, "", place.span)
-                .with("size", size.to_string())
+            let diagnostic = Diagnostic::new(&RULE, &WORDING, "", ulysses.place.span)
+                .with("size", ulysses.ranks)
                 .with("config", config);
-            found.at(&place, diagnostic);
+            found.at(&ulysses.place, diagnostic);
         }
     }
 }
@@ -79,44 +89,13 @@ pub(crate) fn check(job: &JobView<'_>, found: &mut Findings) {
 /// What of the config makes DeepSpeed divide by the number of sequences.
 fn averages_over_sequences(resolved: &ResolvedValues) -> Option<String> {
     let is_off = |key: &str| resolved.zero_optimization.get(key) == Some(&PyValue::Bool(false));
+    if accumulates_in_fp32(resolved) {
+        // The run ends before.
+        return None;
+    }
     match resolved.stage {
         stage @ (1 | 2) => Some(format!("stage {stage}")),
         3 if is_off("reduce_scatter") => Some("`reduce_scatter: false`".to_owned()),
         _ => None,
     }
-}
-
-/// How many ranks share a sequence, where the engine is told of it, and where that is said.
-fn sequence_parallel(launch: &Launch) -> Option<(u64, Place)> {
-    const NAME: &str = "parallelism_config_sp_size";
-    let several = |size: &str| size.parse::<u64>().ok().filter(|size| *size > 1);
-    if let Some(word) = launch.option(NAME)
-        && let Some(size) = word.text.as_deref().and_then(several)
-    {
-        return Some((size, Place::here(word.span)));
-    }
-    if let Some(said) = launch.given.said(&format!("parallelism_config.{NAME}"))
-        && let Some(size) = several(&said.value)
-    {
-        return Some((size, said.place.clone()));
-    }
-    let (script, program) = (launch.script.as_ref()?, launch.program.as_ref()?);
-    let size = |call: &Call, keyword: &str| {
-        let given = call.keywords.iter().find(|(name, ..)| name == keyword);
-        match given.map(|(_, value, _)| value) {
-            Some(Value::Literal(size)) => several(size),
-            _ => None,
-        }
-    };
-    let is_told = script.calls.iter().any(|call| {
-        call.name() == "initialize" && call.keywords.iter().any(|(name, ..)| name == "mpu")
-    });
-    script.calls.iter().find_map(|call| {
-        let found = match call.name() {
-            "register_with_transformers" if is_told => size(call, "sequence_parallel_size"),
-            "ParallelismConfig" => size(call, "sp_size"),
-            _ => None,
-        };
-        Some((found?, Place::in_file(program, call.span)))
-    })
 }

@@ -1,10 +1,15 @@
 use crate::diagnostic::Diagnostic;
 use crate::job_view::{Findings, JobView};
+use crate::report::ResolvedValues;
 use crate::rule::{Example, Group, Rule, Severity, Wording};
+use num_traits::ToPrimitive as _;
+use zeropilot_config::python::PyValue;
 use zeropilot_job::{Call, Place, Value};
 use zeropilot_text::Text;
 
 use super::STAGE_3;
+
+const MEAN: &str = "engine, _, _, _ = deepspeed.initialize(model=model, config='ds.json')\ntotal = TiledFusedLogitsLoss.apply(loss_fn, model, hidden, labels, None, 4, [head], \"mean\")\n";
 
 pub(crate) static RULE: Rule = Rule {
     code: "G22",
@@ -12,20 +17,30 @@ pub(crate) static RULE: Rule = Rule {
     group: Group::Gradients,
     severity: Severity::Warning,
     summary: Text::new(
-        "`TiledFusedLogitsLoss` with \"sum\" leaves the gradient of the output layer unscaled",
-        "`TiledFusedLogitsLoss` 用 \"sum\" 时，输出层的梯度没有按比例缩小",
+        "`TiledFusedLogitsLoss` leaves the gradient of the output layer unscaled",
+        "`TiledFusedLogitsLoss` 没有缩放输出层的梯度",
     ),
-    wordings: &[&WORDING],
+    wordings: &[&WORDING, &ACCUMULATED, &LOSS_SCALE],
     sources: &[
         "deepspeedai/DeepSpeed deepspeed/runtime/sequence_parallel/ulysses_sp.py, TiledFusedLogitsLoss",
     ],
-    examples: &[Example::job("torchrun --nproc_per_node 2 t.py").files(&[
-        ("t.py", "engine, _, _, _ = deepspeed.initialize(model=model, config='ds.json')\ntotal = TiledFusedLogitsLoss.apply(loss_fn, model, hidden, labels, None, 4, [head], \"sum\")\n"),
-        ("ds.json", STAGE_3),
-    ])],
+    examples: &[
+        Example::job("torchrun --nproc_per_node 2 t.py").files(&[
+            ("t.py", "engine, _, _, _ = deepspeed.initialize(model=model, config='ds.json')\ntotal = TiledFusedLogitsLoss.apply(loss_fn, model, hidden, labels, None, 4, [head], \"sum\")\n"),
+            ("ds.json", STAGE_3),
+        ]),
+        Example::job("torchrun --nproc_per_node 2 t.py").files(&[
+            ("t.py", MEAN),
+            ("ds.json", r#"{"train_micro_batch_size_per_gpu": 1, "gradient_accumulation_steps": 4, "bf16": {"enabled": true}, "zero_optimization": {"stage": 3}}"#),
+        ]),
+        Example::job("torchrun --nproc_per_node 2 t.py").files(&[
+            ("t.py", MEAN),
+            ("ds.json", r#"{"train_micro_batch_size_per_gpu": 1, "fp16": {"enabled": true}, "zero_optimization": {"stage": 3}}"#),
+        ]),
+    ],
     good: &[Example::job("torchrun --nproc_per_node 2 t.py").files(&[
-        ("t.py", "engine, _, _, _ = deepspeed.initialize(model=model, config='ds.json')\ntotal = TiledFusedLogitsLoss.apply(loss_fn, model, hidden, labels, None, 4, [head], \"mean\")\n"),
-        ("ds.json", STAGE_3),
+        ("t.py", MEAN),
+        ("ds.json", r#"{"train_micro_batch_size_per_gpu": 1, "gradient_accumulation_steps": 1, "bf16": {"enabled": true}, "zero_optimization": {"stage": 3}}"#),
     ])],
     is_no_op: false,
 };
@@ -45,17 +60,68 @@ static WORDING: Wording = Wording {
     ),
 };
 
+static ACCUMULATED: Wording = Wording {
+    message: Text::new(
+        "the gradient of the output layer is {steps} times too large: it is not divided by the accumulation steps",
+        "输出层的梯度会大 {steps} 倍：它没有除以梯度累积步数",
+    ),
+    why: Text::new(
+        "DeepSpeed computes it in the forward pass, and only `backward` divides by `gradient_accumulation_steps`. Over 4 micro-batches, a gradient norm of 1.34 became 3.78, and clipping takes from the other layers.",
+        "DeepSpeed 在前向时就算好了它，而除以 `gradient_accumulation_steps` 是在 `backward` 里。累积 4 个 micro batch 时，梯度范数从 1.34 变成 3.78，梯度裁剪会因此压低其他层。",
+    ),
+    help: WORDING.help,
+};
+
+static LOSS_SCALE: Wording = Wording {
+    message: Text::new(
+        "the gradient of the output layer all but vanishes: the fp16 loss scale does not reach it",
+        "输出层的梯度几乎为零：fp16 的 loss scale 没有作用到它",
+    ),
+    why: Text::new(
+        "DeepSpeed computes it in the forward pass, before the loss is scaled, and divides it by the loss scale like the others. With a scale of 65536, the output layer kept a 65536th of its gradient.",
+        "DeepSpeed 在前向时就算好了它，那时 loss 还没有放大，之后却和其他层一样除以 loss scale。loss scale 为 65536 时，输出层只剩 1/65536 的梯度。",
+    ),
+    help: WORDING.help,
+};
+
 pub(crate) fn check(job: &JobView<'_>, found: &mut Findings) {
     for training in job.trainings() {
-        for call in training.script.calls.iter().filter(|call| sums(call)) {
+        for call in training.script.calls.iter().filter(|call| is_tiled_loss(call)) {
             let place = Place::in_file(training.name, call.span);
-            found.at(&place, Diagnostic::new(&RULE, &WORDING, "", place.span));
+            if is_reduced_by(call, "sum") {
+                found.at(&place, Diagnostic::new(&RULE, &WORDING, "", place.span));
+                continue;
+            }
+            let Some(resolved) = training.config.and_then(|report| report.resolved.as_ref()) else {
+                continue;
+            };
+            if is_in_fp16(resolved) {
+                found.at(&place, Diagnostic::new(&RULE, &LOSS_SCALE, "", place.span));
+            } else if let Some(steps) = accumulated(resolved) {
+                let told = Diagnostic::new(&RULE, &ACCUMULATED, "", place.span);
+                found.at(&place, told.with("steps", steps));
+            }
         }
     }
 }
 
-fn sums(call: &Call) -> bool {
-    let is_sum = |value: &Value| matches!(value, Value::Literal(text) if text == "sum");
+fn is_tiled_loss(call: &Call) -> bool {
     call.callee.ends_with("TiledFusedLogitsLoss.apply")
-        && call.positional.last().is_some_and(|(value, _)| is_sum(value))
+}
+
+fn is_reduced_by(call: &Call, reduction: &str) -> bool {
+    let last = call.positional.last().map(|(value, _)| value);
+    matches!(last, Some(Value::Literal(text)) if text == reduction)
+}
+
+fn is_in_fp16(resolved: &ResolvedValues) -> bool {
+    resolved.keys.table().get("fp16.enabled") == Some(&PyValue::Bool(true))
+}
+
+/// Over how many micro batches gradients are accumulated, if over several.
+fn accumulated(resolved: &ResolvedValues) -> Option<usize> {
+    match resolved.gradient_accumulation_steps.as_ref()? {
+        PyValue::Int(steps) => steps.to_usize().filter(|steps| *steps > 1),
+        _ => None,
+    }
 }

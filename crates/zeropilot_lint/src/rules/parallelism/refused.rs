@@ -1,0 +1,105 @@
+use crate::diagnostic::Diagnostic;
+use crate::job_view::{Findings, JobView};
+use crate::rule::{Example, Group, Rule, Severity, Wording};
+use crate::rules::training::sequence_parallel_gradients::SCRIPT;
+use crate::ulysses;
+use zeropilot_text::Text;
+
+use super::{STAGE_3, TENSOR_PARALLEL, tensor_parallel};
+
+pub(crate) static RULE: Rule = Rule {
+    code: "L22",
+    name: "sequence-parallel-rejected",
+    group: Group::Launch,
+    severity: Severity::Error,
+    summary: Text::new(
+        "an arrangement of ranks or attention that Ulysses rejects",
+        "Ulysses 不接受的 rank 分组或注意力实现",
+    ),
+    wordings: &[&ATTENTION, &RANKS, &TENSOR],
+    sources: &[
+        "deepspeedai/DeepSpeed deepspeed/runtime/sequence_parallel/ulysses_sp.py, register_with_transformers",
+        "huggingface/accelerate src/accelerate/utils/dataclasses.py, DeepSpeedSequenceParallelConfig",
+    ],
+    examples: &[
+        Example::job("torchrun --nproc_per_node 2 t.py").files(&[
+            ("t.py", "mpu = UlyssesSPAttentionHF.register_with_transformers(model_name_or_path=model, core_attn_implementation='eager', sequence_parallel_size=2, micro_batch_size=1)\nengine, _, _, _ = deepspeed.initialize(model=model, config='ds.json', mpu=mpu)\n"),
+            ("ds.json", STAGE_3),
+        ]),
+        Example::job("torchrun --nproc_per_node 3 t.py").files(&[("t.py", SCRIPT), ("ds.json", STAGE_3)]),
+        Example::job("torchrun --nproc_per_node 2 t.py").files(&[("t.py", SCRIPT), ("ds.json", TENSOR_PARALLEL)]),
+    ],
+    good: &[
+        Example::job("torchrun --nproc_per_node 4 t.py").files(&[("t.py", SCRIPT), ("ds.json", STAGE_3)]),
+        Example::job("torchrun --nproc_per_node 2 t.py").files(&[
+            ("t.py", "engine, _, _, _ = deepspeed.initialize(model=model, config='ds.json')\n"),
+            ("ds.json", TENSOR_PARALLEL),
+        ]),
+    ],
+    is_no_op: false,
+};
+
+static ATTENTION: Wording = Wording {
+    message: Text::new(
+        "Ulysses does not accept the attention `{attention}`",
+        "Ulysses 不接受注意力实现 `{attention}`",
+    ),
+    why: Text::new(
+        "The run exits with a `ValueError` when sequence parallelism is set up: `eager` needs a mask that Ulysses does not have, and accelerate rejects `flex_attention` as well.",
+        "设置序列并行时会以 `ValueError` 退出：`eager` 需要 mask，而 Ulysses 没有；accelerate 同样拒绝 `flex_attention`。",
+    ),
+    help: Text::new(
+        "use `flash_attention_2`, `flash_attention_3` or `sdpa`, for the model as well",
+        "改用 `flash_attention_2`、`flash_attention_3` 或 `sdpa`，模型也用同一个",
+    ),
+};
+
+static RANKS: Wording = Wording {
+    message: Text::new(
+        "{ranks} ranks cannot be divided into groups of {shared} that share a sequence",
+        "{ranks} 个 rank 无法分成每组 {shared} 个来共用序列",
+    ),
+    why: Text::new(
+        "Every group needs the same number of ranks. DeepSpeed exits with a `RuntimeError` when it builds them.",
+        "每组的 rank 数必须相同。DeepSpeed 建立分组时会以 `RuntimeError` 退出。",
+    ),
+    help: Text::new(
+        "choose a sequence-parallel size that divides {ranks}",
+        "选一个能整除 {ranks} 的序列并行数",
+    ),
+};
+
+static TENSOR: Wording = Wording {
+    message: Text::new(
+        "`tensor_parallel.autotp_size` and Ulysses do not work together",
+        "`tensor_parallel.autotp_size` 和 Ulysses 不能一起使用",
+    ),
+    why: Text::new(
+        "Both take neighbouring ranks for their groups. Tensor parallelism wants the same tokens on them, and Ulysses puts different parts of a sequence there: DeepSpeed exits with \"Data inconsistency within the TP group\".",
+        "两者都用相邻的 rank 分组：张量并行要求组内 token 相同，Ulysses 却放着一条序列的不同部分。DeepSpeed 会以 `Data inconsistency within the TP group` 退出。",
+    ),
+    help: Text::new(
+        "remove `tensor_parallel` from the config, or do not share sequences",
+        "从配置里删掉 `tensor_parallel`，或不要共用序列",
+    ),
+};
+
+pub(crate) fn check(job: &JobView<'_>, found: &mut Findings) {
+    for (launch, report) in job.launches() {
+        let Some(ulysses) = ulysses::of_launch(launch) else { continue };
+        if let Some((attention, place)) = &ulysses.attention
+            && (attention == "eager" || (ulysses.by_accelerate && attention == "flex_attention"))
+        {
+            let told = Diagnostic::new(&RULE, &ATTENTION, "", place.span);
+            found.at(place, told.with("attention", attention.as_str()));
+        }
+        let place = &ulysses.place;
+        if let Some(ranks) = launch.world.filter(|ranks| !ranks.is_multiple_of(ulysses.ranks)) {
+            let told = Diagnostic::new(&RULE, &RANKS, "", place.span);
+            found.at(place, told.with("ranks", ranks).with("shared", ulysses.ranks));
+        }
+        if ulysses.reaches_engine && tensor_parallel(report).is_some() {
+            found.at(place, Diagnostic::new(&RULE, &TENSOR, "", place.span));
+        }
+    }
+}

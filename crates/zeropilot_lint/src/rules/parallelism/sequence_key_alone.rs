@@ -1,0 +1,79 @@
+use num_traits::ToPrimitive as _;
+use zeropilot_config::schema::EngineVersion;
+use zeropilot_config::syntax::Value;
+
+use crate::diagnostic::Diagnostic;
+use crate::reading::at_value;
+use crate::rule::{Example, Group, Rule, Severity, Wording};
+use crate::script::{Script, Sharing};
+use crate::subject::Subject;
+use zeropilot_text::Text;
+
+pub(crate) static RULE: Rule = Rule {
+    code: "K34",
+    name: "sequence-parallel-key-alone",
+    group: Group::Keys,
+    severity: Severity::Note,
+    summary: Text::new(
+        "`sequence_parallel_size` in the config does not turn sequence parallelism on",
+        "配置里的 `sequence_parallel_size` 不会打开序列并行",
+    ),
+    wordings: &[&ALONE, &WITHOUT_GROUPS],
+    sources: &["deepspeedai/DeepSpeed deepspeed/runtime/config.py, DeepSpeedConfig.__init__"],
+    examples: &[
+        Example::new(r#"{"train_micro_batch_size_per_gpu": 1, "sequence_parallel_size": 2}"#),
+        Example::job("torchrun --nproc_per_node 2 t.py").files(&[
+            ("t.py", "engine, _, _, _ = deepspeed.initialize(model=model, config='ds.json')\n"),
+            ("ds.json", r#"{"train_micro_batch_size_per_gpu": 1, "sequence_parallel_size": 2}"#),
+        ]),
+    ],
+    good: &[
+        Example::new(r#"{"train_micro_batch_size_per_gpu": 1, "sequence_parallel_size": 1}"#),
+        Example::new(r#"{"train_micro_batch_size_per_gpu": 1, "sequence_parallel_size": 2}"#)
+            .script(|| Script { sharing: Some(Sharing::Ranks(2)), ..Script::default() }),
+    ],
+    is_no_op: false,
+};
+
+static ALONE: Wording = Wording {
+    message: Text::new(
+        "DeepSpeed only divides the batch by `sequence_parallel_size`: the key splits no sequence",
+        "DeepSpeed 只用 `sequence_parallel_size` 换算 batch：这个键不会切分序列",
+    ),
+    why: Text::new(
+        "Ranks share a sequence where the script registers Ulysses and hands its groups to the engine, or where accelerate does. Without that, every rank attends over its own whole sequence, and memory stays the same.",
+        "只有脚本注册 Ulysses 并把分组交给 engine，或由 accelerate 完成这一步，多个 rank 才会共用一条序列。否则每个 rank 仍然计算自己的整条序列，显存也不会减少。",
+    ),
+    help: Text::new(
+        "call `UlyssesSPAttentionHF.register_with_transformers` and pass its result as `mpu=` to `deepspeed.initialize`",
+        "调用 `UlyssesSPAttentionHF.register_with_transformers`，并把返回值作为 `mpu=` 传给 `deepspeed.initialize`",
+    ),
+};
+
+static WITHOUT_GROUPS: Wording = Wording {
+    message: Text::new(
+        "ranks share no sequence: `deepspeed.initialize` gets no `mpu`, and this key only divides the batch",
+        "各个 rank 并没有共用序列：`deepspeed.initialize` 没有收到 `mpu`，这个键只换算 batch",
+    ),
+    why: ALONE.why,
+    help: ALONE.help,
+};
+
+pub(crate) fn check(subject: &Subject<'_>, found: &mut Vec<Diagnostic>) {
+    const KEY: &str = "sequence_parallel_size";
+    let Some(node) = subject.node([KEY]) else { return };
+    let is_shared = match &node.value {
+        Value::Int(size) => size.to_u64().is_some_and(|size| size > 1),
+        _ => false,
+    };
+    // With both keys the engine builds a mesh, which other attention uses.
+    let has_mesh = subject.node(["data_parallel_size"]).is_some();
+    let has_groups = subject.script.sharing.is_some() || has_mesh;
+    if !is_shared || has_groups || subject.version < EngineVersion::V0_17 {
+        return;
+    }
+    found.push(match subject.script.makes_engine {
+        true => at_value(&RULE, &WITHOUT_GROUPS, &[KEY], node).severity(Severity::Warning),
+        false => at_value(&RULE, &ALONE, &[KEY], node),
+    });
+}
