@@ -457,6 +457,7 @@ class Plan(Result):
     capacity: int
     strategies: int
     predicted: int
+    longest: Optional[LongestSequence]
     recommended: Optional[Recommended]
     cost_estimate: Optional[CostEstimate]
     by_gpu_count: Optional[Tuple[OnGpus, ...]]
@@ -468,6 +469,27 @@ class Plan(Result):
     limits: Tuple[str, ...]
     current: Optional[CurrentJob]
     provenance: Provenance
+
+
+@dataclass(frozen=True)
+class LongestSequence:
+    """The longest sequence, where that was asked: ``seq_len`` tokens fit with their upper bound, ``expected`` are expected to."""
+
+    seq_len: int
+    expected: int
+    by_changes: Tuple[LongestWith, ...]
+
+
+@dataclass(frozen=True)
+class LongestWith:
+    """The longest sequence with some changes of the script; ``limit`` is ``memory``, ``kernels`` or ``asked``."""
+
+    seq_len: int
+    fused_loss: bool
+    sequence_parallel: int
+    activation_offload: bool
+    tiled_mlp: bool
+    limit: str
 
 
 @dataclass(frozen=True)

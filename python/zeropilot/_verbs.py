@@ -331,6 +331,7 @@ def plan(
     global_batch: Optional[int] = None,
     precision: Optional[str] = None,
     seq_len: Optional[Size] = None,
+    max_seq_len: bool = False,
     method: Optional[str] = None,
     quantization: Optional[str] = None,
     lora_rank: Optional[int] = None,
@@ -370,7 +371,8 @@ def plan(
     ``"llamafactory"`` or ``"axolotl"``. ``fused_loss`` may be ``"either"``; states are kept on a disk only if ``nvme_path``
     names a directory on one. ``objective`` is ``"time"``, ``"cost"`` (on fewer GPUs if that is cheaper) or
     ``"memory"``; ``tokens`` (``"10B"``) and ``cost`` (``"2.5/gpu-hour"``) say what is to be finished; ``network`` says what
-    links nodes, such as ``"8xNDR"``. ``task`` and what belongs to it are those of :func:`memory`.
+    links nodes, such as ``"8xNDR"``. With ``max_seq_len`` the longest sequence that fits is looked for, and
+    ``plan.longest`` says how long it gets and with which changes of the script. ``task`` and what belongs to it are those of :func:`memory`.
     """
     software = _given(
         deepspeed_version=deepspeed_version, transformers_version=transformers_version, trl_version=trl_version
@@ -391,6 +393,7 @@ def plan(
     request = _given(
         machines=_given(gpus=gpus, host_ram=host_ram, network=network),
         global_batch=global_batch,
+        max_seq_len=max_seq_len or None,
         precision=precision,
         training=training,
         task=_given(

@@ -369,6 +369,7 @@ export interface Plan {
   capacity: number;
   strategies: number;
   predicted: number;
+  longest: LongestSequence | null;
   recommended: Recommended | null;
   cost_estimate: CostEstimate | null;
   by_gpu_count: OnGpus[] | null;
@@ -380,6 +381,23 @@ export interface Plan {
   limits: string[];
   current: CurrentJob | null;
   provenance: Provenance;
+}
+
+/// The longest sequence, where that was asked: `seq_len` tokens fit with their upper bound, `expected` are expected to.
+export interface LongestSequence {
+  seq_len: number;
+  expected: number;
+  by_changes: LongestWith[];
+}
+
+/// The longest sequence with some changes of the script; `limit` is `memory`, `kernels` or `asked`.
+export interface LongestWith {
+  seq_len: number;
+  fused_loss: boolean;
+  sequence_parallel: number;
+  activation_offload: boolean;
+  tiled_mlp: boolean;
+  limit: string;
 }
 
 /// The strategy to run, with commands that start it, by launcher.

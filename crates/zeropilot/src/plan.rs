@@ -27,6 +27,7 @@ Examples:
   zeropilot plan --model Qwen/Qwen3-8B --gpus 5x44GB --seq-len 4096
   zeropilot plan --model llama-3.1-70b --gpus 8xA100-80G --host-ram 2TiB --global-batch 64
   zeropilot plan --model Qwen3-30B-A3B --gpus 5x44GB --method lora --for hf-trainer -o ds.json
+  zeropilot plan --model llama-3.1-8b --gpus 8xH100 --max-seq-len
   zeropilot plan train.sh --gpus A100-80G --diff > strategy.patch
   zeropilot plan --model qwen3-8b --gpus 4x8xH100 --objective cost --tokens 10B --cost 2.5/gpu-hour
 
@@ -118,7 +119,7 @@ fn answer(command: &PlanCommand, layout: &Layout, output: &mut Output) -> Result
     output.result(&result);
     output.flush();
     let is_talking = layout.format == Format::Human && !layout.quiet;
-    let length = length_note(&model, request.training.seq_len(), language);
+    let length = length_note(&model, planned.length, language);
     length.filter(|_| is_talking).into_iter().for_each(|note| output.say(&note));
     if is_talking && path.is_none() && planned.choice().is_some() {
         output.say(&talk::not_written_yet(&config, language));

@@ -67,6 +67,38 @@ const MODEL: &str = r#"{"model_type": "llama", "architectures": ["LlamaForCausal
     "intermediate_size": 4096, "num_hidden_layers": 4, "num_attention_heads": 4, "num_key_value_heads": 2,
     "vocab_size": 512, "tie_word_embeddings": false, "max_position_embeddings": 1000000}"#;
 
+/// The longest sequence fits, the next multiple of what lengths are counted in does not.
+#[test]
+fn the_longest_sequence_is_the_last_that_fits() {
+    let directory = tempfile::tempdir().expect("a directory");
+    std::fs::write(directory.path().join("config.json"), MODEL).expect("a file");
+    let model = directory.path().display().to_string();
+    let asked = ["plan", "--model", &model, "--gpus", "4x6GB", "--host-ram", "64GB", "--json"];
+    let plan = answer(&[&asked[..], &["--max-seq-len"]].concat());
+    let longest = &plan["longest"];
+    let tokens = longest["seq_len"].as_u64().expect("a number");
+    assert!(tokens > 0 && tokens.is_multiple_of(1024), "{longest}");
+    let reached = longest["by_changes"].as_array().expect("a list");
+    let lengths: Vec<u64> = reached.iter().filter_map(|one| one["seq_len"].as_u64()).collect();
+    assert!(lengths.len() > 2 && lengths.is_sorted(), "{longest}");
+    assert_eq!(lengths.last(), Some(&tokens));
+    assert!(longest["expected"].as_u64() >= Some(tokens), "{longest}");
+    let chosen = &plan["recommended"]["strategy"];
+    for key in ["sequence_parallel", "activation_offload", "tiled_mlp"] {
+        assert_eq!(chosen[key], reached[reached.len() - 1][key], "{key}");
+    }
+    let fits = |tokens: u64| {
+        let tokens = tokens.to_string();
+        let question = [&asked[..], &["--seq-len", &tokens]].concat();
+        let output = Command::new(env!("CARGO_BIN_EXE_zeropilot")).args(question).output();
+        output.expect("zeropilot runs").status.code() == Some(0)
+    };
+    assert!(fits(tokens));
+    if reached[reached.len() - 1]["limit"] == "memory" {
+        assert!(!fits(tokens + 1024));
+    }
+}
+
 /// What stands before the printed code, where it says that the model is built: a model whose own loss takes shifted labels,
 /// as Liger's does, the norm of its gradients on one rank, and one sequence.
 const BEFORE: &str = r#"import deepspeed

@@ -7,8 +7,8 @@ use zeropilot_cluster::Cluster;
 use zeropilot_job::TrainingJob;
 use zeropilot_model::Model;
 use zeropilot_plan::{
-    DynamicLossScale, Fitting, Job, Launcher, LossScale, Machines as Hosts, Offer, Offers, Plan,
-    PlanError, Precision, Target, Task,
+    DynamicLossScale, Fitting, Job, Launcher, Longest, LossScale, Machines as Hosts, Offer, Offers,
+    Plan, PlanError, Precision, Target, Task,
 };
 
 use zeropilot_step::head::LossHead;
@@ -30,7 +30,7 @@ use crate::range::OutOfRange;
 use crate::simulate::{SimulateRequest, Simulated, simulate};
 use crate::size;
 use crate::task::{TaskProblem, TaskRequest};
-use crate::training::Training;
+use crate::training::{MOST_TOKENS, Training};
 
 /// What a plan is wanted for.
 #[derive(Debug, Clone, PartialEq, Default, Deserialize)]
@@ -46,6 +46,9 @@ pub struct PlanRequest {
     /// Number format of the model; fp16 on GPUs without bf16 [default: bf16]
     #[cfg_attr(feature = "clap", arg(long, value_name = "FORMAT"))]
     pub precision: Option<NumberFormat>,
+    /// Find the longest sequence that fits, and the changes of the script that reach it
+    #[cfg_attr(feature = "clap", arg(long, conflicts_with = "seq_len"))]
+    pub max_seq_len: bool,
     /// Directory on a local disk where states may be kept
     #[cfg_attr(feature = "clap", arg(long, value_name = "DIR"))]
     pub nvme_path: Option<String>,
@@ -93,6 +96,9 @@ pub enum PlanProblem {
     /// The task makes no sense.
     #[error(transparent)]
     Task(#[from] TaskProblem),
+    /// The longest sequence of a task that has several lengths.
+    #[error("the longest sequence is searched for supervised fine-tuning only")]
+    LongestOfTask(TaskName),
     /// The search cannot begin.
     #[error("there is no plan")]
     Plan(PlanError),
@@ -109,6 +115,8 @@ pub struct Planned {
     pub cluster: Cluster,
     /// Tokens of a sequence.
     pub length: u64,
+    /// How long sequences get, where that was asked.
+    pub longest: Option<Longest>,
     /// What is trained.
     pub method: MethodName,
     /// What it is trained for.
@@ -145,12 +153,8 @@ pub struct AsWritten {
 /// # Errors
 ///
 /// If a part of the request makes no sense. That nothing fits is a plan too.
-pub fn plan(
-    name: &str,
-    asked_about: &Model,
-    request: &PlanRequest,
-) -> Result<Planned, PlanProblem> {
-    let mut request = request.clone();
+pub fn plan(name: &str, asked_about: &Model, asked: &PlanRequest) -> Result<Planned, PlanProblem> {
+    let mut request = asked.clone();
     let job = request.job.clone();
     let mut provenance = Provenance::settle_plan(&mut request);
     request.machines.with_gpus_measured()?;
@@ -199,6 +203,13 @@ pub fn plan(
         target: request.target.unwrap_or_default(),
         engine: training.software.engine(),
     };
+    if request.max_seq_len {
+        if task_name != TaskName::Sft {
+            return Err(PlanProblem::LongestOfTask(task_name));
+        }
+        let longest = zeropilot_plan::longest(&task, MOST_TOKENS).map_err(PlanProblem::Plan)?;
+        return plan_at(name, asked_about, asked, longest);
+    }
     let (cluster, plan, offers) = match objective {
         Objective::Cost => {
             let offers = zeropilot_plan::offers(&task).map_err(PlanProblem::Plan)?;
@@ -233,6 +244,7 @@ pub fn plan(
         gpus,
         cluster,
         length,
+        longest: None,
         method,
         task: task_name,
         steps,
@@ -243,6 +255,25 @@ pub fn plan(
         current,
     })
 }
+
+/// The plan for the longest sequences that were found, or for the shortest that were tried if none fits.
+fn plan_at(
+    name: &str,
+    model: &Model,
+    asked: &PlanRequest,
+    longest: Longest,
+) -> Result<Planned, PlanProblem> {
+    let mut request = PlanRequest { max_seq_len: false, ..asked.clone() };
+    let length = longest.reaches.last().map_or(SHORTEST, |reach| reach.sequence);
+    request.training.seq_len = Some(length);
+    let mut planned = plan(name, model, &request)?;
+    // Nobody said this length: it is the answer.
+    planned.provenance.statements.retain(|statement| statement.name != "seq_len");
+    Ok(Planned { longest: Some(longest), ..planned })
+}
+
+/// Tokens of the sequences that a plan is made for where none fits.
+const SHORTEST: u64 = 1024;
 
 /// The job with its own config, where it names one.
 fn as_written(

@@ -4,7 +4,9 @@
 #![allow(clippy::unwrap_used, clippy::print_stdout, reason = "a test may stop and tell")]
 
 use serde::Deserialize;
-use zeropilot_ask::{Attention, MOST_TOKENS, Machines, MemoryRequest, Offload, Training, memory};
+use zeropilot_ask::{
+    Attention, MOST_TOKENS, Machines, MemoryRequest, Offload, PlanRequest, Training, memory, plan,
+};
 use zeropilot_model::Model;
 
 #[derive(Debug, Deserialize)]
@@ -131,5 +133,45 @@ fn longest_sequences_are_met() {
             (own / published - 1.0) * 100.0
         );
         assert!((own / published - 1.0).abs() <= 0.15, "{gpus} GPUs: {own}");
+    }
+}
+
+/// The same lengths as `plan` finds them: expected to fit, with the changes of the script that those runs had.
+#[test]
+fn longest_sequences_are_found() {
+    for (gpus, published) in [
+        ("1xH100", 500_000.0),
+        ("8xH100", 3_700_000.0),
+        ("2x8xH100", 8_000_000.0),
+        ("4x8xH100", 15_000_000.0),
+    ] {
+        let request = PlanRequest {
+            machines: Machines {
+                gpus: Some(gpus.to_owned()),
+                host_ram: Some(zeropilot_units::Bytes(1_900_000_000_000)),
+                ..Machines::default()
+            },
+            max_seq_len: true,
+            training: Training {
+                liger: Some(true),
+                attention: Some(Attention::Flash),
+                ..Training::default()
+            },
+            ..PlanRequest::default()
+        };
+        let longest =
+            plan("llama-3.1-8b", &model("llama-3.1-8b"), &request).unwrap().longest.unwrap();
+        let last = longest.reaches.last().unwrap();
+        let own = longest.expected as f64;
+        println!(
+            "{gpus}: {:.2} M tokens expected, {:.2} M sure, published {:.2} M: {:+.0} % ({:?})",
+            own / 1e6,
+            last.sequence as f64 / 1e6,
+            published / 1e6,
+            (own / published - 1.0) * 100.0,
+            last.bound
+        );
+        assert!((own / published - 1.0).abs() <= 0.15, "{gpus}: {own}");
+        assert!(last.sequence <= longest.expected, "{gpus}");
     }
 }

@@ -40,8 +40,9 @@ pub use refusal::Refusal;
 pub use request::{BatchRequest, LossScaleRequest, OffloadRequest, Request, Wish};
 pub use scheduler::{SchedulerKind, Steps, WarmupShape};
 pub use search::{
-    Fitting, Limit, MoreRam, NEGLIGIBLE, Objective, Offer, Offers, Offloaded, Plan, PlanError,
-    Rejected, Shape, Shortage, Sizes, Task, Unsplit, Way, Work, offers, plan,
+    Bound, Fitting, Limit, Longest, MoreRam, NEGLIGIBLE, Objective, Offer, Offers, Offloaded, Plan,
+    PlanError, Reach, Rejected, Shape, Shortage, Sizes, Task, Unsplit, Way, Work, longest, offers,
+    plan,
 };
 pub use sizing::{Link, ModelSize, Reason, SizedKey};
 pub use target::{Target, UnknownTarget};

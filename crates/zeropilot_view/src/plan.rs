@@ -4,6 +4,7 @@ pub mod changes;
 mod current;
 mod html;
 pub(crate) mod json;
+mod longest;
 mod offers;
 mod page;
 mod reason;
@@ -18,7 +19,8 @@ pub use page::{PlanWords, words};
 use unicode_width::UnicodeWidthStr;
 use zeropilot_ask::{AsWritten, Bill, MethodName, Planned, Provenance, TaskName};
 use zeropilot_plan::{
-    Fitting, Offers, Offloaded, Plan, PlanError, Rejected, Target, Way, Work, nearest_multiple,
+    Fitting, Longest, Offers, Offloaded, Plan, PlanError, Rejected, Target, Way, Work,
+    nearest_multiple,
 };
 use zeropilot_record::Offload;
 use zeropilot_step::shape::Checkpoints;
@@ -44,6 +46,8 @@ pub struct PlanReport<'a> {
     pub world: u64,
     /// Tokens of a sequence.
     pub length: u64,
+    /// How long sequences get, where that was asked.
+    pub longest: Option<&'a Longest>,
     /// What is trained.
     pub method: MethodName,
     /// What it is trained for.
@@ -81,6 +85,7 @@ impl<'a> PlanReport<'a> {
             gpus: &planned.gpus,
             world: planned.cluster.world_size(),
             length: planned.length,
+            longest: planned.longest.as_ref(),
             method: planned.method,
             task: planned.task,
             steps: &planned.steps,
@@ -127,7 +132,17 @@ pub fn human(report: &PlanReport<'_>, layout: &Layout) -> String {
     let language = layout.language;
     let Some(choice) = report.plan.fitting.first() else { return nothing_fits(report, layout) };
     let width = layout.width;
-    let mut text = fold(&choice_words(report, choice, language), width);
+    let mut text = longest::head(report, language);
+    text.push_str(&fold(&choice_words(report, choice, language), width));
+    text.push_str(&rows(
+        Text::new(
+            "\nLongest sequences, with ever more changes of the script:",
+            "\n最长序列（脚本改动由少到多）：",
+        )
+        .get(language),
+        longest::lines(report, language).into_iter(),
+        width,
+    ));
     text.push_str(&rows(
         &format!("\n{}", offers::head(report, language)),
         offers::lines(report, language).into_iter(),

@@ -179,6 +179,14 @@ pub fn planning(problem: &PlanProblem, language: Language) -> String {
         PlanProblem::Task(problem) => task(problem, language),
         PlanProblem::Bill(bad) => simulate::bad_cost(bad, language),
         PlanProblem::Plan(error) => plan::problem(error, language),
+        PlanProblem::LongestOfTask(task) => {
+            let task = task.name();
+            tr!(
+                language,
+                "error: zeropilot finds the longest sequence of supervised fine-tuning only, not of {task}\n  help: try lengths with --seq-len",
+                "错误：zeropilot 只能求监督微调的最长序列，不支持 {task}\n  建议：用 --seq-len 逐个尝试长度"
+            )
+        }
     }
 }
 

@@ -146,6 +146,7 @@ pub(super) const OPTIONS: &[(&[&str], &str, &str)] = &[
     ),
     (&["plan"], "global_batch", "每次参数更新的样本总数（所有卡合计），无论怎么选都保持不变"),
     (&["plan"], "precision", "模型的数值格式；不支持 bf16 的 GPU 用 fp16"),
+    (&["plan"], "max_seq_len", "求放得下的最长序列，以及为此要在脚本里做的改动"),
     (&["plan"], "nvme_path", "本地磁盘上可以存放卸载状态的目录"),
     (
         &["plan"],

@@ -9,7 +9,7 @@ use zeropilot_cluster::{Fabric, Format, Outlook, Pace};
 use zeropilot_config::resolve::{Circumstances, ResolvedConfig, resolve};
 use zeropilot_config::syntax::parse_json;
 use zeropilot_step::head::LossHead;
-use zeropilot_step::lower::Recipe as Training;
+use zeropilot_step::lower::{LowerError, Recipe as Training};
 use zeropilot_step::memory::{Answer, Question, Workload};
 use zeropilot_step::time::{Machine, estimate, simulate};
 use zeropilot_units::{Bytes, Elements, Estimate};
@@ -74,9 +74,23 @@ impl<'a> Asker<'a> {
 
     /// Whether a way fits. The allocator's slack is worked out only if it decides.
     pub(super) fn has_room(&mut self, way: Way) -> Result<bool, PlanError> {
-        self.ask(way, |asker, question, workload| {
+        let has_room = self.ask(way, |asker, question, workload| {
             let answer = Answer::without_slack(question, workload);
             asker.fits(&answer) && asker.fits(&answer.with_slack(question, workload))
+        });
+        match has_room {
+            // More tokens than can be counted fit nowhere.
+            Err(PlanError::Lower(LowerError::TooLarge { .. })) => Ok(false),
+            other => other,
+        }
+    }
+
+    /// Whether what a way is expected to need fits, whatever its upper bound is.
+    pub(super) fn is_expected_to_fit(&mut self, way: Way) -> Result<bool, PlanError> {
+        self.ask(way, |asker, question, workload| {
+            let answer = Answer::without_slack(question, workload).with_slack(question, workload);
+            let need = answer.device().expected();
+            need <= asker.capacity() && asker.host_lacks(&answer) == Bytes(0)
         })
     }
 

@@ -30,7 +30,7 @@ pub(super) fn plan(task: &Task<'_>, space: &Space) -> Result<Option<Plan>, PlanE
 
 /// Ways to train, each with more changes than the one before: a fused loss, sequences shared inside a node, checkpoints
 /// on the host, feed-forward layers in tiles, sequences shared between nodes.
-fn changes(task: &Task<'_>) -> Vec<Training> {
+pub(super) fn changes(task: &Task<'_>) -> Vec<Training> {
     let layout = task.cluster.gpus.layout;
     let loss = match task.training.loss {
         LossHead::Model => LossHead::Fused,

@@ -13,6 +13,7 @@ mod exhaustive;
 mod fallbacks;
 mod fewer;
 mod longer;
+mod longest;
 mod shortage;
 mod space;
 mod way;
@@ -30,6 +31,7 @@ use zeropilot_units::{Bytes, Estimate};
 
 use self::asking::Asker;
 pub use self::fewer::{NEGLIGIBLE, Offer, Offers, offers};
+pub use self::longest::{Bound, Longest, Reach, longest};
 pub use self::shortage::{Limit, MoreRam, Shortage, Unsplit};
 use self::space::Space;
 pub use self::way::{Offloaded, Shape, Sizes, Way, Work};

@@ -61,7 +61,7 @@ impl Work {
     /// All operations.
     #[must_use]
     pub fn operations(&self) -> u64 {
-        self.products + self.attention
+        self.products.saturating_add(self.attention)
     }
 
     /// A kernel that moves bytes.

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde::Serialize;
 use serde_json::{Map, Value};
 use zeropilot_ask::AsWritten;
-use zeropilot_plan::{Fitting, Limit, Offer, Rejected, Way, Work};
+use zeropilot_plan::{Bound, Fitting, Limit, Longest, Offer, Reach, Rejected, Way, Work};
 use zeropilot_record::Offload;
 use zeropilot_step::shape::{Checkpoints, MlpTiles};
 
@@ -28,6 +28,7 @@ pub(crate) struct Plan<'a> {
     /// Strategies there are, and those whose memory was predicted to find out.
     strategies: usize,
     predicted: usize,
+    longest: Option<LongestSequence>,
     recommended: Option<Recommended<'a>>,
     cost_estimate: Option<CostEstimate>,
     by_gpu_count: Option<Vec<OnGpus>>,
@@ -39,6 +40,27 @@ pub(crate) struct Plan<'a> {
     limits: &'static [&'static str],
     current: Option<CurrentJob>,
     provenance: provenance::Shape<'a>,
+}
+
+/// The longest sequence, where that was asked: `seq_len` tokens fit with their upper bound, `expected` are expected to.
+#[derive(Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+struct LongestSequence {
+    seq_len: u64,
+    expected: u64,
+    by_changes: Vec<LongestWith>,
+}
+
+/// The longest sequence with some changes of the script; `limit` is `memory`, `kernels` or `asked`.
+#[derive(Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+struct LongestWith {
+    seq_len: u64,
+    fused_loss: bool,
+    sequence_parallel: u64,
+    activation_offload: bool,
+    tiled_mlp: bool,
+    limit: &'static str,
 }
 
 /// The strategy to run, with commands that start it, by launcher.
@@ -154,6 +176,7 @@ pub fn json(report: &PlanReport<'_>) -> Value {
         capacity: report.capacity.expected().0,
         strategies: plan.ways,
         predicted: plan.asked,
+        longest: report.longest.map(Into::into),
         recommended: recommended.map(|fitting| Recommended {
             fitting: fitting.into(),
             launch: commands.map(|(name, line)| (*name, line.as_str())).collect(),
@@ -180,6 +203,34 @@ fn cost(report: &PlanReport<'_>, fitting: &Fitting) -> CostEstimate {
     let gpu_hours = offers::gpu_hours(fitting, bill, report.length);
     let cost = gpu_hours.zip(bill.per_gpu_hour).map(|(hours, price)| hours * price);
     CostEstimate { tokens: bill.tokens, gpu_hours, cost }
+}
+
+impl From<&Longest> for LongestSequence {
+    fn from(longest: &Longest) -> Self {
+        Self {
+            seq_len: longest.reaches.last().map_or(0, |reach| reach.sequence),
+            expected: longest.expected,
+            by_changes: longest.reaches.iter().map(Into::into).collect(),
+        }
+    }
+}
+
+impl From<&Reach> for LongestWith {
+    fn from(reach: &Reach) -> Self {
+        let long = reach.long_context;
+        Self {
+            seq_len: reach.sequence,
+            fused_loss: reach.fused_loss,
+            sequence_parallel: long.sequence_ranks,
+            activation_offload: long.checkpoints == Checkpoints::OnHost,
+            tiled_mlp: long.mlp_tiles != MlpTiles::Whole,
+            limit: match reach.bound {
+                Bound::Memory => "memory",
+                Bound::Kernels => "kernels",
+                Bound::Asked => "asked",
+            },
+        }
+    }
 }
 
 impl From<&Fitting> for FittingStrategy {
