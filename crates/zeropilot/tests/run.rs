@@ -6,6 +6,8 @@ mod causes;
 mod failures;
 #[path = "run/faults.rs"]
 mod faults;
+#[path = "run/hangs.rs"]
+mod hangs;
 #[path = "run/healthy.rs"]
 mod healthy;
 #[path = "run/job.rs"]

@@ -48,6 +48,11 @@ pub fn examine(
     for disk in &machine.disks {
         disk_findings(disk, &mut found);
     }
+    for lock in machine.extension_locks.iter().filter(|lock| !lock.is_held) {
+        let finding = Finding::new("stale-lock", Severity::Warning, &words::STALE_LOCK);
+        let minutes = lock.age.map_or_else(|| "?".to_owned(), |age| (age / 60).to_string());
+        found.push(finding.with("path", lock.path.clone()).with("minutes", minutes));
+    }
     if circumstances.on_cpu {
         found.retain(|finding| !OF_GPUS.contains(&finding.name));
     }

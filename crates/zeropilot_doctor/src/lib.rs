@@ -15,6 +15,8 @@ mod words;
 
 pub use examine::{Circumstances, examine};
 pub use finding::Finding;
-pub use machine::{Disk, Limit, Machine, Place, Space, Tools};
+#[cfg(feature = "os")]
+pub use look::extension_locks;
+pub use machine::{Disk, ExtensionLock, Limit, Machine, Place, Space, Tools};
 pub use needs::Needs;
 pub use packages::{Package, Python};

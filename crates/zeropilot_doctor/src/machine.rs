@@ -26,6 +26,19 @@ pub struct Machine {
     pub shm: Option<Space>,
     /// The directories that were asked about.
     pub disks: Vec<Disk>,
+    /// Locks in PyTorch's cache of extensions.
+    pub extension_locks: Vec<ExtensionLock>,
+}
+
+/// A lock in PyTorch's cache of extensions.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ExtensionLock {
+    /// The file.
+    pub path: String,
+    /// Whether a process that can be seen from here has it open, as a build does.
+    pub is_held: bool,
+    /// Seconds since it was made.
+    pub age: Option<u64>,
 }
 
 /// Programs and headers that the engine builds with.

@@ -239,3 +239,18 @@ pub(crate) static FULL_DISK: Wording = wording(
     ),
     ("make room, or choose another disk", "清理空间，或换一块盘"),
 );
+
+pub(crate) static STALE_LOCK: Wording = wording(
+    (
+        "no process on this machine holds the lock {path} of PyTorch's extension cache, {minutes} minutes old",
+        "PyTorch 扩展缓存的锁 {path} 已存在 {minutes} 分钟，本机没有进程持有它",
+    ),
+    (
+        "A build that was killed leaves its lock behind. Every rank that needs the extension then waits for it without end and without a message.",
+        "编译被中途杀掉时会留下这个锁。之后每个需要该扩展的 rank 都会一直等待，而且没有任何提示。",
+    ),
+    (
+        "if no other machine that shares this directory builds the extension now, remove the lock: `rm {path}`",
+        "如果共享该目录的其他机器没有正在编译这个扩展，删除它：`rm {path}`",
+    ),
+);

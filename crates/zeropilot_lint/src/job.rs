@@ -15,6 +15,7 @@ use crate::registry::{CHECKS, Check};
 use crate::report::{Outcome, Report, Verdict};
 use crate::rule::Severity;
 use crate::rules::integrations::accelerate_fields;
+pub use crate::rules::launch::one_rank_saves::holds_on_one_rank;
 use crate::settings::Settings;
 use crate::world::World;
 

@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 use crate::SHAPE;
 use crate::cause::{Cause, Ending, Memory, Phase};
 use crate::gpu::GpuUse;
+use crate::hang::{HangReason, RanksAt};
 use crate::setup::Setup;
 
 /// Memory of a rank.
@@ -159,6 +160,12 @@ pub enum RunEvent {
         seconds: f64,
         /// Ranks that stand still by themselves.
         ranks: Vec<u32>,
+        /// Where the ranks of this machine stood.
+        #[serde(default)]
+        stood: Vec<RanksAt>,
+        /// What explains it, if anything does.
+        #[serde(skip_serializing_if = "Option::is_none", default)]
+        explanation: Option<HangReason>,
     },
     /// A signal to zeropilot was passed on to the processes that handle it.
     SignalPassed {

@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::cause::Ending;
+use crate::hang::{HangReason, RanksAt};
 
 /// One observation behind a cause.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -48,6 +49,10 @@ pub enum Evidence {
     LossNotFinite,
     /// The loss or the norm of the gradients is no finite number from this step on.
     NotFiniteSince(u64),
+    /// Where ranks stood when nothing moved.
+    RanksAt(RanksAt),
+    /// What explains a hang.
+    Hang(HangReason),
     /// A line of the log.
     LogLine(String),
     /// Words of the system, or of a record from before evidence was data.

@@ -10,6 +10,7 @@ mod event;
 mod evidence;
 mod exit_code;
 mod gpu;
+mod hang;
 mod run;
 mod setup;
 
@@ -19,6 +20,7 @@ pub use event::{Event, NoResume, RankMemory, RunEvent, Term, UnreadableEvent};
 pub use evidence::Evidence;
 pub use exit_code::ExitCode;
 pub use gpu::{GpuProcess, GpuUse};
+pub use hang::{Activity, HangReason, NoStack, RanksAt};
 pub use run::{Attempt, Fullest, RunInfo, Verdict};
 pub use setup::{Offload, Setup, Strategy};
 

@@ -23,6 +23,7 @@ use self::watch::Watch;
 use crate::guard::Report;
 use crate::log::{self, LastLines, Stream, Told};
 use crate::observed::Observed;
+use crate::stacks::Handler;
 
 /// Who is told what happens while it happens.
 pub trait Observer: Send + Sync {
@@ -68,6 +69,8 @@ pub struct Limits {
     pub step_timeout: Option<Duration>,
     /// Whether to stop once the numbers of training are none.
     pub stop_on_nan: bool,
+    /// Whether ranks may get a handler by which they write their stacks.
+    pub has_stack_handler: bool,
     /// What processes get between being asked and being made to end.
     pub grace: Duration,
 }
@@ -93,6 +96,8 @@ pub(crate) struct Start<'a> {
     pub(crate) world: Option<usize>,
     /// Where stacks go.
     pub(crate) stacks: &'a Path,
+    /// By which ranks write them themselves.
+    pub(crate) handler: Option<&'a Handler>,
     /// Keeps the last lines, now and then: whoever is killed leaves them behind.
     pub(crate) keep_tail: &'a dyn Fn(&[String]),
 }
@@ -170,6 +175,7 @@ fn launch(
         // Into a pipe Python writes only when it has enough, and silence would look like a hang.
         command.env("PYTHONUNBUFFERED", "1");
     }
+    command.envs(start.handler.map(Handler::variables).unwrap_or_default());
     let mut child = command.spawn()?;
     let mut tails = Vec::new();
     let out = child.stdout.take().map(|out| Box::new(out) as Box<dyn Read + Send>);

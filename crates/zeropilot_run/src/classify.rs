@@ -23,6 +23,10 @@ pub(crate) fn classify(observed: &Observed) -> (Cause, Vec<Evidence>) {
     if observed.is_stopped_for_numbers {
         evidence.push(not_finite(observed));
     }
+    if let Some(hang) = &observed.hang {
+        evidence.extend(hang.stood.iter().cloned().map(Evidence::RanksAt));
+        evidence.extend(hang.reason.clone().map(Evidence::Hang));
+    }
     let cause = asked(observed).or_else(|| completed(observed, &mut evidence));
     let cause = cause.unwrap_or_else(|| failure(observed, &mut evidence));
     (cause, evidence)
@@ -39,7 +43,7 @@ fn asked(observed: &Observed) -> Option<Cause> {
     if observed.is_stopped_for_numbers {
         return Some(Cause::NotFinite);
     }
-    observed.hang.clone().map(|ranks| Cause::Hang { ranks })
+    observed.hang.as_ref().map(|hang| Cause::Hang { ranks: hang.odd.clone() })
 }
 
 fn completed(observed: &Observed, evidence: &mut Vec<Evidence>) -> Option<Cause> {

@@ -18,6 +18,7 @@ pub mod fallbacks;
 mod follow;
 mod forecast;
 mod guard;
+mod hang;
 mod log;
 mod memory_group;
 mod observed;

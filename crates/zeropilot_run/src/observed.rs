@@ -7,6 +7,7 @@ use zeropilot_diagnose::fingerprint::Meaning;
 use zeropilot_record::{Ending, Memory, Phase};
 
 use crate::forecast::Measured;
+use crate::hang::Explained;
 
 /// A fingerprint that was seen.
 #[derive(Debug, Clone)]
@@ -48,8 +49,8 @@ pub(crate) struct Observed {
     pub(crate) not_started: Option<String>,
     /// The signal that asked zeropilot to stop.
     pub(crate) interrupted: Option<i32>,
-    /// Ranks that stood still, if nothing moved for too long.
-    pub(crate) hang: Option<Vec<u32>>,
+    /// Where ranks stood, if nothing moved for too long.
+    pub(crate) hang: Option<Explained>,
     pub(crate) signs: Vec<Sign>,
     /// Exceptions, in the order in which they were printed.
     pub(crate) exceptions: Vec<Raised>,

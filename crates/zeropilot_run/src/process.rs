@@ -4,7 +4,9 @@
 //! descent: with a subreaper above them even orphans stay below it.
 
 use std::collections::HashMap;
+use std::ffi::OsString;
 use std::fs;
+use std::os::unix::ffi::OsStringExt as _;
 use std::path::PathBuf;
 
 use rustix::process::{Pid, Signal, kill_process};
@@ -89,6 +91,17 @@ impl Process {
         signals::mask(&status, "SigCgt:") & (1 << (signal - 1)) != 0
     }
 
+    /// The variables it was started with.
+    pub fn variables(&self) -> HashMap<String, OsString> {
+        let bytes = fs::read(format!("/proc/{}/environ", self.pid)).unwrap_or_default();
+        let variable = |one: &[u8]| {
+            let at = one.iter().position(|byte| *byte == b'=')?;
+            let name = String::from_utf8(one[..at].to_vec()).ok()?;
+            Some((name, OsString::from_vec(one[at + 1..].to_vec())))
+        };
+        bytes.split(|byte| *byte == 0).filter_map(variable).collect()
+    }
+
     /// Where it runs.
     pub fn directory(&self) -> Option<PathBuf> {
         fs::read_link(format!("/proc/{}/cwd", self.pid)).ok()
@@ -121,6 +134,12 @@ pub fn all() -> Vec<Process> {
     let numbers =
         entries.flatten().filter_map(|entry| entry.file_name().to_str()?.parse::<i32>().ok());
     numbers.filter_map(Process::read).collect()
+}
+
+/// Processes that this one started and that still live.
+pub fn children(parent: i32) -> Vec<Process> {
+    let own = |process: &Process| process.parent == parent && process.is_alive();
+    all().into_iter().filter(own).collect()
 }
 
 /// Everything below a process, nearest first.

@@ -1,60 +1,101 @@
-//! Where ranks stand when nothing moves: their Python stacks, by `py-spy` if it is installed.
+//! Where ranks stand when nothing moves: their Python stacks, which they write themselves by a [`Handler`] or py-spy reads,
+//! and otherwise what the kernel says.
 
-use std::fs::{self, File};
-use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
-use std::time::{Duration, Instant};
+mod frame;
+mod handler;
+mod py_spy;
 
-use crate::process::Rank;
+use std::fs;
+use std::path::Path;
 
-/// How long one dump may take; a rank in the kernel may not answer.
-const LIMIT: Duration = Duration::from_secs(10);
+use zeropilot_record::NoStack;
 
-/// Writes the stacks of ranks into a directory, and gives the files that were written.
-pub(crate) fn dump(ranks: &[Rank], directory: &Path) -> Vec<PathBuf> {
-    let mut written = Vec::new();
-    for rank in ranks {
-        let Some(tool) = tool(rank.process.pid) else { continue };
-        if fs::create_dir_all(directory).is_err() {
-            break;
-        }
-        let path = directory.join(format!("rank-{}.txt", rank.rank));
-        let Ok(file) = File::create(&path) else { continue };
-        if run(&tool, rank.process.pid, file) {
-            written.push(path);
-        }
-    }
-    written
+pub(crate) use self::frame::{Frame, Stack, Thread};
+pub(crate) use self::handler::Handler;
+use crate::process::{Process, Rank, children};
+
+/// Children of a rank that are looked at.
+const CHILDREN: usize = 16;
+
+/// Where a rank stands.
+#[derive(Debug, Clone)]
+pub(crate) struct Stood {
+    pub(crate) rank: u32,
+    pub(crate) process: Process,
+    pub(crate) stack: Result<Stack, NoStack>,
+    /// Stacks of processes that it started and that run Python too, such as data workers.
+    pub(crate) children: Vec<Stack>,
+    /// The state of the process and the function of the kernel it waits in.
+    pub(crate) kernel: String,
 }
 
-/// `py-spy` from beside the rank's Python, or from the path.
-fn tool(pid: i32) -> Option<PathBuf> {
-    let beside = fs::read(format!("/proc/{pid}/cmdline")).ok().and_then(|line| {
-        let program = line.split(|byte| *byte == 0).next()?;
-        Some(Path::new(std::str::from_utf8(program).ok()?).with_file_name("py-spy"))
-    });
-    let path = std::env::var_os("PATH").unwrap_or_default();
-    let on_path = std::env::split_paths(&path).map(|directory| directory.join("py-spy"));
-    beside.into_iter().chain(on_path).find(|path| path.is_file())
+/// Looks where ranks stand, and writes it into a directory. Children are asked only of ranks for which `wants` says so.
+pub(crate) fn collect(
+    ranks: &[Rank],
+    handler: Option<&Handler>,
+    directory: &Path,
+    wants: impl Fn(&Stack) -> bool,
+) -> Vec<Stood> {
+    let asked: Vec<(Process, i32)> = ranks
+        .iter()
+        .filter(|rank| !rank.process.is_stopped())
+        .map(|rank| (rank.process, rank.process.pid))
+        .collect();
+    let answers = handler.map(|handler| handler.ask(&asked)).unwrap_or_default();
+    let answered = |pid: i32| {
+        let position = asked.iter().position(|(process, _)| process.pid == pid)?;
+        answers.get(position)?.clone()
+    };
+    let stand = |rank: &Rank| {
+        let pid = rank.process.pid;
+        let mut stack = answered(pid).map_or_else(|| py_spy::ask(pid), Ok);
+        if let (Ok(stack), Some(directory)) = (&mut stack, rank.process.directory()) {
+            stack.resolve(&directory);
+        }
+        let is_wanted = stack.as_ref().is_ok_and(&wants);
+        let children = if is_wanted { of_children(pid, handler) } else { Vec::new() };
+        Stood { rank: rank.rank, process: rank.process, stack, children, kernel: kernel(rank) }
+    };
+    let stood: Vec<Stood> = ranks.iter().map(stand).collect();
+    write(&stood, directory);
+    stood
 }
 
-fn run(tool: &Path, pid: i32, output: File) -> bool {
-    let started = Command::new(tool)
-        .args(["dump", "--nonblocking", "--pid", &pid.to_string()])
-        .stdin(Stdio::null())
-        .stdout(output)
-        .stderr(Stdio::null())
-        .spawn();
-    let Ok(mut child) = started else { return false };
-    let end = Instant::now() + LIMIT;
-    while Instant::now() < end {
-        match child.try_wait() {
-            Ok(Some(status)) => return status.success(),
-            Ok(None) => std::thread::sleep(Duration::from_millis(50)),
-            Err(_) => return false,
+/// Children that were forked write into the file of the rank, so that one is asked after the other.
+fn of_children(pid: i32, handler: Option<&Handler>) -> Vec<Stack> {
+    let ask = |child: Process| {
+        let own = handler.and_then(|handler| handler.ask(&[(child, pid)]).pop().flatten());
+        let mut stack = own.or_else(|| py_spy::ask(child.pid).ok())?;
+        if let Some(directory) = child.directory() {
+            stack.resolve(&directory);
         }
+        Some(stack)
+    };
+    children(pid).into_iter().take(CHILDREN).filter_map(ask).collect()
+}
+
+/// `S futex_do_wait`
+fn kernel(rank: &Rank) -> String {
+    let waits = fs::read_to_string(format!("/proc/{}/wchan", rank.process.pid)).unwrap_or_default();
+    // `0` where it waits in none.
+    let waits = Some(waits.trim()).filter(|waits| *waits != "0").unwrap_or_default();
+    format!("{} {waits}", rank.process.state).trim_end().to_owned()
+}
+
+fn write(stood: &[Stood], directory: &Path) {
+    if fs::create_dir_all(directory).is_err() {
+        return;
     }
-    let _ = child.kill();
-    let _ = child.wait();
-    false
+    for one in stood {
+        let mut text = format!("kernel: {}\n", one.kernel);
+        match &one.stack {
+            Ok(stack) => text.push_str(&format!("\n{stack}")),
+            Err(why) => text.push_str(&format!("no Python stack: {why:?}\n")),
+        }
+        for child in &one.children {
+            text.push_str(&format!("child process\n{child}"));
+        }
+        // The verdict does not rest on these files.
+        let _ = fs::write(directory.join(format!("rank-{}.txt", one.rank)), text);
+    }
 }

@@ -22,6 +22,7 @@ use crate::fallbacks::PlannedFallback;
 use crate::forecast::Predict;
 use crate::observed::Observed;
 use crate::signals::Kind;
+use crate::stacks::Handler;
 use crate::store::{Recorder, now};
 
 /// Whether a config is one that the engine would take.
@@ -152,6 +153,8 @@ impl Run<'_> {
 
     fn attempt(&self, number: u32, next: &Next, prints_steps: bool) -> (Attempt, Observed) {
         let stacks = self.recorder.directory().join(format!("stacks-{number}"));
+        let wants_handler = self.limits.has_stack_handler;
+        let handler = wants_handler.then(|| Handler::install(self.recorder.directory())).flatten();
         let keep_tail = |lines: &[String]| {
             let _ = self.recorder.write(&format!("tail-{number}.log"), &(lines.join("\n") + "\n"));
         };
@@ -165,6 +168,7 @@ impl Run<'_> {
             observer: &self.observer,
             world: self.command.world,
             stacks: &stacks,
+            handler: handler.as_ref(),
             keep_tail: &keep_tail,
         });
         keep_tail(&tail);

@@ -1,6 +1,7 @@
 //! Supervised runs in words: what happens, why they ended, what to do.
 
 mod evidence;
+mod hang;
 pub mod report;
 mod shortage;
 mod status;
@@ -11,7 +12,7 @@ use std::path::Path;
 use serde_json::{Value, json};
 use unicode_width::UnicodeWidthStr;
 use zeropilot_record::{
-    Attempt, Cause, Memory, NoResume, Phase, RunEvent, RunInfo, Setup, Shortage, Verdict,
+    Attempt, Cause, Evidence, Memory, NoResume, Phase, RunEvent, RunInfo, Setup, Shortage, Verdict,
 };
 use zeropilot_text::{Language, Text, tr};
 
@@ -81,12 +82,9 @@ pub fn happening(happening: &RunEvent, language: Language) -> Option<String> {
             "the loss or the gradient norm is NaN or infinite",
             "loss 或梯度范数是 NaN 或无穷大"
         ),
-        RunEvent::Hang { seconds, ranks } => tr!(
-            language,
-            "nothing moved for {seconds:.0} s{}",
-            "已有 {seconds:.0} 秒没有任何进展{}",
-            of_ranks(ranks, language)
-        ),
+        RunEvent::Hang { seconds, ranks, stood, explanation } => {
+            hang::happened(*seconds, ranks, stood, explanation.as_ref(), language)
+        }
         RunEvent::SignalPassed { signal, processes: 0 } => tr!(
             language,
             "signal {signal} was not passed on: no process of the run handles it",
@@ -174,8 +172,8 @@ fn of_ranks(ranks: &[u32], language: Language) -> String {
     let list = ranks.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ");
     match ranks {
         [] => String::new(),
-        [_] => tr!(language, "; rank {list} stands still", "；停住的 rank：{list}"),
-        _ => tr!(language, "; ranks {list} stand still", "；停住的 rank：{list}"),
+        [_] => tr!(language, "; rank {list} is the odd one", "；与其他不同的 rank：{list}"),
+        _ => tr!(language, "; ranks {list} are the odd ones", "；与其他不同的 rank：{list}"),
     }
 }
 
@@ -346,8 +344,8 @@ pub fn advice(cause: &Cause, language: Language) -> Option<&'static str> {
             "在每个节点上检查 --master-addr 的主机名能否解析，以及 --master-port 是否被其他进程占用",
         ),
         Cause::CollectiveTimeout | Cause::Hang { .. } => Text::new(
-            "look for a rank that does different work (uneven data, rank-0-only saving, generation under ZeRO-3); stacks are in the record if py-spy is installed",
-            "检查是否有 rank 走了不同的路径（数据不均、只在 rank 0 保存、ZeRO-3 下生成）；装了 py-spy 时记录里有各 rank 的调用栈",
+            "look for a rank that does different work (uneven data, rank-0-only saving, generation in ZeRO stage 3); after a hang, stacks-N in the record has the stacks of the ranks",
+            "检查是否有 rank 走了不同的路径（数据不均、只在 rank 0 保存、ZeRO stage 3 下生成）；卡住时各 rank 的调用栈保存在记录的 stacks-N 中",
         ),
         Cause::PeerLost => Text::new(
             "look at the record of the other machine and at the network between them; with --max-restarts all start again",
@@ -390,7 +388,11 @@ pub fn verdict(verdict: &Verdict, directory: &str, language: Language) -> String
             text.push_str(&format!("  - {}\n", escaped(&evidence)));
         }
     }
-    if let Some(advice) = advice(&verdict.cause, language) {
+    // Where ranks stood explains more than what hangs have in common.
+    let is_explained = last.is_some_and(|attempt| {
+        attempt.evidence.iter().any(|evidence| matches!(evidence, Evidence::Hang(_)))
+    });
+    if let Some(advice) = advice(&verdict.cause, language).filter(|_| !is_explained) {
         let head = Text::new("help: ", "建议：").get(language);
         text.push_str(&format!("  {head}{advice}\n"));
     }

@@ -406,6 +406,11 @@ pub(super) const OPTIONS: &[(&[&str], &str, &str)] = &[
     ),
     (&["run"], "step_timeout", "多久没有新的一步算卡住，即使仍有输出；`off` 表示不判断"),
     (&["run"], "stop_on_nan", "loss 或梯度范数连续三次是 NaN 或无穷大时停止"),
+    (
+        &["run"],
+        "no_stack_handler",
+        "卡住时不让各 rank 写出 Python 调用栈（通过 PYTHONPATH 注册的 `faulthandler` 处理函数）",
+    ),
     (&["run"], "grace", "要求进程结束后，等多久再强制杀死"),
     (&["run"], "checkpoints", "训练程序写检查点的目录；默认取它的 --output_dir 或 --save"),
     (

@@ -62,6 +62,9 @@ pub(crate) struct RunArguments {
     /// Stop once the loss or the gradient norm is NaN or infinite three times in a row
     #[arg(long)]
     pub(crate) stop_on_nan: bool,
+    /// Do not let ranks write their Python stacks when nothing moves (a handler of `faulthandler`, brought in by PYTHONPATH)
+    #[arg(long)]
+    pub(crate) no_stack_handler: bool,
     /// What processes get between being asked to end and being killed
     #[arg(long, value_name = "TIME", default_value = "10s", value_parser = duration)]
     pub(crate) grace: Duration,

@@ -97,6 +97,7 @@ fn supervise(arguments: &RunArguments, layout: &Layout) -> Result<Verdict, Strin
             hang_after: arguments.hang_after.0,
             step_timeout: arguments.step_timeout.0,
             stop_on_nan: arguments.stop_on_nan,
+            has_stack_handler: !arguments.no_stack_handler,
             grace: arguments.grace,
         },
         policy: Policy {

@@ -5,8 +5,9 @@ use std::fmt::Write as _;
 
 use serde_json::{Map, Value, json};
 use zeropilot_record::{
-    Attempt, Cause, Ending, Event, Evidence, Fullest, GpuProcess, GpuUse, Memory, NoResume,
-    Offload, Phase, RankMemory, RunEvent, RunInfo, Setup, Strategy, Term, Verdict,
+    Activity, Attempt, Cause, Ending, Event, Evidence, Fullest, GpuProcess, GpuUse, HangReason,
+    Memory, NoResume, NoStack, Offload, Phase, RankMemory, RanksAt, RunEvent, RunInfo, Setup,
+    Strategy, Term, Verdict,
 };
 use zeropilot_text::{Language, Text};
 use zeropilot_view::answers::Shapes;
@@ -289,10 +290,32 @@ fn verdict() -> Verdict {
             Evidence::KernelKills(1),
             Evidence::RankSignaled { rank: Some(1), signal: 9 },
             Evidence::FailedFirst(1),
+            Evidence::RanksAt(ranks_at()),
+            Evidence::Hang(hang_reason()),
             Evidence::LogLine("…".to_owned()),
         ],
     };
     Verdict::new("20260101-120000-1", Cause::Completed, vec![attempt], 0.5)
+}
+
+fn ranks_at() -> RanksAt {
+    RanksAt {
+        ranks: vec![0],
+        collective: Some("barrier".to_owned()),
+        activity: Some(Activity::Saving),
+        place: Some("train.py:75".to_owned()),
+        innermost: Some("barrier (…/torch/distributed/distributed_c10d.py:5356)".to_owned()),
+        kernel: Some("S futex_do_wait".to_owned()),
+        no_stack: Some(NoStack::NoTool),
+    }
+}
+
+fn hang_reason() -> HangReason {
+    HangReason::OneRank {
+        condition: "rank == 0".to_owned(),
+        place: "train.py:74".to_owned(),
+        rule: Some("H08".to_owned()),
+    }
 }
 
 fn fallback() -> Setup {
@@ -330,7 +353,12 @@ fn run_events() -> Vec<RunEvent> {
         RunEvent::Allocator { allocated: Some(1), reserved: Some(1) },
         RunEvent::Fingerprint { id: words("cuda_oom"), line: words("…"), rank: Some(0) },
         RunEvent::NotFinite { since: Some(1) },
-        RunEvent::Hang { seconds: 0.5, ranks: vec![0] },
+        RunEvent::Hang {
+            seconds: 0.5,
+            ranks: vec![0],
+            stood: vec![ranks_at()],
+            explanation: Some(hang_reason()),
+        },
         RunEvent::SignalPassed { signal: 10, processes: 2 },
         RunEvent::Stopping { signal: 15 },
         RunEvent::AttemptEnded { attempt: 1, ending: Ending::Exited(0), cause: Cause::Completed },

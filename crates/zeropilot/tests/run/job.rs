@@ -10,7 +10,7 @@ use tempfile::TempDir;
 
 use crate::supervised::Supervised;
 
-fn here(path: &str) -> PathBuf {
+pub(crate) fn here(path: &str) -> PathBuf {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join(path);
     path.canonicalize().unwrap_or_else(|error| panic!("{}: {error}", path.display()))
 }
@@ -201,7 +201,7 @@ impl Job {
     }
 }
 
-fn free_port() -> u16 {
+pub(crate) fn free_port() -> u16 {
     let listener = std::net::TcpListener::bind(("127.0.0.1", 0)).expect("a port");
     listener.local_addr().expect("an address").port()
 }

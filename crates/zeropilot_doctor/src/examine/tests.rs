@@ -6,7 +6,7 @@ use zeropilot_cluster::discovery::FoundGpu;
 use zeropilot_lint::{Settings, check};
 
 use super::*;
-use crate::machine::{Space, Tools};
+use crate::machine::{ExtensionLock, Space, Tools};
 use crate::packages::Package;
 
 fn package(name: &str, version: &str) -> Package {
@@ -39,6 +39,7 @@ fn machine() -> Machine {
         open_files: Limit::AtMost(65536),
         shm: Some(Space { total: Bytes(16 << 30), free: Bytes(16 << 30) }),
         disks: Vec::new(),
+        extension_locks: Vec::new(),
     }
 }
 
@@ -186,4 +187,18 @@ fn sentences_are_complete() {
             }
         }
     }
+}
+
+#[test]
+fn a_lock_that_a_killed_build_left_is_found_and_one_that_is_held_is_not() {
+    let lock =
+        |path: &str, is_held| ExtensionLock { path: path.to_owned(), is_held, age: Some(7300) };
+    let extension_locks = vec![lock("/c/cpu_adam/lock", false), lock("/c/utils/lock", true)];
+    let machine = Machine { extension_locks, ..machine() };
+    let found = examine(&machine, &Circumstances::default(), Language::English);
+    let found: Vec<&Finding> =
+        found.iter().filter(|finding| finding.name == "stale-lock").collect();
+    assert_eq!(found.len(), 1);
+    assert!(found[0].message(Language::English).contains("121 minutes"));
+    assert!(found[0].help(Language::Chinese).contains("rm /c/cpu_adam/lock"));
 }

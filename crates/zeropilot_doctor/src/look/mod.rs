@@ -1,5 +1,6 @@
 //! Looking around on this machine. No Python is run, and nothing is loaded but the GPU driver's library.
 
+mod extension_lock;
 mod python;
 
 use std::ffi::OsString;
@@ -11,6 +12,8 @@ use zeropilot_units::Bytes;
 
 use crate::machine::{Disk, Limit, Machine, Place, Space, Tools};
 use crate::packages::Python;
+
+pub use self::extension_lock::extension_locks;
 
 impl Machine {
     /// Looks around, with the paths a config names.
@@ -38,6 +41,7 @@ impl Machine {
                 .iter()
                 .map(|path| Disk { path: path.clone(), place: place(Path::new(path), &mounts) })
                 .collect(),
+            extension_locks: extension_locks(environment),
         }
     }
 }

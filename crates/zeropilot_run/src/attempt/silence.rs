@@ -7,11 +7,13 @@
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
+use zeropilot_doctor::extension_locks;
 use zeropilot_record::RunEvent;
 
 use super::watch::Watch;
+use crate::hang::{self, Explained};
 use crate::process::Rank;
-use crate::stacks;
+use crate::stacks::{self, Stood};
 
 /// Importing, compiling and loading are quiet: until the first step silence is no hang for at least this long.
 const QUIET_START: Duration = Duration::from_secs(600);
@@ -81,10 +83,11 @@ impl Watch<'_> {
             self.quiet_ticks = self.ranks.iter().map(ticks).collect();
         }
         let Some(lasted) = stillness.hang(limits.hang_after, limits.step_timeout) else { return };
-        let ranks = self.standing();
-        stacks::dump(&self.ranks, self.start.stacks);
-        self.observed.hang = Some(ranks.clone());
-        self.say(RunEvent::Hang { seconds: lasted.as_secs_f64(), ranks });
+        let explained = self.explained();
+        let Explained { odd, stood, reason } = explained.clone();
+        self.observed.hang = Some(explained);
+        let seconds = lasted.as_secs_f64();
+        self.say(RunEvent::Hang { seconds, ranks: odd, stood, explanation: reason });
         self.stop(15);
     }
 
@@ -93,6 +96,20 @@ impl Watch<'_> {
         let (first, last) = (self.steps.first()?, self.steps.last()?);
         let steps = u32::try_from(last.1.checked_sub(first.1)?).ok().filter(|steps| *steps > 0)?;
         Some(last.0.duration_since(first.0) / steps)
+    }
+
+    /// Where the ranks stand and why, as far as it can be seen.
+    fn explained(&self) -> Explained {
+        let start = self.start;
+        let wants = hang::waits_for_data;
+        let stood = stacks::collect(&self.ranks, start.handler, start.stacks, wants);
+        let directory = self.observed.directory.as_deref();
+        let is_whole = start.world.is_some_and(|world| world <= stood.len());
+        let mut explained = hang::explain(&stood, directory, is_whole, extension_lock);
+        if explained.odd.is_empty() && explained.reason.is_none() {
+            explained.odd = self.standing();
+        }
+        explained
     }
 
     /// Ranks that stand still by themselves: stopped ones, else the only one that computes nothing or everything.
@@ -118,6 +135,15 @@ impl Watch<'_> {
             _ => Vec::new(),
         }
     }
+}
+
+/// The lock that a rank waits for in PyTorch's extension cache, if it can be found, and whether a build holds it.
+fn extension_lock(stood: &Stood) -> (Option<String>, bool) {
+    let variables = stood.process.variables();
+    let locks = extension_locks(&|name| variables.get(name).cloned());
+    let is_held = locks.iter().any(|lock| lock.is_held);
+    let stale = locks.into_iter().find(|lock| !lock.is_held);
+    (stale.map(|lock| lock.path), is_held)
 }
 
 #[cfg(test)]

@@ -3,6 +3,8 @@
 use zeropilot_record::{Ending, Evidence};
 use zeropilot_text::{Language, tr};
 
+use super::hang;
+
 pub(super) fn words(evidence: &Evidence, language: Language) -> String {
     match evidence {
         Evidence::CommandEnded(Ending::Exited(code)) => {
@@ -56,6 +58,8 @@ pub(super) fn words(evidence: &Evidence, language: Language) -> String {
             "the loss or the gradient norm is NaN or infinite since step {step}",
             "从第 {step} 步起，loss 或梯度范数是 NaN 或无穷大"
         ),
+        Evidence::RanksAt(at) => hang::position(at, language),
+        Evidence::Hang(reason) => hang::reason(reason, language),
         Evidence::LogLine(line) => tr!(language, "log: {line}", "日志：{line}"),
         Evidence::Text(text) => text.clone(),
     }

@@ -53,7 +53,7 @@ const TOGETHER: [&str; 4] =
 
 /// Whether a condition holds on one rank of each node or of all: `rank == 0`, `dist.get_rank() == 0`,
 /// `int(os.environ["RANK"]) == 0`, `args.local_rank in (-1, 0)`, `accelerator.is_main_process`.
-pub(crate) fn holds_on_one_rank(condition: &str) -> bool {
+pub fn holds_on_one_rank(condition: &str) -> bool {
     let is_joined = condition.split_whitespace().any(|word| matches!(word, "and" | "or" | "not"));
     let plain: String = condition.split_whitespace().collect();
     let plain = plain.trim_start_matches('(').replace(['"', '\''], "");
