@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use clap::Args;
+use zeropilot_record::RunEvent;
 use zeropilot_run::{Record, Standing};
 use zeropilot_text::Language;
 use zeropilot_view::run::report::{Page, page};
@@ -81,14 +82,19 @@ pub(crate) fn report(
     let written = find(command.run.as_deref(), language).and_then(|record| {
         let unreadable = |error| talk::cannot_read(&record.directory, error, language);
         let events: Vec<_> = record.events().map_err(unreadable)?.collect();
-        let attempts = record.verdict.as_ref().map_or(1, |verdict| verdict.attempts.len());
-        let tail = record.tail(u32::try_from(attempts).unwrap_or(1));
+        // Of a run that was lost, the events know how far it came.
+        let started = events.iter().filter_map(|event| match event.happening {
+            RunEvent::AttemptStarted { attempt, .. } => Some(attempt),
+            _ => None,
+        });
+        let tail = record.tail(started.max().unwrap_or(1));
         let page = page(
             &Page {
                 info: &record.info,
                 verdict: record.verdict.as_ref(),
                 events: &events,
                 tail: &tail,
+                is_lost: record.standing() == Standing::Lost,
             },
             language,
         );

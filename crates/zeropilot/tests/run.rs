@@ -20,6 +20,8 @@ mod memory_group;
 mod nodes;
 #[path = "run/predicted.rs"]
 mod predicted;
+#[path = "run/records.rs"]
+mod records;
 #[path = "run/resuming.rs"]
 mod resuming;
 #[path = "run/supervised.rs"]

@@ -65,6 +65,18 @@ pub enum RunEvent {
         #[serde(default)]
         findings: Vec<String>,
     },
+    /// Another run on this machine writes its checkpoints to the same directory.
+    CheckpointsShared {
+        /// The other run.
+        run: String,
+        /// The directory.
+        checkpoints: String,
+    },
+    /// The launcher has started no rank yet, and computes nothing.
+    NoRanksYet {
+        /// Seconds since it was started.
+        seconds: f64,
+    },
     /// What the run is predicted to need here, against what there is.
     Room {
         /// Which memory.

@@ -32,6 +32,12 @@ pub struct RunInfo {
     pub command: Vec<String>,
     /// Where it was given.
     pub directory: String,
+    /// The name of the machine.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub host: Option<String>,
+    /// Where it writes checkpoints, if that is known.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub checkpoints: Option<String>,
     /// The config the command points to, if one was found.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub config: Option<String>,
@@ -102,12 +108,22 @@ pub struct Verdict {
     pub attempts: Vec<Attempt>,
     /// When it ended, in seconds since 1970.
     pub ended_at: f64,
+    /// Seconds it took, however the clock was set meanwhile.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub seconds: Option<f64>,
 }
 
 impl Verdict {
     /// The verdict over these attempts.
     pub fn new(id: &str, cause: Cause, attempts: Vec<Attempt>, ended_at: f64) -> Self {
         let exit_code = crate::ExitCode::from(&cause).0;
-        Self { shape: SHAPE, id: id.to_owned(), cause, exit_code, attempts, ended_at }
+        let id = id.to_owned();
+        Self { shape: SHAPE, id, cause, exit_code, attempts, ended_at, seconds: None }
+    }
+
+    /// The same, which took so many seconds.
+    #[must_use]
+    pub fn after(self, seconds: f64) -> Self {
+        Self { seconds: Some(seconds), ..self }
     }
 }

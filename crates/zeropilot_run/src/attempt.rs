@@ -20,6 +20,7 @@ use std::time::{Duration, Instant};
 use zeropilot_record::{RankMemory, RunEvent, Setup};
 
 use self::watch::Watch;
+pub(crate) use self::watch::spacing;
 use crate::guard::Report;
 use crate::log::{self, LastLines, Stream, Told};
 use crate::observed::Observed;

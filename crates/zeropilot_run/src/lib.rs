@@ -40,6 +40,7 @@ pub use forecast::{Forecast, PhasePeak, Predict};
 pub use guard::guard;
 pub use log::Stream;
 pub use memory_group::memory_left;
+pub use paths::resolved_here;
 pub use shell_script::ShellScript;
 pub use store::{Record, Recorder, Standing, accuracies, home, now};
 pub use supervisor::{Judge, Policy, RESTARTS, Run};

@@ -25,6 +25,11 @@ pub(crate) fn resolved(directory: &Path, path: &Path) -> PathBuf {
     exists.unwrap_or(plain)
 }
 
+/// What a path means for whoever runs here.
+pub fn resolved_here(path: &Path) -> PathBuf {
+    resolved(&std::env::current_dir().unwrap_or_default(), path)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -191,10 +191,35 @@ impl Record {
     /// All records in a directory, newest first; what is no record is passed over.
     pub fn list(home: &Path) -> Vec<Self> {
         let Ok(entries) = fs::read_dir(home) else { return Vec::new() };
-        let mut records: Vec<Self> =
-            entries.flatten().filter_map(|entry| Self::open(&entry.path()).ok()).collect();
+        let open = |entry: fs::DirEntry| {
+            let record = Self::open(&entry.path()).ok()?;
+            // A directory that a link leads to may hold a later run by now.
+            let is_link = entry.file_type().is_ok_and(|kind| kind.is_symlink());
+            let is_own = !is_link || entry.file_name().to_str() == Some(&record.info.id);
+            is_own.then_some(record)
+        };
+        let mut records: Vec<Self> = entries.flatten().filter_map(open).collect();
         records.sort_by(|a, b| b.info.started_at.total_cmp(&a.info.started_at));
         records
+    }
+
+    /// Lets the list of all records find one that is kept elsewhere.
+    ///
+    /// # Errors
+    /// If no link can be made.
+    pub fn link(home: &Path, id: &str, directory: &Path) -> io::Result<()> {
+        fs::DirBuilder::new().recursive(true).mode(0o700).create(home)?;
+        std::os::unix::fs::symlink(fs::canonicalize(directory)?, home.join(id))
+    }
+
+    /// A run that is going on at this machine and writes its checkpoints to this directory.
+    pub fn writing_to(home: &Path, checkpoints: &str, host: Option<&str>) -> Option<Self> {
+        let is_same = |record: &Self| {
+            record.info.checkpoints.as_deref() == Some(checkpoints)
+                && record.info.host.as_deref() == host
+                && record.standing() == Standing::Running
+        };
+        Self::list(home).into_iter().find(is_same)
     }
 
     /// Where it stands.
@@ -280,6 +305,33 @@ mod tests {
         assert!(read("events.jsonl").contains("https://[removed]@h/"));
         let mode = std::os::unix::fs::MetadataExt::mode(&fs::metadata(&path).expect("a directory"));
         assert_eq!(mode & 0o077, 0, "nobody else reads it");
+    }
+
+    #[test]
+    fn a_record_elsewhere_is_listed_until_another_run_takes_its_place() {
+        let home = tempfile::tempdir().expect("a directory");
+        let elsewhere = tempfile::tempdir().expect("a directory");
+        let list = || -> Vec<String> {
+            Record::list(home.path()).into_iter().map(|record| record.info.id).collect()
+        };
+        let begin = |id: &str| {
+            let recorder = Recorder::create(elsewhere.path(), None).expect("a record");
+            let (host, checkpoints) = (Some("a".to_owned()), Some("/ckpt".to_owned()));
+            let info = RunInfo { id: id.to_owned(), host, checkpoints, ..RunInfo::default() };
+            let text = serde_json::to_string(&info).expect("JSON");
+            recorder.write("run.json", &text).expect("written");
+            Record::link(home.path(), id, elsewhere.path()).expect("a link");
+            recorder
+        };
+        let first = begin("first");
+        assert_eq!(list(), ["first"]);
+        let writing = |host| Record::writing_to(home.path(), "/ckpt", Some(host));
+        assert_eq!(writing("a").map(|record| record.info.id).as_deref(), Some("first"));
+        assert!(writing("b").is_none(), "another node of the same job");
+        drop(first);
+        assert!(writing("a").is_none(), "it does not run any more");
+        let _second = begin("second");
+        assert_eq!(list(), ["second"]);
     }
 
     #[test]

@@ -78,8 +78,10 @@ impl Run<'_> {
     /// Runs to the end.
     pub fn run(&self) -> Verdict {
         let _ = rustix::process::set_child_subreaper(Some(rustix::process::getpid()));
+        let began = Instant::now();
         let mut attempts: Vec<Attempt> = Vec::new();
-        let (mut fallbacks, mut restarts) = (0, 0);
+        let mut fallbacks = 0;
+        let mut restarts = Restarts::default();
         let mut next = self.first();
         let cause = loop {
             let number = u32::try_from(attempts.len() + 1).unwrap_or(u32::MAX);
@@ -104,10 +106,10 @@ impl Run<'_> {
                 }
                 cause
                     if (cause.restart_may_help() || unreadable(cause, &next).is_some())
-                        && restarts < self.max_restarts(&next) =>
+                        && restarts.after(self.checkpoint(&next).map(|found| found.step))
+                            < self.max_restarts(&next) =>
                 {
-                    restarts += 1;
-                    match self.wait(restarts) {
+                    match self.wait(restarts.add()) {
                         Some(signal) => break Cause::Interrupted { signal },
                         None => self.again(&next, number + 1),
                     }
@@ -120,6 +122,7 @@ impl Run<'_> {
             }
         };
         let verdict = Verdict::new(self.id, cause, attempts, now());
+        let verdict = verdict.after(began.elapsed().as_secs_f64());
         let ended =
             RunEvent::RunEnded { cause: verdict.cause.clone(), exit_code: verdict.exit_code };
         self.say(ended);
@@ -228,8 +231,48 @@ impl Run<'_> {
     }
 }
 
+/// Restarts since training last got further: what happens once a week must not use up those of a month.
+#[derive(Debug, Default)]
+struct Restarts {
+    count: u32,
+    /// The step of the last checkpoint at the last of them.
+    step: Option<u64>,
+}
+
+impl Restarts {
+    /// How many there were since there is a checkpoint of this step.
+    fn after(&mut self, step: Option<u64>) -> u32 {
+        if step > self.step {
+            (self.count, self.step) = (0, step);
+        }
+        self.count
+    }
+
+    /// One more.
+    fn add(&mut self) -> u32 {
+        self.count += 1;
+        self.count
+    }
+}
+
 /// The checkpoint that an attempt could not go on from, if that is why it ended.
 fn unreadable(cause: &Cause, next: &Next) -> Option<PathBuf> {
     let parts = next.resumed_from.as_ref().map(|checkpoint| checkpoint.parts.clone());
     parts.filter(|_| *cause == Cause::CheckpointUnreadable)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn restarts_are_counted_anew_once_training_got_further() {
+        let mut restarts = Restarts::default();
+        let counts = [None, None, Some(10), Some(10), Some(10), Some(20), None].map(|step| {
+            let before = restarts.after(step);
+            restarts.add();
+            before
+        });
+        assert_eq!(counts, [0, 1, 0, 1, 2, 0, 1]);
+    }
 }

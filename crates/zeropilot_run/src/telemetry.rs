@@ -6,10 +6,12 @@ use std::time::{Duration, Instant};
 use zeropilot_cluster::gauge::{Gauge, Reading};
 use zeropilot_record::{GpuProcess, GpuUse, RunEvent};
 
-use crate::attempt::Status;
+use crate::attempt::{Status, spacing};
 
-/// Measurements in the record are no closer than this.
+/// Measurements are no closer than this.
 const PACE: Duration = Duration::from_secs(5);
+/// In the record they are no closer than this, and in a long run no closer than the second.
+const RECORD: [Duration; 2] = [PACE, Duration::from_secs(60)];
 
 /// The GPUs with the ranks that compute on them, found by their processes.
 pub fn gpu_uses(readings: Vec<Reading>, ranks: &BTreeMap<u32, u32>) -> Vec<GpuUse> {
@@ -52,6 +54,7 @@ pub struct Telemetry {
     /// Ranks by their processes.
     ranks: BTreeMap<u32, u32>,
     measured: Option<Instant>,
+    recorded: Option<Instant>,
     /// The step at the last measurement: when nothing moves there is no pace.
     step: Option<u64>,
     gpus: Vec<GpuUse>,
@@ -60,7 +63,15 @@ pub struct Telemetry {
 impl Telemetry {
     /// Without a gauge GPUs are not measured.
     pub fn new(gauge: Option<Box<dyn Gauge>>, length: TrainingLength) -> Self {
-        Self { gauge, length, ranks: BTreeMap::new(), measured: None, step: None, gpus: Vec::new() }
+        Self {
+            gauge,
+            length,
+            ranks: BTreeMap::new(),
+            measured: None,
+            recorded: None,
+            step: None,
+            gpus: Vec::new(),
+        }
     }
 
     /// Learns which processes are ranks.
@@ -91,15 +102,20 @@ impl Telemetry {
             return Vec::new();
         }
         self.measured = Some(Instant::now());
+        // A driver that answered once and no more is no reason to stop a run.
+        let readings = self.gauge.as_ref().and_then(|gauge| gauge.read().ok());
+        self.gpus = gpu_uses(readings.unwrap_or_default(), &self.ranks);
+        let between = spacing(RECORD, status.elapsed);
+        if self.recorded.is_some_and(|last| last.elapsed() < between) {
+            return Vec::new();
+        }
+        self.recorded = self.measured;
         let has_moved = std::mem::replace(&mut self.step, status.step) != status.step;
         let pace = status.rate.filter(|_| has_moved).map(|rate| RunEvent::Pace {
             steps_per_second: rate,
             tokens_per_second: self.tokens_per_second(status),
             total_steps: self.total_steps(status),
         });
-        // A driver that answered once and no more is no reason to stop a run.
-        let readings = self.gauge.as_ref().and_then(|gauge| gauge.read().ok());
-        self.gpus = gpu_uses(readings.unwrap_or_default(), &self.ranks);
         let gpus = (!self.gpus.is_empty()).then(|| RunEvent::Gpus { gpus: self.gpus.clone() });
         pace.into_iter().chain(gpus).collect()
     }
@@ -156,7 +172,7 @@ mod tests {
         assert_eq!((gpus[0].of_rank(3), gpus[0].processes[1].rank), (Some(38 << 30), None));
         assert_eq!(telemetry.largest_on_gpu(), Some(38 << 30));
         assert!(telemetry.due(&status).is_empty(), "not again at once");
-        telemetry.measured = None;
+        (telemetry.measured, telemetry.recorded) = (None, None);
         let measured = telemetry.due(&status);
         assert!(matches!(measured[..], [RunEvent::Gpus { .. }]), "no pace where nothing moved");
     }

@@ -72,6 +72,18 @@ pub fn happening(happening: &RunEvent, language: Language) -> Option<String> {
             escaped(line),
             advice(&Cause::NoRendezvous, language).unwrap_or_default()
         ),
+        RunEvent::CheckpointsShared { run, checkpoints } => tr!(
+            language,
+            "warning: run {} on this machine writes its checkpoints to {} too; the two overwrite each other's\n  help: give each run a directory of its own",
+            "警告：本机的运行 {} 也在向 {} 写 checkpoint，两者会互相覆盖\n  建议：给每个运行单独的目录",
+            escaped(run),
+            escaped(checkpoints)
+        ),
+        RunEvent::NoRanksYet { seconds } => tr!(
+            language,
+            "no rank has started after {seconds:.0} s, and the launcher computes nothing: it probably waits for other nodes\n  help: check that the command runs on every node, with the same master address, port and number of nodes; Ctrl-C stops it",
+            "启动 {seconds:.0} 秒后仍没有 rank 启动，启动器也没有在计算：它很可能在等其他节点\n  建议：确认每个节点都在运行该命令，且主节点地址、端口和节点数相同；Ctrl-C 可停止"
+        ),
         RunEvent::NotFinite { since: Some(step) } => tr!(
             language,
             "the loss or the gradient norm is NaN or infinite since step {step}",

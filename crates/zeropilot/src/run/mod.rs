@@ -18,7 +18,9 @@ use zeropilot_lint::Settings;
 use zeropilot_record::{Cause, Fullest, RunEvent, RunInfo, SHAPE, Verdict};
 use zeropilot_run::checkpoint::Before;
 use zeropilot_run::environment::{kept, without_secrets};
-use zeropilot_run::{Limits, Observer, Policy, Recorder, Run, RunCommand, now, signals};
+use zeropilot_run::{
+    Limits, Observer, Policy, Record, Recorder, Run, RunCommand, now, resolved_here, signals,
+};
 use zeropilot_text::Language;
 use zeropilot_view::{Layout, run as words};
 
@@ -69,13 +71,26 @@ fn supervise(arguments: &RunArguments, layout: &Layout) -> Result<Verdict, Strin
     let (id, directory) = arguments::place(arguments.record.as_deref(), &home());
     let unwritable = |error: std::io::Error| arguments::unwritable(&directory, &error, language);
     let recorder = Arc::new(Recorder::create(&directory, events).map_err(unwritable)?);
-    let info = info(&id, &command, predicted, fullest);
+    let checkpoints = arguments.checkpoints.as_deref().or(command.checkpoints.as_deref());
+    let mut info = info(&id, &command, predicted, fullest);
+    info.checkpoints = checkpoints.map(|path| resolved_here(path).display().to_string());
     let text = serde_json::to_string_pretty(&info).unwrap_or_default();
     recorder.write("run.json", &text).map_err(unwritable)?;
+    let sharing = info.checkpoints.as_deref().and_then(|checkpoints| {
+        Record::writing_to(&home(), checkpoints, info.host.as_deref())
+            .filter(|other| other.info.id != id)
+    });
+    if arguments.record.is_some() {
+        // Without a home the run is only not listed.
+        let _ = Record::link(&home(), &id, &directory);
+    }
     // From here on a signal ends the run in order, and not zeropilot alone.
     let signals = signals::catch().map_err(unwritable)?;
     let screen = Arc::new(Screen::new(recorder.clone(), language, layout.quiet, &info));
     screen.happened(RunEvent::RunStarted { id: id.clone(), command: info.command });
+    if let (Some(other), Some(checkpoints)) = (sharing, info.checkpoints) {
+        screen.happened(RunEvent::CheckpointsShared { run: other.info.id, checkpoints });
+    }
     let preflight =
         Preflight { command: &command, settings: &settings, layout, forecaster: &forecaster };
     if !arguments.no_preflight && !preflight.passes(&screen, &recorder) {
@@ -87,7 +102,6 @@ fn supervise(arguments: &RunArguments, layout: &Layout) -> Result<Verdict, Strin
         finish(&screen, &verdict, &directory, language);
         return Ok(verdict);
     }
-    let checkpoints = arguments.checkpoints.as_deref().or(command.checkpoints.as_deref());
     let before = Before::look(checkpoints);
     let judge = |config: &serde_json::Map<String, serde_json::Value>| preflight.accepts(config);
     let run = Run {
@@ -142,6 +156,12 @@ fn guard() -> Vec<OsString> {
     vec![own.into(), GUARD.into()]
 }
 
+/// The name of this machine.
+fn host() -> Option<String> {
+    let name = std::fs::read_to_string("/proc/sys/kernel/hostname").ok()?;
+    Some(name.trim().to_owned()).filter(|name| !name.is_empty())
+}
+
 fn info(
     id: &str,
     command: &RunCommand,
@@ -158,6 +178,8 @@ fn info(
         started_at: now(),
         command: without_secrets(&command.given),
         directory: directory.display().to_string(),
+        host: host(),
+        checkpoints: None,
         config: command.config.clone(),
         world_size: command.world,
         predicted,

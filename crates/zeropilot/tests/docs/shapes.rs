@@ -261,6 +261,8 @@ fn run_info() -> RunInfo {
         started_at: 0.5,
         command: vec!["torchrun".to_owned()],
         directory: "/home/me".to_owned(),
+        host: Some("node1".to_owned()),
+        checkpoints: Some("/home/me/out".to_owned()),
         config: Some("ds.json".to_owned()),
         world_size: Some(2),
         predicted: Some(1),
@@ -295,7 +297,7 @@ fn verdict() -> Verdict {
             Evidence::LogLine("…".to_owned()),
         ],
     };
-    Verdict::new("20260101-120000-1", Cause::Completed, vec![attempt], 0.5)
+    Verdict::new("20260101-120000-1", Cause::Completed, vec![attempt], 0.5).after(0.5)
 }
 
 fn ranks_at() -> RanksAt {
@@ -338,6 +340,11 @@ fn run_events() -> Vec<RunEvent> {
             warnings: 1,
             findings: vec!["ds.json:5:3: K02 …".to_owned()],
         },
+        RunEvent::CheckpointsShared {
+            run: words("20260101-115900-1"),
+            checkpoints: words("/home/me/out"),
+        },
+        RunEvent::NoRanksYet { seconds: 0.5 },
         RunEvent::Room { memory: Memory::Device, least: 1, expected: 1, left: 1 },
         RunEvent::AttemptStarted { attempt: 1, strategy: fallback(), pid: 1 },
         RunEvent::RankSeen { rank: 0, pid: 1 },

@@ -14,7 +14,7 @@ fn job() -> Option<Job> {
 }
 
 /// The stand-in without a launcher: one process that is rank 0.
-fn alone(arguments: &str) -> Vec<OsString> {
+pub(crate) fn alone(arguments: &str) -> Vec<OsString> {
     let program = stand_in();
     let words = ["env", "RANK=0", "LOCAL_RANK=0", "python3"].map(OsString::from).into_iter();
     words
@@ -126,6 +126,7 @@ fn a_reader_that_does_not_read_keeps_nobody_from_ending_the_run() {
         .arg(program)
         .args(["--steps", "100000000"])
         .env("ZEROPILOT_TEST_MARK", &job.mark)
+        .env("ZEROPILOT_RUNS", job.path("runs"))
         .stdin(std::process::Stdio::null())
         .stdout(writer.try_clone().expect("a pipe"))
         .stderr(writer)

@@ -191,6 +191,7 @@ impl Job {
             .args(words)
             .envs(zeropilot_oracle::surroundings(&self.home))
             .env("ZEROPILOT_TEST_MARK", &self.mark)
+            .env("ZEROPILOT_RUNS", self.path("runs"))
             .envs(self.environment.iter().map(|(name, value)| (name, value)))
             .stdin(Stdio::null())
             .stdout(fs::File::create(self.path("out.log")).expect("a file"))

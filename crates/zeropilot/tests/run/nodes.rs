@@ -132,3 +132,22 @@ fn a_rank_that_is_killed_on_one_machine_is_a_lost_peer_on_the_other() {
         assert_eq!(code, Some(0), "{verdict:#}\n{}", job.printed());
     }
 }
+
+/// The other machine never comes: whoever waits for it is told, and can end it.
+#[test]
+fn a_node_that_waits_for_another_says_so() {
+    let Some(home) = zeropilot_oracle::home() else { return };
+    let job = Job::new(&home, 1);
+    let launcher = format!(
+        "torchrun --nnodes 2 --node-rank 0 --nproc-per-node 1 --master-addr 127.0.0.1 --master-port {}",
+        crate::job::free_port()
+    );
+    let mut run = job.start(&["--hang-after", "10s"], &launcher, "--steps 3");
+    run.wait_until("the word", |run| {
+        run.events().iter().any(|event| matches!(event, RunEvent::NoRanksYet { .. }))
+    });
+    signal("TERM", run.child.id());
+    let (code, _) = run.end();
+    assert_eq!(code, Some(143));
+    assert!(job.printed().contains("it probably waits for other nodes"), "{}", job.printed());
+}

@@ -5,12 +5,15 @@ use std::time::{Duration, Instant};
 use rustix::param::clock_ticks_per_second;
 use zeropilot_record::{Ending, RankMemory, RunEvent};
 
-use super::watch::{Watch, due};
+use super::watch::{Watch, due, spacing};
 use crate::oom::{killed_by_kernel, own_kills, sees_all_numbers};
 use crate::process::{self, Process, Rank, descendants, is_node_launcher};
 
-/// Samples of memory in the record are no closer than this.
-const RECORD_MEMORY: Duration = Duration::from_secs(5);
+/// Samples of memory in the record are no closer than this, and in a long run no closer than the second.
+const RECORD_MEMORY: [Duration; 2] = [Duration::from_secs(5), Duration::from_secs(60)];
+
+/// Launchers start ranks sooner than this, unless they wait for other nodes.
+const RANKS_WITHIN: Duration = Duration::from_secs(60);
 
 /// The share of a processor that a waiting rank does not take.
 const NOTICEABLE: f64 = 0.05;
@@ -112,10 +115,25 @@ impl Watch<'_> {
         }
         self.status.elapsed = self.began.elapsed();
         self.status.rate = rate(&self.steps);
-        if !self.status.memory.is_empty() && due(&mut self.recorded_memory, RECORD_MEMORY) {
+        let pace = spacing(RECORD_MEMORY, self.status.elapsed);
+        if !self.status.memory.is_empty() && due(&mut self.recorded_memory, pace) {
             self.say(RunEvent::Memory { ranks: self.status.memory.clone() });
         }
         self.start.observer.status(&self.status);
+    }
+
+    /// Says once if no rank has come while the launcher only waits, as it does for nodes that do not join.
+    pub(super) fn expect_ranks(&mut self) {
+        let limits = self.start.limits;
+        let within = limits.hang_after.map_or(RANKS_WITHIN, |limit| limit.min(RANKS_WITHIN));
+        let waited = self.began.max(self.awake_since).elapsed();
+        let wants_ranks = self.start.world.is_some_and(|world| world > 1) && self.pids.is_empty();
+        let is_over = self.has_ended || self.stopping.is_some() || self.has_missed_ranks;
+        let is_idle = self.computed_at.elapsed() >= within / 2;
+        if wants_ranks && !is_over && is_idle && waited >= within {
+            self.has_missed_ranks = true;
+            self.say(RunEvent::NoRanksYet { seconds: waited.as_secs_f64() });
+        }
     }
 
     /// Processes of this run that the kernel killed for memory.

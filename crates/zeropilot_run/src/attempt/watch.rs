@@ -28,8 +28,8 @@ const TICK: Duration = Duration::from_millis(200);
 const SAMPLE: Duration = Duration::from_secs(1);
 /// All processes of the machine are looked through no oftener than this once the ranks are known.
 const LOOK: Duration = Duration::from_secs(5);
-/// Steps in the record are no closer than this.
-const RECORD: Duration = Duration::from_secs(1);
+/// Steps in the record are no closer than this, and in a long run no closer than the second.
+const RECORD: [Duration; 2] = [Duration::from_secs(1), Duration::from_secs(20)];
 /// The last lines are written down no oftener than this.
 const KEEP_TAIL: Duration = Duration::from_secs(10);
 /// Occurrences of one fingerprint in the record.
@@ -79,6 +79,8 @@ pub(super) struct Watch<'a> {
     /// The last lines of both streams.
     pub(super) tails: Vec<LastLines>,
     kept_tail: Option<Instant>,
+    /// Whether it was said that no rank has come.
+    pub(super) has_missed_ranks: bool,
     /// The process of the command itself.
     pub(super) command: Option<i32>,
 }
@@ -124,6 +126,7 @@ impl<'a> Watch<'a> {
             command: None,
             tails: Vec::new(),
             kept_tail: Some(Instant::now()),
+            has_missed_ranks: false,
         }
     }
 
@@ -254,7 +257,7 @@ impl<'a> Watch<'a> {
             self.record_step();
         }
         self.unrecorded = Some((step, loss));
-        if due(&mut self.recorded_step, RECORD) {
+        if due(&mut self.recorded_step, spacing(RECORD, self.began.elapsed())) {
             self.record_step();
         }
     }
@@ -325,6 +328,7 @@ impl<'a> Watch<'a> {
         if due(&mut self.sampled, SAMPLE) {
             self.sample();
         }
+        self.expect_ranks();
         if due(&mut self.kept_tail, KEEP_TAIL) {
             let lines: Vec<String> = self.tails.iter().flat_map(LastLines::lines).collect();
             (self.start.keep_tail)(&lines);
@@ -360,6 +364,13 @@ fn note(observed: &mut Observed, told: Told) {
     }
 }
 
+/// The time between two of a kind in the record. It grows with the run, an hour being the unit: a month would otherwise fill
+/// hundreds of megabytes.
+pub(crate) fn spacing([least, most]: [Duration; 2], elapsed: Duration) -> Duration {
+    let hours = elapsed.as_secs_f64() / 3600.0;
+    least.mul_f64(hours.max(1.0)).min(most)
+}
+
 /// Whether it is time again; the first time is now.
 pub(super) fn due(last: &mut Option<Instant>, pace: Duration) -> bool {
     let is_due = last.is_none_or(|last| last.elapsed() >= pace);
@@ -367,4 +378,25 @@ pub(super) fn due(last: &mut Option<Instant>, pace: Duration) -> bool {
         *last = Some(Instant::now());
     }
     is_due
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_record_of_a_month_stays_small() {
+        let day = 24 * 3600;
+        let at = |seconds| spacing(RECORD, Duration::from_secs(seconds));
+        assert_eq!((at(60), at(3600)), (RECORD[0], RECORD[0]));
+        assert_eq!((at(5 * 3600), at(30 * day)), (Duration::from_secs(5), RECORD[1]));
+        // Of a step a second, 2,592,000 in 30 days, so many are written down.
+        let mut written = 0;
+        let mut now = 0.0;
+        while now < 30.0 * day as f64 {
+            now += spacing(RECORD, Duration::from_secs_f64(now)).as_secs_f64();
+            written += 1;
+        }
+        assert!(written < 150_000, "{written}");
+    }
 }

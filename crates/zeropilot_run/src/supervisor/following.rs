@@ -184,7 +184,9 @@ impl Run<'_> {
         if !found.shape.suits(stage, self.command.world) {
             return anew(NoResume::OtherShape);
         }
-        let aside = self.recorder.directory().join(format!("resume-{number}"));
+        let record = std::path::absolute(self.recorder.directory());
+        let record = record.unwrap_or_else(|_| self.recorder.directory().to_owned());
+        let aside = record.join(format!("resume-{number}"));
         let Ok(path) = found.path_for_program(&aside) else { return anew(NoResume::NotLinkable) };
         let checkpoint = found.parts.display().to_string();
         Ok(Beginning {

@@ -29,6 +29,8 @@ pub struct Page<'a> {
     pub events: &'a [Event],
     /// The last lines of the last attempt.
     pub tail: &'a str,
+    /// Whether it has no verdict and nobody supervises it any more.
+    pub is_lost: bool,
 }
 
 /// Text made harmless in HTML, with its lines and tabs.
@@ -78,7 +80,14 @@ pub fn page(page: &Page<'_>, language: Language) -> String {
 
 fn verdict(page: &Page<'_>, language: Language) -> String {
     let Some(verdict) = page.verdict else {
-        let words = Text::new("no verdict yet", "尚无结论").get(language);
+        let words = match page.is_lost {
+            true => Text::new(
+                "lost: zeropilot was killed or the machine went down, so that nobody saw how it ended",
+                "已丢失：zeropilot 被杀死或机器宕机，没有人看到它如何结束",
+            ),
+            false => Text::new("no verdict yet", "尚无结论"),
+        };
+        let words = words.get(language);
         return format!("<p class=\"verdict open\"><strong>{words}</strong></p>\n");
     };
     let good = if verdict.exit_code == 0 { " good" } else { "" };
@@ -92,7 +101,9 @@ fn verdict(page: &Page<'_>, language: Language) -> String {
 /// The numbers one looks for first.
 fn facts(page: &Page<'_>, measures: &Measures, language: Language) -> String {
     let name = |en: &'static str, zh: &'static str| Text::new(en, zh).get(language);
-    let until = page.verdict.map(|verdict| verdict.ended_at - page.info.started_at);
+    let by_clock = |verdict: &Verdict| verdict.ended_at - page.info.started_at;
+    let took = |verdict: &Verdict| verdict.seconds.unwrap_or_else(|| by_clock(verdict));
+    let until = page.verdict.map(took);
     let last = |points: &[(f64, f64)]| points.last().map(|point| point.1);
     let mean = |points: &[(f64, f64)]| {
         let sum: f64 = points.iter().map(|point| point.1).sum();
@@ -108,6 +119,7 @@ fn facts(page: &Page<'_>, measures: &Measures, language: Language) -> String {
     };
     let facts = [
         (name("took", "用时"), Some(clock(until.unwrap_or(measures.end).max(0.0) as u64))),
+        (name("machine", "机器"), page.info.host.clone()),
         (name("ranks", "rank 数"), page.info.world_size.map(|ranks| ranks.to_string())),
         (name("last step", "最后一步"), measures.last_step.map(|step| step.to_string())),
         (name("last loss", "最后的 loss"), last(&measures.losses).map(|loss| format!("{loss:.4}"))),
@@ -192,12 +204,32 @@ mod tests {
             [Event::new(1.0, fingerprint), Event::new(2.0, step.clone()), Event::new(3.0, step)];
         for language in [Language::English, Language::Chinese] {
             let page = page(
-                &Page { info: &info, verdict: Some(&verdict), events: &events, tail: evil },
+                &Page {
+                    info: &info,
+                    verdict: Some(&verdict),
+                    events: &events,
+                    tail: evil,
+                    is_lost: false,
+                },
                 language,
             );
             assert!(!page.contains("<script") && !page.contains('\u{202e}'), "{page}");
             assert!(page.contains("&lt;script&gt;") && page.contains("<polyline"), "{page}");
             assert!(!page.contains("http"), "nothing is fetched from elsewhere");
         }
+    }
+
+    #[test]
+    fn a_lost_run_is_called_lost_and_a_clock_that_was_set_changes_no_duration() {
+        let info = RunInfo { started_at: 100_000.0, ..RunInfo::default() };
+        let verdict =
+            Verdict::new("a", Cause::DiskFull, Vec::new(), 100_000.0 + 86_400.0).after(8.0);
+        let page = |verdict: Option<&Verdict>, is_lost| {
+            let page = Page { info: &info, verdict, events: &[], tail: "", is_lost };
+            super::page(&page, Language::English)
+        };
+        assert!(page(None, true).contains("lost: zeropilot was killed"));
+        assert!(page(None, false).contains("no verdict yet"));
+        assert!(page(Some(&verdict), false).contains("<dd>0:08</dd>"));
     }
 }

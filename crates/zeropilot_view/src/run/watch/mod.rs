@@ -58,6 +58,7 @@ impl Look {
     /// Seconds since it began, until it ended.
     pub fn elapsed(&self) -> u64 {
         let until = match &self.verdict {
+            Some(Verdict { seconds: Some(seconds), .. }) => return seconds.max(0.0) as u64,
             Some(verdict) => verdict.ended_at,
             None if self.is_running => self.now,
             None => self.digest.last.unwrap_or(self.info.started_at),
