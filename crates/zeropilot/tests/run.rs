@@ -18,6 +18,8 @@ mod kernel_kill;
 mod memory_group;
 #[path = "run/nodes.rs"]
 mod nodes;
+#[path = "run/notices.rs"]
+mod notices;
 #[path = "run/predicted.rs"]
 mod predicted;
 #[path = "run/records.rs"]

@@ -317,6 +317,16 @@ pub fn unrecorded(directory: &Path, error: &std::io::Error, language: Language) 
     )
 }
 
+/// That a message could not be sent.
+pub fn unsent(why: &str, language: Language) -> String {
+    let why = escaped(why);
+    tr!(
+        language,
+        "warning: a notification could not be sent: {why}\n  help: the run continues; check the URL or command of --notify",
+        "警告：通知发送失败：{why}\n  建议：训练照常进行；请检查 --notify 的 URL 或命令"
+    )
+}
+
 /// That there is no such training program.
 pub fn no_program(program: &Path, language: Language) -> String {
     let program = program.display().to_string();

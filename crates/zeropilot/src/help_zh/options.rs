@@ -418,6 +418,11 @@ pub(super) const OPTIONS: &[(&[&str], &str, &str)] = &[
         "resume_with",
         "从检查点继续时给命令加的参数，`{}` 代表检查点目录；HF Trainer 已内置",
     ),
+    (
+        &["run"],
+        "notify",
+        "卡住、重启、降级、NaN 和运行结束时发送通知：URL 用 POST 接收 JSON，shell 命令从标准输入接收；可重复",
+    ),
     (&["run"], "events", "把事件也写进这个文件，每行一个 JSON"),
     (&["run"], "record", "本次运行的记录放在哪里；默认在 ZEROPILOT_RUNS 或用户的状态目录下"),
     (&["run"], "no_preflight", "跳过启动前检查，直接启动"),

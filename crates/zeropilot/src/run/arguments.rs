@@ -74,6 +74,9 @@ pub(crate) struct RunArguments {
     /// What to add to the command to go on from a checkpoint, `{}` being its directory; known for the HF Trainer
     #[arg(long, value_name = "OPTION", allow_hyphen_values = true)]
     pub(crate) resume_with: Option<String>,
+    /// Report hangs, restarts, fallbacks, NaN and the end of the run: a URL gets JSON by POST, a shell command gets it on its standard input; can be repeated
+    #[arg(long, value_name = "URL|COMMAND")]
+    pub(crate) notify: Vec<String>,
     /// Write events into this file too, a line of JSON each
     #[arg(long, value_name = "FILE")]
     pub(crate) events: Option<PathBuf>,

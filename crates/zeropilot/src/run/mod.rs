@@ -5,6 +5,7 @@ pub(crate) mod arguments;
 mod fallbacks;
 mod forecast;
 mod machine;
+mod notifier;
 mod preflight;
 mod screen;
 mod speaker;
@@ -31,6 +32,7 @@ use crate::options::GlobalOptions;
 use crate::records::home;
 use arguments::RunArguments;
 use forecast::Forecaster;
+use notifier::Notifier;
 use preflight::Preflight;
 use screen::Screen;
 
@@ -86,7 +88,9 @@ fn supervise(arguments: &RunArguments, layout: &Layout) -> Result<Verdict, Strin
     }
     // From here on a signal ends the run in order, and not zeropilot alone.
     let signals = signals::catch().map_err(unwritable)?;
-    let screen = Arc::new(Screen::new(recorder.clone(), language, layout.quiet, &info));
+    let notifier = Notifier::start(&arguments.notify, &info, language);
+    let screen = Screen::new(recorder.clone(), language, layout.quiet, &info, notifier);
+    let screen = Arc::new(screen);
     screen.happened(RunEvent::RunStarted { id: id.clone(), command: info.command });
     if let (Some(other), Some(checkpoints)) = (sharing, info.checkpoints) {
         screen.happened(RunEvent::CheckpointsShared { run: other.info.id, checkpoints });
@@ -140,6 +144,7 @@ fn supervise(arguments: &RunArguments, layout: &Layout) -> Result<Verdict, Strin
 fn finish(screen: &Screen, verdict: &Verdict, directory: &Path, language: Language) {
     screen.finish();
     screen.talk(&words::verdict(verdict, &directory.display().to_string(), language));
+    screen.send_rest();
 }
 
 fn settings() -> Result<Settings, String> {

@@ -11,6 +11,7 @@ use zeropilot_run::{Observer, Recorder, Status, Stream, Telemetry, TrainingLengt
 use zeropilot_text::Language;
 use zeropilot_view::run::{self as words, StatusLine};
 
+use super::notifier::Notifier;
 use super::speaker::Speaker;
 use super::status_row::StatusRow;
 
@@ -20,6 +21,7 @@ const COLUMNS: usize = 80;
 /// The terminal, and the record.
 pub(super) struct Screen {
     recorder: Arc<Recorder>,
+    notifier: Notifier,
     language: Language,
     quiet: bool,
     predicted: Option<u64>,
@@ -50,12 +52,14 @@ impl Screen {
         language: Language,
         quiet: bool,
         info: &RunInfo,
+        notifier: Notifier,
     ) -> Self {
         let length =
             TrainingLength { total_steps: info.total_steps, tokens_per_step: info.tokens_per_step };
         let gauge = NvidiaGauge::open().ok().map(|gauge| Box::new(gauge) as Box<dyn Gauge>);
         Self {
             recorder,
+            notifier,
             language,
             quiet,
             predicted: info.predicted,
@@ -87,6 +91,17 @@ impl Screen {
     fn set_writing(&self, since: Option<Instant>) {
         if let Ok(mut writing) = self.writing.lock() {
             *writing = since;
+        }
+    }
+
+    /// Waits for messages that are under way.
+    pub(super) fn send_rest(&self) {
+        self.tell_unsent(&self.notifier.finish());
+    }
+
+    fn tell_unsent(&self, failures: &[String]) {
+        for why in failures {
+            self.talk(&words::unsent(why, self.language));
         }
     }
 
@@ -148,10 +163,12 @@ impl Observer for Screen {
         if let Ok(mut telemetry) = self.telemetry.lock() {
             telemetry.saw(&happening);
         }
+        self.notifier.saw(&happening);
         self.recorder.add(happening);
         if let Some(error) = self.recorder.take_failure() {
             self.talk(&words::unrecorded(self.recorder.directory(), &error, self.language));
         }
+        self.tell_unsent(&self.notifier.failures());
     }
 
     fn status(&self, status: &Status) {

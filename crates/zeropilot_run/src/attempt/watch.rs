@@ -148,9 +148,10 @@ impl<'a> Watch<'a> {
             }
         }
         // The guard ends when nothing is left, unless it was killed: then everything below it is ours.
-        let _ = self.child.wait();
-        let own = i32::try_from(std::process::id()).unwrap_or(0);
-        guard::kill_all(own);
+        if !self.child.wait().is_ok_and(|status| status.success()) {
+            let own = i32::try_from(std::process::id()).unwrap_or(0);
+            guard::kill_all(own);
+        }
     }
 
     fn reported(&mut self, report: Report) {
