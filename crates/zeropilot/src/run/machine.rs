@@ -16,8 +16,10 @@ use crate::doctor::is_on_cpu;
 const LAUNCHERS: [&str; 5] = ["torchrun", "deepspeed", "accelerate", "python", "python3"];
 /// Findings with which no run begins, wherever else something is installed or cached.
 const CERTAIN: [&str; 3] = ["no-package", "cpu-torch", "no-path"];
+/// The finding with which a run may begin and then wait without end.
+const DOUBTFUL: &str = "stale-lock";
 
-/// What makes the run impossible. Nothing if it is not certain which interpreter it uses and where that finds packages.
+/// What makes the run impossible (errors) or may keep it waiting (warnings). Nothing if it is not certain which interpreter it uses and where that finds packages.
 pub(super) fn lacks(command: &RunCommand, language: Language) -> Vec<Finding> {
     // A script may choose another environment before it starts anything.
     if command.script.is_some() {
@@ -34,9 +36,10 @@ pub(super) fn lacks(command: &RunCommand, language: Language) -> Vec<Finding> {
     let circumstances = Circumstances { needs, on_cpu, ..Circumstances::default() };
     let mut found = examine(&machine, &circumstances, language);
     found.retain(|finding| {
-        finding.severity == Severity::Error
+        let is_certain = finding.severity == Severity::Error
             && CERTAIN.contains(&finding.name)
-            && (finding.name != "no-package" || is_closed(&python, &environment))
+            && (finding.name != "no-package" || is_closed(&python, &environment));
+        is_certain || finding.name == DOUBTFUL
     });
     found
 }

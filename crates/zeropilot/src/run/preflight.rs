@@ -6,7 +6,7 @@ use serde_json::{Map, Value};
 use zeropilot_config::front_end::FrontEnd;
 use zeropilot_job::Outside;
 use zeropilot_lint::job as lint;
-use zeropilot_lint::{Outcome, Settings, Verdict, check};
+use zeropilot_lint::{Outcome, Settings, Severity, Verdict, check};
 use zeropilot_record::RunEvent;
 use zeropilot_run::environment::without_secrets;
 use zeropilot_run::{Observer as _, Recorder, RunCommand, ShellScript, line};
@@ -52,7 +52,7 @@ impl Preflight<'_> {
         if !lacking.is_empty() {
             screen.talk(words::lacking(&lacking, self.layout).trim_end());
         }
-        lacking.is_empty()
+        lacking.iter().all(|finding| finding.severity != Severity::Error)
     }
 
     /// Whether the model can fit into what is free here.

@@ -32,13 +32,13 @@ impl Hang {
     /// Lets so many ranks hang in one of the ways, in a stage.
     fn of(home: &Path, kind: &str, stage: u64, ranks: usize) -> Self {
         let job = Job::with_config(home, &config(stage)).running(program());
-        Self::in_job(job, kind, ranks, &[])
+        Self::in_job(job, kind, ranks, &["--no-preflight"])
     }
 
     fn in_job(job: Job, kind: &str, ranks: usize, options: &[&str]) -> Self {
         let launcher =
             format!("torchrun --nproc-per-node {ranks} --master-port {}", crate::job::free_port());
-        let options = [&["--step-timeout", "4s", "--no-preflight"], options].concat();
+        let options = [&["--step-timeout", "4s"], options].concat();
         let (code, verdict) = job.start(&options, &launcher, &format!("--hang {kind}")).end();
         assert_eq!((code, &verdict["cause"]), (Some(14), &json!("hang")), "{}", job.printed());
         Self { job, verdict }
@@ -163,7 +163,7 @@ fn a_rank_that_sleeps_with_and_without_the_handler() {
     hang.assert_reason(&[3], "elsewhere");
 
     let job = Job::with_config(&home, &config(2)).running(program());
-    let hang = Hang::in_job(job, "sleep", 2, &["--no-stack-handler"]);
+    let hang = Hang::in_job(job, "sleep", 2, &["--no-preflight", "--no-stack-handler"]);
     if home.join("engine/bin/py-spy").is_file() && hang.rank(1)["no_stack"] != "refused" {
         hang.assert_rank(1, "sleep", None);
     } else {
@@ -186,4 +186,8 @@ fn a_lock_that_a_killed_build_left() {
     let reason = hang.assert_reason(&[], "extension_lock");
     assert_eq!(reason["path"], json!(lock), "{reason}");
     assert!(hang.job.printed().contains(&format!("rm {}", lock.display())));
+    // It was said before the start, too.
+    let printed = hang.job.printed();
+    let warned = printed.find("warning[stale-lock]");
+    assert!(warned.is_some_and(|at| at < printed.find("nothing moved").unwrap_or(0)), "{printed}");
 }
