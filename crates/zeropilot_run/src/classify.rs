@@ -251,6 +251,7 @@ mod tests {
             times: 1,
             is_raised: false,
             after_steps: 0,
+            at: std::time::Instant::now(),
         }
     }
 
@@ -331,7 +332,8 @@ mod tests {
     }
 
     fn raised(rank: u32, line: &str, after_steps: u64) -> Raised {
-        Raised { rank: Some(rank), line: line.to_owned(), place: None, after_steps }
+        let at = std::time::Instant::now();
+        Raised { rank: Some(rank), line: line.to_owned(), place: None, after_steps, at }
     }
 
     #[test]

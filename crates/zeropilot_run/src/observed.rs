@@ -1,6 +1,7 @@
 //! Everything that was seen of an attempt, as witnesses gave it: the guard, the log, `/proc`, the kernel.
 
 use std::path::PathBuf;
+use std::time::{Duration, Instant};
 
 use zeropilot_diagnose::Message;
 use zeropilot_diagnose::fingerprint::Meaning;
@@ -21,6 +22,8 @@ pub(crate) struct Sign {
     pub(crate) is_raised: bool,
     /// Steps that were seen before it.
     pub(crate) after_steps: u64,
+    /// When it was read.
+    pub(crate) at: Instant,
 }
 
 /// An exception that was printed.
@@ -32,10 +35,14 @@ pub(crate) struct Raised {
     pub(crate) place: Option<String>,
     /// Steps that were seen before it.
     pub(crate) after_steps: u64,
+    /// When it was read.
+    pub(crate) at: Instant,
 }
 
 /// Steps that other ranks may still print after one failed. What more steps followed was survived.
 const LATE_STEPS: u64 = 1;
+/// What is printed on one stream may be read this much later than what followed it on the other.
+const OUT_OF_ORDER: Duration = Duration::from_secs(1);
 /// Exceptions that are kept.
 const KEPT: usize = 64;
 /// What launchers raise because a rank failed.
@@ -122,6 +129,18 @@ impl Observed {
 
     pub(crate) fn times(&self, means: Meaning) -> u64 {
         self.signs.iter().filter(|sign| sign.means == means).map(|sign| sign.times).sum()
+    }
+
+    /// A step was read at a time. It may have been printed before what was read just now on the other stream.
+    pub(crate) fn step(&mut self, now: Instant) {
+        self.steps_seen += 1;
+        let is_recent = |at: Instant| now.saturating_duration_since(at) < OUT_OF_ORDER;
+        for sign in self.signs.iter_mut().filter(|sign| is_recent(sign.at)) {
+            sign.after_steps = self.steps_seen;
+        }
+        for raised in self.exceptions.iter_mut().filter(|raised| is_recent(raised.at)) {
+            raised.after_steps = self.steps_seen;
+        }
     }
 
     /// Whether what was said then was survived: training went on.
@@ -221,6 +240,19 @@ mod tests {
     use super::*;
 
     #[test]
+    fn steps_that_are_read_late_do_not_make_an_exception_survived() {
+        let read = Instant::now();
+        let mut observed = Observed::default();
+        let line = "torch.OutOfMemoryError: CUDA out of memory".to_owned();
+        observed.raise(Raised { rank: None, line, place: None, after_steps: 0, at: read });
+        // Four steps stood in the other pipe.
+        (0..4).for_each(|_| observed.step(read + OUT_OF_ORDER / 2));
+        assert!(observed.fatal().is_some());
+        (0..4).for_each(|_| observed.step(read + OUT_OF_ORDER * 2));
+        assert!(observed.fatal().is_none(), "training went on");
+    }
+
+    #[test]
     fn what_a_rank_had_is_its_own_and_what_it_wanted_stands_in_its_message() {
         let mut observed = Observed::default();
         for (rank, bytes) in [(0, 70), (1, 40), (1, 50), (1, 45)] {
@@ -235,6 +267,7 @@ mod tests {
             times: 1,
             is_raised: true,
             after_steps: 0,
+            at: Instant::now(),
         });
         let measured = observed.measured(Memory::Host, Some(Phase::Backward));
         assert_eq!((measured.rank, measured.reached, measured.wanted), (Some(1), 50, 8));

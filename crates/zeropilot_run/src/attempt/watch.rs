@@ -217,7 +217,7 @@ impl<'a> Watch<'a> {
         let new = step.filter(|step| *step > self.observed.last_step.unwrap_or(0));
         if let Some(step) = new {
             self.observed.last_step = Some(step);
-            self.observed.steps_seen += 1;
+            self.observed.step(now);
             self.status.step = Some(step);
             self.steps.push((now, step));
             if self.steps.len() > 20 {
@@ -351,11 +351,13 @@ fn note(observed: &mut Observed, told: Told) {
             }
             // Memory explains an exception; which rank failed first is told by the first one.
             let after_steps = observed.steps_seen;
-            observed.add(Sign { means, line, rank, phase, times: 1, is_raised, after_steps });
+            let at = Instant::now();
+            observed.add(Sign { means, line, rank, phase, times: 1, is_raised, after_steps, at });
         }
         Told::Exception { rank, line, place } => {
             let after_steps = observed.steps_seen;
-            observed.raise(Raised { rank, line, place, after_steps });
+            let at = Instant::now();
+            observed.raise(Raised { rank, line, place, after_steps, at });
         }
         Told::FirstFailure { rank, ending } => {
             let ending = ending.unwrap_or(Ending::Unknown);
