@@ -811,6 +811,33 @@ export interface RuleLine {
   summary: string;
 }
 
+/// An advisory: a known defect of some versions.
+export interface AdvisoryEntry {
+  id: string;
+  title: string;
+  kind: string;
+  what: string;
+  workaround: string;
+  affects: AffectedVersions[];
+  when: string[];
+  evidence: string[];
+  rule: string | null;
+  reproduced: ReproducedOn | null;
+}
+
+/// Versions of a package: from the first one with the defect to before the one with the fix.
+export interface AffectedVersions {
+  package: string;
+  from: string | null;
+  fixed: string | null;
+}
+
+/// Engines on which a test shows the defect and its end.
+export interface ReproducedOn {
+  affected: string;
+  fixed: string;
+}
+
 /// What is there, and what is missing.
 export interface Diagnosis {
   machine: MachineFacts;

@@ -160,6 +160,7 @@ pub(crate) fn run(
             return ExitStatus::Failure;
         }
     };
+    settings.packages = engine_version::packages(wanted);
     settings.script.checkpoint = checkpoint;
     settings.script.output_stored_apart = model.as_ref().map(stores_output_apart);
     let hidden = model.as_ref().and_then(|model| model.dimensions()).map(|sizes| sizes.hidden_size);

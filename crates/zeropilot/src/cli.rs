@@ -54,6 +54,8 @@ pub(crate) enum Command {
     Rule(RuleCommand),
     /// List rules, all or those that contain a word
     Rules(ListCommand),
+    /// List advisories: known defects of DeepSpeed, PyTorch and Hugging Face releases; show one in full by its name
+    Advisories(ListCommand),
     /// List models of the catalogue, all or those that contain a word
     Models(ListCommand),
     /// List known GPUs and how --gpus names them, all or those that contain a word

@@ -121,7 +121,8 @@ fn judged(bytes: &[u8], machine: &Machine) -> Report {
     let engine = machine.python.as_ref().and_then(|python: &Python| python.package("deepspeed"));
     let version = engine.and_then(|engine| EngineVersion::nearest(&engine.version).ok());
     let version = version.unwrap_or(EngineVersion::NEWEST);
-    check(bytes, &Settings { version, ..Settings::default() })
+    let packages = machine.python.as_ref().map(Python::training_packages).unwrap_or_default();
+    check(bytes, &Settings { version, packages, ..Settings::default() })
 }
 
 /// What the processes of one host need together at most, and how many they are.

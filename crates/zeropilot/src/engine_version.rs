@@ -2,6 +2,7 @@
 
 use zeropilot_ask::Software;
 use zeropilot_config::installed::{self, InstalledEngine};
+use zeropilot_config::packages::Packages;
 use zeropilot_config::schema::{EngineVersion, UnknownVersion};
 use zeropilot_view::talk::VersionSource;
 
@@ -13,12 +14,22 @@ pub(crate) fn choose(
         return Ok((EngineVersion::nearest(given)?, VersionSource::Given(given.to_owned())));
     }
     Ok(match installed::find(|name| std::env::var_os(name)) {
-        Some(InstalledEngine { engine, version, place }) => {
+        Some(InstalledEngine { engine, version, place, .. }) => {
             let place = place.to_string_lossy().into_owned();
             (engine, VersionSource::Installed { version, place })
         }
         None => (EngineVersion::NEWEST, VersionSource::Newest),
     })
+}
+
+/// The versions to compare advisories with: the engine that the user names, else everything that is installed.
+pub(crate) fn packages(given: Option<&str>) -> Packages {
+    match given {
+        Some(given) => Packages::engine(given),
+        None => installed::find(|name| std::env::var_os(name))
+            .map(|found| found.packages)
+            .unwrap_or_default(),
+    }
 }
 
 /// Notes which engine is installed, for a question that names none.

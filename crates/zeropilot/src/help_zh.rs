@@ -14,6 +14,8 @@ const MEMORY: &str = "预测 GPU 和主机的内存：被什么占用、何时�
 const SIMULATE: &str = "模拟一个训练步：在这套集群上要多久，时间花在等什么";
 const RULE: &str = "说明一条规则：查什么、为什么要紧、怎么办，附示例";
 const RULES: &str = "列出规则：全部，或包含某个词的";
+const ADVISORIES: &str =
+    "列出已知缺陷：DeepSpeed、PyTorch 和 Hugging Face 各版本的；写出编号则显示全文";
 const MODELS: &str = "列出内置的模型：全部，或包含某个词的";
 const GPUS: &str = "列出已知的 GPU 及其 --gpus 写法：全部，或包含某个词的";
 #[cfg(target_os = "linux")]
@@ -178,6 +180,7 @@ const TEMPLATE: &str = "{before-help}{about-with-newline}\n用法：{usage}\n\n{
 const VERBS: &[(&str, &str, &str)] = &[
     #[cfg(target_os = "linux")]
     ("accuracy", ACCURACY, ACCURACY_EXAMPLES),
+    ("advisories", ADVISORIES, LIST_EXIT_CODES),
     ("calibrate", CALIBRATE, CALIBRATE_EXAMPLES),
     ("check", CHECK, EXAMPLES),
     ("completions", COMPLETIONS, COMPLETIONS_EXAMPLES),

@@ -1,12 +1,15 @@
-//! `zeropilot models`, `gpus` and `rules`: what is known, filtered by a word.
+//! `zeropilot models`, `gpus`, `rules` and `advisories`: what is known, filtered by a word.
 
 use clap::Args;
 use zeropilot_lint::RULES;
+use zeropilot_lint::advisory::{Advisory, advisories as all_advisories, advisory};
 use zeropilot_text::Language;
 use zeropilot_view::listing::{self, Listed};
+use zeropilot_view::{Format, advisory as page};
 
 use crate::exit_status::ExitStatus;
-use crate::options::FormatOptions;
+use crate::layout::layout;
+use crate::options::{FormatOptions, GlobalOptions};
 use crate::output::Output;
 
 /// The arguments of the commands that list what is known.
@@ -35,6 +38,28 @@ pub(crate) fn gpus(command: &ListCommand, language: Language) -> ExitStatus {
 /// Lists the rules.
 pub(crate) fn rules(command: &ListCommand, language: Language) -> ExitStatus {
     list(RULES.iter().copied(), "rules", command, language)
+}
+
+/// Lists the advisories, or shows the one that is named.
+pub(crate) fn advisories(
+    command: &ListCommand,
+    global: &GlobalOptions,
+    language: Language,
+) -> ExitStatus {
+    let layout = layout(command.format.format(), global, language);
+    let named = command.word.as_deref().and_then(advisory);
+    match named.filter(|_| layout.format != Format::Json) {
+        Some(advisory) => {
+            let mut output = Output::new(layout.color);
+            output.result(&page::human(advisory, &layout));
+            output.flush();
+            ExitStatus::Clean
+        }
+        None => {
+            let all: Vec<&Advisory> = all_advisories().iter().collect();
+            list(all.iter(), "advisories", command, language)
+        }
+    }
 }
 
 fn list<'a, T: Listed + 'a>(

@@ -39,6 +39,7 @@ pub(crate) fn run(command: &LspCommand, global: &GlobalOptions, language: Langua
         version,
         world_size: command.reader.world_size.map(usize::from),
         front_end: command.reader.front_end,
+        packages: engine_version::packages(command.reader.deepspeed_version.as_deref()),
         ..Settings::default()
     };
     // The editor knows its user's language better than the terminal it was started from.

@@ -86,6 +86,7 @@ fn main() -> ExitCode {
             Command::Simulate(command) => simulate::run(&command, &cli.global, language),
             Command::Rule(command) => rule::run(&command, &cli.global, language),
             Command::Rules(command) => listing::rules(&command, language),
+            Command::Advisories(command) => listing::advisories(&command, &cli.global, language),
             Command::Models(command) => listing::models(&command, language),
             Command::Gpus(command) => listing::gpus(&command, language),
             Command::Explain(command) => explain::run(&command, &cli.global, language),

@@ -7,6 +7,7 @@ use zeropilot_config::front_end::{
     AccelerateArguments, Arguments, FrontEnd, MixedPrecision, ModelFacts, Number, PluginArguments,
     TrainerArguments,
 };
+use zeropilot_config::packages::Packages;
 use zeropilot_config::schema::EngineVersion;
 use zeropilot_lint::{RULES, Script, Selection, Settings, nearest_code};
 
@@ -154,6 +155,7 @@ impl Judging {
             arguments: self.script.arguments(),
             model: self.script.hidden_size.map(ModelFacts::with_hidden_size),
             script: self.script.script(),
+            packages: Packages::default(),
             selection,
         })
     }
@@ -249,6 +251,7 @@ impl ScriptArguments {
             makes_engine: false,
             trains_adapters: false,
             sharing: None,
+            job: None,
         }
     }
 }

@@ -4,6 +4,7 @@ use std::ffi::OsString;
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use crate::packages::{Packages, TRAINING_PACKAGES};
 use crate::schema::EngineVersion;
 
 /// An installed engine.
@@ -15,6 +16,8 @@ pub struct InstalledEngine {
     pub version: String,
     /// The directory of its package.
     pub place: PathBuf,
+    /// What is installed beside it, and itself.
+    pub packages: Packages,
 }
 
 /// The engine of the active environment, or of the `python3` that a shell would run; `variable` reads the environment.
@@ -26,9 +29,10 @@ pub fn find(variable: impl Fn(&str) -> Option<OsString>) -> Option<InstalledEngi
 /// The engine of a Python by its prefix.
 pub fn within(prefix: &Path) -> Option<InstalledEngine> {
     package_directories(prefix).into_iter().find_map(|place| {
-        let version = version_in(&place)?;
+        let packages = packages_in(&place);
+        let version = packages.version("deepspeed")?.to_owned();
         let engine = EngineVersion::nearest(&version).ok()?;
-        Some(InstalledEngine { engine, version, place })
+        Some(InstalledEngine { engine, version, place, packages })
     })
 }
 
@@ -62,17 +66,19 @@ fn package_directories(prefix: &Path) -> Vec<PathBuf> {
     directories
 }
 
-/// The version in the engine's package metadata.
-fn version_in(packages: &Path) -> Option<String> {
-    let entries = fs::read_dir(packages).ok()?.flatten();
-    let metadata = entries.into_iter().find(|entry| {
-        let name = entry.file_name();
-        let name = name.to_string_lossy();
-        name.starts_with("deepspeed-") && name.ends_with(".dist-info")
-    })?;
-    let text = fs::read_to_string(metadata.path().join("METADATA")).ok()?;
-    let version = text.lines().find_map(|line| line.strip_prefix("Version:"))?;
-    Some(version.trim().to_owned())
+/// The versions in the metadata of the packages that training needs.
+fn packages_in(directory: &Path) -> Packages {
+    let entries = fs::read_dir(directory).into_iter().flatten().flatten();
+    entries
+        .filter_map(|entry| {
+            let name = entry.file_name();
+            let (name, _) = name.to_str()?.strip_suffix(".dist-info")?.split_once('-')?;
+            let name = *TRAINING_PACKAGES.iter().find(|known| **known == name)?;
+            let text = fs::read_to_string(entry.path().join("METADATA")).ok()?;
+            let version = text.lines().find_map(|line| line.strip_prefix("Version:"))?;
+            Some((name, version.trim().to_owned()))
+        })
+        .collect()
 }
 
 #[cfg(test)]
@@ -96,6 +102,7 @@ mod tests {
         let found = find(|name| (name == "VIRTUAL_ENV").then(|| directory.path().into()));
         let found = found.expect("an engine");
         assert_eq!((found.engine.name(), found.version.as_str()), ("0.16.9", "0.16.4"));
+        assert_eq!(found.packages, Packages::engine("0.16.4"));
         assert_eq!(within(directory.path()), Some(found));
     }
 

@@ -14,6 +14,7 @@ pub mod installed;
 mod judge;
 pub mod keys;
 pub mod nearest;
+pub mod packages;
 pub mod problem;
 mod pydantic;
 pub mod python;

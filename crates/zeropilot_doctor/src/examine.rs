@@ -3,7 +3,8 @@
 use zeropilot_cluster::discovery::{NoDriver, NotGpus, equal_gpus, visible};
 use zeropilot_config::front_end::FrontEnd;
 use zeropilot_config::schema::EngineVersion;
-use zeropilot_lint::{Report, Severity};
+use zeropilot_lint::advisory::{RULE as ADVISORY_RULE, met_by};
+use zeropilot_lint::{Argument, Report, Severity};
 use zeropilot_text::{Language, Text};
 use zeropilot_units::Bytes;
 
@@ -96,6 +97,7 @@ fn python(
                 .command("pip install --force-reinstall torch"),
         );
     }
+    defects(python, circumstances.report, language, found);
     if let Some(engine) = python.package("deepspeed") {
         engine_findings(&engine.version, circumstances.report, language, found);
     }
@@ -140,6 +142,30 @@ fn missing(python: &Python, package: &'static str, reason: Text, command: &'stat
         .with("python", python.path.display().to_string())
         .with("reason", reason)
         .command(command)
+}
+
+/// Known defects of the installed versions: those that a config meets, or all that one may meet.
+fn defects(python: &Python, report: Option<&Report>, language: Language, found: &mut Vec<Finding>) {
+    if let Some(report) = report {
+        let own = report.diagnostics.iter().filter(|one| one.rule.code == ADVISORY_RULE);
+        found.extend(own.map(|one| {
+            Finding::new("known-defect", one.severity, &words::KNOWN_DEFECT)
+                .with("message", one.message(language))
+                .with("why", one.why(language))
+                .with("help", one.help(language))
+        }));
+        return;
+    }
+    let packages = python.training_packages();
+    let ids: Vec<String> = met_by(&packages).map(|(advisory, _)| advisory.id.clone()).collect();
+    if let Some(first) = ids.first().cloned() {
+        found.push(
+            Finding::new("known-defects", Severity::Note, &words::KNOWN_DEFECTS)
+                .with("count", ids.len())
+                .with("first", first)
+                .with("ids", Argument::Words(ids)),
+        );
+    }
 }
 
 fn engine_findings(

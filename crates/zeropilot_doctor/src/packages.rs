@@ -2,6 +2,8 @@
 
 use std::path::PathBuf;
 
+use zeropilot_config::packages::{Packages, TRAINING_PACKAGES};
+
 /// An installed package.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Package {
@@ -26,6 +28,12 @@ impl Python {
     /// The package that would be imported.
     pub fn package(&self, name: &str) -> Option<&Package> {
         self.packages.iter().find(|package| package.name == name)
+    }
+
+    /// The versions that training imports.
+    pub fn training_packages(&self) -> Packages {
+        let version = |name: &&'static str| Some((*name, self.package(name)?.version.clone()));
+        TRAINING_PACKAGES.iter().filter_map(version).collect()
     }
 
     /// All versions of a package that lie about, the imported one first.

@@ -254,3 +254,21 @@ pub(crate) static STALE_LOCK: Wording = wording(
         "如果共享该目录的其他机器没有正在编译这个扩展，删除它：`rm {path}`",
     ),
 );
+
+pub(crate) static KNOWN_DEFECT: Wording =
+    wording(("{message}", "{message}"), ("{why}", "{why}"), ("{help}", "{help}"));
+
+pub(crate) static KNOWN_DEFECTS: Wording = wording(
+    (
+        "the installed versions have {count} known defects that a job may meet",
+        "已安装的版本有 {count} 个已知缺陷，训练可能会遇到",
+    ),
+    (
+        "Whether a job meets them depends on its config and script: {ids}.",
+        "是否会遇到取决于配置和脚本：{ids}。",
+    ),
+    (
+        "name a config to see which of them apply, or read one: `zeropilot advisories {first}`",
+        "给出配置可以看到哪些适用；也可以逐个查看：`zeropilot advisories {first}`",
+    ),
+);

@@ -156,6 +156,7 @@ fn judge(
         world: report.world,
         arguments: &settings.arguments,
         script: &settings.script,
+        packages: &settings.packages,
         says_auto: document.text().contains("auto"),
     };
     let mut found = Vec::from_iter(other_readers);
@@ -172,8 +173,10 @@ fn judge(
         }
     }
     for (_, check) in CHECKS {
-        if let Check::Config(check) = check {
-            check(&subject, &mut found);
+        match (check, &outcome.resolved) {
+            (Check::Config(check), _) => check(&subject, &mut found),
+            (Check::Resolved(check), Some(resolved)) => check(&subject, resolved, &mut found),
+            _ => {}
         }
     }
     found.sort_by(|a, b| {

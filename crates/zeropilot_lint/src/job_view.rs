@@ -8,6 +8,7 @@ use zeropilot_job::{
 
 use crate::diagnostic::Diagnostic;
 use crate::report::{Report, Verdict};
+use crate::script::Job;
 use crate::settings::Settings;
 use crate::{prepared, sharing};
 
@@ -125,9 +126,30 @@ pub fn settings(launch: &Launch, said: &Settings) -> Settings {
     settings.script.trains_adapters |= trains_adapters(launch);
     settings.script.makes_engine |= launch.script.as_ref().is_some_and(|it| it.engine().is_some());
     settings.script.sharing = settings.script.sharing.or_else(|| sharing::of_launch(launch));
+    settings.script.job = settings.script.job.or_else(|| Some(job(launch)));
     settings.script.is_autotuned = launch.launcher == Launcher::DeepSpeed
         && launch.options.iter().any(|(name, _)| name == "autotuning");
     settings
+}
+
+/// What the files of a launch say.
+fn job(launch: &Launch) -> Job {
+    let given = &launch.given;
+    let calls = |script: &PythonScript| -> Vec<String> {
+        let mut names: Vec<_> = script.calls.iter().map(|call| call.name().to_owned()).collect();
+        names.sort_unstable();
+        names.dedup();
+        names
+    };
+    Job {
+        calls: launch.script.as_ref().map(calls),
+        arguments: given
+            .values
+            .iter()
+            .map(|said| (said.name.clone(), said.value.clone()))
+            .collect(),
+        open: given.unknown.clone(),
+    }
 }
 
 /// Whether only adapters are trained: PEFT in the script, or a framework that is told so.

@@ -5,6 +5,7 @@
 //! own under `rules/`, with its sentences in English and Chinese; [`RULES`] lists them all. How a
 //! diagnostic looks on a screen or in a file is not known here.
 
+pub mod advisory;
 mod argument;
 mod check;
 mod checkpoint;
@@ -53,7 +54,7 @@ pub use manual::{Case, Page};
 pub use registry::{RULES, nearest_code, rule};
 pub use report::{Outcome, Report, ResolvedValues, Verdict};
 pub use rule::{Example, Group, Rule, Severity, Wording};
-pub use script::{Script, Sharing};
+pub use script::{Job, Script, Sharing};
 pub use selection::Selection;
 pub use settings::Settings;
 pub use subject::Subject;

@@ -102,6 +102,7 @@ impl Example {
             arguments: (self.arguments)(),
             model: (self.model)(),
             script: (self.script)(),
+            packages: self.packages.iter().copied().collect(),
             selection: Selection::default(),
         }
     }

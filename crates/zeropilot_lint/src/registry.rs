@@ -5,6 +5,7 @@ use zeropilot_config::nearest::nearest;
 use crate::diagnostic::Diagnostic;
 #[cfg(feature = "job")]
 use crate::job_view::{Findings, JobView};
+use crate::report::ResolvedValues;
 use crate::rule::Rule;
 use crate::rules;
 use crate::subject::Subject;
@@ -17,6 +18,8 @@ pub(crate) enum Check {
     /// It looks at every job.
     #[cfg(feature = "job")]
     Job(fn(&JobView<'_>, &mut Findings)),
+    /// It looks at what the values of an accepted config became.
+    Resolved(fn(&Subject<'_>, &ResolvedValues, &mut Vec<Diagnostic>)),
     /// A reader, a front end or the engine refuses, and `refusal` has the rule word it.
     Refusal,
     /// Another rule looks, and reports this one where it fits better.
@@ -26,6 +29,7 @@ pub(crate) enum Check {
 macro_rules! rules {
     (
         config: [$($config:ident :: $config_rule:ident,)*],
+        resolved: [$($resolved:ident :: $resolved_rule:ident,)*],
         job: [$($job:ident :: $job_rule:ident,)*],
         refusal: [$($refusal:ident :: $refusal_rule:ident,)*],
         via: [$($via:ident :: $via_rule:ident => $by:ident :: $by_rule:ident,)*],
@@ -33,6 +37,7 @@ macro_rules! rules {
         /// All rules, by group and code.
         pub static RULES: &[&Rule] = &sorted([
             $(&rules::$config::$config_rule::RULE,)*
+            $(&rules::$resolved::$resolved_rule::RULE,)*
             $(#[cfg(feature = "job")] &rules::$job::$job_rule::RULE,)*
             $(&rules::$refusal::$refusal_rule::RULE,)*
             $(&rules::$via::$via_rule::RULE,)*
@@ -41,6 +46,7 @@ macro_rules! rules {
         /// What calls each rule, in the order in which they are called.
         pub(crate) static CHECKS: &[(&Rule, Check)] = &[
             $((&rules::$config::$config_rule::RULE, Check::Config(rules::$config::$config_rule::check)),)*
+            $((&rules::$resolved::$resolved_rule::RULE, Check::Resolved(rules::$resolved::$resolved_rule::check)),)*
             $(
                 #[cfg(feature = "job")]
                 (&rules::$job::$job_rule::RULE, Check::Job(rules::$job::$job_rule::check)),
@@ -142,6 +148,9 @@ rules! {
         optimizer::client_optimizer_offloaded,
         parallelism::sequence_key_alone,
         parallelism::tensor_parallel_batch,
+    ],
+    resolved: [
+        versions::advisory,
     ],
     job: [
         launch::no_launcher,
@@ -289,7 +298,7 @@ impl Rule {
 
     /// Whether it looks at configs by itself, beyond what the engine and its front ends refuse.
     pub fn looks_at_configs(&self) -> bool {
-        matches!(self.check(), Some(Check::Config(_)))
+        matches!(self.check(), Some(Check::Config(_) | Check::Resolved(_)))
     }
 
     /// The rule that looks and reports this one, if it does not look by itself.

@@ -115,6 +115,8 @@ pub struct Example {
     pub model: fn() -> Option<ModelFacts>,
     /// What else the script decides.
     pub script: fn() -> Script,
+    /// Versions that are installed.
+    pub packages: &'static [(&'static str, &'static str)],
     /// Whether the text is a launch script instead of a config.
     pub is_job: bool,
     /// Files that a launch script names, and what is in them.
@@ -137,6 +139,7 @@ impl Example {
             arguments: Arguments::default,
             model: no_model,
             script: Script::default,
+            packages: &[],
             is_job: false,
             files: &[],
         }
@@ -175,6 +178,11 @@ impl Example {
     /// For this engine.
     pub const fn version(self, version: &'static str) -> Self {
         Self { version: Some(version), ..self }
+    }
+
+    /// With these versions installed.
+    pub const fn packages(self, packages: &'static [(&'static str, &'static str)]) -> Self {
+        Self { packages, ..self }
     }
 
     /// With these arguments of the training script.

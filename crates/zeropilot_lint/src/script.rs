@@ -29,6 +29,8 @@ pub struct Script {
     pub makes_engine: bool,
     /// Whether ranks work on the same samples, as the script arranges it.
     pub sharing: Option<Sharing>,
+    /// What the files of the job say, if there are any beside the config.
+    pub job: Option<Job>,
 }
 
 /// Ranks that work on the same samples: a pipeline, or a unit for model or sequence parallelism that the engine is
@@ -39,4 +41,15 @@ pub enum Sharing {
     Ranks(usize),
     /// Only the run knows how many.
     Unknown,
+}
+
+/// What is known about the job around a config, as far as its files were read.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Job {
+    /// The functions and classes that the training script calls, if it was read.
+    pub calls: Option<Vec<String>>,
+    /// Arguments with their values.
+    pub arguments: Vec<(String, String)>,
+    /// Arguments whose values only the run decides.
+    pub open: Vec<String>,
 }

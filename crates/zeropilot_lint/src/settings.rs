@@ -1,6 +1,7 @@
 //! Everything beside a config that decides what becomes of it.
 
 use zeropilot_config::front_end::{Arguments, FrontEnd, ModelFacts};
+use zeropilot_config::packages::Packages;
 use zeropilot_config::schema::EngineVersion;
 
 use crate::script::Script;
@@ -21,6 +22,8 @@ pub struct Settings {
     pub model: Option<ModelFacts>,
     /// What else the script decides.
     pub script: Script,
+    /// The versions that are installed, as far as they are known; advisories are compared with them.
+    pub packages: Packages,
     /// Which findings are wanted. What is not told still counts for the verdict.
     pub selection: Selection,
 }
@@ -34,6 +37,7 @@ impl Default for Settings {
             arguments: Arguments::default(),
             model: None,
             script: Script::default(),
+            packages: Packages::default(),
             selection: Selection::default(),
         }
     }

@@ -1,6 +1,7 @@
 //! What a rule looks at: one config that could be read, and everything known around it.
 
 use zeropilot_config::front_end::{Arguments, FrontEnd};
+use zeropilot_config::packages::Packages;
 use zeropilot_config::schema::{EngineVersion, Schema};
 use zeropilot_config::syntax::{Comment, Member, Node, Span, Value};
 
@@ -28,6 +29,8 @@ pub struct Subject<'a> {
     pub arguments: &'a Arguments,
     /// What else the script decides.
     pub script: &'a Script,
+    /// The versions that are installed, as far as they are known.
+    pub packages: &'a Packages,
     /// Whether the text says `auto` anywhere.
     pub says_auto: bool,
 }

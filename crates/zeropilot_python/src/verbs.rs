@@ -9,6 +9,7 @@ use zeropilot_ask::{
     Wishes,
 };
 use zeropilot_config::installed::{self, InstalledEngine};
+use zeropilot_config::packages::Packages;
 use zeropilot_config::schema::EngineVersion;
 use zeropilot_job::TrainingJob;
 use zeropilot_lint::{Settings, Verdict};
@@ -66,7 +67,14 @@ fn settings(
     version: Option<&str>,
 ) -> PyResult<Settings> {
     let judging: Judging = read(judging)?;
-    judging.settings(engine(py, version)?).map_err(|wrong| problem(format!("error: {wrong}")))
+    let mut settings = judging
+        .settings(engine(py, version)?)
+        .map_err(|wrong| problem(format!("error: {wrong}")))?;
+    settings.packages = match version {
+        Some(version) => Packages::engine(version),
+        None => beside(py)?.map(|found| found.packages).unwrap_or_default(),
+    };
+    Ok(settings)
 }
 
 fn plain(language: Language) -> Layout {

@@ -5,6 +5,7 @@ use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde_json::{Map, Value};
 
 use crate::accuracy::OwnAccuracy;
+use crate::advisory::AdvisoryEntry;
 use crate::creation::json::{Created, Refusals};
 use crate::diagnose::json::LogDiagnosis;
 use crate::doctor::Diagnosis;
@@ -70,6 +71,7 @@ impl Shapes {
         add(root::<CatalogueModel<'_>>(g, Role::List("models")));
         add(root::<CatalogueGpu<'_>>(g, Role::List("gpus")));
         add(root::<RuleLine>(g, Role::List("rules")));
+        add(root::<AdvisoryEntry>(g, Role::List("advisories")));
         add(root::<Diagnosis<'_>>(g, Role::Answer("doctor")));
         add(root::<LogDiagnosis<'_>>(g, Role::Answer("diagnose")));
         add(root::<OwnAccuracy<'_>>(g, Role::Answer("accuracy")));

@@ -6,6 +6,7 @@
 //! What a result means was decided elsewhere.
 
 pub mod accuracy;
+pub mod advisory;
 #[cfg(feature = "schema")]
 pub mod answers;
 pub mod calibrate;

@@ -30,6 +30,7 @@ const ANSWERING: &[&str] = &[
     "simulate",
     "rule",
     "rules",
+    "advisories",
     "models",
     "gpus",
     "explain",
@@ -374,7 +375,7 @@ pub(super) const OPTIONS: &[(&[&str], &str, &str)] = &[
         "规则的编号或名称，例如 B03 或 micro-batch-zero；只写字母（如 B）或什么都不写则每条规则列一行",
     ),
     (&["rule"], "all", "列出全部规则"),
-    (&["rules", "models", "gpus"], "word", "只列出包含这个词的内容"),
+    (&["rules", "advisories", "models", "gpus"], "word", "只列出包含这个词的内容"),
     (
         &["explain"],
         "topics",

@@ -4,13 +4,15 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
 use zeropilot_cluster::Nvidia;
+use zeropilot_config::packages::Packages;
 use zeropilot_config::syntax::{decode, parse_hjson};
-use zeropilot_doctor::{Circumstances, Finding, Machine, Needs, examine};
+use zeropilot_doctor::{Circumstances, Finding, Machine, Needs, Python, examine};
 use zeropilot_lint::Severity;
 use zeropilot_run::RunCommand;
 use zeropilot_text::Language;
 
 use crate::doctor::is_on_cpu;
+use crate::engine_version;
 
 /// Launchers that stand beside the interpreter they start.
 const LAUNCHERS: [&str; 5] = ["torchrun", "deepspeed", "accelerate", "python", "python3"];
@@ -42,6 +44,19 @@ pub(super) fn lacks(command: &RunCommand, language: Language) -> Vec<Finding> {
         is_certain || finding.name == DOUBTFUL
     });
     found
+}
+
+/// The versions that the run imports, as far as it is certain which interpreter it uses.
+pub(super) fn packages(command: &RunCommand) -> Packages {
+    let environment = |name: &str| std::env::var_os(name);
+    let python = match command.script {
+        Some(_) => None,
+        None => interpreter(&command.words, &environment),
+    };
+    match python.and_then(|python| Python::find(Some(&python), &environment)) {
+        Some(python) => python.training_packages(),
+        None => engine_version::packages(None),
+    }
 }
 
 /// The interpreter beside the launcher.

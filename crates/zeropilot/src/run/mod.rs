@@ -58,7 +58,7 @@ pub(crate) fn run(
 fn supervise(arguments: &RunArguments, layout: &Layout) -> Result<Verdict, String> {
     let language = layout.language;
     let command = RunCommand::read(arguments.command.clone());
-    let settings = settings()?;
+    let settings = settings(&command)?;
     let planned = fallbacks::of(arguments, &command, language)?;
     let (name, model) = (planned.name.as_deref(), planned.model.as_ref());
     let forecaster = Forecaster::of(arguments, name, &command, model);
@@ -147,12 +147,12 @@ fn finish(screen: &Screen, verdict: &Verdict, directory: &Path, language: Langua
     screen.send_rest();
 }
 
-fn settings() -> Result<Settings, String> {
+fn settings(command: &RunCommand) -> Result<Settings, String> {
     let (version, _) = engine_version::choose(None).map_err(|error| {
         let error = error.to_string();
         format!("error: {}", zeropilot_view::escaped(&error))
     })?;
-    Ok(Settings { version, ..Settings::default() })
+    Ok(Settings { version, packages: machine::packages(command), ..Settings::default() })
 }
 
 /// This very program, wherever it was moved since.

@@ -6,11 +6,12 @@ use std::fmt::Write as _;
 use serde_json::Value;
 use zeropilot_config::keys;
 use zeropilot_config::schema::EngineVersion;
+use zeropilot_lint::advisory::advisories;
 use zeropilot_lint::{Page as RulePage, RULES};
 use zeropilot_record::{Cause, ExitCode, Memory, Shortage};
 use zeropilot_text::{Language, Text};
 use zeropilot_view::explain::markdown;
-use zeropilot_view::{Layout, manual, run as run_words};
+use zeropilot_view::{Layout, advisory, manual, run as run_words};
 
 use crate::commands::output;
 use crate::pages::{Page, below, root};
@@ -18,10 +19,11 @@ use crate::pages::{Page, below, root};
 /// A chapter's file below `docs`, and its text.
 pub(crate) type Chapter = (&'static str, fn(Language) -> String);
 
-pub(crate) const CHAPTERS: [Chapter; 5] = [
+pub(crate) const CHAPTERS: [Chapter; 6] = [
     ("reference/cli.md", cli),
     ("reference/keys.md", key_pages),
     ("reference/rules.md", rules),
+    ("reference/advisories.md", advisory_pages),
     ("reference/environment.md", environment),
     ("reference/exit-codes.md", exit_codes),
 ];
@@ -119,6 +121,26 @@ fn rules(language: Language) -> String {
         let page = manual::human(&RulePage::of(rule), &layout);
         let page: Vec<&str> = page.trim_end().lines().map(str::trim_end).collect();
         let _ = write!(text, "\n## {}\n\n{}\n\n", rule.code, literal(rule.summary.get(language)));
+        let _ = write!(text, "````text\n{}\n````\n", page.join("\n"));
+    }
+    text
+}
+
+fn advisory_pages(language: Language) -> String {
+    let mut text = head(
+        Text::new("Advisories", "已知缺陷"),
+        Text::new(
+            "Known defects of DeepSpeed, PyTorch, transformers, accelerate, PEFT and TRL releases. `zeropilot check`, `doctor` and `run` report those that apply to a job with the installed versions; `zeropilot advisories NAME` shows one. Defects with a test were shown on real CPU ranks of both versions.",
+            "DeepSpeed、PyTorch、transformers、accelerate、PEFT 和 TRL 各版本的已知缺陷。`zeropilot check`、`doctor` 和 `run` 会按已安装的版本报告与训练有关的缺陷；`zeropilot advisories 编号` 显示其中一条。写有测试的缺陷，已在两个版本的真实 CPU rank 上验证。",
+        ),
+        language,
+    );
+    let layout = Layout { language, ..Layout::default() };
+    for entry in advisories() {
+        let page = advisory::human(entry, &layout);
+        let page: Vec<&str> = page.trim_end().lines().skip(1).map(str::trim_end).collect();
+        let title = literal(entry.title().get(language));
+        let _ = write!(text, "\n## {}\n\n{title}\n\n", entry.id);
         let _ = write!(text, "````text\n{}\n````\n", page.join("\n"));
     }
     text

@@ -1,5 +1,6 @@
 //! V: what changed between engine versions.
 
+pub(crate) mod advisory;
 pub(crate) mod legacy_stage_1;
 pub(crate) mod removed_key;
 pub(crate) mod removed_optimizer;
