@@ -162,6 +162,13 @@ def run(request, directory, wishes):
     path = os.path.join(directory, "ds.json")
     with open(path, "w") as file:
         file.write(request["text"])
+    answers = on_ranks(world_size, lambda rank, port, place: rank_main(rank, world_size, port, path, place, wishes), directory)
+    failed = [one for one in answers if not one["runs"] and one["error"] != "Killed"]
+    return (failed or answers)[0]
+
+
+def on_ranks(world_size, main, directory):
+    """What `main(rank, port, place)` writes to its place as JSON, in a process for each rank with its own limits."""
     port = free_port()
     children = []
     for rank in range(world_size):
@@ -172,7 +179,7 @@ def run(request, directory, wishes):
             resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
             signal.alarm(SECONDS)
             try:
-                rank_main(rank, world_size, port, path, os.path.join(directory, f"answer{rank}"), wishes)
+                main(rank, port, os.path.join(directory, f"answer{rank}"))
             finally:
                 os._exit(0)
         children.append(child)
@@ -187,8 +194,7 @@ def run(request, directory, wishes):
         with open(place) as file:
             answers.append(json.load(file))
         os.remove(place)
-    failed = [one for one in answers if not one["runs"] and one["error"] != "Killed"]
-    return (failed or answers)[0]
+    return answers
 
 
 def main():
