@@ -12,13 +12,17 @@ pub(crate) static RULE: Rule = Rule {
     group: Group::Keys,
     severity: Severity::Note,
     summary: Text::new("measuring is left on", "计时开关没有关"),
-    wordings: &[&TIMERS, &MEMORY],
+    wordings: &[&TIMERS, &MEMORY, &COMMUNICATION],
     sources: &[],
     examples: &[
         Example::new(r#"{"train_batch_size": 8, "wall_clock_breakdown": true}"#),
         Example::new(r#"{"train_batch_size": 8, "memory_breakdown": true}"#),
+        Example::new(r#"{"train_batch_size": 8, "comms_logger": {"enabled": true}}"#),
     ],
-    good: &[Example::new(r#"{"train_batch_size": 8, "wall_clock_breakdown": false}"#)],
+    good: &[
+        Example::new(r#"{"train_batch_size": 8, "wall_clock_breakdown": false}"#),
+        Example::new(r#"{"train_batch_size": 8, "comms_logger": {"enabled": false}}"#),
+    ],
     is_no_op: false,
 };
 
@@ -46,11 +50,28 @@ static MEMORY: Wording = Wording {
     help: TIMERS.help,
 };
 
+static COMMUNICATION: Wording = Wording {
+    message: Text::new(
+        "`{path}` makes every collective wait until the GPU has finished",
+        "`{path}` 让每次集合通信都等 GPU 执行完",
+    ),
+    why: Text::new(
+        "DeepSpeed synchronizes the GPU after each collective to time it, so communication no longer overlaps with computation.",
+        "为了计时，DeepSpeed 在每次集合通信后同步 GPU，通信不再与计算重叠。",
+    ),
+    help: TIMERS.help,
+};
+
 pub(crate) fn check(subject: &Subject<'_>, found: &mut Vec<Diagnostic>) {
-    for (key, wording) in [("wall_clock_breakdown", &TIMERS), ("memory_breakdown", &MEMORY)] {
-        let Some(node) = subject.root.get(key) else { continue };
+    let switches: [(&[&str], _); 3] = [
+        (&["wall_clock_breakdown"], &TIMERS),
+        (&["memory_breakdown"], &MEMORY),
+        (&["comms_logger", "enabled"], &COMMUNICATION),
+    ];
+    for (path, wording) in switches {
+        let Some(node) = subject.node(path.iter().copied()) else { continue };
         if node.value == Value::Bool(true) {
-            found.push(at_value(&RULE, wording, &[key], node));
+            found.push(at_value(&RULE, wording, path, node));
         }
     }
 }
