@@ -4,8 +4,9 @@
 
 A case has the shape of those in `knowledge/measured/long-context.json`: "world" ranks, "sequence_ranks" of which share a
 sequence of "sequence" tokens, "model" by its lengths, "config", "checkpointing" (null, "re" for reentrant, "no" for the
-other kind), "mlp_tiles" (null, a number, or "auto" as DeepSpeed's documentation computes them) and "loss" ("trainer": the
-Trainer's). The last of three steps is recorded. Checkpoints on the host are not drawn: here host and device are one.
+other kind), "mlp_tiles" (null, a number, or "auto" as DeepSpeed's documentation computes them) and "loss": "trainer" (the
+Trainer's), or DeepSpeed's `sequence_tiled_compute` ("stc") and `TiledFusedLogitsLoss` ("tfl") in "loss_shards" shards, called
+as its documentation does it, on what the model's body returns. The last of three steps is recorded. Checkpoints on the host are not drawn: here host and device are one.
 """
 
 import json
@@ -17,13 +18,15 @@ STEPS = 3
 HEADS = [(8, 8), (8, 4), (8, 2), (8, 1), (4, 4), (4, 2), (4, 1)]
 
 
+def is_cut(tokens, micro_batch, count):
+    """Whether each tile has tokens: DeepSpeed waits for the last one."""
+    is_whole = lambda length: math.ceil(length / math.ceil(length / count)) == count
+    return is_whole(tokens) and is_whole(tokens * micro_batch)
+
+
 def tiles(draw, tokens, micro_batch):
-    """Tiles of which each has tokens: DeepSpeed waits for the last one."""
     count = draw.choice([None, None, 2, 3, "auto"])
-    if isinstance(count, int):
-        is_whole = lambda length: math.ceil(length / math.ceil(length / count)) == count
-        return count if is_whole(tokens) and is_whole(tokens * micro_batch) else None
-    return count
+    return count if not isinstance(count, int) or is_cut(tokens, micro_batch, count) else None
 
 
 def zero(draw):
@@ -56,6 +59,8 @@ def case(draw):
         config[precision] = {"enabled": True, **({"loss_scale": 8} if precision == "fp16" else {})}
         if draw.random() < 0.3:
             config["seq_parallel_communication_data_type"] = precision
+    # transformers' loss views the labels of a shard as a row, which those of several sequences are not.
+    loss = draw.choice(["trainer", "trainer", "tfl"] + ["stc"] * (micro_batch == 1))
     return {
         "world": world,
         "sequence_ranks": ranks,
@@ -63,12 +68,14 @@ def case(draw):
         "model": {
             "arch": draw.choice(["llama", "qwen2", "qwen3"]), "h": draw.choice([24, 32]), "a": heads, "k": kv_heads, "d": 8,
             "i": draw.choice([48, 56, 80]), "v": draw.choice([101, 131, 211]), "L": draw.choice([1, 2, 3]),
-            "tie": draw.random() < 0.2,
+            # A tiled loss reduces the gradient of its weight before the embedding has added its own.
+            "tie": draw.random() < 0.2 and loss == "trainer",
         },
         "config": config,
         "checkpointing": draw.choice([None, "re", "no"]),
         "mlp_tiles": tiles(draw, tokens, micro_batch),
-        "loss": "trainer",
+        "loss": loss,
+        "loss_shards": draw.choice([count for count in (1, 2, 3, 4) if is_cut(tokens, micro_batch, count)]),
     }
 
 
@@ -162,12 +169,34 @@ class Rank:
         mine = lambda tensor: tensor[:, begin : begin + own].clone()
         return {"input_ids": mine(ids), "position_ids": mine(positions), "shift_labels": mine(labels)}
 
+    def own_loss(self, batch):
+        """The loss of this rank's tokens; of the tiled ones their sum."""
+        if self.case["loss"] == "trainer":
+            return self.engine(**batch, labels=batch["shift_labels"]).loss
+        from deepspeed.runtime.sequence_parallel.ulysses_sp import TiledFusedLogitsLoss, sequence_tiled_compute
+
+        model, shards = self.engine.module, self.case["loss_shards"]
+        labels = batch.pop("shift_labels")
+        hidden = model.model(**batch).last_hidden_state
+        batch["shift_labels"] = labels
+
+        def compute(self, x, y):
+            logits = self.lm_head(x)
+            return self.loss_function(logits, None, self.config.vocab_size, num_items_in_batch=1, shift_labels=y)
+
+        if self.case["loss"] == "tfl":
+            return TiledFusedLogitsLoss.apply(compute, model, hidden, labels, None, shards, [model.lm_head.weight], "sum")
+        return sequence_tiled_compute(
+            compute, hidden.shape[1], shards, {"x": hidden, "y": labels}, {"self": model}, "x", [model.lm_head.weight],
+            output_unshard_dimension=0, output_reduction="sum",
+        )
+
     def forward(self, batch, group):
         """As the Trainer does it."""
         import torch
         from torch.distributed.nn.functional import all_gather
 
-        loss = self.engine(**batch, labels=batch["shift_labels"]).loss
+        loss = self.own_loss(batch)
         losses = all_gather(loss, group=group)
         counted = (batch["shift_labels"] != -100).view(-1).sum()
         counts = torch.stack(all_gather(counted, group=group))

@@ -60,6 +60,7 @@ def _training(
     grad_checkpointing: Optional[bool],
     attention: Optional[str],
     fused_loss: Union[bool, str, None],
+    loss_shards: Optional[int],
     liger: Optional[bool],
     sequence_parallel: Optional[int],
     tiled_mlp: Optional[bool],
@@ -90,6 +91,7 @@ def _training(
         grad_checkpointing=grad_checkpointing,
         attention=attention,
         fused_loss=fused_loss,
+        loss_shards=loss_shards,
         liger=liger,
         sequence_parallel=sequence_parallel,
         tiled_mlp=tiled_mlp,
@@ -127,6 +129,7 @@ def memory(
     grad_checkpointing: Optional[bool] = None,
     attention: Optional[str] = None,
     fused_loss: Union[bool, str, None] = None,
+    loss_shards: Optional[int] = None,
     liger: Optional[bool] = None,
     sequence_parallel: Optional[int] = None,
     tiled_mlp: Optional[bool] = None,
@@ -161,8 +164,9 @@ def memory(
     PyTorch alone, on one GPU or with DDP. A model that sees has ``images_per_sample`` (1) images of the size ``image``
     (``"512x512"``, or ``"none"``) in each sequence; ``freeze`` lists parts that are not trained (``"vision"``, ``"audio"``,
     ``"projector"``, ``"language"``). ``quantization`` (``"nf4"``, ``"nf4-plain"``, ``"int8"``) is the format of the base of
-    ``method="qlora"``. ``fused_loss`` may be ``"trl"``, the head of TRL's trainers. ``deepspeed_version``,
-    ``transformers_version`` and ``trl_version`` name the software of the run; otherwise it is the newest that was measured.
+    ``method="qlora"``. ``fused_loss`` may be ``"trl"``, the head of TRL's trainers, or one of DeepSpeed's losses in
+    ``loss_shards`` shards: ``"sequence-tiled"``, ``"tiled-fused"``. ``deepspeed_version``, ``transformers_version`` and
+    ``trl_version`` name the software of the run; otherwise it is the newest that was measured.
     ``task`` is what the model is trained for (``"sft"``, ``"dpo"``, ``"kto"``, ``"orpo"``, ``"cpo"``, ``"reward"``, ``"distill"``,
     ``"gkd"``, ``"grpo"``, ``"rloo"``, ``"ppo"``), with a ``teacher`` (a model as ``model`` names one), a ``reward_model`` on the same
     GPUs and a ``critic`` (the value model of PPO, which judges ``rollout_batch`` completions at once), a ``reference`` (``"copy"``,
@@ -186,6 +190,7 @@ def memory(
         grad_checkpointing=grad_checkpointing,
         attention=attention,
         fused_loss=fused_loss,
+        loss_shards=loss_shards,
         liger=liger,
         sequence_parallel=sequence_parallel,
         tiled_mlp=tiled_mlp,
@@ -247,6 +252,7 @@ def compare(
     grad_checkpointing: Optional[bool] = None,
     attention: Optional[str] = None,
     fused_loss: Union[bool, str, None] = None,
+    loss_shards: Optional[int] = None,
     liger: Optional[bool] = None,
     sequence_parallel: Optional[int] = None,
     tiled_mlp: Optional[bool] = None,
@@ -288,6 +294,7 @@ def compare(
         grad_checkpointing=grad_checkpointing,
         attention=attention,
         fused_loss=fused_loss,
+        loss_shards=loss_shards,
         liger=liger,
         sequence_parallel=sequence_parallel,
         tiled_mlp=tiled_mlp,
@@ -337,6 +344,7 @@ def plan(
     lora_rank: Optional[int] = None,
     attention: Optional[str] = None,
     fused_loss: Union[bool, str, None] = None,
+    loss_shards: Optional[int] = None,
     liger: Optional[bool] = None,
     sequence_parallel: Optional[int] = None,
     tiled_mlp: Optional[bool] = None,
@@ -446,6 +454,7 @@ def simulate(
     grad_checkpointing: Optional[bool] = None,
     attention: Optional[str] = None,
     fused_loss: Union[bool, str, None] = None,
+    loss_shards: Optional[int] = None,
     liger: Optional[bool] = None,
     sequence_parallel: Optional[int] = None,
     tiled_mlp: Optional[bool] = None,
@@ -495,6 +504,7 @@ def simulate(
         grad_checkpointing=grad_checkpointing,
         attention=attention,
         fused_loss=fused_loss,
+        loss_shards=loss_shards,
         liger=liger,
         sequence_parallel=sequence_parallel,
         tiled_mlp=tiled_mlp,

@@ -62,6 +62,76 @@ fn checkpoints_on_the_host_are_counted_there() {
     assert_eq!(more, 32 * (131_072 / 8) * 4096 * 2);
 }
 
+/// A script that computes the loss in shards, as DeepSpeed documents it.
+const TILED_LOSS: &str = r#"import deepspeed
+from deepspeed.runtime.sequence_parallel.ulysses_sp import TiledFusedLogitsLoss
+from transformers import AutoModelForCausalLM
+
+model = AutoModelForCausalLM.from_pretrained("meta-llama/Llama-3.1-8B")
+model.gradient_checkpointing_enable()
+engine, _, _, _ = deepspeed.initialize(model=model, config="ds.json")
+
+
+def compute(self, x, y):
+    return self.loss_function(self.lm_head(x), None, self.config.vocab_size, shift_labels=y)
+
+
+for batch in loader:
+    labels = batch.pop("shift_labels")
+    hidden = engine.module.model(**batch).last_hidden_state
+    weights = [engine.module.lm_head.weight]
+    loss = TiledFusedLogitsLoss.apply(compute, engine.module, hidden, labels, None, SHARDS, weights, "mean")
+    engine.backward(loss)
+    engine.step()
+"#;
+
+/// What `memory` says of that script with so many shards, or as many as it computes.
+fn tiled_loss(shards: &str) -> Value {
+    let directory = tempfile::tempdir().expect("a directory");
+    let write = |name: &str, text: &str| {
+        std::fs::write(directory.path().join(name), text).expect("a file");
+    };
+    write("train.py", &TILED_LOSS.replace("SHARDS", shards));
+    write(
+        "ds.json",
+        r#"{"bf16": {"enabled": true}, "zero_optimization": {"stage": 2},
+        "train_micro_batch_size_per_gpu": 1}"#,
+    );
+    write("run.sh", "deepspeed --num_gpus 8 train.py\n");
+    let script = directory.path().join("run.sh").display().to_string();
+    answer(&["memory", &script, "--gpus", "8xH100", "--seq-len", "16384", "--json"])
+}
+
+/// Of 16,384 tokens two shards have 8,192 each, four 4,096. Where forward is highest, in backward through a shard, each of
+/// them has 128,256 log-probabilities, their gradients and those of the logits, of four bytes.
+#[test]
+fn a_loss_in_shards_is_read_in_the_script() {
+    let forward = |memory: &Value| memory["tensors"]["peak"]["forward"].as_u64().expect("a number");
+    let (two, four) = (tiled_loss("2"), tiled_loss("4"));
+    assert_eq!(forward(&two) - forward(&four), 4096 * 128_256 * (4 + 4 + 4));
+    let stated = |memory: &Value, name: &str| {
+        let values = memory["provenance"]["values"].as_array().expect("a list").clone();
+        values.into_iter().find(|it| it["name"] == name).expect("it is stated")
+    };
+    assert_eq!(stated(&four, "fused_loss")["value"], "tiled-fused");
+    assert_eq!(stated(&four, "loss_shards")["value"], 4);
+    let computed = tiled_loss("shards_of(hidden)");
+    assert_eq!(stated(&computed, "loss_shards")["origin"]["kind"], "assumed");
+}
+
+/// DeepSpeed's losses in shards reduce a shared weight twice (run on real ranks: an AssertionError in stages 2 and 3).
+#[test]
+fn a_loss_in_shards_of_a_shared_weight_is_refused() {
+    let question = ["memory", "--model", "llama-3.2-1b", "--gpus", "8xH100"];
+    let output = Command::new(env!("CARGO_BIN_EXE_zeropilot"))
+        .args([&question[..], &["--fused-loss=tiled-fused"]].concat())
+        .env("LC_ALL", "C.UTF-8")
+        .output()
+        .expect("zeropilot runs");
+    let error = String::from_utf8(output.stderr).expect("it is text");
+    assert!(!output.status.success() && error.contains("shares its weight"), "{error}");
+}
+
 /// A model whose sequences need everything there is, on GPUs so small that a test can name them.
 const MODEL: &str = r#"{"model_type": "llama", "architectures": ["LlamaForCausalLM"], "hidden_size": 128,
     "intermediate_size": 4096, "num_hidden_layers": 4, "num_attention_heads": 4, "num_key_value_heads": 2,

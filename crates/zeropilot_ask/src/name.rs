@@ -5,6 +5,7 @@ use std::str::FromStr;
 
 use serde::de::Error;
 use serde::{Deserialize, Deserializer, Serialize};
+use zeropilot_job::TiledLoss;
 pub use zeropilot_job::{
     Attention, MethodName, NumberFormat, Optimizer, Quantization, ReferenceName, RolloutName,
     TaskName, TrainerName,
@@ -29,7 +30,7 @@ pub enum Offload {
 /// Whether the loss is fused.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize, Serialize)]
 #[cfg_attr(feature = "clap", derive(clap::ValueEnum))]
-#[serde(rename_all = "lowercase")]
+#[serde(rename_all = "kebab-case")]
 pub enum FusedLoss {
     /// Compute whole logits
     #[default]
@@ -38,8 +39,21 @@ pub enum FusedLoss {
     Yes,
     /// Use TRL's own head, which its SFTTrainer has since 1.15: logits tile by tile
     Trl,
+    /// Use DeepSpeed's `sequence_tiled_compute`: logits shard by shard, in backward again
+    SequenceTiled,
+    /// Use DeepSpeed's `TiledFusedLogitsLoss`: logits shard by shard, backward inside forward
+    TiledFused,
     /// Let `plan` choose
     Either,
+}
+
+impl From<TiledLoss> for FusedLoss {
+    fn from(loss: TiledLoss) -> Self {
+        match loss {
+            TiledLoss::SequenceTiled => Self::SequenceTiled,
+            TiledLoss::TiledFused => Self::TiledFused,
+        }
+    }
 }
 
 /// Programs also say `true` and `false`.

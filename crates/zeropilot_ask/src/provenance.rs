@@ -211,7 +211,14 @@ impl Provenance {
             let is_assumed = training.software.trl_version.is_none();
             self.notes.extend(is_assumed.then_some(Note::TrlAssumed));
         }
-        self.take("fused_loss", &mut training.fused_loss, trl.or(fused), None);
+        let tiled = job.tiled_loss.clone().map(|said| said.map(FusedLoss::from));
+        self.take("fused_loss", &mut training.fused_loss, tiled.or(trl).or(fused), None);
+        if matches!(training.fused_loss, Some(FusedLoss::SequenceTiled | FusedLoss::TiledFused)) {
+            self.take("loss_shards", &mut training.loss_shards, job.loss_shards.clone(), None);
+            if training.loss_shards.is_none() {
+                self.state("loss_shards", "1 GiB".to_owned(), Origin::Assumed);
+            }
+        }
         self.take("liger", &mut training.liger, job.liger.clone(), None);
         let shared = job.sequence_parallel.clone();
         self.take("sequence_parallel", &mut training.sequence_parallel, shared, None);

@@ -4,7 +4,7 @@ use serde::Deserialize;
 use zeropilot_model::Model;
 use zeropilot_model::lora::Lora;
 use zeropilot_model::quantization::{BaseFormat, QuantizedBase, ScaleStorage};
-use zeropilot_step::head::LossHead;
+use zeropilot_step::head::{LossHead, LossShards};
 use zeropilot_step::lower::{Images, Method, Recipe};
 use zeropilot_step::shape::{Checkpoints, LongContext, MlpTiles};
 use zeropilot_step::tape::{AttentionForm, LayerKernels};
@@ -26,6 +26,7 @@ pub const MOST_SEQUENCES: u64 = 1 << 20;
 pub const MOST_RANK: u64 = 1 << 16;
 /// The most GPUs that share a sequence.
 pub(crate) const MOST_SEQUENCE_RANKS: u64 = 1 << 12;
+const MOST_SHARDS: u64 = 1 << 20;
 /// The most images of a sequence.
 pub(crate) const MOST_IMAGES: u64 = 1 << 10;
 /// The most pixels of an image.
@@ -90,11 +91,15 @@ pub struct Training {
     /// Attention implementation [default: auto]
     #[cfg_attr(feature = "clap", arg(long, value_name = "FORM"))]
     pub attention: Option<Attention>,
-    /// Fuse the output projection and the cross entropy: `yes` as Liger does, `trl` as TRL does [default: no]
+    /// Never hold whole logits: fused as in Liger (`yes`) or TRL (`trl`), or in DeepSpeed's shards [default: no]
     #[serde(deserialize_with = "name::fused_loss")]
     #[cfg_attr(feature = "clap", arg(long, value_name = "WHETHER", num_args = 0..=1,
         require_equals = true, default_missing_value = "yes"))]
     pub fused_loss: Option<FusedLoss>,
+    /// Shards of DeepSpeed's tiled losses; otherwise as many that the fp32 logits of one take at most 1 GiB
+    #[cfg_attr(feature = "clap", arg(long, value_name = "N",
+        value_parser = clap::value_parser!(u64).range(1..=MOST_SHARDS)))]
+    pub loss_shards: Option<u64>,
     /// All kernels of Liger: the fused loss, norms, rotary positions and gated activations [default: false]
     #[cfg_attr(feature = "clap", arg(long, value_name = "BOOL", num_args = 0..=1,
         require_equals = true, default_missing_value = "true"))]
@@ -209,6 +214,10 @@ impl Training {
         self.fused_loss.unwrap_or(by_liger)
     }
 
+    fn loss_shards(&self) -> LossShards {
+        self.loss_shards.map_or(LossShards::Gibibyte, LossShards::Count)
+    }
+
     /// Whether all kernels of Liger are used.
     pub fn liger(&self) -> bool {
         self.liger.unwrap_or_default()
@@ -232,6 +241,7 @@ impl Training {
         within("lora_rank", self.lora_rank(), 1, MOST_RANK)?;
         within("images_per_sample", self.images_per_sample.unwrap_or(1), 1, MOST_IMAGES)?;
         within("max_pixels", self.max_pixels.unwrap_or(1), 1, MOST_PIXELS)?;
+        within("loss_shards", self.loss_shards.unwrap_or(1), 1, MOST_SHARDS)?;
         within("sequence_parallel", self.sequence_parallel(), 1, MOST_SEQUENCE_RANKS)?;
         Ok(Recipe {
             method: self.trained(),
@@ -246,6 +256,8 @@ impl Training {
             loss: match self.fused_loss() {
                 FusedLoss::Yes => LossHead::Fused,
                 FusedLoss::Trl => LossHead::Tiled,
+                FusedLoss::SequenceTiled => LossHead::SequenceTiled(self.loss_shards()),
+                FusedLoss::TiledFused => LossHead::TiledFused(self.loss_shards()),
                 FusedLoss::No | FusedLoss::Either => LossHead::Model,
             },
             loading: self.load.map(|load| match load {

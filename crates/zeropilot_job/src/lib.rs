@@ -92,4 +92,4 @@ pub use script::{Files, LaunchScript, read};
 #[cfg(feature = "scripts")]
 pub use shell::{Assignment, Outside, Word};
 pub use task::{JobTask, JobVllm};
-pub use training_job::{ConfigContent, Direction, JobConfig, NotModelled, TrainingJob};
+pub use training_job::{ConfigContent, Direction, JobConfig, NotModelled, TiledLoss, TrainingJob};

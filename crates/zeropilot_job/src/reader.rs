@@ -13,7 +13,9 @@ use crate::framework::Framework;
 use crate::name::{Attention, MethodName, NumberFormat, Optimizer, Quantization};
 use crate::origin::{Origin, Sourced};
 use crate::recipe::{ARGUMENTS, swift_preset};
-use crate::training_job::{ConfigContent, Direction, JobConfig, NotModelled, TrainingJob};
+use crate::training_job::{
+    ConfigContent, Direction, JobConfig, NotModelled, TiledLoss, TrainingJob,
+};
 use crate::{
     Assignment, Call, Files, Launch, LaunchScript, Launcher, Place, PythonScript, Value, as_json,
     inline_config,
@@ -71,7 +73,9 @@ impl Reader<'_> {
         job.fused_loss = self.switch("fused_loss").or_else(|| job.liger.clone());
         job.precision = self.precision();
         job.sequence_parallel = self.sequence_parallel();
-        job.tiled_mlp = self.switch("tiled_mlp");
+        let tiles = || Some(self.applied("TiledMLP")?.map(|_| true));
+        job.tiled_mlp = self.switch("tiled_mlp").or_else(tiles);
+        self.tiled_loss(&mut job);
         self.method(&mut job);
         self.optimizer(&mut job);
         self.attention(&mut job);
@@ -247,6 +251,42 @@ impl Reader<'_> {
             let place = Place::in_file(self.launch.program.as_deref()?, call.span);
             Some(Sourced { value: true, origin: self.origin(&place) })
         })
+    }
+
+    /// A call of `apply` of a function of DeepSpeed.
+    fn applied(&self, class: &str) -> Option<Sourced<&Call>> {
+        let is_it = |call: &&Call| {
+            call.name() == "apply" && call.object().rsplit('.').next() == Some(class)
+        };
+        self.placed(self.script()?.calls.iter().find(is_it)?)
+    }
+
+    fn placed<'c>(&self, call: &'c Call) -> Option<Sourced<&'c Call>> {
+        let place = Place::in_file(self.launch.program.as_deref()?, call.span);
+        Some(Sourced { value: call, origin: self.origin(&place) })
+    }
+
+    /// DeepSpeed's functions that compute the loss in shards. `sequence_tiled_compute` computes other things, too: a loss
+    /// where its results are no sequence.
+    fn tiled_loss(&self, job: &mut TrainingJob) {
+        let fused = self.applied("TiledFusedLogitsLoss");
+        let of_sequence = || self.placed(self.called("sequence_tiled_compute")?);
+        let found = fused
+            .map(|call| (call, TiledLoss::TiledFused, 5))
+            .or_else(|| Some((of_sequence()?, TiledLoss::SequenceTiled, 2)));
+        let Some((call, kind, place)) = found else { return };
+        let is_loss = || {
+            let dimension = call.value.argument(7, "output_unshard_dimension");
+            matches!(dimension, Some((Value::Literal(text), _)) if text == "0")
+        };
+        if kind == TiledLoss::SequenceTiled && !is_loss() {
+            let words = ("a part of the model computed in tiles", "模型的一部分分块计算");
+            let said = call.map(|call| call.name().to_owned());
+            return self.leave_out(job, words, &said, "script", Direction::Lower);
+        }
+        let shards = call.value.argument(place, "shards");
+        job.loss_shards = shards.and_then(|shards| self.written(shards)).and_then(parsed);
+        job.tiled_loss = Some(call.map(|_| kind));
     }
 
     /// GPUs that share a sequence: as an argument, or as the script registers Ulysses or builds a `ParallelismConfig`.

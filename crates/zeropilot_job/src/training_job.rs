@@ -39,6 +39,10 @@ pub struct TrainingJob {
     pub attention: Option<Sourced<Attention>>,
     /// Whether projection and cross entropy are one kernel.
     pub fused_loss: Option<Sourced<bool>>,
+    /// Which function of DeepSpeed computes the loss in shards.
+    pub tiled_loss: Option<Sourced<TiledLoss>>,
+    /// In how many.
+    pub loss_shards: Option<Sourced<u64>>,
     /// Who says that TRL's trainers compute the loss by a head of their own.
     pub trl_head: Option<Origin>,
     /// Whether all kernels of Liger are used.
@@ -61,6 +65,15 @@ pub struct TrainingJob {
     pub not_modelled: Vec<NotModelled>,
     /// Values that only the run knows, by the names of this type's fields.
     pub unknown: Vec<&'static str>,
+}
+
+/// A function of DeepSpeed that computes projection and loss in shards.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum TiledLoss {
+    /// `sequence_tiled_compute`.
+    SequenceTiled,
+    /// `TiledFusedLogitsLoss`.
+    TiledFused,
 }
 
 /// The DeepSpeed config of a job.

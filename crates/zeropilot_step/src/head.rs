@@ -37,8 +37,37 @@ pub enum LossHead {
     /// TRL's head from 1.15 on (`add_fused_lm_head`): logits exist tile by tile in forward and again in backward, which adds
     /// the gradients up in 32 bits. Measured on CPU ranks; on a GPU from its code, with every label valid.
     Tiled,
+    /// DeepSpeed's `sequence_tiled_compute` around projection and loss: logits exist shard by shard in forward and again in
+    /// backward. The script calls the model's body and then this, so that the model itself never runs.
+    SequenceTiled(LossShards),
+    /// DeepSpeed's `TiledFusedLogitsLoss`, called in the same way: forward goes through each shard and back at once.
+    TiledFused(LossShards),
     /// One number for each sequence instead of logits: a reward model, whose loss is that of its task.
     Score,
+}
+
+/// How many shards a loss is computed in.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum LossShards {
+    /// So many.
+    Count(u64),
+    /// As many that the 32-bit logits of one take a gibibyte at most, as ArcticTraining does it.
+    Gibibyte,
+}
+
+impl LossShards {
+    const GIBIBYTE: u64 = 1 << 30;
+
+    /// Elements of the hidden states of each shard.
+    pub(crate) fn cut(self, rows: u64, vocabulary: u64, width: u64) -> Vec<u64> {
+        let count = match self {
+            Self::Count(count) => count.max(1),
+            Self::Gibibyte => (rows * vocabulary * 4).div_ceil(Self::GIBIBYTE).max(1),
+        };
+        let each = rows.div_ceil(count).max(1);
+        (0..rows.div_ceil(each)).map(|shard| each.min(rows - shard * each) * width).collect()
+    }
 }
 
 impl LossHead {
@@ -52,6 +81,13 @@ impl LossHead {
     #[must_use]
     pub fn shifts_a_copy(self) -> bool {
         matches!(self, Self::ShiftedCopy | Self::NarrowShiftedCopy)
+    }
+
+    /// Whether the script calls the model's body and DeepSpeed's loss instead of the model: stage 3 then never learns the
+    /// order of modules.
+    #[must_use]
+    pub fn bypasses_model(self) -> bool {
+        matches!(self, Self::SequenceTiled(_) | Self::TiledFused(_))
     }
 
     /// Whether projection and cross entropy are one kernel.

@@ -29,8 +29,15 @@ pub enum Item {
         /// What its storage was counted as, by place in [`Swing::CATEGORIES`].
         counted_as: u8,
     },
-    /// A part of the gradient of a parameter has been added to the others.
-    PartOfGradient(u32),
+    /// A part of the gradient of a parameter; more will come.
+    PartOfGradient {
+        /// Which parameter.
+        parameter: u32,
+        /// The size of its gradient.
+        bytes: u64,
+        /// What its storage was counted as, by place in [`Swing::CATEGORIES`].
+        counted_as: u8,
+    },
     /// A re-run has saved the weight of a parameter (stage 3 only).
     Hold(u32),
     /// Backward has used a weight a re-run had saved (stage 3 only).
@@ -75,6 +82,8 @@ pub struct MicroStep {
     pub is_reused: bool,
     /// Whether the value model runs by itself.
     pub has_value_pass: bool,
+    /// Whether the model's body is called instead of the model: stage 3 never learns that a pass begins.
+    pub bypasses_model: bool,
 }
 
 impl MicroStep {
@@ -135,9 +144,14 @@ impl MicroStep {
         }
     }
 
+    /// Whether stage 3 learns that a micro step begins.
+    pub(crate) fn is_announced(&self) -> bool {
+        !self.has_value_pass && !self.bypasses_model
+    }
+
     /// Trained parameters in the order in which their gradients become complete.
     pub fn gradient_order(&self) -> impl Iterator<Item = usize> + '_ {
-        self.backward.iter().filter_map(|item| match item {
+        self.forward.iter().chain(&self.backward).filter_map(|item| match item {
             Item::Gradient { parameter, .. } => Some(*parameter as usize),
             _ => None,
         })
@@ -209,6 +223,12 @@ fn place(category: Category) -> usize {
     }
 }
 
+// Categories are few.
+#[allow(clippy::cast_possible_truncation)]
+fn counted_as(storage: Storage) -> u8 {
+    place(storage.category) as u8
+}
+
 fn signed(storage: Storage) -> i64 {
     i64::try_from(storage.bytes).unwrap_or(i64::MAX)
 }
@@ -229,14 +249,13 @@ impl Listener for Reader {
     }
 
     fn gradient(&mut self, parameter: ParameterId, _id: StorageId, storage: Storage) {
-        #[allow(clippy::cast_possible_truncation)]
-        let counted_as = place(storage.category) as u8;
-        let parameter = number(parameter);
+        let (parameter, counted_as) = (number(parameter), counted_as(storage));
         self.push(Item::Gradient { parameter, bytes: storage.bytes, counted_as });
     }
 
-    fn part_of_gradient(&mut self, parameter: ParameterId) {
-        self.push(Item::PartOfGradient(number(parameter)));
+    fn part_of_gradient(&mut self, parameter: ParameterId, _id: StorageId, storage: Storage) {
+        let (parameter, counted_as) = (number(parameter), counted_as(storage));
+        self.push(Item::PartOfGradient { parameter, bytes: storage.bytes, counted_as });
     }
 
     fn hold(&mut self, parameter: ParameterId) {
@@ -288,6 +307,7 @@ impl Listener for Reader {
                 self.flush();
                 self.is_backward = true;
             }
+            Mark::Bypass => self.micro_step.bypasses_model = true,
             Mark::Begin => self.push(Item::Begin),
             Mark::Generate => self.push(Item::Generate),
             Mark::Generated => self.push(Item::Generated),

@@ -18,6 +18,7 @@ use zeropilot_config::settings::Zero;
 use zeropilot_config::syntax::parse_json;
 use zeropilot_model::{Model, Weights};
 use zeropilot_oracle::{Oracle, programs, python, setting};
+use zeropilot_step::head::{LossHead, LossShards};
 use zeropilot_step::lower::{Conditions, Lowered, Recipe};
 use zeropilot_step::memory::{Counting, Prediction};
 use zeropilot_step::program::StepProgram;
@@ -49,9 +50,15 @@ fn model(dimensions: &Value) -> Model {
     Model::from_config_with(&config.to_string(), Weights::Fresh).unwrap()
 }
 
-/// What it takes to follow a case; none if a part of it is not followed.
-fn recipe(case: &Value) -> Option<Recipe> {
-    let is_plain = matches!(case["loss"].as_str().unwrap(), "trainer" | "tutorial");
+/// What it takes to follow a case.
+fn recipe(case: &Value) -> Recipe {
+    let shards = || LossShards::Count(case["loss_shards"].as_u64().unwrap());
+    let loss = match case["loss"].as_str().unwrap() {
+        "trainer" | "tutorial" => LossHead::Model,
+        "stc" => LossHead::SequenceTiled(shards()),
+        "tfl" => LossHead::TiledFused(shards()),
+        other => panic!("{other}"),
+    };
     let checkpoints = match case["checkpointing"].as_str() {
         Some("re") => Checkpoints::Reentrant,
         _ => Checkpoints::Counted,
@@ -61,14 +68,12 @@ fn recipe(case: &Value) -> Option<Recipe> {
         Value::String(_) => MlpTiles::Auto,
         count => MlpTiles::Count(count.as_u64().unwrap()),
     };
-    if !is_plain {
-        return None;
-    }
     let mut recipe = Recipe::full(case["sequence"].as_u64().unwrap());
+    recipe.loss = loss;
     let sequence_ranks = case["sequence_ranks"].as_u64().unwrap();
     recipe.long_context = LongContext { sequence_ranks, checkpoints, mlp_tiles };
     recipe.checkpointing = case["checkpointing"].is_string();
-    Some(recipe)
+    recipe
 }
 
 fn resolved(case: &Value) -> ResolvedConfig {
@@ -184,7 +189,7 @@ struct Held {
 
 impl Held {
     fn add(&mut self, case: &Value) {
-        let Some(recipe) = recipe(case) else { return };
+        let recipe = recipe(case);
         let title = case["name"].as_str().unwrap();
         for rank in case["ranks"].as_array().unwrap() {
             let what = format!(
@@ -211,7 +216,10 @@ fn shared_sequences_are_as_measured() {
     let only = std::env::var("ONLY").ok();
     for case in common::cases("long-context.json") {
         let title = case["name"].as_str().unwrap();
-        if only.as_ref().is_none_or(|only| title.contains(only.as_str())) {
+        if only
+            .as_ref()
+            .is_none_or(|only| title.contains(only.as_str()) || case["loss"] == only.as_str())
+        {
             held.add(&case);
         }
     }

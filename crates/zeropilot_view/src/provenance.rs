@@ -12,7 +12,7 @@ pub(crate) use self::json::Shape;
 use crate::escaped;
 
 /// Values as people name them, and the option that sets each.
-const NAMES: [(&str, Text, &str); 43] = [
+const NAMES: [(&str, Text, &str); 44] = [
     ("model", Text::new("model", "模型"), "--model"),
     ("config", Text::new("DeepSpeed config", "DeepSpeed 配置"), "--config"),
     ("world_size", Text::new("world size", "总卡数（world size）"), "--gpus"),
@@ -40,6 +40,7 @@ const NAMES: [(&str, Text, &str); 43] = [
     ),
     ("attention", Text::new("attention", "注意力实现"), "--attention"),
     ("fused_loss", Text::new("fused loss", "融合 loss"), "--fused-loss"),
+    ("loss_shards", Text::new("shards of the loss", "loss 的分块数"), "--loss-shards"),
     ("liger", Text::new("Liger's kernels", "Liger Kernel"), "--liger"),
     ("sequence_parallel", Text::new("GPUs per sequence", "每条序列的卡数"), "--sequence-parallel"),
     ("tiled_mlp", Text::new("tiled MLP", "MLP 分块计算"), "--tiled-mlp"),

@@ -4,7 +4,7 @@ use std::io;
 use std::path::Path;
 
 use zeropilot_config::schema::{EngineVersion, UnknownVersion};
-use zeropilot_step::lower::{LongContextError, LowerError};
+use zeropilot_step::lower::{LongContextError, LossProblem, LowerError};
 use zeropilot_text::{Language, Text, tr};
 
 use crate::{Summary, escaped, system};
@@ -418,6 +418,16 @@ fn long_context_error(error: &LongContextError, language: Language) -> String {
             language,
             "error: feed-forward layers in tiles are not modelled for {family} models\n  help: leave --tiled-mlp out",
             "错误：{family} 模型的 MLP 分块计算尚未建模\n  建议：去掉 --tiled-mlp"
+        ),
+        LongContextError::LossInShards { why: LossProblem::Job } => tr!(
+            language,
+            "error: DeepSpeed's tiled losses are modelled for supervised training of Llama, Mistral and Qwen text models with DeepSpeed only\n  help: leave `--fused-loss` out; the prediction is then for whole logits, which take more",
+            "错误：DeepSpeed 的分块 loss 目前只支持用 DeepSpeed 对 Llama、Mistral、Qwen 文本模型做有监督训练\n  建议：去掉 `--fused-loss`，按完整 logits 计算（占用更多）"
+        ),
+        LongContextError::LossInShards { why: LossProblem::Tied } => tr!(
+            language,
+            "error: the output layer shares its weight with the embedding: DeepSpeed's tiled losses reduce its gradient before the embedding has added its own, which raises an AssertionError in stages 2 and 3\n  help: use Liger's fused loss instead (`--fused-loss yes`), which runs inside the model",
+            "错误：输出层与词嵌入共享权重：DeepSpeed 的分块 loss 在词嵌入的梯度加上之前就归约了它，stage 2 和 3 会触发 AssertionError\n  建议：改用在模型内部计算的 Liger 融合 loss（`--fused-loss yes`）"
         ),
         LongContextError::TiledAdapters => tr!(
             language,

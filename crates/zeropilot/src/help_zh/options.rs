@@ -282,7 +282,12 @@ pub(super) const OPTIONS: &[(&[&str], &str, &str)] = &[
     (
         &["plan", "memory", "simulate", "doctor", "diagnose"],
         "fused_loss",
-        "把 linear 与 cross entropy 融合成一个 kernel：Liger（yes）、TRL 自带的（trl）、不用，或由 plan 决定",
+        "不保留完整 logits：Liger 的融合 loss（yes）、TRL 自带的（trl）、DeepSpeed 的分块 loss，或由 plan 决定",
+    ),
+    (
+        &["plan", "memory", "simulate", "doctor", "diagnose"],
+        "loss_shards",
+        "DeepSpeed 分块 loss 的块数；不写时，每块的 fp32 logits 不超过 1 GiB",
     ),
     (
         &["plan", "memory", "simulate", "doctor", "diagnose"],

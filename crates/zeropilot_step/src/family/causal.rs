@@ -5,7 +5,7 @@ use super::layer::{Embedding, Linear, Split};
 use super::part::Part;
 use super::split_vocabulary;
 use super::{Family, Output, Returns, Setup, leave_tops, leave_tops_with};
-use crate::head::{Labels, LossHead};
+use crate::head::{Labels, LossHead, LossShards};
 use crate::model::{Label, Model, Module};
 use crate::shape::{Batch, Checkpoints};
 use crate::tape::{Mark, Rerun, Tape, Tensor};
@@ -91,6 +91,9 @@ pub(super) fn key(index: usize) -> u32 {
     index as u32
 }
 
+/// The key of projection and loss, where they run shard by shard.
+const LOSS_KEY: u32 = 1 << 25;
+
 /// A causal language model around a body, among the modules of a program.
 #[derive(Debug)]
 pub(super) struct CausalLm<B> {
@@ -163,7 +166,10 @@ impl Setup {
 
 impl<B: Body> Rerun for CausalLm<B> {
     fn rerun<'t>(&self, key: u32, arguments: Vec<Tensor<'t>>) -> Option<Tensor<'t>> {
-        Some(self.body.call_part(key, &arguments))
+        Some(match key {
+            LOSS_KEY => self.shard_loss(&arguments[0]),
+            _ => self.body.call_part(key, &arguments),
+        })
     }
 }
 
@@ -222,6 +228,10 @@ impl<B: Body> CausalLm<B> {
     /// The model and the loss of this rank's tokens.
     fn own_loss<'t>(&self, tape: &'t Tape) -> Output<'t> {
         let Setup { head, batch, shape, .. } = self.setup;
+        if let LossHead::SequenceTiled(shards) | LossHead::TiledFused(shards) = head {
+            let rest = Vec::new();
+            return Output { loss: self.loss_in_shards(tape, shards), rest };
+        }
         let items = (head == LossHead::ItemsInBatch).then(|| tape.index_tensor(1));
         let Hidden { states: hidden, mut rest } = self.hidden(tape);
         tape.mark(Mark::Head);
@@ -274,6 +284,25 @@ impl<B: Body> CausalLm<B> {
         let loss = tape.loss_outside_model(head, &logits, batch, shape.vocabulary);
         rest.insert(0, logits);
         Output { loss, rest }
+    }
+
+    /// The loss of a script that calls the body, then DeepSpeed's function that computes projection and loss in shards.
+    fn loss_in_shards<'t>(&self, tape: &'t Tape, shards: LossShards) -> Tensor<'t> {
+        let Setup { head, batch, shape, .. } = self.setup;
+        tape.mark(Mark::Bypass);
+        let Hidden { states: hidden, .. } = self.container(tape);
+        tape.mark(Mark::Head);
+        let shards = shards.cut(batch.tokens(), shape.vocabulary, shape.hidden);
+        if let LossHead::TiledFused(_) = head {
+            return tape.sum_and_gradient_in_shards(LOSS_KEY, &hidden, &shards, self);
+        }
+        tape.sum_in_shards(LOSS_KEY, &hidden, shards, |shard| self.shard_loss(shard))
+    }
+
+    /// Projection and loss of some tokens.
+    fn shard_loss<'t>(&self, hidden: &Tensor<'t>) -> Tensor<'t> {
+        let logits = self.head.call(hidden);
+        hidden.tape().causal_loss(&logits, Labels::Given, None)
     }
 
     /// Enters the modules above the body and runs it.

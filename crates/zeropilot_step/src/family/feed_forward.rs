@@ -34,7 +34,7 @@ impl FeedForward {
                 let (hidden, inner) = (shape.hidden, shape.intermediate);
                 let mlp = GatedMlp::build(parent, "mlp", hidden, inner, false);
                 let mlp = mlp.shared(setup.tensor.ranks);
-                Self::Gated(Box::new(mlp.in_tiles(parent, Tiles::of(setup, layer))))
+                Self::Gated(Box::new(mlp.in_tiles(parent, setup, Tiles::of(setup, layer))))
             }
         }
     }
@@ -97,9 +97,9 @@ impl GatedMlp {
     }
 
     /// The same in tiles. The replaced forward names the weights before its tiles use them: stage 3 gathers them with the
-    /// module itself.
-    fn in_tiles(self, parent: &mut Builder<'_>, tiles: Option<Tiles>) -> Self {
-        if tiles.is_some() {
+    /// module itself, unless it does not know that the model runs.
+    fn in_tiles(self, parent: &mut Builder<'_>, setup: &Setup, tiles: Option<Tiles>) -> Self {
+        if tiles.is_some() && !setup.head.bypasses_model() {
             for linear in [&self.gate, &self.up, &self.down] {
                 parent.borrow(self.module, linear.weight);
             }

@@ -248,6 +248,7 @@ pub fn micro_step(program: &dyn Program, options: Options) -> Trace {
         tape.mark(Mark::Saved);
         tape.backward(&loss, &AsRerun(program));
     }
+    tape.drop_kept();
     tape.into_trace()
 }
 

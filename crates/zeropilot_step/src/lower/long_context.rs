@@ -55,9 +55,46 @@ pub enum LongContextError {
         /// Its family.
         family: &'static str,
     },
+    /// A loss of DeepSpeed in shards, beside what it was measured with.
+    #[error("DeepSpeed's losses in shards are not modelled here: {why}")]
+    LossInShards {
+        /// Beside what.
+        why: LossProblem,
+    },
     /// Adapters inside what is computed in tiles.
     #[error("adapters on feed-forward layers fail when these are computed in tiles")]
     TiledAdapters,
+}
+
+/// Why a loss of DeepSpeed in shards is not followed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum LossProblem {
+    /// The family, a tower, a task, or PyTorch alone.
+    #[error(
+        "they are modelled for supervised training of Llama, Mistral and Qwen models with DeepSpeed"
+    )]
+    Job,
+    /// The output layer shares its weight with the embedding, which has a gradient of its own.
+    #[error("the output layer shares its weight with the embedding")]
+    Tied,
+}
+
+fn check_loss(
+    family: Family,
+    tower: &Tower,
+    recipe: &Recipe,
+    is_tied: bool,
+) -> Result<(), LossProblem> {
+    if !recipe.loss.bypasses_model() {
+        return Ok(());
+    }
+    let is_known =
+        matches!(family, Family::Llama | Family::Mistral | Family::Qwen2 | Family::Qwen3);
+    let is_plain = *tower == Tower::None && recipe.task.is_supervised();
+    if !is_known || !is_plain || recipe.engine == Engine::PyTorch {
+        return Err(LossProblem::Job);
+    }
+    if is_tied { Err(LossProblem::Tied) } else { Ok(()) }
 }
 
 /// Whether this model can be trained so; in the order in which the engine refuses.
@@ -66,7 +103,10 @@ pub(super) fn check(
     shape: &Shape,
     tower: &Tower,
     recipe: &Recipe,
+    is_tied: bool,
 ) -> Result<(), LongContextError> {
+    check_loss(family, tower, recipe, is_tied)
+        .map_err(|why| LongContextError::LossInShards { why })?;
     let LongContext { sequence_ranks: ranks, checkpoints, mlp_tiles } = recipe.long_context;
     if recipe.long_context == LongContext::NONE {
         return Ok(());

@@ -27,7 +27,7 @@ use zeropilot_units::{Bytes, ElementSize, Elements};
 
 use self::critic::Value;
 pub use self::frozen::FrozenModel;
-pub use self::long_context::LongContextError;
+pub use self::long_context::{LongContextError, LossProblem};
 pub use self::recipe::{Images, Method, Recipe};
 pub use self::tensor_parallel::{NotFollowed, follow};
 pub use self::tower::{differentiates_frozen_tower, image_tokens, sees};
@@ -522,7 +522,9 @@ fn setup(
     check_size(&shape, batch)?;
     let tower = tower::tower(model, recipe.images.as_ref(), batch.sequences)?;
     check_images(&tower, batch)?;
-    long_context::check(family, &shape, &tower, recipe)?;
+    let mut switches = shape::switches(model, family);
+    let is_tied = switches.tied.unwrap_or_default();
+    long_context::check(family, &shape, &tower, recipe, is_tied)?;
     let element = conditions.element.bytes();
     // PEFT makes adapters in 32 bits; DeepSpeed casts them with the rest unless the model was built partitioned.
     let is_partitioned = loading == Loading::Partitioned && conditions.is_stage_3();
@@ -555,7 +557,6 @@ fn setup(
     {
         return Err(LongContextError::TiledAdapters.into());
     }
-    let mut switches = shape::switches(model, family);
     switches.checkpointing = recipe.checkpointing;
     // A tower that names its input layer is differentiated under checkpointing even if it is frozen.
     let has_tower = matches!(tower, Tower::Vision(_));

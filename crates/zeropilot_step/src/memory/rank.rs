@@ -271,7 +271,8 @@ impl<'a> Rank<'a> {
                 Item::Module(event) => Some(*event),
                 _ => None,
             });
-            gatherer.first_step(events).then(|| gatherer.gather_persistent(&mut self.account))
+            (self.micro_step.bypasses_model || gatherer.first_step(events))
+                .then(|| gatherer.gather_persistent(&mut self.account))
         } else {
             if self.reducer.keeps_sums() {
                 self.step();
@@ -315,7 +316,7 @@ impl<'a> Rank<'a> {
     }
 
     fn begin_micro_step(&mut self) {
-        if let Some(gatherer) = self.gatherer.as_mut().filter(|_| !self.micro_step.has_value_pass) {
+        if let Some(gatherer) = self.gatherer.as_mut().filter(|_| self.micro_step.is_announced()) {
             gatherer.begin_micro_step(&mut self.account);
         }
     }
@@ -406,8 +407,9 @@ impl<'a> Rank<'a> {
                     None => self.reducer.ready(parameter, gradient, &mut self.account),
                 }
             }
-            Item::PartOfGradient(parameter) => {
-                self.reducer.part_ready(parameter as usize, &mut self.account);
+            Item::PartOfGradient { parameter, bytes, counted_as } => {
+                let gradient = self.account.ledger.adopt_gradient(counted_as, bytes);
+                self.reducer.part_ready(parameter as usize, gradient, &mut self.account);
             }
             Item::Module(event) => {
                 if event.kind == EventKind::LeaveBackward {

@@ -47,7 +47,9 @@ pub(super) fn micro_step(
     let mut writer = Writer { swings: read.micro_step.swings.clone(), ..Writer::default() };
     let forward = run.forward(forward, &mut writer)?;
     let backward = run.backward(backward, &mut writer)?;
-    Some(MicroStep { forward, backward, swings: writer.swings, ..MicroStep::default() })
+    let bypasses_model = read.micro_step.bypasses_model;
+    let swings = writer.swings;
+    Some(MicroStep { forward, backward, swings, bypasses_model, ..MicroStep::default() })
 }
 
 /// The run of a shallow model, to be told as that of a deep one.

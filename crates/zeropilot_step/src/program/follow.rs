@@ -153,7 +153,8 @@ impl<'a> Follower<'a> {
             Item::Module(event) => Some(*event),
             _ => None,
         });
-        gatherer.first_step(events).then(|| gatherer.gather_persistent(&mut self.notes))
+        (self.micro_step.bypasses_model || gatherer.first_step(events))
+            .then(|| gatherer.gather_persistent(&mut self.notes))
     }
 
     fn follow(&mut self, items: &[Item]) {
@@ -174,8 +175,9 @@ impl<'a> Follower<'a> {
                     None => self.reducer.ready(parameter, Handle::UNCOUNTED, &mut self.notes),
                 }
             }
-            Item::PartOfGradient(parameter) => {
-                self.reducer.part_ready(parameter as usize, &mut self.notes);
+            Item::PartOfGradient { parameter, .. } => {
+                let parameter = parameter as usize;
+                self.reducer.part_ready(parameter, Handle::UNCOUNTED, &mut self.notes);
             }
             Item::Module(event) => {
                 if event.kind == EventKind::LeaveBackward {
@@ -267,7 +269,7 @@ impl Steps for Follower<'_> {
 
     fn micro_step(&mut self, is_last: bool) -> MicroOps {
         self.notes.ops.clear();
-        if let Some(gatherer) = self.gatherer.as_mut().filter(|_| !self.micro_step.has_value_pass) {
+        if let Some(gatherer) = self.gatherer.as_mut().filter(|_| self.micro_step.is_announced()) {
             gatherer.begin_micro_step(&mut self.notes);
         }
         let once = if std::mem::take(&mut self.is_first) { 0 } else { self.micro_step.once };

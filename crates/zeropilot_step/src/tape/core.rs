@@ -1,7 +1,7 @@
 //! The tape's state: storages with reference counts, the graph, and the checkpointed layers.
 
 use super::graph::{Formula, Gradient, Input, NO_FRAME, Node, Span, Target};
-use super::nested::TileSums;
+use super::nested::Tile;
 use super::trace::{Category, Event, Storage, StorageId, Trace};
 use super::work::{Arithmetic, Work};
 use crate::model::{ModuleId, ParameterId};
@@ -103,7 +103,8 @@ pub(crate) struct Core {
     pub(crate) parts: Vec<Part>,
     /// Parts that are being run again.
     pub(crate) again: u32,
-    pub(crate) tiles: TileSums,
+    /// The tile that backward goes through.
+    pub(crate) tile: Option<Tile>,
     pub(crate) packing: Packing,
     pub(crate) no_grad: u32,
     pub(crate) adapters_off: u32,
@@ -143,7 +144,7 @@ impl Core {
             frames: Vec::new(),
             parts: Vec::new(),
             again: 0,
-            tiles: TileSums::default(),
+            tile: None,
             packing: Packing::Keep,
             no_grad: 0,
             adapters_off: 0,

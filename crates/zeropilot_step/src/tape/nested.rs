@@ -56,6 +56,55 @@ impl Tape {
         )
     }
 
+    /// Run `body` on each shard of `x` as the part `key` without a graph: the sum of the numbers it returns. Backward runs
+    /// every shard again. The function's own context holds `x` for as long as the result lives.
+    pub(crate) fn sum_in_shards<'t>(
+        &'t self,
+        key: u32,
+        x: &Tensor<'t>,
+        shards: Vec<u64>,
+        body: impl Fn(&Tensor<'t>) -> Tensor<'t>,
+    ) -> Tensor<'t> {
+        let made = self.no_grad(|| {
+            let _numbers: Vec<Tensor<'t>> =
+                shards.iter().map(|&elements| body(&x.slice(elements))).collect();
+            self.fresh(1, 4, Category::Loss)
+        });
+        self.keep(x);
+        let sizes = vec![(x.elements, x.element_bytes)];
+        let part = Part { key, sizes, tiles: shards, on_host: false };
+        self.adopt_part(made, std::slice::from_ref(x), part)
+    }
+
+    /// The same, but each shard runs with a graph and backward through it at once: the gradient of `x` waits for backward.
+    pub(crate) fn sum_and_gradient_in_shards<'t>(
+        &'t self,
+        key: u32,
+        x: &Tensor<'t>,
+        shards: &[u64],
+        program: &dyn Rerun,
+    ) -> Tensor<'t> {
+        let one = self.fresh(1, x.element_bytes, Category::Loss);
+        let incoming =
+            Gradient { storage: one.storage, elements: 1, element_bytes: 4, is_view: true };
+        let size = (x.elements, x.element_bytes);
+        let cut = Cut { key, storage: x.storage, size, tiles: shards, is_first: true };
+        let gradient = self.through_tiles(&cut, incoming, program);
+        let made = self.fresh(1, 4, Category::Loss);
+        drop(one);
+        let operation = Operation {
+            formula: Formula::Made,
+            inputs: &[x.input()],
+            saved_inputs: &[gradient.storage],
+            saves_late: true,
+            category: Category::Loss,
+            arithmetic: Arithmetic::None,
+        };
+        let made = self.adopt(made, &operation);
+        self.core.borrow_mut().release(gradient.storage);
+        made
+    }
+
     fn adopt_part<'t>(
         &'t self,
         made: Tensor<'t>,
@@ -103,33 +152,47 @@ impl Tape {
         }
         let arguments = || storages.iter().copied().zip(sizes.iter().copied());
         if tiles.is_empty() {
-            let (_, gradient) = self.through(key, arguments(), incoming, program);
+            let (_, gradient) = self.through(key, false, arguments(), incoming, program);
             back.into_iter().for_each(|storage| self.core.borrow_mut().release(storage));
             return gradient;
         }
-        let (storage, (elements, element_bytes)) = arguments().next()?;
+        let (storage, size) = arguments().next()?;
+        let cut = Cut { key, storage, size, tiles: &tiles, is_first: false };
+        Some(self.through_tiles(&cut, incoming, program))
+    }
+
+    /// Runs a part tile by tile with a graph and backward through each: the gradient of its argument.
+    fn through_tiles(&self, cut: &Cut<'_>, incoming: Gradient, program: &dyn Rerun) -> Gradient {
+        let &Cut { key, storage, size: (elements, element_bytes), tiles, is_first } = cut;
         let bytes = elements * u64::from(element_bytes);
         let sum = self.core.borrow_mut().allocate(bytes, Category::ActivationGradient);
+        let is_number = incoming.elements == 1;
         // The variable that holds an output is bound anew when the next one is made.
         let mut _output = None;
         for (index, &elements) in tiles.iter().enumerate() {
-            self.core.borrow_mut().tiles.begin(index + 1 == tiles.len());
+            let is_last = index + 1 == tiles.len();
+            self.core.borrow_mut().tile = Some(if is_last { Tile::Last } else { Tile::Before });
             let tile = [(storage, (elements, element_bytes))];
-            let incoming = Gradient { elements, is_view: true, ..incoming };
-            let (output, gradient) = self.through(key, tile.into_iter(), incoming, program);
+            let incoming = match is_number {
+                true => incoming,
+                false => Gradient { elements, is_view: true, ..incoming },
+            };
+            let (output, gradient) =
+                self.through(key, is_first, tile.into_iter(), incoming, program);
             if let Some(gradient) = gradient {
                 self.core.borrow_mut().release(gradient.storage);
             }
             _output = output;
         }
-        self.core.borrow_mut().tiles.end();
-        Some(Gradient { storage: sum, elements, element_bytes, is_view: false })
+        self.core.borrow_mut().tile = None;
+        Gradient { storage: sum, elements, element_bytes, is_view: false }
     }
 
     /// Runs a part with a graph and backward through it: its output, and the gradient of its first argument.
     fn through<'t>(
         &'t self,
         key: u32,
+        is_first: bool,
         arguments: impl Iterator<Item = (StorageId, (u64, u8))>,
         incoming: Gradient,
         program: &dyn Rerun,
@@ -138,7 +201,7 @@ impl Tape {
             let mut core = self.core.borrow_mut();
             let leaf = FIRST_ACTIVATION_LEAF + core.activation_leaves;
             core.activation_leaves += 1;
-            core.again += 1;
+            core.again += u32::from(!is_first);
             (leaf, core.node_count())
         };
         let arguments = arguments.enumerate().map(|(index, (storage, size))| {
@@ -147,7 +210,7 @@ impl Tape {
             Tensor { tape: self, storage, target, elements: size.0, element_bytes: size.1 }
         });
         let output = program.rerun(key, arguments.collect());
-        self.core.borrow_mut().again -= 1;
+        self.core.borrow_mut().again -= u32::from(!is_first);
         let mut queue = Queue::default();
         if let Some(Target::Node { node: root, output: place }) =
             output.as_ref().map(|it| it.target)
@@ -164,44 +227,34 @@ impl Tape {
     }
 }
 
-/// Gradients of parameters that are added up tile by tile.
-#[derive(Debug, Default)]
-pub(crate) struct TileSums {
-    is_last: Option<bool>,
-    sums: Vec<(u32, StorageId)>,
+/// A tile that backward goes through.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Tile {
+    /// One before the last: more gradients of the same parameters come.
+    Before,
+    /// The last.
+    Last,
 }
 
-impl TileSums {
-    fn begin(&mut self, is_last: bool) {
-        self.is_last = Some(is_last);
-    }
-
-    fn end(&mut self) {
-        self.is_last = None;
-    }
+/// An argument that a part runs on tile by tile.
+struct Cut<'a> {
+    key: u32,
+    storage: StorageId,
+    /// Elements of the argument, and bytes of an element.
+    size: (u64, u8),
+    /// Elements of each tile.
+    tiles: &'a [u64],
+    /// Whether the part has not run without a graph before.
+    is_first: bool,
 }
 
 impl Core {
-    /// The gradient of a leaf is complete, or its part of a tile: then it is added to those of the tiles before.
+    /// The gradient of a leaf is complete, or that of a tile.
     pub(super) fn hand_over_or_add(&mut self, leaf: u32, storage: StorageId) {
         let parameter = ParameterId::new(leaf as usize);
-        let Some(is_last) = self.tiles.is_last else { return self.hand_over(parameter, storage) };
-        let known = self.tiles.sums.iter().position(|(other, _)| *other == leaf);
-        let sum = match known {
-            Some(place) => {
-                self.release(storage);
-                self.tiles.sums[place].1
-            }
-            None => {
-                self.tiles.sums.push((leaf, storage));
-                storage
-            }
-        };
-        if is_last {
-            self.tiles.sums.retain(|(other, _)| *other != leaf);
-            self.hand_over(parameter, sum);
-        } else {
-            self.tell(Event::PartOfGradient(parameter));
+        match self.tile {
+            Some(Tile::Before) => self.tell(Event::PartOfGradient(parameter, storage)),
+            Some(Tile::Last) | None => self.hand_over(parameter, storage),
         }
     }
 

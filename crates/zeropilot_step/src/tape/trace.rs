@@ -94,6 +94,8 @@ pub enum Mark {
     Head,
     /// The model has returned; its output is still held.
     ForwardDone,
+    /// The model's body is called instead of the model.
+    Bypass,
     /// A forward pass of the model begins that is not the first of its micro step.
     Begin,
     /// The model begins to generate.
@@ -132,8 +134,8 @@ pub enum Event {
     /// The gradient of a parameter is complete. From here on the storage belongs to the listener:
     /// no [`Event::Free`] follows for it.
     Gradient(ParameterId, StorageId),
-    /// A part of the gradient of a parameter has been added to the others; more will come.
-    PartOfGradient(ParameterId),
+    /// A part of the gradient of a parameter; more will come. The storage belongs to the listener from here on.
+    PartOfGradient(ParameterId, StorageId),
     /// The re-run of a checkpointed part has saved a weight: its present storage stays alive even if
     /// the parameter is released. Outside of a re-run a saved weight is the parameter itself.
     Hold(ParameterId),
@@ -181,9 +183,9 @@ pub trait Listener {
     fn gradient(&mut self, parameter: ParameterId, id: StorageId, storage: Storage) {
         let _ = (parameter, id, storage);
     }
-    /// A part of the gradient of a parameter has been added to the others.
-    fn part_of_gradient(&mut self, parameter: ParameterId) {
-        let _ = parameter;
+    /// A part of the gradient of a parameter; its storage now belongs to the listener.
+    fn part_of_gradient(&mut self, parameter: ParameterId, id: StorageId, storage: Storage) {
+        let _ = (parameter, id, storage);
     }
     /// The present storage of a weight is kept for backward.
     fn hold(&mut self, parameter: ParameterId) {
@@ -228,7 +230,9 @@ impl Trace {
                 Event::Gradient(parameter, id) => {
                     listener.gradient(parameter, id, self.storages[id.index()]);
                 }
-                Event::PartOfGradient(parameter) => listener.part_of_gradient(parameter),
+                Event::PartOfGradient(parameter, id) => {
+                    listener.part_of_gradient(parameter, id, self.storages[id.index()]);
+                }
                 Event::Hold(parameter) => listener.hold(parameter),
                 Event::LetGo(parameter) => listener.let_go(parameter),
                 Event::Module(module, pass, edge) => listener.module(module, pass, edge),

@@ -161,6 +161,10 @@ fn batch_words(micro: u64, recipe: &Recipe, language: Language) -> String {
         MlpTiles::Whole => "",
         _ => Text::new(", MLP in tiles", "，MLP 分块计算").get(language),
     };
+    let tiled_loss = match recipe.loss.bypasses_model() {
+        true => Text::new(", loss in shards", "，loss 分块计算").get(language),
+        false => "",
+    };
     let checkpointing = match recipe.checkpointing {
         true if checkpoints == Checkpoints::OnHost => {
             Text::new(", with gradient checkpoints in host memory", "，梯度检查点放在主机内存")
@@ -172,8 +176,8 @@ fn batch_words(micro: u64, recipe: &Recipe, language: Language) -> String {
     let sequences = if micro == 1 { "sequence" } else { "sequences" };
     tr!(
         language,
-        ("micro batch of {micro} {sequences} of {length} tokens{shared}{split}{target}{checkpointing}{tiled}"),
-        ("micro batch：{micro} 条 {length} token 的序列{shared}{split}{target}{checkpointing}{tiled}")
+        ("micro batch of {micro} {sequences} of {length} tokens{shared}{split}{target}{checkpointing}{tiled}{tiled_loss}"),
+        ("micro batch：{micro} 条 {length} token 的序列{shared}{split}{target}{checkpointing}{tiled}{tiled_loss}")
     )
 }
 

@@ -149,8 +149,9 @@ impl Stack {
                 let parameter = rename(&self.parameters, parameter);
                 Item::Gradient { parameter, bytes, counted_as }
             }
-            Item::PartOfGradient(parameter) => {
-                Item::PartOfGradient(rename(&self.parameters, parameter))
+            Item::PartOfGradient { parameter, bytes, counted_as } => {
+                let parameter = rename(&self.parameters, parameter);
+                Item::PartOfGradient { parameter, bytes, counted_as }
             }
             Item::Hold(parameter) => Item::Hold(rename(&self.parameters, parameter)),
             Item::LetGo(parameter) => Item::LetGo(rename(&self.parameters, parameter)),

@@ -68,13 +68,13 @@ impl<'a> Reducer<'a> {
         }
     }
 
-    /// A part of the gradient of a parameter was added to the others. It waits for the rest, but a bucket without room for
+    /// A part of the gradient of a parameter; `gradient` passes over. It waits for the rest, but a bucket without room for
     /// all of it is reduced now.
-    pub fn part_ready(&mut self, parameter: usize, sink: &mut impl Sink) {
+    pub fn part_ready(&mut self, parameter: usize, gradient: Handle, sink: &mut impl Sink) {
         match &mut self.0 {
-            Kind::Whole(_) => {}
-            Kind::Partitioned(partitioned) => partitioned.part_ready(parameter, sink),
-            Kind::Sharded(sharded) => sharded.make_room(parameter, sink),
+            Kind::Whole(whole) => whole.ready(parameter, gradient, sink),
+            Kind::Partitioned(partitioned) => partitioned.part_ready(parameter, gradient, sink),
+            Kind::Sharded(sharded) => sharded.part_ready(parameter, gradient, sink),
         }
     }
 

@@ -1,5 +1,7 @@
 //! Stage 3: a permanent bucket is reduce-scattered when it is full, and every rank keeps its share.
 
+use std::collections::BTreeMap;
+
 use crate::zero::precision::Dtypes;
 use crate::zero::rest::{Category, Place};
 use crate::zero::run::{Backend, Run};
@@ -18,6 +20,8 @@ pub(super) struct Sharded<'a> {
     elements: u64,
     /// Parameters in the bucket; a gradient that did not fit keeps its own storage.
     members: Vec<(usize, Option<Handle>)>,
+    /// Parts of gradients that wait for the rest.
+    parts: BTreeMap<usize, Handle>,
     /// Room for the copies of a reduction.
     copies: Vec<Handle>,
 }
@@ -31,6 +35,7 @@ impl<'a> Sharded<'a> {
             boundary: true,
             elements: 0,
             members: Vec::new(),
+            parts: BTreeMap::new(),
             copies: Vec::new(),
         }
     }
@@ -46,6 +51,7 @@ impl<'a> Sharded<'a> {
     pub(super) fn ready(&mut self, parameter: usize, gradient: Handle, sink: &mut impl Sink) {
         let size = self.size(parameter);
         let limit = self.run.zero.reduce_bucket.0;
+        let gradient = self.add(parameter, gradient, sink);
         self.make_room(parameter, sink);
         let fits = self.run.zero.contiguous_gradients && self.elements + size <= limit;
         if fits {
@@ -55,8 +61,21 @@ impl<'a> Sharded<'a> {
         self.elements += size;
     }
 
+    pub(super) fn part_ready(&mut self, parameter: usize, gradient: Handle, sink: &mut impl Sink) {
+        let sum = self.add(parameter, gradient, sink);
+        self.parts.insert(parameter, sum);
+        self.make_room(parameter, sink);
+    }
+
+    /// A gradient with the parts that came before it.
+    fn add(&mut self, parameter: usize, gradient: Handle, sink: &mut impl Sink) -> Handle {
+        let Some(sum) = self.parts.remove(&parameter) else { return gradient };
+        sink.free(gradient);
+        sum
+    }
+
     /// Reduces the bucket if a gradient has no room in it.
-    pub(super) fn make_room(&mut self, parameter: usize, sink: &mut impl Sink) {
+    fn make_room(&mut self, parameter: usize, sink: &mut impl Sink) {
         let is_full = self.elements + self.size(parameter) > self.run.zero.reduce_bucket.0;
         if self.elements > 0 && is_full {
             self.reduce(sink);

@@ -143,6 +143,26 @@ impl<'a> Partitioned<'a> {
     }
 
     pub(super) fn ready(&mut self, parameter: usize, gradient: Handle, sink: &mut impl Sink) {
+        self.add(parameter, gradient, sink);
+        if self.reduces_now() {
+            self.fill(parameter, sink);
+        }
+    }
+
+    pub(super) fn part_ready(&mut self, parameter: usize, gradient: Handle, sink: &mut impl Sink) {
+        self.add(parameter, gradient, sink);
+        if self.reduces_now() {
+            self.make_room(parameter, sink);
+        }
+    }
+
+    /// Whether gradients go into buckets as they come.
+    fn reduces_now(&self) -> bool {
+        !self.first_stage() || (self.run.zero.overlap_comm && self.boundary)
+    }
+
+    /// A gradient becomes that of its parameter, or is added to it.
+    fn add(&mut self, parameter: usize, gradient: Handle, sink: &mut impl Sink) {
         let first = matches!(self.gradients[parameter], Gradient::None);
         if !self.accumulates_apart() {
             if first {
@@ -160,9 +180,6 @@ impl<'a> Partitioned<'a> {
                 sink.free(cast);
             }
             sink.free(gradient);
-        }
-        if !self.first_stage() || (self.run.zero.overlap_comm && self.boundary) {
-            self.fill(parameter, sink);
         }
     }
 
@@ -208,13 +225,6 @@ impl<'a> Partitioned<'a> {
             if self.run.contiguous_gradients() && self.run.zero.overlap_comm {
                 self.current = 1 - self.current;
             }
-        }
-    }
-
-    pub(super) fn part_ready(&mut self, parameter: usize, sink: &mut impl Sink) {
-        self.set_up_buckets(sink);
-        if !self.first_stage() || (self.run.zero.overlap_comm && self.boundary) {
-            self.make_room(parameter, sink);
         }
     }
 
