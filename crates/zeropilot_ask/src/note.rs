@@ -3,9 +3,7 @@
 use zeropilot_cluster::Cluster;
 use zeropilot_config::schema::EngineVersion;
 use zeropilot_model::Model;
-use zeropilot_step::head::LossHead;
 use zeropilot_step::lower::Recipe;
-use zeropilot_step::tape::LayerKernels;
 
 use crate::name::{NumberFormat, TaskName, TrainerName};
 use crate::task::TaskRequest;
@@ -81,9 +79,8 @@ impl Note {
     pub(crate) fn about_length(model: &Model, recipe: &Recipe, micro_batch: u64) -> Option<Self> {
         let hidden = model.dimensions()?.hidden_size;
         let tokens = recipe.long_context.share(recipe.sequence) * micro_batch;
-        let has_liger =
-            recipe.loss == LossHead::Fused || recipe.layer_kernels == LayerKernels::Liger;
-        (has_liger && tokens.saturating_mul(hidden) > 1 << 31).then_some(Self::WideRows)
+        let is_beyond = tokens.saturating_mul(hidden) > Recipe::LIGER_REACH;
+        (recipe.runs_liger() && is_beyond).then_some(Self::WideRows)
     }
 
     /// What there is to say about a task.

@@ -3,7 +3,6 @@
 use zeropilot_step::head::LossHead;
 use zeropilot_step::lower::Recipe as Training;
 use zeropilot_step::shape::LongContext;
-use zeropilot_step::tape::LayerKernels;
 
 use super::asking::Asker;
 use super::space::Space;
@@ -44,9 +43,6 @@ pub struct Longest {
 
 /// Lengths are multiples of this, and of the GPUs that share one.
 const STEP: u64 = 1024;
-
-/// Elements of a tensor up to which kernels with offsets of 32 bits work.
-const ELEMENTS: u64 = 1 << 31;
 
 /// Looks for the longest sequences of up to this many tokens.
 ///
@@ -96,14 +92,12 @@ impl<'a> Ladder<'a> {
     fn of(task: &'a Task<'a>, training: Training, most: u64) -> Result<Self, PlanError> {
         let space = Space::of(&Task { training: &training, ..*task })?;
         let ranks = training.long_context.sequence_ranks.max(1);
-        let is_fused = training.loss == LossHead::Fused
-            || training.layer_kernels == LayerKernels::Liger
-            || space.fused_loss.contains(&true);
+        let runs_liger = training.runs_liger() || space.fused_loss.contains(&true);
         let hidden = task.model.dimensions().map(|dimensions| dimensions.hidden_size);
         let (micro_batch, _) = space.batches[0];
-        let of_kernels = hidden
-            .filter(|_| is_fused)
-            .map(|hidden| (ELEMENTS / (hidden * micro_batch).max(1)).saturating_mul(ranks));
+        let of_kernels = hidden.filter(|_| runs_liger).map(|hidden| {
+            (Training::LIGER_REACH / (hidden * micro_batch).max(1)).saturating_mul(ranks)
+        });
         let (most, bound) = match of_kernels {
             Some(kernels) if kernels < most => (kernels, Bound::Kernels),
             _ => (most, Bound::Asked),

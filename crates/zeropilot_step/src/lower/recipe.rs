@@ -120,6 +120,15 @@ pub struct Recipe {
 }
 
 impl Recipe {
+    /// Elements of a tensor that Liger's kernels reach: they count in 32 bits (inferred from the longest published runs).
+    pub const LIGER_REACH: u64 = 1 << 31;
+
+    /// Whether some of Liger's kernels run.
+    #[must_use]
+    pub fn runs_liger(&self) -> bool {
+        self.loss.is_fused() || self.layer_kernels == LayerKernels::Liger
+    }
+
     /// Full training on sequences of this length.
     #[must_use]
     pub fn full(sequence: u64) -> Self {
