@@ -46,6 +46,18 @@ texts!(
     "precision",
     "checkpointing",
     "moe",
+    "oom",
+    "lora",
+    "dpo",
+    "grpo",
+    "ulysses",
+    "fsdp2",
+    "liger",
+    "packing",
+    "fragmentation",
+    "zero-init",
+    "evaluation",
+    "saving",
 );
 
 impl Concept {
@@ -131,6 +143,10 @@ mod tests {
         assert_eq!(name("loss_scale"), None);
         assert_eq!(name("zero++"), Some("hpz"));
         assert_eq!(name("zero_optimization"), None);
+        assert_eq!(name("gradient_checkpointing"), Some("checkpointing"));
+        assert_eq!(name("QLoRA"), Some("lora"));
+        assert_eq!(name("zero.Init"), Some("zero-init"));
+        assert_eq!(name("CUDA out of memory"), Some("oom"));
         assert_eq!(Concept::suggestion("ofload").as_deref(), Some("offload"));
     }
 }
