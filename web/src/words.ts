@@ -1,18 +1,18 @@
-// The page's own words. What is said about answers comes from the engine.
+// The page's own words. Texts about answers come from the engine.
 
 export type Language = "en" | "zh";
 
 const WORDS = {
-  tagline: ["The pilot for DeepSpeed ZeRO", "DeepSpeed ZeRO 训练的领航员"],
+  tagline: ["Plan DeepSpeed ZeRO training", "DeepSpeed ZeRO 训练规划"],
   private: ["Computed in this page. Nothing is uploaded.", "全部在本页面计算，不上传任何内容。"],
   plan: ["Plan", "规划"], check: ["Check", "检查"], learn: ["Learn", "学习"],
   sections: ["Sections", "栏目"], theme: ["Theme", "主题"], light: ["Light", "浅色"], dark: ["Dark", "深色"], auto: ["Auto", "跟随系统"],
   bytesEach: ["{bytes} ÷ {count} parameters = {each} bytes each", "{bytes} ÷ {count} 个参数 = 每个 {each} 字节"],
   share: ["Copy link", "复制链接"], shared: ["Link copied", "链接已复制"],
   question: ["Question", "问题"],
-  model: ["Model", "模型"], modelHint: ["Search the catalogue, or drop a config.json here", "搜索内置目录，或把 config.json 拖到这里"],
+  model: ["Model", "模型"], modelHint: ["Search built-in models, or drop a config.json here", "搜索内置目录，或把 config.json 拖到这里"],
   pasteConfig: ["Use a config.json instead", "改用 config.json"], configText: ["Content of config.json", "config.json 的内容"],
-  configUsed: ["config.json is used instead of the catalogue", "正在使用 config.json，而不是内置目录"], configClear: ["Back to the catalogue", "改回内置目录"],
+  configUsed: ["config.json is used instead of a built-in model", "正在使用 config.json，而不是内置目录"], configClear: ["Back to built-in models", "改回内置目录"],
   card: ["GPU", "GPU 型号"], cardHint: ["A card, or its memory such as 44GB", "型号，或显存大小，如 44GB"],
   count: ["GPUs per node", "每节点卡数"], nodes: ["Nodes", "节点数"], hostRam: ["Host memory", "主机内存"], hostRamHint: ["such as 512GiB", "如 512GiB"],
   method: ["Method", "训练方式"], full: ["Full", "全参数"], rank: ["LoRA rank", "LoRA rank"],
@@ -40,8 +40,8 @@ const WORDS = {
   learnTitle: ["What every rank holds", "每个 rank 存了什么"], learnLead: ["Exact tensors of {model}, as the engine lays them out. Change the model under Plan.", "{model} 的张量，按引擎的实际布局精确计算。可以在“规划”里换模型。"],
   stage: ["Stage", "Stage"], ranks: ["Ranks", "Rank 数"], play: ["Play", "播放"], pause: ["Pause", "暂停"],
   afterInit: ["After initialization", "初始化之后"], afterBackward: ["After backward", "反向传播之后"], afterStep: ["After the step", "更新之后"], phase: ["Moment", "时刻"],
-  film: ["Within one step", "一步之内"], filmLead: ["What each rank holds, stretch by stretch: gathered weights come and go, activations pile up, gradients follow.", "逐段看每个 rank 存了什么：收集来的权重随用随放，激活值逐层累积，梯度随后出现。"],
-  filmMoment: ["Moment of the step", "步内时刻"], filmNow: ["{phase}: {bytes}, {gathered} of it gathered from other ranks", "{phase}：共 {bytes}，其中 {gathered} 是从其他 rank 收集来的"], filmPlain: ["{phase}: {bytes}", "{phase}：共 {bytes}"],
+  film: ["Within one step", "一步之内"], filmLead: ["What each rank holds, stretch by stretch: gathered weights come and go, activations pile up, gradients follow.", "逐段看每个 rank 存了什么：聚合的权重随用随放，激活值逐层累积，梯度随后出现。"],
+  filmMoment: ["Moment of the step", "步内时刻"], filmNow: ["{phase}: {bytes}, {gathered} of it gathered from other ranks", "{phase}：共 {bytes}，其中 {gathered} 是从其他 rank 聚合来的"], filmPlain: ["{phase}: {bytes}", "{phase}：共 {bytes}"],
   perRank: ["{bytes} per rank", "每个 rank {bytes}"], folklore: ["What people say, and what holds", "常见说法与事实"], said: ["People say", "常见说法"], holds: ["What holds", "事实"], here: ["With your numbers", "按你的数字"],
   concepts: ["Concepts", "概念"], broken: ["The engine could not be loaded: {error}", "引擎无法加载：{error}"], part: ["Part", "组成"], modelStates: ["model states", "模型状态"],
 } as const satisfies Record<string, readonly [string, string]>;

@@ -64,7 +64,7 @@ pub(crate) struct CheckCommand {
     /// Check again whenever a file changes, until Ctrl-C
     #[arg(long, conflicts_with_all = ["fix", "diff"])]
     pub(crate) watch: bool,
-    /// Model (catalogue name, directory, config.json or Hugging Face ID), for its hidden sizes and how it is stored
+    /// Model (built-in name, directory, config.json or Hugging Face ID), for its hidden sizes and how it is stored
     #[arg(long, value_name = "MODEL", conflicts_with = "hidden_size")]
     pub(crate) model: Option<String>,
     /// The checkpoint that the run resumes: does it fit?

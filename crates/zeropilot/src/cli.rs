@@ -39,7 +39,7 @@ pub(crate) struct Cli {
 /// The verbs.
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
-    /// Check DeepSpeed configs: would the engine take them, and does it read what they say?
+    /// Check DeepSpeed configs: does DeepSpeed accept them, and does it use every key?
     Check(Box<CheckCommand>),
     /// Plan a run: the stage, offload and batch that fit these GPUs, and what to fall back to
     Plan(Box<PlanCommand>),
@@ -56,7 +56,7 @@ pub(crate) enum Command {
     Rules(ListCommand),
     /// List advisories: known defects of DeepSpeed, PyTorch and Hugging Face releases; show one in full by its name
     Advisories(ListCommand),
-    /// List models of the catalogue, all or those that contain a word
+    /// List built-in models, all or those that contain a word
     Models(ListCommand),
     /// List known GPUs and how --gpus names them, all or those that contain a word
     Gpus(ListCommand),

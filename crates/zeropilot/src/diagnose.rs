@@ -39,7 +39,7 @@ pub(crate) struct DiagnoseCommand {
     /// Which run, if the job starts several; the first is 1
     #[arg(long, value_name = "N")]
     launch: Option<usize>,
-    /// Compare with the prediction for this model: catalogue name, directory, config.json or Hugging Face ID
+    /// Compare with the prediction for this model: built-in name, directory, config.json or Hugging Face ID
     #[arg(long, value_name = "MODEL")]
     model: Option<String>,
     /// DeepSpeed config; otherwise made from --stage, --offload and --precision

@@ -55,7 +55,7 @@ pub(crate) struct ExplainCommand {
     pub(crate) launch: Option<usize>,
     #[command(flatten)]
     pub(crate) reader: ReaderOptions,
-    /// Model to estimate costs for: catalogue name, directory, config.json or Hugging Face ID
+    /// Model to estimate costs for: built-in name, directory, config.json or Hugging Face ID
     #[arg(long, value_name = "MODEL")]
     pub(crate) model: Option<String>,
     /// GPUs: `8xA100-80G`, `5x44GB`, `4x8xH100`; otherwise those of this machine

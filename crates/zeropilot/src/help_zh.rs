@@ -7,8 +7,8 @@ use clap::Command;
 use self::options::{HEADINGS, OPTIONS};
 use crate::new;
 
-const ABOUT: &str = "DeepSpeed ZeRO 训练的领航员：不占用 GPU 就先知道结果";
-const CHECK: &str = "检查 DeepSpeed 配置：引擎会不会接受，写的内容是否真的被读取";
+const ABOUT: &str = "DeepSpeed ZeRO 训练的规划、显存预测、配置检查与监督运行";
+const CHECK: &str = "检查 DeepSpeed 配置：DeepSpeed 会不会接受，写的内容是否真的被读取";
 const PLAN: &str = "规划训练：这些卡上用哪个 stage、怎样卸载、batch 多大，以及显存不足时的退路";
 const MEMORY: &str = "预测 GPU 和主机的内存：被什么占用、何时最满、放不放得下";
 const SIMULATE: &str = "模拟一个训练步：在这套集群上要多久，时间花在等什么";

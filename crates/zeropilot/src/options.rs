@@ -105,7 +105,7 @@ pub(crate) struct JobOptions {
     /// Which run, if the job starts several; the first is 1
     #[arg(long, value_name = "N")]
     pub(crate) launch: Option<usize>,
-    /// Model: catalogue name, directory, config.json or Hugging Face ID; otherwise the one in the job
+    /// Model: built-in name, directory, config.json or Hugging Face ID; otherwise the one in the job
     #[arg(long, value_name = "MODEL")]
     pub(crate) model: Option<String>,
     #[command(flatten)]

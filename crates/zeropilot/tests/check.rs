@@ -161,7 +161,7 @@ fn concise_and_github_lines() {
     exit code 1
     --- stdout
     a,b.json:2:23: B03 `train_batch_size` 64 is less than 4 ranks × 32 accumulation steps = 128: the micro batch per GPU becomes 0
-    ds.json:9:3: K02 `memory_efficient_linear` belongs into `zero_optimization`
+    ds.json:9:3: K02 `memory_efficient_linear` must be inside `zero_optimization`
     ds.json:10:3: K01 DeepSpeed reads no key `use_dynamic_tiling`
     --- stderr
     ");

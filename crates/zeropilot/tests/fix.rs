@@ -37,11 +37,11 @@ fn what_may_be_mended_unseen_is_mended_and_the_rest_is_told() {
     assert_eq!(output.status.code(), Some(1));
     let text = stdout(&output);
     assert!(
-        text.contains("  mended K14: write `\"offload_optimizer\": {\"device\": \"cpu\"}`\n"),
+        text.contains("  fixed K14: write `\"offload_optimizer\": {\"device\": \"cpu\"}`\n"),
         "{text}"
     );
     assert!(text.contains("warning[K01]") && text.contains("gradient_clipp1ng"), "{text}");
-    assert!(text.contains("1 finding mended; 2 warnings\n"), "{text}");
+    assert!(text.contains("1 finding fixed; 2 warnings\n"), "{text}");
     let after = fs::read_to_string(directory.path().join("ds.json")).expect("the file");
     let expected =
         CONFIG.replace("\"cpu_offload\": true", "\"offload_optimizer\": {\"device\": \"cpu\"}");
@@ -74,7 +74,7 @@ fn a_diff_is_shown_and_nothing_written() {
         "--- ds.json\n+++ ds.json\n@@ -2,5 +2,5 @@\n \t\"train_batch_size\" : 8,\r\n \t\"gradient_clipp1ng\": 1.0,\r\n \t\"nobody\": 1,\r\n-\t\"zero_optimization\": {\"stage\": 2, \"cpu_offload\": true}\r\n+\t\"zero_optimization\": {\"stage\": 2, \"offload_optimizer\": {\"device\": \"cpu\"}}\r\n }\n\\ No newline at end of file\n"
     );
     let talk = String::from_utf8_lossy(&output.stderr).into_owned();
-    assert!(talk.contains("1 finding in 1 file would be mended"), "{talk}");
+    assert!(talk.contains("1 finding in 1 file would be fixed"), "{talk}");
     let file = directory.path().join("ds.json");
     assert_eq!(fs::read_to_string(&file).expect("the file"), CONFIG);
     fs::write(&file, "{\"train_batch_size\": 8}").expect("a file");
@@ -133,7 +133,7 @@ fn a_job_is_mended_with_what_its_script_says() {
     fs::write(directory.path().join("a.sh"), script).expect("a file");
     let output = run(directory.path(), &["a.sh", "--fix", "--unsafe-fixes"]);
     let text = stdout(&output);
-    assert!(text.contains("mended A08"), "{text}");
+    assert!(text.contains("fixed A08"), "{text}");
     let after = fs::read_to_string(directory.path().join("ds.json")).expect("the file");
     assert!(after.starts_with("{\"train_micro_batch_size_per_gpu\": \"auto\""), "{after}");
 }

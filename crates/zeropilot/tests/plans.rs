@@ -131,7 +131,7 @@ const CASES: [Case; 25] = [
     case(
         ("mistral-7b", "full", "2xA100-80G", 4096),
         "two 80 GB cards for a 7B",
-        "stage 2: 2Ψ + 12Ψ/2 = 58 GB, gradients and activations beside it",
+        "not with stage 2: 2Ψ + 12Ψ/2 = 58 GB of weights and states, and gradients and activations do not fit next to them; stage 3 fits",
     ),
     case(
         ("llama-2-13b", "full", "8xA100-40G", 4096),

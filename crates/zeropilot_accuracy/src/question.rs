@@ -305,7 +305,7 @@ impl fmt::Display for Obstacle {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::Missing(field) => return write!(f, "`{field}` is not published"),
-            Self::Model => "the model is not in the catalogue",
+            Self::Model => "the model is not built in",
             Self::Engine => "another engine (FSDP) shards differently",
             Self::HalfStates => "16-bit master weights",
             Self::Compiled => "compiled or chunked parts of torchtune save other tensors",

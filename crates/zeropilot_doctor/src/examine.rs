@@ -110,7 +110,7 @@ fn required(front_end: Option<FrontEnd>) -> Vec<Required> {
     let mut required: Vec<Required> = vec![
         (
             "deepspeed",
-            Text::new("It is the engine the config is for.", "这份配置就是给它用的。"),
+            Text::new("The config is for DeepSpeed.", "这份配置就是给它用的。"),
             "pip install deepspeed",
         ),
         (
@@ -129,7 +129,7 @@ fn required(front_end: Option<FrontEnd>) -> Vec<Required> {
     if matches!(front_end, Some(FrontEnd::HfTrainer | FrontEnd::Accelerate)) {
         let reason = Text::new(
             "The front end hands the config to DeepSpeed through accelerate.",
-            "前端通过 accelerate 把配置交给 DeepSpeed。",
+            "训练框架通过 accelerate 把配置交给 DeepSpeed。",
         );
         required.push(("accelerate", reason, "pip install accelerate"));
     }

@@ -219,8 +219,8 @@ pub(crate) static FEW_FILES: Wording = wording(
 pub(crate) static NO_PATH: Wording = wording(
     ("`nvme_path` {path} {problem}", "`nvme_path` {path} {problem}"),
     (
-        "The engine swaps into files below it and ends when it cannot create them.",
-        "引擎要在其中创建交换文件，创建失败就退出。",
+        "DeepSpeed swaps into files below it and exits with an error if it cannot create them.",
+        "DeepSpeed 要在其中创建交换文件，创建失败就退出。",
     ),
     ("create it, or give it to the user who trains", "创建该目录，或把权限给训练用户"),
 );

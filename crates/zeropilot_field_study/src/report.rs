@@ -130,8 +130,8 @@ fn precision(study: &Study, labels: &[Label]) -> String {
          {} findings were read by one reader with the file at hand, at least one of every rule that fired at the time \
          (`knowledge/findings`). {right} are true of the file as it stands, {wrong} are \
          false, {open} cannot be decided from the file. Precision: {right} of {} decided, {:.1} %; if everything open were \
-         false, {:.1} %. The sample gives every rule a place, so it is not the precision of a random finding; nobody checked \
-         the reader. {unseen} {gone} of the findings read are no longer told.\n\n\
+         false, {:.1} %. The sample gives every rule a place, so it is not the precision of a random finding; the reader was \
+         not checked by a second one. {unseen} {gone} of the findings read are no longer reported.\n\n\
          What was false:\n\n| rule | key | why | now |\n| --- | --- | --- | --- |\n{}\n",
         labels.len(),
         right + wrong,

@@ -24,8 +24,8 @@ pub(crate) fn section(shipped: &[(Project, Vec<Preset>)]) -> String {
          | --- | ---: | ---: | ---: | ---: | ---: |\n{}\n\n\
          Every error and warning, with the engines it holds for of {} to {}:\n\n\
          | repository, commit and path | rule | what | engines |\n| --- | --- | --- | --- |\n{}\n\n\
-         Every error of this table was put to DeepSpeed {} by itself: with the other errors of its file taken out, the \
-         engine refuses the file; without this one too, it takes it.\n\n",
+         Every error of this table was tested with DeepSpeed {} by itself: without the other errors of its file, DeepSpeed \
+         rejects the file; without this one, too, it accepts it.\n\n",
         reasons.join("\n"),
         counts.join("\n"),
         EngineVersion::all().next().map_or("", EngineVersion::name),

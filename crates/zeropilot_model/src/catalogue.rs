@@ -90,7 +90,7 @@ impl Entry {
 
 /// A name that is not in the catalogue.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("the catalogue has no model `{name}`")]
+#[error("there is no built-in model `{name}`")]
 pub struct UnknownModel {
     /// What was asked for.
     pub name: String,

@@ -151,11 +151,8 @@ fn accelerator_words(
                     "是不是想写 {names}？不是的话可以直接写显存，例如 `8x80GB`"
                 )
             };
-            let what = tr!(
-                language,
-                "`{meant}` is not in the catalogue of accelerators",
-                "加速卡目录里没有 `{meant}`"
-            );
+            let what =
+                tr!(language, "`{meant}` is not a known accelerator", "加速卡目录里没有 `{meant}`");
             (what, Some(help))
         }
         NotFound::Ambiguous { choices } => (

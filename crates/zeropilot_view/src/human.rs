@@ -55,7 +55,7 @@ pub(crate) fn repeated(layout: &Layout, file: &FileResult<'_>) -> String {
 
 /// What was put right, a line each.
 fn mended(report: &Report, language: Language) -> String {
-    let word = Text::new("mended", "已修复").get(language);
+    let word = Text::new("fixed", "已修复").get(language);
     let colon = Text::new(": ", "：").get(language);
     let lines = report.fixed.iter().filter_map(|found| {
         let title = found.fix_title(language)?;

@@ -67,7 +67,7 @@ pub fn not_in_catalogue(unknown: &UnknownModel, language: Language) -> String {
         });
     tr!(
         language,
-        "error: model `{name}`: not in the catalogue\n  help: {meant}paste its config.json",
+        "error: model `{name}`: not a built-in model\n  help: {meant}paste its config.json",
         "错误：模型 `{name}`：不在内置目录里\n  建议：{meant}粘贴它的 config.json"
     )
 }
@@ -116,7 +116,7 @@ fn cause(problem: &ModelProblem, language: Language) -> String {
     match problem {
         ModelProblem::Unknown(_) => tr!(
             language,
-            "neither a path here nor a name of the catalogue",
+            "neither a path here nor a built-in model",
             "既不是本地路径，也不在内置目录里"
         ),
         ModelProblem::Hub(error, _) => {
@@ -207,7 +207,7 @@ fn remedy(problem: &ModelProblem, language: Language) -> String {
                 ),
                 Some(names) => tr!(
                     language,
-                    "the catalogue knows {names}; or download its config.json and give the path",
+                    "built-in models are {names}; or download its config.json and give the path",
                     "内置目录里有 {names}；也可以下载它的 config.json 后给出路径"
                 ),
             }

@@ -51,7 +51,7 @@ pub fn happening(happening: &RunEvent, language: Language) -> Option<String> {
         }
         RunEvent::Resuming { checkpoint, step } => tr!(
             language,
-            "going on from step {step}: {}",
+            "resuming from step {step}: {}",
             "从第 {step} 步继续：{}",
             escaped(checkpoint)
         ),
@@ -135,7 +135,7 @@ fn no_resume(reason: NoResume, language: Language) -> &'static str {
             "目录里的 checkpoint 来自另一次运行",
         ),
         NoResume::OptionUnknown => Text::new(
-            "how the program goes on from a checkpoint is not known (--resume-with)",
+            "how the program resumes from a checkpoint is not known (--resume-with)",
             "不知道训练程序如何续训（可用 --resume-with 指定）",
         ),
         NoResume::OtherShape => Text::new(
@@ -295,7 +295,7 @@ pub fn launches(seen: usize, language: Language) -> String {
     match seen {
         0 => tr!(
             language,
-            "no launch of DeepSpeed is seen in this command: nothing to check before the start, no memory to predict and no fallbacks to take; it is watched all the same",
+            "no DeepSpeed launch found in this command: the checks before the start, the memory prediction and fallbacks are off; the run is still supervised",
             "这条命令里看不出是在启动 DeepSpeed：没有可预先检查的内容，也无法预测显存、无法降级；但照样全程监督"
         ),
         seen => tr!(
@@ -390,7 +390,7 @@ pub fn advice(cause: &Cause, language: Language) -> Option<&'static str> {
             "进程数和 stage 类别必须与写入时一致，否则先用 ds_to_universal 转换",
         ),
         Cause::Unproven | Cause::LauncherKilled { .. } | Cause::RankKilled { .. } => Text::new(
-            "somebody or something outside ended a process: look at the scheduler, at the kernel's log (dmesg) and at limits",
+            "a process was killed from outside: look at the scheduler, at the kernel's log (dmesg) and at limits",
             "有外部因素结束了进程：检查调度系统、内核日志（dmesg）和资源限制",
         ),
         _ => return None,

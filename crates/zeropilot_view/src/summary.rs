@@ -101,12 +101,12 @@ impl Summary {
         };
         let mended = match self.mended {
             0 => String::new(),
-            1 => tr!(language, "1 finding mended; ", "修复了 1 个问题；"),
-            count => tr!(language, "{count} findings mended; ", "修复了 {count} 个问题；"),
+            1 => tr!(language, "1 finding fixed; ", "修复了 1 个问题；"),
+            count => tr!(language, "{count} findings fixed; ", "修复了 {count} 个问题；"),
         };
         let fixable = match self.safe_fixes {
             0 => String::new(),
-            count => tr!(language, " ({count} mended by --fix)", "（--fix 可修复 {count} 个）"),
+            count => tr!(language, " ({count} fixable with --fix)", "（--fix 可修复 {count} 个）"),
         };
         let failing = match self.failing {
             0 => String::new(),

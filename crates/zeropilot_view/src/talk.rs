@@ -228,13 +228,13 @@ pub fn cannot_watch(error: &str, language: Language) -> String {
 pub fn would_mend(summary: &Summary, language: Language) -> String {
     let (count, files) = (summary.mended, summary.mended_files);
     if count == 0 {
-        return tr!(language, "nothing to mend", "没有可以修复的问题");
+        return tr!(language, "nothing to fix", "没有可以修复的问题");
     }
     let findings = if count == 1 { "finding" } else { "findings" };
     let in_files = if files == 1 { "file" } else { "files" };
     tr!(
         language,
-        "{count} {findings} in {files} {in_files} would be mended",
+        "{count} {findings} in {files} {in_files} would be fixed",
         "将修复 {files} 个文件里的 {count} 个问题"
     )
 }

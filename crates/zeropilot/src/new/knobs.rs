@@ -116,7 +116,7 @@ fn help(knob: Knob) -> (&'static str, &'static str) {
         }
         Knob::ReduceScatter => (
             "Reduce each gradient to its owner instead of to all",
-            "梯度只归约到所属进程，而不是全部进程",
+            "梯度只规约到所属的 rank，而不是所有 rank",
         ),
         Knob::RoundRobinGradients => (
             "Spread gradient copies to the host over ranks (stages 1, 2)",
@@ -124,7 +124,7 @@ fn help(knob: Knob) -> (&'static str, &'static str) {
         ),
         Knob::UseMultiRankBucketAllreduce => (
             "Combine small reductions of several ranks (stages 1, 2)",
-            "合并多个进程的小块归约（stage 1、2）",
+            "合并多个 rank 的小块规约（stage 1、2）",
         ),
         Knob::IgnoreUnusedParameters => (
             "Go on if a parameter got no gradient (stages 1, 2)",
@@ -168,7 +168,7 @@ fn help(knob: Knob) -> (&'static str, &'static str) {
             ("Gather weights one after the other (stage 3)", "逐个聚合权重（stage 3）")
         }
         Knob::HpzPartitionSize => (
-            "Keep a second copy of the weights within groups of so many ranks (stage 3)",
+            "Keep a second copy of the weights within groups of this many ranks (stage 3)",
             "在这么多进程的组内再保留一份权重（stage 3）",
         ),
         Knob::QuantizedWeights => {

@@ -50,7 +50,7 @@ pub(crate) struct NewCommand {
     tiers: bool,
     #[command(flatten)]
     format: FormatOptions,
-    /// Size buckets for this model: catalogue name, directory, config.json or Hugging Face ID
+    /// Size buckets for this model: built-in name, directory, config.json or Hugging Face ID
     #[arg(long, value_name = "MODEL")]
     model: Option<String>,
     /// GPUs, such as `8xH100` or `2x8xV100-SXM2-32GB`: sets the world size, and fp16 on GPUs without bf16

@@ -71,7 +71,7 @@ pub(crate) struct RunArguments {
     /// Where the program writes checkpoints; otherwise its --output_dir or --save
     #[arg(long, value_name = "DIR")]
     pub(crate) checkpoints: Option<PathBuf>,
-    /// What to add to the command to go on from a checkpoint, `{}` being its directory; known for the HF Trainer
+    /// What to add to the command to resume from a checkpoint, `{}` being its directory; known for the HF Trainer
     #[arg(long, value_name = "OPTION", allow_hyphen_values = true)]
     pub(crate) resume_with: Option<String>,
     /// Report hangs, restarts, fallbacks, NaN and the end of the run: a URL gets JSON by POST, a shell command gets it on its standard input; can be repeated

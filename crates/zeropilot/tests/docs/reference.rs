@@ -117,10 +117,18 @@ fn rules(language: Language) -> String {
         language,
     );
     let layout = Layout { language, ..Layout::default() };
+    let columns = Text::new("rule | finding", "规则 | 问题").get(language);
+    let _ = write!(text, "\n| {columns} |\n| --- | --- |\n");
+    for rule in RULES {
+        let (code, name) = (rule.code, rule.name);
+        let link = format!("[{code}](#{}-{name})", code.to_lowercase());
+        let _ = writeln!(text, "| {link} | {} |", literal(rule.summary.get(language)));
+    }
     for rule in RULES {
         let page = manual::human(&RulePage::of(rule), &layout);
         let page: Vec<&str> = page.trim_end().lines().map(str::trim_end).collect();
-        let _ = write!(text, "\n## {}\n\n{}\n\n", rule.code, literal(rule.summary.get(language)));
+        let summary = literal(rule.summary.get(language));
+        let _ = write!(text, "\n## {} {}\n\n{summary}\n\n", rule.code, rule.name);
         let _ = write!(text, "````text\n{}\n````\n", page.join("\n"));
     }
     text

@@ -36,7 +36,7 @@ impl CreationProblem {
             Self::Exists => Objection::new(
                 Text::new("`{name}` is there already", "`{name}` 已经存在"),
                 Text::new(
-                    "a config that somebody wrote is not thrown away unasked",
+                    "zeropilot does not overwrite existing files by default",
                     "不经确认不会丢掉别人写好的配置。",
                 ),
                 Text::new(
@@ -60,8 +60,8 @@ impl CreationProblem {
             Self::NoDirectory => Objection::new(
                 Text::new("the directory of `{name}` does not exist", "`{name}` 所在的目录不存在"),
                 Text::new(
-                    "a mistyped path would otherwise become a new directory nobody looks into",
-                    "如果自动创建，路径打错时就会多出一个没人会去看的目录。",
+                    "a mistyped path would otherwise become a new directory",
+                    "如果自动创建，路径打错时就会多出一个目录。",
                 ),
                 Text::new("create it with `mkdir -p`, or correct the path", "先用 `mkdir -p` 创建，或改正路径"),
             ),
@@ -81,7 +81,7 @@ impl CreationProblem {
             Self::TiersOnStandardOutput => Objection::new(
                 Text::new("--tiers writes three files, and standard output is one", "--tiers 要写三个文件，而标准输出只有一个"),
                 Text::new(
-                    "three configs behind each other are no JSON that anybody reads",
+                    "three concatenated configs are not valid JSON",
                     "三份配置首尾相接，就不再是能被读取的 JSON。",
                 ),
                 Text::new("name a file with -o, or add --json to get all three in one array", "用 -o 指定文件名，或加上 --json 把三份放进一个数组"),
@@ -89,8 +89,8 @@ impl CreationProblem {
             Self::ModelWithoutWidth => Objection::new(
                 Text::new("the files of `{name}` do not tell how wide the model is", "从 `{name}` 的文件看不出模型的宽度"),
                 Text::new(
-                    "bucket sizes follow from the width; a guess would be a number nobody chose",
-                    "bucket 大小由宽度决定，猜一个等于写下没人选过的数。",
+                    "bucket sizes follow from the width, and zeropilot does not guess it",
+                    "通信桶大小由宽度决定，zeropilot 不作猜测。",
                 ),
                 Text::new(
                     "name a directory with its config.json, or leave --model out",

@@ -22,8 +22,8 @@ pub(super) fn objection(refusal: &Refusal) -> Objection {
         Refusal::SeveralPrecisions(names) => Objection::new(
             Text::new("{names} cannot be used together", "{names} 不能同时使用"),
             Text::new(
-                "weights have one number format; the engine refuses a config that enables fp16 and bf16",
-                "权重只有一种数值格式；同时启用 fp16 和 bf16 的配置会被引擎拒绝。",
+                "weights have one number format; DeepSpeed rejects a config that enables fp16 and bf16",
+                "权重只有一种数值格式；同时启用 fp16 和 bf16 的配置会被 DeepSpeed 拒绝。",
             ),
             Text::new(
                 "keep --bf16 on GPUs that know it (Ampere and later), --fp16 on older ones",
@@ -45,16 +45,16 @@ pub(super) fn objection(refusal: &Refusal) -> Objection {
                 "--loss-scale 固定了数值，而其他选项是用来动态调整的",
             ),
             Text::new(
-                "with a fixed scale the engine reads neither window nor hysteresis nor the initial power",
-                "数值固定后，引擎不会读取 window、hysteresis 和 initial power。",
+                "with a fixed scale, DeepSpeed reads neither window nor hysteresis nor the initial power",
+                "数值固定后，DeepSpeed 不会读取 window、hysteresis 和 initial power。",
             ),
             Text::new("drop --loss-scale to have it searched, or keep it alone", "想动态调整就去掉 --loss-scale，否则只保留它"),
         ),
         Refusal::LossScaleNotPositive(scale) => Objection::new(
             Text::new("the loss scale {scale} is not above zero", "loss scale {scale} 不大于 0"),
             Text::new(
-                "the loss is multiplied by it; zero is the engine's word for searching the scale itself",
-                "loss 要乘以它；引擎把 0 理解为动态调整。",
+                "the loss is multiplied by it; 0 makes DeepSpeed adjust the scale itself",
+                "loss 要乘以它；0 表示由 DeepSpeed 动态调整。",
             ),
             Text::new("leave --loss-scale out to have it searched", "想动态调整就不要写 --loss-scale"),
         )

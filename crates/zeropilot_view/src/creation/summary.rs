@@ -69,7 +69,7 @@ const BUFFERS: Text = Text::new("buffers", "缓冲区");
 fn reader(target: Target, language: Language) -> String {
     let name = match target {
         Target::DeepSpeed => Text::new(
-            "bare DeepSpeed: numbers only, no \"auto\"",
+            "plain DeepSpeed: numbers only, no \"auto\"",
             "直接用 DeepSpeed：全部写数值，没有 \"auto\"",
         ),
         Target::HfTrainer => Text::new(
@@ -149,7 +149,7 @@ fn precision(precision: Precision, language: Language) -> String {
             tr!(language, "fp16, loss scale fixed at {scale}", "fp16，loss scale 固定为 {scale}")
         }
         LossScale::Dynamic(_) => {
-            tr!(language, "fp16, loss scale found by the engine", "fp16，动态 loss scale")
+            tr!(language, "fp16, loss scale found by DeepSpeed", "fp16，动态 loss scale")
         }
     }
 }
@@ -185,7 +185,7 @@ fn optimizer(recipe: &Recipe, language: Language) -> String {
     };
     let name = kind.type_name();
     match (recipe.hyper_parameters.learning_rate, recipe.target.fills_placeholders()) {
-        (_, true) => tr!(language, "{name}, built by the engine", "{name}，由引擎创建"),
+        (_, true) => tr!(language, "{name}, built by DeepSpeed", "{name}，由 DeepSpeed 创建"),
         (Some(rate), false) => {
             tr!(language, "{name}, learning rate {rate:e}", "{name}，学习率 {rate:e}")
         }

@@ -72,8 +72,8 @@ fn body(page: &mut Page, indent: usize, key: &ExplainedKey, language: Language) 
         Status::HandedOn(None) | Status::Refused => {}
         Status::Unread => {
             let said = Text::new(
-                "Read by nobody: it has no effect.",
-                "没有人读取这个键：写了也不起作用。",
+                "DeepSpeed does not read this key: it has no effect.",
+                "DeepSpeed 不读取这个键，设置不生效。",
             );
             page.warning(indent, said.get(language));
         }

@@ -120,8 +120,8 @@ pub(super) fn no_cost(text: &KeyText, language: Language) -> Option<String> {
         NoCost::None => tr!(language, "none on memory or speed", "不影响显存和速度"),
         NoCost::Unread => tr!(
             language,
-            "none: nobody in DeepSpeed {newest} reads it, so setting it changes nothing",
-            "没有：DeepSpeed {newest} 里没有人读它，写了也不起作用"
+            "none: DeepSpeed {newest} ignores this key",
+            "无：DeepSpeed {newest} 不读取该键，设置不生效"
         ),
     })
 }

@@ -19,8 +19,8 @@ pub(super) fn about(version: EngineVersion, languages: &[Language]) -> String {
     let said = |language| {
         Some(tr!(
             language,
-            "What DeepSpeed {version} reads from its config file. What this schema refuses, the engine refuses; what depends on several keys or on the number of ranks is found by `zeropilot check`.",
-            "DeepSpeed {version} 从配置文件里读取的内容。本 schema 判错的，引擎一定拒绝；牵涉多个键或卡数的问题请用 `zeropilot check` 检查。"
+            "What DeepSpeed {version} reads from its config file. DeepSpeed rejects what this schema rejects; what depends on several keys or on the number of ranks is found by `zeropilot check`.",
+            "DeepSpeed {version} 从配置文件里读取的内容。本 schema 判错的，DeepSpeed 一定拒绝；牵涉多个键或卡数的问题请用 `zeropilot check` 检查。"
         ))
     };
     in_all(languages, said).unwrap_or_default()

@@ -64,7 +64,7 @@ pub(super) fn short(phase: Phase) -> Text {
 /// When something happens.
 pub(crate) fn moment(phase: Phase) -> Text {
     match phase {
-        Phase::Init => Text::new("while the engine is built", "初始化引擎时"),
+        Phase::Init => Text::new("while DeepSpeed is initialized", "初始化 DeepSpeed 时"),
         Phase::Generate => Text::new("while completions are generated", "生成补全时"),
         Phase::Score => Text::new("while the model scores completions", "模型给补全打分时"),
         Phase::Forward => Text::new("in the forward pass", "前向传播中"),

@@ -38,8 +38,8 @@ fn reason(larger: &str) -> Option<Text> {
             "权重、梯度和优化器状态由配置决定，不会多占；超出的是更新或保存时的临时副本",
         ),
         "loading" => Text::new(
-            "what the engine keeps follows from the config, so it is what was held while loading: every rank building the whole model before it is partitioned, or weights read in fp32",
-            "引擎常驻的部分由配置决定；超出的是加载过程：每个 rank 都先完整构建了模型再切分，或者按 fp32 读入了权重",
+            "the states that DeepSpeed keeps follow from the config, so the excess comes from loading: every rank building the whole model before it is partitioned, or weights read in fp32",
+            "DeepSpeed 常驻的部分由配置决定；超出的是加载过程：每个 rank 都先完整构建了模型再切分，或者按 fp32 读入了权重",
         ),
         _ => return None,
     })
@@ -88,7 +88,7 @@ pub(super) fn room(
     if least > left {
         return Some(tr!(
             language,
-            "error: this cannot fit: weights, gradients and optimizer states alone need {least} {where_}, and {left} are free\n  help: `zeropilot plan --model … --gpus …` finds what fits; --no-preflight starts it all the same",
+            "error: this cannot fit: weights, gradients and optimizer states alone need {least} {where_}, and {left} are free\n  help: `zeropilot plan --model … --gpus …` finds what fits; --no-preflight starts it anyway",
             "错误：放不下：仅权重、梯度和优化器状态就需要{where_} {least}，而可用只有 {left}\n  建议：用 `zeropilot plan --model … --gpus …` 找到放得下的方案；--no-preflight 可强行启动"
         ));
     }

@@ -15,7 +15,7 @@ pub(crate) static RULE: Rule = Rule {
     severity: Severity::Warning,
     summary: Text::new(
         "`\"auto\"` inside a section silently becomes the default",
-        "段落里的 `\"auto\"` 会悄悄变成默认值",
+        "配置段里的 `\"auto\"` 会悄悄变成默认值",
     ),
     wordings: &[&WORDING],
     sources: &["deepspeedai/DeepSpeed#1270", "huggingface/trl#2154"],

@@ -39,7 +39,10 @@ pub(crate) static RULE: Rule = Rule {
 };
 
 static KNOWN: Wording = Wording {
-    message: Text::new("nobody fills `\"auto\"` for `{path}`", "没有人会填 `{path}` 的 `\"auto\"`"),
+    message: Text::new(
+        "no framework fills `\"auto\"` for `{path}`",
+        "训练框架不会填 `{path}` 的 `\"auto\"`",
+    ),
     why: Text::new(
         "the HF Trainer and accelerate fill a fixed list of keys. `prepare` raises a `ValueError` for any other `\"auto\"`, after the model was loaded.",
         "HF Trainer 和 accelerate 只填固定的一批键；其他键上的 `\"auto\"` 会让 `prepare` 抛 `ValueError`，而且是在模型加载完之后。",
@@ -52,8 +55,8 @@ static KNOWN: Wording = Wording {
 
 static UNKNOWN: Wording = Wording {
     message: Text::new(
-        "nobody fills `\"auto\"` for `{path}`, and DeepSpeed has no such key{nearest}",
-        "没有人会填 `{path}` 的 `\"auto\"`，DeepSpeed 也没有这个键{nearest}",
+        "no framework fills `\"auto\"` for `{path}`, and DeepSpeed has no such key{nearest}",
+        "训练框架不会填 `{path}` 的 `\"auto\"`，DeepSpeed 也没有这个键{nearest}",
     ),
     why: KNOWN.why,
     help: Text::new("correct the name or remove the key", "改正键名，或删掉它"),

@@ -29,8 +29,8 @@ pub(crate) static RULE: Rule = Rule {
 
 static WORDING: Wording = Wording {
     message: Text::new(
-        "`{path}` is `\"auto\"`, and nobody replaces it",
-        "`{path}` 写的是 `\"auto\"`，没有人会替换它",
+        "`{path}` is `\"auto\"`, and nothing replaces it",
+        "`{path}` 写的是 `\"auto\"`，不会被替换",
     ),
     why: Text::new(
         "DeepSpeed hands these parameters to the constructor as they stand. The config loads, and the run fails when the engine is created.",

@@ -33,8 +33,8 @@ static REFUSED: Wording = Wording {
         "`{key}` 写的是 `\"auto\"`，DeepSpeed 不认识",
     ),
     why: Text::new(
-        "`\"auto\"` is a placeholder of the HF Trainer and accelerate, which replace it from their arguments. Here nobody does, and the engine fails on the text.",
-        "`\"auto\"` 是 HF Trainer 和 accelerate 的占位符，由它们按训练参数替换。这里没有人替换，DeepSpeed 拿到字符串就报错。",
+        "`\"auto\"` is a placeholder of the HF Trainer and accelerate, which replace it from their arguments. Here neither does, and DeepSpeed fails on the string.",
+        "`\"auto\"` 是 HF Trainer 和 accelerate 的占位符，由它们按训练参数替换。这里两者都不替换，DeepSpeed 拿到字符串就报错。",
     ),
     help: Text::new(
         "write the number; or, if a front end reads this file, check it for that front end",
@@ -44,8 +44,8 @@ static REFUSED: Wording = Wording {
 
 static LATER: Wording = Wording {
     message: Text::new(
-        "`{key}` is `\"auto\"`, and nobody replaces it",
-        "`{key}` 写的是 `\"auto\"`，没有人会替换它",
+        "`{key}` is `\"auto\"`, and nothing replaces it",
+        "`{key}` 写的是 `\"auto\"`，不会被替换",
     ),
     why: Text::new(
         "the engine keeps the text as the value. Loading the config works; the run fails, or behaves as if the key were switched on, where the value is used.",

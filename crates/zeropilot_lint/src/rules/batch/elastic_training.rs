@@ -57,7 +57,7 @@ static WORLD: Wording = Wording {
     ),
     why: Text::new(
         "the number of ranks must divide the batch that elastic training computed from the section.",
-        "进程数必须能整除弹性训练由该段落算出的 batch。",
+        "进程数必须能整除弹性训练由该配置段算出的 batch。",
     ),
     help: Text::new(
         "run with one of the possible numbers of ranks, or change `micro_batch_sizes` and `max_train_batch_size`",
@@ -89,7 +89,7 @@ static VERSION: Wording = Wording {
 static NO_SOLUTION: Wording = Wording {
     message: Text::new(
         "elastic training finds no batch size that fits the section",
-        "按该段落找不到可行的弹性 batch 大小",
+        "按该配置段找不到可行的弹性 batch 大小",
     ),
     why: Text::new(
         "no batch up to `max_train_batch_size` is a multiple of the `micro_batch_sizes` for the allowed GPUs.",

@@ -34,8 +34,8 @@ static WORDING: Wording = Wording {
         "`allgather_partitions` 设为 false，但 DeepSpeed 里没有任何代码用它",
     ),
     why: Text::new(
-        "the key is left over from the first version of ZeRO. Updated parameters are all-gathered all the same.",
-        "这是第一版 ZeRO 留下的键；更新后的参数照样用 all-gather 收集。",
+        "the key is left over from the first version of ZeRO. Updated parameters are all-gathered either way.",
+        "这是第一版 ZeRO 留下的键；更新后的参数照样用 all-gather 聚合。",
     ),
     help: Text::new("remove the key", "删掉这个键"),
 };

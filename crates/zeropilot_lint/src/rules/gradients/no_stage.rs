@@ -14,7 +14,10 @@ pub(crate) static RULE: Rule = Rule {
     name: "zero-without-stage",
     group: Group::Gradients,
     severity: Severity::Warning,
-    summary: Text::new("`zero_optimization` without a stage", "`zero_optimization` 没有写 `stage`"),
+    summary: Text::new(
+        "`zero_optimization` without a `stage`",
+        "`zero_optimization` 没有写 `stage`",
+    ),
     wordings: &[&WORDING],
     sources: &[],
     examples: &[Example::new(

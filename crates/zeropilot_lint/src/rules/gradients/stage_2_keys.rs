@@ -37,7 +37,7 @@ static WORDING: Wording = Wording {
     ),
     why: Text::new(
         "the optimizer of stage 3 does not take them. How much it gathers at once is decided by the `stage3_` keys.",
-        "stage 3 的优化器不接收这些参数；一次收集多少由 `stage3_` 开头的键决定。",
+        "stage 3 的优化器不接收这些参数；一次聚合多少由 `stage3_` 开头的键决定。",
     ),
     help: Text::new(
         "remove them; to save memory in stage 3 lower `stage3_prefetch_bucket_size`, `stage3_max_live_parameters` and `stage3_max_reuse_distance`",

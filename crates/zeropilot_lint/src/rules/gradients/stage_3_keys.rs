@@ -37,11 +37,11 @@ static WORDING: Wording = Wording {
     ),
     why: Text::new(
         "they steer how parameters are gathered and released, which stages 1 and 2 do not do.",
-        "它们控制参数的收集和释放，stage 1/2 没有这个过程。",
+        "它们控制参数的聚合和释放，stage 1/2 没有这个过程。",
     ),
     help: Text::new(
         "remove them, or use stage 3 if that is what you want",
-        "删掉它们；如果本意就是 stage 3，请改 `stage`",
+        "删掉它们；如果本意就是 stage 3，请改 stage",
     ),
 };
 

@@ -43,7 +43,7 @@ fn stage_in_yaml() -> Arguments {
 
 static WORDING: Wording = Wording {
     message: Text::new(
-        "accelerate's config file sets {fields}, which belong into this file",
+        "accelerate's config file sets {fields}, which must be in this file",
         "accelerate 的配置文件设置了 {fields}，这些应写在本文件里",
     ),
     why: Text::new(

@@ -20,8 +20,8 @@ pub(crate) static RULE: Rule = Rule {
 
 static WORDING: Wording = Wording {
     message: Text::new(
-        "`{key}` is taken as a remark: nobody reads it",
-        "`{key}` 视为注释：没有人读取",
+        "`{key}` counts as a comment: DeepSpeed does not read it",
+        "`{key}` 视为注释：不会被读取",
     ),
     why: Text::new(
         "here unknown keys are ignored, so it does no harm. In `zero_optimization`, `fp16` or `bf16` it would be refused.",

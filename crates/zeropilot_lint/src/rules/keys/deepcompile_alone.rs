@@ -64,11 +64,11 @@ static NOT_COMPILED: Wording = Wording {
 static NOT_REDUCED: Wording = Wording {
     message: Text::new(
         "DeepSpeed 0.17 does not reduce gradients: the key is on and the script does not call `engine.compile()`",
-        "DeepSpeed 0.17 不会归约梯度：这个键已打开，而脚本没有调用 `engine.compile()`",
+        "DeepSpeed 0.17 不会规约梯度：这个键已打开，而脚本没有调用 `engine.compile()`",
     ),
     why: Text::new(
         "This version leaves the reduction to the compiled graph as soon as the key is on, whether or not there is one. Stages 1 to 3 then stop in the first step with `KeyError: 0`; in stage 0 every GPU trains on its own data only, and the loss still falls. From 0.18 the engine does so only after `engine.compile()`.",
-        "这个版本只要看到这个键打开，就把梯度归约交给编译后的计算图，不管有没有编译。于是阶段 1 到 3 在第一步以 `KeyError: 0` 退出；阶段 0 中每张 GPU 只用自己的数据训练，而 loss 照样下降。从 0.18 起，只有调用 `engine.compile()` 之后才会这样。",
+        "这个版本只要看到这个键打开，就把梯度规约交给编译后的计算图，不管有没有编译。于是 stage 1 到 3 在第一步以 `KeyError: 0` 退出；stage 0 中每张 GPU 只用自己的数据训练，而 loss 照样下降。从 0.18 起，只有调用 `engine.compile()` 之后才会这样。",
     ),
     help: HELP,
 };

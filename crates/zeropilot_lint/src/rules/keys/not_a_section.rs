@@ -35,7 +35,7 @@ static WORDING: Wording = Wording {
     ),
     why: Text::new(
         "it is read as a section with keys of its own, and the run fails with a Python type error that names no key.",
-        "它会被当作带有自己键的段落来读取，运行时抛出 TypeError，而且错误信息里看不出是哪个键。",
+        "DeepSpeed 要求这里是一个对象（配置段），否则运行时抛出 TypeError，而且错误信息里看不出是哪个键。",
     ),
     help: Text::new(
         "write an object, or remove the key to get the defaults",

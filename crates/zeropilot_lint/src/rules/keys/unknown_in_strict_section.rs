@@ -15,7 +15,7 @@ pub(crate) static RULE: Rule = Rule {
     severity: Severity::Error,
     summary: Text::new(
         "an unknown key in a section that refuses unknown keys",
-        "严格校验的段落里出现了未知的键",
+        "严格校验的配置段里出现了未知的键",
     ),
     wordings: &[&UNKNOWN, &TOP_LEVEL, &REMARK],
     sources: &["deepspeedai/DeepSpeed#3827", "deepspeedai/DeepSpeed#912"],

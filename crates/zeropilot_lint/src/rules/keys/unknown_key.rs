@@ -23,7 +23,7 @@ pub(crate) static RULE: Rule = Rule {
     name: "unknown-key",
     group: Group::Keys,
     severity: Severity::Warning,
-    summary: Text::new("a key that nobody reads", "没有人读取的键"),
+    summary: Text::new("a key that DeepSpeed does not read", "不会被读取的键"),
     wordings: &[&TOP_LEVEL, &IN_SECTION, &EMBEDDED, &FP8],
     sources: &[
         "deepspeedai/DeepSpeed#653",

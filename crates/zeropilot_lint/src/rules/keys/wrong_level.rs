@@ -30,10 +30,10 @@ pub(crate) static RULE: Rule = Rule {
 };
 
 static WORDING: Wording = Wording {
-    message: Text::new("`{key}` belongs into `{home}`", "`{key}` 应该写在 `{home}` 里"),
+    message: Text::new("`{key}` must be inside `{home}`", "`{key}` 应该写在 `{home}` 里"),
     why: Text::new(
-        "the engine looks for this key only in `{home}`. Where it stands nobody reads it, and nothing is said: the setting has no effect.",
-        "DeepSpeed 只在 `{home}` 里找这个键。写在这里没有人读取，也不会提示：这项设置不起作用。",
+        "DeepSpeed reads this key only in `{home}`. Here, DeepSpeed silently ignores it: the setting has no effect.",
+        "DeepSpeed 只在 `{home}` 里读取这个键。写在这里会被悄悄忽略：这项设置不生效。",
     ),
     help: Text::new(
         "move it into `{home}`, or remove it if you do not need it",

@@ -31,7 +31,7 @@ pub(crate) static RULE: Rule = Rule {
 
 static WORDING: Wording = Wording {
     message: Text::new(
-        "`CUDA_VISIBLE_DEVICES` is ignored, because `deepspeed` is told which GPUs to use",
+        "`CUDA_VISIBLE_DEVICES` is ignored, because an option of `deepspeed` names the GPUs",
         "`CUDA_VISIBLE_DEVICES` 会被忽略，因为已经用参数告诉 `deepspeed` 用哪些 GPU",
     ),
     why: Text::new(

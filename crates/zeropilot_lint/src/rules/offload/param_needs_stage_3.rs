@@ -35,8 +35,8 @@ static WORDING: Wording = Wording {
         "`offload_param` 在 ZeRO stage {stage} 下不起作用：只有 stage 3 才会移走参数",
     ),
     why: Text::new(
-        "in stages below 3 every rank keeps all parameters on its GPU; the section is read and handed to nobody.",
-        "stage 3 以下每个进程都在 GPU 上保留全部参数；这一段读进来后没有人用。",
+        "in stages below 3 every rank keeps all parameters on its GPU; DeepSpeed reads the section and does not use it.",
+        "stage 3 以下每个进程都在 GPU 上保留全部参数；DeepSpeed 读取这一段，但不使用。",
     ),
     help: Text::new("use stage 3, or remove the section", "改用 stage 3，或删掉这一段"),
 };

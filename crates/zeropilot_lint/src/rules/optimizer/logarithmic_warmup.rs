@@ -38,7 +38,7 @@ pub(crate) static RULE: Rule = Rule {
 static WORDING: Wording = Wording {
     message: Text::new(
         "`{name}` warms up logarithmically unless `warmup_type` says `linear`",
-        "不写 `warmup_type` 时 `{name}` 按对数曲线升温，不是线性",
+        "`warmup_type` 不是 `linear` 时，`{name}` 的 warmup 按对数曲线上升",
     ),
     why: Text::new(
         "a logarithmic warm-up reaches half of the peak after the square root of the steps: 32 of 1000.",

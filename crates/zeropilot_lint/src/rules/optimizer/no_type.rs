@@ -49,8 +49,8 @@ static ALONE: Wording = Wording {
 
 static FILLED: Wording = Wording {
     message: Text::new(
-        "`optimizer` has no `type`: nobody builds an optimizer",
-        "`optimizer` 里没有 `type`：没有人会创建优化器",
+        "`optimizer` has no `type`, so DeepSpeed builds no optimizer",
+        "`optimizer` 里没有 `type`，DeepSpeed 不会创建优化器",
     ),
     why: Text::new(
         "an `optimizer` section makes the HF Trainer and accelerate leave the optimizer to DeepSpeed, which builds none without a type.",

@@ -51,7 +51,7 @@ static SECTION: Wording = Wording {
         "脚本的 `optim` `{wanted}` 不起作用：配置里用的是 `{name}`",
     ),
     why: Text::new(
-        "an `optimizer` section in the config replaces the HF Trainer's optimizer, and nothing is said.",
+        "an `optimizer` section in the config silently replaces the HF Trainer's optimizer.",
         "配置里只要有 `optimizer` 段，就会顶替 HF Trainer 的优化器，而且没有任何提示。",
     ),
     help: Text::new(
@@ -66,7 +66,7 @@ static OFFLOAD: Wording = Wording {
         "因为 optimizer 被 offload，`optim` `{wanted}` 会换成 DeepSpeed 的 CPU Adam",
     ),
     why: Text::new(
-        "with `offload_optimizer` accelerate rebuilds every optimizer it does not know as CPU Adam with fp32 states: no 8 bits, no other algorithm, and nothing is said.",
+        "with `offload_optimizer` accelerate silently rebuilds every optimizer it does not support as CPU Adam with fp32 states: no 8 bits, no other algorithm.",
         "开启 `offload_optimizer` 后，accelerate 会把它不认识的优化器一律重建为 fp32 状态的 CPU Adam：既没有 8 bit，也不是原来的算法，而且没有提示。",
     ),
     help: Text::new(

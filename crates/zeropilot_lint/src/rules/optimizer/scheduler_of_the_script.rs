@@ -47,7 +47,7 @@ static WORDING: Wording = Wording {
         "脚本的 `lr_scheduler_type` `{wanted}` 不起作用：配置里的 `{name}` {shape}",
     ),
     why: Text::new(
-        "a `scheduler` section in the config replaces the HF Trainer's scheduler, and nothing is said.",
+        "a `scheduler` section in the config silently replaces the HF Trainer's scheduler.",
         "配置里只要有 `scheduler` 段，就会顶替 HF Trainer 的调度器，而且没有任何提示。",
     ),
     help: Text::new(

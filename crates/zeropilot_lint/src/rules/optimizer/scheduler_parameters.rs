@@ -58,7 +58,7 @@ static UNKNOWN: Wording = Wording {
 static MISSING: Wording = Wording {
     message: Text::new("`{name}` needs {missing}", "`{name}` 必须给出 {missing}"),
     why: Text::new(
-        "the constructor has no default for it, and nobody fills a key that is not there.",
+        "the constructor has no default for it, and no framework fills a missing key.",
         "构造函数没有默认值，而且没有写出来的键谁也不会填。",
     ),
     help: Text::new(

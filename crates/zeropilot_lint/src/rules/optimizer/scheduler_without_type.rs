@@ -29,7 +29,7 @@ static WORDING: Wording = Wording {
         "`scheduler` 里没有 `type`：不会创建调度器，学习率一直不变",
     ),
     why: Text::new(
-        "the engine looks at the type alone. Without it the parameters of the section have no effect, and nothing is said.",
+        "DeepSpeed looks at the type alone. Without it, DeepSpeed silently ignores the parameters of the section.",
         "引擎只看类型；没有类型，这一段的参数全都不起作用，也没有提示。",
     ),
     help: Text::new(

@@ -17,7 +17,7 @@ pub(crate) static RULE: Rule = Rule {
     name: "unknown-optimizer",
     group: Group::Optimizer,
     severity: Severity::Error,
-    summary: Text::new("an optimizer that nobody can build", "不存在的优化器类型"),
+    summary: Text::new("an optimizer that DeepSpeed cannot build", "不存在的优化器类型"),
     wordings: &[&WORDING],
     sources: &[],
     examples: &[

@@ -18,7 +18,7 @@ pub(crate) static RULE: Rule = Rule {
     group: Group::Optimizer,
     severity: Severity::Error,
     summary: Text::new(
-        "a learning rate scheduler that nobody can build",
+        "a learning rate scheduler that DeepSpeed cannot build",
         "不存在的学习率调度器类型",
     ),
     wordings: &[&WORDING],

@@ -35,7 +35,7 @@ pub(crate) static RULE: Rule = Rule {
 static WORDING: Wording = Wording {
     message: Text::new(
         "`warmup_type` `{value}` is unknown, so the warm-up is logarithmic",
-        "`warmup_type` 不认识 `{value}`，会按对数方式升温",
+        "无法识别 `warmup_type` 的值 `{value}`，warmup 将按对数曲线进行",
     ),
     why: Text::new(
         "the scheduler knows `log` and `linear`; for anything else it writes a warning to the log and takes `log`.",

@@ -54,7 +54,7 @@ static WORDING: Wording = Wording {
         "未量化的权重都会停留在 32 位：配置没有启用 `bf16` 或 `fp16`",
     ),
     why: Text::new(
-        "`prepare_model_for_kbit_training` casts embedding, output layer, norms and unquantized experts to 32 bits. DeepSpeed casts them back only with a `bf16` or `fp16` section.",
+        "`prepare_model_for_kbit_training` casts embedding, output layer, norms and unquantized experts to 32 bits. DeepSpeed casts them back to 16 bits only with a `bf16` or `fp16` section.",
         "`prepare_model_for_kbit_training` 会把嵌入层、输出层、归一化层和未量化的专家转成 32 位；只有启用了 `bf16` 或 `fp16` 配置段，DeepSpeed 才会把它们转回 16 位。",
     ),
     help: Text::new(

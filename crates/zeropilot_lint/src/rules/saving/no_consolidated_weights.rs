@@ -55,7 +55,7 @@ static WORDING: Wording = Wording {
         "保存不出完整的模型：`stage3_gather_16bit_weights_on_model_save` 没有设为 true",
     ),
     why: Text::new(
-        "the HF Trainer then writes a partitioned checkpoint instead of the weights, with one line in the log. Only adapters of PEFT are gathered all the same.",
+        "the HF Trainer then writes a partitioned checkpoint instead of the weights, with one line in the log. Only adapters of PEFT are still gathered.",
         "此时 HF Trainer 只写分片的检查点，不写权重文件，日志里只有一行提示。只有 PEFT 的 adapter 照常合并。",
     ),
     help: Text::new(

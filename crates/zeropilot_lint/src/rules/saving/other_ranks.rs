@@ -46,7 +46,7 @@ static WORDING: Wording = Wording {
         "checkpoint 由 {shards} 个进程保存，而现在有 {ranks} 个进程",
     ),
     why: Text::new(
-        "the optimizer's state is stored in one part per rank, and the engine does not divide it anew: it ends when it loads.",
+        "the optimizer's state is stored in one part per rank, and DeepSpeed does not divide it again: loading fails.",
         "优化器状态按进程分片保存，引擎不会重新切分，加载时直接报错退出。",
     ),
     help: Text::new(

@@ -27,7 +27,7 @@ static WORDING: Wording = Wording {
     ),
     why: Text::new(
         "Every layer is gathered from all ranks before it runs. The one rank waits for the others until the collectives time out.",
-        "每一层运行前都要从所有进程收集权重。只有一个进程运行时，它会一直等其他进程，直到通信超时。",
+        "每一层运行前都要从所有进程聚合权重。只有一个进程运行时，它会一直等其他进程，直到通信超时。",
     ),
     help: Text::new(
         "run the model on all ranks, and print or save on one",

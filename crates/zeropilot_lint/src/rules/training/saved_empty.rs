@@ -66,7 +66,7 @@ static ENGINE: Wording = Wording {
         "ZeRO stage 3 下，`{call}` 写出的权重是空的",
     ),
     why: Text::new(
-        "a partitioned parameter has no elements outside of a forward pass, so all but the small ones that every rank keeps whole are stored with size 0. Nothing is said until somebody loads the files.",
+        "a partitioned parameter has no elements outside of a forward pass, so all but the small ones that every rank keeps whole are stored with size 0. There is no message until the files are loaded.",
         "分片之后，参数在前向之外没有元素；除了每个进程都完整保留的小参数，其余都会以大小 0 存盘。写的时候没有提示，等到加载才会发现。",
     ),
     help: Text::new(
@@ -78,12 +78,12 @@ static ENGINE: Wording = Wording {
 static ACCELERATE: Wording = Wording {
     message: ENGINE.message,
     why: Text::new(
-        "unwrapping gives the module, not its weights: a partitioned parameter has no elements outside of a forward pass and is stored with size 0. Nothing is said until somebody loads the files.",
+        "unwrapping gives the module, not its weights: a partitioned parameter has no elements outside of a forward pass and is stored with size 0. There is no message until the files are loaded.",
         "unwrap 得到的只是 module：分片之后，参数在前向之外没有元素，会以大小 0 存盘。写的时候没有提示，等到加载才会发现。",
     ),
     help: Text::new(
         "on all ranks call `{engine}.get_state_dict(model)`, which gathers, and pass the result as `state_dict=`",
-        "在所有进程上调用 `{engine}.get_state_dict(model)` 收集权重，再用 `state_dict=` 传入",
+        "在所有进程上调用 `{engine}.get_state_dict(model)` 聚合权重，再用 `state_dict=` 传入",
     ),
 };
 

@@ -51,7 +51,7 @@ static WORDING: Wording = Wording {
     ),
     why: Text::new(
         "under ZeRO stage 3 each forward pass gathers weights from all ranks, also from one that is done. transformers keeps the ranks together by itself only if a `HfDeepSpeedConfig` or `TrainingArguments(deepspeed=…)` told it of the config, and this script makes neither.",
-        "ZeRO stage 3 下每次前向都要从所有进程收集权重，已经生成完的进程也要参与。只有 `HfDeepSpeedConfig` 或 `TrainingArguments(deepspeed=…)` 登记过配置，transformers 才会自动让各进程保持同步，而这个脚本两者都没有。",
+        "ZeRO stage 3 下每次前向都要从所有进程聚合权重，已经生成完的进程也要参与。只有 `HfDeepSpeedConfig` 或 `TrainingArguments(deepspeed=…)` 登记过配置，transformers 才会自动让各进程保持同步，而这个脚本两者都没有。",
     ),
     help: Text::new(
         "pass `synced_gpus=True`, or keep a `HfDeepSpeedConfig` alive before the model is loaded",

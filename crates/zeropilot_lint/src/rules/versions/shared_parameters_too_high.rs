@@ -29,7 +29,7 @@ static WORDING: Wording = Wording {
     ),
     why: Text::new(
         "at this level the engine goes on to a section whose name its own code has lost, and fails whatever the config says.",
-        "写在这一级时，DeepSpeed 会去找一个它自己代码里已经丢失名字的段落，无论配置怎么写都会报错。",
+        "写在这一级会触发 DeepSpeed 自身的 bug（引用了未定义的名称），无论配置怎么写都会报错。",
     ),
     help: Text::new(
         "move it into a technique such as `weight_quantization`, or remove it",

@@ -40,7 +40,7 @@ static WORDING: Wording = Wording {
     ),
     why: Text::new(
         "the copy is meant to keep gathers within a node. Spread over all ranks it is gathered from as far away as the parameters themselves.",
-        "这份副本是为了让收集只发生在节点内部；如果分布在所有进程上，就和原来的参数一样远。",
+        "这份副本是为了让 all-gather 只发生在节点内部；如果分布在所有进程上，就和原来的参数一样远。",
     ),
     help: Text::new(
         "write the number of GPUs per node, or remove it on a single node",

@@ -41,7 +41,7 @@ static WORDING: Wording = Wording {
     ),
     why: Text::new(
         "they change how partitioned parameters are gathered and their gradients reduced; stages below 3 partition no parameters.",
-        "它们改变的是切分后参数的收集和梯度归约；stage 3 以下不切分参数。",
+        "它们改变的是切分后参数的聚合和梯度规约；stage 3 以下不切分参数。",
     ),
     help: Text::new("use stage 3, or remove them", "改用 stage 3，或删掉它们"),
 };

@@ -29,8 +29,8 @@ pub(super) fn objection(refusal: &Refusal) -> Option<Objection> {
                 "全局 batch {global} 不能由每卡 {micro} × {world} 个进程凑成",
             ),
             Text::new(
-                "each accumulation step takes {micro} × {world} = {product} samples, and the engine refuses a remainder",
-                "每个累积步用 {micro} × {world} = {product} 条样本，除不尽时引擎会拒绝启动。",
+                "each accumulation step takes {micro} × {world} = {product} samples, and DeepSpeed rejects a remainder",
+                "每个累积步用 {micro} × {world} = {product} 条样本，除不尽时 DeepSpeed 会拒绝启动。",
             ),
             Text::new("choose a multiple of {product}, such as {near}", "改成 {product} 的倍数，例如 {near}"),
         )
@@ -67,11 +67,11 @@ pub(super) fn objection(refusal: &Refusal) -> Option<Objection> {
                 "one buffer for all checkpoints exists only where they are split over the model-parallel ranks",
                 "只有把激活切分到模型并行的各个进程时，才会把所有 checkpoint 放进同一块缓冲区。",
             ),
-            Text::new("add it, or leave the number out", "加上它，或去掉 --number-checkpoints"),
+            Text::new("add it, or remove --number-checkpoints", "加上它，或去掉 --number-checkpoints"),
         ),
         Refusal::Overwritten { key, target } => Objection::new(
             Text::new("{target} overwrites `{key}`", "{target} 会覆盖 `{key}`"),
-            Text::new("whatever stands in the file is replaced before the engine reads it", "文件里写什么都会在引擎读取之前被替换。"),
+            Text::new("the value in the file is replaced before DeepSpeed reads it", "文件里写什么都会在 DeepSpeed 读取之前被替换。"),
             Text::new("leave it out; use the program's own logging (--logging_steps)", "去掉它，用训练程序自己的日志设置（--logging_steps）"),
         )
         .with("key", key)
@@ -88,8 +88,8 @@ fn learning(refusal: &Refusal) -> Option<Objection> {
                 "{name} 属于优化器，而配置里没有优化器",
             ),
             Text::new(
-                "your script builds the optimizer, so nobody would read it",
-                "优化器由训练脚本创建，写在配置里没人读取。",
+                "your script builds the optimizer, so DeepSpeed would not read it",
+                "优化器由训练脚本创建，写在配置里不会被读取。",
             ),
             Text::new(
                 "give it to the optimizer in your script, or add --optimizer adamw",
@@ -100,8 +100,8 @@ fn learning(refusal: &Refusal) -> Option<Objection> {
         Refusal::NotAHyperParameter { optimizer, name } => Objection::new(
             Text::new("{optimizer} has no {name}", "{optimizer} 没有 {name}"),
             Text::new(
-                "the engine passes it on and the optimizer refuses it",
-                "引擎会原样传给优化器，然后报错。",
+                "DeepSpeed passes it on and the optimizer rejects it",
+                "DeepSpeed 会原样传给优化器，然后报错。",
             ),
             Text::new("leave it out", "去掉它"),
         )
@@ -110,8 +110,8 @@ fn learning(refusal: &Refusal) -> Option<Objection> {
         Refusal::OutOfRange { option, value } => Objection::new(
             Text::new("{option} cannot be {value}", "{option} 不能是 {value}"),
             Text::new(
-                "training with it would not work, and the engine does not look",
-                "这样无法训练，而引擎不会检查。",
+                "training with it would not work, and DeepSpeed does not check it",
+                "这样无法训练，而 DeepSpeed 不会检查。",
             ),
             Text::new("check the number for a slip", "检查这个数是不是写错了"),
         )
@@ -123,8 +123,8 @@ fn learning(refusal: &Refusal) -> Option<Objection> {
                 "步数和 warmup 属于学习率调度，而配置里没有",
             ),
             Text::new(
-                "your script builds the schedule, so nobody would read them",
-                "调度器由训练脚本创建，写在配置里没人读取。",
+                "your script builds the schedule, so DeepSpeed would not read them",
+                "调度器由训练脚本创建，写在配置里不会被读取。",
             ),
             Text::new(
                 "add --scheduler WarmupDecayLR, or leave them out",
@@ -150,7 +150,7 @@ fn learning(refusal: &Refusal) -> Option<Objection> {
             ),
             Text::new("the learning rate would never reach its height", "学习率永远升不到最高值。"),
             Text::new(
-                "make it shorter; 3 to 10 % of all steps is common",
+                "make it shorter; 3% to 10% of all steps is common",
                 "缩短 warmup，通常取总步数的 3% 到 10%",
             ),
         )

@@ -17,8 +17,8 @@ pub(super) fn objection(refusal: &Refusal) -> Option<Objection> {
         Refusal::OffloadAtStage0 => Objection::new(
             Text::new("stage 0 offloads nothing", "stage 0 不支持 offload"),
             Text::new(
-                "offload moves a rank's partition, and stage 0 has none; the engine ignores the section",
-                "offload 搬走的是各进程切分后的那一份，而 stage 0 不切分；引擎会忽略这一段。",
+                "offload moves a rank's partition, and stage 0 has none; DeepSpeed ignores the section",
+                "offload 搬走的是各进程切分后的那一份，而 stage 0 不切分；DeepSpeed 会忽略这一段。",
             ),
             Text::new(
                 "use --stage 2 for optimizer states in host memory, --stage 3 for weights too",
@@ -31,8 +31,8 @@ pub(super) fn objection(refusal: &Refusal) -> Option<Objection> {
                 "stage {stage} 不能把权重 offload 出去",
             ),
             Text::new(
-                "only stage 3 partitions weights; below it the engine reads `offload_param` and does nothing with it",
-                "只有 stage 3 会切分权重；低于它时引擎会读取 `offload_param`，但什么也不做。",
+                "only stage 3 partitions weights; below it, DeepSpeed reads `offload_param` and does not use it",
+                "只有 stage 3 会切分权重；低于它时 DeepSpeed 会读取 `offload_param`，但什么也不做。",
             ),
             Text::new(
                 "use --stage 3, or offload the optimizer states alone: --offload-optimizer cpu",
@@ -43,8 +43,8 @@ pub(super) fn objection(refusal: &Refusal) -> Option<Objection> {
         Refusal::NvmeBelowStage3(stage) => Objection::new(
             Text::new("stage {stage} does not use a disk", "stage {stage} 不支持 NVMe"),
             Text::new(
-                "below stage 3 the engine takes every device for host memory, which then fills up",
-                "低于 stage 3 时，引擎把任何设备都当作内存，内存会被占满。",
+                "below stage 3, DeepSpeed treats every device as host memory, which then fills up",
+                "低于 stage 3 时，DeepSpeed 把任何设备都当作内存，内存会被占满。",
             ),
             Text::new("use --stage 3, or --offload-optimizer cpu", "改用 --stage 3，或 --offload-optimizer cpu"),
         )
@@ -52,18 +52,18 @@ pub(super) fn objection(refusal: &Refusal) -> Option<Objection> {
         Refusal::NvmeWithoutPath => Objection::new(
             Text::new("NVMe offload needs a directory", "NVMe offload 需要指定目录"),
             Text::new(
-                "without `nvme_path` the engine accepts the file and fails when the model is made",
+                "without `nvme_path`, DeepSpeed accepts the file and fails when the model is built",
                 "没有 `nvme_path` 时配置能通过解析，但创建模型时会报错。",
             ),
             Text::new(
-                "add --nvme-path with a directory of this job's own on a fast local disk; the engine empties it at \
+                "add --nvme-path with a directory of this job's own on a fast local disk; DeepSpeed empties it at \
                  the start",
-                "加上 --nvme-path，指向本地高速盘上这个任务专用的目录；引擎启动时会清空它",
+                "加上 --nvme-path，指向本地高速盘上这个任务专用的目录；DeepSpeed 启动时会清空它",
             ),
         ),
         Refusal::PathWithoutNvme => Objection::new(
             Text::new("--nvme-path names a disk, but nothing is offloaded to one", "写了 --nvme-path，但没有任何数据放到 NVMe"),
-            Text::new("the engine would never look at it", "引擎不会读取它。"),
+            Text::new("DeepSpeed would not read it", "DeepSpeed 不会读取它。"),
             Text::new(
                 "use the preset zero3_nvme, or --offload-optimizer nvme",
                 "使用预设 zero3_nvme，或加上 --offload-optimizer nvme",
@@ -83,8 +83,8 @@ fn knob(refusal: &Refusal) -> Option<Objection> {
         Refusal::KnobNotRead { knob, stage } => Objection::new(
             Text::new("stage {stage} does not read `{key}`", "stage {stage} 不读取 `{key}`"),
             Text::new(
-                "the engine would accept the key and do nothing with it",
-                "引擎会接受这个键，但它不起作用。",
+                "DeepSpeed would accept the key, and it would have no effect",
+                "DeepSpeed 会接受这个键，但它不起作用。",
             ),
             Text::new("leave it out, or use stage {stages}", "去掉它，或改用 stage {stages}"),
         )
@@ -112,15 +112,15 @@ fn knob(refusal: &Refusal) -> Option<Objection> {
         Refusal::OddAllgatherBucket(size) => Objection::new(
             Text::new("`allgather_bucket_size` {size} is odd", "`allgather_bucket_size` {size} 是奇数"),
             Text::new(
-                "the engine aligns partitions to two elements and refuses an odd bucket",
-                "引擎按两个元素对齐，遇到奇数会拒绝启动。",
+                "DeepSpeed aligns partitions to two elements and rejects an odd bucket",
+                "DeepSpeed 按两个元素对齐，遇到奇数会拒绝启动。",
             ),
             Text::new("make it even", "改成偶数"),
         )
         .with("size", size),
         Refusal::Zero(knob) => Objection::new(
             Text::new("`{key}` cannot be 0", "`{key}` 不能为 0"),
-            Text::new("the engine needs at least one", "引擎要求至少为 1。"),
+            Text::new("DeepSpeed needs at least one", "DeepSpeed 要求至少为 1。"),
             Text::new("write a positive number, or leave it out", "写一个正数，或去掉它"),
         )
         .with("key", knob.path()),
@@ -130,8 +130,8 @@ fn knob(refusal: &Refusal) -> Option<Objection> {
                 "{size} 个进程一组的二次切分无法整除 {world} 个进程",
             ),
             Text::new(
-                "`zero_hpz_partition_size` forms groups of equal size, and the engine stops if some are left over",
-                "`zero_hpz_partition_size` 要求各组一样大，分不均时引擎会报错。",
+                "`zero_hpz_partition_size` forms groups of equal size, and DeepSpeed stops if some are left over",
+                "`zero_hpz_partition_size` 要求各组一样大，分不均时 DeepSpeed 会报错。",
             ),
             Text::new("use the number of GPUs of one machine", "写单台机器的 GPU 数"),
         )
@@ -143,8 +143,8 @@ fn knob(refusal: &Refusal) -> Option<Objection> {
                 "`zero_quantized_gradients` 需要 `reduce_scatter`，而它是 false",
             ),
             Text::new(
-                "the quantized all-to-all replaces the reduce-scatter, and the engine stops without it",
-                "量化的 all-to-all 是用来代替 reduce-scatter 的，没有它引擎会报错退出。",
+                "the quantized all-to-all replaces the reduce-scatter, and DeepSpeed stops without it",
+                "量化的 all-to-all 是用来代替 reduce-scatter 的，没有它 DeepSpeed 会报错退出。",
             ),
             Text::new("leave one of the two out", "去掉其中一个"),
         ),

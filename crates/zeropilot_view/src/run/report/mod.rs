@@ -82,8 +82,8 @@ fn verdict(page: &Page<'_>, language: Language) -> String {
     let Some(verdict) = page.verdict else {
         let words = match page.is_lost {
             true => Text::new(
-                "lost: zeropilot was killed or the machine went down, so that nobody saw how it ended",
-                "已丢失：zeropilot 被杀死或机器宕机，没有人看到它如何结束",
+                "lost: zeropilot was killed or the machine went down, so the end was not recorded",
+                "已丢失：zeropilot 被杀死或机器宕机，没有记录到结局",
             ),
             false => Text::new("no verdict yet", "尚无结论"),
         };

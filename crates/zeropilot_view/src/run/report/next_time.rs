@@ -51,7 +51,7 @@ fn room(measures: &Measures, language: Language) -> Option<String> {
 fn anew(page: &Page<'_>, language: Language) -> Option<String> {
     let began_anew = |happening: &RunEvent| matches!(happening, RunEvent::BeginningAnew { .. });
     let happened = page.events.iter().any(|event| began_anew(&event.happening));
-    happened.then(|| tr!(language, "write checkpoints more often, and say how the program goes on from one (--checkpoints, --resume-with): an attempt began anew", "更频繁地保存检查点，并用 --checkpoints、--resume-with 说明如何从检查点继续：有一次运行是从头开始的"))
+    happened.then(|| tr!(language, "write checkpoints more often, and set how the program resumes from one (--checkpoints, --resume-with): an attempt started from scratch", "更频繁地保存检查点，并用 --checkpoints、--resume-with 说明如何从检查点继续：有一次运行是从头开始的"))
 }
 
 /// A prediction that was too low.

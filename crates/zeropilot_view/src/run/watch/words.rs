@@ -105,7 +105,7 @@ pub fn memory_head(look: &Look, language: Language) -> String {
 
 fn moment(fullest: &Fullest, language: Language) -> String {
     let phase = match fullest.phase {
-        Phase::Loading => Text::new("while the engine is built", "初始化引擎时"),
+        Phase::Loading => Text::new("while DeepSpeed is initialized", "初始化 DeepSpeed 时"),
         Phase::Forward => Text::new("in the forward pass", "前向传播时"),
         Phase::Backward => Text::new("in the backward pass", "反向传播时"),
         Phase::Step => Text::new("in the optimizer step", "优化器更新时"),
