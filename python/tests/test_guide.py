@@ -1,4 +1,4 @@
-"""The Python in the README runs, in both languages."""
+"""The Python in the guide runs, in both languages."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ import pytest
 from conftest import ROOT
 
 
-@pytest.mark.parametrize("name", ["README.md", "README.zh-CN.md"])
-def test_the_readmes_python_runs(name: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize("name", ["docs/guide/python.md", "docs/zh/guide/python.md"])
+def test_the_python_of_the_guide_runs(name: str, tmp_path: Path) -> None:
     programs = re.findall(r"```python\n(.*?)```", (ROOT / name).read_text(encoding="utf-8"), re.DOTALL)
     assert programs
     for program in programs:

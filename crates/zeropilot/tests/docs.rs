@@ -7,12 +7,16 @@
 mod answers;
 #[path = "docs/commands.rs"]
 mod commands;
+#[path = "docs/limits.rs"]
+mod limits;
 #[path = "docs/links.rs"]
 mod links;
 #[path = "docs/pages.rs"]
 mod pages;
 #[path = "docs/paths.rs"]
 mod paths;
+#[path = "docs/readme.rs"]
+mod readme;
 #[path = "docs/reference.rs"]
 mod reference;
 #[path = "docs/shapes.rs"]
@@ -45,6 +49,30 @@ fn the_english_readme_shows_what_happens() {
 #[test]
 fn the_chinese_readme_shows_what_happens() {
     shows_what_happens(vec![Page::read("README.zh-CN.md")]);
+}
+
+#[test]
+fn the_readmes_are_short_and_have_the_words_that_people_search_for() {
+    for path in ["README.md", "README.zh-CN.md"] {
+        assert_eq!(readme::faults(&Page::read(path)), Vec::<String>::new());
+    }
+}
+
+#[test]
+fn the_accuracy_in_the_readmes_is_that_of_the_published_runs() {
+    let accuracy = Page::read("docs/accuracy.md").text;
+    for path in ["README.md", "README.zh-CN.md"] {
+        assert_eq!(readme::missing_numbers(&Page::read(path), &accuracy), Vec::<String>::new());
+    }
+}
+
+#[test]
+fn every_setting_that_no_prediction_follows_is_listed() {
+    for (path, language) in
+        [("docs/limits.md", Language::English), ("docs/zh/limits.md", Language::Chinese)]
+    {
+        fresh(path, &limits::page(&Page::read(path), language));
+    }
 }
 
 #[test]

@@ -82,3 +82,13 @@ pub(crate) fn fresh(path: &str, text: &str) {
         "{path} is stale, first at {first:?}; run with ZEROPILOT_UPDATE_DOCS=1"
     );
 }
+
+/// A page whose block between `<!-- name: … -->` and `<!-- end -->` is what a test writes.
+pub(crate) fn filled(page: &Page, name: &str, block: &str) -> String {
+    let start = format!("<!-- {name}: ");
+    let (before, rest) =
+        page.text.split_once(&start).unwrap_or_else(|| panic!("{}: {name}", page.path));
+    let (remark, rest) = rest.split_once("-->\n").expect("the end of the remark");
+    let (_, after) = rest.split_once("<!-- end -->").expect("the end of the block");
+    format!("{before}{start}{remark}-->\n\n{block}\n<!-- end -->{after}")
+}
