@@ -427,7 +427,7 @@ fn long_context_error(error: &LongContextError, language: Language) -> String {
         LongContextError::LossInShards { why: LossProblem::Tied } => tr!(
             language,
             "error: the output layer shares its weight with the embedding: DeepSpeed's tiled losses reduce its gradient before the embedding has added its own, which raises an AssertionError in stages 2 and 3\n  help: use Liger's fused loss instead (`--fused-loss yes`), which runs inside the model",
-            "错误：输出层与词嵌入共享权重：DeepSpeed 的分块 loss 在词嵌入的梯度加上之前就归约了它，stage 2 和 3 会触发 AssertionError\n  建议：改用在模型内部计算的 Liger 融合 loss（`--fused-loss yes`）"
+            "错误：输出层与词嵌入共享权重：DeepSpeed 的分块 loss 在词嵌入的梯度加上之前就规约了它，stage 2 和 3 会触发 AssertionError\n  建议：改用在模型内部计算的 Liger 融合 loss（`--fused-loss yes`）"
         ),
         LongContextError::TiledAdapters => tr!(
             language,
