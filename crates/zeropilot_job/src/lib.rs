@@ -38,6 +38,8 @@ mod place;
 #[cfg(feature = "scripts")]
 mod python;
 #[cfg(feature = "scripts")]
+mod python_flow;
+#[cfg(feature = "scripts")]
 mod python_reader;
 #[cfg(feature = "scripts")]
 mod ranks;
@@ -86,7 +88,9 @@ pub use origin::{Origin, Sourced};
 #[cfg(feature = "scripts")]
 pub use place::{Named, Place, Said};
 #[cfg(feature = "scripts")]
-pub use python::{Call, Division, PythonScript, SetMember, Value};
+pub use python::{
+    Assigned, Call, Division, Exit, Function, Guard, Leaving, Loop, PythonScript, SetMember, Value,
+};
 #[cfg(feature = "scripts")]
 pub use script::{Files, LaunchScript, read};
 #[cfg(feature = "scripts")]

@@ -34,6 +34,15 @@ impl Value {
     }
 }
 
+/// A condition that decides whether a place in its function is reached.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Guard {
+    /// The condition, as written.
+    pub condition: String,
+    /// Whether the place is reached where it holds, or where it does not.
+    pub holds: bool,
+}
+
 /// A call.
 #[derive(Debug, Clone)]
 pub struct Call {
@@ -51,6 +60,9 @@ pub struct Call {
     pub condition: Option<String>,
     /// What every `if` around it in its function asks, whichever way it goes.
     pub questions: Vec<String>,
+    /// What must hold, or must not, for it to be reached in its function, the innermost first: the `if` around it, and
+    /// those before it that leave.
+    pub guards: Vec<Guard>,
     /// The first name that its result is bound to.
     pub bound_to: Option<String>,
     /// All names that its result is bound to.
@@ -133,6 +145,73 @@ pub struct SetMember {
     pub span: Span,
 }
 
+/// A function.
+#[derive(Debug, Clone)]
+pub struct Function {
+    /// Its name.
+    pub name: String,
+    /// Names of its parameters, in order.
+    pub parameters: Vec<String>,
+    /// The class around it, by its name, and what that derives from.
+    pub class: Option<(String, String)>,
+    /// What calls in it have as their scope.
+    pub scope: usize,
+    /// Where it stands.
+    pub span: Span,
+}
+
+/// A loop.
+#[derive(Debug, Clone)]
+pub struct Loop {
+    /// The names that are bound in each pass; none for `while`.
+    pub targets: Vec<String>,
+    /// What it goes over, or the condition of a `while`, as written.
+    pub over: String,
+    /// The function around it, by where it begins; 0 for the module.
+    pub scope: usize,
+    /// Where it stands.
+    pub span: Span,
+}
+
+/// How a statement leaves the rest of a loop or of a function.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Leaving {
+    /// `continue`.
+    Continue,
+    /// `break`.
+    Break,
+    /// `return`.
+    Return,
+}
+
+/// A statement that leaves the rest of a loop or of a function.
+#[derive(Debug, Clone)]
+pub struct Exit {
+    /// How.
+    pub how: Leaving,
+    /// What must hold, or must not, for it to be reached, the innermost first.
+    pub guards: Vec<Guard>,
+    /// The function around it, by where it begins; 0 for the module.
+    pub scope: usize,
+    /// Where it stands.
+    pub span: Span,
+}
+
+/// An assignment to a name or an attribute.
+#[derive(Debug, Clone)]
+pub struct Assigned {
+    /// What is assigned to, as written.
+    pub target: String,
+    /// The right side, as written.
+    pub value: String,
+    /// Whether the right side is added, `target += value`.
+    pub adds: bool,
+    /// The function around it, by where it begins; 0 for the module.
+    pub scope: usize,
+    /// Where it stands.
+    pub span: Span,
+}
+
 /// A script.
 #[derive(Debug, Default)]
 pub struct PythonScript {
@@ -142,6 +221,14 @@ pub struct PythonScript {
     pub divisions: Vec<Division>,
     /// Members that it sets by their names.
     pub members: Vec<SetMember>,
+    /// Its functions.
+    pub functions: Vec<Function>,
+    /// Its loops.
+    pub loops: Vec<Loop>,
+    /// Statements that leave a loop or a function.
+    pub exits: Vec<Exit>,
+    /// What it assigns to names and attributes.
+    pub assignments: Vec<Assigned>,
     /// Names bound once to something that is written out; what is bound twice, is a parameter or is
     /// changed in place is unknown.
     pub(super) bindings: HashMap<String, Value>,
@@ -153,6 +240,19 @@ impl PythonScript {
     /// What a name stands for, if it is bound once to something that is written out.
     pub fn bound(&self, name: &str) -> Option<&Value> {
         self.bindings.get(name)
+    }
+
+    /// The function that is defined once by this name outside of classes.
+    pub fn function(&self, name: &str) -> Option<&Function> {
+        let mut named = self.functions.iter().filter(|it| it.name == name && it.class.is_none());
+        named.next().filter(|_| named.next().is_none())
+    }
+
+    /// The innermost loop around a place.
+    pub fn loop_around(&self, span: Span) -> Option<&Loop> {
+        let around =
+            self.loops.iter().filter(|it| it.span.start < span.start && span.end <= it.span.end);
+        around.max_by_key(|it| it.span.start)
     }
 
     /// Whether an attribute of an object is set somewhere.

@@ -4,6 +4,7 @@ use tree_sitter::{Node, Parser};
 use zeropilot_config::syntax::Span;
 
 use crate::python::{Call, Division, PythonScript, SetMember, Value};
+use crate::python_flow::{Flow, guards};
 
 /// A script as it is written.
 pub(crate) fn read(text: &str) -> PythonScript {
@@ -16,6 +17,9 @@ pub(crate) fn read(text: &str) -> PythonScript {
     let mut reader = Reader { text, script: &mut script };
     reader.walk(tree.root_node(), Reader::bind);
     reader.walk(tree.root_node(), Reader::look);
+    reader.walk(tree.root_node(), |reader, node, scope| {
+        Flow { text: reader.text, script: &mut *reader.script }.look(node, scope);
+    });
     script
 }
 
@@ -160,18 +164,27 @@ impl Reader<'_> {
 
     fn call(&mut self, node: Node<'_>, scope: usize) {
         let Some(function) = node.child_by_field_name("function") else { return };
-        if !matches!(function.kind(), "identifier" | "attribute") {
-            return;
-        }
+        let callee: String = match function.kind() {
+            "identifier" | "attribute" | "subscript" => {
+                self.slice(function).split_whitespace().collect()
+            }
+            // `CrossEntropyLoss()(logits, labels)`
+            "call" => match function.child_by_field_name("function") {
+                Some(inner) => format!("{}()", self.slice(inner)),
+                None => return,
+            },
+            _ => return,
+        };
         let bound_names = self.bound_names(node);
         let mut call = Call {
-            callee: self.slice(function).split_whitespace().collect(),
+            callee,
             keywords: Vec::new(),
             positional: Vec::new(),
             names: Vec::new(),
             has_more: false,
             condition: self.condition(node),
             questions: self.questions(node),
+            guards: guards(node, self.text),
             bound_to: bound_names.first().cloned(),
             bound_names,
             scope,
@@ -322,7 +335,7 @@ pub(super) fn named(node: Node<'_>) -> impl Iterator<Item = Node<'_>> {
         .filter(|child| child.is_named())
 }
 
-fn span(node: Node<'_>) -> Span {
+pub(super) fn span(node: Node<'_>) -> Span {
     Span::new(node.start_byte(), node.end_byte())
 }
 
