@@ -11,11 +11,11 @@ use crate::check::check;
 use crate::diagnostic::Diagnostic;
 pub use crate::job_view::settings;
 use crate::job_view::{Findings, JobView};
+pub use crate::one_rank::is_of_one_rank;
 use crate::registry::{CHECKS, Check};
 use crate::report::{Outcome, Report, Verdict};
 use crate::rule::Severity;
 use crate::rules::integrations::accelerate_fields;
-pub use crate::rules::launch::one_rank_saves::holds_on_one_rank;
 use crate::settings::Settings;
 use crate::world::World;
 

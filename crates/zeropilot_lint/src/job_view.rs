@@ -1,6 +1,8 @@
 //! What rules over jobs look at, and where they put what they find.
 
+use num_traits::ToPrimitive as _;
 use zeropilot_config::front_end::FrontEnd;
+use zeropilot_config::python::PyValue;
 use zeropilot_config::syntax::Span;
 use zeropilot_job::{
     CLIENT_OPTIMIZER, Call, Files, Launch, LaunchScript, Launcher, Place, PythonScript, Value,
@@ -37,6 +39,24 @@ impl<'a> Training<'a> {
     /// The ZeRO stage, where the config is accepted.
     pub(crate) fn stage(&self) -> Option<u8> {
         Some(self.config?.resolved.as_ref()?.stage)
+    }
+
+    /// The config as it is written, in a file or in the script.
+    pub(crate) fn config_text(&self, job: &JobView<'_>) -> Option<String> {
+        let given = &self.launch.given;
+        if given.dictionary.is_some() {
+            return (job.files)(self.name);
+        }
+        let name = given.config.as_ref()?.text.as_deref()?;
+        self.launch.config_text.clone().or_else(|| (job.files)(name))
+    }
+
+    /// Micro-batches per update, where the config says how many.
+    pub(crate) fn accumulation(&self) -> Option<i64> {
+        match self.config?.resolved.as_ref()?.gradient_accumulation_steps.as_ref()? {
+            PyValue::Int(steps) => steps.to_i64(),
+            _ => None,
+        }
     }
 
     /// A place in the script.

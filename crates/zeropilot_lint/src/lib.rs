@@ -21,6 +21,8 @@ mod job_view;
 mod key_values;
 mod manual;
 #[cfg(feature = "job")]
+mod one_rank;
+#[cfg(feature = "job")]
 mod prepared;
 #[cfg(feature = "project")]
 pub mod project;

@@ -9,7 +9,7 @@ mod source;
 
 use std::path::Path;
 
-use zeropilot_lint::job::holds_on_one_rank;
+use zeropilot_lint::job::is_of_one_rank;
 use zeropilot_record::{Activity, HangReason, RanksAt};
 
 use self::source::Source;
@@ -182,7 +182,11 @@ fn judge(
     }
     let partitions_weights = groups.iter().any(|group| group.partitions_weights);
     let skip = common_skip(groups, directory);
-    let rule = (partitions_weights && skip.is_none()).then(|| "H09".to_owned());
+    let rule = match skip {
+        Some(_) => Some("H13"),
+        None => partitions_weights.then_some("H09"),
+    };
+    let rule = rule.map(str::to_owned);
     (smallest(groups).unwrap_or_default(), Some(HangReason::OtherPath { skip, rule }))
 }
 
@@ -216,6 +220,8 @@ fn one_rank<'a, 'b>(
             let rule = match group.at.activity {
                 Some(Activity::Saving) => Some("H08"),
                 Some(Activity::Forward) if group.partitions_weights => Some("H10"),
+                // The program calls the collective itself.
+                None if group.is_waiting() => Some("H11"),
                 _ => None,
             };
             let rule = rule.map(str::to_owned);
@@ -223,10 +229,6 @@ fn one_rank<'a, 'b>(
         }
     }
     None
-}
-
-fn is_of_one_rank(condition: &str) -> bool {
-    !condition.contains(" or ") && condition.split(" and ").any(holds_on_one_rank)
 }
 
 /// Where the ways of two groups part: the first functions that are not at the same line, if they are in the same one.

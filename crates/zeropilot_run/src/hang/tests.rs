@@ -86,6 +86,24 @@ fn a_collective_that_one_rank_calls_alone_is_named_with_its_condition_and_rule()
 }
 
 #[test]
+fn a_collective_of_the_program_and_a_skipped_part_have_their_rules() {
+    let program = Program::new(PROGRAM);
+    let path = program.path();
+    let alone = rank(0, &path, 6, &[(DISTRIBUTED, "barrier")]);
+    let found = program.explain(&[alone, rank(1, &path, 4, &REDUCE), rank(2, &path, 4, &REDUCE)]);
+    assert!(
+        matches!(found.reason, Some(HangReason::OneRank { rule: Some(rule), .. }) if rule == "H11")
+    );
+    let text = PROGRAM.replace("        if rank == 0:", "        if bad: continue");
+    fs::write(&path, text).expect("a program");
+    let forward = [(ENGINE, "forward"), (DISTRIBUTED, "all_gather")];
+    let found = program.explain(&[rank(0, &path, 3, &forward), rank(1, &path, 4, &REDUCE)]);
+    let rule = Some("H13".to_owned());
+    let skip = Some("train.py:5".to_owned());
+    assert_eq!(found.reason, Some(HangReason::OtherPath { skip, rule }));
+}
+
+#[test]
 fn a_rank_that_is_done_with_the_loop_has_fewer_batches() {
     let program = Program::new(PROGRAM);
     let path = program.path();

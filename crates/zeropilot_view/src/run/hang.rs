@@ -154,11 +154,14 @@ pub(super) fn reason(reason: &HangReason, language: Language) -> String {
             "some ranks have left the loop at {place} while the others still train in it: they had fewer batches, or the `continue` at {skip} skipped a step. Give every rank the same number of steps",
             "部分 rank 已离开 {place} 的循环，其他 rank 还在其中训练：要么 batch 更少，要么 {skip} 的 `continue` 跳过了一步。让每个 rank 的步数相同"
         ),
-        HangReason::OtherPath { skip: Some(skip), .. } => tr!(
-            language,
-            "the ranks are in different parts of the loop: the `continue` at {skip} skips calls that every rank must make",
-            "各 rank 处在循环的不同位置：{skip} 的 `continue` 跳过了所有 rank 都必须执行的调用"
-        ),
+        HangReason::OtherPath { skip: Some(skip), rule } => {
+            let rule = rule_words(rule.as_deref(), language);
+            tr!(
+                language,
+                "the ranks are in different parts of the loop: the `continue` at {skip} skips calls that every rank must make{rule}",
+                "各 rank 处在循环的不同位置：{skip} 的 `continue` 跳过了所有 rank 都必须执行的调用{rule}"
+            )
+        }
         HangReason::OtherPath { skip: None, rule: Some(rule) } => {
             let rule = rule_words(Some(rule), language);
             tr!(

@@ -1,8 +1,12 @@
 use crate::diagnostic::Diagnostic;
-use crate::job_view::{Findings, JobView};
+use crate::job_view::{Findings, JobView, Training};
+use crate::one_rank::{Alone, alone};
 use crate::rule::{Example, Group, Rule, Severity, Wording};
-use zeropilot_job::Place;
+use crate::rules::training::clipping_call::accelerates;
+use zeropilot_job::{Call, PythonScript};
 use zeropilot_text::Text;
+
+use super::model_first::{STAGE_2, STAGE_3};
 
 pub(crate) static RULE: Rule = Rule {
     code: "H08",
@@ -10,7 +14,7 @@ pub(crate) static RULE: Rule = Rule {
     group: Group::Hangs,
     severity: Severity::Warning,
     summary: Text::new("saving on one rank only", "只在一个进程上保存"),
-    wordings: &[&WORDING],
+    wordings: &[&WORDING, &THROUGH],
     sources: &["deepspeedai/DeepSpeed#4247"],
     examples: &[
         Example::job("deepspeed --num_gpus 2 t.py --deepspeed_config $C").files(&[(
@@ -21,6 +25,14 @@ pub(crate) static RULE: Rule = Rule {
             "t.py",
             "engine, _, _, _ = deepspeed.initialize(args=args, model=model)\nif torch.distributed.get_rank() == 0:\n    engine.save_checkpoint('out')\n",
         )]),
+        Example::job("deepspeed --num_gpus 2 t.py --deepspeed_config $C").files(&[(
+            "t.py",
+            "def save(model, step):\n    model.save_checkpoint('out', tag=str(step))\nengine, _, _, _ = deepspeed.initialize(args=args, model=model)\nis_main = dist.get_rank() == 0\nif is_main and step % 100 == 0:\n    save(engine, step)\n",
+        )]),
+        Example::job("torchrun --nproc_per_node 2 t.py").files(&[
+            ("t.py", "args = TrainingArguments(deepspeed='ds.json', per_device_train_batch_size=1)\nmodel = AutoModelForCausalLM.from_pretrained('m')\ntrainer = Trainer(model, args)\ntrainer.train()\nif not trainer.is_world_process_zero():\n    sys.exit(0)\ntrainer.save_model('out')\n"),
+            ("ds.json", STAGE_3),
+        ]),
     ],
     good: &[
         Example::job("deepspeed --num_gpus 2 t.py --deepspeed_config $C").files(&[(
@@ -31,6 +43,14 @@ pub(crate) static RULE: Rule = Rule {
             "t.py",
             "engine, _, _, _ = deepspeed.initialize(args=args, model=model)\nif rank == 0:\n    engine.save_checkpoint('out')\n",
         )]),
+        Example::job("deepspeed --num_gpus 2 t.py --deepspeed_config $C").files(&[(
+            "t.py",
+            "engine, _, _, _ = deepspeed.initialize(args=args, model=model)\nengine.save_checkpoint('out')\nif rank == 0:\n    tokenizer.save_pretrained('out')\n",
+        )]),
+        Example::job("torchrun --nproc_per_node 2 t.py").files(&[
+            ("t.py", "args = TrainingArguments(deepspeed='ds.json', per_device_train_batch_size=1)\nmodel = AutoModelForCausalLM.from_pretrained('m')\ntrainer = Trainer(model, args)\ntrainer.train()\nif trainer.is_world_process_zero():\n    trainer.save_model('out')\n"),
+            ("ds.json", STAGE_2),
+        ]),
     ],
     is_no_op: false,
 };
@@ -41,97 +61,87 @@ static WORDING: Wording = Wording {
         "`{call}` 只在 `{condition}` 时调用，训练会卡住",
     ),
     why: Text::new(
-        "all ranks must call it, since each has a part of the state; the one that does waits for the others until the collectives time out.",
-        "每个进程都持有一部分状态，必须全部调用；只有一个进程调用时，它会一直等其他进程，直到通信超时。",
+        "All ranks must call it, since each has a part of the state. The one rank waits for the others until the collectives time out.",
+        "每个 rank 都持有一部分状态，必须全部调用；只有一个 rank 调用时，它会一直等其他 rank，直到通信超时。",
     ),
-    help: Text::new("call it on all ranks", "让所有进程都调用它"),
+    help: Text::new("call it on all ranks", "让所有 rank 都调用它"),
 };
 
-/// What every rank must call.
-const TOGETHER: [&str; 4] =
+static THROUGH: Wording = Wording {
+    message: Text::new(
+        "`{site}` calls `{call}`, and only where `{condition}`: the run hangs",
+        "`{site}` 里调用了 `{call}`，却只在 `{condition}` 时执行，训练会卡住",
+    ),
+    why: WORDING.why,
+    help: Text::new("call `{site}` on all ranks", "让所有 rank 都调用 `{site}`"),
+};
+
+/// What all ranks must call on an engine.
+const OF_ENGINES: [&str; 4] =
     ["save_checkpoint", "save_16bit_model", "load_checkpoint", "save_fp16_model"];
 
-/// Whether a condition holds on one rank of each node or of all: `rank == 0`, `dist.get_rank() == 0`,
-/// `int(os.environ["RANK"]) == 0`, `args.local_rank in (-1, 0)`, `accelerator.is_main_process`.
-pub fn holds_on_one_rank(condition: &str) -> bool {
-    let is_joined = condition.split_whitespace().any(|word| matches!(word, "and" | "or" | "not"));
-    let plain: String = condition.split_whitespace().collect();
-    let plain = plain.trim_start_matches('(').replace(['"', '\''], "");
-    let rank = |side: &str| {
-        let side = side.trim_end_matches([')', ']']);
-        // `os.environ.get("RANK", 0)`
-        let side = side.strip_suffix(",0").or(side.strip_suffix(",-1")).unwrap_or(side);
-        let side = side.trim_end_matches("get_rank(").to_lowercase();
-        side.is_empty() || side.ends_with('.') || side.ends_with("rank")
-    };
-    let is_one = match plain.split_once("==") {
-        Some((left, zero)) if zero.trim_end_matches(')') == "0" => rank(left),
-        Some(("0", right)) => rank(right),
-        Some(_) => false,
-        None => {
-            let alone = plain.trim_end_matches([')', '(']);
-            let one_of = ["in(-1,0)", "in[-1,0]", "in(0,-1)", "in[0,-1]"];
-            let in_list = one_of.iter().find_map(|list| plain.strip_suffix(list));
-            in_list.is_some_and(rank) || alone.ends_with("is_main_process")
-        }
-    };
-    is_one && !is_joined
+/// What all ranks must call on an accelerator that runs DeepSpeed.
+const OF_ACCELERATORS: [&str; 2] = ["save_state", "load_state"];
+
+/// What all ranks must call on an accelerator in stage 3, since it gathers.
+const GATHERING: [&str; 2] = ["get_state_dict", "save_model"];
+
+/// Objects of a script with what all ranks must call on them.
+fn owners<'a>(training: &Training<'a>) -> Vec<(&'a str, Vec<&'static str>)> {
+    let script = training.script;
+    let mut owners = Vec::new();
+    let engine = script.call("deepspeed.initialize").and_then(|call| call.bound_to.as_deref());
+    owners.extend(engine.map(|engine| (engine, OF_ENGINES.to_vec())));
+    let accelerator = script.accelerator().filter(|_| accelerates(training));
+    owners.extend(accelerator.map(|accelerator| {
+        let gathering = GATHERING.iter().filter(|_| training.stage() == Some(3));
+        (accelerator, OF_ACCELERATORS.iter().chain(gathering).copied().collect())
+    }));
+    if training.stage() == Some(3) {
+        owners.extend(trainer(script).map(|trainer| (trainer, vec!["save_model"])));
+    }
+    owners
+}
+
+/// The one trainer of a script, by its name.
+pub(crate) fn trainer(script: &PythonScript) -> Option<&str> {
+    let is_trainer = |call: &&Call| call.name().ends_with("Trainer") && call.bound_to.is_some();
+    let mut trainers = script.calls.iter().filter(is_trainer);
+    trainers.next().filter(|_| trainers.next().is_none())?.bound_to.as_deref()
 }
 
 pub(crate) fn check(job: &JobView<'_>, found: &mut Findings) {
-    for launch in job.job.launches.iter().filter(|launch| launch.world != Some(1)) {
-        let (Some(script), Some(name)) = (&launch.script, &launch.program) else { continue };
-        let engine = script.call("deepspeed.initialize").and_then(|call| call.bound_to.as_deref());
-        let Some(engine) = engine else { continue };
-        for call in script.calls.iter().filter(|call| TOGETHER.contains(&call.name())) {
-            let is_own = call.callee.strip_suffix(call.name()) == Some(&format!("{engine}."));
-            let guard = call.condition.as_deref().filter(|text| holds_on_one_rank(text));
-            if let (true, Some(condition)) = (is_own, guard) {
-                let diagnostic = Diagnostic::new(&RULE, &WORDING, "", call.span)
-                    .with("call", call.callee.as_str())
-                    .with("condition", condition);
-                found.at(&Place::in_file(name, call.span), diagnostic);
-            }
+    for training in job.trainings().filter(|training| training.launch.world != Some(1)) {
+        for (owner, names) in owners(&training) {
+            let calls = alone(training.script, owner).into_iter().filter(|alone| {
+                let method = alone.call.callee.strip_prefix(alone.object);
+                let method = method.and_then(|method| method.strip_prefix('.'));
+                method.is_some_and(|method| names.contains(&method))
+            });
+            tell(&training, calls, &RULE, [&WORDING, &THROUGH], found);
         }
     }
 }
 
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn guards_of_one_rank_are_known_in_the_ways_people_write_them() {
-        for one in [
-            "rank == 0",
-            "args.local_rank == 0",
-            "dist.get_rank() == 0",
-            "torch.distributed.get_rank()==0",
-            "deepspeed.comm.get_rank() == 0",
-            "engine.global_rank == 0",
-            "0 == rank",
-            "(rank == 0)",
-            "os.environ[\"RANK\"] == \"0\"",
-            "int(os.environ['LOCAL_RANK']) == 0",
-            "int(os.environ.get('RANK', 0)) == 0",
-            "local_rank in (-1, 0)",
-            "args.local_rank in [-1, 0]",
-            "accelerator.is_main_process",
-            "is_main_process()",
-        ] {
-            assert!(holds_on_one_rank(one), "{one}");
+/// Reports calls that one rank alone makes, directly or through a function, each place once.
+pub(crate) fn tell<'s>(
+    training: &Training<'_>,
+    calls: impl Iterator<Item = Alone<'s>>,
+    rule: &'static Rule,
+    [direct, through]: [&'static Wording; 2],
+    found: &mut Findings,
+) {
+    let mut told = Vec::new();
+    for Alone { site, condition, call, .. } in calls {
+        if told.contains(&site.span) {
+            continue;
         }
-        for more in [
-            "step == 0",
-            "rank == 0 or True",
-            "rank != 0",
-            "rank == 1",
-            "not accelerator.is_main_process",
-            "step % 100 == 0",
-            "count() == 0",
-            "world_size == 1",
-        ] {
-            assert!(!holds_on_one_rank(more), "{more}");
-        }
+        told.push(site.span);
+        let wording = if site.span == call.span { direct } else { through };
+        let diagnostic = Diagnostic::new(rule, wording, "", site.span)
+            .with("site", site.callee.as_str())
+            .with("call", call.callee.as_str())
+            .with("condition", condition.as_str());
+        found.at(&training.place(site.span), diagnostic);
     }
 }

@@ -87,7 +87,7 @@ fn clipping(report: &Report) -> Option<f64> {
 }
 
 /// Whether the accelerator of a script is sure to run DeepSpeed with the config that is known.
-pub(super) fn accelerates(training: &Training<'_>) -> bool {
+pub(crate) fn accelerates(training: &Training<'_>) -> bool {
     training.launch.by_accelerate || training.script.calls("DeepSpeedPlugin")
 }
 

@@ -1,27 +1,33 @@
 //! What training scripts do that the config they run under does not bear.
 //!
-//! Letters are those of what goes wrong: hangs, clipping, saving, launching. A script is only read; what depends on
+//! Letters are those of what goes wrong: hangs, clipping, saving, launching, and `T` for code that trains on without a word. A script is only read; what depends on
 //! the way through it is left alone.
 
 pub(crate) mod auto_for_frozen_model;
 pub(crate) mod clip_by_value;
 pub(crate) mod clipping_call;
+pub(crate) mod collective_on_one_rank;
 pub(crate) mod evaluation_before_training;
+pub(crate) mod experts_on_some_ranks;
 pub(crate) mod forward_on_one_rank;
 pub(crate) mod frozen_model_optimizer;
 pub(crate) mod frozen_model_whole;
 mod frozen_models;
+pub(crate) mod gathered_on_one_rank;
 pub(crate) mod generation_gathers_model;
 pub(crate) mod images_on_some_ranks;
 pub(crate) mod init_before_group;
 pub(crate) mod local_rank_default;
 pub(crate) mod local_rank_not_taken;
+mod local_values;
 pub(crate) mod lora_reference_pass;
 pub(crate) mod loss_backward_fp16;
+pub(crate) mod module_on_some_ranks;
 pub(crate) mod moe_stage_3;
 pub(crate) mod no_sync;
 pub(crate) mod optimizer_stepped_by_script;
 pub(crate) mod pipeline_stage;
+pub(crate) mod ranks_skip_steps;
 pub(crate) mod saved_empty;
 pub(crate) mod scheduler_stepped_twice;
 pub(crate) mod sequence_parallel_gradients;
@@ -31,6 +37,7 @@ pub(crate) mod steps_filled_by_evaluation;
 mod tasks;
 pub(crate) mod tiled_loss_sum;
 pub(crate) mod two_configs;
+pub(crate) mod uneven_shards;
 pub(crate) mod unsynced_generation;
 pub(crate) mod vllm_stays_awake;
 pub(crate) mod vllm_sync_gathers_model;

@@ -1,0 +1,132 @@
+use crate::diagnostic::Diagnostic;
+use crate::job_view::{Findings, JobView, Training};
+use crate::rule::{Example, Group, Rule, Severity, Wording};
+use zeropilot_job::{Call, PythonScript};
+use zeropilot_text::Text;
+
+use super::module_on_some_ranks::{forwards, is_of_batch, is_seen_to, layers};
+use super::{STAGE_2, STAGE_3};
+
+pub(crate) static RULE: Rule = Rule {
+    code: "H15",
+    name: "experts-on-some-ranks",
+    group: Group::Hangs,
+    severity: Severity::Warning,
+    summary: Text::new(
+        "experts of a MoE layer run only where tokens are routed to them",
+        "MoE 的专家只在分到 token 的 rank 上运行",
+    ),
+    wordings: &[&STAGE_THREE, &BELOW],
+    sources: &[
+        "deepspeedai/DeepSpeed#7461",
+        "deepspeedai/DeepSpeed deepspeed/utils/z3_leaf_module.py, set_z3_leaf_modules",
+    ],
+    examples: &[
+        Example::job("deepspeed --num_gpus 2 t.py").files(&[
+            ("t.py", LOOP_OVER_EXPERTS),
+            ("ds.json", STAGE_3),
+        ]),
+        Example::job("deepspeed --num_gpus 2 t.py").files(&[
+            ("t.py", LOOP_OVER_EXPERTS),
+            ("ds.json", STAGE_2),
+        ]),
+    ],
+    good: &[
+        Example::job("deepspeed --num_gpus 2 t.py").files(&[
+            ("t.py", "class Moe(nn.Module):\n    def __init__(self, n):\n        super().__init__()\n        self.experts = nn.ModuleList(nn.Linear(8, 8) for _ in range(n))\n    def forward(self, x, route):\n        for i, expert in enumerate(self.experts):\n            rows = (route == i).nonzero()\n            if rows.numel() == 0:\n                continue\n            x[rows] = expert(x[rows])\n        return x\nmodel = build()\nset_z3_leaf_modules(model, [Moe])\nengine, _, _, _ = deepspeed.initialize(model=model, config='ds.json')\n"),
+            ("ds.json", STAGE_3),
+        ]),
+        Example::job("deepspeed --num_gpus 2 t.py").files(&[
+            ("t.py", "class Moe(nn.Module):\n    def __init__(self, n):\n        super().__init__()\n        self.experts = nn.ModuleList(nn.Linear(8, 8) for _ in range(n))\n    def forward(self, x, route):\n        for i, expert in enumerate(self.experts):\n            x = x + expert(x) * (route == i)\n        return x\nengine, _, _, _ = deepspeed.initialize(model=build(), config='ds.json')\n"),
+            ("ds.json", STAGE_3),
+        ]),
+    ],
+    is_no_op: false,
+};
+
+const LOOP_OVER_EXPERTS: &str = "class Moe(nn.Module):\n    def __init__(self, n):\n        super().__init__()\n        self.experts = nn.ModuleList(nn.Linear(8, 8) for _ in range(n))\n    def forward(self, x, route):\n        for i, expert in enumerate(self.experts):\n            rows = (route == i).nonzero()\n            if rows.numel() == 0:\n                continue\n            x[rows] = expert(x[rows])\n        return x\nengine, _, _, _ = deepspeed.initialize(model=build(), config='ds.json')\n";
+
+static STAGE_THREE: Wording = Wording {
+    message: Text::new(
+        "`{call}` runs only where tokens are routed to it: the run hangs in ZeRO stage 3",
+        "`{call}` 只在分到 token 时运行，ZeRO stage 3 会卡住",
+    ),
+    why: Text::new(
+        "Each expert is gathered from all ranks when it runs. A rank whose batch routes no token to an expert goes on to the next one, and the ranks wait in different gathers.",
+        "专家运行前要从所有 rank 聚合权重。某个 rank 没有 token 分到这个专家，就会直接进入下一个，各 rank 停在不同的聚合里。",
+    ),
+    help: Text::new(
+        "before `deepspeed.initialize`, call `deepspeed.utils.set_z3_leaf_modules(model, [{class}])`, which gathers all experts of the layer together",
+        "在 `deepspeed.initialize` 之前调用 `deepspeed.utils.set_z3_leaf_modules(model, [{class}])`，一次聚合整层的专家",
+    ),
+};
+
+static BELOW: Wording = Wording {
+    message: Text::new(
+        "`{call}` runs only where tokens are routed to it: ZeRO adds gradients of different experts",
+        "`{call}` 只在分到 token 时运行：ZeRO 会把不同专家的梯度相加",
+    ),
+    why: Text::new(
+        "In stages 1 and 2, each rank puts its gradients into buckets in the order in which they come, and the buckets of all ranks are added. An expert that did not run has no gradient, so others move up: experts of equal size get each other's gradients without an error, and buckets of different sizes end the run.",
+        "在 stage 1 和 2 下，每个 rank 按梯度产生的顺序放进通信桶，各 rank 的桶再相加。没有运行的专家没有梯度，后面的梯度会往前顶：大小相同的专家会互相得到对方的梯度，而且不报错；桶的大小不同则会报错退出。",
+    ),
+    help: Text::new(
+        "run every expert in each step, with no rows and its output added (`expert(x[rows])` with empty `rows`), so that all ranks have the same gradients",
+        "每一步都运行每个专家，没有 token 时也用空的 `rows` 调用 `expert(x[rows])` 并加上结果，让所有 rank 的梯度一致",
+    ),
+};
+
+/// Names by which a method runs the items of a list of layers.
+fn items<'s>(script: &'s PythonScript, scope: usize, list: &str) -> Vec<&'s str> {
+    let over = script.loops.iter().filter(|it| {
+        it.scope == scope && it.over.trim_start_matches("enumerate(").trim_end_matches(')') == list
+    });
+    let mut names: Vec<&str> =
+        over.filter_map(|it| it.targets.last()).map(String::as_str).collect();
+    let item = format!("{list}[");
+    let assigned = script.assignments.iter().filter(|it| it.scope == scope);
+    names.extend(assigned.filter(|it| it.value.starts_with(&item)).map(|it| it.target.as_str()));
+    names
+}
+
+pub(crate) fn check(job: &JobView<'_>, found: &mut Findings) {
+    for training in job.trainings().filter(|training| training.launch.world != Some(1)) {
+        let wording = match training.stage() {
+            Some(3) => &STAGE_THREE,
+            Some(1 | 2) => &BELOW,
+            _ => continue,
+        };
+        if is_seen_to(&training) || has_leaf_modules(job, &training) {
+            continue;
+        }
+        let script = training.script;
+        for (function, class) in forwards(script) {
+            let lists = layers(script, class).filter(|(_, made)| made.contains("ModuleList("));
+            for (list, _) in lists {
+                let names = items(script, function.scope, list);
+                let runs = |call: &&Call| {
+                    let by_index = call
+                        .callee
+                        .strip_prefix(list)
+                        .is_some_and(|rest| rest.starts_with('[') && rest.ends_with(']'));
+                    call.scope == function.scope
+                        && (by_index || names.contains(&call.callee.as_str()))
+                };
+                let mut runs = script.calls.iter().filter(runs);
+                let (Some(call), None) = (runs.next(), runs.next()) else { continue };
+                if call.guards.iter().any(is_of_batch) {
+                    let diagnostic = Diagnostic::new(&RULE, wording, "", call.span)
+                        .with("call", call.callee.as_str())
+                        .with("class", class);
+                    found.at(&training.place(call.span), diagnostic);
+                }
+            }
+        }
+    }
+}
+
+/// Whether the config says which layers are gathered together.
+fn has_leaf_modules(job: &JobView<'_>, training: &Training<'_>) -> bool {
+    let text = training.config_text(job);
+    text.is_none_or(|text| text.contains("leaf_module") || text.contains("module_granularity"))
+}
