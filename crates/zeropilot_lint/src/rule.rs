@@ -58,6 +58,8 @@ pub enum Group {
     Launch,
     /// H: what hangs.
     Hangs,
+    /// T: training code that runs and trains something else.
+    TrainingCode,
     /// Z: how models are built under ZeRO stage 3.
     Construction,
 }
@@ -80,6 +82,7 @@ impl Group {
             Self::Integrations => 'I',
             Self::Launch => 'L',
             Self::Hangs => 'H',
+            Self::TrainingCode => 'T',
             Self::Construction => 'Z',
         }
     }

@@ -192,3 +192,43 @@ fn a_script_may_set_its_own_rank() {
     let report = judged("python train.py", &[("train.py", &without), config]);
     assert_eq!(alarms(&report), ["L01"]);
 }
+
+const STAGE_3: &str = r#"{"train_micro_batch_size_per_gpu": 2, "gradient_accumulation_steps": 4, "bf16": {"enabled": true}, "zero_optimization": {"stage": 3, "stage3_gather_16bit_weights_on_model_save": true}, "optimizer": {"type": "AdamW", "params": {"lr": 1e-4}}}"#;
+
+/// Loops that train on all ranks alike, in the shapes that people write them in.
+#[test]
+fn loops_whose_ranks_stay_together_are_left_alone() {
+    let command = "deepspeed --num_gpus 2 train.py --deepspeed_config ds.json";
+    for body in [
+        // One rank prints, logs and writes what all have computed.
+        "for step, batch in enumerate(loader):\n    loss = engine(batch)\n    engine.backward(loss)\n    engine.step()\n    if rank == 0:\n        print(loss.item())\n        wandb.log({'loss': loss.item()})\n",
+        "if rank == 0:\n    os.makedirs('out', exist_ok=True)\ntorch.distributed.barrier()\nengine.save_checkpoint('out')\n",
+        "engine.save_16bit_model('out')\nif rank == 0:\n    tokenizer.save_pretrained('out')\n",
+        "if rank != 0:\n    logging.disable()\nengine.save_checkpoint('out')\n",
+        "with deepspeed.zero.GatheredParameters(engine.module.parameters(), modifier_rank=0):\n    if torch.distributed.get_rank() == 0:\n        torch.save(engine.module.state_dict(), 'w.pt')\n",
+        // What all ranks know alike decides.
+        "for step, batch in enumerate(loader):\n    if step < start:\n        continue\n    loss = engine(batch)\n    engine.backward(loss)\n    engine.step()\n    if engine.global_steps >= args.max_steps:\n        break\n",
+        "for batch in loader:\n    loss = engine(batch)\n    torch.distributed.all_reduce(loss, op=torch.distributed.ReduceOp.AVG)\n    if loss.item() < 0.1:\n        break\n    engine.backward(loss)\n    engine.step()\n",
+        "for batch in loader:\n    loss = engine(batch)\n    if not torch.isfinite(loss):\n        loss = torch.nan_to_num(loss) * 0\n    engine.backward(loss)\n    engine.step()\n",
+        "for batch in loader:\n    if isinstance(batch, dict):\n        batch = batch['input_ids']\n    engine.backward(engine(batch))\n    engine.step()\n",
+        "for batch in loader:\n    if batch.size(0) != args.batch:\n        continue\n    engine.backward(engine(batch))\n    engine.step()\n",
+        "for batch in loader:\n    loss = engine(batch)\n    if bad_on_any_rank(loss):\n        continue\n    engine.backward(loss)\n    engine.step()\n",
+        // The average over the last steps.
+        "recent = collections.deque(maxlen=100)\nfor batch in loader:\n    loss = engine(batch)\n    engine.backward(loss)\n    engine.step()\n    recent.append(loss)\n",
+        "losses = []\nfor batch in loader:\n    loss = engine(batch)\n    engine.backward(loss)\n    engine.step()\n    loss = loss.detach().float()\n    losses.append(loss)\n",
+        "for batch in loader:\n    parts = []\n    for part in batch:\n        loss = engine(part)\n        parts.append(loss)\n    loss = torch.stack(parts).mean()\n    engine.backward(loss)\n    engine.step()\n",
+        // Evaluation and back.
+        "for epoch in range(3):\n    engine.train()\n    for batch in loader:\n        engine.backward(engine(batch))\n        engine.step()\n    engine.eval()\n    with torch.no_grad():\n        total = 0\n        for batch in test_loader:\n            loss = engine(batch)\n            total += loss\n",
+        "logits = engine(x)\nprobabilities = torch.softmax(logits, dim=-1)\nprobabilities = logits\nloss = F.cross_entropy(probabilities, y)\nengine.backward(loss)\n",
+    ] {
+        let script = format!(
+            "import deepspeed\nrank = torch.distributed.get_rank()\nengine, _, _, _ = deepspeed.initialize(args=args, model=model, model_parameters=model.parameters())\n{body}"
+        );
+        let report = judged(command, &[("train.py", &script), ("ds.json", STAGE_3)]);
+        assert!(codes(&report).is_empty(), "{body}: {:?}", codes(&report));
+    }
+    // Below stage 3 a forward pass needs nobody else.
+    let script = "import deepspeed\ndef evaluate(model):\n    model.eval()\n    loss = model(test)\n    model.train()\n    return loss\nengine, _, _, _ = deepspeed.initialize(args=args, model=model)\nif torch.distributed.get_rank() == 0:\n    print(evaluate(engine))\n    torch.save(engine.module.state_dict(), 'w.pt')\n";
+    let report = judged(command, &[("train.py", script), ("ds.json", SMALL)]);
+    assert!(codes(&report).is_empty(), "{:?}", codes(&report));
+}

@@ -345,6 +345,73 @@ fn by_sum(stage: u8) -> Value {
     with(steps_by_gradient(stage), json!({"gradient_clipping": 0.0}))
 }
 
+/// Training code that runs and trains something else.
+fn training_code_cases() -> Vec<Case> {
+    let kept = include_str!("scripts/kept_graphs.py");
+    let cleared = include_str!("scripts/cleared.py");
+    let four = |stage| with(by_sum(stage), json!({"gradient_accumulation_steps": 4}));
+    let unused = include_str!("scripts/unused_optimizer.py");
+    let mode = include_str!("scripts/evaluation_mode.py");
+    let softmax = include_str!("scripts/softmax_twice.py");
+    let scaled = include_str!("scripts/scaled_twice.py");
+    let same = include_str!("scripts/same_samples.py");
+    let loader = include_str!("scripts/loader_batch.py");
+    let epoch = include_str!("scripts/sampler_epoch.py");
+    let none = "";
+    vec![
+        case("T01", TORCHRUN, "graphs kept: 20\n").script(kept).config(plain(2)),
+        case(none, TORCHRUN, "graphs kept: 0\n")
+            .script(&kept.replace("append(loss)", "append(loss.item())"))
+            .config(plain(2)),
+        case("T01", TORCHRUN, "graphs kept: 20\n")
+            .script(&kept.replace("    engine.backward(loss)\n    engine.step()\n", ""))
+            .config(plain(2)),
+        // Four gradients of 1 whose losses are divided by 4: the sum is 1, the last alone 0.25.
+        case("T02", TORCHRUN, "moved by 0.25\n").script(cleared).config(four(1)),
+        case("T02", TORCHRUN, "moved by 0.25\n").script(cleared).config(four(3)),
+        case("T02", TORCHRUN, "moved by 0.25\n")
+            .script(&cleared.replace("optimizer.zero_grad", "engine.zero_grad"))
+            .config(four(0)),
+        case(none, TORCHRUN, "moved by 1.00\n").script(cleared).config(four(2)),
+        case(none, TORCHRUN, "moved by 1.00\n")
+            .script(&cleared.replace("optimizer.zero_grad", "engine.zero_grad"))
+            .config(four(3)),
+        case(none, TORCHRUN, "moved by 1.00\n")
+            .script(&cleared.replace("    optimizer.zero_grad()\n", ""))
+            .config(four(1)),
+        case("T03", TORCHRUN, "the engine's rate 0.001, the scheduler's 6.25e-05")
+            .script(unused)
+            .config(plain(2)),
+        case(none, TORCHRUN, "the engine's rate 6.25e-05, the scheduler's 6.25e-05")
+            .script(&unused.replace("model=model,", "model=model, optimizer=optimizer,"))
+            .config(without_optimizer(2)),
+        case("T04", TORCHRUN, "epoch 1 dropped nothing").script(mode).config(plain(2)),
+        case(none, TORCHRUN, "epoch 1 dropped some")
+            .script(&mode.replace("    evaluate(engine)\n", "    evaluate(engine)\n    engine.train()\n"))
+            .config(plain(2)),
+        case("T05", TORCHRUN, "the loss ends at 0.3\n").script(softmax).config(by_sum(1)),
+        case(none, TORCHRUN, "the loss ends at 0.0\n")
+            .script(&softmax.replace("F.softmax(engine(x), dim=-1)", "engine(x)"))
+            .config(by_sum(1)),
+        case("T06", TORCHRUN, "moved by 65536\n").script(scaled).config(by_sum(1)),
+        case(none, TORCHRUN, "moved by 1\n")
+            .script(&scaled.replace("scaler.scale(engine(torch.ones(1, 4)).sum())", "engine(torch.ones(1, 4)).sum()"))
+            .config(by_sum(1)),
+        case("T07", TWO, "all saw the same\n").script(same).config(plain(1)),
+        case(none, TWO, "all saw different samples\n")
+            .script(&same.replace("shuffle=True", "sampler=torch.utils.data.DistributedSampler(data, 2, int(__import__('os').environ['RANK']))"))
+            .config(plain(1)),
+        case("B17", TORCHRUN, "trained on 16, counts 4\n").script(loader).config(plain(1)),
+        case(none, TORCHRUN, "trained on 16, counts 16\n")
+            .script(&loader.replace("batch_size=4", "batch_size=1"))
+            .config(plain(1)),
+        case("T08", TWO, "the order is the same\n").script(epoch).config(plain(1)),
+        case(none, TWO, "the order is another one\n")
+            .script(&epoch.replace("    orders.append([])\n", "    orders.append([])\n    sampler.set_epoch(epoch)\n"))
+            .config(plain(1)),
+    ]
+}
+
 /// Ranks that share sequences or layers, and tiles.
 fn parallelism_cases() -> Vec<Case> {
     let ulysses = include_str!("scripts/ulysses.py");
@@ -557,6 +624,11 @@ fn jobs_end_as_the_rules_say() {
 #[test]
 fn ranks_that_part_hang_as_the_rules_say() {
     judge_and_run(hang_cases(), 6);
+}
+
+#[test]
+fn training_code_trains_something_else_as_the_rules_say() {
+    judge_and_run(training_code_cases(), 8);
 }
 
 /// Judges jobs that are about more than so many rules, and runs a part of them.

@@ -190,6 +190,7 @@ pub(crate) fn group_name(group: Group) -> Text {
         Group::Integrations => Text::new("integrations", "框架集成"),
         Group::Launch => Text::new("launching", "启动"),
         Group::Hangs => Text::new("hangs", "卡住"),
+        Group::TrainingCode => Text::new("training code", "训练代码"),
         Group::Construction => {
             Text::new("building models under ZeRO stage 3", "ZeRO stage 3 下的模型构建")
         }

@@ -1,0 +1,102 @@
+use crate::diagnostic::Diagnostic;
+use crate::job_view::{Findings, JobView};
+use crate::rule::{Example, Group, Rule, Severity, Wording};
+use zeropilot_job::{Call, Value};
+use zeropilot_text::Text;
+
+pub(crate) static RULE: Rule = Rule {
+    code: "T03",
+    name: "scheduler-of-unused-optimizer",
+    group: Group::TrainingCode,
+    severity: Severity::Warning,
+    summary: Text::new(
+        "the scheduler changes the rate of an optimizer that DeepSpeed does not use",
+        "调度器改的是 DeepSpeed 没有使用的优化器的学习率",
+    ),
+    wordings: &[&WORDING],
+    sources: &["deepspeedai/DeepSpeed deepspeed/runtime/engine.py, _configure_optimizer"],
+    examples: &[Example::job("deepspeed --num_gpus 2 t.py --deepspeed_config ds.json").files(&[
+        ("t.py", "optimizer = torch.optim.AdamW(model.parameters(), lr=1e-4)\nscheduler = get_cosine_schedule_with_warmup(optimizer, 100, 1000)\nengine, _, _, _ = deepspeed.initialize(args=args, model=model)\nfor batch in loader:\n    engine.backward(engine(batch))\n    engine.step()\n    scheduler.step()\n"),
+        ("ds.json", WITH_OPTIMIZER),
+    ])],
+    good: &[
+        Example::job("deepspeed --num_gpus 2 t.py --deepspeed_config ds.json").files(&[
+            ("t.py", "optimizer = torch.optim.AdamW(model.parameters(), lr=1e-4)\nscheduler = get_cosine_schedule_with_warmup(optimizer, 100, 1000)\nengine, _, _, _ = deepspeed.initialize(args=args, model=model, optimizer=optimizer)\nfor batch in loader:\n    engine.backward(engine(batch))\n    engine.step()\n    scheduler.step()\n"),
+            ("ds.json", r#"{"train_micro_batch_size_per_gpu": 1, "bf16": {"enabled": true}, "zero_allow_untested_optimizer": true, "zero_optimization": {"stage": 2}}"#),
+        ]),
+        Example::job("deepspeed --num_gpus 2 t.py --deepspeed_config ds.json").files(&[
+            ("t.py", "engine, optimizer, _, _ = deepspeed.initialize(args=args, model=model)\nscheduler = get_cosine_schedule_with_warmup(optimizer, 100, 1000)\nfor batch in loader:\n    engine.backward(engine(batch))\n    engine.step()\n    scheduler.step()\n"),
+            ("ds.json", WITH_OPTIMIZER),
+        ]),
+        // Another model, which DeepSpeed does not train.
+        Example::job("deepspeed --num_gpus 2 t.py --deepspeed_config ds.json").files(&[
+            ("t.py", "optimizer = torch.optim.AdamW(judge.parameters(), lr=1e-4)\nscheduler = StepLR(optimizer, 100)\nengine, _, _, _ = deepspeed.initialize(args=args, model=model)\nfor batch in loader:\n    engine.backward(engine(batch))\n    engine.step()\n    optimizer.step()\n    scheduler.step()\n"),
+            ("ds.json", WITH_OPTIMIZER),
+        ]),
+    ],
+    is_no_op: false,
+};
+
+const WITH_OPTIMIZER: &str = r#"{"train_micro_batch_size_per_gpu": 1, "bf16": {"enabled": true}, "zero_optimization": {"stage": 2}, "optimizer": {"type": "AdamW", "params": {"lr": 1e-4}}}"#;
+
+static WORDING: Wording = Wording {
+    message: Text::new(
+        "`{scheduler}` sets the learning rate of `{optimizer}`, which DeepSpeed does not use",
+        "`{scheduler}` 改的是 `{optimizer}` 的学习率，而 DeepSpeed 没有使用这个优化器",
+    ),
+    why: Text::new(
+        "`deepspeed.initialize` is not given `{optimizer}` and builds the optimizer of the config. Its learning rate never changes: there is no warmup and no decay, while `{scheduler}` reports both.",
+        "`deepspeed.initialize` 没有拿到 `{optimizer}`，会按配置另建一个优化器，它的学习率一直不变：没有 warmup，也不衰减，而 `{scheduler}` 打印出来的却在变。",
+    ),
+    help: Text::new(
+        "write a `scheduler` section into the config, or pass `optimizer={optimizer}, lr_scheduler={scheduler}` and remove the `optimizer` section and `{scheduler}.step()`",
+        "在配置里写 `scheduler`；或者传入 `optimizer={optimizer}, lr_scheduler={scheduler}`，并去掉配置里的 `optimizer` 和脚本里的 `{scheduler}.step()`",
+    ),
+};
+
+/// The optimizer that a script makes for the model that it hands to DeepSpeed, and keeps to itself.
+fn unused<'s>(calls: &'s [Call], made: &Call) -> Option<&'s Call> {
+    let model = made.handed(1, "model")?;
+    let parameters = format!("{model}.parameters");
+    calls.iter().find(|call| {
+        let of_model = matches!(call.argument(0, "params"), Some((Value::Call(callee), _)) if *callee == parameters);
+        let name = call.name();
+        let is_optimizer = name.contains("Adam") || name == "SGD" || call.object().ends_with("optim");
+        of_model && is_optimizer && call.bound_to.is_some() && made.follows(call)
+    })
+}
+
+pub(crate) fn check(job: &JobView<'_>, found: &mut Findings) {
+    for training in job.trainings() {
+        let script = training.script;
+        let resolved = training.config.and_then(|report| report.resolved.as_ref());
+        let has_own =
+            resolved.is_some_and(|resolved| resolved.keys.table().get("optimizer.type").is_some());
+        let Some((made, _)) = script.engine().filter(|_| has_own) else { continue };
+        let Some(optimizer) = unused(&script.calls, made) else { continue };
+        let Some(name) = optimizer.bound_to.as_deref() else { continue };
+        let hands =
+            made.keyword("optimizer").is_some() || made.positional.len() > 1 || made.has_more;
+        let is_changed = script.assignments.iter().filter(|it| it.target == name).count() > 1
+            && !made.bound_names.iter().any(|bound| bound == name);
+        if hands || is_changed {
+            continue;
+        }
+        let scheduler = script.calls.iter().find(|call| {
+            call.follows(optimizer)
+                && made.follows(call)
+                && call.handed(0, "optimizer") == Some(name)
+                && call.bound_to.is_some()
+        });
+        let Some(bound) = scheduler.and_then(|call| call.bound_to.as_deref()) else { continue };
+        let is_handed = made.handed(usize::MAX, "lr_scheduler") == Some(bound)
+            || made.bound_names.iter().any(|name| name == bound);
+        let step = format!("{bound}.step");
+        if let Some(call) = script.call(&step).filter(|_| !is_handed) {
+            let diagnostic = Diagnostic::new(&RULE, &WORDING, "", call.span)
+                .with("scheduler", bound)
+                .with("optimizer", name);
+            found.at(&training.place(call.span), diagnostic);
+        }
+    }
+}
