@@ -70,8 +70,13 @@ pub(crate) fn condition(script: &PythonScript, guards: &[Guard]) -> Option<Strin
             let is_one = !text.contains(" or ") && parts.any(is_of_one_rank);
             return is_one.then(|| text.to_owned());
         }
-        holds_on_all_others(meant(script, text)).then(|| format!("not ({text})"))
+        holds_on_all_others(meant(script, text)).then(|| shown(guard))
     })
+}
+
+/// A guard as a condition that holds where it lets pass.
+pub(crate) fn shown(guard: &Guard) -> String {
+    if guard.holds { guard.condition.clone() } else { format!("not ({})", guard.condition) }
 }
 
 /// A call that one rank alone reaches.

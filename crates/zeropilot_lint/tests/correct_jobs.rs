@@ -217,6 +217,8 @@ fn loops_whose_ranks_stay_together_are_left_alone() {
         "recent = collections.deque(maxlen=100)\nfor batch in loader:\n    loss = engine(batch)\n    engine.backward(loss)\n    engine.step()\n    recent.append(loss)\n",
         "losses = []\nfor batch in loader:\n    loss = engine(batch)\n    engine.backward(loss)\n    engine.step()\n    loss = loss.detach().float()\n    losses.append(loss)\n",
         "for batch in loader:\n    parts = []\n    for part in batch:\n        loss = engine(part)\n        parts.append(loss)\n    loss = torch.stack(parts).mean()\n    engine.backward(loss)\n    engine.step()\n",
+        "for batch in loader:\n    parts = []\n    for part in batch:\n        loss = engine(part)\n        parts.append(loss)\n    engine.backward(sum(parts))\n    engine.step()\n",
+        "def losses(engine, batch):\n    total = 0\n    for part in batch:\n        loss = engine(part)\n        total += loss\n    return total\nfor batch in loader:\n    engine.backward(losses(engine, batch))\n    engine.step()\n",
         // Evaluation and back.
         "for epoch in range(3):\n    engine.train()\n    for batch in loader:\n        engine.backward(engine(batch))\n        engine.step()\n    engine.eval()\n    with torch.no_grad():\n        total = 0\n        for batch in test_loader:\n            loss = engine(batch)\n            total += loss\n",
         "logits = engine(x)\nprobabilities = torch.softmax(logits, dim=-1)\nprobabilities = logits\nloss = F.cross_entropy(probabilities, y)\nengine.backward(loss)\n",

@@ -107,7 +107,7 @@ fn is_for_all(call: &Call) -> bool {
 
 /// Whether ranks may meet from different places: another collective depends on the rank as well.
 fn is_met_elsewhere(script: &PythonScript, call: &Call) -> bool {
-    let depends = |other: &&Call| {
+    let depends = |other: &Call| {
         other.span != call.span
             && is_collective(script, other)
             && other.guards.iter().any(|guard| {
@@ -116,7 +116,7 @@ fn is_met_elsewhere(script: &PythonScript, call: &Call) -> bool {
                 !is_own && (asked.contains("rank") || asked.contains("main"))
             })
     };
-    script.calls.iter().find(depends).is_some()
+    script.calls.iter().any(depends)
 }
 
 pub(crate) fn check(job: &JobView<'_>, found: &mut Findings) {

@@ -1,11 +1,11 @@
 use crate::diagnostic::Diagnostic;
 use crate::job_view::{Findings, JobView};
 use crate::rule::{Example, Group, Rule, Severity, Wording};
-use zeropilot_config::syntax::Span;
 use zeropilot_job::{Call, Loop, PythonScript};
 use zeropilot_text::Text;
 
 use super::STAGE_2;
+use super::local_values::is_within;
 
 pub(crate) static RULE: Rule = Rule {
     code: "T04",
@@ -13,7 +13,7 @@ pub(crate) static RULE: Rule = Rule {
     group: Group::TrainingCode,
     severity: Severity::Warning,
     summary: Text::new(
-        "training goes on in evaluation mode",
+        "training continues in evaluation mode",
         "切到评估模式后继续训练",
     ),
     wordings: &[&WORDING],
@@ -47,7 +47,7 @@ pub(crate) static RULE: Rule = Rule {
 
 static WORDING: Wording = Wording {
     message: Text::new(
-        "`{call}` in the training loop, and no `train()` after it: training goes on in evaluation mode",
+        "`{call}` in the training loop, and no `train()` after it: training continues in evaluation mode",
         "训练循环里调用了 `{call}`，之后没有 `train()`：后面的训练都在评估模式下进行",
     ),
     why: Text::new(
@@ -60,10 +60,6 @@ static WORDING: Wording = Wording {
     ),
 };
 
-fn is_within(inner: Span, outer: Span) -> bool {
-    outer.start <= inner.start && inner.end <= outer.end
-}
-
 /// Calls in a loop that put the engine into evaluation mode, directly or through a function that is handed it.
 fn evaluations<'s>(script: &'s PythonScript, engine: &str, within: &Loop) -> Vec<&'s Call> {
     let own = [format!("{engine}.eval"), format!("{engine}.module.eval")];
@@ -75,10 +71,9 @@ fn evaluations<'s>(script: &'s PythonScript, engine: &str, within: &Loop) -> Vec
         .filter(|call| {
             let through = || {
                 let function = script.function(&call.callee)?;
-                let parameters = function.parameters.iter().enumerate();
-                let handed = parameters
-                    .into_iter()
-                    .find(|(index, name)| call.handed(*index, name) == Some(engine));
+                let mut parameters = function.parameters.iter().enumerate();
+                let handed =
+                    parameters.find(|(index, name)| call.handed(*index, name) == Some(engine));
                 let name = format!("{}.eval", handed?.1);
                 let mut inside = script.calls.iter().filter(|it| it.scope == function.scope);
                 inside.find(|it| it.callee == name)

@@ -52,7 +52,7 @@ static STAGE_THREE: Wording = Wording {
         "`{call}` 只在分到 token 时运行，ZeRO stage 3 会卡住",
     ),
     why: Text::new(
-        "Each expert is gathered from all ranks when it runs. A rank whose batch routes no token to an expert goes on to the next one, and the ranks wait in different gathers.",
+        "Each expert is gathered from all ranks when it runs. A rank whose batch routes no token to an expert continues with the next one, and the ranks wait in different gathers.",
         "专家运行前要从所有 rank 聚合权重。某个 rank 没有 token 分到这个专家，就会直接进入下一个，各 rank 停在不同的聚合里。",
     ),
     help: Text::new(
@@ -67,7 +67,7 @@ static BELOW: Wording = Wording {
         "`{call}` 只在分到 token 时运行：ZeRO 会把不同专家的梯度相加",
     ),
     why: Text::new(
-        "In stages 1 and 2, each rank puts its gradients into buckets in the order in which they come, and the buckets of all ranks are added. An expert that did not run has no gradient, so others move up: experts of equal size get each other's gradients without an error, and buckets of different sizes end the run.",
+        "In stages 1 and 2, each rank puts its gradients into buckets in the order in which they come, and the buckets of all ranks are added. An expert that did not run has no gradient, so the next gradients take its place: experts of equal size get each other's gradients without an error, and with buckets of different sizes the run fails.",
         "在 stage 1 和 2 下，每个 rank 按梯度产生的顺序放进通信桶，各 rank 的桶再相加。没有运行的专家没有梯度，后面的梯度会往前顶：大小相同的专家会互相得到对方的梯度，而且不报错；桶的大小不同则会报错退出。",
     ),
     help: Text::new(

@@ -46,7 +46,7 @@ static WORDING: Wording = Wording {
         "它要聚合所有 rank 的分片，每个 rank 都必须进入。只有一个 rank 进入时，它会一直等其他 rank，直到通信超时。",
     ),
     help: Text::new(
-        "enter it on all ranks, and ask for the rank inside",
+        "enter it on all ranks, and check the rank inside",
         "让所有 rank 都进入，在里面再判断 rank",
     ),
 };

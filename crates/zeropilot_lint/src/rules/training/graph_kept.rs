@@ -2,11 +2,11 @@ use crate::diagnostic::Diagnostic;
 use crate::job_view::{Findings, JobView};
 use crate::rule::{Example, Group, Rule, Severity, Wording};
 use zeropilot_config::syntax::Span;
-use zeropilot_job::{Call, Loop, PythonScript};
+use zeropilot_job::{Call, Leaving, Loop, PythonScript};
 use zeropilot_text::Text;
 
 use super::STAGE_2;
-use super::local_values::names;
+use super::local_values::{is_within, names};
 
 pub(crate) static RULE: Rule = Rule {
     code: "T01",
@@ -85,10 +85,6 @@ static TRAINING: Wording = Wording {
     ),
 };
 
-fn is_within(inner: Span, outer: Span) -> bool {
-    outer.start <= inner.start && inner.end <= outer.end
-}
-
 /// What a statement keeps, by its keeper: `losses.append(loss)`, `total += loss`.
 fn kept(script: &PythonScript) -> impl Iterator<Item = (&str, &str, Span, usize)> {
     let appended = script.calls.iter().filter(|call| call.name() == "append");
@@ -123,14 +119,15 @@ fn is_evaluated(script: &PythonScript, engine: &str, loss: &str, within: &Loop) 
         .calls
         .iter()
         .any(|call| call.name() == "backward" && is_within(call.span, within.span));
-    is_output && !goes_back
+    // What a function returns may be trained on by its caller.
+    let returns =
+        script.exits.iter().any(|exit| exit.how == Leaving::Return && exit.scope == within.scope);
+    is_output && !goes_back && !returns
 }
 
 /// Whether nothing in a script switches gradients off.
 fn has_no_guard(text: &str) -> bool {
-    !["no_grad", "inference_mode", "grad_enabled", "no_grad_"]
-        .iter()
-        .any(|word| text.contains(word))
+    !["no_grad", "inference_mode", "grad_enabled"].iter().any(|word| text.contains(word))
 }
 
 pub(crate) fn check(job: &JobView<'_>, found: &mut Findings) {
@@ -153,8 +150,9 @@ pub(crate) fn check(job: &JobView<'_>, found: &mut Findings) {
                     && call.argument_name() == Some(loss)
             };
             let is_trained_on = trained.iter().any(|call| {
-                let argument = call.positional.first().map(|(_, span)| *span);
-                call.argument_name() == Some(keeper) || argument.is_none()
+                let loss = call.positional.first().map(|(_, span)| *span);
+                let loss = loss.zip(text).and_then(|(span, text)| text.get(span.start..span.end));
+                loss.is_none_or(|loss| names(loss).any(|name| name == keeper))
             });
             let is_summed = script.assignments.iter().any(|it| {
                 trained.iter().any(|call| call.argument_name() == Some(it.target.as_str()))

@@ -15,7 +15,7 @@ pub(crate) static RULE: Rule = Rule {
     group: Group::Batch,
     severity: Severity::Warning,
     summary: Text::new(
-        "the script loads other batches than the config says",
+        "the loader's batch size differs from the config",
         "脚本加载的 batch 与配置不一致",
     ),
     wordings: &[&WORDING],

@@ -36,17 +36,18 @@ pub(super) fn names(text: &str) -> impl Iterator<Item = &str> {
     first.filter(|name| name.starts_with(|c: char| c.is_alphabetic() || c == '_'))
 }
 
-fn is_within(inner: Span, outer: Span) -> bool {
+/// Whether a place is inside another.
+pub(super) fn is_within(inner: Span, outer: Span) -> bool {
     outer.start <= inner.start && inner.end <= outer.end
 }
 
 /// Whether ranks come to an agreement between the beginning of a loop and a place in it.
 pub(super) fn agree(script: &PythonScript, within: &Loop, before: Span) -> bool {
-    let calls = script
+    let mut calls = script
         .calls
         .iter()
         .filter(|call| is_within(call.span, within.span) && call.span.start <= before.start);
-    calls.into_iter().any(|call| AGREEING.iter().any(|word| call.callee.contains(word)))
+    calls.any(|call| AGREEING.iter().any(|word| call.callee.contains(word)))
 }
 
 /// Names in a loop whose values differ from rank to rank, where `model` is what runs the model.

@@ -1,5 +1,6 @@
 use crate::diagnostic::Diagnostic;
 use crate::job_view::{Findings, JobView, Training};
+use crate::one_rank::shown;
 use crate::rule::{Example, Group, Rule, Severity, Wording};
 use zeropilot_job::{Call, Function, Guard, PythonScript};
 use zeropilot_text::Text;
@@ -55,7 +56,7 @@ static WORDING: Wording = Wording {
         "`{call}` 只在 `{condition}` 时运行，而各 rank 按自己的 batch 判断",
     ),
     why: Text::new(
-        "In ZeRO stage 3, all ranks must gather the weights of a layer together; in stages 1 and 2, all ranks must reduce the same gradients. A rank whose batch does not need the layer leaves the others waiting, or its gradients meet others.",
+        "In ZeRO stage 3, all ranks must gather the weights of a layer together; in stages 1 and 2, all ranks must reduce the same gradients. A rank whose batch does not need the layer leaves the others waiting, or mixes its gradients with those of other layers.",
         "在 ZeRO stage 3 下，所有 rank 必须一起聚合每一层的权重；在 stage 1 和 2 下，必须规约同样的梯度。某个 rank 的 batch 不需要这一层时，其他 rank 会一直等待，或者梯度和别的梯度混在一起。",
     ),
     help: Text::new(
@@ -155,18 +156,13 @@ pub(crate) fn check(job: &JobView<'_>, found: &mut Findings) {
             for (layer, _) in layers(script, class) {
                 let mut runs = calls.iter().filter(|call| call.callee == layer);
                 let (Some(call), None) = (runs.next(), runs.next()) else { continue };
-                let is_passed = calls
-                    .iter()
-                    .any(|other| other.span != call.span && mentions(script, other, layer));
+                let is_passed =
+                    calls.iter().any(|other| other.span != call.span && mentions(other, layer));
                 let guard = call.guards.iter().find(|guard| is_of_batch(guard));
                 if let Some(guard) = guard.filter(|_| !is_passed) {
-                    let condition = match guard.holds {
-                        true => guard.condition.clone(),
-                        false => format!("not ({})", guard.condition),
-                    };
                     let diagnostic = Diagnostic::new(&RULE, &WORDING, "", call.span)
                         .with("call", layer)
-                        .with("condition", condition.as_str());
+                        .with("condition", shown(guard));
                     found.at(&training.place(call.span), diagnostic);
                 }
             }
@@ -175,6 +171,6 @@ pub(crate) fn check(job: &JobView<'_>, found: &mut Findings) {
 }
 
 /// Whether a call is on a layer otherwise: `self.head.weight.sum()`.
-fn mentions(_: &PythonScript, call: &Call, layer: &str) -> bool {
+fn mentions(call: &Call, layer: &str) -> bool {
     call.callee.strip_prefix(layer).is_some_and(|rest| rest.starts_with('.'))
 }

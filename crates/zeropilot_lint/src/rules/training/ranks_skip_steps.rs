@@ -1,5 +1,6 @@
 use crate::diagnostic::Diagnostic;
 use crate::job_view::{Findings, JobView, Training};
+use crate::one_rank::shown;
 use crate::rule::{Example, Group, Rule, Severity, Wording};
 use zeropilot_config::syntax::Span;
 use zeropilot_job::{Call, Guard, Leaving, Loop};
@@ -15,7 +16,7 @@ pub(crate) static RULE: Rule = Rule {
     group: Group::Hangs,
     severity: Severity::Warning,
     summary: Text::new(
-        "ranks skip training steps by what they alone know",
+        "ranks skip training steps by their own data",
         "各 rank 按自己的数据跳过训练步",
     ),
     wordings: &[&LEAVES, &ONLY_IF],
@@ -62,22 +63,22 @@ pub(crate) static RULE: Rule = Rule {
 
 static LEAVES: Wording = Wording {
     message: Text::new(
-        "ranks leave out `{call}` where `{condition}`, each by its own data: the run hangs or fails",
+        "ranks skip `{call}` where `{condition}`, each by its own data: the run hangs or fails",
         "各 rank 按自己的数据在 `{condition}` 时跳过 `{call}`，训练会卡住或报错",
     ),
     why: Text::new(
-        "All ranks must make the same calls: `backward` and `step` reduce gradients over all of them, and in stage 3 every layer is gathered. A rank that leaves a step out pairs its next collectives with others of the rest, or is missing at the end.",
+        "All ranks must make the same calls: `backward` and `step` reduce gradients over all of them, and in stage 3 every layer is gathered. A rank that skips a step pairs its next collectives with the wrong ones of the other ranks, or is missing at the end.",
         "所有 rank 的调用必须一致：`backward` 和 `step` 会在全部 rank 之间规约梯度，stage 3 的每一层还要聚合权重。跳过一步的 rank 会把后面的通信和其他 rank 配错，或者在最后缺席。",
     ),
     help: Text::new(
-        "decide together: reduce the flag over all ranks (`dist.all_reduce(flag, op=ReduceOp.MAX)`) before the condition, or replace the loss by `loss * 0` (`torch.nan_to_num`) and go on",
+        "decide together: reduce the flag over all ranks (`dist.all_reduce(flag, op=ReduceOp.MAX)`) before the condition, or use `torch.nan_to_num(loss) * 0` as the loss and continue",
         "一起决定：先对标志做 all-reduce（`dist.all_reduce(flag, op=ReduceOp.MAX)`）再判断；或者用 `torch.nan_to_num(loss) * 0` 代替 loss，照常继续",
     ),
 };
 
 static ONLY_IF: Wording = Wording {
     message: Text::new(
-        "`{call}` runs only where `{condition}`, which each rank decides by its own data: the run hangs or fails",
+        "`{call}` runs only where `{condition}`, by the data of each rank: the run hangs or fails",
         "`{call}` 只在 `{condition}` 时执行，而各 rank 按自己的数据判断，训练会卡住或报错",
     ),
     why: LEAVES.why,
@@ -128,13 +129,9 @@ impl<'a> Together<'a> {
         let script = training.script;
         let local = local_names(script, within, &self.model);
         let mut tell = |wording, span: Span, guard: &Guard| {
-            let condition = match guard.holds {
-                true => guard.condition.clone(),
-                false => format!("not ({})", guard.condition),
-            };
             let diagnostic = Diagnostic::new(&RULE, wording, "", span)
                 .with("call", backward.callee.as_str())
-                .with("condition", condition.as_str());
+                .with("condition", shown(guard));
             found.at(&training.place(span), diagnostic);
         };
         let is_inside = |span: Span| within.span.start < span.start && span.end <= within.span.end;

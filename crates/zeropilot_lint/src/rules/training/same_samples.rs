@@ -55,7 +55,7 @@ static WORDING: Wording = Wording {
         "`{loader}` 给每个 rank 的样本都一样",
     ),
     why: Text::new(
-        "DeepSpeed divides only data that it loads itself (`training_data`). This loader has no sampler and its order does not depend on the rank, so all ranks compute the same gradients: more GPUs train on no more samples.",
+        "DeepSpeed divides only data that it loads itself (`training_data`). This loader has no sampler and its order does not depend on the rank, so all ranks compute the same gradients: adding GPUs adds no samples.",
         "DeepSpeed 只切分它自己加载的数据（`training_data`）。这个 loader 没有 sampler，顺序也与 rank 无关，所有 rank 算出的梯度都一样：加再多的卡，训练的样本也没有增加。",
     ),
     help: Text::new(
@@ -144,9 +144,7 @@ fn is_known(script: &PythonScript, loader: &Call) -> bool {
 }
 
 fn has_same_order(script: &PythonScript, loader: &Call) -> bool {
-    let is_plain = ["sampler", "batch_sampler", "collate_fn_by_rank"]
-        .iter()
-        .all(|name| loader.keyword(name).is_none())
+    let is_plain = ["sampler", "batch_sampler"].iter().all(|name| loader.keyword(name).is_none())
         && loader.positional.len() <= 2
         && !loader.has_more;
     match loader.keyword("shuffle") {
