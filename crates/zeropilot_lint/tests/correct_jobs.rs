@@ -213,6 +213,7 @@ fn loops_whose_ranks_stay_together_are_left_alone() {
         "for batch in loader:\n    if isinstance(batch, dict):\n        batch = batch['input_ids']\n    engine.backward(engine(batch))\n    engine.step()\n",
         "for batch in loader:\n    if batch.size(0) != args.batch:\n        continue\n    engine.backward(engine(batch))\n    engine.step()\n",
         "for batch in loader:\n    loss = engine(batch)\n    if bad_on_any_rank(loss):\n        continue\n    engine.backward(loss)\n    engine.step()\n",
+        "progress = tqdm(enumerate(loader), total=len(loader))\nfor batch_cnt, batch in progress:\n    if batch_cnt < start:\n        continue\n    engine.backward(engine(batch))\n    engine.step()\n",
         // The average over the last steps.
         "recent = collections.deque(maxlen=100)\nfor batch in loader:\n    loss = engine(batch)\n    engine.backward(loss)\n    engine.step()\n    recent.append(loss)\n",
         "losses = []\nfor batch in loader:\n    loss = engine(batch)\n    engine.backward(loss)\n    engine.step()\n    loss = loss.detach().float()\n    losses.append(loss)\n",

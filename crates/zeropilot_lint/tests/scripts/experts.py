@@ -24,13 +24,15 @@ class Moe(nn.Module):
 class Model(nn.Module):
     def __init__(self):
         super().__init__()
+        self.trunk = nn.Linear(4, 4, bias=False)
         self.moe = Moe()
 
     def forward(self, x, route):
-        return self.moe(x, route)
+        return self.moe(self.trunk(x), route)
 
 
 model = Model()
+nn.init.eye_(model.trunk.weight)
 for expert in model.moe.experts:
     nn.init.zeros_(expert.weight)
 engine, _, _, _ = deepspeed.initialize(model=model, model_parameters=model.parameters(), config="ds.json")
@@ -44,4 +46,4 @@ engine.step()
 with deepspeed.zero.GatheredParameters(list(model.parameters())):
     moved = [f"{-expert.weight[0, 0].item():.1f}" for expert in model.moe.experts]
 torch.distributed.barrier()
-print("experts moved by", " and ".join(moved))
+print("experts moved by", " and ".join(moved), "" if moved == ["0.5", "1.0"] else "instead of 0.5 and 1.0")

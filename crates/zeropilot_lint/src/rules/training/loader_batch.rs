@@ -33,6 +33,10 @@ pub(crate) static RULE: Rule = Rule {
             ("t.py", "loader = DataLoader(data, batch_size=8, sampler=DistributedSampler(data))\nengine, _, _, _ = deepspeed.initialize(args=args, model=model)\nfor batch in loader:\n    for part in batch.split(2):\n        engine.backward(engine(part))\n        engine.step()\n"),
             ("ds.json", CONFIG),
         ]),
+        Example::job("deepspeed --num_gpus 2 t.py --deepspeed_config ds.json").files(&[
+            ("t.py", "loader = DataLoader(data, batch_size=8)\nengine, _, loader, _ = deepspeed.initialize(args=args, model=model, training_data=data)\nfor batch in loader:\n    engine.backward(engine(batch))\n    engine.step()\n"),
+            ("ds.json", CONFIG),
+        ]),
     ],
     is_no_op: false,
 };

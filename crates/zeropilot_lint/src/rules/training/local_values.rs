@@ -50,6 +50,12 @@ pub(super) fn agree(script: &PythonScript, within: &Loop, before: Span) -> bool 
     calls.any(|call| AGREEING.iter().any(|word| call.callee.contains(word)))
 }
 
+/// Whether a name is that of a counter, which all ranks count alike.
+fn counts(name: &str) -> bool {
+    let words = ["step", "idx", "index", "cnt", "count", "iter", "num", "epoch"];
+    name.len() == 1 || words.iter().any(|word| name.to_lowercase().contains(word))
+}
+
 /// Names in a loop whose values differ from rank to rank, where `model` is what runs the model.
 pub(super) fn local_names<'s>(
     script: &'s PythonScript,
@@ -57,11 +63,15 @@ pub(super) fn local_names<'s>(
     model: &str,
 ) -> BTreeSet<&'s str> {
     let mut local = BTreeSet::new();
-    let over = within.over.to_lowercase();
+    // A name stands for what it is assigned.
+    let meant = script.assignments.iter().filter(|it| it.target == within.over);
+    let meant: String = meant.map(|it| it.value.to_lowercase()).collect();
+    let over = format!("{} {meant}", within.over.to_lowercase());
     let is_data = ["loader", "data", "batch", "iter"].iter().any(|word| over.contains(word));
     if is_data && !over.contains("range(") {
-        let counted = usize::from(over.contains("enumerate("));
-        local.extend(within.targets.iter().skip(counted).map(String::as_str));
+        let is_counted = over.contains("enumerate(");
+        let targets = within.targets.iter().skip(usize::from(is_counted)).map(String::as_str);
+        local.extend(targets.filter(|name| !counts(name)));
     }
     let runs = format!("{model}(");
     let in_loop = |span: Span| is_within(span, within.span);
@@ -123,6 +133,7 @@ mod tests {
         for open in ["skip(batch)", "any_rank_nan(loss)", "self.bad(loss.item())"] {
             assert!(!is_plain(open), "{open}");
         }
+        assert!(counts("batch_cnt") && counts("i") && !counts("batch"));
         assert_eq!(names("a.b(c[d], 'e') + 1").collect::<Vec<_>>(), ["a", "c", "d", "e"]);
     }
 }

@@ -164,7 +164,11 @@ pub(super) fn trained_loader<'a>(training: &Training<'a>) -> Option<&'a Call> {
     let over: Vec<&str> = super::local_values::names(&within.over).collect();
     let mut loaders = script.calls.iter().filter(|call| {
         let bound = call.bound_to.as_deref();
-        call.name() == "DataLoader" && bound.is_some_and(|name| over.contains(&name))
+        // What `deepspeed.initialize` gives back under the same name is another loader.
+        let is_assigned_once =
+            |name: &str| script.assignments.iter().filter(|it| it.target == name).count() == 1;
+        call.name() == "DataLoader"
+            && bound.is_some_and(|name| over.contains(&name) && is_assigned_once(name))
     });
     loaders.next().filter(|_| loaders.next().is_none())
 }

@@ -11,7 +11,7 @@ pub(crate) static RULE: Rule = Rule {
     code: "T08",
     name: "sampler-without-epoch",
     group: Group::TrainingCode,
-    severity: Severity::Warning,
+    severity: Severity::Note,
     summary: Text::new(
         "`DistributedSampler` without `set_epoch`",
         "`DistributedSampler` 没有调用 `set_epoch`",
