@@ -55,7 +55,7 @@ static EVALUATES: Wording = Wording {
     ),
     why: Text::new(
         "The HF Trainer divides the evaluation among all ranks and gathers their results. The one rank waits for the others until the collectives time out.",
-        "HF Trainer 会把评估分给所有 rank，再收集结果。只有一个 rank 调用时，它会一直等其他 rank，直到通信超时。",
+        "HF Trainer 会把评估分给所有 rank，再汇总结果。只有一个 rank 调用时，它会一直等其他 rank，直到通信超时。",
     ),
     help: Text::new(
         "call it on all ranks, and print its result on one",
