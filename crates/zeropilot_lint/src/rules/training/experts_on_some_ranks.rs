@@ -48,12 +48,12 @@ const LOOP_OVER_EXPERTS: &str = "class Moe(nn.Module):\n    def __init__(self, n
 
 static STAGE_THREE: Wording = Wording {
     message: Text::new(
-        "`{call}` runs only where tokens are routed to it: the run hangs in ZeRO stage 3",
-        "`{call}` 只在分到 token 时运行，ZeRO stage 3 会卡住",
+        "`{call}` runs only where tokens are routed to it: ZeRO stage 3 hangs or mixes experts",
+        "`{call}` 只在分到 token 时运行：ZeRO stage 3 会卡住，或者把专家混在一起",
     ),
     why: Text::new(
-        "Each expert is gathered from all ranks when it runs. A rank whose batch routes no token to an expert continues with the next one, and the ranks wait in different gathers.",
-        "专家运行前要从所有 rank 聚合权重。某个 rank 没有 token 分到这个专家，就会直接进入下一个，各 rank 停在不同的聚合里。",
+        "Each expert is gathered from all ranks when it runs. A rank whose batch routes no token to an expert continues with the next one, so the ranks are in different gathers: they hang, or, where experts have equal sizes and numbers, compute with weights of different experts without an error.",
+        "专家运行前要从所有 rank 聚合权重。某个 rank 没有 token 分到这个专家，就会直接进入下一个，各 rank 处在不同的聚合里：要么卡住，要么在专家大小和个数都相同时，用混在一起的权重计算，而且不报错。",
     ),
     help: Text::new(
         "before `deepspeed.initialize`, call `deepspeed.utils.set_z3_leaf_modules(model, [{class}])`, which gathers all experts of the layer together",
