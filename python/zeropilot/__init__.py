@@ -29,6 +29,7 @@ if TYPE_CHECKING:
         Simulation,
     )
     from ._inputs import Job
+    from ._preemption import Preemption
     from ._result import Explanation
     from ._verbs import check, compare, diagnose, diff, explain, memory, plan, resolve, simulate
 
@@ -49,6 +50,7 @@ __all__ = [
     "Memory",
     "Names",
     "Plan",
+    "Preemption",
     "Resolved",
     "Simulation",
     "ZeroConfig",
@@ -72,6 +74,7 @@ _HOMES = {
     "_config": ("ZeroConfig", "build_config", "create", "save_config"),
     "_inputs": ("Job",),
     "_native": ("ZeropilotError",),
+    "_preemption": ("Preemption",),
     "_result": ("Explanation",),
     "_verbs": ("check", "compare", "diagnose", "diff", "explain", "memory", "plan", "resolve", "simulate"),
 }

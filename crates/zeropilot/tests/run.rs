@@ -2,6 +2,8 @@
 
 #[path = "run/causes.rs"]
 mod causes;
+#[path = "run/drift.rs"]
+mod drift;
 #[path = "run/failures.rs"]
 mod failures;
 #[path = "run/faults.rs"]
@@ -22,10 +24,14 @@ mod nodes;
 mod notices;
 #[path = "run/predicted.rs"]
 mod predicted;
+#[path = "run/preemption.rs"]
+mod preemption;
 #[path = "run/records.rs"]
 mod records;
 #[path = "run/resuming.rs"]
 mod resuming;
+#[path = "run/slurm.rs"]
+mod slurm;
 #[path = "run/supervised.rs"]
 mod supervised;
 

@@ -122,6 +122,11 @@ pub enum Cause {
     LossScaleFloor,
     /// The loss is not a number.
     NotFinite,
+    /// The loss jumped and did not come back.
+    LossSpike {
+        /// The first step with a high loss.
+        since: u64,
+    },
     /// The engine or a front end refused the config.
     ConfigRejected,
     /// A disk is full.
@@ -154,6 +159,7 @@ impl Cause {
                 | Self::DeviceFailed { .. }
                 | Self::NoRendezvous
                 | Self::Hang { .. }
+                | Self::LossSpike { .. }
                 | Self::Unproven
         )
     }
@@ -174,6 +180,7 @@ impl Cause {
             Self::Hang { .. } => "hang",
             Self::LossScaleFloor => "loss_scale_floor",
             Self::NotFinite => "not_finite",
+            Self::LossSpike { .. } => "loss_spike",
             Self::ConfigRejected => "config_rejected",
             Self::DiskFull => "disk_full",
             Self::CheckpointUnreadable => "checkpoint_unreadable",

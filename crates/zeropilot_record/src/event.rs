@@ -44,6 +44,16 @@ pub enum NoResume {
     NotLinkable,
 }
 
+/// What jumped.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Jumped {
+    /// The loss.
+    Loss,
+    /// The norm of the gradients.
+    GradientNorm,
+}
+
 /// Something that happened.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "event", rename_all = "snake_case")]
@@ -54,6 +64,11 @@ pub enum RunEvent {
         id: String,
         /// The command, secrets replaced.
         command: Vec<String>,
+    },
+    /// An earlier run is continued in its record.
+    Continued {
+        /// How often its command was started before.
+        attempts: u32,
     },
     /// The job was checked before the start.
     Preflight {
@@ -165,6 +180,42 @@ pub enum RunEvent {
         /// The first step of which that is so, if steps are counted.
         #[serde(skip_serializing_if = "Option::is_none", default)]
         since: Option<u64>,
+    },
+    /// A loss or gradient norm jumped far above what it lately was.
+    Spike {
+        /// Which.
+        what: Jumped,
+        /// The optimizer step.
+        step: u64,
+        /// What it is.
+        value: f64,
+        /// What it usually was.
+        usual: f64,
+    },
+    /// Steps take longer than they did.
+    Slower {
+        /// Seconds of a step now.
+        seconds_per_step: f64,
+        /// Seconds it usually took.
+        usual: f64,
+    },
+    /// How long steps take, against the prediction.
+    PaceCompared {
+        /// Seconds of a step.
+        seconds_per_step: f64,
+        /// Seconds that were predicted.
+        predicted: f64,
+    },
+    /// The other ranks of this machine wait for one, again and again.
+    Straggler {
+        /// The rank.
+        rank: u32,
+        /// How often they were seen waiting for it alone.
+        waited: usize,
+        /// How often was looked.
+        looks: usize,
+        /// Where it was.
+        at: RanksAt,
     },
     /// Nothing moved for too long.
     Hang {

@@ -53,6 +53,13 @@ pub enum Evidence {
     RanksAt(RanksAt),
     /// What explains a hang.
     Hang(HangReason),
+    /// The last complete checkpoint that the run wrote, from which a later start can resume.
+    ResumableFrom {
+        /// Its step.
+        step: u64,
+        /// The directory with its parts.
+        checkpoint: String,
+    },
     /// A line of the log.
     LogLine(String),
     /// Words of the system, or of a record from before evidence was data.

@@ -20,7 +20,7 @@ impl From<&Cause> for ExitCode {
             Cause::RankKilled { .. } | Cause::LauncherKilled { .. } => 12,
             Cause::CollectiveTimeout | Cause::PeerLost => 13,
             Cause::Hang { .. } => 14,
-            Cause::LossScaleFloor | Cause::NotFinite => 15,
+            Cause::LossScaleFloor | Cause::NotFinite | Cause::LossSpike { .. } => 15,
             Cause::ConfigRejected => 16,
             Cause::DiskFull => 17,
             Cause::CheckpointUnreadable => 18,

@@ -16,7 +16,7 @@ mod setup;
 
 pub use accuracy::{Accuracy, ModelFrom, Needs, PredictedJob, counted};
 pub use cause::{Cause, Ending, Memory, Phase, Shortage};
-pub use event::{Event, NoResume, RankMemory, RunEvent, Term, UnreadableEvent};
+pub use event::{Event, Jumped, NoResume, RankMemory, RunEvent, Term, UnreadableEvent};
 pub use evidence::Evidence;
 pub use exit_code::ExitCode;
 pub use gpu::{GpuProcess, GpuUse};

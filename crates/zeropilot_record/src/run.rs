@@ -121,6 +121,14 @@ impl Verdict {
         Self { shape: SHAPE, id, cause, exit_code, attempts, ended_at, seconds: None }
     }
 
+    /// Whether a scheduler ended it (SIGTERM, SIGUSR1, SIGUSR2), and a later start can resume it.
+    pub fn awaits_another_start(&self) -> bool {
+        let is_asked = matches!(self.cause, Cause::Interrupted { signal: 10 | 12 | 15 });
+        let evidence = self.attempts.last().map(|attempt| attempt.evidence.as_slice());
+        let is_resumable = |one: &Evidence| matches!(one, Evidence::ResumableFrom { .. });
+        is_asked && evidence.unwrap_or_default().iter().any(is_resumable)
+    }
+
     /// The same, which took so many seconds.
     #[must_use]
     pub fn after(self, seconds: f64) -> Self {

@@ -2,6 +2,7 @@
 
 mod ranks;
 mod silence;
+mod stragglers;
 mod watch;
 
 use std::ffi::OsString;
@@ -70,6 +71,10 @@ pub struct Limits {
     pub step_timeout: Option<Duration>,
     /// Whether to stop once the numbers of training are none.
     pub stop_on_nan: bool,
+    /// Whether to stop once the loss has jumped and stays high, to go back to a checkpoint before it.
+    pub rollback_on_spike: bool,
+    /// Whether to look now and then which rank the others wait for.
+    pub finds_stragglers: bool,
     /// Whether ranks may get a handler by which they write their stacks.
     pub has_stack_handler: bool,
     /// What processes get between being asked and being made to end.
@@ -95,6 +100,10 @@ pub(crate) struct Start<'a> {
     pub(crate) observer: &'a Arc<dyn Observer>,
     /// Ranks of the whole run, if the command says so.
     pub(crate) world: Option<usize>,
+    /// Steps that the command asks for, if it says so.
+    pub(crate) total_steps: Option<u64>,
+    /// Seconds that a step is predicted to take.
+    pub(crate) predicted_step: Option<f64>,
     /// Where stacks go.
     pub(crate) stacks: &'a Path,
     /// By which ranks write them themselves.

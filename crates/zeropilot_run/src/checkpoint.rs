@@ -10,6 +10,8 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
+use serde::{Deserialize, Serialize};
+
 pub use self::owner::Before;
 use self::parts::{archives, has_partitioned_weights, shape};
 
@@ -39,6 +41,13 @@ pub struct Checkpoint {
     written: Option<SystemTime>,
 }
 
+/// One writing of a checkpoint: the same directory may be written again.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Mark {
+    parts: PathBuf,
+    written: Option<SystemTime>,
+}
+
 impl Shape {
     /// Whether a run of this stage and number of ranks can go on from it.
     pub fn suits(self, stage: u64, world: Option<usize>) -> bool {
@@ -64,7 +73,10 @@ pub fn last(root: &Path, may_use: impl Fn(&Checkpoint) -> bool) -> Option<Checkp
 pub fn complete(root: &Path) -> Vec<Checkpoint> {
     let mut found = complete_in(root);
     for directory in directories(root) {
-        let is_whole = !is_of_trainer(&directory) || directory.join("trainer_state.json").is_file();
+        // The Trainer's own saving on SIGTERM marks what it has not finished.
+        let is_marked = directory.join("checkpoint-is-incomplete.txt").exists();
+        let is_whole = !is_of_trainer(&directory)
+            || (directory.join("trainer_state.json").is_file() && !is_marked);
         if is_whole && (latest(&directory).is_some() || is_of_trainer(&directory)) {
             found.extend(complete_in(&directory));
         }
@@ -125,6 +137,11 @@ fn number(path: &Path) -> Option<u64> {
 }
 
 impl Checkpoint {
+    /// What tells it from another one in the same place.
+    pub(crate) fn mark(&self) -> Mark {
+        Mark { parts: self.parts.clone(), written: self.written }
+    }
+
     /// What the program is told: the directory itself if its `latest` names this checkpoint, else a directory of links
     /// made at `aside`, so that nothing of the user's is changed.
     ///

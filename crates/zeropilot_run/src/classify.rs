@@ -8,6 +8,7 @@ use zeropilot_diagnose::fingerprint::Meaning;
 use zeropilot_record::{Cause, Ending, Evidence, Memory, Shortage};
 
 use crate::observed::{Observed, Raised, Sign};
+use crate::spikes::ThrownBack;
 
 const SIGKILL: i32 = 9;
 const SIGTERM: i32 = 15;
@@ -43,7 +44,30 @@ fn asked(observed: &Observed) -> Option<Cause> {
     if observed.is_stopped_for_numbers {
         return Some(Cause::NotFinite);
     }
+    if let Some(ThrownBack { since, .. }) = observed.thrown_back {
+        return Some(Cause::LossSpike { since });
+    }
+    if let Some(signal) = observed.warned.filter(|signal| left_when_warned(observed, *signal)) {
+        return Some(Cause::Interrupted { signal });
+    }
     observed.hang.as_ref().map(|hang| Cause::Hang { ranks: hang.odd.clone() })
+}
+
+/// Whether the program ended because a scheduler warned it: before its last step, and with nothing else to explain it. Where
+/// the last step is not known, whoever starts it again finds out at the cost of one start. Slurm signals every process of a job
+/// step, which ends those that do not handle it.
+fn left_when_warned(observed: &Observed, signal: i32) -> bool {
+    let by_signal = killed_rank(observed).is_some_and(|(_, by)| by == signal)
+        || observed.ending == Ending::Signaled(signal);
+    if by_signal || !observed.handles_warning {
+        return by_signal;
+    }
+    let is_done = observed.last_step >= observed.total_steps && observed.total_steps.is_some();
+    let is_explained = observed.fatal().is_some()
+        || killed_rank(observed).is_some()
+        || !observed.ranks_left.is_empty()
+        || observed.hang.is_some();
+    !is_done && !is_explained
 }
 
 fn completed(observed: &Observed, evidence: &mut Vec<Evidence>) -> Option<Cause> {
@@ -310,6 +334,31 @@ mod tests {
         let ended = Observed { ending: Ending::Exited(0), ..Observed::default() };
         let with = |not_finite| cause(&Observed { not_finite, ..ended.clone() });
         assert_eq!((with(1), with(3)), (Cause::Completed, Cause::NotFinite));
+    }
+
+    #[test]
+    fn a_program_that_ends_after_a_warning_before_its_last_step_has_not_completed() {
+        let warned = Observed {
+            ending: Ending::Exited(0),
+            warned: Some(10),
+            handles_warning: true,
+            last_step: Some(7),
+            total_steps: Some(20),
+            ..Observed::default()
+        };
+        assert_eq!(cause(&warned), Cause::Interrupted { signal: 10 });
+        let done = Observed { last_step: Some(20), ..warned.clone() };
+        assert_eq!(cause(&done), Cause::Completed);
+        let unknown = Observed { total_steps: None, ..warned.clone() };
+        assert_eq!(cause(&unknown), Cause::Interrupted { signal: 10 });
+        let deaf = Observed { handles_warning: false, ..warned.clone() };
+        assert_eq!(cause(&deaf), Cause::Completed);
+        let killed = Observed { ending: Ending::Signaled(10), ..deaf };
+        assert_eq!(cause(&killed), Cause::Interrupted { signal: 10 });
+        let mut failed = Observed { ending: Ending::Exited(1), ..warned };
+        assert_eq!(cause(&failed), Cause::Interrupted { signal: 10 });
+        failed.raise(raised(0, "KeyError: 'x'", 0));
+        assert_eq!(cause(&failed), Cause::ProgramFailed { rank: None });
     }
 
     #[test]

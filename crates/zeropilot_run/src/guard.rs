@@ -9,6 +9,7 @@ use std::io::{BufRead, BufReader, Write};
 use std::os::fd::AsFd;
 use std::os::unix::net::UnixStream;
 use std::os::unix::process::CommandExt;
+use std::path::Path;
 use std::process::{Command, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -68,6 +69,7 @@ pub fn guard(command: &[OsString]) -> u8 {
     let _ = set_child_subreaper(Some(getpid()));
     // Whoever ends zeropilot by its name must not end the one that cleans up behind it.
     let _ = std::fs::write("/proc/self/comm", "zp-guard");
+    let command = shielded(command.to_vec());
     let Some((program, arguments)) = command.split_first() else { return 2 };
     let started =
         Command::new(program).args(arguments).stdin(Stdio::null()).process_group(0).spawn();
@@ -84,6 +86,24 @@ pub fn guard(command: &[OsString]) -> u8 {
     }
     bury(&socket, i32::try_from(child.id()).unwrap_or(0));
     0
+}
+
+/// The command with SIGUSR1 and SIGUSR2 ignored, if Slurm may send them: to warn a job, it signals every process of a step
+/// and not zeropilot alone, and launchers do not handle these signals. Ranks find them as they were (`sitecustomize.py`).
+fn shielded(command: Vec<OsString>) -> Vec<OsString> {
+    let is_there = |program: &OsString| {
+        if Path::new(program).components().count() > 1 {
+            return Path::new(program).is_file();
+        }
+        let path = std::env::var_os("PATH").unwrap_or_default();
+        std::env::split_paths(&path).any(|place| place.join(program).is_file())
+    };
+    // What cannot be started is best said by the system.
+    if std::env::var_os("SLURM_JOB_ID").is_none() || !command.first().is_some_and(is_there) {
+        return command;
+    }
+    let shell = ["sh", "-c", "trap '' USR1 USR2; exec \"$@\"", "sh"].map(OsString::from);
+    shell.into_iter().chain(command).collect()
 }
 
 /// Waits for everything below, until nothing is left.

@@ -60,6 +60,11 @@ pub(crate) fn explain(
     Explained { odd, reason, stood: groups.into_iter().map(|group| group.at).collect() }
 }
 
+/// Where ranks stand, those at the same place together.
+pub(crate) fn positions(stood: &[Stood], directory: Option<&Path>) -> Vec<RanksAt> {
+    groups(stood, directory).into_iter().map(|group| group.at).collect()
+}
+
 fn groups<'a>(stood: &'a [Stood], directory: Option<&Path>) -> Vec<Group<'a>> {
     let mut groups: Vec<Group<'a>> = Vec::new();
     for one in stood {

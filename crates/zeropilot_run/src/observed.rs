@@ -9,6 +9,7 @@ use zeropilot_record::{Ending, Memory, Phase};
 
 use crate::forecast::Measured;
 use crate::hang::Explained;
+use crate::spikes::ThrownBack;
 
 /// A fingerprint that was seen.
 #[derive(Debug, Clone)]
@@ -56,6 +57,12 @@ pub(crate) struct Observed {
     pub(crate) not_started: Option<String>,
     /// The signal that asked zeropilot to stop.
     pub(crate) interrupted: Option<i32>,
+    /// The signal by which a scheduler warned.
+    pub(crate) warned: Option<i32>,
+    /// Whether processes of the run handle it.
+    pub(crate) handles_warning: bool,
+    /// Steps that were asked for, if the command or the log tells.
+    pub(crate) total_steps: Option<u64>,
     /// Where ranks stood, if nothing moved for too long.
     pub(crate) hang: Option<Explained>,
     pub(crate) signs: Vec<Sign>,
@@ -83,6 +90,8 @@ pub(crate) struct Observed {
     pub(crate) not_finite_since: Option<u64>,
     /// Whether the run was stopped for that.
     pub(crate) is_stopped_for_numbers: bool,
+    /// Since when the loss is high, if the run was stopped for that.
+    pub(crate) thrown_back: Option<ThrownBack>,
     /// Ranks of the whole run, if the command says so.
     pub(crate) world: Option<usize>,
     /// Ranks here that lost another one.
@@ -99,6 +108,9 @@ impl Default for Observed {
             ending: Ending::Unknown,
             not_started: None,
             interrupted: None,
+            warned: None,
+            handles_warning: false,
+            total_steps: None,
             hang: None,
             signs: Vec::new(),
             exceptions: Vec::new(),
@@ -114,6 +126,7 @@ impl Default for Observed {
             not_finite: 0,
             not_finite_since: None,
             is_stopped_for_numbers: false,
+            thrown_back: None,
             world: None,
             lost_a_peer: Vec::new(),
             directory: None,

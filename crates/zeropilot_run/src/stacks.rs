@@ -7,6 +7,7 @@ mod py_spy;
 
 use std::fs;
 use std::path::Path;
+use std::time::Duration;
 
 use zeropilot_record::NoStack;
 
@@ -14,6 +15,10 @@ pub(crate) use self::frame::{Frame, Stack, Thread};
 pub(crate) use self::handler::Handler;
 use crate::process::{Process, Rank, children};
 
+/// How long ranks that do not move may take to answer, all together.
+const PATIENCE: Duration = Duration::from_secs(5);
+/// How long ranks may that train.
+const AT_ONCE: Duration = Duration::from_millis(500);
 /// Children of a rank that are looked at.
 const CHILDREN: usize = 16;
 
@@ -41,7 +46,7 @@ pub(crate) fn collect(
         .filter(|rank| !rank.process.is_stopped())
         .map(|rank| (rank.process, rank.process.pid))
         .collect();
-    let answers = handler.map(|handler| handler.ask(&asked)).unwrap_or_default();
+    let answers = handler.map(|handler| handler.ask(&asked, PATIENCE)).unwrap_or_default();
     let answered = |pid: i32| {
         let position = asked.iter().position(|(process, _)| process.pid == pid)?;
         answers.get(position)?.clone()
@@ -61,10 +66,26 @@ pub(crate) fn collect(
     stood
 }
 
+/// The stacks of ranks that answer at once; nobody else is asked, and nothing is written.
+pub(crate) fn answers(ranks: &[Rank], handler: &Handler) -> Vec<Stood> {
+    let asked: Vec<_> = ranks.iter().map(|rank| (rank.process, rank.process.pid)).collect();
+    let answers = handler.ask(&asked, AT_ONCE);
+    let stand = |(rank, answer): (&Rank, Option<Stack>)| {
+        let mut stack = answer.ok_or(NoStack::NoAnswer);
+        if let (Ok(stack), Some(directory)) = (&mut stack, rank.process.directory()) {
+            stack.resolve(&directory);
+        }
+        let (rank, process, kernel) = (rank.rank, rank.process, String::new());
+        Stood { rank, process, stack, children: Vec::new(), kernel }
+    };
+    ranks.iter().zip(answers).map(stand).collect()
+}
+
 /// Children that were forked write into the file of the rank, so that one is asked after the other.
 fn of_children(pid: i32, handler: Option<&Handler>) -> Vec<Stack> {
     let ask = |child: Process| {
-        let own = handler.and_then(|handler| handler.ask(&[(child, pid)]).pop().flatten());
+        let own =
+            handler.and_then(|handler| handler.ask(&[(child, pid)], PATIENCE).pop().flatten());
         let mut stack = own.or_else(|| py_spy::ask(child.pid).ok())?;
         if let Some(directory) = child.directory() {
             stack.resolve(&directory);

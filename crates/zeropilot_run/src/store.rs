@@ -8,10 +8,11 @@
 //! | `tail-N.log` | the last lines of attempt N |
 //! | `stacks-N/` | where ranks stood when nothing moved |
 //! | `accuracy.json` | what was predicted for it and what it needed ([`Accuracy`]); missing if nothing can be compared |
+//! | `continue.json` | what a later start needs to continue it ([`crate::Continuation`]) |
 //! | `verdict.json` | what became of it ([`Verdict`]); missing while it runs, or if zeropilot itself was killed |
 
 use std::fs::{self, File};
-use std::io::{self, BufRead, BufReader, Write};
+use std::io::{self, BufRead, BufReader, Read, Seek, SeekFrom, Write};
 use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
@@ -60,23 +61,37 @@ impl Recorder {
     /// # Errors
     /// If the directory or a file cannot be written.
     pub fn create(directory: &Path, copy: Option<File>) -> io::Result<Self> {
-        fs::DirBuilder::new().recursive(true).mode(0o700).create(directory)?;
-        let lock = File::options()
-            .create(true)
-            .truncate(false)
-            .write(true)
-            .mode(0o600)
-            .open(directory.join(LOCK))?;
-        if let Err(error) = flock(&lock, FlockOperation::NonBlockingLockExclusive)
-            && error == Errno::WOULDBLOCK
-        {
-            return Err(io::Error::new(io::ErrorKind::ResourceBusy, "another run writes there"));
-        }
+        let lock = lock(directory)?;
         set_aside(directory)?;
-        let mut files = vec![File::create(directory.join("events.jsonl"))?];
-        files.extend(copy);
-        let (directory, files) = (directory.to_owned(), Mutex::new(files));
-        Ok(Self { directory, files, _lock: lock, failure: Mutex::default() })
+        let events = File::create(directory.join("events.jsonl"))?;
+        Ok(Self::with(directory, lock, events, copy))
+    }
+
+    /// Goes on with the record of an earlier run: what happens is added to what happened.
+    ///
+    /// # Errors
+    /// If the run is not over, or a file cannot be written.
+    pub fn reopen(directory: &Path, copy: Option<File>) -> io::Result<Self> {
+        let lock = lock(directory)?;
+        let path = directory.join("events.jsonl");
+        let mut events = File::options().read(true).append(true).create(true).open(path)?;
+        let mut last = [b'\n'];
+        if events.seek(SeekFrom::End(-1)).is_ok() {
+            events.read_exact(&mut last)?;
+        }
+        if last != [b'\n'] {
+            events.write_all(b"\n")?;
+        }
+        // It is over no more.
+        match fs::remove_file(directory.join("verdict.json")) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+            _ => Ok(Self::with(directory, lock, events, copy)),
+        }
+    }
+
+    fn with(directory: &Path, lock: File, events: File, copy: Option<File>) -> Self {
+        let files = Mutex::new(std::iter::once(events).chain(copy).collect());
+        Self { directory: directory.to_owned(), files, _lock: lock, failure: Mutex::default() }
     }
 
     /// Why something could not be written, once.
@@ -117,6 +132,23 @@ impl Recorder {
         fs::rename(&pending, &path)?;
         Ok(path)
     }
+}
+
+/// Takes a directory for one run, and makes it if it is not there.
+fn lock(directory: &Path) -> io::Result<File> {
+    fs::DirBuilder::new().recursive(true).mode(0o700).create(directory)?;
+    let lock = File::options()
+        .create(true)
+        .truncate(false)
+        .write(true)
+        .mode(0o600)
+        .open(directory.join(LOCK))?;
+    if let Err(error) = flock(&lock, FlockOperation::NonBlockingLockExclusive)
+        && error == Errno::WOULDBLOCK
+    {
+        return Err(io::Error::new(io::ErrorKind::ResourceBusy, "another run writes there"));
+    }
+    Ok(lock)
 }
 
 /// Moves what an earlier run left in a directory into one of its own below it.
@@ -279,6 +311,26 @@ mod tests {
         assert_eq!(record.standing(), Standing::Running);
         drop(recorder);
         assert_eq!(record.standing(), Standing::Lost);
+    }
+
+    #[test]
+    fn a_record_that_is_continued_keeps_its_events_and_loses_its_verdict() {
+        let directory = tempfile::tempdir().expect("a directory");
+        let events = directory.path().join("events.jsonl");
+        let first = Recorder::create(directory.path(), None).expect("a record");
+        first.add(RunEvent::Step { step: 1, loss: None });
+        first.write("verdict.json", "{}").expect("written");
+        drop(first);
+        // It was killed in the middle of a line.
+        let mut text = fs::read_to_string(&events).expect("events");
+        text.push_str("{\"shape\":1,");
+        fs::write(&events, text).expect("events");
+        let again = Recorder::reopen(directory.path(), None).expect("a record");
+        again.add(RunEvent::Continued { attempts: 1 });
+        let read = fs::read_to_string(&events).expect("events");
+        let read: Vec<Event> = read.lines().filter_map(|line| Event::read(line).ok()).collect();
+        assert_eq!(read.len(), 2, "{read:?}");
+        assert!(!directory.path().join("verdict.json").exists());
     }
 
     #[test]

@@ -1,5 +1,6 @@
 //! A whole run: attempts, one after the other, until it is completed or nothing more can be done.
 
+mod continuing;
 mod fallbacks;
 mod following;
 
@@ -13,15 +14,18 @@ use std::time::{Duration, Instant};
 use serde_json::{Map, Value};
 use zeropilot_record::{Attempt, Cause, Evidence, RunEvent, Setup, Verdict};
 
+pub use self::continuing::Continuation;
+use self::continuing::Course;
 use self::following::Next;
 use crate::attempt::{self, Finished, Limits, Observer, Start};
-use crate::checkpoint::Before;
+use crate::checkpoint::{self, Before, Checkpoint, Mark};
 use crate::classify::classify;
 use crate::command::RunCommand;
 use crate::fallbacks::PlannedFallback;
 use crate::forecast::Predict;
 use crate::observed::Observed;
 use crate::signals::Kind;
+use crate::spikes::ThrownBack;
 use crate::stacks::Handler;
 use crate::store::{Recorder, now};
 
@@ -41,6 +45,8 @@ pub struct Policy {
     pub checkpoints: Option<PathBuf>,
     /// What to add to the command to go on from a checkpoint, `{}` being its directory.
     pub resume_with: Option<String>,
+    /// What to exit with if the run was asked to end and a later start can resume it.
+    pub requeue_exit_code: Option<u8>,
 }
 
 /// Restarts if nobody says otherwise.
@@ -64,6 +70,8 @@ pub struct Run<'a> {
     pub judge: Judge<'a>,
     /// What they would need.
     pub predict: &'a dyn Predict,
+    /// Seconds that a step of the command as given is predicted to take.
+    pub predicted_step: Option<f64>,
     /// Where it is recorded.
     pub recorder: Arc<Recorder>,
     /// Who is told.
@@ -72,6 +80,8 @@ pub struct Run<'a> {
     pub signals: Receiver<i32>,
     /// What was in the directory of checkpoints when it began.
     pub before: Before,
+    /// The earlier run that it goes on with.
+    pub earlier: Option<Continuation>,
 }
 
 impl Run<'_> {
@@ -79,12 +89,22 @@ impl Run<'_> {
     pub fn run(&self) -> Verdict {
         let _ = rustix::process::set_child_subreaper(Some(rustix::process::getpid()));
         let began = Instant::now();
-        let mut attempts: Vec<Attempt> = Vec::new();
-        let mut fallbacks = 0;
+        let earlier = self.earlier.as_ref();
+        let mut attempts = earlier.map(|earlier| earlier.attempts.clone()).unwrap_or_default();
+        let mut started = earlier.map_or(0, |earlier| earlier.started);
+        let mut fallbacks = earlier.map_or(0, |earlier| earlier.fallbacks);
+        let before = earlier.map_or(0.0, |earlier| earlier.seconds);
+        let seconds = || before + began.elapsed().as_secs_f64();
         let mut restarts = Restarts::default();
-        let mut next = self.first();
+        let first = earlier.map_or_else(|| Some(self.first()), |earlier| self.continued(earlier));
+        let Some(mut next) = first else {
+            return self.finished(Cause::NotStarted, attempts, seconds());
+        };
         let cause = loop {
-            let number = u32::try_from(attempts.len() + 1).unwrap_or(u32::MAX);
+            started += 1;
+            let number = started;
+            let course = Course { attempts: &attempts, started, seconds: seconds(), fallbacks };
+            self.keep(&next, &course);
             // On a machine without the first rank no step is printed at all.
             let prints_steps = attempts.iter().any(|attempt| attempt.last_step.is_some());
             let (attempt, observed) = self.attempt(number, &next, prints_steps);
@@ -93,7 +113,13 @@ impl Run<'_> {
             if let Some(directory) = &observed.directory {
                 next.directory.clone_from(directory);
             }
-            next.unreadable.extend(unreadable(&cause, &next));
+            let is_unreadable = unreadable(&cause, &next).is_some();
+            next.unusable.extend(unreadable(&cause, &next));
+            if let Some(ThrownBack { good, .. }) = observed.thrown_back {
+                let all = next.root().map(|root| checkpoint::complete(&root)).unwrap_or_default();
+                let spoiled = all.iter().filter(|found| found.step >= good);
+                next.unusable.extend(spoiled.map(Checkpoint::mark));
+            }
             let following = match &cause {
                 Cause::OutOfMemory { memory, phase, .. } => {
                     let shortage = self.compare(&next, &observed, *memory, *phase);
@@ -105,7 +131,7 @@ impl Run<'_> {
                         .flatten()
                 }
                 cause
-                    if (cause.restart_may_help() || unreadable(cause, &next).is_some())
+                    if (cause.restart_may_help() || is_unreadable)
                         && restarts.after(self.checkpoint(&next).map(|found| found.step))
                             < self.max_restarts(&next) =>
                 {
@@ -121,8 +147,26 @@ impl Run<'_> {
                 None => break cause,
             }
         };
-        let verdict = Verdict::new(self.id, cause, attempts, now());
-        let verdict = verdict.after(began.elapsed().as_secs_f64());
+        if let Some(last) = attempts.last_mut().filter(|_| cause != Cause::Completed) {
+            last.evidence.extend(self.resumable(&next));
+        }
+        let course = Course { attempts: &attempts, started, seconds: seconds(), fallbacks };
+        self.keep(&next, &course);
+        self.finished(cause, attempts, seconds())
+    }
+
+    /// Where a later start can go on.
+    fn resumable(&self, next: &Next) -> Option<Evidence> {
+        let found = self.checkpoint(next)?;
+        let checkpoint = found.parts.display().to_string();
+        Some(Evidence::ResumableFrom { step: found.step, checkpoint })
+    }
+
+    fn finished(&self, cause: Cause, attempts: Vec<Attempt>, seconds: f64) -> Verdict {
+        let mut verdict = Verdict::new(self.id, cause, attempts, now()).after(seconds);
+        if verdict.awaits_another_start() {
+            verdict.exit_code = self.policy.requeue_exit_code.unwrap_or(verdict.exit_code);
+        }
         let ended =
             RunEvent::RunEnded { cause: verdict.cause.clone(), exit_code: verdict.exit_code };
         self.say(ended);
@@ -146,11 +190,12 @@ impl Run<'_> {
             config: self.command.read_config(),
             config_path: self.command.config.as_ref().map(PathBuf::from),
             strategy: Setup::AsGiven,
+            arguments: Vec::new(),
             planned: 0,
             resumed_from: None,
             checkpoints: self.policy.checkpoints.clone().or(self.command.checkpoints.clone()),
             directory: std::env::current_dir().unwrap_or_default(),
-            unreadable: Vec::new(),
+            unusable: Vec::new(),
         }
     }
 
@@ -170,6 +215,8 @@ impl Run<'_> {
             signals: &self.signals,
             observer: &self.observer,
             world: self.command.world,
+            total_steps: self.command.length().total_steps,
+            predicted_step: self.predicted_step.filter(|_| next.strategy.is_as_given()),
             stacks: &stacks,
             handler: handler.as_ref(),
             keep_tail: &keep_tail,
@@ -256,9 +303,9 @@ impl Restarts {
 }
 
 /// The checkpoint that an attempt could not go on from, if that is why it ended.
-fn unreadable(cause: &Cause, next: &Next) -> Option<PathBuf> {
-    let parts = next.resumed_from.as_ref().map(|checkpoint| checkpoint.parts.clone());
-    parts.filter(|_| *cause == Cause::CheckpointUnreadable)
+fn unreadable(cause: &Cause, next: &Next) -> Option<Mark> {
+    let mark = next.resumed_from.as_ref().map(Checkpoint::mark);
+    mark.filter(|_| *cause == Cause::CheckpointUnreadable)
 }
 
 #[cfg(test)]

@@ -1,5 +1,6 @@
 //! Supervised runs in words: what happens, why they ended, what to do.
 
+mod drift;
 mod evidence;
 mod hang;
 pub mod report;
@@ -61,6 +62,11 @@ pub fn happening(happening: &RunEvent, language: Language) -> Option<String> {
         RunEvent::NotStartedAgain { reason, checkpoints } => {
             not_again(*reason, checkpoints, language)
         }
+        RunEvent::Continued { attempts } => tr!(
+            language,
+            "continuing the run of this record, which was started {attempts} time(s) before",
+            "继续该记录中的运行，此前已启动 {attempts} 次"
+        ),
         RunEvent::Restarting { delay } => {
             tr!(language, "starting again in {delay:.0} s", "{delay:.0} 秒后重新启动")
         }
@@ -94,6 +100,18 @@ pub fn happening(happening: &RunEvent, language: Language) -> Option<String> {
             "the loss or the gradient norm is NaN or infinite",
             "loss 或梯度范数是 NaN 或无穷大"
         ),
+        RunEvent::Spike { what, step, value, usual } => {
+            drift::spike(*what, *step, [*value, *usual], language)
+        }
+        RunEvent::Slower { seconds_per_step, usual } => {
+            drift::slower(*seconds_per_step, *usual, language)
+        }
+        RunEvent::PaceCompared { seconds_per_step, predicted } => {
+            return drift::compared(*seconds_per_step, *predicted, language);
+        }
+        RunEvent::Straggler { rank, waited, looks, at } => {
+            drift::straggler(*rank, (*waited, *looks), at, language)
+        }
         RunEvent::Hang { seconds, ranks, stood, explanation } => {
             hang::happened(*seconds, ranks, stood, explanation.as_ref(), language)
         }
@@ -251,6 +269,11 @@ pub fn cause_words(cause: &Cause, language: Language) -> String {
             "fp16 diverged: no loss scale is small enough",
             "fp16 发散：loss scale 已降到最小",
         ),
+        Cause::LossSpike { since } => tr!(
+            language,
+            "the loss jumped at step {since} and stayed high",
+            "loss 在第 {since} 步突然升高，此后没有回落"
+        ),
         Cause::NotFinite => fixed("the loss is not a number", "loss 变成了 NaN 或无穷大"),
         Cause::ConfigRejected => fixed("the config was refused", "配置被拒绝"),
         Cause::DiskFull => fixed("a disk is full", "磁盘已满"),
@@ -327,6 +350,25 @@ pub fn unsent(why: &str, language: Language) -> String {
     )
 }
 
+/// That there is nothing to continue.
+pub fn already_completed(id: &str, language: Language) -> String {
+    let id = escaped(id);
+    tr!(
+        language,
+        "zeropilot: run {id} is completed already: nothing to continue",
+        "zeropilot：运行 {id} 已经完成，无需继续"
+    )
+}
+
+/// That nobody said how a program resumes.
+pub fn no_way_to_continue(language: Language) -> String {
+    tr!(
+        language,
+        "error: --continue needs to know how the training program resumes from a checkpoint\n  help: add --resume-with, such as --resume-with '--resume {{}}'",
+        "错误：--continue 需要知道训练程序如何从 checkpoint 续训\n  建议：加上 --resume-with，例如 --resume-with '--resume {{}}'"
+    )
+}
+
 /// That there is no such training program.
 pub fn no_program(program: &Path, language: Language) -> String {
     let program = program.display().to_string();
@@ -376,6 +418,10 @@ pub fn advice(cause: &Cause, language: Language) -> Option<&'static str> {
         Cause::LossScaleFloor | Cause::NotFinite => Text::new(
             "lower the learning rate and look at the data of the first step that is named; if the config has fp16, use bf16 where the GPUs support it",
             "降低学习率，检查所指出的第一步的数据；配置用的是 fp16 且 GPU 支持时，改用 bf16",
+        ),
+        Cause::LossSpike { .. } => Text::new(
+            "lower the learning rate, clip gradients, or leave out the data around that step: going back to a checkpoint trains on the same data again",
+            "降低学习率、做梯度裁剪，或跳过该步附近的数据：退回 checkpoint 后还会训练到同样的数据",
         ),
         Cause::ConfigRejected => Text::new(
             "zeropilot check says what is wrong with it",

@@ -412,6 +412,12 @@ pub(super) const OPTIONS: &[(&[&str], &str, &str)] = &[
     ),
     (&["run"], "step_timeout", "多久没有新的一步算卡住，即使仍有输出；`off` 表示不判断"),
     (&["run"], "stop_on_nan", "loss 或梯度范数连续三次是 NaN 或无穷大时停止"),
+    (&["run"], "rollback_on_spike", "loss 突然升高并持续三步时停止，退回到升高之前的 checkpoint"),
+    (
+        &["run"],
+        "find_stragglers",
+        "每 5 秒根据各 rank 的 Python 调用栈查看其他 rank 在等谁，并指出拖慢训练的 rank",
+    ),
     (
         &["run"],
         "no_stack_handler",
@@ -423,6 +429,16 @@ pub(super) const OPTIONS: &[(&[&str], &str, &str)] = &[
         &["run"],
         "resume_with",
         "从检查点继续时给命令加的参数，`{}` 代表检查点目录；HF Trainer 已内置",
+    ),
+    (
+        &["run"],
+        "is_continued",
+        "从最后一个 checkpoint 继续记录里的运行，用于调度系统重新启动的作业；记录里没有运行时就是首次启动",
+    ),
+    (
+        &["run"],
+        "requeue_exit_code",
+        "收到 SIGTERM、SIGUSR1 或 SIGUSR2 且有 checkpoint 可以续训时的退出码；默认是 128 加信号编号",
     ),
     (
         &["run"],

@@ -62,6 +62,12 @@ pub(crate) struct RunArguments {
     /// Stop once the loss or the gradient norm is NaN or infinite three times in a row
     #[arg(long)]
     pub(crate) stop_on_nan: bool,
+    /// Once the loss has jumped and stays high for three steps, stop and go back to the checkpoint before the jump
+    #[arg(long)]
+    pub(crate) rollback_on_spike: bool,
+    /// Look every 5 seconds which rank the others wait for, by the Python stacks of the ranks, and name it
+    #[arg(long, conflicts_with = "no_stack_handler")]
+    pub(crate) find_stragglers: bool,
     /// Do not let ranks write their Python stacks when nothing moves (a handler of `faulthandler`, brought in by PYTHONPATH)
     #[arg(long)]
     pub(crate) no_stack_handler: bool,
@@ -74,6 +80,12 @@ pub(crate) struct RunArguments {
     /// What to add to the command to resume from a checkpoint, `{}` being its directory; known for the HF Trainer
     #[arg(long, value_name = "OPTION", allow_hyphen_values = true)]
     pub(crate) resume_with: Option<String>,
+    /// Continue the run that the record holds, from its last checkpoint: for a job that a scheduler starts again; without a run there it is a first start
+    #[arg(long = "continue", requires = "record")]
+    pub(crate) is_continued: bool,
+    /// What to exit with after SIGTERM, SIGUSR1 or SIGUSR2 if there is a checkpoint to resume from; otherwise 128 + the signal
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u8).range(1..))]
+    pub(crate) requeue_exit_code: Option<u8>,
     /// Report hangs, restarts, fallbacks, NaN and the end of the run: a URL gets JSON by POST, a shell command gets it on its standard input; can be repeated
     #[arg(long, value_name = "URL|COMMAND")]
     pub(crate) notify: Vec<String>,

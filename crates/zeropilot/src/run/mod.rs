@@ -2,6 +2,7 @@
 
 mod accuracy;
 pub(crate) mod arguments;
+mod earlier;
 mod fallbacks;
 mod forecast;
 mod machine;
@@ -31,6 +32,7 @@ use crate::layout::layout;
 use crate::options::GlobalOptions;
 use crate::records::home;
 use arguments::RunArguments;
+use earlier::Earlier;
 use forecast::Forecaster;
 use notifier::Notifier;
 use preflight::Preflight;
@@ -70,11 +72,24 @@ fn supervise(arguments: &RunArguments, layout: &Layout) -> Result<Verdict, Strin
     let prediction = config.as_ref().and_then(|config| forecaster.predicted(config, batch));
     // What cannot begin leaves no record: a place for one is taken last.
     let events = arguments.open_events(language)?;
+    let earlier = arguments.earlier(&command, language)?;
+    if let Some(verdict) = earlier.as_ref().and_then(Earlier::completed) {
+        screen::say(&words::already_completed(&verdict.id, language));
+        return Ok(verdict.clone());
+    }
     let (id, directory) = arguments::place(arguments.record.as_deref(), &home());
+    let id = earlier.as_ref().map_or(id, |earlier| earlier.record.info.id.clone());
     let unwritable = |error: std::io::Error| arguments::unwritable(&directory, &error, language);
-    let recorder = Arc::new(Recorder::create(&directory, events).map_err(unwritable)?);
+    let recorder = match &earlier {
+        None => Recorder::create(&directory, events),
+        Some(_) => Recorder::reopen(&directory, events),
+    };
+    let recorder = Arc::new(recorder.map_err(unwritable)?);
     let checkpoints = arguments.checkpoints.as_deref().or(command.checkpoints.as_deref());
     let mut info = info(&id, &command, predicted, fullest);
+    if let Some(earlier) = &earlier {
+        info.started_at = earlier.record.info.started_at;
+    }
     info.checkpoints = checkpoints.map(|path| resolved_here(path).display().to_string());
     let text = serde_json::to_string_pretty(&info).unwrap_or_default();
     recorder.write("run.json", &text).map_err(unwritable)?;
@@ -91,7 +106,10 @@ fn supervise(arguments: &RunArguments, layout: &Layout) -> Result<Verdict, Strin
     let notifier = Notifier::start(&arguments.notify, &info, language);
     let screen = Screen::new(recorder.clone(), language, layout.quiet, &info, notifier);
     let screen = Arc::new(screen);
-    screen.happened(RunEvent::RunStarted { id: id.clone(), command: info.command });
+    screen.happened(match &earlier {
+        None => RunEvent::RunStarted { id: id.clone(), command: info.command },
+        Some(earlier) => RunEvent::Continued { attempts: earlier.continuation.started },
+    });
     if let (Some(other), Some(checkpoints)) = (sharing, info.checkpoints) {
         screen.happened(RunEvent::CheckpointsShared { run: other.info.id, checkpoints });
     }
@@ -106,7 +124,10 @@ fn supervise(arguments: &RunArguments, layout: &Layout) -> Result<Verdict, Strin
         finish(&screen, &verdict, &directory, language);
         return Ok(verdict);
     }
-    let before = Before::look(checkpoints);
+    let earlier = earlier.map(|earlier| earlier.continuation);
+    let before =
+        earlier.as_ref().map_or_else(|| Before::look(checkpoints), |known| known.before.clone());
+    let is_first = earlier.is_none();
     let judge = |config: &serde_json::Map<String, serde_json::Value>| preflight.accepts(config);
     let run = Run {
         id: &id,
@@ -115,6 +136,8 @@ fn supervise(arguments: &RunArguments, layout: &Layout) -> Result<Verdict, Strin
             hang_after: arguments.hang_after.0,
             step_timeout: arguments.step_timeout.0,
             stop_on_nan: arguments.stop_on_nan,
+            rollback_on_spike: arguments.rollback_on_spike,
+            finds_stragglers: arguments.find_stragglers,
             has_stack_handler: !arguments.no_stack_handler,
             grace: arguments.grace,
         },
@@ -124,17 +147,20 @@ fn supervise(arguments: &RunArguments, layout: &Layout) -> Result<Verdict, Strin
             max_restarts: arguments.max_restarts,
             checkpoints: arguments.checkpoints.clone(),
             resume_with: arguments.resume_with.clone(),
+            requeue_exit_code: arguments.requeue_exit_code,
         },
         command: command.clone(),
         judge: &judge,
         predict: &forecaster,
+        predicted_step: prediction.as_ref().and_then(|prediction| prediction.needs.step_seconds),
         recorder: recorder.clone(),
         observer: screen.clone(),
         signals,
         before,
+        earlier,
     };
     let verdict = run.run();
-    if let Some(prediction) = prediction {
+    if let Some(prediction) = prediction.filter(|_| is_first) {
         prediction.record(&verdict, &recorder, &directory);
     }
     finish(&screen, &verdict, &directory, language);

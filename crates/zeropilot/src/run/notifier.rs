@@ -121,6 +121,9 @@ impl Notifier {
             }
             RunEvent::Hang { .. }
             | RunEvent::NotFinite { .. }
+            | RunEvent::Spike { .. }
+            | RunEvent::Slower { .. }
+            | RunEvent::Straggler { .. }
             | RunEvent::NotStartedAgain { .. }
             | RunEvent::CheckpointsShared { .. }
             | RunEvent::NoRanksYet { .. } => words::happening(happening, language),

@@ -284,6 +284,7 @@ pub(crate) fn causes() -> Vec<Cause> {
         Cause::Hang { ranks: Vec::new() },
         Cause::LossScaleFloor,
         Cause::NotFinite,
+        Cause::LossSpike { since: 41 },
         Cause::ConfigRejected,
         Cause::DiskFull,
         Cause::CheckpointUnreadable,
@@ -306,6 +307,7 @@ pub(crate) fn causes() -> Vec<Cause> {
             | Cause::Hang { .. }
             | Cause::LossScaleFloor
             | Cause::NotFinite
+            | Cause::LossSpike { .. }
             | Cause::ConfigRejected
             | Cause::DiskFull
             | Cause::CheckpointUnreadable
@@ -342,6 +344,9 @@ fn run_codes(language: Language) -> String {
             }
             (Cause::RankKilled { .. }, _) => {
                 run_words::cause_words(&cause, language).replace('9', "N")
+            }
+            (Cause::LossSpike { .. }, _) => {
+                run_words::cause_words(&cause, language).replace("41", "N")
             }
             _ => run_words::cause_words(&cause, language),
         };

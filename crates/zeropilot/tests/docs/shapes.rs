@@ -6,8 +6,8 @@ use std::fmt::Write as _;
 use serde_json::{Map, Value, json};
 use zeropilot_record::{
     Activity, Attempt, Cause, Ending, Event, Evidence, Fullest, GpuProcess, GpuUse, HangReason,
-    Memory, NoResume, NoStack, Offload, Phase, RankMemory, RanksAt, RunEvent, RunInfo, Setup,
-    Strategy, Term, Verdict,
+    Jumped, Memory, NoResume, NoStack, Offload, Phase, RankMemory, RanksAt, RunEvent, RunInfo,
+    Setup, Strategy, Term, Verdict,
 };
 use zeropilot_text::{Language, Text};
 use zeropilot_view::answers::Shapes;
@@ -335,6 +335,7 @@ fn run_events() -> Vec<RunEvent> {
     let words = |text: &str| text.to_owned();
     vec![
         RunEvent::RunStarted { id: words("20260101-120000-1"), command: vec![words("torchrun")] },
+        RunEvent::Continued { attempts: 1 },
         RunEvent::Preflight {
             errors: 0,
             warnings: 1,
@@ -360,6 +361,10 @@ fn run_events() -> Vec<RunEvent> {
         RunEvent::Allocator { allocated: Some(1), reserved: Some(1) },
         RunEvent::Fingerprint { id: words("cuda_oom"), line: words("…"), rank: Some(0) },
         RunEvent::NotFinite { since: Some(1) },
+        RunEvent::Spike { what: Jumped::Loss, step: 1, value: 0.5, usual: 0.5 },
+        RunEvent::Slower { seconds_per_step: 0.5, usual: 0.5 },
+        RunEvent::PaceCompared { seconds_per_step: 0.5, predicted: 0.5 },
+        RunEvent::Straggler { rank: 0, waited: 7, looks: 12, at: ranks_at() },
         RunEvent::Hang {
             seconds: 0.5,
             ranks: vec![0],

@@ -5,6 +5,7 @@ It trains on the real engine. `--tables` sets the parameters (a row is 64 of the
 
 import argparse
 import datetime
+import os
 import time
 
 import deepspeed
@@ -58,6 +59,13 @@ def main() -> None:
     parser.add_argument("--timeout", type=float, default=1800, help="seconds that ranks wait for each other")
     parser.add_argument("--sleep-at", type=int, help="rank 1 sleeps from this step on")
     parser.add_argument("--infinite-at", type=int, help="a target that is not finite from this step on")
+    parser.add_argument("--pause", type=float, default=0, help="seconds that each step takes longer")
+    parser.add_argument("--slow-rank", type=int, help="a rank that takes --slow seconds longer in its forward pass")
+    parser.add_argument("--slow", type=float, default=0)
+    parser.add_argument("--spike-at", type=int, help="a step with targets that are 100 times too large")
+    parser.add_argument("--break-at", type=int, help="a step whose learning rate is 3000 times too large")
+    parser.add_argument("--once", help="a file that says that this has been")
+    parser.add_argument("--preemptible", action="store_true", help="save and end when a scheduler warns")
     parser.add_argument("--local_rank", type=int, default=-1)
     args = parser.parse_args()
 
@@ -74,6 +82,10 @@ def main() -> None:
             raise SystemExit(f"no checkpoint in {args.resume}")
 
     limit_waiting(timeout)
+    if args.preemptible:
+        from zeropilot import Preemption
+
+        preemption = Preemption()
     size = engine.train_micro_batch_size_per_gpu()
     while engine.global_steps < args.steps:
         step = engine.global_steps + 1
@@ -83,14 +95,29 @@ def main() -> None:
         tokens, target = samples(size, length, step * 1000 + engine.micro_steps % 1000 + dist.get_rank())
         if args.infinite_at and step >= args.infinite_at:
             target = target / 0
+        if args.spike_at == step:
+            target = target * 100
+        time.sleep(args.pause + (args.slow if args.slow_rank == dist.get_rank() else 0))
         loss = engine(tokens, target)
         engine.backward(loss)
         is_update = engine.is_gradient_accumulation_boundary()
+        is_broken = args.break_at == step and not os.path.exists(args.once)
+        rate = 3000 if is_broken else 1
+        for group in engine.optimizer.param_groups:
+            group["lr"] *= rate
         engine.step()
+        for group in engine.optimizer.param_groups:
+            group["lr"] /= rate
         if is_update and dist.get_rank() == 0:
             print(f"step {engine.global_steps} loss {loss.item():.4f}", flush=True)
         if is_update and args.save and engine.global_steps % args.save_every == 0:
             engine.save_checkpoint(args.save)
+        if is_broken and is_update:
+            dist.barrier()
+            open(args.once, "w").close()
+        if is_update and args.preemptible and preemption.is_announced():
+            engine.save_checkpoint(args.save)
+            break
 
 
 if __name__ == "__main__":

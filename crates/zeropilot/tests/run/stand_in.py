@@ -93,6 +93,7 @@ def main() -> None:
     parser.add_argument("--helper", action="store_true", help="start a process that outlives the rank")
     parser.add_argument("--heartbeat", action="store_true", help="a thread that always prints")
     parser.add_argument("--save-on-usr1", action="store_true")
+    parser.add_argument("--save-on-term", type=float, help="seconds that saving takes, after which the rank ends")
     parser.add_argument("--local_rank", type=int, default=-1)
     args = parser.parse_args()
     if args.helper:
@@ -106,9 +107,16 @@ def main() -> None:
         step = int("".join(filter(str.isdigit, tag)))
     if args.save_on_usr1:
         signal.signal(signal.SIGUSR1, lambda *_: save(args.save, args.tag.format(0), stage))
+    asked = []
+    if args.save_on_term is not None:
+        signal.signal(signal.SIGTERM, lambda *_: asked.append(True))
     if args.heartbeat and RANK == 0:
         threading.Thread(target=heartbeat, daemon=True).start()
     while step < args.steps:
+        if asked:
+            time.sleep(args.save_on_term)
+            save(args.save, args.tag.format(1000), stage)
+            return
         step += 1
         time.sleep(args.pause)
         if args.fault and step == args.fault_step and args.fault_rank == RANK and not (args.once and os.path.exists(args.once)):

@@ -62,6 +62,7 @@ impl Watch<'_> {
         let was_away = before.is_some_and(|before| now.duration_since(before) > PAUSE);
         if was_away || self.start.observer.is_blocked() {
             self.awake_since = now;
+            self.pace.interrupt();
         }
         if self.has_ended || self.stopping.is_some() {
             return;
@@ -92,7 +93,7 @@ impl Watch<'_> {
     }
 
     /// How long a step took lately.
-    fn usual_step(&self) -> Option<Duration> {
+    pub(super) fn usual_step(&self) -> Option<Duration> {
         let (first, last) = (self.steps.first()?, self.steps.last()?);
         let steps = u32::try_from(last.1.checked_sub(first.1)?).ok().filter(|steps| *steps > 0)?;
         Some(last.0.duration_since(first.0) / steps)

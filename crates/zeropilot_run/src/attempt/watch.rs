@@ -13,6 +13,7 @@ use rustix::process::{Signal, getpid, kill_process};
 use zeropilot_diagnose::fingerprint::Meaning;
 use zeropilot_record::{Ending, RunEvent};
 
+use super::stragglers::Stragglers;
 use super::{Message, Start, Status};
 use crate::allocator::Allocator;
 use crate::classify::DIVERGED;
@@ -20,9 +21,11 @@ use crate::guard::{self, Order, Report};
 use crate::log::{LastLines, Told};
 use crate::observed::{Observed, Raised, Sign};
 use crate::oom::{OomCounters, killed_by_kernel};
+use crate::pace::{Pace, Slower};
 use crate::process::Rank;
 use crate::progress::{Course, Progress};
 use crate::signals::Kind;
+use crate::spikes::{Jump, Spikes};
 
 const TICK: Duration = Duration::from_millis(200);
 const SAMPLE: Duration = Duration::from_secs(1);
@@ -32,6 +35,10 @@ const LOOK: Duration = Duration::from_secs(5);
 const RECORD: [Duration; 2] = [Duration::from_secs(1), Duration::from_secs(20)];
 /// The last lines are written down no oftener than this.
 const KEEP_TAIL: Duration = Duration::from_secs(10);
+/// The step at which the pace is compared with the prediction.
+const COMPARED: u64 = 40;
+/// A second SIGTERM within this time is the first one again.
+const ECHO: Duration = Duration::from_secs(5);
 /// Occurrences of one fingerprint in the record.
 const RECORDED: u64 = 5;
 
@@ -55,6 +62,9 @@ pub(super) struct Watch<'a> {
     pub(super) status: Status,
     pub(super) steps: Vec<(Instant, u64)>,
     course: Course,
+    spikes: Spikes,
+    pub(super) pace: Pace,
+    pub(super) stragglers: Stragglers,
     allocator: Allocator,
     ticked: Option<Instant>,
     looked: Option<Instant>,
@@ -66,6 +76,8 @@ pub(super) struct Watch<'a> {
     /// Since when processes are being stopped, and whether they were killed since.
     pub(super) stopping: Option<(Instant, bool)>,
     pub(super) has_ended: bool,
+    /// When ranks were asked to save and end, before everything is stopped.
+    asked: Option<Instant>,
     /// Ticks of each rank when the silence was last broken.
     pub(super) quiet_ticks: Vec<(u32, u64)>,
     /// When stillness was last looked for.
@@ -99,7 +111,11 @@ impl<'a> Watch<'a> {
             orders,
             spoken,
             began,
-            observed: Observed { world: start.world, ..Observed::default() },
+            observed: Observed {
+                world: start.world,
+                total_steps: start.total_steps,
+                ..Observed::default()
+            },
             kills: OomCounters::read(),
             killed_before: killed_by_kernel().len(),
             all_seen: BTreeSet::new(),
@@ -109,6 +125,9 @@ impl<'a> Watch<'a> {
             status: Status { attempt: start.number, ..Status::default() },
             steps: Vec::new(),
             course: Course::default(),
+            spikes: Spikes::default(),
+            pace: Pace::default(),
+            stragglers: Stragglers::default(),
             allocator: Allocator::default(),
             ticked: None,
             looked: None,
@@ -118,6 +137,7 @@ impl<'a> Watch<'a> {
             recorded_memory: None,
             stopping: None,
             has_ended: false,
+            asked: None,
             quiet_ticks: Vec::new(),
             listened: None,
             awake_since: began,
@@ -165,6 +185,10 @@ impl<'a> Watch<'a> {
                 });
             }
             Report::Passed { signal, processes } => {
+                if !self.has_ended {
+                    self.observed.warned = Some(signal);
+                    self.observed.handles_warning |= processes > 0;
+                }
                 self.say(RunEvent::SignalPassed { signal, processes });
             }
             Report::Failed(error) => self.observed.not_started = Some(error),
@@ -213,6 +237,7 @@ impl<'a> Watch<'a> {
             progress.tokens_per_second.or(self.status.tokens_per_second);
         let step = self.course.step(&progress);
         self.status.total_steps = self.course.total();
+        self.observed.total_steps = self.status.total_steps.or(self.start.total_steps);
         // What is said before the first step, such as `0/100` of a bar, is no progress.
         let new = step.filter(|step| *step > self.observed.last_step.unwrap_or(0));
         if let Some(step) = new {
@@ -223,10 +248,39 @@ impl<'a> Watch<'a> {
             if self.steps.len() > 20 {
                 self.steps.remove(0);
             }
+            self.judge_pace(now, step);
         }
         let loss = progress.loss.filter(|loss| loss.is_finite());
         self.keep_step(new, loss);
         self.judge_numbers(&progress);
+        self.judge_spikes(&progress);
+    }
+
+    /// Says that steps became slower, and once how they compare with the prediction.
+    fn judge_pace(&mut self, now: Instant, step: u64) {
+        if let Some(Slower { now: seconds_per_step, usual }) = self.pace.step(now, step) {
+            self.say(RunEvent::Slower { seconds_per_step, usual });
+        }
+        if self.observed.steps_seen == COMPARED
+            && let (Some(predicted), Some(usual)) = (self.start.predicted_step, self.usual_step())
+        {
+            let seconds_per_step = usual.as_secs_f64();
+            self.say(RunEvent::PaceCompared { seconds_per_step, predicted });
+        }
+    }
+
+    /// Says that a loss or norm jumped, and stops if the loss stays high and that was asked for.
+    fn judge_spikes(&mut self, progress: &Progress) {
+        let Some(step) = self.observed.last_step else { return };
+        for Jump { what, step, value, usual } in self.spikes.read(step, progress) {
+            self.say(RunEvent::Spike { what, step, value, usual });
+        }
+        let is_stopped = self.has_ended || self.stopping.is_some();
+        let thrown_back = self.spikes.lasting();
+        if thrown_back.is_some() && self.start.limits.rollback_on_spike && !is_stopped {
+            self.observed.thrown_back = thrown_back;
+            self.stop(15);
+        }
     }
 
     /// Counts steps whose numbers are none, and says at once since when.
@@ -286,14 +340,37 @@ impl<'a> Watch<'a> {
 
     fn interrupt(&mut self, signal: i32) {
         if self.observed.interrupted.is_some() {
-            // Asked twice: no more patience.
-            self.order(Order::Kill);
+            // Slurm's srun gets the signal that its tasks get, and hands it on to them once more.
+            let is_echo = self.asked.is_some_and(|asked| asked.elapsed() < ECHO);
+            if signal != Signal::TERM.as_raw() || !is_echo {
+                // Asked twice: no more patience.
+                self.order(Order::Kill);
+            }
             return;
         }
         if !self.has_ended {
             self.observed.interrupted = Some(signal);
         }
-        self.stop(signal);
+        if self.ask_ranks(signal) {
+            self.asked = Some(Instant::now());
+        } else {
+            self.stop(signal);
+        }
+    }
+
+    /// Asks the ranks that handle a signal to end, and nobody else: launchers that get it kill their ranks after 30
+    /// seconds, which may be too soon for a checkpoint. Whether any does.
+    fn ask_ranks(&mut self, signal: i32) -> bool {
+        if signal != Signal::TERM.as_raw() || self.has_ended {
+            return false;
+        }
+        let handling = self.ranks.iter().filter(|rank| rank.process.is_alive());
+        let handling = handling.filter(|rank| rank.process.handles(signal));
+        let processes = handling.map(|rank| rank.process.signal(Signal::TERM)).count();
+        if processes > 0 {
+            self.say(RunEvent::SignalPassed { signal, processes });
+        }
+        processes > 0
     }
 
     /// Asks everything to end; after the grace it is made to.
@@ -315,7 +392,13 @@ impl<'a> Watch<'a> {
     }
 
     fn tick(&mut self) {
-        if let Some((since, false)) = self.stopping
+        if let (Some(asked), None) = (self.asked, self.stopping)
+            && asked.elapsed() > self.start.limits.grace
+        {
+            self.stop(Signal::TERM.as_raw());
+            // They had their time.
+            self.stopping = Some((asked, false));
+        } else if let Some((since, false)) = self.stopping
             && since.elapsed() > self.start.limits.grace
         {
             self.stopping = Some((since, true));
@@ -334,6 +417,7 @@ impl<'a> Watch<'a> {
             let lines: Vec<String> = self.tails.iter().flat_map(LastLines::lines).collect();
             (self.start.keep_tail)(&lines);
         }
+        self.find_straggler();
         self.listen();
     }
 

@@ -4,12 +4,14 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
+use serde::{Deserialize, Serialize};
+
 use super::parts::{Stamp, archives};
 use super::{Checkpoint, directories};
 use crate::paths::resolved;
 
 /// What was in a directory of checkpoints before a run began.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Before {
     /// The directory that was looked through; a program may write into another that nobody knew then.
     root: Option<PathBuf>,

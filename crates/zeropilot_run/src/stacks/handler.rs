@@ -14,8 +14,8 @@ use super::frame::Stack;
 use crate::process::Process;
 
 const PROGRAM: &str = include_str!("sitecustomize.py");
-/// How long ranks may take to answer, all together.
-const PATIENCE: Duration = Duration::from_secs(5);
+/// Files of answers begin anew once they are larger than this.
+const LARGE: u64 = 1 << 20;
 
 /// What is in place for one attempt.
 #[derive(Debug)]
@@ -50,13 +50,13 @@ impl Handler {
     }
 
     /// Asks processes for their stacks, each with the process whose file it writes to: a child that a rank forked has the
-    /// rank's. Gives those that answered.
-    pub(crate) fn ask(&self, asked: &[(Process, i32)]) -> Vec<Option<Stack>> {
+    /// rank's. Gives those that answered in time.
+    pub(crate) fn ask(&self, asked: &[(Process, i32)], patience: Duration) -> Vec<Option<Stack>> {
         let mut asked: Vec<Asked> =
             asked.iter().map(|(process, owner)| self.begin(*process, *owner)).collect();
-        let end = Instant::now() + PATIENCE;
+        let end = Instant::now() + patience;
         while asked.iter().any(Asked::is_open) && Instant::now() < end {
-            std::thread::sleep(Duration::from_millis(50));
+            std::thread::sleep(Duration::from_millis(20));
             asked.iter_mut().for_each(Asked::read);
         }
         let whole = |stack: Stack| stack.main().is_some().then_some(stack);
@@ -65,7 +65,13 @@ impl Handler {
 
     fn begin(&self, process: Process, owner: i32) -> Asked {
         let path = self.answers.join(owner.to_string());
-        let before = fs::metadata(&path).ok().map(|file| file.len());
+        let mut before = fs::metadata(&path).ok().map(|file| file.len());
+        if before.is_some_and(|bytes| bytes > LARGE)
+            && let Ok(file) = fs::File::options().write(true).open(&path)
+        {
+            // Ranks write behind the end, wherever that is.
+            before = file.set_len(0).map_or(before, |()| Some(0));
+        }
         let is_asked = before.is_some() && process.handles(Signal::URG.as_raw());
         if is_asked {
             process.signal(Signal::URG);
@@ -151,7 +157,8 @@ mod tests {
         };
         let Some((mut bare, without)) = rank(None, theirs.path()) else { return };
         for _ in 0..2 {
-            let stacks = handler.ask(&[(process, process.pid), (without, without.pid)]);
+            let stacks = handler
+                .ask(&[(process, process.pid), (without, without.pid)], Duration::from_secs(5));
             let main = stacks[0].as_ref().and_then(Stack::main).expect("a stack");
             assert_eq!(main.frames[0].function, "wait", "{main:?}");
             assert_eq!(stacks[1], None);

@@ -24,6 +24,17 @@ def register():
     faulthandler.register(signal.SIGURG, file=register.file, all_threads=True, chain=False)
 
 
+def restore_signals():
+    """Under Slurm, launchers are started with these ignored; programs look whether they are as usual before they handle them."""
+    if "RANK" not in os.environ or "SLURM_JOB_ID" not in os.environ:
+        return
+    import signal
+
+    for number in (signal.SIGUSR1, signal.SIGUSR2):
+        if signal.getsignal(number) == signal.SIG_IGN:
+            signal.signal(number, signal.SIG_DFL)
+
+
 def step_aside():
     here = os.path.dirname(os.path.abspath(__file__))
     sys.path[:] = [path for path in sys.path if os.path.abspath(path) != here]
@@ -47,6 +58,7 @@ def import_theirs():
 
 
 try:
+    restore_signals()
     register()
 except Exception:  # A run must not fail for what is only needed when it hangs.
     pass

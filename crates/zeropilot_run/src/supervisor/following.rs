@@ -9,7 +9,7 @@ use zeropilot_record::{NoResume, RunEvent, Setup};
 
 use super::Run;
 use super::fallbacks::Shortage;
-use crate::checkpoint::{self, Checkpoint};
+use crate::checkpoint::{self, Checkpoint, Mark};
 use crate::command::{RunCommand, with_path, with_value};
 use crate::fallbacks;
 use crate::paths::resolved;
@@ -23,6 +23,8 @@ pub(super) struct Next {
     pub(super) config: Option<Map<String, Value>>,
     pub(super) config_path: Option<PathBuf>,
     pub(super) strategy: Setup,
+    /// Arguments of the program that fallbacks changed.
+    pub(super) arguments: Vec<(String, String)>,
     /// Fallbacks of a plan that are used up.
     pub(super) planned: usize,
     pub(super) resumed_from: Option<Checkpoint>,
@@ -30,8 +32,8 @@ pub(super) struct Next {
     pub(super) checkpoints: Option<PathBuf>,
     /// Where the program runs: a script may change its directory first.
     pub(super) directory: PathBuf,
-    /// Checkpoints that look complete and proved to be unreadable.
-    pub(super) unreadable: Vec<PathBuf>,
+    /// Checkpoints that look complete and are not to be used: they proved to be unreadable, or hold what a spike left.
+    pub(super) unusable: Vec<Mark>,
 }
 
 impl Next {
@@ -64,7 +66,7 @@ impl Run<'_> {
             found.is_latest && (is(&found.path) || is(&found.parts))
         };
         checkpoint::last(&next.root()?, |found| {
-            !next.unreadable.contains(&found.parts)
+            !next.unusable.contains(&found.mark())
                 && (self.before.is_newer(found) || is_told(found))
         })
     }
@@ -97,9 +99,10 @@ impl Run<'_> {
             config: next.config.clone(),
             config_path: next.config_path.clone(),
             strategy: next.strategy.clone(),
+            arguments: next.arguments.clone(),
             planned: next.planned,
             directory: next.directory.clone(),
-            unreadable: next.unreadable.clone(),
+            unusable: next.unusable.clone(),
         })
     }
 
@@ -115,8 +118,10 @@ impl Run<'_> {
         let current =
             RunCommand { words: next.words.clone(), config, config_word, ..self.command.clone() };
         let mut words = current.with_config(&path, self.recorder.directory())?;
+        let mut arguments = next.arguments.clone();
         for (name, value) in &fallback.arguments {
             words = with_value(&words, name, value);
+            arguments.push(((*name).to_owned(), value.clone()));
         }
         let stage = fallbacks::stage(&fallback.config);
         let beginning = self.begin(next, &words, stage, number);
@@ -132,11 +137,12 @@ impl Run<'_> {
             config: Some(fallback.config),
             config_path: Some(path),
             strategy: Setup::Strategy(fallback.strategy),
+            arguments,
             planned,
             resumed_from,
             checkpoints,
             directory: next.directory.clone(),
-            unreadable: next.unreadable.clone(),
+            unusable: next.unusable.clone(),
         })
     }
 

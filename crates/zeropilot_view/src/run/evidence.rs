@@ -60,6 +60,11 @@ pub(super) fn words(evidence: &Evidence, language: Language) -> String {
         ),
         Evidence::RanksAt(at) => hang::position(at, language),
         Evidence::Hang(reason) => hang::reason(reason, language),
+        Evidence::ResumableFrom { step, checkpoint } => tr!(
+            language,
+            "checkpoint to resume from: step {step}, {checkpoint}",
+            "可以续训的 checkpoint：第 {step} 步，{checkpoint}"
+        ),
         Evidence::LogLine(line) => tr!(language, "log: {line}", "日志：{line}"),
         Evidence::Text(text) => text.clone(),
     }
