@@ -215,7 +215,7 @@ pub enum RunEvent {
         /// How often was looked.
         looks: usize,
         /// Where it was.
-        at: RanksAt,
+        stood: RanksAt,
     },
     /// Nothing moved for too long.
     Hang {

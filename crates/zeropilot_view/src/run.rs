@@ -109,8 +109,8 @@ pub fn happening(happening: &RunEvent, language: Language) -> Option<String> {
         RunEvent::PaceCompared { seconds_per_step, predicted } => {
             return drift::compared(*seconds_per_step, *predicted, language);
         }
-        RunEvent::Straggler { rank, waited, looks, at } => {
-            drift::straggler(*rank, (*waited, *looks), at, language)
+        RunEvent::Straggler { rank, waited, looks, stood } => {
+            drift::straggler(*rank, (*waited, *looks), stood, language)
         }
         RunEvent::Hang { seconds, ranks, stood, explanation } => {
             hang::happened(*seconds, ranks, stood, explanation.as_ref(), language)

@@ -364,7 +364,7 @@ fn run_events() -> Vec<RunEvent> {
         RunEvent::Spike { what: Jumped::Loss, step: 1, value: 0.5, usual: 0.5 },
         RunEvent::Slower { seconds_per_step: 0.5, usual: 0.5 },
         RunEvent::PaceCompared { seconds_per_step: 0.5, predicted: 0.5 },
-        RunEvent::Straggler { rank: 0, waited: 7, looks: 12, at: ranks_at() },
+        RunEvent::Straggler { rank: 0, waited: 7, looks: 12, stood: ranks_at() },
         RunEvent::Hang {
             seconds: 0.5,
             ranks: vec![0],

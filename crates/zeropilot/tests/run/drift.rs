@@ -13,7 +13,7 @@ fn the_rank_that_the_others_wait_for_is_named() {
     let arguments = "--steps 100000 --slow-rank 1 --slow 0.5";
     let mut run = job.start(&["--find-stragglers"], "torchrun", arguments);
     let found = |event: &RunEvent| match event {
-        RunEvent::Straggler { rank, at, .. } => Some((*rank, at.place.clone())),
+        RunEvent::Straggler { rank, stood, .. } => Some((*rank, stood.place.clone())),
         _ => None,
     };
     run.wait_until("a straggler", |run| run.events().iter().any(|event| found(event).is_some()));

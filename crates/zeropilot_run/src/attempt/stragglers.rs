@@ -71,13 +71,13 @@ impl Stragglers {
         let rank_of = |at: &RanksAt| at.ranks.first().copied();
         let times =
             |rank: u32| self.away.iter().flatten().filter(|at| rank_of(at) == Some(rank)).count();
-        let last = self.away.iter().rev().flatten().next()?;
-        let rank = rank_of(last)?;
+        let ranks = self.away.iter().flatten().filter_map(rank_of);
+        let rank = ranks.max_by_key(|rank| times(*rank))?;
         let waited = times(rank);
         let others = self.away.iter().flatten().count() - waited;
         if waited < WAITED || others > CHANCE {
             // It may become slow again.
-            self.told = self.told.filter(|_| waited > CHANCE);
+            self.told = self.told.filter(|_| waited > WAITED / 2);
             return None;
         }
         // It is most often where it was slow; the last look may have met it elsewhere.
@@ -85,7 +85,7 @@ impl Stragglers {
         let at = places
             .clone()
             .max_by_key(|at| places.clone().filter(|other| other.place == at.place).count())?;
-        let found = RunEvent::Straggler { rank, waited, looks: LOOKS, at: at.clone() };
+        let found = RunEvent::Straggler { rank, waited, looks: LOOKS, stood: at.clone() };
         let is_news = self.told.replace(rank) != Some(rank);
         is_news.then_some(found)
     }
