@@ -25,6 +25,7 @@ class Check(CheckResult):
     world_size_source: str
     pending: Tuple[Pending, ...]
     fixed: Optional[Tuple[Fixed, ...]] = None
+    in_baseline: Optional[int] = None
 
 RunVerdict = Literal["accept", "fail", "reject"]
 

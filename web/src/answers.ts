@@ -8,6 +8,7 @@ export interface Check {
   resolved: ResolvedBatch | null;
   diagnostics: Finding[];
   fixed?: Fixed[];
+  in_baseline?: number;
   deepspeed_version: string;
   front_end: FrontEndName;
   world_size: number;

@@ -6,18 +6,21 @@ use std::path::PathBuf;
 use clap::{Args, ValueEnum};
 use zeropilot_ask::{Judging, ScriptArguments, rule_code};
 use zeropilot_config::front_end::ModelFacts;
-use zeropilot_lint::Checkpoint;
+use zeropilot_lint::project::FailOn;
+use zeropilot_lint::{Checkpoint, Severity};
 use zeropilot_model::{Family, Model};
 use zeropilot_text::Language;
 use zeropilot_view::settings;
 use zeropilot_view::talk;
 use zeropilot_view::{Format, problem};
 
+use crate::adoption::Adoption;
 use crate::checkpoint;
 use crate::engine_version;
 use crate::exit_status::ExitStatus;
 use crate::files;
 use crate::layout::layout;
+use crate::manner::Manner;
 use crate::mend::Mode;
 use crate::model_source;
 use crate::options::{GlobalOptions, ReaderOptions};
@@ -33,9 +36,11 @@ Examples:
   zeropilot check configs/ --front-end hf-trainer --output-format concise
   zeropilot check zero3.json --per-device-train-batch-size 2 --bf16 --hidden-size 4096
   zeropilot check ds_config.json --diff --unsafe-fixes
+  zeropilot check . --write-baseline zeropilot-baseline.json
+  zeropilot check . --baseline zeropilot-baseline.json --fail-on error
   cat ds_config.json | zeropilot check - --lang zh
 
-Exit codes: 0 nothing wrong, 1 errors or warnings found (with --diff: fixes to apply), 2 the check could not be done";
+Exit codes: 0 nothing wrong, 1 errors or warnings found (as --fail-on says; with --diff: fixes to apply), 2 the check could not be done";
 
 /// The arguments of `zeropilot check`.
 #[derive(Debug, Args)]
@@ -61,6 +66,15 @@ pub(crate) struct CheckCommand {
     /// Do not report these rules
     #[arg(long, value_name = "CODES", value_delimiter = ',', value_parser = rule_code)]
     pub(crate) ignore: Vec<String>,
+    /// Fail only on findings of this severity or a worse one: error, warning, note; never reports without failing [default: warning]
+    #[arg(long, value_name = "SEVERITY", value_parser = fail_on, conflicts_with = "diff")]
+    pub(crate) fail_on: Option<FailOn>,
+    /// Leave out the findings in this file, which --write-baseline wrote
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["diff", "write_baseline"])]
+    pub(crate) baseline: Option<PathBuf>,
+    /// Write the findings to this file instead of reporting them; --baseline leaves them out of later checks
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["fix", "diff", "watch", "output_format", "json"])]
+    pub(crate) write_baseline: Option<PathBuf>,
     /// Check again whenever a file changes, until Ctrl-C
     #[arg(long, conflicts_with_all = ["fix", "diff"])]
     pub(crate) watch: bool,
@@ -81,6 +95,23 @@ pub(crate) struct CheckCommand {
     pub(crate) unsafe_fixes: bool,
     #[command(flatten)]
     pub(crate) script: ScriptArguments,
+}
+
+impl CheckCommand {
+    /// Takes out what a project settles for some files and the command line says for all.
+    fn win_over(&self, found: &mut Found) {
+        for (_, settings) in &mut found.project.paths {
+            let reader = &self.reader;
+            settings.deepspeed_version.take_if(|_| reader.deepspeed_version.is_some());
+            settings.front_end.take_if(|_| reader.front_end.is_some());
+            settings.world_size.take_if(|_| reader.world_size.is_some());
+        }
+    }
+}
+
+fn fail_on(text: &str) -> Result<FailOn, String> {
+    let known = FailOn::ALL.into_iter().find(|(name, _)| *name == text);
+    known.map(|(_, found)| found).ok_or_else(|| "error, warning, note or never".to_owned())
 }
 
 /// How results are written.
@@ -121,7 +152,7 @@ pub(crate) fn run(
     let format = if command.json { OutputFormat::Json } else { command.output_format };
     let layout = layout(format.into(), global, language);
     let mut output = Output::new(layout.color);
-    let found = match project {
+    let mut found = match project {
         Ok(found) => found,
         Err(broken) => {
             let Broken { name, text, problems } = &broken;
@@ -129,6 +160,7 @@ pub(crate) fn run(
             return ExitStatus::Failure;
         }
     };
+    command.win_over(&mut found);
     let project = &found.project;
     let wanted =
         command.reader.deepspeed_version.as_deref().or(project.deepspeed_version.as_deref());
@@ -169,11 +201,29 @@ pub(crate) fn run(
     if talks && let Some(note) = talk::version_note(version, &version_source, language) {
         output.say(&note);
     }
+    let read = command.baseline.clone();
+    let settled = found.project.baseline.as_ref().map(|name| found.directory.join(name));
+    let adoption = match Adoption::open(read.or(settled), command.write_baseline.clone(), language)
+    {
+        Ok(adoption) => adoption,
+        Err(words) => {
+            output.say(&words);
+            return ExitStatus::Failure;
+        }
+    };
+    let fail_on = command.fail_on.or(found.project.fail_on);
+    let manner = Manner {
+        layout,
+        settings,
+        mode: mode(command),
+        found: &found,
+        adoption,
+        fail_on: fail_on.unwrap_or(FailOn::Severity(Severity::Warning)),
+    };
     let pass = |output: Output| {
         let progress = Progress::new(global.quiet, language);
-        let mut session =
-            Session::new(layout, settings.clone(), (mode(command), &found), output, progress);
-        session.check_all(files::collect(&command.paths, command.job));
+        let mut session = Session::new(&manner, output, progress);
+        session.check_all(files::collect(&command.paths, command.job, &found));
         session.finish(talks)
     };
     if !command.watch {

@@ -14,7 +14,7 @@ use zeropilot_config::keys::Found;
 use zeropilot_job::FileKind;
 use zeropilot_job::local::{OpenedJob, open};
 use zeropilot_lint::job::settings;
-use zeropilot_lint::{Explanation, Settings, Verdict, differences, explain};
+use zeropilot_lint::{Explanation, Settings, Severity, Verdict, differences, explain};
 use zeropilot_text::Language;
 use zeropilot_view::explain::{
     Asked, Topic, in_version, looks_like_a_path, no_file_to_cost, two_files_needed, unknown,
@@ -368,7 +368,7 @@ impl Session {
         }
         if self.has_failed {
             ExitStatus::Failure
-        } else if self.summary.has_findings() {
+        } else if self.summary.has_findings(Severity::Warning) {
             ExitStatus::Findings
         } else {
             ExitStatus::Clean

@@ -7,6 +7,8 @@ use std::path::{Path, PathBuf};
 use ignore::{DirEntry, WalkBuilder};
 use zeropilot_view::talk::InputProblem;
 
+use crate::project::Found;
+
 /// No config comes near this; what is larger is something else.
 const LARGEST_MIB: u64 = 64;
 const LARGEST: u64 = LARGEST_MIB << 20;
@@ -69,21 +71,30 @@ impl Input {
 /// An input, or why there is none.
 pub(crate) type Collected = Result<Input, (String, InputProblem)>;
 
-/// All inputs behind the paths the user gave, in their order, directories in the order of names.
-pub(crate) fn collect(paths: &[PathBuf], scripts: bool) -> impl Iterator<Item = Collected> + '_ {
-    paths.iter().flat_map(move |path| -> Box<dyn Iterator<Item = Collected> + '_> {
+/// All inputs behind the paths the user gave, in their order, directories in the order of names. What a project
+/// passes over is left out of directories.
+pub(crate) fn collect<'a>(
+    paths: &'a [PathBuf],
+    scripts: bool,
+    found: &'a Found,
+) -> impl Iterator<Item = Collected> + 'a {
+    paths.iter().flat_map(move |path| -> Box<dyn Iterator<Item = Collected> + 'a> {
         if path.as_os_str() == "-" {
             return Box::new(std::iter::once(Ok(Input::Stdin)));
         }
         match fs::metadata(path) {
-            Ok(metadata) if metadata.is_dir() => Box::new(walk(path, scripts)),
+            Ok(metadata) if metadata.is_dir() => Box::new(walk(path, scripts, found)),
             Ok(_) => Box::new(std::iter::once(Ok(Input::Named(path.clone())))),
             Err(error) => Box::new(std::iter::once(Err(problem(path, error)))),
         }
     })
 }
 
-fn walk(directory: &Path, scripts: bool) -> impl Iterator<Item = Collected> + '_ {
+fn walk<'a>(
+    directory: &'a Path,
+    scripts: bool,
+    found: &'a Found,
+) -> impl Iterator<Item = Collected> + 'a {
     let entries = WalkBuilder::new(directory)
         .hidden(false)
         .require_git(false)
@@ -91,7 +102,8 @@ fn walk(directory: &Path, scripts: bool) -> impl Iterator<Item = Collected> + '_
         .filter_entry(|entry| entry.depth() == 0 || !is_hidden_directory(entry))
         .build();
     let mut any = false;
-    let found = entries.filter_map(move |entry| match entry {
+    let inputs = entries.filter_map(move |entry| match entry {
+        Ok(entry) if found.excludes(entry.path()) => None,
         Ok(entry) => as_input(&entry, scripts),
         Err(error) => {
             let path = path_of(&error).map_or_else(PathBuf::new, Path::to_owned);
@@ -99,8 +111,8 @@ fn walk(directory: &Path, scripts: bool) -> impl Iterator<Item = Collected> + '_
             Some(Err(problem(&path, error)))
         }
     });
-    let mut found = found.fuse();
-    std::iter::from_fn(move || match found.next() {
+    let mut inputs = inputs.fuse();
+    std::iter::from_fn(move || match inputs.next() {
         Some(input) => {
             any = true;
             Some(input)
@@ -197,7 +209,7 @@ mod tests {
             fs::write(root.join(path), "{}").expect("a file");
         }
         let paths = [root.to_owned()];
-        let names: Vec<String> = collect(&paths, false)
+        let names: Vec<String> = collect(&paths, false, &Found::default())
             .map(|input| input.expect("an input").name())
             .map(|name| name[root.to_string_lossy().len() + 1..].to_owned())
             .collect();
@@ -213,9 +225,10 @@ mod tests {
         for path in ["a.json", "local.json", "venv/b.json"] {
             fs::write(root.join(path), "{}").expect("a file");
         }
+        let all = Found::default();
         let names = |path: PathBuf| -> Vec<String> {
             let paths = [path];
-            let inputs = collect(&paths, false).map(|input| input.expect("an input").name());
+            let inputs = collect(&paths, false, &all).map(|input| input.expect("an input").name());
             inputs.map(|name| name[root.to_string_lossy().len() + 1..].to_owned()).collect()
         };
         assert_eq!(names(root.to_owned()), ["a.json"]);
@@ -226,11 +239,11 @@ mod tests {
     #[test]
     fn what_is_not_there_is_said() {
         let paths = [PathBuf::from("no/such/file.json")];
-        let found: Vec<_> = collect(&paths, false).collect();
+        let found: Vec<_> = collect(&paths, false, &Found::default()).collect();
         assert!(matches!(found.as_slice(), [Err((_, InputProblem::NotFound))]));
         let directory = tempfile::tempdir().expect("a temporary directory");
         let paths = [directory.path().to_owned()];
-        let found: Vec<_> = collect(&paths, false).collect();
+        let found: Vec<_> = collect(&paths, false, &Found::default()).collect();
         assert!(matches!(found.as_slice(), [Err((_, InputProblem::NoConfigs))]));
     }
 }

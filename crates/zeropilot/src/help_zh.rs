@@ -52,9 +52,11 @@ const EXAMPLES: &str = "\
   zeropilot check configs/ --front-end hf-trainer --output-format concise
   zeropilot check zero3.json --per-device-train-batch-size 2 --bf16 --hidden-size 4096
   zeropilot check ds_config.json --diff --unsafe-fixes
+  zeropilot check . --write-baseline zeropilot-baseline.json
+  zeropilot check . --baseline zeropilot-baseline.json --fail-on error
   cat ds_config.json | zeropilot check - --lang zh
 
-退出码：0 没有问题，1 发现错误或警告（用 --diff 时：有可应用的修复），2 无法完成检查";
+退出码：0 没有问题，1 发现错误或警告（由 --fail-on 决定；用 --diff 时：有可应用的修复），2 无法完成检查";
 
 const CALIBRATE_EXAMPLES: &str = "\
 示例：

@@ -10,7 +10,9 @@ use zeropilot_lint::{Settings, Verdict};
 use zeropilot_view::talk::{self, InputProblem, LaunchWords};
 use zeropilot_view::{FileResult, Format, Layout, Summary};
 
+use crate::adoption::Seen;
 use crate::files::Input;
+use crate::manner::Manner;
 use crate::mend::{self, Mode};
 use crate::piece::{Piece, Shared};
 
@@ -19,11 +21,11 @@ use crate::piece::{Piece, Shared};
 pub(crate) fn check_script(
     input: &Input,
     (path, text): (&Path, &str),
-    layout: &Layout,
     settings: &Settings,
     outside: &Outside,
-    mode: Mode,
+    manner: &Manner<'_>,
 ) -> Result<Vec<Piece>, InputProblem> {
+    let (layout, mode) = (&manner.layout, manner.mode);
     let places = Places::of(text, outside, path.parent().unwrap_or(Path::new("")));
     let find = |name: &str| places.read(name);
     let mended = match mode {
@@ -37,7 +39,7 @@ pub(crate) fn check_script(
             let text = outcome.diff.unwrap_or_default();
             let findings = (outcome.report.outcome(), text.clone());
             let shared = Shared { file: shown(&path), findings, repeated: text.clone() };
-            Piece { shared: Some(shared), text, summary }
+            Piece { shared: Some(shared), text, summary, seen: Seen::default() }
         });
         return Ok(diffs.collect());
     }
@@ -63,6 +65,8 @@ pub(crate) fn check_script(
         {
             file.report.fixed.clone_from(&outcome.report.fixed);
         }
+        manner.found.leave_out(Path::new(&name), &mut file.report);
+        let seen = manner.adoption.apply(Path::new(&name), file.text.as_bytes(), &mut file.report);
         let is_launch = file.name.is_none();
         let result = FileResult {
             name: &name,
@@ -85,7 +89,7 @@ pub(crate) fn check_script(
             findings: (file.report.outcome(), concise.file(&result)),
             repeated: layout.repeated(&result),
         });
-        pieces.push(Piece { shared, text, summary });
+        pieces.push(Piece { shared, text, summary, seen });
     }
     Ok(pieces)
 }

@@ -5,6 +5,7 @@
 
 #[cfg(target_os = "linux")]
 mod accuracy;
+mod adoption;
 mod calibrate;
 mod check;
 mod checkpoint;
@@ -25,6 +26,7 @@ mod layout;
 mod listing;
 mod lsp;
 mod machine_file;
+mod manner;
 mod memory;
 mod mend;
 mod model_source;

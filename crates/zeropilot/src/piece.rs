@@ -3,6 +3,8 @@
 use zeropilot_lint::Outcome;
 use zeropilot_view::Summary;
 
+use crate::adoption::Seen;
+
 /// What is said of a file, in its final form, and what it counts.
 #[derive(Debug)]
 pub(crate) struct Piece {
@@ -12,6 +14,8 @@ pub(crate) struct Piece {
     pub(crate) text: String,
     /// The counts.
     pub(crate) summary: Summary,
+    /// What was found, told or not, where a baseline is read or written.
+    pub(crate) seen: Seen,
 }
 
 /// A file that several scripts may name.

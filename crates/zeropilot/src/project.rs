@@ -1,10 +1,13 @@
 //! The settings of the project the program runs in: the nearest file that has any.
 
+use std::borrow::Cow;
 use std::ffi::OsString;
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::{Component, Path, PathBuf};
 
+use zeropilot_config::schema::EngineVersion;
 use zeropilot_lint::project::{Project, ProjectFile, ProjectProblem, read};
+use zeropilot_lint::{Report, Selection, Settings};
 
 /// Settings and where they come from.
 #[derive(Debug, Default)]
@@ -52,13 +55,52 @@ fn nearest(here: &Path) -> Result<Found, Broken> {
 }
 
 impl Found {
-    /// The rules that are not told about a file.
-    pub(crate) fn ignored_in(&self, path: &Path) -> Vec<String> {
+    /// Takes out findings that are not told about a file.
+    pub(crate) fn leave_out(&self, path: &Path, report: &mut Report) {
         if self.project.per_file_ignores.is_empty() {
-            return Vec::new();
+            return;
         }
-        let whole = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
-        let within = whole.strip_prefix(&self.directory).unwrap_or(&whole);
-        self.project.ignored_in(&within.to_string_lossy().replace('\\', "/"))
+        let ignore = self.project.ignored_in(&within(&self.directory, path));
+        let selection = Selection { ignore, select: Vec::new() };
+        report.diagnostics.retain(|found| selection.wants(found.rule.code));
     }
+
+    /// Whether a file in a directory is passed over.
+    pub(crate) fn excludes(&self, path: &Path) -> bool {
+        !self.project.exclude.is_empty() && self.project.excludes(&within(&self.directory, path))
+    }
+
+    /// The settings for a file.
+    pub(crate) fn settings<'s>(&self, path: &Path, all: &'s Settings) -> Cow<'s, Settings> {
+        if self.project.paths.is_empty() {
+            return Cow::Borrowed(all);
+        }
+        let own = self.project.at(&within(&self.directory, path));
+        let mut settings = all.clone();
+        if let Some(version) =
+            own.deepspeed_version.and_then(|named| EngineVersion::nearest(&named).ok())
+        {
+            settings.version = version;
+        }
+        settings.front_end = own.front_end.or(settings.front_end);
+        settings.world_size = own.world_size.or(settings.world_size);
+        Cow::Owned(settings)
+    }
+}
+
+/// A path from a directory, with `/` between its parts; whole where it is not below. Steps up are taken back.
+pub(crate) fn within(directory: &Path, path: &Path) -> String {
+    let whole = |path: &Path| {
+        let path = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
+        path.components().fold(PathBuf::new(), |mut whole, part| {
+            match part {
+                Component::ParentDir => drop(whole.pop()),
+                part => whole.push(part),
+            }
+            whole
+        })
+    };
+    let directory = if directory.as_os_str().is_empty() { Path::new(".") } else { directory };
+    let (directory, path) = (whole(directory), whole(path));
+    path.strip_prefix(&directory).unwrap_or(&path).to_string_lossy().replace('\\', "/")
 }

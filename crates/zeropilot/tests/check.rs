@@ -160,9 +160,9 @@ fn concise_and_github_lines() {
     insta::assert_snapshot!(run.shown(), @r"
     exit code 1
     --- stdout
-    a,b.json:2:23: B03 `train_batch_size` 64 is less than 4 ranks × 32 accumulation steps = 128: the micro batch per GPU becomes 0
-    ds.json:9:3: K02 `memory_efficient_linear` must be inside `zero_optimization`
-    ds.json:10:3: K01 DeepSpeed reads no key `use_dynamic_tiling`
+    a,b.json:2:23: error B03 `train_batch_size` 64 is less than 4 ranks × 32 accumulation steps = 128: the micro batch per GPU becomes 0
+    ds.json:9:3: warning K02 `memory_efficient_linear` must be inside `zero_optimization`
+    ds.json:10:3: warning K01 DeepSpeed reads no key `use_dynamic_tiling`
     --- stderr
     ");
     let run = bench.run(&["check", ".", "--world-size", "4", "--output-format", "github"]);
@@ -245,7 +245,7 @@ fn standard_input_is_a_file() {
     let bench = Bench::new(&[]);
     let arguments = ["check", "-", "--world-size", "4", "--output-format", "concise"];
     let run = bench.run_with_input(&arguments, TOO_SMALL.as_bytes());
-    assert!(run.stdout.starts_with("<stdin>:2:23: B03 "), "{}", run.stdout);
+    assert!(run.stdout.starts_with("<stdin>:2:23: error B03 "), "{}", run.stdout);
 }
 
 #[test]
@@ -296,11 +296,11 @@ fn unusual_texts() {
     insta::assert_snapshot!(run.shown(), @r"
     exit code 1
     --- stdout
-    bom.json:1:1: K10 this is not JSON: the file starts with a byte-order mark
-    crlf.json:3:3: K01 DeepSpeed reads no key `nobody`
-    ds_empty.json:1:1: B04 the file is empty, so nothing determines the batch size
-    latin.json:1:31: K20 the file is not UTF-8 text from here on
-    twice.json:3:2: K11 `fp16` is written twice in the same object
+    bom.json:1:1: error K10 this is not JSON: the file starts with a byte-order mark
+    crlf.json:3:3: warning K01 DeepSpeed reads no key `nobody`
+    ds_empty.json:1:1: error B04 the file is empty, so nothing determines the batch size
+    latin.json:1:31: error K20 the file is not UTF-8 text from here on
+    twice.json:3:2: error K11 `fp16` is written twice in the same object
     --- stderr
     ");
     let run = bench.run(&["check", ".", "-q"]);

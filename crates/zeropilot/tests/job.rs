@@ -113,8 +113,8 @@ fn directories_are_searched_for_scripts_if_asked() {
     let files = [("jobs/a.slurm", SCRIPT), ("jobs/conf/ds.json", CONFIG), ("jobs/x.sh", "ls\n")];
     let directory = directory(&files);
     let (_, stdout) = run(&directory, &["check", "--job", "jobs", "--output-format", "concise"]);
-    assert!(stdout.contains("jobs/a.slurm:3:29: L02"), "{stdout}");
-    assert!(stdout.contains("jobs/a.slurm:6:33: A08"), "{stdout}");
+    assert!(stdout.contains("jobs/a.slurm:3:29: warning L02"), "{stdout}");
+    assert!(stdout.contains("jobs/a.slurm:6:33: error A08"), "{stdout}");
 }
 
 #[test]
@@ -131,7 +131,7 @@ fn front_ends_in_yaml_are_followed() {
         ("ds.json", CONFIG),
     ]);
     let (_, stdout) = run(&directory, &["check", "a.sh", "--output-format", "concise"]);
-    let mismatch = "l.yaml:2:30: A08 `train_micro_batch_size_per_gpu` is 4, but the training argument `per_device_train_batch_size` is 1\n";
+    let mismatch = "l.yaml:2:30: error A08 `train_micro_batch_size_per_gpu` is 4, but the training argument `per_device_train_batch_size` is 1\n";
     assert!(stdout.contains(mismatch), "{stdout}");
     let (_, human) = run(&directory, &["check", "a.sh"]);
     assert!(human.contains("`accelerate launch` starts 8 ranks with ds.json"), "{human}");
@@ -142,7 +142,7 @@ fn a_config_that_does_not_exist_is_an_error() {
     let directory =
         directory(&[("a.sh", "deepspeed --num_gpus 2 t.py --deepspeed_config no.json\n")]);
     let (code, stdout) = run(&directory, &["check", "a.sh", "--output-format", "concise"]);
-    assert_eq!((code, stdout.as_str()), (1, "a.sh:1:48: L12 there is no file `no.json`\n"));
+    assert_eq!((code, stdout.as_str()), (1, "a.sh:1:48: error L12 there is no file `no.json`\n"));
 }
 
 #[test]
@@ -153,7 +153,7 @@ fn rules_are_selected_and_ignored_by_code_or_letter() {
         let mut all = vec!["check", "ds.json", "--output-format", "concise"];
         all.extend(arguments);
         let (code, stdout) = run(&directory, &all);
-        let codes = stdout.lines().filter_map(|line| line.split(' ').nth(1).map(str::to_owned));
+        let codes = stdout.lines().filter_map(|line| line.split(' ').nth(2).map(str::to_owned));
         (code, codes.collect::<Vec<_>>())
     };
     assert_eq!(told(&[]), (1, vec!["K01".to_owned(), "K28".to_owned()]));
@@ -197,10 +197,13 @@ fn what_a_training_script_writes_out_is_checked_where_it_stands() {
     ]);
     let (code, stdout) = run(&directory, &["check", "a.sh", "--output-format", "concise"]);
     // The launch line overrides the default of --batch, which then agrees with the config.
-    let accumulation = "t.py:11:5: A08 `gradient_accumulation_steps` is 8, but the training argument `gradient_accumulation_steps` is 2\n";
+    let accumulation = "t.py:11:5: error A08 `gradient_accumulation_steps` is 8, but the training argument `gradient_accumulation_steps` is 2\n";
     assert_eq!((code, stdout.as_str()), (1, accumulation));
     let (_, stdout) = run(&directory, &["check", "b.sh", "--output-format", "concise"]);
-    assert!(stdout.contains("t.py:3:42: A08 `train_micro_batch_size_per_gpu` is 2"), "{stdout}");
+    assert!(
+        stdout.contains("t.py:3:42: error A08 `train_micro_batch_size_per_gpu` is 2"),
+        "{stdout}"
+    );
     let (_, human) = run(&directory, &["check", "b.sh"]);
     assert!(human.contains("(known only at run time: max_steps)"), "{human}");
     let (_, json) = run(&directory, &["check", "a.sh", "--output-format", "json"]);
@@ -220,7 +223,7 @@ fn a_model_loaded_too_early_is_found_in_the_training_script() {
     ]);
     let (code, stdout) = run(&directory, &["check", "a.sh", "--output-format", "concise"]);
     assert_eq!(code, 1);
-    assert!(stdout.starts_with("t.py:6:9: Z01 the model is loaded before"), "{stdout}");
+    assert!(stdout.starts_with("t.py:6:9: warning Z01 the model is loaded before"), "{stdout}");
     let (_, human) = run(&directory, &["check", "a.sh", "--lang", "zh"]);
     assert!(human.contains("t.py：属于这个任务"), "{human}");
 }
@@ -240,7 +243,7 @@ engine, _, _, _ = deepspeed.initialize(model=model, config=config, optimizer=tor
     assert_eq!(code, 1);
     assert!(stdout.contains("t.py:3:"), "{stdout}");
     assert!(
-        stdout.contains("t.py:4:5: K01 DeepSpeed reads no key `zero_optimisation`"),
+        stdout.contains("t.py:4:5: warning K01 DeepSpeed reads no key `zero_optimisation`"),
         "{stdout}"
     );
     let open = script.replace("7,", "size,");
@@ -257,7 +260,7 @@ fn axolotl_and_slurm_are_followed() {
     let slurm = "#!/bin/bash\n#SBATCH --nodes=2\n#SBATCH --gpus-per-node=8\nsrun torchrun --nnodes $SLURM_NNODES --nproc_per_node $SLURM_GPUS_ON_NODE -m axolotl.cli.train c.yaml\naxolotl train c.yaml\n";
     let directory = directory(&[("a.slurm", slurm), ("c.yaml", yaml), ("ds.json", STAGE_3)]);
     let (_, stdout) = run(&directory, &["check", "a.slurm", "--output-format", "concise"]);
-    let mismatch = "c.yaml:2:19: A08 `train_micro_batch_size_per_gpu` is 2, but the training argument `per_device_train_batch_size` is 1\n";
+    let mismatch = "c.yaml:2:19: error A08 `train_micro_batch_size_per_gpu` is 2, but the training argument `per_device_train_batch_size` is 1\n";
     assert!(stdout.contains(mismatch), "{stdout}");
     let (_, human) = run(&directory, &["check", "a.slurm"]);
     assert!(human.contains("`torchrun` starts 16 ranks with ds.json"), "{human}");
@@ -276,7 +279,7 @@ fn fields_in_the_yaml_of_accelerate_beside_a_config_file_are_refused_where_they_
     ]);
     let (code, stdout) = run(&directory, &["check", "a.sh", "--output-format", "concise"]);
     assert_eq!(code, 1);
-    assert!(stdout.starts_with("a.yaml:3:15: I01 "), "{stdout}");
+    assert!(stdout.starts_with("a.yaml:3:15: error I01 "), "{stdout}");
 }
 
 /// A config of the same name lies where the command is typed, but the training program does not.
@@ -371,6 +374,76 @@ fn accelerate_with_fsdp_does_not_start_deepspeed_and_its_section_is_not_counted(
         ("ds.json", CONFIG),
     ]);
     let (_, concise) = run(&directory, &["check", "a.sh", "--output-format", "concise"]);
-    assert!(concise.starts_with("a.yaml:1:19: I12 "), "{concise}");
+    assert!(concise.starts_with("a.yaml:1:19: warning I12 "), "{concise}");
     assert!(!concise.contains("I01"), "{concise}");
+}
+
+#[test]
+fn a_script_below_the_root_finds_what_stands_between() {
+    let directory = directory(&[
+        (
+            "part/launch/go.sh",
+            "deepspeed --num_gpus 2 part_train.py --deepspeed settings/ds.json\n",
+        ),
+        ("part/settings/ds.json", "{\"train_micro_batch_size_per_gpu\": 1, \"nobody\": 1}"),
+        ("part/part_train.py", "import deepspeed\n"),
+    ]);
+    let (code, stdout) = run(&directory, &["check", "--job", ".", "--output-format", "concise"]);
+    let found = "part/settings/ds.json:1:39: warning K01";
+    assert!(code == 1 && stdout.contains(found) && !stdout.contains("L12"), "{stdout}");
+}
+
+#[test]
+fn a_command_in_a_variable_is_a_launch() {
+    let config = ("ds.json", "{\"train_micro_batch_size_per_gpu\": 1, \"nobody\": 1}");
+    for script in [
+        "OPTS=\"--lr $LR \\\n  --deepspeed_config ds.json\"\nCMD=\"NCCL_DEBUG=INFO deepspeed --num_gpus 2 t.py $OPTS |& tee log\"\neval $CMD\n",
+        "RUN=\"torchrun --nproc_per_node 2\"\nsrun -N 1 bash -c \"$RUN t.py --deepspeed ds.json\"\n",
+        "ARGS=\"--deepspeed ds.json\"\nuv run torchrun --nproc_per_node 2 t.py $ARGS\n",
+        "python submit.py --gpus 8 -- deepspeed t.py --deepspeed_config ds.json\n",
+    ] {
+        let directory = directory(&[("go.sh", script), config]);
+        let (code, stdout) = run(&directory, &["check", "go.sh", "--output-format", "concise"]);
+        assert!(code == 1 && stdout.contains("ds.json:1:39: warning K01"), "{script}: {stdout}");
+    }
+}
+
+#[test]
+fn a_training_program_by_itself_is_not_launched_by_anybody() {
+    let program = "import deepspeed\nengine, *_ = deepspeed.initialize(model=m, config={'train_micro_batch_size_per_gpu': 1})\n";
+    let directory = directory(&[("t.py", program), ("go.sh", "python t.py\n")]);
+    let (code, stdout) = run(&directory, &["check", "t.py", "--output-format", "concise"]);
+    assert_eq!((code, stdout.as_str()), (0, ""));
+    let (_, stdout) = run(&directory, &["check", "go.sh", "--output-format", "concise"]);
+    assert!(stdout.contains("warning L01"), "a launch that is written: {stdout}");
+}
+
+#[test]
+fn yaml_of_other_programs_is_no_config_and_presets_are_no_files() {
+    let other = "files:\n  train: a.json\ntrainer:\n  gradient_accumulation_steps: 4\n  deepspeed: z3.json\n";
+    let swift =
+        "model: some/model\ntuner_type: lora\nper_device_train_batch_size: 1\ndeepspeed: zero3\n";
+    let directory = directory(&[("own.yaml", other), ("swift.yaml", swift)]);
+    let (code, stdout) = run(&directory, &["check", "own.yaml", "--output-format", "concise"]);
+    assert_eq!((code, stdout.as_str()), (2, ""));
+    let (code, stdout) = run(&directory, &["check", "swift.yaml", "--output-format", "concise"]);
+    assert!(code == 0 && !stdout.contains("L12"), "{stdout}");
+}
+
+#[test]
+fn a_script_that_opens_its_config_does_not_show_who_reads_it() {
+    let config = ("ds.json", "{\"train_micro_batch_size_per_gpu\": 1}");
+    let program = |body: &str| {
+        format!(
+            "from transformers import HfArgumentParser\n(options,) = HfArgumentParser((Options,)).parse_args_into_dataclasses()\n{body}\n"
+        )
+    };
+    let launch = ("go.sh", "deepspeed --num_gpus 1 t.py --deepspeed ds.json\n");
+    let found = |body: &str| {
+        let directory = directory(&[launch, config, ("t.py", &program(body))]);
+        run(&directory, &["check", "go.sh", "--output-format", "concise"]).1
+    };
+    assert!(found("train(options)").contains("error I02"));
+    let own = found("with open(options.deepspeed) as f:\n    serve(json.load(f))");
+    assert!(!own.contains("I02"), "{own}");
 }

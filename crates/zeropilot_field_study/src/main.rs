@@ -2,12 +2,17 @@
 //! `--draw COUNT SEED` names findings to be read by hand.
 //!
 //! `ZEROPILOT_CORPUS` is the directory of public configs.
+//!
+//! After `jobs`, the same for `docs/job-study.md`: `ZEROPILOT_JOBS` is a directory with a checkout of every repository in
+//! `knowledge/findings/jobs.jsonl`, as `owner/name`, at the commit that stands there.
 
 #![allow(clippy::print_stdout, clippy::print_stderr, reason = "a tool that says what it did")]
 
 #[cfg(test)]
 mod asked;
 mod draw;
+mod jobs;
+mod jobs_page;
 mod labels;
 mod report;
 mod shipped;
@@ -18,6 +23,10 @@ use std::path::Path;
 use std::process::ExitCode;
 
 fn main() -> std::io::Result<ExitCode> {
+    let mut arguments: Vec<String> = std::env::args().skip(1).collect();
+    if arguments.first().is_some_and(|first| first == "jobs") {
+        return jobs_page::run(&arguments.split_off(1));
+    }
     let Some(corpus) = std::env::var_os("ZEROPILOT_CORPUS") else {
         eprintln!("set ZEROPILOT_CORPUS to a directory of DeepSpeed configs (see CONTRIBUTING.md)");
         return Ok(ExitCode::from(2));
@@ -25,7 +34,6 @@ fn main() -> std::io::Result<ExitCode> {
     let corpus = Path::new(&corpus);
     let study = study::Study::of(corpus)?;
     let labels = labels::labels();
-    let arguments: Vec<String> = std::env::args().skip(1).collect();
     if let [verb, count, seed] = arguments.as_slice()
         && verb == "--draw"
         && let Ok(count) = count.parse()

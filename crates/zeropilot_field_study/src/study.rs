@@ -88,7 +88,12 @@ pub(crate) fn no_ops(report: &Report) -> Vec<&'static str> {
 
 /// The first 16 hex digits of a file's SHA-256.
 fn name(bytes: &[u8]) -> String {
-    Sha256::digest(bytes).iter().take(8).fold(String::new(), |mut name, byte| {
+    digest(bytes).chars().take(16).collect()
+}
+
+/// The SHA-256 of a file in hex digits.
+pub(crate) fn digest(bytes: &[u8]) -> String {
+    Sha256::digest(bytes).iter().fold(String::new(), |mut name, byte| {
         // Writing to a string cannot fail.
         let _ = write!(name, "{byte:02x}");
         name

@@ -138,7 +138,8 @@ impl FileKind {
             Self::Swift => format!("swift sft {quoted}"),
             // Which program it starts, the file does not say.
             Self::Accelerate => format!("accelerate launch --config_file {quoted} ''.py"),
-            Self::TrainingScript => format!("python {quoted}"),
+            // Nor does a program say who starts its ranks.
+            Self::TrainingScript => format!("RANK=$RANK python {quoted}"),
             _ => return None,
         })
     }

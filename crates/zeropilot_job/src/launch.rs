@@ -4,7 +4,7 @@ use zeropilot_config::syntax::Span;
 
 use crate::arguments::{ACCELERATE_SECTION, Given};
 use crate::directory::Directory;
-use crate::launcher::{Launcher, flags, is_repeating, launcher, program};
+use crate::launcher::{Launcher, flags, is_repeating, launcher, program, unknown_program};
 use crate::made::Made;
 use crate::place::{Place, Said};
 use crate::python::PythonScript;
@@ -61,6 +61,8 @@ pub(super) fn from_command(
         matches!(launcher, Launcher::LlamaFactory | Launcher::Swift | Launcher::Axolotl);
     let program = match launcher {
         _ if starts_itself => 0,
+        // It starts nothing but training programs.
+        Launcher::DeepSpeed => program(rest).or_else(|| unknown_program(rest))?,
         _ => program(rest)?,
     };
     let (own, script) = rest.split_at(program.min(rest.len()));
@@ -169,6 +171,14 @@ mod tests {
             .into_iter()
             .next()
             .expect("a launch")
+    }
+
+    #[test]
+    fn a_program_whose_name_is_not_known_is_launched() {
+        let launch = first("deepspeed --num_gpus 2 ${dir}/../t.py --deepspeed_config c.json");
+        assert_eq!((launch.program.as_deref(), launch.world), (None, Some(2)));
+        let config = launch.given.config.as_ref().and_then(|word| word.text.as_deref());
+        assert_eq!(config, Some("c.json"));
     }
 
     #[test]

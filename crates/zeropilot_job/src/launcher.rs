@@ -52,11 +52,13 @@ pub(super) fn launcher(words: &[Word]) -> Option<(Launcher, &[Word])> {
             (Some("-m"), Some("torch.distributed.run" | "torch.distributed.launch")) => {
                 (Launcher::Torchrun, after(3))
             }
-            _ => (Launcher::Python, after(1)),
+            // What hands a job to a cluster takes its command after two dashes.
+            _ => handed_over(after(1)).unwrap_or((Launcher::Python, after(1))),
         },
+        "uv" | "poetry" | "pdm" | "conda" if text(1) == Some("run") => return later(after(1)),
         // Programs that run another one: the launcher comes later.
         "srun" | "mpirun" | "mpiexec" | "nohup" | "time" | "exec" | "env" | "nice" | "sudo"
-        | "bash" => {
+        | "bash" | "sh" | "eval" | "numactl" | "timeout" | "setsid" => {
             return launcher(after(1)).or_else(|| later(after(1)));
         }
         _ => return None,
@@ -71,6 +73,12 @@ pub(super) fn is_repeating(name: Option<&str>) -> bool {
 /// Past the options of a program such as `srun`.
 fn later(words: &[Word]) -> Option<(Launcher, &[Word])> {
     (1..words.len()).find_map(|start| launcher(&words[start..]))
+}
+
+/// The launcher after `--`.
+fn handed_over(words: &[Word]) -> Option<(Launcher, &[Word])> {
+    let dashes = words.iter().position(|word| word.text.as_deref() == Some("--"))?;
+    launcher(&words[dashes + 1..])
 }
 
 fn is_python(name: &str) -> bool {
@@ -92,6 +100,17 @@ pub(super) fn program(words: &[Word]) -> Option<usize> {
                 .position(|word| matches!(word.text.as_deref(), Some("-m" | "--module")))?;
             (module + 1 < words.len()).then_some(module + 1)
         })
+}
+
+/// The same where only the run knows its name: the first word that is no option and no option's value.
+pub(super) fn unknown_program(words: &[Word]) -> Option<usize> {
+    let takes_value = |word: &Word| {
+        word.text.as_deref().is_some_and(|text| text.starts_with('-') && !text.contains('='))
+    };
+    let is_program = |(index, word): (usize, &Word)| {
+        word.text.is_none() && !(index > 0 && takes_value(&words[index - 1]))
+    };
+    words.iter().enumerate().position(is_program)
 }
 
 /// Options by name, each with its value; the name's own place where it has none.

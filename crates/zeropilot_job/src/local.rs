@@ -62,17 +62,21 @@ pub enum JobProblem {
 
 /// Where files are that a script names, in the order in which they are looked for.
 #[derive(Debug, Clone, Default)]
-pub struct Places([PathBuf; 2]);
+pub struct Places(Vec<PathBuf>);
 
 impl Places {
     /// Where the program runs, then where the script stands; the other way round if the training program is only there.
+    /// Then the directories between the two, since a script in `a/scripts` may be meant to run in `a`.
     pub fn of(text: &str, outside: &Outside, beside: &Path) -> Self {
         let script = read(text, outside, &|_| None);
         let mut programs = script.launches.iter().filter_map(|launch| launch.program.as_deref());
         let is_only_beside =
             |program: &str| !Path::new(program).is_file() && beside.join(program).is_file();
-        let (here, beside) = (PathBuf::new(), beside.to_owned());
-        if programs.any(is_only_beside) { Self([beside, here]) } else { Self([here, beside]) }
+        let (here, stands) = (PathBuf::new(), beside.to_owned());
+        let mut places =
+            if programs.any(is_only_beside) { vec![stands, here] } else { vec![here, stands] };
+        places.extend(between(beside));
+        Self(places)
     }
 
     /// Where a file is.
@@ -84,6 +88,19 @@ impl Places {
     pub fn read(&self, name: &str) -> Option<String> {
         fs::read_to_string(self.find(name)?).ok()
     }
+}
+
+/// The directories above one, up to where the program runs, the nearest first.
+fn between(directory: &Path) -> Vec<PathBuf> {
+    let above = match std::env::current_dir() {
+        Ok(here) => directory.strip_prefix(here).unwrap_or(directory),
+        Err(_) => directory,
+    };
+    if above.is_absolute() {
+        return Vec::new();
+    }
+    let above = above.ancestors().skip(1);
+    above.filter(|place| !place.as_os_str().is_empty()).map(Path::to_owned).collect()
 }
 
 /// The variable by which a script finds its own name, `0`, for a script in this file.

@@ -1,5 +1,8 @@
 //! Shell scripts as far as they are plain: commands with their words, and variables set to text.
 //!
+//! The shell splits a variable that stands without quotes into words, and runs the text that `eval` or `bash -c` is
+//! handed; so does the reader.
+//!
 //! A word whose value depends on the outside (an unset variable, a command substitution, a variable
 //! that is set in a branch or twice) has no text. Where the script has a default for what comes from outside, as in
 //! `${1:-ds.json}`, that is the value, unless the caller knows better.
@@ -10,6 +13,9 @@ use tree_sitter::{Node, Parser};
 use zeropilot_config::syntax::Span;
 
 use crate::directory::{Directories, Directory, script_directory};
+
+/// Stands for what is not known within a value: no text of a script has it.
+const UNKNOWN: &str = "\0";
 
 /// Variables that a script finds set, as far as they are known: those of the environment, and its arguments as `1`,
 /// `2`, …. One whose value is not known has none.
@@ -86,7 +92,8 @@ pub(crate) fn read(text: &str, outside: &Outside) -> ShellScript {
 struct Reader<'a> {
     text: &'a str,
     outside: &'a Outside,
-    variables: HashMap<String, Option<String>>,
+    /// With [`UNKNOWN`] for the parts that are not known.
+    variables: HashMap<String, String>,
     directories: Directories,
     /// The redirected statement that is being looked at.
     statement: Option<Span>,
@@ -154,7 +161,8 @@ impl Reader<'_> {
             if !operator.starts_with('>') && !operator.starts_with("&>") {
                 continue;
             }
-            let named = file.child_by_field_name("destination").and_then(|word| self.value(word));
+            let named =
+                file.child_by_field_name("destination").and_then(|word| self.word(word).text);
             if named.as_deref() == Some("/dev/null") || operator.starts_with(">&") {
                 continue;
             }
@@ -187,13 +195,36 @@ impl Reader<'_> {
             Some(value) => self.word(value),
             None => Word { text: Some(String::new()), span: span(node) },
         };
-        // Set in a branch or a second time: which value holds depends on the way there.
-        let settled = !conditional && !self.variables.contains_key(&name);
-        self.variables.insert(name.clone(), value.text.clone().filter(|_| settled));
+        let whole = node.child_by_field_name("value").map_or(String::new(), |it| self.value(it));
+        let settled = match self.variables.get(&name) {
+            // Words added to what is there: in a branch, they may be.
+            Some(before) if self.adds_words(node, &name, (before, &whole)) => match conditional {
+                true => format!("{before} {UNKNOWN}"),
+                false => whole,
+            },
+            None if !conditional => whole,
+            // Set in a branch or a second time: which value holds depends on the way there.
+            _ => UNKNOWN.to_owned(),
+        };
+        self.variables.insert(name.clone(), settled);
         Some(Assignment { name, value })
     }
 
+    /// Whether an assignment leaves a variable as it is and adds words to it.
+    fn adds_words(&self, node: Node<'_>, name: &str, (before, whole): (&str, &str)) -> bool {
+        let text = self.slice(node);
+        let names_itself =
+            text.contains(&format!("${{{name}}}")) || text.contains(&format!("\"${name} "));
+        let is_apart = |added: &str| {
+            before.is_empty()
+                || before.ends_with(char::is_whitespace)
+                || added.starts_with(char::is_whitespace)
+        };
+        names_itself && before != UNKNOWN && whole.strip_prefix(before).is_some_and(is_apart)
+    }
+
     fn command(&mut self, node: Node<'_>) {
+        let mut values: Vec<(String, Span)> = Vec::new();
         let mut command = Command {
             words: Vec::new(),
             variables: Vec::new(),
@@ -213,11 +244,23 @@ impl Reader<'_> {
                 "file_redirect" | "herestring_redirect" | "heredoc_redirect" => {}
                 "command_name" => {
                     let name = child.named_child(0).unwrap_or(child);
-                    command.words.push(self.word(name));
+                    self.split(name, &mut values);
                 }
-                _ => command.words.push(self.word(child)),
+                _ => self.split(child, &mut values),
             }
         }
+        if let Some(start) = handed_text(&values) {
+            let texts = values.split_off(start);
+            let place = texts.first().zip(texts.last());
+            let place = place
+                .map_or(command.span, |((_, first), (_, last))| Span::new(first.start, last.end));
+            let texts: Vec<String> = texts.into_iter().map(|(text, _)| text).collect();
+            let words = words_in(&texts.join(" "));
+            let words = words.into_iter().skip_while(|word| is_assignment(word));
+            let words = words.take_while(|word| !ends_command(word));
+            values.extend(words.map(|word| (word, place)));
+        }
+        command.words = values.into_iter().map(|(text, span)| known(text, span)).collect();
         let words: Vec<Option<&str>> =
             command.words.iter().map(|word| word.text.as_deref()).collect();
         self.directories.follow(&words);
@@ -225,31 +268,66 @@ impl Reader<'_> {
     }
 
     fn word(&self, node: Node<'_>) -> Word {
-        Word { text: self.value(node), span: span(node) }
+        known(self.value(node), span(node))
     }
 
-    fn value(&self, node: Node<'_>) -> Option<String> {
+    /// The words that the shell makes of one in the text: a variable without quotes becomes as many as it holds.
+    fn split(&self, node: Node<'_>, words: &mut Vec<(String, Span)>) {
+        let value = self.value(node);
+        let is_split = matches!(node.kind(), "simple_expansion" | "expansion");
+        if is_split && value.contains(char::is_whitespace) {
+            words.extend(
+                value
+                    .split_whitespace()
+                    .filter(|word| *word != "\\")
+                    .map(|word| (word.to_owned(), span(node))),
+            );
+        } else if !(is_split && value.is_empty()) {
+            words.push((value, span(node)));
+        }
+    }
+
+    /// What a node is at run time, with [`UNKNOWN`] for what cannot be known of it.
+    fn value(&self, node: Node<'_>) -> String {
         let text = self.slice(node);
         match node.kind() {
-            "word" | "number" => Some(text.replace('\\', "")),
-            "raw_string" => Some(text.trim_matches('\'').to_owned()),
-            "string_content" => Some(text.to_owned()),
-            "string" | "concatenation" => {
-                let parts: Option<Vec<String>> = children(node)
-                    .filter(|part| part.is_named())
-                    .map(|part| self.value(part))
-                    .collect();
-                Some(parts?.concat())
+            "word" | "number" => text.replace('\\', ""),
+            "raw_string" => text.trim_matches('\'').to_owned(),
+            "string_content" => text.to_owned(),
+            "string" => {
+                // White space between two expansions belongs to the text and to no node.
+                let inside = node.start_byte() + 1..node.end_byte().saturating_sub(1);
+                let mut whole = String::new();
+                let mut end = inside.start;
+                for part in children(node).filter(Node::is_named) {
+                    whole.push_str(self.text.get(end..part.start_byte()).unwrap_or(""));
+                    whole.push_str(&self.value(part));
+                    end = part.end_byte();
+                }
+                whole.push_str(self.text.get(end..inside.end).unwrap_or(""));
+                whole
             }
-            "command_substitution" => script_directory(text, self.variable("0")?.as_deref()?),
-            "simple_expansion" => self.variable(text.trim_start_matches('$'))?.clone(),
+            "concatenation" => {
+                children(node).filter(Node::is_named).map(|part| self.value(part)).collect()
+            }
+            _ => self.expanded(node).unwrap_or_else(|| UNKNOWN.to_owned()),
+        }
+    }
+
+    fn expanded(&self, node: Node<'_>) -> Option<String> {
+        let text = self.slice(node);
+        match node.kind() {
+            "command_substitution" => {
+                let own = self.variable("0").filter(|own| !own.contains(UNKNOWN))?;
+                script_directory(text, &own)
+            }
+            "simple_expansion" => self.variable(text.trim_start_matches('$')),
             "expansion" => {
                 let inside = text.strip_prefix("${")?.strip_suffix('}')?;
                 match inside.split_once(":-") {
-                    None => self.variable(inside)?.clone(),
+                    None => self.variable(inside),
                     Some((name, default)) => match self.variable(name) {
-                        Some(None) => None,
-                        Some(Some(value)) if !value.is_empty() => Some(value.clone()),
+                        Some(value) if !value.is_empty() => Some(value),
                         _ => is_plain(default).then(|| default.to_owned()),
                     },
                 }
@@ -259,13 +337,70 @@ impl Reader<'_> {
     }
 
     /// What is known of a variable: the script's own, else what was there before it.
-    fn variable(&self, name: &str) -> Option<&Option<String>> {
-        self.variables.get(name).or_else(|| self.outside.get(name))
+    fn variable(&self, name: &str) -> Option<String> {
+        let own = self.variables.get(name).cloned();
+        let outside = || Some(self.outside.get(name)?.clone().unwrap_or(UNKNOWN.to_owned()));
+        own.or_else(outside)
     }
 
     fn slice(&self, node: Node<'_>) -> &str {
         self.text.get(node.byte_range()).unwrap_or("")
     }
+}
+
+/// A word, whose text is known if all of it is.
+fn known(text: String, span: Span) -> Word {
+    Word { text: Some(text).filter(|text| !text.contains(UNKNOWN)), span }
+}
+
+/// Where the text begins that a shell within the command is handed to run: after `eval`, or after `bash -c`.
+fn handed_text(words: &[(String, Span)]) -> Option<usize> {
+    let word = |index: usize| words.get(index).map(|(word, _)| word.as_str());
+    if word(0) == Some("eval") {
+        return Some(1);
+    }
+    let is_shell = |name: &str| matches!(name.rsplit('/').next(), Some("bash" | "sh"));
+    let shell = words.iter().position(|(name, _)| is_shell(name))?;
+    matches!(word(shell + 1), Some("-c" | "-lc")).then_some(shell + 2)
+}
+
+/// Whether a word sets a variable for the command that follows it.
+fn is_assignment(word: &str) -> bool {
+    let name = word.split_once('=').map(|(name, _)| name);
+    name.is_some_and(|name| {
+        let mut letters = name.chars();
+        letters.next().is_some_and(|first| first.is_ascii_alphabetic() || first == '_')
+            && letters.all(|letter| letter.is_ascii_alphanumeric() || letter == '_')
+    })
+}
+
+/// Whether a word ends a command in a text, as a pipe does.
+fn ends_command(word: &str) -> bool {
+    let rest = word.trim_start_matches(|letter: char| letter.is_ascii_digit());
+    rest.starts_with(['|', '>', '<', '&', ';'])
+}
+
+/// The words of a text that a shell reads, without what it puts in their place.
+fn words_in(text: &str) -> Vec<String> {
+    let text = text.replace("\\\n", " ");
+    let mut words = Vec::new();
+    let mut word: Option<String> = None;
+    let mut quote = None;
+    for letter in text.chars() {
+        match (quote, letter) {
+            (Some(open), _) if letter == open => quote = None,
+            (Some(_), _) => word.get_or_insert_default().push(letter),
+            (None, '"' | '\'') => {
+                quote = Some(letter);
+                word.get_or_insert_default();
+            }
+            (None, _) if letter.is_whitespace() => words.extend(word.take()),
+            (None, '\\') => {}
+            (None, _) => word.get_or_insert_default().push(letter),
+        }
+    }
+    words.extend(word);
+    words
 }
 
 /// Whether a default is what it says, with nothing in it that the shell would still look at.
@@ -321,6 +456,34 @@ mod tests {
         let words: Vec<_> = read(text, &empty).commands.remove(0).words;
         let words: Vec<_> = words.into_iter().map(|word| word.text).collect();
         assert_eq!(words, [known("train"), known("ds.json"), known("4"), None]);
+    }
+
+    #[test]
+    fn a_variable_without_quotes_becomes_words() {
+        let text = "O=\"--lr $LR \\\n --deepspeed ds.json\"\nE=\ndeepspeed a.py $O \"$O\" $E";
+        let known = |text: &str| Some(text.to_owned());
+        let own = [known("deepspeed"), known("a.py"), known("--lr"), None];
+        let own = own.into_iter().chain([known("--deepspeed"), known("ds.json"), None]);
+        assert_eq!(words(text), [own.collect::<Vec<_>>()]);
+    }
+
+    #[test]
+    fn words_added_in_a_branch_may_be_there() {
+        let text = "O=\"--a 1\"\nO=\"$O --b\"\nif test x; then\n O=\"${O} --c\"\nfi\nrun $O";
+        let last = words(text).pop().expect("a command");
+        let known = |text: &str| Some(text.to_owned());
+        assert_eq!(last, [known("run"), known("--a"), known("1"), known("--b"), None]);
+    }
+
+    #[test]
+    fn a_text_that_a_shell_is_handed_is_a_command() {
+        let known = |text: &str| Some(text.to_owned());
+        let command = "C=\"NCCL_DEBUG=INFO deepspeed a.py \\\n --x 'b c' &> log.txt\"\n";
+        let words_of = |run: &str| words(&format!("{command}{run}")).pop().expect("a command");
+        let own = [known("deepspeed"), known("a.py"), known("--x"), known("b c")];
+        assert_eq!(words_of("eval ${C}")[1..], own);
+        assert_eq!(words_of("eval \"$C\"")[1..], own);
+        assert_eq!(words_of("srun -N 2 bash -c \"$C\"")[5..], own);
     }
 
     #[test]

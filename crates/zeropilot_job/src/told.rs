@@ -46,6 +46,11 @@ impl Launch {
         for entry in yaml::scalars(&text) {
             let place = Place::in_file(name, entry.span);
             let key = match entry.key.as_str() {
+                // ms-swift has configs of its own, by their names.
+                "deepspeed" if self.launcher == Launcher::Swift && !is_file(&entry.value) => {
+                    self.given.front_end = Some(FrontEnd::HfTrainer);
+                    "deepspeed"
+                }
                 "deepspeed_config.deepspeed_config_file" | "deepspeed" => {
                     self.given.config = Some(Named { text: Some(entry.value), place });
                     continue;

@@ -129,7 +129,11 @@ impl Reader<'_> {
         } else {
             accelerator.map(|_| FrontEnd::Accelerate)
         };
-        given.front_end = front_end.or(given.front_end);
+        given.front_end = match written.is_empty() && initialize.is_empty() && self.opens_config() {
+            // What it hands on from there does not show who reads it.
+            true => None,
+            false => front_end.or(given.front_end),
+        };
         match (written.as_slice(), initialize.as_slice()) {
             _ if parses => {}
             ([call], _) => self.fields(call, given),
@@ -143,6 +147,16 @@ impl Reader<'_> {
                 }
             }
         }
+    }
+
+    /// Whether the script opens the config itself.
+    fn opens_config(&self) -> bool {
+        let is_config = |span: &Span| {
+            let named = span.of(self.text).and_then(|text| text.rsplit('.').next());
+            matches!(named, Some("deepspeed" | "deepspeed_config"))
+        };
+        let mut calls = self.script.calls.iter().filter(|call| call.name() == "open");
+        calls.any(|call| call.positional.first().is_some_and(|(_, span)| is_config(span)))
     }
 
     /// Several calls that make training arguments: none of their fields is known.

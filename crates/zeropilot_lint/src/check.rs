@@ -45,6 +45,7 @@ pub fn check(bytes: &[u8], settings: &Settings) -> Report {
         resolved: None,
         diagnostics: Vec::new(),
         fixed: Vec::new(),
+        known: Vec::new(),
         pending: Vec::new(),
         version: settings.version,
         front_end,

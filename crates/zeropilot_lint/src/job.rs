@@ -6,6 +6,7 @@ use zeropilot_config::front_end::FrontEnd;
 use zeropilot_job::{
     ACCELERATE_SECTION, Files, Launch, LaunchScript, Outside, Place, as_json, read,
 };
+use zeropilot_text::Language;
 
 use crate::check::check;
 use crate::diagnostic::Diagnostic;
@@ -170,6 +171,12 @@ fn in_files(
     }
     for file in &mut all {
         file.report.diagnostics.sort_by_key(|found| (found.span.start, found.rule.code));
+        // Two ways to one cause, such as two launches of a script, are one finding.
+        file.report.diagnostics.dedup_by(|one, other| {
+            one.rule == other.rule
+                && one.span == other.span
+                && one.message(Language::English) == other.message(Language::English)
+        });
         let is_error = |found: &Diagnostic| found.severity == Severity::Error;
         if file.report.diagnostics.iter().any(is_error) {
             file.report.verdict = Verdict::Reject;
@@ -185,6 +192,7 @@ fn empty(launch: Option<&Launch>, said: &Settings) -> Report {
         resolved: None,
         diagnostics: Vec::new(),
         fixed: Vec::new(),
+        known: Vec::new(),
         pending: Vec::new(),
         version: said.version,
         front_end: said

@@ -7,6 +7,8 @@
 
 pub mod advisory;
 mod argument;
+#[cfg(feature = "project")]
+pub mod baseline;
 mod check;
 mod checkpoint;
 mod data_parallel;

@@ -16,6 +16,7 @@ use zeropilot_config::syntax::Span;
 
 use crate::argument::Argument;
 use crate::registry::{RULES, nearest_code};
+use crate::rule::Severity;
 use zeropilot_text::{Language, Text};
 
 /// What a project has settled. Everything may be left open.
@@ -33,28 +34,93 @@ pub struct Project {
     pub select: Vec<String>,
     /// These rules are not told.
     pub ignore: Vec<String>,
+    /// The mildest findings that make a check fail.
+    pub fail_on: Option<FailOn>,
+    /// The file of findings that are not told, from the directory of the settings.
+    pub baseline: Option<String>,
+    /// What is passed over in directories.
+    pub exclude: Vec<PathPattern>,
     /// Rules that are not told about some files.
-    pub per_file_ignores: Vec<FileIgnore>,
+    pub per_file_ignores: Vec<(PathPattern, Vec<String>)>,
+    /// What holds for some files.
+    pub paths: Vec<(PathPattern, PathSettings)>,
 }
 
-/// Rules that are not told about files with certain names.
+/// What makes a check fail.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum FailOn {
+    /// Findings of this severity or a worse one.
+    Severity(Severity),
+    /// No finding.
+    Never,
+}
+
+impl FailOn {
+    /// All of them with their names.
+    pub const ALL: [(&'static str, Self); 4] = [
+        ("error", Self::Severity(Severity::Error)),
+        ("warning", Self::Severity(Severity::Warning)),
+        ("note", Self::Severity(Severity::Note)),
+        ("never", Self::Never),
+    ];
+}
+
+/// What a project settles for some of its files.
+#[derive(Debug, Clone, Default)]
+pub struct PathSettings {
+    /// The engine to judge for.
+    pub deepspeed_version: Option<String>,
+    /// Who reads them.
+    pub front_end: Option<FrontEnd>,
+    /// How many ranks there are.
+    pub world_size: Option<usize>,
+}
+
+/// Files by their names.
 #[derive(Debug, Clone)]
-pub struct FileIgnore {
+pub struct PathPattern {
     matcher: GlobMatcher,
     /// Whether only the last part of a path is looked at.
     by_name: bool,
-    codes: Vec<String>,
+}
+
+impl PathPattern {
+    fn new(text: &str) -> Option<Self> {
+        let text = text.strip_suffix('/').unwrap_or(text);
+        let glob = GlobBuilder::new(text).literal_separator(true).build().ok()?;
+        Some(Self { matcher: glob.compile_matcher(), by_name: !text.contains('/') })
+    }
+
+    /// Whether a file is meant, whose path is relative to the project's.
+    pub fn fits(&self, path: &str) -> bool {
+        let name = path.rsplit('/').next().unwrap_or(path);
+        self.matcher.is_match(if self.by_name { name } else { path })
+    }
 }
 
 impl Project {
     /// The rules that are not told about a file, whose path is relative to the project's.
     pub fn ignored_in(&self, path: &str) -> Vec<String> {
-        let name = path.rsplit(['/', '\\']).next().unwrap_or(path);
-        let fitting = self
-            .per_file_ignores
-            .iter()
-            .filter(|ignore| ignore.matcher.is_match(if ignore.by_name { name } else { path }));
-        fitting.flat_map(|ignore| ignore.codes.clone()).collect()
+        let fitting = self.per_file_ignores.iter().filter(|(pattern, _)| pattern.fits(path));
+        fitting.flat_map(|(_, codes)| codes.clone()).collect()
+    }
+
+    /// What holds for a file. Of two patterns that both fit, the later one decides.
+    pub fn at(&self, path: &str) -> PathSettings {
+        let mut all = PathSettings::default();
+        for (_, one) in self.paths.iter().filter(|(pattern, _)| pattern.fits(path)) {
+            all.deepspeed_version = one.deepspeed_version.clone().or(all.deepspeed_version);
+            all.front_end = one.front_end.or(all.front_end);
+            all.world_size = one.world_size.or(all.world_size);
+        }
+        all
+    }
+
+    /// Whether a file, or a directory that holds it, is passed over.
+    pub fn excludes(&self, path: &str) -> bool {
+        let ends = path.match_indices('/').map(|(end, _)| end).chain([path.len()]);
+        let mut parts = ends.filter_map(|end| path.get(..end));
+        parts.any(|part| self.exclude.iter().any(|pattern| pattern.fits(part)))
     }
 }
 
@@ -112,15 +178,21 @@ impl ProjectProblem {
     }
 }
 
-const KEYS: [&str; 7] = [
+const KEYS: [&str; 11] = [
     "language",
     "deepspeed-version",
     "front-end",
     "world-size",
     "select",
     "ignore",
+    "fail-on",
+    "baseline",
+    "exclude",
     "per-file-ignores",
+    "paths",
 ];
+
+const PATH_KEYS: [&str; 3] = ["deepspeed-version", "front-end", "world-size"];
 
 /// Reads a file. `None` if it says nothing about this program.
 pub fn read(text: &str, file: ProjectFile) -> Result<Option<Project>, Vec<ProjectProblem>> {
@@ -172,22 +244,23 @@ impl Reader {
                 let known = [("en", Language::English), ("zh", Language::Chinese)];
                 self.project.language = self.one_of(value, &known);
             }
-            "front-end" => {
-                let known = FrontEnd::ALL.map(|front_end| (front_end.name(), front_end));
-                self.project.front_end = self.one_of(value, &known);
-            }
+            "front-end" => self.project.front_end = self.front_end(value),
             "deepspeed-version" => self.project.deepspeed_version = self.version(value),
             "world-size" => self.project.world_size = self.ranks(value),
             "select" => self.project.select = self.codes(value),
             "ignore" => self.project.ignore = self.codes(value),
+            "fail-on" => self.project.fail_on = self.one_of(value, &FailOn::ALL),
+            "baseline" => self.project.baseline = self.file_name(value),
+            "exclude" => self.project.exclude = self.excluded(value),
             "per-file-ignores" => self.files(value),
-            _ => self.unknown(key, span),
+            "paths" => self.paths(value),
+            _ => self.unknown(key, span, &KEYS),
         }
     }
 
-    fn unknown(&mut self, key: &str, span: Range<usize>) {
-        let meant = nearest(key, KEYS.iter().copied()).or_else(|| {
-            KEYS.iter().find(|known| known.replace('-', "_") == key).map(|k| (*k).into())
+    fn unknown(&mut self, key: &str, span: Range<usize>, known: &[&str]) {
+        let meant = nearest(key, known.iter().copied()).or_else(|| {
+            known.iter().find(|known| known.replace('-', "_") == key).map(|k| (*k).into())
         });
         let message = match meant {
             Some(_) => Text::new(
@@ -201,7 +274,10 @@ impl Reader {
             ProjectProblem::new(span, message, help)
                 .with("key", key)
                 .with("meant", meant.unwrap_or_default())
-                .with("known", Argument::Words(KEYS.map(str::to_owned).to_vec())),
+                .with(
+                    "known",
+                    Argument::Words(known.iter().map(|key| (*key).to_owned()).collect()),
+                ),
         );
     }
 
@@ -288,35 +364,97 @@ impl Reader {
 
     fn files(&mut self, value: &Value<'_>) {
         let DeValue::Table(table) = value.get_ref() else {
-            self.problems.push(ProjectProblem::new(
-                value.span(),
-                Text::new("this must be a table of file names", "只能是以文件名为键的表"),
-                Text::new(
-                    "write `\"tests/*.json\" = [\"K01\"]` in it",
-                    "例如 `\"tests/*.json\" = [\"K01\"]`",
-                ),
-            ));
-            return;
+            let example = Text::new(
+                "write `\"tests/*.json\" = [\"K01\"]` in it",
+                "例如 `\"tests/*.json\" = [\"K01\"]`",
+            );
+            return self.no_table(value, example);
         };
         for (pattern, codes) in table {
-            let text: &str = pattern.get_ref();
-            let glob = GlobBuilder::new(text).literal_separator(true).build();
-            let Ok(glob) = glob else {
-                self.problems.push(ProjectProblem::new(
-                    pattern.span(),
-                    Text::new("this is no pattern for file names", "不是合法的文件名模式"),
-                    Text::new(
-                        "use `*` within a name, `**` across directories and `[…]` in pairs",
-                        "名字之内用 `*`，跨目录用 `**`，`[…]` 要成对",
-                    ),
-                ));
+            let Some(pattern) = self.pattern(pattern.get_ref(), pattern.span()) else { continue };
+            let codes = self.codes(codes);
+            self.project.per_file_ignores.push((pattern, codes));
+        }
+    }
+
+    fn paths(&mut self, value: &Value<'_>) {
+        let example = Text::new(
+            "write `[paths.\"trainer/**\"]`, and below it `front-end = \"hf-trainer\"`",
+            "写 `[paths.\"trainer/**\"]`，下一行写 `front-end = \"hf-trainer\"`",
+        );
+        let DeValue::Table(table) = value.get_ref() else { return self.no_table(value, example) };
+        // The later one decides, so the order of the text counts.
+        let mut table: Vec<_> = table.iter().collect();
+        table.sort_by_key(|(pattern, _)| pattern.span().start);
+        for (pattern, value) in table {
+            let Some(pattern) = self.pattern(pattern.get_ref(), pattern.span()) else { continue };
+            let DeValue::Table(table) = value.get_ref() else {
+                self.no_table(value, example);
                 continue;
             };
-            let codes = self.codes(codes);
-            let by_name = !text.contains('/');
-            let matcher = glob.compile_matcher();
-            self.project.per_file_ignores.push(FileIgnore { matcher, by_name, codes });
+            let mut settings = PathSettings::default();
+            for (key, value) in table {
+                match key.get_ref().as_ref() {
+                    "front-end" => settings.front_end = self.front_end(value),
+                    "deepspeed-version" => settings.deepspeed_version = self.version(value),
+                    "world-size" => settings.world_size = self.ranks(value),
+                    other => self.unknown(other, key.span(), &PATH_KEYS),
+                }
+            }
+            self.project.paths.push((pattern, settings));
         }
+    }
+
+    fn no_table(&mut self, value: &Value<'_>, example: Text) {
+        let message = Text::new("this must be a table of file names", "只能是以文件名为键的表");
+        self.problems.push(ProjectProblem::new(value.span(), message, example));
+    }
+
+    fn pattern(&mut self, text: &str, span: Range<usize>) -> Option<PathPattern> {
+        let pattern = PathPattern::new(text);
+        if pattern.is_none() {
+            self.problems.push(ProjectProblem::new(
+                span,
+                Text::new("this is no pattern for file names", "不是合法的文件名模式"),
+                Text::new(
+                    "use `*` within a name, `**` across directories and `[…]` in pairs",
+                    "名字之内用 `*`，跨目录用 `**`，`[…]` 要成对",
+                ),
+            ));
+        }
+        pattern
+    }
+
+    fn excluded(&mut self, value: &Value<'_>) -> Vec<PathPattern> {
+        let DeValue::Array(list) = value.get_ref() else {
+            self.problems.push(ProjectProblem::new(
+                value.span(),
+                Text::new("this must be a list of file names", "只能是文件名模式的数组"),
+                Text::new("write them as `[\"vendor/**\"]`", "写成 `[\"vendor/**\"]`"),
+            ));
+            return Vec::new();
+        };
+        let text = |one: &Value<'_>| one.get_ref().as_str().unwrap_or("[").to_owned();
+        list.iter().filter_map(|one| self.pattern(&text(one), one.span())).collect()
+    }
+
+    fn file_name(&mut self, value: &Value<'_>) -> Option<String> {
+        let name = value.get_ref().as_str().filter(|name| !name.is_empty()).map(str::to_owned);
+        if name.is_none() {
+            self.problems.push(ProjectProblem::new(
+                value.span(),
+                Text::new("this must be the name of a file", "只能是文件名"),
+                Text::new(
+                    "name the file that `zeropilot check --write-baseline` wrote, in quotes",
+                    "写 `zeropilot check --write-baseline` 写出的文件名，加引号",
+                ),
+            ));
+        }
+        name
+    }
+
+    fn front_end(&mut self, value: &Value<'_>) -> Option<FrontEnd> {
+        self.one_of(value, &FrontEnd::ALL.map(|front_end| (front_end.name(), front_end)))
     }
 }
 
@@ -346,6 +484,28 @@ mod tests {
         assert_eq!(ignored("deep/in/y.hjson"), ["B01"]);
         assert_eq!(ignored("a/b/c/x.json"), ["O"]);
         assert_eq!(ignored("b/x.json"), [""; 0]);
+    }
+
+    #[test]
+    fn some_files_have_settings_of_their_own_and_others_are_passed_over() {
+        let text = "fail-on = \"never\"\nbaseline = \"known.json\"\nexclude = [\"vendor\", \"a/old/\", \"*.bak.json\"]\n[paths.\"hf/**\"]\nfront-end = \"hf-trainer\"\nworld-size = 4\n[paths.\"hf/big.json\"]\nworld-size = 64\n";
+        let project = read(text, ProjectFile::Own).expect("no problem").expect("settings");
+        assert_eq!(project.fail_on, Some(FailOn::Never));
+        assert_eq!(project.baseline.as_deref(), Some("known.json"));
+        for path in ["vendor/x/ds.json", "b/vendor/ds.json", "a/old/ds.json", "c/x.bak.json"] {
+            assert!(project.excludes(path), "{path}");
+        }
+        assert!(!project.excludes("b/a/old/ds.json") && !project.excludes("vendored.json"));
+        let at = |path: &str| {
+            let settings = project.at(path);
+            (settings.front_end, settings.world_size)
+        };
+        assert_eq!(at("hf/a/ds.json"), (Some(FrontEnd::HfTrainer), Some(4)));
+        assert_eq!(at("hf/big.json"), (Some(FrontEnd::HfTrainer), Some(64)));
+        assert_eq!(at("ds.json"), (None, None));
+        assert_eq!(problem("[paths.\"a\"]\nignore = []\n").0, "ignore");
+        assert_eq!(problem("exclude = [1]").0, "1");
+        assert_eq!(problem("fail-on = \"errors\"").0, "\"errors\"");
     }
 
     #[test]

@@ -62,6 +62,8 @@ pub struct Report {
     pub diagnostics: Vec<Diagnostic>,
     /// What was found before and is put right now, in the order it was.
     pub fixed: Vec<Diagnostic>,
+    /// What was found and is not told, since the project's baseline holds it.
+    pub known: Vec<Diagnostic>,
     /// Keys that are filled only when the script runs.
     pub pending: Vec<Pending>,
     /// The engine it was judged for.
@@ -80,7 +82,9 @@ impl Report {
         let ends = |found: &Diagnostic| found.severity == Severity::Error;
         match self.verdict {
             Verdict::Reject => Outcome::Rejected,
-            Verdict::Accept if self.diagnostics.iter().any(ends) => Outcome::Fails,
+            Verdict::Accept if self.diagnostics.iter().chain(&self.known).any(ends) => {
+                Outcome::Fails
+            }
             Verdict::Accept => Outcome::Runs,
         }
     }

@@ -1,4 +1,4 @@
-//! `path:line:column: code message`, one line per finding.
+//! `path:line:column: severity code message`, one line per finding.
 
 use std::fmt::Write as _;
 
@@ -20,9 +20,10 @@ pub(crate) fn file(language: Language, file: &FileResult<'_>) -> String {
         // Writing to a string cannot fail.
         let _ = writeln!(
             lines,
-            "{name}:{}:{}: {} {}",
+            "{name}:{}:{}: {} {} {}",
             place.line,
             place.column,
+            diagnostic.severity.name(),
             diagnostic.rule.code,
             escaped(&diagnostic.message(language))
         );

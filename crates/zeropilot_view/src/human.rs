@@ -28,6 +28,7 @@ pub(crate) fn file(layout: &Layout, file: &FileResult<'_>) -> String {
         text.push_str(&verdict(layout, file));
         text.push('\n');
         text.push_str(&mended(report, layout.language));
+        text.push_str(&known(report, layout.language));
     }
     let source = Source::new(file);
     let renderer = if layout.color { Renderer::styled() } else { Renderer::plain() };
@@ -62,6 +63,19 @@ fn mended(report: &Report, language: Language) -> String {
         Some(format!("  {word} {}{colon}{}\n", found.rule.code, escaped(&title)))
     });
     lines.collect()
+}
+
+/// How many findings the baseline holds.
+fn known(report: &Report, language: Language) -> String {
+    match report.known.len() {
+        0 => String::new(),
+        1 => tr!(language, "  1 finding is in the baseline\n", "  基线中有 1 个问题，不再报告\n"),
+        count => tr!(
+            language,
+            "  {count} findings are in the baseline\n",
+            "  基线中有 {count} 个问题，不再报告\n"
+        ),
+    }
 }
 
 /// The head line: what happens to the file, and under which assumptions.

@@ -19,6 +19,9 @@ pub(crate) struct Check<'a> {
     diagnostics: Vec<Finding>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     fixed: Vec<Fixed>,
+    /// Findings that are left out, since the baseline has them.
+    #[serde(skip_serializing_if = "is_zero")]
+    in_baseline: usize,
     deepspeed_version: &'static str,
     front_end: FrontEndName,
     world_size: usize,
@@ -44,6 +47,11 @@ impl From<Outcome> for RunVerdict {
             Outcome::Rejected => Self::Reject,
         }
     }
+}
+
+#[allow(clippy::trivially_copy_pass_by_ref, reason = "serde hands a reference")]
+fn is_zero(count: &usize) -> bool {
+    *count == 0
 }
 
 /// The batch and the ZeRO section after loading.
@@ -155,6 +163,7 @@ pub(crate) fn file(language: Language, file: &FileResult<'_>) -> String {
         resolved: report.resolved.as_ref().map(ResolvedBatch::from),
         diagnostics,
         fixed: report.fixed.iter().filter_map(|found| fixed(found, language)).collect(),
+        in_baseline: report.known.len(),
         deepspeed_version: report.version.name(),
         front_end: FrontEndName {
             name: report.front_end.name(),

@@ -1,6 +1,6 @@
 //! The line that ends a report.
 
-use zeropilot_lint::{Outcome, Report, Safety, Severity};
+use zeropilot_lint::{Diagnostic, Outcome, Report, Safety, Severity};
 use zeropilot_text::{Language, Text, tr};
 
 /// What was counted over all files.
@@ -18,6 +18,10 @@ pub struct Summary {
     pub warnings: usize,
     /// Notes.
     pub notes: usize,
+    /// Findings that are not told, since the baseline holds them.
+    pub known: usize,
+    /// Files refused without an error or a warning to say why, since rules are left out.
+    pub unexplained: usize,
     /// Fixes that may be applied unseen.
     pub safe_fixes: usize,
     /// Findings that were put right.
@@ -40,6 +44,10 @@ impl Summary {
         self.failing += usize::from(report.outcome() == Outcome::Fails);
         self.without_world_size +=
             usize::from(report.world.source != zeropilot_lint::WorldSource::Given);
+        let is_grave = |found: &Diagnostic| found.severity <= Severity::Warning;
+        let is_explained = report.diagnostics.iter().chain(&report.known).any(is_grave);
+        self.unexplained += usize::from(report.outcome() == Outcome::Rejected && !is_explained);
+        self.known += report.known.len();
         self.mended += report.fixed.len();
         self.mended_files += usize::from(!report.fixed.is_empty());
         for diagnostic in &report.diagnostics {
@@ -61,6 +69,8 @@ impl Summary {
         self.errors += other.errors;
         self.warnings += other.warnings;
         self.notes += other.notes;
+        self.known += other.known;
+        self.unexplained += other.unexplained;
         self.safe_fixes += other.safe_fixes;
         self.mended += other.mended;
         self.mended_files += other.mended_files;
@@ -69,9 +79,15 @@ impl Summary {
         self.without_world_size += other.without_world_size;
     }
 
-    /// Whether something must be put right.
-    pub fn has_findings(&self) -> bool {
-        self.errors + self.warnings > 0 || self.rejected > 0
+    /// Whether something must be put right: findings of this severity or a worse one.
+    pub fn has_findings(&self, mildest: Severity) -> bool {
+        let counts = [
+            (Severity::Error, self.errors),
+            (Severity::Warning, self.warnings),
+            (Severity::Note, self.notes),
+        ];
+        let has = |(severity, count)| severity <= mildest && count > 0;
+        self.unexplained > 0 || counts.into_iter().any(has)
     }
 
     /// The summary in words.
@@ -108,6 +124,10 @@ impl Summary {
             0 => String::new(),
             count => tr!(language, " ({count} fixable with --fix)", "（--fix 可修复 {count} 个）"),
         };
+        let known = match self.known {
+            0 => String::new(),
+            count => tr!(language, ", {count} in the baseline", "，基线中另有 {count} 个"),
+        };
         let failing = match self.failing {
             0 => String::new(),
             1 => tr!(language, ", 1 loads but the run fails", "，1 个能加载但训练会失败"),
@@ -134,8 +154,8 @@ impl Summary {
         let files = if total == 1 { "file" } else { "files" };
         tr!(
             language,
-            "{total} {files}: {accepted} accepted, {rejected} rejected{failing}{unknown}{others}; {mended}{found}{fixable}\n",
-            "共 {total} 个文件：{accepted} 个通过，{rejected} 个会被拒绝{failing}{unknown}{others}；{mended}{found}{fixable}\n"
+            "{total} {files}: {accepted} accepted, {rejected} rejected{failing}{unknown}{others}; {mended}{found}{fixable}{known}\n",
+            "共 {total} 个文件：{accepted} 个通过，{rejected} 个会被拒绝{failing}{unknown}{others}；{mended}{found}{fixable}{known}\n"
         )
     }
 }

@@ -349,6 +349,65 @@ pub fn no_checkpoint(path: &Path, language: Language) -> String {
     )
 }
 
+/// A baseline that cannot be opened.
+pub fn no_baseline(path: &Path, error: &std::io::Error, language: Language) -> String {
+    let name = path.display().to_string();
+    let name = escaped(&name);
+    tr!(
+        language,
+        "error: cannot read the baseline `{name}`: {error}\n  help: write it with `zeropilot check … --write-baseline {name}`",
+        "错误：无法读取基线文件 `{name}`：{error}\n  建议：用 `zeropilot check … --write-baseline {name}` 生成它"
+    )
+}
+
+/// A baseline that is none.
+pub fn broken_baseline(path: &Path, reason: &str, language: Language) -> String {
+    let name = path.display().to_string();
+    let (name, reason) = (escaped(&name), escaped(reason));
+    tr!(
+        language,
+        "error: `{name}` is not a baseline: {reason}\n  help: write it again with `zeropilot check … --write-baseline {name}`",
+        "错误：`{name}` 不是基线文件：{reason}\n  建议：用 `zeropilot check … --write-baseline {name}` 重新生成"
+    )
+}
+
+/// A baseline that cannot be written.
+pub fn cannot_write_baseline(path: &Path, error: &std::io::Error, language: Language) -> String {
+    let name = path.display().to_string();
+    let name = escaped(&name);
+    tr!(
+        language,
+        "error: cannot write the baseline `{name}`: {error}\n  help: name a file in a directory that exists and can be written to",
+        "错误：无法写入基线文件 `{name}`：{error}\n  建议：换一个已存在且可写的目录"
+    )
+}
+
+/// That a baseline is written.
+pub fn baseline_written(path: &Path, findings: usize, files: usize, language: Language) -> String {
+    let name = path.display().to_string();
+    let name = escaped(&name);
+    let plural = |count, one, more| if count == 1 { one } else { more };
+    let findings_word = plural(findings, "finding", "findings");
+    let files_word = plural(files, "file", "files");
+    tr!(
+        language,
+        "wrote {findings} {findings_word} in {files} {files_word} to {name}; `--baseline {name}` leaves them out of later checks",
+        "已把 {files} 个文件里的 {findings} 个问题写入 {name}；之后用 `--baseline {name}` 检查时不再报告它们"
+    )
+}
+
+/// That findings of a baseline are gone.
+pub fn baseline_outdated(path: &Path, count: usize, language: Language) -> String {
+    let name = path.display().to_string();
+    let name = escaped(&name);
+    let are = if count == 1 { "finding is" } else { "findings are" };
+    tr!(
+        language,
+        "{count} {are} in {name} and no longer in the files; write it again with --write-baseline",
+        "{name} 里有 {count} 个问题已不在文件中；用 --write-baseline 重新生成它"
+    )
+}
+
 /// That the conversation with an editor broke off.
 pub fn editor_gone(reason: &str, language: Language) -> String {
     let reason = escaped(reason);

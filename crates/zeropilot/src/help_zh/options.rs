@@ -82,6 +82,17 @@ pub(super) const OPTIONS: &[(&[&str], &str, &str)] = &[
     (ANSWERING, "json", "等同于 --output-format json"),
     (&["check"], "select", "只报告这些规则：编号（如 K05）或其首字母"),
     (&["check"], "ignore", "不报告这些规则"),
+    (
+        &["check"],
+        "fail_on",
+        "只有这一级或更严重的问题才让检查失败：error、warning、note；never 只报告，不失败［默认 warning］",
+    ),
+    (&["check"], "baseline", "不报告这个文件里的问题（由 --write-baseline 写出）"),
+    (
+        &["check"],
+        "write_baseline",
+        "不报告问题，而是写入这个文件；之后的检查用 --baseline 略去它们",
+    ),
     (&["check"], "watch", "文件一有变化就重新检查，按 Ctrl-C 结束"),
     (
         &["check"],

@@ -17,7 +17,8 @@ use super::machine;
 use super::screen::Screen;
 use crate::files::Input;
 use crate::job;
-use crate::mend::Mode;
+use crate::manner::Manner;
+use crate::project::Found;
 
 pub(super) struct Preflight<'a> {
     pub(super) command: &'a RunCommand,
@@ -81,9 +82,11 @@ impl Preflight<'_> {
         let input = Input::Found(path.clone());
         let Ok(bytes) = input.read() else { return true };
         let script = String::from_utf8_lossy(&bytes);
+        let found = Found::default();
         let told = |layout: &Layout| {
             let script = (path.as_path(), script.as_ref());
-            job::check_script(&input, script, layout, self.settings, &outside, Mode::Tell)
+            let manner = Manner::telling_everything(*layout, self.settings.clone(), &found);
+            job::check_script(&input, script, self.settings, &outside, &manner)
         };
         let Ok(pieces) = told(&layout) else { return true };
         let words: String = pieces.iter().map(|piece| piece.text.as_str()).collect();

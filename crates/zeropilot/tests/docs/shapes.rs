@@ -339,7 +339,7 @@ fn run_events() -> Vec<RunEvent> {
         RunEvent::Preflight {
             errors: 0,
             warnings: 1,
-            findings: vec!["ds.json:5:3: K02 …".to_owned()],
+            findings: vec!["ds.json:5:3: warning K02 …".to_owned()],
         },
         RunEvent::CheckpointsShared {
             run: words("20260101-115900-1"),

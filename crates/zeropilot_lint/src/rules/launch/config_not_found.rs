@@ -32,8 +32,8 @@ pub(crate) static RULE: Rule = Rule {
 static WORDING: Wording = Wording {
     message: Text::new("there is no file `{name}`", "找不到文件 `{name}`"),
     why: Text::new(
-        "zeropilot looked in the directory it runs in and in the directory of the script, and followed the script's `cd`. No command before the launch writes the file.",
-        "zeropilot 按脚本里的 `cd`，在运行目录和脚本所在目录里都没有找到。启动训练之前也没有命令会生成这个文件。",
+        "zeropilot looked in the directory it runs in, in the directory of the script and in those between them, and followed the script's `cd`. No command before the launch writes the file.",
+        "zeropilot 按脚本里的 `cd`，在运行目录、脚本所在目录以及两者之间的目录里都没有找到。启动训练之前也没有命令会生成这个文件。",
     ),
     help: Text::new(
         "correct the path, or run the script from the directory the path starts in",

@@ -1,6 +1,6 @@
 use num_traits::ToPrimitive as _;
 use zeropilot_config::schema::EngineVersion;
-use zeropilot_config::syntax::Value;
+use zeropilot_config::syntax::{Node, Value};
 
 use crate::diagnostic::Diagnostic;
 use crate::reading::at_value;
@@ -19,7 +19,10 @@ pub(crate) static RULE: Rule = Rule {
         "配置里的 `sequence_parallel_size` 不会打开序列并行",
     ),
     wordings: &[&ALONE, &WITHOUT_GROUPS],
-    sources: &["deepspeedai/DeepSpeed deepspeed/runtime/config.py, DeepSpeedConfig.__init__"],
+    sources: &[
+        "deepspeedai/DeepSpeed deepspeed/runtime/config.py, DeepSpeedConfig.__init__",
+        "deepspeedai/DeepSpeed deepspeed/compile/custom_ops/sp_dp_registry.py",
+    ],
     examples: &[
         Example::new(r#"{"train_micro_batch_size_per_gpu": 1, "sequence_parallel_size": 2}"#),
         Example::job("torchrun --nproc_per_node 2 t.py").files(&[
@@ -29,6 +32,9 @@ pub(crate) static RULE: Rule = Rule {
     ],
     good: &[
         Example::new(r#"{"train_micro_batch_size_per_gpu": 1, "sequence_parallel_size": 1}"#),
+        Example::new(
+            r#"{"train_micro_batch_size_per_gpu": 1, "sequence_parallel_size": 2, "compile": {"deepcompile": true, "passes": ["autosp"]}}"#,
+        ),
         Example::new(r#"{"train_micro_batch_size_per_gpu": 1, "sequence_parallel_size": 2}"#)
             .script(|| Script { sharing: Some(Sharing::Ranks(2)), ..Script::default() }),
     ],
@@ -68,7 +74,7 @@ pub(crate) fn check(subject: &Subject<'_>, found: &mut Vec<Diagnostic>) {
     };
     // With both keys the engine builds a mesh, which other attention uses.
     let has_mesh = subject.node(["data_parallel_size"]).is_some();
-    let has_groups = subject.script.sharing.is_some() || has_mesh;
+    let has_groups = subject.script.sharing.is_some() || has_mesh || splits_by_compiling(subject);
     if !is_shared || has_groups || subject.version < EngineVersion::V0_17 {
         return;
     }
@@ -76,4 +82,13 @@ pub(crate) fn check(subject: &Subject<'_>, found: &mut Vec<Diagnostic>) {
         true => at_value(&RULE, &WITHOUT_GROUPS, &[KEY], node).severity(Severity::Warning),
         false => at_value(&RULE, &ALONE, &[KEY], node),
     });
+}
+
+/// Whether a pass of DeepCompile splits sequences; it makes its groups from the key.
+fn splits_by_compiling(subject: &Subject<'_>) -> bool {
+    let is_pass = |pass: &Node| matches!(&pass.value, Value::Str(name) if name == "autosp");
+    subject.node(["compile", "passes"]).is_some_and(|passes| match &passes.value {
+        Value::Array(passes) => passes.iter().any(is_pass),
+        _ => false,
+    })
 }
