@@ -90,9 +90,21 @@ impl Understanding {
             Some(Some(name)) if name.starts_with('{') || has_file(name) => Self::Read,
             Some(Some(_)) => Self::Absent,
             Some(None) => Self::Open,
+            // The config may be among words that only the run knows.
+            None if has_unknown_words(launch) => Self::Open,
             None => Self::Made,
         }
     }
+}
+
+/// Whether a launch has words that only the run knows and that are neither its program nor the value of an option.
+fn has_unknown_words(launch: &Launch) -> bool {
+    let is_option = |text: &str| text.starts_with('-') && !text.contains('=');
+    let apart = launch.words.iter().enumerate().filter(|(index, word)| {
+        let before = index.checked_sub(1).and_then(|before| launch.words.get(before));
+        word.text.is_none() && !before.and_then(|it| it.text.as_deref()).is_some_and(is_option)
+    });
+    apart.count() > usize::from(launch.program.is_none())
 }
 
 /// A finding in a job.
@@ -238,6 +250,8 @@ mod tests {
         assert_eq!(of("deepspeed a.py --deepspeed b.json"), Some(Understanding::Absent));
         assert_eq!(of("deepspeed a.py --deepspeed $CONFIG"), Some(Understanding::Open));
         assert_eq!(of("deepspeed a.py --zero_stage 2"), Some(Understanding::Made));
+        assert_eq!(of("deepspeed a.py --zero_stage $Z"), Some(Understanding::Made));
+        assert_eq!(of("deepspeed a.py $OPTIONS"), Some(Understanding::Open));
         assert_eq!(of("make all"), None);
     }
 }

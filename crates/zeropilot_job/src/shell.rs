@@ -301,6 +301,11 @@ impl Reader<'_> {
                 let mut end = inside.start;
                 for part in children(node).filter(Node::is_named) {
                     whole.push_str(self.text.get(end..part.start_byte()).unwrap_or(""));
+                    // The grammar counts it to the second of two expansions.
+                    if part.kind() != "string_content" {
+                        let text = self.slice(part);
+                        whole.push_str(&text[..text.len() - text.trim_start().len()]);
+                    }
                     whole.push_str(&self.value(part));
                     end = part.end_byte();
                 }
@@ -315,7 +320,7 @@ impl Reader<'_> {
     }
 
     fn expanded(&self, node: Node<'_>) -> Option<String> {
-        let text = self.slice(node);
+        let text = self.slice(node).trim_start();
         match node.kind() {
             "command_substitution" => {
                 let own = self.variable("0").filter(|own| !own.contains(UNKNOWN))?;
@@ -465,6 +470,14 @@ mod tests {
         let own = [known("deepspeed"), known("a.py"), known("--lr"), None];
         let own = own.into_iter().chain([known("--deepspeed"), known("ds.json"), None]);
         assert_eq!(words(text), [own.collect::<Vec<_>>()]);
+    }
+
+    #[test]
+    fn two_variables_in_one_text_are_both_read() {
+        let text = "A=1\nB=2\nC=\"run $A $B\"\neval $C";
+        let known = |text: &str| Some(text.to_owned());
+        let last = words(text).pop().expect("a command");
+        assert_eq!(last, [known("eval"), known("run"), known("1"), known("2")]);
     }
 
     #[test]
