@@ -177,7 +177,7 @@ fn precision(study: &JobStudy, labels: &[Label]) -> String {
     };
     format!(
         "## Precision\n\n\
-         {} findings were read with the job and DeepSpeed's source at hand (`knowledge/findings/job_labels.jsonl`): {right} are true, \
+         {} findings were compared with the files of the job, for frequent rules by a script that looks up the stated fact (`knowledge/findings/job_labels.jsonl`): {right} are true, \
          {wrong} were false, {open} cannot be decided from the repository. Of those that are still reported, {told_right} are true and \
          {still} false: {:.1} % of the decided ones. {unread} One reader read them; nobody checked the reader.\n\n\
          | rule | verdict | why | now |\n| --- | --- | --- | --- |\n{}\n",
