@@ -84,7 +84,7 @@ impl Recorder {
         }
         // It is over no more.
         match fs::remove_file(directory.join("verdict.json")) {
-            Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+            Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
             _ => Ok(Self::with(directory, lock, events, copy)),
         }
     }

@@ -62,11 +62,6 @@ pub fn happening(happening: &RunEvent, language: Language) -> Option<String> {
         RunEvent::NotStartedAgain { reason, checkpoints } => {
             not_again(*reason, checkpoints, language)
         }
-        RunEvent::Continued { attempts } => tr!(
-            language,
-            "continuing the run of this record, which was started {attempts} time(s) before",
-            "继续该记录中的运行，此前已启动 {attempts} 次"
-        ),
         RunEvent::Restarting { delay } => {
             tr!(language, "starting again in {delay:.0} s", "{delay:.0} 秒后重新启动")
         }
@@ -100,18 +95,6 @@ pub fn happening(happening: &RunEvent, language: Language) -> Option<String> {
             "the loss or the gradient norm is NaN or infinite",
             "loss 或梯度范数是 NaN 或无穷大"
         ),
-        RunEvent::Spike { what, step, value, usual } => {
-            drift::spike(*what, *step, [*value, *usual], language)
-        }
-        RunEvent::Slower { seconds_per_step, usual } => {
-            drift::slower(*seconds_per_step, *usual, language)
-        }
-        RunEvent::PaceCompared { seconds_per_step, predicted } => {
-            return drift::compared(*seconds_per_step, *predicted, language);
-        }
-        RunEvent::Straggler { rank, waited, looks, stood } => {
-            drift::straggler(*rank, (*waited, *looks), stood, language)
-        }
         RunEvent::Hang { seconds, ranks, stood, explanation } => {
             hang::happened(*seconds, ranks, stood, explanation.as_ref(), language)
         }
@@ -137,7 +120,7 @@ pub fn happening(happening: &RunEvent, language: Language) -> Option<String> {
             "第 {attempt} 次运行结束：{}",
             cause_words(cause, language)
         ),
-        _ => return None,
+        _ => return drift::happened(happening, language),
     };
     Some(text)
 }

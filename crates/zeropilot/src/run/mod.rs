@@ -80,16 +80,12 @@ fn supervise(arguments: &RunArguments, layout: &Layout) -> Result<Verdict, Strin
     let (id, directory) = arguments::place(arguments.record.as_deref(), &home());
     let id = earlier.as_ref().map_or(id, |earlier| earlier.record.info.id.clone());
     let unwritable = |error: std::io::Error| arguments::unwritable(&directory, &error, language);
-    let recorder = match &earlier {
-        None => Recorder::create(&directory, events),
-        Some(_) => Recorder::reopen(&directory, events),
-    };
-    let recorder = Arc::new(recorder.map_err(unwritable)?);
+    let open = if earlier.is_some() { Recorder::reopen } else { Recorder::create };
+    let recorder = Arc::new(open(&directory, events).map_err(unwritable)?);
     let checkpoints = arguments.checkpoints.as_deref().or(command.checkpoints.as_deref());
     let mut info = info(&id, &command, predicted, fullest);
-    if let Some(earlier) = &earlier {
-        info.started_at = earlier.record.info.started_at;
-    }
+    info.started_at =
+        earlier.as_ref().map_or(info.started_at, |earlier| earlier.record.info.started_at);
     info.checkpoints = checkpoints.map(|path| resolved_here(path).display().to_string());
     let text = serde_json::to_string_pretty(&info).unwrap_or_default();
     recorder.write("run.json", &text).map_err(unwritable)?;

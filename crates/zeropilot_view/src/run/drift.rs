@@ -1,16 +1,35 @@
 //! Training that goes on, but not as it did: jumps, slower steps, a rank that the others wait for.
 
-use zeropilot_record::{Jumped, RanksAt};
+use zeropilot_record::{Jumped, RanksAt, RunEvent};
 use zeropilot_text::{Language, Text, tr};
 
 use super::hang;
 
-pub(super) fn spike(
-    what: Jumped,
-    step: u64,
-    [value, usual]: [f64; 2],
-    language: Language,
-) -> String {
+/// What is said of it; nothing of anything else.
+pub(super) fn happened(happening: &RunEvent, language: Language) -> Option<String> {
+    match happening {
+        RunEvent::Continued { attempts } => Some(tr!(
+            language,
+            "continuing the run of this record, which was started {attempts} time(s) before",
+            "继续该记录中的运行，此前已启动 {attempts} 次"
+        )),
+        RunEvent::Spike { what, step, value, usual } => {
+            Some(spike(*what, *step, [*value, *usual], language))
+        }
+        RunEvent::Slower { seconds_per_step, usual } => {
+            Some(slower(*seconds_per_step, *usual, language))
+        }
+        RunEvent::PaceCompared { seconds_per_step, predicted } => {
+            compared(*seconds_per_step, *predicted, language)
+        }
+        RunEvent::Straggler { rank, waited, looks, stood } => {
+            Some(straggler(*rank, (*waited, *looks), stood, language))
+        }
+        _ => None,
+    }
+}
+
+fn spike(what: Jumped, step: u64, [value, usual]: [f64; 2], language: Language) -> String {
     let what = match what {
         Jumped::Loss => Text::new("the loss", "loss "),
         Jumped::GradientNorm => Text::new("the gradient norm", "梯度范数"),
@@ -23,7 +42,7 @@ pub(super) fn spike(
     )
 }
 
-pub(super) fn slower(now: f64, usual: f64, language: Language) -> String {
+fn slower(now: f64, usual: f64, language: Language) -> String {
     tr!(
         language,
         "steps became slower: {now:.3} s each, {:.1} times the usual {usual:.3} s\n  help: --find-stragglers names a rank that the others wait for",
@@ -35,7 +54,7 @@ pub(super) fn slower(now: f64, usual: f64, language: Language) -> String {
 /// Steps that take this many times as long as predicted are worth a word.
 const SLOW: f64 = 1.5;
 
-pub(super) fn compared(now: f64, predicted: f64, language: Language) -> Option<String> {
+fn compared(now: f64, predicted: f64, language: Language) -> Option<String> {
     (now > SLOW * predicted).then(|| {
         tr!(
             language,
@@ -46,7 +65,7 @@ pub(super) fn compared(now: f64, predicted: f64, language: Language) -> Option<S
     })
 }
 
-pub(super) fn straggler(
+fn straggler(
     rank: u32,
     (waited, looks): (usize, usize),
     at: &RanksAt,
