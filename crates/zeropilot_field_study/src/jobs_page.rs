@@ -177,13 +177,14 @@ fn precision(study: &JobStudy, labels: &[Label]) -> String {
     };
     format!(
         "## Precision\n\n\
-         {} findings were compared with the files of the job, for frequent rules by a script that looks up the stated fact (`knowledge/findings/job_labels.jsonl`): {right} are true, \
-         {wrong} were false, {open} cannot be decided from the repository. Of those that are still reported, {told_right} are true and \
-         {still} false: {:.1} % of the decided ones. {unread} One reader read them; nobody checked the reader.\n\n\
+         {} findings have a verdict (`knowledge/findings/job_labels.jsonl`): {right} are true, {wrong} were false, {open} cannot be decided from the repository. \
+         Of the decided ones {before:.0} % were true as first found. The rules were then corrected by them, so that the figure after it is no measure of its own: of \
+         those that are still reported, {told_right} are true and {still} false. {unread} A script looked up the stated fact for the frequent rules; for the others \
+         one reader gave one reason for each rule and opened some of the files. A second reader has not checked them.\n\n\
          | rule | verdict | why | now |\n| --- | --- | --- | --- |\n{}\n",
         labels.len(),
-        percent(told_right, told_right + still),
-        rows.join("\n")
+        rows.join("\n"),
+        before = percent(right, right + wrong),
     )
 }
 

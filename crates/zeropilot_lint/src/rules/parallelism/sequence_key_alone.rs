@@ -32,9 +32,16 @@ pub(crate) static RULE: Rule = Rule {
     ],
     good: &[
         Example::new(r#"{"train_micro_batch_size_per_gpu": 1, "sequence_parallel_size": 1}"#),
-        Example::new(
-            r#"{"train_micro_batch_size_per_gpu": 1, "sequence_parallel_size": 2, "compile": {"deepcompile": true, "passes": ["autosp"]}}"#,
-        ),
+        Example::job("deepspeed --num_gpus 2 t.py").files(&[
+            (
+                "t.py",
+                "engine, _, _, _ = deepspeed.initialize(model=model, config='ds.json')\nengine.compile()\n",
+            ),
+            (
+                "ds.json",
+                r#"{"train_micro_batch_size_per_gpu": 1, "sequence_parallel_size": 2, "compile": {"deepcompile": true, "passes": ["autosp"]}}"#,
+            ),
+        ]),
         Example::new(r#"{"train_micro_batch_size_per_gpu": 1, "sequence_parallel_size": 2}"#)
             .script(|| Script { sharing: Some(Sharing::Ranks(2)), ..Script::default() }),
     ],
