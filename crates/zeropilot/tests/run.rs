@@ -316,7 +316,7 @@ fn what_the_engine_would_refuse_is_not_started() {
     assert_eq!(done.status.code(), Some(11));
     assert_eq!(String::from_utf8_lossy(&done.stdout), "out\n");
     let said = String::from_utf8_lossy(&done.stderr);
-    assert!(said.contains("no launch of DeepSpeed is seen") && said.contains("\nerr\n"), "{said}");
+    assert!(said.contains("no DeepSpeed launch found") && said.contains("\nerr\n"), "{said}");
     let listed = Command::new(env!("CARGO_BIN_EXE_zeropilot"))
         .args(["runs", "--json", "--runs"])
         .arg(directory.path().join("runs"))
