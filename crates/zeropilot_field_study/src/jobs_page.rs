@@ -219,8 +219,6 @@ mod tests {
             .filter_map(|rest| rest.split(' ').next()?.parse().ok())
             .collect();
         assert!(shares.len() == 3 && shares[0] >= 79.0, "{row}");
-        let (_, rest) = page.split_once(" false: ").expect("precision");
-        let precision: f64 = rest.split(' ').next().expect("a number").parse().expect("a number");
-        assert!(precision >= 95.0, "{precision}");
+        assert!(page.contains(" are true and 0 false."), "what was false is no longer reported");
     }
 }

@@ -61,8 +61,15 @@ pub enum JobProblem {
 }
 
 /// Where files are that a script names, in the order in which they are looked for.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone)]
 pub struct Places(Vec<PathBuf>);
+
+/// Where the program runs.
+impl Default for Places {
+    fn default() -> Self {
+        Self(vec![PathBuf::new()])
+    }
+}
 
 impl Places {
     /// Where the program runs, then where the script stands; the other way round if the training program is only there.

@@ -298,7 +298,7 @@ pub(super) const OPTIONS: &[(&[&str], &str, &str)] = &[
     (
         &["plan", "memory", "simulate", "doctor", "diagnose"],
         "loss_shards",
-        "DeepSpeed 分块 loss 的块数；不写时，每块的 fp32 logits 不超过 1 GiB",
+        "DeepSpeed 分块 loss 的块数；默认让每块的 fp32 logits 不超过 1 GiB",
     ),
     (
         &["plan", "memory", "simulate", "doctor", "diagnose"],

@@ -5,6 +5,8 @@
 //! is in the way of the next. What ZeRO gathers and copies in between is not replayed, so that this is the share of the
 //! model alone.
 
+use std::collections::BTreeMap;
+
 use zeropilot_units::Bytes;
 
 use super::allocator::{Allocation, Allocator, OutOfMemory, Settings};
@@ -86,13 +88,22 @@ struct Follower {
     /// By [`StorageId::index`].
     alive: Vec<Option<Allocation>>,
     kept: Vec<Allocation>,
+    /// Parts of gradients that wait for the rest.
+    parts: BTreeMap<ParameterId, Allocation>,
     failure: Option<OutOfMemory>,
 }
 
 impl Follower {
     fn new(gradients: Gradients, settings: Settings) -> Self {
         let allocator = Allocator::new(settings);
-        Self { allocator, gradients, alive: Vec::new(), kept: Vec::new(), failure: None }
+        Self {
+            allocator,
+            gradients,
+            alive: Vec::new(),
+            kept: Vec::new(),
+            parts: BTreeMap::new(),
+            failure: None,
+        }
     }
 
     fn take(&mut self, bytes: u64) -> Option<Allocation> {
@@ -103,6 +114,14 @@ impl Follower {
                 None
             }
         }
+    }
+
+    /// A gradient, added to the parts of it that came before.
+    fn with_parts(&mut self, parameter: ParameterId, id: StorageId) -> Option<Allocation> {
+        let own = self.alive.get_mut(id.index()).and_then(Option::take);
+        let Some(sum) = self.parts.remove(&parameter) else { return own };
+        own.into_iter().for_each(|own| self.allocator.free(own));
+        Some(sum)
     }
 
     fn end_micro_step(&mut self) {
@@ -139,9 +158,14 @@ impl Listener for Follower {
         }
     }
 
-    fn gradient(&mut self, _parameter: ParameterId, id: StorageId, _storage: Storage) {
-        let alive = self.alive.get_mut(id.index()).and_then(Option::take);
-        let Some(allocation) = alive else { return };
+    fn part_of_gradient(&mut self, parameter: ParameterId, id: StorageId, _storage: Storage) {
+        if let Some(sum) = self.with_parts(parameter, id) {
+            self.parts.insert(parameter, sum);
+        }
+    }
+
+    fn gradient(&mut self, parameter: ParameterId, id: StorageId, _storage: Storage) {
+        let Some(allocation) = self.with_parts(parameter, id) else { return };
         match self.gradients {
             Gradients::Kept => self.kept.push(allocation),
             Gradients::Bucketed => self.allocator.free(allocation),

@@ -248,7 +248,7 @@ impl Lowered {
                 let module = model.module_id(event.module as usize)?;
                 Some(model.module_name(module)).filter(|name| !name.is_empty())
             }
-            Item::Gradient { parameter, .. } => {
+            Item::Gradient { parameter, .. } | Item::PartOfGradient { parameter, .. } => {
                 Some(model.parameter_name(model.parameters[*parameter as usize].parameter.id))
             }
             _ => None,
