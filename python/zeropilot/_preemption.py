@@ -1,13 +1,12 @@
 """A scheduler's warning becomes a checkpoint: the signal is noted, and all ranks are told of it at the same step."""
 
 import signal
+from importlib import import_module
 from types import FrameType
 from typing import Any, Iterable, Optional
 
 
-def _accelerator() -> Any:
-    import torch
-
+def _accelerator(torch: Any) -> Any:
     # PyTorch before 2.6 has no name for whatever it computes on.
     known = getattr(torch, "accelerator", None)
     return (known and known.current_accelerator()) or torch.device("cuda")
@@ -44,12 +43,11 @@ class Preemption:
         All ranks get the same answer, so that all save at the same step. It is a collective: every rank must ask equally often.
         """
         announced = self.signal is not None
-        import torch
-        import torch.distributed as dist
-
+        torch: Any = import_module("torch")
+        dist: Any = import_module("torch.distributed")
         if dist.is_available() and dist.is_initialized():
             on_cpu = "gloo" in str(dist.get_backend())
-            device = torch.device("cpu") if on_cpu else _accelerator()
+            device = torch.device("cpu") if on_cpu else _accelerator(torch)
             flag = torch.tensor([int(announced)], dtype=torch.int32, device=device)
             dist.all_reduce(flag, op=dist.ReduceOp.MAX)
             announced = bool(flag.item())
@@ -58,11 +56,10 @@ class Preemption:
 
     def callback(self) -> Any:
         """A callback of the HF Trainer that saves a checkpoint and ends training once a rank was asked to end."""
-        from transformers import TrainerCallback
-
+        base: Any = import_module("transformers").TrainerCallback
         preemption = self
 
-        class SaveAndStop(TrainerCallback):  # type: ignore[misc]
+        class SaveAndStop(base):  # type: ignore[misc]
             def on_step_end(self, args: Any, state: Any, control: Any, **_: Any) -> None:
                 if preemption.is_announced():
                     control.should_save = True
