@@ -6,11 +6,13 @@ mod action;
 #[path = "adoption/hook.rs"]
 mod hook;
 
+mod command;
+
 use std::fs;
 use std::path::Path;
 use std::process::{Command, Output};
 
-use tempfile::TempDir;
+use command::directory;
 
 /// One error, one warning and one note for 8 ranks.
 const CONFIG: &str = r#"{
@@ -19,16 +21,6 @@ const CONFIG: &str = r#"{
   "zero_optimization": {"stage": 2, "sub_group_size": 1000000000}
 }
 "#;
-
-fn directory(files: &[(&str, &str)]) -> TempDir {
-    let directory = tempfile::tempdir().expect("a temporary directory");
-    for (name, text) in files {
-        let path = directory.path().join(name);
-        fs::create_dir_all(path.parent().expect("a parent")).expect("directories");
-        fs::write(path, text).expect("a file");
-    }
-    directory
-}
 
 fn check(directory: &Path, arguments: &[&str]) -> Output {
     Command::new(env!("CARGO_BIN_EXE_zeropilot"))

@@ -1,8 +1,11 @@
 //! `zeropilot check` of launch scripts, as a user runs it.
 
+mod command;
+
 use std::fs;
 use std::process::Command;
 
+use command::directory;
 use serde_json::Value;
 use tempfile::TempDir;
 
@@ -23,16 +26,6 @@ const CONFIG: &str = r#"{
   "zero_optimization": {"stage": 2}
 }
 "#;
-
-fn directory(files: &[(&str, &str)]) -> TempDir {
-    let directory = tempfile::tempdir().expect("a temporary directory");
-    for (name, text) in files {
-        let path = directory.path().join(name);
-        fs::create_dir_all(path.parent().expect("a parent")).expect("directories");
-        fs::write(path, text).expect("a file");
-    }
-    directory
-}
 
 fn run(directory: &TempDir, arguments: &[&str]) -> (i32, String) {
     let output = Command::new(env!("CARGO_BIN_EXE_zeropilot"))

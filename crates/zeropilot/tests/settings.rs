@@ -1,21 +1,13 @@
 //! `zeropilot.toml` and `[tool.zeropilot]`, as a user has them.
 
-use std::fs;
+mod command;
+
 use std::process::{Command, Output};
 
+use command::directory;
 use tempfile::TempDir;
 
 const CONFIG: &str = r#"{"train_batch_size": 8, "gradient_accumulation_steps": 2, "nobody": 1}"#;
-
-fn directory(files: &[(&str, &str)]) -> TempDir {
-    let directory = tempfile::tempdir().expect("a temporary directory");
-    for (name, text) in files {
-        let path = directory.path().join(name);
-        fs::create_dir_all(path.parent().expect("a parent")).expect("directories");
-        fs::write(path, text).expect("a file");
-    }
-    directory
-}
 
 fn run(directory: &TempDir, within: &str, arguments: &[&str]) -> Output {
     Command::new(env!("CARGO_BIN_EXE_zeropilot"))

@@ -247,9 +247,7 @@ impl Reader<'_> {
         let said = self.text("grad_checkpointing");
         let named = said.filter(|said| matches!(said.value.as_str(), "offload" | "unsloth"));
         self.switch("grad_checkpointing").or(named.map(|said| said.map(|_| true))).or_else(|| {
-            let call = self.called("gradient_checkpointing_enable")?;
-            let place = Place::in_file(self.launch.program.as_deref()?, call.span);
-            Some(Sourced { value: true, origin: self.origin(&place) })
+            Some(self.placed(self.called("gradient_checkpointing_enable")?)?.map(|_| true))
         })
     }
 
@@ -261,6 +259,7 @@ impl Reader<'_> {
         self.placed(self.script()?.calls.iter().find(is_it)?)
     }
 
+    /// A call of the training script, with its place.
     fn placed<'c>(&self, call: &'c Call) -> Option<Sourced<&'c Call>> {
         let place = Place::in_file(self.launch.program.as_deref()?, call.span);
         Some(Sourced { value: call, origin: self.origin(&place) })
@@ -355,10 +354,8 @@ impl Reader<'_> {
         let call = self.called("LoraConfig");
         let by_rank = || job.lora_rank.clone().map(|rank| rank.map(|_| MethodName::Lora));
         let off = self.switch("adapters").is_some_and(|switch| !switch.value);
-        job.method = named.or_else(lora).or_else(|| {
-            let place = Place::in_file(self.launch.program.as_deref()?, call?.span);
-            Some(Sourced { value: MethodName::Lora, origin: self.origin(&place) })
-        });
+        job.method =
+            named.or_else(lora).or_else(|| Some(self.placed(call?)?.map(|_| MethodName::Lora)));
         if job.method.is_none() && !off {
             job.method = by_rank();
         }

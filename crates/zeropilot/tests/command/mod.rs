@@ -1,8 +1,22 @@
 //! The command as a user runs it, with nothing of this machine's environment.
 #![allow(dead_code, unreachable_pub, reason = "each test file uses a part of it")]
 
+use std::fs;
 use std::path::Path;
 use std::process::Command;
+
+use tempfile::TempDir;
+
+/// A directory with these files.
+pub fn directory(files: &[(&str, &str)]) -> TempDir {
+    let directory = tempfile::tempdir().expect("a temporary directory");
+    for (name, text) in files {
+        let path = directory.path().join(name);
+        fs::create_dir_all(path.parent().expect("a parent")).expect("directories");
+        fs::write(path, text).expect("a file");
+    }
+    directory
+}
 
 pub struct Run {
     pub code: i32,
