@@ -216,7 +216,7 @@ impl Provenance {
         if matches!(training.fused_loss, Some(FusedLoss::SequenceTiled | FusedLoss::TiledFused)) {
             self.take("loss_shards", &mut training.loss_shards, job.loss_shards.clone(), None);
             if training.loss_shards.is_none() {
-                self.state("loss_shards", "1 GiB".to_owned(), Origin::Assumed);
+                self.state("loss_shards", "≤ 1 GiB".to_owned(), Origin::Assumed);
             }
         }
         self.take("liger", &mut training.liger, job.liger.clone(), None);

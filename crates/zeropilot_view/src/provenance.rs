@@ -40,7 +40,7 @@ const NAMES: [(&str, Text, &str); 44] = [
     ),
     ("attention", Text::new("attention", "注意力实现"), "--attention"),
     ("fused_loss", Text::new("fused loss", "融合 loss"), "--fused-loss"),
-    ("loss_shards", Text::new("shards of the loss", "loss 的分块数"), "--loss-shards"),
+    ("loss_shards", Text::new("loss shards", "loss 分块"), "--loss-shards"),
     ("liger", Text::new("Liger's kernels", "Liger Kernel"), "--liger"),
     ("sequence_parallel", Text::new("GPUs per sequence", "每条序列的卡数"), "--sequence-parallel"),
     ("tiled_mlp", Text::new("tiled MLP", "MLP 分块计算"), "--tiled-mlp"),
