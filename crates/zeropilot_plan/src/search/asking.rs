@@ -43,6 +43,8 @@ pub(super) struct Asker<'a> {
     /// The speed of a rank, if it is known.
     machine: Option<Machine>,
     workloads: HashMap<WorkloadOf, Rc<Workload>>,
+    rooms: HashMap<Way, bool>,
+    seconds: HashMap<Way, f64>,
     /// Questions put to the memory model.
     pub(super) asked: usize,
 }
@@ -50,15 +52,10 @@ pub(super) struct Asker<'a> {
 impl<'a> Asker<'a> {
     pub(super) fn new(task: &'a Task<'a>) -> Result<Self, PlanError> {
         let capacity = task.cluster.capacity().ok_or(PlanError::NoMemory)?.bytes;
-        let format = match task.precision {
-            Precision::Bf16 => Format::Bf16,
-            Precision::Fp16(_) => Format::Fp16,
-            Precision::Fp32 => Format::Fp32,
-        };
-        let pace = Pace::of(task.cluster, format, Outlook::Expected);
-        let fabric = Fabric::of(task.cluster, Outlook::Expected);
-        let machine = pace.map(|pace| Machine { pace, fabric });
-        Ok(Self { task, capacity, machine, workloads: HashMap::new(), asked: 0 })
+        let machine = machine(task);
+        let workloads = HashMap::new();
+        let (rooms, seconds) = (HashMap::new(), HashMap::new());
+        Ok(Self { task, capacity, machine, workloads, rooms, seconds, asked: 0 })
     }
 
     /// The same about another cluster of the same GPUs.
@@ -66,23 +63,40 @@ impl<'a> Asker<'a> {
         Asker {
             task,
             capacity: self.capacity,
-            machine: self.machine.clone(),
+            machine: machine(task),
             workloads: self.workloads.clone(),
+            rooms: HashMap::new(),
+            seconds: HashMap::new(),
             asked: 0,
         }
     }
 
+    /// Takes over what another worked out about micro batches, which is the same on every cluster of these GPUs.
+    pub(super) fn learn_workloads(&mut self, other: Asker<'_>) {
+        self.workloads = other.workloads;
+    }
+
+    /// What is planned.
+    pub(super) fn task(&self) -> &'a Task<'a> {
+        self.task
+    }
+
     /// Whether a way fits. The allocator's slack is worked out only if it decides.
     pub(super) fn has_room(&mut self, way: Way) -> Result<bool, PlanError> {
+        if let Some(known) = self.rooms.get(&way) {
+            return Ok(*known);
+        }
         let has_room = self.ask(way, |asker, question, workload| {
             let answer = Answer::without_slack(question, workload);
             asker.fits(&answer) && asker.fits(&answer.with_slack(question, workload))
         });
-        match has_room {
+        let has_room = match has_room {
             // More tokens than can be counted fit nowhere.
-            Err(PlanError::Lower(LowerError::TooLarge { .. })) => Ok(false),
-            other => other,
-        }
+            Err(PlanError::Lower(LowerError::TooLarge { .. })) => false,
+            other => other?,
+        };
+        self.rooms.insert(way, has_room);
+        Ok(has_room)
     }
 
     /// Whether what a way is expected to need fits, whatever its upper bound is.
@@ -123,12 +137,17 @@ impl<'a> Asker<'a> {
 
     /// Seconds a GPU takes for a sequence; infinite if its speed is not known.
     pub(super) fn seconds_per_sequence(&mut self, way: Way) -> Result<f64, PlanError> {
+        if let Some(known) = self.seconds.get(&way) {
+            return Ok(*known);
+        }
         let share = way.work.gpus_per_sequence();
-        self.ask(way, |asker, question, workload| {
+        let seconds = self.ask(way, |asker, question, workload| {
             let seconds =
                 |machine: &Machine| simulate(&question.step_program(workload), machine).total;
             asker.machine.as_ref().map_or(f64::INFINITY, |machine| seconds(machine) * share)
-        })
+        })?;
+        self.seconds.insert(way, seconds);
+        Ok(seconds)
     }
 
     /// What ways are ranked by: the time for a sequence, or the documented order where that is not known.
@@ -206,6 +225,17 @@ impl<'a> Asker<'a> {
         let ram = self.task.cluster.host.ram;
         ram.map_or(Bytes(0), |ram| answer.node().high().saturating_sub(ram))
     }
+}
+
+fn machine(task: &Task<'_>) -> Option<Machine> {
+    let format = match task.precision {
+        Precision::Bf16 => Format::Bf16,
+        Precision::Fp16(_) => Format::Fp16,
+        Precision::Fp32 => Format::Fp32,
+    };
+    let pace = Pace::of(task.cluster, format, Outlook::Expected);
+    let fabric = Fabric::of(task.cluster, Outlook::Expected);
+    pace.map(|pace| Machine { pace, fabric })
 }
 
 fn training(task: &Task<'_>, work: Work) -> Training {

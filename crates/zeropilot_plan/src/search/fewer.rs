@@ -2,7 +2,8 @@
 
 use zeropilot_cluster::{Cluster, Layout};
 
-use super::{Fitting, Plan, PlanError, Task, plan};
+use super::asking::Asker;
+use super::{Fitting, Plan, PlanError, Task, plan_with};
 
 /// A plan on some of the GPUs.
 #[derive(Debug, Clone)]
@@ -58,17 +59,21 @@ pub fn offers(task: &Task<'_>) -> Result<Offers, PlanError> {
     if task.cluster.gpus.device.accelerator().is_none() {
         return Err(PlanError::NoSpeed);
     }
-    let on = |layout| {
+    let mut known = Asker::new(task)?;
+    let mut on = |layout| {
         let mut cluster = task.cluster.clone();
         cluster.gpus.layout = layout;
-        let plan = plan(&Task { cluster: &cluster, ..*task })?;
+        let smaller = Task { cluster: &cluster, ..*task };
+        let mut asker = known.about(&smaller);
+        let plan = plan_with(&mut asker)?;
+        known.learn_workloads(asker);
         Ok(Offer { cluster, plan })
     };
     let all = task.cluster.gpus.layout;
     let can_be_spread =
         |offer: &Result<Offer, PlanError>| !matches!(offer, Err(PlanError::Batch { .. }));
     Ok(Offers {
-        fewer: fewer(all).map(on).filter(can_be_spread).collect::<Result<_, _>>()?,
+        fewer: fewer(all).map(&mut on).filter(can_be_spread).collect::<Result<_, _>>()?,
         all: on(all)?,
     })
 }

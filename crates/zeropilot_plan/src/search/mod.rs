@@ -193,16 +193,20 @@ pub enum PlanError {
 ///
 /// If there is nothing to search.
 pub fn plan(task: &Task<'_>) -> Result<Plan, PlanError> {
+    plan_with(&mut Asker::new(task)?)
+}
+
+fn plan_with(asker: &mut Asker<'_>) -> Result<Plan, PlanError> {
+    let task = asker.task();
     let space = Space::of(task)?;
-    let mut asker = Asker::new(task)?;
-    let plan = search(task, &space, &mut asker)?;
+    let plan = search(task, &space, asker)?;
     if !plan.fitting.is_empty() {
         return Ok(plan);
     }
     if let Some(stretched) = longer::plan(task, &space)? {
         return Ok(stretched);
     }
-    let shortage = shortage::of(task, &space, &asker, &plan.rejected)?;
+    let shortage = shortage::of(task, &space, asker, &plan.rejected)?;
     Ok(Plan { shortage: Some(shortage), ..plan })
 }
 
