@@ -98,9 +98,11 @@ fn answer(command: &PlanCommand, layout: &Layout, output: &mut Output) -> Result
     if let (Some(path), Some(choice)) = (path, planned.choice()) {
         write(path, choice, command.force, language)?;
     }
-    if let (true, Some(places), Some(choice)) = (command.diff, &subject.places, planned.choice()) {
-        let found = Changes::of(&subject.job, choice, planned.cluster.world_size());
-        output.result(&plan_diff::text(&subject.job, places, &found, language));
+    let job = &subject.job;
+    let found = planned.choice().filter(|_| subject.places.is_some());
+    let found = found.map(|choice| Changes::of(job, choice, planned.cluster.world_size()));
+    if let (true, Some(places), Some(found)) = (command.diff, &subject.places, &found) {
+        output.result(&plan_diff::text(job, places, found, language));
         output.flush();
         if found.is_empty() && !layout.quiet {
             output.say(&changes::nothing(language));
@@ -110,7 +112,10 @@ fn answer(command: &PlanCommand, layout: &Layout, output: &mut Output) -> Result
     let config = path.map_or("ds_config.json".to_owned(), |path| path.display().to_string());
     let commands = planned.commands(&config);
     let written = path.and(planned.choice()).map(|_| config.as_str());
-    let report = PlanReport::of(&planned, &commands, written);
+    let mut report = PlanReport::of(&planned, &commands, written);
+    if let Some(found) = &found {
+        report = report.with_changes(job, found);
+    }
     let result = if command.format.is_json() {
         format!("{:#}\n", words::json(&report))
     } else {
@@ -121,7 +126,7 @@ fn answer(command: &PlanCommand, layout: &Layout, output: &mut Output) -> Result
     let is_talking = layout.format == Format::Human && !layout.quiet;
     let length = length_note(&model, planned.length, language);
     length.filter(|_| is_talking).into_iter().for_each(|note| output.say(&note));
-    if is_talking && path.is_none() && planned.choice().is_some() {
+    if is_talking && path.is_none() && planned.choice().is_some() && report.changes.is_none() {
         output.say(&talk::not_written_yet(&config, language));
     }
     Ok(planned.choice().is_some())

@@ -58,7 +58,7 @@ impl Changes {
         };
         let document = written.and_then(|text| parse_hjson(text).ok());
         let root = document.as_ref().map(|document| document.root());
-        Self { config, arguments: arguments(job, root, choice) }
+        Self { config, arguments: arguments(job, root, choice, world) }
     }
 
     /// Whether the job already trains like that.
@@ -114,7 +114,12 @@ fn is_number(node: &Node) -> bool {
 }
 
 /// What the program must be told otherwise than now.
-fn arguments(job: &TrainingJob, config: Option<&Node>, choice: &Fitting) -> Vec<ArgumentChange> {
+fn arguments(
+    job: &TrainingJob,
+    config: Option<&Node>,
+    choice: &Fitting,
+    world: u64,
+) -> Vec<ArgumentChange> {
     let target = choice.recipe.target;
     let is_told = !matches!(target, Target::DeepSpeed | Target::Accelerate);
     let Work { micro_batch, accumulation, checkpointing, fused_loss, long_context } =
@@ -129,6 +134,9 @@ fn arguments(job: &TrainingJob, config: Option<&Node>, choice: &Fitting) -> Vec<
     };
     let number = |said: &Option<Sourced<u64>>| said.clone().map(|said| said.map(Value::from));
     let switch = |said: &Option<Sourced<bool>>| said.clone().map(|said| said.map(Value::from));
+    if job.world_size.is_some() {
+        want("world_size", None, number(&job.world_size), world.into());
+    }
     let is_in_config = |key: &str| config.and_then(|root| root.get(key)).is_some_and(is_number);
     if is_told {
         want("micro_batch", name("batch_size"), number(&job.micro_batch), micro_batch.into());

@@ -17,7 +17,8 @@ pub use offers::offers_take_long;
 pub use page::{PlanWords, words};
 
 use unicode_width::UnicodeWidthStr;
-use zeropilot_ask::{AsWritten, Bill, MethodName, Planned, Provenance, TaskName};
+use zeropilot_ask::{AsWritten, Bill, Changes, MethodName, Planned, Provenance, TaskName};
+use zeropilot_job::{Origin, TrainingJob};
 use zeropilot_plan::{
     Fitting, Longest, Offers, Offloaded, Plan, PlanError, Rejected, Target, Way, Work,
     nearest_multiple,
@@ -70,6 +71,8 @@ pub struct PlanReport<'a> {
     pub provenance: &'a Provenance,
     /// The job as it is written.
     pub current: Option<&'a AsWritten>,
+    /// The job that is planned and what to change in it, where its files say how it starts.
+    pub changes: Option<(&'a TrainingJob, &'a Changes)>,
 }
 
 impl<'a> PlanReport<'a> {
@@ -97,7 +100,15 @@ impl<'a> PlanReport<'a> {
             bill: planned.bill,
             provenance: &planned.provenance,
             current: planned.current.as_ref(),
+            changes: None,
         }
+    }
+
+    /// With what to change in a job; one whose files say no config is started by a command of ours.
+    pub fn with_changes(self, job: &'a TrainingJob, changes: &'a Changes) -> Self {
+        let is_started =
+            job.config.as_ref().is_some_and(|config| matches!(config.origin, Origin::File { .. }));
+        Self { changes: is_started.then_some((job, changes)), ..self }
     }
 
     /// "8xH100", or "4 of 8xH100" where fewer are cheaper.
@@ -117,14 +128,19 @@ fn way_words(way: Way, language: Language) -> String {
     let checkpointing =
         words(way.work.checkpointing, Text::new(", gradient checkpointing", "，梯度检查点"));
     let fused = words(way.work.fused_loss, Text::new(", fused loss", "，融合 loss"));
-    let hpz = if way.hpz > 1 { format!(" + hpZ {}", way.hpz) } else { String::new() };
     let Work { micro_batch: micro, accumulation, .. } = way.work;
     let batch = strategy::batch(micro, accumulation, language);
+    let zero = zero_words(way, language);
+    let long = script::long_context(way.work.long_context, language);
+    format!("{zero}{batch}{checkpointing}{fused}{long}")
+}
+
+/// "ZeRO-3 + hpZ 8 + optimizer on host".
+fn zero_words(way: Way, language: Language) -> String {
+    let hpz = if way.hpz > 1 { format!(" + hpZ {}", way.hpz) } else { String::new() };
     let (optimizer, weights) = offload(way);
     let offload = strategy::offload(optimizer, weights, language);
-    let stage = way.shape.stage.number();
-    let long = script::long_context(way.work.long_context, language);
-    format!("ZeRO-{stage}{hpz}{offload}{batch}{checkpointing}{fused}{long}")
+    format!("ZeRO-{}{hpz}{offload}", way.shape.stage.number())
 }
 
 /// The plan for people.
@@ -178,12 +194,18 @@ pub fn human(report: &PlanReport<'_>, layout: &Layout) -> String {
     // Code that is cut cannot be copied.
     text.push_str(&script::code(report, choice, language));
     text.push_str(&fold(&rollout_words(report.steps, language), width));
-    text.push_str(&rows(
-        Text::new("\nStart it with one of:", "\n启动命令（任选其一）：").get(language),
-        report.commands.iter().map(|(_, command)| (command.clone(), String::new())),
-        // A command that is cut cannot be copied.
-        None,
-    ));
+    match report.changes {
+        Some((job, found)) => {
+            let strategy = zero_words(choice.way, language);
+            text.push_str(&changes::of_job(job, found, &strategy, language));
+        }
+        None => text.push_str(&rows(
+            Text::new("\nStart it with one of:", "\n启动命令（任选其一）：").get(language),
+            report.commands.iter().map(|(_, command)| (command.clone(), String::new())),
+            // A command that is cut cannot be copied.
+            None,
+        )),
+    }
     if let Some(current) = report.current {
         text.push_str(&fold(&current::words(current, language), width));
     }

@@ -1,8 +1,8 @@
 //! What to change in the files of a job, in words.
 
 use serde_json::Value;
-use zeropilot_ask::ArgumentChange;
-use zeropilot_job::{JobConfig, Origin};
+use zeropilot_ask::{ArgumentChange, Changes, ConfigChange};
+use zeropilot_job::{JobConfig, Origin, TrainingJob};
 use zeropilot_text::{Language, Text, tr};
 
 use crate::{escaped, provenance};
@@ -43,6 +43,43 @@ pub fn argument(
         }
     };
     format!("{line}{by_hand}\n")
+}
+
+/// What to change before the job is started as before.
+pub(super) fn of_job(
+    job: &TrainingJob,
+    changes: &Changes,
+    strategy: &str,
+    language: Language,
+) -> String {
+    if changes.is_empty() {
+        return format!("\n{}\n", nothing(language));
+    }
+    let head = Text::new(
+        "\nChange the job (--diff prints the patch), then start it as before:\n",
+        "\n修改任务（--diff 输出补丁），然后照原来的方式启动：\n",
+    );
+    let config = match (&changes.config, &job.config) {
+        (ConfigChange::Nothing, _) => String::new(),
+        (ConfigChange::Text(_), Some(JobConfig { name, .. })) => {
+            let name = escaped(name);
+            tr!(
+                language,
+                "{name}: zero_optimization for {strategy}\n",
+                "{name}：zero_optimization 改为 {strategy}\n"
+            )
+        }
+        (_, config) => config_by_hand(config.as_ref(), language),
+    };
+    let arguments = changes.arguments.iter();
+    let lines = arguments.map(|change| argument(change, job.config.as_ref(), true, language));
+    let lines: String = [config]
+        .into_iter()
+        .chain(lines)
+        .filter(|line| !line.is_empty())
+        .map(|line| format!("  {line}"))
+        .collect();
+    format!("{}{lines}", head.get(language))
 }
 
 /// That the config is no file that can be edited.
