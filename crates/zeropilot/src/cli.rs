@@ -87,6 +87,9 @@ pub(crate) enum Command {
     /// Serve an editor: findings, explanations, completion and quick fixes, by the Language Server Protocol
     #[command(after_help = lsp::AFTER_HELP)]
     Lsp(LspCommand),
+    /// Serve an agent: check, plan, memory and other verbs as tools, by the Model Context Protocol (MCP)
+    #[command(after_help = EXIT_CODES)]
+    Mcp,
     /// Examine this machine: what it lacks for a config, from packages and compilers to GPUs and disks
     Doctor(Box<DoctorCommand>),
     /// Measure this machine with your PyTorch and DeepSpeed, so that predictions use its own speeds

@@ -31,6 +31,7 @@ const DOCTOR: &str = "体检本机：要跑这份配置还缺什么（软件包�
 const CALIBRATE: &str = "用你的 PyTorch 和 DeepSpeed 实测本机，让预测采用本机自己的速度";
 const DIAGNOSE: &str = "诊断日志：训练为什么显存或主机内存不足（CUDA OOM），先改什么";
 const LSP: &str = "为编辑器提供语言服务（LSP）：实时检查、悬停说明、补全和快速修复";
+const MCP: &str = "为智能体提供工具（MCP）：check、plan、memory 等命令可由模型直接调用";
 const COMPLETIONS: &str = "输出 shell 的命令补全脚本";
 const MAN: &str = "把手册页（man page）写进一个目录";
 const SCHEMA: &str = "输出 DeepSpeed 配置的 JSON Schema，供编辑器使用";
@@ -192,6 +193,7 @@ const VERBS: &[(&str, &str, &str)] = &[
     ("gpus", GPUS, LIST_EXIT_CODES),
     ("lsp", LSP, LSP_AFTER),
     ("man", MAN, EXIT_CODES),
+    ("mcp", MCP, EXIT_CODES),
     ("memory", MEMORY, MEMORY_EXAMPLES),
     ("models", MODELS, LIST_EXIT_CODES),
     ("new", new::help_zh::ABOUT, new::help_zh::EXAMPLES),

@@ -27,6 +27,7 @@ mod listing;
 mod lsp;
 mod machine_file;
 mod manner;
+mod mcp;
 mod memory;
 mod mend;
 mod model_source;
@@ -108,6 +109,7 @@ fn main() -> ExitCode {
             Command::Diagnose(command) => diagnose::run(&command, &cli.global, language),
             Command::Doctor(command) => doctor::run(&command, &cli.global, language),
             Command::Lsp(command) => lsp::run(&command, &cli.global, language),
+            Command::Mcp => mcp::run(language),
             Command::Completions(command) => {
                 shell_files::completions(&command, parse::definition(language))
             }

@@ -7,6 +7,7 @@
 
 pub mod accuracy;
 pub mod advisory;
+pub mod agent;
 #[cfg(feature = "schema")]
 pub mod answers;
 pub mod calibrate;

@@ -1,0 +1,77 @@
+//! What programs that speak the Model Context Protocol are told.
+
+use std::io::Error;
+
+use serde_json::Value;
+use zeropilot_text::{Language, Text, tr};
+
+use crate::{escaped, system};
+
+/// When to call which tool.
+pub fn instructions(language: Language) -> &'static str {
+    Text::new(
+        "zeropilot answers questions about DeepSpeed ZeRO training before a GPU is used; it never starts a training. Call `plan` to find the stage, offload and batch that fit a model on some GPUs; `memory` and `simulate` to predict GPU memory and step time of a given strategy or job; `check` before a DeepSpeed config or launch script is run; `diagnose` with the log of a run that ended with CUDA out of memory; `explain` and `rule` for what a config key or a rule means. A job is a launch script, a training script, the YAML of a framework or a DeepSpeed config, as a path. Predictions have bounds: report them together with the number, and pass on what an answer lists as assumed or not modelled.",
+        "zeropilot 在动用 GPU 之前回答有关 DeepSpeed ZeRO 训练的问题，从不启动训练。`plan` 找出模型在给定 GPU 上放得下的 stage、卸载和 batch；`memory` 和 `simulate` 预测某个方案或任务的显存和单步耗时；运行 DeepSpeed 配置或启动脚本之前先用 `check`；训练因 CUDA out of memory 结束时，把日志交给 `diagnose`；`explain` 和 `rule` 说明配置项和规则的含义。任务以路径给出：启动脚本、训练脚本、训练框架的 YAML 或 DeepSpeed 配置。预测带有上下界：转述数字时请一并给出，并说明答案列出的假定和未建模的部分。",
+    )
+    .get(language)
+}
+
+/// A message without a method.
+pub fn no_method(language: Language) -> &'static str {
+    Text::new(
+        "the message has no `method`; send JSON-RPC 2.0 requests, one per line",
+        "消息没有 `method`；请发送 JSON-RPC 2.0 请求，每行一个",
+    )
+    .get(language)
+}
+
+/// A method that only other servers have.
+pub fn unknown_method(name: &str, language: Language) -> String {
+    let name = escaped(name);
+    tr!(
+        language,
+        "zeropilot has no method `{name}`; it offers tools: `tools/list`, `tools/call`",
+        "zeropilot 没有方法 `{name}`；它只提供工具：`tools/list`、`tools/call`"
+    )
+}
+
+/// A tool that is not there.
+pub fn unknown_tool(name: &str, known: &[&str], language: Language) -> String {
+    let (name, known) = (escaped(name), known.join(", "));
+    tr!(
+        language,
+        "zeropilot has no tool `{name}`; its tools: {known}",
+        "zeropilot 没有工具 `{name}`；可用的工具：{known}"
+    )
+}
+
+/// A parameter that a tool does not take.
+pub fn unknown_parameter(tool: &str, name: &str, known: &[String], language: Language) -> String {
+    let (name, known) = (escaped(name), known.join(", "));
+    tr!(
+        language,
+        "error: {tool} takes no parameter `{name}`\n  help: it takes: {known}",
+        "错误：{tool} 没有参数 `{name}`\n  建议：可用的参数：{known}"
+    )
+}
+
+/// A value of another kind.
+pub fn wrong_value(name: &str, wanted: &str, value: &Value, language: Language) -> String {
+    let value = value.to_string();
+    let value = escaped(&value);
+    tr!(
+        language,
+        "error: {name} is {value}\n  help: pass {wanted}",
+        "错误：{name} 的值是 {value}\n  建议：请传入 {wanted}"
+    )
+}
+
+/// That the client went away in the middle of a message.
+pub fn client_gone(error: &Error, language: Language) -> String {
+    let why = system::failure(error, language);
+    tr!(
+        language,
+        "error: the connection to the MCP client ended: {why}\n  help: `zeropilot mcp` is started by an agent; docs/agents.md says how",
+        "错误：与 MCP 客户端的连接中断：{why}\n  建议：`zeropilot mcp` 由智能体启动，配置方法见 docs/zh/agents.md"
+    )
+}
