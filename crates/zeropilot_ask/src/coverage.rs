@@ -24,7 +24,7 @@ struct Key {
 }
 
 static KEYS: LazyLock<Vec<Key>> = LazyLock::new(|| {
-    let text = include_str!("../../../knowledge/recipes/config_keys.json");
+    let text = const { zeropilot_knowledge::text("recipes/config_keys.json") };
     serde_json::from_str(text).expect("knowledge/recipes/config_keys.json is read by a test")
 });
 

@@ -35,7 +35,7 @@ struct Catalogue {
 }
 
 static CATALOGUE: LazyLock<Catalogue> = LazyLock::new(|| {
-    let lines = include_str!("../../../knowledge/accelerators/accelerators.jsonl").lines();
+    let lines = const { zeropilot_knowledge::text("accelerators/accelerators.jsonl") }.lines();
     let accelerators: Vec<Accelerator> = lines
         .map(|line| serde_json::from_str(line).expect("a test reads every embedded line"))
         .collect();

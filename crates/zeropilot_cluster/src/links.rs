@@ -157,7 +157,7 @@ pub struct Links {
 }
 
 static LINKS: LazyLock<Links> = LazyLock::new(|| {
-    let text = include_str!("../../../knowledge/links/links.json");
+    let text = const { zeropilot_knowledge::text("links/links.json") };
     serde_json::from_str(text).expect("a test reads the embedded file")
 });
 

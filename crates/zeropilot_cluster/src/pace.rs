@@ -75,7 +75,7 @@ struct Facts {
 }
 
 static FACTS: LazyLock<Facts> = LazyLock::new(|| {
-    let text = include_str!("../../../knowledge/pace/pace.json");
+    let text = const { zeropilot_knowledge::text("pace/pace.json") };
     serde_json::from_str(text).expect("a test reads the embedded file")
 });
 

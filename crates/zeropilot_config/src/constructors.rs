@@ -108,7 +108,7 @@ macro_rules! texts {
     ($($version:literal),+ $(,)?) => {
         const TEXTS: &[(&str, &str)] = &[$((
             $version,
-            include_str!(concat!("../../../knowledge/constructors/", $version, ".json")),
+            const { zeropilot_knowledge::text(concat!("constructors/", $version, ".json")) },
         )),+];
     };
 }

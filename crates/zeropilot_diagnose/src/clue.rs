@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::Phase;
 
-const DATA: &str = include_str!("../../../knowledge/messages/frames.json");
+const DATA: &str = zeropilot_knowledge::text("messages/frames.json");
 
 /// What was being allocated.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]

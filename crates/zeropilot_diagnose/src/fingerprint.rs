@@ -7,7 +7,7 @@ use std::sync::LazyLock;
 use aho_corasick::{AhoCorasick, AhoCorasickKind, MatchKind};
 use serde::Deserialize;
 
-const DATA: &str = include_str!("../../../knowledge/fingerprints/logs.json");
+const DATA: &str = zeropilot_knowledge::text("fingerprints/logs.json");
 
 /// What a fingerprint shows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Deserialize)]

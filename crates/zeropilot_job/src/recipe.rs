@@ -86,24 +86,28 @@ impl Arguments {
 }
 
 static RECIPES: LazyLock<Vec<Recipe>> = LazyLock::new(|| {
-    let text = include_str!("../../../knowledge/recipes/frameworks.json");
+    let text = const { zeropilot_knowledge::text("recipes/frameworks.json") };
     serde_json::from_str(text).expect("knowledge/recipes/frameworks.json is read by a test")
 });
 
 pub(crate) static ARGUMENTS: LazyLock<Arguments> = LazyLock::new(|| {
-    let text = include_str!("../../../knowledge/recipes/arguments.json");
+    let text = const { zeropilot_knowledge::text("recipes/arguments.json") };
     serde_json::from_str(text).expect("knowledge/recipes/arguments.json is read by a test")
 });
 
 /// The config behind a name that ms-swift takes for `--deepspeed`.
 pub(crate) fn swift_preset(name: &str) -> Option<&'static str> {
     Some(match name {
-        "zero0" => include_str!("../../../knowledge/recipes/ms-swift/zero0.json"),
-        "zero1" => include_str!("../../../knowledge/recipes/ms-swift/zero1.json"),
-        "zero2" => include_str!("../../../knowledge/recipes/ms-swift/zero2.json"),
-        "zero2_offload" => include_str!("../../../knowledge/recipes/ms-swift/zero2_offload.json"),
-        "zero3" => include_str!("../../../knowledge/recipes/ms-swift/zero3.json"),
-        "zero3_offload" => include_str!("../../../knowledge/recipes/ms-swift/zero3_offload.json"),
+        "zero0" => const { zeropilot_knowledge::text("recipes/ms-swift/zero0.json") },
+        "zero1" => const { zeropilot_knowledge::text("recipes/ms-swift/zero1.json") },
+        "zero2" => const { zeropilot_knowledge::text("recipes/ms-swift/zero2.json") },
+        "zero2_offload" => {
+            const { zeropilot_knowledge::text("recipes/ms-swift/zero2_offload.json") }
+        }
+        "zero3" => const { zeropilot_knowledge::text("recipes/ms-swift/zero3.json") },
+        "zero3_offload" => {
+            const { zeropilot_knowledge::text("recipes/ms-swift/zero3_offload.json") }
+        }
         _ => return None,
     })
 }

@@ -104,7 +104,7 @@ struct Catalogue {
 }
 
 static CATALOGUE: LazyLock<Catalogue> = LazyLock::new(|| {
-    let lines = include_str!("../../../knowledge/models/catalogue.jsonl").lines();
+    let lines = const { zeropilot_knowledge::text("models/catalogue.jsonl") }.lines();
     let entries: Vec<Entry> = lines
         .map(|line| serde_json::from_str(line).expect("a test reads every embedded line"))
         .collect();

@@ -96,7 +96,7 @@ macro_rules! files {
     ($($name:literal),+ $(,)?) => {
         const FILES: &[(&str, &str)] = &[$((
             $name,
-            include_str!(concat!("../../../../knowledge/keys/", $name, ".json")),
+            const { zeropilot_knowledge::text(concat!("keys/", $name, ".json")) },
         )),+];
     };
 }

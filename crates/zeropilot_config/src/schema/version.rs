@@ -33,7 +33,7 @@ macro_rules! known {
 
         static KNOWN: [Known; KNOWN_VERSIONS.len()] = [$(Known {
             name: $version,
-            json: include_str!(concat!("../../../../knowledge/schema/", $version, ".json")),
+            json: const { zeropilot_knowledge::text(concat!("schema/", $version, ".json")) },
             schema: OnceLock::new(),
         }),+];
     };

@@ -94,7 +94,7 @@ pub const RULE: &str = "V11";
 
 static ADVISORIES: LazyLock<Vec<Advisory>> = LazyLock::new(|| {
     // The file is part of the program and a test reads it.
-    serde_json::from_str(include_str!("../../../../knowledge/advisories/advisories.json"))
+    serde_json::from_str(const { zeropilot_knowledge::text("advisories/advisories.json") })
         .unwrap_or_else(|error| panic!("knowledge/advisories/advisories.json: {error}"))
 });
 

@@ -70,7 +70,7 @@ pub(crate) struct ExpertNames {
 }
 
 static FACTS: LazyLock<Facts> = LazyLock::new(|| {
-    serde_json::from_str(include_str!("../../../../knowledge/models/families.json"))
+    serde_json::from_str(const { zeropilot_knowledge::text("models/families.json") })
         .expect("the embedded facts are generated in this form")
 });
 

@@ -73,7 +73,7 @@ impl Errors {
 }
 
 static RECORDING: LazyLock<Recording> = LazyLock::new(|| {
-    serde_json::from_str(include_str!("../../../../knowledge/models/stand_ins.json"))
+    serde_json::from_str(const { zeropilot_knowledge::text("models/stand_ins.json") })
         .expect("the embedded recording is generated in this form")
 });
 

@@ -7,7 +7,7 @@ use zeropilot_record::Activity;
 
 use crate::stacks::{Frame, Thread};
 
-const DATA: &str = include_str!("../../../../knowledge/stacks/frames.json");
+const DATA: &str = zeropilot_knowledge::text("stacks/frames.json");
 
 #[derive(Deserialize)]
 struct Data {

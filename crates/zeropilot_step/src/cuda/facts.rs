@@ -128,7 +128,7 @@ pub(super) struct Facts {
 }
 
 pub(super) static FACTS: LazyLock<Facts> = LazyLock::new(|| {
-    let text = include_str!("../../../../knowledge/cuda/cuda.json");
+    let text = const { zeropilot_knowledge::text("cuda/cuda.json") };
     serde_json::from_str(text).expect("a test reads the embedded file")
 });
 

@@ -87,7 +87,7 @@ struct File {
 }
 
 static FILE: LazyLock<File> = LazyLock::new(|| {
-    let text = include_str!("../../../../knowledge/field/interval.json");
+    let text = const { zeropilot_knowledge::text("field/interval.json") };
     serde_json::from_str(text).expect("a test reads the embedded file")
 });
 

@@ -22,8 +22,8 @@ macro_rules! texts {
     ($($name:literal),+ $(,)?) => {
         const TEXTS: &[(&str, &str, &str)] = &[$((
             $name,
-            include_str!(concat!("../../../../knowledge/concepts/", $name, ".en.md")),
-            include_str!(concat!("../../../../knowledge/concepts/", $name, ".zh.md")),
+            const { zeropilot_knowledge::text(concat!("concepts/", $name, ".en.md")) },
+            const { zeropilot_knowledge::text(concat!("concepts/", $name, ".zh.md")) },
         )),+];
     };
 }
@@ -65,7 +65,7 @@ impl Concept {
     pub fn all() -> &'static [Self] {
         static ALL: OnceLock<Vec<Concept>> = OnceLock::new();
         ALL.get_or_init(|| {
-            let json = include_str!("../../../../knowledge/concepts/index.json");
+            let json = const { zeropilot_knowledge::text("concepts/index.json") };
             // The file is part of the program and a test reads it.
             serde_json::from_str(json)
                 .unwrap_or_else(|error| panic!("knowledge/concepts/index.json: {error}"))

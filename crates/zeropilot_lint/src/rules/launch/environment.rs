@@ -46,7 +46,7 @@ struct Known {
 
 static KNOWN: LazyLock<Known> = LazyLock::new(|| {
     // The file is part of the program and the example below reads it.
-    serde_json::from_str(include_str!("../../../../../knowledge/environment.json"))
+    serde_json::from_str(const { zeropilot_knowledge::text("environment.json") })
         .unwrap_or_else(|error| panic!("knowledge/environment.json: {error}"))
 });
 

@@ -46,7 +46,7 @@ struct Renamed {
 
 static KNOWN: LazyLock<Known> = LazyLock::new(|| {
     // The file is part of the program and the example above reads it.
-    serde_json::from_str(include_str!("../../../../../knowledge/environment_renamed.json"))
+    serde_json::from_str(const { zeropilot_knowledge::text("environment_renamed.json") })
         .unwrap_or_else(|error| panic!("knowledge/environment_renamed.json: {error}"))
 });
 
