@@ -110,7 +110,7 @@ fn required(front_end: Option<FrontEnd>) -> Vec<Required> {
     let mut required: Vec<Required> = vec![
         (
             "deepspeed",
-            Text::new("The config is for DeepSpeed.", "这份配置就是给它用的。"),
+            Text::new("DeepSpeed reads the config.", "这份配置由 DeepSpeed 读取。"),
             "pip install deepspeed",
         ),
         (
@@ -121,14 +121,14 @@ fn required(front_end: Option<FrontEnd>) -> Vec<Required> {
     ];
     if front_end == Some(FrontEnd::HfTrainer) {
         let reason = Text::new(
-            "The config says \"auto\", which the HF Trainer fills.",
-            "配置里有 \"auto\"，要由 HF Trainer 来填。",
+            "The config contains \"auto\", which HF Trainer fills.",
+            "配置里有 \"auto\"，由 HF Trainer 填写。",
         );
         required.push(("transformers", reason, "pip install transformers"));
     }
     if matches!(front_end, Some(FrontEnd::HfTrainer | FrontEnd::Accelerate)) {
         let reason = Text::new(
-            "The front end hands the config to DeepSpeed through accelerate.",
+            "The training framework passes the config to DeepSpeed through accelerate.",
             "训练框架通过 accelerate 把配置交给 DeepSpeed。",
         );
         required.push(("accelerate", reason, "pip install accelerate"));
@@ -197,10 +197,8 @@ fn builds(machine: &Machine, needs: &Needs, found: &mut Vec<Finding>) {
         return;
     }
     let what = match needs {
-        Needs { cpu_adam: true, async_io: false, .. } => {
-            Text::new("its Adam for the CPU", "CPU 版 Adam")
-        }
-        Needs { async_io: true, .. } => Text::new("its disk engine", "异步 IO 模块"),
+        Needs { cpu_adam: true, async_io: false, .. } => Text::new("its CPU Adam", "CPU Adam"),
+        Needs { async_io: true, .. } => Text::new("its asynchronous I/O module", "异步 I/O 模块"),
         _ => Text::new("its fused optimizer", "融合优化器"),
     };
     let tools = machine.tools;
@@ -230,8 +228,10 @@ fn gpus(machine: &Machine, found: &mut Vec<Finding>) {
         Err(problem) => {
             let finding = Finding::new("no-driver", Severity::Warning, &words::NO_DRIVER);
             found.push(match problem {
-                NoDriver::NoLibrary => finding
-                    .with("reason", Text::new("its library is not installed", "没有安装驱动库")),
+                NoDriver::NoLibrary => finding.with(
+                    "reason",
+                    Text::new("the driver library is not installed", "没有安装驱动库"),
+                ),
                 NoDriver::Refuses(reason) => finding.with("reason", reason.clone()),
             });
             return;
@@ -320,17 +320,17 @@ fn disk_findings(disk: &Disk, found: &mut Vec<Finding>) {
 fn slow(kind: &str) -> Option<Text> {
     match kind {
         "tmpfs" | "ramfs" => Some(Text::new(
-            "That is host memory: nothing is saved by moving it there.",
-            "那就是主机内存，挪过去并不节省内存。",
+            "This file system is in host memory: offload to it saves no host memory.",
+            "这个文件系统就在主机内存里，卸载到这里并不节省主机内存。",
         )),
         "nfs" | "nfs4" | "cifs" | "smb3" | "lustre" | "ceph" | "beegfs" | "gpfs" | "fuse.sshfs"
         | "9p" => Some(Text::new(
-            "Every step reads and writes all optimizer states; over a network that takes minutes.",
-            "每一步都要读写全部优化器状态，走网络会非常慢。",
+            "DeepSpeed reads and writes all optimizer states at every step; over a network, that takes minutes.",
+            "DeepSpeed 每一步都要读写全部优化器状态，走网络要花几分钟。",
         )),
         "overlay" => Some(Text::new(
-            "That is the container's own layer, slow and gone with the container.",
-            "那是容器自身的存储层，速度慢，容器删除后数据也没了。",
+            "This is the container's own storage layer: it is slow and deleted with the container.",
+            "这是容器自身的存储层，速度慢，容器删除后数据也会丢失。",
         )),
         _ => None,
     }
