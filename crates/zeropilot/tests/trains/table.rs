@@ -26,17 +26,17 @@ impl Outcome {
 type Outcomes = [(Combination, Outcome)];
 
 const HEAD: &str = "\
-# Presets
+# Presets that train
 
-What `zeropilot new PRESET --for PROGRAM` writes, handed to the real engine (DeepSpeed 0.19.8 with transformers 5.22 and
-accelerate 1.15) on two CPU ranks, with the programs in `examples/`.
+The table shows how real DeepSpeed (0.19.8 with transformers 5.22 and accelerate 1.15) runs the configs that
+`zeropilot new PRESET --for PROGRAM` writes, on two CPU ranks with the programs in `examples/`.
 
-- **trains**: both ranks made three optimizer steps with a finite loss.
-- **loads**: the program ran on both ranks until the engine had read and accepted the config. Training needs what the
-  machine does not have: libaio and a disk for `zero3_nvme`.
+- **trains**: both ranks completed three optimizer steps with a finite loss.
+- **loads**: the program ran on both ranks until DeepSpeed had read and accepted the config. To train, `zero3_nvme` needs
+  libaio and a disk, which the test machine does not have.
 
-The table is written by `ZEROPILOT_THOROUGH=1 ZEROPILOT_UPDATE_PRESETS=1 cargo test -p zeropilot --test trains`; each
-build tries a dozen of the rows again.
+`ZEROPILOT_THOROUGH=1 ZEROPILOT_UPDATE_PRESETS=1 cargo test -p zeropilot --test trains` writes the table; each build
+repeats a dozen of the rows.
 
 ";
 
