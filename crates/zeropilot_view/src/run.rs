@@ -30,7 +30,7 @@ pub fn happening(happening: &RunEvent, language: Language) -> Option<String> {
         RunEvent::FallbackTaken { strategy, config } => tr!(
             language,
             "next fallback: {}\n  config: {}",
-            "下一级：{}\n  配置：{}",
+            "下一个降级方案：{}\n  配置：{}",
             setup_words(strategy, language),
             escaped(config)
         ),
@@ -53,7 +53,7 @@ pub fn happening(happening: &RunEvent, language: Language) -> Option<String> {
         RunEvent::Resuming { checkpoint, step } => tr!(
             language,
             "resuming from step {step}: {}",
-            "从第 {step} 步继续：{}",
+            "从第 {step} 步续训：{}",
             escaped(checkpoint)
         ),
         RunEvent::BeginningAnew { reason, checkpoints } => {
@@ -75,19 +75,19 @@ pub fn happening(happening: &RunEvent, language: Language) -> Option<String> {
         ),
         RunEvent::CheckpointsShared { run, checkpoints } => tr!(
             language,
-            "warning: run {} on this machine writes its checkpoints to {} too; the two overwrite each other's\n  help: give each run a directory of its own",
+            "warning: run {} on this machine also writes its checkpoints to {}; the two overwrite each other's checkpoints\n  help: use a separate directory for each run",
             "警告：本机的运行 {} 也在向 {} 写 checkpoint，两者会互相覆盖\n  建议：给每个运行单独的目录",
             escaped(run),
             escaped(checkpoints)
         ),
         RunEvent::NoRanksYet { seconds } => tr!(
             language,
-            "no rank has started after {seconds:.0} s, and the launcher computes nothing: it probably waits for other nodes\n  help: check that the command runs on every node, with the same master address, port and number of nodes; Ctrl-C stops it",
-            "启动 {seconds:.0} 秒后仍没有 rank 启动，启动器也没有在计算：它很可能在等其他节点\n  建议：确认每个节点都在运行该命令，且主节点地址、端口和节点数相同；Ctrl-C 可停止"
+            "no rank has started after {seconds:.0} s, and the launcher is idle: it is probably waiting for other nodes\n  help: check that the command runs on every node, with the same master address, port and number of nodes; Ctrl-C stops it",
+            "{seconds:.0} 秒后仍没有 rank 启动，启动器也处于空闲：它很可能在等其他节点\n  建议：确认每个节点都在运行该命令，且主节点地址、端口和节点数相同；Ctrl-C 可停止"
         ),
         RunEvent::NotFinite { since: Some(step) } => tr!(
             language,
-            "the loss or the gradient norm is NaN or infinite since step {step}",
+            "since step {step}, the loss or the gradient norm has been NaN or infinite",
             "从第 {step} 步起，loss 或梯度范数是 NaN 或无穷大"
         ),
         RunEvent::NotFinite { since: None } => tr!(
@@ -100,12 +100,12 @@ pub fn happening(happening: &RunEvent, language: Language) -> Option<String> {
         }
         RunEvent::SignalPassed { signal, processes: 0 } => tr!(
             language,
-            "signal {signal} was not passed on: no process of the run handles it",
-            "信号 {signal} 没有转发：运行中的进程都没有处理它"
+            "zeropilot did not forward signal {signal}: no process of the run handles it",
+            "没有转发信号 {signal}：运行中的进程都不处理它"
         ),
         RunEvent::SignalPassed { signal, processes } => tr!(
             language,
-            "signal {signal} passed on to {processes} process(es)",
+            "forwarded signal {signal} to {processes} process(es)",
             "信号 {signal} 已转发给 {processes} 个进程"
         ),
         RunEvent::Stopping { signal } => tr!(
@@ -128,7 +128,7 @@ pub fn happening(happening: &RunEvent, language: Language) -> Option<String> {
 fn no_resume(reason: NoResume, language: Language) -> &'static str {
     let reason = match reason {
         NoResume::NoCheckpoint => Text::new(
-            "this run wrote no complete checkpoint yet",
+            "this run has not written a complete checkpoint yet",
             "本次运行还没有写出完整的 checkpoint",
         ),
         NoResume::OfAnotherRun => Text::new(
@@ -136,16 +136,17 @@ fn no_resume(reason: NoResume, language: Language) -> &'static str {
             "目录里的 checkpoint 来自另一次运行",
         ),
         NoResume::OptionUnknown => Text::new(
-            "how the program resumes from a checkpoint is not known (--resume-with)",
-            "不知道训练程序如何续训（可用 --resume-with 指定）",
+            "zeropilot does not know how the program resumes from a checkpoint (--resume-with)",
+            "zeropilot 不知道训练程序如何续训（可用 --resume-with 指定）",
         ),
         NoResume::OtherShape => Text::new(
-            "DeepSpeed cannot load the last checkpoint into this stage and number of ranks",
-            "DeepSpeed 无法把已有 checkpoint 加载到新的 stage 或总卡数",
+            "DeepSpeed cannot load the last checkpoint in this stage and with this number of ranks",
+            "DeepSpeed 无法在这个 stage 和总卡数下加载最近的 checkpoint",
         ),
-        NoResume::NotLinkable => {
-            Text::new("the checkpoint cannot be linked to", "无法为 checkpoint 建立链接")
-        }
+        NoResume::NotLinkable => Text::new(
+            "zeropilot cannot create a link to the checkpoint",
+            "zeropilot 无法为 checkpoint 建立链接",
+        ),
     };
     reason.get(language)
 }
@@ -154,7 +155,7 @@ fn not_again(reason: NoResume, checkpoints: &str, language: Language) -> String 
     let (reason, checkpoints) = (no_resume(reason, language), escaped(checkpoints));
     tr!(
         language,
-        "not starting again: {reason}, and the command does not name {checkpoints}, so a new attempt would overwrite its checkpoints\n  help: give the directory as an option of the training program, or start again with another one",
+        "not restarting: {reason}, and the command does not contain {checkpoints}, so a new attempt would overwrite its checkpoints\n  help: pass the directory as an option of the training program, or start again with another one",
         "不再重新启动：{reason}；命令里没有写出 {checkpoints}，再次运行会覆盖其中的 checkpoint\n  建议：用训练程序的选项指定该目录，或换一个目录重新启动"
     )
 }
@@ -185,8 +186,16 @@ fn of_ranks(ranks: &[u32], language: Language) -> String {
     let list = ranks.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ");
     match ranks {
         [] => String::new(),
-        [_] => tr!(language, "; rank {list} is the odd one", "；与其他不同的 rank：{list}"),
-        _ => tr!(language, "; ranks {list} are the odd ones", "；与其他不同的 rank：{list}"),
+        [_] => tr!(
+            language,
+            "; rank {list} differs from the others",
+            "；与其他 rank 不同的是 rank {list}"
+        ),
+        _ => tr!(
+            language,
+            "; ranks {list} differ from the others",
+            "；与其他 rank 不同的是 rank {list}"
+        ),
     }
 }
 
@@ -235,21 +244,21 @@ pub fn cause_words(cause: &Cause, language: Language) -> String {
         }
         Cause::ProgramFailed { rank: Some(rank) } => tr!(
             language,
-            "the training program failed, rank {rank} first",
+            "the training program failed, first on rank {rank}",
             "训练程序出错，最先失败的是 rank {rank}"
         ),
         Cause::ProgramFailed { rank: None } => fixed("the training program failed", "训练程序出错"),
-        Cause::CollectiveTimeout => {
-            fixed("ranks waited too long for each other", "集合通信超时：各 rank 互相等待太久")
-        }
-        Cause::PeerLost => {
-            fixed("a rank on another machine went away", "另一台机器上的 rank 断开了")
-        }
-        Cause::Hang { ranks } => {
-            fixed("nothing moved any more", "训练卡住不动") + &of_ranks(ranks, language)
-        }
+        Cause::CollectiveTimeout => fixed(
+            "a collective timed out: ranks waited too long for each other",
+            "集合通信超时：各 rank 互相等待太久",
+        ),
+        Cause::PeerLost => fixed(
+            "lost the connection to a rank on another machine",
+            "与另一台机器上的 rank 断开了连接",
+        ),
+        Cause::Hang { ranks } => fixed("the run hung", "训练卡住") + &of_ranks(ranks, language),
         Cause::LossScaleFloor => fixed(
-            "fp16 diverged: no loss scale is small enough",
+            "fp16 diverged: the loss scale is already at its minimum",
             "fp16 发散：loss scale 已降到最小",
         ),
         Cause::LossSpike { since } => tr!(
@@ -257,19 +266,21 @@ pub fn cause_words(cause: &Cause, language: Language) -> String {
             "the loss jumped at step {since} and stayed high",
             "loss 在第 {since} 步突然升高，此后没有回落"
         ),
-        Cause::NotFinite => fixed("the loss is not a number", "loss 变成了 NaN 或无穷大"),
-        Cause::ConfigRejected => fixed("the config was refused", "配置被拒绝"),
+        Cause::NotFinite => fixed("the loss is NaN or infinite", "loss 变成了 NaN 或无穷大"),
+        Cause::ConfigRejected => fixed("DeepSpeed rejected the config", "DeepSpeed 不接受该配置"),
         Cause::DiskFull => fixed("a disk is full", "磁盘已满"),
-        Cause::CheckpointUnreadable => fixed("a checkpoint cannot be read", "检查点无法读取"),
+        Cause::CheckpointUnreadable => {
+            fixed("a checkpoint could not be read", "checkpoint 无法读取")
+        }
         Cause::Interrupted { signal } => {
             tr!(language, "interrupted (signal {signal})", "被中断（信号 {signal}）")
         }
         Cause::Unproven => fixed(
-            "the launcher says it went well, but nothing shows that training ended",
-            "启动器返回成功，但没有任何迹象表明训练真的结束了",
+            "the launcher reported success, but nothing shows that training finished",
+            "启动器返回成功，但没有任何迹象表明训练已经完成",
         ),
         Cause::NotStarted => fixed("the command could not be started", "命令无法启动"),
-        Cause::Refused => fixed("refused before the start", "启动前检查未通过"),
+        Cause::Refused => fixed("the check before the start failed", "启动前检查未通过"),
     }
 }
 
@@ -281,10 +292,11 @@ fn memory_words(
 ) -> String {
     let what = match (memory, shortage) {
         (Memory::Device, _) => Text::new("out of GPU memory", "显存不足"),
-        (Memory::Host, Shortage::Refused) => Text::new("out of memory", "内存不足"),
-        (Memory::Host, Shortage::Killed) => {
-            Text::new("out of memory: killed by the kernel", "内存不足：进程被内核杀死")
-        }
+        (Memory::Host, Shortage::Refused) => Text::new("out of host memory", "主机内存不足"),
+        (Memory::Host, Shortage::Killed) => Text::new(
+            "out of host memory: the kernel killed a process",
+            "主机内存不足：内核杀死了进程",
+        ),
     };
     let when = phase.map(|phase| match phase {
         Phase::Loading => Text::new(" while loading", "（加载时）"),
@@ -301,13 +313,13 @@ pub fn launches(seen: usize, language: Language) -> String {
     match seen {
         0 => tr!(
             language,
-            "no DeepSpeed launch found in this command: the checks before the start, the memory prediction and fallbacks are off; the run is still supervised",
-            "这条命令里看不出是在启动 DeepSpeed：没有可预先检查的内容，也无法预测显存、无法降级；但照样全程监督"
+            "no DeepSpeed launch found in this command: zeropilot does not check the config, predict memory or try fallbacks, but it still supervises the run",
+            "在这条命令里没有找到 DeepSpeed 的启动：zeropilot 不检查配置、不预测显存，也不降级，但仍会监督运行"
         ),
         seen => tr!(
             language,
-            "{seen} training runs are seen in this script: no memory is predicted and no fallbacks are taken, since it would not be known for which; supervise them one by one for that",
-            "这个脚本里有 {seen} 处启动训练：分不清是哪一处，因此不预测显存，也不降级；需要的话请逐个运行"
+            "this script launches {seen} training runs: zeropilot predicts no memory and tries no fallbacks, because it cannot tell which run they would apply to; supervise the runs one by one to get both",
+            "这个脚本里有 {seen} 处启动训练：zeropilot 无法判断该针对哪一处，因此不预测显存，也不降级；需要的话请逐个监督运行"
         ),
     }
 }
@@ -318,8 +330,8 @@ pub fn unrecorded(directory: &Path, error: &std::io::Error, language: Language) 
     let directory = escaped(&directory);
     tr!(
         language,
-        "warning: the record in {directory} is incomplete: {error}\n  help: the run continues; make room there, or use --record DIR next time",
-        "警告：{directory} 里的运行记录不完整：{error}\n  建议：训练照常进行；请腾出空间，或下次用 --record 目录 换一个位置"
+        "warning: the record in {directory} is incomplete: {error}\n  help: the run continues; free some disk space there, or use --record DIR next time",
+        "警告：{directory} 里的运行记录不完整：{error}\n  建议：训练照常进行；请腾出磁盘空间，或下次用 --record 目录 换一个位置"
     )
 }
 
@@ -328,8 +340,8 @@ pub fn unsent(why: &str, language: Language) -> String {
     let why = escaped(why);
     tr!(
         language,
-        "warning: a notification could not be sent: {why}\n  help: the run continues; check the URL or command of --notify",
-        "警告：通知发送失败：{why}\n  建议：训练照常进行；请检查 --notify 的 URL 或命令"
+        "warning: zeropilot could not send a notification: {why}\n  help: the run continues; check the URL or command of --notify",
+        "警告：zeropilot 无法发送通知：{why}\n  建议：训练照常进行；请检查 --notify 的 URL 或命令"
     )
 }
 
@@ -338,7 +350,7 @@ pub fn already_completed(id: &str, language: Language) -> String {
     let id = escaped(id);
     tr!(
         language,
-        "zeropilot: run {id} is completed already: nothing to continue",
+        "zeropilot: run {id} is already completed: nothing to continue",
         "zeropilot：运行 {id} 已经完成，无需继续"
     )
 }
@@ -347,7 +359,7 @@ pub fn already_completed(id: &str, language: Language) -> String {
 pub fn no_way_to_continue(language: Language) -> String {
     tr!(
         language,
-        "error: --continue needs to know how the training program resumes from a checkpoint\n  help: add --resume-with, such as --resume-with '--resume {{}}'",
+        "error: --continue needs to know how the training program resumes from a checkpoint\n  help: add --resume-with, for example --resume-with '--resume {{}}'",
         "错误：--continue 需要知道训练程序如何从 checkpoint 续训\n  建议：加上 --resume-with，例如 --resume-with '--resume {{}}'"
     )
 }
@@ -358,7 +370,7 @@ pub fn no_program(program: &Path, language: Language) -> String {
     let program = escaped(&program);
     tr!(
         language,
-        "error: there is no training program {program} here\n  help: write its path as seen from this directory, or change to the directory it is in",
+        "error: no training program {program} here\n  help: write its path relative to this directory, or change to the directory it is in",
         "错误：这里没有训练程序 {program}\n  建议：写相对当前目录的路径，或先切换到它所在的目录"
     )
 }
@@ -367,60 +379,60 @@ pub fn no_program(program: &Path, language: Language) -> String {
 pub fn advice(cause: &Cause, language: Language) -> Option<&'static str> {
     let text = match cause {
         Cause::OutOfMemory { memory: Memory::Device, .. } => Text::new(
-            "let it try the next fallback (--fallback), or see what needs the memory: zeropilot memory --model … --gpus … --config …",
-            "加 --fallback 让它自动降级，或用 zeropilot memory --model … --gpus … --config … 看看显存被什么占用",
+            "let zeropilot try the next fallback (--fallback), or see what uses the memory: zeropilot memory --model … --gpus … --config …",
+            "加 --fallback 让 zeropilot 自动降级，或用 zeropilot memory --model … --gpus … --config … 查看显存被什么占用",
         ),
         Cause::OutOfMemory { memory: Memory::Host, .. } => Text::new(
-            "offload less, use fewer data workers or a higher stage, or get more memory",
-            "减少卸载、减少数据加载进程、提高 stage，或者加内存",
+            "offload less, use fewer data loader workers or a higher stage, or add host memory",
+            "减少卸载、减少数据加载进程、提高 stage，或者增加主机内存",
         ),
         Cause::ProgramFailed { .. } => Text::new(
-            "what led to it is in the last lines of the log, tail-N.log in the record",
+            "see the last lines of the log for what led to it: tail-N.log in the record",
             "之前的输出见日志末尾，即记录里的 tail-N.log",
         ),
         Cause::Crashed { .. } => Text::new(
-            "native code crashed; set PYTHONFAULTHANDLER=1 to see where, and check that PyTorch, CUDA and extensions were built for each other",
-            "本地代码崩溃；设置 PYTHONFAULTHANDLER=1 可以看到位置，并检查 PyTorch、CUDA 和扩展的版本是否匹配",
+            "native code crashed; set PYTHONFAULTHANDLER=1 to see where, and check that the versions of PyTorch, CUDA and extensions match",
+            "原生代码崩溃；设置 PYTHONFAULTHANDLER=1 可以看到位置，并检查 PyTorch、CUDA 和扩展的版本是否匹配",
         ),
         Cause::DeviceFailed { .. } => Text::new(
-            "look for Xid errors in dmesg and at `nvidia-smi -q -d ECC`; if it happens again, take the node out of use",
+            "look for Xid errors in dmesg and check `nvidia-smi -q -d ECC`; if it happens again, take the node out of service",
             "查看 dmesg 中的 Xid 错误和 `nvidia-smi -q -d ECC`；再次出现就停用这个节点",
         ),
         Cause::NoRendezvous => Text::new(
-            "check the host name of --master-addr on every node, and whether another process listens on --master-port",
+            "check on every node that the host name of --master-addr resolves, and whether another process listens on --master-port",
             "在每个节点上检查 --master-addr 的主机名能否解析，以及 --master-port 是否被其他进程占用",
         ),
         Cause::CollectiveTimeout | Cause::Hang { .. } => Text::new(
-            "look for a rank that does different work (uneven data, rank-0-only saving, generation in ZeRO stage 3); after a hang, stacks-N in the record has the stacks of the ranks",
+            "look for a rank that runs different code (uneven data, saving on rank 0 only, generation in ZeRO stage 3); after a hang, stacks-N in the record has the stacks of the ranks",
             "检查是否有 rank 走了不同的路径（数据不均、只在 rank 0 保存、ZeRO stage 3 下生成）；卡住时各 rank 的调用栈保存在记录的 stacks-N 中",
         ),
         Cause::PeerLost => Text::new(
-            "look at the record of the other machine and at the network between them; with --max-restarts all start again",
-            "查看另一台机器上的运行记录和两机之间的网络；加 --max-restarts 可以各自重启后重新会合",
+            "look at the record of the other machine and at the network between them; with --max-restarts, all machines start again",
+            "查看另一台机器上的运行记录和两机之间的网络；加 --max-restarts 后所有机器会重新启动",
         ),
         Cause::LossScaleFloor | Cause::NotFinite => Text::new(
-            "lower the learning rate and look at the data of the first step that is named; if the config has fp16, use bf16 where the GPUs support it",
-            "降低学习率，检查所指出的第一步的数据；配置用的是 fp16 且 GPU 支持时，改用 bf16",
+            "lower the learning rate and check the data of the first step that the report names; if the config has fp16, use bf16 where the GPUs support it",
+            "降低学习率，检查报告中指出的第一步的数据；配置用的是 fp16 且 GPU 支持时，改用 bf16",
         ),
         Cause::LossSpike { .. } => Text::new(
-            "lower the learning rate, clip gradients, or leave out the data around that step: going back to a checkpoint trains on the same data again",
+            "lower the learning rate, clip gradients, or skip the data around that step: after going back to a checkpoint, the run trains on the same data again",
             "降低学习率、做梯度裁剪，或跳过该步附近的数据：退回 checkpoint 后还会训练到同样的数据",
         ),
         Cause::ConfigRejected => Text::new(
-            "zeropilot check says what is wrong with it",
+            "run zeropilot check to see what is wrong with it",
             "用 zeropilot check 查看配置错在哪里",
         ),
         Cause::DiskFull => Text::new(
-            "a checkpoint needs about 14 bytes per trained parameter; keep fewer of them",
-            "一个检查点每个训练参数约需 14 字节；少保留几个",
+            "a checkpoint needs about 14 bytes per trained parameter; keep fewer checkpoints",
+            "一个 checkpoint 每个训练参数约需 14 字节；少保留几个",
         ),
         Cause::CheckpointUnreadable => Text::new(
-            "the number of ranks and the kind of stage must be those that wrote it; otherwise convert it with ds_to_universal",
-            "进程数和 stage 类别必须与写入时一致，否则先用 ds_to_universal 转换",
+            "resume with the number of ranks and the kind of stage that wrote it, or convert it with ds_to_universal",
+            "用写入时的总卡数和同类 stage 续训，或先用 ds_to_universal 转换",
         ),
         Cause::Unproven | Cause::LauncherKilled { .. } | Cause::RankKilled { .. } => Text::new(
-            "a process was killed from outside: look at the scheduler, at the kernel's log (dmesg) and at limits",
-            "有外部因素结束了进程：检查调度系统、内核日志（dmesg）和资源限制",
+            "something outside killed a process: check the scheduler, the kernel log (dmesg) and resource limits",
+            "进程被外部杀死：检查调度系统、内核日志（dmesg）和资源限制",
         ),
         _ => return None,
     };
@@ -478,7 +490,9 @@ impl Row<'_> {
         match self.verdict {
             Some(verdict) => cause_words(&verdict.cause, language),
             None if self.is_running => tr!(language, "running", "运行中"),
-            None => tr!(language, "lost: its supervisor is gone", "已丢失：监督进程不在了"),
+            None => {
+                tr!(language, "lost: its supervisor is no longer running", "已丢失：监督进程不在了")
+            }
         }
     }
 }
@@ -488,7 +502,7 @@ pub fn no_such_run(name: &str, language: Language) -> String {
     let name = escaped(name);
     tr!(
         language,
-        "error: there is no run `{name}`\n  help: `zeropilot runs` lists them",
+        "error: no run is named `{name}`\n  help: `zeropilot runs` lists all runs",
         "错误：没有名为 `{name}` 的运行\n  建议：用 `zeropilot runs` 列出所有运行"
     )
 }
@@ -498,7 +512,7 @@ pub fn no_runs_yet(home: &str, language: Language) -> String {
     let home = escaped(home);
     tr!(
         language,
-        "error: no run was recorded yet in {home}\n  help: start one with `zeropilot run -- COMMAND`, where COMMAND is what starts the training; records elsewhere are named by their directory or by ZEROPILOT_RUNS",
+        "error: {home} has no recorded runs yet\n  help: start one with `zeropilot run -- COMMAND`, where COMMAND starts the training; for records elsewhere, give their directory or set ZEROPILOT_RUNS",
         "错误：{home} 里还没有运行记录\n  建议：用 `zeropilot run -- 启动命令` 启动训练；记录在别处时，给出它的目录或设置 ZEROPILOT_RUNS"
     )
 }

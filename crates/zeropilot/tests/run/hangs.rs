@@ -189,5 +189,8 @@ fn a_lock_that_a_killed_build_left() {
     // It was said before the start, too.
     let printed = hang.job.printed();
     let warned = printed.find("warning[stale-lock]");
-    assert!(warned.is_some_and(|at| at < printed.find("nothing moved").unwrap_or(0)), "{printed}");
+    assert!(
+        warned.is_some_and(|at| at < printed.find("no progress for").unwrap_or(0)),
+        "{printed}"
+    );
 }

@@ -76,7 +76,7 @@ fn a_warning_of_the_scheduler_reaches_those_that_handle_it() {
     let latest = job.path("ckpt/latest");
     run.wait_until("a checkpoint", |_| latest.is_file());
     signal("USR2", run.child.id());
-    run.wait_until("the word", |_| job.printed().contains("signal 12 was not passed on"));
+    run.wait_until("the word", |_| job.printed().contains("did not forward signal 12"));
     signal("TERM", run.child.id());
     let (code, verdict) = run.end();
     assert_eq!((code, &verdict["cause"]), (Some(143), &json!("interrupted")), "{}", job.printed());

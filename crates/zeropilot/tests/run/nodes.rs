@@ -149,5 +149,5 @@ fn a_node_that_waits_for_another_says_so() {
     signal("TERM", run.child.id());
     let (code, _) = run.end();
     assert_eq!(code, Some(143));
-    assert!(job.printed().contains("it probably waits for other nodes"), "{}", job.printed());
+    assert!(job.printed().contains("it is probably waiting for other nodes"), "{}", job.printed());
 }

@@ -75,6 +75,6 @@ fn a_webhook_and_a_command_are_told_of_a_restart_and_of_the_end() {
     let told = fs::read_to_string(job.path("told.txt")).expect("a file");
     assert!(told.starts_with("restarting run ") && told.contains("\nrun_ended run "), "{told}");
     let printed = job.printed();
-    assert!(printed.contains("a notification could not be sent: `exit 3`"), "{printed}");
+    assert!(printed.contains("could not send a notification: `exit 3`"), "{printed}");
     assert!(!printed.contains("secret"), "{printed}");
 }

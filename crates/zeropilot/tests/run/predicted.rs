@@ -138,7 +138,7 @@ fn a_model_whose_states_do_not_fit_into_this_machine_is_not_started() {
     let output = refused(directory.path(), &[], &model);
     let said = String::from_utf8_lossy(&output.stderr).into_owned();
     assert_eq!(output.status.code(), Some(3), "{said}");
-    assert!(said.contains("this cannot fit") && said.contains("--no-preflight"), "{said}");
+    assert!(said.contains("does not fit") && said.contains("--no-preflight"), "{said}");
     let events = fs::read_to_string(directory.path().join("events.jsonl")).expect("events");
     let least = events.lines().find_map(|line| match Event::read(line).ok()?.happening {
         RunEvent::Room { memory: Memory::Host, least, .. } => Some(least),

@@ -53,7 +53,7 @@ fn a_warned_job_saves_and_its_next_start_goes_on_from_there() {
     assert_eq!(count(|event| matches!(event, RunEvent::Continued { attempts: 1 })), 1);
     let (code, verdict) = job.start(&CONTINUE, "torchrun", arguments).end();
     assert_eq!((code, verdict["attempts"].as_array().map(Vec::len)), (Some(0), Some(2)));
-    assert!(job.printed().contains("is completed already"), "{}", job.printed());
+    assert!(job.printed().contains("is already completed"), "{}", job.printed());
 }
 
 #[test]
@@ -91,7 +91,7 @@ fn ranks_that_handle_the_signal_are_asked_before_their_launcher() {
     assert_eq!(code, Some(143), "{verdict:#}");
     assert!(resumable(&verdict).is_some_and(|path| path.ends_with("global_step1000")));
     let printed = job.printed();
-    assert!(printed.contains("signal 15 passed on to 2 process(es)"), "{printed}");
+    assert!(printed.contains("forwarded signal 15 to 2 process(es)"), "{printed}");
     assert!(printed.contains("checkpoint to resume from: step 1000"), "{printed}");
 }
 

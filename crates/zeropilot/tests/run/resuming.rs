@@ -91,7 +91,7 @@ fn a_fallback_that_cannot_be_told_of_another_directory_is_not_started() {
     assert_eq!((code, verdict["attempts"].as_array().map(Vec::len)), (Some(10), Some(1)));
     assert_eq!(content(&hidden), old);
     let printed = job.printed();
-    assert!(printed.contains("not starting again") && printed.contains("hidden"), "{printed}");
+    assert!(printed.contains("not restarting") && printed.contains("hidden"), "{printed}");
 }
 
 /// A run of 15 steps in a directory that still has step 20 of another one.

@@ -10,7 +10,7 @@ pub(super) fn happened(happening: &RunEvent, language: Language) -> Option<Strin
     match happening {
         RunEvent::Continued { attempts } => Some(tr!(
             language,
-            "continuing the run of this record, which was started {attempts} time(s) before",
+            "continuing the run of this record, which has been started {attempts} time(s) before",
             "继续该记录中的运行，此前已启动 {attempts} 次"
         )),
         RunEvent::Spike { what, step, value, usual } => {
@@ -45,8 +45,8 @@ fn spike(what: Jumped, step: u64, [value, usual]: [f64; 2], language: Language) 
 fn slower(now: f64, usual: f64, language: Language) -> String {
     tr!(
         language,
-        "steps became slower: {now:.3} s each, {:.1} times the usual {usual:.3} s\n  help: --find-stragglers names a rank that the others wait for",
-        "训练变慢：每步 {now:.3} 秒，是平时 {usual:.3} 秒的 {:.1} 倍\n  建议：--find-stragglers 会指出其他 rank 在等谁",
+        "steps have slowed down: {now:.3} s each, {:.1} times the usual {usual:.3} s\n  help: --find-stragglers finds a rank that the others wait for",
+        "训练变慢：每步 {now:.3} 秒，是平时 {usual:.3} 秒的 {:.1} 倍\n  建议：--find-stragglers 会找出其他 rank 在等哪个 rank",
         now / usual
     )
 }
@@ -74,7 +74,7 @@ fn straggler(
     let position = hang::position(at, language);
     tr!(
         language,
-        "the other ranks wait for rank {rank}: in {waited} of {looks} looks it alone was in no collective\n  - {position}",
-        "其他 rank 在等 rank {rank}：{looks} 次查看中有 {waited} 次只有它不在集合通信中\n  - {position}"
+        "the other ranks wait for rank {rank}: in {waited} of {looks} samples, it alone was not in a collective\n  - {position}",
+        "其他 rank 在等 rank {rank}：{looks} 次采样中有 {waited} 次只有它不在集合通信中\n  - {position}"
     )
 }

@@ -11,10 +11,18 @@ pub(super) fn words(evidence: &Evidence, language: Language) -> String {
             tr!(language, "the command exited with {code}", "命令以退出码 {code} 结束")
         }
         Evidence::CommandEnded(Ending::Signaled(signal)) => {
-            tr!(language, "signal {signal} ended the command", "命令被信号 {signal} 终止")
+            tr!(
+                language,
+                "the command was terminated by signal {signal}",
+                "命令被信号 {signal} 终止"
+            )
         }
         Evidence::CommandEnded(Ending::Unknown) => {
-            tr!(language, "the command ended unobserved", "没有看到命令是怎样结束的")
+            tr!(
+                language,
+                "zeropilot did not see how the command ended",
+                "zeropilot 没有观察到命令如何结束"
+            )
         }
         Evidence::RanksLeft(ranks) => tr!(
             language,
@@ -28,21 +36,29 @@ pub(super) fn words(evidence: &Evidence, language: Language) -> String {
         ),
         Evidence::KernelKills(kills) => tr!(
             language,
-            "processes that the kernel killed for memory: {kills}",
-            "内核因内存不足杀死了 {kills} 个进程"
+            "the kernel killed {kills} process(es) because host memory ran out",
+            "内核因主机内存不足杀死了 {kills} 个进程"
         ),
         Evidence::RankSignaled { rank: Some(rank), signal } => {
-            tr!(language, "signal {signal} ended rank {rank}", "rank {rank} 被信号 {signal} 终止")
+            tr!(
+                language,
+                "rank {rank} was terminated by signal {signal}",
+                "rank {rank} 被信号 {signal} 终止"
+            )
         }
         Evidence::RankSignaled { rank: None, signal } => {
-            tr!(language, "signal {signal} ended a rank", "有一个 rank 被信号 {signal} 终止")
+            tr!(
+                language,
+                "a rank was terminated by signal {signal}",
+                "有一个 rank 被信号 {signal} 终止"
+            )
         }
         Evidence::FailedFirst(rank) => {
             tr!(language, "rank {rank} failed first", "最先失败的是 rank {rank}")
         }
         Evidence::LeftEarly(rank) => tr!(
             language,
-            "rank {rank} left while the others were still working",
+            "rank {rank} exited while the others were still working",
             "rank {rank} 提前退出，其他 rank 仍在工作"
         ),
         Evidence::Exception { rank, line, place } => {
@@ -55,7 +71,7 @@ pub(super) fn words(evidence: &Evidence, language: Language) -> String {
         }
         Evidence::NotFiniteSince(step) => tr!(
             language,
-            "the loss or the gradient norm is NaN or infinite since step {step}",
+            "since step {step}, the loss or the gradient norm has been NaN or infinite",
             "从第 {step} 步起，loss 或梯度范数是 NaN 或无穷大"
         ),
         Evidence::RanksAt(at) => hang::position(at, language),

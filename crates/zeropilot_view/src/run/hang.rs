@@ -16,7 +16,7 @@ pub(super) fn happened(
 ) -> String {
     let mut text = tr!(
         language,
-        "nothing moved for {seconds:.0} s{}",
+        "no progress for {seconds:.0} s{}",
         "已有 {seconds:.0} 秒没有任何进展{}",
         of_ranks(ranks, language)
     );
@@ -65,7 +65,7 @@ pub(super) fn position(at: &RanksAt, language: Language) -> String {
         let kernel = at.kernel.as_deref().unwrap_or("?");
         return tr!(
             language,
-            "{who}: the Python stack is not known ({why}); state and kernel function: {kernel}",
+            "{who}: no Python stack available ({why}); process state and kernel function: {kernel}",
             "{who}：无法得到 Python 调用栈（{why}）；进程状态和内核函数：{kernel}"
         );
     }
@@ -87,7 +87,7 @@ pub(super) fn position(at: &RanksAt, language: Language) -> String {
             let innermost = at.innermost.as_deref().unwrap_or("?");
             tr!(
                 language,
-                "{who} {are} in no collective: at {place}{activity}, in {innermost}",
+                "{who} {are} not in a collective: at {place}{activity}, in {innermost}",
                 "{who} 不在集合通信中：位置 {place}{activity}，正在执行 {innermost}"
             )
         }
@@ -97,14 +97,14 @@ pub(super) fn position(at: &RanksAt, language: Language) -> String {
 fn no_stack(why: NoStack) -> Text {
     match why {
         NoStack::Refused => Text::new(
-            "py-spy may not trace the process: it needs CAP_SYS_PTRACE, or kernel.yama.ptrace_scope=0",
+            "py-spy is not allowed to trace the process: it needs CAP_SYS_PTRACE, or kernel.yama.ptrace_scope=0",
             "py-spy 无权跟踪该进程：需要 CAP_SYS_PTRACE，或 kernel.yama.ptrace_scope=0",
         ),
         NoStack::NoTool => Text::new(
             "the process has no stack handler, and py-spy is not installed",
             "进程没有注册调用栈处理函数，也没有安装 py-spy",
         ),
-        NoStack::NoAnswer => Text::new("the process did not answer", "进程没有应答"),
+        NoStack::NoAnswer => Text::new("the process did not respond", "进程没有响应"),
     }
 }
 
@@ -128,20 +128,20 @@ pub(super) fn reason(reason: &HangReason, language: Language) -> String {
         ),
         HangReason::ExtensionLock { path: None, is_held: false } => tr!(
             language,
-            "they wait for a lock of PyTorch's extension cache",
+            "they wait for a lock in PyTorch's extension cache",
             "它们在等待 PyTorch 扩展缓存的锁"
         ),
         HangReason::OneRank { condition, place, rule } => {
             let rule = rule_words(rule.as_deref(), language);
             tr!(
                 language,
-                "`if {condition}` at {place} holds on one rank only, but all ranks must take part: call it on all ranks{rule}",
+                "`if {condition}` at {place} is true on one rank only, but all ranks must take part: make the call on all ranks{rule}",
                 "{place} 的 `if {condition}` 只在一个 rank 上成立，而所有 rank 都必须参与：让所有 rank 都调用它{rule}"
             )
         }
         HangReason::Data => tr!(
             language,
-            "the data loader delivers no batch: look at the dataset, its workers and its storage",
+            "the data loader returns no batch: check the dataset, its workers and its storage",
             "数据加载器没有返回 batch：检查数据集、加载进程和存储"
         ),
         HangReason::LeftLoop { place, skip: None } => tr!(
@@ -166,25 +166,25 @@ pub(super) fn reason(reason: &HangReason, language: Language) -> String {
             let rule = rule_words(Some(rule), language);
             tr!(
                 language,
-                "the ranks are in different parts of a step. In ZeRO stage 3, a batch that does not use every module, such as text without an image, leads to this{rule}",
+                "the ranks are at different points of a step. In ZeRO stage 3, this happens with a batch that does not use every module, such as text without an image{rule}",
                 "各 rank 处在一步中的不同位置。在 ZeRO stage 3 下，某个 batch 没有用到全部模块（例如只有文本、没有图像）就会这样{rule}"
             )
         }
         HangReason::OtherPath { skip: None, rule: None } => tr!(
             language,
-            "the ranks wait in different collectives: they took different paths through the program",
+            "the ranks wait in different collectives: they took different code paths",
             "各 rank 在不同的集合通信中等待：它们执行了不同的代码路径"
         ),
         HangReason::Elsewhere => {
             tr!(
                 language,
-                "the others wait for ranks that do not come",
+                "the others wait for ranks that never arrive",
                 "其他 rank 在等没有到达的 rank"
             )
         }
         HangReason::AllWait => tr!(
             language,
-            "all ranks of this machine wait in the same collective: a rank on another machine is missing, or the network or a link between GPUs delivers nothing",
+            "all ranks on this machine wait in the same collective: a rank on another machine is missing, or the network or a GPU link does not respond",
             "本机所有 rank 在同一个集合通信中等待：另一台机器上缺少 rank，或者网络或 GPU 互联没有响应"
         ),
     }

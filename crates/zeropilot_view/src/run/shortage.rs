@@ -30,16 +30,16 @@ fn moment(phase: Phase) -> Text {
 fn reason(larger: &str) -> Option<Text> {
     Some(match larger {
         "activations" => Text::new(
-            "weights, gradients and optimizer states follow from the config, so it is the activations that were larger: longer sequences or more of them than predicted (--seq-len says how long)",
-            "权重、梯度和优化器状态由配置决定，不会多占；超出的是激活值：序列比预测的更长或更多（用 --seq-len 告知实际长度）",
+            "weights, gradients and optimizer states follow from the config, so the activations were larger than predicted: sequences were longer or more of them were used (set the length with --seq-len)",
+            "权重、梯度和优化器状态由配置决定，超出预测的是激活值：序列比预测的更长或更多（用 --seq-len 指定实际长度）",
         ),
         "temporaries" => Text::new(
-            "weights, gradients and optimizer states follow from the config, so it is what the step copies for a moment that was larger",
-            "权重、梯度和优化器状态由配置决定，不会多占；超出的是更新或保存时的临时副本",
+            "weights, gradients and optimizer states follow from the config, so the temporary copies of the optimizer step or of saving were larger than predicted",
+            "权重、梯度和优化器状态由配置决定，超出预测的是更新或保存时的临时副本",
         ),
         "loading" => Text::new(
-            "the states that DeepSpeed keeps follow from the config, so the excess comes from loading: every rank building the whole model before it is partitioned, or weights read in fp32",
-            "DeepSpeed 常驻的部分由配置决定；超出的是加载过程：每个 rank 都先完整构建了模型再切分，或者按 fp32 读入了权重",
+            "the states that DeepSpeed keeps follow from the config, so the excess comes from loading: every rank builds the full model before DeepSpeed partitions it, or reads the weights in fp32",
+            "DeepSpeed 常驻的状态由配置决定，超出预测的是加载过程：每个 rank 都先完整构建了模型再切分，或者按 fp32 读入了权重",
         ),
         _ => return None,
     })
@@ -81,18 +81,18 @@ pub(super) fn room(
 ) -> Option<String> {
     let [least, expected, left] = [least, expected, left].map(Bytes);
     let where_ = match memory {
-        Memory::Device => Text::new("of each GPU", "每张 GPU"),
-        Memory::Host => Text::new("of this machine", "本机内存"),
+        Memory::Device => Text::new("of GPU memory on each GPU", "每张 GPU 的显存"),
+        Memory::Host => Text::new("of host memory", "主机内存"),
     };
     let where_ = where_.get(language);
     if least > left {
         return Some(tr!(
             language,
-            "error: this cannot fit: weights, gradients and optimizer states alone need {least} {where_}, and {left} are free\n  help: `zeropilot plan --model … --gpus …` finds what fits; --no-preflight starts it anyway",
+            "error: the run does not fit: weights, gradients and optimizer states alone need {least} {where_}, but only {left} are free\n  help: `zeropilot plan --model … --gpus …` finds strategies that fit; --no-preflight starts the run anyway",
             "错误：放不下：仅权重、梯度和优化器状态就需要{where_} {least}，而可用只有 {left}\n  建议：用 `zeropilot plan --model … --gpus …` 找到放得下的方案；--no-preflight 可强行启动"
         ));
     }
-    (expected > left).then(|| tr!(language, "warning: {expected} {where_} are expected to be needed, and {left} are free\n  help: with --fallback it goes on with a config that needs less", "警告：预计需要{where_} {expected}，而可用只有 {left}\n  建议：加 --fallback，内存不足时会自动换更省的配置"))
+    (expected > left).then(|| tr!(language, "warning: the run may not fit: it is expected to need {expected} {where_}, but only {left} are free\n  help: with --fallback, zeropilot continues with a config that needs less", "警告：可能放不下：预计需要{where_} {expected}，而可用只有 {left}\n  建议：加 --fallback，不够时 zeropilot 会自动换更省的配置"))
 }
 
 #[cfg(test)]
@@ -118,9 +118,9 @@ mod tests {
         let english = compared(&one, Language::English);
         assert!(english.starts_with("rank 1 needed 5.00 GiB"), "{english}");
         assert!(english.contains("2.00 GiB optimizer states, 1.00 GiB activations"), "{english}");
-        assert!(english.contains("it is the activations that were larger"), "{english}");
+        assert!(english.contains("the activations were larger than predicted"), "{english}");
         let chinese = compared(&one, Language::Chinese);
-        assert!(chinese.contains("反向时") && chinese.contains("超出的是激活值"), "{chinese}");
+        assert!(chinese.contains("反向时") && chinese.contains("超出预测的是激活值"), "{chinese}");
     }
 
     #[test]

@@ -18,7 +18,7 @@ pub(super) fn figures(page: &Page<'_>, measures: &Measures, language: Language) 
         [Line { name: name.to_owned(), role: Role::Own, points: points.to_vec() }]
     };
     let title = if measures.on_gpu.is_empty() {
-        name("Memory of ranks (RSS)", "各 rank 内存（RSS）")
+        name("Host memory of ranks (RSS)", "各 rank 主机内存（RSS）")
     } else {
         name("GPU memory of ranks", "各 rank 显存")
     };
@@ -41,7 +41,7 @@ pub(super) fn figures(page: &Page<'_>, measures: &Measures, language: Language) 
             attempts,
         },
         Chart {
-            title: name("Steps in a second", "每秒步数"),
+            title: name("Steps per second", "每秒步数"),
             lines: &one("steps", &measures.rates),
             from_zero: true,
             label: |value| format!("{value:.2}"),
@@ -53,7 +53,7 @@ pub(super) fn figures(page: &Page<'_>, measures: &Measures, language: Language) 
     let note = if attempts.is_empty() || figures.is_empty() {
         String::new()
     } else {
-        let words = name("Dotted: another attempt begins.", "竖虚线：重新开始一次运行。");
+        let words = name("Dotted line: a new attempt starts.", "竖虚线：开始新的一次运行。");
         format!("<p class=\"legend\">{words}</p>\n")
     };
     figures + &note
@@ -76,8 +76,7 @@ fn memory_lines(page: &Page<'_>, measures: &Measures, language: Language) -> Vec
         })
         .collect();
     if let Some(predicted) = page.info.predicted {
-        let (name, value) =
-            (name("predicted for a GPU", "单卡预测值").to_owned(), predicted as f64);
+        let (name, value) = (name("predicted per GPU", "单卡预测值").to_owned(), predicted as f64);
         let points = vec![(0.0, value), (measures.end, value)];
         lines.push(Line { name, role: Role::Expected, points });
     }

@@ -57,7 +57,7 @@ pub fn page(page: &Page<'_>, language: Language) -> String {
     text.push_str(&facts(page, &measures, language));
     let wishes = next_time::wishes(page, &measures, language);
     if !wishes.is_empty() {
-        let head = words("What to change next time", "下次可以怎么改");
+        let head = words("Changes for the next run", "下次运行的改进建议");
         let _ = write!(text, "<h2>{head}</h2>\n<ul>");
         for wish in wishes {
             let _ = write!(text, "<li>{}</li>", html(&wish));
@@ -82,8 +82,8 @@ fn verdict(page: &Page<'_>, language: Language) -> String {
     let Some(verdict) = page.verdict else {
         let words = match page.is_lost {
             true => Text::new(
-                "lost: zeropilot was killed or the machine went down, so the end was not recorded",
-                "已丢失：zeropilot 被杀死或机器宕机，没有记录到结局",
+                "lost: zeropilot was killed or the machine went down, so the record has no end",
+                "已丢失：zeropilot 被杀死或机器宕机，记录里没有结果",
             ),
             false => Text::new("no verdict yet", "尚无结论"),
         };
@@ -113,12 +113,12 @@ fn facts(page: &Page<'_>, measures: &Measures, language: Language) -> String {
     let memory = measures.fullest().map(|(rank, bytes)| format!("{} (rank {rank})", Bytes(bytes)));
     let on_gpus = !measures.on_gpu.is_empty();
     let most = if on_gpus {
-        name("most GPU memory", "显存峰值")
+        name("peak GPU memory", "显存峰值")
     } else {
-        name("most memory", "内存峰值")
+        name("peak host memory", "主机内存峰值")
     };
     let facts = [
-        (name("took", "用时"), Some(clock(until.unwrap_or(measures.end).max(0.0) as u64))),
+        (name("duration", "用时"), Some(clock(until.unwrap_or(measures.end).max(0.0) as u64))),
         (name("machine", "机器"), page.info.host.clone()),
         (name("ranks", "rank 数"), page.info.world_size.map(|ranks| ranks.to_string())),
         (name("last step", "最后一步"), measures.last_step.map(|step| step.to_string())),
@@ -134,7 +134,7 @@ fn facts(page: &Page<'_>, measures: &Measures, language: Language) -> String {
         ),
         (most, memory),
         (
-            name("predicted for a GPU", "单卡预测值"),
+            name("predicted per GPU", "单卡预测值"),
             page.info.predicted.map(|bytes| Bytes(bytes).to_string()),
         ),
     ];

@@ -32,8 +32,8 @@ fn fallback(attempts: &[Attempt], language: Language) -> Option<String> {
     let config = last.config.clone().unwrap_or_default();
     Some(tr!(
         language,
-        "start with what worked, {strategy}, instead of falling down to it again: {config}",
-        "直接用跑通的配置（{strategy}）启动，省去前面的失败：{config}"
+        "start directly with the strategy that worked, {strategy}, and skip the failed attempts: {config}",
+        "直接用跑通的方案（{strategy}）启动，省去前面的失败：{config}"
     ))
 }
 
@@ -43,7 +43,7 @@ fn room(measures: &Measures, language: Language) -> Option<String> {
     let share = most as f64 / total as f64;
     (share < ROOMY).then(|| {
         let percent = share * 100.0;
-        tr!(language, "the fullest GPU held {percent:.0} % of its memory: a larger micro batch or a lower stage may be faster (zeropilot plan)", "最满的一张卡只用了 {percent:.0}% 的显存：增大 micro batch 或降低 stage 可能更快（用 zeropilot plan 看看）")
+        tr!(language, "the fullest GPU used {percent:.0}% of its memory: a larger micro-batch size or a lower stage may be faster (zeropilot plan)", "最满的一张卡只用了 {percent:.0}% 的显存：增大 micro batch 或降低 stage 可能更快（用 zeropilot plan 看看）")
     })
 }
 
@@ -51,7 +51,7 @@ fn room(measures: &Measures, language: Language) -> Option<String> {
 fn anew(page: &Page<'_>, language: Language) -> Option<String> {
     let began_anew = |happening: &RunEvent| matches!(happening, RunEvent::BeginningAnew { .. });
     let happened = page.events.iter().any(|event| began_anew(&event.happening));
-    happened.then(|| tr!(language, "write checkpoints more often, and set how the program resumes from one (--checkpoints, --resume-with): an attempt started from scratch", "更频繁地保存检查点，并用 --checkpoints、--resume-with 说明如何从检查点继续：有一次运行是从头开始的"))
+    happened.then(|| tr!(language, "save checkpoints more often, and set how the program resumes from one (--checkpoints, --resume-with): one attempt restarted from scratch", "更频繁地保存 checkpoint，并用 --checkpoints、--resume-with 指定如何续训：有一次运行是从头开始的"))
 }
 
 /// A prediction that was too low.
@@ -61,7 +61,7 @@ fn prediction(page: &Page<'_>, measures: &Measures, language: Language) -> Optio
     let over = Bytes(over);
     Some(tr!(
         language,
-        "rank {rank} took {over} more than predicted: see what fills it (zeropilot memory), and leave that much more room",
+        "rank {rank} used {over} more than predicted: see what uses the memory (zeropilot memory), and leave that much more headroom",
         "rank {rank} 比预测多用了 {over}：用 zeropilot memory 看看是什么占用了显存，并多留出这些余量"
     ))
 }

@@ -31,7 +31,7 @@ pub fn alerts(look: &Look, language: Language) -> Vec<String> {
         if percent >= FULL {
             alerts.push(tr!(
                 language,
-                "GPU {}: {percent:.0} % full",
+                "GPU {}: {percent:.0}% of memory used",
                 "GPU {}：显存已用 {percent:.0}%",
                 gpu.index
             ));
@@ -42,7 +42,7 @@ pub fn alerts(look: &Look, language: Language) -> Vec<String> {
         let silence = look.now - at;
         if rate > 0.0 && silence > SLOW.1.max(SLOW.0 / rate) {
             let silence = clock(silence as u64);
-            alerts.push(tr!(language, "no step for {silence}", "已有 {silence} 没有新的一步"));
+            alerts.push(tr!(language, "no step for {silence}", "已有 {silence} 没有完成新的一步"));
         }
     }
     alerts

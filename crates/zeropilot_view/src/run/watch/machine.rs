@@ -63,15 +63,17 @@ pub struct MachineLook {
 pub fn no_gpus(gpus: &Result<Vec<GpuUse>, NoDriver>, language: Language) -> Option<String> {
     match gpus {
         Ok(gpus) if !gpus.is_empty() => None,
-        Ok(_) => Some(tr!(language, "the driver lists no GPU", "驱动没有列出任何 GPU")),
+        Ok(_) => {
+            Some(tr!(language, "the NVIDIA driver reports no GPU", "NVIDIA 驱动没有报告任何 GPU"))
+        }
         Err(NoDriver::NoLibrary) => Some(tr!(
             language,
-            "no GPU: NVIDIA's driver is not here",
-            "没有 GPU：本机没有 NVIDIA 驱动"
+            "no GPU: the NVIDIA driver is not installed",
+            "没有 GPU：本机没有安装 NVIDIA 驱动"
         )),
         Err(NoDriver::Refuses(reason)) => Some(tr!(
             language,
-            "NVIDIA's driver does not answer: {}",
+            "the NVIDIA driver does not respond: {}",
             "NVIDIA 驱动没有响应：{}",
             escaped(reason)
         )),

@@ -61,7 +61,7 @@ pub fn tokens(look: &Look, language: Language) -> Option<String> {
 
 /// A rate of tokens. Counted from arguments it is the most it can be: not every sequence may be full.
 pub(crate) fn tokens_at(rate: f64, is_counted: bool, language: Language) -> String {
-    let unit = Text::new("tokens/s", "tokens/秒").get(language);
+    let unit = Text::new("tokens/s", "token/s").get(language);
     format!("{}{} {unit}", if is_counted { AT_MOST } else { "" }, grouped(rate))
 }
 
@@ -83,14 +83,14 @@ pub fn memory_head(look: &Look, language: Language) -> String {
     let what = if has_gpus {
         Text::new("GPU memory of ranks", "各 rank 显存")
     } else {
-        Text::new("memory of ranks (RSS)", "各 rank 内存（RSS）")
+        Text::new("memory of ranks (RSS)", "各 rank 主机内存（RSS）")
     };
     let mut text = what.get(language).to_owned();
     if let Some(predicted) = look.info.predicted {
         let bytes = Bytes(predicted);
         text.push_str(&tr!(
             language,
-            "; | predicted for a GPU: {bytes}",
+            "; | predicted per GPU: {bytes}",
             "；| 为单卡预测值：{bytes}"
         ));
         if let Some(fullest) = &look.info.fullest {
@@ -106,8 +106,8 @@ pub fn memory_head(look: &Look, language: Language) -> String {
 fn moment(fullest: &Fullest, language: Language) -> String {
     let phase = match fullest.phase {
         Phase::Loading => Text::new("while DeepSpeed is initialized", "初始化 DeepSpeed 时"),
-        Phase::Forward => Text::new("in the forward pass", "前向传播时"),
-        Phase::Backward => Text::new("in the backward pass", "反向传播时"),
+        Phase::Forward => Text::new("in the forward pass", "前向时"),
+        Phase::Backward => Text::new("in the backward pass", "反向时"),
         Phase::Step => Text::new("in the optimizer step", "优化器更新时"),
         Phase::Saving => Text::new("while saving", "保存时"),
     }
@@ -135,7 +135,7 @@ pub fn told(event: &RunEvent, language: Language) -> Option<String> {
                 findings.iter().map(|line| format!("; {}", escaped(line))).collect();
             tr!(
                 language,
-                "check before the start: errors {errors}, warnings {warnings}{findings}",
+                "check before the start: {errors} errors, {warnings} warnings{findings}",
                 "启动前检查：{errors} 个错误，{warnings} 个警告{findings}"
             )
         }
@@ -166,7 +166,7 @@ fn gone(rank: u32, ending: Ending, language: Language) -> Option<String> {
         Ending::Signaled(signal) => {
             tr!(
                 language,
-                "rank {rank} was ended by signal {signal}",
+                "rank {rank} was terminated by signal {signal}",
                 "rank {rank} 被信号 {signal} 终止"
             )
         }
@@ -206,6 +206,6 @@ mod tests {
     #[test]
     fn tokens_are_grouped() {
         assert_eq!(tokens_at(1_234_567.8, true, Language::English), "<=1,234,568 tokens/s");
-        assert_eq!(tokens_at(12.0, false, Language::Chinese), "12 tokens/秒");
+        assert_eq!(tokens_at(12.0, false, Language::Chinese), "12 token/s");
     }
 }

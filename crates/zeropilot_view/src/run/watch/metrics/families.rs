@@ -31,30 +31,31 @@ pub(super) const INFO: Family = family("zeropilot_run", "The run.", "这次运�
 type Of<T, V> = (Family, fn(&T) -> V);
 
 pub(super) const RUN: [Of<Look, Option<f64>>; 11] = [
-    (family("zeropilot_run_running", "1 while it runs.", "运行中为 1。"), |look| {
+    (family("zeropilot_run_running", "1 while the run is active.", "运行中为 1。"), |look| {
         Some(f64::from(u8::from(look.is_running)))
     }),
     (
         family(
             "zeropilot_run_exit_code",
-            "How it ended (docs/run.md).",
+            "Exit code of the run (docs/run.md).",
             "退出码（见 docs/zh/run.md）。",
         ),
         |look| Some(f64::from(look.verdict.as_ref()?.exit_code)),
     ),
-    (family("zeropilot_run_elapsed_seconds", "Since its start.", "已运行时间。"), |look| {
-        Some(look.elapsed() as f64)
-    }),
+    (
+        family("zeropilot_run_elapsed_seconds", "Time since the run started.", "已运行时间。"),
+        |look| Some(look.elapsed() as f64),
+    ),
     (
         family(
             "zeropilot_run_remaining_seconds",
-            "Until the last step, as things go.",
+            "Estimated time left at the current speed.",
             "按当前速度的剩余时间。",
         ),
         Look::remaining,
     ),
     (
-        family("zeropilot_run_attempt", "Starts of the command so far.", "命令第几次启动。"),
+        family("zeropilot_run_attempt", "Number of the current attempt.", "当前是第几次启动命令。"),
         |look| Some(f64::from(look.digest.attempt.as_ref()?.0)),
     ),
     (
@@ -62,20 +63,20 @@ pub(super) const RUN: [Of<Look, Option<f64>>; 11] = [
         |look| Some(look.digest.step? as f64),
     ),
     (
-        family("zeropilot_run_total_steps", "Optimizer steps there will be.", "总步数。"),
+        family("zeropilot_run_total_steps", "Total number of optimizer steps.", "总步数。"),
         |look| Some(look.total_steps()? as f64),
     ),
     (family("zeropilot_run_loss", "The last loss.", "最近的 loss。"), |look| {
         look.digest.losses.last()
     }),
     (
-        family("zeropilot_run_steps_per_second", "Optimizer steps in a second.", "每秒步数。"),
+        family("zeropilot_run_steps_per_second", "Optimizer steps per second.", "每秒步数。"),
         |look| look.digest.rates.last(),
     ),
     (
         family(
             "zeropilot_run_tokens_per_second",
-            "Tokens in a second over all ranks, full sequences assumed unless the log has them.",
+            "Tokens per second on all ranks; assumes full sequences unless the log reports them.",
             "所有 rank 每秒的 token 数；日志未给出时按满长序列计算。",
         ),
         |look| look.digest.tokens_per_second,
@@ -83,7 +84,7 @@ pub(super) const RUN: [Of<Look, Option<f64>>; 11] = [
     (
         family(
             "zeropilot_run_predicted_memory_bytes",
-            "What was predicted for a GPU.",
+            "Predicted memory per GPU.",
             "单卡显存预测值。",
         ),
         |look| Some(look.info.predicted? as f64),
@@ -94,7 +95,7 @@ pub(super) const RANKS: [Of<RankState, Option<u64>>; 4] = [
     (
         family(
             "zeropilot_rank_resident_memory_bytes",
-            "Resident memory of a rank.",
+            "Resident memory of the rank.",
             "rank 进程的常驻内存。",
         ),
         |state| Some(state.resident.now),
@@ -102,7 +103,7 @@ pub(super) const RANKS: [Of<RankState, Option<u64>>; 4] = [
     (
         family(
             "zeropilot_rank_resident_memory_peak_bytes",
-            "The most resident memory of a rank in this attempt.",
+            "Peak resident memory of the rank in this attempt.",
             "本次运行中 rank 进程常驻内存的峰值。",
         ),
         |state| Some(state.resident.peak),
@@ -110,7 +111,7 @@ pub(super) const RANKS: [Of<RankState, Option<u64>>; 4] = [
     (
         family(
             "zeropilot_rank_gpu_memory_bytes",
-            "What a rank holds of its GPU.",
+            "GPU memory used by the rank.",
             "rank 占用的显存。",
         ),
         |state| Some(state.gpu?.1.now),
@@ -118,7 +119,7 @@ pub(super) const RANKS: [Of<RankState, Option<u64>>; 4] = [
     (
         family(
             "zeropilot_rank_gpu_memory_peak_bytes",
-            "The most a rank held of its GPU in this attempt.",
+            "Peak GPU memory used by the rank in this attempt.",
             "本次运行中 rank 占用显存的峰值。",
         ),
         |state| Some(state.gpu?.1.peak),
@@ -126,38 +127,36 @@ pub(super) const RANKS: [Of<RankState, Option<u64>>; 4] = [
 ];
 
 pub(super) const GPUS: [Of<GpuUse, Option<f64>>; 5] = [
-    (family("zeropilot_gpu_memory_bytes", "Memory of a GPU.", "显存总量。"), |gpu| {
+    (family("zeropilot_gpu_memory_bytes", "Total memory of the GPU.", "显存总量。"), |gpu| {
         Some(gpu.total as f64)
     }),
     (
-        family("zeropilot_gpu_memory_used_bytes", "Memory of a GPU that is taken.", "已用显存。"),
+        family("zeropilot_gpu_memory_used_bytes", "Used memory of the GPU.", "已用显存。"),
         |gpu| Some(gpu.used as f64),
     ),
     (
         family(
             "zeropilot_gpu_utilization_ratio",
-            "Share of the last moments in which a kernel ran.",
-            "GPU 利用率。",
+            "GPU utilization: share of the last sampling period in which a kernel ran.",
+            "GPU 利用率：最近一个采样周期内有 kernel 运行的时间占比。",
         ),
         |gpu| Some(f64::from(gpu.utilization?) / 100.0),
     ),
-    (family("zeropilot_gpu_power_watts", "What a GPU draws.", "GPU 功耗。"), |gpu| gpu.watts),
-    (family("zeropilot_gpu_temperature_celsius", "How warm a GPU is.", "GPU 温度。"), |gpu| {
-        gpu.celsius.map(f64::from)
+    (family("zeropilot_gpu_power_watts", "Power draw of the GPU.", "GPU 功耗。"), |gpu| {
+        gpu.watts
     }),
+    (
+        family("zeropilot_gpu_temperature_celsius", "Temperature of the GPU.", "GPU 温度。"),
+        |gpu| gpu.celsius.map(f64::from),
+    ),
 ];
 
 pub(super) const HOST: [Of<HostMemory, f64>; 2] = [
+    (family("zeropilot_host_memory_bytes", "Total host memory.", "主机内存总量。"), |host| {
+        host.total as f64
+    }),
     (
-        family("zeropilot_host_memory_bytes", "Memory of the machine.", "主机内存总量。"),
-        |host| host.total as f64,
-    ),
-    (
-        family(
-            "zeropilot_host_memory_available_bytes",
-            "Memory of the machine that programs can still have.",
-            "主机可用内存。",
-        ),
+        family("zeropilot_host_memory_available_bytes", "Available host memory.", "可用主机内存。"),
         |host| host.available as f64,
     ),
 ];
