@@ -135,7 +135,7 @@ fn a_config_that_does_not_exist_is_an_error() {
     let directory =
         directory(&[("a.sh", "deepspeed --num_gpus 2 t.py --deepspeed_config no.json\n")]);
     let (code, stdout) = run(&directory, &["check", "a.sh", "--output-format", "concise"]);
-    assert_eq!((code, stdout.as_str()), (1, "a.sh:1:48: error L12 there is no file `no.json`\n"));
+    assert_eq!((code, stdout.as_str()), (1, "a.sh:1:48: error L12 file `no.json` not found\n"));
 }
 
 #[test]
@@ -236,7 +236,7 @@ engine, _, _, _ = deepspeed.initialize(model=model, config=config, optimizer=tor
     assert_eq!(code, 1);
     assert!(stdout.contains("t.py:3:"), "{stdout}");
     assert!(
-        stdout.contains("t.py:4:5: warning K01 DeepSpeed reads no key `zero_optimisation`"),
+        stdout.contains("t.py:4:5: warning K01 DeepSpeed does not read a key `zero_optimisation`"),
         "{stdout}"
     );
     let open = script.replace("7,", "size,");

@@ -36,7 +36,7 @@ fn a_page_shows_the_words_of_the_finding_its_example_yields() {
     for piece in [
         "V01 removed-feature (error, engine versions)",
         r#"    {"train_batch_size": 8, "amp": {"enabled": false}}"#,
-        "error: DeepSpeed 0.19.8 has removed `amp` and refuses the key, even switched off",
+        "error: DeepSpeed 0.19.8 has removed `amp` and rejects the key, even if it is off",
         "fix: remove the key (safe)",
         "DeepSpeed: 0.19.8\n",
         "read by: DeepSpeed itself, the HF Trainer, accelerate\n",

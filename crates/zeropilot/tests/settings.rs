@@ -35,7 +35,11 @@ fn the_nearest_settings_hold_and_flags_win() {
     let output = run(&directory, "deep/er", &["ds.json", "--world-size", "2", "--lang", "en"]);
     assert_eq!((output.status.code(), told(&output).as_str()), (Some(0), ""));
     let output = run(&directory, "deep/er", &["ds.json", "--no-settings", "--world-size", "2"]);
-    assert!(told(&output).contains("K01 DeepSpeed reads no key `nobody`"), "{}", told(&output));
+    assert!(
+        told(&output).contains("K01 DeepSpeed does not read a key `nobody`"),
+        "{}",
+        told(&output)
+    );
 }
 
 #[test]

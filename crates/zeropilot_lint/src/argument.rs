@@ -77,9 +77,9 @@ fn kind_name(kind: Kind) -> Text {
     match kind {
         Kind::Null => Text::new("null", "null"),
         Kind::Bool => Text::new("a boolean", "布尔值"),
-        Kind::Int => Text::new("a whole number", "整数"),
-        Kind::Float => Text::new("a number with a fraction", "小数"),
-        Kind::Str => Text::new("text", "字符串"),
+        Kind::Int => Text::new("an integer", "整数"),
+        Kind::Float => Text::new("a fractional number", "小数"),
+        Kind::Str => Text::new("a string", "字符串"),
         Kind::List => Text::new("a list", "数组"),
         Kind::Dict => Text::new("an object", "对象"),
     }
@@ -93,22 +93,22 @@ fn write_expected(
 ) -> fmt::Result {
     let text = match expected {
         Expected::Bool => Text::new("`true` or `false`", " `true` 或 `false`"),
-        Expected::Int => Text::new("a whole number", "整数"),
+        Expected::Int => Text::new("an integer", "整数"),
         Expected::Float => Text::new("a number", "数字"),
-        Expected::Str => Text::new("text", "字符串"),
+        Expected::Str => Text::new("a string", "字符串"),
         Expected::OneOf(words) => {
             f.write_str(Text::new("one of ", "以下之一：").get(language))?;
             return write_words(f, words, language);
         }
         Expected::Section => Text::new("an object `{…}`", "对象 `{…}`"),
         Expected::List => Text::new("a list", "数组"),
-        Expected::ListOfText => Text::new("a list of texts", "字符串数组"),
+        Expected::ListOfText => Text::new("a list of strings", "字符串数组"),
         Expected::ListOfPositiveInts => {
-            Text::new("a list of whole numbers above zero", "由正整数组成的数组")
+            Text::new("a list of positive integers", "由正整数组成的数组")
         }
-        Expected::Nothing => Text::new("nothing that a file can hold", "配置文件里写不出来的值"),
+        Expected::Nothing => Text::new("no value that JSON can express", "JSON 写不出来的值"),
         Expected::Null => Text::new("`null`", " `null`"),
-        Expected::NotEmpty => Text::new("something that is not empty", "非空的值"),
+        Expected::NotEmpty => Text::new("a non-empty value", "非空的值"),
     };
     f.write_str(text.get(language))
 }

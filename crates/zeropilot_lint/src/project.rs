@@ -304,8 +304,8 @@ impl Reader {
         let names = EngineVersion::all().map(|version| version.name().to_owned()).collect();
         let problem = ProjectProblem::new(
             value.span(),
-            Text::new("this is no version of DeepSpeed", "不是 DeepSpeed 的版本号"),
-            Text::new("known ones are {known}", "已知的版本有 {known}"),
+            Text::new("this is not a DeepSpeed version", "不是 DeepSpeed 的版本号"),
+            Text::new("known versions are {known}", "已知的版本有 {known}"),
         );
         self.problems.push(problem.with("known", Argument::Words(names)));
         None
@@ -320,8 +320,8 @@ impl Reader {
         }
         self.problems.push(ProjectProblem::new(
             value.span(),
-            Text::new("this must be a whole number above zero", "只能是正整数"),
-            Text::new("write how many GPUs the run has", "写训练的进程数（GPU 数）"),
+            Text::new("this must be a positive integer", "只能是正整数"),
+            Text::new("write the number of GPUs of the run", "写训练的进程数（GPU 数）"),
         ));
         None
     }
@@ -330,7 +330,7 @@ impl Reader {
         let DeValue::Array(list) = value.get_ref() else {
             self.problems.push(ProjectProblem::new(
                 value.span(),
-                Text::new("this must be a list of codes", "只能是规则编号的数组"),
+                Text::new("this must be a list of rule codes", "只能是规则编号的数组"),
                 Text::new("write them as `[\"K05\", \"O\"]`", "写成 `[\"K05\", \"O\"]`"),
             ));
             return Vec::new();
@@ -365,7 +365,7 @@ impl Reader {
     fn files(&mut self, value: &Value<'_>) {
         let DeValue::Table(table) = value.get_ref() else {
             let example = Text::new(
-                "write `\"tests/*.json\" = [\"K01\"]` in it",
+                "write, for example, `\"tests/*.json\" = [\"K01\"]`",
                 "例如 `\"tests/*.json\" = [\"K01\"]`",
             );
             return self.no_table(value, example);
@@ -406,7 +406,8 @@ impl Reader {
     }
 
     fn no_table(&mut self, value: &Value<'_>, example: Text) {
-        let message = Text::new("this must be a table of file names", "只能是以文件名为键的表");
+        let message =
+            Text::new("this must be a table with file names as keys", "只能是以文件名为键的表");
         self.problems.push(ProjectProblem::new(value.span(), message, example));
     }
 
@@ -415,7 +416,7 @@ impl Reader {
         if pattern.is_none() {
             self.problems.push(ProjectProblem::new(
                 span,
-                Text::new("this is no pattern for file names", "不是合法的文件名模式"),
+                Text::new("this is not a valid file name pattern", "不是合法的文件名模式"),
                 Text::new(
                     "use `*` within a name, `**` across directories and `[…]` in pairs",
                     "名字之内用 `*`，跨目录用 `**`，`[…]` 要成对",
@@ -429,7 +430,7 @@ impl Reader {
         let DeValue::Array(list) = value.get_ref() else {
             self.problems.push(ProjectProblem::new(
                 value.span(),
-                Text::new("this must be a list of file names", "只能是文件名模式的数组"),
+                Text::new("this must be a list of file name patterns", "只能是文件名模式的数组"),
                 Text::new("write them as `[\"vendor/**\"]`", "写成 `[\"vendor/**\"]`"),
             ));
             return Vec::new();
@@ -443,10 +444,10 @@ impl Reader {
         if name.is_none() {
             self.problems.push(ProjectProblem::new(
                 value.span(),
-                Text::new("this must be the name of a file", "只能是文件名"),
+                Text::new("this must be a file name", "只能是文件名"),
                 Text::new(
-                    "name the file that `zeropilot check --write-baseline` wrote, in quotes",
-                    "写 `zeropilot check --write-baseline` 写出的文件名，加引号",
+                    "name the file written by `zeropilot check --write-baseline`, in quotes",
+                    "写 `zeropilot check --write-baseline` 生成的文件名，加引号",
                 ),
             ));
         }

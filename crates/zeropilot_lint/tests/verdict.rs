@@ -102,7 +102,7 @@ fn the_global_batch_counts_all_ranks() {
     let found = &report.diagnostics[0];
     assert_eq!(
         found.message(Language::English),
-        "`train_batch_size` 64 is less than 4 ranks × 32 accumulation steps = 128: the micro batch per GPU becomes 0"
+        "`train_batch_size` 64 is less than 4 ranks × 32 accumulation steps = 128: the micro-batch size becomes 0"
     );
     assert!(found.help(Language::English).contains("2 × 32 × 4 = 256"));
     assert!(found.help(Language::Chinese).contains("2 × 32 × 4 = 256"));
@@ -124,7 +124,7 @@ fn without_a_number_of_ranks_three_batch_sizes_tell_it() {
     let fits_none = r#"{"train_batch_size": 7, "train_micro_batch_size_per_gpu": 4, "gradient_accumulation_steps": 2}"#;
     let report = judged(fits_none, &Settings::default());
     assert_eq!((report.verdict, codes(&report)), (Verdict::Reject, vec!["B01"]));
-    assert!(report.diagnostics[0].message(Language::English).contains("1 is assumed"));
+    assert!(report.diagnostics[0].message(Language::English).contains("1 rank (assumed"));
 }
 
 #[test]

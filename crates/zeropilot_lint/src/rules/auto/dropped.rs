@@ -15,7 +15,7 @@ pub(crate) static RULE: Rule = Rule {
     severity: Severity::Warning,
     summary: Text::new(
         "`\"auto\"` inside a section silently becomes the default",
-        "配置段里的 `\"auto\"` 会悄悄变成默认值",
+        "配置段里的 `\"auto\"` 会变成默认值，且没有提示",
     ),
     wordings: &[&WORDING],
     sources: &["deepspeedai/DeepSpeed#1270", "huggingface/trl#2154"],
@@ -34,11 +34,11 @@ static WORDING: Wording = Wording {
         "`{path}` 写的是 `\"auto\"`：DeepSpeed 会丢弃这个键，用默认值 {default}",
     ),
     why: Text::new(
-        "`\"auto\"` is filled by the HF Trainer or accelerate. Plain DeepSpeed removes such keys from this section without a word.",
-        "`\"auto\"` 只有 HF Trainer 或 accelerate 会填。直接用 DeepSpeed 时，这一段里的这种键会被不声不响地删掉。",
+        "The HF Trainer and accelerate fill in `\"auto\"`. Plain DeepSpeed silently removes such keys from this section.",
+        "`\"auto\"` 由 HF Trainer 或 accelerate 填写。直接使用 DeepSpeed 时，这一段里值为 `\"auto\"` 的键会被删掉，没有任何提示。",
     ),
     help: Text::new(
-        "write the value you want; or, if a front end reads this file, check it for that front end",
+        "write the value you want; or, if the HF Trainer or accelerate reads this file, check it for that framework",
         "写成想要的值；如果这个文件其实由 HF Trainer 或 accelerate 读取，请按对应的训练框架检查",
     ),
 };

@@ -12,8 +12,8 @@ pub(crate) static RULE: Rule = Rule {
     group: Group::Auto,
     severity: Severity::Error,
     summary: Text::new(
-        "an `\"auto\"` that DeepSpeed understands is refused by accelerate",
-        "DeepSpeed 认识的 `\"auto\"` 被 accelerate 拒绝",
+        "accelerate rejects an `\"auto\"` that DeepSpeed understands",
+        "accelerate 不接受 DeepSpeed 支持的 `\"auto\"`",
     ),
     wordings: &[&WORDING],
     sources: &[],
@@ -35,12 +35,12 @@ pub(crate) static RULE: Rule = Rule {
 
 static WORDING: Wording = Wording {
     message: Text::new(
-        "accelerate refuses `\"auto\"` for `{path}`",
-        "accelerate 拒绝 `{path}` 的 `\"auto\"`",
+        "accelerate rejects `\"auto\"` for `{path}`",
+        "accelerate 不接受 `{path}` 的 `\"auto\"`",
     ),
     why: Text::new(
-        "DeepSpeed gives this `\"auto\"` a meaning, but accelerate takes it for a placeholder that it cannot fill.",
-        "DeepSpeed 本身认识这个 `\"auto\"`，但 accelerate 把它当成填不了的占位符。",
+        "DeepSpeed itself understands this `\"auto\"`, but accelerate treats it as a placeholder that it cannot fill in.",
+        "DeepSpeed 本身支持这个 `\"auto\"`，但 accelerate 把它当成自己填不了的占位符。",
     ),
     help: Text::new(
         "remove the key: `\"auto\"` is its default",

@@ -11,8 +11,8 @@ pub(crate) static RULE: Rule = Rule {
     group: Group::Auto,
     severity: Severity::Error,
     summary: Text::new(
-        "bucket sizes on `\"auto\"` for a model without a hidden size",
-        "模型没有 hidden size，桶大小却写了 `\"auto\"`",
+        "bucket sizes are `\"auto\"`, but the model has no hidden size",
+        "模型没有 hidden size，通信桶大小却写了 `\"auto\"`",
     ),
     wordings: &[&WORDING],
     sources: &["zjunlp/OntoProtein#11"],
@@ -39,16 +39,16 @@ fn no_size() -> Option<ModelFacts> {
 
 static WORDING: Wording = Wording {
     message: Text::new(
-        "{keys} cannot be filled: the model's config names no hidden size",
+        "{keys} cannot be filled in: the model's config has no hidden size",
         "{keys} 填不了：模型的 config 里没有 hidden size",
     ),
     why: Text::new(
-        "these sizes are computed from `hidden_size`; the front end raises a `ValueError` when it does not find one.",
-        "这些大小由 `hidden_size` 算出；找不到时训练框架会抛 `ValueError`。",
+        "The framework computes these sizes from `hidden_size` and raises a `ValueError` if the model's config has none.",
+        "训练框架由 `hidden_size` 算出这些大小；找不到时会抛 `ValueError`。",
     ),
     help: Text::new(
-        "write the numbers, which count elements, not bytes: for a width h usually h² for `reduce_bucket_size`, 0.9·h² for `stage3_prefetch_bucket_size` and 10·h for `stage3_param_persistence_threshold`",
-        "写成具体数值（单位是元素个数，不是字节）：设宽度为 h，通常 `reduce_bucket_size` 取 h²，`stage3_prefetch_bucket_size` 取 0.9·h²，`stage3_param_persistence_threshold` 取 10·h",
+        "write numbers, in elements, not bytes: for hidden size h, usually h² for `reduce_bucket_size`, 0.9·h² for `stage3_prefetch_bucket_size` and 10·h for `stage3_param_persistence_threshold`",
+        "写成具体数值（单位是元素个数，不是字节）：hidden size 为 h 时，通常 `reduce_bucket_size` 取 h²，`stage3_prefetch_bucket_size` 取 0.9·h²，`stage3_param_persistence_threshold` 取 10·h",
     ),
 };
 

@@ -15,7 +15,7 @@ pub(crate) static RULE: Rule = Rule {
     group: Group::Auto,
     severity: Severity::Warning,
     summary: Text::new(
-        "`\"auto\"` is kept as text and counts as true",
+        "`\"auto\"` stays a string and counts as true",
         "`\"auto\"` 被当作字符串保留，等同于 true",
     ),
     wordings: &[&WORDING],
@@ -31,11 +31,11 @@ pub(crate) static RULE: Rule = Rule {
 
 static WORDING: Wording = Wording {
     message: Text::new(
-        "`{path}` is `\"auto\"`, and DeepSpeed keeps the text as its value",
+        "`{path}` is `\"auto\"`, and DeepSpeed keeps this string as the value",
         "`{path}` 写的是 `\"auto\"`，DeepSpeed 会把这个字符串当作值",
     ),
     why: Text::new(
-        "no default is put in its place here. A switch counts as on, a number fails where it is used.",
+        "DeepSpeed does not replace it with a default here. A switch counts as on; a number fails when DeepSpeed uses it.",
         "这里不会换成默认值：开关会被当成开启，数值在用到时才报错。",
     ),
     help: Text::new(

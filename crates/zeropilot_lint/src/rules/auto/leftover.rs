@@ -16,7 +16,7 @@ pub(crate) static RULE: Rule = Rule {
     name: "auto-nobody-fills",
     group: Group::Auto,
     severity: Severity::Error,
-    summary: Text::new("an `\"auto\"` that no front end fills", "没有任何训练框架会填的 `\"auto\"`"),
+    summary: Text::new("an `\"auto\"` that no framework fills in", "训练框架不会填的 `\"auto\"`"),
     wordings: &[&KNOWN, &UNKNOWN],
     sources: &["huggingface/trl#2154"],
     examples: &[
@@ -40,12 +40,12 @@ pub(crate) static RULE: Rule = Rule {
 
 static KNOWN: Wording = Wording {
     message: Text::new(
-        "no framework fills `\"auto\"` for `{path}`",
+        "no framework fills in `\"auto\"` for `{path}`",
         "训练框架不会填 `{path}` 的 `\"auto\"`",
     ),
     why: Text::new(
-        "the HF Trainer and accelerate fill a fixed list of keys. `prepare` raises a `ValueError` for any other `\"auto\"`, after the model was loaded.",
-        "HF Trainer 和 accelerate 只填固定的一批键；其他键上的 `\"auto\"` 会让 `prepare` 抛 `ValueError`，而且是在模型加载完之后。",
+        "The HF Trainer and accelerate fill in a fixed list of keys. For any other `\"auto\"`, `prepare` raises a `ValueError` after the model has been loaded.",
+        "HF Trainer 和 accelerate 只填固定的一批键；其他键写 `\"auto\"`，`prepare` 会抛 `ValueError`，那时模型已经加载完了。",
     ),
     help: Text::new(
         "write a value, or remove the key to get DeepSpeed's default{default}",
@@ -55,7 +55,7 @@ static KNOWN: Wording = Wording {
 
 static UNKNOWN: Wording = Wording {
     message: Text::new(
-        "no framework fills `\"auto\"` for `{path}`, and DeepSpeed has no such key{nearest}",
+        "no framework fills in `\"auto\"` for `{path}`, and DeepSpeed has no such key{nearest}",
         "训练框架不会填 `{path}` 的 `\"auto\"`，DeepSpeed 也没有这个键{nearest}",
     ),
     why: KNOWN.why,

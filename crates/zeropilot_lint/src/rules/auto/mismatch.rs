@@ -47,11 +47,11 @@ static WORDING: Wording = Wording {
         "`{path}` 是 {written}，但训练参数 `{argument}` 是 {expected}",
     ),
     why: Text::new(
-        "the HF Trainer compares the two when training starts and refuses to go on if they differ.",
-        "HF Trainer 在训练开始时比较两者，不一致就拒绝继续。",
+        "The HF Trainer compares the two when training starts and raises a `ValueError` if they differ.",
+        "HF Trainer 在训练开始时比较两者，不一致就抛 `ValueError`。",
     ),
     help: Text::new(
-        "write `\"auto\"` in the config to take the argument's value, or make the two equal",
+        "write `\"auto\"` in the config to use the argument's value, or make the two equal",
         "在配置里写 `\"auto\"` 以使用训练参数的值，或者把两边改成一致",
     ),
 };

@@ -19,7 +19,7 @@ pub(crate) static RULE: Rule = Rule {
     name: "missing-is-not-auto",
     group: Group::Auto,
     severity: Severity::Warning,
-    summary: Text::new("a missing key is not filled from the script", "没有写的键不会用脚本参数填"),
+    summary: Text::new("the HF Trainer does not fill in a missing key", "HF Trainer 不会填没有写的键"),
     wordings: &[&WORDING],
     sources: &["huggingface/accelerate#3807", "deepspeedai/DeepSpeed#7220"],
     examples: &[
@@ -51,12 +51,12 @@ pub(crate) static RULE: Rule = Rule {
 
 static WORDING: Wording = Wording {
     message: Text::new(
-        "`{argument}` {value} of the script is ignored: the config has no `{path}`, so the engine takes {default}",
-        "脚本的 `{argument}` {value} 不起作用：配置里没有 `{path}`，引擎用的是 {default}",
+        "`{argument}` {value} of the script is ignored: the config has no `{path}`, so DeepSpeed uses {default}",
+        "脚本的 `{argument}` {value} 不起作用：配置里没有 `{path}`，DeepSpeed 用的是 {default}",
     ),
     why: Text::new(
-        "the HF Trainer only fills keys that are there. A missing one is the engine's own default.",
-        "HF Trainer 只填写出来的键；没有写的就是引擎自己的默认值。",
+        "The HF Trainer fills in only keys that the config contains. For a missing key, DeepSpeed uses its own default.",
+        "HF Trainer 只填配置里写了的键；没有写的键，DeepSpeed 用自己的默认值。",
     ),
     help: Text::new("add `\"{key}\": \"auto\"`", "加上 `\"{key}\": \"auto\"`"),
 };

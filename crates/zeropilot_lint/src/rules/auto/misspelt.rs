@@ -35,8 +35,8 @@ static WORDING: Wording = Wording {
         "`{section}` 里没有 `{key}` 这个键{nearest}",
     ),
     why: Text::new(
-        "the engine drops keys that say `\"auto\"` before it looks for unknown ones, so this slip is not reported; with any other value the file would be refused.",
-        "DeepSpeed 先丢弃值为 `\"auto\"` 的键，再检查未知键，所以这个错误不会报出来；换成别的值就会被拒绝。",
+        "DeepSpeed drops keys whose value is `\"auto\"` before it looks for unknown keys, so it does not report this typo. With any other value, it would reject the config.",
+        "DeepSpeed 先丢弃值为 `\"auto\"` 的键，再检查未知的键，所以不会报告这个拼写错误；换成别的值就会报错。",
     ),
     help: Text::new("correct the name or remove the key", "改正键名，或删掉它"),
 };

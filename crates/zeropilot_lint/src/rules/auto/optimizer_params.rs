@@ -13,8 +13,8 @@ pub(crate) static RULE: Rule = Rule {
     group: Group::Auto,
     severity: Severity::Error,
     summary: Text::new(
-        "`\"auto\"` in optimizer or scheduler parameters reaches plain DeepSpeed",
-        "optimizer 或 scheduler 参数里的 `\"auto\"` 直接交给了 DeepSpeed",
+        "`\"auto\"` in optimizer or scheduler parameters reaches DeepSpeed as a string",
+        "optimizer 或 scheduler 参数里的 `\"auto\"` 会原样传给 DeepSpeed",
     ),
     wordings: &[&WORDING],
     sources: &["hiyouga/LlamaFactory#1485", "deepspeedai/Megatron-DeepSpeed#298"],
@@ -33,8 +33,8 @@ static WORDING: Wording = Wording {
         "`{path}` 写的是 `\"auto\"`，不会被替换",
     ),
     why: Text::new(
-        "DeepSpeed hands these parameters to the constructor as they stand. The config loads, and the run fails when the engine is created.",
-        "DeepSpeed 把这些参数原样传给构造函数。配置能加载，但创建 engine 时会报错。",
+        "DeepSpeed passes these parameters to the constructor unchanged. The config loads, but `deepspeed.initialize` fails.",
+        "DeepSpeed 把这些参数原样传给构造函数。配置能加载，但 `deepspeed.initialize` 会报错。",
     ),
     help: Text::new("write the number", "写成具体数值"),
 };

@@ -13,8 +13,8 @@ pub(crate) static RULE: Rule = Rule {
     group: Group::Auto,
     severity: Severity::Error,
     summary: Text::new(
-        "a top-level `\"auto\"` reaches plain DeepSpeed",
-        "顶层的 `\"auto\"` 直接交给了 DeepSpeed",
+        "a top-level `\"auto\"` reaches DeepSpeed as a string",
+        "顶层的 `\"auto\"` 会原样传给 DeepSpeed",
     ),
     wordings: &[&REFUSED, &LATER],
     sources: &["deepspeedai/DeepSpeed#1270", "Roblox/FAI-RL#70", "huggingface/trl#2154"],
@@ -29,15 +29,15 @@ pub(crate) static RULE: Rule = Rule {
 
 static REFUSED: Wording = Wording {
     message: Text::new(
-        "`{key}` is `\"auto\"`, which DeepSpeed does not know",
-        "`{key}` 写的是 `\"auto\"`，DeepSpeed 不认识",
+        "`{key}` is `\"auto\"`, which DeepSpeed does not support",
+        "`{key}` 写的是 `\"auto\"`，DeepSpeed 不支持",
     ),
     why: Text::new(
-        "`\"auto\"` is a placeholder of the HF Trainer and accelerate, which replace it from their arguments. Here neither does, and DeepSpeed fails on the string.",
-        "`\"auto\"` 是 HF Trainer 和 accelerate 的占位符，由它们按训练参数替换。这里两者都不替换，DeepSpeed 拿到字符串就报错。",
+        "`\"auto\"` is a placeholder that the HF Trainer and accelerate replace with their arguments. Neither reads this file, and DeepSpeed fails on the string.",
+        "`\"auto\"` 是 HF Trainer 和 accelerate 的占位符，由它们按训练参数替换。这个文件不经过它们，DeepSpeed 拿到字符串就报错。",
     ),
     help: Text::new(
-        "write the number; or, if a front end reads this file, check it for that front end",
+        "write the number; or, if the HF Trainer or accelerate reads this file, check it for that framework",
         "写成具体数值；如果这个文件其实由 HF Trainer 或 accelerate 读取，请按对应的训练框架检查",
     ),
 };
@@ -48,7 +48,7 @@ static LATER: Wording = Wording {
         "`{key}` 写的是 `\"auto\"`，不会被替换",
     ),
     why: Text::new(
-        "the engine keeps the text as the value. Loading the config works; the run fails, or behaves as if the key were switched on, where the value is used.",
+        "DeepSpeed keeps the string as the value. The config loads; the run fails when DeepSpeed uses the value, or behaves as if the key were on.",
         "DeepSpeed 会把这个字符串原样当作值。加载配置时没有问题，等到真正用到时才报错，或被当成“已开启”。",
     ),
     help: Text::new(

@@ -10,7 +10,7 @@ pub(crate) static RULE: Rule = Rule {
     group: Group::Auto,
     severity: Severity::Error,
     summary: Text::new(
-        "accelerate alone does not fill `betas` and `eps`",
+        "accelerate without the HF Trainer does not fill in `betas` and `eps`",
         "单独使用 accelerate 时不会填 `betas` 和 `eps`",
     ),
     wordings: &[&WORDING],
@@ -32,11 +32,11 @@ pub(crate) static RULE: Rule = Rule {
 
 static WORDING: Wording = Wording {
     message: Text::new(
-        "accelerate does not fill `\"auto\"` for `{path}`",
+        "accelerate does not fill in `\"auto\"` for `{path}`",
         "accelerate 不会填 `{path}` 的 `\"auto\"`",
     ),
     why: Text::new(
-        "the HF Trainer does, accelerate alone fills only `lr` and `weight_decay` of the optimizer; `prepare` raises a `ValueError`.",
+        "The HF Trainer fills it in. accelerate on its own fills in only `lr` and `weight_decay` of the optimizer, and `prepare` raises a `ValueError`.",
         "HF Trainer 会填，但单独使用 accelerate 只填 optimizer 的 `lr` 和 `weight_decay`；`prepare` 会抛 `ValueError`。",
     ),
     help: Text::new(

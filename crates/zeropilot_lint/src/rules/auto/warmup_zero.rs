@@ -11,7 +11,7 @@ pub(crate) static RULE: Rule = Rule {
     name: "warmup-zero",
     group: Group::Auto,
     severity: Severity::Error,
-    summary: Text::new("a literal warm-up of 0 steps cannot match", "写死的 0 步 warmup 永远对不上"),
+    summary: Text::new("a warmup of 0 steps never matches the HF Trainer's value", "写成 0 步的 warmup 永远与 HF Trainer 不一致"),
     wordings: &[&WORDING],
     sources: &[],
     examples: &[
@@ -43,8 +43,8 @@ static WORDING: Wording = Wording {
         "`{path}` 是 {written}，但 HF Trainer 拿来比较的是 {expected}",
     ),
     why: Text::new(
-        "the engine refuses a warm-up of 0 steps, so transformers compares with at least 1; a literal 0 is always a mismatch.",
-        "DeepSpeed 不接受 0 步 warmup，所以 transformers 至少按 1 比较；写死 0 一定对不上。",
+        "DeepSpeed rejects a warmup of 0 steps, so transformers compares the key with at least 1. A literal 0 is always a mismatch.",
+        "DeepSpeed 不接受 0 步 warmup，所以 transformers 至少按 1 比较；写 0 一定不一致。",
     ),
     help: Text::new("write `\"auto\"` or 1", "写 `\"auto\"` 或 1"),
 };

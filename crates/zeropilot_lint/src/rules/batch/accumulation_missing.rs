@@ -19,7 +19,7 @@ pub(crate) static RULE: Rule = Rule {
     name: "accumulation-missing",
     group: Group::Batch,
     severity: Severity::Warning,
-    summary: Text::new("the script accumulates, the config does not say so", "脚本要梯度累积，配置里却没写"),
+    summary: Text::new("the script sets gradient accumulation, the config does not", "脚本设置了梯度累积，配置里却没写"),
     wordings: &[&WORDING, &TRAINER],
     sources: &[
         "huggingface/accelerate#3369",
@@ -54,8 +54,8 @@ static WORDING: Wording = Wording {
         "脚本要累积 {steps} 步，但配置里没有 `gradient_accumulation_steps`：accelerate 会按 1 执行",
     ),
     why: Text::new(
-        "accelerate fills only keys that are in the file. It writes 1 for a missing one, replaces the script's number with it and warns when it prepares the model.",
-        "accelerate 只填文件里写了的键；缺少时写成 1，并用它取代脚本里的步数，准备模型时给一行警告。",
+        "accelerate fills in only keys that the config contains. For this missing key it uses 1, overrides the number of the script and logs a warning when it prepares the model.",
+        "accelerate 只填配置里写了的键；缺少这个键时按 1 处理，并覆盖脚本里的步数，准备模型时只打印一行警告。",
     ),
     help: Text::new(
         "add `\"gradient_accumulation_steps\": \"auto\"`",
@@ -70,7 +70,7 @@ static TRAINER: Wording = Wording {
         "脚本要累积 {steps} 步，但配置里没有 `gradient_accumulation_steps`",
     ),
     why: Text::new(
-        "with accelerate 1.8 or newer, the HF Trainer sets the accumulation boundary itself and training is the same. With an older accelerate, DeepSpeed updates the weights after every micro-batch.",
+        "With accelerate 1.8 or newer, the HF Trainer sets the accumulation boundary itself, and training is not affected. With an older accelerate, DeepSpeed updates the weights after every micro-batch.",
         "accelerate 1.8 及以上版本里，HF Trainer 自己设定累积边界，训练结果不变。更旧的 accelerate 下，DeepSpeed 每个 micro batch 都会更新一次参数。",
     ),
     help: WORDING.help,

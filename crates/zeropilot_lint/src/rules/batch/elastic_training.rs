@@ -12,7 +12,7 @@ pub(crate) static RULE: Rule = Rule {
     name: "elastic-training",
     group: Group::Batch,
     severity: Severity::Error,
-    summary: Text::new("elastic training cannot work with these numbers", "弹性训练的参数无法成立"),
+    summary: Text::new("elastic training rejects these numbers", "弹性训练的参数无法成立"),
     wordings: &[&BATCH_KEYS, &WORLD, &RANGE, &VERSION, &NO_SOLUTION],
     sources: &[],
     examples: &[
@@ -37,12 +37,12 @@ pub(crate) static RULE: Rule = Rule {
 
 static BATCH_KEYS: Wording = Wording {
     message: Text::new(
-        "batch keys stand beside an enabled `elasticity` section",
+        "batch keys are set although `elasticity` is enabled",
         "启用了 `elasticity`，又写了 batch 相关的键",
     ),
     why: Text::new(
-        "elastic training computes the batch sizes itself and the engine refuses a config that also fixes them.",
-        "弹性训练自己计算 batch 大小；配置里再写死，DeepSpeed 会拒绝。",
+        "Elastic training computes the batch sizes itself, and DeepSpeed rejects a config that also sets them.",
+        "弹性训练自己计算 batch 大小；配置里再写这些键，DeepSpeed 会报错。",
     ),
     help: Text::new(
         "remove the batch keys, or set `elasticity.ignore_non_elastic_batch_info` to true",
@@ -56,22 +56,22 @@ static WORLD: Wording = Wording {
         "弹性训练不能用 {ranks}{possible}",
     ),
     why: Text::new(
-        "the number of ranks must divide the batch that elastic training computed from the section.",
+        "The number of ranks must divide the batch size that DeepSpeed computes from this section.",
         "进程数必须能整除弹性训练由该配置段算出的 batch。",
     ),
     help: Text::new(
-        "run with one of the possible numbers of ranks, or change `micro_batch_sizes` and `max_train_batch_size`",
+        "run with one of the allowed numbers of ranks, or change `micro_batch_sizes` and `max_train_batch_size`",
         "换成可用的进程数，或调整 `micro_batch_sizes` 和 `max_train_batch_size`",
     ),
 };
 
 static RANGE: Wording = Wording {
-    message: Text::new("a number of `{path}` is out of its range", "`{path}` 中的数值超出范围"),
+    message: Text::new("a number in `{path}` is out of range", "`{path}` 中的数值超出范围"),
     why: Text::new(
-        "elastic training needs at least one GPU, at most as many as `max_gpus`, and positive sizes.",
+        "Elastic training needs at least one GPU, at most `max_gpus` GPUs, and positive sizes.",
         "弹性训练要求 GPU 数至少为 1、不超过 `max_gpus`，各个大小都为正数。",
     ),
-    help: Text::new("put the number into its range", "把数值改到允许的范围内"),
+    help: Text::new("change the number to a value in range", "把数值改到允许的范围内"),
 };
 
 static VERSION: Wording = Wording {
@@ -80,23 +80,23 @@ static VERSION: Wording = Wording {
         "不支持这个 `elasticity.version`",
     ),
     why: Text::new(
-        "the engine knows versions 0.1 and 0.2 of elastic training; the features asked for need another.",
-        "DeepSpeed 只认识弹性训练 0.1 和 0.2 版；这里用到的功能需要别的版本。",
+        "DeepSpeed supports versions 0.1 and 0.2 of elastic training. The features that this section uses need another version.",
+        "DeepSpeed 只支持弹性训练 0.1 和 0.2 版；这一段用到的功能需要别的版本。",
     ),
     help: Text::new("write 0.1 or 0.2", "写 0.1 或 0.2"),
 };
 
 static NO_SOLUTION: Wording = Wording {
     message: Text::new(
-        "elastic training finds no batch size that fits the section",
+        "elastic training finds no batch size that satisfies this section",
         "按该配置段找不到可行的弹性 batch 大小",
     ),
     why: Text::new(
-        "no batch up to `max_train_batch_size` is a multiple of the `micro_batch_sizes` for the allowed GPUs.",
+        "For the allowed numbers of GPUs, no batch size up to `max_train_batch_size` is a multiple of the `micro_batch_sizes`.",
         "在允许的 GPU 数下，不超过 `max_train_batch_size` 的 batch 里没有 `micro_batch_sizes` 的倍数。",
     ),
     help: Text::new(
-        "raise `max_train_batch_size` or use smaller micro batches",
+        "raise `max_train_batch_size` or use smaller micro-batches",
         "增大 `max_train_batch_size`，或用更小的 micro batch",
     ),
 };

@@ -17,7 +17,7 @@ pub(crate) static RULE: Rule = Rule {
     group: Group::Batch,
     severity: Severity::Note,
     summary: Text::new(
-        "the batch sizes fit only some numbers of ranks",
+        "the batch sizes fit only certain numbers of ranks",
         "batch 大小只适合某些进程数",
     ),
     wordings: &[&EXACTLY, &SOME],
@@ -47,26 +47,26 @@ static EXACTLY: Wording = Wording {
         "这组 batch 大小只适合 {ranks} 个进程：{train} = {micro} × {accumulation} × {ranks}",
     ),
     why: Text::new(
-        "the number of ranks was not given, so the file was judged for {ranks}. With any other number the engine refuses it.",
-        "没有指定进程数，因此按 {ranks} 个进程判断。换成其他进程数，DeepSpeed 会拒绝。",
+        "No number of ranks was given, so zeropilot assumed {ranks}. With any other number, DeepSpeed rejects the config.",
+        "没有指定进程数，因此 zeropilot 按 {ranks} 个进程判断。换成其他进程数，DeepSpeed 会报错。",
     ),
     help: Text::new(
-        "leave `train_batch_size` out to have it derived for any number of ranks",
+        "omit `train_batch_size`, and DeepSpeed derives it for any number of ranks",
         "去掉 `train_batch_size`，DeepSpeed 会按实际进程数推算",
     ),
 };
 
 static SOME: Wording = Wording {
     message: Text::new(
-        "these batch sizes fit only certain numbers of ranks: {numbers}",
+        "these batch sizes fit only these numbers of ranks: {numbers}",
         "这组 batch 大小只适合这些进程数：{numbers}",
     ),
     why: Text::new(
-        "`train_batch_size` {train} counts all ranks. The number of ranks was not given; beyond these numbers the engine refuses the file.",
-        "`train_batch_size` {train} 是所有进程合计。没有指定进程数；除上述进程数外，DeepSpeed 都会拒绝。",
+        "`train_batch_size` {train} counts the samples of all ranks. No number of ranks was given; with any number not listed here, DeepSpeed rejects the config.",
+        "`train_batch_size` {train} 是所有进程合计。没有指定进程数；用其他进程数时，DeepSpeed 会报错。",
     ),
     help: Text::new(
-        "to run on more ranks, raise `train_batch_size` or give `train_micro_batch_size_per_gpu` instead",
+        "to run on more ranks, increase `train_batch_size`, or set `train_micro_batch_size_per_gpu` instead",
         "要用更多进程，就增大 `train_batch_size`，或改写 `train_micro_batch_size_per_gpu`",
     ),
 };

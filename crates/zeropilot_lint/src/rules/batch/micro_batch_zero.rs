@@ -40,15 +40,15 @@ pub(crate) static RULE: Rule = Rule {
 
 static MICRO_IS_ZERO: Wording = Wording {
     message: Text::new(
-        "`train_batch_size` {train} is less than {ranks} × {accumulation} accumulation steps = {unit}: the micro batch per GPU becomes 0",
+        "`train_batch_size` {train} is less than {ranks} × {accumulation} accumulation steps = {unit}: the micro-batch size becomes 0",
         "`train_batch_size` {train} 小于 {ranks} × 梯度累积 {accumulation} 步 = {unit}：每张卡的 micro batch 变成 0",
     ),
     why: Text::new(
-        "`train_batch_size` counts the samples of one optimizer step over all ranks: micro batch × accumulation × ranks. From {train} the engine derives a micro batch of {train} // {world} // {accumulation} = 0 and refuses to start.",
-        "`train_batch_size` 是所有进程在一次参数更新中用到的样本总数：micro batch × 梯度累积步数 × 进程数。DeepSpeed 由 {train} 算出 micro batch = {train} // {world} // {accumulation} = 0，于是拒绝启动。",
+        "`train_batch_size` is the global batch size: micro-batch size × accumulation steps × ranks. From {train}, DeepSpeed derives a micro-batch size of {train} // {world} // {accumulation} = 0 and raises an error at startup.",
+        "`train_batch_size` 是全局 batch，即所有进程在一次参数更新中用到的样本总数：micro batch × 梯度累积步数 × 进程数。DeepSpeed 由 {train} 算出 micro batch = {train} // {world} // {accumulation} = 0，启动时报错。",
     ),
     help: Text::new(
-        "with {micro} per GPU, write {micro} × {accumulation} × {world} = {suggested}{lower}",
+        "for {micro} per GPU, write {micro} × {accumulation} × {world} = {suggested}{lower}",
         "若每卡想要 {micro}，应写 {micro} × {accumulation} × {world} = {suggested}{lower}",
     ),
 };
@@ -59,26 +59,26 @@ static STEPS_ARE_ZERO: Wording = Wording {
         "`train_batch_size` {train} 小于每卡 {micro} × {ranks} = {unit}：梯度累积步数变成 0",
     ),
     why: Text::new(
-        "`train_batch_size` counts the samples of one optimizer step over all ranks. It must be at least one micro batch for each rank; the engine derives 0 steps and refuses to start.",
-        "`train_batch_size` 是所有进程在一次参数更新中用到的样本总数，至少要够每个进程一个 micro batch；DeepSpeed 算出步数为 0，于是拒绝启动。",
+        "`train_batch_size` is the global batch size and must hold at least one micro-batch per rank. DeepSpeed derives 0 accumulation steps and raises an error at startup.",
+        "`train_batch_size` 是全局 batch，即所有进程在一次参数更新中用到的样本总数，至少要够每个进程一个 micro batch。DeepSpeed 算出梯度累积步数为 0，启动时报错。",
     ),
     help: Text::new(
-        "write {unit} or a multiple of it, or leave `train_batch_size` out",
+        "write {unit} or a multiple of it, or omit `train_batch_size`",
         "写 {unit} 或它的倍数，或者不写 `train_batch_size`",
     ),
 };
 
 static SMALLER_THAN_WORLD: Wording = Wording {
     message: Text::new(
-        "`train_batch_size` {train} is less than {ranks}: the micro batch per GPU becomes 0",
+        "`train_batch_size` {train} is less than {ranks}: the micro-batch size becomes 0",
         "`train_batch_size` {train} 小于 {ranks}：每张卡的 micro batch 变成 0",
     ),
     why: Text::new(
-        "`train_batch_size` counts the samples of one optimizer step over all ranks, so each rank would get {train} // {world} = 0 of them; the engine refuses to start.",
-        "`train_batch_size` 是所有进程在一次参数更新中用到的样本总数，分到每个进程是 {train} // {world} = 0，DeepSpeed 拒绝启动。",
+        "`train_batch_size` is the global batch size, so each rank would get {train} // {world} = 0 samples. DeepSpeed raises an error at startup.",
+        "`train_batch_size` 是全局 batch，即所有进程在一次参数更新中用到的样本总数，分到每个进程是 {train} // {world} = 0，DeepSpeed 启动时报错。",
     ),
     help: Text::new(
-        "for {train} samples per GPU write {train} × {world} = {suggested}, or use `train_micro_batch_size_per_gpu`, which does not depend on the number of ranks",
+        "for {train} samples per GPU, write {train} × {world} = {suggested}, or use `train_micro_batch_size_per_gpu`, which does not depend on the number of ranks",
         "若想每卡 {train} 条，应写 {train} × {world} = {suggested}；或改用与进程数无关的 `train_micro_batch_size_per_gpu`",
     ),
 };
@@ -143,7 +143,7 @@ fn micro_is_zero(
     let lower = if most > 0 {
         Argument::Nested(
             Text::new(
-                "; if {train} really is meant for all ranks together, lower the accumulation to a divisor of {most}",
+                "; if {train} is meant for all ranks together, lower the accumulation steps to a divisor of {most}",
                 "；如果 {train} 确实是所有卡合计，就把梯度累积步数降为 {most} 的约数",
             ),
             vec![("train", train.into()), ("most", most.into())],

@@ -74,7 +74,7 @@ pub(crate) fn ranks(world: i128, subject: &Subject<'_>) -> Argument {
     let number = ("world", Argument::from(world));
     let phrase = match (subject.world.source, world) {
         (WorldSource::Assumed, _) => Text::new(
-            "{world} rank (the number of ranks was not given; 1 is assumed)",
+            "{world} rank (assumed, because no number of ranks was given)",
             "{world} 个进程（未指定进程数，按 1 计）",
         ),
         (_, 1) => Text::new("{world} rank", "{world} 个进程"),

@@ -18,7 +18,7 @@ pub(crate) static RULE: Rule = Rule {
     name: "no-batch-size",
     group: Group::Batch,
     severity: Severity::Error,
-    summary: Text::new("no key determines the batch size", "没有任何键能确定 batch 大小"),
+    summary: Text::new("no key sets the batch size", "没有任何键能确定 batch 大小"),
     wordings: &[&BARE, &UNSAID, &AUTOTUNER, &FILLED_BY_FRONT_END, &EMPTY],
     sources: &[],
     examples: &[
@@ -42,15 +42,15 @@ pub(crate) static RULE: Rule = Rule {
 
 static BARE: Wording = Wording {
     message: Text::new(
-        "neither `train_batch_size` nor `train_micro_batch_size_per_gpu` is given",
+        "neither `train_batch_size` nor `train_micro_batch_size_per_gpu` is set",
         "`train_batch_size` 和 `train_micro_batch_size_per_gpu` 都没有写",
     ),
     why: Text::new(
-        "the engine cannot derive the batch from `gradient_accumulation_steps` alone and refuses to start.",
-        "只有 `gradient_accumulation_steps` 推不出 batch 大小，DeepSpeed 拒绝启动。",
+        "DeepSpeed cannot derive the batch size from `gradient_accumulation_steps` alone and raises an error at startup.",
+        "只凭 `gradient_accumulation_steps` 推不出 batch 大小，DeepSpeed 启动时报错。",
     ),
     help: Text::new(
-        "add `train_micro_batch_size_per_gpu` (samples per GPU and forward pass); it holds for any number of ranks",
+        "add `train_micro_batch_size_per_gpu` (samples per GPU and forward pass); it works for any number of ranks",
         "加上 `train_micro_batch_size_per_gpu`（每卡每次前向的样本数），它与进程数无关",
     ),
 };
@@ -58,23 +58,23 @@ static BARE: Wording = Wording {
 static UNSAID: Wording = Wording {
     message: BARE.message,
     why: Text::new(
-        "DeepSpeed itself, the HF Trainer and accelerate refuse the file as it stands. PyTorch Lightning and scripts of one's own may add the batch before the engine reads it, and who reads this file was not said.",
-        "DeepSpeed 本身、HF Trainer 和 accelerate 都会拒绝现在这个文件。PyTorch Lightning 或自己的脚本可能在 DeepSpeed 读取之前补上 batch，而这里没有说明由谁来读。",
+        "DeepSpeed itself, the HF Trainer and accelerate reject this config. PyTorch Lightning or your own script may add the batch size before DeepSpeed reads it, and zeropilot does not know which framework reads this file.",
+        "DeepSpeed 本身、HF Trainer 和 accelerate 都不接受这个配置。PyTorch Lightning 或自己的脚本可能在 DeepSpeed 读取之前补上 batch 大小，而 zeropilot 不知道由哪个训练框架读取。",
     ),
     help: Text::new(
-        "add `train_micro_batch_size_per_gpu` unless the script does; with `--front-end` you say who reads the file",
-        "如果脚本不会补，就加上 `train_micro_batch_size_per_gpu`；也可以用 `--front-end` 说明由谁来读",
+        "add `train_micro_batch_size_per_gpu` unless the script does; name the framework that reads the file with `--front-end`",
+        "如果脚本不会补，就加上 `train_micro_batch_size_per_gpu`；也可以用 `--front-end` 指明由哪个训练框架读取",
     ),
 };
 
 static AUTOTUNER: Wording = Wording {
     message: BARE.message,
     why: Text::new(
-        "`autotuning` is enabled: started with `deepspeed --autotuning`, every experiment gets its batch sizes from the autotuner. Started without, the run is refused.",
-        "启用了 `autotuning`：用 `deepspeed --autotuning` 启动时，每次试验的 batch 大小由 autotuner 写入；不带这个选项启动则会被拒绝。",
+        "`autotuning` is enabled: with `deepspeed --autotuning`, the autotuner sets the batch sizes of every experiment. Without this option, DeepSpeed raises an error at startup.",
+        "启用了 `autotuning`：用 `deepspeed --autotuning` 启动时，每次试验的 batch 大小由 autotuner 写入；不带这个选项启动，DeepSpeed 会报错。",
     ),
     help: Text::new(
-        "use the file with `--autotuning` only, or add `train_micro_batch_size_per_gpu`",
+        "use this file only with `--autotuning`, or add `train_micro_batch_size_per_gpu`",
         "只配合 `--autotuning` 使用这个文件，或加上 `train_micro_batch_size_per_gpu`",
     ),
 };
@@ -82,26 +82,26 @@ static AUTOTUNER: Wording = Wording {
 static FILLED_BY_FRONT_END: Wording = Wording {
     message: BARE.message,
     why: Text::new(
-        "the front end replaces a key that says `\"auto\"`; a key that is missing stays missing, and the engine refuses to start.",
-        "训练框架只会替换写成 `\"auto\"` 的键；没写的键不会补上，DeepSpeed 拒绝启动。",
+        "The framework replaces only keys whose value is `\"auto\"`. It does not add missing keys, and DeepSpeed raises an error at startup.",
+        "训练框架只替换写成 `\"auto\"` 的键；没写的键不会补上，DeepSpeed 启动时报错。",
     ),
     help: Text::new(
-        "add both with the value `\"auto\"`; the training arguments then fill them",
+        "add both with the value `\"auto\"`; the training arguments then fill them in",
         "把这两个键加上并写成 `\"auto\"`，由训练参数来填",
     ),
 };
 
 static EMPTY: Wording = Wording {
     message: Text::new(
-        "the file is empty, so nothing determines the batch size",
+        "the file is empty, so no key sets the batch size",
         "文件是空的，无法确定 batch 大小",
     ),
     why: Text::new(
-        "DeepSpeed takes an empty file for a config without keys and refuses to start.",
-        "DeepSpeed 把空文件当作没有任何键的配置，拒绝启动。",
+        "DeepSpeed treats an empty file as a config without keys and raises an error at startup.",
+        "DeepSpeed 把空文件当作没有任何键的配置，启动时报错。",
     ),
     help: Text::new(
-        "see whether this is the right file; `zeropilot new` writes a config",
+        "check that this is the right file; `zeropilot new` writes a config",
         "先确认文件没有给错；可以用 `zeropilot new` 生成一份配置",
     ),
 };

@@ -10,7 +10,7 @@ pub(crate) static RULE: Rule = Rule {
     group: Group::Batch,
     severity: Severity::Error,
     summary: Text::new(
-        "accelerate has no loader to take the micro batch from",
+        "accelerate has no dataloader to read the micro-batch size from",
         "accelerate 没有可以读出 micro batch 的 dataloader",
     ),
     wordings: &[&ABSENT, &WITHOUT_SIZE],
@@ -57,25 +57,25 @@ static ABSENT: Wording = Wording {
         "`train_micro_batch_size_per_gpu` 是 `\"auto\"`，但 `prepare` 没有拿到 dataloader",
     ),
     why: Text::new(
-        "accelerate takes the micro batch from the dataloaders given to the same call of `prepare` and raises a `ValueError` without one.",
+        "accelerate reads the micro-batch size from the dataloaders in the same `prepare` call. Without one, it raises a `ValueError`.",
         "accelerate 从同一次 `prepare` 调用传入的 dataloader 里读 micro batch；没有就抛 `ValueError`。",
     ),
     help: Text::new(
-        "write the number into the config, or pass a dataloader to `prepare`",
+        "write the number in the config, or pass a dataloader to `prepare`",
         "在配置里直接写数字，或者把 dataloader 一起传给 `prepare`",
     ),
 };
 
 static WITHOUT_SIZE: Wording = Wording {
     message: Text::new(
-        "a dataloader given to `prepare` has no `batch_size`",
+        "a dataloader passed to `prepare` has no `batch_size`",
         "传给 `prepare` 的 dataloader 没有 `batch_size`",
     ),
     why: Text::new(
-        "accelerate takes the micro batch from it and raises a `ValueError` when it is `None`, as with a loader made from a batch sampler.",
+        "accelerate reads the micro-batch size from it and raises a `ValueError` if it is `None`, as with a loader built from a batch sampler.",
         "accelerate 要从中读 micro batch；若为 `None`（例如由 batch sampler 构造的 loader）就抛 `ValueError`。",
     ),
-    help: Text::new("write the number into the config", "在配置里直接写数字"),
+    help: Text::new("write the number in the config", "在配置里直接写数字"),
 };
 
 /// Words the refusal.

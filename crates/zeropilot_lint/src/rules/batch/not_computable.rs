@@ -10,7 +10,7 @@ pub(crate) static RULE: Rule = Rule {
     name: "batch-not-computable",
     group: Group::Batch,
     severity: Severity::Error,
-    summary: Text::new("the batch arithmetic raises an error", "batch 的计算会直接报错"),
+    summary: Text::new("the batch arithmetic raises an error", "计算 batch 大小时会报错"),
     wordings: &[&WORDING],
     sources: &[],
     examples: &[
@@ -23,15 +23,15 @@ pub(crate) static RULE: Rule = Rule {
 
 static WORDING: Wording = Wording {
     message: Text::new(
-        "the batch sizes cannot be computed from `{key}` = {value}",
-        "由 `{key}` = {value} 无法算出 batch 大小",
+        "DeepSpeed cannot compute the batch sizes from `{key}` = {value}",
+        "DeepSpeed 由 `{key}` = {value} 算不出 batch 大小",
     ),
     why: Text::new(
-        "the engine divides these numbers by one another while loading and fails, for example with a division by zero.",
+        "DeepSpeed divides these numbers when it loads the config and fails, for example with a division by zero.",
         "DeepSpeed 在加载配置时要拿这些数相除，结果直接报错，例如除以 0。",
     ),
     help: Text::new(
-        "write whole numbers of at least 1 for the batch keys and the parallel sizes",
+        "use integers of at least 1 for the batch keys and the parallel sizes",
         "batch 相关的键和各种并行大小都应写不小于 1 的整数",
     ),
 };

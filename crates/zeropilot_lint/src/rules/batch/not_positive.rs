@@ -13,7 +13,7 @@ pub(crate) static RULE: Rule = Rule {
     name: "batch-number-not-positive",
     group: Group::Batch,
     severity: Severity::Error,
-    summary: Text::new("a batch number is not above zero", "batch 相关的数不是正数"),
+    summary: Text::new("a batch key is not positive", "batch 相关的数不是正数"),
     wordings: &[&WORDING],
     sources: &[],
     examples: &[
@@ -28,15 +28,15 @@ pub(crate) static RULE: Rule = Rule {
 
 static WORDING: Wording = Wording {
     message: Text::new(
-        "`{key}` must be above zero, not {value}",
+        "`{key}` must be greater than 0, not {value}",
         "`{key}` 必须大于 0，不能是 {value}",
     ),
     why: Text::new(
-        "the engine checks that the batch sizes and the accumulation steps are greater than zero and refuses to start.",
-        "DeepSpeed 会检查各个 batch 大小和梯度累积步数都大于 0，否则拒绝启动。",
+        "DeepSpeed checks that the batch sizes and the accumulation steps are greater than zero and raises an error at startup.",
+        "DeepSpeed 启动时检查各个 batch 大小和梯度累积步数是否大于 0，不满足就报错。",
     ),
     help: Text::new(
-        "write a whole number of at least 1, or leave the key out to have it derived",
+        "write an integer of at least 1, or omit the key so that DeepSpeed derives it",
         "写不小于 1 的整数，或者去掉这个键让 DeepSpeed 推算",
     ),
 };

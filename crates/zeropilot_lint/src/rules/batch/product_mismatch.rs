@@ -54,23 +54,23 @@ static THREE: Wording = Wording {
         "`train_batch_size` 写的是 {train}，但每卡 {micro} × 梯度累积 {accumulation} 步 × {ranks} = {product}",
     ),
     why: Text::new(
-        "`train_batch_size` counts the samples of one optimizer step over all ranks: micro batch × accumulation × ranks. The engine refuses to start unless it is exactly that product.",
-        "`train_batch_size` 是所有进程在一次参数更新中用到的样本总数，即 micro batch × 梯度累积步数 × 进程数。只要不严格相等，DeepSpeed 就拒绝启动。",
+        "`train_batch_size` is the global batch size. Unless it is exactly micro-batch size × accumulation steps × ranks, DeepSpeed raises an error at startup.",
+        "`train_batch_size` 是全局 batch，必须等于 micro batch × 梯度累积步数 × 进程数；只要不相等，DeepSpeed 启动时就报错。",
     ),
     help: Text::new(
-        "write {product}, or leave `train_batch_size` out and let the engine multiply; then the file works for any number of ranks",
-        "改成 {product}；或者干脆不写 `train_batch_size`，让 DeepSpeed 自己算，这样换卡数也不用改文件",
+        "write {product}, or omit `train_batch_size`: DeepSpeed then computes it, and the config works for any number of ranks",
+        "改成 {product}；或者不写 `train_batch_size`，由 DeepSpeed 计算，这样换卡数也不用改文件",
     ),
 };
 
 static REMAINDER: Wording = Wording {
     message: Text::new(
-        "`train_batch_size` {train} cannot be divided by {factors} = {unit}",
+        "`train_batch_size` {train} is not divisible by {factors} = {unit}",
         "`train_batch_size` {train} 不能被 {factors} = {unit} 整除",
     ),
     why: Text::new(
-        "the engine derives the missing number by floor division; {remainder} of {train} samples would be left over, and it refuses to start.",
-        "缺的那个数由 DeepSpeed 向下取整算出；{train} 个样本会剩下 {remainder} 个分不下去，于是拒绝启动。",
+        "DeepSpeed derives the missing number by integer division. {remainder} of the {train} samples would be left over, so it raises an error at startup.",
+        "缺的那个数由 DeepSpeed 做整除得到；{train} 个样本会剩下 {remainder} 个，因此启动时报错。",
     ),
     help: Text::new("choose a multiple of {unit}: {choices}", "选 {unit} 的倍数：{choices}"),
 };
@@ -78,15 +78,15 @@ static REMAINDER: Wording = Wording {
 static OTHER: Wording = Wording {
     message: Text::new(
         "the batch sizes do not multiply for {ranks}: {given}",
-        "在 {ranks}下，几个 batch 大小乘不起来：{given}",
+        "按 {ranks}计算，几个 batch 大小的乘积对不上：{given}",
     ),
     why: Text::new(
-        "the engine needs `train_batch_size` = `train_micro_batch_size_per_gpu` × `gradient_accumulation_steps` × ranks, exactly.",
+        "DeepSpeed requires `train_batch_size` = `train_micro_batch_size_per_gpu` × `gradient_accumulation_steps` × ranks, exactly.",
         "DeepSpeed 要求 `train_batch_size` = `train_micro_batch_size_per_gpu` × `gradient_accumulation_steps` × 进程数，必须严格相等。",
     ),
     help: Text::new(
-        "write whole numbers, and leave `train_batch_size` out: the engine then multiplies the other two",
-        "都写成整数，并去掉 `train_batch_size`，让 DeepSpeed 用另外两个数去乘",
+        "write integers, and omit `train_batch_size`: DeepSpeed then multiplies the other two",
+        "都写成整数，并去掉 `train_batch_size`，由 DeepSpeed 用另外两个数算出",
     ),
 };
 

@@ -13,7 +13,7 @@ pub(crate) static RULE: Rule = Rule {
     name: "quoted-batch-number",
     group: Group::Batch,
     severity: Severity::Error,
-    summary: Text::new("a batch number is written as text", "batch 相关的数写成了字符串"),
+    summary: Text::new("a batch size is written as a string", "batch 相关的数写成了字符串"),
     wordings: &[&QUOTED, &UNQUOTED],
     sources: &["hiyouga/LlamaFactory#1116"],
     examples: &[
@@ -26,12 +26,12 @@ pub(crate) static RULE: Rule = Rule {
 
 static QUOTED: Wording = Wording {
     message: Text::new(
-        "`{key}` is text, not a number: {value}",
+        "`{key}` is a string, not a number: {value}",
         "`{key}` 是字符串而不是数字：{value}",
     ),
     why: Text::new(
-        "the batch keys are used as they stand; the engine compares text with a number and fails with a type error. (In sections such as `zero_optimization` quoted numbers are converted.)",
-        "batch 相关的键不做类型转换，DeepSpeed 拿字符串和数字比较，直接抛 TypeError。（在 `zero_optimization` 这样的段里，带引号的数字会被自动转换。）",
+        "DeepSpeed does not convert the batch keys: it compares the string with a number and raises a `TypeError`. (In sections such as `zero_optimization`, it converts quoted numbers.)",
+        "DeepSpeed 不转换 batch 相关的键，拿字符串和数字比较时抛 `TypeError`。（在 `zero_optimization` 这样的配置段里，带引号的数字会被自动转换。）",
     ),
     help: Text::new("write the number without quotes", "去掉引号，写成数字"),
 };
@@ -39,11 +39,11 @@ static QUOTED: Wording = Wording {
 static UNQUOTED: Wording = Wording {
     message: QUOTED.message,
     why: Text::new(
-        "DeepSpeed reads the file as Hjson, where a word without quotes is text up to the end of its line. The engine compares it with a number and fails with a type error.",
-        "DeepSpeed 按 Hjson 读取文件，没加引号的词一直到行尾都算作文本；拿它和数字比较，直接抛 TypeError。",
+        "DeepSpeed reads the file as Hjson, where an unquoted word is a string up to the end of its line. DeepSpeed compares it with a number and raises a `TypeError`.",
+        "DeepSpeed 按 Hjson 读取文件，没加引号的词一直到行尾都算字符串；拿它和数字比较时抛 `TypeError`。",
     ),
     help: Text::new(
-        "write the number; if this is a placeholder of a template, fill it in first",
+        "write the number; if this is a template placeholder, fill it in first",
         "写成数字；如果这是模板里的占位符，请先替换",
     ),
 };

@@ -10,7 +10,7 @@ pub(crate) static RULE: Rule = Rule {
     group: Group::Batch,
     severity: Severity::Error,
     summary: Text::new(
-        "`split_batches` with a batch that does not divide among the processes",
+        "`split_batches` with a batch size that is not a multiple of the processes",
         "`split_batches` 的 batch 不能被进程数整除",
     ),
     wordings: &[&WORDING],
@@ -45,11 +45,11 @@ static WORDING: Wording = Wording {
         "dataloader 的 batch {batch} 无法平分给 {world} 个进程",
     ),
     why: Text::new(
-        "with `split_batches` the loader's batch is the batch of all processes together; accelerate refuses one that is not a multiple of their number.",
+        "With `split_batches`, the loader's batch size covers all processes together. accelerate rejects one that is not a multiple of the number of processes.",
         "启用 `split_batches` 后，loader 的 batch 是所有进程合计；不是进程数的倍数时 accelerate 会拒绝。",
     ),
     help: Text::new(
-        "use a multiple of {world}, or switch `split_batches` off",
+        "use a multiple of {world}, or turn `split_batches` off",
         "改成 {world} 的倍数，或关闭 `split_batches`",
     ),
 };

@@ -13,8 +13,8 @@ pub(crate) static RULE: Rule = Rule {
     group: Group::Checkpointing,
     severity: Severity::Note,
     summary: Text::new(
-        "contiguous checkpoints without partitioned activations",
-        "连续检查点没有配切分激活",
+        "`contiguous_memory_optimization` without partitioned activations",
+        "`contiguous_memory_optimization` 没有配合切分激活",
     ),
     wordings: &[&WORDING],
     sources: &[],
@@ -29,15 +29,15 @@ pub(crate) static RULE: Rule = Rule {
 
 static WORDING: Wording = Wording {
     message: Text::new(
-        "`contiguous_memory_optimization` needs `partition_activations`, which is not on",
+        "`contiguous_memory_optimization` needs `partition_activations`, which is off",
         "`contiguous_memory_optimization` 需要 `partition_activations`，而它没有开",
     ),
     why: Text::new(
-        "the buffers are laid out for partitioned activations. Configuring checkpointing fails without, unless the model code passes `partition_activations` itself.",
-        "缓冲区是按切分后的激活安排的。除非模型代码自己传入 `partition_activations`，否则配置检查点时会报错。",
+        "DeepSpeed lays out the buffers for partitioned activations. Without them, configuring activation checkpointing fails, unless the model code passes `partition_activations` itself.",
+        "缓冲区按切分后的激活分配。除非模型代码自己传入 `partition_activations`，否则配置激活检查点时会报错。",
     ),
     help: Text::new(
-        "switch `partition_activations` on, or `contiguous_memory_optimization` off",
+        "turn on `partition_activations`, or turn off `contiguous_memory_optimization`",
         "开启 `partition_activations`，或关掉 `contiguous_memory_optimization`",
     ),
 };

@@ -39,12 +39,12 @@ pub(crate) static RULE: Rule = Rule {
 
 static WORDING: Wording = Wording {
     message: Text::new(
-        "models of transformers do not use {idle} of `activation_checkpointing`",
+        "transformers models do not use {idle} of `activation_checkpointing`",
         "`activation_checkpointing` 里的 {idle} 对 transformers 的模型不起作用",
     ),
     why: Text::new(
-        "the section belongs to DeepSpeed's own checkpointing function, which a model must call itself. transformers calls PyTorch's.",
-        "这一段属于 DeepSpeed 自带的检查点函数，要由模型代码主动调用；transformers 用的是 PyTorch 的。",
+        "The section configures DeepSpeed's own checkpointing function, which a model must call itself. transformers calls PyTorch's.",
+        "这一段配置的是 DeepSpeed 自带的激活检查点函数，要由模型代码主动调用；transformers 用的是 PyTorch 的。",
     ),
     help: Text::new(
         "pass `gradient_checkpointing` to the Trainer, and remove the section unless your own model code calls `deepspeed.checkpointing`",

@@ -12,7 +12,7 @@ pub(crate) static RULE: Rule = Rule {
     group: Group::Integrations,
     severity: Severity::Error,
     summary: Text::new(
-        "LLaMA-Factory refuses an optimizer under DeepSpeed",
+        "LLaMA-Factory rejects an optimizer under DeepSpeed",
         "LLaMA-Factory 在 DeepSpeed 下不支持某个优化器",
     ),
     wordings: &[&LOW_RANK, &BY_RATIO, &BY_LAYER],
@@ -46,44 +46,44 @@ pub(crate) static RULE: Rule = Rule {
 
 static LOW_RANK: Wording = Wording {
     message: Text::new(
-        "LLaMA-Factory refuses `{argument}` together with `deepspeed`",
+        "LLaMA-Factory rejects `{argument}` together with `deepspeed`",
         "LLaMA-Factory 不允许同时使用 `{argument}` 和 `deepspeed`",
     ),
     why: Text::new(
-        "GaLore and APOLLO project whole gradient matrices, and ZeRO hands the optimizer flat pieces. It ends with `GaLore and APOLLO are incompatible with DeepSpeed yet.`",
+        "GaLore and APOLLO project whole gradient matrices, but ZeRO passes flat shards to the optimizer. LLaMA-Factory exits with `GaLore and APOLLO are incompatible with DeepSpeed yet.`",
         "GaLore 和 APOLLO 要对完整的梯度矩阵做投影，而 ZeRO 交给优化器的是展平的分片。程序会报错退出：`GaLore and APOLLO are incompatible with DeepSpeed yet.`",
     ),
     help: Text::new(
-        "remove `deepspeed`, or switch `{argument}` off",
+        "remove `deepspeed`, or turn `{argument}` off",
         "去掉 `deepspeed`，或关掉 `{argument}`",
     ),
 };
 
 static BY_RATIO: Wording = Wording {
     message: Text::new(
-        "LLaMA-Factory refuses `badam_mode: ratio` in distributed training",
+        "LLaMA-Factory rejects `badam_mode: ratio` in distributed training",
         "LLaMA-Factory 在分布式训练中不允许 `badam_mode: ratio`",
     ),
     why: Text::new(
-        "DeepSpeed is distributed training, and BAdam by ratio has no support for it.",
+        "DeepSpeed training is distributed, and ratio-wise BAdam does not support that.",
         "DeepSpeed 属于分布式训练，而按比例的 BAdam 还不支持分布式。",
     ),
     help: Text::new(
-        "write `badam_mode: layer` and use ZeRO stage 3",
+        "set `badam_mode: layer` and use ZeRO stage 3",
         "改为 `badam_mode: layer`，并使用 ZeRO stage 3",
     ),
 };
 
 static BY_LAYER: Wording = Wording {
     message: Text::new(
-        "LLaMA-Factory takes layer-wise BAdam only with ZeRO stage 3, and the config has stage {stage}",
+        "LLaMA-Factory supports layer-wise BAdam only with ZeRO stage 3, but the config has stage {stage}",
         "LLaMA-Factory 的逐层 BAdam 只支持 ZeRO stage 3，而配置里是 stage {stage}",
     ),
     why: Text::new(
-        "it ends with `Layer-wise BAdam only supports DeepSpeed ZeRO-3 training.`",
+        "LLaMA-Factory exits with `Layer-wise BAdam only supports DeepSpeed ZeRO-3 training.`",
         "程序会报错退出：`Layer-wise BAdam only supports DeepSpeed ZeRO-3 training.`",
     ),
-    help: Text::new("use a config with stage 3", "换成 stage 3 的配置"),
+    help: Text::new("use a stage-3 config", "换成 stage 3 的配置"),
 };
 
 fn badam(launch: &Launch, stage: Option<u8>) -> Option<(&'static Wording, &Said)> {

@@ -14,7 +14,7 @@ pub(crate) static RULE: Rule = Rule {
     group: Group::Construction,
     severity: Severity::Error,
     summary: Text::new(
-        "LLaMA-Factory refuses a quantized model with ZeRO stage 3",
+        "LLaMA-Factory rejects a quantized model with ZeRO stage 3",
         "LLaMA-Factory 在 ZeRO stage 3 下不支持这种量化模型",
     ),
     wordings: &[&METHOD, &BITS, &STORED],
@@ -49,47 +49,41 @@ pub(crate) static RULE: Rule = Rule {
 
 static METHOD: Wording = Wording {
     message: Text::new(
-        "LLaMA-Factory refuses `quantization_method: {method}` with ZeRO stage 3",
+        "LLaMA-Factory rejects `quantization_method: {method}` with ZeRO stage 3",
         "LLaMA-Factory 在 ZeRO stage 3 下不允许 `quantization_method: {method}`",
     ),
     why: Text::new(
-        "what this method makes of a weight is no plain tensor that the engine could partition; the run ends when the model is loaded.",
-        "这种方法量化后的权重不是普通张量，引擎无法分片，加载模型时会报错退出。",
+        "This method does not produce plain tensors, so DeepSpeed cannot partition the weights. The run exits when it loads the model.",
+        "这种方法量化后的权重不是普通张量，DeepSpeed 无法切分，加载模型时会报错退出。",
     ),
-    help: Text::new(
-        "use stage 2, or bitsandbytes with 4 bits",
-        "改用 stage 2，或用 4 bit 的 bitsandbytes",
-    ),
+    help: Text::new("use stage 2, or 4-bit bitsandbytes", "改用 stage 2，或用 4 位的 bitsandbytes"),
 };
 
 static BITS: Wording = Wording {
     message: Text::new(
-        "LLaMA-Factory refuses `quantization_bit: {bits}` of bitsandbytes with ZeRO stage 3",
+        "LLaMA-Factory rejects bitsandbytes `quantization_bit: {bits}` with ZeRO stage 3",
         "LLaMA-Factory 在 ZeRO stage 3 下不允许 bitsandbytes 的 `quantization_bit: {bits}`",
     ),
     why: Text::new(
-        "only 4-bit weights can be stored in a type that is partitioned; the run ends with `Only 4-bit quantized model can use fsdp+qlora or auto device map.`",
-        "只有 4 bit 的权重能用可分片的类型存储；程序会报错退出：`Only 4-bit quantized model can use fsdp+qlora or auto device map.`",
+        "Only 4-bit weights can be stored in a type that DeepSpeed can partition. The run exits with `Only 4-bit quantized model can use fsdp+qlora or auto device map.`",
+        "只有 4 位权重能用可切分的类型存储；程序会报错退出：`Only 4-bit quantized model can use fsdp+qlora or auto device map.`",
     ),
     help: Text::new(
-        "write `quantization_bit: 4`, or use stage 2",
+        "set `quantization_bit: 4`, or use stage 2",
         "改为 `quantization_bit: 4`，或用 stage 2",
     ),
 };
 
 static STORED: Wording = Wording {
     message: Text::new(
-        "the model is quantized by `{method}`, which LLaMA-Factory refuses with ZeRO stage 3",
+        "the model is quantized with `{method}`, which LLaMA-Factory rejects with ZeRO stage 3",
         "模型是用 `{method}` 量化的，LLaMA-Factory 在 ZeRO stage 3 下不支持",
     ),
     why: Text::new(
-        "it ends with `DeepSpeed ZeRO-3 or FSDP is incompatible with PTQ-quantized models.`",
+        "LLaMA-Factory exits with `DeepSpeed ZeRO-3 or FSDP is incompatible with PTQ-quantized models.`",
         "程序会报错退出：`DeepSpeed ZeRO-3 or FSDP is incompatible with PTQ-quantized models.`",
     ),
-    help: Text::new(
-        "use stage 2, or the model that is not quantized",
-        "改用 stage 2，或用未量化的模型",
-    ),
+    help: Text::new("use stage 2, or the unquantized model", "改用 stage 2，或用未量化的模型"),
 };
 
 /// How a model in a directory is quantized, if it is in a way that is always refused.

@@ -11,7 +11,7 @@ pub(crate) static RULE: Rule = Rule {
     group: Group::Integrations,
     severity: Severity::Error,
     summary: Text::new(
-        "LLaMA-Factory refuses an argument with ZeRO stage 3",
+        "LLaMA-Factory rejects an argument with ZeRO stage 3",
         "LLaMA-Factory 在 ZeRO stage 3 下不支持某个参数",
     ),
     wordings: &[&WORDING],
@@ -45,15 +45,15 @@ pub(crate) static RULE: Rule = Rule {
 
 static WORDING: Wording = Wording {
     message: Text::new(
-        "LLaMA-Factory refuses `{argument}` with ZeRO stage 3",
+        "LLaMA-Factory rejects `{argument}` with ZeRO stage 3",
         "LLaMA-Factory 在 ZeRO stage 3 下不允许使用 `{argument}`",
     ),
     why: Text::new(
-        "{reason}; it ends before anything is loaded.",
-        "{reason}，还没开始加载就会退出。",
+        "{reason}; LLaMA-Factory exits before it loads anything.",
+        "{reason}，LLaMA-Factory 还没开始加载就会退出。",
     ),
     help: Text::new(
-        "switch `{argument}` off, or use a config with stage 2",
+        "turn `{argument}` off, or use a stage-2 config",
         "关掉 `{argument}`，或换成 stage 2 的配置",
     ),
 };
@@ -64,35 +64,35 @@ const REFUSED: [(&str, Text); 5] = [
         "predict_with_generate",
         Text::new(
             "ranks that generate texts of different lengths would wait for each other forever",
-            "各进程生成的长度不同，会互相等待",
+            "各进程生成的长度不同，会一直互相等待",
         ),
     ),
     (
         "pissa_init",
         Text::new(
-            "PiSSA decomposes whole matrices, and under stage 3 no rank has one; `scripts/pissa_init.py` does it beforehand",
+            "PiSSA decomposes whole matrices, which no rank holds under stage 3; run `scripts/pissa_init.py` beforehand",
             "PiSSA 要对完整的矩阵做分解，而 stage 3 下没有哪个进程有完整的矩阵；应事先用 `scripts/pissa_init.py` 处理",
         ),
     ),
     (
         "pure_bf16",
         Text::new(
-            "its training without fp32 copies does not go with parameters that the engine partitions",
-            "不保留 fp32 副本的训练方式与引擎的参数分片不兼容",
+            "its training without fp32 copies does not work with partitioned parameters",
+            "不保留 fp32 副本的训练方式与参数切分不兼容",
         ),
     ),
     (
         "use_unsloth",
         Text::new(
-            "Unsloth loads and runs models in its own way, which knows no partitioned parameters",
-            "Unsloth 用自己的方式加载和运行模型，不认识分片后的参数",
+            "Unsloth has its own code to load and run models, which does not support partitioned parameters",
+            "Unsloth 用自己的代码加载和运行模型，不支持切分后的参数",
         ),
     ),
     (
         "use_kt",
         Text::new(
-            "KTransformers places weights itself, which leaves nothing to partition",
-            "KTransformers 自己安排权重的位置，无法再做分片",
+            "KTransformers places the weights itself, so DeepSpeed cannot partition them",
+            "KTransformers 自己安排权重的位置，DeepSpeed 无法再切分",
         ),
     ),
 ];

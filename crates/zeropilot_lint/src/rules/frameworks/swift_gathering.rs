@@ -13,8 +13,8 @@ pub(crate) static RULE: Rule = Rule {
     group: Group::Integrations,
     severity: Severity::Error,
     summary: Text::new(
-        "ms-swift's `--deepspeed_autotp_size` spells a key of the config a second way",
-        "ms-swift 的 `--deepspeed_autotp_size` 会把配置里的一个键用另一种写法再写一遍",
+        "ms-swift's `--deepspeed_autotp_size` adds a key that the config already has under another name",
+        "ms-swift 的 `--deepspeed_autotp_size` 会加入一个键，而配置里已经用另一个名字写了它",
     ),
     wordings: &[&WORDING],
     sources: &[],
@@ -37,12 +37,12 @@ pub(crate) static RULE: Rule = Rule {
 
 static WORDING: Wording = Wording {
     message: Text::new(
-        "`--deepspeed_autotp_size` adds `{added}` to a config that has it by its other name",
-        "`--deepspeed_autotp_size` 会往配置里加 `{added}`，而配置里已经有它的另一种写法",
+        "`--deepspeed_autotp_size` adds `{added}`, which the config already has under its other name",
+        "`--deepspeed_autotp_size` 会往配置里加 `{added}`，而配置里已经用另一个名字写了它",
     ),
     why: Text::new(
-        "the config says `{written}`, which is the same key. The engine takes either name and refuses both together.",
-        "配置里写的是 `{written}`，两者是同一个键。引擎接受任何一种写法，但不允许同时出现。",
+        "The config has `{written}`, which is the same key. DeepSpeed accepts either name, but not both.",
+        "配置里写的是 `{written}`，两者是同一个键。DeepSpeed 接受任何一种写法，但不能同时出现。",
     ),
     help: Text::new("remove `{written}` from the config", "从配置里删掉 `{written}`"),
 };

@@ -11,8 +11,8 @@ pub(crate) static RULE: Rule = Rule {
     group: Group::Integrations,
     severity: Severity::Warning,
     summary: Text::new(
-        "ms-swift's `--zero_hpz_partition_size` does not fit",
-        "ms-swift 的 `--zero_hpz_partition_size` 不合适",
+        "ms-swift's `--zero_hpz_partition_size` does not fit the job",
+        "ms-swift 的 `--zero_hpz_partition_size` 与训练不匹配",
     ),
     wordings: &[&STAGE, &RANKS],
     sources: &["modelscope/ms-swift#3697"],
@@ -37,15 +37,15 @@ pub(crate) static RULE: Rule = Rule {
 
 static STAGE: Wording = Wording {
     message: Text::new(
-        "`--zero_hpz_partition_size` does nothing with ZeRO stage {stage}",
+        "`--zero_hpz_partition_size` has no effect in ZeRO stage {stage}",
         "ZeRO stage {stage} 下 `--zero_hpz_partition_size` 不起作用",
     ),
     why: Text::new(
-        "it is the size of groups that keep a second copy of partitioned parameters, and only stage 3 partitions parameters. ms-swift writes it into the config without a look at the stage.",
-        "它表示在多大的组内再保留一份分片后的参数，而只有 stage 3 才对参数分片。ms-swift 不看 stage，直接把它写进配置。",
+        "It sets the size of the groups that keep a second copy of the partitioned parameters, and only stage 3 partitions parameters. ms-swift writes it into the config without checking the stage.",
+        "它设置保留第二份参数分片的组有多大，而只有 stage 3 才切分参数。ms-swift 不检查 stage，直接把它写进配置。",
     ),
     help: Text::new(
-        "use `--deepspeed zero3`, or leave the argument out",
+        "use `--deepspeed zero3`, or omit the argument",
         "改用 `--deepspeed zero3`，或去掉这个参数",
     ),
 };
@@ -56,10 +56,10 @@ static RANKS: Wording = Wording {
         "`--zero_hpz_partition_size {size}` 不能整除 {ranks} 个进程",
     ),
     why: Text::new(
-        "the engine forms groups of that size out of all ranks and ends on an assertion if some are left over.",
-        "引擎要把所有进程按这个大小分组，分不完就会因断言失败而退出。",
+        "DeepSpeed divides all ranks into groups of this size and exits with an `AssertionError` if some are left over.",
+        "DeepSpeed 要把所有进程按这个大小分组，分不完就以 `AssertionError` 退出。",
     ),
-    help: Text::new("write the number of GPUs of a node", "写成每个节点的 GPU 数"),
+    help: Text::new("set it to the number of GPUs per node", "写成每个节点的 GPU 数"),
 };
 
 /// The stage of ms-swift's own configs, or of the one that is named.

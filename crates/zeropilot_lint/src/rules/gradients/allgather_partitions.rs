@@ -30,11 +30,11 @@ pub(crate) static RULE: Rule = Rule {
 
 static WORDING: Wording = Wording {
     message: Text::new(
-        "`allgather_partitions` is false, but nothing in DeepSpeed asks for it",
+        "`allgather_partitions` is false, but no code in DeepSpeed uses it",
         "`allgather_partitions` 设为 false，但 DeepSpeed 里没有任何代码用它",
     ),
     why: Text::new(
-        "the key is left over from the first version of ZeRO. Updated parameters are all-gathered either way.",
+        "The key is a leftover from the first version of ZeRO. DeepSpeed all-gathers the updated parameters either way.",
         "这是第一版 ZeRO 留下的键；更新后的参数照样用 all-gather 聚合。",
     ),
     help: Text::new("remove the key", "删掉这个键"),

@@ -38,8 +38,8 @@ static WORDING: Wording = Wording {
         "`zero_optimization` 里没有 `stage`，ZeRO 是关着的",
     ),
     why: Text::new(
-        "the default is stage 0. The rest of the section is read and does nothing.",
-        "默认是 stage 0，这一段其余的设置读进来也不起作用。",
+        "The default is stage 0. DeepSpeed reads the rest of the section, but it has no effect.",
+        "默认是 stage 0，这一段其余的设置都不生效。",
     ),
     help: Text::new("add `\"stage\": 2` (or 1, or 3)", "加上 `\"stage\": 2`（或 1、3）"),
 };

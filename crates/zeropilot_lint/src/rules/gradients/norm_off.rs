@@ -10,8 +10,8 @@ pub(crate) static RULE: Rule = Rule {
     group: Group::Gradients,
     severity: Severity::Error,
     summary: Text::new(
-        "the gradient norm is switched off outside stages 1 and 2",
-        "stage 1/2 以外不能关闭梯度范数",
+        "`compute_grad_norm` is off outside stages 1 and 2",
+        "stage 1/2 以外关闭了 `compute_grad_norm`",
     ),
     wordings: &[&WORDING],
     sources: &[],
@@ -30,8 +30,8 @@ static WORDING: Wording = Wording {
         "`compute_grad_norm` 只有在 ZeRO stage 1 和 2 下才能设为 false",
     ),
     why: Text::new(
-        "the other stages need the norm of the gradients; the engine refuses the file.",
-        "其他 stage 需要梯度范数，DeepSpeed 会拒绝。",
+        "The other stages need the gradient norm, so DeepSpeed rejects the config.",
+        "其他 stage 需要梯度范数，DeepSpeed 会报错。",
     ),
     help: Text::new("remove the key, or use stage 1 or 2", "删掉这个键，或改用 stage 1 或 2"),
 };

@@ -14,7 +14,10 @@ pub(crate) static RULE: Rule = Rule {
     name: "gradient-norm-needed",
     group: Group::Gradients,
     severity: Severity::Error,
-    summary: Text::new("the gradient norm is switched off but needed", "关闭了梯度范数却又需要它"),
+    summary: Text::new(
+        "`compute_grad_norm` is off, but the norm is needed",
+        "关闭了 `compute_grad_norm`，却又需要梯度范数",
+    ),
     wordings: &[&CLIPPING, &OFFLOAD, &BF16],
     sources: &[],
     examples: &[
@@ -36,12 +39,12 @@ pub(crate) static RULE: Rule = Rule {
 
 static CLIPPING: Wording = Wording {
     message: Text::new(
-        "`compute_grad_norm` is false, but gradients are clipped at {clipping}, which needs the norm",
+        "`compute_grad_norm` is false, but DeepSpeed clips gradients at {clipping}, which needs the norm",
         "`compute_grad_norm` 为 false，但梯度按 {clipping} 裁剪，需要用到范数",
     ),
     why: Text::new(
-        "the ZeRO optimizer refuses to start unless `gradient_clipping` is 0. Not written, it is 1.0 in DeepSpeed {version}.",
-        "除非 `gradient_clipping` 为 0，否则 ZeRO 优化器拒绝启动。在 DeepSpeed {version} 里，不写就是 1.0。",
+        "The ZeRO optimizer raises an error at startup unless `gradient_clipping` is 0. In DeepSpeed {version}, its default is 1.0.",
+        "除非 `gradient_clipping` 为 0，否则创建 ZeRO 优化器时会报错。在 DeepSpeed {version} 里，它的默认值是 1.0。",
     ),
     help: Text::new(
         "write `\"gradient_clipping\": 0.0`, or remove `compute_grad_norm`",
@@ -55,8 +58,8 @@ static OFFLOAD: Wording = Wording {
         "`compute_grad_norm` 为 false 时不能用 `offload_optimizer`",
     ),
     why: Text::new(
-        "the ZeRO optimizer refuses to start with both.",
-        "两者同时出现时 ZeRO 优化器拒绝启动。",
+        "The ZeRO optimizer does not support both together and raises an error at startup.",
+        "ZeRO 优化器不支持两者同时使用，启动时报错。",
     ),
     help: Text::new("remove one of them", "二者去掉一个"),
 };

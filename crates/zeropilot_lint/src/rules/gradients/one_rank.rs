@@ -12,7 +12,7 @@ pub(crate) static RULE: Rule = Rule {
     name: "zero-on-one-rank",
     group: Group::Gradients,
     severity: Severity::Note,
-    summary: Text::new("ZeRO on one rank without offload", "单卡用 ZeRO 又没有 offload"),
+    summary: Text::new("ZeRO on one rank without offload", "单卡使用 ZeRO，又没有卸载"),
     wordings: &[&WORDING],
     sources: &["deepspeedai/DeepSpeed#1302", "deepspeedai/DeepSpeed#3823"],
     examples: &[
@@ -40,12 +40,12 @@ pub(crate) static RULE: Rule = Rule {
 
 static WORDING: Wording = Wording {
     message: Text::new(
-        "on one rank ZeRO stage {stage} saves nothing without offload",
-        "只有 1 个进程时，不配 offload 的 ZeRO stage {stage} 省不了显存",
+        "on one rank, ZeRO stage {stage} saves no memory without offload",
+        "只有 1 个进程时，不配合卸载的 ZeRO stage {stage} 省不了显存",
     ),
     why: Text::new(
-        "ZeRO spreads states over the ranks. With one rank all of them stay where they are, and the buckets come on top.",
-        "ZeRO 把状态分摊到各个进程；只有一个进程时全都留在原处，还要额外占用桶的显存。",
+        "ZeRO partitions model states over the ranks. A single rank keeps all of them, and the buckets take extra memory.",
+        "ZeRO 把模型状态切分到各个进程；只有一个进程时，它要保存全部状态，通信桶还要额外占用显存。",
     ),
     help: Text::new(
         "use `offload_optimizer`, or stage 0",

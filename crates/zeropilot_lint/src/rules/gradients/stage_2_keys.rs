@@ -13,7 +13,7 @@ pub(crate) static RULE: Rule = Rule {
     name: "stage-2-keys",
     group: Group::Gradients,
     severity: Severity::Note,
-    summary: Text::new("keys of stages 1 and 2 in stage 3", "stage 3 里写了 stage 1/2 的键"),
+    summary: Text::new("stage-1 and stage-2 keys in stage 3", "stage 3 里写了 stage 1/2 的键"),
     wordings: &[&WORDING],
     sources: &["deepspeedai/DeepSpeed#6420", "deepspeedai/DeepSpeed#2864"],
     examples: &[Example::new(
@@ -32,15 +32,15 @@ pub(crate) static RULE: Rule = Rule {
 
 static WORDING: Wording = Wording {
     message: Text::new(
-        "only ZeRO stages 1 and 2 use {idle}, and the stage is 3",
+        "only ZeRO stages 1 and 2 use {idle}, but the stage is 3",
         "{idle} 只在 ZeRO stage 1/2 下有效，而现在是 stage 3",
     ),
     why: Text::new(
-        "the optimizer of stage 3 does not take them. How much it gathers at once is decided by the `stage3_` keys.",
-        "stage 3 的优化器不接收这些参数；一次聚合多少由 `stage3_` 开头的键决定。",
+        "The stage-3 optimizer does not use them. The `stage3_` keys set how much it gathers at once.",
+        "stage 3 的优化器不使用这些键；一次聚合多少由 `stage3_` 开头的键决定。",
     ),
     help: Text::new(
-        "remove them; to save memory in stage 3 lower `stage3_prefetch_bucket_size`, `stage3_max_live_parameters` and `stage3_max_reuse_distance`",
+        "remove them; to save memory in stage 3, lower `stage3_prefetch_bucket_size`, `stage3_max_live_parameters` and `stage3_max_reuse_distance`",
         "删掉它们；想在 stage 3 下省显存，应调小 `stage3_prefetch_bucket_size`、`stage3_max_live_parameters` 和 `stage3_max_reuse_distance`",
     ),
 };

@@ -13,7 +13,7 @@ pub(crate) static RULE: Rule = Rule {
     name: "stage-3-keys",
     group: Group::Gradients,
     severity: Severity::Note,
-    summary: Text::new("keys of stage 3 in another stage", "其他 stage 里写了 stage 3 的键"),
+    summary: Text::new("stage-3 keys in another stage", "其他 stage 里写了 stage 3 的键"),
     wordings: &[&WORDING],
     sources: &["deepspeedai/DeepSpeed#2864", "deepspeedai/DeepSpeed#2869"],
     examples: &[Example::new(
@@ -32,15 +32,15 @@ pub(crate) static RULE: Rule = Rule {
 
 static WORDING: Wording = Wording {
     message: Text::new(
-        "only ZeRO stage 3 uses {idle}, and the stage is {stage}",
+        "only ZeRO stage 3 uses {idle}, but the stage is {stage}",
         "{idle} 只在 ZeRO stage 3 下有效，而现在是 stage {stage}",
     ),
     why: Text::new(
-        "they steer how parameters are gathered and released, which stages 1 and 2 do not do.",
-        "它们控制参数的聚合和释放，stage 1/2 没有这个过程。",
+        "They control how DeepSpeed gathers and releases partitioned parameters, which stages below 3 do not have.",
+        "它们控制切分后参数的聚合和释放，stage 3 以下没有这个过程。",
     ),
     help: Text::new(
-        "remove them, or use stage 3 if that is what you want",
+        "remove them, or use stage 3 if you intended that",
         "删掉它们；如果本意就是 stage 3，请改 stage",
     ),
 };

@@ -13,8 +13,8 @@ pub(crate) static RULE: Rule = Rule {
     group: Group::Gradients,
     severity: Severity::Error,
     summary: Text::new(
-        "unmanaged accumulation with overlapping communication",
-        "自行管理梯度累积又开了通信重叠",
+        "`managed_gradient_accumulation` is false, but another feature needs it",
+        "`managed_gradient_accumulation` 为 false，与其他功能冲突",
     ),
     wordings: &[&WORDING, &COMPILED],
     sources: &[],
@@ -44,8 +44,8 @@ static WORDING: Wording = Wording {
         "ZeRO stage {stage} 下，`managed_gradient_accumulation` 为 false 时不能开 `overlap_comm`",
     ),
     why: Text::new(
-        "only stages that partition gradients can overlap while the script decides when to step; the engine refuses to start.",
-        "只有切分梯度的 stage 才能在脚本自行决定何时更新的同时重叠通信，否则引擎拒绝启动。",
+        "Only stages that partition gradients can overlap communication while the script decides when to step. DeepSpeed raises an error at startup.",
+        "由脚本决定何时更新参数时，只有切分梯度的 stage 才能重叠通信；否则 DeepSpeed 启动时报错。",
     ),
     help: Text::new(
         "set `overlap_comm` to false, or use stage 2 or 3",

@@ -43,12 +43,12 @@ fn stage_in_yaml() -> Arguments {
 
 static WORDING: Wording = Wording {
     message: Text::new(
-        "accelerate's config file sets {fields}, which must be in this file",
+        "accelerate's config file sets {fields}, which must be in this file instead",
         "accelerate 的配置文件设置了 {fields}，这些应写在本文件里",
     ),
     why: Text::new(
-        "accelerate refuses to start when these stand beside a `deepspeed_config_file`.",
-        "指定了 `deepspeed_config_file` 时又设置这些，accelerate 拒绝启动。",
+        "accelerate raises an error at startup if its config sets these next to `deepspeed_config_file`.",
+        "accelerate 的配置里既有 `deepspeed_config_file` 又有这些设置时，启动会报错。",
     ),
     help: Text::new(
         "remove them from accelerate's config file",

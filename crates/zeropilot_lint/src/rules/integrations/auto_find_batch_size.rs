@@ -41,15 +41,15 @@ fn finding() -> Arguments {
 
 static WORDING: Wording = Wording {
     message: Text::new(
-        "`auto_find_batch_size` does not work with ZeRO stage 3",
-        "`auto_find_batch_size` 不支持 ZeRO stage 3",
+        "the HF Trainer does not support `auto_find_batch_size` with ZeRO stage 3",
+        "HF Trainer 的 `auto_find_batch_size` 不支持 ZeRO stage 3",
     ),
     why: Text::new(
-        "the HF Trainer cannot build the engine a second time in stage 3 and refuses to start.",
-        "stage 3 下 HF Trainer 没法重新构建 engine，会拒绝启动。",
+        "The HF Trainer cannot create the DeepSpeed engine a second time in stage 3 and raises an error at startup.",
+        "stage 3 下，HF Trainer 无法重新创建 engine，启动时会报错。",
     ),
     help: Text::new(
-        "fix the batch size, or use stage 1 or 2",
+        "set a fixed batch size, or use stage 1 or 2",
         "固定 batch 大小，或改用 stage 1 或 2",
     ),
 };

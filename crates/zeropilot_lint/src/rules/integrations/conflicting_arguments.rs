@@ -10,7 +10,7 @@ pub(crate) static RULE: Rule = Rule {
     name: "conflicting-arguments",
     group: Group::Integrations,
     severity: Severity::Error,
-    summary: Text::new("two training arguments exclude each other", "两个训练参数互相冲突"),
+    summary: Text::new("two training arguments conflict", "两个训练参数互相冲突"),
     wordings: &[&WORDING],
     sources: &[],
     examples: &[Example::new(r#"{"zero_optimization": {"stage": 2}}"#)
@@ -31,12 +31,12 @@ fn both() -> Arguments {
 
 static WORDING: Wording = Wording {
     message: Text::new(
-        "the training arguments `{first}` and `{second}` exclude each other",
+        "the training arguments `{first}` and `{second}` cannot be used together",
         "训练参数 `{first}` 和 `{second}` 不能同时使用",
     ),
     why: Text::new(
-        "`TrainingArguments` refuses them together, before the config is looked at.",
-        "`TrainingArguments` 不允许两者同时出现，还没看配置就会报错。",
+        "`TrainingArguments` raises an error before it reads the config.",
+        "`TrainingArguments` 在读取配置之前就会报错。",
     ),
     help: Text::new("keep one of them", "只保留一个"),
 };

@@ -15,7 +15,7 @@ pub(crate) static RULE: Rule = Rule {
     group: Group::Integrations,
     severity: Severity::Error,
     summary: Text::new(
-        "accelerate's dummy objects do not fit the config",
+        "accelerate's dummy objects do not match the config",
         "accelerate 的 Dummy 对象与配置不匹配",
     ),
     wordings: &[&WITHOUT_SECTION, &REAL_SCHEDULER],
@@ -64,8 +64,8 @@ static WITHOUT_SECTION: Wording = Wording {
         "代码传入了 `{dummy}`，但配置里没有 `{missing}` 这一段",
     ),
     why: Text::new(
-        "the dummy stands for what the config describes; accelerate refuses it when there is nothing to build.",
-        "Dummy 对象代表配置里描述的东西；配置里没有，accelerate 就会拒绝。",
+        "The dummy object stands in for the one that the config describes. accelerate raises an error if the config does not describe any.",
+        "Dummy 对象代替的是配置里描述的对象；配置里没有，accelerate 就会报错。",
     ),
     help: Text::new(
         "add the `{missing}` section, or pass a real object in the code",
@@ -79,8 +79,8 @@ static REAL_SCHEDULER: Wording = Wording {
         "代码同时传入了 `DummyOptim` 和 PyTorch 的 scheduler",
     ),
     why: Text::new(
-        "a PyTorch scheduler needs a PyTorch optimizer; accelerate refuses the pair.",
-        "PyTorch 的 scheduler 需要 PyTorch 的 optimizer，accelerate 会拒绝这种组合。",
+        "A PyTorch scheduler needs a PyTorch optimizer; accelerate raises an error for this pair.",
+        "PyTorch 的 scheduler 需要 PyTorch 的 optimizer，这样组合 accelerate 会报错。",
     ),
     help: Text::new(
         "pass `DummyScheduler`, or a real optimizer",

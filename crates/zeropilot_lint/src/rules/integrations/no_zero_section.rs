@@ -17,7 +17,7 @@ pub(crate) static RULE: Rule = Rule {
     group: Group::Integrations,
     severity: Severity::Error,
     summary: Text::new(
-        "no `zero_optimization` section for a front end that needs one",
+        "the framework needs a `zero_optimization` section",
         "训练框架要求有 `zero_optimization`，但没有写",
     ),
     wordings: &[&WORDING, &AUTOTUNER],
@@ -44,14 +44,14 @@ pub(crate) static RULE: Rule = Rule {
 static WORDING: Wording = Wording {
     message: Text::new(
         "there is no `zero_optimization` section",
-        "没有 `zero_optimization` 这一段",
+        "没有 `zero_optimization` 配置段",
     ),
     why: Text::new(
-        "plain DeepSpeed runs without ZeRO, but the HF Trainer and accelerate refuse a config that does not name the section.",
-        "直接用 DeepSpeed 可以不开 ZeRO，但 HF Trainer 和 accelerate 要求必须写这一段。",
+        "Plain DeepSpeed runs without ZeRO, but the HF Trainer and accelerate reject a config without this section.",
+        "直接使用 DeepSpeed 可以不开 ZeRO，但 HF Trainer 和 accelerate 要求必须写这一段。",
     ),
     help: Text::new(
-        "add the section; `{{\"stage\": 0}}` is ZeRO switched off",
+        "add the section; `{{\"stage\": 0}}` turns ZeRO off",
         "加上这一段；`{{\"stage\": 0}}` 表示不用 ZeRO",
     ),
 };
@@ -59,18 +59,18 @@ static WORDING: Wording = Wording {
 static AUTOTUNER: Wording = Wording {
     message: WORDING.message,
     why: Text::new(
-        "`autotuning` is enabled: started with `deepspeed --autotuning`, every experiment gets a section from the autotuner. Started without, the HF Trainer and accelerate refuse the file.",
-        "启用了 `autotuning`：用 `deepspeed --autotuning` 启动时，每次试验的这一段由 autotuner 写入；不带这个选项启动则会被 HF Trainer 和 accelerate 拒绝。",
+        "`autotuning` is enabled: with `deepspeed --autotuning`, the autotuner adds the section to every experiment. Without this option, the HF Trainer and accelerate reject the config.",
+        "启用了 `autotuning`：用 `deepspeed --autotuning` 启动时，每次试验的这一段由 autotuner 写入；不带这个选项启动，HF Trainer 和 accelerate 会报错。",
     ),
     help: Text::new(
-        "use the file with `--autotuning` only, or add the section",
+        "use this file only with `--autotuning`, or add the section",
         "只配合 `--autotuning` 使用这个文件，或加上这一段",
     ),
 };
 
 /// Words the refusal.
 pub(crate) fn explain(problem: &Problem, subject: &Subject<'_>) -> Diagnostic {
-    let title = Text::new("add the section with ZeRO switched off", "加上这一段，但不启用 ZeRO");
+    let title = Text::new("add the section with ZeRO turned off", "加上这一段，但不启用 ZeRO");
     let fix = insert_members(subject, subject.root, &[("zero_optimization", "{\"stage\": 0}")])
         .map(|edit| Fix::guess(title, vec![edit]));
     let start = problem.span.start;

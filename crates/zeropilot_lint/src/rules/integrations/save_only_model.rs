@@ -36,14 +36,14 @@ pub(crate) static RULE: Rule = Rule {
 
 static WORDING: Wording = Wording {
     message: Text::new(
-        "the HF Trainer refuses `save_only_model` together with `load_best_model_at_end` under DeepSpeed",
+        "the HF Trainer rejects `save_only_model` together with `load_best_model_at_end` under DeepSpeed",
         "在 DeepSpeed 下，HF Trainer 不允许同时使用 `save_only_model` 和 `load_best_model_at_end`",
     ),
     why: Text::new(
-        "the best model is loaded back from the engine's own checkpoint, which `save_only_model` does not write.",
-        "最佳模型要从引擎自己的检查点里读回来，而 `save_only_model` 不会写它。",
+        "The Trainer loads the best model from DeepSpeed's own checkpoint, which `save_only_model` does not write.",
+        "Trainer 要从 DeepSpeed 的 checkpoint 加载最佳模型，而 `save_only_model` 不会保存它。",
     ),
-    help: Text::new("switch one of them off in the script", "在脚本里关掉其中一个"),
+    help: Text::new("turn one of them off in the script", "在脚本里关掉其中一个"),
 };
 
 fn both() -> Script {

@@ -11,8 +11,8 @@ pub(crate) static RULE: Rule = Rule {
     group: Group::Integrations,
     severity: Severity::Error,
     summary: Text::new(
-        "a training argument has a value the front end cannot use",
-        "训练参数的值无法使用",
+        "the framework cannot use the value of a training argument",
+        "训练框架用不了某个训练参数的值",
     ),
     wordings: &[&WORDING],
     sources: &[],
@@ -34,14 +34,14 @@ fn negative() -> Arguments {
 
 static WORDING: Wording = Wording {
     message: Text::new(
-        "the training argument `{argument}` has a value that cannot be used",
-        "训练参数 `{argument}` 的值无法使用",
+        "the framework cannot use the value of the training argument `{argument}`",
+        "训练框架用不了训练参数 `{argument}` 的值",
     ),
     why: Text::new(
-        "the front end checks the argument and raises an error.",
+        "The framework checks the argument and raises an error.",
         "训练框架会检查这个参数并报错。",
     ),
-    help: Text::new("give it a value in its range", "给它一个合理的值"),
+    help: Text::new("use a value in its range", "换成允许范围内的值"),
 };
 
 /// Words the refusal.

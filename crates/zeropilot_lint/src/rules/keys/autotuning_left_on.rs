@@ -35,15 +35,15 @@ pub(crate) static RULE: Rule = Rule {
 
 static WORDING: Wording = Wording {
     message: Text::new(
-        "unless `deepspeed --autotuning` starts it, the run ends in step {step} as if all had gone well",
-        "不用 `deepspeed --autotuning` 启动的话，训练会在第 {step} 步结束，而且看起来一切正常",
+        "unless `deepspeed --autotuning` starts it, the run exits in step {step} with exit code 0",
+        "不用 `deepspeed --autotuning` 启动的话，训练会在第 {step} 步退出，退出码是 0",
     ),
     why: Text::new(
-        "with `autotuning` enabled the engine takes every run for an experiment: it measures until `end_profile_step` and leaves the program with exit code 0.",
-        "启用 `autotuning` 后，引擎把每次运行都当成一次试验：测到 `end_profile_step` 就退出程序，退出码是 0。",
+        "With `autotuning` enabled, DeepSpeed treats every run as an experiment: it measures until `end_profile_step` and then exits the program as if all had gone well.",
+        "启用 `autotuning` 后，DeepSpeed 把每次运行都当成一次试验：测到 `end_profile_step` 就退出程序，看起来像正常结束。",
     ),
     help: Text::new(
-        "train with `enabled` false, or without the section",
+        "for training, set `enabled` to false or remove the section",
         "正式训练时把 `enabled` 设为 false，或删掉这一段",
     ),
 };

@@ -10,7 +10,7 @@ pub(crate) static RULE: Rule = Rule {
     group: Group::Keys,
     severity: Severity::Error,
     summary: Text::new(
-        "`wall_clock_breakdown` and `flops_profiler.enabled` must be switches",
+        "`wall_clock_breakdown` and `flops_profiler.enabled` must be booleans",
         "`wall_clock_breakdown` 和 `flops_profiler.enabled` 必须是布尔值",
     ),
     wordings: &[&WORDING],
@@ -23,8 +23,8 @@ pub(crate) static RULE: Rule = Rule {
 static WORDING: Wording = Wording {
     message: Text::new("`{path}` must be true or false", "`{path}` 必须是 true 或 false"),
     why: Text::new(
-        "the engine combines `wall_clock_breakdown` and `flops_profiler.enabled` as switches and fails with a type error on anything else.",
-        "DeepSpeed 会把 `wall_clock_breakdown` 和 `flops_profiler.enabled` 当开关做“或”运算，其他类型会抛 TypeError。",
+        "DeepSpeed combines `wall_clock_breakdown` and `flops_profiler.enabled` with a bitwise or and raises a `TypeError` for other types.",
+        "DeepSpeed 会对 `wall_clock_breakdown` 和 `flops_profiler.enabled` 做按位或，其他类型会抛 `TypeError`。",
     ),
     help: Text::new("write true or false, without quotes", "写 true 或 false，不加引号"),
 };

@@ -10,7 +10,7 @@ pub(crate) static RULE: Rule = Rule {
     name: "comment-key",
     group: Group::Keys,
     severity: Severity::Note,
-    summary: Text::new("a key used as a remark", "用键来写注释"),
+    summary: Text::new("a key used as a comment", "用键来写注释"),
     wordings: &[&WORDING],
     sources: &[],
     examples: &[Example::new(r#"{"_comment": "for 8 GPUs", "train_batch_size": 8}"#)],
@@ -24,10 +24,10 @@ static WORDING: Wording = Wording {
         "`{key}` 视为注释：不会被读取",
     ),
     why: Text::new(
-        "here unknown keys are ignored, so it does no harm. In `zero_optimization`, `fp16` or `bf16` it would be refused.",
-        "这里会忽略未知的键，所以无害；但写在 `zero_optimization`、`fp16` 或 `bf16` 里会被拒绝。",
+        "DeepSpeed ignores unknown keys here, so it does no harm. In `zero_optimization`, `fp16` or `bf16`, DeepSpeed would reject it.",
+        "DeepSpeed 在这里会忽略未知的键，所以无害；但写在 `zero_optimization`、`fp16` 或 `bf16` 里会报错。",
     ),
-    help: Text::new("nothing needs to be done", "无需处理"),
+    help: Text::new("no action needed", "无需处理"),
 };
 
 /// Whether a key looks like a remark.

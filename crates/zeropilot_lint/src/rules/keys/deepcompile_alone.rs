@@ -56,7 +56,7 @@ static NOT_COMPILED: Wording = Wording {
         "`deepspeed.initialize` 只读取这个键，并不编译；不调用的话，训练与没有设置这个键时一样。",
     ),
     help: Text::new(
-        "call `engine.compile()` after `deepspeed.initialize`; with accelerate set `dynamo_backend`, with the HF Trainer pass `torch_compile=True`",
+        "call `engine.compile()` after `deepspeed.initialize`; with accelerate, set `dynamo_backend`; with the HF Trainer, pass `torch_compile=True`",
         "在 `deepspeed.initialize` 之后调用 `engine.compile()`；accelerate 请设置 `dynamo_backend`，HF Trainer 请传入 `torch_compile=True`",
     ),
 };
@@ -67,7 +67,7 @@ static NOT_REDUCED: Wording = Wording {
         "DeepSpeed 0.17 不会规约梯度：这个键已打开，而脚本没有调用 `engine.compile()`",
     ),
     why: Text::new(
-        "This version leaves the reduction to the compiled graph as soon as the key is on, whether or not there is one. Stages 1 to 3 then stop in the first step with `KeyError: 0`; in stage 0 every GPU trains on its own data only, and the loss still falls. From 0.18 the engine does so only after `engine.compile()`.",
+        "This version leaves the reduction to the compiled graph as soon as the key is on, even if nothing was compiled. Stages 1 to 3 then stop in the first step with `KeyError: 0`; in stage 0, every GPU trains on its own data only, and the loss still falls. From 0.18, DeepSpeed does so only after `engine.compile()`.",
         "这个版本只要看到这个键打开，就把梯度规约交给编译后的计算图，不管有没有编译。于是 stage 1 到 3 在第一步以 `KeyError: 0` 退出；stage 0 中每张 GPU 只用自己的数据训练，而 loss 照样下降。从 0.18 起，只有调用 `engine.compile()` 之后才会这样。",
     ),
     help: HELP,
@@ -79,7 +79,7 @@ static NOT_AVERAGED: Wording = Wording {
         "DeepSpeed 0.16 不会把 loss 除以梯度累积步数：这个键已打开，而脚本没有调用 `engine.compile()`",
     ),
     why: Text::new(
-        "This version leaves the division to the compiled graph as soon as the key is on, whether or not there is one. With N accumulation steps the gradients are N times too large. From 0.18 the engine does so only after `engine.compile()`.",
+        "This version leaves the division to the compiled graph as soon as the key is on, even if nothing was compiled. With N accumulation steps, the gradients are N times too large. From 0.18, DeepSpeed does so only after `engine.compile()`.",
         "这个版本只要看到这个键打开，就把除法交给编译后的计算图，不管有没有编译。累积 N 步时，梯度就大了 N 倍。从 0.18 起，只有调用 `engine.compile()` 之后才会这样。",
     ),
     help: HELP,

@@ -37,8 +37,8 @@ pub(crate) static RULE: Rule = Rule {
 static MOVED: Wording = Wording {
     message: Text::new("`{key}` is deprecated; use `{new}`", "`{key}` 已弃用，请改用 `{new}`"),
     why: Text::new(
-        "DeepSpeed {version} still converts it, with a warning in the log. A later version removes it, and the section then refuses it as unknown.",
-        "DeepSpeed {version} 还会转换它并在日志里警告；以后的版本会移除，届时会当作未知的键拒绝。",
+        "DeepSpeed {version} still converts it and logs a warning. Once a later version removes the key, the section rejects it as unknown.",
+        "DeepSpeed {version} 还会转换它，并在日志里警告；以后的版本移除之后，它会被当作未知的键而报错。",
     ),
     help: Text::new("write `{replacement}`", "改写为 `{replacement}`"),
 };
@@ -49,12 +49,12 @@ static NO_EFFECT: Wording = Wording {
         "`{key}` 已弃用且不起作用，请改用 {new}",
     ),
     why: Text::new(
-        "DeepSpeed {version} reads the key, writes a warning to the log and does nothing else with it.",
+        "DeepSpeed {version} logs a warning when it reads the key and does nothing else with it.",
         "DeepSpeed {version} 读到这个键只会在日志里警告，其他什么也不做。",
     ),
     help: Text::new(
-        "set the option inside {new}, where it counts, and remove this key",
-        "在 {new} 里设置对应选项，并删掉这个键",
+        "set the option inside {new}, where it takes effect, and remove this key",
+        "在 {new} 里设置对应的选项才会生效；删掉这个键",
     ),
 };
 

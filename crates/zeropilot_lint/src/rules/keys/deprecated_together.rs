@@ -11,7 +11,7 @@ pub(crate) static RULE: Rule = Rule {
     name: "deprecated-beside-replacement",
     group: Group::Keys,
     severity: Severity::Error,
-    summary: Text::new("a deprecated key beside its replacement", "弃用的键和它的替代键同时出现"),
+    summary: Text::new("a deprecated key next to its replacement", "弃用的键和它的替代键同时出现"),
     wordings: &[&WORDING],
     sources: &["deepspeedai/DeepSpeed#912", "deepspeedai/DeepSpeedExamples#172"],
     examples: &[Example::new(
@@ -25,12 +25,12 @@ pub(crate) static RULE: Rule = Rule {
 
 static WORDING: Wording = Wording {
     message: Text::new(
-        "`{key}` is deprecated and its replacement `{new}` is there as well",
+        "`{key}` is deprecated, and its replacement `{new}` is set as well",
         "`{key}` 已弃用，而它的替代键 `{new}` 也写了",
     ),
     why: Text::new(
-        "the engine cannot know which of the two counts and refuses the file.",
-        "DeepSpeed 不知道该听哪个，于是拒绝这个文件。",
+        "DeepSpeed cannot tell which of the two applies and rejects the config.",
+        "DeepSpeed 无法判断以哪个为准，因此报错。",
     ),
     help: Text::new("remove `{key}`", "删掉 `{key}`"),
 };

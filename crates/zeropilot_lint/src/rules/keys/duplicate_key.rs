@@ -38,8 +38,8 @@ static REFUSED: Wording = Wording {
         "`{key}` 在同一个对象里写了两次",
     ),
     why: Text::new(
-        "DeepSpeed refuses a file with duplicate keys.",
-        "DeepSpeed 拒绝含有重复键的文件。",
+        "DeepSpeed rejects a file with duplicate keys.",
+        "DeepSpeed 不接受含有重复键的文件。",
     ),
     help: Text::new("keep one of them", "只保留一个"),
 };
@@ -47,8 +47,8 @@ static REFUSED: Wording = Wording {
 static LAST_WINS: Wording = Wording {
     message: REFUSED.message,
     why: Text::new(
-        "the HF Trainer and accelerate keep the last value and say nothing; plain DeepSpeed refuses the file.",
-        "HF Trainer 和 accelerate 只保留最后一个值且不提示；直接用 DeepSpeed 则会拒绝这个文件。",
+        "The HF Trainer and accelerate silently keep the last value; plain DeepSpeed rejects the file.",
+        "HF Trainer 和 accelerate 只保留最后一个值且不提示；直接使用 DeepSpeed 则会报错。",
     ),
     help: REFUSED.help,
 };
@@ -112,7 +112,7 @@ fn fix(duplicate: &DuplicateKey<'_>, object: &Node, subject: &Subject<'_>) -> Op
     let edit = remove_member(subject, object, first.key_span)?;
     Some(Fix {
         title: Text::new(
-            "remove the first one, which Python would drop",
+            "remove the first one, which Python discards",
             "删掉第一个（Python 会丢弃的那个）",
         ),
         safety: if is_same { Safety::Safe } else { Safety::Unsafe },

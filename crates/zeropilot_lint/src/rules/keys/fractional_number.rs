@@ -16,7 +16,7 @@ pub(crate) static RULE: Rule = Rule {
     name: "fractional-number",
     group: Group::Keys,
     severity: Severity::Error,
-    summary: Text::new("a fraction where a whole number is needed", "需要整数的地方写了小数"),
+    summary: Text::new("a fractional number where an integer is needed", "需要整数的地方写了小数"),
     wordings: &[&WORDING],
     sources: &[
         "deepspeedai/DeepSpeed#6525",
@@ -40,14 +40,14 @@ pub(crate) static RULE: Rule = Rule {
 
 static WORDING: Wording = Wording {
     message: Text::new(
-        "`{path}` must be a whole number, not {value}",
+        "`{path}` must be an integer, not {value}",
         "`{path}` 必须是整数，不能是 {value}",
     ),
     why: Text::new(
-        "the engine takes `5e8`, which is whole, but refuses a number with a fraction. Older accelerate and transformers wrote such values by themselves.",
-        "`5e8` 这样值为整数的浮点写法可以，带小数部分的就会被拒绝。旧版 accelerate 和 transformers 会自己写出这种值。",
+        "DeepSpeed accepts `5e8`, which is an integer, but rejects a number with a fractional part. Older accelerate and transformers versions wrote such values themselves.",
+        "DeepSpeed 接受 `5e8` 这样值为整数的浮点写法，但不接受带小数部分的数。旧版 accelerate 和 transformers 会自己写出这种值。",
     ),
-    help: Text::new("cut the fraction off", "去掉小数部分"),
+    help: Text::new("drop the fractional part", "去掉小数部分"),
 };
 
 /// Words the refusal.

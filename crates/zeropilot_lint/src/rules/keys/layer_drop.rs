@@ -33,8 +33,8 @@ static WORDING: Wording = Wording {
         "`progressive_layer_drop` 必须给出 {missing}",
     ),
     why: Text::new(
-        "DeepSpeed reads both without a default when it starts, and a missing one ends the run with a `KeyError`.",
-        "DeepSpeed 启动时读取这两个键且没有默认值，缺少时以 `KeyError` 结束。",
+        "DeepSpeed reads both at startup and has no defaults for them. If one is missing, the run exits with a `KeyError`.",
+        "DeepSpeed 启动时读取这两个键，没有默认值，缺少就以 `KeyError` 退出。",
     ),
     help: Text::new(
         "add them, such as `\"theta\": 0.5, \"gamma\": 0.001`",

@@ -11,7 +11,7 @@ pub(crate) static RULE: Rule = Rule {
     name: "min-loss-scale-below-one",
     group: Group::Keys,
     severity: Severity::Error,
-    summary: Text::new("a minimal loss scale below one", "最小 loss scale 小于 1"),
+    summary: Text::new("a minimum loss scale below 1", "最小 loss scale 小于 1"),
     wordings: &[&WORDING],
     sources: &["ymcui/Chinese-LLaMA-Alpaca-2#141"],
     examples: &[Example::new(
@@ -25,12 +25,12 @@ pub(crate) static RULE: Rule = Rule {
 
 static WORDING: Wording = Wording {
     message: Text::new(
-        "`{path}` must be a whole number, not {value}",
+        "`{path}` must be an integer, not {value}",
         "`{path}` 必须是整数，不能是 {value}",
     ),
     why: Text::new(
-        "the engine holds the smallest loss scale as a whole number and refuses the file; a scale below 1 would not help against underflow anyway.",
-        "DeepSpeed 用整数保存最小 loss scale，因此拒绝这个文件；何况小于 1 的 scale 对下溢也没有帮助。",
+        "DeepSpeed stores the minimum loss scale as an integer and rejects the config. A scale below 1 would not help against underflow anyway.",
+        "DeepSpeed 用整数保存最小 loss scale，因此报错；何况小于 1 的 scale 对下溢也没有帮助。",
     ),
     help: Text::new("write 1", "写 1"),
 };

@@ -10,7 +10,7 @@ pub(crate) static RULE: Rule = Rule {
     name: "missing-key",
     group: Group::Keys,
     severity: Severity::Error,
-    summary: Text::new("a key that must be there is missing", "缺少必需的键"),
+    summary: Text::new("a required key is missing", "缺少必需的键"),
     wordings: &[&WORDING],
     sources: &[],
     examples: &[Example::new(
@@ -23,10 +23,10 @@ pub(crate) static RULE: Rule = Rule {
 static WORDING: Wording = Wording {
     message: Text::new("`{path}` needs the key `{missing}`", "`{path}` 缺少 `{missing}`"),
     why: Text::new(
-        "the engine takes this key from the section without asking whether it is there, and fails.",
-        "DeepSpeed 直接从这一段里取这个键，取不到就报错。",
+        "DeepSpeed reads this key from the section without checking that it exists, and fails.",
+        "DeepSpeed 不检查这个键是否存在就直接读取，缺少时会报错。",
     ),
-    help: Text::new("add `{missing}`, or remove the section", "补上 `{missing}`，或删掉整段"),
+    help: Text::new("add `{missing}`, or remove the section", "补上 `{missing}`，或删掉整个配置段"),
 };
 
 /// Words the refusal.

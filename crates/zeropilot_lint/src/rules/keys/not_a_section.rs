@@ -17,7 +17,7 @@ pub(crate) static RULE: Rule = Rule {
     name: "not-a-section",
     group: Group::Keys,
     severity: Severity::Error,
-    summary: Text::new("something else where a section is expected", "该写对象的地方写了别的"),
+    summary: Text::new("a value where a section is expected", "该写配置段的地方写了别的值"),
     wordings: &[&WORDING],
     sources: &[],
     examples: &[
@@ -34,8 +34,8 @@ static WORDING: Wording = Wording {
         "`{path}` 必须是对象 `{{…}}`，不能是{found}",
     ),
     why: Text::new(
-        "it is read as a section with keys of its own, and the run fails with a Python type error that names no key.",
-        "DeepSpeed 要求这里是一个对象（配置段），否则运行时抛出 TypeError，而且错误信息里看不出是哪个键。",
+        "DeepSpeed reads it as a section with its own keys. The run fails with a Python `TypeError` that names no key.",
+        "DeepSpeed 把它当作配置段读取，运行时会抛 `TypeError`，而且错误信息里看不出是哪个键。",
     ),
     help: Text::new(
         "write an object, or remove the key to get the defaults",

@@ -14,7 +14,7 @@ pub(crate) static RULE: Rule = Rule {
     group: Group::Keys,
     severity: Severity::Error,
     summary: Text::new(
-        "DeepSpeed reads the file, the HF Trainer and accelerate do not",
+        "the HF Trainer and accelerate cannot read a file that DeepSpeed reads",
         "DeepSpeed 读得了这个文件，HF Trainer 和 accelerate 读不了",
     ),
     wordings: &[&WORDING, &ELSEWHERE],
@@ -38,10 +38,13 @@ pub(crate) static RULE: Rule = Rule {
 static WORDING: Wording = Wording {
     message: Text::new("this is not JSON: {fault}", "这不是合法的 JSON：{fault}"),
     why: Text::new(
-        "DeepSpeed itself reads Hjson and would take the file; {reader} reads strict JSON and fails with a `JSONDecodeError`.",
+        "DeepSpeed itself reads Hjson and would accept the file, but {reader} reads strict JSON and fails with a `JSONDecodeError`.",
         "DeepSpeed 自己按 Hjson 读取，能接受这个文件；但{reader}按严格的 JSON 读取，会抛 `JSONDecodeError`。",
     ),
-    help: Text::new("write plain JSON: it works everywhere", "写成标准 JSON，到处都能用"),
+    help: Text::new(
+        "write plain JSON, which every reader accepts",
+        "写成标准 JSON，各种读取程序都接受",
+    ),
 };
 
 static ELSEWHERE: Wording = Wording {
@@ -92,7 +95,7 @@ fn fix(error: &SyntaxError, text: &str) -> Option<Fix> {
             (Text::new("remove the comment", "去掉这条注释"), Edit::new(error.span, ""))
         }
         SyntaxErrorKind::PythonLiteral { json } => {
-            (Text::new("write it as JSON does", "改成 JSON 的写法"), Edit::new(error.span, *json))
+            (Text::new("write it as JSON", "改成 JSON 的写法"), Edit::new(error.span, *json))
         }
         _ => return None,
     };
@@ -134,8 +137,8 @@ pub(crate) fn fault(kind: &SyntaxErrorKind) -> Argument {
         Kind::CloseSwallowedByUnquotedText { close } => {
             return with(
                 Text::new(
-                    "this text without quotes runs to the end of its line and takes the `{character}` with it",
-                    "没加引号的文本会一直延伸到行尾，把 `{character}` 也吞了进去",
+                    "this unquoted text runs to the end of its line and includes the `{character}`",
+                    "没加引号的文本会一直延伸到行尾，把 `{character}` 也包括了进去",
                 ),
                 *close,
             );
@@ -191,16 +194,17 @@ pub(crate) fn fault(kind: &SyntaxErrorKind) -> Argument {
         }
         Kind::NumberOverflow => Text::new("this number is too large", "这个数太大"),
         Kind::TooManyDigits { .. } => Text::new(
-            "this integer has more digits than Python reads",
+            "this integer has more digits than Python accepts",
             "这个整数的位数超过了 Python 的上限",
         ),
         Kind::TooDeep { .. } => Text::new(
-            "nested too deeply for Python's reader",
-            "嵌套太深，超过了 Python 读取器的上限",
+            "nested too deeply for Python's parser",
+            "嵌套太深，超过了 Python 解析器的上限",
         ),
-        Kind::NothingAfterByteOrderMark => {
-            Text::new("the file holds nothing but a byte-order mark", "文件里除了 BOM 什么也没有")
-        }
+        Kind::NothingAfterByteOrderMark => Text::new(
+            "the file contains nothing but a byte-order mark",
+            "文件里除了 BOM 什么也没有",
+        ),
         Kind::EmptyDocument => Text::new("the file is empty", "文件是空的"),
         Kind::ByteOrderMark => {
             Text::new("the file starts with a byte-order mark", "文件以 BOM 开头")
@@ -214,7 +218,9 @@ pub(crate) fn fault(kind: &SyntaxErrorKind) -> Argument {
                 *close,
             );
         }
-        Kind::MissingComma => Text::new("a comma is missing before this", "前面缺少逗号"),
+        Kind::MissingComma => {
+            Text::new("a comma is missing before this value", "这个值前面缺少逗号")
+        }
         Kind::MismatchedClose { expected, .. } => {
             return with(
                 Text::new("`{character}` was expected here", "这里应该是 `{character}`"),
@@ -224,7 +230,7 @@ pub(crate) fn fault(kind: &SyntaxErrorKind) -> Argument {
         Kind::SingleQuotes => Text::new("strings need double quotes", "字符串要用双引号"),
         Kind::CommentInJson => Text::new("JSON does not allow comments", "JSON 里不能写注释"),
         Kind::UnquotedKey => Text::new("keys need double quotes", "键要加双引号"),
-        Kind::UnquotedValue => Text::new("texts need double quotes", "文本值要加双引号"),
+        Kind::UnquotedValue => Text::new("strings need double quotes", "字符串要加双引号"),
         Kind::PythonLiteral { json } => {
             return Argument::Nested(
                 Text::new("write this as `{json}`", "这里应写成 `{json}`"),
@@ -232,7 +238,7 @@ pub(crate) fn fault(kind: &SyntaxErrorKind) -> Argument {
             );
         }
         Kind::MalformedNumber => {
-            Text::new("this is not a number in JSON", "这不是 JSON 的数字写法")
+            Text::new("this is not a valid JSON number", "这不是合法的 JSON 数字")
         }
         Kind::UnexpectedCharacter { character } => {
             return with(
@@ -240,6 +246,6 @@ pub(crate) fn fault(kind: &SyntaxErrorKind) -> Argument {
                 *character,
             );
         }
-        _ => Text::new("the text breaks off the format here", "这里不符合格式"),
+        _ => Text::new("the syntax is invalid here", "这里的语法不合法"),
     })
 }

@@ -22,8 +22,8 @@ pub(crate) static RULE: Rule = Rule {
 static WORDING: Wording = Wording {
     message: Text::new("the file is not UTF-8 text from here on", "文件从这里开始不是 UTF-8 文本"),
     why: Text::new(
-        "the readers decode the file as UTF-8 and fail before any key is looked at.",
-        "读取程序按 UTF-8 解码，还没看到任何键就会报错。",
+        "DeepSpeed and the frameworks decode the file as UTF-8 and fail before they read any key.",
+        "DeepSpeed 和训练框架按 UTF-8 解码，还没读到任何键就会报错。",
     ),
     help: Text::new(
         "save the file as UTF-8, or check that it is a text file",

@@ -13,7 +13,7 @@ pub(crate) static RULE: Rule = Rule {
     name: "offload-device",
     group: Group::Keys,
     severity: Severity::Error,
-    summary: Text::new("an offload device that is not one", "offload 的 device 写法不对"),
+    summary: Text::new("an unknown offload device", "未知的卸载设备"),
     wordings: &[&WORDING],
     sources: &[],
     examples: &[
@@ -36,11 +36,11 @@ static WORDING: Wording = Wording {
         "`{path}` 只能是 \"none\"、\"cpu\" 或 \"nvme\"，不能是 {value}",
     ),
     why: Text::new(
-        "the engine takes exactly these words, in lower case, and refuses anything else.",
-        "DeepSpeed 只认这几个小写的词，其他一律拒绝。",
+        "DeepSpeed accepts only these words, in lower case.",
+        "DeepSpeed 只接受这几个词，而且要小写。",
     ),
     help: Text::new(
-        "write \"cpu\" or \"nvme\" to offload, \"none\" to keep the states on the GPU",
+        "write \"cpu\" or \"nvme\" to offload, or \"none\" to keep the states on the GPU",
         "要卸载就写 \"cpu\" 或 \"nvme\"；要留在显存里就写 \"none\"",
     ),
 };

@@ -29,8 +29,8 @@ static WORDING: Wording = Wording {
         "`{path}` 必须{bound}，不能是 {value}",
     ),
     why: Text::new(
-        "the engine checks the limits of this key and refuses the file.",
-        "DeepSpeed 会检查这个键的取值范围，超出就拒绝。",
+        "DeepSpeed checks the limits of this key and rejects the config.",
+        "DeepSpeed 会检查这个键的取值范围，超出就报错。",
     ),
     help: Text::new("write a number that is {bound}", "写一个{bound} 的数"),
 };

@@ -32,12 +32,12 @@ pub(crate) static RULE: Rule = Rule {
 
 static WORDING: Wording = Wording {
     message: Text::new(
-        "`gradient_clipping` is the text {value}, and the first step compares it with a number",
+        "`gradient_clipping` is the string {value}, and the first step compares it with a number",
         "`gradient_clipping` 写成了字符串 {value}，第一步就要拿它和数字比较",
     ),
     why: Text::new(
-        "top-level keys are not converted. Loading the config says nothing; the first step fails with a `TypeError`.",
-        "顶层的键不做类型转换。加载配置时没有提示，第一步就会报 `TypeError`。",
+        "DeepSpeed does not convert top-level keys. The config loads without an error; the first step fails with a `TypeError`.",
+        "DeepSpeed 不转换顶层的键。加载配置时不报错，第一步才报 `TypeError`。",
     ),
     help: Text::new("write the number without quotes", "去掉引号，写成数字"),
 };

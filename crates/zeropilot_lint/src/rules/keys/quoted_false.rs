@@ -34,12 +34,12 @@ pub(crate) static RULE: Rule = Rule {
 
 static WORDING: Wording = Wording {
     message: Text::new(
-        "`{path}` is the text `{value}`, which counts as true",
+        "`{path}` is the string `{value}`, which counts as true",
         "`{path}` 写的是字符串 `{value}`，会被当成 true",
     ),
     why: Text::new(
-        "this key is used as it stands, and to Python every text that is not empty is true.",
-        "这个键按原样使用，而在 Python 里非空字符串都算 true。",
+        "DeepSpeed uses this key without conversion, and in Python every non-empty string is true.",
+        "DeepSpeed 不转换这个键，而在 Python 里非空字符串都算 true。",
     ),
     help: Text::new("write false without quotes", "写成不带引号的 false"),
 };

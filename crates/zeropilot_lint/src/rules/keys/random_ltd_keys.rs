@@ -12,7 +12,7 @@ pub(crate) static RULE: Rule = Rule {
     group: Group::Keys,
     severity: Severity::Error,
     summary: Text::new(
-        "random layerwise token dropping without its keys",
+        "random layerwise token dropping (random-LTD) without required keys",
         "random-LTD 缺少必需的键",
     ),
     wordings: &[&WORDING],
@@ -29,7 +29,7 @@ pub(crate) static RULE: Rule = Rule {
 static WORDING: Wording = Wording {
     message: Text::new("`random_ltd` needs `{missing}`", "`random_ltd` 需要 `{missing}`"),
     why: Text::new(
-        "DeepSpeed reads these keys without a default when it starts and exits with a `KeyError`.",
+        "DeepSpeed reads these keys at startup, has no defaults for them, and exits with a `KeyError` if one is missing.",
         "DeepSpeed 启动时直接读取这些键，没有默认值，缺少就以 `KeyError` 退出。",
     ),
     help: Text::new(

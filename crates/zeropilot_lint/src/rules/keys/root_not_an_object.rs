@@ -11,7 +11,7 @@ pub(crate) static RULE: Rule = Rule {
     name: "root-not-an-object",
     group: Group::Keys,
     severity: Severity::Error,
-    summary: Text::new("the file holds something other than an object", "文件内容不是一个对象"),
+    summary: Text::new("the file does not contain an object", "文件内容不是一个对象"),
     wordings: &[&WORDING],
     sources: &[],
     examples: &[Example::new("[1, 2]")],
@@ -21,12 +21,12 @@ pub(crate) static RULE: Rule = Rule {
 
 static WORDING: Wording = Wording {
     message: Text::new(
-        "the file must hold an object `{{…}}`, not {found}",
+        "the file must contain an object `{{…}}`, not {found}",
         "文件内容必须是一个对象 `{{…}}`，不能是{found}",
     ),
     why: Text::new(
-        "a config is an object with keys; nothing can be read from anything else.",
-        "配置就是一个带键的对象，别的内容读不出任何设置。",
+        "A DeepSpeed config is an object with keys. DeepSpeed cannot read settings from any other content.",
+        "DeepSpeed 配置是一个带键的对象，从别的内容里读不出任何设置。",
     ),
     help: Text::new("check that this is the right file", "确认这是不是正确的文件"),
 };

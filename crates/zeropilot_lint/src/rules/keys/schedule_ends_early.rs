@@ -28,10 +28,10 @@ static WORDING: Wording = Wording {
         "`{section}` 的调度结束早于开始",
     ),
     why: Text::new(
-        "the engine checks that the end of the schedule is not before its start and refuses the file.",
-        "DeepSpeed 会检查结束步不早于开始步，否则拒绝。",
+        "DeepSpeed checks that the schedule does not end before it starts and rejects the config.",
+        "DeepSpeed 会检查结束步不早于开始步，否则报错。",
     ),
-    help: Text::new("make the end at least the start", "让结束步不小于开始步"),
+    help: Text::new("set the end to the start or later", "让结束步不小于开始步"),
 };
 
 /// Words the refusal.

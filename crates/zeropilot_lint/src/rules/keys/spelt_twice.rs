@@ -11,7 +11,7 @@ pub(crate) static RULE: Rule = Rule {
     name: "spelt-twice",
     group: Group::Keys,
     severity: Severity::Error,
-    summary: Text::new("one field is given under two names", "同一个字段用两个名字各写了一遍"),
+    summary: Text::new("one field is set under two names", "同一个字段用两个名字各写了一遍"),
     wordings: &[&WORDING],
     sources: &["modelscope/ms-swift#3697"],
     examples: &[Example::new(
@@ -26,8 +26,8 @@ pub(crate) static RULE: Rule = Rule {
 static WORDING: Wording = Wording {
     message: Text::new("`{key}` is the same field as `{used}`", "`{key}` 和 `{used}` 是同一个字段"),
     why: Text::new(
-        "the engine takes either name, and refuses the file when both are there.",
-        "两个名字都可以用，但同时出现 DeepSpeed 就会拒绝。",
+        "DeepSpeed accepts either name, but rejects the config if both are present.",
+        "两个名字 DeepSpeed 都接受，但同时出现就会报错。",
     ),
     help: Text::new("keep `{used}` and remove `{key}`", "保留 `{used}`，删掉 `{key}`"),
 };

@@ -14,7 +14,7 @@ pub(crate) static RULE: Rule = Rule {
     group: Group::Keys,
     severity: Severity::Error,
     summary: Text::new(
-        "a `steps_per_print` that cannot be divided by",
+        "a `steps_per_print` that DeepSpeed cannot divide by",
         "`steps_per_print` 不能用来做除数",
     ),
     wordings: &[&WORDING],
@@ -33,11 +33,11 @@ static WORDING: Wording = Wording {
         "`steps_per_print` 是 {value}，第一步就要除以它",
     ),
     why: Text::new(
-        "after each step the engine takes the step number modulo this value. Loading the config says nothing; the first step fails.",
-        "每步结束时引擎用步数对它取余。加载配置时没有提示，第一步就会报错。",
+        "After each step, DeepSpeed takes the step number modulo this value. The config loads without an error; the first step fails.",
+        "每步结束时，DeepSpeed 用步数对它取余。加载配置时不报错，第一步才报错。",
     ),
     help: Text::new(
-        "write a whole number above zero; a large one to print nothing",
+        "write a positive integer; use a large one to print nothing",
         "写成正整数；不想打印就写一个很大的数",
     ),
 };

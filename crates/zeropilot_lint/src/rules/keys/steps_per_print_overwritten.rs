@@ -14,8 +14,8 @@ pub(crate) static RULE: Rule = Rule {
     group: Group::Keys,
     severity: Severity::Note,
     summary: Text::new(
-        "`steps_per_print` is overwritten by accelerate",
-        "`steps_per_print` 会被 accelerate 覆盖",
+        "accelerate overwrites `steps_per_print`",
+        "accelerate 会覆盖 `steps_per_print`",
     ),
     wordings: &[&WORDING],
     sources: &[],
@@ -35,11 +35,11 @@ static WORDING: Wording = Wording {
         "`steps_per_print` 不起作用：accelerate 会把它设成无穷大",
     ),
     why: Text::new(
-        "the engine prints no progress lines under the HF Trainer and accelerate, whatever is written here.",
+        "Under the HF Trainer and accelerate, DeepSpeed prints no progress lines, whatever the config says.",
         "在 HF Trainer 和 accelerate 下，不管这里写什么，DeepSpeed 都不会打印进度行。",
     ),
     help: Text::new(
-        "remove it, and use `logging_steps` of the Trainer",
+        "remove it, and use the Trainer's `logging_steps`",
         "删掉它，改用 Trainer 的 `logging_steps`",
     ),
 };

@@ -15,7 +15,7 @@ pub(crate) static RULE: Rule = Rule {
     group: Group::Keys,
     severity: Severity::Error,
     summary: Text::new(
-        "sizes of tensor parallelism that do not fit, or a stage that it does not run in",
+        "tensor-parallel sizes that do not fit, or a stage that does not support tensor parallelism",
         "张量并行的大小不匹配，或所用的 stage 不支持张量并行",
     ),
     wordings: &[&TWO_SIZES, &REMAINDER, &STAGE_3],
@@ -42,12 +42,12 @@ static TWO_SIZES: Wording = Wording {
 
 static REMAINDER: Wording = Wording {
     message: Text::new(
-        "{ranks} ranks cannot be divided into groups of `autotp_size` {autotp}",
+        "{ranks} ranks are not divisible into groups of `autotp_size` {autotp}",
         "{ranks} 个进程无法按 `autotp_size` {autotp} 分组",
     ),
     why: Text::new(
-        "Every group needs the same number of ranks. DeepSpeed exits with an assertion that has no message.",
-        "每组的进程数必须相同。DeepSpeed 会因为一个没有说明文字的断言而退出。",
+        "Every group needs the same number of ranks. DeepSpeed exits with an `AssertionError` that has no message.",
+        "每组的进程数必须相同。DeepSpeed 会以 `AssertionError` 退出，而且没有说明文字。",
     ),
     help: Text::new(
         "choose an `autotp_size` that divides {ranks}",
@@ -57,12 +57,12 @@ static REMAINDER: Wording = Wording {
 
 static STAGE_3: Wording = Wording {
     message: Text::new(
-        "DeepSpeed {version} does not run tensor parallelism in ZeRO stage 3",
+        "DeepSpeed {version} does not support tensor parallelism in ZeRO stage 3",
         "DeepSpeed {version} 的张量并行不支持 ZeRO stage 3",
     ),
     why: Text::new(
-        "DeepSpeed exits with an assertion (\"the compatibility between 'autotp' and 'zero_stage = 3' has not been validated\"). DeepSpeed 0.19 runs both together.",
-        "DeepSpeed 会以断言退出（ `the compatibility between 'autotp' and 'zero_stage = 3' has not been validated`）。DeepSpeed 0.19 可以同时使用。",
+        "DeepSpeed exits with an `AssertionError` (\"the compatibility between 'autotp' and 'zero_stage = 3' has not been validated\"). DeepSpeed 0.19 supports both together.",
+        "DeepSpeed 会以 `AssertionError` 退出（ `the compatibility between 'autotp' and 'zero_stage = 3' has not been validated`）。DeepSpeed 0.19 可以同时使用。",
     ),
     help: Text::new(
         "use ZeRO stage 2 or lower, or DeepSpeed 0.19",

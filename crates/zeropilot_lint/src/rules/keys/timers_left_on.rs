@@ -11,7 +11,7 @@ pub(crate) static RULE: Rule = Rule {
     name: "timers-left-on",
     group: Group::Keys,
     severity: Severity::Note,
-    summary: Text::new("measuring is left on", "计时开关没有关"),
+    summary: Text::new("timers or loggers are left on", "计时或日志开关没有关"),
     wordings: &[&TIMERS, &MEMORY, &COMMUNICATION],
     sources: &[],
     examples: &[
@@ -28,14 +28,14 @@ pub(crate) static RULE: Rule = Rule {
 
 static TIMERS: Wording = Wording {
     message: Text::new(
-        "`{path}` makes every micro-step wait for the GPU and prints its times",
+        "`{path}` makes every micro-step wait for the GPU and prints timings",
         "`{path}` 让每个 micro step 都等 GPU 执行完，并打印耗时",
     ),
     why: Text::new(
-        "DeepSpeed reads the timers at the end of every `step` call, and reading them makes the host wait until the GPU has caught up.",
-        "DeepSpeed 在每次调用 `step` 的末尾读取计时器，读取时主机要等 GPU 执行完。",
+        "DeepSpeed reads the timers at the end of every `step` call, and each read makes the host wait for the GPU.",
+        "DeepSpeed 在每次调用 `step` 的末尾读取计时器，每次读取主机都要等 GPU 执行完。",
     ),
-    help: Text::new("remove it once you have measured", "测完就删掉"),
+    help: Text::new("remove it when you have finished measuring", "测完就删掉"),
 };
 
 static MEMORY: Wording = Wording {
@@ -44,7 +44,7 @@ static MEMORY: Wording = Wording {
         "`{path}` 在每个 micro step 里多次做垃圾回收并打印显存",
     ),
     why: Text::new(
-        "rank 0 runs Python's garbage collection before each report, and the other ranks wait for it at the next collective.",
+        "Rank 0 runs Python's garbage collection before each report, and the other ranks wait for it at the next collective.",
         "rank 0 每次打印前都要做一次 Python 垃圾回收，其他 rank 在下一次集合通信时等它。",
     ),
     help: TIMERS.help,

@@ -14,7 +14,7 @@ pub(crate) static RULE: Rule = Rule {
     group: Group::Keys,
     severity: Severity::Error,
     summary: Text::new(
-        "an unknown key in a section that refuses unknown keys",
+        "an unknown key in a section that rejects unknown keys",
         "严格校验的配置段里出现了未知的键",
     ),
     wordings: &[&UNKNOWN, &TOP_LEVEL, &REMARK],
@@ -42,7 +42,7 @@ static UNKNOWN: Wording = Wording {
         "`{section}` 里没有 `{key}` 这个键{nearest}",
     ),
     why: Text::new(
-        "this section refuses keys it does not know; DeepSpeed {version} ends the run with `Extra inputs are not permitted`.",
+        "This section rejects unknown keys: DeepSpeed {version} exits with `Extra inputs are not permitted`.",
         "这一段不允许未知的键；DeepSpeed {version} 会报 `Extra inputs are not permitted` 并退出。",
     ),
     help: Text::new(
@@ -53,7 +53,7 @@ static UNKNOWN: Wording = Wording {
 
 static TOP_LEVEL: Wording = Wording {
     message: Text::new(
-        "`{key}` belongs to the top level, not into `{section}`",
+        "`{key}` must be at the top level, not in `{section}`",
         "`{key}` 应该写在顶层，而不是 `{section}` 里",
     ),
     why: UNKNOWN.why,
@@ -62,13 +62,13 @@ static TOP_LEVEL: Wording = Wording {
 
 static REMARK: Wording = Wording {
     message: Text::new(
-        "`{section}` refuses `{key}`, even as a remark",
+        "`{section}` rejects `{key}`, even as a comment",
         "`{section}` 不接受 `{key}`，即使只是当注释用",
     ),
     why: UNKNOWN.why,
     help: Text::new(
-        "move the remark to the top level, where unknown keys are ignored, or remove it",
-        "把这条注释移到顶层（那里会忽略未知的键），或删掉",
+        "move the comment to the top level, where DeepSpeed ignores unknown keys, or remove it",
+        "把这条注释移到顶层（DeepSpeed 在那里会忽略未知的键），或删掉",
     ),
 };
 

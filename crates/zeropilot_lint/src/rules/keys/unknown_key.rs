@@ -58,54 +58,54 @@ pub(crate) static RULE: Rule = Rule {
 
 static TOP_LEVEL: Wording = Wording {
     message: Text::new(
-        "DeepSpeed reads no key `{key}`{nearest}",
+        "DeepSpeed does not read a key `{key}`{nearest}",
         "DeepSpeed 不读取 `{key}` 这个键{nearest}",
     ),
     why: Text::new(
-        "at the top level the engine takes the keys it knows and ignores all others without a word: this setting has no effect.",
-        "顶层里 DeepSpeed 只取它认识的键，其余一概忽略且不提示：这项设置不起作用。",
+        "At the top level, DeepSpeed silently ignores keys it does not support: this setting has no effect.",
+        "在顶层，DeepSpeed 会忽略不支持的键，也没有提示：这项设置不生效。",
     ),
     help: Text::new("correct the name, or remove the key", "改正键名，或删掉这个键"),
 };
 
 static IN_SECTION: Wording = Wording {
     message: Text::new(
-        "DeepSpeed reads no key `{key}` in `{section}`{nearest}",
+        "DeepSpeed does not read a key `{key}` in `{section}`{nearest}",
         "DeepSpeed 不读取 `{section}` 里的 `{key}`{nearest}",
     ),
     why: Text::new(
-        "from this section the engine takes the keys it knows and ignores all others without a word: this setting has no effect.",
-        "这一段里 DeepSpeed 只取它认识的键，其余一概忽略且不提示：这项设置不起作用。",
+        "In this section, DeepSpeed silently ignores keys it does not support: this setting has no effect.",
+        "在这一段里，DeepSpeed 会忽略不支持的键，也没有提示：这项设置不生效。",
     ),
     help: TOP_LEVEL.help,
 };
 
 static EMBEDDED: Wording = Wording {
     message: Text::new(
-        "the DeepSpeed config is in the section `{key}`, where DeepSpeed itself does not look",
-        "DeepSpeed 配置在 `{key}` 这一段里，DeepSpeed 自己不会到这里读",
+        "the DeepSpeed config is in the section `{key}`, which DeepSpeed itself does not read",
+        "DeepSpeed 配置写在 `{key}` 这一段里，DeepSpeed 自己不会读取这一段",
     ),
     why: Text::new(
-        "this looks like the settings of a program that hands the section over; the other keys are then its own. If DeepSpeed is given the file itself, it takes the keys it knows from the top level and ignores all others without a word.",
-        "这看起来是某个程序的设置，由它把这一段交给 DeepSpeed，其余的键归程序自己用。如果把整个文件直接交给 DeepSpeed，它只取顶层里认识的键，其余一概忽略且不提示。",
+        "This looks like the settings of a program that passes the section to DeepSpeed and uses the other keys itself. If you pass the whole file to DeepSpeed, it reads only the top-level keys it supports and silently ignores all others.",
+        "这看起来是某个程序的设置：程序把这一段交给 DeepSpeed，其余的键自己使用。如果把整个文件直接交给 DeepSpeed，它只读取顶层里支持的键，其余一概忽略且不提示。",
     ),
     help: Text::new(
-        "to have the section checked, save it as a file of its own",
+        "to check the section, save it as a separate file",
         "要检查这一段，请把它另存为一个文件",
     ),
 };
 
 static FP8: Wording = Wording {
     message: Text::new(
-        "DeepSpeed reads no key `{key}`: it has no fp8 setting",
+        "DeepSpeed does not read a key `{key}`: it has no fp8 setting",
         "DeepSpeed 不读取 `{key}` 这个键：它没有 fp8 设置",
     ),
     why: Text::new(
-        "DeepSpeed trains in the type that `fp16`, `bf16` or `torch_autocast` names and ignores this section without a warning. fp8 matrix products come from the layers of the model.",
+        "DeepSpeed trains in the precision that `fp16`, `bf16` or `torch_autocast` sets and silently ignores this section. fp8 matrix multiplications come from the layers of the model.",
         "DeepSpeed 按 `fp16`、`bf16` 或 `torch_autocast` 指定的精度训练，这一段不生效，也没有提示。fp8 矩阵乘法由模型里的层提供。",
     ),
     help: Text::new(
-        "remove the section and switch `bf16` on; for fp8, set `mixed_precision: fp8` in accelerate, which wraps the model with Transformer Engine, or use fp8 layers in the model",
+        "remove the section and enable `bf16`; for fp8, set `mixed_precision: fp8` in accelerate, which wraps the model with Transformer Engine, or use fp8 layers in the model",
         "删掉这一段并打开 `bf16`；要用 fp8，可在 accelerate 里设置 `mixed_precision: fp8`（用 Transformer Engine 包装模型），或在模型里使用 fp8 的层",
     ),
 };

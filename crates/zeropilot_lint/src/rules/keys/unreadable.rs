@@ -27,22 +27,19 @@ pub(crate) static RULE: Rule = Rule {
 };
 
 static HJSON: Wording = Wording {
-    message: Text::new("the file cannot be read: {fault}", "文件无法读取：{fault}"),
+    message: Text::new("the file cannot be parsed: {fault}", "文件无法解析：{fault}"),
     why: Text::new(
-        "DeepSpeed reads the file as Hjson, a tolerant JSON, and stops here.",
-        "DeepSpeed 按 Hjson（宽松的 JSON）读取文件，读到这里就停了。",
+        "DeepSpeed reads the file as Hjson, a lenient form of JSON, and fails here.",
+        "DeepSpeed 按 Hjson（宽松的 JSON）读取文件，读到这里就报错。",
     ),
-    help: Text::new(
-        "correct the text at this place or shortly before it",
-        "修正此处或它前面不远处的内容",
-    ),
+    help: Text::new("fix the text here or shortly before", "修正此处或它前面不远处的内容"),
 };
 
 static JSON: Wording = Wording {
     message: HJSON.message,
     why: Text::new(
-        "the HF Trainer and accelerate read the file as JSON and stop here.",
-        "HF Trainer 和 accelerate 按 JSON 读取文件，读到这里就停了。",
+        "The HF Trainer and accelerate read the file as JSON and fail here.",
+        "HF Trainer 和 accelerate 按 JSON 读取文件，读到这里就报错。",
     ),
     help: HJSON.help,
 };

@@ -14,7 +14,7 @@ pub(crate) static RULE: Rule = Rule {
     name: "wrong-level",
     group: Group::Keys,
     severity: Severity::Warning,
-    summary: Text::new("a key stands at the wrong level", "键写错了层级"),
+    summary: Text::new("a key is at the wrong level", "键写错了层级"),
     wordings: &[&WORDING],
     sources: &["ymcui/Chinese-LLaMA-Alpaca-2#141"],
     examples: &[

@@ -13,7 +13,7 @@ pub(crate) static RULE: Rule = Rule {
     name: "wrong-value",
     group: Group::Keys,
     severity: Severity::Error,
-    summary: Text::new("a value of the wrong kind", "值的类型不对"),
+    summary: Text::new("a value of the wrong type", "值的类型不对"),
     wordings: &[&WORDING, &UNQUOTED],
     sources: &[],
     examples: &[
@@ -37,8 +37,8 @@ static WORDING: Wording = Wording {
         "`{path}` 应为{expected}，而不是 {value}",
     ),
     why: Text::new(
-        "the engine cannot convert {found} here and refuses the file.",
-        "DeepSpeed 在这里无法转换{found}，于是拒绝这个文件。",
+        "DeepSpeed cannot convert {found} here and rejects the config.",
+        "DeepSpeed 在这里无法转换{found}，因此报错。",
     ),
     help: Text::new(
         "write {expected}, or remove the key to get its default",
@@ -48,15 +48,15 @@ static WORDING: Wording = Wording {
 
 static UNQUOTED: Wording = Wording {
     message: Text::new(
-        "`{path}` must be {expected}, not the text \"{value}\"",
-        "`{path}` 应为{expected}，而不是文本 \"{value}\"",
+        "`{path}` must be {expected}, not the string \"{value}\"",
+        "`{path}` 应为{expected}，而不是字符串 \"{value}\"",
     ),
     why: Text::new(
-        "DeepSpeed reads the file as Hjson, where anything unknown without quotes is text up to the end of its line, a comma included.",
-        "DeepSpeed 按 Hjson 读取文件：没加引号又不认识的内容会一直到行尾都算作文本，连逗号也算在内。",
+        "DeepSpeed reads the file as Hjson, where an unquoted word that is not a JSON value is a string up to the end of its line, including a comma.",
+        "DeepSpeed 按 Hjson 读取文件：没加引号、又不是 JSON 值的内容一直到行尾都算字符串，连逗号也算在内。",
     ),
     help: Text::new(
-        "write {expected} as JSON spells it: `true`, not `True`; if this is a placeholder of a template, fill it in first",
+        "write {expected} in JSON syntax: `true`, not `True`; if this is a template placeholder, fill it in first",
         "按 JSON 的写法写成{expected}：是 `true` 而不是 `True`；如果这是模板里的占位符，请先替换",
     ),
 };
@@ -84,7 +84,7 @@ pub(crate) fn explain_front_end(problem: &front_end::Problem, subject: &Subject<
         .node(path.0.iter().map(String::as_str))
         .map_or(Kind::Null, |node| kind_of(&node.value));
     Diagnostic::new(&RULE, &WORDING, path, problem.span)
-        .with("expected", Text::new("a number above zero", "大于 0 的数"))
+        .with("expected", Text::new("a number greater than 0", "大于 0 的数"))
         .with("found", Argument::Kind(found))
         .with("value", value(subject.text_of(problem.span), found))
 }

@@ -10,8 +10,8 @@ pub(crate) static RULE: Rule = Rule {
     group: Group::Launch,
     severity: Severity::Warning,
     summary: Text::new(
-        "accelerate is asked for DeepSpeed and for something else",
-        "让 accelerate 用 DeepSpeed，又指定了别的训练方式",
+        "accelerate gets DeepSpeed and another training method",
+        "accelerate 同时指定了 DeepSpeed 和别的训练方式",
     ),
     wordings: &[&UNREAD, &REFUSED],
     sources: &[],
@@ -39,29 +39,29 @@ const CONFIG: (&str, &str) = (
 
 static UNREAD: Wording = Wording {
     message: Text::new(
-        "accelerate does not read `{config}`: {cause} asks for another way to train",
+        "accelerate does not read `{config}`: {cause} selects another training method",
         "accelerate 不会读取 `{config}`：{cause} 指定了别的训练方式",
     ),
     why: Text::new(
-        "a DeepSpeed config is looked at only with `--use_deepspeed` or `distributed_type: DEEPSPEED`. Without them the run starts, with a whole copy of everything on each rank.",
-        "只有 `--use_deepspeed` 或 `distributed_type: DEEPSPEED` 时才会看 DeepSpeed 配置。否则训练照样启动，但每个进程都放一份完整的模型和优化器。",
+        "accelerate reads a DeepSpeed config only with `--use_deepspeed` or `distributed_type: DEEPSPEED`. Without them, the run starts, and each rank holds a full copy of the model and optimizer.",
+        "只有加了 `--use_deepspeed` 或写了 `distributed_type: DEEPSPEED`，accelerate 才会读取 DeepSpeed 配置。否则训练照样启动，但每个进程都放一份完整的模型和优化器。",
     ),
     help: Text::new(
-        "write `--use_deepspeed`, or `distributed_type: DEEPSPEED` in accelerate's config",
+        "add `--use_deepspeed`, or `distributed_type: DEEPSPEED` in accelerate's config",
         "加上 `--use_deepspeed`，或在 accelerate 的配置里写 `distributed_type: DEEPSPEED`",
     ),
 };
 
 static REFUSED: Wording = Wording {
     message: Text::new(
-        "accelerate refuses `--use_deepspeed` together with `{option}`",
+        "accelerate rejects `--use_deepspeed` together with `{option}`",
         "accelerate 不允许同时使用 `--use_deepspeed` 和 `{option}`",
     ),
     why: Text::new(
-        "each of them chooses how training is spread, and accelerate ends if there is more than one.",
-        "它们各自决定训练如何分布，同时给出多个，accelerate 会直接报错退出。",
+        "Each of them selects a distributed training method, and accelerate exits with an error if there is more than one.",
+        "它们各自指定一种分布式训练方式，同时给出多个，accelerate 会报错退出。",
     ),
-    help: Text::new("keep `--use_deepspeed` alone", "只保留 `--use_deepspeed`"),
+    help: Text::new("keep only `--use_deepspeed`", "只保留 `--use_deepspeed`"),
 };
 
 /// What asks for something other than DeepSpeed.

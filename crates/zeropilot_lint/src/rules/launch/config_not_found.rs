@@ -30,24 +30,24 @@ pub(crate) static RULE: Rule = Rule {
 };
 
 static WORDING: Wording = Wording {
-    message: Text::new("there is no file `{name}`", "找不到文件 `{name}`"),
+    message: Text::new("file `{name}` not found", "找不到文件 `{name}`"),
     why: Text::new(
-        "zeropilot looked in the directory it runs in, in the directory of the script and in those between them, and followed the script's `cd`. No command before the launch writes the file.",
-        "zeropilot 按脚本里的 `cd`，在运行目录、脚本所在目录以及两者之间的目录里都没有找到。启动训练之前也没有命令会生成这个文件。",
+        "Zeropilot looked in the current directory, in the directory of the script and in the directories between them, and followed the script's `cd`. No command before the launch writes the file.",
+        "zeropilot 按脚本里的 `cd`，在当前目录、脚本所在目录以及两者之间的目录里都没有找到。启动训练之前也没有命令会生成这个文件。",
     ),
     help: Text::new(
-        "correct the path, or run the script from the directory the path starts in",
-        "改正路径，或到路径起始的目录下运行脚本",
+        "correct the path, or run the script from the directory that the path is relative to",
+        "改正路径，或在该相对路径对应的目录下运行脚本",
     ),
 };
 
 static LATER: Wording = Wording {
     message: Text::new(
-        "`{name}` does not exist yet, so it was not checked",
-        "`{name}` 还不存在，没有检查",
+        "`{name}` does not exist yet, so zeropilot did not check it",
+        "`{name}` 还不存在，zeropilot 没有检查它",
     ),
     why: Text::new(
-        "A command before the launch may write the file, or the script changes to a directory that is only known when it runs.",
+        "A command before the launch may write the file, or the script changes to a directory that is known only at run time.",
         "启动训练之前的命令可能会生成这个文件，或者脚本切换到了运行时才知道的目录。",
     ),
     help: Text::new(

@@ -37,12 +37,12 @@ pub(crate) static RULE: Rule = Rule {
 
 static WORDING: Wording = Wording {
     message: Text::new(
-        "`device_map` is refused under ZeRO stage 3",
-        "ZeRO stage 3 下不能传 `device_map`",
+        "transformers rejects `device_map` under ZeRO stage 3",
+        "ZeRO stage 3 下，transformers 不接受 `device_map`",
     ),
     why: Text::new(
-        "under ZeRO stage 3 the engine decides which rank holds which piece; transformers ends with `DeepSpeed Zero-3 is not compatible with passing a device_map`.",
-        "ZeRO stage 3 下由引擎决定每个进程放哪一片，transformers 会报错退出：`DeepSpeed Zero-3 is not compatible with passing a device_map`。",
+        "Under ZeRO stage 3, DeepSpeed decides which rank holds which shard. transformers exits with `DeepSpeed Zero-3 is not compatible with passing a device_map`.",
+        "ZeRO stage 3 下，由 DeepSpeed 决定每个进程放哪个分片，transformers 会报错退出：`DeepSpeed Zero-3 is not compatible with passing a device_map`。",
     ),
     help: Text::new("remove `device_map`", "去掉 `device_map`"),
 };

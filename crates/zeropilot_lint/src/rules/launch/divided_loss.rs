@@ -64,10 +64,10 @@ static WORDING: Wording = Wording {
         "`{target}` 已经除以 `{divisor}`，`backward` 还会再除一次",
     ),
     why: Text::new(
-        "the engine divides the loss by `gradient_accumulation_steps` of its config ({steps}) before it computes gradients: they come out smaller by that factor once more.",
-        "引擎在求梯度之前会把 loss 除以配置里的 `gradient_accumulation_steps`（{steps}），梯度就多缩小了这么多倍。",
+        "DeepSpeed divides the loss by `gradient_accumulation_steps` of its config ({steps}) before it computes gradients. With the division in the script, gradients are too small by that factor.",
+        "DeepSpeed 在求梯度之前会把 loss 除以配置里的 `gradient_accumulation_steps`（{steps}）。脚本再除一次，梯度就多缩小了这么多倍。",
     ),
-    help: Text::new("do not divide the loss in the script", "脚本里不要再除"),
+    help: Text::new("do not divide the loss in the script", "脚本里不要再除 loss"),
 };
 
 /// How many micro batches the config accumulates over, if that is known.

@@ -38,11 +38,11 @@ pub(crate) static RULE: Rule = Rule {
 
 static REFUSED: Wording = Wording {
     message: Text::new(
-        "`fsdp` and `deepspeed` are given together, which the HF Trainer refuses",
-        "同时给了 `fsdp` 和 `deepspeed`，HF Trainer 不允许",
+        "the HF Trainer rejects `fsdp` together with `deepspeed`",
+        "HF Trainer 不允许同时使用 `fsdp` 和 `deepspeed`",
     ),
     why: Text::new(
-        "both shard the model over the ranks. The Trainer ends with `Using --fsdp xxx together with --deepspeed is not possible`.",
+        "Both shard the model over the ranks. The Trainer exits with `Using --fsdp xxx together with --deepspeed is not possible`.",
         "两者都要把模型切分到各个进程上。Trainer 会报错退出：`Using --fsdp xxx together with --deepspeed is not possible`。",
     ),
     help: Text::new("keep one of them", "只保留其中一个"),
@@ -50,15 +50,15 @@ static REFUSED: Wording = Wording {
 
 static UNUSED: Wording = Wording {
     message: Text::new(
-        "accelerate is asked for FSDP and the Trainer for DeepSpeed: DeepSpeed trains, FSDP is not used",
-        "accelerate 要求 FSDP，Trainer 要求 DeepSpeed：实际用 DeepSpeed 训练，FSDP 不生效",
+        "accelerate is set to FSDP and the Trainer to DeepSpeed: DeepSpeed trains, FSDP has no effect",
+        "accelerate 设置了 FSDP，Trainer 设置了 DeepSpeed：实际用 DeepSpeed 训练，FSDP 不生效",
     ),
     why: Text::new(
-        "the Trainer switches DeepSpeed on before accelerate chooses how to train, and accelerate takes DeepSpeed first. Everything under `fsdp_config` is ignored without a warning.",
+        "The Trainer turns DeepSpeed on before accelerate selects a training method, and accelerate gives DeepSpeed priority. It silently ignores everything under `fsdp_config`.",
         "Trainer 会先打开 DeepSpeed，accelerate 选择训练方式时优先用 DeepSpeed；`fsdp_config` 下的设置全部不生效，也没有提示。",
     ),
     help: Text::new(
-        "for DeepSpeed set `distributed_type: DEEPSPEED`, or start with torchrun; for FSDP remove `deepspeed` from the training arguments",
+        "for DeepSpeed, set `distributed_type: DEEPSPEED`, or start with torchrun; for FSDP, remove `deepspeed` from the training arguments",
         "要用 DeepSpeed，请写 `distributed_type: DEEPSPEED` 或改用 torchrun 启动；要用 FSDP，请从训练参数里删掉 `deepspeed`",
     ),
 };

@@ -11,7 +11,10 @@ pub(crate) static RULE: Rule = Rule {
     name: "unreadable-hostfile",
     group: Group::Launch,
     severity: Severity::Error,
-    summary: Text::new("the launcher cannot read the hostfile", "启动器读不懂 hostfile"),
+    summary: Text::new(
+        "the `deepspeed` launcher cannot parse the hostfile",
+        "`deepspeed` 启动器无法解析 hostfile",
+    ),
     wordings: &[&LINE, &TWICE, &EMPTY],
     sources: &["deepspeedai/DeepSpeed#1481", "huggingface/transformers#21373"],
     examples: &[
@@ -27,33 +30,33 @@ pub(crate) static RULE: Rule = Rule {
 
 static LINE: Wording = Wording {
     message: Text::new(
-        "the launcher cannot read the line `{line}`",
-        "启动器读不懂这一行：`{line}`",
+        "the launcher cannot parse the line `{line}`",
+        "启动器无法解析这一行：`{line}`",
     ),
     why: Text::new(
-        "a line is a host, blanks, `slots=` and how many GPUs it has. The launcher ends with `Hostfile contains a bad entry`.",
+        "A line has a host name, a space, and `slots=` with the number of GPUs. The launcher exits with `Hostfile contains a bad entry`.",
         "每行应是主机名、空格、`slots=` 加 GPU 数。启动器会报错退出：`Hostfile contains a bad entry`。",
     ),
-    help: Text::new("write it like `worker-1 slots=8`", "写成 `worker-1 slots=8` 这样"),
+    help: Text::new("write it as `worker-1 slots=8`", "写成 `worker-1 slots=8` 这样"),
 };
 
 static TWICE: Wording = Wording {
-    message: Text::new("the host `{line}` stands in the file twice", "主机 `{line}` 出现了两次"),
+    message: Text::new("the host `{line}` is listed twice", "主机 `{line}` 出现了两次"),
     why: Text::new(
-        "the launcher ends with `Hostfile contains multiple entries`.",
+        "The launcher exits with `Hostfile contains multiple entries`.",
         "启动器会报错退出：`Hostfile contains multiple entries`。",
     ),
     help: Text::new("keep one line with all its slots", "只保留一行，把全部 slots 写在一起"),
 };
 
 static EMPTY: Wording = Wording {
-    message: Text::new("the hostfile `{line}` names no host", "hostfile `{line}` 里一台主机都没有"),
+    message: Text::new("the hostfile `{line}` lists no host", "hostfile `{line}` 里一台主机都没有"),
     why: Text::new(
-        "the launcher ends with `Hostfile is empty or not formatted correctly`.",
+        "The launcher exits with `Hostfile is empty or not formatted correctly`.",
         "启动器会报错退出：`Hostfile is empty or not formatted correctly`。",
     ),
     help: Text::new(
-        "write a line like `worker-1 slots=8` for every node, or leave `--hostfile` out on a single one",
+        "write a line such as `worker-1 slots=8` for every node, or omit `--hostfile` on a single node",
         "每个节点写一行，如 `worker-1 slots=8`；单机则去掉 `--hostfile`",
     ),
 };

@@ -10,8 +10,8 @@ pub(crate) static RULE: Rule = Rule {
     group: Group::Construction,
     severity: Severity::Warning,
     summary: Text::new(
-        "the model is loaded before the config is known",
-        "模型在读到配置之前就加载了",
+        "the script loads the model before the training arguments",
+        "脚本在创建训练参数之前就加载了模型",
     ),
     wordings: &[&WORDING],
     sources: &[
@@ -44,15 +44,15 @@ pub(crate) const STAGE_3: &str = r#"{"train_micro_batch_size_per_gpu": "auto", "
 
 static WORDING: Wording = Wording {
     message: Text::new(
-        "the model is loaded before the training arguments are made, so every rank loads all of it",
-        "模型在创建训练参数之前加载，每个进程都会加载完整的一份",
+        "the script loads the model before it creates the training arguments: every rank loads the full model",
+        "脚本在创建训练参数之前加载模型，每个进程都会加载完整的一份",
     ),
     why: Text::new(
-        "under ZeRO stage 3 transformers loads a model in pieces (`zero.Init`) only once `TrainingArguments(deepspeed=…)` has registered the config. Before that each rank holds the whole model in host memory.",
+        "Under ZeRO stage 3, transformers loads a model in shards (`zero.Init`) only after `TrainingArguments(deepspeed=…)` has registered the config. Before that, each rank holds the full model in host memory.",
         "ZeRO stage 3 下，只有 `TrainingArguments(deepspeed=…)` 登记了配置之后，transformers 才会分片加载模型（`zero.Init`）；在那之前，每个进程都在主机内存里放一份完整的模型。",
     ),
     help: Text::new(
-        "make the training arguments first, then load the model",
+        "create the training arguments first, then load the model",
         "先创建训练参数，再加载模型",
     ),
 };

@@ -14,8 +14,8 @@ pub(crate) static RULE: Rule = Rule {
     group: Group::Saving,
     severity: Severity::Error,
     summary: Text::new(
-        "a checkpoint without the engine's state is resumed",
-        "续训用的 checkpoint 里没有引擎状态",
+        "the run resumes from a checkpoint without DeepSpeed's state",
+        "续训用的 checkpoint 里没有 DeepSpeed 的状态",
     ),
     wordings: &[&WORDING],
     sources: &["huggingface/transformers#23693", "Haochen-Wang409/ross#13"],
@@ -50,16 +50,16 @@ const RESUMES: &str = "args = TrainingArguments(deepspeed='ds.json', per_device_
 
 static WORDING: Wording = Wording {
     message: Text::new(
-        "`{path}` has no state of the engine to resume from",
-        "`{path}` 里没有可供续训的引擎状态",
+        "`{path}` has no DeepSpeed state to resume from",
+        "`{path}` 里没有可供续训的 DeepSpeed 状态",
     ),
     why: Text::new(
-        "there is a `trainer_state.json` but no `latest`, as `save_only_model` leaves it or a run without DeepSpeed. Under DeepSpeed the HF Trainer loads weights and optimizer through the engine only and ends with `Can't find a valid checkpoint` or `failed to resume from checkpoint`.",
-        "目录里有 `trainer_state.json` 却没有 `latest`，通常是用 `save_only_model` 保存的，或者当时没有用 DeepSpeed。在 DeepSpeed 下，HF Trainer 只通过引擎加载权重和优化器，会报错退出：`Can't find a valid checkpoint` 或 `failed to resume from checkpoint`。",
+        "The directory has a `trainer_state.json` but no `latest`: the run used `save_only_model`, or did not use DeepSpeed. Under DeepSpeed, the HF Trainer loads weights and optimizer only from DeepSpeed's checkpoint and exits with `Can't find a valid checkpoint` or `failed to resume from checkpoint`.",
+        "目录里有 `trainer_state.json` 却没有 `latest`：当时用了 `save_only_model`，或者没有用 DeepSpeed。在 DeepSpeed 下，HF Trainer 只从 DeepSpeed 的 checkpoint 加载权重和优化器，会报错退出：`Can't find a valid checkpoint` 或 `failed to resume from checkpoint`。",
     ),
     help: Text::new(
-        "start from its weights as a model instead, or resume a checkpoint that was saved under DeepSpeed without `save_only_model`",
-        "把它当作模型权重重新开始；或用在 DeepSpeed 下保存、且没有 `save_only_model` 的 checkpoint 续训",
+        "load its weights as a model and start a new run, or resume from a checkpoint that was saved under DeepSpeed without `save_only_model`",
+        "把它的权重当作模型加载，重新开始训练；或用在 DeepSpeed 下保存、且没有 `save_only_model` 的 checkpoint 续训",
     ),
 };
 

@@ -29,12 +29,12 @@ pub(crate) static RULE: Rule = Rule {
 
 static WORDING: Wording = Wording {
     message: Text::new(
-        "`python` starts one process without telling it its rank",
-        "直接用 `python` 启动：进程不知道自己的 rank",
+        "`python` starts a single process that has no rank",
+        "直接用 `python` 启动：只有一个进程，而且没有 rank",
     ),
     why: Text::new(
-        "DeepSpeed looks for `RANK` and `WORLD_SIZE`, finds none and asks MPI. That fails without mpi4py; with it the run has one rank, however many GPUs there are.",
-        "DeepSpeed 找不到 `RANK` 和 `WORLD_SIZE`，就去问 MPI：没装 mpi4py 会报错，装了则不管有几张卡都只有 1 个进程。",
+        "DeepSpeed finds no `RANK` and `WORLD_SIZE` and falls back to MPI. Without mpi4py, that fails; with it, the run has one rank, however many GPUs there are.",
+        "DeepSpeed 找不到 `RANK` 和 `WORLD_SIZE`，就改用 MPI：没装 mpi4py 会报错，装了则不管有几张卡都只有 1 个进程。",
     ),
     help: Text::new(
         "start it with `deepspeed`, `torchrun --nproc_per_node N` or `accelerate launch`",

@@ -9,7 +9,7 @@ pub(crate) static RULE: Rule = Rule {
     name: "nvme-path-dropped",
     group: Group::Offload,
     severity: Severity::Warning,
-    summary: Text::new("accelerate loses the path for NVMe", "accelerate 会丢掉 NVMe 路径"),
+    summary: Text::new("accelerate drops the NVMe path", "accelerate 会丢掉 NVMe 路径"),
     wordings: &[&WORDING],
     sources: &["huggingface/accelerate#1463", "huggingface/accelerate#1484"],
     examples: &[
@@ -31,12 +31,12 @@ pub(crate) static RULE: Rule = Rule {
 
 static WORDING: Wording = Wording {
     message: Text::new(
-        "accelerate does not pass `offload_{part}_nvme_path` on: swap files go into `./none`",
-        "accelerate 不会传递 `offload_{part}_nvme_path`，交换文件会写到 `./none` 里",
+        "accelerate does not pass on `offload_{part}_nvme_path`: DeepSpeed writes swap files to `./none`",
+        "accelerate 不会传递 `offload_{part}_nvme_path`，DeepSpeed 会把交换文件写到 `./none`",
     ),
     why: Text::new(
-        "its launcher tells ranks the device by a variable and has none for the path, whose default is the text `none`. The engine takes that for a directory, on whatever disk the run was started from.",
-        "启动器用环境变量把设备告诉各进程，却没有对应路径的变量，路径的默认值是字符串 `none`。引擎把它当作目录名，写到启动目录所在的盘上。",
+        "The launcher passes the device to the ranks in an environment variable, but sets none for the path, whose default is the string `none`. DeepSpeed uses it as a directory, on the disk that the run was started from.",
+        "启动器用环境变量把设备传给各进程，却没有为路径设置变量，路径的默认值是字符串 `none`。DeepSpeed 把它当作目录名，写到启动目录所在的盘上。",
     ),
     help: Text::new(
         "name a DeepSpeed config in `deepspeed_config_file` and write `nvme_path` there, or set `{variable}`",

@@ -57,11 +57,11 @@ pub(crate) static RULE: Rule = Rule {
 
 static WORDING: Wording = Wording {
     message: Text::new(
-        "`{call}` is called only where `{condition}`: the run hangs",
+        "`{call}` runs only where `{condition}`: the run hangs",
         "`{call}` 只在 `{condition}` 时调用，训练会卡住",
     ),
     why: Text::new(
-        "All ranks must call it, since each has a part of the state. The one rank waits for the others until the collectives time out.",
+        "All ranks must call it, because each has a part of the state. A single rank waits for the others until the collective times out.",
         "每个 rank 都持有一部分状态，必须全部调用；只有一个 rank 调用时，它会一直等其他 rank，直到通信超时。",
     ),
     help: Text::new("call it on all ranks", "让所有 rank 都调用它"),

@@ -12,7 +12,7 @@ pub(crate) static RULE: Rule = Rule {
     name: "environment-variable-renamed",
     group: Group::Launch,
     severity: Severity::Note,
-    summary: Text::new("an environment variable under its old name", "环境变量用的是旧名字"),
+    summary: Text::new("an environment variable with its old name", "环境变量用的是旧名字"),
     wordings: &[&WORDING],
     sources: &[],
     examples: &[Example::job("export NCCL_ASYNC_ERROR_HANDLING=1")],
@@ -26,8 +26,8 @@ pub(crate) static RULE: Rule = Rule {
 static WORDING: Wording = Wording {
     message: Text::new("`{old}` is now called `{new}`", "`{old}` 已改名为 `{new}`"),
     why: Text::new(
-        "PyTorch {version} still reads the old name and warns about it on every rank; a release that drops it would ignore the setting without a word.",
-        "PyTorch {version} 还认旧名字，但每个进程都会警告；以后的版本去掉它时，这项设置会不声不响地失效。",
+        "PyTorch {version} still reads the old name and logs a warning on every rank. A later release that drops the old name would silently ignore the setting.",
+        "PyTorch {version} 还支持旧名字，但每个进程都会警告；以后的版本不再支持时，这项设置会失效，而且没有提示。",
     ),
     help: Text::new("write `{new}`", "改为 `{new}`"),
 };

@@ -9,7 +9,7 @@ pub(crate) static RULE: Rule = Rule {
     name: "two-filters",
     group: Group::Launch,
     severity: Severity::Error,
-    summary: Text::new("two ways to choose GPUs at once", "同时用了两种选择 GPU 的方式"),
+    summary: Text::new("two options that select GPUs", "同时用了两个选择 GPU 的选项"),
     wordings: &[&WORDING],
     sources: &["deepspeedai/DeepSpeed#662"],
     examples: &[
@@ -25,14 +25,14 @@ pub(crate) static RULE: Rule = Rule {
 
 static WORDING: Wording = Wording {
     message: Text::new(
-        "`deepspeed` refuses `--{one}` together with `--{other}`",
+        "`deepspeed` rejects `--{one}` together with `--{other}`",
         "`deepspeed` 不允许同时使用 `--{one}` 和 `--{other}`",
     ),
     why: Text::new(
-        "one counts GPUs from the first on, the other names them; the launcher does not decide between the two and ends.",
-        "一个是从第一张卡开始数，一个是逐个指定；启动器不会替你取舍，直接报错退出。",
+        "One sets how many GPUs to use, starting from the first; the other lists them. The launcher exits with an error.",
+        "一个指定从第一张卡开始用几张，一个逐个列出要用的卡；启动器会报错退出。",
     ),
-    help: Text::new("keep `--{one}` alone", "只保留 `--{one}`"),
+    help: Text::new("keep only `--{one}`", "只保留 `--{one}`"),
 };
 
 /// An option that has a value, by its long name.

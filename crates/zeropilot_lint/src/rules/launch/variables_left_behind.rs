@@ -10,7 +10,10 @@ pub(crate) static RULE: Rule = Rule {
     name: "variables-left-behind",
     group: Group::Launch,
     severity: Severity::Note,
-    summary: Text::new("variables do not reach the other nodes", "环境变量不会传到各个节点"),
+    summary: Text::new(
+        "environment variables do not reach the other nodes",
+        "环境变量不会传到各个节点",
+    ),
     wordings: &[&WORDING],
     sources: &["AMDResearch/hpcfund#35", "deepspeedai/DeepSpeed#1481"],
     examples: &[Example::job("export HF_HOME=/data/hf\ndeepspeed --hostfile hosts t.py")
@@ -29,15 +32,15 @@ const TWO_HOSTS: (&str, &str) = ("hosts", "one slots=8\ntwo slots=8\n");
 
 static WORDING: Wording = Wording {
     message: Text::new(
-        "`deepspeed` does not take {names} along to the nodes of the hostfile",
-        "`deepspeed` 不会把 {names} 带到 hostfile 里的各个节点",
+        "`deepspeed` does not pass {names} to the nodes of the hostfile",
+        "`deepspeed` 不会把 {names} 传到 hostfile 里的各个节点",
     ),
     why: Text::new(
-        "nodes are started over ssh, and only variables that begin with `NCCL`, `PYTHON`, `MV2`, `UCX` or `MLFLOW` go along, with those named in a file `.deepspeed_env` in the home directory or the working directory. There is none here that names them.",
-        "各节点通过 ssh 启动，只有以 `NCCL`、`PYTHON`、`MV2`、`UCX`、`MLFLOW` 开头的变量，以及家目录或工作目录下 `.deepspeed_env` 里列出的变量会带过去；这里没有列出它们的 `.deepspeed_env`。",
+        "The launcher starts the nodes over ssh. It passes on only variables that begin with `NCCL`, `PYTHON`, `MV2`, `UCX` or `MLFLOW`, and those listed in a `.deepspeed_env` file in the home or working directory. No such file here lists them.",
+        "启动器通过 ssh 启动各节点，只会传递以 `NCCL`、`PYTHON`、`MV2`、`UCX`、`MLFLOW` 开头的变量，以及家目录或工作目录下 `.deepspeed_env` 里列出的变量；这里没有列出它们的 `.deepspeed_env`。",
     ),
     help: Text::new(
-        "write them as `NAME=value` into `.deepspeed_env`, unless every node sets them at login",
+        "add them as `NAME=value` to `.deepspeed_env`, unless every node sets them at login",
         "把它们以 `NAME=value` 的形式写进 `.deepspeed_env`；如果每个节点登录时都会设置，可以不管",
     ),
 };

@@ -10,7 +10,7 @@ pub(crate) static RULE: Rule = Rule {
     group: Group::Launch,
     severity: Severity::Warning,
     summary: Text::new(
-        "`CUDA_VISIBLE_DEVICES` is ignored by the `deepspeed` launcher",
+        "the `deepspeed` launcher ignores `CUDA_VISIBLE_DEVICES`",
         "`deepspeed` 启动器会忽略 `CUDA_VISIBLE_DEVICES`",
     ),
     wordings: &[&WORDING],
@@ -31,16 +31,16 @@ pub(crate) static RULE: Rule = Rule {
 
 static WORDING: Wording = Wording {
     message: Text::new(
-        "`CUDA_VISIBLE_DEVICES` is ignored, because an option of `deepspeed` names the GPUs",
-        "`CUDA_VISIBLE_DEVICES` 会被忽略，因为已经用参数告诉 `deepspeed` 用哪些 GPU",
+        "`deepspeed` ignores `CUDA_VISIBLE_DEVICES`, because one of its options selects the GPUs",
+        "`deepspeed` 会忽略 `CUDA_VISIBLE_DEVICES`，因为它的选项已经指定了 GPU",
     ),
     why: Text::new(
-        "the launcher turns the variable into `--include` only if no option such as `--num_gpus` is given; otherwise it prints one line and takes the first GPUs.",
-        "只有没给 `--num_gpus` 之类的参数时，启动器才会把这个变量转成 `--include`；否则只打印一行提示，然后从第一张卡开始用。",
+        "The launcher converts the variable to `--include` only if no option such as `--num_gpus` is set. Otherwise, it prints one line and uses the first GPUs.",
+        "只有没加 `--num_gpus` 之类的选项时，启动器才会把这个变量转成 `--include`；否则只打印一行提示，然后从第一张卡开始用。",
     ),
     help: Text::new(
-        "write `--include localhost:2,3` instead of both",
-        "两者都不要，改写成 `--include localhost:2,3`",
+        "replace both with, for example, `--include localhost:2,3`",
+        "两者都去掉，改写成例如 `--include localhost:2,3`",
     ),
 };
 

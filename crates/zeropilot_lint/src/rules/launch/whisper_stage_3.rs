@@ -41,15 +41,15 @@ pub(crate) static RULE: Rule = Rule {
 
 static WORDING: Wording = Wording {
     message: Text::new(
-        "Whisper cannot be loaded under ZeRO stage 3",
-        "ZeRO stage 3 下无法加载 Whisper",
+        "transformers cannot load Whisper under ZeRO stage 3",
+        "ZeRO stage 3 下，transformers 无法加载 Whisper",
     ),
     why: Text::new(
-        "transformers loads the model partitioned then, and Whisper fills its position table by the shape of a weight that is partitioned already: `TypeError: sinusoids() missing 1 required positional argument: 'channels'` (transformers 5.22).",
-        "这时 transformers 会分片加载模型，而 Whisper 按一个已经切分的权重的形状填位置表，报错退出：`TypeError: sinusoids() missing 1 required positional argument: 'channels'`（transformers 5.22）。",
+        "Under stage 3, transformers loads the model partitioned, and Whisper fills its position table from the shape of a weight that is already partitioned: `TypeError: sinusoids() missing 1 required positional argument: 'channels'` (transformers 5.22).",
+        "stage 3 下，transformers 会分片加载模型，而 Whisper 按一个已经切分的权重的形状填充位置表，报错退出：`TypeError: sinusoids() missing 1 required positional argument: 'channels'`（transformers 5.22）。",
     ),
     help: Text::new(
-        "use stage 2, or load the model before the training arguments are made: it fits one GPU, and `deepspeed.initialize` partitions it",
+        "use stage 2, or load the model before you create the training arguments: it fits on one GPU, and `deepspeed.initialize` partitions it",
         "改用 stage 2，或者在创建训练参数之前加载模型：单卡放得下，`deepspeed.initialize` 会再切分",
     ),
 };

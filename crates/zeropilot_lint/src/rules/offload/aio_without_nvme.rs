@@ -32,16 +32,16 @@ pub(crate) static RULE: Rule = Rule {
 
 static WORDING: Wording = Wording {
     message: Text::new(
-        "`aio` has no effect: nothing in this config goes to NVMe",
-        "`aio` 不起作用：这个配置没有任何东西放到 NVMe",
+        "`aio` has no effect: this config offloads nothing to NVMe",
+        "`aio` 不起作用：这个配置没有卸载到 NVMe",
     ),
     why: Text::new(
-        "it sets how swap files are read and written; here there are none.",
-        "它控制交换文件的读写方式，而这里没有交换文件。",
+        "The section sets how DeepSpeed reads and writes swap files, and this config has none.",
+        "它设置 DeepSpeed 如何读写交换文件，而这个配置没有交换文件。",
     ),
     help: Text::new(
         "remove the section, or offload to `nvme` in stage 3",
-        "删掉这一段，或在 stage 3 下 offload 到 `nvme`",
+        "删掉这一段，或在 stage 3 下卸载到 `nvme`",
     ),
 };
 

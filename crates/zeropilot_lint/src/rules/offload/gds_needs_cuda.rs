@@ -24,8 +24,8 @@ pub(crate) static RULE: Rule = Rule {
 static WORDING: Wording = Wording {
     message: Text::new("`{path}` needs an NVIDIA GPU", "`{path}` 需要 NVIDIA GPU"),
     why: Text::new(
-        "GPU direct storage moves data between NVMe and an NVIDIA GPU; the engine refuses it on anything else.",
-        "GPU 直接存储在 NVMe 与 NVIDIA GPU 之间搬数据；其他设备上 DeepSpeed 会拒绝。",
+        "GPU direct storage moves data between NVMe and an NVIDIA GPU. On other devices, DeepSpeed raises an error.",
+        "GPU 直接存储在 NVMe 与 NVIDIA GPU 之间搬数据；其他设备上 DeepSpeed 会报错。",
     ),
     help: Text::new("remove `use_gds`", "删掉 `use_gds`"),
 };

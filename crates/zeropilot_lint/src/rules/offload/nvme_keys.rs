@@ -15,7 +15,7 @@ pub(crate) static RULE: Rule = Rule {
     name: "nvme-keys-without-nvme",
     group: Group::Offload,
     severity: Severity::Note,
-    summary: Text::new("keys for NVMe where nothing goes to NVMe", "没有用 NVMe 却写了 NVMe 的键"),
+    summary: Text::new("NVMe keys without NVMe offload", "没有用 NVMe 卸载，却写了 NVMe 的键"),
     wordings: &[&WORDING],
     sources: &[],
     examples: &[
@@ -39,12 +39,12 @@ pub(crate) static RULE: Rule = Rule {
 
 static WORDING: Wording = Wording {
     message: Text::new(
-        "only NVMe uses {idle} of `{path}`, and the device is `{device}`",
-        "`{path}` 里的 {idle} 只对 NVMe 有效，而 device 是 `{device}`",
+        "only NVMe offload uses {idle} of `{path}`, but the device is `{device}`",
+        "`{path}` 里的 {idle} 只对 NVMe 卸载有效，而 device 是 `{device}`",
     ),
     why: Text::new(
-        "buffers, pipelining and the path belong to the swapper of NVMe, which is not built.",
-        "缓冲区、流水线和路径都属于 NVMe 的交换模块，这里不会创建它。",
+        "Buffers, pipelining and the path configure the NVMe swapper, which DeepSpeed does not create here.",
+        "缓冲区、流水线和路径都用于 NVMe 的交换模块，DeepSpeed 在这里不会创建它。",
     ),
     help: Text::new(
         "remove them, or set `device` to `nvme` in stage 3",

@@ -14,8 +14,8 @@ pub(crate) static RULE: Rule = Rule {
     group: Group::Offload,
     severity: Severity::Warning,
     summary: Text::new(
-        "optimizer states on NVMe below stage 3",
-        "stage 3 以下把优化器状态放到 NVMe",
+        "NVMe offload of the optimizer below stage 3",
+        "stage 3 以下把优化器状态卸载到 NVMe",
     ),
     wordings: &[&WORDING],
     sources: &["deepspeedai/DeepSpeed#1403"],
@@ -35,16 +35,16 @@ pub(crate) static RULE: Rule = Rule {
 
 static WORDING: Wording = Wording {
     message: Text::new(
-        "in ZeRO stage {stage} `nvme` means the CPU: the optimizer states fill host memory",
-        "在 ZeRO stage {stage} 下 `nvme` 等同于 CPU：优化器状态会占满内存",
+        "in ZeRO stage {stage}, `nvme` means CPU offload: the optimizer states fill host memory",
+        "在 ZeRO stage {stage} 下，`nvme` 等同于 CPU 卸载：优化器状态会占用主机内存",
     ),
     why: Text::new(
-        "stages 1 and 2 only ask whether the optimizer is offloaded at all. `nvme_path` is not used.",
-        "stage 1/2 只看是否 offload，不看去哪里；`nvme_path` 用不上。",
+        "Stages 1 and 2 check only whether the optimizer is offloaded, not where to. They do not use `nvme_path`.",
+        "stage 1/2 只看是否卸载，不看卸载到哪里，也不使用 `nvme_path`。",
     ),
     help: Text::new(
-        "use stage 3 for NVMe, or write `cpu` and count on the host memory it takes",
-        "要用 NVMe 请改 stage 3；否则写成 `cpu`，并留足内存",
+        "use stage 3 for NVMe, or write `cpu` and provide the host memory it needs",
+        "要用 NVMe 请改用 stage 3；否则写成 `cpu`，并留足主机内存",
     ),
 };
 
@@ -55,7 +55,7 @@ pub(crate) fn check(subject: &Subject<'_>, found: &mut Vec<Diagnostic>) {
         return;
     }
     if let Some(node) = subject.node(path) {
-        let title = Text::new("write `cpu`, which it is", "写成 `cpu`，效果相同");
+        let title = Text::new("write `cpu`, which has the same effect", "写成 `cpu`，效果相同");
         let fix = Fix::safe(title, vec![Edit::new(node.span, "\"cpu\"")]);
         found.push(
             at_value(&RULE, &WORDING, &path, node).with("stage", usize::from(stage)).fix(Some(fix)),

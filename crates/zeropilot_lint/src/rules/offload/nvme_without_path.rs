@@ -13,7 +13,7 @@ pub(crate) static RULE: Rule = Rule {
     name: "nvme-without-path",
     group: Group::Offload,
     severity: Severity::Error,
-    summary: Text::new("offload to NVMe without a path", "offload 到 NVMe 却没有路径"),
+    summary: Text::new("NVMe offload without `nvme_path`", "NVMe 卸载没有写 `nvme_path`"),
     wordings: &[&WORDING],
     sources: &["deepspeedai/DeepSpeed#2624"],
     examples: &[
@@ -32,12 +32,12 @@ pub(crate) static RULE: Rule = Rule {
 
 static WORDING: Wording = Wording {
     message: Text::new(
-        "`{path}` goes to NVMe but has no `nvme_path`",
-        "`{path}` 要放到 NVMe，却没有写 `nvme_path`",
+        "`{path}` offloads to NVMe but has no `nvme_path`",
+        "`{path}` 要卸载到 NVMe，却没有写 `nvme_path`",
     ),
     why: Text::new(
-        "the engine joins the path of its swap files with nothing and fails, after the model was loaded.",
-        "引擎要用它拼出交换文件的路径，没有就报错，而那时模型已经加载完了。",
+        "DeepSpeed needs it to build the path of its swap files and fails without it, after the model has been loaded.",
+        "DeepSpeed 要用它拼出交换文件的路径，没有就报错，而那时模型已经加载完了。",
     ),
     help: Text::new(
         "add `\"nvme_path\"` with a directory on a local disk",

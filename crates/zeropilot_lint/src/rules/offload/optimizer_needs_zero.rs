@@ -30,12 +30,12 @@ pub(crate) static RULE: Rule = Rule {
 
 static WORDING: Wording = Wording {
     message: Text::new(
-        "`offload_optimizer` needs ZeRO stage 1, 2 or 3, and the stage is 0",
+        "`offload_optimizer` needs ZeRO stage 1, 2 or 3, but the stage is 0",
         "`offload_optimizer` 需要 ZeRO stage 1、2 或 3，而现在是 stage 0",
     ),
     why: Text::new(
-        "the engine takes its CPU optimizer, which refuses parameters on a GPU; only ZeRO keeps a copy of them on the CPU.",
-        "引擎会换成 CPU 优化器，而它不接受 GPU 上的参数；只有 ZeRO 才会在 CPU 上保留一份。",
+        "DeepSpeed switches to its CPU optimizer, which rejects parameters on a GPU. Only ZeRO keeps a copy of the parameters on the CPU.",
+        "DeepSpeed 会换成 CPU 优化器，而它不接受 GPU 上的参数；只有 ZeRO 才会在 CPU 上保留一份。",
     ),
     help: Text::new(
         "add `\"stage\": 2` (or 1, or 3), or remove the section",

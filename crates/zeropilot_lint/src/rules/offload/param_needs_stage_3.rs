@@ -31,11 +31,11 @@ pub(crate) static RULE: Rule = Rule {
 
 static WORDING: Wording = Wording {
     message: Text::new(
-        "`offload_param` has no effect in ZeRO stage {stage}: only stage 3 moves parameters",
-        "`offload_param` 在 ZeRO stage {stage} 下不起作用：只有 stage 3 才会移走参数",
+        "`offload_param` has no effect in ZeRO stage {stage}: only stage 3 offloads parameters",
+        "`offload_param` 在 ZeRO stage {stage} 下不起作用：只有 stage 3 才会卸载参数",
     ),
     why: Text::new(
-        "in stages below 3 every rank keeps all parameters on its GPU; DeepSpeed reads the section and does not use it.",
+        "In stages below 3, every rank keeps all parameters on its GPU. DeepSpeed reads the section but does not use it.",
         "stage 3 以下每个进程都在 GPU 上保留全部参数；DeepSpeed 读取这一段，但不使用。",
     ),
     help: Text::new("use stage 3, or remove the section", "改用 stage 3，或删掉这一段"),

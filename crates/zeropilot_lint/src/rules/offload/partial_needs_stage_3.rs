@@ -10,7 +10,7 @@ pub(crate) static RULE: Rule = Rule {
     group: Group::Offload,
     severity: Severity::Error,
     summary: Text::new(
-        "part of the optimizer on the CPU below stage 3",
+        "partial optimizer offload below stage 3",
         "stage 3 以下不能只卸载一部分优化器状态",
     ),
     wordings: &[&WORDING],
@@ -27,14 +27,14 @@ pub(crate) static RULE: Rule = Rule {
 static WORDING: Wording = Wording {
     message: Text::new(
         "an offload `ratio` below 1 needs ZeRO stage 3",
-        "offload 的 `ratio` 小于 1 需要 ZeRO stage 3",
+        "卸载的 `ratio` 小于 1 需要 ZeRO stage 3",
     ),
     why: Text::new(
-        "only stage 3 can keep one part of the optimizer states on the GPU and another on the CPU; the engine refuses the file.",
-        "只有 stage 3 能把优化器状态一部分留在显存、一部分放到 CPU；否则 DeepSpeed 拒绝。",
+        "Only stage 3 can keep part of the optimizer states on the GPU and offload the rest to the CPU. In other stages, DeepSpeed rejects the config.",
+        "只有 stage 3 能把优化器状态一部分留在显存、一部分卸载到 CPU；其他 stage 下 DeepSpeed 会报错。",
     ),
     help: Text::new(
-        "use stage 3, or remove `ratio` to offload all of it",
+        "use stage 3, or remove `ratio` to offload all optimizer states",
         "改用 stage 3，或删掉 `ratio` 全部卸载",
     ),
 };

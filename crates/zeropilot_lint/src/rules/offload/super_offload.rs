@@ -32,8 +32,8 @@ static WORDING: Wording = Wording {
         "`super_offload` 在 ZeRO stage {stage} 下不起作用",
     ),
     why: Text::new(
-        "only stage 3 has an optimizer for it; here the ordinary CPU offload runs.",
-        "只有 stage 3 有对应的优化器，这里用的仍是普通的 CPU offload。",
+        "Only stage 3 has an optimizer for it; other stages use ordinary CPU offload.",
+        "只有 stage 3 有对应的优化器，其他 stage 用的仍是普通的 CPU 卸载。",
     ),
     help: Text::new("use stage 3, or remove the key", "改用 stage 3，或删掉这个键"),
 };

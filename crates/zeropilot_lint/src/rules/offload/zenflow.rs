@@ -12,7 +12,10 @@ pub(crate) static RULE: Rule = Rule {
     name: "zenflow-settings",
     group: Group::Offload,
     severity: Severity::Error,
-    summary: Text::new("ZenFlow settings that do not start", "无法启动的 ZenFlow 设置"),
+    summary: Text::new(
+        "ZenFlow settings that DeepSpeed rejects or that break training",
+        "DeepSpeed 不接受、或会破坏训练的 ZenFlow 设置",
+    ),
     wordings: &[
         &OVERWRITTEN,
         &OPEN,
@@ -62,7 +65,7 @@ static OVERWRITTEN: Wording = Wording {
         "`select_interval` 写数字时，`select_strategy` 必须是 `step` 或 `epoch`",
     ),
     why: Text::new(
-        "With the strategy `auto`, DeepSpeed sets the interval itself. It raises a warning as an exception, which ends the run.",
+        "With the strategy `auto`, DeepSpeed sets the interval itself. It raises its warning as an exception, which ends the run.",
         "策略为 `auto` 时由 DeepSpeed 决定间隔；它把警告当作异常抛出，训练就此结束。",
     ),
     help: Text::new(
@@ -77,7 +80,7 @@ static OPEN: Wording = Wording {
         "`select_strategy` 为 `{strategy}` 时，`select_interval` 必须是数字",
     ),
     why: Text::new(
-        "Only the strategy `auto` chooses the interval. DeepSpeed checks this when it starts and exits.",
+        "Only the strategy `auto` sets the interval itself. DeepSpeed checks this at startup and exits.",
         "只有策略 `auto` 会自动选择间隔；DeepSpeed 启动时检查，不满足就退出。",
     ),
     help: Text::new(
@@ -88,12 +91,12 @@ static OPEN: Wording = Wording {
 
 static ON_DEVICE: Wording = Wording {
     message: Text::new(
-        "`zenflow` needs `offload_optimizer` on the CPU in ZeRO stage {stage}",
-        "在 ZeRO stage {stage} 下，`zenflow` 需要把 `offload_optimizer` 放到 CPU",
+        "`zenflow` needs `offload_optimizer` with device `cpu` in ZeRO stage {stage}",
+        "在 ZeRO stage {stage} 下，`zenflow` 需要 `offload_optimizer`，device 为 `cpu`",
     ),
     why: Text::new(
-        "ZenFlow updates part of the weights on the CPU. Without CPU offload, stages 1 and 2 reject it when DeepSpeed starts.",
-        "ZenFlow 在 CPU 上更新一部分权重；没有 CPU 卸载时，stage 1 和 2 在 DeepSpeed 启动时拒绝。",
+        "ZenFlow updates part of the weights on the CPU. Without CPU offload, DeepSpeed raises an error at startup in stages 1 and 2.",
+        "ZenFlow 在 CPU 上更新一部分权重；没有 CPU 卸载时，DeepSpeed 在 stage 1 和 2 下启动时报错。",
     ),
     help: Text::new(
         "add `\"offload_optimizer\": {{\"device\": \"cpu\"}}`, or remove `zenflow`",
@@ -107,7 +110,7 @@ static NO_PARAMETERS: Wording = Wording {
         "在 ZeRO stage {stage} 下，`zenflow` 需要 `optimizer.params`",
     ),
     why: Text::new(
-        "In stages 1 and 2, ZenFlow makes a second optimizer from these parameters. Without them DeepSpeed exits with `TypeError: … argument after ** must be a mapping, not NoneType`, also if the script brings the optimizer.",
+        "In stages 1 and 2, ZenFlow creates a second optimizer from these parameters. Without them, DeepSpeed exits with `TypeError: … argument after ** must be a mapping, not NoneType`, even if the script passes its own optimizer.",
         "在 stage 1 和 2 下，ZenFlow 用这些参数再建一个优化器；缺少时 DeepSpeed 报错退出：`TypeError: … argument after ** must be a mapping, not NoneType`。脚本自带优化器时也一样。",
     ),
     help: Text::new(
@@ -122,7 +125,7 @@ static NOT_A_NUMBER: Wording = Wording {
         "`update_interval` 不是数字时，ZenFlow 会让权重变成 NaN",
     ),
     why: Text::new(
-        "With `auto`, the default, DeepSpeed sets the accumulation to 0, and `engine.backward` divides the loss by it. The first step gives infinite gradients.",
+        "With `auto`, the default, DeepSpeed sets the accumulation steps to 0, and `engine.backward` divides the loss by it. The first step gives infinite gradients.",
         "默认的 `auto` 会把累积步数设为 0，`engine.backward` 再用它除 loss，第一步的梯度就是无穷大。",
     ),
     help: Text::new(
@@ -137,8 +140,8 @@ static TOO_SHORT: Wording = Wording {
         "`select_interval` {select} 小于 `update_interval` {update}",
     ),
     why: Text::new(
-        "Columns cannot be chosen again before the last ones were updated. DeepSpeed exits with a `ValueError` when it starts.",
-        "上一批列还没更新就不能重选。DeepSpeed 启动时以 `ValueError` 退出。",
+        "ZenFlow cannot select columns again before the last selection has been updated. DeepSpeed exits with a `ValueError` at startup.",
+        "ZenFlow 在上一批列更新完之前不能重选。DeepSpeed 启动时以 `ValueError` 退出。",
     ),
     help: Text::new(
         "set `select_interval` to {update} or more",
@@ -152,7 +155,7 @@ static REPLACED: Wording = Wording {
         "ZenFlow 的 `update_interval` {update} 会取代 `gradient_accumulation_steps` {steps}",
     ),
     why: Text::new(
-        "DeepSpeed loads the batch sizes as they are written and then accumulates over {update} micro-steps. The global batch is another one than `train_batch_size` says.",
+        "DeepSpeed loads the batch sizes from the config and then accumulates over {update} micro-steps. The actual global batch size differs from `train_batch_size`.",
         "DeepSpeed 先按配置加载 batch 大小，之后却按 {update} 个 micro step 累积，实际的全局 batch 与 `train_batch_size` 不同。",
     ),
     help: Text::new("write the same number in both keys", "两个键写成同一个数"),
@@ -164,7 +167,7 @@ static NO_OVERLAP: Wording = Wording {
         "在 ZeRO stage {stage} 下，ZenFlow 的 `offload` 需要 `overlap_comm`",
     ),
     why: Text::new(
-        "DeepSpeed checks this when it starts and exits. Below stage 3, `overlap_comm` is off by default.",
+        "DeepSpeed checks this at startup and exits. Below stage 3, `overlap_comm` is off by default.",
         "DeepSpeed 启动时检查，不满足就退出。stage 3 以下 `overlap_comm` 默认关闭。",
     ),
     help: Text::new(

@@ -12,7 +12,10 @@ pub(crate) static RULE: Rule = Rule {
     name: "adam-means-adamw",
     group: Group::Optimizer,
     severity: Severity::Note,
-    summary: Text::new("`Adam` decays weights as AdamW does", "`Adam` 的权重衰减其实按 AdamW 处理"),
+    summary: Text::new(
+        "`Adam` trains with AdamW's weight decay",
+        "`Adam` 的权重衰减其实按 AdamW 处理",
+    ),
     wordings: &[&WORDING],
     sources: &[],
     examples: &[Example::new(
@@ -38,11 +41,11 @@ static WORDING: Wording = Wording {
         "`Adam` 加 `weight_decay` {decay} 实际按 AdamW 训练：权重衰减是解耦的",
     ),
     why: Text::new(
-        "DeepSpeed switches `adam_w_mode` on unless it is written, whatever the type is called.",
+        "Whatever the type is called, DeepSpeed turns `adam_w_mode` on unless the config sets it.",
         "不管类型写成什么，只要没写 `adam_w_mode`，DeepSpeed 就默认开启。",
     ),
     help: Text::new(
-        "write `AdamW` if that is meant, or `\"adam_w_mode\": false` for L2 regularisation",
+        "write `AdamW` if you want decoupled weight decay, or `\"adam_w_mode\": false` for L2 regularization",
         "若确实要解耦的衰减，类型写 `AdamW`；若要 L2 正则，写 `\"adam_w_mode\": false`",
     ),
 };
@@ -55,7 +58,7 @@ pub(crate) fn check(subject: &Subject<'_>, found: &mut Vec<Diagnostic>) {
     };
     let is_said = subject.node(["optimizer", "params", "adam_w_mode"]).is_some();
     if name.eq_ignore_ascii_case("adam") && !is_said {
-        let title = Text::new("write `AdamW`, which it is", "直接写成 `AdamW`");
+        let title = Text::new("write `AdamW`, which is what runs", "写成 `AdamW`，与实际一致");
         let fix = Fix::safe(title, vec![Edit::new(node.span, "\"AdamW\"")]);
         found.push(
             at_value(&RULE, &WORDING, &["optimizer", "type"], node)

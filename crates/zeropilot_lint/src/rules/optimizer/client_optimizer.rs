@@ -12,7 +12,10 @@ pub(crate) static RULE: Rule = Rule {
     name: "optimizer-in-code-wins",
     group: Group::Optimizer,
     severity: Severity::Warning,
-    summary: Text::new("the optimizer of the config is not used", "配置里的优化器没有用上"),
+    summary: Text::new(
+        "DeepSpeed does not use the optimizer of the config",
+        "DeepSpeed 没有使用配置里的优化器",
+    ),
     wordings: &[&WORDING],
     sources: &["deepspeedai/DeepSpeed#5726", "deepspeedai/DeepSpeed#2361"],
     examples: &[Example::new(
@@ -30,15 +33,15 @@ pub(crate) static RULE: Rule = Rule {
 
 static WORDING: Wording = Wording {
     message: Text::new(
-        "the `optimizer` section is not used: the script hands `{class}` to `deepspeed.initialize`",
-        "`optimizer` 段没有用上：脚本把 `{class}` 传给了 `deepspeed.initialize`",
+        "the `optimizer` section has no effect: the script passes `{class}` to `deepspeed.initialize`",
+        "`optimizer` 段不生效：脚本把 `{class}` 传给了 `deepspeed.initialize`",
     ),
     why: Text::new(
-        "an optimizer object in the code wins over the config, and the engine does not say so.",
-        "代码里传入的优化器对象优先于配置，引擎不会提示。",
+        "An optimizer object in the code takes precedence over the config, and DeepSpeed does not log this.",
+        "代码里传入的优化器对象优先于配置，DeepSpeed 不会提示。",
     ),
     help: Text::new(
-        "remove the section, or do not pass an `{argument}` in the code",
+        "remove the section, or do not pass `{argument}` in the code",
         "删掉这一段，或在代码里不要传 `{argument}`",
     ),
 };

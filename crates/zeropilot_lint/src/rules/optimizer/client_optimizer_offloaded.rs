@@ -14,8 +14,8 @@ pub(crate) static RULE: Rule = Rule {
     group: Group::Optimizer,
     severity: Severity::Error,
     summary: Text::new(
-        "an optimizer of the script where the engine wants its own",
-        "需要引擎自带的优化器，脚本却传了别的",
+        "the script passes an optimizer that does not support offload",
+        "脚本传入的优化器不支持卸载",
     ),
     wordings: &[&WORDING],
     sources: &[
@@ -43,15 +43,15 @@ pub(crate) static RULE: Rule = Rule {
 
 static WORDING: Wording = Wording {
     message: Text::new(
-        "`offload_optimizer` refuses the `{class}` that the script hands to `deepspeed.initialize`",
-        "开启了 `offload_optimizer`，引擎会拒绝脚本传给 `deepspeed.initialize` 的 `{class}`",
+        "with `offload_optimizer`, DeepSpeed rejects the `{class}` that the script passes to `deepspeed.initialize`",
+        "开启 `offload_optimizer` 后，DeepSpeed 不接受脚本传给 `deepspeed.initialize` 的 `{class}`",
     ),
     why: Text::new(
-        "states in host memory are updated by the CPU; the engine takes only its own `DeepSpeedCPUAdam` or `DeepSpeedCPULion` for that and ends with any other.",
-        "状态放在主机内存里就要由 CPU 更新，引擎只接受自带的 `DeepSpeedCPUAdam` 和 `DeepSpeedCPULion`，传别的会直接退出。",
+        "The CPU updates states in host memory. For that, DeepSpeed accepts only its own `DeepSpeedCPUAdam` or `DeepSpeedCPULion` and exits with an error for any other optimizer.",
+        "状态放在主机内存里就要由 CPU 更新，DeepSpeed 只接受自带的 `DeepSpeedCPUAdam` 和 `DeepSpeedCPULion`，传别的会报错退出。",
     ),
     help: Text::new(
-        "use `DeepSpeedCPUAdam` as `{argument}`, or an `optimizer` section instead, or write `\"zero_force_ds_cpu_optimizer\": false` at the top level",
+        "use `DeepSpeedCPUAdam` as `{argument}`, or add an `optimizer` section instead, or set `\"zero_force_ds_cpu_optimizer\": false` at the top level",
         "`{argument}` 改用 `DeepSpeedCPUAdam`，或改在配置里写 `optimizer` 段，或在顶层写 `\"zero_force_ds_cpu_optimizer\": false`",
     ),
 };

@@ -27,12 +27,12 @@ pub(crate) static RULE: Rule = Rule {
 
 static WORDING: Wording = Wording {
     message: Text::new(
-        "`{name}` does not run with ZeRO, and the stage is {stage}",
+        "`{name}` does not support ZeRO, but the stage is {stage}",
         "`{name}` 不能与 ZeRO 同时使用，而当前是 stage {stage}",
     ),
     why: Text::new(
         "1-bit Adam, 0/1 Adam and 1-bit Lamb compress whole gradients. DeepSpeed rejects them when any ZeRO stage is on.",
-        "1-bit Adam、0/1 Adam 和 1-bit Lamb 压缩的是完整梯度。只要开启 ZeRO，DeepSpeed 就拒绝启动。",
+        "1-bit Adam、0/1 Adam 和 1-bit Lamb 压缩的是完整梯度。只要开启 ZeRO，DeepSpeed 就会报错。",
     ),
     help: Text::new("use stage 0, or `AdamW`", "改用 stage 0，或换成 `AdamW`"),
 };

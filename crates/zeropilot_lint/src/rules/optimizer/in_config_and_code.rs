@@ -12,7 +12,7 @@ pub(crate) static RULE: Rule = Rule {
     group: Group::Optimizer,
     severity: Severity::Error,
     summary: Text::new(
-        "an optimizer or scheduler in the config and in the code",
+        "an optimizer or scheduler is in both the config and the code",
         "optimizer 或 scheduler 在配置和代码里都有",
     ),
     wordings: &[&WORDING],
@@ -57,12 +57,12 @@ fn torch_scheduler() -> Arguments {
 
 static WORDING: Wording = Wording {
     message: Text::new(
-        "`{path}` is given in the config and in the code",
+        "`{path}` is in both the config and the code",
         "`{path}` 在配置和代码里各有一份",
     ),
     why: Text::new(
-        "accelerate refuses a PyTorch object in `prepare` beside the section of the config.",
-        "配置里有这一段，又把 PyTorch 对象传给 `prepare`，accelerate 会拒绝。",
+        "accelerate rejects a PyTorch object in `prepare` if the config has this section.",
+        "配置里有这一段，又把 PyTorch 对象传给 `prepare`，accelerate 会报错。",
     ),
     help: Text::new(
         "remove the section, or pass accelerate's dummy object in the code",

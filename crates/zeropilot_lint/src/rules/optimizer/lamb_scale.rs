@@ -28,12 +28,12 @@ pub(crate) static RULE: Rule = Rule {
 
 static WORDING: Wording = Wording {
     message: Text::new(
-        "`{name}` needs a dynamic loss scale, and `loss_scale` is fixed at {scale}",
+        "`{name}` needs a dynamic loss scale, but `loss_scale` is fixed at {scale}",
         "`{name}` 需要动态 loss scale，而 `loss_scale` 固定为 {scale}",
     ),
     why: Text::new(
-        "the engine checks this when it is built and ends the run.",
-        "创建引擎时会检查，不满足就退出。",
+        "DeepSpeed checks this when it creates the engine and exits with an error.",
+        "DeepSpeed 创建 engine 时会检查，不满足就报错退出。",
     ),
     help: Text::new("write `\"loss_scale\": 0`", "写成 `\"loss_scale\": 0`"),
 };

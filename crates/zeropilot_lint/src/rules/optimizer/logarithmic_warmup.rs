@@ -15,10 +15,7 @@ pub(crate) static RULE: Rule = Rule {
     name: "logarithmic-warmup",
     group: Group::Optimizer,
     severity: Severity::Note,
-    summary: Text::new(
-        "the warm-up is logarithmic unless said otherwise",
-        "没有指明时 warmup 是对数曲线",
-    ),
+    summary: Text::new("the warmup is logarithmic by default", "warmup 默认是对数曲线"),
     wordings: &[&WORDING],
     sources: &["deepspeedai/DeepSpeed#1298"],
     examples: &[Example::new(
@@ -37,15 +34,15 @@ pub(crate) static RULE: Rule = Rule {
 
 static WORDING: Wording = Wording {
     message: Text::new(
-        "`{name}` warms up logarithmically unless `warmup_type` says `linear`",
+        "`{name}` warms up logarithmically unless `warmup_type` is `linear`",
         "`warmup_type` 不是 `linear` 时，`{name}` 的 warmup 按对数曲线上升",
     ),
     why: Text::new(
-        "a logarithmic warm-up reaches half of the peak after the square root of the steps: 32 of 1000.",
-        "对数 warmup 在步数的平方根处就到了峰值的一半：1000 步里只要 32 步。",
+        "A logarithmic warmup reaches half of the peak after the square root of the warmup steps: 32 of 1000.",
+        "对数 warmup 走到 warmup 步数的平方根就到了峰值的一半：1000 步里只要 32 步。",
     ),
     help: Text::new(
-        "add `\"warmup_type\": \"linear\"` for a straight line, or `\"log\"` to say that it is meant",
+        "add `\"warmup_type\": \"linear\"` for a linear warmup, or `\"log\"` if you want a logarithmic one",
         "想要线性就加上 `\"warmup_type\": \"linear\"`；确实要对数就写明 `\"log\"`",
     ),
 };

@@ -30,15 +30,15 @@ pub(crate) static RULE: Rule = Rule {
 
 static WORDING: Wording = Wording {
     message: Text::new(
-        "`max_grad_norm` is no parameter of the optimizer; clipping is `gradient_clipping`",
+        "`max_grad_norm` is not an optimizer parameter; use `gradient_clipping`",
         "`max_grad_norm` 不是优化器参数，梯度裁剪用 `gradient_clipping`",
     ),
     why: Text::new(
-        "the engine refuses it by name when it builds the optimizer.",
-        "创建优化器时 DeepSpeed 会点名拒绝这个参数。",
+        "DeepSpeed checks for this parameter when it creates the optimizer and raises an error.",
+        "创建优化器时，DeepSpeed 会检查这个参数并报错。",
     ),
     help: Text::new(
-        "remove it here and write `\"gradient_clipping\": {value}` at the top level",
+        "remove it here and add `\"gradient_clipping\": {value}` at the top level",
         "从这里删掉，在顶层写 `\"gradient_clipping\": {value}`",
     ),
 };
@@ -61,7 +61,10 @@ pub(crate) fn check(subject: &Subject<'_>, found: &mut Vec<Diagnostic>) {
         _ => None,
     };
     let title = if is_set {
-        Text::new("remove it; `gradient_clipping` is set", "删掉它；`gradient_clipping` 已经写了")
+        Text::new(
+            "remove it; `gradient_clipping` is already set",
+            "删掉它；`gradient_clipping` 已经写了",
+        )
     } else {
         Text::new("move it to `gradient_clipping`", "移到顶层的 `gradient_clipping`")
     };

@@ -17,8 +17,8 @@ pub(crate) static RULE: Rule = Rule {
     group: Group::Optimizer,
     severity: Severity::Error,
     summary: Text::new(
-        "`Muon` in stage 3 with `reduce_scatter` or before 0.18, and in any stage before 0.17",
-        "stage 3 下 `Muon` 搭配 `reduce_scatter` 或在 0.18 之前使用；0.17 之前任何 stage 都不能用",
+        "`Muon` before 0.17, or in stage 3 before 0.18 or with `reduce_scatter`",
+        "在 0.17 之前使用 `Muon`；或在 stage 3 下于 0.18 之前使用，或搭配 `reduce_scatter`",
     ),
     wordings: &[&WORDING, &STAGE_3, &OF_PYTORCH],
     sources: &[],
@@ -52,8 +52,8 @@ static WORDING: Wording = Wording {
         "stage 3 下使用 `Muon` 需要 `\"reduce_scatter\": false`",
     ),
     why: Text::new(
-        "Muon orthogonalizes whole gradients, which a reduce-scatter leaves on no rank. The engine refuses to start.",
-        "Muon 要对完整的梯度做正交化，而 reduce-scatter 之后没有哪个进程有完整梯度，引擎会拒绝启动。",
+        "Muon orthogonalizes whole gradients, but after a reduce-scatter no rank has them. DeepSpeed raises an error at startup.",
+        "Muon 要对完整的梯度做正交化，而 reduce-scatter 之后没有哪个进程有完整梯度，DeepSpeed 启动时会报错。",
     ),
     help: Text::new(
         "add `\"reduce_scatter\": false` to `zero_optimization`, or use stage 1 or 2",
@@ -63,11 +63,11 @@ static WORDING: Wording = Wording {
 
 static STAGE_3: Wording = Wording {
     message: Text::new(
-        "DeepSpeed {version} does not run `Muon` in ZeRO stage 3",
+        "DeepSpeed {version} does not support `Muon` in ZeRO stage 3",
         "DeepSpeed {version} 不支持在 ZeRO stage 3 下使用 `Muon`",
     ),
     why: Text::new(
-        "Before 0.18, Muon works only up to stage 2. DeepSpeed checks this when it creates the optimizer and exits.",
+        "Before 0.18, Muon works only up to stage 2. DeepSpeed checks this when it creates the optimizer and exits with an error.",
         "在 0.18 之前，Muon 最高只支持 stage 2；DeepSpeed 创建优化器时检查，不满足就退出。",
     ),
     help: Text::new(

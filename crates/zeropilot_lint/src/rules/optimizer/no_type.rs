@@ -34,30 +34,30 @@ pub(crate) static RULE: Rule = Rule {
 
 static ALONE: Wording = Wording {
     message: Text::new(
-        "`optimizer` has no `type`: DeepSpeed builds no optimizer from it",
+        "`optimizer` has no `type`: DeepSpeed creates no optimizer from it",
         "`optimizer` 里没有 `type`：DeepSpeed 不会据此创建优化器",
     ),
     why: Text::new(
-        "without a type the section has no effect. If the script passes no optimizer of its own, ZeRO stages 1 and 2 refuse to start and the others fail at the first step.",
-        "没有类型这一段就不起作用。如果脚本自己没有传优化器，stage 1/2 会拒绝启动，其余情况在第一步报错。",
+        "Without a type, the section has no effect. If the script passes no optimizer either, ZeRO stages 1 and 2 raise an error at startup, and the others fail at the first step.",
+        "没有类型，这一段就不生效。如果脚本也没有传优化器，stage 1/2 启动时报错，其余情况在第一步报错。",
     ),
     help: Text::new(
-        "add `\"type\": \"AdamW\"`, or remove the section if the script brings its own optimizer",
+        "add `\"type\": \"AdamW\"`, or remove the section if the script passes its own optimizer",
         "加上 `\"type\": \"AdamW\"`；如果优化器由脚本传入，就删掉这一段",
     ),
 };
 
 static FILLED: Wording = Wording {
     message: Text::new(
-        "`optimizer` has no `type`, so DeepSpeed builds no optimizer",
+        "`optimizer` has no `type`, so DeepSpeed creates no optimizer",
         "`optimizer` 里没有 `type`，DeepSpeed 不会创建优化器",
     ),
     why: Text::new(
-        "an `optimizer` section makes the HF Trainer and accelerate leave the optimizer to DeepSpeed, which builds none without a type.",
+        "With an `optimizer` section, the HF Trainer and accelerate leave the optimizer to DeepSpeed, which creates none without a type.",
         "只要有 `optimizer` 段，HF Trainer 和 accelerate 就把优化器交给 DeepSpeed；而没有类型 DeepSpeed 不会创建。",
     ),
     help: Text::new(
-        "add `\"type\": \"AdamW\"`, or remove the section to have the front end build the optimizer",
+        "add `\"type\": \"AdamW\"`, or remove the section so that the framework creates the optimizer",
         "加上 `\"type\": \"AdamW\"`；或删掉这一段，由训练框架创建优化器",
     ),
 };

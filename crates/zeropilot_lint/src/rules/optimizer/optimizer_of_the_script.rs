@@ -15,7 +15,7 @@ pub(crate) static RULE: Rule = Rule {
     name: "optimizer-of-the-script",
     group: Group::Optimizer,
     severity: Severity::Warning,
-    summary: Text::new("the optimizer of the script is replaced", "脚本指定的优化器被顶替"),
+    summary: Text::new("the config replaces the optimizer of the script", "配置会替换脚本指定的优化器"),
     wordings: &[&SECTION, &OFFLOAD],
     sources: &["huggingface/accelerate#2169", "deepspeedai/DeepSpeed#6666", "huggingface/transformers#34893"],
     examples: &[
@@ -47,31 +47,31 @@ pub(crate) static RULE: Rule = Rule {
 
 static SECTION: Wording = Wording {
     message: Text::new(
-        "`optim` `{wanted}` is ignored: the config builds `{name}`",
+        "`optim` `{wanted}` has no effect: the config creates `{name}`",
         "脚本的 `optim` `{wanted}` 不起作用：配置里用的是 `{name}`",
     ),
     why: Text::new(
-        "an `optimizer` section in the config silently replaces the HF Trainer's optimizer.",
-        "配置里只要有 `optimizer` 段，就会顶替 HF Trainer 的优化器，而且没有任何提示。",
+        "An `optimizer` section in the config silently replaces the HF Trainer's optimizer.",
+        "配置里只要有 `optimizer` 段，就会替换 HF Trainer 的优化器，而且没有任何提示。",
     ),
     help: Text::new(
-        "remove the `optimizer` section to have the one of the script",
+        "remove the `optimizer` section to use the optimizer of the script",
         "删掉 `optimizer` 段，就会用脚本里的优化器",
     ),
 };
 
 static OFFLOAD: Wording = Wording {
     message: Text::new(
-        "`optim` `{wanted}` becomes DeepSpeed's CPU Adam, because the optimizer is offloaded",
-        "因为 optimizer 被 offload，`optim` `{wanted}` 会换成 DeepSpeed 的 CPU Adam",
+        "with optimizer offload, `optim` `{wanted}` becomes DeepSpeed's CPU Adam",
+        "优化器卸载时，`optim` `{wanted}` 会换成 DeepSpeed 的 CPU Adam",
     ),
     why: Text::new(
-        "with `offload_optimizer` accelerate silently rebuilds every optimizer it does not support as CPU Adam with fp32 states: no 8 bits, no other algorithm.",
-        "开启 `offload_optimizer` 后，accelerate 会把它不认识的优化器一律重建为 fp32 状态的 CPU Adam：既没有 8 bit，也不是原来的算法，而且没有提示。",
+        "With `offload_optimizer`, accelerate silently replaces every optimizer it does not support with CPU Adam and fp32 states: no 8-bit states, no other algorithm.",
+        "开启 `offload_optimizer` 后，accelerate 会把它不支持的优化器一律换成 fp32 状态的 CPU Adam：既没有 8 位状态，也不是原来的算法，而且没有提示。",
     ),
     help: Text::new(
-        "use `adamw_torch`, which says what runs; or do without `offload_optimizer`; or write `\"zero_force_ds_cpu_optimizer\": false` to keep the optimizer of the script",
-        "改用 `adamw_torch`，名实相符；或不用 `offload_optimizer`；或写 `\"zero_force_ds_cpu_optimizer\": false` 保留脚本的优化器",
+        "use `adamw_torch`, which matches what runs; or remove `offload_optimizer`; or set `\"zero_force_ds_cpu_optimizer\": false` to keep the optimizer of the script",
+        "改用 `adamw_torch`，与实际一致；或不用 `offload_optimizer`；或写 `\"zero_force_ds_cpu_optimizer\": false` 保留脚本的优化器",
     ),
 };
 

@@ -11,7 +11,7 @@ pub(crate) static RULE: Rule = Rule {
     name: "optimizer-parameter-value",
     group: Group::Optimizer,
     severity: Severity::Error,
-    summary: Text::new("a parameter of the optimizer that it cannot use", "优化器用不了的参数值"),
+    summary: Text::new("an invalid value of an optimizer parameter", "优化器参数的值无效"),
     wordings: &[&NULL, &BETAS, &RANGE],
     sources: &[],
     examples: &[
@@ -36,11 +36,11 @@ pub(crate) static RULE: Rule = Rule {
 
 static NULL: Wording = Wording {
     message: Text::new(
-        "`{path}` is null, and the optimizer needs a number",
+        "`{path}` is null, but the optimizer needs a number",
         "`{path}` 是 null，优化器需要数字",
     ),
     why: Text::new(
-        "null does not mean the default. The run exits with a `TypeError` when the optimizer is built or in its first step.",
+        "null does not mean the default. The run exits with a `TypeError` when DeepSpeed creates the optimizer or in the first step.",
         "null 并不表示默认值。创建优化器时或第一步就以 `TypeError` 退出。",
     ),
     help: Text::new("write a number, or remove the key", "写成数字，或删掉这个键"),
@@ -48,12 +48,12 @@ static NULL: Wording = Wording {
 
 static BETAS: Wording = Wording {
     message: Text::new(
-        "`{path}` has {count} numbers, and Adam needs two",
+        "`{path}` has {count} numbers, but Adam needs two",
         "`{path}` 有 {count} 个数，Adam 需要两个",
     ),
     why: Text::new(
-        "Adam keeps a mean of the gradients and one of their squares, with a beta for each. The run exits when it reads them.",
-        "Adam 要记录梯度的均值和平方的均值，各用一个 beta。读取时就报错退出。",
+        "Adam keeps running means of the gradients and of their squares, with one beta for each. The run exits with an error when Adam reads them.",
+        "Adam 要记录梯度的均值和平方的均值，各用一个 beta。Adam 读取时会报错退出。",
     ),
     help: Text::new("write both, such as `[0.9, 0.999]`", "两个都写，例如 `[0.9, 0.999]`"),
 };

@@ -12,7 +12,10 @@ pub(crate) static RULE: Rule = Rule {
     name: "prescaled-gradients",
     group: Group::Optimizer,
     severity: Severity::Error,
-    summary: Text::new("gradients scaled before a reduce-scatter", "reduce-scatter 之前缩放梯度"),
+    summary: Text::new(
+        "gradient scaling that conflicts with reduce-scatter",
+        "梯度缩放与 reduce-scatter 冲突",
+    ),
     wordings: &[&WORDING, &IGNORED],
     sources: &[],
     examples: &[
@@ -46,8 +49,8 @@ static WORDING: Wording = Wording {
         "ZeRO stage {stage} 且 `reduce_scatter` 开启时不能用 `{path}`",
     ),
     why: Text::new(
-        "in stages 2 and 3, DeepSpeed always divides gradients by the number of ranks before the reduce-scatter. It rejects any other scaling and does not start.",
-        "stage 2、3 下，DeepSpeed 总是在 reduce-scatter 之前把梯度除以进程数；写了别的缩放方式就拒绝启动。",
+        "In stages 2 and 3, DeepSpeed always divides gradients by the number of ranks before the reduce-scatter. Any other scaling raises an error at startup.",
+        "stage 2、3 下，DeepSpeed 总是在 reduce-scatter 之前把梯度除以进程数；写了别的缩放方式，启动时会报错。",
     ),
     help: Text::new(
         "remove the key, or set `reduce_scatter` to false in `zero_optimization`",
@@ -61,8 +64,8 @@ static IGNORED: Wording = Wording {
         "ZeRO stage {stage} 且 `reduce_scatter` 开启时，`{path}` 不生效",
     ),
     why: Text::new(
-        "Stage 1 looks at it only where it reduces without a reduce-scatter. With `reduce_scatter`, the default, gradients are divided by the number of ranks before.",
-        "stage 1 只有不用 reduce-scatter 规约时才读它。`reduce_scatter` 默认开启，此时梯度在规约前就除以了进程数。",
+        "Stage 1 uses it only when it reduces without a reduce-scatter. With `reduce_scatter`, the default, DeepSpeed divides gradients by the number of ranks before it reduces them.",
+        "stage 1 只有不用 reduce-scatter 规约时才用它。`reduce_scatter` 默认开启，此时 DeepSpeed 在规约前就把梯度除以了进程数。",
     ),
     help: WORDING.help,
 };

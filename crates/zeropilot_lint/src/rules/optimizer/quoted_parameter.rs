@@ -15,7 +15,7 @@ pub(crate) static RULE: Rule = Rule {
     group: Group::Optimizer,
     severity: Severity::Error,
     summary: Text::new(
-        "a quoted number among the parameters of an optimizer or scheduler",
+        "a quoted number in optimizer or scheduler parameters",
         "优化器或调度器的参数加了引号",
     ),
     wordings: &[&WORDING],
@@ -36,12 +36,12 @@ pub(crate) static RULE: Rule = Rule {
 
 static WORDING: Wording = Wording {
     message: Text::new(
-        "`{path}` is the text {value}, not a number",
+        "`{path}` is the string {value}, not a number",
         "`{path}` 写成了字符串 {value}，不是数字",
     ),
     why: Text::new(
-        "parameters of optimizers and schedulers are handed over as they stand, and a comparison of text with a number fails.",
-        "优化器和调度器的参数原样传入，字符串与数字一比较就报错。",
+        "DeepSpeed passes optimizer and scheduler parameters unchanged, and comparing a string with a number fails.",
+        "DeepSpeed 把优化器和调度器的参数原样传入，字符串与数字一比较就报错。",
     ),
     help: Text::new("write {number} without quotes", "去掉引号，写成 {number}"),
 };

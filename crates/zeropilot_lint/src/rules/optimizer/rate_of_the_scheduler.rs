@@ -15,7 +15,7 @@ pub(crate) static RULE: Rule = Rule {
     group: Group::Optimizer,
     severity: Severity::Warning,
     summary: Text::new(
-        "the scheduler replaces the optimizer's learning rate",
+        "the scheduler overwrites the optimizer's learning rate",
         "调度器会覆盖优化器的学习率",
     ),
     wordings: &[&OTHER, &DEFAULT],
@@ -45,7 +45,7 @@ static OTHER: Wording = Wording {
         "调度器升到的学习率是 {peak}，不是优化器的 `lr` {rate}",
     ),
     why: Text::new(
-        "`{name}` sets the rate of every step between `warmup_min_lr` and `warmup_max_lr`; the optimizer's `lr` is overwritten.",
+        "`{name}` sets the learning rate of every step between `warmup_min_lr` and `warmup_max_lr` and overwrites the optimizer's `lr`.",
         "`{name}` 每一步都在 `warmup_min_lr` 和 `warmup_max_lr` 之间设置学习率，优化器的 `lr` 会被覆盖。",
     ),
     help: Text::new("write the same number in both places", "两处写成同一个值"),
@@ -53,15 +53,15 @@ static OTHER: Wording = Wording {
 
 static DEFAULT: Wording = Wording {
     message: Text::new(
-        "without `warmup_max_lr` the scheduler warms up to 0.001, not to the optimizer's `lr` {rate}",
+        "without `warmup_max_lr`, the scheduler warms up to 0.001, not to the optimizer's `lr` {rate}",
         "没有写 `warmup_max_lr`，调度器会升到 0.001，而不是优化器的 `lr` {rate}",
     ),
     why: Text::new(
-        "`{name}` sets the rate of every step, and the default of its peak is 0.001 in DeepSpeed {version}; the optimizer's `lr` is overwritten.",
+        "`{name}` sets the learning rate of every step and overwrites the optimizer's `lr`. In DeepSpeed {version}, the default of its peak is 0.001.",
         "`{name}` 每一步都设置学习率，在 DeepSpeed {version} 里峰值的默认值是 0.001；优化器的 `lr` 会被覆盖。",
     ),
     help: Text::new(
-        "add `\"warmup_max_lr\"` with the rate you want",
+        "add `\"warmup_max_lr\"` with the learning rate you want",
         "加上 `\"warmup_max_lr\"`，写成想要的学习率",
     ),
 };
@@ -96,6 +96,6 @@ pub(crate) fn check(subject: &Subject<'_>, found: &mut Vec<Diagnostic>) {
             .with("name", name)
             .with("version", subject.version.name())
             .with("rate", subject.text_of(rate.span))
-            .related(rate.span, Text::new("this never counts", "这个值不起作用")),
+            .related(rate.span, Text::new("this value has no effect", "这个值不起作用")),
     );
 }

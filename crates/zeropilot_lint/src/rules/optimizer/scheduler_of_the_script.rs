@@ -14,8 +14,8 @@ pub(crate) static RULE: Rule = Rule {
     group: Group::Optimizer,
     severity: Severity::Warning,
     summary: Text::new(
-        "the config's scheduler replaces another one of the script",
-        "配置里的调度器顶替了脚本里的",
+        "the config replaces the scheduler of the script",
+        "配置会替换脚本里的调度器",
     ),
     wordings: &[&WORDING],
     sources: &["huggingface/community-events#98"],
@@ -43,15 +43,15 @@ pub(crate) static RULE: Rule = Rule {
 
 static WORDING: Wording = Wording {
     message: Text::new(
-        "`lr_scheduler_type` `{wanted}` is ignored: the config's `{name}` {shape}",
+        "`lr_scheduler_type` `{wanted}` has no effect: the config's `{name}` {shape}",
         "脚本的 `lr_scheduler_type` `{wanted}` 不起作用：配置里的 `{name}` {shape}",
     ),
     why: Text::new(
-        "a `scheduler` section in the config silently replaces the HF Trainer's scheduler.",
-        "配置里只要有 `scheduler` 段，就会顶替 HF Trainer 的调度器，而且没有任何提示。",
+        "A `scheduler` section in the config silently replaces the HF Trainer's scheduler.",
+        "配置里只要有 `scheduler` 段，就会替换 HF Trainer 的调度器，而且没有任何提示。",
     ),
     help: Text::new(
-        "remove the `scheduler` section to have the Trainer's, or choose the section that has the curve you want",
+        "remove the `scheduler` section to use the Trainer's, or choose a scheduler with the curve you want",
         "删掉 `scheduler` 段就会用 Trainer 的；或换成曲线合适的调度器",
     ),
 };
@@ -69,10 +69,10 @@ pub(crate) fn check(subject: &Subject<'_>, found: &mut Vec<Diagnostic>) {
     let (same, shape) = match name {
         "WarmupLR" => (
             &["constant_with_warmup", "constant"][..],
-            Text::new("stays at its peak after the warm-up", "在 warmup 之后保持峰值不变"),
+            Text::new("stays at its peak after the warmup", "在 warmup 之后保持峰值不变"),
         ),
         "WarmupDecayLR" => (&["linear"][..], Text::new("decays linearly", "线性衰减")),
-        "WarmupCosineLR" => (&["cosine"][..], Text::new("decays as a cosine", "按余弦衰减")),
+        "WarmupCosineLR" => (&["cosine"][..], Text::new("decays along a cosine", "按余弦衰减")),
         _ => return,
     };
     if same.contains(&wanted.as_str()) {

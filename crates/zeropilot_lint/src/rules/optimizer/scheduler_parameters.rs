@@ -16,7 +16,7 @@ pub(crate) static RULE: Rule = Rule {
     name: "scheduler-parameters",
     group: Group::Optimizer,
     severity: Severity::Error,
-    summary: Text::new("parameters that do not fit the scheduler", "调度器的参数对不上"),
+    summary: Text::new("parameters that do not match the scheduler", "参数与调度器不匹配"),
     wordings: &[&UNKNOWN, &MISSING, &ABSENT],
     sources: &["huggingface/transformers#24359"],
     examples: &[
@@ -42,15 +42,15 @@ pub(crate) static RULE: Rule = Rule {
 
 static UNKNOWN: Wording = Wording {
     message: Text::new(
-        "`{name}` takes no parameter `{key}`{nearest}",
+        "`{name}` has no parameter `{key}`{nearest}",
         "`{name}` 不接受参数 `{key}`{nearest}",
     ),
     why: Text::new(
-        "DeepSpeed hands `scheduler.params` to the constructor as it stands, which fails with an unexpected keyword argument.",
+        "DeepSpeed passes `scheduler.params` to the constructor unchanged, which fails with `unexpected keyword argument`.",
         "DeepSpeed 把 `scheduler.params` 原样传给构造函数，多余的参数会直接报 `unexpected keyword argument`。",
     ),
     help: Text::new(
-        "correct the name or remove it; it takes {known}",
+        "correct the name or remove it; valid parameters are {known}",
         "改正参数名或删掉它；可用的参数有 {known}",
     ),
 };
@@ -58,11 +58,11 @@ static UNKNOWN: Wording = Wording {
 static MISSING: Wording = Wording {
     message: Text::new("`{name}` needs {missing}", "`{name}` 必须给出 {missing}"),
     why: Text::new(
-        "the constructor has no default for it, and no framework fills a missing key.",
-        "构造函数没有默认值，而且没有写出来的键谁也不会填。",
+        "The constructor has no default for it, and no framework fills in a missing key.",
+        "构造函数没有默认值，训练框架也不会填没写的键。",
     ),
     help: Text::new(
-        "add it; under the HF Trainer `\"auto\"` will do",
+        "add it; under the HF Trainer, `\"auto\"` is enough",
         "补上它；由 HF Trainer 读取时写 `\"auto\"` 即可",
     ),
 };
@@ -73,11 +73,11 @@ static ABSENT: Wording = Wording {
         "`scheduler` 写了类型却没有 `params`",
     ),
     why: Text::new(
-        "the engine unpacks `scheduler.params`, finds nothing there and fails.",
-        "DeepSpeed 会展开 `scheduler.params`，那里什么都没有就直接报错。",
+        "DeepSpeed unpacks `scheduler.params`, finds nothing there and fails.",
+        "DeepSpeed 要展开 `scheduler.params`，没有就报错。",
     ),
     help: Text::new(
-        "add `\"params\": {{}}` with what `{name}` takes: {known}",
+        "add `\"params\": {{}}` with the parameters of `{name}`: {known}",
         "加上 `\"params\": {{}}`，里面写 `{name}` 的参数：{known}",
     ),
 };

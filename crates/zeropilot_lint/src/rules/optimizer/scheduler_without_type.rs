@@ -25,15 +25,15 @@ pub(crate) static RULE: Rule = Rule {
 
 static WORDING: Wording = Wording {
     message: Text::new(
-        "`scheduler` has no `type`: no scheduler is built, and the learning rate never changes",
-        "`scheduler` 里没有 `type`：不会创建调度器，学习率一直不变",
+        "`scheduler` has no `type`: DeepSpeed creates no scheduler, and the learning rate never changes",
+        "`scheduler` 里没有 `type`：DeepSpeed 不会创建调度器，学习率一直不变",
     ),
     why: Text::new(
-        "DeepSpeed looks at the type alone. Without it, DeepSpeed silently ignores the parameters of the section.",
-        "引擎只看类型；没有类型，这一段的参数全都不起作用，也没有提示。",
+        "DeepSpeed checks only the type. Without it, DeepSpeed silently ignores the parameters of the section.",
+        "DeepSpeed 只看类型；没有类型，这一段的参数全都不生效，也没有提示。",
     ),
     help: Text::new(
-        "add the `type`, such as `WarmupDecayLR`, or remove the section",
+        "add a `type`, such as `WarmupDecayLR`, or remove the section",
         "补上 `type`（例如 `WarmupDecayLR`），或删掉这一段",
     ),
 };

@@ -9,7 +9,10 @@ pub(crate) static RULE: Rule = Rule {
     name: "summed-gradients",
     group: Group::Optimizer,
     severity: Severity::Error,
-    summary: Text::new("summed gradients with something they exclude", "梯度求和与其他功能冲突"),
+    summary: Text::new(
+        "summed gradients with a feature that averages them",
+        "梯度求和与取平均的功能冲突",
+    ),
     wordings: &[&WORDING],
     sources: &[],
     examples: &[Example::new(
@@ -27,11 +30,11 @@ static WORDING: Wording = Wording {
         "`{key}` 设为 \"sum\" 不能与 {feature} 一起用",
     ),
     why: Text::new(
-        "{feature} averages the gradients over the ranks by itself, and the engine refuses to start.",
-        "{feature} 自己会对各进程的梯度取平均，DeepSpeed 拒绝启动。",
+        "{feature} averages gradients over the ranks itself, and DeepSpeed raises an error at startup.",
+        "{feature} 自己会对各进程的梯度取平均，DeepSpeed 启动时报错。",
     ),
     help: Text::new(
-        "remove `{key}` to average, or do without {feature}",
+        "remove `{key}` to average, or do not use {feature}",
         "删掉 `{key}` 改为取平均，或不用 {feature}",
     ),
 };

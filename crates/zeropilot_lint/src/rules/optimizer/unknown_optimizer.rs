@@ -17,7 +17,7 @@ pub(crate) static RULE: Rule = Rule {
     name: "unknown-optimizer",
     group: Group::Optimizer,
     severity: Severity::Error,
-    summary: Text::new("an optimizer that DeepSpeed cannot build", "不存在的优化器类型"),
+    summary: Text::new("an optimizer that DeepSpeed does not have", "DeepSpeed 没有的优化器"),
     wordings: &[&WORDING],
     sources: &[],
     examples: &[
@@ -48,11 +48,11 @@ static WORDING: Wording = Wording {
         "DeepSpeed 没有 `{name}` 这个优化器{nearest}",
     ),
     why: Text::new(
-        "the engine looks for the name among its own optimizers and in `torch.optim` (there as spelt), finds it in neither and ends.",
-        "DeepSpeed 先在自己的优化器里找，再按原样到 `torch.optim` 里找，都找不到就报错退出。",
+        "DeepSpeed looks for the name among its own optimizers and, case-sensitively, in `torch.optim`. It finds neither and exits with an error.",
+        "DeepSpeed 先在自己的优化器里找，再到 `torch.optim` 里找（区分大小写），都找不到就报错退出。",
     ),
     help: Text::new(
-        "write one of {known}, or a class of `torch.optim` in its exact spelling",
+        "write one of {known}, or the exact name of a `torch.optim` class",
         "写成以下之一：{known}，或与 `torch.optim` 里的类名完全一致",
     ),
 };

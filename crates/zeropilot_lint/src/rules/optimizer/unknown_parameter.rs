@@ -16,7 +16,7 @@ pub(crate) static RULE: Rule = Rule {
     name: "unknown-optimizer-parameter",
     group: Group::Optimizer,
     severity: Severity::Error,
-    summary: Text::new("a parameter that the optimizer does not take", "优化器不接受的参数"),
+    summary: Text::new("a parameter that the optimizer does not have", "优化器不接受的参数"),
     wordings: &[&WORDING],
     sources: &[],
     examples: &[
@@ -43,15 +43,15 @@ pub(crate) static RULE: Rule = Rule {
 
 static WORDING: Wording = Wording {
     message: Text::new(
-        "`{name}` takes no parameter `{key}`{nearest}",
+        "`{name}` has no parameter `{key}`{nearest}",
         "`{name}` 不接受参数 `{key}`{nearest}",
     ),
     why: Text::new(
-        "DeepSpeed hands `optimizer.params` to the constructor as it stands, which fails with an unexpected keyword argument.",
+        "DeepSpeed passes `optimizer.params` to the constructor unchanged, which fails with `unexpected keyword argument`.",
         "DeepSpeed 把 `optimizer.params` 原样传给构造函数，多余的参数会直接报 `unexpected keyword argument`。",
     ),
     help: Text::new(
-        "correct the name or remove it; it takes {known}",
+        "correct the name or remove it; valid parameters are {known}",
         "改正参数名或删掉它；可用的参数有 {known}",
     ),
 };

@@ -16,7 +16,7 @@ pub(crate) static RULE: Rule = Rule {
     group: Group::Optimizer,
     severity: Severity::Error,
     summary: Text::new(
-        "ZeRO with an optimizer it was not tested with",
+        "ZeRO with an optimizer that DeepSpeed did not test",
         "ZeRO 搭配了未经测试的优化器",
     ),
     wordings: &[&WORDING],
@@ -46,12 +46,12 @@ pub(crate) static RULE: Rule = Rule {
 
 static WORDING: Wording = Wording {
     message: Text::new(
-        "ZeRO refuses the optimizer `{name}` unless `zero_allow_untested_optimizer` is true",
-        "除非 `zero_allow_untested_optimizer` 为 true，否则 ZeRO 拒绝使用 `{name}`",
+        "ZeRO rejects the optimizer `{name}` unless `zero_allow_untested_optimizer` is true",
+        "除非 `zero_allow_untested_optimizer` 为 true，否则 ZeRO 不接受 `{name}`",
     ),
     why: Text::new(
-        "DeepSpeed tested ZeRO with Adam, AdamW, Adagrad, Lion and (in newer versions) Muon; with any other it exits unless the switch is on.",
-        "DeepSpeed 用 ZeRO 测试过的优化器是 Adam、AdamW、Adagrad、Lion 和（较新版本里的）Muon；其他优化器必须打开这个开关，否则直接退出。",
+        "DeepSpeed tested ZeRO with Adam, AdamW, Adagrad, Lion and (in newer versions) Muon. With any other optimizer, it exits unless this key is true.",
+        "DeepSpeed 测试过的 ZeRO 优化器有 Adam、AdamW、Adagrad、Lion 和（较新版本里的）Muon；其他优化器必须打开这个开关，否则直接退出。",
     ),
     help: Text::new(
         "add `\"zero_allow_untested_optimizer\": true`, or use one of the tested optimizers",

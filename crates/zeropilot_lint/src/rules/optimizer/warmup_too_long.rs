@@ -11,7 +11,7 @@ pub(crate) static RULE: Rule = Rule {
     name: "warmup-longer-than-training",
     group: Group::Optimizer,
     severity: Severity::Warning,
-    summary: Text::new("the warm-up is longer than the whole schedule", "warmup 比整个训练还长"),
+    summary: Text::new("the warmup is longer than the whole schedule", "warmup 比整个训练还长"),
     wordings: &[&WORDING],
     sources: &[],
     examples: &[Example::new(
@@ -29,11 +29,11 @@ static WORDING: Wording = Wording {
         "`warmup_num_steps` {warmup} 大于 `total_num_steps` {total}",
     ),
     why: Text::new(
-        "training ends before the warm-up does, so the peak of the learning rate is never reached. The engine writes one line to the log and goes on.",
+        "Training ends before the warmup does, so the learning rate never reaches its peak. DeepSpeed writes one line to the log and continues.",
         "训练在 warmup 结束之前就完了，学习率到不了峰值。DeepSpeed 只在日志里写一行就继续。",
     ),
     help: Text::new(
-        "count both in optimizer steps over all of the training, and correct the one that is wrong",
+        "count both in optimizer steps of the entire training, and correct the wrong one",
         "两者都按整个训练的参数更新步数计，把写错的那个改过来",
     ),
 };
@@ -51,7 +51,7 @@ pub(crate) fn check(subject: &Subject<'_>, found: &mut Vec<Diagnostic>) {
             at_value(&RULE, &WORDING, &path, warmup)
                 .with("warmup", subject.text_of(warmup.span))
                 .with("total", subject.text_of(total.span))
-                .related(total.span, Text::new("all of the training", "整个训练的步数")),
+                .related(total.span, Text::new("total training steps", "训练总步数")),
         );
     }
 }

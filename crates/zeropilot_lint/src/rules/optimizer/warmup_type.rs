@@ -12,10 +12,7 @@ pub(crate) static RULE: Rule = Rule {
     name: "unknown-warmup-type",
     group: Group::Optimizer,
     severity: Severity::Warning,
-    summary: Text::new(
-        "a `warmup_type` that the scheduler does not know",
-        "调度器不认识的 `warmup_type`",
-    ),
+    summary: Text::new("an unknown `warmup_type`", "未知的 `warmup_type`"),
     wordings: &[&WORDING],
     sources: &[],
     examples: &[Example::new(
@@ -34,12 +31,12 @@ pub(crate) static RULE: Rule = Rule {
 
 static WORDING: Wording = Wording {
     message: Text::new(
-        "`warmup_type` `{value}` is unknown, so the warm-up is logarithmic",
+        "`warmup_type` `{value}` is unknown, so the warmup is logarithmic",
         "无法识别 `warmup_type` 的值 `{value}`，warmup 将按对数曲线进行",
     ),
     why: Text::new(
-        "the scheduler knows `log` and `linear`; for anything else it writes a warning to the log and takes `log`.",
-        "调度器只认识 `log` 和 `linear`；其他值只在日志里警告一下，然后按 `log` 处理。",
+        "The scheduler supports `log` and `linear`. For any other value, it logs a warning and uses `log`.",
+        "调度器只支持 `log` 和 `linear`；其他值只在日志里警告一下，然后按 `log` 处理。",
     ),
     help: Text::new("write `linear` or `log`", "写成 `linear` 或 `log`"),
 };

@@ -12,8 +12,8 @@ pub(crate) static RULE: Rule = Rule {
     group: Group::Gradients,
     severity: Severity::Error,
     summary: Text::new(
-        "`TiledMLP` does not know adapters of the layers that it tiles",
-        "`TiledMLP` 不知道被分块的层上有 LoRA 适配器",
+        "`TiledMLP` misses the adapters of the layers that it tiles",
+        "`TiledMLP` 漏掉了被分块的层上的 LoRA 适配器",
     ),
     wordings: &[&WORDING],
     sources: &[
@@ -37,11 +37,11 @@ const LISTED: &str = "def tiled(self, x):\n    return TiledMLP.apply(forward, se
 
 static WORDING: Wording = Wording {
     message: Text::new(
-        "the first backward pass fails: `TiledMLP` is not told of the adapters of `{module}`",
-        "第一次反向就会失败：`TiledMLP` 不知道 `{module}` 上的适配器",
+        "the first backward pass fails: `TiledMLP` does not get the adapters of `{module}`",
+        "第一次反向就会失败：`TiledMLP` 没有拿到 `{module}` 上的适配器",
     ),
     why: Text::new(
-        "Each tile finishes the gradients of weights that are not in `compute_params`, and ZeRO stages 2 and 3 take a gradient only once. The run exits with an `AssertionError` (stage 2: \"Gradient computed twice for this partition\").",
+        "For weights that are not in `compute_params`, each tile produces a complete gradient, and ZeRO stages 2 and 3 accept a gradient only once. The run exits with an `AssertionError` (stage 2: \"Gradient computed twice for this partition\").",
         "不在 `compute_params` 里的权重，每个分块都会产生一次完整的梯度，而 ZeRO stage 2、3 只接受一次。训练会以 `AssertionError` 退出（stage 2： `Gradient computed twice for this partition`）。",
     ),
     help: Text::new(

@@ -12,7 +12,7 @@ pub(crate) static RULE: Rule = Rule {
     group: Group::Launch,
     severity: Severity::Warning,
     summary: Text::new(
-        "accelerate does not hand `--parallelism_config_*` on to DeepSpeed jobs",
+        "accelerate does not pass `--parallelism_config_*` to DeepSpeed jobs",
         "accelerate 不会把 `--parallelism_config_*` 传给 DeepSpeed 作业",
     ),
     wordings: &[&DROPPED, &REFUSED],
@@ -36,15 +36,15 @@ pub(crate) static RULE: Rule = Rule {
 
 static DROPPED: Wording = Wording {
     message: Text::new(
-        "`--{option}` has no effect: accelerate does not hand it on to the ranks",
+        "`--{option}` has no effect: accelerate does not pass it to the ranks",
         "`--{option}` 不生效：accelerate 不会把它传给各个 rank",
     ),
     why: Text::new(
-        "accelerate passes these options on only if its YAML file has a section `parallelism_config` and says `distributed_type: DEEPSPEED`, without `--use_deepspeed` on the command line. The run starts, and ranks share no sequence.",
-        "只有 accelerate 的 YAML 里有 `parallelism_config` 段并写着 `distributed_type: DEEPSPEED`，而且命令行没有 `--use_deepspeed` 时，accelerate 才会传递这些选项。训练照样启动，但各个 rank 并没有共用序列。",
+        "accelerate passes these options on only if its YAML file has a section `parallelism_config` and sets `distributed_type: DEEPSPEED`, without `--use_deepspeed` on the command line. Otherwise the run starts, but ranks share no sequence.",
+        "只有 accelerate 的 YAML 里有 `parallelism_config` 段并写着 `distributed_type: DEEPSPEED`，而且命令行没有 `--use_deepspeed` 时，accelerate 才会传递这些选项。否则训练照样启动，但各个 rank 并没有共用序列。",
     ),
     help: Text::new(
-        "write the section `parallelism_config` into the YAML file, or pass `ParallelismConfig(sp_size=…)` in the script",
+        "add a section `parallelism_config` to the YAML file, or pass `ParallelismConfig(sp_size=…)` in the script",
         "把 `parallelism_config` 段写进 YAML，或在脚本里传入 `ParallelismConfig(sp_size=…)`",
     ),
 };

@@ -41,7 +41,7 @@ static WORDING: Wording = Wording {
         "打包的文档会跨越边界互相注意：Ulysses 与 `sdpa` 一起使用时会丢掉 mask",
     ),
     why: Text::new(
-        "DeepSpeed passes no mask to the attention of a shared sequence, and `sdpa` cannot see where a document ends. The run goes on with other losses: 4.8776 instead of 4.8745 on two ranks. Flash attention finds the boundaries in the position ids.",
+        "DeepSpeed passes no mask to the attention of a shared sequence, and `sdpa` cannot see where a document ends. Training continues with different losses: 4.8776 instead of 4.8745 on two ranks. Flash attention finds the boundaries in the position ids.",
         "DeepSpeed 不会把 mask 传给共用序列的注意力，`sdpa` 也无从知道文档在哪里结束。训练照常进行，但 loss 不同：两个 rank 上是 4.8776，而不是 4.8745。flash attention 会从 position id 找到文档边界。",
     ),
     help: Text::new(

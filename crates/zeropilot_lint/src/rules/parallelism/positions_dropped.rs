@@ -37,12 +37,12 @@ pub(crate) static RULE: Rule = Rule {
 
 static WORDING: Wording = Wording {
     message: Text::new(
-        "`{callee}` gets a part of the sequence without `position_ids`: positions begin at 0 on every rank",
+        "`{callee}` gets part of the sequence without `position_ids`: positions start at 0 on every rank",
         "`{callee}` 只收到序列的一段，却没有 `position_ids`：每个 rank 的位置都从 0 开始",
     ),
     why: Text::new(
-        "Each rank holds its own part of the sequence, and the model numbers what it is given. Rotary embeddings are then wrong on all ranks but the first, and nothing fails: two ranks had a loss of 4.98461 instead of 4.97937.",
-        "每个 rank 只有序列的一段，模型会给收到的内容从头编号。除第一个 rank 以外，旋转位置编码都是错的，而且不会报错：两个 rank 的 loss 是 4.98461，而不是 4.97937。",
+        "Each rank holds its own part of the sequence, and the model numbers its tokens from 0. Rotary embeddings are then wrong on all ranks except the first, without an error: two ranks had a loss of 4.98461 instead of 4.97937.",
+        "每个 rank 只有序列的一段，模型会把收到的 token 从 0 开始编号。除第一个 rank 以外，旋转位置编码都是错的，而且不会报错：两个 rank 的 loss 是 4.98461，而不是 4.97937。",
     ),
     help: Text::new(
         "pass the batch's `position_ids` to the model; `UlyssesSPDataLoaderAdapter` shards them with the tokens",

@@ -13,7 +13,7 @@ pub(crate) static RULE: Rule = Rule {
     group: Group::Launch,
     severity: Severity::Error,
     summary: Text::new(
-        "an arrangement of ranks or attention that Ulysses rejects",
+        "a rank layout or attention implementation that Ulysses rejects",
         "Ulysses 不接受的 rank 分组或注意力实现",
     ),
     wordings: &[&ATTENTION, &RANKS, &TENSOR],
@@ -41,11 +41,11 @@ pub(crate) static RULE: Rule = Rule {
 
 static ATTENTION: Wording = Wording {
     message: Text::new(
-        "Ulysses does not accept the attention `{attention}`",
-        "Ulysses 不接受注意力实现 `{attention}`",
+        "Ulysses does not support the attention implementation `{attention}`",
+        "Ulysses 不支持注意力实现 `{attention}`",
     ),
     why: Text::new(
-        "The run exits with a `ValueError` when sequence parallelism is set up: `eager` needs a mask that Ulysses does not have, and accelerate rejects `flex_attention` as well.",
+        "The run exits with a `ValueError` when it sets up sequence parallelism: `eager` needs a mask that Ulysses does not have, and accelerate rejects `flex_attention` as well.",
         "设置序列并行时会以 `ValueError` 退出：`eager` 需要 mask，而 Ulysses 没有；accelerate 同样拒绝 `flex_attention`。",
     ),
     help: Text::new(
@@ -56,11 +56,11 @@ static ATTENTION: Wording = Wording {
 
 static RANKS: Wording = Wording {
     message: Text::new(
-        "{ranks} ranks cannot be divided into groups of {shared} that share a sequence",
+        "{ranks} ranks are not divisible into groups of {shared} that share a sequence",
         "{ranks} 个 rank 无法分成每组 {shared} 个来共用序列",
     ),
     why: Text::new(
-        "Every group needs the same number of ranks. DeepSpeed exits with a `RuntimeError` when it builds them.",
+        "Every group needs the same number of ranks. DeepSpeed exits with a `RuntimeError` when it creates the groups.",
         "每组的 rank 数必须相同。DeepSpeed 建立分组时会以 `RuntimeError` 退出。",
     ),
     help: Text::new(
@@ -75,12 +75,12 @@ static TENSOR: Wording = Wording {
         "`tensor_parallel.autotp_size` 和 Ulysses 不能一起使用",
     ),
     why: Text::new(
-        "Both take neighbouring ranks for their groups. Tensor parallelism wants the same tokens on them, and Ulysses puts different parts of a sequence there: DeepSpeed exits with \"Data inconsistency within the TP group\".",
+        "Both group neighboring ranks. Tensor parallelism needs the same tokens on a group, but Ulysses puts different parts of a sequence there: DeepSpeed exits with \"Data inconsistency within the TP group\".",
         "两者都用相邻的 rank 分组：张量并行要求组内 token 相同，Ulysses 却放着一条序列的不同部分。DeepSpeed 会以 `Data inconsistency within the TP group` 退出。",
     ),
     help: Text::new(
-        "remove `tensor_parallel` from the config, or do not share sequences",
-        "从配置里删掉 `tensor_parallel`，或不要共用序列",
+        "remove `tensor_parallel` from the config, or do not use sequence parallelism",
+        "从配置里删掉 `tensor_parallel`，或不使用序列并行",
     ),
 };
 

@@ -50,12 +50,12 @@ pub(crate) static RULE: Rule = Rule {
 
 static ALONE: Wording = Wording {
     message: Text::new(
-        "DeepSpeed only divides the batch by `sequence_parallel_size`: the key splits no sequence",
-        "DeepSpeed 只用 `sequence_parallel_size` 换算 batch：这个键不会切分序列",
+        "DeepSpeed uses `sequence_parallel_size` only to compute the batch size: the key splits no sequence",
+        "DeepSpeed 只用 `sequence_parallel_size` 换算 batch 大小：这个键不会切分序列",
     ),
     why: Text::new(
-        "Ranks share a sequence where the script registers Ulysses and hands its groups to the engine, or where accelerate does. Without that, every rank attends over its own whole sequence, and memory stays the same.",
-        "只有脚本注册 Ulysses 并把分组交给 engine，或由 accelerate 完成这一步，多个 rank 才会共用一条序列。否则每个 rank 仍然计算自己的整条序列，显存也不会减少。",
+        "Ranks share a sequence only if the script registers Ulysses and passes its groups to `deepspeed.initialize`, or if accelerate does. Otherwise, every rank attends over its own full sequence, and memory stays the same.",
+        "只有脚本注册 Ulysses 并把分组传给 `deepspeed.initialize`，或由 accelerate 完成这一步，多个 rank 才会共用一条序列。否则每个 rank 仍然计算自己的整条序列，显存也不会减少。",
     ),
     help: Text::new(
         "call `UlyssesSPAttentionHF.register_with_transformers` and pass its result as `mpu=` to `deepspeed.initialize`",
@@ -65,8 +65,8 @@ static ALONE: Wording = Wording {
 
 static WITHOUT_GROUPS: Wording = Wording {
     message: Text::new(
-        "ranks share no sequence: `deepspeed.initialize` gets no `mpu`, and this key only divides the batch",
-        "各个 rank 并没有共用序列：`deepspeed.initialize` 没有收到 `mpu`，这个键只换算 batch",
+        "ranks share no sequence: `deepspeed.initialize` gets no `mpu`, and this key changes only the batch size",
+        "各个 rank 并没有共用序列：`deepspeed.initialize` 没有收到 `mpu`，这个键只影响 batch 大小",
     ),
     why: ALONE.why,
     help: ALONE.help,

@@ -13,7 +13,7 @@ pub(crate) static RULE: Rule = Rule {
     group: Group::Precision,
     severity: Severity::Error,
     summary: Text::new(
-        "gradients accumulated in a type that does not work",
+        "a gradient accumulation type that does not work",
         "梯度累积的数据类型不可用",
     ),
     wordings: &[&UNKNOWN, &MIXED],
@@ -39,24 +39,24 @@ pub(crate) static RULE: Rule = Rule {
 
 static UNKNOWN: Wording = Wording {
     message: Text::new(
-        "`grad_accum_dtype` `{value}` is no type that DeepSpeed knows",
-        "`grad_accum_dtype` 的 `{value}` 不是 DeepSpeed 认识的类型",
+        "`grad_accum_dtype` `{value}` is not a type that DeepSpeed supports",
+        "DeepSpeed 不支持 `grad_accum_dtype` 的值 `{value}`",
     ),
     why: Text::new(
-        "the name is looked up when the engine is built, after the model was loaded, and the run ends there.",
-        "这个名字要到创建引擎时才查，那时模型已经加载完了，训练就此结束。",
+        "DeepSpeed checks the name only when it creates the engine, after the model has been loaded, and exits with an error.",
+        "DeepSpeed 到创建 engine 时才检查这个名字，那时模型已经加载完了，然后报错退出。",
     ),
     help: Text::new("write `fp32`, `bf16` or `fp16`", "写成 `fp32`、`bf16` 或 `fp16`"),
 };
 
 static MIXED: Wording = Wording {
     message: Text::new(
-        "without ZeRO gradients accumulate in the model's type, {model}; `{value}` is refused",
-        "不用 ZeRO 时梯度只能按模型的类型 {model} 累积，`{value}` 会被拒绝",
+        "without ZeRO, gradients accumulate in the model's type, {model}; DeepSpeed rejects `{value}`",
+        "不用 ZeRO 时，梯度只能按模型的类型 {model} 累积，DeepSpeed 不接受 `{value}`",
     ),
     why: Text::new(
-        "only the optimizers of ZeRO keep gradients in a type of their own. The engine calls it an unsupported mix and ends.",
-        "只有 ZeRO 的优化器才会用单独的类型保存梯度，否则引擎报 `unsupported mix` 后退出。",
+        "Only the ZeRO optimizers keep gradients in a separate type. DeepSpeed reports an unsupported mix of model and accumulation type and exits.",
+        "只有 ZeRO 的优化器才会用单独的类型保存梯度。DeepSpeed 会报告模型类型与累积类型的组合不受支持，然后退出。",
     ),
     help: Text::new(
         "use ZeRO stage 1 or higher, or remove the key",

@@ -36,15 +36,15 @@ pub(crate) static RULE: Rule = Rule {
 
 static WORDING: Wording = Wording {
     message: Text::new(
-        "Apex `amp` does not run together with {other}",
+        "Apex `amp` does not work together with {other}",
         "Apex `amp` 不能与 {other} 同时使用",
     ),
     why: Text::new(
-        "DeepSpeed checks this when it creates the optimizer, after the model was loaded, and exits.",
-        "DeepSpeed 在创建优化器时检查，那时模型已经加载完毕，然后退出。",
+        "DeepSpeed checks this when it creates the optimizer, after the model has been loaded, and exits with an error.",
+        "DeepSpeed 在创建优化器时检查，那时模型已经加载完毕，然后报错退出。",
     ),
     help: Text::new(
-        "remove `amp`; `bf16` or `fp16` does the same with ZeRO",
+        "remove `amp`; with ZeRO, use `bf16` or `fp16` instead",
         "删掉 `amp`；使用 ZeRO 时用 `bf16` 或 `fp16` 即可",
     ),
 };

@@ -40,7 +40,7 @@ static WORDING: Wording = Wording {
         "DeepSpeed {version} 不允许同时启用 `torch_autocast` 和 `{section}`",
     ),
     why: Text::new(
-        "Until 0.18, autocast works only on a model in fp32. DeepSpeed checks this when it starts and exits.",
+        "Before 0.18, autocast works only with an fp32 model. DeepSpeed checks this at startup and exits with an error.",
         "在 0.18 之前，autocast 只能用于 fp32 模型；DeepSpeed 启动时检查，不满足就退出。",
     ),
     help: Text::new(

@@ -26,12 +26,15 @@ pub(crate) static RULE: Rule = Rule {
 
 static WORDING: Wording = Wording {
     message: Text::new(
-        "`torch_autocast` and `zero_quantized_weights` exclude each other",
+        "`torch_autocast` and `zero_quantized_weights` cannot be used together",
         "`torch_autocast` 与 `zero_quantized_weights` 不能同时使用",
     ),
-    why: Text::new("the engine refuses to start with both.", "两者同时开启时引擎拒绝启动。"),
+    why: Text::new(
+        "DeepSpeed raises an error at startup if both are on.",
+        "两者同时开启时，DeepSpeed 启动时报错。",
+    ),
     help: Text::new(
-        "switch one of them off; with `bf16` instead of autocast the weights can be quantized",
+        "turn one of them off; with `bf16` instead of autocast, DeepSpeed can quantize the weights",
         "关掉其中一个；改用 `bf16` 代替 autocast 就可以量化权重",
     ),
 };

@@ -12,7 +12,7 @@ pub(crate) static RULE: Rule = Rule {
     group: Group::Precision,
     severity: Severity::Error,
     summary: Text::new(
-        "a module of `torch_autocast` without its package",
+        "a `torch_autocast` module without its package name",
         "`torch_autocast` 的模块没有写包名",
     ),
     wordings: &[&WORDING],
@@ -28,15 +28,15 @@ pub(crate) static RULE: Rule = Rule {
 
 static WORDING: Wording = Wording {
     message: Text::new(
-        "`{module}` in `lower_precision_safe_modules` is not a path to a class",
+        "`{module}` in `lower_precision_safe_modules` is not the full path of a class",
         "`lower_precision_safe_modules` 里的 `{module}` 不是类的完整路径",
     ),
     why: Text::new(
-        "DeepSpeed imports each entry by its package and class when it starts. Without a dot it exits with a `ValueError`.",
+        "DeepSpeed imports each entry as package and class at startup. Without a dot, it exits with a `ValueError`.",
         "DeepSpeed 启动时按“包名.类名”导入每一项；没有点号就以 `ValueError` 退出。",
     ),
     help: Text::new(
-        "write the whole path, such as `torch.nn.Linear`",
+        "write the full path, such as `torch.nn.Linear`",
         "写完整路径，例如 `torch.nn.Linear`",
     ),
 };

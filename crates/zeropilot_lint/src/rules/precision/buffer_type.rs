@@ -11,10 +11,7 @@ pub(crate) static RULE: Rule = Rule {
     name: "unknown-buffer-dtype",
     group: Group::Precision,
     severity: Severity::Error,
-    summary: Text::new(
-        "a `buffer_dtype` that DeepSpeed does not know",
-        "DeepSpeed 不认识的 `buffer_dtype`",
-    ),
+    summary: Text::new("an unknown `buffer_dtype`", "未知的 `buffer_dtype`"),
     wordings: &[&WORDING],
     sources: &[],
     examples: &[Example::new(
@@ -28,12 +25,12 @@ pub(crate) static RULE: Rule = Rule {
 
 static WORDING: Wording = Wording {
     message: Text::new(
-        "`buffer_dtype` is {value}, which is not a number format",
+        "`buffer_dtype` is {value}, which is not a data type",
         "`buffer_dtype` 写的 {value} 不是数值类型",
     ),
     why: Text::new(
-        "Loading the config does not look at the name. `deepspeed.initialize` then exits with a `ValueError`.",
-        "加载配置时不检查这个名字，`deepspeed.initialize` 会以 `ValueError` 退出。",
+        "DeepSpeed does not check the name when it loads the config. `deepspeed.initialize` then exits with a `ValueError`.",
+        "DeepSpeed 加载配置时不检查这个名字，之后 `deepspeed.initialize` 会以 `ValueError` 退出。",
     ),
     help: Text::new(
         "write `fp32`, `bf16` or `fp16`, or remove the key",

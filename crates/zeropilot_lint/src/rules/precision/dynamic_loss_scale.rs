@@ -11,7 +11,7 @@ pub(crate) static RULE: Rule = Rule {
     name: "dynamic-loss-scale",
     group: Group::Precision,
     severity: Severity::Error,
-    summary: Text::new("dynamic loss scaling that cannot work", "动态 loss scale 的参数无法工作"),
+    summary: Text::new("invalid settings of the dynamic loss scale", "动态 loss scale 的设置无效"),
     wordings: &[&WORDING],
     sources: &[],
     examples: &[Example::new(
@@ -25,14 +25,14 @@ pub(crate) static RULE: Rule = Rule {
 
 static WORDING: Wording = Wording {
     message: Text::new(
-        "`{path}` must be above zero with a dynamic loss scale, not {value}",
+        "`{path}` must be greater than 0 with a dynamic loss scale, not {value}",
         "使用动态 loss scale 时 `{path}` 必须大于 0，不能是 {value}",
     ),
     why: Text::new(
-        "`loss_scale` 0 means a dynamic scale; with a window or a floor of zero it could not adapt, and the engine refuses the file.",
-        "`loss_scale` 为 0 表示动态调整；窗口或下限为 0 就没法调整，DeepSpeed 会拒绝。",
+        "`loss_scale` 0 means a dynamic loss scale. It cannot adapt with a window or minimum of 0, so DeepSpeed rejects the config.",
+        "`loss_scale` 为 0 表示动态调整；窗口或下限为 0 就没法调整，DeepSpeed 会报错。",
     ),
-    help: Text::new("write at least 1", "写不小于 1 的数"),
+    help: Text::new("write 1 or more", "写不小于 1 的数"),
 };
 
 /// Words the refusal.

@@ -9,7 +9,10 @@ pub(crate) static RULE: Rule = Rule {
     name: "master-weights",
     group: Group::Precision,
     severity: Severity::Error,
-    summary: Text::new("16-bit master weights without what they need", "16 位主权重缺少前提条件"),
+    summary: Text::new(
+        "16-bit master weights without their prerequisites",
+        "16 位主权重缺少前提条件",
+    ),
     wordings: &[&NEED_ZERO, &NEED_STAGE_2, &NEED_MASTER],
     sources: &[],
     examples: &[
@@ -29,8 +32,8 @@ pub(crate) static RULE: Rule = Rule {
 static NEED_ZERO: Wording = Wording {
     message: Text::new("`{path}` needs ZeRO", "`{path}` 需要启用 ZeRO"),
     why: Text::new(
-        "16-bit master weights are kept by the ZeRO optimizers; without a stage the engine refuses to start.",
-        "16 位主权重由 ZeRO 优化器维护；没有 stage，DeepSpeed 拒绝启动。",
+        "Only the ZeRO optimizers support 16-bit master weights. Without a ZeRO stage, DeepSpeed raises an error at startup.",
+        "只有 ZeRO 优化器支持 16 位主权重；没有开启 ZeRO，DeepSpeed 启动时报错。",
     ),
     help: Text::new(
         "set `zero_optimization.stage` to 1, 2 or 3, or remove the key",
@@ -44,11 +47,11 @@ static NEED_STAGE_2: Wording = Wording {
         "这个版本里 `{path}` 需要 ZeRO stage 2",
     ),
     why: Text::new(
-        "this version keeps 16-bit master weights only in stage 2 and refuses to start with another.",
-        "这个版本只有 stage 2 支持 16 位主权重，其他 stage 拒绝启动。",
+        "This version supports 16-bit master weights only in stage 2 and raises an error at startup in any other.",
+        "这个版本只有 stage 2 支持 16 位主权重，其他 stage 启动时报错。",
     ),
     help: Text::new(
-        "use stage 2, a newer engine, or remove the key",
+        "use stage 2 or a newer DeepSpeed, or remove the key",
         "改用 stage 2、升级 DeepSpeed，或删掉这个键",
     ),
 };
@@ -59,8 +62,8 @@ static NEED_MASTER: Wording = Wording {
         "`{path}` 需要同时启用 `bf16_master_weights_and_grads`",
     ),
     why: Text::new(
-        "optimizer states in bf16 only work on bf16 master weights; the engine refuses to start.",
-        "bf16 优化器状态建立在 bf16 主权重之上；否则 DeepSpeed 拒绝启动。",
+        "bf16 optimizer states work only with bf16 master weights; otherwise DeepSpeed raises an error at startup.",
+        "bf16 优化器状态建立在 bf16 主权重之上；否则 DeepSpeed 启动时报错。",
     ),
     help: Text::new(
         "set `bf16.bf16_master_weights_and_grads` to true, or remove the key",

@@ -15,7 +15,7 @@ pub(crate) static RULE: Rule = Rule {
     severity: Severity::Error,
     summary: Text::new(
         "16-bit master weights without optimizer offload",
-        "16 位主权重没有配 optimizer offload",
+        "16 位主权重没有配合优化器卸载",
     ),
     wordings: &[&WORDING, &TORCH],
     sources: &[],
@@ -40,12 +40,12 @@ pub(crate) static RULE: Rule = Rule {
 
 static WORDING: Wording = Wording {
     message: Text::new(
-        "`{path}` needs the optimizer on the CPU: `offload_optimizer` with device `cpu`",
-        "`{path}` 需要把优化器放在 CPU 上：`offload_optimizer` 的 device 为 `cpu`",
+        "`{path}` needs CPU offload of the optimizer: `offload_optimizer` with device `cpu`",
+        "`{path}` 需要把优化器卸载到 CPU：`offload_optimizer` 的 device 为 `cpu`",
     ),
     why: Text::new(
-        "only DeepSpeed's CPU Adam updates 16-bit master weights. The ZeRO optimizer checks this when it is built and ends the run.",
-        "只有 DeepSpeed 的 CPU Adam 能更新 16 位主权重。创建 ZeRO 优化器时会检查，不满足就退出。",
+        "Only DeepSpeed's CPU Adam updates 16-bit master weights. DeepSpeed checks this when it creates the ZeRO optimizer and exits with an error.",
+        "只有 DeepSpeed 的 CPU Adam 能更新 16 位主权重。DeepSpeed 创建 ZeRO 优化器时会检查，不满足就报错退出。",
     ),
     help: Text::new(
         "add `\"offload_optimizer\": {{\"device\": \"cpu\"}}` to `zero_optimization`, or remove the key",
@@ -59,8 +59,8 @@ static TORCH: Wording = Wording {
         "`{path}` 不能与 `torch_adam` 同用",
     ),
     why: Text::new(
-        "Only DeepSpeed's CPU Adam updates 16-bit master weights, and `torch_adam` replaces it by PyTorch's. The ZeRO optimizer checks this when it is built and ends the run.",
-        "只有 DeepSpeed 的 CPU Adam 能更新 16 位主权重，而 `torch_adam` 换成了 PyTorch 的 Adam。创建 ZeRO 优化器时会检查，不满足就退出。",
+        "Only DeepSpeed's CPU Adam updates 16-bit master weights, and `torch_adam` replaces it with PyTorch's Adam. DeepSpeed checks this when it creates the ZeRO optimizer and exits with an error.",
+        "只有 DeepSpeed 的 CPU Adam 能更新 16 位主权重，而 `torch_adam` 换成了 PyTorch 的 Adam。DeepSpeed 创建 ZeRO 优化器时会检查，不满足就报错退出。",
     ),
     help: Text::new("remove `torch_adam`, or this key", "删掉 `torch_adam`，或删掉这个键"),
 };

@@ -17,7 +17,7 @@ pub(crate) static RULE: Rule = Rule {
     group: Group::Precision,
     severity: Severity::Warning,
     summary: Text::new(
-        "stage 3 without the precision section the script asks for",
+        "stage 3 without the precision section that the script needs",
         "stage 3 缺少脚本要求的精度段",
     ),
     wordings: &[&WORDING],
@@ -50,8 +50,8 @@ static WORDING: Wording = Wording {
         "脚本用 {wanted} 训练，但 stage 3 加载模型时配置里还没有 `{wanted}` 段",
     ),
     why: Text::new(
-        "parameters are partitioned while they are loaded, in the type the config names then: fp32. The section that accelerate adds afterwards does not cast them.",
-        "参数在加载时就被切分，类型以当时的配置为准，也就是 fp32。accelerate 之后补上的段不会再转换它们。",
+        "Stage 3 partitions parameters while it loads them, in the type that the config sets at that time: fp32. The section that accelerate adds afterwards does not convert them.",
+        "stage 3 在加载时就切分参数，类型以当时的配置为准，也就是 fp32。accelerate 之后补上的配置段不会再转换它们。",
     ),
     help: Text::new(
         "add `\"{wanted}\": {{\"enabled\": \"auto\"}}`",

@@ -14,7 +14,7 @@ pub(crate) static RULE: Rule = Rule {
     group: Group::Precision,
     severity: Severity::Warning,
     summary: Text::new(
-        "an `fp16` or `bf16` section that is not switched on",
+        "an `fp16` or `bf16` section that is not enabled",
         "`fp16` 或 `bf16` 段没有启用",
     ),
     wordings: &[&WORDING],
@@ -40,11 +40,11 @@ pub(crate) static RULE: Rule = Rule {
 
 static WORDING: Wording = Wording {
     message: Text::new(
-        "`{path}` is not enabled: without `enabled` the section does nothing",
+        "`{path}` is not enabled: without `enabled`, the section has no effect",
         "`{path}` 没有启用：不写 `enabled`，整段都不起作用",
     ),
     why: Text::new(
-        "the default of `enabled` is false, so parameters stay as they are, usually fp32, and take twice the memory.",
+        "The default of `enabled` is false, so parameters keep their type, usually fp32, and take twice the memory.",
         "`enabled` 默认是 false，参数保持原样（通常是 fp32），显存翻倍。",
     ),
     help: Text::new(

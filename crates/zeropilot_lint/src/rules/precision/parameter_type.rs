@@ -29,15 +29,15 @@ pub(crate) static RULE: Rule = Rule {
 
 static WORDING: Wording = Wording {
     message: Text::new(
-        "`param_dtype` says `{value}`, but the model trains in {model}",
+        "`param_dtype` is `{value}`, but the model trains in {model}",
         "`param_dtype` 写的是 `{value}`，但模型按 {model} 训练",
     ),
     why: Text::new(
-        "the type of the parameters follows from `fp16.enabled` and `bf16.enabled`; the engine refuses a different one.",
-        "参数的类型由 `fp16.enabled` 和 `bf16.enabled` 决定，写了别的类型引擎会拒绝。",
+        "`fp16.enabled` and `bf16.enabled` set the type of the parameters. DeepSpeed rejects a different `param_dtype`.",
+        "参数的类型由 `fp16.enabled` 和 `bf16.enabled` 决定，`param_dtype` 写了别的类型，DeepSpeed 会报错。",
     ),
     help: Text::new(
-        "remove the key, or switch the matching section on",
+        "remove the key, or enable the matching section",
         "删掉这个键，或启用对应的精度段",
     ),
 };

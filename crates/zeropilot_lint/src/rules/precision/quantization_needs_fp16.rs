@@ -28,12 +28,12 @@ pub(crate) static RULE: Rule = Rule {
 
 static WORDING: Wording = Wording {
     message: Text::new(
-        "weights are quantized in the optimizer step (MoQ) only in fp16",
-        "只有 fp16 才能在参数更新中量化权重（MoQ）",
+        "DeepSpeed quantizes weights in the optimizer step (MoQ) only in fp16",
+        "DeepSpeed 只在 fp16 下支持在参数更新中量化权重（MoQ）",
     ),
     why: Text::new(
-        "Without `quantize_weight_in_forward`, DeepSpeed quantizes weights in the optimizer step. It rejects this in bf16 and fp32 when it starts.",
-        "没有设置 `quantize_weight_in_forward` 时，DeepSpeed 在参数更新中量化权重；bf16 和 fp32 下它在启动时拒绝。",
+        "Without `quantize_weight_in_forward`, DeepSpeed quantizes weights in the optimizer step. In bf16 and fp32, this raises an error at startup.",
+        "没有设置 `quantize_weight_in_forward` 时，DeepSpeed 在参数更新中量化权重；bf16 和 fp32 下启动时会报错。",
     ),
     help: Text::new(
         "enable `fp16`, or add `\"quantize_weight_in_forward\": true`",

@@ -12,8 +12,8 @@ pub(crate) static RULE: Rule = Rule {
     group: Group::Precision,
     severity: Severity::Note,
     summary: Text::new(
-        "keys of the dynamic loss scale beside a fixed one",
-        "固定 loss scale 旁边的动态参数",
+        "keys of the dynamic loss scale with a fixed loss scale",
+        "固定 loss scale 时写了动态调整的键",
     ),
     wordings: &[&WORDING],
     sources: &[],
@@ -31,11 +31,11 @@ pub(crate) static RULE: Rule = Rule {
 
 static WORDING: Wording = Wording {
     message: Text::new(
-        "`loss_scale` is fixed at {scale}, so nothing uses {idle}",
+        "`loss_scale` is fixed at {scale}, so DeepSpeed does not use {idle}",
         "`loss_scale` 固定为 {scale}，{idle} 不起作用",
     ),
     why: Text::new(
-        "these keys steer the search for a scale, which only takes place when `loss_scale` is 0.",
+        "These keys control the dynamic loss scale, which is on only if `loss_scale` is 0.",
         "这些键控制动态调整，只有 `loss_scale` 为 0 时才会用到。",
     ),
     help: Text::new(

@@ -12,7 +12,7 @@ pub(crate) static RULE: Rule = Rule {
     group: Group::Precision,
     severity: Severity::Warning,
     summary: Text::new(
-        "4-bit loading of a mixture whose experts stay in 16 bits",
+        "4-bit loading of an MoE model whose experts stay in 16 bits",
         "以 4 位加载 MoE 模型，专家仍是 16 位",
     ),
     wordings: &[&WORDING],
@@ -42,7 +42,7 @@ pub(crate) static RULE: Rule = Rule {
 
 static WORDING: Wording = Wording {
     message: Text::new(
-        "the experts of `{model}` stay in 16 bits, so loading it in 4 bits saves little memory",
+        "the experts of `{model}` stay in 16 bits, so 4-bit loading saves little memory",
         "`{model}` 的专家仍是 16 位，以 4 位加载省不了多少显存",
     ),
     why: Text::new(

@@ -11,8 +11,8 @@ pub(crate) static RULE: Rule = Rule {
     group: Group::Precision,
     severity: Severity::Warning,
     summary: Text::new(
-        "a quantized model whose other weights stay in 32 bits",
-        "量化模型的其余权重停留在 32 位",
+        "the unquantized weights of a quantized model stay in 32 bits",
+        "量化模型中未量化的权重停留在 32 位",
     ),
     wordings: &[&WORDING],
     sources: &["huggingface/peft src/peft/utils/other.py"],
@@ -50,11 +50,11 @@ const BARE: &str = r#"{"train_batch_size": 8, "zero_optimization": {"stage": 2}}
 
 static WORDING: Wording = Wording {
     message: Text::new(
-        "all weights that are not quantized stay in 32 bits: the config switches on neither `bf16` nor `fp16`",
+        "all unquantized weights stay in 32 bits: the config enables neither `bf16` nor `fp16`",
         "未量化的权重都会停留在 32 位：配置没有启用 `bf16` 或 `fp16`",
     ),
     why: Text::new(
-        "`prepare_model_for_kbit_training` casts embedding, output layer, norms and unquantized experts to 32 bits. DeepSpeed casts them back to 16 bits only with a `bf16` or `fp16` section.",
+        "`prepare_model_for_kbit_training` casts embeddings, output layer, norms and unquantized experts to 32 bits. DeepSpeed casts them back to 16 bits only with a `bf16` or `fp16` section.",
         "`prepare_model_for_kbit_training` 会把嵌入层、输出层、归一化层和未量化的专家转成 32 位；只有启用了 `bf16` 或 `fp16` 配置段，DeepSpeed 才会把它们转回 16 位。",
     ),
     help: Text::new(

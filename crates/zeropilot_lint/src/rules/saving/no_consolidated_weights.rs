@@ -18,7 +18,7 @@ pub(crate) static RULE: Rule = Rule {
     name: "no-consolidated-weights",
     group: Group::Saving,
     severity: Severity::Note,
-    summary: Text::new("stage 3 without gathered weights at save time", "stage 3 保存时不合并权重"),
+    summary: Text::new("stage 3 does not gather the weights when it saves", "stage 3 保存时不合并权重"),
     wordings: &[&WORDING],
     sources: &["huggingface/transformers#25817", "huggingface/transformers#10789", "FlagOpen/FlagEmbedding#873"],
     examples: &[
@@ -51,15 +51,15 @@ fn adapters() -> Script {
 
 static WORDING: Wording = Wording {
     message: Text::new(
-        "no whole model is saved: `stage3_gather_16bit_weights_on_model_save` is not true",
+        "the run saves no full model: `stage3_gather_16bit_weights_on_model_save` is not true",
         "保存不出完整的模型：`stage3_gather_16bit_weights_on_model_save` 没有设为 true",
     ),
     why: Text::new(
-        "the HF Trainer then writes a partitioned checkpoint instead of the weights, with one line in the log. Only adapters of PEFT are still gathered.",
-        "此时 HF Trainer 只写分片的检查点，不写权重文件，日志里只有一行提示。只有 PEFT 的 adapter 照常合并。",
+        "The HF Trainer then saves a partitioned checkpoint instead of the weights and logs one line about it. It still gathers PEFT adapters.",
+        "此时 HF Trainer 只保存分片的 checkpoint，不保存完整权重，日志里只有一行提示。PEFT 的 adapter 照常合并保存。",
     ),
     help: Text::new(
-        "set it to true to save weights that load elsewhere, or plan for `zero_to_fp32.py`; a run that saves only PEFT adapters needs neither",
+        "set it to true to save weights that other programs can load, or convert the checkpoint with `zero_to_fp32.py`; a run that saves only PEFT adapters needs neither",
         "需要可直接加载的权重就设为 true，否则事后用 `zero_to_fp32.py` 转换；只保存 PEFT adapter 的训练两样都不需要",
     ),
 };

@@ -10,8 +10,8 @@ pub(crate) static RULE: Rule = Rule {
     group: Group::Saving,
     severity: Severity::Error,
     summary: Text::new(
-        "a universal checkpoint is asked for, and there is none",
-        "要求加载 universal checkpoint，但并没有转换过",
+        "the config loads a universal checkpoint that does not exist",
+        "配置要加载 universal checkpoint，但 checkpoint 没有转换过",
     ),
     wordings: &[&WORDING],
     sources: &["deepspeedai/DeepSpeed#2921"],
@@ -32,8 +32,8 @@ static WORDING: Wording = Wording {
         "`load_universal` 已打开，但 checkpoint 里没有 `latest_universal`",
     ),
     why: Text::new(
-        "only the conversion by `ds_to_universal.py` writes that file; without it the engine ends when it loads.",
-        "这个文件只有用 `ds_to_universal.py` 转换之后才有，没有它引擎加载时会直接退出。",
+        "Only the conversion with `ds_to_universal.py` writes that file. Without it, DeepSpeed exits with an error when it loads the checkpoint.",
+        "这个文件只有用 `ds_to_universal.py` 转换之后才有；没有它，DeepSpeed 加载时会报错退出。",
     ),
     help: Text::new(
         "convert the checkpoint first (stages 1 and 2 need the option `--inject_missing_state`), or remove `load_universal`",

@@ -9,7 +9,10 @@ pub(crate) static RULE: Rule = Rule {
     name: "checkpoint-of-another-precision",
     group: Group::Saving,
     severity: Severity::Error,
-    summary: Text::new("a checkpoint of another precision", "checkpoint 是用不同的精度保存的"),
+    summary: Text::new(
+        "a checkpoint saved in another precision",
+        "checkpoint 是用不同的精度保存的",
+    ),
     wordings: &[&WORDING],
     sources: &["deepspeedai/DeepSpeed#5405"],
     examples: &[Example::new(
@@ -23,15 +26,15 @@ pub(crate) static RULE: Rule = Rule {
 
 static WORDING: Wording = Wording {
     message: Text::new(
-        "the checkpoint was written {wrote}, and the run is {now}",
+        "the checkpoint was saved {wrote}, but the run is {now}",
         "checkpoint 保存时{wrote}，而现在{now}",
     ),
     why: Text::new(
-        "the parts of the optimizer's state are called `bf16_zero_pp_rank_…` under bf16 and `zero_pp_rank_…` otherwise; the engine looks for the names of the present precision only.",
-        "优化器状态的文件在 bf16 下叫 `bf16_zero_pp_rank_…`，否则叫 `zero_pp_rank_…`；引擎只按现在的精度找文件。",
+        "Files of optimizer states are named `bf16_zero_pp_rank_…` in bf16 and `zero_pp_rank_…` otherwise. DeepSpeed looks only for the names of the current precision.",
+        "优化器状态的文件在 bf16 下叫 `bf16_zero_pp_rank_…`，否则叫 `zero_pp_rank_…`；DeepSpeed 只按当前的精度找文件。",
     ),
     help: Text::new(
-        "resume with the precision that wrote it, or start from the weights alone",
+        "resume in the precision it was saved in, or start a new run from its weights",
         "用保存时的精度续训，或只用权重重新开始",
     ),
 };

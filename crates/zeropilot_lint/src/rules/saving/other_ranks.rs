@@ -13,7 +13,7 @@ pub(crate) static RULE: Rule = Rule {
     group: Group::Saving,
     severity: Severity::Error,
     summary: Text::new(
-        "a checkpoint of another number of ranks",
+        "a checkpoint saved by another number of ranks",
         "checkpoint 是用不同的进程数保存的",
     ),
     wordings: &[&WORDING],
@@ -42,15 +42,15 @@ pub(crate) static RULE: Rule = Rule {
 
 static WORDING: Wording = Wording {
     message: Text::new(
-        "the checkpoint was written by {shards} ranks, and the run has {ranks}",
+        "{shards} ranks saved the checkpoint, but the run has {ranks}",
         "checkpoint 由 {shards} 个进程保存，而现在有 {ranks} 个进程",
     ),
     why: Text::new(
-        "the optimizer's state is stored in one part per rank, and DeepSpeed does not divide it again: loading fails.",
-        "优化器状态按进程分片保存，引擎不会重新切分，加载时直接报错退出。",
+        "The checkpoint has one shard of the optimizer states per rank. DeepSpeed does not partition them again, and loading fails.",
+        "优化器状态按进程分片保存，DeepSpeed 不会重新切分，加载时报错退出。",
     ),
     help: Text::new(
-        "run with {shards} ranks; or convert the checkpoint with `ds_to_universal.py` (stages 1 and 2 need its option `--inject_missing_state`) and write `\"checkpoint\": {{\"load_universal\": true}}`; or start from the weights alone",
+        "run with {shards} ranks; or convert the checkpoint with `ds_to_universal.py` (stages 1 and 2 need its option `--inject_missing_state`) and set `\"checkpoint\": {{\"load_universal\": true}}`; or start a new run from its weights",
         "用 {shards} 个进程运行；或用 `ds_to_universal.py` 转换（stage 1、2 要加 `--inject_missing_state`），并写上 `\"checkpoint\": {{\"load_universal\": true}}`；或只用权重重新开始",
     ),
 };

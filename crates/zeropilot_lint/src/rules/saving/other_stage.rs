@@ -11,7 +11,7 @@ pub(crate) static RULE: Rule = Rule {
     name: "checkpoint-of-another-stage",
     group: Group::Saving,
     severity: Severity::Error,
-    summary: Text::new("a checkpoint of another stage", "checkpoint 是用不同的 stage 保存的"),
+    summary: Text::new("a checkpoint saved in another stage", "checkpoint 是用不同的 stage 保存的"),
     wordings: &[&WORDING],
     sources: &["ymcui/Chinese-LLaMA-Alpaca#711"],
     examples: &[
@@ -39,15 +39,15 @@ pub(crate) static RULE: Rule = Rule {
 
 static WORDING: Wording = Wording {
     message: Text::new(
-        "the checkpoint was written by {wrote}, and the run uses stage {stage}",
+        "the checkpoint is from {wrote}, but the run uses stage {stage}",
         "checkpoint 由 {wrote} 保存，而现在是 stage {stage}",
     ),
     why: Text::new(
-        "the stage decides how the files of a checkpoint are laid out. With another stage, DeepSpeed does not find them or exits with an assertion that has no message. A universal checkpoint does not help: it changes the number of ranks, not the stage.",
-        "checkpoint 的文件布局取决于 stage。换了 stage，DeepSpeed 会找不到文件，或者因为一个没有说明文字的断言而退出。universal checkpoint 也解决不了：它只能换进程数，不能换 stage。",
+        "The stage determines the file layout of a checkpoint. In another stage, DeepSpeed does not find the files or exits with an `AssertionError` that has no message. A universal checkpoint does not help: it allows another number of ranks, not another stage.",
+        "checkpoint 的文件布局取决于 stage。换了 stage，DeepSpeed 会找不到文件，或者以没有说明文字的 `AssertionError` 退出。universal checkpoint 也解决不了：它只能换进程数，不能换 stage。",
     ),
     help: Text::new(
-        "resume with the stage that wrote it, or start from the weights alone",
+        "resume in the stage it was saved in, or start a new run from its weights",
         "用保存时的 stage 续训，或只用权重重新开始",
     ),
 };

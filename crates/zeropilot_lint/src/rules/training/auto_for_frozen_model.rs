@@ -12,8 +12,8 @@ pub(crate) static RULE: Rule = Rule {
     group: Group::Auto,
     severity: Severity::Note,
     summary: Text::new(
-        "`\"auto\"` sizes do not reach a reference or teacher",
-        "`\"auto\"` 的大小不会用于参考模型或教师模型",
+        "`\"auto\"` sizes are not filled in for a reference or teacher model",
+        "参考模型或教师模型的 `\"auto\"` 大小不会被填写",
     ),
     wordings: &[&WORDING],
     sources: &["huggingface/trl trl/models/utils.py, prepare_deepspeed"],
@@ -40,15 +40,15 @@ const WITH_NUMBERS: &str = r#"{"train_micro_batch_size_per_gpu": "auto", "bf16":
 
 static WORDING: Wording = Wording {
     message: Text::new(
-        "the reference or teacher gets DeepSpeed's defaults where the config says \"auto\"",
+        "the reference or teacher model gets DeepSpeed's defaults where the config has \"auto\"",
         "配置里写 \"auto\" 的地方，参考模型或教师模型得到的是 DeepSpeed 的默认值",
     ),
     why: Text::new(
-        "The trainer prepares frozen models before `\"auto\"` is filled in, and DeepSpeed drops values that are `\"auto\"`: the trained model gets sizes by its hidden size, the frozen one 5e7 elements of prefetch and a persistence threshold of 1e5.",
-        "训练器在填写 `\"auto\"` 之前就准备好冻结的模型，而 DeepSpeed 会丢掉值为 `\"auto\"` 的项：训练的模型按 hidden size 得到大小，冻结的模型则是 5e7 个元素的预取和 1e5 的常驻阈值。",
+        "The trainer prepares frozen models before it fills in `\"auto\"`, and DeepSpeed drops keys that are still `\"auto\"`. The trained model gets sizes based on its hidden size; the frozen one gets 5e7 elements of prefetch and a persistence threshold of 1e5.",
+        "Trainer 在填写 `\"auto\"` 之前就准备好冻结的模型，而 DeepSpeed 会丢掉值仍为 `\"auto\"` 的键：训练的模型按 hidden size 得到大小，冻结的模型则是 5e7 个元素的预取和 1e5 的常驻阈值。",
     ),
     help: Text::new(
-        "write numbers instead of \"auto\" in `zero_optimization`; `zeropilot plan` does",
+        "write numbers instead of \"auto\" in `zero_optimization`, as `zeropilot plan` does",
         "在 `zero_optimization` 里写具体数字，不要写 \"auto\"；`zeropilot plan` 就是这样写的",
     ),
 };

@@ -10,7 +10,7 @@ pub(crate) static RULE: Rule = Rule {
     name: "clip-by-value",
     group: Group::Optimizer,
     severity: Severity::Error,
-    summary: Text::new("gradients are clipped by value", "按值裁剪梯度"),
+    summary: Text::new("the script clips gradients by value", "脚本按值裁剪梯度"),
     wordings: &[&WORDING],
     sources: &[],
     examples: &[
@@ -31,13 +31,16 @@ pub(crate) static RULE: Rule = Rule {
 const CONFIG: &str = r#"{"train_micro_batch_size_per_gpu": 1, "gradient_accumulation_steps": 1, "gradient_clipping": 1.0, "bf16": {"enabled": true}, "zero_optimization": {"stage": 2}}"#;
 
 static WORDING: Wording = Wording {
-    message: Text::new("`{call}` is refused under DeepSpeed", "在 DeepSpeed 下不能调用 `{call}`"),
+    message: Text::new(
+        "`{call}` does not work under DeepSpeed",
+        "在 DeepSpeed 下不能调用 `{call}`",
+    ),
     why: Text::new(
-        "the engine clips by the norm of all gradients and by nothing else, so accelerate raises an exception.",
-        "引擎只会按全部梯度的范数裁剪，accelerate 遇到这个调用会直接报错退出。",
+        "DeepSpeed only clips by the norm of all gradients, so accelerate raises an exception.",
+        "DeepSpeed 只按全部梯度的范数裁剪，accelerate 遇到这个调用会抛异常。",
     ),
     help: Text::new(
-        "write `gradient_clipping` into the config instead",
+        "set `gradient_clipping` in the config instead",
         "改为在配置里写 `gradient_clipping`",
     ),
 };

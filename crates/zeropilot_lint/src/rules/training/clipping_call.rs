@@ -13,7 +13,7 @@ pub(crate) static RULE: Rule = Rule {
     name: "clipping-call",
     group: Group::Optimizer,
     severity: Severity::Warning,
-    summary: Text::new("a call that clips gradients does nothing", "裁剪梯度的调用不起作用"),
+    summary: Text::new("a gradient clipping call has no effect", "裁剪梯度的调用不起作用"),
     wordings: &[&ACCELERATE, &TORCH],
     sources: &[
         "huggingface/accelerate#3807",
@@ -49,30 +49,30 @@ const BARE: &str = r#"{"train_batch_size": 8, "gradient_clipping": 1.0, "bf16": 
 
 static ACCELERATE: Wording = Wording {
     message: Text::new(
-        "`{call}` does not clip at {asked}: the engine's `gradient_clipping` is {clipping}",
-        "`{call}` 不会按 {asked} 裁剪：引擎的 `gradient_clipping` 是 {clipping}",
+        "`{call}` does not clip at {asked}: DeepSpeed's `gradient_clipping` is {clipping}",
+        "`{call}` 不会按 {asked} 裁剪：DeepSpeed 的 `gradient_clipping` 是 {clipping}",
     ),
     why: Text::new(
-        "under DeepSpeed the call only returns the norm that the engine measured last. Gradients are clipped in the engine's step at `gradient_clipping`, and 0 means not at all.",
-        "在 DeepSpeed 下，这个调用只返回引擎上一次算出的范数；真正的裁剪发生在引擎的 step 里，按 `gradient_clipping` 进行，0 表示不裁剪。",
+        "Under DeepSpeed, the call only returns the gradient norm of the last step. DeepSpeed clips gradients in its own step at `gradient_clipping`; 0 turns clipping off.",
+        "在 DeepSpeed 下，这个调用只返回上一步的梯度范数；真正的裁剪发生在 DeepSpeed 自己的 step 里，按 `gradient_clipping` 进行，0 表示不裁剪。",
     ),
     help: Text::new(
-        "write `\"gradient_clipping\": {asked}` into the config",
+        "set `\"gradient_clipping\": {asked}` in the config",
         "在配置里写 `\"gradient_clipping\": {asked}`",
     ),
 };
 
 static TORCH: Wording = Wording {
     message: Text::new(
-        "`{call}` finds no gradients to clip at {asked}: the engine's `gradient_clipping` is {clipping}",
-        "`{call}` 找不到梯度，不会按 {asked} 裁剪：引擎的 `gradient_clipping` 是 {clipping}",
+        "`{call}` finds no gradients to clip at {asked}: DeepSpeed's `gradient_clipping` is {clipping}",
+        "`{call}` 找不到梯度，不会按 {asked} 裁剪：DeepSpeed 的 `gradient_clipping` 是 {clipping}",
     ),
     why: Text::new(
-        "with ZeRO the engine takes gradients away from the parameters during `backward`, so torch sees none. They are clipped in the engine's step at `gradient_clipping`, and 0 means not at all.",
-        "开启 ZeRO 后，引擎在 `backward` 里就把梯度从参数上取走了，torch 一个也看不到。裁剪发生在引擎的 step 里，按 `gradient_clipping` 进行，0 表示不裁剪。",
+        "With ZeRO, DeepSpeed moves gradients out of the parameters during `backward`, so PyTorch finds none. DeepSpeed clips them in its own step at `gradient_clipping`; 0 turns clipping off.",
+        "开启 ZeRO 后，DeepSpeed 在 `backward` 里就把梯度从参数上取走了，PyTorch 一个也找不到。裁剪发生在 DeepSpeed 自己的 step 里，按 `gradient_clipping` 进行，0 表示不裁剪。",
     ),
     help: Text::new(
-        "write `\"gradient_clipping\": {asked}` into the config and leave the call out",
+        "set `\"gradient_clipping\": {asked}` in the config and remove the call",
         "在配置里写 `\"gradient_clipping\": {asked}`，去掉这个调用",
     ),
 };

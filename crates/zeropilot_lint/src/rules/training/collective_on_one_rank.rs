@@ -11,7 +11,7 @@ pub(crate) static RULE: Rule = Rule {
     group: Group::Hangs,
     severity: Severity::Warning,
     summary: Text::new(
-        "a collective is called on one rank only",
+        "only one rank calls a collective",
         "只在一个 rank 上调用集合通信",
     ),
     wordings: &[&WORDING],
@@ -50,12 +50,12 @@ pub(crate) static RULE: Rule = Rule {
 
 static WORDING: Wording = Wording {
     message: Text::new(
-        "`{call}` is called only where `{condition}`: the run hangs",
+        "`{call}` runs only where `{condition}`: the run hangs",
         "`{call}` 只在 `{condition}` 时调用，训练会卡住",
     ),
     why: Text::new(
-        "A collective returns when all ranks of its group have called it. The one rank waits until the others make their next collective, which then does not match, or until the timeout.",
-        "集合通信要等组内所有 rank 都调用才会返回。只有一个 rank 调用时，它会一直等待：其他 rank 的下一次通信与它对不上，或者等到超时。",
+        "A collective returns only after all ranks of its group have called it. A single rank waits until the others call their next collective, which does not match, or until the timeout.",
+        "集合通信要等组内所有 rank 都调用才会返回。只有一个 rank 调用时，它会一直等待，直到与其他 rank 的下一次通信配错，或者超时。",
     ),
     help: Text::new(
         "move `{call}` out of the condition, so that all ranks call it",

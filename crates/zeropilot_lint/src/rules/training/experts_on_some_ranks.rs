@@ -13,7 +13,7 @@ pub(crate) static RULE: Rule = Rule {
     group: Group::Hangs,
     severity: Severity::Warning,
     summary: Text::new(
-        "experts of a MoE layer run only where tokens are routed to them",
+        "MoE experts run only on ranks that route tokens to them",
         "MoE 的专家只在分到 token 的 rank 上运行",
     ),
     wordings: &[&STAGE_THREE, &BELOW],
@@ -48,31 +48,31 @@ const LOOP_OVER_EXPERTS: &str = "class Moe(nn.Module):\n    def __init__(self, n
 
 static STAGE_THREE: Wording = Wording {
     message: Text::new(
-        "`{call}` runs only where tokens are routed to it: ZeRO stage 3 hangs or mixes experts",
+        "`{call}` runs only if tokens are routed to it: ZeRO stage 3 hangs or mixes experts",
         "`{call}` 只在分到 token 时运行：ZeRO stage 3 会卡住，或者把专家混在一起",
     ),
     why: Text::new(
-        "Each expert is gathered from all ranks when it runs. A rank whose batch routes no token to an expert continues with the next one, so the ranks are in different gathers: they hang, or, where experts have equal sizes and numbers, compute with weights of different experts without an error.",
+        "DeepSpeed gathers each expert from all ranks when it runs. A rank that routes no token to an expert continues with the next one, so ranks are in different all-gathers: they hang or, if experts have equal sizes and numbers, silently compute with weights of different experts.",
         "专家运行前要从所有 rank 聚合权重。某个 rank 没有 token 分到这个专家，就会直接进入下一个，各 rank 处在不同的聚合里：要么卡住，要么在专家大小和个数都相同时，用混在一起的权重计算，而且不报错。",
     ),
     help: Text::new(
-        "before `deepspeed.initialize`, call `deepspeed.utils.set_z3_leaf_modules(model, [{class}])`, which gathers all experts of the layer together",
+        "before `deepspeed.initialize`, call `deepspeed.utils.set_z3_leaf_modules(model, [{class}])`, which gathers all experts of the layer at once",
         "在 `deepspeed.initialize` 之前调用 `deepspeed.utils.set_z3_leaf_modules(model, [{class}])`，一次聚合整层的专家",
     ),
 };
 
 static BELOW: Wording = Wording {
     message: Text::new(
-        "`{call}` runs only where tokens are routed to it: ZeRO adds gradients of different experts",
+        "`{call}` runs only if tokens are routed to it: ZeRO adds up gradients of different experts",
         "`{call}` 只在分到 token 时运行：ZeRO 会把不同专家的梯度相加",
     ),
     why: Text::new(
-        "In stages 1 and 2, each rank puts its gradients into buckets in the order in which they come, and the buckets of all ranks are added. An expert that did not run has no gradient, so the next gradients take its place: experts of equal size get each other's gradients without an error, and with buckets of different sizes the run fails.",
-        "在 stage 1 和 2 下，每个 rank 按梯度产生的顺序放进通信桶，各 rank 的桶再相加。没有运行的专家没有梯度，后面的梯度会往前顶：大小相同的专家会互相得到对方的梯度，而且不报错；桶的大小不同则会报错退出。",
+        "In stages 1 and 2, each rank puts its gradients into buckets as they come, and DeepSpeed adds the buckets of all ranks. An expert that did not run has no gradient, so the next gradients take its place. Experts of equal size silently get each other's gradients; with buckets of different sizes, the run fails.",
+        "在 stage 1 和 2 下，每个 rank 按梯度产生的顺序放进通信桶，DeepSpeed 再把各 rank 的桶相加。没有运行的专家没有梯度，后面的梯度会顶替它的位置：大小相同的专家会互相得到对方的梯度，而且不报错；桶的大小不同则会报错退出。",
     ),
     help: Text::new(
-        "run every expert in each step, with no rows and its output added (`expert(x[rows])` with empty `rows`), so that all ranks have the same gradients",
-        "每一步都运行每个专家，没有 token 时也用空的 `rows` 调用 `expert(x[rows])` 并加上结果，让所有 rank 的梯度一致",
+        "run every expert in each step, with empty `rows` if it gets no token (`expert(x[rows])`), and add its output, so that all ranks have the same gradients",
+        "每一步都运行每个专家，没有 token 时也用空的 `rows` 调用 `expert(x[rows])` 并加上输出，让所有 rank 都有同样的梯度",
     ),
 };
 

@@ -11,7 +11,7 @@ pub(crate) static RULE: Rule = Rule {
     group: Group::Hangs,
     severity: Severity::Warning,
     summary: Text::new(
-        "the model runs on one rank only in stage 3",
+        "only one rank runs the model in stage 3",
         "stage 3 下只在一个 rank 上运行模型",
     ),
     wordings: &[&WORDING, &THROUGH, &EVALUATES],
@@ -27,11 +27,11 @@ static WORDING: Wording = Wording {
         "`{call}` 只在 `{condition}` 时运行模型，ZeRO stage 3 会卡住",
     ),
     why: Text::new(
-        "Every layer is gathered from all ranks before it runs. The one rank waits for the others until the collectives time out.",
+        "DeepSpeed gathers every layer from all ranks before it runs. A single rank waits for the others until the collective times out.",
         "每一层运行前都要从所有 rank 聚合权重。只有一个 rank 运行时，它会一直等其他 rank，直到通信超时。",
     ),
     help: Text::new(
-        "run the model on all ranks, and print or save on one",
+        "run the model on all ranks, and print or save on one rank",
         "让所有 rank 都运行模型，只在一个 rank 上打印或保存",
     ),
 };
@@ -43,22 +43,22 @@ static THROUGH: Wording = Wording {
     ),
     why: WORDING.why,
     help: Text::new(
-        "call `{site}` on all ranks, and print or save its result on one",
+        "call `{site}` on all ranks, and print or save its result on one rank",
         "让所有 rank 都调用 `{site}`，只在一个 rank 上打印或保存结果",
     ),
 };
 
 static EVALUATES: Wording = Wording {
     message: Text::new(
-        "`{call}` is called only where `{condition}`: the run hangs",
+        "`{call}` runs only where `{condition}`: the run hangs",
         "`{call}` 只在 `{condition}` 时调用，训练会卡住",
     ),
     why: Text::new(
-        "The HF Trainer divides the evaluation among all ranks and gathers their results. The one rank waits for the others until the collectives time out.",
+        "The HF Trainer distributes the evaluation over all ranks and gathers the results. A single rank waits for the others until the collective times out.",
         "HF Trainer 会把评估分给所有 rank，再汇总结果。只有一个 rank 调用时，它会一直等其他 rank，直到通信超时。",
     ),
     help: Text::new(
-        "call it on all ranks, and print its result on one",
+        "call it on all ranks, and print its result on one rank",
         "让所有 rank 都调用它，只在一个 rank 上打印结果",
     ),
 };

@@ -12,7 +12,7 @@ pub(crate) static RULE: Rule = Rule {
     group: Group::Optimizer,
     severity: Severity::Warning,
     summary: Text::new(
-        "TRL before 1.10 builds an optimizer for a reference or teacher too",
+        "TRL before 1.10 also creates an optimizer for a reference or teacher model",
         "1.10 之前的 TRL 也会给参考模型或教师模型创建优化器",
     ),
     wordings: &[&STATES, &ENDS],
@@ -55,30 +55,30 @@ const WITH_SCHEDULER: &str = r#"{"train_micro_batch_size_per_gpu": "auto", "grad
 
 static STATES: Wording = Wording {
     message: Text::new(
-        "TRL {version} builds an optimizer for the reference or teacher too, which never uses it",
-        "TRL {version} 也会给参考模型或教师模型创建优化器，而它从不使用",
+        "TRL {version} also creates an optimizer for the reference or teacher model, which never uses it",
+        "TRL {version} 也会给参考模型或教师模型创建优化器，但从不使用",
     ),
     why: Text::new(
-        "TRL before 1.10 gives a frozen model the whole config, `optimizer` section included. Below stage 3 each GPU then holds 14 bytes instead of 2 for each of its parameters, and with `offload_optimizer` the run ends: \"CPUAdam param is on cuda:0 and must be 'cpu'\". In stage 3 its shard takes four times the memory.",
-        "1.10 之前的 TRL 会把整份配置（包括 `optimizer` 一节）用于冻结的模型。stage 3 以下，每张卡上每个参数占 14 字节而不是 2 字节；若还设了 `offload_optimizer`，训练会中止：`CPUAdam param is on cuda:0 and must be 'cpu'`。stage 3 下，它的分片占四倍显存。",
+        "TRL before 1.10 passes the whole config to a frozen model, including the `optimizer` section. Below stage 3, each GPU then holds 14 bytes per parameter of that model instead of 2, and with `offload_optimizer` the run exits: \"CPUAdam param is on cuda:0 and must be 'cpu'\". In stage 3, its shard takes four times the memory.",
+        "1.10 之前的 TRL 会把整份配置（包括 `optimizer` 段）用于冻结的模型。stage 3 以下，每张卡上该模型的每个参数占 14 字节而不是 2 字节；若还设了 `offload_optimizer`，训练会报错退出：`CPUAdam param is on cuda:0 and must be 'cpu'`。stage 3 下，它的分片占四倍显存。",
     ),
     help: Text::new(
-        "remove `optimizer` and `scheduler` from the config: the Trainer builds both by its own arguments; or use TRL 1.10 or later",
+        "remove `optimizer` and `scheduler` from the config, and the Trainer creates both from its own arguments; or use TRL 1.10 or later",
         "从配置里删掉 `optimizer` 和 `scheduler`，Trainer 会按自己的参数创建；或者改用 TRL 1.10 及以上版本",
     ),
 };
 
 static ENDS: Wording = Wording {
     message: Text::new(
-        "the run ends before training: the reference or teacher gets `{key}` as the text \"auto\"",
-        "训练开始前就会中止：参考模型或教师模型拿到的 `{key}` 是文本 \"auto\"",
+        "the run exits before training: the reference or teacher model gets `{key}` as the string \"auto\"",
+        "训练开始前就会报错退出：参考模型或教师模型拿到的 `{key}` 是字符串 \"auto\"",
     ),
     why: Text::new(
-        "TRL {version} gives a frozen model the config's `optimizer` and `scheduler` before the Trainer fills in `{path}`. DeepSpeed then builds the scheduler with the text \"auto\" and stops with a `ValueError` or `TypeError`.",
-        "TRL {version} 会把配置里的 `optimizer` 和 `scheduler` 用于冻结的模型，此时 Trainer 还没有填写 `{path}`。DeepSpeed 用文本 \"auto\" 创建 scheduler，报 `ValueError` 或 `TypeError` 后中止。",
+        "TRL {version} passes the config's `optimizer` and `scheduler` to a frozen model before the Trainer fills in `{path}`. DeepSpeed then creates the scheduler with the string \"auto\" and exits with a `ValueError` or `TypeError`.",
+        "TRL {version} 会把配置里的 `optimizer` 和 `scheduler` 用于冻结的模型，此时 Trainer 还没有填写 `{path}`。DeepSpeed 用字符串 \"auto\" 创建 scheduler，以 `ValueError` 或 `TypeError` 退出。",
     ),
     help: Text::new(
-        "remove `optimizer` and `scheduler` from the config: the Trainer builds both by its own arguments; or use TRL 1.10 or later",
+        "remove `optimizer` and `scheduler` from the config, and the Trainer creates both from its own arguments; or use TRL 1.10 or later",
         "从配置里删掉 `optimizer` 和 `scheduler`，Trainer 会按自己的参数创建；或者改用 TRL 1.10 及以上版本",
     ),
 };

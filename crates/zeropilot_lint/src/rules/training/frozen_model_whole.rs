@@ -13,7 +13,7 @@ pub(crate) static RULE: Rule = Rule {
     group: Group::Gradients,
     severity: Severity::Note,
     summary: Text::new(
-        "a reference or teacher is whole on every GPU below ZeRO stage 3",
+        "below ZeRO stage 3, every GPU holds the full reference or teacher model",
         "stage 3 以下，参考模型或教师模型在每张卡上都是一整份",
     ),
     wordings: &[&WORDING, &IN_LLAMAFACTORY],
@@ -53,15 +53,15 @@ pub(crate) static RULE: Rule = Rule {
 
 static WORDING: Wording = Wording {
     message: Text::new(
-        "every GPU holds the whole reference or teacher: it is sharded only in ZeRO stage 3",
+        "every GPU holds the full reference or teacher model: only ZeRO stage 3 shards it",
         "每张卡都放着完整的参考模型或教师模型：只有 ZeRO stage 3 才会切分它",
     ),
     why: Text::new(
-        "TRL, LLaMA-Factory and ms-swift give a frozen model an engine of its own. Stage 3 stays stage 3 there; every other stage becomes 0, so the frozen weights are not shared: 2 bytes for each parameter on each GPU.",
-        "TRL、LLaMA-Factory 和 ms-swift 会为冻结的模型另建一个引擎。stage 3 在那里仍是 stage 3，其他 stage 都变成 0，所以冻结的权重不会分摊：每张卡上每个参数占 2 字节。",
+        "TRL, LLaMA-Factory and ms-swift create a separate DeepSpeed engine for a frozen model. It keeps stage 3; every other stage becomes 0, so the frozen weights are not sharded: 2 bytes per parameter on each GPU.",
+        "TRL、LLaMA-Factory 和 ms-swift 会为冻结的模型另建一个 DeepSpeed engine。stage 3 在那里仍是 stage 3，其他 stage 都变成 0，所以冻结的权重不会切分：每张卡上每个参数占 2 字节。",
     ),
     help: Text::new(
-        "use stage 3, or for DPO and KTO `precompute_ref_log_probs=True`, or LoRA, which needs no second model; `zeropilot memory` shows what each saves",
+        "use stage 3; or, for DPO and KTO, `precompute_ref_log_probs=True`; or LoRA, which needs no second model; `zeropilot memory` shows how much each saves",
         "改用 stage 3；DPO 和 KTO 也可以设 `precompute_ref_log_probs=True`；或者用 LoRA，不需要第二个模型。`zeropilot memory` 会给出各自能省多少",
     ),
 };
@@ -71,7 +71,7 @@ static IN_LLAMAFACTORY: Wording = Wording {
     message: WORDING.message,
     why: WORDING.why,
     help: Text::new(
-        "use stage 3, or `finetuning_type: lora`, which needs no second model; `zeropilot memory` shows what each saves",
+        "use stage 3, or `finetuning_type: lora`, which needs no second model; `zeropilot memory` shows how much each saves",
         "改用 stage 3；或者设 `finetuning_type: lora`，不需要第二个模型。`zeropilot memory` 会给出各自能省多少",
     ),
 };

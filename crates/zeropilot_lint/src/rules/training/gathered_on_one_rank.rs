@@ -12,7 +12,7 @@ pub(crate) static RULE: Rule = Rule {
     group: Group::Hangs,
     severity: Severity::Warning,
     summary: Text::new(
-        "`GatheredParameters` is entered on one rank only",
+        "only one rank enters `GatheredParameters`",
         "只在一个 rank 上进入 `GatheredParameters`",
     ),
     wordings: &[&WORDING],
@@ -38,11 +38,11 @@ pub(crate) static RULE: Rule = Rule {
 
 static WORDING: Wording = Wording {
     message: Text::new(
-        "`GatheredParameters` is entered only where `{condition}`: the run hangs in ZeRO stage 3",
+        "only ranks where `{condition}` enter `GatheredParameters`: the run hangs in ZeRO stage 3",
         "只在 `{condition}` 时进入 `GatheredParameters`，ZeRO stage 3 会卡住",
     ),
     why: Text::new(
-        "It gathers the shards of all ranks, so every rank must enter it. The one rank waits for the others until the collectives time out.",
+        "It gathers the shards of all ranks, so every rank must enter it. A single rank waits for the others until the collective times out.",
         "它要聚合所有 rank 的分片，每个 rank 都必须进入。只有一个 rank 进入时，它会一直等其他 rank，直到通信超时。",
     ),
     help: Text::new(

@@ -13,7 +13,7 @@ pub(crate) static RULE: Rule = Rule {
     group: Group::Gradients,
     severity: Severity::Note,
     summary: Text::new(
-        "generating completions in ZeRO stage 3 gathers the whole model on every GPU",
+        "in ZeRO stage 3, every GPU gathers the full model to generate completions",
         "stage 3 下生成补全时，每张卡都会聚合整个模型",
     ),
     wordings: &[&WORDING],
@@ -56,12 +56,12 @@ pub(crate) static RULE: Rule = Rule {
 
 static WORDING: Wording = Wording {
     message: Text::new(
-        "each time completions are generated, every GPU gathers the whole model",
+        "each time the trainer generates completions, every GPU gathers the full model",
         "每次生成补全时，每张卡都会聚合整个模型",
     ),
     why: Text::new(
-        "In ZeRO stage 3 the trainer gathers all weights before it calls `generate`: 2 bytes for each 16-bit parameter on each GPU, however many GPUs there are. From TRL 1.5 on, DeepSpeed then has no record of the order of weights, so the next micro-step prefetches nothing and gathers them one by one.",
-        "ZeRO stage 3 下，训练器在调用 `generate` 之前会聚合全部权重：不管有多少张卡，每张卡上每个 16 位参数都占 2 字节。从 TRL 1.5 起，之后 DeepSpeed 不再有权重的使用顺序，下一个 micro step 不会预取，而是逐个聚合权重。",
+        "In ZeRO stage 3, the trainer gathers all weights before it calls `generate`: 2 bytes per 16-bit parameter on each GPU, however many GPUs there are. From TRL 1.5 on, this also discards DeepSpeed's record of the order of weights, so the next micro-step prefetches nothing and gathers them one by one.",
+        "ZeRO stage 3 下，Trainer 在调用 `generate` 之前会聚合全部权重：不管有多少张卡，每张卡上每个 16 位参数都占 2 字节。从 TRL 1.5 起，这还会让 DeepSpeed 丢失权重使用顺序的记录，下一个 micro step 不会预取，而是逐个聚合权重。",
     ),
     help: Text::new(
         "generate with vLLM (`use_vllm=True`; TRL's GKD has no such option), or use each generation for more micro-steps (`steps_per_generation`); for GRPO and RLOO, `ds3_gather_for_generation=False` needs less memory and is much slower",

@@ -11,7 +11,7 @@ pub(crate) static RULE: Rule = Rule {
     group: Group::TrainingCode,
     severity: Severity::Warning,
     summary: Text::new(
-        "`zero_grad` in every micro-step throws accumulated gradients away",
+        "`zero_grad` in every micro-step discards the accumulated gradients",
         "每个 micro step 都调用 `zero_grad`，丢掉了累积的梯度",
     ),
     wordings: &[&WORDING],
@@ -52,12 +52,12 @@ const ACCUMULATING: &str = r#"{"train_micro_batch_size_per_gpu": 1, "gradient_ac
 
 static WORDING: Wording = Wording {
     message: Text::new(
-        "`{call}` in every micro-step: of {steps} micro-batches, only the last trains",
+        "`{call}` in every micro-step: of {steps} micro-batches, only the last one counts",
         "每个 micro step 都调用 `{call}`：{steps} 个 micro batch 里只有最后一个起作用",
     ),
     why: Text::new(
-        "`gradient_accumulation_steps` is {steps}, and in ZeRO stage {stage} this call drops the gradients accumulated so far. The loss of the last micro-batch is still divided by {steps}, so the update is {steps} times too small as well.",
-        "`gradient_accumulation_steps` 是 {steps}，在 ZeRO stage {stage} 下这个调用会丢掉已累积的梯度。最后一个 micro batch 的 loss 仍会除以 {steps}，更新量也小了 {steps} 倍。",
+        "`gradient_accumulation_steps` is {steps}, and in ZeRO stage {stage} this call discards the gradients accumulated so far. DeepSpeed still divides the loss of the last micro-batch by {steps}, so the update is also {steps} times too small.",
+        "`gradient_accumulation_steps` 是 {steps}，在 ZeRO stage {stage} 下这个调用会丢掉已累积的梯度。DeepSpeed 仍会把最后一个 micro batch 的 loss 除以 {steps}，更新量也小了 {steps} 倍。",
     ),
     help: Text::new(
         "remove `{call}`: `{engine}.step()` clears the gradients after each update",

@@ -14,7 +14,7 @@ pub(crate) static RULE: Rule = Rule {
     group: Group::TrainingCode,
     severity: Severity::Warning,
     summary: Text::new(
-        "losses are kept with their autograd graphs",
+        "the script keeps losses with their autograd graphs",
         "loss 连同计算图一起被保留",
     ),
     wordings: &[&TRAINING, &EVALUATION],
@@ -61,7 +61,7 @@ static EVALUATION: Wording = Wording {
         "`{keeper}` 保留了每个 batch 的 `{loss}` 和全部激活：没有用 `no_grad`",
     ),
     why: Text::new(
-        "No `backward` releases the graph, so the activations of every batch stay in GPU memory until it runs out.",
+        "No `backward` releases the graph, so the activations of every batch stay in GPU memory until CUDA runs out of memory.",
         "没有 `backward` 来释放计算图，每个 batch 的激活都会留在显存里，直到显存不足（CUDA OOM）。",
     ),
     help: Text::new(
@@ -76,7 +76,7 @@ static TRAINING: Wording = Wording {
         "`{keeper}` 保留了每一步的 `{loss}` 和它的计算图",
     ),
     why: Text::new(
-        "A loss that is kept keeps the graph that computed it, so host memory grows with every step until the process is killed: by 350 KiB a step for a Llama of 8 layers, more with more layers, on each rank.",
+        "A stored loss keeps the graph that computed it, so host memory grows with every step until the process is killed: by 350 KiB per step on each rank for a Llama with 8 layers, and more with more layers.",
         "保留 loss 就会保留算出它的计算图，主机内存每一步都增长，直到进程被杀：8 层的 Llama 每个 rank 每步增长 350 KiB，层数越多越快。",
     ),
     help: Text::new(

@@ -12,7 +12,7 @@ pub(crate) static RULE: Rule = Rule {
     group: Group::Hangs,
     severity: Severity::Warning,
     summary: Text::new(
-        "images are given to the model on some ranks only",
+        "only some ranks pass images to the model",
         "只有部分 rank 的 batch 带图像",
     ),
     wordings: &[&WORDING],

@@ -12,8 +12,8 @@ pub(crate) static RULE: Rule = Rule {
     group: Group::Batch,
     severity: Severity::Error,
     summary: Text::new(
-        "the config is read before ranks know of each other",
-        "进程组还没建立就读取了配置",
+        "the script reads the config before it starts the process group",
+        "脚本在建立进程组之前就读取了配置",
     ),
     wordings: &[&WORDING],
     sources: &[
@@ -42,15 +42,15 @@ const THREE_SIZES: &str = r#"{"train_batch_size": 16, "train_micro_batch_size_pe
 
 static WORDING: Wording = Wording {
     message: Text::new(
-        "`{call}` reads `{name}` as if there were one rank, and its batch sizes do not multiply",
+        "`{call}` reads `{name}` for a single rank, and its batch sizes do not multiply",
         "`{call}` 读取 `{name}` 时会当作只有 1 个进程，三个 batch 大小就对不上了",
     ),
     why: Text::new(
-        "the config is read before the process group is started, and without a group the engine counts 1 rank. It ends with `train_batch_size is not equal to micro_batch_per_gpu * gradient_acc_step * world_size`, however many ranks there are.",
-        "配置是在建立进程组之前读取的，没有进程组时引擎按 1 个进程算。不管实际有几个进程，都会报错退出：`train_batch_size is not equal to micro_batch_per_gpu * gradient_acc_step * world_size`。",
+        "The script reads the config before it starts the process group, and without a group DeepSpeed assumes 1 rank. It exits with `train_batch_size is not equal to micro_batch_per_gpu * gradient_acc_step * world_size`, however many ranks there are.",
+        "脚本在建立进程组之前读取配置，没有进程组时 DeepSpeed 按 1 个进程算。不管实际有几个进程，都会报错退出：`train_batch_size is not equal to micro_batch_per_gpu * gradient_acc_step * world_size`。",
     ),
     help: Text::new(
-        "call `deepspeed.init_distributed()` first, or leave `train_batch_size` out of the config",
+        "call `deepspeed.init_distributed()` first, or omit `train_batch_size` from the config",
         "先调用 `deepspeed.init_distributed()`，或在配置里去掉 `train_batch_size`",
     ),
 };

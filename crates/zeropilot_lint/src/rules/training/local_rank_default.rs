@@ -12,7 +12,7 @@ pub(crate) static RULE: Rule = Rule {
     group: Group::Launch,
     severity: Severity::Error,
     summary: Text::new(
-        "every rank takes the default of `--local_rank`",
+        "every rank uses the default of `--local_rank`",
         "所有进程都用了 `--local_rank` 的默认值",
     ),
     wordings: &[&WORDING],
@@ -40,15 +40,15 @@ pub(crate) static RULE: Rule = Rule {
 
 static WORDING: Wording = Wording {
     message: Text::new(
-        "`{launcher}` does not pass `--local_rank`, so every rank takes {default}",
+        "`{launcher}` does not pass `--local_rank`, so every rank uses the default {default}",
         "`{launcher}` 不会传 `--local_rank`，所有进程都会用默认值 {default}",
     ),
     why: Text::new(
-        "the rank on the node comes in the variable `LOCAL_RANK`. The engine compares it with the option it is handed and ends with `Mismatch in local rank setting` on all ranks but one.",
-        "节点内的 rank 通过环境变量 `LOCAL_RANK` 传入。引擎会拿它与传进来的参数比对，除了一个进程，其余都会报错退出：`Mismatch in local rank setting`。",
+        "The launcher sets the local rank in the environment variable `LOCAL_RANK`. DeepSpeed compares it with the option and exits with `Mismatch in local rank setting` on all ranks except one.",
+        "启动器通过环境变量 `LOCAL_RANK` 设置节点内的 rank。DeepSpeed 会拿它与传进来的参数比对，除了一个进程，其余都会报错退出：`Mismatch in local rank setting`。",
     ),
     help: Text::new(
-        "make the default -1, or `int(os.environ[\"LOCAL_RANK\"])`",
+        "change the default to -1, or to `int(os.environ[\"LOCAL_RANK\"])`",
         "把默认值改成 -1，或 `int(os.environ[\"LOCAL_RANK\"])`",
     ),
 };

@@ -10,7 +10,7 @@ pub(crate) static RULE: Rule = Rule {
     group: Group::Launch,
     severity: Severity::Error,
     summary: Text::new(
-        "the script does not take `--local_rank`",
+        "the script does not accept `--local_rank`",
         "脚本不接受 `--local_rank` 参数",
     ),
     wordings: &[&WORDING],
@@ -38,11 +38,11 @@ pub(crate) static RULE: Rule = Rule {
 
 static WORDING: Wording = Wording {
     message: Text::new(
-        "`deepspeed` passes `--local_rank`, which this script does not take",
+        "`deepspeed` passes `--local_rank`, which this script does not accept",
         "`deepspeed` 会传入 `--local_rank`，而这个脚本不接受",
     ),
     why: Text::new(
-        "the launcher adds `--local_rank=N` to the options of every rank, and `argparse` ends with `unrecognized arguments`.",
+        "The launcher adds `--local_rank=N` to the arguments of every rank, and `argparse` exits with `unrecognized arguments`.",
         "启动器会给每个进程加上 `--local_rank=N`，`argparse` 不认识就会报错退出：`unrecognized arguments`。",
     ),
     help: Text::new(

@@ -13,7 +13,7 @@ pub(crate) static RULE: Rule = Rule {
     group: Group::Gradients,
     severity: Severity::Note,
     summary: Text::new(
-        "DPO with LoRA in ZeRO stage 3 gathers each weight on its own",
+        "DPO with LoRA in ZeRO stage 3 gathers weights one by one",
         "stage 3 下用 LoRA 做 DPO，权重会逐个聚合",
     ),
     wordings: &[&WORDING],
@@ -44,12 +44,12 @@ pub(crate) static RULE: Rule = Rule {
 
 static WORDING: Wording = Wording {
     message: Text::new(
-        "the reference pass of DPO with LoRA stops prefetching: each weight is gathered on its own",
-        "LoRA 下 DPO 的参考前向会让预取失效：权重逐个聚合",
+        "the reference pass of DPO with LoRA disables prefetching: DeepSpeed gathers weights one by one",
+        "LoRA 下 DPO 的参考前向会让预取失效：DeepSpeed 逐个聚合权重",
     ),
     why: Text::new(
-        "The reference is the same model with its adapters off, run between forward and backward. It uses other modules than DeepSpeed has recorded, so in every micro-step DeepSpeed discards its record and prefetches nothing. A recorded step of a small model made 74 all-gathers; with precomputed references it made 2.",
-        "参考模型就是关掉适配器的同一个模型，在前向和反向之间运行。它用到的模块与 DeepSpeed 记录的不同，所以每个 micro step 里 DeepSpeed 都会丢弃记录，不再预取。小模型的一步实测有 74 次 all-gather；预先算好参考值后只有 2 次。",
+        "The reference is the same model with its adapters off, run between forward and backward. It uses other modules than DeepSpeed recorded, so in every micro-step DeepSpeed discards its record and prefetches nothing. A measured step of a small model made 74 all-gathers; with precomputed reference log probabilities, it made 2.",
+        "参考模型就是关掉适配器的同一个模型，在前向和反向之间运行。它用到的模块与 DeepSpeed 记录的不同，所以每个 micro step 里 DeepSpeed 都会丢弃记录，不再预取。小模型的一步实测有 74 次 all-gather；预先算好参考对数概率后只有 2 次。",
     ),
     help: Text::new(
         "set `precompute_ref_log_probs=True`: the reference runs once before training (the data set must not be streamed)",

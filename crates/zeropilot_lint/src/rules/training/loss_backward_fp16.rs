@@ -36,11 +36,11 @@ const FP16: &str =
 
 static WORDING: Wording = Wording {
     message: Text::new(
-        "`{call}` does not scale the loss, and the model trains in fp16",
+        "`{call}` does not scale the loss, but the model trains in fp16",
         "`{call}` 没有对 loss 做缩放，而模型用 fp16 训练",
     ),
     why: Text::new(
-        "In fp16 the loss must be multiplied by the loss scale before gradients are computed. DeepSpeed exits with a `RuntimeError` at the first backward pass.",
+        "In fp16, the loss must be multiplied by the loss scale before the backward pass. DeepSpeed exits with a `RuntimeError` in the first backward pass.",
         "fp16 训练要先把 loss 乘以 loss scale 再求梯度。第一次反向时 DeepSpeed 就以 `RuntimeError` 退出。",
     ),
     help: Text::new(

@@ -38,15 +38,15 @@ pub(crate) static RULE: Rule = Rule {
 
 static WORDING: Wording = Wording {
     message: Text::new(
-        "`{scaler}.scale` multiplies the loss that `{call}` gets, and it is never divided again",
+        "`{scaler}.scale` multiplies the loss passed to `{call}`, and nothing divides it again",
         "`{scaler}.scale` 把交给 `{call}` 的 loss 放大了，之后没有再缩小",
     ),
     why: Text::new(
-        "A `GradScaler` starts at 65536 and divides the gradients in its own `step`, which does not know DeepSpeed's gradients. They stay that much too large: every step is clipped, fp16 overflows, and SGD diverges.",
+        "A `GradScaler` starts at 65536 and unscales gradients in its own `step`, which does not have DeepSpeed's gradients. They stay too large by that factor: every step is clipped, fp16 overflows, and SGD diverges.",
         "`GradScaler` 从 65536 开始，要在它自己的 `step` 里才会把梯度缩小，而那里没有 DeepSpeed 的梯度。于是梯度一直放大这么多倍：每一步都触发裁剪，fp16 会溢出，SGD 会发散。",
     ),
     help: Text::new(
-        "remove the `GradScaler`: with `fp16` in the config DeepSpeed scales the loss itself, and bf16 needs no scale",
+        "remove the `GradScaler`: with `fp16` in the config, DeepSpeed scales the loss itself, and bf16 needs no scaling",
         "去掉 `GradScaler`：配置里写 `fp16` 时 DeepSpeed 会自己缩放 loss，bf16 不需要缩放",
     ),
 };

@@ -26,7 +26,7 @@ static WORDING: Wording = Wording {
         "DeepSpeed 的 `MoE` 层不能与 ZeRO stage 3 同用",
     ),
     why: Text::new(
-        "Its experts live on groups of ranks of their own, which stage 3 does not partition. DeepSpeed exits with an `AssertionError` when it starts.",
+        "Its experts are placed on separate groups of ranks, which stage 3 does not partition. DeepSpeed exits with an `AssertionError` at startup.",
         "它的专家分布在单独的进程组里，stage 3 不会切分它们。DeepSpeed 启动时以 `AssertionError` 退出。",
     ),
     help: Text::new(

@@ -11,7 +11,7 @@ pub(crate) static RULE: Rule = Rule {
     group: Group::Hangs,
     severity: Severity::Error,
     summary: Text::new(
-        "`no_sync` where gradients are partitioned",
+        "`no_sync` with partitioned gradients",
         "梯度分片时调用 `no_sync`",
     ),
     wordings: &[&WORDING],
@@ -44,12 +44,12 @@ static WORDING: Wording = Wording {
         "`{call}` 不能用于 ZeRO stage {stage}",
     ),
     why: Text::new(
-        "from stage 2 on gradients are reduced while they are computed, and each rank keeps its part only. The engine ends with `no_sync context manager is incompatible with gradient partitioning logic`; engines before 0.16 have no such method at all.",
-        "从 stage 2 起，梯度边算边规约，每个进程只保留自己的一份。引擎会报错退出：`no_sync context manager is incompatible with gradient partitioning logic`；0.16 之前的引擎根本没有这个方法。",
+        "From stage 2 on, DeepSpeed reduces gradients during the backward pass, and each rank keeps only its shard. DeepSpeed exits with `no_sync context manager is incompatible with gradient partitioning logic`; versions before 0.16 do not have this method.",
+        "从 stage 2 起，DeepSpeed 在反向过程中就规约梯度，每个进程只保留自己的分片。DeepSpeed 会报错退出：`no_sync context manager is incompatible with gradient partitioning logic`；0.16 之前的版本没有这个方法。",
     ),
     help: Text::new(
-        "leave it out, since the engine accumulates by itself over `gradient_accumulation_steps`; or use stage 1",
-        "去掉它：引擎会按 `gradient_accumulation_steps` 自己累积；或改用 stage 1",
+        "remove it, because DeepSpeed itself accumulates over `gradient_accumulation_steps`; or use stage 1",
+        "去掉它：DeepSpeed 会按 `gradient_accumulation_steps` 自己累积；或改用 stage 1",
     ),
 };
 

@@ -8,7 +8,7 @@ pub(crate) static RULE: Rule = Rule {
     name: "optimizer-stepped-by-script",
     group: Group::Optimizer,
     severity: Severity::Warning,
-    summary: Text::new("the script steps the optimizer past DeepSpeed", "脚本绕过 DeepSpeed 直接更新优化器"),
+    summary: Text::new("the script calls the optimizer's `step` instead of DeepSpeed's", "脚本直接调用优化器的 `step`，绕过了 DeepSpeed"),
     wordings: &[&WORDING],
     sources: &[],
     examples: &[Example::job("deepspeed --num_gpus 2 t.py --deepspeed_config ds.json").files(&[
@@ -24,12 +24,12 @@ pub(crate) static RULE: Rule = Rule {
 
 static WORDING: Wording = Wording {
     message: Text::new(
-        "`{call}` is called instead of `{engine}.step`",
-        "调用了 `{call}`，而没有调用 `{engine}.step`",
+        "the script calls `{call}` instead of `{engine}.step`",
+        "脚本调用了 `{call}`，而没有调用 `{engine}.step`",
     ),
     why: Text::new(
-        "`{engine}.step` knows when a step is due, clips, steps the scheduler and clears the gradients. With ZeRO, the optimizer alone fails at the first micro-step that is not the last of an accumulation.",
-        "`{engine}.step` 负责判断何时更新、裁剪、推进调度器和清空梯度。用 ZeRO 时，累积还没结束就直接调用优化器会报错。",
+        "`{engine}.step` decides when to update, clips gradients, steps the scheduler and clears the gradients. With ZeRO, calling the optimizer directly fails at the first micro-step before the accumulation boundary.",
+        "`{engine}.step` 负责判断何时更新、裁剪梯度、推进调度器和清空梯度。用 ZeRO 时，在累积边界之前直接调用优化器会报错。",
     ),
     help: Text::new(
         "call `{engine}.step()` after every `backward`, and remove `{call}` and `zero_grad`",

@@ -9,7 +9,7 @@ pub(crate) static RULE: Rule = Rule {
     group: Group::Gradients,
     severity: Severity::Error,
     summary: Text::new(
-        "a pipeline with ZeRO stage 2 or 3",
+        "pipeline parallelism with ZeRO stage 2 or 3",
         "流水线并行搭配 ZeRO stage 2 或 3",
     ),
     wordings: &[&WORDING],
@@ -21,11 +21,11 @@ pub(crate) static RULE: Rule = Rule {
 
 static WORDING: Wording = Wording {
     message: Text::new(
-        "a `PipelineModule` does not work with ZeRO stage {stage}",
+        "`PipelineModule` does not work with ZeRO stage {stage}",
         "`PipelineModule` 不能与 ZeRO stage {stage} 同用",
     ),
     why: Text::new(
-        "A pipeline reduces gradients after its last micro-batch, so they cannot be split before. DeepSpeed exits with `ZeRO-2 and ZeRO-3 are incompatible with pipeline parallelism`.",
+        "A pipeline reduces gradients after its last micro-batch, so DeepSpeed cannot partition them earlier. It exits with `ZeRO-2 and ZeRO-3 are incompatible with pipeline parallelism`.",
         "流水线在最后一个 micro batch 之后才规约梯度，不能提前切分。DeepSpeed 报错退出：`ZeRO-2 and ZeRO-3 are incompatible with pipeline parallelism`。",
     ),
     help: Text::new("set `stage` to 1 or 0", "把 `stage` 改成 1 或 0"),

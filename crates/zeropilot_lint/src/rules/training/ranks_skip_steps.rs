@@ -16,7 +16,7 @@ pub(crate) static RULE: Rule = Rule {
     group: Group::Hangs,
     severity: Severity::Warning,
     summary: Text::new(
-        "ranks skip training steps by their own data",
+        "ranks skip training steps depending on their own data",
         "各 rank 按自己的数据跳过训练步",
     ),
     wordings: &[&LEAVES, &ONLY_IF],
@@ -63,22 +63,22 @@ pub(crate) static RULE: Rule = Rule {
 
 static LEAVES: Wording = Wording {
     message: Text::new(
-        "ranks skip `{call}` where `{condition}`, each by its own data: the run hangs or fails",
+        "ranks skip `{call}` where `{condition}`, each based on its own data: the run hangs or fails",
         "各 rank 按自己的数据在 `{condition}` 时跳过 `{call}`，训练会卡住或报错",
     ),
     why: Text::new(
-        "All ranks must make the same calls: `backward` and `step` reduce gradients over all of them, and in stage 3 every layer is gathered. A rank that skips a step pairs its next collectives with the wrong ones of the other ranks, or is missing at the end.",
+        "All ranks must make the same calls: `backward` and `step` reduce gradients over all ranks, and in stage 3 every layer is gathered. If a rank skips a step, its next collectives match the wrong ones of the other ranks, or it is missing at the end.",
         "所有 rank 的调用必须一致：`backward` 和 `step` 会在全部 rank 之间规约梯度，stage 3 的每一层还要聚合权重。跳过一步的 rank 会把后面的通信和其他 rank 配错，或者在最后缺席。",
     ),
     help: Text::new(
-        "decide together: reduce the flag over all ranks (`dist.all_reduce(flag, op=ReduceOp.MAX)`) before the condition, or use `torch.nan_to_num(loss) * 0` as the loss and continue",
+        "decide on all ranks together: reduce the flag over all ranks (`dist.all_reduce(flag, op=ReduceOp.MAX)`) before the condition, or use `torch.nan_to_num(loss) * 0` as the loss and continue",
         "一起决定：先对标志做 all-reduce（`dist.all_reduce(flag, op=ReduceOp.MAX)`）再判断；或者用 `torch.nan_to_num(loss) * 0` 代替 loss，照常继续",
     ),
 };
 
 static ONLY_IF: Wording = Wording {
     message: Text::new(
-        "`{call}` runs only where `{condition}`, by the data of each rank: the run hangs or fails",
+        "`{call}` runs only where `{condition}`, which depends on the data of each rank: the run hangs or fails",
         "`{call}` 只在 `{condition}` 时执行，而各 rank 按自己的数据判断，训练会卡住或报错",
     ),
     why: LEAVES.why,

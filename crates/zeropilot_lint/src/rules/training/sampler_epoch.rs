@@ -37,15 +37,15 @@ pub(crate) static RULE: Rule = Rule {
 
 static WORDING: Wording = Wording {
     message: Text::new(
-        "`{sampler}.set_epoch` is never called: every epoch has the same order",
-        "没有调用 `{sampler}.set_epoch`：每个 epoch 的顺序都一样",
+        "the script never calls `{sampler}.set_epoch`: every epoch has the same order",
+        "脚本没有调用 `{sampler}.set_epoch`：每个 epoch 的顺序都一样",
     ),
     why: Text::new(
-        "`DistributedSampler` shuffles by its seed and the number of the epoch, and that number stays 0. Each rank sees the same samples in the same order in every epoch.",
+        "`DistributedSampler` shuffles by its seed and the epoch number, which stays 0. In every epoch, each rank sees the same samples in the same order.",
         "`DistributedSampler` 按种子和 epoch 编号打乱顺序，而这个编号一直是 0。每个 rank 在每个 epoch 都按同样的顺序看到同样的样本。",
     ),
     help: Text::new(
-        "call `{sampler}.set_epoch(epoch)` at the beginning of each epoch",
+        "call `{sampler}.set_epoch(epoch)` at the start of each epoch",
         "每个 epoch 开始时调用 `{sampler}.set_epoch(epoch)`",
     ),
 };

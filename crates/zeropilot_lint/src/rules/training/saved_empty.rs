@@ -11,7 +11,7 @@ pub(crate) static RULE: Rule = Rule {
     name: "weights-saved-empty",
     group: Group::Construction,
     severity: Severity::Warning,
-    summary: Text::new("weights are saved empty", "保存下来的权重是空的"),
+    summary: Text::new("the script saves empty weights", "脚本保存的权重是空的"),
     wordings: &[&ENGINE, &ACCELERATE],
     sources: &[
         "huggingface/peft#2450",
@@ -62,15 +62,15 @@ const ACCELERATED: &str = r#"{"train_micro_batch_size_per_gpu": 1, "gradient_acc
 
 static ENGINE: Wording = Wording {
     message: Text::new(
-        "`{call}` writes empty weights under ZeRO stage 3",
-        "ZeRO stage 3 下，`{call}` 写出的权重是空的",
+        "`{call}` saves empty weights under ZeRO stage 3",
+        "ZeRO stage 3 下，`{call}` 保存的权重是空的",
     ),
     why: Text::new(
-        "a partitioned parameter has no elements outside of a forward pass, so all but the small ones that every rank keeps whole are stored with size 0. There is no message until the files are loaded.",
-        "分片之后，参数在前向之外没有元素；除了每个进程都完整保留的小参数，其余都会以大小 0 存盘。写的时候没有提示，等到加载才会发现。",
+        "Outside a forward pass, a partitioned parameter has no elements, so all parameters are saved with size 0, except small ones that every rank keeps in full. No error appears until you load the files.",
+        "切分之后，参数在前向之外没有元素；除了每个进程都完整保留的小参数，其余都会以大小 0 保存。保存时不报错，等到加载才会发现。",
     ),
     help: Text::new(
-        "call `{engine}.save_16bit_model(…)` on all ranks with `stage3_gather_16bit_weights_on_model_save` on, or `{engine}.save_checkpoint(…)` and convert with `zero_to_fp32.py`",
+        "turn on `stage3_gather_16bit_weights_on_model_save` and call `{engine}.save_16bit_model(…)` on all ranks, or call `{engine}.save_checkpoint(…)` and convert it with `zero_to_fp32.py`",
         "打开 `stage3_gather_16bit_weights_on_model_save`，在所有进程上调用 `{engine}.save_16bit_model(…)`；或用 `{engine}.save_checkpoint(…)` 保存后再用 `zero_to_fp32.py` 转换",
     ),
 };
@@ -78,11 +78,11 @@ static ENGINE: Wording = Wording {
 static ACCELERATE: Wording = Wording {
     message: ENGINE.message,
     why: Text::new(
-        "unwrapping gives the module, not its weights: a partitioned parameter has no elements outside of a forward pass and is stored with size 0. There is no message until the files are loaded.",
-        "unwrap 得到的只是 module：分片之后，参数在前向之外没有元素，会以大小 0 存盘。写的时候没有提示，等到加载才会发现。",
+        "Unwrapping returns the module, not its weights: outside a forward pass, a partitioned parameter has no elements and is saved with size 0. No error appears until you load the files.",
+        "unwrap 得到的只是 module，没有权重：切分之后，参数在前向之外没有元素，会以大小 0 保存。保存时不报错，等到加载才会发现。",
     ),
     help: Text::new(
-        "on all ranks call `{engine}.get_state_dict(model)`, which gathers, and pass the result as `state_dict=`",
+        "call `{engine}.get_state_dict(model)` on all ranks, which gathers the weights, and pass the result as `state_dict=`",
         "在所有进程上调用 `{engine}.get_state_dict(model)` 聚合权重，再用 `state_dict=` 传入",
     ),
 };

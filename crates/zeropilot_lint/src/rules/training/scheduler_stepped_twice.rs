@@ -9,8 +9,8 @@ pub(crate) static RULE: Rule = Rule {
     group: Group::Optimizer,
     severity: Severity::Warning,
     summary: Text::new(
-        "the scheduler is stepped by DeepSpeed and by the script",
-        "调度器被 DeepSpeed 和脚本各推进一次",
+        "both DeepSpeed and the script step the scheduler",
+        "DeepSpeed 和脚本各推进一次调度器",
     ),
     wordings: &[&WORDING],
     sources: &[],
@@ -21,15 +21,15 @@ pub(crate) static RULE: Rule = Rule {
 
 static WORDING: Wording = Wording {
     message: Text::new(
-        "`{call}` steps a scheduler that DeepSpeed steps too",
+        "`{call}` steps a scheduler that DeepSpeed also steps",
         "`{call}` 又推进了一次 DeepSpeed 已经推进的调度器",
     ),
     why: Text::new(
-        "`engine.step` steps the scheduler it was given after every update. With the call in the script the learning rate moves twice as fast.",
+        "`engine.step` steps the scheduler passed to DeepSpeed after every update. With the extra call in the script, the learning rate changes twice as fast.",
         "`engine.step` 每次更新后都会推进交给它的调度器。脚本再调用一次，学习率就变化得快一倍。",
     ),
     help: Text::new(
-        "remove the call, or do not hand the scheduler to `deepspeed.initialize`",
+        "remove the call, or do not pass the scheduler to `deepspeed.initialize`",
         "删掉这个调用，或不要把调度器交给 `deepspeed.initialize`",
     ),
 };

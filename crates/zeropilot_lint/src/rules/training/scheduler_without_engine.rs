@@ -10,7 +10,7 @@ pub(crate) static RULE: Rule = Rule {
     group: Group::TrainingCode,
     severity: Severity::Warning,
     summary: Text::new(
-        "the scheduler changes the rate of an optimizer that DeepSpeed does not use",
+        "the scheduler changes the learning rate of an optimizer that DeepSpeed does not use",
         "调度器改的是 DeepSpeed 没有使用的优化器的学习率",
     ),
     wordings: &[&WORDING],
@@ -45,11 +45,11 @@ static WORDING: Wording = Wording {
         "`{scheduler}` 改的是 `{optimizer}` 的学习率，而 DeepSpeed 没有使用这个优化器",
     ),
     why: Text::new(
-        "`deepspeed.initialize` is not given `{optimizer}` and builds the optimizer of the config. Its learning rate never changes: there is no warmup and no decay, while `{scheduler}` reports both.",
+        "`deepspeed.initialize` does not get `{optimizer}` and creates the optimizer of the config. Its learning rate never changes: there is no warmup and no decay, although `{scheduler}` reports both.",
         "`deepspeed.initialize` 没有拿到 `{optimizer}`，会按配置另建一个优化器，它的学习率一直不变：没有 warmup，也不衰减，而 `{scheduler}` 打印出来的却在变。",
     ),
     help: Text::new(
-        "write a `scheduler` section into the config, or pass `optimizer={optimizer}, lr_scheduler={scheduler}` and remove the `optimizer` section and `{scheduler}.step()`",
+        "add a `scheduler` section to the config, or pass `optimizer={optimizer}, lr_scheduler={scheduler}` and remove the `optimizer` section and `{scheduler}.step()`",
         "在配置里写 `scheduler`；或者传入 `optimizer={optimizer}, lr_scheduler={scheduler}`，并去掉配置里的 `optimizer` 和脚本里的 `{scheduler}.step()`",
     ),
 };

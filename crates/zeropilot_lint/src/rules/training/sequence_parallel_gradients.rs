@@ -59,15 +59,15 @@ pub(crate) static RULE: Rule = Rule {
 
 static WORDING: Wording = Wording {
     message: Text::new(
-        "gradients and their norm come out {size} times as large as they should: Ulysses with {config}",
+        "gradients and their norm are {size} times as large as they should be: Ulysses with {config}",
         "梯度及其范数会放大到 {size} 倍：Ulysses 与 {config} 一起使用",
     ),
     why: Text::new(
-        "The ranks of a sequence already add up their gradients, and here DeepSpeed averages over the sequences instead of all ranks. Loss and Adam hide it; gradient clipping acts that many times too strongly, and SGD takes larger steps. Two real ranks had a norm of 4.28 where one rank and stage 3 had 2.14.",
+        "The ranks of a sequence already sum their gradients, but here DeepSpeed averages over the number of sequences instead of all ranks. The loss and Adam hide it; gradient clipping acts that many times too strongly, and SGD takes larger steps. On two real ranks, the norm was 4.28; on one rank and in stage 3, it was 2.14.",
         "同一条序列的各个 rank 已经把梯度加过一遍，而这里 DeepSpeed 只按序列数求平均，没有按全部 rank。loss 和 Adam 看不出问题；梯度裁剪会强出这么多倍，SGD 的步长也会变大。两个真实 rank 的梯度范数是 4.28，单个 rank 和 stage 3 都是 2.14。",
     ),
     help: Text::new(
-        "use ZeRO stage 3 and leave `reduce_scatter` on",
+        "use ZeRO stage 3 and keep `reduce_scatter` on",
         "改用 ZeRO stage 3，并保持 `reduce_scatter` 开启",
     ),
 };

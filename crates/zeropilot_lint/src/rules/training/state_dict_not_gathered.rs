@@ -12,7 +12,7 @@ pub(crate) static RULE: Rule = Rule {
     group: Group::Saving,
     severity: Severity::Error,
     summary: Text::new(
-        "`get_state_dict` in stage 3 without gathered weights",
+        "`get_state_dict` in stage 3 without weight gathering",
         "stage 3 没有合并权重却调用 `get_state_dict`",
     ),
     wordings: &[&WORDING],
@@ -28,7 +28,7 @@ static WORDING: Wording = Wording {
         "在 ZeRO stage 3 下，`{call}` 需要 `stage3_gather_16bit_weights_on_model_save`",
     ),
     why: Text::new(
-        "accelerate collects the weights through DeepSpeed, which does so only with this key. Otherwise the call raises a `ValueError`, after training is done.",
+        "accelerate gathers the weights through DeepSpeed, which does so only with this key. Otherwise, the call raises a `ValueError` after training has finished.",
         "accelerate 通过 DeepSpeed 合并权重，而这要先打开这个键；否则训练结束后这个调用会抛 `ValueError`。",
     ),
     help: Text::new(

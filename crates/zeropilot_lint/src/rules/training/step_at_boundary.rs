@@ -13,7 +13,7 @@ pub(crate) static RULE: Rule = Rule {
     group: Group::Batch,
     severity: Severity::Warning,
     summary: Text::new(
-        "`engine.step` only every accumulation",
+        "`engine.step` only at the accumulation boundary",
         "只在累积边界调用 `engine.step`",
     ),
     wordings: &[&WORDING],
@@ -25,11 +25,11 @@ pub(crate) static RULE: Rule = Rule {
 
 static WORDING: Wording = Wording {
     message: Text::new(
-        "`{call}` is called only where `{condition}`: the weights change every {product} micro-steps",
+        "`{call}` runs only where `{condition}`: the weights change every {product} micro-steps",
         "`{call}` 只在 `{condition}` 时调用：每 {product} 个 micro step 才更新一次",
     ),
     why: Text::new(
-        "DeepSpeed counts calls of `step` and updates at every {steps}th one, as `gradient_accumulation_steps` says. Calling it at the boundary alone accumulates twice.",
+        "DeepSpeed counts calls of `step` and updates the weights at every {steps}th call, as `gradient_accumulation_steps` sets. Calling it only at the boundary accumulates twice.",
         "DeepSpeed 自己数 `step` 的调用次数，按 `gradient_accumulation_steps` 每 {steps} 次更新一次。只在边界调用，就累积了两遍。",
     ),
     help: Text::new("call `{call}` after every `backward`", "每次 `backward` 之后都调用 `{call}`"),

@@ -13,7 +13,7 @@ pub(crate) static RULE: Rule = Rule {
     group: Group::Auto,
     severity: Severity::Error,
     summary: Text::new(
-        "evaluation before training fills in the number of steps",
+        "evaluation before training sets the number of training steps to 0",
         "训练之前的评估把总步数填成了 0",
     ),
     wordings: &[&WORDING],
@@ -35,15 +35,15 @@ const EVALUATES: &str = "args = TrainingArguments(deepspeed='ds.json', per_devic
 
 static WORDING: Wording = Wording {
     message: Text::new(
-        "`{call}` before `train` fills `scheduler.params.total_num_steps` with 0",
+        "`{call}` before `train` sets `scheduler.params.total_num_steps` to 0",
         "`train` 之前的 `{call}` 会把 `scheduler.params.total_num_steps` 填成 0",
     ),
     why: Text::new(
-        "the first call of the Trainer fills `\"auto\"`, and evaluation has no training steps. `train` then ends with `ds scheduler.params.total_num_steps=0 vs hf num_training_steps (calculated)=…`.",
+        "The first call of the Trainer fills in `\"auto\"`, and evaluation has no training steps. `train` then exits with `ds scheduler.params.total_num_steps=0 vs hf num_training_steps (calculated)=…`.",
         "`\"auto\"` 由 Trainer 的第一次调用填写，而评估没有训练步数。之后 `train` 会报错退出：`ds scheduler.params.total_num_steps=0 vs hf num_training_steps (calculated)=…`。",
     ),
     help: Text::new(
-        "set `eval_on_start=True`, which evaluates inside `train`; or remove the `scheduler` section, so that the Trainer brings its own",
+        "set `eval_on_start=True`, which evaluates inside `train`; or remove the `scheduler` section, so that the Trainer creates its own scheduler",
         "设置 `eval_on_start=True`，在 `train` 里先评估一次；或删掉 `scheduler` 段，用 Trainer 自己的 scheduler",
     ),
 };

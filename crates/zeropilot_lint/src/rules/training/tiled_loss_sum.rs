@@ -17,7 +17,7 @@ pub(crate) static RULE: Rule = Rule {
     group: Group::Gradients,
     severity: Severity::Warning,
     summary: Text::new(
-        "`TiledFusedLogitsLoss` leaves the gradient of the output layer unscaled",
+        "`TiledFusedLogitsLoss` does not scale the gradient of the output layer",
         "`TiledFusedLogitsLoss` 没有缩放输出层的梯度",
     ),
     wordings: &[&WORDING, &ACCUMULATED, &LOSS_SCALE],
@@ -47,39 +47,39 @@ pub(crate) static RULE: Rule = Rule {
 
 static WORDING: Wording = Wording {
     message: Text::new(
-        "the gradient of the output layer stays that of the sum, whatever the loss is divided by afterwards",
-        "之后无论把 loss 除以什么，输出层的梯度都还是求和的梯度",
+        "the output layer keeps the gradient of the summed loss, whatever you divide the loss by afterwards",
+        "之后无论把 loss 除以什么，输出层的梯度都还是求和 loss 的梯度",
     ),
     why: Text::new(
-        "DeepSpeed computes it in the forward pass, and backward scales only the gradient of the hidden states. Divided by the number of tokens, the loss of 32 tokens gave a gradient norm of 31.4 instead of 1.52. Clipping then takes nearly everything from the other layers. The division by accumulation steps and the fp16 loss scale are missing as well.",
-        "DeepSpeed 在前向时就算好了它，反向只缩放隐藏状态的梯度。32 个 token 的 loss 除以 token 数之后，梯度范数是 31.4，而不是 1.52；梯度裁剪会因此把其他层的梯度几乎裁光。除以梯度累积步数、fp16 的 loss scale 也同样没有作用到它。",
+        "DeepSpeed computes this gradient in the forward pass, and backward scales only the gradient of the hidden states. With the loss of 32 tokens divided by the number of tokens, the gradient norm was 31.4 instead of 1.52. Gradient clipping then removes nearly all of the gradients of the other layers. The division by accumulation steps and the fp16 loss scale are missing as well.",
+        "DeepSpeed 在前向时就算好了这个梯度，反向只缩放隐藏状态的梯度。32 个 token 的 loss 除以 token 数之后，梯度范数是 31.4，而不是 1.52；梯度裁剪会因此把其他层的梯度几乎裁光。除以梯度累积步数、fp16 的 loss scale 也同样没有作用到它。",
     ),
     help: Text::new(
-        "use `sequence_tiled_compute`, which computes the loss again in backward (norm 1.52), or a fused loss such as Liger Kernel's",
+        "use `sequence_tiled_compute`, which recomputes the loss in backward (norm 1.52), or a fused loss such as Liger Kernel's",
         "改用 `sequence_tiled_compute`（反向时会重新计算 loss，范数为 1.52），或 Liger Kernel 的融合 loss",
     ),
 };
 
 static ACCUMULATED: Wording = Wording {
     message: Text::new(
-        "the gradient of the output layer is {steps} times too large: it is not divided by the accumulation steps",
+        "the gradient of the output layer is {steps} times too large: nothing divides it by the accumulation steps",
         "输出层的梯度会大 {steps} 倍：它没有除以梯度累积步数",
     ),
     why: Text::new(
-        "DeepSpeed computes it in the forward pass, and only `backward` divides by `gradient_accumulation_steps`. Over 4 micro-batches, a gradient norm of 1.34 became 3.78, and clipping takes from the other layers.",
-        "DeepSpeed 在前向时就算好了它，而除以 `gradient_accumulation_steps` 是在 `backward` 里。累积 4 个 micro batch 时，梯度范数从 1.34 变成 3.78，梯度裁剪会因此压低其他层。",
+        "DeepSpeed computes this gradient in the forward pass, and only `backward` divides by `gradient_accumulation_steps`. Over 4 micro-batches, a gradient norm of 1.34 became 3.78, so gradient clipping shrinks the gradients of the other layers.",
+        "DeepSpeed 在前向时就算好了这个梯度，而除以 `gradient_accumulation_steps` 是在 `backward` 里。累积 4 个 micro batch 时，梯度范数从 1.34 变成 3.78，梯度裁剪会因此压低其他层的梯度。",
     ),
     help: WORDING.help,
 };
 
 static LOSS_SCALE: Wording = Wording {
     message: Text::new(
-        "the gradient of the output layer all but vanishes: the fp16 loss scale does not reach it",
+        "the gradient of the output layer nearly vanishes: the fp16 loss scale does not reach it",
         "输出层的梯度几乎为零：fp16 的 loss scale 没有作用到它",
     ),
     why: Text::new(
-        "DeepSpeed computes it in the forward pass, before the loss is scaled, and divides it by the loss scale like the others. With a scale of 65536, the output layer kept a 65536th of its gradient.",
-        "DeepSpeed 在前向时就算好了它，那时 loss 还没有放大，之后却和其他层一样除以 loss scale。loss scale 为 65536 时，输出层只剩 1/65536 的梯度。",
+        "DeepSpeed computes this gradient in the forward pass, before it scales the loss, and later divides it by the loss scale like the others. With a scale of 65536, the output layer kept 1/65536 of its gradient.",
+        "DeepSpeed 在前向时就算好了这个梯度，那时 loss 还没有放大，之后却和其他层一样除以 loss scale。loss scale 为 65536 时，输出层只剩 1/65536 的梯度。",
     ),
     help: WORDING.help,
 };

@@ -10,7 +10,7 @@ pub(crate) static RULE: Rule = Rule {
     group: Group::Launch,
     severity: Severity::Error,
     summary: Text::new(
-        "a config on the command line and in the script",
+        "both the command line and the script pass a config",
         "命令行和脚本各给了一份配置",
     ),
     wordings: &[&WORDING],
@@ -22,12 +22,12 @@ pub(crate) static RULE: Rule = Rule {
 
 static WORDING: Wording = Wording {
     message: Text::new(
-        "`deepspeed.initialize` gets a config and `--deepspeed_config` names another",
+        "`deepspeed.initialize` gets a config, and `--deepspeed_config` names another",
         "`deepspeed.initialize` 已经有配置，`--deepspeed_config` 又给了一份",
     ),
     why: Text::new(
-        "DeepSpeed does not choose between the two and exits with an `AssertionError`.",
-        "DeepSpeed 不会二选一，直接以 `AssertionError` 退出。",
+        "DeepSpeed accepts only one of the two and exits with an `AssertionError`.",
+        "DeepSpeed 只接受其中一份，会以 `AssertionError` 退出。",
     ),
     help: Text::new(
         "remove `--deepspeed_config` from the command, or `config` from the call",

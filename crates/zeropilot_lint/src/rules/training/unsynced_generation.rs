@@ -13,7 +13,7 @@ pub(crate) static RULE: Rule = Rule {
     group: Group::Hangs,
     severity: Severity::Warning,
     summary: Text::new(
-        "text is generated without keeping ranks together",
+        "ranks generate text without staying in sync",
         "生成文本时各进程没有保持同步",
     ),
     wordings: &[&WORDING],
@@ -46,15 +46,15 @@ pub(crate) static RULE: Rule = Rule {
 
 static WORDING: Wording = Wording {
     message: Text::new(
-        "`{call}` hangs as soon as one rank finishes its text before another",
+        "`{call}` hangs as soon as one rank finishes generating before another",
         "只要有一个进程先生成完，`{call}` 就会卡住",
     ),
     why: Text::new(
-        "under ZeRO stage 3 each forward pass gathers weights from all ranks, also from one that is done. transformers keeps the ranks together by itself only if a `HfDeepSpeedConfig` or `TrainingArguments(deepspeed=…)` told it of the config, and this script makes neither.",
+        "Under ZeRO stage 3, each forward pass gathers weights from all ranks, including ranks that have finished generating. transformers keeps the ranks in sync only if a `HfDeepSpeedConfig` or `TrainingArguments(deepspeed=…)` has registered the config, and this script creates neither.",
         "ZeRO stage 3 下每次前向都要从所有进程聚合权重，已经生成完的进程也要参与。只有 `HfDeepSpeedConfig` 或 `TrainingArguments(deepspeed=…)` 登记过配置，transformers 才会自动让各进程保持同步，而这个脚本两者都没有。",
     ),
     help: Text::new(
-        "pass `synced_gpus=True`, or keep a `HfDeepSpeedConfig` alive before the model is loaded",
+        "pass `synced_gpus=True`, or create a `HfDeepSpeedConfig` before you load the model and keep a reference to it",
         "传入 `synced_gpus=True`；或在加载模型之前创建 `HfDeepSpeedConfig` 并一直持有它",
     ),
 };

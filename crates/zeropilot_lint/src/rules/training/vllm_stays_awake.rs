@@ -13,8 +13,8 @@ pub(crate) static RULE: Rule = Rule {
     group: Group::Gradients,
     severity: Severity::Note,
     summary: Text::new(
-        "vLLM on the training GPUs keeps nearly all of their memory while the model trains",
-        "与训练同卡的 vLLM 在训练时仍占着几乎全部显存",
+        "vLLM on the training GPUs keeps its memory while the model trains",
+        "与训练同卡的 vLLM 在训练时不释放显存",
     ),
     wordings: &[&WORDING],
     sources: &[
@@ -45,11 +45,11 @@ pub(crate) static RULE: Rule = Rule {
 
 static WORDING: Wording = Wording {
     message: Text::new(
-        "vLLM keeps a share of {share} of every GPU, also while the model trains",
+        "vLLM keeps a share of {share} of the memory of every GPU, even while the model trains",
         "vLLM 占用每张卡 {share} 的显存，训练时也不释放",
     ),
     why: Text::new(
-        "With `vllm_mode` \"colocate\" vLLM runs on the training GPUs and reserves its share of the whole GPU for the life of the job, unless it sleeps outside generation. Weights, gradients, optimizer states and activations have to fit in the rest.",
+        "With `vllm_mode` \"colocate\", vLLM runs on the training GPUs and reserves its share of the whole GPU for the life of the job, unless it sleeps outside generation. Weights, gradients, optimizer states and activations must fit in the rest.",
         "`vllm_mode` 为 \"colocate\" 时，vLLM 与训练共用 GPU，整个任务期间一直占着整卡显存的这个比例，除非在生成之外休眠。权重、梯度、优化器状态和激活只能放在剩下的显存里。",
     ),
     help: Text::new(

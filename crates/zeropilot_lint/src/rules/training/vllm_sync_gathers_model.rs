@@ -13,7 +13,7 @@ pub(crate) static RULE: Rule = Rule {
     group: Group::Gradients,
     severity: Severity::Note,
     summary: Text::new(
-        "in ZeRO stage 3, every GPU gathers the whole model to hand its weights to vLLM",
+        "in ZeRO stage 3, every GPU gathers the full model to pass its weights to vLLM",
         "stage 3 下，把权重交给 vLLM 时每张卡都会聚合整个模型",
     ),
     wordings: &[&WORDING],
@@ -44,15 +44,15 @@ pub(crate) static RULE: Rule = Rule {
 
 static WORDING: Wording = Wording {
     message: Text::new(
-        "before each generation, every GPU gathers the whole model to hand its weights to vLLM",
+        "before each generation, every GPU gathers the full model to pass its weights to vLLM",
         "每次生成之前，每张卡都会聚合整个模型，再把权重交给 vLLM",
     ),
     why: Text::new(
-        "That takes 2 bytes for each 16-bit parameter on each GPU, however many GPUs there are. TRL gathers all weights at once to merge LoRA's adapters, which PEFT cannot do on shards; ms-swift does so with any method, unless `--move_model_batches` divides the model.",
+        "That takes 2 bytes per 16-bit parameter on each GPU, however many GPUs there are. TRL gathers all weights at once to merge the LoRA adapters, because PEFT cannot merge shards. ms-swift does so with any method, unless `--move_model_batches` splits the model.",
         "不管有多少张卡，每张卡上每个 16 位参数都占 2 字节。PEFT 不能在分片上合并 LoRA 的适配器，所以 TRL 会一次聚合全部权重；ms-swift 不管用哪种方法都这样做，除非用 `--move_model_batches` 把模型分批。",
     ),
     help: Text::new(
-        "in ms-swift, set `--move_model_batches 16`; in TRL, leave room for the whole model on each GPU, or use stage 2 with LoRA, which keeps it there and gathers nothing",
+        "in ms-swift, set `--move_model_batches 16`; in TRL, leave room for the full model on each GPU, or use stage 2 with LoRA, which keeps the model on each GPU and gathers nothing",
         "ms-swift 请设 `--move_model_batches 16`；TRL 请在每张卡上给整个模型留出显存，或者 LoRA 改用 stage 2，模型常驻在卡上，不需要聚合",
     ),
 };

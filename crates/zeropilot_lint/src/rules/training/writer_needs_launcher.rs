@@ -41,11 +41,11 @@ static WORDING: Wording = Wording {
         "`checkpoint.writer` 需要用 `deepspeed` 启动，而不是 `{launcher}`",
     ),
     why: Text::new(
-        "Only DeepSpeed's launcher sets `CROSS_SIZE`. Under `{launcher}` the run exits with `KeyError: 'CROSS_SIZE'`.",
+        "Only DeepSpeed's launcher sets `CROSS_SIZE`. Under `{launcher}`, the run exits with `KeyError: 'CROSS_SIZE'`.",
         "只有 DeepSpeed 的启动器会设置 `CROSS_SIZE`。用 `{launcher}` 启动会报错退出：`KeyError: 'CROSS_SIZE'`。",
     ),
     help: Text::new(
-        "start the run with `deepspeed`, or remove the section `checkpoint.writer`",
+        "start the run with `deepspeed`, or remove the `checkpoint.writer` section",
         "改用 `deepspeed` 启动，或删掉 `checkpoint.writer` 这一段",
     ),
 };

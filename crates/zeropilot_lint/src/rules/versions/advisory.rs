@@ -15,8 +15,8 @@ pub(crate) static RULE: Rule = Rule {
     group: Group::Versions,
     severity: Severity::Warning,
     summary: Text::new(
-        "a known defect of the installed versions that this job meets",
-        "已安装版本的已知缺陷，且本次训练会遇到",
+        "a known defect of the installed versions affects this job",
+        "已安装版本的已知缺陷会影响本次训练",
     ),
     wordings: &[&MEETS, &MAY_MEET],
     sources: &["deepspeedai/DeepSpeed#7707", "deepspeedai/DeepSpeed#7967"],
@@ -59,11 +59,11 @@ static MAY_MEET: Wording = Wording {
         "已安装版本有 {count} 个已知缺陷可能影响本次训练",
     ),
     why: Text::new(
-        "Whether they do depends on what these files do not show: {ids}. Installed: {installed}.",
+        "Whether they apply depends on information that is not in these files: {ids}. Installed: {installed}.",
         "是否受影响取决于这些文件里看不到的信息：{ids}。已安装：{installed}。",
     ),
     help: Text::new(
-        "read when each applies: `zeropilot advisories {first}`",
+        "see when each applies: `zeropilot advisories {first}`",
         "查看各自的条件：`zeropilot advisories {first}`",
     ),
 };

@@ -14,7 +14,7 @@ pub(crate) static RULE: Rule = Rule {
     name: "legacy-stage-1",
     group: Group::Versions,
     severity: Severity::Error,
-    summary: Text::new("the first implementation of stage 1", "旧版 stage 1 实现"),
+    summary: Text::new("the removed first implementation of stage 1", "已移除的旧版 stage 1 实现"),
     wordings: &[&WORDING],
     sources: &[],
     examples: &[Example::new(
@@ -28,12 +28,12 @@ pub(crate) static RULE: Rule = Rule {
 
 static WORDING: Wording = Wording {
     message: Text::new(
-        "`legacy_stage1` asks for an implementation that is gone",
-        "`legacy_stage1` 要用的旧实现早已移除",
+        "`legacy_stage1` selects an implementation that DeepSpeed has removed",
+        "`legacy_stage1` 要用的旧实现，DeepSpeed 早已移除",
     ),
     why: Text::new(
-        "the engine refuses to start and asks for DeepSpeed before 0.5.9.",
-        "引擎会拒绝启动，并要求退回 0.5.9 之前的 DeepSpeed。",
+        "DeepSpeed raises an error at startup and asks you to downgrade to a version before 0.5.9.",
+        "DeepSpeed 启动时报错，并要求降级到 0.5.9 之前的版本。",
     ),
     help: Text::new("remove the key", "删掉这个键"),
 };

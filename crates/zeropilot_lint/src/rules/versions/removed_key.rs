@@ -15,7 +15,7 @@ pub(crate) static RULE: Rule = Rule {
     name: "removed-feature",
     group: Group::Versions,
     severity: Severity::Error,
-    summary: Text::new("a feature that the engine no longer has", "DeepSpeed 已经移除的功能"),
+    summary: Text::new("a feature that DeepSpeed has removed", "DeepSpeed 已经移除的功能"),
     wordings: &[&OFF, &ON],
     sources: &[
         "deepspeedai/DeepSpeed#8489",
@@ -33,21 +33,21 @@ pub(crate) static RULE: Rule = Rule {
 
 static OFF: Wording = Wording {
     message: Text::new(
-        "DeepSpeed {version} has removed `{path}` and refuses the key, even switched off",
-        "DeepSpeed {version} 已移除 `{path}`，即使关着也会拒绝",
+        "DeepSpeed {version} has removed `{path}` and rejects the key, even if it is off",
+        "DeepSpeed {version} 已移除 `{path}`，即使关着也会报错",
     ),
-    why: Text::new("the engine says: {message}", "DeepSpeed 的原话：{message}"),
-    help: Text::new("remove the key; it does nothing here", "删掉这个键；它在这里本来就没有作用"),
+    why: Text::new("DeepSpeed reports: {message}", "DeepSpeed 的报错：{message}"),
+    help: Text::new("remove the key; it has no effect here", "删掉这个键；它在这里本来就没有作用"),
 };
 
 static ON: Wording = Wording {
     message: Text::new(
-        "DeepSpeed {version} has removed `{path}` and refuses the key",
-        "DeepSpeed {version} 已移除 `{path}`，出现就会拒绝",
+        "DeepSpeed {version} has removed `{path}` and rejects the key",
+        "DeepSpeed {version} 已移除 `{path}`，写了就会报错",
     ),
     why: OFF.why,
     help: Text::new(
-        "remove the key and do without the feature, or run the engine version that the file was written for",
+        "remove the key and stop using the feature, or use the DeepSpeed version that the config was written for",
         "删掉这个键、不再使用该功能，或换回这个文件当初对应的 DeepSpeed 版本",
     ),
 };

@@ -12,7 +12,7 @@ pub(crate) static RULE: Rule = Rule {
     group: Group::Versions,
     severity: Severity::Error,
     summary: Text::new(
-        "a 1-bit optimizer that the engine no longer has",
+        "a 1-bit optimizer that DeepSpeed has removed",
         "DeepSpeed 已移除的 1-bit 优化器",
     ),
     wordings: &[&WORDING],
@@ -36,15 +36,15 @@ pub(crate) static RULE: Rule = Rule {
 
 static WORDING: Wording = Wording {
     message: Text::new(
-        "DeepSpeed {version} has no optimizer `{name}` any more",
+        "DeepSpeed {version} no longer has the optimizer `{name}`",
         "DeepSpeed {version} 已经没有 `{name}` 这个优化器",
     ),
     why: Text::new(
-        "the 1-bit optimizers were removed. When the engine is built it says that `{name}` is not a supported optimizer and ends.",
-        "1-bit 优化器已被移除。创建引擎时会报告 `{name}` 不受支持并退出。",
+        "DeepSpeed has removed the 1-bit optimizers. When it creates the optimizer, it reports that `{name}` is not supported and exits.",
+        "DeepSpeed 已移除 1-bit 优化器，创建优化器时会报告 `{name}` 不受支持并退出。",
     ),
     help: Text::new(
-        "use `AdamW` (or `Lamb`) and drop the parameters that only the 1-bit optimizer has, or stay on an older DeepSpeed",
+        "use `AdamW` (or `Lamb`) and remove the parameters that only the 1-bit optimizer has, or stay on an older DeepSpeed",
         "改用 `AdamW`（或 `Lamb`）并去掉 1-bit 优化器特有的参数，或继续使用旧版 DeepSpeed",
     ),
 };

@@ -28,11 +28,11 @@ static WORDING: Wording = Wording {
         "`shared_parameters` 不能直接写在 `compression_training` 下并启用",
     ),
     why: Text::new(
-        "at this level the engine goes on to a section whose name its own code has lost, and fails whatever the config says.",
+        "At this level, a bug in DeepSpeed (it refers to an undefined name) raises an error, whatever the config contains.",
         "写在这一级会触发 DeepSpeed 自身的 bug（引用了未定义的名称），无论配置怎么写都会报错。",
     ),
     help: Text::new(
-        "move it into a technique such as `weight_quantization`, or remove it",
+        "move it into a compression method such as `weight_quantization`, or remove it",
         "把它移到具体的压缩方法里（例如 `weight_quantization`），或删掉",
     ),
 };

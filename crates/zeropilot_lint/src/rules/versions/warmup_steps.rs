@@ -45,15 +45,15 @@ pub(crate) static RULE: Rule = Rule {
 
 static WORDING: Wording = Wording {
     message: Text::new(
-        "`warmup_num_steps` is {value}, and DeepSpeed {version} takes only whole numbers above zero",
+        "`warmup_num_steps` is {value}, but DeepSpeed {version} accepts only positive integers",
         "`warmup_num_steps` 是 {value}，而 DeepSpeed {version} 只接受正整数",
     ),
     why: Text::new(
-        "the scheduler refuses the value when the engine is built. Earlier versions took anything and used at least 2.",
-        "创建引擎时调度器会拒绝这个值。旧版本什么都接受，并至少按 2 处理。",
+        "The scheduler rejects the value in `deepspeed.initialize`. Earlier versions accepted any value and used at least 2.",
+        "`deepspeed.initialize` 创建调度器时会报错。旧版本什么都接受，并至少按 2 处理。",
     ),
     help: Text::new(
-        "write {suggested}; for no warm-up write 1",
+        "write {suggested}; for no warmup, write 1",
         "写成 {suggested}；不需要 warmup 就写 1",
     ),
 };

@@ -34,15 +34,15 @@ const CONFIG: &str = r#"{"train_micro_batch_size_per_gpu": 1, "gradient_accumula
 
 static WORDING: Wording = Wording {
     message: Text::new(
-        "under ZeRO stage 3 the output matrix of this model is tied to the embedding, and the stored one is lost",
-        "ZeRO stage 3 下，这个模型的输出矩阵会与词嵌入绑定，checkpoint 里存的那份会丢失",
+        "under ZeRO stage 3, transformers ties this model's output matrix to the embedding and loses the stored one",
+        "ZeRO stage 3 下，transformers 会把这个模型的输出矩阵与词嵌入绑定，checkpoint 里存的那份会丢失",
     ),
     why: Text::new(
-        "the checkpoint has `lm_head` apart from `shared`. transformers compares the two to see that; partitioned parameters are empty, so they look equal and are tied.",
+        "The checkpoint stores `lm_head` separately from `shared`. transformers compares the two to decide whether to tie them; partitioned parameters are empty, so they look equal and are tied.",
         "checkpoint 里 `lm_head` 与 `shared` 是分开的。transformers 靠比较两者来判断是否绑定，而分片之后的参数是空的，看起来相等，于是就绑定了。",
     ),
     help: Text::new(
-        "use ZeRO stage 2 for this model, or load it before the training arguments are made and copy `lm_head` yourself",
+        "use ZeRO stage 2 for this model, or load it before you create the training arguments and copy `lm_head` yourself",
         "这个模型请用 ZeRO stage 2；或者在创建训练参数之前加载模型，并自己拷回 `lm_head`",
     ),
 };

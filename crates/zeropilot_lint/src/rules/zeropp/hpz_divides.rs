@@ -15,7 +15,7 @@ pub(crate) static RULE: Rule = Rule {
     group: Group::ZeroPlusPlus,
     severity: Severity::Error,
     summary: Text::new(
-        "`zero_hpz_partition_size` does not divide the ranks",
+        "`zero_hpz_partition_size` does not divide the number of ranks",
         "`zero_hpz_partition_size` 不能整除进程数",
     ),
     wordings: &[&WORDING],
@@ -41,10 +41,10 @@ static WORDING: Wording = Wording {
         "`zero_hpz_partition_size` {size} 不能整除 {world} 个进程",
     ),
     why: Text::new(
-        "each group of {size} ranks holds one secondary copy of the parameters; {world} ranks do not make whole groups, and the engine ends.",
-        "每 {size} 个进程为一组，各保留一份参数副本；{world} 个进程分不成整组，引擎会退出。",
+        "Each group of {size} ranks holds a secondary copy of the parameters. {world} ranks are not divisible into such groups, and DeepSpeed exits with an error.",
+        "每 {size} 个进程为一组，各保留一份参数副本；{world} 个进程分不成整组，DeepSpeed 会报错退出。",
     ),
-    help: Text::new("write the number of GPUs per node", "写成每个节点的 GPU 数"),
+    help: Text::new("set it to the number of GPUs per node", "写成每个节点的 GPU 数"),
 };
 
 pub(crate) fn check(subject: &Subject<'_>, found: &mut Vec<Diagnostic>) {

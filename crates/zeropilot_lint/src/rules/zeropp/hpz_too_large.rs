@@ -35,15 +35,15 @@ pub(crate) static RULE: Rule = Rule {
 
 static WORDING: Wording = Wording {
     message: Text::new(
-        "`zero_hpz_partition_size` {size} spans all {world} ranks: a second copy of the parameters and nothing saved",
-        "`zero_hpz_partition_size` {size} 覆盖了全部 {world} 个进程：多占一份参数，却什么也省不了",
+        "`zero_hpz_partition_size` {size} spans all {world} ranks: a second copy of the parameters without any benefit",
+        "`zero_hpz_partition_size` {size} 覆盖了全部 {world} 个进程：多占一份参数，却没有任何好处",
     ),
     why: Text::new(
-        "the copy is meant to keep gathers within a node. Spread over all ranks it is gathered from as far away as the parameters themselves.",
-        "这份副本是为了让 all-gather 只发生在节点内部；如果分布在所有进程上，就和原来的参数一样远。",
+        "The second copy keeps all-gathers within a node. Spread over all ranks, it needs the same communication as the parameters themselves.",
+        "这份副本是为了让 all-gather 只发生在节点内部；如果分布在所有进程上，通信就和原来的参数一样。",
     ),
     help: Text::new(
-        "write the number of GPUs per node, or remove it on a single node",
+        "set it to the number of GPUs per node, or remove it on a single node",
         "写成每个节点的 GPU 数；只有一个节点就删掉",
     ),
 };

@@ -36,11 +36,11 @@ pub(crate) static RULE: Rule = Rule {
 
 static WORDING: Wording = Wording {
     message: Text::new(
-        "nothing uses {idle} in ZeRO stage {stage}: ZeRO++ is part of stage 3",
-        "{idle} 在 ZeRO stage {stage} 下不起作用：ZeRO++ 属于 stage 3",
+        "ZeRO stage {stage} does not use {idle}: ZeRO++ needs stage 3",
+        "{idle} 在 ZeRO stage {stage} 下不起作用：ZeRO++ 需要 stage 3",
     ),
     why: Text::new(
-        "they change how partitioned parameters are gathered and their gradients reduced; stages below 3 partition no parameters.",
+        "They change how DeepSpeed gathers partitioned parameters and reduces their gradients; stages below 3 do not partition parameters.",
         "它们改变的是切分后参数的聚合和梯度规约；stage 3 以下不切分参数。",
     ),
     help: Text::new("use stage 3, or remove them", "改用 stage 3，或删掉它们"),

@@ -14,7 +14,7 @@ pub(crate) static RULE: Rule = Rule {
     severity: Severity::Error,
     summary: Text::new(
         "quantized gradients without `reduce_scatter`",
-        "量化梯度没有开 `reduce_scatter`",
+        "量化梯度没有配合 `reduce_scatter`",
     ),
     wordings: &[&WORDING],
     sources: &["deepspeedai/DeepSpeed#4886"],
@@ -33,8 +33,8 @@ static WORDING: Wording = Wording {
         "`zero_quantized_gradients` 需要 `reduce_scatter`，而它是 false",
     ),
     why: Text::new(
-        "the quantized all-to-all replaces the reduce-scatter; the optimizer checks the switch when it is built and ends the run.",
-        "量化的 all-to-all 是用来代替 reduce-scatter 的，创建优化器时会检查这个开关，不满足就退出。",
+        "The quantized all-to-all replaces the reduce-scatter. DeepSpeed checks this key when it creates the optimizer and exits with an error.",
+        "量化的 all-to-all 用来代替 reduce-scatter。DeepSpeed 创建优化器时会检查这个键，不满足就报错退出。",
     ),
     help: Text::new(
         "remove `reduce_scatter`, whose default is true, or remove `zero_quantized_gradients`",
