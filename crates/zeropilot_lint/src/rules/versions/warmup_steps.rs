@@ -17,7 +17,7 @@ pub(crate) static RULE: Rule = Rule {
     group: Group::Versions,
     severity: Severity::Error,
     summary: Text::new(
-        "`warmup_num_steps` is not a positive whole number",
+        "`warmup_num_steps` is not a positive integer",
         "`warmup_num_steps` 不是正整数",
     ),
     wordings: &[&WORDING],
