@@ -2,14 +2,23 @@
 
 use serde_json::{Map, Value, json};
 
+#[cfg(feature = "scripts")]
 use crate::{ACCELERATE_SECTION, Launch, Launcher, Place};
 
 /// The config, and where its first field stands; `None` if accelerate does not start DeepSpeed from fields.
+#[cfg(feature = "scripts")]
 pub(crate) fn of(launch: &Launch) -> Option<(String, Place)> {
     if launch.launcher != Launcher::Accelerate || !launch.by_accelerate {
         return None;
     }
-    let field = |name: &str| launch.accelerate_field(name).map(|said| said.value);
+    let config = built(&|name| launch.accelerate_field(name).map(|said| said.value));
+    let first = launch.given.values.iter().find(|said| said.name.starts_with(ACCELERATE_SECTION));
+    let place = first.map_or(Place::here(launch.span()), |said| said.place.clone());
+    Some((config.to_string(), place))
+}
+
+/// The config that the fields make.
+pub(crate) fn built(field: &dyn Fn(&str) -> Option<String>) -> Value {
     let device = |name: &str| {
         field(name).filter(|device| device != "none").unwrap_or_else(|| "none".to_owned())
     };
@@ -38,7 +47,5 @@ pub(crate) fn of(launch: &Launch) -> Option<(String, Place)> {
     }
     config.insert("bf16".to_owned(), json!({"enabled": "auto"}));
     config.insert("fp16".to_owned(), json!({"enabled": "auto"}));
-    let first = launch.given.values.iter().find(|said| said.name.starts_with(ACCELERATE_SECTION));
-    let place = first.map_or(Place::here(launch.span()), |said| said.place.clone());
-    Some((Value::Object(config).to_string(), place))
+    Value::Object(config)
 }

@@ -30,7 +30,7 @@ pub enum FileKind {
 }
 
 /// Keys that only a DeepSpeed config has at its top level.
-const DEEPSPEED_KEYS: [&str; 14] = [
+pub(crate) const DEEPSPEED_KEYS: [&str; 14] = [
     "zero_optimization",
     "train_micro_batch_size_per_gpu",
     "train_batch_size",

@@ -16,9 +16,9 @@ mod directory;
 mod framework;
 #[cfg(feature = "scripts")]
 mod hostfile;
-#[cfg(feature = "scripts")]
+#[cfg(feature = "yaml")]
 mod inline_config;
-#[cfg(feature = "scripts")]
+#[cfg(feature = "yaml")]
 mod kind;
 #[cfg(feature = "scripts")]
 mod launch;
@@ -33,6 +33,8 @@ pub mod local;
 mod made;
 mod name;
 mod origin;
+#[cfg(feature = "yaml")]
+mod pasted;
 #[cfg(feature = "scripts")]
 mod place;
 #[cfg(feature = "scripts")]
@@ -61,7 +63,7 @@ mod told;
 #[cfg(feature = "scripts")]
 mod training;
 mod training_job;
-#[cfg(feature = "scripts")]
+#[cfg(feature = "yaml")]
 mod yaml;
 
 #[cfg(feature = "scripts")]
@@ -71,7 +73,7 @@ pub use dictionary::as_json;
 pub use framework::Framework;
 #[cfg(feature = "scripts")]
 pub use hostfile::entries as hostfile_entries;
-#[cfg(feature = "scripts")]
+#[cfg(feature = "yaml")]
 pub use kind::FileKind;
 #[cfg(feature = "scripts")]
 pub use launch::Launch;
@@ -85,6 +87,8 @@ pub use name::{
     TaskName, TrainerName,
 };
 pub use origin::{Origin, Sourced};
+#[cfg(feature = "yaml")]
+pub use pasted::{Change, Pasted, PastedKind};
 #[cfg(feature = "scripts")]
 pub use place::{Named, Place, Said};
 #[cfg(feature = "scripts")]
