@@ -15,7 +15,10 @@ use crate::listing::{CatalogueGpu, CatalogueModel, RuleLine};
 use crate::manual::json::RulePage;
 use crate::memory::compare::{Comparison, ComparisonWords};
 use crate::memory::json::{Memory, MemoryWords};
-use crate::page::{Catalogue, CatalogueWords, CheckWords, FilmWords, SimulationWords, TopicWords};
+use crate::page::{
+    Catalogue, CatalogueWords, CheckWords, FilmWords, FixWords, SimulationWords, TopicWords,
+};
+use crate::pasted::{PastedText, PastedWords};
 use crate::plan::PlanWords;
 use crate::plan::json::Plan;
 use crate::resolved::Resolved;
@@ -82,6 +85,9 @@ impl Shapes {
         add(root::<FilmWords>(g, Role::Page));
         add(root::<SimulationWords>(g, Role::Page));
         add(root::<CheckWords>(g, Role::Page));
+        add(root::<FixWords>(g, Role::Page));
+        add(root::<PastedText>(g, Role::Page));
+        add(root::<PastedWords>(g, Role::Page));
         add(root::<TopicWords>(g, Role::Page));
         add(root::<Catalogue<'_>>(g, Role::Page));
         add(root::<CatalogueWords>(g, Role::Page));

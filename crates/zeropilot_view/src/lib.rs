@@ -35,6 +35,7 @@ mod model_config;
 mod notebook;
 mod objection;
 pub mod page;
+pub mod pasted;
 mod place;
 pub mod plan;
 pub mod problem;

@@ -13,6 +13,16 @@ pub struct CheckWords {
     pub text: String,
 }
 
+/// A config with its fixes applied.
+#[derive(Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct FixWords {
+    /// The config as it is now.
+    pub text: String,
+    /// What changed, as a patch.
+    pub diff: String,
+}
+
 /// A key or a concept in words.
 #[derive(Debug, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]

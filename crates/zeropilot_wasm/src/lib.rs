@@ -7,6 +7,7 @@ mod answer;
 mod catalogue;
 mod config;
 mod model;
+mod pasted;
 mod question;
 
 use wasm_bindgen::prelude::wasm_bindgen;
@@ -45,6 +46,24 @@ pub fn simulate(question: &str) -> String {
 #[wasm_bindgen]
 pub fn check(question: &str) -> String {
     question::put(question, config::check)
+}
+
+/// A config with its fixes applied, and what that changed.
+#[wasm_bindgen]
+pub fn fix(question: &str) -> String {
+    question::put(question, config::fix)
+}
+
+/// What a pasted text is, and the config in it.
+#[wasm_bindgen]
+pub fn recognize(question: &str) -> String {
+    question::put(question, pasted::recognize)
+}
+
+/// Why a run went out of memory, from its log.
+#[wasm_bindgen]
+pub fn diagnose(question: &str) -> String {
+    question::put(question, pasted::diagnose)
 }
 
 /// A key or a concept.
