@@ -6,6 +6,8 @@
 #   CARGO_TARGET_DIR    where cargo builds (default: target)
 #   ZEROPILOT_WASM_STD  toolchain: the standard library that came with rustc; debian: the one in Debian's rust-web-src
 #                       (default: the first that is there)
+#   ZEROPILOT_PAGE_URL, ZEROPILOT_DOCS_URL, ZEROPILOT_SOURCE_URL
+#                       where the page, the book and the source are published (default: nowhere; the page then has no such link)
 set -euo pipefail
 cd "$(dirname "$0")"
 root=$(cd .. && pwd)
@@ -37,10 +39,14 @@ mkdir -p dist/engine
 "$bindgen" "$target/$triple/wasm/zeropilot_wasm.wasm" dist/engine
 mv dist/engine/zeropilot_wasm_bg.wasm dist/zeropilot_wasm_bg.wasm
 npx tsc --noEmit
-npx esbuild src/main.ts src/worker.ts --bundle --format=esm --minify --target=es2022 --outdir=dist --log-level=warning \
+npx esbuild src/main.ts src/worker.ts --bundle --format=esm --splitting --chunk-names=part-[hash] --minify --target=es2022 --outdir=dist --log-level=warning \
   --legal-comments=linked
 npx esbuild src/style.css --minify --outfile=dist/style.css --log-level=warning
-cp src/index.html src/icon.svg dist/
+cp src/icon.svg src/card.png dist/
+page=${ZEROPILOT_PAGE_URL:-}
+escaped() { printf '%s' "$1" | sed 's/&/\&amp;/g; s/"/\&quot;/g; s/[&|\\]/\\&/g'; }
+sed -e "s|PAGE_URL|$(escaped "${page:+${page%/}/}")|g" -e "s|DOCS_URL|$(escaped "${ZEROPILOT_DOCS_URL:-}")|" \
+  -e "s|SOURCE_URL|$(escaped "${ZEROPILOT_SOURCE_URL:-}")|" src/index.html >dist/index.html
 rm -r dist/engine
 # What the browser keeps, told by its content: any change is another build.
 version=$(cd dist && sha256sum -- * | sha256sum | cut -c1-16)
@@ -52,4 +58,15 @@ for file in dist/*; do
   size=$(gzip -9 -c "$file" | wc -c)
   total=$((total + size))
 done
-echo "page: $total bytes compressed"
+echo "page: $total bytes compressed with gzip"
+node -e '
+const { readdirSync, readFileSync } = require("fs");
+const { brotliCompressSync } = require("zlib");
+let total = 0;
+for (const name of readdirSync("dist")) {
+  const size = brotliCompressSync(readFileSync(`dist/${name}`)).length;
+  total += size;
+  console.log(`page: ${name} ${size} bytes with brotli`);
+}
+console.log(`page: ${total} bytes with brotli`);
+'

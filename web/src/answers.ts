@@ -1111,6 +1111,30 @@ export interface CheckWords {
   text: string;
 }
 
+/// A config with its fixes applied.
+export interface FixWords {
+  text: string;
+  diff: string;
+}
+
+/// A pasted text, recognized.
+export interface PastedText {
+  kind: string;
+  config: string | null;
+  certain: boolean;
+  named_config: string | null;
+  front_end: string | null;
+  world_size: number | null;
+  script: Record<string, unknown>;
+}
+
+/// A pasted text in words.
+export interface PastedWords {
+  title: string;
+  next: string;
+  changes: string[];
+}
+
 /// A key or a concept in words.
 export interface TopicWords {
   text: string;

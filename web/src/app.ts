@@ -11,6 +11,8 @@ export interface App {
   named: CatalogueWords;
   /// Changes what is asked; the address follows.
   set(change: Partial<State>): void;
+  /// Goes to another section, or lays the page out again.
+  go(change: Partial<State>): void;
 }
 
 /// A part of the page: its elements, and what to do when the question changes.

@@ -1,7 +1,7 @@
 // Fields of a form.
 
 import { h, id } from "./dom";
-import type { Say } from "./words";
+import type { Say, Word } from "./words";
 
 export function number(label: string, value: number, least: number, most: number, hint: string, set: (value: number) => void): HTMLElement {
   const input = h("input", { id: id("field"), type: "number", min: least, max: most, placeholder: hint, inputmode: "numeric" });
@@ -49,13 +49,40 @@ export function slider(label: string, value: number, stops: number[], unit: stri
   return h("div", { class: "field" }, h("div", { class: "label-row" }, h("label", { for: field }, label), shown), input);
 }
 
-/// Copies a text; says so for a moment.
-export function copyButton(say: Say, content: () => string): HTMLButtonElement {
-  const button = h("button", { type: "button", class: "small" }, say("copy"));
+/// Copies a text, also where a page without HTTPS has no clipboard of its own.
+export async function copied(text: string): Promise<boolean> {
+  try {
+    await navigator.clipboard.writeText(text);
+    return true;
+  } catch {
+    const area = h("textarea", { class: "sr", "aria-hidden": "true" });
+    area.value = text;
+    const focused = document.activeElement;
+    document.body.append(area);
+    area.select();
+    const done = document.execCommand("copy");
+    area.remove();
+    if (focused instanceof HTMLElement) focused.focus();
+    return done;
+  }
+}
+
+/// Copies a text; says for a moment that it did, or that the browser forbids it.
+export function copyButton(say: Say, content: () => string, label: Word = "copy", done: Word = "copied"): HTMLButtonElement {
+  const button = h("button", { type: "button", class: "small" }, say(label));
   button.addEventListener("click", async () => {
-    await navigator.clipboard.writeText(content());
-    button.textContent = say("copied");
-    setTimeout(() => { button.textContent = say("copy"); }, 1500);
+    button.textContent = say(await copied(content()) ? done : "notCopied");
+    setTimeout(() => { button.textContent = say(label); }, 2500);
   });
   return button;
+}
+
+/// Hands a text over as a file.
+export function downloadButton(say: Say, name: string, content: () => string): HTMLButtonElement {
+  const save = () => {
+    const address = URL.createObjectURL(new Blob([content()], { type: "application/json" }));
+    h("a", { href: address, download: name }).click();
+    setTimeout(() => URL.revokeObjectURL(address), 1000);
+  };
+  return h("button", { type: "button", class: "small", click: save }, say("download"));
 }

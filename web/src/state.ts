@@ -12,7 +12,7 @@ export interface State {
   method: Method; rank: number; precision: "bf16" | "fp16" | "fp32"; sequence: number; batch: number;
   fusedLoss: "no" | "yes" | "either"; objective: "time" | "memory"; target: string; goal: string; price: string;
   text: string; engine: string; frontEnd: string; world: number;
-  stage: number; ranks: number;
+  stage: number; ranks: number; micro: number; recompute: "no" | "yes"; offload: "none" | "optimizer" | "all";
 }
 
 export const DEFAULTS: State = {
@@ -21,29 +21,46 @@ export const DEFAULTS: State = {
   method: "full", rank: 16, precision: "bf16", sequence: 4096, batch: 0,
   fusedLoss: "no", objective: "time", target: "deepspeed", goal: "", price: "",
   text: "", engine: "", frontEnd: "", world: 0,
-  stage: 3, ranks: 4,
+  stage: 3, ranks: 4, micro: 1, recompute: "no", offload: "none",
 };
 
-const KEYS = Object.keys(DEFAULTS).filter((key) => key !== "section") as (keyof State)[];
+/// What the reader chose for themselves: no link brings it, though one may ask for it.
+const READER: (keyof State)[] = ["section", "language", "theme"];
+/// What belongs to one section. The rest is the question of Plan, which the others share. A text to check is in no link.
+const OWN: Record<Exclude<Section, "plan">, (keyof State)[]> = {
+  check: ["engine", "frontEnd", "world"], learn: ["stage", "ranks", "micro", "recompute", "offload"],
+};
+const SHARED: Record<Exclude<Section, "plan">, (keyof State)[]> = {
+  check: ["model", "config", "card", "count", "nodes", "sequence", "method", "rank"],
+  learn: ["model", "config", "card", "sequence", "method", "rank", "precision"],
+};
+const KEYS = Object.keys(DEFAULTS).filter((key) => key !== "section" && key !== "text") as (keyof State)[];
+
+/// What a link to a section carries.
+function carried(section: Section): (keyof State)[] {
+  if (section !== "plan") return [...SHARED[section], ...OWN[section]];
+  return KEYS.filter((key) => !READER.includes(key) && !OWN.check.includes(key) && !OWN.learn.includes(key));
+}
 const SECTIONS: Section[] = ["plan", "check", "learn"];
 const CHOICES: Partial<Record<keyof State, readonly string[]>> = {
   language: ["en", "zh"], theme: ["auto", "light", "dark"], method: ["full", "lora", "qlora"],
-  precision: ["bf16", "fp16", "fp32"], fusedLoss: ["no", "yes", "either"], objective: ["time", "memory"],
+  precision: ["bf16", "fp16", "fp32"], fusedLoss: ["no", "yes", "either"], objective: ["time", "memory"], recompute: ["no", "yes"], offload: ["none", "optimizer", "all"],
 };
 
-/// `#plan?model=…&card=…`: only what differs from `base` is written.
+/// `#plan?model=…&card=…`: only what the section asks and what differs from `base` is written.
 export function write(state: State, base: State): string {
   const parameters = new URLSearchParams();
-  for (const key of KEYS) if (state[key] !== base[key]) parameters.set(key, String(state[key]));
+  for (const key of carried(state.section)) if (state[key] !== base[key]) parameters.set(key, String(state[key]));
   const query = parameters.toString();
   return `#${state.section}${query ? `?${query}` : ""}`;
 }
 
-/// What cannot be understood is left as it is in `base`.
-export function read(fragment: string, base: State): State {
+/// What cannot be understood is left as it is in `base`; what a link to this section does not carry stays as it is in `current`.
+export function read(fragment: string, base: State, current: State): State {
   const [section = "", query = ""] = fragment.replace(/^#/, "").split(/\?(.*)/s);
-  const state: Record<string, string | number> = { ...base };
+  const state: Record<string, string | number> = { ...current };
   if ((SECTIONS as string[]).includes(section)) state["section"] = section;
+  for (const key of carried(state["section"] as Section)) state[key] = base[key];
   for (const [key, value] of new URLSearchParams(query)) {
     if (!(KEYS as string[]).includes(key)) continue;
     const known = CHOICES[key as keyof State];

@@ -60,7 +60,7 @@ test("a link that is shared opens the same question elsewhere", async () => {
   await using(link.slice(link.indexOf("#")), async (page) => {
     await answered(page);
     assert.match(await page.textContent(".command"), /--method qlora/);
-    assert.equal(await page.getAttribute("html", "lang"), "en", "the language is part of the link");
+    assert.equal(await page.getAttribute("html", "lang"), "zh-CN", "the reader's language stays");
   }, { locale: "zh-CN" });
 });
 
@@ -123,6 +123,113 @@ test("the check is the command line's", () => using("#check?language=en&world=8"
   assert.deepEqual(codes, checked.diagnostics.map((finding) => finding.code));
 }));
 
+test("a link carries its section's own question, and never a text to check", () => using("#check?language=en", async (page) => {
+  await page.locator(".findings li").first().waitFor();
+  await page.locator(".cm-content").click();
+  await page.keyboard.insertText('"secret_project": 1,');
+  await page.getByLabel("GPUs in all").fill("8");
+  await page.waitForFunction(() => location.hash.includes("world=8"));
+  assert.doesNotMatch(await page.evaluate(() => location.href), /secret|language|theme/);
+  await page.getByRole("link", { name: "Learn" }).click();
+  await page.locator("[data-state=answered] .film").waitFor();
+  assert.doesNotMatch(await page.evaluate(() => location.href), /world|secret/);
+  await page.goBack();
+  await page.locator(".cm-content").waitFor();
+  assert.match(await page.locator(".cm-content").textContent(), /secret_project/, "Back keeps what was typed");
+}));
+
+test("language and theme are the reader's, keep the focus and outlive the page", () => using("#check", async (page) => {
+  await page.locator(".findings li").first().waitFor();
+  await page.getByRole("button", { name: "中文" }).focus();
+  await page.keyboard.press("Enter");
+  await page.locator("html[lang=zh-CN]").waitFor();
+  assert.equal(await page.evaluate(() => document.activeElement?.id), "language");
+  await page.goto("about:blank");
+  await page.goto(`${server.address}#learn`);
+  await page.locator("html[lang=zh-CN]").waitFor();
+}));
+
+test("the editor is loaded when Check is opened, not before", () => using("#learn?language=en", async (page) => {
+  await page.locator("[data-state=answered] .film").waitFor();
+  const loaded = () => page.evaluate(() => performance.getEntriesByType("resource").map(({ name, decodedBodySize }) => [name, decodedBodySize]).filter(([name]) => name.endsWith(".js")));
+  const largest = (files) => Math.max(...files.map(([, size]) => size));
+  assert.ok(largest(await loaded()) < 150_000, JSON.stringify(await loaded()));
+  await page.getByRole("link", { name: "Check" }).click();
+  await page.locator(".cm-content").waitFor();
+  assert.ok(largest(await loaded()) > 200_000);
+}));
+
+test("without a clipboard the link is copied another way, or the page says that it was not", () => using("#learn?language=en", async (page) => {
+  await page.locator("[data-state=answered] .film").waitFor();
+  await page.evaluate(() => { Object.defineProperty(navigator, "clipboard", { value: undefined }); document.execCommand = () => false; });
+  await page.getByRole("button", { name: "Copy link" }).click();
+  await page.getByRole("button", { name: "The browser blocked copying" }).waitFor();
+}));
+
+test("all stages are drawn on one scale, and bars move to it", () => using("#learn?language=en&ranks=4&stage=0", async (page) => {
+  await page.locator("[data-state=answered] .film").waitFor();
+  const seen = [];
+  for (const stage of [0, 1, 2, 3]) {
+    await page.getByLabel(`ZeRO-${stage}`, { exact: true }).check();
+    await page.waitForFunction((stage) => JSON.parse(document.querySelector(".stack").dataset.answered)[0] === stage, stage);
+    for (const moment of ["After initialization", "After backward", "After the step"]) {
+      await page.getByLabel(moment, { exact: true }).check();
+      seen.push(...await page.evaluate(() => {
+        const bytes = new Map([...document.querySelectorAll(".held tbody tr")].map((row) => [row.dataset.part, Number(row.dataset.bytes)]));
+        return [...document.querySelectorAll(".rank")[1].querySelectorAll(".part")].map((bar) => [bytes.get(bar.dataset.part) ?? 0, Number(bar.getAttribute("height"))]);
+      }));
+    }
+  }
+  const [most, tall] = seen.reduce((a, b) => (b[0] > a[0] ? b : a));
+  for (const [bytes, height] of seen) assert.ok(Math.abs(height - (bytes / most) * tall) < 0.02, `${bytes} bytes are ${height} pixels, ${most} are ${tall}`);
+  const running = await page.evaluate(() => {
+    document.querySelector("input[value='0']").click();
+    return new Promise((done) => setTimeout(() => done(document.querySelector(".rank").getAnimations({ subtree: true }).length), 300));
+  });
+  assert.ok(running > 0, "bars shrink and grow in sight");
+}));
+
+test("the story has seven steps in both languages, each with numbers and a picture", async () => {
+  for (const [language, start, next] of [["en", "Start the tour", "Next"], ["zh", "开始", "下一步"]]) {
+    await using(`#learn?language=${language}&ranks=4`, async (page) => {
+      await page.locator("[data-state=answered] .film").waitFor();
+      const stages = [];
+      for (let step = 1; step <= 7; step += 1) {
+        await page.getByRole("button", { name: step === 1 ? start : next, exact: true }).click();
+        await page.locator(`.story[data-step="${step}"]`).waitFor();
+        await page.waitForFunction(() => /GiB/.test(document.querySelector(".story-text").textContent) && !/…|\{/.test(document.querySelector(".story-text").textContent));
+        stages.push(await page.locator(".stage-row[aria-pressed=true]").getAttribute("id"));
+      }
+      assert.equal(await page.getByRole("button", { name: next, exact: true }).isDisabled(), true);
+      assert.equal(stages.length, 7);
+    });
+  }
+});
+
+test("the film starts at its beginning and follows the pointer", () => using("#learn?language=en&ranks=4&stage=1", async (page) => {
+  await page.locator("[data-state=answered] .film").waitFor();
+  assert.equal(await page.locator("input.moment").inputValue(), "0");
+  await page.locator(".film").scrollIntoViewIfNeeded();
+  const box = await page.locator(".film").boundingBox();
+  await page.mouse.move(box.x + box.width * 0.75, box.y + 20);
+  const [value, max] = await page.locator("input.moment").evaluate((range) => [Number(range.value), Number(range.max)]);
+  assert.ok(Math.abs(value / max - 0.75) < 0.02);
+  assert.ok(await page.locator(".axis span").count() >= 3);
+}));
+
+test("on a phone every target is large enough and no field makes the page zoom", async () => {
+  for (const section of ["check", "learn"]) {
+    await using(`#${section}?language=en`, async (page) => {
+      await page.waitForSelector(".findings li, [data-state=answered] .film");
+      const small = await page.evaluate(() => [...document.querySelectorAll("main button, nav a, .tools button, .tools select, main input, main select")]
+        .filter((element) => element.checkVisibility())
+        .map((element) => [element.tagName, element.textContent.trim() || element.value, (element.closest("label") ?? element).getBoundingClientRect().height, parseFloat(getComputedStyle(element).fontSize), element.type])
+        .filter(([tag, , height, font, type]) => height < 44 || (["INPUT", "SELECT"].includes(tag) && !["radio", "range"].includes(type) && font < 16)));
+      assert.deepEqual(small, []);
+    }, { viewport: { width: 390, height: 844 }, isMobile: true, hasTouch: true });
+  }
+});
+
 test("what ranks hold is what the command line says they hold", () => using("#learn?language=en&ranks=4&stage=2", async (page) => {
   await page.locator("[data-state=answered] .held").waitFor();
   const memory = await cli("zeropilot memory --model Qwen/Qwen3-8B --gpus 4 --stage 2 --seq-len 4096");
@@ -144,7 +251,7 @@ test("a step as a film is what the command line says of it: the same peak, and g
     return Array.from({ length: Number(range.max) + 1 }, (_, place) => {
       range.value = String(place);
       range.dispatchEvent(new Event("input", { bubbles: true }));
-      return [...document.querySelectorAll(".amounts output")].map((output) => Number(output.dataset.bytes));
+      return [...document.querySelectorAll(".amounts .amount")].map((output) => Number(output.dataset.bytes));
     });
   });
   const memory = await cli("zeropilot memory --model Qwen/Qwen3-8B --gpus 4 --stage 3 --seq-len 4096");

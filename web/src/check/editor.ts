@@ -1,6 +1,6 @@
 // An editor in a shadow tree: there CodeMirror's styles are constructed sheets, which a strict content policy allows.
 
-import { defaultKeymap, history, historyKeymap, indentWithTab } from "@codemirror/commands";
+import { defaultKeymap, history, historyKeymap, indentWithTab, isolateHistory, undo } from "@codemirror/commands";
 import { json } from "@codemirror/lang-json";
 import { bracketMatching, defaultHighlightStyle, HighlightStyle, indentOnInput, syntaxHighlighting, syntaxTree } from "@codemirror/language";
 import { lintGutter, lintKeymap, setDiagnostics, type Diagnostic } from "@codemirror/lint";
@@ -23,19 +23,24 @@ const look = EditorView.theme({
   ".cm-content": { caretColor: "var(--ink)" }, ".cm-cursor": { borderLeftColor: "var(--ink)" },
   ".cm-tooltip": { backgroundColor: "var(--panel)", color: "var(--ink)", border: "1px solid var(--line)", borderRadius: "6px", maxWidth: "34rem" },
   ".cm-tooltip-hover p": { margin: "0.5em 0.8em" }, ".cm-diagnostic": { padding: "6px 10px" },
+  ".cm-tooltip code": { fontFamily: "var(--mono)", fontSize: "0.92em", backgroundColor: "var(--hover)", borderRadius: "4px", padding: "0 0.25em" },
 });
 
 export interface Editor {
   element: HTMLElement;
   text(): string;
   replace(edits: { start: number; end: number; text: string }[]): void;
+  /// Another text, as one step that can be undone.
+  fill(text: string): void;
+  undo(): void;
+  focus(): void;
   show(diagnostics: Diagnostic[]): void;
   goTo(place: number): void;
   leave(): void;
 }
 
 export function editor(
-  label: string, text: string, isDark: boolean, changed: () => void, explain: (path: string) => Promise<string | null>,
+  label: string, described: string, text: string, isDark: boolean, changed: (pasted: boolean) => void, explain: (path: string) => Promise<string | null>,
 ): Editor {
   const element = document.createElement("div");
   const root = element.attachShadow({ mode: "open" });
@@ -47,9 +52,9 @@ export function editor(
       extensions: [
         lineNumbers(), history(), indentOnInput(), bracketMatching(), highlightActiveLine(), lintGutter(), json(), look,
         EditorView.darkTheme.of(isDark), syntaxHighlighting(isDark ? night : defaultHighlightStyle),
-        EditorView.contentAttributes.of({ "aria-label": label }), EditorView.lineWrapping,
+        EditorView.contentAttributes.of({ "aria-label": label, "aria-description": described }), EditorView.lineWrapping,
         keymap.of([...lintKeymap, ...defaultKeymap, ...historyKeymap, indentWithTab]),
-        EditorView.updateListener.of((update) => { if (update.docChanged) changed(); }),
+        EditorView.updateListener.of((update) => { if (update.docChanged) changed(update.transactions.some((one) => one.isUserEvent("input.paste"))); }),
         hoverTooltip((view, place) => about(view, place, explain)),
       ],
     }),
@@ -57,7 +62,10 @@ export function editor(
   return {
     element,
     text: () => view.state.doc.toString(),
-    replace: (edits) => view.dispatch({ changes: edits.map(({ start, end, text }) => ({ from: start, to: end, insert: text })) }),
+    replace: (edits) => view.dispatch({ changes: edits.map(({ start, end, text }) => ({ from: start, to: end, insert: text })), annotations: isolateHistory.of("full") }),
+    fill: (text) => view.dispatch({ changes: { from: 0, to: view.state.doc.length, insert: text }, annotations: isolateHistory.of("full") }),
+    undo: () => { undo(view); },
+    focus: () => view.focus(),
     show: (diagnostics) => view.dispatch(setDiagnostics(view.state, diagnostics)),
     goTo: (place) => { view.dispatch({ selection: { anchor: place }, scrollIntoView: true }); view.focus(); },
     leave: () => view.destroy(),

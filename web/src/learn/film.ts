@@ -22,20 +22,35 @@ function area(below: number[], above: number[], most: number): string {
   return `M${[...steps(above), ...back].join("L")}Z`;
 }
 
-function drawing(frames: Frame[], app: App): { picture: SVGElement; cursor: SVGElement } {
-  const most = Math.max(...frames.map(sum), 1);
+/// Round steps of an axis: 1, 2 or 5 times a power of two GiB would be odd, so halves of a power of two.
+function ticks(most: number): number[] {
+  const step = 2 ** Math.ceil(Math.log2(most / 5));
+  return Array.from({ length: Math.floor(most / step) + 1 }, (_, index) => index * step);
+}
+
+function drawing(frames: Frame[], app: App, capacity: number | null): { picture: SVGElement; cursor: SVGElement; axis: HTMLElement } {
+  const filled = Math.max(...frames.map(sum), 1);
+  const most = capacity !== null && capacity < 1.6 * filled ? Math.max(filled, capacity) : filled;
+  const y = (amount: number) => HEIGHT - (amount / most) * (HEIGHT - 6);
   const cursor = svg("rect", { class: "cursor", width: 2.5, height: HEIGHT, y: 0 });
-  const picture = svg("svg", { viewBox: `0 0 ${WIDTH} ${HEIGHT}`, class: "film", preserveAspectRatio: "none", "aria-hidden": "true" });
+  const picture = svg("svg", { viewBox: `0 0 ${WIDTH} ${HEIGHT}`, class: "film", preserveAspectRatio: "none", "aria-hidden": "true", "data-most": most });
+  for (const tick of ticks(most)) picture.append(svg("rect", { class: "grid", width: WIDTH, height: 1, y: y(tick).toFixed(1) }));
   let below = frames.map(() => 0);
   for (const part of app.named.parts) {
     const amounts = frames.map((frame) => frame.held[part.name] ?? 0);
     if (amounts.every((amount) => amount === 0)) continue;
     const above = below.map((amount, place) => amount + (amounts[place] ?? 0));
-    picture.append(svg("path", { d: area(below, above, most), fill: part.colour }, svg("title", {}, part.words)));
+    picture.append(svg("path", { d: area(below, above, most), fill: part.colour, "data-part": part.name }));
     below = above;
   }
+  if (capacity !== null && capacity <= most) picture.append(svg("rect", { class: "limit", width: WIDTH, height: 2.5, y: (y(capacity) - 1.25).toFixed(1) }));
   picture.append(cursor);
-  return { picture, cursor };
+  const axis = h("div", { class: "axis", "aria-hidden": "true" }, ...ticks(most).map((tick) => {
+    const label = h("span", {}, tick === 0 ? "0" : bytes(tick));
+    label.style.top = `${(y(tick) / HEIGHT) * 100}%`;
+    return label;
+  }));
+  return { picture, cursor, axis };
 }
 
 /// The names of the phases, each as wide as it is long.
@@ -59,17 +74,18 @@ export interface Film {
   stop(): void;
 }
 
-export function film({ words }: Answer<Communication, FilmWords>, app: App): Film {
+export function film({ words }: Answer<Communication, FilmWords>, app: App, capacity: number | null): Film {
   const { say, named } = app;
   const { frames } = words;
-  const { picture, cursor } = drawing(frames, app);
+  const { picture, cursor, axis } = drawing(frames, app, capacity);
   const field = id("field");
-  const range = h("input", { id: field, type: "range", min: 0, max: Math.max(frames.length - 1, 0), step: 1, class: "moment" });
+  const range = h("input", { id: field, type: "range", min: 0, max: Math.max(frames.length - 1, 0), step: 1, class: "moment", value: 0 });
+  range.value = "0";
   const told = h("p", { class: "told" });
   const shown = new Set(frames.flatMap((frame) => Object.keys(frame.held)));
   const amounts = new Map<string, HTMLElement>();
   const legend = named.parts.filter((part) => shown.has(part.name)).map((part) => {
-    const amount = h("output", { for: field });
+    const amount = h("span", { class: "amount" });
     amounts.set(part.name, amount);
     return h("li", {}, svg("svg", { viewBox: "0 0 10 10", class: "swatch", "aria-hidden": "true" }, svg("rect", { width: 10, height: 10, rx: 2, fill: part.colour })), `${part.words} `, amount);
   });
@@ -89,13 +105,22 @@ export function film({ words }: Answer<Communication, FilmWords>, app: App): Fil
   };
   const { button: play, stop } = player(say, SHOW / frames.length, () => { range.value = String((Number(range.value) + 1) % frames.length); show(); });
   range.addEventListener("input", () => { stop(); show(); });
+  const point = (event: PointerEvent) => {
+    const { left, width } = picture.getBoundingClientRect();
+    const place = Math.floor(((event.clientX - left) / width) * frames.length);
+    range.value = String(Math.min(Math.max(place, 0), frames.length - 1));
+    stop();
+    show();
+  };
+  picture.addEventListener("pointermove", point);
+  picture.addEventListener("pointerdown", point);
   show();
   return {
     stop,
     elements: [
       h("div", { class: "head" }, h("h2", {}, say("film")), play),
-      h("p", { class: "soft" }, say("filmLead")),
-      h("div", { class: "drawn-film" }, picture, phases(frames), h("label", { class: "sr", for: field }, say("filmMoment")), range),
+      h("p", { class: "soft" }, `${say("filmLead")} ${say("filmPeak", { bytes: bytes(Math.max(...frames.map(sum))) })}.`),
+      h("div", { class: "drawn-film" }, h("div", { class: "film-box" }, axis, picture), phases(frames), h("label", { class: "sr", for: field }, say("filmMoment")), range),
       told, h("ul", { class: "legend amounts" }, ...legend),
       h("pre", { class: "code wrap sent" }, words.sent.trimEnd()),
     ],
