@@ -433,6 +433,7 @@ class ComparedStrategy:
     offload_param: bool
     device: ComparedDevice
     host: Estimate
+    verdict: Optional[Verdict]
 
 
 @dataclass(frozen=True)

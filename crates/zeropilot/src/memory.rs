@@ -243,17 +243,15 @@ impl Session<'_> {
     }
 
     fn write_comparison(&mut self, name: &str, compared: &Compared) -> Option<Fit> {
-        let (columns, capacity) = (&compared.columns, compared.capacity());
         if self.command.format.is_json() {
-            self.output.result(&format!("{:#}\n", memory::compare_json(columns, capacity)));
+            self.output.result(&format!("{:#}\n", memory::compare_json(compared)));
         } else {
             let language = self.layout.language;
             self.output.result(&memory::comparison_head(name, compared, language));
-            self.output.result(&memory::compare(columns, capacity, &self.layout));
+            self.output.result(&memory::compare(compared, &self.layout));
         }
-        let fits = columns.iter().filter_map(|column| {
-            capacity.map(|capacity| memory::fit(column.answer.device(), capacity))
-        });
+        let columns = compared.columns.iter();
+        let fits = columns.filter_map(|column| memory::fit_of(&column.answer, &compared.cluster));
         // Something to choose is enough.
         fits.min()
     }

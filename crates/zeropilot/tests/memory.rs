@@ -435,3 +435,23 @@ fn a_fused_loss_that_changes_nothing_is_named() {
     }
     assert!(!said("t5-base", "--fused-loss=no").contains("decoder-only"));
 }
+
+#[test]
+fn a_strategy_that_the_host_has_no_room_for_does_not_fit() {
+    let question = ["--model", "llama-3.1-70b", "--gpus", "4xRTX-4090", "--compare"];
+    let verdicts = |more: &[&str]| {
+        let table = answer(&[&question[..], more].concat());
+        let rows = table["strategies"].as_array().expect("strategies").clone();
+        let both = |row: &Value| (row["device"]["verdict"].clone(), row["verdict"].clone());
+        rows.iter().map(both).collect::<Vec<_>>()
+    };
+    let with_checkpointing = ["--grad-checkpointing", "--seq-len", "2048"];
+    let is_safe = |verdict: &Value| verdict == "fits" || verdict == "low_headroom";
+    let open = verdicts(&with_checkpointing);
+    assert!(open.iter().all(|(device, both)| device == both), "{open:?}");
+    assert!(open.iter().any(|(_, both)| is_safe(both)), "{open:?}");
+    // A tenth of what its states take.
+    let small = verdicts(&[&with_checkpointing[..], &["--host-ram", "128GiB"]].concat());
+    assert!(small.iter().any(|(device, _)| is_safe(device)), "{small:?}");
+    assert!(small.iter().all(|(_, both)| both == "does_not_fit"), "{small:?}");
+}

@@ -273,3 +273,18 @@ fn the_trainer_accepts_the_config_with_the_lines_that_are_printed() {
         assert!(printed.contains(&format!("micro {micro}")), "{printed}");
     }
 }
+
+/// Sixteen bytes for each of 70 billion parameters are 1.02 TiB, more than four GPUs of 24 GB hold: most of them are on the host.
+#[test]
+fn plans_that_nobody_would_run_are_warned_of() {
+    let question = ["--model", "llama-3.1-70b", "--gpus", "4xRTX-4090", "--seq-len", "4096"];
+    let notes = |more: &[&str]| {
+        let (plan, _) = plan(&[&question[..], more].concat());
+        plan["provenance"]["notes"].to_string()
+    };
+    let open = notes(&[]);
+    assert!(open.contains("TiB of host memory on every node"), "{open}");
+    let said = notes(&["--host-ram", "2TiB", "--tokens", "10B"]);
+    assert!(!said.contains("of host memory on every node"), "{said}");
+    assert!(said.contains("10 billion tokens takes") && said.contains(" days"), "{said}");
+}

@@ -3,11 +3,21 @@
 use zeropilot_cluster::Cluster;
 use zeropilot_config::schema::EngineVersion;
 use zeropilot_model::Model;
+use zeropilot_plan::Fitting;
 use zeropilot_step::lower::Recipe;
+use zeropilot_units::Bytes;
 
+use crate::bill::Bill;
 use crate::name::{NumberFormat, TaskName, TrainerName};
 use crate::task::TaskRequest;
 use crate::training::Training;
+
+/// Host memory of a node that few machines have.
+const LARGE_HOST: Bytes = Bytes(1 << 40);
+/// A run that takes so many days is seldom meant.
+const LONG_RUN: u64 = 30;
+/// Tokens that a run is judged by where nobody says how many there are.
+const USUAL_TOKENS: f64 = 1e9;
 
 /// Something that changes what an answer is worth, or that was said and is not used.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -21,6 +31,20 @@ pub enum Note {
     NoBf16 {
         /// Their name.
         card: &'static str,
+    },
+    /// The recommended strategy needs more host memory than most machines have, and nobody says what these have.
+    LargeHost {
+        /// What a node needs.
+        need: Bytes,
+    },
+    /// The recommended strategy takes months.
+    LongRun {
+        /// Tokens to train on.
+        tokens: u64,
+        /// Whether nobody said how many.
+        is_assumed: bool,
+        /// Days on all GPUs.
+        days: u64,
     },
     /// No global batch is given, so that every strategy has its own.
     OpenBatch,
@@ -69,6 +93,34 @@ impl Note {
         engine < EngineVersion::V0_18
     }
 
+    /// Whether it says that the answer cannot be meant as it is.
+    pub fn is_warning(self) -> bool {
+        matches!(self, Self::NoBf16 { .. } | Self::LargeHost { .. } | Self::LongRun { .. })
+    }
+
+    /// What makes a strategy that fits one that nobody would run.
+    pub(crate) fn about_choice(
+        choice: &Fitting,
+        cluster: &Cluster,
+        length: u64,
+        bill: Option<Bill>,
+    ) -> Vec<Self> {
+        let need = choice.answer.node().expected();
+        let of_host = cluster.host.ram.is_none() && need >= LARGE_HOST;
+        let tokens = bill.map_or(USUAL_TOKENS, |bill| bill.tokens);
+        let each = choice.seconds_per_sequence();
+        let days = each.map(|each| {
+            let ranks = cluster.world_size().max(1) as f64;
+            whole(each / length as f64 * tokens / ranks / 86_400.0)
+        });
+        let of_time = days.filter(|days| *days >= LONG_RUN).map(|days| Self::LongRun {
+            tokens: whole(tokens),
+            is_assumed: bill.is_none(),
+            days,
+        });
+        of_host.then_some(Self::LargeHost { need }).into_iter().chain(of_time).collect()
+    }
+
     /// What there is to say about loading a model for stage 3.
     pub(crate) fn about_loading(model: &Model, recipe: &Recipe) -> Option<Self> {
         let is_loaded_whole = recipe.loading.is_none() && recipe.method.base(model).is_some();
@@ -109,4 +161,9 @@ impl Note {
         });
         of_format.into_iter().chain(of_network).chain(of_machine).collect()
     }
+}
+
+#[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "days and tokens")]
+fn whole(value: f64) -> u64 {
+    value.round() as u64
 }

@@ -224,6 +224,10 @@ pub fn plan(name: &str, asked_about: &Model, asked: &PlanRequest) -> Result<Plan
     if plan.fitting.first().is_some_and(|choice| choice.way.hpz > 1) {
         provenance.notes.push(Note::HpzVersion);
     }
+    if let Some(choice) = plan.fitting.first() {
+        let length = training.seq_len();
+        provenance.notes.extend(Note::about_choice(choice, &cluster, length, bill));
+    }
     let current = as_written(name, asked_about, &request, job);
     let choice = plan.fitting.first();
     if let Some(work) = choice.map(|choice| choice.way.work) {

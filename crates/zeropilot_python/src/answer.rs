@@ -90,9 +90,7 @@ impl Finding {
                 let tensors = memory.tensors().map_err(lower)?;
                 memory::json(&MemoryReport::from(memory.as_ref()), &tensors)
             }
-            Self::Compared(compared) => {
-                memory::compare_json(&compared.columns, compared.capacity())
-            }
+            Self::Compared(compared) => memory::compare_json(compared),
             Self::Planned(planned) => with_plan(planned, plan::json),
             Self::Simulated(step, bill) => simulate::json(&SimulateReport::of(step, *bill)),
             Self::Created { .. } => self.with_created(|created| value(&creation::json(created))),
@@ -112,9 +110,7 @@ impl Finding {
     fn text(&self, layout: &Layout) -> String {
         match self {
             Self::Memory(memory) => memory::human(&MemoryReport::from(memory.as_ref()), layout),
-            Self::Compared(compared) => {
-                memory::compare(&compared.columns, compared.capacity(), layout)
-            }
+            Self::Compared(compared) => memory::compare(compared, layout),
             Self::Planned(planned) => with_plan(planned, |report| plan::human(report, layout)),
             Self::Simulated(step, bill) => {
                 simulate::human(&SimulateReport::of(step, *bill), layout)
@@ -136,9 +132,7 @@ impl Finding {
                 let stretches = memory.stretches(STRETCHES).map_err(lower)?;
                 memory::html(&MemoryReport::from(memory.as_ref()), &stretches, language)
             }
-            Self::Compared(compared) => {
-                memory::compare_html(&compared.columns, compared.capacity(), language)
-            }
+            Self::Compared(compared) => memory::compare_html(compared, language),
             Self::Planned(planned) => with_plan(planned, |report| plan::html(report, language)),
             Self::Simulated(step, bill) => {
                 let report = SimulateReport::of(step, *bill);

@@ -27,12 +27,12 @@ pub(crate) fn words(hours: [f64; 3], ranks: u64, bill: &Bill, language: Language
 }
 
 /// One decimal where it says something.
-fn short(value: f64) -> String {
+pub(crate) fn short(value: f64) -> String {
     if value < 100.0 { format!("{value:.1}") } else { grouped(value) }
 }
 
 /// Cents where there are few.
-fn money(value: f64) -> String {
+pub(crate) fn money(value: f64) -> String {
     if value < 10.0 { format!("{value:.2}") } else { grouped(value) }
 }
 

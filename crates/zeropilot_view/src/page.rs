@@ -51,8 +51,24 @@ pub struct SimulationWords {
     pub text: String,
     /// What it costs to finish.
     pub cost_estimate: Option<String>,
+    /// Where the time goes: kernels, then what they wait for.
+    pub shares: Vec<ShareWords>,
+    /// The longest wait, and what would help.
+    pub advice: String,
     /// The step as SVG.
     pub picture: String,
+}
+
+/// A part of the time of a step.
+#[derive(Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct ShareWords {
+    /// What takes it.
+    pub words: &'static str,
+    /// How long.
+    pub time: String,
+    /// Its share of the step.
+    pub share: f64,
 }
 
 /// What can be chosen.

@@ -2,6 +2,7 @@
 
 pub mod changes;
 mod current;
+mod headline;
 mod html;
 pub(crate) mod json;
 mod longest;

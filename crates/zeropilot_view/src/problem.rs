@@ -133,6 +133,22 @@ fn task(problem: &TaskProblem, language: Language) -> String {
     }
 }
 
+/// That the value of an option cannot be read; `name` is the option's, as programs write it.
+pub fn value(name: &str, why: &str, language: Language) -> String {
+    let (option, why) = (name.replace('_', "-"), escaped(why));
+    let example = match name {
+        "host_ram" => {
+            tr!(language, "\n  help: write a size, such as 512GiB", "\n  建议：写容量，例如 512GiB")
+        }
+        _ => String::new(),
+    };
+    tr!(
+        language,
+        "error: --{option} is not understood: {why}{example}",
+        "错误：看不懂 --{option}：{why}{example}"
+    )
+}
+
 fn contradiction(name: &str, conflict: &Conflict, language: Language) -> String {
     let Conflict { key, written, option, given } = conflict;
     let (name, option) = (escaped(name), option.replace('_', "-"));

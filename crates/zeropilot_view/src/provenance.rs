@@ -10,6 +10,7 @@ use zeropilot_text::{Language, Text, tr};
 
 pub(crate) use self::json::Shape;
 use crate::escaped;
+use crate::simulate::human::token_words;
 
 /// Values as people name them, and the option that sets each.
 const NAMES: [(&str, Text, &str); 44] = [
@@ -119,7 +120,7 @@ pub fn notes(notes: &[Note], language: Language) -> String {
     notes.iter().map(line).collect()
 }
 
-fn note_words(note: Note, language: Language) -> String {
+pub(crate) fn note_words(note: Note, language: Language) -> String {
     match note {
         Note::Fp16Assumed { card } => tr!(
             language,
@@ -129,6 +130,26 @@ fn note_words(note: Note, language: Language) -> String {
         Note::NoBf16 { card } => {
             let problem = no_bf16(card, language);
             tr!(language, "{problem}; use fp16", "{problem}；请改用 fp16")
+        }
+        Note::LargeHost { need } => tr!(
+            language,
+            "this strategy needs {need} of host memory on every node, more than most machines have; set --host-ram to what yours have",
+            "该方案每个节点需要 {need} 主机内存，多数机器没有这么大；请用 --host-ram 写明实际的主机内存"
+        ),
+        Note::LongRun { tokens, is_assumed, days } => {
+            let tokens = token_words(tokens as f64, language);
+            match is_assumed {
+                true => tr!(
+                    language,
+                    "on these GPUs, {tokens} take {days} days; use more or faster GPUs, or LoRA",
+                    "用这些 GPU 训练 {tokens} 需要 {days} 天；请增加 GPU、换更快的 GPU，或改用 LoRA"
+                ),
+                false => tr!(
+                    language,
+                    "on these GPUs, training on {tokens} takes {days} days; use more or faster GPUs, or fewer tokens",
+                    "用这些 GPU 训练 {tokens} 需要 {days} 天；请增加 GPU、换更快的 GPU，或减少 token"
+                ),
+            }
         }
         Note::OpenBatch => tr!(
             language,

@@ -45,10 +45,9 @@ pub(crate) fn compare(about: About<MemoryRequest>, language: Language) -> Result
     about.request.machines.cluster().map_err(|wrong| problem(wrong.into()))?;
     let model = about.model.open(language)?;
     let compared = zeropilot_ask::compare(&model, &about.request).map_err(problem)?;
-    let (columns, capacity) = (&compared.columns, compared.capacity());
     Ok(Answer::new(
-        memory_view::compare_json(columns, capacity),
-        memory_view::compare_words(columns, capacity, language),
+        memory_view::compare_json(&compared),
+        memory_view::compare_words(&compared, language),
     ))
 }
 
@@ -106,6 +105,8 @@ pub(crate) fn simulate(about: Timing, language: Language) -> Result<Answer, Prob
     let words = SimulationWords {
         text: simulate_view::human(&report, &plain(language)),
         cost_estimate: simulate_view::bill(&report, language),
+        shares: simulate_view::share_words(&report, language),
+        advice: simulate_view::verdict(&report, language).trim().to_owned(),
         picture: simulate_view::svg(&report, &report.spans(), language),
     };
     Ok(Answer::new(simulate_view::json(&report), words))

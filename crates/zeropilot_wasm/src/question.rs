@@ -4,6 +4,7 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 use zeropilot_text::Language;
+use zeropilot_view::problem;
 
 /// The words of a problem.
 pub(crate) type Problem = String;
@@ -43,9 +44,11 @@ fn read<Q: DeserializeOwned>(text: &str) -> Result<(Language, Q), Problem> {
     let mut value: Value = serde_json::from_str(text).map_err(|error| format!("error: {error}"))?;
     let name = value.as_object_mut().and_then(|question| question.remove("language"));
     let language = name.as_ref().and_then(Value::as_str).and_then(Language::from_name);
+    let language = language.unwrap_or_default();
     let question = serde_path_to_error::deserialize(value).map_err(|error| {
         let place = error.path().to_string();
-        format!("error: {place}: {}", error.into_inner())
+        let name = place.rsplit('.').next().unwrap_or_default();
+        problem::value(name, &error.into_inner().to_string(), language)
     })?;
-    Ok((language.unwrap_or_default(), question))
+    Ok((language, question))
 }

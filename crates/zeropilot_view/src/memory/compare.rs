@@ -3,14 +3,13 @@
 use serde::Serialize;
 use serde_json::Value;
 use unicode_width::UnicodeWidthStr;
-use zeropilot_ask::Column;
+use zeropilot_ask::{Column, Compared};
 use zeropilot_record::Offload;
 use zeropilot_text::{Language, Text, tr};
-use zeropilot_units::Estimate;
 
 use super::bars::bar;
-use super::json::{Parts, RowWords, at_peak};
-use super::verdict::{Fit, fit};
+use super::json::{Parts, RowWords, at_peak, verdict_words};
+use super::verdict::{Fit, fit, fit_of};
 use crate::Layout;
 use crate::estimate::Estimate as Bounds;
 use crate::html::Html;
@@ -27,8 +26,9 @@ fn words(column: &Column, language: Language) -> String {
 const BAR: usize = 22;
 
 /// The table for people.
-pub fn compare(columns: &[Column], capacity: Option<Estimate>, layout: &Layout) -> String {
+pub fn compare(compared: &Compared, layout: &Layout) -> String {
     let language = layout.language;
+    let (columns, capacity) = (&compared.columns, compared.capacity());
     let names: Vec<String> = columns.iter().map(|column| words(column, language)).collect();
     let widest = names.iter().map(|name| name.width()).max().unwrap_or(0);
     let most = columns.iter().map(|column| column.answer.device().expected().0);
@@ -38,11 +38,11 @@ pub fn compare(columns: &[Column], capacity: Option<Estimate>, layout: &Layout) 
     let mut rows = Vec::new();
     for (column, name) in columns.iter().zip(names) {
         let need = column.answer.device();
-        let fit = capacity.map(|capacity| fit(need, capacity));
-        let word = fit.map_or("", |fit| fit.words(language));
+        let fit = fit_of(&column.answer, &compared.cluster);
+        let word = verdict_words(&column.answer, &compared.cluster, language).unwrap_or_default();
         let verdict = match fit {
             Some(fit) if layout.color => format!("{}{word}\u{1b}[0m", fit.style()),
-            _ => word.to_owned(),
+            _ => word.clone(),
         };
         let (amount, node) = (need.to_string(), column.answer.node().expected().to_string());
         let drawn = bar(need.expected().0, whole, BAR);
@@ -88,6 +88,8 @@ struct ComparedStrategy {
     offload_param: bool,
     device: ComparedDevice,
     host: Bounds,
+    /// The worse of GPU and host, as far as it is known what they have.
+    verdict: Option<Fit>,
 }
 
 /// What a GPU needs for a strategy, and what fills it at its highest point.
@@ -102,7 +104,8 @@ struct ComparedDevice {
 }
 
 /// The same for machines.
-pub fn compare_json(columns: &[Column], capacity: Option<Estimate>) -> Value {
+pub fn compare_json(compared: &Compared) -> Value {
+    let capacity = compared.capacity();
     let row = |column: &Column| {
         let need = column.answer.device();
         ComparedStrategy {
@@ -117,11 +120,12 @@ pub fn compare_json(columns: &[Column], capacity: Option<Estimate>) -> Value {
                 verdict: capacity.map(|capacity| fit(need, capacity)),
             },
             host: column.answer.node().into(),
+            verdict: fit_of(&column.answer, &compared.cluster),
         }
     };
     value(&Comparison {
         capacity: capacity.map(|capacity| capacity.expected().0),
-        strategies: columns.iter().map(row).collect(),
+        strategies: compared.columns.iter().map(row).collect(),
     })
 }
 
@@ -143,34 +147,29 @@ struct StrategyWords {
 }
 
 /// The words of a comparison.
-pub fn compare_words(
-    columns: &[Column],
-    capacity: Option<Estimate>,
-    language: Language,
-) -> ComparisonWords {
+pub fn compare_words(compared: &Compared, language: Language) -> ComparisonWords {
     let row = |column: &Column| StrategyWords {
         strategy: words(column, language),
-        row: RowWords::new(&column.answer, capacity, language),
+        row: RowWords::new(&column.answer, &compared.cluster, language),
     };
     ComparisonWords {
-        capacity: capacity.map(|capacity| capacity.to_string()),
-        strategies: columns.iter().map(row).collect(),
+        capacity: compared.capacity().map(|capacity| capacity.to_string()),
+        strategies: compared.columns.iter().map(row).collect(),
     }
 }
 
 /// The table for notebooks and pages.
-pub fn compare_html(columns: &[Column], capacity: Option<Estimate>, language: Language) -> String {
+pub fn compare_html(compared: &Compared, language: Language) -> String {
     let row = |column: &Column| {
-        let need = column.answer.device();
         vec![
             words(column, language),
-            need.to_string(),
-            capacity.map_or("", |capacity| fit(need, capacity).words(language)).to_owned(),
+            column.answer.device().to_string(),
+            verdict_words(&column.answer, &compared.cluster, language).unwrap_or_default(),
             column.answer.node().to_string(),
         ]
     };
     let head =
         Text::new("Strategy, GPU, verdict, host per node:", "方案、显存、结论、每节点内存：")
             .get(language);
-    Html::new().table(head, &columns.iter().map(row).collect::<Vec<_>>()).finish()
+    Html::new().table(head, &compared.columns.iter().map(row).collect::<Vec<_>>()).finish()
 }

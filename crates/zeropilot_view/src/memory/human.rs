@@ -28,7 +28,7 @@ use crate::{Layout, escaped, provenance};
 /// Columns of the bars.
 const BAR: usize = 26;
 /// Changes that are named.
-const RELIEFS: usize = 3;
+pub(super) const RELIEFS: usize = 3;
 
 pub(super) fn report(report: &MemoryReport<'_>, layout: &Layout) -> String {
     let language = layout.language;
@@ -284,24 +284,29 @@ fn device(report: &MemoryReport<'_>, layout: &Layout) -> String {
 
 /// The same need as PyTorch and the driver count it, and what its bounds rest on.
 fn kinds(answer: &Answer, language: Language) -> String {
-    let Interval { rows, sources, inside, own, .. } = answer.interval;
     let [allocated, reserved, shown] =
         [answer.allocated(), answer.reserved(), answer.device()].map(Estimate::expected);
-    let published = tr!(
-        language,
-        "of {rows} published runs ({sources} sources) {inside} lay within such bounds",
-        "{rows} 次公开实测（{sources} 个来源）中有 {inside} 次落在这样的区间内"
-    );
-    let basis = match own.map(|own| (own.decide, own_bounds(own, language))) {
-        None => published,
-        Some((true, own)) => own,
-        Some((false, own)) => tr!(language, "{published}; {own}", "{published}；{own}"),
-    };
+    let basis = bounds(answer, language);
     tr!(
         language,
         "  allocated {allocated}, reserved {reserved}, in nvidia-smi {shown}; {basis}\n",
         "  allocated {allocated}，reserved {reserved}，nvidia-smi 显示 {shown}；{basis}\n"
     )
+}
+
+/// What the bounds of a need rest on.
+pub(super) fn bounds(answer: &Answer, language: Language) -> String {
+    let Interval { rows, sources, inside, own, .. } = answer.interval;
+    let published = tr!(
+        language,
+        "of {rows} published runs ({sources} sources) {inside} lay within such bounds",
+        "{rows} 次公开实测（{sources} 个来源）中有 {inside} 次落在这样的区间内"
+    );
+    match own.map(|own| (own.decide, own_bounds(own, language))) {
+        None => published,
+        Some((true, own)) => own,
+        Some((false, own)) => tr!(language, "{published}; {own}", "{published}；{own}"),
+    }
 }
 
 /// What the user's own runs have to do with bounds.

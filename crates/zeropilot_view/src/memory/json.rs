@@ -4,20 +4,21 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 use serde_json::Value;
+use zeropilot_cluster::Cluster;
 use zeropilot_model::{Model, Part as ModelPart};
 use zeropilot_step::conformal::OwnRuns;
 use zeropilot_step::lower::{Fidelity, Images, Recipe, image_tokens};
-use zeropilot_step::memory::{Answer, Phase, Prediction, RolloutMemory, Stretch};
+use zeropilot_step::memory::{Answer, Phase, Prediction, Relief, RolloutMemory, Stretch};
 use zeropilot_step::zero::{Engine, Place, Rest};
-use zeropilot_text::Language;
+use zeropilot_text::{Language, tr};
 use zeropilot_units::{Bytes, Estimate};
 
 use super::MemoryReport;
-use super::human::precision;
+use super::human::{self, precision};
 use super::part::{Part, parts};
 use super::phase;
-use super::relief::{name, stage_number};
-use super::verdict::{Fit, fit};
+use super::relief::{self, name, stage_number};
+use super::verdict::{Fit, fit, fit_of};
 use crate::estimate::Estimate as Bounds;
 use crate::json::value;
 use crate::{Layout, provenance};
@@ -455,16 +456,32 @@ fn held(rest: &Rest) -> Parts {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub(crate) struct RowWords {
     need: String,
-    verdict: Option<&'static str>,
+    verdict: Option<String>,
     host: String,
 }
 
+/// Whether it fits; where the GPU has room and the host has not, it is the host that is named.
+pub(super) fn verdict_words(
+    answer: &Answer,
+    cluster: &Cluster,
+    language: Language,
+) -> Option<String> {
+    let whole = fit_of(answer, cluster)?;
+    let device = cluster.capacity().map(|capacity| fit(answer.device(), capacity.bytes));
+    let words = whole.words(language);
+    Some(match device {
+        Some(device) if device < whole => {
+            tr!(language, "host: {words}", "主机内存：{words}")
+        }
+        _ => words.to_owned(),
+    })
+}
+
 impl RowWords {
-    pub(super) fn new(answer: &Answer, capacity: Option<Estimate>, language: Language) -> Self {
-        let need = answer.device();
+    pub(super) fn new(answer: &Answer, cluster: &Cluster, language: Language) -> Self {
         Self {
-            need: need.to_string(),
-            verdict: capacity.map(|capacity| fit(need, capacity).words(language)),
+            need: answer.device().to_string(),
+            verdict: verdict_words(answer, cluster, language),
             host: answer.node().expected().to_string(),
         }
     }
@@ -476,8 +493,23 @@ impl RowWords {
 pub struct MemoryWords {
     row: RowWords,
     rest: RestWords,
+    /// When the GPU is fullest.
+    moment: String,
+    /// What would lower it most.
+    savings: Vec<SavingWords>,
+    /// What the bounds rest on.
+    bounds: String,
     text: String,
     picture: String,
+}
+
+/// A change that lowers the memory of a GPU: its name, what to write, and how much it saves.
+#[derive(Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+struct SavingWords {
+    name: &'static str,
+    change: String,
+    saved: String,
 }
 
 /// What a GPU holds between the phases.
@@ -516,14 +548,25 @@ pub fn words(
         parts.map(row).collect()
     };
     let states = &as_measured.states;
-    let capacity = report.question.cluster.capacity().map(|capacity| capacity.bytes);
     MemoryWords {
-        row: RowWords::new(report.answer, capacity, language),
+        row: RowWords::new(report.answer, report.question.cluster, language),
         rest: RestWords {
             after_init: rows(&states.after_init),
             after_backward: rows(&states.after_backward),
             after_step: rows(&states.after_step),
         },
+        moment: human::moment(report.answer, language).trim_end().to_owned(),
+        savings: report
+            .reliefs
+            .iter()
+            .take(human::RELIEFS)
+            .map(|Relief { lever, saved }| SavingWords {
+                name: relief::name(*lever),
+                change: relief::change(*lever, language),
+                saved: format!("−{saved}"),
+            })
+            .collect(),
+        bounds: human::bounds(report.answer, language),
         text: super::human(report, layout),
         picture: super::svg(report, stretches, language),
     }

@@ -1,5 +1,6 @@
 //! What is said where nothing fits: which memory is short, and what would do.
 
+use serde::Serialize;
 use zeropilot_ask::MethodName;
 use zeropilot_plan::{Limit, MoreRam, Shortage, Unsplit};
 use zeropilot_text::{Language, Text, tr};
@@ -7,6 +8,21 @@ use zeropilot_units::Bytes;
 
 use super::{PlanReport, way_words};
 use crate::escaped;
+
+/// A change that would make something fit: in words, and where an option makes it, that option with its value.
+#[derive(Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub(super) struct Remedy {
+    words: String,
+    option: Option<&'static str>,
+    value: Option<String>,
+}
+
+impl Remedy {
+    fn new(words: String, option: &'static str, value: impl ToString) -> Self {
+        Self { words, option: Some(option), value: Some(value.to_string()) }
+    }
+}
 
 /// Which memory is short and what would make it fit.
 pub(super) fn remedy(report: &PlanReport<'_>, language: Language) -> String {
@@ -19,8 +35,16 @@ pub(super) fn remedy(report: &PlanReport<'_>, language: Language) -> String {
         );
     }
     for remedy in remedies {
-        text.push_str(&format!("  {remedy}\n"));
+        text.push_str(&format!("  {}\n", remedy.words));
     }
+    text.push_str(&useless(shortage, language));
+    text.push_str(adapters(report.method, shortage.limit, language));
+    text
+}
+
+/// Why more GPUs would not do; empty if they would.
+pub(super) fn useless(shortage: &Shortage, language: Language) -> String {
+    let mut text = String::new();
     if let Some(Unsplit { need, nearest }) = &shortage.unsplit {
         let place = nearest.as_deref().map(escaped);
         let place = place.map_or_else(String::new, |place| {
@@ -28,11 +52,25 @@ pub(super) fn remedy(report: &PlanReport<'_>, language: Language) -> String {
         });
         text.push_str(&tr!(language, "More of such GPUs would not do: ZeRO-3 on any number of them leaves {need} on each{place}\n", "加卡没有用：ZeRO-3 用再多的卡，每张仍要 {need}{place}\n"));
     }
-    text.push_str(adapters(report.method, shortage.limit, language));
     text
 }
 
-fn limit_words(shortage: &Shortage, language: Language) -> String {
+/// Methods that train less, where the GPUs are short.
+pub(super) fn methods(method: MethodName, shortage: &Shortage, language: Language) -> Vec<Remedy> {
+    let methods: &[(&str, Text)] = match (shortage.limit, method) {
+        (Limit::Host, _) | (_, MethodName::Qlora) => &[],
+        (_, MethodName::Lora) => &[("qlora", Text::new("QLoRA", "QLoRA"))],
+        (_, MethodName::Full) => {
+            &[("lora", Text::new("LoRA", "LoRA")), ("qlora", Text::new("QLoRA", "QLoRA"))]
+        }
+    };
+    let remedy = |(value, text): &(&str, Text)| {
+        Remedy::new(text.get(language).to_owned(), "--method", value)
+    };
+    methods.iter().map(remedy).collect()
+}
+
+pub(super) fn limit_words(shortage: &Shortage, language: Language) -> String {
     let Some((MoreRam { way, need, processes }, ram)) = shortage.more_ram.zip(shortage.ram) else {
         return tr!(language, "GPU memory is the limit.", "瓶颈是显存。");
     };
@@ -51,38 +89,42 @@ fn limit_words(shortage: &Shortage, language: Language) -> String {
     }
 }
 
-fn remedies(shortage: &Shortage, language: Language) -> Vec<String> {
+pub(super) fn remedies(shortage: &Shortage, language: Language) -> Vec<Remedy> {
     let mut remedies = Vec::new();
     if let Some(MoreRam { way, need, .. }) = shortage.more_ram {
         // Rounded up: what is written here can be asked for again.
         let (gib, way) = (need.0.div_ceil(Bytes::GIB.0), way_words(way, language));
-        remedies.push(tr!(
+        let words = tr!(
             language,
             "{gib} GiB of RAM per host (--host-ram {gib}GiB): {way}",
             "每台主机的内存加到 {gib} GiB（--host-ram {gib}GiB）：{way}"
-        ));
+        );
+        remedies.push(Remedy::new(words, "--host-ram", format!("{gib}GiB")));
     }
     if let Some(way) = shortage.on_disk {
         let way = way_words(way, language);
-        remedies.push(tr!(
+        let words = tr!(
             language,
             "a local NVMe disk (--nvme-path DIR): {way}",
             "本地 NVMe 盘（--nvme-path 目录）：{way}"
-        ));
+        );
+        remedies.push(Remedy { words, option: None, value: None });
     }
     if let Some(count) = shortage.gpus {
-        remedies.push(tr!(
+        let words = tr!(
             language,
             "{count} such GPUs: ZeRO-3, gradient checkpointing",
             "{count} 张同样的卡：ZeRO-3，梯度检查点"
-        ));
+        );
+        remedies.push(Remedy::new(words, "--gpus", count));
     }
     if let Some(length) = shortage.shorter {
-        remedies.push(tr!(
+        let words = tr!(
             language,
             "sequences of {length} tokens (--seq-len {length})",
             "序列缩短到 {length} token（--seq-len {length}）"
-        ));
+        );
+        remedies.push(Remedy::new(words, "--seq-len", length));
     }
     remedies
 }

@@ -10,6 +10,7 @@ use super::SimulateReport;
 use super::words::{advice, cause};
 use crate::memory::bars::bar;
 use crate::memory::{batch, headline, own_bounds, task};
+use crate::page::ShareWords;
 use crate::{Layout, cost, provenance};
 
 /// Columns of the bars.
@@ -163,8 +164,8 @@ fn step(report: &SimulateReport<'_>, language: Language) -> String {
     phases + &rates + &own.unwrap_or_default()
 }
 
-/// Kernels, then what they wait for, the longest first.
-fn shares(report: &SimulateReport<'_>, language: Language) -> String {
+/// Kernels, then what they wait for, the longest first, in seconds.
+fn causes(report: &SimulateReport<'_>, language: Language) -> Vec<(&'static str, f64)> {
     let time = &report.time.expected;
     let kernels = match report.question.cluster.computes_on_host() {
         true => Text::new("kernels", "计算"),
@@ -175,6 +176,19 @@ fn shares(report: &SimulateReport<'_>, language: Language) -> String {
     rows.extend(
         time.causes().into_iter().map(|(reason, wait)| (cause(reason).get(language), wait)),
     );
+    rows
+}
+
+/// Where the time goes, for pages that lay it out themselves.
+pub fn share_words(report: &SimulateReport<'_>, language: Language) -> Vec<ShareWords> {
+    let total = report.time.expected.total;
+    let row = |(words, value)| ShareWords { words, time: seconds(value), share: value / total };
+    causes(report, language).into_iter().map(row).collect()
+}
+
+fn shares(report: &SimulateReport<'_>, language: Language) -> String {
+    let time = &report.time.expected;
+    let rows = causes(report, language);
     let widest = rows.iter().map(|(name, _)| name.width()).max().unwrap_or(0);
     let mut text = tr!(
         language,
@@ -247,7 +261,7 @@ pub fn sent(traffic: &Traffic, language: Language) -> String {
 }
 
 /// The longest wait, and what would help.
-fn verdict(report: &SimulateReport<'_>, language: Language) -> String {
+pub fn verdict(report: &SimulateReport<'_>, language: Language) -> String {
     let time: &StepTime = &report.time.expected;
     // What helps is about GPUs.
     if report.question.cluster.computes_on_host() {

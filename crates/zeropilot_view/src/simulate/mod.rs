@@ -19,7 +19,7 @@ use zeropilot_units::Bytes;
 use crate::memory::{Fit, fit_of};
 
 pub(crate) use human::seconds;
-pub use human::{bill, human, sent};
+pub use human::{bill, human, sent, share_words, verdict};
 pub use json::{Communication, communication, json};
 pub use scale::scale;
 pub use svg::svg;
