@@ -47,10 +47,11 @@ page=${ZEROPILOT_PAGE_URL:-}
 escaped() { printf '%s' "$1" | sed 's/&/\&amp;/g; s/"/\&quot;/g; s/[&|\\]/\\&/g'; }
 sed -e "s|PAGE_URL|$(escaped "${page:+${page%/}/}")|g" -e "s|DOCS_URL|$(escaped "${ZEROPILOT_DOCS_URL:-}")|" \
   -e "s|SOURCE_URL|$(escaped "${ZEROPILOT_SOURCE_URL:-}")|" src/index.html >dist/index.html
+cp ../docs/accuracy.md dist/accuracy.txt
 rm -r dist/engine
 # What the browser keeps, told by its content: any change is another build.
 version=$(cd dist && sha256sum -- * | sha256sum | cut -c1-16)
-files=$(cd dist && printf '"%s",' *.html *.js *.css *.svg *.wasm)
+files=$(cd dist && printf '"%s",' *.html *.js *.css *.svg *.txt *.wasm)
 npx esbuild src/offline.ts --bundle --format=iife --minify --target=es2022 --outfile=dist/offline.js --log-level=warning \
   "--define:BUILD=\"$version\"" "--define:FILES=[\"./\",${files%,}]"
 total=0

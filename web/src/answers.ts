@@ -349,6 +349,7 @@ export interface ComparedStrategy {
   offload_param: boolean;
   device: ComparedDevice;
   host: Estimate;
+  verdict: Verdict | null;
 }
 
 /// What a GPU needs for a strategy, and what fills it at its highest point.
@@ -1017,11 +1018,32 @@ export interface Needs {
 
 /// What is said of the recommended strategy, of every alternative, of what does not fit and of every fallback.
 export interface PlanWords {
+  headline: HeadlineWords;
+  warnings: string[];
   recommended: RecommendedWords | null;
   nothing: NothingWords | null;
   alternatives: Said[];
   rejected: Said[];
   fallbacks: Said[];
+}
+
+/// The answer in few words: whether it fits, what is free, how fast it is, and what it takes to finish.
+export interface HeadlineWords {
+  title: string;
+  verdict: Verdict;
+  verdict_words: string;
+  capacity: string;
+  need: string | null;
+  free: string | null;
+  lacks: string | null;
+  host: string | null;
+  step: string | null;
+  rate: string | null;
+  mfu: string | null;
+  tokens: string | null;
+  duration: string | null;
+  gpu_hours: string | null;
+  cost: string | null;
 }
 
 /// The recommended strategy in words, its config, and what the script must do itself.
@@ -1032,10 +1054,19 @@ export interface RecommendedWords {
   by_hand: string[];
 }
 
-/// That nothing fits, and what would help.
+/// That nothing fits, which memory is short, and what would help.
 export interface NothingWords {
   headline: string[];
-  remedy: string[];
+  limit: string[];
+  remedies: Remedy[];
+  methods: Remedy[];
+}
+
+/// A change that would make something fit: in words, and where an option makes it, that option with its value.
+export interface Remedy {
+  words: string;
+  option: string | null;
+  value: string | null;
 }
 
 /// A strategy, and what is said of it.
@@ -1062,8 +1093,18 @@ export interface StrategyWords {
 export interface MemoryWords {
   row: RowWords;
   rest: RestWords;
+  moment: string;
+  savings: SavingWords[];
+  bounds: string;
   text: string;
   picture: string;
+}
+
+/// A change that lowers the memory of a GPU: its name, what to write, and how much it saves.
+export interface SavingWords {
+  name: string;
+  change: string;
+  saved: string;
 }
 
 /// What is said of the GPU and the host in one row, as [`compare_words`](super::compare_words) says it of every strategy.
@@ -1103,7 +1144,16 @@ export interface Frame {
 export interface SimulationWords {
   text: string;
   cost_estimate: string | null;
+  shares: ShareWords[];
+  advice: string;
   picture: string;
+}
+
+/// A part of the time of a step.
+export interface ShareWords {
+  words: string;
+  time: string;
+  share: number;
 }
 
 /// A checked config in words.

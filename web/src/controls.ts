@@ -4,13 +4,17 @@ import { h, id } from "./dom";
 import type { Say, Word } from "./words";
 
 export function number(label: string, value: number, least: number, most: number, hint: string, set: (value: number) => void): HTMLElement {
-  const input = h("input", { id: id("field"), type: "number", min: least, max: most, placeholder: hint, inputmode: "numeric" });
+  const wrong = h("p", { id: id("wrong"), class: "wrong", role: "status" });
+  const input = h("input", { id: id("field"), type: "number", min: least, max: most, placeholder: hint, inputmode: "numeric", "aria-describedby": wrong.id });
   input.value = value ? String(value) : "";
   input.addEventListener("input", () => {
     const typed = input.value.trim() === "" ? 0 : Number(input.value);
-    if (Number.isSafeInteger(typed) && typed <= most && (typed >= least || (typed === 0 && hint !== ""))) set(typed);
+    const isRight = Number.isSafeInteger(typed) && typed <= most && (typed >= least || (typed === 0 && hint !== "" && input.value.trim() === ""));
+    input.setAttribute("aria-invalid", String(!isRight));
+    wrong.textContent = isRight ? "" : `${least.toLocaleString("en")} – ${most.toLocaleString("en")}`;
+    if (isRight) set(typed);
   });
-  return h("div", { class: "field" }, h("label", { for: input.id }, label), input);
+  return h("div", { class: "field" }, h("label", { for: input.id }, label), input, wrong);
 }
 
 export function text(label: string, value: string, hint: string, set: (value: string) => void): HTMLElement {

@@ -41,6 +41,36 @@ function start(): Worker {
   return started;
 }
 
+/// What was asked in an idle thread that had to end.
+export class Interrupted extends Error {}
+
+let idler: { worker: Worker; ids: Set<number> } | undefined;
+
+/// A question that may wait: it has a thread of its own, which `interrupt` ends at once, so that it delays no other.
+export async function idle<J, W>(verb: Verb, language: Language, question: object): Promise<Answer<J, W>> {
+  const mine = (idler ??= { worker: start(), ids: new Set() });
+  await compiled;
+  if (mine !== idler) throw new Interrupted();
+  const { worker, ids } = mine;
+  const id = ++last;
+  ids.add(id);
+  const call: Call = { id, verb, question: JSON.stringify({ ...question, language }) };
+  return new Promise<Answer<J, W>>((resolve, reject) => {
+    waiting.set(id, { resolve: resolve as Waiting["resolve"], reject });
+    worker.postMessage(call);
+  }).finally(() => ids.delete(id));
+}
+
+export function interrupt(): void {
+  const ended = idler;
+  idler = undefined;
+  ended?.worker.terminate();
+  for (const id of ended?.ids ?? []) {
+    waiting.get(id)?.reject(new Interrupted());
+    waiting.delete(id);
+  }
+}
+
 /// Starts what the first answer needs, before anybody asks.
 export function warm(): void {
   workers.quick ??= start();

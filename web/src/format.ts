@@ -16,6 +16,9 @@ export function bytes(amount: number): string {
 
 /// `8.19 B`, `671 B`: parameters in the thousands people count in.
 export function parameters(count: number): string {
-  const [value, unit] = count >= 1e9 ? [count / 1e9, "B"] : [count / 1e6, "M"];
-  return `${value.toPrecision(3).replace(/\.0+$/, "")}${unit}`;
+  // What rounds to a thousand of a unit is one of the next.
+  const [size, unit] = [[1e12, "T"], [1e9, "B"], [1e6, "M"]].find(([size]) => count >= 0.9995 * Number(size)) ?? [1e6, "M"];
+  const value = count / Number(size);
+  const decimals = value < 9.995 ? 2 : value < 99.95 ? 1 : 0;
+  return `${value.toFixed(decimals).replace(/\.0+$/, "")}${unit}`;
 }

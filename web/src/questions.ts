@@ -37,12 +37,22 @@ function training(state: State) {
   return { seq_len: state.sequence, method: state.method, lora_rank: state.rank };
 }
 
+function task(state: State) {
+  return { task: state.task };
+}
+
+/// GPUs that share a sequence: as planned, or as asked where nothing is.
+function shares(state: State, work: Work): number {
+  return work.shared > 1 ? work.shared : state.shares || 1;
+}
+
 export function plan(state: State) {
   return {
     model: model(state),
     request: {
       machines: machines(state), global_batch: state.batch || null, precision: state.precision,
-      training: training(state), fused_loss: state.fusedLoss, objective: state.objective, for: state.target,
+      training: { ...training(state), sequence_parallel: state.shares || null },
+      task: task(state), fused_loss: state.fusedLoss, objective: state.objective, for: state.target, bill: bill(state),
     },
   };
 }
@@ -51,14 +61,14 @@ function worked(state: State, work: Work) {
   return {
     ...training(state), micro_batch: work.micro, grad_accum: work.accumulation,
     grad_checkpointing: work.checkpointing, fused_loss: work.fused,
-    sequence_parallel: work.shared, activation_offload: work.onHost, tiled_mlp: work.tiled,
+    sequence_parallel: shares(state, work), activation_offload: work.onHost, tiled_mlp: work.tiled,
   };
 }
 
 export function compare(state: State, work: Work) {
   return {
     model: model(state),
-    request: { machines: machines(state), precision: state.precision, training: worked(state, work) },
+    request: { machines: machines(state), precision: state.precision, training: worked(state, work), task: task(state) },
   };
 }
 
@@ -69,6 +79,7 @@ export function job(state: State, work: Work, config: string) {
     config: { name: "ds_config.json", bytes: config },
     precision: state.precision,
     training: worked(state, work),
+    task: task(state),
   };
 }
 
@@ -96,34 +107,38 @@ function shared(state: State): (string | number)[] {
     "--model", model(state).name, "--gpus", gpus(state), ...option("--host-ram", ram(state), null),
     ...option("--precision", state.precision, "bf16"), "--seq-len", state.sequence,
     ...option("--method", state.method, "full"), ...option("--lora-rank", state.method === "full" ? 16 : state.rank, 16),
+    ...option("--task", state.task, "sft"),
   ];
 }
 
-function told(work: Work): (string | number | false)[] {
+function told(state: State, work: Work): (string | number | false)[] {
   return [
     "--micro-batch", work.micro, ...option("--grad-accum", work.accumulation, 1),
     work.checkpointing && "--grad-checkpointing", work.fused && "--fused-loss",
-    ...option("--sequence-parallel", work.shared, 1), work.onHost && "--activation-offload", work.tiled && "--tiled-mlp",
+    ...option("--sequence-parallel", shares(state, work), 1), work.onHost && "--activation-offload", work.tiled && "--tiled-mlp",
   ];
+}
+
+function billed(state: State): (string | number)[] {
+  return [...option("--tokens", bill(state)?.tokens ?? null, null), ...option("--cost", bill(state)?.cost ?? null, null)];
 }
 
 export function planCommand(state: State): string {
   return line([
     "zeropilot", "plan", ...shared(state), ...option("--global-batch", state.batch || null, null),
     state.fusedLoss !== "no" && `--fused-loss=${state.fusedLoss}`, ...option("--objective", state.objective, "time"),
-    ...option("--for", state.target, "deepspeed"),
+    ...option("--for", state.target, "deepspeed"), ...option("--sequence-parallel", state.shares || null, null), ...billed(state),
   ]);
 }
 
 export function simulateCommand(state: State, work: Work): string {
   return line([
-    "zeropilot", "simulate", "--config", "ds_config.json", ...shared(state), ...told(work),
-    ...option("--tokens", bill(state)?.tokens ?? null, null), ...option("--cost", bill(state)?.cost ?? null, null),
+    "zeropilot", "simulate", "--config", "ds_config.json", ...shared(state), ...told(state, work), ...billed(state),
   ]);
 }
 
 export function compareCommand(state: State, work: Work): string {
   return line([
-    "zeropilot", "memory", "--compare", ...shared(state), ...told(work),
+    "zeropilot", "memory", "--compare", ...shared(state), ...told(state, work),
   ]);
 }

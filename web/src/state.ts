@@ -10,7 +10,8 @@ export interface State {
   section: Section; language: Language; theme: Theme;
   model: string; config: string; card: string; count: number; nodes: number; hostRam: string;
   method: Method; rank: number; precision: "bf16" | "fp16" | "fp32"; sequence: number; batch: number;
-  fusedLoss: "no" | "yes" | "either"; objective: "time" | "memory"; target: string; goal: string; price: string;
+  fusedLoss: "no" | "yes" | "either"; objective: "time" | "cost" | "memory"; target: string; goal: string; price: string;
+  shares: number; task: string; pins: string;
   text: string; engine: string; frontEnd: string; world: number;
   stage: number; ranks: number; micro: number; recompute: "no" | "yes"; offload: "none" | "optimizer" | "all";
 }
@@ -19,7 +20,8 @@ export const DEFAULTS: State = {
   section: "plan", language: "en", theme: "auto",
   model: "Qwen/Qwen3-8B", config: "", card: "A100-SXM4-80GB", count: 8, nodes: 1, hostRam: "",
   method: "full", rank: 16, precision: "bf16", sequence: 4096, batch: 0,
-  fusedLoss: "no", objective: "time", target: "deepspeed", goal: "", price: "",
+  fusedLoss: "no", objective: "time", target: "deepspeed", goal: "1B", price: "",
+  shares: 0, task: "sft", pins: "",
   text: "", engine: "", frontEnd: "", world: 0,
   stage: 3, ranks: 4, micro: 1, recompute: "no", offload: "none",
 };
@@ -44,7 +46,7 @@ function carried(section: Section): (keyof State)[] {
 const SECTIONS: Section[] = ["plan", "check", "learn"];
 const CHOICES: Partial<Record<keyof State, readonly string[]>> = {
   language: ["en", "zh"], theme: ["auto", "light", "dark"], method: ["full", "lora", "qlora"],
-  precision: ["bf16", "fp16", "fp32"], fusedLoss: ["no", "yes", "either"], objective: ["time", "memory"], recompute: ["no", "yes"], offload: ["none", "optimizer", "all"],
+  precision: ["bf16", "fp16", "fp32"], fusedLoss: ["no", "yes", "either"], objective: ["time", "cost", "memory"], recompute: ["no", "yes"], offload: ["none", "optimizer", "all"],
 };
 
 /// `#plan?model=…&card=…`: only what the section asks and what differs from `base` is written.

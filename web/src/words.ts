@@ -1,5 +1,7 @@
 // The page's own words. Texts about answers come from the engine.
 
+import { PLAN_WORDS } from "./plan/words";
+
 export type Language = "en" | "zh";
 
 const WORDS = {
@@ -21,8 +23,8 @@ const WORDS = {
   batch: ["Global batch", "全局 batch"], batchHint: ["free if empty", "留空则不限"],
   more: ["More", "更多选项"], fusedLoss: ["Fused loss", "融合 loss"], no: ["no", "不用"], yes: ["yes", "使用"], either: ["whichever is better", "自动选择"],
   objective: ["Best at", "优先"], time: ["time", "速度"], memory: ["free memory", "省显存"], target: ["Config for", "配置给谁读"],
-  goal: ["Tokens to train on", "训练总 token 数"], goalHint: ["such as 10B", "如 10B"], price: ["Price per GPU hour", "每 GPU 小时价格"], priceHint: ["such as 2.5", "如 2.5"],
-  answer: ["Answer", "答案"], recommended: ["Recommended strategy", "推荐方案"], recommendedRow: ["Recommended", "推荐"], nothing: ["Nothing fits", "没有放得下的方案"],
+  goal: ["Tokens to train on", "训练总 token 数"], goalHint: ["such as 10B", "如 10B"], price: ["Price per GPU hour", "每 GPU 小时价格"], priceHint: ["such as $2.5", "如 ¥18"],
+  answer: ["Answer", "答案"], recommended: ["Recommended strategy", "推荐方案"], recommendedRow: ["Recommended", "推荐"], nothing: ["No strategy is sure to fit", "没有能保证放得下的方案"],
   thinking: ["searching…", "搜索中…"],
   bars: ["GPU memory by ZeRO stage and offload", "各 ZeRO stage 与卸载方式的显存"],
   buckets: ["The recommended strategy has its own bucket sizes; the rows below it have DeepSpeed's defaults.", "推荐方案的 bucket 已按模型调整；其余各行用 DeepSpeed 默认值。"],
@@ -64,6 +66,7 @@ const WORDS = {
   filmAxis: ["GPU memory in tensors", "张量占用的显存"], filmPeak: ["Fullest: {bytes}", "峰值：{bytes}"],
   perRank: ["{bytes} per rank", "每个 rank {bytes}"], folklore: ["What people say, and what holds", "常见说法与事实"], said: ["People say", "常见说法"], holds: ["What holds", "事实"], here: ["With your numbers", "按你的数字"],
   concepts: ["Concepts", "概念"], broken: ["The engine could not be loaded: {error}", "引擎无法加载：{error}"], part: ["Part", "组成"], modelStates: ["model states", "模型状态"],
+  ...PLAN_WORDS,
 } as const satisfies Record<string, readonly [string, string]>;
 
 export type Word = keyof typeof WORDS;

@@ -1,4 +1,4 @@
-// Every number on the page is the command line's: fifty questions, both run for real, the command as the page itself shows it.
+// Every number on the page is the command line's: a hundred questions, both run for real, the command as the page itself shows it.
 
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
@@ -44,8 +44,8 @@ const shown = (page) => page.evaluate(() => {
   };
 });
 
-assert.equal(QUESTIONS.length, 50);
-assert.equal(new Set(QUESTIONS.map((question) => JSON.stringify(question))).size, 50, "no question twice");
+assert.equal(QUESTIONS.length, 100);
+assert.equal(new Set(QUESTIONS.map((question) => JSON.stringify(question))).size, 100, "no question twice");
 
 for (const question of QUESTIONS) {
   test(`the page and the command line agree on ${JSON.stringify(question)}`, async () => {
@@ -54,7 +54,7 @@ for (const question of QUESTIONS) {
     await answered(page);
     const said = await shown(page);
     assert.equal(said.problem, null);
-    const [plan, compared] = await Promise.all(said.commands.map((line) => cli(line)));
+    const [plan, compared] = await Promise.all(said.commands.slice(0, 2).map((line) => cli(line)));
 
     assert.equal(said.bars.length, compared.strategies.length);
     for (const [index, way] of compared.strategies.entries()) {

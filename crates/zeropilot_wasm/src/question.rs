@@ -47,8 +47,12 @@ fn read<Q: DeserializeOwned>(text: &str) -> Result<(Language, Q), Problem> {
     let language = language.unwrap_or_default();
     let question = serde_path_to_error::deserialize(value).map_err(|error| {
         let place = error.path().to_string();
-        let name = place.rsplit('.').next().unwrap_or_default();
-        problem::value(name, &error.into_inner().to_string(), language)
+        let why = error.into_inner().to_string();
+        match place.rsplit('.').next() {
+            // The only text of a form that is read here.
+            Some(name @ "host_ram") => problem::value(name, &why, language),
+            _ => format!("error: {place}: {why}"),
+        }
     })?;
     Ok((language, question))
 }

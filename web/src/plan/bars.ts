@@ -2,13 +2,13 @@
 
 import type { App } from "../app";
 import type { Answer } from "../engine";
-import type { ComparedDevice, Comparison, ComparisonWords, Estimate, Memory, MemoryWords, StrategyWords } from "../answers";
+import type { ComparedDevice, Comparison, ComparisonWords, Estimate, Memory, MemoryWords, StrategyWords, Verdict } from "../answers";
 import { h, svg } from "../dom";
 import { bytes } from "../format";
 import type { Work } from "../questions";
 
 /// What a strategy needs.
-interface Column { device: ComparedDevice; host: Pick<Estimate, "expected"> }
+interface Column { device: ComparedDevice; host: Pick<Estimate, "expected">; verdict: Verdict | null }
 
 const WIDTH = 1000;
 const HEIGHT = 26;
@@ -23,44 +23,48 @@ function parts(column: Column, app: App): { name: string; words: string; colour:
 }
 
 function bar(column: Column, whole: number, capacity: number | null, app: App): SVGElement {
-  const scale = (amount: number) => (amount / whole) * WIDTH;
+  const scale = (amount: number) => Math.min(amount / whole, 1) * WIDTH;
   const picture = svg("svg", { viewBox: `0 0 ${WIDTH} ${HEIGHT}`, preserveAspectRatio: "none", class: "bar", "aria-hidden": "true" });
-  let left = 0;
+  let sum = 0;
   for (const part of parts(column, app)) {
-    const width = scale(part.bytes);
+    const left = scale(sum);
+    sum += part.bytes;
+    const width = scale(sum) - left;
     picture.append(svg("rect", {
       x: left.toFixed(2), width: width.toFixed(2), y: 4, height: HEIGHT - 8, fill: part.colour,
     }, svg("title", {}, `${part.words} ${bytes(part.bytes)}`)));
-    left += width;
   }
   const { low, high } = column.device;
   picture.append(svg("rect", { class: "doubt", x: scale(low).toFixed(2), width: Math.max(1, scale(high - low)).toFixed(2), y: HEIGHT / 2 - 1, height: 2 }));
+  // A bar that goes on beyond the scale is torn off.
+  if (column.device.expected > whole) picture.append(svg("polygon", { class: "torn", points: `${WIDTH - 16},0 ${WIDTH - 8},7 ${WIDTH - 16},13 ${WIDTH - 8},20 ${WIDTH - 16},26 ${WIDTH},26 ${WIDTH},0` }));
   if (capacity) picture.append(svg("rect", { class: "limit", x: (scale(capacity) - 1.5).toFixed(2), width: 3, y: 0, height: HEIGHT }));
   return picture;
 }
 
-/// The recommended strategy with its own config; the answer to it, or nothing while it is searched.
-export type Chosen = Answer<Memory, MemoryWords> | undefined;
+/// The strategy that is shown, with its own config: the answer to it, nothing while it is searched, null if there is none.
+export type Chosen = Answer<Memory, MemoryWords> | undefined | null;
 
 function row(column: Column, said: StrategyWords, isChoice: boolean, scale: [number, number | null], app: App): HTMLElement {
   return h("tr", { class: isChoice ? "chosen" : null, "data-bytes": column.device.expected, "data-host": column.host.expected, "data-verdict": column.device.verdict },
     h("th", { scope: "row" }, said.strategy),
-    h("td", { class: "drawn" }, bar(column, ...scale, app)),
+    h("td", { class: "drawn" }, bar(column, ...scale, app), h("span", { class: "sr" }, parts(column, app).map((part) => `${part.words} ${bytes(part.bytes)}`).join(", "), column.device.expected > scale[0] ? `, ${app.say("beyond")}` : "")),
     h("td", { class: "number" }, said.need),
     h("td", { class: "number host" }, said.host),
-    h("td", { class: `verdict ${column.device.verdict ?? ""}` }, said.verdict ?? ""));
+    h("td", { class: `verdict ${column.verdict ?? ""}` }, said.verdict ?? ""));
 }
 
-export function bars({ json, words }: Answer<Comparison, ComparisonWords>, work: Work, chosen: Chosen, app: App): HTMLElement[] {
+export function bars({ json, words }: Answer<Comparison, ComparisonWords>, work: Work, chosen: Chosen, name: string, app: App): HTMLElement[] {
   const { say, state } = app;
   const most = Math.max(...json.strategies.map((column) => column.device.high), json.capacity ?? 0);
-  // A strategy that is far beyond the card would squeeze all others; it is cut off and its number says the rest.
-  const whole = json.capacity ? Math.min(most, json.capacity * 2.2) * 1.02 : most * 1.02;
+  // A strategy that is far beyond the GPU would squeeze all others; it is torn off and its number says the rest.
+  const whole = json.capacity ? Math.min(most, json.capacity * 1.5) * 1.02 : most * 1.02;
   const rows = json.strategies.map((column, index) => row(column, words.strategies[index] as StrategyWords, false, [whole, json.capacity], app));
   if (chosen) {
     const { device, host } = chosen.json;
-    rows.unshift(row({ device, host }, { ...chosen.words.row, strategy: say("recommendedRow") }, true, [whole, json.capacity], app));
-  }
+    const verdict = [device.verdict, host.verdict].includes("does_not_fit") ? "does_not_fit" : device.verdict;
+    rows.unshift(row({ device, host, verdict }, { ...chosen.words.row, strategy: name }, true, [whole, json.capacity], app));
+  } else if (chosen === undefined) rows.unshift(h("tr", { class: "chosen waiting", "aria-hidden": "true" }, h("th", { scope: "row" }, name), h("td", { class: "drawn" }, "…"), h("td", {}), h("td", { class: "host" }), h("td", {})));
   const used = new Set(json.strategies.flatMap((column) => parts(column, app).map((part) => part.name)));
   const legend = app.named.parts.filter((part) => used.has(part.name)).map((part) =>
     h("li", {}, svg("svg", { viewBox: "0 0 10 10", class: "swatch", "aria-hidden": "true" }, svg("rect", { width: 10, height: 10, rx: 2, fill: part.colour })), part.words));

@@ -1,84 +1,184 @@
 // Plan: from a model and GPUs to a config that fits, updated while the question changes.
 
 import type { App, Part } from "../app";
-import type { Comparison, ComparisonWords, Memory, MemoryWords, Plan, PlanWords, Simulation, SimulationWords } from "../answers";
+import type { Comparison, ComparisonWords, FittingStrategy, Memory, MemoryWords, Plan, PlanWords, Simulation, SimulationWords } from "../answers";
 import { h, picture } from "../dom";
-import { ask, newest, Problem, type Answer } from "../engine";
+import { ask, idle, Interrupted, newest, Problem } from "../engine";
 import * as questions from "../questions";
 import type { State } from "../state";
 import { bars, type Chosen } from "./bars";
+import { compare, type Planned, type Side } from "./compare";
 import { form } from "./form";
-import { bill, config, others, recommended, terminal } from "./result";
+import { grid } from "./grid";
+import { headline } from "./headline";
+import { blamed, labelled, problem } from "./labels";
+import { MOST_PINS, pin, pinned, texts, withPin } from "./pins";
+import { config, facts, others, terminal, type Other } from "./result";
+import { memoryReasons, timeReasons } from "./why";
 
 /// A search begins when the question has rested so long, in milliseconds.
 const PAUSE = 120;
 
 export function plan(app: App): Part {
+  const { say } = app;
   const places = {
-    recommended: h("section", { class: "panel recommended", "aria-live": "polite" }),
-    bars: h("section", { class: "panel" }),
+    bars: h("section", { class: "panel bars-panel" }),
+    compare: h("section", { class: "panel compare-panel" }),
+    facts: h("section", { class: "panel recommended" }),
+    why: h("section", { class: "panel why" }),
     config: h("section", { class: "panel" }),
     others: h("div", { class: "stack" }),
     step: h("section", { class: "panel step" }),
-    terminal: h("section", { class: "panel" }),
   };
-  const answer = h("div", { class: "answer stack", role: "region", "aria-label": app.say("answer") }, ...Object.values(places));
+  const top = h("section", { class: "panel headline", "aria-live": "polite", "aria-label": say("summary") });
+  const command = h("section", { class: "panel" });
+  let question = form(app);
   let work = questions.NO_PLAN_YET;
-  let found: Answer<Plan, PlanWords> | undefined;
+  let found: Planned | undefined;
   let chosen: Chosen;
+  let other: Other | undefined;
+  /// GPUs that the plan uses, where fewer are cheaper.
+  let fewer: Partial<State> = {};
+  /// Answers of pinned questions, by the question.
+  const sides = new Map<string, Planned | string>();
+  const sideKey = (state: State) => JSON.stringify([state.language, questions.plan(state)]);
+
+  /// Changes the question from outside its form, which then shows it.
+  const choose = (change: Partial<State>) => {
+    app.set(change);
+    const fresh = form(app);
+    question.replaceWith(fresh);
+    question = fresh;
+    top.scrollIntoView({ block: "nearest" });
+  };
+  const gpus = grid(app, choose);
+  const answer = h("div", { class: "answer stack", role: "region", "aria-label": say("answer") }, ...Object.values(places), gpus.element, command);
 
   const language = () => app.state.language;
+  const isPinned = () => texts(app.state).includes(pin(app.state));
+  const pinButton = () => {
+    const isFull = !isPinned() && texts(app.state).length >= MOST_PINS;
+    return h("button", {
+      type: "button", class: "small", disabled: !found || isPinned() || isFull, title: isFull ? say("pinsFull") : null,
+      click: () => {
+        if (found) sides.set(sideKey(app.state), found);
+        app.set({ pins: withPin(app.state) });
+      },
+    }, say(isPinned() ? "pinned" : "pin"));
+  };
+  const showTop = () => top.replaceChildren(...headline(found, other ? "" : (chosen?.words.bounds ?? ""), [pinButton()], app));
+  const showSides = () => {
+    const own: Side = { state: app.state, planned: found, isCurrent: true };
+    const rest = pinned(app.state).map((state): Side => ({ state, planned: sides.get(sideKey(state)), isCurrent: false }));
+    const all = rest.some((side) => sideKey(side.state) === sideKey(app.state)) && rest.length > 1 ? rest : [...rest.filter((side) => sideKey(side.state) !== sideKey(app.state)), own];
+    places.compare.replaceChildren(...compare(all, app));
+  };
+  /// Pinned questions that came with a link have no answer yet.
+  const answerSides = async () => {
+    for (const state of pinned(app.state)) {
+      const key = sideKey(state);
+      if (sides.has(key)) continue;
+      try {
+        sides.set(key, await idle<Plan, PlanWords>("plan", language(), questions.plan(state)));
+      } catch (error) {
+        if (error instanceof Interrupted) return;
+        sides.set(key, error instanceof Problem ? labelled(problem(error.message).wrong, say) : String(error));
+      }
+      showSides();
+    }
+  };
+
   const trouble = (error: unknown) => {
-    const text = error instanceof Error ? error.message : String(error);
-    places.recommended.replaceChildren(h("pre", { class: error instanceof Problem ? "problem" : "problem broken", role: "alert" }, text));
-    for (const place of [places.bars, places.config, places.others, places.step]) place.replaceChildren();
+    const isProblem = error instanceof Problem;
+    const { wrong, help } = isProblem ? problem(error.message) : { wrong: error instanceof Error ? error.message : String(error), help: [] };
+    top.replaceChildren(h("div", { class: isProblem ? "problem" : "problem broken", role: "alert" },
+      h("p", { class: "problem-wrong" }, labelled(wrong, say)), ...help.map((line) => h("p", {}, labelled(line, say)))));
+    for (const key of isProblem ? blamed(error.message) : []) question.querySelector(`[data-key=${key}] :is(input, select)`)?.setAttribute("aria-invalid", "true");
+    for (const place of [...Object.values(places), command]) place.replaceChildren();
+    found = undefined;
     answer.dataset["state"] = "problem";
   };
 
   const showBars = async (state: State) => {
-    const compared = await ask<Comparison, ComparisonWords>("compare", language(), questions.compare(state, work));
-    places.bars.replaceChildren(...bars(compared, work, chosen, app));
-    places.terminal.replaceChildren(...terminal(commands(state), app));
+    const compared = await ask<Comparison, ComparisonWords>("compare", language(), questions.compare({ ...state, ...fewer }, work));
+    places.bars.replaceChildren(...bars(compared, work, chosen, other?.words ?? say("recommendedRow"), app));
+    command.replaceChildren(...terminal(commands(state), app));
     answer.dataset["bars"] = String(state.sequence);
     if (performance.getEntriesByName("first answer").length === 0) performance.mark("first answer");
   };
 
   const commands = (state: State) => [
-    questions.planCommand(state), questions.compareCommand(state, work),
-    ...(questions.bill(state) && found?.json.recommended ? [questions.simulateCommand(state, work)] : []),
+    questions.planCommand(state), questions.compareCommand({ ...state, ...fewer }, work),
+    ...(found?.json.recommended?.step_seconds ? [questions.simulateCommand({ ...state, ...fewer }, work)] : []),
   ];
 
   const showPlan = async (state: State) => {
     found = await ask<Plan, PlanWords>("plan", language(), questions.plan(state));
-    places.recommended.replaceChildren(...recommended(found, app));
-    places.config.replaceChildren(...config(found, app));
-    places.others.replaceChildren(...others(found, app));
+    other = undefined;
+    const { world_size: world, by_gpu_count: offers } = found.json;
+    const used = offers?.find((offer) => offer.nodes * offer.gpus_per_node === world);
+    fewer = used ? { nodes: used.nodes, count: used.gpus_per_node } : {};
     work = found.json.recommended ? questions.work(found.json.recommended.strategy) : questions.NO_PLAN;
+    for (const field of question.querySelectorAll("[aria-invalid=true]:not([type=number])")) field.removeAttribute("aria-invalid");
+    document.title = `${found.words.headline.title}: ${found.words.headline.verdict_words} · zeropilot`;
+    places.facts.replaceChildren(...facts(found, choose, app));
+    places.config.replaceChildren(...config(found, undefined, app));
+    places.others.replaceChildren(...others(found, showOther, app));
+    chosen = undefined;
+    showTop();
+    showSides();
   };
 
-  const job = (state: State) => questions.job(state, work, found?.words.recommended?.config ?? "");
+  /// Config, memory and time of another strategy that fits.
+  const showOther = (fitting: FittingStrategy, words: string) => {
+    const back = () => { other = undefined; void again(); };
+    other = { fitting, words, back };
+    void again();
+  };
+  const again = async () => {
+    const state = app.state;
+    if (!found?.json.recommended) return;
+    work = questions.work(other?.fitting.strategy ?? found.json.recommended.strategy);
+    places.config.replaceChildren(...config(found, other, app));
+    places.config.scrollIntoView({ block: "nearest" });
+    try {
+      await askChosen(state);
+      await showBars(state);
+      await showStep(state);
+      answer.dataset["shown"] = other?.words ?? "";
+    } catch (error) {
+      if (isCurrent(state)) trouble(error);
+    }
+  };
+
+  const shownConfig = () => (other ? JSON.stringify(other.fitting.config) : (found?.words.recommended?.config ?? ""));
+  const job = (state: State) => questions.job({ ...state, ...fewer }, work, shownConfig());
 
   const askChosen = async (state: State) => {
     chosen = found?.json.recommended
       ? await ask<Memory, MemoryWords>("memory", language(), { model: questions.model(state), request: job(state) })
-      : undefined;
+      : null;
+    if (chosen) places.why.replaceChildren(memoryReasons(chosen, app));
+    else places.why.replaceChildren();
+    if (!other) showTop();
   };
 
-  /// Memory and streams of the recommended strategy over one step; where no speed is known there are no streams.
+  /// Memory and streams of the strategy over one step; where no speed is known there are no streams.
   const showStep = async (state: State) => {
+    answer.dataset["step"] = "";
     if (!chosen) return places.step.replaceChildren();
-    const shown = [h("h2", {}, app.say("step")), figure(app.say("stepMemory"), chosen.words.picture)];
-    if (found?.json.recommended?.step_seconds) {
-      const question = { model: questions.model(state), request: { job: job(state) }, bill: questions.bill(state) };
-      const timed = await ask<Simulation, SimulationWords>("simulate", language(), question);
-      shown.push(figure(app.say("stepTime"), timed.words.picture));
-      if (timed.words.cost_estimate) places.recommended.append(bill(timed.json, timed.words.cost_estimate));
+    const shown = [h("h2", {}, say("step")), figure(say("stepMemory"), chosen.words.picture)];
+    if ((other?.fitting ?? found?.json.recommended)?.step_seconds) {
+      const asked = { model: questions.model(state), request: { job: job(state) }, bill: questions.bill(state) };
+      const timed = await ask<Simulation, SimulationWords>("simulate", language(), asked);
+      shown.push(figure(say("stepTime"), timed.words.picture));
+      places.why.replaceChildren(memoryReasons(chosen, app), timeReasons(timed, app));
     }
     places.step.replaceChildren(...shown);
     answer.dataset["step"] = questions.planCommand(state);
   };
 
-  const isCurrent = (state: State) => state === app.state;
+  const isCurrent = (state: State) => sideKey(state) === sideKey(app.state);
   const search = newest<State>(async (state) => {
     if (!isCurrent(state)) return;
     try {
@@ -88,6 +188,10 @@ export function plan(app: App): Part {
       answer.dataset["state"] = "answered";
       answer.dataset["answered"] = questions.planCommand(state);
       if (isCurrent(state)) await showStep(state);
+      if (isCurrent(state)) {
+        gpus.start();
+        await answerSides();
+      }
     } catch (error) {
       if (isCurrent(state)) trouble(error);
     }
@@ -95,19 +199,36 @@ export function plan(app: App): Part {
   // What is wrong is said by the plan.
   const preview = newest<State>((state) => showBars(state).catch(() => undefined));
   let pause: ReturnType<typeof setTimeout> | undefined;
+  let asked = sideKey(app.state);
 
   const update = () => {
+    // Pins change what stands beside the answer, not the answer.
+    if (sideKey(app.state) === asked) {
+      showTop();
+      showSides();
+      return;
+    }
+    asked = sideKey(app.state);
     answer.dataset["state"] = "searching";
+    gpus.stop();
     chosen = undefined;
+    other = undefined;
+    fewer = {};
     preview(app.state);
     clearTimeout(pause);
     pause = setTimeout(() => search(app.state), PAUSE);
   };
   answer.dataset["state"] = "searching";
+  showTop();
+  showSides();
   // At first both would be compiled at once, and the bars would wait for the search.
   const first = app.state;
   void showBars(first).catch(() => undefined).then(() => search(first));
-  return { element: h("div", { class: "columns" }, form(app), answer), update, leave: () => clearTimeout(pause) };
+  const leave = () => {
+    clearTimeout(pause);
+    gpus.stop();
+  };
+  return { element: h("div", { class: "plan" }, top, h("div", { class: "columns" }, question, answer)), update, leave };
 }
 
 function figure(title: string, text: string): HTMLElement {

@@ -1,0 +1,194 @@
+// The Plan section: the headline, what it warns of, comparing and saving, and how it stays in place.
+
+import assert from "node:assert/strict";
+import { readFile } from "node:fs/promises";
+import { after, before, test } from "node:test";
+import { answered, browser, cli, open, serve } from "./harness.mjs";
+
+let server, chrome;
+before(async () => { server = await serve(); chrome = await browser(); });
+after(async () => { await chrome?.close(); await server?.close(); });
+
+const using = async (fragment, use, options) => {
+  const seen = await open(chrome, server, fragment, options);
+  try {
+    await use(seen.page);
+    assert.deepEqual(seen.wrong, []);
+  } finally {
+    await seen.close();
+  }
+};
+const tile = (page, name) => page.textContent(`[data-tile=${name}] strong`);
+const settled = (page) => page.waitForSelector(".answer[data-step]");
+
+test("the headline says whether it fits, what is free, the time of a step, and days and money for the tokens", () => using("#plan?language=en&goal=10B&price=%242", async (page) => {
+  await answered(page);
+  const plan = await cli(await page.locator(".command").first().textContent());
+  assert.equal(await page.textContent(".headline-title"), "Qwen/Qwen3-8B on 8xA100-SXM4-80GB");
+  assert.match(await page.textContent(".headline-verdict"), /fits$/);
+  const free = (plan.capacity - plan.recommended.memory.device.expected) / 2 ** 30;
+  assert.equal(await tile(page, "free"), `${free.toFixed(free < 9.995 ? 2 : 1)} GiB`);
+  assert.equal(await tile(page, "step"), `${plan.recommended.step_seconds.expected.toFixed(plan.recommended.step_seconds.expected < 9.995 ? 2 : 1)} s`);
+  const days = plan.cost_estimate.gpu_hours / 8 / 24;
+  assert.equal(await tile(page, "duration"), `${days.toFixed(days < 9.995 ? 2 : 1)} days`);
+  assert.equal(await tile(page, "cost"), `$${Math.round(plan.cost_estimate.gpu_hours * 2).toLocaleString("en")}`);
+  assert.match(await page.title(), /^Qwen\/Qwen3-8B on 8xA100-SXM4-80GB: fits/);
+  assert.match(await page.textContent(".gauge-words"), /published runs/);
+  const link = await page.getAttribute(".gauge-words a", "href");
+  assert.match(await (await page.request.get(server.address + link)).text(), /^# Accuracy/);
+}));
+
+test("a plan that nobody would run is warned of, in both languages and by the command line", () => using("#plan?language=en&model=meta-llama/Meta-Llama-3.1-70B&card=RTX-4090&count=4", async (page) => {
+  await answered(page);
+  const warnings = await page.locator(".warning").allTextContents();
+  assert.ok(warnings.some((text) => /TiB of host memory/.test(text)), String(warnings));
+  const { provenance } = await cli(await page.locator(".command").first().textContent());
+  assert.ok(provenance.notes.some((text) => /TiB of host memory/.test(text)));
+  await page.getByRole("button", { name: "中文" }).click();
+  await page.locator(".warning", { hasText: "主机内存" }).first().waitFor();
+}));
+
+test("bf16 on a GPU without it is warned of", () => using("#plan?language=en&card=V100-SXM2-32GB", async (page) => {
+  await answered(page);
+  assert.match((await page.locator(".warning").allTextContents()).join(), /V100 SXM2 32GB has no bf16/);
+}));
+
+test("where nothing fits no row says that it does, and a remedy changes the question", () => using("#plan?language=en&model=meta-llama/Meta-Llama-3.1-70B&card=RTX-4090&count=4&hostRam=256GiB", async (page) => {
+  await answered(page);
+  assert.match(await page.textContent(".headline-verdict"), /not fit/);
+  const verdicts = await page.locator(".bars tbody tr:not(.chosen) .verdict").allTextContents();
+  assert.ok(verdicts.length > 0 && verdicts.every((text) => /not fit/.test(text)), String(verdicts));
+  const before = await page.locator(".command").first().textContent();
+  await page.locator(".remedies button").first().click();
+  await page.waitForFunction((old) => document.querySelector(".answer").dataset.answered !== old && document.querySelector(".answer").dataset.state === "answered", before);
+  assert.match(await page.textContent(".headline-verdict"), /fits/);
+}));
+
+test("a problem marks its field, speaks of fields and shows no command of another question", () => using("#plan?language=en", async (page) => {
+  await answered(page);
+  const field = page.getByLabel("Host memory");
+  await field.fill("lots");
+  await field.press("Tab");
+  await page.locator(".problem").waitFor();
+  assert.match(await page.textContent(".problem"), /“Host memory” is not understood[\s\S]*512GiB/);
+  assert.equal(await field.getAttribute("aria-invalid"), "true");
+  assert.equal(await page.locator(".command").count(), 0);
+}));
+
+test("numbers out of range are marked", () => using("#plan?language=en", async (page) => {
+  await answered(page);
+  const count = page.getByLabel("GPUs per node");
+  await count.fill("2000");
+  assert.equal(await count.getAttribute("aria-invalid"), "true");
+  assert.match(await page.textContent(".wrong:not(:empty)"), /1 – 1,024/);
+  await count.fill("4");
+  assert.equal(await count.getAttribute("aria-invalid"), "false");
+}));
+
+test("Enter takes the first suggestion, memory alone is a GPU, and field and answer agree", () => using("#plan?language=en", async (page) => {
+  await answered(page);
+  const model = page.getByRole("combobox", { name: "Model" });
+  await model.fill("mixtral");
+  await model.press("Enter");
+  assert.match(await model.inputValue(), /Mixtral/);
+  await model.fill("Qwen/Qwen3-8B");
+  await model.press("Tab");
+  await page.waitForFunction(() => document.querySelector(".answer").dataset.answered?.includes("Qwen/Qwen3-8B"));
+  const gpu = page.getByRole("combobox", { name: "GPU" });
+  await gpu.fill("80GB");
+  await gpu.press("Enter");
+  assert.equal(await gpu.inputValue(), "80GB");
+  await model.fill("");
+  await model.click();
+  const listed = await page.getByRole("listbox", { name: "Model" }).getByRole("option").allTextContents();
+  assert.match(listed[0], /Qwen3/);
+  assert.ok(listed.every((text) => !/e\+/.test(text)), "no size in powers of ten");
+  assert.match(listed.at(-1), /more/);
+}));
+
+test("two machines are compared side by side and saved as Markdown, CSV, SVG and PNG", () => using("#plan?language=en&price=%242", async (page) => {
+  await answered(page);
+  await page.getByRole("button", { name: "Pin to compare" }).click();
+  const gpu = page.getByRole("combobox", { name: "GPU" });
+  await gpu.fill("H100-SXM5-80GB");
+  await gpu.press("Enter");
+  await page.waitForFunction(() => document.querySelector(".answer").dataset.answered?.includes("H100") && document.querySelector(".answer").dataset.state === "answered");
+  const cells = (name) => page.locator(".sides tbody tr", { has: page.getByRole("rowheader", { name, exact: true }) }).locator("td").allTextContents();
+  const commands = ["8xA100-SXM4-80GB", "8xH100-SXM5-80GB"].map((gpus) => `zeropilot plan --model Qwen/Qwen3-8B --gpus ${gpus} --seq-len 4096 --tokens 1B --cost '$2'`);
+  const [a100, h100] = await Promise.all(commands.map((line) => cli(line)));
+  const seconds = [a100, h100].map((plan) => `${plan.recommended.step_seconds.expected.toFixed(2)} s`);
+  assert.deepEqual(await cells("Time per step"), seconds);
+  assert.match(page.url(), /pins=/);
+  const saved = async (kind) => {
+    const [download] = await Promise.all([page.waitForEvent("download"), page.locator(".compare-panel").getByRole("button", { name: `Save as ${kind}` }).click()]);
+    return { name: download.suggestedFilename(), content: await readFile(await download.path()) };
+  };
+  const text = (await saved("Markdown")).content.toString();
+  assert.match(text, /\| +\| Qwen\/Qwen3-8B, 8xA100-SXM4-80GB \| Qwen\/Qwen3-8B, 8xH100-SXM5-80GB \|/);
+  assert.ok(text.includes(`| ${seconds.join(" | ")} |`), text);
+  const sheet = (await saved("CSV")).content.toString().split("\r\n").map((line) => line.split(","));
+  const hours = sheet.find((row) => row[0] === "GPU hours");
+  assert.deepEqual(hours.slice(1).map(Number), [a100, h100].map((plan) => plan.cost_estimate.gpu_hours));
+  const drawing = (await saved("SVG")).content.toString();
+  assert.match(drawing, /^<svg xmlns[\s\S]*8xH100-SXM5-80GB[\s\S]*<\/svg>$/);
+  const picture = (await saved("PNG")).content;
+  assert.equal(picture.subarray(1, 4).toString(), "PNG");
+  assert.ok(picture.length > 5000);
+  const link = page.url();
+  await using(link.slice(link.indexOf("#")), async (page) => {
+    await answered(page);
+    await page.waitForFunction(() => document.querySelectorAll(".sides thead th").length === 2 && !document.querySelector(".sides").textContent.includes("…"));
+    assert.deepEqual(await page.locator(".sides tbody tr:nth-child(8) td").allTextContents(), seconds);
+  });
+}));
+
+test("the grid is searched while nothing else is, holds the command line's verdicts, and gives way at once", () => using("#plan?language=en&model=Qwen/Qwen3-0.6B&sequence=1024", async (page) => {
+  await settled(page);
+  await page.locator(".grid-panel").scrollIntoViewIfNeeded();
+  await page.waitForFunction(() => document.querySelectorAll(".cell button").length >= 4, undefined, { timeout: 120_000 });
+  const plan = await cli("zeropilot plan --model Qwen/Qwen3-0.6B --gpus 2xA100-SXM4-80GB --seq-len 1024 --tokens 1B");
+  const hours = plan.cost_estimate.gpu_hours;
+  const cell = page.locator(".cell[data-card='A100-SXM4-80GB'][data-count='2']");
+  assert.ok((await cell.textContent()).includes(`${hours < 100 ? hours.toFixed(1) : Math.round(hours).toLocaleString("en")} GPU hours`), await cell.textContent());
+  await cell.getByRole("button").click();
+  await page.waitForFunction(() => document.querySelector(".answer").dataset.answered?.includes("2xA100-SXM4-80GB"));
+  assert.equal(await page.getByLabel("GPUs per node").inputValue(), "2");
+}));
+
+test("another strategy that fits shows its config and its time", () => using("#plan?language=en", async (page) => {
+  await settled(page);
+  const plan = await cli(await page.locator(".command").first().textContent());
+  await page.locator(".others .act button").first().click();
+  await page.waitForFunction(() => document.querySelector(".answer").dataset.shown);
+  assert.deepEqual(JSON.parse(await page.textContent(".config")), plan.alternatives[0].config);
+  await page.getByRole("button", { name: "Back to the recommended strategy" }).click();
+  await page.waitForFunction(() => !document.querySelector(".answer").dataset.shown);
+  assert.deepEqual(JSON.parse(await page.textContent(".config")), plan.recommended.config);
+}));
+
+test("why: the fullest moment, what lowers it most, and where the time goes", () => using("#plan?language=en", async (page) => {
+  await settled(page);
+  assert.match(await page.textContent(".why"), /The GPU is fullest/);
+  const shares = await page.locator(".shares tr td:last-child").allTextContents();
+  assert.ok(shares.length > 1);
+  assert.ok(await page.locator(".savings li").count() > 0);
+}));
+
+for (const [width, height] of [[1440, 1000], [390, 844]]) {
+  test(`nothing jumps while the first answer comes at ${width} pixels`, () => using("#plan?language=en", async (page) => {
+    await settled(page);
+    const shift = await page.evaluate(() => new Promise((done) => {
+      new PerformanceObserver((list) => done(list.getEntries().filter((entry) => !entry.hadRecentInput).reduce((sum, entry) => sum + entry.value, 0)))
+        .observe({ type: "layout-shift", buffered: true });
+      setTimeout(() => done(0), 1000);
+    }));
+    assert.ok(shift < 0.05, `layout shift ${shift}`);
+  }, { viewport: { width, height } }));
+}
+
+test("on a phone the answer stands before the question", () => using("#plan?language=zh", async (page) => {
+  await answered(page);
+  const top = (selector) => page.$eval(selector, (element) => element.getBoundingClientRect().top);
+  assert.ok(await top(".headline-verdict") < 400);
+  assert.ok(await top(".headline") < await top(".question"));
+}, { viewport: { width: 390, height: 844 } }));
