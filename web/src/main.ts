@@ -77,11 +77,11 @@ function links(version: string): HTMLElement[] {
   const from = (name: string) => document.querySelector<HTMLMetaElement>(`meta[name=${name}]`)?.content ?? "";
   const book = from("zeropilot-docs");
   const source = from("zeropilot-source");
-  const page = (path: string) => `${book.replace(/\/$/, "")}/${state.language === "zh" ? "zh/" : ""}${path}`;
+  const page = (path: string) => `${book.replace(/\/$/, "")}/${path}`;
   const link = (address: string, text: string) => h("a", { href: address, rel: "noopener", target: "_blank" }, text);
   return [
     h("span", {}, `zeropilot ${version}`),
-    ...(book ? [link(page("introduction.html"), say("docs")), link(page("accuracy.html"), say("accuracy"))] : []),
+    ...(book ? [link(page(state.language === "zh" ? "zh/introduction.html" : "introduction.html"), say("docs")), link(page("accuracy.html"), say("measuredAccuracy"))] : []),
     ...(source ? [link(source, say("source"))] : []),
   ];
 }

@@ -2,6 +2,7 @@
 
 import type { App, Part } from "../app";
 import type { Comparison, ComparisonWords, FittingStrategy, Memory, MemoryWords, Plan, PlanWords, Simulation, SimulationWords } from "../answers";
+import { tell } from "../title";
 import { h, picture } from "../dom";
 import { ask, idle, Interrupted, newest, Problem } from "../engine";
 import * as questions from "../questions";
@@ -66,7 +67,11 @@ export function plan(app: App): Part {
       },
     }, say(isPinned() ? "pinned" : "pin"));
   };
-  const showTop = () => top.replaceChildren(...headline(found, other ? "" : (chosen?.words.bounds ?? ""), [pinButton()], app));
+  const showTop = () => {
+    top.replaceChildren(...headline(found, other ? "" : (chosen?.words.bounds ?? ""), [pinButton()], app));
+    const said = found?.words.headline;
+    if (said) tell(`${said.title}: ${said.verdict_words}`, found?.words.recommended?.strategy);
+  };
   const showSides = () => {
     const own: Side = { state: app.state, planned: found, isCurrent: true };
     const rest = pinned(app.state).map((state): Side => ({ state, planned: sides.get(sideKey(state)), isCurrent: false }));
