@@ -173,6 +173,15 @@ pub struct Loop {
     pub span: Span,
 }
 
+/// What stands in a `with` statement.
+#[derive(Debug, Clone)]
+pub struct Block {
+    /// What it enters, as written.
+    pub enters: String,
+    /// Where it stands, with what is inside.
+    pub span: Span,
+}
+
 /// How a statement leaves the rest of a loop or of a function.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Leaving {
@@ -225,6 +234,8 @@ pub struct PythonScript {
     pub functions: Vec<Function>,
     /// Its loops.
     pub loops: Vec<Loop>,
+    /// Its `with` statements.
+    pub blocks: Vec<Block>,
     /// Statements that leave a loop or a function.
     pub exits: Vec<Exit>,
     /// What it assigns to names and attributes.
@@ -253,6 +264,12 @@ impl PythonScript {
         let around =
             self.loops.iter().filter(|it| it.span.start < span.start && span.end <= it.span.end);
         around.max_by_key(|it| it.span.start)
+    }
+
+    /// Whether a place is inside of a `with` that enters something with this in its name.
+    pub fn is_within(&self, span: Span, entered: &str) -> bool {
+        let holds = |block: &&Block| block.span.start < span.start && span.end <= block.span.end;
+        self.blocks.iter().filter(holds).any(|block| block.enters.contains(entered))
     }
 
     /// Whether an attribute of an object is set somewhere.

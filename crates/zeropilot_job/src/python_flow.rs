@@ -3,7 +3,7 @@
 
 use tree_sitter::Node;
 
-use crate::python::{Assigned, Exit, Function, Guard, Leaving, Loop, PythonScript};
+use crate::python::{Assigned, Block, Exit, Function, Guard, Leaving, Loop, PythonScript};
 use crate::python_reader::{named, span};
 
 /// In blocks that are longer, statements that leave are not looked for.
@@ -24,6 +24,11 @@ impl Flow<'_> {
                 self.a_loop(node, "right", targets, scope);
             }
             "while_statement" => self.a_loop(node, "condition", Vec::new(), scope),
+            "with_statement" => {
+                let enters = named(node).find(|child| child.kind() == "with_clause");
+                let enters = enters.map_or("", |clause| self.slice(clause)).to_owned();
+                self.script.blocks.push(Block { enters, span: span(node) });
+            }
             "continue_statement" => self.exit(node, Leaving::Continue, scope),
             "break_statement" => self.exit(node, Leaving::Break, scope),
             "return_statement" => self.exit(node, Leaving::Return, scope),

@@ -25,6 +25,18 @@ impl Launch {
         }
     }
 
+    /// On how many machines, where the launch itself settles it.
+    pub fn nodes(&self) -> Option<usize> {
+        let named = |name: &str| self.option(name).map_or(Some(1), |_| self.number(name));
+        match self.launcher {
+            _ if self.is_repeated => None,
+            Launcher::DeepSpeed if self.has_option(&["hostfile", "H", "include", "i"]) => None,
+            Launcher::DeepSpeed if self.has_option(&["num_gpus"]) => named("num_nodes"),
+            Launcher::Torchrun if self.has_option(&["nproc_per_node"]) => named("nnodes"),
+            _ => None,
+        }
+    }
+
     /// What front ends that start `torchrun` themselves are told by variables.
     fn count_by_variables(&self, exported: &[Assignment]) -> Option<usize> {
         let set = |name: &str| {
@@ -64,6 +76,22 @@ mod tests {
         let hosts = |name: &str| (name == "hosts").then(|| "a slots=8\nb slots=8\n".to_owned());
         let job = crate::read(text, &Default::default(), &hosts);
         job.launches.first().expect("a launch").world
+    }
+
+    #[test]
+    fn machines_are_counted_where_the_launch_settles_it() {
+        for (text, nodes) in [
+            ("deepspeed --num_gpus 4 t.py", Some(1)),
+            ("deepspeed --num_gpus=4 --num_nodes=2 t.py", Some(2)),
+            ("deepspeed --num_gpus 4 --hostfile hosts t.py", None),
+            ("deepspeed t.py", None),
+            ("torchrun --nproc_per_node 8 t.py --deepspeed ds.json", Some(1)),
+            ("torchrun --nproc_per_node 8 --nnodes $N t.py --deepspeed ds.json", None),
+            ("srun -N 2 torchrun --nproc_per_node 8 t.py --deepspeed ds.json", None),
+        ] {
+            let job = crate::read(text, &Default::default(), &|_| None);
+            assert_eq!(job.launches.first().expect("a launch").nodes(), nodes, "{text}");
+        }
     }
 
     #[test]

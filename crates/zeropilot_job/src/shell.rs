@@ -17,6 +17,12 @@ use crate::directory::{Directories, Directory, script_directory};
 /// Stands for what is not known within a value: no text of a script has it.
 const UNKNOWN: &str = "\0";
 
+/// The same in a text that a shell reads again: a variable that is set nowhere.
+const OPEN: &str = "${ZEROPILOT_OPEN}";
+
+/// Texts within texts that are read; a variable may hold a command that runs itself.
+const DEEPEST: usize = 4;
+
 /// Variables that a script finds set, as far as they are known: those of the environment, and its arguments as `1`,
 /// `2`, …. One whose value is not known has none.
 pub type Outside = HashMap<String, Option<String>>;
@@ -83,6 +89,7 @@ pub(crate) fn read(text: &str, outside: &Outside) -> ShellScript {
         variables: HashMap::new(),
         directories: Directories::default(),
         statement: None,
+        depth: 0,
         script: &mut script,
     };
     reader.walk(tree.root_node(), false);
@@ -97,6 +104,8 @@ struct Reader<'a> {
     directories: Directories,
     /// The redirected statement that is being looked at.
     statement: Option<Span>,
+    /// How many texts that a shell is handed are around this one.
+    depth: usize,
     script: &'a mut ShellScript,
 }
 
@@ -249,22 +258,66 @@ impl Reader<'_> {
                 _ => self.split(child, &mut values),
             }
         }
-        if let Some(start) = handed_text(&values) {
-            let texts = values.split_off(start);
-            let place = texts.first().zip(texts.last());
-            let place = place
-                .map_or(command.span, |((_, first), (_, last))| Span::new(first.start, last.end));
-            let texts: Vec<String> = texts.into_iter().map(|(text, _)| text).collect();
-            let words = words_in(&texts.join(" "));
-            let words = words.into_iter().skip_while(|word| is_assignment(word));
-            let words = words.take_while(|word| !ends_command(word));
-            values.extend(words.map(|word| (word, place)));
-        }
+        let handed = handed_text(&values).map(|start| values.split_off(start));
         command.words = values.into_iter().map(|(text, span)| known(text, span)).collect();
+        if let Some(texts) = handed
+            && self.depth < DEEPEST
+        {
+            return self.handed(command, &texts);
+        }
         let words: Vec<Option<&str>> =
             command.words.iter().map(|word| word.text.as_deref()).collect();
         self.directories.follow(&words);
         self.script.commands.push(command);
+    }
+
+    /// Notes the commands in a text that a shell within a command is handed, each behind the words of that command.
+    fn handed(&mut self, command: Command, texts: &[(String, Span)]) {
+        let place = texts.first().zip(texts.last());
+        let place =
+            place.map_or(command.span, |((_, first), (_, last))| Span::new(first.start, last.end));
+        let texts: Vec<&str> = texts.iter().map(|(text, _)| text.as_str()).collect();
+        let text = texts.join(" ").replace(UNKNOWN, OPEN);
+        for mut inner in self.commands_in(&text, &command) {
+            for word in &mut inner.words {
+                word.text = word.text.take().filter(|text| !text.contains(OPEN));
+                word.span = place;
+            }
+            let mut words = command.words.clone();
+            words.append(&mut inner.words);
+            let mut variables = command.variables.clone();
+            variables.extend(inner.variables.into_iter().map(|mut set| {
+                set.value.span = place;
+                set
+            }));
+            let (span, statement) = (command.span, command.statement);
+            let directory = inner.directory;
+            self.script.commands.push(Command { words, variables, span, directory, statement });
+        }
+    }
+
+    /// What a text does that a command hands to a shell: `eval` knows all variables, another shell the exported ones.
+    fn commands_in(&self, text: &str, command: &Command) -> Vec<Command> {
+        let is_eval = command.words.first().and_then(|word| word.text.as_deref()) == Some("eval");
+        let is_exported = |name: &str| self.script.exported.iter().any(|set| set.name == name);
+        let mut variables = self.variables.clone();
+        variables.retain(|name, _| is_eval || is_exported(name));
+        let mut parser = Parser::new();
+        let mut script = ShellScript::default();
+        let is_ready = parser.set_language(&tree_sitter_bash::LANGUAGE.into()).is_ok();
+        if let Some(tree) = is_ready.then(|| parser.parse(text, None)).flatten() {
+            let mut reader = Reader {
+                text,
+                outside: self.outside,
+                variables,
+                directories: self.directories.clone(),
+                statement: None,
+                depth: self.depth + 1,
+                script: &mut script,
+            };
+            reader.walk(tree.root_node(), false);
+        }
+        script.commands
     }
 
     fn word(&self, node: Node<'_>) -> Word {
@@ -276,12 +329,7 @@ impl Reader<'_> {
         let value = self.value(node);
         let is_split = matches!(node.kind(), "simple_expansion" | "expansion");
         if is_split && value.contains(char::is_whitespace) {
-            words.extend(
-                value
-                    .split_whitespace()
-                    .filter(|word| *word != "\\")
-                    .map(|word| (word.to_owned(), span(node))),
-            );
+            words.extend(value.split_whitespace().map(|word| (word.to_owned(), span(node))));
         } else if !(is_split && value.is_empty()) {
             words.push((value, span(node)));
         }
@@ -293,23 +341,23 @@ impl Reader<'_> {
         match node.kind() {
             "word" | "number" => text.replace('\\', ""),
             "raw_string" => text.trim_matches('\'').to_owned(),
-            "string_content" => text.to_owned(),
+            "string_content" => unescaped(text),
             "string" => {
                 // White space between two expansions belongs to the text and to no node.
                 let inside = node.start_byte() + 1..node.end_byte().saturating_sub(1);
                 let mut whole = String::new();
                 let mut end = inside.start;
                 for part in children(node).filter(Node::is_named) {
-                    whole.push_str(self.text.get(end..part.start_byte()).unwrap_or(""));
+                    whole.push_str(&unescaped(self.text.get(end..part.start_byte()).unwrap_or("")));
                     // The grammar counts it to the second of two expansions.
                     if part.kind() != "string_content" {
                         let text = self.slice(part);
-                        whole.push_str(&text[..text.len() - text.trim_start().len()]);
+                        whole.push_str(&unescaped(&text[..text.len() - expansion(text).len()]));
                     }
                     whole.push_str(&self.value(part));
                     end = part.end_byte();
                 }
-                whole.push_str(self.text.get(end..inside.end).unwrap_or(""));
+                whole.push_str(&unescaped(self.text.get(end..inside.end).unwrap_or("")));
                 whole
             }
             "concatenation" => {
@@ -320,7 +368,7 @@ impl Reader<'_> {
     }
 
     fn expanded(&self, node: Node<'_>) -> Option<String> {
-        let text = self.slice(node).trim_start();
+        let text = expansion(self.slice(node));
         match node.kind() {
             "command_substitution" => {
                 let own = self.variable("0").filter(|own| !own.contains(UNKNOWN))?;
@@ -369,43 +417,28 @@ fn handed_text(words: &[(String, Span)]) -> Option<usize> {
     matches!(word(shell + 1), Some("-c" | "-lc")).then_some(shell + 2)
 }
 
-/// Whether a word sets a variable for the command that follows it.
-fn is_assignment(word: &str) -> bool {
-    let name = word.split_once('=').map(|(name, _)| name);
-    name.is_some_and(|name| {
-        let mut letters = name.chars();
-        letters.next().is_some_and(|first| first.is_ascii_alphabetic() || first == '_')
-            && letters.all(|letter| letter.is_ascii_alphanumeric() || letter == '_')
-    })
+/// An expansion without the white space before it.
+fn expansion(text: &str) -> &str {
+    text.find(['$', '`']).map_or(text, |start| &text[start..])
 }
 
-/// Whether a word ends a command in a text, as a pipe does.
-fn ends_command(word: &str) -> bool {
-    let rest = word.trim_start_matches(|letter: char| letter.is_ascii_digit());
-    rest.starts_with(['|', '>', '<', '&', ';'])
-}
-
-/// The words of a text that a shell reads, without what it puts in their place.
-fn words_in(text: &str) -> Vec<String> {
-    let text = text.replace("\\\n", " ");
-    let mut words = Vec::new();
-    let mut word: Option<String> = None;
-    let mut quote = None;
-    for letter in text.chars() {
-        match (quote, letter) {
-            (Some(open), _) if letter == open => quote = None,
-            (Some(_), _) => word.get_or_insert_default().push(letter),
-            (None, '"' | '\'') => {
-                quote = Some(letter);
-                word.get_or_insert_default();
+/// What the shell makes of text between double quotes, without what it puts in the place of variables.
+fn unescaped(text: &str) -> String {
+    let mut whole = String::new();
+    let mut letters = text.chars().peekable();
+    while let Some(letter) = letters.next() {
+        match letters.peek() {
+            Some('\n') if letter == '\\' => {
+                letters.next();
             }
-            (None, _) if letter.is_whitespace() => words.extend(word.take()),
-            (None, '\\') => {}
-            (None, _) => word.get_or_insert_default().push(letter),
+            Some(&next @ ('"' | '\\' | '$' | '`')) if letter == '\\' => {
+                whole.push(next);
+                letters.next();
+            }
+            _ => whole.push(letter),
         }
     }
-    words.extend(word);
-    words
+    whole
 }
 
 /// Whether a default is what it says, with nothing in it that the shell would still look at.
@@ -497,6 +530,38 @@ mod tests {
         assert_eq!(words_of("eval ${C}")[1..], own);
         assert_eq!(words_of("eval \"$C\"")[1..], own);
         assert_eq!(words_of("srun -N 2 bash -c \"$C\"")[5..], own);
+    }
+
+    #[test]
+    fn texts_of_several_lines_and_quotes_are_read_as_a_shell_reads_them() {
+        let known = |text: &str| Some(text.to_owned());
+        let parts = "A=\"\\\n --form '<a>' \\\n\"\nB=\"\\\n --deepspeed ds.json \\\n\"\n";
+        let command = "C=\"torchrun -m x \\\n $A \\\n $B \\\n --name \\\"a b\\\" \\\n\"\neval $C";
+        let last = words(&format!("{parts}{command}")).pop().expect("a command");
+        let own = ["eval", "torchrun", "-m", "x", "--form", "<a>", "--deepspeed", "ds.json"];
+        let own = own.into_iter().chain(["--name", "a b"]).map(known).collect::<Vec<_>>();
+        assert_eq!(last, own);
+        // Another shell has what is exported.
+        let text = "export N=2\nM=3\nsrun bash -c 'cd src; torchrun --a $N --b $M --c $(hostname | head -n1) t.py'";
+        let commands = read(text, &HashMap::new()).commands;
+        let last = commands.last().expect("a command");
+        let own: Vec<_> = last.words.iter().map(|word| word.text.as_deref()).collect();
+        assert_eq!(
+            own[3..],
+            [
+                Some("torchrun"),
+                Some("--a"),
+                Some("2"),
+                Some("--b"),
+                None,
+                Some("--c"),
+                None,
+                Some("t.py")
+            ]
+        );
+        assert_eq!(last.directory.join("t.py"), "src/t.py");
+        // A text that runs itself ends.
+        assert!(!words("C='eval \"$C\"'\neval \"$C\"").is_empty());
     }
 
     #[test]
