@@ -241,17 +241,9 @@ impl ScriptArguments {
         Script {
             optim: self.optim.clone(),
             lr_scheduler_type: self.lr_scheduler_type.clone(),
-            client_optimizer: None,
-            checkpoint: None,
-            output_stored_apart: None,
             save_only_model: self.save_only_model,
             load_best_model_at_end: self.load_best_model_at_end,
-            is_autotuned: false,
-            is_compiled: false,
-            makes_engine: false,
-            trains_adapters: false,
-            sharing: None,
-            job: None,
+            ..Script::default()
         }
     }
 }

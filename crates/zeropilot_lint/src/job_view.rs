@@ -134,6 +134,7 @@ pub fn settings(launch: &Launch, said: &Settings) -> Settings {
         prepared::add_to(launch, &mut settings.arguments.accelerate);
     }
     let script = &mut settings.script;
+    script.nodes = script.nodes.or(launch.nodes());
     let text = |name: &str| given.value(name).map(str::to_owned);
     script.optim = script.optim.take().or_else(|| text("optim"));
     script.lr_scheduler_type =

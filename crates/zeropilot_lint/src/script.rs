@@ -27,6 +27,8 @@ pub struct Script {
     pub trains_adapters: bool,
     /// Whether it calls `deepspeed.initialize` itself.
     pub makes_engine: bool,
+    /// Machines that the launch starts it on.
+    pub nodes: Option<usize>,
     /// Whether ranks work on the same samples, as the script arranges it.
     pub sharing: Option<Sharing>,
     /// What the files of the job say, if there are any beside the config.

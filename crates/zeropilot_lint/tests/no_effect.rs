@@ -21,6 +21,8 @@ fn cases() -> Vec<(&'static str, u8, &'static str, &'static str, Value)> {
             json!({"partition_activations": true, "cpu_checkpointing": true}),
         ),
         ("F17", 2, "", "aio", json!({"block_size": 4096})),
+        ("G10", 3, "zero_optimization", "load_from_fp32_weights", json!(false)),
+        ("G27", 2, "", "seq_parallel_communication_data_type", json!("bf16")),
     ]
 }
 

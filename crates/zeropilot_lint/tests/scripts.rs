@@ -418,8 +418,14 @@ fn parallelism_cases() -> Vec<Case> {
     let ulysses = include_str!("scripts/ulysses.py");
     let without_positions = ulysses.replace(", position_ids=positions[:, mine]", "");
     let adapters = include_str!("scripts/tiled_adapters.py");
+    let sharded = include_str!("scripts/sharded_load.py");
     let tensor = include_str!("scripts/tensor_parallel.py");
     let loss = include_str!("scripts/tiled_loss.py");
+    let tied = include_str!("scripts/tied_tiles.py");
+    let tied_sequence = tied.replace(
+        "TiledFusedLogitsLoss.apply(compute, self, hidden, tokens, None, 2, weights, \"mean\")",
+        "sequence_tiled_compute(compute, 8, 2, {\"x\": hidden, \"y\": tokens}, {\"self\": self}, \"x\", weights, 0, \"mean\")",
+    );
     let none = "";
     vec![
         case("G21", TWO, "the norm is 2.00 times").script(ulysses).config(plain(2)),
@@ -457,11 +463,32 @@ fn parallelism_cases() -> Vec<Case> {
         case("G26", TWO, "Gradient computed twice for this partition")
             .script(adapters)
             .config(plain(2)),
+        case("Z12", TWO, "Error(s) in loading state_dict").script(sharded).config(plain(3)),
+        case(none, TWO, "loaded 1.0")
+            .script(&sharded.replace(
+                "model.load_state_dict",
+                "with deepspeed.zero.GatheredParameters(list(model.parameters()), modifier_rank=0):\n    model.load_state_dict",
+            ))
+            .config(plain(3)),
+        case("F20", TWO, "has no attribute 'norm_for_param_grads'")
+            .script(include_str!("scripts/super_offload.py"))
+            .config(with(
+                plain(3),
+                json!({"zero_optimization": {"stage": 3, "offload_optimizer": {"device": "none", "super_offload": true}}}),
+            )),
         case("G26", TWO, "AssertionError").script(adapters).config(plain(3)),
         case(none, TWO, "done").script(adapters).config(plain(1)),
         case(none, TWO, "done")
             .script(&adapters.replace("x, 2, weights", "x, 2, list(self.parameters())"))
             .config(plain(3)),
+        case("G28", TWO, "Gradient computed twice for this partition").script(tied).config(plain(2)),
+        case("G28", TWO, "AssertionError").script(tied).config(plain(3)),
+        case("G28", TWO, "Gradient computed twice for this partition")
+            .script(&tied_sequence)
+            .config(plain(2)),
+        case("G28", TWO, "AssertionError").script(&tied_sequence).config(plain(3)),
+        case(none, TWO, "the norm is 1.00 times").script(tied).config(plain(1)),
+        case(none, TWO, "the norm is 1.00 times").script(&tied_sequence).config(plain(1)),
         case("G22", TORCHRUN, "the norm is 2.93 times").script(loss).config(accumulating_in(3)),
         case(none, TORCHRUN, "the norm is 1.00 times").script(loss).config(plain(3)),
     ]

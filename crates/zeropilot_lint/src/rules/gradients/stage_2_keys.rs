@@ -16,15 +16,23 @@ pub(crate) static RULE: Rule = Rule {
     summary: Text::new("stage-1 and stage-2 keys in stage 3", "stage 3 里写了 stage 1/2 的键"),
     wordings: &[&WORDING],
     sources: &["deepspeedai/DeepSpeed#6420", "deepspeedai/DeepSpeed#2864"],
-    examples: &[Example::new(
-        r#"{"train_batch_size": 8, "zero_optimization": {"stage": 3, "allgather_bucket_size": 2e8}}"#,
-    )],
+    examples: &[
+        Example::new(
+            r#"{"train_batch_size": 8, "zero_optimization": {"stage": 3, "allgather_bucket_size": 2e8}}"#,
+        ),
+        Example::new(
+            r#"{"train_batch_size": 8, "zero_optimization": {"stage": 3, "load_from_fp32_weights": false}}"#,
+        ),
+    ],
     good: &[
         Example::new(
             r#"{"train_batch_size": 8, "zero_optimization": {"stage": 2, "allgather_bucket_size": 2e8}}"#,
         ),
         Example::new(
             r#"{"train_batch_size": 8, "zero_optimization": {"stage": 3, "round_robin_gradients": false}}"#,
+        ),
+        Example::new(
+            r#"{"train_batch_size": 8, "zero_optimization": {"stage": 3, "load_from_fp32_weights": true}}"#,
         ),
     ],
     is_no_op: true,
@@ -55,8 +63,11 @@ const NOT_STAGE_3: [&str; 4] = [
 pub(crate) fn check(subject: &Subject<'_>, found: &mut Vec<Diagnostic>) {
     let (Some(3), Some(zero)) = (subject.stage(), subject.zero()) else { return };
     let Value::Object(members) = &zero.value else { return };
-    let is_idle = |member: &&Member| {
-        NOT_STAGE_3.contains(&member.key.as_str()) && member.value.value != Value::Bool(false)
+    // A universal checkpoint is what stage 3 asks it for.
+    let is_universal = subject.is_on(["checkpoint", "load_universal"]);
+    let is_idle = |member: &&Member| match member.key.as_str() {
+        "load_from_fp32_weights" => member.value.value == Value::Bool(false) && !is_universal,
+        key => NOT_STAGE_3.contains(&key) && member.value.value != Value::Bool(false),
     };
     let idle: Vec<&Member> = members.iter().filter(is_idle).collect();
     let Some(first) = idle.first() else { return };

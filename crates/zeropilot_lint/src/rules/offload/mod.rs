@@ -9,4 +9,6 @@ pub(crate) mod optimizer_needs_zero;
 pub(crate) mod param_needs_stage_3;
 pub(crate) mod partial_needs_stage_3;
 pub(crate) mod super_offload;
+pub(crate) mod super_offload_clips;
+pub(crate) mod super_offload_device;
 pub(crate) mod zenflow;

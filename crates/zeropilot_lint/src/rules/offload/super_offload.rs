@@ -21,7 +21,7 @@ pub(crate) static RULE: Rule = Rule {
         r#"{"train_batch_size": 8, "zero_optimization": {"stage": 2, "offload_optimizer": {"device": "cpu", "super_offload": true}}}"#,
     )],
     good: &[Example::new(
-        r#"{"train_batch_size": 8, "zero_optimization": {"stage": 3, "offload_optimizer": {"device": "cpu", "super_offload": true}}}"#,
+        r#"{"train_batch_size": 8, "gradient_clipping": 0, "zero_optimization": {"stage": 3, "offload_optimizer": {"device": "cpu", "super_offload": true}}}"#,
     )],
     is_no_op: true,
 };

@@ -9,6 +9,7 @@ pub(crate) mod both_precisions;
 pub(crate) mod buffer_type;
 pub(crate) mod communication_type;
 pub(crate) mod dynamic_loss_scale;
+pub(crate) mod hysteresis;
 pub(crate) mod master_weights;
 pub(crate) mod master_weights_need_offload;
 pub(crate) mod missing_at_load;
