@@ -121,6 +121,9 @@ const RUN_EXAMPLES: &str = "\
   19     没有证据表明训练已完成
   20     GPU 硬件故障
   21     各 rank 无法建立连接
+  22     共享内存已满：/dev/shm 太小
+  23     NVIDIA 驱动太旧，不支持当前的 PyTorch
+  24     模型仓库（Hub）拒绝请求或发生故障
   128+N  被信号 N 停止";
 
 const EXPLAIN_EXAMPLES: &str = "\

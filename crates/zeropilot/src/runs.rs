@@ -4,8 +4,9 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 use zeropilot_record::RunEvent;
-use zeropilot_run::{Record, Standing};
+use zeropilot_run::{JobRecords, Record, Standing, jobs};
 use zeropilot_text::Language;
+use zeropilot_view::run::nodes::{JobLook, NodeLook};
 use zeropilot_view::run::report::{Page, page};
 use zeropilot_view::run::{self as words, Row};
 use zeropilot_view::{Format, talk};
@@ -63,13 +64,42 @@ pub(crate) fn list(
             is_running,
         })
         .collect();
+    let jobs: Vec<JobLook> = jobs(&records).iter().map(|job| job_look(&records, job)).collect();
     output.result(&if command.format.is_json() {
-        format!("{:#}\n", words::list_json(&rows))
+        format!("{:#}\n", words::list_json(&rows, &jobs))
     } else {
-        words::list(&rows, language)
+        words::list(&rows, &jobs, language)
     });
     output.flush();
     ExitStatus::Clean
+}
+
+fn job_look(records: &[Record], job: &JobRecords) -> JobLook {
+    let member = |index: &usize| {
+        let Record { info, verdict, .. } = &records[*index];
+        NodeLook {
+            id: info.id.clone(),
+            node: info.node.as_ref().and_then(|of| of.node),
+            host: info.host.clone(),
+            cause: verdict.as_ref().map(|verdict| verdict.cause.clone()),
+            is_running: records[*index].standing() == Standing::Running,
+        }
+    };
+    JobLook {
+        job: job.job.clone(),
+        nodes: job.nodes,
+        members: job.members.iter().map(member).collect(),
+        failed_first: job.failed_first,
+    }
+}
+
+/// The job that a run is a part of, as far as records of its nodes lie in one directory.
+pub(crate) fn job_of(record: &Record) -> Option<JobLook> {
+    let records = Record::list(&home());
+    let is_own = |index: &usize| records[*index].info.id == record.info.id;
+    let jobs = jobs(&records);
+    let job = jobs.iter().find(|job| job.members.iter().any(is_own))?;
+    Some(job_look(&records, job))
 }
 
 /// Writes the page of a run.

@@ -128,3 +128,57 @@ fn the_machine_is_told_without_a_run() {
     assert!(look["memory"]["total"].as_u64() > look["memory"]["available"].as_u64(), "{look}");
     assert!(look["processes"].is_array(), "{look}");
 }
+
+/// A free port of loopback.
+fn free_port() -> u16 {
+    let listener = std::net::TcpListener::bind(("127.0.0.1", 0)).expect("a port");
+    listener.local_addr().expect("an address").port()
+}
+
+/// Prometheus itself scrapes the page; Debian's package is `prometheus`.
+#[test]
+fn prometheus_scrapes_the_run() {
+    if let Err(error) = Command::new("prometheus").arg("--version").output() {
+        eprintln!("SKIPPED: no prometheus here: {error}");
+        return;
+    }
+    let watched = Watched::running("run-a");
+    let (_server, address) = serving(watched.home());
+    let directory = tempfile::tempdir().expect("a directory");
+    let config = directory.path().join("prometheus.yml");
+    let text = format!(
+        "global: {{scrape_interval: 1s}}\nscrape_configs:\n- job_name: zeropilot\n  static_configs:\n  - targets: ['{address}']\n"
+    );
+    std::fs::write(&config, text).expect("a config");
+    let own = format!("127.0.0.1:{}", free_port());
+    let prometheus = Command::new("prometheus")
+        .arg(format!("--config.file={}", config.display()))
+        .arg(format!("--storage.tsdb.path={}", directory.path().join("data").display()))
+        .arg(format!("--web.listen-address={own}"))
+        .stdin(Stdio::null())
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .spawn()
+        .expect("it starts");
+    let _prometheus = Running(prometheus);
+    let value = |query: &str| {
+        let mut stream = TcpStream::connect(&own).ok()?;
+        let request = format!("GET /api/v1/query?query={query} HTTP/1.0\r\nHost: {own}\r\n\r\n");
+        stream.write_all(request.as_bytes()).ok()?;
+        let mut answer = String::new();
+        stream.read_to_string(&mut answer).ok()?;
+        let answer: Value = serde_json::from_str(answer.split_once("\r\n\r\n")?.1).ok()?;
+        answer["data"]["result"][0]["value"][1].as_str().map(str::to_owned)
+    };
+    let wait = |query: &str, wanted: &str| {
+        let found = (0..600).any(|_| {
+            std::thread::sleep(Duration::from_millis(200));
+            value(query).as_deref() == Some(wanted)
+        });
+        assert!(found, "{query} is {:?}, not {wanted}", value(query));
+    };
+    wait("zeropilot_run_step", "3");
+    assert_eq!(value("up").as_deref(), Some("1"));
+    watched.step(4, 1.5);
+    wait("zeropilot_run_step", "4");
+}

@@ -29,6 +29,14 @@ pub enum Meaning {
     ConfigRejected,
     /// A GPU or a link between GPUs is broken.
     Hardware,
+    /// `/dev/shm` is too small.
+    SharedMemory,
+    /// The driver is older than the CUDA that PyTorch was built for.
+    DriverTooOld,
+    /// A kernel failed on a GPU, or a call of CUDA did.
+    CudaError,
+    /// The model hub rejects requests or fails.
+    HubUnavailable,
     /// A data worker of a rank was killed.
     WorkerKilled,
     /// The ranks cannot meet: the port is taken, or the host is not known.
@@ -157,6 +165,10 @@ pub fn search(line: &[u8]) -> Found {
     if found.fingerprints.iter().any(|known| known.means == Meaning::DeviceMemory) {
         found.fingerprints.retain(|known| known.means != Meaning::HostMemory);
     }
+    // `unable to allocate shared memory(shm) …: No space left on device` is about no disk.
+    if found.fingerprints.iter().any(|known| known.means == Meaning::SharedMemory) {
+        found.fingerprints.retain(|known| known.means != Meaning::DiskFull);
+    }
     found
 }
 
@@ -199,9 +211,42 @@ mod tests {
                 Meaning::ConfigRejected,
             ),
             ("OSError: [Errno 28] No space left on device: 'x'", Meaning::DiskFull),
+            (
+                "RuntimeError: unable to allocate shared memory(shm) for file </torch_4677_3613764118_0>: No space left on device (28)",
+                Meaning::SharedMemory,
+            ),
+            (
+                "RuntimeError: DataLoader worker (pid 4161) is killed by signal: Bus error. It is possible that dataloader's workers are out of shared memory. Please try to raise your shared memory limit.",
+                Meaning::SharedMemory,
+            ),
+            (
+                "RuntimeError: The NVIDIA driver on your system is too old (found version 11040). Please update your GPU driver",
+                Meaning::DriverTooOld,
+            ),
+            (
+                "RuntimeError: CUDA error: an illegal memory access was encountered",
+                Meaning::CudaError,
+            ),
+            (
+                "huggingface_hub.errors.HfHubHTTPError: 429 Too Many Requests for url: https://huggingface.co/api/models/gpt2.",
+                Meaning::HubUnavailable,
+            ),
+            (
+                "huggingface_hub.errors.HfHubHTTPError: Server error '503 Service Unavailable' for url 'https://huggingface.co/api/models/gpt2'",
+                Meaning::HubUnavailable,
+            ),
+            (
+                "OSError: We couldn't connect to 'https://huggingface.co' to load the files, and couldn't find them in the cached files.",
+                Meaning::HubUnavailable,
+            ),
         ] {
             assert_eq!(meaning(line), Some(means), "{line}");
         }
-        assert_eq!(meaning("step 3 loss 1.2"), None);
+        for line in [
+            "step 3 loss 1.2",
+            "huggingface_hub.errors.HfHubHTTPError: Client error '403 Forbidden' for url 'x'",
+        ] {
+            assert_eq!(meaning(line), None, "{line}");
+        }
     }
 }

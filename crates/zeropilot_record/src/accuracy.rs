@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::event::{Event, RunEvent};
+use crate::measured::Measured;
 use crate::setup::Offload;
 
 /// The job that a prediction was made for. The names are those of published measurements (`knowledge/field`).
@@ -95,56 +95,14 @@ pub struct Accuracy {
     pub steps: u64,
 }
 
-/// Steps after the first that are not timed: kernels are chosen and caches filled in them.
-const WARM_UP: u64 = 2;
-/// Intervals between steps that a time per step rests on at least.
-const INTERVALS: usize = 3;
-
 impl Needs {
-    /// What the first attempt of a run needed, and its last step; a later one may run with another config. Resident memory
-    /// counts only where ranks compute on processors: it says nothing about a GPU whose processes the driver does not name.
-    pub fn measured(events: &[Event], on_processors: bool) -> (Self, u64) {
-        let mut needs = Self::default();
-        let mut steps: Vec<(f64, u64)> = Vec::new();
-        for event in events {
-            match &event.happening {
-                RunEvent::AttemptStarted { attempt: 2.., .. } => break,
-                RunEvent::Step { step, .. } => steps.push((event.at, *step)),
-                RunEvent::Memory { ranks } if on_processors => {
-                    needs.device = needs.device.max(ranks.iter().map(|rank| rank.rss).max());
-                }
-                RunEvent::Gpus { gpus } if !on_processors => {
-                    let of_ranks = gpus.iter().flat_map(|gpu| {
-                        let ranks = gpu.processes.iter().filter_map(|process| process.rank);
-                        ranks.filter_map(|rank| gpu.of_rank(rank))
-                    });
-                    needs.device = needs.device.max(of_ranks.max());
-                }
-                RunEvent::Allocator { allocated, reserved } => {
-                    needs.allocated = needs.allocated.max(*allocated);
-                    needs.reserved = needs.reserved.max(*reserved);
-                }
-                _ => {}
-            }
-        }
-        needs.step_seconds = step_seconds(&steps);
-        (needs, steps.last().map_or(0, |(_, step)| *step))
+    /// What was measured, of what a prediction is about: on processors, resident memory, which says nothing about a GPU whose
+    /// processes the driver does not name.
+    pub fn of(measured: &Measured, on_processors: bool) -> Self {
+        let Measured { device, resident, allocated, reserved, step_seconds, .. } = *measured;
+        let device = if on_processors { resident } else { device };
+        Self { device, allocated, reserved, step_seconds }
     }
-}
-
-/// The usual time of a step: what half of the intervals between recorded steps took at most. Evaluation and saving fall
-/// into few of them.
-fn step_seconds(steps: &[(f64, u64)]) -> Option<f64> {
-    let first = steps.first()?.1;
-    let warm = steps.iter().filter(|(_, step)| *step >= first + WARM_UP);
-    let warm: Vec<&(f64, u64)> = warm.collect();
-    let mut each: Vec<f64> = warm
-        .windows(2)
-        .filter(|pair| pair[1].1 > pair[0].1 && pair[1].0 > pair[0].0)
-        .map(|pair| (pair[1].0 - pair[0].0) / (pair[1].1 - pair[0].1) as f64)
-        .collect();
-    each.sort_by(f64::total_cmp);
-    (each.len() >= INTERVALS).then(|| each[each.len() / 2])
 }
 
 impl Accuracy {
@@ -199,32 +157,6 @@ fn ratio(predicted: f64, measured: f64) -> Option<f64> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::event::RankMemory;
-    use crate::setup::Setup;
-
-    fn step(at: f64, step: u64) -> Event {
-        Event::new(at, RunEvent::Step { step, loss: None })
-    }
-
-    fn started(attempt: u32) -> Event {
-        let strategy = Setup::AsGiven;
-        Event::new(0.0, RunEvent::AttemptStarted { attempt, strategy, pid: 1 })
-    }
-
-    fn resident(bytes: u64) -> Event {
-        let ranks = vec![RankMemory { rank: 0, rss: 1 }, RankMemory { rank: 1, rss: bytes }];
-        Event::new(0.0, RunEvent::Memory { ranks })
-    }
-
-    #[test]
-    fn a_pause_for_saving_does_not_count_as_a_slow_step() {
-        // Two seconds a step from step 3 on, and half a minute between 5 and 6.
-        let steps = [(0.0, 1), (9.0, 2), (11.0, 3), (13.0, 4), (15.0, 5), (47.0, 6), (49.0, 7)];
-        let events: Vec<Event> = steps.iter().map(|(at, number)| step(*at, *number)).collect();
-        let (needs, last) = Needs::measured(&events, true);
-        assert_eq!((needs.step_seconds, last), (Some(2.0), 7));
-        assert_eq!(Needs::measured(&events[..4], true).0.step_seconds, None, "too few");
-    }
 
     #[test]
     fn of_a_job_the_run_counts_that_was_farthest_off() {
@@ -251,10 +183,9 @@ mod tests {
     }
 
     #[test]
-    fn the_fullest_rank_of_the_first_attempt_counts() {
-        let events = [started(1), resident(70), resident(50), started(2), resident(90)];
-        let (needs, _) = Needs::measured(&events, true);
-        assert_eq!(needs, Needs { device: Some(70), ..Needs::default() });
-        assert_eq!(Needs::measured(&events, false).0, Needs::default(), "not that of a GPU");
+    fn resident_memory_is_not_that_of_a_gpu() {
+        let measured = Measured { resident: Some(70), ..Measured::default() };
+        assert_eq!(Needs::of(&measured, true).device, Some(70));
+        assert_eq!(Needs::of(&measured, false), Needs::default());
     }
 }

@@ -95,6 +95,18 @@ pub enum Cause {
         #[serde(skip_serializing_if = "Option::is_none", default)]
         rank: Option<u32>,
     },
+    /// `/dev/shm` is too small for what data workers or NCCL share.
+    SharedMemoryFull,
+    /// The driver is older than the CUDA that PyTorch was built for.
+    DriverTooOld,
+    /// A kernel failed on a GPU, or a call of CUDA did.
+    CudaError {
+        /// The rank that met it, if known.
+        #[serde(skip_serializing_if = "Option::is_none", default)]
+        rank: Option<u32>,
+    },
+    /// The model hub rejected requests or failed.
+    HubUnavailable,
     /// The ranks could not meet: the port is taken, or the host is not known.
     NoRendezvous,
     /// The launcher, or a process between it and the ranks, was killed.
@@ -157,6 +169,8 @@ impl Cause {
                 | Self::PeerLost
                 | Self::Crashed { .. }
                 | Self::DeviceFailed { .. }
+                | Self::CudaError { .. }
+                | Self::HubUnavailable
                 | Self::NoRendezvous
                 | Self::Hang { .. }
                 | Self::LossSpike { .. }
@@ -172,6 +186,10 @@ impl Cause {
             Self::RankKilled { .. } => "rank_killed",
             Self::Crashed { .. } => "crashed",
             Self::DeviceFailed { .. } => "device_failed",
+            Self::SharedMemoryFull => "shared_memory_full",
+            Self::DriverTooOld => "driver_too_old",
+            Self::CudaError { .. } => "cuda_error",
+            Self::HubUnavailable => "hub_unavailable",
             Self::NoRendezvous => "no_rendezvous",
             Self::LauncherKilled { .. } => "launcher_killed",
             Self::ProgramFailed { .. } => "program_failed",

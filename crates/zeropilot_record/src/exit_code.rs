@@ -16,7 +16,7 @@ impl From<&Cause> for ExitCode {
             Cause::NotStarted => 2,
             Cause::Refused => 3,
             Cause::OutOfMemory { .. } => 10,
-            Cause::ProgramFailed { .. } | Cause::Crashed { .. } => 11,
+            Cause::ProgramFailed { .. } | Cause::Crashed { .. } | Cause::CudaError { .. } => 11,
             Cause::RankKilled { .. } | Cause::LauncherKilled { .. } => 12,
             Cause::CollectiveTimeout | Cause::PeerLost => 13,
             Cause::Hang { .. } => 14,
@@ -27,6 +27,9 @@ impl From<&Cause> for ExitCode {
             Cause::Unproven => 19,
             Cause::DeviceFailed { .. } => 20,
             Cause::NoRendezvous => 21,
+            Cause::SharedMemoryFull => 22,
+            Cause::DriverTooOld => 23,
+            Cause::HubUnavailable => 24,
             Cause::Interrupted { signal } => u8::try_from(SIGNAL + signal).unwrap_or(u8::MAX),
         })
     }

@@ -11,8 +11,11 @@ mod evidence;
 mod exit_code;
 mod gpu;
 mod hang;
+mod measured;
+mod node;
 mod run;
 mod setup;
+mod step;
 
 pub use accuracy::{Accuracy, ModelFrom, Needs, PredictedJob, counted};
 pub use cause::{Cause, Ending, Memory, Phase, Shortage};
@@ -21,8 +24,11 @@ pub use evidence::Evidence;
 pub use exit_code::ExitCode;
 pub use gpu::{GpuProcess, GpuUse};
 pub use hang::{Activity, HangReason, NoStack, RanksAt};
-pub use run::{Attempt, Fullest, RunInfo, Verdict};
+pub use measured::{Measured, StepParts};
+pub use node::{FailedFirst, NodeEnd, NodeOf, failed_first};
+pub use run::{Attempt, Fullest, PhaseNeeds, RunInfo, Verdict};
 pub use setup::{Offload, Setup, Strategy};
+pub use step::TrainedStep;
 
 /// The version of all shapes here; a change that would break a reader raises it.
 pub const SHAPE: u32 = 1;

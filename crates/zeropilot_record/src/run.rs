@@ -7,6 +7,8 @@ use serde::{Deserialize, Serialize};
 use crate::SHAPE;
 use crate::cause::{Cause, Ending, Phase};
 use crate::evidence::Evidence;
+use crate::measured::Measured;
+use crate::node::NodeOf;
 use crate::setup::Setup;
 
 /// When a prediction is at its peak.
@@ -17,6 +19,18 @@ pub struct Fullest {
     /// The module or parameter nearest to it.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub near: Option<String>,
+}
+
+/// What a rank is predicted to need in a phase.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct PhaseNeeds {
+    /// The phase.
+    pub phase: Phase,
+    /// Bytes at most.
+    pub bytes: u64,
+    /// Seconds of it in an optimizer step, if speeds are known.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub seconds: Option<f64>,
 }
 
 /// A run, as it was asked for.
@@ -50,6 +64,15 @@ pub struct RunInfo {
     /// When a device is that full.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub fullest: Option<Fullest>,
+    /// The same phase by phase.
+    #[serde(skip_serializing_if = "Vec::is_empty", default)]
+    pub phases: Vec<PhaseNeeds>,
+    /// Predicted seconds of an optimizer step, if speeds are known.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub predicted_step_seconds: Option<f64>,
+    /// The job of several nodes that it is a part of.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub node: Option<NodeOf>,
     /// Optimizer steps the command asks for, if it says so.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub total_steps: Option<u64>,
@@ -88,6 +111,9 @@ pub struct Attempt {
     pub last_step: Option<u64>,
     /// Seconds it took.
     pub seconds: f64,
+    /// What it was measured to need.
+    #[serde(default)]
+    pub measured: Measured,
     /// What the cause rests on.
     pub evidence: Vec<Evidence>,
 }

@@ -106,6 +106,8 @@ pub(crate) struct Start<'a> {
     pub(crate) predicted_step: Option<f64>,
     /// Where stacks go.
     pub(crate) stacks: &'a Path,
+    /// The directory of the record.
+    pub(crate) record: &'a Path,
     /// By which ranks write them themselves.
     pub(crate) handler: Option<&'a Handler>,
     /// Keeps the last lines, now and then: whoever is killed leaves them behind.
@@ -138,6 +140,7 @@ pub(crate) fn run(start: &Start<'_>) -> Finished {
             watch.follow(&messages);
             drain(&messages, &mut watch);
             watch.record_step();
+            watch.step_writer.end();
             let tail = tails.iter().flat_map(LastLines::lines).collect();
             let kernel_kills = watch.kernel_kills();
             let observed = Observed { kernel_kills, ..watch.observed };

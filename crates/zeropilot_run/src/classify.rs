@@ -142,8 +142,14 @@ fn reason(observed: &Observed, evidence: &mut Vec<Evidence>) -> Cause {
     if let Some(cause) = by(Meaning::DeviceMemory).map(refused(Memory::Device)) {
         return cause;
     }
-    if by(Meaning::DiskFull).is_some() {
-        return Cause::DiskFull;
+    for (means, cause) in [
+        (Meaning::SharedMemory, Cause::SharedMemoryFull),
+        (Meaning::DriverTooOld, Cause::DriverTooOld),
+        (Meaning::DiskFull, Cause::DiskFull),
+    ] {
+        if by(means).is_some() {
+            return cause;
+        }
     }
     if let Some(cause) = by(Meaning::HostMemory).map(refused(Memory::Host)) {
         return cause;
@@ -154,8 +160,12 @@ fn reason(observed: &Observed, evidence: &mut Vec<Evidence>) -> Cause {
     if let Some(sign) = by(Meaning::Hardware) {
         return Cause::DeviceFailed { rank: sign.rank.or_else(|| observed.first_failed()) };
     }
+    if let Some(sign) = by(Meaning::CudaError) {
+        return Cause::CudaError { rank: sign.rank.or_else(|| observed.first_failed()) };
+    }
     if observed.last_step.is_none() {
         for (means, cause) in [
+            (Meaning::HubUnavailable, Cause::HubUnavailable),
             (Meaning::ConfigRejected, Cause::ConfigRejected),
             (Meaning::CheckpointUnreadable, Cause::CheckpointUnreadable),
             (Meaning::NoMeeting, Cause::NoRendezvous),

@@ -10,6 +10,7 @@ use zeropilot_record::{Ending, Memory, Phase};
 use crate::forecast::Measured;
 use crate::hang::Explained;
 use crate::spikes::ThrownBack;
+use crate::step_parts::Mean;
 
 /// A fingerprint that was seen.
 #[derive(Debug, Clone)]
@@ -100,6 +101,8 @@ pub(crate) struct Observed {
     pub(crate) directory: Option<PathBuf>,
     /// The most resident bytes of each rank.
     pub(crate) peaks: Vec<(u32, u64)>,
+    /// What the parts of a step took, where the log tells.
+    pub(crate) step_parts: Mean,
 }
 
 impl Default for Observed {
@@ -131,6 +134,7 @@ impl Default for Observed {
             lost_a_peer: Vec::new(),
             directory: None,
             peaks: Vec::new(),
+            step_parts: Mean::default(),
         }
     }
 }

@@ -13,6 +13,8 @@ pub(crate) struct Progress {
     pub(crate) loss: Option<f64>,
     /// The norm of the gradients; not a number if it says so.
     pub(crate) grad_norm: Option<f64>,
+    /// The learning rate.
+    pub(crate) learning_rate: Option<f64>,
     /// The epoch, if the line counts them in whole numbers.
     pub(crate) epoch: Option<u64>,
     /// The steps there will be.
@@ -26,6 +28,7 @@ pub(crate) struct Progress {
 const STEP_WORDS: [&str; 3] = ["global_step", "step", "iteration"];
 const LOSS_WORDS: [&str; 1] = ["loss"];
 const NORM_WORDS: [&str; 2] = ["grad_norm", "grad norm"];
+const RATE_WORDS: [&str; 3] = ["learning_rate", "learning rate", "lr"];
 const EPOCH_WORDS: [&str; 1] = ["epoch"];
 const TOKEN_WORDS: [&str; 4] = ["tokens_per_second", "tokens per second", "tokens/sec", "tokens/s"];
 /// How the HF Trainer announces them.
@@ -50,6 +53,7 @@ pub(crate) fn read(line: &str) -> Option<Progress> {
         step: step.map(|(step, _)| step),
         loss,
         grad_norm: after(&lower, &NORM_WORDS, |text, _| number(text)).filter(|_| is_step),
+        learning_rate: after(&lower, &RATE_WORDS, |text, _| number(text)).filter(|_| is_step),
         epoch: after(&lower, &EPOCH_WORDS, |text, _| text.parse().ok()).filter(|_| step.is_some()),
         total: step.and_then(|(_, total)| total).or_else(announced),
         is_bar: false,
@@ -217,6 +221,13 @@ mod tests {
         assert_eq!(read(iteration).and_then(|told| told.total), Some(100));
         let total = "[INFO|trainer.py:2397] >>   Total optimization steps = 1,500";
         assert_eq!(read(total).and_then(|told| told.total), Some(1500));
+        for (line, rate) in [
+            ("[Rank 0] step=10, skipped=0, lr=[0.001, 0.001], mom=[(0.9, 0.999)]", 0.001),
+            ("{'loss': 4.1, 'grad_norm': 1.2, 'learning_rate': 4e-05, 'epoch': 0.1}", 4e-5),
+            (" iteration 20/ 100 | learning rate: 1.500E-04 | lm loss: 1.0E+00 |", 1.5e-4),
+        ] {
+            assert_eq!(read(line).and_then(|told| told.learning_rate), Some(rate), "{line}");
+        }
         let tokens = "step 3 loss 2.0 tokens_per_second=812.5";
         assert_eq!(read(tokens).and_then(|told| told.tokens_per_second), Some(812.5));
         assert!(read("step 3 loss nan").and_then(|told| told.loss).is_some_and(f64::is_nan));

@@ -4,6 +4,7 @@
 //! | --- | --- |
 //! | `run.json` | what was asked for ([`RunInfo`]) |
 //! | `events.jsonl` | what happened ([`Event`]), one a line |
+//! | `steps.jsonl` | every step that the log prints ([`zeropilot_record::TrainedStep`]), one a line |
 //! | `config-N.json` | the config of attempt N |
 //! | `tail-N.log` | the last lines of attempt N |
 //! | `stacks-N/` | where ranks stood when nothing moved |

@@ -12,7 +12,7 @@ use std::sync::mpsc::Receiver;
 use std::time::{Duration, Instant};
 
 use serde_json::{Map, Value};
-use zeropilot_record::{Attempt, Cause, Evidence, RunEvent, Setup, Verdict};
+use zeropilot_record::{Attempt, Cause, Evidence, Measured, RunEvent, Setup, Verdict};
 
 pub use self::continuing::Continuation;
 use self::continuing::Course;
@@ -27,7 +27,7 @@ use crate::observed::Observed;
 use crate::signals::Kind;
 use crate::spikes::ThrownBack;
 use crate::stacks::Handler;
-use crate::store::{Recorder, now};
+use crate::store::{Record, Recorder, now};
 
 /// Whether a config is one that the engine would take.
 pub type Judge<'a> = &'a dyn Fn(&Map<String, Value>) -> bool;
@@ -218,6 +218,7 @@ impl Run<'_> {
             total_steps: self.command.length().total_steps,
             predicted_step: self.predicted_step.filter(|_| next.strategy.is_as_given()),
             stacks: &stacks,
+            record: self.recorder.directory(),
             handler: handler.as_ref(),
             keep_tail: &keep_tail,
         });
@@ -245,9 +246,18 @@ impl Run<'_> {
             cause,
             last_step: observed.last_step,
             seconds,
+            measured: self.measured(number, &observed),
             evidence,
         };
         (attempt, observed)
+    }
+
+    /// What the record has of an attempt, and what the log told of the parts of a step.
+    fn measured(&self, number: u32, observed: &Observed) -> Measured {
+        let record = Record::open(self.recorder.directory());
+        let events = record.and_then(|record| Ok(record.events()?.collect::<Vec<_>>()));
+        let (measured, _) = Measured::of(events.unwrap_or_default(), number);
+        Measured { parts: observed.step_parts.get(), ..measured }
     }
 
     /// Whether an attempt that went on from a checkpoint and made no step was not done with that already.

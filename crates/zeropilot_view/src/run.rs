@@ -3,6 +3,7 @@
 mod drift;
 mod evidence;
 mod hang;
+pub mod nodes;
 pub mod report;
 mod shortage;
 mod status;
@@ -17,6 +18,7 @@ use zeropilot_record::{
 };
 use zeropilot_text::{Language, Text, tr};
 
+use self::nodes::JobLook;
 use crate::{escaped, strategy_words, system};
 
 pub use status::{StatusLine, status};
@@ -231,6 +233,20 @@ pub fn cause_words(cause: &Cause, language: Language) -> String {
             tr!(language, "a GPU failed, on rank {rank}", "GPU 硬件故障（rank {rank}）")
         }
         Cause::DeviceFailed { rank: None } => fixed("a GPU failed", "GPU 硬件故障"),
+        Cause::SharedMemoryFull => {
+            fixed("shared memory is full: /dev/shm is too small", "共享内存已满：/dev/shm 太小")
+        }
+        Cause::DriverTooOld => fixed(
+            "the NVIDIA driver is too old for this PyTorch",
+            "NVIDIA 驱动太旧，不支持当前的 PyTorch",
+        ),
+        Cause::CudaError { rank: Some(rank) } => {
+            tr!(language, "CUDA failed on rank {rank}", "rank {rank} 上发生 CUDA 错误")
+        }
+        Cause::CudaError { rank: None } => fixed("CUDA failed", "发生 CUDA 错误"),
+        Cause::HubUnavailable => {
+            fixed("the model hub rejected requests or failed", "模型仓库（Hub）拒绝请求或发生故障")
+        }
         Cause::NoRendezvous => {
             fixed("the ranks could not connect to each other", "各 rank 无法建立连接")
         }
@@ -364,6 +380,16 @@ pub fn no_way_to_continue(language: Language) -> String {
     )
 }
 
+/// Why memory ran out, from the lines in a file.
+pub fn why_memory_ran_out(path: &str, why: &str, language: Language) -> String {
+    let path = escaped(path);
+    tr!(
+        language,
+        "why memory ran out, from the last lines of the run in {path}:\n{why}",
+        "内存不足的原因（根据 {path} 中的最后输出）：\n{why}"
+    )
+}
+
 /// That there is no such training program.
 pub fn no_program(program: &Path, language: Language) -> String {
     let program = program.display().to_string();
@@ -397,6 +423,22 @@ pub fn advice(cause: &Cause, language: Language) -> Option<&'static str> {
         Cause::DeviceFailed { .. } => Text::new(
             "look for Xid errors in dmesg and check `nvidia-smi -q -d ECC`; if it happens again, take the node out of service",
             "查看 dmesg 中的 Xid 错误和 `nvidia-smi -q -d ECC`；再次出现就停用这个节点",
+        ),
+        Cause::SharedMemoryFull => Text::new(
+            "make /dev/shm larger (docker run --shm-size=16g or --ipc=host; in Kubernetes an emptyDir with medium: Memory at /dev/shm), or use fewer data workers",
+            "增大 /dev/shm（docker run --shm-size=16g 或 --ipc=host；Kubernetes 中把 medium: Memory 的 emptyDir 挂到 /dev/shm），或减少数据加载进程",
+        ),
+        Cause::DriverTooOld => Text::new(
+            "update the driver of this machine (nvidia-smi shows the CUDA version it supports), or install a PyTorch built for that CUDA version",
+            "升级本机驱动（nvidia-smi 会显示它支持的 CUDA 版本），或安装为该 CUDA 版本构建的 PyTorch",
+        ),
+        Cause::CudaError { .. } => Text::new(
+            "a kernel or the GPU is at fault: look for Xid errors in dmesg (the NVIDIA driver's manual says which are hardware); CUDA_LAUNCH_BLOCKING=1 shows the call, NCCL_DEBUG=WARN what NCCL asked for",
+            "可能是 kernel 有错，也可能是 GPU 故障：查看 dmesg 中的 Xid 错误（NVIDIA 驱动手册说明哪些属于硬件故障）；CUDA_LAUNCH_BLOCKING=1 可定位出错的调用，NCCL_DEBUG=WARN 显示 NCCL 的失败原因",
+        ),
+        Cause::HubUnavailable => Text::new(
+            "try again later, or download the model first (hf download) and set HF_HUB_OFFLINE=1; after 429, log in and let one rank per node download",
+            "稍后重试，或先下载模型（hf download）再设置 HF_HUB_OFFLINE=1；出现 429 时先登录，并让每个节点只有一个 rank 下载",
         ),
         Cause::NoRendezvous => Text::new(
             "check on every node that the host name of --master-addr resolves, and whether another process listens on --master-port",
@@ -517,8 +559,8 @@ pub fn no_runs_yet(home: &str, language: Language) -> String {
     )
 }
 
-/// A list of runs for people.
-pub fn list(rows: &[Row<'_>], language: Language) -> String {
+/// A list of runs for people. Runs on the nodes of one job are below it.
+pub fn list(rows: &[Row<'_>], jobs: &[JobLook], language: Language) -> String {
     if rows.is_empty() {
         return tr!(
             language,
@@ -530,16 +572,35 @@ pub fn list(rows: &[Row<'_>], language: Language) -> String {
     let ids: Vec<String> = rows.iter().map(|row| escaped(&row.info.id).into_owned()).collect();
     let states: Vec<String> = rows.iter().map(|row| row.state(language)).collect();
     let (id_width, state_width) = (widest(&ids), widest(&states));
-    let mut text = String::new();
-    for ((row, id), state) in rows.iter().zip(&ids).zip(&states) {
+    let line = |index: usize| {
+        let (id, state) = (&ids[index], &states[index]);
         let gap = |cell: &str, width: usize| " ".repeat(width - cell.width());
-        let command = row.info.command.join(" ");
-        text.push_str(&format!(
+        let command = rows[index].info.command.join(" ");
+        format!(
             "{id}{}  {state}{}  {}\n",
             gap(id, id_width),
             gap(state, state_width),
             escaped(&shortened(&command, 60)),
-        ));
+        )
+    };
+    let mut text = String::new();
+    let mut listed = vec![false; rows.len()];
+    for index in 0..rows.len() {
+        if std::mem::replace(&mut listed[index], true) {
+            continue;
+        }
+        let id = &rows[index].info.id;
+        let is_of = |job: &&JobLook| job.members.iter().any(|node| node.id == *id);
+        let Some(job) = jobs.iter().find(is_of) else {
+            text.push_str(&line(index));
+            continue;
+        };
+        text.push_str(&format!("{}\n", nodes::head(job, language)));
+        for node in &job.members {
+            let Some(member) = rows.iter().position(|row| row.info.id == node.id) else { continue };
+            listed[member] = true;
+            text.push_str(&format!("  {}", line(member)));
+        }
     }
     text
 }
@@ -553,8 +614,9 @@ fn shortened(text: &str, most: usize) -> String {
 }
 
 /// A list of runs for machines.
-pub fn list_json(rows: &[Row<'_>]) -> Value {
+pub fn list_json(rows: &[Row<'_>], jobs: &[JobLook]) -> Value {
     let row = |row: &Row<'_>| {
+        let is_of = |job: &&JobLook| job.members.iter().any(|node| node.id == row.info.id);
         json!({
             "id": row.info.id,
             "state": match (row.verdict, row.is_running) {
@@ -564,6 +626,7 @@ pub fn list_json(rows: &[Row<'_>]) -> Value {
             },
             "run": row.info,
             "verdict": row.verdict,
+            "job": jobs.iter().find(is_of).map(nodes::json),
         })
     };
     rows.iter().map(row).collect()
@@ -610,6 +673,10 @@ mod tests {
             Cause::Crashed { rank: None, signal: 11 },
             Cause::DeviceFailed { rank: None },
             Cause::NoRendezvous,
+            Cause::SharedMemoryFull,
+            Cause::DriverTooOld,
+            Cause::CudaError { rank: None },
+            Cause::HubUnavailable,
         ];
         for cause in all {
             assert!(cause_words(&cause, Language::English).is_ascii(), "{cause:?}");

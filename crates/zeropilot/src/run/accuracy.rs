@@ -1,11 +1,11 @@
 //! What was predicted for a run, beside what it needed, written into its record when it ends.
 
-use std::path::Path;
-
 use zeropilot_config::settings::{OffloadDevice, Precision};
 use zeropilot_model::lora::Targets;
-use zeropilot_record::{Accuracy, Cause, ModelFrom, Needs, Offload, PredictedJob, SHAPE, Verdict};
-use zeropilot_run::{Record, Recorder};
+use zeropilot_record::{
+    Accuracy, Cause, ModelFrom, Needs, Offload, PredictedJob, SHAPE, StepParts, Verdict,
+};
+use zeropilot_run::Recorder;
 use zeropilot_step::lower::Method;
 use zeropilot_step::memory::{Answer, Question};
 use zeropilot_units::Estimate;
@@ -17,17 +17,22 @@ use crate::own_runs;
 pub(super) struct Predicted {
     pub(super) job: PredictedJob,
     pub(super) needs: Needs,
+    /// Seconds of the parts of a step.
+    pub(super) parts: Option<StepParts>,
     pub(super) model_from: ModelFrom,
 }
 
 impl Predicted {
+    /// Seconds of an optimizer step.
+    pub(super) fn step_seconds(&self) -> Option<f64> {
+        self.needs.step_seconds
+    }
+
     /// Writes it beside what the first attempt needed, if that trained and did not run out of memory.
-    pub(super) fn record(self, verdict: &Verdict, recorder: &Recorder, directory: &Path) {
+    pub(super) fn record(self, verdict: &Verdict, recorder: &Recorder) {
         let Some(first) = verdict.attempts.first() else { return };
-        let Ok(record) = Record::open(directory) else { return };
-        let Ok(events) = record.events() else { return };
-        let on_processors = self.job.device == own_runs::CPU;
-        let (measured, steps) = Needs::measured(&events.collect::<Vec<_>>(), on_processors);
+        let measured = Needs::of(&first.measured, self.job.device == own_runs::CPU);
+        let steps = first.last_step.unwrap_or(0);
         let accuracy = Accuracy {
             shape: SHAPE,
             id: verdict.id.clone(),

@@ -35,6 +35,9 @@ Exit codes:
   19     ended without evidence of completion
   20     a GPU failed
   21     the ranks could not connect to each other
+  22     shared memory is full: /dev/shm is too small
+  23     the NVIDIA driver is too old for this PyTorch
+  24     the model hub rejected requests or failed
   128+N  stopped by signal N";
 
 /// The arguments.

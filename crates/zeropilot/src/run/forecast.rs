@@ -9,7 +9,9 @@ use zeropilot_cluster::Nvidia;
 use zeropilot_cluster::discovery::{Driver, FoundGpu, NoDriver, visible};
 use zeropilot_job::TrainingJob;
 use zeropilot_model::{Model, catalogue};
-use zeropilot_record::{Fullest, Memory, ModelFrom, Needs, Phase, RunEvent, Term};
+use zeropilot_record::{
+    Fullest, Memory, ModelFrom, Needs, Phase, PhaseNeeds, RunEvent, StepParts, Term,
+};
 use zeropilot_run::fallbacks::BatchArguments;
 use zeropilot_run::{Forecast, PhasePeak, Predict, RunCommand, memory_left};
 use zeropilot_step::memory::{Answer, Phase as StepPhase, Prediction};
@@ -144,6 +146,43 @@ impl Forecaster {
 }
 
 impl Forecaster {
+    /// What GPUs are predicted to need, if the user names the model.
+    pub(super) fn memory(
+        &self,
+        config: &Map<String, Value>,
+        batch: BatchArguments,
+    ) -> Option<zeropilot_ask::Memory> {
+        let is_asked = |known: &&Known| known.trust == Trust::Said && known.ranks != Ranks::Cpu;
+        let known = self.0.as_ref().filter(is_asked)?;
+        let request = known.request(config, batch);
+        zeropilot_ask::memory(&known.name, known.model.clone(), &request).ok()
+    }
+
+    /// What a rank is predicted to need phase by phase, if the user names the model.
+    pub(super) fn phases(
+        &self,
+        config: &Map<String, Value>,
+        batch: BatchArguments,
+        predicted: Option<&Predicted>,
+    ) -> Vec<PhaseNeeds> {
+        let is_said = self.0.as_ref().is_some_and(|known| known.trust == Trust::Said);
+        let forecast = is_said.then(|| self.forecast(config, batch)).flatten();
+        let parts = predicted.and_then(|predicted| predicted.parts);
+        let needs = |peak: PhasePeak| PhaseNeeds {
+            phase: peak.phase,
+            bytes: peak.bytes,
+            seconds: parts.and_then(|parts| match peak.phase {
+                Phase::Forward => Some(parts.forward),
+                Phase::Backward => Some(parts.backward),
+                Phase::Step => Some(parts.step),
+                Phase::Loading | Phase::Saving => None,
+            }),
+        };
+        forecast
+            .map(|forecast| forecast.phases.into_iter().map(needs).collect())
+            .unwrap_or_default()
+    }
+
     /// What is predicted for the run, to be compared with what it needs; none where nobody knows the device.
     pub(super) fn predicted(
         &self,
@@ -162,9 +201,9 @@ impl Forecaster {
             SimulateRequest { scale: None, strong: false, job: known.request(config, batch) };
         // Without speeds of the device there is still its memory.
         let simulated = simulate(&known.name, known.model.clone(), &request);
-        let (job, answer, process, step_seconds) = match simulated {
+        let (job, answer, process, time) = match simulated {
             Ok(Simulated { job, answer, process, time, .. }) => {
-                (job, Some(answer), process, Some(time.expected.total))
+                (job, Some(answer), process, Some(time.expected))
             }
             Err(_) => {
                 let job = known.job(config, batch)?;
@@ -178,13 +217,18 @@ impl Forecaster {
         } else {
             accuracy::of_gpus(&answer?)
         };
-        let needs = Needs { step_seconds, ..needs };
+        let needs = Needs { step_seconds: time.map(|time| time.total), ..needs };
+        let parts = time.map(|time| StepParts {
+            forward: time.forward,
+            backward: time.backward,
+            step: time.step,
+        });
         let job = accuracy::job(&known.name, device, &job.question());
         let model_from = match known.trust {
             Trust::Said => ModelFrom::Option,
             Trust::Guessed => ModelFrom::Command,
         };
-        Some(Predicted { job, needs, model_from })
+        Some(Predicted { job, needs, parts, model_from })
     }
 }
 

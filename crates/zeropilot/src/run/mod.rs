@@ -9,6 +9,7 @@ mod machine;
 mod notifier;
 mod preflight;
 mod screen;
+mod shortage;
 mod speaker;
 mod status_row;
 
@@ -21,7 +22,8 @@ use zeropilot_record::{Cause, Fullest, RunEvent, RunInfo, SHAPE, Verdict};
 use zeropilot_run::checkpoint::Before;
 use zeropilot_run::environment::{kept, without_secrets};
 use zeropilot_run::{
-    Limits, Observer, Policy, Record, Recorder, Run, RunCommand, now, resolved_here, signals,
+    Limits, Observer, Policy, Record, Recorder, Run, RunCommand, node_of, now, resolved_here,
+    signals,
 };
 use zeropilot_text::Language;
 use zeropilot_view::{Layout, run as words};
@@ -31,6 +33,7 @@ use crate::exit_status::ExitStatus;
 use crate::layout::layout;
 use crate::options::GlobalOptions;
 use crate::records::home;
+use accuracy::Predicted;
 use arguments::RunArguments;
 use earlier::Earlier;
 use forecast::Forecaster;
@@ -86,6 +89,10 @@ fn supervise(arguments: &RunArguments, layout: &Layout) -> Result<Verdict, Strin
     let mut info = info(&id, &command, predicted, fullest);
     info.started_at =
         earlier.as_ref().map_or(info.started_at, |earlier| earlier.record.info.started_at);
+    let phases = |config| forecaster.phases(config, batch, prediction.as_ref());
+    info.phases = config.as_ref().map(phases).unwrap_or_default();
+    info.predicted_step_seconds = prediction.as_ref().and_then(Predicted::step_seconds);
+    info.node = node_of(&command, |name| std::env::var(name).ok());
     info.checkpoints = checkpoints.map(|path| resolved_here(path).display().to_string());
     let text = serde_json::to_string_pretty(&info).unwrap_or_default();
     recorder.write("run.json", &text).map_err(unwritable)?;
@@ -128,15 +135,7 @@ fn supervise(arguments: &RunArguments, layout: &Layout) -> Result<Verdict, Strin
     let run = Run {
         id: &id,
         guard: guard(),
-        limits: Limits {
-            hang_after: arguments.hang_after.0,
-            step_timeout: arguments.step_timeout.0,
-            stop_on_nan: arguments.stop_on_nan,
-            rollback_on_spike: arguments.rollback_on_spike,
-            finds_stragglers: arguments.find_stragglers,
-            has_stack_handler: !arguments.no_stack_handler,
-            grace: arguments.grace,
-        },
+        limits: limits(arguments),
         policy: Policy {
             max_fallbacks: if arguments.wants_fallbacks() { arguments.max_fallbacks } else { 0 },
             fallbacks: planned.fallbacks,
@@ -148,7 +147,7 @@ fn supervise(arguments: &RunArguments, layout: &Layout) -> Result<Verdict, Strin
         command: command.clone(),
         judge: &judge,
         predict: &forecaster,
-        predicted_step: prediction.as_ref().and_then(|prediction| prediction.needs.step_seconds),
+        predicted_step: prediction.as_ref().and_then(Predicted::step_seconds),
         recorder: recorder.clone(),
         observer: screen.clone(),
         signals,
@@ -157,10 +156,26 @@ fn supervise(arguments: &RunArguments, layout: &Layout) -> Result<Verdict, Strin
     };
     let verdict = run.run();
     if let Some(prediction) = prediction.filter(|_| is_first) {
-        prediction.record(&verdict, &recorder, &directory);
+        prediction.record(&verdict, &recorder);
+    }
+    let predict = || forecaster.memory(config.as_ref()?, batch);
+    if let Some(why) = shortage::explained(&verdict, &recorder, predict, layout) {
+        screen.talk(&why);
     }
     finish(&screen, &verdict, &directory, language);
     Ok(verdict)
+}
+
+fn limits(arguments: &RunArguments) -> Limits {
+    Limits {
+        hang_after: arguments.hang_after.0,
+        step_timeout: arguments.step_timeout.0,
+        stop_on_nan: arguments.stop_on_nan,
+        rollback_on_spike: arguments.rollback_on_spike,
+        finds_stragglers: arguments.find_stragglers,
+        has_stack_handler: !arguments.no_stack_handler,
+        grace: arguments.grace,
+    }
 }
 
 fn finish(screen: &Screen, verdict: &Verdict, directory: &Path, language: Language) {
@@ -211,6 +226,9 @@ fn info(
         world_size: command.world,
         predicted,
         fullest,
+        phases: Vec::new(),
+        predicted_step_seconds: None,
+        node: None,
         total_steps: length.total_steps,
         tokens_per_step: length.tokens_per_step,
         supervisor: std::process::id(),

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
+use std::time::{Duration, Instant};
 
 use zeropilot_cluster::NvidiaGauge;
 use zeropilot_cluster::discovery::NoDriver;
@@ -10,11 +11,12 @@ use zeropilot_cluster::gauge::Gauge;
 use zeropilot_run::process::{Rank, all, ranks};
 use zeropilot_run::{Follower, Record, Standing, gpu_uses, now};
 use zeropilot_text::Language;
+use zeropilot_view::run::nodes::JobLook;
 use zeropilot_view::run::watch::machine::{HostMemory, MachineLook, TrainingProcess};
 use zeropilot_view::run::watch::{Digest, Look};
 
 use crate::records::home;
-use crate::runs::find;
+use crate::runs::{self, find};
 
 /// What was seen.
 #[derive(Debug)]
@@ -93,12 +95,17 @@ struct Followed {
     record: Record,
     follower: Follower,
     digest: Digest,
+    job: Option<JobLook>,
+    looked: Option<Instant>,
 }
+
+/// Records of other nodes are read no oftener than this.
+const NODES: Duration = Duration::from_secs(10);
 
 impl Followed {
     fn new(record: Record) -> Self {
         let follower = Follower::new(&record.directory);
-        Self { record, follower, digest: Digest::default() }
+        Self { record, follower, digest: Digest::default(), job: None, looked: None }
     }
 
     fn is_running(&self) -> bool {
@@ -123,7 +130,18 @@ impl Followed {
             now: now(),
             digest: self.digest.clone(),
             host: host_memory(),
+            job: self.job(),
         }
+    }
+
+    /// The job that it is a part of; records of other nodes are read now and then.
+    fn job(&mut self) -> Option<JobLook> {
+        self.record.info.node.as_ref()?;
+        if self.looked.is_none_or(|looked| looked.elapsed() >= NODES) {
+            self.looked = Some(Instant::now());
+            self.job = runs::job_of(&self.record);
+        }
+        self.job.clone()
     }
 }
 

@@ -278,6 +278,10 @@ pub(crate) fn causes() -> Vec<Cause> {
         Cause::Crashed { rank: None, signal: 11 },
         Cause::DeviceFailed { rank: None },
         Cause::NoRendezvous,
+        Cause::SharedMemoryFull,
+        Cause::DriverTooOld,
+        Cause::HubUnavailable,
+        Cause::CudaError { rank: None },
         Cause::LauncherKilled { signal: None },
         Cause::CollectiveTimeout,
         Cause::PeerLost,
@@ -300,6 +304,10 @@ pub(crate) fn causes() -> Vec<Cause> {
             | Cause::Crashed { .. }
             | Cause::DeviceFailed { .. }
             | Cause::NoRendezvous
+            | Cause::SharedMemoryFull
+            | Cause::DriverTooOld
+            | Cause::HubUnavailable
+            | Cause::CudaError { .. }
             | Cause::LauncherKilled { .. }
             | Cause::ProgramFailed { .. }
             | Cause::CollectiveTimeout

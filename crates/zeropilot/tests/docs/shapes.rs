@@ -6,8 +6,8 @@ use std::fmt::Write as _;
 use serde_json::{Map, Value, json};
 use zeropilot_record::{
     Activity, Attempt, Cause, Ending, Event, Evidence, Fullest, GpuProcess, GpuUse, HangReason,
-    Jumped, Memory, NoResume, NoStack, Offload, Phase, RankMemory, RanksAt, RunEvent, RunInfo,
-    Setup, Strategy, Term, Verdict,
+    Jumped, Measured, Memory, NoResume, NoStack, NodeOf, Offload, Phase, PhaseNeeds, RankMemory,
+    RanksAt, RunEvent, RunInfo, Setup, StepParts, Strategy, Term, TrainedStep, Verdict,
 };
 use zeropilot_text::{Language, Text};
 use zeropilot_view::answers::Shapes;
@@ -240,6 +240,7 @@ pub(crate) fn chapter(language: Language) -> String {
     let files = [
         ("run.json", serde_json::to_value(run_info())),
         ("verdict.json", serde_json::to_value(verdict())),
+        ("steps.jsonl", serde_json::to_value(trained_step())),
     ];
     for (name, value) in files {
         let table = record(&value.expect("JSON")).table(language);
@@ -252,6 +253,18 @@ pub(crate) fn chapter(language: Language) -> String {
         let _ = write!(text, "\n### {name}\n\n{}", record(&event).table(language));
     }
     text
+}
+
+fn trained_step() -> TrainedStep {
+    TrainedStep {
+        at: 0.5,
+        attempt: 1,
+        step: 20,
+        loss: Some(0.5),
+        grad_norm: Some(0.5),
+        learning_rate: Some(0.5),
+        seconds: Some(0.5),
+    }
 }
 
 fn run_info() -> RunInfo {
@@ -267,6 +280,9 @@ fn run_info() -> RunInfo {
         world_size: Some(2),
         predicted: Some(1),
         fullest: Some(Fullest { phase: Phase::Backward, near: Some("lm_head".to_owned()) }),
+        phases: vec![PhaseNeeds { phase: Phase::Backward, bytes: 1, seconds: Some(0.5) }],
+        predicted_step_seconds: Some(0.5),
+        node: Some(NodeOf { job: "10.0.0.1:29500".to_owned(), node: Some(1), nodes: 2 }),
         total_steps: Some(20),
         tokens_per_step: Some(1),
         supervisor: 1,
@@ -285,6 +301,14 @@ fn verdict() -> Verdict {
         cause: Cause::Completed,
         last_step: Some(20),
         seconds: 0.5,
+        measured: Measured {
+            device: Some(1),
+            resident: Some(1),
+            allocated: Some(1),
+            reserved: Some(1),
+            step_seconds: Some(0.5),
+            parts: Some(StepParts { forward: 0.5, backward: 0.5, step: 0.5 }),
+        },
         evidence: vec![
             Evidence::CommandEnded(Ending::Exited(0)),
             Evidence::RanksLeft(vec![1]),

@@ -1,10 +1,13 @@
 //! Why a run ended, where a line of the log or a signal says something else.
 
+use std::fs;
 use std::net::TcpListener;
+use std::process::Command;
 
 use serde_json::{Value, json};
 
 use crate::job::{Job, stand_in};
+use crate::supervised::or_skipped;
 
 /// What became of two ranks of the stand-in under a launcher.
 fn ended(options: &[&str], launcher: &str, arguments: &str) -> Option<(Job, Option<i32>, Value)> {
@@ -78,4 +81,80 @@ fn numbers_that_are_none_are_named_with_their_first_step_and_stop_a_run_that_ask
         return;
     };
     assert_eq!((code, &verdict["cause"]), (Some(15), &json!("not_finite")), "{}", job.printed());
+}
+
+const ENDS: &str = include_str!("../../../../knowledge/messages/ends.jsonl");
+
+#[test]
+fn what_libraries_print_when_a_run_ends_is_recognized() {
+    let directory = tempfile::tempdir().expect("a directory");
+    for line in ENDS.lines() {
+        let end: Value = serde_json::from_str(line).expect("a line of JSON");
+        fs::write(directory.path().join("said"), end["message"].as_str().expect("a message"))
+            .expect("a file");
+        let output = Command::new(env!("CARGO_BIN_EXE_zeropilot"))
+            .current_dir(directory.path())
+            .env("ZEROPILOT_RUNS", directory.path().join("runs"))
+            .args(["run", "--record", "record", "--", "sh", "-c", "cat said >&2; exit 1"])
+            .output()
+            .expect("zeropilot runs");
+        let verdict = fs::read(directory.path().join("record/verdict.json")).expect("a verdict");
+        let verdict: Value = serde_json::from_slice(&verdict).expect("JSON");
+        let said = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert_eq!(verdict["cause"], end["cause"], "{}: {said}", end["source"]);
+    }
+}
+
+/// As `zeropilot diagnose` says it of the same lines.
+#[test]
+fn memory_that_ran_out_is_explained_at_the_end() {
+    let arguments = "--steps 9 --fault oom --fault-step 4 --fault-rank 1";
+    let Some((job, code, verdict)) = ended(&[], "torchrun", arguments) else { return };
+    let printed = job.printed();
+    assert_eq!((code, &verdict["cause"]), (Some(10), &json!("out_of_memory")), "{printed}");
+    let diagnosed = Command::new(env!("CARGO_BIN_EXE_zeropilot"))
+        .args(["diagnose", "--json", "record/tail-1.log"])
+        .current_dir(job.directory.path())
+        .output()
+        .expect("zeropilot runs");
+    let diagnosed: Value = serde_json::from_slice(&diagnosed.stdout).expect("JSON");
+    let kept = fs::read(job.path("record/diagnosis.json")).expect("a diagnosis");
+    let kept: Value = serde_json::from_slice(&kept).expect("JSON");
+    assert_eq!((&kept["cause"], &kept["evidence"]), (&diagnosed["cause"], &diagnosed["evidence"]));
+    assert!(kept["cause"].is_string(), "{kept:#}");
+    assert!(
+        printed.contains("why memory ran out") && printed.contains("Change first"),
+        "{printed}"
+    );
+}
+
+/// A mount namespace with a `/dev/shm` of 4 MB, and data workers that share batches of 16 MB.
+#[test]
+fn shared_memory_that_is_too_small_is_named() {
+    let Some(home) = zeropilot_oracle::home() else { return };
+    let small = "mount -t tmpfs -o size=4m tmpfs /dev/shm && exec \"$@\"";
+    let probe = Command::new("unshare").args(["-m", "sh", "-c", small, "sh", "true"]).output();
+    let probe = match probe {
+        Ok(done) if done.status.success() => Ok(()),
+        Ok(done) => Err(String::from_utf8_lossy(&done.stderr).trim().to_owned()),
+        Err(error) => Err(error.to_string()),
+    };
+    if or_skipped("no mount namespace here", probe).is_none() {
+        return;
+    }
+    let job = Job::new(&home, 1).wrapped(&["unshare", "-m", "sh", "-c", small, "sh"]);
+    fs::write(
+        job.path("workers.py"),
+        "import torch\n\
+         class Data(torch.utils.data.Dataset):\n\
+         \x20   def __len__(self): return 64\n\
+         \x20   def __getitem__(self, index): return torch.ones(1 << 20)\n\
+         for batch in torch.utils.data.DataLoader(Data(), batch_size=4, num_workers=2): pass\n",
+    )
+    .expect("a program");
+    let words = ["torchrun", "--nproc-per-node", "1", "workers.py"].map(Into::into);
+    let (code, verdict) = job.start_command(&[], &words).end();
+    let said = (code, verdict["cause"].as_str());
+    assert_eq!(said, (Some(22), Some("shared_memory_full")), "{}", job.printed());
+    assert!(job.printed().contains("--shm-size"), "{}", job.printed());
 }

@@ -26,6 +26,28 @@ fn the_rank_that_the_others_wait_for_is_named() {
     assert!(job.printed().contains("the other ranks wait for rank 1"), "{}", job.printed());
 }
 
+/// Steps of half a second and more take two seconds longer from step 130 on.
+#[test]
+fn steps_that_become_slower_are_reported() {
+    let Some(home) = zeropilot_oracle::home().filter(|_| zeropilot_oracle::is_thorough()) else {
+        return;
+    };
+    let job = Job::new(&home, 2).running(program());
+    let arguments = "--steps 100000 --pause 0.25 --slow-from 130 --slow 1";
+    let mut run = job.start(&[], "torchrun", arguments);
+    let found = |event: &RunEvent| match event {
+        RunEvent::Slower { seconds_per_step, usual } => Some((*seconds_per_step, *usual)),
+        _ => None,
+    };
+    run.wait_until("slower steps", |run| run.events().iter().any(|event| found(event).is_some()));
+    signal("TERM", run.child.id());
+    let slower: Vec<_> = run.events().iter().filter_map(found).collect();
+    let (code, _) = run.end();
+    assert_eq!((code, slower.len()), (Some(143), 1), "{slower:?}");
+    assert!(slower[0].0 > 1.5 * slower[0].1, "{slower:?}");
+    assert!(job.printed().contains("steps"), "{}", job.printed());
+}
+
 #[test]
 fn a_bad_batch_is_reported_with_its_step() {
     let Some(home) = zeropilot_oracle::home() else { return };

@@ -1,6 +1,9 @@
 //! Runs that fail in ways of their own, each judged by what the real engine and launcher say.
 
+use std::fs;
+
 use serde_json::{Value, json};
+use zeropilot_record::TrainedStep;
 
 use crate::job::{Job, config, example, program};
 use crate::supervised::signal;
@@ -74,4 +77,15 @@ fn the_hf_trainer_goes_on_from_its_checkpoint_without_being_told_how() {
     let resumed = attempts[1]["resumed_from"].as_str().expect("a checkpoint");
     assert!(resumed.contains("out/checkpoint-"), "{resumed}");
     assert!(job.path("out/checkpoint-60").is_dir(), "all steps were made");
+
+    // What the Trainer prints of a step is one line for plots.
+    let text = fs::read_to_string(job.path("record/steps.jsonl")).expect("steps");
+    let steps: Vec<TrainedStep> =
+        text.lines().map(|line| serde_json::from_str(line).expect("a step")).collect();
+    let whole = |step: &&TrainedStep| {
+        step.loss.is_some() && step.grad_norm.is_some() && step.learning_rate.is_some()
+    };
+    let of_second = steps.iter().filter(|step| step.attempt == 2);
+    assert!(of_second.filter(whole).count() > 10, "{text}");
+    assert_eq!(steps.last().map(|step| (step.attempt, step.step)), Some((2, 60)), "{text}");
 }

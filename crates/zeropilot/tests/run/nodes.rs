@@ -133,6 +133,51 @@ fn a_rank_that_is_killed_on_one_machine_is_a_lost_peer_on_the_other() {
     }
 }
 
+/// Two supervisors whose records are found in one directory, as on a shared disk.
+#[test]
+fn of_a_job_the_node_that_failed_first_is_named() {
+    let Some(home) = zeropilot_oracle::home() else { return };
+    let shared = tempfile::tempdir().expect("a directory");
+    let port = crate::job::free_port();
+    let jobs = [0, 1].map(|_| {
+        Job::new(&home, 1).running(program()).with("ZEROPILOT_RUNS", shared.path().as_os_str())
+    });
+    let mut runs = [0, 1].map(|node: usize| {
+        let launcher = format!(
+            "torchrun --nnodes 2 --node-rank {node} --nproc-per-node 1 --master-addr 127.0.0.1 --master-port {port}"
+        );
+        jobs[node].start(&["--max-restarts", "0"], &launcher, "--steps 100000 --timeout 60")
+    });
+    runs[0].wait_for_step(2);
+    let ask = |arguments: &[&str]| {
+        let output = Command::new(env!("CARGO_BIN_EXE_zeropilot"))
+            .args(arguments)
+            .env("ZEROPILOT_RUNS", shared.path())
+            .output()
+            .expect("zeropilot runs");
+        String::from_utf8_lossy(&output.stdout).into_owned()
+    };
+    let head = format!("job 127.0.0.1:{port}: 2 of 2 nodes");
+    let listed = ask(&["runs"]);
+    assert!(listed.starts_with(&format!("{head}\n")), "{listed}");
+    let watched = ask(&["watch", "--once"]);
+    assert!(watched.contains(&head) && watched.matches(": running").count() == 2, "{watched}");
+
+    signal("KILL", runs[1].rank(1));
+    let codes = runs.map(|run| run.end().0);
+    assert_eq!(codes, [Some(13), Some(12)]);
+    let listed = ask(&["runs"]);
+    let line = listed.lines().next().unwrap_or_default();
+    assert!(line.contains("; node 1 (") && line.ends_with("failed first"), "{listed}");
+    let listed: serde_json::Value = serde_json::from_str(&ask(&["runs", "--json"])).expect("JSON");
+    let members = &listed[0]["job"]["members"];
+    assert_eq!(
+        (&members[0]["failed_first"], &members[1]["failed_first"]),
+        (&false.into(), &true.into())
+    );
+    assert!(ask(&["watch", "--once"]).contains("failed first"));
+}
+
 /// The other machine never comes: whoever waits for it is told, and can end it.
 #[test]
 fn a_node_that_waits_for_another_says_so() {

@@ -4,7 +4,7 @@ use std::fs;
 use std::process::{Command, Output};
 
 use serde_json::{Value, json};
-use zeropilot_record::{Event, Memory, RunEvent};
+use zeropilot_record::{Event, Memory, RunEvent, TrainedStep};
 
 use crate::job::{Job, config, model};
 use crate::memory_group::MemoryGroup;
@@ -165,17 +165,71 @@ fn what_a_control_group_leaves_counts_before_what_the_machine_has() {
     assert_eq!(output.status.code(), Some(3), "{said}");
 }
 
+/// Every step is kept for plots, and the report has predicted and measured times of each part of a step.
+#[test]
+fn steps_and_their_parts_are_kept_and_compared() {
+    let Some(home) = zeropilot_oracle::home() else { return };
+    let mut config = config(2);
+    config["wall_clock_breakdown"] = json!(true);
+    config["steps_per_print"] = json!(1);
+    let job = Job::with_config(&home, &config);
+    fs::write(job.path("model.json"), model(2).to_string()).expect("a model");
+    let job = with_profile(job);
+    let options = ["--model", "model.json", "--seq-len", "32"];
+    let run = job.start(&options, "torchrun", "--steps 41 --layers 2 --width 1024");
+    let (code, verdict) = run.end();
+    assert_eq!(code, Some(0), "{verdict:#}\n{}", job.printed());
+
+    let text = fs::read_to_string(job.path("record/steps.jsonl")).expect("steps");
+    let steps: Vec<TrainedStep> =
+        text.lines().map(|line| serde_json::from_str(line).expect("a step")).collect();
+    let losses: Vec<(u64, f64)> =
+        steps.iter().map(|step| (step.step, step.loss.expect("a loss"))).collect();
+    assert_eq!(losses, job.losses());
+    assert!(steps[1..].iter().all(|step| step.seconds.is_some_and(|took| took > 0.0)), "{text}");
+
+    let compared = happenings(&job).into_iter().find_map(|happening| match happening {
+        RunEvent::PaceCompared { seconds_per_step, predicted } => {
+            Some((seconds_per_step, predicted))
+        }
+        _ => None,
+    });
+    // Two micro-steps of 0.5 s and an update of 2 s, as the profile says.
+    let (seconds, predicted) = compared.expect("the pace is compared after 40 steps");
+    assert!(seconds > 0.0 && (predicted - 3.0).abs() < 0.01, "{seconds} {predicted}");
+    let parts = &verdict["attempts"][0]["measured"]["parts"];
+    for part in ["forward", "backward", "step"] {
+        assert!(parts[part].as_f64() > Some(0.0), "{verdict:#}");
+    }
+    let report = Command::new(env!("CARGO_BIN_EXE_zeropilot"))
+        .args(["report", "record"])
+        .current_dir(job.directory.path())
+        .output()
+        .expect("zeropilot runs");
+    assert!(report.status.success());
+    let page = fs::read_to_string(job.path("record/report.html")).expect("a page");
+    let measured = format!("<td>{:.3} s</td>", parts["backward"].as_f64().unwrap_or(0.0));
+    let row = page.split("<tr>").find(|row| row.contains("time in the backward pass"));
+    assert!(row.is_some_and(|row| row.contains(&measured)), "{measured}\n{page}");
+    assert!(page.contains("<td>memory while loading</td>"), "{page}");
+}
+
+/// The same with a profile of this machine's processors, as `zeropilot calibrate` writes it.
+fn with_profile(job: Job) -> Job {
+    let profile = job.path("configs/zeropilot");
+    fs::create_dir_all(&profile).expect("a directory");
+    let of_processors = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/data/machines/cpu.json");
+    fs::copy(of_processors, profile.join("machine.json")).expect("a copy");
+    job.with("XDG_CONFIG_HOME", "configs")
+}
+
 /// What is predicted of a run that completes is kept beside what it needed.
 #[test]
 fn a_run_leaves_its_prediction_beside_its_measurement() {
     let Some(home) = zeropilot_oracle::home() else { return };
     let job = Job::new(&home, 2);
     fs::write(job.path("model.json"), model(2).to_string()).expect("a model");
-    let profile = job.path("configs/zeropilot");
-    fs::create_dir_all(&profile).expect("a directory");
-    let of_processors = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/data/machines/cpu.json");
-    fs::copy(of_processors, profile.join("machine.json")).expect("a copy");
-    let job = job.with("XDG_CONFIG_HOME", "configs");
+    let job = with_profile(job);
     let options = ["--model", "model.json", "--seq-len", "32"];
     let run = job.start(&options, "torchrun", "--steps 40 --layers 2 --width 1024");
     let (code, verdict) = run.end();

@@ -61,6 +61,7 @@ def main() -> None:
     parser.add_argument("--infinite-at", type=int, help="a target that is not finite from this step on")
     parser.add_argument("--pause", type=float, default=0, help="seconds that each step takes longer")
     parser.add_argument("--slow-rank", type=int, help="a rank that takes --slow seconds longer in its forward pass")
+    parser.add_argument("--slow-from", type=int, help="a step from which on all ranks take --slow seconds longer")
     parser.add_argument("--slow", type=float, default=0)
     parser.add_argument("--spike-at", type=int, help="a step with targets that are 100 times too large")
     parser.add_argument("--break-at", type=int, help="a step whose learning rate is 3000 times too large")
@@ -97,7 +98,8 @@ def main() -> None:
             target = target / 0
         if args.spike_at == step:
             target = target * 100
-        time.sleep(args.pause + (args.slow if args.slow_rank == dist.get_rank() else 0))
+        is_slow = args.slow_rank == dist.get_rank() or (args.slow_from is not None and step >= args.slow_from)
+        time.sleep(args.pause + (args.slow if is_slow else 0))
         loss = engine(tokens, target)
         engine.backward(loss)
         is_update = engine.is_gradient_accumulation_boundary()

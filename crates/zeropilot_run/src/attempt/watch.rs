@@ -26,6 +26,7 @@ use crate::process::Rank;
 use crate::progress::{Course, Progress};
 use crate::signals::Kind;
 use crate::spikes::{Jump, Spikes};
+use crate::step_writer::StepWriter;
 
 const TICK: Duration = Duration::from_millis(200);
 const SAMPLE: Duration = Duration::from_secs(1);
@@ -66,6 +67,7 @@ pub(super) struct Watch<'a> {
     pub(super) pace: Pace,
     pub(super) stragglers: Stragglers,
     allocator: Allocator,
+    pub(super) step_writer: StepWriter,
     ticked: Option<Instant>,
     looked: Option<Instant>,
     sampled: Option<Instant>,
@@ -129,6 +131,7 @@ impl<'a> Watch<'a> {
             pace: Pace::default(),
             stragglers: Stragglers::default(),
             allocator: Allocator::default(),
+            step_writer: StepWriter::open(start.record, start.number),
             ticked: None,
             looked: None,
             sampled: None,
@@ -211,6 +214,10 @@ impl<'a> Watch<'a> {
             self.progressed(progress);
             return;
         }
+        if let Told::StepParts(parts) = told {
+            self.observed.step_parts.add(parts);
+            return;
+        }
         if let Told::Allocator(held) = told {
             if self.allocator.grow(held) {
                 let Allocator { allocated, reserved } = self.allocator;
@@ -252,6 +259,7 @@ impl<'a> Watch<'a> {
         }
         let loss = progress.loss.filter(|loss| loss.is_finite());
         self.keep_step(new, loss);
+        self.step_writer.read(new, self.observed.last_step, &progress);
         self.judge_numbers(&progress);
         self.judge_spikes(&progress);
     }
@@ -447,7 +455,7 @@ fn note(observed: &mut Observed, told: Told) {
             let ending = ending.unwrap_or(Ending::Unknown);
             observed.first_failure.get_or_insert((rank, ending));
         }
-        Told::Progress(_) | Told::Allocator(_) => {}
+        Told::Progress(_) | Told::Allocator(_) | Told::StepParts(_) => {}
     }
 }
 

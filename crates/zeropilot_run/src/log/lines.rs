@@ -5,11 +5,12 @@
 
 use memchr::{memchr2, memrchr2};
 use zeropilot_diagnose::fingerprint::{self, Fingerprint, Meaning};
-use zeropilot_record::{Ending, Phase};
+use zeropilot_record::{Ending, Phase, StepParts};
 
 use super::traceback::{Part, Tracebacks};
 use crate::allocator::{self, Allocator};
 use crate::progress::{self, Progress};
+use crate::step_parts;
 
 /// The longest part of a line that is looked at.
 const LONGEST: usize = 8192;
@@ -32,6 +33,8 @@ pub(crate) enum Told {
     Progress(Progress),
     /// What PyTorch holds.
     Allocator(Allocator),
+    /// What the parts of a step took.
+    StepParts(StepParts),
     /// What a launcher says of the first rank that failed.
     FirstFailure { rank: Option<u32>, ending: Option<Ending> },
 }
@@ -150,6 +153,9 @@ impl Lines {
         }
         if let Some(allocator) = allocator::read(&text) {
             tell(Told::Allocator(allocator));
+        }
+        if let Some(parts) = step_parts::read(&text) {
+            tell(Told::StepParts(parts));
         }
     }
 

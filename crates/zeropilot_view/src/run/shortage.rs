@@ -16,7 +16,7 @@ pub(super) struct Compared<'a> {
     pub(super) larger: Option<&'a str>,
 }
 
-fn moment(phase: Phase) -> Text {
+pub(super) fn moment(phase: Phase) -> Text {
     match phase {
         Phase::Loading => Text::new("while loading", "加载时"),
         Phase::Forward => Text::new("in the forward pass", "前向时"),

@@ -9,7 +9,7 @@ use zeropilot_units::Bytes;
 use zeropilot_view::escaped;
 use zeropilot_view::run::clock;
 use zeropilot_view::run::watch::{
-    History, Look, Mood, RankState, alerts, bar, machine, sparkline, words,
+    History, Look, Mood, RankState, alerts, bar, job_lines, machine, sparkline, words,
 };
 
 use super::machine::host_line;
@@ -17,6 +17,8 @@ use super::{Brush, ends, window};
 
 /// Lines about what happened that are left where ranks are many.
 const STORY: u16 = 6;
+/// Lines about the nodes of a job at most.
+const NODES: usize = 9;
 /// The room for a label or a value beside a curve.
 const LABEL: usize = 10;
 const VALUE: usize = 28;
@@ -29,14 +31,16 @@ pub(super) fn draw(
     scroll: usize,
 ) -> usize {
     let width = area.width;
-    let alerts: Vec<Line<'_>> = alerts(look, brush.language)
-        .into_iter()
-        .map(|alert| Line::styled(format!(" ! {alert}"), alarm(brush)))
-        .collect();
+    let job = job_lines(look, brush.language);
+    let job_room = job.len();
+    let alerts = alerts(look, brush.language).into_iter();
+    let alerts = alerts.map(|alert| Line::styled(format!(" ! {alert}"), alarm(brush)));
+    let job = job.into_iter().map(|line| Line::raw(format!(" {line}")));
+    let alerts: Vec<Line<'_>> = job.chain(alerts).collect();
     let ranks = rank_lines(look, brush, width);
     let count = |lines: usize| u16::try_from(lines).unwrap_or(u16::MAX);
     let curves = 3;
-    let alert_room = count(alerts.len()).min(3);
+    let alert_room = count(alerts.len()).min(count(job_room.min(NODES)) + 3);
     let host_room = u16::from(look.host.is_some() && look.is_running);
     let taken = 1 + 1 + curves + 1 + 1 + host_room + alert_room + 1 + 1 + STORY;
     let rank_room = count(ranks.len()).min(area.height.saturating_sub(taken).max(2));

@@ -70,7 +70,7 @@ fn run(ranks: u32) -> Look {
     };
     let host = Some(HostMemory { total: 64 * GIB, available: 16 * GIB });
     let digest = Digest::of(&events.collect::<Vec<_>>());
-    Look { info, verdict: None, is_running: true, now: 1092.0, digest, host }
+    Look { info, verdict: None, is_running: true, now: 1092.0, digest, host, job: None }
 }
 
 fn gpu(index: u32, used: u64, rank: Option<u32>) -> GpuUse {

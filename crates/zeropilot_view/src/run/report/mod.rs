@@ -1,5 +1,6 @@
 //! A run on one page: HTML that needs nothing else.
 
+mod compared;
 mod curve;
 mod figures;
 mod measures;
@@ -64,6 +65,7 @@ pub fn page(page: &Page<'_>, language: Language) -> String {
         }
         text.push_str("</ul>\n");
     }
+    text.push_str(&compared::table(page, language));
     text.push_str(&figures(page, &measures, language));
     text.push_str(&attempts(page, language));
     text.push_str(&timeline(page, language));

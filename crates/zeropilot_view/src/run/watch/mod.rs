@@ -22,6 +22,7 @@ pub use self::digest::{Digest, Level, RankState};
 pub use self::history::History;
 use self::machine::HostMemory;
 use super::clock;
+use super::nodes::{self, JobLook};
 use crate::escaped;
 
 /// How something is to be taken.
@@ -52,6 +53,8 @@ pub struct Look {
     pub digest: Digest,
     /// Memory of the machine it runs on.
     pub host: Option<HostMemory>,
+    /// The job of several nodes that it is a part of, if others have a record here.
+    pub job: Option<JobLook>,
 }
 
 impl Look {
@@ -102,6 +105,7 @@ pub fn text(look: &Look, width: usize, glyphs: Glyphs, language: Language) -> St
         .collect::<Vec<_>>()
         .join("  "),
     ];
+    lines.extend(job_lines(look, language));
     let digest = &look.digest;
     let loss = digest.losses.last().map(|loss| format!("loss {loss:.4}"));
     let rate = digest.rates.last().map(|rate| words::rate(rate, language));
@@ -139,6 +143,13 @@ pub fn text(look: &Look, width: usize, glyphs: Glyphs, language: Language) -> St
     lines.join("\n") + "\n"
 }
 
+/// The job of several nodes, with a line for each node.
+pub fn job_lines(look: &Look, language: Language) -> Vec<String> {
+    let Some(job) = &look.job else { return Vec::new() };
+    let members = nodes::members(job, language).into_iter().map(|line| format!("  {line}"));
+    std::iter::once(nodes::head(job, language)).chain(members).collect()
+}
+
 /// The same for machines.
 pub fn json(look: &Look) -> Value {
     let digest = &look.digest;
@@ -172,5 +183,6 @@ pub fn json(look: &Look) -> Value {
         "predicted": look.info.predicted,
         "fullest": look.info.fullest,
         "verdict": look.verdict,
+        "job": look.job.as_ref().map(nodes::json),
     })
 }

@@ -125,7 +125,8 @@ mod tests {
         .map(|happening| Event::new(4.0, happening));
         let info = RunInfo { id: "a\"b\\c\nd".to_owned(), ..RunInfo::default() };
         let digest = Digest::of(&events);
-        let look = Look { info, verdict: None, is_running: true, now: 9.0, digest, host: None };
+        let (verdict, host, job) = (None, None, None);
+        let look = Look { info, verdict, is_running: true, now: 9.0, digest, host, job };
         let gpu = GpuUse {
             index: 1,
             name: "NVIDIA L40S".to_owned(),
