@@ -8,7 +8,7 @@ use zeropilot_job::TrainingJob;
 use zeropilot_model::Model;
 use zeropilot_plan::{
     DynamicLossScale, Fitting, Job, Launcher, Longest, LossScale, Machines as Hosts, Offer, Offers,
-    Plan, PlanError, Precision, Target, Task,
+    Plan, PlanError, Precision, Target, Task, Way,
 };
 
 use zeropilot_step::head::LossHead;
@@ -221,24 +221,12 @@ pub fn plan(name: &str, asked_about: &Model, asked: &PlanRequest) -> Result<Plan
             (cluster, plan, None)
         }
     };
-    if plan.fitting.first().is_some_and(|choice| choice.way.hpz > 1) {
-        provenance.notes.push(Note::HpzVersion);
-    }
-    if let Some(choice) = plan.fitting.first() {
-        let length = training.seq_len();
-        provenance.notes.extend(Note::about_choice(choice, &cluster, length, bill));
+    let choice = plan.fitting.first();
+    if let Some(choice) = choice {
+        provenance.notes.extend(Note::about_choice(choice, &cluster, training.seq_len(), bill));
+        provenance.notes.extend(notes_of_work(choice, model, &recipe));
     }
     let current = as_written(name, asked_about, &request, job);
-    let choice = plan.fitting.first();
-    if let Some(work) = choice.map(|choice| choice.way.work) {
-        let times = work.long_context.sequence_ranks;
-        if times > 1 {
-            provenance.notes.push(Note::SharedGradients { times, avoided: true });
-        }
-        let loss = if work.fused_loss { LossHead::Fused } else { recipe.loss };
-        let chosen = Recipe { loss, long_context: work.long_context, ..recipe.clone() };
-        provenance.notes.extend(Note::about_length(model, &chosen, work.micro_batch));
-    }
     let accumulation = choice.map_or(1, |choice| choice.way.work.accumulation);
     let steps = recipe.task.with_accumulation(accumulation);
     let (model, gpus) = (name.to_owned(), request.machines.gpus.clone().unwrap_or_default());
@@ -258,6 +246,18 @@ pub fn plan(name: &str, asked_about: &Model, asked: &PlanRequest) -> Result<Plan
         provenance,
         current,
     })
+}
+
+/// What is to be known about the chosen work.
+fn notes_of_work(choice: &Fitting, model: &Model, recipe: &Recipe) -> Vec<Note> {
+    let Way { work, hpz, .. } = choice.way;
+    let times = work.long_context.sequence_ranks;
+    let loss = if work.fused_loss { LossHead::Fused } else { recipe.loss };
+    let chosen = Recipe { loss, long_context: work.long_context, ..recipe.clone() };
+    let hpz = (hpz > 1).then_some(Note::HpzVersion);
+    let shared = (times > 1).then_some(Note::SharedGradients { times, avoided: true });
+    let long = Note::about_length(model, &chosen, work.micro_batch);
+    hpz.into_iter().chain(shared).chain(long).collect()
 }
 
 /// The plan for the longest sequences that were found, or for the shortest that were tried if none fits.

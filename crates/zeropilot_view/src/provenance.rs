@@ -136,21 +136,7 @@ pub(crate) fn note_words(note: Note, language: Language) -> String {
             "this strategy needs {need} of host memory on every node, more than most machines have; set --host-ram to what yours have",
             "该方案每个节点需要 {need} 主机内存，多数机器没有这么大；请用 --host-ram 写明实际的主机内存"
         ),
-        Note::LongRun { tokens, is_assumed, days } => {
-            let tokens = token_words(tokens as f64, language);
-            match is_assumed {
-                true => tr!(
-                    language,
-                    "on these GPUs, {tokens} take {days} days; use more or faster GPUs, or LoRA",
-                    "用这些 GPU 训练 {tokens} 需要 {days} 天；请增加 GPU、换更快的 GPU，或改用 LoRA"
-                ),
-                false => tr!(
-                    language,
-                    "on these GPUs, training on {tokens} takes {days} days; use more or faster GPUs, or fewer tokens",
-                    "用这些 GPU 训练 {tokens} 需要 {days} 天；请增加 GPU、换更快的 GPU，或减少 token"
-                ),
-            }
-        }
+        Note::LongRun { tokens, is_assumed, days } => long_run(tokens, is_assumed, days, language),
         Note::OpenBatch => tr!(
             language,
             "--global-batch is not given, so each strategy has its own batch and times are compared per sequence",
@@ -227,6 +213,23 @@ pub(crate) fn note_words(note: Note, language: Language) -> String {
             language,
             "hpZ needs DeepSpeed 0.18.3 or later; before, the first steps compute with wrong weights (deepspeedai/DeepSpeed#7606)",
             "hpZ 需要 DeepSpeed 0.18.3 或更新版本；更早的版本在最初几步用错误的权重计算（deepspeedai/DeepSpeed#7606）"
+        ),
+    }
+}
+
+/// That a run takes longer than most people wait.
+fn long_run(tokens: u64, is_assumed: bool, days: u64, language: Language) -> String {
+    let tokens = token_words(tokens as f64, language);
+    match is_assumed {
+        true => tr!(
+            language,
+            "on these GPUs, {tokens} take {days} days; use more or faster GPUs, or LoRA",
+            "用这些 GPU 训练 {tokens} 需要 {days} 天；请增加 GPU、换更快的 GPU，或改用 LoRA"
+        ),
+        false => tr!(
+            language,
+            "on these GPUs, training on {tokens} takes {days} days; use more or faster GPUs, or fewer tokens",
+            "用这些 GPU 训练 {tokens} 需要 {days} 天；请增加 GPU、换更快的 GPU，或减少 token"
         ),
     }
 }
