@@ -47,7 +47,8 @@ page=${ZEROPILOT_PAGE_URL:-}
 escaped() { printf '%s' "$1" | sed 's/&/\&amp;/g; s/"/\&quot;/g; s/[&|\\]/\\&/g'; }
 sed -e "s|PAGE_URL|$(escaped "${page:+${page%/}/}")|g" -e "s|DOCS_URL|$(escaped "${ZEROPILOT_DOCS_URL:-}")|" \
   -e "s|SOURCE_URL|$(escaped "${ZEROPILOT_SOURCE_URL:-}")|" src/index.html >dist/index.html
-cp ../docs/accuracy.md dist/accuracy.txt
+# Without the lists of single rows, which are in the book.
+sed '/^## Every row/,/^## /{/^## Every row/d;/^## /!d}' ../docs/accuracy.md >dist/accuracy.txt
 rm -r dist/engine
 # What the browser keeps, told by its content: any change is another build.
 version=$(cd dist && sha256sum -- * | sha256sum | cut -c1-16)

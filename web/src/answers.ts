@@ -1100,13 +1100,6 @@ export interface MemoryWords {
   picture: string;
 }
 
-/// A change that lowers the memory of a GPU: its name, what to write, and how much it saves.
-export interface SavingWords {
-  name: string;
-  change: string;
-  saved: string;
-}
-
 /// What is said of the GPU and the host in one row, as [`compare_words`](super::compare_words) says it of every strategy.
 export interface RowWords {
   need: string;
@@ -1126,6 +1119,13 @@ export interface HeldWords {
   name: string;
   words: string;
   bytes: number;
+}
+
+/// A change that lowers the memory of a GPU: its name, what to write, and how much it saves.
+export interface SavingWords {
+  name: string;
+  change: string;
+  saved: string;
 }
 
 /// What a GPU holds through a step, and what it sends.

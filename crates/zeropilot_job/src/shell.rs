@@ -18,7 +18,7 @@ use crate::directory::{Directories, Directory, script_directory};
 const UNKNOWN: &str = "\0";
 
 /// The same in a text that a shell reads again: a variable that is set nowhere.
-const OPEN: &str = "${ZEROPILOT_OPEN}";
+const OPEN: &str = "${_OPEN_VALUE_}";
 
 /// Texts within texts that are read; a variable may hold a command that runs itself.
 const DEEPEST: usize = 4;
