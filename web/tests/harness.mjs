@@ -49,7 +49,7 @@ export async function open(browser, server, fragment, options = {}) {
 }
 
 export async function answered(page) {
-  await page.waitForSelector(".answer[data-state=answered], .answer[data-state=problem]", { timeout: 60_000 });
+  await page.waitForSelector(".answer[data-state=answered], .answer[data-state=problem]", { state: "attached", timeout: 60_000 });
 }
 
 const run = promisify(execFile);

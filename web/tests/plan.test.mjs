@@ -116,7 +116,8 @@ test("two machines are compared side by side and saved as Markdown, CSV, SVG and
   const cells = (name) => page.locator(".sides tbody tr", { has: page.getByRole("rowheader", { name, exact: true }) }).locator("td").allTextContents();
   const commands = ["8xA100-SXM4-80GB", "8xH100-SXM5-80GB"].map((gpus) => `zeropilot plan --model Qwen/Qwen3-8B --gpus ${gpus} --seq-len 4096 --tokens 1B --cost '$2'`);
   const [a100, h100] = await Promise.all(commands.map((line) => cli(line)));
-  const seconds = [a100, h100].map((plan) => `${plan.recommended.step_seconds.expected.toFixed(2)} s`);
+  const words = (seconds) => (seconds < 1 ? `${(seconds * 1000).toFixed(0)} ms` : `${seconds.toFixed(2)} s`);
+  const seconds = [a100, h100].map((plan) => words(plan.recommended.step_seconds.expected));
   assert.deepEqual(await cells("Time per step"), seconds);
   assert.match(page.url(), /pins=/);
   const saved = async (kind) => {
