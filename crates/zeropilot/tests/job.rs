@@ -216,7 +216,10 @@ fn a_model_loaded_too_early_is_found_in_the_training_script() {
     ]);
     let (code, stdout) = run(&directory, &["check", "a.sh", "--output-format", "concise"]);
     assert_eq!(code, 1);
-    assert!(stdout.starts_with("t.py:6:9: warning Z01 the script loads the model before"), "{stdout}");
+    assert!(
+        stdout.starts_with("t.py:6:9: warning Z01 the script loads the model before"),
+        "{stdout}"
+    );
     let (_, human) = run(&directory, &["check", "a.sh", "--lang", "zh"]);
     assert!(human.contains("t.py：属于这个任务"), "{human}");
 }
