@@ -55,10 +55,7 @@ impl Launch {
                     self.given.config = Some(Named { text: Some(entry.value), place });
                     continue;
                 }
-                // axolotl's own names for arguments of the Trainer.
-                "micro_batch_size" if self.is_axolotl() => "per_device_train_batch_size",
-                "optimizer" if self.is_axolotl() => "optim",
-                "lr_scheduler" if self.is_axolotl() => "lr_scheduler_type",
+                other if self.is_axolotl() => yaml::axolotl_argument(other),
                 other => other,
             };
             if key == "num_processes" && self.option("num_processes").is_none() {

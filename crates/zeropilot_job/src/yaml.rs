@@ -84,6 +84,16 @@ impl Offsets {
     }
 }
 
+/// What the Trainer calls an argument that axolotl has a name of its own for.
+pub(crate) fn axolotl_argument(key: &str) -> &str {
+    match key {
+        "micro_batch_size" => "per_device_train_batch_size",
+        "optimizer" => "optim",
+        "lr_scheduler" => "lr_scheduler_type",
+        other => other,
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -245,12 +245,8 @@ impl Pasted {
         self.named_config = config.filter(|name| name != "none");
         let is_axolotl = self.kind == PastedKind::Axolotl;
         for entry in &entries {
-            let name = match entry.key.as_str() {
-                "micro_batch_size" if is_axolotl => "per_device_train_batch_size",
-                "optimizer" if is_axolotl => "optim",
-                "lr_scheduler" if is_axolotl => "lr_scheduler_type",
-                other => other,
-            };
+            let key = entry.key.as_str();
+            let name = if is_axolotl { yaml::axolotl_argument(key) } else { key };
             self.arguments.push((name.to_owned(), entry.value.clone()));
         }
         let section = "deepspeed_config.";
