@@ -266,7 +266,8 @@ fn measured(rank: &Value) -> BTreeMap<String, (i64, i64)> {
     let base = phases[first - 1].2;
     let mut highest: BTreeMap<String, (i64, i64)> = BTreeMap::new();
     let mut add = |name: &str, peak: i64| {
-        let slot = highest.entry(name.to_owned()).or_insert((0, 0));
+        // What is freed while a step goes on may leave all of a phase below where it began.
+        let slot = highest.entry(name.to_owned()).or_insert((i64::MIN, 0));
         *slot = (*slot).max((peak - base, peak));
     };
     let backward = phases.iter().position(|(name, ..)| *name == "policy.bwd").unwrap();

@@ -26,3 +26,14 @@ pub(crate) mod unknown_scheduler;
 pub(crate) mod untested;
 pub(crate) mod warmup_too_long;
 pub(crate) mod warmup_type;
+
+use crate::reading::Device;
+use crate::subject::Subject;
+
+/// Whether the optimizer computes with the `lr` of the config: a scheduler overwrites it before the first step, but PyTorch's
+/// Adam and the one on the CPU read it when they are created.
+fn optimizer_reads_rate(subject: &Subject<'_>) -> bool {
+    subject.text_at(["scheduler", "type"]).is_none()
+        || subject.is_on(["optimizer", "params", "torch_adam"])
+        || matches!(subject.device("offload_optimizer"), Some(Device::Cpu | Device::Nvme))
+}

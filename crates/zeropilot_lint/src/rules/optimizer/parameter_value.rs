@@ -1,3 +1,4 @@
+use zeropilot_config::front_end::FrontEnd;
 use zeropilot_config::syntax::{Node, Value};
 
 use crate::diagnostic::Diagnostic;
@@ -6,17 +7,22 @@ use crate::rule::{Example, Group, Rule, Severity, Wording};
 use crate::subject::Subject;
 use zeropilot_text::Text;
 
+use super::optimizer_reads_rate;
+
 pub(crate) static RULE: Rule = Rule {
     code: "O32",
     name: "optimizer-parameter-value",
     group: Group::Optimizer,
     severity: Severity::Error,
     summary: Text::new("an invalid value of an optimizer parameter", "优化器参数的值无效"),
-    wordings: &[&NULL, &BETAS, &RANGE],
+    wordings: &[&NULL, &NO_NUMBER, &BETAS, &RANGE],
     sources: &[],
     examples: &[
         Example::new(
             r#"{"train_batch_size": 8, "optimizer": {"type": "AdamW", "params": {"lr": null, "torch_adam": true}}}"#,
+        ),
+        Example::new(
+            r#"{"train_batch_size": 8, "optimizer": {"type": "AdamW", "params": {"lr": "high", "torch_adam": true}}}"#,
         ),
         Example::new(
             r#"{"train_batch_size": 8, "optimizer": {"type": "AdamW", "params": {"lr": 0.0001, "betas": [0.9], "torch_adam": true}}}"#,
@@ -28,9 +34,14 @@ pub(crate) static RULE: Rule = Rule {
             r#"{"train_batch_size": 8, "optimizer": {"type": "AdamW", "params": {"lr": -1, "torch_adam": true}}}"#,
         ),
     ],
-    good: &[Example::new(
-        r#"{"train_batch_size": 8, "optimizer": {"type": "AdamW", "params": {"lr": 0.0001, "betas": [0.9, 0.95], "torch_adam": true}}}"#,
-    )],
+    good: &[
+        Example::new(
+            r#"{"train_batch_size": 8, "optimizer": {"type": "AdamW", "params": {"lr": 0.0001, "betas": [0.9, 0.95], "torch_adam": true}}}"#,
+        ),
+        Example::new(
+            r#"{"train_batch_size": 8, "optimizer": {"type": "AdamW", "params": {"lr": null}}, "scheduler": {"type": "LRRangeTest", "params": {}}}"#,
+        ),
+    ],
     is_no_op: false,
 };
 
@@ -42,6 +53,18 @@ static NULL: Wording = Wording {
     why: Text::new(
         "null does not mean the default. The run exits with a `TypeError` when DeepSpeed creates the optimizer or in the first step.",
         "null 并不表示默认值。创建优化器时或第一步就以 `TypeError` 退出。",
+    ),
+    help: Text::new("write a number, or remove the key", "写成数字，或删掉这个键"),
+};
+
+static NO_NUMBER: Wording = Wording {
+    message: Text::new(
+        "`{path}` is {value}, but the optimizer needs a number",
+        "`{path}` 是 {value}，优化器需要数字",
+    ),
+    why: Text::new(
+        "DeepSpeed passes the value unchanged. The run exits with a `TypeError` when DeepSpeed creates the optimizer or in the first step.",
+        "DeepSpeed 把这个值原样传入。创建优化器时或第一步就以 `TypeError` 退出。",
     ),
     help: Text::new("write a number, or remove the key", "写成数字，或删掉这个键"),
 };
@@ -75,18 +98,23 @@ pub(crate) fn check(subject: &Subject<'_>, found: &mut Vec<Diagnostic>) {
     if !matches!(name.to_lowercase().as_str(), "adam" | "adamw") {
         return;
     }
-    let params = ["optimizer", "params"];
     let is_torch = subject.is_on(["optimizer", "params", "torch_adam"]);
-    if let Some(node) = subject.node(["optimizer", "params", "lr"]) {
-        let path = [params[0], params[1], "lr"];
-        if node.value == Value::Null {
-            found.push(at_value(&RULE, &NULL, &path, node));
-        } else if is_torch && number(node).is_some_and(|rate| rate < 0.0) {
-            let told = at_value(&RULE, &RANGE, &path, node);
-            found.push(told.with("value", subject.text_of(node.span)));
+    for key in ["lr", "eps", "weight_decay"] {
+        let path = ["optimizer", "params", key];
+        let Some(node) = subject.node(path) else { continue };
+        if key == "lr" && !optimizer_reads_rate(subject) {
+            continue;
         }
+        let wording = match &node.value {
+            Value::Null => &NULL,
+            _ if is_no_number(node, subject.front_end) => &NO_NUMBER,
+            _ if key == "lr" && is_torch && number(node).is_some_and(|rate| rate < 0.0) => &RANGE,
+            _ => continue,
+        };
+        let told = at_value(&RULE, wording, &path, node);
+        found.push(told.with("value", subject.text_of(node.span)));
     }
-    let path = [params[0], params[1], "betas"];
+    let path = ["optimizer", "params", "betas"];
     let Some(node) = subject.node(path) else { return };
     let Value::Array(betas) = &node.value else { return };
     if betas.len() < 2 {
@@ -96,5 +124,18 @@ pub(crate) fn check(subject: &Subject<'_>, found: &mut Vec<Diagnostic>) {
     if let Some(beta) = betas.iter().find(is_outside).filter(|_| is_torch) {
         let told = at_value(&RULE, &RANGE, &path, beta);
         found.push(told.with("value", subject.text_of(beta.span)));
+    }
+}
+
+/// Quoted numbers are a rule of their own. The HF Trainer refuses what differs from its own arguments before DeepSpeed sees it.
+fn is_no_number(node: &Node, front_end: FrontEnd) -> bool {
+    match &node.value {
+        Value::Str(text) => {
+            text != "auto"
+                && text.trim().parse::<f64>().is_err()
+                && front_end != FrontEnd::HfTrainer
+        }
+        Value::Array(_) | Value::Object(_) => true,
+        _ => false,
     }
 }

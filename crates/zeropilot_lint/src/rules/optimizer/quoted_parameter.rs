@@ -9,6 +9,8 @@ use crate::rule::{Example, Group, Rule, Severity, Wording};
 use crate::subject::Subject;
 use zeropilot_text::Text;
 
+use super::optimizer_reads_rate;
+
 pub(crate) static RULE: Rule = Rule {
     code: "O26",
     name: "quoted-optimizer-parameter",
@@ -68,6 +70,7 @@ pub(crate) fn check(subject: &Subject<'_>, found: &mut Vec<Diagnostic>) {
             if !is_number
                 || !NUMBERS.contains(&member.key.as_str())
                 || subject.front_end == FrontEnd::HfTrainer
+                || (member.key.as_str() == "lr" && !optimizer_reads_rate(subject))
             {
                 continue;
             }
