@@ -10,7 +10,7 @@ mod words;
 
 use std::collections::BTreeSet;
 
-use pages::{Page, chapters, fresh};
+use pages::{BOOKS, Page, chapters_of, fresh};
 use regex::Regex;
 use texts::Text;
 use words::Words;
@@ -96,11 +96,14 @@ fn names(text: &str) -> BTreeSet<String> {
 
 #[test]
 fn chapters_are_listed_under_their_titles() {
-    let summary = Page::read("docs/SUMMARY.md").text;
-    for chapter in chapters() {
-        let title = chapter.text.lines().next().unwrap_or_default().trim_start_matches("# ");
-        let link = format!("[{title}]({})", chapter.path.trim_start_matches("docs/"));
-        assert!(summary.contains(&link), "docs/SUMMARY.md has no {link}");
+    for book in BOOKS {
+        let summary = Page::read(&format!("{book}/SUMMARY.md"));
+        for chapter in chapters_of(book) {
+            let title = chapter.text.lines().next().unwrap_or_default().trim_start_matches("# ");
+            let path = chapter.path.strip_prefix(book).unwrap_or_default().trim_start_matches('/');
+            let link = format!("[{title}]({path})");
+            assert!(summary.text.contains(&link), "{} has no {link}", summary.path);
+        }
     }
 }
 

@@ -26,11 +26,18 @@ impl Page {
     }
 }
 
-/// The chapters of the book, in its order.
+/// Where the book of either language begins.
+pub(crate) const BOOKS: [&str; 2] = ["docs", "docs/zh"];
+
+/// The chapters of both books, in their order.
 pub(crate) fn chapters() -> Vec<Page> {
-    let summary = Page::read("docs/SUMMARY.md").text;
+    BOOKS.into_iter().flat_map(chapters_of).collect()
+}
+
+pub(crate) fn chapters_of(book: &str) -> Vec<Page> {
+    let summary = Page::read(&format!("{book}/SUMMARY.md")).text;
     let paths = summary.split("](").skip(1).filter_map(|rest| rest.split_once(')'));
-    paths.map(|(path, _)| Page::read(&format!("docs/{path}"))).collect()
+    paths.map(|(path, _)| Page::read(&format!("{book}/{path}"))).collect()
 }
 
 /// All documents.
@@ -40,6 +47,7 @@ pub(crate) fn all() -> Vec<Page> {
         "README.zh-CN.md",
         "CONTRIBUTING.md",
         "docs/SUMMARY.md",
+        "docs/zh/SUMMARY.md",
         "examples/README.md",
         "examples/README.zh-CN.md",
     ];
