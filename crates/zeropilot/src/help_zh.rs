@@ -10,7 +10,7 @@ use crate::new;
 const ABOUT: &str = "DeepSpeed ZeRO 训练的规划、显存预测、配置检查与监督运行";
 const CHECK: &str = "检查 DeepSpeed 配置：DeepSpeed 会不会接受，写的内容是否真的被读取";
 const PLAN: &str = "规划训练：这些卡上用哪个 stage、怎样卸载、batch 多大，以及显存不足时的退路";
-const MEMORY: &str = "预测 GPU 和主机的内存：被什么占用、何时最满、放不放得下";
+const MEMORY: &str = "预测显存和主机内存：被什么占用、何时最满、放不放得下";
 const SIMULATE: &str = "模拟一个训练步：在这套集群上要多久，时间花在等什么";
 const RULE: &str = "说明一条规则：查什么、为什么要紧、怎么办，附示例";
 const RULES: &str = "列出规则：全部，或包含某个词的";
@@ -21,11 +21,12 @@ const GPUS: &str = "列出已知的 GPU 及其 --gpus 写法：全部，或包�
 #[cfg(target_os = "linux")]
 const RUN: &str = "运行训练命令：先检查，再全程监督，说清为什么结束，显存不足时自动降级";
 #[cfg(target_os = "linux")]
-const WATCH: &str = "观察一次运行或本机：步数、loss、速度、各 rank 和 GPU 的内存、发生过什么";
+const WATCH: &str =
+    "观察一次运行或本机：步数、loss、速度、各 rank 和 GPU 的显存与主机内存、发生过什么";
 #[cfg(target_os = "linux")]
 const RUNS: &str = "列出运行记录";
 #[cfg(target_os = "linux")]
-const REPORT: &str = "把一次运行做成一页报告：经过、loss、内存、下次怎么改";
+const REPORT: &str = "把一次运行做成一页报告：经过、loss、显存和主机内存、下次怎么改";
 const EXPLAIN: &str = "解释键、概念和整份配置：某项设置做什么、代价是什么";
 const DOCTOR: &str = "体检本机：要跑这份配置还缺什么（软件包、编译器、GPU、限制、磁盘）";
 const CALIBRATE: &str = "用你的 PyTorch 和 DeepSpeed 实测本机，让预测采用本机自己的速度";
@@ -109,7 +110,7 @@ const RUN_EXAMPLES: &str = "\
   0      已完成
   2      无法启动
   3      启动前检查未通过
-  10     内存或显存不足，且没有降级方案了
+  10     显存或主机内存不足，且没有降级方案了
   11     训练程序出错
   12     rank 或启动器被杀死
   13     集合通信超时，或与其他机器断开
@@ -152,7 +153,7 @@ const DIAGNOSE_EXAMPLES: &str = "\
   zeropilot diagnose train.log --model Qwen/Qwen3-8B --gpus 8xA100-80G --config ds_config.json
   zeropilot diagnose slurm-4711.out --job train.sh --json
 
-退出码：0 找到并说明了内存不足，1 日志里没有内存不足的报错，2 日志或问题无法读取";
+退出码：0 找到并说明了显存或主机内存不足，1 日志里没有这类报错，2 日志或问题无法读取";
 
 const COMPLETIONS_EXAMPLES: &str = "\
 示例：

@@ -111,7 +111,7 @@ fn a_log_without_a_shortage_exits_with_1_and_says_what_was_looked_for() {
     assert!(english.stdout.contains("NCCL"), "{}", english.stdout);
     let chinese = diagnosed("", &["--lang", "zh"]);
     assert_eq!(chinese.code, 1);
-    assert!(chinese.stdout.contains("没有内存不足的报错"), "{}", chinese.stdout);
+    assert!(chinese.stdout.contains("没有显存或主机内存不足的报错"), "{}", chinese.stdout);
     let json = diagnosed("loss 1\n", &["--json"]);
     let json: Value = serde_json::from_str(&json.stdout).expect("JSON");
     assert_eq!((&json["cause"], &json["messages"]), (&Value::Null, &0.into()));

@@ -71,7 +71,7 @@ fn what_the_script_does_not_settle_is_said_and_not_guessed() {
     let head = "a.sh: `torchrun` starts a number of ranks that the script does not settle with conf/ds.json (known only at run time: max_steps)\n";
     assert!(stdout.starts_with(head), "{stdout}");
     let (_, chinese) = run(&directory, &["check", "a.sh", "--lang", "zh"]);
-    assert!(chinese.contains("若干进程（脚本里看不出个数）"), "{chinese}");
+    assert!(chinese.contains("若干 rank（脚本里看不出个数）"), "{chinese}");
 }
 
 #[test]

@@ -119,7 +119,7 @@ fn problem_words(
             tr!(
                 language,
                 "{count} GPUs do not divide evenly over nodes of up to {usual}, and ranks share the memory of their node",
-                "{count} 张 GPU 无法平均分到每节点最多 {usual} 张的节点上，而同一节点的进程共享内存"
+                "{count} 张 GPU 无法平均分到每节点最多 {usual} 张的节点上，而同一节点的 rank 共用主机内存"
             ),
             Some(tr!(
                 language,
@@ -235,7 +235,7 @@ pub fn not_gpus(problem: &NotGpus, language: Language) -> String {
         NotGpus::Different(names) => tr!(
             language,
             "error: --gpus is not given, and the GPUs of this machine are of different kinds: {}\n  help: every rank gets the same share; choose equal ones with CUDA_VISIBLE_DEVICES, or say --gpus",
-            "错误：没有给出 --gpus，而本机的 GPU 型号不一致：{}\n  建议：每个进程的份额相同；用 CUDA_VISIBLE_DEVICES 选出同型号的卡，或写明 --gpus",
+            "错误：没有给出 --gpus，而本机的 GPU 型号不一致：{}\n  建议：每个 rank 的份额相同；用 CUDA_VISIBLE_DEVICES 选出同型号的卡，或写明 --gpus",
             escaped(&names.join(", "))
         ),
     }

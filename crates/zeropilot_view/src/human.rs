@@ -171,7 +171,7 @@ fn ranks(report: &Report, language: Language) -> String {
     };
     let source = source.get(language);
     let ranks = if world == 1 { "rank" } else { "ranks" };
-    tr!(language, "{world} {ranks}{source}", "{world} 个进程{source}")
+    tr!(language, "{world} {ranks}{source}", "{world} 个 rank{source}")
 }
 
 /// "for DeepSpeed 0.19.8, read by the HF Trainer (guessed: it says "auto"), which fills 9 keys at run time".
@@ -310,7 +310,7 @@ mod tests {
         );
         assert_eq!(
             line(shared, Language::Chinese),
-            "ZeRO stage 0，batch 8 = 每卡 2 × 梯度累积 1 × 数据并行 4；共 8 个进程"
+            "ZeRO stage 0，batch 8 = 每卡 2 × 梯度累积 1 × 数据并行 4；共 8 个 rank"
         );
         let alone = r#"{"train_micro_batch_size_per_gpu": 2}"#;
         assert_eq!(

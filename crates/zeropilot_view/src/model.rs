@@ -68,7 +68,7 @@ pub fn not_in_catalogue(unknown: &UnknownModel, language: Language) -> String {
     tr!(
         language,
         "error: model `{name}`: not a built-in model\n  help: {meant}paste its config.json",
-        "错误：模型 `{name}`：不在内置目录里\n  建议：{meant}粘贴它的 config.json"
+        "错误：模型 `{name}`：不是内置的模型\n  建议：{meant}粘贴它的 config.json"
     )
 }
 
@@ -117,7 +117,7 @@ fn cause(problem: &ModelProblem, language: Language) -> String {
         ModelProblem::Unknown(_) => tr!(
             language,
             "neither a path here nor a built-in model",
-            "既不是本地路径，也不在内置目录里"
+            "既不是本地路径，也不是内置的模型"
         ),
         ModelProblem::Hub(error, _) => {
             tr!(language, ("{}", chain(error.as_ref())), ("{}", hub_zh(error)))
@@ -208,7 +208,7 @@ fn remedy(problem: &ModelProblem, language: Language) -> String {
                 Some(names) => tr!(
                     language,
                     "built-in models are {names}; or download its config.json and give the path",
-                    "内置目录里有 {names}；也可以下载它的 config.json 后给出路径"
+                    "内置的模型有 {names}；也可以下载它的 config.json 后给出路径"
                 ),
             }
         }

@@ -204,7 +204,7 @@ fn next(pasted: &Pasted, language: Language) -> String {
         PastedKind::Log => tr!(
             language,
             "It mentions no shortage of memory. zeropilot explains logs of runs that ran out of memory.",
-            "日志里没有显存或内存不足的信息。zeropilot 解释显存不足（OOM）的日志。"
+            "日志里没有显存或主机内存不足的信息。zeropilot 解释显存不足（OOM）的日志。"
         ),
         PastedKind::Other => tr!(
             language,

@@ -74,7 +74,7 @@ fn task(problem: &TaskProblem, language: Language) -> String {
             tr!(
                 language,
                 "error: the model that `--{option}` names is not at hand\n  help: name a built-in model or a local config.json",
-                "错误：找不到 `--{option}` 指定的模型\n  建议：使用内置目录里的模型名，或本地的 config.json"
+                "错误：找不到 `--{option}` 指定的模型\n  建议：使用内置的模型名，或本地的 config.json"
             )
         }
         TaskProblem::Zero { option } => {

@@ -386,7 +386,7 @@ pub fn why_memory_ran_out(path: &str, why: &str, language: Language) -> String {
     tr!(
         language,
         "why memory ran out, from the last lines of the run in {path}:\n{why}",
-        "内存不足的原因（根据 {path} 中的最后输出）：\n{why}"
+        "显存或主机内存不足的原因（根据 {path} 中的最后输出）：\n{why}"
     )
 }
 

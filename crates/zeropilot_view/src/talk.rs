@@ -91,7 +91,7 @@ pub fn version_note(
 
 /// That the number of ranks was not given.
 pub fn world_size_note(language: Language) -> &'static str {
-    Text::new("note: the number of ranks was not given; say it with --world-size to have the batch sizes checked for it", "提示：没有指定进程数；用 --world-size 指定后才能按实际进程数检查 batch 大小").get(language)
+    Text::new("note: the number of ranks was not given; say it with --world-size to have the batch sizes checked for it", "提示：没有指定 rank 数；用 --world-size 指定后才能按实际 rank 数检查 batch 大小").get(language)
 }
 
 /// That there is no such rule, and which one may be meant.
@@ -156,12 +156,12 @@ pub fn launches(launches: &[LaunchWords<'_>], language: Language) -> String {
 fn one_launch(launch: &LaunchWords<'_>, language: Language) -> String {
     let launcher = launch.launcher;
     let ranks = match launch.world {
-        Some(1) => tr!(language, "1 rank", "1 个进程"),
-        Some(world) => tr!(language, "{world} ranks", "{world} 个进程"),
+        Some(1) => tr!(language, "1 rank", "1 个 rank"),
+        Some(world) => tr!(language, "{world} ranks", "{world} 个 rank"),
         None => tr!(
             language,
             "a number of ranks that the script does not settle",
-            "若干进程（脚本里看不出个数）"
+            "若干 rank（脚本里看不出个数）"
         ),
     };
     let config = match launch.config {
@@ -190,7 +190,7 @@ fn one_launch(launch: &LaunchWords<'_>, language: Language) -> String {
         tr!(
             language,
             ", checked for {said} as --world-size says",
-            "；按 --world-size 的 {said} 个进程检查"
+            "；按 --world-size 的 {said} 个 rank 检查"
         )
     });
     tr!(

@@ -120,7 +120,7 @@ fn help(knob: Knob) -> (&'static str, &'static str) {
         ),
         Knob::RoundRobinGradients => (
             "Spread gradient copies to the host over ranks (stages 1, 2)",
-            "把梯度到内存的拷贝轮流分给各进程（stage 1、2）",
+            "把梯度到主机内存的拷贝轮流分给各 rank（stage 1、2）",
         ),
         Knob::UseMultiRankBucketAllreduce => (
             "Combine small reductions of several ranks (stages 1, 2)",
@@ -169,7 +169,7 @@ fn help(knob: Knob) -> (&'static str, &'static str) {
         }
         Knob::HpzPartitionSize => (
             "Keep a second copy of the weights within groups of this many ranks (stage 3)",
-            "在这么多进程的组内再保留一份权重（stage 3）",
+            "在这么多 rank 的组内再保留一份权重（stage 3）",
         ),
         Knob::QuantizedWeights => {
             ("Send weights in 8 bits (stage 3)", "权重通信量化到 8 位（stage 3）")
@@ -207,10 +207,10 @@ fn help(knob: Knob) -> (&'static str, &'static str) {
         }
         Knob::ParamBufferSize => (
             "Size of each; one rank's part of the largest parameter must fit",
-            "每个缓冲区的大小，要放得下最大参数在一个进程上的那一份",
+            "每个缓冲区的大小，要放得下最大参数在一个 rank 上的那一份",
         ),
         Knob::ParamMaxInCpu => {
-            ("Weights kept in host memory beside the disk", "除磁盘外保留在内存里的权重量")
+            ("Weights kept in host memory beside the disk", "除磁盘外保留在主机内存里的权重量")
         }
     }
 }

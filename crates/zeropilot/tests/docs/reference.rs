@@ -348,7 +348,7 @@ fn run_codes(language: Language) -> String {
                     .to_owned()
             }
             (Cause::OutOfMemory { .. }, Language::Chinese) => {
-                "显存或内存不足，且没有下一级可降，或没有要求降级".to_owned()
+                "显存或主机内存不足，且没有降级方案了，或没有要求降级".to_owned()
             }
             (Cause::RankKilled { .. }, _) => {
                 run_words::cause_words(&cause, language).replace('9', "N")

@@ -338,7 +338,7 @@ fn format(precision: Precision) -> NumberFormat {
 fn second_hooks() -> NotModelled {
     NotModelled {
         en: "the hooks of a second ZeRO-3 engine, which precomputing the reference leaves on the model".to_owned(),
-        zh: "预先计算参考模型后留在模型上的另一个 ZeRO-3 引擎的 hook".to_owned(),
+        zh: "预先计算参考模型后留在模型上的另一个 ZeRO-3 engine 的 hook".to_owned(),
         written: "reference precomputed".to_owned(),
         direction: Direction::Either,
         origin: Origin::Option,

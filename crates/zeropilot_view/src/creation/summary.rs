@@ -133,7 +133,7 @@ fn stage(recipe: &Recipe, language: Language) -> String {
 fn place(offload: &Offload, language: Language) -> String {
     let path = offload.nvme_path.as_deref().unwrap_or_default();
     match offload.device() {
-        Device::Cpu => tr!(language, "host memory", "内存"),
+        Device::Cpu => tr!(language, "host memory", "主机内存"),
         Device::Nvme => tr!(language, "files under {}", " {} 下的文件里", escaped(path)),
     }
 }
@@ -160,14 +160,14 @@ fn batch(batch: Batch, language: Language) -> String {
         return tr!(
             language,
             "{micro} per GPU × {accumulation} accumulation × the number of ranks (say it with --world-size)",
-            "每卡 {micro} × 梯度累积 {accumulation} × 进程数（用 --world-size 指定）"
+            "每卡 {micro} × 梯度累积 {accumulation} × rank 数（用 --world-size 指定）"
         );
     };
     let ranks = if world.get() == 1 { "rank" } else { "ranks" };
     tr!(
         language,
         "{micro} per GPU × {accumulation} accumulation × {world} {ranks} = {global} samples per optimizer step",
-        "每卡 {micro} × 梯度累积 {accumulation} × {world} 个进程 = 每次参数更新 {global} 条样本"
+        "每卡 {micro} × 梯度累积 {accumulation} × {world} 个 rank = 每次参数更新 {global} 条样本"
     )
 }
 
@@ -213,7 +213,7 @@ fn sized(key: &SizedKey, recipe: &Recipe, language: Language) -> String {
         ),
         Reason::LargestPartition => Text::new(
             "one rank's part of the largest parameter must fit",
-            "要放得下最大参数在一个进程上的那一份",
+            "要放得下最大参数在一个 rank 上的那一份",
         ),
     };
     let bytes = key.elements.at(element_size(recipe.precision));

@@ -78,8 +78,8 @@ fn surroundings(example: &Example, language: Language) -> Vec<String> {
     }
     match example.world_size {
         None | Some(2) => {}
-        Some(1) => beside.push(tr!(language, "1 rank", "1 个进程")),
-        Some(ranks) => beside.push(tr!(language, "{ranks} ranks", "{ranks} 个进程")),
+        Some(1) => beside.push(tr!(language, "1 rank", "1 个 rank")),
+        Some(ranks) => beside.push(tr!(language, "{ranks} ranks", "{ranks} 个 rank")),
     }
     if (example.arguments)() != Arguments::default() || (example.script)() != Script::default() {
         beside.push(tr!(language, "with training arguments", "带训练参数"));

@@ -379,11 +379,11 @@ fn rollout(answer: &Answer, language: Language) -> String {
 pub(super) fn host_line(report: &MemoryReport<'_>, layout: &Layout) -> String {
     let (answer, ranks) = (report.answer, report.answer.ranks_per_host);
     let head = match ranks {
-        1 => tr!(layout.language, "Host", "内存"),
+        1 => tr!(layout.language, "Host", "主机内存"),
         _ => tr!(
             layout.language,
             "Host, {ranks} processes of {}",
-            "内存（{ranks} 个进程，每个 {}）",
+            "主机内存（{ranks} 个 rank，每个 {}）",
             answer.host().expected()
         ),
     };

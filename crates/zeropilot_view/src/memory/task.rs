@@ -35,7 +35,7 @@ pub(crate) fn lines(
         text.push_str(&tr!(
             language,
             "  value model: {size} parameters, trained in one engine with the policy\n",
-            "  价值模型：{size} 参数，与策略模型在同一个引擎里训练\n"
+            "  价值模型：{size} 参数，与策略模型在同一个 DeepSpeed engine 里训练\n"
         ));
     }
     for (frozen, held) in task.frozen.iter().zip(frozen) {

@@ -79,12 +79,12 @@ pub(super) fn limit_words(shortage: &Shortage, language: Language) -> String {
         Limit::Host => tr!(
             language,
             "Host memory is the limit, not the GPUs: these have room for {way}, but its {processes} processes per host need {need} of RAM, and there are {ram}.",
-            "瓶颈是主机内存，不是显存：“{way}”显存放得下，但每台主机的 {processes} 个进程共需内存 {need}，实际只有 {ram}。"
+            "瓶颈是主机内存，不是显存：“{way}”显存放得下，但每台主机的 {processes} 个 rank 共需 {need}，实际只有 {ram}。"
         ),
         _ => tr!(
             language,
             "GPU memory is the limit without offload, host memory with it: {way} needs {need} of RAM per host, and there are {ram}.",
-            "不卸载则显存不够，卸载则主机内存不够：“{way}”每台主机需要内存 {need}，实际只有 {ram}。"
+            "不卸载则显存不够，卸载则主机内存不够：“{way}”每台主机需要 {need} 主机内存，实际只有 {ram}。"
         ),
     }
 }

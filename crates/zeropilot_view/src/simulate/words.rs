@@ -117,7 +117,7 @@ pub(super) fn advice(report: &SimulateReport<'_>, longest: Cause) -> Text {
         ),
         Cause::Disk => Text::new(
             "accumulate more, or keep the states in host memory if they fit",
-            "增大梯度累积步数；内存放得下就把状态放在内存里",
+            "增大梯度累积步数；主机内存放得下就把状态放在主机内存里",
         ),
         Cause::Host => Text::new(
             "kernels are too small for the CPU to keep up: raise the micro batch or the sequence length",

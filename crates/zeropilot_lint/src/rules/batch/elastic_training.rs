@@ -57,11 +57,11 @@ static WORLD: Wording = Wording {
     ),
     why: Text::new(
         "The number of ranks must divide the batch size that DeepSpeed computes from this section.",
-        "进程数必须能整除弹性训练由该配置段算出的 batch。",
+        "DeepSpeed 由这个配置段算出 batch 大小，rank 数必须能整除它。",
     ),
     help: Text::new(
         "run with one of the allowed numbers of ranks, or change `micro_batch_sizes` and `max_train_batch_size`",
-        "换成可用的进程数，或调整 `micro_batch_sizes` 和 `max_train_batch_size`",
+        "换成可用的 rank 数，或调整 `micro_batch_sizes` 和 `max_train_batch_size`",
     ),
 };
 

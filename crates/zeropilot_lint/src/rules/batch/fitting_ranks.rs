@@ -18,7 +18,7 @@ pub(crate) static RULE: Rule = Rule {
     severity: Severity::Note,
     summary: Text::new(
         "the batch sizes fit only certain numbers of ranks",
-        "batch 大小只适合某些进程数",
+        "batch 大小只适合某些 rank 数",
     ),
     wordings: &[&EXACTLY, &SOME],
     sources: &[],
@@ -44,30 +44,30 @@ pub(crate) static RULE: Rule = Rule {
 static EXACTLY: Wording = Wording {
     message: Text::new(
         "these batch sizes fit exactly {ranks} ranks: {train} = {micro} × {accumulation} × {ranks}",
-        "这组 batch 大小只适合 {ranks} 个进程：{train} = {micro} × {accumulation} × {ranks}",
+        "这组 batch 大小只适合 {ranks} 个 rank：{train} = {micro} × {accumulation} × {ranks}",
     ),
     why: Text::new(
         "No number of ranks was given, so zeropilot assumed {ranks}. With any other number, DeepSpeed rejects the config.",
-        "没有指定进程数，因此 zeropilot 按 {ranks} 个进程判断。换成其他进程数，DeepSpeed 会报错。",
+        "没有指定 rank 数，因此 zeropilot 按 {ranks} 个 rank 判断。换成其他 rank 数，DeepSpeed 会报错。",
     ),
     help: Text::new(
         "omit `train_batch_size`, and DeepSpeed derives it for any number of ranks",
-        "去掉 `train_batch_size`，DeepSpeed 会按实际进程数推算",
+        "去掉 `train_batch_size`，DeepSpeed 会按实际 rank 数推算",
     ),
 };
 
 static SOME: Wording = Wording {
     message: Text::new(
         "these batch sizes fit only these numbers of ranks: {numbers}",
-        "这组 batch 大小只适合这些进程数：{numbers}",
+        "这组 batch 大小只适合这些 rank 数：{numbers}",
     ),
     why: Text::new(
         "`train_batch_size` {train} counts the samples of all ranks. No number of ranks was given; with any number not listed here, DeepSpeed rejects the config.",
-        "`train_batch_size` {train} 是所有进程合计。没有指定进程数；用其他进程数时，DeepSpeed 会报错。",
+        "`train_batch_size` {train} 是所有 rank 合计。没有指定 rank 数；用其他 rank 数时，DeepSpeed 会报错。",
     ),
     help: Text::new(
         "to run on more ranks, increase `train_batch_size`, or set `train_micro_batch_size_per_gpu` instead",
-        "要用更多进程，就增大 `train_batch_size`，或改写 `train_micro_batch_size_per_gpu`",
+        "要用更多 rank，就增大 `train_batch_size`，或改写 `train_micro_batch_size_per_gpu`",
     ),
 };
 

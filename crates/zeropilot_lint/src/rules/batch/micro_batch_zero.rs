@@ -45,7 +45,7 @@ static MICRO_IS_ZERO: Wording = Wording {
     ),
     why: Text::new(
         "`train_batch_size` is the global batch size: micro-batch size × accumulation steps × ranks. From {train}, DeepSpeed derives a micro-batch size of {train} // {world} // {accumulation} = 0 and raises an error at startup.",
-        "`train_batch_size` 是全局 batch，即所有进程在一次参数更新中用到的样本总数：micro batch × 梯度累积步数 × 进程数。DeepSpeed 由 {train} 算出 micro batch = {train} // {world} // {accumulation} = 0，启动时报错。",
+        "`train_batch_size` 是全局 batch，即所有 rank 在一次参数更新中用到的样本总数：micro batch × 梯度累积步数 × rank 数。DeepSpeed 由 {train} 算出 micro batch = {train} // {world} // {accumulation} = 0，启动时报错。",
     ),
     help: Text::new(
         "for {micro} per GPU, write {micro} × {accumulation} × {world} = {suggested}{lower}",
@@ -60,7 +60,7 @@ static STEPS_ARE_ZERO: Wording = Wording {
     ),
     why: Text::new(
         "`train_batch_size` is the global batch size and must hold at least one micro-batch per rank. DeepSpeed derives 0 accumulation steps and raises an error at startup.",
-        "`train_batch_size` 是全局 batch，即所有进程在一次参数更新中用到的样本总数，至少要够每个进程一个 micro batch。DeepSpeed 算出梯度累积步数为 0，启动时报错。",
+        "`train_batch_size` 是全局 batch，即所有 rank 在一次参数更新中用到的样本总数，至少要够每个 rank 一个 micro batch。DeepSpeed 算出梯度累积步数为 0，启动时报错。",
     ),
     help: Text::new(
         "write {unit} or a multiple of it, or omit `train_batch_size`",
@@ -75,11 +75,11 @@ static SMALLER_THAN_WORLD: Wording = Wording {
     ),
     why: Text::new(
         "`train_batch_size` is the global batch size, so each rank would get {train} // {world} = 0 samples. DeepSpeed raises an error at startup.",
-        "`train_batch_size` 是全局 batch，即所有进程在一次参数更新中用到的样本总数，分到每个进程是 {train} // {world} = 0，DeepSpeed 启动时报错。",
+        "`train_batch_size` 是全局 batch，即所有 rank 在一次参数更新中用到的样本总数，分到每个 rank 是 {train} // {world} = 0，DeepSpeed 启动时报错。",
     ),
     help: Text::new(
         "for {train} samples per GPU, write {train} × {world} = {suggested}, or use `train_micro_batch_size_per_gpu`, which does not depend on the number of ranks",
-        "若想每卡 {train} 条，应写 {train} × {world} = {suggested}；或改用与进程数无关的 `train_micro_batch_size_per_gpu`",
+        "若想每卡 {train} 条，应写 {train} × {world} = {suggested}；或改用与 rank 数无关的 `train_micro_batch_size_per_gpu`",
     ),
 };
 

@@ -75,10 +75,10 @@ pub(crate) fn ranks(world: i128, subject: &Subject<'_>) -> Argument {
     let phrase = match (subject.world.source, world) {
         (WorldSource::Assumed, _) => Text::new(
             "{world} rank (assumed, because no number of ranks was given)",
-            "{world} 个进程（未指定进程数，按 1 计）",
+            "{world} 个 rank（未指定 rank 数，按 1 计）",
         ),
-        (_, 1) => Text::new("{world} rank", "{world} 个进程"),
-        _ => Text::new("{world} ranks", "{world} 个进程"),
+        (_, 1) => Text::new("{world} rank", "{world} 个 rank"),
+        _ => Text::new("{world} ranks", "{world} 个 rank"),
     };
     Argument::Nested(phrase, vec![number])
 }

@@ -55,7 +55,7 @@ static THREE: Wording = Wording {
     ),
     why: Text::new(
         "`train_batch_size` is the global batch size. Unless it is exactly micro-batch size × accumulation steps × ranks, DeepSpeed raises an error at startup.",
-        "`train_batch_size` 是全局 batch，必须等于 micro batch × 梯度累积步数 × 进程数；只要不相等，DeepSpeed 启动时就报错。",
+        "`train_batch_size` 是全局 batch，必须等于 micro batch × 梯度累积步数 × rank 数；只要不相等，DeepSpeed 启动时就报错。",
     ),
     help: Text::new(
         "write {product}, or omit `train_batch_size`: DeepSpeed then computes it, and the config works for any number of ranks",
@@ -78,11 +78,11 @@ static REMAINDER: Wording = Wording {
 static OTHER: Wording = Wording {
     message: Text::new(
         "the batch sizes do not multiply for {ranks}: {given}",
-        "按 {ranks}计算，几个 batch 大小的乘积对不上：{given}",
+        "几个 batch 大小的乘积对不上：{ranks}，{given}",
     ),
     why: Text::new(
         "DeepSpeed requires `train_batch_size` = `train_micro_batch_size_per_gpu` × `gradient_accumulation_steps` × ranks, exactly.",
-        "DeepSpeed 要求 `train_batch_size` = `train_micro_batch_size_per_gpu` × `gradient_accumulation_steps` × 进程数，必须严格相等。",
+        "DeepSpeed 要求 `train_batch_size` = `train_micro_batch_size_per_gpu` × `gradient_accumulation_steps` × rank 数，必须严格相等。",
     ),
     help: Text::new(
         "write integers, and omit `train_batch_size`: DeepSpeed then multiplies the other two",

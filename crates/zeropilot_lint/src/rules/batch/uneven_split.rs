@@ -11,7 +11,7 @@ pub(crate) static RULE: Rule = Rule {
     severity: Severity::Error,
     summary: Text::new(
         "`split_batches` with a batch size that is not a multiple of the processes",
-        "`split_batches` 的 batch 不能被进程数整除",
+        "`split_batches` 的 batch 不能被 rank 数整除",
     ),
     wordings: &[&WORDING],
     sources: &[],
@@ -42,11 +42,11 @@ fn split_loader() -> Arguments {
 static WORDING: Wording = Wording {
     message: Text::new(
         "a dataloader batch of {batch} cannot be split over {world} processes",
-        "dataloader 的 batch {batch} 无法平分给 {world} 个进程",
+        "dataloader 的 batch {batch} 无法平分给 {world} 个 rank",
     ),
     why: Text::new(
         "With `split_batches`, the loader's batch size covers all processes together. accelerate rejects one that is not a multiple of the number of processes.",
-        "启用 `split_batches` 后，loader 的 batch 是所有进程合计；不是进程数的倍数时 accelerate 会拒绝。",
+        "启用 `split_batches` 后，loader 的 batch 是所有 rank 合计；不是 rank 数的倍数时 accelerate 会拒绝。",
     ),
     help: Text::new(
         "use a multiple of {world}, or turn `split_batches` off",

@@ -64,14 +64,14 @@ const REFUSED: [(&str, Text); 5] = [
         "predict_with_generate",
         Text::new(
             "ranks that generate texts of different lengths would wait for each other forever",
-            "各进程生成的长度不同，会一直互相等待",
+            "各 rank 生成的长度不同，会一直互相等待",
         ),
     ),
     (
         "pissa_init",
         Text::new(
             "PiSSA decomposes whole matrices, which no rank holds under stage 3; run `scripts/pissa_init.py` beforehand",
-            "PiSSA 要对完整的矩阵做分解，而 stage 3 下没有哪个进程有完整的矩阵；应事先用 `scripts/pissa_init.py` 处理",
+            "PiSSA 要对完整的矩阵做分解，而 stage 3 下没有哪个 rank 有完整的矩阵；应事先用 `scripts/pissa_init.py` 处理",
         ),
     ),
     (

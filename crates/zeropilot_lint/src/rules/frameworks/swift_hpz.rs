@@ -53,11 +53,11 @@ static STAGE: Wording = Wording {
 static RANKS: Wording = Wording {
     message: Text::new(
         "`--zero_hpz_partition_size {size}` does not divide {ranks} ranks",
-        "`--zero_hpz_partition_size {size}` 不能整除 {ranks} 个进程",
+        "`--zero_hpz_partition_size {size}` 不能整除 {ranks} 个 rank",
     ),
     why: Text::new(
         "DeepSpeed divides all ranks into groups of this size and exits with an `AssertionError` if some are left over.",
-        "DeepSpeed 要把所有进程按这个大小分组，分不完就以 `AssertionError` 退出。",
+        "DeepSpeed 要把所有 rank 按这个大小分组，分不完就以 `AssertionError` 退出。",
     ),
     help: Text::new("set it to the number of GPUs per node", "写成每个节点的 GPU 数"),
 };

@@ -41,11 +41,11 @@ pub(crate) static RULE: Rule = Rule {
 static WORDING: Wording = Wording {
     message: Text::new(
         "on one rank, ZeRO stage {stage} saves no memory without offload",
-        "只有 1 个进程时，不配合卸载的 ZeRO stage {stage} 省不了显存",
+        "只有 1 个 rank 时，不配合卸载的 ZeRO stage {stage} 省不了显存",
     ),
     why: Text::new(
         "ZeRO partitions model states over the ranks. A single rank keeps all of them, and the buckets take extra memory.",
-        "ZeRO 把模型状态切分到各个进程；只有一个进程时，它要保存全部状态，通信桶还要额外占用显存。",
+        "ZeRO 把模型状态切分到各个 rank；只有一个 rank 时，它要保存全部状态，通信桶还要额外占用显存。",
     ),
     help: Text::new(
         "use `offload_optimizer`, or stage 0",

@@ -43,11 +43,11 @@ static TWO_SIZES: Wording = Wording {
 static REMAINDER: Wording = Wording {
     message: Text::new(
         "{ranks} ranks are not divisible into groups of `autotp_size` {autotp}",
-        "{ranks} 个进程无法按 `autotp_size` {autotp} 分组",
+        "{ranks} 个 rank 无法按 `autotp_size` {autotp} 分组",
     ),
     why: Text::new(
         "Every group needs the same number of ranks. DeepSpeed exits with an `AssertionError` that has no message.",
-        "每组的进程数必须相同。DeepSpeed 会以 `AssertionError` 退出，而且没有说明文字。",
+        "每组的 rank 数必须相同。DeepSpeed 会以 `AssertionError` 退出，而且没有说明文字。",
     ),
     help: Text::new(
         "choose an `autotp_size` that divides {ranks}",

@@ -9,7 +9,10 @@ pub(crate) static RULE: Rule = Rule {
     name: "fewer-devices-than-ranks",
     group: Group::Launch,
     severity: Severity::Error,
-    summary: Text::new("more ranks on a node than visible GPUs", "节点上的进程数多于可见的 GPU 数"),
+    summary: Text::new(
+        "more ranks on a node than visible GPUs",
+        "节点上的 rank 数多于可见的 GPU 数",
+    ),
     wordings: &[&WORDING],
     sources: &[],
     examples: &[
@@ -37,15 +40,15 @@ pub(crate) static RULE: Rule = Rule {
 static WORDING: Wording = Wording {
     message: Text::new(
         "the launcher starts {ranks} ranks on a node with {devices} visible GPUs",
-        "启动器在节点上启动 {ranks} 个进程，却只能看到 {devices} 张 GPU",
+        "启动器在节点上启动 {ranks} 个 rank，却只能看到 {devices} 张 GPU",
     ),
     why: Text::new(
         "Each rank uses the GPU with its own index among those in `CUDA_VISIBLE_DEVICES`. Ranks without a GPU exit with `invalid device ordinal`, and the others wait for them.",
-        "每个进程按自己的编号取 `CUDA_VISIBLE_DEVICES` 里对应的 GPU；分不到 GPU 的进程报 `invalid device ordinal` 退出，其余进程则一直等它们。",
+        "每个 rank 按自己的编号取 `CUDA_VISIBLE_DEVICES` 里对应的 GPU；分不到 GPU 的 rank 报 `invalid device ordinal` 退出，其余 rank 则一直等它们。",
     ),
     help: Text::new(
         "start {devices} ranks, or make {ranks} GPUs visible",
-        "只启动 {devices} 个进程，或让 {ranks} 张 GPU 可见",
+        "只启动 {devices} 个 rank，或让 {ranks} 张 GPU 可见",
     ),
 };
 

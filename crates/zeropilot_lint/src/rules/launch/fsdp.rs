@@ -43,7 +43,7 @@ static REFUSED: Wording = Wording {
     ),
     why: Text::new(
         "Both shard the model over the ranks. The Trainer exits with `Using --fsdp xxx together with --deepspeed is not possible`.",
-        "两者都要把模型切分到各个进程上。Trainer 会报错退出：`Using --fsdp xxx together with --deepspeed is not possible`。",
+        "两者都要把模型切分到各个 rank 上。Trainer 会报错退出：`Using --fsdp xxx together with --deepspeed is not possible`。",
     ),
     help: Text::new("keep one of them", "只保留其中一个"),
 };

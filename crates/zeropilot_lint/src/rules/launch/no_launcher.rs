@@ -34,7 +34,7 @@ static WORDING: Wording = Wording {
     ),
     why: Text::new(
         "DeepSpeed finds no `RANK` and `WORLD_SIZE` and falls back to MPI. Without mpi4py, that fails; with it, the run has one rank, however many GPUs there are.",
-        "DeepSpeed 找不到 `RANK` 和 `WORLD_SIZE`，就改用 MPI：没装 mpi4py 会报错，装了则不管有几张卡都只有 1 个进程。",
+        "DeepSpeed 找不到 `RANK` 和 `WORLD_SIZE`，就改用 MPI：没装 mpi4py 会报错，装了则不管有几张卡都只有 1 个 rank。",
     ),
     help: Text::new(
         "start it with `deepspeed`, `torchrun --nproc_per_node N` or `accelerate launch`",

@@ -13,7 +13,7 @@ pub(crate) static RULE: Rule = Rule {
     name: "saved-by-one-rank",
     group: Group::Hangs,
     severity: Severity::Warning,
-    summary: Text::new("saving on one rank only", "只在一个进程上保存"),
+    summary: Text::new("saving on one rank only", "只在一个 rank 上保存"),
     wordings: &[&WORDING, &THROUGH],
     sources: &["deepspeedai/DeepSpeed#4247"],
     examples: &[

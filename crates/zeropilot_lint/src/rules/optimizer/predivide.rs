@@ -50,7 +50,7 @@ static WORDING: Wording = Wording {
     ),
     why: Text::new(
         "In stages 2 and 3, DeepSpeed always divides gradients by the number of ranks before the reduce-scatter. Any other scaling raises an error at startup.",
-        "stage 2、3 下，DeepSpeed 总是在 reduce-scatter 之前把梯度除以进程数；写了别的缩放方式，启动时会报错。",
+        "stage 2、3 下，DeepSpeed 总是在 reduce-scatter 之前把梯度除以 rank 数；写了别的缩放方式，启动时会报错。",
     ),
     help: Text::new(
         "remove the key, or set `reduce_scatter` to false in `zero_optimization`",
@@ -65,7 +65,7 @@ static IGNORED: Wording = Wording {
     ),
     why: Text::new(
         "Stage 1 uses it only when it reduces without a reduce-scatter. With `reduce_scatter`, the default, DeepSpeed divides gradients by the number of ranks before it reduces them.",
-        "stage 1 只有不用 reduce-scatter 规约时才用它。`reduce_scatter` 默认开启，此时 DeepSpeed 在规约前就把梯度除以了进程数。",
+        "stage 1 只有不用 reduce-scatter 规约时才用它。`reduce_scatter` 默认开启，此时 DeepSpeed 在规约前就把梯度除以了 rank 数。",
     ),
     help: WORDING.help,
 };

@@ -31,7 +31,7 @@ static WORDING: Wording = Wording {
     ),
     why: Text::new(
         "{feature} averages gradients over the ranks itself, and DeepSpeed raises an error at startup.",
-        "{feature} 自己会对各进程的梯度取平均，DeepSpeed 启动时报错。",
+        "{feature} 自己会对各 rank 的梯度取平均，DeepSpeed 启动时报错。",
     ),
     help: Text::new(
         "remove `{key}` to average, or do not use {feature}",

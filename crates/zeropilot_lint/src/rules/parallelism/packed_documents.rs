@@ -42,7 +42,7 @@ static WORDING: Wording = Wording {
     ),
     why: Text::new(
         "DeepSpeed passes no mask to the attention of a shared sequence, and `sdpa` cannot see where a document ends. Training continues with different losses: 4.8776 instead of 4.8745 on two ranks. Flash attention finds the boundaries in the position ids.",
-        "DeepSpeed 不会把 mask 传给共用序列的注意力，`sdpa` 也无从知道文档在哪里结束。训练照常进行，但 loss 不同：两个 rank 上是 4.8776，而不是 4.8745。flash attention 会从 position id 找到文档边界。",
+        "多个 rank 共同处理一条序列（Ulysses）时，DeepSpeed 不会把 mask 传给注意力，`sdpa` 也无从知道文档在哪里结束。训练照常进行，但 loss 不同：两个 rank 上是 4.8776，而不是 4.8745。flash attention 会从 position id 找到文档边界。",
     ),
     help: Text::new(
         "use `flash_attention_2` with a micro-batch size of 1, or turn packing off",

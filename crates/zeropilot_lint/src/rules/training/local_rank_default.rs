@@ -13,7 +13,7 @@ pub(crate) static RULE: Rule = Rule {
     severity: Severity::Error,
     summary: Text::new(
         "every rank uses the default of `--local_rank`",
-        "所有进程都用了 `--local_rank` 的默认值",
+        "所有 rank 都用了 `--local_rank` 的默认值",
     ),
     wordings: &[&WORDING],
     sources: &["deepspeedai/DeepSpeed#3262", "yiqiao-yin/deepspeed-course#18"],
@@ -41,11 +41,11 @@ pub(crate) static RULE: Rule = Rule {
 static WORDING: Wording = Wording {
     message: Text::new(
         "`{launcher}` does not pass `--local_rank`, so every rank uses the default {default}",
-        "`{launcher}` 不会传 `--local_rank`，所有进程都会用默认值 {default}",
+        "`{launcher}` 不会传 `--local_rank`，所有 rank 都会用默认值 {default}",
     ),
     why: Text::new(
         "The launcher sets the local rank in the environment variable `LOCAL_RANK`. DeepSpeed compares it with the option and exits with `Mismatch in local rank setting` on all ranks except one.",
-        "启动器通过环境变量 `LOCAL_RANK` 设置节点内的 rank。DeepSpeed 会拿它与传进来的参数比对，除了一个进程，其余都会报错退出：`Mismatch in local rank setting`。",
+        "启动器通过环境变量 `LOCAL_RANK` 设置节点内的 rank。DeepSpeed 会拿它与传进来的参数比对，除了一个 rank，其余都会报错退出：`Mismatch in local rank setting`。",
     ),
     help: Text::new(
         "change the default to -1, or to `int(os.environ[\"LOCAL_RANK\"])`",

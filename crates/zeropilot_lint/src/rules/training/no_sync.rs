@@ -45,7 +45,7 @@ static WORDING: Wording = Wording {
     ),
     why: Text::new(
         "From stage 2 on, DeepSpeed reduces gradients during the backward pass, and each rank keeps only its shard. DeepSpeed exits with `no_sync context manager is incompatible with gradient partitioning logic`; versions before 0.16 do not have this method.",
-        "从 stage 2 起，DeepSpeed 在反向过程中就规约梯度，每个进程只保留自己的分片。DeepSpeed 会报错退出：`no_sync context manager is incompatible with gradient partitioning logic`；0.16 之前的版本没有这个方法。",
+        "从 stage 2 起，DeepSpeed 在反向过程中就规约梯度，每个 rank 只保留自己的分片。DeepSpeed 会报错退出：`no_sync context manager is incompatible with gradient partitioning logic`；0.16 之前的版本没有这个方法。",
     ),
     help: Text::new(
         "remove it, because DeepSpeed itself accumulates over `gradient_accumulation_steps`; or use stage 1",

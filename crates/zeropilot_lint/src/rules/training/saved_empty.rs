@@ -67,11 +67,11 @@ static ENGINE: Wording = Wording {
     ),
     why: Text::new(
         "Outside a forward pass, a partitioned parameter has no elements, so all parameters are saved with size 0, except small ones that every rank keeps in full. No error appears until you load the files.",
-        "切分之后，参数在前向之外没有元素；除了每个进程都完整保留的小参数，其余都会以大小 0 保存。保存时不报错，等到加载才会发现。",
+        "切分之后，参数在前向之外没有元素；除了每个 rank 都完整保留的小参数，其余都会以大小 0 保存。保存时不报错，等到加载才会发现。",
     ),
     help: Text::new(
         "turn on `stage3_gather_16bit_weights_on_model_save` and call `{engine}.save_16bit_model(…)` on all ranks, or call `{engine}.save_checkpoint(…)` and convert it with `zero_to_fp32.py`",
-        "打开 `stage3_gather_16bit_weights_on_model_save`，在所有进程上调用 `{engine}.save_16bit_model(…)`；或用 `{engine}.save_checkpoint(…)` 保存后再用 `zero_to_fp32.py` 转换",
+        "打开 `stage3_gather_16bit_weights_on_model_save`，在所有 rank 上调用 `{engine}.save_16bit_model(…)`；或用 `{engine}.save_checkpoint(…)` 保存后再用 `zero_to_fp32.py` 转换",
     ),
 };
 
@@ -83,7 +83,7 @@ static ACCELERATE: Wording = Wording {
     ),
     help: Text::new(
         "call `{engine}.get_state_dict(model)` on all ranks, which gathers the weights, and pass the result as `state_dict=`",
-        "在所有进程上调用 `{engine}.get_state_dict(model)` 聚合权重，再用 `state_dict=` 传入",
+        "在所有 rank 上调用 `{engine}.get_state_dict(model)` 聚合权重，再用 `state_dict=` 传入",
     ),
 };
 

@@ -14,7 +14,7 @@ pub(crate) static RULE: Rule = Rule {
     severity: Severity::Warning,
     summary: Text::new(
         "ranks generate text without staying in sync",
-        "生成文本时各进程没有保持同步",
+        "生成文本时各 rank 没有保持同步",
     ),
     wordings: &[&WORDING],
     sources: &[
@@ -47,11 +47,11 @@ pub(crate) static RULE: Rule = Rule {
 static WORDING: Wording = Wording {
     message: Text::new(
         "`{call}` hangs as soon as one rank finishes generating before another",
-        "只要有一个进程先生成完，`{call}` 就会卡住",
+        "只要有一个 rank 先生成完，`{call}` 就会卡住",
     ),
     why: Text::new(
         "Under ZeRO stage 3, each forward pass gathers weights from all ranks, including ranks that have finished generating. transformers keeps the ranks in sync only if a `HfDeepSpeedConfig` or `TrainingArguments(deepspeed=…)` has registered the config, and this script creates neither.",
-        "ZeRO stage 3 下每次前向都要从所有进程聚合权重，已经生成完的进程也要参与。只有 `HfDeepSpeedConfig` 或 `TrainingArguments(deepspeed=…)` 登记过配置，transformers 才会自动让各进程保持同步，而这个脚本两者都没有。",
+        "ZeRO stage 3 下每次前向都要从所有 rank 聚合权重，已经生成完的 rank 也要参与。只有 `HfDeepSpeedConfig` 或 `TrainingArguments(deepspeed=…)` 登记过配置，transformers 才会自动让各 rank 保持同步，而这个脚本两者都没有。",
     ),
     help: Text::new(
         "pass `synced_gpus=True`, or create a `HfDeepSpeedConfig` before you load the model and keep a reference to it",

@@ -16,7 +16,7 @@ pub(crate) static RULE: Rule = Rule {
     severity: Severity::Error,
     summary: Text::new(
         "`zero_hpz_partition_size` does not divide the number of ranks",
-        "`zero_hpz_partition_size` 不能整除进程数",
+        "`zero_hpz_partition_size` 不能整除 rank 数",
     ),
     wordings: &[&WORDING],
     sources: &["deepspeedai/DeepSpeed#6659", "deepspeedai/DeepSpeed#4386"],
@@ -38,11 +38,11 @@ pub(crate) static RULE: Rule = Rule {
 static WORDING: Wording = Wording {
     message: Text::new(
         "`zero_hpz_partition_size` {size} does not divide {world} ranks",
-        "`zero_hpz_partition_size` {size} 不能整除 {world} 个进程",
+        "`zero_hpz_partition_size` {size} 不能整除 {world} 个 rank",
     ),
     why: Text::new(
         "Each group of {size} ranks holds a secondary copy of the parameters. {world} ranks are not divisible into such groups, and DeepSpeed exits with an error.",
-        "每 {size} 个进程为一组，各保留一份参数副本；{world} 个进程分不成整组，DeepSpeed 会报错退出。",
+        "每 {size} 个 rank 为一组，各保留一份参数副本；{world} 个 rank 分不成整组，DeepSpeed 会报错退出。",
     ),
     help: Text::new("set it to the number of GPUs per node", "写成每个节点的 GPU 数"),
 };

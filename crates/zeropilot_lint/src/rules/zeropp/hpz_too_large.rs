@@ -14,7 +14,7 @@ pub(crate) static RULE: Rule = Rule {
     severity: Severity::Note,
     summary: Text::new(
         "`zero_hpz_partition_size` spans all ranks",
-        "`zero_hpz_partition_size` 覆盖了所有进程",
+        "`zero_hpz_partition_size` 覆盖了所有 rank",
     ),
     wordings: &[&WORDING],
     sources: &["deepspeedai/DeepSpeedExamples#717"],
@@ -36,11 +36,11 @@ pub(crate) static RULE: Rule = Rule {
 static WORDING: Wording = Wording {
     message: Text::new(
         "`zero_hpz_partition_size` {size} spans all {world} ranks: a second copy of the parameters without any benefit",
-        "`zero_hpz_partition_size` {size} 覆盖了全部 {world} 个进程：多占一份参数，却没有任何好处",
+        "`zero_hpz_partition_size` {size} 覆盖了全部 {world} 个 rank：多占一份参数，却没有任何好处",
     ),
     why: Text::new(
         "The second copy keeps all-gathers within a node. Spread over all ranks, it needs the same communication as the parameters themselves.",
-        "这份副本是为了让 all-gather 只发生在节点内部；如果分布在所有进程上，通信就和原来的参数一样。",
+        "这份副本是为了让 all-gather 只发生在节点内部；如果分布在所有 rank 上，通信就和原来的参数一样。",
     ),
     help: Text::new(
         "set it to the number of GPUs per node, or remove it on a single node",

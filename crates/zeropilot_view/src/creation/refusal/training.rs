@@ -10,8 +10,8 @@ pub(super) fn objection(refusal: &Refusal) -> Option<Objection> {
         Refusal::GlobalBatchAndAccumulation => Objection::new(
             Text::new("--global-batch and --grad-accum say the same thing twice", "--global-batch 和 --grad-accum 重复了"),
             Text::new(
-                "the accumulation follows: global batch ÷ micro batch ÷ ranks",
-                "梯度累积步数由前者推出：全局 batch ÷ 每卡 batch ÷ 进程数。",
+                "--global-batch determines the accumulation: global batch ÷ micro batch ÷ ranks",
+                "--global-batch 已经决定了梯度累积步数：全局 batch ÷ micro batch ÷ rank 数。",
             ),
             Text::new("keep one of them", "只写一个"),
         ),
@@ -19,14 +19,14 @@ pub(super) fn objection(refusal: &Refusal) -> Option<Objection> {
             Text::new("--global-batch needs --world-size", "--global-batch 需要 --world-size"),
             Text::new(
                 "the global batch counts the samples of all ranks together",
-                "全局 batch 是所有进程的样本总数。",
+                "全局 batch 是所有 rank 的样本总数。",
             ),
             Text::new("add --world-size with the number of GPUs", "用 --world-size 写明 GPU 数"),
         ),
         Refusal::GlobalBatchDoesNotDivide { global, micro, world } => Objection::new(
             Text::new(
                 "a global batch of {global} cannot be made of {micro} per GPU on {world} ranks",
-                "全局 batch {global} 不能由每卡 {micro} × {world} 个进程凑成",
+                "全局 batch {global} 不能由每卡 {micro} × {world} 个 rank 凑成",
             ),
             Text::new(
                 "each accumulation step takes {micro} × {world} = {product} samples, and DeepSpeed rejects a remainder",
@@ -40,7 +40,7 @@ pub(super) fn objection(refusal: &Refusal) -> Option<Objection> {
         .with("product", micro.saturating_mul(*world))
         .with("near", nearest_multiple(*global, micro.saturating_mul(*world))),
         Refusal::BatchTooLarge => Objection::new(
-            Text::new("micro batch × accumulation × ranks is no number", "每卡 batch × 梯度累积 × 进程数 超出范围"),
+            Text::new("micro batch × accumulation × ranks is out of range", "micro batch × 梯度累积步数 × rank 数超出范围"),
             Text::new("it does not fit into 64 bits", "超过了 64 位整数。"),
             Text::new("check the numbers for a slip", "检查是不是多打了几位"),
         ),
@@ -65,7 +65,7 @@ pub(super) fn objection(refusal: &Refusal) -> Option<Objection> {
             Text::new("--number-checkpoints needs --partition-activations", "--number-checkpoints 需要 --partition-activations"),
             Text::new(
                 "one buffer for all checkpoints exists only where they are split over the model-parallel ranks",
-                "只有把激活切分到模型并行的各个进程时，才会把所有 checkpoint 放进同一块缓冲区。",
+                "只有把激活切分到模型并行的各个 rank 时，才会把所有 checkpoint 放进同一块缓冲区。",
             ),
             Text::new("add it, or remove --number-checkpoints", "加上它，或去掉 --number-checkpoints"),
         ),

@@ -9,26 +9,26 @@ pub(super) fn objection(refusal: &Refusal) -> Option<Objection> {
     Some(match refusal {
         Refusal::PresetAndStage { preset, stage } => Objection::new(
             Text::new("{preset} is not stage {stage}", "{preset} 不是 stage {stage}"),
-            Text::new("a preset is a stage with what it offloads", "预设就是某个 stage 加上它的 offload 设置。"),
+            Text::new("a preset is a stage with what it offloads", "预设就是某个 stage 加上它的卸载设置。"),
             Text::new("keep one of the two", "两个只写一个"),
         )
         .with("preset", preset)
         .with("stage", stage.number()),
         Refusal::OffloadAtStage0 => Objection::new(
-            Text::new("stage 0 offloads nothing", "stage 0 不支持 offload"),
+            Text::new("stage 0 offloads nothing", "stage 0 不支持卸载"),
             Text::new(
                 "offload moves a rank's partition, and stage 0 has none; DeepSpeed ignores the section",
-                "offload 搬走的是各进程切分后的那一份，而 stage 0 不切分；DeepSpeed 会忽略这一段。",
+                "卸载的是各 rank 的分片，而 stage 0 不切分；DeepSpeed 会忽略这一段。",
             ),
             Text::new(
                 "use --stage 2 for optimizer states in host memory, --stage 3 for weights too",
-                "优化器状态放内存用 --stage 2，连权重也放内存用 --stage 3",
+                "要把优化器状态放在主机内存，用 --stage 2；权重也要放，用 --stage 3",
             ),
         ),
         Refusal::ParameterOffloadBelowStage3(stage) => Objection::new(
             Text::new(
                 "weights cannot be offloaded with stage {stage}",
-                "stage {stage} 不能把权重 offload 出去",
+                "stage {stage} 不能卸载权重",
             ),
             Text::new(
                 "only stage 3 partitions weights; below it, DeepSpeed reads `offload_param` and does not use it",
@@ -36,7 +36,7 @@ pub(super) fn objection(refusal: &Refusal) -> Option<Objection> {
             ),
             Text::new(
                 "use --stage 3, or offload the optimizer states alone: --offload-optimizer cpu",
-                "改用 --stage 3，或只 offload 优化器状态：--offload-optimizer cpu",
+                "改用 --stage 3，或只卸载优化器状态：--offload-optimizer cpu",
             ),
         )
         .with("stage", stage.number()),
@@ -44,13 +44,13 @@ pub(super) fn objection(refusal: &Refusal) -> Option<Objection> {
             Text::new("stage {stage} does not use a disk", "stage {stage} 不支持 NVMe"),
             Text::new(
                 "below stage 3, DeepSpeed treats every device as host memory, which then fills up",
-                "低于 stage 3 时，DeepSpeed 把任何设备都当作内存，内存会被占满。",
+                "低于 stage 3 时，DeepSpeed 把任何设备都当作主机内存，主机内存会被占满。",
             ),
             Text::new("use --stage 3, or --offload-optimizer cpu", "改用 --stage 3，或 --offload-optimizer cpu"),
         )
         .with("stage", stage.number()),
         Refusal::NvmeWithoutPath => Objection::new(
-            Text::new("NVMe offload needs a directory", "NVMe offload 需要指定目录"),
+            Text::new("NVMe offload needs a directory", "NVMe 卸载需要指定目录"),
             Text::new(
                 "without `nvme_path`, DeepSpeed accepts the file and fails when the model is built",
                 "没有 `nvme_path` 时配置能通过解析，但创建模型时会报错。",
@@ -127,7 +127,7 @@ fn knob(refusal: &Refusal) -> Option<Objection> {
         Refusal::HpzDoesNotDivide { size, world } => Objection::new(
             Text::new(
                 "a second partition over {size} ranks does not divide {world} ranks",
-                "{size} 个进程一组的二次切分无法整除 {world} 个进程",
+                "{size} 个 rank 一组的二次切分无法整除 {world} 个 rank",
             ),
             Text::new(
                 "`zero_hpz_partition_size` forms groups of equal size, and DeepSpeed stops if some are left over",
