@@ -29,7 +29,7 @@ pub(super) fn of_choice(report: &PlanReport<'_>, choice: &Fitting, language: Lan
 /// Why an offer is chosen; how much is the same is [`zeropilot_plan::NEGLIGIBLE`].
 pub(super) fn why(language: Language) -> &'static str {
     Text::new(
-        "is on the most GPUs on which a sequence takes the least GPU time, within 5 %",
+        "uses the most GPUs that keep the GPU time per sequence within 5 % of the least",
         "预测每条序列花的 GPU 时间最少（相差 5 % 以内算一样，取卡数多的）",
     )
     .get(language)
@@ -37,7 +37,7 @@ pub(super) fn why(language: Language) -> &'static str {
 
 /// What is being done meanwhile.
 pub fn offers_take_long(language: Language) -> &'static str {
-    Text::new("planning on ever more of the GPUs", "正在按不同卡数分别规划").get(language)
+    Text::new("planning for increasing numbers of GPUs", "正在按不同卡数分别规划").get(language)
 }
 
 /// The head of the table.

@@ -30,7 +30,7 @@ pub(super) fn moment(phase: Phase) -> Text {
 fn reason(larger: &str) -> Option<Text> {
     Some(match larger {
         "activations" => Text::new(
-            "weights, gradients and optimizer states follow from the config, so the activations were larger than predicted: sequences were longer or more of them were used (set the length with --seq-len)",
+            "weights, gradients and optimizer states follow from the config, so the activations were larger than predicted: sequences were longer, or there were more of them (set the length with --seq-len)",
             "权重、梯度和优化器状态由配置决定，超出预测的是激活值：序列比预测的更长或更多（用 --seq-len 指定实际长度）",
         ),
         "temporaries" => Text::new(

@@ -8,9 +8,9 @@ use crate::objection::Objection;
 pub(super) fn objection(refusal: &Refusal) -> Option<Objection> {
     Some(match refusal {
         Refusal::GlobalBatchAndAccumulation => Objection::new(
-            Text::new("--global-batch and --grad-accum say the same thing twice", "--global-batch 和 --grad-accum 重复了"),
+            Text::new("--global-batch and --grad-accum cannot be used together", "--global-batch 和 --grad-accum 重复了"),
             Text::new(
-                "--global-batch determines the accumulation: global batch ÷ micro batch ÷ ranks",
+                "--global-batch determines the gradient accumulation steps: global batch ÷ micro-batch ÷ ranks",
                 "--global-batch 已经决定了梯度累积步数：全局 batch ÷ micro batch ÷ rank 数。",
             ),
             Text::new("keep one of them", "只写一个"),
@@ -40,9 +40,9 @@ pub(super) fn objection(refusal: &Refusal) -> Option<Objection> {
         .with("product", micro.saturating_mul(*world))
         .with("near", nearest_multiple(*global, micro.saturating_mul(*world))),
         Refusal::BatchTooLarge => Objection::new(
-            Text::new("micro batch × accumulation × ranks is out of range", "micro batch × 梯度累积步数 × rank 数超出范围"),
+            Text::new("micro-batch × gradient accumulation × ranks is too large", "micro batch × 梯度累积步数 × rank 数超出范围"),
             Text::new("it does not fit into 64 bits", "超过了 64 位整数。"),
-            Text::new("check the numbers for a slip", "检查是不是多打了几位"),
+            Text::new("check the numbers for typing errors", "检查是不是多打了几位"),
         ),
         Refusal::CheckpointingNotRead(target) => Objection::new(
             Text::new(
@@ -55,7 +55,7 @@ pub(super) fn objection(refusal: &Refusal) -> Option<Objection> {
                 "这一段配置的是 `deepspeed.checkpointing`，需要模型代码自己调用；transformers 的模型用的是 PyTorch 自带的。",
             ),
             Text::new(
-                "leave it out and switch on gradient checkpointing there: --gradient_checkpointing, or \
+                "omit it and turn on gradient checkpointing instead: --gradient_checkpointing, or \
                  model.gradient_checkpointing_enable()",
                 "去掉它，改为开启 gradient checkpointing：--gradient_checkpointing，或 model.gradient_checkpointing_enable()",
             ),
@@ -72,7 +72,7 @@ pub(super) fn objection(refusal: &Refusal) -> Option<Objection> {
         Refusal::Overwritten { key, target } => Objection::new(
             Text::new("{target} overwrites `{key}`", "{target} 会覆盖 `{key}`"),
             Text::new("the value in the file is replaced before DeepSpeed reads it", "文件里写什么都会在 DeepSpeed 读取之前被替换。"),
-            Text::new("leave it out; use the program's own logging (--logging_steps)", "去掉它，用训练程序自己的日志设置（--logging_steps）"),
+            Text::new("omit it; use the program's own logging (--logging_steps)", "去掉它，用训练程序自己的日志设置（--logging_steps）"),
         )
         .with("key", key)
         .with("target", target),
@@ -84,7 +84,7 @@ fn learning(refusal: &Refusal) -> Option<Objection> {
     Some(match refusal {
         Refusal::HyperParameterWithoutOptimizer(name) => Objection::new(
             Text::new(
-                "{name} belongs to an optimizer, and the config has none",
+                "{name} needs an optimizer, and the config has none",
                 "{name} 属于优化器，而配置里没有优化器",
             ),
             Text::new(
@@ -92,7 +92,7 @@ fn learning(refusal: &Refusal) -> Option<Objection> {
                 "优化器由训练脚本创建，写在配置里不会被读取。",
             ),
             Text::new(
-                "give it to the optimizer in your script, or add --optimizer adamw",
+                "set it in the optimizer of your script, or add --optimizer adamw",
                 "写到脚本的优化器里，或加上 --optimizer adamw",
             ),
         )
@@ -103,7 +103,7 @@ fn learning(refusal: &Refusal) -> Option<Objection> {
                 "DeepSpeed passes it on and the optimizer rejects it",
                 "DeepSpeed 会原样传给优化器，然后报错。",
             ),
-            Text::new("leave it out", "去掉它"),
+            Text::new("omit it", "去掉它"),
         )
         .with("optimizer", optimizer.type_name())
         .with("name", name),
@@ -113,42 +113,42 @@ fn learning(refusal: &Refusal) -> Option<Objection> {
                 "training with it would not work, and DeepSpeed does not check it",
                 "这样无法训练，而 DeepSpeed 不会检查。",
             ),
-            Text::new("check the number for a slip", "检查这个数是不是写错了"),
+            Text::new("check the number for typing errors", "检查这个数是不是写错了"),
         )
         .with("option", option)
         .with("value", value),
         Refusal::WarmupWithoutScheduler => Objection::new(
             Text::new(
-                "steps and warm-up belong to a schedule, and the config has none",
+                "steps and warmup need a scheduler, and the config has none",
                 "步数和 warmup 属于学习率调度，而配置里没有",
             ),
             Text::new(
-                "your script builds the schedule, so DeepSpeed would not read them",
+                "your script builds the scheduler, so DeepSpeed would not read them",
                 "调度器由训练脚本创建，写在配置里不会被读取。",
             ),
             Text::new(
-                "add --scheduler WarmupDecayLR, or leave them out",
+                "add --scheduler WarmupDecayLR, or omit them",
                 "加上 --scheduler WarmupDecayLR，或去掉它们",
             ),
         ),
         Refusal::SchedulerWithoutTotal(kind) => Objection::new(
             Text::new("{kind} needs --total-steps", "{kind} 需要 --total-steps"),
             Text::new(
-                "it falls until training ends, so it must know when that is",
+                "the learning rate falls until training ends, so DeepSpeed must know the number of steps",
                 "它要一直降到训练结束，必须知道总步数。",
             ),
             Text::new(
-                "add --total-steps, or use WarmupLR, which stays at its height",
+                "add --total-steps, or use WarmupLR, which stays at its maximum",
                 "加上 --total-steps，或改用升到最高后保持不变的 WarmupLR",
             ),
         )
         .with("kind", kind.type_name()),
         Refusal::WarmupTooLong { warmup, total } => Objection::new(
             Text::new(
-                "a warm-up of {warmup} steps does not end within {total}",
+                "a warmup of {warmup} steps does not end within {total} steps",
                 "warmup {warmup} 步，但总共只训练 {total} 步",
             ),
-            Text::new("the learning rate would never reach its height", "学习率永远升不到最高值。"),
+            Text::new("the learning rate would never reach its maximum", "学习率永远升不到最高值。"),
             Text::new(
                 "make it shorter; 3% to 10% of all steps is common",
                 "缩短 warmup，通常取总步数的 3% 到 10%",

@@ -9,7 +9,7 @@ pub(super) fn objection(refusal: &Refusal) -> Option<Objection> {
     Some(match refusal {
         Refusal::PresetAndStage { preset, stage } => Objection::new(
             Text::new("{preset} is not stage {stage}", "{preset} 不是 stage {stage}"),
-            Text::new("a preset is a stage with what it offloads", "预设就是某个 stage 加上它的卸载设置。"),
+            Text::new("a preset sets the stage and what DeepSpeed offloads", "预设就是某个 stage 加上它的卸载设置。"),
             Text::new("keep one of the two", "两个只写一个"),
         )
         .with("preset", preset)
@@ -71,8 +71,8 @@ pub(super) fn objection(refusal: &Refusal) -> Option<Objection> {
         ),
         Refusal::AsyncIoWithoutNvme => Objection::new(
             Text::new("the --aio options need a disk", "--aio 选项只用于 NVMe"),
-            Text::new("`aio` is read only where something is offloaded to NVMe", "只有 offload 到 NVMe 时才会读取 `aio`。"),
-            Text::new("leave them out, or use the preset zero3_nvme", "去掉这些选项，或使用预设 zero3_nvme"),
+            Text::new("DeepSpeed reads `aio` only with NVMe offload", "只有 offload 到 NVMe 时才会读取 `aio`。"),
+            Text::new("omit them, or use the preset zero3_nvme", "去掉这些选项，或使用预设 zero3_nvme"),
         ),
         other => return knob(other),
     })
@@ -86,15 +86,15 @@ fn knob(refusal: &Refusal) -> Option<Objection> {
                 "DeepSpeed would accept the key, and it would have no effect",
                 "DeepSpeed 会接受这个键，但它不起作用。",
             ),
-            Text::new("leave it out, or use stage {stages}", "去掉它，或改用 stage {stages}"),
+            Text::new("omit it, or use stage {stages}", "去掉它，或改用 stage {stages}"),
         )
         .with("key", knob.path())
         .with("stage", stage.number())
         .with("stages", stages(*knob)),
         Refusal::KnobWithoutOffload(knob) => Objection::new(
             Text::new("`{key}` needs {section} {device}", "`{key}` 需要 {section} {device}"),
-            Text::new("the section it stands in is not written, or does not read it", "它所在的那一段没有写出来，或者不会读取它。"),
-            Text::new("add {section} {device}, or leave the key out", "加上 {section} {device}，或去掉这个键"),
+            Text::new("without it, the config lacks the section of this key, or DeepSpeed ignores the key", "它所在的那一段没有写出来，或者不会读取它。"),
+            Text::new("add {section} {device}, or omit the key", "加上 {section} {device}，或去掉这个键"),
         )
         .with("key", knob.path())
         .with("section", section(*knob))
@@ -121,7 +121,7 @@ fn knob(refusal: &Refusal) -> Option<Objection> {
         Refusal::Zero(knob) => Objection::new(
             Text::new("`{key}` cannot be 0", "`{key}` 不能为 0"),
             Text::new("DeepSpeed needs at least one", "DeepSpeed 要求至少为 1。"),
-            Text::new("write a positive number, or leave it out", "写一个正数，或去掉它"),
+            Text::new("write a positive number, or omit the key", "写一个正数，或去掉它"),
         )
         .with("key", knob.path()),
         Refusal::HpzDoesNotDivide { size, world } => Objection::new(
@@ -146,7 +146,7 @@ fn knob(refusal: &Refusal) -> Option<Objection> {
                 "the quantized all-to-all replaces the reduce-scatter, and DeepSpeed stops without it",
                 "量化的 all-to-all 是用来代替 reduce-scatter 的，没有它 DeepSpeed 会报错退出。",
             ),
-            Text::new("leave one of the two out", "去掉其中一个"),
+            Text::new("omit one of the two", "去掉其中一个"),
         ),
         _ => return None,
     })
