@@ -35,28 +35,28 @@ const fn case(
 const CASES: [Case; 25] = [
     case(
         ("qwen3-8b", "full", "5x44GB", 4096),
-        "ZeRO-3 for an 8B on 44 GB cards",
+        "ZeRO-3 for an 8B on 44 GB GPUs",
         "right: stage 2 keeps 2Ψ of weights and 12Ψ/5 of states, 36 GB before gradients and activations",
     ),
     case(
         ("Qwen3-30B-A3B", "lora", "5x44GB", 2048),
         "LoRA needs only ZeRO-2",
-        "wrong: below stage 3 every card holds all weights, 2 × 30.5B = 61 GB",
+        "wrong: below stage 3, every GPU stores all weights, 2 × 30.5B = 61 GB",
     ),
     case(
         ("Qwen3-30B-A3B", "qlora", "5x44GB", 2048),
         "quantize the base instead",
-        "does not help: the experts of a layer are one parameter of three dimensions, which loading in four bits leaves in 16",
+        "does not help: the experts of a layer are one three-dimensional parameter, which stays in 16-bit when the model is loaded in 4-bit",
     ),
     case(
         ("Qwen3-30B-A3B", "full", "8xA100-80G", 2048),
-        "ZeRO-2 trains a 30B on 80 GB cards",
+        "ZeRO-2 trains a 30B on 80 GB GPUs",
         "wrong: 2 × 30.5B of weights + 12 × 30.5B / 8 of states = 107 GB",
     ),
     case(
         ("llama-2-7b", "full", "1x24GB", 2048),
         "a 7B trains on 24 GB",
-        "only from the host: weights, gradients and states are 16 × 6.7B = 108 GB",
+        "only with offload to the host: weights, gradients and states are 16 × 6.7B = 108 GB",
     ),
     case(
         ("llama-2-7b", "lora", "1x24GB", 2048),
@@ -65,18 +65,18 @@ const CASES: [Case; 25] = [
     ),
     case(
         ("llama-3.1-70b", "full", "8xA100-80G", 2048),
-        "70B on eight 80 GB cards with ZeRO-3",
-        "not without the host: 14 × 70.6B / 8 = 123 GB of weights and states",
+        "70B on eight 80 GB GPUs with ZeRO-3",
+        "not without offload to the host: 14 × 70.6B / 8 = 123 GB of weights and states",
     ),
     case(
         ("llama-3.1-70b", "lora", "8xA100-80G", 2048),
-        "LoRA for a 70B on eight 80 GB cards",
-        "with stage 3: 141 GB of weights are 17.6 GB on each, unshared they fit on none",
+        "LoRA for a 70B on eight 80 GB GPUs",
+        "right with stage 3, where 141 GB of weights are 17.6 GB on each GPU; without sharding, they fit on none",
     ),
     case(
         ("llama-3.1-70b", "qlora", "2x24GB", 512),
-        "a 70B on two gaming cards",
-        "no: before ZeRO-3 shards anything, transformers loads the whole quantized model on every card, 35 GB in four bits, and embedding and projection, 2.1 GB each, in 16",
+        "a 70B on two gaming GPUs",
+        "no: before ZeRO-3 shards anything, transformers loads the whole quantized model on every GPU, 35 GB in 4-bit, and the embedding and the output layer, 2.1 GB each, in 16-bit",
     ),
     case(
         ("llama-3.1-405b", "full", "2048x8xH100", 8192),
@@ -86,42 +86,42 @@ const CASES: [Case; 25] = [
     case(
         ("llama-3.1-405b", "full", "8x8xH100", 4096),
         "64 H100 for a 405B",
-        "not without the host: 14 × 406B / 64 = 89 GB",
+        "not without offload to the host: 14 × 406B / 64 = 89 GB",
     ),
     case(
         ("llama-3.1-8b", "full", "8xA100-80G", 4096),
-        "ZeRO-2 for an 8B on eight 80 GB cards",
+        "ZeRO-2 for an 8B on eight 80 GB GPUs",
         "right, and stage 1 fits too: 2Ψ + 12Ψ/8 = 28 GB, gradients 2Ψ more",
     ),
     case(
         ("llama-3.1-8b", "full", "4xA100-40G", 4096),
-        "four 40 GB cards for an 8B",
-        "stage 3 keeps 14 × 8B / 4 = 28 GB, the logits of 128,256 words decide",
+        "four 40 GB GPUs for an 8B",
+        "stage 3 stores 14 × 8B / 4 = 28 GB per GPU; the logits over a vocabulary of 128,256 decide",
     ),
     case(
         ("llama-3.1-8b", "full", "8xRTX4090", 2048),
-        "eight 24 GB cards for an 8B",
+        "eight 24 GB GPUs for an 8B",
         "14 × 8B / 8 = 14 GB of weights and states",
     ),
     case(
         ("qwen2.5-0.5b", "full", "1x24GB", 2048),
         "always use ZeRO",
-        "one card shares nothing: plain training fits",
+        "a single GPU has no rank to share with; training without ZeRO fits",
     ),
     case(
         ("qwen2.5-1.5b", "full", "1x24GB", 2048),
         "a 1.5B fits on 24 GB",
-        "not alone: 16 × 1.54B = 24.7 GB, and the card has 23",
+        "not without offload: 16 × 1.54B = 24.7 GB, and the GPU has 23",
     ),
     case(
         ("gpt2-xl", "full", "1x16GB", 1024),
-        "16 GB are enough for GPT-2 XL",
-        "only from the host: 16 × 1.56B = 25 GB",
+        "16 GB is enough for GPT-2 XL",
+        "only with offload to the host: 16 × 1.56B = 25 GB",
     ),
     case(
         ("flan-t5-xxl", "full", "8xA100-40G", 512),
-        "ZeRO-2 for an 11B on 40 GB cards",
-        "2 × 11.1B + 12 × 11.1B / 8 = 39 GB before gradients and activations: stage 3",
+        "ZeRO-2 for an 11B on 40 GB GPUs",
+        "wrong: 2 × 11.1B + 12 × 11.1B / 8 = 39 GB before gradients and activations; stage 3 fits",
     ),
     case(
         ("mixtral-8x7b", "full", "8xH100", 4096),
@@ -130,33 +130,33 @@ const CASES: [Case; 25] = [
     ),
     case(
         ("mistral-7b", "full", "2xA100-80G", 4096),
-        "two 80 GB cards for a 7B",
+        "two 80 GB GPUs for a 7B",
         "not with stage 2: 2Ψ + 12Ψ/2 = 58 GB of weights and states, and gradients and activations do not fit next to them; stage 3 fits",
     ),
     case(
         ("llama-2-13b", "full", "8xA100-40G", 4096),
         "ZeRO-3 saves 64 times",
-        "8 times on 8 cards: 14 × 13B / 8 = 23 GB",
+        "8 times on 8 GPUs: 14 × 13B / 8 = 23 GB",
     ),
     case(
         ("llama-2-70b", "full", "2x8xA100-80G", 4096),
-        "sixteen 80 GB cards for a 70B",
-        "14 × 69B / 16 = 60 GB, gradients of one bucket, activations recomputed",
+        "sixteen 80 GB GPUs for a 70B",
+        "14 × 69B / 16 = 60 GB, plus gradients of one bucket and recomputed activations",
     ),
     case(
         ("deepseek-v3", "full", "64x8xH100", 4096),
         "671B cannot be trained by ZeRO alone",
-        "true here, but not for its states, 14 × 671B / 512 = 18 GB: the experts of one layer, 11.3B, are gathered together and get their gradients together, 22.5 GB each",
+        "true here, but not because of its states, 14 × 671B / 512 = 18 GB: stage 3 gathers the experts of one layer (11.3B) together, and their gradients appear together, 22.5 GB each",
     ),
     case(
         ("qwen2.5-72b", "qlora", "1xA100-80G", 2048),
-        "a 72B on one 80 GB card",
-        "with four bits: 36 GB of weights and their scales",
+        "a 72B on one 80 GB GPU",
+        "right in 4-bit: 36 GB of weights and their scales",
     ),
     case(
         ("gemma-2-9b", "lora", "1x24GB", 2048),
         "LoRA for a 9B on 24 GB",
-        "18.5 GB of frozen weights; the logits of 256,000 words decide",
+        "18.5 GB of frozen weights; the logits over a vocabulary of 256,000 decide",
     ),
 ];
 
@@ -243,10 +243,10 @@ fn row(case: &Case) -> String {
 fn the_table_of_plans_is_what_the_planner_says() {
     let mut text = "# Rules of thumb and what the planner says\n\n\
         Written by `cargo test -p zeropilot --test plans` with `ZEROPILOT_UPDATE_DOCS=1` from the output of `zeropilot plan`. \
-        Sizes are GiB per GPU; “too large” is what the smallest form of a stage without offload lacks for its upper bound. \
-        Host memory is taken to be enough. Ψ is the number of parameters; a bf16 weight takes 2 bytes, Adam's states with \
-        the fp32 weights 12.\n\n\
-        | question | GPUs | choice | needs | too large | what people say, and the arithmetic |\n\
+        Sizes are GiB per GPU; “too large” is how far the upper bound of the smallest form of a stage without offload exceeds the GPU. \
+        The plans assume enough host memory. Ψ is the number of parameters; a bf16 weight takes 2 bytes, Adam's states and \
+        the fp32 master weights take 12.\n\n\
+        | question | GPUs | recommended strategy | needs | too large | common claim, and the arithmetic |\n\
         | --- | --- | --- | --- | --- | --- |\n"
         .to_owned();
     text.extend(CASES.iter().map(row));
