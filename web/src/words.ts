@@ -16,7 +16,7 @@ const WORDS = {
   model: ["Model", "模型"], modelHint: ["Search built-in models, or drop a config.json here", "搜索内置模型，或把 config.json 拖到这里"],
   pasteConfig: ["Use a config.json instead", "改用 config.json"], configText: ["Content of config.json", "config.json 的内容"],
   configUsed: ["config.json is used instead of a built-in model", "正在使用 config.json，而不是内置模型"], configClear: ["Back to built-in models", "改回内置模型"],
-  card: ["GPU", "GPU 型号"], cardHint: ["A card, or its memory such as 44GB", "型号，或显存大小，如 44GB"],
+  card: ["GPU", "GPU 型号"], cardHint: ["A GPU, or its memory such as 44GB", "型号，或显存大小，如 44GB"],
   count: ["GPUs per node", "每节点卡数"], nodes: ["Nodes", "节点数"], hostRam: ["Host memory", "主机内存"], hostRamHint: ["such as 512GiB", "如 512GiB"],
   method: ["Method", "训练方式"], full: ["Full", "全参数"], rank: ["LoRA rank", "LoRA rank"],
   precision: ["Precision", "精度"], sequence: ["Sequence length", "序列长度"], tokens: ["tokens", "token"],
@@ -30,7 +30,7 @@ const WORDS = {
   buckets: ["The recommended strategy has its own bucket sizes; the rows below it have DeepSpeed's defaults.", "推荐方案的通信桶大小已按模型调整；其余各行用 DeepSpeed 默认值。"],
   barsWith: ["micro batch {micro}, {tokens} tokens, {how}", "micro batch {micro}，{tokens} token，{how}"],
   recomputing: ["gradient checkpointing", "开启梯度检查点"], keeping: ["no gradient checkpointing", "不用梯度检查点"],
-  strategy: ["Strategy", "方案"], gpu: ["GPU", "显存"], host: ["Host per node", "每节点内存"], verdict: ["Verdict", "结论"], barHead: ["What fills it", "由什么占满"],
+  strategy: ["Strategy", "方案"], gpu: ["GPU", "显存"], host: ["Host per node", "每节点内存"], verdict: ["Verdict", "结论"], barHead: ["Memory use", "由什么占满"],
   limit: ["{bytes} per GPU", "每卡 {bytes}"],
   config: ["DeepSpeed config", "DeepSpeed 配置"], copy: ["Copy", "复制"], copied: ["Copied", "已复制"], download: ["Download", "下载"],
   launch: ["Start it with", "启动命令"], alternatives: ["Alternatives that fit", "也放得下的方案"], fallbacks: ["If it still runs out of memory", "如果仍然显存不足，依次尝试"],
@@ -64,8 +64,8 @@ const WORDS = {
   kept: ["Kept by each rank", "每个 rank 保留"], slice: ["its slice, 1 of {count}", "自己那一片（{count} 份之一）"], copy1: ["a full copy", "完整一份"],
   storyTitle: ["ZeRO in seven steps", "七步看懂 ZeRO"], storyLead: ["A short tour with the numbers of your model. Each step sets the controls below.", "用你的模型的真实数字走一遍。每一步都会设置下面的选项。"], storyStart: ["Start the tour", "开始"], next: ["Next", "下一步"], back: ["Back", "上一步"], moreAbout: ["Read more", "详细说明"], fullScreen: ["Full screen", "全屏"],
   filmAxis: ["GPU memory in tensors", "张量占用的显存"], filmPeak: ["Fullest: {bytes}", "峰值：{bytes}"],
-  perRank: ["{bytes} per rank", "每个 rank {bytes}"], folklore: ["What people say, and what holds", "常见说法与事实"], said: ["People say", "常见说法"], holds: ["What holds", "事实"], here: ["With your numbers", "按你的数字"],
-  concepts: ["Concepts", "概念"], broken: ["The engine could not be loaded: {error}", "引擎无法加载：{error}"], part: ["Part", "组成"], modelStates: ["model states", "模型状态"],
+  perRank: ["{bytes} per rank", "每个 rank {bytes}"], folklore: ["Common claims and facts", "常见说法与事实"], said: ["Claim", "常见说法"], holds: ["Fact", "事实"], here: ["With your numbers", "按你的数字"],
+  concepts: ["Concepts", "概念"], broken: ["zeropilot could not be loaded: {error}", "zeropilot 无法加载：{error}"], part: ["Part", "组成"], modelStates: ["model states", "模型状态"],
   ...PLAN_WORDS,
 } as const satisfies Record<string, readonly [string, string]>;
 

@@ -27,7 +27,7 @@ pub(crate) static RULE: Rule = Rule {
 
 static WORDING: Wording = Wording {
     message: Text::new(
-        "`super_offload` needs `device` `cpu` in `offload_optimizer`",
+        "`super_offload` needs the `device` of `offload_optimizer` to be `cpu`",
         "`super_offload` 需要 `offload_optimizer` 的 `device` 为 `cpu`",
     ),
     why: Text::new(
