@@ -41,14 +41,14 @@ pub(super) fn objection(refusal: &Refusal) -> Objection {
         ),
         Refusal::StaticAndDynamicLossScale => Objection::new(
             Text::new(
-                "--loss-scale fixes the scale, the other options say how to search for it",
+                "--loss-scale sets a fixed scale, but the other options are for a dynamic loss scale",
                 "--loss-scale 固定了数值，而其他选项是用来动态调整的",
             ),
             Text::new(
                 "with a fixed scale, DeepSpeed reads neither window nor hysteresis nor the initial power",
                 "数值固定后，DeepSpeed 不会读取 window、hysteresis 和 initial power。",
             ),
-            Text::new("drop --loss-scale to have it searched, or keep it alone", "想动态调整就去掉 --loss-scale，否则只保留它"),
+            Text::new("omit --loss-scale for a dynamic loss scale, or omit the other options", "想动态调整就去掉 --loss-scale，否则只保留它"),
         ),
         Refusal::LossScaleNotPositive(scale) => Objection::new(
             Text::new("the loss scale {scale} is not above zero", "loss scale {scale} 不大于 0"),
@@ -56,7 +56,7 @@ pub(super) fn objection(refusal: &Refusal) -> Objection {
                 "the loss is multiplied by it; 0 makes DeepSpeed adjust the scale itself",
                 "loss 要乘以它；0 表示由 DeepSpeed 动态调整。",
             ),
-            Text::new("leave --loss-scale out to have it searched", "想动态调整就不要写 --loss-scale"),
+            Text::new("omit --loss-scale for a dynamic loss scale", "想动态调整就不要写 --loss-scale"),
         )
         .with("scale", scale),
         other => zero::objection(other).or_else(|| training::objection(other)).unwrap_or_else(unknown),

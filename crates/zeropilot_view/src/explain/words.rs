@@ -50,7 +50,7 @@ pub(super) fn unit_name(unit: Unit) -> &'static str {
 pub(super) fn unit(unit: Unit, language: Language) -> &'static str {
     let text = match unit {
         Unit::Boolean => Text::new("true or false", "true 或 false"),
-        Unit::Choice => Text::new("one of some words or numbers", "若干选项之一"),
+        Unit::Choice => Text::new("one of several options", "若干选项之一"),
         Unit::Elements => Text::new("elements of a tensor, not bytes", "张量的元素个数，不是字节"),
         Unit::Bytes => Text::new("bytes", "字节"),
         Unit::Samples => Text::new("samples", "样本数"),
