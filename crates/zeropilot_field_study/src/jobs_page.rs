@@ -165,22 +165,27 @@ fn precision(study: &JobStudy, labels: &[Label]) -> String {
             format!("| {} | {verdict} | {} | {now} |", label.rule, label.reason)
         })
         .collect();
-    let unread: BTreeSet<&str> = study
-        .found
-        .iter()
-        .map(|found| found.rule)
-        .filter(|code| !labels.iter().any(|label| label.rule == *code))
-        .collect();
+    let has_label = |found: &Found| labels.iter().any(|label| label.is_about(found));
+    let unread: Vec<&str> =
+        study.found.iter().filter(|found| !has_label(found)).map(|found| found.rule).collect();
+    let codes: BTreeSet<&str> = unread.iter().copied().collect();
     let unread = match unread.len() {
-        0 => "Every rule that fires is among them.".to_owned(),
-        _ => format!("Not among them: {}.", Vec::from_iter(unread).join(", ")),
+        0 => "Every finding that is reported now is among them.".to_owned(),
+        count => {
+            let codes = Vec::from_iter(codes).join(", ");
+            format!("Findings that are reported now and have no verdict: {count} ({codes}).")
+        }
     };
     format!(
         "## Precision\n\n\
          {} findings have a verdict (`knowledge/findings/job_labels.jsonl`): {right} are true, {wrong} were false, {open} cannot be decided from the repository. \
-         Of the decided ones {before:.0} % were true as first found. The rules were then corrected by them, so that the figure after it is no measure of its own: of \
-         those that are still reported, {told_right} are true and {still} false. {unread} A script looked up the stated fact for the frequent rules; for the others \
-         one reader gave one reason for each rule and opened some of the files. A second reader has not checked them.\n\n\
+         Of the decided ones {before:.0} % were true when they were read. The rules were then corrected by them, so that the figure after it is no measure of its own: of \
+         those that are still reported, {told_right} are true and {still} false. {unread}\n\n\
+         The first reader judged 146 of them: a script looked up the stated fact for the frequent rules; for the others one reason was given for each rule and some of \
+         the files were opened. A second reader judged these 146 again, without looking up their verdicts (the table of those that are not true was known): for the \
+         frequent rules a script printed what every config and launch says, and for K26, O10 and O11 the programs were searched for who reads the config; for the others the files of the job and \
+         the sources of DeepSpeed, accelerate, transformers and TRL were opened. The two agree on 137 (94 %; Cohen's kappa 0.83). On the other 9 the second reader \
+         found what speaks against the first verdict: 7 are false now and 2 open. The rest has been judged by the second reader only.\n\n\
          | rule | verdict | why | now |\n| --- | --- | --- | --- |\n{}\n",
         labels.len(),
         rows.join("\n"),

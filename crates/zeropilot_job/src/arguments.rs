@@ -15,6 +15,8 @@ pub struct Given {
     pub dictionary: Option<Place>,
     /// Who reads the config, where the launch shows it.
     pub front_end: Option<FrontEnd>,
+    /// Whether the training script opens the config itself: what it hands on from there does not show who reads it.
+    pub is_reader_hidden: bool,
     /// Arguments whose values are known, the later ones counting.
     pub values: Vec<Said>,
     /// Names whose values only the run knows.

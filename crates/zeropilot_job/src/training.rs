@@ -129,8 +129,19 @@ impl Reader<'_> {
         } else {
             accelerator.map(|_| FrontEnd::Accelerate)
         };
-        given.front_end = match written.is_empty() && initialize.is_empty() && self.opens_config() {
-            // What it hands on from there does not show who reads it.
+        let opens_config = written.is_empty() && self.opens_config();
+        if let [call, ..] = initialize.as_slice()
+            && parses
+            && opens_config
+            && !self.makes_trainer()
+        {
+            // Only its own options are parsed, and DeepSpeed gets what it makes of the file.
+            given.front_end = Some(FrontEnd::DeepSpeed);
+            given.config = Some(Named { text: None, place: Place::in_file(self.name, call.span) });
+            return;
+        }
+        given.is_reader_hidden = opens_config && initialize.is_empty();
+        given.front_end = match given.is_reader_hidden {
             true => None,
             false => front_end.or(given.front_end),
         };
@@ -157,6 +168,10 @@ impl Reader<'_> {
         };
         let mut calls = self.script.calls.iter().filter(|call| call.name() == "open");
         calls.any(|call| call.positional.first().is_some_and(|(_, span)| is_config(span)))
+    }
+
+    fn makes_trainer(&self) -> bool {
+        self.script.calls.iter().any(|call| call.name().ends_with("Trainer"))
     }
 
     /// Several calls that make training arguments: none of their fields is known.
@@ -276,9 +291,26 @@ impl Reader<'_> {
             };
             self.config(value, span, &line, given);
         }
-        if let Some((Value::Call(class), span)) = call.keyword("optimizer") {
-            given.say(CLIENT_OPTIMIZER, class, Place::in_file(self.name, span));
+        if let Some((value, span)) = call.keyword("optimizer") {
+            let class = match value {
+                Value::Call(class) => Some(class.as_str()),
+                // The name is often bound again, to what this call gives.
+                _ => call.handed(2, "optimizer").and_then(|name| self.made_before(call, name)),
+            };
+            if let Some(class) = class {
+                given.say(CLIENT_OPTIMIZER, class, Place::in_file(self.name, span));
+            }
         }
+    }
+
+    /// What is called to make a name, where only one assignment before a call in its function does and always runs.
+    fn made_before(&self, call: &Call, name: &str) -> Option<&str> {
+        let assigned = self.script.assignments.iter().filter(|it| {
+            it.target == name && it.scope == call.scope && it.span.end <= call.span.start
+        });
+        let makes = |it: &&Call| call.follows(it) && it.bound_names == [name];
+        let made = self.script.calls.iter().find(makes)?;
+        (assigned.count() == 1 && made.questions.is_empty()).then_some(made.callee.as_str())
     }
 
     fn accelerator(&self, call: &Call, given: &mut Given) {

@@ -193,6 +193,65 @@ fn a_script_may_set_its_own_rank() {
     assert_eq!(alarms(&report), ["L01"]);
 }
 
+#[test]
+fn a_script_that_opens_the_config_need_not_start_deepspeed() {
+    let parse = "(options,) = HfArgumentParser((Options,)).parse_args_into_dataclasses()\n";
+    let of = |body: &str| {
+        let script = format!("{parse}{body}\n");
+        let files = [("chat.py", script.as_str()), ("ds.json", SMALL)];
+        codes(&judged("python chat.py --deepspeed ds.json", &files))
+    };
+    assert!(of("Trainer(model, options).train()").contains(&"L01"));
+    let served = of("with open(options.deepspeed) as f:\n    serve(json.load(f))");
+    assert!(!served.contains(&"L01"), "{served:?}");
+}
+
+#[test]
+fn a_config_that_a_script_edits_is_not_read_by_the_trainer() {
+    let script = "(args,) = HfArgumentParser((Arguments,)).parse_args_into_dataclasses()\nwith open(args.deepspeed) as f:\n    config = json.load(f)\nconfig['train_batch_size'] = 8\nengine = deepspeed.initialize(model=model, config_params=config)[0]\n";
+    let config =
+        r#"{"train_batch_size": "auto", "steps_per_print": 10, "zero_optimization": {"stage": 3}}"#;
+    let of = |script: &str| {
+        let files = [("serve.py", script), ("ds.json", config)];
+        codes(&judged("deepspeed --num_gpus 8 serve.py --deepspeed ds.json", &files))
+    };
+    let found = of(script);
+    assert!(!["K26", "S01", "A01"].iter().any(|code| found.contains(code)), "{found:?}");
+    let trained = format!("{script}Trainer(model, args).train()\n");
+    assert!(of(&trained).contains(&"K26"));
+}
+
+#[test]
+fn a_file_of_accelerate_does_not_show_who_saves() {
+    let config = r#"{"train_micro_batch_size_per_gpu": "auto", "zero_optimization": {"stage": 3}}"#;
+    let yaml = "distributed_type: DEEPSPEED\ndeepspeed_config:\n  deepspeed_config_file: ds.json\nnum_processes: 2\n";
+    let of = |program: &str| {
+        let files = [("a.yaml", yaml), ("ds.json", config), ("train.py", program)];
+        codes(&judged("accelerate launch --config_file a.yaml train.py", &files))
+    };
+    let made = "args = TrainingArguments(output_dir='out', per_device_train_batch_size=1)\ntrainer = Trainer(model=model, args=args)\n";
+    assert!(of(&format!("{made}trainer.train()\n")).contains(&"S01"));
+    for silent in ["main()\n".to_owned(), format!("{made}trainer.predict(data)\n")] {
+        assert!(!of(&silent).contains(&"S01"), "{silent}");
+    }
+}
+
+#[test]
+fn an_optimizer_whose_name_is_bound_again_is_still_that_of_the_script() {
+    let script = "def main(args):\n    optimizer = torch.optim.SGD(model.parameters(), 0.1)\n    model, optimizer, _, _ = deepspeed.initialize(args=args, model=model, optimizer=optimizer, config='ds.json')\n";
+    let config = SMALL.replace("AdamW", "Adam").replace("1e-4", "1e-4, \"weight_decay\": 0.1");
+    let of = |script: &str| {
+        let files = [("train.py", script), ("ds.json", config.as_str())];
+        codes(&judged("deepspeed --num_gpus 2 train.py", &files))
+    };
+    let found = of(script);
+    assert!(found.contains(&"O27") && !found.contains(&"O05"), "{found:?}");
+    let chosen =
+        script.replace("    optimizer = torch", "    if args.own:\n      optimizer = torch");
+    assert!(!of(&chosen).contains(&"O27"));
+    assert!(of(&script.replace(", optimizer=optimizer", "")).contains(&"O05"));
+}
+
 const STAGE_3: &str = r#"{"train_micro_batch_size_per_gpu": 2, "gradient_accumulation_steps": 4, "bf16": {"enabled": true}, "zero_optimization": {"stage": 3, "stage3_gather_16bit_weights_on_model_save": true}, "optimizer": {"type": "AdamW", "params": {"lr": 1e-4}}}"#;
 
 /// Loops that train on all ranks alike, in the shapes that people write them in.

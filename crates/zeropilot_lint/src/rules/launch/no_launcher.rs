@@ -48,7 +48,9 @@ pub(crate) fn check(job: &JobView<'_>, found: &mut Findings) {
         let sets_ranks =
             launch.variables.iter().chain(&job.job.exported).any(|set| set.name == "RANK");
         let is_set_inside = launch.script.as_ref().is_some_and(sets_its_rank);
-        if !sets_ranks && !is_set_inside && !launch.is_repeated {
+        // A script that opens the config itself need not start DeepSpeed at all.
+        let is_hidden = launch.given.is_reader_hidden;
+        if !sets_ranks && !is_set_inside && !launch.is_repeated && !is_hidden {
             found.here(Diagnostic::new(&RULE, &WORDING, "", launch.span()));
         }
     }

@@ -1,3 +1,5 @@
+use zeropilot_config::front_end::FrontEnd;
+
 use crate::diagnostic::Diagnostic;
 use crate::diagnostic::Fix;
 use crate::edit::Edit;
@@ -52,6 +54,10 @@ static WORDING: Wording = Wording {
 
 pub(crate) fn check(subject: &Subject<'_>, found: &mut Vec<Diagnostic>) {
     let Some((name, node)) = subject.optimizer_type() else { return };
+    // The engine does not build the optimizer of the config where the script hands it one.
+    if subject.front_end == FrontEnd::DeepSpeed && subject.script.client_optimizer.is_some() {
+        return;
+    }
     let decay = subject.node(["optimizer", "params", "weight_decay"]);
     let Some(decay) = decay.filter(|decay| number(decay).is_some_and(|decay| decay != 0.0)) else {
         return;

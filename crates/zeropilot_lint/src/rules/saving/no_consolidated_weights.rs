@@ -9,7 +9,7 @@ use crate::edit::insert_members;
 use crate::reading::ZERO;
 use crate::reading::at_member;
 use crate::rule::{Example, Group, Rule, Severity, Wording};
-use crate::script::Script;
+use crate::script::{Job, Script};
 use crate::subject::Subject;
 use zeropilot_text::Text;
 
@@ -69,6 +69,11 @@ pub(crate) fn check(subject: &Subject<'_>, found: &mut Vec<Diagnostic>) {
     if !is_whole || subject.stage() != Some(3) {
         return;
     }
+    let job = subject.script.job.as_ref();
+    // Where its files do not show a Trainer, or only predictions, nothing is known of a save.
+    if job.is_some_and(|job| subject.is_reader_guessed || only_predicts(job)) {
+        return;
+    }
     let is_false = |member: &Member| member.value.value == Value::Bool(false);
     let gathers = match subject.zero_member("gather_16bit_weights_on_model_save") {
         None => subject.node([ZERO, "stage3_gather_fp16_weights_on_model_save"]).is_some(),
@@ -87,4 +92,10 @@ pub(crate) fn check(subject: &Subject<'_>, found: &mut Vec<Diagnostic>) {
                 .fix(edit.map(|edit| Fix::guess(title, vec![edit]))),
         );
     }
+}
+
+/// Whether a script makes predictions and neither trains nor saves a model.
+fn only_predicts(job: &Job) -> bool {
+    let has = |name: &str| job.calls.iter().flatten().any(|call| call == name);
+    has("predict") && !["train", "save_model", "save_pretrained"].into_iter().any(has)
 }

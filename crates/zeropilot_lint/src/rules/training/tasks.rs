@@ -124,6 +124,12 @@ impl<'a> Task<'a> {
         }
     }
 
+    /// Whether the training program is told to read arguments from a file, known or not.
+    fn names_settings(&self) -> bool {
+        let is_unknown = self.launch.given.unknown.iter().any(|unknown| unknown == "config");
+        self.said("config").is_some() || is_unknown
+    }
+
     /// Whether nothing but what was read reaches the trainer.
     fn is_settled(&self) -> bool {
         let script = self.launch.script.as_ref();
@@ -132,7 +138,7 @@ impl<'a> Task<'a> {
         let own = own_words(self.launch);
         let is_read_from_file = self.launch.program.is_some()
             && !self.launch.is_axolotl()
-            && (self.said("config").is_some() || own.iter().any(is_yaml));
+            && (self.names_settings() || own.iter().any(is_yaml));
         !has_more && !is_read_from_file && !has_loose_words(own)
     }
 }
@@ -194,6 +200,7 @@ mod tests {
             "\"$@\"",
             "--bf16 $MORE $EVEN_MORE",
             "--config dpo.yaml",
+            "--config $RECIPE",
             "dpo.yaml",
             "--use_peft",
             "--use_peft $ADAPT",
