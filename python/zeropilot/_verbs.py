@@ -335,6 +335,10 @@ def plan(
     *,
     gpus: str,
     host_ram: Optional[Size] = None,
+    stage: Optional[int] = None,
+    offload: Optional[str] = None,
+    micro_batch: Optional[int] = None,
+    grad_checkpointing: Optional[bool] = None,
     global_batch: Optional[int] = None,
     precision: Optional[str] = None,
     seq_len: Optional[Size] = None,
@@ -375,6 +379,8 @@ def plan(
 ) -> Plan:
     """What to run on these GPUs: the choice with its config, what else fits, what does not, and what to fall back to.
 
+    ``stage``, ``offload`` (``"none"``, ``"optimizer"``, ``"all"``), ``micro_batch`` and ``grad_checkpointing`` are chosen
+    unless given; what is given is kept in every strategy.
     ``target`` is who reads the config: ``"deepspeed"``, ``"hf-trainer"``, ``"accelerate"``, ``"swift"``,
     ``"llamafactory"`` or ``"axolotl"``. ``fused_loss`` may be ``"either"``; states are kept on a disk only if ``nvme_path``
     names a directory on one. ``objective`` is ``"time"``, ``"cost"`` (on fewer GPUs if that is cheaper) or
@@ -387,6 +393,8 @@ def plan(
     )
     training = _given(
         seq_len=seq_len,
+        micro_batch=micro_batch,
+        grad_checkpointing=grad_checkpointing,
         method=method,
         quantization=quantization,
         lora_rank=lora_rank,
@@ -400,6 +408,8 @@ def plan(
     )
     request = _given(
         machines=_given(gpus=gpus, host_ram=host_ram, network=network),
+        stage=stage,
+        offload=offload,
         global_batch=global_batch,
         max_seq_len=max_seq_len or None,
         precision=precision,

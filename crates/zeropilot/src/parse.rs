@@ -10,11 +10,20 @@ use zeropilot_text::Language;
 use crate::cli::Cli;
 use crate::help_zh;
 
-/// Parts of a request that a command has no use for: a plan chooses its own batch.
-const UNUSED: [(&str, &[&str]); 3] = [
-    ("memory", &["network", "nvme"]),
-    ("plan", &["micro_batch", "grad_accum", "grad_checkpointing"]),
-    ("simulate", &["rank"]),
+/// Parts of a request that a command has no use for: a plan chooses its own accumulation.
+const UNUSED: [(&str, &[&str]); 3] =
+    [("memory", &["network", "nvme"]), ("plan", &["grad_accum"]), ("simulate", &["rank"])];
+
+/// What a plan chooses where it is not given, and a prediction does not.
+const CHOSEN: [(&str, &str); 2] = [
+    (
+        "micro_batch",
+        "Micro-batch size: sequences per GPU and forward pass [default: chosen by zeropilot]",
+    ),
+    (
+        "grad_checkpointing",
+        "Recompute every layer in the backward pass (gradient checkpointing) [default: chosen by zeropilot]",
+    ),
 ];
 
 /// Reads the arguments, with help in the given language.
@@ -32,9 +41,15 @@ pub(crate) fn parse(arguments: Vec<OsString>, language: Language) -> Result<Cli,
 /// All verbs and options, with their help in a language.
 pub(crate) fn definition(language: Language) -> Command {
     let command = Cli::command().mut_subcommands(|verb| {
-        let unused = unused(verb.get_name());
+        let (unused, is_plan) = (unused(verb.get_name()), verb.get_name() == "plan");
         verb.mut_args(|argument| {
-            let is_unused = unused.contains(&argument.get_id().as_str());
+            let id = argument.get_id().as_str();
+            let is_unused = unused.contains(&id);
+            let chosen = CHOSEN.iter().find(|(chosen, _)| is_plan && *chosen == id);
+            let argument = match chosen {
+                Some((_, help)) => argument.help(*help),
+                None => argument,
+            };
             spelled(argument).hide(is_unused)
         })
     });

@@ -288,3 +288,56 @@ fn plans_that_nobody_would_run_are_warned_of() {
     assert!(!said.contains("of host memory on every node"), "{said}");
     assert!(said.contains("10 billion tokens takes") && said.contains(" days"), "{said}");
 }
+
+#[test]
+fn what_is_given_is_kept_in_everything_that_is_offered() {
+    let given = ["--stage", "3", "--offload", "optimizer", "--micro-batch", "2"];
+    let question = ["--model", "qwen3-8b", "--gpus", "5x44GB", "--grad-checkpointing"];
+    let (plan, code) = plan(&[&question[..], &given].concat());
+    assert_eq!(code, 0);
+    let offered = offered(&plan);
+    assert!(!offered.is_empty());
+    for one in offered.into_iter().chain(plan["fallbacks"].as_array().expect("fallbacks")) {
+        let config = &one["config"];
+        assert_eq!(number(config, "/zero_optimization/stage"), 3);
+        assert_eq!(config["zero_optimization"]["offload_optimizer"]["device"], "cpu");
+        assert_eq!(config["zero_optimization"].get("offload_param"), None);
+        assert_eq!(number(config, "/train_micro_batch_size_per_gpu"), 2);
+        assert_eq!(one["strategy"]["gradient_checkpointing"], true, "{one}");
+    }
+}
+
+#[test]
+fn stage_1_offloads_its_optimizer_if_it_is_told_to() {
+    let question =
+        ["--model", "qwen3-0.6b", "--gpus", "2x24GB", "--stage", "1", "--offload=optimizer"];
+    let (plan, _) = plan(&question);
+    let zero = &plan["recommended"]["config"]["zero_optimization"];
+    assert_eq!((&zero["stage"], &zero["offload_optimizer"]["device"]), (&json!(1), &json!("cpu")));
+}
+
+#[test]
+fn where_what_is_given_does_not_fit_the_free_choice_is_named() {
+    let question = ["--model", "qwen3-8b", "--gpus", "5x44GB", "--stage", "2", "--offload", "none"];
+    let (plan, code) = plan(&question);
+    assert_eq!(code, 1);
+    let remedies = plan["remedies"].to_string();
+    assert!(remedies.contains("without --stage, --offload: ZeRO-3"), "{remedies}");
+}
+
+#[test]
+fn what_cannot_be_combined_is_an_error_with_a_way_out() {
+    for (given, help) in [
+        (&["--stage", "2", "--offload", "all"][..], "stages 1 and 2 only the optimizer"),
+        (&["--micro-batch", "3", "--global-batch", "40"], "such as 45"),
+    ] {
+        let output = Command::new(env!("CARGO_BIN_EXE_zeropilot"))
+            .args(["plan", "--lang", "en", "--model", "qwen3-8b", "--gpus", "5x44GB"])
+            .args(given)
+            .output()
+            .expect("the binary runs");
+        let said = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert_eq!(output.status.code(), Some(2), "{said}");
+        assert!(said.contains(help), "{said}");
+    }
+}

@@ -14,7 +14,7 @@ use zeropilot_model::PartKind;
 use zeropilot_model::image::{BadImageSize, ImageSize};
 
 /// What is kept on the host.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize, Serialize)]
 #[cfg_attr(feature = "clap", derive(clap::ValueEnum))]
 #[serde(rename_all = "lowercase")]
 pub enum Offload {

@@ -7,8 +7,8 @@ use zeropilot_cluster::Cluster;
 use zeropilot_job::TrainingJob;
 use zeropilot_model::Model;
 use zeropilot_plan::{
-    DynamicLossScale, Fitting, Job, Launcher, Longest, LossScale, Machines as Hosts, Offer, Offers,
-    Plan, PlanError, Precision, Target, Task, Way,
+    DynamicLossScale, Fitting, Held, Job, Launcher, Longest, LossScale, Machines as Hosts, Offer,
+    Offers, Offloaded, Plan, PlanError, Precision, Stage, Target, Task, Way,
 };
 
 use zeropilot_step::head::LossHead;
@@ -21,12 +21,12 @@ use zeropilot_step::time::Estimated;
 use crate::bill::{BadBill, Bill, BillRequest};
 use crate::machines::{Machines, MachinesProblem};
 use crate::memory::{Job as MemoryJob, MemoryRequest};
-use crate::name::{self, FusedLoss, MethodName, NumberFormat, Objective, TaskName};
+use crate::name::{self, FusedLoss, MethodName, NumberFormat, Objective, Offload, TaskName};
 use crate::note::Note;
 #[cfg(feature = "clap")]
 use crate::parsers;
 use crate::provenance::Provenance;
-use crate::range::OutOfRange;
+use crate::range::{OutOfRange, within};
 use crate::simulate::{SimulateRequest, Simulated, simulate};
 use crate::size;
 use crate::task::{TaskProblem, TaskRequest};
@@ -40,6 +40,14 @@ pub struct PlanRequest {
     /// Where it is trained.
     #[cfg_attr(feature = "clap", command(flatten))]
     pub machines: Machines,
+    /// ZeRO stage [default: chosen by zeropilot]
+    #[cfg_attr(feature = "clap", arg(long, value_name = "STAGE",
+        value_parser = clap::value_parser!(u8).range(0..=3)))]
+    pub stage: Option<u8>,
+    /// States kept in host memory, or in --nvme-path; `--offload` alone means all [default: chosen by zeropilot]
+    #[cfg_attr(feature = "clap", arg(long, value_name = "WHAT", num_args = 0..=1,
+        default_missing_value = "all"))]
+    pub offload: Option<Offload>,
     /// Global batch size: samples per optimizer step on all GPUs, the same for every strategy
     #[cfg_attr(feature = "clap", arg(long, value_name = "N"))]
     pub global_batch: Option<NonZeroU64>,
@@ -62,7 +70,7 @@ pub struct PlanRequest {
     #[serde(rename = "for", deserialize_with = "size::word")]
     #[cfg_attr(feature = "clap", arg(long = "for", value_name = "PROGRAM", value_parser = parsers::target()))]
     pub target: Option<Target>,
-    /// How it is trained; batch and checkpointing are chosen by the plan.
+    /// How it is trained; the plan chooses micro-batch and checkpointing where they are not said.
     #[cfg_attr(feature = "clap", command(flatten))]
     pub training: Training,
     /// What it is trained for.
@@ -189,6 +197,7 @@ pub fn plan(name: &str, asked_about: &Model, asked: &PlanRequest) -> Result<Plan
         training: &recipe,
         cluster: &cluster,
         precision: precision(format),
+        held: request.held()?,
         global_batch: request.global_batch,
         may_fuse_loss: fused_loss == Some(FusedLoss::Either) && task_name == TaskName::Sft,
         // Where the user says how long sequences are made to fit, nothing else is tried.
@@ -248,6 +257,26 @@ pub fn plan(name: &str, asked_about: &Model, asked: &PlanRequest) -> Result<Plan
     })
 }
 
+impl PlanRequest {
+    /// What the plan must keep to.
+    fn held(&self) -> Result<Held, OutOfRange> {
+        if let Some(stage) = self.stage {
+            within("stage", u64::from(stage), 0, 3)?;
+        }
+        let offloaded = |offload| match offload {
+            Offload::None => Offloaded::Nothing,
+            Offload::Optimizer => Offloaded::Optimizer,
+            Offload::All => Offloaded::Everything,
+        };
+        Ok(Held {
+            stage: self.stage.and_then(Stage::from_number),
+            offloaded: self.offload.map(offloaded),
+            micro_batch: self.training.micro_batch.and_then(NonZeroU64::new),
+            checkpointing: self.training.grad_checkpointing,
+        })
+    }
+}
+
 /// What is to be known about the chosen work.
 fn notes_of_work(choice: &Fitting, model: &Model, recipe: &Recipe) -> Vec<Note> {
     let Way { work, hpz, .. } = choice.way;
@@ -289,7 +318,13 @@ fn as_written(
     job.config.as_ref()?;
     let job = MemoryRequest {
         machines: request.machines.clone(),
-        training: Training { fused_loss: None, ..request.training.clone() },
+        // What a plan is made to hold, the job need not have.
+        training: Training {
+            fused_loss: None,
+            micro_batch: None,
+            grad_checkpointing: None,
+            ..request.training.clone()
+        },
         task: request.task.clone(),
         job,
         ..MemoryRequest::default()

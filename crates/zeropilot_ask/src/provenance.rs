@@ -168,6 +168,10 @@ impl Provenance {
         let ranks = request.machines.cluster().ok().map(|cluster| cluster.world_size());
         let batch = global_batch(&job, &stated, ranks);
         all.take("global_batch", &mut request.global_batch, batch, None);
+        all.take("stage", &mut request.stage, None, None);
+        all.take("offload", &mut request.offload, None, None);
+        all.take("micro_batch", &mut request.training.micro_batch, None, None);
+        all.take("grad_checkpointing", &mut request.training.grad_checkpointing, None, None);
         all.training(&mut request.training, &request.task, &job);
         all.task(&mut request.task, &mut request.training, job.task.as_ref());
         let (written, origin) = stated;

@@ -40,9 +40,9 @@ pub use refusal::Refusal;
 pub use request::{BatchRequest, LossScaleRequest, OffloadRequest, Request, Wish};
 pub use scheduler::{SchedulerKind, Steps, WarmupShape};
 pub use search::{
-    Bound, Fitting, Limit, Longest, MoreRam, NEGLIGIBLE, Objective, Offer, Offers, Offloaded, Plan,
-    PlanError, Reach, Rejected, Shape, Shortage, Sizes, Task, Unsplit, Way, Work, longest, offers,
-    plan,
+    Bound, Fitting, Held, Limit, Longest, MoreGpus, MoreRam, NEGLIGIBLE, Objective, Offer, Offers,
+    Offloaded, Plan, PlanError, Reach, Rejected, Shape, Shortage, Sizes, Task, Unsplit, Way, Work,
+    longest, offers, plan,
 };
 pub use sizing::{Link, ModelSize, Reason, SizedKey};
 pub use target::{Target, UnknownTarget};

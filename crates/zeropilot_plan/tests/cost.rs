@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use zeropilot_cluster::Cluster;
 use zeropilot_config::schema::EngineVersion;
 use zeropilot_model::catalogue;
-use zeropilot_plan::{Objective, Plan, Precision, Target, Task, plan};
+use zeropilot_plan::{Held, Objective, Plan, Precision, Target, Task, plan};
 use zeropilot_step::lower::Recipe;
 
 /// The best of three.
@@ -20,6 +20,7 @@ fn time(gpus: &str) -> (Plan, Duration) {
         training: &training,
         cluster: &cluster,
         precision: Precision::Bf16,
+        held: Held::default(),
         global_batch: None,
         may_stretch: false,
         may_fuse_loss: false,

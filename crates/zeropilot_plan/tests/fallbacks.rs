@@ -7,7 +7,7 @@ use std::num::NonZeroU64;
 use zeropilot_cluster::{Cluster, Host};
 use zeropilot_config::schema::EngineVersion;
 use zeropilot_model::catalogue;
-use zeropilot_plan::{Fitting, Objective, Plan, Precision, Target, Task, plan};
+use zeropilot_plan::{Fitting, Held, Objective, Plan, Precision, Target, Task, plan};
 use zeropilot_step::lower::Recipe;
 use zeropilot_units::Bytes;
 
@@ -35,6 +35,7 @@ fn each_plan(mut holds: impl FnMut(&Plan, &Cluster, &str)) {
             training: &training,
             cluster: &cluster,
             precision: Precision::Bf16,
+            held: Held::default(),
             global_batch: each.and_then(|each| NonZeroU64::new(each * cluster.world_size())),
             may_stretch: false,
             may_fuse_loss: index % 4 == 0,

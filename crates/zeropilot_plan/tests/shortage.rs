@@ -5,7 +5,9 @@
 use zeropilot_cluster::{Cluster, Host};
 use zeropilot_config::schema::EngineVersion;
 use zeropilot_model::catalogue;
-use zeropilot_plan::{Limit, Objective, Offloaded, Plan, Precision, Shortage, Target, Task, plan};
+use zeropilot_plan::{
+    Held, Limit, Objective, Offloaded, Plan, Precision, Shortage, Target, Task, plan,
+};
 use zeropilot_step::lower::Recipe;
 use zeropilot_units::Bytes;
 
@@ -25,6 +27,7 @@ fn search(
         training: &training,
         cluster: &cluster,
         precision: Precision::Bf16,
+        held: Held::default(),
         global_batch: None,
         may_stretch: false,
         may_fuse_loss: false,
@@ -65,7 +68,7 @@ fn gpus_without_offload_and_hosts_with_it_are_both_named() {
     let more = shortage.more_ram.unwrap();
     assert_ne!(more.way.shape.offloaded, Offloaded::Nothing);
     assert!(more.need >= Bytes(12 * 70_600_000_000 / 2), "{}", more.need);
-    assert_eq!(shortage.gpus, Some(32));
+    assert_eq!(shortage.gpus.map(|more| more.count), Some(32));
 }
 
 #[test]

@@ -442,6 +442,20 @@ pub fn problem(error: &PlanError, language: Language) -> String {
             "错误：全局 batch {global} 无法平均分给 {world} 张卡\n  建议：取 {world} 的倍数，例如 {}",
             nearest_multiple(*global, *world)
         ),
+        PlanError::MicroBatch { global, world, micro } => tr!(
+            language,
+            "error: with a global batch of {global} on {world} GPUs, each step has {} samples per GPU, which is no multiple of the micro-batch size {micro}\n  help: choose another --micro-batch, or a global batch that is a multiple of {}, such as {}",
+            "错误：全局 batch {global} 分到 {world} 张卡，每张卡每步 {} 个样本，不是 micro batch {micro} 的倍数\n  建议：换一个 --micro-batch，或让全局 batch 是 {} 的倍数，例如 {}",
+            global / world,
+            world * micro,
+            nearest_multiple(*global, world * micro)
+        ),
+        PlanError::NoSuchWay(held) => tr!(
+            language,
+            "error: DeepSpeed has no strategy with this combination of {}\n  help: stage 0 offloads nothing, stages 1 and 2 only the optimizer; --sequence-parallel needs stage 3, --activation-offload needs gradient checkpointing",
+            "错误：DeepSpeed 没有这样的组合：{}\n  建议：stage 0 不能卸载，stage 1、2 只能卸载优化器；--sequence-parallel 需要 stage 3，--activation-offload 需要梯度检查点",
+            shortage::held_options(*held).join(", ")
+        ),
         PlanError::NoMemory => tr!(
             language,
             "error: the memory of the GPUs is not known\n  help: write it, as in `8x80GB`, or name the card, as in `8xH100`",

@@ -13,11 +13,12 @@ use crate::escaped;
 use crate::simulate::human::token_words;
 
 /// Values as people name them, and the option that sets each.
-const NAMES: [(&str, Text, &str); 44] = [
+const NAMES: [(&str, Text, &str); 45] = [
     ("model", Text::new("model", "模型"), "--model"),
     ("config", Text::new("DeepSpeed config", "DeepSpeed 配置"), "--config"),
     ("world_size", Text::new("world size", "总卡数（world size）"), "--gpus"),
     ("stage", Text::new("ZeRO stage", "ZeRO stage"), "--stage"),
+    ("offload", Text::new("offload", "卸载"), "--offload"),
     ("precision", Text::new("precision", "精度"), "--precision"),
     ("seq_len", Text::new("sequence length", "序列长度"), "--seq-len"),
     ("image", Text::new("image", "图像"), "--image"),

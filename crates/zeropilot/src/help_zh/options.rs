@@ -156,6 +156,14 @@ pub(super) const OPTIONS: &[(&[&str], &str, &str)] = &[
         "nvme",
         "每个节点 NVMe 的读/写速度，单位 GB/s，例如 `7/5`",
     ),
+    (&["plan"], "stage", "ZeRO 的 stage；默认由 zeropilot 选择"),
+    (
+        &["plan"],
+        "offload",
+        "卸载到主机内存（或 --nvme-path）的内容；只写 --offload 表示全部；默认由 zeropilot 选择",
+    ),
+    (&["plan"], "micro_batch", "micro batch：每张卡一次前向处理的序列数；默认由 zeropilot 选择"),
+    (&["plan"], "grad_checkpointing", "梯度检查点：反向时重算每一层；默认由 zeropilot 选择"),
     (&["plan"], "global_batch", "每次参数更新的样本总数（所有卡合计），无论怎么选都保持不变"),
     (&["plan"], "precision", "模型的数值格式；不支持 bf16 的 GPU 用 fp16"),
     (&["plan"], "max_seq_len", "求放得下的最长序列，以及为此要在脚本里做的改动"),
@@ -207,7 +215,7 @@ pub(super) const OPTIONS: &[(&[&str], &str, &str)] = &[
         "不训练的部分，用逗号分隔；用 LoRA 时，这些部分不加 LoRA",
     ),
     (
-        &["plan", "memory", "simulate", "doctor", "diagnose"],
+        &["memory", "simulate", "doctor", "diagnose"],
         "micro_batch",
         "micro batch：每张卡一次前向处理的序列数；默认按配置，否则为 1",
     ),
@@ -285,7 +293,7 @@ pub(super) const OPTIONS: &[(&[&str], &str, &str)] = &[
         "加 LoRA 的模块，用逗号分隔；默认所有线性层",
     ),
     (
-        &["plan", "memory", "simulate", "doctor", "diagnose"],
+        &["memory", "simulate", "doctor", "diagnose"],
         "grad_checkpointing",
         "梯度检查点：反向时重算每一层",
     ),

@@ -12,9 +12,10 @@ use zeropilot_units::{Bytes, Elements};
 
 use super::asking::Asker;
 use super::space::Space;
-use super::{Fitting, NEGLIGIBLE, Objective, Plan, Shape, Task, Way, search};
+use super::{Fitting, Held, NEGLIGIBLE, Objective, Plan, Shape, Task, Way, search};
 use crate::precision::Precision;
 use crate::target::Target;
+use crate::zero::Stage;
 
 fn model(layers: u64, hidden: u64, vocabulary: u64) -> Model {
     let config = serde_json::json!({
@@ -37,6 +38,7 @@ fn task<'a>(
         training,
         cluster,
         precision: Precision::Bf16,
+        held: Held::default(),
         global_batch: each.and_then(|each| NonZeroU64::new(each * cluster.world_size())),
         may_stretch: false,
         may_fuse_loss: false,
@@ -99,6 +101,8 @@ proptest! {
         (reduce, prefetch) in (1_u64..2_000_000, 1_u64..2_000_000),
         global in prop::option::of(1_u64..13),
         ram in prop::option::of(4_u64..40),
+        (stage, micro_batch) in (prop::option::of(0_u8..4), prop::option::of(1_u64..4)),
+        checkpointing in prop::option::of(any::<bool>()),
     ) {
         let model = model(layers, hidden * 256, vocabulary * 16_000);
         let gpus: zeropilot_cluster::Gpus =
@@ -106,10 +110,20 @@ proptest! {
         let host = Host { ram: ram.map(|ram| Bytes(ram << 30)), ..Host::default() };
         let cluster = Cluster { host, ..Cluster::new(gpus) };
         let training = Training::full(1024);
-        let task = task(&model, &training, &cluster, global);
+        let stage = stage.and_then(Stage::from_number);
+        // A micro batch that is held has to divide the batch.
+        let micro_batch = micro_batch.filter(|micro| global.is_none_or(|all| all % micro == 0));
+        let micro_batch = micro_batch.and_then(NonZeroU64::new);
+        let held = Held { stage, micro_batch, checkpointing, ..Held::default() };
+        let task = Task { held, ..task(&model, &training, &cluster, global) };
         let space = small(&task, reduce, prefetch);
         let plan = search(&task, &space, &mut Asker::new(&task).expect("an asker")).expect("a plan");
         prop_assert_eq!(found(&plan), exhaustive(&task, &space));
+        for Way { shape, work, .. } in plan.fitting.iter().chain(&plan.fallbacks).map(|it| it.way) {
+            prop_assert!(stage.is_none_or(|stage| shape.stage == stage));
+            prop_assert!(micro_batch.is_none_or(|micro| work.micro_batch == micro.get()));
+            prop_assert!(checkpointing.is_none_or(|is| work.checkpointing == is));
+        }
         let capacity = cluster.capacity().expect("known").bytes.expected();
         for fitting in &plan.fitting {
             prop_assert!(fitting.answer.device().high() <= capacity);

@@ -9,7 +9,7 @@ use std::cmp::Ordering;
 use zeropilot_units::Bytes;
 
 use super::asking::Asker;
-use super::space::{MICRO_BATCHES, Space};
+use super::space::Space;
 use super::way::{Shape, Sizes, Way, Work};
 use super::{Fitting, PlanError};
 
@@ -99,7 +99,7 @@ fn of_shape(shape: Shape, hpz: u64, work: &[Work], sizes: &[Sizes], space: &Spac
 fn work(choice: Work, space: &Space) -> Vec<Work> {
     let sequences = choice.micro_batch * choice.accumulation;
     let mut all = Vec::new();
-    for micro_batch in MICRO_BATCHES {
+    for &micro_batch in &space.micro_batches {
         if micro_batch > choice.micro_batch || !sequences.is_multiple_of(micro_batch) {
             continue;
         }

@@ -71,7 +71,7 @@ pub fn offers(task: &Task<'_>) -> Result<Offers, PlanError> {
     };
     let all = task.cluster.gpus.layout;
     let can_be_spread =
-        |offer: &Result<Offer, PlanError>| !matches!(offer, Err(PlanError::Batch { .. }));
+        |offer: &Result<Offer, PlanError>| !matches!(offer, Err(error) if error.is_of_this_size());
     Ok(Offers {
         fewer: fewer(all).map(&mut on).filter(can_be_spread).collect::<Result<_, _>>()?,
         all: on(all)?,

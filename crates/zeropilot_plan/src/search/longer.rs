@@ -19,9 +19,9 @@ pub(super) fn plan(task: &Task<'_>, space: &Space) -> Result<Option<Plan>, PlanE
         let found = || search(&stretched, &Space::of(&stretched)?, &mut Asker::new(&stretched)?);
         match found() {
             Ok(plan) if !plan.fitting.is_empty() => return Ok(Some(plan)),
-            // A model that cannot be trained this way, or a batch that groups cannot share.
-            Ok(_) | Err(PlanError::Lower(LowerError::LongContext(_)) | PlanError::Batch { .. }) => {
-            }
+            // A model that cannot be trained this way, a batch that groups cannot share, or what is given forbids it.
+            Ok(_) | Err(PlanError::Lower(LowerError::LongContext(_))) => {}
+            Err(error) if error.is_of_this_size() => {}
             Err(error) => return Err(error),
         }
     }

@@ -57,7 +57,7 @@ pub fn longest(task: &Task<'_>, most: u64) -> Result<Longest, PlanError> {
         let best = longest.reaches.last().map_or(0, |reach: &Reach| reach.sequence);
         let ladder = match Ladder::of(task, training, most) {
             Ok(ladder) => ladder,
-            Err(PlanError::Batch { .. }) => continue,
+            Err(error) if error.is_of_this_size() => continue,
             Err(error) => return Err(error),
         };
         let sequence = ladder.longest(best, |asker, way| asker.has_room(way))?;

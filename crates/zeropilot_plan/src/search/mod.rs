@@ -12,6 +12,7 @@ mod by_time;
 mod exhaustive;
 mod fallbacks;
 mod fewer;
+mod held;
 mod longer;
 mod longest;
 mod shortage;
@@ -31,8 +32,9 @@ use zeropilot_units::{Bytes, Estimate};
 
 use self::asking::Asker;
 pub use self::fewer::{NEGLIGIBLE, Offer, Offers, offers};
+pub use self::held::Held;
 pub use self::longest::{Bound, Longest, Reach, longest};
-pub use self::shortage::{Limit, MoreRam, Shortage, Unsplit};
+pub use self::shortage::{Limit, MoreGpus, MoreRam, Shortage, Unsplit};
 use self::space::Space;
 pub use self::way::{Offloaded, Shape, Sizes, Way, Work};
 use crate::arguments::{self, Argument};
@@ -63,6 +65,8 @@ pub struct Task<'a> {
     pub cluster: &'a Cluster,
     /// The number format.
     pub precision: Precision,
+    /// What is given of the way.
+    pub held: Held,
     /// Samples per step over all ranks, kept whatever is chosen; `None` for one sequence per GPU or more.
     pub global_batch: Option<NonZeroU64>,
     /// Whether projection and cross entropy may be made one kernel.
@@ -154,6 +158,8 @@ pub struct Plan {
     /// What to fall back to if the choice still runs out of device memory, in order: each needs clearly less of it, and
     /// none is beaten by another in both memory and time. The global batch is that of the choice.
     pub fallbacks: Vec<Fitting>,
+    /// What was given of the way.
+    pub held: Held,
     /// What is short and what would help, where nothing fits.
     pub shortage: Option<Shortage>,
     /// Ways among which the choice is the best.
@@ -176,6 +182,19 @@ pub enum PlanError {
         /// Ranks.
         world: u64,
     },
+    /// The batch of a GPU is no multiple of the micro batch that is given.
+    #[error("a global batch of {global} on {world} GPUs is no multiple of the micro batch {micro}")]
+    MicroBatch {
+        /// Samples per step.
+        global: u64,
+        /// Ranks.
+        world: u64,
+        /// Sequences a GPU takes at once.
+        micro: u64,
+    },
+    /// The engine has no way like the one that is given.
+    #[error("what is given cannot be combined")]
+    NoSuchWay(Held),
     /// The memory of the GPUs is not known.
     #[error("the memory of the GPUs is not known")]
     NoMemory,
@@ -185,6 +204,13 @@ pub enum PlanError {
     /// The pieces of a config contradict each other.
     #[error("the config cannot be written")]
     Refused(Vec<Refusal>),
+}
+
+impl PlanError {
+    /// Whether another number of GPUs, or a script that is changed, may have a plan.
+    fn is_of_this_size(&self) -> bool {
+        matches!(self, Self::Batch { .. } | Self::MicroBatch { .. } | Self::NoSuchWay(_))
+    }
 }
 
 /// Searches.
@@ -211,7 +237,7 @@ fn plan_with(asker: &mut Asker<'_>) -> Result<Plan, PlanError> {
 }
 
 fn search(task: &Task<'_>, space: &Space, asker: &mut Asker<'_>) -> Result<Plan, PlanError> {
-    let mut plan = Plan { ways: space.len(), ..Plan::default() };
+    let mut plan = Plan { ways: space.len(), held: task.held, ..Plan::default() };
     for (shape, hpz) in space.kinds() {
         let groups = groups(shape, hpz, space, asker)?;
         let least = Way { hpz, ..least(shape, space) };

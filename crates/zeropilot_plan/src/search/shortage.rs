@@ -7,7 +7,7 @@ use zeropilot_units::{Bytes, Estimate};
 use super::asking::Asker;
 use super::space::Space;
 use super::way::{Offloaded, Shape, Way};
-use super::{PlanError, Rejected, Task, least, partition_point};
+use super::{Held, PlanError, Rejected, Task, least, partition_point, plan};
 use crate::zero::Stage;
 
 /// A memory that is short.
@@ -32,6 +32,15 @@ pub struct MoreRam {
     pub processes: u64,
 }
 
+/// More GPUs with which a way would fit.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct MoreGpus {
+    /// How many.
+    pub count: u64,
+    /// The way.
+    pub way: Way,
+}
+
 /// What no number of GPUs makes less, where it is more than each has.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Unsplit {
@@ -53,11 +62,13 @@ pub struct Shortage {
     /// What would fit if states may be kept on a disk, where none was offered.
     pub on_disk: Option<Way>,
     /// GPUs of the same kind that would do.
-    pub gpus: Option<u64>,
+    pub gpus: Option<MoreGpus>,
     /// Why no number of them would.
     pub unsplit: Option<Unsplit>,
     /// Tokens of a sequence that would fit on the same GPUs.
     pub shorter: Option<u64>,
+    /// What would fit if nothing were given of the way, with what is.
+    pub released: Option<(Held, Way)>,
 }
 
 /// What is short, given the ways that do not fit.
@@ -84,7 +95,17 @@ pub(super) fn of(
     });
     let (gpus, unsplit) = more_gpus(task, space, asker)?;
     let shorter = if limit == Limit::Host { None } else { shorter(task, space)? };
-    Ok(Shortage { limit, ram, more_ram, on_disk: on_disk(task, space)?, gpus, unsplit, shorter })
+    let (on_disk, released) = (on_disk(task, space)?, released(task)?);
+    Ok(Shortage { limit, ram, more_ram, on_disk, gpus, unsplit, shorter, released })
+}
+
+/// The best way if the search may choose everything, where something was given.
+fn released(task: &Task<'_>) -> Result<Option<(Held, Way)>, PlanError> {
+    if task.held.is_nothing() {
+        return Ok(None);
+    }
+    let free = plan(&Task { held: Held::default(), ..*task })?;
+    Ok(free.fitting.first().map(|choice| (task.held, choice.way)))
 }
 
 /// The first way with a disk that fits, where none was offered.
@@ -94,7 +115,7 @@ fn on_disk(task: &Task<'_>, space: &Space) -> Result<Option<Way>, PlanError> {
     }
     let with_disk = Task { nvme_path: Some("/local_nvme"), ..*task };
     let mut asker = Asker::new(&with_disk)?;
-    for shape in Shape::ALL.into_iter().filter(|shape| shape.offloaded.is_on_disk()) {
+    for shape in task.held.shapes().filter(|shape| shape.offloaded.is_on_disk()) {
         let way = least(shape, space);
         if asker.has_room(way)? {
             return Ok(Some(way));
@@ -138,14 +159,17 @@ const NODE: u64 = 8;
 /// Nodes beyond which no more are tried.
 const MOST_NODES: u64 = 1 << 14;
 
-/// The least number of GPUs of this kind for which stage 3 without offload fits at its smallest: in one node, else in
-/// whole ones. If none do, what each needs where there are most of them, if it is the GPU that lacks it.
+/// The least number of GPUs of this kind for which stage 3 without offload, or what is given instead, fits at its smallest:
+/// in one node, else in whole ones. If none do, what each needs where there are most of them, if it is the GPU that lacks it.
 fn more_gpus(
     task: &Task<'_>,
     space: &Space,
     asker: &Asker<'_>,
-) -> Result<(Option<u64>, Option<Unsplit>), PlanError> {
-    let shape = Shape { stage: Stage::Three, offloaded: Offloaded::Nothing };
+) -> Result<(Option<MoreGpus>, Option<Unsplit>), PlanError> {
+    let shape = Shape {
+        stage: task.held.stage.unwrap_or(Stage::Three),
+        offloaded: task.held.offloaded.unwrap_or(Offloaded::Nothing),
+    };
     let mut way = least(shape, space);
     way.work.accumulation = 1;
     let layout = task.cluster.gpus.layout;
@@ -165,7 +189,7 @@ fn more_gpus(
     };
     let enough = partition_point(&sizes, lacks)?;
     if let Some((nodes, gpus)) = sizes.get(enough) {
-        return Ok((Some(nodes * gpus), None));
+        return Ok((Some(MoreGpus { count: nodes * gpus, way }), None));
     }
     let Some(&most) = sizes.last() else { return Ok((None, None)) };
     let wider = Task { cluster: &wider(most), global_batch: None, ..*task };

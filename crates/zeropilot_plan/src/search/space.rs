@@ -20,12 +20,14 @@ use crate::sizing::{ModelSize, nine_tenths};
 use crate::zero::Stage;
 
 /// Micro batches that are tried.
-pub(super) const MICRO_BATCHES: [u64; 12] = [1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64];
+const MICRO_BATCHES: [u64; 12] = [1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64];
 
 /// Every list from the smallest to the largest.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Space {
     pub(super) shapes: Vec<Shape>,
+    /// Micro batches that may be tried, whatever the global batch is.
+    pub(super) micro_batches: Vec<u64>,
     /// Micro batches with their accumulation.
     pub(super) batches: Vec<(u64, u64)>,
     pub(super) checkpointing: Vec<bool>,
@@ -57,7 +59,7 @@ impl Space {
     ///
     /// # Errors
     ///
-    /// If the batch cannot be spread over the ranks.
+    /// If the batch cannot be spread over the ranks, or the engine has nothing of what is held.
     pub(super) fn of(task: &Task<'_>) -> Result<Self, PlanError> {
         let model = ModelSize::of(task.model);
         let square = model.map(|model| model.square());
@@ -69,13 +71,21 @@ impl Space {
             sizes
         };
         let has_fused = task.training.loss == LossHead::Fused;
+        let micro_batches = micro_batches(task);
+        let mut checkpointing = match task.training.long_context.checkpoints {
+            Checkpoints::OnHost => vec![true],
+            Checkpoints::Counted | Checkpoints::Reentrant => vec![false, true],
+        };
+        checkpointing.retain(|is| task.held.checkpointing.is_none_or(|held| held == *is));
+        let shapes = shapes(task);
+        if shapes.is_empty() || checkpointing.is_empty() {
+            return Err(PlanError::NoSuchWay(task.held));
+        }
         Ok(Self {
-            shapes: shapes(task),
-            batches: batches(task)?,
-            checkpointing: match task.training.long_context.checkpoints {
-                Checkpoints::OnHost => vec![true],
-                Checkpoints::Counted | Checkpoints::Reentrant => vec![false, true],
-            },
+            shapes,
+            batches: batches(task, &micro_batches)?,
+            micro_batches,
+            checkpointing,
             fused_loss: match (has_fused, task.may_fuse_loss) {
                 (true, _) => vec![true],
                 (false, true) => vec![false, true],
@@ -222,6 +232,7 @@ fn shapes(task: &Task<'_>) -> Vec<Shape> {
     // One rank shares nothing: stages 1 and 2 would only add copies.
     let is_useless = |shape: &Shape| {
         is_alone
+            && task.held.stage.is_none()
             && matches!(shape.stage, Stage::One | Stage::Two)
             && shape.offloaded == Offloaded::Nothing
     };
@@ -229,22 +240,35 @@ fn shapes(task: &Task<'_>) -> Vec<Shape> {
     // In stages 1 and 2 the engine multiplies the gradients of ranks that share a sequence.
     let shares = task.training.long_context.sequence_ranks > 1;
     let is_right = |shape: &Shape| !shares || shape.stage == Stage::Three;
-    let all = Shape::ALL.into_iter();
-    all.filter(|shape| is_possible(shape) && is_right(shape) && !is_useless(shape)).collect()
+    task.held
+        .shapes()
+        .filter(|shape| is_possible(shape) && is_right(shape) && !is_useless(shape))
+        .collect()
+}
+
+fn micro_batches(task: &Task<'_>) -> Vec<u64> {
+    task.held.micro_batch.map_or(MICRO_BATCHES.to_vec(), |held| vec![held.get()])
 }
 
 /// Micro batches with their accumulation.
-fn batches(task: &Task<'_>) -> Result<Vec<(u64, u64)>, PlanError> {
+fn batches(task: &Task<'_>, micro_batches: &[u64]) -> Result<Vec<(u64, u64)>, PlanError> {
     let world = task.sequence_groups();
+    let micro_batches = micro_batches.iter().copied();
     let Some(global) = task.global_batch.map(NonZeroU64::get) else {
-        return Ok(MICRO_BATCHES.map(|micro| (micro, 1)).to_vec());
+        return Ok(micro_batches.map(|micro| (micro, 1)).collect());
     };
     if !global.is_multiple_of(world) {
         return Err(PlanError::Batch { global, world });
     }
     let each = global / world;
-    let divides = MICRO_BATCHES.into_iter().filter(|micro| each.is_multiple_of(*micro));
-    Ok(divides.map(|micro| (micro, each / micro)).collect())
+    let divides = micro_batches.filter(|micro| each.is_multiple_of(*micro));
+    let batches: Vec<(u64, u64)> = divides.map(|micro| (micro, each / micro)).collect();
+    match task.held.micro_batch {
+        Some(held) if batches.is_empty() => {
+            Err(PlanError::MicroBatch { global, world, micro: held.get() })
+        }
+        _ => Ok(batches),
+    }
 }
 
 /// None, or the GPUs of a node where there are several: a smaller group gathers over the same links and holds more.

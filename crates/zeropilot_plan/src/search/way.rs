@@ -26,6 +26,15 @@ impl Offloaded {
         matches!(self, Self::Everything | Self::EverythingToDisk)
     }
 
+    /// The same states in host memory.
+    pub(super) fn in_host(self) -> Self {
+        match self {
+            Self::OptimizerToDisk => Self::Optimizer,
+            Self::EverythingToDisk => Self::Everything,
+            other => other,
+        }
+    }
+
     /// Whether a disk is used.
     pub fn is_on_disk(self) -> bool {
         matches!(self, Self::OptimizerToDisk | Self::EverythingToDisk)

@@ -186,7 +186,7 @@ pub fn json(report: &PlanReport<'_>) -> Value {
         alternatives: plan.fitting.iter().skip(1).map(Into::into).collect(),
         rejected: plan.rejected.iter().map(Into::into).collect(),
         fallbacks: plan.fallbacks.iter().map(Into::into).collect(),
-        gpus_needed: shortage.and_then(|shortage| shortage.gpus),
+        gpus_needed: shortage.and_then(|shortage| shortage.gpus).map(|more| more.count),
         host_ram_needed: shortage.and_then(|shortage| shortage.more_ram).map(|more| more.need.0),
         limits: shortage.map_or(&[], |shortage| match shortage.limit {
             Limit::Device => &["device"],

@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 use zeropilot_ask::MethodName;
-use zeropilot_plan::{Limit, MoreRam, Shortage, Unsplit};
+use zeropilot_plan::{Held, Limit, MoreGpus, MoreRam, Shortage, Unsplit};
 use zeropilot_text::{Language, Text, tr};
 use zeropilot_units::Bytes;
 
@@ -110,12 +110,18 @@ pub(super) fn remedies(shortage: &Shortage, language: Language) -> Vec<Remedy> {
         );
         remedies.push(Remedy { words, option: None, value: None });
     }
-    if let Some(count) = shortage.gpus {
+    if let Some((held, way)) = shortage.released {
+        let (options, way) = (held_options(held).join(", "), way_words(way, language));
         let words = tr!(
             language,
-            "{count} such GPUs: ZeRO-3, gradient checkpointing",
-            "{count} 张同样的卡：ZeRO-3，梯度检查点"
+            "zeropilot's own choice, without {options}: {way}",
+            "不指定 {options}，由 zeropilot 选择：{way}"
         );
+        remedies.push(Remedy { words, option: None, value: None });
+    }
+    if let Some(MoreGpus { count, way }) = shortage.gpus {
+        let way = way_words(way, language);
+        let words = tr!(language, "{count} such GPUs: {way}", "{count} 张同样的卡：{way}");
         remedies.push(Remedy::new(words, "--gpus", count));
     }
     if let Some(length) = shortage.shorter {
@@ -146,4 +152,15 @@ fn adapters(method: MethodName, limit: Limit, language: Language) -> &'static st
         MethodName::Qlora => Text::new("", ""),
     }
     .get(language)
+}
+
+/// The options that hold a part of the strategy.
+pub(super) fn held_options(held: Held) -> Vec<&'static str> {
+    let options = [
+        (held.stage.is_some(), "--stage"),
+        (held.offloaded.is_some(), "--offload"),
+        (held.micro_batch.is_some(), "--micro-batch"),
+        (held.checkpointing.is_some(), "--grad-checkpointing"),
+    ];
+    options.into_iter().filter(|(is_held, _)| *is_held).map(|(_, option)| option).collect()
 }
