@@ -4,6 +4,7 @@ use crate::schema::{EngineVersion, Located, Schema};
 use crate::syntax::{Member, Node, Value};
 
 use super::lookup::canonical;
+use super::mesh::{SEQUENCE, builds_mesh};
 
 /// What becomes of a written key.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -44,6 +45,15 @@ pub fn annotate(root: &Node, version: EngineVersion) -> Vec<Annotation<'_>> {
     let mut found = Vec::new();
     if let Value::Object(members) = &root.value {
         walk(members, "", 0, version.schema(), &mut found);
+    }
+    for annotation in &mut found {
+        if annotation.status == Status::Unread && builds_mesh(root, &annotation.path, version) {
+            let text = Some(SEQUENCE.to_owned());
+            annotation.status = match annotation.path.as_str() {
+                SEQUENCE => Status::Read(text),
+                _ => Status::HandedOn(text),
+            };
+        }
     }
     found
 }
@@ -140,5 +150,19 @@ mod tests {
         let old = annotate(document.root(), EngineVersion::nearest("0.14.5").expect("known"));
         let amp = old.iter().find(|annotation| annotation.path == "amp").expect("there");
         assert_eq!(amp.status, Status::Read(None));
+    }
+
+    #[test]
+    fn the_size_of_the_mesh_counts_only_next_to_its_other_size() {
+        let of = |text: &str, version: &str| {
+            let document = parse_hjson(text).expect("a config");
+            let version = EngineVersion::nearest(version).expect("known");
+            annotate(document.root(), version).remove(0).status
+        };
+        let both = r#"{"data_parallel_size": 2, "sequence_parallel_size": 2}"#;
+        let handed_on = Status::HandedOn(Some("sequence_parallel_size".to_owned()));
+        assert_eq!(of(both, "0.19.8"), handed_on);
+        assert_eq!(of(both, "0.14.5"), Status::Unread);
+        assert_eq!(of(r#"{"data_parallel_size": 2}"#, "0.19.8"), Status::Unread);
     }
 }

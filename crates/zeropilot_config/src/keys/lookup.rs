@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 use crate::nearest::nearest;
 use crate::schema::{EngineVersion, Located};
 
+use super::mesh::{DATA, SEQUENCE};
 use super::text::texts;
 
 /// What an asked name turns out to be.
@@ -33,6 +34,9 @@ pub fn find(asked: &str) -> Found {
     let asked = asked.trim().trim_matches(['"', '`', '\'']).replace('-', "_").to_lowercase();
     if let Some(path) = canonical(&asked) {
         return Found::Key(path);
+    }
+    if asked == DATA {
+        return Found::Key(SEQUENCE.to_owned());
     }
     let newest = EngineVersion::NEWEST.schema();
     if let Some(Located::HandedOn) = newest.locate(&asked) {
@@ -156,6 +160,7 @@ mod tests {
         assert_eq!(find("offload_param.device"), key("zero_optimization.offload_param.device"));
         assert_eq!(find("pipeline.stages"), key("pipeline.*"));
         assert_eq!(find("lr"), key("optimizer.params.lr"));
+        assert_eq!(find("data_parallel_size"), key("sequence_parallel_size"));
     }
 
     #[test]

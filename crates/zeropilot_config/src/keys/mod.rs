@@ -8,12 +8,14 @@ mod annotate;
 mod history;
 mod lookup;
 mod members;
+mod mesh;
 mod text;
 
 pub use annotate::{Annotation, Status, annotate};
 pub use history::{Facts, Presence, Takes, history, presence};
 pub use lookup::{Found, canonical, find};
 pub use members::members;
+pub use mesh::builds_mesh;
 pub use text::{KeyText, NoCost, Unit, Words};
 
 /// The text about a key, by the path under which it is kept; see [`find`] and [`canonical`].

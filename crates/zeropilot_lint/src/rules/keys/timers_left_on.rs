@@ -1,7 +1,7 @@
 use zeropilot_config::syntax::Value;
 
 use crate::diagnostic::Diagnostic;
-use crate::reading::at_value;
+use crate::reading::{at_member, at_value};
 use crate::rule::{Example, Group, Rule, Severity, Wording};
 use crate::subject::Subject;
 use zeropilot_text::Text;
@@ -18,11 +18,9 @@ pub(crate) static RULE: Rule = Rule {
         Example::new(r#"{"train_batch_size": 8, "wall_clock_breakdown": true}"#),
         Example::new(r#"{"train_batch_size": 8, "memory_breakdown": true}"#),
         Example::new(r#"{"train_batch_size": 8, "comms_logger": {"enabled": true}}"#),
-    ],
-    good: &[
-        Example::new(r#"{"train_batch_size": 8, "wall_clock_breakdown": false}"#),
         Example::new(r#"{"train_batch_size": 8, "comms_logger": {"enabled": false}}"#),
     ],
+    good: &[Example::new(r#"{"train_batch_size": 8, "wall_clock_breakdown": false}"#)],
     is_no_op: false,
 };
 
@@ -56,22 +54,23 @@ static COMMUNICATION: Wording = Wording {
         "`{path}` 让每次集合通信都等 GPU 执行完",
     ),
     why: Text::new(
-        "DeepSpeed synchronizes the GPU after each collective to time it, so communication no longer overlaps with computation.",
-        "为了计时，DeepSpeed 在每次集合通信后同步 GPU，通信不再与计算重叠。",
+        "The section alone turns the logger on, even with `enabled` false. DeepSpeed then synchronizes the GPU after each collective, so communication no longer overlaps with computation.",
+        "只要有这一段就会打开，`enabled` 写 false 也一样。DeepSpeed 会在每次集合通信后同步 GPU，通信不再与计算重叠。",
     ),
-    help: TIMERS.help,
+    help: Text::new("remove the section when you have finished measuring", "测完就删掉整段"),
 };
 
 pub(crate) fn check(subject: &Subject<'_>, found: &mut Vec<Diagnostic>) {
-    let switches: [(&[&str], _); 3] = [
-        (&["wall_clock_breakdown"], &TIMERS),
-        (&["memory_breakdown"], &MEMORY),
-        (&["comms_logger", "enabled"], &COMMUNICATION),
-    ];
-    for (path, wording) in switches {
-        let Some(node) = subject.node(path.iter().copied()) else { continue };
+    for (key, wording) in [("wall_clock_breakdown", &TIMERS), ("memory_breakdown", &MEMORY)] {
+        let Some(node) = subject.node([key]) else { continue };
         if node.value == Value::Bool(true) {
-            found.push(at_value(&RULE, wording, path, node));
+            found.push(at_value(&RULE, wording, &[key], node));
         }
+    }
+    let section = "comms_logger";
+    if let Some(member) = subject.root.member(section)
+        && matches!(member.value.value, Value::Object(_))
+    {
+        found.push(at_member(&RULE, &COMMUNICATION, &[section], member));
     }
 }

@@ -2,8 +2,8 @@
 //! the config is a section in the settings of a program, a note says only that.
 
 use zeropilot_config::front_end::FrontEnd;
+use zeropilot_config::keys::builds_mesh;
 use zeropilot_config::problem::KeyPath;
-use zeropilot_config::schema::EngineVersion;
 use zeropilot_config::schema::Schema;
 use zeropilot_config::syntax::{Member, Value};
 
@@ -119,16 +119,6 @@ const RENAMED: [(&str, &str, &str); 4] = [
     ("", "seq_parallel_comm_data_type", "seq_parallel_communication_data_type"),
 ];
 
-/// Keys that `deepspeed.initialize` itself reads to build the mesh of sequence parallelism, from 0.15 on and only
-/// if both are there.
-const MESH: [&str; 2] = ["data_parallel_size", "sequence_parallel_size"];
-
-fn builds_mesh(subject: &Subject<'_>, key: &str) -> bool {
-    MESH.contains(&key)
-        && MESH.iter().all(|key| subject.root.get(key).is_some())
-        && subject.version >= EngineVersion::V0_15
-}
-
 /// The section of MS-AMP, which accelerate reads, also under the HF Trainer.
 fn is_of_accelerate(subject: &Subject<'_>, key: &str) -> bool {
     key == "msamp" && subject.front_end != FrontEnd::DeepSpeed
@@ -152,8 +142,8 @@ pub(crate) fn check(subject: &Subject<'_>, found: &mut Vec<Diagnostic>) {
             return;
         }
         if !reads(schema, &member.key) {
-            let is_read =
-                builds_mesh(subject, &member.key) || is_of_accelerate(subject, &member.key);
+            let is_read = builds_mesh(subject.root, &member.key, subject.version)
+                || is_of_accelerate(subject, &member.key);
             if embedded.is_none() && !is_read {
                 found.push(top_level(subject, member));
             }

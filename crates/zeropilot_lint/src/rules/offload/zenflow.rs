@@ -1,6 +1,7 @@
 use num_traits::ToPrimitive as _;
 use zeropilot_config::syntax::{Member, Value};
 
+use super::super::batch::{ACCUMULATION, MICRO, TRAIN};
 use crate::diagnostic::Diagnostic;
 use crate::reading::{Device, ZERO, at_member};
 use crate::rule::{Example, Group, Rule, Severity, Wording};
@@ -50,11 +51,14 @@ pub(crate) static RULE: Rule = Rule {
             r#"{"train_batch_size": 8, "zero_optimization": {"stage": 2, "offload_optimizer": {"device": "cpu"}, "zenflow": {"offload": true, "update_interval": 2}}, "optimizer": {"type": "AdamW", "params": {"lr": 0.0001}}}"#,
         ),
         Example::new(
+            r#"{"train_micro_batch_size_per_gpu": 2, "zero_optimization": {"stage": 2, "offload_optimizer": {"device": "cpu"}, "zenflow": {"update_interval": 2}}, "optimizer": {"type": "AdamW", "params": {"lr": 0.0001}}}"#,
+        ),
+        Example::new(
             r#"{"train_micro_batch_size_per_gpu": 2, "gradient_accumulation_steps": 4, "zero_optimization": {"stage": 2, "offload_optimizer": {"device": "cpu"}, "zenflow": {"update_interval": 2}}, "optimizer": {"type": "AdamW", "params": {"lr": 0.0001}}}"#,
         ),
     ],
     good: &[Example::new(
-        r#"{"train_batch_size": 8, "zero_optimization": {"stage": 2, "offload_optimizer": {"device": "cpu"}, "zenflow": {"select_strategy": "step", "select_interval": 4, "update_interval": 2}}, "optimizer": {"type": "AdamW", "params": {"lr": 0.0001}}}"#,
+        r#"{"train_batch_size": 8, "gradient_accumulation_steps": 2, "zero_optimization": {"stage": 2, "offload_optimizer": {"device": "cpu"}, "zenflow": {"select_strategy": "step", "select_interval": 4, "update_interval": 2}}, "optimizer": {"type": "AdamW", "params": {"lr": 0.0001}}}"#,
     )],
     is_no_op: false,
 };
@@ -241,8 +245,10 @@ fn intervals(subject: &Subject<'_>, section: &Member, found: &mut Vec<Diagnostic
         let told = at_member(&RULE, &TOO_SHORT, &path, section);
         found.push(told.with("select", i128::from(select)).with("update", i128::from(update)));
     }
-    let steps = match subject.root.get("gradient_accumulation_steps").map(|node| &node.value) {
+    let is_there = |key| subject.root.get(key).is_some();
+    let steps = match subject.root.get(ACCUMULATION).map(|node| &node.value) {
         Some(Value::Int(steps)) => steps.to_i64(),
+        None if is_there(TRAIN) != is_there(MICRO) => Some(1),
         _ => None,
     };
     if let (Some(update), Some(steps)) = (whole("update_interval"), steps)

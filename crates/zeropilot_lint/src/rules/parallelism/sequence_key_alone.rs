@@ -54,8 +54,8 @@ static ALONE: Wording = Wording {
         "DeepSpeed 只用 `sequence_parallel_size` 换算 batch 大小：这个键不会切分序列",
     ),
     why: Text::new(
-        "Ranks share a sequence only if the script registers Ulysses and passes its groups to `deepspeed.initialize`, or if accelerate does. Otherwise, every rank attends over its own full sequence, and memory stays the same.",
-        "只有脚本注册 Ulysses 并把分组传给 `deepspeed.initialize`，或由 accelerate 完成这一步，多个 rank 才会共用一条序列。否则每个 rank 仍然计算自己的整条序列，显存也不会减少。",
+        "Ranks share a sequence only if the script registers Ulysses and passes its groups to `deepspeed.initialize`, if accelerate does, or if DeepCompile runs its `autosp` pass. Otherwise, every rank attends over its own full sequence, and memory stays the same.",
+        "只有脚本注册 Ulysses 并把分组传给 `deepspeed.initialize`、由 accelerate 完成这一步，或 DeepCompile 启用 `autosp`，多个 rank 才会共用一条序列。否则每个 rank 仍然计算自己的整条序列，显存也不会减少。",
     ),
     help: Text::new(
         "call `UlyssesSPAttentionHF.register_with_transformers` and pass its result as `mpu=` to `deepspeed.initialize`",
