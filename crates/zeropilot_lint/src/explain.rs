@@ -10,6 +10,7 @@ use zeropilot_config::syntax::{Span, decode, parse_hjson};
 use crate::check::check;
 use crate::key_values::KeyTable;
 use crate::report::Report;
+use crate::rules::keys::unknown_key::is_of_accelerate;
 use crate::settings::Settings;
 use crate::subject::shortened;
 
@@ -78,6 +79,10 @@ fn explained(
 ) -> ExplainedKey {
     let is_section = annotation.is_section();
     let Annotation { path, depth, member, status } = annotation;
+    let status = match status {
+        Status::Unread if is_of_accelerate(report.front_end, &path) => Status::HandedOn(None),
+        status => status,
+    };
     let value = match &status {
         Status::Read(_) | Status::HandedOn(_) if !is_section => {
             table.and_then(|table| table.get(&path)).cloned()
@@ -200,6 +205,8 @@ fn side(table: &KeyTable<'_>, path: &str) -> Side {
 
 #[cfg(test)]
 mod tests {
+    use zeropilot_config::front_end::FrontEnd;
+
     use super::*;
 
     fn explained(text: &str) -> Explanation {
@@ -230,6 +237,17 @@ mod tests {
             ]
         );
         assert!(explanation.loose.is_empty());
+    }
+
+    #[test]
+    fn a_key_that_accelerate_reads_is_unread_only_without_it() {
+        let of = |front_end| {
+            let settings = Settings { front_end: Some(front_end), ..Settings::default() };
+            let text = br#"{"msamp": {"enabled": true}, "train_batch_size": 4}"#;
+            explain(text, &settings).keys.remove(0).status
+        };
+        assert_eq!(of(FrontEnd::Accelerate), Status::HandedOn(None));
+        assert_eq!(of(FrontEnd::DeepSpeed), Status::Unread);
     }
 
     #[test]

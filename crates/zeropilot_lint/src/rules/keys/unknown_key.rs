@@ -120,8 +120,8 @@ const RENAMED: [(&str, &str, &str); 4] = [
 ];
 
 /// The section of MS-AMP, which accelerate reads, also under the HF Trainer.
-fn is_of_accelerate(subject: &Subject<'_>, key: &str) -> bool {
-    key == "msamp" && subject.front_end != FrontEnd::DeepSpeed
+pub(crate) fn is_of_accelerate(front_end: FrontEnd, key: &str) -> bool {
+    key == "msamp" && front_end != FrontEnd::DeepSpeed
 }
 
 fn renamed(section: &str, key: &str) -> Option<String> {
@@ -143,7 +143,7 @@ pub(crate) fn check(subject: &Subject<'_>, found: &mut Vec<Diagnostic>) {
         }
         if !reads(schema, &member.key) {
             let is_read = builds_mesh(subject.root, &member.key, subject.version)
-                || is_of_accelerate(subject, &member.key);
+                || is_of_accelerate(subject.front_end, &member.key);
             if embedded.is_none() && !is_read {
                 found.push(top_level(subject, member));
             }
