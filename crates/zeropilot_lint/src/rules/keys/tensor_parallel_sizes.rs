@@ -61,12 +61,12 @@ static STAGE_3: Wording = Wording {
         "DeepSpeed {version} 的张量并行不支持 ZeRO stage 3",
     ),
     why: Text::new(
-        "DeepSpeed exits with an `AssertionError` (\"the compatibility between 'autotp' and 'zero_stage = 3' has not been validated\"). DeepSpeed 0.19 supports both together.",
-        "DeepSpeed 会以 `AssertionError` 退出（ `the compatibility between 'autotp' and 'zero_stage = 3' has not been validated`）。DeepSpeed 0.19 可以同时使用。",
+        "DeepSpeed exits with an `AssertionError` (\"the compatibility between 'autotp' and 'zero_stage = 3' has not been validated\"). DeepSpeed 0.19.4 and later supports both together.",
+        "DeepSpeed 会以 `AssertionError` 退出（ `the compatibility between 'autotp' and 'zero_stage = 3' has not been validated`）。DeepSpeed 0.19.4 起可以同时使用。",
     ),
     help: Text::new(
-        "use ZeRO stage 2 or lower, or DeepSpeed 0.19",
-        "改用 ZeRO stage 2 或更低，或升级到 DeepSpeed 0.19",
+        "use ZeRO stage 2 or lower, or DeepSpeed 0.19.4 or later",
+        "改用 ZeRO stage 2 或更低，或升级到 DeepSpeed 0.19.4 及以上",
     ),
 };
 

@@ -17,8 +17,8 @@ pub(crate) static RULE: Rule = Rule {
     group: Group::Optimizer,
     severity: Severity::Error,
     summary: Text::new(
-        "`Muon` before 0.17, or in stage 3 before 0.18 or with `reduce_scatter`",
-        "在 0.17 之前使用 `Muon`；或在 stage 3 下于 0.18 之前使用，或搭配 `reduce_scatter`",
+        "`Muon` before 0.17.6, or in stage 3 before 0.18.9 or with `reduce_scatter`",
+        "在 0.17.6 之前使用 `Muon`；或在 stage 3 下于 0.18.9 之前使用，或搭配 `reduce_scatter`",
     ),
     wordings: &[&WORDING, &STAGE_3, &OF_PYTORCH],
     sources: &[],
@@ -67,12 +67,12 @@ static STAGE_3: Wording = Wording {
         "DeepSpeed {version} 不支持在 ZeRO stage 3 下使用 `Muon`",
     ),
     why: Text::new(
-        "Before 0.18, Muon works only up to stage 2. DeepSpeed checks this when it creates the optimizer and exits with an error.",
-        "在 0.18 之前，Muon 最高只支持 stage 2；DeepSpeed 创建优化器时检查，不满足就退出。",
+        "Before 0.18.9, Muon works only up to stage 2. DeepSpeed checks this when it creates the optimizer and exits with an error.",
+        "在 0.18.9 之前，Muon 最高只支持 stage 2；DeepSpeed 创建优化器时检查，不满足就退出。",
     ),
     help: Text::new(
-        "use stage 1 or 2, or DeepSpeed 0.18 or later",
-        "改用 stage 1/2，或升级到 DeepSpeed 0.18 及以上",
+        "use stage 1 or 2, or DeepSpeed 0.18.9 or later",
+        "改用 stage 1/2，或升级到 DeepSpeed 0.18.9 及以上",
     ),
 };
 
@@ -82,8 +82,8 @@ static OF_PYTORCH: Wording = Wording {
         "DeepSpeed {version} 用的是 PyTorch 的 `Muon`，它只接受矩阵",
     ),
     why: Text::new(
-        "Norms and biases are vectors: the run stops with `Muon only supports 2D parameters`. From 0.17 DeepSpeed has its own Muon, which trains them with Adam.",
-        "norm 和 bias 是向量，训练会以 `Muon only supports 2D parameters` 退出。从 0.17 起 DeepSpeed 有自己的 Muon，会用 Adam 训练它们。",
+        "Norms and biases are vectors: the run stops with `Muon only supports 2D parameters`. Since 0.17.6, DeepSpeed has its own Muon, which trains them with Adam.",
+        "norm 和 bias 是向量，训练会以 `Muon only supports 2D parameters` 退出。从 0.17.6 起，DeepSpeed 有自己的 Muon，会用 Adam 训练它们。",
     ),
     help: Text::new(
         "use DeepSpeed 0.18 or later, or another optimizer",

@@ -12,8 +12,8 @@ pub(crate) static RULE: Rule = Rule {
     group: Group::Precision,
     severity: Severity::Error,
     summary: Text::new(
-        "`torch_autocast` with `fp16` or `bf16` before 0.18",
-        "0.18 之前同时使用 `torch_autocast` 和 `fp16`/`bf16`",
+        "`torch_autocast` with `fp16` or `bf16` before 0.18.3",
+        "0.18.3 之前同时使用 `torch_autocast` 和 `fp16`/`bf16`",
     ),
     wordings: &[&WORDING],
     sources: &[],
@@ -40,12 +40,12 @@ static WORDING: Wording = Wording {
         "DeepSpeed {version} 不允许同时启用 `torch_autocast` 和 `{section}`",
     ),
     why: Text::new(
-        "Before 0.18, autocast works only with an fp32 model. DeepSpeed checks this at startup and exits with an error.",
-        "在 0.18 之前，autocast 只能用于 fp32 模型；DeepSpeed 启动时检查，不满足就退出。",
+        "Before 0.18.3, autocast does not work with either section. DeepSpeed checks this at startup and exits with an error.",
+        "在 0.18.3 之前，autocast 不能与这两段同用；DeepSpeed 启动时检查，不满足就退出。",
     ),
     help: Text::new(
-        "remove `{section}`, or use DeepSpeed 0.18 or later",
-        "删掉 `{section}`，或升级到 DeepSpeed 0.18 及以上",
+        "remove `{section}`, or use DeepSpeed 0.18.3 or later",
+        "删掉 `{section}`，或升级到 DeepSpeed 0.18.3 及以上",
     ),
 };
 
