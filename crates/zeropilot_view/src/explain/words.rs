@@ -173,16 +173,23 @@ pub(super) fn versions(history: &History, language: Language) -> Vec<String> {
     if let (Some(first), Some(last)) = (read.first(), read.last())
         && read.len() < history.len()
     {
-        let is_newest = *last == EngineVersion::NEWEST;
-        said.push(match is_newest {
-            true => tr!(
-                language,
-                "read since {first}; older known ones do not read it",
-                "{first} 起读取；更早的已知版本不读"
+        // Releases between two known versions may do either.
+        let mut known = history.iter().map(|(version, _)| *version);
+        let (span, other) = match *last == EngineVersion::NEWEST {
+            true => (
+                tr!(language, "read in {first} and later", "{first} 及以后的版本读取"),
+                known.rfind(|version| version < first),
             ),
-            false => {
-                tr!(language, "read from {first} to {last} only", "只有 {first} 至 {last} 读取")
+            false => (
+                tr!(language, "read from {first} to {last}", "{first} 至 {last} 读取"),
+                known.find(|version| version > last),
+            ),
+        };
+        said.push(match other {
+            Some(other) => {
+                tr!(language, "{span}; {other} does not read it", "{span}；{other} 不读取")
             }
+            None => span,
         });
     }
     if let Some((version, Presence::Refused(message))) = history.last() {
@@ -236,9 +243,12 @@ mod tests {
         let said = |path: &str| versions(&history(path), Language::English).join(" | ");
         assert_eq!(said("zero_optimization.stage"), "");
         assert_eq!(said("zero_optimization.cpu_offload"), "deprecated: write `offload_optimizer`");
-        assert!(
-            said("elasticity").starts_with("read from 0.14.5 to 0.18.9 only | 0.19.8 refuses it:")
+        let gone = "read from 0.14.5 to 0.18.9; 0.19.8 does not read it | 0.19.8 refuses it:";
+        assert!(said("elasticity").starts_with(gone));
+        // DeepSpeed 0.17.5 was the first release with it.
+        assert_eq!(
+            said("zero_optimization.zenflow"),
+            "read in 0.17.6 and later; 0.16.9 does not read it"
         );
-        assert!(said("zero_optimization.zenflow").starts_with("read since 0.1"));
     }
 }
