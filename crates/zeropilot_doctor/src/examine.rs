@@ -197,7 +197,7 @@ fn builds(machine: &Machine, needs: &Needs, found: &mut Vec<Finding>) {
         return;
     }
     let what = match needs {
-        Needs { cpu_adam: true, async_io: false, .. } => Text::new("its CPU Adam", "CPU Adam"),
+        Needs { cpu_adam: true, async_io: false, .. } => Text::new("its CPU Adam", " CPU Adam"),
         Needs { async_io: true, .. } => Text::new("its asynchronous I/O module", "异步 I/O 模块"),
         _ => Text::new("its fused optimizer", "融合优化器"),
     };
@@ -326,7 +326,7 @@ fn slow(kind: &str) -> Option<Text> {
         "nfs" | "nfs4" | "cifs" | "smb3" | "lustre" | "ceph" | "beegfs" | "gpfs" | "fuse.sshfs"
         | "9p" => Some(Text::new(
             "DeepSpeed reads and writes all optimizer states at every step; over a network, that takes minutes.",
-            "DeepSpeed 每一步都要读写全部优化器状态，走网络要花几分钟。",
+            "DeepSpeed 每一步都要读写全部优化器状态，通过网络读写要花几分钟。",
         )),
         "overlay" => Some(Text::new(
             "This is the container's own storage layer: it is slow and deleted with the container.",

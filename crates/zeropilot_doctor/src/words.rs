@@ -50,7 +50,7 @@ pub(crate) static NEAREST_ENGINE: Wording = wording(
     ("Keys and defaults can differ between the two.", "两者的键和默认值可能不同。"),
     (
         "read its release notes if a finding looks wrong",
-        "如果结果看起来不对，请查看该版本的发布说明",
+        "如果某个问题看起来不对，请查看该版本的发布说明",
     ),
 );
 
@@ -82,7 +82,7 @@ pub(crate) static NO_COMPILER: Wording = wording(
     ("no C++ compiler was found", "没有找到 C++ 编译器"),
     (
         "DeepSpeed compiles {what} at startup and exits with an error if it cannot.",
-        "DeepSpeed 会在启动时编译 {what}，编译失败就报错退出。",
+        "DeepSpeed 会在启动时编译{what}，编译失败就报错退出。",
     ),
     ("install a C++ compiler", "安装 C++ 编译器"),
 );
@@ -91,7 +91,7 @@ pub(crate) static NO_NINJA: Wording = wording(
     ("ninja is not installed", "没有安装 ninja"),
     (
         "DeepSpeed compiles {what} at startup and raises an error without ninja.",
-        "DeepSpeed 会在启动时编译 {what}，没有 ninja 就报错。",
+        "DeepSpeed 会在启动时编译{what}，没有 ninja 就报错。",
     ),
     ("install it into the training environment", "在训练环境中安装它"),
 );
@@ -151,7 +151,7 @@ pub(crate) static UNKNOWN_GPU: Wording = wording(
     ),
     (
         "CUDA silently stops reading the list at the first GPU that does not exist.",
-        "CUDA 读到第一个不存在的 GPU 就停止，且没有任何提示。",
+        "CUDA 读到列表中第一个不存在的 GPU 就不再往后读，且没有任何提示。",
     ),
     ("correct the list", "改正这个列表"),
 );
@@ -160,7 +160,7 @@ pub(crate) static DIFFERENT_GPUS: Wording = wording(
     ("the GPU models differ: {names}", "GPU 型号不一致：{names}"),
     (
         "ZeRO gives every rank the same share, so the GPU with the least memory and the slowest GPU set the limits.",
-        "ZeRO 给每个 rank 的份额相同，因此上限由显存最小的卡和速度最慢的卡决定。",
+        "ZeRO 给每个 rank 分配的份额相同，因此上限取决于显存最小的卡和速度最慢的卡。",
     ),
     (
         "select GPUs of one model with CUDA_VISIBLE_DEVICES",
@@ -217,7 +217,7 @@ pub(crate) static FEW_FILES: Wording = wording(
     ),
     (
         "Each data loader worker and each checkpoint shard opens a file; the error `Too many open files` appears late in a run.",
-        "每个 DataLoader worker 和每个 checkpoint 分片都要打开一个文件，训练到后面才会报 `Too many open files`。",
+        "每个 DataLoader worker 和每个 checkpoint 分片都要打开一个文件，到训练后期才会报 `Too many open files`。",
     ),
     ("raise it: `ulimit -n 65536`", "提高限制：`ulimit -n 65536`"),
 );
@@ -244,7 +244,7 @@ pub(crate) static FULL_DISK: Wording = wording(
     ("`nvme_path` {path} has {free} free", "`nvme_path` {path} 只剩 {free} 空间"),
     (
         "Optimizer states alone need 12 bytes per parameter of a rank: {free} is enough for {parameters} parameters.",
-        "仅优化器状态，rank 上的每个参数就要 12 字节：{free} 只够 {parameters} 个参数。",
+        "仅优化器状态一项，每个 rank 负责的每个参数就占 12 字节：{free} 只够 {parameters} 个参数。",
     ),
     ("free disk space, or choose another disk", "清理磁盘空间，或换一块盘"),
 );
@@ -260,7 +260,7 @@ pub(crate) static STALE_LOCK: Wording = wording(
     ),
     (
         "if no other machine that shares this directory builds the extension now, remove the lock: `rm {path}`",
-        "如果共享该目录的其他机器没有正在编译这个扩展，删除它：`rm {path}`",
+        "如果共享该目录的其他机器没有正在编译这个扩展，就删除这个锁：`rm {path}`",
     ),
 );
 
@@ -278,6 +278,6 @@ pub(crate) static KNOWN_DEFECTS: Wording = wording(
     ),
     (
         "pass a config to see which of them apply, or read one: `zeropilot advisories {first}`",
-        "给出配置可以看到哪些适用；也可以逐个查看：`zeropilot advisories {first}`",
+        "给出配置，就能看到其中哪些与它有关；也可以逐个查看：`zeropilot advisories {first}`",
     ),
 );

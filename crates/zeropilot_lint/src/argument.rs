@@ -150,6 +150,6 @@ fn write_list(
     match (count.saturating_sub(LISTED), language) {
         (0, _) => Ok(()),
         (more, Language::English) => write!(f, " and {more} more"),
-        (more, Language::Chinese) => write!(f, " 等 {more} 个"),
+        (_, Language::Chinese) => write!(f, " 等共 {count} 个"),
     }
 }

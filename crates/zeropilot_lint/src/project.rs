@@ -419,7 +419,7 @@ impl Reader {
                 Text::new("this is not a valid file name pattern", "不是合法的文件名模式"),
                 Text::new(
                     "use `*` within a name, `**` across directories and `[…]` in pairs",
-                    "名字之内用 `*`，跨目录用 `**`，`[…]` 要成对",
+                    "同一级目录内用 `*`，跨目录用 `**`，`[…]` 要成对",
                 ),
             ));
         }

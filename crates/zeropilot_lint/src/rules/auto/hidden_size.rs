@@ -44,7 +44,7 @@ static WORDING: Wording = Wording {
     ),
     why: Text::new(
         "The framework computes these sizes from `hidden_size` and raises a `ValueError` if the model's config has none.",
-        "训练框架由 `hidden_size` 算出这些大小；找不到时会抛 `ValueError`。",
+        "训练框架根据 `hidden_size` 计算这些大小；模型的 config 里没有它时会抛 `ValueError`。",
     ),
     help: Text::new(
         "write numbers, in elements, not bytes: for hidden size h, usually h² for `reduce_bucket_size`, 0.9·h² for `stage3_prefetch_bucket_size` and 10·h for `stage3_param_persistence_threshold`",

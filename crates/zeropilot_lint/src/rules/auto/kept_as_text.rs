@@ -36,7 +36,7 @@ static WORDING: Wording = Wording {
     ),
     why: Text::new(
         "DeepSpeed does not replace it with a default here. A switch counts as on; a number fails when DeepSpeed uses it.",
-        "这里不会换成默认值：开关会被当成开启，数值在用到时才报错。",
+        "DeepSpeed 在这里不会把它换成默认值：开关会被当成开启，数值在用到时才报错。",
     ),
     help: Text::new(
         "write the value, or remove the key to get the default",

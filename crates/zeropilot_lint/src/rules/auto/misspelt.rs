@@ -16,7 +16,7 @@ pub(crate) static RULE: Rule = Rule {
     severity: Severity::Warning,
     summary: Text::new(
         "an unknown key passes because its value is `\"auto\"`",
-        "拼错的键因为值是 `\"auto\"` 而蒙混过关",
+        "值为 `\"auto\"` 的未知键不会报错",
     ),
     wordings: &[&WORDING],
     sources: &[],

@@ -11,7 +11,7 @@ pub(crate) static RULE: Rule = Rule {
     name: "warmup-zero",
     group: Group::Auto,
     severity: Severity::Error,
-    summary: Text::new("a warmup of 0 steps never matches the HF Trainer's value", "写成 0 步的 warmup 永远与 HF Trainer 不一致"),
+    summary: Text::new("a warmup of 0 steps never matches the HF Trainer's value", "warmup 写成 0 步，必定与 HF Trainer 的值不一致"),
     wordings: &[&WORDING],
     sources: &[],
     examples: &[
@@ -40,7 +40,7 @@ fn no_warmup() -> Arguments {
 static WORDING: Wording = Wording {
     message: Text::new(
         "`{path}` is {written}, but the HF Trainer compares it with {expected}",
-        "`{path}` 是 {written}，但 HF Trainer 拿来比较的是 {expected}",
+        "`{path}` 是 {written}，但 HF Trainer 用来比较的值是 {expected}",
     ),
     why: Text::new(
         "DeepSpeed rejects a warmup of 0 steps, so transformers compares the key with at least 1. A literal 0 is always a mismatch.",

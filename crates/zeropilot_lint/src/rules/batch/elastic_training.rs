@@ -12,7 +12,7 @@ pub(crate) static RULE: Rule = Rule {
     name: "elastic-training",
     group: Group::Batch,
     severity: Severity::Error,
-    summary: Text::new("elastic training rejects these numbers", "弹性训练的参数无法成立"),
+    summary: Text::new("elastic training rejects these numbers", "弹性训练不接受这些数值"),
     wordings: &[&BATCH_KEYS, &WORLD, &RANGE, &VERSION, &NO_SOLUTION],
     sources: &[],
     examples: &[
@@ -89,7 +89,7 @@ static VERSION: Wording = Wording {
 static NO_SOLUTION: Wording = Wording {
     message: Text::new(
         "elastic training finds no batch size that satisfies this section",
-        "按该配置段找不到可行的弹性 batch 大小",
+        "弹性训练找不到满足该配置段的 batch 大小",
     ),
     why: Text::new(
         "For the allowed numbers of GPUs, no batch size up to `max_train_batch_size` is a multiple of the `micro_batch_sizes`.",

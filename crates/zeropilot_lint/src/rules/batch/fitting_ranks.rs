@@ -63,11 +63,11 @@ static SOME: Wording = Wording {
     ),
     why: Text::new(
         "`train_batch_size` {train} counts the samples of all ranks. No number of ranks was given; with any number not listed here, DeepSpeed rejects the config.",
-        "`train_batch_size` {train} 是所有 rank 合计。没有指定 rank 数；用其他 rank 数时，DeepSpeed 会报错。",
+        "`train_batch_size` {train} 是所有 rank 合计的样本数。没有指定 rank 数；换成这里没有列出的 rank 数，DeepSpeed 会报错。",
     ),
     help: Text::new(
         "to run on more ranks, increase `train_batch_size`, or set `train_micro_batch_size_per_gpu` instead",
-        "要用更多 rank，就增大 `train_batch_size`，或改写 `train_micro_batch_size_per_gpu`",
+        "要用更多 rank，就增大 `train_batch_size`，或改为设置 `train_micro_batch_size_per_gpu`",
     ),
 };
 

@@ -16,7 +16,7 @@ pub(crate) static RULE: Rule = Rule {
     severity: Severity::Error,
     summary: Text::new(
         "`train_batch_size` is too small for the number of ranks",
-        "`train_batch_size` 太小，分不到每张卡",
+        "`train_batch_size` 太小，不够分给所有 rank",
     ),
     wordings: &[&MICRO_IS_ZERO, &STEPS_ARE_ZERO, &SMALLER_THAN_WORLD],
     sources: &["LIN-SHANG/InstructERC#16"],

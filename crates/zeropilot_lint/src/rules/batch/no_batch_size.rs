@@ -129,7 +129,8 @@ pub(crate) fn explain(problem: &Problem, subject: &Subject<'_>) -> Diagnostic {
         .filter(|key| subject.root.get(key).is_none())
         .map(|key| (key, "\"auto\""))
         .collect();
-    let title = Text::new("add the batch keys as `\"auto\"`", "补上写成 `\"auto\"` 的 batch 键");
+    let title =
+        Text::new("add the batch keys as `\"auto\"`", "加上 batch 相关的键，值写 `\"auto\"`");
     let fix =
         insert_members(subject, subject.root, &missing).map(|edit| Fix::safe(title, vec![edit]));
     told(&FILLED_BY_FRONT_END, Severity::Error).fix(fix)

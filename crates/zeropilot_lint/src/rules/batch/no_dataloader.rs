@@ -11,7 +11,7 @@ pub(crate) static RULE: Rule = Rule {
     severity: Severity::Error,
     summary: Text::new(
         "accelerate has no dataloader to read the micro-batch size from",
-        "accelerate 没有可以读出 micro batch 的 dataloader",
+        "accelerate 没有拿到 dataloader，无法读出 micro batch",
     ),
     wordings: &[&ABSENT, &WITHOUT_SIZE],
     sources: &["huggingface/peft#450", "jquesnelle/yarn#35", "huggingface/accelerate#676"],
@@ -72,8 +72,8 @@ static WITHOUT_SIZE: Wording = Wording {
         "传给 `prepare` 的 dataloader 没有 `batch_size`",
     ),
     why: Text::new(
-        "accelerate reads the micro-batch size from it and raises a `ValueError` if it is `None`, as with a loader built from a batch sampler.",
-        "accelerate 要从中读 micro batch；若为 `None`（例如由 batch sampler 构造的 loader）就抛 `ValueError`。",
+        "accelerate reads the micro-batch size from `batch_size` and raises a `ValueError` if it is `None`, as with a loader built from a batch sampler.",
+        "accelerate 要从 `batch_size` 读出 micro batch；它为 `None` 时（例如由 batch sampler 构造的 loader）会抛 `ValueError`。",
     ),
     help: Text::new("write the number in the config", "在配置里直接写数字"),
 };

@@ -28,7 +28,7 @@ static WORDING: Wording = Wording {
     ),
     why: Text::new(
         "DeepSpeed divides these numbers when it loads the config and fails, for example with a division by zero.",
-        "DeepSpeed 在加载配置时要拿这些数相除，结果直接报错，例如除以 0。",
+        "DeepSpeed 加载配置时会用这些数做除法，因而报错，例如除以 0。",
     ),
     help: Text::new(
         "use integers of at least 1 for the batch keys and the parallel sizes",

@@ -46,7 +46,7 @@ static WORDING: Wording = Wording {
     ),
     why: Text::new(
         "With `split_batches`, the loader's batch size covers all processes together. accelerate rejects one that is not a multiple of the number of processes.",
-        "启用 `split_batches` 后，loader 的 batch 是所有 rank 合计；不是 rank 数的倍数时 accelerate 会拒绝。",
+        "启用 `split_batches` 后，loader 的 batch 是所有 rank 合计；不是 rank 数的倍数时，accelerate 会报错。",
     ),
     help: Text::new(
         "use a multiple of {world}, or turn `split_batches` off",

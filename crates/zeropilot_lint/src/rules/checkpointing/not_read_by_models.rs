@@ -15,7 +15,7 @@ pub(crate) static RULE: Rule = Rule {
     severity: Severity::Warning,
     summary: Text::new(
         "`activation_checkpointing` under the HF Trainer",
-        "HF Trainer 下的 `activation_checkpointing`",
+        "HF Trainer 下写了 `activation_checkpointing`",
     ),
     wordings: &[&WORDING],
     sources: &["deepspeedai/DeepSpeed#5704", "huggingface/transformers#22099", "huggingface/transformers#29648"],
@@ -44,7 +44,7 @@ static WORDING: Wording = Wording {
     ),
     why: Text::new(
         "The section configures DeepSpeed's own checkpointing function, which a model must call itself. transformers calls PyTorch's.",
-        "这一段配置的是 DeepSpeed 自带的激活检查点函数，要由模型代码主动调用；transformers 用的是 PyTorch 的。",
+        "这一段配置的是 DeepSpeed 自带的梯度检查点函数，要由模型代码主动调用；transformers 调用的是 PyTorch 的函数。",
     ),
     help: Text::new(
         "pass `gradient_checkpointing` to the Trainer, and remove the section unless your own model code calls `deepspeed.checkpointing`",

@@ -64,7 +64,7 @@ const REFUSED: [(&str, Text); 5] = [
         "predict_with_generate",
         Text::new(
             "ranks that generate texts of different lengths would wait for each other forever",
-            "各 rank 生成的长度不同，会一直互相等待",
+            "各 rank 生成的文本长度不同，会一直互相等待",
         ),
     ),
     (
@@ -92,7 +92,7 @@ const REFUSED: [(&str, Text); 5] = [
         "use_kt",
         Text::new(
             "KTransformers places the weights itself, so DeepSpeed cannot partition them",
-            "KTransformers 自己安排权重的位置，DeepSpeed 无法再切分",
+            "KTransformers 自行决定权重放在哪里，DeepSpeed 无法再切分",
         ),
     ),
 ];

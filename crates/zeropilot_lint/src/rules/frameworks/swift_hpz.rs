@@ -42,7 +42,7 @@ static STAGE: Wording = Wording {
     ),
     why: Text::new(
         "It sets the size of the groups that keep a second copy of the partitioned parameters, and only stage 3 partitions parameters. ms-swift writes it into the config without checking the stage.",
-        "它设置保留第二份参数分片的组有多大，而只有 stage 3 才切分参数。ms-swift 不检查 stage，直接把它写进配置。",
+        "它设置多少个 rank 为一组，每组共同保留第二份参数分片；而只有 stage 3 才切分参数。ms-swift 不检查 stage，直接把它写进配置。",
     ),
     help: Text::new(
         "use `--deepspeed zero3`, or omit the argument",

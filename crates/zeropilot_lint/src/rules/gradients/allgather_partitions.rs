@@ -35,7 +35,7 @@ static WORDING: Wording = Wording {
     ),
     why: Text::new(
         "The key is a leftover from the first version of ZeRO. DeepSpeed all-gathers the updated parameters either way.",
-        "这是第一版 ZeRO 留下的键；更新后的参数照样用 all-gather 聚合。",
+        "这是第一版 ZeRO 留下的键；不管它是什么值，DeepSpeed 都会用 all-gather 聚合更新后的参数。",
     ),
     help: Text::new("remove the key", "删掉这个键"),
 };

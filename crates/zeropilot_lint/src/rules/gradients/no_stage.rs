@@ -35,7 +35,7 @@ pub(crate) static RULE: Rule = Rule {
 static WORDING: Wording = Wording {
     message: Text::new(
         "`zero_optimization` has no `stage`, so ZeRO is off",
-        "`zero_optimization` 里没有 `stage`，ZeRO 是关着的",
+        "`zero_optimization` 里没有 `stage`，ZeRO 没有启用",
     ),
     why: Text::new(
         "The default is stage 0. DeepSpeed reads the rest of the section, but it has no effect.",

@@ -13,7 +13,7 @@ pub(crate) static RULE: Rule = Rule {
     severity: Severity::Note,
     summary: Text::new(
         "a communication type for sequence parallelism in stages 1 and 2",
-        "stage 1/2 下序列并行的通信类型",
+        "stage 1/2 下设置了序列并行的通信数据类型",
     ),
     wordings: &[&WORDING],
     sources: &["deepspeedai/DeepSpeed deepspeed/runtime/zero/stage_1_and_2.py, allreduce_bucket"],

@@ -18,7 +18,7 @@ pub(crate) static RULE: Rule = Rule {
     severity: Severity::Error,
     summary: Text::new(
         "the framework needs a `zero_optimization` section",
-        "训练框架要求有 `zero_optimization`，但没有写",
+        "缺少训练框架要求的 `zero_optimization` 配置段",
     ),
     wordings: &[&WORDING, &AUTOTUNER],
     sources: &["CarperAI/trlx#316"],

@@ -80,7 +80,7 @@ static NOT_AVERAGED: Wording = Wording {
     ),
     why: Text::new(
         "This version leaves the division to the compiled graph as soon as the key is on, even if nothing was compiled. With N accumulation steps, the gradients are N times too large. From 0.18, DeepSpeed does so only after `engine.compile()`.",
-        "这个版本只要看到这个键打开，就把除法交给编译后的计算图，不管有没有编译。累积 N 步时，梯度就大了 N 倍。从 0.18 起，只有调用 `engine.compile()` 之后才会这样。",
+        "这个版本只要看到这个键打开，就把除法交给编译后的计算图，不管有没有编译。累积 N 步时，梯度就是应有大小的 N 倍。从 0.18 起，只有调用 `engine.compile()` 之后才会这样。",
     ),
     help: HELP,
 };

@@ -15,7 +15,7 @@ pub(crate) static RULE: Rule = Rule {
     severity: Severity::Error,
     summary: Text::new(
         "the HF Trainer and accelerate cannot read a file that DeepSpeed reads",
-        "DeepSpeed 读得了这个文件，HF Trainer 和 accelerate 读不了",
+        "DeepSpeed 能读取这个文件，HF Trainer 和 accelerate 不能",
     ),
     wordings: &[&WORDING, &ELSEWHERE],
     sources: &["huggingface/transformers#42406"],

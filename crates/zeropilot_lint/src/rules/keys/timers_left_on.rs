@@ -31,7 +31,7 @@ static TIMERS: Wording = Wording {
     ),
     why: Text::new(
         "DeepSpeed reads the timers at the end of every `step` call, and each read makes the host wait for the GPU.",
-        "DeepSpeed 在每次调用 `step` 的末尾读取计时器，每次读取主机都要等 GPU 执行完。",
+        "DeepSpeed 在每次调用 `step` 的末尾读取计时器，每读一次，主机都要等 GPU 执行完。",
     ),
     help: Text::new("remove it when you have finished measuring", "测完就删掉"),
 };

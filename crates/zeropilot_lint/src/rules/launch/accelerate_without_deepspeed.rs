@@ -44,7 +44,7 @@ static UNREAD: Wording = Wording {
     ),
     why: Text::new(
         "accelerate reads a DeepSpeed config only with `--use_deepspeed` or `distributed_type: DEEPSPEED`. Without them, the run starts, and each rank holds a full copy of the model and optimizer.",
-        "只有加了 `--use_deepspeed` 或写了 `distributed_type: DEEPSPEED`，accelerate 才会读取 DeepSpeed 配置。否则训练照样启动，但每个 rank 都放一份完整的模型和优化器。",
+        "只有加了 `--use_deepspeed` 或写了 `distributed_type: DEEPSPEED`，accelerate 才会读取 DeepSpeed 配置。否则训练照样启动，但每个 rank 上都有一份完整的模型和优化器。",
     ),
     help: Text::new(
         "add `--use_deepspeed`, or `distributed_type: DEEPSPEED` in accelerate's config",

@@ -65,7 +65,7 @@ static WORDING: Wording = Wording {
     ),
     why: Text::new(
         "DeepSpeed divides the loss by `gradient_accumulation_steps` of its config ({steps}) before it computes gradients. With the division in the script, gradients are too small by that factor.",
-        "DeepSpeed 在求梯度之前会把 loss 除以配置里的 `gradient_accumulation_steps`（{steps}）。脚本再除一次，梯度就多缩小了这么多倍。",
+        "DeepSpeed 在求梯度之前会把 loss 除以配置里的 `gradient_accumulation_steps`（{steps}）。脚本里再除一次，梯度就会偏小同样的倍数。",
     ),
     help: Text::new("do not divide the loss in the script", "脚本里不要再除 loss"),
 };

@@ -59,7 +59,7 @@ static WORDING: Wording = Wording {
     ),
     help: Text::new(
         "load its weights as a model and start a new run, or resume from a checkpoint that was saved under DeepSpeed without `save_only_model`",
-        "把它的权重当作模型加载，重新开始训练；或用在 DeepSpeed 下保存、且没有 `save_only_model` 的 checkpoint 续训",
+        "把其中的权重作为模型加载，重新开始训练；或者改用在 DeepSpeed 下保存、且没有开启 `save_only_model` 的 checkpoint 续训",
     ),
 };
 

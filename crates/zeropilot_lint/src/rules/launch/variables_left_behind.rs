@@ -12,7 +12,7 @@ pub(crate) static RULE: Rule = Rule {
     severity: Severity::Note,
     summary: Text::new(
         "environment variables do not reach the other nodes",
-        "环境变量不会传到各个节点",
+        "环境变量不会传到其他节点",
     ),
     wordings: &[&WORDING],
     sources: &["AMDResearch/hpcfund#35", "deepspeedai/DeepSpeed#1481"],

@@ -10,8 +10,8 @@ pub(crate) static RULE: Rule = Rule {
     group: Group::Offload,
     severity: Severity::Error,
     summary: Text::new(
-        "GPU direct storage without an NVIDIA GPU",
-        "没有 NVIDIA GPU 却启用 GPU 直接存储",
+        "GPUDirect Storage without an NVIDIA GPU",
+        "没有 NVIDIA GPU，却启用了 GPUDirect Storage（GDS）",
     ),
     wordings: &[&WORDING],
     sources: &[],
@@ -24,8 +24,8 @@ pub(crate) static RULE: Rule = Rule {
 static WORDING: Wording = Wording {
     message: Text::new("`{path}` needs an NVIDIA GPU", "`{path}` 需要 NVIDIA GPU"),
     why: Text::new(
-        "GPU direct storage moves data between NVMe and an NVIDIA GPU. On other devices, DeepSpeed raises an error.",
-        "GPU 直接存储在 NVMe 与 NVIDIA GPU 之间搬数据；其他设备上 DeepSpeed 会报错。",
+        "GPUDirect Storage moves data between NVMe and an NVIDIA GPU. On other devices, DeepSpeed raises an error.",
+        "GPUDirect Storage 在 NVMe 与 NVIDIA GPU 之间直接传输数据；在其他设备上，DeepSpeed 会报错。",
     ),
     help: Text::new("remove `use_gds`", "删掉 `use_gds`"),
 };

@@ -11,7 +11,10 @@ pub(crate) static RULE: Rule = Rule {
     name: "offload-optimizer-needs-zero",
     group: Group::Offload,
     severity: Severity::Error,
-    summary: Text::new("`offload_optimizer` without ZeRO", "没有开 ZeRO 的 `offload_optimizer`"),
+    summary: Text::new(
+        "`offload_optimizer` without ZeRO",
+        "没有启用 ZeRO，却写了 `offload_optimizer`",
+    ),
     wordings: &[&WORDING],
     sources: &[],
     examples: &[Example::new(
@@ -35,7 +38,7 @@ static WORDING: Wording = Wording {
     ),
     why: Text::new(
         "DeepSpeed switches to its CPU optimizer, which rejects parameters on a GPU. Only ZeRO keeps a copy of the parameters on the CPU.",
-        "DeepSpeed 会换成 CPU 优化器，而它不接受 GPU 上的参数；只有 ZeRO 才会在 CPU 上保留一份。",
+        "DeepSpeed 会换成 CPU 优化器，而它不接受 GPU 上的参数；只有 ZeRO 才会在 CPU 上保留一份参数。",
     ),
     help: Text::new(
         "add `\"stage\": 2` (or 1, or 3), or remove the section",

@@ -12,7 +12,7 @@ pub(crate) static RULE: Rule = Rule {
     name: "offload-param-needs-stage-3",
     group: Group::Offload,
     severity: Severity::Warning,
-    summary: Text::new("`offload_param` below stage 3", "stage 3 以下的 `offload_param`"),
+    summary: Text::new("`offload_param` below stage 3", "stage 3 以下写了 `offload_param`"),
     wordings: &[&WORDING],
     sources: &["wenet-e2e/wenet#2499", "deepspeedai/DeepSpeed#1403", "deepspeedai/DeepSpeed#2977"],
     examples: &[Example::new(

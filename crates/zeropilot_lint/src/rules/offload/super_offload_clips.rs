@@ -15,8 +15,8 @@ pub(crate) static RULE: Rule = Rule {
     group: Group::Offload,
     severity: Severity::Note,
     summary: Text::new(
-        "gradient clipping takes the overlap from `super_offload`",
-        "梯度裁剪使 `super_offload` 无法重叠",
+        "gradient clipping keeps `super_offload` from overlapping with backward",
+        "梯度裁剪使 `super_offload` 无法与反向重叠",
     ),
     wordings: &[&WORDING],
     sources: &[

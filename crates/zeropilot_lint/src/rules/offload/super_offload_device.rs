@@ -11,7 +11,10 @@ pub(crate) static RULE: Rule = Rule {
     name: "super-offload-needs-cpu",
     group: Group::Offload,
     severity: Severity::Error,
-    summary: Text::new("`super_offload` without CPU offload", "没有 CPU 卸载的 `super_offload`"),
+    summary: Text::new(
+        "`super_offload` without CPU offload",
+        "用了 `super_offload`，但没有卸载到 CPU",
+    ),
     wordings: &[&WORDING],
     sources: &[
         "deepspeedai/DeepSpeed deepspeed/runtime/superoffload/superoffload_stage3.py, SuperOffloadOptimizer_Stage3",
@@ -32,7 +35,7 @@ static WORDING: Wording = Wording {
     ),
     why: Text::new(
         "DeepSpeed uses the SuperOffload optimizer whatever the device is, but prepares it only with offload. The first backward pass exits with `AttributeError: … has no attribute 'norm_for_param_grads'`.",
-        "无论 device 是什么，DeepSpeed 都会使用 SuperOffload 的优化器，但只有卸载时才会为它做好准备；第一次反向就以 `AttributeError: … has no attribute 'norm_for_param_grads'` 退出。",
+        "无论 device 是什么，DeepSpeed 都会使用 SuperOffload 的优化器，但只有启用卸载时才会做相应的初始化；第一次反向就以 `AttributeError: … has no attribute 'norm_for_param_grads'` 退出。",
     ),
     help: Text::new(
         "set `\"device\": \"cpu\"`, or remove `super_offload`",

@@ -145,7 +145,7 @@ static TOO_SHORT: Wording = Wording {
     ),
     why: Text::new(
         "ZenFlow cannot select columns again before the last selection has been updated. DeepSpeed exits with a `ValueError` at startup.",
-        "ZenFlow 在上一批列更新完之前不能重选。DeepSpeed 启动时以 `ValueError` 退出。",
+        "上一次选出的列还没有更新完，ZenFlow 不能重新选择。DeepSpeed 启动时以 `ValueError` 退出。",
     ),
     help: Text::new(
         "set `select_interval` to {update} or more",

@@ -39,7 +39,7 @@ static WORDING: Wording = Wording {
     ),
     why: Text::new(
         "A logarithmic warmup reaches half of the peak after the square root of the warmup steps: 32 of 1000.",
-        "对数 warmup 走到 warmup 步数的平方根就到了峰值的一半：1000 步里只要 32 步。",
+        "使用对数 warmup 时，只需 warmup 步数的平方根那么多步，学习率就达到峰值的一半：1000 步里只要 32 步。",
     ),
     help: Text::new(
         "add `\"warmup_type\": \"linear\"` for a linear warmup, or `\"log\"` if you want a logarithmic one",

@@ -52,7 +52,7 @@ static NULL: Wording = Wording {
     ),
     why: Text::new(
         "null does not mean the default. The run exits with a `TypeError` when DeepSpeed creates the optimizer or in the first step.",
-        "null 并不表示默认值。创建优化器时或第一步就以 `TypeError` 退出。",
+        "null 并不表示默认值。训练会在创建优化器时或第一步以 `TypeError` 退出。",
     ),
     help: Text::new("write a number, or remove the key", "写成数字，或删掉这个键"),
 };
@@ -64,7 +64,7 @@ static NO_NUMBER: Wording = Wording {
     ),
     why: Text::new(
         "DeepSpeed passes the value unchanged. The run exits with a `TypeError` when DeepSpeed creates the optimizer or in the first step.",
-        "DeepSpeed 把这个值原样传入。创建优化器时或第一步就以 `TypeError` 退出。",
+        "DeepSpeed 把这个值原样传入。训练会在创建优化器时或第一步以 `TypeError` 退出。",
     ),
     help: Text::new("write a number, or remove the key", "写成数字，或删掉这个键"),
 };
@@ -76,7 +76,7 @@ static BETAS: Wording = Wording {
     ),
     why: Text::new(
         "Adam keeps running means of the gradients and of their squares, with one beta for each. The run exits with an error when Adam reads them.",
-        "Adam 要记录梯度的均值和平方的均值，各用一个 beta。Adam 读取时会报错退出。",
+        "Adam 要计算梯度的滑动平均和梯度平方的滑动平均，各用一个 beta。个数不对时，Adam 读取时会报错退出。",
     ),
     help: Text::new("write both, such as `[0.9, 0.999]`", "两个都写，例如 `[0.9, 0.999]`"),
 };

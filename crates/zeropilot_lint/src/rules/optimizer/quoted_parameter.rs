@@ -18,7 +18,7 @@ pub(crate) static RULE: Rule = Rule {
     severity: Severity::Error,
     summary: Text::new(
         "a quoted number in optimizer or scheduler parameters",
-        "优化器或调度器的参数加了引号",
+        "优化器或调度器参数里的数字加了引号",
     ),
     wordings: &[&WORDING],
     sources: &[],

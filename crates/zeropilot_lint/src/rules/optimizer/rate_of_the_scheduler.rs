@@ -42,7 +42,7 @@ pub(crate) static RULE: Rule = Rule {
 static OTHER: Wording = Wording {
     message: Text::new(
         "the scheduler warms up to {peak}, not to the optimizer's `lr` {rate}",
-        "调度器升到的学习率是 {peak}，不是优化器的 `lr` {rate}",
+        "调度器会把学习率升到 {peak}，而不是优化器的 `lr` {rate}",
     ),
     why: Text::new(
         "`{name}` sets the learning rate of every step between `warmup_min_lr` and `warmup_max_lr` and overwrites the optimizer's `lr`.",
@@ -54,7 +54,7 @@ static OTHER: Wording = Wording {
 static DEFAULT: Wording = Wording {
     message: Text::new(
         "without `warmup_max_lr`, the scheduler warms up to 0.001, not to the optimizer's `lr` {rate}",
-        "没有写 `warmup_max_lr`，调度器会升到 0.001，而不是优化器的 `lr` {rate}",
+        "没有写 `warmup_max_lr`，调度器会把学习率升到 0.001，而不是优化器的 `lr` {rate}",
     ),
     why: Text::new(
         "`{name}` sets the learning rate of every step and overwrites the optimizer's `lr`. In DeepSpeed {version}, the default of its peak is 0.001.",

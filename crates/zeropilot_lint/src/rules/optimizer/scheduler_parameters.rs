@@ -59,7 +59,7 @@ static MISSING: Wording = Wording {
     message: Text::new("`{name}` needs {missing}", "`{name}` 必须给出 {missing}"),
     why: Text::new(
         "The constructor has no default for it, and no framework fills in a missing key.",
-        "构造函数没有默认值，训练框架也不会填没写的键。",
+        "这个参数在构造函数里没有默认值，训练框架也不会填没写的键。",
     ),
     help: Text::new(
         "add it; under the HF Trainer, `\"auto\"` is enough",

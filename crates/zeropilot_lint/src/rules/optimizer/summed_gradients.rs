@@ -11,7 +11,7 @@ pub(crate) static RULE: Rule = Rule {
     severity: Severity::Error,
     summary: Text::new(
         "summed gradients with a feature that averages them",
-        "梯度求和与取平均的功能冲突",
+        "梯度求和与对梯度取平均的功能冲突",
     ),
     wordings: &[&WORDING],
     sources: &[],

@@ -30,7 +30,7 @@ static WORDING: Wording = Wording {
     ),
     why: Text::new(
         "Training ends before the warmup does, so the learning rate never reaches its peak. DeepSpeed writes one line to the log and continues.",
-        "训练在 warmup 结束之前就完了，学习率到不了峰值。DeepSpeed 只在日志里写一行就继续。",
+        "训练在 warmup 完成之前就结束了，学习率到不了峰值。DeepSpeed 只在日志里写一行就继续。",
     ),
     help: Text::new(
         "count both in optimizer steps of the entire training, and correct the wrong one",

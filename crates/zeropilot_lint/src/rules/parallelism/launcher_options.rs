@@ -41,7 +41,7 @@ static DROPPED: Wording = Wording {
     ),
     why: Text::new(
         "accelerate passes these options on only if its YAML file has a section `parallelism_config` and sets `distributed_type: DEEPSPEED`, without `--use_deepspeed` on the command line. Otherwise the run starts, but ranks share no sequence.",
-        "只有 accelerate 的 YAML 里有 `parallelism_config` 段并写着 `distributed_type: DEEPSPEED`，而且命令行没有 `--use_deepspeed` 时，accelerate 才会传递这些选项。否则训练照样启动，但各个 rank 并没有共用序列。",
+        "只有 accelerate 的 YAML 里有 `parallelism_config` 段并写着 `distributed_type: DEEPSPEED`，而且命令行没有 `--use_deepspeed` 时，accelerate 才会传递这些选项。否则训练照样启动，但每个 rank 仍然各自处理完整的序列。",
     ),
     help: Text::new(
         "add a section `parallelism_config` to the YAML file, or pass `ParallelismConfig(sp_size=…)` in the script",

@@ -42,11 +42,11 @@ static WORDING: Wording = Wording {
     ),
     why: Text::new(
         "DeepSpeed then uses its `BF16_Optimizer`, which treats the ranks of a sequence as tensor-parallel ranks. All but the first find no gradients and fail (\"stack expects a non-empty TensorList\"; DeepSpeed 0.18: \"list index out of range\").",
-        "此时 DeepSpeed 使用 `BF16_Optimizer`，它会把共用序列的 rank 当成张量并行的 rank。除第一个以外的 rank 找不到任何梯度，于是报错（ `stack expects a non-empty TensorList`；DeepSpeed 0.18 为 `list index out of range`）。",
+        "此时 DeepSpeed 使用 `BF16_Optimizer`，它会把共同处理一条序列的 rank 当成张量并行的 rank。其中除第一个以外的 rank 都找不到梯度，于是报错（`stack expects a non-empty TensorList`；DeepSpeed 0.18 为 `list index out of range`）。",
     ),
     help: Text::new(
         "use ZeRO stage 3, which also scales the gradients of a shared sequence correctly",
-        "改用 ZeRO stage 3，它对共用序列的梯度缩放也是正确的",
+        "改用 ZeRO stage 3，它在序列并行下对梯度的缩放也是正确的",
     ),
 };
 

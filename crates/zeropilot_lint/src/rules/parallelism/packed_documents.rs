@@ -38,7 +38,7 @@ const UNPACKED: &str = "shared = ParallelismConfig(sp_size=2, sp_handler=DeepSpe
 static WORDING: Wording = Wording {
     message: Text::new(
         "packed documents attend across their boundaries: Ulysses with `sdpa` drops the mask",
-        "打包的文档会跨越边界互相注意：Ulysses 与 `sdpa` 一起使用时会丢掉 mask",
+        "打包在一起的文档会跨越边界互相计算注意力：Ulysses 与 `sdpa` 一起使用时会丢掉 mask",
     ),
     why: Text::new(
         "DeepSpeed passes no mask to the attention of a shared sequence, and `sdpa` cannot see where a document ends. Training continues with different losses: 4.8776 instead of 4.8745 on two ranks. Flash attention finds the boundaries in the position ids.",

@@ -46,18 +46,18 @@ static ATTENTION: Wording = Wording {
     ),
     why: Text::new(
         "The run exits with a `ValueError` when it sets up sequence parallelism: `eager` needs a mask that Ulysses does not have, and accelerate rejects `flex_attention` as well.",
-        "设置序列并行时会以 `ValueError` 退出：`eager` 需要 mask，而 Ulysses 没有；accelerate 同样拒绝 `flex_attention`。",
+        "训练在设置序列并行时以 `ValueError` 退出：`eager` 需要 mask，而 Ulysses 没有；accelerate 也不接受 `flex_attention`。",
     ),
     help: Text::new(
         "use `flash_attention_2`, `flash_attention_3` or `sdpa`, for the model as well",
-        "改用 `flash_attention_2`、`flash_attention_3` 或 `sdpa`，模型也用同一个",
+        "改用 `flash_attention_2`、`flash_attention_3` 或 `sdpa`，加载模型时也用同一种",
     ),
 };
 
 static RANKS: Wording = Wording {
     message: Text::new(
         "{ranks} ranks are not divisible into groups of {shared} that share a sequence",
-        "{ranks} 个 rank 无法分成每组 {shared} 个来共用序列",
+        "序列并行以每 {shared} 个 rank 为一组，{ranks} 个 rank 分不成整组",
     ),
     why: Text::new(
         "Every group needs the same number of ranks. DeepSpeed exits with a `RuntimeError` when it creates the groups.",
@@ -76,7 +76,7 @@ static TENSOR: Wording = Wording {
     ),
     why: Text::new(
         "Both group neighboring ranks. Tensor parallelism needs the same tokens on a group, but Ulysses puts different parts of a sequence there: DeepSpeed exits with \"Data inconsistency within the TP group\".",
-        "两者都用相邻的 rank 分组：张量并行要求组内 token 相同，Ulysses 却放着一条序列的不同部分。DeepSpeed 会以 `Data inconsistency within the TP group` 退出。",
+        "两者都用相邻的 rank 分组：张量并行要求组内 token 相同，而 Ulysses 让组内各 rank 处理一条序列的不同部分。DeepSpeed 会以 `Data inconsistency within the TP group` 退出。",
     ),
     help: Text::new(
         "remove `tensor_parallel` from the config, or do not use sequence parallelism",

@@ -51,7 +51,7 @@ pub(crate) static RULE: Rule = Rule {
 static ALONE: Wording = Wording {
     message: Text::new(
         "DeepSpeed uses `sequence_parallel_size` only to compute the batch size: the key splits no sequence",
-        "DeepSpeed 只用 `sequence_parallel_size` 换算 batch 大小：这个键不会切分序列",
+        "DeepSpeed 只用 `sequence_parallel_size` 计算 batch 大小：这个键不会切分序列",
     ),
     why: Text::new(
         "Ranks share a sequence only if the script registers Ulysses and passes its groups to `deepspeed.initialize`, if accelerate does, or if DeepCompile runs its `autosp` pass. Otherwise, every rank attends over its own full sequence, and memory stays the same.",
@@ -66,7 +66,7 @@ static ALONE: Wording = Wording {
 static WITHOUT_GROUPS: Wording = Wording {
     message: Text::new(
         "ranks share no sequence: `deepspeed.initialize` gets no `mpu`, and this key changes only the batch size",
-        "各个 rank 并没有共用序列：`deepspeed.initialize` 没有收到 `mpu`，这个键只影响 batch 大小",
+        "序列并行没有生效：`deepspeed.initialize` 没有收到 `mpu`，这个键只影响 batch 大小",
     ),
     why: ALONE.why,
     help: ALONE.help,

@@ -40,7 +40,7 @@ static WORDING: Wording = Wording {
     ),
     why: Text::new(
         "DeepSpeed multiplies micro-batch size and accumulation steps by the number of all ranks and does not divide by `autotp_size`. It averages gradients over the groups only, so the learning rate applies to the smaller batch.",
-        "DeepSpeed 用 micro batch、梯度累积步数和全部 rank 相乘，没有除以 `autotp_size`；梯度只在各组之间求平均，所以学习率对应的是更小的 batch。",
+        "DeepSpeed 把 micro batch、梯度累积步数和全部 rank 数相乘，没有除以 `autotp_size`；梯度只在各组之间求平均，所以学习率对应的是更小的 batch。",
     ),
     help: Text::new(
         "choose the learning rate for {samples} samples, or multiply `train_batch_size` and the accumulation steps by {ranks}",

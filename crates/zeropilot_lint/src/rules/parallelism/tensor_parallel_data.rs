@@ -45,7 +45,7 @@ static WORDING: Wording = Wording {
     ),
     help: Text::new(
         "pass `num_replicas` (ranks divided by `autotp_size`) and `rank` (the rank divided by `autotp_size`, rounded down)",
-        "传入 `num_replicas`（总卡数除以 `autotp_size`）和 `rank`（rank 除以 `autotp_size`，向下取整）",
+        "传入 `num_replicas`（总卡数除以 `autotp_size`）和 `rank`（rank 编号除以 `autotp_size`，向下取整）",
     ),
 };
 

@@ -44,7 +44,7 @@ static UNKNOWN: Wording = Wording {
     ),
     why: Text::new(
         "DeepSpeed checks the name only when it creates the engine, after the model has been loaded, and exits with an error.",
-        "DeepSpeed 到创建 engine 时才检查这个名字，那时模型已经加载完了，然后报错退出。",
+        "DeepSpeed 到创建 engine 时才检查这个名字并报错退出，那时模型已经加载完了。",
     ),
     help: Text::new("write `fp32`, `bf16` or `fp16`", "写成 `fp32`、`bf16` 或 `fp16`"),
 };

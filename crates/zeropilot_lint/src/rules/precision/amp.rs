@@ -41,7 +41,7 @@ static WORDING: Wording = Wording {
     ),
     why: Text::new(
         "DeepSpeed checks this when it creates the optimizer, after the model has been loaded, and exits with an error.",
-        "DeepSpeed 在创建优化器时检查，那时模型已经加载完毕，然后报错退出。",
+        "DeepSpeed 到创建优化器时才检查并报错退出，那时模型已经加载完了。",
     ),
     help: Text::new(
         "remove `amp`; with ZeRO, use `bf16` or `fp16` instead",

@@ -26,7 +26,7 @@ pub(crate) static RULE: Rule = Rule {
 static WORDING: Wording = Wording {
     message: Text::new(
         "`buffer_dtype` is {value}, which is not a data type",
-        "`buffer_dtype` 写的 {value} 不是数值类型",
+        "`buffer_dtype` 写的 {value} 不是数据类型",
     ),
     why: Text::new(
         "DeepSpeed does not check the name when it loads the config. `deepspeed.initialize` then exits with a `ValueError`.",

@@ -12,7 +12,10 @@ pub(crate) static RULE: Rule = Rule {
     name: "hysteresis-without-zero",
     group: Group::Precision,
     severity: Severity::Note,
-    summary: Text::new("hysteresis of the loss scale in stage 0", "stage 0 下的 loss scale 迟滞"),
+    summary: Text::new(
+        "hysteresis of the loss scale in stage 0",
+        "stage 0 下 loss scale 的 hysteresis 不生效",
+    ),
     wordings: &[&WORDING],
     sources: &["deepspeedai/DeepSpeed deepspeed/runtime/fp16/fused_optimizer.py, _update_scale"],
     examples: &[Example::new(

@@ -11,7 +11,7 @@ pub(crate) static RULE: Rule = Rule {
     severity: Severity::Error,
     summary: Text::new(
         "16-bit master weights without their prerequisites",
-        "16 位主权重缺少前提条件",
+        "16 位主权重的前提条件不满足",
     ),
     wordings: &[&NEED_ZERO, &NEED_STAGE_2, &NEED_MASTER],
     sources: &[],
@@ -63,7 +63,7 @@ static NEED_MASTER: Wording = Wording {
     ),
     why: Text::new(
         "bf16 optimizer states work only with bf16 master weights; otherwise DeepSpeed raises an error at startup.",
-        "bf16 优化器状态建立在 bf16 主权重之上；否则 DeepSpeed 启动时报错。",
+        "bf16 优化器状态只能与 bf16 主权重一起使用，否则 DeepSpeed 启动时报错。",
     ),
     help: Text::new(
         "set `bf16.bf16_master_weights_and_grads` to true, or remove the key",

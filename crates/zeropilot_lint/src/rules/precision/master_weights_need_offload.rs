@@ -15,7 +15,7 @@ pub(crate) static RULE: Rule = Rule {
     severity: Severity::Error,
     summary: Text::new(
         "16-bit master weights without optimizer offload",
-        "16 位主权重没有配合优化器卸载",
+        "使用 16 位主权重，但没有卸载优化器",
     ),
     wordings: &[&WORDING, &TORCH],
     sources: &[],
@@ -60,7 +60,7 @@ static TORCH: Wording = Wording {
     ),
     why: Text::new(
         "Only DeepSpeed's CPU Adam updates 16-bit master weights, and `torch_adam` replaces it with PyTorch's Adam. DeepSpeed checks this when it creates the ZeRO optimizer and exits with an error.",
-        "只有 DeepSpeed 的 CPU Adam 能更新 16 位主权重，而 `torch_adam` 换成了 PyTorch 的 Adam。DeepSpeed 创建 ZeRO 优化器时会检查，不满足就报错退出。",
+        "只有 DeepSpeed 的 CPU Adam 能更新 16 位主权重，而 `torch_adam` 会把它换成 PyTorch 的 Adam。DeepSpeed 创建 ZeRO 优化器时会检查，不满足就报错退出。",
     ),
     help: Text::new("remove `torch_adam`, or this key", "删掉 `torch_adam`，或删掉这个键"),
 };

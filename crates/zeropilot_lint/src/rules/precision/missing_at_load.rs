@@ -18,7 +18,7 @@ pub(crate) static RULE: Rule = Rule {
     severity: Severity::Warning,
     summary: Text::new(
         "stage 3 without the precision section that the script needs",
-        "stage 3 缺少脚本要求的精度段",
+        "stage 3 的配置缺少脚本需要的精度配置段",
     ),
     wordings: &[&WORDING],
     sources: &[],

@@ -45,7 +45,7 @@ static WORDING: Wording = Wording {
     ),
     why: Text::new(
         "The default of `enabled` is false, so parameters keep their type, usually fp32, and take twice the memory.",
-        "`enabled` 默认是 false，参数保持原样（通常是 fp32），显存翻倍。",
+        "`enabled` 默认是 false，参数保持原来的类型（通常是 fp32），占用的显存翻倍。",
     ),
     help: Text::new(
         "add `\"enabled\": true`, or remove the section",

@@ -38,7 +38,7 @@ static WORDING: Wording = Wording {
     ),
     help: Text::new(
         "remove the key, or enable the matching section",
-        "删掉这个键，或启用对应的精度段",
+        "删掉这个键，或启用对应的精度配置段",
     ),
 };
 

@@ -36,7 +36,7 @@ static WORDING: Wording = Wording {
     ),
     why: Text::new(
         "These keys control the dynamic loss scale, which is on only if `loss_scale` is 0.",
-        "这些键控制动态调整，只有 `loss_scale` 为 0 时才会用到。",
+        "这些键控制 loss scale 的动态调整，只有 `loss_scale` 为 0 时才会用到。",
     ),
     help: Text::new(
         "set `loss_scale` to 0 for a dynamic scale, or remove them",

@@ -12,7 +12,7 @@ pub(crate) static RULE: Rule = Rule {
     severity: Severity::Warning,
     summary: Text::new(
         "the unquantized weights of a quantized model stay in 32 bits",
-        "量化模型中未量化的权重停留在 32 位",
+        "量化模型中未量化的权重仍是 32 位",
     ),
     wordings: &[&WORDING],
     sources: &["huggingface/peft src/peft/utils/other.py"],
@@ -51,7 +51,7 @@ const BARE: &str = r#"{"train_batch_size": 8, "zero_optimization": {"stage": 2}}
 static WORDING: Wording = Wording {
     message: Text::new(
         "all unquantized weights stay in 32 bits: the config enables neither `bf16` nor `fp16`",
-        "未量化的权重都会停留在 32 位：配置没有启用 `bf16` 或 `fp16`",
+        "未量化的权重仍是 32 位：配置没有启用 `bf16` 或 `fp16`",
     ),
     why: Text::new(
         "`prepare_model_for_kbit_training` casts embeddings, output layer, norms and unquantized experts to 32 bits. DeepSpeed casts them back to 16 bits only with a `bf16` or `fp16` section.",

@@ -18,7 +18,7 @@ pub(crate) static RULE: Rule = Rule {
     name: "no-consolidated-weights",
     group: Group::Saving,
     severity: Severity::Note,
-    summary: Text::new("stage 3 does not gather the weights when it saves", "stage 3 保存时不合并权重"),
+    summary: Text::new("stage 3 does not gather the weights when it saves", "stage 3 保存时不聚合权重"),
     wordings: &[&WORDING],
     sources: &["huggingface/transformers#25817", "huggingface/transformers#10789", "FlagOpen/FlagEmbedding#873"],
     examples: &[
@@ -56,11 +56,11 @@ static WORDING: Wording = Wording {
     ),
     why: Text::new(
         "The HF Trainer then saves a partitioned checkpoint instead of the weights and logs one line about it. It still gathers PEFT adapters.",
-        "此时 HF Trainer 只保存分片的 checkpoint，不保存完整权重，日志里只有一行提示。PEFT 的 adapter 照常合并保存。",
+        "此时 HF Trainer 只保存分片的 checkpoint，不保存完整权重，日志里只有一行提示。PEFT 的适配器仍会先聚合再保存。",
     ),
     help: Text::new(
         "set it to true to save weights that other programs can load, or convert the checkpoint with `zero_to_fp32.py`; a run that saves only PEFT adapters needs neither",
-        "需要可直接加载的权重就设为 true，否则事后用 `zero_to_fp32.py` 转换；只保存 PEFT adapter 的训练两样都不需要",
+        "要保存其他程序能加载的权重，就设为 true；或者用 `zero_to_fp32.py` 转换 checkpoint；只保存 PEFT 适配器的训练两样都不需要",
     ),
 };
 

@@ -40,7 +40,7 @@ pub(crate) static RULE: Rule = Rule {
 static WORDING: Wording = Wording {
     message: Text::new(
         "the checkpoint is from {wrote}, but the run uses stage {stage}",
-        "checkpoint 由 {wrote} 保存，而现在是 stage {stage}",
+        "checkpoint 来自{wrote}，而现在是 stage {stage}",
     ),
     why: Text::new(
         "The stage determines the file layout of a checkpoint. In another stage, DeepSpeed does not find the files, or exits with an error that does not name the stage, such as an `AssertionError` without a message. A universal checkpoint does not help: it allows another number of ranks, not another stage.",
@@ -66,9 +66,9 @@ pub(crate) fn check(subject: &Subject<'_>, found: &mut Vec<Diagnostic>) {
     let Some(checkpoint) = &subject.script.checkpoint else { return };
     let Some(stage) = subject.stage() else { return };
     let wrote = match (checkpoint.is_stage_3, checkpoint.shards) {
-        (true, _) => Text::new("stage 3", "stage 3"),
+        (true, _) => Text::new("stage 3", " stage 3"),
         (false, 0) => Text::new("a run without ZeRO", "没有用 ZeRO 的训练"),
-        (false, _) => Text::new("stage 1 or 2", "stage 1 或 2"),
+        (false, _) => Text::new("stage 1 or 2", " stage 1 或 2"),
     };
     let is_same = match (checkpoint.is_stage_3, checkpoint.shards) {
         (true, _) => stage == 3,

@@ -13,7 +13,7 @@ pub(crate) static RULE: Rule = Rule {
     severity: Severity::Note,
     summary: Text::new(
         "`\"auto\"` sizes are not filled in for a reference or teacher model",
-        "参考模型或教师模型的 `\"auto\"` 大小不会被填写",
+        "对参考模型或教师模型，写成 `\"auto\"` 的大小不会被填写",
     ),
     wordings: &[&WORDING],
     sources: &["huggingface/trl trl/models/utils.py, prepare_deepspeed"],
@@ -45,7 +45,7 @@ static WORDING: Wording = Wording {
     ),
     why: Text::new(
         "The trainer prepares frozen models before it fills in `\"auto\"`, and DeepSpeed drops keys that are still `\"auto\"`. The trained model gets sizes based on its hidden size; the frozen one gets 5e7 elements of prefetch and a persistence threshold of 1e5.",
-        "Trainer 在填写 `\"auto\"` 之前就准备好冻结的模型，而 DeepSpeed 会丢掉值仍为 `\"auto\"` 的键：训练的模型按 hidden size 得到大小，冻结的模型则是 5e7 个元素的预取和 1e5 的常驻阈值。",
+        "Trainer 在填写 `\"auto\"` 之前就准备好冻结的模型，而 DeepSpeed 会丢掉值仍为 `\"auto\"` 的键。训练的模型按 hidden size 计算这些大小，冻结的模型则预取 5e7 个元素，常驻阈值为 1e5。",
     ),
     help: Text::new(
         "write numbers instead of \"auto\" in `zero_optimization`, as `zeropilot plan` does",

@@ -55,7 +55,7 @@ static WORDING: Wording = Wording {
     ),
     why: Text::new(
         "A collective returns only after all ranks of its group have called it. A single rank waits until the others call their next collective, which does not match, or until the timeout.",
-        "集合通信要等组内所有 rank 都调用才会返回。只有一个 rank 调用时，它会一直等待，直到与其他 rank 的下一次通信配错，或者超时。",
+        "集合通信要等组内所有 rank 都调用才会返回。只有一个 rank 调用时，它会一直等待，直到其他 rank 发起下一次集合通信（与它并不匹配），或者超时。",
     ),
     help: Text::new(
         "move `{call}` out of the condition, so that all ranks call it",

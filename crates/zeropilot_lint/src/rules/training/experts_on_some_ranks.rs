@@ -49,11 +49,11 @@ const LOOP_OVER_EXPERTS: &str = "class Moe(nn.Module):\n    def __init__(self, n
 static STAGE_THREE: Wording = Wording {
     message: Text::new(
         "`{call}` runs only if tokens are routed to it: ZeRO stage 3 hangs or mixes experts",
-        "`{call}` 只在分到 token 时运行：ZeRO stage 3 会卡住，或者把专家混在一起",
+        "`{call}` 只在分到 token 时运行：ZeRO stage 3 下会卡住，或者混用不同专家的权重",
     ),
     why: Text::new(
         "DeepSpeed gathers each expert from all ranks when it runs. A rank that routes no token to an expert continues with the next one, so ranks are in different all-gathers: they hang or, if experts have equal sizes and numbers, silently compute with weights of different experts.",
-        "专家运行前要从所有 rank 聚合权重。某个 rank 没有 token 分到这个专家，就会直接进入下一个，各 rank 处在不同的聚合里：要么卡住，要么在专家大小和个数都相同时，用混在一起的权重计算，而且不报错。",
+        "专家运行前，DeepSpeed 要从所有 rank 聚合它的权重。某个 rank 没有 token 分到这个专家，就会直接处理下一个专家，各 rank 于是执行不同的 all-gather：要么卡住；要么在专家大小和个数都相同时，混用不同专家的权重计算，而且不报错。",
     ),
     help: Text::new(
         "before `deepspeed.initialize`, call `deepspeed.utils.set_z3_leaf_modules(model, [{class}])`, which gathers all experts of the layer at once",
@@ -68,7 +68,7 @@ static BELOW: Wording = Wording {
     ),
     why: Text::new(
         "In stages 1 and 2, each rank puts its gradients into buckets as they come, and DeepSpeed adds the buckets of all ranks. An expert that did not run has no gradient, so the next gradients take its place. Experts of equal size silently get each other's gradients; with buckets of different sizes, the run fails.",
-        "在 stage 1 和 2 下，每个 rank 按梯度产生的顺序放进通信桶，DeepSpeed 再把各 rank 的桶相加。没有运行的专家没有梯度，后面的梯度会顶替它的位置：大小相同的专家会互相得到对方的梯度，而且不报错；桶的大小不同则会报错退出。",
+        "在 stage 1 和 2 下，每个 rank 按产生的顺序把梯度放进通信桶，DeepSpeed 再把各 rank 的桶相加。没有运行的专家没有梯度，后面的梯度会占用它的位置：大小相同的专家会互相得到对方的梯度，而且不报错；桶的大小不同则会报错退出。",
     ),
     help: Text::new(
         "run every expert in each step, with empty `rows` if it gets no token (`expert(x[rows])`), and add its output, so that all ranks have the same gradients",

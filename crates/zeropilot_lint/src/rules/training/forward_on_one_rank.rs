@@ -24,11 +24,11 @@ pub(crate) static RULE: Rule = Rule {
 static WORDING: Wording = Wording {
     message: Text::new(
         "`{call}` runs the model only where `{condition}`: the run hangs in ZeRO stage 3",
-        "`{call}` 只在 `{condition}` 时运行模型，ZeRO stage 3 会卡住",
+        "`{call}` 只在 `{condition}` 时运行模型，ZeRO stage 3 下训练会卡住",
     ),
     why: Text::new(
         "DeepSpeed gathers every layer from all ranks before it runs. A single rank waits for the others until the collective times out.",
-        "每一层运行前都要从所有 rank 聚合权重。只有一个 rank 运行时，它会一直等其他 rank，直到通信超时。",
+        "DeepSpeed 运行每一层之前都要从所有 rank 聚合权重。只有一个 rank 运行时，它会一直等其他 rank，直到通信超时。",
     ),
     help: Text::new(
         "run the model on all ranks, and print or save on one rank",
@@ -39,7 +39,7 @@ static WORDING: Wording = Wording {
 static THROUGH: Wording = Wording {
     message: Text::new(
         "`{site}` runs the model, and only where `{condition}`: the run hangs in ZeRO stage 3",
-        "`{site}` 里运行了模型，却只在 `{condition}` 时执行，ZeRO stage 3 会卡住",
+        "`{site}` 里运行了模型，却只在 `{condition}` 时执行，ZeRO stage 3 下训练会卡住",
     ),
     why: WORDING.why,
     help: Text::new(

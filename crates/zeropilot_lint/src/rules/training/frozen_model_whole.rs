@@ -14,7 +14,7 @@ pub(crate) static RULE: Rule = Rule {
     severity: Severity::Note,
     summary: Text::new(
         "below ZeRO stage 3, every GPU holds the full reference or teacher model",
-        "stage 3 以下，参考模型或教师模型在每张卡上都是一整份",
+        "stage 3 以下，每张卡上都有一份完整的参考模型或教师模型",
     ),
     wordings: &[&WORDING, &IN_LLAMAFACTORY],
     sources: &["huggingface/trl trl/models/utils.py, prepare_deepspeed"],
@@ -54,11 +54,11 @@ pub(crate) static RULE: Rule = Rule {
 static WORDING: Wording = Wording {
     message: Text::new(
         "every GPU holds the full reference or teacher model: only ZeRO stage 3 shards it",
-        "每张卡都放着完整的参考模型或教师模型：只有 ZeRO stage 3 才会切分它",
+        "每张卡上都有一份完整的参考模型或教师模型：只有 ZeRO stage 3 才会切分它",
     ),
     why: Text::new(
         "TRL, LLaMA-Factory and ms-swift create a separate DeepSpeed engine for a frozen model. It keeps stage 3; every other stage becomes 0, so the frozen weights are not sharded: 2 bytes per parameter on each GPU.",
-        "TRL、LLaMA-Factory 和 ms-swift 会为冻结的模型另建一个 DeepSpeed engine。stage 3 在那里仍是 stage 3，其他 stage 都变成 0，所以冻结的权重不会切分：每张卡上每个参数占 2 字节。",
+        "TRL、LLaMA-Factory 和 ms-swift 会为冻结的模型另建一个 DeepSpeed engine。它只保留 stage 3，其他 stage 都会变成 0，所以冻结的权重不会切分：每张卡上每个参数占 2 字节。",
     ),
     help: Text::new(
         "use stage 3; or, for DPO and KTO, `precompute_ref_log_probs=True`; or LoRA, which needs no second model; `zeropilot memory` shows how much each saves",

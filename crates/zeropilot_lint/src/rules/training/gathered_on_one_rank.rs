@@ -39,7 +39,7 @@ pub(crate) static RULE: Rule = Rule {
 static WORDING: Wording = Wording {
     message: Text::new(
         "only ranks where `{condition}` enter `GatheredParameters`: the run hangs in ZeRO stage 3",
-        "只在 `{condition}` 时进入 `GatheredParameters`，ZeRO stage 3 会卡住",
+        "只在 `{condition}` 时进入 `GatheredParameters`，ZeRO stage 3 下训练会卡住",
     ),
     why: Text::new(
         "It gathers the shards of all ranks, so every rank must enter it. A single rank waits for the others until the collective times out.",

@@ -65,7 +65,7 @@ static WORDING: Wording = Wording {
     ),
     help: Text::new(
         "generate with vLLM (`use_vllm=True`; TRL's GKD has no such option), or use each generation for more micro-steps (`steps_per_generation`); for GRPO and RLOO, `ds3_gather_for_generation=False` needs less memory and is much slower",
-        "改用 vLLM 生成（`use_vllm=True`；TRL 的 GKD 没有这个选项），或让一次生成供更多 micro step 使用（`steps_per_generation`）；GRPO 和 RLOO 也可以设 `ds3_gather_for_generation=False`，占用更少，但慢得多",
+        "改用 vLLM 生成（`use_vllm=True`；TRL 的 GKD 没有这个选项），或让一次生成供更多 micro step 使用（`steps_per_generation`）；GRPO 和 RLOO 也可以设 `ds3_gather_for_generation=False`，占用的显存更少，但慢得多",
     ),
 };
 

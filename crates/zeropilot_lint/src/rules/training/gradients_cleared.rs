@@ -57,7 +57,7 @@ static WORDING: Wording = Wording {
     ),
     why: Text::new(
         "`gradient_accumulation_steps` is {steps}, and in ZeRO stage {stage} this call discards the gradients accumulated so far. DeepSpeed still divides the loss of the last micro-batch by {steps}, so the update is also {steps} times too small.",
-        "`gradient_accumulation_steps` 是 {steps}，在 ZeRO stage {stage} 下这个调用会丢掉已累积的梯度。DeepSpeed 仍会把最后一个 micro batch 的 loss 除以 {steps}，更新量也小了 {steps} 倍。",
+        "`gradient_accumulation_steps` 是 {steps}，在 ZeRO stage {stage} 下这个调用会丢掉已累积的梯度。DeepSpeed 仍会把最后一个 micro batch 的 loss 除以 {steps}，更新量也只有应有的 1/{steps}。",
     ),
     help: Text::new(
         "remove `{call}`: `{engine}.step()` clears the gradients after each update",

@@ -15,7 +15,7 @@ pub(crate) static RULE: Rule = Rule {
     severity: Severity::Warning,
     summary: Text::new(
         "the script keeps losses with their autograd graphs",
-        "loss 连同计算图一起被保留",
+        "脚本把 loss 连同计算图一起保留",
     ),
     wordings: &[&TRAINING, &EVALUATION],
     sources: &["pytorch/pytorch docs/source/notes/faq.rst"],

@@ -43,7 +43,7 @@ static WORDING: Wording = Wording {
     ),
     why: Text::new(
         "The launcher adds `--local_rank=N` to the arguments of every rank, and `argparse` exits with `unrecognized arguments`.",
-        "启动器会给每个 rank 加上 `--local_rank=N`，`argparse` 不认识就会报错退出：`unrecognized arguments`。",
+        "启动器会给每个 rank 加上 `--local_rank=N`，`argparse` 无法识别，会报错退出：`unrecognized arguments`。",
     ),
     help: Text::new(
         "add `parser.add_argument(\"--local_rank\", type=int, default=-1)`, or start it with `deepspeed --no_local_rank`",

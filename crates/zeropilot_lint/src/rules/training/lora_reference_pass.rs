@@ -45,7 +45,7 @@ pub(crate) static RULE: Rule = Rule {
 static WORDING: Wording = Wording {
     message: Text::new(
         "the reference pass of DPO with LoRA disables prefetching: DeepSpeed gathers weights one by one",
-        "LoRA 下 DPO 的参考前向会让预取失效：DeepSpeed 逐个聚合权重",
+        "用 LoRA 做 DPO 时，参考模型的前向会让预取失效：DeepSpeed 逐个聚合权重",
     ),
     why: Text::new(
         "The reference is the same model with its adapters off, run between forward and backward. It uses other modules than DeepSpeed recorded, so in every micro-step DeepSpeed discards its record and prefetches nothing. A measured step of a small model made 74 all-gathers; with precomputed reference log probabilities, it made 2.",
@@ -53,7 +53,7 @@ static WORDING: Wording = Wording {
     ),
     help: Text::new(
         "set `precompute_ref_log_probs=True`: the reference runs once before training (the data set must not be streamed)",
-        "设 `precompute_ref_log_probs=True`：参考值在训练前一次算完（数据集不能是流式的）",
+        "设 `precompute_ref_log_probs=True`：参考模型只在训练前运行一次（数据集不能是流式的）",
     ),
 };
 

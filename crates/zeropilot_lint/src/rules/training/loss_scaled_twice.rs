@@ -43,7 +43,7 @@ static WORDING: Wording = Wording {
     ),
     why: Text::new(
         "A `GradScaler` starts at 65536 and unscales gradients in its own `step`, which does not have DeepSpeed's gradients. They stay too large by that factor: every step is clipped, fp16 overflows, and SGD diverges.",
-        "`GradScaler` 从 65536 开始，要在它自己的 `step` 里才会把梯度缩小，而那里没有 DeepSpeed 的梯度。于是梯度一直放大这么多倍：每一步都触发裁剪，fp16 会溢出，SGD 会发散。",
+        "`GradScaler` 的缩放系数从 65536 开始，要在它自己的 `step` 里才会把梯度缩小，而那里没有 DeepSpeed 的梯度。于是梯度一直偏大这么多倍：每一步都触发裁剪，fp16 会溢出，SGD 会发散。",
     ),
     help: Text::new(
         "remove the `GradScaler`: with `fp16` in the config, DeepSpeed scales the loss itself, and bf16 needs no scaling",

@@ -68,11 +68,11 @@ static LEAVES: Wording = Wording {
     ),
     why: Text::new(
         "All ranks must make the same calls: `backward` and `step` reduce gradients over all ranks, and in stage 3 every layer is gathered. If a rank skips a step, its next collectives match the wrong ones of the other ranks, or it is missing at the end.",
-        "所有 rank 的调用必须一致：`backward` 和 `step` 会在全部 rank 之间规约梯度，stage 3 的每一层还要聚合权重。跳过一步的 rank 会把后面的通信和其他 rank 配错，或者在最后缺席。",
+        "所有 rank 的调用必须一致：`backward` 和 `step` 会在全部 rank 之间规约梯度，stage 3 的每一层还要聚合权重。某个 rank 跳过一步后，它后面的集合通信会与其他 rank 的错配，或者到最后少参与一次。",
     ),
     help: Text::new(
         "decide on all ranks together: reduce the flag over all ranks (`dist.all_reduce(flag, op=ReduceOp.MAX)`) before the condition, or use `torch.nan_to_num(loss) * 0` as the loss and continue",
-        "一起决定：先对标志做 all-reduce（`dist.all_reduce(flag, op=ReduceOp.MAX)`）再判断；或者用 `torch.nan_to_num(loss) * 0` 代替 loss，照常继续",
+        "让所有 rank 一起决定：先对标志做 all-reduce（`dist.all_reduce(flag, op=ReduceOp.MAX)`）再判断；或者用 `torch.nan_to_num(loss) * 0` 代替 loss，照常继续",
     ),
 };
 

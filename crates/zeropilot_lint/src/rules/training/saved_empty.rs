@@ -67,7 +67,7 @@ static ENGINE: Wording = Wording {
     ),
     why: Text::new(
         "Outside a forward pass, a partitioned parameter has no elements, so all parameters are saved with size 0, except small ones that every rank keeps in full. No error appears until you load the files.",
-        "切分之后，参数在前向之外没有元素；除了每个 rank 都完整保留的小参数，其余都会以大小 0 保存。保存时不报错，等到加载才会发现。",
+        "切分后的参数在前向之外没有任何元素；除了每个 rank 都完整保留的小参数，其余参数保存下来的大小都是 0。保存时不报错，加载时才会发现。",
     ),
     help: Text::new(
         "turn on `stage3_gather_16bit_weights_on_model_save` and call `{engine}.save_16bit_model(…)` on all ranks, or call `{engine}.save_checkpoint(…)` and convert it with `zero_to_fp32.py`",
@@ -79,7 +79,7 @@ static ACCELERATE: Wording = Wording {
     message: ENGINE.message,
     why: Text::new(
         "Unwrapping returns the module, not its weights: outside a forward pass, a partitioned parameter has no elements and is saved with size 0. No error appears until you load the files.",
-        "unwrap 得到的只是 module，没有权重：切分之后，参数在前向之外没有元素，会以大小 0 保存。保存时不报错，等到加载才会发现。",
+        "unwrap 得到的只是 module，没有权重：切分后的参数在前向之外没有任何元素，保存下来的大小是 0。保存时不报错，加载时才会发现。",
     ),
     help: Text::new(
         "call `{engine}.get_state_dict(model)` on all ranks, which gathers the weights, and pass the result as `state_dict=`",

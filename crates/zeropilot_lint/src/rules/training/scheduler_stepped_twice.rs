@@ -22,7 +22,7 @@ pub(crate) static RULE: Rule = Rule {
 static WORDING: Wording = Wording {
     message: Text::new(
         "`{call}` steps a scheduler that DeepSpeed also steps",
-        "`{call}` 又推进了一次 DeepSpeed 已经推进的调度器",
+        "DeepSpeed 已经推进了调度器，`{call}` 又推进一次",
     ),
     why: Text::new(
         "`engine.step` steps the scheduler passed to DeepSpeed after every update. With the extra call in the script, the learning rate changes twice as fast.",

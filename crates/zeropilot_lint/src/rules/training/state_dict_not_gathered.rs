@@ -13,7 +13,7 @@ pub(crate) static RULE: Rule = Rule {
     severity: Severity::Error,
     summary: Text::new(
         "`get_state_dict` in stage 3 without weight gathering",
-        "stage 3 没有合并权重却调用 `get_state_dict`",
+        "stage 3 下调用 `get_state_dict`，但没有开启权重聚合",
     ),
     wordings: &[&WORDING],
     sources: &[],
@@ -29,7 +29,7 @@ static WORDING: Wording = Wording {
     ),
     why: Text::new(
         "accelerate gathers the weights through DeepSpeed, which does so only with this key. Otherwise, the call raises a `ValueError` after training has finished.",
-        "accelerate 通过 DeepSpeed 合并权重，而这要先打开这个键；否则训练结束后这个调用会抛 `ValueError`。",
+        "accelerate 通过 DeepSpeed 聚合权重，而这要先打开这个键；否则训练结束后这个调用会抛 `ValueError`。",
     ),
     help: Text::new(
         "set `stage3_gather_16bit_weights_on_model_save` to true in `zero_optimization`",

@@ -40,7 +40,7 @@ static WORDING: Wording = Wording {
     ),
     why: Text::new(
         "The first call of the Trainer fills in `\"auto\"`, and evaluation has no training steps. `train` then exits with `ds scheduler.params.total_num_steps=0 vs hf num_training_steps (calculated)=…`.",
-        "`\"auto\"` 由 Trainer 的第一次调用填写，而评估没有训练步数。之后 `train` 会报错退出：`ds scheduler.params.total_num_steps=0 vs hf num_training_steps (calculated)=…`。",
+        "Trainer 在第一次调用时填写 `\"auto\"`，而评估没有训练步数。之后 `train` 会报错退出：`ds scheduler.params.total_num_steps=0 vs hf num_training_steps (calculated)=…`。",
     ),
     help: Text::new(
         "set `eval_on_start=True`, which evaluates inside `train`; or remove the `scheduler` section, so that the Trainer creates its own scheduler",

@@ -48,11 +48,11 @@ pub(crate) static RULE: Rule = Rule {
 static WORDING: Wording = Wording {
     message: Text::new(
         "the output layer keeps the gradient of the summed loss, whatever you divide the loss by afterwards",
-        "之后无论把 loss 除以什么，输出层的梯度都还是求和 loss 的梯度",
+        "无论之后把 loss 除以多少，输出层的梯度仍是求和 loss 的梯度",
     ),
     why: Text::new(
         "DeepSpeed computes this gradient in the forward pass, and backward scales only the gradient of the hidden states. With the loss of 32 tokens divided by the number of tokens, the gradient norm was 31.4 instead of 1.52. Gradient clipping then removes nearly all of the gradients of the other layers. The division by accumulation steps and the fp16 loss scale are missing as well.",
-        "DeepSpeed 在前向时就算好了这个梯度，反向只缩放隐藏状态的梯度。32 个 token 的 loss 除以 token 数之后，梯度范数是 31.4，而不是 1.52；梯度裁剪会因此把其他层的梯度几乎裁光。除以梯度累积步数、fp16 的 loss scale 也同样没有作用到它。",
+        "DeepSpeed 在前向时就算好了这个梯度，反向只缩放隐藏状态的梯度。32 个 token 的 loss 除以 token 数之后，梯度范数是 31.4，而不是 1.52；梯度裁剪会因此把其他层的梯度裁到几乎为零。梯度累积步数的除法和 fp16 的 loss scale 同样没有作用到这个梯度。",
     ),
     help: Text::new(
         "use `sequence_tiled_compute`, which recomputes the loss in backward (norm 1.52), or a fused loss such as Liger Kernel's",
@@ -63,7 +63,7 @@ static WORDING: Wording = Wording {
 static ACCUMULATED: Wording = Wording {
     message: Text::new(
         "the gradient of the output layer is {steps} times too large: nothing divides it by the accumulation steps",
-        "输出层的梯度会大 {steps} 倍：它没有除以梯度累积步数",
+        "输出层的梯度会是应有大小的 {steps} 倍：它没有除以梯度累积步数",
     ),
     why: Text::new(
         "DeepSpeed computes this gradient in the forward pass, and only `backward` divides by `gradient_accumulation_steps`. Over 4 micro-batches, a gradient norm of 1.34 became 3.78, so gradient clipping shrinks the gradients of the other layers.",

@@ -43,7 +43,7 @@ static WORDING: Wording = Wording {
     ),
     why: Text::new(
         "It reduces the gradient of the weights that it is given by itself, and the embedding then brings a second one. DeepSpeed reduces a gradient once and exits with an `AssertionError`.",
-        "它会自己规约所给权重的梯度，之后词嵌入又带来一次。DeepSpeed 每个梯度只规约一次，于是以 `AssertionError` 退出。",
+        "它会自行规约传入权重的梯度，之后词嵌入又产生一次同一权重的梯度。DeepSpeed 对每个梯度只规约一次，因此以 `AssertionError` 退出。",
     ),
     help: Text::new(
         "give the output layer a weight of its own (`tie_word_embeddings=False`), use stage 1, or a fused loss such as Liger Kernel's",

@@ -39,11 +39,11 @@ pub(crate) static RULE: Rule = Rule {
 static WORDING: Wording = Wording {
     message: Text::new(
         "`{shard}` gives ranks different numbers of samples unless the number of ranks divides them evenly",
-        "除非样本数能被 rank 数整除，`{shard}` 分给各 rank 的样本数不同",
+        "样本数不能被 rank 数整除时，`{shard}` 分给各 rank 的样本数不同",
     ),
     why: Text::new(
         "Every `backward` and `step` needs all ranks. A rank that runs out of batches leaves the loop, and the others wait for it until the collective times out.",
-        "每次 `backward` 和 `step` 都需要所有 rank。没有 batch 的 rank 会先离开循环，其他 rank 会一直等它，直到通信超时。",
+        "每次 `backward` 和 `step` 都需要所有 rank。batch 用完的 rank 会先退出循环，其他 rank 会一直等它，直到通信超时。",
     ),
     help: Text::new(
         "trim the data to a multiple of the number of ranks first, use `DistributedSampler`, which pads, or end the loop at the same step on all ranks",

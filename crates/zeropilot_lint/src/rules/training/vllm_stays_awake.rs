@@ -50,7 +50,7 @@ static WORDING: Wording = Wording {
     ),
     why: Text::new(
         "With `vllm_mode` \"colocate\", vLLM runs on the training GPUs and reserves its share of the whole GPU for the life of the job, unless it sleeps outside generation. Weights, gradients, optimizer states and activations must fit in the rest.",
-        "`vllm_mode` 为 \"colocate\" 时，vLLM 与训练共用 GPU，整个任务期间一直占着整卡显存的这个比例，除非在生成之外休眠。权重、梯度、优化器状态和激活只能放在剩下的显存里。",
+        "`vllm_mode` 为 \"colocate\" 时，vLLM 与训练共用 GPU，在整个任务期间一直占用整张卡显存的这一比例，除非它在不生成时休眠。权重、梯度、优化器状态和激活只能放在剩下的显存里。",
     ),
     help: Text::new(
         "let vLLM sleep while the model trains (`vllm_enable_sleep_mode=True` in TRL, `--sleep_level 1` in ms-swift), and lower `vllm_gpu_memory_utilization`: TRL's default is 0.3",

@@ -53,7 +53,7 @@ static WORDING: Wording = Wording {
     ),
     help: Text::new(
         "in ms-swift, set `--move_model_batches 16`; in TRL, leave room for the full model on each GPU, or use stage 2 with LoRA, which keeps the model on each GPU and gathers nothing",
-        "ms-swift 请设 `--move_model_batches 16`；TRL 请在每张卡上给整个模型留出显存，或者 LoRA 改用 stage 2，模型常驻在卡上，不需要聚合",
+        "ms-swift 请设 `--move_model_batches 16`；TRL 请在每张卡上给整个模型留出显存，或者在 stage 2 下用 LoRA：模型常驻在卡上，不需要聚合",
     ),
 };
 

@@ -64,7 +64,7 @@ static MAY_MEET: Wording = Wording {
     ),
     help: Text::new(
         "see when each applies: `zeropilot advisories {first}`",
-        "查看各自的条件：`zeropilot advisories {first}`",
+        "查看每个缺陷的触发条件：`zeropilot advisories {first}`",
     ),
 };
 

@@ -34,7 +34,7 @@ pub(crate) static RULE: Rule = Rule {
 static OFF: Wording = Wording {
     message: Text::new(
         "DeepSpeed {version} has removed `{path}` and rejects the key, even if it is off",
-        "DeepSpeed {version} 已移除 `{path}`，即使关着也会报错",
+        "DeepSpeed {version} 已移除 `{path}`，即使设为关闭也会报错",
     ),
     why: Text::new("DeepSpeed reports: {message}", "DeepSpeed 的报错：{message}"),
     help: Text::new("remove the key; it has no effect here", "删掉这个键；它在这里本来就没有作用"),

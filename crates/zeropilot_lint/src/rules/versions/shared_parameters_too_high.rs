@@ -9,7 +9,7 @@ pub(crate) static RULE: Rule = Rule {
     name: "shared-parameters-too-high",
     group: Group::Versions,
     severity: Severity::Error,
-    summary: Text::new("compression parameters one level too high", "压缩参数写高了一级"),
+    summary: Text::new("compression parameters one level too high", "压缩参数写在了上一级"),
     wordings: &[&WORDING],
     sources: &[],
     examples: &[

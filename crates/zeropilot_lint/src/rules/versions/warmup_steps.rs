@@ -50,7 +50,7 @@ static WORDING: Wording = Wording {
     ),
     why: Text::new(
         "The scheduler rejects the value in `deepspeed.initialize`. Earlier versions accepted any value and used at least 2.",
-        "`deepspeed.initialize` 创建调度器时会报错。旧版本什么都接受，并至少按 2 处理。",
+        "`deepspeed.initialize` 创建调度器时会报错。旧版本接受任何值，并至少按 2 处理。",
     ),
     help: Text::new(
         "write {suggested}; for no warmup, write 1",

@@ -42,7 +42,7 @@ static WORDING: Wording = Wording {
     ),
     why: Text::new(
         "Each group of {size} ranks holds a secondary copy of the parameters. {world} ranks are not divisible into such groups, and DeepSpeed exits with an error.",
-        "每 {size} 个 rank 为一组，各保留一份参数副本；{world} 个 rank 分不成整组，DeepSpeed 会报错退出。",
+        "每 {size} 个 rank 为一组，每组保留一份参数副本；{world} 个 rank 分不成整组，DeepSpeed 会报错退出。",
     ),
     help: Text::new("set it to the number of GPUs per node", "写成每个节点的 GPU 数"),
 };

@@ -40,7 +40,7 @@ static WORDING: Wording = Wording {
     ),
     why: Text::new(
         "The second copy keeps all-gathers within a node. Spread over all ranks, it needs the same communication as the parameters themselves.",
-        "这份副本是为了让 all-gather 只发生在节点内部；如果分布在所有 rank 上，通信就和原来的参数一样。",
+        "这份副本是为了让 all-gather 只发生在节点内部；如果分布在所有 rank 上，通信量就和聚合原来的参数一样。",
     ),
     help: Text::new(
         "set it to the number of GPUs per node, or remove it on a single node",

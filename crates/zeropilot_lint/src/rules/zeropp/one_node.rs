@@ -10,7 +10,7 @@ pub(crate) static RULE: Rule = Rule {
     name: "quantized-gradients-one-node",
     group: Group::ZeroPlusPlus,
     severity: Severity::Note,
-    summary: Text::new("quantized gradients on one node", "单节点上的量化梯度"),
+    summary: Text::new("quantized gradients on one node", "单节点上使用量化梯度"),
     wordings: &[&WORDING],
     sources: &["deepspeedai/DeepSpeed deepspeed/runtime/zero/stage3.py, __avg_scatter_grads"],
     examples: &[Example::new(QUANTIZED).script(one_node)],

@@ -14,7 +14,7 @@ pub(crate) static RULE: Rule = Rule {
     severity: Severity::Error,
     summary: Text::new(
         "quantized gradients without `reduce_scatter`",
-        "量化梯度没有配合 `reduce_scatter`",
+        "使用量化梯度，但关闭了 `reduce_scatter`",
     ),
     wordings: &[&WORDING],
     sources: &["deepspeedai/DeepSpeed#4886"],
