@@ -115,7 +115,7 @@ fn required(front_end: Option<FrontEnd>) -> Vec<Required> {
         ),
         (
             "torch",
-            Text::new("DeepSpeed runs on PyTorch.", "DeepSpeed 运行在 PyTorch 之上。"),
+            Text::new("DeepSpeed runs on PyTorch.", "DeepSpeed 依赖 PyTorch。"),
             "pip install torch",
         ),
     ];

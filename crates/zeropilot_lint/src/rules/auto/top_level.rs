@@ -34,7 +34,7 @@ static REFUSED: Wording = Wording {
     ),
     why: Text::new(
         "`\"auto\"` is a placeholder that the HF Trainer and accelerate replace with their arguments. Neither reads this file, and DeepSpeed fails on the string.",
-        "`\"auto\"` 是 HF Trainer 和 accelerate 的占位符，由它们按训练参数替换。这个文件不经过它们，DeepSpeed 拿到字符串就报错。",
+        "`\"auto\"` 是 HF Trainer 和 accelerate 的占位符，由它们按训练参数替换。这个文件不由它们读取，DeepSpeed 遇到这个字符串就会报错。",
     ),
     help: Text::new(
         "write the number; or, if the HF Trainer or accelerate reads this file, check it for that framework",
@@ -49,7 +49,7 @@ static LATER: Wording = Wording {
     ),
     why: Text::new(
         "DeepSpeed keeps the string as the value. The config loads; the run fails when DeepSpeed uses the value, or behaves as if the key were on.",
-        "DeepSpeed 会把这个字符串原样当作值。加载配置时没有问题，等到真正用到时才报错，或被当成“已开启”。",
+        "DeepSpeed 会把这个字符串原样当作值。加载配置时没有问题；DeepSpeed 用到这个值时才报错，或者把它当成“已开启”。",
     ),
     help: Text::new(
         "write a value, or remove the key to get the default",

@@ -32,7 +32,7 @@ static WORDING: Wording = Wording {
     ),
     help: Text::new(
         "use integers of at least 1 for the batch keys and the parallel sizes",
-        "batch 相关的键和各种并行大小都应写不小于 1 的整数",
+        "batch 相关的键和各种并行度都应写不小于 1 的整数",
     ),
 };
 

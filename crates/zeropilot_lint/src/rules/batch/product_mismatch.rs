@@ -70,7 +70,7 @@ static REMAINDER: Wording = Wording {
     ),
     why: Text::new(
         "DeepSpeed derives the missing number by integer division. {remainder} of the {train} samples would be left over, so it raises an error at startup.",
-        "缺的那个数由 DeepSpeed 做整除得到；{train} 个样本会剩下 {remainder} 个，因此启动时报错。",
+        "DeepSpeed 用整除算出缺少的数；{train} 个样本会剩下 {remainder} 个，因此启动时报错。",
     ),
     help: Text::new("choose a multiple of {unit}: {choices}", "选 {unit} 的倍数：{choices}"),
 };

@@ -16,7 +16,7 @@ pub(crate) static RULE: Rule = Rule {
     severity: Severity::Error,
     summary: Text::new(
         "tensor-parallel sizes that do not fit, or a stage that does not support tensor parallelism",
-        "张量并行的大小不匹配，或所用的 stage 不支持张量并行",
+        "张量并行度不匹配，或所用的 stage 不支持张量并行",
     ),
     wordings: &[&TWO_SIZES, &REMAINDER, &STAGE_3],
     sources: &[],

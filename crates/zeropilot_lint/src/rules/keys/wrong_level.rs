@@ -33,7 +33,7 @@ static WORDING: Wording = Wording {
     message: Text::new("`{key}` must be inside `{home}`", "`{key}` 应该写在 `{home}` 里"),
     why: Text::new(
         "DeepSpeed reads this key only in `{home}`. Here, DeepSpeed silently ignores it: the setting has no effect.",
-        "DeepSpeed 只在 `{home}` 里读取这个键。写在这里会被悄悄忽略：这项设置不生效。",
+        "DeepSpeed 只在 `{home}` 里读取这个键。写在这里不生效，也没有提示。",
     ),
     help: Text::new(
         "move it into `{home}`, or remove it if you do not need it",

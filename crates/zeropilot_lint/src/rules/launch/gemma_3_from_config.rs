@@ -46,7 +46,7 @@ static WORDING: Wording = Wording {
     ),
     why: Text::new(
         "transformers partitions the weights while it builds the model, but Gemma 3 initializes them by their shape and fails: `ValueError: Fan in and fan out can not be computed for tensor with fewer than 2 dimensions` (transformers 5.22). `from_pretrained` works.",
-        "transformers 在构建模型时就切分权重，而 Gemma 3 按权重的形状初始化，报错退出：`ValueError: Fan in and fan out can not be computed for tensor with fewer than 2 dimensions`（transformers 5.22）。`from_pretrained` 可以正常加载。",
+        "transformers 在构建模型时就切分权重，而 Gemma 3 要按权重的形状初始化，因此报错退出：`ValueError: Fan in and fan out can not be computed for tensor with fewer than 2 dimensions`（transformers 5.22）。`from_pretrained` 可以正常加载。",
     ),
     help: Text::new(
         "save the new model once without DeepSpeed and load it with `from_pretrained`, or use stage 2",

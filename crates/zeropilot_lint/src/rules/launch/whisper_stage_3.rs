@@ -46,7 +46,7 @@ static WORDING: Wording = Wording {
     ),
     why: Text::new(
         "Under stage 3, transformers loads the model partitioned, and Whisper fills its position table from the shape of a weight that is already partitioned: `TypeError: sinusoids() missing 1 required positional argument: 'channels'` (transformers 5.22).",
-        "stage 3 下，transformers 会分片加载模型，而 Whisper 按一个已经切分的权重的形状填充位置表，报错退出：`TypeError: sinusoids() missing 1 required positional argument: 'channels'`（transformers 5.22）。",
+        "stage 3 下，transformers 会分片加载模型，而 Whisper 要按一个权重的形状填充位置表，这个权重已经被切分，因此报错退出：`TypeError: sinusoids() missing 1 required positional argument: 'channels'`（transformers 5.22）。",
     ),
     help: Text::new(
         "use stage 2, or load the model before you create the training arguments: it fits on one GPU, and `deepspeed.initialize` partitions it",

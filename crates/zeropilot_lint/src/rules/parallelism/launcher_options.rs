@@ -56,7 +56,7 @@ static REFUSED: Wording = Wording {
     ),
     why: Text::new(
         "The launcher exits with a `ValueError` before anything starts.",
-        "启动器会在启动之前以 `ValueError` 退出。",
+        "启动器在启动训练之前就以 `ValueError` 退出。",
     ),
     help: DROPPED.help,
 };

@@ -14,7 +14,7 @@ pub(crate) static RULE: Rule = Rule {
     severity: Severity::Warning,
     summary: Text::new(
         "with Ulysses and sdpa, packed documents attend to each other",
-        "使用 Ulysses 和 sdpa 时，打包在一起的文档会互相看到对方",
+        "使用 Ulysses 和 sdpa 时，打包在一起的文档会互相计算注意力",
     ),
     wordings: &[&WORDING],
     sources: &[

@@ -46,7 +46,7 @@ static WORDING: Wording = Wording {
     ),
     help: Text::new(
         "pass the batch's `position_ids` to the model; `UlyssesSPDataLoaderAdapter` shards them with the tokens",
-        "把 batch 里的 `position_ids` 也传给模型；`UlyssesSPDataLoaderAdapter` 会和 token 一起切分它",
+        "把 batch 里的 `position_ids` 也传给模型；`UlyssesSPDataLoaderAdapter` 会把它与 token 一起切分",
     ),
 };
 

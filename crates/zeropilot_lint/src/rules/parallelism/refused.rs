@@ -65,7 +65,7 @@ static RANKS: Wording = Wording {
     ),
     help: Text::new(
         "choose a sequence-parallel size that divides {ranks}",
-        "选一个能整除 {ranks} 的序列并行数",
+        "选一个能整除 {ranks} 的序列并行度",
     ),
 };
 

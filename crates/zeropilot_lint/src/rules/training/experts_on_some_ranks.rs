@@ -71,8 +71,8 @@ static BELOW: Wording = Wording {
         "在 stage 1 和 2 下，每个 rank 按产生的顺序把梯度放进通信桶，DeepSpeed 再把各 rank 的桶相加。没有运行的专家没有梯度，后面的梯度会占用它的位置：大小相同的专家会互相得到对方的梯度，而且不报错；桶的大小不同则会报错退出。",
     ),
     help: Text::new(
-        "run every expert in each step, with empty `rows` if it gets no token (`expert(x[rows])`), and add its output, so that all ranks have the same gradients",
-        "每一步都运行每个专家，没有 token 时也用空的 `rows` 调用 `expert(x[rows])` 并加上输出，让所有 rank 都有同样的梯度",
+        "run every expert in each step, with empty `rows` if it gets no token (`expert(x[rows])`), and add its output, so that every rank has a gradient for every expert",
+        "每一步都运行每个专家，没有 token 时也用空的 `rows` 调用 `expert(x[rows])` 并加上输出，让每个 rank 都有每个专家的梯度",
     ),
 };
 

@@ -63,7 +63,7 @@ static WORDING: Wording = Wording {
     ),
     help: Text::new(
         "put an image in every micro-batch (a dummy whose features are multiplied by 0), or group samples by modality over all ranks",
-        "让每个 micro batch 都带一张图像（可用占位图，把它的特征乘以 0），或在所有 rank 上按模态分组",
+        "让每个 micro batch 都带一张图像（可用占位图，把它的特征乘以 0），或在所有 rank 上统一按模态对样本分组",
     ),
 };
 

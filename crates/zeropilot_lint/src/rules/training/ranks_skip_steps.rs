@@ -17,7 +17,7 @@ pub(crate) static RULE: Rule = Rule {
     severity: Severity::Warning,
     summary: Text::new(
         "ranks skip training steps depending on their own data",
-        "各 rank 按自己的数据跳过训练步",
+        "各 rank 根据自己的数据跳过训练步",
     ),
     wordings: &[&LEAVES, &ONLY_IF],
     sources: &[],

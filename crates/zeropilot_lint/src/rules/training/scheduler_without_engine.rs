@@ -11,7 +11,7 @@ pub(crate) static RULE: Rule = Rule {
     severity: Severity::Warning,
     summary: Text::new(
         "the scheduler changes the learning rate of an optimizer that DeepSpeed does not use",
-        "调度器改的是 DeepSpeed 没有使用的优化器的学习率",
+        "调度器作用于 DeepSpeed 没有使用的优化器",
     ),
     wordings: &[&WORDING],
     sources: &["deepspeedai/DeepSpeed deepspeed/runtime/engine.py, _configure_optimizer"],

@@ -22,7 +22,7 @@ pub(crate) static RULE: Rule = Rule {
     severity: Severity::Warning,
     summary: Text::new(
         "with Ulysses, ZeRO stages 1 and 2 multiply gradients by the sequence-parallel size",
-        "使用 Ulysses 时，ZeRO stage 1、2 会把梯度乘以序列并行数",
+        "使用 Ulysses 时，ZeRO stage 1、2 会把梯度乘以序列并行度",
     ),
     wordings: &[&WORDING],
     sources: &[
