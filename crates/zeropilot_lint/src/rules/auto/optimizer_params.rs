@@ -14,7 +14,7 @@ pub(crate) static RULE: Rule = Rule {
     severity: Severity::Error,
     summary: Text::new(
         "`\"auto\"` in optimizer or scheduler parameters reaches DeepSpeed as a string",
-        "optimizer 或 scheduler 参数里的 `\"auto\"` 会原样传给 DeepSpeed",
+        "优化器或调度器参数里的 `\"auto\"` 会原样传给 DeepSpeed",
     ),
     wordings: &[&WORDING],
     sources: &["hiyouga/LlamaFactory#1485", "deepspeedai/Megatron-DeepSpeed#298"],

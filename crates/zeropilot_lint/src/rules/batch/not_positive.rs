@@ -13,7 +13,7 @@ pub(crate) static RULE: Rule = Rule {
     name: "batch-number-not-positive",
     group: Group::Batch,
     severity: Severity::Error,
-    summary: Text::new("a batch key is not positive", "batch 相关的数不是正数"),
+    summary: Text::new("a batch key is not positive", "batch 相关的键的值不是正数"),
     wordings: &[&WORDING],
     sources: &[],
     examples: &[

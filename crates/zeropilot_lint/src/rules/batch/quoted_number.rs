@@ -13,7 +13,7 @@ pub(crate) static RULE: Rule = Rule {
     name: "quoted-batch-number",
     group: Group::Batch,
     severity: Severity::Error,
-    summary: Text::new("a batch size is written as a string", "batch 相关的数写成了字符串"),
+    summary: Text::new("a batch size is written as a string", "batch 大小写成了字符串"),
     wordings: &[&QUOTED, &UNQUOTED],
     sources: &["hiyouga/LlamaFactory#1116"],
     examples: &[

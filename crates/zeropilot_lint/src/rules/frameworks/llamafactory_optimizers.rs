@@ -51,7 +51,7 @@ static LOW_RANK: Wording = Wording {
     ),
     why: Text::new(
         "GaLore and APOLLO project whole gradient matrices, but ZeRO passes flat shards to the optimizer. LLaMA-Factory exits with `GaLore and APOLLO are incompatible with DeepSpeed yet.`",
-        "GaLore 和 APOLLO 要对完整的梯度矩阵做投影，而 ZeRO 交给优化器的是展平的分片。程序会报错退出：`GaLore and APOLLO are incompatible with DeepSpeed yet.`",
+        "GaLore 和 APOLLO 要对完整的梯度矩阵做投影，而 ZeRO 交给优化器的是展平的分片。LLaMA-Factory 会报错退出：`GaLore and APOLLO are incompatible with DeepSpeed yet.`",
     ),
     help: Text::new(
         "remove `deepspeed`, or turn `{argument}` off",
@@ -66,7 +66,7 @@ static BY_RATIO: Wording = Wording {
     ),
     why: Text::new(
         "DeepSpeed training is distributed, and ratio-wise BAdam does not support that.",
-        "DeepSpeed 属于分布式训练，而按比例的 BAdam 还不支持分布式。",
+        "使用 DeepSpeed 就是分布式训练，而按比例（ratio）的 BAdam 不支持分布式训练。",
     ),
     help: Text::new(
         "set `badam_mode: layer` and use ZeRO stage 3",
@@ -81,7 +81,7 @@ static BY_LAYER: Wording = Wording {
     ),
     why: Text::new(
         "LLaMA-Factory exits with `Layer-wise BAdam only supports DeepSpeed ZeRO-3 training.`",
-        "程序会报错退出：`Layer-wise BAdam only supports DeepSpeed ZeRO-3 training.`",
+        "LLaMA-Factory 会报错退出：`Layer-wise BAdam only supports DeepSpeed ZeRO-3 training.`",
     ),
     help: Text::new("use a stage-3 config", "换成 stage 3 的配置"),
 };

@@ -66,7 +66,7 @@ static BITS: Wording = Wording {
     ),
     why: Text::new(
         "Only 4-bit weights can be stored in a type that DeepSpeed can partition. The run exits with `Only 4-bit quantized model can use fsdp+qlora or auto device map.`",
-        "只有 4 位权重能用可切分的类型存储；程序会报错退出：`Only 4-bit quantized model can use fsdp+qlora or auto device map.`",
+        "只有 4 位权重能用可切分的类型存储；训练会报错退出：`Only 4-bit quantized model can use fsdp+qlora or auto device map.`",
     ),
     help: Text::new(
         "set `quantization_bit: 4`, or use stage 2",
@@ -81,7 +81,7 @@ static STORED: Wording = Wording {
     ),
     why: Text::new(
         "LLaMA-Factory exits with `DeepSpeed ZeRO-3 or FSDP is incompatible with PTQ-quantized models.`",
-        "程序会报错退出：`DeepSpeed ZeRO-3 or FSDP is incompatible with PTQ-quantized models.`",
+        "LLaMA-Factory 会报错退出：`DeepSpeed ZeRO-3 or FSDP is incompatible with PTQ-quantized models.`",
     ),
     help: Text::new("use stage 2, or the unquantized model", "改用 stage 2，或用未量化的模型"),
 };

@@ -14,7 +14,7 @@ pub(crate) static RULE: Rule = Rule {
     severity: Severity::Error,
     summary: Text::new(
         "ms-swift's `--deepspeed_autotp_size` adds a key that the config already has under another name",
-        "ms-swift 的 `--deepspeed_autotp_size` 会加入一个键，而配置里已经用另一个名字写了它",
+        "ms-swift 的 `--deepspeed_autotp_size` 会加入一个键，而配置里已经用另一个名字写了同一个键",
     ),
     wordings: &[&WORDING],
     sources: &[],
@@ -38,7 +38,7 @@ pub(crate) static RULE: Rule = Rule {
 static WORDING: Wording = Wording {
     message: Text::new(
         "`--deepspeed_autotp_size` adds `{added}`, which the config already has under its other name",
-        "`--deepspeed_autotp_size` 会往配置里加 `{added}`，而配置里已经用另一个名字写了它",
+        "`--deepspeed_autotp_size` 会往配置里加 `{added}`，而配置里已经用另一个名字写了同一个键",
     ),
     why: Text::new(
         "The config has `{written}`, which is the same key. DeepSpeed accepts either name, but not both.",

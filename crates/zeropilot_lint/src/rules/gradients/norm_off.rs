@@ -31,7 +31,7 @@ static WORDING: Wording = Wording {
     ),
     why: Text::new(
         "The other stages need the gradient norm, so DeepSpeed rejects the config.",
-        "其他 stage 需要梯度范数，DeepSpeed 会报错。",
+        "其他 stage 需要梯度范数，设为 false 时 DeepSpeed 会报错。",
     ),
     help: Text::new("remove the key, or use stage 1 or 2", "删掉这个键，或改用 stage 1 或 2"),
 };

@@ -38,7 +38,7 @@ static WORDING: Wording = Wording {
     ),
     why: Text::new(
         "DeepSpeed reads the key only where ranks share a sequence. Stages 1 and 2 then reduce gradients in fp32, whatever it says.",
-        "只有多个 rank 共享一条序列时，DeepSpeed 才读取这个键；而 stage 1 和 2 此时总以 fp32 规约梯度，与它的值无关。",
+        "只有多个 rank 共同处理一条序列时，DeepSpeed 才读取这个键；而 stage 1 和 2 此时总以 fp32 规约梯度，与它的值无关。",
     ),
     help: Text::new(
         "remove the key, or use stage 3, which reduces in this type",

@@ -41,7 +41,7 @@ static WORDING: Wording = Wording {
     ),
     help: Text::new(
         "remove them, or use stage 3 if you intended that",
-        "删掉它们；如果本意就是 stage 3，请改 stage",
+        "删掉它们；如果本意就是 stage 3，请把 stage 改为 3",
     ),
 };
 

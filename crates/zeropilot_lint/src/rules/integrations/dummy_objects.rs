@@ -76,15 +76,15 @@ static WITHOUT_SECTION: Wording = Wording {
 static REAL_SCHEDULER: Wording = Wording {
     message: Text::new(
         "the code passes `DummyOptim` together with a PyTorch scheduler",
-        "代码同时传入了 `DummyOptim` 和 PyTorch 的 scheduler",
+        "代码同时传入了 `DummyOptim` 和 PyTorch 的调度器",
     ),
     why: Text::new(
         "A PyTorch scheduler needs a PyTorch optimizer; accelerate raises an error for this pair.",
-        "PyTorch 的 scheduler 需要 PyTorch 的 optimizer，这样组合 accelerate 会报错。",
+        "PyTorch 的调度器需要 PyTorch 的优化器；这样组合时，accelerate 会报错。",
     ),
     help: Text::new(
         "pass `DummyScheduler`, or a real optimizer",
-        "改传 `DummyScheduler`，或传真正的 optimizer",
+        "改传 `DummyScheduler`，或传真正的优化器",
     ),
 };
 

@@ -48,7 +48,7 @@ static WORDING: Wording = Wording {
     ),
     why: Text::new(
         "Plain DeepSpeed runs without ZeRO, but the HF Trainer and accelerate reject a config without this section.",
-        "直接使用 DeepSpeed 可以不开 ZeRO，但 HF Trainer 和 accelerate 要求必须写这一段。",
+        "直接使用 DeepSpeed 可以不开 ZeRO，但 HF Trainer 和 accelerate 要求有这一段。",
     ),
     help: Text::new(
         "add the section; `{{\"stage\": 0}}` turns ZeRO off",

@@ -12,7 +12,7 @@ pub(crate) static RULE: Rule = Rule {
     severity: Severity::Error,
     summary: Text::new(
         "the framework cannot use the value of a training argument",
-        "训练框架用不了某个训练参数的值",
+        "训练框架无法使用某个训练参数的值",
     ),
     wordings: &[&WORDING],
     sources: &[],
@@ -35,7 +35,7 @@ fn negative() -> Arguments {
 static WORDING: Wording = Wording {
     message: Text::new(
         "the framework cannot use the value of the training argument `{argument}`",
-        "训练框架用不了训练参数 `{argument}` 的值",
+        "训练框架无法使用训练参数 `{argument}` 的值",
     ),
     why: Text::new(
         "The framework checks the argument and raises an error.",

@@ -43,7 +43,7 @@ static WORDING: Wording = Wording {
     ),
     help: Text::new(
         "write plain JSON, which every reader accepts",
-        "写成标准 JSON，各种读取程序都接受",
+        "写成标准 JSON，DeepSpeed 和各训练框架都能读取",
     ),
 };
 

@@ -9,7 +9,7 @@ pub(crate) static RULE: Rule = Rule {
     name: "schedule-ends-early",
     group: Group::Keys,
     severity: Severity::Error,
-    summary: Text::new("a schedule ends before it starts", "调度的结束早于开始"),
+    summary: Text::new("a schedule ends before it starts", "调度的结束步早于开始步"),
     wordings: &[&WORDING],
     sources: &[],
     examples: &[
@@ -25,7 +25,7 @@ pub(crate) static RULE: Rule = Rule {
 static WORDING: Wording = Wording {
     message: Text::new(
         "the schedule of `{section}` ends before it starts",
-        "`{section}` 的调度结束早于开始",
+        "`{section}` 的调度，结束步早于开始步",
     ),
     why: Text::new(
         "DeepSpeed checks that the schedule does not end before it starts and rejects the config.",

@@ -47,7 +47,7 @@ static REMAINDER: Wording = Wording {
     ),
     why: Text::new(
         "Every group needs the same number of ranks. DeepSpeed exits with an `AssertionError` that has no message.",
-        "每组的 rank 数必须相同。DeepSpeed 会以 `AssertionError` 退出，而且没有说明文字。",
+        "每组的 rank 数必须相同。DeepSpeed 会以 `AssertionError` 退出，而且没有错误信息。",
     ),
     help: Text::new(
         "choose an `autotp_size` that divides {ranks}",

@@ -39,7 +39,7 @@ static TIMERS: Wording = Wording {
 static MEMORY: Wording = Wording {
     message: Text::new(
         "`{path}` collects garbage and prints memory several times per micro-step",
-        "`{path}` 在每个 micro step 里多次做垃圾回收并打印显存",
+        "`{path}` 在每个 micro step 里多次做垃圾回收并打印显存占用",
     ),
     why: Text::new(
         "Rank 0 runs Python's garbage collection before each report, and the other ranks wait for it at the next collective.",

@@ -15,7 +15,7 @@ pub(crate) static RULE: Rule = Rule {
     severity: Severity::Warning,
     summary: Text::new(
         "the loss is divided by the accumulation steps twice",
-        "loss 被梯度累积步数除了两次",
+        "loss 除以了两次梯度累积步数",
     ),
     wordings: &[&WORDING],
     sources: &[

@@ -40,7 +40,7 @@ static WORDING: Wording = Wording {
     ),
     help: Text::new(
         "replace both with, for example, `--include localhost:2,3`",
-        "两者都去掉，改写成例如 `--include localhost:2,3`",
+        "去掉这两者，改用例如 `--include localhost:2,3`",
     ),
 };
 

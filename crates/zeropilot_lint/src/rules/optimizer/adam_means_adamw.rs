@@ -44,7 +44,7 @@ static WORDING: Wording = Wording {
     ),
     why: Text::new(
         "Whatever the type is called, DeepSpeed turns `adam_w_mode` on unless the config sets it.",
-        "不管类型写成什么，只要没写 `adam_w_mode`，DeepSpeed 就默认开启。",
+        "不管类型写成什么，只要没写 `adam_w_mode`，DeepSpeed 就默认开启它。",
     ),
     help: Text::new(
         "write `AdamW` if you want decoupled weight decay, or `\"adam_w_mode\": false` for L2 regularization",

@@ -13,7 +13,7 @@ pub(crate) static RULE: Rule = Rule {
     severity: Severity::Error,
     summary: Text::new(
         "an optimizer or scheduler is in both the config and the code",
-        "optimizer 或 scheduler 在配置和代码里都有",
+        "优化器或调度器在配置和代码里都有",
     ),
     wordings: &[&WORDING],
     sources: &["huggingface/accelerate#1909", "deepspeedai/DeepSpeed#5726", "deepspeedai/DeepSpeed#2361"],

@@ -63,7 +63,7 @@ static SECTION: Wording = Wording {
 static OFFLOAD: Wording = Wording {
     message: Text::new(
         "with optimizer offload, `optim` `{wanted}` becomes DeepSpeed's CPU Adam",
-        "优化器卸载时，`optim` `{wanted}` 会换成 DeepSpeed 的 CPU Adam",
+        "启用优化器卸载时，`optim` `{wanted}` 会换成 DeepSpeed 的 CPU Adam",
     ),
     why: Text::new(
         "With `offload_optimizer`, accelerate silently replaces every optimizer it does not support with CPU Adam and fp32 states: no 8-bit states, no other algorithm.",

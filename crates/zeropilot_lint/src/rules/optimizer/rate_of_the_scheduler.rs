@@ -46,7 +46,7 @@ static OTHER: Wording = Wording {
     ),
     why: Text::new(
         "`{name}` sets the learning rate of every step between `warmup_min_lr` and `warmup_max_lr` and overwrites the optimizer's `lr`.",
-        "`{name}` 每一步都在 `warmup_min_lr` 和 `warmup_max_lr` 之间设置学习率，优化器的 `lr` 会被覆盖。",
+        "`{name}` 每一步都把学习率设在 `warmup_min_lr` 和 `warmup_max_lr` 之间，优化器的 `lr` 会被覆盖。",
     ),
     help: Text::new("write the same number in both places", "两处写成同一个值"),
 };

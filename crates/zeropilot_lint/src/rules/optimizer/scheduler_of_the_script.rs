@@ -52,7 +52,7 @@ static WORDING: Wording = Wording {
     ),
     help: Text::new(
         "remove the `scheduler` section to use the Trainer's, or choose a scheduler with the curve you want",
-        "删掉 `scheduler` 段就会用 Trainer 的；或换成曲线合适的调度器",
+        "删掉 `scheduler` 段就会使用 Trainer 的调度器；或换成曲线合适的调度器",
     ),
 };
 

@@ -43,7 +43,7 @@ static WORDING: Wording = Wording {
     ),
     why: Text::new(
         "With ZeRO, fp16 or bf16, DeepSpeed passes its own optimizer to the scheduler, which is not a `torch.optim.Optimizer`. The run exits with a `TypeError`.",
-        "使用 ZeRO、fp16 或 bf16 时，DeepSpeed 把自己的优化器交给调度器，而它不是 `torch.optim.Optimizer`，训练以 `TypeError` 退出。",
+        "使用 ZeRO、fp16 或 bf16 时，DeepSpeed 把自己的优化器交给调度器，而这个优化器不是 `torch.optim.Optimizer`，训练以 `TypeError` 退出。",
     ),
     help: Text::new(
         "use one of DeepSpeed's schedulers, such as `WarmupCosineLR`, or create the scheduler in the script",

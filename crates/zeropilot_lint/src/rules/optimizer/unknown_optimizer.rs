@@ -53,7 +53,7 @@ static WORDING: Wording = Wording {
     ),
     help: Text::new(
         "write one of {known}, or the exact name of a `torch.optim` class",
-        "写成以下之一：{known}，或与 `torch.optim` 里的类名完全一致",
+        "写成以下之一：{known}；或者写 `torch.optim` 里的类名，大小写要一致",
     ),
 };
 

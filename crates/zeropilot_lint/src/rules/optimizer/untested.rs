@@ -51,7 +51,7 @@ static WORDING: Wording = Wording {
     ),
     why: Text::new(
         "DeepSpeed tested ZeRO with Adam, AdamW, Adagrad, Lion and (in newer versions) Muon. With any other optimizer, it exits unless this key is true.",
-        "DeepSpeed 测试过的 ZeRO 优化器有 Adam、AdamW、Adagrad、Lion 和（较新版本里的）Muon；其他优化器必须打开这个开关，否则直接退出。",
+        "DeepSpeed 与 ZeRO 一起测试过的优化器有 Adam、AdamW、Adagrad、Lion 和（较新版本里的）Muon；其他优化器必须把这个键设为 true，否则直接退出。",
     ),
     help: Text::new(
         "add `\"zero_allow_untested_optimizer\": true`, or use one of the tested optimizers",

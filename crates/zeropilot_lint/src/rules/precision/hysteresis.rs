@@ -37,7 +37,7 @@ static WORDING: Wording = Wording {
     ),
     why: Text::new(
         "The fp16 optimizers of stage 0 halve the scale at once and do not count overflows. Stages 1 to 3 do.",
-        "stage 0 的 fp16 优化器遇到溢出立即减半，不计溢出次数；stage 1 到 3 才会计数。",
+        "stage 0 的 fp16 优化器遇到溢出就立即把 loss scale 减半，不计溢出次数；stage 1 到 3 才会计数。",
     ),
     help: Text::new(
         "remove the key, or use stage 1, which waits for that many overflows",

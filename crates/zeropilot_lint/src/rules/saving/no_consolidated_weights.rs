@@ -52,7 +52,7 @@ fn adapters() -> Script {
 static WORDING: Wording = Wording {
     message: Text::new(
         "the run saves no full model: `stage3_gather_16bit_weights_on_model_save` is not true",
-        "保存不出完整的模型：`stage3_gather_16bit_weights_on_model_save` 没有设为 true",
+        "不会保存完整的模型：`stage3_gather_16bit_weights_on_model_save` 没有设为 true",
     ),
     why: Text::new(
         "The HF Trainer then saves a partitioned checkpoint instead of the weights and logs one line about it. It still gathers PEFT adapters.",

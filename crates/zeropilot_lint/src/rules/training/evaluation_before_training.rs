@@ -61,7 +61,7 @@ static KEPT: Wording = Wording {
     ),
     why: Text::new(
         "There is no DeepSpeed engine before training starts, so the HF Trainer creates one for inference, without an optimizer. `train` then reuses this engine, and the first step exits with `'NoneType' object has no attribute 'backward'`.",
-        "训练开始之前还没有 DeepSpeed engine，HF Trainer 会为推理建一个，没有优化器。之后 `train` 直接沿用它，第一步就会报错退出：`'NoneType' object has no attribute 'backward'`。",
+        "训练开始之前还没有 DeepSpeed engine，HF Trainer 会为推理建一个不带优化器的 engine。之后 `train` 直接沿用它，第一步就会报错退出：`'NoneType' object has no attribute 'backward'`。",
     ),
     help: Text::new(
         "set `eval_on_start=True`, which evaluates inside `train`; or evaluate after training",

@@ -75,7 +75,7 @@ static ENDS: Wording = Wording {
     ),
     why: Text::new(
         "TRL {version} passes the config's `optimizer` and `scheduler` to a frozen model before the Trainer fills in `{path}`. DeepSpeed then creates the scheduler with the string \"auto\" and exits with a `ValueError` or `TypeError`.",
-        "TRL {version} 会把配置里的 `optimizer` 和 `scheduler` 用于冻结的模型，此时 Trainer 还没有填写 `{path}`。DeepSpeed 用字符串 \"auto\" 创建 scheduler，以 `ValueError` 或 `TypeError` 退出。",
+        "TRL {version} 会把配置里的 `optimizer` 和 `scheduler` 用于冻结的模型，此时 Trainer 还没有填写 `{path}`。DeepSpeed 用字符串 \"auto\" 创建调度器，以 `ValueError` 或 `TypeError` 退出。",
     ),
     help: Text::new(
         "remove `optimizer` and `scheduler` from the config, and the Trainer creates both from its own arguments; or use TRL 1.10 or later",

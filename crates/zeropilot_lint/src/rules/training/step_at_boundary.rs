@@ -30,7 +30,7 @@ static WORDING: Wording = Wording {
     ),
     why: Text::new(
         "DeepSpeed counts calls of `step` and updates the weights at every {steps}th call, as `gradient_accumulation_steps` sets. Calling it only at the boundary accumulates twice.",
-        "DeepSpeed 自己数 `step` 的调用次数，按 `gradient_accumulation_steps` 每 {steps} 次更新一次。只在边界调用，就累积了两遍。",
+        "DeepSpeed 自己统计 `step` 的调用次数，按 `gradient_accumulation_steps` 每 {steps} 次更新一次。只在边界调用，等于累积了两次。",
     ),
     help: Text::new("call `{call}` after every `backward`", "每次 `backward` 之后都调用 `{call}`"),
 };

@@ -44,7 +44,7 @@ static WORDING: Wording = Wording {
     ),
     help: Text::new(
         "set `eval_on_start=True`, which evaluates inside `train`; or remove the `scheduler` section, so that the Trainer creates its own scheduler",
-        "设置 `eval_on_start=True`，在 `train` 里先评估一次；或删掉 `scheduler` 段，用 Trainer 自己的 scheduler",
+        "设置 `eval_on_start=True`，在 `train` 里先评估一次；或删掉 `scheduler` 段，用 Trainer 自己的调度器",
     ),
 };
 

@@ -56,7 +56,7 @@ static WORDING: Wording = Wording {
     ),
     help: Text::new(
         "use `sequence_tiled_compute`, which recomputes the loss in backward (norm 1.52), or a fused loss such as Liger Kernel's",
-        "改用 `sequence_tiled_compute`（反向时会重新计算 loss，范数为 1.52），或 Liger Kernel 的融合 loss",
+        "改用 `sequence_tiled_compute`（反向时会重新计算 loss，范数为 1.52），或 Liger Kernel 等的融合 loss",
     ),
 };
 

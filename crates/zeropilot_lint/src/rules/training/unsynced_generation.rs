@@ -55,7 +55,7 @@ static WORDING: Wording = Wording {
     ),
     help: Text::new(
         "pass `synced_gpus=True`, or create a `HfDeepSpeedConfig` before you load the model and keep a reference to it",
-        "传入 `synced_gpus=True`；或在加载模型之前创建 `HfDeepSpeedConfig` 并一直持有它",
+        "传入 `synced_gpus=True`；或在加载模型之前创建 `HfDeepSpeedConfig`，并一直保留对它的引用",
     ),
 };
 
