@@ -76,7 +76,7 @@ static BETAS: Wording = Wording {
     ),
     why: Text::new(
         "Adam keeps running means of the gradients and of their squares, with one beta for each. The run exits with an error when Adam reads them.",
-        "Adam 要计算梯度的滑动平均和梯度平方的滑动平均，各用一个 beta。个数不对时，Adam 读取时会报错退出。",
+        "Adam 要计算梯度的滑动平均和梯度平方的滑动平均，各用一个 beta。个数不对，Adam 读取时就会报错退出。",
     ),
     help: Text::new("write both, such as `[0.9, 0.999]`", "两个都写，例如 `[0.9, 0.999]`"),
 };
