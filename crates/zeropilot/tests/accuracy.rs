@@ -116,7 +116,7 @@ fn the_same_job_again_counts_once_and_what_does_not_count_is_marked() {
     assert_eq!(counts, [&json!(true), &json!(false)], "newest first, and equally far off");
     for language in ["en", "zh"] {
         let (said, _) = zeropilot(home, &["accuracy", "--lang", language]);
-        assert!(said.contains("20260101-000001-1*") && said.contains("+2 %"), "{said}");
+        assert!(said.contains("20260101-000001-1*") && said.contains("+2%"), "{said}");
     }
 }
 

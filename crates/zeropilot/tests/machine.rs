@@ -46,7 +46,7 @@ fn a_profile_of_processors_times_a_step() {
 
     let output = zeropilot(&nowhere(), &[&["simulate", "--machine", &cpu][..], &SMALL].concat());
     let said = text(&output.stdout);
-    assert!(said.contains("2 CPU ranks") && said.contains("memory of a process"), "{said}");
+    assert!(said.contains("2 CPU ranks") && said.contains("host memory of a rank"), "{said}");
     assert!(said.contains("51 per rank") && !said.contains("MFU"), "{said}");
     assert!(said.contains("2 ranks measured on this machine"), "{said}");
 }

@@ -17,7 +17,7 @@ use crate::simulate::seconds;
 const HEADS: [Text; 6] = [
     Text::new("run", "运行"),
     Text::new("job", "任务"),
-    Text::new("memory: predicted → measured", "显存／内存：预测 → 实测"),
+    Text::new("memory: predicted → measured", "显存/主机内存：预测 → 实测"),
     Text::new("off by", "相差"),
     Text::new("step: predicted → measured", "每步：预测 → 实测"),
     Text::new("off by", "相差"),
@@ -188,7 +188,7 @@ impl<'a> OwnRunsReport<'a> {
         let name = escaped(device);
         let mut text = String::new();
         for (what, error) in [
-            (tr!(language, "memory", "显存／内存"), self.error(device, Accuracy::memory)),
+            (tr!(language, "memory", "显存/主机内存"), self.error(device, Accuracy::memory)),
             (tr!(language, "step time", "每步耗时"), self.error(device, Accuracy::step)),
         ] {
             let Some(OwnError { jobs, least, median, most, .. }) = error else { continue };
@@ -202,14 +202,14 @@ impl<'a> OwnRunsReport<'a> {
                 tr!(
                     language,
                     "  bounds of later predictions for {name} rest on these runs\n",
-                    "  以后对 {name} 的预测，其上下限以这些运行为准\n"
+                    "  以后对 {name} 的预测，上下界以这些运行为准\n"
                 )
             } else {
                 tr!(
                     language,
                     ("  bounds of later predictions are widened where these runs lie outside; from {ENOUGH} different jobs on \
                       they rest on your runs alone\n"),
-                    ("  这些运行若超出上下限，以后的预测会相应放宽；满 {ENOUGH} 个不同任务后，完全以你的运行为准\n")
+                    ("  如果这些运行超出上下界，以后的预测会相应放宽上下界；满 {ENOUGH} 个不同任务后，上下界完全以你的运行为准\n")
                 )
             };
         }
@@ -227,7 +227,7 @@ pub fn nothing_to_export(language: Language) -> String {
 }
 
 fn percent(ratio: f64) -> String {
-    format!("{:+.0} %", 100.0 * (ratio - 1.0))
+    format!("{:+.0}%", 100.0 * (ratio - 1.0))
 }
 
 fn job(job: &PredictedJob, language: Language) -> String {

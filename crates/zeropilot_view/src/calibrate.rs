@@ -32,7 +32,7 @@ pub fn human(profile: &MachineProfile, path: &Path, language: Language) -> Strin
         DeviceKind::Cuda => tr!(
             language,
             "Written to {path}. `memory`, `plan` and `simulate` use it for these GPUs.\n",
-            "已写入 {path}。`memory`、`plan` 和 `simulate` 对这些 GPU 会采用它。\n"
+            "已写入 {path}。`memory`、`plan` 和 `simulate` 预测这些 GPU 时会使用它。\n"
         ),
     };
     text + "\n" + &next
@@ -66,9 +66,9 @@ fn ranks(of: &MeasuredRanks, language: Language) -> String {
         text += &tr!(
             language,
             ("  {name}  matrix products {products}, memory {memory}, {kernel:.0} µs per kernel, {hook:.0} µs per module in \
-              stage 3\n        {steps} training steps, each predicted without itself: measured {low:+.0} % to {high:+.0} %\n"),
-            ("  {name}  矩阵乘 {products}，内存 {memory}，每个 kernel {kernel:.0} µs，stage 3 每个模块 {hook:.0} µs\n        \
-              {steps} 个训练步，逐个留出再预测：实测与预测相差 {low:+.0} % 到 {high:+.0} %\n")
+              stage 3\n        {steps} training steps, each predicted without itself: measured {low:+.0}% to {high:+.0}%\n"),
+            ("  {name}  矩阵乘 {products}，访存 {memory}，每个 kernel {kernel:.0} µs，stage 3 每个模块 {hook:.0} µs\n        \
+              {steps} 个训练步，逐个留出再预测：实测与预测相差 {low:+.0}% 到 {high:+.0}%\n")
         );
     }
     for (pattern, curve) in &of.collectives {
@@ -83,8 +83,11 @@ fn ranks(of: &MeasuredRanks, language: Language) -> String {
         let _ = writeln!(text, "  {name:<15} 4 KiB {small:.0} µs, 64 MiB {large:.1} ms");
     }
     let process = Bytes(of.memory.process_bytes);
-    text +=
-        &tr!(language, "  a process with its libraries: {process}\n", "  进程及其库：{process}\n");
+    text += &tr!(
+        language,
+        "  a process with its libraries: {process}\n",
+        "  进程及其加载的库：{process}\n"
+    );
     for (bytes, words) in [
         (of.memory.context_bytes, tr!(language, "CUDA context", "CUDA 上下文")),
         (of.memory.communicator_bytes, tr!(language, "communicator", "通信器")),
@@ -115,7 +118,7 @@ pub fn problem(problem: &CalibrateProblem, language: Language) -> String {
             language,
             ("error: only {ran} of {asked} probes ran, too few to know a speed; the first problem was: {problem}\n  \
               help: `zeropilot doctor` says what this machine lacks"),
-            ("错误：{asked} 个实测只有 {ran} 个成功，不足以得出速度；第一个问题：{problem}\n  \
+            ("错误：{asked} 项实测只有 {ran} 项成功，不足以得出速度；第一个问题：{problem}\n  \
               建议：`zeropilot doctor` 会说明本机缺什么")
         ),
     }

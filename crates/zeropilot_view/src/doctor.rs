@@ -75,7 +75,10 @@ fn present(machine: &Machine, language: Language) -> Vec<(&'static str, String)>
         rows.push((package, version.map_or_else(none, |package| package.version.clone())));
     }
     rows.push((label("GPUs", "GPU"), gpus(machine).unwrap_or_else(none)));
-    rows.push((label("memory", "内存"), machine.ram.map_or_else(none, |ram| ram.to_string())));
+    rows.push((
+        label("host memory", "主机内存"),
+        machine.ram.map_or_else(none, |ram| ram.to_string()),
+    ));
     if let Some(shm) = machine.shm {
         rows.push(("/dev/shm", shm.total.to_string()));
     }

@@ -111,7 +111,7 @@ fn problem_words(
             Some(tr!(
                 language,
                 "ask for the one with the least memory: `{smallest}`",
-                "按显存最小的卡来问：`{smallest}`"
+                "改为按显存最小的卡计算：`{smallest}`"
             )),
         ),
         GpusProblem::Accelerator(problem) => accelerator_words(&meant, problem, language),
@@ -152,7 +152,7 @@ fn accelerator_words(
                 )
             };
             let what =
-                tr!(language, "`{meant}` is not a known accelerator", "加速卡目录里没有 `{meant}`");
+                tr!(language, "`{meant}` is not a known accelerator", "`{meant}` 不是已知的加速卡");
             (what, Some(help))
         }
         NotFound::Ambiguous { choices } => (
@@ -182,8 +182,8 @@ pub fn capacity_note(gpus: &Gpus, capacity: &Capacity, language: Language) -> Op
         Basis::Published | Basis::StatedBinary => return None,
         Basis::StatedDecimal => tr!(
             language,
-            "note: GB is taken as 10^9 bytes: {shown} per GPU, the careful reading; write `{}` or name the card if there is more",
-            "提示：GB 按 10^9 字节计，即每卡 {shown}，这是保守的读法；实际更多时请写 `{}` 或写明型号",
+            "note: GB is taken as 10^9 bytes: {shown} per GPU, the conservative reading; write `{}` or name the card if there is more",
+            "提示：GB 按 10^9 字节计，即每卡 {shown}，这是保守的算法；实际更多时请写 `{}` 或写明型号",
             binary?
         ),
         Basis::DriverTotal | Basis::Nominal => tr!(

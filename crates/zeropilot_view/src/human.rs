@@ -167,7 +167,7 @@ fn ranks(report: &Report, language: Language) -> String {
     let source = match report.world.source {
         WorldSource::Given => Text::new("", ""),
         WorldSource::Assumed => Text::new(" (assumed)", "（假定）"),
-        WorldSource::Inferred => Text::new(" (from the batch sizes)", "（由 batch 大小推出）"),
+        WorldSource::Inferred => Text::new(" (from the batch sizes)", "（根据 batch 大小推断）"),
     };
     let source = source.get(language);
     let ranks = if world == 1 { "rank" } else { "ranks" };

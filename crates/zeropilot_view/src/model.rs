@@ -22,7 +22,7 @@ pub fn length_note(model: &Model, tokens: u64, language: Language) -> Option<Str
     Some(tr!(
         language,
         "note: the model's config names {most} positions: sequences of {tokens} tokens fail, or lie beyond what it was trained on; `--seq-len {most}` is the longest",
-        "提示：模型的 config 只有 {most} 个位置，{tokens} 个 token 的序列会报错，或超出它训练过的长度；最长用 `--seq-len {most}`"
+        "提示：模型 config 里的最大位置数是 {most}：{tokens} 个 token 的序列会报错，或超出模型训练过的长度；最长用 `--seq-len {most}`"
     ))
 }
 

@@ -122,7 +122,7 @@ fn next(pasted: &Pasted, language: Language) -> String {
         tr!(
             language,
             "Run `zeropilot check {file}` in a terminal: it follows the file to its config and checks the training arguments with it.",
-            "在终端里运行 `zeropilot check {file}`：zeropilot 会沿着这个文件找到配置，并连同训练参数一起检查。"
+            "在终端里运行 `zeropilot check {file}`：zeropilot 会根据这个文件找到配置，并连同训练参数一起检查。"
         )
     };
     let named = pasted.named_config.as_deref().map(|name| {
@@ -177,7 +177,7 @@ fn next(pasted: &Pasted, language: Language) -> String {
             Some(_) => tr!(
                 language,
                 "accelerate builds a DeepSpeed config from its section `deepspeed_config`. You can check that config here.",
-                "accelerate 会用 `deepspeed_config` 段生成 DeepSpeed 配置，可以在这里检查。"
+                "accelerate 会用配置段 `deepspeed_config` 生成 DeepSpeed 配置，可以在这里检查。"
             ),
             None => named.unwrap_or_else(|| {
                 tr!(

@@ -253,7 +253,7 @@ fn choice_words(report: &PlanReport<'_>, choice: &Fitting, language: Language) -
             why(report, language)
         ),
         (
-            "{model}，{gpus}：{way}\n  显存 {need}，可用 {}：{word}，余 {spare}；每节点内存 {}\n{task}{time}{bill}  全局 batch {batch} = {spread}\n  选择理由：按上界也放得下，而且{}\n",
+            "{model}，{gpus}：{way}\n  显存 {need}，可用 {}：{word}，余 {spare}；每节点主机内存 {}\n{task}{time}{bill}  全局 batch {batch} = {spread}\n  选择理由：按上界也放得下，而且{}\n",
             report.capacity.expected(),
             choice.answer.node().expected(),
             why(report, language)
@@ -287,7 +287,7 @@ fn by_hand(choice: &Fitting, language: Language) -> String {
         text.push_str(&tr!(
             language,
             "\nYour script must load this many sequences at once: DataLoader(..., batch_size={micro})\n",
-            "\n训练脚本每次需要读取这么多条序列：DataLoader(..., batch_size={micro})\n"
+            "\n训练脚本每次要加载这么多条序列：DataLoader(..., batch_size={micro})\n"
         ));
     }
     let work = choice.way.work;
@@ -295,7 +295,7 @@ fn by_hand(choice: &Fitting, language: Language) -> String {
         text.push_str(
             Text::new(
                 "\nYour script must recompute layers: model.gradient_checkpointing_enable()\n",
-                "\n训练脚本需要自己打开梯度检查点：model.gradient_checkpointing_enable()\n",
+                "\n训练脚本需要开启梯度检查点：model.gradient_checkpointing_enable()\n",
             )
             .get(language),
         );
@@ -326,7 +326,7 @@ fn row(fitting: &Fitting, report: &PlanReport<'_>, language: Language) -> (Strin
         is_alike && answer.device().expected() > need.expected()
     });
     let smaller = match has_other_sizes {
-        true => Text::new(", smaller buckets", "，更小的 bucket").get(language),
+        true => Text::new(", smaller buckets", "，通信桶更小").get(language),
         false => "",
     };
     (way_words(fitting.way, language) + smaller, format!("{need}{slower}"))
@@ -340,8 +340,8 @@ fn time_words(choice: &Fitting, length: u64, language: Language) -> String {
     let (rate, mfu) = (grouped(length as f64 / each), time.expected.mfu * 100.0);
     tr!(
         language,
-        "  step {} ({}–{}), {rate} tokens/s per GPU, MFU {mfu:.0} %\n",
-        "  每步 {}（{}–{}），每卡 {rate} token/s，MFU {mfu:.0} %\n",
+        "  step {} ({}–{}), {rate} tokens/s per GPU, MFU {mfu:.0}%\n",
+        "  每步 {}（{}–{}），每卡 {rate} token/s，MFU {mfu:.0}%\n",
         seconds(step),
         seconds(best),
         seconds(worst)
@@ -463,13 +463,13 @@ pub fn problem(error: &PlanError, language: Language) -> String {
         ),
         PlanError::NoSpeed => tr!(
             language,
-            "error: what a run costs is not known without the speed of the GPUs\n  help: name the card, as in `8xH100`",
-            "错误：不知道 GPU 有多快，算不出开销\n  建议：写明型号，例如 `8xH100`"
+            "error: zeropilot cannot compute the cost of a run without the speed of the GPUs\n  help: name the card, as in `8xH100`",
+            "错误：不知道 GPU 的速度，无法计算开销\n  建议：写明型号，例如 `8xH100`"
         ),
         PlanError::Refused(_) => tr!(
             language,
             "error: no config can be written for this\n  help: try `zeropilot new`, which says what contradicts what",
-            "错误：这些要求写不成一份配置\n  建议：用 `zeropilot new` 看看是哪里互相矛盾"
+            "错误：无法按这些要求生成配置\n  建议：用 `zeropilot new` 看看是哪里互相矛盾"
         ),
     }
 }

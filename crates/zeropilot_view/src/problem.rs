@@ -23,13 +23,13 @@ pub fn memory(problem: &MemoryProblem, layout: &Layout) -> String {
         MemoryProblem::Lower(error) => talk::lower_error(error, language),
         MemoryProblem::LayerRanks { ranks, world } => tr!(
             language,
-            "error: {world} GPUs cannot be divided into groups of {ranks} that share layers: DeepSpeed stops when it makes the groups\n  help: choose a tensor_parallel.autotp_size that divides {world}",
-            "错误：{world} 张卡无法分成每 {ranks} 张共享各层的组：DeepSpeed 创建进程组时会报错退出\n  建议：tensor_parallel.autotp_size 取 {world} 的约数"
+            "error: {world} GPUs cannot be divided into groups of {ranks} for tensor parallelism: DeepSpeed stops when it makes the groups\n  help: choose a tensor_parallel.autotp_size that divides {world}",
+            "错误：{world} 张卡无法按每组 {ranks} 张平均分组做张量并行：DeepSpeed 创建进程组时会报错退出\n  建议：tensor_parallel.autotp_size 取 {world} 的约数"
         ),
         MemoryProblem::SequenceRanks { ranks, world } => tr!(
             language,
-            "error: {world} GPUs cannot be divided into groups of {ranks} that share a sequence: DeepSpeed stops with a RuntimeError\n  help: choose a --sequence-parallel that divides {world}",
-            "错误：{world} 张卡无法分成每 {ranks} 张共用一条序列的组：DeepSpeed 会抛出 RuntimeError\n  建议：--sequence-parallel 取 {world} 的约数"
+            "error: {world} GPUs cannot be divided into groups of {ranks} for sequence parallelism: DeepSpeed stops with a RuntimeError\n  help: choose a --sequence-parallel that divides {world}",
+            "错误：{world} 张卡无法按每组 {ranks} 张平均分组做序列并行：DeepSpeed 会抛出 RuntimeError\n  建议：--sequence-parallel 取 {world} 的约数"
         ),
         MemoryProblem::NoSuchRank { rank, world } => talk::no_such_rank(*rank, *world, language),
         MemoryProblem::BesideConfig { option } => tr!(
@@ -88,7 +88,7 @@ fn task(problem: &TaskProblem, language: Language) -> String {
         TaskProblem::NoReference => tr!(
             language,
             "error: `--task ppo` needs a reference on the GPUs: its reward is reduced by the divergence from it\n  help: `--reference copy`, or `--reference adapters-off` with LoRA",
-            "错误：`--task ppo` 需要卡上的参考模型：奖励要减去与它的散度\n  建议：用 `--reference copy`，LoRA 时用 `--reference adapters-off`"
+            "错误：`--task ppo` 需要在 GPU 上放参考模型：奖励要减去策略模型与它的散度\n  建议：用 `--reference copy`，LoRA 时用 `--reference adapters-off`"
         ),
         TaskProblem::ValueHead => tr!(
             language,
@@ -123,7 +123,7 @@ fn task(problem: &TaskProblem, language: Language) -> String {
         TaskProblem::ShareTooSmall { weights, share } => tr!(
             language,
             "error: vLLM cannot start: it may take {share} of each GPU, and its weights alone are {weights}, without activations, CUDA graphs (about 2 GiB) and a cache\n  help: raise `--vllm-gpu-memory-utilization`, split the weights with `--vllm-tensor-parallel-size`, or use `--rollout server`",
-            "错误：vLLM 无法启动：每张卡只允许它占用 {share}，而仅权重就要 {weights}，还没算激活、CUDA graph（约 2 GiB）和 KV cache\n  建议：调大 `--vllm-gpu-memory-utilization`，用 `--vllm-tensor-parallel-size` 切分权重，或改用 `--rollout server`"
+            "错误：vLLM 无法启动：每张卡只允许它占用 {share}，而仅权重就要 {weights}，还没算激活值、CUDA graph（约 2 GiB）和 KV cache\n  建议：调大 `--vllm-gpu-memory-utilization`，用 `--vllm-tensor-parallel-size` 切分权重，或改用 `--rollout server`"
         ),
         TaskProblem::NoRewardHead => tr!(
             language,
@@ -145,7 +145,7 @@ pub fn value(name: &str, why: &str, language: Language) -> String {
     tr!(
         language,
         "error: --{option} is not understood: {why}{example}",
-        "错误：看不懂 --{option}：{why}{example}"
+        "错误：无法解析 --{option}：{why}{example}"
     )
 }
 
@@ -233,14 +233,14 @@ pub fn machines(problem: &MachinesProblem, language: Language) -> String {
         MachinesProblem::HostRam(bytes) => tr!(
             language,
             "error: a host with {bytes} of memory?\n  help: write the unit, such as --host-ram 512GiB",
-            "错误：主机只有 {bytes} 内存？\n  建议：写上单位，例如 --host-ram 512GiB"
+            "错误：主机内存只有 {bytes}？\n  建议：写上单位，例如 --host-ram 512GiB"
         ),
         MachinesProblem::Nvme { text } => simulate::bad_nvme(text, language),
         MachinesProblem::OtherDevice { measured, asked } => tr!(
             language,
             ("error: the machine profile is of {measured}, but the question is about {asked}\n  \
               help: leave --gpus out, or run `zeropilot calibrate` on a node with those GPUs"),
-            ("错误：机器实测文件属于 {measured}，而问题是关于 {asked}\n  \
+            ("错误：机器实测文件测的是 {measured}，而这里要预测的是 {asked}\n  \
               建议：去掉 --gpus，或在有这些 GPU 的节点上运行 `zeropilot calibrate`")
         ),
         MachinesProblem::OtherRanks { asked, measured } => {
@@ -250,7 +250,7 @@ pub fn machines(problem: &MachinesProblem, language: Language) -> String {
                 ("error: the machine profile was measured with {measured} ranks, and the question is about {asked}: \
                   ranks share the processors, so their speed depends on how many there are\n  \
                   help: run `zeropilot calibrate --ranks {asked}`"),
-                ("错误：机器实测文件测的是 {measured} 个 rank，而问题是关于 {asked} 个：各 rank 共用处理器，速度随 rank 数变化\n  \
+                ("错误：机器实测文件测的是 {measured} 个 rank，而这里要预测 {asked} 个：各 rank 共用处理器，速度随 rank 数变化\n  \
                   建议：运行 `zeropilot calibrate --ranks {asked}`")
             )
         }

@@ -173,12 +173,12 @@ pub(crate) fn note_words(note: Note, language: Language) -> String {
         Note::PpoCheckpointing => tr!(
             language,
             "PPO's trainers do not read `gradient_checkpointing`: --grad-checkpointing counts a policy for which the script calls `gradient_checkpointing_enable()`; the value model keeps all its activations",
-            "PPO 的训练器不读取 `gradient_checkpointing`：--grad-checkpointing 表示脚本自己对策略模型调用了 `gradient_checkpointing_enable()`；价值模型总是保留全部激活"
+            "PPO 的训练器不读取 `gradient_checkpointing`：--grad-checkpointing 表示脚本自己对策略模型调用了 `gradient_checkpointing_enable()`；价值模型总是保留全部激活值"
         ),
         Note::FrozenWithOptimizer => tr!(
             language,
             "before 1.10, TRL leaves the config's `optimizer` section to the frozen models: each builds an optimizer with fp32 states of its own. Remove the section (the Trainer builds the optimizer), or use TRL 1.10",
-            "1.10 之前的 TRL 会把配置里的 `optimizer` 一节也用于冻结的模型：它们各自创建优化器和 fp32 状态。请删掉这一节（由 Trainer 创建优化器），或升级到 TRL 1.10"
+            "1.10 之前的 TRL 会把配置段 `optimizer` 也用于冻结的模型：它们各自创建优化器和 fp32 状态。请删掉这个配置段（由 Trainer 创建优化器），或升级到 TRL 1.10"
         ),
         Note::FrozenTowerDifferentiated => tr!(
             language,
@@ -208,7 +208,7 @@ pub(crate) fn note_words(note: Note, language: Language) -> String {
         Note::WideRows => tr!(
             language,
             "the hidden states of a GPU have more than 2³¹ elements; published runs with Liger's kernels end just below that, one beyond it with an illegal memory access",
-            "一张卡的隐藏状态超过 2³¹ 个元素；公开的 Liger 长序列训练都止步于此，超过的一例报非法内存访问"
+            "一张卡的隐藏状态超过 2³¹ 个元素；使用 Liger kernel 的公开训练都略低于这个数，唯一超过的一例报非法内存访问"
         ),
         Note::HpzVersion => tr!(
             language,
@@ -414,7 +414,7 @@ pub fn unreadable_config(problem: &UnreadableConfig, language: Language) -> Stri
     let help = if problem.is_computed {
         Text::new(
             "pass the config with --config, or --stage and --offload",
-            "用 --config 给出配置，或用 --stage 和 --offload 说明",
+            "用 --config 给出配置，或用 --stage 和 --offload 指定",
         )
     } else {
         Text::new(

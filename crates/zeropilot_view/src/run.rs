@@ -330,7 +330,7 @@ pub fn launches(seen: usize, language: Language) -> String {
         0 => tr!(
             language,
             "no DeepSpeed launch found in this command: zeropilot does not check the config, predict memory or try fallbacks, but it still supervises the run",
-            "在这条命令里没有找到 DeepSpeed 的启动：zeropilot 不检查配置、不预测显存，也不降级，但仍会监督运行"
+            "在这条命令里没有找到启动 DeepSpeed 的部分：zeropilot 不检查配置、不预测显存，也不降级，但仍会监督运行"
         ),
         seen => tr!(
             language,
@@ -446,7 +446,7 @@ pub fn advice(cause: &Cause, language: Language) -> Option<&'static str> {
         ),
         Cause::CollectiveTimeout | Cause::Hang { .. } => Text::new(
             "look for a rank that runs different code (uneven data, saving on rank 0 only, generation in ZeRO stage 3); after a hang, stacks-N in the record has the stacks of the ranks",
-            "检查是否有 rank 走了不同的路径（数据不均、只在 rank 0 保存、ZeRO stage 3 下生成）；卡住时各 rank 的调用栈保存在记录的 stacks-N 中",
+            "检查是否有 rank 执行了不同的代码（数据不均、只在 rank 0 保存、ZeRO stage 3 下生成）；卡住时各 rank 的调用栈保存在记录的 stacks-N 中",
         ),
         Cause::PeerLost => Text::new(
             "look at the record of the other machine and at the network between them; with --max-restarts, all machines start again",
@@ -470,7 +470,7 @@ pub fn advice(cause: &Cause, language: Language) -> Option<&'static str> {
         ),
         Cause::CheckpointUnreadable => Text::new(
             "resume with the number of ranks and the kind of stage that wrote it, or convert it with ds_to_universal",
-            "用写入时的总卡数和同类 stage 续训，或先用 ds_to_universal 转换",
+            "用保存时的总卡数和同类 stage 续训，或先用 ds_to_universal 转换",
         ),
         Cause::Unproven | Cause::LauncherKilled { .. } | Cause::RankKilled { .. } => Text::new(
             "something outside killed a process: check the scheduler, the kernel log (dmesg) and resource limits",
@@ -533,7 +533,7 @@ impl Row<'_> {
             Some(verdict) => cause_words(&verdict.cause, language),
             None if self.is_running => tr!(language, "running", "运行中"),
             None => {
-                tr!(language, "lost: its supervisor is no longer running", "已丢失：监督进程不在了")
+                tr!(language, "lost: its supervisor is no longer running", "已丢失：监督进程已退出")
             }
         }
     }

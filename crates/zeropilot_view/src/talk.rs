@@ -445,7 +445,7 @@ fn long_context_error(error: &LongContextError, language: Language) -> String {
         LongContextError::Heads { heads, ranks } => tr!(
             language,
             "error: {heads} attention heads cannot be divided among {ranks} GPUs: Ulysses gives every GPU as many heads and raises a ValueError\n  help: choose a --sequence-parallel that divides {heads}",
-            "错误：{heads} 个注意力头无法平均分给 {ranks} 张卡：Ulysses 给每张卡同样多的头，否则抛出 ValueError\n  建议：--sequence-parallel 取 {heads} 的约数"
+            "错误：{heads} 个注意力头无法平均分给 {ranks} 张卡：Ulysses 要求每张卡的头数相同，否则抛出 ValueError\n  建议：--sequence-parallel 取 {heads} 的约数"
         ),
         LongContextError::KvHeads { heads, ranks } => tr!(
             language,
@@ -481,17 +481,17 @@ fn long_context_error(error: &LongContextError, language: Language) -> String {
         LongContextError::LossInShards { why: LossProblem::Job } => tr!(
             language,
             "error: DeepSpeed's tiled losses are modelled for supervised training of Llama, Mistral and Qwen text models with DeepSpeed only\n  help: leave `--fused-loss` out; the prediction is then for whole logits, which take more",
-            "错误：DeepSpeed 的分块 loss 目前只支持用 DeepSpeed 对 Llama、Mistral、Qwen 文本模型做有监督训练\n  建议：去掉 `--fused-loss`，按完整 logits 计算（占用更多）"
+            "错误：DeepSpeed 的分块 loss 目前只支持用 DeepSpeed 对 Llama、Mistral、Qwen 文本模型做有监督训练\n  建议：去掉 `--fused-loss`，按完整 logits 计算（占用更多显存）"
         ),
         LongContextError::LossInShards { why: LossProblem::Tied } => tr!(
             language,
             "error: the output layer shares its weight with the embedding: DeepSpeed's tiled losses reduce its gradient before the embedding has added its own, which raises an AssertionError in stages 2 and 3\n  help: use Liger's fused loss instead (`--fused-loss yes`), which runs inside the model",
-            "错误：输出层与词嵌入共享权重：DeepSpeed 的分块 loss 在词嵌入的梯度加上之前就规约了它，stage 2 和 3 会触发 AssertionError\n  建议：改用在模型内部计算的 Liger 融合 loss（`--fused-loss yes`）"
+            "错误：输出层与词嵌入共享权重：DeepSpeed 的分块 loss 在词嵌入的梯度累加之前就规约了共享权重的梯度，stage 2 和 3 会触发 AssertionError\n  建议：改用在模型内部计算的 Liger 融合 loss（`--fused-loss yes`）"
         ),
         LongContextError::TiledAdapters => tr!(
             language,
             "error: adapters on feed-forward layers fail in tiles: every tile adds their gradients to DeepSpeed's bucket, which raises an AssertionError in stage 3\n  help: put adapters on attention only (--lora-targets q_proj,k_proj,v_proj,o_proj), or leave --tiled-mlp out",
-            "错误：MLP 上的 LoRA 不能与 MLP 分块一起用：每一块都会把梯度加入 DeepSpeed 的 bucket，stage 3 会触发 AssertionError\n  建议：只在注意力上加 LoRA（--lora-targets q_proj,k_proj,v_proj,o_proj），或去掉 --tiled-mlp"
+            "错误：MLP 上的 LoRA 不能与 MLP 分块一起用：每一块都会把梯度加入 DeepSpeed 的通信桶，stage 3 会触发 AssertionError\n  建议：只在注意力上加 LoRA（--lora-targets q_proj,k_proj,v_proj,o_proj），或去掉 --tiled-mlp"
         ),
     }
 }
@@ -522,7 +522,7 @@ pub fn lower_error(error: &LowerError, language: Language) -> String {
         LowerError::ImagesTooLong { tokens, length } => tr!(
             language,
             "error: the images of a sequence become {tokens} tokens, and the sequence has only {length}: training would fail or drop them\n  help: --seq-len {tokens} or more, a smaller --image, or --max-pixels",
-            "错误：一条序列的图像变成 {tokens} 个 token，而序列只有 {length} 个：训练会报错或丢掉它们\n  建议：--seq-len 不小于 {tokens}，或减小 --image，或用 --max-pixels"
+            "错误：一条序列里的图像要占 {tokens} 个 token，而序列只有 {length} 个：训练会报错或丢弃图像\n  建议：--seq-len 不小于 {tokens}，或减小 --image，或用 --max-pixels"
         ),
         LowerError::LongContext(error) => long_context_error(error, language),
         LowerError::TaskOfLanguageModels => tr!(

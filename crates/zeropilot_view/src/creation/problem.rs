@@ -9,7 +9,7 @@ use crate::objection::Objection;
 /// What stands in the way.
 #[derive(Debug)]
 pub enum CreationProblem {
-    /// It is there already.
+    /// It already exists.
     Exists,
     /// It is a directory.
     IsDirectory,
@@ -34,10 +34,10 @@ impl CreationProblem {
     fn objection(&self) -> Objection {
         match self {
             Self::Exists => Objection::new(
-                Text::new("`{name}` is there already", "`{name}` 已经存在"),
+                Text::new("`{name}` already exists", "`{name}` 已经存在"),
                 Text::new(
                     "zeropilot does not overwrite existing files by default",
-                    "不经确认不会丢掉别人写好的配置。",
+                    "zeropilot 默认不覆盖已有的文件。",
                 ),
                 Text::new(
                     "add --force to replace it, or name another file with -o",
@@ -46,14 +46,14 @@ impl CreationProblem {
             ),
             Self::IsDirectory => Objection::new(
                 Text::new("`{name}` is a directory", "`{name}` 是一个目录"),
-                Text::new("a config is one file", "一份配置是一个文件。"),
+                Text::new("a config is one file", "配置要写进一个文件，不能写成目录。"),
                 Text::new("name a file in it: -o {name}/ds_config.json", "写出目录里的文件名：-o {name}/ds_config.json"),
             ),
             Self::IsNoFile => Objection::new(
                 Text::new("`{name}` is a device or a pipe", "`{name}` 是设备或管道，不是普通文件"),
                 Text::new(
-                    "a config is put in the place of the old file in one step, which would remove the device",
-                    "写配置时会一步替换掉原来的文件，设备本身就没了。",
+                    "zeropilot replaces the old file in one step, which would remove the device",
+                    "zeropilot 写配置时直接替换原来的文件，这个设备或管道会因此被删除。",
                 ),
                 Text::new("name a file, or write to standard output with `-o -`", "换成文件名，或用 `-o -` 写到标准输出"),
             ),
@@ -82,19 +82,19 @@ impl CreationProblem {
                 Text::new("--tiers writes three files, and standard output is one", "--tiers 要写三个文件，而标准输出只有一个"),
                 Text::new(
                     "three concatenated configs are not valid JSON",
-                    "三份配置首尾相接，就不再是能被读取的 JSON。",
+                    "三份配置接在一起就不是合法的 JSON 了。",
                 ),
                 Text::new("name a file with -o, or add --json to get all three in one array", "用 -o 指定文件名，或加上 --json 把三份放进一个数组"),
             ),
             Self::ModelWithoutWidth => Objection::new(
-                Text::new("the files of `{name}` do not tell how wide the model is", "从 `{name}` 的文件看不出模型的宽度"),
+                Text::new("the files of `{name}` do not give the width (hidden size) of the model", "从 `{name}` 的文件看不出模型的宽度（hidden size）"),
                 Text::new(
                     "bucket sizes follow from the width, and zeropilot does not guess it",
                     "通信桶大小由宽度决定，zeropilot 不作猜测。",
                 ),
                 Text::new(
                     "name a directory with its config.json, or leave --model out",
-                    "写含有 config.json 的目录，或不写 --model",
+                    "改用含有 config.json 的目录，或去掉 --model",
                 ),
             ),
         }

@@ -34,8 +34,8 @@ pub(super) fn objection(refusal: &Refusal) -> Objection {
         Refusal::LossScaleWithoutFp16 => Objection::new(
             Text::new("a loss scale needs --fp16", "loss scale 只用于 --fp16"),
             Text::new(
-                "bf16 and fp32 have the range for small gradients, so that nothing reads a loss scale there",
-                "bf16 和 fp32 的数值范围足够容纳很小的梯度，不会读取 loss scale。",
+                "bf16 and fp32 have the range for small gradients, so DeepSpeed reads no loss scale there",
+                "bf16 和 fp32 的数值范围足以表示很小的梯度，因此 DeepSpeed 不读取 loss scale。",
             ),
             Text::new("add --fp16, or leave the loss scale out", "加上 --fp16，或去掉 loss scale 选项"),
         ),

@@ -119,7 +119,7 @@ pub(super) fn words(diagnosis: &Diagnosis, predicted: &Memory, language: Languag
         lines.push(tr!(
             language,
             "zeropilot predicts training steps: what evaluation, generation and saving add is not included.",
-            "zeropilot 预测的是训练步：评估、生成和保存额外占用的部分不在其中。"
+            "zeropilot 预测的是训练步，不包括评估、生成和保存额外占用的显存。"
         ));
     }
     lines
@@ -131,7 +131,7 @@ fn verdict(compared: &Compared, language: Language) -> Option<String> {
         return Some(tr!(
             language,
             "It needed {measured} of tensors at least, which is within the prediction.",
-            "实际至少需要 {measured} 张量，在预测范围之内。"
+            "实际的张量至少占 {measured}，在预测范围之内。"
         ));
     };
     let more = measured.saturating_sub(Bytes(compared.tensors));
@@ -142,17 +142,17 @@ fn verdict(compared: &Compared, language: Language) -> Option<String> {
         ),
         "activations" => Text::new(
             "Model states follow from the config, so the difference is in the activations: longer or more sequences than --seq-len and --micro-batch say, no gradient checkpointing, or another attention.",
-            "模型状态由配置决定，差别出在激活值：序列比 --seq-len 更长、比 --micro-batch 更多，没有梯度检查点，或注意力实现不同。",
+            "模型状态由配置决定，差别出在激活值：序列比 --seq-len 长，条数比 --micro-batch 多，没有开启梯度检查点，或注意力实现不同。",
         ),
         _ => Text::new(
             "Model states follow from the config, so the difference is in temporary copies of the step: another optimizer, or more trainable parameters than the options say.",
-            "模型状态由配置决定，差别出在更新时的临时副本：优化器不同，或可训练参数比选项所说的多。",
+            "模型状态由配置决定，差别出在更新时的临时副本：优化器不同，或可训练参数比选项给出的多。",
         ),
     };
     let reason = reason.get(language);
     Some(tr!(
         language,
         "It needed {measured} of tensors at least, {more} more than predicted. {reason}",
-        "实际至少需要 {measured} 张量，比预测多 {more}。{reason}"
+        "实际的张量至少占 {measured}，比预测多 {more}。{reason}"
     ))
 }

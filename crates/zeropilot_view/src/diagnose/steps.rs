@@ -94,7 +94,7 @@ const EVALUATION: [Step; 3] = [
     step(
         "prediction_loss_only",
         "Set `prediction_loss_only=True`, or reduce the logits with `preprocess_logits_for_metrics`.",
-        "设置 `prediction_loss_only=True`，或用 `preprocess_logits_for_metrics` 先压缩 logits。",
+        "设置 `prediction_loss_only=True`，或用 `preprocess_logits_for_metrics` 先缩减 logits。",
     ),
 ];
 const SAVING: [Step; 3] = [
@@ -106,7 +106,7 @@ const SAVING: [Step; 3] = [
     step(
         "save_pretrained",
         "With LoRA, save only the adapters. With 8-bit weights, update bitsandbytes: older versions copy every weight while saving.",
-        "LoRA 只保存 adapter。使用 8 位权重时请更新 bitsandbytes：旧版本保存时会复制每个权重。",
+        "用 LoRA 时只保存 adapter。使用 8 位权重时请更新 bitsandbytes：旧版本保存时会复制每个权重。",
     ),
     step(
         "torch.cuda.empty_cache",
@@ -150,7 +150,7 @@ const HOST: [Step; 3] = [
     step(
         "pin_memory",
         "Set `pin_memory` to false in the offload sections: pinned memory is rounded up and cannot be swapped.",
-        "把卸载段里的 `pin_memory` 设为 false：锁页内存会向上取整，且不能换出。",
+        "把卸载配置段里的 `pin_memory` 设为 false：锁页内存会向上取整，且不能换出。",
     ),
     step(
         "host memory limit",

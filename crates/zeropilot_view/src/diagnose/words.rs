@@ -105,7 +105,7 @@ pub(super) fn reason(diagnosis: &Diagnosis, language: Language) -> String {
         Cause::LargeRequest if diagnosis.object == Some(Object::GatheredWeights) => tr!(
             language,
             "Weights of other ranks were being gathered outside of the forward and backward pass: something gathers many parameters at once.",
-            "正在前向、反向之外聚合其他 rank 的权重：有代码一次聚合了大量参数。"
+            "报错时正在前向和反向之外聚合其他 rank 的权重：有代码一次聚合了大量参数。"
         ),
         Cause::LargeRequest if has_both => tr!(
             language,
@@ -145,7 +145,7 @@ pub(super) fn reason(diagnosis: &Diagnosis, language: Language) -> String {
         Cause::Generation => tr!(
             language,
             "vLLM reserves a share of the GPU for weights and KV cache, in addition to the memory of training.",
-            "vLLM 会为权重和 KV cache 预留一部分显存，训练用的显存之外再加一份。"
+            "vLLM 会为权重和 KV cache 预留一部分显存，这部分不包括在训练占用的显存里。"
         ),
         Cause::HostMemory => tr!(
             language,
@@ -181,7 +181,7 @@ pub(super) fn gap(gap: Gap) -> Text {
         ),
         Gap::Killer => Text::new(
             "Signal 9 does not say who sent it: the kernel's OOM killer, a container or Slurm limit, or a person. `dmesg -T` shows kills for memory.",
-            "信号 9 不说明由谁发出：内核的 OOM killer、容器或 Slurm 的限额，或者人为。`dmesg -T` 能看到因内存不足的杀死记录。",
+            "仅凭信号 9 看不出由谁发出：内核的 OOM killer、容器或 Slurm 的限额，或者人为。用 `dmesg -T` 可以查看内核因主机内存不足杀死进程的记录。",
         ),
     }
 }

@@ -20,13 +20,13 @@ pub(super) fn costs(layout: &Layout, model: &str, names: &[&str], costs: &[Footp
     };
     let mut rows = vec![
         (label("GPU memory", "显存"), row(&|cost| cost.device.to_string())),
-        (label("host memory", "每节点内存"), row(&|cost| cost.node.to_string())),
+        (label("host memory", "每节点主机内存"), row(&|cost| cost.node.to_string())),
         (label("sent by each GPU", "每卡发送"), row(&|cost| gigabytes(cost.traffic.sent))),
     ];
     let host = |cost: &Footprint| cost.traffic.to_device + cost.traffic.to_host;
     if costs.iter().any(|cost| host(cost) > 0) {
         rows.push((
-            label("to and from the host", "与主机往返"),
+            label("to and from the host", "与主机之间传输"),
             row(&|cost| gigabytes(host(cost))),
         ));
     }

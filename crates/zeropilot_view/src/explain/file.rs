@@ -100,7 +100,11 @@ fn text_of(page: &mut Page, indent: usize, text: &KeyText, language: Language) {
 }
 
 fn handed_on(within: &str, language: Language) -> String {
-    tr!(language, "Handed on with `{within}` as it stands.", "随 `{within}` 原样传下去。")
+    tr!(
+        language,
+        "DeepSpeed passes it on unchanged with `{within}`.",
+        "DeepSpeed 把它随 `{within}` 原样传递。"
+    )
 }
 
 /// "warning[K02]: …", and what to do.

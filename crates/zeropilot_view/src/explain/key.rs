@@ -114,8 +114,8 @@ pub(super) fn other(page: &mut Page, layout: &Layout, found: &Found) {
 fn handed_on(within: &str, language: Language) -> String {
     tr!(
         language,
-        "DeepSpeed does not look at it: all of `{within}` is handed on, and whoever gets it judges it.",
-        "DeepSpeed 自己不看这个键：`{within}` 会整段传下去，由接收者处理。"
+        "DeepSpeed does not read this key: it passes all of `{within}` on, and the component that receives it checks it.",
+        "DeepSpeed 不读取这个键：它把 `{within}` 整段传给接收的组件，由该组件检查。"
     )
 }
 
@@ -145,7 +145,7 @@ pub fn in_version(path: &str, version: EngineVersion, language: Language) -> Str
             "DeepSpeed {version} 会拒绝：{message}"
         ),
         Presence::Absent => {
-            tr!(language, "DeepSpeed {version} does not read it", "DeepSpeed {version} 不读它")
+            tr!(language, "DeepSpeed {version} does not read it", "DeepSpeed {version} 不读取")
         }
     }
 }

@@ -117,7 +117,7 @@ fn index(page: &mut Page, language: Language) {
     let count = keys::all().count();
     page.paragraph(
         0,
-        &tr!(language, "{count} keys are known; a section's page lists the keys in it. Ask for a key by its path or its last part, for a concept by its name, for a config or a training job by its path, for two files with `diff`.", "共收录 {count} 个键；段的页面会列出其中的键。键可以写完整路径，也可以只写最后一段；概念写名称；配置文件或训练任务写路径；比较两个文件用 `diff`。"),
+        &tr!(language, "{count} keys are known; a section's page lists the keys in it. Ask for a key by its path or its last part, for a concept by its name, for a config or a training job by its path, for two files with `diff`.", "共收录 {count} 个键；配置段的页面会列出其中的键。键可以写完整路径，也可以只写最后一段；概念写名称；配置文件或训练任务写路径；比较两个文件用 `diff`。"),
     );
 }
 
@@ -188,8 +188,8 @@ pub fn unknown(name: &str, language: Language) -> String {
         ),
         None => tr!(
             language,
-            "error: `{name}` is no key of any known DeepSpeed version, no concept and no file; `zeropilot explain` lists what can be asked",
-            "错误：`{name}` 不是任何已知 DeepSpeed 版本的键，也不是概念或文件；用 `zeropilot explain` 查看可以问什么"
+            "error: `{name}` is no key of any known DeepSpeed version, no concept and no file; `zeropilot explain` lists all keys and concepts",
+            "错误：`{name}` 不是任何已知 DeepSpeed 版本的键，也不是概念或文件；用 `zeropilot explain` 列出所有键和概念"
         ),
     }
 }

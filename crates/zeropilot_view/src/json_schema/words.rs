@@ -20,7 +20,7 @@ pub(super) fn about(version: EngineVersion, languages: &[Language]) -> String {
         Some(tr!(
             language,
             "What DeepSpeed {version} reads from its config file. DeepSpeed rejects what this schema rejects; what depends on several keys or on the number of ranks is found by `zeropilot check`.",
-            "DeepSpeed {version} 从配置文件里读取的内容。本 schema 判错的，DeepSpeed 一定拒绝；牵涉多个键或卡数的问题请用 `zeropilot check` 检查。"
+            "DeepSpeed {version} 从配置文件里读取的内容。本 schema 判为错误的配置，DeepSpeed 一定拒绝；涉及多个键或 rank 数的问题，请用 `zeropilot check` 检查。"
         ))
     };
     in_all(languages, said).unwrap_or_default()
@@ -45,7 +45,7 @@ pub(super) fn unknown_key(version: EngineVersion, languages: &[Language]) -> Str
         Some(tr!(
             language,
             "DeepSpeed {version} has no such key in this section and refuses to start",
-            "DeepSpeed {version} 的这一段没有这个键，会拒绝启动"
+            "DeepSpeed {version} 的这个配置段没有这个键，会拒绝启动"
         ))
     };
     in_all(languages, said).unwrap_or_default()

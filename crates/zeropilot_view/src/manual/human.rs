@@ -74,7 +74,11 @@ fn surroundings(example: &Example, language: Language) -> Vec<String> {
         beside.push(tr!(language, "read by {name}", "由 {name} 读取"));
     }
     if example.is_reader_guessed {
-        beside.push(tr!(language, "who reads it is not said", "没有说明由谁读取"));
+        beside.push(tr!(
+            language,
+            "the program that reads it is not given",
+            "没有指定由哪个程序读取"
+        ));
     }
     match example.world_size {
         None | Some(2) => {}
@@ -183,7 +187,7 @@ pub(crate) fn group_name(group: Group) -> Text {
         Group::Precision => Text::new("precision", "精度"),
         Group::Optimizer => Text::new("optimizer and scheduler", "优化器与学习率调度"),
         Group::Offload => Text::new("offload", "offload"),
-        Group::Gradients => Text::new("buckets and gradients", "桶与梯度"),
+        Group::Gradients => Text::new("buckets and gradients", "通信桶与梯度"),
         Group::Checkpointing => Text::new("gradient checkpointing", "梯度检查点"),
         Group::ZeroPlusPlus => Text::new("ZeRO++", "ZeRO++"),
         Group::Saving => Text::new("saving and resuming", "保存与续训"),

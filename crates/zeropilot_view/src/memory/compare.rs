@@ -34,7 +34,7 @@ pub fn compare(compared: &Compared, layout: &Layout) -> String {
     let most = columns.iter().map(|column| column.answer.device().expected().0);
     let whole = most.chain(capacity.map(|capacity| capacity.expected().0)).max().unwrap_or(1);
     let head = Text::new("GPU", "显存").get(language);
-    let host = Text::new("host per node", "每节点内存").get(language);
+    let host = Text::new("host per node", "每节点主机内存").get(language);
     let mut rows = Vec::new();
     for (column, name) in columns.iter().zip(names) {
         let need = column.answer.device();
@@ -169,7 +169,7 @@ pub fn compare_html(compared: &Compared, language: Language) -> String {
         ]
     };
     let head =
-        Text::new("Strategy, GPU, verdict, host per node:", "方案、显存、结论、每节点内存：")
+        Text::new("Strategy, GPU, verdict, host per node:", "方案、显存、结论、每节点主机内存：")
             .get(language);
     Html::new().table(head, &compared.columns.iter().map(row).collect::<Vec<_>>()).finish()
 }

@@ -240,7 +240,7 @@ fn part_name(kind: PartKind) -> Text {
 
 /// "+12 %".
 fn percent(error: f64) -> String {
-    format!("{:+.0} %", error * 100.0)
+    format!("{:+.0}%", error * 100.0)
 }
 
 /// "8.29 B", "45 M".
@@ -316,7 +316,7 @@ pub(crate) fn own_bounds(own: OwnRuns, language: Language) -> String {
         true => tr!(
             language,
             "bounds from {runs} of your own jobs on this device (`zeropilot accuracy`)",
-            "上下限来自你在这种设备上的 {runs} 个任务（`zeropilot accuracy`）"
+            "上下界来自你在这种设备上的 {runs} 个任务（`zeropilot accuracy`）"
         ),
         false => tr!(
             language,
@@ -499,7 +499,7 @@ fn reliefs(report: &MemoryReport<'_>, language: Language) -> String {
         "What would lower the host memory of a node most:\n",
         "降低每节点主机内存最有效的几种办法：\n"
     );
-    let of_gpu = tr!(language, "What would lower it most:\n", "最有效的几种办法：\n");
+    let of_gpu = tr!(language, "What would lower it most:\n", "降低显存最有效的几种办法：\n");
     let mut text = String::new();
     for (head, reliefs) in [(of_host, report.host_reliefs), (of_gpu, report.reliefs)] {
         if reliefs.is_empty() {
@@ -526,7 +526,7 @@ pub(super) fn fidelity(answer: &Answer, language: Language) -> Option<String> {
         tr!(
             language,
             " For recorded models of its kind such activations were off by {low} to {high}.",
-            "对同类模型的实测，这样算出的激活值误差为 {low} 到 {high}。"
+            "与同类模型的实测相比，这样算出的激活值误差为 {low} 到 {high}。"
         )
     });
     Some(tr!(

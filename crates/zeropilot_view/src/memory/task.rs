@@ -27,7 +27,7 @@ pub(crate) fn lines(
         text.push_str(&tr!(
             language,
             "  reference: the model with its adapters switched off, no second model\n",
-            "  参考模型：关掉 adapter 的模型自身，没有第二个模型\n"
+            "  参考模型：就是关闭 adapter 的所训模型，不另外加载模型\n"
         ));
     }
     if let Some(critic) = &task.critic {

@@ -122,6 +122,6 @@ pub fn no_job(name: &str, language: Language) -> String {
     tr!(
         language,
         "error: --diff compares with the files of a job, and {name} is a model\n  help: pass a launch script, a training script, the YAML of a framework or a DeepSpeed config",
-        "错误：--diff 与训练任务的文件比较，而 {name} 是模型\n  建议：请给出启动脚本、训练脚本、训练框架的 YAML 或 DeepSpeed 配置"
+        "错误：--diff 要与训练任务的文件比较，而 {name} 是模型\n  建议：请给出启动脚本、训练脚本、训练框架的 YAML 或 DeepSpeed 配置"
     )
 }

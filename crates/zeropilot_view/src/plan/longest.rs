@@ -26,7 +26,7 @@ fn limit(bound: Bound, language: Language) -> &'static str {
         Bound::Memory => Text::new("", ""),
         Bound::Kernels => Text::new(
             ". Longer ones exceed the 32-bit offsets of fused kernels (2^31 elements on a GPU), not memory",
-            "。再长就超出融合算子的 32 位偏移（每卡 2^31 个元素），而不是显存",
+            "。再长时超出的是融合 kernel 的 32 位偏移（每卡 2^31 个元素），不是显存",
         ),
         Bound::Asked => Text::new(
             ". zeropilot looks no further",

@@ -29,8 +29,8 @@ pub(super) fn of_choice(report: &PlanReport<'_>, choice: &Fitting, language: Lan
 /// Why an offer is chosen; how much is the same is [`zeropilot_plan::NEGLIGIBLE`].
 pub(super) fn why(language: Language) -> &'static str {
     Text::new(
-        "uses the most GPUs that keep the GPU time per sequence within 5 % of the least",
-        "预测每条序列花的 GPU 时间最少（相差 5 % 以内算一样，取卡数多的）",
+        "uses the most GPUs that keep the GPU time per sequence within 5% of the least",
+        "预测每条序列花的 GPU 时间最少（相差 5% 以内视为相同，取卡数多的）",
     )
     .get(language)
 }
@@ -89,7 +89,7 @@ mod tests {
 
     #[test]
     fn what_counts_as_the_same_cost_is_said_as_it_is() {
-        let percent = format!("{:.0} %", NEGLIGIBLE * 100.0);
+        let percent = format!("{:.0}%", NEGLIGIBLE * 100.0);
         assert!(why(Language::English).contains(&percent));
         assert!(why(Language::Chinese).contains(&percent));
     }

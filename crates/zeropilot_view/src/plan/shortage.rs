@@ -50,7 +50,7 @@ pub(super) fn useless(shortage: &Shortage, language: Language) -> String {
         let place = place.map_or_else(String::new, |place| {
             tr!(language, "; each is fullest at `{place}`", "，峰值在 `{place}`")
         });
-        text.push_str(&tr!(language, "More of such GPUs would not do: ZeRO-3 on any number of them leaves {need} on each{place}\n", "加卡没有用：ZeRO-3 用再多的卡，每张仍要 {need}{place}\n"));
+        text.push_str(&tr!(language, "More of these GPUs would not help: with ZeRO-3 on any number of them, each still needs {need}{place}\n", "加卡没有用：即使 ZeRO-3 用再多的卡，每张卡仍需要 {need}{place}\n"));
     }
     text
 }
@@ -97,7 +97,7 @@ pub(super) fn remedies(shortage: &Shortage, language: Language) -> Vec<Remedy> {
         let words = tr!(
             language,
             "{gib} GiB of RAM per host (--host-ram {gib}GiB): {way}",
-            "每台主机的内存加到 {gib} GiB（--host-ram {gib}GiB）：{way}"
+            "每台机器的主机内存加到 {gib} GiB（--host-ram {gib}GiB）：{way}"
         );
         remedies.push(Remedy::new(words, "--host-ram", format!("{gib}GiB")));
     }
@@ -143,11 +143,11 @@ fn adapters(method: MethodName, limit: Limit, language: Language) -> &'static st
     match method {
         MethodName::Full => Text::new(
             "Adapters need less: --method lora, qlora\n",
-            "只训练适配器需要的更少：--method lora、qlora\n",
+            "只训练 adapter 需要的显存更少：--method lora、qlora\n",
         ),
         MethodName::Lora => Text::new(
             "A quantized base needs less: --method qlora\n",
-            "把基座量化需要的更少：--method qlora\n",
+            "量化基座模型后需要的显存更少：--method qlora\n",
         ),
         MethodName::Qlora => Text::new("", ""),
     }

@@ -65,8 +65,8 @@ fn room(report: &SimulateReport<'_>, layout: &Layout) -> String {
         let language = layout.language;
         return tr!(
             language,
-            "  memory of a process: {process}\n",
-            "  每个进程的内存：{process}\n"
+            "  host memory of a rank: {process}\n",
+            "  每个 rank 的主机内存：{process}\n"
         );
     }
     let Some(fit) = report.fit.filter(|fit| !fit.is_safe()) else { return String::new() };
@@ -152,12 +152,12 @@ fn step(report: &SimulateReport<'_>, language: Language) -> String {
         true => tr!(
             language,
             "  {all} tokens/s in all, {each} per rank\n",
-            "  总计 {all} tokens/s，每个 rank {each}\n"
+            "  总计 {all} token/s，每个 rank {each}\n"
         ),
         false => tr!(
             language,
-            "  {all} tokens/s in all, {each} per GPU; {rate:.0} TFLOPS per GPU, MFU {mfu:.0} %, HFU {hfu:.0} %\n",
-            "  总计 {all} tokens/s，每卡 {each}；每卡 {rate:.0} TFLOPS，MFU {mfu:.0} %，HFU {hfu:.0} %\n"
+            "  {all} tokens/s in all, {each} per GPU; {rate:.0} TFLOPS per GPU, MFU {mfu:.0}%, HFU {hfu:.0}%\n",
+            "  总计 {all} token/s，每卡 {each}；每卡 {rate:.0} TFLOPS，MFU {mfu:.0}%，HFU {hfu:.0}%\n"
         ),
     };
     let own = report.time.own.map(|own| format!("  {}\n", own_bounds(own, language)));
@@ -193,7 +193,7 @@ fn shares(report: &SimulateReport<'_>, language: Language) -> String {
     let mut text = tr!(
         language,
         "Where the time goes; everything but kernels is time they wait:\n",
-        "时间花在哪里（除 GPU 计算外都是它在等待）：\n"
+        "时间花在哪里（除计算外都是等待）：\n"
     );
     for (name, value) in rows {
         let padding = " ".repeat(widest - name.width());
@@ -276,8 +276,8 @@ pub fn verdict(report: &SimulateReport<'_>, language: Language) -> String {
     let percent = share * 100.0;
     tr!(
         language,
-        "\n{percent:.0} % of the step waits for {name}: {help}.\n",
-        "\n一步里有 {percent:.0} % 的时间在等待：{name}。{help}。\n"
+        "\n{percent:.0}% of the step waits for {name}: {help}.\n",
+        "\n一步里有 {percent:.0}% 的时间在等待：{name}。{help}。\n"
     )
 }
 

@@ -19,7 +19,7 @@ pub fn scale(report: &SimulateReport<'_>, layout: &Layout) -> String {
     let mut text = tr!(
         language,
         "     GPUs  accum       step   tokens/s/GPU  MFU   throughput per GPU of the first\n",
-        "     卡数   累积       每步   每卡 tokens/s  MFU   每卡吞吐相对第一行\n"
+        "     卡数   累积       每步    每卡 token/s  MFU   每卡吞吐相对第一行\n"
     );
     for point in report.scaling {
         text.push_str(&row(report, first, point, language));
@@ -40,7 +40,7 @@ fn row(
         if share < 10.0 {
             return String::new();
         }
-        tr!(language, "  {share:.0} % {}", "  {share:.0} % 等{}", cause(*reason).get(language))
+        tr!(language, "  {share:.0}% {}", "  {share:.0}% 等{}", cause(*reason).get(language))
     });
     let line = format!(
         "  {:>7}  {:>5}  {:>9}  {:>13}  {:>2.0} %  {} {:>3.0} %{longest}",

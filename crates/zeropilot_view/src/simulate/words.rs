@@ -25,7 +25,7 @@ pub(super) fn cause(cause: Cause) -> Text {
         Cause::ToHost => Text::new("copies to the host", "GPU 到主机的拷贝"),
         Cause::HostUpdate => Text::new("optimizer on the host", "CPU 上的优化器更新"),
         Cause::Disk => Text::new("NVMe", "NVMe 读写"),
-        Cause::Host => Text::new("CPU (starting kernels, hooks)", "CPU（下发 kernel、执行钩子）"),
+        Cause::Host => Text::new("CPU (starting kernels, hooks)", "CPU（下发 kernel、执行 hook）"),
     }
 }
 
@@ -141,7 +141,9 @@ pub fn no_speed(language: Language) -> String {
 pub fn bad_network(text: &str, error: &NetworkError, language: Language) -> String {
     let text = escaped(text);
     let why = match error {
-        NetworkError::Unknown(name) => tr!(language, ("{error}"), ("不认识 {}", escaped(name))),
+        NetworkError::Unknown(name) => {
+            tr!(language, ("{error}"), ("未知的网络类型 {}", escaped(name)))
+        }
         NetworkError::Inside(name) => {
             tr!(language, ("{error}"), ("{} 不是节点之间的链路", escaped(name)))
         }
@@ -181,7 +183,7 @@ pub fn bad_cost(bad: &BadBill, language: Language) -> String {
     tr!(
         language,
         "error: --{option} {text} is not understood\n  help: {help}",
-        "错误：看不懂 --{option} {text}\n  建议：{help}"
+        "错误：无法解析 --{option} {text}\n  建议：{help}"
     )
 }
 
@@ -191,6 +193,6 @@ pub fn bad_nvme(text: &str, language: Language) -> String {
     tr!(
         language,
         "error: --nvme {text} is not understood\n  help: write what the drives of a node read and write in GB/s, such as 7/5",
-        "错误：看不懂 --nvme {text}\n  建议：写每个节点 NVMe 的读/写速度（GB/s），例如 7/5"
+        "错误：无法解析 --nvme {text}\n  建议：写每个节点 NVMe 的读/写速度（GB/s），例如 7/5"
     )
 }

@@ -26,7 +26,7 @@ pub(super) fn objection(refusal: &Refusal) -> Option<Objection> {
         Refusal::GlobalBatchDoesNotDivide { global, micro, world } => Objection::new(
             Text::new(
                 "a global batch of {global} cannot be made of {micro} per GPU on {world} ranks",
-                "全局 batch {global} 不能由每卡 {micro} × {world} 个 rank 凑成",
+                "全局 batch {global} 不是 micro batch {micro} × {world} 个 rank 的整数倍",
             ),
             Text::new(
                 "each accumulation step takes {micro} × {world} = {product} samples, and DeepSpeed rejects a remainder",
@@ -41,7 +41,7 @@ pub(super) fn objection(refusal: &Refusal) -> Option<Objection> {
         .with("near", nearest_multiple(*global, micro.saturating_mul(*world))),
         Refusal::BatchTooLarge => Objection::new(
             Text::new("micro-batch × gradient accumulation × ranks is too large", "micro batch × 梯度累积步数 × rank 数超出范围"),
-            Text::new("it does not fit into 64 bits", "超过了 64 位整数。"),
+            Text::new("the product does not fit into 64 bits", "乘积超出了 64 位整数的范围。"),
             Text::new("check the numbers for typing errors", "检查是不是多打了几位"),
         ),
         Refusal::CheckpointingNotRead(target) => Objection::new(
@@ -52,12 +52,12 @@ pub(super) fn objection(refusal: &Refusal) -> Option<Objection> {
             Text::new(
                 "the section configures `deepspeed.checkpointing`, which the model's own code must call; models of \
                  transformers use PyTorch's instead",
-                "这一段配置的是 `deepspeed.checkpointing`，需要模型代码自己调用；transformers 的模型用的是 PyTorch 自带的。",
+                "这个配置段设置的是 `deepspeed.checkpointing`，要由模型代码自己调用；transformers 的模型用的是 PyTorch 自带的实现。",
             ),
             Text::new(
                 "omit it and turn on gradient checkpointing instead: --gradient_checkpointing, or \
                  model.gradient_checkpointing_enable()",
-                "去掉它，改为开启 gradient checkpointing：--gradient_checkpointing，或 model.gradient_checkpointing_enable()",
+                "去掉它，改为开启梯度检查点：--gradient_checkpointing，或 model.gradient_checkpointing_enable()",
             ),
         )
         .with("target", target),
@@ -65,13 +65,13 @@ pub(super) fn objection(refusal: &Refusal) -> Option<Objection> {
             Text::new("--number-checkpoints needs --partition-activations", "--number-checkpoints 需要 --partition-activations"),
             Text::new(
                 "one buffer for all checkpoints exists only where they are split over the model-parallel ranks",
-                "只有把激活切分到模型并行的各个 rank 时，才会把所有 checkpoint 放进同一块缓冲区。",
+                "只有把激活值切分到各个模型并行 rank 时，DeepSpeed 才会把所有检查点放进同一块缓冲区。",
             ),
             Text::new("add it, or remove --number-checkpoints", "加上它，或去掉 --number-checkpoints"),
         ),
         Refusal::Overwritten { key, target } => Objection::new(
             Text::new("{target} overwrites `{key}`", "{target} 会覆盖 `{key}`"),
-            Text::new("the value in the file is replaced before DeepSpeed reads it", "文件里写什么都会在 DeepSpeed 读取之前被替换。"),
+            Text::new("the value in the file is replaced before DeepSpeed reads it", "DeepSpeed 读取之前，文件里的值就已经被替换。"),
             Text::new("omit it; use the program's own logging (--logging_steps)", "去掉它，用训练程序自己的日志设置（--logging_steps）"),
         )
         .with("key", key)
@@ -85,7 +85,7 @@ fn learning(refusal: &Refusal) -> Option<Objection> {
         Refusal::HyperParameterWithoutOptimizer(name) => Objection::new(
             Text::new(
                 "{name} needs an optimizer, and the config has none",
-                "{name} 属于优化器，而配置里没有优化器",
+                "{name} 是优化器的参数，而配置里没有优化器",
             ),
             Text::new(
                 "your script builds the optimizer, so DeepSpeed would not read it",
@@ -101,7 +101,7 @@ fn learning(refusal: &Refusal) -> Option<Objection> {
             Text::new("{optimizer} has no {name}", "{optimizer} 没有 {name}"),
             Text::new(
                 "DeepSpeed passes it on and the optimizer rejects it",
-                "DeepSpeed 会原样传给优化器，然后报错。",
+                "DeepSpeed 会把它原样传给优化器，优化器会报错。",
             ),
             Text::new("omit it", "去掉它"),
         )
@@ -120,7 +120,7 @@ fn learning(refusal: &Refusal) -> Option<Objection> {
         Refusal::WarmupWithoutScheduler => Objection::new(
             Text::new(
                 "steps and warmup need a scheduler, and the config has none",
-                "步数和 warmup 属于学习率调度，而配置里没有",
+                "步数和 warmup 是学习率调度器的参数，而配置里没有调度器",
             ),
             Text::new(
                 "your script builds the scheduler, so DeepSpeed would not read them",
@@ -135,7 +135,7 @@ fn learning(refusal: &Refusal) -> Option<Objection> {
             Text::new("{kind} needs --total-steps", "{kind} 需要 --total-steps"),
             Text::new(
                 "the learning rate falls until training ends, so DeepSpeed must know the number of steps",
-                "它要一直降到训练结束，必须知道总步数。",
+                "学习率要一直降到训练结束，所以调度器必须知道总步数。",
             ),
             Text::new(
                 "add --total-steps, or use WarmupLR, which stays at its maximum",

@@ -18,7 +18,7 @@ pub(super) fn objection(refusal: &Refusal) -> Option<Objection> {
             Text::new("stage 0 offloads nothing", "stage 0 不支持卸载"),
             Text::new(
                 "offload moves a rank's partition, and stage 0 has none; DeepSpeed ignores the section",
-                "卸载的是各 rank 的分片，而 stage 0 不切分；DeepSpeed 会忽略这一段。",
+                "卸载的是各 rank 的分片，而 stage 0 不切分；DeepSpeed 会忽略这个配置段。",
             ),
             Text::new(
                 "use --stage 2 for optimizer states in host memory, --stage 3 for weights too",
@@ -32,7 +32,7 @@ pub(super) fn objection(refusal: &Refusal) -> Option<Objection> {
             ),
             Text::new(
                 "only stage 3 partitions weights; below it, DeepSpeed reads `offload_param` and does not use it",
-                "只有 stage 3 会切分权重；低于它时 DeepSpeed 会读取 `offload_param`，但什么也不做。",
+                "只有 stage 3 会切分权重；在更低的 stage，DeepSpeed 会读取 `offload_param`，但不会使用它。",
             ),
             Text::new(
                 "use --stage 3, or offload the optimizer states alone: --offload-optimizer cpu",
@@ -71,7 +71,7 @@ pub(super) fn objection(refusal: &Refusal) -> Option<Objection> {
         ),
         Refusal::AsyncIoWithoutNvme => Objection::new(
             Text::new("the --aio options need a disk", "--aio 选项只用于 NVMe"),
-            Text::new("DeepSpeed reads `aio` only with NVMe offload", "只有 offload 到 NVMe 时才会读取 `aio`。"),
+            Text::new("DeepSpeed reads `aio` only with NVMe offload", "只有卸载到 NVMe 时，DeepSpeed 才会读取 `aio`。"),
             Text::new("omit them, or use the preset zero3_nvme", "去掉这些选项，或使用预设 zero3_nvme"),
         ),
         other => return knob(other),
@@ -93,7 +93,7 @@ fn knob(refusal: &Refusal) -> Option<Objection> {
         .with("stages", stages(*knob)),
         Refusal::KnobWithoutOffload(knob) => Objection::new(
             Text::new("`{key}` needs {section} {device}", "`{key}` 需要 {section} {device}"),
-            Text::new("without it, the config lacks the section of this key, or DeepSpeed ignores the key", "它所在的那一段没有写出来，或者不会读取它。"),
+            Text::new("without it, the config lacks the section of this key, or DeepSpeed ignores the key", "配置里没有它所在的配置段，或者使用这种设备时 DeepSpeed 不读取它。"),
             Text::new("add {section} {device}, or omit the key", "加上 {section} {device}，或去掉这个键"),
         )
         .with("key", knob.path())
@@ -113,7 +113,7 @@ fn knob(refusal: &Refusal) -> Option<Objection> {
             Text::new("`allgather_bucket_size` {size} is odd", "`allgather_bucket_size` {size} 是奇数"),
             Text::new(
                 "DeepSpeed aligns partitions to two elements and rejects an odd bucket",
-                "DeepSpeed 按两个元素对齐，遇到奇数会拒绝启动。",
+                "DeepSpeed 按两个元素对齐分片，通信桶大小是奇数时会拒绝启动。",
             ),
             Text::new("make it even", "改成偶数"),
         )
@@ -127,7 +127,7 @@ fn knob(refusal: &Refusal) -> Option<Objection> {
         Refusal::HpzDoesNotDivide { size, world } => Objection::new(
             Text::new(
                 "a second partition over {size} ranks does not divide {world} ranks",
-                "{size} 个 rank 一组的二次切分无法整除 {world} 个 rank",
+                "二次切分每组 {size} 个 rank，不能整除 {world} 个 rank",
             ),
             Text::new(
                 "`zero_hpz_partition_size` forms groups of equal size, and DeepSpeed stops if some are left over",
@@ -144,7 +144,7 @@ fn knob(refusal: &Refusal) -> Option<Objection> {
             ),
             Text::new(
                 "the quantized all-to-all replaces the reduce-scatter, and DeepSpeed stops without it",
-                "量化的 all-to-all 是用来代替 reduce-scatter 的，没有它 DeepSpeed 会报错退出。",
+                "量化的 all-to-all 用来代替 reduce-scatter；关闭 reduce-scatter 时，DeepSpeed 会报错退出。",
             ),
             Text::new("omit one of the two", "去掉其中一个"),
         ),

@@ -40,7 +40,7 @@ pub(super) fn table(page: &Page<'_>, language: Language) -> String {
     }
     let note = words(
         "Memory is measured over the whole first attempt, and in a phase only where it ran out. Parts of a step are measured if the config sets wall_clock_breakdown.",
-        "内存按整个第一次运行测量，只有在某个阶段不足时才有该阶段的数值。配置打开 wall_clock_breakdown 时，才有一步中各部分的耗时。",
+        "显存或主机内存按第一次运行全程测量，只有在某个阶段不足时才有该阶段的数值。配置打开 wall_clock_breakdown 时，才有一步中各部分的耗时。",
     );
     let _ = writeln!(text, "</table>\n<p class=\"legend\">{note}</p>");
     text
@@ -52,7 +52,7 @@ fn rows(page: &Page<'_>, language: Language) -> Vec<Row> {
     let measured = first.map_or(Measured::default(), |attempt| attempt.measured);
     let bytes = |bytes: u64| Bytes(bytes).to_string();
     let label = |of: &str, phase: Phase| format!("{of}{}", moment(phase).get(language));
-    let memory = words("memory ", "内存：");
+    let memory = words("memory ", "显存或主机内存：");
     let mut rows: Vec<Row> = Vec::new();
     for needs in &page.info.phases {
         rows.push(Row {
@@ -63,7 +63,7 @@ fn rows(page: &Page<'_>, language: Language) -> Vec<Row> {
     }
     let whole = measured.device.or(measured.resident);
     rows.push(Row {
-        what: words("memory at most", "内存峰值").to_owned(),
+        what: words("memory at most", "显存或主机内存峰值").to_owned(),
         predicted: page.info.predicted.map(bytes),
         measured: whole.map(bytes),
     });

@@ -50,7 +50,7 @@ pub(super) const RUN: [Of<Look, Option<f64>>; 11] = [
         family(
             "zeropilot_run_remaining_seconds",
             "Estimated time left at the current speed.",
-            "按当前速度的剩余时间。",
+            "按当前速度估计的剩余时间。",
         ),
         Look::remaining,
     ),
@@ -96,7 +96,7 @@ pub(super) const RANKS: [Of<RankState, Option<u64>>; 4] = [
         family(
             "zeropilot_rank_resident_memory_bytes",
             "Resident memory of the rank.",
-            "rank 进程的常驻内存。",
+            "rank 占用的主机内存（RSS）。",
         ),
         |state| Some(state.resident.now),
     ),
@@ -104,7 +104,7 @@ pub(super) const RANKS: [Of<RankState, Option<u64>>; 4] = [
         family(
             "zeropilot_rank_resident_memory_peak_bytes",
             "Peak resident memory of the rank in this attempt.",
-            "本次运行中 rank 进程常驻内存的峰值。",
+            "本次运行中 rank 占用主机内存（RSS）的峰值。",
         ),
         |state| Some(state.resident.peak),
     ),
