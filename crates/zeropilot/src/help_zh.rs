@@ -8,8 +8,8 @@ use self::options::{HEADINGS, OPTIONS};
 use crate::new;
 
 const ABOUT: &str = "DeepSpeed ZeRO 训练的规划、显存预测、配置检查与监督运行";
-const CHECK: &str = "检查 DeepSpeed 配置：DeepSpeed 会不会接受，写的内容是否真的被读取";
-const PLAN: &str = "规划训练：这些卡上用哪个 stage、怎样卸载、batch 多大，以及显存不足时的退路";
+const CHECK: &str = "检查 DeepSpeed 配置：DeepSpeed 是否接受，各项设置是否生效";
+const PLAN: &str = "规划训练：这些卡上用哪个 stage、怎样卸载、batch 多大，以及显存不足时的降级方案";
 const MEMORY: &str = "预测显存和主机内存：被什么占用、何时最满、放不放得下";
 const SIMULATE: &str = "模拟一个训练步：在这套集群上要多久，时间花在等什么";
 const RULE: &str = "说明一条规则：查什么、为什么要紧、怎么办，附示例";
@@ -19,14 +19,14 @@ const ADVISORIES: &str =
 const MODELS: &str = "列出内置的模型：全部，或包含某个词的";
 const GPUS: &str = "列出已知的 GPU 及其 --gpus 写法：全部，或包含某个词的";
 #[cfg(target_os = "linux")]
-const RUN: &str = "运行训练命令：先检查，再全程监督，说清为什么结束，显存不足时自动降级";
+const RUN: &str = "运行训练命令：先检查，再全程监督，报告结束原因，显存不足时自动降级";
 #[cfg(target_os = "linux")]
 const WATCH: &str =
     "观察一次运行或本机：步数、loss、速度、各 rank 和 GPU 的显存与主机内存、发生过什么";
 #[cfg(target_os = "linux")]
 const RUNS: &str = "列出运行记录";
 #[cfg(target_os = "linux")]
-const REPORT: &str = "把一次运行做成一页报告：经过、loss、显存和主机内存、下次怎么改";
+const REPORT: &str = "为一次运行生成一页报告：经过、loss、显存和主机内存、下次怎么改";
 const EXPLAIN: &str = "解释键、概念和整份配置：某项设置做什么、代价是什么";
 const DOCTOR: &str = "体检本机：要跑这份配置还缺什么（软件包、编译器、GPU、限制、磁盘）";
 const CALIBRATE: &str = "用你的 PyTorch 和 DeepSpeed 实测本机，让预测采用本机自己的速度";
@@ -118,7 +118,7 @@ const RUN_EXAMPLES: &str = "\
   15     发散
   16     配置被拒绝
   17     磁盘已满
-  18     检查点无法读取
+  18     checkpoint 无法读取
   19     没有证据表明训练已完成
   20     GPU 硬件故障
   21     各 rank 无法建立连接
@@ -309,10 +309,11 @@ fn choices(argument: &clap::Arg) -> String {
     if words.is_empty() { String::new() } else { format!("［{}］", words.join("；")) }
 }
 
-/// A default that only the English text says.
+/// A value that only the English text names as the default; a default of several words is in the Chinese text itself.
 fn said(argument: &clap::Arg) -> Option<String> {
     let help = argument.get_help()?.to_string();
-    Some(help.split_once("[default: ")?.1.split_once(']')?.0.to_owned())
+    let default = help.split_once("[default: ")?.1.split_once(']')?.0;
+    (!default.contains(' ')).then(|| default.to_owned())
 }
 
 #[cfg(test)]
@@ -346,7 +347,14 @@ mod tests {
         assert!(!help("plan").contains("--micro-batch"), "hidden options stay hidden");
         for verb in Cli::command().get_subcommands() {
             let help = help(verb.get_name());
-            assert!(!help.contains("[default") && !help.contains("默认 true］［默认"), "{help}");
+            assert!(!help.contains("[default"), "{help}");
+            let english = |line: &&str| {
+                let default =
+                    line.split_once("［默认 ").and_then(|(_, rest)| rest.split_once('］'));
+                default.is_some_and(|(default, _)| default.contains(' ') && default.is_ascii())
+            };
+            assert_eq!(help.lines().find(english), None);
+            assert!(!help.contains("］［默认") && !help.contains("]［默认"), "{help}");
         }
     }
 

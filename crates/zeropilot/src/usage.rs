@@ -88,7 +88,7 @@ fn problem(error: &clap::Error) -> Option<String> {
         ErrorKind::NoEquals => format!("{} 的值要用等号连接", argument()?),
         ErrorKind::TooManyValues => format!("{} 的值太多：{}", argument()?, value()?),
         ErrorKind::TooFewValues | ErrorKind::WrongNumberOfValues => {
-            format!("{} 的值的个数不对", argument()?)
+            format!("{} 的值个数不对", argument()?)
         }
         ErrorKind::InvalidUtf8 => "参数不是 UTF-8".to_owned(),
         _ => return None,

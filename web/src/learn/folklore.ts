@@ -42,8 +42,8 @@ export async function folklore(app: App): Promise<HTMLElement[]> {
   const rows: [string, string, string][] = isChinese ? [
     ["ZeRO-1/2/3 分别省 4 倍、8 倍、64 倍", "这是论文里 64 卡时的极限值。省多少取决于卡数，而且只针对模型状态；激活值一点也不省。", numbers],
     ["Adam 每个参数 8 字节", "混合精度下是 12 字节：两个动量各 4 字节，再加 4 字节 fp32 主权重；连同权重和梯度共 16 字节。", adam(app, none)],
-    ["bucket 大小的单位是字节", "单位是元素个数。5e8 个 bf16 元素就是 0.93 GiB；stage 1、2 打开 overlap_comm 时要两份。", "5e8 × 2 B = 0.93 GiB"],
-    ["stage 越高越好", "micro batch 相同时，放得下的最低 stage 通常最快：ZeRO-3 每次前向和反向都要收集权重。但更高的 stage 能腾出显存放更大的 micro batch，所以“规划”比较的是预测时间。", ""],
+    ["通信桶大小的单位是字节", "单位是元素个数。5e8 个 bf16 元素就是 0.93 GiB；stage 1、2 打开 overlap_comm 时要两份。", "5e8 × 2 B = 0.93 GiB"],
+    ["stage 越高越好", "micro batch 相同时，放得下的最低 stage 通常最快：ZeRO-3 每次前向和反向都要聚合权重。但更高的 stage 能腾出显存放更大的 micro batch，所以“规划”比较的是预测时间。", ""],
   ] : [
     ["ZeRO-1/2/3 save 4×, 8× and 64×", "Limits from the paper, for 64 ranks. What is saved depends on the number of ranks and is saved of model states only; activations are not split at all.", numbers],
     ["Adam takes 8 bytes per parameter", "In mixed precision 12: two moments of 4 and an fp32 master weight of 4; with weights and gradients 16.", adam(app, none)],

@@ -15,7 +15,7 @@ const STEPS: Step[] = [
   {
     change: { ...PLAIN, stage: 0 }, moment: "after_init", concept: "memory",
     title: ["A model in training is more than its weights", "训练时存的不只是权重"],
-    text: ["Next to the 16-bit weights, mixed precision with Adam keeps fp32 master weights and two moments for every trained parameter: {shown} per rank before the first batch arrives.", "除了 16 位权重，混合精度加 Adam 还要为每个训练参数保存 fp32 主权重和两个动量：第一个 batch 还没来，每个 rank 已经占用 {shown}。"],
+    text: ["Next to the 16-bit weights, mixed precision with Adam keeps fp32 master weights and two moments for every trained parameter: {shown} per rank before the first batch arrives.", "除了 16 位权重，混合精度加 Adam 还要为每个训练参数保存 fp32 主权重和两个动量：第一个 batch 还没开始处理，每个 rank 就已经占用 {shown}。"],
   },
   {
     change: { ...PLAIN, stage: 0 }, moment: "after_backward", concept: "zero",
@@ -25,17 +25,17 @@ const STEPS: Step[] = [
   {
     change: { ...PLAIN, stage: 1 }, moment: "after_backward", concept: "zero",
     title: ["ZeRO-1 partitions the optimizer states", "ZeRO-1 切分优化器状态"],
-    text: ["Each rank updates only its slice of the parameters, so it keeps master weights and moments for that slice alone: {0} becomes {1}.", "每个 rank 只更新自己那一片参数，因此只保存那一片的主权重和动量：{0} 变成 {1}。"],
+    text: ["Each rank updates only its slice of the parameters, so it keeps master weights and moments for that slice alone: {0} becomes {1}.", "每个 rank 只更新自己那一份参数，因此只保存这一份的主权重和动量：占用从 {0} 降到 {1}。"],
   },
   {
     change: { ...PLAIN, stage: 2 }, moment: "after_backward", concept: "zero",
     title: ["ZeRO-2 also partitions the gradients", "ZeRO-2 再切分梯度"],
-    text: ["After backward, ZeRO-1 and ZeRO-2 hold the same: {1} and {2}, because both keep only their slice of the averaged gradients. They differ **during** backward: ZeRO-1 keeps all gradients until it ends, ZeRO-2 frees each bucket once it is reduced. If the step is fullest at the loss, before any gradient exists, both have the same peak.", "反向传播结束后，ZeRO-1 和 ZeRO-2 存得一样多（{1} 与 {2}），因为两者都只保留自己那一片规约后的梯度。差别在反向**过程中**：ZeRO-1 把全部梯度留到反向结束，ZeRO-2 每规约完一个通信桶就释放。如果显存峰值出现在计算 loss 时（还没有梯度），两者的峰值就相同。"],
+    text: ["After backward, ZeRO-1 and ZeRO-2 hold the same: {1} and {2}, because both keep only their slice of the averaged gradients. They differ **during** backward: ZeRO-1 keeps all gradients until it ends, ZeRO-2 frees each bucket once it is reduced. If the step is fullest at the loss, before any gradient exists, both have the same peak.", "反向传播结束后，ZeRO-1 和 ZeRO-2 存得一样多（{1} 与 {2}），因为两者都只保留规约后梯度中自己的分片。差别在反向**过程中**：ZeRO-1 把全部梯度留到反向结束，ZeRO-2 每规约完一个通信桶就释放。如果显存峰值出现在计算 loss 时（还没有梯度），两者的峰值就相同。"],
   },
   {
     change: { ...PLAIN, stage: 3 }, moment: "after_backward", concept: "zero",
     title: ["ZeRO-3 partitions the weights too", "ZeRO-3 连权重也切分"],
-    text: ["Each rank keeps {3}. Before a layer runs, the ranks all-gather its weights and free them right after: watch the gathered weights come and go in the film below. The price is communication in every forward and backward pass.", "每个 rank 只存 {3}。某一层运行之前，各 rank 用 all-gather 收集它的权重，用完立即释放：看下面影片里来了又走的聚合权重。代价是每次前向和反向都要通信。"],
+    text: ["Each rank keeps {3}. Before a layer runs, the ranks all-gather its weights and free them right after: watch the gathered weights come and go in the film below. The price is communication in every forward and backward pass.", "每个 rank 只存 {3}。某一层运行之前，各 rank 用 all-gather 聚合它的权重，用完立即释放，下面的动画会显示这个过程。代价是每次前向和反向都要通信。"],
   },
   {
     change: { stage: 3, recompute: "yes", offload: "none" }, moment: "after_backward", concept: "checkpointing",

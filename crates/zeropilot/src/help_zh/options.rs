@@ -52,7 +52,7 @@ pub(super) const OPTIONS: &[(&[&str], &str, &str)] = &[
     (
         &["plan", "memory", "simulate", "diagnose"],
         "machine",
-        "`zeropilot calibrate` 写的机器实测文件；默认用本机的，前提是问的就是这些 GPU",
+        "`zeropilot calibrate` 写的机器实测文件；默认用本机的实测文件，前提是它测的就是要预测的 GPU",
     ),
     (&["calibrate"], "ranks", "同时实测的 rank 数，可重复；默认每张 GPU 一个，没有 GPU 时为 2"),
     (
@@ -76,7 +76,7 @@ pub(super) const OPTIONS: &[(&[&str], &str, &str)] = &[
     (
         &["check", "explain", "lsp"],
         "front_end",
-        "由谁读取配置；默认推测：含有 \"auto\" 视为 `hf-trainer`，否则视为 `deepspeed`",
+        "由哪个程序读取配置；默认推测：含有 \"auto\" 视为 `hf-trainer`，否则视为 `deepspeed`",
     ),
     (ANSWERING, "output_format", "输出格式"),
     (ANSWERING, "json", "等同于 --output-format json"),
@@ -85,13 +85,13 @@ pub(super) const OPTIONS: &[(&[&str], &str, &str)] = &[
     (
         &["check"],
         "fail_on",
-        "只有这一级或更严重的问题才让检查失败：error、warning、note；never 只报告，不失败［默认 warning］",
+        "只有这一级或更严重的问题才算失败：error、warning、note；never 只报告，不失败",
     ),
     (&["check"], "baseline", "不报告这个文件里的问题（由 --write-baseline 写出）"),
     (
         &["check"],
         "write_baseline",
-        "不报告问题，而是写入这个文件；之后的检查用 --baseline 略去它们",
+        "不报告问题，而是写入这个文件；之后检查时用 --baseline 就不再报告它们",
     ),
     (&["check"], "watch", "文件一有变化就重新检查，按 Ctrl-C 结束"),
     (
@@ -102,7 +102,7 @@ pub(super) const OPTIONS: &[(&[&str], &str, &str)] = &[
     (&["check"], "checkpoint", "要续训的 checkpoint 目录：检查它是否与配置相符"),
     (&["check"], "fix", "应用不改变训练行为的修复，并报告剩下的问题"),
     (&["check"], "diff", "只显示修复会改动什么，不写文件"),
-    (&["check"], "unsafe_fixes", "与 --fix 或 --diff 一起用：连推测本意的修复也应用"),
+    (&["check"], "unsafe_fixes", "与 --fix 或 --diff 一起用：也应用需要确认的修复（推测本意）"),
     (&["check", "explain"], "per_device_train_batch_size", "每张卡的 micro batch"),
     (&["check", "explain"], "gradient_accumulation_steps", "梯度累积步数"),
     (&["check", "explain", "new"], "learning_rate", "学习率"),
@@ -139,13 +139,13 @@ pub(super) const OPTIONS: &[(&[&str], &str, &str)] = &[
     ),
     (&["plan"], "output", "把推荐方案的配置写入这个文件"),
     (&["plan"], "force", "覆盖已有的文件"),
-    (&["plan"], "diff", "以补丁形式输出：要得到推荐方案，任务的哪些文件要改哪几行"),
+    (&["plan"], "diff", "以补丁形式输出改用推荐方案时，任务的文件需要修改的行"),
     (
         &["plan", "memory", "simulate", "diagnose"],
         "gpus",
         "GPU：`8xA100-80G`、`5x44GB`、`4x8xH100`（节点 × 每节点卡数）；默认取本机的 GPU",
     ),
-    (&["plan", "memory", "simulate", "diagnose"], "host_ram", "每台主机的内存，例如 `512GiB`"),
+    (&["plan", "memory", "simulate", "diagnose"], "host_ram", "每台机器的主机内存，例如 `512GiB`"),
     (
         &["plan", "memory", "simulate", "diagnose"],
         "network",
@@ -171,7 +171,7 @@ pub(super) const OPTIONS: &[(&[&str], &str, &str)] = &[
     (
         &["plan"],
         "objective",
-        "按什么选最好的：每步时间（time）、总开销（cost，更划算时会少用几张卡）或剩余显存（memory）",
+        "按什么给方案排序：每步时间（time）、总开销（cost，更划算时会少用几张卡）或剩余显存（memory）",
     ),
     (&["plan", "simulate"], "tokens", "一共要训练多少 token，例如 `10B`"),
     (&["plan", "simulate"], "cost", "每 GPU 小时的价格，例如 `2.5/gpu-hour`"),
@@ -225,7 +225,7 @@ pub(super) const OPTIONS: &[(&[&str], &str, &str)] = &[
         "梯度累积步数；默认按配置，否则为 1",
     ),
     (&["plan", "memory", "simulate", "doctor", "diagnose"], "method", "训练方式"),
-    (&["plan", "memory", "simulate", "diagnose"], "task", "训练的目标 [默认：sft]"),
+    (&["plan", "memory", "simulate", "diagnose"], "task", "训练的目标"),
     (
         &["plan", "memory", "simulate", "diagnose"],
         "teacher",
@@ -234,37 +234,33 @@ pub(super) const OPTIONS: &[(&[&str], &str, &str)] = &[
     (
         &["plan", "memory", "simulate", "diagnose"],
         "reward_model",
-        "PPO、GRPO、RLOO 在同一批卡上的奖励模型，写法与 `--model` 相同 [默认：ppo 时与所训模型同样大小，否则没有]",
+        "PPO、GRPO、RLOO 在同一批卡上的奖励模型，写法与 `--model` 相同［默认：ppo 时与所训模型同样大小，否则没有］",
     ),
     (
         &["plan", "memory", "simulate", "diagnose"],
         "critic",
-        "PPO 的价值模型，写法与 `--model` 相同 [默认：与奖励模型同样大小]",
+        "PPO 的价值模型，写法与 `--model` 相同［默认：与奖励模型同样大小］",
     ),
     (
         &["plan", "memory", "simulate", "diagnose"],
         "reference",
-        "DPO、KTO、GRPO、RLOO、PPO 的参考 [默认：copy，LoRA 时为 adapters-off；grpo 为 none]",
+        "DPO、KTO、GRPO、RLOO、PPO 的参考模型［默认：copy，LoRA 时为 adapters-off；grpo 为 none］",
     ),
     (
         &["plan", "memory", "simulate", "diagnose"],
         "completion_len",
-        "一条补全的 token 数，包含在 `--seq-len` 里 [默认：需要生成补全时为一半，否则全部 token 都计入 loss]",
+        "一条补全的 token 数，包含在 `--seq-len` 里［默认：需要生成补全时为一半，否则全部 token 都计入 loss］",
     ),
-    (
-        &["plan", "memory", "simulate", "diagnose"],
-        "rollout",
-        "GRPO、RLOO、GKD 由什么生成补全 [默认：generate]",
-    ),
+    (&["plan", "memory", "simulate", "diagnose"], "rollout", "GRPO、RLOO、GKD 由什么生成补全"),
     (
         &["plan", "memory", "simulate", "diagnose"],
         "rollout_batch",
-        "PPO 在每张卡上一次生成并评判的补全数 [默认：64]",
+        "PPO 在每张卡上一次生成并评判的补全数",
     ),
     (
         &["plan", "memory", "simulate", "diagnose"],
         "vllm_gpu_memory_utilization",
-        "`--rollout vllm` 时 vLLM 占用每张卡显存的比例 [默认：0.3，与 TRL 相同；ms-swift 为 0.9]",
+        "`--rollout vllm` 时 vLLM 占用每张卡显存的比例［默认：0.3，与 TRL 相同；ms-swift 为 0.9］",
     ),
     (
         &["plan", "memory", "simulate", "diagnose"],
@@ -274,17 +270,17 @@ pub(super) const OPTIONS: &[(&[&str], &str, &str)] = &[
     (
         &["plan", "memory", "simulate", "diagnose"],
         "vllm_tensor_parallel_size",
-        "共用一份 vLLM 权重的卡数 [默认：1]",
+        "共用一份 vLLM 权重的卡数",
     ),
     (
         &["plan", "memory", "simulate", "diagnose"],
         "trainer",
-        "DPO、KTO、GRPO、RLOO、PPO 的 loss 由谁的训练器计算 [默认：trl]",
+        "DPO、KTO、GRPO、RLOO、PPO 的 loss 由哪个库的训练器计算",
     ),
     (
         &["plan", "memory", "simulate", "doctor", "diagnose"],
         "quantization",
-        "QLoRA 基座的格式 [默认：模型 config.json 中的格式，没有则为 nf4]",
+        "QLoRA 基座模型的格式［默认：模型 config.json 中的格式，没有则为 nf4］",
     ),
     (&["plan", "memory", "simulate", "doctor", "diagnose"], "lora_rank", "LoRA 的秩"),
     (
@@ -387,12 +383,12 @@ pub(super) const OPTIONS: &[(&[&str], &str, &str)] = &[
     (
         &["memory", "simulate", "diagnose"],
         "without_deepspeed",
-        "不用 DeepSpeed，只用 PyTorch：单卡，或多卡 DDP；16 bit 权重在 autocast 下运行，与 HF Trainer 相同",
+        "不用 DeepSpeed，只用 PyTorch：单卡，或多卡 DDP；16 位权重在 autocast 下运行，与 HF Trainer 相同",
     ),
-    (&["memory", "simulate", "diagnose"], "rank", "要看哪个 rank；默认看最满的"),
+    (&["memory", "simulate", "diagnose"], "rank", "要看哪个 rank；默认看占用最多的"),
     (&["simulate"], "trace", "把这一步写成 Chrome/Perfetto 的 trace 文件"),
-    (&["simulate"], "scale", "卡数从多少到多少，例如 `8..1024`；默认每卡 batch 不变"),
-    (&["simulate"], "strong", "配合 --scale：总 batch 不变"),
+    (&["simulate"], "scale", "换不同的卡数重复模拟，例如 `8..1024`；默认每卡的 batch 不变"),
+    (&["simulate"], "strong", "配合 --scale：改为全局 batch 不变"),
     (
         &["rule"],
         "codes",
@@ -403,7 +399,7 @@ pub(super) const OPTIONS: &[(&[&str], &str, &str)] = &[
     (
         &["explain"],
         "topics",
-        "键、概念、配置文件（`-` 表示标准输入）或训练任务，或用 `diff A B` 比较两个文件；不写则列出可以问什么",
+        "键、概念、配置文件（`-` 表示标准输入）或训练任务，或用 `diff A B` 比较两个文件；不写则列出所有键和概念",
     ),
     (
         &["explain"],
@@ -422,7 +418,7 @@ pub(super) const OPTIONS: &[(&[&str], &str, &str)] = &[
     (
         &["run"],
         "max_restarts",
-        "被杀死、超时、卡住后最多重启几次；默认能从检查点继续时 2 次，否则不重启",
+        "被杀死、超时、卡住后最多重启几次；默认能从 checkpoint 续训时 2 次，否则不重启",
     ),
     (
         &["run"],
@@ -443,11 +439,11 @@ pub(super) const OPTIONS: &[(&[&str], &str, &str)] = &[
         "卡住时不让各 rank 写出 Python 调用栈（通过 PYTHONPATH 注册的 `faulthandler` 处理函数）",
     ),
     (&["run"], "grace", "要求进程结束后，等多久再强制杀死"),
-    (&["run"], "checkpoints", "训练程序写检查点的目录；默认取它的 --output_dir 或 --save"),
+    (&["run"], "checkpoints", "训练程序写 checkpoint 的目录；默认取它的 --output_dir 或 --save"),
     (
         &["run"],
         "resume_with",
-        "从检查点继续时给命令加的参数，`{}` 代表检查点目录；HF Trainer 已内置",
+        "从 checkpoint 续训时给命令加的参数，`{}` 代表 checkpoint 目录；HF Trainer 已内置",
     ),
     (
         &["run"],
@@ -467,7 +463,7 @@ pub(super) const OPTIONS: &[(&[&str], &str, &str)] = &[
     (&["run"], "events", "把事件也写进这个文件，每行一个 JSON"),
     (&["run"], "record", "本次运行的记录放在哪里；默认在 ZEROPILOT_RUNS 或用户的状态目录下"),
     (&["run"], "no_preflight", "跳过启动前检查，直接启动"),
-    (&["run"], "model", "模型，用来预测显存和主机内存；同时给出 --gpus 时，降级方案也由它得出"),
+    (&["run"], "model", "模型，用来预测显存和主机内存；同时给出 --gpus 时，也用来求降级方案"),
     (
         &["run"],
         "gpus",
@@ -505,12 +501,12 @@ pub(super) const OPTIONS: &[(&[&str], &str, &str)] = &[
         "gpus",
         "GPU，例如 `8xH100` 或 `2x8xV100-SXM2-32GB`：由此确定 rank 数；不支持 bf16 的卡用 fp16",
     ),
-    (&["new"], "global_batch", "所有 rank 一次参数更新的样本总数，由它推出梯度累积步数"),
+    (&["new"], "global_batch", "所有 rank 一次参数更新的样本总数，据此计算梯度累积步数"),
     (&["new"], "offload", "把该 stage 能卸载的都放到主机内存：优化器状态，stage 3 还有权重"),
     (&["new"], "offload_optimizer", "优化器状态放在哪里"),
     (&["new"], "offload_param", "权重放在哪里；仅 stage 3"),
     (&["new"], "nvme_path", "高速盘上的目录；DeepSpeed 启动时会清空它"),
-    (&["new"], "pin_memory", "使用锁页内存：拷贝更快，但其他程序用不了这部分内存"),
+    (&["new"], "pin_memory", "使用锁页内存：拷贝更快，但其他程序可用的主机内存变少"),
     (&["new"], "aio_block_size", "每个磁盘请求的字节数"),
     (&["new"], "aio_queue_depth", "同时进行的磁盘请求数"),
     (&["new"], "aio_intra_op_parallelism", "一次磁盘传输的线程数"),
@@ -536,11 +532,11 @@ pub(super) const OPTIONS: &[(&[&str], &str, &str)] = &[
         "activation_checkpointing",
         "写出 `activation_checkpointing`，供调用 deepspeed.checkpointing 的模型使用",
     ),
-    (&["new"], "partition_activations", "把保留的激活切分到模型并行的各 rank"),
-    (&["new"], "cpu_checkpointing", "把激活放到主机内存"),
-    (&["new"], "number_checkpoints", "为这么多个 checkpoint 准备一块连续缓冲区"),
-    (&["new"], "synchronize_checkpoint_boundary", "在每个 checkpoint 处等待设备"),
-    (&["new"], "profile_checkpoints", "统计每个 checkpoint 的耗时"),
+    (&["new"], "partition_activations", "把保留的激活值切分到各个模型并行 rank"),
+    (&["new"], "cpu_checkpointing", "把激活值放到主机内存"),
+    (&["new"], "number_checkpoints", "把激活值拷贝到一块连续缓冲区，容纳这么多个检查点"),
+    (&["new"], "synchronize_checkpoint_boundary", "在每个检查点处等待设备"),
+    (&["new"], "profile_checkpoints", "统计每个检查点的耗时"),
     (&["new"], "steps_per_print", "DeepSpeed 日志的间隔步数"),
     (&["new"], "output", "写到哪个文件，`-` 表示标准输出；默认按 stage 命名"),
     (&["new"], "force", "覆盖已有的文件"),
@@ -563,7 +559,7 @@ pub(super) const OPTIONS: &[(&[&str], &str, &str)] = &[
         "python",
         "训练所用的解释器或环境；默认取当前激活的，否则取 PATH 上第一个",
     ),
-    (&["doctor"], "model", "模型，用来比较主机内存与训练所需"),
+    (&["doctor"], "model", "模型，用来检查主机内存够不够训练"),
     (&["doctor"], "gpus", "GPU；默认取本机的 GPU"),
     (&["completions"], "shell", "哪一种 shell"),
     (&["man"], "directory", "写到哪里；不存在则创建"),

@@ -103,7 +103,7 @@ pub(crate) fn chinese(name: &str) -> Option<&'static str> {
 #[expect(clippy::too_many_lines, reason = "one text for each key")]
 fn help(knob: Knob) -> (&'static str, &'static str) {
     match knob {
-        Knob::ReduceBucketSize => ("Gradients reduced at once", "一次 reduce 的梯度量"),
+        Knob::ReduceBucketSize => ("Gradients reduced at once", "一次规约的梯度量"),
         Knob::AllgatherBucketSize => (
             "Weights gathered at once after the step (stages 1, 2)",
             "参数更新后一次 all-gather 的量（stage 1、2）",
@@ -182,7 +182,7 @@ fn help(knob: Knob) -> (&'static str, &'static str) {
         }
         Knob::MemoryEfficientLinear => (
             "Do not keep gathered weights for the backward pass (stage 3)",
-            "反向传播不保留聚合后的权重（stage 3）",
+            "不为反向传播保留聚合的权重（stage 3）",
         ),
         Knob::OptimizerRatio => (
             "Share of the update that runs on the CPU (stage 3)",
@@ -190,7 +190,7 @@ fn help(knob: Knob) -> (&'static str, &'static str) {
         ),
         Knob::OptimizerBufferCount => (
             "Buffers for optimizer states on their way to the disk",
-            "优化器状态与磁盘之间的缓冲区个数",
+            "优化器状态读写磁盘所用的缓冲区个数",
         ),
         Knob::OptimizerPipelineRead => {
             ("Read the next optimizer states while updating", "更新的同时读取下一批优化器状态")
@@ -203,14 +203,15 @@ fn help(knob: Knob) -> (&'static str, &'static str) {
             "初始化时以更大的块写入优化器状态",
         ),
         Knob::ParamBufferCount => {
-            ("Buffers for weights on their way to the disk", "权重与磁盘之间的缓冲区个数")
+            ("Buffers for weights on their way to the disk", "权重读写磁盘所用的缓冲区个数")
         }
         Knob::ParamBufferSize => (
             "Size of each; one rank's part of the largest parameter must fit",
             "每个缓冲区的大小，要放得下最大参数在一个 rank 上的那一份",
         ),
-        Knob::ParamMaxInCpu => {
-            ("Weights kept in host memory beside the disk", "除磁盘外保留在主机内存里的权重量")
-        }
+        Knob::ParamMaxInCpu => (
+            "Weights kept in host memory beside the disk",
+            "权重卸载到磁盘时，仍留在主机内存里的权重量",
+        ),
     }
 }
