@@ -35,7 +35,7 @@ const WORDS = {
   config: ["DeepSpeed config", "DeepSpeed 配置"], copy: ["Copy", "复制"], copied: ["Copied", "已复制"], download: ["Download", "下载"],
   launch: ["Start it with", "启动命令"], alternatives: ["Alternatives that fit", "也放得下的方案"], fallbacks: ["If it still runs out of memory", "如果仍然显存不足，依次尝试"],
   rejected: ["Not sure to fit, even at its smallest", "缩到最小也不能保证放得下"],
-  step: ["One step", "一步训练"], stepMemory: ["Memory over one step", "一步之内的显存"], stepTime: ["Streams over one step", "一步之内各个流（stream）"],
+  step: ["One step", "一个训练步"], stepMemory: ["Memory over one step", "一步之内的显存"], stepTime: ["Streams over one step", "一步之内各个流（stream）"],
   terminal: ["The same answer in a terminal", "在终端里得到同样的答案"],
   checkConfig: ["Your DeepSpeed config", "你的 DeepSpeed 配置"], engineVersion: ["DeepSpeed", "DeepSpeed 版本"], frontEnd: ["Read by", "由哪个程序读取"], guess: ["guess", "自动判断"],
   world: ["GPUs in all", "总卡数"], worldHint: ["any", "未知"], findings: ["Findings", "检查结果"], clean: ["Nothing wrong found", "没有发现问题"],

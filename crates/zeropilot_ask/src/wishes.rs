@@ -134,7 +134,7 @@ pub struct Wishes {
     /// fp16: double the scale after this many steps without overflow
     #[cfg_attr(feature = "clap", arg(long, value_name = "N", help_heading = heading::PRECISION))]
     pub loss_scale_window: Option<u64>,
-    /// fp16: overflows in a row before the scale is halved
+    /// fp16: overflows, in a row or not, at which the scale is halved
     #[cfg_attr(feature = "clap", arg(long, value_name = "N", help_heading = heading::PRECISION))]
     pub hysteresis: Option<u64>,
     /// fp16: lower limit of the scale

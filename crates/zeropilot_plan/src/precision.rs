@@ -27,7 +27,7 @@ pub struct DynamicLossScale {
     pub initial_scale_power: Option<u64>,
     /// It doubles after so many steps without an overflow.
     pub window: Option<u64>,
-    /// So many overflows in a row are forgiven before it is halved.
+    /// Overflows at which it is halved; without `consecutive_hysteresis` they need not be in a row.
     pub hysteresis: Option<u64>,
     /// It never falls below this.
     pub minimum: Option<u64>,

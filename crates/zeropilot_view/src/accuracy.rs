@@ -154,7 +154,7 @@ impl<'a> OwnRunsReport<'a> {
                 language,
                 ("* does not count: the command named the model, another version of zeropilot predicted it, or another run of \
                   the same job was farther off\n"),
-                ("* 不计入：模型名取自启动命令、由其他版本的 zeropilot 预测，或同一任务的另一次运行偏差更大\n")
+                ("* 这次运行不计入：模型名取自启动命令、由其他版本的 zeropilot 预测，或同一任务的另一次运行偏差更大\n")
             );
         }
         for device in self.devices() {

@@ -164,8 +164,8 @@ fn tested(name: &str, test: &Test, language: Language) -> String {
             tr!(language, "{name} is not {all}", "{name} 不是 {all}")
         }
         Test::Above(limit) => tr!(language, "{name} is above {limit}", "{name} 大于 {limit}"),
-        Test::Written(true) => tr!(language, "{name} is set", "写了 {name}"),
-        Test::Written(false) => tr!(language, "{name} is not set", "没有写 {name}"),
+        Test::Written(true) => tr!(language, "{name} is set", "设置了 {name}"),
+        Test::Written(false) => tr!(language, "{name} is not set", "没有设置 {name}"),
         Test::Auto(true) => tr!(language, "{name} is `\"auto\"`", "{name} 是 `\"auto\"`"),
         Test::Auto(false) => tr!(language, "{name} is not `\"auto\"`", "{name} 不是 `\"auto\"`"),
     }

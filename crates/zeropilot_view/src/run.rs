@@ -449,8 +449,8 @@ pub fn advice(cause: &Cause, language: Language) -> Option<&'static str> {
             "检查是否有 rank 执行了不同的代码（数据不均、只在 rank 0 保存、ZeRO stage 3 下生成）；卡住时各 rank 的调用栈保存在记录的 stacks-N 中",
         ),
         Cause::PeerLost => Text::new(
-            "look at the record of the other machine and at the network between them; with --max-restarts, all machines start again",
-            "查看另一台机器上的运行记录和两机之间的网络；加 --max-restarts 后所有机器会重新启动",
+            "look at the record of the other machine and at the network between them; with --max-restarts, the run starts again on all machines",
+            "查看另一台机器上的运行记录和两机之间的网络；加上 --max-restarts，训练会在所有机器上重新启动",
         ),
         Cause::LossScaleFloor | Cause::NotFinite => Text::new(
             "lower the learning rate and check the data of the first step that the report names; if the config has fp16, use bf16 where the GPUs support it",

@@ -184,7 +184,7 @@ pub(super) const OPTIONS: &[(&[&str], &str, &str)] = &[
     (
         &["plan", "memory", "simulate", "doctor", "diagnose"],
         "target_len",
-        "编码器-解码器模型的目标序列长度（token 数）",
+        "encoder-decoder 模型的目标序列长度（token 数）",
     ),
     (
         &["plan", "memory", "simulate"],
@@ -448,7 +448,7 @@ pub(super) const OPTIONS: &[(&[&str], &str, &str)] = &[
     (
         &["run"],
         "is_continued",
-        "从最后一个 checkpoint 继续记录里的运行，用于调度系统重新启动的作业；记录里没有运行时就是首次启动",
+        "从最后一个 checkpoint 继续记录里的运行，用于调度系统重新启动的作业；记录里没有运行时视为首次启动",
     ),
     (
         &["run"],
@@ -516,8 +516,8 @@ pub(super) const OPTIONS: &[(&[&str], &str, &str)] = &[
     (&["new"], "fp32", "用 fp32 训练"),
     (&["new"], "loss_scale", "fp16：固定的 loss scale，不动态调整"),
     (&["new"], "initial_scale_power", "fp16：动态 loss scale 从 2 的这个次幂开始"),
-    (&["new"], "loss_scale_window", "fp16：连续这么多步没有溢出就翻倍"),
-    (&["new"], "hysteresis", "fp16：连续溢出这么多次才减半"),
+    (&["new"], "loss_scale_window", "fp16：连续这么多步没有溢出，loss scale 就翻倍"),
+    (&["new"], "hysteresis", "fp16：溢出达到这么多次（不必连续），loss scale 才减半"),
     (&["new"], "min_loss_scale", "fp16：loss scale 的下限"),
     (&["new"], "optimizer", "由 DeepSpeed 创建的优化器；`none` 表示由脚本创建"),
     (&["new"], "betas", "Adam 和 Lion 的 betas，如 0.9,0.95"),

@@ -202,7 +202,9 @@ fn sized(key: &SizedKey, recipe: &Recipe, language: Language) -> String {
         Reason::SquareMatrix => {
             Text::new("hidden², one square matrix of the model", "hidden²，即模型里一个方阵的大小")
         }
-        Reason::WholeModel => Text::new("the whole model, which has no more", "整个模型只有这么多"),
+        Reason::WholeModel => {
+            Text::new("the whole model, which has no more", "整个模型的大小，再大也用不到")
+        }
         Reason::LinkPayload => {
             Text::new("keeps the link busy for nine tenths of the time", "让链路九成时间都在传数据")
         }

@@ -40,7 +40,7 @@ fn row(
         if share < 10.0 {
             return String::new();
         }
-        tr!(language, "  {share:.0}% {}", "  {share:.0}% 等{}", cause(*reason).get(language))
+        tr!(language, "  {share:.0}% {}", "  {share:.0}% 等待：{}", cause(*reason).get(language))
     });
     let line = format!(
         "  {:>7}  {:>5}  {:>9}  {:>13}  {:>2.0} %  {} {:>3.0} %{longest}",
