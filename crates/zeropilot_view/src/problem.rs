@@ -103,7 +103,7 @@ fn task(problem: &TaskProblem, language: Language) -> String {
         TaskProblem::Vocabularies { student, teacher } => tr!(
             language,
             "error: the student predicts {student} tokens and the teacher {teacher}: their logits cannot be compared, and the loss stops with an error\n  help: choose a teacher with the same vocab_size, or pad the smaller one",
-            "错误：学生模型的词表是 {student}，教师模型是 {teacher}：两者的 logits 无法比较，计算 loss 时会报错\n  建议：换一个 vocab_size 相同的教师模型，或把小的词表补齐"
+            "错误：学生模型的词表大小是 {student}，教师模型是 {teacher}：两者的 logits 无法比较，计算 loss 时会报错\n  建议：换一个 vocab_size 相同的教师模型，或把小的词表补齐"
         ),
         TaskProblem::CompletionTooLong { tokens, length } => tr!(
             language,

@@ -183,17 +183,17 @@ pub(crate) fn note_words(note: Note, language: Language) -> String {
         Note::FrozenTowerDifferentiated => tr!(
             language,
             "gradient checkpointing runs the frozen vision tower backward as well: transformers makes the output of its input layer require a gradient. Removing that hook after enabling checkpointing saves its checkpoints and a backward pass",
-            "开启梯度检查点后，冻结的视觉塔也会做反向：transformers 会让它的输入层输出需要梯度。启用检查点之后移除这个 hook，可以省下它的检查点和一次反向"
+            "开启梯度检查点后，冻结的视觉塔也会做反向：transformers 会让它输入层的输出需要梯度。启用检查点之后移除这个 hook，可以省下它的检查点和一次反向"
         ),
         Note::QuantizedLoadedWhole => tr!(
             language,
             "transformers loads the whole quantized model on every GPU before ZeRO-3 shards it, so more GPUs do not lower the memory of loading; `--load partitioned` leaves loading out",
-            "transformers 会先在每张卡上加载完整的量化模型，ZeRO-3 之后才切分，所以增加 GPU 不会降低加载时的显存；`--load partitioned` 可以不计加载"
+            "transformers 会先在每张卡上加载完整的量化模型，然后 ZeRO-3 才切分，所以增加 GPU 不会降低加载时的显存；`--load partitioned` 可以不计加载"
         ),
         Note::RepeatedSequences { ranks } => tr!(
             language,
             "GPUs that share layers train on the same sequences: DeepSpeed's `train_batch_size` counts each of them {ranks} times, tokens are counted once here",
-            "共享同一层的 GPU 训练的是相同的序列：DeepSpeed 的 `train_batch_size` 会把每条序列算 {ranks} 次，这里的 token 数只算一次"
+            "同一张量并行组的 GPU 训练相同的序列：DeepSpeed 的 `train_batch_size` 会把每条序列算 {ranks} 次，这里的 token 数只算一次"
         ),
         Note::SharedGradients { times, avoided: true } => tr!(
             language,

@@ -454,7 +454,7 @@ pub fn advice(cause: &Cause, language: Language) -> Option<&'static str> {
         ),
         Cause::LossScaleFloor | Cause::NotFinite => Text::new(
             "lower the learning rate and check the data of the first step that the report names; if the config has fp16, use bf16 where the GPUs support it",
-            "降低学习率，检查报告中指出的第一步的数据；配置用的是 fp16 且 GPU 支持时，改用 bf16",
+            "降低学习率，核对报告指出的第一个异常步的数据；配置用的是 fp16 且 GPU 支持时，改用 bf16",
         ),
         Cause::LossSpike { .. } => Text::new(
             "lower the learning rate, clip gradients, or skip the data around that step: after going back to a checkpoint, the run trains on the same data again",
@@ -466,7 +466,7 @@ pub fn advice(cause: &Cause, language: Language) -> Option<&'static str> {
         ),
         Cause::DiskFull => Text::new(
             "a checkpoint needs about 14 bytes per trained parameter; keep fewer checkpoints",
-            "一个 checkpoint 每个训练参数约需 14 字节；少保留几个",
+            "checkpoint 中每个训练参数约占 14 字节；请少保留几个 checkpoint",
         ),
         Cause::CheckpointUnreadable => Text::new(
             "resume with the number of ranks and the kind of stage that wrote it, or convert it with ds_to_universal",

@@ -47,7 +47,7 @@ impl CreationProblem {
             Self::IsDirectory => Objection::new(
                 Text::new("`{name}` is a directory", "`{name}` 是一个目录"),
                 Text::new("a config is one file", "配置要写进一个文件，不能写成目录。"),
-                Text::new("name a file in it: -o {name}/ds_config.json", "写出目录里的文件名：-o {name}/ds_config.json"),
+                Text::new("name a file in it: -o {name}/ds_config.json", "写明目录里的文件名：-o {name}/ds_config.json"),
             ),
             Self::IsNoFile => Objection::new(
                 Text::new("`{name}` is a device or a pipe", "`{name}` 是设备或管道，不是普通文件"),

@@ -119,7 +119,7 @@ pub(super) fn reason(reason: &HangReason, language: Language) -> String {
         HangReason::ExtensionLock { path: Some(path), .. } => tr!(
             language,
             "no process on this machine holds the lock {path} of PyTorch's extension cache: a killed build left it behind. If no other machine builds the extension now, remove the lock: rm {path}",
-            "本机没有进程持有 PyTorch 扩展缓存的锁 {path}：它是编译被杀掉时留下的。如果没有其他机器正在编译该扩展，删除它：rm {path}"
+            "本机没有进程持有 PyTorch 扩展缓存的锁 {path}：它是编译进程被杀死时留下的。如果没有其他机器正在编译该扩展，删除它：rm {path}"
         ),
         HangReason::ExtensionLock { path: None, is_held: true } => tr!(
             language,
