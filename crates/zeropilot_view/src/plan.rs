@@ -332,7 +332,7 @@ fn row(fitting: &Fitting, report: &PlanReport<'_>, language: Language) -> (Strin
     (way_words(fitting.way, language) + smaller, format!("{need}{slower}"))
 }
 
-/// "step 1.24 s (1.1–1.6), 6604 tokens/s per GPU, MFU 41 %"; nothing where the speed is not known.
+/// "step 1.24 s (1.1–1.6), 6604 tokens/s per GPU, MFU 41%"; nothing where the speed is not known.
 fn time_words(choice: &Fitting, length: u64, language: Language) -> String {
     let Some(time) = choice.time else { return String::new() };
     let Some(each) = choice.seconds_per_sequence() else { return String::new() };

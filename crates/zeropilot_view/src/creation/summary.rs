@@ -70,7 +70,7 @@ fn reader(target: Target, language: Language) -> String {
     let name = match target {
         Target::DeepSpeed => Text::new(
             "plain DeepSpeed: numbers only, no \"auto\"",
-            "直接用 DeepSpeed：全部写数值，没有 \"auto\"",
+            "直接使用 DeepSpeed：全部写数值，没有 \"auto\"",
         ),
         Target::HfTrainer => Text::new(
             "HF Trainer: \"auto\" where it fills in its own arguments",

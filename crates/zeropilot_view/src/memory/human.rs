@@ -238,7 +238,7 @@ fn part_name(kind: PartKind) -> Text {
     }
 }
 
-/// "+12 %".
+/// "+12%".
 fn percent(error: f64) -> String {
     format!("{:+.0}%", error * 100.0)
 }
@@ -466,7 +466,7 @@ fn table(rows: &[(&str, Bytes)], sum: u64, whole: u64) -> String {
         let share = 100.0 * bytes.0 as f64 / sum.max(1) as f64;
         let amount = bytes.to_string();
         let line =
-            format!("  {name}{padding}  {} {amount:>9} {share:>4.0} %", bar(bytes.0, whole, BAR));
+            format!("  {name}{padding}  {} {amount:>9} {share:>5.0}%", bar(bytes.0, whole, BAR));
         text.push_str(line.trim_end());
         text.push('\n');
     }

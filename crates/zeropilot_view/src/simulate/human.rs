@@ -200,10 +200,7 @@ fn shares(report: &SimulateReport<'_>, language: Language) -> String {
         let share = 100.0 * value / time.total;
         // A bar is drawn in whole microseconds.
         let drawn = bar(micros(value), micros(time.total), BAR);
-        text.push_str(&format!(
-            "  {name}{padding}  {drawn} {:>9} {share:>4.0} %\n",
-            seconds(value)
-        ));
+        text.push_str(&format!("  {name}{padding}  {drawn} {:>9} {share:>5.0}%\n", seconds(value)));
     }
     text
 }

@@ -43,7 +43,7 @@ fn row(
         tr!(language, "  {share:.0}% {}", "  {share:.0}% 等待：{}", cause(*reason).get(language))
     });
     let line = format!(
-        "  {:>7}  {:>5}  {:>9}  {:>13}  {:>2.0} %  {} {:>3.0} %{longest}",
+        "  {:>7}  {:>5}  {:>9}  {:>13}  {:>3.0}%  {} {:>4.0}%{longest}",
         point.gpus,
         point.accumulation,
         seconds(point.time.total),
