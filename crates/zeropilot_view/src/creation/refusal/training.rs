@@ -8,7 +8,7 @@ use crate::objection::Objection;
 pub(super) fn objection(refusal: &Refusal) -> Option<Objection> {
     Some(match refusal {
         Refusal::GlobalBatchAndAccumulation => Objection::new(
-            Text::new("--global-batch and --grad-accum cannot be used together", "--global-batch 和 --grad-accum 重复了"),
+            Text::new("--global-batch and --grad-accum cannot be used together", "--global-batch 和 --grad-accum 不能同时使用"),
             Text::new(
                 "--global-batch determines the gradient accumulation steps: global batch ÷ micro-batch ÷ ranks",
                 "--global-batch 已经决定了梯度累积步数：全局 batch ÷ micro batch ÷ rank 数。",

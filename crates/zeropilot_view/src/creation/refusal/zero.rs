@@ -93,7 +93,7 @@ fn knob(refusal: &Refusal) -> Option<Objection> {
         .with("stages", stages(*knob)),
         Refusal::KnobWithoutOffload(knob) => Objection::new(
             Text::new("`{key}` needs {section} {device}", "`{key}` 需要 {section} {device}"),
-            Text::new("without it, the config lacks the section of this key, or DeepSpeed ignores the key", "配置里没有它所在的配置段，或者使用这种设备时 DeepSpeed 不读取它。"),
+            Text::new("without it, the config lacks the section of this key, or DeepSpeed ignores the key", "没有它，配置里就没有这个键所在的配置段，或者 DeepSpeed 会忽略这个键。"),
             Text::new("add {section} {device}, or omit the key", "加上 {section} {device}，或去掉这个键"),
         )
         .with("key", knob.path())
