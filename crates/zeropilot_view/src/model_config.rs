@@ -16,7 +16,7 @@ pub(crate) fn chinese(error: &ConfigError) -> String {
             let keys: Vec<String> = missing.iter().map(|key| format!("`{key}`")).collect();
             let keys = keys.join("、");
             format!(
-                "不认识 `{model_type}` 这类模型{meant}，又缺少 {keys}，无法用相近的模型代替；请在 config.json 里补上，\
+                "不支持 `{model_type}` 这类模型{meant}，又缺少 {keys}，无法用相近的模型代替；请在 config.json 里补上，\
                  或用 `--like` 指定相近的模型类型，或给出 `--params`、`--layers` 和 `--hidden`"
             )
         }
@@ -24,10 +24,10 @@ pub(crate) fn chinese(error: &ConfigError) -> String {
             "{params} 个参数太少：按这个宽度和层数，仅词表和注意力就有 {least} 个参数；请减少层数、宽度或词表"
         ),
         ConfigError::UnknownPart { key, model_type } => {
-            format!("`{key}` 的 `model_type` 是 `{model_type}`，目前不认识")
+            format!("`{key}` 的 `model_type` 是 `{model_type}`，目前不支持")
         }
         ConfigError::UnknownArchitecture { architecture, model_type } => {
-            format!("不认识 `{model_type}` 的类 `{architecture}`")
+            format!("不支持 `{model_type}` 的类 `{architecture}`")
         }
         ConfigError::MissingKey { key } => format!("缺少 `{key}`"),
         ConfigError::WrongKind { key, expected, found } => {
