@@ -51,7 +51,11 @@ export function plan(state: State) {
     model: model(state),
     request: {
       machines: machines(state), global_batch: state.batch || null, precision: state.precision,
-      training: { ...training(state), sequence_parallel: state.shares || null },
+      training: {
+        ...training(state), sequence_parallel: state.shares || null, micro_batch: state.heldMicro || null,
+        grad_checkpointing: state.heldRecompute ? state.heldRecompute === "yes" : null,
+      },
+      stage: state.heldStage ? Number(state.heldStage) : null, offload: state.heldOffload || null,
       task: task(state), fused_loss: state.fusedLoss, objective: state.objective, for: state.target, bill: bill(state),
     },
   };
@@ -127,8 +131,15 @@ export function planCommand(state: State): string {
   return line([
     "zeropilot", "plan", ...shared(state), ...option("--global-batch", state.batch || null, null),
     state.fusedLoss !== "no" && `--fused-loss=${state.fusedLoss}`, ...option("--objective", state.objective, "time"),
-    ...option("--for", state.target, "deepspeed"), ...option("--sequence-parallel", state.shares || null, null), ...billed(state),
+    ...option("--for", state.target, "deepspeed"), ...option("--sequence-parallel", state.shares || null, null), ...held(state), ...billed(state),
   ]);
+}
+
+function held(state: State): (string | number | false)[] {
+  return [
+    ...option("--stage", state.heldStage || null, null), ...option("--offload", state.heldOffload || null, null),
+    ...option("--micro-batch", state.heldMicro || null, null), state.heldRecompute !== "" && `--grad-checkpointing=${state.heldRecompute === "yes"}`,
+  ];
 }
 
 export function simulateCommand(state: State, work: Work): string {

@@ -12,6 +12,8 @@ export interface State {
   method: Method; rank: number; precision: "bf16" | "fp16" | "fp32"; sequence: number; batch: number;
   fusedLoss: "no" | "yes" | "either"; objective: "time" | "cost" | "memory"; target: string; goal: string; price: string;
   shares: number; task: string; pins: string;
+  /// What a plan must keep; empty or 0 where it chooses.
+  heldStage: "" | "0" | "1" | "2" | "3"; heldOffload: "" | "none" | "optimizer" | "all"; heldMicro: number; heldRecompute: "" | "no" | "yes";
   text: string; engine: string; frontEnd: string; world: number;
   stage: number; ranks: number; micro: number; recompute: "no" | "yes"; offload: "none" | "optimizer" | "all";
 }
@@ -21,7 +23,7 @@ export const DEFAULTS: State = {
   model: "Qwen/Qwen3-8B", config: "", card: "A100-SXM4-80GB", count: 8, nodes: 1, hostRam: "",
   method: "full", rank: 16, precision: "bf16", sequence: 4096, batch: 0,
   fusedLoss: "no", objective: "time", target: "deepspeed", goal: "1B", price: "",
-  shares: 0, task: "sft", pins: "",
+  shares: 0, task: "sft", pins: "", heldStage: "", heldOffload: "", heldMicro: 0, heldRecompute: "",
   text: "", engine: "", frontEnd: "", world: 0,
   stage: 3, ranks: 4, micro: 1, recompute: "no", offload: "none",
 };
@@ -47,6 +49,7 @@ const SECTIONS: Section[] = ["plan", "check", "learn"];
 const CHOICES: Partial<Record<keyof State, readonly string[]>> = {
   language: ["en", "zh"], theme: ["auto", "light", "dark"], method: ["full", "lora", "qlora"],
   precision: ["bf16", "fp16", "fp32"], fusedLoss: ["no", "yes", "either"], objective: ["time", "cost", "memory"], recompute: ["no", "yes"], offload: ["none", "optimizer", "all"],
+  heldStage: ["", "0", "1", "2", "3"], heldOffload: ["", "none", "optimizer", "all"], heldRecompute: ["", "no", "yes"],
 };
 
 /// `#plan?model=…&card=…`: only what the section asks and what differs from `base` is written.

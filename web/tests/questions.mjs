@@ -1,4 +1,4 @@
-// A hundred questions: models of every size and kind, cards and memory, nodes, methods, lengths, batches; some that nothing fits.
+// A hundred and twenty questions: models of every size and kind, cards and memory, nodes, methods, lengths, batches; some that nothing fits.
 
 const MODELS = ["Qwen/Qwen3-8B", "meta-llama/Meta-Llama-3.1-8B", "Qwen/Qwen3-30B-A3B", "openai-community/gpt2", "meta-llama/Meta-Llama-3.1-70B"];
 const MACHINES = [
@@ -16,10 +16,11 @@ const USUAL = MODELS.flatMap((model, m) => MACHINES.flatMap((machines, k) => [0,
   model, ...machines, ...TRAINING[(m + 2 * k + 5 * turn + m * k) % TRAINING.length],
 }))));
 
-/// What people hold: the task, GPUs that share a sequence, the objective, tokens with a price, precision, who reads the config.
+/// What people hold: stage, offload, micro-batch and checkpointing, the task, GPUs that share a sequence, the objective, tokens with a price, precision, who reads the config.
 const HELD = [
   { task: "dpo" }, { task: "orpo", sequence: 1024 }, { shares: 2 }, { shares: 4, sequence: 16384 }, { objective: "cost", sequence: 1024 },
   { goal: "10B", price: "$2.5" }, { task: "reward", method: "lora" }, { precision: "fp16", shares: 2 }, { goal: "", target: "accelerate" }, { task: "kto", sequence: 1024, batch: 64 },
+  { heldStage: "2" }, { heldStage: "3", heldOffload: "optimizer", heldMicro: 2 }, { heldRecompute: "no", heldOffload: "none" }, { heldMicro: 4, heldRecompute: "yes", method: "lora" },
 ];
 const HOLDING = ["Qwen/Qwen3-0.6B", "Qwen/Qwen3-8B", "meta-llama/Llama-3.2-1B", "meta-llama/Meta-Llama-3.1-8B", "Qwen/Qwen3-14B"];
 const ON = [{ card: "A100-SXM4-80GB", count: 8 }, { card: "H100-SXM5-80GB", count: 4 }, { card: "RTX-4090", count: 8 }, { card: "L40S", count: 4 }, { card: "H200-SXM-141GB", count: 8 }];

@@ -50,7 +50,13 @@ export function form(app: App): HTMLElement {
         select(say("target"), state.target, catalogue.targets.map((name): [string, string] => [name, name]), (target) => changed({ target }))),
       h("div", { class: "pair" },
         marked("task", select(say("task"), state.task, TASKS.map((name): [string, string] => [name, name.toUpperCase()]), (task) => changed({ task }))),
-        marked("shares", number(say("shares"), state.shares, 1, 1024, say("letChoose"), (shares) => changed({ shares }))))),
+        marked("shares", number(say("shares"), state.shares, 1, 1024, say("letChoose"), (shares) => changed({ shares })))),
+      h("div", { class: "pair" },
+        marked("heldStage", select(say("heldStage"), state.heldStage, [["", say("letChoose")], ["0", "0"], ["1", "1"], ["2", "2"], ["3", "3"]], (heldStage) => changed({ heldStage }))),
+        marked("heldOffload", select(say("heldOffload"), state.heldOffload, [["", say("letChoose")], ["none", say("offloadNone")], ["optimizer", say("offloadOptimizer")], ["all", say("offloadAll")]], (heldOffload) => changed({ heldOffload })))),
+      h("div", { class: "pair" },
+        marked("heldMicro", number(say("heldMicro"), state.heldMicro, 1, 1 << 16, say("letChoose"), (heldMicro) => changed({ heldMicro }))),
+        marked("heldRecompute", select(say("heldRecompute"), state.heldRecompute, [["", say("letChoose")], ["yes", say("yes")], ["no", say("no")]], (heldRecompute) => changed({ heldRecompute }))))),
   );
 }
 
@@ -60,7 +66,7 @@ function marked(key: keyof State, field: HTMLElement): HTMLElement {
   return field;
 }
 
-const hasMore = (state: State) => (["precision", "fusedLoss", "objective", "target", "task", "shares"] as const).some((key) => state[key] !== DEFAULTS[key]);
+const hasMore = (state: State) => (["precision", "fusedLoss", "objective", "target", "task", "shares", "heldStage", "heldOffload", "heldMicro", "heldRecompute"] as const).some((key) => state[key] !== DEFAULTS[key]);
 
 /// `44GB` is a GPU, too.
 const isMemory = (text: string) => /^\d+(\.\d+)?\s*(g|gb|gib)$/i.test(text);

@@ -6,6 +6,7 @@ import { DEFAULTS, type State } from "../state";
 const KEYS = [
   "model", "config", "card", "count", "nodes", "hostRam", "method", "rank", "precision", "sequence", "batch", "fusedLoss", "objective",
   "target", "goal", "price", "shares", "task",
+  "heldStage", "heldOffload", "heldMicro", "heldRecompute",
 ] as const satisfies (keyof State)[];
 
 export const MOST_PINS = 3;
