@@ -241,9 +241,9 @@ fn row(case: &Case) -> String {
 
 #[test]
 fn the_table_of_plans_is_what_the_planner_says() {
-    let mut text = "# Rules of thumb and what the planner says\n\n\
-        Written by `cargo test -p zeropilot --test plans` with `ZEROPILOT_UPDATE_DOCS=1` from the output of `zeropilot plan`. \
-        Sizes are GiB per GPU; “too large” is how far the upper bound of the smallest form of a stage without offload exceeds the GPU. \
+    let mut text = "# ZeRO rules of thumb, checked\n\n\
+        `cargo test -p zeropilot --test plans` with `ZEROPILOT_UPDATE_DOCS=1` writes this page from the output of `zeropilot plan`. \
+        Sizes are GiB per GPU. “Too large” shows, for each stage without offload, by how much the upper bound of its smallest strategy exceeds the GPU's memory. \
         The plans assume enough host memory. Ψ is the number of parameters; a bf16 weight takes 2 bytes, Adam's states and \
         the fp32 master weights take 12.\n\n\
         | question | GPUs | recommended strategy | needs | too large | common claim, and the arithmetic |\n\

@@ -26,7 +26,7 @@ impl Outcome {
 type Outcomes = [(Combination, Outcome)];
 
 const HEAD: &str = "\
-# Presets that train
+# Presets tested with DeepSpeed
 
 The table shows how real DeepSpeed (0.19.8 with transformers 5.22 and accelerate 1.15) runs the configs that
 `zeropilot new PRESET --for PROGRAM` writes, on two CPU ranks with the programs in `examples/`.
@@ -36,7 +36,7 @@ The table shows how real DeepSpeed (0.19.8 with transformers 5.22 and accelerate
   libaio and a disk, which the test machine does not have.
 
 `ZEROPILOT_THOROUGH=1 ZEROPILOT_UPDATE_PRESETS=1 cargo test -p zeropilot --test trains` writes the table; each build
-repeats a dozen of the rows.
+tests a dozen of the rows again.
 
 ";
 
