@@ -96,7 +96,7 @@ const CASES: [Case; 25] = [
     case(
         ("llama-3.1-8b", "full", "4xA100-40G", 4096),
         "four 40 GB GPUs for an 8B",
-        "stage 3 stores 14 × 8B / 4 = 28 GB per GPU; the logits over a vocabulary of 128,256 decide",
+        "stage 3 stores 14 × 8B / 4 = 28 GB per GPU; whether it fits depends on the logits over a vocabulary of 128,256",
     ),
     case(
         ("llama-3.1-8b", "full", "8xRTX4090", 2048),
@@ -106,7 +106,7 @@ const CASES: [Case; 25] = [
     case(
         ("qwen2.5-0.5b", "full", "1x24GB", 2048),
         "always use ZeRO",
-        "a single GPU has no rank to share with; training without ZeRO fits",
+        "a single GPU has no other rank to share states with; training without ZeRO fits",
     ),
     case(
         ("qwen2.5-1.5b", "full", "1x24GB", 2048),
@@ -156,7 +156,7 @@ const CASES: [Case; 25] = [
     case(
         ("gemma-2-9b", "lora", "1x24GB", 2048),
         "LoRA for a 9B on 24 GB",
-        "18.5 GB of frozen weights; the logits over a vocabulary of 256,000 decide",
+        "18.5 GB of frozen weights; whether it fits depends on the logits over a vocabulary of 256,000",
     ),
 ];
 
