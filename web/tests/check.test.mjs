@@ -89,18 +89,18 @@ test("a guess waits for a click", () => using("#check?language=en", async (page)
 
 test("all fixes at once are those of the command line, with a count and the changed lines", () => using("#check?language=en", async (page) => {
   const before = await written(page);
-  const button = page.getByRole("button", { name: /^Fix all, guesses included|^Fix all \(/ }).last();
+  const button = page.getByRole("button", { name: /^Fix all, including unsafe fixes|^Fix all \(/ }).last();
   const label = await button.textContent();
   await button.click();
   await page.locator(".fixed").waitFor();
   const directory = await mkdtemp(join(tmpdir(), "page-"));
   await writeFile(join(directory, "ds_config.json"), before);
   const engine = await page.getByLabel("DeepSpeed", { exact: true }).inputValue();
-  const unsafe = label.includes("guesses") ? " --unsafe-fixes" : "";
+  const unsafe = label.includes("unsafe") ? " --unsafe-fixes" : "";
   const [checked] = await cli(`zeropilot check ds_config.json --fix${unsafe} --deepspeed-version ${engine}`, directory, "--output-format json");
   assert.equal(await written(page), (await readFile(join(directory, "ds_config.json"), "utf8")));
   assert.equal(Number(await page.locator(".fixed").getAttribute("data-count")), checked.fixed.length);
-  await page.getByText("Show what changed").click();
+  await page.getByText("Show changes").click();
   assert.ok(await page.locator(".patch .added").count() > 0);
   const [download] = await Promise.all([page.waitForEvent("download"), page.getByRole("button", { name: "Download" }).click()]);
   assert.equal(download.suggestedFilename(), "ds_config.json");
@@ -122,7 +122,7 @@ test("files dropped together are checked together", () => using("#check?language
   await page.locator(".notice[data-files='3']").waitFor();
   assert.match(await page.locator(".notice[data-files]").textContent(), /train\.sh: This is a launch script.*zeropilot check train\.sh/);
   await page.locator(".given-arguments", { hasText: "per_device_train_batch_size 1" }).waitFor();
-  assert.equal(await page.getByLabel("Read by").inputValue(), "hf-trainer");
+  assert.equal(await page.getByLabel("Framework", { exact: true }).inputValue(), "hf-trainer");
   // The YAML says 1, the config 4: transformers refuses that.
   await page.locator(".findings li.error", { hasText: "train_micro_batch_size_per_gpu" }).first().waitFor();
 }));

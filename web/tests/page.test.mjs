@@ -127,7 +127,7 @@ test("a link carries its section's own question, and never a text to check", () 
   await page.locator(".findings li").first().waitFor();
   await page.locator(".cm-content").click();
   await page.keyboard.insertText('"secret_project": 1,');
-  await page.getByLabel("GPUs in all").fill("8");
+  await page.getByLabel("Total GPUs").fill("8");
   await page.waitForFunction(() => location.hash.includes("world=8"));
   assert.doesNotMatch(await page.evaluate(() => location.href), /secret|language|theme/);
   await page.getByRole("link", { name: "Learn" }).click();
@@ -263,7 +263,7 @@ test("a step as a film is what the command line says of it: the same peak, and g
   const falls = gathered.filter((amount, place) => amount < gathered[place - 1]).length;
   // 36 layers, forward and backward.
   assert.ok(falls >= 36, `${falls} times something is let go`);
-  await page.locator(".head", { has: page.getByRole("heading", { name: "Within one step" }) }).getByRole("button", { name: "Play" }).click();
+  await page.locator(".head", { has: page.getByRole("heading", { name: "During one step", exact: true }) }).getByRole("button", { name: "Play" }).click();
   const place = await page.locator("input.moment").inputValue();
   await page.waitForFunction((before) => document.querySelector("input.moment").value !== before, place);
 }));

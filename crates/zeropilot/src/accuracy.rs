@@ -27,7 +27,7 @@ Exit codes: 0 done, 2 the directory cannot be read";
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct AccuracyCommand {
-    /// Where records are; otherwise ZEROPILOT_RUNS or the user's directory for state
+    /// Directory of the records; if omitted, ZEROPILOT_RUNS or the user's state directory
     #[arg(long, value_name = "DIR")]
     pub(crate) runs: Option<PathBuf>,
     /// Print runs on GPUs as rows of `knowledge/field`, without names, paths and times, to share in a pull request

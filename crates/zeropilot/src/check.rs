@@ -40,7 +40,7 @@ Examples:
   zeropilot check . --baseline zeropilot-baseline.json --fail-on error
   cat ds_config.json | zeropilot check - --lang zh
 
-Exit codes: 0 nothing wrong, 1 errors or warnings found (as --fail-on says; with --diff: fixes to apply), 2 the check could not be done";
+Exit codes: 0 nothing wrong, 1 errors or warnings found (see --fail-on; with --diff: fixes to apply), 2 could not check";
 
 /// The arguments of `zeropilot check`.
 #[derive(Debug, Args)]
@@ -49,7 +49,7 @@ pub(crate) struct CheckCommand {
     /// Config files, launch scripts, training scripts, YAML of frameworks, directories to search for .json and .hjson files, or `-` for standard input
     #[arg(required = true, value_name = "PATH")]
     pub(crate) paths: Vec<PathBuf>,
-    /// In directories look for launch scripts, and check the configs they point to
+    /// In directories, look for launch scripts and check the configs that they use
     #[arg(long)]
     pub(crate) job: bool,
     #[command(flatten)]
@@ -69,28 +69,28 @@ pub(crate) struct CheckCommand {
     /// Fail only on findings of this severity or a worse one: error, warning, note; never reports without failing [default: warning]
     #[arg(long, value_name = "SEVERITY", value_parser = fail_on, conflicts_with = "diff")]
     pub(crate) fail_on: Option<FailOn>,
-    /// Leave out the findings in this file, which --write-baseline wrote
+    /// Omit the findings in this file, written by --write-baseline
     #[arg(long, value_name = "FILE", conflicts_with_all = ["diff", "write_baseline"])]
     pub(crate) baseline: Option<PathBuf>,
-    /// Write the findings to this file instead of reporting them; --baseline leaves them out of later checks
+    /// Write the findings to this file instead of reporting them; --baseline omits them from later checks
     #[arg(long, value_name = "FILE", conflicts_with_all = ["fix", "diff", "watch", "output_format", "json"])]
     pub(crate) write_baseline: Option<PathBuf>,
     /// Check again whenever a file changes, until Ctrl-C
     #[arg(long, conflicts_with_all = ["fix", "diff"])]
     pub(crate) watch: bool,
-    /// Model (built-in name, directory, config.json or Hugging Face ID), for its hidden sizes and how it is stored
+    /// Model (built-in name, directory, config.json or Hugging Face ID), to read its hidden size and how its weights are stored
     #[arg(long, value_name = "MODEL", conflicts_with = "hidden_size")]
     pub(crate) model: Option<String>,
-    /// The checkpoint that the run resumes: does it fit?
+    /// Checkpoint to resume from; check that this run can load it
     #[arg(long, value_name = "DIR")]
     pub(crate) checkpoint: Option<PathBuf>,
-    /// Apply the fixes that keep what the run does, and tell what remains
+    /// Apply the fixes that do not change how the run trains, and report the remaining findings
     #[arg(long)]
     pub(crate) fix: bool,
-    /// Show what the fixes would change, and write nothing
+    /// Show the changes that fixes would make, without writing files
     #[arg(long, conflicts_with_all = ["fix", "output_format", "json"])]
     pub(crate) diff: bool,
-    /// With --fix or --diff: also the fixes that guess at what was meant
+    /// With --fix or --diff: include fixes that guess the intended value
     #[arg(long)]
     pub(crate) unsafe_fixes: bool,
     #[command(flatten)]
@@ -126,7 +126,7 @@ pub(crate) enum OutputFormat {
     Json,
     /// SARIF 2.1.0, for code scanning
     Sarif,
-    /// Annotations of GitHub workflows
+    /// Annotations for GitHub workflows
     Github,
 }
 

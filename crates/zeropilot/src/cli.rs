@@ -39,17 +39,17 @@ pub(crate) struct Cli {
 /// The verbs.
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
-    /// Check DeepSpeed configs: does DeepSpeed accept them, and does it use every key?
+    /// Check DeepSpeed configs: whether DeepSpeed accepts them and uses every key
     Check(Box<CheckCommand>),
-    /// Plan a run: the stage, offload and batch that fit these GPUs, and what to fall back to
+    /// Plan a run: find the stage, offload and batch size that fit these GPUs, with fallbacks
     Plan(Box<PlanCommand>),
-    /// Predict the memory of GPUs and hosts: what fills them, when, and whether it fits
+    /// Predict GPU and host memory of a run: its parts, its peak, and whether it fits
     Memory(Box<MemoryCommand>),
-    /// Simulate a step: how long it takes on a cluster, and what it waits for
+    /// Predict the time of a training step, and show what slows it down
     Simulate(Box<SimulateCommand>),
-    /// Diagnose a log: why the run went out of memory (CUDA OOM), and what to change first
+    /// Diagnose a log: why the run ran out of memory (CUDA OOM), and what to change first
     Diagnose(Box<DiagnoseCommand>),
-    /// Explain a rule: what it finds, why it matters, what to do, with examples
+    /// Explain a rule: the problem it finds, the reason, the fix, and examples
     #[command(after_help = EXIT_CODES)]
     Rule(RuleCommand),
     /// List rules, all or those that contain a word
@@ -60,41 +60,41 @@ pub(crate) enum Command {
     Models(ListCommand),
     /// List known GPUs and how --gpus names them, all or those that contain a word
     Gpus(ListCommand),
-    /// Explain keys, concepts and whole configs: what a setting does and what it costs
+    /// Explain config keys, concepts and whole configs: effects and costs of settings
     Explain(Box<ExplainCommand>),
-    /// Run a training command: check it, watch it, say why it ended, and step down when memory runs out
+    /// Run and supervise a training command: check it first, report why it ended, restart it, try fallbacks after OOM
     #[cfg(target_os = "linux")]
     Run(Box<RunArguments>),
-    /// Watch a run or this machine: step, loss, speed, memory of ranks and GPUs, what happened
+    /// Watch a run or this machine: step, loss, speed, memory of ranks and GPUs, events
     #[command(after_help = EXIT_CODES)]
     #[cfg(target_os = "linux")]
     Watch(WatchCommand),
-    /// List the runs that were recorded
+    /// List recorded runs
     #[command(after_help = EXIT_CODES)]
     #[cfg(target_os = "linux")]
     Runs(RunsCommand),
-    /// Compare predictions with your own runs: memory and step time, and what follows for later predictions
+    /// Compare predicted memory and step time with your own recorded runs
     #[cfg(target_os = "linux")]
     Accuracy(AccuracyCommand),
-    /// Make one page of a run: what happened, loss, memory, and what to change
+    /// Write an HTML report of a run: events, loss, memory, and what to change
     #[command(after_help = EXIT_CODES)]
     #[cfg(target_os = "linux")]
     Report(ReportCommand),
-    /// Write a DeepSpeed config: by preset or piece by piece, for the program that will read it
+    /// Write a DeepSpeed config from a preset or from options, for the framework that reads it
     New(Box<NewCommand>),
-    /// Write the JSON Schema of DeepSpeed's config, for editors
+    /// Write the JSON Schema of the DeepSpeed config, for editors
     Schema(SchemaCommand),
-    /// Serve an editor: findings, explanations, completion and quick fixes, by the Language Server Protocol
+    /// Start the language server (LSP) for editors: findings, explanations, completion and quick fixes
     #[command(after_help = lsp::AFTER_HELP)]
     Lsp(LspCommand),
-    /// Serve an agent: check, plan, memory and other verbs as tools, by the Model Context Protocol (MCP)
+    /// Start the Model Context Protocol (MCP) server for agents: check, plan, memory and other commands as tools
     #[command(after_help = EXIT_CODES)]
     Mcp,
-    /// Examine this machine: what it lacks for a config, from packages and compilers to GPUs and disks
+    /// Check whether this machine has everything a config needs: packages, compilers, GPUs, memory, disks
     Doctor(Box<DoctorCommand>),
     /// Measure this machine with your PyTorch and DeepSpeed, so that predictions use its own speeds
     Calibrate(CalibrateCommand),
-    /// Write completions for a shell
+    /// Write shell completions
     Completions(CompletionsCommand),
     /// Write manual pages into a directory
     #[command(hide = true, after_help = EXIT_CODES)]

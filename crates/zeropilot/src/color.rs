@@ -7,7 +7,7 @@ use clap::ValueEnum;
 /// What the user asked for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum)]
 pub(crate) enum ColorChoice {
-    /// On a terminal, unless the environment says otherwise.
+    /// On a terminal, unless an environment variable turns colors off.
     #[default]
     Auto,
     /// In any case.

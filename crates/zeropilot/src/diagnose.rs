@@ -24,7 +24,7 @@ Examples:
   zeropilot diagnose train.log --model Qwen/Qwen3-8B --gpus 8xA100-80G --config ds_config.json
   zeropilot diagnose slurm-4711.out --job train.sh --json
 
-Exit codes: 0 a shortage of memory was found and explained, 1 the log mentions none, 2 the log or the question could not be read";
+Exit codes: 0 found and explained an out-of-memory error, 1 found none in the log, 2 could not read the log, files or options";
 
 /// The arguments of `zeropilot diagnose`.
 #[derive(Debug, Args)]
@@ -36,13 +36,13 @@ pub(crate) struct DiagnoseCommand {
     /// Compare with the prediction for this training job: launch script, training script, YAML or directory
     #[arg(long, value_name = "JOB")]
     job: Option<String>,
-    /// Which run, if the job starts several; the first is 1
+    /// Number of the run, if the job starts several (the first is 1)
     #[arg(long, value_name = "N")]
     launch: Option<usize>,
     /// Compare with the prediction for this model: built-in name, directory, config.json or Hugging Face ID
     #[arg(long, value_name = "MODEL")]
     model: Option<String>,
-    /// DeepSpeed config; otherwise made from --stage, --offload and --precision
+    /// DeepSpeed config; if omitted, built from --stage, --offload and --precision
     #[arg(long, value_name = "FILE", conflicts_with_all = ["stage", "offload", "without_deepspeed"])]
     config: Option<PathBuf>,
     #[command(flatten)]

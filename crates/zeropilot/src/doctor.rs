@@ -40,7 +40,7 @@ pub(crate) struct DoctorCommand {
     /// The interpreter or environment to train in; otherwise the active one, or the first on the path
     #[arg(long, value_name = "PATH")]
     pub(crate) python: Option<PathBuf>,
-    /// Model, to compare the memory of the host with what the run needs
+    /// Model, to compare host memory with the memory that the run needs
     #[arg(long, value_name = "MODEL", requires = "config")]
     pub(crate) model: Option<String>,
     /// The GPUs; otherwise those of this machine

@@ -47,10 +47,10 @@ Exit codes: 0 explained, 1 a file has errors or warnings, 2 something could not 
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct ExplainCommand {
-    /// Keys, concepts, config files (`-` for standard input) or training jobs, or `diff A B` for two files; without any, what can be asked
+    /// Keys, concepts, config files (`-` for standard input) or training jobs, or `diff A B` for two files; if omitted, list everything that zeropilot explains
     #[arg(value_name = "TOPIC")]
     pub(crate) topics: Vec<String>,
-    /// Which run, if the job starts several; the first is 1
+    /// Number of the run, if the job starts several (the first is 1)
     #[arg(long, value_name = "N")]
     pub(crate) launch: Option<usize>,
     #[command(flatten)]

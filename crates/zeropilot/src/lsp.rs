@@ -12,14 +12,14 @@ use crate::options::{GlobalOptions, ReaderOptions};
 use crate::output::Output;
 
 pub(crate) const AFTER_HELP: &str = "\
-Settings of the editor count before these options.
+Settings of the editor take precedence over these options.
 
 Exit codes: 0 success, 2 failure";
 
 /// The arguments of `zeropilot lsp`.
 #[derive(Debug, Args)]
 pub(crate) struct LspCommand {
-    /// Speak over standard input and output, the only way there is; editors pass it
+    /// Use standard input and output (the only transport; editors pass this option)
     #[arg(long)]
     pub(crate) stdio: bool,
     #[command(flatten)]

@@ -31,7 +31,7 @@ Examples:
   zeropilot memory --model Qwen3-30B-A3B --gpus 5x44GB --method lora --compare
   zeropilot memory --model t5-3b --gpus 1x24GB --stage 3 --offload --timeline
 
-Exit codes: 0 it fits or no memory was given, 1 it does not or may not fit, 2 the question could not be answered";
+Exit codes: 0 it fits or the GPU memory is unknown, 1 it does not or may not fit, 2 no answer: invalid options or files";
 
 /// The arguments of `zeropilot memory`.
 #[derive(Debug, Args)]
@@ -39,16 +39,16 @@ Exit codes: 0 it fits or no memory was given, 1 it does not or may not fit, 2 th
 pub(crate) struct MemoryCommand {
     #[command(flatten)]
     job: JobOptions,
-    /// DeepSpeed config; otherwise made from --stage, --offload and --precision
+    /// DeepSpeed config; if omitted, built from --stage, --offload and --precision
     #[arg(long, value_name = "FILE", conflicts_with_all = ["stage", "offload", "without_deepspeed"])]
     config: Option<PathBuf>,
-    /// Show all stages and offloads side by side
+    /// Show all stages and offload options side by side
     #[arg(long, conflicts_with_all = ["config", "timeline", "svg", "without_deepspeed"])]
     compare: bool,
     /// Draw the step in the terminal
     #[arg(long)]
     timeline: bool,
-    /// Write a picture of the step to this file
+    /// Write an SVG chart of the step to this file
     #[arg(long, value_name = "FILE")]
     svg: Option<PathBuf>,
     #[command(flatten)]

@@ -18,13 +18,13 @@ pub(crate) const EXIT_CODES: &str = "Exit codes: 0 success, 2 failure";
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Global options")]
 pub(crate) struct GlobalOptions {
-    /// Language of all text; otherwise taken from LC_ALL, LC_MESSAGES or LANG
+    /// Language of all text; if omitted, from LC_ALL, LC_MESSAGES or LANG
     #[arg(long, global = true, value_name = "LANGUAGE")]
     pub(crate) lang: Option<LanguageName>,
-    /// When to use colors; NO_COLOR is honored
+    /// When to use colors; `auto` respects NO_COLOR
     #[arg(long, global = true, value_name = "WHEN", default_value = "auto")]
     pub(crate) color: ColorChoice,
-    /// Use no zeropilot.toml and no [tool.zeropilot] of pyproject.toml
+    /// Ignore zeropilot.toml and [tool.zeropilot] in pyproject.toml
     #[arg(long, global = true)]
     pub(crate) no_settings: bool,
     /// Print only findings
@@ -55,10 +55,10 @@ pub(crate) struct FormatOptions {
 /// Formats of results.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
 enum TextOrJson {
-    /// Text for people
+    /// Text
     #[default]
     Human,
-    /// JSON for programs
+    /// JSON
     Json,
 }
 
@@ -77,13 +77,13 @@ impl FormatOptions {
 /// Who reads a config, on how many ranks; what an editor sets counts before these.
 #[derive(Debug, Args)]
 pub(crate) struct ReaderOptions {
-    /// How many ranks (GPUs) the run has
+    /// Number of ranks (GPUs) of the run
     #[arg(long, value_name = "N")]
     pub(crate) world_size: Option<NonZeroUsize>,
     /// DeepSpeed version that reads the config; otherwise the installed one, or the newest known
     #[arg(long, value_name = "VERSION")]
     pub(crate) deepspeed_version: Option<String>,
-    /// Who reads the config; otherwise guessed: `hf-trainer` if it says "auto", else `deepspeed`
+    /// Framework that reads the config; if omitted, zeropilot guesses `hf-trainer` if it contains "auto", otherwise `deepspeed`
     #[arg(long, value_name = "NAME", value_parser = parsers::front_end())]
     pub(crate) front_end: Option<FrontEnd>,
 }
@@ -91,7 +91,7 @@ pub(crate) struct ReaderOptions {
 /// A machine that was measured.
 #[derive(Debug, Args)]
 pub(crate) struct MachineOption {
-    /// Machine profile that `zeropilot calibrate` wrote; otherwise that of this machine, if it is about these GPUs
+    /// Machine profile from `zeropilot calibrate`; if omitted, the profile of this machine if it has the same GPUs
     #[arg(long, value_name = "FILE")]
     pub(crate) machine: Option<PathBuf>,
 }
@@ -102,7 +102,7 @@ pub(crate) struct JobOptions {
     /// Training job: launch script, training script, YAML of a framework, DeepSpeed config or directory; or a model
     #[arg(value_name = "JOB", required_unless_present_any = ["model", "params"])]
     pub(crate) job: Option<String>,
-    /// Which run, if the job starts several; the first is 1
+    /// Number of the run, if the job starts several (the first is 1)
     #[arg(long, value_name = "N")]
     pub(crate) launch: Option<usize>,
     /// Model: built-in name, directory, config.json or Hugging Face ID; otherwise the one in the job
@@ -115,7 +115,7 @@ pub(crate) struct JobOptions {
 /// A model that is not known: what it is like, or how large it is.
 #[derive(Debug, Args, Default)]
 pub(crate) struct LikenessOptions {
-    /// Family whose structure stands in for that of the model; the sizes come from its config.json
+    /// Model family to use instead of an unknown one; the sizes come from the model's config.json
     #[arg(long, value_name = "FAMILY", conflicts_with = "params")]
     pub(crate) like: Option<String>,
     /// Parameters of a model that has no config yet, such as `8B`

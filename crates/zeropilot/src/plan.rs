@@ -31,7 +31,7 @@ Examples:
   zeropilot plan train.sh --gpus A100-80G --diff > strategy.patch
   zeropilot plan --model qwen3-8b --gpus 4x8xH100 --objective cost --tokens 10B --cost 2.5/gpu-hour
 
-Exit codes: 0 something fits, 1 nothing does, 2 the question could not be answered";
+Exit codes: 0 a strategy fits, 1 none fits, 2 no answer: invalid options or files";
 
 /// The arguments of `zeropilot plan`.
 #[derive(Debug, Args)]

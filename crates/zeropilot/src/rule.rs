@@ -16,7 +16,7 @@ pub(crate) struct RuleCommand {
     /// Codes or names of rules, such as B03 or micro-batch-zero; a letter such as B, or nothing, lists rules in a line each
     #[arg(value_name = "CODE")]
     pub(crate) codes: Vec<String>,
-    /// Every rule there is
+    /// Print every rule in full
     #[arg(long, conflicts_with = "codes")]
     pub(crate) all: bool,
     #[command(flatten)]

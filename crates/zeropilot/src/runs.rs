@@ -20,7 +20,7 @@ use crate::records::{home, named_or_home};
 /// The arguments of `zeropilot runs`.
 #[derive(Debug, Args)]
 pub(crate) struct RunsCommand {
-    /// Where records are; otherwise ZEROPILOT_RUNS or the user's directory for state
+    /// Directory of the records; if omitted, ZEROPILOT_RUNS or the user's state directory
     #[arg(long, value_name = "DIR")]
     pub(crate) runs: Option<PathBuf>,
     #[command(flatten)]
@@ -30,10 +30,10 @@ pub(crate) struct RunsCommand {
 /// The arguments of `zeropilot report`.
 #[derive(Debug, Args)]
 pub(crate) struct ReportCommand {
-    /// A run by its name or directory; otherwise the last
+    /// Name or directory of a run; if omitted, the last run
     #[arg(value_name = "RUN")]
     pub(crate) run: Option<PathBuf>,
-    /// Write the page into this file; otherwise `report.html` in the record
+    /// Write the report to this file; if omitted, `report.html` in the record
     #[arg(long, short, value_name = "FILE")]
     pub(crate) output: Option<PathBuf>,
 }

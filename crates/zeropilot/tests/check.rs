@@ -423,5 +423,5 @@ fn the_version_is_noted_only_where_results_do_not_show_it() {
     assert!(usual.stdout.contains("for DeepSpeed 0.19.8"), "{}", usual.stdout);
     let near =
         bench.run(&["check", "ds.json", "--world-size", "8", "--deepspeed-version", "0.17.4"]);
-    assert!(near.stderr.contains("by the rules of 0.17.6"), "{}", near.stderr);
+    assert!(near.stderr.contains("with the rules of 0.17.6"), "{}", near.stderr);
 }

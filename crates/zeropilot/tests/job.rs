@@ -68,7 +68,7 @@ fn what_the_script_does_not_settle_is_said_and_not_guessed() {
     let directory = directory(&[("a.sh", script), ("train.py", ""), ("conf/ds.json", CONFIG)]);
     let (code, stdout) = run(&directory, &["check", "a.sh"]);
     assert_eq!(code, 0, "{stdout}");
-    let head = "a.sh: `torchrun` starts a number of ranks that the script does not settle with conf/ds.json (known only at run time: max_steps)\n";
+    let head = "a.sh: `torchrun` starts an unknown number of ranks with conf/ds.json (known only at run time: max_steps)\n";
     assert!(stdout.starts_with(head), "{stdout}");
     let (_, chinese) = run(&directory, &["check", "a.sh", "--lang", "zh"]);
     assert!(chinese.contains("若干 rank（脚本里看不出个数）"), "{chinese}");
@@ -80,7 +80,7 @@ fn a_script_without_a_config_to_check_is_not_called_accepted() {
     let directory = directory(&[("a.sh", open), ("b.sh", "echo hello\n")]);
     for name in ["a.sh", "b.sh"] {
         let (code, stdout) = run(&directory, &["check", name]);
-        let last = "1 file: 0 accepted, 0 rejected, 1 without a config that could be checked; nothing found\n";
+        let last = "1 file: 0 accepted, 0 rejected, 1 without a config to check; nothing found\n";
         assert_eq!(code, 0);
         assert!(stdout.ends_with(last), "{stdout}");
     }
@@ -96,8 +96,7 @@ fn defaults_of_a_script_hold_and_other_ranks_are_named() {
     let two = ["check", "a.sh", "--front-end", "deepspeed", "--world-size", "2"];
     let (code, stdout) = run(&directory, &two);
     assert_eq!(code, 0, "{stdout}");
-    let head =
-        "a.sh: `deepspeed` starts 4 ranks with ds.json, checked for 2 as --world-size says\n";
+    let head = "a.sh: `deepspeed` starts 4 ranks with ds.json, checked for 2 (--world-size)\n";
     assert!(stdout.starts_with(head), "{stdout}");
 }
 
@@ -245,7 +244,7 @@ engine, _, _, _ = deepspeed.initialize(model=model, config=config, optimizer=tor
     let open = script.replace("7,", "size,");
     fs::write(directory.path().join("t.py"), open).expect("a file");
     let (code, stdout) = run(&directory, &["check", "a.sh"]);
-    let head = "a.sh: `deepspeed` starts 2 ranks with a config that only the run knows\n";
+    let head = "a.sh: `deepspeed` starts 2 ranks with a config known only at run time\n";
     assert_eq!(code, 0, "{stdout}");
     assert!(stdout.starts_with(head), "{stdout}");
 }
@@ -337,7 +336,7 @@ fn a_training_script_that_is_not_there_is_named() {
         ("ds.json", CONFIG),
     ]);
     let (_, human) = run(&directory, &["check", "a.sh"]);
-    let head = "a.sh: `torchrun` starts 2 ranks with ds.json; missing.py was not found, so the arguments in it were not read\n";
+    let head = "a.sh: `torchrun` starts 2 ranks with ds.json; zeropilot did not find missing.py and could not read the arguments in it\n";
     assert!(human.starts_with(head), "{human}");
 }
 

@@ -48,7 +48,7 @@ fn a_profile_of_processors_times_a_step() {
     let said = text(&output.stdout);
     assert!(said.contains("2 CPU ranks") && said.contains("host memory of a rank"), "{said}");
     assert!(said.contains("51 per rank") && !said.contains("MFU"), "{said}");
-    assert!(said.contains("2 ranks measured on this machine"), "{said}");
+    assert!(said.contains("2 ranks on this machine"), "{said}");
 }
 
 #[test]
@@ -56,8 +56,8 @@ fn what_a_profile_does_not_know_is_refused_with_a_way_out() {
     let (cpu, h100) = (profile("cpu.json"), profile("h100.json"));
     let config = profile("README.md");
     let cases: [(&[&str], [&str; 2]); 6] = [
-        (&["memory", "--machine", &cpu], ["memory of GPUs", "GPU 显存"]),
-        (&["plan", "--machine", &cpu], ["memory of GPUs", "GPU 显存"]),
+        (&["memory", "--machine", &cpu], ["GPU memory", "GPU 显存"]),
+        (&["plan", "--machine", &cpu], ["GPU memory", "GPU 显存"]),
         (&["simulate", "--machine", &cpu, "--gpus", "4"], ["calibrate --ranks 4"; 2]),
         (&["simulate", "--machine", &h100, "--gpus", "8xA100-80G"], ["H100 80GB HBM3"; 2]),
         (&["simulate", "--machine", &config], ["not a machine profile", "不是机器实测文件"]),
@@ -101,7 +101,7 @@ fn the_profile_of_this_machine_is_found_and_serves_its_own_gpus_only() {
         let arguments = [&["simulate", "--gpus", gpus][..], &SMALL].concat();
         text(&zeropilot(home.path(), &arguments).stdout)
     };
-    assert!(asked("8xA100-80G").contains("8 ranks measured on this machine"));
+    assert!(asked("8xA100-80G").contains("8 ranks on this machine"));
     // Calls between nodes were not measured.
     assert!(asked("2x8xA100-80G").contains("links were not measured"));
     assert!(!asked("8xH100").contains("measured"));

@@ -140,7 +140,7 @@ fn cost_leaves_gpus_aside_whose_links_cost_more_than_they_bring() {
 
 #[test]
 fn cost_needs_to_know_the_card() {
-    for (language, words) in [("en", "name the card"), ("zh", "写明型号")] {
+    for (language, words) in [("en", "name the GPU model"), ("zh", "写明型号")] {
         let output = Command::new(env!("CARGO_BIN_EXE_zeropilot"))
             .env_clear()
             .args(["--lang", language, "plan", "--model", "qwen3-8b", "--gpus", "5x44GB"])

@@ -179,7 +179,7 @@ fn what_no_patch_can_change_is_named_with_its_place() {
             && line.ends_with(" (by hand)")
     };
     assert!(text.lines().any(by_hand), "{text}");
-    assert!(text.contains("The patch below is a part of the change"), "{text}");
+    assert!(text.contains("The patch below is only part of the change"), "{text}");
     let output = zeropilot(directory.path(), &["plan", "gpt2", "--gpus", "A100-80G", "--diff"]);
     let problem = String::from_utf8_lossy(&output.stderr).into_owned();
     assert_eq!(output.status.code(), Some(2));

@@ -34,7 +34,7 @@ fn a_page_shows_the_words_of_the_finding_its_example_yields() {
     let run = run(&["rule", "v01"]);
     assert_eq!((run.code, run.stderr.as_str()), (0, ""));
     for piece in [
-        "V01 removed-feature (error, engine versions)",
+        "V01 removed-feature (error, DeepSpeed versions)",
         r#"    {"train_batch_size": 8, "amp": {"enabled": false}}"#,
         "error: DeepSpeed 0.19.8 has removed `amp` and rejects the key, even if it is off",
         "fix: remove the key (safe)",

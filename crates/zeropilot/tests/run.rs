@@ -80,7 +80,7 @@ fn a_lower_rung_goes_on_from_the_checkpoint_if_the_engine_can_load_it() {
     let attempts = verdict["attempts"].as_array().expect("attempts");
     assert_eq!(attempts.len(), 2, "{verdict:#}");
     assert_eq!(attempts[0]["cause"], "out_of_memory");
-    assert!(job.printed().contains("were predicted"), "measured and predicted are compared");
+    assert!(job.printed().contains("zeropilot predicted"), "measured and predicted are compared");
     let resumed = attempts[1]["resumed_from"].as_str().expect("a checkpoint");
     assert!(resumed.contains("global_step"), "{resumed}");
     // The second attempt begins behind the checkpoint: three steps are made once, and all five in the end.

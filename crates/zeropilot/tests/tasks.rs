@@ -337,27 +337,27 @@ fn a_task_that_makes_no_sense_says_what_to_do() {
     for (more, problem) in [
         (&["--task", "gkd"][..], "needs a teacher"),
         (&["--task", "gkd", "--teacher", "qwen3-8b"][..], "128256 tokens and the teacher 151936"),
-        (&["--teacher", "qwen3-8b"][..], "`--teacher` means nothing to `--task sft`"),
+        (&["--teacher", "qwen3-8b"][..], "`--teacher` has no effect with `--task sft`"),
         (&["--task", "dpo", "--reference", "adapters-off"][..], "needs adapters"),
-        (&["--task", "orpo", "--reference", "copy"][..], "means nothing to `--task orpo`"),
+        (&["--task", "orpo", "--reference", "copy"][..], "has no effect with `--task orpo`"),
         (
             &["--task", "dpo", "--completion-len", "4096", "--seq-len", "2048"][..],
             "more than the 2048 tokens",
         ),
-        (&["--task", "grpo", "--vllm-sleep"][..], "`--vllm-sleep` means nothing"),
+        (&["--task", "grpo", "--vllm-sleep"][..], "`--vllm-sleep` has no effect"),
         (
             &["--task", "grpo", "--rollout", "vllm", "--vllm-tensor-parallel-size", "0"][..],
             "`--vllm-tensor-parallel-size` is 0",
         ),
         (&["--task", "ppo", "--rollout-batch", "0"][..], "`--rollout-batch` is 0"),
         (&["--task", "ppo", "--reference", "none"][..], "needs a reference"),
-        (&["--task", "ppo", "--rollout", "vllm"][..], "`--rollout` means nothing"),
+        (&["--task", "ppo", "--rollout", "vllm"][..], "`--rollout` has no effect"),
         (&["--task", "ppo", "--trainer", "llamafactory"][..], "a value head on the policy"),
-        (&["--task", "grpo", "--critic", "qwen3-8b"][..], "`--critic` means nothing"),
-        (&["--task", "dpo", "--reward-model", "qwen3-8b"][..], "`--reward-model` means nothing"),
+        (&["--task", "grpo", "--critic", "qwen3-8b"][..], "`--critic` has no effect"),
+        (&["--task", "dpo", "--reward-model", "qwen3-8b"][..], "`--reward-model` has no effect"),
         (
             &["--task", "grpo", "--rollout", "vllm", "--vllm-gpu-memory-utilization", "1.5"][..],
-            "cannot take 1.5 of a GPU",
+            "cannot use 1.5 of a GPU",
         ),
         (
             &["--task", "grpo", "--rollout", "vllm", "--vllm-tensor-parallel-size", "3"][..],
@@ -563,7 +563,7 @@ fn what_no_answer_follows_of_a_job_is_named() {
             ),
             "the other models and the loss of this task",
         ),
-        (trl("PPO", "num_mini_batches=2", "").1, "several optimizer steps over one rollout"),
+        (trl("PPO", "num_mini_batches=2", "").1, "several optimizer steps per rollout"),
         (trl("PPO", "", "").1, "do not read `gradient_checkpointing`"),
         (trl("DPO", "use_liger_kernel=True", "").1, "fused loss of this task"),
     ] {

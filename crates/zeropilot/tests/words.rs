@@ -43,7 +43,7 @@ fn results_that_cannot_be_written_are_an_error_of_every_verb() {
         command.env("ZEROPILOT_RUNS", bench.path()).stdout(File::create("/dev/full").expect("it"));
         let run = Run::from(command.stderr(Stdio::piped()).output().expect("the binary runs"));
         assert_eq!(run.code, 2, "{arguments:?}: {}", run.stderr);
-        assert!(run.stderr.contains("error: the results cannot be written"), "{}", run.stderr);
+        assert!(run.stderr.contains("error: cannot write the results"), "{}", run.stderr);
     }
 }
 

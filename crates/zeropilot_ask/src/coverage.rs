@@ -71,16 +71,16 @@ pub(crate) fn explain_split(not_modelled: &mut [NotModelled], problem: NotFollow
             ("for Llama, Mistral, Qwen2 and Qwen3 only", "只支持 Llama、Mistral、Qwen2 和 Qwen3")
         }
         NotFollowed::Uneven => (
-            "only where it divides heads, feed-forward width and vocabulary evenly",
+            "only if it divides heads, feed-forward width and vocabulary evenly",
             "只支持注意力头数、前馈层宽度和词表都能整除的情况",
         ),
-        NotFollowed::Frozen => ("only where every parameter is trained", "只支持全参数训练"),
+        NotFollowed::Frozen => ("only if every parameter is trained", "只支持全参数训练"),
         NotFollowed::Recipe => (
             "only for supervised training on text with the model's own loss",
             "只支持文本监督微调，且使用模型自带的损失",
         ),
         NotFollowed::WholeTiedHead => (
-            "not where `vocab_parallel_lm_head` is false and embedding and output layer are tied",
+            "not if `vocab_parallel_lm_head` is false and embedding and output layer are tied",
             "不支持词嵌入与输出层共享权重而 `vocab_parallel_lm_head` 为 false 的情况",
         ),
     };

@@ -19,10 +19,10 @@ pub struct Draft {
 #[derive(Debug, thiserror::Error)]
 pub enum CreateProblem {
     /// The wishes contradict each other.
-    #[error("the wishes contradict each other")]
+    #[error("the options contradict each other")]
     Refused(Vec<Refusal>),
     /// The engine would not take it, or would not read all of it.
-    #[error("the engine would not take it")]
+    #[error("DeepSpeed would reject the config")]
     Findings {
         /// The text.
         text: String,
@@ -36,7 +36,7 @@ pub enum CreateProblem {
 ///
 /// # Errors
 ///
-/// If the wishes contradict each other, or the engine would not take the result.
+/// If the options contradict each other, or the engine would not take the result.
 pub fn create(
     request: &Request,
     version: EngineVersion,

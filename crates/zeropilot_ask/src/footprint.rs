@@ -17,7 +17,7 @@ pub struct Footprint {
     pub node: Estimate,
     /// What goes over links and buses in a step.
     pub traffic: Traffic,
-    /// How long a step takes; `None` if the speed of the GPUs is not known.
+    /// How long a step takes; `None` if the speed of the GPUs is unknown.
     pub time: Option<Estimated>,
     /// Sequences of a step over all GPUs.
     pub sequences: u64,

@@ -60,7 +60,7 @@ pub struct ScriptArguments {
     #[serde(deserialize_with = "number")]
     #[cfg_attr(feature = "clap", arg(long, value_name = "X", value_parser = parsers::number))]
     pub max_grad_norm: Option<Number>,
-    /// Warm-up: steps if 1 or more, a share of all steps below 1
+    /// Warmup: number of steps if 1 or more, fraction of all steps if below 1
     #[serde(deserialize_with = "number")]
     #[cfg_attr(feature = "clap", arg(long, value_name = "X", value_parser = parsers::number))]
     pub warmup_steps: Option<Number>,

@@ -49,7 +49,7 @@ pub enum MachinesProblem {
     #[error("`gpus` is missing")]
     NoGpus,
     /// Not the GPUs.
-    #[error("`{text}` names no GPUs")]
+    #[error("`{text}` does not describe GPUs")]
     Gpus {
         /// What was given.
         text: String,
@@ -57,7 +57,7 @@ pub enum MachinesProblem {
         error: GpusError,
     },
     /// Not the network.
-    #[error("`{text}` names no network")]
+    #[error("`{text}` does not describe a network")]
     Network {
         /// What was given.
         text: String,
@@ -65,16 +65,16 @@ pub enum MachinesProblem {
         error: NetworkError,
     },
     /// Less memory than a host can have.
-    #[error("{0} is no memory of a host")]
+    #[error("{0} is not a plausible host memory")]
     HostRam(Bytes),
     /// Not the drives.
-    #[error("`{text}` is no pair of rates")]
+    #[error("`{text}` is not a pair of rates")]
     Nvme {
         /// What was given.
         text: String,
     },
     /// The profile is of another device.
-    #[error("the machine profile is of {measured}, not of {asked}")]
+    #[error("the machine profile describes {measured}, not {asked}")]
     OtherDevice {
         /// What was measured.
         measured: String,
@@ -90,7 +90,7 @@ pub enum MachinesProblem {
         measured: Vec<u64>,
     },
     /// A profile of processors says nothing about the memory of GPUs.
-    #[error("the machine profile is of processors")]
+    #[error("the machine profile describes CPUs")]
     NoGpuMeasured,
 }
 

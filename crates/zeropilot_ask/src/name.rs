@@ -32,16 +32,16 @@ pub enum Offload {
 #[cfg_attr(feature = "clap", derive(clap::ValueEnum))]
 #[serde(rename_all = "kebab-case")]
 pub enum FusedLoss {
-    /// Compute whole logits
+    /// Compute all logits at once
     #[default]
     No,
     /// Use Liger's fused loss
     Yes,
-    /// Use TRL's own head, which its SFTTrainer has since 1.15: logits tile by tile
+    /// Use the fused head of TRL's SFTTrainer (since 1.15), which computes logits in tiles
     Trl,
-    /// Use DeepSpeed's `sequence_tiled_compute`: logits shard by shard, in backward again
+    /// Use DeepSpeed's `sequence_tiled_compute`, which computes logits in shards and again in the backward pass
     SequenceTiled,
-    /// Use DeepSpeed's `TiledFusedLogitsLoss`: logits shard by shard, backward inside forward
+    /// Use DeepSpeed's `TiledFusedLogitsLoss`, which computes logits and their gradients in shards in the forward pass
     TiledFused,
     /// Let `plan` choose
     Either,
@@ -79,12 +79,12 @@ where
 #[cfg_attr(feature = "clap", derive(clap::ValueEnum))]
 #[serde(rename_all = "lowercase")]
 pub enum Objective {
-    /// The least time for a sequence.
+    /// Lowest time per sequence.
     #[default]
     Time,
-    /// The least GPU time for a sequence, if need be on fewer GPUs.
+    /// Lowest GPU time per sequence, on fewer GPUs if that is cheaper.
     Cost,
-    /// The most free memory.
+    /// Most free memory.
     Memory,
 }
 
@@ -93,9 +93,9 @@ pub enum Objective {
 #[cfg_attr(feature = "clap", derive(clap::ValueEnum))]
 #[serde(rename_all = "lowercase")]
 pub enum Load {
-    /// Under zero.Init: never whole
+    /// Under zero.Init: no rank loads the whole model
     Partitioned,
-    /// Every rank the whole model in host memory
+    /// Every rank loads the whole model in host memory
     Whole,
 }
 
@@ -110,7 +110,7 @@ pub enum Precision {
     Fp16,
     /// 16 bit
     Bf16,
-    /// 8 bit on top of bf16
+    /// 8-bit matrix products, otherwise bf16
     Fp8,
 }
 
@@ -160,11 +160,11 @@ impl Serialize for ImageChoice {
 #[cfg_attr(feature = "clap", derive(clap::ValueEnum))]
 #[serde(rename_all = "lowercase")]
 pub enum PartName {
-    /// What sees; of Qwen-VL, with its merger
+    /// Vision tower; for Qwen-VL, including its merger
     Vision,
-    /// What hears
+    /// Audio tower
     Audio,
-    /// What joins it to the language model
+    /// Projector between a tower and the language model
     Projector,
     /// The language model
     Language,

@@ -51,13 +51,13 @@ pub struct PlanRequest {
     /// Global batch size: samples per optimizer step on all GPUs, the same for every strategy
     #[cfg_attr(feature = "clap", arg(long, value_name = "N"))]
     pub global_batch: Option<NonZeroU64>,
-    /// Number format of the model; fp16 on GPUs without bf16 [default: bf16]
+    /// Precision of the model; fp16 on GPUs without bf16 [default: bf16]
     #[cfg_attr(feature = "clap", arg(long, value_name = "FORMAT"))]
     pub precision: Option<NumberFormat>,
-    /// Find the longest sequence that fits, and the changes of the script that reach it
+    /// Find the longest sequence that fits, and the script changes that it needs
     #[cfg_attr(feature = "clap", arg(long, conflicts_with = "seq_len"))]
     pub max_seq_len: bool,
-    /// Directory on a local disk where states may be kept
+    /// Directory on a local disk for NVMe offload
     #[cfg_attr(feature = "clap", arg(long, value_name = "DIR"))]
     pub nvme_path: Option<String>,
     /// Rank strategies by step time, by the cost of the run (on fewer GPUs if that is cheaper), or by free memory [default: time]
@@ -66,7 +66,7 @@ pub struct PlanRequest {
     /// What is to be finished, to know what it costs.
     #[cfg_attr(feature = "clap", command(flatten))]
     pub bill: Option<BillRequest>,
-    /// Program that will read the config [default: deepspeed]
+    /// Framework that reads the config [default: deepspeed]
     #[serde(rename = "for", deserialize_with = "size::word")]
     #[cfg_attr(feature = "clap", arg(long = "for", value_name = "PROGRAM", value_parser = parsers::target()))]
     pub target: Option<Target>,

@@ -306,13 +306,13 @@ impl Provenance {
         let name = task.and_then(|task| task.value.as_str()).unwrap_or_default().to_owned();
         let written = format!("task {name}");
         let generation = not_modelled(
-            "the time of generation (`generate` or vLLM); only the gathers around it are timed",
+            "generation time (`generate` or vLLM); zeropilot times only the gathers around it",
             "生成（`generate` 或 vLLM）所花的时间；只计了它前后的聚合",
             &written,
             Direction::Higher,
         );
         let again = not_modelled(
-            "steps that learn again from the same completions (`num_ppo_epochs`): the passes of reference, value and reward model are timed in every step",
+            "several steps on the same completions (`num_ppo_epochs`): zeropilot times the passes of reference, value and reward model in every step",
             "对同一批补全的重复学习（`num_ppo_epochs`）：参考模型、价值模型和奖励模型的前向每一步都计了时间",
             &written,
             Direction::Lower,
@@ -485,8 +485,8 @@ fn unseen(model: &Model) -> Option<NotModelled> {
         return None;
     }
     Some(not_modelled(
-        "what the model sees or hears: its weights are counted, the activations of its tower and the tokens of images or \
-         sound are not",
+        "image or audio input: zeropilot counts the weights, but not the activations of the tower or the tokens of \
+         images or sound",
         "图像或声音输入：权重已计入，但视觉/音频塔的激活值和相应的 token 没有计入",
         family.model_type(),
         Direction::Higher,
@@ -501,28 +501,28 @@ fn base(model: &Model, training: &Training) -> Option<NotModelled> {
     }
     let (en, zh, direction) = match (training.method(), base.adapters()) {
         (MethodName::Full, _) => (
-            "the quantization of the model: weights that are trained are counted in the format of training",
+            "the quantization of the model: zeropilot counts trained weights in the training precision",
             "模型的量化：要训练的权重按训练精度计入",
             Direction::Either,
         ),
         (_, Adapters::NotTrainable) => (
-            "the quantization of the model: transformers trains no adapters on such a base, so it is counted unquantized",
+            "the quantization of the model: transformers cannot train adapters on such a base, so zeropilot counts it unquantized",
             "模型的量化：transformers 不支持在这种基座上训练 LoRA，按未量化计入",
             Direction::Lower,
         ),
         (_, Adapters::NeedDequantized) => (
-            "the quantization of the model: adapters need its weights in 16 bits (`dequantize=True`), so they are counted so",
+            "the quantization of the model: adapters need its weights in 16 bits (`dequantize=True`), so zeropilot counts 16 bits",
             "模型的量化：训练 LoRA 需要把权重还原为 16 位（`dequantize=True`），按此计入",
             Direction::Either,
         ),
         _ if !base.is_sized() => (
-            "the quantization of the model: its layout is not known here, so it is counted unquantized",
+            "the quantization of the model: zeropilot does not know its layout and counts it unquantized",
             "模型的量化：不清楚这种格式的布局，按未量化计入",
             Direction::Lower,
         ),
         _ if !base.is_of_bitsandbytes() => (
-            "how this quantized base is multiplied: its weights are counted by their format, its kernels as those of \
-             bitsandbytes",
+            "the kernels of this quantized base: zeropilot counts the weights in their format and assumes the \
+             kernels of bitsandbytes",
             "这种量化基座的计算方式：权重按其格式计入，算子按 bitsandbytes 的计入",
             Direction::Either,
         ),
@@ -537,28 +537,28 @@ fn likened(model: &Model) -> Option<NotModelled> {
     let Names::Likeness { of, counted, is_language_only, .. } = model.names() else { return None };
     let (en, zh, direction) = match (is_language_only, counted) {
         (_, CountedFrom::Sizes) => (
-            "the structure of the model: only its sizes are given, so it is counted as a Llama of that size",
+            "the structure of the model: you gave only its sizes, so zeropilot assumes a Llama of that size",
             "模型自身的结构：只给出了尺寸，按同样大小的 Llama 计算",
             Direction::Either,
         ),
         (true, CountedFrom::Tensors) => (
-            "what the model sees or hears: its type is not known, so activations are those of a similar language model",
+            "image or audio input: zeropilot does not know the model type and uses the activations of a similar language model",
             "图像或声音输入：不认识这类模型，激活值按相近的语言模型计算",
             Direction::Higher,
         ),
         (true, _) => (
-            "the parts of the model that see or hear: its type is not known, so only its language model is counted, as a \
+            "vision or audio parts: zeropilot does not know the model type and counts only its language model, like a \
              similar one",
             "模型的视觉/音频部分：不认识这类模型，只按相近的结构计入了语言模型",
             Direction::Higher,
         ),
         (false, CountedFrom::Tensors) => (
-            "the structure of the model: its type is not known, so activations are those of a similar one",
+            "the structure of the model: zeropilot does not know its type and uses the activations of a similar one",
             "模型自身的结构：不认识这类模型，激活值按相近的模型计算",
             Direction::Either,
         ),
         (false, _) => (
-            "the structure of the model: its type is not known, so parameters and activations are those of a similar one",
+            "the structure of the model: zeropilot does not know its type and uses parameters and activations of a similar one",
             "模型自身的结构：不认识这类模型，参数量和激活值按相近的模型计算",
             Direction::Either,
         ),

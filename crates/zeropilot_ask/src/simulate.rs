@@ -64,7 +64,7 @@ pub enum SimulateProblem {
     #[error(transparent)]
     Question(#[from] MemoryProblem),
     /// How fast the GPUs are is not known.
-    #[error("how fast these GPUs compute is not known")]
+    #[error("the speed of these GPUs is unknown")]
     NoSpeed,
     /// These GPUs have no bf16.
     #[error("{card} has no bf16")]
@@ -107,7 +107,7 @@ pub struct Simulated {
 ///
 /// # Errors
 ///
-/// If a part of the question makes no sense, or the speed of the GPUs is not known.
+/// If a part of the question makes no sense, or the speed of the GPUs is unknown.
 pub fn simulate(
     name: &str,
     model: Model,

@@ -81,7 +81,7 @@ impl Software {
         let version = self.trl_version?;
         let chunked = LibraryVersion::new(1, 7)..LibraryVersion::new(1, 15);
         let (en, zh) = (
-            "the chunked loss of this version; that of TRL 1.16 is counted",
+            "the chunked loss of this version; zeropilot counts that of TRL 1.16",
             "该版本的分块 loss；按 TRL 1.16 的 loss 计算",
         );
         let written = format!("trl {version}");
@@ -97,12 +97,12 @@ impl Software {
             let (direction, en, zh) = match one {
                 NotFollowed::Fp32Gradients => (
                     Direction::Either,
-                    "how this version adds gradients up in fp32 in stage 1",
+                    "fp32 gradient accumulation of this version in stage 1",
                     "该版本在 stage 1 下以 fp32 累积梯度的方式",
                 ),
                 NotFollowed::FewLive => (
                     Direction::Either,
-                    "the order in which this version gathers weights where `stage3_max_live_parameters` is low",
+                    "the order in which this version gathers weights if `stage3_max_live_parameters` is low",
                     "`stage3_max_live_parameters` 较小时该版本聚合权重的顺序",
                 ),
             };
@@ -121,12 +121,12 @@ impl Software {
                 all.push(left_out(en, zh, &written, Direction::Either, Origin::Option));
             };
             of_models(
-                "activations of this version; those of transformers 5.22 are counted",
+                "activations of this version; zeropilot counts those of transformers 5.22",
                 "该版本的激活；按 transformers 5.22 的激活计算",
             );
             if model.dimensions().is_some_and(|sizes| sizes.experts.is_some()) {
                 of_models(
-                    "experts as a module each; they are counted as one, as transformers 5 has them",
+                    "one module per expert; zeropilot counts stacked experts, as in transformers 5",
                     "每个专家一个模块；按 transformers 5 的合并专家计算",
                 );
             }

@@ -33,46 +33,46 @@ const LAST_PPO: LibraryVersion = LibraryVersion::new(1, 12);
 #[cfg_attr(feature = "clap", derive(clap::Args), command(next_help_heading = "Task"))]
 #[serde(default, deny_unknown_fields)]
 pub struct TaskRequest {
-    /// What the model is trained for [default: sft]
+    /// Training task [default: sft]
     #[cfg_attr(feature = "clap", arg(long, value_name = "TASK"))]
     pub task: Option<TaskName>,
-    /// Teacher of a distillation, named as `--model` names a model
+    /// Teacher model for distillation, in the form of `--model`
     #[cfg_attr(feature = "clap", arg(long, value_name = "MODEL"))]
     pub teacher: Option<String>,
-    /// Reward model of PPO, GRPO or RLOO on the same GPUs, named as `--model` names a model [default: for ppo one of the shape of the model, otherwise none]
+    /// Reward model of PPO, GRPO or RLOO on the same GPUs, in the form of `--model`; if omitted, a model of the same size for PPO, otherwise none
     #[cfg_attr(feature = "clap", arg(long, value_name = "MODEL"))]
     pub reward_model: Option<String>,
-    /// Value model of PPO, named as `--model` names a model [default: one of the shape of the reward model]
+    /// Value model of PPO, in the form of `--model`; if omitted, one of the same size as the reward model
     #[cfg_attr(feature = "clap", arg(long, value_name = "MODEL", visible_alias = "value-model"))]
     pub critic: Option<String>,
-    /// What DPO, KTO, GRPO, RLOO and PPO compare with [default: copy, adapters-off with LoRA; none for grpo]
+    /// Reference model of DPO, KTO, GRPO, RLOO and PPO; if omitted, `copy`, `adapters-off` with LoRA, `none` for GRPO
     #[cfg_attr(feature = "clap", arg(long, value_name = "WHAT"))]
     pub reference: Option<ReferenceName>,
-    /// Tokens of a completion, out of `--seq-len` [default: half of it where completions are generated, otherwise all tokens count]
+    /// Tokens of a completion, out of `--seq-len`; if omitted, half of it if completions are generated, otherwise all tokens
     #[serde(deserialize_with = "tokens::deserialize")]
     #[cfg_attr(feature = "clap", arg(long, value_name = "N", value_parser = tokens::parse,
         visible_alias = "max-completion-length"))]
     pub completion_len: Option<u64>,
-    /// What generates completions for GRPO, RLOO and GKD [default: generate]
+    /// Backend that generates completions for GRPO, RLOO and GKD [default: generate]
     #[cfg_attr(feature = "clap", arg(long, value_name = "WHAT"))]
     pub rollout: Option<RolloutName>,
-    /// Completions that PPO generates and judges at once on each GPU [default: 64]
+    /// Completions that PPO generates and scores at once on each GPU [default: 64]
     #[cfg_attr(
         feature = "clap",
         arg(long, value_name = "N", visible_alias = "local-rollout-forward-batch-size")
     )]
     pub rollout_batch: Option<u64>,
-    /// Share of each GPU that vLLM takes with `--rollout vllm` [default: 0.3, as TRL; 0.9 for ms-swift]
+    /// Fraction of each GPU that vLLM uses with `--rollout vllm`; if omitted, 0.3 as in TRL, 0.9 for ms-swift
     #[cfg_attr(feature = "clap", arg(long, value_name = "SHARE"))]
     pub vllm_gpu_memory_utilization: Option<f64>,
-    /// vLLM gives its memory back while the model is trained (sleep mode)
+    /// vLLM releases its memory during training (sleep mode)
     #[cfg_attr(feature = "clap", arg(long, value_name = "BOOL", num_args = 0..=1,
         require_equals = true, default_missing_value = "true"))]
     pub vllm_sleep: Option<bool>,
     /// GPUs that share one copy of vLLM's weights [default: 1]
     #[cfg_attr(feature = "clap", arg(long, value_name = "N"))]
     pub vllm_tensor_parallel_size: Option<u64>,
-    /// Whose trainer computes the loss of DPO, KTO, GRPO, RLOO and PPO [default: trl]
+    /// Trainer that computes the loss of DPO, KTO, GRPO, RLOO and PPO [default: trl]
     #[cfg_attr(feature = "clap", arg(long, value_name = "WHOSE"))]
     pub trainer: Option<TrainerName>,
     /// The other models that are named, once they have been found.
@@ -117,7 +117,7 @@ pub enum TaskProblem {
         task: TaskName,
     },
     /// An option that means nothing to the task.
-    #[error("`{option}` means nothing to `{}`", task.name())]
+    #[error("`{option}` has no effect with `{}`", task.name())]
     Unused {
         /// The task.
         task: TaskName,
@@ -144,7 +144,7 @@ pub enum TaskProblem {
         length: u64,
     },
     /// A share of a GPU that is none.
-    #[error("vLLM cannot take {share} of a GPU")]
+    #[error("vLLM cannot use {share} of a GPU")]
     Share {
         /// The share.
         share: String,
@@ -158,7 +158,7 @@ pub enum TaskProblem {
         split: u64,
     },
     /// A share of a GPU that does not hold vLLM's weights.
-    #[error("vLLM's weights take {weights} of a GPU and it may take {share}")]
+    #[error("vLLM's weights take {weights} of a GPU, but it may use only {share}")]
     ShareTooSmall {
         /// Its weights on a GPU.
         weights: Bytes,
@@ -224,7 +224,7 @@ impl TaskRequest {
             && self.trainer.unwrap_or_default() == TrainerName::Trl;
         let (en, zh, written, direction, origin) = if training.fused_loss() == FusedLoss::Yes {
             (
-                "Liger's fused loss of this task: the trainer's own loss is counted",
+                "Liger's fused loss of this task: zeropilot counts the trainer's own loss",
                 "该任务的 Liger 融合 loss：按训练器自己的 loss 计入",
                 "liger".to_owned(),
                 Direction::Lower,
@@ -232,7 +232,7 @@ impl TaskRequest {
             )
         } else if is_of_old_trl {
             (
-                "how this release computes the loss of the task: that of TRL 1.16 is counted",
+                "the loss of the task in this release: zeropilot counts that of TRL 1.16",
                 "该版本计算此任务 loss 的方式：按 TRL 1.16 计入",
                 format!("trl {}", version.map(|it| it.to_string()).unwrap_or_default()),
                 Direction::Either,
@@ -240,7 +240,7 @@ impl TaskRequest {
             )
         } else if is_after_ppo {
             (
-                "this release of TRL, which has no PPOTrainer: that of 1.12 is counted",
+                "this release of TRL, which has no PPOTrainer: zeropilot counts that of 1.12",
                 "该版本的 TRL 已没有 PPOTrainer：按 1.12 的计入",
                 format!("trl {}", version.map(|it| it.to_string()).unwrap_or_default()),
                 Direction::Either,

@@ -46,7 +46,7 @@ pub struct Training {
     #[serde(deserialize_with = "tokens::deserialize")]
     #[cfg_attr(feature = "clap", arg(long, value_name = "N", value_parser = tokens::parse))]
     pub target_len: Option<u64>,
-    /// Size of every image in pixels, such as `1024x768`; `none` for text only [default: 512x512 for a model that sees]
+    /// Size of every image in pixels, such as `1024x768`; `none` for text only; if omitted, 512x512 for a vision model
     #[serde(deserialize_with = "size::word")]
     #[cfg_attr(feature = "clap", arg(long, value_name = "WxH"))]
     pub image: Option<ImageChoice>,
@@ -58,7 +58,7 @@ pub struct Training {
     #[cfg_attr(feature = "clap", arg(long, value_name = "N",
         value_parser = clap::value_parser!(u64).range(1..=MOST_PIXELS)))]
     pub max_pixels: Option<u64>,
-    /// Parts that are not trained, separated by commas; with adapters, parts without any
+    /// Parts to freeze, separated by commas; with adapters, parts that get none
     #[serde(deserialize_with = "name::parts")]
     #[cfg_attr(feature = "clap", arg(long, value_name = "PARTS", value_delimiter = ','))]
     pub freeze: Vec<PartName>,
@@ -73,7 +73,7 @@ pub struct Training {
     /// Parameters to train [default: full]
     #[cfg_attr(feature = "clap", arg(long, value_name = "METHOD"))]
     pub method: Option<MethodName>,
-    /// Format of a QLoRA base [default: that in the model's config.json, otherwise nf4]
+    /// Format of a QLoRA base; if omitted, that in the model's config.json, or nf4
     #[cfg_attr(feature = "clap", arg(long, value_name = "FORMAT"))]
     pub quantization: Option<Quantization>,
     /// Rank of the LoRA adapters [default: 16]
@@ -91,16 +91,16 @@ pub struct Training {
     /// Attention implementation [default: auto]
     #[cfg_attr(feature = "clap", arg(long, value_name = "FORM"))]
     pub attention: Option<Attention>,
-    /// Never hold whole logits: fused as in Liger (`yes`) or TRL (`trl`), or in DeepSpeed's shards [default: no]
+    /// Never store all logits at once: fused loss of Liger (`yes`) or TRL (`trl`), or a tiled loss of DeepSpeed [default: no]
     #[serde(deserialize_with = "name::fused_loss")]
     #[cfg_attr(feature = "clap", arg(long, value_name = "WHETHER", num_args = 0..=1,
         require_equals = true, default_missing_value = "yes"))]
     pub fused_loss: Option<FusedLoss>,
-    /// Shards of DeepSpeed's tiled losses; otherwise as many that the fp32 logits of one take at most 1 GiB
+    /// Shards of DeepSpeed's tiled losses; if omitted, enough that the fp32 logits of one shard take at most 1 GiB
     #[cfg_attr(feature = "clap", arg(long, value_name = "N",
         value_parser = clap::value_parser!(u64).range(1..=MOST_SHARDS)))]
     pub loss_shards: Option<u64>,
-    /// All kernels of Liger: the fused loss, norms, rotary positions and gated activations [default: false]
+    /// Use all Liger kernels: fused loss, norms, rotary embeddings and gated activations [default: false]
     #[cfg_attr(feature = "clap", arg(long, value_name = "BOOL", num_args = 0..=1,
         require_equals = true, default_missing_value = "true"))]
     pub liger: Option<bool>,
@@ -112,18 +112,18 @@ pub struct Training {
     #[cfg_attr(feature = "clap", arg(long, value_name = "BOOL", num_args = 0..=1,
         require_equals = true, default_missing_value = "true"))]
     pub tiled_mlp: Option<bool>,
-    /// Keep what gradient checkpointing saves in host memory; turns gradient checkpointing on [default: false]
+    /// Offload gradient checkpoints to host memory; turns gradient checkpointing on [default: false]
     #[cfg_attr(feature = "clap", arg(long, value_name = "BOOL", num_args = 0..=1,
         require_equals = true, default_missing_value = "true"))]
     pub activation_offload: Option<bool>,
-    /// PyTorch's allocator grows its segments (PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True) [default: false]
+    /// Use expandable segments of PyTorch's allocator (PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True) [default: false]
     #[cfg_attr(feature = "clap", arg(long, value_name = "BOOL", num_args = 0..=1,
         require_equals = true, default_missing_value = "true"))]
     pub expandable_segments: Option<bool>,
     /// Optimizer, if the config names none [default: adamw]
     #[cfg_attr(feature = "clap", arg(long, value_name = "NAME"))]
     pub optimizer: Option<Optimizer>,
-    /// How the model is loaded; otherwise partitioned in stage 3 (zero.Init), whole by every rank in other stages
+    /// How ranks load the model; if omitted, partitioned in stage 3 (zero.Init), the whole model on every rank in other stages
     #[cfg_attr(feature = "clap", arg(long, value_name = "HOW"))]
     pub load: Option<Load>,
     /// What runs it.

@@ -45,7 +45,7 @@ pub enum Warmup {
 /// Headings of the options.
 #[cfg(feature = "clap")]
 mod heading {
-    pub(super) const BATCH: &str = "Batch: micro batch × accumulation × ranks";
+    pub(super) const BATCH: &str = "Batch: micro-batch size × accumulation × ranks";
     pub(super) const OFFLOAD: &str = "Offload";
     pub(super) const PRECISION: &str = "Precision";
     pub(super) const LEARNING: &str = "Optimizer and schedule";
@@ -64,7 +64,7 @@ pub struct Wishes {
     /// ZeRO stage: 1 partitions optimizer states, 2 gradients too, 3 weights too
     #[cfg_attr(feature = "clap", arg(long, value_name = "0-3", value_parser = clap::value_parser!(u8).range(0..=3)))]
     pub stage: Option<u8>,
-    /// Program that will read the config; decides between "auto" and numbers [default: deepspeed]
+    /// Framework that reads the config; determines whether values are "auto" or numbers [default: deepspeed]
     #[serde(rename = "for", deserialize_with = "size::word")]
     #[cfg_attr(feature = "clap", arg(long = "for", value_name = "PROGRAM", value_parser = parsers::target()))]
     pub target: Option<Target>,
@@ -134,7 +134,7 @@ pub struct Wishes {
     /// fp16: double the scale after this many steps without overflow
     #[cfg_attr(feature = "clap", arg(long, value_name = "N", help_heading = heading::PRECISION))]
     pub loss_scale_window: Option<u64>,
-    /// fp16: overflows, in a row or not, at which the scale is halved
+    /// fp16: number of overflows (consecutive or not) after which the scale is halved
     #[cfg_attr(feature = "clap", arg(long, value_name = "N", help_heading = heading::PRECISION))]
     pub hysteresis: Option<u64>,
     /// fp16: lower limit of the scale
@@ -173,7 +173,7 @@ pub struct Wishes {
     /// Write the section `activation_checkpointing`, for models that call deepspeed.checkpointing
     #[cfg_attr(feature = "clap", arg(long, help_heading = heading::SECTIONS))]
     pub activation_checkpointing: bool,
-    /// Partition kept activations over the model-parallel ranks
+    /// Partition saved activations over the model-parallel ranks
     #[cfg_attr(feature = "clap", arg(long, help_heading = heading::SECTIONS))]
     pub partition_activations: bool,
     /// Keep activations in host memory
@@ -188,7 +188,7 @@ pub struct Wishes {
     /// Measure the time of each checkpoint
     #[cfg_attr(feature = "clap", arg(long, help_heading = heading::SECTIONS))]
     pub profile_checkpoints: bool,
-    /// Steps between two lines of DeepSpeed's log
+    /// Steps between progress lines in DeepSpeed's log
     #[cfg_attr(feature = "clap", arg(long, value_name = "N", help_heading = heading::SECTIONS))]
     pub steps_per_print: Option<NonZeroU64>,
     /// Fine-grained keys of `zero_optimization` by their names, those of its sections with the section in front:

@@ -23,7 +23,7 @@ pub struct Network {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum NetworkError {
     /// No such wire.
-    #[error("{0:?} is not a link that is known")]
+    #[error("{0:?} is not a known link")]
     Unknown(String),
     /// A wire inside a node.
     #[error("{0:?} does not connect nodes")]

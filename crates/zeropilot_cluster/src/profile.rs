@@ -239,7 +239,7 @@ impl MachineProfile {
             let needs_calls = self.device.kind == DeviceKind::Cpu && measured.ranks > 1;
             is(
                 !needs_calls || measured.collectives.len() == 4,
-                "`collectives` has to have all four",
+                "`collectives` must have all four",
             )?;
             for rates in measured.rates.values() {
                 let fast = [

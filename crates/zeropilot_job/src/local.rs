@@ -42,13 +42,13 @@ pub enum JobProblem {
     #[error("the file cannot be read")]
     Unreadable(#[source] io::Error),
     /// It is nothing that trains.
-    #[error("the file is no training job")]
+    #[error("the file is not a training job")]
     NotAJob(FileKind),
     /// It starts no training with DeepSpeed.
     #[error("the file starts no training with DeepSpeed")]
     NoLaunch(FileKind),
     /// It starts several runs and none is chosen, or one that it does not start.
-    #[error("the file starts other runs than the one asked for")]
+    #[error("the file does not start the requested run")]
     WhichLaunch {
         /// The one that is chosen, counted from 1.
         wanted: Option<usize>,

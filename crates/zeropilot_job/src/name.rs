@@ -60,10 +60,10 @@ pub enum Quantization {
 #[cfg_attr(feature = "clap", derive(clap::ValueEnum))]
 #[serde(rename_all = "lowercase")]
 pub enum Attention {
-    /// What the model takes by itself
+    /// Default of the model
     #[default]
     Auto,
-    /// Written out, scores kept
+    /// Eager attention, which stores the scores
     Eager,
     /// PyTorch's fused kernels
     Sdpa,
@@ -79,7 +79,7 @@ pub enum Optimizer {
     /// AdamW
     #[default]
     Adamw,
-    /// AdamW of bitsandbytes with eight-bit states
+    /// AdamW of bitsandbytes with 8-bit states
     Adamw8bit,
     /// Adafactor
     Adafactor,
@@ -97,9 +97,9 @@ pub enum TaskName {
     /// Supervised fine-tuning or pre-training: the next token
     #[default]
     Sft,
-    /// Preference between two answers, against a reference (TRL's DPOTrainer)
+    /// Preference between two answers, compared with a reference (TRL's DPOTrainer)
     Dpo,
-    /// Answers that are good or bad, against a reference (TRL's KTOTrainer)
+    /// Answers labeled good or bad, compared with a reference (TRL's KTOTrainer)
     Kto,
     /// Preference without a reference (TRL's ORPOTrainer)
     Orpo,
@@ -107,7 +107,7 @@ pub enum TaskName {
     Cpo,
     /// A reward model (TRL's RewardTrainer)
     Reward,
-    /// Distillation from a teacher: KL of 32-bit logits, written by hand
+    /// Distillation from a teacher: KL divergence of fp32 logits in your own loop
     Distill,
     /// Distillation from a teacher (TRL's GKDTrainer)
     Gkd,
@@ -170,7 +170,7 @@ impl TaskName {
 pub enum ReferenceName {
     /// A frozen copy of the model on the same GPUs
     Copy,
-    /// The model itself with its adapters switched off
+    /// The model itself with its adapters disabled
     AdaptersOff,
     /// Log-probabilities computed before training (precompute_ref_log_probs)
     Precomputed,
@@ -199,12 +199,12 @@ pub enum RolloutName {
 #[cfg_attr(feature = "clap", derive(clap::ValueEnum))]
 #[serde(rename_all = "lowercase")]
 pub enum TrainerName {
-    /// TRL, also below axolotl
+    /// TRL, also as used by axolotl
     #[default]
     Trl,
-    /// ms-swift: log-softmax of 16-bit logits, sequence by sequence
+    /// ms-swift: log-softmax of 16-bit logits, one sequence at a time
     Swift,
-    /// LLaMA-Factory: 32-bit logits, one log-softmax of all of them
+    /// LLaMA-Factory: 32-bit logits, one log-softmax over all of them
     #[cfg_attr(feature = "clap", value(name = "llamafactory"))]
     LlamaFactory,
 }

@@ -32,7 +32,7 @@ const LENGTH_BYTES: u64 = 8;
 #[derive(Debug, thiserror::Error)]
 pub enum HubError {
     /// The text is no hub id.
-    #[error("`{0}` is no hub id such as `Qwen/Qwen3-8B`")]
+    #[error("`{0}` is not a hub id such as `Qwen/Qwen3-8B`")]
     NotAnId(String),
     /// The network is switched off and the cache does not have it.
     #[error("`{0}` is not in the local cache, and `HF_HUB_OFFLINE` is set")]
@@ -50,7 +50,7 @@ pub enum HubError {
         url: String,
     },
     /// The endpoint answers with something else.
-    #[error("`{url}` answers with status {status}")]
+    #[error("`{url}` returned HTTP status {status}")]
     Status {
         /// What was asked for.
         url: String,

@@ -20,9 +20,7 @@ const MOST_RATIO: u64 = 200;
 
 /// What is no size of an image.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error(
-    "`{0}` is not the size of an image: write its width and height in pixels, such as 1024x768"
-)]
+#[error("`{0}` is not an image size: write width and height in pixels, such as 1024x768")]
 pub struct BadImageSize(pub String);
 
 impl FromStr for ImageSize {

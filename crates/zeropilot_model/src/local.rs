@@ -37,7 +37,7 @@ pub enum LocalErrorKind {
     #[error(transparent)]
     Io(#[from] io::Error),
     /// It is larger than such a file can be.
-    #[error("it is larger than such a file can be")]
+    #[error("it is too large for such a file")]
     TooLarge,
     /// It is not UTF-8.
     #[error("it is not UTF-8")]

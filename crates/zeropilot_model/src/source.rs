@@ -15,7 +15,7 @@ pub enum ModelProblem {
     #[error(transparent)]
     Unknown(UnknownModel),
     /// Not in the catalogue, and the hub does not help.
-    #[error("{1}, and the hub does not help")]
+    #[error("{1}, and downloading it from the hub failed")]
     Hub(#[source] Box<HubError>, UnknownModel),
     /// A directory that cannot be used.
     #[error(transparent)]

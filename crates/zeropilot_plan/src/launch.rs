@@ -137,7 +137,7 @@ pub struct LaunchCommand {
 
 /// A word that no shell can hold.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("{0:?} has a zero byte in it, which no command line can carry")]
+#[error("{0:?} contains a zero byte, which a command line cannot contain")]
 pub struct NotAShellWord(pub String);
 
 impl LaunchCommand {

@@ -147,7 +147,10 @@ fn lock(directory: &Path) -> io::Result<File> {
     if let Err(error) = flock(&lock, FlockOperation::NonBlockingLockExclusive)
         && error == Errno::WOULDBLOCK
     {
-        return Err(io::Error::new(io::ErrorKind::ResourceBusy, "another run writes there"));
+        return Err(io::Error::new(
+            io::ErrorKind::ResourceBusy,
+            "another run writes to this directory",
+        ));
     }
     Ok(lock)
 }

@@ -7,7 +7,7 @@ pub enum ParseQuantityError {
     #[error("`{0}` does not start with a number")]
     NoNumber(String),
     /// A unit that is not known here.
-    #[error("`{unit}` is not a unit; known are {known}")]
+    #[error("`{unit}` is not a unit; known units are {known}")]
     UnknownUnit {
         /// What was written.
         unit: String,

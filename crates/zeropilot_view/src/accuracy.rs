@@ -195,20 +195,20 @@ impl<'a> OwnRunsReport<'a> {
             let [least, median, most] = [least, median, most].map(percent);
             text += &tr!(
                 language,
-                "{name}, {what}: measured {median} against predicted (median; {least} to {most}; different jobs: {jobs})\n",
+                "{name}, {what}: measured ÷ predicted {median} (median; {least} to {most}; different jobs: {jobs})\n",
                 "{name}，{what}：实测比预测 {median}（中位数；{least} 到 {most}；不同任务：{jobs} 个）\n"
             );
             text += &if jobs >= ENOUGH {
                 tr!(
                     language,
-                    "  bounds of later predictions for {name} rest on these runs\n",
+                    "  these runs set the bounds of later predictions for {name}\n",
                     "  以后对 {name} 的预测，上下界以这些运行为准\n"
                 )
             } else {
                 tr!(
                     language,
-                    ("  bounds of later predictions are widened where these runs lie outside; from {ENOUGH} different jobs on \
-                      they rest on your runs alone\n"),
+                    ("  runs outside the bounds widen them for later predictions; with {ENOUGH} or more different jobs, the \
+                      bounds come from your runs alone\n"),
                     ("  如果这些运行超出上下界，以后的预测会相应放宽上下界；满 {ENOUGH} 个不同任务后，上下界完全以你的运行为准\n")
                 )
             };
@@ -221,7 +221,7 @@ impl<'a> OwnRunsReport<'a> {
 pub fn nothing_to_export(language: Language) -> String {
     tr!(
         language,
-        "no run on GPUs can be exported yet; runs on processors are not part of the collection",
+        "no run on GPUs to export yet; the collection does not include runs on CPUs",
         "还没有可以导出的 GPU 运行；数据集不收录在 CPU 上的运行"
     )
 }

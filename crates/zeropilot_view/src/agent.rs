@@ -10,7 +10,7 @@ use crate::{escaped, system};
 /// When to call which tool.
 pub fn instructions(language: Language) -> &'static str {
     Text::new(
-        "zeropilot answers questions about DeepSpeed ZeRO training before a GPU is used; it never starts a training. Call `plan` to find the stage, offload and batch that fit a model on some GPUs; `memory` and `simulate` to predict GPU memory and step time of a given strategy or job; `check` before a DeepSpeed config or launch script is run; `diagnose` with the log of a run that ended with CUDA out of memory; `explain` and `rule` for what a config key or a rule means. A job is a launch script, a training script, the YAML of a framework or a DeepSpeed config, as a path. Predictions have bounds: report them together with the number, and pass on what an answer lists as assumed or not modelled.",
+        "zeropilot answers questions about DeepSpeed ZeRO training before you use a GPU; it never starts a training run. Call `plan` to find the ZeRO stage, offload and batch size with which a model fits on given GPUs; `memory` and `simulate` to predict GPU memory and step time of a given strategy or job; `check` before you run a DeepSpeed config or launch script; `diagnose` with the log of a run that ended with CUDA out of memory; `explain` and `rule` for what a config key or a rule means. A job is a launch script, a training script, the YAML of a framework or a DeepSpeed config, as a path. Predictions have bounds: report them together with the number, and pass on everything that an answer lists as assumed or not modelled.",
         "zeropilot 在动用 GPU 之前回答有关 DeepSpeed ZeRO 训练的问题，从不启动训练。`plan` 找出模型在给定 GPU 上放得下的 stage、卸载和 batch；`memory` 和 `simulate` 预测某个方案或任务的显存和单步耗时；运行 DeepSpeed 配置或启动脚本之前先用 `check`；训练因 CUDA out of memory 结束时，把日志交给 `diagnose`；`explain` 和 `rule` 说明配置项和规则的含义。任务以路径给出：启动脚本、训练脚本、训练框架的 YAML 或 DeepSpeed 配置。预测带有上下界：转述数字时请一并给出，并说明答案列出的假定和未建模的部分。",
     )
     .get(language)
@@ -50,7 +50,7 @@ pub fn unknown_parameter(tool: &str, name: &str, known: &[String], language: Lan
     let (name, known) = (escaped(name), known.join(", "));
     tr!(
         language,
-        "error: {tool} takes no parameter `{name}`\n  help: it takes: {known}",
+        "error: {tool} has no parameter `{name}`\n  help: its parameters: {known}",
         "错误：{tool} 没有参数 `{name}`\n  建议：可用的参数：{known}"
     )
 }
@@ -71,7 +71,7 @@ pub fn client_gone(error: &Error, language: Language) -> String {
     let why = system::failure(error, language);
     tr!(
         language,
-        "error: the connection to the MCP client ended: {why}\n  help: `zeropilot mcp` is started by an agent; docs/agents.md says how",
+        "error: the connection to the MCP client ended: {why}\n  help: an agent starts `zeropilot mcp`; see docs/agents.md",
         "错误：与 MCP 客户端的连接中断：{why}\n  建议：`zeropilot mcp` 由智能体启动，配置方法见 docs/zh/agents.md"
     )
 }

@@ -43,7 +43,7 @@ const MICRO: f64 = 1e6;
 /// A rate with its unit; one that costs next to nothing is not known.
 fn rate(per_second: f64, unit: &str, language: Language) -> String {
     match per_second {
-        free if free > 1e17 => tr!(language, "too fast to tell", "快到测不出"),
+        free if free > 1e17 => tr!(language, "too fast to measure", "快到测不出"),
         tera if tera >= 1e12 => format!("{:.0} T{unit}/s", tera / 1e12),
         giga => format!("{:.0} G{unit}/s", giga / 1e9),
     }
@@ -66,7 +66,7 @@ fn ranks(of: &MeasuredRanks, language: Language) -> String {
         text += &tr!(
             language,
             ("  {name}  matrix products {products}, memory {memory}, {kernel:.0} µs per kernel, {hook:.0} µs per module in \
-              stage 3\n        {steps} training steps, each predicted without itself: measured {low:+.0}% to {high:+.0}%\n"),
+              stage 3\n        {steps} training steps, each predicted from the others: measured time is {low:+.0}% to {high:+.0}% off\n"),
             ("  {name}  矩阵乘 {products}，访存 {memory}，每个 kernel {kernel:.0} µs，stage 3 每个模块 {hook:.0} µs\n        \
               {steps} 个训练步，逐个留出再预测：实测与预测相差 {low:+.0}% 到 {high:+.0}%\n")
         );
@@ -104,8 +104,8 @@ pub fn problem(problem: &CalibrateProblem, language: Language) -> String {
     match problem {
         CalibrateProblem::Probe(error) => tr!(
             language,
-            ("error: the probe could not run: {error}\n  help: `zeropilot doctor` says what this machine lacks; \
-              `--python` names the environment you train in"),
+            ("error: the probe could not run: {error}\n  help: `zeropilot doctor` shows what this machine \
+              lacks; set the environment you train in with `--python`"),
             ("错误：实测程序无法运行：{error}\n  建议：`zeropilot doctor` 会说明本机缺什么；用 `--python` 指定训练所用的环境")
         ),
         CalibrateProblem::Answer(error) => tr!(
@@ -116,8 +116,8 @@ pub fn problem(problem: &CalibrateProblem, language: Language) -> String {
         ),
         CalibrateProblem::TooFew { ran, asked, problem } => tr!(
             language,
-            ("error: only {ran} of {asked} probes ran, too few to know a speed; the first problem was: {problem}\n  \
-              help: `zeropilot doctor` says what this machine lacks"),
+            ("error: only {ran} of {asked} probes ran, too few to measure a speed; the first problem: {problem}\n  \
+              help: `zeropilot doctor` shows what this machine lacks"),
             ("错误：{asked} 项实测只有 {ran} 项成功，不足以得出速度；第一个问题：{problem}\n  \
               建议：`zeropilot doctor` 会说明本机缺什么")
         ),
@@ -147,7 +147,7 @@ pub fn bad_profile(path: &Path, error: &ProfileError, language: Language) -> Str
 pub fn measuring(ranks: u64, language: Language) -> String {
     tr!(
         language,
-        "measuring with {ranks} ranks; this takes a minute or two, and nothing else should run meanwhile",
+        "measuring with {ranks} ranks; this takes a minute or two; run nothing else meanwhile",
         "正在用 {ranks} 个 rank 实测，需要一两分钟；期间请不要运行其他任务"
     )
 }
@@ -156,7 +156,7 @@ pub fn measuring(ranks: u64, language: Language) -> String {
 pub fn no_home(language: Language) -> String {
     tr!(
         language,
-        "error: HOME is not set, so there is no usual place for the profile\n  help: name a file: --output machine.json",
+        "error: HOME is not set, so the profile has no default location\n  help: name a file: --output machine.json",
         "错误：没有设置 HOME，无法确定实测文件的默认位置\n  建议：用 --output machine.json 指定文件"
     )
 }

@@ -46,7 +46,7 @@ fn problem_words(
 ) -> (String, Option<String>) {
     let meant = escaped(meant);
     match problem {
-        GpusProblem::Empty => (tr!(language, "no GPUs are described", "没有写明 GPU"), None),
+        GpusProblem::Empty => (tr!(language, "the list of GPUs is empty", "没有写明 GPU"), None),
         GpusProblem::Zero => {
             (tr!(language, "there must be at least one GPU", "至少要有一张 GPU"), None)
         }
@@ -57,7 +57,7 @@ fn problem_words(
         GpusProblem::TooManyFactors => (
             tr!(
                 language,
-                "`{meant}` multiplies more than nodes and GPUs per node",
+                "`{meant}` has more factors than nodes and GPUs per node",
                 "`{meant}` 里的乘数多于“节点数 × 每节点 GPU 数”"
             ),
             None,
@@ -65,7 +65,7 @@ fn problem_words(
         GpusProblem::NothingAfterTimes { count } => (
             tr!(
                 language,
-                "`{meant}` does not say what there are {count} of",
+                "`{meant}` has the count {count} but no GPU or memory size",
                 "`{meant}` 没有写明这 {count} 张是什么卡"
             ),
             Some(tr!(
@@ -82,14 +82,14 @@ fn problem_words(
             ),
             Some(tr!(
                 language,
-                "write `{left}x{right}GB` for {left} GPUs with {right} GB each; for {left} nodes of {right} GPUs name the card, too: `{left}x{right}xH100`",
+                "write `{left}x{right}GB` for {left} GPUs with {right} GB each; for {left} nodes of {right} GPUs, also name the GPU model: `{left}x{right}xH100`",
                 "{left} 张 {right} GB 的卡写成 `{left}x{right}GB`；{left} 个节点、每节点 {right} 张则要写明型号：`{left}x{right}xH100`"
             )),
         ),
         GpusProblem::NotMemory => (
             tr!(
                 language,
-                "`{meant}` is neither an amount of memory nor a known card",
+                "`{meant}` is neither a memory size nor a known GPU",
                 "`{meant}` 既不是显存大小，也不是已知的型号"
             ),
             None,
@@ -105,12 +105,12 @@ fn problem_words(
         GpusProblem::Mixed { smallest } => (
             tr!(
                 language,
-                "`{meant}` mixes different GPUs, and every rank holds the same share",
+                "`{meant}` mixes different GPUs, but every rank gets the same share",
                 "`{meant}` 混用了不同的 GPU，而每个 rank 的份额相同"
             ),
             Some(tr!(
                 language,
-                "ask for the one with the least memory: `{smallest}`",
+                "give the one with the least memory: `{smallest}`",
                 "改为按显存最小的卡计算：`{smallest}`"
             )),
         ),
@@ -123,7 +123,7 @@ fn problem_words(
             ),
             Some(tr!(
                 language,
-                "say the nodes, too, as in `1x{count}xH100`",
+                "also give the number of nodes, as in `1x{count}xH100`",
                 "请写明节点数，例如 `1x{count}xH100`"
             )),
         ),
@@ -158,7 +158,7 @@ fn accelerator_words(
         NotFound::Ambiguous { choices } => (
             tr!(
                 language,
-                "`{meant}` is the name of {} cards, and what fits depends on which",
+                "`{meant}` can be one of {} GPUs with different memory",
                 "叫 `{meant}` 的卡有 {} 种，显存或互联不同，结论也不同",
                 choices.len()
             ),
@@ -182,13 +182,13 @@ pub fn capacity_note(gpus: &Gpus, capacity: &Capacity, language: Language) -> Op
         Basis::Published | Basis::StatedBinary => return None,
         Basis::StatedDecimal => tr!(
             language,
-            "note: GB is taken as 10^9 bytes: {shown} per GPU, the conservative reading; write `{}` or name the card if there is more",
+            "note: GB means 10^9 bytes: {shown} per GPU, the conservative reading; write `{}` or name the GPU if it has more",
             "提示：GB 按 10^9 字节计，即每卡 {shown}，这是保守的算法；实际更多时请写 `{}` 或写明型号",
             binary?
         ),
         Basis::DriverTotal | Basis::Nominal => tr!(
             language,
-            "note: how much of its memory PyTorch finds on a {} is not published; {bytes} from cards of its kind",
+            "note: no published figure for the memory that PyTorch sees on a {}; {bytes} is estimated from similar GPUs",
             "提示：没有公开资料说明 PyTorch 在 {} 上能看到多少显存，按同类卡估计为 {bytes}",
             name?
         ),
@@ -204,7 +204,7 @@ pub fn layout_note(gpus: &Gpus, language: Language) -> Option<String> {
     let (nodes, each) = (layout.nodes, layout.gpus_per_node);
     Some(tr!(
         language,
-        "note: {nodes} nodes of {each} GPUs are assumed",
+        "note: assuming {nodes} nodes of {each} GPUs",
         "提示：假定为 {nodes} 个节点、每节点 {each} 张 GPU"
     ))
 }
@@ -219,7 +219,7 @@ pub fn no_driver(problem: &NoDriver, language: Language) -> String {
     };
     tr!(
         language,
-        "error: --gpus is not given, and the GPUs of this machine cannot be listed: {reason}\n  help: say which GPUs the run is for, such as --gpus 8xA100-80G or --gpus 5x44GB",
+        "error: --gpus is not given, and the GPUs of this machine cannot be listed: {reason}\n  help: name the GPUs of the run, such as --gpus 8xA100-80G or --gpus 5x44GB",
         "错误：没有给出 --gpus，又无法列出本机的 GPU：{reason}\n  建议：请写明要用的 GPU，例如 --gpus 8xA100-80G 或 --gpus 5x44GB"
     )
 }
@@ -229,12 +229,12 @@ pub fn not_gpus(problem: &NotGpus, language: Language) -> String {
     match problem {
         NotGpus::None => tr!(
             language,
-            "error: --gpus is not given, and this machine shows no GPU\n  help: look at CUDA_VISIBLE_DEVICES, or say which GPUs the run is for: --gpus 8xA100-80G",
+            "error: --gpus is not given, and zeropilot finds no GPU on this machine\n  help: check CUDA_VISIBLE_DEVICES, or name the GPUs of the run: --gpus 8xA100-80G",
             "错误：没有给出 --gpus，本机也没有可见的 GPU\n  建议：检查 CUDA_VISIBLE_DEVICES，或写明要用的 GPU：--gpus 8xA100-80G"
         ),
         NotGpus::Different(names) => tr!(
             language,
-            "error: --gpus is not given, and the GPUs of this machine are of different kinds: {}\n  help: every rank gets the same share; choose equal ones with CUDA_VISIBLE_DEVICES, or say --gpus",
+            "error: --gpus is not given, and the GPUs of this machine are of different kinds: {}\n  help: every rank gets the same share; select GPUs of one model with CUDA_VISIBLE_DEVICES, or set --gpus",
             "错误：没有给出 --gpus，而本机的 GPU 型号不一致：{}\n  建议：每个 rank 的份额相同；用 CUDA_VISIBLE_DEVICES 选出同型号的卡，或写明 --gpus",
             escaped(&names.join(", "))
         ),
@@ -253,10 +253,7 @@ mod tests {
     fn an_ambiguous_card_is_underlined_and_its_choices_can_be_typed() {
         let said = error("8xA100", Language::English);
         let lines: Vec<&str> = said.lines().collect();
-        assert_eq!(
-            lines[0],
-            "error: `A100` is the name of 4 cards, and what fits depends on which"
-        );
+        assert_eq!(lines[0], "error: `A100` can be one of 4 GPUs with different memory");
         assert_eq!(lines[1..3], ["  8xA100", "    ^^^^"]);
         for choice in lines[3].split('`').skip(1).step_by(2) {
             assert!(format!("8x{choice}").parse::<Gpus>().is_ok(), "{choice}");

@@ -117,7 +117,7 @@ fn batch(values: &ResolvedValues, report: &Report, language: Language) -> String
         let [micro, steps] = [micro, steps].map(plain);
         return tr!(
             language,
-            "ZeRO stage {stage}, {micro} per GPU × {steps} accumulation × the data-parallel ranks that the script sets; {ranks} in all",
+            "ZeRO stage {stage}, {micro} per GPU × {steps} accumulation × data-parallel ranks set by the script; {ranks} in total",
             "ZeRO stage {stage}，每卡 {micro} × 梯度累积 {steps} × 脚本设定的数据并行数；共 {ranks}"
         );
     }
@@ -132,7 +132,7 @@ fn batch(values: &ResolvedValues, report: &Report, language: Language) -> String
         None => ranks,
         Some(parallel) => tr!(
             language,
-            "{parallel} data-parallel ranks; {ranks} in all",
+            "{parallel} data-parallel ranks; {ranks} in total",
             "数据并行 {parallel}；共 {ranks}"
         ),
     };
@@ -174,7 +174,7 @@ fn ranks(report: &Report, language: Language) -> String {
     tr!(language, "{world} {ranks}{source}", "{world} 个 rank{source}")
 }
 
-/// "for DeepSpeed 0.19.8, read by the HF Trainer (guessed: it says "auto"), which fills 9 keys at run time".
+/// "for DeepSpeed 0.19.8, read by the HF Trainer (guessed: it contains "auto"), which fills 9 keys at run time".
 fn surroundings(report: &Report, language: Language) -> String {
     let front_end = match report.front_end {
         FrontEnd::DeepSpeed => Text::new("read by DeepSpeed itself", "由 DeepSpeed 直接读取"),
@@ -186,7 +186,7 @@ fn surroundings(report: &Report, language: Language) -> String {
         (true, FrontEnd::DeepSpeed) => {
             Text::new(" (guessed: no \"auto\" in it)", "（推测：文件里没有 \"auto\"）")
         }
-        (true, _) => Text::new(" (guessed: it says \"auto\")", "（推测：文件里有 \"auto\"）"),
+        (true, _) => Text::new(" (guessed: it contains \"auto\")", "（推测：文件里有 \"auto\"）"),
     };
     let version = report.version.name();
     let (front_end, guess) = (front_end.get(language), guess.get(language));
@@ -254,7 +254,7 @@ fn fix<'a>(
     let note = match fix.safety {
         Safety::Safe => Text::new("", ""),
         Safety::Unsafe => Text::new(
-            " (a guess: check that it is what you mean)",
+            " (a guess: check that this is what you want)",
             "（推测的改法，请确认是否符合本意）",
         ),
     };

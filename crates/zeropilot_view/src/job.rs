@@ -125,7 +125,7 @@ pub fn no_model(name: &str, job: &TrainingJob, language: Language) -> String {
     if job.unknown.contains(&"model") {
         return tr!(
             language,
-            "error: {name} names its model only when it runs\n  help: name it with --model",
+            "error: {name} sets its model at run time\n  help: name it with --model",
             "错误：{name} 的模型在运行时才确定\n  建议：用 --model 指定模型"
         );
     }

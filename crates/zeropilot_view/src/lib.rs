@@ -74,7 +74,7 @@ pub enum Format {
     Json,
     /// SARIF 2.1.0, for code scanning.
     Sarif,
-    /// Annotations of GitHub workflows.
+    /// Annotations for GitHub workflows.
     Github,
 }
 

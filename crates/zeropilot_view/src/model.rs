@@ -21,7 +21,7 @@ pub fn length_note(model: &Model, tokens: u64, language: Language) -> Option<Str
     let most = model.dimensions()?.max_positions.filter(|most| *most < tokens)?;
     Some(tr!(
         language,
-        "note: the model's config names {most} positions: sequences of {tokens} tokens fail, or lie beyond what it was trained on; `--seq-len {most}` is the longest",
+        "note: the model's config names {most} positions: sequences of {tokens} tokens fail, or are longer than any that it was trained on; use at most `--seq-len {most}`",
         "提示：模型 config 里的最大位置数是 {most}：{tokens} 个 token 的序列会报错，或超出模型训练过的长度；最长用 `--seq-len {most}`"
     ))
 }
@@ -43,7 +43,7 @@ pub fn bad_sizes(error: &ConfigError, language: Language) -> String {
     let cause = tr!(language, ("{}", chain(error)), ("{}", model_config::chinese(error)));
     tr!(
         language,
-        "error: --params, --layers and --hidden give no model: {cause}\n  help: change one of them",
+        "error: --params, --layers and --hidden do not describe a possible model: {cause}\n  help: change one of them",
         "错误：--params、--layers 和 --hidden 无法构成模型：{cause}\n  建议：改其中一个"
     )
 }
@@ -127,7 +127,7 @@ fn cause(problem: &ModelProblem, language: Language) -> String {
         }
         ModelProblem::Unreadable(error) if is_binary(error) => tr!(
             language,
-            ("the file is not UTF-8 text, so it is no config.json"),
+            ("the file is not UTF-8 text, so it is not a config.json"),
             ("文件无法读取：{}", system::failure(error, language))
         ),
         ModelProblem::Unreadable(error) => tr!(
@@ -213,7 +213,7 @@ fn remedy(problem: &ModelProblem, language: Language) -> String {
             }
         }
         ModelProblem::Unreadable(error) if !is_binary(error) => {
-            tr!(language, "see that the file may be read", "请检查文件权限")
+            tr!(language, "check that you have permission to read the file", "请检查文件权限")
         }
         ModelProblem::Local(_) | ModelProblem::Config(_) | ModelProblem::Unreadable(_) => tr!(
             language,

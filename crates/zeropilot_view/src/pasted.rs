@@ -198,12 +198,12 @@ fn next(pasted: &Pasted, language: Language) -> String {
         }
         PastedKind::Hostfile => tr!(
             language,
-            "It lists hosts and their GPUs for the `deepspeed` launcher, and no DeepSpeed settings. Paste the DeepSpeed config instead.",
+            "It lists hosts and their GPUs for the `deepspeed` launcher but has no DeepSpeed settings. Paste the DeepSpeed config instead.",
             "它为 `deepspeed` 启动器列出主机和卡数，不含 DeepSpeed 设置。请粘贴 DeepSpeed 配置。"
         ),
         PastedKind::Log => tr!(
             language,
-            "It mentions no shortage of memory. zeropilot explains logs of runs that ran out of memory.",
+            "It has no out-of-memory error. zeropilot explains logs of runs that ran out of memory.",
             "日志里没有显存或主机内存不足的信息。zeropilot 解释显存不足（OOM）的日志。"
         ),
         PastedKind::Other => tr!(
@@ -229,7 +229,7 @@ fn change_words(change: &Change, language: Language) -> String {
         }
         Change::Quotes(count) => tr!(
             language,
-            "{count} texts put into straight double quotes",
+            "{count} strings put in straight double quotes",
             "{count} 处引号改为英文双引号"
         ),
         Change::Punctuation(count) => tr!(

@@ -153,7 +153,7 @@ pub fn human(report: &PlanReport<'_>, layout: &Layout) -> String {
     text.push_str(&fold(&choice_words(report, choice, language), width));
     text.push_str(&rows(
         Text::new(
-            "\nLongest sequences, with ever more changes of the script:",
+            "\nLongest sequences, with more and more changes to the script:",
             "\n最长序列（脚本改动由少到多）：",
         )
         .get(language),
@@ -350,9 +350,11 @@ fn time_words(choice: &Fitting, length: u64, language: Language) -> String {
 
 fn rejected(rejected: &[Rejected], layout: &Layout) -> String {
     let language = layout.language;
-    let head =
-        Text::new("\nNot sure to fit, even at its smallest:", "\n缩到最小也不能保证放得下：")
-            .get(language);
+    let head = Text::new(
+        "\nNot guaranteed to fit, even with the smallest settings:",
+        "\n缩到最小也不能保证放得下：",
+    )
+    .get(language);
     let all = rejected.iter().map(|rejected| rejected_row(rejected, language));
     rows(head, all, layout.width) + &limit(rejected, language)
 }
@@ -367,7 +369,7 @@ fn limit(rejected: &[Rejected], language: Language) -> String {
     let moment = phase::moment(nearest.fullest).get(language);
     tr!(
         language,
-        "Of these, {way} comes nearest: its GPU is fullest {moment}, and {others} of it are models that are not trained.\n",
+        "Of these, {way} comes closest: GPU memory peaks {moment}, and frozen models take {others} of it.\n",
         "其中最接近的是 {way}：显存峰值出现在{moment}，不训练的模型占 {others}。\n"
     )
 }
@@ -458,17 +460,17 @@ pub fn problem(error: &PlanError, language: Language) -> String {
         ),
         PlanError::NoMemory => tr!(
             language,
-            "error: the memory of the GPUs is not known\n  help: write it, as in `8x80GB`, or name the card, as in `8xH100`",
+            "error: the memory of the GPUs is unknown\n  help: write it, as in `8x80GB`, or name the GPU model, as in `8xH100`",
             "错误：不知道每张卡的显存\n  建议：写明显存（如 `8x80GB`）或型号（如 `8xH100`）"
         ),
         PlanError::NoSpeed => tr!(
             language,
-            "error: zeropilot cannot compute the cost of a run without the speed of the GPUs\n  help: name the card, as in `8xH100`",
+            "error: zeropilot cannot compute the cost of a run without the speed of the GPUs\n  help: name the GPU model, as in `8xH100`",
             "错误：不知道 GPU 的速度，无法计算开销\n  建议：写明型号，例如 `8xH100`"
         ),
         PlanError::Refused(_) => tr!(
             language,
-            "error: no config can be written for this\n  help: try `zeropilot new`, which says what contradicts what",
+            "error: no config can be written for this\n  help: run `zeropilot new`, which reports contradicting settings",
             "错误：无法按这些要求生成配置\n  建议：用 `zeropilot new` 看看是哪里互相矛盾"
         ),
     }

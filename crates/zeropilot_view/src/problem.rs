@@ -34,13 +34,13 @@ pub fn memory(problem: &MemoryProblem, layout: &Layout) -> String {
         MemoryProblem::NoSuchRank { rank, world } => talk::no_such_rank(*rank, *world, language),
         MemoryProblem::BesideConfig { option } => tr!(
             language,
-            "error: `{option}` cannot be given with a config, which says it itself\n  help: leave one of them out",
+            "error: `{option}` cannot be used with a config, which sets it itself\n  help: omit one of them",
             "错误：给了配置文件就不能再给 `{option}`，配置里已经写明\n  建议：去掉其中一个"
         ),
         MemoryProblem::Task(problem) => task(problem, language),
         MemoryProblem::OpenLoss => tr!(
             language,
-            "error: `--fused-loss=either` lets `zeropilot plan` choose\n  help: say yes or no here",
+            "error: `--fused-loss=either` works only with `zeropilot plan`, which chooses\n  help: use yes or no here",
             "错误：`--fused-loss=either` 表示由 `zeropilot plan` 选择\n  建议：这里请写 yes 或 no"
         ),
         MemoryProblem::Conflict { name, conflict } => contradiction(name, conflict, language),
@@ -65,7 +65,7 @@ fn task(problem: &TaskProblem, language: Language) -> String {
             let (task, option) = (task.name(), option.replace('_', "-"));
             tr!(
                 language,
-                "error: `--{option}` means nothing to `--task {task}`\n  help: leave it out, or choose another --task",
+                "error: `--{option}` has no effect with `--task {task}`\n  help: omit it, or choose another --task",
                 "错误：`--{option}` 对 `--task {task}` 没有意义\n  建议：去掉它，或换一个 --task"
             )
         }
@@ -73,7 +73,7 @@ fn task(problem: &TaskProblem, language: Language) -> String {
             let option = option.replace('_', "-");
             tr!(
                 language,
-                "error: the model that `--{option}` names is not at hand\n  help: name a built-in model or a local config.json",
+                "error: zeropilot does not find the model that `--{option}` names\n  help: name a built-in model or a local config.json",
                 "错误：找不到 `--{option}` 指定的模型\n  建议：使用内置的模型名，或本地的 config.json"
             )
         }
@@ -81,48 +81,48 @@ fn task(problem: &TaskProblem, language: Language) -> String {
             let option = option.replace('_', "-");
             tr!(
                 language,
-                "error: `--{option}` is 0\n  help: give 1 or more, or leave it out",
+                "error: `--{option}` is 0\n  help: give 1 or more, or omit it",
                 "错误：`--{option}` 是 0\n  建议：至少为 1，或去掉它"
             )
         }
         TaskProblem::NoReference => tr!(
             language,
-            "error: `--task ppo` needs a reference on the GPUs: its reward is reduced by the divergence from it\n  help: `--reference copy`, or `--reference adapters-off` with LoRA",
+            "error: `--task ppo` needs a reference model on the GPUs: PPO subtracts the KL divergence from it from the reward\n  help: `--reference copy`, or `--reference adapters-off` with LoRA",
             "错误：`--task ppo` 需要在 GPU 上放参考模型：奖励要减去策略模型与它的散度\n  建议：用 `--reference copy`，LoRA 时用 `--reference adapters-off`"
         ),
         TaskProblem::ValueHead => tr!(
             language,
-            "error: LLaMA-Factory's PPO has a value head on the policy instead of a value model, and is not modelled\n  help: `--trainer trl` or `--trainer swift` count a value model",
+            "error: zeropilot does not model LLaMA-Factory's PPO, which has a value head on the policy instead of a value model\n  help: `--trainer trl` or `--trainer swift` count a value model",
             "错误：LLaMA-Factory 的 PPO 在策略模型上加价值头，没有单独的价值模型，尚未建模\n  建议：`--trainer trl` 或 `--trainer swift` 会计入价值模型"
         ),
         TaskProblem::NoAdapters => tr!(
             language,
-            "error: `--reference adapters-off` needs adapters, and all parameters are trained\n  help: `--method lora`, or `--reference copy`",
+            "error: `--reference adapters-off` needs adapters, but this run trains all parameters\n  help: `--method lora`, or `--reference copy`",
             "错误：`--reference adapters-off` 需要 LoRA，而这里训练全部参数\n  建议：加 `--method lora`，或改用 `--reference copy`"
         ),
         TaskProblem::Vocabularies { student, teacher } => tr!(
             language,
-            "error: the student predicts {student} tokens and the teacher {teacher}: their logits cannot be compared, and the loss stops with an error\n  help: choose a teacher with the same vocab_size, or pad the smaller one",
+            "error: the student predicts {student} tokens and the teacher {teacher}: their logits cannot be compared, and the loss raises an error\n  help: choose a teacher with the same vocab_size, or pad the smaller one",
             "错误：学生模型的词表大小是 {student}，教师模型是 {teacher}：两者的 logits 无法比较，计算 loss 时会报错\n  建议：换一个 vocab_size 相同的教师模型，或把小的词表补齐"
         ),
         TaskProblem::CompletionTooLong { tokens, length } => tr!(
             language,
-            "error: `--completion-len` {tokens} is more than the {length} tokens of a sequence, which hold prompt and completion\n  help: raise --seq-len, or lower --completion-len",
+            "error: `--completion-len` {tokens} is more than the {length} tokens of a sequence, which include prompt and completion\n  help: raise --seq-len, or lower --completion-len",
             "错误：`--completion-len` {tokens} 超过一条序列的 {length} 个 token，而序列要同时放下提示和补全\n  建议：增大 --seq-len，或减小 --completion-len"
         ),
         TaskProblem::Share { share } => tr!(
             language,
-            "error: vLLM cannot take {share} of a GPU\n  help: `--vllm-gpu-memory-utilization` is a share between 0 and 1, such as 0.3",
+            "error: vLLM cannot use {share} of a GPU\n  help: `--vllm-gpu-memory-utilization` is a share between 0 and 1, such as 0.3",
             "错误：vLLM 无法占用一张卡的 {share}\n  建议：`--vllm-gpu-memory-utilization` 是 0 到 1 之间的比例，如 0.3"
         ),
         TaskProblem::Split { ranks, split } => tr!(
             language,
-            "error: {ranks} GPUs cannot be divided into groups of {split} that share vLLM's weights, and the trainer stops\n  help: choose a `--vllm-tensor-parallel-size` that divides {ranks}",
+            "error: {ranks} GPUs cannot be divided into groups of {split} that share vLLM's weights, and the trainer exits with an error\n  help: choose a `--vllm-tensor-parallel-size` that divides {ranks}",
             "错误：{ranks} 张卡不能按 {split} 张一组来共用 vLLM 权重，训练器会报错停止\n  建议：`--vllm-tensor-parallel-size` 要能整除 {ranks}"
         ),
         TaskProblem::ShareTooSmall { weights, share } => tr!(
             language,
-            "error: vLLM cannot start: it may take {share} of each GPU, and its weights alone are {weights}, without activations, CUDA graphs (about 2 GiB) and a cache\n  help: raise `--vllm-gpu-memory-utilization`, split the weights with `--vllm-tensor-parallel-size`, or use `--rollout server`",
+            "error: vLLM cannot start: it may use {share} of each GPU, but its weights alone take {weights}, without activations, CUDA graphs (about 2 GiB) and a cache\n  help: raise `--vllm-gpu-memory-utilization`, split the weights with `--vllm-tensor-parallel-size`, or use `--rollout server`",
             "错误：vLLM 无法启动：每张卡只允许它占用 {share}，而仅权重就要 {weights}，还没算激活值、CUDA graph（约 2 GiB）和 KV cache\n  建议：调大 `--vllm-gpu-memory-utilization`，用 `--vllm-tensor-parallel-size` 切分权重，或改用 `--rollout server`"
         ),
         TaskProblem::NoRewardHead => tr!(
@@ -154,7 +154,7 @@ fn contradiction(name: &str, conflict: &Conflict, language: Language) -> String 
     let (name, option) = (escaped(name), option.replace('_', "-"));
     tr!(
         language,
-        "error: --{option} {given} contradicts {name}: {key} is {written} there\n  help: leave --{option} out, or change the file",
+        "error: --{option} {given} contradicts {name}, where {key} is {written}\n  help: omit --{option}, or change the file",
         "错误：--{option} {given} 与 {name} 矛盾：文件里 {key} 是 {written}\n  建议：去掉 --{option}，或修改文件"
     )
 }
@@ -180,7 +180,7 @@ pub fn simulating(problem: &SimulateProblem, layout: &Layout) -> String {
         SimulateProblem::NoSpeed => simulate::no_speed(layout.language),
         SimulateProblem::NoBf16 { card } => tr!(
             layout.language,
-            "error: {}\n  help: ask for fp16, or name GPUs with bf16 (NVIDIA: Ampere and later)",
+            "error: {}\n  help: use fp16, or name GPUs with bf16 (NVIDIA: Ampere and later)",
             "错误：{}\n  建议：改用 fp16，或换用支持 bf16 的 GPU（NVIDIA：Ampere 及以后）",
             provenance::no_bf16(card, layout.language)
         ),
@@ -232,14 +232,14 @@ pub fn machines(problem: &MachinesProblem, language: Language) -> String {
         MachinesProblem::Network { text, error } => simulate::bad_network(text, error, language),
         MachinesProblem::HostRam(bytes) => tr!(
             language,
-            "error: a host with {bytes} of memory?\n  help: write the unit, such as --host-ram 512GiB",
+            "error: --host-ram is only {bytes}\n  help: write the unit, such as --host-ram 512GiB",
             "错误：主机内存只有 {bytes}？\n  建议：写上单位，例如 --host-ram 512GiB"
         ),
         MachinesProblem::Nvme { text } => simulate::bad_nvme(text, language),
         MachinesProblem::OtherDevice { measured, asked } => tr!(
             language,
-            ("error: the machine profile is of {measured}, but the question is about {asked}\n  \
-              help: leave --gpus out, or run `zeropilot calibrate` on a node with those GPUs"),
+            ("error: the machine profile describes {measured}, but --gpus asks for {asked}\n  \
+              help: omit --gpus, or run `zeropilot calibrate` on a node with those GPUs"),
             ("错误：机器实测文件测的是 {measured}，而这里要预测的是 {asked}\n  \
               建议：去掉 --gpus，或在有这些 GPU 的节点上运行 `zeropilot calibrate`")
         ),
@@ -247,8 +247,8 @@ pub fn machines(problem: &MachinesProblem, language: Language) -> String {
             let measured = measured.iter().map(u64::to_string).collect::<Vec<_>>().join(", ");
             tr!(
                 language,
-                ("error: the machine profile was measured with {measured} ranks, and the question is about {asked}: \
-                  ranks share the processors, so their speed depends on how many there are\n  \
+                ("error: the machine profile was measured with {measured} ranks, but this run has {asked}: ranks \
+                  share the CPUs, so their speed depends on their number\n  \
                   help: run `zeropilot calibrate --ranks {asked}`"),
                 ("错误：机器实测文件测的是 {measured} 个 rank，而这里要预测 {asked} 个：各 rank 共用处理器，速度随 rank 数变化\n  \
                   建议：运行 `zeropilot calibrate --ranks {asked}`")
@@ -256,8 +256,8 @@ pub fn machines(problem: &MachinesProblem, language: Language) -> String {
         }
         MachinesProblem::NoGpuMeasured => tr!(
             language,
-            ("error: the machine profile was measured on processors and says nothing about the memory of GPUs\n  \
-              help: `zeropilot simulate` takes it; for memory and plans, leave --machine out and name the GPUs"),
+            ("error: the machine profile was measured on CPUs and does not describe GPU memory\n  help: use it \
+              with `zeropilot simulate`; for memory and plans, omit --machine and name the GPUs"),
             ("错误：机器实测文件是在处理器（CPU）上测的，不包含 GPU 显存的信息\n  \
               建议：`zeropilot simulate` 可以使用它；估算显存和制定方案时请去掉 --machine 并写明 GPU")
         ),

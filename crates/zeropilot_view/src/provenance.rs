@@ -125,7 +125,7 @@ pub(crate) fn note_words(note: Note, language: Language) -> String {
     match note {
         Note::Fp16Assumed { card } => tr!(
             language,
-            "{card} has no bf16, so fp16 is assumed",
+            "{card} has no bf16, so zeropilot assumes fp16",
             "{card} 不支持 bf16，因此按 fp16 计算"
         ),
         Note::NoBf16 { card } => {
@@ -134,7 +134,7 @@ pub(crate) fn note_words(note: Note, language: Language) -> String {
         }
         Note::LargeHost { need } => tr!(
             language,
-            "this strategy needs {need} of host memory on every node, more than most machines have; set --host-ram to what yours have",
+            "this strategy needs {need} of host memory on every node, more than most machines have; set --host-ram to the memory of yours",
             "该方案每个节点需要 {need} 主机内存，多数机器没有这么大；请用 --host-ram 写明实际的主机内存"
         ),
         Note::LongRun { tokens, is_assumed, days } => long_run(tokens, is_assumed, days, language),
@@ -150,69 +150,69 @@ pub(crate) fn note_words(note: Note, language: Language) -> String {
         ),
         Note::MeasuredMachine { ranks, links: true } => tr!(
             language,
-            "speeds are those that {ranks} ranks measured on this machine (`zeropilot calibrate`)",
+            "speeds come from a measurement with {ranks} ranks on this machine (`zeropilot calibrate`)",
             "速度采用本机 {ranks} 个 rank 的实测值（`zeropilot calibrate`）"
         ),
         Note::MeasuredMachine { ranks, links: false } => tr!(
             language,
-            ("speeds of a GPU are those that {ranks} ranks measured on one node (`zeropilot calibrate`); links were not \
-              measured for this many GPUs and are as usual for such machines"),
+            ("GPU speeds come from a measurement with {ranks} ranks on one node (`zeropilot calibrate`); links were not \
+              measured with this many GPUs, so zeropilot uses typical values for such machines"),
             ("单卡速度采用一个节点上 {ranks} 个 rank 的实测值（`zeropilot calibrate`）；没有测过这么多 GPU 之间的通信，\
               链路速度按此类机器的常见值计算")
         ),
         Note::TrlAssumed => tr!(
             language,
-            "TRL 1.16 is assumed, which never holds whole logits; TRL before 1.7 does and needs more memory: --trl-version",
+            "zeropilot assumes TRL 1.16, which never stores all logits; TRL before 1.7 does and needs more memory (set --trl-version)",
             "按 TRL 1.16 计算，它从不保存完整的 logits；1.7 之前的 TRL 会保存，需要更多显存：请用 --trl-version 指定"
         ),
         Note::TrlScoresAssumed => tr!(
             language,
-            "TRL 1.16 is assumed, which computes log-probabilities without whole logits; TRL before 1.15 keeps them and needs more memory: --trl-version",
+            "zeropilot assumes TRL 1.16, which computes log-probabilities without storing all logits; TRL before 1.15 stores them and needs more memory (set --trl-version)",
             "按 TRL 1.16 计算，它不保存完整的 logits 就能算出 log 概率；1.15 之前的 TRL 会保存，需要更多显存：请用 --trl-version 指定"
         ),
         Note::PpoCheckpointing => tr!(
             language,
-            "PPO's trainers do not read `gradient_checkpointing`: --grad-checkpointing counts a policy for which the script calls `gradient_checkpointing_enable()`; the value model keeps all its activations",
+            "PPO's trainers do not read `gradient_checkpointing`: with --grad-checkpointing, zeropilot assumes that the script calls `gradient_checkpointing_enable()` on the policy; the value model keeps all its activations",
             "PPO 的训练器不读取 `gradient_checkpointing`：--grad-checkpointing 表示脚本自己对策略模型调用了 `gradient_checkpointing_enable()`；价值模型总是保留全部激活值"
         ),
         Note::FrozenWithOptimizer => tr!(
             language,
-            "before 1.10, TRL leaves the config's `optimizer` section to the frozen models: each builds an optimizer with fp32 states of its own. Remove the section (the Trainer builds the optimizer), or use TRL 1.10",
+            "before 1.10, TRL also passes the config's `optimizer` section to the frozen models: each builds an optimizer with its own fp32 states. Remove the section (the Trainer builds the optimizer), or use TRL 1.10",
             "1.10 之前的 TRL 会把配置段 `optimizer` 也用于冻结的模型：它们各自创建优化器和 fp32 状态。请删掉这个配置段（由 Trainer 创建优化器），或升级到 TRL 1.10"
         ),
         Note::FrozenTowerDifferentiated => tr!(
             language,
-            "gradient checkpointing runs the frozen vision tower backward as well: transformers makes the output of its input layer require a gradient. Removing that hook after enabling checkpointing saves its checkpoints and a backward pass",
+            "with gradient checkpointing, the backward pass also runs through the frozen vision tower: a transformers hook makes the output of its input layer require a gradient. Remove that hook after enabling checkpointing to save the tower's checkpoints and its backward pass",
             "开启梯度检查点后，冻结的视觉塔也会做反向：transformers 会让它输入层的输出需要梯度。启用检查点之后移除这个 hook，可以省下它的检查点和一次反向"
         ),
         Note::QuantizedLoadedWhole => tr!(
             language,
-            "transformers loads the whole quantized model on every GPU before ZeRO-3 shards it, so more GPUs do not lower the memory of loading; `--load partitioned` leaves loading out",
+            "transformers loads the whole quantized model on every GPU before ZeRO-3 shards it, so more GPUs do not lower the memory that loading needs; `--load partitioned` excludes loading",
             "transformers 会先在每张卡上加载完整的量化模型，然后 ZeRO-3 才切分，所以增加 GPU 不会降低加载时的显存；`--load partitioned` 可以不计加载"
         ),
         Note::RepeatedSequences { ranks } => tr!(
             language,
-            "GPUs that share layers train on the same sequences: DeepSpeed's `train_batch_size` counts each of them {ranks} times, tokens are counted once here",
+            "GPUs that share layers train on the same sequences: DeepSpeed's `train_batch_size` counts each sequence {ranks} times, but zeropilot counts its tokens once",
             "同一张量并行组的 GPU 训练相同的序列：DeepSpeed 的 `train_batch_size` 会把每条序列算 {ranks} 次，这里的 token 数只算一次"
         ),
         Note::SharedGradients { times, avoided: true } => tr!(
             language,
-            "stages 1 and 2 are left out: there DeepSpeed multiplies gradients by {times} where {times} GPUs share a sequence (`zeropilot rule G21`)",
+            "zeropilot omits stages 1 and 2: with {times} GPUs per sequence, DeepSpeed multiplies gradients by {times} there (`zeropilot rule G21`)",
             "不考虑 stage 1 和 2：{times} 张卡共同处理一条序列时，DeepSpeed 会把梯度乘以 {times}（`zeropilot rule G21`）"
         ),
         Note::SharedGradients { times, avoided: false } => tr!(
             language,
-            "in this stage DeepSpeed multiplies gradients and their norm by {times} where {times} GPUs share a sequence; use stage 3 (`zeropilot rule G21`)",
+            "in this stage, DeepSpeed multiplies gradients and their norm by {times} if {times} GPUs share a sequence; use stage 3 (`zeropilot rule G21`)",
             "{times} 张卡共同处理一条序列时，DeepSpeed 在这个 stage 会把梯度及其范数乘以 {times}；请改用 stage 3（`zeropilot rule G21`）"
         ),
         Note::WideRows => tr!(
             language,
-            "the hidden states of a GPU have more than 2³¹ elements; published runs with Liger's kernels end just below that, one beyond it with an illegal memory access",
+            "the hidden states on a GPU have more than 2³¹ elements; published runs with Liger's kernels stay just below that limit, and one above it failed with an illegal memory access",
             "一张卡的隐藏状态超过 2³¹ 个元素；使用 Liger kernel 的公开训练都略低于这个数，唯一超过的一例报非法内存访问"
         ),
         Note::HpzVersion => tr!(
             language,
-            "hpZ needs DeepSpeed 0.18.3 or later; before, the first steps compute with wrong weights (deepspeedai/DeepSpeed#7606)",
+            "hpZ needs DeepSpeed 0.18.3 or later; in older versions, the first steps compute with wrong weights (deepspeedai/DeepSpeed#7606)",
             "hpZ 需要 DeepSpeed 0.18.3 或更新版本；更早的版本在最初几步用错误的权重计算（deepspeedai/DeepSpeed#7606）"
         ),
     }
@@ -239,7 +239,7 @@ fn long_run(tokens: u64, is_assumed: bool, days: u64, language: Language) -> Str
 pub(crate) fn no_bf16(card: &str, language: Language) -> String {
     tr!(
         language,
-        "{card} has no bf16: DeepSpeed rejects it there, or PyTorch emulates it slowly, at a speed that is not known",
+        "{card} has no bf16: DeepSpeed rejects it there, or PyTorch emulates it slowly, at an unknown speed",
         "{card} 不支持 bf16：DeepSpeed 会拒绝，或由 PyTorch 低速模拟，速度未知"
     )
 }
@@ -325,7 +325,7 @@ fn unknown(provenance: &Provenance, language: Language) -> String {
     let list = names.join(Text::new(", ", "、").get(language));
     tr!(
         language,
-        "Known only when the job runs: {list}. Set them by options.\n",
+        "Known only at run time: {list}. Set them with options.\n",
         "运行时才知道：{list}。请用选项指定。\n"
     )
 }
@@ -338,12 +338,12 @@ pub(crate) fn uncovered(provenance: &Provenance, language: Language) -> String {
         0 => String::new(),
         1 => tr!(
             language,
-            "The verdict and the bounds leave out one thing that is not modelled; see below.\n",
+            "The verdict and the bounds ignore one setting that zeropilot does not model; see below.\n",
             "上面的结论和上下界没有计入 1 项未建模的内容，见下文。\n"
         ),
         _ => tr!(
             language,
-            "The verdict and the bounds leave out {count} things that are not modelled; see below.\n",
+            "The verdict and the bounds ignore {count} settings that zeropilot does not model; see below.\n",
             "上面的结论和上下界没有计入 {count} 项未建模的内容，见下文。\n"
         ),
     }
@@ -432,13 +432,13 @@ pub(crate) fn unreadable(problem: &UnreadableConfig, language: Language) -> Stri
     if problem.is_computed {
         return tr!(
             language,
-            "error: the script builds its DeepSpeed config when it runs ({place})",
+            "error: the script builds its DeepSpeed config at run time ({place})",
             "错误：脚本在运行时才生成 DeepSpeed 配置（{place}）"
         );
     }
     tr!(
         language,
-        "error: the job names the DeepSpeed config {name} ({place}), which is not there",
+        "error: the job names the DeepSpeed config {name} ({place}), which does not exist",
         "错误：任务使用的 DeepSpeed 配置 {name}（{place}）不存在"
     )
 }

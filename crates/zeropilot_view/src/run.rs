@@ -433,7 +433,7 @@ pub fn advice(cause: &Cause, language: Language) -> Option<&'static str> {
             "升级本机驱动（nvidia-smi 会显示它支持的 CUDA 版本），或安装为该 CUDA 版本构建的 PyTorch",
         ),
         Cause::CudaError { .. } => Text::new(
-            "a kernel or the GPU is at fault: look for Xid errors in dmesg (the NVIDIA driver's manual says which are hardware); CUDA_LAUNCH_BLOCKING=1 shows the call, NCCL_DEBUG=WARN what NCCL asked for",
+            "a kernel or the GPU is at fault: look for Xid errors in dmesg (the NVIDIA driver's manual lists which mean hardware faults); CUDA_LAUNCH_BLOCKING=1 shows the failing call, NCCL_DEBUG=WARN shows NCCL's request",
             "可能是 kernel 有错，也可能是 GPU 故障：查看 dmesg 中的 Xid 错误（NVIDIA 驱动手册说明哪些属于硬件故障）；CUDA_LAUNCH_BLOCKING=1 可定位出错的调用，NCCL_DEBUG=WARN 显示 NCCL 的失败原因",
         ),
         Cause::HubUnavailable => Text::new(
@@ -441,7 +441,7 @@ pub fn advice(cause: &Cause, language: Language) -> Option<&'static str> {
             "稍后重试，或先下载模型（hf download）再设置 HF_HUB_OFFLINE=1；出现 429 时先登录，并让每个节点只有一个 rank 下载",
         ),
         Cause::NoRendezvous => Text::new(
-            "check on every node that the host name of --master-addr resolves, and whether another process listens on --master-port",
+            "check on every node that the host name in --master-addr resolves and that no other process listens on --master-port",
             "在每个节点上检查 --master-addr 的主机名能否解析，以及 --master-port 是否被其他进程占用",
         ),
         Cause::CollectiveTimeout | Cause::Hang { .. } => Text::new(
@@ -449,7 +449,7 @@ pub fn advice(cause: &Cause, language: Language) -> Option<&'static str> {
             "检查是否有 rank 执行了不同的代码（数据不均、只在 rank 0 保存、ZeRO stage 3 下生成）；卡住时各 rank 的调用栈保存在记录的 stacks-N 中",
         ),
         Cause::PeerLost => Text::new(
-            "look at the record of the other machine and at the network between them; with --max-restarts, the run starts again on all machines",
+            "check the record of the other machine and the network between them; with --max-restarts, the run starts again on all machines",
             "查看另一台机器上的运行记录和两机之间的网络；加上 --max-restarts，训练会在所有机器上重新启动",
         ),
         Cause::LossScaleFloor | Cause::NotFinite => Text::new(
@@ -469,7 +469,7 @@ pub fn advice(cause: &Cause, language: Language) -> Option<&'static str> {
             "checkpoint 中每个训练参数约占 14 字节；请少保留几个 checkpoint",
         ),
         Cause::CheckpointUnreadable => Text::new(
-            "resume with the number of ranks and the kind of stage that wrote it, or convert it with ds_to_universal",
+            "resume with the number of ranks and the ZeRO stage that wrote it, or convert it with ds_to_universal",
             "用保存时的总卡数和同类 stage 续训，或先用 ds_to_universal 转换",
         ),
         Cause::Unproven | Cause::LauncherKilled { .. } | Cause::RankKilled { .. } => Text::new(

@@ -137,17 +137,15 @@ impl Summary {
         };
         let unknown = match self.without_config {
             0 => String::new(),
-            count => tr!(
-                language,
-                ", {count} without a config that could be checked",
-                "，{count} 个没有可检查的配置"
-            ),
+            count => {
+                tr!(language, ", {count} without a config to check", "，{count} 个没有可检查的配置")
+            }
         };
         let others = match self.others {
             0 => String::new(),
             count => tr!(
                 language,
-                ", {count} left alone as no DeepSpeed config",
+                ", {count} skipped (not a DeepSpeed config)",
                 "，另有 {count} 个不是 DeepSpeed 配置，已跳过"
             ),
         };

@@ -31,7 +31,7 @@ pub fn results_lost(error: &Error, language: Language) -> String {
     let why = failure(error, language);
     tr!(
         language,
-        "error: the results cannot be written to standard output: {why}\n  help: what was written is incomplete; make room, or write elsewhere",
+        "error: cannot write the results to standard output: {why}\n  help: the output is incomplete; free disk space, or write elsewhere",
         "错误：结果无法写到标准输出：{why}\n  建议：已写出的内容不完整，请腾出空间或换个位置"
     )
 }

@@ -32,7 +32,7 @@ pub fn unknown_version(unknown: &UnknownVersion, language: Language) -> String {
     tr!(
         language,
         (
-            "error: `{given}` is not a DeepSpeed version\n  help: known are {}; any number is taken for the nearest of them",
+            "error: `{given}` is not a DeepSpeed version\n  help: known versions: {}; for any other, zeropilot uses the nearest",
             known.join(", ")
         ),
         (
@@ -59,20 +59,20 @@ pub fn version_note(
         }
         VersionSource::Given(given) => tr!(
             language,
-            "note: DeepSpeed {} is judged by the rules of {known}, the nearest known version",
+            "note: checked DeepSpeed {} with the rules of {known}, the nearest known version",
             "提示：DeepSpeed {} 按最接近的已知版本 {known} 的规则判断",
             escaped(given)
         ),
         VersionSource::Installed { version, place } => tr!(
             language,
             (
-                "note: judged for the installed DeepSpeed {} ({}){}",
+                "note: checked for the installed DeepSpeed {} ({}){}",
                 escaped(version),
                 escaped(place),
                 if version == known {
                     String::new()
                 } else {
-                    format!(" by the rules of {known}, the nearest known version")
+                    format!(" with the rules of {known}, the nearest known version")
                 }
             ),
             (
@@ -91,7 +91,11 @@ pub fn version_note(
 
 /// That the number of ranks was not given.
 pub fn world_size_note(language: Language) -> &'static str {
-    Text::new("note: the number of ranks was not given; say it with --world-size to have the batch sizes checked for it", "提示：没有指定 rank 数；用 --world-size 指定后才能按实际 rank 数检查 batch 大小").get(language)
+    Text::new(
+        "note: the number of ranks is unknown; set --world-size to check the batch sizes with it",
+        "提示：没有指定 rank 数；用 --world-size 指定后才能按实际 rank 数检查 batch 大小",
+    )
+    .get(language)
 }
 
 /// That there is no such rule, and which one may be meant.
@@ -143,11 +147,7 @@ pub fn part_of_a_job(language: Language) -> &'static str {
 /// What a script starts, one launch after the other.
 pub fn launches(launches: &[LaunchWords<'_>], language: Language) -> String {
     if launches.is_empty() {
-        return tr!(
-            language,
-            "no launch of DeepSpeed found in it",
-            "没有找到启动 DeepSpeed 的命令"
-        );
+        return tr!(language, "no DeepSpeed launch found in it", "没有找到启动 DeepSpeed 的命令");
     }
     let each: Vec<String> = launches.iter().map(|launch| one_launch(launch, language)).collect();
     each.join(Text::new("; ", "；").get(language))
@@ -158,16 +158,12 @@ fn one_launch(launch: &LaunchWords<'_>, language: Language) -> String {
     let ranks = match launch.world {
         Some(1) => tr!(language, "1 rank", "1 个 rank"),
         Some(world) => tr!(language, "{world} ranks", "{world} 个 rank"),
-        None => tr!(
-            language,
-            "a number of ranks that the script does not settle",
-            "若干 rank（脚本里看不出个数）"
-        ),
+        None => tr!(language, "an unknown number of ranks", "若干 rank（脚本里看不出个数）"),
     };
     let config = match launch.config {
         None => tr!(language, "without a config of its own", "没有指定配置"),
         Some(None) => {
-            tr!(language, "with a config that only the run knows", "配置文件要到运行时才知道")
+            tr!(language, "with a config known only at run time", "配置文件要到运行时才知道")
         }
         Some(Some(name)) => tr!(language, "with {name}", "配置为 {name}"),
     };
@@ -182,14 +178,14 @@ fn one_launch(launch: &LaunchWords<'_>, language: Language) -> String {
     let unread = launch.unread.map_or(String::new(), |script| {
         tr!(
             language,
-            "; {script} was not found, so the arguments in it were not read",
+            "; zeropilot did not find {script} and could not read the arguments in it",
             "；没有找到 {script}，其中的参数没有读取"
         )
     });
     let said = launch.other_than_said().map_or(String::new(), |said| {
         tr!(
             language,
-            ", checked for {said} as --world-size says",
+            ", checked for {said} (--world-size)",
             "；按 --world-size 的 {said} 个 rank 检查"
         )
     });
@@ -289,7 +285,7 @@ impl InputProblem {
             }
             Self::TooLarge { limit_mib } => tr!(
                 language,
-                "larger than {limit_mib} MiB, which no config is, so it was not read",
+                "larger than {limit_mib} MiB, too large for a config, so it was not read",
                 "超过 {limit_mib} MiB，不像是配置文件，未读取"
             ),
             Self::NotAConfig(kind) => {
@@ -344,7 +340,7 @@ pub fn no_checkpoint(path: &Path, language: Language) -> String {
     let name = escaped(&name);
     tr!(
         language,
-        "error: there is no checkpoint of DeepSpeed in `{name}`\n  help: name the directory that holds the file `latest`, or the one with the `*_states.pt` files",
+        "error: there is no DeepSpeed checkpoint in `{name}`\n  help: name the directory that contains the file `latest`, or the one with the `*_states.pt` files",
         "错误：`{name}` 里没有 DeepSpeed 的 checkpoint\n  建议：指定含有 `latest` 文件的目录，或存放 `*_states.pt` 文件的目录"
     )
 }
@@ -391,7 +387,7 @@ pub fn baseline_written(path: &Path, findings: usize, files: usize, language: La
     let files_word = plural(files, "file", "files");
     tr!(
         language,
-        "wrote {findings} {findings_word} in {files} {files_word} to {name}; `--baseline {name}` leaves them out of later checks",
+        "wrote {findings} {findings_word} in {files} {files_word} to {name}; `--baseline {name}` omits them from later checks",
         "已把 {files} 个文件里的 {findings} 个问题写入 {name}；之后用 `--baseline {name}` 检查时不再报告它们"
     )
 }
@@ -413,7 +409,7 @@ pub fn editor_gone(reason: &str, language: Language) -> String {
     let reason = escaped(reason);
     tr!(
         language,
-        "error: the editor did not speak the Language Server Protocol to the end: {reason}\n  help: `zeropilot lsp` is started by an editor; docs/editors.md says how",
+        "error: the connection to the editor failed (Language Server Protocol): {reason}\n  help: an editor starts `zeropilot lsp`; see docs/editors.md",
         "错误：与编辑器的 LSP 通信中断：{reason}\n  建议：`zeropilot lsp` 由编辑器启动，配置方法见 docs/zh/editors.md"
     )
 }
@@ -434,7 +430,7 @@ pub fn no_such_rank(rank: u64, world: u64, language: Language) -> String {
     let last = world.saturating_sub(1);
     tr!(
         language,
-        "error: there is no rank {rank}: with {world} GPUs they are 0 to {last}",
+        "error: there is no rank {rank}: {world} GPUs have ranks 0 to {last}",
         "错误：没有 rank {rank}：{world} 张卡的 rank 是 0 到 {last}"
     )
 }
@@ -444,7 +440,7 @@ fn long_context_error(error: &LongContextError, language: Language) -> String {
     match *error {
         LongContextError::Heads { heads, ranks } => tr!(
             language,
-            "error: {heads} attention heads cannot be divided among {ranks} GPUs: Ulysses gives every GPU as many heads and raises a ValueError\n  help: choose a --sequence-parallel that divides {heads}",
+            "error: {heads} attention heads cannot be divided among {ranks} GPUs: Ulysses gives every GPU the same number of heads and raises a ValueError\n  help: choose a --sequence-parallel that divides {heads}",
             "错误：{heads} 个注意力头无法平均分给 {ranks} 张卡：Ulysses 要求每张卡的头数相同，否则抛出 ValueError\n  建议：--sequence-parallel 取 {heads} 的约数"
         ),
         LongContextError::KvHeads { heads, ranks } => tr!(
@@ -460,27 +456,27 @@ fn long_context_error(error: &LongContextError, language: Language) -> String {
         ),
         LongContextError::Family { family } => tr!(
             language,
-            "error: sequence parallelism and activation offload are not modelled for {family} models\n  help: leave --sequence-parallel and --activation-offload out; the prediction is then for whole sequences on every GPU",
+            "error: zeropilot does not model sequence parallelism and activation offload for {family} models\n  help: omit --sequence-parallel and --activation-offload; the prediction is then for whole sequences on every GPU",
             "错误：{family} 模型的序列并行和激活卸载尚未建模\n  建议：去掉 --sequence-parallel 和 --activation-offload，按每张卡处理完整序列计算"
         ),
         LongContextError::Task => tr!(
             language,
-            "error: sequence parallelism, tiled MLP and activation offload are modelled for supervised training on text only\n  help: leave these options out, or --task and --image",
+            "error: zeropilot models sequence parallelism, tiled MLP and activation offload only for supervised training on text\n  help: omit these options, or omit --task and --image",
             "错误：序列并行、MLP 分块和激活卸载目前只支持纯文本的有监督训练\n  建议：去掉这些选项，或去掉 --task 和 --image"
         ),
         LongContextError::Engine => tr!(
             language,
-            "error: sequence parallelism (Ulysses) is a part of DeepSpeed\n  help: leave --without-deepspeed out",
+            "error: sequence parallelism (Ulysses) is a part of DeepSpeed\n  help: omit --without-deepspeed",
             "错误：序列并行（Ulysses）由 DeepSpeed 提供\n  建议：去掉 --without-deepspeed"
         ),
         LongContextError::TiledFamily { family } => tr!(
             language,
-            "error: feed-forward layers in tiles are not modelled for {family} models\n  help: leave --tiled-mlp out",
+            "error: zeropilot does not model tiled feed-forward layers for {family} models\n  help: omit --tiled-mlp",
             "错误：{family} 模型的 MLP 分块计算尚未建模\n  建议：去掉 --tiled-mlp"
         ),
         LongContextError::LossInShards { why: LossProblem::Job } => tr!(
             language,
-            "error: DeepSpeed's tiled losses are modelled for supervised training of Llama, Mistral and Qwen text models with DeepSpeed only\n  help: leave `--fused-loss` out; the prediction is then for whole logits, which take more",
+            "error: zeropilot models DeepSpeed's tiled losses only for supervised training of Llama, Mistral and Qwen text models with DeepSpeed\n  help: omit `--fused-loss`; the prediction then includes all logits, which need more memory",
             "错误：DeepSpeed 的分块 loss 目前只支持用 DeepSpeed 对 Llama、Mistral、Qwen 文本模型做有监督训练\n  建议：去掉 `--fused-loss`，按完整 logits 计算（占用更多显存）"
         ),
         LongContextError::LossInShards { why: LossProblem::Tied } => tr!(
@@ -490,7 +486,7 @@ fn long_context_error(error: &LongContextError, language: Language) -> String {
         ),
         LongContextError::TiledAdapters => tr!(
             language,
-            "error: adapters on feed-forward layers fail in tiles: every tile adds their gradients to DeepSpeed's bucket, which raises an AssertionError in stage 3\n  help: put adapters on attention only (--lora-targets q_proj,k_proj,v_proj,o_proj), or leave --tiled-mlp out",
+            "error: tiled feed-forward layers with adapters fail: every tile adds the gradients of the adapters to DeepSpeed's bucket, which raises an AssertionError in stage 3\n  help: put adapters on attention only (--lora-targets q_proj,k_proj,v_proj,o_proj), or omit --tiled-mlp",
             "错误：MLP 上的 LoRA 不能与 MLP 分块一起用：每一块都会把梯度加入 DeepSpeed 的通信桶，stage 3 会触发 AssertionError\n  建议：只在注意力上加 LoRA（--lora-targets q_proj,k_proj,v_proj,o_proj），或去掉 --tiled-mlp"
         ),
     }
@@ -506,7 +502,7 @@ pub fn lower_error(error: &LowerError, language: Language) -> String {
         ),
         LowerError::NothingTrained => tr!(
             language,
-            "error: nothing of the model is trained\n  help: choose another --method",
+            "error: no parameter of the model is trained\n  help: choose another --method",
             "错误：模型没有任何可训练的参数\n  建议：换一个 --method"
         ),
         LowerError::OddImage { size } => tr!(
@@ -516,25 +512,25 @@ pub fn lower_error(error: &LowerError, language: Language) -> String {
         ),
         LowerError::TooManyImages { most } => tr!(
             language,
-            "error: a micro batch has at most {most} images here\n  help: lower --images-per-sample or --micro-batch",
+            "error: a micro-batch has at most {most} images here\n  help: lower --images-per-sample or --micro-batch",
             "错误：一个 micro batch 最多 {most} 张图像\n  建议：减小 --images-per-sample 或 --micro-batch"
         ),
         LowerError::ImagesTooLong { tokens, length } => tr!(
             language,
-            "error: the images of a sequence become {tokens} tokens, and the sequence has only {length}: training would fail or drop them\n  help: --seq-len {tokens} or more, a smaller --image, or --max-pixels",
+            "error: the images of a sequence become {tokens} tokens, and the sequence has only {length}: training would fail or drop them\n  help: use --seq-len {tokens} or more, a smaller --image, or --max-pixels",
             "错误：一条序列里的图像要占 {tokens} 个 token，而序列只有 {length} 个：训练会报错或丢弃图像\n  建议：--seq-len 不小于 {tokens}，或减小 --image，或用 --max-pixels"
         ),
         LowerError::LongContext(error) => long_context_error(error, language),
         LowerError::TaskOfLanguageModels => tr!(
             language,
-            "error: tasks with several models are modelled for causal language models only
-  help: leave --task out, or name another model",
+            "error: zeropilot models tasks with several models only for causal language models
+  help: omit --task, or name another model",
             "错误：多模型任务目前只支持因果语言模型
   建议：去掉 --task，或换一个模型"
         ),
         LowerError::TooLarge { sequences, length } => tr!(
             language,
-            "error: {sequences} sequences of {length} tokens are beyond any machine\n  help: lower --micro-batch or --seq-len",
+            "error: {sequences} sequences of {length} tokens need more memory than any machine has\n  help: lower --micro-batch or --seq-len",
             "错误：{sequences} 条 {length} token 的序列超出任何机器的能力\n  建议：减小 --micro-batch 或 --seq-len"
         ),
     }

@@ -45,10 +45,10 @@ export async function folklore(app: App): Promise<HTMLElement[]> {
     ["通信桶大小的单位是字节", "单位是元素个数。5e8 个 bf16 元素就是 0.93 GiB；stage 1、2 打开 overlap_comm 时要两份。", "5e8 × 2 B = 0.93 GiB"],
     ["stage 越高越好", "micro batch 相同时，放得下的最低 stage 通常最快：ZeRO-3 每次前向和反向都要聚合权重。但更高的 stage 能腾出显存放更大的 micro batch，所以“规划”比较的是预测时间。", ""],
   ] : [
-    ["ZeRO-1/2/3 save 4×, 8× and 64×", "Limits from the paper, for 64 ranks. What is saved depends on the number of ranks and is saved of model states only; activations are not split at all.", numbers],
-    ["Adam takes 8 bytes per parameter", "In mixed precision 12: two moments of 4 and an fp32 master weight of 4; with weights and gradients 16.", adam(app, none)],
-    ["Bucket sizes are bytes", "They are elements. 5e8 elements of bf16 are 0.93 GiB, and stages 1 and 2 allocate two of them with overlap_comm.", "5e8 × 2 B = 0.93 GiB"],
-    ["A higher stage is better", "At the same micro-batch size, the lowest stage that fits is usually the fastest: ZeRO-3 gathers weights in every forward and backward. A higher stage leaves room for a larger micro-batch, so Plan compares predicted times.", ""],
+    ["ZeRO-1/2/3 save 4×, 8× and 64×", "Limits from the paper, for 64 ranks. The saving depends on the number of ranks and applies to model states only; ZeRO does not partition activations.", numbers],
+    ["Adam takes 8 bytes per parameter", "In mixed precision, 12: two moments of 4 bytes each and an fp32 master weight of 4; with weights and gradients, 16.", adam(app, none)],
+    ["Bucket sizes are bytes", "The unit is elements. 5e8 elements of bf16 are 0.93 GiB, and stages 1 and 2 allocate two of them with overlap_comm.", "5e8 × 2 B = 0.93 GiB"],
+    ["A higher stage is better", "At the same micro-batch size, the lowest stage that fits is usually the fastest: ZeRO-3 gathers weights in every forward and backward pass. A higher stage leaves room for a larger micro-batch, so Plan compares predicted times.", ""],
   ];
   return [
     h("h2", {}, say("folklore")),

@@ -25,27 +25,27 @@ const STEPS: Step[] = [
   {
     change: { ...PLAIN, stage: 1 }, moment: "after_backward", concept: "zero",
     title: ["ZeRO-1 partitions the optimizer states", "ZeRO-1 切分优化器状态"],
-    text: ["Each rank updates only its slice of the parameters, so it keeps master weights and moments for that slice alone: {0} becomes {1}.", "每个 rank 只更新自己那一份参数，因此只保存这一份的主权重和动量：占用从 {0} 降到 {1}。"],
+    text: ["Each rank updates only its shard of the parameters, so it keeps master weights and moments for that shard alone: {0} becomes {1}.", "每个 rank 只更新自己那一份参数，因此只保存这一份的主权重和动量：占用从 {0} 降到 {1}。"],
   },
   {
     change: { ...PLAIN, stage: 2 }, moment: "after_backward", concept: "zero",
     title: ["ZeRO-2 also partitions the gradients", "ZeRO-2 再切分梯度"],
-    text: ["After backward, ZeRO-1 and ZeRO-2 hold the same: {1} and {2}, because both keep only their slice of the averaged gradients. They differ **during** backward: ZeRO-1 keeps all gradients until it ends, ZeRO-2 frees each bucket once it is reduced. If the step is fullest at the loss, before any gradient exists, both have the same peak.", "反向传播结束后，ZeRO-1 和 ZeRO-2 存得一样多（{1} 与 {2}），因为两者都只保留规约后梯度中自己的分片。差别在反向**过程中**：ZeRO-1 把全部梯度留到反向结束，ZeRO-2 每规约完一个通信桶就释放。如果显存峰值出现在计算 loss 时（还没有梯度），两者的峰值就相同。"],
+    text: ["After the backward pass, ZeRO-1 and ZeRO-2 store the same amount: {1} and {2}, because both keep only their shard of the averaged gradients. They differ **during** the backward pass: ZeRO-1 keeps all gradients until it ends, ZeRO-2 frees each bucket once it is reduced. If memory peaks at the loss, before any gradient exists, both have the same peak.", "反向传播结束后，ZeRO-1 和 ZeRO-2 存得一样多（{1} 与 {2}），因为两者都只保留规约后梯度中自己的分片。差别在反向**过程中**：ZeRO-1 把全部梯度留到反向结束，ZeRO-2 每规约完一个通信桶就释放。如果显存峰值出现在计算 loss 时（还没有梯度），两者的峰值就相同。"],
   },
   {
     change: { ...PLAIN, stage: 3 }, moment: "after_backward", concept: "zero",
     title: ["ZeRO-3 partitions the weights too", "ZeRO-3 连权重也切分"],
-    text: ["Each rank keeps {3}. Before a layer runs, the ranks all-gather its weights and free them right after: watch the gathered weights come and go in the film below. The price is communication in every forward and backward pass.", "每个 rank 只存 {3}。某一层运行之前，各 rank 用 all-gather 聚合它的权重，用完立即释放，下面的动画会显示这个过程。代价是每次前向和反向都要通信。"],
+    text: ["Each rank keeps {3}. Before a layer runs, the ranks all-gather its weights and free them right after: watch the gathered weights come and go in the animation below. The price is communication in every forward and backward pass.", "每个 rank 只存 {3}。某一层运行之前，各 rank 用 all-gather 聚合它的权重，用完立即释放，下面的动画会显示这个过程。代价是每次前向和反向都要通信。"],
   },
   {
     change: { stage: 3, recompute: "yes", offload: "none" }, moment: "after_backward", concept: "checkpointing",
     title: ["ZeRO does not partition activations", "ZeRO 不切分激活值"],
-    text: ["Activations grow with the micro-batch size and the sequence length, whatever the stage. Gradient checkpointing keeps one tensor per layer and computes the rest again in backward: the fullest moment of the step is now {peak}.", "激活值随 micro batch 和序列长度增长，与 stage 无关。梯度检查点每层只留一个张量，其余在反向时重算：现在一步之内的峰值是 {peak}。"],
+    text: ["Activations grow with the micro-batch size and the sequence length, whatever the stage. Gradient checkpointing keeps one tensor per layer and recomputes the rest in the backward pass: the peak of the step is now {peak}.", "激活值随 micro batch 和序列长度增长，与 stage 无关。梯度检查点每层只留一个张量，其余在反向时重算：现在一步之内的峰值是 {peak}。"],
   },
   {
     change: { stage: 3, recompute: "yes", offload: "optimizer" }, moment: "after_backward", concept: "offload",
     title: ["Offload moves states to host memory", "卸载把状态放到主机内存"],
-    text: ["With CPU offload, master weights and moments live in host memory and each rank keeps {shown} on its GPU. Updates run on the CPU and wait for copies over PCIe: use it when nothing else fits.", "用 CPU 卸载时，主权重和动量放在主机内存，每个 rank 的 GPU 上只剩 {shown}。更新在 CPU 上进行，还要等 PCIe 拷贝：其他办法都放不下时再用。"],
+    text: ["With CPU offload, master weights and moments are in host memory and each rank keeps {shown} on its GPU. Updates run on the CPU and wait for copies over PCIe: use it when nothing else fits.", "用 CPU 卸载时，主权重和动量放在主机内存，每个 rank 的 GPU 上只剩 {shown}。更新在 CPU 上进行，还要等 PCIe 拷贝：其他办法都放不下时再用。"],
   },
 ];
 

@@ -1,13 +1,13 @@
 // The words of a plan.
 
 export const PLAN_WORDS = {
-  summary: ["Summary", "概要"], perGpuFree: ["free per GPU", "每卡剩余显存"], perGpuLacks: ["too little per GPU", "每卡缺少显存"], ofCapacity: ["{need} of {capacity} per GPU.", "每卡 {need}，可用 {capacity}。"], hostNeeded: ["host memory needed per node", "每节点需要的主机内存"],
-  perStep: ["per step", "每步"], rates: ["per step; {rate} tokens/s per GPU, MFU {mfu}", "每步；每卡 {rate} token/s，MFU {mfu}"], noSpeed: ["Name the GPU to have steps timed", "写明 GPU 型号才能估算时间"],
+  summary: ["Summary", "概要"], perGpuFree: ["free per GPU", "每卡剩余显存"], perGpuLacks: ["missing per GPU", "每卡缺少显存"], ofCapacity: ["{need} of {capacity} per GPU.", "每卡 {need}，可用 {capacity}。"], hostNeeded: ["host memory needed per node", "每节点需要的主机内存"],
+  perStep: ["per step", "每步"], rates: ["per step; {rate} tokens/s per GPU, MFU {mfu}", "每步；每卡 {rate} token/s，MFU {mfu}"], noSpeed: ["Choose a GPU model to get step times", "写明 GPU 型号才能估算时间"],
   toFinish: ["for {tokens}", "训练 {tokens}"], gpuHours: ["{hours} GPU hours", "{hours} GPU 小时"], costOf: ["cost of the run; {hours} GPU hours", "训练费用；{hours} GPU 小时"], noPrice: ["GPU hours; enter a price for the cost", "GPU 小时；填写价格可得费用"], noGoal: ["Enter the tokens to train on", "填写训练总 token 数"],
   gauge: ["GPU memory: {need} of {capacity}", "显存：{need}，可用 {capacity}"], range: ["The band in the bar is the range of the prediction: {bounds}.", "条形中的窄带表示预测范围：{bounds}。"], accuracy: ["How accurate is it?", "预测有多准？"], warning: ["Warning", "警告"],
-  facts: ["About this strategy", "方案说明"], whyMemory: ["What fills the GPU", "显存用在哪里"], lower: ["What would lower it most", "最有效的省显存办法"], whyTime: ["Where the time goes", "时间花在哪里"],
-  remedies: ["Each of these alone would do:", "以下任意一种都可行："], lessTrained: ["These train fewer parameters and need less:", "训练的参数更少，需要的显存也更少："], apply: ["Apply", "采用"],
-  show: ["Show", "查看"], shown: ["shown below", "正在显示"], otherShown: ["Config, memory and time below are those of {strategy}.", "下面显示的是 {strategy} 的配置、显存和时间。"], backToRecommended: ["Back to the recommended strategy", "回到推荐方案"],
+  facts: ["About this strategy", "方案说明"], whyMemory: ["Where the GPU memory goes", "显存用在哪里"], lower: ["Best ways to lower it", "最有效的省显存办法"], whyTime: ["Where the time goes", "时间花在哪里"],
+  remedies: ["Any one of these is enough:", "以下任意一种都可行："], lessTrained: ["These train fewer parameters and need less memory:", "训练的参数更少，需要的显存也更少："], apply: ["Apply", "采用"],
+  show: ["Show", "查看"], shown: ["shown below", "正在显示"], otherShown: ["Config, memory and time below are for {strategy}.", "下面显示的是 {strategy} 的配置、显存和时间。"], backToRecommended: ["Back to the recommended strategy", "回到推荐方案"],
   moreMatches: ["{count} more: keep typing", "还有 {count} 个，请继续输入"], beyond: ["beyond the scale", "超出刻度"],
   costObjective: ["cost", "费用"], task: ["Task", "任务"], shares: ["GPUs per sequence", "每条序列的卡数"], letChoose: ["let it choose", "自动选择"],
   heldStage: ["ZeRO stage", "ZeRO stage"], heldOffload: ["Offload", "卸载"], heldMicro: ["Micro-batch size", "micro batch"], heldRecompute: ["Gradient checkpointing", "梯度检查点"],

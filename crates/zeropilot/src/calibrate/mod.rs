@@ -29,7 +29,7 @@ Examples:
   DS_ACCELERATOR=cpu zeropilot calibrate --ranks 2 --ranks 4
   zeropilot calibrate --show-program
 
-It has run on CPU ranks; on GPUs it has not been tried yet.
+Tested on CPU ranks; not yet tested on GPUs.
 
 Exit codes: 0 measured and written, 2 nothing could be measured";
 
@@ -40,13 +40,13 @@ pub(crate) struct CalibrateCommand {
     /// The interpreter or environment to train in; otherwise the active one, or the first on the path
     #[arg(long, value_name = "PATH")]
     python: Option<PathBuf>,
-    /// Ranks that measure at once, may be repeated; otherwise one for each GPU, or 2 on processors
+    /// Number of ranks to measure with, can be repeated; if omitted, one per GPU, or 2 on CPUs
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=64))]
     ranks: Vec<u64>,
-    /// Where to write the profile; otherwise where `memory`, `plan` and `simulate` find it
+    /// File for the profile; if omitted, the location where `memory`, `plan` and `simulate` look for it
     #[arg(long, value_name = "FILE")]
     output: Option<PathBuf>,
-    /// Print the Python program that measures, and do nothing
+    /// Print the Python program that measures, without running it
     #[arg(long)]
     show_program: bool,
     #[command(flatten)]

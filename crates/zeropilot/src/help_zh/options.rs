@@ -11,7 +11,10 @@ pub(super) const HEADINGS: &[(&str, &str)] = &[
         "Training arguments, which fill \"auto\" and must agree with the config",
         "训练参数（用来填 \"auto\"，并且必须与配置一致）",
     ),
-    ("Batch: micro batch × accumulation × ranks", "Batch：micro batch × 梯度累积步数 × rank 数"),
+    (
+        "Batch: micro-batch size × accumulation × ranks",
+        "Batch：micro batch × 梯度累积步数 × rank 数",
+    ),
     ("Offload", "卸载"),
     ("Precision", "精度"),
     ("Optimizer and schedule", "优化器与学习率调度"),

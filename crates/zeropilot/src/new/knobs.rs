@@ -109,13 +109,14 @@ fn help(knob: Knob) -> (&'static str, &'static str) {
             "参数更新后一次 all-gather 的量（stage 1、2）",
         ),
         Knob::OverlapComm => {
-            ("Reduce gradients while the backward pass goes on", "反向传播的同时进行梯度通信")
+            ("Reduce gradients during the backward pass", "反向传播的同时进行梯度通信")
         }
-        Knob::ContiguousGradients => {
-            ("Copy gradients into one buffer as they come", "把梯度依次拷贝到连续缓冲区")
-        }
+        Knob::ContiguousGradients => (
+            "Copy gradients into one buffer as soon as they are computed",
+            "把梯度依次拷贝到连续缓冲区",
+        ),
         Knob::ReduceScatter => (
-            "Reduce each gradient to its owner instead of to all",
+            "Reduce each gradient only to the rank that owns it",
             "梯度只规约到所属的 rank，而不是所有 rank",
         ),
         Knob::RoundRobinGradients => (
@@ -127,37 +128,38 @@ fn help(knob: Knob) -> (&'static str, &'static str) {
             "合并多个 rank 的小块规约（stage 1、2）",
         ),
         Knob::IgnoreUnusedParameters => (
-            "Go on if a parameter got no gradient (stages 1, 2)",
+            "Continue if a parameter has no gradient (stages 1, 2)",
             "有参数没有梯度时继续训练（stage 1、2）",
         ),
         Knob::SubGroupSize => (
-            "Parameters the optimizer updates at once (stage 3)",
+            "Parameters that the optimizer updates at once (stage 3)",
             "优化器一次更新的参数量（stage 3）",
         ),
         Knob::PrefetchBucketSize => {
-            ("Weights fetched ahead of use (stage 3)", "提前预取的权重量（stage 3）")
+            ("Weights to prefetch (stage 3)", "提前预取的权重量（stage 3）")
         }
         Knob::ParamPersistenceThreshold => (
-            "Smaller parameters are never partitioned (stage 3)",
+            "Do not partition parameters smaller than this (stage 3)",
             "小于此值的参数不切分（stage 3）",
         ),
         Knob::ModelPersistenceThreshold => (
-            "The most that stays unpartitioned in all (stage 3)",
+            "Maximum total size of unpartitioned parameters (stage 3)",
             "不切分参数的总量上限（stage 3）",
         ),
         Knob::MaxLiveParameters => (
-            "The most weights gathered at a time (stage 3)",
+            "Maximum number of weights gathered at a time (stage 3)",
             "同时处于聚合状态的权重上限（stage 3）",
         ),
         Knob::MaxReuseDistance => (
-            "Keep weights that are needed again within this many (stage 3)",
+            "Keep gathered weights that are used again within this many elements (stage 3)",
             "在此距离内会再次用到的权重不释放（stage 3）",
         ),
-        Knob::ModuleGranularityThreshold => {
-            ("Fetch smaller modules as one (stage 3)", "小于此粒度的模块合在一起取（stage 3）")
-        }
+        Knob::ModuleGranularityThreshold => (
+            "Gather modules smaller than this as one unit (stage 3)",
+            "小于此粒度的模块合在一起取（stage 3）",
+        ),
         Knob::Gather16bitWeightsOnModelSave => (
-            "Save one whole set of weights, gathered on rank 0 (stage 3)",
+            "Save the whole weights, gathered on rank 0 (stage 3)",
             "保存时把完整权重聚合到 rank 0（stage 3）",
         ),
         Knob::UseAllReduceForFetchParams => (
@@ -185,13 +187,12 @@ fn help(knob: Knob) -> (&'static str, &'static str) {
             "不为反向传播保留聚合的权重（stage 3）",
         ),
         Knob::OptimizerRatio => (
-            "Share of the update that runs on the CPU (stage 3)",
+            "Fraction of the update that runs on the CPU (stage 3)",
             "放在 CPU 上更新的参数比例（stage 3）",
         ),
-        Knob::OptimizerBufferCount => (
-            "Buffers for optimizer states on their way to the disk",
-            "优化器状态读写磁盘所用的缓冲区个数",
-        ),
+        Knob::OptimizerBufferCount => {
+            ("Number of buffers for optimizer states on NVMe", "优化器状态读写磁盘所用的缓冲区个数")
+        }
         Knob::OptimizerPipelineRead => {
             ("Read the next optimizer states while updating", "更新的同时读取下一批优化器状态")
         }
@@ -203,14 +204,14 @@ fn help(knob: Knob) -> (&'static str, &'static str) {
             "初始化时以更大的块写入优化器状态",
         ),
         Knob::ParamBufferCount => {
-            ("Buffers for weights on their way to the disk", "权重读写磁盘所用的缓冲区个数")
+            ("Number of buffers for weights on NVMe", "权重读写磁盘所用的缓冲区个数")
         }
         Knob::ParamBufferSize => (
-            "Size of each; one rank's part of the largest parameter must fit",
+            "Size of each buffer; one rank's share of the largest parameter must fit",
             "每个缓冲区的大小，要放得下最大参数在一个 rank 上的那一份",
         ),
         Knob::ParamMaxInCpu => (
-            "Weights kept in host memory beside the disk",
+            "Weights to keep in host memory instead of on NVMe",
             "权重卸载到磁盘时，仍留在主机内存里的权重量",
         ),
     }

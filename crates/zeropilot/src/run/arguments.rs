@@ -22,14 +22,14 @@ Examples:
 Exit codes:
   0      completed
   2      could not be started
-  3      refused before the start
+  3      rejected by the check before the start
   10     out of memory and no fallback left
   11     the program failed
   12     a rank or the launcher was killed
   13     collective timeout or a lost machine
   14     hang
   15     diverged
-  16     config refused
+  16     config rejected
   17     disk full
   18     checkpoint unreadable
   19     ended without evidence of completion
@@ -44,64 +44,64 @@ Exit codes:
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct RunArguments {
-    /// When memory runs out, start again with a config that needs less: a higher stage, offload, a smaller micro batch
+    /// After an out-of-memory error, restart with a config that needs less memory: a higher stage, offload, a smaller micro-batch
     #[arg(long, alias = "ladder")]
     pub(crate) fallback: bool,
-    /// Take the fallbacks from this plan (`zeropilot plan --json`)
+    /// Use the fallbacks of this plan (`zeropilot plan --json`)
     #[arg(long, value_name = "FILE")]
     pub(crate) plan: Option<PathBuf>,
-    /// Fallbacks to try at most
+    /// Maximum number of fallbacks to try
     #[arg(long, alias = "max-rungs", value_name = "N", default_value_t = 3)]
     pub(crate) max_fallbacks: u32,
-    /// Restarts after kills, timeouts and hangs; otherwise 2 where a checkpoint can be gone on from, else none
+    /// Maximum number of restarts after kills, timeouts and hangs; if omitted, 2 if the run can resume from a checkpoint, otherwise 0
     #[arg(long, value_name = "N")]
     pub(crate) max_restarts: Option<u32>,
-    /// Silence that counts as a hang, such as `10m` (before the first step, only if the ranks compute nothing either); `off` for never
+    /// Time without output that counts as a hang, such as `10m` (before the first step, only if the ranks compute nothing either); `off` for never
     #[arg(long, value_name = "TIME", default_value = "30m", value_parser = limit)]
     pub(crate) hang_after: Limit,
-    /// Time without a step that counts as a hang even if something is printed; `off` for never
+    /// Time without a step that counts as a hang even if the run prints output; `off` for never
     #[arg(long, value_name = "TIME", default_value = "off", value_parser = limit)]
     pub(crate) step_timeout: Limit,
     /// Stop once the loss or the gradient norm is NaN or infinite three times in a row
     #[arg(long)]
     pub(crate) stop_on_nan: bool,
-    /// Once the loss has jumped and stays high for three steps, stop and go back to the checkpoint before the jump
+    /// If the loss jumps and stays high for three steps, stop and resume from the checkpoint before the jump
     #[arg(long)]
     pub(crate) rollback_on_spike: bool,
-    /// Look every 5 seconds which rank the others wait for, by the Python stacks of the ranks, and name it
+    /// Every 5 seconds, find the rank that the others wait for from the Python stacks of the ranks, and report it
     #[arg(long, conflicts_with = "no_stack_handler")]
     pub(crate) find_stragglers: bool,
-    /// Do not let ranks write their Python stacks when nothing moves (a handler of `faulthandler`, brought in by PYTHONPATH)
+    /// Do not let ranks write their Python stacks during a hang (a `faulthandler` hook that zeropilot installs through PYTHONPATH)
     #[arg(long)]
     pub(crate) no_stack_handler: bool,
-    /// What processes get between being asked to end and being killed
+    /// Time between asking processes to stop and killing them
     #[arg(long, value_name = "TIME", default_value = "10s", value_parser = duration)]
     pub(crate) grace: Duration,
-    /// Where the program writes checkpoints; otherwise its --output_dir or --save
+    /// Directory to which the program writes checkpoints; if omitted, its --output_dir or --save
     #[arg(long, value_name = "DIR")]
     pub(crate) checkpoints: Option<PathBuf>,
-    /// What to add to the command to resume from a checkpoint, `{}` being its directory; known for the HF Trainer
+    /// Option to add to the command to resume from a checkpoint, with `{}` for its directory; not needed for the HF Trainer
     #[arg(long, value_name = "OPTION", allow_hyphen_values = true)]
     pub(crate) resume_with: Option<String>,
-    /// Continue the run that the record holds, from its last checkpoint: for a job that a scheduler starts again; without a run there it is a first start
+    /// Continue the run in the record from its last checkpoint, for jobs that a scheduler restarts; if the record has no run, start a new one
     #[arg(long = "continue", requires = "record")]
     pub(crate) is_continued: bool,
-    /// What to exit with after SIGTERM, SIGUSR1 or SIGUSR2 if there is a checkpoint to resume from; otherwise 128 + the signal
+    /// Exit code after SIGTERM, SIGUSR1 or SIGUSR2 if there is a checkpoint to resume from; if omitted, 128 + the signal
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u8).range(1..))]
     pub(crate) requeue_exit_code: Option<u8>,
-    /// Report hangs, restarts, fallbacks, NaN and the end of the run: a URL gets JSON by POST, a shell command gets it on its standard input; can be repeated
+    /// Report hangs, restarts, fallbacks, NaN and the end of the run: a URL receives JSON by POST, a shell command receives it on standard input; can be repeated
     #[arg(long, value_name = "URL|COMMAND")]
     pub(crate) notify: Vec<String>,
-    /// Write events into this file too, a line of JSON each
+    /// Also write events to this file, one line of JSON each
     #[arg(long, value_name = "FILE")]
     pub(crate) events: Option<PathBuf>,
-    /// Where the record of this run goes; otherwise below ZEROPILOT_RUNS or the user's directory for state
+    /// Directory for the record of this run; if omitted, in ZEROPILOT_RUNS or the user's state directory
     #[arg(long, value_name = "DIR")]
     pub(crate) record: Option<PathBuf>,
-    /// Start at once, without the check before the start
+    /// Start without the preflight check
     #[arg(long)]
     pub(crate) no_preflight: bool,
-    /// The model, for predictions by the memory model; with --gpus, fallbacks come from it too
+    /// Model, to predict memory; with --gpus, zeropilot also computes fallbacks from it
     #[arg(long, value_name = "MODEL")]
     pub(crate) model: Option<String>,
     /// The GPUs: `8xA100-80G`, `5x44GB`, `4x8xH100` (nodes × GPUs), `8`
@@ -110,13 +110,13 @@ pub(crate) struct RunArguments {
     /// Tokens per sequence, such as `4096` or `128k` (k = 1024); otherwise the value in the command, or 2048
     #[arg(long, value_name = "N", value_parser = tokens, visible_alias = "max-seq-length", alias = "max-length")]
     pub(crate) seq_len: Option<u64>,
-    /// What is trained; otherwise what shows in the command, or everything
+    /// Parameters to train; if omitted, as in the command, or all
     #[arg(long, value_name = "METHOD")]
     pub(crate) method: Option<MethodName>,
-    /// Recompute layers in the backward pass; otherwise as in the command
+    /// Recompute layers in the backward pass (gradient checkpointing); if omitted, as in the command
     #[arg(long, visible_alias = "gradient-checkpointing")]
     pub(crate) grad_checkpointing: bool,
-    /// The command that starts the training, behind `--`
+    /// Command that starts the training, after `--`
     #[arg(required = true, last = true, value_name = "COMMAND")]
     pub(crate) command: Vec<OsString>,
 }

@@ -25,13 +25,13 @@ use crate::output::Output;
 /// The arguments.
 #[derive(Debug, Args)]
 pub(crate) struct WatchCommand {
-    /// A run by its name or directory; otherwise the last, or the machine if there is none
+    /// Name or directory of a run; if omitted, the last run, or this machine if there is none
     #[arg(value_name = "RUN")]
     pub(crate) run: Option<PathBuf>,
     /// Watch the machine: GPUs, memory, training processes
     #[arg(long, conflicts_with = "run")]
     pub(crate) machine: bool,
-    /// Look once and end
+    /// Print the state once and exit
     #[arg(long)]
     pub(crate) once: bool,
     #[command(flatten)]

@@ -67,7 +67,7 @@ fn when_memory_runs_out_a_stage_that_fits_is_taken_and_training_completes() {
     let of = |name: &str| terms.iter().find(|term| term.name == name).map_or(0, |term| term.bytes);
     let master = of("master_weights");
     assert!((302_319_616..302_500_000).contains(&master), "{terms:?}");
-    assert!(job.printed().contains("were predicted"), "it is said in words");
+    assert!(job.printed().contains("zeropilot predicted"), "it is said in words");
 }
 
 #[test]

@@ -70,13 +70,13 @@ pub struct MemoryRequest {
     #[cfg_attr(feature = "clap", arg(long, value_name = "WHAT", num_args = 0..=1,
         default_missing_value = "all"))]
     pub offload: Option<Offload>,
-    /// PyTorch alone, without DeepSpeed: one GPU, or DDP on several; 16-bit weights under autocast, as the HF Trainer runs them
+    /// Predict plain PyTorch without DeepSpeed: one GPU, or DDP on several; 16-bit weights under autocast, as in HF Trainer
     #[cfg_attr(feature = "clap", arg(long, conflicts_with_all = ["stage", "offload"]))]
     pub without_deepspeed: bool,
-    /// Number format of the model; otherwise the one in the config, or bf16 (fp16 on GPUs without it)
+    /// Precision of the model; if omitted, that of the config, or bf16 (fp16 on GPUs without it)
     #[cfg_attr(feature = "clap", arg(long, value_name = "FORMAT"))]
     pub precision: Option<NumberFormat>,
-    /// Rank to report; otherwise the fullest
+    /// Rank to report; if omitted, the one that uses the most memory
     #[cfg_attr(feature = "clap", arg(long, value_name = "RANK"))]
     pub rank: Option<u64>,
     /// How it is trained.
@@ -150,7 +150,7 @@ pub enum MemoryProblem {
         world: u64,
     },
     /// A config leaves no stage to choose.
-    #[error("`{option}` cannot be given with a config")]
+    #[error("`{option}` cannot be used with a config")]
     BesideConfig {
         /// The argument.
         option: &'static str,
@@ -164,7 +164,7 @@ pub enum MemoryProblem {
         conflict: Box<Conflict>,
     },
     /// The engine or who reads the config for it refuses.
-    #[error("{name} is refused")]
+    #[error("{name} is rejected")]
     Refused {
         /// The name of the config.
         name: String,
@@ -337,7 +337,7 @@ fn format(precision: Precision) -> NumberFormat {
 /// What TRL leaves on a model whose reference was computed before training.
 fn second_hooks() -> NotModelled {
     NotModelled {
-        en: "the hooks of a second ZeRO-3 engine, which precomputing the reference leaves on the model".to_owned(),
+        en: "hooks of a second ZeRO-3 engine, which stay on the model after the reference is precomputed".to_owned(),
         zh: "预先计算参考模型后留在模型上的另一个 ZeRO-3 engine 的 hook".to_owned(),
         written: "reference precomputed".to_owned(),
         direction: Direction::Either,

@@ -67,7 +67,7 @@ impl fmt::Display for FrontEnd {
 
 /// A name that is no front end's.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("`{0}` is not a front end; known are `deepspeed`, `hf-trainer` and `accelerate`")]
+#[error("`{0}` is not a supported framework; use `deepspeed`, `hf-trainer` or `accelerate`")]
 pub struct UnknownFrontEnd(pub String);
 
 impl FromStr for FrontEnd {

@@ -50,7 +50,7 @@ known!(
 
 /// A version text that cannot be placed.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("`{0}` is not a DeepSpeed version; known are {known}", known = KNOWN_VERSIONS.join(", "))]
+#[error("`{0}` is not a DeepSpeed version; known versions are {known}", known = KNOWN_VERSIONS.join(", "))]
 pub struct UnknownVersion(pub String);
 
 impl EngineVersion {

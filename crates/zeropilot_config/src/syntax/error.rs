@@ -46,7 +46,7 @@ pub enum SyntaxErrorKind {
     UnterminatedObject,
     /// Hjson: the bracket or brace that should close belongs to an unquoted text, which runs to
     /// the end of its line.
-    #[error("this unquoted text runs to the end of its line and takes the '{close}' with it")]
+    #[error("this unquoted text runs to the end of its line and includes the '{close}'")]
     CloseSwallowedByUnquotedText {
         /// The bracket or brace.
         close: char,
@@ -100,7 +100,7 @@ pub enum SyntaxErrorKind {
     #[error("this number is too large")]
     NumberOverflow,
     /// An integer longer than Python converts.
-    #[error("this integer has {digits} digits, more than the {limit} Python reads")]
+    #[error("this integer has {digits} digits, more than the {limit} that Python accepts")]
     TooManyDigits {
         /// How many it has.
         digits: usize,
@@ -114,13 +114,13 @@ pub enum SyntaxErrorKind {
         limit: usize,
     },
     /// A byte-order mark with nothing after it: a blank Hjson file is `{}` only without the mark.
-    #[error("the file holds nothing but a byte-order mark")]
+    #[error("the file contains nothing but a byte-order mark")]
     NothingAfterByteOrderMark,
     /// JSON: the file has nothing but white space.
     #[error("the file is empty")]
     EmptyDocument,
     /// JSON: the file starts with a byte-order mark.
-    #[error("the file starts with a byte-order mark, which JSON readers refuse")]
+    #[error("the file starts with a byte-order mark, which JSON parsers reject")]
     ByteOrderMark,
     /// JSON: a comma before a closing bracket or brace.
     #[error("JSON does not allow a comma before the closing '{close}'")]
@@ -158,7 +158,7 @@ pub enum SyntaxErrorKind {
         json: &'static str,
     },
     /// JSON: a number in a form JSON does not have, such as `01`, `1.`, `.5` or `+1`.
-    #[error("this is not a number in JSON")]
+    #[error("this is not a valid JSON number")]
     MalformedNumber,
     /// JSON: a character that cannot start or follow anything here.
     #[error("unexpected character '{}'", character.escape_debug())]

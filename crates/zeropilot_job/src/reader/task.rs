@@ -159,7 +159,7 @@ impl Reader<'_> {
         self.mini_batches(name, job);
         if framework == Some(Framework::Swift) && name == TaskName::Gkd {
             let words = (
-                "ms-swift's own loss of GKD, which works in chunks; TRL's is counted",
+                "ms-swift's own chunked GKD loss; zeropilot counts TRL's",
                 "ms-swift 自己的 GKD loss（分块计算）；按 TRL 的 loss 计入",
             );
             let said = Sourced { value: name.name().to_owned(), origin };
@@ -205,7 +205,7 @@ impl Reader<'_> {
         let said = self.argument("num_mini_batches").filter(|said| said.value != "1");
         if let Some(said) = said.filter(|_| task == TaskName::Ppo) {
             let words = (
-                "several optimizer steps over one rollout: the completions of one are counted",
+                "several optimizer steps per rollout; zeropilot counts the completions of one",
                 "一次 rollout 分成多次参数更新：只按其中一次的补全计入",
             );
             self.leave_out(job, words, &said, "num_mini_batches", Direction::Higher);

@@ -74,8 +74,8 @@ pub enum ConfigError {
     NoModelType,
     /// A family that is not known here, in a config without the sizes that a similar one would need.
     #[error(
-        "the family `{model_type}` is not known, and without {} no similar model can stand in for it; \
-         add them to the config, name a similar family with `--like`, or give `--params`, `--layers` and `--hidden`",
+        "zeropilot does not know the family `{model_type}`, and without {} it cannot approximate it \
+         with a similar model; add them to the config, name a similar family with `--like`, or give `--params`, `--layers` and `--hidden`",
         listed(missing)
     )]
     UnknownFamily {
@@ -88,7 +88,7 @@ pub enum ConfigError {
     },
     /// A number of parameters below what the other sizes already make.
     #[error(
-        "{params} parameters are fewer than the {least} of embedding and attention at this width and depth; \
+        "{params} parameters are fewer than the {least} that embedding and attention alone have at this width and depth; \
          give fewer layers, a smaller width or a smaller vocabulary"
     )]
     TooFewParameters {
@@ -98,7 +98,7 @@ pub enum ConfigError {
         least: u64,
     },
     /// A part of a model that is not known here.
-    #[error("`{key}` has the `model_type` `{model_type}`, which is not known there")]
+    #[error("`{key}` has the `model_type` `{model_type}`, which zeropilot does not know there")]
     UnknownPart {
         /// The key of its config.
         key: String,
@@ -106,7 +106,7 @@ pub enum ConfigError {
         model_type: String,
     },
     /// A class whose parameters are not known here.
-    #[error("the class `{architecture}` of the family `{model_type}` is not known")]
+    #[error("zeropilot does not know the class `{architecture}` of the family `{model_type}`")]
     UnknownArchitecture {
         /// What `architectures` says.
         architecture: String,
@@ -130,7 +130,7 @@ pub enum ConfigError {
         found: ValueKind,
     },
     /// A number no model has.
-    #[error("`{key}` is {value}; it must lie between {least} and {most}")]
+    #[error("`{key}` is {value}; it must be between {least} and {most}")]
     OutOfRange {
         /// Whose value.
         key: String,
@@ -164,7 +164,7 @@ pub enum ConfigError {
         found: u64,
     },
     /// A word that is not one of those the class understands.
-    #[error("`{key}` is `{value}`, which the class does not understand")]
+    #[error("`{key}` is `{value}`, which the model class does not support")]
     UnknownWord {
         /// Whose value.
         key: String,
@@ -172,7 +172,7 @@ pub enum ConfigError {
         value: String,
     },
     /// A setting that changes the parameters in a way that is not known here.
-    #[error("`{key}` changes the model in a way that is not known here")]
+    #[error("`{key}` changes the model in a way that zeropilot does not support")]
     NotModelled {
         /// Which.
         key: String,

@@ -86,10 +86,10 @@ pub struct Lora {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum LoraError {
     /// The rank is zero, or larger than any model is wide.
-    #[error("the rank {0} is not possible")]
+    #[error("a LoRA rank of {0} is not possible")]
     Rank(u64),
     /// The model was read from files alone, so the kinds of its modules are not known.
-    #[error("the kinds of the model's modules are not known")]
+    #[error("the classes of the model's modules are unknown")]
     NoFamily,
     /// PEFT has no default for this family.
     #[error("PEFT has no default targets for `{model_type}`")]
@@ -98,7 +98,7 @@ pub enum LoraError {
         model_type: &'static str,
     },
     /// PEFT translates the targets of this mixture before it would look up a default, and finds none.
-    #[error("PEFT needs named targets for the mixture `{model_type}`")]
+    #[error("PEFT needs explicit target modules for the MoE model `{model_type}`")]
     MixtureNeedsTargets {
         /// The family.
         model_type: &'static str,
@@ -125,7 +125,7 @@ pub enum LoraError {
         model_type: &'static str,
     },
     /// Names of expert parts that are one tensor now, and not all of them are targets.
-    #[error("`{parameter}` holds {missing:?} too, which must be targets as well")]
+    #[error("`{parameter}` also contains {missing:?}, which must be targets as well")]
     PartOfFused {
         /// The tensor.
         parameter: String,
@@ -133,11 +133,11 @@ pub enum LoraError {
         missing: Vec<String>,
     },
     /// Adapters of tensors cannot have dropout, DoRA or the like.
-    #[error("adapters of stacked experts work with neither dropout nor DoRA")]
+    #[error("adapters on stacked experts support neither dropout nor DoRA")]
     OnParameters,
     /// A module to save is inside another one, and PEFT's copies of it share storage in ways that are not known here.
     #[error(
-        "`{outer}` is saved with all in it, so `modules_to_save` must not match a module inside it again"
+        "`{outer}` is saved with everything in it, so `modules_to_save` must not also match a module inside it"
     )]
     SavedTwice {
         /// The outer one; `*` stands for the number of any layer.

@@ -46,19 +46,19 @@ pub enum HeaderError {
     #[error("the file ends before its header does")]
     TooShort,
     /// The header says it is longer than the format allows.
-    #[error("the header says it has {0} bytes; at most {MOST_HEADER_BYTES} are possible")]
+    #[error("the header claims {0} bytes, but at most {MOST_HEADER_BYTES} are allowed")]
     TooLong(u64),
     /// The header is no JSON of the right form.
-    #[error("the header is not of the right form: {message}")]
+    #[error("the header is malformed: {message}")]
     NotAHeader {
         /// What the reader says.
         message: String,
     },
     /// A name stands twice.
-    #[error("the tensor `{0}` stands twice")]
+    #[error("the tensor `{0}` appears twice")]
     Duplicate(String),
     /// A number format that is not known.
-    #[error("the tensor `{name}` has the number format `{dtype}`, which is not known")]
+    #[error("the tensor `{name}` has the unknown data type `{dtype}`")]
     UnknownDtype {
         /// The tensor.
         name: String,
@@ -66,10 +66,10 @@ pub enum HeaderError {
         dtype: String,
     },
     /// Shape and data do not fit each other.
-    #[error("the data of `{0}` is not as long as its shape says")]
+    #[error("the data of `{0}` does not match the size of its shape")]
     WrongLength(String),
     /// Data of two tensors overlap, or something lies between them.
-    #[error("the data of `{0}` does not follow on what is before it")]
+    #[error("the data of `{0}` does not start where the previous tensor ends")]
     Gap(String),
 }
 

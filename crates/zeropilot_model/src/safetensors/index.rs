@@ -17,13 +17,13 @@ const MOST_SHARDS: usize = 4096;
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum IndexError {
     /// It is no JSON of the right form.
-    #[error("the index is not of the right form: {message}")]
+    #[error("the index is malformed: {message}")]
     NotAnIndex {
         /// What the reader says.
         message: String,
     },
     /// It names a file that does not lie beside it.
-    #[error("the index names `{0}`, which is no plain file name")]
+    #[error("the index names `{0}`, which is not a plain file name")]
     NotAFileName(String),
     /// It names more files than any model has.
     #[error("the index names {0} files")]

@@ -54,7 +54,7 @@ impl Offers {
 ///
 /// # Errors
 ///
-/// If there is no plan on all of them, or the speed of the GPUs is not known.
+/// If there is no plan on all of them, or the speed of the GPUs is unknown.
 pub fn offers(task: &Task<'_>) -> Result<Offers, PlanError> {
     if task.cluster.gpus.device.accelerator().is_none() {
         return Err(PlanError::NoSpeed);

@@ -99,7 +99,7 @@ pub struct Fitting {
     pub answer: Answer,
     /// The config, for whoever reads it.
     pub recipe: Recipe,
-    /// How long a step takes; `None` if the speed of the GPUs is not known.
+    /// How long a step takes; `None` if the speed of the GPUs is unknown.
     pub time: Option<Estimated>,
 }
 
@@ -196,10 +196,10 @@ pub enum PlanError {
     #[error("what is given cannot be combined")]
     NoSuchWay(Held),
     /// The memory of the GPUs is not known.
-    #[error("the memory of the GPUs is not known")]
+    #[error("the memory of the GPUs is unknown")]
     NoMemory,
     /// The speed of the GPUs is not known, and what a run costs depends on it.
-    #[error("the speed of the GPUs is not known")]
+    #[error("the speed of the GPUs is unknown")]
     NoSpeed,
     /// The pieces of a config contradict each other.
     #[error("the config cannot be written")]

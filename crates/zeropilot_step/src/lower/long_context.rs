@@ -38,31 +38,33 @@ pub enum LongContextError {
         ranks: u64,
     },
     /// A model whose layers are not followed then.
-    #[error("sequence parallelism and offloaded checkpoints are not modelled for {family} models")]
+    #[error(
+        "zeropilot does not model sequence parallelism and offloaded checkpoints for {family} models"
+    )]
     Family {
         /// Its family.
         family: &'static str,
     },
     /// A task, images or targets beside it.
-    #[error("this is modelled only for supervised training on text")]
+    #[error("zeropilot models this only for supervised training on text")]
     Task,
     /// Without DeepSpeed.
     #[error("DeepSpeed shares sequences; PyTorch alone does not")]
     Engine,
     /// A feed-forward part with experts, or one of another form.
-    #[error("feed-forward layers in tiles are not modelled for {family} models")]
+    #[error("zeropilot does not model tiled feed-forward layers for {family} models")]
     TiledFamily {
         /// Its family.
         family: &'static str,
     },
     /// A loss of DeepSpeed in shards, beside what it was measured with.
-    #[error("DeepSpeed's losses in shards are not modelled here: {why}")]
+    #[error("zeropilot does not model DeepSpeed's tiled losses here: {why}")]
     LossInShards {
         /// Beside what.
         why: LossProblem,
     },
     /// Adapters inside what is computed in tiles.
-    #[error("adapters on feed-forward layers fail when these are computed in tiles")]
+    #[error("tiled feed-forward layers with adapters fail")]
     TiledAdapters,
 }
 
@@ -71,7 +73,7 @@ pub enum LongContextError {
 pub enum LossProblem {
     /// The family, a tower, a task, or PyTorch alone.
     #[error(
-        "they are modelled for supervised training of Llama, Mistral and Qwen models with DeepSpeed"
+        "zeropilot models them only for supervised training of Llama, Mistral and Qwen models with DeepSpeed"
     )]
     Job,
     /// The output layer shares its weight with the embedding, which has a gradient of its own.

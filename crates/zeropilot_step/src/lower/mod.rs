@@ -54,7 +54,7 @@ pub enum LowerError {
     NothingTrained,
     /// An image that its processor refuses.
     #[error(
-        "an image of {size} pixels is refused by the processor: one side is more than 200 times the other"
+        "the image processor rejects an image of {size} pixels: one side is more than 200 times the other"
     )]
     OddImage {
         /// Its size.
@@ -78,10 +78,12 @@ pub enum LowerError {
     #[error(transparent)]
     LongContext(#[from] LongContextError),
     /// A task that needs what this model does not return.
-    #[error("this task is known for causal language models only")]
+    #[error("zeropilot models this task only for causal language models")]
     TaskOfLanguageModels,
     /// A batch beyond any machine.
-    #[error("a micro batch of {sequences} sequences of {length} tokens is beyond any machine")]
+    #[error(
+        "a micro batch of {sequences} sequences of {length} tokens needs more memory than any machine has"
+    )]
     TooLarge {
         /// Sequences of a micro batch.
         sequences: u64,

@@ -34,7 +34,7 @@ fn told(created: &[Created<'_>], language: Language) -> String {
             if matches!(target, Target::HfTrainer | Target::Swift) { " " } else { "\n  " };
         let lead = match target {
             Target::LlamaFactory | Target::Axolotl => {
-                Text::new("put into your YAML", "写进训练的 YAML").get(language)
+                Text::new("add to your YAML", "写进训练的 YAML").get(language)
             }
             Target::Accelerate => Text::new("in your script", "训练脚本里").get(language),
             _ => Text::new("train with", "训练参数").get(language),

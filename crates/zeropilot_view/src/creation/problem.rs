@@ -68,12 +68,12 @@ impl CreationProblem {
             Self::System(error) => Objection::new(
                 Text::new("`{name}` cannot be written: {reason}", "无法写入 `{name}`：{reason}"),
                 Text::new(
-                    "the config is written to a temporary file beside it first, so that a broken write never \
-                     leaves half a file",
+                    "zeropilot first writes the config to a temporary file next to it, so that a failed \
+                     write never leaves half a file",
                     "配置会先写到同一目录下的临时文件，这样即使写入中断也不会留下半个文件。",
                 ),
                 Text::new(
-                    "choose a directory you may write to with -o, or use `-o -` to see it",
+                    "choose a writable directory with -o, or print the config with `-o -`",
                     "用 -o 换到有写权限的目录，或用 `-o -` 直接输出到终端",
                 ),
             )
@@ -89,11 +89,11 @@ impl CreationProblem {
             Self::ModelWithoutWidth => Objection::new(
                 Text::new("the files of `{name}` do not give the width (hidden size) of the model", "从 `{name}` 的文件看不出模型的宽度（hidden size）"),
                 Text::new(
-                    "bucket sizes follow from the width, and zeropilot does not guess it",
+                    "bucket sizes depend on the hidden size, and zeropilot does not guess it",
                     "通信桶大小由宽度决定，zeropilot 不作猜测。",
                 ),
                 Text::new(
-                    "name a directory with its config.json, or leave --model out",
+                    "name a directory with its config.json, or omit --model",
                     "改用含有 config.json 的目录，或去掉 --model",
                 ),
             ),

@@ -26,7 +26,7 @@ pub(super) fn objection(refusal: &Refusal) -> Objection {
                 "权重只有一种数值格式；同时启用 fp16 和 bf16 的配置会被 DeepSpeed 拒绝。",
             ),
             Text::new(
-                "keep --bf16 on GPUs that know it (Ampere and later), --fp16 on older ones",
+                "keep --bf16 on GPUs that support it (Ampere and later), --fp16 on older ones",
                 "支持 bf16 的 GPU（Ampere 及以后）用 --bf16，更早的用 --fp16",
             ),
         )
@@ -34,10 +34,10 @@ pub(super) fn objection(refusal: &Refusal) -> Objection {
         Refusal::LossScaleWithoutFp16 => Objection::new(
             Text::new("a loss scale needs --fp16", "loss scale 只用于 --fp16"),
             Text::new(
-                "bf16 and fp32 have the range for small gradients, so DeepSpeed reads no loss scale there",
+                "the range of bf16 and fp32 is wide enough for small gradients, so DeepSpeed uses no loss scale with them",
                 "bf16 和 fp32 的数值范围足以表示很小的梯度，因此 DeepSpeed 不读取 loss scale。",
             ),
-            Text::new("add --fp16, or leave the loss scale out", "加上 --fp16，或去掉 loss scale 选项"),
+            Text::new("add --fp16, or omit the loss scale", "加上 --fp16，或去掉 loss scale 选项"),
         ),
         Refusal::StaticAndDynamicLossScale => Objection::new(
             Text::new(
@@ -65,6 +65,6 @@ pub(super) fn objection(refusal: &Refusal) -> Objection {
 
 /// Every refusal has words; a test holds all of them against this.
 fn unknown() -> Objection {
-    let text = Text::new("this cannot be written", "无法写出这样的配置");
+    let text = Text::new("zeropilot cannot write this config", "无法写出这样的配置");
     Objection::new(text, text, text)
 }

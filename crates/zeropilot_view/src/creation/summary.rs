@@ -77,7 +77,7 @@ fn reader(target: Target, language: Language) -> String {
             "HF Trainer：由它填的键写 \"auto\"",
         ),
         Target::Accelerate => Text::new(
-            "accelerate: \"auto\" only where accelerate fills it",
+            "accelerate: \"auto\" only where accelerate fills it in",
             "accelerate：只有它会填的键写 \"auto\"",
         ),
         Target::Swift => {
@@ -149,7 +149,7 @@ fn precision(precision: Precision, language: Language) -> String {
             tr!(language, "fp16, loss scale fixed at {scale}", "fp16，loss scale 固定为 {scale}")
         }
         LossScale::Dynamic(_) => {
-            tr!(language, "fp16, loss scale found by DeepSpeed", "fp16，动态 loss scale")
+            tr!(language, "fp16, dynamic loss scale", "fp16，动态 loss scale")
         }
     }
 }
@@ -159,7 +159,7 @@ fn batch(batch: Batch, language: Language) -> String {
     let (Some(world), Some(global)) = (batch.world, batch.global()) else {
         return tr!(
             language,
-            "{micro} per GPU × {accumulation} accumulation × the number of ranks (say it with --world-size)",
+            "{micro} per GPU × {accumulation} accumulation × the number of ranks (set --world-size)",
             "每卡 {micro} × 梯度累积 {accumulation} × rank 数（用 --world-size 指定）"
         );
     };
@@ -191,7 +191,7 @@ fn optimizer(recipe: &Recipe, language: Language) -> String {
         }
         (None, false) => tr!(
             language,
-            "{name}, learning rate {DEFAULT_LEARNING_RATE:e} as HF Trainer begins with (choose yours with --learning-rate)",
+            "{name}, learning rate {DEFAULT_LEARNING_RATE:e}, the default of HF Trainer (set yours with --learning-rate)",
             "{name}，学习率 {DEFAULT_LEARNING_RATE:e}（HF Trainer 的默认值，用 --learning-rate 指定）"
         ),
     }
@@ -203,7 +203,7 @@ fn sized(key: &SizedKey, recipe: &Recipe, language: Language) -> String {
             Text::new("hidden², one square matrix of the model", "hidden²，即模型里一个方阵的大小")
         }
         Reason::WholeModel => {
-            Text::new("the whole model, which has no more", "整个模型的大小，再大也用不到")
+            Text::new("the size of the whole model", "整个模型的大小，再大也用不到")
         }
         Reason::LinkPayload => {
             Text::new("keeps the link busy for nine tenths of the time", "让链路九成时间都在传数据")
@@ -214,7 +214,7 @@ fn sized(key: &SizedKey, recipe: &Recipe, language: Language) -> String {
             "10 × hidden：norm 和 bias 常驻，不再切分",
         ),
         Reason::LargestPartition => Text::new(
-            "one rank's part of the largest parameter must fit",
+            "one rank's share of the largest parameter must fit",
             "要放得下最大参数在一个 rank 上的那一份",
         ),
     };

@@ -61,7 +61,7 @@ pub fn human(report: &LogReport<'_>, layout: &Layout) -> String {
     }
     let gaps = words::gaps(diagnosis, language);
     if !gaps.is_empty() {
-        section(&mut page, &Text::new("What the log does not show", "日志里没有的信息"), language);
+        section(&mut page, &Text::new("Missing from the log", "日志里没有的信息"), language);
         for gap in gaps {
             page.row(2, "-", 1, gap);
         }

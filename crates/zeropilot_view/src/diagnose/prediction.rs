@@ -102,7 +102,7 @@ pub(super) fn words(diagnosis: &Diagnosis, predicted: &Memory, language: Languag
     }
     lines.push(tr!(
         language,
-        "{device} of GPU memory in all: tensors, PyTorch's cache, CUDA context and NCCL",
+        "{device} of GPU memory in total: tensors, PyTorch's cache, CUDA context and NCCL",
         "共需显存 {device}：张量、PyTorch 缓存、CUDA 上下文和 NCCL"
     ));
     if let (Some(process), Some(live)) = (message.process(), message.allocated) {
@@ -118,7 +118,7 @@ pub(super) fn words(diagnosis: &Diagnosis, predicted: &Memory, language: Languag
     if matches!(diagnosis.phase, Some(Phase::Evaluation | Phase::Generation | Phase::Saving)) {
         lines.push(tr!(
             language,
-            "zeropilot predicts training steps: what evaluation, generation and saving add is not included.",
+            "zeropilot predicts training steps only: evaluation, generation and saving can need more.",
             "zeropilot 预测的是训练步，不包括评估、生成和保存额外占用的显存。"
         ));
     }
@@ -141,11 +141,11 @@ fn verdict(compared: &Compared, language: Language) -> Option<String> {
             "模型状态由配置决定，差别出在加载：每个 rank 先构建完整模型再切分，或按 fp32 读入权重。",
         ),
         "activations" => Text::new(
-            "Model states follow from the config, so the difference is in the activations: longer or more sequences than --seq-len and --micro-batch say, no gradient checkpointing, or another attention.",
+            "Model states follow from the config, so the difference is in the activations: longer or more sequences than --seq-len and --micro-batch set, no gradient checkpointing, or another attention implementation.",
             "模型状态由配置决定，差别出在激活值：序列比 --seq-len 长，条数比 --micro-batch 多，没有开启梯度检查点，或注意力实现不同。",
         ),
         _ => Text::new(
-            "Model states follow from the config, so the difference is in temporary copies of the step: another optimizer, or more trainable parameters than the options say.",
+            "Model states follow from the config, so the difference is in temporary copies of the step: another optimizer, or more trainable parameters than the options set.",
             "模型状态由配置决定，差别出在更新时的临时副本：优化器不同，或可训练参数比选项给出的多。",
         ),
     };

@@ -17,7 +17,7 @@ const fn step(setting: &'static str, english: &'static str, chinese: &'static st
 
 const STAGE_3: Step = step(
     "zero_optimization.stage",
-    "Set `zero_optimization.stage` to 3: every rank then holds only its share of weights, gradients and optimizer states.",
+    "Set `zero_optimization.stage` to 3: every rank then stores only its share of weights, gradients and optimizer states.",
     "把 `zero_optimization.stage` 设为 3：每个 rank 只保存权重、梯度和优化器状态中自己的一份。",
 );
 const OFFLOAD: Step = step(
@@ -47,12 +47,12 @@ const CHECKPOINTING: Step = step(
 );
 const LENGTH: Step = step(
     "max_length",
-    "Cut long samples (`max_length`, `max_seq_length`, `cutoff_len`): the longest sample of a batch decides.",
+    "Truncate long samples (`max_length`, `max_seq_length`, `cutoff_len`): the longest sample of a batch sets the memory.",
     "截断过长的样本（`max_length`、`max_seq_length`、`cutoff_len`）：显存由 batch 中最长的样本决定。",
 );
 const FUSED_LOSS: Step = step(
     "use_liger_kernel",
-    "Use a fused linear cross entropy, which never stores all logits: `use_liger_kernel=True` of HF Trainer. TRL 1.7 and later stores none by itself.",
+    "Use a fused linear cross entropy, which never stores all logits: `use_liger_kernel=True` of HF Trainer. TRL 1.7 and later never stores all logits by default.",
     "使用融合的 linear cross entropy，不保存完整的 logits：HF Trainer 的 `use_liger_kernel=True`。TRL 从 1.7 起自身就不保存。",
 );
 const EXPANDABLE: Step = step(
@@ -62,12 +62,12 @@ const EXPANDABLE: Step = step(
 );
 const EVEN_LENGTHS: Step = step(
     "pad_to_multiple_of",
-    "Make tensors alike in size: `pad_to_multiple_of` of the data collator, packing, or `train_sampling_strategy=\"group_by_length\"` (`group_by_length=True` before Transformers 5).",
+    "Make tensor sizes similar: `pad_to_multiple_of` of the data collator, packing, or `train_sampling_strategy=\"group_by_length\"` (`group_by_length=True` before Transformers 5).",
     "让张量大小更一致：data collator 的 `pad_to_multiple_of`、packing，或 `train_sampling_strategy=\"group_by_length\"`（Transformers 5 之前是 `group_by_length=True`）。",
 );
 const NVIDIA_SMI: Step = step(
     "nvidia-smi",
-    "List the processes on the GPU: `nvidia-smi --query-compute-apps=gpu_uuid,pid,used_memory --format=csv`. End leftovers of an earlier run.",
+    "List the processes on the GPU: `nvidia-smi --query-compute-apps=gpu_uuid,pid,used_memory --format=csv`. Stop processes left over from an earlier run.",
     "列出这张 GPU 上的进程：`nvidia-smi --query-compute-apps=gpu_uuid,pid,used_memory --format=csv`，结束上次运行的残留进程。",
 );
 const OWN_GPU: Step = step(
@@ -127,7 +127,7 @@ const GENERATION: [Step; 3] = [
     ),
     step(
         "max_completion_length",
-        "Generate less at once: `max_completion_length`, `num_generations`, and in stage 3 `ds3_gather_for_generation=False` or `move_model_batches` (ms-swift).",
+        "Generate fewer tokens at once: `max_completion_length`, `num_generations`, and in stage 3 `ds3_gather_for_generation=False` or `move_model_batches` (ms-swift).",
         "减少一次生成的量：`max_completion_length`、`num_generations`；stage 3 下用 `ds3_gather_for_generation=False` 或 `move_model_batches`（ms-swift）。",
     ),
 ];
@@ -149,12 +149,12 @@ const HOST: [Step; 3] = [
     ),
     step(
         "pin_memory",
-        "Set `pin_memory` to false in the offload sections: pinned memory is rounded up and cannot be swapped.",
+        "Set `pin_memory` to false in the offload sections: PyTorch rounds pinned memory up, and the system cannot swap it out.",
         "把卸载配置段里的 `pin_memory` 设为 false：锁页内存会向上取整，且不能换出。",
     ),
     step(
         "host memory limit",
-        "Look at the limit: `free -g`, `docker run --memory`, Slurm's `--mem`. Start fewer data loader workers and processes per machine.",
+        "Check the limit: `free -g`, `docker run --memory`, Slurm's `--mem`. Start fewer data loader workers and processes per machine.",
         "检查限额：`free -g`、`docker run --memory`、Slurm 的 `--mem`。减少数据加载进程数和每台机器的进程数。",
     ),
 ];
@@ -165,12 +165,12 @@ const FRACTION: Step = step(
 );
 const NCCL: Step = step(
     "NCCL_BUFFSIZE",
-    "Smaller NCCL buffers: `NCCL_BUFFSIZE=2097152` (the default is 4 MiB per channel).",
+    "Use smaller NCCL buffers: `NCCL_BUFFSIZE=2097152` (the default is 4 MiB per channel).",
     "减小 NCCL 缓冲区：`NCCL_BUFFSIZE=2097152`（默认每通道 4 MiB）。",
 );
 const PREDICT: Step = step(
     "zeropilot memory",
-    "Ask what the job needs: `zeropilot memory --model MODEL --gpus GPUS --config ds_config.json`, or give `--model` and `--gpus` to this command.",
+    "Predict the memory of the job: `zeropilot memory --model MODEL --gpus GPUS --config ds_config.json`, or give `--model` and `--gpus` to this command.",
     "查看任务需要多少：`zeropilot memory --model MODEL --gpus GPUS --config ds_config.json`，或给本命令加上 `--model` 和 `--gpus`。",
 );
 

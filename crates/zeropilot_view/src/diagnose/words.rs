@@ -63,9 +63,10 @@ pub(super) fn cause(cause: Cause) -> Text {
             Text::new("evaluation needs more memory than training", "评估比训练更占显存")
         }
         Cause::Saving => Text::new("saving gathers or copies weights", "保存时要聚合或复制权重"),
-        Cause::Generation => {
-            Text::new("generation or the inference engine takes too much", "生成或推理引擎占用过多")
-        }
+        Cause::Generation => Text::new(
+            "generation or the inference engine uses too much memory",
+            "生成或推理引擎占用过多",
+        ),
         Cause::LargeRequest => Text::new("a single tensor is too large", "单个张量过大"),
         Cause::HostMemory => {
             Text::new("the process needs more RAM than there is", "进程需要的主机内存超过可用量")
@@ -89,12 +90,12 @@ pub(super) fn reason(diagnosis: &Diagnosis, language: Language) -> String {
     match diagnosis.cause {
         Cause::Fragmentation => tr!(
             language,
-            "PyTorch holds {cached} that it does not use, and {tried} were requested. The cached blocks are not contiguous, so the request fails although enough memory is there.",
+            "PyTorch caches {cached} that it does not use, and the run requested {tried}. The cached blocks are not contiguous, so the request fails although enough memory is free.",
             "PyTorch 缓存着 {cached} 没有使用，而申请的只有 {tried}。缓存的块不连续，所以总量够用，申请仍然失败。"
         ),
         Cause::OtherProcess if message.others().is_some_and(|bytes| bytes > 0) => tr!(
             language,
-            "{others} of this GPU are not held by this process's PyTorch. Without them, {tried} would fit.",
+            "{others} of this GPU belong to something other than this process's PyTorch. Without it, {tried} would fit.",
             "这张 GPU 上有 {others} 不属于本进程的 PyTorch。没有这部分占用，{tried} 放得下。"
         ),
         Cause::OtherProcess => tr!(
@@ -104,12 +105,12 @@ pub(super) fn reason(diagnosis: &Diagnosis, language: Language) -> String {
         ),
         Cause::LargeRequest if diagnosis.object == Some(Object::GatheredWeights) => tr!(
             language,
-            "Weights of other ranks were being gathered outside of the forward and backward pass: something gathers many parameters at once.",
+            "The run was gathering weights of other ranks outside of the forward and backward pass: something gathers many parameters at once.",
             "报错时正在前向和反向之外聚合其他 rank 的权重：有代码一次聚合了大量参数。"
         ),
         Cause::LargeRequest if has_both => tr!(
             language,
-            "One tensor of {tried} was requested on a GPU with {capacity}. A sequence that is much longer than the others, or attention without a fused kernel, asks for this much.",
+            "The run requested one tensor of {tried} on a GPU with {capacity}. A sequence that is much longer than the others, or attention without a fused kernel, needs this much.",
             "在显存 {capacity} 的 GPU 上一次申请了 {tried}。通常是某条序列远长于其他，或注意力没有使用融合 kernel。"
         ),
         Cause::ModelStates if diagnosis.phase == Some(Phase::Step) => tr!(
@@ -124,7 +125,7 @@ pub(super) fn reason(diagnosis: &Diagnosis, language: Language) -> String {
         ),
         Cause::Activations => tr!(
             language,
-            "Activations grow with the micro-batch size and the sequence length. Gradients of a full fine-tuning are created in the backward pass, too.",
+            "Activations grow with the micro-batch size and the sequence length. In full fine-tuning, the backward pass also creates the gradients of all weights.",
             "激活值随 micro batch 和序列长度增长。全参数微调的梯度也在反向时创建。"
         ),
         Cause::Logits => tr!(
@@ -139,7 +140,7 @@ pub(super) fn reason(diagnosis: &Diagnosis, language: Language) -> String {
         ),
         Cause::Saving => tr!(
             language,
-            "Saving gathers or copies weights, in addition to those that are there.",
+            "Saving gathers or copies weights, in addition to those already on the GPU.",
             "保存时要在原有权重之外，再聚合或复制一份权重。"
         ),
         Cause::Generation => tr!(
@@ -154,12 +155,12 @@ pub(super) fn reason(diagnosis: &Diagnosis, language: Language) -> String {
         ),
         Cause::LibraryMemory => tr!(
             language,
-            "PyTorch's cache took the GPU, and libraries allocate outside of that cache.",
+            "PyTorch's cache fills the GPU, and libraries allocate outside of that cache.",
             "显存被 PyTorch 的缓存占满，而这些库在缓存之外申请显存。"
         ),
         Cause::LargeRequest | Cause::Unknown => tr!(
             language,
-            "Live tensors fill the GPU. The numbers alone do not say whether they are weights, optimizer states or activations.",
+            "Live tensors fill the GPU. The numbers alone do not show whether they are weights, optimizer states or activations.",
             "显存被在用的张量占满。单看数字无法判断它们是权重、优化器状态还是激活值。"
         ),
     }
@@ -168,19 +169,19 @@ pub(super) fn reason(diagnosis: &Diagnosis, language: Language) -> String {
 pub(super) fn gap(gap: Gap) -> Text {
     match gap {
         Gap::Traceback => Text::new(
-            "There is no traceback that names the phase: include the lines above the message, from `Traceback (most recent call last)` on.",
+            "The log has no traceback that shows the phase: include the lines above the message, starting at `Traceback (most recent call last)`.",
             "没有能说明阶段的调用栈：请附上报错之前、从 `Traceback (most recent call last)` 开始的内容。",
         ),
         Gap::Numbers => Text::new(
-            "The message has no numbers: how much was requested, free and in use is unknown.",
+            "The message has no numbers for requested, free and used memory.",
             "报错没有数字：申请了多少、空闲多少、占用多少都不清楚。",
         ),
         Gap::Processes => Text::new(
-            "The message does not name processes. What is outside PyTorch may also belong to this process: run `nvidia-smi`.",
+            "The message does not name processes. Memory outside PyTorch may also belong to this process: run `nvidia-smi`.",
             "报错没有列出进程。PyTorch 之外的部分也可能属于本进程：请运行 `nvidia-smi` 确认。",
         ),
         Gap::Killer => Text::new(
-            "Signal 9 does not say who sent it: the kernel's OOM killer, a container or Slurm limit, or a person. `dmesg -T` shows kills for memory.",
+            "The log does not show who sent signal 9: the kernel's OOM killer, a container or Slurm limit, or a person. `dmesg -T` shows kills for memory.",
             "仅凭信号 9 看不出由谁发出：内核的 OOM killer、容器或 Slurm 的限额，或者人为。用 `dmesg -T` 可以查看内核因主机内存不足杀死进程的记录。",
         ),
     }

@@ -16,17 +16,17 @@ pub(super) fn differences(layout: &Layout, names: [&str; 2], found: &[Difference
     page.line(&match found.len() {
         0 => tr!(
             language,
-            "{left} and {right}: no key resolves to another value",
+            "{left} and {right}: all keys resolve to the same values",
             "{left} 与 {right}：所有键的最终取值都相同"
         ),
         1 => tr!(
             language,
-            "{left} → {right}: 1 key resolves to another value",
+            "{left} → {right}: 1 key resolves to a different value",
             "{left} → {right}：1 个键的最终取值不同"
         ),
         count => tr!(
             language,
-            "{left} → {right}: {count} keys resolve to other values",
+            "{left} → {right}: {count} keys resolve to different values",
             "{left} → {right}：{count} 个键的最终取值不同"
         ),
     });

@@ -122,7 +122,7 @@ fn handed_on(within: &str, language: Language) -> String {
 fn several(count: usize, language: Language) -> String {
     tr!(
         language,
-        "{count} keys end in this name; say which one:",
+        "{count} keys end in this name; give the full path of one:",
         "有 {count} 个键以此结尾，请写明是哪一个："
     )
 }
@@ -141,7 +141,7 @@ pub fn in_version(path: &str, version: EngineVersion, language: Language) -> Str
         },
         Presence::Refused(message) => tr!(
             language,
-            "DeepSpeed {version} refuses it: {message}",
+            "DeepSpeed {version} rejects it: {message}",
             "DeepSpeed {version} 会拒绝：{message}"
         ),
         Presence::Absent => {

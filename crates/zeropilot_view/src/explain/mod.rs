@@ -117,7 +117,7 @@ fn index(page: &mut Page, language: Language) {
     let count = keys::all().count();
     page.paragraph(
         0,
-        &tr!(language, "{count} keys are known; a section's page lists the keys in it. Ask for a key by its path or its last part, for a concept by its name, for a config or a training job by its path, for two files with `diff`.", "共收录 {count} 个键；配置段的页面会列出其中的键。键可以写完整路径，也可以只写最后一段；概念写名称；配置文件或训练任务写路径；比较两个文件用 `diff`。"),
+        &tr!(language, "zeropilot knows {count} keys; a section's page lists the keys in it. Name a key by its path or its last part, a concept by its name, or a config or training job by its path. Compare two files with `diff`.", "共收录 {count} 个键；配置段的页面会列出其中的键。键可以写完整路径，也可以只写最后一段；概念写名称；配置文件或训练任务写路径；比较两个文件用 `diff`。"),
     );
 }
 
@@ -183,12 +183,12 @@ pub fn unknown(name: &str, language: Language) -> String {
     match meant {
         Some(meant) => tr!(
             language,
-            "error: `{name}` is no key of any known DeepSpeed version, no concept and no file; did you mean `{meant}`?",
+            "error: `{name}` is not a key of any known DeepSpeed version, a concept or a file; did you mean `{meant}`?",
             "错误：`{name}` 不是任何已知 DeepSpeed 版本的键，也不是概念或文件；是不是 `{meant}`？"
         ),
         None => tr!(
             language,
-            "error: `{name}` is no key of any known DeepSpeed version, no concept and no file; `zeropilot explain` lists all keys and concepts",
+            "error: `{name}` is not a key of any known DeepSpeed version, a concept or a file; `zeropilot explain` lists all keys and concepts",
             "错误：`{name}` 不是任何已知 DeepSpeed 版本的键，也不是概念或文件；用 `zeropilot explain` 列出所有键和概念"
         ),
     }

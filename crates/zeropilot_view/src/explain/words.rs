@@ -56,7 +56,7 @@ pub(super) fn unit(unit: Unit, language: Language) -> &'static str {
         Unit::Samples => Text::new("samples", "样本数"),
         Unit::Tokens => Text::new("tokens", "token 数"),
         Unit::Steps => Text::new("optimizer steps", "步数（按参数更新计）"),
-        Unit::MicroSteps => Text::new("micro steps per optimizer step", "每次更新的 micro step 数"),
+        Unit::MicroSteps => Text::new("micro-steps per optimizer step", "每次更新的 micro step 数"),
         Unit::Ranks => Text::new("ranks (GPUs)", "rank 数（GPU 数）"),
         Unit::Layers => Text::new("layers", "层数"),
         Unit::Count => Text::new("a count", "个数"),
@@ -193,7 +193,7 @@ pub(super) fn versions(history: &History, language: Language) -> Vec<String> {
         });
     }
     if let Some((version, Presence::Refused(message))) = history.last() {
-        said.push(tr!(language, "{version} refuses it: {message}", "{version} 会拒绝：{message}"));
+        said.push(tr!(language, "{version} rejects it: {message}", "{version} 会拒绝：{message}"));
     }
     if let Some((_, Presence::Read(facts))) = history.last() {
         said.extend(deprecated(facts, language));
@@ -243,7 +243,7 @@ mod tests {
         let said = |path: &str| versions(&history(path), Language::English).join(" | ");
         assert_eq!(said("zero_optimization.stage"), "");
         assert_eq!(said("zero_optimization.cpu_offload"), "deprecated: write `offload_optimizer`");
-        let gone = "read from 0.14.5 to 0.18.9; 0.19.8 does not read it | 0.19.8 refuses it:";
+        let gone = "read from 0.14.5 to 0.18.9; 0.19.8 does not read it | 0.19.8 rejects it:";
         assert!(said("elasticity").starts_with(gone));
         // DeepSpeed 0.17.5 was the first release with it.
         assert_eq!(

@@ -19,7 +19,7 @@ pub(super) fn about(version: EngineVersion, languages: &[Language]) -> String {
     let said = |language| {
         Some(tr!(
             language,
-            "What DeepSpeed {version} reads from its config file. DeepSpeed rejects what this schema rejects; what depends on several keys or on the number of ranks is found by `zeropilot check`.",
+            "The keys that DeepSpeed {version} reads from its config file. DeepSpeed rejects every config that this schema rejects; `zeropilot check` also finds errors that depend on several keys or on the number of ranks.",
             "DeepSpeed {version} 从配置文件里读取的内容。本 schema 判为错误的配置，DeepSpeed 一定拒绝；涉及多个键或 rank 数的问题，请用 `zeropilot check` 检查。"
         ))
     };
@@ -31,7 +31,7 @@ pub(super) fn refused(version: EngineVersion, message: &str, languages: &[Langua
     let said = |language| {
         Some(tr!(
             language,
-            "DeepSpeed {version} refuses to start: {message}",
+            "DeepSpeed {version} rejects the config: {message}",
             "DeepSpeed {version} 会拒绝启动：{message}"
         ))
     };
@@ -44,7 +44,7 @@ pub(super) fn unknown_key(version: EngineVersion, languages: &[Language]) -> Str
     let said = |language| {
         Some(tr!(
             language,
-            "DeepSpeed {version} has no such key in this section and refuses to start",
+            "DeepSpeed {version} has no such key in this section and rejects the config",
             "DeepSpeed {version} 的这个配置段没有这个键，会拒绝启动"
         ))
     };

@@ -20,7 +20,7 @@ pub(crate) fn page(page: &Page, layout: &Layout) -> String {
         text.push_str(&bad(case, layout));
     }
     if !rule.good.is_empty() {
-        let heading = Text::new("Nothing is found here", "这样写就没有问题");
+        let heading = Text::new("Examples without this finding", "这样写就没有问题");
         text.push_str(&format!("\n{}\n", heading.get(language)));
         for example in rule.good {
             text.push_str(&config(example, language));
@@ -183,7 +183,7 @@ pub(crate) fn group_name(group: Group) -> Text {
         Group::Batch => Text::new("batch arithmetic", "batch 换算"),
         Group::Auto => Text::new("\"auto\" values", "\"auto\" 占位符"),
         Group::Keys => Text::new("keys and file format", "键与文件格式"),
-        Group::Versions => Text::new("engine versions", "版本差异"),
+        Group::Versions => Text::new("DeepSpeed versions", "版本差异"),
         Group::Precision => Text::new("precision", "精度"),
         Group::Optimizer => Text::new("optimizer and scheduler", "优化器与学习率调度"),
         Group::Offload => Text::new("offload", "offload"),

@@ -134,7 +134,7 @@ pub(super) fn assumption(report: &MemoryReport<'_>, language: Language) -> Optio
     let format = report.assumed?.name();
     Some(tr!(
         language,
-        "precision is \"auto\" in the config: {format} is assumed; --precision says otherwise",
+        "precision is \"auto\" in the config: zeropilot assumes {format}; change it with --precision",
         "配置里的精度是 \"auto\"，这里按 {format} 计算；可用 --precision 指定"
     ))
 }
@@ -299,7 +299,7 @@ pub(super) fn bounds(answer: &Answer, language: Language) -> String {
     let Interval { rows, sources, inside, own, .. } = answer.interval;
     let published = tr!(
         language,
-        "of {rows} published runs ({sources} sources) {inside} lay within such bounds",
+        "{inside} of {rows} published runs ({sources} sources) are within such bounds",
         "{rows} 次公开实测（{sources} 个来源）中有 {inside} 次落在这样的区间内"
     );
     match own.map(|own| (own.decide, own_bounds(own, language))) {
@@ -320,7 +320,7 @@ pub(crate) fn own_bounds(own: OwnRuns, language: Language) -> String {
         ),
         false => tr!(
             language,
-            "all {runs} of your own jobs on this device lie within (`zeropilot accuracy`)",
+            "all {runs} of your own jobs on this device are within these bounds (`zeropilot accuracy`)",
             "你在这种设备上的 {runs} 个任务都在区间内（`zeropilot accuracy`）"
         ),
     }
@@ -356,11 +356,11 @@ fn rollout(answer: &Answer, language: Language) -> String {
     let takes = if sleeps {
         tr!(
             language,
-            "vLLM takes {share} of each GPU while it generates and {beside_training} while the model is trained",
+            "vLLM uses {share} of each GPU during generation and {beside_training} during training",
             "vLLM 生成时占用每张卡 {share}，训练时占用 {beside_training}"
         )
     } else {
-        tr!(language, "vLLM takes {share} of each GPU all the time", "vLLM 始终占用每张卡 {share}")
+        tr!(language, "vLLM uses {share} of each GPU all the time", "vLLM 始终占用每张卡 {share}")
     };
     let tokens = answer.rollout.and_then(|rollout| rollout.cached_tokens());
     let holds = tokens.map(|tokens| {
@@ -525,13 +525,13 @@ pub(super) fn fidelity(answer: &Answer, language: Language) -> Option<String> {
         let (low, high) = (percent(error.low), percent(error.high));
         tr!(
             language,
-            " For recorded models of its kind such activations were off by {low} to {high}.",
+            " For measured models of its kind, such activations were off by {low} to {high}.",
             "与同类模型的实测相比，这样算出的激活值误差为 {low} 到 {high}。"
         )
     });
     Some(tr!(
         language,
-        "note: {lent} of the GPU's memory is approximate: activations, logits and gathered weights are counted on the layers of a plain {name} of the same size, since this model or its adapters differ from it in details that are not followed yet. Weights, gradients and optimizer states are exact.{error}",
+        "note: {lent} of the GPU's memory is approximate: zeropilot counts activations, logits and gathered weights on the layers of a plain {name} of the same size, because it does not model some details of this model or its adapters yet. Weights, gradients and optimizer states are exact.{error}",
         "提示：显存里有 {lent} 是近似值：激活值、logits 和临时聚合的权重是按同样尺寸的普通 {name} 计算的，这个模型（或它的 LoRA 模块）与之有些细节差别，还没有逐一模拟。权重、梯度和优化器状态是精确的。{error}"
     ))
 }

@@ -64,8 +64,8 @@ pub(super) fn short(phase: Phase) -> Text {
 /// When something happens.
 pub(crate) fn moment(phase: Phase) -> Text {
     match phase {
-        Phase::Init => Text::new("while DeepSpeed is initialized", "初始化 DeepSpeed 时"),
-        Phase::Generate => Text::new("while completions are generated", "生成补全时"),
+        Phase::Init => Text::new("during DeepSpeed initialization", "初始化 DeepSpeed 时"),
+        Phase::Generate => Text::new("during generation", "生成补全时"),
         Phase::Score => Text::new("while the model scores completions", "模型给补全打分时"),
         Phase::Forward => Text::new("in the forward pass", "前向传播中"),
         Phase::Frozen(Role::Reference) => {
@@ -77,7 +77,7 @@ pub(crate) fn moment(phase: Phase) -> Text {
         Phase::Frozen(Role::Reward) => {
             Text::new("in the forward pass of the reward model", "奖励模型的前向传播中")
         }
-        Phase::Loss => Text::new("while the loss is computed", "计算 loss 时"),
+        Phase::Loss => Text::new("while computing the loss", "计算 loss 时"),
         Phase::Backward => Text::new("in the backward pass", "反向传播中"),
         Phase::Step => Text::new("in the optimizer step", "优化器更新时"),
     }

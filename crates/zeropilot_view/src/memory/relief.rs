@@ -26,7 +26,7 @@ pub(crate) fn change(lever: Lever, language: Language) -> String {
         }
         Lever::MicroBatch(smaller) => tr!(
             language,
-            "\"train_micro_batch_size_per_gpu\": {smaller}, accumulation doubled",
+            "\"train_micro_batch_size_per_gpu\": {smaller}, twice the accumulation",
             "\"train_micro_batch_size_per_gpu\": {smaller}，梯度累积翻倍"
         ),
         Lever::FusedLoss => text(
@@ -35,11 +35,11 @@ pub(crate) fn change(lever: Lever, language: Language) -> String {
         ),
         Lever::FlashAttention => text("flash attention", "使用 FlashAttention"),
         Lever::PrecomputedReference => text(
-            "precompute_ref_log_probs=True: no reference while training",
+            "precompute_ref_log_probs=True: no reference model during training",
             "precompute_ref_log_probs=True：训练时不需要参考模型",
         ),
         Lever::RolloutSleep => text(
-            "vllm_enable_sleep_mode=True: vLLM gives its memory back while the model is trained",
+            "vllm_enable_sleep_mode=True: vLLM releases its memory during training",
             "vllm_enable_sleep_mode=True：训练期间 vLLM 释放显存",
         ),
         Lever::ReduceBucket(size) => format!("\"reduce_bucket_size\": {}", size.0),

@@ -9,7 +9,7 @@ use zeropilot_text::{Language, Text, tr};
 use super::human::billions;
 use super::phase::role;
 
-/// What the model is trained for and with which others; empty for the next token alone.
+/// Training task and with which others; empty for the next token alone.
 pub(crate) fn lines(
     name: TaskName,
     task: &Task,
@@ -26,7 +26,7 @@ pub(crate) fn lines(
     if task.adapters_off {
         text.push_str(&tr!(
             language,
-            "  reference: the model with its adapters switched off, no second model\n",
+            "  reference: the model with its adapters disabled, no second model\n",
             "  参考模型：就是关闭 adapter 的所训模型，不另外加载模型\n"
         ));
     }
@@ -34,7 +34,7 @@ pub(crate) fn lines(
         let size = billions(critic.model.elements());
         text.push_str(&tr!(
             language,
-            "  value model: {size} parameters, trained in one engine with the policy\n",
+            "  value model: {size} parameters, trained together with the policy\n",
             "  价值模型：{size} 参数，与策略模型在同一个 DeepSpeed engine 里训练\n"
         ));
     }
@@ -61,7 +61,7 @@ fn batch(task: &Task, micro: u64, language: Language) -> String {
     if task.objective.rows() > 1 {
         return tr!(
             language,
-            ": the chosen and the rejected answers are {rows} sequences in one forward pass",
+            ": chosen and rejected answers make {rows} sequences in one forward pass",
             "：chosen 和 rejected 两个回答在一次前向里共 {rows} 条序列"
         );
     }

@@ -105,7 +105,7 @@ pub fn config_by_hand(config: Option<&JobConfig>, language: Language) -> String 
 /// That a patch without the rest is another strategy.
 pub fn together(language: Language) -> &'static str {
     Text::new(
-        "The patch below is a part of the change: make the rest by hand as well.\n",
+        "The patch below is only part of the change: make the rest by hand.\n",
         "下面的补丁只是改动的一部分，其余改动也要手动完成。\n",
     )
     .get(language)

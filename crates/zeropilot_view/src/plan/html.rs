@@ -30,7 +30,10 @@ pub fn html(report: &PlanReport<'_>, language: Language) -> String {
     let rejected: Vec<Vec<String>> =
         report.plan.rejected.iter().map(|one| pair(rejected_row(one, language))).collect();
     html.table(
-        words("Not sure to fit, even at its smallest:", "缩到最小也不能保证放得下："),
+        words(
+            "Not guaranteed to fit, even with the smallest settings:",
+            "缩到最小也不能保证放得下：",
+        ),
         &rejected,
     );
     html.table(

@@ -29,7 +29,7 @@ fn limit(bound: Bound, language: Language) -> &'static str {
             "。再长时超出的是融合 kernel 的 32 位偏移（每卡 2^31 个元素），不是显存",
         ),
         Bound::Asked => Text::new(
-            ". zeropilot looks no further",
+            ". zeropilot does not search beyond that",
             "。更长的序列 zeropilot 不再计算",
         ),
     }

@@ -11,7 +11,7 @@ use crate::simulate::human::{grouped, token_words};
 /// Tokens that are told of where nobody said how many there are.
 pub(super) const USUAL: Bill = Bill { tokens: 1e9, per_gpu_hour: None, currency: None };
 
-/// Hours of GPUs that the tokens of a bill take; `None` if the speed of the GPUs is not known.
+/// Hours of GPUs that the tokens of a bill take; `None` if the speed of the GPUs is unknown.
 pub(super) fn gpu_hours(fitting: &Fitting, bill: Bill, length: u64) -> Option<f64> {
     Some(fitting.seconds_per_sequence()? / length as f64 * bill.tokens / 3600.0)
 }
@@ -29,7 +29,7 @@ pub(super) fn of_choice(report: &PlanReport<'_>, choice: &Fitting, language: Lan
 /// Why an offer is chosen; how much is the same is [`zeropilot_plan::NEGLIGIBLE`].
 pub(super) fn why(language: Language) -> &'static str {
     Text::new(
-        "uses the most GPUs that keep the GPU time per sequence within 5% of the least",
+        "uses the most GPUs with a GPU time per sequence within 5% of the minimum",
         "预测每条序列花的 GPU 时间最少（相差 5% 以内视为相同，取卡数多的）",
     )
     .get(language)
@@ -43,7 +43,7 @@ pub fn offers_take_long(language: Language) -> &'static str {
 /// The head of the table.
 pub(super) fn head(report: &PlanReport<'_>, language: Language) -> String {
     let tokens = token_words(report.bill.unwrap_or(USUAL).tokens, language);
-    tr!(language, "What {tokens} cost, by number of GPUs:", "{tokens} 在不同卡数下的开销：")
+    tr!(language, "Cost of {tokens}, by number of GPUs:", "{tokens} 在不同卡数下的开销：")
 }
 
 /// A line for each number of GPUs.

@@ -125,7 +125,7 @@ loader = UlyssesSPDataLoaderAdapter(
     loader, sp_rank=mpu.get_sequence_parallel_rank(), sp_group=group,
     sp_world_size=mpu.get_sequence_parallel_world_size(), device=engine.device,
 )
-for batch in loader:  # input_ids, position_ids and labels; the adapter makes shift_labels of these
+for batch in loader:  # input_ids, position_ids and labels; the adapter makes shift_labels from these
     loss = engine(**batch).loss
     counted = (batch["shift_labels"] != -100).sum()
     losses = torch.distributed.nn.functional.all_gather(loss, group=group)

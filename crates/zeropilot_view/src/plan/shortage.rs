@@ -31,7 +31,7 @@ pub(super) fn remedy(report: &PlanReport<'_>, language: Language) -> String {
     let remedies = remedies(shortage, language);
     if !remedies.is_empty() {
         text.push_str(
-            Text::new("Each of these alone would do:\n", "以下任意一种都可行：\n").get(language),
+            Text::new("Any one of these is enough:\n", "以下任意一种都可行：\n").get(language),
         );
     }
     for remedy in remedies {
@@ -48,7 +48,7 @@ pub(super) fn useless(shortage: &Shortage, language: Language) -> String {
     if let Some(Unsplit { need, nearest }) = &shortage.unsplit {
         let place = nearest.as_deref().map(escaped);
         let place = place.map_or_else(String::new, |place| {
-            tr!(language, "; each is fullest at `{place}`", "，峰值在 `{place}`")
+            tr!(language, "; the peak is at `{place}`", "，峰值在 `{place}`")
         });
         text.push_str(&tr!(language, "More of these GPUs would not help: with ZeRO-3 on any number of them, each still needs {need}{place}\n", "加卡没有用：即使 ZeRO-3 用再多的卡，每张卡仍需要 {need}{place}\n"));
     }
@@ -78,12 +78,12 @@ pub(super) fn limit_words(shortage: &Shortage, language: Language) -> String {
     match shortage.limit {
         Limit::Host => tr!(
             language,
-            "Host memory is the limit, not the GPUs: these have room for {way}, but its {processes} processes per host need {need} of RAM, and there are {ram}.",
+            "Host memory is the limit, not the GPUs: these have room for {way}, but its {processes} processes per host need {need} of RAM, and the host has {ram}.",
             "瓶颈是主机内存，不是显存：“{way}”显存放得下，但每台主机的 {processes} 个 rank 共需 {need}，实际只有 {ram}。"
         ),
         _ => tr!(
             language,
-            "GPU memory is the limit without offload, host memory with it: {way} needs {need} of RAM per host, and there are {ram}.",
+            "GPU memory is the limit without offload, host memory with it: {way} needs {need} of RAM per host, and the host has {ram}.",
             "不卸载则显存不够，卸载则主机内存不够：“{way}”每台主机需要 {need} 主机内存，实际只有 {ram}。"
         ),
     }

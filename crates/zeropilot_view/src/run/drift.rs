@@ -10,7 +10,7 @@ pub(super) fn happened(happening: &RunEvent, language: Language) -> Option<Strin
     match happening {
         RunEvent::Continued { attempts } => Some(tr!(
             language,
-            "continuing the run of this record, which has been started {attempts} time(s) before",
+            "continuing the run in this record (attempts so far: {attempts})",
             "继续该记录中的运行，此前已启动 {attempts} 次"
         )),
         RunEvent::Spike { what, step, value, usual } => {

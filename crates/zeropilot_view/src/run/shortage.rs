@@ -61,7 +61,7 @@ pub(super) fn compared(compared: &Compared<'_>, language: Language) -> String {
     let mut text = tr!(
         language,
         (
-            "{who} needed {measured} or more; {predicted} were predicted {when}: {}",
+            "{who} needed {measured} or more; zeropilot predicted {predicted} {when}: {}",
             terms.join(", ")
         ),
         ("{who} 至少需要 {measured}；预测{when}为 {predicted}：{}", terms.join("，"))
@@ -88,11 +88,11 @@ pub(super) fn room(
     if least > left {
         return Some(tr!(
             language,
-            "error: the run does not fit: weights, gradients and optimizer states alone need {least} {where_}, but only {left} are free\n  help: `zeropilot plan --model … --gpus …` finds strategies that fit; --no-preflight starts the run anyway",
+            "error: the run does not fit: weights, gradients and optimizer states alone need {least} {where_}, but only {left} is free\n  help: `zeropilot plan --model … --gpus …` finds strategies that fit; --no-preflight starts the run anyway",
             "错误：放不下：仅权重、梯度和优化器状态就需要{where_} {least}，而可用的只有 {left}\n  建议：用 `zeropilot plan --model … --gpus …` 找到放得下的方案；--no-preflight 可强行启动"
         ));
     }
-    (expected > left).then(|| tr!(language, "warning: the run may not fit: it is expected to need {expected} {where_}, but only {left} are free\n  help: with --fallback, zeropilot continues with a config that needs less", "警告：可能放不下：预计需要{where_} {expected}，而可用的只有 {left}\n  建议：加 --fallback，不够时 zeropilot 会自动换更省的配置"))
+    (expected > left).then(|| tr!(language, "warning: the run may not fit: it is expected to need {expected} {where_}, but only {left} is free\n  help: with --fallback, zeropilot continues with a config that needs less", "警告：可能放不下：预计需要{where_} {expected}，而可用的只有 {left}\n  建议：加 --fallback，不够时 zeropilot 会自动换更省的配置"))
 }
 
 #[cfg(test)]

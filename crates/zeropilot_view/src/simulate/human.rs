@@ -74,7 +74,7 @@ fn room(report: &SimulateReport<'_>, layout: &Layout) -> String {
     let (language, words) = (layout.language, fit.words(layout.language));
     tr!(
         language,
-        "  {start}{words} into memory{end}: this is the time it would take if it did; `zeropilot memory` says what is missing\n",
+        "  {start}{words} into memory{end}: this is the time if it did; `zeropilot memory` shows how much is missing\n",
         "  {start}{words}{end}：下面只是假设放得下时的用时；差多少请看 `zeropilot memory`\n"
     )
 }
@@ -90,7 +90,7 @@ fn network(report: &SimulateReport<'_>, language: Language) -> String {
         ),
         false => tr!(
             language,
-            "  nodes linked by {network}, {rate} GB/s each: assumed, say yours with --network\n",
+            "  nodes linked by {network}, {rate} GB/s each (assumed; set yours with --network)\n",
             "  节点间网络按 {network}（每节点 {rate} GB/s）估算，可用 --network 指定\n"
         ),
     }
@@ -151,12 +151,12 @@ fn step(report: &SimulateReport<'_>, language: Language) -> String {
     let rates = match report.question.cluster.computes_on_host() {
         true => tr!(
             language,
-            "  {all} tokens/s in all, {each} per rank\n",
+            "  {all} tokens/s in total, {each} per rank\n",
             "  总计 {all} token/s，每个 rank {each}\n"
         ),
         false => tr!(
             language,
-            "  {all} tokens/s in all, {each} per GPU; {rate:.0} TFLOPS per GPU, MFU {mfu:.0}%, HFU {hfu:.0}%\n",
+            "  {all} tokens/s in total, {each} per GPU; {rate:.0} TFLOPS per GPU, MFU {mfu:.0}%, HFU {hfu:.0}%\n",
             "  总计 {all} token/s，每卡 {each}；每卡 {rate:.0} TFLOPS，MFU {mfu:.0}%，HFU {hfu:.0}%\n"
         ),
     };
@@ -192,7 +192,7 @@ fn shares(report: &SimulateReport<'_>, language: Language) -> String {
     let widest = rows.iter().map(|(name, _)| name.width()).max().unwrap_or(0);
     let mut text = tr!(
         language,
-        "Where the time goes; everything but kernels is time they wait:\n",
+        "Where the time goes; all rows except kernels are time that kernels wait:\n",
         "时间花在哪里（除计算外都是等待）：\n"
     );
     for (name, value) in rows {
@@ -205,7 +205,7 @@ fn shares(report: &SimulateReport<'_>, language: Language) -> String {
     text
 }
 
-#[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a time of a step")]
+#[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a time per step")]
 fn micros(value: f64) -> u64 {
     (value * 1e6) as u64
 }
@@ -267,7 +267,7 @@ pub fn verdict(report: &SimulateReport<'_>, language: Language) -> String {
     let Some(&(longest, wait)) = time.causes().first() else { return String::new() };
     let share = wait / time.total;
     if share < NOTEWORTHY {
-        return tr!(language, "\nThe GPU is hardly kept waiting.\n", "\nGPU 几乎没有空等。\n");
+        return tr!(language, "\nThe GPU hardly ever waits.\n", "\nGPU 几乎没有空等。\n");
     }
     let (name, help) = (cause(longest).get(language), advice(report, longest).get(language));
     let percent = share * 100.0;

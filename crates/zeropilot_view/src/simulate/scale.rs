@@ -18,7 +18,7 @@ pub fn scale(report: &SimulateReport<'_>, layout: &Layout) -> String {
     let Some(first) = report.scaling.first() else { return String::new() };
     let mut text = tr!(
         language,
-        "     GPUs  accum       step   tokens/s/GPU  MFU   throughput per GPU of the first\n",
+        "     GPUs  accum       step   tokens/s/GPU  MFU   throughput per GPU vs. first row\n",
         "     卡数   累积       每步   每卡 token/s  MFU   每卡吞吐相对第一行\n"
     );
     for point in report.scaling {

@@ -17,7 +17,7 @@ pub(super) fn cause(cause: Cause) -> Text {
         Cause::Gather => Text::new("parameter all-gather", "参数 all-gather"),
         Cause::Reduction => Text::new("gradient reduction", "梯度规约"),
         Cause::Exchange => {
-            Text::new("sequence- or tensor-parallel calls", "序列并行或张量并行的通信")
+            Text::new("sequence- or tensor-parallel communication", "序列并行或张量并行的通信")
         }
         Cause::Weights => Text::new("all-gather of updated weights", "更新后权重的 all-gather"),
         Cause::SmallCalls => Text::new("norms and overflow flags", "梯度范数与溢出检查"),
@@ -71,25 +71,25 @@ pub(super) fn advice(report: &SimulateReport<'_>, longest: Cause) -> Text {
     let has_nodes = report.question.cluster.gpus.layout.nodes > 1;
     match longest {
         Cause::Gather if has_nodes && zero.hpz_partition_size <= 1 => Text::new(
-            "raise the micro batch, or keep a second copy of the weights in every node (zero_hpz_partition_size = GPUs per node)",
+            "raise the micro-batch size, or keep a second copy of the weights on every node (zero_hpz_partition_size = GPUs per node)",
             "增大 micro batch，或在每个节点内保留一份权重副本（zero_hpz_partition_size = 每节点卡数）",
         ),
         Cause::Gather => Text::new(
-            "raise the micro batch, or take a lower stage if it fits",
+            "raise the micro-batch size, or use a lower stage if it fits",
             "增大 micro batch；显存放得下的话改用更低的 stage",
         ),
         Cause::Reduction if zero.stage == Stage::Two && report.program.accumulation > 1 => {
             Text::new(
-                "ZeRO-2 reduces at every micro step; ZeRO-1 reduces once per step",
+                "ZeRO-2 reduces gradients in every micro-step; ZeRO-1 reduces them once per step",
                 "ZeRO-2 每个 micro step 都要规约；ZeRO-1 每步只规约一次",
             )
         }
         Cause::Reduction if !zero.overlap_comm && zero.stage != Stage::Zero => Text::new(
-            "set overlap_comm to true, or raise the micro batch",
+            "set overlap_comm to true, or raise the micro-batch size",
             "把 overlap_comm 设为 true，或增大 micro batch",
         ),
         Cause::Reduction => Text::new(
-            "raise the micro batch, or accumulate more",
+            "raise the micro-batch size or the gradient accumulation steps",
             "增大 micro batch 或梯度累积步数",
         ),
         Cause::Exchange if report.program.manners.tensor_ranks > 1 => Text::new(
@@ -97,7 +97,7 @@ pub(super) fn advice(report: &SimulateReport<'_>, longest: Cause) -> Text {
             "显存放得下的话减小 autotp_size，或改用 ZeRO-3，它在层内不通信",
         ),
         Cause::Exchange if has_nodes => Text::new(
-            "share sequences inside a node only (--sequence-parallel up to the GPUs of a node)",
+            "share sequences within a node only (set --sequence-parallel to at most the GPUs per node)",
             "只在节点内做序列并行（--sequence-parallel 不超过每节点卡数）",
         ),
         Cause::Exchange => Text::new(
@@ -105,22 +105,22 @@ pub(super) fn advice(report: &SimulateReport<'_>, longest: Cause) -> Text {
             "显存放得下的话减小 --sequence-parallel",
         ),
         Cause::Weights | Cause::SmallCalls => {
-            Text::new("accumulate more micro batches per step", "增大梯度累积步数")
+            Text::new("raise the gradient accumulation steps", "增大梯度累积步数")
         }
         Cause::ToDevice | Cause::ToHost => Text::new(
-            "pin_memory true and a larger micro batch; better still, offload less",
+            "set pin_memory to true and raise the micro-batch size; better still, offload less",
             "pin_memory 设为 true 并增大 micro batch；能少卸载更好",
         ),
         Cause::HostUpdate => Text::new(
-            "accumulate more, start with --bind_cores_to_rank, or keep the optimizer on the GPU if it fits",
+            "raise the gradient accumulation steps, launch with --bind_cores_to_rank, or keep the optimizer on the GPU if it fits",
             "增大梯度累积步数，启动时加 --bind_cores_to_rank；显存放得下就不要卸载优化器",
         ),
         Cause::Disk => Text::new(
-            "accumulate more, or keep the states in host memory if they fit",
+            "raise the gradient accumulation steps, or keep the states in host memory if they fit",
             "增大梯度累积步数；主机内存放得下就把状态放在主机内存里",
         ),
         Cause::Host => Text::new(
-            "kernels are too small for the CPU to keep up: raise the micro batch or the sequence length",
+            "kernels are too small for the CPU to keep up: raise the micro-batch size or the sequence length",
             "kernel 太小，CPU 跟不上：增大 micro batch 或序列长度",
         ),
     }
@@ -130,8 +130,8 @@ pub(super) fn advice(report: &SimulateReport<'_>, longest: Cause) -> Text {
 pub fn no_speed(language: Language) -> String {
     tr!(
         language,
-        "error: how fast these GPUs compute is not known\n  \
-             help: a step cannot be timed on memory alone; name the card, such as --gpus 8xA100-80G or 4x8xH100",
+        "error: the speed of these GPUs is unknown\n  help: \
+             a memory size is not enough to predict step time; name the GPU model, such as --gpus 8xA100-80G or 4x8xH100",
         "错误：不知道这些 GPU 的算力\n  \
              建议：只有显存大小无法估算时间，请写明型号，例如 --gpus 8xA100-80G 或 4x8xH100"
     )
@@ -151,7 +151,7 @@ pub fn bad_network(text: &str, error: &NetworkError, language: Language) -> Stri
     };
     tr!(
         language,
-        "error: --network {text}: {why}\n  help: say how nodes are linked, ports and their kind: 8xNDR, 4xHDR, 1x100GbE",
+        "error: --network {text}: {why}\n  help: give the number and type of network ports per node: 8xNDR, 4xHDR, 1x100GbE",
         "错误：--network {text}：{why}\n  建议：写节点之间的链路，即端口数和类型，例如 8xNDR、4xHDR、1x100GbE"
     )
 }
@@ -161,7 +161,7 @@ pub fn bad_scale(text: &str, language: Language) -> String {
     let text = escaped(text);
     tr!(
         language,
-        "error: --scale {text} is not a range of GPUs\n  help: write the least and the most, such as 8..1024; every doubling between is simulated",
+        "error: --scale {text} is not a range of GPUs\n  help: write the smallest and the largest number, such as 8..1024; zeropilot simulates every doubling between them",
         "错误：--scale {text} 不是卡数范围\n  建议：写最小和最大的卡数，例如 8..1024；其间每翻一倍模拟一次"
     )
 }
@@ -171,11 +171,11 @@ pub fn bad_cost(bad: &BadBill, language: Language) -> String {
     let (option, text) = (bad.option, escaped(&bad.text));
     let help = match option {
         "tokens" => Text::new(
-            "write a number, with K, M, B or T behind it if you like: --tokens 10B",
+            "write a number, optionally with K, M, B or T: --tokens 10B",
             "写数字，可带单位 K、M、B 或 T，例如 --tokens 10B",
         ),
         _ => Text::new(
-            "write the price of a GPU and hour: --cost 2.5/gpu-hour",
+            "write the price per GPU hour: --cost 2.5/gpu-hour",
             "写每 GPU 小时的价格，例如 --cost 2.5/gpu-hour",
         ),
     };
@@ -192,7 +192,7 @@ pub fn bad_nvme(text: &str, language: Language) -> String {
     let text = escaped(text);
     tr!(
         language,
-        "error: --nvme {text} is not understood\n  help: write what the drives of a node read and write in GB/s, such as 7/5",
+        "error: --nvme {text} is not understood\n  help: write the read and write speed of a node's drives in GB/s, such as 7/5",
         "错误：无法解析 --nvme {text}\n  建议：写每个节点 NVMe 的读/写速度（GB/s），例如 7/5"
     )
 }

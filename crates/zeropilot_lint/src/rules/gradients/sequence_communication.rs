@@ -37,7 +37,7 @@ static WORDING: Wording = Wording {
         "`{path}` 在 ZeRO stage {stage} 下不生效",
     ),
     why: Text::new(
-        "DeepSpeed reads the key only where ranks share a sequence. Stages 1 and 2 then reduce gradients in fp32, whatever it says.",
+        "DeepSpeed reads the key only where ranks share a sequence. Stages 1 and 2 then reduce gradients in fp32, whatever its value.",
         "只有多个 rank 共同处理一条序列时，DeepSpeed 才读取这个键；而 stage 1 和 2 此时总以 fp32 规约梯度，与它的值无关。",
     ),
     help: Text::new(

@@ -33,7 +33,7 @@ static WORDING: Wording = Wording {
         "`steps_per_print` 是 {value}，第一步就要除以它",
     ),
     why: Text::new(
-        "After each step, DeepSpeed takes the step number modulo this value. The config loads without an error; the first step fails.",
+        "After each step, DeepSpeed computes the step number modulo this value. The config loads without an error; the first step fails.",
         "每步结束时，DeepSpeed 用步数对它取余。加载配置时不报错，第一步才报错。",
     ),
     help: Text::new(

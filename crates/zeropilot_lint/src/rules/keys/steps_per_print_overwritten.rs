@@ -35,7 +35,7 @@ static WORDING: Wording = Wording {
         "`steps_per_print` 不起作用：accelerate 会把它设成无穷大",
     ),
     why: Text::new(
-        "Under the HF Trainer and accelerate, DeepSpeed prints no progress lines, whatever the config says.",
+        "Under the HF Trainer and accelerate, DeepSpeed prints no progress lines, whatever the config sets.",
         "在 HF Trainer 和 accelerate 下，不管这里写什么，DeepSpeed 都不会打印进度行。",
     ),
     help: Text::new(

@@ -61,7 +61,7 @@ static WORDING: Wording = Wording {
         "`{call}` 只在 `{condition}` 时调用，训练会卡住",
     ),
     why: Text::new(
-        "All ranks must call it, because each has a part of the state. A single rank waits for the others until the collective times out.",
+        "All ranks must call it, because each has a shard of the state. A single rank waits for the others until the collective times out.",
         "每个 rank 都持有一部分状态，必须全部调用；只有一个 rank 调用时，它会一直等其他 rank，直到通信超时。",
     ),
     help: Text::new("call it on all ranks", "让所有 rank 都调用它"),

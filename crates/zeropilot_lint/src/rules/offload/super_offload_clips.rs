@@ -33,11 +33,11 @@ pub(crate) static RULE: Rule = Rule {
 
 static WORDING: Wording = Wording {
     message: Text::new(
-        "`super_offload` updates nothing during backward while `gradient_clipping` is {clipping}",
+        "`super_offload` updates nothing during the backward pass while `gradient_clipping` is {clipping}",
         "`gradient_clipping` 为 {clipping} 时，`super_offload` 在反向期间不做任何更新",
     ),
     why: Text::new(
-        "The norm of all gradients is known only after backward. With clipping, every update on the CPU waits for it, so that nothing overlaps with backward.",
+        "The norm of all gradients is known only after backward. With clipping, every update on the CPU waits for it, so nothing overlaps with the backward pass.",
         "所有梯度的范数要到反向结束才知道。开启裁剪后，CPU 上的更新都要等它，无法与反向重叠。",
     ),
     help: Text::new(

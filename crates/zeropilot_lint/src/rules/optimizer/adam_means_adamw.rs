@@ -64,7 +64,7 @@ pub(crate) fn check(subject: &Subject<'_>, found: &mut Vec<Diagnostic>) {
     };
     let is_said = subject.node(["optimizer", "params", "adam_w_mode"]).is_some();
     if name.eq_ignore_ascii_case("adam") && !is_said {
-        let title = Text::new("write `AdamW`, which is what runs", "写成 `AdamW`，与实际一致");
+        let title = Text::new("write `AdamW`, the optimizer that runs", "写成 `AdamW`，与实际一致");
         let fix = Fix::safe(title, vec![Edit::new(node.span, "\"AdamW\"")]);
         found.push(
             at_value(&RULE, &WORDING, &["optimizer", "type"], node)

@@ -14,7 +14,7 @@ pub(crate) static RULE: Rule = Rule {
     group: Group::Construction,
     severity: Severity::Error,
     summary: Text::new(
-        "`load_state_dict` into a model made under `zero.Init`",
+        "`load_state_dict` into a model created under `zero.Init`",
         "对 `zero.Init` 下创建的模型调用 `load_state_dict`",
     ),
     wordings: &[&WORDING],
@@ -38,15 +38,15 @@ pub(crate) static RULE: Rule = Rule {
 
 static WORDING: Wording = Wording {
     message: Text::new(
-        "`{call}` fails: the weights of a model made under `zero.Init` are empty on every rank",
+        "`{call}` fails: the weights of a model created under `zero.Init` are empty on every rank",
         "`{call}` 会失败：`zero.Init` 下创建的模型，每个 rank 上的权重都是空的",
     ),
     why: Text::new(
-        "`zero.Init` partitions each weight when it is made and leaves a tensor of size 0. PyTorch compares the sizes and raises `RuntimeError: Error(s) in loading state_dict … size mismatch`.",
+        "`zero.Init` partitions each weight on creation and leaves a tensor of size 0. PyTorch compares the sizes and raises `RuntimeError: Error(s) in loading state_dict … size mismatch`.",
         "`zero.Init` 在创建权重时就切分，只留下大小为 0 的张量。PyTorch 比较大小后抛出 `RuntimeError: Error(s) in loading state_dict … size mismatch`。",
     ),
     help: Text::new(
-        "load it inside `deepspeed.zero.GatheredParameters(list(model.parameters()), modifier_rank=0)`, or make the model without `zero.Init`",
+        "load it inside `deepspeed.zero.GatheredParameters(list(model.parameters()), modifier_rank=0)`, or create the model without `zero.Init`",
         "在 `deepspeed.zero.GatheredParameters(list(model.parameters()), modifier_rank=0)` 里加载，或创建模型时不用 `zero.Init`",
     ),
 };

@@ -42,11 +42,11 @@ static WORDING: Wording = Wording {
         "在 ZeRO stage {stage} 下 `{call}` 会失败：输出层与词嵌入共享权重",
     ),
     why: Text::new(
-        "It reduces the gradient of the weights that it is given by itself, and the embedding then brings a second one. DeepSpeed reduces a gradient once and exits with an `AssertionError`.",
+        "The tiled loss reduces the gradient of the weights that you pass to it, and the embedding then produces a second gradient. DeepSpeed reduces each gradient only once and exits with an `AssertionError`.",
         "它会自行规约传入权重的梯度，之后词嵌入又产生一次同一权重的梯度。DeepSpeed 对每个梯度只规约一次，因此以 `AssertionError` 退出。",
     ),
     help: Text::new(
-        "give the output layer a weight of its own (`tie_word_embeddings=False`), use stage 1, or a fused loss such as Liger Kernel's",
+        "give the output layer its own weight (`tie_word_embeddings=False`), use stage 1, or a fused loss such as Liger Kernel's",
         "让输出层使用独立的权重（`tie_word_embeddings=False`）、改用 stage 1，或使用 Liger Kernel 等的融合 loss",
     ),
 };

@@ -41,7 +41,7 @@ pub(super) fn objection(refusal: &Refusal) -> Option<Objection> {
         .with("near", nearest_multiple(*global, micro.saturating_mul(*world))),
         Refusal::BatchTooLarge => Objection::new(
             Text::new("micro-batch × gradient accumulation × ranks is too large", "micro batch × 梯度累积步数 × rank 数超出范围"),
-            Text::new("the product does not fit into 64 bits", "乘积超出了 64 位整数的范围。"),
+            Text::new("the product does not fit in 64 bits", "乘积超出了 64 位整数的范围。"),
             Text::new("check the numbers for typing errors", "检查是不是多打了几位"),
         ),
         Refusal::CheckpointingNotRead(target) => Objection::new(
@@ -64,14 +64,14 @@ pub(super) fn objection(refusal: &Refusal) -> Option<Objection> {
         Refusal::ContiguousWithoutPartition => Objection::new(
             Text::new("--number-checkpoints needs --partition-activations", "--number-checkpoints 需要 --partition-activations"),
             Text::new(
-                "one buffer for all checkpoints exists only where they are split over the model-parallel ranks",
+                "DeepSpeed allocates one buffer for all checkpoints only if it partitions them over the model-parallel ranks",
                 "只有把激活值切分到各个模型并行 rank 时，DeepSpeed 才会把所有检查点放进同一块缓冲区。",
             ),
             Text::new("add it, or remove --number-checkpoints", "加上它，或去掉 --number-checkpoints"),
         ),
         Refusal::Overwritten { key, target } => Objection::new(
             Text::new("{target} overwrites `{key}`", "{target} 会覆盖 `{key}`"),
-            Text::new("the value in the file is replaced before DeepSpeed reads it", "DeepSpeed 读取之前，文件里的值就已经被替换。"),
+            Text::new("it replaces the value in the file before DeepSpeed reads it", "DeepSpeed 读取之前，文件里的值就已经被替换。"),
             Text::new("omit it; use the program's own logging (--logging_steps)", "去掉它，用训练程序自己的日志设置（--logging_steps）"),
         )
         .with("key", key)

@@ -56,8 +56,8 @@ pub(super) fn objection(refusal: &Refusal) -> Option<Objection> {
                 "没有 `nvme_path` 时配置能通过解析，但创建模型时会报错。",
             ),
             Text::new(
-                "add --nvme-path with a directory of this job's own on a fast local disk; DeepSpeed empties it at \
-                 the start",
+                "add --nvme-path with a directory for this job only, on a fast local disk; DeepSpeed empties it \
+                 at the start",
                 "加上 --nvme-path，指向本地高速盘上这个任务专用的目录；DeepSpeed 启动时会清空它",
             ),
         ),
@@ -102,10 +102,10 @@ fn knob(refusal: &Refusal) -> Option<Objection> {
         Refusal::NotAShare { knob, share } => Objection::new(
             Text::new("`{key}` is {share}, not between 0 and 1", "`{key}` 为 {share}，不在 0 到 1 之间"),
             Text::new(
-                "it is the share of the update that runs on the CPU",
+                "it is the fraction of the update that runs on the CPU",
                 "它表示有多大比例的参数更新放在 CPU 上做。",
             ),
-            Text::new("write a share such as 0.7", "写一个比例，例如 0.7"),
+            Text::new("use a fraction such as 0.7", "写一个比例，例如 0.7"),
         )
         .with("key", knob.path())
         .with("share", share),
@@ -126,11 +126,11 @@ fn knob(refusal: &Refusal) -> Option<Objection> {
         .with("key", knob.path()),
         Refusal::HpzDoesNotDivide { size, world } => Objection::new(
             Text::new(
-                "a second partition over {size} ranks does not divide {world} ranks",
+                "{world} ranks cannot be divided into groups of {size}",
                 "二次切分每组 {size} 个 rank，不能整除 {world} 个 rank",
             ),
             Text::new(
-                "`zero_hpz_partition_size` forms groups of equal size, and DeepSpeed stops if some are left over",
+                "`zero_hpz_partition_size` forms groups of equal size, and DeepSpeed raises an error if some ranks are left over",
                 "`zero_hpz_partition_size` 要求各组一样大，分不均时 DeepSpeed 会报错。",
             ),
             Text::new("use the number of GPUs of one machine", "写单台机器的 GPU 数"),
@@ -143,7 +143,7 @@ fn knob(refusal: &Refusal) -> Option<Objection> {
                 "`zero_quantized_gradients` 需要 `reduce_scatter`，而它是 false",
             ),
             Text::new(
-                "the quantized all-to-all replaces the reduce-scatter, and DeepSpeed stops without it",
+                "the quantized all-to-all replaces the reduce-scatter, and DeepSpeed raises an error without it",
                 "量化的 all-to-all 用来代替 reduce-scatter；关闭 reduce-scatter 时，DeepSpeed 会报错退出。",
             ),
             Text::new("omit one of the two", "去掉其中一个"),

@@ -39,7 +39,7 @@ pub(super) fn table(page: &Page<'_>, language: Language) -> String {
         );
     }
     let note = words(
-        "Memory is measured over the whole first attempt, and in a phase only where it ran out. Parts of a step are measured if the config sets wall_clock_breakdown.",
+        "zeropilot measures memory over the whole first attempt, and per phase only if memory ran out there. It measures the parts of a step if the config sets wall_clock_breakdown.",
         "显存或主机内存按第一次运行全程测量，只有在某个阶段不足时才有该阶段的数值。配置打开 wall_clock_breakdown 时，才有一步中各部分的耗时。",
     );
     let _ = writeln!(text, "</table>\n<p class=\"legend\">{note}</p>");
@@ -63,7 +63,7 @@ fn rows(page: &Page<'_>, language: Language) -> Vec<Row> {
     }
     let whole = measured.device.or(measured.resident);
     rows.push(Row {
-        what: words("memory at most", "显存或主机内存峰值").to_owned(),
+        what: words("peak memory", "显存或主机内存峰值").to_owned(),
         predicted: page.info.predicted.map(bytes),
         measured: whole.map(bytes),
     });
@@ -90,7 +90,7 @@ fn rows(page: &Page<'_>, language: Language) -> Vec<Row> {
         }
     }
     rows.push(Row {
-        what: words("time of a step", "一步耗时").to_owned(),
+        what: words("time per step", "一步耗时").to_owned(),
         predicted: page.info.predicted_step_seconds.map(seconds),
         measured: measured.step_seconds.map(seconds),
     });
@@ -151,9 +151,9 @@ mod tests {
         let text = table(&page, Language::English);
         for row in [
             "<tr><td>memory while loading</td><td>2.00 GiB</td><td>–</td></tr>",
-            "<tr><td>memory at most</td><td>6.00 GiB</td><td>7.00 GiB</td></tr>",
+            "<tr><td>peak memory</td><td>6.00 GiB</td><td>7.00 GiB</td></tr>",
             "<tr><td>time in the backward pass</td><td>0.250 s</td><td>0.300 s</td></tr>",
-            "<tr><td>time of a step</td><td>0.500 s</td><td>0.625 s</td></tr>",
+            "<tr><td>time per step</td><td>0.500 s</td><td>0.625 s</td></tr>",
         ] {
             assert!(text.contains(row), "{row}\n{text}");
         }

@@ -105,7 +105,7 @@ pub fn memory_head(look: &Look, language: Language) -> String {
 
 fn moment(fullest: &Fullest, language: Language) -> String {
     let phase = match fullest.phase {
-        Phase::Loading => Text::new("while DeepSpeed is initialized", "初始化 DeepSpeed 时"),
+        Phase::Loading => Text::new("during DeepSpeed initialization", "初始化 DeepSpeed 时"),
         Phase::Forward => Text::new("in the forward pass", "前向时"),
         Phase::Backward => Text::new("in the backward pass", "反向时"),
         Phase::Step => Text::new("in the optimizer step", "优化器更新时"),
