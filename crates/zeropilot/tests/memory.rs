@@ -173,7 +173,12 @@ fn what_new_writes_for_each_program_is_answered_and_says_what_it_assumes() {
         let written: Value = serde_json::from_str(&written).expect("JSON");
         let is_open = written["bf16"]["enabled"] == "auto";
         assert_eq!(answer["precision_assumed"], is_open, "{target}");
-        assert_eq!(said.stdout.contains("zeropilot assumes bf16"), is_open, "{target}: {}", said.stdout);
+        assert_eq!(
+            said.stdout.contains("zeropilot assumes bf16"),
+            is_open,
+            "{target}: {}",
+            said.stdout
+        );
     }
 }
 
