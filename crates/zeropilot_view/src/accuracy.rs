@@ -195,7 +195,7 @@ impl<'a> OwnRunsReport<'a> {
             let [least, median, most] = [least, median, most].map(percent);
             text += &tr!(
                 language,
-                "{name}, {what}: measured ÷ predicted {median} (median; {least} to {most}; different jobs: {jobs})\n",
+                "{name}, {what}: measured differs from predicted by {median} (median; {least} to {most}; different jobs: {jobs})\n",
                 "{name}，{what}：实测比预测 {median}（中位数；{least} 到 {most}；不同任务：{jobs} 个）\n"
             );
             text += &if jobs >= ENOUGH {

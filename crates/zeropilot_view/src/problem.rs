@@ -87,7 +87,7 @@ fn task(problem: &TaskProblem, language: Language) -> String {
         }
         TaskProblem::NoReference => tr!(
             language,
-            "error: `--task ppo` needs a reference model on the GPUs: PPO subtracts the KL divergence from it from the reward\n  help: `--reference copy`, or `--reference adapters-off` with LoRA",
+            "error: `--task ppo` needs a reference model on the GPUs: PPO lowers the reward by the KL divergence from this model\n  help: `--reference copy`, or `--reference adapters-off` with LoRA",
             "错误：`--task ppo` 需要在 GPU 上放参考模型：奖励要减去策略模型与它的散度\n  建议：用 `--reference copy`，LoRA 时用 `--reference adapters-off`"
         ),
         TaskProblem::ValueHead => tr!(

@@ -95,7 +95,7 @@ pub(super) fn reason(diagnosis: &Diagnosis, language: Language) -> String {
         ),
         Cause::OtherProcess if message.others().is_some_and(|bytes| bytes > 0) => tr!(
             language,
-            "{others} of this GPU belong to something other than this process's PyTorch. Without it, {tried} would fit.",
+            "PyTorch in this process does not use {others} of this GPU, but something else does. Without that, {tried} would fit.",
             "这张 GPU 上有 {others} 不属于本进程的 PyTorch。没有这部分占用，{tried} 放得下。"
         ),
         Cause::OtherProcess => tr!(
