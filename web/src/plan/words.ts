@@ -9,7 +9,7 @@ export const PLAN_WORDS = {
   remedies: ["Any one of these is enough:", "以下任意一种都可行："], lessTrained: ["These train fewer parameters and need less memory:", "训练的参数更少，需要的显存也更少："], apply: ["Apply", "采用"],
   show: ["Show", "查看"], shown: ["shown below", "正在显示"], otherShown: ["Config, memory and time below are for {strategy}.", "下面显示的是 {strategy} 的配置、显存和时间。"], backToRecommended: ["Back to the recommended strategy", "回到推荐方案"],
   moreMatches: ["{count} more: keep typing", "还有 {count} 个，请继续输入"], beyond: ["beyond the scale", "超出刻度"],
-  costObjective: ["cost", "费用"], task: ["Task", "任务"], shares: ["GPUs per sequence", "每条序列的卡数"], letChoose: ["let it choose", "自动选择"],
+  costObjective: ["cost", "费用"], task: ["Task", "任务"], shares: ["GPUs per sequence", "每条序列的卡数"], letChoose: ["automatic", "自动选择"],
   heldStage: ["ZeRO stage", "ZeRO stage"], heldOffload: ["Offload", "卸载"], heldMicro: ["Micro-batch size", "micro batch"], heldRecompute: ["Gradient checkpointing", "梯度检查点"],
   pin: ["Pin to compare", "固定下来比较"], pinned: ["Pinned", "已固定"], unpin: ["Remove {name}", "移除 {name}"], pinsFull: ["Three answers are pinned already", "已固定三个答案"],
   compare: ["Compare", "比较"], compareLead: ["Pin this answer, change the question, and both appear side by side.", "固定这个答案，再修改问题，两者会并排显示。"], now: ["Current", "当前"],

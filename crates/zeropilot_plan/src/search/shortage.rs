@@ -44,6 +44,8 @@ pub struct MoreGpus {
 /// What no number of GPUs makes less, where it is more than each has.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Unsplit {
+    /// The stage in which they were counted.
+    pub stage: Stage,
     /// What each needs.
     pub need: Estimate,
     /// The module or parameter where it is fullest.
@@ -196,6 +198,10 @@ fn more_gpus(
     let mut asker = asker.about(&wider);
     let answer = asker.fitting(way)?.answer;
     let is_short = asker.device_lacks(&answer) > Bytes(0);
-    let unsplit = is_short.then(|| Unsplit { need: answer.device(), nearest: answer.nearest });
+    let unsplit = is_short.then(|| Unsplit {
+        stage: shape.stage,
+        need: answer.device(),
+        nearest: answer.nearest,
+    });
     Ok((None, unsplit))
 }

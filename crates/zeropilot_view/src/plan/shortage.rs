@@ -45,12 +45,13 @@ pub(super) fn remedy(report: &PlanReport<'_>, language: Language) -> String {
 /// Why more GPUs would not do; empty if they would.
 pub(super) fn useless(shortage: &Shortage, language: Language) -> String {
     let mut text = String::new();
-    if let Some(Unsplit { need, nearest }) = &shortage.unsplit {
+    if let Some(Unsplit { stage, need, nearest }) = &shortage.unsplit {
+        let stage = stage.number();
         let place = nearest.as_deref().map(escaped);
         let place = place.map_or_else(String::new, |place| {
             tr!(language, "; the peak is at `{place}`", "，峰值在 `{place}`")
         });
-        text.push_str(&tr!(language, "More of these GPUs would not help: with ZeRO-3 on any number of them, each still needs {need}{place}\n", "加卡没有用：即使 ZeRO-3 用再多的卡，每张卡仍需要 {need}{place}\n"));
+        text.push_str(&tr!(language, "More of these GPUs would not help: with ZeRO-{stage} on any number of them, each still needs {need}{place}\n", "加卡没有用：即使 ZeRO-{stage} 用再多的卡，每张卡仍需要 {need}{place}\n"));
     }
     text
 }
