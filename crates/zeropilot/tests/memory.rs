@@ -193,7 +193,7 @@ fn a_flag_that_contradicts_the_config_is_named_with_both_values() {
     for (flags, both) in [
         (["--grad-accum", "4"], ["--grad-accum 4", "gradient_accumulation_steps is 8"]),
         (["--micro-batch", "1"], ["--micro-batch 1", "train_micro_batch_size_per_gpu is 2"]),
-        (["--precision", "bf16"], ["--precision bf16", "is fp16 there"]),
+        (["--precision", "bf16"], ["--precision bf16", "fp16.enabled is fp16"]),
     ] {
         let said = ask(&flags);
         assert_eq!(said.code, 2);
