@@ -470,7 +470,7 @@ pub fn advice(cause: &Cause, language: Language) -> Option<&'static str> {
         ),
         Cause::CheckpointUnreadable => Text::new(
             "resume with the number of ranks and the ZeRO stage that wrote it, or convert it with ds_to_universal",
-            "用保存时的总卡数和同类 stage 续训，或先用 ds_to_universal 转换",
+            "用保存时的总卡数和 ZeRO stage 续训，或先用 ds_to_universal 转换",
         ),
         Cause::Unproven | Cause::LauncherKilled { .. } | Cause::RankKilled { .. } => Text::new(
             "something outside killed a process: check the scheduler, the kernel log (dmesg) and resource limits",

@@ -29,11 +29,11 @@ pub(super) fn why(report: &PlanReport<'_>, language: Language) -> &'static str {
         ),
         (false, false) if lacks_bf16(report) => Text::new(
             "is first in the cost order (less waiting for the host, fewer gathers, no recomputation, larger micro-batch); use --precision fp16 for step times, because these GPUs have no bf16",
-            "按代价排序排在第一（少等主机、少聚合权重、不重算、micro batch 更大）；这些卡不支持 bf16，改用 --precision fp16 才能按每步时间比较",
+            "按代价排序排在第一（等待主机更少、聚合权重更少、不做激活重计算、micro batch 更大）；这些卡不支持 bf16，改用 --precision fp16 才能按每步时间比较",
         ),
         (false, false) => Text::new(
             "is first in the cost order (less waiting for the host, fewer gathers, no recomputation, larger micro-batch); name the GPU model, as in 8xH100, to get step times",
-            "按代价排序排在第一（少等主机、少聚合权重、不重算、micro batch 更大）；写明型号（如 8xH100）即可按每步时间比较",
+            "按代价排序排在第一（等待主机更少、聚合权重更少、不做激活重计算、micro batch 更大）；写明型号（如 8xH100）即可按每步时间比较",
         ),
     };
     reason.get(language)
