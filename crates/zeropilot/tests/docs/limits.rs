@@ -8,7 +8,8 @@ use crate::pages::{Page, filled};
 pub(crate) fn page(page: &Page, language: Language) -> String {
     let keys = read("knowledge/recipes/config_keys.json");
     let keys = keys.as_array().expect("a list").iter();
-    let keys = keys.map(|key| format!("- `{}`: {}\n", text(key, "key"), words(key, language)));
+    let colon = if language == Language::Chinese { "：" } else { ": " };
+    let keys = keys.map(|key| format!("- `{}`{colon}{}\n", text(key, "key"), words(key, language)));
     let arguments = read("knowledge/recipes/arguments.json");
     let settings = arguments["not_modelled"].as_array().expect("a list").iter();
     let settings = settings.map(|setting| format!("- {}\n", words(setting, language)));
