@@ -60,7 +60,7 @@ pub(super) fn unit(unit: Unit, language: Language) -> &'static str {
         Unit::Ranks => Text::new("ranks (GPUs)", "rank 数（GPU 数）"),
         Unit::Layers => Text::new("layers", "层数"),
         Unit::Count => Text::new("a count", "个数"),
-        Unit::Number => Text::new("a number without unit", "无单位的数"),
+        Unit::Number => Text::new("a number without a unit", "无单位的数"),
         Unit::Share => Text::new("a share from 0 to 1", "0 到 1 之间的比例"),
         Unit::PowerOfTwo => Text::new("a power of two", "2 的幂次"),
         Unit::Path => Text::new("a path", "路径"),

@@ -143,11 +143,11 @@ fn adapters(method: MethodName, limit: Limit, language: Language) -> &'static st
     }
     match method {
         MethodName::Full => Text::new(
-            "Adapters need less: --method lora, qlora\n",
-            "只训练 adapter 需要的显存更少：--method lora、qlora\n",
+            "Adapters need less GPU memory: --method lora or --method qlora\n",
+            "只训练 adapter 需要的显存更少：--method lora 或 --method qlora\n",
         ),
         MethodName::Lora => Text::new(
-            "A quantized base needs less: --method qlora\n",
+            "A quantized base model needs less GPU memory: --method qlora\n",
             "量化基座模型后需要的显存更少：--method qlora\n",
         ),
         MethodName::Qlora => Text::new("", ""),
