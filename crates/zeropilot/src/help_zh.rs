@@ -344,7 +344,7 @@ mod tests {
         assert!(run.contains("［默认 30m］") && run.contains("［默认 3］"), "{run}");
         assert!(help("completions").contains("用法：zeropilot completions [选项] <SHELL>"));
         assert!(help("check").contains("训练参数（用来填 \"auto\""));
-        assert!(!help("plan").contains("--micro-batch"), "hidden options stay hidden");
+        assert!(!help("plan").contains("--grad-accum"), "hidden options stay hidden");
         for verb in Cli::command().get_subcommands() {
             let help = help(verb.get_name());
             assert!(!help.contains("[default"), "{help}");

@@ -143,7 +143,7 @@ mod tests {
 
     #[test]
     fn what_a_command_does_not_use_is_unknown_to_it() {
-        for line in ["memory gpt2 --network 8xNDR", "plan gpt2 --micro-batch 2"] {
+        for line in ["memory gpt2 --network 8xNDR", "plan gpt2 --grad-accum 2"] {
             let error = read(&format!("zeropilot {line}")).expect_err(line);
             assert!(error.to_string().contains("unexpected argument"), "{error}");
         }

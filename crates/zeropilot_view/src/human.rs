@@ -306,7 +306,7 @@ mod tests {
         let shared = r#"{"train_micro_batch_size_per_gpu": 2, "sequence_parallel_size": 2}"#;
         assert_eq!(
             line(shared, Language::English),
-            "ZeRO stage 0, batch 8 = 2 per GPU × 1 accumulation × 4 data-parallel ranks; 8 ranks in all"
+            "ZeRO stage 0, batch 8 = 2 per GPU × 1 accumulation × 4 data-parallel ranks; 8 ranks in total"
         );
         assert_eq!(
             line(shared, Language::Chinese),
