@@ -62,10 +62,10 @@ static LOW_RANK: Wording = Wording {
 static BY_RATIO: Wording = Wording {
     message: Text::new(
         "LLaMA-Factory rejects `badam_mode: ratio` in distributed training",
-        "LLaMA-Factory 在分布式训练中不允许 `badam_mode: ratio`",
+        "LLaMA-Factory 在分布式训练中不允许使用 `badam_mode: ratio`",
     ),
     why: Text::new(
-        "DeepSpeed training is distributed, and ratio-wise BAdam does not support that.",
+        "DeepSpeed training is distributed, and ratio-wise BAdam does not support distributed training.",
         "使用 DeepSpeed 就是分布式训练，而按比例（ratio）的 BAdam 不支持分布式训练。",
     ),
     help: Text::new(

@@ -50,7 +50,7 @@ pub(crate) static RULE: Rule = Rule {
 static METHOD: Wording = Wording {
     message: Text::new(
         "LLaMA-Factory rejects `quantization_method: {method}` with ZeRO stage 3",
-        "LLaMA-Factory 在 ZeRO stage 3 下不允许 `quantization_method: {method}`",
+        "LLaMA-Factory 在 ZeRO stage 3 下不允许使用 `quantization_method: {method}`",
     ),
     why: Text::new(
         "This method does not produce plain tensors, so DeepSpeed cannot partition the weights. The run exits when it loads the model.",
@@ -62,7 +62,7 @@ static METHOD: Wording = Wording {
 static BITS: Wording = Wording {
     message: Text::new(
         "LLaMA-Factory rejects bitsandbytes `quantization_bit: {bits}` with ZeRO stage 3",
-        "LLaMA-Factory 在 ZeRO stage 3 下不允许 bitsandbytes 的 `quantization_bit: {bits}`",
+        "LLaMA-Factory 在 ZeRO stage 3 下不允许使用 bitsandbytes 的 `quantization_bit: {bits}`",
     ),
     why: Text::new(
         "Only 4-bit weights can be stored in a type that DeepSpeed can partition. The run exits with `Only 4-bit quantized model can use fsdp+qlora or auto device map.`",

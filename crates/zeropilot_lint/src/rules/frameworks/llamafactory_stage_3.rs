@@ -49,8 +49,8 @@ static WORDING: Wording = Wording {
         "LLaMA-Factory 在 ZeRO stage 3 下不允许使用 `{argument}`",
     ),
     why: Text::new(
-        "{reason}; LLaMA-Factory exits before it loads anything.",
-        "{reason}，LLaMA-Factory 还没开始加载就会退出。",
+        "{reason}. LLaMA-Factory exits before it loads anything.",
+        "{reason}。LLaMA-Factory 在加载任何内容之前就会退出。",
     ),
     help: Text::new(
         "turn `{argument}` off, or use a stage-2 config",
@@ -63,21 +63,21 @@ const REFUSED: [(&str, Text); 5] = [
     (
         "predict_with_generate",
         Text::new(
-            "ranks that generate texts of different lengths would wait for each other forever",
+            "Ranks that generate texts of different lengths would wait for each other forever",
             "各 rank 生成的文本长度不同，会一直互相等待",
         ),
     ),
     (
         "pissa_init",
         Text::new(
-            "PiSSA decomposes whole matrices, which no rank holds under stage 3; run `scripts/pissa_init.py` beforehand",
+            "PiSSA decomposes whole matrices, which no rank holds under stage 3; run `scripts/pissa_init.py` before training",
             "PiSSA 要对完整的矩阵做分解，而 stage 3 下没有哪个 rank 有完整的矩阵；应事先用 `scripts/pissa_init.py` 处理",
         ),
     ),
     (
         "pure_bf16",
         Text::new(
-            "its training without fp32 copies does not work with partitioned parameters",
+            "Training without fp32 copies does not work with partitioned parameters",
             "不保留 fp32 副本的训练方式与参数切分不兼容",
         ),
     ),

@@ -11,7 +11,7 @@ pub(crate) static RULE: Rule = Rule {
     group: Group::Integrations,
     severity: Severity::Warning,
     summary: Text::new(
-        "ms-swift's `--zero_hpz_partition_size` does not fit the job",
+        "ms-swift's `--zero_hpz_partition_size` does not match the job",
         "ms-swift 的 `--zero_hpz_partition_size` 与训练不匹配",
     ),
     wordings: &[&STAGE, &RANKS],
@@ -38,11 +38,11 @@ pub(crate) static RULE: Rule = Rule {
 static STAGE: Wording = Wording {
     message: Text::new(
         "`--zero_hpz_partition_size` has no effect in ZeRO stage {stage}",
-        "ZeRO stage {stage} 下 `--zero_hpz_partition_size` 不起作用",
+        "ZeRO stage {stage} 下 `--zero_hpz_partition_size` 不生效",
     ),
     why: Text::new(
-        "It sets the size of the groups that keep a second copy of the partitioned parameters, and only stage 3 partitions parameters. ms-swift writes it into the config without checking the stage.",
-        "它设置多少个 rank 为一组，每组共同保留第二份参数分片；而只有 stage 3 才切分参数。ms-swift 不检查 stage，直接把它写进配置。",
+        "This argument sets the size of the groups that keep a second copy of the partitioned parameters, and only stage 3 partitions parameters. ms-swift writes it into the config without checking the stage.",
+        "这个参数设置多少个 rank 为一组，每组共同保留第二份模型参数的分片；而只有 stage 3 才切分模型参数。ms-swift 不检查 stage，直接把它写进配置。",
     ),
     help: Text::new(
         "use `--deepspeed zero3`, or omit the argument",
@@ -56,10 +56,13 @@ static RANKS: Wording = Wording {
         "`--zero_hpz_partition_size {size}` 不能整除 {ranks} 个 rank",
     ),
     why: Text::new(
-        "DeepSpeed divides all ranks into groups of this size and exits with an `AssertionError` if some are left over.",
+        "DeepSpeed divides all ranks into groups of this size and exits with an `AssertionError` if some ranks are left over.",
         "DeepSpeed 要把所有 rank 按这个大小分组，分不完就以 `AssertionError` 退出。",
     ),
-    help: Text::new("set it to the number of GPUs per node", "写成每个节点的 GPU 数"),
+    help: Text::new(
+        "set the argument to the number of GPUs per node",
+        "把这个参数设为每个节点的 GPU 数",
+    ),
 };
 
 /// The stage of ms-swift's own configs, or of the one that is named.

@@ -10,7 +10,7 @@ pub(crate) static RULE: Rule = Rule {
     group: Group::Launch,
     severity: Severity::Warning,
     summary: Text::new(
-        "accelerate gets DeepSpeed and another training method",
+        "accelerate is set to DeepSpeed and to another training method",
         "accelerate 同时指定了 DeepSpeed 和别的训练方式",
     ),
     wordings: &[&UNREAD, &REFUSED],
@@ -43,7 +43,7 @@ static UNREAD: Wording = Wording {
         "accelerate 不会读取 `{config}`：{cause} 指定了别的训练方式",
     ),
     why: Text::new(
-        "accelerate reads a DeepSpeed config only with `--use_deepspeed` or `distributed_type: DEEPSPEED`. Without them, the run starts, and each rank holds a full copy of the model and optimizer.",
+        "accelerate reads a DeepSpeed config only with `--use_deepspeed` or `distributed_type: DEEPSPEED`. Without either setting, the run starts, but each rank holds a full copy of the model and optimizer.",
         "只有加了 `--use_deepspeed` 或写了 `distributed_type: DEEPSPEED`，accelerate 才会读取 DeepSpeed 配置。否则训练照样启动，但每个 rank 上都有一份完整的模型和优化器。",
     ),
     help: Text::new(
@@ -58,8 +58,8 @@ static REFUSED: Wording = Wording {
         "accelerate 不允许同时使用 `--use_deepspeed` 和 `{option}`",
     ),
     why: Text::new(
-        "Each of them selects a distributed training method, and accelerate exits with an error if there is more than one.",
-        "它们各自指定一种分布式训练方式，同时给出多个，accelerate 会报错退出。",
+        "Each of these options selects a distributed training method, and accelerate exits with an error if more than one is set.",
+        "这些选项各自指定一种分布式训练方式；同时给出多个时，accelerate 会报错退出。",
     ),
     help: Text::new("keep only `--use_deepspeed`", "只保留 `--use_deepspeed`"),
 };

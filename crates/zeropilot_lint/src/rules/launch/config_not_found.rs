@@ -32,8 +32,8 @@ pub(crate) static RULE: Rule = Rule {
 static WORDING: Wording = Wording {
     message: Text::new("file `{name}` not found", "找不到文件 `{name}`"),
     why: Text::new(
-        "Zeropilot looked in the current directory, in the directory of the script and in the directories between them, and followed the script's `cd`. No command before the launch writes the file.",
-        "zeropilot 查找了当前目录、脚本所在目录以及两者之间的目录，也考虑了脚本里的 `cd`，都没有找到。启动训练之前也没有命令会生成这个文件。",
+        "The file is not in the current directory, in the script's directory or in a directory between them; zeropilot also followed the script's `cd`. No command before the launch writes the file.",
+        "当前目录、脚本所在目录以及两者之间的目录里都没有这个文件，zeropilot 也考虑了脚本里的 `cd`。启动训练之前也没有命令会生成这个文件。",
     ),
     help: Text::new(
         "correct the path, or run the script from the directory that the path is relative to",

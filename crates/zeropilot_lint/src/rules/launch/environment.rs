@@ -28,12 +28,12 @@ pub(crate) static RULE: Rule = Rule {
 
 static WORDING: Wording = Wording {
     message: Text::new(
-        "DeepSpeed does not read a variable `{name}`; did you mean `{meant}`?",
+        "DeepSpeed does not read the variable `{name}`; did you mean `{meant}`?",
         "DeepSpeed 不读取环境变量 `{name}`，是不是想写 `{meant}`？",
     ),
     why: Text::new(
-        "No code in DeepSpeed {version} reads it, so it has no effect.",
-        "DeepSpeed {version} 里没有代码读取它，所以不起作用。",
+        "No code in DeepSpeed {version} reads this variable, so it has no effect.",
+        "DeepSpeed {version} 里没有代码读取这个变量，所以它不生效。",
     ),
     help: Text::new("write `{meant}`", "改为 `{meant}`"),
 };

@@ -43,7 +43,7 @@ static WORDING: Wording = Wording {
         "启动器在节点上启动 {ranks} 个 rank，而节点上可见的 GPU 只有 {devices} 张",
     ),
     why: Text::new(
-        "Each rank uses the GPU with its own index among those in `CUDA_VISIBLE_DEVICES`. Ranks without a GPU exit with `invalid device ordinal`, and the others wait for them.",
+        "Each rank uses the GPU at its own index in `CUDA_VISIBLE_DEVICES`. Ranks without a GPU exit with `invalid device ordinal`, and the others wait for them.",
         "每个 rank 按自己的编号取 `CUDA_VISIBLE_DEVICES` 里对应的 GPU；分不到 GPU 的 rank 报 `invalid device ordinal` 退出，其余 rank 则一直等它们。",
     ),
     help: Text::new(

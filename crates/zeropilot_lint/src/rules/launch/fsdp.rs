@@ -42,10 +42,10 @@ static REFUSED: Wording = Wording {
         "HF Trainer 不允许同时使用 `fsdp` 和 `deepspeed`",
     ),
     why: Text::new(
-        "Both shard the model over the ranks. The Trainer exits with `Using --fsdp xxx together with --deepspeed is not possible`.",
-        "两者都要把模型切分到各个 rank 上。Trainer 会报错退出：`Using --fsdp xxx together with --deepspeed is not possible`。",
+        "FSDP and DeepSpeed both partition the model over the ranks. The Trainer exits with `Using --fsdp xxx together with --deepspeed is not possible`.",
+        "FSDP 和 DeepSpeed 都要把模型切分到各个 rank 上。Trainer 会报错退出：`Using --fsdp xxx together with --deepspeed is not possible`。",
     ),
-    help: Text::new("keep one of them", "只保留其中一个"),
+    help: Text::new("keep only one of `fsdp` and `deepspeed`", "`fsdp` 和 `deepspeed` 只保留一个"),
 };
 
 static UNUSED: Wording = Wording {

@@ -34,10 +34,13 @@ static LINE: Wording = Wording {
         "启动器无法解析这一行：`{line}`",
     ),
     why: Text::new(
-        "A line has a host name, a space, and `slots=` with the number of GPUs. The launcher exits with `Hostfile contains a bad entry`.",
+        "Each line must have a host name, a space, and `slots=` with the number of GPUs. The launcher exits with `Hostfile contains a bad entry`.",
         "每行应是主机名、空格、`slots=` 加 GPU 数。启动器会报错退出：`Hostfile contains a bad entry`。",
     ),
-    help: Text::new("write it as `worker-1 slots=8`", "写成 `worker-1 slots=8` 这样"),
+    help: Text::new(
+        "write the line in the form `worker-1 slots=8`",
+        "把这一行写成 `worker-1 slots=8` 的形式",
+    ),
 };
 
 static TWICE: Wording = Wording {
@@ -46,11 +49,14 @@ static TWICE: Wording = Wording {
         "The launcher exits with `Hostfile contains multiple entries`.",
         "启动器会报错退出：`Hostfile contains multiple entries`。",
     ),
-    help: Text::new("keep one line with all its slots", "只保留一行，把全部 slots 写在一起"),
+    help: Text::new(
+        "keep one line for this host, with all its slots",
+        "这台主机只保留一行，写上全部 slots",
+    ),
 };
 
 static EMPTY: Wording = Wording {
-    message: Text::new("the hostfile `{line}` lists no host", "hostfile `{line}` 里一台主机都没有"),
+    message: Text::new("the hostfile `{line}` lists no hosts", "hostfile `{line}` 里没有任何主机"),
     why: Text::new(
         "The launcher exits with `Hostfile is empty or not formatted correctly`.",
         "启动器会报错退出：`Hostfile is empty or not formatted correctly`。",

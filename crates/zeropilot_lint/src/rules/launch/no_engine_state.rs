@@ -54,12 +54,12 @@ static WORDING: Wording = Wording {
         "`{path}` 里没有可供续训的 DeepSpeed 状态",
     ),
     why: Text::new(
-        "The directory has a `trainer_state.json` but no `latest`: the run used `save_only_model`, or did not use DeepSpeed. Under DeepSpeed, the HF Trainer loads weights and optimizer only from DeepSpeed's checkpoint and exits with `Can't find a valid checkpoint` or `failed to resume from checkpoint`.",
-        "目录里有 `trainer_state.json` 却没有 `latest`：当时用了 `save_only_model`，或者没有用 DeepSpeed。在 DeepSpeed 下，HF Trainer 只从 DeepSpeed 的 checkpoint 加载权重和优化器，会报错退出：`Can't find a valid checkpoint` 或 `failed to resume from checkpoint`。",
+        "The directory has a `trainer_state.json` but no `latest`: the run that saved it used `save_only_model` or did not use DeepSpeed. Under DeepSpeed, the HF Trainer loads weights and optimizer states only from DeepSpeed's checkpoint. It exits with `Can't find a valid checkpoint` or `failed to resume from checkpoint`.",
+        "目录里有 `trainer_state.json` 却没有 `latest`：保存时用了 `save_only_model`，或者没有用 DeepSpeed。在 DeepSpeed 下，HF Trainer 只从 DeepSpeed 的 checkpoint 加载权重和优化器状态，因此会报错退出：`Can't find a valid checkpoint` 或 `failed to resume from checkpoint`。",
     ),
     help: Text::new(
-        "load its weights as a model and start a new run, or resume from a checkpoint that was saved under DeepSpeed without `save_only_model`",
-        "把其中的权重作为模型加载，重新开始训练；或者改用在 DeepSpeed 下保存、且没有开启 `save_only_model` 的 checkpoint 续训",
+        "start a new run from the weights in this directory, or resume from a checkpoint that was saved under DeepSpeed without `save_only_model`",
+        "用这个目录里的权重重新开始训练；或者改用没有开启 `save_only_model`、在 DeepSpeed 下保存的 checkpoint 续训",
     ),
 };
 

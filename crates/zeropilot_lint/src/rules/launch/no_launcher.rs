@@ -33,11 +33,11 @@ static WORDING: Wording = Wording {
         "直接用 `python` 启动：只有一个进程，而且没有 rank",
     ),
     why: Text::new(
-        "DeepSpeed finds no `RANK` and `WORLD_SIZE` and falls back to MPI. Without mpi4py, that fails; with it, the run has one rank, however many GPUs there are.",
+        "DeepSpeed finds neither `RANK` nor `WORLD_SIZE` and falls back to MPI. Without mpi4py, the run fails; with mpi4py, it has only one rank, regardless of the number of GPUs.",
         "DeepSpeed 找不到 `RANK` 和 `WORLD_SIZE`，就改用 MPI：没装 mpi4py 会报错，装了则不管有几张卡都只有 1 个 rank。",
     ),
     help: Text::new(
-        "start it with `deepspeed`, `torchrun --nproc_per_node N` or `accelerate launch`",
+        "start the script with `deepspeed`, `torchrun --nproc_per_node N` or `accelerate launch`",
         "改用 `deepspeed`、`torchrun --nproc_per_node N` 或 `accelerate launch` 启动",
     ),
 };

@@ -35,8 +35,8 @@ static WORDING: Wording = Wording {
         "accelerate 不会传递 `offload_{part}_nvme_path`，DeepSpeed 会把交换文件写到 `./none`",
     ),
     why: Text::new(
-        "The launcher passes the device to the ranks in an environment variable, but sets none for the path, whose default is the string `none`. DeepSpeed uses it as a directory, on the disk that the run was started from.",
-        "启动器用环境变量把设备传给各 rank，却没有为路径设置变量，路径的默认值是字符串 `none`。DeepSpeed 把它当作目录名，写到启动目录所在的盘上。",
+        "The launcher passes the device to the ranks in an environment variable, but not the path, whose default is the string `none`. DeepSpeed uses `none` as a directory on the disk that the run was started from.",
+        "启动器用环境变量把设备传给各 rank，却没有为路径设置变量，路径的默认值是字符串 `none`。DeepSpeed 把 `none` 当作目录名，写到启动目录所在的磁盘上。",
     ),
     help: Text::new(
         "name a DeepSpeed config in `deepspeed_config_file` and write `nvme_path` there, or set `{variable}`",

@@ -57,19 +57,19 @@ pub(crate) static RULE: Rule = Rule {
 
 static WORDING: Wording = Wording {
     message: Text::new(
-        "`{call}` runs only where `{condition}`: the run hangs",
+        "`{call}` runs only if `{condition}`: the run hangs",
         "`{call}` 只在 `{condition}` 时调用，训练会卡住",
     ),
     why: Text::new(
-        "All ranks must call it, because each has a shard of the state. A single rank waits for the others until the collective times out.",
-        "每个 rank 都持有一部分状态，必须全部调用；只有一个 rank 调用时，它会一直等其他 rank，直到通信超时。",
+        "All ranks must call `{call}`, because each rank has a shard of the state. A single rank waits for the others until the collective times out.",
+        "每个 rank 都有一个状态分片，所以都必须调用 `{call}`；只有一个 rank 调用时，它会一直等其他 rank，直到通信超时。",
     ),
-    help: Text::new("call it on all ranks", "让所有 rank 都调用它"),
+    help: Text::new("call `{call}` on all ranks", "让所有 rank 都调用 `{call}`"),
 };
 
 static THROUGH: Wording = Wording {
     message: Text::new(
-        "`{site}` calls `{call}`, and only where `{condition}`: the run hangs",
+        "`{site}` calls `{call}`, but only if `{condition}`: the run hangs",
         "`{site}` 里调用了 `{call}`，却只在 `{condition}` 时执行，训练会卡住",
     ),
     why: WORDING.why,

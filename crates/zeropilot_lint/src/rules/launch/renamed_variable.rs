@@ -27,7 +27,7 @@ static WORDING: Wording = Wording {
     message: Text::new("`{old}` is now called `{new}`", "`{old}` 已改名为 `{new}`"),
     why: Text::new(
         "PyTorch {version} still reads the old name and logs a warning on every rank. A later release that drops the old name would silently ignore the setting.",
-        "PyTorch {version} 还支持旧名字，但每个 rank 都会警告；以后的版本不再支持时，这项设置会失效，而且没有提示。",
+        "PyTorch {version} 还支持旧名字，但每个 rank 都会打印警告；如果以后的版本不再支持旧名字，这项设置就不再生效，而且没有提示。",
     ),
     help: Text::new("write `{new}`", "改为 `{new}`"),
 };

@@ -29,8 +29,8 @@ static WORDING: Wording = Wording {
         "`deepspeed` 不允许同时使用 `--{one}` 和 `--{other}`",
     ),
     why: Text::new(
-        "One sets how many GPUs to use, starting from the first; the other lists them. The launcher exits with an error.",
-        "一个指定从第一张卡开始用几张，一个逐个列出要用的卡；启动器会报错退出。",
+        "One option sets how many GPUs to use, starting from the first; the other option lists the GPUs. The launcher exits with an error.",
+        "一个选项指定从第一张卡开始用几张，另一个选项逐个列出要用的卡；启动器会报错退出。",
     ),
     help: Text::new("keep only `--{one}`", "只保留 `--{one}`"),
 };

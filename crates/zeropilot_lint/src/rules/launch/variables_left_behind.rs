@@ -36,12 +36,12 @@ static WORDING: Wording = Wording {
         "`deepspeed` 不会把 {names} 传到 hostfile 里的各个节点",
     ),
     why: Text::new(
-        "The launcher starts the nodes over ssh. It passes on only variables that begin with `NCCL`, `PYTHON`, `MV2`, `UCX` or `MLFLOW`, and those listed in a `.deepspeed_env` file in the home or working directory. No such file here lists them.",
-        "启动器通过 ssh 启动各节点，只会传递以 `NCCL`、`PYTHON`、`MV2`、`UCX`、`MLFLOW` 开头的变量，以及用户主目录或工作目录下 `.deepspeed_env` 里列出的变量；这里没有找到列出它们的 `.deepspeed_env`。",
+        "The launcher starts the nodes over ssh. It passes on only variables that begin with `NCCL`, `PYTHON`, `MV2`, `UCX` or `MLFLOW`, or are listed in `.deepspeed_env`. No such file in the home or working directory lists these variables.",
+        "启动器通过 ssh 启动各节点，只会传递以 `NCCL`、`PYTHON`、`MV2`、`UCX`、`MLFLOW` 开头的变量，以及用户主目录或工作目录下 `.deepspeed_env` 里列出的变量；这里没有 `.deepspeed_env` 列出上述变量。",
     ),
     help: Text::new(
-        "add them as `NAME=value` to `.deepspeed_env`, unless every node sets them at login",
-        "把它们以 `NAME=value` 的形式写进 `.deepspeed_env`；如果每个节点登录时都会设置，则不必处理",
+        "add the variables as `NAME=value` to `.deepspeed_env`, unless every node sets them at login",
+        "把这些变量以 `NAME=value` 的形式写进 `.deepspeed_env`；如果每个节点登录时都会设置，则不必处理",
     ),
 };
 

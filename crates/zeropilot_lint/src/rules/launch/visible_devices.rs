@@ -39,8 +39,8 @@ static WORDING: Wording = Wording {
         "只有没加 `--num_gpus` 之类的选项时，启动器才会把这个变量转成 `--include`；否则只打印一行提示，然后从第一张卡开始用。",
     ),
     help: Text::new(
-        "replace both with, for example, `--include localhost:2,3`",
-        "去掉这两者，改用例如 `--include localhost:2,3`",
+        "replace the variable and the option with, for example, `--include localhost:2,3`",
+        "去掉这个变量和选项，例如改用 `--include localhost:2,3`",
     ),
 };
 

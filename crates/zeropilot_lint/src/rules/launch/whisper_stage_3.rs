@@ -45,11 +45,11 @@ static WORDING: Wording = Wording {
         "ZeRO stage 3 下，transformers 无法加载 Whisper",
     ),
     why: Text::new(
-        "Under stage 3, transformers loads the model partitioned, and Whisper fills its position table from the shape of a weight that is already partitioned: `TypeError: sinusoids() missing 1 required positional argument: 'channels'` (transformers 5.22).",
-        "stage 3 下，transformers 会分片加载模型，而 Whisper 要按一个权重的形状填充位置表，这个权重已经被切分，因此报错退出：`TypeError: sinusoids() missing 1 required positional argument: 'channels'`（transformers 5.22）。",
+        "Under stage 3, transformers partitions the model while it loads the weights. Whisper fills its position table from the shape of a partitioned weight and fails: `TypeError: sinusoids() missing 1 required positional argument: 'channels'` (transformers 5.22).",
+        "stage 3 下，transformers 会分片加载模型，而 Whisper 要按权重的形状填充位置表；权重已被切分，因此报错退出：`TypeError: sinusoids() missing 1 required positional argument: 'channels'`（transformers 5.22）。",
     ),
     help: Text::new(
-        "use stage 2, or load the model before you create the training arguments: it fits on one GPU, and `deepspeed.initialize` partitions it",
+        "use stage 2, or load the model before you create the training arguments: the model fits on one GPU, and `deepspeed.initialize` partitions it",
         "改用 stage 2，或者在创建训练参数之前加载模型：单卡放得下，`deepspeed.initialize` 会再切分",
     ),
 };

@@ -13,8 +13,8 @@ pub(crate) static RULE: Rule = Rule {
     group: Group::Precision,
     severity: Severity::Error,
     summary: Text::new(
-        "a gradient accumulation type that does not work",
-        "梯度累积的数据类型不可用",
+        "an unsupported data type for gradient accumulation",
+        "梯度累积的数据类型不受支持",
     ),
     wordings: &[&UNKNOWN, &MIXED],
     sources: &["deepspeedai/DeepSpeed#2352", "deepspeedai/DeepSpeed#2768"],
@@ -39,12 +39,12 @@ pub(crate) static RULE: Rule = Rule {
 
 static UNKNOWN: Wording = Wording {
     message: Text::new(
-        "`grad_accum_dtype` `{value}` is not a type that DeepSpeed supports",
+        "DeepSpeed does not support the type `{value}` for `grad_accum_dtype`",
         "DeepSpeed 不支持 `grad_accum_dtype` 的值 `{value}`",
     ),
     why: Text::new(
-        "DeepSpeed checks the name only when it creates the engine, after the model has been loaded, and exits with an error.",
-        "DeepSpeed 到创建 engine 时才检查这个名字并报错退出，那时模型已经加载完了。",
+        "DeepSpeed checks the type only when it creates the engine, after the model has been loaded, and exits with an error.",
+        "DeepSpeed 到创建 engine 时才检查这个类型并报错退出，那时模型已经加载完了。",
     ),
     help: Text::new("write `fp32`, `bf16` or `fp16`", "写成 `fp32`、`bf16` 或 `fp16`"),
 };
@@ -55,7 +55,7 @@ static MIXED: Wording = Wording {
         "不用 ZeRO 时，梯度只能按模型的类型 {model} 累积，DeepSpeed 不接受 `{value}`",
     ),
     why: Text::new(
-        "Only the ZeRO optimizers keep gradients in a separate type. DeepSpeed reports an unsupported mix of model and accumulation type and exits.",
+        "Only the ZeRO optimizers keep gradients in a separate type. DeepSpeed reports an unsupported combination of model type and accumulation type, and exits.",
         "只有 ZeRO 的优化器才会用单独的类型保存梯度。DeepSpeed 会报告模型类型与累积类型的组合不受支持，然后退出。",
     ),
     help: Text::new(

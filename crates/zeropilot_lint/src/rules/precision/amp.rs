@@ -40,8 +40,8 @@ static WORDING: Wording = Wording {
         "Apex `amp` 不能与 {other} 同时使用",
     ),
     why: Text::new(
-        "DeepSpeed checks this when it creates the optimizer, after the model has been loaded, and exits with an error.",
-        "DeepSpeed 到创建优化器时才检查并报错退出，那时模型已经加载完了。",
+        "DeepSpeed checks this combination when it creates the optimizer, after the model has been loaded, and exits with an error.",
+        "DeepSpeed 到创建优化器时才检查这种组合并报错退出，那时模型已经加载完了。",
     ),
     help: Text::new(
         "remove `amp`; with ZeRO, use `bf16` or `fp16` instead",

@@ -40,8 +40,8 @@ static WORDING: Wording = Wording {
         "DeepSpeed {version} 不允许同时启用 `torch_autocast` 和 `{section}`",
     ),
     why: Text::new(
-        "Before 0.18.3, autocast does not work with either section. DeepSpeed checks this at startup and exits with an error.",
-        "在 0.18.3 之前，autocast 不能与这两段同用；DeepSpeed 启动时检查，不满足就退出。",
+        "Before 0.18.3, autocast does not work with `fp16` or `bf16`. DeepSpeed checks this at startup and exits with an error.",
+        "在 0.18.3 之前，autocast 不能与 `fp16` 或 `bf16` 一起使用；DeepSpeed 启动时会检查并报错退出。",
     ),
     help: Text::new(
         "remove `{section}`, or use DeepSpeed 0.18.3 or later",

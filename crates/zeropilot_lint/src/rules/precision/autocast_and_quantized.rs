@@ -30,11 +30,11 @@ static WORDING: Wording = Wording {
         "`torch_autocast` 与 `zero_quantized_weights` 不能同时使用",
     ),
     why: Text::new(
-        "DeepSpeed raises an error at startup if both are on.",
-        "两者同时开启时，DeepSpeed 启动时报错。",
+        "DeepSpeed raises an error at startup if both keys are on.",
+        "两个键同时开启时，DeepSpeed 启动时会报错。",
     ),
     help: Text::new(
-        "turn one of them off; with `bf16` instead of autocast, DeepSpeed can quantize the weights",
+        "turn off one of the two keys; with `bf16` instead of autocast, DeepSpeed can quantize the weights",
         "关掉其中一个；改用 `bf16` 代替 autocast 就可以量化权重",
     ),
 };

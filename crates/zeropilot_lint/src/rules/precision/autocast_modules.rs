@@ -32,7 +32,7 @@ static WORDING: Wording = Wording {
         "`lower_precision_safe_modules` 里的 `{module}` 不是类的完整路径",
     ),
     why: Text::new(
-        "DeepSpeed imports each entry as package and class at startup. Without a dot, it exits with a `ValueError`.",
+        "DeepSpeed imports each entry as a package and a class at startup. For an entry without a dot, it exits with a `ValueError`.",
         "DeepSpeed 启动时按“包名.类名”导入每一项；没有点号就以 `ValueError` 退出。",
     ),
     help: Text::new(

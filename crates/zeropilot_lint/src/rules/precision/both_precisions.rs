@@ -43,12 +43,12 @@ fn bf16_script() -> Arguments {
 static IN_CONFIG: Wording = Wording {
     message: Text::new("`fp16` and `bf16` are both enabled", "`fp16` 和 `bf16` 同时启用了"),
     why: Text::new(
-        "A run has one 16-bit type. DeepSpeed rejects a config that enables both.",
-        "一次训练只能用一种 16 位精度；两种都启用，DeepSpeed 会报错。",
+        "A run can use only one 16-bit type. DeepSpeed rejects a config that enables both.",
+        "一次训练只能用一种 16 位精度；两种都启用时，DeepSpeed 会报错。",
     ),
     help: Text::new(
-        "set `enabled` to false in one of them: use bf16 on GPUs that support it (Ampere and later), otherwise fp16",
-        "把其中一个的 `enabled` 设为 false：支持 bf16 的卡（Ampere 及以后）用 bf16，否则用 fp16",
+        "set `enabled` to false in one of the two sections: use bf16 on GPUs that support it (Ampere and later), otherwise fp16",
+        "把其中一个配置段的 `enabled` 设为 false：支持 bf16 的卡（Ampere 及以后）用 bf16，否则用 fp16",
     ),
 };
 
@@ -58,11 +58,11 @@ static AGAINST_SCRIPT: Wording = Wording {
         "训练脚本使用 {requested}，但配置启用了另一种 16 位精度",
     ),
     why: Text::new(
-        "accelerate raises an error at startup if its `mixed_precision` differs from the config.",
+        "If `mixed_precision` differs from the config, accelerate raises an error at startup.",
         "`mixed_precision` 与配置不一致时，accelerate 启动时报错。",
     ),
     help: Text::new(
-        "make the two equal, or write `\"auto\"` for `enabled`",
+        "set the same type in both places, or write `\"auto\"` for `enabled`",
         "把两边改成一致，或把 `enabled` 写成 `\"auto\"`",
     ),
 };

@@ -13,7 +13,7 @@ pub(crate) static RULE: Rule = Rule {
     name: "communication-type",
     group: Group::Precision,
     severity: Severity::Error,
-    summary: Text::new("an unknown communication data type", "通信数据类型的写法不对"),
+    summary: Text::new("an unknown communication data type", "未知的通信数据类型"),
     wordings: &[&WORDING],
     sources: &[],
     examples: &[Example::new(r#"{"train_batch_size": 8, "communication_data_type": "bfloat16"}"#)],
@@ -26,7 +26,10 @@ static WORDING: Wording = Wording {
         "`{key}` must be one of {allowed}, not {value}",
         "`{key}` 只能是 {allowed} 之一，不能是 {value}",
     ),
-    why: Text::new("DeepSpeed accepts only these short names.", "DeepSpeed 只接受这几个简写。"),
+    why: Text::new(
+        "DeepSpeed accepts only the short names of communication data types.",
+        "DeepSpeed 只接受通信数据类型的简写。",
+    ),
     help: Text::new(
         "use the short name, or remove the key to communicate in the training precision",
         "改用简写，或删掉这个键，按训练精度通信",

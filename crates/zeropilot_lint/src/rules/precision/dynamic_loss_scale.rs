@@ -29,8 +29,8 @@ static WORDING: Wording = Wording {
         "使用动态 loss scale 时 `{path}` 必须大于 0，不能是 {value}",
     ),
     why: Text::new(
-        "`loss_scale` 0 means a dynamic loss scale. It cannot adapt with a window or minimum of 0, so DeepSpeed rejects the config.",
-        "`loss_scale` 为 0 表示动态调整；窗口或下限为 0 就没法调整，DeepSpeed 会报错。",
+        "If `loss_scale` is 0, the loss scale is dynamic. It cannot adapt with a window or minimum of 0, so DeepSpeed rejects the config.",
+        "`loss_scale` 为 0 表示动态调整；窗口或下限为 0 时无法调整，DeepSpeed 会报错。",
     ),
     help: Text::new("write 1 or more", "写不小于 1 的数"),
 };

@@ -36,12 +36,12 @@ static WORDING: Wording = Wording {
         "{idle} 在 ZeRO stage 0 下不生效：第一次溢出就会把 loss scale 减半",
     ),
     why: Text::new(
-        "The fp16 optimizers of stage 0 halve the scale at once and do not count overflows. Stages 1 to 3 do.",
+        "The fp16 optimizers of stage 0 halve the loss scale at the first overflow. Only stages 1 to 3 count overflows.",
         "stage 0 的 fp16 优化器遇到溢出就立即把 loss scale 减半，不计溢出次数；stage 1 到 3 才会计数。",
     ),
     help: Text::new(
-        "remove the key, or use stage 1, which waits for that many overflows",
-        "删掉这个键，或改用 stage 1，它会等待相应次数的溢出",
+        "remove the key, or use stage 1, which waits for the set number of overflows",
+        "删掉这个键，或改用 stage 1，溢出达到设定次数才会减半",
     ),
 };
 

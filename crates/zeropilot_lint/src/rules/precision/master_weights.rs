@@ -33,7 +33,7 @@ static NEED_ZERO: Wording = Wording {
     message: Text::new("`{path}` needs ZeRO", "`{path}` 需要启用 ZeRO"),
     why: Text::new(
         "Only the ZeRO optimizers support 16-bit master weights. Without a ZeRO stage, DeepSpeed raises an error at startup.",
-        "只有 ZeRO 优化器支持 16 位主权重；没有开启 ZeRO，DeepSpeed 启动时报错。",
+        "只有 ZeRO 优化器支持 16 位主权重；没有开启 ZeRO 时，DeepSpeed 启动时会报错。",
     ),
     help: Text::new(
         "set `zero_optimization.stage` to 1, 2 or 3, or remove the key",
@@ -47,8 +47,8 @@ static NEED_STAGE_2: Wording = Wording {
         "这个版本里 `{path}` 需要 ZeRO stage 2",
     ),
     why: Text::new(
-        "This version supports 16-bit master weights only in stage 2 and raises an error at startup in any other.",
-        "这个版本只有 stage 2 支持 16 位主权重，其他 stage 启动时报错。",
+        "This version supports 16-bit master weights only in stage 2 and raises an error at startup in any other stage.",
+        "这个版本只有 stage 2 支持 16 位主权重，其他 stage 启动时会报错。",
     ),
     help: Text::new(
         "use stage 2 or a newer DeepSpeed, or remove the key",
@@ -62,8 +62,8 @@ static NEED_MASTER: Wording = Wording {
         "`{path}` 需要同时启用 `bf16_master_weights_and_grads`",
     ),
     why: Text::new(
-        "bf16 optimizer states work only with bf16 master weights; otherwise DeepSpeed raises an error at startup.",
-        "bf16 优化器状态只能与 bf16 主权重一起使用，否则 DeepSpeed 启动时报错。",
+        "bf16 optimizer states work only with bf16 master weights; otherwise, DeepSpeed raises an error at startup.",
+        "bf16 优化器状态只能与 bf16 主权重一起使用，否则 DeepSpeed 启动时会报错。",
     ),
     help: Text::new(
         "set `bf16.bf16_master_weights_and_grads` to true, or remove the key",

@@ -56,7 +56,7 @@ static WORDING: Wording = Wording {
 static TORCH: Wording = Wording {
     message: Text::new(
         "`{path}` does not work with `torch_adam`",
-        "`{path}` 不能与 `torch_adam` 同用",
+        "`{path}` 不能与 `torch_adam` 一起使用",
     ),
     why: Text::new(
         "Only DeepSpeed's CPU Adam updates 16-bit master weights, and `torch_adam` replaces it with PyTorch's Adam. DeepSpeed checks this when it creates the ZeRO optimizer and exits with an error.",

@@ -47,7 +47,7 @@ pub(crate) static RULE: Rule = Rule {
 static WORDING: Wording = Wording {
     message: Text::new(
         "the script trains in {wanted}, but the config has no `{wanted}` section when stage 3 loads the model",
-        "脚本用 {wanted} 训练，但 stage 3 加载模型时配置里还没有 `{wanted}` 段",
+        "脚本用 {wanted} 训练，但 stage 3 加载模型时配置里还没有 `{wanted}` 配置段",
     ),
     why: Text::new(
         "Stage 3 partitions parameters while it loads them, in the type that the config sets at that time: fp32. The section that accelerate adds afterwards does not convert them.",

@@ -15,7 +15,7 @@ pub(crate) static RULE: Rule = Rule {
     severity: Severity::Warning,
     summary: Text::new(
         "an `fp16` or `bf16` section that is not enabled",
-        "`fp16` 或 `bf16` 段没有启用",
+        "`fp16` 或 `bf16` 配置段没有启用",
     ),
     wordings: &[&WORDING],
     sources: &[],
@@ -41,15 +41,15 @@ pub(crate) static RULE: Rule = Rule {
 static WORDING: Wording = Wording {
     message: Text::new(
         "`{path}` is not enabled: without `enabled`, the section has no effect",
-        "`{path}` 没有启用：不写 `enabled`，整段都不起作用",
+        "`{path}` 没有启用：不写 `enabled`，整个配置段都不生效",
     ),
     why: Text::new(
-        "The default of `enabled` is false, so parameters keep their type, usually fp32, and take twice the memory.",
+        "The default of `enabled` is false, so parameters keep their type, usually fp32, and use twice the GPU memory.",
         "`enabled` 默认是 false，参数保持原来的类型（通常是 fp32），占用的显存翻倍。",
     ),
     help: Text::new(
         "add `\"enabled\": true`, or remove the section",
-        "加上 `\"enabled\": true`，或删掉这一段",
+        "加上 `\"enabled\": true`，或删掉这个配置段",
     ),
 };
 

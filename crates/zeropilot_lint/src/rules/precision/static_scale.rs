@@ -32,15 +32,15 @@ pub(crate) static RULE: Rule = Rule {
 static WORDING: Wording = Wording {
     message: Text::new(
         "`loss_scale` is fixed at {scale}, so DeepSpeed does not use {idle}",
-        "`loss_scale` 固定为 {scale}，{idle} 不起作用",
+        "`loss_scale` 固定为 {scale}，{idle} 不生效",
     ),
     why: Text::new(
         "These keys control the dynamic loss scale, which is on only if `loss_scale` is 0.",
         "这些键控制 loss scale 的动态调整，只有 `loss_scale` 为 0 时才会用到。",
     ),
     help: Text::new(
-        "set `loss_scale` to 0 for a dynamic scale, or remove them",
-        "想要动态调整就把 `loss_scale` 设为 0，否则删掉它们",
+        "set `loss_scale` to 0 for a dynamic loss scale, or remove {idle}",
+        "想要动态调整就把 `loss_scale` 设为 0，否则删掉 {idle}",
     ),
 };
 

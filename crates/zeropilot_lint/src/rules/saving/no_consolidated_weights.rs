@@ -55,12 +55,12 @@ static WORDING: Wording = Wording {
         "不会保存完整的模型：`stage3_gather_16bit_weights_on_model_save` 没有设为 true",
     ),
     why: Text::new(
-        "The HF Trainer then saves a partitioned checkpoint instead of the weights and logs one line about it. It still gathers PEFT adapters.",
-        "此时 HF Trainer 只保存分片的 checkpoint，不保存完整权重，日志里只有一行提示。PEFT 的适配器仍会先聚合再保存。",
+        "Without this key, the HF Trainer saves a partitioned checkpoint instead of the full weights and logs only one line. It still gathers PEFT adapters.",
+        "没有打开这个键时，HF Trainer 只保存分片的 checkpoint，不保存完整权重，日志里只有一行提示。PEFT 的适配器仍会先聚合再保存。",
     ),
     help: Text::new(
-        "set it to true to save weights that other programs can load, or convert the checkpoint with `zero_to_fp32.py`; a run that saves only PEFT adapters needs neither",
-        "要保存其他程序能加载的权重，就设为 true；或者用 `zero_to_fp32.py` 转换 checkpoint；只保存 PEFT 适配器的训练两样都不需要",
+        "set the key to true to save weights that other programs can load, or convert the checkpoint with `zero_to_fp32.py`; a run that saves only PEFT adapters needs neither",
+        "要保存其他程序能加载的权重，就把这个键设为 true；或者用 `zero_to_fp32.py` 转换 checkpoint；只保存 PEFT 适配器的训练不需要这些操作",
     ),
 };
 

@@ -32,8 +32,8 @@ static WORDING: Wording = Wording {
         "`load_universal` 已打开，但 checkpoint 里没有 `latest_universal`",
     ),
     why: Text::new(
-        "Only the conversion with `ds_to_universal.py` writes that file. Without it, DeepSpeed exits with an error when it loads the checkpoint.",
-        "这个文件只有用 `ds_to_universal.py` 转换之后才有；没有它，DeepSpeed 加载时会报错退出。",
+        "Only the conversion with `ds_to_universal.py` writes `latest_universal`. Without this file, DeepSpeed exits with an error when it loads the checkpoint.",
+        "只有用 `ds_to_universal.py` 转换之后才有 `latest_universal`；没有这个文件，DeepSpeed 加载 checkpoint 时会报错退出。",
     ),
     help: Text::new(
         "convert the checkpoint first (stages 1 and 2 need the option `--inject_missing_state`), or remove `load_universal`",

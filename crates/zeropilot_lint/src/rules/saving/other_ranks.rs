@@ -13,7 +13,7 @@ pub(crate) static RULE: Rule = Rule {
     group: Group::Saving,
     severity: Severity::Error,
     summary: Text::new(
-        "a checkpoint saved by another number of ranks",
+        "a checkpoint saved by a different number of ranks",
         "checkpoint 是用不同的 rank 数保存的",
     ),
     wordings: &[&WORDING],
@@ -47,11 +47,11 @@ static WORDING: Wording = Wording {
     ),
     why: Text::new(
         "The checkpoint has one shard of the optimizer states per rank. DeepSpeed does not partition them again, and loading fails.",
-        "优化器状态按 rank 分片保存，DeepSpeed 不会重新切分，加载时报错退出。",
+        "优化器状态按 rank 分片保存，DeepSpeed 不会重新切分，加载时会报错退出。",
     ),
     help: Text::new(
         "run with {shards} ranks; or convert the checkpoint with `ds_to_universal.py` (stages 1 and 2 need its option `--inject_missing_state`) and set `\"checkpoint\": {{\"load_universal\": true}}`; or start a new run from its weights",
-        "用 {shards} 个 rank 运行；或用 `ds_to_universal.py` 转换（stage 1、2 要加 `--inject_missing_state`），并写上 `\"checkpoint\": {{\"load_universal\": true}}`；或只用权重重新开始",
+        "用 {shards} 个 rank 运行；或用 `ds_to_universal.py` 转换（stage 1、2 要加 `--inject_missing_state`），并写上 `\"checkpoint\": {{\"load_universal\": true}}`；或只用权重重新开始训练",
     ),
 };
 

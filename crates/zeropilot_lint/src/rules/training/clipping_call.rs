@@ -13,7 +13,7 @@ pub(crate) static RULE: Rule = Rule {
     name: "clipping-call",
     group: Group::Optimizer,
     severity: Severity::Warning,
-    summary: Text::new("a gradient clipping call has no effect", "裁剪梯度的调用不起作用"),
+    summary: Text::new("a gradient clipping call has no effect", "裁剪梯度的调用不生效"),
     wordings: &[&ACCELERATE, &TORCH],
     sources: &[
         "huggingface/accelerate#3807",
@@ -49,12 +49,12 @@ const BARE: &str = r#"{"train_batch_size": 8, "gradient_clipping": 1.0, "bf16": 
 
 static ACCELERATE: Wording = Wording {
     message: Text::new(
-        "`{call}` does not clip at {asked}: DeepSpeed's `gradient_clipping` is {clipping}",
+        "`{call}` does not clip gradients at {asked}: DeepSpeed's `gradient_clipping` is {clipping}",
         "`{call}` 不会按 {asked} 裁剪：DeepSpeed 的 `gradient_clipping` 是 {clipping}",
     ),
     why: Text::new(
-        "Under DeepSpeed, the call only returns the gradient norm of the last step. DeepSpeed clips gradients in its own step at `gradient_clipping`; 0 turns clipping off.",
-        "在 DeepSpeed 下，这个调用只返回上一步的梯度范数；真正的裁剪发生在 DeepSpeed 自己的 step 里，按 `gradient_clipping` 进行，0 表示不裁剪。",
+        "Under DeepSpeed, this call only returns the gradient norm of the last step. DeepSpeed clips gradients to `gradient_clipping` in its own step; 0 turns clipping off.",
+        "在 DeepSpeed 下，这个调用只返回上一步的梯度范数。DeepSpeed 在自己的 step 里按 `gradient_clipping` 裁剪梯度，0 表示不裁剪。",
     ),
     help: Text::new(
         "set `\"gradient_clipping\": {asked}` in the config",
@@ -68,8 +68,8 @@ static TORCH: Wording = Wording {
         "`{call}` 找不到梯度，不会按 {asked} 裁剪：DeepSpeed 的 `gradient_clipping` 是 {clipping}",
     ),
     why: Text::new(
-        "With ZeRO, DeepSpeed moves gradients out of the parameters during `backward`, so PyTorch finds none. DeepSpeed clips them in its own step at `gradient_clipping`; 0 turns clipping off.",
-        "开启 ZeRO 后，DeepSpeed 在 `backward` 里就把梯度从参数上取走了，PyTorch 一个也找不到。裁剪发生在 DeepSpeed 自己的 step 里，按 `gradient_clipping` 进行，0 表示不裁剪。",
+        "With ZeRO, DeepSpeed moves gradients out of the parameters during `backward`, so PyTorch finds none. DeepSpeed clips them to `gradient_clipping` in its own step; 0 turns clipping off.",
+        "开启 ZeRO 后，DeepSpeed 在 `backward` 里就把梯度从参数上取走了，PyTorch 找不到梯度。DeepSpeed 在自己的 step 里按 `gradient_clipping` 裁剪梯度，0 表示不裁剪。",
     ),
     help: Text::new(
         "set `\"gradient_clipping\": {asked}` in the config and remove the call",

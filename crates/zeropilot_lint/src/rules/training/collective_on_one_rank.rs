@@ -50,7 +50,7 @@ pub(crate) static RULE: Rule = Rule {
 
 static WORDING: Wording = Wording {
     message: Text::new(
-        "`{call}` runs only where `{condition}`: the run hangs",
+        "`{call}` runs only if `{condition}`: the run hangs",
         "`{call}` 只在 `{condition}` 时调用，训练会卡住",
     ),
     why: Text::new(

@@ -45,27 +45,27 @@ static REFUSED: Wording = Wording {
         "ZeRO stage {stage} 下，在 `train` 之前调用 `{call}` 会报错",
     ),
     why: Text::new(
-        "There is no DeepSpeed engine before training starts, so the HF Trainer creates one for inference only. It exits with `ZeRO inference only makes sense with ZeRO Stage 3 - please adjust your config`.",
+        "There is no DeepSpeed engine before training starts, so the HF Trainer creates one for inference only. The Trainer then exits with `ZeRO inference only makes sense with ZeRO Stage 3 - please adjust your config`.",
         "训练开始之前还没有 DeepSpeed engine，HF Trainer 会为推理单独建一个，然后报错退出：`ZeRO inference only makes sense with ZeRO Stage 3 - please adjust your config`。",
     ),
     help: Text::new(
-        "set `eval_on_start=True`, which evaluates inside `train`; or evaluate after training",
-        "设置 `eval_on_start=True`，在 `train` 里先评估一次；或放到训练之后评估",
+        "set `eval_on_start=True` to evaluate inside `train`, or evaluate after training",
+        "设置 `eval_on_start=True`，在 `train` 里先评估一次；或在训练之后评估",
     ),
 };
 
 static KEPT: Wording = Wording {
     message: Text::new(
-        "`{call}` before `train` leaves a DeepSpeed engine that cannot train",
-        "`train` 之前的 `{call}` 会留下一个不能训练的 DeepSpeed engine",
+        "`{call}` before `train` creates a DeepSpeed engine that cannot train",
+        "`train` 之前的 `{call}` 会创建一个不能用于训练的 DeepSpeed engine",
     ),
     why: Text::new(
         "There is no DeepSpeed engine before training starts, so the HF Trainer creates one for inference, without an optimizer. `train` then reuses this engine, and the first step exits with `'NoneType' object has no attribute 'backward'`.",
         "训练开始之前还没有 DeepSpeed engine，HF Trainer 会为推理建一个不带优化器的 engine。之后 `train` 直接沿用它，第一步就会报错退出：`'NoneType' object has no attribute 'backward'`。",
     ),
     help: Text::new(
-        "set `eval_on_start=True`, which evaluates inside `train`; or evaluate after training",
-        "设置 `eval_on_start=True`，在 `train` 里先评估一次；或放到训练之后评估",
+        "set `eval_on_start=True` to evaluate inside `train`, or evaluate after training",
+        "设置 `eval_on_start=True`，在 `train` 里先评估一次；或在训练之后评估",
     ),
 };
 

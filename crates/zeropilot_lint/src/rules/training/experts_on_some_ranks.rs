@@ -48,15 +48,15 @@ const LOOP_OVER_EXPERTS: &str = "class Moe(nn.Module):\n    def __init__(self, n
 
 static STAGE_THREE: Wording = Wording {
     message: Text::new(
-        "`{call}` runs only if tokens are routed to it: ZeRO stage 3 hangs or mixes experts",
+        "`{call}` runs only if tokens are routed to it: ZeRO stage 3 hangs or mixes expert weights",
         "`{call}` 只在分到 token 时运行：ZeRO stage 3 下会卡住，或者混用不同专家的权重",
     ),
     why: Text::new(
-        "DeepSpeed gathers each expert from all ranks when it runs. A rank that routes no token to an expert continues with the next one, so ranks are in different all-gathers: they hang or, if experts have equal sizes and numbers, silently compute with weights of different experts.",
+        "DeepSpeed gathers an expert's weights from all ranks before the expert runs. A rank that routes no token to an expert skips it, so ranks run different all-gathers. They hang or, if the experts are equal in size and number, silently use weights of different experts.",
         "专家运行前，DeepSpeed 要从所有 rank 聚合它的权重。某个 rank 没有 token 分到这个专家，就会直接处理下一个专家，各 rank 于是执行不同的 all-gather：要么卡住；要么在专家大小和个数都相同时，混用不同专家的权重计算，而且不报错。",
     ),
     help: Text::new(
-        "before `deepspeed.initialize`, call `deepspeed.utils.set_z3_leaf_modules(model, [{class}])`, which gathers all experts of the layer at once",
+        "call `deepspeed.utils.set_z3_leaf_modules(model, [{class}])` before `deepspeed.initialize` to gather all experts of the layer at once",
         "在 `deepspeed.initialize` 之前调用 `deepspeed.utils.set_z3_leaf_modules(model, [{class}])`，一次聚合整层的专家",
     ),
 };
@@ -67,12 +67,12 @@ static BELOW: Wording = Wording {
         "`{call}` 只在分到 token 时运行：ZeRO 会把不同专家的梯度相加",
     ),
     why: Text::new(
-        "In stages 1 and 2, each rank puts its gradients into buckets as they come, and DeepSpeed adds the buckets of all ranks. An expert that did not run has no gradient, so the next gradients take its place. Experts of equal size silently get each other's gradients; with buckets of different sizes, the run fails.",
-        "在 stage 1 和 2 下，每个 rank 按产生的顺序把梯度放进通信桶，DeepSpeed 再把各 rank 的桶相加。没有运行的专家没有梯度，后面的梯度会占用它的位置：大小相同的专家会互相得到对方的梯度，而且不报错；桶的大小不同则会报错退出。",
+        "In stages 1 and 2, DeepSpeed adds the buckets of all ranks, and each rank fills its buckets in the order of computation. An expert that did not run has no gradient, so later gradients fill its place in the bucket. Experts of equal size silently get each other's gradients; with buckets of different sizes, the run fails.",
+        "在 stage 1 和 2 下，每个 rank 按产生的顺序把梯度放进通信桶，DeepSpeed 再把各 rank 的通信桶相加。没有运行的专家没有梯度，后面的梯度会占用它的位置：大小相同的专家会得到彼此的梯度，而且不报错；通信桶的大小不同则会报错退出。",
     ),
     help: Text::new(
-        "run every expert in each step, with empty `rows` if it gets no token (`expert(x[rows])`), and add its output, so that every rank has a gradient for every expert",
-        "每一步都运行每个专家，没有 token 时也用空的 `rows` 调用 `expert(x[rows])` 并加上输出，让每个 rank 都有每个专家的梯度",
+        "call `expert(x[rows])` for every expert in each step, even with empty `rows`, and add the output, so that each rank has every expert's gradient",
+        "每一步对每个专家都调用 `expert(x[rows])`（`rows` 为空也要调用）并加上输出，让每个 rank 都有每个专家的梯度",
     ),
 };
 

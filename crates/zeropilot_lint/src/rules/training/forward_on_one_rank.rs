@@ -23,11 +23,11 @@ pub(crate) static RULE: Rule = Rule {
 
 static WORDING: Wording = Wording {
     message: Text::new(
-        "`{call}` runs the model only where `{condition}`: the run hangs in ZeRO stage 3",
+        "`{call}` runs the model only if `{condition}`: the run hangs in ZeRO stage 3",
         "`{call}` 只在 `{condition}` 时运行模型，ZeRO stage 3 下训练会卡住",
     ),
     why: Text::new(
-        "DeepSpeed gathers every layer from all ranks before it runs. A single rank waits for the others until the collective times out.",
+        "Before a layer runs, DeepSpeed gathers its weights from all ranks. A single rank waits for the others until the collective times out.",
         "DeepSpeed 运行每一层之前都要从所有 rank 聚合权重。只有一个 rank 运行时，它会一直等其他 rank，直到通信超时。",
     ),
     help: Text::new(
@@ -38,7 +38,7 @@ static WORDING: Wording = Wording {
 
 static THROUGH: Wording = Wording {
     message: Text::new(
-        "`{site}` runs the model, and only where `{condition}`: the run hangs in ZeRO stage 3",
+        "`{site}` runs the model, but only if `{condition}`: the run hangs in ZeRO stage 3",
         "`{site}` 里运行了模型，却只在 `{condition}` 时执行，ZeRO stage 3 下训练会卡住",
     ),
     why: WORDING.why,
@@ -50,7 +50,7 @@ static THROUGH: Wording = Wording {
 
 static EVALUATES: Wording = Wording {
     message: Text::new(
-        "`{call}` runs only where `{condition}`: the run hangs",
+        "`{call}` runs only if `{condition}`: the run hangs",
         "`{call}` 只在 `{condition}` 时调用，训练会卡住",
     ),
     why: Text::new(
@@ -58,8 +58,8 @@ static EVALUATES: Wording = Wording {
         "HF Trainer 会把评估分给所有 rank，再汇总结果。只有一个 rank 调用时，它会一直等其他 rank，直到通信超时。",
     ),
     help: Text::new(
-        "call it on all ranks, and print its result on one rank",
-        "让所有 rank 都调用它，只在一个 rank 上打印结果",
+        "call `{call}` on all ranks, and print its result on one rank",
+        "让所有 rank 都调用 `{call}`，只在一个 rank 上打印结果",
     ),
 };
 

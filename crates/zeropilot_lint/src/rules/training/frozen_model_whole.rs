@@ -53,16 +53,16 @@ pub(crate) static RULE: Rule = Rule {
 
 static WORDING: Wording = Wording {
     message: Text::new(
-        "every GPU holds the full reference or teacher model: only ZeRO stage 3 shards it",
+        "every GPU holds the full reference or teacher model: only ZeRO stage 3 partitions it",
         "每张卡上都有一份完整的参考模型或教师模型：只有 ZeRO stage 3 才会切分它",
     ),
     why: Text::new(
-        "TRL, LLaMA-Factory and ms-swift create a separate DeepSpeed engine for a frozen model. It keeps stage 3; every other stage becomes 0, so the frozen weights are not sharded: 2 bytes per parameter on each GPU.",
-        "TRL、LLaMA-Factory 和 ms-swift 会为冻结的模型另建一个 DeepSpeed engine。它只保留 stage 3，其他 stage 都会变成 0，所以冻结的权重不会切分：每张卡上每个参数占 2 字节。",
+        "TRL, LLaMA-Factory and ms-swift create a separate DeepSpeed engine for a frozen model. This engine keeps stage 3, but changes every other stage to 0. The frozen weights are then not partitioned and use 2 bytes per parameter on each GPU.",
+        "TRL、LLaMA-Factory 和 ms-swift 会为冻结的模型另建一个 DeepSpeed engine。它只保留 stage 3，其他 stage 都会变成 0，所以冻结的权重不会被切分：每张卡上每个参数占 2 字节。",
     ),
     help: Text::new(
-        "use stage 3; or, for DPO and KTO, `precompute_ref_log_probs=True`; or LoRA, which needs no second model; `zeropilot memory` shows how much each saves",
-        "改用 stage 3；DPO 和 KTO 也可以设 `precompute_ref_log_probs=True`；或者用 LoRA，不需要第二个模型。`zeropilot memory` 会给出各自能省多少",
+        "use stage 3, set `precompute_ref_log_probs=True` (DPO and KTO), or use LoRA, which needs no second model; `zeropilot memory` shows how much memory each option saves",
+        "改用 stage 3；DPO 和 KTO 也可以设 `precompute_ref_log_probs=True`；或者用 LoRA，不需要第二个模型。`zeropilot memory` 会给出每种做法能省多少显存",
     ),
 };
 
@@ -71,8 +71,8 @@ static IN_LLAMAFACTORY: Wording = Wording {
     message: WORDING.message,
     why: WORDING.why,
     help: Text::new(
-        "use stage 3, or `finetuning_type: lora`, which needs no second model; `zeropilot memory` shows how much each saves",
-        "改用 stage 3；或者设 `finetuning_type: lora`，不需要第二个模型。`zeropilot memory` 会给出各自能省多少",
+        "use stage 3, or set `finetuning_type: lora`, which needs no second model; `zeropilot memory` shows how much memory each option saves",
+        "改用 stage 3；或者设 `finetuning_type: lora`，不需要第二个模型。`zeropilot memory` 会给出每种做法能省多少显存",
     ),
 };
 

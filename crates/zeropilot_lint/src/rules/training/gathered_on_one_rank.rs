@@ -38,16 +38,16 @@ pub(crate) static RULE: Rule = Rule {
 
 static WORDING: Wording = Wording {
     message: Text::new(
-        "only ranks where `{condition}` enter `GatheredParameters`: the run hangs in ZeRO stage 3",
+        "the script enters `GatheredParameters` only if `{condition}`: the run hangs in ZeRO stage 3",
         "只在 `{condition}` 时进入 `GatheredParameters`，ZeRO stage 3 下训练会卡住",
     ),
     why: Text::new(
-        "It gathers the shards of all ranks, so every rank must enter it. A single rank waits for the others until the collective times out.",
-        "它要聚合所有 rank 的分片，每个 rank 都必须进入。只有一个 rank 进入时，它会一直等其他 rank，直到通信超时。",
+        "`GatheredParameters` gathers the shards of all ranks, so every rank must enter it. A single rank waits for the others until the collective times out.",
+        "`GatheredParameters` 要聚合所有 rank 的分片，每个 rank 都必须进入。只有一个 rank 进入时，它会一直等其他 rank，直到通信超时。",
     ),
     help: Text::new(
-        "enter it on all ranks, and check the rank inside",
-        "让所有 rank 都进入，在里面再判断 rank",
+        "enter `GatheredParameters` on all ranks, and check the rank inside the block",
+        "让所有 rank 都进入 `GatheredParameters`，在里面再判断 rank",
     ),
 };
 

@@ -60,11 +60,11 @@ static WORDING: Wording = Wording {
         "每次生成补全时，每张卡都会聚合整个模型",
     ),
     why: Text::new(
-        "In ZeRO stage 3, the trainer gathers all weights before it calls `generate`: 2 bytes per 16-bit parameter on each GPU, however many GPUs there are. From TRL 1.5 on, this also discards DeepSpeed's record of the order of weights, so the next micro-step prefetches nothing and gathers them one by one.",
+        "In ZeRO stage 3, the trainer gathers all weights before it calls `generate`. This needs 2 bytes per 16-bit parameter on each GPU, regardless of the number of GPUs. From TRL 1.5 on, DeepSpeed also loses its record of the weight order: the next micro-step gathers weights one by one, without prefetching.",
         "ZeRO stage 3 下，Trainer 在调用 `generate` 之前会聚合全部权重：不管有多少张卡，每张卡上每个 16 位参数都占 2 字节。从 TRL 1.5 起，这还会让 DeepSpeed 丢失权重使用顺序的记录，下一个 micro step 不会预取，而是逐个聚合权重。",
     ),
     help: Text::new(
-        "generate with vLLM (`use_vllm=True`; TRL's GKD has no such option), or use each generation for more micro-steps (`steps_per_generation`); for GRPO and RLOO, `ds3_gather_for_generation=False` needs less memory and is much slower",
+        "generate with vLLM (`use_vllm=True`; TRL's GKD does not have this option), or use each generation for more micro-steps (`steps_per_generation`); for GRPO and RLOO, `ds3_gather_for_generation=False` uses less GPU memory but is much slower",
         "改用 vLLM 生成（`use_vllm=True`；TRL 的 GKD 没有这个选项），或让一次生成供更多 micro step 使用（`steps_per_generation`）；GRPO 和 RLOO 也可以设 `ds3_gather_for_generation=False`，占用的显存更少，但慢得多",
     ),
 };

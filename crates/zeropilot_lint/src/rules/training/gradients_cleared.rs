@@ -52,11 +52,11 @@ const ACCUMULATING: &str = r#"{"train_micro_batch_size_per_gpu": 1, "gradient_ac
 
 static WORDING: Wording = Wording {
     message: Text::new(
-        "`{call}` in every micro-step: of {steps} micro-batches, only the last one counts",
+        "`{call}` runs in every micro-step: only the last of {steps} micro-batches counts",
         "每个 micro step 都调用 `{call}`：{steps} 个 micro batch 里只有最后一个起作用",
     ),
     why: Text::new(
-        "`gradient_accumulation_steps` is {steps}, and in ZeRO stage {stage} this call discards the gradients accumulated so far. DeepSpeed still divides the loss of the last micro-batch by {steps}, so the update is also {steps} times too small.",
+        "`gradient_accumulation_steps` is {steps}, and in ZeRO stage {stage}, this call discards the gradients accumulated so far. DeepSpeed still divides the loss of the last micro-batch by {steps}, so the update is also {steps} times too small.",
         "`gradient_accumulation_steps` 是 {steps}，在 ZeRO stage {stage} 下这个调用会丢掉已累积的梯度。DeepSpeed 仍会把最后一个 micro batch 的 loss 除以 {steps}，更新量也只有应有的 1/{steps}。",
     ),
     help: Text::new(

@@ -57,11 +57,11 @@ pub(crate) static RULE: Rule = Rule {
 
 static EVALUATION: Wording = Wording {
     message: Text::new(
-        "`{keeper}` keeps `{loss}` of every batch with all its activations: there is no `no_grad`",
+        "`{keeper}` keeps `{loss}` of every batch with all its activations: `no_grad` is missing",
         "`{keeper}` 保留了每个 batch 的 `{loss}` 和全部激活：没有用 `no_grad`",
     ),
     why: Text::new(
-        "No `backward` releases the graph, so the activations of every batch stay in GPU memory until CUDA runs out of memory.",
+        "No `backward` call releases the autograd graph. The activations of every batch stay allocated until the run is out of GPU memory (CUDA OOM).",
         "没有 `backward` 来释放计算图，每个 batch 的激活都会留在显存里，直到显存不足（CUDA OOM）。",
     ),
     help: Text::new(
@@ -76,8 +76,8 @@ static TRAINING: Wording = Wording {
         "`{keeper}` 保留了每一步的 `{loss}` 和它的计算图",
     ),
     why: Text::new(
-        "A stored loss keeps the graph that computed it, so host memory grows with every step until the process is killed: by 350 KiB per step on each rank for a Llama with 8 layers, and more with more layers.",
-        "保留 loss 就会保留算出它的计算图，主机内存每一步都增长，直到进程被杀：8 层的 Llama 每个 rank 每步增长 350 KiB，层数越多越快。",
+        "A stored loss keeps the graph that computed it, so host memory grows with every step until the process is killed. For a Llama with 8 layers, it grows by 350 KiB per step on each rank, and faster with more layers.",
+        "保留 loss 就会保留算出它的计算图，主机内存占用每一步都增长，直到进程被终止。8 层的 Llama 每个 rank 每步增长 350 KiB，层数越多越快。",
     ),
     help: Text::new(
         "keep `{loss}.item()`, or `{loss}.detach()` to avoid waiting for the GPU",

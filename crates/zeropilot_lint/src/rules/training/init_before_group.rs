@@ -42,12 +42,12 @@ const THREE_SIZES: &str = r#"{"train_batch_size": 16, "train_micro_batch_size_pe
 
 static WORDING: Wording = Wording {
     message: Text::new(
-        "`{call}` reads `{name}` for a single rank, and its batch sizes do not multiply",
-        "`{call}` 读取 `{name}` 时会当作只有 1 个 rank，三个 batch 大小就对不上了",
+        "`{call}` reads `{name}` as if there were only 1 rank, so its batch sizes do not match",
+        "`{call}` 读取 `{name}` 时会当作只有 1 个 rank，三个 batch 大小对不上",
     ),
     why: Text::new(
-        "The script reads the config before it starts the process group, and without a group DeepSpeed assumes 1 rank. It exits with `train_batch_size is not equal to micro_batch_per_gpu * gradient_acc_step * world_size`, however many ranks there are.",
-        "脚本在建立进程组之前读取配置，没有进程组时 DeepSpeed 按 1 个 rank 算。不管实际有几个 rank，都会报错退出：`train_batch_size is not equal to micro_batch_per_gpu * gradient_acc_step * world_size`。",
+        "The script reads the config before it starts the process group, and without a group, DeepSpeed assumes 1 rank. It exits with `train_batch_size is not equal to micro_batch_per_gpu * gradient_acc_step * world_size`, regardless of the actual number of ranks.",
+        "脚本在建立进程组之前读取配置，没有进程组时，DeepSpeed 按 1 个 rank 计算。不管实际有几个 rank，都会报错退出：`train_batch_size is not equal to micro_batch_per_gpu * gradient_acc_step * world_size`。",
     ),
     help: Text::new(
         "call `deepspeed.init_distributed()` first, or omit `train_batch_size` from the config",

@@ -49,8 +49,8 @@ static WORDING: Wording = Wording {
         "`{loader}` 的 batch 是 {loaded} 个样本，配置里写的是 {micro}",
     ),
     why: Text::new(
-        "DeepSpeed does not compare them. The run trains on {loaded} samples per micro-step, while the global batch size, samples per second and all estimates from the config assume {micro}.",
-        "DeepSpeed 不会核对两者。实际每个 micro step 训练 {loaded} 个样本，而全局 batch、每秒样本数和按配置做的估算都按 {micro} 个计算。",
+        "DeepSpeed does not compare the two batch sizes. The run trains on {loaded} samples per micro-step, while the global batch size, samples per second and all estimates from the config assume {micro}.",
+        "DeepSpeed 不会核对这两个 batch 大小。实际每个 micro step 训练 {loaded} 个样本，而全局 batch、每秒样本数和按配置做的估算都按 {micro} 个计算。",
     ),
     help: Text::new(
         "load with `batch_size={engine}.train_micro_batch_size_per_gpu()`, or write {loaded} in the config",

@@ -44,8 +44,8 @@ static WORDING: Wording = Wording {
         "`{launcher}` 不会传 `--local_rank`，所有 rank 都会用默认值 {default}",
     ),
     why: Text::new(
-        "The launcher sets the local rank in the environment variable `LOCAL_RANK`. DeepSpeed compares it with the option and exits with `Mismatch in local rank setting` on all ranks except one.",
-        "启动器通过环境变量 `LOCAL_RANK` 设置节点内的 rank。DeepSpeed 会拿它与传进来的参数比对，除了一个 rank，其余都会报错退出：`Mismatch in local rank setting`。",
+        "The launcher sets the local rank in the environment variable `LOCAL_RANK`. DeepSpeed compares this variable with `--local_rank` and exits with `Mismatch in local rank setting` on all ranks except one.",
+        "启动器通过环境变量 `LOCAL_RANK` 设置节点内的 rank。DeepSpeed 会把它与 `--local_rank` 的值比较，除一个 rank 外，其余 rank 都会报错退出：`Mismatch in local rank setting`。",
     ),
     help: Text::new(
         "change the default to -1, or to `int(os.environ[\"LOCAL_RANK\"])`",

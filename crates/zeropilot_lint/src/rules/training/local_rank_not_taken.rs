@@ -46,7 +46,7 @@ static WORDING: Wording = Wording {
         "启动器会给每个 rank 加上 `--local_rank=N`，`argparse` 无法识别，会报错退出：`unrecognized arguments`。",
     ),
     help: Text::new(
-        "add `parser.add_argument(\"--local_rank\", type=int, default=-1)`, or start it with `deepspeed --no_local_rank`",
+        "add `parser.add_argument(\"--local_rank\", type=int, default=-1)`, or start the script with `deepspeed --no_local_rank`",
         "加上 `parser.add_argument(\"--local_rank\", type=int, default=-1)`，或用 `deepspeed --no_local_rank` 启动",
     ),
 };

@@ -48,11 +48,11 @@ static WORDING: Wording = Wording {
         "用 LoRA 做 DPO 时，参考模型的前向会让预取失效：DeepSpeed 逐个聚合权重",
     ),
     why: Text::new(
-        "The reference is the same model with its adapters off, run between forward and backward. It uses other modules than DeepSpeed recorded, so in every micro-step DeepSpeed discards its record and prefetches nothing. A measured step of a small model made 74 all-gathers; with precomputed reference log probabilities, it made 2.",
+        "The reference is the same model with its adapters off, and it runs between forward and backward. Its modules differ from the recorded ones, so DeepSpeed discards its record in every micro-step and prefetches nothing. A measured step of a small model ran 74 all-gathers; with precomputed reference log probabilities, it ran 2.",
         "参考模型就是关掉适配器的同一个模型，在前向和反向之间运行。它用到的模块与 DeepSpeed 记录的不同，所以每个 micro step 里 DeepSpeed 都会丢弃记录，不再预取。小模型的一步实测有 74 次 all-gather；预先算好参考对数概率后只有 2 次。",
     ),
     help: Text::new(
-        "set `precompute_ref_log_probs=True`: the reference runs once before training (the data set must not be streamed)",
+        "set `precompute_ref_log_probs=True`: the reference model then runs only once, before training (the dataset must not be streamed)",
         "设 `precompute_ref_log_probs=True`：参考模型只在训练前运行一次（数据集不能是流式的）",
     ),
 };

@@ -12,7 +12,7 @@ pub(crate) static RULE: Rule = Rule {
     group: Group::TrainingCode,
     severity: Severity::Warning,
     summary: Text::new(
-        "a `GradScaler` scales the loss that DeepSpeed trains on",
+        "a `GradScaler` scales the loss that is passed to DeepSpeed",
         "用 `GradScaler` 缩放了交给 DeepSpeed 的 loss",
     ),
     wordings: &[&WORDING],
@@ -38,12 +38,12 @@ pub(crate) static RULE: Rule = Rule {
 
 static WORDING: Wording = Wording {
     message: Text::new(
-        "`{scaler}.scale` multiplies the loss passed to `{call}`, and nothing divides it again",
+        "`{scaler}.scale` multiplies the loss passed to `{call}`, and no later step reverses this",
         "`{scaler}.scale` 把交给 `{call}` 的 loss 放大了，之后没有再缩小",
     ),
     why: Text::new(
-        "A `GradScaler` starts at 65536 and unscales gradients in its own `step`, which does not have DeepSpeed's gradients. They stay too large by that factor: every step is clipped, fp16 overflows, and SGD diverges.",
-        "`GradScaler` 的缩放系数从 65536 开始，要在它自己的 `step` 里才会把梯度缩小，而那里没有 DeepSpeed 的梯度。于是梯度一直偏大这么多倍：每一步都触发裁剪，fp16 会溢出，SGD 会发散。",
+        "A `GradScaler` starts at 65536 and unscales gradients in its own `step`, which does not reach DeepSpeed's gradients. These gradients stay too large by that factor: every step is clipped, fp16 overflows, and SGD diverges.",
+        "`GradScaler` 的缩放系数从 65536 开始，它只在自己的 `step` 里缩小梯度，而 DeepSpeed 的梯度不在其中。于是梯度一直偏大相应的倍数：每一步都触发裁剪，fp16 会溢出，SGD 会发散。",
     ),
     help: Text::new(
         "remove the `GradScaler`: with `fp16` in the config, DeepSpeed scales the loss itself, and bf16 needs no scaling",

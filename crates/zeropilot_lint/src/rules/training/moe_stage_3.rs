@@ -23,11 +23,11 @@ pub(crate) static RULE: Rule = Rule {
 static WORDING: Wording = Wording {
     message: Text::new(
         "DeepSpeed's `MoE` layer does not work with ZeRO stage 3",
-        "DeepSpeed 的 `MoE` 层不能与 ZeRO stage 3 同用",
+        "DeepSpeed 的 `MoE` 层不能与 ZeRO stage 3 一起使用",
     ),
     why: Text::new(
-        "Its experts are placed on separate groups of ranks, which stage 3 does not partition. DeepSpeed exits with an `AssertionError` at startup.",
-        "它的专家分布在单独的进程组里，stage 3 不会切分它们。DeepSpeed 启动时以 `AssertionError` 退出。",
+        "DeepSpeed places the experts of this layer on separate groups of ranks, and stage 3 does not partition them. DeepSpeed exits with an `AssertionError` at startup.",
+        "这种层的专家分布在单独的进程组里，stage 3 不会切分这些专家。DeepSpeed 启动时以 `AssertionError` 退出。",
     ),
     help: Text::new(
         "use stage 1 or 2, or a model whose experts are ordinary layers",

@@ -44,12 +44,12 @@ static WORDING: Wording = Wording {
         "`{call}` 不能用于 ZeRO stage {stage}",
     ),
     why: Text::new(
-        "From stage 2 on, DeepSpeed reduces gradients during the backward pass, and each rank keeps only its shard. DeepSpeed exits with `no_sync context manager is incompatible with gradient partitioning logic`; versions before 0.16 do not have this method.",
-        "从 stage 2 起，DeepSpeed 在反向过程中就规约梯度，每个 rank 只保留自己的分片。DeepSpeed 会报错退出：`no_sync context manager is incompatible with gradient partitioning logic`；0.16 之前的版本没有这个方法。",
+        "From stage 2 on, DeepSpeed reduces gradients during the backward pass, and each rank keeps only its shard. DeepSpeed exits with `no_sync context manager is incompatible with gradient partitioning logic`; versions before 0.16 do not have `no_sync`.",
+        "从 stage 2 起，DeepSpeed 在反向过程中就规约梯度，每个 rank 只保留自己的分片。DeepSpeed 会报错退出：`no_sync context manager is incompatible with gradient partitioning logic`；0.16 之前的版本没有 `no_sync`。",
     ),
     help: Text::new(
-        "remove it, because DeepSpeed itself accumulates over `gradient_accumulation_steps`; or use stage 1",
-        "去掉它：DeepSpeed 会按 `gradient_accumulation_steps` 自己累积；或改用 stage 1",
+        "remove `{call}`, because DeepSpeed itself accumulates gradients over `gradient_accumulation_steps`; or use stage 1",
+        "去掉 `{call}`：DeepSpeed 会按 `gradient_accumulation_steps` 自己累积梯度；或改用 stage 1",
     ),
 };
 

@@ -22,7 +22,7 @@ pub(crate) static RULE: Rule = Rule {
 static WORDING: Wording = Wording {
     message: Text::new(
         "`PipelineModule` does not work with ZeRO stage {stage}",
-        "`PipelineModule` 不能与 ZeRO stage {stage} 同用",
+        "`PipelineModule` 不能与 ZeRO stage {stage} 一起使用",
     ),
     why: Text::new(
         "A pipeline reduces gradients after its last micro-batch, so DeepSpeed cannot partition them earlier. It exits with `ZeRO-2 and ZeRO-3 are incompatible with pipeline parallelism`.",

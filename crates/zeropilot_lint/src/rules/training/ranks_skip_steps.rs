@@ -63,22 +63,22 @@ pub(crate) static RULE: Rule = Rule {
 
 static LEAVES: Wording = Wording {
     message: Text::new(
-        "ranks skip `{call}` where `{condition}`, each based on its own data: the run hangs or fails",
+        "each rank skips `{call}` if `{condition}` for its own data: the run hangs or fails",
         "各 rank 按自己的数据在 `{condition}` 时跳过 `{call}`，训练会卡住或报错",
     ),
     why: Text::new(
-        "All ranks must make the same calls: `backward` and `step` reduce gradients over all ranks, and in stage 3 every layer is gathered. If a rank skips a step, its next collectives match the wrong ones of the other ranks, or it is missing at the end.",
-        "所有 rank 的调用必须一致：`backward` 和 `step` 会在全部 rank 之间规约梯度，stage 3 的每一层还要聚合权重。某个 rank 跳过一步后，它后面的集合通信会与其他 rank 的错配，或者到最后少参与一次。",
+        "All ranks must make the same calls: `backward` and `step` reduce gradients over all ranks, and stage 3 also gathers every layer. If a rank skips a step, its later collectives pair with the wrong ones on other ranks, or its last one is missing.",
+        "所有 rank 的调用必须一致：`backward` 和 `step` 会在全部 rank 之间规约梯度，stage 3 还要聚合每一层的权重。某个 rank 跳过一步后，它后面的集合通信会与其他 rank 的错配，或者到最后少参与一次。",
     ),
     help: Text::new(
-        "decide on all ranks together: reduce the flag over all ranks (`dist.all_reduce(flag, op=ReduceOp.MAX)`) before the condition, or use `torch.nan_to_num(loss) * 0` as the loss and continue",
+        "make the same decision on all ranks: reduce the flag over all ranks (`dist.all_reduce(flag, op=ReduceOp.MAX)`) before you test it, or continue with `torch.nan_to_num(loss) * 0` as the loss",
         "让所有 rank 一起决定：先对标志做 all-reduce（`dist.all_reduce(flag, op=ReduceOp.MAX)`）再判断；或者用 `torch.nan_to_num(loss) * 0` 代替 loss，照常继续",
     ),
 };
 
 static ONLY_IF: Wording = Wording {
     message: Text::new(
-        "`{call}` runs only where `{condition}`, which depends on the data of each rank: the run hangs or fails",
+        "`{call}` runs only if `{condition}` for the rank's own data: the run hangs or fails",
         "`{call}` 只在 `{condition}` 时执行，而各 rank 按自己的数据判断，训练会卡住或报错",
     ),
     why: LEAVES.why,

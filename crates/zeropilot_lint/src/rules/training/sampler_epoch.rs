@@ -41,8 +41,8 @@ static WORDING: Wording = Wording {
         "脚本没有调用 `{sampler}.set_epoch`：每个 epoch 的顺序都一样",
     ),
     why: Text::new(
-        "`DistributedSampler` shuffles by its seed and the epoch number, which stays 0. In every epoch, each rank sees the same samples in the same order.",
-        "`DistributedSampler` 按种子和 epoch 编号打乱顺序，而这个编号一直是 0。每个 rank 在每个 epoch 都按同样的顺序看到同样的样本。",
+        "`DistributedSampler` shuffles by its seed and the epoch number, which stays 0. In every epoch, each rank gets the same samples in the same order.",
+        "`DistributedSampler` 按种子和 epoch 编号打乱顺序，而这个编号一直是 0。每个 rank 在每个 epoch 都按同样的顺序得到同样的样本。",
     ),
     help: Text::new(
         "call `{sampler}.set_epoch(epoch)` at the start of each epoch",

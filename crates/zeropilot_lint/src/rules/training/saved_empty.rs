@@ -66,11 +66,11 @@ static ENGINE: Wording = Wording {
         "ZeRO stage 3 下，`{call}` 保存的权重是空的",
     ),
     why: Text::new(
-        "Outside a forward pass, a partitioned parameter has no elements, so all parameters are saved with size 0, except small ones that every rank keeps in full. No error appears until you load the files.",
+        "Outside a forward pass, a partitioned parameter has no elements and is saved with size 0. Only small parameters, which every rank keeps in full, are saved correctly. No error appears until you load the files.",
         "切分后的参数在前向之外没有任何元素；除了每个 rank 都完整保留的小参数，其余参数保存下来的大小都是 0。保存时不报错，加载时才会发现。",
     ),
     help: Text::new(
-        "turn on `stage3_gather_16bit_weights_on_model_save` and call `{engine}.save_16bit_model(…)` on all ranks, or call `{engine}.save_checkpoint(…)` and convert it with `zero_to_fp32.py`",
+        "turn on `stage3_gather_16bit_weights_on_model_save` and call `{engine}.save_16bit_model(…)` on all ranks, or call `{engine}.save_checkpoint(…)` and convert the checkpoint with `zero_to_fp32.py`",
         "打开 `stage3_gather_16bit_weights_on_model_save`，在所有 rank 上调用 `{engine}.save_16bit_model(…)`；或用 `{engine}.save_checkpoint(…)` 保存后再用 `zero_to_fp32.py` 转换",
     ),
 };

@@ -45,7 +45,7 @@ static WORDING: Wording = Wording {
         "`{scheduler}` 改的是 `{optimizer}` 的学习率，而 DeepSpeed 没有使用这个优化器",
     ),
     why: Text::new(
-        "`deepspeed.initialize` does not get `{optimizer}` and creates the optimizer of the config. Its learning rate never changes: there is no warmup and no decay, although `{scheduler}` reports both.",
+        "`deepspeed.initialize` does not get `{optimizer}` and creates another optimizer from the config. Its learning rate never changes: there is no warmup and no decay, although `{scheduler}` reports both.",
         "`deepspeed.initialize` 没有拿到 `{optimizer}`，会按配置另建一个优化器，它的学习率一直不变：没有 warmup，也不衰减，而 `{scheduler}` 显示的学习率却在变化。",
     ),
     help: Text::new(

@@ -59,12 +59,12 @@ pub(crate) static RULE: Rule = Rule {
 
 static WORDING: Wording = Wording {
     message: Text::new(
-        "gradients and their norm are {size} times as large as they should be: Ulysses with {config}",
+        "gradients and their norm are {size} times as large as they should be: Ulysses is used with {config}",
         "梯度及其范数会放大到 {size} 倍：Ulysses 与 {config} 一起使用",
     ),
     why: Text::new(
-        "The ranks of a sequence already sum their gradients, but here DeepSpeed averages over the number of sequences instead of all ranks. The loss and Adam hide the error; gradient clipping is too strong by that factor, and SGD takes larger steps. On two real ranks, the norm was 4.28; on one rank and in stage 3, it was 2.14.",
-        "同一条序列的各个 rank 已经对梯度求和，而这里 DeepSpeed 只按序列数求平均，没有按全部 rank 数。从 loss 和 Adam 的结果看不出问题；梯度裁剪会强出相应的倍数，SGD 的步长也会变大。两个真实 rank 上的梯度范数是 4.28，单个 rank 和 stage 3 都是 2.14。",
+        "The ranks that share a sequence already sum their gradients, but here DeepSpeed averages over the number of sequences instead of all ranks. The loss and Adam updates do not show the error, but gradient clipping is too strong by that factor, and SGD steps are larger. The measured norm was 4.28 on two ranks; on one rank and in stage 3, it was 2.14.",
+        "同一条序列的各个 rank 已经对梯度求和，而这里 DeepSpeed 只按序列数求平均，没有按全部 rank 数。从 loss 和 Adam 的结果看不出问题；梯度裁剪会强出相应的倍数，SGD 的步长也会变大。实测的梯度范数在两个 rank 上是 4.28，在单个 rank 上和 stage 3 下都是 2.14。",
     ),
     help: Text::new(
         "use ZeRO stage 3 and keep `reduce_scatter` on",

@@ -46,7 +46,7 @@ static WORDING: Wording = Wording {
         "`zero.Init` 在创建权重时就切分，只留下大小为 0 的张量。PyTorch 比较大小后抛出 `RuntimeError: Error(s) in loading state_dict … size mismatch`。",
     ),
     help: Text::new(
-        "load it inside `deepspeed.zero.GatheredParameters(list(model.parameters()), modifier_rank=0)`, or create the model without `zero.Init`",
+        "load the state dict inside `deepspeed.zero.GatheredParameters(list(model.parameters()), modifier_rank=0)`, or create the model without `zero.Init`",
         "在 `deepspeed.zero.GatheredParameters(list(model.parameters()), modifier_rank=0)` 里加载，或创建模型时不用 `zero.Init`",
     ),
 };

@@ -28,8 +28,8 @@ static WORDING: Wording = Wording {
         "在 ZeRO stage 3 下，`{call}` 需要 `stage3_gather_16bit_weights_on_model_save`",
     ),
     why: Text::new(
-        "accelerate gathers the weights through DeepSpeed, which does so only with this key. Otherwise, the call raises a `ValueError` after training has finished.",
-        "accelerate 通过 DeepSpeed 聚合权重，而这要先打开这个键；否则训练结束后这个调用会抛 `ValueError`。",
+        "DeepSpeed gathers the weights for accelerate only if this key is true. Otherwise, the call raises a `ValueError` after training has finished.",
+        "只有打开这个键，DeepSpeed 才会为 accelerate 聚合权重；否则训练结束后这个调用会抛出 `ValueError`。",
     ),
     help: Text::new(
         "set `stage3_gather_16bit_weights_on_model_save` to true in `zero_optimization`",

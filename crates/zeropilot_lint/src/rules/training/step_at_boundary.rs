@@ -25,11 +25,11 @@ pub(crate) static RULE: Rule = Rule {
 
 static WORDING: Wording = Wording {
     message: Text::new(
-        "`{call}` runs only where `{condition}`: the weights change every {product} micro-steps",
+        "`{call}` runs only if `{condition}`: the weights change every {product} micro-steps",
         "`{call}` 只在 `{condition}` 时调用：每 {product} 个 micro step 才更新一次",
     ),
     why: Text::new(
-        "DeepSpeed counts calls of `step` and updates the weights at every {steps}th call, as `gradient_accumulation_steps` sets. Calling it only at the boundary accumulates twice.",
+        "DeepSpeed counts calls to `step` and updates the weights once every {steps} calls (`gradient_accumulation_steps`). If the script calls `step` only at the boundary, gradients accumulate twice.",
         "DeepSpeed 自己统计 `step` 的调用次数，按 `gradient_accumulation_steps` 每 {steps} 次更新一次。只在边界调用，等于累积了两次。",
     ),
     help: Text::new("call `{call}` after every `backward`", "每次 `backward` 之后都调用 `{call}`"),

@@ -39,12 +39,12 @@ static WORDING: Wording = Wording {
         "`train` 之前的 `{call}` 会把 `scheduler.params.total_num_steps` 填成 0",
     ),
     why: Text::new(
-        "The first call of the Trainer fills in `\"auto\"`, and evaluation has no training steps. `train` then exits with `ds scheduler.params.total_num_steps=0 vs hf num_training_steps (calculated)=…`.",
+        "The Trainer fills in `\"auto\"` at its first call, and evaluation has no training steps. `train` then exits with `ds scheduler.params.total_num_steps=0 vs hf num_training_steps (calculated)=…`.",
         "Trainer 在第一次调用时填写 `\"auto\"`，而评估没有训练步数。之后 `train` 会报错退出：`ds scheduler.params.total_num_steps=0 vs hf num_training_steps (calculated)=…`。",
     ),
     help: Text::new(
-        "set `eval_on_start=True`, which evaluates inside `train`; or remove the `scheduler` section, so that the Trainer creates its own scheduler",
-        "设置 `eval_on_start=True`，在 `train` 里先评估一次；或删掉 `scheduler` 段，用 Trainer 自己的调度器",
+        "set `eval_on_start=True` to evaluate inside `train`, or remove the `scheduler` section, so that the Trainer creates its own scheduler",
+        "设置 `eval_on_start=True`，在 `train` 里先评估一次；或删掉 `scheduler` 配置段，用 Trainer 自己的调度器",
     ),
 };
 

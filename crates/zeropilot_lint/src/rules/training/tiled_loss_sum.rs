@@ -47,12 +47,12 @@ pub(crate) static RULE: Rule = Rule {
 
 static WORDING: Wording = Wording {
     message: Text::new(
-        "the output layer keeps the gradient of the summed loss, whatever you divide the loss by afterwards",
+        "the output layer's gradient is that of the summed loss, even if you divide the loss later",
         "无论之后把 loss 除以多少，输出层的梯度仍是求和 loss 的梯度",
     ),
     why: Text::new(
-        "DeepSpeed computes this gradient in the forward pass, and backward scales only the gradient of the hidden states. With the loss of 32 tokens divided by the number of tokens, the gradient norm was 31.4 instead of 1.52. Gradient clipping then removes nearly all of the gradients of the other layers. The division by accumulation steps and the fp16 loss scale are missing as well.",
-        "DeepSpeed 在前向时就算好了这个梯度，反向只缩放隐藏状态的梯度。32 个 token 的 loss 除以 token 数之后，梯度范数是 31.4，而不是 1.52；梯度裁剪会因此把其他层的梯度裁到几乎为零。梯度累积步数的除法和 fp16 的 loss scale 同样没有作用到这个梯度。",
+        "DeepSpeed computes the output layer's gradient in the forward pass, and backward scales only the gradient of the hidden states. When the loss of 32 tokens was divided by the number of tokens, the gradient norm was 31.4 instead of 1.52. Gradient clipping then removes nearly all of the gradients of the other layers. The division by accumulation steps and the fp16 loss scale do not reach this gradient either.",
+        "DeepSpeed 在前向时就算好了输出层的梯度，反向只缩放隐藏状态的梯度。32 个 token 的 loss 除以 token 数之后，梯度范数是 31.4，而不是 1.52；梯度裁剪会因此把其他层的梯度裁到几乎为零。梯度累积步数的除法和 fp16 的 loss scale 同样没有作用到这个梯度。",
     ),
     help: Text::new(
         "use `sequence_tiled_compute`, which recomputes the loss in backward (norm 1.52), or a fused loss such as Liger Kernel's",
@@ -62,24 +62,24 @@ static WORDING: Wording = Wording {
 
 static ACCUMULATED: Wording = Wording {
     message: Text::new(
-        "the gradient of the output layer is {steps} times too large: nothing divides it by the accumulation steps",
+        "the output layer's gradient is not divided by the accumulation steps: it is {steps} times too large",
         "输出层的梯度会是应有大小的 {steps} 倍：它没有除以梯度累积步数",
     ),
     why: Text::new(
-        "DeepSpeed computes this gradient in the forward pass, and only `backward` divides by `gradient_accumulation_steps`. Over 4 micro-batches, a gradient norm of 1.34 became 3.78, so gradient clipping shrinks the gradients of the other layers.",
-        "DeepSpeed 在前向时就算好了这个梯度，而除以 `gradient_accumulation_steps` 是在 `backward` 里。累积 4 个 micro batch 时，梯度范数从 1.34 变成 3.78，梯度裁剪会因此压低其他层的梯度。",
+        "DeepSpeed computes the output layer's gradient in the forward pass, and only `backward` divides by `gradient_accumulation_steps`. Over 4 micro-batches, a gradient norm of 1.34 became 3.78, so gradient clipping shrinks the gradients of the other layers.",
+        "DeepSpeed 在前向时就算好了输出层的梯度，而除以 `gradient_accumulation_steps` 是在 `backward` 里。累积 4 个 micro batch 时，梯度范数从 1.34 变成 3.78，梯度裁剪会因此压低其他层的梯度。",
     ),
     help: WORDING.help,
 };
 
 static LOSS_SCALE: Wording = Wording {
     message: Text::new(
-        "the gradient of the output layer nearly vanishes: the fp16 loss scale does not reach it",
+        "the gradient of the output layer nearly vanishes: the fp16 loss scale is not applied to it",
         "输出层的梯度几乎为零：fp16 的 loss scale 没有作用到它",
     ),
     why: Text::new(
-        "DeepSpeed computes this gradient in the forward pass, before it scales the loss, and later divides it by the loss scale like the others. With a scale of 65536, the output layer kept 1/65536 of its gradient.",
-        "DeepSpeed 在前向时就算好了这个梯度，那时 loss 还没有放大，之后却和其他层一样除以 loss scale。loss scale 为 65536 时，输出层只剩 1/65536 的梯度。",
+        "DeepSpeed computes the output layer's gradient before it scales the loss, in the forward pass. Later, DeepSpeed divides it by the loss scale like all other gradients. With a scale of 65536, the output layer kept 1/65536 of its gradient.",
+        "DeepSpeed 在前向时就算好了输出层的梯度，那时 loss 还没有放大，之后却和其他层一样除以 loss scale。loss scale 为 65536 时，输出层只剩 1/65536 的梯度。",
     ),
     help: WORDING.help,
 };

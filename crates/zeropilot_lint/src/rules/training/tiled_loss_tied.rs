@@ -43,10 +43,10 @@ static WORDING: Wording = Wording {
     ),
     why: Text::new(
         "The tiled loss reduces the gradient of the weights that you pass to it, and the embedding then produces a second gradient. DeepSpeed reduces each gradient only once and exits with an `AssertionError`.",
-        "它会自行规约传入权重的梯度，之后词嵌入又产生一次同一权重的梯度。DeepSpeed 对每个梯度只规约一次，因此以 `AssertionError` 退出。",
+        "分块 loss 会自行规约传入权重的梯度，之后词嵌入又产生一次同一权重的梯度。DeepSpeed 对每个梯度只规约一次，因此以 `AssertionError` 退出。",
     ),
     help: Text::new(
-        "give the output layer its own weight (`tie_word_embeddings=False`), use stage 1, or a fused loss such as Liger Kernel's",
+        "give the output layer its own weight (`tie_word_embeddings=False`), or use stage 1 or a fused loss such as Liger Kernel's",
         "让输出层使用独立的权重（`tie_word_embeddings=False`）、改用 stage 1，或使用 Liger Kernel 等的融合 loss",
     ),
 };

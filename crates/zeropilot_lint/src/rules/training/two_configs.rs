@@ -22,7 +22,7 @@ pub(crate) static RULE: Rule = Rule {
 
 static WORDING: Wording = Wording {
     message: Text::new(
-        "`deepspeed.initialize` gets a config, and `--deepspeed_config` names another",
+        "`deepspeed.initialize` gets a config, and `--deepspeed_config` names another one",
         "`deepspeed.initialize` 已经有配置，`--deepspeed_config` 又给了一份",
     ),
     why: Text::new(

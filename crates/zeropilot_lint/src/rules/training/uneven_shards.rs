@@ -46,7 +46,7 @@ static WORDING: Wording = Wording {
         "每次 `backward` 和 `step` 都需要所有 rank。batch 用完的 rank 会先退出循环，其他 rank 会一直等它，直到通信超时。",
     ),
     help: Text::new(
-        "trim the data to a multiple of the number of ranks first, use `DistributedSampler`, which pads, or end the loop at the same step on all ranks",
+        "trim the data to a multiple of the number of ranks, use `DistributedSampler` (which pads), or stop all ranks at the same step",
         "先把数据裁成 rank 数的整数倍；或用会补齐的 `DistributedSampler`；或让所有 rank 在同一步结束循环",
     ),
 };

@@ -50,11 +50,11 @@ static WORDING: Wording = Wording {
         "只要有一个 rank 先生成完，`{call}` 就会卡住",
     ),
     why: Text::new(
-        "Under ZeRO stage 3, each forward pass gathers weights from all ranks, including ranks that have finished generating. transformers keeps the ranks in sync only if a `HfDeepSpeedConfig` or `TrainingArguments(deepspeed=…)` has registered the config, and this script creates neither.",
+        "Under ZeRO stage 3, each forward pass gathers weights from all ranks, including ranks that have finished generating. transformers keeps the ranks in sync only if an `HfDeepSpeedConfig` or `TrainingArguments(deepspeed=…)` has registered the config, and this script creates neither.",
         "ZeRO stage 3 下每次前向都要从所有 rank 聚合权重，已经生成完的 rank 也要参与。只有 `HfDeepSpeedConfig` 或 `TrainingArguments(deepspeed=…)` 登记过配置，transformers 才会自动让各 rank 保持同步，而这个脚本两者都没有。",
     ),
     help: Text::new(
-        "pass `synced_gpus=True`, or create a `HfDeepSpeedConfig` before you load the model and keep a reference to it",
+        "pass `synced_gpus=True`, or create an `HfDeepSpeedConfig` before you load the model and keep a reference to it",
         "传入 `synced_gpus=True`；或在加载模型之前创建 `HfDeepSpeedConfig`，并一直保留对它的引用",
     ),
 };

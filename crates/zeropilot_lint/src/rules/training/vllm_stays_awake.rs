@@ -13,7 +13,7 @@ pub(crate) static RULE: Rule = Rule {
     group: Group::Gradients,
     severity: Severity::Note,
     summary: Text::new(
-        "vLLM on the training GPUs keeps its memory while the model trains",
+        "vLLM on the training GPUs keeps its GPU memory while the model trains",
         "与训练同卡的 vLLM 在训练时不释放显存",
     ),
     wordings: &[&WORDING],
@@ -45,12 +45,12 @@ pub(crate) static RULE: Rule = Rule {
 
 static WORDING: Wording = Wording {
     message: Text::new(
-        "vLLM keeps a share of {share} of the memory of every GPU, even while the model trains",
-        "vLLM 占用每张卡 {share} 的显存，训练时也不释放",
+        "vLLM keeps a fraction of {share} of the memory of every GPU, even while the model trains",
+        "vLLM 占用每张卡显存的 {share}，训练时也不释放",
     ),
     why: Text::new(
-        "With `vllm_mode` \"colocate\", vLLM runs on the training GPUs and reserves its share of the whole GPU for the life of the job, unless it sleeps outside generation. Weights, gradients, optimizer states and activations must fit in the rest.",
-        "`vllm_mode` 为 \"colocate\" 时，vLLM 与训练共用 GPU，在整个任务期间一直占用整张卡显存的这一比例，除非它在不生成时休眠。权重、梯度、优化器状态和激活只能放在剩下的显存里。",
+        "With `vllm_mode` \"colocate\", vLLM runs on the training GPUs. Unless it sleeps outside generation, it reserves a fixed fraction of each GPU's memory until the job ends. Weights, gradients, optimizer states and activations must fit in the rest.",
+        "`vllm_mode` 为 \"colocate\" 时，vLLM 与训练共用 GPU。除非它在不生成时休眠，否则在整个任务期间都占用每张卡显存的固定比例。权重、梯度、优化器状态和激活只能放在剩下的显存里。",
     ),
     help: Text::new(
         "let vLLM sleep while the model trains (`vllm_enable_sleep_mode=True` in TRL, `--sleep_level 1` in ms-swift), and lower `vllm_gpu_memory_utilization`: TRL's default is 0.3",

@@ -46,7 +46,7 @@ static WORDING: Wording = Wording {
     ),
     help: Text::new(
         "start the run with `deepspeed`, or remove the `checkpoint.writer` section",
-        "改用 `deepspeed` 启动，或删掉 `checkpoint.writer` 这一段",
+        "改用 `deepspeed` 启动，或删掉 `checkpoint.writer` 配置段",
     ),
 };
 

@@ -63,7 +63,7 @@ static MAY_MEET: Wording = Wording {
         "是否受影响取决于这些文件里看不到的信息：{ids}。已安装：{installed}。",
     ),
     help: Text::new(
-        "see when each applies: `zeropilot advisories {first}`",
+        "see when each defect applies: `zeropilot advisories {first}`",
         "查看每个缺陷的触发条件：`zeropilot advisories {first}`",
     ),
 };

@@ -48,7 +48,7 @@ static ON: Wording = Wording {
     why: OFF.why,
     help: Text::new(
         "remove the key and stop using the feature, or use the DeepSpeed version that the config was written for",
-        "删掉这个键、不再使用该功能，或换回这个文件当初对应的 DeepSpeed 版本",
+        "删掉这个键并停用该功能，或换回编写该配置时所用的 DeepSpeed 版本",
     ),
 };
 

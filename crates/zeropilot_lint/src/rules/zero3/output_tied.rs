@@ -34,16 +34,16 @@ const CONFIG: &str = r#"{"train_micro_batch_size_per_gpu": 1, "gradient_accumula
 
 static WORDING: Wording = Wording {
     message: Text::new(
-        "under ZeRO stage 3, transformers ties this model's output matrix to the embedding and loses the stored one",
-        "ZeRO stage 3 下，transformers 会把这个模型的输出矩阵与词嵌入绑定，checkpoint 里存的那份会丢失",
+        "under ZeRO stage 3, transformers ties the output matrix to the embedding and loses the stored one",
+        "ZeRO stage 3 下，transformers 会把输出矩阵与词嵌入绑定，checkpoint 里的输出矩阵会丢失",
     ),
     why: Text::new(
         "The checkpoint stores `lm_head` separately from `shared`. transformers compares the two to decide whether to tie them; partitioned parameters are empty, so they look equal and are tied.",
-        "checkpoint 里 `lm_head` 与 `shared` 是分开的。transformers 靠比较两者来判断是否绑定，而分片之后的参数是空的，看起来相等，于是就绑定了。",
+        "checkpoint 里的 `lm_head` 与 `shared` 是分开保存的。transformers 通过比较两者来判断是否绑定，而切分后的参数是空的，看起来相等，因此会被绑定。",
     ),
     help: Text::new(
         "use ZeRO stage 2 for this model, or load it before you create the training arguments and copy `lm_head` yourself",
-        "这个模型请用 ZeRO stage 2；或者在创建训练参数之前加载模型，并自己拷回 `lm_head`",
+        "这个模型请用 ZeRO stage 2；或者在创建训练参数之前加载模型，并自行复制 `lm_head`",
     ),
 };
 

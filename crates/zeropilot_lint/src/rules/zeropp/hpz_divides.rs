@@ -41,10 +41,13 @@ static WORDING: Wording = Wording {
         "`zero_hpz_partition_size` {size} 不能整除 {world} 个 rank",
     ),
     why: Text::new(
-        "Each group of {size} ranks holds a secondary copy of the parameters. {world} ranks are not divisible into such groups, and DeepSpeed exits with an error.",
+        "Each group of {size} ranks holds a secondary copy of the parameters. {world} ranks cannot be divided into such groups, and DeepSpeed exits with an error.",
         "每 {size} 个 rank 为一组，每组保留一份参数副本；{world} 个 rank 分不成整组，DeepSpeed 会报错退出。",
     ),
-    help: Text::new("set it to the number of GPUs per node", "写成每个节点的 GPU 数"),
+    help: Text::new(
+        "set `zero_hpz_partition_size` to the number of GPUs per node",
+        "把 `zero_hpz_partition_size` 设为每个节点的 GPU 数",
+    ),
 };
 
 pub(crate) fn check(subject: &Subject<'_>, found: &mut Vec<Diagnostic>) {

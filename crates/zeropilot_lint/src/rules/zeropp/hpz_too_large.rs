@@ -35,16 +35,16 @@ pub(crate) static RULE: Rule = Rule {
 
 static WORDING: Wording = Wording {
     message: Text::new(
-        "`zero_hpz_partition_size` {size} spans all {world} ranks: a second copy of the parameters without any benefit",
-        "`zero_hpz_partition_size` {size} 覆盖了全部 {world} 个 rank：多占一份参数，却没有任何好处",
+        "`zero_hpz_partition_size` {size} spans all {world} ranks: the second parameter copy has no benefit",
+        "`zero_hpz_partition_size` {size} 覆盖了全部 {world} 个 rank：第二份参数没有任何好处",
     ),
     why: Text::new(
-        "The second copy keeps all-gathers within a node. Spread over all ranks, it needs the same communication as the parameters themselves.",
-        "这份副本是为了让 all-gather 只发生在节点内部；如果分布在所有 rank 上，通信量就和聚合原来的参数一样。",
+        "The second copy of the parameters keeps all-gathers within a node. Spread over all ranks, it needs the same communication as the parameters themselves.",
+        "第二份参数是为了让 all-gather 只在节点内进行；如果分布在所有 rank 上，通信量就和聚合原来的参数一样。",
     ),
     help: Text::new(
-        "set it to the number of GPUs per node, or remove it on a single node",
-        "写成每个节点的 GPU 数；只有一个节点就删掉",
+        "set `zero_hpz_partition_size` to the number of GPUs per node, or remove it on a single node",
+        "把 `zero_hpz_partition_size` 设为每个节点的 GPU 数；只有一个节点时删掉它",
     ),
 };
 

@@ -37,13 +37,13 @@ pub(crate) static RULE: Rule = Rule {
 static WORDING: Wording = Wording {
     message: Text::new(
         "ZeRO stage {stage} does not use {idle}: ZeRO++ needs stage 3",
-        "{idle} 在 ZeRO stage {stage} 下不起作用：ZeRO++ 需要 stage 3",
+        "{idle} 在 ZeRO stage {stage} 下不生效：ZeRO++ 需要 stage 3",
     ),
     why: Text::new(
-        "They change how DeepSpeed gathers partitioned parameters and reduces their gradients; stages below 3 do not partition parameters.",
-        "它们改变的是切分参数的聚合方式和梯度的规约方式；stage 3 以下不切分参数。",
+        "ZeRO++ changes how DeepSpeed gathers partitioned parameters and reduces their gradients; stages below 3 do not partition parameters.",
+        "ZeRO++ 改变参数分片的聚合方式和梯度的规约方式；stage 3 以下不切分参数。",
     ),
-    help: Text::new("use stage 3, or remove them", "改用 stage 3，或删掉它们"),
+    help: Text::new("use stage 3, or remove {idle}", "改用 stage 3，或删掉 {idle}"),
 };
 
 const SWITCHES: [&str; 3] =
