@@ -42,7 +42,7 @@ static WORDING: Wording = Wording {
     ),
     why: Text::new(
         "Under ZeRO stage 3, DeepSpeed decides which rank holds which shard. transformers exits with `DeepSpeed Zero-3 is not compatible with passing a device_map`.",
-        "ZeRO stage 3 下，由 DeepSpeed 决定每个 rank 放哪个分片，transformers 会报错退出：`DeepSpeed Zero-3 is not compatible with passing a device_map`。",
+        "ZeRO stage 3 下，由 DeepSpeed 决定每个 rank 保存哪个分片，transformers 会报错退出：`DeepSpeed Zero-3 is not compatible with passing a device_map`。",
     ),
     help: Text::new("remove `device_map`", "去掉 `device_map`"),
 };

@@ -45,7 +45,7 @@ pub(crate) const STAGE_3: &str = r#"{"train_micro_batch_size_per_gpu": "auto", "
 static WORDING: Wording = Wording {
     message: Text::new(
         "the script loads the model before it creates the training arguments: every rank loads the full model",
-        "脚本在创建训练参数之前加载模型，每个 rank 都会加载完整的一份",
+        "脚本在创建训练参数之前加载模型，每个 rank 都会加载完整的模型",
     ),
     why: Text::new(
         "Under ZeRO stage 3, transformers loads a model in shards (`zero.Init`) only after `TrainingArguments(deepspeed=…)` has registered the config. Before that, each rank holds the full model in host memory.",

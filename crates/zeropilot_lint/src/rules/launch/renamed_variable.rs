@@ -12,7 +12,7 @@ pub(crate) static RULE: Rule = Rule {
     name: "environment-variable-renamed",
     group: Group::Launch,
     severity: Severity::Note,
-    summary: Text::new("an environment variable with its old name", "环境变量用的是旧名字"),
+    summary: Text::new("an environment variable that has been renamed", "环境变量用的是旧名字"),
     wordings: &[&WORDING],
     sources: &[],
     examples: &[Example::job("export NCCL_ASYNC_ERROR_HANDLING=1")],

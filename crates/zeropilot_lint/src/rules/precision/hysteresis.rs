@@ -13,7 +13,7 @@ pub(crate) static RULE: Rule = Rule {
     group: Group::Precision,
     severity: Severity::Note,
     summary: Text::new(
-        "hysteresis of the loss scale in stage 0",
+        "loss-scale hysteresis has no effect in stage 0",
         "stage 0 下 loss scale 的 hysteresis 不生效",
     ),
     wordings: &[&WORDING],

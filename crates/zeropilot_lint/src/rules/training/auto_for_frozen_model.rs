@@ -40,16 +40,16 @@ const WITH_NUMBERS: &str = r#"{"train_micro_batch_size_per_gpu": "auto", "bf16":
 
 static WORDING: Wording = Wording {
     message: Text::new(
-        "the reference or teacher model gets DeepSpeed's defaults where the config has \"auto\"",
-        "配置里写 \"auto\" 的地方，参考模型或教师模型得到的是 DeepSpeed 的默认值",
+        "the reference or teacher model gets DeepSpeed's defaults where the config has `\"auto\"`",
+        "配置里写 `\"auto\"` 的地方，参考模型或教师模型得到的是 DeepSpeed 的默认值",
     ),
     why: Text::new(
         "The Trainer prepares frozen models before it fills in `\"auto\"`, and DeepSpeed drops keys that are still `\"auto\"`. The trained model gets sizes based on its hidden size; the frozen model prefetches 5e7 elements and has a persistence threshold of 1e5.",
         "Trainer 在填写 `\"auto\"` 之前就准备好冻结的模型，而 DeepSpeed 会丢掉值仍为 `\"auto\"` 的键。训练的模型按 hidden size 计算这些大小，冻结的模型则预取 5e7 个元素，常驻阈值为 1e5。",
     ),
     help: Text::new(
-        "write numbers instead of \"auto\" in `zero_optimization`, as `zeropilot plan` does",
-        "在 `zero_optimization` 里写具体数字，不要写 \"auto\"；`zeropilot plan` 就是这样写的",
+        "write numbers instead of `\"auto\"` in `zero_optimization`, as `zeropilot plan` does",
+        "在 `zero_optimization` 里写具体数字，不要写 `\"auto\"`；`zeropilot plan` 就是这样写的",
     ),
 };
 

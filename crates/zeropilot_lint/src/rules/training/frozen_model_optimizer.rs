@@ -59,7 +59,7 @@ static STATES: Wording = Wording {
         "TRL {version} 也会给参考模型或教师模型创建优化器，但从不使用",
     ),
     why: Text::new(
-        "TRL before 1.10 passes the whole config to a frozen model, including the `optimizer` section. Below stage 3, each GPU then holds 14 bytes per parameter of this model instead of 2. With `offload_optimizer`, the run exits with `CPUAdam param is on cuda:0 and must be 'cpu'`. In stage 3, the shard of the model uses four times the GPU memory.",
+        "TRL before 1.10 passes the whole config to a frozen model, including the `optimizer` section. Below stage 3, each GPU then holds 14 bytes per parameter of this model instead of 2; with `offload_optimizer`, the run exits with `CPUAdam param is on cuda:0 and must be 'cpu'`. In stage 3, the shard of the model uses four times the GPU memory.",
         "1.10 之前的 TRL 会把整份配置（包括 `optimizer` 配置段）用于冻结的模型。stage 3 以下，每张卡上该模型的每个参数占 14 字节而不是 2 字节；若还设了 `offload_optimizer`，训练会报错退出：`CPUAdam param is on cuda:0 and must be 'cpu'`。stage 3 下，该模型的分片占四倍显存。",
     ),
     help: Text::new(
@@ -70,12 +70,12 @@ static STATES: Wording = Wording {
 
 static ENDS: Wording = Wording {
     message: Text::new(
-        "the run exits before training: the reference or teacher model gets `{key}` as the string \"auto\"",
-        "训练开始前就会报错退出：参考模型或教师模型拿到的 `{key}` 是字符串 \"auto\"",
+        "the run exits before training: the reference or teacher model gets `{key}` as the string `\"auto\"`",
+        "训练开始前就会报错退出：参考模型或教师模型得到的 `{key}` 是字符串 `\"auto\"`",
     ),
     why: Text::new(
-        "TRL {version} passes the config's `optimizer` and `scheduler` to a frozen model before the Trainer fills in `{path}`. DeepSpeed then creates the scheduler with the string \"auto\" and exits with a `ValueError` or `TypeError`.",
-        "TRL {version} 会把配置里的 `optimizer` 和 `scheduler` 用于冻结的模型，此时 Trainer 还没有填写 `{path}`。DeepSpeed 用字符串 \"auto\" 创建调度器，以 `ValueError` 或 `TypeError` 退出。",
+        "TRL {version} passes the config's `optimizer` and `scheduler` to a frozen model before the Trainer fills in `{path}`. DeepSpeed then creates the scheduler with the string `\"auto\"` and exits with a `ValueError` or `TypeError`.",
+        "TRL {version} 会把配置里的 `optimizer` 和 `scheduler` 用于冻结的模型，此时 Trainer 还没有填写 `{path}`。DeepSpeed 用字符串 `\"auto\"` 创建调度器，以 `ValueError` 或 `TypeError` 退出。",
     ),
     help: Text::new(
         "remove `optimizer` and `scheduler` from the config, so that the Trainer creates both from its own arguments; or use TRL 1.10 or later",

@@ -64,8 +64,8 @@ static WORDING: Wording = Wording {
         "ZeRO stage 3 下，Trainer 在调用 `generate` 之前会聚合全部权重：不管有多少张卡，每张卡上每个 16 位参数都占 2 字节。从 TRL 1.5 起，这还会让 DeepSpeed 丢失权重使用顺序的记录，下一个 micro step 不会预取，而是逐个聚合权重。",
     ),
     help: Text::new(
-        "generate with vLLM (`use_vllm=True`; TRL's GKD does not have this option), or use each generation for more micro-steps (`steps_per_generation`); for GRPO and RLOO, `ds3_gather_for_generation=False` uses less GPU memory but is much slower",
-        "改用 vLLM 生成（`use_vllm=True`；TRL 的 GKD 没有这个选项），或让一次生成供更多 micro step 使用（`steps_per_generation`）；GRPO 和 RLOO 也可以设 `ds3_gather_for_generation=False`，占用的显存更少，但慢得多",
+        "generate with vLLM (`use_vllm=True`, not in TRL's GKD), raise `steps_per_generation`, or, for GRPO and RLOO, set `ds3_gather_for_generation=False` (less GPU memory, but much slower)",
+        "改用 vLLM 生成（`use_vllm=True`，TRL 的 GKD 没有这个选项），或调大 `steps_per_generation`；GRPO 和 RLOO 也可以设 `ds3_gather_for_generation=False`（占用的显存更少，但慢得多）",
     ),
 };
 

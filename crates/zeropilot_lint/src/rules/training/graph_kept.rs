@@ -66,7 +66,7 @@ static EVALUATION: Wording = Wording {
     ),
     help: Text::new(
         "evaluate under `with torch.no_grad():`, and keep `{loss}.item()`",
-        "评估放在 `with torch.no_grad():` 里，并保留 `{loss}.item()`",
+        "把评估放在 `with torch.no_grad():` 里，并保留 `{loss}.item()`",
     ),
 };
 

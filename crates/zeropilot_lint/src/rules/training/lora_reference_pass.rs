@@ -45,7 +45,7 @@ pub(crate) static RULE: Rule = Rule {
 static WORDING: Wording = Wording {
     message: Text::new(
         "the reference pass of DPO with LoRA disables prefetching: DeepSpeed gathers weights one by one",
-        "用 LoRA 做 DPO 时，参考模型的前向会让预取失效：DeepSpeed 逐个聚合权重",
+        "用 LoRA 做 DPO 时，参考模型的前向会使预取失效：DeepSpeed 逐个聚合权重",
     ),
     why: Text::new(
         "The reference is the same model with its adapters off, and it runs between forward and backward. Its modules differ from the recorded ones, so DeepSpeed discards its record in every micro-step and prefetches nothing. A measured step of a small model ran 74 all-gathers; with precomputed reference log probabilities, it ran 2.",

@@ -46,7 +46,7 @@ static WORDING: Wording = Wording {
     ),
     why: Text::new(
         "`deepspeed.initialize` does not get `{optimizer}` and creates another optimizer from the config. Its learning rate never changes: there is no warmup and no decay, although `{scheduler}` reports both.",
-        "`deepspeed.initialize` 没有拿到 `{optimizer}`，会按配置另建一个优化器，它的学习率一直不变：没有 warmup，也不衰减，而 `{scheduler}` 显示的学习率却在变化。",
+        "脚本没有把 `{optimizer}` 传给 `deepspeed.initialize`，DeepSpeed 会按配置另建一个优化器。它的学习率一直不变：没有 warmup，也不衰减，而 `{scheduler}` 显示的学习率却在变化。",
     ),
     help: Text::new(
         "add a `scheduler` section to the config, or pass `optimizer={optimizer}, lr_scheduler={scheduler}` and remove the `optimizer` section and `{scheduler}.step()`",

@@ -51,7 +51,7 @@ static WORDING: Wording = Wording {
         "无论之后把 loss 除以多少，输出层的梯度仍是求和 loss 的梯度",
     ),
     why: Text::new(
-        "DeepSpeed computes the output layer's gradient in the forward pass, and backward scales only the gradient of the hidden states. When the loss of 32 tokens was divided by the number of tokens, the gradient norm was 31.4 instead of 1.52. Gradient clipping then removes nearly all of the gradients of the other layers. The division by accumulation steps and the fp16 loss scale do not reach this gradient either.",
+        "DeepSpeed computes the output layer's gradient in the forward pass, and backward scales only the gradient of the hidden states. For a loss divided by 32 tokens, the gradient norm was 31.4 instead of 1.52. Gradient clipping then nearly removes the other layers' gradients. The division by accumulation steps and the fp16 loss scale do not reach this gradient either.",
         "DeepSpeed 在前向时就算好了输出层的梯度，反向只缩放隐藏状态的梯度。32 个 token 的 loss 除以 token 数之后，梯度范数是 31.4，而不是 1.52；梯度裁剪会因此把其他层的梯度裁到几乎为零。梯度累积步数的除法和 fp16 的 loss scale 同样没有作用到这个梯度。",
     ),
     help: Text::new(

@@ -52,8 +52,8 @@ static WORDING: Wording = Wording {
         "不管有多少张卡，每张卡上每个 16 位参数都占 2 字节。PEFT 不能在分片上合并 LoRA 的适配器，所以 TRL 会一次聚合全部权重；ms-swift 不管用哪种方法都这样做，除非用 `--move_model_batches` 把模型分批。",
     ),
     help: Text::new(
-        "in ms-swift, set `--move_model_batches 16`; in TRL, leave GPU memory for the full model, or use stage 2 with LoRA: each GPU then keeps the model, and nothing is gathered",
-        "ms-swift 请设 `--move_model_batches 16`；TRL 请在每张卡上给整个模型留出显存，或者在 stage 2 下用 LoRA：模型常驻在卡上，不需要聚合",
+        "in ms-swift, set `--move_model_batches 16`; in TRL, leave GPU memory for the full model or use LoRA in stage 2, where each GPU keeps it",
+        "ms-swift 请设 `--move_model_batches 16`；TRL 请在每张卡上给整个模型留出显存，或者在 stage 2 下用 LoRA，模型常驻在每张卡上",
     ),
 };
 

@@ -14,7 +14,10 @@ pub(crate) static RULE: Rule = Rule {
     name: "legacy-stage-1",
     group: Group::Versions,
     severity: Severity::Error,
-    summary: Text::new("the removed first implementation of stage 1", "已移除的旧版 stage 1 实现"),
+    summary: Text::new(
+        "an old stage-1 implementation that DeepSpeed has removed",
+        "已移除的旧版 stage 1 实现",
+    ),
     wordings: &[&WORDING],
     sources: &[],
     examples: &[Example::new(
@@ -29,7 +32,7 @@ pub(crate) static RULE: Rule = Rule {
 static WORDING: Wording = Wording {
     message: Text::new(
         "`legacy_stage1` selects an implementation that DeepSpeed has removed",
-        "`legacy_stage1` 要用的旧实现，DeepSpeed 早已移除",
+        "`legacy_stage1` 对应的旧实现已被 DeepSpeed 移除",
     ),
     why: Text::new(
         "DeepSpeed raises an error at startup and asks you to downgrade to a version before 0.5.9.",
