@@ -162,7 +162,7 @@ fn concise_and_github_lines() {
     --- stdout
     a,b.json:2:23: error B03 `train_batch_size` 64 is less than 4 ranks × 32 accumulation steps = 128: the micro-batch size becomes 0
     ds.json:9:3: warning K02 `memory_efficient_linear` must be inside `zero_optimization`
-    ds.json:10:3: warning K01 DeepSpeed does not read a key `use_dynamic_tiling`
+    ds.json:10:3: warning K01 DeepSpeed does not read the key `use_dynamic_tiling`
     --- stderr
     ");
     let run = bench.run(&["check", ".", "--world-size", "4", "--output-format", "github"]);
@@ -297,7 +297,7 @@ fn unusual_texts() {
     exit code 1
     --- stdout
     bom.json:1:1: error K10 this is not JSON: the file starts with a byte-order mark
-    crlf.json:3:3: warning K01 DeepSpeed does not read a key `nobody`
+    crlf.json:3:3: warning K01 DeepSpeed does not read the key `nobody`
     ds_empty.json:1:1: error B04 the file is empty, so no key sets the batch size
     latin.json:1:31: error K20 the file is not UTF-8 text from here on
     twice.json:3:2: error K11 `fp16` is written twice in the same object

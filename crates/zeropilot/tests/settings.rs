@@ -36,7 +36,7 @@ fn the_nearest_settings_hold_and_flags_win() {
     assert_eq!((output.status.code(), told(&output).as_str()), (Some(0), ""));
     let output = run(&directory, "deep/er", &["ds.json", "--no-settings", "--world-size", "2"]);
     assert!(
-        told(&output).contains("K01 DeepSpeed does not read a key `nobody`"),
+        told(&output).contains("K01 DeepSpeed does not read the key `nobody`"),
         "{}",
         told(&output)
     );

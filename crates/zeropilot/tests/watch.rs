@@ -54,7 +54,7 @@ fn a_change_is_checked_and_waiting_costs_nothing() {
     let mut running = Running(child);
     let told = lines(running.0.stdout.take().expect("standard output is piped"));
     let next = || told.recv_timeout(Duration::from_secs(60)).expect("a line in time");
-    assert!(next().contains("K01 DeepSpeed does not read a key `nobody`"));
+    assert!(next().contains("K01 DeepSpeed does not read the key `nobody`"));
     let before = ticks(running.0.id());
     thread::sleep(Duration::from_millis(1500));
     assert!(ticks(running.0.id()) - before <= 2, "it is busy while nothing changes");

@@ -39,7 +39,7 @@ static WORDING: Wording = Wording {
         "不用 `deepspeed --autotuning` 启动的话，训练会在第 {step} 步退出，退出码是 0",
     ),
     why: Text::new(
-        "With `autotuning` enabled, DeepSpeed treats every run as an experiment: it measures until `end_profile_step` and then exits the program as if it had succeeded.",
+        "With `autotuning` enabled, DeepSpeed treats every run as an experiment. It measures until `end_profile_step` and then exits as if the run had succeeded.",
         "启用 `autotuning` 后，DeepSpeed 把每次运行都当成一次试验：测到 `end_profile_step` 就退出程序，看起来像正常结束。",
     ),
     help: Text::new(

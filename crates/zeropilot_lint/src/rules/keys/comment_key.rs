@@ -24,7 +24,7 @@ static WORDING: Wording = Wording {
         "`{key}` 视为注释：不会被读取",
     ),
     why: Text::new(
-        "DeepSpeed ignores unknown keys here, so it does no harm. In `zero_optimization`, `fp16` or `bf16`, DeepSpeed would reject it.",
+        "DeepSpeed ignores unknown keys here, so this key does no harm. In `zero_optimization`, `fp16` or `bf16`, DeepSpeed would reject it.",
         "DeepSpeed 在这里会忽略未知的键，所以无害；但写在 `zero_optimization`、`fp16` 或 `bf16` 里会报错。",
     ),
     help: Text::new("no action needed", "无需处理"),

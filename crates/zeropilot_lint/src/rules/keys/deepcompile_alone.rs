@@ -63,24 +63,24 @@ static NOT_COMPILED: Wording = Wording {
 
 static NOT_REDUCED: Wording = Wording {
     message: Text::new(
-        "DeepSpeed 0.17 does not reduce gradients: the key is on and the script does not call `engine.compile()`",
-        "DeepSpeed 0.17 不会规约梯度：这个键已打开，而脚本没有调用 `engine.compile()`",
+        "with `deepcompile` but no `engine.compile()`, DeepSpeed 0.17 does not reduce gradients",
+        "打开了 `deepcompile` 却没有调用 `engine.compile()`，DeepSpeed 0.17 不会规约梯度",
     ),
     why: Text::new(
-        "This version leaves the reduction to the compiled graph as soon as the key is on, even if nothing was compiled. Stages 1 to 3 then stop in the first step with `KeyError: 0`; in stage 0, every GPU trains on its own data only, and the loss still falls. From 0.18, DeepSpeed does so only after `engine.compile()`.",
-        "这个版本只要打开这个键，就把梯度规约交给编译后的计算图，不管有没有编译。于是 stage 1 到 3 在第一步以 `KeyError: 0` 退出；stage 0 中每张 GPU 只用自己的数据训练，而 loss 照样下降。从 0.18 起，只有调用 `engine.compile()` 之后才会这样。",
+        "This version leaves the reduction to the compiled graph as soon as `deepcompile` is on, even if nothing was compiled. Stages 1 to 3 then stop in the first step with `KeyError: 0`. In stage 0, every GPU trains only on its own data, and the loss still falls. From 0.18, the compiled graph takes over only after `engine.compile()`.",
+        "这个版本只要打开 `deepcompile`，就把梯度规约交给编译后的计算图，不管有没有编译。于是 stage 1 到 3 在第一步以 `KeyError: 0` 退出；stage 0 中每张 GPU 只用自己的数据训练，而 loss 照样下降。从 0.18 起，只有调用 `engine.compile()` 之后，才由编译后的计算图处理。",
     ),
     help: HELP,
 };
 
 static NOT_AVERAGED: Wording = Wording {
     message: Text::new(
-        "DeepSpeed 0.16 does not divide the loss by the accumulation steps: the key is on and the script does not call `engine.compile()`",
-        "DeepSpeed 0.16 不会把 loss 除以梯度累积步数：这个键已打开，而脚本没有调用 `engine.compile()`",
+        "without `engine.compile()`, DeepSpeed 0.16 does not divide the loss by the accumulation steps",
+        "没有调用 `engine.compile()`，DeepSpeed 0.16 不会把 loss 除以梯度累积步数",
     ),
     why: Text::new(
-        "This version leaves the division to the compiled graph as soon as the key is on, even if nothing was compiled. With N accumulation steps, the gradients are N times too large. From 0.18, DeepSpeed does so only after `engine.compile()`.",
-        "这个版本只要打开这个键，就把除法交给编译后的计算图，不管有没有编译。累积 N 步时，梯度就是应有大小的 N 倍。从 0.18 起，只有调用 `engine.compile()` 之后才会这样。",
+        "This version leaves the division to the compiled graph as soon as `deepcompile` is on, even if nothing was compiled. With N accumulation steps, the gradients are N times too large. From 0.18, the compiled graph takes over only after `engine.compile()`.",
+        "这个版本只要打开 `deepcompile`，就把除法交给编译后的计算图，不管有没有编译。累积 N 步时，梯度就是应有大小的 N 倍。从 0.18 起，只有调用 `engine.compile()` 之后，才由编译后的计算图处理。",
     ),
     help: HELP,
 };

@@ -37,8 +37,8 @@ pub(crate) static RULE: Rule = Rule {
 static MOVED: Wording = Wording {
     message: Text::new("`{key}` is deprecated; use `{new}`", "`{key}` 已弃用，请改用 `{new}`"),
     why: Text::new(
-        "DeepSpeed {version} still converts it and logs a warning. Once a later version removes the key, the section rejects it as unknown.",
-        "DeepSpeed {version} 还会转换它，并在日志里警告；以后的版本移除之后，它会被当作未知的键而报错。",
+        "DeepSpeed {version} still converts the key and logs a warning. Once a later version removes the key, the section rejects it as unknown.",
+        "DeepSpeed {version} 仍会转换这个键，并在日志里警告；以后的版本移除它之后，会因为键未知而报错。",
     ),
     help: Text::new("write `{replacement}`", "改写为 `{replacement}`"),
 };
@@ -46,7 +46,7 @@ static MOVED: Wording = Wording {
 static NO_EFFECT: Wording = Wording {
     message: Text::new(
         "`{key}` is deprecated and has no effect; use {new}",
-        "`{key}` 已弃用且不起作用，请改用 {new}",
+        "`{key}` 已弃用且不生效，请改用 {new}",
     ),
     why: Text::new(
         "DeepSpeed {version} logs a warning when it reads the key and does nothing else with it.",

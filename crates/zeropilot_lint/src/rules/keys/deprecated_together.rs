@@ -26,10 +26,10 @@ pub(crate) static RULE: Rule = Rule {
 static WORDING: Wording = Wording {
     message: Text::new(
         "`{key}` is deprecated, and its replacement `{new}` is set as well",
-        "`{key}` 已弃用，而它的替代键 `{new}` 也写了",
+        "`{key}` 已弃用，而替代它的键 `{new}` 也设置了",
     ),
     why: Text::new(
-        "DeepSpeed cannot tell which of the two applies and rejects the config.",
+        "DeepSpeed cannot determine which of the two keys applies and rejects the config.",
         "DeepSpeed 无法判断以哪个为准，因此报错。",
     ),
     help: Text::new("remove `{key}`", "删掉 `{key}`"),

@@ -41,7 +41,7 @@ static REFUSED: Wording = Wording {
         "DeepSpeed rejects a file with duplicate keys.",
         "DeepSpeed 不接受含有重复键的文件。",
     ),
-    help: Text::new("keep one of them", "只保留一个"),
+    help: Text::new("keep only one of the two entries", "只保留一个"),
 };
 
 static LAST_WINS: Wording = Wording {
@@ -113,7 +113,7 @@ fn fix(duplicate: &DuplicateKey<'_>, object: &Node, subject: &Subject<'_>) -> Op
     Some(Fix {
         title: Text::new(
             "remove the first one, which Python discards",
-            "删掉第一个（Python 会丢弃的那个）",
+            "删掉第一个（Python 会丢弃它）",
         ),
         safety: if is_same { Safety::Safe } else { Safety::Unsafe },
         edits: vec![edit],

@@ -33,12 +33,12 @@ static WORDING: Wording = Wording {
         "`progressive_layer_drop` 必须给出 {missing}",
     ),
     why: Text::new(
-        "DeepSpeed reads both at startup and has no defaults for them. If one is missing, the run exits with a `KeyError`.",
-        "DeepSpeed 启动时读取这两个键，没有默认值，缺少就以 `KeyError` 退出。",
+        "DeepSpeed reads `theta` and `gamma` at startup and has no defaults for them. If one is missing, the run exits with a `KeyError`.",
+        "DeepSpeed 启动时读取 `theta` 和 `gamma`，两者都没有默认值，缺少就以 `KeyError` 退出。",
     ),
     help: Text::new(
-        "add them, such as `\"theta\": 0.5, \"gamma\": 0.001`",
-        "补上它们，例如 `\"theta\": 0.5, \"gamma\": 0.001`",
+        "add the missing keys, such as `\"theta\": 0.5, \"gamma\": 0.001`",
+        "补上缺少的键，例如 `\"theta\": 0.5, \"gamma\": 0.001`",
     ),
 };
 

@@ -34,8 +34,8 @@ static WORDING: Wording = Wording {
         "`{path}` 必须是对象 `{{…}}`，不能是{found}",
     ),
     why: Text::new(
-        "DeepSpeed reads it as a section with its own keys. The run fails with a Python `TypeError` that names no key.",
-        "DeepSpeed 把它当作配置段读取，运行时会抛 `TypeError`，而且错误信息里看不出是哪个键。",
+        "DeepSpeed reads this key as a section with keys of its own. The run fails with a Python `TypeError` that does not name the key.",
+        "DeepSpeed 把这个键当作配置段读取，运行时会抛 `TypeError`，而且错误信息里看不出是哪个键。",
     ),
     help: Text::new(
         "write an object, or remove the key to get the defaults",

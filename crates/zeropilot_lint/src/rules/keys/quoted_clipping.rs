@@ -33,7 +33,7 @@ pub(crate) static RULE: Rule = Rule {
 static WORDING: Wording = Wording {
     message: Text::new(
         "`gradient_clipping` is the string {value}, and the first step compares it with a number",
-        "`gradient_clipping` 写成了字符串 {value}，第一步就要拿它和数字比较",
+        "`gradient_clipping` 写成了字符串 {value}，第一步会把它与数字比较",
     ),
     why: Text::new(
         "DeepSpeed does not convert top-level keys. The config loads without an error; the first step fails with a `TypeError`.",
@@ -45,7 +45,7 @@ static WORDING: Wording = Wording {
 static NULL: Wording = Wording {
     message: Text::new(
         "`gradient_clipping` is null, which DeepSpeed compares with a number",
-        "`gradient_clipping` 是 null，DeepSpeed 要拿它和数字比较",
+        "`gradient_clipping` 是 null，DeepSpeed 会把它与数字比较",
     ),
     why: Text::new(
         "null does not mean the default. The run exits with `TypeError: '>' not supported between instances of 'NoneType' and 'float'`.",

@@ -28,7 +28,7 @@ static WORDING: Wording = Wording {
         "A DeepSpeed config is an object with keys. DeepSpeed cannot read settings from any other content.",
         "DeepSpeed 配置是一个带键的对象，从别的内容里读不出任何设置。",
     ),
-    help: Text::new("check that this is the right file", "确认文件没有给错"),
+    help: Text::new("check that this is the right file", "确认指定的文件是否正确"),
 };
 
 /// Words the refusal.

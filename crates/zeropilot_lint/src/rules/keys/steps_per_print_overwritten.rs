@@ -32,15 +32,15 @@ pub(crate) static RULE: Rule = Rule {
 static WORDING: Wording = Wording {
     message: Text::new(
         "`steps_per_print` has no effect: accelerate sets it to infinity",
-        "`steps_per_print` 不起作用：accelerate 会把它设成无穷大",
+        "`steps_per_print` 不生效：accelerate 会把它设成无穷大",
     ),
     why: Text::new(
         "Under the HF Trainer and accelerate, DeepSpeed prints no progress lines, whatever the config sets.",
         "在 HF Trainer 和 accelerate 下，不管这里写什么，DeepSpeed 都不会打印进度行。",
     ),
     help: Text::new(
-        "remove it, and use the Trainer's `logging_steps`",
-        "删掉它，改用 Trainer 的 `logging_steps`",
+        "remove the key, and use the Trainer's `logging_steps`",
+        "删掉这个键，改用 Trainer 的 `logging_steps`",
     ),
 };
 

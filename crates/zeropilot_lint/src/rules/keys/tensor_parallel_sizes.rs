@@ -61,8 +61,8 @@ static STAGE_3: Wording = Wording {
         "DeepSpeed {version} 的张量并行不支持 ZeRO stage 3",
     ),
     why: Text::new(
-        "DeepSpeed exits with an `AssertionError` (\"the compatibility between 'autotp' and 'zero_stage = 3' has not been validated\"). DeepSpeed 0.19.4 and later supports both together.",
-        "DeepSpeed 会以 `AssertionError` 退出（ `the compatibility between 'autotp' and 'zero_stage = 3' has not been validated`）。DeepSpeed 0.19.4 起可以同时使用。",
+        "DeepSpeed exits with an `AssertionError` (\"the compatibility between 'autotp' and 'zero_stage = 3' has not been validated\"). DeepSpeed 0.19.4 and later versions support both together.",
+        "DeepSpeed 会以 `AssertionError` 退出（`the compatibility between 'autotp' and 'zero_stage = 3' has not been validated`）。DeepSpeed 0.19.4 起可以同时使用。",
     ),
     help: Text::new(
         "use ZeRO stage 2 or lower, or DeepSpeed 0.19.4 or later",

@@ -33,7 +33,7 @@ static TIMERS: Wording = Wording {
         "DeepSpeed reads the timers at the end of every `step` call, and each read makes the host wait for the GPU.",
         "DeepSpeed 在每次调用 `step` 的末尾读取计时器，每读一次，主机都要等 GPU 执行完。",
     ),
-    help: Text::new("remove it when you have finished measuring", "测完就删掉"),
+    help: Text::new("remove the key when you have finished measuring", "测量结束后删掉这个键"),
 };
 
 static MEMORY: Wording = Wording {
@@ -54,10 +54,10 @@ static COMMUNICATION: Wording = Wording {
         "`{path}` 让每次集合通信都等 GPU 执行完",
     ),
     why: Text::new(
-        "The section alone turns the logger on, even with `enabled` false. DeepSpeed then synchronizes the GPU after each collective, so communication no longer overlaps with computation.",
-        "只要有这一段就会打开，`enabled` 写 false 也一样。DeepSpeed 会在每次集合通信后同步 GPU，通信不再与计算重叠。",
+        "The presence of this section turns the logger on, even with `enabled` false. DeepSpeed then synchronizes the GPU after each collective, so communication no longer overlaps with computation.",
+        "只要有这一段就会打开通信日志，`enabled` 写 false 也一样。DeepSpeed 会在每次集合通信后同步 GPU，通信不再与计算重叠。",
     ),
-    help: Text::new("remove the section when you have finished measuring", "测完就删掉整段"),
+    help: Text::new("remove the section when you have finished measuring", "测量结束后删掉这一段"),
 };
 
 pub(crate) fn check(subject: &Subject<'_>, found: &mut Vec<Diagnostic>) {

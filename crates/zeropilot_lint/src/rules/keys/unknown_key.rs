@@ -58,7 +58,7 @@ pub(crate) static RULE: Rule = Rule {
 
 static TOP_LEVEL: Wording = Wording {
     message: Text::new(
-        "DeepSpeed does not read a key `{key}`{nearest}",
+        "DeepSpeed does not read the key `{key}`{nearest}",
         "DeepSpeed 不读取 `{key}` 这个键{nearest}",
     ),
     why: Text::new(
@@ -70,7 +70,7 @@ static TOP_LEVEL: Wording = Wording {
 
 static IN_SECTION: Wording = Wording {
     message: Text::new(
-        "DeepSpeed does not read a key `{key}` in `{section}`{nearest}",
+        "DeepSpeed does not read the key `{key}` in `{section}`{nearest}",
         "DeepSpeed 不读取 `{section}` 里的 `{key}`{nearest}",
     ),
     why: Text::new(
@@ -97,7 +97,7 @@ static EMBEDDED: Wording = Wording {
 
 static FP8: Wording = Wording {
     message: Text::new(
-        "DeepSpeed does not read a key `{key}`: it has no fp8 setting",
+        "DeepSpeed does not read the key `{key}`: it has no fp8 setting",
         "DeepSpeed 不读取 `{key}` 这个键：它没有 fp8 设置",
     ),
     why: Text::new(

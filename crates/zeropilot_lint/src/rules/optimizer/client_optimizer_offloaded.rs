@@ -43,12 +43,12 @@ pub(crate) static RULE: Rule = Rule {
 
 static WORDING: Wording = Wording {
     message: Text::new(
-        "with `offload_optimizer`, DeepSpeed rejects the `{class}` that the script passes to `deepspeed.initialize`",
-        "开启 `offload_optimizer` 后，DeepSpeed 不接受脚本传给 `deepspeed.initialize` 的 `{class}`",
+        "with `offload_optimizer`, DeepSpeed rejects the `{class}` that the script passes",
+        "开启 `offload_optimizer` 后，DeepSpeed 不接受脚本传入的 `{class}`",
     ),
     why: Text::new(
-        "The CPU updates states in host memory. For that, DeepSpeed accepts only its own `DeepSpeedCPUAdam` or `DeepSpeedCPULion` and exits with an error for any other optimizer.",
-        "状态放在主机内存里就要由 CPU 更新，DeepSpeed 只接受自带的 `DeepSpeedCPUAdam` 和 `DeepSpeedCPULion`，传别的会报错退出。",
+        "The CPU updates optimizer states in host memory. For this, DeepSpeed accepts only its own `DeepSpeedCPUAdam` and `DeepSpeedCPULion`. With any other optimizer, it exits with an error.",
+        "优化器状态放在主机内存里，由 CPU 更新。此时 DeepSpeed 只接受自带的 `DeepSpeedCPUAdam` 和 `DeepSpeedCPULion`，传别的会报错退出。",
     ),
     help: Text::new(
         "use `DeepSpeedCPUAdam` as `{argument}`, or add an `optimizer` section instead, or set `\"zero_force_ds_cpu_optimizer\": false` at the top level",

@@ -52,7 +52,7 @@ static WORDING: Wording = Wording {
         "stage 3 下使用 `Muon` 需要 `\"reduce_scatter\": false`",
     ),
     why: Text::new(
-        "Muon orthogonalizes whole gradients, but after a reduce-scatter no rank has them. DeepSpeed raises an error at startup.",
+        "Muon orthogonalizes whole gradients, but after a reduce-scatter, no rank has a whole gradient. DeepSpeed raises an error at startup.",
         "Muon 要对完整的梯度做正交化，而 reduce-scatter 之后没有哪个 rank 有完整梯度，DeepSpeed 启动时会报错。",
     ),
     help: Text::new(

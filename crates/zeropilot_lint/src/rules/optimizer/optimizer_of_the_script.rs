@@ -48,7 +48,7 @@ pub(crate) static RULE: Rule = Rule {
 static SECTION: Wording = Wording {
     message: Text::new(
         "`optim` `{wanted}` has no effect: the config creates `{name}`",
-        "脚本的 `optim` `{wanted}` 不起作用：配置里用的是 `{name}`",
+        "脚本的 `optim` `{wanted}` 不生效：配置里用的是 `{name}`",
     ),
     why: Text::new(
         "An `optimizer` section in the config silently replaces the HF Trainer's optimizer.",
@@ -66,11 +66,11 @@ static OFFLOAD: Wording = Wording {
         "启用优化器卸载时，`optim` `{wanted}` 会换成 DeepSpeed 的 CPU Adam",
     ),
     why: Text::new(
-        "With `offload_optimizer`, accelerate silently replaces every optimizer it does not support with CPU Adam and fp32 states: no 8-bit states, no other algorithm.",
+        "With `offload_optimizer`, accelerate silently replaces every optimizer it does not support with CPU Adam. Training then uses Adam with fp32 states, not 8-bit states or another algorithm.",
         "开启 `offload_optimizer` 后，accelerate 会把它不支持的优化器一律换成 fp32 状态的 CPU Adam：既没有 8 位状态，也不是原来的算法，而且没有提示。",
     ),
     help: Text::new(
-        "use `adamw_torch`, which matches what runs; or remove `offload_optimizer`; or set `\"zero_force_ds_cpu_optimizer\": false` to keep the optimizer of the script",
+        "use `adamw_torch`, which matches the optimizer that runs; or remove `offload_optimizer`; or set `\"zero_force_ds_cpu_optimizer\": false` to keep the optimizer of the script",
         "改用 `adamw_torch`，与实际一致；或不用 `offload_optimizer`；或写 `\"zero_force_ds_cpu_optimizer\": false` 保留脚本的优化器",
     ),
 };

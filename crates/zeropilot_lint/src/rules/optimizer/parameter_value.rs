@@ -87,7 +87,7 @@ static RANGE: Wording = Wording {
         "`{path}` 是 {value}，PyTorch 不接受",
     ),
     why: Text::new(
-        "PyTorch accepts a learning rate of 0 or more, and betas from 0 up to but not including 1. It exits with a `ValueError`.",
+        "PyTorch accepts a learning rate of 0 or more, and betas from 0 up to but not including 1. For any other value, it raises a `ValueError`.",
         "PyTorch 要求学习率不小于 0，beta 在 0 到 1 之间（不含 1），否则以 `ValueError` 退出。",
     ),
     help: Text::new("write a number in that range", "改成范围内的数"),

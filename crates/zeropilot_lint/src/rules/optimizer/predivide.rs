@@ -64,8 +64,8 @@ static IGNORED: Wording = Wording {
         "ZeRO stage {stage} 且 `reduce_scatter` 开启时，`{path}` 不生效",
     ),
     why: Text::new(
-        "Stage 1 uses it only when it reduces without a reduce-scatter. With `reduce_scatter`, the default, DeepSpeed divides gradients by the number of ranks before it reduces them.",
-        "stage 1 只有在规约不用 reduce-scatter 时才使用这个键。`reduce_scatter` 默认开启，此时 DeepSpeed 在规约前就把梯度除以了 rank 数。",
+        "In stage 1, DeepSpeed uses this key only when it reduces without a reduce-scatter. With `reduce_scatter`, the default, DeepSpeed divides gradients by the number of ranks before it reduces them.",
+        "在 stage 1 下，DeepSpeed 只有在规约不用 reduce-scatter 时才使用这个键。`reduce_scatter` 默认开启，此时 DeepSpeed 在规约前就把梯度除以了 rank 数。",
     ),
     help: WORDING.help,
 };

@@ -57,7 +57,7 @@ static DEFAULT: Wording = Wording {
         "没有写 `warmup_max_lr`，调度器会把学习率升到 0.001，而不是优化器的 `lr` {rate}",
     ),
     why: Text::new(
-        "`{name}` sets the learning rate of every step and overwrites the optimizer's `lr`. In DeepSpeed {version}, the default of its peak is 0.001.",
+        "`{name}` sets the learning rate of every step and overwrites the optimizer's `lr`. In DeepSpeed {version}, the default peak is 0.001.",
         "`{name}` 每一步都设置学习率，在 DeepSpeed {version} 里峰值的默认值是 0.001；优化器的 `lr` 会被覆盖。",
     ),
     help: Text::new(
@@ -96,6 +96,6 @@ pub(crate) fn check(subject: &Subject<'_>, found: &mut Vec<Diagnostic>) {
             .with("name", name)
             .with("version", subject.version.name())
             .with("rate", subject.text_of(rate.span))
-            .related(rate.span, Text::new("this value has no effect", "这个值不起作用")),
+            .related(rate.span, Text::new("this value has no effect", "这个值不生效")),
     );
 }

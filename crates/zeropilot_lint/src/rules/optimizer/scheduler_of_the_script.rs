@@ -44,14 +44,14 @@ pub(crate) static RULE: Rule = Rule {
 static WORDING: Wording = Wording {
     message: Text::new(
         "`lr_scheduler_type` `{wanted}` has no effect: the config's `{name}` {shape}",
-        "脚本的 `lr_scheduler_type` `{wanted}` 不起作用：配置里的 `{name}` {shape}",
+        "脚本的 `lr_scheduler_type` `{wanted}` 不生效：配置里的 `{name}` {shape}",
     ),
     why: Text::new(
         "A `scheduler` section in the config silently replaces the HF Trainer's scheduler.",
         "配置里只要有 `scheduler` 段，就会替换 HF Trainer 的调度器，而且没有任何提示。",
     ),
     help: Text::new(
-        "remove the `scheduler` section to use the Trainer's, or choose a scheduler with the curve you want",
+        "remove the `scheduler` section to use the Trainer's scheduler, or choose one with the curve you want",
         "删掉 `scheduler` 段就会使用 Trainer 的调度器；或换成曲线合适的调度器",
     ),
 };

@@ -46,11 +46,11 @@ static UNKNOWN: Wording = Wording {
         "`{name}` 不接受参数 `{key}`{nearest}",
     ),
     why: Text::new(
-        "DeepSpeed passes `scheduler.params` to the constructor unchanged, which fails with `unexpected keyword argument`.",
+        "DeepSpeed passes `scheduler.params` unchanged to the constructor, which fails with `unexpected keyword argument`.",
         "DeepSpeed 把 `scheduler.params` 原样传给构造函数，多余的参数会直接报 `unexpected keyword argument`。",
     ),
     help: Text::new(
-        "correct the name or remove it; valid parameters are {known}",
+        "correct the name or remove the parameter; valid parameters are {known}",
         "改正参数名或删掉它；可用的参数有 {known}",
     ),
 };
@@ -58,12 +58,12 @@ static UNKNOWN: Wording = Wording {
 static MISSING: Wording = Wording {
     message: Text::new("`{name}` needs {missing}", "`{name}` 必须给出 {missing}"),
     why: Text::new(
-        "The constructor has no default for it, and no framework fills in a missing key.",
+        "The constructor has no default for this parameter, and no framework fills in a missing key.",
         "这个参数在构造函数里没有默认值，训练框架也不会填没写的键。",
     ),
     help: Text::new(
-        "add it; under the HF Trainer, `\"auto\"` is enough",
-        "补上它；由 HF Trainer 读取时写 `\"auto\"` 即可",
+        "add the missing parameter; under the HF Trainer, `\"auto\"` is enough",
+        "补上缺少的参数；由 HF Trainer 读取时写 `\"auto\"` 即可",
     ),
 };
 
@@ -73,7 +73,7 @@ static ABSENT: Wording = Wording {
         "`scheduler` 写了类型却没有 `params`",
     ),
     why: Text::new(
-        "DeepSpeed unpacks `scheduler.params`, finds nothing there and fails.",
+        "DeepSpeed unpacks `scheduler.params` and fails if this key is missing.",
         "DeepSpeed 要展开 `scheduler.params`，没有就报错。",
     ),
     help: Text::new(

@@ -47,11 +47,11 @@ static WORDING: Wording = Wording {
         "`{name}` 不接受参数 `{key}`{nearest}",
     ),
     why: Text::new(
-        "DeepSpeed passes `optimizer.params` to the constructor unchanged, which fails with `unexpected keyword argument`.",
+        "DeepSpeed passes `optimizer.params` unchanged to the constructor, which fails with `unexpected keyword argument`.",
         "DeepSpeed 把 `optimizer.params` 原样传给构造函数，多余的参数会直接报 `unexpected keyword argument`。",
     ),
     help: Text::new(
-        "correct the name or remove it; valid parameters are {known}",
+        "correct the name or remove the parameter; valid parameters are {known}",
         "改正参数名或删掉它；可用的参数有 {known}",
     ),
 };

@@ -36,7 +36,7 @@ static WORDING: Wording = Wording {
     ),
     why: Text::new(
         "The scheduler supports `log` and `linear`. For any other value, it logs a warning and uses `log`.",
-        "调度器只支持 `log` 和 `linear`；其他值只在日志里警告一下，然后按 `log` 处理。",
+        "调度器只支持 `log` 和 `linear`；遇到其他值，只在日志里警告，然后按 `log` 处理。",
     ),
     help: Text::new("write `linear` or `log`", "写成 `linear` 或 `log`"),
 };
