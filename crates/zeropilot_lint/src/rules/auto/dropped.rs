@@ -34,7 +34,7 @@ static WORDING: Wording = Wording {
         "`{path}` 写的是 `\"auto\"`：DeepSpeed 会丢弃这个键，用默认值 {default}",
     ),
     why: Text::new(
-        "The HF Trainer and accelerate fill in `\"auto\"`. Plain DeepSpeed silently removes such keys from this section.",
+        "The HF Trainer and accelerate fill in `\"auto\"`. Plain DeepSpeed silently removes keys with this value from this section.",
         "`\"auto\"` 由 HF Trainer 或 accelerate 填写。直接使用 DeepSpeed 时，这一段里值为 `\"auto\"` 的键会被删掉，没有任何提示。",
     ),
     help: Text::new(

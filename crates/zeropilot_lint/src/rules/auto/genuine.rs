@@ -12,7 +12,7 @@ pub(crate) static RULE: Rule = Rule {
     group: Group::Auto,
     severity: Severity::Error,
     summary: Text::new(
-        "accelerate rejects an `\"auto\"` that DeepSpeed understands",
+        "accelerate rejects an `\"auto\"` that DeepSpeed accepts",
         "accelerate 不接受 DeepSpeed 支持的 `\"auto\"`",
     ),
     wordings: &[&WORDING],
@@ -39,8 +39,8 @@ static WORDING: Wording = Wording {
         "accelerate 不接受 `{path}` 的 `\"auto\"`",
     ),
     why: Text::new(
-        "DeepSpeed itself understands this `\"auto\"`, but accelerate treats it as a placeholder that it cannot fill in.",
-        "DeepSpeed 本身支持这个 `\"auto\"`，但 accelerate 把它当成自己填不了的占位符。",
+        "DeepSpeed itself accepts this `\"auto\"`, but accelerate treats it as a placeholder that it cannot fill in.",
+        "DeepSpeed 本身支持这个 `\"auto\"`，但 accelerate 把它当成占位符，而且无法填写。",
     ),
     help: Text::new(
         "remove the key: `\"auto\"` is its default",

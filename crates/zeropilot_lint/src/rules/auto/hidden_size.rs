@@ -40,7 +40,7 @@ fn no_size() -> Option<ModelFacts> {
 static WORDING: Wording = Wording {
     message: Text::new(
         "{keys} cannot be filled in: the model's config has no hidden size",
-        "{keys} 填不了：模型的 config 里没有 hidden size",
+        "无法填写 {keys}：模型的 config 里没有 hidden size",
     ),
     why: Text::new(
         "The framework computes these sizes from `hidden_size` and raises a `ValueError` if the model's config has none.",

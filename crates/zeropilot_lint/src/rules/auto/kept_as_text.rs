@@ -35,8 +35,8 @@ static WORDING: Wording = Wording {
         "`{path}` 写的是 `\"auto\"`，DeepSpeed 会把这个字符串当作值",
     ),
     why: Text::new(
-        "DeepSpeed does not replace it with a default here. A switch counts as on; a number fails when DeepSpeed uses it.",
-        "DeepSpeed 在这里不会把它换成默认值：开关会被当成开启，数值在用到时才报错。",
+        "DeepSpeed does not replace `\"auto\"` with a default here. A switch counts as on; a numeric key fails when DeepSpeed uses its value.",
+        "DeepSpeed 在这里不会把 `\"auto\"` 换成默认值：开关会被当成开启，数值在用到时才报错。",
     ),
     help: Text::new(
         "write the value, or remove the key to get the default",

@@ -51,8 +51,8 @@ pub(crate) static RULE: Rule = Rule {
 
 static WORDING: Wording = Wording {
     message: Text::new(
-        "`{argument}` {value} of the script is ignored: the config has no `{path}`, so DeepSpeed uses {default}",
-        "脚本的 `{argument}` {value} 不起作用：配置里没有 `{path}`，DeepSpeed 用的是 {default}",
+        "`{argument}` {value} has no effect: the config has no `{path}`, so DeepSpeed uses {default}",
+        "脚本的 `{argument}` {value} 不生效：配置里没有 `{path}`，DeepSpeed 用的是 {default}",
     ),
     why: Text::new(
         "The HF Trainer fills in only keys that the config contains. For a missing key, DeepSpeed uses its own default.",

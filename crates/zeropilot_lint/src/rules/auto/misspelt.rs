@@ -15,7 +15,7 @@ pub(crate) static RULE: Rule = Rule {
     group: Group::Auto,
     severity: Severity::Warning,
     summary: Text::new(
-        "an unknown key passes because its value is `\"auto\"`",
+        "DeepSpeed accepts an unknown key whose value is `\"auto\"`",
         "值为 `\"auto\"` 的未知键不会报错",
     ),
     wordings: &[&WORDING],

@@ -29,7 +29,7 @@ pub(crate) static RULE: Rule = Rule {
 
 static WORDING: Wording = Wording {
     message: Text::new(
-        "`{path}` is `\"auto\"`, and nothing replaces it",
+        "`{path}` is `\"auto\"`, and DeepSpeed does not replace it",
         "`{path}` 写的是 `\"auto\"`，不会被替换",
     ),
     why: Text::new(

@@ -44,7 +44,7 @@ static REFUSED: Wording = Wording {
 
 static LATER: Wording = Wording {
     message: Text::new(
-        "`{key}` is `\"auto\"`, and nothing replaces it",
+        "`{key}` is `\"auto\"`, and DeepSpeed does not replace it",
         "`{key}` 写的是 `\"auto\"`，不会被替换",
     ),
     why: Text::new(

@@ -50,11 +50,11 @@ pub(crate) static RULE: Rule = Rule {
 
 static WORDING: Wording = Wording {
     message: Text::new(
-        "the script accumulates {steps} steps, but the config has no `gradient_accumulation_steps`: accelerate uses 1",
-        "脚本要累积 {steps} 步，但配置里没有 `gradient_accumulation_steps`：accelerate 会按 1 执行",
+        "accelerate accumulates 1 step, not {steps}: the config has no `gradient_accumulation_steps`",
+        "accelerate 只累积 1 步，而不是 {steps} 步：配置里没有 `gradient_accumulation_steps`",
     ),
     why: Text::new(
-        "accelerate fills in only keys that the config contains. For this missing key it uses 1, overrides the number of the script and logs a warning when it prepares the model.",
+        "accelerate fills in only keys that the config contains. For this missing key, it uses 1 instead of the script's number and logs a warning when it prepares the model.",
         "accelerate 只填配置里写了的键；缺少这个键时按 1 处理，并覆盖脚本里的步数，准备模型时只打印一行警告。",
     ),
     help: Text::new(

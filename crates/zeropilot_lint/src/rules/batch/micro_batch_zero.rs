@@ -48,14 +48,14 @@ static MICRO_IS_ZERO: Wording = Wording {
         "`train_batch_size` 是全局 batch，即所有 rank 在一次参数更新中用到的样本总数：micro batch × 梯度累积步数 × rank 数。DeepSpeed 由 {train} 算出 micro batch = {train} // {world} // {accumulation} = 0，启动时报错。",
     ),
     help: Text::new(
-        "for {micro} per GPU, write {micro} × {accumulation} × {world} = {suggested}{lower}",
-        "若每卡想要 {micro}，应写 {micro} × {accumulation} × {world} = {suggested}{lower}",
+        "for {micro} samples per GPU, write {micro} × {accumulation} × {world} = {suggested}{lower}",
+        "若想每卡 {micro} 条，应写 {micro} × {accumulation} × {world} = {suggested}{lower}",
     ),
 };
 
 static STEPS_ARE_ZERO: Wording = Wording {
     message: Text::new(
-        "`train_batch_size` {train} is less than {micro} per GPU × {ranks} = {unit}: the number of accumulation steps becomes 0",
+        "`train_batch_size` {train} is less than {micro} per GPU × {ranks} = {unit}: the accumulation steps become 0",
         "`train_batch_size` {train} 小于每卡 {micro} × {ranks} = {unit}：梯度累积步数变成 0",
     ),
     why: Text::new(

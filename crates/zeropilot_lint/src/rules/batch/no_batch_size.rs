@@ -58,8 +58,8 @@ static BARE: Wording = Wording {
 static UNSAID: Wording = Wording {
     message: BARE.message,
     why: Text::new(
-        "DeepSpeed itself, the HF Trainer and accelerate reject this config. PyTorch Lightning or your own script may add the batch size before DeepSpeed reads it, and zeropilot does not know which framework reads this file.",
-        "DeepSpeed 本身、HF Trainer 和 accelerate 都不接受这个配置。PyTorch Lightning 或自己的脚本可能在 DeepSpeed 读取之前补上 batch 大小，而 zeropilot 不知道由哪个训练框架读取。",
+        "DeepSpeed itself, the HF Trainer and accelerate reject this config. PyTorch Lightning or your own script may add the batch size before DeepSpeed reads the config. zeropilot does not know which framework reads this file.",
+        "DeepSpeed 本身、HF Trainer 和 accelerate 都不接受这个配置。PyTorch Lightning 或自己的脚本可能在 DeepSpeed 读取之前补上 batch 大小，而 zeropilot 不知道这个文件由哪个训练框架读取。",
     ),
     help: Text::new(
         "add `train_micro_batch_size_per_gpu` unless the script does; name the framework that reads the file with `--front-end`",
@@ -86,7 +86,7 @@ static FILLED_BY_FRONT_END: Wording = Wording {
         "训练框架只替换写成 `\"auto\"` 的键；没写的键不会补上，DeepSpeed 启动时报错。",
     ),
     help: Text::new(
-        "add both with the value `\"auto\"`; the training arguments then fill them in",
+        "add both keys with the value `\"auto\"`; the training arguments then fill them in",
         "把这两个键加上并写成 `\"auto\"`，由训练参数来填",
     ),
 };
@@ -102,7 +102,7 @@ static EMPTY: Wording = Wording {
     ),
     help: Text::new(
         "check that this is the right file; `zeropilot new` writes a config",
-        "先确认文件没有给错；可以用 `zeropilot new` 生成一份配置",
+        "先确认指定的文件是否正确；可以用 `zeropilot new` 生成一份配置",
     ),
 };
 

@@ -11,7 +11,7 @@ pub(crate) static RULE: Rule = Rule {
     severity: Severity::Error,
     summary: Text::new(
         "accelerate has no dataloader to read the micro-batch size from",
-        "accelerate 没有拿到 dataloader，无法读出 micro batch",
+        "accelerate 没有收到 dataloader，无法读出 micro batch",
     ),
     wordings: &[&ABSENT, &WITHOUT_SIZE],
     sources: &["huggingface/peft#450", "jquesnelle/yarn#35", "huggingface/accelerate#676"],
@@ -54,7 +54,7 @@ fn with_loaders(loaders: Vec<Option<u64>>) -> Arguments {
 static ABSENT: Wording = Wording {
     message: Text::new(
         "`train_micro_batch_size_per_gpu` is `\"auto\"`, but `prepare` gets no dataloader",
-        "`train_micro_batch_size_per_gpu` 是 `\"auto\"`，但 `prepare` 没有拿到 dataloader",
+        "`train_micro_batch_size_per_gpu` 是 `\"auto\"`，但没有把 dataloader 传给 `prepare`",
     ),
     why: Text::new(
         "accelerate reads the micro-batch size from the dataloaders in the same `prepare` call. Without one, it raises a `ValueError`.",

@@ -69,7 +69,7 @@ static REMAINDER: Wording = Wording {
         "`train_batch_size` {train} 不能被 {factors} = {unit} 整除",
     ),
     why: Text::new(
-        "DeepSpeed derives the missing number by integer division. {remainder} of the {train} samples would be left over, so it raises an error at startup.",
+        "DeepSpeed derives the missing number by integer division. {remainder} of the {train} samples would be left over, so DeepSpeed raises an error at startup.",
         "DeepSpeed 用整除算出缺少的数；{train} 个样本会剩下 {remainder} 个，因此启动时报错。",
     ),
     help: Text::new("choose a multiple of {unit}: {choices}", "选 {unit} 的倍数：{choices}"),
@@ -77,7 +77,7 @@ static REMAINDER: Wording = Wording {
 
 static OTHER: Wording = Wording {
     message: Text::new(
-        "the batch sizes do not multiply for {ranks}: {given}",
+        "the product of the batch sizes is wrong for {ranks}: {given}",
         "几个 batch 大小的乘积对不上：{ranks}，{given}",
     ),
     why: Text::new(

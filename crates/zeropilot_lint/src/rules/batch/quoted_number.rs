@@ -31,7 +31,7 @@ static QUOTED: Wording = Wording {
     ),
     why: Text::new(
         "DeepSpeed does not convert the batch keys: it compares the string with a number and raises a `TypeError`. (In sections such as `zero_optimization`, it converts quoted numbers.)",
-        "DeepSpeed 不转换 batch 相关的键，拿字符串和数字比较时抛 `TypeError`。（在 `zero_optimization` 这样的配置段里，带引号的数字会被自动转换。）",
+        "DeepSpeed 不转换 batch 相关的键，把字符串与数字比较时抛 `TypeError`。（在 `zero_optimization` 这样的配置段里，带引号的数字会被自动转换。）",
     ),
     help: Text::new("write the number without quotes", "去掉引号，写成数字"),
 };
@@ -39,8 +39,8 @@ static QUOTED: Wording = Wording {
 static UNQUOTED: Wording = Wording {
     message: QUOTED.message,
     why: Text::new(
-        "DeepSpeed reads the file as Hjson, where an unquoted word is a string up to the end of its line. DeepSpeed compares it with a number and raises a `TypeError`.",
-        "DeepSpeed 按 Hjson 读取文件，没加引号的词一直到行尾都算字符串；拿它和数字比较时抛 `TypeError`。",
+        "DeepSpeed reads the file as Hjson, where an unquoted word starts a string that runs to the end of the line. DeepSpeed compares this string with a number and raises a `TypeError`.",
+        "DeepSpeed 按 Hjson 读取文件，没加引号的词一直到行尾都算字符串；把它与数字比较时抛 `TypeError`。",
     ),
     help: Text::new(
         "write the number; if this is a template placeholder, fill it in first",

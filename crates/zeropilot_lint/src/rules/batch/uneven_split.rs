@@ -10,7 +10,7 @@ pub(crate) static RULE: Rule = Rule {
     group: Group::Batch,
     severity: Severity::Error,
     summary: Text::new(
-        "`split_batches` with a batch size that is not a multiple of the processes",
+        "`split_batches` with a batch size that is not a multiple of the number of ranks",
         "`split_batches` 的 batch 不能被 rank 数整除",
     ),
     wordings: &[&WORDING],
@@ -41,11 +41,11 @@ fn split_loader() -> Arguments {
 
 static WORDING: Wording = Wording {
     message: Text::new(
-        "a dataloader batch of {batch} cannot be split over {world} processes",
+        "a dataloader batch of {batch} cannot be split over {world} ranks",
         "dataloader 的 batch {batch} 无法平分给 {world} 个 rank",
     ),
     why: Text::new(
-        "With `split_batches`, the loader's batch size covers all processes together. accelerate rejects one that is not a multiple of the number of processes.",
+        "With `split_batches`, the loader's batch size covers all ranks together. accelerate rejects a batch size that is not a multiple of the number of ranks.",
         "启用 `split_batches` 后，loader 的 batch 是所有 rank 合计；不是 rank 数的倍数时，accelerate 会报错。",
     ),
     help: Text::new(

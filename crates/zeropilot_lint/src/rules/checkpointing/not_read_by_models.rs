@@ -40,10 +40,10 @@ pub(crate) static RULE: Rule = Rule {
 static WORDING: Wording = Wording {
     message: Text::new(
         "transformers models do not use {idle} of `activation_checkpointing`",
-        "`activation_checkpointing` 里的 {idle} 对 transformers 的模型不起作用",
+        "`activation_checkpointing` 里的 {idle} 对 transformers 的模型不生效",
     ),
     why: Text::new(
-        "The section configures DeepSpeed's own checkpointing function, which a model must call itself. transformers calls PyTorch's.",
+        "The section configures DeepSpeed's own gradient checkpointing function, which a model must call. Models in transformers call PyTorch's function instead.",
         "这一段配置的是 DeepSpeed 自带的梯度检查点函数，要由模型代码主动调用；transformers 调用的是 PyTorch 的函数。",
     ),
     help: Text::new(

@@ -14,8 +14,8 @@ pub(crate) static RULE: Rule = Rule {
     group: Group::Gradients,
     severity: Severity::Warning,
     summary: Text::new(
-        "`allgather_partitions: false` changes nothing",
-        "`allgather_partitions: false` 不起作用",
+        "`allgather_partitions: false` has no effect",
+        "`allgather_partitions: false` 不生效",
     ),
     wordings: &[&WORDING],
     sources: &[],

@@ -61,7 +61,10 @@ static OFFLOAD: Wording = Wording {
         "The ZeRO optimizer does not support both together and raises an error at startup.",
         "ZeRO 优化器不支持两者同时使用，启动时报错。",
     ),
-    help: Text::new("remove one of them", "二者去掉一个"),
+    help: Text::new(
+        "remove `compute_grad_norm` or `offload_optimizer`",
+        "删掉 `compute_grad_norm` 或 `offload_optimizer`",
+    ),
 };
 
 static BF16: Wording = Wording {

@@ -31,7 +31,7 @@ static WORDING: Wording = Wording {
         "`allgather_bucket_size` {value} 是奇数，stage 1/2 要求是 2 的倍数",
     ),
     why: Text::new(
-        "DeepSpeed aligns all-gather buffers to two elements. The optimizer checks this when DeepSpeed creates it and exits with an `AssertionError`.",
+        "DeepSpeed aligns all-gather buffers to two elements. DeepSpeed checks the size when it creates the optimizer and exits with an `AssertionError`.",
         "DeepSpeed 把 all-gather 缓冲区按两个元素对齐；创建优化器时会检查，不满足就以 `AssertionError` 退出。",
     ),
     help: Text::new("write {suggested}", "写成 {suggested}"),

@@ -40,11 +40,11 @@ pub(crate) static RULE: Rule = Rule {
 
 static WORDING: Wording = Wording {
     message: Text::new(
-        "on one rank, ZeRO stage {stage} saves no memory without offload",
+        "on one rank, ZeRO stage {stage} saves no GPU memory without offload",
         "只有 1 个 rank 时，不配合卸载的 ZeRO stage {stage} 省不了显存",
     ),
     why: Text::new(
-        "ZeRO partitions model states over the ranks. A single rank keeps all of them, and the buckets take extra memory.",
+        "ZeRO partitions model states over the ranks. A single rank keeps all of them, and the buckets use extra GPU memory.",
         "ZeRO 把模型状态切分到各个 rank；只有一个 rank 时，这个 rank 要保存全部状态，通信桶还要额外占用显存。",
     ),
     help: Text::new(

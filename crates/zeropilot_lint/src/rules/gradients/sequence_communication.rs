@@ -12,7 +12,7 @@ pub(crate) static RULE: Rule = Rule {
     group: Group::Gradients,
     severity: Severity::Note,
     summary: Text::new(
-        "a communication type for sequence parallelism in stages 1 and 2",
+        "a communication data type for sequence parallelism in stages 1 and 2",
         "stage 1/2 下设置了序列并行的通信数据类型",
     ),
     wordings: &[&WORDING],
@@ -37,11 +37,11 @@ static WORDING: Wording = Wording {
         "`{path}` 在 ZeRO stage {stage} 下不生效",
     ),
     why: Text::new(
-        "DeepSpeed reads the key only where ranks share a sequence. Stages 1 and 2 then reduce gradients in fp32, whatever its value.",
+        "DeepSpeed reads the key only if ranks share a sequence. Even then, stages 1 and 2 always reduce gradients in fp32.",
         "只有多个 rank 共同处理一条序列时，DeepSpeed 才读取这个键；而 stage 1 和 2 此时总以 fp32 规约梯度，与它的值无关。",
     ),
     help: Text::new(
-        "remove the key, or use stage 3, which reduces in this type",
+        "remove the key, or use stage 3, which reduces gradients in this data type",
         "删掉这个键，或改用 stage 3，它会按这个类型规约",
     ),
 };

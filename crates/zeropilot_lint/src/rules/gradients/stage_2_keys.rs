@@ -44,12 +44,12 @@ static WORDING: Wording = Wording {
         "{idle} 只在 ZeRO stage 1/2 下有效，而现在是 stage 3",
     ),
     why: Text::new(
-        "The stage-3 optimizer does not use them. The `stage3_` keys set how much it gathers at once.",
+        "The stage-3 optimizer does not use these keys. The `stage3_` keys set how much it gathers at once.",
         "stage 3 的优化器不使用这些键；一次聚合多少由 `stage3_` 开头的键决定。",
     ),
     help: Text::new(
-        "remove them; to save memory in stage 3, lower `stage3_prefetch_bucket_size`, `stage3_max_live_parameters` and `stage3_max_reuse_distance`",
-        "删掉它们；想在 stage 3 下省显存，应调小 `stage3_prefetch_bucket_size`、`stage3_max_live_parameters` 和 `stage3_max_reuse_distance`",
+        "remove these keys; to save GPU memory in stage 3, lower `stage3_prefetch_bucket_size`, `stage3_max_live_parameters` and `stage3_max_reuse_distance`",
+        "删掉这些键；想在 stage 3 下省显存，应调小 `stage3_prefetch_bucket_size`、`stage3_max_live_parameters` 和 `stage3_max_reuse_distance`",
     ),
 };
 

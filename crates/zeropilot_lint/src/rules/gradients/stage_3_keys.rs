@@ -36,12 +36,12 @@ static WORDING: Wording = Wording {
         "{idle} 只在 ZeRO stage 3 下有效，而现在是 stage {stage}",
     ),
     why: Text::new(
-        "They control how DeepSpeed gathers and releases partitioned parameters, which stages below 3 do not have.",
-        "它们控制切分后参数的聚合和释放，stage 3 以下没有这个过程。",
+        "These keys control how DeepSpeed gathers and releases partitioned parameters, which stages below 3 do not have.",
+        "这些键控制切分后参数的聚合和释放，stage 3 以下没有这个过程。",
     ),
     help: Text::new(
-        "remove them, or use stage 3 if you intended that",
-        "删掉它们；如果本意就是 stage 3，请把 stage 改为 3",
+        "remove these keys, or use stage 3 if you intended to",
+        "删掉这些键；如果本意就是 stage 3，请把 stage 改为 3",
     ),
 };
 

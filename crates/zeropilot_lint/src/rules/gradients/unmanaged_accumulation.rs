@@ -40,7 +40,7 @@ pub(crate) static RULE: Rule = Rule {
 
 static WORDING: Wording = Wording {
     message: Text::new(
-        "`managed_gradient_accumulation` false does not work with `overlap_comm` in ZeRO stage {stage}",
+        "`managed_gradient_accumulation: false` does not work with `overlap_comm` in ZeRO stage {stage}",
         "ZeRO stage {stage} 下，`managed_gradient_accumulation` 为 false 时不能开 `overlap_comm`",
     ),
     why: Text::new(
@@ -55,14 +55,14 @@ static WORDING: Wording = Wording {
 
 static COMPILED: Wording = Wording {
     message: Text::new(
-        "`managed_gradient_accumulation` false does not work with DeepCompile",
+        "`managed_gradient_accumulation: false` does not work with DeepCompile",
         "`managed_gradient_accumulation` 为 false 时不能用 DeepCompile",
     ),
     why: Text::new(
         "DeepSpeed checks this when it starts and exits with an `AssertionError`.",
         "DeepSpeed 启动时检查，不满足就以 `AssertionError` 退出。",
     ),
-    help: Text::new("remove one of the two keys", "这两个键去掉一个"),
+    help: Text::new("remove one of the two keys", "删掉这两个键中的一个"),
 };
 
 fn compiled() -> Script {

@@ -47,12 +47,12 @@ static WORDING: Wording = Wording {
         "accelerate 的配置文件设置了 {fields}，这些应写在本文件里",
     ),
     why: Text::new(
-        "accelerate raises an error at startup if its config sets these next to `deepspeed_config_file`.",
+        "accelerate raises an error at startup if its config sets these fields next to `deepspeed_config_file`.",
         "accelerate 的配置里既有 `deepspeed_config_file` 又有这些设置时，启动会报错。",
     ),
     help: Text::new(
-        "remove them from accelerate's config file",
-        "从 accelerate 的配置文件里删掉它们",
+        "remove these fields from accelerate's config file",
+        "从 accelerate 的配置文件里删掉这些设置",
     ),
 };
 

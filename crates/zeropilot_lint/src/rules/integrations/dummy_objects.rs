@@ -64,7 +64,7 @@ static WITHOUT_SECTION: Wording = Wording {
         "代码传入了 `{dummy}`，但配置里没有 `{missing}` 这一段",
     ),
     why: Text::new(
-        "The dummy object stands in for the one that the config describes. accelerate raises an error if the config does not describe any.",
+        "The dummy object is a placeholder for the object that the config describes. accelerate raises an error if the config does not describe one.",
         "Dummy 对象代替的是配置里描述的对象；配置里没有，accelerate 就会报错。",
     ),
     help: Text::new(

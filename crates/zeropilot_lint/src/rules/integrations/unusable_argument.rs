@@ -41,7 +41,7 @@ static WORDING: Wording = Wording {
         "The framework checks the argument and raises an error.",
         "训练框架会检查这个参数并报错。",
     ),
-    help: Text::new("use a value in its range", "换成允许范围内的值"),
+    help: Text::new("use a value in the range that the framework accepts", "换成允许范围内的值"),
 };
 
 /// Words the refusal.

@@ -33,11 +33,11 @@ pub(crate) static RULE: Rule = Rule {
 static WORDING: Wording = Wording {
     message: Text::new(
         "`aio` has no effect: this config offloads nothing to NVMe",
-        "`aio` 不起作用：这个配置没有卸载到 NVMe",
+        "`aio` 不生效：这个配置没有卸载到 NVMe",
     ),
     why: Text::new(
-        "The section sets how DeepSpeed reads and writes swap files, and this config has none.",
-        "它设置 DeepSpeed 如何读写交换文件，而这个配置没有交换文件。",
+        "The section sets how DeepSpeed reads and writes swap files, and this config uses no swap files.",
+        "这一段设置 DeepSpeed 如何读写交换文件，而这个配置不使用交换文件。",
     ),
     help: Text::new(
         "remove the section, or offload to `nvme` in stage 3",

@@ -39,8 +39,8 @@ static WORDING: Wording = Wording {
         "在 ZeRO stage {stage} 下，`nvme` 等同于 CPU 卸载：优化器状态会占用主机内存",
     ),
     why: Text::new(
-        "Stages 1 and 2 check only whether the optimizer is offloaded, not where to. They do not use `nvme_path`.",
-        "stage 1/2 只看是否卸载，不看卸载到哪里，也不使用 `nvme_path`。",
+        "In stages 1 and 2, DeepSpeed checks only whether the optimizer is offloaded, not the target device. It does not use `nvme_path`.",
+        "在 stage 1/2 下，DeepSpeed 只检查是否卸载，不检查卸载到哪里，也不使用 `nvme_path`。",
     ),
     help: Text::new(
         "use stage 3 for NVMe, or write `cpu` and provide the host memory it needs",

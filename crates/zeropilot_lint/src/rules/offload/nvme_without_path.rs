@@ -36,8 +36,8 @@ static WORDING: Wording = Wording {
         "`{path}` 要卸载到 NVMe，却没有写 `nvme_path`",
     ),
     why: Text::new(
-        "DeepSpeed needs it to build the path of its swap files and fails without it, after the model has been loaded.",
-        "DeepSpeed 要用它拼出交换文件的路径，没有就报错，而那时模型已经加载完了。",
+        "DeepSpeed builds the path of its swap files from this key. Without the key, the run fails after the model has been loaded.",
+        "DeepSpeed 用这个键拼出交换文件的路径；缺少时会报错，而那时模型已经加载完了。",
     ),
     help: Text::new(
         "add `\"nvme_path\"` with a directory on a local disk",

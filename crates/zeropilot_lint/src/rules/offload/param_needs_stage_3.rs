@@ -32,7 +32,7 @@ pub(crate) static RULE: Rule = Rule {
 static WORDING: Wording = Wording {
     message: Text::new(
         "`offload_param` has no effect in ZeRO stage {stage}: only stage 3 offloads parameters",
-        "`offload_param` 在 ZeRO stage {stage} 下不起作用：只有 stage 3 才会卸载参数",
+        "`offload_param` 在 ZeRO stage {stage} 下不生效：只有 stage 3 才会卸载参数",
     ),
     why: Text::new(
         "In stages below 3, every rank keeps all parameters on its GPU. DeepSpeed reads the section but does not use it.",

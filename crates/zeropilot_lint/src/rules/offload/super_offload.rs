@@ -29,11 +29,11 @@ pub(crate) static RULE: Rule = Rule {
 static WORDING: Wording = Wording {
     message: Text::new(
         "`super_offload` has no effect in ZeRO stage {stage}",
-        "`super_offload` 在 ZeRO stage {stage} 下不起作用",
+        "`super_offload` 在 ZeRO stage {stage} 下不生效",
     ),
     why: Text::new(
-        "Only stage 3 has an optimizer for it; other stages use ordinary CPU offload.",
-        "只有 stage 3 有对应的优化器，其他 stage 用的仍是普通的 CPU 卸载。",
+        "Only stage 3 has a SuperOffload optimizer; other stages use ordinary CPU offload.",
+        "只有 stage 3 有 SuperOffload 优化器，其他 stage 用的仍是普通的 CPU 卸载。",
     ),
     help: Text::new("use stage 3, or remove the key", "改用 stage 3，或删掉这个键"),
 };

@@ -37,7 +37,7 @@ static WORDING: Wording = Wording {
         "`gradient_clipping` 为 {clipping} 时，`super_offload` 在反向期间不做任何更新",
     ),
     why: Text::new(
-        "The norm of all gradients is known only after backward. With clipping, every update on the CPU waits for it, so nothing overlaps with the backward pass.",
+        "The norm of all gradients is known only after backward. With clipping, every update on the CPU waits for this norm, so nothing overlaps with the backward pass.",
         "所有梯度的范数要到反向结束才知道。开启裁剪后，CPU 上的更新都要等它，无法与反向重叠。",
     ),
     help: Text::new(

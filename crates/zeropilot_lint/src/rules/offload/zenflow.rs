@@ -129,7 +129,7 @@ static NOT_A_NUMBER: Wording = Wording {
         "`update_interval` 不是数字时，ZenFlow 会让权重变成 NaN",
     ),
     why: Text::new(
-        "With `auto`, the default, DeepSpeed sets the accumulation steps to 0, and `engine.backward` divides the loss by it. The first step gives infinite gradients.",
+        "With `auto`, the default, DeepSpeed sets the accumulation steps to 0, and `engine.backward` divides the loss by this number. The first step gives infinite gradients.",
         "默认的 `auto` 会把累积步数设为 0，`engine.backward` 再用它除 loss，第一步的梯度就是无穷大。",
     ),
     help: Text::new(

@@ -38,7 +38,7 @@ const LISTED: &str = "def tiled(self, x):\n    return TiledMLP.apply(forward, se
 static WORDING: Wording = Wording {
     message: Text::new(
         "the first backward pass fails: `TiledMLP` does not get the adapters of `{module}`",
-        "第一次反向就会失败：`TiledMLP` 没有拿到 `{module}` 上的适配器",
+        "第一次反向就会失败：`TiledMLP` 没有收到 `{module}` 上的适配器",
     ),
     why: Text::new(
         "For weights that are not in `compute_params`, each tile produces a complete gradient, and ZeRO stages 2 and 3 accept a gradient only once. The run exits with an `AssertionError` (stage 2: \"Gradient computed twice for this partition\").",

@@ -40,11 +40,11 @@ static DROPPED: Wording = Wording {
         "`--{option}` 不生效：accelerate 不会把它传给各个 rank",
     ),
     why: Text::new(
-        "accelerate passes these options on only if its YAML file has a section `parallelism_config` and sets `distributed_type: DEEPSPEED`, without `--use_deepspeed` on the command line. Otherwise the run starts, but ranks share no sequence.",
+        "accelerate passes these options on only with a `parallelism_config` section and `distributed_type: DEEPSPEED` in its YAML file, and without `--use_deepspeed` on the command line. Otherwise, the run starts, but ranks share no sequence.",
         "只有 accelerate 的 YAML 里有 `parallelism_config` 段并写着 `distributed_type: DEEPSPEED`，而且命令行没有 `--use_deepspeed` 时，accelerate 才会传递这些选项。否则训练照样启动，但每个 rank 仍然各自处理完整的序列。",
     ),
     help: Text::new(
-        "add a section `parallelism_config` to the YAML file, or pass `ParallelismConfig(sp_size=…)` in the script",
+        "add a `parallelism_config` section to the YAML file, or pass `ParallelismConfig(sp_size=…)` in the script",
         "把 `parallelism_config` 段写进 YAML，或在脚本里传入 `ParallelismConfig(sp_size=…)`",
     ),
 };
@@ -55,7 +55,7 @@ static REFUSED: Wording = Wording {
         "没有使用 FSDP 时，accelerate 会拒绝 `--use_parallelism_config`",
     ),
     why: Text::new(
-        "The launcher exits with a `ValueError` before anything starts.",
+        "The launcher exits with a `ValueError` before training starts.",
         "启动器在启动训练之前就以 `ValueError` 退出。",
     ),
     help: DROPPED.help,

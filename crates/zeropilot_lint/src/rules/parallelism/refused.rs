@@ -45,11 +45,11 @@ static ATTENTION: Wording = Wording {
         "Ulysses 不支持注意力实现 `{attention}`",
     ),
     why: Text::new(
-        "The run exits with a `ValueError` when it sets up sequence parallelism: `eager` needs a mask that Ulysses does not have, and accelerate rejects `flex_attention` as well.",
+        "The run exits with a `ValueError` when it sets up sequence parallelism. `eager` needs a mask that Ulysses does not have, and accelerate also rejects `flex_attention`.",
         "训练在设置序列并行时以 `ValueError` 退出：`eager` 需要 mask，而 Ulysses 没有；accelerate 也不接受 `flex_attention`。",
     ),
     help: Text::new(
-        "use `flash_attention_2`, `flash_attention_3` or `sdpa`, for the model as well",
+        "use `flash_attention_2`, `flash_attention_3` or `sdpa`, and load the model with the same implementation",
         "改用 `flash_attention_2`、`flash_attention_3` 或 `sdpa`，加载模型时也用同一种",
     ),
 };
@@ -75,7 +75,7 @@ static TENSOR: Wording = Wording {
         "`tensor_parallel.autotp_size` 和 Ulysses 不能一起使用",
     ),
     why: Text::new(
-        "Both group neighboring ranks. Tensor parallelism needs the same tokens on a group, but Ulysses puts different parts of a sequence there: DeepSpeed exits with \"Data inconsistency within the TP group\".",
+        "Both group neighboring ranks. Tensor parallelism needs the same tokens on all ranks of a group, but Ulysses gives each rank a different part of the sequence. DeepSpeed exits with \"Data inconsistency within the TP group\".",
         "两者都用相邻的 rank 分组：张量并行要求组内 token 相同，而 Ulysses 让组内各 rank 处理一条序列的不同部分。DeepSpeed 会以 `Data inconsistency within the TP group` 退出。",
     ),
     help: Text::new(

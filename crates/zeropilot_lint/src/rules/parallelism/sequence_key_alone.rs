@@ -50,12 +50,12 @@ pub(crate) static RULE: Rule = Rule {
 
 static ALONE: Wording = Wording {
     message: Text::new(
-        "DeepSpeed uses `sequence_parallel_size` only to compute the batch size: the key splits no sequence",
+        "DeepSpeed uses `sequence_parallel_size` only to compute the batch size, not to split sequences",
         "DeepSpeed 只用 `sequence_parallel_size` 计算 batch 大小：这个键不会切分序列",
     ),
     why: Text::new(
-        "Ranks share a sequence only if the script registers Ulysses and passes its groups to `deepspeed.initialize`, if accelerate does, or if DeepCompile runs its `autosp` pass. Otherwise, every rank attends over its own full sequence, and memory stays the same.",
-        "只有脚本注册 Ulysses 并把分组传给 `deepspeed.initialize`、由 accelerate 完成这一步，或 DeepCompile 启用 `autosp`，多个 rank 才会共用一条序列。否则每个 rank 仍然计算自己的整条序列，显存也不会减少。",
+        "Ranks share a sequence only if the script or accelerate registers Ulysses and passes its groups to `deepspeed.initialize`, or if DeepCompile runs `autosp`. Otherwise, every rank attends over its own full sequence, and the GPU memory use stays the same.",
+        "只有脚本或 accelerate 注册 Ulysses 并把分组传给 `deepspeed.initialize`，或者 DeepCompile 启用 `autosp`，多个 rank 才会共用一条序列。否则每个 rank 仍然计算自己的整条序列，显存也不会减少。",
     ),
     help: Text::new(
         "call `UlyssesSPAttentionHF.register_with_transformers` and pass its result as `mpu=` to `deepspeed.initialize`",
@@ -65,7 +65,7 @@ static ALONE: Wording = Wording {
 
 static WITHOUT_GROUPS: Wording = Wording {
     message: Text::new(
-        "ranks share no sequence: `deepspeed.initialize` gets no `mpu`, and this key changes only the batch size",
+        "ranks share no sequence: `deepspeed.initialize` gets no `mpu`, so this key affects only batch sizes",
         "序列并行没有生效：`deepspeed.initialize` 没有收到 `mpu`，这个键只影响 batch 大小",
     ),
     why: ALONE.why,

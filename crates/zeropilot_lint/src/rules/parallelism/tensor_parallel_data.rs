@@ -13,7 +13,7 @@ pub(crate) static RULE: Rule = Rule {
     severity: Severity::Error,
     summary: Text::new(
         "ranks of a tensor-parallel group get different samples",
-        "同一个张量并行组内的 rank 拿到了不同的样本",
+        "同一个张量并行组内的 rank 收到了不同的样本",
     ),
     wordings: &[&WORDING],
     sources: &["deepspeedai/DeepSpeed deepspeed/runtime/engine.py, _configure_tensor_parallel_states"],
@@ -36,8 +36,8 @@ pub(crate) static RULE: Rule = Rule {
 
 static WORDING: Wording = Wording {
     message: Text::new(
-        "`DistributedSampler` gives each rank its own samples, but groups of {ranks} ranks need the same ones",
-        "`DistributedSampler` 会给每个 rank 不同的样本，而每 {ranks} 个 rank 必须拿到同一批样本",
+        "`DistributedSampler` gives each rank its own samples, but groups of {ranks} ranks need the same samples",
+        "`DistributedSampler` 会给每个 rank 不同的样本，而每 {ranks} 个 rank 必须使用同一批样本",
     ),
     why: Text::new(
         "The ranks of a tensor-parallel group compute one batch together. DeepSpeed compares their inputs in the first forward pass and exits with \"Data inconsistency within the TP group\".",

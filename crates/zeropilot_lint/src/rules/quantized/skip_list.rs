@@ -58,7 +58,7 @@ static HEAD: Wording = Wording {
         "`llm_int8_skip_modules` 没有列出 `lm_head`，输出层也会被量化",
     ),
     why: Text::new(
-        "The list replaces the default list, which keeps the output layer in 16 bits, instead of extending it.",
+        "The list replaces the default list instead of extending it. The default list keeps the output layer in 16 bits.",
         "这个列表会替换默认列表，而不是追加；默认列表会让输出层保持 16 位。",
     ),
     help: Text::new("add `\"lm_head\"` to the list", "在列表里加上 `\"lm_head\"`"),
