@@ -121,14 +121,14 @@ fn required(front_end: Option<FrontEnd>) -> Vec<Required> {
     ];
     if front_end == Some(FrontEnd::HfTrainer) {
         let reason = Text::new(
-            "The config contains \"auto\", which HF Trainer fills.",
+            "The config contains \"auto\", which the HF Trainer fills in.",
             "配置里有 \"auto\"，由 HF Trainer 填写。",
         );
         required.push(("transformers", reason, "pip install transformers"));
     }
     if matches!(front_end, Some(FrontEnd::HfTrainer | FrontEnd::Accelerate)) {
         let reason = Text::new(
-            "The training framework passes the config to DeepSpeed through accelerate.",
+            "The framework passes the config to DeepSpeed through accelerate.",
             "训练框架通过 accelerate 把配置交给 DeepSpeed。",
         );
         required.push(("accelerate", reason, "pip install accelerate"));
@@ -292,7 +292,7 @@ fn disk_findings(disk: &Disk, found: &mut Vec<Finding>) {
     let problem = match &disk.place {
         Place::Missing => Text::new("does not exist", "不存在"),
         Place::NotADirectory => Text::new("is not a directory", "不是目录"),
-        Place::NotWritable => Text::new("cannot be written to", "不可写"),
+        Place::NotWritable => Text::new("is not writable", "不可写"),
         Place::Ready { space, kind } => {
             if let Some((kind, reason)) = kind.as_deref().and_then(|kind| Some((kind, slow(kind)?)))
             {
@@ -320,16 +320,16 @@ fn disk_findings(disk: &Disk, found: &mut Vec<Finding>) {
 fn slow(kind: &str) -> Option<Text> {
     match kind {
         "tmpfs" | "ramfs" => Some(Text::new(
-            "This file system is in host memory: offload to it saves no host memory.",
+            "This file system is in host memory, so offloading to it saves no host memory.",
             "这个文件系统就在主机内存里，卸载到这里并不节省主机内存。",
         )),
         "nfs" | "nfs4" | "cifs" | "smb3" | "lustre" | "ceph" | "beegfs" | "gpfs" | "fuse.sshfs"
         | "9p" => Some(Text::new(
-            "DeepSpeed reads and writes all optimizer states at every step; over a network, that takes minutes.",
+            "DeepSpeed reads and writes all optimizer states in every step. Over a network, this takes minutes.",
             "DeepSpeed 每一步都要读写全部优化器状态，通过网络读写要花几分钟。",
         )),
         "overlay" => Some(Text::new(
-            "This is the container's own storage layer: it is slow and deleted with the container.",
+            "This is the container's own storage layer. It is slow, and its files are deleted with the container.",
             "这是容器自身的存储层，速度慢，容器删除后数据也会丢失。",
         )),
         _ => None,

@@ -30,16 +30,16 @@ pub(crate) static NO_PYTHON: Wording = wording(
 pub(crate) static NO_PACKAGE: Wording = wording(
     ("`{package}` is not installed for {python}", "{python} 里没有安装 `{package}`"),
     ("{reason}", "{reason}"),
-    ("install it into that environment", "在该环境中安装它"),
+    ("install the package in this environment", "在该环境中安装这个包"),
 );
 
 pub(crate) static SEVERAL_VERSIONS: Wording = wording(
     ("`{package}` is installed several times: {versions}", "`{package}` 装了多个版本：{versions}"),
     (
-        "The order of directories decides which one Python imports, and an incomplete upgrade causes confusing errors.",
-        "Python 导入哪一个取决于目录顺序；升级到一半的环境会出现难以解释的错误。",
+        "The order of directories determines which version Python imports, and an incomplete upgrade causes confusing errors.",
+        "Python 导入哪个版本取决于目录顺序；升级到一半的环境会出现难以解释的错误。",
     ),
-    ("uninstall all of them, then install the version you want", "全部卸载，再安装需要的版本"),
+    ("uninstall all versions, then install the one you want", "全部卸载，再安装需要的版本"),
 );
 
 pub(crate) static NEAREST_ENGINE: Wording = wording(
@@ -49,8 +49,8 @@ pub(crate) static NEAREST_ENGINE: Wording = wording(
     ),
     ("Keys and defaults can differ between the two.", "两者的键和默认值可能不同。"),
     (
-        "read its release notes if a finding looks wrong",
-        "如果某个问题看起来不对，请查看该版本的发布说明",
+        "read the release notes of the installed version if a finding looks wrong",
+        "如果某个问题看起来不对，请查看已安装版本的发布说明",
     ),
 );
 
@@ -73,15 +73,15 @@ pub(crate) static CONFIG_REFUSED: Wording = wording(
         "所有 rank 都会在加载配置时报错退出。",
     ),
     (
-        "`zeropilot check` shows all {count} findings with their places and fixes",
-        "用 `zeropilot check` 查看全部 {count} 个问题的位置和改法",
+        "run `zeropilot check` to see all {count} findings with their locations and fixes",
+        "用 `zeropilot check` 查看全部 {count} 个问题的位置和修复方法",
     ),
 );
 
 pub(crate) static NO_COMPILER: Wording = wording(
     ("no C++ compiler was found", "没有找到 C++ 编译器"),
     (
-        "DeepSpeed compiles {what} at startup and exits with an error if it cannot.",
+        "DeepSpeed compiles {what} at startup and exits with an error if the build fails.",
         "DeepSpeed 会在启动时编译{what}，编译失败就报错退出。",
     ),
     ("install a C++ compiler", "安装 C++ 编译器"),
@@ -93,7 +93,7 @@ pub(crate) static NO_NINJA: Wording = wording(
         "DeepSpeed compiles {what} at startup and raises an error without ninja.",
         "DeepSpeed 会在启动时编译{what}，没有 ninja 就报错。",
     ),
-    ("install it into the training environment", "在训练环境中安装它"),
+    ("install ninja in the training environment", "在训练环境中安装 ninja"),
 );
 
 pub(crate) static NO_NVCC: Wording = wording(
@@ -120,19 +120,19 @@ pub(crate) static NO_LIBAIO: Wording = wording(
 pub(crate) static NO_DRIVER: Wording = wording(
     ("no working NVIDIA driver: {reason}", "没有可用的 NVIDIA 驱动：{reason}"),
     (
-        "Without it, zeropilot cannot list the GPUs and PyTorch cannot use them.",
+        "Without a driver, zeropilot cannot list the GPUs, and PyTorch cannot use them.",
         "没有驱动，zeropilot 无法列出 GPU，PyTorch 也无法使用 GPU。",
     ),
     (
-        "run this on the training machine; start a container with --gpus all",
-        "请在训练机上运行；容器要加 --gpus all 启动",
+        "run this command on the training machine; start a container with --gpus all",
+        "请在训练机上运行此命令；容器要加 --gpus all 启动",
     ),
 );
 
 pub(crate) static NO_GPU: Wording = wording(
     ("the driver lists no GPU", "驱动没有列出任何 GPU"),
     ("This machine cannot train on GPUs.", "本机无法用 GPU 训练。"),
-    ("run this on the training machine", "请在训练机上运行"),
+    ("run this command on the training machine", "请在训练机上运行此命令"),
 );
 
 pub(crate) static HIDDEN_GPUS: Wording = wording(
@@ -141,7 +141,7 @@ pub(crate) static HIDDEN_GPUS: Wording = wording(
         "CUDA_VISIBLE_DEVICES={value}，{count} 张 GPU 只有 {seen} 张可见",
     ),
     ("A run started from this shell uses only these GPUs.", "从这个终端启动的训练只能用这些 GPU。"),
-    ("unset it if you want to use all GPUs", "要用全部 GPU，请取消该环境变量"),
+    ("unset the variable to use all GPUs", "要用全部 GPU，请取消该环境变量"),
 );
 
 pub(crate) static UNKNOWN_GPU: Wording = wording(
@@ -170,7 +170,7 @@ pub(crate) static DIFFERENT_GPUS: Wording = wording(
 
 pub(crate) static LITTLE_RAM: Wording = wording(
     (
-        "the host has {have} of memory, but {ranks} ranks need about {need}",
+        "the host memory is {have}, but {ranks} ranks need about {need}",
         "主机内存只有 {have}，而 {ranks} 个 rank 大约需要 {need}",
     ),
     (
@@ -178,22 +178,22 @@ pub(crate) static LITTLE_RAM: Wording = wording(
         "卸载的状态放在主机内存里，主机内存耗尽时系统会杀掉训练（OOM killer）。",
     ),
     (
-        "offload less, use more hosts, or fewer ranks per host",
+        "offload less, use more hosts, or run fewer ranks per host",
         "减少卸载、增加主机，或减少每台主机的 rank 数",
     ),
 );
 
 pub(crate) static MEMLOCK: Wording = wording(
     (
-        "a process may lock only {limit} of memory (`ulimit -l`)",
+        "a process may lock only {limit} of host memory (`ulimit -l`)",
         "单个进程最多只能锁定 {limit} 主机内存（`ulimit -l`）",
     ),
     (
-        "NVMe offload reads and writes through locked buffers and fails if it cannot lock them.",
+        "NVMe offload reads and writes through pinned memory and fails if it cannot lock this memory.",
         "NVMe 卸载的读写缓冲区必须锁页，无法锁页就会失败。",
     ),
     (
-        "raise it: `ulimit -l unlimited`, `memlock` in /etc/security/limits.conf, or `--ulimit memlock=-1` for a container",
+        "raise the limit: `ulimit -l unlimited`, `memlock` in /etc/security/limits.conf, or `--ulimit memlock=-1` for a container",
         "提高限制：`ulimit -l unlimited`、/etc/security/limits.conf 的 `memlock`，容器用 `--ulimit memlock=-1`",
     ),
 );
@@ -201,8 +201,8 @@ pub(crate) static MEMLOCK: Wording = wording(
 pub(crate) static SMALL_SHM: Wording = wording(
     ("/dev/shm has only {size}", "/dev/shm 只有 {size}"),
     (
-        "NCCL and data loader workers share memory there; if it is too small, the run hangs or fails with a bus error.",
-        "NCCL 和 DataLoader 的 worker 都用它做共享内存，太小会出现 bus error 或卡住。",
+        "NCCL and data loader workers share memory in /dev/shm. If it is too small, the run hangs or fails with a bus error.",
+        "NCCL 和 DataLoader 的 worker 都用 /dev/shm 做共享内存，太小会出现 bus error 或卡住。",
     ),
     (
         "start the container with --shm-size=16g or --ipc=host",
@@ -219,14 +219,14 @@ pub(crate) static FEW_FILES: Wording = wording(
         "Each data loader worker and each checkpoint shard opens a file; the error `Too many open files` appears late in a run.",
         "每个 DataLoader worker 和每个 checkpoint 分片都要打开一个文件，到训练后期才会报 `Too many open files`。",
     ),
-    ("raise it: `ulimit -n 65536`", "提高限制：`ulimit -n 65536`"),
+    ("raise the limit: `ulimit -n 65536`", "提高限制：`ulimit -n 65536`"),
 );
 
 pub(crate) static NO_PATH: Wording = wording(
     ("`nvme_path` {path} {problem}", "`nvme_path` {path} {problem}"),
     (
-        "DeepSpeed creates its swap files there and exits with an error if it cannot.",
-        "DeepSpeed 要在其中创建交换文件，创建失败就报错退出。",
+        "DeepSpeed creates its swap files in this directory and exits with an error if it cannot.",
+        "DeepSpeed 要在这个目录里创建交换文件，创建失败就报错退出。",
     ),
     (
         "create the directory, or give the training user write permission",
@@ -241,7 +241,7 @@ pub(crate) static SLOW_DISK: Wording = wording(
 );
 
 pub(crate) static FULL_DISK: Wording = wording(
-    ("`nvme_path` {path} has {free} free", "`nvme_path` {path} 只剩 {free} 空间"),
+    ("`nvme_path` {path} has only {free} of free space", "`nvme_path` {path} 只剩 {free} 空间"),
     (
         "Optimizer states alone need 12 bytes per parameter of a rank: {free} is enough for {parameters} parameters.",
         "仅优化器状态一项，每个 rank 负责的每个参数就占 12 字节：{free} 只够 {parameters} 个参数。",
@@ -251,7 +251,7 @@ pub(crate) static FULL_DISK: Wording = wording(
 
 pub(crate) static STALE_LOCK: Wording = wording(
     (
-        "no process on this machine holds the lock {path} of PyTorch's extension cache, {minutes} minutes old",
+        "the lock {path} of PyTorch's extension cache is {minutes} minutes old, and no local process holds it",
         "PyTorch 扩展缓存的锁 {path} 已存在 {minutes} 分钟，本机没有进程持有它",
     ),
     (
@@ -259,7 +259,7 @@ pub(crate) static STALE_LOCK: Wording = wording(
         "编译被中途杀掉时会留下这个锁。之后每个需要该扩展的 rank 都会一直等待，而且没有任何提示。",
     ),
     (
-        "if no other machine that shares this directory builds the extension now, remove the lock: `rm {path}`",
+        "unless another machine that shares this directory is building the extension, remove the lock: `rm {path}`",
         "如果共享该目录的其他机器没有正在编译这个扩展，就删除这个锁：`rm {path}`",
     ),
 );
@@ -273,11 +273,11 @@ pub(crate) static KNOWN_DEFECTS: Wording = wording(
         "已安装的版本有 {count} 个已知缺陷，可能影响训练",
     ),
     (
-        "Whether they affect a job depends on its config and script: {ids}.",
+        "Whether these defects affect a job depends on its config and script: {ids}.",
         "是否受影响取决于配置和脚本：{ids}。",
     ),
     (
-        "pass a config to see which of them apply, or read one: `zeropilot advisories {first}`",
-        "给出配置，就能看到其中哪些与它有关；也可以逐个查看：`zeropilot advisories {first}`",
+        "pass a config to see which defects apply, or read about one: `zeropilot advisories {first}`",
+        "指定配置，即可查看其中哪些与它有关；也可以逐个查看：`zeropilot advisories {first}`",
     ),
 );

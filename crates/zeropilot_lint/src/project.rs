@@ -206,7 +206,7 @@ pub fn read(text: &str, file: ProjectFile) -> Result<Option<Project>, Vec<Projec
             let span = error.span().unwrap_or(0..0);
             let problem = ProjectProblem::new(
                 span,
-                Text::new("this is not TOML: {reason}", "不是合法的 TOML：{reason}"),
+                Text::new("this is not valid TOML: {reason}", "不是合法的 TOML：{reason}"),
                 Text::new("correct the syntax", "改正语法"),
             );
             return Err(vec![problem.with("reason", error.message())]);
@@ -269,7 +269,7 @@ impl Reader {
             ),
             None => Text::new("there is no setting `{key}`", "没有 `{key}` 这个设置"),
         };
-        let help = Text::new("settings are {known}", "可用的设置有 {known}");
+        let help = Text::new("use one of these settings: {known}", "可用的设置有 {known}");
         self.problems.push(
             ProjectProblem::new(span, message, help)
                 .with("key", key)
@@ -290,7 +290,7 @@ impl Reader {
         let problem = ProjectProblem::new(
             value.span(),
             Text::new("this must be one of {known}", "只能是 {known} 之一"),
-            Text::new("write one of them, in quotes", "写其中一个，加引号"),
+            Text::new("write one of these values in quotes", "写其中一个值，加引号"),
         );
         self.problems.push(problem.with("known", Argument::Words(names)));
         None
@@ -305,7 +305,7 @@ impl Reader {
         let problem = ProjectProblem::new(
             value.span(),
             Text::new("this is not a DeepSpeed version", "不是 DeepSpeed 的版本号"),
-            Text::new("known versions are {known}", "已知的版本有 {known}"),
+            Text::new("use one of these versions: {known}", "改用以下版本之一：{known}"),
         );
         self.problems.push(problem.with("known", Argument::Words(names)));
         None
@@ -321,7 +321,7 @@ impl Reader {
         self.problems.push(ProjectProblem::new(
             value.span(),
             Text::new("this must be a positive integer", "只能是正整数"),
-            Text::new("write the number of GPUs of the run", "写训练使用的 GPU 总数"),
+            Text::new("write the number of GPUs that the run uses", "写训练使用的 GPU 总数"),
         ));
         None
     }
@@ -331,7 +331,7 @@ impl Reader {
             self.problems.push(ProjectProblem::new(
                 value.span(),
                 Text::new("this must be a list of rule codes", "只能是规则编号的数组"),
-                Text::new("write them as `[\"K05\", \"O\"]`", "写成 `[\"K05\", \"O\"]`"),
+                Text::new("write the codes as `[\"K05\", \"O\"]`", "写成 `[\"K05\", \"O\"]`"),
             ));
             return Vec::new();
         };
@@ -354,8 +354,8 @@ impl Reader {
             None => Text::new("there is no such rule", "没有这条规则"),
         };
         let help = Text::new(
-            "`zeropilot rule --all` lists every rule",
-            "用 `zeropilot rule --all` 可以列出全部规则",
+            "run `zeropilot rule --all` to list every rule",
+            "用 `zeropilot rule --all` 列出全部规则",
         );
         let problem = ProjectProblem::new(value.span(), message, help);
         self.problems.push(problem.with("meant", meant.unwrap_or_default()));
@@ -366,7 +366,7 @@ impl Reader {
         let DeValue::Table(table) = value.get_ref() else {
             let example = Text::new(
                 "write, for example, `\"tests/*.json\" = [\"K01\"]`",
-                "例如 `\"tests/*.json\" = [\"K01\"]`",
+                "参照 `\"tests/*.json\" = [\"K01\"]` 的写法",
             );
             return self.no_table(value, example);
         };
@@ -431,7 +431,7 @@ impl Reader {
             self.problems.push(ProjectProblem::new(
                 value.span(),
                 Text::new("this must be a list of file name patterns", "只能是文件名模式的数组"),
-                Text::new("write them as `[\"vendor/**\"]`", "写成 `[\"vendor/**\"]`"),
+                Text::new("write the patterns as `[\"vendor/**\"]`", "写成 `[\"vendor/**\"]`"),
             ));
             return Vec::new();
         };

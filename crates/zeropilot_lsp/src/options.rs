@@ -54,7 +54,7 @@ impl Options {
             }
         }
         if wishes.world_size == Some(0) {
-            refused.push("zeropilot: worldSize: a run has at least one rank".to_owned());
+            refused.push("zeropilot: worldSize must be at least 1".to_owned());
         } else if wishes.world_size.is_some() {
             self.settings.world_size = wishes.world_size;
         }

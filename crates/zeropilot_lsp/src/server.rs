@@ -88,7 +88,7 @@ fn answer(session: &Session, request: Request) -> Response {
         "textDocument/hover" => with(params, |params| session.hover(&params)),
         "textDocument/completion" => with(params, |params| session.completion(&params)),
         "textDocument/codeAction" => with(params, |params| session.code_action(&params)),
-        _ => Err((ErrorCode::MethodNotFound, format!("zeropilot does not serve {method}"))),
+        _ => Err((ErrorCode::MethodNotFound, format!("zeropilot does not support {method}"))),
     };
     match answered {
         Ok(result) => Response::new_ok(id, result),

@@ -114,7 +114,7 @@ pub enum SyntaxErrorKind {
         limit: usize,
     },
     /// A byte-order mark with nothing after it: a blank Hjson file is `{}` only without the mark.
-    #[error("the file contains nothing but a byte-order mark")]
+    #[error("the file contains only a byte-order mark")]
     NothingAfterByteOrderMark,
     /// JSON: the file has nothing but white space.
     #[error("the file is empty")]
@@ -129,7 +129,7 @@ pub enum SyntaxErrorKind {
         close: char,
     },
     /// JSON: two entries without a comma between them.
-    #[error("a comma is missing before this")]
+    #[error("a comma is missing before this value")]
     MissingComma,
     /// JSON: a bracket closes a brace or the other way round.
     #[error("found '{found}' where '{expected}' was expected")]

@@ -194,7 +194,7 @@ impl Kind {
             Self::SilentlyWrong => Text::new("silently wrong", "结果错误且不报错"),
             Self::Crash => Text::new("crash", "报错退出"),
             Self::Hang => Text::new("hang", "卡住"),
-            Self::Memory => Text::new("more memory", "多占显存"),
+            Self::Memory => Text::new("more GPU memory", "多占显存"),
             Self::Slower => Text::new("slower", "变慢"),
         }
     }

@@ -201,10 +201,9 @@ pub(crate) fn fault(kind: &SyntaxErrorKind) -> Argument {
             "nested too deeply for Python's parser",
             "嵌套太深，超过了 Python 解析器的上限",
         ),
-        Kind::NothingAfterByteOrderMark => Text::new(
-            "the file contains nothing but a byte-order mark",
-            "文件里除了 BOM 什么也没有",
-        ),
+        Kind::NothingAfterByteOrderMark => {
+            Text::new("the file contains only a byte-order mark", "文件里只有 BOM")
+        }
         Kind::EmptyDocument => Text::new("the file is empty", "文件是空的"),
         Kind::ByteOrderMark => {
             Text::new("the file starts with a byte-order mark", "文件以 BOM 开头")
