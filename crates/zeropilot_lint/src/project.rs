@@ -529,6 +529,6 @@ mod tests {
         assert_eq!(problem("front-end = \"trainer\"").0, "\"trainer\"");
         assert_eq!(problem("deepspeed-version = 19").0, "19");
         assert_eq!(problem("per-file-ignores = { \"[\" = [] }").0, "\"[\"");
-        assert!(problem("a = ").1.starts_with("this is not TOML"), "{:?}", problem("a = "));
+        assert!(problem("a = ").1.starts_with("this is not valid TOML"), "{:?}", problem("a = "));
     }
 }

@@ -78,7 +78,7 @@ static SMALLER_THAN_WORLD: Wording = Wording {
         "`train_batch_size` 是全局 batch，即所有 rank 在一次参数更新中用到的样本总数，分到每个 rank 是 {train} // {world} = 0，DeepSpeed 启动时报错。",
     ),
     help: Text::new(
-        "for {train} samples per GPU, write {train} × {world} = {suggested}, or use `train_micro_batch_size_per_gpu`, which does not depend on the number of ranks",
+        "for {train} samples per GPU, write {train} × {world} = {suggested}, or use `train_micro_batch_size_per_gpu`, which works for any number of ranks",
         "若想每卡 {train} 条，应写 {train} × {world} = {suggested}；或改用与 rank 数无关的 `train_micro_batch_size_per_gpu`",
     ),
 };

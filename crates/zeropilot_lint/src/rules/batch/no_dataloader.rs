@@ -72,7 +72,7 @@ static WITHOUT_SIZE: Wording = Wording {
         "传给 `prepare` 的 dataloader 没有 `batch_size`",
     ),
     why: Text::new(
-        "accelerate reads the micro-batch size from `batch_size` and raises a `ValueError` if it is `None`, as with a loader built from a batch sampler.",
+        "accelerate reads the micro-batch size from `batch_size` and raises a `ValueError` if it is `None`. A loader with a batch sampler has no `batch_size`.",
         "accelerate 要从 `batch_size` 读出 micro batch；它为 `None` 时（例如由 batch sampler 构造的 loader）会抛 `ValueError`。",
     ),
     help: Text::new("write the number in the config", "在配置里直接写数字"),

@@ -39,7 +39,7 @@ static QUOTED: Wording = Wording {
 static UNQUOTED: Wording = Wording {
     message: QUOTED.message,
     why: Text::new(
-        "DeepSpeed reads the file as Hjson, where an unquoted word starts a string that runs to the end of the line. DeepSpeed compares this string with a number and raises a `TypeError`.",
+        "DeepSpeed reads the file as Hjson, where an unquoted word starts a string that includes the rest of the line. DeepSpeed compares this string with a number and raises a `TypeError`.",
         "DeepSpeed 按 Hjson 读取文件，没加引号的词一直到行尾都算字符串；把它与数字比较时抛 `TypeError`。",
     ),
     help: Text::new(

@@ -105,8 +105,8 @@ static FP8: Wording = Wording {
         "DeepSpeed 按 `fp16`、`bf16` 或 `torch_autocast` 指定的精度训练，这一段不生效，也没有提示。fp8 矩阵乘法由模型里的层提供。",
     ),
     help: Text::new(
-        "remove the section and enable `bf16`; for fp8, set `mixed_precision: fp8` in accelerate, which wraps the model with Transformer Engine, or use fp8 layers in the model",
-        "删掉这一段并打开 `bf16`；要用 fp8，可在 accelerate 里设置 `mixed_precision: fp8`（用 Transformer Engine 包装模型），或在模型里使用 fp8 的层",
+        "remove the section and enable `bf16`; for fp8, use fp8 layers in the model, or accelerate with `mixed_precision: fp8`, which uses Transformer Engine",
+        "删掉这一段并打开 `bf16`；要用 fp8，可在模型里使用 fp8 的层，或在 accelerate 里设置 `mixed_precision: fp8`（使用 Transformer Engine）",
     ),
 };
 

@@ -52,7 +52,7 @@ static UNQUOTED: Wording = Wording {
         "`{path}` 应为{expected}，而不是字符串 \"{value}\"",
     ),
     why: Text::new(
-        "DeepSpeed reads the file as Hjson. There, an unquoted word that is not a JSON value starts a string that runs to the end of the line and includes a comma.",
+        "DeepSpeed reads the file as Hjson. An unquoted word that is not a JSON value then starts a string that includes the rest of the line, even a comma.",
         "DeepSpeed 按 Hjson 读取文件：没加引号、又不是 JSON 值的内容一直到行尾都算字符串，连逗号也算在内。",
     ),
     help: Text::new(

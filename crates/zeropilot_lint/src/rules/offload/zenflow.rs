@@ -114,7 +114,7 @@ static NO_PARAMETERS: Wording = Wording {
         "在 ZeRO stage {stage} 下，`zenflow` 需要 `optimizer.params`",
     ),
     why: Text::new(
-        "In stages 1 and 2, ZenFlow creates a second optimizer from these parameters. Without them, DeepSpeed exits with `TypeError: … argument after ** must be a mapping, not NoneType`, even if the script passes its own optimizer.",
+        "In stages 1 and 2, ZenFlow creates a second optimizer from these parameters. Without them, DeepSpeed exits with `TypeError: … argument after ** must be a mapping, not NoneType`. This also applies if the script passes its own optimizer.",
         "在 stage 1 和 2 下，ZenFlow 用这些参数再建一个优化器；缺少时 DeepSpeed 报错退出：`TypeError: … argument after ** must be a mapping, not NoneType`。脚本自带优化器时也一样。",
     ),
     help: Text::new(

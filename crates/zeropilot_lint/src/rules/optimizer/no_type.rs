@@ -38,7 +38,7 @@ static ALONE: Wording = Wording {
         "`optimizer` 里没有 `type`：DeepSpeed 不会据此创建优化器",
     ),
     why: Text::new(
-        "Without a `type`, the section has no effect. If the script passes no optimizer either, ZeRO stages 1 and 2 raise an error at startup, and the other stages fail at the first step.",
+        "Without a `type`, the section has no effect. If the script passes no optimizer either, ZeRO stages 1 and 2 fail at startup, and the other stages fail at the first step.",
         "没有 `type`，这一段就不生效。如果脚本也没有传优化器，stage 1/2 启动时报错，其余 stage 在第一步报错。",
     ),
     help: Text::new(

@@ -40,7 +40,7 @@ static DROPPED: Wording = Wording {
         "`--{option}` 不生效：accelerate 不会把它传给各个 rank",
     ),
     why: Text::new(
-        "accelerate passes these options on only with a `parallelism_config` section and `distributed_type: DEEPSPEED` in its YAML file, and without `--use_deepspeed` on the command line. Otherwise, the run starts, but ranks share no sequence.",
+        "accelerate passes these options on only if its YAML file has a `parallelism_config` section and `distributed_type: DEEPSPEED`. In addition, the command line must not contain `--use_deepspeed`. Otherwise, the run starts, but ranks share no sequence.",
         "只有 accelerate 的 YAML 里有 `parallelism_config` 段并写着 `distributed_type: DEEPSPEED`，而且命令行没有 `--use_deepspeed` 时，accelerate 才会传递这些选项。否则训练照样启动，但每个 rank 仍然各自处理完整的序列。",
     ),
     help: Text::new(

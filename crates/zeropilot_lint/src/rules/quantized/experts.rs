@@ -50,8 +50,8 @@ static WORDING: Wording = Wording {
         "在 transformers 5 里，一层的所有专家合成一个三维参数；bitsandbytes 只量化线性层，而大部分权重都在专家里。",
     ),
     help: Text::new(
-        "plan for 16-bit experts: use LoRA without quantization under ZeRO stage 3, or a dense model; transformers 4 still quantizes the experts of most text models",
-        "按 16 位专家规划显存：在 ZeRO stage 3 下用不量化的 LoRA，或换用稠密模型；transformers 4 仍会量化多数文本模型的专家",
+        "use LoRA without quantization in ZeRO stage 3, or a dense model; transformers 4 still quantizes the experts of most text models",
+        "在 ZeRO stage 3 下用不量化的 LoRA，或换用稠密模型；transformers 4 仍会量化多数文本模型的专家",
     ),
 };
 
