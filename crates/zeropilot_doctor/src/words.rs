@@ -47,7 +47,7 @@ pub(crate) static NEAREST_ENGINE: Wording = wording(
         "zeropilot has no data for DeepSpeed {version} and uses the nearest version, {nearest}",
         "zeropilot 没有 DeepSpeed {version} 的数据，按最接近的 {nearest} 判断",
     ),
-    ("Keys and defaults can differ between the two.", "两者的键和默认值可能不同。"),
+    ("Keys and defaults can differ between the two versions.", "两个版本的键和默认值可能不同。"),
     (
         "read the release notes of the installed version if a finding looks wrong",
         "如果某个问题看起来不对，请查看已安装版本的发布说明",
@@ -140,8 +140,11 @@ pub(crate) static HIDDEN_GPUS: Wording = wording(
         "CUDA_VISIBLE_DEVICES={value} makes only {seen} of {count} GPUs visible",
         "CUDA_VISIBLE_DEVICES={value}，{count} 张 GPU 只有 {seen} 张可见",
     ),
-    ("A run started from this shell uses only these GPUs.", "从这个终端启动的训练只能用这些 GPU。"),
-    ("unset the variable to use all GPUs", "要用全部 GPU，请取消该环境变量"),
+    (
+        "A run started from this shell uses only the visible GPUs.",
+        "从这个终端启动的训练只能用可见的 GPU。",
+    ),
+    ("unset the variable to use all GPUs", "要用全部 GPU，请取消设置该环境变量"),
 );
 
 pub(crate) static UNKNOWN_GPU: Wording = wording(
@@ -160,11 +163,11 @@ pub(crate) static DIFFERENT_GPUS: Wording = wording(
     ("the GPU models differ: {names}", "GPU 型号不一致：{names}"),
     (
         "ZeRO gives every rank the same share, so the GPU with the least memory and the slowest GPU set the limits.",
-        "ZeRO 给每个 rank 分配的份额相同，因此上限取决于显存最小的卡和速度最慢的卡。",
+        "ZeRO 给每个 rank 分配的份额相同，因此上限取决于显存最小的 GPU 和速度最慢的 GPU。",
     ),
     (
         "select GPUs of one model with CUDA_VISIBLE_DEVICES",
-        "用 CUDA_VISIBLE_DEVICES 选出型号相同的卡",
+        "用 CUDA_VISIBLE_DEVICES 选出型号相同的 GPU",
     ),
 );
 
@@ -174,7 +177,7 @@ pub(crate) static LITTLE_RAM: Wording = wording(
         "主机内存只有 {have}，而 {ranks} 个 rank 大约需要 {need}",
     ),
     (
-        "Offloaded states are in host memory; when it is full, the system kills the run (OOM killer).",
+        "Offloaded states are in host memory; when host memory is full, the system kills the run (OOM killer).",
         "卸载的状态放在主机内存里，主机内存耗尽时系统会杀掉训练（OOM killer）。",
     ),
     (

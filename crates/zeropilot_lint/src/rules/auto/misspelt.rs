@@ -44,7 +44,7 @@ static WORDING: Wording = Wording {
 /// Words the finding.
 pub(crate) fn found(model: &Model, path: &[String], member: &Member) -> Diagnostic {
     let meant = suggest(&member.key, model.fields.iter().map(Field::key));
-    let title = Text::new("rename it to `{meant}`", "改名为 `{meant}`");
+    let title = Text::new("rename the key to `{meant}`", "改名为 `{meant}`");
     let fix = meant.as_ref().map(|meant| Fix::guess(title, vec![rename(member.key_span, meant)]));
     Diagnostic::new(&RULE, &WORDING, KeyPath(path.to_vec()), member.key_span)
         .with("nearest", did_you_mean(meant.as_deref()))

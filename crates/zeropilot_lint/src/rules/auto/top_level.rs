@@ -37,7 +37,7 @@ static REFUSED: Wording = Wording {
         "`\"auto\"` 是 HF Trainer 和 accelerate 的占位符，由它们按训练参数替换。这个文件不由它们读取，DeepSpeed 遇到这个字符串就会报错。",
     ),
     help: Text::new(
-        "write the number; or, if the HF Trainer or accelerate reads this file, check it for that framework",
+        "write the number; or, if the HF Trainer or accelerate reads this file, check the file for that framework",
         "写成具体数值；如果这个文件其实由 HF Trainer 或 accelerate 读取，请按对应的训练框架检查",
     ),
 };

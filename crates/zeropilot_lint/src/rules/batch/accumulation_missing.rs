@@ -19,7 +19,7 @@ pub(crate) static RULE: Rule = Rule {
     name: "accumulation-missing",
     group: Group::Batch,
     severity: Severity::Warning,
-    summary: Text::new("the script sets gradient accumulation, the config does not", "脚本设置了梯度累积，配置里却没写"),
+    summary: Text::new("the script sets gradient accumulation, but the config does not", "脚本设置了梯度累积，配置里却没写"),
     wordings: &[&WORDING, &TRAINER],
     sources: &[
         "huggingface/accelerate#3369",
@@ -70,8 +70,8 @@ static TRAINER: Wording = Wording {
         "脚本要累积 {steps} 步，但配置里没有 `gradient_accumulation_steps`",
     ),
     why: Text::new(
-        "With accelerate 1.8 or newer, the HF Trainer sets the accumulation boundary itself, and training is not affected. With an older accelerate, DeepSpeed updates the weights after every micro-batch.",
-        "accelerate 1.8 及以上版本里，HF Trainer 自己设定累积边界，训练结果不变。更旧的 accelerate 下，DeepSpeed 每个 micro batch 都会更新一次参数。",
+        "With accelerate 1.8 or later, the HF Trainer sets the accumulation boundary itself, and training is not affected. With an older accelerate, DeepSpeed updates the weights after every micro-batch.",
+        "使用 accelerate 1.8 及以上版本时，HF Trainer 自己设定累积边界，训练结果不变。使用更旧的 accelerate 时，DeepSpeed 每个 micro batch 都会更新一次参数。",
     ),
     help: WORDING.help,
 };

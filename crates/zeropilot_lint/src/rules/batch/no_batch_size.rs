@@ -62,7 +62,7 @@ static UNSAID: Wording = Wording {
         "DeepSpeed 本身、HF Trainer 和 accelerate 都不接受这个配置。PyTorch Lightning 或自己的脚本可能在 DeepSpeed 读取之前补上 batch 大小，而 zeropilot 不知道这个文件由哪个训练框架读取。",
     ),
     help: Text::new(
-        "add `train_micro_batch_size_per_gpu` unless the script does; name the framework that reads the file with `--front-end`",
+        "add `train_micro_batch_size_per_gpu` unless the script adds it; use `--front-end` to name the framework that reads the file",
         "如果脚本不会补，就加上 `train_micro_batch_size_per_gpu`；也可以用 `--front-end` 指明由哪个训练框架读取",
     ),
 };
@@ -86,8 +86,8 @@ static FILLED_BY_FRONT_END: Wording = Wording {
         "训练框架只替换写成 `\"auto\"` 的键；没写的键不会补上，DeepSpeed 启动时报错。",
     ),
     help: Text::new(
-        "add both keys with the value `\"auto\"`; the training arguments then fill them in",
-        "把这两个键加上并写成 `\"auto\"`，由训练参数来填",
+        "add both keys with the value `\"auto\"`; the framework then fills them in from the training arguments",
+        "把这两个键加上并写成 `\"auto\"`，由训练框架按训练参数填写",
     ),
 };
 
@@ -101,8 +101,8 @@ static EMPTY: Wording = Wording {
         "DeepSpeed 把空文件当作没有任何键的配置，启动时报错。",
     ),
     help: Text::new(
-        "check that this is the right file; `zeropilot new` writes a config",
-        "先确认指定的文件是否正确；可以用 `zeropilot new` 生成一份配置",
+        "check that this is the right file, or create a config with `zeropilot new`",
+        "确认指定的文件是否正确，或用 `zeropilot new` 生成一份配置",
     ),
 };
 
@@ -129,8 +129,10 @@ pub(crate) fn explain(problem: &Problem, subject: &Subject<'_>) -> Diagnostic {
         .filter(|key| subject.root.get(key).is_none())
         .map(|key| (key, "\"auto\""))
         .collect();
-    let title =
-        Text::new("add the batch keys as `\"auto\"`", "加上 batch 相关的键，值写 `\"auto\"`");
+    let title = Text::new(
+        "add the batch keys with the value `\"auto\"`",
+        "加上 batch 相关的键，值写 `\"auto\"`",
+    );
     let fix =
         insert_members(subject, subject.root, &missing).map(|edit| Fix::safe(title, vec![edit]));
     told(&FILLED_BY_FRONT_END, Severity::Error).fix(fix)

@@ -10,7 +10,7 @@ pub(crate) static RULE: Rule = Rule {
     name: "batch-not-computable",
     group: Group::Batch,
     severity: Severity::Error,
-    summary: Text::new("the batch arithmetic raises an error", "计算 batch 大小时会报错"),
+    summary: Text::new("the computation of the batch sizes fails", "计算 batch 大小时会报错"),
     wordings: &[&WORDING],
     sources: &[],
     examples: &[
@@ -27,7 +27,7 @@ static WORDING: Wording = Wording {
         "DeepSpeed 由 `{key}` = {value} 算不出 batch 大小",
     ),
     why: Text::new(
-        "DeepSpeed divides these numbers when it loads the config and fails, for example with a division by zero.",
+        "DeepSpeed divides by these numbers when it loads the config and fails, for example with a division by zero.",
         "DeepSpeed 加载配置时会用这些数做除法，因而报错，例如除以 0。",
     ),
     help: Text::new(

@@ -78,10 +78,10 @@ static REMAINDER: Wording = Wording {
 static OTHER: Wording = Wording {
     message: Text::new(
         "the product of the batch sizes is wrong for {ranks}: {given}",
-        "几个 batch 大小的乘积对不上：{ranks}，{given}",
+        "{ranks} 时，几个 batch 大小的乘积不正确：{given}",
     ),
     why: Text::new(
-        "DeepSpeed requires `train_batch_size` = `train_micro_batch_size_per_gpu` × `gradient_accumulation_steps` × ranks, exactly.",
+        "DeepSpeed requires exactly `train_batch_size` = `train_micro_batch_size_per_gpu` × `gradient_accumulation_steps` × ranks.",
         "DeepSpeed 要求 `train_batch_size` = `train_micro_batch_size_per_gpu` × `gradient_accumulation_steps` × rank 数，必须严格相等。",
     ),
     help: Text::new(

@@ -30,7 +30,7 @@ pub(crate) static RULE: Rule = Rule {
 static WORDING: Wording = Wording {
     message: Text::new(
         "`contiguous_memory_optimization` needs `partition_activations`, which is off",
-        "`contiguous_memory_optimization` 需要 `partition_activations`，而它没有开",
+        "`contiguous_memory_optimization` 需要 `partition_activations`，而后者没有开启",
     ),
     why: Text::new(
         "DeepSpeed lays out the buffers for partitioned activations. Without them, configuring gradient checkpointing fails, unless the model code passes `partition_activations` itself.",

@@ -43,7 +43,7 @@ static CLIPPING: Wording = Wording {
         "`compute_grad_norm` 为 false，但梯度按 {clipping} 裁剪，需要用到范数",
     ),
     why: Text::new(
-        "The ZeRO optimizer raises an error at startup unless `gradient_clipping` is 0. In DeepSpeed {version}, its default is 1.0.",
+        "The ZeRO optimizer raises an error at startup unless `gradient_clipping` is 0. In DeepSpeed {version}, the default of this key is 1.0.",
         "除非 `gradient_clipping` 为 0，否则创建 ZeRO 优化器时会报错。在 DeepSpeed {version} 里，它的默认值是 1.0。",
     ),
     help: Text::new(
@@ -58,8 +58,8 @@ static OFFLOAD: Wording = Wording {
         "`compute_grad_norm` 为 false 时不能用 `offload_optimizer`",
     ),
     why: Text::new(
-        "The ZeRO optimizer does not support both together and raises an error at startup.",
-        "ZeRO 优化器不支持两者同时使用，启动时报错。",
+        "The ZeRO optimizer does not support this combination and raises an error at startup.",
+        "ZeRO 优化器不支持这种组合，启动时报错。",
     ),
     help: Text::new(
         "remove `compute_grad_norm` or `offload_optimizer`",
@@ -73,8 +73,8 @@ static BF16: Wording = Wording {
         "`compute_grad_norm` 为 false 时，stage 1 不能在 bf16 下用 fp32 累积梯度",
     ),
     why: Text::new(
-        "Stage 1 then uses the BF16 optimizer, which always computes the norm. DeepSpeed exits with a `ValueError` when it starts.",
-        "此时 stage 1 使用 BF16 优化器，它总要计算范数。DeepSpeed 启动时以 `ValueError` 退出。",
+        "For fp32 accumulation in bf16, stage 1 uses the BF16 optimizer, which always computes the norm. DeepSpeed exits with a `ValueError` at startup.",
+        "bf16 下用 fp32 累积梯度时，stage 1 使用 BF16 优化器，它总要计算范数。DeepSpeed 启动时以 `ValueError` 退出。",
     ),
     help: Text::new(
         "remove `compute_grad_norm`, or `data_types.grad_accum_dtype`",

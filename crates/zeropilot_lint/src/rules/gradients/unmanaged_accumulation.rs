@@ -59,8 +59,8 @@ static COMPILED: Wording = Wording {
         "`managed_gradient_accumulation` 为 false 时不能用 DeepCompile",
     ),
     why: Text::new(
-        "DeepSpeed checks this when it starts and exits with an `AssertionError`.",
-        "DeepSpeed 启动时检查，不满足就以 `AssertionError` 退出。",
+        "DeepSpeed rejects this combination at startup and exits with an `AssertionError`.",
+        "DeepSpeed 启动时会拒绝这种组合，以 `AssertionError` 退出。",
     ),
     help: Text::new("remove one of the two keys", "删掉这两个键中的一个"),
 };

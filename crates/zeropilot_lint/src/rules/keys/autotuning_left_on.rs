@@ -36,7 +36,7 @@ pub(crate) static RULE: Rule = Rule {
 static WORDING: Wording = Wording {
     message: Text::new(
         "unless `deepspeed --autotuning` starts it, the run exits in step {step} with exit code 0",
-        "不用 `deepspeed --autotuning` 启动的话，训练会在第 {step} 步退出，退出码是 0",
+        "如果不用 `deepspeed --autotuning` 启动，训练会在第 {step} 步退出，退出码是 0",
     ),
     why: Text::new(
         "With `autotuning` enabled, DeepSpeed treats every run as an experiment. It measures until `end_profile_step` and then exits as if the run had succeeded.",

@@ -16,7 +16,7 @@ pub(crate) static RULE: Rule = Rule {
     group: Group::Keys,
     severity: Severity::Note,
     summary: Text::new(
-        "DeepCompile does nothing without `engine.compile()`",
+        "DeepCompile has no effect without `engine.compile()`",
         "不调用 `engine.compile()`，DeepCompile 不生效",
     ),
     wordings: &[&NOT_COMPILED, &NOT_REDUCED, &NOT_AVERAGED],
@@ -52,8 +52,8 @@ static NOT_COMPILED: Wording = Wording {
         "脚本调用 `engine.compile()` 之前，DeepCompile 不会编译任何东西",
     ),
     why: Text::new(
-        "`deepspeed.initialize` reads the key and compiles nothing. Without the call, training runs as if the key were not set.",
-        "`deepspeed.initialize` 只读取这个键，并不编译；不调用的话，训练与没有设置这个键时一样。",
+        "`deepspeed.initialize` reads the key and compiles nothing. Without a call of `engine.compile()`, training runs as if the key were not set.",
+        "`deepspeed.initialize` 只读取这个键，并不编译；不调用 `engine.compile()` 时，训练与没有设置这个键时一样。",
     ),
     help: Text::new(
         "call `engine.compile()` after `deepspeed.initialize`; with accelerate, set `dynamo_backend`; with the HF Trainer, pass `torch_compile=True`",

@@ -37,8 +37,8 @@ pub(crate) static RULE: Rule = Rule {
 static MOVED: Wording = Wording {
     message: Text::new("`{key}` is deprecated; use `{new}`", "`{key}` 已弃用，请改用 `{new}`"),
     why: Text::new(
-        "DeepSpeed {version} still converts the key and logs a warning. Once a later version removes the key, the section rejects it as unknown.",
-        "DeepSpeed {version} 仍会转换这个键，并在日志里警告；以后的版本移除它之后，会因为键未知而报错。",
+        "DeepSpeed {version} still converts the key and logs a warning. Once a later version removes the key, DeepSpeed rejects it as unknown.",
+        "DeepSpeed {version} 仍会转换这个键，并在日志里警告；以后的版本移除之后，DeepSpeed 会把它当作未知的键而报错。",
     ),
     help: Text::new("write `{replacement}`", "改写为 `{replacement}`"),
 };
@@ -54,7 +54,7 @@ static NO_EFFECT: Wording = Wording {
     ),
     help: Text::new(
         "set the option inside {new}, where it takes effect, and remove this key",
-        "在 {new} 里设置对应的选项才会生效；删掉这个键",
+        "在 {new} 里设置对应的选项（写在那里才生效），并删掉这个键",
     ),
 };
 

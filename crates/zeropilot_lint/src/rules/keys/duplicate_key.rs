@@ -41,7 +41,7 @@ static REFUSED: Wording = Wording {
         "DeepSpeed rejects a file with duplicate keys.",
         "DeepSpeed 不接受含有重复键的文件。",
     ),
-    help: Text::new("keep only one of the two entries", "只保留一个"),
+    help: Text::new("keep only one of the two entries", "两处只保留一处"),
 };
 
 static LAST_WINS: Wording = Wording {
@@ -112,7 +112,7 @@ fn fix(duplicate: &DuplicateKey<'_>, object: &Node, subject: &Subject<'_>) -> Op
     let edit = remove_member(subject, object, first.key_span)?;
     Some(Fix {
         title: Text::new(
-            "remove the first one, which Python discards",
+            "remove the first entry, which Python discards",
             "删掉第一个（Python 会丢弃它）",
         ),
         safety: if is_same { Safety::Safe } else { Safety::Unsafe },

@@ -95,7 +95,7 @@ fn fix(error: &SyntaxError, text: &str) -> Option<Fix> {
             (Text::new("remove the comment", "去掉这条注释"), Edit::new(error.span, ""))
         }
         SyntaxErrorKind::PythonLiteral { json } => {
-            (Text::new("write it as JSON", "改成 JSON 的写法"), Edit::new(error.span, *json))
+            (Text::new("write this as JSON", "改成 JSON 的写法"), Edit::new(error.span, *json))
         }
         _ => return None,
     };
@@ -178,7 +178,7 @@ pub(crate) fn fault(kind: &SyntaxErrorKind) -> Argument {
                 *character,
             );
         }
-        Kind::MissingColon { .. } => Text::new("`:` expected after the key", "键后面缺少 `:`"),
+        Kind::MissingColon { .. } => Text::new("`:` is missing after the key", "键后面缺少 `:`"),
         Kind::PunctuatorWhereValueExpected { character } => {
             return with(
                 Text::new(

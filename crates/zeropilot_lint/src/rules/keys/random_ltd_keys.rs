@@ -29,8 +29,8 @@ pub(crate) static RULE: Rule = Rule {
 static WORDING: Wording = Wording {
     message: Text::new("`random_ltd` needs `{missing}`", "`random_ltd` 需要 `{missing}`"),
     why: Text::new(
-        "DeepSpeed reads these keys at startup, has no defaults for them, and exits with a `KeyError` if one is missing.",
-        "DeepSpeed 启动时直接读取这些键，没有默认值，缺少就以 `KeyError` 退出。",
+        "DeepSpeed reads the required keys at startup, has no defaults for them, and exits with a `KeyError` if one is missing.",
+        "DeepSpeed 启动时直接读取必需的键，它们没有默认值，缺少就以 `KeyError` 退出。",
     ),
     help: Text::new(
         "add `{missing}` to `data_efficiency.data_routing.random_ltd`, or set its `enabled` to false",

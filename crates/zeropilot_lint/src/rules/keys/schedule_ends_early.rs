@@ -29,9 +29,9 @@ static WORDING: Wording = Wording {
     ),
     why: Text::new(
         "DeepSpeed checks that the schedule does not end before it starts and rejects the config.",
-        "DeepSpeed 会检查结束步不早于开始步，否则报错。",
+        "DeepSpeed 会检查结束步和开始步；结束步更早就报错。",
     ),
-    help: Text::new("set the end to the start or later", "让结束步不小于开始步"),
+    help: Text::new("set the end step to the start step or later", "让结束步不小于开始步"),
 };
 
 /// Words the refusal.

@@ -34,7 +34,7 @@ static WORDING: Wording = Wording {
     ),
     why: Text::new(
         "After each step, DeepSpeed computes the step number modulo this value. The config loads without an error; the first step fails.",
-        "每步结束时，DeepSpeed 用步数对它取余。加载配置时不报错，第一步才报错。",
+        "每步结束时，DeepSpeed 用步数对这个值取余。加载配置时不报错，第一步才报错。",
     ),
     help: Text::new(
         "write a positive integer; use a large one to print nothing",

@@ -15,7 +15,7 @@ pub(crate) static RULE: Rule = Rule {
     group: Group::Keys,
     severity: Severity::Error,
     summary: Text::new(
-        "tensor-parallel sizes that do not fit, or a stage that does not support tensor parallelism",
+        "tensor-parallel sizes that do not match, or a stage that does not support tensor parallelism",
         "张量并行度不匹配，或所用的 stage 不支持张量并行",
     ),
     wordings: &[&TWO_SIZES, &REMAINDER, &STAGE_3],
@@ -31,7 +31,7 @@ static TWO_SIZES: Wording = Wording {
         "`tp_size` 是 {tp}，而 `autotp_size` 是 {autotp}",
     ),
     why: Text::new(
-        "DeepSpeed compares the two when it starts and exits with a `ValueError` if they differ.",
+        "DeepSpeed compares the two sizes at startup and exits with a `ValueError` if they differ.",
         "DeepSpeed 启动时比较这两个数，不同就以 `ValueError` 退出。",
     ),
     help: Text::new(

@@ -11,7 +11,7 @@ pub(crate) static RULE: Rule = Rule {
     name: "timers-left-on",
     group: Group::Keys,
     severity: Severity::Note,
-    summary: Text::new("timers or loggers are left on", "计时或日志开关没有关"),
+    summary: Text::new("timers or loggers are left on", "计时或日志开关没有关闭"),
     wordings: &[&TIMERS, &MEMORY, &COMMUNICATION],
     sources: &[],
     examples: &[
@@ -38,7 +38,7 @@ static TIMERS: Wording = Wording {
 
 static MEMORY: Wording = Wording {
     message: Text::new(
-        "`{path}` collects garbage and prints memory several times per micro-step",
+        "`{path}` runs garbage collection and prints memory use several times per micro-step",
         "`{path}` 在每个 micro step 里多次做垃圾回收并打印显存占用",
     ),
     why: Text::new(

@@ -57,7 +57,7 @@ static TOP_LEVEL: Wording = Wording {
         "`{key}` 应该写在顶层，而不是 `{section}` 里",
     ),
     why: UNKNOWN.why,
-    help: Text::new("move it out of `{section}`", "把它移出 `{section}`"),
+    help: Text::new("move the key out of `{section}`", "把这个键移出 `{section}`"),
 };
 
 static REMARK: Wording = Wording {
@@ -101,7 +101,7 @@ fn fix(problem: &Problem, nearest: Option<&str>, subject: &Subject<'_>) -> Optio
     if let Some(nearest) = nearest
         && object.get(nearest).is_none()
     {
-        let title = Text::new("rename it to `{meant}`", "改名为 `{meant}`");
+        let title = Text::new("rename the key to `{meant}`", "改名为 `{meant}`");
         return Some(Fix::guess(title, vec![rename(member.key_span, nearest)]));
     }
     let edit = remove_member(subject, object, member.key_span)?;

@@ -228,7 +228,7 @@ fn found(
     let is_taken = meant.as_ref().is_some_and(|meant| {
         subject.node(section).is_some_and(|object| object.get(meant).is_some())
     });
-    let title = Text::new("rename it to `{meant}`", "改名为 `{meant}`");
+    let title = Text::new("rename the key to `{meant}`", "改名为 `{meant}`");
     let fix = meant
         .as_ref()
         .filter(|_| !is_taken)

@@ -36,8 +36,8 @@ static WORDING: Wording = Wording {
         "DeepSpeed 只在 `{home}` 里读取这个键。写在这里不生效，也没有提示。",
     ),
     help: Text::new(
-        "move it into `{home}`, or remove it if you do not need it",
-        "把它移到 `{home}` 里；不需要就删掉",
+        "move the key into `{home}`, or remove it if you do not need it",
+        "把这个键移到 `{home}` 里；不需要就删掉",
     ),
 };
 
@@ -94,7 +94,7 @@ pub(crate) fn found(
     member: &Member,
     home: String,
 ) -> Diagnostic {
-    let title = Text::new("move it into `{home}`", "移到 `{home}` 里");
+    let title = Text::new("move the key into `{home}`", "移到 `{home}` 里");
     let fix = movement(subject, member, &home).map(|edits| Fix::guess(title, edits));
     Diagnostic::new(&RULE, &WORDING, path, member.key_span).with("home", home).fix(fix)
 }

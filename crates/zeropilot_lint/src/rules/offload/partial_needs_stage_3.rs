@@ -35,7 +35,7 @@ static WORDING: Wording = Wording {
     ),
     help: Text::new(
         "use stage 3, or remove `ratio` to offload all optimizer states",
-        "改用 stage 3，或删掉 `ratio` 全部卸载",
+        "改用 stage 3，或删掉 `ratio`，把优化器状态全部卸载",
     ),
 };
 

@@ -38,7 +38,7 @@ static WORDING: Wording = Wording {
     ),
     why: Text::new(
         "The norm of all gradients is known only after backward. With clipping, every update on the CPU waits for this norm, so nothing overlaps with the backward pass.",
-        "所有梯度的范数要到反向结束才知道。开启裁剪后，CPU 上的更新都要等它，无法与反向重叠。",
+        "所有梯度的范数要到反向结束才知道。开启裁剪后，CPU 上的更新都要等这个范数，无法与反向重叠。",
     ),
     help: Text::new(
         "set `gradient_clipping` to 0 if training is stable without it, or expect the speed of ordinary CPU offload",

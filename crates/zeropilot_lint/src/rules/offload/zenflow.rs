@@ -69,8 +69,8 @@ static OVERWRITTEN: Wording = Wording {
         "`select_interval` 写数字时，`select_strategy` 必须是 `step` 或 `epoch`",
     ),
     why: Text::new(
-        "With the strategy `auto`, DeepSpeed sets the interval itself. It raises its warning as an exception, which ends the run.",
-        "策略为 `auto` 时由 DeepSpeed 决定间隔；它把警告当作异常抛出，训练就此结束。",
+        "With the strategy `auto`, DeepSpeed sets the interval itself. If you write a number, DeepSpeed raises a warning as an exception, and the run ends.",
+        "策略为 `auto` 时由 DeepSpeed 决定间隔；如果写了数字，DeepSpeed 会把警告当作异常抛出，训练就此结束。",
     ),
     help: Text::new(
         "add `\"select_strategy\": \"step\"`, or remove `select_interval`",
@@ -84,8 +84,8 @@ static OPEN: Wording = Wording {
         "`select_strategy` 为 `{strategy}` 时，`select_interval` 必须是数字",
     ),
     why: Text::new(
-        "Only the strategy `auto` sets the interval itself. DeepSpeed checks this at startup and exits.",
-        "只有策略 `auto` 会自动选择间隔；DeepSpeed 启动时检查，不满足就退出。",
+        "Only the strategy `auto` sets the interval itself. With another strategy and no number, DeepSpeed exits at startup.",
+        "只有策略 `auto` 会自动选择间隔；其他策略没有写数字时，DeepSpeed 启动就退出。",
     ),
     help: Text::new(
         "add `\"select_interval\": 4`, or another number",
@@ -133,7 +133,7 @@ static NOT_A_NUMBER: Wording = Wording {
         "默认的 `auto` 会把累积步数设为 0，`engine.backward` 再用它除 loss，第一步的梯度就是无穷大。",
     ),
     help: Text::new(
-        "add `\"update_interval\": 4`, or another number; it replaces `gradient_accumulation_steps`",
+        "add `\"update_interval\": 4`, or another number; this key replaces `gradient_accumulation_steps`",
         "加上 `\"update_interval\": 4` 或其他数字；它会取代 `gradient_accumulation_steps`",
     ),
 };
@@ -171,8 +171,8 @@ static NO_OVERLAP: Wording = Wording {
         "在 ZeRO stage {stage} 下，ZenFlow 的 `offload` 需要 `overlap_comm`",
     ),
     why: Text::new(
-        "DeepSpeed checks this at startup and exits. Below stage 3, `overlap_comm` is off by default.",
-        "DeepSpeed 启动时检查，不满足就退出。stage 3 以下 `overlap_comm` 默认关闭。",
+        "DeepSpeed exits at startup if `overlap_comm` is off. Below stage 3, it is off by default.",
+        "`overlap_comm` 关闭时，DeepSpeed 启动就退出。stage 3 以下，它默认关闭。",
     ),
     help: Text::new(
         "add `\"overlap_comm\": true` to `zero_optimization`, or remove ZenFlow's `offload`",

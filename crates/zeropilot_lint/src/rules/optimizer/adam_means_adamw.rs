@@ -40,15 +40,15 @@ pub(crate) static RULE: Rule = Rule {
 static WORDING: Wording = Wording {
     message: Text::new(
         "`Adam` with `weight_decay` {decay} trains as AdamW: the decay is decoupled",
-        "`Adam` 加 `weight_decay` {decay} 实际按 AdamW 训练：权重衰减是解耦的",
+        "`Adam` 与 `weight_decay` {decay} 一起使用时，实际按 AdamW 训练：权重衰减是解耦的",
     ),
     why: Text::new(
-        "Whatever the type is called, DeepSpeed turns `adam_w_mode` on unless the config sets it.",
+        "Regardless of the type name, DeepSpeed turns `adam_w_mode` on unless the config sets it.",
         "不管类型写成什么，只要没写 `adam_w_mode`，DeepSpeed 就默认开启它。",
     ),
     help: Text::new(
         "write `AdamW` if you want decoupled weight decay, or `\"adam_w_mode\": false` for L2 regularization",
-        "若确实要解耦的衰减，类型写 `AdamW`；若要 L2 正则，写 `\"adam_w_mode\": false`",
+        "要解耦的权重衰减，类型写 `AdamW`；要 L2 正则化，写 `\"adam_w_mode\": false`",
     ),
 };
 

@@ -32,8 +32,8 @@ static WORDING: Wording = Wording {
         "`{name}` 需要动态 loss scale，而 `loss_scale` 固定为 {scale}",
     ),
     why: Text::new(
-        "DeepSpeed checks this when it creates the engine and exits with an error.",
-        "DeepSpeed 创建 engine 时会检查，不满足就报错退出。",
+        "DeepSpeed checks the loss scale when it creates the engine and exits with an error.",
+        "DeepSpeed 创建 engine 时会检查 loss scale，不是动态的就报错退出。",
     ),
     help: Text::new("write `\"loss_scale\": 0`", "写成 `\"loss_scale\": 0`"),
 };

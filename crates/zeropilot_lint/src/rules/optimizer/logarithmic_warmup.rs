@@ -38,8 +38,8 @@ static WORDING: Wording = Wording {
         "`warmup_type` 不是 `linear` 时，`{name}` 的 warmup 按对数曲线上升",
     ),
     why: Text::new(
-        "A logarithmic warmup reaches half of the peak after the square root of the warmup steps: 32 of 1000.",
-        "使用对数 warmup 时，只需 warmup 步数的平方根那么多步，学习率就达到峰值的一半：1000 步里只要 32 步。",
+        "A logarithmic warmup of N steps reaches half of the peak after √N steps: 32 of 1000.",
+        "N 步的对数 warmup 在第 √N 步就达到峰值的一半：1000 步里只要 32 步。",
     ),
     help: Text::new(
         "add `\"warmup_type\": \"linear\"` for a linear warmup, or `\"log\"` if you want a logarithmic one",

@@ -38,8 +38,8 @@ static WORDING: Wording = Wording {
         "创建优化器时，DeepSpeed 会检查这个参数并报错。",
     ),
     help: Text::new(
-        "remove it here and add `\"gradient_clipping\": {value}` at the top level",
-        "从这里删掉，在顶层写 `\"gradient_clipping\": {value}`",
+        "remove the parameter here and add `\"gradient_clipping\": {value}` at the top level",
+        "从这里删掉这个参数，在顶层写 `\"gradient_clipping\": {value}`",
     ),
 };
 
@@ -62,11 +62,11 @@ pub(crate) fn check(subject: &Subject<'_>, found: &mut Vec<Diagnostic>) {
     };
     let title = if is_set {
         Text::new(
-            "remove it; `gradient_clipping` is already set",
-            "删掉它；`gradient_clipping` 已经写了",
+            "remove `max_grad_norm`; `gradient_clipping` is already set",
+            "删掉 `max_grad_norm`；`gradient_clipping` 已经设置",
         )
     } else {
-        Text::new("move it to `gradient_clipping`", "移到顶层的 `gradient_clipping`")
+        Text::new("move the value to `gradient_clipping`", "移到顶层的 `gradient_clipping`")
     };
     found.push(
         at_member(&RULE, &WORDING, &path, member)

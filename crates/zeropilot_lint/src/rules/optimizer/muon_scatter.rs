@@ -53,7 +53,7 @@ static WORDING: Wording = Wording {
     ),
     why: Text::new(
         "Muon orthogonalizes whole gradients, but after a reduce-scatter, no rank has a whole gradient. DeepSpeed raises an error at startup.",
-        "Muon 要对完整的梯度做正交化，而 reduce-scatter 之后没有哪个 rank 有完整梯度，DeepSpeed 启动时会报错。",
+        "Muon 要对完整的梯度做正交化，而 reduce-scatter 之后没有任何 rank 保有完整梯度，DeepSpeed 启动时会报错。",
     ),
     help: Text::new(
         "add `\"reduce_scatter\": false` to `zero_optimization`, or use stage 1 or 2",

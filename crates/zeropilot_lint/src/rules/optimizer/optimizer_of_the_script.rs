@@ -47,7 +47,7 @@ pub(crate) static RULE: Rule = Rule {
 
 static SECTION: Wording = Wording {
     message: Text::new(
-        "`optim` `{wanted}` has no effect: the config creates `{name}`",
+        "`optim` `{wanted}` has no effect: the config uses `{name}`",
         "脚本的 `optim` `{wanted}` 不生效：配置里用的是 `{name}`",
     ),
     why: Text::new(

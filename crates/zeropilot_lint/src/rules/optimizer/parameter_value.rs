@@ -75,10 +75,13 @@ static BETAS: Wording = Wording {
         "`{path}` 有 {count} 个数，Adam 需要两个",
     ),
     why: Text::new(
-        "Adam keeps running means of the gradients and of their squares, with one beta for each. The run exits with an error when Adam reads them.",
+        "Adam keeps running means of the gradients and of their squares, with one beta for each. The run exits with an error when Adam reads the betas.",
         "Adam 要计算梯度的滑动平均和梯度平方的滑动平均，各用一个 beta。个数不对，Adam 读取时就会报错退出。",
     ),
-    help: Text::new("write both, such as `[0.9, 0.999]`", "两个都写，例如 `[0.9, 0.999]`"),
+    help: Text::new(
+        "write both betas, such as `[0.9, 0.999]`",
+        "两个 beta 都写，例如 `[0.9, 0.999]`",
+    ),
 };
 
 static RANGE: Wording = Wording {
@@ -90,7 +93,7 @@ static RANGE: Wording = Wording {
         "PyTorch accepts a learning rate of 0 or more, and betas from 0 up to but not including 1. For any other value, it raises a `ValueError`.",
         "PyTorch 要求学习率不小于 0，beta 在 0 到 1 之间（不含 1），否则以 `ValueError` 退出。",
     ),
-    help: Text::new("write a number in that range", "改成范围内的数"),
+    help: Text::new("write a number in the valid range", "改成范围内的数"),
 };
 
 pub(crate) fn check(subject: &Subject<'_>, found: &mut Vec<Diagnostic>) {

@@ -48,7 +48,10 @@ static OTHER: Wording = Wording {
         "`{name}` sets the learning rate of every step between `warmup_min_lr` and `warmup_max_lr` and overwrites the optimizer's `lr`.",
         "`{name}` 每一步都把学习率设在 `warmup_min_lr` 和 `warmup_max_lr` 之间，优化器的 `lr` 会被覆盖。",
     ),
-    help: Text::new("write the same number in both places", "两处写成同一个值"),
+    help: Text::new(
+        "write the same number for `lr` and `warmup_max_lr`",
+        "把 `lr` 和 `warmup_max_lr` 写成同一个值",
+    ),
 };
 
 static DEFAULT: Wording = Wording {

@@ -42,7 +42,7 @@ static WORDING: Wording = Wording {
         "PyTorch 的调度器 `{name}` 不接受 DeepSpeed 包装后的优化器",
     ),
     why: Text::new(
-        "With ZeRO, fp16 or bf16, DeepSpeed passes its own optimizer to the scheduler, which is not a `torch.optim.Optimizer`. The run exits with a `TypeError`.",
+        "With ZeRO, fp16 or bf16, DeepSpeed passes the scheduler its own optimizer, which is not a `torch.optim.Optimizer`. The run exits with a `TypeError`.",
         "使用 ZeRO、fp16 或 bf16 时，DeepSpeed 把自己的优化器交给调度器，而这个优化器不是 `torch.optim.Optimizer`，训练以 `TypeError` 退出。",
     ),
     help: Text::new(

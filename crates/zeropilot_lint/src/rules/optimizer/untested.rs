@@ -50,8 +50,8 @@ static WORDING: Wording = Wording {
         "除非 `zero_allow_untested_optimizer` 为 true，否则 ZeRO 不接受 `{name}`",
     ),
     why: Text::new(
-        "DeepSpeed tested ZeRO with Adam, AdamW, Adagrad, Lion and (in newer versions) Muon. With any other optimizer, it exits unless this key is true.",
-        "DeepSpeed 与 ZeRO 一起测试过的优化器有 Adam、AdamW、Adagrad、Lion 和（较新版本里的）Muon；其他优化器必须把这个键设为 true，否则直接退出。",
+        "DeepSpeed tested ZeRO with Adam, AdamW, Adagrad, Lion and (in newer versions) Muon. With any other optimizer, it exits unless `zero_allow_untested_optimizer` is true.",
+        "DeepSpeed 测试过可与 ZeRO 一起使用的优化器有 Adam、AdamW、Adagrad、Lion 和（较新版本里的）Muon；使用其他优化器时，必须把 `zero_allow_untested_optimizer` 设为 true，否则直接退出。",
     ),
     help: Text::new(
         "add `\"zero_allow_untested_optimizer\": true`, or use one of the tested optimizers",

@@ -12,7 +12,7 @@ pub(crate) static RULE: Rule = Rule {
     group: Group::Gradients,
     severity: Severity::Error,
     summary: Text::new(
-        "`TiledMLP` misses the adapters of the layers that it tiles",
+        "`TiledMLP` does not get the adapters of the layers that it tiles",
         "`TiledMLP` 漏掉了被分块的层上的 LoRA 适配器",
     ),
     wordings: &[&WORDING],
