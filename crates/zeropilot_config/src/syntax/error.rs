@@ -79,7 +79,7 @@ pub enum SyntaxErrorKind {
         character: char,
     },
     /// A key is not followed by a colon.
-    #[error("':' expected after the key")]
+    #[error("':' is missing after the key")]
     MissingColon {
         /// What follows instead; nothing at the end of the text.
         found: Option<char>,
