@@ -41,7 +41,7 @@ pub(crate) static RULE: Rule = Rule {
 static WORDING: Wording = Wording {
     message: Text::new(
         "`managed_gradient_accumulation: false` does not work with `overlap_comm` in ZeRO stage {stage}",
-        "ZeRO stage {stage} 下，`managed_gradient_accumulation` 为 false 时不能开 `overlap_comm`",
+        "ZeRO stage {stage} 下，`managed_gradient_accumulation: false` 不能与 `overlap_comm` 一起使用",
     ),
     why: Text::new(
         "Only stages that partition gradients can overlap communication while the script decides when to step. DeepSpeed raises an error at startup.",
@@ -56,7 +56,7 @@ static WORDING: Wording = Wording {
 static COMPILED: Wording = Wording {
     message: Text::new(
         "`managed_gradient_accumulation: false` does not work with DeepCompile",
-        "`managed_gradient_accumulation` 为 false 时不能用 DeepCompile",
+        "`managed_gradient_accumulation: false` 不能与 DeepCompile 一起使用",
     ),
     why: Text::new(
         "DeepSpeed rejects this combination at startup and exits with an `AssertionError`.",
