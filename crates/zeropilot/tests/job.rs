@@ -238,7 +238,8 @@ engine, _, _, _ = deepspeed.initialize(model=model, config=config, optimizer=tor
     assert_eq!(code, 1);
     assert!(stdout.contains("t.py:3:"), "{stdout}");
     assert!(
-        stdout.contains("t.py:4:5: warning K01 DeepSpeed does not read the key `zero_optimisation`"),
+        stdout
+            .contains("t.py:4:5: warning K01 DeepSpeed does not read the key `zero_optimisation`"),
         "{stdout}"
     );
     let open = script.replace("7,", "size,");
