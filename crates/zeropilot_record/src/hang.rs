@@ -44,6 +44,9 @@ pub struct RanksAt {
     /// The collective they wait in, such as `all_reduce`.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub collective: Option<String>,
+    /// The collective that they called and that has not finished, where only PyTorch's flight recorder shows it.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub pending: Option<String>,
     /// What they were doing, if the stack tells.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub activity: Option<Activity>,
@@ -106,6 +109,26 @@ pub enum HangReason {
     },
     /// Ranks are in none of the collectives that the others wait in.
     Elsewhere,
+    /// PyTorch's flight recorder holds no such call of some ranks, while the others wait in it.
+    NotCalled {
+        /// The process group.
+        group: String,
+        /// Which call of the group it is.
+        call: u64,
+        /// The collective.
+        operation: String,
+    },
+    /// PyTorch's flight recorder holds another collective of some ranks, or one of other shapes, as the same call.
+    OtherCall {
+        /// The process group.
+        group: String,
+        /// Which call of the group it is.
+        call: u64,
+        /// The collective that most ranks called, with its shapes where ranks must agree on them.
+        operation: String,
+        /// What the others called.
+        other: String,
+    },
     /// All ranks of this machine wait in the same collective.
     AllWait,
 }

@@ -4,6 +4,7 @@
 //! put into groups that stand at the same place, and the groups are compared from the outermost function inwards: where
 //! their ways part, the lines around it say why.
 
+mod calls;
 mod known;
 mod source;
 
@@ -13,7 +14,7 @@ use zeropilot_lint::job::is_of_one_rank;
 use zeropilot_record::{Activity, HangReason, RanksAt};
 
 use self::source::Source;
-use crate::stacks::{Frame, Stack, Stood, Thread};
+use crate::stacks::{Calls, Frame, Stack, Stood, Thread};
 
 /// What was found out about a hang.
 #[derive(Debug, Clone, Default)]
@@ -35,7 +36,7 @@ struct Group<'a> {
 
 impl Group<'_> {
     fn is_waiting(&self) -> bool {
-        self.at.collective.is_some()
+        self.at.collective.is_some() || self.at.pending.is_some()
     }
 
     fn has_stack(&self) -> bool {
@@ -107,7 +108,13 @@ fn at(one: &Stood, directory: Option<&Path>) -> RanksAt {
     let innermost = main.frames.first();
     let innermost =
         innermost.map(|frame| format!("{} ({})", frame.function, shown(frame, directory)));
-    RanksAt { ranks, collective, activity, place, innermost, kernel: None, no_stack: None }
+    // Who waits for something else is not held up by a collective that runs beside it.
+    let is_held_up = !matches!(activity, Some(Activity::Data | Activity::Building));
+    let pending = one.calls.as_ref().and_then(Calls::pending);
+    let pending = pending.filter(|_| collective.is_none() && is_held_up);
+    let pending = pending.map(|call| call.operation.clone());
+    let (kernel, no_stack) = (None, None);
+    RanksAt { ranks, collective, pending, activity, place, innermost, kernel, no_stack }
 }
 
 /// The innermost function of the training program.
@@ -169,15 +176,17 @@ fn judge(
         return (all(&elsewhere), elsewhere_reason);
     }
     if waiting.is_empty() {
-        // On GPUs a rank shows no collective while it waits for the device.
+        // On GPUs a rank shows no collective while it waits for the device, and its recorder may be off.
         let reason = elsewhere_reason.filter(|reason| *reason == HangReason::Data);
         return (smallest(groups).unwrap_or_default(), reason);
     }
-    let first = &groups[0].at.collective;
-    let is_same = groups.iter().all(|group| group.at.collective == *first);
+    let first = (&groups[0].at.collective, &groups[0].at.pending);
+    let is_same = groups.iter().all(|group| (&group.at.collective, &group.at.pending) == first);
+    let recorded = calls::compare(stood);
     // The same collective may be called at several places; a rank elsewhere may be what they lack.
     if groups.len() == 1 || (is_same && !is_whole) {
-        return (Vec::new(), (stood.len() > 1).then_some(HangReason::AllWait));
+        let all_wait = (Vec::new(), (stood.len() > 1).then_some(HangReason::AllWait));
+        return recorded.unwrap_or(all_wait);
     }
     if let Some((group, reason)) = one_rank(groups, directory) {
         return (group.at.ranks.clone(), Some(reason));
@@ -187,6 +196,9 @@ fn judge(
     }
     let partitions_weights = groups.iter().any(|group| group.partitions_weights);
     let skip = common_skip(groups, directory);
+    if let Some(recorded) = recorded.filter(|_| skip.is_none() && !partitions_weights) {
+        return recorded;
+    }
     let rule = match skip {
         Some(_) => Some("H13"),
         None => partitions_weights.then_some("H09"),

@@ -1,6 +1,7 @@
 //! Where ranks stand when nothing moves: their Python stacks, which they write themselves by a [`Handler`] or py-spy reads,
-//! and otherwise what the kernel says.
+//! the collectives that PyTorch recorded, and otherwise what the kernel says.
 
+mod flight_recorder;
 mod frame;
 mod handler;
 mod py_spy;
@@ -11,6 +12,7 @@ use std::time::Duration;
 
 use zeropilot_record::NoStack;
 
+pub(crate) use self::flight_recorder::{Call, Calls};
 pub(crate) use self::frame::{Frame, Stack, Thread};
 pub(crate) use self::handler::Handler;
 use crate::process::{Process, Rank, children};
@@ -22,6 +24,9 @@ const AT_ONCE: Duration = Duration::from_millis(500);
 /// Children of a rank that are looked at.
 const CHILDREN: usize = 16;
 
+/// Calls of each process group that are written down.
+const WRITTEN_CALLS: usize = 20;
+
 /// Where a rank stands.
 #[derive(Debug, Clone)]
 pub(crate) struct Stood {
@@ -32,6 +37,8 @@ pub(crate) struct Stood {
     pub(crate) children: Vec<Stack>,
     /// The state of the process and the function of the kernel it waits in.
     pub(crate) kernel: String,
+    /// The collectives that it called, where PyTorch's flight recorder is on.
+    pub(crate) calls: Option<Calls>,
 }
 
 /// Looks where ranks stand, and writes it into a directory. Children are asked only of ranks for which `wants` says so.
@@ -47,10 +54,11 @@ pub(crate) fn collect(
         .map(|rank| (rank.process, rank.process.pid))
         .collect();
     let answers = handler.map(|handler| handler.ask(&asked, PATIENCE)).unwrap_or_default();
-    let answered = |pid: i32| {
-        let position = asked.iter().position(|(process, _)| process.pid == pid)?;
-        answers.get(position)?.clone()
-    };
+    let processes: Vec<Process> = asked.iter().map(|(process, _)| *process).collect();
+    let calls = handler.map(|handler| handler.ask_calls(&processes, PATIENCE)).unwrap_or_default();
+    let position = |pid: i32| asked.iter().position(|(process, _)| process.pid == pid);
+    let answered = |pid: i32| answers.get(position(pid)?)?.clone();
+    let called = |pid: i32| calls.get(position(pid)?)?.clone();
     let stand = |rank: &Rank| {
         let pid = rank.process.pid;
         let mut stack = answered(pid).map_or_else(|| py_spy::ask(pid), Ok);
@@ -59,7 +67,8 @@ pub(crate) fn collect(
         }
         let is_wanted = stack.as_ref().is_ok_and(&wants);
         let children = if is_wanted { of_children(pid, handler) } else { Vec::new() };
-        Stood { rank: rank.rank, process: rank.process, stack, children, kernel: kernel(rank) }
+        let (kernel, calls) = (kernel(rank), called(pid));
+        Stood { rank: rank.rank, process: rank.process, stack, children, kernel, calls }
     };
     let stood: Vec<Stood> = ranks.iter().map(stand).collect();
     write(&stood, directory);
@@ -76,7 +85,7 @@ pub(crate) fn answers(ranks: &[Rank], handler: &Handler) -> Vec<Stood> {
             stack.resolve(&directory);
         }
         let (rank, process, kernel) = (rank.rank, rank.process, String::new());
-        Stood { rank, process, stack, children: Vec::new(), kernel }
+        Stood { rank, process, stack, children: Vec::new(), kernel, calls: None }
     };
     ranks.iter().zip(answers).map(stand).collect()
 }
@@ -112,6 +121,15 @@ fn write(stood: &[Stood], directory: &Path) {
         match &one.stack {
             Ok(stack) => text.push_str(&format!("\n{stack}")),
             Err(why) => text.push_str(&format!("no Python stack: {why:?}\n")),
+        }
+        for (group, calls) in one.calls.iter().flat_map(|calls| &calls.groups) {
+            for (number, call) in calls.iter().rev().take(WRITTEN_CALLS).rev() {
+                let state = if call.is_finished { "finished" } else { "pending" };
+                text.push_str(&format!(
+                    "{group} {number}: {} {:?} {state}\n",
+                    call.operation, call.shapes
+                ));
+            }
         }
         for child in &one.children {
             text.push_str(&format!("child process\n{child}"));

@@ -439,7 +439,7 @@ pub(super) const OPTIONS: &[(&[&str], &str, &str)] = &[
     (
         &["run"],
         "no_stack_handler",
-        "卡住时不让各 rank 写出 Python 调用栈（通过 PYTHONPATH 注册的 `faulthandler` 处理函数）",
+        "卡住时不让各 rank 写出 Python 调用栈和集合通信记录（zeropilot 通过 PYTHONPATH 加入处理函数）",
     ),
     (&["run"], "grace", "要求进程结束后，等多久再强制杀死"),
     (&["run"], "checkpoints", "训练程序写 checkpoint 的目录；默认取它的 --output_dir 或 --save"),

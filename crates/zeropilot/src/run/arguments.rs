@@ -71,7 +71,7 @@ pub(crate) struct RunArguments {
     /// Every 5 seconds, find the rank that the others wait for from the Python stacks of the ranks, and report it
     #[arg(long, conflicts_with = "no_stack_handler")]
     pub(crate) find_stragglers: bool,
-    /// Do not let ranks write their Python stacks during a hang (a `faulthandler` hook that zeropilot installs through PYTHONPATH)
+    /// Do not let ranks write their Python stacks and collectives during a hang (hooks that zeropilot installs through PYTHONPATH)
     #[arg(long)]
     pub(crate) no_stack_handler: bool,
     /// Time between asking processes to stop and killing them

@@ -328,6 +328,7 @@ fn ranks_at() -> RanksAt {
     RanksAt {
         ranks: vec![0],
         collective: Some("barrier".to_owned()),
+        pending: Some("all_reduce".to_owned()),
         activity: Some(Activity::Saving),
         place: Some("train.py:75".to_owned()),
         innermost: Some("barrier (…/torch/distributed/distributed_c10d.py:5356)".to_owned()),

@@ -117,6 +117,22 @@ class Training:
             if step == WRONG and self.is_last:
                 time.sleep(3600)  # HERE sleep
 
+    def ahead(self) -> None:
+        """As on GPUs: the call returns at once, and the rank waits where its stack shows no collective."""
+        for step, words in self.loader():
+            self.step(step, words)
+            if step == WRONG:
+                work = None if self.is_last else dist.all_reduce(torch.ones(8), async_op=True)
+                while work is None or not work.is_completed():
+                    time.sleep(0.1)  # HERE ahead
+
+    def group(self) -> None:
+        other = dist.new_group()
+        for step, words in self.loader():
+            self.step(step, words)
+            if step == WRONG:
+                dist.all_reduce(torch.ones(8), group=other if self.is_last else None)  # HERE group
+
     def build(self) -> None:
         for step, words in self.loader():
             self.step(step, words)

@@ -173,6 +173,29 @@ fn a_rank_that_sleeps_with_and_without_the_handler() {
 }
 
 #[test]
+fn a_collective_that_only_the_flight_recorder_shows() {
+    let Some(home) = zeropilot_oracle::home() else { return };
+    let hang = Hang::of(&home, "ahead", 2, 3);
+    hang.assert_rank(0, "ahead", None);
+    assert_eq!(hang.rank(0)["pending"], "all_reduce");
+    hang.assert_reason(&[2], "elsewhere");
+    let printed = hang.job.printed();
+    assert!(printed.contains("ranks 0, 1 wait for all_reduce to finish"), "{printed}");
+}
+
+#[test]
+fn the_same_collective_in_another_process_group() {
+    let Some(home) = zeropilot_oracle::home() else { return };
+    let hang = Hang::of(&home, "group", 2, 3);
+    hang.assert_rank(2, "group", Some("all_reduce"));
+    let reason = hang.assert_reason(&[2], "not_called");
+    assert_eq!(
+        (&reason["group"], &reason["operation"]),
+        (&json!("default_pg"), &json!("all_reduce"))
+    );
+}
+
+#[test]
 fn a_lock_that_a_killed_build_left() {
     let Some(home) = zeropilot_oracle::home() else { return };
     let job = Job::with_config(&home, &config(2)).running(program());

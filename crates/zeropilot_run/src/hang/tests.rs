@@ -1,7 +1,9 @@
+use std::collections::BTreeMap;
 use std::fs;
 
 use super::*;
 use crate::process::Process;
+use crate::stacks::Call;
 
 const DISTRIBUTED: &str = "/v/site-packages/torch/distributed/distributed_c10d.py";
 const ENGINE: &str = "/v/site-packages/deepspeed/runtime/engine.py";
@@ -39,6 +41,7 @@ fn rank(rank: u32, program: &str, line: u32, called: &[(&str, &str)]) -> Stood {
         stack: Ok(Stack { threads: vec![Thread { frames }] }),
         children: Vec::new(),
         kernel: String::new(),
+        calls: None,
     }
 }
 
@@ -203,4 +206,58 @@ fn without_a_stack_nobody_is_accused() {
     let found = program.explain(&[rank(0, &program.path(), 4, &REDUCE), unknown]);
     assert_eq!((found.odd, found.reason), (vec![], None));
     assert_eq!(found.stood[1].kernel.as_deref(), Some("D nfs_wait"));
+}
+
+/// The calls of a rank in a group, of which the last have not finished.
+fn calls(group: &str, finished: &[&str], pending: &[&str]) -> Calls {
+    let call = |operation: &&str, is_finished| Call {
+        operation: (*operation).to_owned(),
+        shapes: vec![vec![8]],
+        is_finished,
+    };
+    let finished = finished.iter().map(|operation| call(operation, true));
+    let made = finished.chain(pending.iter().map(|operation| call(operation, false)));
+    Calls { groups: BTreeMap::from([(group.to_owned(), (1..).zip(made).collect())]) }
+}
+
+#[test]
+fn who_waits_is_found_where_only_the_flight_recorder_shows_it() {
+    let program = Program::new(PROGRAM);
+    let path = program.path();
+    let at = |number, pending: &[&str]| Stood {
+        calls: Some(calls("default_pg", &["broadcast"], pending)),
+        ..rank(number, &path, 4, &[])
+    };
+    let found = program.explain(&[at(0, &["all_reduce"]), at(1, &[]), at(2, &["all_reduce"])]);
+    assert_eq!((found.odd, found.reason), (vec![1], Some(HangReason::Elsewhere)));
+    let pending: Vec<_> = found.stood.iter().map(|at| at.pending.as_deref()).collect();
+    assert_eq!(pending, [Some("all_reduce"), None]);
+}
+
+#[test]
+fn ranks_at_the_same_place_in_different_calls_are_told_apart() {
+    let program = Program::new(PROGRAM);
+    let path = program.path();
+    let at = |number, calls| Stood { calls: Some(calls), ..rank(number, &path, 4, &REDUCE) };
+    let reduce = |number| at(number, calls("default_pg", &["broadcast"], &["all_reduce"]));
+
+    let found = program.explain(&[reduce(0), reduce(1)]);
+    assert_eq!((found.odd, found.reason), (Vec::new(), Some(HangReason::AllWait)));
+
+    let other = at(2, calls("default_pg", &["broadcast"], &["all_gather"]));
+    let found = program.explain(&[reduce(0), other, reduce(1)]);
+    let reason = HangReason::OtherCall {
+        group: "default_pg".to_owned(),
+        call: 2,
+        operation: "all_reduce [8]".to_owned(),
+        other: "all_gather [8]".to_owned(),
+    };
+    assert_eq!((found.odd, found.reason), (vec![2], Some(reason)));
+
+    let mut elsewhere = calls("default_pg", &["broadcast"], &[]);
+    elsewhere.groups.extend(calls("tensor_parallel", &[], &["all_reduce"]).groups);
+    let found = program.explain(&[reduce(0), reduce(1), at(2, elsewhere)]);
+    let (group, operation) = ("default_pg".to_owned(), "all_reduce".to_owned());
+    let reason = HangReason::NotCalled { group, call: 2, operation };
+    assert_eq!((found.odd, found.reason), (vec![2], Some(reason)));
 }

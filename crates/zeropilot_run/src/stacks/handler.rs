@@ -1,15 +1,20 @@
-//! The handler by which a rank writes its own stack: `faulthandler`, Python's own, brought in by a `sitecustomize`.
+//! The handler by which a rank writes its own stack: `faulthandler`, Python's own, brought in by a `sitecustomize`. A thread
+//! beside it writes what PyTorch's flight recorder holds.
 //!
 //! It asks for SIGURG, which the kernel ignores wherever nobody handles it: even a process that took the number of a rank
 //! meanwhile is not harmed by it.
 
 use std::ffi::OsString;
 use std::fs;
+use std::io::Write as _;
+use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
+use rustix::fs::OFlags;
 use rustix::process::Signal;
 
+use super::flight_recorder::Calls;
 use super::frame::Stack;
 use crate::process::Process;
 
@@ -78,6 +83,28 @@ impl Handler {
         }
         let before = usize::try_from(before.unwrap_or(0)).unwrap_or(0);
         Asked { path: is_asked.then_some(path), before, stack: None }
+    }
+
+    /// Asks processes for the collectives that they called. Gives those that answered in time.
+    pub(crate) fn ask_calls(&self, asked: &[Process], patience: Duration) -> Vec<Option<Calls>> {
+        let answer = |process: &Process| self.answers.join(format!("{}.json", process.pid));
+        let ask = |process: &Process| {
+            // An answer to an earlier question says nothing about now.
+            let _ = fs::remove_file(answer(process));
+            let request = self.answers.join(format!("{}.asked", process.pid));
+            // Without blocking, it opens only where a thread reads.
+            let flags = OFlags::NONBLOCK.bits().cast_signed();
+            let file = fs::File::options().write(true).custom_flags(flags).open(request);
+            file.and_then(|mut file| file.write_all(b"?")).is_ok()
+        };
+        let open: Vec<bool> = asked.iter().map(ask).collect();
+        let is_there = |(process, is_open): (&Process, &bool)| !is_open || answer(process).exists();
+        let end = Instant::now() + patience;
+        while !asked.iter().zip(&open).all(is_there) && Instant::now() < end {
+            std::thread::sleep(Duration::from_millis(20));
+        }
+        let read = |process| Calls::read(&fs::read_to_string(answer(process)).ok()?);
+        asked.iter().map(read).collect()
     }
 
     fn remove(&self) {

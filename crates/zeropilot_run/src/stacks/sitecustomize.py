@@ -1,9 +1,9 @@
-"""Lets a rank write its stack when zeropilot asks for it.
+"""Lets a rank write its stack, and the collectives it called, when zeropilot asks for them.
 
 `zeropilot run` puts this file's directory first in PYTHONPATH, so that Python imports it at its start. In processes that have
-a rank it registers a handler of Python's own `faulthandler` for SIGURG, a signal that is ignored wherever nobody handles it, and
-takes itself out of the environment again. Then the sitecustomize that would have been imported is. `--no-stack-handler` leaves it
-away.
+a rank it registers a handler of Python's own `faulthandler` for SIGURG, a signal that is ignored wherever nobody handles it,
+starts a thread that sleeps until it is asked for what PyTorch's flight recorder holds, and takes itself out of the environment
+again. Then the sitecustomize that would have been imported is. `--no-stack-handler` leaves it away.
 """
 
 import os
@@ -14,14 +14,42 @@ def register():
     directory = os.environ.get("ZEROPILOT_STACKS")
     if not directory or "RANK" not in os.environ or "LOCAL_RANK" not in os.environ:
         return
+    import _thread
     import faulthandler
     import signal
 
+    own = os.path.join(directory, str(os.getpid()))
+    os.mkfifo(own + ".asked")
+    _thread.start_new_thread(answer, (own + ".asked", own + ".json"))
     if signal.getsignal(signal.SIGURG) != signal.SIG_DFL:
         return
     # Kept open as long as the process lives.
-    register.file = open(os.path.join(directory, str(os.getpid())), "a")
+    register.file = open(own, "a")
     faulthandler.register(signal.SIGURG, file=register.file, all_threads=True, chain=False)
+
+
+def answer(request, path):
+    """Writes what the flight recorders hold, as a list, whenever something is written to `request`."""
+    try:
+        while True:
+            with open(request) as asked:
+                asked.read()
+            with open(path + ".part", "w") as part:
+                part.write("[" + ",".join(recorded()) + "]")
+            os.replace(path + ".part", path)
+    except OSError:  # The record is gone.
+        pass
+
+
+def recorded():
+    # All backends but NCCL, whose events are of another kind, share one recorder.
+    for name in ("_dump_fr_trace_json", "_dump_nccl_trace_json"):
+        dump = getattr(sys.modules.get("torch._C._distributed_c10d"), name, None)
+        try:
+            text = dump()
+        except Exception:  # Not in this PyTorch, or it has nothing to say.
+            continue
+        yield text.decode() if isinstance(text, bytes) else text
 
 
 def restore_signals():

@@ -72,18 +72,26 @@ pub(super) fn position(at: &RanksAt, language: Language) -> String {
     let place = at.place.as_deref().or(at.innermost.as_deref()).unwrap_or("?");
     let activity = at.activity.map_or("", |activity| doing(activity).get(language));
     let (waits, are) = (verb(ranks, "waits", "wait"), verb(ranks, "is", "are"));
-    match (&at.collective, at.activity) {
-        (Some(collective), _) => tr!(
+    match (&at.collective, &at.pending, at.activity) {
+        (Some(collective), _, _) => tr!(
             language,
             "{who} {waits} in {collective}{activity}, called at {place}",
             "{who} 在 {collective} 中等待{activity}，调用位置：{place}"
         ),
-        (None, Some(Activity::Data | Activity::Building)) => tr!(
+        (None, _, Some(Activity::Data | Activity::Building)) => tr!(
             language,
             "{who} {waits}{activity}, at {place}",
             "{who} 没有进展{activity}，位置：{place}"
         ),
-        (None, _) => {
+        (None, Some(pending), _) => {
+            let innermost = at.innermost.as_deref().unwrap_or("?");
+            tr!(
+                language,
+                "{who} {waits} for {pending} to finish{activity}: at {place}, in {innermost}",
+                "{who} 在等 {pending} 完成{activity}：位置 {place}，正在执行 {innermost}"
+            )
+        }
+        (None, None, _) => {
             let innermost = at.innermost.as_deref().unwrap_or("?");
             tr!(
                 language,
@@ -182,6 +190,16 @@ pub(super) fn reason(reason: &HangReason, language: Language) -> String {
                 "其他 rank 在等没有到达的 rank"
             )
         }
+        HangReason::NotCalled { group, call, operation } => tr!(
+            language,
+            "PyTorch's flight recorder shows {operation} as call {call} of process group {group}: some ranks wait in it, and others never called it",
+            "PyTorch flight recorder 的记录：{operation} 是进程组 {group} 的第 {call} 次调用，部分 rank 在其中等待，其他 rank 没有调用它"
+        ),
+        HangReason::OtherCall { group, call, operation, other } => tr!(
+            language,
+            "PyTorch's flight recorder shows different collectives as call {call} of process group {group}: {operation} on most ranks, {other} on others. All ranks must make the same calls in the same order, with the same shapes",
+            "PyTorch flight recorder 的记录：进程组 {group} 的第 {call} 次调用不一致，多数 rank 是 {operation}，其他 rank 是 {other}。所有 rank 必须按相同的顺序、以相同的形状发起相同的调用"
+        ),
         HangReason::AllWait => tr!(
             language,
             "all ranks on this machine wait in the same collective: a rank on another machine is missing, or the network or a GPU link does not respond",
