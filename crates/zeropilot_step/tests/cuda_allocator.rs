@@ -1,8 +1,6 @@
 //! The model of PyTorch's CUDA allocator: worked examples, a plain re-telling of its rules, and the constants of an
 //! installed PyTorch.
 
-use std::time::Instant;
-
 use zeropilot_oracle::Random;
 use zeropilot_step::cuda::{Allocation, Allocator, Settings, block_size, segment_size};
 use zeropilot_step::cuda::{
@@ -277,23 +275,6 @@ fn growing_segments_reserve_no_more_than_separate_ones_plus_a_page() {
         let (separate, growing) = (run(false), run(true));
         assert!(growing <= separate * 1.1, "seed {seed}: {growing} against {separate}");
     }
-}
-
-#[test]
-fn a_hundred_thousand_events_take_milliseconds() {
-    let events = events(7, 100_000);
-    let mut allocator = plain();
-    let mut handles = Vec::with_capacity(events.len());
-    let start = Instant::now();
-    for event in events {
-        match event {
-            Ok(bytes) => handles.push(take(&mut allocator, bytes)),
-            Err(index) => allocator.free(handles[index]),
-        }
-    }
-    let taken = start.elapsed();
-    println!("100,000 events in {taken:?}, peak {}", allocator.peak_reserved());
-    assert!(taken.as_millis() < 400, "{taken:?}, even on a busy machine without optimisation");
 }
 
 #[test]

@@ -1,8 +1,6 @@
-//! Laws of simulated steps, and what a simulation costs.
+//! Laws of simulated steps.
 
 #![allow(clippy::unwrap_used, clippy::print_stdout, reason = "a test may stop and tell")]
-
-use std::time::{Duration, Instant};
 
 use zeropilot_cluster::{Cluster, Fabric, Outlook, Pace};
 use zeropilot_config::resolve::{Circumstances, ResolvedConfig, resolve};
@@ -231,62 +229,6 @@ fn slow_networks_are_what_stage_3_waits_for() {
     let time = simulate(&job.program(), &machine);
     let (cause, _) = time.causes()[0];
     assert!(matches!(cause, Cause::Gather | Cause::Reduction), "{time:?}");
-}
-
-/// The best of several.
-fn best(repetitions: u32, mut once: impl FnMut() -> StepTime) -> (Duration, StepTime) {
-    let timed = |_| {
-        let start = Instant::now();
-        let time = once();
-        (start.elapsed(), time)
-    };
-    (0..repetitions).map(timed).min_by_key(|(elapsed, _)| *elapsed).unwrap()
-}
-
-#[test]
-fn a_simulation_costs_the_same_for_8_ranks_and_for_131_072() {
-    let jobs = [8_u64, 1024, 16384, 131_072].map(|world| {
-        let machine = machine(&format!("{}x8xH100", world / 8));
-        (Job::new("llama-3.1-405b", world, r#"{"stage": 3}"#), machine)
-    });
-    // By turns, so that a busy moment is one for all of them.
-    let mut costs = [Duration::MAX; 4];
-    for _ in 0..10 {
-        for (cost, (job, machine)) in costs.iter_mut().zip(&jobs) {
-            let (all, _) = best(10, || simulate(&job.program(), machine));
-            *cost = all.min(*cost);
-        }
-    }
-    println!("{costs:?}");
-    let (least, most) = (costs.iter().min().unwrap(), costs.iter().max().unwrap());
-    assert!(*most < *least * 3 / 2, "{costs:?}");
-    // Unoptimised code is slower, and so is a busy machine: run this one alone.
-    if cfg!(not(debug_assertions)) {
-        assert!(*most < Duration::from_millis(5), "{costs:?}");
-    }
-}
-
-/// A search of 100,000 candidates in 10 s on two cores has 200 µs for each; the lowered model is shared.
-#[test]
-fn a_candidate_of_a_search_costs_little() {
-    for (zero, gpus) in [(r#"{"stage": 2}"#, "2x8xH100"), (r#"{"stage": 3}"#, "2x8xH100")] {
-        let job = Job::new("qwen3-8b", 16, zero);
-        let (lowered, machine) = (job.lowered(), machine(gpus));
-        let resolved = job.resolved();
-        let settings = resolved.zero();
-        let (all, _) = best(200, || {
-            let rank = lowered.rank(&resolved, &settings, job.world, 0);
-            simulate(&StepProgram::of(&lowered, &rank, true), &machine)
-        });
-        let program = job.program_of(&lowered);
-        let (alone, _) = best(200, || simulate(&program, &machine));
-        println!("{zero}: {all:?}, of which simulated {alone:?}");
-        // Unoptimised code is slower, and so is a busy machine: run this one alone.
-        if cfg!(not(debug_assertions)) {
-            assert!(all < Duration::from_micros(400), "{zero}: {all:?}");
-            assert!(alone < Duration::from_micros(50), "{zero}: {alone:?}");
-        }
-    }
 }
 
 /// A host that computes itself, at prices of its own.
