@@ -30,7 +30,7 @@ pub(crate) struct AccuracyCommand {
     /// Directory of the records; if omitted, ZEROPILOT_RUNS or the user's state directory
     #[arg(long, value_name = "DIR")]
     pub(crate) runs: Option<PathBuf>,
-    /// Print runs on GPUs as rows of `knowledge/field`, without names, paths and times, to share in a pull request
+    /// Print runs on GPUs as rows of `knowledge/field`, without names, paths or times, to share in a pull request
     #[arg(long, conflicts_with = "json")]
     pub(crate) export: bool,
     #[command(flatten)]

@@ -46,7 +46,7 @@ Exit codes: 0 nothing wrong, 1 errors or warnings found (see --fail-on; with --d
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct CheckCommand {
-    /// Config files, launch scripts, training scripts, YAML of frameworks, directories to search for .json and .hjson files, or `-` for standard input
+    /// Config files, launch scripts, training scripts, framework YAML files, directories to search for .json and .hjson files, or `-` for standard input
     #[arg(required = true, value_name = "PATH")]
     pub(crate) paths: Vec<PathBuf>,
     /// In directories, look for launch scripts and check the configs that they use
@@ -66,7 +66,7 @@ pub(crate) struct CheckCommand {
     /// Do not report these rules
     #[arg(long, value_name = "CODES", value_delimiter = ',', value_parser = rule_code)]
     pub(crate) ignore: Vec<String>,
-    /// Fail only on findings of this severity or a worse one: error, warning, note; never reports without failing [default: warning]
+    /// Fail only on findings of this severity or higher: `error`, `warning`, `note`; `never` reports findings without failing [default: warning]
     #[arg(long, value_name = "SEVERITY", value_parser = fail_on, conflicts_with = "diff")]
     pub(crate) fail_on: Option<FailOn>,
     /// Omit the findings in this file, written by --write-baseline
@@ -78,7 +78,7 @@ pub(crate) struct CheckCommand {
     /// Check again whenever a file changes, until Ctrl-C
     #[arg(long, conflicts_with_all = ["fix", "diff"])]
     pub(crate) watch: bool,
-    /// Model (built-in name, directory, config.json or Hugging Face ID), to read its hidden size and how its weights are stored
+    /// Model to read the hidden size and the weight layout from: built-in name, directory, config.json or Hugging Face ID
     #[arg(long, value_name = "MODEL", conflicts_with = "hidden_size")]
     pub(crate) model: Option<String>,
     /// Checkpoint to resume from; check that this run can load it

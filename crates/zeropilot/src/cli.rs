@@ -26,7 +26,7 @@ use crate::simulate::SimulateCommand;
 #[cfg(target_os = "linux")]
 use crate::watch::WatchCommand;
 
-/// Check, plan and predict DeepSpeed ZeRO runs before you use a GPU.
+/// Plan, predict, check and supervise DeepSpeed ZeRO training.
 #[derive(Debug, Parser)]
 #[command(name = "zeropilot", version, propagate_version = true)]
 pub(crate) struct Cli {
@@ -54,11 +54,11 @@ pub(crate) enum Command {
     Rule(RuleCommand),
     /// List rules, all or those that contain a word
     Rules(ListCommand),
-    /// List advisories: known defects of DeepSpeed, PyTorch and Hugging Face releases; show one in full by its name
+    /// List advisories: known defects of DeepSpeed, PyTorch and Hugging Face releases; give a name to show one in full
     Advisories(ListCommand),
     /// List built-in models, all or those that contain a word
     Models(ListCommand),
-    /// List known GPUs and how --gpus names them, all or those that contain a word
+    /// List known GPUs and their names for --gpus, all or those that contain a word
     Gpus(ListCommand),
     /// Explain config keys, concepts and whole configs: effects and costs of settings
     Explain(Box<ExplainCommand>),

@@ -10,9 +10,9 @@ pub(crate) enum ColorChoice {
     /// On a terminal, unless an environment variable turns colors off.
     #[default]
     Auto,
-    /// In any case.
+    /// Always, also in files and pipes.
     Always,
-    /// Not at all.
+    /// Never.
     Never,
 }
 

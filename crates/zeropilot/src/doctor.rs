@@ -28,7 +28,7 @@ Examples:
   zeropilot doctor ds_config.json --python ~/envs/train
   zeropilot doctor ds_config.json --model qwen3-8b
 
-Exit codes: 0 nothing is missing, 1 errors or warnings, 2 the config could not be read";
+Exit codes: 0 nothing is missing, 1 errors or warnings found, 2 the config could not be read";
 
 /// The arguments of `zeropilot doctor`.
 #[derive(Debug, Args)]
@@ -37,13 +37,13 @@ pub(crate) struct DoctorCommand {
     /// Config to run on this machine; if omitted, check only the machine
     #[arg(value_name = "CONFIG")]
     pub(crate) config: Option<PathBuf>,
-    /// The interpreter or environment to train in; otherwise the active one, or the first on the path
+    /// Python interpreter or environment used for training; if omitted, the active one, or the first on PATH
     #[arg(long, value_name = "PATH")]
     pub(crate) python: Option<PathBuf>,
-    /// Model, to compare host memory with the memory that the run needs
+    /// Compare host memory with the amount that training this model needs
     #[arg(long, value_name = "MODEL", requires = "config")]
     pub(crate) model: Option<String>,
-    /// The GPUs; otherwise those of this machine
+    /// GPUs of the run; if omitted, those of this machine
     #[arg(long, value_name = "GPUS", requires = "model")]
     pub(crate) gpus: Option<String>,
     #[command(flatten)]

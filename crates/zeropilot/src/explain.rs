@@ -58,13 +58,13 @@ pub(crate) struct ExplainCommand {
     /// Model to estimate costs for: built-in name, directory, config.json or Hugging Face ID
     #[arg(long, value_name = "MODEL")]
     pub(crate) model: Option<String>,
-    /// GPUs: `8xA100-80G`, `5x44GB`, `4x8xH100`; otherwise those of this machine
+    /// GPUs: `8xA100-80G`, `5x44GB`, `4x8xH100`; if omitted, those of this machine
     #[arg(long, value_name = "GPUS", requires = "model")]
     pub(crate) gpus: Option<String>,
     /// Tokens per sequence, such as `4096` or `128k` (k = 1024) [default: 2048]
     #[arg(long, value_name = "N", requires = "model", value_parser = tokens, visible_alias = "max-seq-length", alias = "max-length")]
     pub(crate) seq_len: Option<u64>,
-    /// Recompute layers in the backward pass (gradient checkpointing)
+    /// Recompute every layer in the backward pass (gradient checkpointing)
     #[arg(long, requires = "model", visible_alias = "gradient-checkpointing")]
     pub(crate) grad_checkpointing: bool,
     #[command(flatten)]

@@ -7,38 +7,39 @@ use clap::Command;
 use self::options::{HEADINGS, OPTIONS};
 use crate::new;
 
-const ABOUT: &str = "DeepSpeed ZeRO 训练的规划、显存预测、配置检查与监督运行";
+const ABOUT: &str = "DeepSpeed ZeRO 训练的规划、预测、检查与监督运行";
 const CHECK: &str = "检查 DeepSpeed 配置：DeepSpeed 是否接受，各项设置是否生效";
-const PLAN: &str = "规划训练：这些卡上用哪个 stage、怎样卸载、batch 多大，以及显存不足时的降级方案";
-const MEMORY: &str = "预测显存和主机内存：被什么占用、何时最满、放不放得下";
-const SIMULATE: &str = "模拟一个训练步：在这套集群上要多久，时间花在等什么";
-const RULE: &str = "说明一条规则：查什么、为什么要紧、怎么办，附示例";
-const RULES: &str = "列出规则：全部，或包含某个词的";
+const PLAN: &str = "规划训练：求出在这些卡上放得下的 stage、卸载方式和 batch，并给出降级方案";
+const MEMORY: &str = "预测显存和主机内存：各部分占用、峰值，以及是否放得下";
+const SIMULATE: &str = "预测一个训练步的耗时，并指出瓶颈";
+const RULE: &str = "说明一条规则：查出什么问题、原因、如何修复，附示例";
+const RULES: &str = "列出全部规则，或只列出包含某个词的规则";
 const ADVISORIES: &str =
-    "列出已知缺陷：DeepSpeed、PyTorch 和 Hugging Face 各版本的；写出编号则显示全文";
-const MODELS: &str = "列出内置的模型：全部，或包含某个词的";
-const GPUS: &str = "列出已知的 GPU 及其 --gpus 写法：全部，或包含某个词的";
+    "列出 DeepSpeed、PyTorch 和 Hugging Face 各版本的已知缺陷；写出名称则显示全文";
+const MODELS: &str = "列出全部内置模型，或只列出包含某个词的模型";
+const GPUS: &str = "列出全部已知 GPU（或只列出包含某个词的）及其在 --gpus 中的写法";
 #[cfg(target_os = "linux")]
-const RUN: &str = "运行训练命令：先检查，再全程监督，报告结束原因，显存不足时自动降级";
+const RUN: &str =
+    "运行并监督训练命令：先检查，报告结束原因，必要时重启，显存不足（OOM）时尝试降级方案";
 #[cfg(target_os = "linux")]
-const WATCH: &str =
-    "观察一次运行或本机：步数、loss、速度、各 rank 和 GPU 的显存与主机内存、发生过什么";
+const WATCH: &str = "观察一次运行或本机：步数、loss、速度、各 rank 和 GPU 的显存与主机内存、事件";
 #[cfg(target_os = "linux")]
 const RUNS: &str = "列出运行记录";
 #[cfg(target_os = "linux")]
-const REPORT: &str = "为一次运行生成一页报告：经过、loss、显存和主机内存、下次怎么改";
-const EXPLAIN: &str = "解释键、概念和整份配置：某项设置做什么、代价是什么";
-const DOCTOR: &str = "体检本机：要跑这份配置还缺什么（软件包、编译器、GPU、限制、磁盘）";
-const CALIBRATE: &str = "用你的 PyTorch 和 DeepSpeed 实测本机，让预测采用本机自己的速度";
-const DIAGNOSE: &str = "诊断日志：训练为什么显存或主机内存不足（CUDA OOM），先改什么";
-const LSP: &str = "为编辑器提供语言服务（LSP）：实时检查、悬停说明、补全和快速修复";
-const MCP: &str = "为智能体提供工具（MCP）：check、plan、memory 等命令可由模型直接调用";
+const REPORT: &str = "生成一次运行的 HTML 报告：事件、loss、显存和主机内存，以及修改建议";
+const EXPLAIN: &str = "解释配置键、概念和整份配置：各项设置的作用和代价";
+const DOCTOR: &str = "检查本机是否具备配置所需的一切：软件包、编译器、GPU、主机内存、磁盘";
+const CALIBRATE: &str = "用你的 PyTorch 和 DeepSpeed 实测本机，让预测采用本机的实测速度";
+const DIAGNOSE: &str = "诊断日志：训练为什么显存或主机内存不足（CUDA OOM），应先修改什么";
+const LSP: &str = "启动编辑器用的语言服务（LSP）：问题、说明、补全和快速修复";
+const MCP: &str =
+    "启动供智能体使用的 MCP（Model Context Protocol）服务：把 check、plan、memory 等命令作为工具";
 const COMPLETIONS: &str = "输出 shell 的命令补全脚本";
 const MAN: &str = "把手册页（man page）写进一个目录";
 const SCHEMA: &str = "输出 DeepSpeed 配置的 JSON Schema，供编辑器使用";
 
 #[cfg(target_os = "linux")]
-const ACCURACY: &str = "比较预测与自己的运行：显存和每步耗时各差多少，以后的预测如何调整";
+const ACCURACY: &str = "把预测的显存和每步耗时与自己的运行记录比较";
 #[cfg(target_os = "linux")]
 const ACCURACY_EXAMPLES: &str = "\
 示例：
@@ -67,7 +68,7 @@ const CALIBRATE_EXAMPLES: &str = "\
   DS_ACCELERATOR=cpu zeropilot calibrate --ranks 2 --ranks 4
   zeropilot calibrate --show-program
 
-已在 CPU rank 上运行过，还没有在 GPU 上试过。
+已在 CPU rank 上测试，尚未在 GPU 上测试。
 
 退出码：0 已实测并写入，2 无法实测";
 
@@ -76,10 +77,11 @@ const PLAN_EXAMPLES: &str = "\
   zeropilot plan --model Qwen/Qwen3-8B --gpus 5x44GB --seq-len 4096
   zeropilot plan --model llama-3.1-70b --gpus 8xA100-80G --host-ram 2TiB --global-batch 64
   zeropilot plan --model Qwen3-30B-A3B --gpus 5x44GB --method lora --for hf-trainer -o ds.json
+  zeropilot plan --model llama-3.1-8b --gpus 8xH100 --max-seq-len
   zeropilot plan train.sh --gpus A100-80G --diff > strategy.patch
   zeropilot plan --model qwen3-8b --gpus 4x8xH100 --objective cost --tokens 10B --cost 2.5/gpu-hour
 
-退出码：0 有放得下的方案，1 没有，2 无法回答";
+退出码：0 有放得下的方案，1 没有放得下的方案，2 无法回答：选项或文件无效";
 
 const MEMORY_EXAMPLES: &str = "\
 示例：
@@ -88,7 +90,7 @@ const MEMORY_EXAMPLES: &str = "\
   zeropilot memory --model Qwen3-30B-A3B --gpus 5x44GB --method lora --compare
   zeropilot memory --model t5-3b --gpus 1x24GB --stage 3 --offload --timeline
 
-退出码：0 放得下或没有给出显存，1 放不下或可能放不下，2 无法回答";
+退出码：0 放得下或显存大小未知，1 放不下或可能放不下，2 无法回答：选项或文件无效";
 
 const SIMULATE_EXAMPLES: &str = "\
 示例：
@@ -97,7 +99,7 @@ const SIMULATE_EXAMPLES: &str = "\
   zeropilot simulate --model llama-3.1-8b --gpus 8xH100 --scale 8..1024 --grad-checkpointing
   zeropilot simulate --model qwen3-8b --gpus 2x8xA100-80G --tokens 10B --cost 2.5/gpu-hour
 
-退出码：0 已回答，1 放不下或可能放不下，2 无法回答";
+退出码：0 已回答，1 放不下或可能放不下，2 无法回答：选项或文件无效";
 #[cfg(target_os = "linux")]
 const RUN_EXAMPLES: &str = "\
 示例：
@@ -144,7 +146,7 @@ const DOCTOR_EXAMPLES: &str = "\
   zeropilot doctor ds_config.json --python ~/envs/train
   zeropilot doctor ds_config.json --model qwen3-8b
 
-退出码：0 什么都不缺，1 有错误或警告，2 配置无法读取";
+退出码：0 没有缺失，1 有错误或警告，2 配置无法读取";
 
 const DIAGNOSE_EXAMPLES: &str = "\
 示例：
@@ -153,7 +155,7 @@ const DIAGNOSE_EXAMPLES: &str = "\
   zeropilot diagnose train.log --model Qwen/Qwen3-8B --gpus 8xA100-80G --config ds_config.json
   zeropilot diagnose slurm-4711.out --job train.sh --json
 
-退出码：0 找到并说明了显存或主机内存不足，1 日志里没有这类报错，2 日志或问题无法读取";
+退出码：0 找到并说明了显存或主机内存不足，1 日志里没有这类报错，2 日志、文件或选项无法读取";
 
 const COMPLETIONS_EXAMPLES: &str = "\
 示例：

@@ -31,7 +31,7 @@ Examples:
   zeropilot memory --model Qwen3-30B-A3B --gpus 5x44GB --method lora --compare
   zeropilot memory --model t5-3b --gpus 1x24GB --stage 3 --offload --timeline
 
-Exit codes: 0 it fits or the GPU memory is unknown, 1 it does not or may not fit, 2 no answer: invalid options or files";
+Exit codes: 0 the run fits or the GPU memory is unknown, 1 the run does not or may not fit, 2 no answer: invalid options or files";
 
 /// The arguments of `zeropilot memory`.
 #[derive(Debug, Args)]
@@ -45,10 +45,10 @@ pub(crate) struct MemoryCommand {
     /// Show all stages and offload options side by side
     #[arg(long, conflicts_with_all = ["config", "timeline", "svg", "without_deepspeed"])]
     compare: bool,
-    /// Draw the step in the terminal
+    /// Draw the memory during one step in the terminal
     #[arg(long)]
     timeline: bool,
-    /// Write an SVG chart of the step to this file
+    /// Write an SVG chart of the memory during one step to this file
     #[arg(long, value_name = "FILE")]
     svg: Option<PathBuf>,
     #[command(flatten)]
@@ -109,7 +109,7 @@ pub(crate) fn request_notes(
 
 const ENCODER_DECODER: Text = Text::new("an encoder-decoder model", "encoder-decoder 模型");
 const DECODER: Text = Text::new("a decoder-only model", "decoder-only 模型");
-const SEEING: Text = Text::new("a model whose vision tower is modelled", "视觉塔已建模的模型");
+const SEEING: Text = Text::new("a model with a supported vision tower", "视觉部分受支持的模型");
 const ADAPTERS: Text = Text::new("`--method lora`", "`--method lora`");
 const QUANTIZED: Text = Text::new("`--method qlora`", "`--method qlora`");
 const ANY_STAGE: Text = Text::new("`--stage` 1, 2, 3", "`--stage` 1、2、3");

@@ -80,10 +80,10 @@ pub(crate) struct ReaderOptions {
     /// Number of ranks (GPUs) of the run
     #[arg(long, value_name = "N")]
     pub(crate) world_size: Option<NonZeroUsize>,
-    /// DeepSpeed version that reads the config; otherwise the installed one, or the newest known
+    /// DeepSpeed version that reads the config; if omitted, the installed one, or the newest known
     #[arg(long, value_name = "VERSION")]
     pub(crate) deepspeed_version: Option<String>,
-    /// Framework that reads the config; if omitted, zeropilot guesses `hf-trainer` if it contains "auto", otherwise `deepspeed`
+    /// Framework that reads the config; if omitted, zeropilot guesses `hf-trainer` if the config contains "auto", otherwise `deepspeed`
     #[arg(long, value_name = "NAME", value_parser = parsers::front_end())]
     pub(crate) front_end: Option<FrontEnd>,
 }
@@ -99,13 +99,13 @@ pub(crate) struct MachineOption {
 /// The job that a question is about.
 #[derive(Debug, Args)]
 pub(crate) struct JobOptions {
-    /// Training job: launch script, training script, YAML of a framework, DeepSpeed config or directory; or a model
+    /// Training job: launch script, training script, framework YAML file, DeepSpeed config or directory; or a model
     #[arg(value_name = "JOB", required_unless_present_any = ["model", "params"])]
     pub(crate) job: Option<String>,
     /// Number of the run, if the job starts several (the first is 1)
     #[arg(long, value_name = "N")]
     pub(crate) launch: Option<usize>,
-    /// Model: built-in name, directory, config.json or Hugging Face ID; otherwise the one in the job
+    /// Model: built-in name, directory, config.json or Hugging Face ID; if omitted, the one in the job
     #[arg(long, value_name = "MODEL")]
     pub(crate) model: Option<String>,
     #[command(flatten)]
@@ -118,10 +118,10 @@ pub(crate) struct LikenessOptions {
     /// Model family to use instead of an unknown one; the sizes come from the model's config.json
     #[arg(long, value_name = "FAMILY", conflicts_with = "params")]
     pub(crate) like: Option<String>,
-    /// Parameters of a model that has no config yet, such as `8B`
+    /// Parameter count of a model that has no config yet, such as `8B`
     #[arg(long, value_name = "N", requires_all = ["layers", "hidden"], conflicts_with_all = ["job", "model"])]
     pub(crate) params: Option<Elements>,
-    /// Layers of a model that has no config yet
+    /// Number of layers of a model that has no config yet
     #[arg(long, value_name = "N", requires = "params")]
     pub(crate) layers: Option<u64>,
     /// Hidden size of a model that has no config yet

@@ -42,10 +42,10 @@ pub(crate) struct PlanCommand {
     /// Write the recommended config to this file
     #[arg(long, short, value_name = "FILE")]
     output: Option<PathBuf>,
-    /// Overwrite the file
+    /// Overwrite an existing file
     #[arg(long)]
     force: bool,
-    /// Print which lines of the job's files to change for the recommended strategy, as a patch
+    /// Print a patch that changes the job's files to the recommended strategy
     #[arg(long, requires = "job", conflicts_with_all = ["output_format", "json"])]
     diff: bool,
     #[command(flatten)]

@@ -13,7 +13,7 @@ use crate::output::Output;
 /// The arguments of `zeropilot rule`.
 #[derive(Debug, Args)]
 pub(crate) struct RuleCommand {
-    /// Codes or names of rules, such as B03 or micro-batch-zero; a letter such as B, or nothing, lists rules in a line each
+    /// Codes or names of rules, such as B03 or micro-batch-zero; with only a letter such as B, or nothing, list one rule per line
     #[arg(value_name = "CODE")]
     pub(crate) codes: Vec<String>,
     /// Print every rule in full

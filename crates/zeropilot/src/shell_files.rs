@@ -14,7 +14,7 @@ use crate::output::Output;
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct CompletionsCommand {
-    /// The shell
+    /// Shell to write completions for
     #[arg(value_name = "SHELL")]
     shell: Shell,
 }
@@ -22,7 +22,7 @@ pub(crate) struct CompletionsCommand {
 /// The arguments of `zeropilot man`.
 #[derive(Debug, Args)]
 pub(crate) struct ManCommand {
-    /// Where they go; made if it is not there
+    /// Directory for the manual pages; created if it does not exist
     #[arg(value_name = "DIR")]
     directory: PathBuf,
 }
@@ -55,7 +55,7 @@ pub(crate) fn man(command: &ManCommand, definition: Command, language: Language)
             let (place, error) = (escaped(&place), system::failure(&error, language));
             Output::new(false).say(&tr!(
                 language,
-                "error: no manual pages in {place}: {error}",
+                "error: cannot write manual pages to {place}: {error}",
                 "错误：无法把手册页写进 {place}：{error}"
             ));
             ExitStatus::Failure

@@ -23,7 +23,7 @@ Examples:
   zeropilot simulate --model llama-3.1-8b --gpus 8xH100 --scale 8..1024 --grad-checkpointing
   zeropilot simulate --model qwen3-8b --gpus 2x8xA100-80G --tokens 10B --cost 2.5/gpu-hour
 
-Exit codes: 0 answered, 1 it does not or may not fit into memory, 2 no answer: invalid options or files";
+Exit codes: 0 answered, 1 the run does not or may not fit into memory, 2 no answer: invalid options or files";
 
 /// The arguments of `zeropilot simulate`.
 #[derive(Debug, Args)]
@@ -34,10 +34,10 @@ pub(crate) struct SimulateCommand {
     /// DeepSpeed config; if omitted, built from --stage, --offload and --precision
     #[arg(long, value_name = "FILE", conflicts_with_all = ["stage", "offload", "without_deepspeed"])]
     config: Option<PathBuf>,
-    /// Draw the step in the terminal
+    /// Draw a timeline of the step in the terminal
     #[arg(long)]
     timeline: bool,
-    /// Write an SVG chart of the step to this file
+    /// Write an SVG timeline of the step to this file
     #[arg(long, value_name = "FILE")]
     svg: Option<PathBuf>,
     /// Write the step as a trace for chrome://tracing and Perfetto

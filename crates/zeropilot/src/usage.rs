@@ -138,7 +138,10 @@ mod tests {
         let error = error("zeropilot check a.json --world-size 0", Language::English);
         let clap = error.render().ansi().to_string();
         let source = error.source().expect("a reason").to_string();
-        assert_eq!(rejected(&error).expect("words"), clap.replace(&source, "it must be above 0"));
+        assert_eq!(
+            rejected(&error).expect("words"),
+            clap.replace(&source, "it must be greater than 0")
+        );
     }
 
     #[test]

@@ -8,7 +8,7 @@ use std::str::ParseBoolError;
 use zeropilot_ask::parsers::NumberError;
 use zeropilot_ask::{MOST_TOKENS, NotAVersion, ScaleError, TokensError, UnknownCode};
 use zeropilot_config::schema::{KNOWN_VERSIONS, UnknownVersion};
-use zeropilot_text::{Language, tr};
+use zeropilot_text::{Language, Text, tr};
 use zeropilot_units::ParseQuantityError;
 
 /// Why a value is rejected.
@@ -92,25 +92,28 @@ impl ValueError {
                 "write a positive whole number in digits, such as 4096",
                 "应为正整数，只能写数字，例如 4096"
             ),
-            Self::Zero => tr!(language, "it must be above 0", "必须大于 0"),
+            Self::Zero => tr!(language, "it must be greater than 0", "必须大于 0"),
             Self::TooLarge => tr!(language, "it is too large", "数值太大"),
             Self::NotNumber => tr!(language, "not a number", "不是数字"),
             Self::NotBool => {
                 tr!(language, "write `true` or `false`", "只能是 `true` 或 `false`")
             }
             Self::OutOfRange { range } => {
-                tr!(language, "it must be in {range}", "应在 {range} 之内")
+                tr!(language, "it must be in the range {range}", "应在 {range} 范围内")
             }
             Self::Quantity(ParseQuantityError::NoNumber(text)) => tr!(
                 language,
                 "`{text}` does not start with a number",
                 "`{text}` 应以数字开头，例如 `512GiB`"
             ),
-            Self::Quantity(ParseQuantityError::UnknownUnit { unit, known }) => tr!(
-                language,
-                "`{unit}` is not a unit; known units: {known}",
-                "`{unit}` 不是单位；可用的单位：{known}"
-            ),
+            Self::Quantity(ParseQuantityError::UnknownUnit { unit, known }) => {
+                let known = known.replace(", ", Text::new(", ", "、").get(language));
+                tr!(
+                    language,
+                    "`{unit}` is not a unit; known units: {known}",
+                    "`{unit}` 不是单位；可用的单位：{known}"
+                )
+            }
             Self::Quantity(ParseQuantityError::OutOfRange(text)) => tr!(
                 language,
                 "`{text}` is not a whole number of units between 0 and 2^63",
@@ -118,7 +121,7 @@ impl ValueError {
             ),
             Self::NotTime => tr!(
                 language,
-                "not a time; write it as in `90s`, `10m` or `1h`",
+                "not a time; write a value such as `90s`, `10m` or `1h`",
                 "不是时间，请写成 `90s`、`10m` 或 `1h`"
             ),
             Self::NegativeTime => tr!(language, "a time cannot be negative", "时间不能是负数"),
@@ -141,11 +144,11 @@ impl ValueError {
                 "应为正整数，例如 4096 或 128k（k = 1024）"
             ),
             Self::NotEngine => {
-                let known = KNOWN_VERSIONS.join(", ");
+                let known = KNOWN_VERSIONS.join(Text::new(", ", "、").get(language));
                 tr!(
                     language,
-                    "not a DeepSpeed version; known are {known}",
-                    "不是 DeepSpeed 版本；已知版本有 {known}"
+                    "not a DeepSpeed version; known versions: {known}",
+                    "不是 DeepSpeed 版本；已知版本：{known}"
                 )
             }
             Self::NotVersion => {
@@ -153,7 +156,7 @@ impl ValueError {
             }
             Self::NotScale => tr!(
                 language,
-                "write the fewest and the most GPUs, such as 8..1024",
+                "write the smallest and the largest number of GPUs, such as 8..1024",
                 "应写成最少和最多的卡数，例如 8..1024"
             ),
         }

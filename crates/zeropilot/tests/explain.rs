@@ -333,7 +333,7 @@ fn help_has_examples_in_both_languages() {
     assert!(english.stdout.contains("zeropilot explain diff zero2.json zero3.json"));
     assert!(english.stdout.contains("Exit codes: 0 explained"));
     let chinese = run(&["explain", "--help", "--lang", "zh"]);
-    assert!(chinese.stdout.contains("解释键、概念和整份配置"), "{}", chinese.stdout);
+    assert!(chinese.stdout.contains("解释配置键、概念和整份配置"), "{}", chinese.stdout);
     assert!(chinese.stdout.contains("退出码：0 已解释"));
 }
 

@@ -110,9 +110,9 @@ fn a_run_is_shown_grows_with_the_terminal_and_leaves_it_as_it_was() {
     let watched = Watched::running("run-a");
     let Some(terminal) = Terminal::open("run", watched.home()) else { return };
     terminal.run("watch");
-    let picture = terminal.wait("run", |picture| picture.contains("q: leave"));
+    let picture = terminal.wait("run", |picture| picture.contains("q: quit"));
     for part in
-        ["run-a  running", "3 / 10", "2.5000", "rank 0", "rank 1", "1.00 GiB", "what happened"]
+        ["run-a  running", "3 / 10", "2.5000", "rank 0", "rank 1", "1.00 GiB", "events"]
     {
         assert!(picture.contains(part), "{part}:\n{picture}");
     }
@@ -120,7 +120,7 @@ fn a_run_is_shown_grows_with_the_terminal_and_leaves_it_as_it_was() {
     terminal.wait("next step", |picture| picture.contains("4 / 10") && picture.contains("1.5000"));
     terminal.tmux(&["resize-window", "-t", "t", "-x", "120", "-y", "40"]);
     let large = terminal.wait("larger screen", |picture| {
-        picture.lines().nth(39).is_some_and(|line| line.contains("q: leave"))
+        picture.lines().nth(39).is_some_and(|line| line.contains("q: quit"))
     });
     assert!(large.lines().any(|line| line.chars().count() > 100), "{large}");
     terminal.keys(&["q"]);
@@ -146,7 +146,7 @@ fn a_signal_gives_the_terminal_back_too() {
     let Some(terminal) = Terminal::open("signal", watched.home()) else { return };
     for leave in ["INT", "TERM"] {
         terminal.run("watch");
-        terminal.wait("run", |picture| picture.contains("q: leave"));
+        terminal.wait("run", |picture| picture.contains("q: quit"));
         if leave == "INT" {
             terminal.keys(&["C-c"]);
         } else {
@@ -163,7 +163,7 @@ fn without_its_terminal_nothing_stays() {
     let watched = Watched::running("run-gone");
     let Some(terminal) = Terminal::open("gone", watched.home()) else { return };
     terminal.run("watch");
-    terminal.wait("run", |picture| picture.contains("q: leave"));
+    terminal.wait("run", |picture| picture.contains("q: quit"));
     let children = terminal.children();
     assert_eq!(children.len(), 1, "{children:?}");
     terminal.tmux(&["kill-server"]);
@@ -180,7 +180,7 @@ fn no_color_means_none() {
     let Some(terminal) = Terminal::open("color", watched.home()) else { return };
     for (option, is_colored) in [("--color never", false), ("--color always", true)] {
         terminal.run(&format!("watch {option}"));
-        terminal.wait("run", |picture| picture.contains("q: leave"));
+        terminal.wait("run", |picture| picture.contains("q: quit"));
         let raw = terminal.tmux(&["capture-pane", "-p", "-e", "-t", "t"]);
         let screen = raw.split("run-d").nth(1).expect("the run").to_owned();
         let has_colors = ["\u{1b}[3", "\u{1b}[9"].iter().any(|start| {
@@ -197,7 +197,7 @@ fn without_a_run_the_machine_is_shown() {
     let home = tempfile::tempdir().expect("a directory");
     let Some(terminal) = Terminal::open("machine", home.path()) else { return };
     terminal.run("watch");
-    let picture = terminal.wait("machine", |picture| picture.contains("q: leave"));
+    let picture = terminal.wait("machine", |picture| picture.contains("q: quit"));
     assert!(picture.contains("this machine") && picture.contains("host memory"), "{picture}");
     terminal.keys(&["q"]);
     terminal.wait_for_shell();

@@ -37,16 +37,16 @@ Exit codes: 0 measured and written, 2 nothing could be measured";
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct CalibrateCommand {
-    /// The interpreter or environment to train in; otherwise the active one, or the first on the path
+    /// Python interpreter or environment used for training; if omitted, the active one, or the first on PATH
     #[arg(long, value_name = "PATH")]
     python: Option<PathBuf>,
-    /// Number of ranks to measure with, can be repeated; if omitted, one per GPU, or 2 on CPUs
+    /// Number of ranks to measure with; can be repeated; if omitted, one per GPU, or 2 on CPUs
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=64))]
     ranks: Vec<u64>,
-    /// File for the profile; if omitted, the location where `memory`, `plan` and `simulate` look for it
+    /// Write the profile to this file; if omitted, to the location where `memory`, `plan` and `simulate` look for it
     #[arg(long, value_name = "FILE")]
     output: Option<PathBuf>,
-    /// Print the Python program that measures, without running it
+    /// Print the Python measurement program without running it
     #[arg(long)]
     show_program: bool,
     #[command(flatten)]

@@ -103,25 +103,25 @@ pub(crate) fn chinese(name: &str) -> Option<&'static str> {
 #[expect(clippy::too_many_lines, reason = "one text for each key")]
 fn help(knob: Knob) -> (&'static str, &'static str) {
     match knob {
-        Knob::ReduceBucketSize => ("Gradients reduced at once", "一次规约的梯度量"),
+        Knob::ReduceBucketSize => ("Gradient elements to reduce at once", "一次规约的梯度量"),
         Knob::AllgatherBucketSize => (
-            "Weights gathered at once after the step (stages 1, 2)",
-            "参数更新后一次 all-gather 的量（stage 1、2）",
+            "Weight elements to gather at once after the optimizer step (stages 1, 2)",
+            "参数更新后一次 all-gather 的权重量（stage 1、2）",
         ),
         Knob::OverlapComm => {
-            ("Reduce gradients during the backward pass", "反向传播的同时进行梯度通信")
+            ("Reduce gradients during the backward pass", "反向传播的同时规约梯度")
         }
         Knob::ContiguousGradients => (
             "Copy gradients into one buffer as soon as they are computed",
-            "把梯度依次拷贝到连续缓冲区",
+            "梯度算出后立即拷贝到一块连续缓冲区",
         ),
         Knob::ReduceScatter => (
             "Reduce each gradient only to the rank that owns it",
             "梯度只规约到所属的 rank，而不是所有 rank",
         ),
         Knob::RoundRobinGradients => (
-            "Spread gradient copies to the host over ranks (stages 1, 2)",
-            "把梯度到主机内存的拷贝轮流分给各 rank（stage 1、2）",
+            "Let the ranks share the copying of gradients to host memory (stages 1, 2)",
+            "由各 rank 分担梯度到主机内存的拷贝（stage 1、2）",
         ),
         Knob::UseMultiRankBucketAllreduce => (
             "Combine small reductions of several ranks (stages 1, 2)",
@@ -131,12 +131,11 @@ fn help(knob: Knob) -> (&'static str, &'static str) {
             "Continue if a parameter has no gradient (stages 1, 2)",
             "有参数没有梯度时继续训练（stage 1、2）",
         ),
-        Knob::SubGroupSize => (
-            "Parameters that the optimizer updates at once (stage 3)",
-            "优化器一次更新的参数量（stage 3）",
-        ),
+        Knob::SubGroupSize => {
+            ("Parameter elements to update at once (stage 3)", "优化器一次更新的参数量（stage 3）")
+        }
         Knob::PrefetchBucketSize => {
-            ("Weights to prefetch (stage 3)", "提前预取的权重量（stage 3）")
+            ("Weight elements to prefetch (stage 3)", "提前预取的权重量（stage 3）")
         }
         Knob::ParamPersistenceThreshold => (
             "Do not partition parameters smaller than this (stage 3)",
@@ -147,8 +146,8 @@ fn help(knob: Knob) -> (&'static str, &'static str) {
             "不切分参数的总量上限（stage 3）",
         ),
         Knob::MaxLiveParameters => (
-            "Maximum number of weights gathered at a time (stage 3)",
-            "同时处于聚合状态的权重上限（stage 3）",
+            "Maximum number of weight elements that are gathered at the same time (stage 3)",
+            "同时聚合的权重量上限（stage 3）",
         ),
         Knob::MaxReuseDistance => (
             "Keep gathered weights that are used again within this many elements (stage 3)",
@@ -156,22 +155,22 @@ fn help(knob: Knob) -> (&'static str, &'static str) {
         ),
         Knob::ModuleGranularityThreshold => (
             "Gather modules smaller than this as one unit (stage 3)",
-            "小于此粒度的模块合在一起取（stage 3）",
+            "小于此值的模块作为整体聚合（stage 3）",
         ),
         Knob::Gather16bitWeightsOnModelSave => (
-            "Save the whole weights, gathered on rank 0 (stage 3)",
+            "Gather the full weights on rank 0 when the model is saved (stage 3)",
             "保存时把完整权重聚合到 rank 0（stage 3）",
         ),
         Knob::UseAllReduceForFetchParams => (
-            "Fetch weights by all-reduce instead of all-gather (stage 3)",
-            "用 all-reduce 代替 all-gather 取权重（stage 3）",
+            "Gather weights with all-reduce instead of all-gather (stage 3)",
+            "用 all-reduce 代替 all-gather 聚合权重（stage 3）",
         ),
         Knob::AllgatherSequential => {
-            ("Gather weights one after the other (stage 3)", "逐个聚合权重（stage 3）")
+            ("Gather weights one at a time (stage 3)", "逐个聚合权重（stage 3）")
         }
         Knob::HpzPartitionSize => (
             "Keep a second copy of the weights within groups of this many ranks (stage 3)",
-            "在这么多 rank 的组内再保留一份权重（stage 3）",
+            "按此 rank 数分组，每组内再保留一份权重（stage 3）",
         ),
         Knob::QuantizedWeights => {
             ("Send weights in 8 bits (stage 3)", "权重通信量化到 8 位（stage 3）")
@@ -191,28 +190,28 @@ fn help(knob: Knob) -> (&'static str, &'static str) {
             "放在 CPU 上更新的参数比例（stage 3）",
         ),
         Knob::OptimizerBufferCount => {
-            ("Number of buffers for optimizer states on NVMe", "优化器状态读写磁盘所用的缓冲区个数")
+            ("Number of buffers for optimizer states on NVMe", "NVMe 上优化器状态的缓冲区个数")
         }
         Knob::OptimizerPipelineRead => {
             ("Read the next optimizer states while updating", "更新的同时读取下一批优化器状态")
         }
         Knob::OptimizerPipelineWrite => {
-            ("Write the last optimizer states while updating", "更新的同时写回上一批优化器状态")
+            ("Write the previous optimizer states while updating", "更新的同时写回上一批优化器状态")
         }
         Knob::OptimizerFastInit => (
-            "Write the first optimizer states in larger pieces",
+            "Write the initial optimizer states in larger blocks",
             "初始化时以更大的块写入优化器状态",
         ),
         Knob::ParamBufferCount => {
-            ("Number of buffers for weights on NVMe", "权重读写磁盘所用的缓冲区个数")
+            ("Number of buffers for weights on NVMe", "NVMe 上权重的缓冲区个数")
         }
         Knob::ParamBufferSize => (
-            "Size of each buffer; one rank's share of the largest parameter must fit",
-            "每个缓冲区的大小，要放得下最大参数在一个 rank 上的那一份",
+            "Size of each buffer; one rank's shard of the largest parameter must fit",
+            "每个缓冲区的大小，要放得下最大参数在一个 rank 上的分片",
         ),
         Knob::ParamMaxInCpu => (
-            "Weights to keep in host memory instead of on NVMe",
-            "权重卸载到磁盘时，仍留在主机内存里的权重量",
+            "Weight elements to keep in host memory instead of on NVMe",
+            "权重卸载到 NVMe 时，仍留在主机内存里的权重量",
         ),
     }
 }

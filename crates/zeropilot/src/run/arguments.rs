@@ -23,10 +23,10 @@ Exit codes:
   0      completed
   2      could not be started
   3      rejected by the check before the start
-  10     out of memory and no fallback left
-  11     the program failed
+  10     out of GPU or host memory, and no fallback left
+  11     the training program failed
   12     a rank or the launcher was killed
-  13     collective timeout or a lost machine
+  13     collective timeout, or connection to a machine lost
   14     hang
   15     diverged
   16     config rejected
@@ -44,7 +44,7 @@ Exit codes:
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct RunArguments {
-    /// After an out-of-memory error, restart with a config that needs less memory: a higher stage, offload, a smaller micro-batch
+    /// After an out-of-memory error, restart with a config that needs less memory: a higher stage, offload, or a smaller micro-batch size
     #[arg(long, alias = "ladder")]
     pub(crate) fallback: bool,
     /// Use the fallbacks of this plan (`zeropilot plan --json`)
@@ -56,7 +56,7 @@ pub(crate) struct RunArguments {
     /// Maximum number of restarts after kills, timeouts and hangs; if omitted, 2 if the run can resume from a checkpoint, otherwise 0
     #[arg(long, value_name = "N")]
     pub(crate) max_restarts: Option<u32>,
-    /// Time without output that counts as a hang, such as `10m` (before the first step, only if the ranks compute nothing either); `off` for never
+    /// Time without output that counts as a hang, such as `10m` (before the first step, only if the ranks also compute nothing); `off` for never
     #[arg(long, value_name = "TIME", default_value = "30m", value_parser = limit)]
     pub(crate) hang_after: Limit,
     /// Time without a step that counts as a hang even if the run prints output; `off` for never
@@ -68,7 +68,7 @@ pub(crate) struct RunArguments {
     /// If the loss jumps and stays high for three steps, stop and resume from the checkpoint before the jump
     #[arg(long)]
     pub(crate) rollback_on_spike: bool,
-    /// Every 5 seconds, find the rank that the others wait for from the Python stacks of the ranks, and report it
+    /// Every 5 seconds, read the Python stacks of the ranks to find and report the rank that the others wait for
     #[arg(long, conflicts_with = "no_stack_handler")]
     pub(crate) find_stragglers: bool,
     /// Do not let ranks write their Python stacks and collectives during a hang (hooks that zeropilot installs through PYTHONPATH)
@@ -77,7 +77,7 @@ pub(crate) struct RunArguments {
     /// Time between asking processes to stop and killing them
     #[arg(long, value_name = "TIME", default_value = "10s", value_parser = duration)]
     pub(crate) grace: Duration,
-    /// Directory to which the program writes checkpoints; if omitted, its --output_dir or --save
+    /// Directory where the training program saves checkpoints; if omitted, from its --output_dir or --save
     #[arg(long, value_name = "DIR")]
     pub(crate) checkpoints: Option<PathBuf>,
     /// Option to add to the command to resume from a checkpoint, with `{}` for its directory; not needed for the HF Trainer
@@ -89,10 +89,10 @@ pub(crate) struct RunArguments {
     /// Exit code after SIGTERM, SIGUSR1 or SIGUSR2 if there is a checkpoint to resume from; if omitted, 128 + the signal
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u8).range(1..))]
     pub(crate) requeue_exit_code: Option<u8>,
-    /// Report hangs, restarts, fallbacks, NaN and the end of the run: a URL receives JSON by POST, a shell command receives it on standard input; can be repeated
+    /// Send hangs, restarts, fallbacks, NaN and the end of the run as JSON: to a URL by POST, or to a shell command on standard input; can be repeated
     #[arg(long, value_name = "URL|COMMAND")]
     pub(crate) notify: Vec<String>,
-    /// Also write events to this file, one line of JSON each
+    /// Also write events to this file, one JSON object per line
     #[arg(long, value_name = "FILE")]
     pub(crate) events: Option<PathBuf>,
     /// Directory for the record of this run; if omitted, in ZEROPILOT_RUNS or the user's state directory
@@ -101,19 +101,19 @@ pub(crate) struct RunArguments {
     /// Start without the preflight check
     #[arg(long)]
     pub(crate) no_preflight: bool,
-    /// Model, to predict memory; with --gpus, zeropilot also computes fallbacks from it
+    /// Model to predict memory for; with --gpus, zeropilot also computes its fallbacks
     #[arg(long, value_name = "MODEL")]
     pub(crate) model: Option<String>,
-    /// The GPUs: `8xA100-80G`, `5x44GB`, `4x8xH100` (nodes × GPUs), `8`
+    /// GPUs: `8xA100-80G`, `5x44GB`, `4x8xH100` (nodes × GPUs per node), or only their number, such as `8`
     #[arg(long, value_name = "GPUS", requires = "model")]
     pub(crate) gpus: Option<String>,
-    /// Tokens per sequence, such as `4096` or `128k` (k = 1024); otherwise the value in the command, or 2048
+    /// Tokens per sequence, such as `4096` or `128k` (k = 1024); if omitted, the value in the training command, or 2048
     #[arg(long, value_name = "N", value_parser = tokens, visible_alias = "max-seq-length", alias = "max-length")]
     pub(crate) seq_len: Option<u64>,
-    /// Parameters to train; if omitted, as in the command, or all
+    /// Parameters to train; if omitted, those in the training command, or all
     #[arg(long, value_name = "METHOD")]
     pub(crate) method: Option<MethodName>,
-    /// Recompute layers in the backward pass (gradient checkpointing); if omitted, as in the command
+    /// Recompute every layer in the backward pass (gradient checkpointing); if omitted, as in the training command
     #[arg(long, visible_alias = "gradient-checkpointing")]
     pub(crate) grad_checkpointing: bool,
     /// Command that starts the training, after `--`
@@ -189,8 +189,8 @@ pub(crate) fn unwritable(directory: &Path, error: &std::io::Error, language: Lan
     let directory = escaped(&directory);
     tr!(
         language,
-        "error: the record of the run cannot be written to {directory}: {error}\n  help: choose another place with --record DIR or ZEROPILOT_RUNS",
-        "错误：无法把运行记录写入 {directory}：{error}\n  建议：用 --record 目录 或 ZEROPILOT_RUNS 换一个位置"
+        "error: cannot write the record of the run to {directory}: {error}\n  help: choose another directory with --record DIR or ZEROPILOT_RUNS",
+        "错误：无法把运行记录写入 {directory}：{error}\n  建议：用 --record DIR 或 ZEROPILOT_RUNS 换一个目录"
     )
 }
 

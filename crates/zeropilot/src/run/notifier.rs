@@ -13,7 +13,7 @@ use serde_json::json;
 use zeropilot_record::{Cause, Event, RunEvent, RunInfo, SHAPE};
 use zeropilot_run::environment::masked;
 use zeropilot_run::now;
-use zeropilot_text::{Language, tr};
+use zeropilot_text::{Language, Text, tr};
 use zeropilot_view::run as words;
 
 /// How long one message may take.
@@ -117,7 +117,8 @@ impl Notifier {
                 let ended = self.ended.lock().ok().and_then(|mut ended| ended.take());
                 let ended = ended.map(|cause| words::cause_words(&cause, language));
                 let next = words::happening(happening, language);
-                Some(ended.into_iter().chain(next).collect::<Vec<_>>().join("; "))
+                let separator = Text::new("; ", "；").get(language);
+                Some(ended.into_iter().chain(next).collect::<Vec<_>>().join(separator))
             }
             RunEvent::Hang { .. }
             | RunEvent::NotFinite { .. }

@@ -28,7 +28,7 @@ pub(crate) struct WatchCommand {
     /// Name or directory of a run; if omitted, the last run, or this machine if there is none
     #[arg(value_name = "RUN")]
     pub(crate) run: Option<PathBuf>,
-    /// Watch the machine: GPUs, memory, training processes
+    /// Watch this machine: GPUs, host memory, training processes
     #[arg(long, conflicts_with = "run")]
     pub(crate) machine: bool,
     /// Print the state once and exit

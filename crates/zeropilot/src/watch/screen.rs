@@ -85,7 +85,7 @@ fn wish(key: &KeyEvent) -> Option<Wish> {
 pub(super) fn problem(error: &io::Error, language: Language) -> String {
     tr!(
         language,
-        "error: this terminal cannot be used as a screen: {error}\n  help: `zeropilot watch --once` writes the same as text",
+        "error: cannot draw on this terminal: {error}\n  help: use `zeropilot watch --once` to print the same as text",
         "错误：无法在这个终端上显示界面：{error}\n  建议：用 `zeropilot watch --once` 以文本形式输出"
     )
 }

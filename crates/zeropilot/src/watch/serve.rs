@@ -51,7 +51,7 @@ fn loopback(text: &str, language: Language) -> Result<SocketAddr, String> {
     let address: SocketAddr = text.parse().map_err(|_| {
         tr!(
             language,
-            "error: --openmetrics {shown}: not an address\n  help: write it as in 127.0.0.1:9400",
+            "error: --openmetrics {shown}: not an address\n  help: write an address such as 127.0.0.1:9400",
             "错误：--openmetrics {shown}：不是有效地址\n  建议：写成 127.0.0.1:9400 的形式"
         )
     })?;
@@ -60,8 +60,8 @@ fn loopback(text: &str, language: Language) -> Result<SocketAddr, String> {
     }
     Err(tr!(
         language,
-        "error: --openmetrics {shown}: only loopback addresses are served\n  why: there is neither a password nor encryption, and names of runs and processes would be open to the network\n  help: use 127.0.0.1:{port}, and let an agent on this machine or `ssh -L {port}:127.0.0.1:{port}` carry it on",
-        "错误：--openmetrics {shown}：只允许监听本机回环地址\n  原因：这里没有密码也不加密，运行名称和进程信息会暴露给整个网络\n  建议：使用 127.0.0.1:{port}，由本机的采集程序或 `ssh -L {port}:127.0.0.1:{port}` 转发",
+        "error: --openmetrics {shown}: only loopback addresses are allowed\n  why: The metrics have no password and no encryption, so other machines could read the names of runs and processes.\n  help: use 127.0.0.1:{port}, and forward it with an agent on this machine or `ssh -L {port}:127.0.0.1:{port}`",
+        "错误：--openmetrics {shown}：只允许监听本机回环地址\n  原因：指标没有密码也不加密，其他机器可以读到运行和进程的名称。\n  建议：使用 127.0.0.1:{port}，由本机的采集程序或 `ssh -L {port}:127.0.0.1:{port}` 转发",
         port = address.port()
     ))
 }
@@ -69,8 +69,8 @@ fn loopback(text: &str, language: Language) -> Result<SocketAddr, String> {
 fn unusable(address: SocketAddr, error: &io::Error, language: Language) -> String {
     tr!(
         language,
-        "error: {address} cannot be served: {error}\n  help: another program may use this port; choose another one",
-        "错误：无法监听 {address}：{error}\n  建议：端口可能已被占用，换一个端口"
+        "error: cannot listen on {address}: {error}\n  help: choose another port; another program may be using this one",
+        "错误：无法监听 {address}：{error}\n  建议：换一个端口，这个端口可能已被占用"
     )
 }
 

@@ -67,7 +67,7 @@ pub(super) fn draw(frame: &mut Frame<'_>, seen: &Seen, brush: Brush, scroll: usi
         Seen::Run(look) => run::draw(frame, body, look, brush, scroll),
         Seen::Machine(look) => machine::draw(frame, body, look, brush, scroll),
     };
-    let mut words = brush.words(" q: leave", " q：退出").to_owned();
+    let mut words = brush.words(" q: quit", " q：退出").to_owned();
     if beyond > 0 {
         words.push_str(brush.words("   up/down: scroll", "   上/下：滚动"));
     }

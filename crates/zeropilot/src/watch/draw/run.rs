@@ -61,7 +61,7 @@ pub(super) fn draw(
     draw_title(frame, title, look, brush);
     frame.render_widget(Paragraph::new(number_lines(look, brush, width)), numbers);
     let head = if ranks.is_empty() {
-        brush.words("no rank seen yet", "还没有看到 rank").to_owned()
+        brush.words("no ranks found yet", "尚未发现 rank").to_owned()
     } else {
         words::memory_head(look, brush.language)
     };
@@ -72,7 +72,7 @@ pub(super) fn draw(
         frame.render_widget(host_line(memory, brush, width), host);
     }
     frame.render_widget(Paragraph::new(alerts), alert_area);
-    frame.render_widget(brush.head(brush.words("what happened", "经过"), width), story_head);
+    frame.render_widget(brush.head(brush.words("events", "事件"), width), story_head);
     draw_story(frame, story, look, brush);
     beyond
 }
