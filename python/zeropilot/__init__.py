@@ -1,11 +1,11 @@
-"""The pilot for DeepSpeed ZeRO training: knows before a GPU is touched.
+"""Plan, predict, check and explain DeepSpeed ZeRO training before you use a GPU.
 
     >>> from zeropilot import ZeroConfig, build_config, save_config
     >>> cfg = ZeroConfig(micro_batch_size=2, gradient_accumulation=32, offload=True)
     >>> save_config(build_config(cfg), "ds_zero3.json")
 
-``memory``, ``plan``, ``simulate``, ``check``, ``explain``, ``diagnose`` and ``resolve`` answer what the command ``zeropilot``
-answers, in the same shapes. Everything is loaded when it is first used.
+``memory``, ``plan``, ``simulate``, ``check``, ``explain``, ``diagnose`` and ``resolve`` give the same answers as the
+command ``zeropilot``, with the same fields. Each name is imported when it is first used.
 """
 
 TYPE_CHECKING = False

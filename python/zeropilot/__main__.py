@@ -1,4 +1,4 @@
-"""``python -m zeropilot``: the command that is installed beside this interpreter."""
+"""``python -m zeropilot`` runs the command that is installed with this interpreter."""
 
 import os
 import sys
@@ -6,7 +6,7 @@ import sysconfig
 
 
 def find_command() -> str:
-    """Where the command is."""
+    """Return the path of the command."""
     name = "zeropilot" + sysconfig.get_config_var("EXE")
     places = [sysconfig.get_path("scripts")]
     if sys.version_info >= (3, 10):
@@ -19,7 +19,7 @@ def find_command() -> str:
         if os.path.isfile(path):
             return path
     raise FileNotFoundError(
-        f"the command zeropilot is neither in {' nor in '.join(places)}; install the wheel again"
+        f"the command zeropilot was not found in {' or '.join(places)}; reinstall the wheel"
     )
 
 

@@ -1,4 +1,4 @@
-"""DeepSpeed configs from Python: what ``zeropilot new`` writes."""
+"""Build the DeepSpeed configs of ``zeropilot new`` from Python."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ Elements = Union[int, float, str]
 
 @dataclass(frozen=True)
 class ZeroConfig:
-    """A wish for a DeepSpeed config. What is left out is left to the engine, or to the program that reads the config.
+    """Options for a DeepSpeed config. DeepSpeed, or the framework that reads the config, chooses omitted values.
 
-    The global batch is ``micro_batch_size`` × ``gradient_accumulation`` × ``world_size``. Sizes of fine-grained keys are
-    elements, not bytes.
+    The global batch size is ``micro_batch_size`` × ``gradient_accumulation`` × ``world_size``. Sizes of fine-grained keys
+    are elements, not bytes.
     """
 
     micro_batch_size: Optional[int] = None
@@ -128,9 +128,9 @@ _KNOBS = _NAMES[_NAMES.index(_FIRST_KNOB) :]
 def create(
     cfg: ZeroConfig, *, deepspeed_version: Optional[str] = None, lang: Optional[str] = None
 ) -> Created:
-    """The config that ``cfg`` asks for, with what must be said beside it.
+    """Build the config for ``cfg``, with the arguments that the training script must set.
 
-    Raises ``ZeropilotError`` if its parts contradict each other, or the engine would not take the result.
+    Raises ``ZeropilotError`` if the options contradict each other, or if DeepSpeed would reject the config.
     """
     model = None if cfg.model is None else model_argument(cfg.model)
     answer = _native.create(cfg._wishes(), model, False, deepspeed_version, lang)
@@ -140,12 +140,12 @@ def create(
 def build_config(
     cfg: ZeroConfig, *, deepspeed_version: Optional[str] = None, lang: Optional[str] = None
 ) -> Dict[str, Any]:
-    """The config that ``cfg`` asks for, as a dictionary."""
+    """Build the config for ``cfg`` as a dictionary."""
     return create(cfg, deepspeed_version=deepspeed_version, lang=lang).config
 
 
 def save_config(config: Mapping[str, Any], path: Union[str, "os.PathLike[str]"]) -> None:
-    """Writes a config as JSON. A reader finds either what was there before or all of it."""
+    """Write a config to a JSON file in one atomic step."""
     text = json.dumps(config, indent=2, ensure_ascii=False) + "\n"
     target = os.path.abspath(os.fspath(path))
     handle, draft = tempfile.mkstemp(dir=os.path.dirname(target), prefix=".zeropilot-")

@@ -1,4 +1,4 @@
-"""What a caller may hand over as a model or a config."""
+"""Types that functions accept as a model or a config."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 class Parameter(Protocol):
-    """What is read of a ``torch.nn.Parameter``: never its values."""
+    """Attributes of a ``torch.nn.Parameter`` that zeropilot reads; it never reads the values."""
 
     @property
     def shape(self) -> Sequence[int]: ...
@@ -23,16 +23,16 @@ class Parameter(Protocol):
 
 
 class Module(Protocol):
-    """What is read of a ``torch.nn.Module``."""
+    """Methods of a ``torch.nn.Module`` that zeropilot calls."""
 
     def named_parameters(self) -> Iterable[tuple[str, Any]]: ...
 
 
 class Job:
-    """A training job: a launch script, a training script, a framework's YAML, a DeepSpeed config or a directory.
+    """A training job: a launch script, a training script, a framework YAML file, a DeepSpeed config or a directory.
 
-    Every function that takes a model takes a job, and answers for what its files say. ``model`` replaces the job's own;
-    ``launch`` chooses one of several runs, counted from 1.
+    Every function that accepts a model also accepts a job, and uses the settings in the job's files. ``model`` replaces
+    the model of the job. ``launch`` is the number of the run if the job starts several; the first is 1.
     """
 
     def __init__(
@@ -46,7 +46,7 @@ class Job:
     def read(
         cls, path: "Union[str, os.PathLike[str]]", *, model: Optional[str] = None, launch: Optional[int] = None
     ) -> "Job":
-        """The job that a file describes; an error if the file is not there."""
+        """Return the job that a file describes; raise ``FileNotFoundError`` if the file does not exist."""
         if not os.path.exists(path):
             raise FileNotFoundError(os.fspath(path))
         return cls(path, model=model, launch=launch)
@@ -60,14 +60,14 @@ Config = Union[str, "os.PathLike[str]", Mapping[str, Any]]
 
 
 def model_argument(model: Model) -> "Union[str, _Live, _Job]":
-    """A name or a path as it is; of a module what it is called, its config, and names and shapes."""
+    """Return a name or path unchanged; for a module, its class name, config and parameter names and shapes."""
     if isinstance(model, (str, os.PathLike)):
         return os.fspath(model)
     if isinstance(model, Job):
         return model.path, model.launch, model.model
     if not hasattr(model, "named_parameters"):
         raise TypeError(
-            f"a model is a name, a path, a Job or a torch.nn.Module, not {type(model).__name__}"
+            f"a model must be a name, a path, a Job or a torch.nn.Module, not {type(model).__name__}"
         )
     parameters = [
         (name, [int(size) for size in _shape(parameter)], str(parameter.dtype), bool(parameter.requires_grad))
@@ -77,7 +77,7 @@ def model_argument(model: Model) -> "Union[str, _Live, _Job]":
 
 
 def _shape(parameter: Any) -> Sequence[int]:
-    # Under ZeRO-3 a parameter is empty, and its shape is kept beside it.
+    # Under ZeRO-3, a parameter is empty, and DeepSpeed keeps its shape in `ds_shape`.
     shape: Sequence[int] = getattr(parameter, "ds_shape", parameter.shape)
     return shape
 
@@ -93,7 +93,7 @@ def _transformers_config(model: Module) -> Optional[str]:
 
 
 def config_argument(config: Config) -> tuple[str, Optional[str]]:
-    """The name of a config, and its text unless it is a file."""
+    """Return the name of a config, and its text unless it is a file."""
     if isinstance(config, Mapping):
         return "config", json.dumps(config, indent=2, ensure_ascii=False)
     return os.fspath(config), None

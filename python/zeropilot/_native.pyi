@@ -1,4 +1,4 @@
-"""The native part: arguments as plain values, answers as JSON, text and HTML."""
+"""Native module: plain values as arguments; answers as JSON, text and HTML."""
 
 from typing import Any, Mapping, Optional, Sequence, Union
 
@@ -8,7 +8,7 @@ _Job = tuple[str, Optional[int], Optional[str]]
 _Model = Union[str, _Live, _Job]
 
 class ZeropilotError(ValueError):
-    """A question that has no answer; its text says what is wrong, why it matters and what to do."""
+    """An error that prevents an answer; its text gives the problem, the reason and the fix."""
 
 class Answer:
     def json(self, lang: Optional[str] = None) -> Any: ...

@@ -1,4 +1,4 @@
-"""A scheduler's warning becomes a checkpoint: the signal is noted, and all ranks are told of it at the same step."""
+"""Save a checkpoint when a scheduler sends a signal: all ranks learn of the signal at the same step."""
 
 import signal
 from importlib import import_module
@@ -7,15 +7,15 @@ from typing import Any, Iterable, Optional
 
 
 def _accelerator(torch: Any) -> Any:
-    # PyTorch before 2.6 has no name for whatever it computes on.
+    # PyTorch before 2.6 has no `torch.accelerator`.
     known = getattr(torch, "accelerator", None)
     return (known and known.current_accelerator()) or torch.device("cuda")
 
 
 class Preemption:
-    """Notes that a scheduler, or ``zeropilot run``, asks this run to end.
+    """Detect a signal from a scheduler, or from ``zeropilot run``, that asks this run to stop.
 
-    Make it once, before the loop, and ask it after each optimizer step::
+    Create it once, before the loop, and call ``is_announced`` after each optimizer step::
 
         preemption = zeropilot.Preemption()
         ...
@@ -27,9 +27,9 @@ class Preemption:
     """
 
     def __init__(self, signals: Iterable[int] = (signal.SIGTERM, signal.SIGUSR1, signal.SIGUSR2)) -> None:
-        #: The signal that this rank got, if it got one.
+        #: Signal that this rank received, or ``None``.
         self.signal: Optional[int] = None
-        #: Whether ``is_announced`` was ever true.
+        #: Whether ``is_announced`` has returned true.
         self.announced = False
         for number in signals:
             signal.signal(number, self._note)
@@ -38,9 +38,10 @@ class Preemption:
         self.signal = self.signal or number
 
     def is_announced(self) -> bool:
-        """Whether any rank was asked to end.
+        """Return whether any rank received a signal to stop.
 
-        All ranks get the same answer, so that all save at the same step. It is a collective: every rank must ask equally often.
+        All ranks get the same answer, so they save at the same step. This is a collective call: every rank must call it
+        equally often.
         """
         announced = self.signal is not None
         torch: Any = import_module("torch")
@@ -55,7 +56,7 @@ class Preemption:
         return announced
 
     def callback(self) -> Any:
-        """A callback of the HF Trainer that saves a checkpoint and ends training once a rank was asked to end."""
+        """Return an HF Trainer callback that saves a checkpoint and stops training after any rank receives a signal."""
         base: Any = import_module("transformers").TrainerCallback
         preemption = self
 

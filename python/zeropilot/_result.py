@@ -1,7 +1,7 @@
-"""What all answers can do.
+"""Common methods of all answers.
 
-Bytes are whole numbers. ``to_dict()`` is the JSON that the command prints with ``--json``, ``str()`` what it prints for
-people, and a notebook shows tables and pictures.
+Bytes are integers. ``to_dict()`` returns the JSON that the command prints with ``--json``. ``str()`` returns the text
+that the command prints. A notebook shows tables and charts.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ R = TypeVar("R", bound="Result")
 
 @dataclass(frozen=True)
 class Result:
-    """What all answers can do."""
+    """Base class of all answers."""
 
     _answer: Answer = field(repr=False, compare=False)
     _lang: Optional[str] = field(repr=False, compare=False)
@@ -27,7 +27,7 @@ class Result:
         return shaped(cls, answer.json(lang), _answer=answer, _lang=lang)
 
     def to_dict(self) -> Dict[str, Any]:
-        """The answer as JSON has it."""
+        """Return the answer as a dictionary, the same as ``--json``."""
         data: Dict[str, Any] = self._answer.json(self._lang)
         return data
 
@@ -43,11 +43,11 @@ class Result:
 
 @dataclass(frozen=True)
 class MemoryResult(Result):
-    """What an answer about memory can do."""
+    """Base class of memory predictions."""
 
     @property
     def fits(self) -> Optional[bool]:
-        """Whether GPU and host hold even the upper bound; ``None`` if the memory of neither is known."""
+        """Whether the upper bound fits on the GPU and the host; ``None`` if neither capacity is known."""
         answer = self.to_dict()
         verdicts = [answer[place]["verdict"] for place in ("device", "host")]
         known = [verdict for verdict in verdicts if verdict is not None]
@@ -56,16 +56,16 @@ class MemoryResult(Result):
 
 @dataclass(frozen=True)
 class CheckResult(Result):
-    """What a checked config can do."""
+    """Base class of checked configs."""
 
     @property
     def accepted(self) -> bool:
-        """Whether the config loads and no finding ends the run."""
+        """Whether DeepSpeed loads the config and no finding stops the run."""
         return bool(self.to_dict()["verdict"] == "accept")
 
 
 @dataclass(frozen=True)
 class Explanation(Result):
-    """Something explained; ``kind`` says which class it is."""
+    """Base class of explanations; ``kind`` identifies the subclass."""
 
     kind: str

@@ -1,4 +1,4 @@
-"""From the JSON that every front prints to frozen dataclasses of the same shape."""
+"""Convert the JSON answers to frozen dataclasses with the same fields."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _known: dict[Any, list[tuple[str, str, Any]]] = {}
 
 
 def _fields(cls: Any) -> list[tuple[str, str, Any]]:
-    """Attributes with their keys and types."""
+    """Return the attributes with their JSON keys and types."""
     if cls not in _known:
         hints = get_type_hints(cls)
         _known[cls] = [
@@ -23,7 +23,7 @@ def _fields(cls: Any) -> list[tuple[str, str, Any]]:
 
 
 def shaped(cls: type[T], data: Mapping[str, Any], **more: Any) -> T:
-    """An instance of ``cls``. Keys it does not know are left to ``to_dict``."""
+    """Return an instance of ``cls``. Keys without an attribute are available through ``to_dict``."""
     values = {
         name: _value(kind, data[key]) for name, key, kind in _fields(cls) if key in data
     }

@@ -1,4 +1,4 @@
-"""The verbs: what the command of the same name answers."""
+"""Functions that give the same answers as the commands with the same names."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from typing_extensions import TypedDict, Unpack
 
     class Script(TypedDict, total=False):
-        """What a training script is told."""
+        """Arguments of the training script."""
 
         per_device_train_batch_size: int
         gradient_accumulation_steps: int
@@ -154,25 +154,32 @@ def memory(
     trainer: Optional[str] = None,
     lang: Optional[str] = None,
 ) -> Memory:
-    """How much memory each GPU and host needs, and for what.
+    """Predict the memory that each GPU and each host needs, and its parts.
 
-    ``model`` is a name of the catalogue, a directory or ``config.json``, an id of the hub, or a ``torch.nn.Module``, of
-    which names, shapes, dtypes, ``requires_grad`` and the transformers config are read. ``config`` is a DeepSpeed config,
-    a file or a dictionary; otherwise one is made from ``stage`` (3), ``offload`` (``"none"``, ``"optimizer"``, ``"all"``)
-    and ``precision`` (``"bf16"``). Without a value, ``seq_len`` is 2048, ``method`` ``"full"``, ``lora_rank`` 16, ``attention``
-    ``"auto"`` and ``optimizer`` ``"adamw"``; ``seq_len`` may be a text such as ``"128k"``. ``without_deepspeed`` asks for
-    PyTorch alone, on one GPU or with DDP. A model that sees has ``images_per_sample`` (1) images of the size ``image``
-    (``"512x512"``, or ``"none"``) in each sequence; ``freeze`` lists parts that are not trained (``"vision"``, ``"audio"``,
-    ``"projector"``, ``"language"``). ``quantization`` (``"nf4"``, ``"nf4-plain"``, ``"int8"``) is the format of the base of
-    ``method="qlora"``. ``fused_loss`` may be ``"trl"``, the head of TRL's trainers, or one of DeepSpeed's losses in
-    ``loss_shards`` shards: ``"sequence-tiled"``, ``"tiled-fused"``. ``deepspeed_version``, ``transformers_version`` and
-    ``trl_version`` name the software of the run; otherwise it is the newest that was measured.
-    ``task`` is what the model is trained for (``"sft"``, ``"dpo"``, ``"kto"``, ``"orpo"``, ``"cpo"``, ``"reward"``, ``"distill"``,
-    ``"gkd"``, ``"grpo"``, ``"rloo"``, ``"ppo"``), with a ``teacher`` (a model as ``model`` names one), a ``reward_model`` on the same
-    GPUs and a ``critic`` (the value model of PPO, which judges ``rollout_batch`` completions at once), a ``reference`` (``"copy"``,
-    ``"adapters-off"``, ``"precomputed"``, ``"none"``), completions of ``completion_len`` tokens and a ``rollout`` (``"generate"``,
-    ``"vllm"``, ``"server"``, ``"none"``; vLLM on the same GPUs takes ``vllm_gpu_memory_utilization`` of each, and with
-    ``vllm_sleep`` gives it back while the model is trained); ``trainer`` is whose loss it is (``"trl"``, ``"swift"``, ``"llamafactory"``).
+    ``model`` is a built-in name, a directory, a ``config.json``, a Hugging Face ID, or a ``torch.nn.Module``. From a
+    module, zeropilot reads names, shapes, dtypes, ``requires_grad`` and the transformers config. ``config`` is a DeepSpeed
+    config, as a file or a dictionary. If it is omitted, zeropilot builds one from ``stage`` (3), ``offload`` (``"none"``,
+    ``"optimizer"``, ``"all"``) and ``precision`` (``"bf16"``). ``without_deepspeed`` predicts PyTorch without DeepSpeed,
+    on one GPU or with DDP.
+
+    Defaults: ``seq_len`` is 2048, ``method`` ``"full"``, ``lora_rank`` 16, ``attention`` ``"auto"`` and ``optimizer``
+    ``"adamw"``. ``seq_len`` may be a string such as ``"128k"``. For a vision model, each sequence has
+    ``images_per_sample`` (1) images of the size ``image`` (``"512x512"``, or ``"none"``). ``freeze`` lists parts that are
+    not trained (``"vision"``, ``"audio"``, ``"projector"``, ``"language"``). ``quantization`` (``"nf4"``,
+    ``"nf4-plain"``, ``"int8"``) is the format of the base model for ``method="qlora"``.
+
+    ``fused_loss`` may be ``"trl"`` for the head of TRL's trainers. It may also be one of DeepSpeed's losses in
+    ``loss_shards`` shards: ``"sequence-tiled"`` or ``"tiled-fused"``. ``deepspeed_version``, ``transformers_version`` and
+    ``trl_version`` are the versions of the run. If they are omitted, zeropilot uses the newest measured versions.
+
+    ``task`` is the training task (``"sft"``, ``"dpo"``, ``"kto"``, ``"orpo"``, ``"cpo"``, ``"reward"``, ``"distill"``,
+    ``"gkd"``, ``"grpo"``, ``"rloo"``, ``"ppo"``). Its other models are ``teacher`` (in the form of ``model``),
+    ``reward_model`` on the same GPUs, ``critic`` (the value model of PPO) and ``reference`` (``"copy"``,
+    ``"adapters-off"``, ``"precomputed"``, ``"none"``). PPO scores ``rollout_batch`` completions at once. Completions have
+    ``completion_len`` tokens, and ``rollout`` (``"generate"``, ``"vllm"``, ``"server"``, ``"none"``) generates them. vLLM
+    on the same GPUs uses the fraction ``vllm_gpu_memory_utilization`` of each GPU. With ``vllm_sleep``, it releases this
+    memory during training. ``trainer`` selects the library that computes the loss (``"trl"``, ``"swift"``,
+    ``"llamafactory"``).
     """
     training = _training(
         seq_len=seq_len,
@@ -277,7 +284,7 @@ def compare(
     trainer: Optional[str] = None,
     lang: Optional[str] = None,
 ) -> Comparison:
-    """All stages and offloads side by side."""
+    """Compare all stages and offload options side by side."""
     training = _training(
         seq_len=seq_len,
         target_len=target_len,
@@ -377,16 +384,18 @@ def plan(
     trainer: Optional[str] = None,
     lang: Optional[str] = None,
 ) -> Plan:
-    """What to run on these GPUs: the choice with its config, what else fits, what does not, and what to fall back to.
+    """Plan a run on these GPUs: the recommended strategy and its config, other strategies, and fallbacks.
 
-    ``stage``, ``offload`` (``"none"``, ``"optimizer"``, ``"all"``), ``micro_batch`` and ``grad_checkpointing`` are chosen
-    unless given; what is given is kept in every strategy.
-    ``target`` is who reads the config: ``"deepspeed"``, ``"hf-trainer"``, ``"accelerate"``, ``"swift"``,
-    ``"llamafactory"`` or ``"axolotl"``. ``fused_loss`` may be ``"either"``; states are kept on a disk only if ``nvme_path``
-    names a directory on one. ``objective`` is ``"time"``, ``"cost"`` (on fewer GPUs if that is cheaper) or
-    ``"memory"``; ``tokens`` (``"10B"``) and ``cost`` (``"2.5/gpu-hour"``) say what is to be finished; ``network`` says what
-    links nodes, such as ``"8xNDR"``. With ``max_seq_len`` the longest sequence that fits is looked for, and
-    ``plan.longest`` says how long it gets and with which changes of the script. ``task`` and what belongs to it are those of :func:`memory`.
+    zeropilot chooses ``stage``, ``offload`` (``"none"``, ``"optimizer"``, ``"all"``), ``micro_batch`` and
+    ``grad_checkpointing``, unless you set them. Every strategy keeps the values that you set. ``target`` is the program
+    that reads the config: ``"deepspeed"``, ``"hf-trainer"``, ``"accelerate"``, ``"swift"``, ``"llamafactory"`` or
+    ``"axolotl"``. ``fused_loss`` may be ``"either"``. Strategies use NVMe offload only if ``nvme_path`` names a directory
+    on a local disk.
+
+    ``objective`` is ``"time"``, ``"cost"`` (on fewer GPUs if that is cheaper) or ``"memory"``. zeropilot estimates the
+    time and the cost of the run from ``tokens`` (``"10B"``) and ``cost`` (``"2.5/gpu-hour"``). ``network`` describes the links between
+    nodes, such as ``"8xNDR"``. With ``max_seq_len``, zeropilot finds the longest sequence that fits; ``plan.longest`` has
+    its length and the script changes that it needs. ``task`` and its options are the same as in :func:`memory`.
     """
     software = _given(
         deepspeed_version=deepspeed_version, transformers_version=transformers_version, trl_version=trl_version
@@ -493,10 +502,10 @@ def simulate(
     trainer: Optional[str] = None,
     lang: Optional[str] = None,
 ) -> Simulation:
-    """How long a step takes, what it waits for and what it sends.
+    """Predict the time of a training step, its waits and its communication volume.
 
-    ``scale`` repeats it on other numbers of GPUs, from the fewest to the most; ``strong`` keeps the global batch then.
-    The other arguments are those of ``memory`` and ``plan``.
+    ``scale`` repeats the simulation on other numbers of GPUs, from the smallest to the largest. With ``strong``, the
+    global batch size stays the same. The other arguments are the same as in ``memory`` and ``plan``.
     """
     training = _training(
         seq_len=seq_len,
@@ -581,11 +590,11 @@ def check(
     lang: Optional[str] = None,
     **script: Unpack[Script],
 ) -> Check:
-    """Would the engine take this config, and does it read what it says?
+    """Check whether DeepSpeed accepts this config and uses every key.
 
-    ``script`` is what the training script is told, under the names of ``transformers.TrainingArguments``
-    (``per_device_train_batch_size=2, bf16=True``), with ``mixed_precision`` for accelerate and ``hidden_size`` of the
-    model: it fills ``"auto"`` and must agree with the config.
+    ``script`` holds the arguments of the training script, with the names of ``transformers.TrainingArguments``
+    (``per_device_train_batch_size=2, bf16=True``). It may also have ``mixed_precision`` for accelerate and the
+    ``hidden_size`` of the model. These values fill ``"auto"`` and must agree with the config.
     """
     judging = _judging(world_size, front_end, script, select, ignore)
     return Check._of(
@@ -602,9 +611,9 @@ def resolve(
     lang: Optional[str] = None,
     **script: Unpack[Script],
 ) -> Resolved:
-    """What the engine holds after loading this config: batch sizes solved, ``"auto"`` filled, defaults in place.
+    """Return the values that DeepSpeed has after loading this config: batch sizes, filled ``"auto"`` and defaults.
 
-    Takes the same ``script`` as ``check``. Raises ``ZeropilotError`` with the findings if the config is refused.
+    ``script`` is the same as in ``check``. Raises ``ZeropilotError`` with the findings if DeepSpeed rejects the config.
     """
     judging = _judging(world_size, front_end, script)
     return Resolved._of(
@@ -613,9 +622,10 @@ def resolve(
 
 
 def diagnose(text: str, *, lang: Optional[str] = None) -> LogDiagnosis:
-    """Why a run went out of memory (CUDA OOM), from the text of its log: cause, numbers, evidence, what to change first.
+    """Diagnose why a run ran out of memory (CUDA OOM) from the text of its log.
 
-    ``cause`` is ``None`` if the text has no out-of-memory message.
+    The answer has the cause, the numbers, the evidence and the first change to make. ``cause`` is ``None`` if the text has
+    no out-of-memory message.
     """
     return LogDiagnosis._of(_native.diagnose(text, lang), lang)
 
@@ -629,7 +639,7 @@ def explain(
     lang: Optional[str] = None,
     **script: Unpack[Script],
 ) -> Explanation:
-    """A key, a concept, or a whole config; without a topic, what can be asked."""
+    """Explain a key, a concept or a whole config; without a topic, list everything that zeropilot explains."""
     asked = None if topic is None else config_argument(topic)
     judging = _judging(world_size, front_end, script)
     answer = _native.explain(asked, judging, deepspeed_version, lang)
@@ -646,7 +656,7 @@ def diff(
     lang: Optional[str] = None,
     **script: Unpack[Script],
 ) -> Difference:
-    """What changes between two configs, in behaviour, memory and speed."""
+    """Compare two configs: differences in behavior, memory and speed."""
     judging = _judging(world_size, front_end, script)
     names = (config_argument(left), config_argument(right))
     return Difference._of(_native.diff(*names, judging, deepspeed_version, lang), lang)

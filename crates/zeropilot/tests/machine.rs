@@ -110,7 +110,7 @@ fn the_profile_of_this_machine_is_found_and_serves_its_own_gpus_only() {
 #[test]
 fn the_program_that_measures_can_be_read() {
     let output = zeropilot(&nowhere(), &["calibrate", "--show-program"]);
-    assert!(text(&output.stdout).contains("What `zeropilot calibrate` runs"));
+    assert!(text(&output.stdout).contains("`zeropilot calibrate` runs this program"));
     let output = zeropilot(&nowhere(), &["calibrate", "--python", "/nonexistent"]);
     assert_eq!(output.status.code(), Some(2));
     assert!(text(&output.stderr).contains("--python"));

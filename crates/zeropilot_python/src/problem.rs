@@ -15,7 +15,7 @@ create_exception!(
     zeropilot,
     ZeropilotError,
     PyValueError,
-    "A question that has no answer; its text says what is wrong, why it matters and what to do."
+    "An error that prevents an answer; its text gives the problem, the reason and the fix."
 );
 
 /// An exception with these words.
@@ -28,7 +28,7 @@ pub(crate) fn language(name: Option<&str>) -> PyResult<Language> {
     match name {
         None => Ok(Language::from_locale(|variable| std::env::var(variable).ok())),
         Some(name) => Language::from_name(name).ok_or_else(|| {
-            PyValueError::new_err(format!("lang is `{name}`, but must be `en` or `zh`"))
+            PyValueError::new_err(format!("lang must be `en` or `zh`, not `{name}`"))
         }),
     }
 }

@@ -1,15 +1,15 @@
-"""What `zeropilot calibrate` runs with your PyTorch and DeepSpeed: how fast this machine is and what its processes take.
+"""Measure the speed of this machine and the memory of its processes, with your PyTorch and DeepSpeed.
 
-Starts a process for each rank, on this machine only, and downloads nothing. A question is a line of JSON on
-standard input, the answer a line on standard output:
+`zeropilot calibrate` runs this program. It starts one process per rank, on this machine only, and downloads nothing. It reads
+a question as one line of JSON on standard input, and prints the answer as one line on standard output:
 
     {"ranks": 2, "cases": [{"model": {<config.json>}, "config": {<DeepSpeed config>}, "seq_len": 128,
                             "grad_checkpointing": false}, ...]}
     {"device": {...}, "software": {...}, "memory": {...}, "kernels": {...}, "collectives": {...}, "copies": {...},
      "cases": [{"forward": s, "backward": s, "step": s, "total": s, "resident_bytes": n} or {"error": "..."}, ...]}
 
-Every number is that of the slowest rank. All ranks measure at the same time, as they do in training. A time is the median
-of several. Models are built from their config with random weights.
+Every number comes from the slowest rank. All ranks measure at the same time, as in training. Each time is the median of
+several measurements. Models are built from their config with random weights.
 """
 
 import glob
@@ -281,7 +281,7 @@ def run(ranks, question):
         while len(answers) < ranks:
             ready = multiprocessing.connection.wait(outputs, timeout=TIMEOUT)
             if not ready:
-                return {"error": f"the ranks said nothing for {TIMEOUT} seconds"}
+                return {"error": f"no answer from the ranks for {TIMEOUT} seconds"}
             for reader in ready:
                 outputs.remove(reader)
                 try:
