@@ -1,10 +1,10 @@
-"""Distillation: a small student learns the word probabilities of a frozen teacher.
+"""Distillation: a small student learns the token probabilities of a frozen teacher.
 
     zeropilot new zero3 --micro-batch 2 --grad-accum 4 --world-size 2 -o ds.json
     torchrun --nproc-per-node 2 distillation.py --deepspeed ds.json
 
-The student trains on the bare engine. The teacher only answers, so it has no optimizer and no gradients; with
-stage 3 it gets an engine of its own that partitions its weights, otherwise every rank holds a copy.
+The student trains with plain DeepSpeed. The teacher only runs forward passes, so it has no optimizer and no gradients.
+In stage 3, a second DeepSpeed engine partitions its weights. In other stages, every rank stores a full copy.
 """
 
 import argparse
@@ -22,7 +22,7 @@ from made_up import Counting, llama_config
 
 
 def teacher_config(config: DeepSpeedConfig) -> dict:
-    """What the teacher needs of the student's config: the same precision, and the weights partitioned."""
+    """Return the config of the teacher: the precision of the student, with partitioned weights."""
     return {
         "train_micro_batch_size_per_gpu": config.train_micro_batch_size_per_gpu,
         "bf16": {"enabled": config.bfloat16_config.enabled},
@@ -32,7 +32,7 @@ def teacher_config(config: DeepSpeedConfig) -> dict:
 
 
 def frozen_teacher(config: DeepSpeedConfig, device: torch.device, dtype: torch.dtype):
-    """A larger model that answers and never learns."""
+    """Build a larger frozen model."""
     own_config = teacher_config(config)
     is_partitioned = config.zero_optimization_stage == 3
     with deepspeed.zero.Init(config_dict_or_path=own_config, enabled=is_partitioned):
@@ -46,7 +46,7 @@ def frozen_teacher(config: DeepSpeedConfig, device: torch.device, dtype: torch.d
 
 
 def distillation_loss(student: torch.Tensor, teacher: torch.Tensor, temperature: float) -> torch.Tensor:
-    """How far the student's word probabilities are from the teacher's, both softened by the temperature."""
+    """Return the KL divergence of the student from the teacher, both at this temperature."""
     target = F.log_softmax(teacher.float() / temperature, dim=-1)
     answer = F.log_softmax(student.float() / temperature, dim=-1)
     distance = F.kl_div(answer, target, log_target=True, reduction="none").sum(-1).mean()

@@ -1,10 +1,10 @@
-"""LoRA with PEFT and the HF Trainer.
+"""LoRA with PEFT and HF Trainer.
 
     zeropilot new zero3 --for hf-trainer -o ds.json
     torchrun --nproc-per-node 2 lora.py --deepspeed ds.json --bf16 --learning_rate 1e-3 --max_steps 20
 
-Stages 1 and 2 keep the whole frozen model on every GPU and partition only the adapters' states; stage 3
-partitions the frozen weights too, which is what makes a large model fit.
+Stages 1 and 2 keep the whole frozen model on every GPU and partition only the states of the adapters. Stage 3 also
+partitions the frozen weights, so that larger models fit.
 """
 
 import deepspeed
@@ -15,7 +15,7 @@ from made_up import Counting, llama_config
 
 
 def main() -> None:
-    # On GPUs the Trainer starts the engine's process group by itself; with --use_cpu it does not.
+    # On GPUs, the Trainer initializes the process group of DeepSpeed; with --use_cpu, it does not.
     deepspeed.init_distributed()
 
     (args,) = HfArgumentParser(TrainingArguments).parse_args_into_dataclasses()

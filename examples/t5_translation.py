@@ -1,4 +1,4 @@
-"""Fine-tuning a T5 to translate, with the HF Trainer.
+"""Fine-tune T5 for translation with HF Trainer.
 
     zeropilot new zero2 --for hf-trainer -o ds.json
     torchrun --nproc-per-node 2 t5_translation.py --deepspeed ds.json --bf16 --learning_rate 1e-3 --max_steps 20
@@ -18,7 +18,7 @@ from made_up import ReversedSentences, t5_config
 
 
 def main() -> None:
-    # On GPUs the Trainer starts the engine's process group by itself; with --use_cpu it does not.
+    # On GPUs, the Trainer initializes the process group of DeepSpeed; with --use_cpu, it does not.
     deepspeed.init_distributed()
 
     (args,) = HfArgumentParser(Seq2SeqTrainingArguments).parse_args_into_dataclasses()

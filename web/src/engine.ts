@@ -34,7 +34,7 @@ function start(): Worker {
     else asked.resolve(data.answer as never);
   });
   started.addEventListener("error", (event) => {
-    for (const asked of waiting.values()) asked.reject(new Error(event.message || "the engine did not load"));
+    for (const asked of waiting.values()) asked.reject(new Error(event.message || "the WebAssembly module did not load"));
     waiting.clear();
   });
   void compiled.then((module) => started.postMessage(module), () => undefined);

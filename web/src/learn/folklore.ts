@@ -40,15 +40,15 @@ export async function folklore(app: App): Promise<HTMLElement[]> {
     ? `${RANKS} 卡，反向传播之后：ZeRO-1 ${times(saved[0])}、ZeRO-2 ${times(saved[1])}、ZeRO-3 ${times(saved[2])}；${RANKS * RANKS} 卡 ZeRO-3 ${times(wide)}`
     : `after backward on ${RANKS} ranks: ZeRO-1 ${times(saved[0])}, ZeRO-2 ${times(saved[1])}, ZeRO-3 ${times(saved[2])}; ZeRO-3 on ${RANKS * RANKS} ranks ${times(wide)}`;
   const rows: [string, string, string][] = isChinese ? [
-    ["ZeRO-1/2/3 分别省 4 倍、8 倍、64 倍", "这是论文里 64 卡时的极限值。省多少取决于卡数，而且只针对模型状态；激活值一点也不省。", numbers],
-    ["Adam 每个参数 8 字节", "混合精度下是 12 字节：两个动量各 4 字节，再加 4 字节 fp32 主权重；连同权重和梯度共 16 字节。", adam(app, none)],
-    ["通信桶大小的单位是字节", "单位是元素个数。5e8 个 bf16 元素就是 0.93 GiB；stage 1、2 打开 overlap_comm 时要两份。", "5e8 × 2 B = 0.93 GiB"],
+    ["ZeRO-1/2/3 分别省 4 倍、8 倍、64 倍", "这是论文里 64 卡时的极限值。省多少取决于卡数，而且只针对模型状态；ZeRO 不切分激活值。", numbers],
+    ["Adam 每个参数需要 8 字节", "混合精度下需要 12 字节：两个动量各 4 字节，再加 4 字节 fp32 主权重；连同权重和梯度共 16 字节。", adam(app, none)],
+    ["通信桶大小的单位是字节", "单位是元素个数。5e8 个 bf16 元素的通信桶占 0.93 GiB；开启 overlap_comm 时，stage 1、2 会分配两个通信桶。", "5e8 × 2 B = 0.93 GiB"],
     ["stage 越高越好", "micro batch 相同时，放得下的最低 stage 通常最快：ZeRO-3 每次前向和反向都要聚合权重。但更高的 stage 能腾出显存放更大的 micro batch，所以“规划”比较的是预测时间。", ""],
   ] : [
-    ["ZeRO-1/2/3 save 4×, 8× and 64×", "Limits from the paper, for 64 ranks. The saving depends on the number of ranks and applies to model states only; ZeRO does not partition activations.", numbers],
-    ["Adam takes 8 bytes per parameter", "In mixed precision, 12: two moments of 4 bytes each and an fp32 master weight of 4; with weights and gradients, 16.", adam(app, none)],
-    ["Bucket sizes are bytes", "The unit is elements. 5e8 elements of bf16 are 0.93 GiB, and stages 1 and 2 allocate two of them with overlap_comm.", "5e8 × 2 B = 0.93 GiB"],
-    ["A higher stage is better", "At the same micro-batch size, the lowest stage that fits is usually the fastest: ZeRO-3 gathers weights in every forward and backward pass. A higher stage leaves room for a larger micro-batch, so Plan compares predicted times.", ""],
+    ["ZeRO-1/2/3 save 4×, 8× and 64×", "These are the limits in the paper for 64 ranks. The saving depends on the number of ranks and applies to model states only; ZeRO does not partition activations.", numbers],
+    ["Adam needs 8 bytes per parameter", "In mixed precision, Adam needs 12 bytes: two moments of 4 bytes each and an fp32 master weight of 4. With weights and gradients, the total is 16 bytes.", adam(app, none)],
+    ["Bucket sizes are bytes", "The unit is elements. A bucket of 5e8 bf16 elements is 0.93 GiB. With overlap_comm, stages 1 and 2 allocate two buckets.", "5e8 × 2 B = 0.93 GiB"],
+    ["A higher stage is better", "At the same micro-batch size, the lowest stage that fits is usually the fastest: ZeRO-3 gathers weights in every forward and backward pass. A higher stage leaves room for a larger micro-batch size, so Plan compares predicted times.", ""],
   ];
   return [
     h("h2", {}, say("folklore")),

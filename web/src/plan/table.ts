@@ -93,7 +93,7 @@ async function pixels(drawn: string): Promise<Blob> {
   await image.decode();
   const canvas = h("canvas", { width: image.naturalWidth * 2, height: image.naturalHeight * 2 });
   canvas.getContext("2d")?.drawImage(image, 0, 0, canvas.width, canvas.height);
-  return new Promise((resolve, reject) => canvas.toBlob((blob) => (blob ? resolve(blob) : reject(new Error("no picture"))), "image/png"));
+  return new Promise((resolve, reject) => canvas.toBlob((blob) => (blob ? resolve(blob) : reject(new Error("cannot create the image"))), "image/png"));
 }
 
 export function save(name: string, blob: Blob): void {
