@@ -61,7 +61,7 @@ pub(super) const OPTIONS: &[(&[&str], &str, &str)] = &[
     (
         &["calibrate"],
         "output",
-        "把实测文件写到哪里；默认写到 `memory`、`plan` 和 `simulate` 会自动找到的位置",
+        "把实测结果写入这个文件；默认写到 `memory`、`plan` 和 `simulate` 会查找的位置",
     ),
     (&["calibrate"], "show_program", "输出用来实测的 Python 程序，不运行"),
     (
@@ -208,7 +208,7 @@ pub(super) const OPTIONS: &[(&[&str], &str, &str)] = &[
     (
         &["plan", "memory", "simulate", "doctor", "diagnose"],
         "image",
-        "每张图像的尺寸（像素，宽x高），例如 `1024x768`；`none` 表示只有文本；多模态模型默认 512x512",
+        "每张图像的尺寸（像素，宽×高），例如 `1024x768`；`none` 表示只有文本；多模态模型默认 512x512",
     ),
     (
         &["plan", "memory", "simulate", "doctor", "diagnose"],
@@ -236,7 +236,7 @@ pub(super) const OPTIONS: &[(&[&str], &str, &str)] = &[
         "梯度累积步数；默认按配置，否则为 1",
     ),
     (&["plan", "memory", "simulate", "doctor", "diagnose"], "method", "要训练的参数"),
-    (&["plan", "memory", "simulate", "diagnose"], "task", "训练任务"),
+    (&["plan", "memory", "simulate", "diagnose"], "task", "训练任务的类型"),
     (
         &["plan", "memory", "simulate", "diagnose"],
         "teacher",
@@ -245,17 +245,17 @@ pub(super) const OPTIONS: &[(&[&str], &str, &str)] = &[
     (
         &["plan", "memory", "simulate", "diagnose"],
         "reward_model",
-        "PPO、GRPO、RLOO 在同一批卡上的奖励模型，写法与 `--model` 相同［默认：ppo 时与所训模型同样大小，否则没有］",
+        "PPO、GRPO、RLOO 在同一批卡上的奖励模型，写法与 `--model` 相同［默认：PPO 时与所训模型大小相同，否则没有］",
     ),
     (
         &["plan", "memory", "simulate", "diagnose"],
         "critic",
-        "PPO 的价值模型，写法与 `--model` 相同［默认：与奖励模型同样大小］",
+        "PPO 的价值模型，写法与 `--model` 相同［默认：与奖励模型大小相同］",
     ),
     (
         &["plan", "memory", "simulate", "diagnose"],
         "reference",
-        "DPO、KTO、GRPO、RLOO、PPO 的参考模型［默认：copy，LoRA 时为 adapters-off；grpo 为 none］",
+        "DPO、KTO、GRPO、RLOO、PPO 的参考模型［默认：`copy`；LoRA 时为 `adapters-off`，GRPO 时为 `none`］",
     ),
     (
         &["plan", "memory", "simulate", "diagnose"],
@@ -328,7 +328,7 @@ pub(super) const OPTIONS: &[(&[&str], &str, &str)] = &[
     (
         &["plan", "memory", "simulate", "doctor", "diagnose"],
         "tiled_mlp",
-        "MLP 分块计算（DeepSpeed 的 TiledMLP）",
+        "分块计算前馈层（DeepSpeed 的 TiledMLP）",
     ),
     (
         &["plan", "memory", "simulate", "doctor", "diagnose"],
@@ -400,7 +400,7 @@ pub(super) const OPTIONS: &[(&[&str], &str, &str)] = &[
     (
         &["memory", "simulate", "diagnose"],
         "without_deepspeed",
-        "不用 DeepSpeed，只用 PyTorch：单卡，或多卡 DDP；16 位权重在 autocast 下运行，与 HF Trainer 相同",
+        "不用 DeepSpeed，只用 PyTorch（单卡，或多卡 DDP）；16 位权重在 autocast 下运行，与 HF Trainer 相同",
     ),
     (&["memory", "simulate", "diagnose"], "rank", "要显示的 rank；默认显示占用最多的 rank"),
     (&["simulate"], "trace", "把这一步写成 chrome://tracing 和 Perfetto 的 trace 文件"),
@@ -435,7 +435,7 @@ pub(super) const OPTIONS: &[(&[&str], &str, &str)] = &[
     (
         &["run"],
         "max_restarts",
-        "被杀死、超时、卡住后最多重启几次；默认能从 checkpoint 续训时 2 次，否则不重启",
+        "被终止、超时或卡住后最多重启几次；默认：能从 checkpoint 续训时为 2，否则为 0",
     ),
     (
         &["run"],
