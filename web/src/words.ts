@@ -30,7 +30,7 @@ const WORDS = {
   buckets: ["The recommended strategy uses bucket sizes for this model; the rows below it use DeepSpeed's defaults.", "推荐方案的通信桶大小按模型设置；下面各行用 DeepSpeed 默认值。"],
   barsWith: ["micro-batch size {micro}, {tokens} tokens, {how}", "micro batch {micro}，{tokens} token，{how}"],
   recomputing: ["gradient checkpointing", "开启梯度检查点"], keeping: ["no gradient checkpointing", "不用梯度检查点"],
-  strategy: ["Strategy", "方案"], gpu: ["GPU memory", "显存"], host: ["Host memory per node", "每节点主机内存"], verdict: ["Verdict", "结论"], barHead: ["Memory use", "显存构成"],
+  strategy: ["Strategy", "方案"], gpu: ["GPU memory", "显存"], host: ["Host memory/node", "每节点主机内存"], verdict: ["Verdict", "结论"], barHead: ["Memory use", "显存构成"],
   limit: ["{bytes} per GPU", "每卡 {bytes}"],
   config: ["DeepSpeed config", "DeepSpeed 配置"], copy: ["Copy", "复制"], copied: ["Copied", "已复制"], download: ["Download", "下载"],
   launch: ["Launch command", "启动命令"], alternatives: ["Alternatives that fit", "也放得下的方案"], fallbacks: ["Fallbacks if it still runs out of memory", "降级方案（仍然显存不足时依次尝试）"],

@@ -103,7 +103,7 @@ impl ValueError {
             }
             Self::Quantity(ParseQuantityError::NoNumber(text)) => tr!(
                 language,
-                "`{text}` does not start with a number",
+                "`{text}` must start with a number, such as `512GiB`",
                 "`{text}` 应以数字开头，例如 `512GiB`"
             ),
             Self::Quantity(ParseQuantityError::UnknownUnit { unit, known }) => {

@@ -111,9 +111,7 @@ fn a_run_is_shown_grows_with_the_terminal_and_leaves_it_as_it_was() {
     let Some(terminal) = Terminal::open("run", watched.home()) else { return };
     terminal.run("watch");
     let picture = terminal.wait("run", |picture| picture.contains("q: quit"));
-    for part in
-        ["run-a  running", "3 / 10", "2.5000", "rank 0", "rank 1", "1.00 GiB", "events"]
-    {
+    for part in ["run-a  running", "3 / 10", "2.5000", "rank 0", "rank 1", "1.00 GiB", "events"] {
         assert!(picture.contains(part), "{part}:\n{picture}");
     }
     watched.step(4, 1.5);

@@ -30,7 +30,7 @@ const STEPS: Step[] = [
   {
     change: { ...PLAIN, stage: 2 }, moment: "after_backward", concept: "zero",
     title: ["ZeRO-2 also partitions the gradients", "ZeRO-2 再切分梯度"],
-    text: ["After the backward pass, ZeRO-1 and ZeRO-2 store the same amount, {1} and {2}. Both keep only their shard of the averaged gradients. They differ **during** the backward pass: ZeRO-1 keeps all gradients until the end, and ZeRO-2 frees each bucket after reducing it. If memory peaks at the loss, before any gradient exists, both have the same peak.", "反向传播结束后，ZeRO-1 和 ZeRO-2 占用相同（{1} 与 {2}），因为两者都只保留规约后梯度的自己的分片。差别在反向**过程中**：ZeRO-1 把全部梯度留到反向结束，ZeRO-2 每规约完一个通信桶就释放。如果显存峰值出现在计算 loss 时（还没有梯度），两者的峰值就相同。"],
+    text: ["After the backward pass, ZeRO-1 and ZeRO-2 store the same amount, {1} and {2}. Both keep only their shard of the averaged gradients. They differ **during** the backward pass: ZeRO-1 keeps all gradients until the end, and ZeRO-2 frees each bucket after reducing it. If memory peaks at the loss, before any gradient exists, both have the same peak.", "反向传播结束后，ZeRO-1 和 ZeRO-2 占用相同（{1} 与 {2}），因为两者都只保留规约后梯度中属于自己的分片。差别在反向**过程中**：ZeRO-1 把全部梯度留到反向结束，ZeRO-2 每规约完一个通信桶就释放。如果显存峰值出现在计算 loss 时（还没有梯度），两者的峰值就相同。"],
   },
   {
     change: { ...PLAIN, stage: 3 }, moment: "after_backward", concept: "zero",
