@@ -1,9 +1,9 @@
-"""Lets a rank write its stack, and the collectives it called, when zeropilot asks for them.
+"""Let a rank write its Python stack and the collectives that it called when zeropilot asks for them.
 
-`zeropilot run` puts this file's directory first in PYTHONPATH, so that Python imports it at its start. In processes that have
-a rank it registers a handler of Python's own `faulthandler` for SIGURG, a signal that is ignored wherever nobody handles it,
-starts a thread that sleeps until it is asked for what PyTorch's flight recorder holds, and takes itself out of the environment
-again. Then the sitecustomize that would have been imported is. `--no-stack-handler` leaves it away.
+`zeropilot run` puts the directory of this file first in PYTHONPATH, so Python imports it at startup. In rank processes, it
+registers a handler of Python's `faulthandler` for SIGURG, a signal that processes ignore by default. It also starts a thread
+that sleeps until zeropilot asks for the records of PyTorch's flight recorder. Then it removes itself from the environment
+and imports the original sitecustomize, if there is one. `--no-stack-handler` disables it.
 """
 
 import os
@@ -23,13 +23,13 @@ def register():
     _thread.start_new_thread(answer, (own + ".asked", own + ".json"))
     if signal.getsignal(signal.SIGURG) != signal.SIG_DFL:
         return
-    # Kept open as long as the process lives.
+    # Stays open until the process ends.
     register.file = open(own, "a")
     faulthandler.register(signal.SIGURG, file=register.file, all_threads=True, chain=False)
 
 
 def answer(request, path):
-    """Writes what the flight recorders hold, as a list, whenever something is written to `request`."""
+    """Write the records of the flight recorders, as a JSON list, whenever zeropilot writes to `request`."""
     try:
         while True:
             with open(request) as asked:
@@ -37,17 +37,17 @@ def answer(request, path):
             with open(path + ".part", "w") as part:
                 part.write("[" + ",".join(recorded()) + "]")
             os.replace(path + ".part", path)
-    except OSError:  # The record is gone.
+    except OSError:  # The record was removed.
         pass
 
 
 def recorded():
-    # All backends but NCCL, whose events are of another kind, share one recorder.
+    # NCCL has a recorder of its own; all other backends share one.
     for name in ("_dump_fr_trace_json", "_dump_nccl_trace_json"):
         dump = getattr(sys.modules.get("torch._C._distributed_c10d"), name, None)
         try:
             text = dump()
-        except Exception:  # Not in this PyTorch, or it has nothing to say.
+        except Exception:  # This PyTorch has no such recorder, or it failed.
             continue
         yield text.decode() if isinstance(text, bytes) else text
 
