@@ -10,22 +10,30 @@ import os
 import sys
 
 
-def register():
+def own_file():
+    """Where this process writes; nothing if it is not a rank."""
     directory = os.environ.get("ZEROPILOT_STACKS")
-    if not directory or "RANK" not in os.environ or "LOCAL_RANK" not in os.environ:
-        return
-    import _thread
+    if directory and "RANK" in os.environ and "LOCAL_RANK" in os.environ:
+        return os.path.join(directory, str(os.getpid()))
+    return None
+
+
+def write_stacks(path):
     import faulthandler
     import signal
 
-    own = os.path.join(directory, str(os.getpid()))
-    os.mkfifo(own + ".asked")
-    _thread.start_new_thread(answer, (own + ".asked", own + ".json"))
     if signal.getsignal(signal.SIGURG) != signal.SIG_DFL:
         return
     # Stays open until the process ends.
-    register.file = open(own, "a")
-    faulthandler.register(signal.SIGURG, file=register.file, all_threads=True, chain=False)
+    write_stacks.file = open(path, "a")
+    faulthandler.register(signal.SIGURG, file=write_stacks.file, all_threads=True, chain=False)
+
+
+def write_calls(path):
+    import _thread
+
+    os.mkfifo(path + ".asked")
+    _thread.start_new_thread(answer, (path + ".asked", path + ".json"))
 
 
 def answer(request, path):
@@ -85,10 +93,15 @@ def import_theirs():
             raise
 
 
-try:
-    restore_signals()
-    register()
-except Exception:  # A run must not fail for what is only needed when it hangs.
-    pass
+def prepare():
+    path = own_file()
+    for step in (restore_signals, lambda: path and write_stacks(path), lambda: path and write_calls(path)):
+        try:
+            step()
+        except Exception:  # A run must not fail because of a hook that only hangs need.
+            pass
+
+
+prepare()
 step_aside()
 import_theirs()
