@@ -28,8 +28,8 @@ type Outcomes = [(Combination, Outcome)];
 const HEAD: &str = "\
 # Presets tested with DeepSpeed
 
-The table shows how real DeepSpeed (0.19.8 with transformers 5.22 and accelerate 1.15) runs the configs that
-`zeropilot new PRESET --for PROGRAM` writes, on two CPU ranks with the programs in `examples/`.
+`zeropilot new PRESET --for PROGRAM` writes the configs in this table. We ran them with real DeepSpeed (0.19.8 with transformers 5.22 and accelerate 1.15) on
+two CPU ranks, with the programs in `examples/`.
 
 - **trains**: both ranks completed three optimizer steps with a finite loss.
 - **loads**: the program ran on both ranks until DeepSpeed had read and accepted the config. To train, `zero3_nvme` needs
