@@ -45,8 +45,8 @@ const CASES: [Case; 25] = [
     ),
     case(
         ("Qwen3-30B-A3B", "qlora", "5x44GB", 2048),
-        "quantize the base instead",
-        "does not help: the experts of a layer are one three-dimensional parameter, which stays in 16-bit when the model is loaded in 4-bit",
+        "quantize the base model instead",
+        "does not help: the experts of a layer are one three-dimensional parameter, which 4-bit loading leaves in 16-bit",
     ),
     case(
         ("Qwen3-30B-A3B", "full", "8xA100-80G", 2048),
@@ -61,7 +61,7 @@ const CASES: [Case; 25] = [
     case(
         ("llama-2-7b", "lora", "1x24GB", 2048),
         "LoRA for a 7B on 24 GB",
-        "right: 13.5 GB of frozen weights and little else",
+        "right: the frozen weights take 13.5 GB, and the rest is small",
     ),
     case(
         ("llama-3.1-70b", "full", "8xA100-80G", 2048),
@@ -71,12 +71,13 @@ const CASES: [Case; 25] = [
     case(
         ("llama-3.1-70b", "lora", "8xA100-80G", 2048),
         "LoRA for a 70B on eight 80 GB GPUs",
-        "right with stage 3, where 141 GB of weights are 17.6 GB on each GPU; without sharding, they fit on none",
+        "right with stage 3: each GPU stores 17.6 GB of the 141 GB of weights; below stage 3, the weights do not fit on a GPU",
     ),
     case(
         ("llama-3.1-70b", "qlora", "2x24GB", 512),
         "a 70B on two gaming GPUs",
-        "no: before ZeRO-3 shards anything, transformers loads the whole quantized model on every GPU, 35 GB in 4-bit, and the embedding and the output layer, 2.1 GB each, in 16-bit",
+        "wrong: before ZeRO-3 partitions the model, transformers loads all of it on every GPU: 35 GB in 4-bit, \
+         plus the embedding and the output layer in 16-bit, 2.1 GB each",
     ),
     case(
         ("llama-3.1-405b", "full", "2048x8xH100", 8192),
@@ -85,33 +86,33 @@ const CASES: [Case; 25] = [
     ),
     case(
         ("llama-3.1-405b", "full", "8x8xH100", 4096),
-        "64 H100 for a 405B",
+        "64 H100 GPUs for a 405B",
         "not without offload to the host: 14 × 406B / 64 = 89 GB",
     ),
     case(
         ("llama-3.1-8b", "full", "8xA100-80G", 4096),
         "ZeRO-2 for an 8B on eight 80 GB GPUs",
-        "right, and stage 1 fits too: 2Ψ + 12Ψ/8 = 28 GB, gradients 2Ψ more",
+        "right, and stage 1 also fits: weights and states take 2Ψ + 12Ψ/8 = 28 GB, and gradients take another 2Ψ",
     ),
     case(
         ("llama-3.1-8b", "full", "4xA100-40G", 4096),
         "four 40 GB GPUs for an 8B",
-        "stage 3 stores 14 × 8B / 4 = 28 GB per GPU; whether it fits depends on the logits over a vocabulary of 128,256",
+        "stage 3 stores 14 × 8B / 4 = 28 GB per GPU; the logits over a vocabulary of 128,256 decide whether the job fits",
     ),
     case(
         ("llama-3.1-8b", "full", "8xRTX4090", 2048),
         "eight 24 GB GPUs for an 8B",
-        "14 × 8B / 8 = 14 GB of weights and states",
+        "not without offload to the host: weights and states alone take 14 × 8B / 8 = 14 GB",
     ),
     case(
         ("qwen2.5-0.5b", "full", "1x24GB", 2048),
         "always use ZeRO",
-        "a single GPU has no other rank to share states with; training without ZeRO fits",
+        "wrong: on a single GPU, there are no other ranks to partition states over; training without ZeRO fits",
     ),
     case(
         ("qwen2.5-1.5b", "full", "1x24GB", 2048),
         "a 1.5B fits on 24 GB",
-        "not without offload: 16 × 1.54B = 24.7 GB, and the GPU has 23",
+        "not without offload: 16 × 1.54B = 24.7 GB, and the GPU has 23 GB",
     ),
     case(
         ("gpt2-xl", "full", "1x16GB", 1024),
@@ -126,27 +127,28 @@ const CASES: [Case; 25] = [
     case(
         ("mixtral-8x7b", "full", "8xH100", 4096),
         "only two experts run, so little memory is needed",
-        "wrong: all 46.7B parameters are trained, 14 × 46.7B / 8 = 82 GB",
+        "wrong: all 46.7B parameters train, and their states take 14 × 46.7B / 8 = 82 GB",
     ),
     case(
         ("mistral-7b", "full", "2xA100-80G", 4096),
         "two 80 GB GPUs for a 7B",
-        "not with stage 2: 2Ψ + 12Ψ/2 = 58 GB of weights and states, and gradients and activations do not fit next to them; stage 3 fits",
+        "not with stage 2: weights and states take 2Ψ + 12Ψ/2 = 58 GB, which leaves too little for gradients and activations; stage 3 fits",
     ),
     case(
         ("llama-2-13b", "full", "8xA100-40G", 4096),
-        "ZeRO-3 saves 64 times",
-        "8 times on 8 GPUs: 14 × 13B / 8 = 23 GB",
+        "ZeRO-3 reduces memory 64 times",
+        "on 8 GPUs, it reduces model states 8 times: 14 × 13B / 8 = 23 GB",
     ),
     case(
         ("llama-2-70b", "full", "2x8xA100-80G", 4096),
         "sixteen 80 GB GPUs for a 70B",
-        "14 × 69B / 16 = 60 GB, plus gradients of one bucket and recomputed activations",
+        "weights and states take 14 × 69B / 16 = 60 GB, plus gradients of one bucket and recomputed activations",
     ),
     case(
         ("deepseek-v3", "full", "64x8xH100", 4096),
-        "671B cannot be trained by ZeRO alone",
-        "true here, but not because of its states, 14 × 671B / 512 = 18 GB: stage 3 gathers the experts of one layer (11.3B) together, and their gradients appear together, 22.5 GB each",
+        "ZeRO alone cannot train a 671B",
+        "right in this case, but not because of the states, 14 × 671B / 512 = 18 GB: stage 3 gathers all experts of a \
+         layer (11.3B) at once; their weights and gradients take 22.5 GB each",
     ),
     case(
         ("qwen2.5-72b", "qlora", "1xA100-80G", 2048),
@@ -156,7 +158,7 @@ const CASES: [Case; 25] = [
     case(
         ("gemma-2-9b", "lora", "1x24GB", 2048),
         "LoRA for a 9B on 24 GB",
-        "18.5 GB of frozen weights; whether it fits depends on the logits over a vocabulary of 256,000",
+        "the frozen weights take 18.5 GB; the logits over a vocabulary of 256,000 decide whether the job fits",
     ),
 ];
 
@@ -243,9 +245,10 @@ fn row(case: &Case) -> String {
 fn the_table_of_plans_is_what_the_planner_says() {
     let mut text = "# ZeRO rules of thumb, checked\n\n\
         `cargo test -p zeropilot --test plans` with `ZEROPILOT_UPDATE_DOCS=1` writes this page from the output of `zeropilot plan`. \
-        Sizes are GiB per GPU. “Too large” shows, for each stage without offload, by how much the upper bound of its smallest strategy exceeds the GPU's memory. \
-        The plans assume enough host memory. Ψ is the number of parameters; a bf16 weight takes 2 bytes, Adam's states and \
-        the fp32 master weights take 12.\n\n\
+        Sizes are GiB per GPU. For each stage without offload, “too large” shows how far the upper bound of its \
+        smallest strategy exceeds the GPU's memory. \
+        The plans assume enough host memory. Ψ is the number of parameters. Per parameter, a bf16 weight takes 2 \
+        bytes, and Adam's states and the fp32 master weights take 12.\n\n\
         | question | GPUs | recommended strategy | needs | too large | common claim, and the arithmetic |\n\
         | --- | --- | --- | --- | --- | --- |\n"
         .to_owned();

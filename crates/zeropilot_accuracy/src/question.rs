@@ -306,20 +306,20 @@ impl fmt::Display for Obstacle {
         f.write_str(match self {
             Self::Missing(field) => return write!(f, "`{field}` is not published"),
             Self::Model => "the model is not built in",
-            Self::Engine => "another engine (FSDP) shards differently",
+            Self::Engine => "FSDP partitions states differently",
             Self::HalfStates => "16-bit master weights",
-            Self::Compiled => "compiled or chunked parts of torchtune save other tensors",
-            Self::SelectiveCheckpointing => "only some operations are recomputed",
-            Self::Quantization => "eight-bit weights or products",
-            Self::LoraTargets => "which modules have adapters is not clear",
-            Self::Method => "the way of training is not known here",
-            Self::Parallelism => "not plain data parallel",
+            Self::Compiled => "compiled or chunked parts of torchtune save different tensors",
+            Self::SelectiveCheckpointing => "gradient checkpointing of only some operations",
+            Self::Quantization => "8-bit weights or matrix products",
+            Self::LoraTargets => "the modules with adapters are unclear",
+            Self::Method => "zeropilot does not support the training method",
+            Self::Parallelism => "not only data parallelism",
             Self::Extension => "ZeRO++",
             Self::Gptq => "GPTQ's kernels",
-            Self::Runner => "who ran the loop, and how, is not known",
-            Self::Task(name) => return write!(f, "{name} is not modelled"),
-            Self::CardFull => "the published value is the memory of the card",
-            Self::Lengths => "how long samples or completions are is not published",
+            Self::Runner => "the trainer and its settings are not known",
+            Self::Task(name) => return write!(f, "{name} is not modeled"),
+            Self::CardFull => "the published value is the memory of the GPU",
+            Self::Lengths => "the lengths of samples or completions are not published",
             Self::Images => "the sizes of the images are not published",
             Self::Colocated => "vLLM on the same GPUs",
             Self::TeacherGenerates => "the teacher generates",
@@ -332,14 +332,14 @@ impl fmt::Display for Difference {
         f.write_str(match self {
             Self::OtherCode => "the model's code is not that of transformers",
             Self::OtherModel(how) => how,
-            Self::GptqGroupAssumed => "GPTQ base, groups of 128 assumed",
-            Self::PrecisionAssumed => "precision not published, bf16 assumed",
-            Self::AttentionAssumed => "attention not published, PyTorch's choice assumed",
+            Self::GptqGroupAssumed => "GPTQ base model (assumed: groups of 128)",
+            Self::PrecisionAssumed => "precision not published (assumed: bf16)",
+            Self::AttentionAssumed => "attention not published (assumed: PyTorch's default)",
             Self::PromptsLabelled => {
-                "the length of prompts is not published, every token counted as scored"
+                "prompt length not published (assumed: the loss scores every token)"
             }
             Self::CompletionsAssumed => {
-                "the length of completions is not published, as long as the longest sample assumed"
+                "completion length not published (assumed: that of the longest sample)"
             }
         })
     }

@@ -17,12 +17,14 @@ pub fn report(judgement: &Judgement<'_>) -> String {
     let mut text = String::from(
         "# Accuracy\n\n\
          <!-- Written by `cargo run -p zeropilot_accuracy`; do not edit. -->\n\n\
-         Predictions of memory against what people published about real GPUs (`knowledge/field`). An error is the \
-         prediction over the measurement, less one; what is predicted is what was measured: allocated or reserved \
-         memory of the fullest GPU, what the driver shows where the source does not say. No constant is fitted to these rows.\n\n\
-         Where the samples of a run have many lengths, every length leaves blocks in PyTorch's cache that do not fit the \
-         next, and the reserved memory depends on the order of the samples: twice what tensors hold is common. Such \
-         rows are replayed with drawn lengths and also left out once below.\n\n",
+         This page compares memory predictions with published measurements of real GPUs (`knowledge/field`). The \
+         error is the predicted value divided by the measured value, minus one. Both values are of the same kind: \
+         allocated or reserved memory of the fullest GPU. If the source does not state the kind, we predict the \
+         memory that the driver shows. No constant is fitted to these rows.\n\n\
+         In some runs, samples have many lengths. Each length leaves blocks in PyTorch's cache that are too small \
+         for the next one, so the reserved memory depends on the order of the samples. It is often twice the size \
+         of the tensors. We simulate such runs with random lengths. The second row of the table excludes \
+         them.\n\n",
     );
     overall(&mut text, judgement);
     intervals(&mut text, judgement);
@@ -42,10 +44,10 @@ fn overall(text: &mut String, judgement: &Judgement<'_>) {
     };
     let is_steady = |judged: &&Judged<'_>| !varies(judged);
     let groups = [
-        ("all that can be asked", Statistics::of(rows())),
-        ("without those whose reserved memory varies", Statistics::of(rows().filter(is_steady))),
-        ("asked exactly as run", Statistics::of(rows().filter(is_same))),
-        ("asked nearly as run", Statistics::of(rows().filter(|judged| !is_same(judged)))),
+        ("all compared runs", Statistics::of(rows())),
+        ("without runs whose reserved memory varies", Statistics::of(rows().filter(is_steady))),
+        ("with the settings of the run", Statistics::of(rows().filter(is_same))),
+        ("with similar settings", Statistics::of(rows().filter(|judged| !is_same(judged)))),
         ("allocated memory", Statistics::of(rows().filter(of(Metric::Allocated)))),
         ("reserved memory", Statistics::of(rows().filter(of(Metric::Reserved)))),
         ("kind of memory not stated", Statistics::of(rows().filter(of(Metric::Unstated)))),
@@ -61,9 +63,10 @@ fn intervals(text: &mut String, judgement: &Judgement<'_>) {
     let _ = write!(
         text,
         "## Bounds\n\n\
-         A prediction is shown with bounds between which {:.0} % of published runs should lie. They are quantiles of \
-         measured over predicted memory, the same either way; how often they hold is counted with bounds that the row's own source has no \
-         part in. Rows outside are marked in the lists below.\n\n\
+         Each prediction has bounds that should contain {:.0}% of published runs. The bounds are quantiles of the \
+         ratio of measured to predicted memory, with the same factor in both directions. To count the runs inside \
+         the bounds, we compute the bounds for each run without its own source. The tables below mark runs outside \
+         the bounds.\n\n\
          | runs | rows | sources | bounds | width | inside | below the upper bound |\n\
          | --- | ---: | ---: | ---: | ---: | ---: | ---: |\n",
         SHARE * 100.0
@@ -73,7 +76,7 @@ fn intervals(text: &mut String, judgement: &Judgement<'_>) {
         let _ = writeln!(
             text,
             "| {} | {} | {} | × {low}–{high} | {:.2} | {} | {} |",
-            if group.group == "four_bit" { "adapters on a 4-bit base" } else { "all others" },
+            if group.group == "four_bit" { "adapters, 4-bit base model" } else { "all other runs" },
             group.rows,
             group.sources,
             high - low,
@@ -101,9 +104,10 @@ fn jobs(text: &mut String, judgement: &Judgement<'_>) {
     }
     text.push_str(
         "## Jobs with several models\n\n\
-         Preferences, PPO and distillation, with their references, teachers and reward models. Each is asked with the loss of the trainer \
-         that ran it, of its version: `knowledge/field/reading.json` says which. A cap on the length of samples is not \
-         their length: where only a cap is stated, the longest sample is taken from published statistics of the dataset.\n\n",
+         These runs train with preferences, PPO or distillation, and include reference, teacher and reward models. \
+         Each prediction uses the loss of the trainer in the version that ran; `knowledge/field/reading.json` \
+         names both. Some sources publish only a limit on the sample length. In this case, we use the longest \
+         sample according to published statistics of the dataset.\n\n",
     );
     heading(text, "job");
     line(text, "all", Statistics::of(rows()));
@@ -117,8 +121,9 @@ fn jobs(text: &mut String, judgement: &Judgement<'_>) {
             let Bounds { low, high } = with.bounds;
             let _ = write!(
                 text,
-                "\nThese rows take no part in the bounds above: they are few, most of them from one library. With them the \
-                 bounds would be × {low}–{high}, and {} of {} rows within.\n",
+                "\nThe bounds above do not use these rows, because there are only a few, most of them from one \
+                 library. With these rows, the bounds would be × {low}–{high}, and {} of {} rows would be \
+                 inside.\n",
                 share(with.inside, with.rows),
                 with.rows
             );
@@ -185,8 +190,8 @@ fn out_of_memory(text: &mut String, judgement: &Judgement<'_>) {
     let _ = write!(
         text,
         "## Does it fit?\n\n\
-         Runs on GPUs of known memory, predicted with everything the driver counts.\n\n\
-         | | predicted to fit | predicted not to |\n| --- | ---: | ---: |\n\
+         The table counts runs on GPUs whose memory is known. The predictions include all memory that the driver counts.\n\n\
+         | | predicted to fit | predicted not to fit |\n| --- | ---: | ---: |\n\
          | ran | {} | {} |\n| ran out of memory | {} | {} |\n\n",
         fits.ran_as_predicted, fits.ran_against, fits.failed_against, fits.failed_as_predicted
     );
@@ -202,7 +207,7 @@ fn not_asked(text: &mut String, judgement: &Judgement<'_>) {
         };
         reasons.entry(reason).or_default().push(judged.row.prefix());
     }
-    text.push_str("## What cannot be asked\n\n| why | rows | sources |\n| --- | ---: | --- |\n");
+    text.push_str("## Runs not compared\n\n| reason | rows | sources |\n| --- | ---: | --- |\n");
     for (reason, mut prefixes) in reasons {
         let count = prefixes.len();
         prefixes.sort_unstable();

@@ -68,13 +68,11 @@ impl Understanding {
 
     pub(crate) fn words(self) -> &'static str {
         match self {
-            Self::Read => "the launch is found and its config is read",
-            Self::Made => "the launch is found; a program or a framework makes its config",
-            Self::Absent => {
-                "the launch is found; the config that it names is not in the repository"
-            }
-            Self::Open => "the launch is found; only the run knows the name of its config",
-            Self::None => "no launch of DeepSpeed is found",
+            Self::Read => "zeropilot finds the launch and reads its config",
+            Self::Made => "zeropilot finds the launch; a program or framework builds the config",
+            Self::Absent => "zeropilot finds the launch; its config is not in the repository",
+            Self::Open => "zeropilot finds the launch; the config is known only at run time",
+            Self::None => "zeropilot finds no launch of DeepSpeed",
         }
     }
 

@@ -17,15 +17,15 @@ pub(crate) fn section(shipped: &[(Project, Vec<Preset>)]) -> String {
     let lines: Vec<String> =
         presets.flat_map(|preset| preset.found.iter().map(|found| line(preset, found))).collect();
     format!(
-        "## What projects ship\n\n\
-         Files of the corpus that projects tell their users to take, checked as the project reads them \
-         (`knowledge/findings/presets.json`):\n\n{}\n\n\
-         | project | files | with an error | with a warning | with a silent no-op | the same without K26 |\n\
+        "## Configs that projects ship\n\n\
+         Some files of the corpus are configs that projects recommend to their users \
+         (`knowledge/findings/presets.json`). zeropilot checks each of them as the project reads it:\n\n{}\n\n\
+         | project | files | with an error | with a warning | with a silent no-op | with a silent no-op other than K26 |\n\
          | --- | ---: | ---: | ---: | ---: | ---: |\n{}\n\n\
-         Every error and warning, with the engines it holds for of {} to {}:\n\n\
-         | repository, commit and path | rule | what | engines |\n| --- | --- | --- | --- |\n{}\n\n\
-         Every error of this table was tested with DeepSpeed {} by itself: without the other errors of its file, DeepSpeed \
-         rejects the file; without this one, too, it accepts it.\n\n",
+         The table lists every error and warning, with the DeepSpeed versions from {} to {} that it applies to:\n\n\
+         | repository, commit and path | rule | problem | DeepSpeed versions |\n| --- | --- | --- | --- |\n{}\n\n\
+         We tested every error of this table separately with DeepSpeed {}. If the file has only this error, \
+         DeepSpeed rejects the file. Without this error, DeepSpeed accepts it.\n\n",
         reasons.join("\n"),
         counts.join("\n"),
         EngineVersion::all().next().map_or("", EngineVersion::name),

@@ -18,7 +18,7 @@ const MEMORY: &str = "# Accuracy\n";
 const SEVERAL: &str = "## Jobs with several models";
 const FIT: &str = "## Does it fit?";
 const TIME: &str = "# Throughput\n";
-const ALL: &str = "all that can be asked";
+const ALL: &str = "all compared runs";
 
 const README: Quotes = &[
     (MEMORY, ALL, &[2, 3, 5, 6]),
@@ -30,7 +30,7 @@ const README: Quotes = &[
 ];
 const MEMORY_PAGE: Quotes = &[
     (MEMORY, ALL, &[2, 3, 4, 5]),
-    (MEMORY, "without those whose reserved memory varies", &[3]),
+    (MEMORY, "without runs whose reserved memory varies", &[3]),
     (SEVERAL, "all", &[2, 3, 7]),
 ];
 const TIME_PAGE: Quotes = &[

@@ -15,9 +15,10 @@ pub fn report(runs: &[Run], unasked: &[Unasked]) -> String {
     let judged = judge(runs);
     let mut text = String::from(
         "# Throughput\n\n\
-         Tokens per second of a GPU: predicted over published, less one. Constants that no data sheet has (what share of the \
-         best matrix rate a model reaches, what the host needs for a kernel, …) are fitted; every source is judged with \
-         constants fitted to the other sources only.\n\n",
+         The error is the predicted number of tokens per second and GPU, divided by the published number, minus \
+         one. Some constants are fitted, because no data sheet contains them. Examples are the fraction of the \
+         best matrix rate that a model reaches, and the time that the host needs for a kernel. For each source, we \
+         use constants that are fitted to the other sources only.\n\n",
     );
     overall(&mut text, &judged);
     by_source(&mut text, &judged);
@@ -64,7 +65,7 @@ fn overall(text: &mut String, judged: &[Judged<'_>]) {
         judged.iter().filter(|judged| holds(judged.run)).copied().collect()
     };
     heading(text, "rows");
-    line(text, "all that can be asked", judged);
+    line(text, "all compared runs", judged);
     line(text, "dense pre-training", &those(Run::is_pretraining));
     line(text, "DeepSpeed", &those(|run| run.engine == Engine::DeepSpeed));
     line(text, "more than one node", &those(|run| run.cluster.gpus.layout.nodes > 1));
@@ -74,8 +75,8 @@ fn overall(text: &mut String, judged: &[Judged<'_>]) {
         &those(|run| run.row.offload_optimizer.as_deref() == Some("cpu")),
     );
     text.push_str(
-        "\nPairs are two runs of one source, model, GPU and number of GPUs that differ by more than 10 %; they are in order \
-         if the faster one is predicted to be the faster.\n\n",
+        "\nA pair is two runs with the same source, model, GPU and number of GPUs whose speeds differ by more than \
+         10%. A pair is in order if the predicted order is the same.\n\n",
     );
 }
 
@@ -100,9 +101,9 @@ fn constants(text: &mut String, runs: &[Run]) {
     let all: Vec<&Run> = runs.iter().collect();
     let (fitted, shipped) = (calibrate(&all), Constants::shipped());
     text.push_str(
-        "## Constants\n\nShipped are those of recent software, with its factor in them.\n\n",
+        "## Constants\n\nzeropilot uses the constants of recent software, which include its factor.\n\n",
     );
-    text.push_str("| constant | shipped | fitted to all sources |\n| --- | ---: | ---: |\n");
+    text.push_str("| constant | used | fitted to all sources |\n| --- | ---: | ---: |\n");
     for constant in Calibration::ALL {
         let _ = writeln!(
             text,
@@ -117,16 +118,16 @@ fn constants(text: &mut String, runs: &[Run]) {
 
 fn name(constant: Calibration) -> &'static str {
     match constant {
-        Calibration::AmpereProducts => "products on Ampere and Ada, of the best measured rate",
-        Calibration::HopperProducts => "products on Hopper and newer, of the best measured rate",
-        Calibration::VoltaProducts => "products on Volta, of the best measured rate",
-        Calibration::Attention => "attention, times the published share",
-        Calibration::Memory => "memory, of its peak",
-        Calibration::Kernel => "host, for a kernel",
-        Calibration::LastWave => "last wave of a product, elements of its result",
-        Calibration::Hook => "host, for the hooks of a module",
-        Calibration::HostUpdates => "optimizer on the host, times the usual",
-        Calibration::Recent => "software from 2024 on, times what was before",
+        Calibration::AmpereProducts => "products on Ampere and Ada, fraction of the best rate",
+        Calibration::HopperProducts => "products on Hopper and newer, fraction of the best rate",
+        Calibration::VoltaProducts => "products on Volta, fraction of the best rate",
+        Calibration::Attention => "attention, multiple of the published fraction",
+        Calibration::Memory => "memory bandwidth, fraction of its peak",
+        Calibration::Kernel => "host time per kernel",
+        Calibration::LastWave => "last wave of a matrix product, elements of the result",
+        Calibration::Hook => "host time for the hooks of a module",
+        Calibration::HostUpdates => "optimizer on the host, multiple of the usual time",
+        Calibration::Recent => "software from 2024 or later, multiple of the earlier speed",
     }
 }
 
@@ -144,7 +145,7 @@ fn not_asked(text: &mut String, unasked: &[Unasked]) {
         reasons.entry(reason).or_default().push(row.prefix());
     }
     text.push_str(
-        "## What cannot be asked about throughput\n\n| why | rows | sources |\n| --- | ---: | --- |\n",
+        "## Throughputs not compared\n\n| reason | rows | sources |\n| --- | ---: | --- |\n",
     );
     for (reason, mut prefixes) in reasons {
         let count = prefixes.len();

@@ -86,7 +86,7 @@ impl Run {
             accelerator: Accelerator::Cuda,
         };
         let resolution = resolve(document.root(), circumstances);
-        let resolved = resolution.resolved.ok_or("the config is refused")?;
+        let resolved = resolution.resolved.ok_or("DeepSpeed rejects the config")?;
         let zero = resolved.zero();
         let micro = row.micro_batch.unwrap_or(1);
         let options = Options { kernels: Kernels::Cuda, ..Options::default() };
@@ -182,10 +182,10 @@ fn engine(row: &Row, differences: &mut Vec<String>) -> Result<Engine, Obstacle> 
         return Err(Obstacle::Method);
     }
     if framework.contains("Liger") && !framework.contains("no Liger") {
-        differences.push("Liger's kernels, of which only the loss is modelled".to_owned());
+        differences.push("Liger's kernels, of which only the loss is modeled".to_owned());
     }
     if framework.contains("FSDP") || framework.contains("torchtitan") {
-        differences.push("FSDP, asked as ZeRO of the same stage".to_owned());
+        differences.push("FSDP, predicted as ZeRO of the same stage".to_owned());
         return Ok(Engine::Fsdp);
     }
     if framework.contains("DeepSpeed") && !framework.contains("no DeepSpeed")
@@ -193,7 +193,7 @@ fn engine(row: &Row, differences: &mut Vec<String>) -> Result<Engine, Obstacle> 
     {
         return Ok(Engine::DeepSpeed);
     }
-    differences.push("without DeepSpeed, asked as the same stage".to_owned());
+    differences.push("without DeepSpeed, predicted as the same stage".to_owned());
     Ok(Engine::Other)
 }
 
