@@ -112,7 +112,7 @@ const CASES: [Case; 25] = [
     case(
         ("qwen2.5-1.5b", "full", "1x24GB", 2048),
         "a 1.5B fits on 24 GB",
-        "not without offload: 16 × 1.54B = 24.7 GB, and the GPU has 23",
+        "not without offload: 16 × 1.54B = 24.7 GB, and the GPU has 24.0 GB (22.4 GiB)",
     ),
     case(
         ("gpt2-xl", "full", "1x16GB", 1024),
