@@ -50,7 +50,7 @@ test("a plan that nobody would run is warned of, in both languages and by the co
 
 test("bf16 on a GPU without it is warned of", () => using("#plan?language=en&card=V100-SXM2-32GB", async (page) => {
   await answered(page);
-  assert.match((await page.locator(".warning").allTextContents()).join(), /V100 SXM2 32GB has no bf16/);
+  assert.match((await page.locator(".warning").allTextContents()).join(), /V100 SXM2 32GB does not support bf16/);
 }));
 
 test("where nothing fits no row says that it does, and a remedy changes the question", () => using("#plan?language=en&model=meta-llama/Meta-Llama-3.1-70B&card=RTX-4090&count=4&hostRam=256GiB", async (page) => {

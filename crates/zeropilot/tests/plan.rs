@@ -167,7 +167,7 @@ fn a_card_without_bf16_is_planned_in_fp16_unless_bf16_is_asked_for() {
         usual["recommended"]["config"]["bf16"].is_null()
             && !usual["recommended"]["step_seconds"].is_null()
     );
-    assert!(notes(&usual).contains("V100 SXM2 32GB has no bf16"), "{}", notes(&usual));
+    assert!(notes(&usual).contains("V100 SXM2 32GB does not support bf16"), "{}", notes(&usual));
     let (asked, _) = plan(&[&question[..], &["--precision", "bf16"]].concat());
     assert_eq!(asked["recommended"]["config"]["bf16"]["enabled"], true);
     assert!(asked["recommended"]["step_seconds"].is_null());

@@ -174,7 +174,7 @@ fn bf16_is_not_timed_on_a_card_that_has_none() {
     let asked = run(&[&question[..], &["--precision", "bf16"]].concat());
     assert_eq!(asked.code, 2);
     assert!(
-        asked.stderr.contains("T4 has no bf16") && asked.stderr.contains("fp16"),
+        asked.stderr.contains("T4 does not support bf16") && asked.stderr.contains("fp16"),
         "{}",
         asked.stderr
     );

@@ -80,12 +80,12 @@ pub(crate) fn explain_split(not_modelled: &mut [NotModelled], problem: NotFollow
             "只支持文本监督微调，且使用模型自带的损失",
         ),
         NotFollowed::WholeTiedHead => (
-            "not if `vocab_parallel_lm_head` is false and embedding and output layer are tied",
+            "unless `vocab_parallel_lm_head` is false and the embedding and the output layer share their weight",
             "不支持词嵌入与输出层共享权重而 `vocab_parallel_lm_head` 为 false 的情况",
         ),
     };
     for one in not_modelled.iter_mut().filter(|one| one.is_of(SPLIT)) {
-        one.en = format!("{}, modelled {en}", one.en);
+        one.en = format!("{}, modeled {en}", one.en);
         one.zh = format!("{}，{zh}", one.zh);
     }
 }

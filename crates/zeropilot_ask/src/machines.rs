@@ -65,7 +65,7 @@ pub enum MachinesProblem {
         error: NetworkError,
     },
     /// Less memory than a host can have.
-    #[error("{0} is not a plausible host memory")]
+    #[error("{0} is not a plausible host memory size")]
     HostRam(Bytes),
     /// Not the drives.
     #[error("`{text}` is not a pair of rates")]

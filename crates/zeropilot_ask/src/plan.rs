@@ -105,7 +105,7 @@ pub enum PlanProblem {
     #[error(transparent)]
     Task(#[from] TaskProblem),
     /// The longest sequence of a task that has several lengths.
-    #[error("the longest sequence is searched for supervised fine-tuning only")]
+    #[error("zeropilot finds the longest sequence only for supervised fine-tuning")]
     LongestOfTask(TaskName),
     /// The search cannot begin.
     #[error("there is no plan")]

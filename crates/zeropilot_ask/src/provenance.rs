@@ -306,14 +306,14 @@ impl Provenance {
         let name = task.and_then(|task| task.value.as_str()).unwrap_or_default().to_owned();
         let written = format!("task {name}");
         let generation = not_modelled(
-            "generation time (`generate` or vLLM); zeropilot times only the gathers around it",
-            "生成（`generate` 或 vLLM）所花的时间；只计了它前后的聚合",
+            "generation time (`generate` or vLLM); zeropilot counts only the all-gathers before and after generation",
+            "生成（`generate` 或 vLLM）的耗时；只计入生成前后的 all-gather",
             &written,
             Direction::Higher,
         );
         let again = not_modelled(
-            "several steps on the same completions (`num_ppo_epochs`): zeropilot times the passes of reference, value and reward model in every step",
-            "对同一批补全的重复学习（`num_ppo_epochs`）：参考模型、价值模型和奖励模型的前向每一步都计了时间",
+            "several steps on the same completions (`num_ppo_epochs`): zeropilot counts the forward passes of the reference, value and reward models in every step",
+            "用同一批补全训练多步（`num_ppo_epochs`）：参考模型、价值模型和奖励模型的前向耗时在每一步都计入",
             &written,
             Direction::Lower,
         );
@@ -485,9 +485,9 @@ fn unseen(model: &Model) -> Option<NotModelled> {
         return None;
     }
     Some(not_modelled(
-        "image or audio input: zeropilot counts the weights, but not the activations of the tower or the tokens of \
-         images or sound",
-        "图像或声音输入：权重已计入，但视觉/音频塔的激活值和相应的 token 没有计入",
+        "image or audio input: zeropilot counts the weights, but not the activations of the vision or audio tower or \
+         the tokens of images or audio",
+        "图像或音频输入：权重已计入，但视觉/音频塔的激活值和相应的 token 没有计入",
         family.model_type(),
         Direction::Higher,
     ))
@@ -506,8 +506,8 @@ fn base(model: &Model, training: &Training) -> Option<NotModelled> {
             Direction::Either,
         ),
         (_, Adapters::NotTrainable) => (
-            "the quantization of the model: transformers cannot train adapters on such a base, so zeropilot counts it unquantized",
-            "模型的量化：transformers 不支持在这种基座上训练 LoRA，按未量化计入",
+            "the quantization of the model: transformers cannot train adapters on this base model, so zeropilot counts the model as unquantized",
+            "模型的量化：transformers 不支持在这种基座模型上训练 LoRA，按未量化计入",
             Direction::Lower,
         ),
         (_, Adapters::NeedDequantized) => (
@@ -516,14 +516,14 @@ fn base(model: &Model, training: &Training) -> Option<NotModelled> {
             Direction::Either,
         ),
         _ if !base.is_sized() => (
-            "the quantization of the model: zeropilot does not know its layout and counts it unquantized",
-            "模型的量化：不清楚这种格式的布局，按未量化计入",
+            "the quantization of the model: zeropilot does not support its layout and counts the model as unquantized",
+            "模型的量化：zeropilot 不支持这种格式的布局，按未量化计入",
             Direction::Lower,
         ),
         _ if !base.is_of_bitsandbytes() => (
-            "the kernels of this quantized base: zeropilot counts the weights in their format and assumes the \
+            "the kernels of this quantized base model: zeropilot counts the weights in their format and assumes the \
              kernels of bitsandbytes",
-            "这种量化基座的计算方式：权重按其格式计入，算子按 bitsandbytes 的计入",
+            "这种量化基座模型的 kernel：权重按其格式计入，kernel 按 bitsandbytes 的计入",
             Direction::Either,
         ),
         _ => return None,
@@ -538,28 +538,28 @@ fn likened(model: &Model) -> Option<NotModelled> {
     let (en, zh, direction) = match (is_language_only, counted) {
         (_, CountedFrom::Sizes) => (
             "the structure of the model: you gave only its sizes, so zeropilot assumes a Llama of that size",
-            "模型自身的结构：只给出了尺寸，按同样大小的 Llama 计算",
+            "模型的结构：只给出了尺寸，按同样大小的 Llama 计算",
             Direction::Either,
         ),
         (true, CountedFrom::Tensors) => (
-            "image or audio input: zeropilot does not know the model type and uses the activations of a similar language model",
-            "图像或声音输入：不认识这类模型，激活值按相近的语言模型计算",
+            "image or audio input: zeropilot does not support the model type and uses the activations of a similar language model",
+            "图像或音频输入：不支持这类模型，激活值按相近的语言模型计算",
             Direction::Higher,
         ),
         (true, _) => (
-            "vision or audio parts: zeropilot does not know the model type and counts only its language model, like a \
-             similar one",
-            "模型的视觉/音频部分：不认识这类模型，只按相近的结构计入了语言模型",
+            "vision or audio parts: zeropilot does not support the model type and counts only the language model, \
+             based on a similar one",
+            "模型的视觉/音频部分：不支持这类模型，只按相近的结构计入了语言模型",
             Direction::Higher,
         ),
         (false, CountedFrom::Tensors) => (
-            "the structure of the model: zeropilot does not know its type and uses the activations of a similar one",
-            "模型自身的结构：不认识这类模型，激活值按相近的模型计算",
+            "the structure of the model: zeropilot does not support the model type and uses the activations of a similar model",
+            "模型的结构：不支持这类模型，激活值按相近的模型计算",
             Direction::Either,
         ),
         (false, _) => (
-            "the structure of the model: zeropilot does not know its type and uses parameters and activations of a similar one",
-            "模型自身的结构：不认识这类模型，参数量和激活值按相近的模型计算",
+            "the structure of the model: zeropilot does not support the model type and uses the parameters and activations of a similar model",
+            "模型的结构：不支持这类模型，参数量和激活值按相近的模型计算",
             Direction::Either,
         ),
     };

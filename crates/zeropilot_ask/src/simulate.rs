@@ -67,7 +67,7 @@ pub enum SimulateProblem {
     #[error("the speed of these GPUs is unknown")]
     NoSpeed,
     /// These GPUs have no bf16.
-    #[error("{card} has no bf16")]
+    #[error("{card} does not support bf16")]
     NoBf16 {
         /// Their name.
         card: &'static str,

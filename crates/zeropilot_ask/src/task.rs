@@ -93,7 +93,7 @@ pub struct FoundModels {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum TaskProblem {
     /// A model that is named and was not looked for.
-    #[error("the model that `{option}` names is not known")]
+    #[error("zeropilot does not find the model that `{option}` names")]
     NotFound {
         /// The option, as programs name it.
         option: &'static str,
@@ -105,13 +105,13 @@ pub enum TaskProblem {
         option: &'static str,
     },
     /// PPO without the reference that its reward is computed with.
-    #[error("`ppo` needs a reference on the GPUs")]
+    #[error("`ppo` needs a reference model on the GPUs")]
     NoReference,
     /// PPO of LLaMA-Factory, which is another one.
-    #[error("LLaMA-Factory's PPO has a value head on the policy, which is not modelled")]
+    #[error("zeropilot does not model LLaMA-Factory's PPO, which has a value head on the policy")]
     ValueHead,
     /// A distillation without a teacher.
-    #[error("`{}` needs a teacher", task.name())]
+    #[error("`{}` needs a teacher model", task.name())]
     NoTeacher {
         /// The task.
         task: TaskName,
@@ -158,7 +158,7 @@ pub enum TaskProblem {
         split: u64,
     },
     /// A share of a GPU that does not hold vLLM's weights.
-    #[error("vLLM's weights take {weights} of a GPU, but it may use only {share}")]
+    #[error("vLLM's weights need {weights} of a GPU, but vLLM may use only {share}")]
     ShareTooSmall {
         /// Its weights on a GPU.
         weights: Bytes,
@@ -232,7 +232,7 @@ impl TaskRequest {
             )
         } else if is_of_old_trl {
             (
-                "the loss of the task in this release: zeropilot counts that of TRL 1.16",
+                "the loss of the task in this release: zeropilot counts the loss of TRL 1.16",
                 "该版本计算此任务 loss 的方式：按 TRL 1.16 计入",
                 format!("trl {}", version.map(|it| it.to_string()).unwrap_or_default()),
                 Direction::Either,
@@ -240,8 +240,8 @@ impl TaskRequest {
             )
         } else if is_after_ppo {
             (
-                "this release of TRL, which has no PPOTrainer: zeropilot counts that of 1.12",
-                "该版本的 TRL 已没有 PPOTrainer：按 1.12 的计入",
+                "this release of TRL, which has no PPOTrainer: zeropilot counts the PPOTrainer of 1.12",
+                "该版本的 TRL 已没有 PPOTrainer：按 1.12 的 PPOTrainer 计入",
                 format!("trl {}", version.map(|it| it.to_string()).unwrap_or_default()),
                 Direction::Either,
                 trl,

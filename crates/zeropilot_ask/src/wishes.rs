@@ -231,7 +231,7 @@ pub enum WishProblem {
     #[error("there is no fine-grained key `{0}`")]
     NoSuchKnob(String),
     /// A key holds something else.
-    #[error("`{name}` holds {}, not {found}", match kind {
+    #[error("`{name}` must be {}, not {found}", match kind {
         KnobKind::Elements => "a number of elements",
         KnobKind::Count => "a count",
         KnobKind::Flag => "true or false",
@@ -246,7 +246,7 @@ pub enum WishProblem {
         found: Value,
     },
     /// A link is sized for a model.
-    #[error("`link_bandwidth` needs `model`: buckets are sized for both")]
+    #[error("`link_bandwidth` needs `model`: bucket sizes depend on both")]
     LinkWithoutModel,
 }
 

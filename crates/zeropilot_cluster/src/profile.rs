@@ -164,7 +164,7 @@ pub struct Curve(Vec<(u64, f64)>);
 
 /// Points that make no curve.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-#[error("a curve needs growing sizes and positive times")]
+#[error("a curve needs increasing sizes and positive times")]
 pub struct CurveError;
 
 impl TryFrom<Vec<(u64, f64)>> for Curve {
@@ -239,7 +239,7 @@ impl MachineProfile {
             let needs_calls = self.device.kind == DeviceKind::Cpu && measured.ranks > 1;
             is(
                 !needs_calls || measured.collectives.len() == 4,
-                "`collectives` must have all four",
+                "`collectives` must contain all four operations",
             )?;
             for rates in measured.rates.values() {
                 let fast = [
@@ -254,7 +254,7 @@ impl MachineProfile {
                 is(fast.iter().all(|rate| *rate > 0.0), "a rate must be greater than 0")?;
                 is(slow.iter().all(|cost| *cost >= 0.0), "a time must not be negative")?;
                 let Spread { low, high, .. } = rates.spread;
-                is(low > 0.0 && low <= 1.0 && high >= 1.0, "`spread` must enclose 1")?;
+                is(low > 0.0 && low <= 1.0 && high >= 1.0, "`spread` must include 1")?;
             }
         }
         Ok(())

@@ -37,13 +37,13 @@ pub enum LocalErrorKind {
     #[error(transparent)]
     Io(#[from] io::Error),
     /// It is larger than such a file can be.
-    #[error("it is too large for such a file")]
+    #[error("the file is too large to be a config or an index")]
     TooLarge,
     /// It is not UTF-8.
-    #[error("it is not UTF-8")]
+    #[error("the file is not UTF-8 text")]
     NotText,
     /// There is neither a config nor a safetensors file.
-    #[error("there is neither `{CONFIG_FILE}` nor a safetensors file in it")]
+    #[error("the directory has neither `{CONFIG_FILE}` nor a safetensors file")]
     NoModel,
     /// The config describes no model.
     #[error(transparent)]

@@ -170,11 +170,11 @@ fn a_part_of_another_kind_is_named() {
     let message = |config: Value| Model::from_config(&config.to_string()).unwrap_err().to_string();
     assert_eq!(
         message(json!({"model_type": "llava", "vision_config": {"model_type": "vit"}})),
-        "`vision_config` has the `model_type` `vit`, which zeropilot does not know there"
+        "`vision_config` has the `model_type` `vit`, which zeropilot does not support there"
     );
     assert_eq!(
         message(json!({"model_type": "llava", "text_config": {"model_type": "gpt2"}})),
-        "`text_config` has the `model_type` `gpt2`, which zeropilot does not know there"
+        "`text_config` has the `model_type` `gpt2`, which zeropilot does not support there"
     );
     assert_eq!(
         message(json!({"model_type": "gemma3", "vision_config": 7})),

@@ -150,7 +150,7 @@ impl Knob {
 
 /// A value of another kind than the key holds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-#[error("{knob:?} holds {expected:?}, not {found:?}")]
+#[error("{knob:?} must be {expected:?}, not {found:?}")]
 pub struct NotThisKind {
     /// The key.
     pub knob: Knob,

@@ -76,7 +76,7 @@ impl fmt::Display for Target {
 
 /// A name that is no target's.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("`{0}` is not a program zeropilot writes configs for")]
+#[error("zeropilot does not write configs for `{0}`")]
 pub struct UnknownTarget(pub String);
 
 impl FromStr for Target {

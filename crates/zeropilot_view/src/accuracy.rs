@@ -152,8 +152,8 @@ impl<'a> OwnRunsReport<'a> {
         if self.runs.iter().any(|run| !self.counts(run)) {
             text += &tr!(
                 language,
-                ("* does not count: the command named the model, another version of zeropilot predicted it, or another run of \
-                  the same job was farther off\n"),
+                ("* zeropilot does not count this run: the command named the model, another version of zeropilot \
+                  made the prediction, or another run of the same job was farther off\n"),
                 ("* 这次运行不计入：模型名取自启动命令、由其他版本的 zeropilot 预测，或同一任务的另一次运行偏差更大\n")
             );
         }
@@ -196,12 +196,12 @@ impl<'a> OwnRunsReport<'a> {
             text += &tr!(
                 language,
                 "{name}, {what}: measured differs from predicted by {median} (median; {least} to {most}; different jobs: {jobs})\n",
-                "{name}，{what}：实测比预测 {median}（中位数；{least} 到 {most}；不同任务：{jobs} 个）\n"
+                "{name}，{what}：实测与预测相差 {median}（中位数；{least} 到 {most}；不同任务：{jobs} 个）\n"
             );
             text += &if jobs >= ENOUGH {
                 tr!(
                     language,
-                    "  these runs set the bounds of later predictions for {name}\n",
+                    "  these runs determine the bounds of later predictions for {name}\n",
                     "  以后对 {name} 的预测，上下界以这些运行为准\n"
                 )
             } else {

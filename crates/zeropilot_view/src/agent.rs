@@ -10,8 +10,8 @@ use crate::{escaped, system};
 /// When to call which tool.
 pub fn instructions(language: Language) -> &'static str {
     Text::new(
-        "zeropilot answers questions about DeepSpeed ZeRO training before you use a GPU; it never starts a training run. Call `plan` to find the ZeRO stage, offload and batch size with which a model fits on given GPUs; `memory` and `simulate` to predict GPU memory and step time of a given strategy or job; `check` before you run a DeepSpeed config or launch script; `diagnose` with the log of a run that ended with CUDA out of memory; `explain` and `rule` for what a config key or a rule means. A job is a launch script, a training script, the YAML of a framework or a DeepSpeed config, as a path. Predictions have bounds: report them together with the number, and pass on everything that an answer lists as assumed or not modelled.",
-        "zeropilot 在动用 GPU 之前回答有关 DeepSpeed ZeRO 训练的问题，从不启动训练。`plan` 找出模型在给定 GPU 上放得下的 stage、卸载和 batch；`memory` 和 `simulate` 预测某个方案或任务的显存和单步耗时；运行 DeepSpeed 配置或启动脚本之前先用 `check`；训练因 CUDA out of memory 结束时，把日志交给 `diagnose`；`explain` 和 `rule` 说明配置项和规则的含义。任务以路径给出：启动脚本、训练脚本、训练框架的 YAML 或 DeepSpeed 配置。预测带有上下界：转述数字时请一并给出，并说明答案列出的假定和未建模的部分。",
+        "zeropilot answers questions about DeepSpeed ZeRO training before you use a GPU; it never starts a training run. Call `plan` to find the ZeRO stage, offload and batch size with which a model fits on given GPUs. Call `memory` and `simulate` to predict GPU memory and step time of a strategy or job. Call `check` before you run a DeepSpeed config or launch script. Call `diagnose` with the log of a run that ended with CUDA out of memory. Call `explain` and `rule` for the meaning of a config key or a rule. Give a job as a path: a launch script, a training script, the YAML of a framework or a DeepSpeed config. Predictions have bounds: report them together with the number. Also report everything that an answer lists as assumed or not modeled.",
+        "zeropilot 在动用 GPU 之前回答有关 DeepSpeed ZeRO 训练的问题，从不启动训练。用 `plan` 找出模型在给定 GPU 上放得下的 stage、卸载和 batch。用 `memory` 和 `simulate` 预测某个方案或任务的显存和单步耗时。运行 DeepSpeed 配置或启动脚本之前，先用 `check` 检查。训练因 CUDA out of memory 结束时，把日志交给 `diagnose`。用 `explain` 和 `rule` 查看配置键和规则的含义。任务以路径给出：启动脚本、训练脚本、训练框架的 YAML 或 DeepSpeed 配置。预测带有上下界：转述数字时请一并给出，并说明答案列出的假定和未建模的部分。",
     )
     .get(language)
 }
@@ -72,6 +72,6 @@ pub fn client_gone(error: &Error, language: Language) -> String {
     tr!(
         language,
         "error: the connection to the MCP client ended: {why}\n  help: an agent starts `zeropilot mcp`; see docs/agents.md",
-        "错误：与 MCP 客户端的连接中断：{why}\n  建议：`zeropilot mcp` 由智能体启动，配置方法见 docs/zh/agents.md"
+        "错误：与 MCP 客户端的连接中断：{why}\n  建议：`zeropilot mcp` 由智能体（agent）启动，配置方法见 docs/zh/agents.md"
     )
 }

@@ -110,8 +110,8 @@ pub fn problem(problem: &CalibrateProblem, language: Language) -> String {
         ),
         CalibrateProblem::Answer(error) => tr!(
             language,
-            ("error: the probe ended without a readable answer ({error})\n  help: run it by hand: \
-              `zeropilot calibrate --show-program > probe.py`"),
+            ("error: the probe exited without a readable result ({error})\n  help: run it by hand: `zeropilot \
+              calibrate --show-program > probe.py`"),
             ("错误：实测程序没有给出可读的结果（{error}）\n  建议：手动运行它：`zeropilot calibrate --show-program > probe.py`")
         ),
         CalibrateProblem::TooFew { ran, asked, problem } => tr!(
@@ -128,7 +128,7 @@ pub fn problem(problem: &CalibrateProblem, language: Language) -> String {
 pub fn no_python(language: Language) -> String {
     tr!(
         language,
-        "error: no Python found to measure with\n  help: name the environment you train in: --python ~/envs/train",
+        "error: zeropilot finds no Python for the measurement\n  help: name the environment you train in: --python ~/envs/train",
         "错误：找不到用来实测的 Python\n  建议：指定训练所用的环境：--python ~/envs/train"
     )
 }

@@ -126,7 +126,7 @@ pub enum MemoryProblem {
     #[error(transparent)]
     UnreadableConfig(#[from] UnreadableConfig),
     /// There is no such rank.
-    #[error("there is no rank {rank} of {world}")]
+    #[error("there is no rank {rank} among {world} ranks")]
     NoSuchRank {
         /// The rank.
         rank: u64,
@@ -338,7 +338,7 @@ fn format(precision: Precision) -> NumberFormat {
 fn second_hooks() -> NotModelled {
     NotModelled {
         en: "hooks of a second ZeRO-3 engine, which stay on the model after the reference is precomputed".to_owned(),
-        zh: "预先计算参考模型后留在模型上的另一个 ZeRO-3 engine 的 hook".to_owned(),
+        zh: "另一个 ZeRO-3 engine 的 hook：预先计算参考模型后，这些 hook 仍留在模型上".to_owned(),
         written: "reference precomputed".to_owned(),
         direction: Direction::Either,
         origin: Origin::Option,

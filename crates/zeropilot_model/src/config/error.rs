@@ -74,8 +74,8 @@ pub enum ConfigError {
     NoModelType,
     /// A family that is not known here, in a config without the sizes that a similar one would need.
     #[error(
-        "zeropilot does not know the family `{model_type}`, and without {} it cannot approximate it \
-         with a similar model; add them to the config, name a similar family with `--like`, or give `--params`, `--layers` and `--hidden`",
+        "zeropilot does not support the family `{model_type}` and needs {} to use a similar model instead; add them \
+         to the config, name a similar family with `--like`, or give `--params`, `--layers` and `--hidden`",
         listed(missing)
     )]
     UnknownFamily {
@@ -88,8 +88,8 @@ pub enum ConfigError {
     },
     /// A number of parameters below what the other sizes already make.
     #[error(
-        "{params} parameters are fewer than the {least} that embedding and attention alone have at this width and depth; \
-         give fewer layers, a smaller width or a smaller vocabulary"
+        "{params} parameters are too few: at this width and depth, embedding and attention alone have {least}; give \
+         fewer layers, a smaller width or a smaller vocabulary"
     )]
     TooFewParameters {
         /// What was asked for.
@@ -98,7 +98,7 @@ pub enum ConfigError {
         least: u64,
     },
     /// A part of a model that is not known here.
-    #[error("`{key}` has the `model_type` `{model_type}`, which zeropilot does not know there")]
+    #[error("`{key}` has the `model_type` `{model_type}`, which zeropilot does not support there")]
     UnknownPart {
         /// The key of its config.
         key: String,
@@ -106,7 +106,7 @@ pub enum ConfigError {
         model_type: String,
     },
     /// A class whose parameters are not known here.
-    #[error("zeropilot does not know the class `{architecture}` of the family `{model_type}`")]
+    #[error("zeropilot does not support the class `{architecture}` of the family `{model_type}`")]
     UnknownArchitecture {
         /// What `architectures` says.
         architecture: String,

@@ -175,7 +175,7 @@ pub enum PlanError {
     #[error(transparent)]
     Lower(#[from] LowerError),
     /// The batch cannot be spread over the ranks.
-    #[error("a global batch of {global} cannot be spread over {world} GPUs")]
+    #[error("a global batch size of {global} cannot be divided among {world} GPUs")]
     Batch {
         /// Samples per step.
         global: u64,
@@ -183,7 +183,7 @@ pub enum PlanError {
         world: u64,
     },
     /// The batch of a GPU is no multiple of the micro batch that is given.
-    #[error("a global batch of {global} on {world} GPUs is no multiple of the micro batch {micro}")]
+    #[error("a global batch size of {global} on {world} GPUs is not a multiple of the micro-batch size {micro}")]
     MicroBatch {
         /// Samples per step.
         global: u64,
@@ -193,7 +193,7 @@ pub enum PlanError {
         micro: u64,
     },
     /// The engine has no way like the one that is given.
-    #[error("what is given cannot be combined")]
+    #[error("the given settings cannot be combined")]
     NoSuchWay(Held),
     /// The memory of the GPUs is not known.
     #[error("the memory of the GPUs is unknown")]

@@ -46,10 +46,10 @@ pub enum LongContextError {
         family: &'static str,
     },
     /// A task, images or targets beside it.
-    #[error("zeropilot models this only for supervised training on text")]
+    #[error("zeropilot models sequence parallelism, tiling and activation offload only for supervised training on text")]
     Task,
     /// Without DeepSpeed.
-    #[error("DeepSpeed shares sequences; PyTorch alone does not")]
+    #[error("sequence parallelism needs DeepSpeed; PyTorch alone does not support it")]
     Engine,
     /// A feed-forward part with experts, or one of another form.
     #[error("zeropilot does not model tiled feed-forward layers for {family} models")]
@@ -73,7 +73,7 @@ pub enum LongContextError {
 pub enum LossProblem {
     /// The family, a tower, a task, or PyTorch alone.
     #[error(
-        "zeropilot models them only for supervised training of Llama, Mistral and Qwen models with DeepSpeed"
+        "zeropilot models tiled losses only for supervised training of Llama, Mistral and Qwen models with DeepSpeed"
     )]
     Job,
     /// The output layer shares its weight with the embedding, which has a gradient of its own.

@@ -50,18 +50,18 @@ pub enum LowerError {
     #[error(transparent)]
     Lora(#[from] LoraError),
     /// Nothing of the model is trained.
-    #[error("nothing is trained")]
+    #[error("no parameter is trained")]
     NothingTrained,
     /// An image that its processor refuses.
     #[error(
-        "the image processor rejects an image of {size} pixels: one side is more than 200 times the other"
+        "the image processor rejects an image of {size} pixels: one side is more than 200 times as long as the other"
     )]
     OddImage {
         /// Its size.
         size: ImageSize,
     },
     /// More images than any batch has.
-    #[error("a micro batch has at most {most} images")]
+    #[error("a micro-batch can have at most {most} images")]
     TooManyImages {
         /// As many as are allowed.
         most: u64,
@@ -82,7 +82,7 @@ pub enum LowerError {
     TaskOfLanguageModels,
     /// A batch beyond any machine.
     #[error(
-        "a micro batch of {sequences} sequences of {length} tokens needs more memory than any machine has"
+        "a micro-batch of {sequences} sequences of {length} tokens needs more memory than any machine has"
     )]
     TooLarge {
         /// Sequences of a micro batch.

@@ -36,7 +36,7 @@ impl CreationProblem {
             Self::Exists => Objection::new(
                 Text::new("`{name}` already exists", "`{name}` 已经存在"),
                 Text::new(
-                    "zeropilot does not overwrite existing files by default",
+                    "By default, zeropilot does not overwrite existing files.",
                     "zeropilot 默认不覆盖已有的文件。",
                 ),
                 Text::new(
@@ -46,13 +46,13 @@ impl CreationProblem {
             ),
             Self::IsDirectory => Objection::new(
                 Text::new("`{name}` is a directory", "`{name}` 是一个目录"),
-                Text::new("a config is one file", "配置要写进一个文件，不能写成目录。"),
+                Text::new("A config is one file.", "配置要写进一个文件，不能写成目录。"),
                 Text::new("name a file in it: -o {name}/ds_config.json", "写明目录里的文件名：-o {name}/ds_config.json"),
             ),
             Self::IsNoFile => Objection::new(
                 Text::new("`{name}` is a device or a pipe", "`{name}` 是设备或管道，不是普通文件"),
                 Text::new(
-                    "zeropilot replaces the old file in one step, which would remove the device",
+                    "zeropilot replaces the old file in one step, which would remove the device or pipe.",
                     "zeropilot 写配置时直接替换原来的文件，这个设备或管道会因此被删除。",
                 ),
                 Text::new("name a file, or write to standard output with `-o -`", "换成文件名，或用 `-o -` 写到标准输出"),
@@ -60,7 +60,7 @@ impl CreationProblem {
             Self::NoDirectory => Objection::new(
                 Text::new("the directory of `{name}` does not exist", "`{name}` 所在的目录不存在"),
                 Text::new(
-                    "a mistyped path would otherwise become a new directory",
+                    "If zeropilot created directories, a mistyped path would become a new directory.",
                     "如果自动创建，路径打错时就会多出一个目录。",
                 ),
                 Text::new("create it with `mkdir -p`, or correct the path", "先用 `mkdir -p` 创建，或改正路径"),
@@ -68,8 +68,8 @@ impl CreationProblem {
             Self::System(error) => Objection::new(
                 Text::new("`{name}` cannot be written: {reason}", "无法写入 `{name}`：{reason}"),
                 Text::new(
-                    "zeropilot first writes the config to a temporary file next to it, so that a failed \
-                     write never leaves half a file",
+                    "zeropilot first writes the config to a temporary file in the same directory, so that a failed \
+                     write never leaves half a file.",
                     "配置会先写到同一目录下的临时文件，这样即使写入中断也不会留下半个文件。",
                 ),
                 Text::new(
@@ -79,9 +79,9 @@ impl CreationProblem {
             )
             .with("reason", error),
             Self::TiersOnStandardOutput => Objection::new(
-                Text::new("--tiers writes three files, and standard output is one", "--tiers 要写三个文件，而标准输出只有一个"),
+                Text::new("--tiers writes three files, but standard output is a single stream", "--tiers 要写三个文件，而标准输出只有一个"),
                 Text::new(
-                    "three concatenated configs are not valid JSON",
+                    "Three concatenated configs are not valid JSON.",
                     "三份配置接在一起就不是合法的 JSON 了。",
                 ),
                 Text::new("name a file with -o, or add --json to get all three in one array", "用 -o 指定文件名，或加上 --json 把三份放进一个数组"),
@@ -89,7 +89,7 @@ impl CreationProblem {
             Self::ModelWithoutWidth => Objection::new(
                 Text::new("the files of `{name}` do not give the width (hidden size) of the model", "从 `{name}` 的文件看不出模型的宽度（hidden size）"),
                 Text::new(
-                    "bucket sizes depend on the hidden size, and zeropilot does not guess it",
+                    "Bucket sizes depend on the hidden size, and zeropilot does not guess it.",
                     "通信桶大小由宽度决定，zeropilot 不作猜测。",
                 ),
                 Text::new(

@@ -11,9 +11,9 @@ mod zero;
 pub(super) fn objection(refusal: &Refusal) -> Objection {
     match refusal {
         Refusal::NothingChosen => Objection::new(
-            Text::new("neither a preset nor a stage was named", "没有指定预设，也没有指定 stage"),
+            Text::new("neither a preset nor a stage is given", "没有指定预设，也没有指定 stage"),
             Text::new(
-                "the stage decides what is partitioned over the GPUs, and there is no choice that suits every model",
+                "The stage decides what DeepSpeed partitions over the GPUs, and no stage suits every model.",
                 "stage 决定哪些数据切分到各张 GPU 上，没有适合所有模型的默认选择。",
             ),
             Text::new("name one of {presets}, or --stage 0 to 3", "写一个预设：{presets}；或用 --stage 指定 0 到 3"),
@@ -22,7 +22,7 @@ pub(super) fn objection(refusal: &Refusal) -> Objection {
         Refusal::SeveralPrecisions(names) => Objection::new(
             Text::new("{names} cannot be used together", "{names} 不能同时使用"),
             Text::new(
-                "weights have one number format; DeepSpeed rejects a config that enables fp16 and bf16",
+                "Weights have one number format. DeepSpeed rejects a config that enables both fp16 and bf16.",
                 "权重只有一种数值格式；同时启用 fp16 和 bf16 的配置会被 DeepSpeed 拒绝。",
             ),
             Text::new(
@@ -34,7 +34,7 @@ pub(super) fn objection(refusal: &Refusal) -> Objection {
         Refusal::LossScaleWithoutFp16 => Objection::new(
             Text::new("a loss scale needs --fp16", "loss scale 只用于 --fp16"),
             Text::new(
-                "the range of bf16 and fp32 is wide enough for small gradients, so DeepSpeed uses no loss scale with them",
+                "The range of bf16 and fp32 is wide enough for small gradients, so DeepSpeed does not read the loss scale.",
                 "bf16 和 fp32 的数值范围足以表示很小的梯度，因此 DeepSpeed 不读取 loss scale。",
             ),
             Text::new("add --fp16, or omit the loss scale", "加上 --fp16，或去掉 loss scale 选项"),
@@ -45,16 +45,16 @@ pub(super) fn objection(refusal: &Refusal) -> Objection {
                 "--loss-scale 固定了数值，而其他选项是用来动态调整的",
             ),
             Text::new(
-                "with a fixed scale, DeepSpeed reads neither window nor hysteresis nor the initial power",
+                "With a fixed scale, DeepSpeed reads neither window nor hysteresis nor the initial power.",
                 "数值固定后，DeepSpeed 不会读取 window、hysteresis 和 initial power。",
             ),
             Text::new("omit --loss-scale for a dynamic loss scale, or omit the other options", "想动态调整就去掉 --loss-scale，否则只保留它"),
         ),
         Refusal::LossScaleNotPositive(scale) => Objection::new(
-            Text::new("the loss scale {scale} is not above zero", "loss scale {scale} 不大于 0"),
+            Text::new("the loss scale is {scale}, but must be greater than 0", "loss scale 是 {scale}，必须大于 0"),
             Text::new(
-                "the loss is multiplied by it; 0 makes DeepSpeed adjust the scale itself",
-                "loss 要乘以它；0 表示由 DeepSpeed 动态调整。",
+                "DeepSpeed multiplies the loss by the scale. With 0, DeepSpeed adjusts the scale itself.",
+                "loss 要乘以 loss scale；0 表示由 DeepSpeed 动态调整。",
             ),
             Text::new("omit --loss-scale for a dynamic loss scale", "想动态调整就不要写 --loss-scale"),
         )

@@ -210,12 +210,12 @@ fn sized(key: &SizedKey, recipe: &Recipe, language: Language) -> String {
         }
         Reason::NineTenths => Text::new("nine tenths of the reduce bucket", "reduce bucket 的九成"),
         Reason::SmallParameters => Text::new(
-            "10 × hidden: norms and biases stay gathered",
+            "10 × hidden: norms and biases stay on every rank",
             "10 × hidden：norm 和 bias 常驻，不再切分",
         ),
         Reason::LargestPartition => Text::new(
-            "one rank's share of the largest parameter must fit",
-            "要放得下最大参数在一个 rank 上的那一份",
+            "one rank's shard of the largest parameter must fit",
+            "要放得下最大的参数在一个 rank 上的分片",
         ),
     };
     let bytes = key.elements.at(element_size(recipe.precision));
