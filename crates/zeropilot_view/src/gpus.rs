@@ -15,8 +15,8 @@ pub fn gpus_error(text: &str, error: &GpusError, language: Language) -> String {
     let help = help.unwrap_or_else(|| {
         tr!(
             language,
-            "accepted are `8`, `44GB`, `5x44GB`, `8xA100-80G`, `4x8xH100` (nodes × GPUs per node)",
-            "可以写 `8`、`44GB`、`5x44GB`、`8xA100-80G`、`4x8xH100`（节点数 × 每节点 GPU 数）"
+            "write `8`, `44GB`, `5x44GB`, `8xA100-80G` or `4x8xH100` (nodes × GPUs per node)",
+            "请写成 `8`、`44GB`、`5x44GB`、`8xA100-80G` 或 `4x8xH100`（节点数 × 每节点 GPU 数）"
         )
     });
     let help_label = Text::new("  help: ", "  建议：").get(language);
@@ -46,7 +46,7 @@ fn problem_words(
 ) -> (String, Option<String>) {
     let meant = escaped(meant);
     match problem {
-        GpusProblem::Empty => (tr!(language, "the list of GPUs is empty", "没有写明 GPU"), None),
+        GpusProblem::Empty => (tr!(language, "no GPU is given", "没有写明 GPU"), None),
         GpusProblem::Zero => {
             (tr!(language, "there must be at least one GPU", "至少要有一张 GPU"), None)
         }
@@ -66,7 +66,7 @@ fn problem_words(
             tr!(
                 language,
                 "`{meant}` has the count {count} but no GPU or memory size",
-                "`{meant}` 没有写明这 {count} 张是什么卡"
+                "`{meant}` 没有写明这 {count} 张卡的型号或显存"
             ),
             Some(tr!(
                 language,
@@ -77,7 +77,7 @@ fn problem_words(
         GpusProblem::GpusOrGigabytes { left, right } => (
             tr!(
                 language,
-                "`{meant}` can be {right} GPUs per node or {right} GB of memory",
+                "`{meant}` can mean {right} GPUs per node or {right} GB of GPU memory",
                 "`{meant}` 既可能是每节点 {right} 张 GPU，也可能是 {right} GB 显存"
             ),
             Some(tr!(
@@ -110,7 +110,7 @@ fn problem_words(
             ),
             Some(tr!(
                 language,
-                "give the one with the least memory: `{smallest}`",
+                "name the GPU with the least memory: `{smallest}`",
                 "改为按显存最小的卡计算：`{smallest}`"
             )),
         ),
@@ -118,7 +118,7 @@ fn problem_words(
         GpusProblem::Uneven { count, usual } => (
             tr!(
                 language,
-                "{count} GPUs do not divide evenly over nodes of up to {usual}, and ranks share the memory of their node",
+                "{count} GPUs cannot be divided evenly among nodes of up to {usual} GPUs, and the ranks of a node share its host memory",
                 "{count} 张 GPU 无法平均分到每节点最多 {usual} 张的节点上，而同一节点的 rank 共用主机内存"
             ),
             Some(tr!(
@@ -141,13 +141,13 @@ fn accelerator_words(
             let help = if nearest.is_empty() {
                 tr!(
                     language,
-                    "write its memory instead, as in `8x80GB`",
+                    "write the memory of the GPU instead, as in `8x80GB`",
                     "可以直接写显存，例如 `8x80GB`"
                 )
             } else {
                 tr!(
                     language,
-                    "did you mean {names}? Otherwise write its memory, as in `8x80GB`",
+                    "did you mean {names}? Otherwise, write the memory of the GPU, as in `8x80GB`",
                     "是不是想写 {names}？不是的话可以直接写显存，例如 `8x80GB`"
                 )
             };
@@ -158,8 +158,8 @@ fn accelerator_words(
         NotFound::Ambiguous { choices } => (
             tr!(
                 language,
-                "`{meant}` can be one of {} GPUs with different memory",
-                "叫 `{meant}` 的卡有 {} 种，显存或互联不同，结论也不同",
+                "`{meant}` matches {} GPU models with different memory or interconnect",
+                "`{meant}` 对应 {} 种 GPU，显存或互联不同",
                 choices.len()
             ),
             Some(tr!(language, "write one of {}", "请写明是哪一种：{}", listed(choices, language))),
@@ -188,8 +188,8 @@ pub fn capacity_note(gpus: &Gpus, capacity: &Capacity, language: Language) -> Op
         ),
         Basis::DriverTotal | Basis::Nominal => tr!(
             language,
-            "note: no published figure for the memory that PyTorch sees on a {}; {bytes} is estimated from similar GPUs",
-            "提示：没有公开资料说明 PyTorch 在 {} 上能看到多少显存，按同类卡估计为 {bytes}",
+            "note: the memory that PyTorch can use on a {} is not published; {bytes} is estimated from similar GPUs",
+            "提示：没有公开资料说明 PyTorch 在 {} 上能用多少显存，按同类 GPU 估计为 {bytes}",
             name?
         ),
     })

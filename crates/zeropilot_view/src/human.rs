@@ -184,9 +184,9 @@ fn surroundings(report: &Report, language: Language) -> String {
     let guess = match (report.front_end_guessed, report.front_end) {
         (false, _) => Text::new("", ""),
         (true, FrontEnd::DeepSpeed) => {
-            Text::new(" (guessed: no \"auto\" in it)", "（推测：文件里没有 \"auto\"）")
+            Text::new(" (guessed: the file has no \"auto\")", "（推测：文件里没有 \"auto\"）")
         }
-        (true, _) => Text::new(" (guessed: it contains \"auto\")", "（推测：文件里有 \"auto\"）"),
+        (true, _) => Text::new(" (guessed: the file contains \"auto\")", "（推测：文件里有 \"auto\"）"),
     };
     let version = report.version.name();
     let (front_end, guess) = (front_end.get(language), guess.get(language));

@@ -50,8 +50,8 @@ pub fn problem(name: &str, problem: &JobProblem, language: Language) -> String {
             let is = kind(*of).get(language);
             tr!(
                 language,
-                "error: {name} ({is}) starts no training with DeepSpeed that zeropilot can see\n  help: pass the DeepSpeed config with --config and the model with --model",
-                "错误：在 {name}（{is}）里看不到用 DeepSpeed 启动的训练\n  建议：用 --config 给出 DeepSpeed 配置，用 --model 给出模型"
+                "error: zeropilot finds no DeepSpeed training in {name} ({is})\n  help: pass the DeepSpeed config with --config and the model with --model",
+                "错误：在 {name}（{is}）里没有找到用 DeepSpeed 启动的训练\n  建议：用 --config 给出 DeepSpeed 配置，用 --model 给出模型"
             )
         }
         JobProblem::WhichLaunch { wanted, launches } => {
@@ -108,8 +108,8 @@ pub fn nothing_to_explain(
         Some(problem) => provenance::unreadable(problem, language),
         None => tr!(
             language,
-            "error: {name} names no DeepSpeed config that zeropilot can see",
-            "错误：在 {name} 里看不到 DeepSpeed 配置"
+            "error: zeropilot finds no DeepSpeed config in {name}",
+            "错误：在 {name} 里没有找到 DeepSpeed 配置"
         ),
     };
     tr!(
@@ -125,13 +125,13 @@ pub fn no_model(name: &str, job: &TrainingJob, language: Language) -> String {
     if job.unknown.contains(&"model") {
         return tr!(
             language,
-            "error: {name} sets its model at run time\n  help: name it with --model",
+            "error: {name} sets its model at run time\n  help: name the model with --model",
             "错误：{name} 的模型在运行时才确定\n  建议：用 --model 指定模型"
         );
     }
     tr!(
         language,
-        "error: {name} names no model that zeropilot can see\n  help: name it with --model",
-        "错误：在 {name} 里看不到模型\n  建议：用 --model 指定模型"
+        "error: zeropilot finds no model in {name}\n  help: name the model with --model",
+        "错误：在 {name} 里没有找到模型\n  建议：用 --model 指定模型"
     )
 }

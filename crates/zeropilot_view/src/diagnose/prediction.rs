@@ -88,7 +88,7 @@ pub(super) fn words(diagnosis: &Diagnosis, predicted: &Memory, language: Languag
         .collect();
     let mut lines = vec![tr!(
         language,
-        ("{tensors} of tensors at the peak of {moment}: {}", parts.join(", ")),
+        ("{tensors} for tensors at the peak of {moment}: {}", parts.join(", ")),
         ("{moment}峰值时的张量共 {tensors}：{}", parts.join("，"))
     )];
     let rest = &predicted.answer.on_gpu.states.after_step;
@@ -96,7 +96,7 @@ pub(super) fn words(diagnosis: &Diagnosis, predicted: &Memory, language: Languag
     if message.capacity.is_some_and(|capacity| states.0 > capacity) {
         lines.push(tr!(
             language,
-            "Model states alone take {states}, more than the GPU has: no batch size is small enough.",
+            "Model states alone need {states}, more than the GPU has: no batch size is small enough.",
             "仅模型状态就占 {states}，超过这张 GPU 的显存：batch 再小也放不下。"
         ));
     }
@@ -110,7 +110,7 @@ pub(super) fn words(diagnosis: &Diagnosis, predicted: &Memory, language: Languag
         let cached = Bytes(message.cached().unwrap_or(0));
         lines.push(tr!(
             language,
-            "The run used {process}: {live} of live tensors, {cached} of cache, the rest outside PyTorch. Compare the live tensors with the predicted tensors, not the sum.",
+            "The run used {process}: {live} for live tensors, {cached} for the cache, the rest outside PyTorch. Compare the live tensors with the predicted tensors, not the sum.",
             "实际占用 {process}：在用张量 {live}，缓存 {cached}，其余在 PyTorch 之外。应拿在用张量与预测的张量比较，而不是总和。"
         ));
     }
@@ -118,7 +118,7 @@ pub(super) fn words(diagnosis: &Diagnosis, predicted: &Memory, language: Languag
     if matches!(diagnosis.phase, Some(Phase::Evaluation | Phase::Generation | Phase::Saving)) {
         lines.push(tr!(
             language,
-            "zeropilot predicts training steps only: evaluation, generation and saving can need more.",
+            "zeropilot predicts training steps only: evaluation, generation and saving can need more GPU memory.",
             "zeropilot 预测的是训练步，不包括评估、生成和保存额外占用的显存。"
         ));
     }
@@ -130,29 +130,29 @@ fn verdict(compared: &Compared, language: Language) -> Option<String> {
     let Some(larger) = compared.larger else {
         return Some(tr!(
             language,
-            "It needed {measured} of tensors at least, which is within the prediction.",
+            "The run needed at least {measured} for tensors, which is within the prediction.",
             "实际的张量至少占 {measured}，在预测范围之内。"
         ));
     };
     let more = measured.saturating_sub(Bytes(compared.tensors));
     let reason = match larger {
         "loading" => Text::new(
-            "Model states follow from the config, so the difference is in loading: every rank builds the whole model before it is partitioned, or weights are read in fp32.",
+            "Model states follow from the config, so the difference comes from loading. Either every rank builds the whole model before DeepSpeed partitions it, or weights are read in fp32.",
             "模型状态由配置决定，差别出在加载：每个 rank 先构建完整模型再切分，或按 fp32 读入权重。",
         ),
         "activations" => Text::new(
-            "Model states follow from the config, so the difference is in the activations: longer or more sequences than --seq-len and --micro-batch set, no gradient checkpointing, or another attention implementation.",
-            "模型状态由配置决定，差别出在激活值：序列比 --seq-len 长，条数比 --micro-batch 多，没有开启梯度检查点，或注意力实现不同。",
+            "Model states follow from the config, so the difference comes from the activations. Possible causes: longer or more sequences than --seq-len and --micro-batch set, no gradient checkpointing, or another attention implementation.",
+            "模型状态由配置决定，差别出在激活值。可能的原因：序列比 --seq-len 长，条数比 --micro-batch 多，没有开启梯度检查点，或注意力实现不同。",
         ),
         _ => Text::new(
-            "Model states follow from the config, so the difference is in temporary copies of the step: another optimizer, or more trainable parameters than the options set.",
-            "模型状态由配置决定，差别出在更新时的临时副本：优化器不同，或可训练参数比选项给出的多。",
+            "Model states follow from the config, so the difference comes from temporary copies in the optimizer step. Possible causes: another optimizer, or more trainable parameters than the options set.",
+            "模型状态由配置决定，差别出在参数更新时的临时副本。可能的原因：优化器不同，或可训练参数比选项给出的多。",
         ),
     };
     let reason = reason.get(language);
     Some(tr!(
         language,
-        "It needed {measured} of tensors at least, {more} more than predicted. {reason}",
+        "The run needed at least {measured} for tensors, {more} more than predicted. {reason}",
         "实际的张量至少占 {measured}，比预测多 {more}。{reason}"
     ))
 }

@@ -22,7 +22,7 @@ const STAGE_3: Step = step(
 );
 const OFFLOAD: Step = step(
     "zero_optimization.offload_optimizer",
-    "Offload optimizer states to the CPU: `\"offload_optimizer\": {\"device\": \"cpu\"}`. It needs at least 12 bytes of host memory per parameter.",
+    "Offload optimizer states to the CPU: `\"offload_optimizer\": {\"device\": \"cpu\"}`. This needs at least 12 bytes of host memory per parameter.",
     "把优化器状态卸载到 CPU：`\"offload_optimizer\": {\"device\": \"cpu\"}`，每个参数至少需要 12 字节主机内存。",
 );
 const LORA: Step = step(
@@ -52,8 +52,8 @@ const LENGTH: Step = step(
 );
 const FUSED_LOSS: Step = step(
     "use_liger_kernel",
-    "Use a fused linear cross entropy, which never stores all logits: `use_liger_kernel=True` of HF Trainer. TRL 1.7 and later never stores all logits by default.",
-    "使用融合的 linear cross entropy，不保存完整的 logits：HF Trainer 的 `use_liger_kernel=True`。TRL 从 1.7 起自身就不保存。",
+    "Use a fused linear cross entropy, which never stores all logits: `use_liger_kernel=True` of HF Trainer. By default, TRL 1.7 and later do not store all logits.",
+    "使用融合的 linear cross entropy，不保存完整的 logits：HF Trainer 的 `use_liger_kernel=True`。TRL 从 1.7 起默认不保存完整的 logits。",
 );
 const EXPANDABLE: Step = step(
     "PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True",
@@ -72,8 +72,8 @@ const NVIDIA_SMI: Step = step(
 );
 const OWN_GPU: Step = step(
     "torch.cuda.set_device",
-    "If they are ranks of this job: call `torch.cuda.set_device(local_rank)` before anything else touches CUDA, and load with `map_location=\"cpu\"`.",
-    "如果它们是本任务的其他 rank：在使用 CUDA 之前先调用 `torch.cuda.set_device(local_rank)`，加载时用 `map_location=\"cpu\"`。",
+    "If the other processes are ranks of this job, call `torch.cuda.set_device(local_rank)` before any other CUDA call, and load with `map_location=\"cpu\"`.",
+    "如果其他进程是本任务的 rank：在使用 CUDA 之前先调用 `torch.cuda.set_device(local_rank)`，加载时用 `map_location=\"cpu\"`。",
 );
 const FREE_GPUS: Step = step(
     "CUDA_VISIBLE_DEVICES",
@@ -122,18 +122,18 @@ const GENERATION: [Step; 3] = [
     ),
     step(
         "vllm_mode",
-        "Run vLLM on GPUs of its own (`vllm_mode=\"server\"`), or let it sleep while training (`vllm_enable_sleep_mode=True`).",
+        "Run vLLM on separate GPUs (`vllm_mode=\"server\"`), or let it sleep while training (`vllm_enable_sleep_mode=True`).",
         "让 vLLM 使用单独的 GPU（`vllm_mode=\"server\"`），或在训练时休眠（`vllm_enable_sleep_mode=True`）。",
     ),
     step(
         "max_completion_length",
-        "Generate fewer tokens at once: `max_completion_length`, `num_generations`, and in stage 3 `ds3_gather_for_generation=False` or `move_model_batches` (ms-swift).",
+        "Generate fewer tokens at once: `max_completion_length`, `num_generations`. In stage 3, use `ds3_gather_for_generation=False` or `move_model_batches` (ms-swift).",
         "减少一次生成的量：`max_completion_length`、`num_generations`；stage 3 下用 `ds3_gather_for_generation=False` 或 `move_model_batches`（ms-swift）。",
     ),
 ];
 const FUSED_ATTENTION: Step = step(
     "attn_implementation",
-    "Use fused attention, which stores no scores: `attn_implementation=\"flash_attention_2\"` or `\"sdpa\"`.",
+    "Use fused attention, which does not store the score matrix: `attn_implementation=\"flash_attention_2\"` or `\"sdpa\"`.",
     "使用不保存分数矩阵的融合注意力：`attn_implementation=\"flash_attention_2\"` 或 `\"sdpa\"`。",
 );
 const GATHER: Step = step(
@@ -160,8 +160,8 @@ const HOST: [Step; 3] = [
 ];
 const FRACTION: Step = step(
     "torch.cuda.set_per_process_memory_fraction",
-    "Leave room for libraries: `torch.cuda.set_per_process_memory_fraction(0.95)` before training.",
-    "给这些库留出空间：训练前调用 `torch.cuda.set_per_process_memory_fraction(0.95)`。",
+    "Leave GPU memory for libraries: call `torch.cuda.set_per_process_memory_fraction(0.95)` before training.",
+    "给这些库留出显存：训练前调用调用 `torch.cuda.set_per_process_memory_fraction(0.95)`。",
 );
 const NCCL: Step = step(
     "NCCL_BUFFSIZE",
@@ -170,8 +170,8 @@ const NCCL: Step = step(
 );
 const PREDICT: Step = step(
     "zeropilot memory",
-    "Predict the memory of the job: `zeropilot memory --model MODEL --gpus GPUS --config ds_config.json`, or give `--model` and `--gpus` to this command.",
-    "查看任务需要多少：`zeropilot memory --model MODEL --gpus GPUS --config ds_config.json`，或给本命令加上 `--model` 和 `--gpus`。",
+    "Predict the memory of the job: `zeropilot memory --model MODEL --gpus GPUS --config ds_config.json`, or add `--model` and `--gpus` to this command.",
+    "预测任务需要的显存和主机内存：`zeropilot memory --model MODEL --gpus GPUS --config ds_config.json`，或给本命令加上 `--model` 和 `--gpus`。",
 );
 
 /// Two or three changes, the first first.

@@ -69,10 +69,10 @@ pub(super) fn cause(cause: Cause) -> Text {
         ),
         Cause::LargeRequest => Text::new("a single tensor is too large", "单个张量过大"),
         Cause::HostMemory => {
-            Text::new("the process needs more RAM than there is", "进程需要的主机内存超过可用量")
+            Text::new("the process needs more host memory than is available", "进程需要的主机内存超过可用量")
         }
         Cause::LibraryMemory => Text::new(
-            "no room is left for NCCL, cuBLAS or the CUDA context",
+            "no GPU memory is left for NCCL, cuBLAS or the CUDA context",
             "没有给 NCCL、cuBLAS 或 CUDA 上下文留下显存",
         ),
         Cause::Unknown => Text::new("the log does not show the cause", "日志没有说明原因"),
@@ -95,8 +95,8 @@ pub(super) fn reason(diagnosis: &Diagnosis, language: Language) -> String {
         ),
         Cause::OtherProcess if message.others().is_some_and(|bytes| bytes > 0) => tr!(
             language,
-            "PyTorch in this process does not use {others} of this GPU, but something else does. Without that, {tried} would fit.",
-            "这张 GPU 上有 {others} 不属于本进程的 PyTorch。没有这部分占用，{tried} 放得下。"
+            "On this GPU, {others} is in use outside the PyTorch of this process. Without this use, {tried} would fit.",
+            "这张 GPU 上有 {others} 显存不属于本进程的 PyTorch。没有这部分占用，{tried} 放得下。"
         ),
         Cause::OtherProcess => tr!(
             language,
@@ -105,7 +105,7 @@ pub(super) fn reason(diagnosis: &Diagnosis, language: Language) -> String {
         ),
         Cause::LargeRequest if diagnosis.object == Some(Object::GatheredWeights) => tr!(
             language,
-            "The run was gathering weights of other ranks outside of the forward and backward pass: something gathers many parameters at once.",
+            "The run gathered weights of other ranks outside the forward and backward passes. Some code gathers many parameters at once.",
             "报错时正在前向和反向之外聚合其他 rank 的权重：有代码一次聚合了大量参数。"
         ),
         Cause::LargeRequest if has_both => tr!(
@@ -126,11 +126,11 @@ pub(super) fn reason(diagnosis: &Diagnosis, language: Language) -> String {
         Cause::Activations => tr!(
             language,
             "Activations grow with the micro-batch size and the sequence length. In full fine-tuning, the backward pass also creates the gradients of all weights.",
-            "激活值随 micro batch 和序列长度增长。全参数微调的梯度也在反向时创建。"
+            "激活值随 micro batch 和序列长度增长。全参数微调时，所有权重的梯度也在反向时创建。"
         ),
         Cause::Logits => tr!(
             language,
-            "Logits take micro-batch size × sequence length × vocabulary size, often once more in fp32.",
+            "Logits have micro-batch size × sequence length × vocabulary size elements. The loss often stores another copy in fp32.",
             "logits 的大小是 micro batch × 序列长度 × 词表大小，计算 loss 时往往还要再存一份 fp32。"
         ),
         Cause::Evaluation => tr!(
@@ -140,7 +140,7 @@ pub(super) fn reason(diagnosis: &Diagnosis, language: Language) -> String {
         ),
         Cause::Saving => tr!(
             language,
-            "Saving gathers or copies weights, in addition to those already on the GPU.",
+            "Saving gathers or copies weights, in addition to the weights already on the GPU.",
             "保存时要在原有权重之外，再聚合或复制一份权重。"
         ),
         Cause::Generation => tr!(
@@ -150,12 +150,12 @@ pub(super) fn reason(diagnosis: &Diagnosis, language: Language) -> String {
         ),
         Cause::HostMemory => tr!(
             language,
-            "CPU offload, loading on every rank and data loader workers share the memory of the machine.",
+            "CPU offload, loading on every rank and data loader workers share the host memory.",
             "CPU 卸载、每个 rank 各自加载模型、数据加载进程，共用同一份主机内存。"
         ),
         Cause::LibraryMemory => tr!(
             language,
-            "PyTorch's cache fills the GPU, and libraries allocate outside of that cache.",
+            "PyTorch's cache fills the GPU, and libraries allocate memory outside the cache.",
             "显存被 PyTorch 的缓存占满，而这些库在缓存之外申请显存。"
         ),
         Cause::LargeRequest | Cause::Unknown => tr!(

@@ -43,7 +43,7 @@ pub(super) fn differences(layout: &Layout, names: [&str; 2], found: &[Difference
                 Some((Text::new(en, zh).get(language), words::words(words, language).to_owned()))
             };
             let rows =
-                [cost("memory", "显存/内存", &text.memory), cost("speed", "速度", &text.speed)];
+                [cost("memory", "显存/主机内存", &text.memory), cost("speed", "速度", &text.speed)];
             page.rows(2, &rows.into_iter().flatten().collect::<Vec<_>>());
         }
     }
@@ -55,6 +55,6 @@ fn said(side: &Side, language: Language) -> String {
         Side::Value(value) => words::value(value),
         Side::Section => tr!(language, "(there)", "（有这个配置段）"),
         Side::Open => tr!(language, "(known at run time)", "（运行时才知道）"),
-        Side::Absent => tr!(language, "(not there)", "（没有）"),
+        Side::Absent => tr!(language, "(not set)", "（未设置）"),
     }
 }

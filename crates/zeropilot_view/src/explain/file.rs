@@ -95,15 +95,15 @@ fn text_of(page: &mut Page, indent: usize, text: &KeyText, language: Language) {
         let words = words.as_ref()?;
         Some((Text::new(en, zh).get(language), words::words(words, language).to_owned()))
     };
-    let rows = [cost("memory", "显存/内存", &text.memory), cost("speed", "速度", &text.speed)];
+    let rows = [cost("memory", "显存/主机内存", &text.memory), cost("speed", "速度", &text.speed)];
     page.rows(indent, &rows.into_iter().flatten().collect::<Vec<_>>());
 }
 
 fn handed_on(within: &str, language: Language) -> String {
     tr!(
         language,
-        "DeepSpeed passes it on unchanged with `{within}`.",
-        "DeepSpeed 把它随 `{within}` 原样传递。"
+        "DeepSpeed passes this key on unchanged as part of `{within}`.",
+        "DeepSpeed 把这个键随 `{within}` 原样传递。"
     )
 }
 

@@ -37,7 +37,7 @@ fn rows(path: &str, text: &KeyText, language: Language) -> Vec<Row> {
     let said = |words: &Option<keys::Words>| {
         words.as_ref().map(|words| words::words(words, language).to_owned())
     };
-    add("memory", "显存/内存", said(&text.memory));
+    add("memory", "显存/主机内存", said(&text.memory));
     add("speed", "速度", said(&text.speed));
     add("mistakes", "易错", said(&text.mistake));
     let versions = words::versions(&history, language);
@@ -114,8 +114,8 @@ pub(super) fn other(page: &mut Page, layout: &Layout, found: &Found) {
 fn handed_on(within: &str, language: Language) -> String {
     tr!(
         language,
-        "DeepSpeed does not read this key: it passes all of `{within}` on, and the component that receives it checks it.",
-        "DeepSpeed 不读取这个键：它把 `{within}` 整段传给接收的组件，由该组件检查。"
+        "DeepSpeed does not read this key. It passes all of `{within}` to another component, which checks the keys.",
+        "DeepSpeed 不读取这个键，而是把 `{within}` 整段传给另一个组件，由该组件检查。"
     )
 }
 

@@ -44,7 +44,7 @@ pub(super) fn unknown_key(version: EngineVersion, languages: &[Language]) -> Str
     let said = |language| {
         Some(tr!(
             language,
-            "DeepSpeed {version} has no such key in this section and rejects the config",
+            "in this section, DeepSpeed {version} has no key of this name and rejects the config",
             "DeepSpeed {version} 的这个配置段没有这个键，会拒绝启动"
         ))
     };

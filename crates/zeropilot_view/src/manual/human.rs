@@ -76,8 +76,8 @@ fn surroundings(example: &Example, language: Language) -> Vec<String> {
     if example.is_reader_guessed {
         beside.push(tr!(
             language,
-            "the program that reads it is not given",
-            "没有指定由哪个程序读取"
+            "the program that reads the config is not given",
+            "没有指定读取配置的程序"
         ));
     }
     match example.world_size {

@@ -34,7 +34,7 @@ pub fn html(report: &MemoryReport<'_>, stretches: &[Stretch], language: Language
         .iter()
         .map(|relief| vec![format!("−{}", relief.saved), change(relief.lever, language).to_owned()])
         .collect();
-    html.table(Text::new("Ways to lower it:", "降低占用的办法：").get(language), &reliefs);
+    html.table(Text::new("Changes that lower memory:", "降低占用的改动：").get(language), &reliefs);
     if let Some(note) = fidelity(report.answer, language) {
         html.lines(&note);
     }
