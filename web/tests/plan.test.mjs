@@ -169,7 +169,7 @@ test("another strategy that fits shows its config and its time", () => using("#p
 
 test("why: the fullest moment, what lowers it most, and where the time goes", () => using("#plan?language=en", async (page) => {
   await settled(page);
-  assert.match(await page.textContent(".why"), /The GPU is fullest/);
+  assert.match(await page.textContent(".why"), /GPU memory peaks/);
   const shares = await page.locator(".shares tr td:last-child").allTextContents();
   assert.ok(shares.length > 1);
   assert.ok(await page.locator(".savings li").count() > 0);

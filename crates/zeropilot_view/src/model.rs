@@ -21,7 +21,7 @@ pub fn length_note(model: &Model, tokens: u64, language: Language) -> Option<Str
     let most = model.dimensions()?.max_positions.filter(|most| *most < tokens)?;
     Some(tr!(
         language,
-        "note: the model's config names {most} positions: sequences of {tokens} tokens fail, or are longer than any that it was trained on; use at most `--seq-len {most}`",
+        "note: the model's config allows {most} positions. Sequences of {tokens} tokens fail, or exceed the lengths that the model was trained on; use at most `--seq-len {most}`",
         "提示：模型 config 里的最大位置数是 {most}：{tokens} 个 token 的序列会报错，或超出模型训练过的长度；最长用 `--seq-len {most}`"
     ))
 }
@@ -33,7 +33,7 @@ pub fn no_family(name: &str, language: Language) -> String {
     let known = known.join(", ");
     tr!(
         language,
-        "error: --like `{name}`: no such family\n  help: one of {known}",
+        "error: --like `{name}`: unknown model family\n  help: use one of {known}",
         "错误：--like `{name}`：没有这个模型家族\n  建议：可选 {known}"
     )
 }
@@ -43,8 +43,8 @@ pub fn bad_sizes(error: &ConfigError, language: Language) -> String {
     let cause = tr!(language, ("{}", chain(error)), ("{}", model_config::chinese(error)));
     tr!(
         language,
-        "error: --params, --layers and --hidden do not describe a possible model: {cause}\n  help: change one of them",
-        "错误：--params、--layers 和 --hidden 无法构成模型：{cause}\n  建议：改其中一个"
+        "error: --params, --layers and --hidden do not describe a possible model: {cause}\n  help: change one of these options",
+        "错误：--params、--layers 和 --hidden 无法构成模型：{cause}\n  建议：修改其中一个选项"
     )
 }
 
@@ -67,7 +67,7 @@ pub fn not_in_catalogue(unknown: &UnknownModel, language: Language) -> String {
         });
     tr!(
         language,
-        "error: model `{name}`: not a built-in model\n  help: {meant}paste its config.json",
+        "error: model `{name}`: not a built-in model\n  help: {meant}paste the config.json of the model",
         "错误：模型 `{name}`：不是内置的模型\n  建议：{meant}粘贴它的 config.json"
     )
 }
@@ -116,7 +116,7 @@ fn cause(problem: &ModelProblem, language: Language) -> String {
     match problem {
         ModelProblem::Unknown(_) => tr!(
             language,
-            "neither a path here nor a built-in model",
+            "neither a local path nor a built-in model",
             "既不是本地路径，也不是内置的模型"
         ),
         ModelProblem::Hub(error, _) => {
@@ -166,7 +166,7 @@ fn local_zh(error: &LocalError) -> String {
         LocalErrorKind::Io(error) => {
             format!("无法读取：{}", system::failure(error, Language::Chinese))
         }
-        LocalErrorKind::TooLarge => "文件过大，不会是这类文件".to_owned(),
+        LocalErrorKind::TooLarge => "文件过大，不会是配置或索引文件".to_owned(),
         LocalErrorKind::NotText => "内容不是 UTF-8 文本".to_owned(),
         LocalErrorKind::NoModel => "目录里既没有 `config.json`，也没有 safetensors 文件".to_owned(),
         LocalErrorKind::Config(error) => {

@@ -21,7 +21,7 @@ pub(crate) fn chinese(error: &ConfigError) -> String {
             )
         }
         ConfigError::TooFewParameters { params, least } => format!(
-            "{params} 个参数太少：按这个宽度和层数，仅词表和注意力就有 {least} 个参数；请减少层数、宽度或词表"
+            "{params} 个参数太少：按这个宽度和层数，仅词嵌入和注意力就有 {least} 个参数；请减少层数、宽度或词表"
         ),
         ConfigError::UnknownPart { key, model_type } => {
             format!("`{key}` 的 `model_type` 是 `{model_type}`，目前不支持")

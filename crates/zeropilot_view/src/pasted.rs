@@ -121,15 +121,15 @@ fn next(pasted: &Pasted, language: Language) -> String {
     let in_terminal = |file: &str| {
         tr!(
             language,
-            "Run `zeropilot check {file}` in a terminal: it follows the file to its config and checks the training arguments with it.",
+            "Run `zeropilot check {file}` in a terminal: zeropilot finds the config that the file uses and checks it together with the training arguments.",
             "在终端里运行 `zeropilot check {file}`：zeropilot 会根据这个文件找到配置，并连同训练参数一起检查。"
         )
     };
     let named = pasted.named_config.as_deref().map(|name| {
         tr!(
             language,
-            "It names the DeepSpeed config `{name}`. Drop both files here together to check that config with these arguments.",
-            "它使用的 DeepSpeed 配置是 `{name}`。把两个文件一起拖到这里，就能连同这些参数一起检查。"
+            "This file uses the DeepSpeed config `{name}`. Drop both files here together to check the config with these arguments.",
+            "这个文件使用的 DeepSpeed 配置是 `{name}`。把两个文件一起拖到这里，就能连同这些参数一起检查。"
         )
     });
     match pasted.kind {
@@ -140,26 +140,26 @@ fn next(pasted: &Pasted, language: Language) -> String {
         ),
         PastedKind::Config => String::new(),
         PastedKind::ModelConfig => {
-            tr!(language, "Use it as the model under Plan.", "可以在“规划”里把它当作模型使用。")
+            tr!(language, "Use this file as the model under Plan.", "在“规划”里把这个文件用作模型。")
         }
         PastedKind::BesideModel => tr!(
             language,
-            "DeepSpeed reads no settings from it. Paste the DeepSpeed config instead.",
+            "DeepSpeed reads no settings from this file. Paste the DeepSpeed config instead.",
             "DeepSpeed 不从这个文件读取设置。请粘贴 DeepSpeed 配置。"
         ),
         PastedKind::LaunchScript => match &pasted.config {
             Some(_) => tr!(
                 language,
-                "It contains a DeepSpeed config, which you can check here. Run `zeropilot check train.sh` in a terminal to check it with the arguments of the script.",
-                "其中写有 DeepSpeed 配置，可以在这里检查。要连同脚本参数一起检查，请在终端里运行 `zeropilot check train.sh`。"
+                "The script contains a DeepSpeed config, which you can check here. Run `zeropilot check train.sh` in a terminal to check it with the arguments of the script.",
+                "脚本里写有 DeepSpeed 配置，可以在这里检查。要连同脚本参数一起检查，请在终端里运行 `zeropilot check train.sh`。"
             ),
             None => {
                 let named = named.map(|_| {
                     let name = pasted.named_config.as_deref().unwrap_or_default();
                     tr!(
                         language,
-                        " It names the DeepSpeed config `{name}`; paste that file here to check the config alone.",
-                        "它使用的 DeepSpeed 配置是 `{name}`；只检查配置时，把那个文件粘贴到这里。"
+                        " This file uses the DeepSpeed config `{name}`; paste that config here to check it alone.",
+                        "这个文件使用的 DeepSpeed 配置是 `{name}`；只检查配置时，把该配置粘贴到这里。"
                     )
                 });
                 in_terminal("train.sh") + &named.unwrap_or_default()
@@ -168,22 +168,22 @@ fn next(pasted: &Pasted, language: Language) -> String {
         PastedKind::TrainingScript => match &pasted.config {
             Some(_) => tr!(
                 language,
-                "It contains a DeepSpeed config, which you can check here. Run `zeropilot check train.py` in a terminal to check it with the rest of the program.",
-                "其中写有 DeepSpeed 配置，可以在这里检查。要连同程序其余部分一起检查，请在终端里运行 `zeropilot check train.py`。"
+                "The program contains a DeepSpeed config, which you can check here. Run `zeropilot check train.py` in a terminal to check it with the rest of the program.",
+                "程序里写有 DeepSpeed 配置，可以在这里检查。要连同程序其余部分一起检查，请在终端里运行 `zeropilot check train.py`。"
             ),
             None => in_terminal("train.py"),
         },
         PastedKind::Accelerate => match &pasted.config {
             Some(_) => tr!(
                 language,
-                "accelerate builds a DeepSpeed config from its section `deepspeed_config`. You can check that config here.",
+                "accelerate builds a DeepSpeed config from its section `deepspeed_config`. You can check the DeepSpeed config here.",
                 "accelerate 会用配置段 `deepspeed_config` 生成 DeepSpeed 配置，可以在这里检查。"
             ),
             None => named.unwrap_or_else(|| {
                 tr!(
                     language,
-                    "It does not turn DeepSpeed on: `distributed_type` is not `DEEPSPEED`.",
-                    "它没有启用 DeepSpeed：`distributed_type` 不是 `DEEPSPEED`。"
+                    "This config does not turn on DeepSpeed: `distributed_type` is not `DEEPSPEED`.",
+                    "这份配置没有启用 DeepSpeed：`distributed_type` 不是 `DEEPSPEED`。"
                 )
             }),
         },
@@ -191,20 +191,20 @@ fn next(pasted: &Pasted, language: Language) -> String {
             named.unwrap_or_else(|| {
                 tr!(
                     language,
-                    "It has no key `deepspeed`, so it names no DeepSpeed config.",
-                    "它没有 `deepspeed` 键，因此没有指定 DeepSpeed 配置。"
+                    "This config has no key `deepspeed`, so it does not use a DeepSpeed config.",
+                    "这份配置没有 `deepspeed` 键，因此没有使用 DeepSpeed 配置。"
                 )
             })
         }
         PastedKind::Hostfile => tr!(
             language,
-            "It lists hosts and their GPUs for the `deepspeed` launcher but has no DeepSpeed settings. Paste the DeepSpeed config instead.",
-            "它为 `deepspeed` 启动器列出主机和卡数，不含 DeepSpeed 设置。请粘贴 DeepSpeed 配置。"
+            "A hostfile lists hosts and their GPUs for the `deepspeed` launcher but has no DeepSpeed settings. Paste the DeepSpeed config instead.",
+            "hostfile 为 `deepspeed` 启动器列出主机和卡数，不含 DeepSpeed 设置。请粘贴 DeepSpeed 配置。"
         ),
         PastedKind::Log => tr!(
             language,
-            "It has no out-of-memory error. zeropilot explains logs of runs that ran out of memory.",
-            "日志里没有显存或主机内存不足的信息。zeropilot 解释显存不足（OOM）的日志。"
+            "This log has no out-of-memory error. zeropilot explains logs of runs that ran out of GPU memory or host memory.",
+            "日志里没有显存或主机内存不足的报错。zeropilot 解释因显存或主机内存不足（OOM）而结束的训练日志。"
         ),
         PastedKind::Other => tr!(
             language,
@@ -261,7 +261,7 @@ fn change_words(change: &Change, language: Language) -> String {
         ),
         Change::Built => tr!(
             language,
-            "built from the fields as accelerate does",
+            "built from the fields in the same way as accelerate",
             "按 accelerate 的方式由各字段生成"
         ),
     }

@@ -153,7 +153,7 @@ pub fn human(report: &PlanReport<'_>, layout: &Layout) -> String {
     text.push_str(&fold(&choice_words(report, choice, language), width));
     text.push_str(&rows(
         Text::new(
-            "\nLongest sequences, with more and more changes to the script:",
+            "\nLongest sequences, from the fewest to the most script changes:",
             "\n最长序列（脚本改动由少到多）：",
         )
         .get(language),
@@ -173,7 +173,7 @@ pub fn human(report: &PlanReport<'_>, layout: &Layout) -> String {
     text.push_str(&rejected(&report.plan.rejected, layout));
     text.push_str(&rows(
         Text::new(
-            "\nIf it still runs out of memory, in this order:",
+            "\nIf the run still runs out of memory, try in this order:",
             "\n如果仍然显存不足，依次尝试：",
         )
         .get(language),
@@ -201,7 +201,7 @@ pub fn human(report: &PlanReport<'_>, layout: &Layout) -> String {
             text.push_str(&changes::of_job(job, found, &strategy, language));
         }
         None => text.push_str(&rows(
-            Text::new("\nStart it with one of:", "\n启动命令（任选其一）：").get(language),
+            Text::new("\nStart the training with one of these commands:", "\n启动命令（任选其一）：").get(language),
             report.commands.iter().map(|(_, command)| (command.clone(), String::new())),
             // A command that is cut cannot be copied.
             None,
@@ -219,10 +219,10 @@ fn beyond(method: MethodName, language: Language) -> &'static str {
     match method {
         MethodName::Full => Text::new(
             "  then LoRA or QLoRA (--method)\n",
-            "  再不行就用 LoRA 或 QLoRA（--method）\n",
+            "  仍不够则用 LoRA 或 QLoRA（--method）\n",
         ),
         MethodName::Lora => {
-            Text::new("  then QLoRA (--method qlora)\n", "  再不行就用 QLoRA（--method qlora）\n")
+            Text::new("  then QLoRA (--method qlora)\n", "  仍不够则用 QLoRA（--method qlora）\n")
         }
         MethodName::Qlora => Text::new("", ""),
     }
@@ -247,7 +247,7 @@ fn choice_words(report: &PlanReport<'_>, choice: &Fitting, language: Language) -
     tr!(
         language,
         (
-            "{model} on {gpus}: {way}\n  GPU {need} of {}: {word}, {spare} to spare; host {} per node\n{task}{time}{bill}  global batch {batch} = {spread}\n  chosen because it fits with its upper bound and {}\n",
+            "{model} on {gpus}: {way}\n  GPU {need} of {}: {word}, {spare} to spare; host {} per node\n{task}{time}{bill}  global batch {batch} = {spread}\n  chosen because it fits even at its upper bound and {}\n",
             report.capacity.expected(),
             choice.answer.node().expected(),
             why(report, language)
@@ -294,7 +294,7 @@ fn by_hand(choice: &Fitting, language: Language) -> String {
     if work.checkpointing && work.long_context.checkpoints == Checkpoints::Counted {
         text.push_str(
             Text::new(
-                "\nYour script must recompute layers: model.gradient_checkpointing_enable()\n",
+                "\nYour script must turn on gradient checkpointing: model.gradient_checkpointing_enable()\n",
                 "\n训练脚本需要开启梯度检查点：model.gradient_checkpointing_enable()\n",
             )
             .get(language),
@@ -369,7 +369,7 @@ fn limit(rejected: &[Rejected], language: Language) -> String {
     let moment = phase::moment(nearest.fullest).get(language);
     tr!(
         language,
-        "Of these, {way} comes closest: GPU memory peaks {moment}, and frozen models take {others} of it.\n",
+        "Of these, {way} comes closest: GPU memory peaks {moment}, and frozen models use {others} of it.\n",
         "其中最接近的是 {way}：显存峰值出现在{moment}，不训练的模型占 {others}。\n"
     )
 }
@@ -420,7 +420,7 @@ fn nothing_fits(report: &PlanReport<'_>, layout: &Layout) -> String {
 
 fn nothing_words(report: &PlanReport<'_>, language: Language) -> String {
     let (model, gpus) = (escaped(report.model), escaped(report.gpus));
-    tr!(language, "{model} on {gpus}: nothing fits\n", "{model}，{gpus}：没有放得下的方案\n")
+    tr!(language, "{model} on {gpus}: no strategy fits\n", "{model}，{gpus}：没有放得下的方案\n")
 }
 
 /// Where a way keeps optimizer states and weights.
@@ -440,13 +440,13 @@ pub fn problem(error: &PlanError, language: Language) -> String {
         PlanError::Lower(error) => talk::lower_error(error, language),
         PlanError::Batch { global, world } => tr!(
             language,
-            "error: a global batch of {global} cannot be spread over {world} GPUs\n  help: choose a multiple of {world}, such as {}",
+            "error: a global batch size of {global} cannot be divided among {world} GPUs\n  help: choose a multiple of {world}, such as {}",
             "错误：全局 batch {global} 无法平均分给 {world} 张卡\n  建议：取 {world} 的倍数，例如 {}",
             nearest_multiple(*global, *world)
         ),
         PlanError::MicroBatch { global, world, micro } => tr!(
             language,
-            "error: with a global batch of {global} on {world} GPUs, each step has {} samples per GPU, which is no multiple of the micro-batch size {micro}\n  help: choose another --micro-batch, or a global batch that is a multiple of {}, such as {}",
+            "error: a global batch size of {global} on {world} GPUs means {} samples per GPU and step, not a multiple of the micro-batch size {micro}\n  help: choose another --micro-batch, or a global batch size that is a multiple of {}, such as {}",
             "错误：全局 batch {global} 分到 {world} 张卡，每张卡每步 {} 个样本，不是 micro batch {micro} 的倍数\n  建议：换一个 --micro-batch，或让全局 batch 是 {} 的倍数，例如 {}",
             global / world,
             world * micro,
@@ -454,13 +454,13 @@ pub fn problem(error: &PlanError, language: Language) -> String {
         ),
         PlanError::NoSuchWay(held) => tr!(
             language,
-            "error: DeepSpeed has no strategy with this combination of {}\n  help: stage 0 offloads nothing, stages 1 and 2 only the optimizer; --sequence-parallel needs stage 3, --activation-offload needs gradient checkpointing",
-            "错误：DeepSpeed 没有这样的组合：{}\n  建议：stage 0 不能卸载，stage 1、2 只能卸载优化器；--sequence-parallel 需要 stage 3，--activation-offload 需要梯度检查点",
+            "error: DeepSpeed does not support this combination of {}\n  help: stage 0 offloads nothing, stages 1 and 2 only the optimizer; --sequence-parallel needs stage 3, --activation-offload needs gradient checkpointing",
+            "错误：DeepSpeed 不支持这样的组合：{}\n  建议：stage 0 不能卸载，stage 1、2 只能卸载优化器；--sequence-parallel 需要 stage 3，--activation-offload 需要梯度检查点",
             shortage::held_options(*held).join(", ")
         ),
         PlanError::NoMemory => tr!(
             language,
-            "error: the memory of the GPUs is unknown\n  help: write it, as in `8x80GB`, or name the GPU model, as in `8xH100`",
+            "error: the memory of the GPUs is unknown\n  help: write the memory, as in `8x80GB`, or name the GPU model, as in `8xH100`",
             "错误：不知道每张卡的显存\n  建议：写明显存（如 `8x80GB`）或型号（如 `8xH100`）"
         ),
         PlanError::NoSpeed => tr!(
@@ -470,8 +470,8 @@ pub fn problem(error: &PlanError, language: Language) -> String {
         ),
         PlanError::Refused(_) => tr!(
             language,
-            "error: no config can be written for this\n  help: run `zeropilot new`, which reports contradicting settings",
-            "错误：无法按这些要求生成配置\n  建议：用 `zeropilot new` 看看是哪里互相矛盾"
+            "error: zeropilot cannot write a config for these settings\n  help: run `zeropilot new`, which reports contradicting settings",
+            "错误：无法按这些要求生成配置\n  建议：运行 `zeropilot new`，它会指出互相矛盾的设置"
         ),
     }
 }

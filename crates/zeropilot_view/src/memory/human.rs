@@ -176,7 +176,7 @@ fn batch_words(micro: u64, recipe: &Recipe, language: Language) -> String {
     let sequences = if micro == 1 { "sequence" } else { "sequences" };
     tr!(
         language,
-        ("micro batch of {micro} {sequences} of {length} tokens{shared}{split}{target}{checkpointing}{tiled}{tiled_loss}"),
+        ("micro-batch of {micro} {sequences} of {length} tokens{shared}{split}{target}{checkpointing}{tiled}{tiled_loss}"),
         ("micro batch：{micro} 条 {length} token 的序列{shared}{split}{target}{checkpointing}{tiled}{tiled_loss}")
     )
 }
@@ -299,8 +299,8 @@ pub(super) fn bounds(answer: &Answer, language: Language) -> String {
     let Interval { rows, sources, inside, own, .. } = answer.interval;
     let published = tr!(
         language,
-        "{inside} of {rows} published runs ({sources} sources) are within such bounds",
-        "{rows} 次公开实测（{sources} 个来源）中有 {inside} 次落在这样的区间内"
+        "{inside} of {rows} published runs ({sources} sources) are within the bounds predicted for them",
+        "{rows} 次公开实测（{sources} 个来源）中有 {inside} 次落在预测的区间内"
     );
     match own.map(|own| (own.decide, own_bounds(own, language))) {
         None => published,
@@ -481,25 +481,25 @@ pub(super) fn moment(answer: &Answer, language: Language) -> String {
     match near {
         None if is_loss => tr!(
             language,
-            "The GPU is fullest {phase}, at the loss.\n",
+            "GPU memory peaks {phase}, at the loss.\n",
             "显存峰值出现在{phase}，刚开始算 loss 的梯度时。\n"
         ),
         Some(name) => tr!(
             language,
-            "The GPU is fullest {phase}, near {name}.\n",
+            "GPU memory peaks {phase}, near {name}.\n",
             "显存峰值出现在{phase}，位置在 {name} 附近。\n"
         ),
-        None => tr!(language, "The GPU is fullest {phase}.\n", "显存峰值出现在{phase}。\n"),
+        None => tr!(language, "GPU memory peaks {phase}.\n", "显存峰值出现在{phase}。\n"),
     }
 }
 
 fn reliefs(report: &MemoryReport<'_>, language: Language) -> String {
     let of_host = tr!(
         language,
-        "What would lower the host memory of a node most:\n",
-        "降低每节点主机内存最有效的几种办法：\n"
+        "Changes that lower the host memory of a node most:\n",
+        "降低每节点主机内存最有效的改动：\n"
     );
-    let of_gpu = tr!(language, "What would lower it most:\n", "降低显存最有效的几种办法：\n");
+    let of_gpu = tr!(language, "Changes that lower GPU memory most:\n", "降低显存最有效的改动：\n");
     let mut text = String::new();
     for (head, reliefs) in [(of_host, report.host_reliefs), (of_gpu, report.reliefs)] {
         if reliefs.is_empty() {
@@ -525,13 +525,13 @@ pub(super) fn fidelity(answer: &Answer, language: Language) -> Option<String> {
         let (low, high) = (percent(error.low), percent(error.high));
         tr!(
             language,
-            " For measured models of its kind, such activations were off by {low} to {high}.",
+            " For measured models of this kind, activations computed this way were off by {low} to {high}.",
             "与同类模型的实测相比，这样算出的激活值误差为 {low} 到 {high}。"
         )
     });
     Some(tr!(
         language,
-        "note: {lent} of the GPU's memory is approximate: zeropilot counts activations, logits and gathered weights on the layers of a plain {name} of the same size, because it does not model some details of this model or its adapters yet. Weights, gradients and optimizer states are exact.{error}",
-        "提示：显存里有 {lent} 是近似值：激活值、logits 和临时聚合的权重是按同样尺寸的普通 {name} 计算的，这个模型（或它的 LoRA 模块）与之有些细节差别，还没有逐一模拟。权重、梯度和优化器状态是精确的。{error}"
+        "note: {lent} of the GPU memory is approximate: zeropilot computes activations, logits and gathered weights from the layers of a plain {name} of the same size. It does not model some details of this model or its adapters yet. Weights, gradients and optimizer states are exact.{error}",
+        "提示：显存里有 {lent} 是近似值：激活值、logits 和临时聚合的权重按同样尺寸的普通 {name} 计算。这个模型或它的 LoRA 模块有些细节尚未建模。权重、梯度和优化器状态是精确的。{error}"
     ))
 }

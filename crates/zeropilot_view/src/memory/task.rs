@@ -26,8 +26,8 @@ pub(crate) fn lines(
     if task.adapters_off {
         text.push_str(&tr!(
             language,
-            "  reference: the model with its adapters disabled, no second model\n",
-            "  参考模型：就是关闭 adapter 的所训模型，不另外加载模型\n"
+            "  reference model: the trained model with its adapters disabled, no second model\n",
+            "  参考模型：关闭 adapter 的所训模型，不另外加载模型\n"
         ));
     }
     if let Some(critic) = &task.critic {
@@ -85,12 +85,12 @@ fn batch(task: &Task, micro: u64, language: Language) -> String {
         ),
         Generator::Engine { colocated: Some(_), .. } => tr!(
             language,
-            ": vLLM on the same GPUs generates {count} {completions} of {tokens} tokens for each",
+            ": vLLM on the same GPUs generates {count} {completions} of {tokens} tokens for each GPU",
             "：同一批卡上的 vLLM 为每张卡生成 {count} 条 {tokens} token 的补全"
         ),
         Generator::Engine { colocated: None, .. } => tr!(
             language,
-            ": a vLLM server on other GPUs generates {count} {completions} of {tokens} tokens for each",
+            ": a vLLM server on other GPUs generates {count} {completions} of {tokens} tokens for each GPU",
             "：其他卡上的 vLLM 服务为每张卡生成 {count} 条 {tokens} token 的补全"
         ),
     }
@@ -105,9 +105,9 @@ fn label(task: TaskName) -> Text {
         TaskName::Cpo => Text::new("CPO", "CPO"),
         TaskName::Reward => Text::new("reward model", "奖励模型"),
         TaskName::Distill => {
-            Text::new("distillation by KL of 32-bit logits", "蒸馏（32 位 logits 的 KL）")
+            Text::new("distillation with the KL divergence of 32-bit logits", "蒸馏（32 位 logits 的 KL 散度）")
         }
-        TaskName::Gkd => Text::new("distillation by TRL's GKD", "蒸馏（TRL 的 GKD）"),
+        TaskName::Gkd => Text::new("distillation with TRL's GKD", "蒸馏（TRL 的 GKD）"),
         TaskName::Grpo => Text::new("GRPO", "GRPO"),
         TaskName::Rloo => Text::new("RLOO", "RLOO"),
         TaskName::Ppo => Text::new("PPO", "PPO"),

@@ -106,7 +106,7 @@ pub fn config_by_hand(config: Option<&JobConfig>, language: Language) -> String 
 pub fn together(language: Language) -> &'static str {
     Text::new(
         "The patch below is only part of the change: make the rest by hand.\n",
-        "下面的补丁只是改动的一部分，其余改动也要手动完成。\n",
+        "下面的补丁只是改动的一部分，其余改动要手动完成。\n",
     )
     .get(language)
 }

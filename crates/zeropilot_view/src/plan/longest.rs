@@ -16,7 +16,7 @@ pub(super) fn head(report: &PlanReport<'_>, language: Language) -> String {
     let limit = limit(reach.bound, language);
     tr!(
         language,
-        "Longest sequence that fits with its upper bound: {sure} tokens; expected to fit: up to {expected}{limit}\n",
+        "Longest sequence that fits even at its upper bound: {sure} tokens; expected to fit: up to {expected}{limit}\n",
         "按上界也放得下的最长序列：{sure} 个 token；按预期值可到 {expected} 个{limit}\n"
     )
 }
@@ -25,11 +25,11 @@ fn limit(bound: Bound, language: Language) -> &'static str {
     match bound {
         Bound::Memory => Text::new("", ""),
         Bound::Kernels => Text::new(
-            ". Longer ones exceed the 32-bit offsets of fused kernels (2^31 elements on a GPU), not memory",
+            ". Longer sequences exceed the 32-bit offsets of fused kernels (2^31 elements on a GPU), not memory",
             "。再长时超出的是融合 kernel 的 32 位偏移（每卡 2^31 个元素），不是显存",
         ),
         Bound::Asked => Text::new(
-            ". zeropilot does not search beyond that",
+            ". zeropilot does not search beyond this length",
             "。更长的序列 zeropilot 不再计算",
         ),
     }

@@ -53,7 +53,7 @@ pub(super) fn lines(report: &PlanReport<'_>, language: Language) -> Vec<(String,
         let (count, unit) = (grouped(world as f64), if world == 1 { "GPU" } else { "GPUs" });
         let gpus = tr!(language, "{count} {unit}", "{count} 张卡");
         let Some(best) = offer.plan.fitting.first() else {
-            return (gpus, tr!(language, "nothing fits", "放不下"));
+            return (gpus, tr!(language, "no strategy fits", "没有放得下的方案"));
         };
         let mut text = cost_words(report, best, world, language).unwrap_or_default();
         text.push_str(Text::new("; ", "；").get(language));

@@ -19,21 +19,21 @@ pub(super) fn why(report: &PlanReport<'_>, language: Language) -> &'static str {
             "no other strategy with the options you set does",
             "在指定的选项下，别的方案都放不下",
         ),
-        (true, _) => Text::new("nothing else does", "别的方案都放不下"),
+        (true, _) => Text::new("no other strategy does", "别的方案都放不下"),
         (false, true) if is_fastest(plan) => {
             Text::new("has the lowest predicted time per sequence", "预测每条序列耗时最短")
         }
         (false, true) => Text::new(
-            "takes at most 5% longer than the fastest, with less offload, more headroom or a lower stage",
+            "needs at most 5% more time than the fastest strategy, with less offload, more headroom or a lower stage",
             "比最快的方案最多慢 5%，但卸载更少、余量更大或 stage 更低",
         ),
         (false, false) if lacks_bf16(report) => Text::new(
-            "is first in the cost order (less waiting for the host, fewer gathers, no recomputation, larger micro-batch); use --precision fp16 for step times, because these GPUs have no bf16",
-            "按代价排序排在第一（等待主机更少、聚合权重更少、不做激活重计算、micro batch 更大）；这些卡不支持 bf16，改用 --precision fp16 才能按每步时间比较",
+            "is first in the cost order (less waiting for the host, fewer gathers, no recomputation, larger micro-batch size). These GPUs do not support bf16: set --precision fp16 to compare step times",
+            "按代价排序排在第一（等待主机更少、聚合权重更少、不做激活重计算、micro batch 更大）。这些卡不支持 bf16：改用 --precision fp16 才能按每步时间比较",
         ),
         (false, false) => Text::new(
-            "is first in the cost order (less waiting for the host, fewer gathers, no recomputation, larger micro-batch); name the GPU model, as in 8xH100, to get step times",
-            "按代价排序排在第一（等待主机更少、聚合权重更少、不做激活重计算、micro batch 更大）；写明型号（如 8xH100）即可按每步时间比较",
+            "is first in the cost order (less waiting for the host, fewer gathers, no recomputation, larger micro-batch size). To compare step times, name the GPU model, as in 8xH100",
+            "按代价排序排在第一（等待主机更少、聚合权重更少、不做激活重计算、micro batch 更大）。要按每步时间比较，请写明型号，如 8xH100",
         ),
     };
     reason.get(language)
