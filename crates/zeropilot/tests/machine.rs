@@ -103,7 +103,7 @@ fn the_profile_of_this_machine_is_found_and_serves_its_own_gpus_only() {
     };
     assert!(asked("8xA100-80G").contains("8 ranks on this machine"));
     // Calls between nodes were not measured.
-    assert!(asked("2x8xA100-80G").contains("links were not measured"));
+    assert!(asked("2x8xA100-80G").contains("Links were not measured"));
     assert!(!asked("8xH100").contains("measured"));
 }
 

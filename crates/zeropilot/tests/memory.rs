@@ -357,7 +357,7 @@ fn images_that_do_not_fit_and_towers_that_no_program_runs_are_named() {
     // 2048 / 28 is 73.1, so 73 × 73 tokens.
     assert!(too_long.stderr.contains("--seq-len 5329"), "{}", too_long.stderr);
     let unseen = run(&["memory", "--model", "llama-3.2-11b-vision", "--gpus", "8xA100-80G"]);
-    assert!(unseen.stdout.contains("Not modelled: image or audio input"), "{}", unseen.stdout);
+    assert!(unseen.stdout.contains("Not modeled: image or audio input"), "{}", unseen.stdout);
     let text =
         run(&["memory", "--model", "qwen2.5-7b", "--image", "512x512", "--gpus", "8xA100-80G"]);
     assert!(text.stderr.contains("--image"), "{}", text.stderr);

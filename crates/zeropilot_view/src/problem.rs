@@ -23,25 +23,25 @@ pub fn memory(problem: &MemoryProblem, layout: &Layout) -> String {
         MemoryProblem::Lower(error) => talk::lower_error(error, language),
         MemoryProblem::LayerRanks { ranks, world } => tr!(
             language,
-            "error: {world} GPUs cannot be divided into groups of {ranks} for tensor parallelism: DeepSpeed stops when it makes the groups\n  help: choose a tensor_parallel.autotp_size that divides {world}",
+            "error: {world} GPUs cannot be divided into groups of {ranks} for tensor parallelism: DeepSpeed raises an error when it creates the groups\n  help: choose a tensor_parallel.autotp_size that divides {world}",
             "错误：{world} 张卡无法按每组 {ranks} 张平均分组做张量并行：DeepSpeed 创建进程组时会报错退出\n  建议：tensor_parallel.autotp_size 取 {world} 的约数"
         ),
         MemoryProblem::SequenceRanks { ranks, world } => tr!(
             language,
-            "error: {world} GPUs cannot be divided into groups of {ranks} for sequence parallelism: DeepSpeed stops with a RuntimeError\n  help: choose a --sequence-parallel that divides {world}",
+            "error: {world} GPUs cannot be divided into groups of {ranks} for sequence parallelism: DeepSpeed raises a RuntimeError\n  help: choose a --sequence-parallel that divides {world}",
             "错误：{world} 张卡无法按每组 {ranks} 张平均分组做序列并行：DeepSpeed 会抛出 RuntimeError\n  建议：--sequence-parallel 取 {world} 的约数"
         ),
         MemoryProblem::NoSuchRank { rank, world } => talk::no_such_rank(*rank, *world, language),
         MemoryProblem::BesideConfig { option } => tr!(
             language,
-            "error: `{option}` cannot be used with a config, which sets it itself\n  help: omit one of them",
-            "错误：给了配置文件就不能再给 `{option}`，配置里已经写明\n  建议：去掉其中一个"
+            "error: `{option}` cannot be used with a config, because the config already sets it\n  help: omit the option or the config",
+            "错误：给出配置文件时不能再用 `{option}`，配置里已经写明\n  建议：去掉这个选项或配置文件"
         ),
         MemoryProblem::Task(problem) => task(problem, language),
         MemoryProblem::OpenLoss => tr!(
             language,
-            "error: `--fused-loss=either` works only with `zeropilot plan`, which chooses\n  help: use yes or no here",
-            "错误：`--fused-loss=either` 表示由 `zeropilot plan` 选择\n  建议：这里请写 yes 或 no"
+            "error: `--fused-loss=either` works only with `zeropilot plan`, which chooses between yes and no\n  help: use yes or no here",
+            "错误：`--fused-loss=either` 只能用于 `zeropilot plan`，由它选择 yes 或 no\n  建议：这里请写 yes 或 no"
         ),
         MemoryProblem::Conflict { name, conflict } => contradiction(name, conflict, language),
         MemoryProblem::Refused { name, bytes, report } => {
@@ -57,7 +57,7 @@ fn task(problem: &TaskProblem, language: Language) -> String {
             let task = task.name();
             tr!(
                 language,
-                "error: `--task {task}` needs a teacher\n  help: name it, such as `--teacher qwen3-32b`",
+                "error: `--task {task}` needs a teacher model\n  help: name the teacher, such as `--teacher qwen3-32b`",
                 "错误：`--task {task}` 需要教师模型\n  建议：用 `--teacher` 指定，如 `--teacher qwen3-32b`"
             )
         }
@@ -65,8 +65,8 @@ fn task(problem: &TaskProblem, language: Language) -> String {
             let (task, option) = (task.name(), option.replace('_', "-"));
             tr!(
                 language,
-                "error: `--{option}` has no effect with `--task {task}`\n  help: omit it, or choose another --task",
-                "错误：`--{option}` 对 `--task {task}` 没有意义\n  建议：去掉它，或换一个 --task"
+                "error: `--{option}` has no effect with `--task {task}`\n  help: omit the option, or choose another --task",
+                "错误：`--{option}` 对 `--task {task}` 不起作用\n  建议：去掉这个选项，或换一个 --task"
             )
         }
         TaskProblem::NotFound { option } => {
@@ -81,29 +81,29 @@ fn task(problem: &TaskProblem, language: Language) -> String {
             let option = option.replace('_', "-");
             tr!(
                 language,
-                "error: `--{option}` is 0\n  help: give 1 or more, or omit it",
-                "错误：`--{option}` 是 0\n  建议：至少为 1，或去掉它"
+                "error: `--{option}` is 0\n  help: give 1 or more, or omit the option",
+                "错误：`--{option}` 是 0\n  建议：至少写 1，或去掉这个选项"
             )
         }
         TaskProblem::NoReference => tr!(
             language,
-            "error: `--task ppo` needs a reference model on the GPUs: PPO lowers the reward by the KL divergence from this model\n  help: `--reference copy`, or `--reference adapters-off` with LoRA",
-            "错误：`--task ppo` 需要在 GPU 上放参考模型：奖励要减去策略模型与它的散度\n  建议：用 `--reference copy`，LoRA 时用 `--reference adapters-off`"
+            "error: `--task ppo` needs a reference model on the GPUs: PPO lowers the reward by the KL divergence from this model\n  help: use `--reference copy`, or `--reference adapters-off` with LoRA",
+            "错误：`--task ppo` 需要在 GPU 上放参考模型：奖励要减去策略模型与参考模型的 KL 散度\n  建议：用 `--reference copy`，LoRA 时用 `--reference adapters-off`"
         ),
         TaskProblem::ValueHead => tr!(
             language,
-            "error: zeropilot does not model LLaMA-Factory's PPO, which has a value head on the policy instead of a value model\n  help: `--trainer trl` or `--trainer swift` count a value model",
-            "错误：LLaMA-Factory 的 PPO 在策略模型上加价值头，没有单独的价值模型，尚未建模\n  建议：`--trainer trl` 或 `--trainer swift` 会计入价值模型"
+            "error: zeropilot does not model LLaMA-Factory's PPO, which has a value head on the policy instead of a value model\n  help: use `--trainer trl` or `--trainer swift`, which have a value model",
+            "错误：LLaMA-Factory 的 PPO 在策略模型上加价值头，没有单独的价值模型，尚未建模\n  建议：用 `--trainer trl` 或 `--trainer swift`，它们有单独的价值模型"
         ),
         TaskProblem::NoAdapters => tr!(
             language,
-            "error: `--reference adapters-off` needs adapters, but this run trains all parameters\n  help: `--method lora`, or `--reference copy`",
+            "error: `--reference adapters-off` needs adapters, but this run trains all parameters\n  help: use `--method lora`, or `--reference copy`",
             "错误：`--reference adapters-off` 需要 LoRA，而这里训练全部参数\n  建议：加 `--method lora`，或改用 `--reference copy`"
         ),
         TaskProblem::Vocabularies { student, teacher } => tr!(
             language,
-            "error: the student predicts {student} tokens and the teacher {teacher}: their logits cannot be compared, and the loss raises an error\n  help: choose a teacher with the same vocab_size, or pad the smaller one",
-            "错误：学生模型的词表大小是 {student}，教师模型是 {teacher}：两者的 logits 无法比较，计算 loss 时会报错\n  建议：换一个 vocab_size 相同的教师模型，或把小的词表补齐"
+            "error: the student has a vocabulary of {student} tokens and the teacher of {teacher}: their logits cannot be compared, and the loss raises an error\n  help: choose a teacher with the same vocab_size, or pad the smaller vocabulary",
+            "错误：学生模型的词表大小是 {student}，教师模型是 {teacher}：两者的 logits 无法比较，计算 loss 时会报错\n  建议：换一个 vocab_size 相同的教师模型，或把较小的词表补齐"
         ),
         TaskProblem::CompletionTooLong { tokens, length } => tr!(
             language,
@@ -112,8 +112,8 @@ fn task(problem: &TaskProblem, language: Language) -> String {
         ),
         TaskProblem::Share { share } => tr!(
             language,
-            "error: vLLM cannot use {share} of a GPU\n  help: `--vllm-gpu-memory-utilization` is a share between 0 and 1, such as 0.3",
-            "错误：vLLM 无法占用一张卡的 {share}\n  建议：`--vllm-gpu-memory-utilization` 是 0 到 1 之间的比例，如 0.3"
+            "error: vLLM cannot use {share} of a GPU\n  help: set `--vllm-gpu-memory-utilization` to a share between 0 and 1, such as 0.3",
+            "错误：vLLM 无法占用一张卡的 {share}\n  建议：把 `--vllm-gpu-memory-utilization` 设为 0 到 1 之间的比例，如 0.3"
         ),
         TaskProblem::Split { ranks, split } => tr!(
             language,
@@ -122,13 +122,13 @@ fn task(problem: &TaskProblem, language: Language) -> String {
         ),
         TaskProblem::ShareTooSmall { weights, share } => tr!(
             language,
-            "error: vLLM cannot start: it may use {share} of each GPU, but its weights alone take {weights}, without activations, CUDA graphs (about 2 GiB) and a cache\n  help: raise `--vllm-gpu-memory-utilization`, split the weights with `--vllm-tensor-parallel-size`, or use `--rollout server`",
+            "error: vLLM cannot start: it may use {share} of each GPU, but its weights alone need {weights}. Activations, CUDA graphs (about 2 GiB) and the KV cache need more\n  help: raise `--vllm-gpu-memory-utilization`, split the weights with `--vllm-tensor-parallel-size`, or use `--rollout server`",
             "错误：vLLM 无法启动：每张卡只允许它占用 {share}，而仅权重就要 {weights}，还没算激活值、CUDA graph（约 2 GiB）和 KV cache\n  建议：调大 `--vllm-gpu-memory-utilization`，用 `--vllm-tensor-parallel-size` 切分权重，或改用 `--rollout server`"
         ),
         TaskProblem::NoRewardHead => tr!(
             language,
-            "error: this model has no output projection that a reward head could replace\n  help: name the config.json of a …ForSequenceClassification",
-            "错误：这个模型没有可以换成奖励头的输出层\n  建议：给出 …ForSequenceClassification 的 config.json"
+            "error: this model has no output projection that a reward head could replace\n  help: name the config.json of a …ForSequenceClassification model",
+            "错误：这个模型没有可以换成奖励头的输出层\n  建议：给出 …ForSequenceClassification 模型的 config.json"
         ),
     }
 }
@@ -164,7 +164,7 @@ pub fn judging(problem: &JudgingProblem, language: Language) -> String {
     match problem {
         JudgingProblem::TwoPrecisions => tr!(
             language,
-            "error: `--bf16` and `--fp16` cannot both be on\n  help: keep the one your script uses",
+            "error: `--bf16` and `--fp16` cannot both be on\n  help: keep the one that your script uses",
             "错误：`--bf16` 和 `--fp16` 不能同时开启\n  建议：只保留脚本使用的那一个"
         ),
         JudgingProblem::UnknownRule { code, nearest } => {
@@ -180,7 +180,7 @@ pub fn simulating(problem: &SimulateProblem, layout: &Layout) -> String {
         SimulateProblem::NoSpeed => simulate::no_speed(layout.language),
         SimulateProblem::NoBf16 { card } => tr!(
             layout.language,
-            "error: {}\n  help: use fp16, or name GPUs with bf16 (NVIDIA: Ampere and later)",
+            "error: {}\n  help: use fp16, or name GPUs that support bf16 (NVIDIA: Ampere and later)",
             "错误：{}\n  建议：改用 fp16，或换用支持 bf16 的 GPU（NVIDIA：Ampere 及以后）",
             provenance::no_bf16(card, layout.language)
         ),
@@ -199,7 +199,7 @@ pub fn planning(problem: &PlanProblem, language: Language) -> String {
             let task = task.name();
             tr!(
                 language,
-                "error: zeropilot finds the longest sequence of supervised fine-tuning only, not of {task}\n  help: try lengths with --seq-len",
+                "error: zeropilot finds the longest sequence only for supervised fine-tuning, not for {task}\n  help: try lengths with --seq-len",
                 "错误：zeropilot 只能求监督微调的最长序列，不支持 {task}\n  建议：用 --seq-len 逐个尝试长度"
             )
         }
@@ -225,7 +225,7 @@ pub fn machines(problem: &MachinesProblem, language: Language) -> String {
     match problem {
         MachinesProblem::NoGpus => tr!(
             language,
-            "error: no GPUs given\n  help: name them, such as 8xA100-80G",
+            "error: no GPUs are given\n  help: name the GPUs, such as 8xA100-80G",
             "错误：没有给出 GPU\n  建议：写明 GPU，例如 8xA100-80G"
         ),
         MachinesProblem::Gpus { text, error } => gpus::gpus_error(text, error, language),
@@ -233,31 +233,31 @@ pub fn machines(problem: &MachinesProblem, language: Language) -> String {
         MachinesProblem::HostRam(bytes) => tr!(
             language,
             "error: --host-ram is only {bytes}\n  help: write the unit, such as --host-ram 512GiB",
-            "错误：主机内存只有 {bytes}？\n  建议：写上单位，例如 --host-ram 512GiB"
+            "错误：--host-ram 只有 {bytes}\n  建议：写上单位，例如 --host-ram 512GiB"
         ),
         MachinesProblem::Nvme { text } => simulate::bad_nvme(text, language),
         MachinesProblem::OtherDevice { measured, asked } => tr!(
             language,
-            ("error: the machine profile describes {measured}, but --gpus asks for {asked}\n  \
-              help: omit --gpus, or run `zeropilot calibrate` on a node with those GPUs"),
-            ("错误：机器实测文件测的是 {measured}，而这里要预测的是 {asked}\n  \
-              建议：去掉 --gpus，或在有这些 GPU 的节点上运行 `zeropilot calibrate`")
+            ("error: the machine profile describes {measured}, but --gpus names {asked}\n  help: omit --gpus, or run \
+              `zeropilot calibrate` on a node with the GPUs that --gpus names"),
+            ("错误：机器实测文件测的是 {measured}，而 --gpus 写的是 {asked}\n  建议：去掉 --gpus，或在有这些 GPU \
+              的节点上运行 `zeropilot calibrate`")
         ),
         MachinesProblem::OtherRanks { asked, measured } => {
             let measured = measured.iter().map(u64::to_string).collect::<Vec<_>>().join(", ");
             tr!(
                 language,
                 ("error: the machine profile was measured with {measured} ranks, but this run has {asked}: ranks \
-                  share the CPUs, so their speed depends on their number\n  \
-                  help: run `zeropilot calibrate --ranks {asked}`"),
+                  share the CPUs, so the speed depends on the number of ranks\n  help: run `zeropilot calibrate \
+                  --ranks {asked}`"),
                 ("错误：机器实测文件测的是 {measured} 个 rank，而这里要预测 {asked} 个：各 rank 共用处理器，速度随 rank 数变化\n  \
                   建议：运行 `zeropilot calibrate --ranks {asked}`")
             )
         }
         MachinesProblem::NoGpuMeasured => tr!(
             language,
-            ("error: the machine profile was measured on CPUs and does not describe GPU memory\n  help: use it \
-              with `zeropilot simulate`; for memory and plans, omit --machine and name the GPUs"),
+            ("error: the machine profile was measured on CPUs and does not describe GPU memory\n  help: use the \
+              profile with `zeropilot simulate`; for memory and plans, omit --machine and name the GPUs"),
             ("错误：机器实测文件是在处理器（CPU）上测的，不包含 GPU 显存的信息\n  \
               建议：`zeropilot simulate` 可以使用它；估算显存和制定方案时请去掉 --machine 并写明 GPU")
         ),

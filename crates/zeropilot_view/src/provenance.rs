@@ -27,7 +27,7 @@ const NAMES: [(&str, Text, &str); 45] = [
         Text::new("images per sequence", "每条序列的图像数"),
         "--images-per-sample",
     ),
-    ("max_pixels", Text::new("most pixels", "像素上限"), "--max-pixels"),
+    ("max_pixels", Text::new("maximum pixels", "像素上限"), "--max-pixels"),
     ("freeze", Text::new("frozen parts", "冻结的部分"), "--freeze"),
     ("micro_batch", Text::new("micro-batch size", "micro batch"), "--micro-batch"),
     ("grad_accum", Text::new("gradient accumulation steps", "梯度累积步数"), "--grad-accum"),
@@ -125,7 +125,7 @@ pub(crate) fn note_words(note: Note, language: Language) -> String {
     match note {
         Note::Fp16Assumed { card } => tr!(
             language,
-            "{card} has no bf16, so zeropilot assumes fp16",
+            "{card} does not support bf16, so zeropilot assumes fp16",
             "{card} 不支持 bf16，因此按 fp16 计算"
         ),
         Note::NoBf16 { card } => {
@@ -134,7 +134,7 @@ pub(crate) fn note_words(note: Note, language: Language) -> String {
         }
         Note::LargeHost { need } => tr!(
             language,
-            "this strategy needs {need} of host memory on every node, more than most machines have; set --host-ram to the memory of yours",
+            "this strategy needs {need} of host memory on every node, more than most machines have; set --host-ram to the host memory of your nodes",
             "该方案每个节点需要 {need} 主机内存，多数机器没有这么大；请用 --host-ram 写明实际的主机内存"
         ),
         Note::LongRun { tokens, is_assumed, days } => long_run(tokens, is_assumed, days, language),
@@ -155,14 +155,14 @@ pub(crate) fn note_words(note: Note, language: Language) -> String {
         ),
         Note::MeasuredMachine { ranks, links: false } => tr!(
             language,
-            ("GPU speeds come from a measurement with {ranks} ranks on one node (`zeropilot calibrate`); links were not \
-              measured with this many GPUs, so zeropilot uses typical values for such machines"),
-            ("单卡速度采用一个节点上 {ranks} 个 rank 的实测值（`zeropilot calibrate`）；没有测过这么多 GPU 之间的通信，\
-              链路速度按此类机器的常见值计算")
+            ("GPU speeds come from a measurement with {ranks} ranks on one node (`zeropilot calibrate`). Links were \
+              not measured with this many GPUs, so zeropilot uses typical values for machines of this kind"),
+            ("单卡速度采用一个节点上 {ranks} 个 rank 的实测值（`zeropilot calibrate`）。没有测过这么多 GPU \
+              之间的通信，链路速度按此类机器的常见值计算")
         ),
         Note::TrlAssumed => tr!(
             language,
-            "zeropilot assumes TRL 1.16, which never stores all logits; TRL before 1.7 does and needs more memory (set --trl-version)",
+            "zeropilot assumes TRL 1.16, which never stores all logits; TRL before 1.7 stores them and needs more memory (set --trl-version)",
             "按 TRL 1.16 计算，它从不保存完整的 logits；1.7 之前的 TRL 会保存，需要更多显存：请用 --trl-version 指定"
         ),
         Note::TrlScoresAssumed => tr!(
@@ -172,22 +172,22 @@ pub(crate) fn note_words(note: Note, language: Language) -> String {
         ),
         Note::PpoCheckpointing => tr!(
             language,
-            "PPO's trainers do not read `gradient_checkpointing`: with --grad-checkpointing, zeropilot assumes that the script calls `gradient_checkpointing_enable()` on the policy; the value model keeps all its activations",
+            "PPO's trainers do not read `gradient_checkpointing`. With --grad-checkpointing, zeropilot assumes that the script calls `gradient_checkpointing_enable()` on the policy. The value model keeps all its activations",
             "PPO 的训练器不读取 `gradient_checkpointing`：--grad-checkpointing 表示脚本自己对策略模型调用了 `gradient_checkpointing_enable()`；价值模型总是保留全部激活值"
         ),
         Note::FrozenWithOptimizer => tr!(
             language,
-            "before 1.10, TRL also passes the config's `optimizer` section to the frozen models: each builds an optimizer with its own fp32 states. Remove the section (the Trainer builds the optimizer), or use TRL 1.10",
+            "before 1.10, TRL also passes the config's `optimizer` section to the frozen models. Each frozen model then builds an optimizer with its own fp32 states. Remove the section (the Trainer builds the optimizer), or use TRL 1.10",
             "1.10 之前的 TRL 会把配置段 `optimizer` 也用于冻结的模型：它们各自创建优化器和 fp32 状态。请删掉这个配置段（由 Trainer 创建优化器），或升级到 TRL 1.10"
         ),
         Note::FrozenTowerDifferentiated => tr!(
             language,
-            "with gradient checkpointing, the backward pass also runs through the frozen vision tower: a transformers hook makes the output of its input layer require a gradient. Remove that hook after enabling checkpointing to save the tower's checkpoints and its backward pass",
-            "开启梯度检查点后，冻结的视觉塔也会做反向：transformers 会让它输入层的输出需要梯度。启用检查点之后移除这个 hook，可以省下它的检查点和一次反向"
+            "with gradient checkpointing, the backward pass also runs through the frozen vision tower, because a transformers hook makes the output of its input layer require a gradient. To save the tower's checkpoints and its backward pass, remove this hook after you enable gradient checkpointing",
+            "开启梯度检查点后，冻结的视觉塔也会做反向：transformers 会让它输入层的输出需要梯度。启用梯度检查点之后移除这个 hook，可以省下视觉塔的检查点和一次反向"
         ),
         Note::QuantizedLoadedWhole => tr!(
             language,
-            "transformers loads the whole quantized model on every GPU before ZeRO-3 shards it, so more GPUs do not lower the memory that loading needs; `--load partitioned` excludes loading",
+            "transformers loads the whole quantized model on every GPU before ZeRO-3 partitions it. More GPUs therefore do not lower the memory that loading needs; `--load partitioned` excludes loading",
             "transformers 会先在每张卡上加载完整的量化模型，然后 ZeRO-3 才切分，所以增加 GPU 不会降低加载时的显存；`--load partitioned` 可以不计加载"
         ),
         Note::RepeatedSequences { ranks } => tr!(
@@ -197,7 +197,7 @@ pub(crate) fn note_words(note: Note, language: Language) -> String {
         ),
         Note::SharedGradients { times, avoided: true } => tr!(
             language,
-            "zeropilot omits stages 1 and 2: with {times} GPUs per sequence, DeepSpeed multiplies gradients by {times} there (`zeropilot rule G21`)",
+            "zeropilot omits stages 1 and 2: with {times} GPUs per sequence, DeepSpeed multiplies gradients by {times} in these stages (`zeropilot rule G21`)",
             "不考虑 stage 1 和 2：{times} 张卡共同处理一条序列时，DeepSpeed 会把梯度乘以 {times}（`zeropilot rule G21`）"
         ),
         Note::SharedGradients { times, avoided: false } => tr!(
@@ -207,7 +207,7 @@ pub(crate) fn note_words(note: Note, language: Language) -> String {
         ),
         Note::WideRows => tr!(
             language,
-            "the hidden states on a GPU have more than 2³¹ elements; published runs with Liger's kernels stay just below that limit, and one above it failed with an illegal memory access",
+            "the hidden states on a GPU have more than 2³¹ elements. Published runs with Liger's kernels stay just below this limit; one above it failed with an illegal memory access",
             "一张卡的隐藏状态超过 2³¹ 个元素；使用 Liger kernel 的公开训练都略低于这个数，唯一超过的一例报非法内存访问"
         ),
         Note::HpzVersion => tr!(
@@ -224,7 +224,7 @@ fn long_run(tokens: u64, is_assumed: bool, days: u64, language: Language) -> Str
     match is_assumed {
         true => tr!(
             language,
-            "on these GPUs, {tokens} take {days} days; use more or faster GPUs, or LoRA",
+            "on these GPUs, training on {tokens} takes {days} days; use more or faster GPUs, or LoRA",
             "用这些 GPU 训练 {tokens} 需要 {days} 天；请增加 GPU、换更快的 GPU，或改用 LoRA"
         ),
         false => tr!(
@@ -239,7 +239,7 @@ fn long_run(tokens: u64, is_assumed: bool, days: u64, language: Language) -> Str
 pub(crate) fn no_bf16(card: &str, language: Language) -> String {
     tr!(
         language,
-        "{card} has no bf16: DeepSpeed rejects it there, or PyTorch emulates it slowly, at an unknown speed",
+        "{card} does not support bf16: DeepSpeed rejects it, or PyTorch emulates it slowly, at an unknown speed",
         "{card} 不支持 bf16：DeepSpeed 会拒绝，或由 PyTorch 低速模拟，速度未知"
     )
 }
@@ -325,7 +325,7 @@ fn unknown(provenance: &Provenance, language: Language) -> String {
     let list = names.join(Text::new(", ", "、").get(language));
     tr!(
         language,
-        "Known only at run time: {list}. Set them with options.\n",
+        "Known only at run time: {list}. Set these values with options.\n",
         "运行时才知道：{list}。请用选项指定。\n"
     )
 }
@@ -361,7 +361,7 @@ pub fn not_modelled(all: &[NotModelled], language: Language) -> String {
             let effect = effect(one.direction).get(language);
             tr!(
                 language,
-                "Not modelled: {what} (`{written}`, {place}). {effect}\n",
+                "Not modeled: {what} (`{written}`, {place}). {effect}\n",
                 "未建模：{what}（`{written}`，{place}）。{effect}\n"
             )
         })
@@ -418,7 +418,7 @@ pub fn unreadable_config(problem: &UnreadableConfig, language: Language) -> Stri
         )
     } else {
         Text::new(
-            "run zeropilot where the job is started, or pass the config with --config",
+            "run zeropilot in the directory where you start the job, or pass the config with --config",
             "在启动任务的目录运行 zeropilot，或用 --config 给出配置",
         )
     };

@@ -51,7 +51,7 @@ pub(super) fn useless(shortage: &Shortage, language: Language) -> String {
         let place = place.map_or_else(String::new, |place| {
             tr!(language, "; the peak is at `{place}`", "，峰值在 `{place}`")
         });
-        text.push_str(&tr!(language, "More of these GPUs would not help: with ZeRO-{stage} on any number of them, each still needs {need}{place}\n", "加卡没有用：即使 ZeRO-{stage} 用再多的卡，每张卡仍需要 {need}{place}\n"));
+        text.push_str(&tr!(language, "More GPUs of this kind would not help: with any number of them, ZeRO-{stage} still needs {need} on each GPU{place}\n", "加卡没有用：即使 ZeRO-{stage} 用再多的卡，每张卡仍需要 {need}{place}\n"));
     }
     text
 }
@@ -79,12 +79,12 @@ pub(super) fn limit_words(shortage: &Shortage, language: Language) -> String {
     match shortage.limit {
         Limit::Host => tr!(
             language,
-            "Host memory is the limit, not the GPUs: these have room for {way}, but its {processes} processes per host need {need} of RAM, and the host has {ram}.",
+            "Host memory is the limit, not GPU memory. {way} fits on the GPUs, but its {processes} processes per host need {need} of host memory, and the host has {ram}.",
             "瓶颈是主机内存，不是显存：“{way}”显存放得下，但每台主机的 {processes} 个 rank 共需 {need}，实际只有 {ram}。"
         ),
         _ => tr!(
             language,
-            "GPU memory is the limit without offload, host memory with it: {way} needs {need} of RAM per host, and the host has {ram}.",
+            "Without offload, GPU memory is the limit; with offload, host memory is. {way} needs {need} of host memory per host, and the host has {ram}.",
             "不卸载则显存不够，卸载则主机内存不够：“{way}”每台主机需要 {need} 主机内存，实际只有 {ram}。"
         ),
     }
@@ -97,7 +97,7 @@ pub(super) fn remedies(shortage: &Shortage, language: Language) -> Vec<Remedy> {
         let (gib, way) = (need.0.div_ceil(Bytes::GIB.0), way_words(way, language));
         let words = tr!(
             language,
-            "{gib} GiB of RAM per host (--host-ram {gib}GiB): {way}",
+            "{gib} GiB of host memory per machine (--host-ram {gib}GiB): {way}",
             "每台机器的主机内存加到 {gib} GiB（--host-ram {gib}GiB）：{way}"
         );
         remedies.push(Remedy::new(words, "--host-ram", format!("{gib}GiB")));
@@ -115,14 +115,14 @@ pub(super) fn remedies(shortage: &Shortage, language: Language) -> Vec<Remedy> {
         let (options, way) = (held_options(held).join(", "), way_words(way, language));
         let words = tr!(
             language,
-            "zeropilot's own choice, without {options}: {way}",
+            "the strategy that zeropilot chooses without {options}: {way}",
             "不指定 {options}，由 zeropilot 选择：{way}"
         );
         remedies.push(Remedy { words, option: None, value: None });
     }
     if let Some(MoreGpus { count, way }) = shortage.gpus {
         let way = way_words(way, language);
-        let words = tr!(language, "{count} such GPUs: {way}", "{count} 张同样的卡：{way}");
+        let words = tr!(language, "{count} GPUs of this kind: {way}", "{count} 张同样的卡：{way}");
         remedies.push(Remedy::new(words, "--gpus", count));
     }
     if let Some(length) = shortage.shorter {
