@@ -337,7 +337,7 @@ fn a_training_script_that_is_not_there_is_named() {
         ("ds.json", CONFIG),
     ]);
     let (_, human) = run(&directory, &["check", "a.sh"]);
-    let head = "a.sh: `torchrun` starts 2 ranks with ds.json; zeropilot did not find missing.py and could not read the arguments in it\n";
+    let head = "a.sh: `torchrun` starts 2 ranks with ds.json; zeropilot did not find missing.py, so it did not read the arguments in this script\n";
     assert!(human.starts_with(head), "{human}");
 }
 

@@ -30,7 +30,7 @@ fn what_does_not_fit_is_not_timed_without_a_word() {
     let large = ["simulate", "--model", "llama-3.1-70b", "--gpus", "1xRTX4090"];
     let run_large = run(&large);
     assert_eq!(run_large.code, 1);
-    assert!(run_large.stdout.contains("does not fit into memory"), "{}", run_large.stdout);
+    assert!(run_large.stdout.contains("does not fit in memory"), "{}", run_large.stdout);
     assert_eq!(answer(&large[1..])["verdict"], "does_not_fit");
     let small = answer(&["--model", "gpt2", "--gpus", "1xRTX4090", "--seq-len", "512"]);
     assert_eq!(small["verdict"], "fits");
@@ -71,7 +71,7 @@ fn a_slow_network_is_named_and_waited_for() {
     );
     assert_eq!(run.code, 0, "{}", run.stderr);
     assert!(run.stdout.contains("1x10GbE, 1.25 GB/s each"), "{}", run.stdout);
-    assert!(run.stdout.contains("% of the step waits for parameter all-gather"), "{}", run.stdout);
+    assert!(run.stdout.contains("% of the step for parameter all-gather"), "{}", run.stdout);
     assert!(run.stdout.contains("zero_hpz_partition_size"), "{}", run.stdout);
 }
 
@@ -79,7 +79,7 @@ fn a_slow_network_is_named_and_waited_for() {
 fn it_speaks_chinese() {
     let run = run(&[&["simulate", "--lang", "zh"], &with(&["--grad-checkpointing"])[..]].concat());
     assert_eq!(run.code, 0, "{}", run.stderr);
-    for words in ["每步：", "时间花在哪里", "每卡每步发送", "可用 --network 指定"]
+    for words in ["每步：", "每步的时间构成", "每卡每步发送", "可用 --network 指定"]
     {
         assert!(run.stdout.contains(words), "{words}: {}", run.stdout);
     }

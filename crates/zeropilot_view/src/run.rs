@@ -134,12 +134,12 @@ fn no_resume(reason: NoResume, language: Language) -> &'static str {
             "本次运行还没有写出完整的 checkpoint",
         ),
         NoResume::OfAnotherRun => Text::new(
-            "the checkpoints there are from another run",
+            "the checkpoints in the directory are from another run",
             "目录里的 checkpoint 来自另一次运行",
         ),
         NoResume::OptionUnknown => Text::new(
-            "zeropilot does not know how the program resumes from a checkpoint (--resume-with)",
-            "zeropilot 不知道训练程序如何续训（可用 --resume-with 指定）",
+            "zeropilot needs --resume-with to make the program resume from a checkpoint",
+            "zeropilot 需要 --resume-with 才能让训练程序续训",
         ),
         NoResume::OtherShape => Text::new(
             "DeepSpeed cannot load the last checkpoint in this stage and with this number of ranks",
@@ -157,7 +157,7 @@ fn not_again(reason: NoResume, checkpoints: &str, language: Language) -> String 
     let (reason, checkpoints) = (no_resume(reason, language), escaped(checkpoints));
     tr!(
         language,
-        "not restarting: {reason}, and the command does not contain {checkpoints}, so a new attempt would overwrite its checkpoints\n  help: pass the directory as an option of the training program, or start again with another one",
+        "not restarting: {reason}. The command does not contain {checkpoints}, so a new attempt would overwrite the checkpoints in this directory\n  help: pass the directory as an option of the training program, or start again with another one",
         "不再重新启动：{reason}；命令里没有写出 {checkpoints}，再次运行会覆盖其中的 checkpoint\n  建议：用训练程序的选项指定该目录，或换一个目录重新启动"
     )
 }
@@ -334,8 +334,8 @@ pub fn launches(seen: usize, language: Language) -> String {
         ),
         seen => tr!(
             language,
-            "this script launches {seen} training runs: zeropilot predicts no memory and tries no fallbacks, because it cannot tell which run they would apply to; supervise the runs one by one to get both",
-            "这个脚本里有 {seen} 处启动训练：zeropilot 无法判断该针对哪一处，因此不预测显存，也不降级；需要的话请逐个监督运行"
+            "this script launches {seen} training runs, so zeropilot predicts no memory and tries no fallbacks. To get both, supervise the runs one by one",
+            "这个脚本里有 {seen} 处启动训练，因此 zeropilot 不预测显存，也不降级；需要这两项时，请逐个监督运行"
         ),
     }
 }
@@ -385,7 +385,7 @@ pub fn why_memory_ran_out(path: &str, why: &str, language: Language) -> String {
     let path = escaped(path);
     tr!(
         language,
-        "why memory ran out, from the last lines of the run in {path}:\n{why}",
+        "cause of the memory shortage, from the last lines of the run in {path}:\n{why}",
         "显存或主机内存不足的原因（根据 {path} 中的最后输出）：\n{why}"
     )
 }
@@ -396,8 +396,8 @@ pub fn no_program(program: &Path, language: Language) -> String {
     let program = escaped(&program);
     tr!(
         language,
-        "error: no training program {program} here\n  help: write its path relative to this directory, or change to the directory it is in",
-        "错误：这里没有训练程序 {program}\n  建议：写相对当前目录的路径，或先切换到它所在的目录"
+        "error: the training program {program} is not in this directory\n  help: write its path relative to this directory, or change to the directory that contains it",
+        "错误：当前目录下没有训练程序 {program}\n  建议：写相对当前目录的路径，或先切换到它所在的目录"
     )
 }
 
@@ -406,19 +406,19 @@ pub fn advice(cause: &Cause, language: Language) -> Option<&'static str> {
     let text = match cause {
         Cause::OutOfMemory { memory: Memory::Device, .. } => Text::new(
             "let zeropilot try the next fallback (--fallback), or see what uses the memory: zeropilot memory --model … --gpus … --config …",
-            "加 --fallback 让 zeropilot 自动降级，或用 zeropilot memory --model … --gpus … --config … 查看显存被什么占用",
+            "加 --fallback 让 zeropilot 自动换用下一个降级方案，或用 zeropilot memory --model … --gpus … --config … 查看显存被什么占用",
         ),
         Cause::OutOfMemory { memory: Memory::Host, .. } => Text::new(
             "offload less, use fewer data loader workers or a higher stage, or add host memory",
             "减少卸载、减少数据加载进程、提高 stage，或者增加主机内存",
         ),
         Cause::ProgramFailed { .. } => Text::new(
-            "see the last lines of the log for what led to it: tail-N.log in the record",
-            "之前的输出见日志末尾，即记录里的 tail-N.log",
+            "look for the cause in the last lines of the log: tail-N.log in the record",
+            "在日志末尾查找原因，即记录里的 tail-N.log",
         ),
         Cause::Crashed { .. } => Text::new(
-            "native code crashed; set PYTHONFAULTHANDLER=1 to see where, and check that the versions of PyTorch, CUDA and extensions match",
-            "原生代码崩溃；设置 PYTHONFAULTHANDLER=1 可以看到位置，并检查 PyTorch、CUDA 和扩展的版本是否匹配",
+            "set PYTHONFAULTHANDLER=1 to see where native code crashed, and check that the versions of PyTorch, CUDA and extensions match",
+            "设置 PYTHONFAULTHANDLER=1 查看原生代码崩溃的位置，并检查 PyTorch、CUDA 和扩展的版本是否匹配",
         ),
         Cause::DeviceFailed { .. } => Text::new(
             "look for Xid errors in dmesg and check `nvidia-smi -q -d ECC`; if it happens again, take the node out of service",
@@ -433,8 +433,8 @@ pub fn advice(cause: &Cause, language: Language) -> Option<&'static str> {
             "升级本机驱动（nvidia-smi 会显示它支持的 CUDA 版本），或安装为该 CUDA 版本构建的 PyTorch",
         ),
         Cause::CudaError { .. } => Text::new(
-            "a kernel or the GPU is at fault: look for Xid errors in dmesg (the NVIDIA driver's manual lists which mean hardware faults); CUDA_LAUNCH_BLOCKING=1 shows the failing call, NCCL_DEBUG=WARN shows NCCL's request",
-            "可能是 kernel 有错，也可能是 GPU 故障：查看 dmesg 中的 Xid 错误（NVIDIA 驱动手册说明哪些属于硬件故障）；CUDA_LAUNCH_BLOCKING=1 可定位出错的调用，NCCL_DEBUG=WARN 显示 NCCL 的失败原因",
+            "look for Xid errors in dmesg: a kernel or the GPU is at fault, and the NVIDIA driver's manual lists the Xid errors that mean hardware faults. CUDA_LAUNCH_BLOCKING=1 shows the failing call, and NCCL_DEBUG=WARN shows why NCCL failed",
+            "查看 dmesg 中的 Xid 错误，判断是 kernel 有错还是 GPU 故障（NVIDIA 驱动手册列出了哪些属于硬件故障）。CUDA_LAUNCH_BLOCKING=1 可定位出错的调用，NCCL_DEBUG=WARN 显示 NCCL 的失败原因",
         ),
         Cause::HubUnavailable => Text::new(
             "try again later, or download the model first (hf download) and set HF_HUB_OFFLINE=1; after 429, log in and let one rank per node download",
@@ -449,32 +449,32 @@ pub fn advice(cause: &Cause, language: Language) -> Option<&'static str> {
             "检查是否有 rank 执行了不同的代码（数据不均、只在 rank 0 保存、ZeRO stage 3 下生成）；卡住时各 rank 的调用栈保存在记录的 stacks-N 中",
         ),
         Cause::PeerLost => Text::new(
-            "check the record of the other machine and the network between them; with --max-restarts, the run starts again on all machines",
+            "check the record of the other machine and the network between the machines; with --max-restarts, the run starts again on all machines",
             "查看另一台机器上的运行记录和两机之间的网络；加上 --max-restarts，训练会在所有机器上重新启动",
         ),
         Cause::LossScaleFloor | Cause::NotFinite => Text::new(
-            "lower the learning rate and check the data of the first step that the report names; if the config has fp16, use bf16 where the GPUs support it",
+            "lower the learning rate and check the data of the first step that the report names; replace fp16 with bf16 if the GPUs support it",
             "降低学习率，核对报告指出的第一个异常步的数据；配置用的是 fp16 且 GPU 支持时，改用 bf16",
         ),
         Cause::LossSpike { .. } => Text::new(
-            "lower the learning rate, clip gradients, or skip the data around that step: after going back to a checkpoint, the run trains on the same data again",
-            "降低学习率、做梯度裁剪，或跳过该步附近的数据：退回 checkpoint 后还会训练到同样的数据",
+            "lower the learning rate, clip gradients, or skip the data around this step: after it resumes from a checkpoint, the run trains on the same data again",
+            "降低学习率、做梯度裁剪，或跳过该步附近的数据：从 checkpoint 续训后，还会用到同样的数据",
         ),
         Cause::ConfigRejected => Text::new(
-            "run zeropilot check to see what is wrong with it",
-            "用 zeropilot check 查看配置错在哪里",
+            "run zeropilot check to find the errors in the config",
+            "运行 zeropilot check 查找配置中的错误",
         ),
         Cause::DiskFull => Text::new(
-            "a checkpoint needs about 14 bytes per trained parameter; keep fewer checkpoints",
-            "checkpoint 中每个训练参数约占 14 字节；请少保留几个 checkpoint",
+            "keep fewer checkpoints; each needs about 14 bytes per trained parameter",
+            "少保留几个 checkpoint；其中每个训练参数约占 14 字节",
         ),
         Cause::CheckpointUnreadable => Text::new(
-            "resume with the number of ranks and the ZeRO stage that wrote it, or convert it with ds_to_universal",
+            "resume with the number of ranks and the ZeRO stage that wrote the checkpoint, or convert the checkpoint with ds_to_universal",
             "用保存时的总卡数和 ZeRO stage 续训，或先用 ds_to_universal 转换",
         ),
         Cause::Unproven | Cause::LauncherKilled { .. } | Cause::RankKilled { .. } => Text::new(
-            "something outside killed a process: check the scheduler, the kernel log (dmesg) and resource limits",
-            "进程被外部杀死：检查调度系统、内核日志（dmesg）和资源限制",
+            "check the scheduler, the kernel log (dmesg) and resource limits to find out what killed the process",
+            "检查调度系统、内核日志（dmesg）和资源限制，查明进程被什么杀死",
         ),
         _ => return None,
     };

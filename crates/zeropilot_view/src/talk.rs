@@ -32,7 +32,7 @@ pub fn unknown_version(unknown: &UnknownVersion, language: Language) -> String {
     tr!(
         language,
         (
-            "error: `{given}` is not a DeepSpeed version\n  help: known versions: {}; for any other, zeropilot uses the nearest",
+            "error: `{given}` is not a DeepSpeed version\n  help: use one of the known versions: {}; for any other version number, zeropilot uses the nearest known version",
             known.join(", ")
         ),
         (
@@ -147,7 +147,7 @@ pub fn part_of_a_job(language: Language) -> &'static str {
 /// What a script starts, one launch after the other.
 pub fn launches(launches: &[LaunchWords<'_>], language: Language) -> String {
     if launches.is_empty() {
-        return tr!(language, "no DeepSpeed launch found in it", "没有找到启动 DeepSpeed 的命令");
+        return tr!(language, "no DeepSpeed launch found in this file", "文件里没有找到启动 DeepSpeed 的命令");
     }
     let each: Vec<String> = launches.iter().map(|launch| one_launch(launch, language)).collect();
     each.join(Text::new("; ", "；").get(language))
@@ -161,7 +161,7 @@ fn one_launch(launch: &LaunchWords<'_>, language: Language) -> String {
         None => tr!(language, "an unknown number of ranks", "若干 rank（脚本里看不出个数）"),
     };
     let config = match launch.config {
-        None => tr!(language, "without a config of its own", "没有指定配置"),
+        None => tr!(language, "without a config", "没有指定配置"),
         Some(None) => {
             tr!(language, "with a config known only at run time", "配置文件要到运行时才知道")
         }
@@ -178,7 +178,7 @@ fn one_launch(launch: &LaunchWords<'_>, language: Language) -> String {
     let unread = launch.unread.map_or(String::new(), |script| {
         tr!(
             language,
-            "; zeropilot did not find {script} and could not read the arguments in it",
+            "; zeropilot did not find {script}, so it did not read the arguments in this script",
             "；没有找到 {script}，其中的参数没有读取"
         )
     });
@@ -207,7 +207,7 @@ pub fn no_effect(option: &str, without: &str, language: Language) -> String {
 
 /// That files are watched.
 pub fn watching(language: Language) -> &'static str {
-    Text::new("watching for changes; Ctrl-C ends", "正在监视文件变化，按 Ctrl-C 结束").get(language)
+    Text::new("watching for changes; press Ctrl-C to stop", "正在监视文件变化，按 Ctrl-C 结束").get(language)
 }
 
 /// That files cannot be watched.
@@ -420,7 +420,7 @@ pub fn cannot_write(path: &Path, error: &io::Error, language: Language) -> Strin
     let (name, error) = (escaped(&name), system::failure(error, language));
     tr!(
         language,
-        "error: cannot write `{name}`: {error}\n  help: choose a file you may write to",
+        "error: cannot write `{name}`: {error}\n  help: choose a file that you can write",
         "错误：无法写入 `{name}`：{error}\n  建议：换一个有写权限的路径"
     )
 }
@@ -456,7 +456,7 @@ fn long_context_error(error: &LongContextError, language: Language) -> String {
         ),
         LongContextError::Family { family } => tr!(
             language,
-            "error: zeropilot does not model sequence parallelism and activation offload for {family} models\n  help: omit --sequence-parallel and --activation-offload; the prediction is then for whole sequences on every GPU",
+            "error: zeropilot does not model sequence parallelism and activation offload for {family} models\n  help: omit --sequence-parallel and --activation-offload; zeropilot then predicts whole sequences on every GPU",
             "错误：{family} 模型的序列并行和激活卸载尚未建模\n  建议：去掉 --sequence-parallel 和 --activation-offload，按每张卡处理完整序列计算"
         ),
         LongContextError::Task => tr!(
@@ -466,8 +466,8 @@ fn long_context_error(error: &LongContextError, language: Language) -> String {
         ),
         LongContextError::Engine => tr!(
             language,
-            "error: sequence parallelism (Ulysses) is a part of DeepSpeed\n  help: omit --without-deepspeed",
-            "错误：序列并行（Ulysses）由 DeepSpeed 提供\n  建议：去掉 --without-deepspeed"
+            "error: sequence parallelism (Ulysses) needs DeepSpeed\n  help: omit --without-deepspeed",
+            "错误：序列并行（Ulysses）需要 DeepSpeed\n  建议：去掉 --without-deepspeed"
         ),
         LongContextError::TiledFamily { family } => tr!(
             language,
@@ -481,8 +481,8 @@ fn long_context_error(error: &LongContextError, language: Language) -> String {
         ),
         LongContextError::LossInShards { why: LossProblem::Tied } => tr!(
             language,
-            "error: the output layer shares its weight with the embedding: DeepSpeed's tiled losses reduce its gradient before the embedding has added its own, which raises an AssertionError in stages 2 and 3\n  help: use Liger's fused loss instead (`--fused-loss yes`), which runs inside the model",
-            "错误：输出层与词嵌入共享权重：DeepSpeed 的分块 loss 在词嵌入的梯度累加之前就规约了共享权重的梯度，stage 2 和 3 会触发 AssertionError\n  建议：改用在模型内部计算的 Liger 融合 loss（`--fused-loss yes`）"
+            "error: DeepSpeed's tiled losses do not support an output layer that shares its weight with the embedding. They reduce the shared gradient before the embedding adds its part, which raises an AssertionError in stages 2 and 3\n  help: use Liger's fused loss instead (`--fused-loss yes`), which runs inside the model",
+            "错误：输出层与词嵌入共享权重时，不能使用 DeepSpeed 的分块 loss：它在词嵌入的梯度累加之前就规约共享权重的梯度，stage 2 和 3 会触发 AssertionError\n  建议：改用在模型内部计算的 Liger 融合 loss（`--fused-loss yes`）"
         ),
         LongContextError::TiledAdapters => tr!(
             language,
@@ -497,8 +497,8 @@ pub fn lower_error(error: &LowerError, language: Language) -> String {
     match error {
         LowerError::Lora(error) => tr!(
             language,
-            "error: the adapters do not fit the model: {error}\n  help: name other modules with --lora-targets",
-            "错误：LoRA 与模型不符：{error}\n  建议：用 --lora-targets 指定其他模块"
+            "error: the adapters do not match the model: {error}\n  help: name other modules with --lora-targets",
+            "错误：LoRA 与模型不匹配：{error}\n  建议：用 --lora-targets 指定其他模块"
         ),
         LowerError::NothingTrained => tr!(
             language,
@@ -507,7 +507,7 @@ pub fn lower_error(error: &LowerError, language: Language) -> String {
         ),
         LowerError::OddImage { size } => tr!(
             language,
-            "error: the image processor rejects an image of {size}: one side is more than 200 times the other\n  help: give another --image",
+            "error: the image processor rejects an image of {size}: one side is more than 200 times as long as the other\n  help: give another --image",
             "错误：图像处理器不接受 {size} 的图像：一边超过另一边的 200 倍\n  建议：换一个 --image"
         ),
         LowerError::TooManyImages { most } => tr!(
@@ -531,7 +531,7 @@ pub fn lower_error(error: &LowerError, language: Language) -> String {
         LowerError::TooLarge { sequences, length } => tr!(
             language,
             "error: {sequences} sequences of {length} tokens need more memory than any machine has\n  help: lower --micro-batch or --seq-len",
-            "错误：{sequences} 条 {length} token 的序列超出任何机器的能力\n  建议：减小 --micro-batch 或 --seq-len"
+            "错误：{sequences} 条 {length} token 的序列需要的显存超过任何机器\n  建议：减小 --micro-batch 或 --seq-len"
         ),
     }
 }

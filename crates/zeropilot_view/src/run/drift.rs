@@ -45,8 +45,8 @@ fn spike(what: Jumped, step: u64, [value, usual]: [f64; 2], language: Language) 
 fn slower(now: f64, usual: f64, language: Language) -> String {
     tr!(
         language,
-        "steps have slowed down: {now:.3} s each, {:.1} times the usual {usual:.3} s\n  help: --find-stragglers finds a rank that the others wait for",
-        "训练变慢：每步 {now:.3} 秒，是平时 {usual:.3} 秒的 {:.1} 倍\n  建议：--find-stragglers 会找出其他 rank 在等哪个 rank",
+        "steps have slowed down: {now:.3} s each, {:.1} times the usual {usual:.3} s\n  help: use --find-stragglers to find a rank that the others wait for",
+        "训练变慢：每步 {now:.3} 秒，是平时 {usual:.3} 秒的 {:.1} 倍\n  建议：用 --find-stragglers 找出其他 rank 在等哪个 rank",
         now / usual
     )
 }
@@ -74,7 +74,7 @@ fn straggler(
     let position = hang::position(at, language);
     tr!(
         language,
-        "the other ranks wait for rank {rank}: in {waited} of {looks} samples, it alone was not in a collective\n  - {position}",
+        "the other ranks wait for rank {rank}: in {waited} of {looks} samples, only this rank was not in a collective\n  - {position}",
         "其他 rank 在等 rank {rank}：{looks} 次采样中有 {waited} 次只有它不在集合通信中\n  - {position}"
     )
 }

@@ -20,7 +20,7 @@ pub(super) fn words(evidence: &Evidence, language: Language) -> String {
         Evidence::CommandEnded(Ending::Unknown) => {
             tr!(
                 language,
-                "zeropilot did not see how the command ended",
+                "zeropilot did not observe how the command ended",
                 "zeropilot 没有观察到命令如何结束"
             )
         }

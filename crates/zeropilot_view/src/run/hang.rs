@@ -136,8 +136,8 @@ pub(super) fn reason(reason: &HangReason, language: Language) -> String {
         ),
         HangReason::ExtensionLock { path: None, is_held: false } => tr!(
             language,
-            "they wait for a lock in PyTorch's extension cache",
-            "它们在等待 PyTorch 扩展缓存的锁"
+            "these ranks wait for a lock in PyTorch's extension cache",
+            "这些 rank 在等待 PyTorch 扩展缓存的锁"
         ),
         HangReason::OneRank { condition, place, rule } => {
             let rule = rule_words(rule.as_deref(), language);
@@ -159,7 +159,7 @@ pub(super) fn reason(reason: &HangReason, language: Language) -> String {
         ),
         HangReason::LeftLoop { place, skip: Some(skip) } => tr!(
             language,
-            "some ranks have left the loop at {place} while the others still train in it: they had fewer batches, or the `continue` at {skip} skipped a step. Give every rank the same number of steps",
+            "some ranks have left the loop at {place} while the others still train in it. Either these ranks had fewer batches, or the `continue` at {skip} skipped a step. Give every rank the same number of steps",
             "部分 rank 已离开 {place} 的循环，其他 rank 还在其中训练：要么 batch 更少，要么 {skip} 的 `continue` 跳过了一步。让每个 rank 的步数相同"
         ),
         HangReason::OtherPath { skip: Some(skip), rule } => {
@@ -174,7 +174,7 @@ pub(super) fn reason(reason: &HangReason, language: Language) -> String {
             let rule = rule_words(Some(rule), language);
             tr!(
                 language,
-                "the ranks are at different points of a step. In ZeRO stage 3, this happens with a batch that does not use every module, such as text without an image{rule}",
+                "the ranks are at different points of a step. In ZeRO stage 3, this happens if a batch does not use every module, for example a batch of text without images{rule}",
                 "各 rank 处在一步中的不同位置。在 ZeRO stage 3 下，某个 batch 没有用到全部模块（例如只有文本、没有图像）就会这样{rule}"
             )
         }
@@ -186,7 +186,7 @@ pub(super) fn reason(reason: &HangReason, language: Language) -> String {
         HangReason::Elsewhere => {
             tr!(
                 language,
-                "the others wait for ranks that never arrive",
+                "the other ranks wait for ranks that never arrive",
                 "其他 rank 在等没有到达的 rank"
             )
         }

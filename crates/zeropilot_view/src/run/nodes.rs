@@ -52,7 +52,7 @@ impl NodeLook {
         match &self.cause {
             Some(cause) => cause_words(cause, language),
             None if self.is_running => tr!(language, "running", "运行中"),
-            None => tr!(language, "lost: its supervisor is gone", "已丢失：监督进程已退出"),
+            None => tr!(language, "lost: its supervisor is no longer running", "已丢失：监督进程已退出"),
         }
     }
 }
@@ -68,7 +68,7 @@ pub fn head(job: &JobLook, language: Language) -> String {
         }),
         Some(FailedFirst::None) => tr!(
             language,
-            "; no node failed by itself: check the network between them and nodes without a record here",
+            "; no node failed by itself: check the network between the nodes, and the nodes that have no record here",
             "；没有节点自身出错：请检查节点之间的网络，以及这里没有记录的节点"
         ),
     };

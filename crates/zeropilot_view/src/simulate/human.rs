@@ -54,7 +54,7 @@ fn accumulation(report: &SimulateReport<'_>, language: Language) -> String {
     match report.program.accumulation {
         1 => String::new(),
         count => {
-            tr!(language, ", {count} micro batches per step", "，每步累积 {count} 个 micro batch")
+            tr!(language, ", {count} micro-batches per step", "，每步累积 {count} 个 micro batch")
         }
     }
 }
@@ -74,8 +74,8 @@ fn room(report: &SimulateReport<'_>, layout: &Layout) -> String {
     let (language, words) = (layout.language, fit.words(layout.language));
     tr!(
         language,
-        "  {start}{words} into memory{end}: this is the time if it did; `zeropilot memory` shows how much is missing\n",
-        "  {start}{words}{end}：下面只是假设放得下时的用时；差多少请看 `zeropilot memory`\n"
+        "  {start}{words} in memory{end}: the times below assume that the run fits; `zeropilot memory` shows how much memory is missing\n",
+        "  {start}{words}{end}：下面的用时假设放得下；差多少请看 `zeropilot memory`\n"
     )
 }
 
@@ -192,8 +192,8 @@ fn shares(report: &SimulateReport<'_>, language: Language) -> String {
     let widest = rows.iter().map(|(name, _)| name.width()).max().unwrap_or(0);
     let mut text = tr!(
         language,
-        "Where the time goes; all rows except kernels are time that kernels wait:\n",
-        "时间花在哪里（除计算外都是等待）：\n"
+        "Time of a step; in all rows except kernels, the kernels wait:\n",
+        "每步的时间构成（除计算外都是等待时间）：\n"
     );
     for (name, value) in rows {
         let padding = " ".repeat(widest - name.width());
@@ -267,13 +267,13 @@ pub fn verdict(report: &SimulateReport<'_>, language: Language) -> String {
     let Some(&(longest, wait)) = time.causes().first() else { return String::new() };
     let share = wait / time.total;
     if share < NOTEWORTHY {
-        return tr!(language, "\nThe GPU hardly ever waits.\n", "\nGPU 几乎没有空等。\n");
+        return tr!(language, "\nThe GPU spends almost no time waiting.\n", "\nGPU 几乎没有空等。\n");
     }
     let (name, help) = (cause(longest).get(language), advice(report, longest).get(language));
     let percent = share * 100.0;
     tr!(
         language,
-        "\n{percent:.0}% of the step waits for {name}: {help}.\n",
+        "\nKernels wait {percent:.0}% of the step for {name}: {help}.\n",
         "\n一步里有 {percent:.0}% 的时间在等待：{name}。{help}。\n"
     )
 }

@@ -32,7 +32,7 @@ pub fn timeline(spans: &[Span], columns: usize, layout: &Layout) -> String {
     text.push_str(&format!("  {}{ruler}\n", " ".repeat(widest + 1)));
     text.push_str(
         Text::new(
-            "  Of identical micro-steps, only the first is drawn, then the optimizer step.\n",
+            "  The chart shows only the first of identical micro-steps, then the optimizer step.\n",
             "  相同的 micro step 只画第一个，最后是优化器更新。\n",
         )
         .get(language),

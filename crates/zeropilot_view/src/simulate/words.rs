@@ -80,8 +80,8 @@ pub(super) fn advice(report: &SimulateReport<'_>, longest: Cause) -> Text {
         ),
         Cause::Reduction if zero.stage == Stage::Two && report.program.accumulation > 1 => {
             Text::new(
-                "ZeRO-2 reduces gradients in every micro-step; ZeRO-1 reduces them once per step",
-                "ZeRO-2 每个 micro step 都要规约；ZeRO-1 每步只规约一次",
+                "use ZeRO-1 if it fits: it reduces gradients once per step, while ZeRO-2 reduces them in every micro-step",
+                "显存放得下的话改用 ZeRO-1：它每步只规约一次，ZeRO-2 每个 micro step 都要规约",
             )
         }
         Cause::Reduction if !zero.overlap_comm && zero.stage != Stage::Zero => Text::new(
@@ -93,15 +93,15 @@ pub(super) fn advice(report: &SimulateReport<'_>, longest: Cause) -> Text {
             "增大 micro batch 或梯度累积步数",
         ),
         Cause::Exchange if report.program.manners.tensor_ranks > 1 => Text::new(
-            "lower autotp_size if it fits, or use ZeRO-3 instead, which sends nothing inside layers",
+            "lower autotp_size if the model still fits, or use ZeRO-3 instead, which does not communicate inside layers",
             "显存放得下的话减小 autotp_size，或改用 ZeRO-3，它在层内不通信",
         ),
         Cause::Exchange if has_nodes => Text::new(
-            "share sequences within a node only (set --sequence-parallel to at most the GPUs per node)",
+            "divide sequences within a node only (set --sequence-parallel to at most the GPUs per node)",
             "只在节点内做序列并行（--sequence-parallel 不超过每节点卡数）",
         ),
         Cause::Exchange => Text::new(
-            "share sequences among fewer GPUs if they fit (--sequence-parallel)",
+            "divide sequences among fewer GPUs if they still fit (--sequence-parallel)",
             "显存放得下的话减小 --sequence-parallel",
         ),
         Cause::Weights | Cause::SmallCalls => {
@@ -120,8 +120,8 @@ pub(super) fn advice(report: &SimulateReport<'_>, longest: Cause) -> Text {
             "增大梯度累积步数；主机内存放得下就把状态放在主机内存里",
         ),
         Cause::Host => Text::new(
-            "kernels are too small for the CPU to keep up: raise the micro-batch size or the sequence length",
-            "kernel 太小，CPU 跟不上：增大 micro batch 或序列长度",
+            "raise the micro-batch size or the sequence length: the kernels are too small for the CPU to keep up",
+            "增大 micro batch 或序列长度：kernel 太小，CPU 来不及下发",
         ),
     }
 }
@@ -130,8 +130,8 @@ pub(super) fn advice(report: &SimulateReport<'_>, longest: Cause) -> Text {
 pub fn no_speed(language: Language) -> String {
     tr!(
         language,
-        "error: the speed of these GPUs is unknown\n  help: \
-             a memory size is not enough to predict step time; name the GPU model, such as --gpus 8xA100-80G or 4x8xH100",
+        "error: the speed of these GPUs is unknown\n  help: name the GPU model, such as --gpus 8xA100-80G or \
+             4x8xH100; a memory size is not enough to predict step time",
         "错误：不知道这些 GPU 的算力\n  \
              建议：只有显存大小无法估算时间，请写明型号，例如 --gpus 8xA100-80G 或 4x8xH100"
     )

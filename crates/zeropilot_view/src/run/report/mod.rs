@@ -84,7 +84,7 @@ fn verdict(page: &Page<'_>, language: Language) -> String {
     let Some(verdict) = page.verdict else {
         let words = match page.is_lost {
             true => Text::new(
-                "lost: zeropilot was killed or the machine went down, so the record has no end",
+                "lost: zeropilot was killed or the machine went down, so the record has no result",
                 "已丢失：zeropilot 被杀死或机器宕机，记录里没有结果",
             ),
             false => Text::new("no verdict yet", "尚无结论"),
@@ -178,7 +178,7 @@ fn timeline(page: &Page<'_>, language: Language) -> String {
     if rows.is_empty() {
         return rows;
     }
-    let head = Text::new("What happened", "经过").get(language);
+    let head = Text::new("Events", "运行经过").get(language);
     format!("<h2>{head}</h2>\n<table>{rows}</table>\n")
 }
 

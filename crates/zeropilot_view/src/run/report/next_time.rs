@@ -43,7 +43,7 @@ fn room(measures: &Measures, language: Language) -> Option<String> {
     let share = most as f64 / total as f64;
     (share < ROOMY).then(|| {
         let percent = share * 100.0;
-        tr!(language, "the fullest GPU used {percent:.0}% of its memory: a larger micro-batch size or a lower stage may be faster (zeropilot plan)", "最满的一张卡只用了 {percent:.0}% 的显存：增大 micro batch 或降低 stage 可能更快（用 zeropilot plan 看看）")
+        tr!(language, "the fullest GPU used {percent:.0}% of its memory: a larger micro-batch size or a lower stage may be faster (zeropilot plan)", "最满的一张卡只用了 {percent:.0}% 的显存：增大 micro batch 或降低 stage 可能更快（用 zeropilot plan 比较）")
     })
 }
 
@@ -51,7 +51,7 @@ fn room(measures: &Measures, language: Language) -> Option<String> {
 fn anew(page: &Page<'_>, language: Language) -> Option<String> {
     let began_anew = |happening: &RunEvent| matches!(happening, RunEvent::BeginningAnew { .. });
     let happened = page.events.iter().any(|event| began_anew(&event.happening));
-    happened.then(|| tr!(language, "save checkpoints more often, and set how the program resumes from one (--checkpoints, --resume-with): one attempt restarted from scratch", "更频繁地保存 checkpoint，并用 --checkpoints、--resume-with 指定如何续训：有一次运行是从头开始的"))
+    happened.then(|| tr!(language, "save checkpoints more often, and set how the program resumes from a checkpoint (--checkpoints, --resume-with): one attempt restarted from scratch", "更频繁地保存 checkpoint，并用 --checkpoints、--resume-with 指定如何续训：有一次运行是从头开始的"))
 }
 
 /// A prediction that was too low.
@@ -61,7 +61,7 @@ fn prediction(page: &Page<'_>, measures: &Measures, language: Language) -> Optio
     let over = Bytes(over);
     Some(tr!(
         language,
-        "rank {rank} used {over} more than predicted: see what uses the memory (zeropilot memory), and leave that much more headroom",
-        "rank {rank} 比预测多用了 {over}：用 zeropilot memory 看看是什么占用了显存，并多留出这些余量"
+        "rank {rank} used {over} more than predicted: find out what uses the memory (zeropilot memory), and leave this much more headroom",
+        "rank {rank} 比预测多用了 {over}：用 zeropilot memory 查看显存被什么占用，并多留出这些余量"
     ))
 }

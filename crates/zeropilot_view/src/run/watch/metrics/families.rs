@@ -26,7 +26,7 @@ const fn family(name: &'static str, en: &'static str, zh: &'static str) -> Famil
     Family { name, help: Text::new(en, zh) }
 }
 
-pub(super) const INFO: Family = family("zeropilot_run", "The run.", "这次运行。");
+pub(super) const INFO: Family = family("zeropilot_run", "Information about the run.", "运行的信息。");
 
 type Of<T, V> = (Family, fn(&T) -> V);
 
@@ -76,7 +76,7 @@ pub(super) const RUN: [Of<Look, Option<f64>>; 11] = [
     (
         family(
             "zeropilot_run_tokens_per_second",
-            "Tokens per second on all ranks; assumes full sequences unless the log reports them.",
+            "Tokens per second on all ranks, computed from full sequences unless the log reports tokens.",
             "所有 rank 每秒的 token 数；日志未给出时按满长序列计算。",
         ),
         |look| look.digest.tokens_per_second,
