@@ -152,8 +152,8 @@ impl<'a> OwnRunsReport<'a> {
         if self.runs.iter().any(|run| !self.counts(run)) {
             text += &tr!(
                 language,
-                ("* zeropilot does not count this run: the command named the model, another version of zeropilot \
-                  made the prediction, or another run of the same job was farther off\n"),
+                ("* not counted: the command named the model, another version of zeropilot made the prediction, or \
+                  another run of the same job was farther off\n"),
                 ("* 这次运行不计入：模型名取自启动命令、由其他版本的 zeropilot 预测，或同一任务的另一次运行偏差更大\n")
             );
         }

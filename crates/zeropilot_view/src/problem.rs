@@ -247,9 +247,9 @@ pub fn machines(problem: &MachinesProblem, language: Language) -> String {
             let measured = measured.iter().map(u64::to_string).collect::<Vec<_>>().join(", ");
             tr!(
                 language,
-                ("error: the machine profile was measured with {measured} ranks, but this run has {asked}: ranks \
-                  share the CPUs, so the speed depends on the number of ranks\n  help: run `zeropilot calibrate \
-                  --ranks {asked}`"),
+                ("error: the machine profile was measured with {measured} ranks, but this run has {asked}. Ranks \
+                  share the CPUs, so the speed depends on their number\n  help: run `zeropilot calibrate --ranks \
+                  {asked}`"),
                 ("错误：机器实测文件测的是 {measured} 个 rank，而这里要预测 {asked} 个：各 rank 共用处理器，速度随 rank 数变化\n  \
                   建议：运行 `zeropilot calibrate --ranks {asked}`")
             )

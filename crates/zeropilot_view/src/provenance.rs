@@ -182,7 +182,7 @@ pub(crate) fn note_words(note: Note, language: Language) -> String {
         ),
         Note::FrozenTowerDifferentiated => tr!(
             language,
-            "with gradient checkpointing, the backward pass also runs through the frozen vision tower, because a transformers hook makes the output of its input layer require a gradient. To save the tower's checkpoints and its backward pass, remove this hook after you enable gradient checkpointing",
+            "with gradient checkpointing, the backward pass also runs through the frozen vision tower. A transformers hook makes the output of the tower's input layer require a gradient. To save the tower's checkpoints and its backward pass, remove this hook after you enable gradient checkpointing",
             "开启梯度检查点后，冻结的视觉塔也会做反向：transformers 会让它输入层的输出需要梯度。启用梯度检查点之后移除这个 hook，可以省下视觉塔的检查点和一次反向"
         ),
         Note::QuantizedLoadedWhole => tr!(

@@ -433,7 +433,7 @@ pub fn advice(cause: &Cause, language: Language) -> Option<&'static str> {
             "升级本机驱动（nvidia-smi 会显示它支持的 CUDA 版本），或安装为该 CUDA 版本构建的 PyTorch",
         ),
         Cause::CudaError { .. } => Text::new(
-            "look for Xid errors in dmesg: a kernel or the GPU is at fault, and the NVIDIA driver's manual lists the Xid errors that mean hardware faults. CUDA_LAUNCH_BLOCKING=1 shows the failing call, and NCCL_DEBUG=WARN shows why NCCL failed",
+            "look for Xid errors in dmesg: a kernel or the GPU is at fault. The NVIDIA driver's manual lists the Xid errors that mean hardware faults. CUDA_LAUNCH_BLOCKING=1 shows the failing call, and NCCL_DEBUG=WARN shows why NCCL failed",
             "查看 dmesg 中的 Xid 错误，判断是 kernel 有错还是 GPU 故障（NVIDIA 驱动手册列出了哪些属于硬件故障）。CUDA_LAUNCH_BLOCKING=1 可定位出错的调用，NCCL_DEBUG=WARN 显示 NCCL 的失败原因",
         ),
         Cause::HubUnavailable => Text::new(
@@ -445,8 +445,8 @@ pub fn advice(cause: &Cause, language: Language) -> Option<&'static str> {
             "在每个节点上检查 --master-addr 的主机名能否解析，以及 --master-port 是否被其他进程占用",
         ),
         Cause::CollectiveTimeout | Cause::Hang { .. } => Text::new(
-            "look for a rank that runs different code (uneven data, saving on rank 0 only, generation in ZeRO stage 3); after a hang, stacks-N in the record has the stacks of the ranks",
-            "检查是否有 rank 执行了不同的代码（数据不均、只在 rank 0 保存、ZeRO stage 3 下生成）；卡住时各 rank 的调用栈保存在记录的 stacks-N 中",
+            "look for a rank that runs different code (uneven data, saving on rank 0 only, generation in ZeRO stage 3). After a hang, stacks-N in the record has the stacks of the ranks",
+            "检查是否有 rank 执行了不同的代码（数据不均、只在 rank 0 保存、ZeRO stage 3 下生成）。卡住时各 rank 的调用栈保存在记录的 stacks-N 中",
         ),
         Cause::PeerLost => Text::new(
             "check the record of the other machine and the network between the machines; with --max-restarts, the run starts again on all machines",
@@ -457,8 +457,8 @@ pub fn advice(cause: &Cause, language: Language) -> Option<&'static str> {
             "降低学习率，核对报告指出的第一个异常步的数据；配置用的是 fp16 且 GPU 支持时，改用 bf16",
         ),
         Cause::LossSpike { .. } => Text::new(
-            "lower the learning rate, clip gradients, or skip the data around this step: after it resumes from a checkpoint, the run trains on the same data again",
-            "降低学习率、做梯度裁剪，或跳过该步附近的数据：从 checkpoint 续训后，还会用到同样的数据",
+            "lower the learning rate, clip gradients, or skip the data around this step. After a resume from a checkpoint, the run trains on the same data again",
+            "降低学习率、做梯度裁剪，或跳过该步附近的数据。从 checkpoint 续训后，还会用到同样的数据",
         ),
         Cause::ConfigRejected => Text::new(
             "run zeropilot check to find the errors in the config",

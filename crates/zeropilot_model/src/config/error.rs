@@ -74,8 +74,8 @@ pub enum ConfigError {
     NoModelType,
     /// A family that is not known here, in a config without the sizes that a similar one would need.
     #[error(
-        "zeropilot does not support the family `{model_type}` and needs {} to use a similar model instead; add them \
-         to the config, name a similar family with `--like`, or give `--params`, `--layers` and `--hidden`",
+        "zeropilot does not support the family `{model_type}`. Add {} to the config to use a similar model, name a \
+         similar family with `--like`, or give `--params`, `--layers` and `--hidden`",
         listed(missing)
     )]
     UnknownFamily {
@@ -88,7 +88,7 @@ pub enum ConfigError {
     },
     /// A number of parameters below what the other sizes already make.
     #[error(
-        "{params} parameters are too few: at this width and depth, embedding and attention alone have {least}; give \
+        "{params} parameters are too few: at this width and depth, embedding and attention alone have {least}. Give \
          fewer layers, a smaller width or a smaller vocabulary"
     )]
     TooFewParameters {

@@ -126,7 +126,7 @@ pub fn nothing(name: &str, language: Language) -> String {
     let name = escaped(name);
     tr!(
         language,
-        "{name} has no out-of-memory message. zeropilot looked for messages of PyTorch's allocators (CUDA, HIP, NPU, XPU, CPU), CUDA, cuBLAS, NCCL and vLLM, the kernel's OOM killer, and processes killed with signal 9. Give it the output of all ranks, standard error included.",
+        "{name} has no out-of-memory message. zeropilot looked for messages of PyTorch's allocators (CUDA, HIP, NPU, XPU, CPU), CUDA, cuBLAS, NCCL and vLLM. It also looked for the kernel's OOM killer and for processes killed with signal 9. Give zeropilot the output of all ranks, including standard error.",
         "{name} 里没有显存或主机内存不足的报错。zeropilot 查找的是：PyTorch 分配器（CUDA、HIP、NPU、XPU、CPU）、CUDA、cuBLAS、NCCL 和 vLLM 的报错，内核 OOM killer 的记录，以及被信号 9 杀死的进程。请提供所有 rank 的完整输出，包括标准错误。"
     )
 }

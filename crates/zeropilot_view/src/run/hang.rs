@@ -202,7 +202,7 @@ pub(super) fn reason(reason: &HangReason, language: Language) -> String {
         ),
         HangReason::AllWait => tr!(
             language,
-            "all ranks on this machine wait in the same collective: a rank on another machine is missing, or the network or a GPU link does not respond",
+            "all ranks on this machine wait in the same collective. A rank on another machine is missing, or the network or a GPU link does not respond",
             "本机所有 rank 在同一个集合通信中等待：另一台机器上缺少 rank，或者网络或 GPU 互联没有响应"
         ),
     }
