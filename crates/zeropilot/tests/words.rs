@@ -80,7 +80,7 @@ fn without_runs_the_next_step_is_named() {
         assert!(refused(&bench, arguments).contains("zeropilot run -- "), "{arguments:?}");
     }
     assert!(run(&bench, &["runs"]).stdout.contains("zeropilot run -- "));
-    assert!(refused(&bench, &["report", "that"]).contains("no run is named `that`"));
+    assert!(refused(&bench, &["report", "that"]).contains("there is no run `that`"));
 }
 
 #[test]

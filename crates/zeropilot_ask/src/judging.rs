@@ -133,7 +133,7 @@ pub enum JudgingProblem {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("{}", match .0 {
     Some(nearest) => format!("there is no such rule; did you mean {nearest}?"),
-    None => "there is no such rule; `zeropilot rules` lists them".to_owned(),
+    None => "there is no such rule; `zeropilot rules` lists all rules".to_owned(),
 })]
 pub struct UnknownCode(pub Option<&'static str>);
 

@@ -176,7 +176,7 @@ impl Listed for &'static Advisory {
         Text::new("advisory", "编号"),
         Text::new("kind", "类型"),
         Text::new("fixed in", "修复版本"),
-        Text::new("what goes wrong", "问题"),
+        Text::new("problem", "问题"),
     ];
 
     fn contains(&self, word: &str) -> bool {

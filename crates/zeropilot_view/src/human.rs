@@ -89,7 +89,7 @@ pub(crate) fn verdict(layout: &Layout, file: &FileResult<'_>) -> String {
     let word = match report.outcome() {
         Outcome::Runs => Text::new("accepted", "通过"),
         Outcome::Fails => Text::new("loads, but the run fails", "能加载，但训练会失败"),
-        Outcome::Rejected => Text::new("rejected", "会被拒绝"),
+        Outcome::Rejected => Text::new("rejected", "不通过"),
     };
     let style = match report.outcome() {
         Outcome::Runs => "\u{1b}[1;32m",

@@ -375,8 +375,8 @@ pub fn already_completed(id: &str, language: Language) -> String {
 pub fn no_way_to_continue(language: Language) -> String {
     tr!(
         language,
-        "error: --continue needs to know how the training program resumes from a checkpoint\n  help: add --resume-with, for example --resume-with '--resume {{}}'",
-        "错误：--continue 需要知道训练程序如何从 checkpoint 续训\n  建议：加上 --resume-with，例如 --resume-with '--resume {{}}'"
+        "error: --continue needs --resume-with, which sets how the training program resumes from a checkpoint\n  help: add --resume-with, for example --resume-with '--resume {{}}'",
+        "错误：--continue 需要 --resume-with，用来指定训练程序如何从 checkpoint 续训\n  建议：加上 --resume-with，例如 --resume-with '--resume {{}}'"
     )
 }
 
@@ -421,7 +421,7 @@ pub fn advice(cause: &Cause, language: Language) -> Option<&'static str> {
             "设置 PYTHONFAULTHANDLER=1 查看原生代码崩溃的位置，并检查 PyTorch、CUDA 和扩展的版本是否匹配",
         ),
         Cause::DeviceFailed { .. } => Text::new(
-            "look for Xid errors in dmesg and check `nvidia-smi -q -d ECC`; if it happens again, take the node out of service",
+            "look for Xid errors in dmesg and check `nvidia-smi -q -d ECC`; if the failure happens again, take the node out of service",
             "查看 dmesg 中的 Xid 错误和 `nvidia-smi -q -d ECC`；再次出现就停用这个节点",
         ),
         Cause::SharedMemoryFull => Text::new(
@@ -544,7 +544,7 @@ pub fn no_such_run(name: &str, language: Language) -> String {
     let name = escaped(name);
     tr!(
         language,
-        "error: no run is named `{name}`\n  help: `zeropilot runs` lists all runs",
+        "error: there is no run `{name}`\n  help: `zeropilot runs` lists all runs",
         "错误：没有名为 `{name}` 的运行\n  建议：用 `zeropilot runs` 列出所有运行"
     )
 }

@@ -3,23 +3,23 @@
 use zeropilot_record::{Offload, Strategy};
 use zeropilot_text::{Language, Text, tr};
 
-/// "ZeRO-3 + optimizer on host, micro batch 2 × 4 accumulation".
+/// "ZeRO-3 + optimizer on host, micro-batch size 2 × 4 accumulation".
 pub fn strategy_words(strategy: &Strategy, language: Language) -> String {
     let Strategy { stage, micro_batch, gradient_accumulation_steps, .. } = *strategy;
     let offload = offload(strategy.offload_optimizer, strategy.offload_param, language);
     let batch = match (micro_batch, gradient_accumulation_steps) {
         (None, _) => String::new(),
-        (Some(micro), None) => tr!(language, ", micro batch {micro}", "，micro batch {micro}"),
+        (Some(micro), None) => tr!(language, ", micro-batch size {micro}", "，micro batch {micro}"),
         (Some(micro), Some(steps)) => batch(micro, steps, language),
     };
     format!("ZeRO-{stage}{offload}{batch}")
 }
 
-/// ", micro batch 2 × 4 accumulation".
+/// ", micro-batch size 2 × 4 accumulation".
 pub(crate) fn batch(micro: u64, steps: u64, language: Language) -> String {
     tr!(
         language,
-        ", micro batch {micro} × {steps} accumulation",
+        ", micro-batch size {micro} × {steps} accumulation",
         "，micro batch {micro} × 累积 {steps}"
     )
 }
@@ -58,7 +58,7 @@ mod tests {
         assert_eq!(
             both(&strategy),
             [
-                "ZeRO-3 + optimizer on NVMe + weights on host, micro batch 2",
+                "ZeRO-3 + optimizer on NVMe + weights on host, micro-batch size 2",
                 "ZeRO-3 + 优化器卸载到 NVMe + 权重卸载，micro batch 2"
             ]
         );
@@ -67,7 +67,7 @@ mod tests {
         assert_eq!(
             both(&strategy),
             [
-                "ZeRO-3 + optimizer, weights on host, micro batch 2 × 4 accumulation",
+                "ZeRO-3 + optimizer, weights on host, micro-batch size 2 × 4 accumulation",
                 "ZeRO-3 + 优化器、权重卸载，micro batch 2 × 累积 4"
             ]
         );

@@ -153,7 +153,7 @@ impl Summary {
         tr!(
             language,
             "{total} {files}: {accepted} accepted, {rejected} rejected{failing}{unknown}{others}; {mended}{found}{fixable}{known}\n",
-            "共 {total} 个文件：{accepted} 个通过，{rejected} 个会被拒绝{failing}{unknown}{others}；{mended}{found}{fixable}{known}\n"
+            "共 {total} 个文件：{accepted} 个通过，{rejected} 个不通过{failing}{unknown}{others}；{mended}{found}{fixable}{known}\n"
         )
     }
 }

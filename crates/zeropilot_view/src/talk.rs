@@ -303,7 +303,7 @@ impl InputProblem {
             ),
             Self::NotInPlace => tr!(
                 language,
-                "there is no file to write the fixes to; use --diff to see them",
+                "there is no file to write the fixes to; use --diff to see the fixes",
                 "没有文件可以写入修复结果；可用 --diff 查看改动"
             ),
             Self::Unwritable(error) => tr!(
@@ -340,7 +340,7 @@ pub fn no_checkpoint(path: &Path, language: Language) -> String {
     let name = escaped(&name);
     tr!(
         language,
-        "error: there is no DeepSpeed checkpoint in `{name}`\n  help: name the directory that contains the file `latest`, or the one with the `*_states.pt` files",
+        "error: there is no DeepSpeed checkpoint in `{name}`\n  help: name the directory that contains the file `latest`, or the directory with the `*_states.pt` files",
         "错误：`{name}` 里没有 DeepSpeed 的 checkpoint\n  建议：指定含有 `latest` 文件的目录，或存放 `*_states.pt` 文件的目录"
     )
 }

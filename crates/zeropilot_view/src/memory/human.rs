@@ -370,7 +370,7 @@ fn rollout(answer: &Answer, language: Language) -> String {
     let holds = holds.unwrap_or_default();
     tr!(
         language,
-        "  {takes}: {weights} of weights, {cache} of KV cache{holds}; from the source of vLLM and its trainers, not measured\n",
+        "  {takes}: {weights} for weights, {cache} for the KV cache{holds}; from the source code of vLLM and its trainers, not measured\n",
         "  {takes}：权重 {weights}，KV cache {cache}{holds}；根据 vLLM 及训练器的源码得出，未经实测\n"
     )
 }

@@ -143,8 +143,8 @@ pub(super) fn reason(reason: &HangReason, language: Language) -> String {
             let rule = rule_words(rule.as_deref(), language);
             tr!(
                 language,
-                "`if {condition}` at {place} is true on one rank only, but all ranks must take part: make the call on all ranks{rule}",
-                "{place} 的 `if {condition}` 只在一个 rank 上成立，而所有 rank 都必须参与：让所有 rank 都调用它{rule}"
+                "`if {condition}` at {place} is true on one rank only, but the call inside needs all ranks: make the call on all ranks{rule}",
+                "{place} 的 `if {condition}` 只在一个 rank 上成立，而其中的调用需要所有 rank 参与：让所有 rank 都执行这个调用{rule}"
             )
         }
         HangReason::Data => tr!(
