@@ -262,7 +262,10 @@ fn a_card_without_bf16_is_asked_about_in_fp16_and_bf16_on_it_is_named() {
     let usual = answer(&question);
     assert_eq!(usual["precision"], "fp16");
     assert!(
-        usual["provenance"]["notes"][0].as_str().expect("a note").starts_with("T4 does not support bf16")
+        usual["provenance"]["notes"][0]
+            .as_str()
+            .expect("a note")
+            .starts_with("T4 does not support bf16")
     );
     let asked = answer(&[&question[..], &["--precision", "bf16"]].concat());
     assert_eq!(asked["precision"], "bf16");

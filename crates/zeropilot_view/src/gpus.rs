@@ -253,7 +253,10 @@ mod tests {
     fn an_ambiguous_card_is_underlined_and_its_choices_can_be_typed() {
         let said = error("8xA100", Language::English);
         let lines: Vec<&str> = said.lines().collect();
-        assert_eq!(lines[0], "error: `A100` matches 4 GPU models with different memory or interconnect");
+        assert_eq!(
+            lines[0],
+            "error: `A100` matches 4 GPU models with different memory or interconnect"
+        );
         assert_eq!(lines[1..3], ["  8xA100", "    ^^^^"]);
         for choice in lines[3].split('`').skip(1).step_by(2) {
             assert!(format!("8x{choice}").parse::<Gpus>().is_ok(), "{choice}");

@@ -186,7 +186,9 @@ fn surroundings(report: &Report, language: Language) -> String {
         (true, FrontEnd::DeepSpeed) => {
             Text::new(" (guessed: the file has no \"auto\")", "（推测：文件里没有 \"auto\"）")
         }
-        (true, _) => Text::new(" (guessed: the file contains \"auto\")", "（推测：文件里有 \"auto\"）"),
+        (true, _) => {
+            Text::new(" (guessed: the file contains \"auto\")", "（推测：文件里有 \"auto\"）")
+        }
     };
     let version = report.version.name();
     let (front_end, guess) = (front_end.get(language), guess.get(language));

@@ -201,7 +201,11 @@ pub fn human(report: &PlanReport<'_>, layout: &Layout) -> String {
             text.push_str(&changes::of_job(job, found, &strategy, language));
         }
         None => text.push_str(&rows(
-            Text::new("\nStart the training with one of these commands:", "\n启动命令（任选其一）：").get(language),
+            Text::new(
+                "\nStart the training with one of these commands:",
+                "\n启动命令（任选其一）：",
+            )
+            .get(language),
             report.commands.iter().map(|(_, command)| (command.clone(), String::new())),
             // A command that is cut cannot be copied.
             None,

@@ -147,7 +147,11 @@ pub fn part_of_a_job(language: Language) -> &'static str {
 /// What a script starts, one launch after the other.
 pub fn launches(launches: &[LaunchWords<'_>], language: Language) -> String {
     if launches.is_empty() {
-        return tr!(language, "no DeepSpeed launch found in this file", "文件里没有找到启动 DeepSpeed 的命令");
+        return tr!(
+            language,
+            "no DeepSpeed launch found in this file",
+            "文件里没有找到启动 DeepSpeed 的命令"
+        );
     }
     let each: Vec<String> = launches.iter().map(|launch| one_launch(launch, language)).collect();
     each.join(Text::new("; ", "；").get(language))
@@ -207,7 +211,8 @@ pub fn no_effect(option: &str, without: &str, language: Language) -> String {
 
 /// That files are watched.
 pub fn watching(language: Language) -> &'static str {
-    Text::new("watching for changes; press Ctrl-C to stop", "正在监视文件变化，按 Ctrl-C 结束").get(language)
+    Text::new("watching for changes; press Ctrl-C to stop", "正在监视文件变化，按 Ctrl-C 结束")
+        .get(language)
 }
 
 /// That files cannot be watched.

@@ -183,7 +183,9 @@ pub enum PlanError {
         world: u64,
     },
     /// The batch of a GPU is no multiple of the micro batch that is given.
-    #[error("a global batch size of {global} on {world} GPUs is not a multiple of the micro-batch size {micro}")]
+    #[error(
+        "a global batch size of {global} on {world} GPUs is not a multiple of the micro-batch size {micro}"
+    )]
     MicroBatch {
         /// Samples per step.
         global: u64,

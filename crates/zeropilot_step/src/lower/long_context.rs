@@ -46,7 +46,9 @@ pub enum LongContextError {
         family: &'static str,
     },
     /// A task, images or targets beside it.
-    #[error("zeropilot models sequence parallelism, tiling and activation offload only for supervised training on text")]
+    #[error(
+        "zeropilot models sequence parallelism, tiling and activation offload only for supervised training on text"
+    )]
     Task,
     /// Without DeepSpeed.
     #[error("sequence parallelism needs DeepSpeed; PyTorch alone does not support it")]

@@ -68,9 +68,10 @@ pub(super) fn cause(cause: Cause) -> Text {
             "生成或推理引擎占用过多",
         ),
         Cause::LargeRequest => Text::new("a single tensor is too large", "单个张量过大"),
-        Cause::HostMemory => {
-            Text::new("the process needs more host memory than is available", "进程需要的主机内存超过可用量")
-        }
+        Cause::HostMemory => Text::new(
+            "the process needs more host memory than is available",
+            "进程需要的主机内存超过可用量",
+        ),
         Cause::LibraryMemory => Text::new(
             "no GPU memory is left for NCCL, cuBLAS or the CUDA context",
             "没有给 NCCL、cuBLAS 或 CUDA 上下文留下显存",

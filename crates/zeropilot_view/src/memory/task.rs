@@ -104,9 +104,10 @@ fn label(task: TaskName) -> Text {
         TaskName::Orpo => Text::new("ORPO", "ORPO"),
         TaskName::Cpo => Text::new("CPO", "CPO"),
         TaskName::Reward => Text::new("reward model", "奖励模型"),
-        TaskName::Distill => {
-            Text::new("distillation with the KL divergence of 32-bit logits", "蒸馏（32 位 logits 的 KL 散度）")
-        }
+        TaskName::Distill => Text::new(
+            "distillation with the KL divergence of 32-bit logits",
+            "蒸馏（32 位 logits 的 KL 散度）",
+        ),
         TaskName::Gkd => Text::new("distillation with TRL's GKD", "蒸馏（TRL 的 GKD）"),
         TaskName::Grpo => Text::new("GRPO", "GRPO"),
         TaskName::Rloo => Text::new("RLOO", "RLOO"),

@@ -37,13 +37,19 @@ pub fn html(report: &PlanReport<'_>, language: Language) -> String {
         &rejected,
     );
     html.table(
-        words("If the run still runs out of memory, try in this order:", "如果仍然显存不足，依次尝试："),
+        words(
+            "If the run still runs out of memory, try in this order:",
+            "如果仍然显存不足，依次尝试：",
+        ),
         &table(&report.plan.fallbacks),
     );
     let Some(choice) = choice else { return html.lines(&remedy(report, language)).finish() };
     let commands: Vec<&str> = report.commands.iter().map(|(_, line)| line.as_str()).collect();
     let config = format!("{:#}", Value::Object(choice.recipe.config()));
     html.folded(words("DeepSpeed config", "DeepSpeed 配置"), &config)
-        .folded(words("Start the training with one of these commands", "启动命令（任选其一）"), &commands.join("\n"))
+        .folded(
+            words("Start the training with one of these commands", "启动命令（任选其一）"),
+            &commands.join("\n"),
+        )
         .finish()
 }

@@ -63,7 +63,8 @@ pub(super) fn code(report: &PlanReport<'_>, choice: &Fitting, language: Language
             "把每条序列分到 {ranks} 张卡（DeepSpeed Ulysses）"
         )
     };
-    let tiled = Text::new("compute MLPs in tiles (example for Llama)", "分块计算 MLP（以 Llama 为例）");
+    let tiled =
+        Text::new("compute MLPs in tiles (example for Llama)", "分块计算 MLP（以 Llama 为例）");
     let on_host = Text::new("keep checkpoints in host memory", "把检查点放到主机内存");
     let changes: Vec<String> = [
         shares.then(shared),

@@ -52,7 +52,9 @@ impl NodeLook {
         match &self.cause {
             Some(cause) => cause_words(cause, language),
             None if self.is_running => tr!(language, "running", "运行中"),
-            None => tr!(language, "lost: its supervisor is no longer running", "已丢失：监督进程已退出"),
+            None => {
+                tr!(language, "lost: its supervisor is no longer running", "已丢失：监督进程已退出")
+            }
         }
     }
 }

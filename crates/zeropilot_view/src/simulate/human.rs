@@ -267,7 +267,11 @@ pub fn verdict(report: &SimulateReport<'_>, language: Language) -> String {
     let Some(&(longest, wait)) = time.causes().first() else { return String::new() };
     let share = wait / time.total;
     if share < NOTEWORTHY {
-        return tr!(language, "\nThe GPU spends almost no time waiting.\n", "\nGPU 几乎没有空等。\n");
+        return tr!(
+            language,
+            "\nThe GPU spends almost no time waiting.\n",
+            "\nGPU 几乎没有空等。\n"
+        );
     }
     let (name, help) = (cause(longest).get(language), advice(report, longest).get(language));
     let percent = share * 100.0;

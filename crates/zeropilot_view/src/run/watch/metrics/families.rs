@@ -26,7 +26,8 @@ const fn family(name: &'static str, en: &'static str, zh: &'static str) -> Famil
     Family { name, help: Text::new(en, zh) }
 }
 
-pub(super) const INFO: Family = family("zeropilot_run", "Information about the run.", "运行的信息。");
+pub(super) const INFO: Family =
+    family("zeropilot_run", "Information about the run.", "运行的信息。");
 
 type Of<T, V> = (Family, fn(&T) -> V);
 
