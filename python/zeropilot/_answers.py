@@ -42,7 +42,7 @@ class ResolvedBatch:
 
 @dataclass(frozen=True)
 class Finding:
-    """Something wrong, with its reason and its remedy."""
+    """A finding with its reason and its remedy."""
 
     code: str
     name: str
@@ -96,7 +96,7 @@ class Edit:
 
 @dataclass(frozen=True)
 class Fixed:
-    """A finding that is no longer there; its place was in the text before."""
+    """A finding that a fix removed; its place refers to the text before the fix."""
 
     code: str
     message: str
@@ -115,7 +115,7 @@ class FrontEndName:
 
 @dataclass(frozen=True)
 class Pending:
-    """A key that is filled only when the script runs."""
+    """A key that gets its value only when the script runs."""
 
     path: str
     filled_from: str
@@ -123,7 +123,7 @@ class Pending:
 
 @dataclass(frozen=True)
 class Resolved(Result):
-    """A config as DeepSpeed holds it after loading; what only the script decides is missing."""
+    """A config after DeepSpeed has loaded it, without values that only the script sets."""
 
     shape: int
     deepspeed_version: str
@@ -192,7 +192,7 @@ class PartSize:
 
 @dataclass(frozen=True)
 class QuantizedSize:
-    """Parameters of a quantized base, and the bytes of all of them with their scales."""
+    """Parameters of a quantized base model, and the bytes of all of them with their scales."""
 
     format: str
     total: int
@@ -201,7 +201,7 @@ class QuantizedSize:
 
 @dataclass(frozen=True)
 class OtherModel:
-    """A model that runs and is not trained: ``reference``, ``teacher`` or ``reward``, with the bytes of its weights between phases."""
+    """A frozen model: ``reference``, ``teacher`` or ``reward``, with the bytes of its weights between phases."""
 
     role: str
     parameters: int
@@ -211,14 +211,14 @@ class OtherModel:
 
 @dataclass(frozen=True)
 class TrainedBeside:
-    """The value model of PPO, which is trained in one engine with the policy."""
+    """The value model of PPO, which is trained in the same engine as the policy."""
 
     parameters: int
 
 
 @dataclass(frozen=True)
 class Rollout:
-    """A vLLM engine on the GPUs that train: bytes of each GPU while it generates and while the model is trained, and what its share is made of. From the source of vLLM, not measured."""
+    """A vLLM engine on the training GPUs: bytes of each GPU during generation and during training, and the parts of its share. From the source code of vLLM, not measured."""
 
     generating: int
     training: Estimate
@@ -239,7 +239,7 @@ class Estimate:
 
 @dataclass(frozen=True)
 class ImagesSeen:
-    """The images of a sequence, and the tokens they become."""
+    """The images of a sequence, and their number of tokens."""
 
     per_sequence: int
     width: int
@@ -249,7 +249,7 @@ class ImagesSeen:
 
 @dataclass(frozen=True)
 class Activations:
-    """Whose program the activations come from: the model's ``own``, or a ``stand_in``."""
+    """Source of the activations: the model's ``own`` program, or a ``stand_in``."""
 
     program: str
     of: Optional[str]
@@ -258,7 +258,7 @@ class Activations:
 
 @dataclass(frozen=True)
 class ActivationError:
-    """How far the activations of a stand-in were off for recorded models of its class: 0.1 is a tenth too high."""
+    """Error of a stand-in's activations for recorded models of its class: 0.1 means 10% too high."""
 
     low: float
     high: float
@@ -266,7 +266,7 @@ class ActivationError:
 
 @dataclass(frozen=True)
 class Tensors:
-    """Exactly the tensors of the rank."""
+    """The exact tensors of the rank."""
 
     after_init: State
     after_backward: State
@@ -276,7 +276,7 @@ class Tensors:
 
 @dataclass(frozen=True)
 class State:
-    """Tensors at a moment of rest, by place and category."""
+    """Tensors between phases, by place and category."""
 
     device: Dict[str, int]
     pinned: Dict[str, int]
@@ -287,7 +287,7 @@ class State:
 
 @dataclass(frozen=True)
 class Peaks:
-    """The most in each phase."""
+    """The peak of each phase."""
 
     init: int
     forward: int
@@ -297,7 +297,7 @@ class Peaks:
 
 @dataclass(frozen=True)
 class DeviceMemory:
-    """What a GPU needs."""
+    """Memory that a GPU needs."""
 
     low: int
     expected: int
@@ -314,7 +314,7 @@ class DeviceMemory:
 
 @dataclass(frozen=True)
 class Calibration:
-    """Published runs that the bounds of ``low`` and ``high`` rest on, and how many of them lay inside and below."""
+    """Published runs that determine the bounds ``low`` and ``high``, and how many of them are inside and below."""
 
     runs: int
     sources: int
@@ -325,7 +325,7 @@ class Calibration:
 
 @dataclass(frozen=True)
 class OwnBounds:
-    """The user's own runs on this device, every job once. Where they decide, the bounds rest on them alone; otherwise the bounds are wide enough to hold them."""
+    """The user's own runs on this device, one per job. If ``decide`` is true, the bounds come from these runs alone; otherwise, the bounds are wide enough to include them."""
 
     runs: int
     decide: bool
@@ -335,7 +335,7 @@ Verdict = Literal["fits", "low_headroom", "may_not_fit", "does_not_fit"]
 
 @dataclass(frozen=True)
 class MemoryTerm:
-    """Device memory that is no tensor."""
+    """GPU memory outside tensors."""
 
     term: str
     bytes: Estimate
@@ -343,7 +343,7 @@ class MemoryTerm:
 
 @dataclass(frozen=True)
 class DevicePeak:
-    """When the GPU is fullest."""
+    """When GPU memory peaks."""
 
     phase: str
     near: Optional[str]
@@ -356,7 +356,7 @@ class DevicePeak:
 
 @dataclass(frozen=True)
 class HostMemory:
-    """What a host needs for all of its processes."""
+    """Memory that a host needs for all its processes."""
 
     per_process: Estimate
     low: int
@@ -378,7 +378,7 @@ class Saving:
 
 @dataclass(frozen=True)
 class Provenance:
-    """What an answer rests on."""
+    """Values and assumptions behind an answer."""
 
     framework: Optional[str]
     values: Tuple[StatedValue, ...]
@@ -389,7 +389,7 @@ class Provenance:
 
 @dataclass(frozen=True)
 class StatedValue:
-    """A value that an answer rests on."""
+    """A value that an answer uses."""
 
     name: str
     value: Any
@@ -408,7 +408,7 @@ class Origin:
 
 @dataclass(frozen=True)
 class NotModelled:
-    """Something the job says that no prediction follows; the run needs ``less``, ``more`` or ``less_or_more``."""
+    """A setting of the job that zeropilot does not model; the run needs ``less``, ``more`` or ``less_or_more``."""
 
     what: str
     written: str
@@ -426,7 +426,7 @@ class Comparison(Result):
 
 @dataclass(frozen=True)
 class ComparedStrategy:
-    """A stage and what it offloads, with what it needs."""
+    """A stage with its offload and the memory that it needs."""
 
     stage: int
     offload_optimizer: bool
@@ -438,7 +438,7 @@ class ComparedStrategy:
 
 @dataclass(frozen=True)
 class ComparedDevice:
-    """What a GPU needs for a strategy, and what fills it at its highest point."""
+    """Memory that a strategy needs on a GPU, and its parts at the peak."""
 
     at_peak: Dict[str, int]
     low: int
@@ -449,7 +449,7 @@ class ComparedDevice:
 
 @dataclass(frozen=True)
 class Plan(Result):
-    """What to run: the recommended strategy, what else fits, what does not, and the fallbacks if it still runs out of memory."""
+    """The recommended strategy, alternatives that fit, strategies that do not fit, and the fallbacks if the run still runs out of memory."""
 
     shape: int
     model: str
@@ -475,7 +475,7 @@ class Plan(Result):
 
 @dataclass(frozen=True)
 class LongestSequence:
-    """The longest sequence, where that was asked: ``seq_len`` tokens fit with their upper bound, ``expected`` are expected to."""
+    """The longest sequence, if requested: ``seq_len`` tokens fit even at their upper bound, ``expected`` tokens are expected to fit."""
 
     seq_len: int
     expected: int
@@ -484,7 +484,7 @@ class LongestSequence:
 
 @dataclass(frozen=True)
 class LongestWith:
-    """The longest sequence with some changes of the script; ``limit`` is ``memory``, ``kernels`` or ``asked``."""
+    """The longest sequence with some changes to the script; ``limit`` is ``memory``, ``kernels`` or ``asked``."""
 
     seq_len: int
     fused_loss: bool
@@ -507,7 +507,7 @@ class Recommended:
 
 @dataclass(frozen=True)
 class Strategy:
-    """Stage, offload and batch; what is offloaded goes to ``cpu`` or ``nvme``. ``sequence_parallel`` GPUs share each sequence."""
+    """Stage, offload (``cpu`` or ``nvme``) and batch. ``sequence_parallel`` GPUs share each sequence."""
 
     stage: int
     offload_optimizer: Offload
@@ -526,7 +526,7 @@ Offload = Literal["none", "cpu", "nvme"]
 
 @dataclass(frozen=True)
 class PlannedMemory:
-    """What a strategy needs on a GPU and on a host."""
+    """Memory that a strategy needs on a GPU and on a host."""
 
     device: Estimate
     host: Estimate
@@ -543,7 +543,7 @@ class Range:
 
 @dataclass(frozen=True)
 class CostEstimate:
-    """What it takes to finish: GPU hours, and money if a price was given."""
+    """Cost of the whole training: GPU hours, and money if a price was given."""
 
     tokens: float
     gpu_hours: Optional[float]
@@ -552,7 +552,7 @@ class CostEstimate:
 
 @dataclass(frozen=True)
 class OnGpus:
-    """The best strategy on some of the GPUs, and what it costs; no strategy if nothing fits."""
+    """The best strategy on some of the GPUs, and its cost; no strategy if none fits."""
 
     nodes: int
     gpus_per_node: int
@@ -572,7 +572,7 @@ class FittingStrategy:
 
 @dataclass(frozen=True)
 class RejectedStrategy:
-    """A strategy whose upper bound does not fit even at its smallest, and by how many bytes."""
+    """A strategy whose upper bound does not fit even with the smallest settings, and the bytes that are missing."""
 
     strategy: Strategy
     over_by: int
@@ -597,7 +597,7 @@ class CurrentJob:
 
 @dataclass(frozen=True)
 class Simulation(Result):
-    """How long a step takes, what it waits for and what it sends."""
+    """Time of a step, its waits and its communication volume."""
 
     shape: int
     model: str
@@ -629,7 +629,7 @@ class Simulation(Result):
 
 @dataclass(frozen=True)
 class NodeNetwork:
-    """What links the nodes; ``stated`` if it was given, not assumed."""
+    """The network between the nodes; ``stated`` if it was given, not assumed."""
 
     name: str
     gb_s: float
@@ -638,7 +638,7 @@ class NodeNetwork:
 
 @dataclass(frozen=True)
 class StepSeconds:
-    """Seconds of a step with their bounds, and the expected ones by phase."""
+    """Seconds of a step with their bounds, and the expected seconds of each phase."""
 
     low: float
     expected: float
@@ -651,7 +651,7 @@ class StepSeconds:
 
 @dataclass(frozen=True)
 class Communication:
-    """What goes over the links in a step."""
+    """Communication volume of a step."""
 
     calls: Tuple[CallTotal, ...]
     sent: int
@@ -671,7 +671,7 @@ class CallTotal:
 
 @dataclass(frozen=True)
 class CostRange:
-    """What it takes to finish, with bounds: GPU hours, and money if a price was given."""
+    """Cost of the whole training, with bounds: GPU hours, and money if a price was given."""
 
     tokens: float
     gpu_hours: Range
@@ -693,7 +693,7 @@ class Scaling:
 
 @dataclass(frozen=True)
 class Created(Result):
-    """A DeepSpeed config with what must be said beside it."""
+    """A DeepSpeed config with its explanations."""
 
     path: Optional[str]
     tier: Optional[str]
@@ -709,7 +709,7 @@ class Created(Result):
 
 @dataclass(frozen=True)
 class Batch:
-    """Micro batch × gradient accumulation steps × ranks."""
+    """Micro-batch size × gradient accumulation steps × ranks."""
 
     micro_batch: int
     gradient_accumulation_steps: int
@@ -727,7 +727,7 @@ class SizedKey:
 
 @dataclass(frozen=True)
 class Index(Explanation):
-    """What can be asked."""
+    """Keys and concepts that ``explain`` describes."""
 
     concepts: Tuple[ConceptName, ...]
     keys: Tuple[str, ...]
@@ -735,7 +735,7 @@ class Index(Explanation):
 
 @dataclass(frozen=True)
 class ConceptName:
-    """A concept that can be asked for."""
+    """A concept that ``explain`` describes."""
 
     name: str
     title: str
@@ -743,7 +743,7 @@ class ConceptName:
 
 @dataclass(frozen=True)
 class Key(Explanation):
-    """A key: what it does, what it costs, what people get wrong; ``within`` if the text is that of what holds the key."""
+    """A key with its effect, its cost and common mistakes; ``within`` if the text describes the section that contains the key."""
 
     path: str
     within: Optional[str]
@@ -769,7 +769,7 @@ class InVersion:
 
 @dataclass(frozen=True)
 class Names(Explanation):
-    """A name that several keys have."""
+    """A name that several keys share."""
 
     keys: Tuple[str, ...]
 
@@ -786,7 +786,7 @@ class Concept(Explanation):
 
 @dataclass(frozen=True)
 class ExplainedFile(Explanation):
-    """A whole config, key by key; ``findings`` are those about no key of it."""
+    """A whole config, key by key; ``findings`` are the findings that do not belong to a key."""
 
     file: str
     verdict: RunVerdict
@@ -816,7 +816,7 @@ class FileKey:
 
 @dataclass(frozen=True)
 class FileFinding:
-    """Something wrong, in short."""
+    """A finding in short."""
 
     code: str
     severity: str
@@ -826,7 +826,7 @@ class FileFinding:
 
 @dataclass(frozen=True)
 class Difference(Explanation):
-    """What differs between two configs."""
+    """Differences between two configs."""
 
     files: Tuple[str, ...]
     changes: Tuple[Change, ...]
@@ -854,7 +854,7 @@ class KeySide:
 
 @dataclass(frozen=True)
 class Costs(Explanation):
-    """What configs cost in a step."""
+    """Cost of configs in a step."""
 
     model: str
     files: Tuple[FileCost, ...]
@@ -862,7 +862,7 @@ class Costs(Explanation):
 
 @dataclass(frozen=True)
 class FileCost:
-    """Bytes of the fullest GPU, of a host, sent by each GPU, and between it and its host; seconds if the speed of the GPUs is known."""
+    """Bytes on the GPU with the highest use, on a host, sent by each GPU, and between GPU and host; seconds if the speed of the GPUs is known."""
 
     file: str
     device: int
@@ -876,7 +876,7 @@ class FileCost:
 
 @dataclass(frozen=True)
 class LogDiagnosis(Result):
-    """Why a run went out of memory; ``cause`` is null if no message says that it did."""
+    """Why a run ran out of memory; ``cause`` is null if the log has no out-of-memory message."""
 
     shape: int
     log: str
@@ -948,7 +948,7 @@ OomGap = Literal["traceback", "numbers", "processes", "killer"]
 
 @dataclass(frozen=True)
 class ShortagePrediction:
-    """What zeropilot predicts for the same job. ``measured`` are live tensors and the request."""
+    """zeropilot's prediction for the same job. ``measured`` is the sum of live tensors and the request."""
 
     phase: str
     tensors: int

@@ -27,7 +27,7 @@ export interface ResolvedBatch {
   zero_optimization: Record<string, unknown>;
 }
 
-/// Something wrong, with its reason and its remedy.
+/// A finding with its reason and its remedy.
 export interface Finding {
   code: string;
   name: string;
@@ -71,7 +71,7 @@ export interface Edit {
   text: string;
 }
 
-/// A finding that is no longer there; its place was in the text before.
+/// A finding that a fix removed; its place refers to the text before the fix.
 export interface Fixed {
   code: string;
   message: string;
@@ -86,13 +86,13 @@ export interface FrontEndName {
   guessed: boolean;
 }
 
-/// A key that is filled only when the script runs.
+/// A key that gets its value only when the script runs.
 export interface Pending {
   path: string;
   filled_from: string;
 }
 
-/// A config as DeepSpeed holds it after loading; what only the script decides is missing.
+/// A config after DeepSpeed has loaded it, without values that only the script sets.
 export interface Resolved {
   shape: number;
   deepspeed_version: string;
@@ -153,14 +153,14 @@ export interface PartSize {
   trainable: number;
 }
 
-/// Parameters of a quantized base, and the bytes of all of them with their scales.
+/// Parameters of a quantized base model, and the bytes of all of them with their scales.
 export interface QuantizedSize {
   format: string;
   total: number;
   bytes: number;
 }
 
-/// A model that runs and is not trained: `reference`, `teacher` or `reward`, with the bytes of its weights between phases.
+/// A frozen model: `reference`, `teacher` or `reward`, with the bytes of its weights between phases.
 export interface OtherModel {
   role: string;
   parameters: number;
@@ -168,12 +168,12 @@ export interface OtherModel {
   host: number;
 }
 
-/// The value model of PPO, which is trained in one engine with the policy.
+/// The value model of PPO, which is trained in the same engine as the policy.
 export interface TrainedBeside {
   parameters: number;
 }
 
-/// A vLLM engine on the GPUs that train: bytes of each GPU while it generates and while the model is trained, and what its share is made of. From the source of vLLM, not measured.
+/// A vLLM engine on the training GPUs: bytes of each GPU during generation and during training, and the parts of its share. From the source code of vLLM, not measured.
 export interface Rollout {
   generating: number;
   training: Estimate;
@@ -190,7 +190,7 @@ export interface Estimate {
   high: number;
 }
 
-/// The images of a sequence, and the tokens they become.
+/// The images of a sequence, and their number of tokens.
 export interface ImagesSeen {
   per_sequence: number;
   width: number;
@@ -198,20 +198,20 @@ export interface ImagesSeen {
   tokens: number;
 }
 
-/// Whose program the activations come from: the model's `own`, or a `stand_in`.
+/// Source of the activations: the model's `own` program, or a `stand_in`.
 export interface Activations {
   program: string;
   of: string | null;
   error: ActivationError | null;
 }
 
-/// How far the activations of a stand-in were off for recorded models of its class: 0.1 is a tenth too high.
+/// Error of a stand-in's activations for recorded models of its class: 0.1 means 10% too high.
 export interface ActivationError {
   low: number;
   high: number;
 }
 
-/// Exactly the tensors of the rank.
+/// The exact tensors of the rank.
 export interface Tensors {
   after_init: State;
   after_backward: State;
@@ -219,7 +219,7 @@ export interface Tensors {
   peak: Peaks;
 }
 
-/// Tensors at a moment of rest, by place and category.
+/// Tensors between phases, by place and category.
 export interface State {
   device: Record<string, number>;
   pinned: Record<string, number>;
@@ -228,7 +228,7 @@ export interface State {
   misc: number;
 }
 
-/// The most in each phase.
+/// The peak of each phase.
 export interface Peaks {
   init: number;
   forward: number;
@@ -236,7 +236,7 @@ export interface Peaks {
   step: number;
 }
 
-/// What a GPU needs.
+/// Memory that a GPU needs.
 export interface DeviceMemory {
   low: number;
   expected: number;
@@ -251,7 +251,7 @@ export interface DeviceMemory {
   peak: DevicePeak;
 }
 
-/// Published runs that the bounds of `low` and `high` rest on, and how many of them lay inside and below.
+/// Published runs that determine the bounds `low` and `high`, and how many of them are inside and below.
 export interface Calibration {
   runs: number;
   sources: number;
@@ -260,7 +260,7 @@ export interface Calibration {
   own_runs: OwnBounds | null;
 }
 
-/// The user's own runs on this device, every job once. Where they decide, the bounds rest on them alone; otherwise the bounds are wide enough to hold them.
+/// The user's own runs on this device, one per job. If `decide` is true, the bounds come from these runs alone; otherwise, the bounds are wide enough to include them.
 export interface OwnBounds {
   runs: number;
   decide: boolean;
@@ -269,13 +269,13 @@ export interface OwnBounds {
 /// How a need compares with what there is.
 export type Verdict = "fits" | "low_headroom" | "may_not_fit" | "does_not_fit";
 
-/// Device memory that is no tensor.
+/// GPU memory outside tensors.
 export interface MemoryTerm {
   term: string;
   bytes: Estimate;
 }
 
-/// When the GPU is fullest.
+/// When GPU memory peaks.
 export interface DevicePeak {
   phase: string;
   near: string | null;
@@ -286,7 +286,7 @@ export interface DevicePeak {
   others: Record<string, number>;
 }
 
-/// What a host needs for all of its processes.
+/// Memory that a host needs for all its processes.
 export interface HostMemory {
   per_process: Estimate;
   low: number;
@@ -304,7 +304,7 @@ export interface Saving {
   saved: number;
 }
 
-/// What an answer rests on.
+/// Values and assumptions behind an answer.
 export interface Provenance {
   framework: string | null;
   values: StatedValue[];
@@ -313,7 +313,7 @@ export interface Provenance {
   notes: string[];
 }
 
-/// A value that an answer rests on.
+/// A value that an answer uses.
 export interface StatedValue {
   name: string;
   value: unknown;
@@ -328,7 +328,7 @@ export interface Origin {
   of?: string | null;
 }
 
-/// Something the job says that no prediction follows; the run needs `less`, `more` or `less_or_more`.
+/// A setting of the job that zeropilot does not model; the run needs `less`, `more` or `less_or_more`.
 export interface NotModelled {
   what: string;
   written: string;
@@ -342,7 +342,7 @@ export interface Comparison {
   strategies: ComparedStrategy[];
 }
 
-/// A stage and what it offloads, with what it needs.
+/// A stage with its offload and the memory that it needs.
 export interface ComparedStrategy {
   stage: number;
   offload_optimizer: boolean;
@@ -352,7 +352,7 @@ export interface ComparedStrategy {
   verdict: Verdict | null;
 }
 
-/// What a GPU needs for a strategy, and what fills it at its highest point.
+/// Memory that a strategy needs on a GPU, and its parts at the peak.
 export interface ComparedDevice {
   at_peak: Record<string, number>;
   low: number;
@@ -361,7 +361,7 @@ export interface ComparedDevice {
   verdict: Verdict | null;
 }
 
-/// What to run: the recommended strategy, what else fits, what does not, and the fallbacks if it still runs out of memory.
+/// The recommended strategy, alternatives that fit, strategies that do not fit, and the fallbacks if the run still runs out of memory.
 export interface Plan {
   shape: number;
   model: string;
@@ -385,14 +385,14 @@ export interface Plan {
   provenance: Provenance;
 }
 
-/// The longest sequence, where that was asked: `seq_len` tokens fit with their upper bound, `expected` are expected to.
+/// The longest sequence, if requested: `seq_len` tokens fit even at their upper bound, `expected` tokens are expected to fit.
 export interface LongestSequence {
   seq_len: number;
   expected: number;
   by_changes: LongestWith[];
 }
 
-/// The longest sequence with some changes of the script; `limit` is `memory`, `kernels` or `asked`.
+/// The longest sequence with some changes to the script; `limit` is `memory`, `kernels` or `asked`.
 export interface LongestWith {
   seq_len: number;
   fused_loss: boolean;
@@ -411,7 +411,7 @@ export interface Recommended {
   launch: Record<string, string>;
 }
 
-/// Stage, offload and batch; what is offloaded goes to `cpu` or `nvme`. `sequence_parallel` GPUs share each sequence.
+/// Stage, offload (`cpu` or `nvme`) and batch. `sequence_parallel` GPUs share each sequence.
 export interface Strategy {
   stage: number;
   offload_optimizer: Offload;
@@ -429,7 +429,7 @@ export interface Strategy {
 /// Where states that leave the GPU are kept.
 export type Offload = "none" | "cpu" | "nvme";
 
-/// What a strategy needs on a GPU and on a host.
+/// Memory that a strategy needs on a GPU and on a host.
 export interface PlannedMemory {
   device: Estimate;
   host: Estimate;
@@ -442,14 +442,14 @@ export interface Range {
   high: number;
 }
 
-/// What it takes to finish: GPU hours, and money if a price was given.
+/// Cost of the whole training: GPU hours, and money if a price was given.
 export interface CostEstimate {
   tokens: number;
   gpu_hours: number | null;
   cost: number | null;
 }
 
-/// The best strategy on some of the GPUs, and what it costs; no strategy if nothing fits.
+/// The best strategy on some of the GPUs, and its cost; no strategy if none fits.
 export interface OnGpus {
   nodes: number;
   gpus_per_node: number;
@@ -465,7 +465,7 @@ export interface FittingStrategy {
   step_seconds: Range | null;
 }
 
-/// A strategy whose upper bound does not fit even at its smallest, and by how many bytes.
+/// A strategy whose upper bound does not fit even with the smallest settings, and the bytes that are missing.
 export interface RejectedStrategy {
   strategy: Strategy;
   over_by: number;
@@ -486,7 +486,7 @@ export interface CurrentJob {
   step_seconds: Range;
 }
 
-/// How long a step takes, what it waits for and what it sends.
+/// Time of a step, its waits and its communication volume.
 export interface Simulation {
   shape: number;
   model: string;
@@ -516,14 +516,14 @@ export interface Simulation {
   provenance: Provenance;
 }
 
-/// What links the nodes; `stated` if it was given, not assumed.
+/// The network between the nodes; `stated` if it was given, not assumed.
 export interface NodeNetwork {
   name: string;
   gb_s: number;
   stated: boolean;
 }
 
-/// Seconds of a step with their bounds, and the expected ones by phase.
+/// Seconds of a step with their bounds, and the expected seconds of each phase.
 export interface StepSeconds {
   low: number;
   expected: number;
@@ -534,7 +534,7 @@ export interface StepSeconds {
   own_runs: OwnBounds | null;
 }
 
-/// What goes over the links in a step.
+/// Communication volume of a step.
 export interface Communication {
   calls: CallTotal[];
   sent: number;
@@ -550,7 +550,7 @@ export interface CallTotal {
   bytes: number;
 }
 
-/// What it takes to finish, with bounds: GPU hours, and money if a price was given.
+/// Cost of the whole training, with bounds: GPU hours, and money if a price was given.
 export interface CostRange {
   tokens: number;
   gpu_hours: Range;
@@ -568,7 +568,7 @@ export interface Scaling {
   efficiency: number | null;
 }
 
-/// A DeepSpeed config with what must be said beside it.
+/// A DeepSpeed config with its explanations.
 export interface Created {
   path: string | null;
   tier: string | null;
@@ -582,7 +582,7 @@ export interface Created {
   config: Record<string, unknown>;
 }
 
-/// Micro batch × gradient accumulation steps × ranks.
+/// Micro-batch size × gradient accumulation steps × ranks.
 export interface Batch {
   micro_batch: number;
   gradient_accumulation_steps: number;
@@ -608,19 +608,19 @@ export interface Objection {
   help: string;
 }
 
-/// What can be asked.
+/// Keys and concepts that `explain` describes.
 export interface Index {
   concepts: ConceptName[];
   keys: string[];
 }
 
-/// A concept that can be asked for.
+/// A concept that `explain` describes.
 export interface ConceptName {
   name: string;
   title: string;
 }
 
-/// A key: what it does, what it costs, what people get wrong; `within` if the text is that of what holds the key.
+/// A key with its effect, its cost and common mistakes; `within` if the text describes the section that contains the key.
 export interface Key {
   path: string;
   within: string | null;
@@ -642,7 +642,7 @@ export interface InVersion {
   replaced_by: string | null;
 }
 
-/// A name that several keys have.
+/// A name that several keys share.
 export interface Names {
   keys: string[];
 }
@@ -655,7 +655,7 @@ export interface Concept {
   keys: string[];
 }
 
-/// A whole config, key by key; `findings` are those about no key of it.
+/// A whole config, key by key; `findings` are the findings that do not belong to a key.
 export interface ExplainedFile {
   job?: Provenance | null;
   file: string;
@@ -681,7 +681,7 @@ export interface FileKey {
   findings: FileFinding[];
 }
 
-/// Something wrong, in short.
+/// A finding in short.
 export interface FileFinding {
   code: string;
   severity: string;
@@ -689,7 +689,7 @@ export interface FileFinding {
   help: string;
 }
 
-/// What differs between two configs.
+/// Differences between two configs.
 export interface Difference {
   files: string[];
   changes: Change[];
@@ -711,13 +711,13 @@ export interface KeySide {
   value: unknown;
 }
 
-/// What configs cost in a step.
+/// Cost of configs in a step.
 export interface Costs {
   model: string;
   files: FileCost[];
 }
 
-/// Bytes of the fullest GPU, of a host, sent by each GPU, and between it and its host; seconds if the speed of the GPUs is known.
+/// Bytes on the GPU with the highest use, on a host, sent by each GPU, and between GPU and host; seconds if the speed of the GPUs is known.
 export interface FileCost {
   file: string;
   device: number;
@@ -884,7 +884,7 @@ export interface MachineFinding {
   command: string | null;
 }
 
-/// Why a run went out of memory; `cause` is null if no message says that it did.
+/// Why a run ran out of memory; `cause` is null if the log has no out-of-memory message.
 export interface LogDiagnosis {
   shape: number;
   log: string;
@@ -952,7 +952,7 @@ export interface UnknownFact {
 /// Something that the log does not show.
 export type OomGap = "traceback" | "numbers" | "processes" | "killer";
 
-/// What zeropilot predicts for the same job. `measured` are live tensors and the request.
+/// zeropilot's prediction for the same job. `measured` is the sum of live tensors and the request.
 export interface ShortagePrediction {
   phase: string;
   tensors: number;

@@ -87,7 +87,7 @@ struct FrontEndName {
     guessed: bool,
 }
 
-/// A key that is filled only when the script runs.
+/// A key that gets its value only when the script runs.
 #[derive(Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub(crate) struct Pending<'a> {
@@ -95,7 +95,7 @@ pub(crate) struct Pending<'a> {
     pub(crate) filled_from: &'static str,
 }
 
-/// Something wrong, with its reason and its remedy.
+/// A finding with its reason and its remedy.
 #[derive(Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 struct Finding {
@@ -111,7 +111,7 @@ struct Finding {
     fix: Option<Fix>,
 }
 
-/// A finding that is no longer there; its place was in the text before.
+/// A finding that a fix removed; its place refers to the text before the fix.
 #[derive(Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 struct Fixed {

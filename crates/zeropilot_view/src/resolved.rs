@@ -8,7 +8,7 @@ use zeropilot_lint::Report;
 use crate::json::{Pending, value};
 use crate::memory::precision_name;
 
-/// A config as DeepSpeed holds it after loading; what only the script decides is missing.
+/// A config after DeepSpeed has loaded it, without values that only the script sets.
 #[derive(Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub(crate) struct Resolved<'a> {

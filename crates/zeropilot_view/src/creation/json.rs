@@ -8,7 +8,7 @@ use zeropilot_text::Language;
 use super::refusal;
 use crate::json::written;
 
-/// A DeepSpeed config with what must be said beside it.
+/// A DeepSpeed config with its explanations.
 #[derive(Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub(crate) struct Created<'a> {
@@ -24,7 +24,7 @@ pub(crate) struct Created<'a> {
     config: Map<String, Value>,
 }
 
-/// Micro batch × gradient accumulation steps × ranks.
+/// Micro-batch size × gradient accumulation steps × ranks.
 #[derive(Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 struct Batch {

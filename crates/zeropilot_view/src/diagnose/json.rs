@@ -12,7 +12,7 @@ use crate::memory::phase;
 /// The version of this shape.
 const SHAPE: u32 = 1;
 
-/// Why a run went out of memory; `cause` is null if no message says that it did.
+/// Why a run ran out of memory; `cause` is null if the log has no out-of-memory message.
 #[derive(Debug, Default, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub(crate) struct LogDiagnosis<'a> {
@@ -72,7 +72,7 @@ struct UnknownFact {
     text: &'static str,
 }
 
-/// What zeropilot predicts for the same job. `measured` are live tensors and the request.
+/// zeropilot's prediction for the same job. `measured` is the sum of live tensors and the request.
 #[derive(Debug, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 struct ShortagePrediction {

@@ -25,7 +25,7 @@ enum Shape<'a> {
     Cost(Costs<'a>),
 }
 
-/// What can be asked.
+/// Keys and concepts that `explain` describes.
 #[derive(Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub(crate) struct Index {
@@ -33,7 +33,7 @@ pub(crate) struct Index {
     keys: Vec<&'static str>,
 }
 
-/// A concept that can be asked for.
+/// A concept that `explain` describes.
 #[derive(Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 struct ConceptName {
@@ -41,7 +41,8 @@ struct ConceptName {
     title: &'static str,
 }
 
-/// A key: what it does, what it costs, what people get wrong; `within` if the text is that of what holds the key.
+/// A key with its effect, its cost and common mistakes; `within` if the text describes the section that contains the
+/// key.
 #[derive(Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub(crate) struct Key<'a> {
@@ -68,7 +69,7 @@ struct InVersion {
     replaced_by: Option<String>,
 }
 
-/// A name that several keys have.
+/// A name that several keys share.
 #[derive(Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub(crate) struct Names<'a> {
@@ -85,7 +86,7 @@ pub(crate) struct ConceptPage<'a> {
     keys: &'a [String],
 }
 
-/// A whole config, key by key; `findings` are those about no key of it.
+/// A whole config, key by key; `findings` are the findings that do not belong to a key.
 #[derive(Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub(crate) struct ExplainedFile<'a> {
@@ -118,7 +119,7 @@ struct FileKey<'a> {
     findings: Vec<FileFinding>,
 }
 
-/// Something wrong, in short.
+/// A finding in short.
 #[derive(Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 struct FileFinding {
@@ -128,7 +129,7 @@ struct FileFinding {
     help: String,
 }
 
-/// What differs between two configs.
+/// Differences between two configs.
 #[derive(Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(rename = "Difference"))]
 pub(crate) struct Differences<'a> {
@@ -157,7 +158,7 @@ struct KeySide<'a> {
     value: Option<&'a PyValue>,
 }
 
-/// What configs cost in a step.
+/// Cost of configs in a step.
 #[derive(Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub(crate) struct Costs<'a> {
@@ -165,8 +166,8 @@ pub(crate) struct Costs<'a> {
     files: Vec<FileCost<'a>>,
 }
 
-/// Bytes of the fullest GPU, of a host, sent by each GPU, and between it and its host; seconds if the speed of the GPUs is
-/// known.
+/// Bytes on the GPU with the highest use, on a host, sent by each GPU, and between GPU and host; seconds if the speed
+/// of the GPUs is known.
 #[derive(Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 struct FileCost<'a> {

@@ -28,7 +28,7 @@ pub(crate) use page::Page;
 /// Something explained, ready to be shown.
 #[derive(Debug)]
 pub enum Topic<'a> {
-    /// What can be asked.
+    /// Keys and concepts that `explain` describes.
     Index,
     /// A key, or what a name turned out to be instead.
     Key(&'a Found),

@@ -79,7 +79,7 @@ pub(crate) struct Comparison {
     strategies: Vec<ComparedStrategy>,
 }
 
-/// A stage and what it offloads, with what it needs.
+/// A stage with its offload and the memory that it needs.
 #[derive(Debug, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 struct ComparedStrategy {
@@ -92,7 +92,7 @@ struct ComparedStrategy {
     verdict: Option<Fit>,
 }
 
-/// What a GPU needs for a strategy, and what fills it at its highest point.
+/// Memory that a strategy needs on a GPU, and its parts at the peak.
 #[derive(Debug, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 struct ComparedDevice {

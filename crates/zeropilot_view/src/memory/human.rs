@@ -473,7 +473,7 @@ fn table(rows: &[(&str, Bytes)], sum: u64, whole: u64) -> String {
     text
 }
 
-/// When the GPU is fullest.
+/// When GPU memory peaks.
 pub(super) fn moment(answer: &Answer, language: Language) -> String {
     let phase = phase::moment(answer.fullest).get(language);
     let near = answer.nearest.as_ref();

@@ -67,7 +67,7 @@ struct Parameters {
     quantized: Option<QuantizedSize>,
 }
 
-/// Parameters of a quantized base, and the bytes of all of them with their scales.
+/// Parameters of a quantized base model, and the bytes of all of them with their scales.
 #[derive(Debug, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 struct QuantizedSize {
@@ -85,7 +85,7 @@ struct PartSize {
     trainable: u64,
 }
 
-/// A model that runs and is not trained: `reference`, `teacher` or `reward`, with the bytes of its weights between phases.
+/// A frozen model: `reference`, `teacher` or `reward`, with the bytes of its weights between phases.
 #[derive(Debug, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 struct OtherModel {
@@ -95,15 +95,15 @@ struct OtherModel {
     host: u64,
 }
 
-/// The value model of PPO, which is trained in one engine with the policy.
+/// The value model of PPO, which is trained in the same engine as the policy.
 #[derive(Debug, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 struct TrainedBeside {
     parameters: u64,
 }
 
-/// A vLLM engine on the GPUs that train: bytes of each GPU while it generates and while the model is trained, and what its
-/// share is made of. From the source of vLLM, not measured.
+/// A vLLM engine on the training GPUs: bytes of each GPU during generation and during training, and the parts of its
+/// share. From the source code of vLLM, not measured.
 #[derive(Debug, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 struct Rollout {
@@ -145,7 +145,7 @@ fn critic(report: &MemoryReport<'_>) -> Option<TrainedBeside> {
     Some(TrainedBeside { parameters: critic.model.elements().0 })
 }
 
-/// The images of a sequence, and the tokens they become.
+/// The images of a sequence, and their number of tokens.
 #[derive(Debug, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 struct ImagesSeen {
@@ -191,7 +191,7 @@ fn images(model: &Model, recipe: &Recipe) -> Option<ImagesSeen> {
     Some(ImagesSeen { per_sequence: count, width: size.width, height: size.height, tokens })
 }
 
-/// Whose program the activations come from: the model's `own`, or a `stand_in`.
+/// Source of the activations: the model's `own` program, or a `stand_in`.
 #[derive(Debug, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 struct Activations {
@@ -200,7 +200,7 @@ struct Activations {
     error: Option<ActivationError>,
 }
 
-/// How far the activations of a stand-in were off for recorded models of its class: 0.1 is a tenth too high.
+/// Error of a stand-in's activations for recorded models of its class: 0.1 means 10% too high.
 #[derive(Debug, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 struct ActivationError {
@@ -208,7 +208,7 @@ struct ActivationError {
     high: f64,
 }
 
-/// Exactly the tensors of the rank.
+/// The exact tensors of the rank.
 #[derive(Debug, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 struct Tensors {
@@ -218,7 +218,7 @@ struct Tensors {
     peak: Peaks,
 }
 
-/// Tensors at a moment of rest, by place and category.
+/// Tensors between phases, by place and category.
 #[derive(Debug, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 struct State {
@@ -229,7 +229,7 @@ struct State {
     misc: u64,
 }
 
-/// The most in each phase.
+/// The peak of each phase.
 #[derive(Debug, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 struct Peaks {
@@ -247,7 +247,7 @@ pub(crate) fn engine_name(engine: Engine) -> &'static str {
     }
 }
 
-/// What a GPU needs.
+/// Memory that a GPU needs.
 #[derive(Debug, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 struct DeviceMemory<'a> {
@@ -264,7 +264,7 @@ struct DeviceMemory<'a> {
     peak: DevicePeak<'a>,
 }
 
-/// Published runs that the bounds of `low` and `high` rest on, and how many of them lay inside and below.
+/// Published runs that determine the bounds `low` and `high`, and how many of them are inside and below.
 #[derive(Debug, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 struct Calibration {
@@ -275,8 +275,8 @@ struct Calibration {
     own_runs: Option<OwnBounds>,
 }
 
-/// The user's own runs on this device, every job once. Where they decide, the bounds rest on them alone; otherwise the bounds
-/// are wide enough to hold them.
+/// The user's own runs on this device, one per job. If `decide` is true, the bounds come from these runs alone;
+/// otherwise, the bounds are wide enough to include them.
 #[derive(Debug, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub(crate) struct OwnBounds {
@@ -290,7 +290,7 @@ impl From<OwnRuns> for OwnBounds {
     }
 }
 
-/// Device memory that is no tensor.
+/// GPU memory outside tensors.
 #[derive(Debug, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 struct MemoryTerm {
@@ -298,7 +298,7 @@ struct MemoryTerm {
     bytes: Bounds,
 }
 
-/// When the GPU is fullest.
+/// When GPU memory peaks.
 #[derive(Debug, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 struct DevicePeak<'a> {
@@ -311,7 +311,7 @@ struct DevicePeak<'a> {
     others: Parts,
 }
 
-/// What a host needs for all of its processes.
+/// Memory that a host needs for all its processes.
 #[derive(Debug, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 struct HostMemory {
@@ -493,7 +493,7 @@ impl RowWords {
 pub struct MemoryWords {
     row: RowWords,
     rest: RestWords,
-    /// When the GPU is fullest.
+    /// When GPU memory peaks.
     moment: String,
     /// What would lower it most.
     savings: Vec<SavingWords>,

@@ -15,7 +15,8 @@ use crate::json::value;
 use crate::memory::{Fit, fit, fit_of, phase};
 use crate::provenance;
 
-/// What to run: the recommended strategy, what else fits, what does not, and the fallbacks if it still runs out of memory.
+/// The recommended strategy, alternatives that fit, strategies that do not fit, and the fallbacks if the run still runs
+/// out of memory.
 #[derive(Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub(crate) struct Plan<'a> {
@@ -42,7 +43,8 @@ pub(crate) struct Plan<'a> {
     provenance: provenance::Shape<'a>,
 }
 
-/// The longest sequence, where that was asked: `seq_len` tokens fit with their upper bound, `expected` are expected to.
+/// The longest sequence, if requested: `seq_len` tokens fit even at their upper bound, `expected` tokens are expected
+/// to fit.
 #[derive(Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 struct LongestSequence {
@@ -51,7 +53,7 @@ struct LongestSequence {
     by_changes: Vec<LongestWith>,
 }
 
-/// The longest sequence with some changes of the script; `limit` is `memory`, `kernels` or `asked`.
+/// The longest sequence with some changes to the script; `limit` is `memory`, `kernels` or `asked`.
 #[derive(Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 struct LongestWith {
@@ -82,7 +84,7 @@ struct FittingStrategy {
     step_seconds: Option<Range>,
 }
 
-/// Stage, offload and batch; what is offloaded goes to `cpu` or `nvme`. `sequence_parallel` GPUs share each sequence.
+/// Stage, offload (`cpu` or `nvme`) and batch. `sequence_parallel` GPUs share each sequence.
 #[derive(Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 struct Strategy {
@@ -99,7 +101,7 @@ struct Strategy {
     hpz: u64,
 }
 
-/// What a strategy needs on a GPU and on a host.
+/// Memory that a strategy needs on a GPU and on a host.
 #[derive(Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 struct PlannedMemory {
@@ -107,7 +109,7 @@ struct PlannedMemory {
     host: Estimate,
 }
 
-/// A strategy whose upper bound does not fit even at its smallest, and by how many bytes.
+/// A strategy whose upper bound does not fit even with the smallest settings, and the bytes that are missing.
 #[derive(Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 struct RejectedStrategy {
@@ -120,7 +122,7 @@ struct RejectedStrategy {
     other_models: u64,
 }
 
-/// What it takes to finish: GPU hours, and money if a price was given.
+/// Cost of the whole training: GPU hours, and money if a price was given.
 #[derive(Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 struct CostEstimate {
@@ -129,7 +131,7 @@ struct CostEstimate {
     cost: Option<f64>,
 }
 
-/// The best strategy on some of the GPUs, and what it costs; no strategy if nothing fits.
+/// The best strategy on some of the GPUs, and its cost; no strategy if none fits.
 #[derive(Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 struct OnGpus {

@@ -8,7 +8,7 @@ use zeropilot_text::Language;
 
 use super::note_words;
 
-/// What an answer rests on.
+/// Values and assumptions behind an answer.
 #[derive(Debug, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(rename = "Provenance"))]
 pub(crate) struct Shape<'a> {
@@ -19,7 +19,7 @@ pub(crate) struct Shape<'a> {
     notes: Vec<String>,
 }
 
-/// A value that an answer rests on.
+/// A value that an answer uses.
 #[derive(Debug, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 struct StatedValue<'a> {
@@ -28,7 +28,7 @@ struct StatedValue<'a> {
     origin: OriginShape<'a>,
 }
 
-/// Something the job says that no prediction follows; the run needs `less`, `more` or `less_or_more`.
+/// A setting of the job that zeropilot does not model; the run needs `less`, `more` or `less_or_more`.
 #[derive(Debug, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(rename = "NotModelled"))]
 struct LeftOut<'a> {

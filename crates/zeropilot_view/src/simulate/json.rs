@@ -17,7 +17,7 @@ use crate::provenance;
 /// The version of this shape.
 const SHAPE: u32 = 1;
 
-/// How long a step takes, what it waits for and what it sends.
+/// Time of a step, its waits and its communication volume.
 #[derive(Debug, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub(crate) struct Simulation<'a> {
@@ -49,7 +49,7 @@ pub(crate) struct Simulation<'a> {
     provenance: provenance::Shape<'a>,
 }
 
-/// What links the nodes; `stated` if it was given, not assumed.
+/// The network between the nodes; `stated` if it was given, not assumed.
 #[derive(Debug, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 struct NodeNetwork {
@@ -58,7 +58,7 @@ struct NodeNetwork {
     stated: bool,
 }
 
-/// Seconds of a step with their bounds, and the expected ones by phase.
+/// Seconds of a step with their bounds, and the expected seconds of each phase.
 #[derive(Debug, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 struct StepSeconds {
@@ -71,7 +71,7 @@ struct StepSeconds {
     own_runs: Option<OwnBounds>,
 }
 
-/// What goes over the links in a step.
+/// Communication volume of a step.
 #[derive(Debug, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Communication {
@@ -91,7 +91,7 @@ struct CallTotal {
     bytes: u64,
 }
 
-/// What it takes to finish, with bounds: GPU hours, and money if a price was given.
+/// Cost of the whole training, with bounds: GPU hours, and money if a price was given.
 #[derive(Debug, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 struct CostRange {
