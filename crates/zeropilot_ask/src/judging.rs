@@ -85,10 +85,10 @@ pub struct ScriptArguments {
     /// Scheduler of the HF Trainer, such as cosine
     #[cfg_attr(feature = "clap", arg(long, value_name = "NAME"))]
     pub lr_scheduler_type: Option<String>,
-    /// The Trainer saves the model without the optimizer states
+    /// Let the Trainer save the model without the optimizer states
     #[cfg_attr(feature = "clap", arg(long, value_name = "BOOL", num_args = 0..=1, require_equals = true, default_missing_value = "true"))]
     pub save_only_model: Option<bool>,
-    /// The Trainer loads the best model at the end
+    /// Let the Trainer load the best model at the end
     #[cfg_attr(feature = "clap", arg(long, value_name = "BOOL", num_args = 0..=1, require_equals = true, default_missing_value = "true"))]
     pub load_best_model_at_end: Option<bool>,
     /// Hidden size of the model, from its config.json

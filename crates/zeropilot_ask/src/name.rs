@@ -104,11 +104,11 @@ pub enum Load {
 #[cfg_attr(feature = "clap", derive(clap::ValueEnum))]
 #[serde(rename_all = "lowercase")]
 pub enum Precision {
-    /// 32 bit
+    /// 32-bit precision
     No,
-    /// 16 bit with loss scale
+    /// 16-bit precision with loss scaling
     Fp16,
-    /// 16 bit
+    /// 16-bit precision
     Bf16,
     /// 8-bit matrix products, otherwise bf16
     Fp8,

@@ -21,11 +21,11 @@ use crate::note::Note;
 #[cfg_attr(feature = "clap", derive(clap::Args))]
 #[serde(deny_unknown_fields)]
 pub struct SimulateRequest {
-    /// Repeat for other numbers of GPUs, such as `8..1024`; every GPU keeps its batch
+    /// Repeat for other numbers of GPUs, such as `8..1024`; the batch size per GPU stays the same
     #[serde(default)]
     #[cfg_attr(feature = "clap", arg(long, value_name = "LEAST..MOST", value_parser = scale_range))]
     pub scale: Option<(u64, u64)>,
-    /// With --scale: keep the global batch instead
+    /// With --scale: keep the global batch size instead
     #[serde(default)]
     #[cfg_attr(feature = "clap", arg(long, requires = "scale"))]
     pub strong: bool,

@@ -42,13 +42,13 @@ pub struct TaskRequest {
     /// Reward model of PPO, GRPO or RLOO on the same GPUs, in the form of `--model`; if omitted, a model of the same size for PPO, otherwise none
     #[cfg_attr(feature = "clap", arg(long, value_name = "MODEL"))]
     pub reward_model: Option<String>,
-    /// Value model of PPO, in the form of `--model`; if omitted, one of the same size as the reward model
+    /// Value model of PPO, in the form of `--model`; if omitted, a model of the same size as the reward model
     #[cfg_attr(feature = "clap", arg(long, value_name = "MODEL", visible_alias = "value-model"))]
     pub critic: Option<String>,
     /// Reference model of DPO, KTO, GRPO, RLOO and PPO; if omitted, `copy`, `adapters-off` with LoRA, `none` for GRPO
     #[cfg_attr(feature = "clap", arg(long, value_name = "WHAT"))]
     pub reference: Option<ReferenceName>,
-    /// Tokens of a completion, out of `--seq-len`; if omitted, half of it if completions are generated, otherwise all tokens
+    /// Tokens of a completion, out of `--seq-len`; if omitted, half of `--seq-len` for generated completions, otherwise all tokens
     #[serde(deserialize_with = "tokens::deserialize")]
     #[cfg_attr(feature = "clap", arg(long, value_name = "N", value_parser = tokens::parse,
         visible_alias = "max-completion-length"))]
@@ -65,7 +65,7 @@ pub struct TaskRequest {
     /// Fraction of each GPU that vLLM uses with `--rollout vllm`; if omitted, 0.3 as in TRL, 0.9 for ms-swift
     #[cfg_attr(feature = "clap", arg(long, value_name = "SHARE"))]
     pub vllm_gpu_memory_utilization: Option<f64>,
-    /// vLLM releases its memory during training (sleep mode)
+    /// Let vLLM release its GPU memory during training (sleep mode)
     #[cfg_attr(feature = "clap", arg(long, value_name = "BOOL", num_args = 0..=1,
         require_equals = true, default_missing_value = "true"))]
     pub vllm_sleep: Option<bool>,

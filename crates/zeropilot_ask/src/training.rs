@@ -54,33 +54,33 @@ pub struct Training {
     #[cfg_attr(feature = "clap", arg(long, value_name = "N",
         value_parser = clap::value_parser!(u64).range(1..=MOST_IMAGES)))]
     pub images_per_sample: Option<u64>,
-    /// Pixels to which the image processor reduces larger images (its `max_pixels`); otherwise no limit
+    /// Pixels to which the image processor reduces larger images (its `max_pixels`); if omitted, no limit
     #[cfg_attr(feature = "clap", arg(long, value_name = "N",
         value_parser = clap::value_parser!(u64).range(1..=MOST_PIXELS)))]
     pub max_pixels: Option<u64>,
-    /// Parts to freeze, separated by commas; with adapters, parts that get none
+    /// Parts to freeze, separated by commas; with LoRA, parts without adapters
     #[serde(deserialize_with = "name::parts")]
     #[cfg_attr(feature = "clap", arg(long, value_name = "PARTS", value_delimiter = ','))]
     pub freeze: Vec<PartName>,
-    /// Micro-batch size: sequences per GPU and forward pass; otherwise the value in the config, or 1
+    /// Micro-batch size: sequences per GPU and forward pass; if omitted, the value in the config, or 1
     #[cfg_attr(feature = "clap", arg(long, value_name = "N", value_parser = sequences(),
         visible_alias = "per-device-train-batch-size", alias = "micro-batch-size"))]
     pub micro_batch: Option<u64>,
-    /// Gradient accumulation steps: micro-batches per optimizer step; otherwise the value in the config, or 1
+    /// Gradient accumulation steps: micro-batches per optimizer step; if omitted, the value in the config, or 1
     #[cfg_attr(feature = "clap", arg(long, value_name = "N", value_parser = sequences(),
         visible_alias = "gradient-accumulation-steps"))]
     pub grad_accum: Option<u64>,
     /// Parameters to train [default: full]
     #[cfg_attr(feature = "clap", arg(long, value_name = "METHOD"))]
     pub method: Option<MethodName>,
-    /// Format of a QLoRA base; if omitted, that in the model's config.json, or nf4
+    /// Format of a QLoRA base model; if omitted, the format in the model's config.json, or nf4
     #[cfg_attr(feature = "clap", arg(long, value_name = "FORMAT"))]
     pub quantization: Option<Quantization>,
     /// Rank of the LoRA adapters [default: 16]
     #[cfg_attr(feature = "clap", arg(long, value_name = "R",
         value_parser = clap::value_parser!(u64).range(1..=MOST_RANK)))]
     pub lora_rank: Option<u64>,
-    /// Modules with an adapter, separated by commas; otherwise every linear layer
+    /// Modules with an adapter, separated by commas; if omitted, every linear layer
     #[serde(deserialize_with = "size::list")]
     #[cfg_attr(feature = "clap", arg(long, value_name = "NAMES", value_delimiter = ','))]
     pub lora_targets: Vec<String>,
@@ -96,7 +96,7 @@ pub struct Training {
     #[cfg_attr(feature = "clap", arg(long, value_name = "WHETHER", num_args = 0..=1,
         require_equals = true, default_missing_value = "yes"))]
     pub fused_loss: Option<FusedLoss>,
-    /// Shards of DeepSpeed's tiled losses; if omitted, enough that the fp32 logits of one shard take at most 1 GiB
+    /// Shards of DeepSpeed's tiled losses; if omitted, enough that the fp32 logits of one shard need at most 1 GiB
     #[cfg_attr(feature = "clap", arg(long, value_name = "N",
         value_parser = clap::value_parser!(u64).range(1..=MOST_SHARDS)))]
     pub loss_shards: Option<u64>,
@@ -112,7 +112,7 @@ pub struct Training {
     #[cfg_attr(feature = "clap", arg(long, value_name = "BOOL", num_args = 0..=1,
         require_equals = true, default_missing_value = "true"))]
     pub tiled_mlp: Option<bool>,
-    /// Offload gradient checkpoints to host memory; turns gradient checkpointing on [default: false]
+    /// Offload gradient checkpoints to host memory; turns on gradient checkpointing [default: false]
     #[cfg_attr(feature = "clap", arg(long, value_name = "BOOL", num_args = 0..=1,
         require_equals = true, default_missing_value = "true"))]
     pub activation_offload: Option<bool>,

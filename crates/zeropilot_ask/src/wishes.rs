@@ -36,9 +36,9 @@ pub enum Place {
 #[cfg_attr(feature = "clap", derive(clap::ValueEnum))]
 #[serde(rename_all = "lowercase")]
 pub enum Warmup {
-    /// By the same amount each step
+    /// Rise by the same amount in each step
     Linear,
-    /// Fast, then slowly
+    /// Rise fast at first, then slowly
     Log,
 }
 
@@ -81,10 +81,10 @@ pub struct Wishes {
     /// World size: number of ranks (GPUs)
     #[cfg_attr(feature = "clap", arg(long, value_name = "N", help_heading = heading::BATCH))]
     pub world_size: Option<NonZeroU64>,
-    /// Global batch size: samples per optimizer step on all ranks, which sets the accumulation
+    /// Global batch size: samples per optimizer step on all ranks; determines the gradient accumulation steps
     #[cfg_attr(feature = "clap", arg(long, value_name = "N", help_heading = heading::BATCH))]
     pub global_batch: Option<NonZeroU64>,
-    /// States kept in host memory; `--offload` alone means all the stage supports
+    /// States kept in host memory; `--offload` alone means all that the stage supports
     #[serde(deserialize_with = "offload")]
     #[cfg_attr(feature = "clap", arg(long, value_name = "WHAT", num_args = 0..=1, default_missing_value = "all", help_heading = heading::OFFLOAD))]
     pub offload: Option<Offload>,
@@ -140,7 +140,7 @@ pub struct Wishes {
     /// fp16: lower limit of the scale
     #[cfg_attr(feature = "clap", arg(long, value_name = "N", help_heading = heading::PRECISION))]
     pub min_loss_scale: Option<u64>,
-    /// Optimizer that DeepSpeed builds; `none` leaves it to your script
+    /// Optimizer that DeepSpeed builds; `none` if your script builds it
     #[cfg_attr(feature = "clap", arg(long, value_name = "NAME", value_parser = parsers::optimizer(), help_heading = heading::LEARNING))]
     pub optimizer: Option<String>,
     /// Learning rate
@@ -155,7 +155,7 @@ pub struct Wishes {
     /// Weight decay
     #[cfg_attr(feature = "clap", arg(long, value_name = "X", help_heading = heading::LEARNING))]
     pub weight_decay: Option<f64>,
-    /// Schedule that DeepSpeed builds; `none` leaves it to your script
+    /// Learning rate scheduler that DeepSpeed builds; `none` if your script builds it
     #[cfg_attr(feature = "clap", arg(long, value_name = "NAME", value_parser = parsers::scheduler(), help_heading = heading::LEARNING))]
     pub scheduler: Option<String>,
     /// Steps until the learning rate peaks

@@ -7,12 +7,12 @@ use serde::{Deserialize, Serialize};
 #[cfg_attr(feature = "clap", derive(clap::ValueEnum))]
 #[serde(rename_all = "lowercase")]
 pub enum NumberFormat {
-    /// 16 bit
+    /// 16-bit precision
     #[default]
     Bf16,
-    /// 16 bit with loss scale
+    /// 16-bit precision with loss scaling
     Fp16,
-    /// 32 bit
+    /// 32-bit precision
     Fp32,
 }
 
@@ -32,12 +32,12 @@ impl NumberFormat {
 #[cfg_attr(feature = "clap", derive(clap::ValueEnum))]
 #[serde(rename_all = "lowercase")]
 pub enum MethodName {
-    /// Everything
+    /// All parameters
     #[default]
     Full,
     /// Adapters
     Lora,
-    /// Adapters on a quantized base
+    /// Adapters on a quantized base model
     Qlora,
 }
 
@@ -46,12 +46,12 @@ pub enum MethodName {
 #[cfg_attr(feature = "clap", derive(clap::ValueEnum))]
 #[serde(rename_all = "kebab-case")]
 pub enum Quantization {
-    /// Four bits, double quantization
+    /// 4-bit NF4, double quantization
     #[default]
     Nf4,
-    /// Four bits, scales in fp32
+    /// 4-bit NF4, scales in fp32
     Nf4Plain,
-    /// Eight bits
+    /// 8-bit integers
     Int8,
 }
 
@@ -94,7 +94,7 @@ pub enum Optimizer {
 #[cfg_attr(feature = "clap", derive(clap::ValueEnum))]
 #[serde(rename_all = "lowercase")]
 pub enum TaskName {
-    /// Supervised fine-tuning or pre-training: the next token
+    /// Supervised fine-tuning or pre-training: prediction of the next token
     #[default]
     Sft,
     /// Preference between two answers, compared with a reference (TRL's DPOTrainer)

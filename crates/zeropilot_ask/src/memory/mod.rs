@@ -73,10 +73,10 @@ pub struct MemoryRequest {
     /// Predict plain PyTorch without DeepSpeed: one GPU, or DDP on several; 16-bit weights under autocast, as in HF Trainer
     #[cfg_attr(feature = "clap", arg(long, conflicts_with_all = ["stage", "offload"]))]
     pub without_deepspeed: bool,
-    /// Precision of the model; if omitted, that of the config, or bf16 (fp16 on GPUs without it)
+    /// Precision of the model; if omitted, the precision of the config, or bf16 (fp16 on GPUs without bf16)
     #[cfg_attr(feature = "clap", arg(long, value_name = "FORMAT"))]
     pub precision: Option<NumberFormat>,
-    /// Rank to report; if omitted, the one that uses the most memory
+    /// Rank to report; if omitted, the rank that uses the most memory
     #[cfg_attr(feature = "clap", arg(long, value_name = "RANK"))]
     pub rank: Option<u64>,
     /// How it is trained.
