@@ -54,7 +54,7 @@ fn all_are_listed_and_one_is_shown_in_full() {
         "deepspeed ≥ 0.17.6, < 0.18.3",
         "ZeRO stage 2",
         "issues/7665",
-        "DeepSpeed 0.17.6 and not on 0.18.9",
+        "DeepSpeed 0.17.6 but not on 0.18.9",
     ] {
         assert!(one.stdout.contains(piece), "{piece}: {}", one.stdout);
     }

@@ -149,13 +149,15 @@ fn deprecated_and_removed_keys_say_what_became_of_them() {
     assert!(deprecated.stdout.contains("deprecated: write `offload_optimizer`"));
     let removed = run(&["explain", "mics_shard_size"]);
     assert_eq!(removed.code, 0);
-    assert!(removed.stdout.contains("0.19.8 rejects it: MiCS ZeRO-3 sharding has been removed"));
+    assert!(
+        removed.stdout.contains("0.19.8 rejects the key: MiCS ZeRO-3 sharding has been removed")
+    );
 }
 
 #[test]
 fn a_named_version_is_answered_for() {
     let run = run(&["explain", "zenflow", "--deepspeed-version", "0.14.5"]);
-    assert_eq!(run.stdout.lines().last(), Some("  DeepSpeed 0.14.5 does not read it"));
+    assert_eq!(run.stdout.lines().last(), Some("  DeepSpeed 0.14.5 does not read the key"));
 }
 
 #[test]

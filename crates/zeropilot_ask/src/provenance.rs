@@ -548,7 +548,7 @@ fn likened(model: &Model) -> Option<NotModelled> {
         ),
         (true, _) => (
             "vision or audio parts: zeropilot does not support the model type and counts only the language model, \
-             based on a similar one",
+             based on a similar model",
             "模型的视觉/音频部分：不支持这类模型，只按相近的结构计入了语言模型",
             Direction::Higher,
         ),

@@ -58,14 +58,14 @@ pub fn human(advisory: &'static Advisory, layout: &Layout) -> String {
         (label("evidence", "依据"), links(advisory).join(label(", ", "，"))),
     ];
     if let Some(rule) = &advisory.rule {
-        let words = tr!(language, "rule {rule} reports it", "由规则 {rule} 报告");
+        let words = tr!(language, "rule {rule} reports this defect", "规则 {rule} 会报告这个缺陷");
         rows.push((label("check", "检查"), words));
     }
     if let Some(pair) = &advisory.reproduced {
         let (affected, fixed) = (&pair.affected, &pair.fixed);
         let words = tr!(
             language,
-            "a test shows it on DeepSpeed {affected} and not on {fixed}",
+            "a test shows the defect on DeepSpeed {affected} but not on {fixed}",
             "测试在 DeepSpeed {affected} 上复现，在 {fixed} 上不再出现"
         );
         rows.push((label("test", "测试"), words));

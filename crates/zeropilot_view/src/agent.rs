@@ -50,7 +50,7 @@ pub fn unknown_parameter(tool: &str, name: &str, known: &[String], language: Lan
     let (name, known) = (escaped(name), known.join(", "));
     tr!(
         language,
-        "error: {tool} has no parameter `{name}`\n  help: its parameters: {known}",
+        "error: {tool} has no parameter `{name}`\n  help: use one of its parameters: {known}",
         "错误：{tool} 没有参数 `{name}`\n  建议：可用的参数：{known}"
     )
 }

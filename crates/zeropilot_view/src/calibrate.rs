@@ -26,13 +26,13 @@ pub fn human(profile: &MachineProfile, path: &Path, language: Language) -> Strin
     let next = match profile.device.kind {
         DeviceKind::Cpu => tr!(
             language,
-            "Written to {path}. `zeropilot simulate --machine {path}` predicts steps with it.\n",
+            "Written to {path}. `zeropilot simulate --machine {path}` predicts step times from these measurements.\n",
             "已写入 {path}。用 `zeropilot simulate --machine {path}` 按实测值预测每步耗时。\n"
         ),
         DeviceKind::Cuda => tr!(
             language,
-            "Written to {path}. `memory`, `plan` and `simulate` use it for these GPUs.\n",
-            "已写入 {path}。`memory`、`plan` 和 `simulate` 预测这些 GPU 时会使用它。\n"
+            "Written to {path}. `memory`, `plan` and `simulate` use this file for these GPUs.\n",
+            "已写入 {path}。`memory`、`plan` 和 `simulate` 预测这些 GPU 时会使用这个文件。\n"
         ),
     };
     text + "\n" + &next
@@ -104,22 +104,22 @@ pub fn problem(problem: &CalibrateProblem, language: Language) -> String {
     match problem {
         CalibrateProblem::Probe(error) => tr!(
             language,
-            ("error: the probe could not run: {error}\n  help: `zeropilot doctor` shows what this machine \
-              lacks; set the environment you train in with `--python`"),
-            ("错误：实测程序无法运行：{error}\n  建议：`zeropilot doctor` 会说明本机缺什么；用 `--python` 指定训练所用的环境")
+            ("error: the probe could not run: {error}\n  help: run `zeropilot doctor` to see what this machine \
+              lacks, and set your training environment with `--python`"),
+            ("错误：实测程序无法运行：{error}\n  建议：运行 `zeropilot doctor` 查看本机缺什么，并用 `--python` 指定训练所用的环境")
         ),
         CalibrateProblem::Answer(error) => tr!(
             language,
-            ("error: the probe exited without a readable result ({error})\n  help: run it by hand: `zeropilot \
+            ("error: the probe exited without a readable result ({error})\n  help: run the probe by hand: `zeropilot \
               calibrate --show-program > probe.py`"),
-            ("错误：实测程序没有给出可读的结果（{error}）\n  建议：手动运行它：`zeropilot calibrate --show-program > probe.py`")
+            ("错误：实测程序没有给出可读的结果（{error}）\n  建议：手动运行实测程序：`zeropilot calibrate --show-program > probe.py`")
         ),
         CalibrateProblem::TooFew { ran, asked, problem } => tr!(
             language,
             ("error: only {ran} of {asked} probes ran, too few to measure a speed; the first problem: {problem}\n  \
-              help: `zeropilot doctor` shows what this machine lacks"),
-            ("错误：{asked} 项实测只有 {ran} 项成功，不足以得出速度；第一个问题：{problem}\n  \
-              建议：`zeropilot doctor` 会说明本机缺什么")
+              help: run `zeropilot doctor` to see what this machine lacks"),
+            ("错误：{asked} 项实测只有 {ran} 项成功，不足以得出速度；第一个问题：{problem}\n  建议：运行 `zeropilot \
+              doctor` 查看本机缺什么")
         ),
     }
 }
@@ -128,7 +128,7 @@ pub fn problem(problem: &CalibrateProblem, language: Language) -> String {
 pub fn no_python(language: Language) -> String {
     tr!(
         language,
-        "error: zeropilot finds no Python for the measurement\n  help: name the environment you train in: --python ~/envs/train",
+        "error: zeropilot finds no Python for the measurement\n  help: name your training environment: --python ~/envs/train",
         "错误：找不到用来实测的 Python\n  建议：指定训练所用的环境：--python ~/envs/train"
     )
 }
@@ -138,7 +138,7 @@ pub fn bad_profile(path: &Path, error: &ProfileError, language: Language) -> Str
     let path = path.display();
     tr!(
         language,
-        "error: {path} is not a machine profile: {error}\n  help: `zeropilot calibrate` writes one",
+        "error: {path} is not a machine profile: {error}\n  help: create a machine profile with `zeropilot calibrate`",
         "错误：{path} 不是机器实测文件：{error}\n  建议：用 `zeropilot calibrate` 生成"
     )
 }

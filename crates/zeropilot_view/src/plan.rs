@@ -251,7 +251,7 @@ fn choice_words(report: &PlanReport<'_>, choice: &Fitting, language: Language) -
     tr!(
         language,
         (
-            "{model} on {gpus}: {way}\n  GPU {need} of {}: {word}, {spare} to spare; host {} per node\n{task}{time}{bill}  global batch {batch} = {spread}\n  chosen because it fits even at its upper bound and {}\n",
+            "{model} on {gpus}: {way}\n  GPU {need} of {}: {word}, {spare} to spare; host {} per node\n{task}{time}{bill}  global batch size {batch} = {spread}\n  chosen because it fits even at its upper bound and {}\n",
             report.capacity.expected(),
             choice.answer.node().expected(),
             why(report, language)
@@ -458,8 +458,8 @@ pub fn problem(error: &PlanError, language: Language) -> String {
         ),
         PlanError::NoSuchWay(held) => tr!(
             language,
-            "error: DeepSpeed does not support this combination of {}\n  help: stage 0 offloads nothing, stages 1 and 2 only the optimizer; --sequence-parallel needs stage 3, --activation-offload needs gradient checkpointing",
-            "错误：DeepSpeed 不支持这样的组合：{}\n  建议：stage 0 不能卸载，stage 1、2 只能卸载优化器；--sequence-parallel 需要 stage 3，--activation-offload 需要梯度检查点",
+            "error: DeepSpeed does not support this combination of {}\n  help: change one of the settings: stage 0 offloads nothing, stages 1 and 2 only the optimizer; --sequence-parallel needs stage 3, --activation-offload needs gradient checkpointing",
+            "错误：DeepSpeed 不支持这样的组合：{}\n  建议：修改其中一项设置：stage 0 不能卸载，stage 1、2 只能卸载优化器；--sequence-parallel 需要 stage 3，--activation-offload 需要梯度检查点",
             shortage::held_options(*held).join(", ")
         ),
         PlanError::NoMemory => tr!(

@@ -57,7 +57,7 @@ fn task(problem: &TaskProblem, language: Language) -> String {
             let task = task.name();
             tr!(
                 language,
-                "error: `--task {task}` needs a teacher model\n  help: name the teacher, such as `--teacher qwen3-32b`",
+                "error: `--task {task}` needs a teacher model\n  help: name the teacher with `--teacher`, such as `--teacher qwen3-32b`",
                 "错误：`--task {task}` 需要教师模型\n  建议：用 `--teacher` 指定，如 `--teacher qwen3-32b`"
             )
         }

@@ -157,7 +157,7 @@ fn not_again(reason: NoResume, checkpoints: &str, language: Language) -> String 
     let (reason, checkpoints) = (no_resume(reason, language), escaped(checkpoints));
     tr!(
         language,
-        "not restarting: {reason}. The command does not contain {checkpoints}, so a new attempt would overwrite the checkpoints in this directory\n  help: pass the directory as an option of the training program, or start again with another one",
+        "not restarting: {reason}. The command does not contain {checkpoints}, so a new attempt would overwrite the checkpoints in this directory\n  help: pass the directory as an option of the training program, or start again with another directory",
         "不再重新启动：{reason}；命令里没有写出 {checkpoints}，再次运行会覆盖其中的 checkpoint\n  建议：用训练程序的选项指定该目录，或换一个目录重新启动"
     )
 }
@@ -544,7 +544,7 @@ pub fn no_such_run(name: &str, language: Language) -> String {
     let name = escaped(name);
     tr!(
         language,
-        "error: there is no run `{name}`\n  help: `zeropilot runs` lists all runs",
+        "error: there is no run `{name}`\n  help: list all runs with `zeropilot runs`",
         "错误：没有名为 `{name}` 的运行\n  建议：用 `zeropilot runs` 列出所有运行"
     )
 }

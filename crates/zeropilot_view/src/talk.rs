@@ -92,7 +92,7 @@ pub fn version_note(
 /// That the number of ranks was not given.
 pub fn world_size_note(language: Language) -> &'static str {
     Text::new(
-        "note: the number of ranks is unknown; set --world-size to check the batch sizes with it",
+        "note: the number of ranks is unknown; set --world-size to check the batch sizes with this number",
         "提示：没有指定 rank 数；用 --world-size 指定后才能按实际 rank 数检查 batch 大小",
     )
     .get(language)
@@ -356,7 +356,7 @@ pub fn no_baseline(path: &Path, error: &std::io::Error, language: Language) -> S
     let name = escaped(&name);
     tr!(
         language,
-        "error: cannot read the baseline `{name}`: {error}\n  help: write it with `zeropilot check … --write-baseline {name}`",
+        "error: cannot read the baseline `{name}`: {error}\n  help: write the baseline with `zeropilot check … --write-baseline {name}`",
         "错误：无法读取基线文件 `{name}`：{error}\n  建议：用 `zeropilot check … --write-baseline {name}` 生成它"
     )
 }
@@ -367,7 +367,7 @@ pub fn broken_baseline(path: &Path, reason: &str, language: Language) -> String 
     let (name, reason) = (escaped(&name), escaped(reason));
     tr!(
         language,
-        "error: `{name}` is not a baseline: {reason}\n  help: write it again with `zeropilot check … --write-baseline {name}`",
+        "error: `{name}` is not a baseline: {reason}\n  help: write the baseline again with `zeropilot check … --write-baseline {name}`",
         "错误：`{name}` 不是基线文件：{reason}\n  建议：用 `zeropilot check … --write-baseline {name}` 重新生成"
     )
 }
@@ -392,7 +392,7 @@ pub fn baseline_written(path: &Path, findings: usize, files: usize, language: La
     let files_word = plural(files, "file", "files");
     tr!(
         language,
-        "wrote {findings} {findings_word} in {files} {files_word} to {name}; `--baseline {name}` omits them from later checks",
+        "wrote {findings} {findings_word} in {files} {files_word} to {name}; `--baseline {name}` omits these findings from later checks",
         "已把 {files} 个文件里的 {findings} 个问题写入 {name}；之后用 `--baseline {name}` 检查时不再报告它们"
     )
 }
@@ -404,7 +404,7 @@ pub fn baseline_outdated(path: &Path, count: usize, language: Language) -> Strin
     let are = if count == 1 { "finding is" } else { "findings are" };
     tr!(
         language,
-        "{count} {are} in {name} and no longer in the files; write it again with --write-baseline",
+        "{count} {are} in {name} and no longer in the files; write the baseline again with --write-baseline",
         "{name} 里有 {count} 个问题已不在文件中；用 --write-baseline 重新生成它"
     )
 }

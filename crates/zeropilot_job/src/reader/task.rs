@@ -159,7 +159,7 @@ impl Reader<'_> {
         self.mini_batches(name, job);
         if framework == Some(Framework::Swift) && name == TaskName::Gkd {
             let words = (
-                "ms-swift's own chunked GKD loss; zeropilot counts TRL's",
+                "ms-swift's own chunked GKD loss; zeropilot counts the loss of TRL",
                 "ms-swift 自己的 GKD loss（分块计算）；按 TRL 的 loss 计入",
             );
             let said = Sourced { value: name.name().to_owned(), origin };
@@ -205,7 +205,7 @@ impl Reader<'_> {
         let said = self.argument("num_mini_batches").filter(|said| said.value != "1");
         if let Some(said) = said.filter(|_| task == TaskName::Ppo) {
             let words = (
-                "several optimizer steps per rollout; zeropilot counts the completions of one",
+                "several optimizer steps per rollout; zeropilot counts the completions of one step",
                 "一次 rollout 分成多次参数更新：只按其中一次的补全计入",
             );
             self.leave_out(job, words, &said, "num_mini_batches", Direction::Higher);
@@ -319,8 +319,8 @@ impl Reader<'_> {
         let Some(said) = self.reference_model() else { return };
         if job.model.as_ref().is_some_and(|model| model.value != said.value) {
             let words = (
-                "a reference that is another model, counted as a copy of the trained one",
-                "参考模型不是同一个模型，按所训模型的副本计入",
+                "a reference model other than the trained model, counted as a copy of the trained model",
+                "参考模型与所训模型不同，按所训模型的副本计入",
             );
             self.leave_out(job, words, &said, "ref_model", Direction::Either);
         }

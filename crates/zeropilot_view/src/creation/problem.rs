@@ -40,14 +40,14 @@ impl CreationProblem {
                     "zeropilot 默认不覆盖已有的文件。",
                 ),
                 Text::new(
-                    "add --force to replace it, or name another file with -o",
-                    "加上 --force 覆盖它，或用 -o 换一个文件名",
+                    "add --force to replace the file, or name another file with -o",
+                    "加上 --force 覆盖这个文件，或用 -o 换一个文件名",
                 ),
             ),
             Self::IsDirectory => Objection::new(
                 Text::new("`{name}` is a directory", "`{name}` 是一个目录"),
                 Text::new("A config is one file.", "配置要写进一个文件，不能写成目录。"),
-                Text::new("name a file in it: -o {name}/ds_config.json", "写明目录里的文件名：-o {name}/ds_config.json"),
+                Text::new("name a file in the directory: -o {name}/ds_config.json", "写明目录里的文件名：-o {name}/ds_config.json"),
             ),
             Self::IsNoFile => Objection::new(
                 Text::new("`{name}` is a device or a pipe", "`{name}` 是设备或管道，不是普通文件"),
@@ -63,7 +63,7 @@ impl CreationProblem {
                     "If zeropilot created directories, a mistyped path would become a new directory.",
                     "如果自动创建，路径打错时就会多出一个目录。",
                 ),
-                Text::new("create it with `mkdir -p`, or correct the path", "先用 `mkdir -p` 创建，或改正路径"),
+                Text::new("create the directory with `mkdir -p`, or correct the path", "先用 `mkdir -p` 创建目录，或改正路径"),
             ),
             Self::System(error) => Objection::new(
                 Text::new("`{name}` cannot be written: {reason}", "无法写入 `{name}`：{reason}"),
@@ -93,7 +93,7 @@ impl CreationProblem {
                     "通信桶大小由宽度决定，zeropilot 不作猜测。",
                 ),
                 Text::new(
-                    "name a directory with its config.json, or omit --model",
+                    "name a directory that contains config.json, or omit --model",
                     "改用含有 config.json 的目录，或去掉 --model",
                 ),
             ),

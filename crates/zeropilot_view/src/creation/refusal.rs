@@ -26,7 +26,7 @@ pub(super) fn objection(refusal: &Refusal) -> Objection {
                 "权重只有一种数值格式；同时启用 fp16 和 bf16 的配置会被 DeepSpeed 拒绝。",
             ),
             Text::new(
-                "keep --bf16 on GPUs that support it (Ampere and later), --fp16 on older ones",
+                "keep --bf16 on GPUs that support it (Ampere and later), --fp16 on older GPUs",
                 "支持 bf16 的 GPU（Ampere 及以后）用 --bf16，更早的用 --fp16",
             ),
         )

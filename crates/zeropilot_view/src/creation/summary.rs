@@ -73,11 +73,11 @@ fn reader(target: Target, language: Language) -> String {
             "直接使用 DeepSpeed：全部写数值，没有 \"auto\"",
         ),
         Target::HfTrainer => Text::new(
-            "HF Trainer: \"auto\" where it fills in its own arguments",
+            "HF Trainer: \"auto\" for keys that it fills in",
             "HF Trainer：由它填的键写 \"auto\"",
         ),
         Target::Accelerate => Text::new(
-            "accelerate: \"auto\" only where accelerate fills it in",
+            "accelerate: \"auto\" only for keys that it fills in",
             "accelerate：只有它会填的键写 \"auto\"",
         ),
         Target::Swift => {

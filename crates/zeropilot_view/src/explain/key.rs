@@ -123,7 +123,7 @@ fn several(count: usize, language: Language) -> String {
     tr!(
         language,
         "{count} keys end in this name; give the full path of one:",
-        "有 {count} 个键以此结尾，请写明是哪一个："
+        "有 {count} 个键以此结尾，请写出完整路径："
     )
 }
 
@@ -133,19 +133,21 @@ pub fn in_version(path: &str, version: EngineVersion, language: Language) -> Str
         Presence::Read(facts) => match &facts.default {
             Some(default) => tr!(
                 language,
-                "DeepSpeed {version} reads it; default {}",
+                "DeepSpeed {version} reads the key; default {}",
                 "DeepSpeed {version} 会读取；默认值 {}",
                 words::value(default)
             ),
-            None => tr!(language, "DeepSpeed {version} reads it", "DeepSpeed {version} 会读取"),
+            None => {
+                tr!(language, "DeepSpeed {version} reads the key", "DeepSpeed {version} 会读取")
+            }
         },
         Presence::Refused(message) => tr!(
             language,
-            "DeepSpeed {version} rejects it: {message}",
+            "DeepSpeed {version} rejects the key: {message}",
             "DeepSpeed {version} 会拒绝：{message}"
         ),
         Presence::Absent => {
-            tr!(language, "DeepSpeed {version} does not read it", "DeepSpeed {version} 不读取")
+            tr!(language, "DeepSpeed {version} does not read the key", "DeepSpeed {version} 不读取")
         }
     }
 }

@@ -187,13 +187,17 @@ pub(super) fn versions(history: &History, language: Language) -> Vec<String> {
         };
         said.push(match other {
             Some(other) => {
-                tr!(language, "{span}; {other} does not read it", "{span}；{other} 不读取")
+                tr!(language, "{span}; {other} does not read the key", "{span}；{other} 不读取")
             }
             None => span,
         });
     }
     if let Some((version, Presence::Refused(message))) = history.last() {
-        said.push(tr!(language, "{version} rejects it: {message}", "{version} 会拒绝：{message}"));
+        said.push(tr!(
+            language,
+            "{version} rejects the key: {message}",
+            "{version} 会拒绝：{message}"
+        ));
     }
     if let Some((_, Presence::Read(facts))) = history.last() {
         said.extend(deprecated(facts, language));

@@ -90,13 +90,13 @@ pub fn config_by_hand(config: Option<&JobConfig>, language: Language) -> String 
             let name = escaped(&config.name);
             tr!(
                 language,
-                "{place}: the DeepSpeed config ({name}) is not a file that can be edited; write the recommended one with -o ds_config.json and name it here\n",
+                "{place}: the DeepSpeed config ({name}) is not a file that can be edited; write the recommended config with -o ds_config.json and name the new file here\n",
                 "{place}：DeepSpeed 配置（{name}）不是可以编辑的文件；用 -o ds_config.json 写出推荐配置，再在这里引用\n"
             )
         }
         None => tr!(
             language,
-            "the job names no DeepSpeed config; write the recommended one with -o ds_config.json and pass it to the training program\n",
+            "the job names no DeepSpeed config; write the recommended config with -o ds_config.json and pass it to the training program\n",
             "任务没有指定 DeepSpeed 配置；用 -o ds_config.json 写出推荐配置，再传给训练程序\n"
         ),
     }

@@ -38,7 +38,7 @@ fn reason(larger: &str) -> Option<Text> {
             "权重、梯度和优化器状态由配置决定，超出预测的是更新或保存时的临时副本",
         ),
         "loading" => Text::new(
-            "the states that DeepSpeed keeps follow from the config, so the excess comes from loading. Either every rank builds the full model before DeepSpeed partitions it, or it reads the weights in fp32",
+            "the states that DeepSpeed keeps follow from the config, so the excess comes from loading. Every rank builds the full model before DeepSpeed partitions it, or reads the weights in fp32",
             "DeepSpeed 常驻的状态由配置决定，超出预测的是加载过程：每个 rank 都先完整构建了模型再切分，或者按 fp32 读入了权重",
         ),
         _ => return None,
@@ -88,11 +88,11 @@ pub(super) fn room(
     if least > left {
         return Some(tr!(
             language,
-            "error: the run does not fit: weights, gradients and optimizer states alone need {least} {where_}, but only {left} is free\n  help: `zeropilot plan --model … --gpus …` finds strategies that fit; --no-preflight starts the run anyway",
+            "error: the run does not fit: weights, gradients and optimizer states alone need {least} {where_}, but only {left} is free\n  help: run `zeropilot plan --model … --gpus …` to find strategies that fit; --no-preflight starts the run anyway",
             "错误：放不下：仅权重、梯度和优化器状态就需要{where_} {least}，而可用的只有 {left}\n  建议：用 `zeropilot plan --model … --gpus …` 找到放得下的方案；--no-preflight 可强行启动"
         ));
     }
-    (expected > left).then(|| tr!(language, "warning: the run may not fit: it is expected to need {expected} {where_}, but only {left} is free\n  help: with --fallback, zeropilot continues with a config that needs less", "警告：可能放不下：预计需要{where_} {expected}，而可用的只有 {left}\n  建议：加 --fallback，不够时 zeropilot 会换用占用更少的配置继续"))
+    (expected > left).then(|| tr!(language, "warning: the run may not fit: it is expected to need {expected} {where_}, but only {left} is free\n  help: add --fallback; zeropilot then continues with a config that needs less memory", "警告：可能放不下：预计需要{where_} {expected}，而可用的只有 {left}\n  建议：加 --fallback，不够时 zeropilot 会换用占用更少的配置继续"))
 }
 
 #[cfg(test)]

@@ -101,7 +101,7 @@ pub(super) fn advice(report: &SimulateReport<'_>, longest: Cause) -> Text {
             "只在节点内做序列并行（--sequence-parallel 不超过每节点卡数）",
         ),
         Cause::Exchange => Text::new(
-            "divide sequences among fewer GPUs if they still fit (--sequence-parallel)",
+            "divide each sequence among fewer GPUs if it still fits (--sequence-parallel)",
             "显存放得下的话减小 --sequence-parallel",
         ),
         Cause::Weights | Cause::SmallCalls => {

@@ -103,7 +103,7 @@ fn learning(refusal: &Refusal) -> Option<Objection> {
                 "DeepSpeed passes the setting to the optimizer, which rejects it.",
                 "DeepSpeed 会把这个参数原样传给优化器，优化器会报错。",
             ),
-            Text::new("omit it", "去掉它"),
+            Text::new("omit the option", "去掉这个选项"),
         )
         .with("optimizer", optimizer.type_name())
         .with("name", name),

@@ -10,7 +10,7 @@ pub(super) fn objection(refusal: &Refusal) -> Option<Objection> {
         Refusal::PresetAndStage { preset, stage } => Objection::new(
             Text::new("{preset} is not stage {stage}", "{preset} 不是 stage {stage}"),
             Text::new("A preset sets the stage and the offload.", "预设已包含 stage 和卸载设置。"),
-            Text::new("keep one of the two", "两者只写一个"),
+            Text::new("keep either the preset or --stage", "预设和 --stage 只写一个"),
         )
         .with("preset", preset)
         .with("stage", stage.number()),
@@ -146,7 +146,7 @@ fn knob(refusal: &Refusal) -> Option<Objection> {
                 "The quantized all-to-all replaces the reduce-scatter, and DeepSpeed raises an error if reduce-scatter is off.",
                 "量化的 all-to-all 用来代替 reduce-scatter；关闭 reduce-scatter 时，DeepSpeed 会报错退出。",
             ),
-            Text::new("omit one of the two", "去掉其中一个"),
+            Text::new("omit one of the two settings", "去掉其中一个设置"),
         ),
         _ => return None,
     })
