@@ -70,7 +70,7 @@ test("a problem marks its field, speaks of fields and shows no command of anothe
   await field.fill("lots");
   await field.press("Tab");
   await page.locator(".problem").waitFor();
-  assert.match(await page.textContent(".problem"), /“Host memory” is not understood[\s\S]*512GiB/);
+  assert.match(await page.textContent(".problem"), /“Host memory” cannot be parsed[\s\S]*512GiB/);
   assert.equal(await field.getAttribute("aria-invalid"), "true");
   assert.equal(await page.locator(".command").count(), 0);
 }));

@@ -29,7 +29,7 @@ pub struct Bill {
 
 /// A text that is no amount of tokens, or no price.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("`{option}` {text} is not understood")]
+#[error("`{option}` cannot be parsed: {text}")]
 pub struct BadBill {
     /// What the text was given for.
     pub option: &'static str,

@@ -81,7 +81,7 @@ pub enum CalibrateProblem {
     #[error("{0}")]
     Probe(String),
     /// The answer is not what a probe writes.
-    #[error("the probe's answer cannot be read: {0}")]
+    #[error("the result of the probe cannot be read: {0}")]
     Answer(#[from] serde_json::Error),
     /// Hardly anything ran.
     #[error("only {ran} of {asked} probes ran; the first problem was: {problem}")]
@@ -241,7 +241,7 @@ pub fn profile(answers: &[(ProbeQuestion, String)]) -> Result<MachineProfile, Ca
             None => profile = Some(next),
         }
     }
-    profile.ok_or_else(|| CalibrateProblem::Probe("nothing was asked".to_owned()))
+    profile.ok_or_else(|| CalibrateProblem::Probe("no probe was requested".to_owned()))
 }
 
 /// The profile that one answer gives.

@@ -108,7 +108,7 @@ pub enum PlanProblem {
     #[error("zeropilot finds the longest sequence only for supervised fine-tuning")]
     LongestOfTask(TaskName),
     /// The search cannot begin.
-    #[error("there is no plan")]
+    #[error("no plan was found")]
     Plan(PlanError),
 }
 

@@ -201,7 +201,7 @@ pub enum ProfileError {
     #[error("{0}")]
     Shape(String),
     /// Written by another version.
-    #[error("its format is {0}; this version reads {PROFILE_FORMAT}")]
+    #[error("the format of the profile is {0}; this version of zeropilot reads {PROFILE_FORMAT}")]
     Format(u32),
     /// A number that nothing can have.
     #[error("{0}")]

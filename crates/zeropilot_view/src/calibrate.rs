@@ -43,7 +43,7 @@ const MICRO: f64 = 1e6;
 /// A rate with its unit; one that costs next to nothing is not known.
 fn rate(per_second: f64, unit: &str, language: Language) -> String {
     match per_second {
-        free if free > 1e17 => tr!(language, "too fast to measure", "快到测不出"),
+        free if free > 1e17 => tr!(language, "too fast to measure", "太快，无法测出"),
         tera if tera >= 1e12 => format!("{:.0} T{unit}/s", tera / 1e12),
         giga => format!("{:.0} G{unit}/s", giga / 1e9),
     }
@@ -116,7 +116,7 @@ pub fn problem(problem: &CalibrateProblem, language: Language) -> String {
         ),
         CalibrateProblem::TooFew { ran, asked, problem } => tr!(
             language,
-            ("error: only {ran} of {asked} probes ran, too few to measure a speed; the first problem: {problem}\n  \
+            ("error: only {ran} of {asked} probes ran, too few to measure speeds; the first problem: {problem}\n  \
               help: run `zeropilot doctor` to see what this machine lacks"),
             ("错误：{asked} 项实测只有 {ran} 项成功，不足以得出速度；第一个问题：{problem}\n  建议：运行 `zeropilot \
               doctor` 查看本机缺什么")

@@ -120,7 +120,7 @@ fn closing(findings: &[Finding], language: Language) -> String {
     let plural =
         |count: usize, word: &str| format!("{count} {word}{}", if count == 1 { "" } else { "s" });
     match (errors, warnings) {
-        (0, 0) => tr!(language, "nothing is missing", "什么都不缺"),
+        (0, 0) => tr!(language, "nothing is missing", "没有缺失"),
         (_, _) => tr!(
             language,
             ("{}, {}", plural(errors, "error"), plural(warnings, "warning")),

@@ -144,7 +144,7 @@ pub fn value(name: &str, why: &str, language: Language) -> String {
     };
     tr!(
         language,
-        "error: --{option} is not understood: {why}{example}",
+        "error: --{option} cannot be parsed: {why}{example}",
         "错误：无法解析 --{option}：{why}{example}"
     )
 }

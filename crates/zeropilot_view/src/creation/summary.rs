@@ -205,9 +205,10 @@ fn sized(key: &SizedKey, recipe: &Recipe, language: Language) -> String {
         Reason::WholeModel => {
             Text::new("the size of the whole model", "整个模型的大小，再大也用不到")
         }
-        Reason::LinkPayload => {
-            Text::new("keeps the link busy for nine tenths of the time", "让链路九成时间都在传数据")
-        }
+        Reason::LinkPayload => Text::new(
+            "keeps the link busy for nine tenths of the time",
+            "使链路九成的时间都在传输数据",
+        ),
         Reason::NineTenths => Text::new("nine tenths of the reduce bucket", "reduce bucket 的九成"),
         Reason::SmallParameters => Text::new(
             "10 × hidden: norms and biases stay on every rank",

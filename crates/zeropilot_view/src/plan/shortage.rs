@@ -51,7 +51,7 @@ pub(super) fn useless(shortage: &Shortage, language: Language) -> String {
         let place = place.map_or_else(String::new, |place| {
             tr!(language, "; the peak is at `{place}`", "，峰值在 `{place}`")
         });
-        text.push_str(&tr!(language, "More GPUs of this kind would not help: with any number of them, ZeRO-{stage} still needs {need} on each GPU{place}\n", "加卡没有用：即使 ZeRO-{stage} 用再多的卡，每张卡仍需要 {need}{place}\n"));
+        text.push_str(&tr!(language, "More GPUs of this kind would not help: with any number of them, ZeRO-{stage} still needs {need} on each GPU{place}\n", "增加卡数没有用：无论用多少张卡，ZeRO-{stage} 每张卡仍需要 {need}{place}\n"));
     }
     text
 }

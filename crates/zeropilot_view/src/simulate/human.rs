@@ -270,7 +270,7 @@ pub fn verdict(report: &SimulateReport<'_>, language: Language) -> String {
         return tr!(
             language,
             "\nThe GPU spends almost no time waiting.\n",
-            "\nGPU 几乎没有空等。\n"
+            "\nGPU 几乎没有等待时间。\n"
         );
     }
     let (name, help) = (cause(longest).get(language), advice(report, longest).get(language));

@@ -182,7 +182,7 @@ pub fn bad_cost(bad: &BadBill, language: Language) -> String {
     let help = help.get(language);
     tr!(
         language,
-        "error: --{option} {text} is not understood\n  help: {help}",
+        "error: --{option} {text} cannot be parsed\n  help: {help}",
         "错误：无法解析 --{option} {text}\n  建议：{help}"
     )
 }
@@ -192,7 +192,7 @@ pub fn bad_nvme(text: &str, language: Language) -> String {
     let text = escaped(text);
     tr!(
         language,
-        "error: --nvme {text} is not understood\n  help: write the read and write speed of a node's drives in GB/s, such as 7/5",
+        "error: --nvme {text} cannot be parsed\n  help: write the read and write speed of a node's drives in GB/s, such as 7/5",
         "错误：无法解析 --nvme {text}\n  建议：写每个节点 NVMe 的读/写速度（GB/s），例如 7/5"
     )
 }
