@@ -208,7 +208,7 @@ model.train()
 
 /// The code that a plan prints, made to run on CPUs: no flash attention there, and sequences of 64 tokens.
 fn program(plan: &str) -> String {
-    let code = plan.split("Your script must share each sequence").nth(1).expect("code");
+    let code = plan.split("Your script must divide each sequence").nth(1).expect("code");
     let code = code.split("\nStart the training with").next().expect("a block").lines().skip(1);
     let lines = code.map(|line| line.strip_prefix("  ").unwrap_or(line));
     let mut program = BEFORE.to_owned();

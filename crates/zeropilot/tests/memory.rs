@@ -386,7 +386,7 @@ fn an_unknown_model_is_answered_by_a_stand_in() {
     assert!((total / 8e9 - 1.0).abs() < 0.001, "{total}");
     let nobody = run(&["memory", "--model", path, "--like", "lama", "--gpus", "1xA100-80G"]);
     assert_eq!(nobody.code, 2);
-    assert!(nobody.stderr.contains("no such family"), "{}", nobody.stderr);
+    assert!(nobody.stderr.contains("unknown model family"), "{}", nobody.stderr);
 }
 
 /// What PyTorch counts is part of what the driver shows, and the bounds are those of published runs.

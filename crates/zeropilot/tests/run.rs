@@ -333,9 +333,10 @@ fn a_program_that_is_not_there_is_not_started() {
     let directory = tempfile::tempdir().expect("a directory");
     let config = r#"{"train_micro_batch_size_per_gpu": 2}"#;
     fs::write(directory.path().join("ds.json"), config).expect("a config");
-    for (language, words) in
-        [("en", "no training program trian.py"), ("zh", "没有训练程序 trian.py")]
-    {
+    for (language, words) in [
+        ("en", "the training program trian.py does not exist in this directory"),
+        ("zh", "没有训练程序 trian.py"),
+    ] {
         let output = Command::new(env!("CARGO_BIN_EXE_zeropilot"))
             .current_dir(directory.path())
             .env("ZEROPILOT_RUNS", directory.path().join("runs"))

@@ -396,7 +396,7 @@ pub fn no_program(program: &Path, language: Language) -> String {
     let program = escaped(&program);
     tr!(
         language,
-        "error: the training program {program} is not in this directory\n  help: write its path relative to this directory, or change to the directory that contains it",
+        "error: the training program {program} does not exist in this directory\n  help: write its path relative to this directory, or change to the directory that contains it",
         "错误：当前目录下没有训练程序 {program}\n  建议：写相对当前目录的路径，或先切换到它所在的目录"
     )
 }

@@ -47,7 +47,11 @@ fn a_crash_is_the_programs_own_and_a_watchdogs_abort_is_a_timeout() {
         let Some((job, ended, verdict)) = ended(&[], "torchrun", &arguments) else { return };
         let said = (ended, verdict["cause"].as_str());
         assert_eq!(said, (Some(code), Some(cause)), "{}", job.printed());
-        assert!(!job.printed().contains("outside killed a process"), "{}", job.printed());
+        assert!(
+            !job.printed().contains("to find out what killed the process"),
+            "{}",
+            job.printed()
+        );
     }
 }
 
@@ -123,7 +127,7 @@ fn memory_that_ran_out_is_explained_at_the_end() {
     assert_eq!((&kept["cause"], &kept["evidence"]), (&diagnosed["cause"], &diagnosed["evidence"]));
     assert!(kept["cause"].is_string(), "{kept:#}");
     assert!(
-        printed.contains("why memory ran out") && printed.contains("Change first"),
+        printed.contains("cause of the memory shortage") && printed.contains("Change first"),
         "{printed}"
     );
 }
