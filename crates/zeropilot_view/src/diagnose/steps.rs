@@ -161,7 +161,7 @@ const HOST: [Step; 3] = [
 const FRACTION: Step = step(
     "torch.cuda.set_per_process_memory_fraction",
     "Leave GPU memory for libraries: call `torch.cuda.set_per_process_memory_fraction(0.95)` before training.",
-    "给这些库留出显存：训练前调用调用 `torch.cuda.set_per_process_memory_fraction(0.95)`。",
+    "给这些库留出显存：训练前调用 `torch.cuda.set_per_process_memory_fraction(0.95)`。",
 );
 const NCCL: Step = step(
     "NCCL_BUFFSIZE",
