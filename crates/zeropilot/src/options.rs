@@ -80,7 +80,7 @@ pub(crate) struct ReaderOptions {
     /// Number of ranks (GPUs) of the run
     #[arg(long, value_name = "N")]
     pub(crate) world_size: Option<NonZeroUsize>,
-    /// DeepSpeed version that reads the config; if omitted, the installed one, or the newest known
+    /// DeepSpeed version that reads the config; if omitted, the installed version, or the newest known version
     #[arg(long, value_name = "VERSION")]
     pub(crate) deepspeed_version: Option<String>,
     /// Framework that reads the config; if omitted, zeropilot guesses `hf-trainer` if the config contains "auto", otherwise `deepspeed`

@@ -229,7 +229,7 @@ fn row(case: &Case) -> String {
     let rejected = rejected.collect::<Vec<_>>().join(", ");
     let choice = &plan["recommended"];
     let (chosen, need) = if choice.is_null() {
-        ("nothing fits".to_owned(), "–".to_owned())
+        ("no strategy fits".to_owned(), "–".to_owned())
     } else {
         let need = gib(number(choice, "/memory/device/expected"));
         (way(&choice["strategy"]), format!("{need} of {}", gib(number(&plan, "/capacity"))))

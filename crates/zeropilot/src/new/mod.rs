@@ -56,7 +56,7 @@ pub(crate) struct NewCommand {
     /// GPUs, such as `8xH100` or `2x8xV100-SXM2-32GB`; they determine the world size, and fp16 on GPUs without bf16
     #[arg(long, value_name = "GPUS", conflicts_with = "world_size")]
     gpus: Option<String>,
-    /// DeepSpeed version to check the config for; if omitted, the installed one, or the newest known
+    /// DeepSpeed version to check the config for; if omitted, the installed version, or the newest known version
     #[arg(long, value_name = "VERSION")]
     deepspeed_version: Option<String>,
     #[command(flatten)]
