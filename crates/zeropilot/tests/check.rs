@@ -141,7 +141,7 @@ fn a_fraction_is_refused_for_the_ranks_there_are() {
     let config = r#"{"train_batch_size": 8, "gradient_accumulation_steps": 1.5}"#;
     let bench = Bench::new(&[("ds.json", config)]);
     let run = bench.run(&["check", "ds.json", "--world-size", "2"]);
-    assert!(run.stdout.contains("do not multiply for 2 ranks"), "{}", run.stdout);
+    assert!(run.stdout.contains("is wrong for 2 ranks"), "{}", run.stdout);
 }
 
 #[test]
