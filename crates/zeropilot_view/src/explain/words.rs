@@ -247,12 +247,12 @@ mod tests {
         let said = |path: &str| versions(&history(path), Language::English).join(" | ");
         assert_eq!(said("zero_optimization.stage"), "");
         assert_eq!(said("zero_optimization.cpu_offload"), "deprecated: write `offload_optimizer`");
-        let gone = "read from 0.14.5 to 0.18.9; 0.19.8 does not read it | 0.19.8 rejects it:";
+        let gone = "read from 0.14.5 to 0.18.9; 0.19.8 does not read the key | 0.19.8 rejects the key:";
         assert!(said("elasticity").starts_with(gone));
         // DeepSpeed 0.17.5 was the first release with it.
         assert_eq!(
             said("zero_optimization.zenflow"),
-            "read in 0.17.6 and later; 0.16.9 does not read it"
+            "read in 0.17.6 and later; 0.16.9 does not read the key"
         );
     }
 }

@@ -178,7 +178,7 @@ fn timeline(page: &Page<'_>, language: Language) -> String {
     if rows.is_empty() {
         return rows;
     }
-    let head = Text::new("Events", "运行经过").get(language);
+    let head = Text::new("Events", "事件").get(language);
     format!("<h2>{head}</h2>\n<table>{rows}</table>\n")
 }
 
