@@ -52,13 +52,13 @@ pub(crate) enum Command {
     /// Explain a rule: the problem it finds, the reason, the fix, and examples
     #[command(after_help = EXIT_CODES)]
     Rule(RuleCommand),
-    /// List rules, all or those that contain a word
+    /// List rules, or only those whose entry contains a word
     Rules(ListCommand),
     /// List advisories: known defects of DeepSpeed, PyTorch and Hugging Face releases; give a name to show one in full
     Advisories(ListCommand),
-    /// List built-in models, all or those that contain a word
+    /// List built-in models, or only those whose entry contains a word
     Models(ListCommand),
-    /// List known GPUs and their names for --gpus, all or those that contain a word
+    /// List known GPUs and their names for --gpus, or only those whose entry contains a word
     Gpus(ListCommand),
     /// Explain config keys, concepts and whole configs: effects and costs of settings
     Explain(Box<ExplainCommand>),

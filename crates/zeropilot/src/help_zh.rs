@@ -171,7 +171,7 @@ const SCHEMA_EXAMPLES: &str = "\
 
 描述默认同时给出中英文；用 --lang 可以只保留一种。
 
-退出码：0 已写出，2 不是版本号";
+退出码：0 已写出 schema，2 DeepSpeed 版本号无效";
 
 const EXIT_CODES: &str = "退出码：0 已完成，2 无法完成";
 const LSP_AFTER: &str = "\

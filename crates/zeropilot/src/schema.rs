@@ -17,7 +17,7 @@ Examples:
 
 Descriptions are in both languages unless --lang names one.
 
-Exit codes: 0 written, 2 not a version";
+Exit codes: 0 schema written, 2 invalid DeepSpeed version";
 
 /// The arguments of `zeropilot schema`.
 #[derive(Debug, Args)]

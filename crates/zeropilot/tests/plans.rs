@@ -61,7 +61,7 @@ const CASES: [Case; 25] = [
     case(
         ("llama-2-7b", "lora", "1x24GB", 2048),
         "LoRA for a 7B on 24 GB",
-        "right: the frozen weights take 13.5 GB, and the rest is small",
+        "right: the frozen weights use 13.5 GB, and the rest is small",
     ),
     case(
         ("llama-3.1-70b", "full", "8xA100-80G", 2048),
@@ -92,7 +92,7 @@ const CASES: [Case; 25] = [
     case(
         ("llama-3.1-8b", "full", "8xA100-80G", 4096),
         "ZeRO-2 for an 8B on eight 80 GB GPUs",
-        "right, and stage 1 also fits: weights and states take 2Ψ + 12Ψ/8 = 28 GB, and gradients take another 2Ψ",
+        "right, and stage 1 also fits: weights and states use 2Ψ + 12Ψ/8 = 28 GB, and gradients use another 2Ψ",
     ),
     case(
         ("llama-3.1-8b", "full", "4xA100-40G", 4096),
@@ -102,7 +102,7 @@ const CASES: [Case; 25] = [
     case(
         ("llama-3.1-8b", "full", "8xRTX4090", 2048),
         "eight 24 GB GPUs for an 8B",
-        "not without offload to the host: weights and states alone take 14 × 8B / 8 = 14 GB",
+        "not without offload to the host: weights and states alone use 14 × 8B / 8 = 14 GB",
     ),
     case(
         ("qwen2.5-0.5b", "full", "1x24GB", 2048),
@@ -127,28 +127,28 @@ const CASES: [Case; 25] = [
     case(
         ("mixtral-8x7b", "full", "8xH100", 4096),
         "only two experts run, so little memory is needed",
-        "wrong: all 46.7B parameters train, and their states take 14 × 46.7B / 8 = 82 GB",
+        "wrong: all 46.7B parameters train, and their states use 14 × 46.7B / 8 = 82 GB",
     ),
     case(
         ("mistral-7b", "full", "2xA100-80G", 4096),
         "two 80 GB GPUs for a 7B",
-        "not with stage 2: weights and states take 2Ψ + 12Ψ/2 = 58 GB, which leaves too little for gradients and activations; stage 3 fits",
+        "not with stage 2: weights and states use 2Ψ + 12Ψ/2 = 58 GB, which leaves too little for gradients and activations; stage 3 fits",
     ),
     case(
         ("llama-2-13b", "full", "8xA100-40G", 4096),
-        "ZeRO-3 reduces memory 64 times",
-        "on 8 GPUs, it reduces model states 8 times: 14 × 13B / 8 = 23 GB",
+        "ZeRO-3 reduces memory by a factor of 64",
+        "on 8 GPUs, it reduces model states by a factor of 8: 14 × 13B / 8 = 23 GB",
     ),
     case(
         ("llama-2-70b", "full", "2x8xA100-80G", 4096),
         "sixteen 80 GB GPUs for a 70B",
-        "weights and states take 14 × 69B / 16 = 60 GB, plus gradients of one bucket and recomputed activations",
+        "weights and states use 14 × 69B / 16 = 60 GB, plus gradients of one bucket and recomputed activations",
     ),
     case(
         ("deepseek-v3", "full", "64x8xH100", 4096),
         "ZeRO alone cannot train a 671B",
         "right in this case, but not because of the states, 14 × 671B / 512 = 18 GB: stage 3 gathers all experts of a \
-         layer (11.3B) at once; their weights and gradients take 22.5 GB each",
+         layer (11.3B) at once; their weights and gradients use 22.5 GB each",
     ),
     case(
         ("qwen2.5-72b", "qlora", "1xA100-80G", 2048),
@@ -158,7 +158,7 @@ const CASES: [Case; 25] = [
     case(
         ("gemma-2-9b", "lora", "1x24GB", 2048),
         "LoRA for a 9B on 24 GB",
-        "the frozen weights take 18.5 GB; the logits over a vocabulary of 256,000 decide whether the job fits",
+        "the frozen weights use 18.5 GB; the logits over a vocabulary of 256,000 decide whether the job fits",
     ),
 ];
 
@@ -247,8 +247,8 @@ fn the_table_of_plans_is_what_the_planner_says() {
         `cargo test -p zeropilot --test plans` with `ZEROPILOT_UPDATE_DOCS=1` writes this page from the output of `zeropilot plan`. \
         Sizes are GiB per GPU. For each stage without offload, “too large” shows how far the upper bound of its \
         smallest strategy exceeds the GPU's memory. \
-        The plans assume enough host memory. Ψ is the number of parameters. Per parameter, a bf16 weight takes 2 \
-        bytes, and Adam's states and the fp32 master weights take 12.\n\n\
+        The plans assume enough host memory. Ψ is the number of parameters. Per parameter, a bf16 weight uses 2 \
+        bytes, and Adam's states and the fp32 master weights use 12.\n\n\
         | question | GPUs | recommended strategy | needs | too large | common claim, and the arithmetic |\n\
         | --- | --- | --- | --- | --- | --- |\n"
         .to_owned();

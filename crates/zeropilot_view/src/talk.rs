@@ -466,8 +466,8 @@ fn long_context_error(error: &LongContextError, language: Language) -> String {
         ),
         LongContextError::Task => tr!(
             language,
-            "error: zeropilot models sequence parallelism, tiled MLP and activation offload only for supervised training on text\n  help: omit these options, or omit --task and --image",
-            "错误：序列并行、MLP 分块和激活卸载目前只支持纯文本的有监督训练\n  建议：去掉这些选项，或去掉 --task 和 --image"
+            "error: zeropilot models long-context options only for supervised training on text\n  help: omit --sequence-parallel, --tiled-mlp and --activation-offload, or omit --task and --image",
+            "错误：序列并行、MLP 分块和激活卸载目前只支持纯文本的有监督训练\n  建议：去掉 --sequence-parallel、--tiled-mlp 和 --activation-offload，或去掉 --task 和 --image"
         ),
         LongContextError::Engine => tr!(
             language,

@@ -26,7 +26,7 @@ pub enum IndexError {
     #[error("the index names `{0}`, which is not a plain file name")]
     NotAFileName(String),
     /// It names more files than any model has.
-    #[error("the index names {0} files")]
+    #[error("the index names {0} files, more than the limit of 4096")]
     TooManyShards(usize),
 }
 

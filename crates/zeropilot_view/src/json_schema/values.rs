@@ -15,7 +15,7 @@ const NUMBER: &str = r"^\s*[+-]?([0-9_]+\.?[0-9_]*|\.[0-9_]+|[iI][nN][fF]([iI][n
 pub(super) fn definitions() -> Json {
     json!({
         "also_boolean": {
-            "$comment": "accepted and converted, but nothing to suggest",
+            "$comment": "accepted and converted, but editors do not suggest it",
             "not": { "type": ["null", "number", "string", "array", "object"] },
         },
     })

@@ -31,7 +31,10 @@ static WORDING: Wording = Wording {
         "DeepSpeed checks that the schedule does not end before it starts and rejects the config.",
         "DeepSpeed 会检查结束步和开始步；结束步更早就报错。",
     ),
-    help: Text::new("set the end step to the start step or later", "让结束步不小于开始步"),
+    help: Text::new(
+        "set `schedule_offset_end` to `schedule_offset` or higher",
+        "让 `schedule_offset_end` 不小于 `schedule_offset`",
+    ),
 };
 
 /// Words the refusal.

@@ -69,7 +69,7 @@ static WORDING: Wording = Wording {
 
 static THROUGH: Wording = Wording {
     message: Text::new(
-        "`{site}` calls `{call}`, but only if `{condition}`: the run hangs",
+        "`{site}`, which calls `{call}`, runs only if `{condition}`: the run hangs",
         "`{site}` 里调用了 `{call}`，却只在 `{condition}` 时执行，训练会卡住",
     ),
     why: WORDING.why,

@@ -38,7 +38,7 @@ static WORDING: Wording = Wording {
 
 static THROUGH: Wording = Wording {
     message: Text::new(
-        "`{site}` runs the model, but only if `{condition}`: the run hangs in ZeRO stage 3",
+        "`{site}`, which runs the model, is called only if `{condition}`: ZeRO stage 3 hangs",
         "`{site}` 里运行了模型，却只在 `{condition}` 时执行，ZeRO stage 3 下训练会卡住",
     ),
     why: WORDING.why,

@@ -53,8 +53,8 @@ static WORDING: Wording = Wording {
         "DeepSpeed 不会核对这两个 batch 大小。实际每个 micro step 训练 {loaded} 个样本，而全局 batch、每秒样本数和按配置做的估算都按 {micro} 个计算。",
     ),
     help: Text::new(
-        "load with `batch_size={engine}.train_micro_batch_size_per_gpu()`, or write {loaded} in the config",
-        "用 `batch_size={engine}.train_micro_batch_size_per_gpu()` 加载，或者在配置里写 {loaded}",
+        "load with `batch_size={engine}.train_micro_batch_size_per_gpu()`, or set `train_micro_batch_size_per_gpu` to {loaded}",
+        "用 `batch_size={engine}.train_micro_batch_size_per_gpu()` 加载，或者把 `train_micro_batch_size_per_gpu` 设为 {loaded}",
     ),
 };
 
