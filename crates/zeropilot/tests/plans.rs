@@ -71,12 +71,12 @@ const CASES: [Case; 25] = [
     case(
         ("llama-3.1-70b", "lora", "8xA100-80G", 2048),
         "LoRA for a 70B on eight 80 GB GPUs",
-        "right with stage 3: each GPU stores 17.6 GB of the 141 GB of weights; below stage 3, the weights do not fit on a GPU",
+        "right with stage 3: each GPU stores 17.6 of 141 GB of weights. In stages 0 to 2, the weights do not fit",
     ),
     case(
         ("llama-3.1-70b", "qlora", "2x24GB", 512),
         "a 70B on two gaming GPUs",
-        "wrong: before ZeRO-3 partitions the model, transformers loads all of it on every GPU: 35 GB in 4-bit, \
+        "wrong: before ZeRO-3 partitions the model, transformers loads all of it on every GPU. This is 35 GB in 4-bit, \
          plus the embedding and the output layer in 16-bit, 2.1 GB each",
     ),
     case(
@@ -92,12 +92,12 @@ const CASES: [Case; 25] = [
     case(
         ("llama-3.1-8b", "full", "8xA100-80G", 4096),
         "ZeRO-2 for an 8B on eight 80 GB GPUs",
-        "right, and stage 1 also fits: weights and states use 2Ψ + 12Ψ/8 = 28 GB, and gradients use another 2Ψ",
+        "right, and stage 1 also fits. Weights and states use 2Ψ + 12Ψ/8 = 28 GB, and gradients use another 2Ψ",
     ),
     case(
         ("llama-3.1-8b", "full", "4xA100-40G", 4096),
         "four 40 GB GPUs for an 8B",
-        "stage 3 stores 14 × 8B / 4 = 28 GB per GPU; the logits over a vocabulary of 128,256 decide whether the job fits",
+        "stage 3 stores 14 × 8B / 4 = 28 GB per GPU. The logits over a vocabulary of 128,256 decide whether the job fits",
     ),
     case(
         ("llama-3.1-8b", "full", "8xRTX4090", 2048),
@@ -132,7 +132,7 @@ const CASES: [Case; 25] = [
     case(
         ("mistral-7b", "full", "2xA100-80G", 4096),
         "two 80 GB GPUs for a 7B",
-        "not with stage 2: weights and states use 2Ψ + 12Ψ/2 = 58 GB, which leaves too little for gradients and activations; stage 3 fits",
+        "not with stage 2: weights and states use 2Ψ + 12Ψ/2 = 58 GB. The rest is too small for gradients and activations; stage 3 fits",
     ),
     case(
         ("llama-2-13b", "full", "8xA100-40G", 4096),
@@ -147,8 +147,8 @@ const CASES: [Case; 25] = [
     case(
         ("deepseek-v3", "full", "64x8xH100", 4096),
         "ZeRO alone cannot train a 671B",
-        "right in this case, but not because of the states, 14 × 671B / 512 = 18 GB: stage 3 gathers all experts of a \
-         layer (11.3B) at once; their weights and gradients use 22.5 GB each",
+        "right in this case, but not because of the states, 14 × 671B / 512 = 18 GB. Stage 3 gathers all experts of a \
+         layer (11.3B) at once. Their weights and gradients use 22.5 GB each",
     ),
     case(
         ("qwen2.5-72b", "qlora", "1xA100-80G", 2048),
@@ -158,7 +158,7 @@ const CASES: [Case; 25] = [
     case(
         ("gemma-2-9b", "lora", "1x24GB", 2048),
         "LoRA for a 9B on 24 GB",
-        "the frozen weights use 18.5 GB; the logits over a vocabulary of 256,000 decide whether the job fits",
+        "the frozen weights use 18.5 GB. The logits over a vocabulary of 256,000 decide whether the job fits",
     ),
 ];
 
