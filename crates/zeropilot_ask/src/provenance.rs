@@ -485,7 +485,7 @@ fn unseen(model: &Model) -> Option<NotModelled> {
         return None;
     }
     Some(not_modelled(
-        "image or audio input: zeropilot counts the weights, but not the activations of the vision or audio tower or \
+        "image or audio input: zeropilot counts the weights, but not the tower's activations or \
          the tokens of images or audio",
         "图像或音频输入：权重已计入，但视觉/音频塔的激活值和相应的 token 没有计入",
         family.model_type(),

@@ -450,7 +450,7 @@ pub fn problem(error: &PlanError, language: Language) -> String {
         ),
         PlanError::MicroBatch { global, world, micro } => tr!(
             language,
-            "error: a global batch size of {global} on {world} GPUs means {} samples per GPU and step, not a multiple of the micro-batch size {micro}\n  help: choose another --micro-batch, or a global batch size that is a multiple of {}, such as {}",
+            "error: {global} samples on {world} GPUs are {} per GPU, not a multiple of the micro-batch size {micro}\n  help: choose another --micro-batch, or a global batch size that is a multiple of {}, such as {}",
             "错误：全局 batch {global} 分到 {world} 张卡，每张卡每步 {} 个样本，不是 micro batch {micro} 的倍数\n  建议：换一个 --micro-batch，或让全局 batch 是 {} 的倍数，例如 {}",
             global / world,
             world * micro,
@@ -458,7 +458,7 @@ pub fn problem(error: &PlanError, language: Language) -> String {
         ),
         PlanError::NoSuchWay(held) => tr!(
             language,
-            "error: DeepSpeed does not support this combination of {}\n  help: change one of the settings: stage 0 offloads nothing, stages 1 and 2 only the optimizer; --sequence-parallel needs stage 3, --activation-offload needs gradient checkpointing",
+            "error: DeepSpeed does not support this combination of {}\n  help: change one setting. Stage 0 offloads nothing, stages 1 and 2 only the optimizer. --sequence-parallel needs stage 3, --activation-offload needs gradient checkpointing",
             "错误：DeepSpeed 不支持这样的组合：{}\n  建议：修改其中一项设置：stage 0 不能卸载，stage 1、2 只能卸载优化器；--sequence-parallel 需要 stage 3，--activation-offload 需要梯度检查点",
             shortage::held_options(*held).join(", ")
         ),

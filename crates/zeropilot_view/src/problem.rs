@@ -23,12 +23,12 @@ pub fn memory(problem: &MemoryProblem, layout: &Layout) -> String {
         MemoryProblem::Lower(error) => talk::lower_error(error, language),
         MemoryProblem::LayerRanks { ranks, world } => tr!(
             language,
-            "error: {world} GPUs cannot be divided into groups of {ranks} for tensor parallelism: DeepSpeed raises an error when it creates the groups\n  help: choose a tensor_parallel.autotp_size that divides {world}",
+            "error: {world} GPUs cannot form equal tensor-parallel groups of {ranks}: DeepSpeed raises an error\n  help: choose a tensor_parallel.autotp_size that divides {world}",
             "错误：{world} 张卡无法按每组 {ranks} 张平均分组做张量并行：DeepSpeed 创建进程组时会报错退出\n  建议：tensor_parallel.autotp_size 取 {world} 的约数"
         ),
         MemoryProblem::SequenceRanks { ranks, world } => tr!(
             language,
-            "error: {world} GPUs cannot be divided into groups of {ranks} for sequence parallelism: DeepSpeed raises a RuntimeError\n  help: choose a --sequence-parallel that divides {world}",
+            "error: {world} GPUs cannot form equal sequence-parallel groups of {ranks}: DeepSpeed raises a RuntimeError\n  help: choose a --sequence-parallel that divides {world}",
             "错误：{world} 张卡无法按每组 {ranks} 张平均分组做序列并行：DeepSpeed 会抛出 RuntimeError\n  建议：--sequence-parallel 取 {world} 的约数"
         ),
         MemoryProblem::NoSuchRank { rank, world } => talk::no_such_rank(*rank, *world, language),
@@ -87,12 +87,12 @@ fn task(problem: &TaskProblem, language: Language) -> String {
         }
         TaskProblem::NoReference => tr!(
             language,
-            "error: `--task ppo` needs a reference model on the GPUs: PPO lowers the reward by the KL divergence from this model\n  help: use `--reference copy`, or `--reference adapters-off` with LoRA",
+            "error: `--task ppo` needs a reference model on the GPUs to compute the KL penalty\n  help: use `--reference copy`, or `--reference adapters-off` with LoRA",
             "错误：`--task ppo` 需要在 GPU 上放参考模型：奖励要减去策略模型与参考模型的 KL 散度\n  建议：用 `--reference copy`，LoRA 时用 `--reference adapters-off`"
         ),
         TaskProblem::ValueHead => tr!(
             language,
-            "error: zeropilot does not model LLaMA-Factory's PPO, which has a value head on the policy instead of a value model\n  help: use `--trainer trl` or `--trainer swift`, which have a value model",
+            "error: zeropilot does not model LLaMA-Factory's PPO, which has a value head on the policy\n  help: use `--trainer trl` or `--trainer swift`, which have a value model",
             "错误：LLaMA-Factory 的 PPO 在策略模型上加价值头，没有单独的价值模型，尚未建模\n  建议：用 `--trainer trl` 或 `--trainer swift`，它们有单独的价值模型"
         ),
         TaskProblem::NoAdapters => tr!(
@@ -102,12 +102,12 @@ fn task(problem: &TaskProblem, language: Language) -> String {
         ),
         TaskProblem::Vocabularies { student, teacher } => tr!(
             language,
-            "error: the student has a vocabulary of {student} tokens and the teacher of {teacher}: their logits cannot be compared, and the loss raises an error\n  help: choose a teacher with the same vocab_size, or pad the smaller vocabulary",
+            "error: the student's vocabulary has {student} tokens, the teacher's {teacher}: the loss raises an error\n  help: choose a teacher with the same vocab_size, or pad the smaller vocabulary",
             "错误：学生模型的词表大小是 {student}，教师模型是 {teacher}：两者的 logits 无法比较，计算 loss 时会报错\n  建议：换一个 vocab_size 相同的教师模型，或把较小的词表补齐"
         ),
         TaskProblem::CompletionTooLong { tokens, length } => tr!(
             language,
-            "error: `--completion-len` {tokens} is more than the {length} tokens of a sequence, which include prompt and completion\n  help: raise --seq-len, or lower --completion-len",
+            "error: `--completion-len` {tokens} is more than the {length} tokens of prompt and completion together\n  help: raise --seq-len, or lower --completion-len",
             "错误：`--completion-len` {tokens} 超过一条序列的 {length} 个 token，而序列要同时放下提示和补全\n  建议：增大 --seq-len，或减小 --completion-len"
         ),
         TaskProblem::Share { share } => tr!(
@@ -117,12 +117,12 @@ fn task(problem: &TaskProblem, language: Language) -> String {
         ),
         TaskProblem::Split { ranks, split } => tr!(
             language,
-            "error: {ranks} GPUs cannot be divided into groups of {split} that share vLLM's weights, and the trainer exits with an error\n  help: choose a `--vllm-tensor-parallel-size` that divides {ranks}",
+            "error: {ranks} GPUs cannot form groups of {split} for vLLM weights: the trainer exits with an error\n  help: choose a `--vllm-tensor-parallel-size` that divides {ranks}",
             "错误：{ranks} 张卡不能按 {split} 张一组来共用 vLLM 权重，训练器会报错停止\n  建议：`--vllm-tensor-parallel-size` 要能整除 {ranks}"
         ),
         TaskProblem::ShareTooSmall { weights, share } => tr!(
             language,
-            "error: vLLM cannot start: it may use {share} of each GPU, but its weights alone need {weights}. Activations, CUDA graphs (about 2 GiB) and the KV cache need more\n  help: raise `--vllm-gpu-memory-utilization`, split the weights with `--vllm-tensor-parallel-size`, or use `--rollout server`",
+            "error: vLLM cannot start: it may use {share} of each GPU, but its weights alone need {weights}\n  help: raise `--vllm-gpu-memory-utilization`, split the weights with `--vllm-tensor-parallel-size`, or use `--rollout server`. Activations, CUDA graphs (about 2 GiB) and the KV cache need more memory",
             "错误：vLLM 无法启动：每张卡只允许它占用 {share}，而仅权重就要 {weights}，还没算激活值、CUDA graph（约 2 GiB）和 KV cache\n  建议：调大 `--vllm-gpu-memory-utilization`，用 `--vllm-tensor-parallel-size` 切分权重，或改用 `--rollout server`"
         ),
         TaskProblem::NoRewardHead => tr!(
@@ -247,9 +247,8 @@ pub fn machines(problem: &MachinesProblem, language: Language) -> String {
             let measured = measured.iter().map(u64::to_string).collect::<Vec<_>>().join(", ");
             tr!(
                 language,
-                ("error: the machine profile was measured with {measured} ranks, but this run has {asked}. Ranks \
-                  share the CPUs, so the speed depends on their number\n  help: run `zeropilot calibrate --ranks \
-                  {asked}`"),
+                ("error: the machine profile was measured with {measured} ranks, but this run has \
+                  {asked}\n  help: run `zeropilot calibrate --ranks {asked}`, because ranks share the CPUs"),
                 ("错误：机器实测文件测的是 {measured} 个 rank，而这里要预测 {asked} 个：各 rank 共用处理器，速度随 rank 数变化\n  \
                   建议：运行 `zeropilot calibrate --ranks {asked}`")
             )

@@ -453,7 +453,7 @@ pub fn advice(cause: &Cause, language: Language) -> Option<&'static str> {
             "查看另一台机器上的运行记录和两机之间的网络；加上 --max-restarts，训练会在所有机器上重新启动",
         ),
         Cause::LossScaleFloor | Cause::NotFinite => Text::new(
-            "lower the learning rate and check the data of the first step that the report names; replace fp16 with bf16 if the GPUs support it",
+            "lower the learning rate and check the data of the first step that the report names. Replace fp16 with bf16 if the GPUs support it",
             "降低学习率，核对报告指出的第一个异常步的数据；配置用的是 fp16 且 GPU 支持时，改用 bf16",
         ),
         Cause::LossSpike { .. } => Text::new(

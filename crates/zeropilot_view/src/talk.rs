@@ -445,17 +445,17 @@ fn long_context_error(error: &LongContextError, language: Language) -> String {
     match *error {
         LongContextError::Heads { heads, ranks } => tr!(
             language,
-            "error: {heads} attention heads cannot be divided among {ranks} GPUs: Ulysses gives every GPU the same number of heads and raises a ValueError\n  help: choose a --sequence-parallel that divides {heads}",
+            "error: {heads} attention heads cannot be divided among {ranks} GPUs: Ulysses raises a ValueError\n  help: choose a --sequence-parallel that divides {heads}",
             "错误：{heads} 个注意力头无法平均分给 {ranks} 张卡：Ulysses 要求每张卡的头数相同，否则抛出 ValueError\n  建议：--sequence-parallel 取 {heads} 的约数"
         ),
         LongContextError::KvHeads { heads, ranks } => tr!(
             language,
-            "error: {heads} key and value heads can be neither divided among nor copied to {ranks} GPUs: Ulysses raises a ValueError\n  help: choose a --sequence-parallel that divides {heads} or is a multiple of it",
+            "error: {heads} KV heads cannot be divided among or copied to {ranks} GPUs: Ulysses raises a ValueError\n  help: choose a --sequence-parallel that divides {heads} or is a multiple of it",
             "错误：{heads} 个 KV 头既不能平均分给 {ranks} 张卡，也不能整数倍复制：Ulysses 抛出 ValueError\n  建议：--sequence-parallel 取 {heads} 的约数或倍数"
         ),
         LongContextError::Length { length, ranks } => tr!(
             language,
-            "error: a sequence of {length} tokens cannot be divided among {ranks} GPUs: DeepSpeed's loader raises a ValueError\n  help: pad to a multiple of {ranks}, such as --seq-len {}",
+            "error: {length} tokens cannot be divided among {ranks} GPUs: DeepSpeed's loader raises a ValueError\n  help: pad to a multiple of {ranks}, such as --seq-len {}",
             "错误：{length} 个 token 的序列无法平均分给 {ranks} 张卡：DeepSpeed 的数据加载器抛出 ValueError\n  建议：补齐到 {ranks} 的倍数，例如 --seq-len {}",
             length.next_multiple_of(ranks.max(1))
         ),
@@ -481,17 +481,17 @@ fn long_context_error(error: &LongContextError, language: Language) -> String {
         ),
         LongContextError::LossInShards { why: LossProblem::Job } => tr!(
             language,
-            "error: zeropilot models DeepSpeed's tiled losses only for supervised training of Llama, Mistral and Qwen text models with DeepSpeed\n  help: omit `--fused-loss`; the prediction then includes all logits, which need more memory",
+            "error: zeropilot models tiled losses only for supervised text jobs of Llama, Mistral or Qwen with DeepSpeed\n  help: omit `--fused-loss`; the prediction then includes all logits, which need more memory",
             "错误：DeepSpeed 的分块 loss 目前只支持用 DeepSpeed 对 Llama、Mistral、Qwen 文本模型做有监督训练\n  建议：去掉 `--fused-loss`，按完整 logits 计算（占用更多显存）"
         ),
         LongContextError::LossInShards { why: LossProblem::Tied } => tr!(
             language,
-            "error: DeepSpeed's tiled losses do not support an output layer that shares its weight with the embedding. They reduce the shared gradient before the embedding adds its part, which raises an AssertionError in stages 2 and 3\n  help: use Liger's fused loss instead (`--fused-loss yes`), which runs inside the model",
+            "error: DeepSpeed's tiled losses do not support an output layer that shares its weight with the embedding\n  help: use Liger's fused loss instead (`--fused-loss yes`). Tiled losses reduce the shared gradient too early and raise an AssertionError in stages 2 and 3",
             "错误：输出层与词嵌入共享权重时，不能使用 DeepSpeed 的分块 loss：它在词嵌入的梯度累加之前就规约共享权重的梯度，stage 2 和 3 会触发 AssertionError\n  建议：改用在模型内部计算的 Liger 融合 loss（`--fused-loss yes`）"
         ),
         LongContextError::TiledAdapters => tr!(
             language,
-            "error: tiled feed-forward layers with adapters fail: every tile adds the gradients of the adapters to DeepSpeed's bucket, which raises an AssertionError in stage 3\n  help: put adapters on attention only (--lora-targets q_proj,k_proj,v_proj,o_proj), or omit --tiled-mlp",
+            "error: tiled feed-forward layers with adapters raise an AssertionError in stage 3\n  help: put adapters on attention only (--lora-targets q_proj,k_proj,v_proj,o_proj), or omit --tiled-mlp. Each tile adds adapter gradients to DeepSpeed's bucket",
             "错误：MLP 上的 LoRA 不能与 MLP 分块一起用：每一块都会把梯度加入 DeepSpeed 的通信桶，stage 3 会触发 AssertionError\n  建议：只在注意力上加 LoRA（--lora-targets q_proj,k_proj,v_proj,o_proj），或去掉 --tiled-mlp"
         ),
     }
@@ -522,7 +522,7 @@ pub fn lower_error(error: &LowerError, language: Language) -> String {
         ),
         LowerError::ImagesTooLong { tokens, length } => tr!(
             language,
-            "error: the images of a sequence become {tokens} tokens, and the sequence has only {length}: training would fail or drop them\n  help: use --seq-len {tokens} or more, a smaller --image, or --max-pixels",
+            "error: the images become {tokens} tokens, but the sequence has only {length}: training fails or drops them\n  help: use --seq-len {tokens} or more, a smaller --image, or --max-pixels",
             "错误：一条序列里的图像要占 {tokens} 个 token，而序列只有 {length} 个：训练会报错或丢弃图像\n  建议：--seq-len 不小于 {tokens}，或减小 --image，或用 --max-pixels"
         ),
         LowerError::LongContext(error) => long_context_error(error, language),

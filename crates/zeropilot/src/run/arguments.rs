@@ -56,7 +56,7 @@ pub(crate) struct RunArguments {
     /// Maximum number of restarts after kills, timeouts and hangs; if omitted, 2 if the run can resume from a checkpoint, otherwise 0
     #[arg(long, value_name = "N")]
     pub(crate) max_restarts: Option<u32>,
-    /// Time without output that counts as a hang, such as `10m` (before the first step, only if the ranks also compute nothing); `off` for never
+    /// Time without output that counts as a hang, such as `10m`; `off` for never. Before the first step, only if the ranks also compute nothing
     #[arg(long, value_name = "TIME", default_value = "30m", value_parser = limit)]
     pub(crate) hang_after: Limit,
     /// Time without a step that counts as a hang even if the run prints output; `off` for never
@@ -83,13 +83,13 @@ pub(crate) struct RunArguments {
     /// Option to add to the command to resume from a checkpoint, with `{}` for its directory; not needed for the HF Trainer
     #[arg(long, value_name = "OPTION", allow_hyphen_values = true)]
     pub(crate) resume_with: Option<String>,
-    /// Continue the run in the record from its last checkpoint, for jobs that a scheduler restarts; if the record has no run, start a new one
+    /// Continue the run in the record from its last checkpoint, for jobs that a scheduler restarts. If the record has no run, start a new one
     #[arg(long = "continue", requires = "record")]
     pub(crate) is_continued: bool,
     /// Exit code after SIGTERM, SIGUSR1 or SIGUSR2 if there is a checkpoint to resume from; if omitted, 128 + the signal
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u8).range(1..))]
     pub(crate) requeue_exit_code: Option<u8>,
-    /// Send hangs, restarts, fallbacks, NaN and the end of the run as JSON: to a URL by POST, or to a shell command on standard input; can be repeated
+    /// Send hangs, restarts, fallbacks, NaN and the end of the run as JSON, by POST to a URL or to a shell command's standard input. Can be repeated
     #[arg(long, value_name = "URL|COMMAND")]
     pub(crate) notify: Vec<String>,
     /// Also write events to this file, one JSON object per line

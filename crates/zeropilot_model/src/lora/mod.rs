@@ -137,7 +137,7 @@ pub enum LoraError {
     OnParameters,
     /// A module to save is inside another one, and PEFT's copies of it share storage in ways that are not known here.
     #[error(
-        "`{outer}` is saved with everything in it, so `modules_to_save` must not also match a module inside it"
+        "`{outer}` is saved with everything in it, so `modules_to_save` must not match a module inside it"
     )]
     SavedTwice {
         /// The outer one; `*` stands for the number of any layer.

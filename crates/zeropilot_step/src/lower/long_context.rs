@@ -21,7 +21,7 @@ pub enum LongContextError {
     },
     /// Heads of keys and values.
     #[error(
-        "{heads} key and value heads can be neither divided among nor copied to {ranks} ranks that share a sequence"
+        "{heads} KV heads can be neither divided among nor copied to {ranks} ranks that share a sequence"
     )]
     KvHeads {
         /// Heads of the model.
@@ -47,7 +47,7 @@ pub enum LongContextError {
     },
     /// A task, images or targets beside it.
     #[error(
-        "zeropilot models sequence parallelism, tiling and activation offload only for supervised training on text"
+        "zeropilot models long-context options only for supervised training on text"
     )]
     Task,
     /// Without DeepSpeed.
@@ -75,7 +75,7 @@ pub enum LongContextError {
 pub enum LossProblem {
     /// The family, a tower, a task, or PyTorch alone.
     #[error(
-        "zeropilot models tiled losses only for supervised training of Llama, Mistral and Qwen models with DeepSpeed"
+        "zeropilot models tiled losses only for supervised text jobs of Llama, Mistral or Qwen with DeepSpeed"
     )]
     Job,
     /// The output layer shares its weight with the embedding, which has a gradient of its own.

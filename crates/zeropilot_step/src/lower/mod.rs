@@ -54,7 +54,7 @@ pub enum LowerError {
     NothingTrained,
     /// An image that its processor refuses.
     #[error(
-        "the image processor rejects an image of {size} pixels: one side is more than 200 times as long as the other"
+        "the image processor rejects an image of {size} pixels: one side is over 200 times the other"
     )]
     OddImage {
         /// Its size.

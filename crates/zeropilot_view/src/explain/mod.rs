@@ -188,7 +188,7 @@ pub fn unknown(name: &str, language: Language) -> String {
         ),
         None => tr!(
             language,
-            "error: `{name}` is not a key of any known DeepSpeed version, a concept or a file; `zeropilot explain` lists all keys and concepts",
+            "error: `{name}` is not a DeepSpeed key, a concept or a file; `zeropilot explain` lists keys and concepts",
             "错误：`{name}` 不是任何已知 DeepSpeed 版本的键，也不是概念或文件；用 `zeropilot explain` 列出所有键和概念"
         ),
     }

@@ -90,7 +90,7 @@ pub fn config_by_hand(config: Option<&JobConfig>, language: Language) -> String 
             let name = escaped(&config.name);
             tr!(
                 language,
-                "{place}: the DeepSpeed config ({name}) is not a file that can be edited; write the recommended config with -o ds_config.json and name the new file here\n",
+                "{place}: the DeepSpeed config ({name}) is not an editable file; write the recommended config with -o ds_config.json and name that file here\n",
                 "{place}：DeepSpeed 配置（{name}）不是可以编辑的文件；用 -o ds_config.json 写出推荐配置，再在这里引用\n"
             )
         }

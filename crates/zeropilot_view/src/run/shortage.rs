@@ -88,7 +88,7 @@ pub(super) fn room(
     if least > left {
         return Some(tr!(
             language,
-            "error: the run does not fit: weights, gradients and optimizer states alone need {least} {where_}, but only {left} is free\n  help: run `zeropilot plan --model … --gpus …` to find strategies that fit; --no-preflight starts the run anyway",
+            "error: the run does not fit: model states alone need {least} {where_}, but only {left} is free\n  help: run `zeropilot plan --model … --gpus …` to find strategies that fit; --no-preflight starts the run anyway",
             "错误：放不下：仅权重、梯度和优化器状态就需要{where_} {least}，而可用的只有 {left}\n  建议：用 `zeropilot plan --model … --gpus …` 找到放得下的方案；--no-preflight 可强行启动"
         ));
     }

@@ -55,7 +55,7 @@ static MICRO_IS_ZERO: Wording = Wording {
 
 static STEPS_ARE_ZERO: Wording = Wording {
     message: Text::new(
-        "`train_batch_size` {train} is less than {micro} per GPU × {ranks} = {unit}: the accumulation steps become 0",
+        "`train_batch_size` {train} is below {micro} per GPU × {ranks} = {unit}: accumulation steps become 0",
         "`train_batch_size` {train} 小于每卡 {micro} × {ranks} = {unit}：梯度累积步数变成 0",
     ),
     why: Text::new(

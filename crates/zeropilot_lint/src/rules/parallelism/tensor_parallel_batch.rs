@@ -35,7 +35,7 @@ pub(crate) static RULE: Rule = Rule {
 
 static WORDING: Wording = Wording {
     message: Text::new(
-        "a step trains on {samples} different samples, not {batch}: groups of {ranks} ranks compute the same samples",
+        "a step has {samples} different samples, not {batch}: groups of {ranks} ranks share samples",
         "每步只用 {samples} 个不同的样本，而不是 {batch} 个：每 {ranks} 个 rank 计算的是同一批样本",
     ),
     why: Text::new(

@@ -36,7 +36,7 @@ pub(crate) static RULE: Rule = Rule {
 
 static WORDING: Wording = Wording {
     message: Text::new(
-        "`DistributedSampler` gives each rank its own samples, but groups of {ranks} ranks need the same samples",
+        "`DistributedSampler` gives each rank its own samples, but groups of {ranks} ranks need the same",
         "`DistributedSampler` 会给每个 rank 不同的样本，而每 {ranks} 个 rank 必须使用同一批样本",
     ),
     why: Text::new(
