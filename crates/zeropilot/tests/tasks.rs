@@ -361,7 +361,7 @@ fn a_task_that_makes_no_sense_says_what_to_do() {
         ),
         (
             &["--task", "grpo", "--rollout", "vllm", "--vllm-tensor-parallel-size", "3"][..],
-            "cannot be divided into groups of 3",
+            "cannot form groups of 3",
         ),
         (
             &["--task", "grpo", "--rollout", "vllm", "--vllm-gpu-memory-utilization", "0.1"][..],
