@@ -336,7 +336,7 @@ fn a_task_that_makes_no_sense_says_what_to_do() {
     let job = ["memory", "--model", "llama-3.2-1b", "--gpus", "4x24GB"];
     for (more, problem) in [
         (&["--task", "gkd"][..], "needs a teacher"),
-        (&["--task", "gkd", "--teacher", "qwen3-8b"][..], "128256 tokens and the teacher of 151936"),
+        (&["--task", "gkd", "--teacher", "qwen3-8b"][..], "128256 tokens, the teacher's 151936"),
         (&["--teacher", "qwen3-8b"][..], "`--teacher` has no effect with `--task sft`"),
         (&["--task", "dpo", "--reference", "adapters-off"][..], "needs adapters"),
         (&["--task", "orpo", "--reference", "copy"][..], "has no effect with `--task orpo`"),

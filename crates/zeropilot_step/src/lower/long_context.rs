@@ -46,9 +46,7 @@ pub enum LongContextError {
         family: &'static str,
     },
     /// A task, images or targets beside it.
-    #[error(
-        "zeropilot models long-context options only for supervised training on text"
-    )]
+    #[error("zeropilot models long-context options only for supervised training on text")]
     Task,
     /// Without DeepSpeed.
     #[error("sequence parallelism needs DeepSpeed; PyTorch alone does not support it")]

@@ -39,8 +39,8 @@ static WORDING: Wording = Wording {
         "DeepSpeed 在这里不会把 `\"auto\"` 换成默认值：开关会被当成开启，数值在用到时才报错。",
     ),
     help: Text::new(
-        "write the value, or remove the key to get the default",
-        "写具体的值，或删掉这个键使用默认值",
+        "set `{path}` to a value, or remove the key to get the default",
+        "把 `{path}` 写成具体的值，或删掉这个键使用默认值",
     ),
 };
 

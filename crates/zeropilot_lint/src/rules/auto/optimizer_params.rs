@@ -36,7 +36,7 @@ static WORDING: Wording = Wording {
         "DeepSpeed passes these parameters to the constructor unchanged. The config loads, but `deepspeed.initialize` fails.",
         "DeepSpeed 把这些参数原样传给构造函数。配置能加载，但 `deepspeed.initialize` 会报错。",
     ),
-    help: Text::new("write the number", "写成具体数值"),
+    help: Text::new("set `{path}` to a number", "把 `{path}` 写成具体数值"),
 };
 
 pub(crate) fn check(subject: &Subject<'_>, found: &mut Vec<Diagnostic>) {

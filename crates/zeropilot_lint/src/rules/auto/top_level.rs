@@ -37,8 +37,8 @@ static REFUSED: Wording = Wording {
         "`\"auto\"` 是 HF Trainer 和 accelerate 的占位符，由它们按训练参数替换。这个文件不由它们读取，DeepSpeed 遇到这个字符串就会报错。",
     ),
     help: Text::new(
-        "write the number; or, if the HF Trainer or accelerate reads this file, check the file for that framework",
-        "写成具体数值；如果这个文件其实由 HF Trainer 或 accelerate 读取，请按对应的训练框架检查",
+        "set `{key}` to a number; or, if the HF Trainer or accelerate reads this file, check the file for that framework",
+        "把 `{key}` 写成具体数值；如果这个文件其实由 HF Trainer 或 accelerate 读取，请按对应的训练框架检查",
     ),
 };
 
@@ -52,8 +52,8 @@ static LATER: Wording = Wording {
         "DeepSpeed 会把这个字符串原样当作值。加载配置时没有问题；DeepSpeed 用到这个值时才报错，或者把它当成“已开启”。",
     ),
     help: Text::new(
-        "write a value, or remove the key to get the default",
-        "写具体的值，或删掉这个键使用默认值",
+        "set `{key}` to a value, or remove the key to get the default",
+        "把 `{key}` 写成具体的值，或删掉这个键使用默认值",
     ),
 };
 

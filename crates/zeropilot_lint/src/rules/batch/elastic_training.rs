@@ -71,7 +71,10 @@ static RANGE: Wording = Wording {
         "Elastic training needs at least one GPU, at most `max_gpus` GPUs, and positive sizes.",
         "弹性训练要求 GPU 数至少为 1、不超过 `max_gpus`，各个大小都为正数。",
     ),
-    help: Text::new("change the number to a value in range", "把数值改到允许的范围内"),
+    help: Text::new(
+        "change the number in `{path}` to a value in range",
+        "把 `{path}` 中的数值改到允许的范围内",
+    ),
 };
 
 static VERSION: Wording = Wording {
@@ -83,7 +86,10 @@ static VERSION: Wording = Wording {
         "DeepSpeed supports versions 0.1 and 0.2 of elastic training. The features that this section uses need another version.",
         "DeepSpeed 只支持弹性训练 0.1 和 0.2 版；这一段用到的功能需要别的版本。",
     ),
-    help: Text::new("write 0.1 or 0.2", "写 0.1 或 0.2"),
+    help: Text::new(
+        "set `elasticity.version` to 0.1 or 0.2",
+        "把 `elasticity.version` 设为 0.1 或 0.2",
+    ),
 };
 
 static NO_SOLUTION: Wording = Wording {

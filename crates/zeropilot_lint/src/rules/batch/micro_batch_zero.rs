@@ -63,8 +63,8 @@ static STEPS_ARE_ZERO: Wording = Wording {
         "`train_batch_size` 是全局 batch，即所有 rank 在一次参数更新中用到的样本总数，至少要够每个 rank 一个 micro batch。DeepSpeed 算出梯度累积步数为 0，启动时报错。",
     ),
     help: Text::new(
-        "write {unit} or a multiple of it, or omit `train_batch_size`",
-        "写 {unit} 或它的倍数，或者不写 `train_batch_size`",
+        "set `train_batch_size` to {unit} or a multiple of it, or omit the key",
+        "把 `train_batch_size` 设为 {unit} 或它的倍数，或者不写",
     ),
 };
 

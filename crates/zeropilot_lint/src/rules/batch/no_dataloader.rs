@@ -61,8 +61,8 @@ static ABSENT: Wording = Wording {
         "accelerate 从同一次 `prepare` 调用传入的 dataloader 里读 micro batch；没有就抛 `ValueError`。",
     ),
     help: Text::new(
-        "write the number in the config, or pass a dataloader to `prepare`",
-        "在配置里直接写数字，或者把 dataloader 一起传给 `prepare`",
+        "set `train_micro_batch_size_per_gpu` to a number, or pass a dataloader to `prepare`",
+        "把 `train_micro_batch_size_per_gpu` 设为数字，或者把 dataloader 一起传给 `prepare`",
     ),
 };
 
@@ -75,7 +75,10 @@ static WITHOUT_SIZE: Wording = Wording {
         "accelerate reads the micro-batch size from `batch_size` and raises a `ValueError` if it is `None`. A loader with a batch sampler has no `batch_size`.",
         "accelerate 要从 `batch_size` 读出 micro batch；它为 `None` 时（例如由 batch sampler 构造的 loader）会抛 `ValueError`。",
     ),
-    help: Text::new("write the number in the config", "在配置里直接写数字"),
+    help: Text::new(
+        "set `train_micro_batch_size_per_gpu` to a number",
+        "把 `train_micro_batch_size_per_gpu` 设为数字",
+    ),
 };
 
 /// Words the refusal.

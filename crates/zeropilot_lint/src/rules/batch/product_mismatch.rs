@@ -58,8 +58,8 @@ static THREE: Wording = Wording {
         "`train_batch_size` 是全局 batch，必须等于 micro batch × 梯度累积步数 × rank 数；只要不相等，DeepSpeed 启动时就报错。",
     ),
     help: Text::new(
-        "write {product}, or omit `train_batch_size`: DeepSpeed then computes it, and the config works for any number of ranks",
-        "改成 {product}；或者不写 `train_batch_size`，由 DeepSpeed 计算，这样换卡数也不用改文件",
+        "set `train_batch_size` to {product}, or omit the key: DeepSpeed then computes it for any number of ranks",
+        "把 `train_batch_size` 设为 {product}；或者不写，由 DeepSpeed 计算，这样换卡数也不用改文件",
     ),
 };
 
@@ -72,7 +72,10 @@ static REMAINDER: Wording = Wording {
         "DeepSpeed derives the missing number by integer division. {remainder} of the {train} samples would be left over, so DeepSpeed raises an error at startup.",
         "DeepSpeed 用整除算出缺少的数；{train} 个样本会剩下 {remainder} 个，因此启动时报错。",
     ),
-    help: Text::new("choose a multiple of {unit}: {choices}", "选 {unit} 的倍数：{choices}"),
+    help: Text::new(
+        "set `train_batch_size` to a multiple of {unit}: {choices}",
+        "把 `train_batch_size` 设为 {unit} 的倍数：{choices}",
+    ),
 };
 
 static OTHER: Wording = Wording {

@@ -60,8 +60,8 @@ static RANKS: Wording = Wording {
         "DeepSpeed 要把所有 rank 按这个大小分组，分不完就以 `AssertionError` 退出。",
     ),
     help: Text::new(
-        "set the argument to the number of GPUs per node",
-        "把这个参数设为每个节点的 GPU 数",
+        "set `--zero_hpz_partition_size` to the number of GPUs per node",
+        "把 `--zero_hpz_partition_size` 设为每个节点的 GPU 数",
     ),
 };
 

@@ -37,7 +37,7 @@ static WORDING: Wording = Wording {
         "The key is a leftover from the first version of ZeRO. DeepSpeed all-gathers the updated parameters either way.",
         "这是第一版 ZeRO 留下的键；不管它是什么值，DeepSpeed 都会用 all-gather 聚合更新后的参数。",
     ),
-    help: Text::new("remove the key", "删掉这个键"),
+    help: Text::new("remove `allgather_partitions`", "删掉 `allgather_partitions`"),
 };
 
 pub(crate) fn check(subject: &Subject<'_>, found: &mut Vec<Diagnostic>) {

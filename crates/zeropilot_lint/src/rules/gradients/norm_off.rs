@@ -33,7 +33,10 @@ static WORDING: Wording = Wording {
         "The other stages need the gradient norm, so DeepSpeed rejects the config.",
         "其他 stage 需要梯度范数，设为 false 时 DeepSpeed 会报错。",
     ),
-    help: Text::new("remove the key, or use stage 1 or 2", "删掉这个键，或改用 stage 1 或 2"),
+    help: Text::new(
+        "remove `compute_grad_norm`, or use stage 1 or 2",
+        "删掉 `compute_grad_norm`，或改用 stage 1 或 2",
+    ),
 };
 
 /// Words the refusal.

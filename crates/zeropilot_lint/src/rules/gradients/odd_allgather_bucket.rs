@@ -34,7 +34,10 @@ static WORDING: Wording = Wording {
         "DeepSpeed aligns all-gather buffers to two elements. DeepSpeed checks the size when it creates the optimizer and exits with an `AssertionError`.",
         "DeepSpeed 把 all-gather 缓冲区按两个元素对齐；创建优化器时会检查，不满足就以 `AssertionError` 退出。",
     ),
-    help: Text::new("write {suggested}", "写成 {suggested}"),
+    help: Text::new(
+        "set `allgather_bucket_size` to {suggested}",
+        "把 `allgather_bucket_size` 设为 {suggested}",
+    ),
 };
 
 pub(crate) fn check(subject: &Subject<'_>, found: &mut Vec<Diagnostic>) {

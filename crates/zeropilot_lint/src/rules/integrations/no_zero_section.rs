@@ -51,8 +51,8 @@ static WORDING: Wording = Wording {
         "直接使用 DeepSpeed 可以不开 ZeRO，但 HF Trainer 和 accelerate 要求有这一段。",
     ),
     help: Text::new(
-        "add the section; `{{\"stage\": 0}}` turns ZeRO off",
-        "加上这一段；`{{\"stage\": 0}}` 表示不用 ZeRO",
+        "add `zero_optimization`; `{{\"stage\": 0}}` turns ZeRO off",
+        "加上 `zero_optimization`；`{{\"stage\": 0}}` 表示不用 ZeRO",
     ),
 };
 
@@ -63,8 +63,8 @@ static AUTOTUNER: Wording = Wording {
         "启用了 `autotuning`：用 `deepspeed --autotuning` 启动时，每次试验的这一段由 autotuner 写入；不带这个选项启动，HF Trainer 和 accelerate 会报错。",
     ),
     help: Text::new(
-        "use this file only with `--autotuning`, or add the section",
-        "只配合 `--autotuning` 使用这个文件，或加上这一段",
+        "use this file only with `--autotuning`, or add `zero_optimization`",
+        "只配合 `--autotuning` 使用这个文件，或加上 `zero_optimization`",
     ),
 };
 

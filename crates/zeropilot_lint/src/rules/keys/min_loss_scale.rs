@@ -32,7 +32,7 @@ static WORDING: Wording = Wording {
         "DeepSpeed stores the minimum loss scale as an integer and rejects the config. A scale below 1 would not help against underflow anyway.",
         "DeepSpeed 用整数保存最小 loss scale，因此报错；何况小于 1 的 scale 对下溢也没有帮助。",
     ),
-    help: Text::new("write 1", "写 1"),
+    help: Text::new("set `{path}` to 1", "把 `{path}` 设为 1"),
 };
 
 /// Words the refusal.

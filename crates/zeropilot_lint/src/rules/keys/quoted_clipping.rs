@@ -39,7 +39,10 @@ static WORDING: Wording = Wording {
         "DeepSpeed does not convert top-level keys. The config loads without an error; the first step fails with a `TypeError`.",
         "DeepSpeed 不转换顶层的键。加载配置时不报错，第一步才报 `TypeError`。",
     ),
-    help: Text::new("write the number without quotes", "去掉引号，写成数字"),
+    help: Text::new(
+        "write `gradient_clipping` as a number, without quotes",
+        "把 `gradient_clipping` 写成数字，不加引号",
+    ),
 };
 
 static NULL: Wording = Wording {
@@ -52,8 +55,8 @@ static NULL: Wording = Wording {
         "null 并不表示默认值。训练会报错退出：`TypeError: '>' not supported between instances of 'NoneType' and 'float'`。",
     ),
     help: Text::new(
-        "write 0 to turn clipping off, or remove the key",
-        "不裁剪就写 0，或删掉这个键",
+        "set `gradient_clipping` to 0 to turn clipping off, or remove the key",
+        "不裁剪就把 `gradient_clipping` 设为 0，或删掉这个键",
     ),
 };
 

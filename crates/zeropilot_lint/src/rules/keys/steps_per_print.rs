@@ -37,8 +37,8 @@ static WORDING: Wording = Wording {
         "每步结束时，DeepSpeed 用步数对这个值取余。加载配置时不报错，第一步才报错。",
     ),
     help: Text::new(
-        "write a positive integer; use a large one to print nothing",
-        "写成正整数；不想打印就写一个很大的数",
+        "set `steps_per_print` to a positive integer; use a large one to print nothing",
+        "把 `steps_per_print` 设为正整数；不想打印就写一个很大的数",
     ),
 };
 

@@ -39,8 +39,8 @@ static WORDING: Wording = Wording {
         "在 HF Trainer 和 accelerate 下，不管这里写什么，DeepSpeed 都不会打印进度行。",
     ),
     help: Text::new(
-        "remove the key, and use the Trainer's `logging_steps`",
-        "删掉这个键，改用 Trainer 的 `logging_steps`",
+        "remove `steps_per_print`, and use the Trainer's `logging_steps`",
+        "删掉 `steps_per_print`，改用 Trainer 的 `logging_steps`",
     ),
 };
 

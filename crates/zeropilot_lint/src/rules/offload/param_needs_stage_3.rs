@@ -38,7 +38,10 @@ static WORDING: Wording = Wording {
         "In stages below 3, every rank keeps all parameters on its GPU. DeepSpeed reads the section but does not use it.",
         "stage 3 以下每个 rank 都在 GPU 上保留全部参数；DeepSpeed 读取这一段，但不使用。",
     ),
-    help: Text::new("use stage 3, or remove the section", "改用 stage 3，或删掉这一段"),
+    help: Text::new(
+        "use stage 3, or remove `offload_param`",
+        "改用 stage 3，或删掉 `offload_param`",
+    ),
 };
 
 pub(crate) fn check(subject: &Subject<'_>, found: &mut Vec<Diagnostic>) {

@@ -35,7 +35,10 @@ static WORDING: Wording = Wording {
         "Only stage 3 has a SuperOffload optimizer; other stages use ordinary CPU offload.",
         "只有 stage 3 有 SuperOffload 优化器，其他 stage 用的仍是普通的 CPU 卸载。",
     ),
-    help: Text::new("use stage 3, or remove the key", "改用 stage 3，或删掉这个键"),
+    help: Text::new(
+        "use stage 3, or remove `super_offload`",
+        "改用 stage 3，或删掉 `super_offload`",
+    ),
 };
 
 pub(crate) fn check(subject: &Subject<'_>, found: &mut Vec<Diagnostic>) {

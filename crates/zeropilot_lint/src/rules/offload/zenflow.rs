@@ -162,7 +162,10 @@ static REPLACED: Wording = Wording {
         "DeepSpeed loads the batch sizes from the config and then accumulates over {update} micro-steps. The actual global batch size differs from `train_batch_size`.",
         "DeepSpeed 先按配置加载 batch 大小，之后却按 {update} 个 micro step 累积，实际的全局 batch 与 `train_batch_size` 不同。",
     ),
-    help: Text::new("write the same number in both keys", "两个键写成同一个数"),
+    help: Text::new(
+        "set `update_interval` and `gradient_accumulation_steps` to the same number",
+        "把 `update_interval` 和 `gradient_accumulation_steps` 设为同一个数",
+    ),
 };
 
 static NO_OVERLAP: Wording = Wording {

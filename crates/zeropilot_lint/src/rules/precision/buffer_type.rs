@@ -33,8 +33,8 @@ static WORDING: Wording = Wording {
         "DeepSpeed 加载配置时不检查这个名字，之后 `deepspeed.initialize` 会以 `ValueError` 退出。",
     ),
     help: Text::new(
-        "write `fp32`, `bf16` or `fp16`, or remove the key",
-        "写 `fp32`、`bf16` 或 `fp16`，或删掉这个键",
+        "set `buffer_dtype` to `fp32`, `bf16` or `fp16`, or remove the key",
+        "把 `buffer_dtype` 设为 `fp32`、`bf16` 或 `fp16`，或删掉这个键",
     ),
 };
 

@@ -32,7 +32,7 @@ static WORDING: Wording = Wording {
         "If `loss_scale` is 0, the loss scale is dynamic. It cannot adapt with a window or minimum of 0, so DeepSpeed rejects the config.",
         "`loss_scale` 为 0 表示动态调整；窗口或下限为 0 时无法调整，DeepSpeed 会报错。",
     ),
-    help: Text::new("write 1 or more", "写不小于 1 的数"),
+    help: Text::new("set `{path}` to 1 or more", "把 `{path}` 设为不小于 1 的数"),
 };
 
 /// Words the refusal.

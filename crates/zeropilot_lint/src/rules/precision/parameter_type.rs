@@ -37,8 +37,8 @@ static WORDING: Wording = Wording {
         "参数的类型由 `fp16.enabled` 和 `bf16.enabled` 决定，`param_dtype` 写了别的类型，DeepSpeed 会报错。",
     ),
     help: Text::new(
-        "remove the key, or enable the matching section",
-        "删掉这个键，或启用对应的精度配置段",
+        "remove `param_dtype`, or enable the matching precision section",
+        "删掉 `param_dtype`，或启用对应的精度配置段",
     ),
 };
 

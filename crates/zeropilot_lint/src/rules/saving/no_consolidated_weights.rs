@@ -59,8 +59,8 @@ static WORDING: Wording = Wording {
         "没有打开这个键时，HF Trainer 只保存分片的 checkpoint，不保存完整权重，日志里只有一行提示。PEFT 的适配器仍会先聚合再保存。",
     ),
     help: Text::new(
-        "set the key to true to save weights that other programs can load, or convert the checkpoint with `zero_to_fp32.py`; PEFT adapters alone need neither",
-        "要保存其他程序能加载的权重，就把这个键设为 true；或者用 `zero_to_fp32.py` 转换 checkpoint；只保存 PEFT 适配器时两者都不需要",
+        "set `stage3_gather_16bit_weights_on_model_save` to true, or convert the checkpoint with `zero_to_fp32.py`; PEFT adapters alone need neither",
+        "把 `stage3_gather_16bit_weights_on_model_save` 设为 true，或者用 `zero_to_fp32.py` 转换 checkpoint；只保存 PEFT 适配器时两者都不需要",
     ),
 };
 

@@ -38,7 +38,7 @@ static WORDING: Wording = Wording {
         "DeepSpeed raises an error at startup and asks you to downgrade to a version before 0.5.9.",
         "DeepSpeed 启动时报错，并要求降级到 0.5.9 之前的版本。",
     ),
-    help: Text::new("remove the key", "删掉这个键"),
+    help: Text::new("remove `legacy_stage1`", "删掉 `legacy_stage1`"),
 };
 
 pub(crate) fn check(subject: &Subject<'_>, found: &mut Vec<Diagnostic>) {

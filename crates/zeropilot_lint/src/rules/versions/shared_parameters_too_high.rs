@@ -32,8 +32,8 @@ static WORDING: Wording = Wording {
         "写在这一级会触发 DeepSpeed 自身的 bug（引用了未定义的名称），无论配置怎么写都会报错。",
     ),
     help: Text::new(
-        "move it into a compression method such as `weight_quantization`, or remove it",
-        "把它移到具体的压缩方法里（例如 `weight_quantization`），或删掉",
+        "move `shared_parameters` into a compression method such as `weight_quantization`, or remove the key",
+        "把 `shared_parameters` 移到具体的压缩方法里（例如 `weight_quantization`），或删掉",
     ),
 };
 

@@ -53,8 +53,8 @@ static WORDING: Wording = Wording {
         "`deepspeed.initialize` 创建调度器时会报错。旧版本接受任何值，并至少按 2 处理。",
     ),
     help: Text::new(
-        "write {suggested}; for no warmup, write 1",
-        "写成 {suggested}；不需要 warmup 就写 1",
+        "set `warmup_num_steps` to {suggested}, or to 1 for no warmup",
+        "把 `warmup_num_steps` 设为 {suggested}；不需要 warmup 就设为 1",
     ),
 };
 
