@@ -89,7 +89,7 @@ pub(crate) struct RunArguments {
     /// Exit code after SIGTERM, SIGUSR1 or SIGUSR2 if there is a checkpoint to resume from; if omitted, 128 + the signal
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u8).range(1..))]
     pub(crate) requeue_exit_code: Option<u8>,
-    /// Send hangs, restarts, fallbacks, NaN and the end of the run as JSON, by POST to a URL or to a shell command's standard input. Can be repeated
+    /// Send hangs, restarts, fallbacks, NaN and the run's end as JSON, by POST to a URL or to a shell command's standard input. Can be repeated
     #[arg(long, value_name = "URL|COMMAND")]
     pub(crate) notify: Vec<String>,
     /// Also write events to this file, one JSON object per line
