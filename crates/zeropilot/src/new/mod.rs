@@ -31,7 +31,7 @@ Examples:
   zeropilot new zero3 --tiers -o ds.json
   zeropilot new zero2 -o - | zeropilot check -
 
-Exit codes: 0 written, 2 rejected options or a file that cannot be written";
+Exit codes: 0 config written, 2 rejected options or a file that cannot be written";
 
 /// The arguments of `zeropilot new`.
 #[derive(Debug, Args)]
