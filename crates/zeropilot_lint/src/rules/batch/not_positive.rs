@@ -36,8 +36,8 @@ static WORDING: Wording = Wording {
         "DeepSpeed 启动时检查各个 batch 大小和梯度累积步数是否大于 0，不满足就报错。",
     ),
     help: Text::new(
-        "write an integer of at least 1, or omit the key so that DeepSpeed derives it",
-        "写不小于 1 的整数，或者去掉这个键让 DeepSpeed 推算",
+        "set `{key}` to an integer of at least 1, or omit the key so that DeepSpeed derives it",
+        "把 `{key}` 设为不小于 1 的整数，或者去掉这个键让 DeepSpeed 推算",
     ),
 };
 

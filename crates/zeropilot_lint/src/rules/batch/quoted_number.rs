@@ -33,7 +33,7 @@ static QUOTED: Wording = Wording {
         "DeepSpeed does not convert the batch keys: it compares the string with a number and raises a `TypeError`. (In sections such as `zero_optimization`, it converts quoted numbers.)",
         "DeepSpeed 不转换 batch 相关的键，把字符串与数字比较时抛 `TypeError`。（在 `zero_optimization` 这样的配置段里，带引号的数字会被自动转换。）",
     ),
-    help: Text::new("write the number without quotes", "去掉引号，写成数字"),
+    help: Text::new("write `{key}` as a number, without quotes", "把 `{key}` 写成数字，不加引号"),
 };
 
 static UNQUOTED: Wording = Wording {
@@ -43,8 +43,8 @@ static UNQUOTED: Wording = Wording {
         "DeepSpeed 按 Hjson 读取文件，没加引号的词一直到行尾都算字符串；把它与数字比较时抛 `TypeError`。",
     ),
     help: Text::new(
-        "write the number; if this is a template placeholder, fill it in first",
-        "写成数字；如果这是模板里的占位符，请先替换",
+        "write `{key}` as a number; if this is a template placeholder, fill it in first",
+        "把 `{key}` 写成数字；如果这是模板里的占位符，请先替换",
     ),
 };
 

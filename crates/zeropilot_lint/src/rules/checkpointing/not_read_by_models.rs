@@ -47,8 +47,8 @@ static WORDING: Wording = Wording {
         "这一段配置的是 DeepSpeed 自带的梯度检查点函数，要由模型代码主动调用；transformers 调用的是 PyTorch 的函数。",
     ),
     help: Text::new(
-        "pass `gradient_checkpointing` to the Trainer, and remove the section unless your own model code calls `deepspeed.checkpointing`",
-        "在 Trainer 里开启 `gradient_checkpointing`；除非你的模型代码自己调用 `deepspeed.checkpointing`，否则删掉这一段",
+        "pass `gradient_checkpointing` to the Trainer, and remove `activation_checkpointing` unless your own model code calls `deepspeed.checkpointing`",
+        "在 Trainer 里开启 `gradient_checkpointing`；除非你的模型代码自己调用 `deepspeed.checkpointing`，否则删掉 `activation_checkpointing`",
     ),
 };
 

@@ -45,8 +45,8 @@ static STAGE: Wording = Wording {
         "这个参数设置多少个 rank 为一组，每组共同保留第二份模型参数的分片；而只有 stage 3 才切分模型参数。ms-swift 不检查 stage，直接把它写进配置。",
     ),
     help: Text::new(
-        "use `--deepspeed zero3`, or omit the argument",
-        "改用 `--deepspeed zero3`，或去掉这个参数",
+        "use `--deepspeed zero3`, or omit `--zero_hpz_partition_size`",
+        "改用 `--deepspeed zero3`，或去掉 `--zero_hpz_partition_size`",
     ),
 };
 

@@ -43,8 +43,8 @@ static WORDING: Wording = Wording {
         "启用 `autotuning` 后，DeepSpeed 把每次运行都当成一次试验：测到 `end_profile_step` 就退出程序，看起来像正常结束。",
     ),
     help: Text::new(
-        "for training, set `enabled` to false or remove the section",
-        "正式训练时把 `enabled` 设为 false，或删掉这一段",
+        "for training, set `autotuning.enabled` to false or remove `autotuning`",
+        "正式训练时把 `autotuning.enabled` 设为 false，或删掉 `autotuning`",
     ),
 };
 

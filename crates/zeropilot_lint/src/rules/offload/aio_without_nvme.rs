@@ -40,8 +40,8 @@ static WORDING: Wording = Wording {
         "这一段设置 DeepSpeed 如何读写交换文件，而这个配置不使用交换文件。",
     ),
     help: Text::new(
-        "remove the section, or offload to `nvme` in stage 3",
-        "删掉这一段，或在 stage 3 下卸载到 `nvme`",
+        "remove `aio`, or offload to `nvme` in stage 3",
+        "删掉 `aio`，或在 stage 3 下卸载到 `nvme`",
     ),
 };
 

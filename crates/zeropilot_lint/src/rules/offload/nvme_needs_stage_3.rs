@@ -43,8 +43,8 @@ static WORDING: Wording = Wording {
         "在 stage 1/2 下，DeepSpeed 只检查是否卸载，不检查卸载到哪里，也不使用 `nvme_path`。",
     ),
     help: Text::new(
-        "use stage 3 for NVMe, or write `cpu` and provide the host memory it needs",
-        "要用 NVMe 请改用 stage 3；否则写成 `cpu`，并留足主机内存",
+        "use stage 3 for NVMe, or set `device` to `cpu` and provide enough host memory",
+        "要用 NVMe 请改用 stage 3；否则把 `device` 设为 `cpu`，并留足主机内存",
     ),
 };
 

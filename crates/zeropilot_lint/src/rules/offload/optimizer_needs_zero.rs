@@ -41,8 +41,8 @@ static WORDING: Wording = Wording {
         "DeepSpeed 会换成 CPU 优化器，而它不接受 GPU 上的参数；只有 ZeRO 才会在 CPU 上保留一份参数。",
     ),
     help: Text::new(
-        "add `\"stage\": 2` (or 1, or 3), or remove the section",
-        "加上 `\"stage\": 2`（或 1、3），或删掉这一段",
+        "add `\"stage\": 2` (or 1, or 3), or remove `offload_optimizer`",
+        "加上 `\"stage\": 2`（或 1、3），或删掉 `offload_optimizer`",
     ),
 };
 

@@ -41,8 +41,8 @@ static WORDING: Wording = Wording {
         "代码里传入的优化器对象优先于配置，DeepSpeed 不会提示。",
     ),
     help: Text::new(
-        "remove the section, or do not pass `{argument}` in the code",
-        "删掉这一段，或在代码里不要传 `{argument}`",
+        "remove the `optimizer` section, or do not pass `{argument}` in the code",
+        "删掉 `optimizer` 段，或在代码里不要传 `{argument}`",
     ),
 };
 

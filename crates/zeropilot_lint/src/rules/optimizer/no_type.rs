@@ -42,8 +42,8 @@ static ALONE: Wording = Wording {
         "没有 `type`，这一段就不生效。如果脚本也没有传优化器，stage 1/2 启动时报错，其余 stage 在第一步报错。",
     ),
     help: Text::new(
-        "add `\"type\": \"AdamW\"`, or remove the section if the script passes its own optimizer",
-        "加上 `\"type\": \"AdamW\"`；如果优化器由脚本传入，就删掉这一段",
+        "add `\"type\": \"AdamW\"`, or remove `optimizer` if the script passes its own optimizer",
+        "加上 `\"type\": \"AdamW\"`；如果优化器由脚本传入，就删掉 `optimizer` 段",
     ),
 };
 
@@ -57,8 +57,8 @@ static FILLED: Wording = Wording {
         "只要有 `optimizer` 段，HF Trainer 和 accelerate 就把优化器交给 DeepSpeed；而没有 `type`，DeepSpeed 不会创建优化器。",
     ),
     help: Text::new(
-        "add `\"type\": \"AdamW\"`, or remove the section so that the framework creates the optimizer",
-        "加上 `\"type\": \"AdamW\"`；或删掉这一段，由训练框架创建优化器",
+        "add `\"type\": \"AdamW\"`, or remove `optimizer` so that the framework creates the optimizer",
+        "加上 `\"type\": \"AdamW\"`；或删掉 `optimizer` 段，由训练框架创建优化器",
     ),
 };
 

@@ -33,8 +33,8 @@ static WORDING: Wording = Wording {
         "DeepSpeed 只检查类型；没有类型，这一段的参数全都不生效，也没有提示。",
     ),
     help: Text::new(
-        "add a `type`, such as `WarmupDecayLR`, or remove the section",
-        "补上 `type`（例如 `WarmupDecayLR`），或删掉这一段",
+        "add a `type`, such as `WarmupDecayLR`, or remove `scheduler`",
+        "补上 `type`（例如 `WarmupDecayLR`），或删掉 `scheduler` 段",
     ),
 };
 

@@ -48,8 +48,8 @@ static WORDING: Wording = Wording {
         "`enabled` 默认是 false，参数保持原来的类型（通常是 fp32），占用的显存翻倍。",
     ),
     help: Text::new(
-        "add `\"enabled\": true`, or remove the section",
-        "加上 `\"enabled\": true`，或删掉这个配置段",
+        "add `\"enabled\": true` to `{path}`, or remove the section",
+        "在 `{path}` 里加上 `\"enabled\": true`，或删掉这个配置段",
     ),
 };
 
