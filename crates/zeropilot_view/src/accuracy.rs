@@ -17,7 +17,7 @@ use crate::simulate::seconds;
 const HEADS: [Text; 6] = [
     Text::new("run", "运行"),
     Text::new("job", "任务"),
-    Text::new("memory: predicted → measured", "显存/主机内存：预测 → 实测"),
+    Text::new("memory: predicted → measured", "显存和主机内存：预测 → 实测"),
     Text::new("off by", "相差"),
     Text::new("step: predicted → measured", "每步：预测 → 实测"),
     Text::new("off by", "相差"),
@@ -188,7 +188,7 @@ impl<'a> OwnRunsReport<'a> {
         let name = escaped(device);
         let mut text = String::new();
         for (what, error) in [
-            (tr!(language, "memory", "显存/主机内存"), self.error(device, Accuracy::memory)),
+            (tr!(language, "memory", "显存和主机内存"), self.error(device, Accuracy::memory)),
             (tr!(language, "step time", "每步耗时"), self.error(device, Accuracy::step)),
         ] {
             let Some(OwnError { jobs, least, median, most, .. }) = error else { continue };

@@ -67,8 +67,8 @@ fn ranks(of: &MeasuredRanks, language: Language) -> String {
             language,
             ("  {name}  matrix products {products}, memory {memory}, {kernel:.0} µs per kernel, {hook:.0} µs per module in \
               stage 3\n        {steps} training steps, each predicted from the others: measured differs from predicted by {low:+.0}% to {high:+.0}%\n"),
-            ("  {name}  矩阵乘 {products}，访存 {memory}，每个 kernel {kernel:.0} µs，stage 3 每个模块 {hook:.0} µs\n        \
-              {steps} 个训练步，逐个留出再预测：实测与预测相差 {low:+.0}% 到 {high:+.0}%\n")
+            ("  {name}  矩阵乘 {products}，访存 {memory}，每个 kernel {kernel:.0} 微秒，stage 3 每个模块 {hook:.0} 微秒\n        \
+              {steps} 个训练步，每一步都用其余各步预测：实测与预测相差 {low:+.0}% 到 {high:+.0}%\n")
         );
     }
     for (pattern, curve) in &of.collectives {

@@ -16,7 +16,7 @@ pub fn gpus_error(text: &str, error: &GpusError, language: Language) -> String {
         tr!(
             language,
             "write `8`, `44GB`, `5x44GB`, `8xA100-80G` or `4x8xH100` (nodes × GPUs per node)",
-            "请写成 `8`、`44GB`、`5x44GB`、`8xA100-80G` 或 `4x8xH100`（节点数 × 每节点 GPU 数）"
+            "请写成 `8`、`44GB`、`5x44GB`、`8xA100-80G` 或 `4x8xH100`（节点数 × 每节点卡数）"
         )
     });
     let help_label = Text::new("  help: ", "  建议：").get(language);
@@ -58,7 +58,7 @@ fn problem_words(
             tr!(
                 language,
                 "`{meant}` has more factors than nodes and GPUs per node",
-                "`{meant}` 里的乘数多于“节点数 × 每节点 GPU 数”"
+                "`{meant}` 里的乘数多于“节点数 × 每节点卡数”"
             ),
             None,
         ),

@@ -188,7 +188,7 @@ pub(crate) fn note_words(note: Note, language: Language) -> String {
         Note::QuantizedLoadedWhole => tr!(
             language,
             "transformers loads the whole quantized model on every GPU before ZeRO-3 partitions it. More GPUs therefore do not lower the memory that loading needs; `--load partitioned` excludes loading",
-            "transformers 会先在每张卡上加载完整的量化模型，然后 ZeRO-3 才切分，所以增加 GPU 不会降低加载时的显存；`--load partitioned` 可以不计加载"
+            "transformers 会先在每张卡上加载完整的量化模型，然后 ZeRO-3 才切分，所以增加卡数不会降低加载时的显存；加上 `--load partitioned`，预测就不计入加载阶段的显存"
         ),
         Note::RepeatedSequences { ranks } => tr!(
             language,
@@ -225,12 +225,12 @@ fn long_run(tokens: u64, is_assumed: bool, days: u64, language: Language) -> Str
         true => tr!(
             language,
             "on these GPUs, training on {tokens} takes {days} days; use more or faster GPUs, or LoRA",
-            "用这些 GPU 训练 {tokens} 需要 {days} 天；请增加 GPU、换更快的 GPU，或改用 LoRA"
+            "用这些 GPU 训练 {tokens} 需要 {days} 天；请增加卡数、换更快的 GPU，或改用 LoRA"
         ),
         false => tr!(
             language,
             "on these GPUs, training on {tokens} takes {days} days; use more or faster GPUs, or fewer tokens",
-            "用这些 GPU 训练 {tokens} 需要 {days} 天；请增加 GPU、换更快的 GPU，或减少 token"
+            "用这些 GPU 训练 {tokens} 需要 {days} 天；请增加卡数、换更快的 GPU，或减少 token"
         ),
     }
 }

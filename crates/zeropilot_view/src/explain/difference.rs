@@ -42,8 +42,10 @@ pub(super) fn differences(layout: &Layout, names: [&str; 2], found: &[Difference
                 let words = words.as_ref()?;
                 Some((Text::new(en, zh).get(language), words::words(words, language).to_owned()))
             };
-            let rows =
-                [cost("memory", "显存/主机内存", &text.memory), cost("speed", "速度", &text.speed)];
+            let rows = [
+                cost("memory", "显存和主机内存", &text.memory),
+                cost("speed", "速度", &text.speed),
+            ];
             page.rows(2, &rows.into_iter().flatten().collect::<Vec<_>>());
         }
     }

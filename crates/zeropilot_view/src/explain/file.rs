@@ -95,7 +95,7 @@ fn text_of(page: &mut Page, indent: usize, text: &KeyText, language: Language) {
         let words = words.as_ref()?;
         Some((Text::new(en, zh).get(language), words::words(words, language).to_owned()))
     };
-    let rows = [cost("memory", "显存/主机内存", &text.memory), cost("speed", "速度", &text.speed)];
+    let rows = [cost("memory", "显存和主机内存", &text.memory), cost("speed", "速度", &text.speed)];
     page.rows(indent, &rows.into_iter().flatten().collect::<Vec<_>>());
 }
 

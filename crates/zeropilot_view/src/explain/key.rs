@@ -37,7 +37,7 @@ fn rows(path: &str, text: &KeyText, language: Language) -> Vec<Row> {
     let said = |words: &Option<keys::Words>| {
         words.as_ref().map(|words| words::words(words, language).to_owned())
     };
-    add("memory", "显存/主机内存", said(&text.memory));
+    add("memory", "显存和主机内存", said(&text.memory));
     add("speed", "速度", said(&text.speed));
     add("mistakes", "易错", said(&text.mistake));
     let versions = words::versions(&history, language);

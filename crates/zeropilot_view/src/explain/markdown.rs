@@ -60,7 +60,7 @@ fn rows(
     let default = facts.as_ref().and_then(|facts| facts.default.as_ref());
     add("default", "默认值", default.map(|default| format!("`{}`", words::value(default))));
     add("effect", "影响", words::no_cost(text, language));
-    add("memory", "显存/主机内存", said(&text.memory));
+    add("memory", "显存和主机内存", said(&text.memory));
     add("speed", "速度", said(&text.speed));
     add("mistakes", "易错", said(&text.mistake));
     let versions = words::versions(&history(canonical), language);

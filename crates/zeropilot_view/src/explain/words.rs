@@ -57,7 +57,7 @@ pub(super) fn unit(unit: Unit, language: Language) -> &'static str {
         Unit::Tokens => Text::new("tokens", "token 数"),
         Unit::Steps => Text::new("optimizer steps", "步数（按参数更新计）"),
         Unit::MicroSteps => Text::new("micro-steps per optimizer step", "每次更新的 micro step 数"),
-        Unit::Ranks => Text::new("ranks (GPUs)", "rank 数（GPU 数）"),
+        Unit::Ranks => Text::new("ranks (GPUs)", "rank 数（卡数）"),
         Unit::Layers => Text::new("layers", "层数"),
         Unit::Count => Text::new("a count", "个数"),
         Unit::Number => Text::new("a number without a unit", "无单位的数"),
@@ -209,7 +209,7 @@ pub(super) fn deprecated(facts: &Facts<'_>, language: Language) -> Option<String
     let new = facts.deprecated?.new.as_str();
     Some(match new {
         "" => tr!(language, "deprecated", "已弃用"),
-        new => tr!(language, "deprecated: write `{new}`", "已弃用，改写 `{new}`"),
+        new => tr!(language, "deprecated: write `{new}`", "已弃用，请改用 `{new}`"),
     })
 }
 

@@ -14,7 +14,7 @@ pub(crate) static RULE: Rule = Rule {
     severity: Severity::Error,
     summary: Text::new(
         "the batch sizes do not multiply to `train_batch_size`",
-        "几个 batch 大小相乘不等于 `train_batch_size`",
+        "micro batch × 梯度累积步数 × 总卡数不等于 `train_batch_size`",
     ),
     wordings: &[&THREE, &REMAINDER, &OTHER],
     sources: &[

@@ -37,7 +37,7 @@ static WORDING: Wording = Wording {
     ),
     why: Text::new(
         "These keys control how DeepSpeed gathers and releases partitioned parameters, which stages below 3 do not have.",
-        "这些键控制切分后参数的聚合和释放，stage 3 以下没有这个过程。",
+        "这些键控制切分后参数的聚合和释放，stage 低于 3 时没有这个过程。",
     ),
     help: Text::new(
         "remove these keys, or use stage 3 if you intended to",

@@ -9,10 +9,7 @@ pub(crate) static RULE: Rule = Rule {
     name: "fewer-devices-than-ranks",
     group: Group::Launch,
     severity: Severity::Error,
-    summary: Text::new(
-        "more ranks on a node than visible GPUs",
-        "节点上的 rank 数多于可见的 GPU 数",
-    ),
+    summary: Text::new("more ranks on a node than visible GPUs", "节点上的 rank 数多于可见的卡数"),
     wordings: &[&WORDING],
     sources: &[],
     examples: &[

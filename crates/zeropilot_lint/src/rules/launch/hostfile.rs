@@ -35,7 +35,7 @@ static LINE: Wording = Wording {
     ),
     why: Text::new(
         "Each line must have a host name, a space, and `slots=` with the number of GPUs. The launcher exits with `Hostfile contains a bad entry`.",
-        "每行应是主机名、空格、`slots=` 加 GPU 数。启动器会报错退出：`Hostfile contains a bad entry`。",
+        "每行应是主机名、空格、`slots=` 加卡数。启动器会报错退出：`Hostfile contains a bad entry`。",
     ),
     help: Text::new(
         "write the line in the form `worker-1 slots=8`",

@@ -15,7 +15,7 @@ pub(crate) static RULE: Rule = Rule {
     severity: Severity::Warning,
     summary: Text::new(
         "NVMe offload of the optimizer below stage 3",
-        "stage 3 以下把优化器状态卸载到 NVMe",
+        "stage 低于 3 时把优化器状态卸载到 NVMe",
     ),
     wordings: &[&WORDING],
     sources: &["deepspeedai/DeepSpeed#1403"],

@@ -12,7 +12,7 @@ pub(crate) static RULE: Rule = Rule {
     name: "offload-param-needs-stage-3",
     group: Group::Offload,
     severity: Severity::Warning,
-    summary: Text::new("`offload_param` below stage 3", "stage 3 以下写了 `offload_param`"),
+    summary: Text::new("`offload_param` below stage 3", "stage 低于 3 时写了 `offload_param`"),
     wordings: &[&WORDING],
     sources: &["wenet-e2e/wenet#2499", "deepspeedai/DeepSpeed#1403", "deepspeedai/DeepSpeed#2977"],
     examples: &[Example::new(
@@ -36,7 +36,7 @@ static WORDING: Wording = Wording {
     ),
     why: Text::new(
         "In stages below 3, every rank keeps all parameters on its GPU. DeepSpeed reads the section but does not use it.",
-        "stage 3 以下每个 rank 都在 GPU 上保留全部参数；DeepSpeed 读取这一段，但不使用。",
+        "stage 低于 3 时，每个 rank 都在 GPU 上保留全部参数；DeepSpeed 读取这一段，但不使用。",
     ),
     help: Text::new(
         "use stage 3, or remove `offload_param`",

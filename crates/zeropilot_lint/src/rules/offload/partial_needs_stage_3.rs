@@ -11,7 +11,7 @@ pub(crate) static RULE: Rule = Rule {
     severity: Severity::Error,
     summary: Text::new(
         "partial optimizer offload below stage 3",
-        "stage 3 以下不能只卸载一部分优化器状态",
+        "stage 低于 3 时不能只卸载一部分优化器状态",
     ),
     wordings: &[&WORDING],
     sources: &[],

@@ -14,7 +14,7 @@ pub(crate) static RULE: Rule = Rule {
     name: "super-offload-needs-stage-3",
     group: Group::Offload,
     severity: Severity::Warning,
-    summary: Text::new("`super_offload` below stage 3", "stage 3 以下写了 `super_offload`"),
+    summary: Text::new("`super_offload` below stage 3", "stage 低于 3 时写了 `super_offload`"),
     wordings: &[&WORDING],
     sources: &[],
     examples: &[Example::new(

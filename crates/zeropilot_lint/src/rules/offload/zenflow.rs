@@ -130,7 +130,7 @@ static NOT_A_NUMBER: Wording = Wording {
     ),
     why: Text::new(
         "With `auto`, the default, DeepSpeed sets the accumulation steps to 0, and `engine.backward` divides the loss by this number. The first step gives infinite gradients.",
-        "默认的 `auto` 会把累积步数设为 0，`engine.backward` 再用它除 loss，第一步的梯度就是无穷大。",
+        "默认的 `auto` 会把梯度累积步数设为 0，`engine.backward` 再把 loss 除以它，第一步的梯度就是无穷大。",
     ),
     help: Text::new(
         "add `\"update_interval\": 4`, or another number; this key replaces `gradient_accumulation_steps`",
@@ -175,7 +175,7 @@ static NO_OVERLAP: Wording = Wording {
     ),
     why: Text::new(
         "DeepSpeed exits at startup if `overlap_comm` is off. Below stage 3, it is off by default.",
-        "`overlap_comm` 关闭时，DeepSpeed 启动就退出。stage 3 以下，它默认关闭。",
+        "`overlap_comm` 关闭时，DeepSpeed 启动就退出。stage 低于 3 时，它默认关闭。",
     ),
     help: Text::new(
         "add `\"overlap_comm\": true` to `zero_optimization`, or remove ZenFlow's `offload`",

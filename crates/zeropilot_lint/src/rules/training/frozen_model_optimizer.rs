@@ -60,7 +60,7 @@ static STATES: Wording = Wording {
     ),
     why: Text::new(
         "TRL before 1.10 passes the whole config to a frozen model, including the `optimizer` section. Below stage 3, each GPU then holds 14 bytes per parameter of this model instead of 2; with `offload_optimizer`, the run exits with `CPUAdam param is on cuda:0 and must be 'cpu'`. In stage 3, the shard of the model uses four times the GPU memory.",
-        "1.10 之前的 TRL 会把整份配置（包括 `optimizer` 配置段）用于冻结的模型。stage 3 以下，每张卡上该模型的每个参数占 14 字节而不是 2 字节；若还设了 `offload_optimizer`，训练会报错退出：`CPUAdam param is on cuda:0 and must be 'cpu'`。stage 3 下，该模型的分片占四倍显存。",
+        "1.10 之前的 TRL 会把整份配置（包括 `optimizer` 配置段）用于冻结的模型。stage 低于 3 时，每张卡上该模型的每个参数占 14 字节而不是 2 字节；若还设了 `offload_optimizer`，训练会报错退出：`CPUAdam param is on cuda:0 and must be 'cpu'`。stage 3 下，该模型的分片占四倍显存。",
     ),
     help: Text::new(
         "remove `optimizer` and `scheduler` from the config, so that the Trainer creates both from its own arguments; or use TRL 1.10 or later",

@@ -14,7 +14,7 @@ pub(crate) static RULE: Rule = Rule {
     severity: Severity::Note,
     summary: Text::new(
         "below ZeRO stage 3, every GPU holds the full reference or teacher model",
-        "stage 3 以下，每张卡上都有一份完整的参考模型或教师模型",
+        "stage 低于 3 时，每张卡上都有一份完整的参考模型或教师模型",
     ),
     wordings: &[&WORDING, &IN_LLAMAFACTORY],
     sources: &["huggingface/trl trl/models/utils.py, prepare_deepspeed"],

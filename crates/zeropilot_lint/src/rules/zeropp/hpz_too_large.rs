@@ -44,7 +44,7 @@ static WORDING: Wording = Wording {
     ),
     help: Text::new(
         "set `zero_hpz_partition_size` to the number of GPUs per node, or remove it on a single node",
-        "把 `zero_hpz_partition_size` 设为每个节点的 GPU 数；只有一个节点时删掉它",
+        "把 `zero_hpz_partition_size` 设为每个节点的卡数；只有一个节点时删掉它",
     ),
 };
 

@@ -14,7 +14,7 @@ pub(crate) static RULE: Rule = Rule {
     name: "zeropp-needs-stage-3",
     group: Group::ZeroPlusPlus,
     severity: Severity::Warning,
-    summary: Text::new("ZeRO++ below stage 3", "stage 3 以下使用 ZeRO++"),
+    summary: Text::new("ZeRO++ below stage 3", "stage 低于 3 时使用 ZeRO++"),
     wordings: &[&WORDING],
     sources: &["deepspeedai/DeepSpeedExamples#717", "deepspeedai/DeepSpeed#4886"],
     examples: &[
@@ -41,7 +41,7 @@ static WORDING: Wording = Wording {
     ),
     why: Text::new(
         "ZeRO++ changes how DeepSpeed gathers partitioned parameters and reduces their gradients; stages below 3 do not partition parameters.",
-        "ZeRO++ 改变参数分片的聚合方式和梯度的规约方式；stage 3 以下不切分参数。",
+        "ZeRO++ 改变参数分片的聚合方式和梯度的规约方式；stage 低于 3 时不切分参数。",
     ),
     help: Text::new("use stage 3, or remove {idle}", "改用 stage 3，或删掉 {idle}"),
 };

@@ -21,7 +21,7 @@ pub(super) fn objection(refusal: &Refusal) -> Option<Objection> {
                 "The global batch size counts the samples of all ranks together.",
                 "全局 batch 是所有 rank 的样本总数。",
             ),
-            Text::new("add --world-size with the number of GPUs", "用 --world-size 写明 GPU 数"),
+            Text::new("add --world-size with the number of GPUs", "用 --world-size 写明总卡数"),
         ),
         Refusal::GlobalBatchDoesNotDivide { global, micro, world } => Objection::new(
             Text::new(

@@ -133,7 +133,7 @@ fn knob(refusal: &Refusal) -> Option<Objection> {
                 "`zero_hpz_partition_size` forms groups of equal size, and DeepSpeed raises an error if some ranks are left over.",
                 "`zero_hpz_partition_size` 要求各组一样大，分不均时 DeepSpeed 会报错。",
             ),
-            Text::new("use the number of GPUs of one machine", "写单台机器的 GPU 数"),
+            Text::new("use the number of GPUs of one machine", "写单台机器的卡数"),
         )
         .with("size", size)
         .with("world", world),
