@@ -80,7 +80,11 @@ fn ranks(of: &MeasuredRanks, language: Language) -> String {
             Pattern::AllToAll => "all-to-all",
         };
         let (small, large) = (curve.seconds(4 << 10) * MICRO, curve.seconds(64 << 20) * 1e3);
-        let _ = writeln!(text, "  {name:<15} 4 KiB {small:.0} µs, 64 MiB {large:.1} ms");
+        text += &tr!(
+            language,
+            "  {name:<15} 4 KiB {small:.0} µs, 64 MiB {large:.1} ms\n",
+            "  {name:<15} 4 KiB {small:.0} 微秒，64 MiB {large:.1} 毫秒\n"
+        );
     }
     let process = Bytes(of.memory.process_bytes);
     text += &tr!(

@@ -165,7 +165,7 @@ pub fn judging(problem: &JudgingProblem, language: Language) -> String {
         JudgingProblem::TwoPrecisions => tr!(
             language,
             "error: `--bf16` and `--fp16` cannot both be on\n  help: keep the one that your script uses",
-            "错误：`--bf16` 和 `--fp16` 不能同时开启\n  建议：只保留脚本使用的那一个"
+            "错误：`--bf16` 和 `--fp16` 不能同时开启\n  建议：只保留脚本使用的选项"
         ),
         JudgingProblem::UnknownRule { code, nearest } => {
             talk::unknown_rule(code, *nearest, language)

@@ -67,9 +67,9 @@ fn key_pages(language: Language) -> String {
     let mut text = head(
         Text::new("Config keys", "配置键"),
         Text::new(
-            "What every key of the newest known engine does, as `zeropilot explain KEY` says it. Sizes are elements, not bytes, \
-             unless the unit says otherwise.",
-            "最新已知引擎的全部配置键，内容与 `zeropilot explain 键名` 相同。除非单位另有说明，大小都是元素个数，不是字节数。",
+            "All config keys of the newest supported DeepSpeed version, as `zeropilot explain KEY` shows them. Sizes are elements, \
+             not bytes, unless the unit differs.",
+            "所支持的最新 DeepSpeed 版本的全部配置键，内容与 `zeropilot explain 键名` 相同。除非单位另有说明，大小都是元素个数，不是字节数。",
         ),
         language,
     );
@@ -111,7 +111,7 @@ fn rules(language: Language) -> String {
     let mut text = head(
         Text::new("Rules", "规则"),
         Text::new(
-            "What `zeropilot check` can find, as `zeropilot rule CODE` shows it; every example is checked in each build.",
+            "Problems that `zeropilot check` can find, as `zeropilot rule CODE` shows them. Every build checks every example.",
             "`zeropilot check` 能发现的问题，内容与 `zeropilot rule 编号` 相同；每个示例在每次构建时都会检查。",
         ),
         language,
@@ -138,7 +138,7 @@ fn advisory_pages(language: Language) -> String {
     let mut text = head(
         Text::new("Advisories", "已知缺陷"),
         Text::new(
-            "Known defects of DeepSpeed, PyTorch, transformers, accelerate, PEFT and TRL releases. `zeropilot check`, `doctor` and `run` report those that apply to a job with the installed versions; `zeropilot advisories NAME` shows one. Defects with a test were shown on real CPU ranks of both versions.",
+            "Known defects of DeepSpeed, PyTorch, transformers, accelerate, PEFT and TRL releases. `zeropilot check`, `doctor` and `run` report those that apply to a job with the installed versions; `zeropilot advisories NAME` shows one. We reproduced the defects that have a test on real CPU ranks with both versions.",
             "DeepSpeed、PyTorch、transformers、accelerate、PEFT 和 TRL 各版本的已知缺陷。`zeropilot check`、`doctor` 和 `run` 会按已安装的版本报告与训练有关的缺陷；`zeropilot advisories 编号` 显示其中一条。写有测试的缺陷，已在两个版本的真实 CPU rank 上验证。",
         ),
         language,
@@ -166,7 +166,7 @@ fn environment(language: Language) -> String {
     let mut text = head(
         Text::new("Environment variables", "环境变量"),
         Text::new(
-            "What zeropilot reads, what DeepSpeed reads, and what PyTorch renamed.",
+            "Environment variables that zeropilot reads, that DeepSpeed reads, and that PyTorch renamed.",
             "zeropilot 读取的、DeepSpeed 读取的，以及 PyTorch 改过名的环境变量。",
         ),
         language,
@@ -245,7 +245,7 @@ fn exit_codes(language: Language) -> String {
     let mut text = head(
         Text::new("Exit codes", "退出码"),
         Text::new(
-            "What each command exits with, for scripts and schedulers.",
+            "Exit codes of each command, for scripts and schedulers.",
             "各命令的退出码，供脚本和调度系统使用。",
         ),
         language,

@@ -229,8 +229,8 @@ pub(crate) fn chapter(language: Language) -> String {
     let mut text = head(
         Text::new("JSON shapes", "JSON 结构"),
         Text::new(
-            "Fields of what programs get. Sizes are bytes, times seconds. Where an object says \
-             `\"shape\": 1`, fields are only added within that shape: skip what you do not know.",
+            "Fields of the JSON that zeropilot writes for programs. Sizes are in bytes and times in seconds. An object with \
+             `\"shape\": 1` only gains fields within that shape: ignore fields that you do not know.",
             "供程序读取的 JSON 字段。大小以字节计，时间以秒计。带 `\"shape\": 1` 的对象在同一 shape 内只增不改：\
              遇到不认识的字段请跳过。",
         ),

@@ -46,7 +46,7 @@ static ATTENTION: Wording = Wording {
     ),
     why: Text::new(
         "The run exits with a `ValueError` when it sets up sequence parallelism. `eager` needs a mask that Ulysses does not have, and accelerate also rejects `flex_attention`.",
-        "训练在设置序列并行时以 `ValueError` 退出：`eager` 需要 mask，而 Ulysses 没有；accelerate 也不接受 `flex_attention`。",
+        "训练在设置序列并行时以 `ValueError` 退出：`eager` 需要掩码，而 Ulysses 没有；accelerate 也不接受 `flex_attention`。",
     ),
     help: Text::new(
         "use `flash_attention_2`, `flash_attention_3` or `sdpa`, and load the model with the same implementation",
