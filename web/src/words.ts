@@ -11,7 +11,7 @@ const WORDS = {
   sections: ["Sections", "栏目"], theme: ["Theme", "主题"], light: ["Light", "浅色"], dark: ["Dark", "深色"], auto: ["Auto", "跟随系统"],
   bytesEach: ["{bytes} ÷ {count} parameters = {each} bytes each", "{bytes} ÷ {count} 个参数 = 每个 {each} 字节"],
   share: ["Copy link", "复制链接"], shared: ["Link copied", "链接已复制"], notCopied: ["The browser blocked copying", "浏览器不允许复制"],
-  docs: ["Documentation", "文档"], source: ["Source", "源代码"], measuredAccuracy: ["Measured accuracy", "实测精度"], skip: ["Skip to content", "跳到正文"],
+  docs: ["Documentation", "文档"], source: ["Source", "源代码"], measuredAccuracy: ["Measured accuracy", "实测准确度"], skip: ["Skip to content", "跳到正文"],
   question: ["Question", "问题"],
   model: ["Model", "模型"], modelHint: ["Search built-in models, or drop a config.json here", "搜索内置模型，或把 config.json 拖到这里"],
   pasteConfig: ["Use a config.json instead", "改用 config.json"], configText: ["Content of config.json", "config.json 的内容"],

@@ -178,7 +178,7 @@ pub(super) const OPTIONS: &[(&[&str], &str, &str)] = &[
     (
         &["plan"],
         "objective",
-        "方案的排序依据：每步时间（time）、总开销（cost，更便宜时减少卡数）或剩余显存（memory）",
+        "方案的排序依据：每步用时（time）、总开销（cost，更便宜时减少卡数）或剩余显存（memory）",
     ),
     (
         &["plan", "simulate"],
