@@ -44,7 +44,7 @@ const STEPS: Step[] = [
   },
   {
     change: { stage: 3, recompute: "yes", offload: "optimizer" }, moment: "after_backward", concept: "offload",
-    title: ["Offload moves states to host memory", "卸载把状态放到主机内存"],
+    title: ["Offload moves states to host memory", "卸载把优化器状态放到主机内存"],
     text: ["With CPU offload, master weights and moments are in host memory, and each rank keeps {shown} on its GPU. Updates run on the CPU and wait for copies over PCIe. Use offload when nothing else fits.", "用 CPU 卸载时，主权重和动量放在主机内存，每个 rank 的 GPU 上只剩 {shown}。更新在 CPU 上进行，还要等待 PCIe 拷贝。其他方案都放不下时再用卸载。"],
   },
 ];

@@ -117,7 +117,7 @@ pub(super) fn reason(diagnosis: &Diagnosis, language: Language) -> String {
         Cause::ModelStates if diagnosis.phase == Some(Phase::Step) => tr!(
             language,
             "The first optimizer step creates Adam's states, and every step makes copies of a part of them.",
-            "第一次更新会创建 Adam 的状态，每次更新还会临时复制其中一部分。"
+            "第一次参数更新会创建 Adam 的优化器状态，每次更新还会临时复制其中一部分。"
         ),
         Cause::ModelStates => tr!(
             language,

@@ -31,15 +31,15 @@ fn reason(larger: &str) -> Option<Text> {
     Some(match larger {
         "activations" => Text::new(
             "weights, gradients and optimizer states follow from the config, so the activations were larger than predicted. The run had longer or more sequences than predicted (set the length with --seq-len)",
-            "权重、梯度和优化器状态由配置决定，超出预测的是激活值：序列比预测的更长或更多（用 --seq-len 指定实际长度）",
+            "模型状态（权重、梯度和优化器状态）由配置决定，超出预测的是激活值：序列比预测的更长或更多（用 --seq-len 指定实际长度）",
         ),
         "temporaries" => Text::new(
             "weights, gradients and optimizer states follow from the config, so the temporary copies of the optimizer step or of saving were larger than predicted",
-            "权重、梯度和优化器状态由配置决定，超出预测的是更新或保存时的临时副本",
+            "模型状态（权重、梯度和优化器状态）由配置决定，超出预测的是更新或保存时的临时副本",
         ),
         "loading" => Text::new(
             "the states that DeepSpeed keeps follow from the config, so the excess comes from loading. Every rank builds the full model before DeepSpeed partitions it, or reads the weights in fp32",
-            "DeepSpeed 常驻的状态由配置决定，超出预测的是加载过程：每个 rank 都先完整构建了模型再切分，或者按 fp32 读入了权重",
+            "DeepSpeed 常驻的模型状态由配置决定，超出预测的是加载过程：每个 rank 都先完整构建了模型再切分，或者按 fp32 读入了权重",
         ),
         _ => return None,
     })

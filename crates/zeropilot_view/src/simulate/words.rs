@@ -117,7 +117,7 @@ pub(super) fn advice(report: &SimulateReport<'_>, longest: Cause) -> Text {
         ),
         Cause::Disk => Text::new(
             "raise the gradient accumulation steps, or keep the states in host memory if they fit",
-            "增大梯度累积步数；主机内存放得下就把状态放在主机内存里",
+            "增大梯度累积步数；主机内存放得下时，不要卸载到 NVMe，改为卸载到主机内存",
         ),
         Cause::Host => Text::new(
             "raise the micro-batch size or the sequence length: the kernels are too small for the CPU to keep up",

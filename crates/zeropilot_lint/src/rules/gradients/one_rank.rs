@@ -45,7 +45,7 @@ static WORDING: Wording = Wording {
     ),
     why: Text::new(
         "ZeRO partitions model states over the ranks. A single rank keeps all of them, and the buckets use extra GPU memory.",
-        "ZeRO 把模型状态切分到各个 rank；只有一个 rank 时，这个 rank 要保存全部状态，通信桶还要额外占用显存。",
+        "ZeRO 把模型状态切分到各个 rank；只有一个 rank 时，这个 rank 要保存全部模型状态，通信桶还要额外占用显存。",
     ),
     help: Text::new(
         "use `offload_optimizer`, or stage 0",

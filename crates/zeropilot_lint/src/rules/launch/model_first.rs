@@ -49,7 +49,7 @@ static WORDING: Wording = Wording {
     ),
     why: Text::new(
         "Under ZeRO stage 3, transformers loads a model in shards (`zero.Init`) only after `TrainingArguments(deepspeed=…)` has registered the config. Before that, each rank holds the full model in host memory.",
-        "ZeRO stage 3 下，只有 `TrainingArguments(deepspeed=…)` 登记了配置之后，transformers 才会分片加载模型（`zero.Init`）；在那之前，每个 rank 都在主机内存里放一份完整的模型。",
+        "ZeRO stage 3 下，只有 `TrainingArguments(deepspeed=…)` 登记了配置之后，transformers 才会分片加载模型（`zero.Init`）；在此之前，每个 rank 都在主机内存里放一份完整的模型。",
     ),
     help: Text::new(
         "create the training arguments first, then load the model",

@@ -98,7 +98,7 @@ pub fn memory_head(look: &Look, language: Language) -> String {
         }
     } else if let (false, Some(host)) = (has_gpus, look.host) {
         let total = Bytes(host.total);
-        text.push_str(&tr!(language, " of {total}", "，主机共 {total}"));
+        text.push_str(&tr!(language, " of {total}", "，主机内存共 {total}"));
     }
     text
 }
