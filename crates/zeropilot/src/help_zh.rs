@@ -17,7 +17,7 @@ const RULES: &str = "列出全部规则，或只列出包含某个词的规则";
 const ADVISORIES: &str =
     "列出 DeepSpeed、PyTorch 和 Hugging Face 各版本的已知缺陷；写出名称则显示全文";
 const MODELS: &str = "列出全部内置模型，或只列出包含某个词的模型";
-const GPUS: &str = "列出全部已知 GPU（或只列出包含某个词的）及其在 --gpus 中的写法";
+const GPUS: &str = "列出全部已知 GPU（或只列出包含某个词的 GPU）及其在 --gpus 中的写法";
 #[cfg(target_os = "linux")]
 const RUN: &str =
     "运行并监督训练命令：先检查，报告结束原因，必要时重启，显存不足（OOM）时尝试降级方案";
