@@ -39,7 +39,7 @@ const MAN: &str = "把手册页（man page）写进一个目录";
 const SCHEMA: &str = "输出 DeepSpeed 配置的 JSON Schema，供编辑器使用";
 
 #[cfg(target_os = "linux")]
-const ACCURACY: &str = "把预测的显存和每步耗时与自己的运行记录比较";
+const ACCURACY: &str = "把预测的显存和每步用时与自己的运行记录比较";
 #[cfg(target_os = "linux")]
 const ACCURACY_EXAMPLES: &str = "\
 示例：

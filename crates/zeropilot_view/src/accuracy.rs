@@ -189,7 +189,7 @@ impl<'a> OwnRunsReport<'a> {
         let mut text = String::new();
         for (what, error) in [
             (tr!(language, "memory", "显存和主机内存"), self.error(device, Accuracy::memory)),
-            (tr!(language, "step time", "每步耗时"), self.error(device, Accuracy::step)),
+            (tr!(language, "step time", "每步用时"), self.error(device, Accuracy::step)),
         ] {
             let Some(OwnError { jobs, least, median, most, .. }) = error else { continue };
             let [least, median, most] = [least, median, most].map(percent);

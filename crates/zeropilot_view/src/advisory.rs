@@ -133,10 +133,10 @@ fn words(condition: &'static Condition, language: Language) -> String {
             tr!(language, "the script calls {names}", "脚本调用 {names}")
         }
         Condition::Adapters(true) => {
-            tr!(language, "PEFT adapters are trained", "训练 PEFT adapter")
+            tr!(language, "PEFT adapters are trained", "训练 PEFT 适配器")
         }
         Condition::Adapters(false) => {
-            tr!(language, "no PEFT adapters are trained", "不训练 PEFT adapter")
+            tr!(language, "no PEFT adapters are trained", "不训练 PEFT 适配器")
         }
         Condition::Any(all) => {
             all.iter().map(|one| words(one, language)).collect::<Vec<_>>().join(or)

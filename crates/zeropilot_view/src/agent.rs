@@ -11,7 +11,7 @@ use crate::{escaped, system};
 pub fn instructions(language: Language) -> &'static str {
     Text::new(
         "zeropilot answers questions about DeepSpeed ZeRO training before you use a GPU; it never starts a training run. Call `plan` to find the ZeRO stage, offload and batch size with which a model fits on given GPUs. Call `memory` and `simulate` to predict GPU memory and step time of a strategy or job. Call `check` before you run a DeepSpeed config or launch script. Call `diagnose` with the log of a run that ended with CUDA out of memory. Call `explain` and `rule` for the meaning of a config key or a rule. Give a job as a path: a launch script, a training script, the YAML of a framework or a DeepSpeed config. Predictions have bounds: report them together with the number. Also report everything that an answer lists as assumed or not modeled.",
-        "zeropilot 在动用 GPU 之前回答有关 DeepSpeed ZeRO 训练的问题，从不启动训练。用 `plan` 找出模型在给定 GPU 上放得下的 stage、卸载和 batch。用 `memory` 和 `simulate` 预测某个方案或任务的显存和单步耗时。运行 DeepSpeed 配置或启动脚本之前，先用 `check` 检查。训练因 CUDA out of memory 结束时，把日志交给 `diagnose`。用 `explain` 和 `rule` 查看配置键和规则的含义。任务以路径给出：启动脚本、训练脚本、训练框架的 YAML 或 DeepSpeed 配置。预测带有上下界：转述数字时请一并给出，并说明答案列出的假定和未建模的部分。",
+        "zeropilot 在动用 GPU 之前回答有关 DeepSpeed ZeRO 训练的问题，从不启动训练。用 `plan` 找出模型在给定 GPU 上放得下的 stage、卸载和 batch。用 `memory` 和 `simulate` 预测某个方案或任务的显存和每步用时。运行 DeepSpeed 配置或启动脚本之前，先用 `check` 检查。训练因 CUDA out of memory 结束时，把日志交给 `diagnose`。用 `explain` 和 `rule` 查看配置键和规则的含义。任务以路径给出：启动脚本、训练脚本、训练框架的 YAML 或 DeepSpeed 配置。预测带有上下界：转述数字时请一并给出，并说明答案列出的假定和未建模的部分。",
     )
     .get(language)
 }

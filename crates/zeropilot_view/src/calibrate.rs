@@ -27,7 +27,7 @@ pub fn human(profile: &MachineProfile, path: &Path, language: Language) -> Strin
         DeviceKind::Cpu => tr!(
             language,
             "Written to {path}. `zeropilot simulate --machine {path}` predicts step times from these measurements.\n",
-            "已写入 {path}。用 `zeropilot simulate --machine {path}` 按实测值预测每步耗时。\n"
+            "已写入 {path}。用 `zeropilot simulate --machine {path}` 按实测值预测每步用时。\n"
         ),
         DeviceKind::Cuda => tr!(
             language,

@@ -48,10 +48,10 @@ fn problem_words(
     match problem {
         GpusProblem::Empty => (tr!(language, "no GPU is given", "没有写明 GPU"), None),
         GpusProblem::Zero => {
-            (tr!(language, "there must be at least one GPU", "至少要有一张 GPU"), None)
+            (tr!(language, "there must be at least one GPU", "至少要有一张卡"), None)
         }
         GpusProblem::TooMany { most } => (
-            tr!(language, "`{meant}` is more than {most} GPUs", "`{meant}` 超过了 {most} 张 GPU"),
+            tr!(language, "`{meant}` is more than {most} GPUs", "`{meant}` 超过了 {most} 张卡"),
             None,
         ),
         GpusProblem::TooManyFactors => (
@@ -78,7 +78,7 @@ fn problem_words(
             tr!(
                 language,
                 "`{meant}` can mean {right} GPUs per node or {right} GB of GPU memory",
-                "`{meant}` 既可能是每节点 {right} 张 GPU，也可能是 {right} GB 显存"
+                "`{meant}` 既可能是每节点 {right} 张卡，也可能是 {right} GB 显存"
             ),
             Some(tr!(
                 language,
@@ -119,7 +119,7 @@ fn problem_words(
             tr!(
                 language,
                 "{count} GPUs cannot be divided evenly among nodes of up to {usual} GPUs, and the ranks of a node share its host memory",
-                "{count} 张 GPU 无法平均分到每节点最多 {usual} 张的节点上，而同一节点的 rank 共用主机内存"
+                "{count} 张卡无法平均分到每节点最多 {usual} 张的节点上，而同一节点的 rank 共用主机内存"
             ),
             Some(tr!(
                 language,
@@ -205,7 +205,7 @@ pub fn layout_note(gpus: &Gpus, language: Language) -> Option<String> {
     Some(tr!(
         language,
         "note: assuming {nodes} nodes of {each} GPUs",
-        "提示：假定为 {nodes} 个节点、每节点 {each} 张 GPU"
+        "提示：假定为 {nodes} 个节点、每节点 {each} 张卡"
     ))
 }
 

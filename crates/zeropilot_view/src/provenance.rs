@@ -146,7 +146,7 @@ pub(crate) fn note_words(note: Note, language: Language) -> String {
         Note::NetworkUnused => tr!(
             language,
             "all GPUs are in one node, so --network has no effect",
-            "所有 GPU 都在一个节点内，--network 不起作用"
+            "所有卡都在一个节点内，--network 不起作用"
         ),
         Note::MeasuredMachine { ranks, links: true } => tr!(
             language,
@@ -193,7 +193,7 @@ pub(crate) fn note_words(note: Note, language: Language) -> String {
         Note::RepeatedSequences { ranks } => tr!(
             language,
             "GPUs that share layers train on the same sequences: DeepSpeed's `train_batch_size` counts each sequence {ranks} times, but zeropilot counts its tokens once",
-            "同一张量并行组的 GPU 训练相同的序列：DeepSpeed 的 `train_batch_size` 会把每条序列算 {ranks} 次，这里的 token 数只算一次"
+            "同一张量并行组的各张卡训练相同的序列：DeepSpeed 的 `train_batch_size` 会把每条序列算 {ranks} 次，这里的 token 数只算一次"
         ),
         Note::SharedGradients { times, avoided: true } => tr!(
             language,

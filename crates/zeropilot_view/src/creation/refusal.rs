@@ -14,7 +14,7 @@ pub(super) fn objection(refusal: &Refusal) -> Objection {
             Text::new("neither a preset nor a stage is given", "没有指定预设，也没有指定 stage"),
             Text::new(
                 "The stage decides what DeepSpeed partitions over the GPUs, and no stage suits every model.",
-                "stage 决定哪些数据切分到各张 GPU 上，没有适合所有模型的默认选择。",
+                "stage 决定哪些数据切分到各张卡上，没有适合所有模型的默认选择。",
             ),
             Text::new("name one of {presets}, or --stage 0 to 3", "写一个预设：{presets}；或用 --stage 指定 0 到 3"),
         )

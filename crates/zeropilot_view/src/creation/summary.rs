@@ -209,7 +209,7 @@ fn sized(key: &SizedKey, recipe: &Recipe, language: Language) -> String {
             "keeps the link busy for nine tenths of the time",
             "使链路九成的时间都在传输数据",
         ),
-        Reason::NineTenths => Text::new("nine tenths of the reduce bucket", "reduce bucket 的九成"),
+        Reason::NineTenths => Text::new("nine tenths of the reduce bucket", "规约通信桶的九成"),
         Reason::SmallParameters => Text::new(
             "10 × hidden: norms and biases stay on every rank",
             "10 × hidden：norm 和 bias 常驻，不再切分",

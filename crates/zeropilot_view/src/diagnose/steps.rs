@@ -18,7 +18,7 @@ const fn step(setting: &'static str, english: &'static str, chinese: &'static st
 const STAGE_3: Step = step(
     "zero_optimization.stage",
     "Set `zero_optimization.stage` to 3: every rank then stores only its share of weights, gradients and optimizer states.",
-    "把 `zero_optimization.stage` 设为 3：每个 rank 只保存权重、梯度和优化器状态中自己的一份。",
+    "把 `zero_optimization.stage` 设为 3：每个 rank 只保存模型状态（权重、梯度和优化器状态）的一个分片。",
 );
 const OFFLOAD: Step = step(
     "zero_optimization.offload_optimizer",
@@ -28,7 +28,7 @@ const OFFLOAD: Step = step(
 const LORA: Step = step(
     "LoRA",
     "Train LoRA adapters: gradients and optimizer states then exist only for the adapters.",
-    "改用 LoRA：只有 adapter 才有梯度和优化器状态。",
+    "改用 LoRA：只有适配器才有梯度和优化器状态。",
 );
 const ZERO_INIT: Step = step(
     "deepspeed.zero.Init",
@@ -89,7 +89,7 @@ const EVALUATION: [Step; 3] = [
     step(
         "eval_accumulation_steps",
         "Set `eval_accumulation_steps` to 1: predictions then move to the CPU after every batch.",
-        "把 `eval_accumulation_steps` 设为 1：每个 batch 之后把预测结果移到 CPU。",
+        "把 `eval_accumulation_steps` 设为 1：每个 batch 之后把预测结果移到主机内存。",
     ),
     step(
         "prediction_loss_only",
@@ -106,7 +106,7 @@ const SAVING: [Step; 3] = [
     step(
         "save_pretrained",
         "With LoRA, save only the adapters. With 8-bit weights, update bitsandbytes: older versions copy every weight while saving.",
-        "用 LoRA 时只保存 adapter。使用 8 位权重时请更新 bitsandbytes：旧版本保存时会复制每个权重。",
+        "用 LoRA 时只保存适配器。使用 8 位权重时请更新 bitsandbytes：旧版本保存时会复制每个权重。",
     ),
     step(
         "torch.cuda.empty_cache",

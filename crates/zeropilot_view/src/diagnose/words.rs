@@ -49,10 +49,9 @@ fn moment(phase: Phase) -> Text {
 
 pub(super) fn cause(cause: Cause) -> Text {
     match cause {
-        Cause::ModelStates => Text::new(
-            "weights, gradients and optimizer states do not fit",
-            "权重、梯度和优化器状态放不下",
-        ),
+        Cause::ModelStates => {
+            Text::new("weights, gradients and optimizer states do not fit", "模型状态放不下")
+        }
         Cause::Activations => Text::new("activations do not fit", "激活值放不下"),
         Cause::Logits => Text::new("the logits and the loss do not fit", "logits 与 loss 放不下"),
         Cause::Fragmentation => {
@@ -65,7 +64,7 @@ pub(super) fn cause(cause: Cause) -> Text {
         Cause::Saving => Text::new("saving gathers or copies weights", "保存时要聚合或复制权重"),
         Cause::Generation => Text::new(
             "generation or the inference engine uses too much memory",
-            "生成或推理引擎占用过多",
+            "生成或推理引擎占用的显存过多",
         ),
         Cause::LargeRequest => Text::new("a single tensor is too large", "单个张量过大"),
         Cause::HostMemory => Text::new(
@@ -112,7 +111,7 @@ pub(super) fn reason(diagnosis: &Diagnosis, language: Language) -> String {
         Cause::LargeRequest if has_both => tr!(
             language,
             "The run requested one tensor of {tried} on a GPU with {capacity}. A sequence that is much longer than the others, or attention without a fused kernel, needs this much.",
-            "在显存 {capacity} 的 GPU 上一次申请了 {tried}。通常是某条序列远长于其他，或注意力没有使用融合 kernel。"
+            "在显存 {capacity} 的 GPU 上一次申请了 {tried}。通常是某条序列远长于其他序列，或注意力没有使用融合 kernel。"
         ),
         Cause::ModelStates if diagnosis.phase == Some(Phase::Step) => tr!(
             language,

@@ -532,6 +532,6 @@ pub(super) fn fidelity(answer: &Answer, language: Language) -> Option<String> {
     Some(tr!(
         language,
         "note: {lent} of the GPU memory is approximate. zeropilot computes activations, logits and gathered weights from the layers of a plain {name} of the same size. It does not model some details of this model or its adapters yet. Weights, gradients and optimizer states are exact.{error}",
-        "提示：显存里有 {lent} 是近似值。激活值、logits 和临时聚合的权重按同样尺寸的普通 {name} 计算。这个模型或它的 LoRA 模块有些细节尚未建模。权重、梯度和优化器状态是精确的。{error}"
+        "提示：显存里有 {lent} 是近似值。激活值、logits 和临时聚合的权重按同样尺寸的普通 {name} 计算。这个模型或它的 LoRA 模块有些细节尚未建模。模型状态（权重、梯度和优化器状态）是精确的。{error}"
     ))
 }

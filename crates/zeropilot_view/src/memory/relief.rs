@@ -27,7 +27,7 @@ pub(crate) fn change(lever: Lever, language: Language) -> String {
         Lever::MicroBatch(smaller) => tr!(
             language,
             "\"train_micro_batch_size_per_gpu\": {smaller}, twice the accumulation",
-            "\"train_micro_batch_size_per_gpu\": {smaller}，梯度累积翻倍"
+            "\"train_micro_batch_size_per_gpu\": {smaller}，梯度累积步数翻倍"
         ),
         Lever::FusedLoss => text(
             "a fused linear cross entropy (Liger kernel)",

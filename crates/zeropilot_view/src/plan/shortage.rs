@@ -144,7 +144,7 @@ fn adapters(method: MethodName, limit: Limit, language: Language) -> &'static st
     match method {
         MethodName::Full => Text::new(
             "Adapters need less GPU memory: --method lora or --method qlora\n",
-            "只训练 adapter 需要的显存更少：--method lora 或 --method qlora\n",
+            "只训练适配器需要的显存更少：--method lora 或 --method qlora\n",
         ),
         MethodName::Lora => Text::new(
             "A quantized base model needs less GPU memory: --method qlora\n",

@@ -45,7 +45,7 @@ static WORDING: Wording = Wording {
     ),
     help: Text::new(
         "start {devices} ranks, or make {ranks} GPUs visible",
-        "只启动 {devices} 个 rank，或让 {ranks} 张 GPU 可见",
+        "只启动 {devices} 个 rank，或让 {ranks} 张卡可见",
     ),
 };
 
