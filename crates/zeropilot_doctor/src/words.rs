@@ -229,7 +229,7 @@ pub(crate) static NO_PATH: Wording = wording(
     ("`nvme_path` {path} {problem}", "`nvme_path` {path} {problem}"),
     (
         "DeepSpeed creates its swap files in this directory and exits with an error if it cannot.",
-        "DeepSpeed 要在这个目录里创建交换文件，创建失败就报错退出。",
+        "DeepSpeed 要在这个目录里创建卸载用的文件，创建失败就报错退出。",
     ),
     (
         "create the directory, or give the training user write permission",

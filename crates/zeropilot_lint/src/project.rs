@@ -321,7 +321,7 @@ impl Reader {
         self.problems.push(ProjectProblem::new(
             value.span(),
             Text::new("this must be a positive integer", "只能是正整数"),
-            Text::new("write the number of GPUs that the run uses", "写训练使用的 GPU 总数"),
+            Text::new("write the number of GPUs that the run uses", "写训练的总卡数"),
         ));
         None
     }

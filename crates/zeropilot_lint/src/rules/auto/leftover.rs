@@ -45,7 +45,7 @@ static KNOWN: Wording = Wording {
     ),
     why: Text::new(
         "The HF Trainer and accelerate fill in a fixed list of keys. For any other `\"auto\"`, `prepare` raises a `ValueError` after the model has been loaded.",
-        "HF Trainer 和 accelerate 只填固定的一批键；其他键写 `\"auto\"`，`prepare` 会抛 `ValueError`，那时模型已经加载完了。",
+        "HF Trainer 和 accelerate 只填固定的一批键；其他键写 `\"auto\"`，`prepare` 会抛 `ValueError`，此时模型已经加载完。",
     ),
     help: Text::new(
         "write a value, or remove the key to get DeepSpeed's default{default}",

@@ -81,7 +81,7 @@ static REMAINDER: Wording = Wording {
 static OTHER: Wording = Wording {
     message: Text::new(
         "the product of the batch sizes is wrong for {ranks}: {given}",
-        "{ranks} 时，几个 batch 大小的乘积不正确：{given}",
+        "{ranks} 时，batch 相关各数的乘积不正确：{given}",
     ),
     why: Text::new(
         "DeepSpeed requires exactly `train_batch_size` = `train_micro_batch_size_per_gpu` × `gradient_accumulation_steps` × ranks.",

@@ -14,7 +14,7 @@ pub(crate) static RULE: Rule = Rule {
     severity: Severity::Note,
     summary: Text::new(
         "`contiguous_memory_optimization` without partitioned activations",
-        "用了 `contiguous_memory_optimization`，但没有切分激活",
+        "用了 `contiguous_memory_optimization`，但没有切分激活值",
     ),
     wordings: &[&WORDING],
     sources: &[],
@@ -34,7 +34,7 @@ static WORDING: Wording = Wording {
     ),
     why: Text::new(
         "DeepSpeed lays out the buffers for partitioned activations. Without them, configuring gradient checkpointing fails, unless the model code passes `partition_activations` itself.",
-        "DeepSpeed 按切分后的激活分配缓冲区。除非模型代码自己传入 `partition_activations`，否则配置梯度检查点时会报错。",
+        "DeepSpeed 按切分后的激活值分配缓冲区。除非模型代码自己传入 `partition_activations`，否则配置梯度检查点时会报错。",
     ),
     help: Text::new(
         "turn on `partition_activations`, or turn off `contiguous_memory_optimization`",

@@ -68,7 +68,7 @@ static NOT_REDUCED: Wording = Wording {
     ),
     why: Text::new(
         "This version leaves the reduction to the compiled graph as soon as `deepcompile` is on, even if nothing was compiled. Stages 1 to 3 then stop in the first step with `KeyError: 0`. In stage 0, every GPU trains only on its own data, and the loss still falls. From 0.18, the compiled graph takes over only after `engine.compile()`.",
-        "这个版本只要打开 `deepcompile`，就把梯度规约交给编译后的计算图，不管有没有编译。于是 stage 1 到 3 在第一步以 `KeyError: 0` 退出；stage 0 中每张 GPU 只用自己的数据训练，而 loss 照样下降。从 0.18 起，只有调用 `engine.compile()` 之后，才由编译后的计算图处理。",
+        "这个版本只要打开 `deepcompile`，就把梯度规约交给编译后的计算图，不管有没有编译。于是 stage 1 到 3 在第一步以 `KeyError: 0` 退出；stage 0 下，每张卡只用自己的数据训练，而 loss 照样下降。从 0.18 起，只有调用 `engine.compile()` 之后，才由编译后的计算图处理。",
     ),
     help: HELP,
 };

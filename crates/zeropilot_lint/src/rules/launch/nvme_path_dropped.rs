@@ -32,7 +32,7 @@ pub(crate) static RULE: Rule = Rule {
 static WORDING: Wording = Wording {
     message: Text::new(
         "accelerate does not pass on `offload_{part}_nvme_path`: DeepSpeed writes swap files to `./none`",
-        "accelerate 不会传递 `offload_{part}_nvme_path`，DeepSpeed 会把交换文件写到 `./none`",
+        "accelerate 不会传递 `offload_{part}_nvme_path`，DeepSpeed 会把卸载的文件写到 `./none`",
     ),
     why: Text::new(
         "The launcher passes the device to the ranks in an environment variable, but not the path, whose default is the string `none`. DeepSpeed uses `none` as a directory on the disk that the run was started from.",

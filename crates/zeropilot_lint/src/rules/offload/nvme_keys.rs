@@ -44,7 +44,7 @@ static WORDING: Wording = Wording {
     ),
     why: Text::new(
         "Buffers, pipelining and the path configure the NVMe swapper, which DeepSpeed does not create here.",
-        "缓冲区、流水线和路径都用于 NVMe 的交换模块，DeepSpeed 在这里不会创建它。",
+        "缓冲区、流水线和路径都用于 NVMe 卸载模块，DeepSpeed 在这里不会创建它。",
     ),
     help: Text::new(
         "remove these keys, or set `device` to `nvme` in stage 3",

@@ -37,7 +37,7 @@ static WORDING: Wording = Wording {
     ),
     why: Text::new(
         "DeepSpeed builds the path of its swap files from this key. Without the key, the run fails after the model has been loaded.",
-        "DeepSpeed 用这个键拼出交换文件的路径；缺少时会报错，而那时模型已经加载完了。",
+        "DeepSpeed 用这个键拼出卸载文件的路径；缺少时会报错，而此时模型已经加载完。",
     ),
     help: Text::new(
         "add `\"nvme_path\"` with a directory on a local disk",

@@ -18,7 +18,7 @@ pub(crate) static RULE: Rule = Rule {
     severity: Severity::Error,
     summary: Text::new(
         "`Muon` before 0.17.6, or in stage 3 before 0.18.9 or with `reduce_scatter`",
-        "在 0.17.6 之前使用 `Muon`；或在 stage 3 下于 0.18.9 之前使用，或搭配 `reduce_scatter`",
+        "0.17.6 之前使用 `Muon`；stage 3 下，0.18.9 之前使用 `Muon` 或搭配 `reduce_scatter`",
     ),
     wordings: &[&WORDING, &STAGE_3, &OF_PYTORCH],
     sources: &[],
@@ -53,7 +53,7 @@ static WORDING: Wording = Wording {
     ),
     why: Text::new(
         "Muon orthogonalizes whole gradients, but after a reduce-scatter, no rank has a whole gradient. DeepSpeed raises an error at startup.",
-        "Muon 要对完整的梯度做正交化，而 reduce-scatter 之后没有任何 rank 保有完整梯度，DeepSpeed 启动时会报错。",
+        "Muon 要对完整的梯度做正交化，而 reduce-scatter 之后没有哪个 rank 有完整的梯度，DeepSpeed 启动时会报错。",
     ),
     help: Text::new(
         "add `\"reduce_scatter\": false` to `zero_optimization`, or use stage 1 or 2",

@@ -44,7 +44,7 @@ static UNKNOWN: Wording = Wording {
     ),
     why: Text::new(
         "DeepSpeed checks the type only when it creates the engine, after the model has been loaded, and exits with an error.",
-        "DeepSpeed 到创建 engine 时才检查这个类型并报错退出，那时模型已经加载完了。",
+        "DeepSpeed 到创建 engine 时才检查这个类型并报错退出，此时模型已经加载完。",
     ),
     help: Text::new("write `fp32`, `bf16` or `fp16`", "写成 `fp32`、`bf16` 或 `fp16`"),
 };

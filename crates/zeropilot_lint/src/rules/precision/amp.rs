@@ -41,7 +41,7 @@ static WORDING: Wording = Wording {
     ),
     why: Text::new(
         "DeepSpeed checks this combination when it creates the optimizer, after the model has been loaded, and exits with an error.",
-        "DeepSpeed 到创建优化器时才检查这种组合并报错退出，那时模型已经加载完了。",
+        "DeepSpeed 到创建优化器时才检查这种组合并报错退出，此时模型已经加载完。",
     ),
     help: Text::new(
         "remove `amp`; with ZeRO, use `bf16` or `fp16` instead",

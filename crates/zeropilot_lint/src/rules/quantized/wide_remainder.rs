@@ -55,7 +55,7 @@ static WORDING: Wording = Wording {
     ),
     why: Text::new(
         "`prepare_model_for_kbit_training` casts embeddings, output layer, norms and unquantized experts to 32 bits. DeepSpeed casts them back to 16 bits only with a `bf16` or `fp16` section.",
-        "`prepare_model_for_kbit_training` 会把嵌入层、输出层、归一化层和未量化的专家转成 32 位；只有启用了 `bf16` 或 `fp16` 配置段，DeepSpeed 才会把它们转回 16 位。",
+        "`prepare_model_for_kbit_training` 会把词嵌入、输出层、norm 和未量化的专家转成 32 位；只有启用了 `bf16` 或 `fp16` 配置段，DeepSpeed 才会把它们转回 16 位。",
     ),
     help: Text::new(
         "add `\"bf16\": {{\"enabled\": true}}` to the config",

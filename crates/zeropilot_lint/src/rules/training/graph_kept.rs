@@ -58,11 +58,11 @@ pub(crate) static RULE: Rule = Rule {
 static EVALUATION: Wording = Wording {
     message: Text::new(
         "`{keeper}` keeps `{loss}` of every batch with all its activations: `no_grad` is missing",
-        "`{keeper}` 保留了每个 batch 的 `{loss}` 和全部激活：没有用 `no_grad`",
+        "`{keeper}` 保留了每个 batch 的 `{loss}` 和全部激活值：没有用 `no_grad`",
     ),
     why: Text::new(
         "No `backward` call releases the autograd graph. The activations of every batch stay allocated until the run is out of GPU memory (CUDA OOM).",
-        "没有 `backward` 来释放计算图，每个 batch 的激活都会留在显存里，直到显存不足（CUDA OOM）。",
+        "没有 `backward` 来释放计算图，每个 batch 的激活值都会留在显存里，直到显存不足（CUDA OOM）。",
     ),
     help: Text::new(
         "evaluate under `with torch.no_grad():`, and keep `{loss}.item()`",

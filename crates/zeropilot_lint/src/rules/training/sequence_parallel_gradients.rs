@@ -64,7 +64,7 @@ static WORDING: Wording = Wording {
     ),
     why: Text::new(
         "The ranks that share a sequence already sum their gradients, but here DeepSpeed averages over the number of sequences instead of all ranks. The loss and Adam updates do not show the error, but gradient clipping is too strong by that factor, and SGD steps are larger. The measured norm was 4.28 on two ranks; on one rank and in stage 3, it was 2.14.",
-        "同一条序列的各个 rank 已经对梯度求和，而这里 DeepSpeed 只按序列数求平均，没有按全部 rank 数。从 loss 和 Adam 的结果看不出问题；梯度裁剪会强出相应的倍数，SGD 的步长也会变大。实测的梯度范数在两个 rank 上是 4.28，在单个 rank 上和 stage 3 下都是 2.14。",
+        "同一条序列的各个 rank 已经对梯度求和，而 DeepSpeed 在这里求平均时只除以序列数，没有除以全部 rank 数。从 loss 和 Adam 的结果看不出问题；梯度裁剪会按同样的倍数变强，SGD 的步长也会变大。实测的梯度范数在两个 rank 上是 4.28，在单个 rank 上和 stage 3 下都是 2.14。",
     ),
     help: Text::new(
         "use ZeRO stage 3 and keep `reduce_scatter` on",

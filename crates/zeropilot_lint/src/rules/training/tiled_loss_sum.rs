@@ -79,7 +79,7 @@ static LOSS_SCALE: Wording = Wording {
     ),
     why: Text::new(
         "DeepSpeed computes the output layer's gradient before it scales the loss, in the forward pass. Later, DeepSpeed divides it by the loss scale like all other gradients. With a scale of 65536, the output layer kept 1/65536 of its gradient.",
-        "DeepSpeed 在前向时就算好了输出层的梯度，那时 loss 还没有放大，之后却和其他层一样除以 loss scale。loss scale 为 65536 时，输出层只剩 1/65536 的梯度。",
+        "DeepSpeed 在前向时就算好了输出层的梯度，此时 loss 还没有放大，之后却和其他层一样除以 loss scale。loss scale 为 65536 时，输出层只剩 1/65536 的梯度。",
     ),
     help: WORDING.help,
 };
