@@ -72,12 +72,12 @@ pub(crate) fn explain_split(not_modelled: &mut [NotModelled], problem: NotFollow
         }
         NotFollowed::Uneven => (
             "only if it divides heads, feed-forward width and vocabulary evenly",
-            "只支持注意力头数、前馈层宽度和词表都能整除的情况",
+            "只支持注意力头数、前馈层宽度和词表大小都能被卡数整除的情况",
         ),
         NotFollowed::Frozen => ("only if every parameter is trained", "只支持全参数训练"),
         NotFollowed::Recipe => (
             "only for supervised training on text with the model's own loss",
-            "只支持文本监督微调，且使用模型自带的损失",
+            "只支持文本监督微调，且使用模型自带的 loss",
         ),
         NotFollowed::WholeTiedHead => (
             "unless `vocab_parallel_lm_head` is false and the embedding and the output layer share their weight",

@@ -178,7 +178,7 @@ pub(crate) static LITTLE_RAM: Wording = wording(
     ),
     (
         "Offloaded states are in host memory; when host memory is full, the system kills the run (OOM killer).",
-        "卸载的状态放在主机内存里，主机内存耗尽时系统会杀掉训练（OOM killer）。",
+        "卸载的模型状态放在主机内存里，主机内存耗尽时系统会杀掉训练（OOM killer）。",
     ),
     (
         "offload less, use more hosts, or run fewer ranks per host",
