@@ -1,19 +1,26 @@
 //! Which ranks did not make the call that the others wait in, by what PyTorch's flight recorder holds.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use zeropilot_record::HangReason;
 
 use super::Judged;
 use crate::stacks::{Call, Stood};
 
+/// How PyTorch describes the group that `init_process_group` makes.
+const EVERYBODY: &str = "default_pg";
+static NO_CALLS: BTreeMap<u64, Call> = BTreeMap::new();
+
 /// Compares the calls of ranks in each process group: the first one that has not finished is the one to look at.
 pub(super) fn compare(stood: &[Stood]) -> Option<Judged> {
     let recorded = || stood.iter().filter_map(|one| Some((one.rank, one.calls.as_ref()?)));
     let names: BTreeSet<&String> = recorded().flat_map(|(_, calls)| calls.groups.keys()).collect();
     names.into_iter().find_map(|name| {
-        let members: Vec<_> =
-            recorded().filter_map(|(rank, calls)| Some((rank, calls.groups.get(name)?))).collect();
+        // Every rank is in the default group; of another, only those that called it are known to be.
+        let none = (name == EVERYBODY).then_some(&NO_CALLS);
+        let members: Vec<_> = recorded()
+            .filter_map(|(rank, calls)| Some((rank, calls.groups.get(name).or(none)?)))
+            .collect();
         let is_pending = |(number, call): (&u64, &Call)| (!call.is_finished).then_some(*number);
         let number =
             members.iter().filter_map(|(_, calls)| calls.iter().find_map(is_pending)).min()?;

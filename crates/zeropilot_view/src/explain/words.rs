@@ -247,7 +247,8 @@ mod tests {
         let said = |path: &str| versions(&history(path), Language::English).join(" | ");
         assert_eq!(said("zero_optimization.stage"), "");
         assert_eq!(said("zero_optimization.cpu_offload"), "deprecated: write `offload_optimizer`");
-        let gone = "read from 0.14.5 to 0.18.9; 0.19.8 does not read the key | 0.19.8 rejects the key:";
+        let gone =
+            "read from 0.14.5 to 0.18.9; 0.19.8 does not read the key | 0.19.8 rejects the key:";
         assert!(said("elasticity").starts_with(gone));
         // DeepSpeed 0.17.5 was the first release with it.
         assert_eq!(

@@ -89,7 +89,7 @@ pub(super) fn room(
         return Some(tr!(
             language,
             "error: the run does not fit: model states alone need {least} {where_}, but only {left} is free\n  help: run `zeropilot plan --model … --gpus …` to find strategies that fit; --no-preflight starts the run anyway",
-            "错误：放不下：仅权重、梯度和优化器状态就需要{where_} {least}，而可用的只有 {left}\n  建议：用 `zeropilot plan --model … --gpus …` 找到放得下的方案；--no-preflight 可强行启动"
+            "错误：放不下：仅模型状态就需要{where_} {least}，而可用的只有 {left}\n  建议：用 `zeropilot plan --model … --gpus …` 找到放得下的方案；--no-preflight 可强行启动"
         ));
     }
     (expected > left).then(|| tr!(language, "warning: the run may not fit: it is expected to need {expected} {where_}, but only {left} is free\n  help: add --fallback; zeropilot then continues with a config that needs less memory", "警告：可能放不下：预计需要{where_} {expected}，而可用的只有 {left}\n  建议：加 --fallback，不够时 zeropilot 会换用占用更少的配置继续"))

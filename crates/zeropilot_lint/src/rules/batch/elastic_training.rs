@@ -69,7 +69,7 @@ static RANGE: Wording = Wording {
     message: Text::new("a number in `{path}` is out of range", "`{path}` 中的数值超出范围"),
     why: Text::new(
         "Elastic training needs at least one GPU, at most `max_gpus` GPUs, and positive sizes.",
-        "弹性训练要求 GPU 数至少为 1、不超过 `max_gpus`，各个大小都为正数。",
+        "弹性训练要求卡数至少为 1、不超过 `max_gpus`，各个大小都为正数。",
     ),
     help: Text::new(
         "change the number in `{path}` to a value in range",
@@ -83,12 +83,12 @@ static VERSION: Wording = Wording {
         "不支持这个 `elasticity.version`",
     ),
     why: Text::new(
-        "DeepSpeed supports versions 0.1 and 0.2 of elastic training. The features that this section uses need another version.",
-        "DeepSpeed 只支持弹性训练 0.1 和 0.2 版；这一段用到的功能需要别的版本。",
+        "DeepSpeed supports versions 0.1 and 0.2 of elastic training; with model parallelism, only 0.2.",
+        "DeepSpeed 只支持弹性训练 0.1 和 0.2 版；使用模型并行时只支持 0.2 版。",
     ),
     help: Text::new(
-        "set `elasticity.version` to 0.1 or 0.2",
-        "把 `elasticity.version` 设为 0.1 或 0.2",
+        "set `elasticity.version` to 0.2; without model parallelism, 0.1 also works",
+        "把 `elasticity.version` 设为 0.2；不用模型并行时也可以设为 0.1",
     ),
 };
 

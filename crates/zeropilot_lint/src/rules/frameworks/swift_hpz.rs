@@ -61,7 +61,7 @@ static RANKS: Wording = Wording {
     ),
     help: Text::new(
         "set `--zero_hpz_partition_size` to the number of GPUs per node",
-        "把 `--zero_hpz_partition_size` 设为每个节点的 GPU 数",
+        "把 `--zero_hpz_partition_size` 设为每个节点的卡数",
     ),
 };
 
