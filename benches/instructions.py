@@ -36,10 +36,8 @@ QUESTIONS = {
     "simulate, 405B on 8 GPUs": ["simulate", *LARGE, "--gpus", "8xH100"],
     "simulate, 405B on 131,072 GPUs": ["simulate", *LARGE, "--gpus", "16384x8xH100"],
     "plan, 8B": ["plan", "--model", "qwen3-8b", "--gpus", "5x44GB"],
-    "plan, 8B with LoRA": ["plan", "--model", "qwen3-8b", "--gpus", "5x44GB", "--method", "lora"],
-    "plan, 8B by cost": ["plan", "--model", "qwen3-8b", "--gpus", "8xA100-80G", "--objective", "cost"],
-    "plan, 405B on 8 GPUs": ["plan", "--model", "llama-3.1-405b", "--gpus", "8xH100"],
-    "plan, 405B on 16,384 GPUs": ["plan", "--model", "llama-3.1-405b", "--gpus", "2048x8xH100"],
+    "plan, 1B with LoRA": ["plan", "--model", "llama-3.2-1b", "--gpus", "1x24GB", "--method", "lora"],
+    "plan, 1B by cost": ["plan", "--model", "llama-3.2-1b", "--gpus", "2xA100-80G", "--objective", "cost"],
 }
 SAME_AT_ANY_SCALE = [
     ("memory, 405B on 8 GPUs", "memory, 405B on 131,072 GPUs"),
