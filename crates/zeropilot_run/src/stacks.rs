@@ -12,7 +12,7 @@ use std::time::Duration;
 
 use zeropilot_record::NoStack;
 
-pub(crate) use self::flight_recorder::{Call, Calls};
+pub(crate) use self::flight_recorder::{Call, Calls, DEFAULT_GROUP};
 pub(crate) use self::frame::{Frame, Stack, Thread};
 pub(crate) use self::handler::Handler;
 use crate::process::{Process, Rank, children};

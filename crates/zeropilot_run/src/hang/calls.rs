@@ -5,10 +5,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use zeropilot_record::HangReason;
 
 use super::Judged;
-use crate::stacks::{Call, Stood};
+use crate::stacks::{Call, DEFAULT_GROUP, Stood};
 
-/// How PyTorch describes the group that `init_process_group` makes.
-const EVERYBODY: &str = "default_pg";
 static NO_CALLS: BTreeMap<u64, Call> = BTreeMap::new();
 
 /// Compares the calls of ranks in each process group: the first one that has not finished is the one to look at.
@@ -17,7 +15,7 @@ pub(super) fn compare(stood: &[Stood]) -> Option<Judged> {
     let names: BTreeSet<&String> = recorded().flat_map(|(_, calls)| calls.groups.keys()).collect();
     names.into_iter().find_map(|name| {
         // Every rank is in the default group; of another, only those that called it are known to be.
-        let none = (name == EVERYBODY).then_some(&NO_CALLS);
+        let none = (name.as_str() == DEFAULT_GROUP).then_some(&NO_CALLS);
         let members: Vec<_> = recorded()
             .filter_map(|(rank, calls)| Some((rank, calls.groups.get(name).or(none)?)))
             .collect();

@@ -11,6 +11,9 @@ use serde::Deserialize;
 const SAME_SHAPE: [&str; 5] =
     ["all_reduce", "allreduce", "broadcast", "_all_gather_base", "_reduce_scatter_base"];
 
+/// How PyTorch describes the group that `init_process_group` makes.
+pub(crate) const DEFAULT_GROUP: &str = "default_pg";
+
 /// A call of a collective.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Call {
@@ -63,7 +66,8 @@ impl Calls {
         // Numbers of sends and receives count per pair of ranks.
         for entry in dumps.into_iter().flat_map(|dump| dump.entries).filter(|entry| !entry.is_p2p) {
             let (name, purpose) = entry.process_group;
-            let group = if purpose.is_empty() || purpose == "undefined" { name } else { purpose };
+            // Several groups may serve the same purpose; only the default one is known by it.
+            let group = if purpose == DEFAULT_GROUP { purpose } else { name };
             let operation = entry.profiling_name.rsplit(':').next().unwrap_or_default().to_owned();
             let has_same_shape = SAME_SHAPE.contains(&operation.as_str());
             let shapes = if has_same_shape { entry.input_sizes } else { Vec::new() };
