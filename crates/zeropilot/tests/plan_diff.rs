@@ -171,7 +171,9 @@ fn what_no_patch_can_change_is_named_with_its_place() {
     let directory = written(&preset);
     let text = asked(directory.path(), &preset, "--diff");
     assert!(
-        text.contains("train.sh:2: the DeepSpeed config (ms-swift zero3_offload) is not an editable file"),
+        text.contains(
+            "train.sh:2: the DeepSpeed config (ms-swift zero3_offload) is not an editable file"
+        ),
         "{text}"
     );
     let by_hand = |line: &str| {
