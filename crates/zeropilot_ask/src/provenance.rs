@@ -523,7 +523,7 @@ fn base(model: &Model, training: &Training) -> Option<NotModelled> {
         _ if !base.is_of_bitsandbytes() => (
             "the kernels of this quantized base model: zeropilot counts the weights in their format and assumes the \
              kernels of bitsandbytes",
-            "这种量化基座模型的 kernel：权重按其格式计入，kernel 按 bitsandbytes 的计入",
+            "这种量化基座模型的 kernel：权重按其格式计入，kernel 假定与 bitsandbytes 相同",
             Direction::Either,
         ),
         _ => return None,

@@ -232,8 +232,8 @@ impl TaskRequest {
             )
         } else if is_of_old_trl {
             (
-                "the loss of the task in this release: zeropilot counts the loss of TRL 1.16",
-                "该版本计算此任务 loss 的方式：按 TRL 1.16 计入",
+                "this task's loss in this TRL release; zeropilot uses the loss of TRL 1.16",
+                "该 TRL 版本计算此任务 loss 的方式；按 TRL 1.16 计入",
                 format!("trl {}", version.map(|it| it.to_string()).unwrap_or_default()),
                 Direction::Either,
                 trl,

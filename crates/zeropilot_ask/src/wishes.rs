@@ -45,7 +45,7 @@ pub enum Warmup {
 /// Headings of the options.
 #[cfg(feature = "clap")]
 mod heading {
-    pub(super) const BATCH: &str = "Batch: micro-batch size × accumulation × ranks";
+    pub(super) const BATCH: &str = "Batch: micro-batch size × accumulation steps × ranks";
     pub(super) const OFFLOAD: &str = "Offload";
     pub(super) const PRECISION: &str = "Precision";
     pub(super) const LEARNING: &str = "Optimizer and schedule";

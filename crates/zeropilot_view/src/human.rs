@@ -117,7 +117,7 @@ fn batch(values: &ResolvedValues, report: &Report, language: Language) -> String
         let [micro, steps] = [micro, steps].map(plain);
         return tr!(
             language,
-            "ZeRO stage {stage}, {micro} per GPU × {steps} accumulation × data-parallel ranks set by the script; {ranks} in total",
+            "ZeRO stage {stage}, {micro} per GPU × {steps} accumulation steps × data-parallel ranks set by the script; {ranks} in total",
             "ZeRO stage {stage}，每卡 {micro} × 梯度累积 {steps} × 脚本设定的数据并行数；共 {ranks}"
         );
     }
@@ -139,7 +139,7 @@ fn batch(values: &ResolvedValues, report: &Report, language: Language) -> String
     let [train, micro, steps] = [train, micro, steps].map(plain);
     tr!(
         language,
-        "ZeRO stage {stage}, batch {train} = {micro} per GPU × {steps} accumulation × {ranks}",
+        "ZeRO stage {stage}, batch {train} = {micro} per GPU × {steps} accumulation steps × {ranks}",
         "ZeRO stage {stage}，batch {train} = 每卡 {micro} × 梯度累积 {steps} × {ranks}"
     )
 }
@@ -256,7 +256,7 @@ fn fix<'a>(
     let note = match fix.safety {
         Safety::Safe => Text::new("", ""),
         Safety::Unsafe => Text::new(
-            " (a guess: check that this is what you want)",
+            " (unsafe fix: check that this is what you want)",
             "（推测的改法，请确认是否符合本意）",
         ),
     };

@@ -296,7 +296,7 @@ pub fn cause_words(cause: &Cause, language: Language) -> String {
             "启动器返回成功，但没有任何迹象表明训练已经完成",
         ),
         Cause::NotStarted => fixed("the command could not be started", "命令无法启动"),
-        Cause::Refused => fixed("the check before the start failed", "启动前检查未通过"),
+        Cause::Refused => fixed("the preflight check failed", "启动前检查未通过"),
     }
 }
 

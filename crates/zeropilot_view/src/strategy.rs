@@ -19,7 +19,7 @@ pub fn strategy_words(strategy: &Strategy, language: Language) -> String {
 pub(crate) fn batch(micro: u64, steps: u64, language: Language) -> String {
     tr!(
         language,
-        ", micro-batch size {micro} × {steps} accumulation",
+        ", micro-batch size {micro} × {steps} accumulation steps",
         "，micro batch {micro} × 累积 {steps}"
     )
 }

@@ -12,7 +12,7 @@ pub(super) const HEADINGS: &[(&str, &str)] = &[
         "训练参数（用来填 \"auto\"，并且必须与配置一致）",
     ),
     (
-        "Batch: micro-batch size × accumulation × ranks",
+        "Batch: micro-batch size × accumulation steps × ranks",
         "Batch：micro batch × 梯度累积步数 × rank 数",
     ),
     ("Offload", "卸载"),
@@ -564,7 +564,7 @@ pub(super) const OPTIONS: &[(&[&str], &str, &str)] = &[
     (&["new"], "partition_activations", "把保留的激活值切分到各个模型并行 rank"),
     (&["new"], "cpu_checkpointing", "把激活值放到主机内存"),
     (&["new"], "number_checkpoints", "把激活值拷贝到一块连续缓冲区，可容纳 N 个检查点"),
-    (&["new"], "synchronize_checkpoint_boundary", "在每个检查点处等待设备"),
+    (&["new"], "synchronize_checkpoint_boundary", "在每个检查点处等待 GPU"),
     (&["new"], "profile_checkpoints", "统计每个检查点的耗时"),
     (&["new"], "steps_per_print", "DeepSpeed 日志的间隔步数"),
     (&["new"], "output", "要写入的文件，`-` 表示标准输出；默认按 stage 命名"),

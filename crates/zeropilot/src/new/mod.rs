@@ -77,7 +77,7 @@ struct Placed {
 
 /// Why nothing was written.
 enum Failure {
-    /// There is no config for this; the name is where it would have gone.
+    /// No config could be created; the string is the name of the file that would have been written.
     Problem(String, CreateProblem),
     File(String, CreationProblem),
     /// Something else with its words.

@@ -22,7 +22,7 @@ Examples:
 Exit codes:
   0      completed
   2      could not be started
-  3      rejected by the check before the start
+  3      rejected by the preflight check
   10     out of GPU or host memory, and no fallback left
   11     the training program failed
   12     a rank or the launcher was killed
@@ -50,16 +50,16 @@ pub(crate) struct RunArguments {
     /// Use the fallbacks of this plan (`zeropilot plan --json`)
     #[arg(long, value_name = "FILE")]
     pub(crate) plan: Option<PathBuf>,
-    /// Maximum number of fallbacks to try
+    /// Try at most this many fallbacks
     #[arg(long, alias = "max-rungs", value_name = "N", default_value_t = 3)]
     pub(crate) max_fallbacks: u32,
-    /// Maximum number of restarts after kills, timeouts and hangs; if omitted, 2 if the run can resume from a checkpoint, otherwise 0
+    /// Restart at most this many times after kills, timeouts and hangs; if omitted, 2 if the run can resume from a checkpoint, otherwise 0
     #[arg(long, value_name = "N")]
     pub(crate) max_restarts: Option<u32>,
-    /// Time without output that counts as a hang, such as `10m`; `off` for never. Before the first step, only if the ranks also compute nothing
+    /// Treat this much time without output as a hang, such as `10m`; `off` for never. Before the first step, a run counts as hung only if the ranks are also idle
     #[arg(long, value_name = "TIME", default_value = "30m", value_parser = limit)]
     pub(crate) hang_after: Limit,
-    /// Time without a step that counts as a hang even if the run prints output; `off` for never
+    /// Treat this much time without a new step as a hang, even if the run prints output; `off` for never
     #[arg(long, value_name = "TIME", default_value = "off", value_parser = limit)]
     pub(crate) step_timeout: Limit,
     /// Stop once the loss or the gradient norm is NaN or infinite three times in a row
@@ -74,19 +74,19 @@ pub(crate) struct RunArguments {
     /// Do not let ranks write their Python stacks and collectives during a hang (hooks that zeropilot installs through PYTHONPATH)
     #[arg(long)]
     pub(crate) no_stack_handler: bool,
-    /// Time between asking processes to stop and killing them
+    /// Wait this long between asking processes to stop and killing them
     #[arg(long, value_name = "TIME", default_value = "10s", value_parser = duration)]
     pub(crate) grace: Duration,
-    /// Directory where the training program saves checkpoints; if omitted, from its --output_dir or --save
+    /// Look for checkpoints of the training program in this directory; if omitted, in its --output_dir or --save
     #[arg(long, value_name = "DIR")]
     pub(crate) checkpoints: Option<PathBuf>,
-    /// Option to add to the command to resume from a checkpoint, with `{}` for its directory; not needed for the HF Trainer
+    /// Add this option to the command to resume from a checkpoint, with `{}` for its directory; not needed for the HF Trainer
     #[arg(long, value_name = "OPTION", allow_hyphen_values = true)]
     pub(crate) resume_with: Option<String>,
     /// Continue the run in the record from its last checkpoint, for jobs that a scheduler restarts. If the record has no run, start a new one
     #[arg(long = "continue", requires = "record")]
     pub(crate) is_continued: bool,
-    /// Exit code after SIGTERM, SIGUSR1 or SIGUSR2 if there is a checkpoint to resume from; if omitted, 128 + the signal
+    /// Exit with this code after SIGTERM, SIGUSR1 or SIGUSR2 if there is a checkpoint to resume from; if omitted, 128 + the signal
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u8).range(1..))]
     pub(crate) requeue_exit_code: Option<u8>,
     /// Send hangs, restarts, fallbacks, NaN and the run's end as JSON, by POST to a URL or to a shell command's standard input. Can be repeated
@@ -95,13 +95,13 @@ pub(crate) struct RunArguments {
     /// Also write events to this file, one JSON object per line
     #[arg(long, value_name = "FILE")]
     pub(crate) events: Option<PathBuf>,
-    /// Directory for the record of this run; if omitted, in ZEROPILOT_RUNS or the user's state directory
+    /// Write the record of this run to this directory; if omitted, to one in ZEROPILOT_RUNS or the user's state directory
     #[arg(long, value_name = "DIR")]
     pub(crate) record: Option<PathBuf>,
     /// Start without the preflight check
     #[arg(long)]
     pub(crate) no_preflight: bool,
-    /// Model to predict memory for; with --gpus, zeropilot also computes its fallbacks
+    /// Predict memory for this model; with --gpus, zeropilot also computes its fallbacks
     #[arg(long, value_name = "MODEL")]
     pub(crate) model: Option<String>,
     /// GPUs: `8xA100-80G`, `5x44GB`, `4x8xH100` (nodes × GPUs per node), or only their number, such as `8`

@@ -159,15 +159,15 @@ fn batch(batch: Batch, language: Language) -> String {
     let (Some(world), Some(global)) = (batch.world, batch.global()) else {
         return tr!(
             language,
-            "{micro} per GPU × {accumulation} accumulation × the number of ranks (set --world-size)",
+            "{micro} per GPU × {accumulation} accumulation steps × the number of ranks (set --world-size)",
             "每卡 {micro} × 梯度累积 {accumulation} × rank 数（用 --world-size 指定）"
         );
     };
     let ranks = if world.get() == 1 { "rank" } else { "ranks" };
     tr!(
         language,
-        "{micro} per GPU × {accumulation} accumulation × {world} {ranks} = {global} samples per optimizer step",
-        "每卡 {micro} × 梯度累积 {accumulation} × {world} 个 rank = 每次参数更新 {global} 条样本"
+        "{micro} per GPU × {accumulation} accumulation steps × {world} {ranks} = global batch size {global}",
+        "每卡 {micro} × 梯度累积 {accumulation} × {world} 个 rank = 全局 batch {global}"
     )
 }
 

@@ -150,7 +150,7 @@ pub(super) fn reason(diagnosis: &Diagnosis, language: Language) -> String {
         ),
         Cause::HostMemory => tr!(
             language,
-            "CPU offload, loading on every rank and data loader workers share the host memory.",
+            "CPU offload, model loading on every rank and data loader workers all use host memory.",
             "CPU 卸载、每个 rank 各自加载模型、数据加载进程，共用同一份主机内存。"
         ),
         Cause::LibraryMemory => tr!(

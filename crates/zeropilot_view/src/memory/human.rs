@@ -316,12 +316,12 @@ pub(crate) fn own_bounds(own: OwnRuns, language: Language) -> String {
         true => tr!(
             language,
             "bounds from {runs} of your own jobs on this device (`zeropilot accuracy`)",
-            "上下界来自你在这种设备上的 {runs} 个任务（`zeropilot accuracy`）"
+            "上下界来自你在这种 GPU 上的 {runs} 个任务（`zeropilot accuracy`）"
         ),
         false => tr!(
             language,
             "all {runs} of your own jobs on this device are within these bounds (`zeropilot accuracy`)",
-            "你在这种设备上的 {runs} 个任务都在区间内（`zeropilot accuracy`）"
+            "你在这种 GPU 上的 {runs} 个任务都在区间内（`zeropilot accuracy`）"
         ),
     }
 }

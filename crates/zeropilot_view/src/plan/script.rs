@@ -36,14 +36,14 @@ pub(super) fn batch(
         let gpus = if groups == 1 { "GPU" } else { "GPUs" };
         return tr!(
             language,
-            "{micro} per GPU × {steps} accumulation × {groups} {gpus}",
+            "{micro} per GPU × {steps} accumulation steps × {groups} {gpus}",
             "每卡 {micro} × 梯度累积 {steps} × {groups} 张卡"
         );
     }
     let name = if groups == 1 { "group" } else { "groups" };
     tr!(
         language,
-        "{micro} per group of {shares} GPUs × {steps} accumulation × {groups} {name}",
+        "{micro} per group of {shares} GPUs × {steps} accumulation steps × {groups} {name}",
         "每组（{shares} 张卡）{micro} × 梯度累积 {steps} × {groups} 组"
     )
 }

@@ -88,8 +88,8 @@ static OTHER: Wording = Wording {
         "DeepSpeed 要求 `train_batch_size` = `train_micro_batch_size_per_gpu` × `gradient_accumulation_steps` × rank 数，必须严格相等。",
     ),
     help: Text::new(
-        "write integers, and omit `train_batch_size`: DeepSpeed then multiplies the other two",
-        "都写成整数，并去掉 `train_batch_size`，由 DeepSpeed 用另外两个数算出",
+        "write `train_micro_batch_size_per_gpu` and `gradient_accumulation_steps` as integers, and omit `train_batch_size`: DeepSpeed then computes it",
+        "把 `train_micro_batch_size_per_gpu` 和 `gradient_accumulation_steps` 写成整数，并去掉 `train_batch_size`，由 DeepSpeed 计算",
     ),
 };
 

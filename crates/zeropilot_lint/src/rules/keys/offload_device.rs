@@ -13,7 +13,7 @@ pub(crate) static RULE: Rule = Rule {
     name: "offload-device",
     group: Group::Keys,
     severity: Severity::Error,
-    summary: Text::new("an unknown offload device", "未知的卸载设备"),
+    summary: Text::new("an unknown offload device", "未知的卸载位置"),
     wordings: &[&WORDING],
     sources: &[],
     examples: &[

@@ -37,7 +37,7 @@ pub(crate) static RULE: Rule = Rule {
 static WORDING: Wording = Wording {
     message: Text::new(
         "the launcher starts {ranks} ranks on a node with {devices} visible GPUs",
-        "启动器在节点上启动 {ranks} 个 rank，而节点上可见的 GPU 只有 {devices} 张",
+        "启动器在节点上启动 {ranks} 个 rank，而节点上可见的卡只有 {devices} 张",
     ),
     why: Text::new(
         "Each rank uses the GPU at its own index in `CUDA_VISIBLE_DEVICES`. Ranks without a GPU exit with `invalid device ordinal`, and the others wait for them.",

@@ -25,7 +25,7 @@ static WORDING: Wording = Wording {
     message: Text::new("`{path}` needs an NVIDIA GPU", "`{path}` 需要 NVIDIA GPU"),
     why: Text::new(
         "GPUDirect Storage moves data between NVMe and an NVIDIA GPU. On other devices, DeepSpeed raises an error.",
-        "GPUDirect Storage 在 NVMe 与 NVIDIA GPU 之间直接传输数据；在其他设备上，DeepSpeed 会报错。",
+        "GPUDirect Storage 在 NVMe 与 NVIDIA GPU 之间直接传输数据；在其他 GPU 上，DeepSpeed 会报错。",
     ),
     help: Text::new("remove `use_gds`", "删掉 `use_gds`"),
 };

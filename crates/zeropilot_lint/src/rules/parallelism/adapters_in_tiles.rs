@@ -41,7 +41,7 @@ static WORDING: Wording = Wording {
         "第一次反向就会失败：`TiledMLP` 没有收到 `{module}` 上的适配器",
     ),
     why: Text::new(
-        "For weights outside `compute_params`, each tile produces a complete gradient. ZeRO stages 2 and 3 accept a gradient only once. The run exits with an `AssertionError` (stage 2: \"Gradient computed twice for this partition\").",
+        "Each tile produces a complete gradient for weights outside `compute_params`, but ZeRO stages 2 and 3 accept a gradient only once. The run exits with an `AssertionError` (stage 2: \"Gradient computed twice for this partition\").",
         "不在 `compute_params` 里的权重，每个分块都会产生一次完整的梯度，而 ZeRO stage 2、3 只接受一次。训练会以 `AssertionError` 退出（stage 2：`Gradient computed twice for this partition`）。",
     ),
     help: Text::new(

@@ -63,8 +63,8 @@ pub(crate) static RULE: Rule = Rule {
 
 static LEAVES: Wording = Wording {
     message: Text::new(
-        "each rank skips `{call}` if `{condition}` for its own data: the run hangs or fails",
-        "各 rank 按自己的数据在 `{condition}` 时跳过 `{call}`，训练会卡住或报错",
+        "`{call}` is skipped if `{condition}`, which can differ between ranks: the run hangs or fails",
+        "`{condition}` 时会跳过 `{call}`，而各 rank 的判断结果可能不同，训练会卡住或报错",
     ),
     why: Text::new(
         "All ranks must make the same calls: `backward` and `step` reduce gradients over all ranks, and stage 3 also gathers every layer. If a rank skips a step, its later collectives pair with the wrong ones on other ranks, or its last one is missing.",
@@ -78,8 +78,8 @@ static LEAVES: Wording = Wording {
 
 static ONLY_IF: Wording = Wording {
     message: Text::new(
-        "`{call}` runs only if `{condition}` for the rank's own data: the run hangs or fails",
-        "`{call}` 只在 `{condition}` 时执行，而各 rank 按自己的数据判断，训练会卡住或报错",
+        "`{call}` runs only if `{condition}`, which can differ between ranks: the run hangs or fails",
+        "`{call}` 只在 `{condition}` 时执行，而各 rank 的判断结果可能不同，训练会卡住或报错",
     ),
     why: LEAVES.why,
     help: LEAVES.help,

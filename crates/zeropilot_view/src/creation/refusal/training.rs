@@ -42,7 +42,7 @@ pub(super) fn objection(refusal: &Refusal) -> Option<Objection> {
         Refusal::BatchTooLarge => Objection::new(
             Text::new("micro-batch size × gradient accumulation steps × ranks is too large", "micro batch × 梯度累积步数 × rank 数超出范围"),
             Text::new("The product does not fit in 64 bits.", "乘积超出了 64 位整数的范围。"),
-            Text::new("check the numbers for typing errors", "检查这些数是否写错"),
+            Text::new("check the numbers for typos", "检查这些数是否写错"),
         ),
         Refusal::CheckpointingNotRead(target) => Objection::new(
             Text::new(
@@ -113,7 +113,7 @@ fn learning(refusal: &Refusal) -> Option<Objection> {
                 "Training does not work with this value, and DeepSpeed does not check it.",
                 "用这个值无法训练，而 DeepSpeed 不会检查它。",
             ),
-            Text::new("check the number for typing errors", "检查这个数是否写错"),
+            Text::new("check the number for a typo", "检查这个数是否写错"),
         )
         .with("option", option)
         .with("value", value),

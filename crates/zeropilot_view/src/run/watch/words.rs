@@ -135,7 +135,7 @@ pub fn told(event: &RunEvent, language: Language) -> Option<String> {
                 findings.iter().map(|line| format!("; {}", escaped(line))).collect();
             tr!(
                 language,
-                "check before the start: {errors} errors, {warnings} warnings{findings}",
+                "preflight check: {errors} errors, {warnings} warnings{findings}",
                 "启动前检查：{errors} 个错误，{warnings} 个警告{findings}"
             )
         }
