@@ -27,7 +27,7 @@ Exit codes: 0 done, 2 the directory cannot be read";
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct AccuracyCommand {
-    /// Directory of the records; if omitted, ZEROPILOT_RUNS or the user's state directory
+    /// Read the records in this directory; if omitted, in ZEROPILOT_RUNS or the user's state directory
     #[arg(long, value_name = "DIR")]
     pub(crate) runs: Option<PathBuf>,
     /// Print runs on GPUs as rows of `knowledge/field`, without names, paths or times, to share in a pull request

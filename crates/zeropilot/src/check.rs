@@ -54,7 +54,7 @@ pub(crate) struct CheckCommand {
     pub(crate) job: bool,
     #[command(flatten)]
     pub(crate) reader: ReaderOptions,
-    /// Output format
+    /// Set the output format
     #[arg(long, value_name = "FORMAT", default_value = "human")]
     pub(crate) output_format: OutputFormat,
     /// Short for --output-format json
@@ -78,10 +78,10 @@ pub(crate) struct CheckCommand {
     /// Check again whenever a file changes, until Ctrl-C
     #[arg(long, conflicts_with_all = ["fix", "diff"])]
     pub(crate) watch: bool,
-    /// Model to read the hidden size and the weight layout from: built-in name, directory, config.json or Hugging Face ID
+    /// Read the hidden size and the weight layout from this model: built-in name, directory, config.json or Hugging Face ID
     #[arg(long, value_name = "MODEL", conflicts_with = "hidden_size")]
     pub(crate) model: Option<String>,
-    /// Checkpoint to resume from; check that this run can load it
+    /// Check that this run can resume from this checkpoint
     #[arg(long, value_name = "DIR")]
     pub(crate) checkpoint: Option<PathBuf>,
     /// Apply the fixes that do not change how the run trains, and report the remaining findings

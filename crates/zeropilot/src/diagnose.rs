@@ -36,13 +36,13 @@ pub(crate) struct DiagnoseCommand {
     /// Compare with the prediction for this training job: launch script, training script, YAML or directory
     #[arg(long, value_name = "JOB")]
     job: Option<String>,
-    /// Number of the run, if the job starts several (the first is 1)
+    /// Select a run by its number if the job starts several (the first is 1)
     #[arg(long, value_name = "N")]
     launch: Option<usize>,
     /// Compare with the prediction for this model: built-in name, directory, config.json or Hugging Face ID
     #[arg(long, value_name = "MODEL")]
     model: Option<String>,
-    /// DeepSpeed config; if omitted, built from --stage, --offload and --precision
+    /// Use this DeepSpeed config; if omitted, zeropilot builds one from --stage, --offload and --precision
     #[arg(long, value_name = "FILE", conflicts_with_all = ["stage", "offload", "without_deepspeed"])]
     config: Option<PathBuf>,
     #[command(flatten)]

@@ -37,13 +37,13 @@ pub(crate) struct DoctorCommand {
     /// Config to run on this machine; if omitted, check only the machine
     #[arg(value_name = "CONFIG")]
     pub(crate) config: Option<PathBuf>,
-    /// Python interpreter or environment used for training; if omitted, the active one, or the first on PATH
+    /// Use the Python interpreter or environment of the training; if omitted, the active one, or the first on PATH
     #[arg(long, value_name = "PATH")]
     pub(crate) python: Option<PathBuf>,
     /// Compare host memory with the amount that training this model needs
     #[arg(long, value_name = "MODEL", requires = "config")]
     pub(crate) model: Option<String>,
-    /// GPUs of the run; if omitted, those of this machine
+    /// Set the GPUs of the run; if omitted, the GPUs of this machine
     #[arg(long, value_name = "GPUS", requires = "model")]
     pub(crate) gpus: Option<String>,
     #[command(flatten)]

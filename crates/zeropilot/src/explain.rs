@@ -50,18 +50,18 @@ pub(crate) struct ExplainCommand {
     /// Keys, concepts, config files (`-` for standard input) or training jobs, or `diff A B` for two files; if omitted, list everything that zeropilot explains
     #[arg(value_name = "TOPIC")]
     pub(crate) topics: Vec<String>,
-    /// Number of the run, if the job starts several (the first is 1)
+    /// Select a run by its number if the job starts several (the first is 1)
     #[arg(long, value_name = "N")]
     pub(crate) launch: Option<usize>,
     #[command(flatten)]
     pub(crate) reader: ReaderOptions,
-    /// Model to estimate costs for: built-in name, directory, config.json or Hugging Face ID
+    /// Estimate costs for this model: built-in name, directory, config.json or Hugging Face ID
     #[arg(long, value_name = "MODEL")]
     pub(crate) model: Option<String>,
-    /// GPUs: `8xA100-80G`, `5x44GB`, `4x8xH100`; if omitted, those of this machine
+    /// Set the GPUs: `8xA100-80G`, `5x44GB`, `4x8xH100`; if omitted, the GPUs of this machine
     #[arg(long, value_name = "GPUS", requires = "model")]
     pub(crate) gpus: Option<String>,
-    /// Tokens per sequence, such as `4096` or `128k` (k = 1024) [default: 2048]
+    /// Set the tokens per sequence, such as `4096` or `128k` (k = 1024) [default: 2048]
     #[arg(long, value_name = "N", requires = "model", value_parser = tokens, visible_alias = "max-seq-length", alias = "max-length")]
     pub(crate) seq_len: Option<u64>,
     /// Recompute every layer in the backward pass (gradient checkpointing)

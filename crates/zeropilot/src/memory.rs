@@ -39,7 +39,7 @@ Exit codes: 0 the run fits or the GPU memory is unknown, 1 the run does not or m
 pub(crate) struct MemoryCommand {
     #[command(flatten)]
     job: JobOptions,
-    /// DeepSpeed config; if omitted, built from --stage, --offload and --precision
+    /// Use this DeepSpeed config; if omitted, zeropilot builds one from --stage, --offload and --precision
     #[arg(long, value_name = "FILE", conflicts_with_all = ["stage", "offload", "without_deepspeed"])]
     config: Option<PathBuf>,
     /// Show all stages and offload options side by side

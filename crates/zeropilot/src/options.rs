@@ -18,10 +18,10 @@ pub(crate) const EXIT_CODES: &str = "Exit codes: 0 success, 2 failure";
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Global options")]
 pub(crate) struct GlobalOptions {
-    /// Language of all text; if omitted, from LC_ALL, LC_MESSAGES or LANG
+    /// Set the language of all text; if omitted, from LC_ALL, LC_MESSAGES or LANG
     #[arg(long, global = true, value_name = "LANGUAGE")]
     pub(crate) lang: Option<LanguageName>,
-    /// When to use colors; `auto` respects NO_COLOR
+    /// Choose when to use colors; `auto` respects NO_COLOR
     #[arg(long, global = true, value_name = "WHEN", default_value = "auto")]
     pub(crate) color: ColorChoice,
     /// Ignore zeropilot.toml and [tool.zeropilot] in pyproject.toml
@@ -44,7 +44,7 @@ pub(crate) enum LanguageName {
 /// How a command writes its results.
 #[derive(Debug, Args)]
 pub(crate) struct FormatOptions {
-    /// Output format
+    /// Set the output format
     #[arg(long, value_name = "FORMAT", default_value = "human")]
     output_format: TextOrJson,
     /// Short for --output-format json
@@ -77,13 +77,13 @@ impl FormatOptions {
 /// Who reads a config, on how many ranks; what an editor sets counts before these.
 #[derive(Debug, Args)]
 pub(crate) struct ReaderOptions {
-    /// Number of ranks (GPUs) of the run
+    /// Set the number of ranks (GPUs) of the run
     #[arg(long, value_name = "N")]
     pub(crate) world_size: Option<NonZeroUsize>,
-    /// DeepSpeed version that reads the config; if omitted, the installed version, or the newest known version
+    /// Set the DeepSpeed version that reads the config; if omitted, the installed version, or the newest known version
     #[arg(long, value_name = "VERSION")]
     pub(crate) deepspeed_version: Option<String>,
-    /// Framework that reads the config; if omitted, zeropilot guesses `hf-trainer` if the config contains "auto", otherwise `deepspeed`
+    /// Set the framework that reads the config; if omitted, zeropilot guesses `hf-trainer` if the config contains "auto", otherwise `deepspeed`
     #[arg(long, value_name = "NAME", value_parser = parsers::front_end())]
     pub(crate) front_end: Option<FrontEnd>,
 }
@@ -91,7 +91,7 @@ pub(crate) struct ReaderOptions {
 /// A machine that was measured.
 #[derive(Debug, Args)]
 pub(crate) struct MachineOption {
-    /// Machine profile from `zeropilot calibrate`; if omitted, the profile of this machine if it has the same GPUs
+    /// Use this machine profile from `zeropilot calibrate`; if omitted, the profile of this machine if it has the same GPUs
     #[arg(long, value_name = "FILE")]
     pub(crate) machine: Option<PathBuf>,
 }
@@ -102,10 +102,10 @@ pub(crate) struct JobOptions {
     /// Training job: launch script, training script, framework YAML file, DeepSpeed config or directory; or a model
     #[arg(value_name = "JOB", required_unless_present_any = ["model", "params"])]
     pub(crate) job: Option<String>,
-    /// Number of the run, if the job starts several (the first is 1)
+    /// Select a run by its number if the job starts several (the first is 1)
     #[arg(long, value_name = "N")]
     pub(crate) launch: Option<usize>,
-    /// Model: built-in name, directory, config.json or Hugging Face ID; if omitted, the one in the job
+    /// Set the model: built-in name, directory, config.json or Hugging Face ID; if omitted, the model in the job
     #[arg(long, value_name = "MODEL")]
     pub(crate) model: Option<String>,
     #[command(flatten)]
@@ -115,16 +115,16 @@ pub(crate) struct JobOptions {
 /// A model that is not known: what it is like, or how large it is.
 #[derive(Debug, Args, Default)]
 pub(crate) struct LikenessOptions {
-    /// Model family to use instead of an unknown one; the sizes come from the model's config.json
+    /// Use this model family instead of an unknown one; the sizes come from the model's config.json
     #[arg(long, value_name = "FAMILY", conflicts_with = "params")]
     pub(crate) like: Option<String>,
-    /// Parameter count of a model that has no config yet, such as `8B`
+    /// Set the parameter count of a model that has no config yet, such as `8B`
     #[arg(long, value_name = "N", requires_all = ["layers", "hidden"], conflicts_with_all = ["job", "model"])]
     pub(crate) params: Option<Elements>,
-    /// Number of layers of a model that has no config yet
+    /// Set the number of layers of a model that has no config yet
     #[arg(long, value_name = "N", requires = "params")]
     pub(crate) layers: Option<u64>,
-    /// Hidden size of a model that has no config yet
+    /// Set the hidden size of a model that has no config yet
     #[arg(long, value_name = "N", requires = "params")]
     pub(crate) hidden: Option<u64>,
 }

@@ -20,7 +20,7 @@ use crate::records::{home, named_or_home};
 /// The arguments of `zeropilot runs`.
 #[derive(Debug, Args)]
 pub(crate) struct RunsCommand {
-    /// Directory of the records; if omitted, ZEROPILOT_RUNS or the user's state directory
+    /// Read the records in this directory; if omitted, in ZEROPILOT_RUNS or the user's state directory
     #[arg(long, value_name = "DIR")]
     pub(crate) runs: Option<PathBuf>,
     #[command(flatten)]

@@ -23,7 +23,7 @@ Exit codes: 0 schema written, 2 invalid DeepSpeed version";
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct SchemaCommand {
-    /// DeepSpeed version whose config the schema describes; if omitted, the installed version, or the newest known version
+    /// Describe the config of this DeepSpeed version; if omitted, the installed version, or the newest known version
     #[arg(long, value_name = "VERSION", visible_alias = "engine")]
     pub(crate) deepspeed_version: Option<String>,
 }

@@ -31,7 +31,7 @@ Exit codes: 0 answered, 1 the run does not or may not fit into memory, 2 no answ
 pub(crate) struct SimulateCommand {
     #[command(flatten)]
     job: JobOptions,
-    /// DeepSpeed config; if omitted, built from --stage, --offload and --precision
+    /// Use this DeepSpeed config; if omitted, zeropilot builds one from --stage, --offload and --precision
     #[arg(long, value_name = "FILE", conflicts_with_all = ["stage", "offload", "without_deepspeed"])]
     config: Option<PathBuf>,
     /// Draw a timeline of the step in the terminal

@@ -84,7 +84,7 @@ fn the_verdict_comes_first_in_both_languages() {
     assert!(!english.contains('\u{1b}'), "{english:?}");
     let chinese = diagnosed(STEP, &["--lang", "zh"]).stdout;
     let first = chinese.lines().next().expect("a line");
-    assert_eq!(first, "GPU 1 显存不足（OOM），发生在优化器更新时：模型状态放不下");
+    assert_eq!(first, "GPU 1 显存不足（OOM），发生在参数更新时：模型状态放不下");
     assert!(chinese.contains("先改什么") && !chinese.contains("Change first"), "{chinese}");
 }
 

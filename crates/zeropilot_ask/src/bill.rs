@@ -7,10 +7,10 @@ use serde::Deserialize;
 #[cfg_attr(feature = "clap", derive(clap::Args))]
 #[serde(deny_unknown_fields)]
 pub struct BillRequest {
-    /// Tokens to train on, such as `10B` (10^10), to estimate time and cost
+    /// Estimate time and cost for this many training tokens, such as `10B` (10^10)
     #[cfg_attr(feature = "clap", arg(long, value_name = "N", required = false))]
     pub tokens: String,
-    /// Price per GPU-hour, such as `2.5/gpu-hour`
+    /// Set the price per GPU-hour, such as `2.5/gpu-hour`
     #[serde(default)]
     #[cfg_attr(feature = "clap", arg(long, value_name = "PRICE", requires = "tokens"))]
     pub cost: Option<String>,

@@ -33,7 +33,7 @@ pub struct ScriptArguments {
         arg(long, value_name = "N", visible_alias = "micro-batch", alias = "micro-batch-size")
     )]
     pub per_device_train_batch_size: Option<i64>,
-    /// Gradient accumulation steps: micro-batches per optimizer step
+    /// Set the gradient accumulation steps: micro-batches per optimizer step
     #[cfg_attr(feature = "clap", arg(long, value_name = "N", visible_alias = "grad-accum"))]
     pub gradient_accumulation_steps: Option<i64>,
     /// Learning rate
@@ -56,7 +56,7 @@ pub struct ScriptArguments {
     #[serde(deserialize_with = "number")]
     #[cfg_attr(feature = "clap", arg(long, value_name = "X", value_parser = parsers::number))]
     pub adam_epsilon: Option<Number>,
-    /// Gradient norm to clip at
+    /// Clip gradients at this norm
     #[serde(deserialize_with = "number")]
     #[cfg_attr(feature = "clap", arg(long, value_name = "X", value_parser = parsers::number))]
     pub max_grad_norm: Option<Number>,
@@ -73,16 +73,16 @@ pub struct ScriptArguments {
     /// Train in fp16
     #[cfg_attr(feature = "clap", arg(long, value_name = "BOOL", num_args = 0..=1, require_equals = true, default_missing_value = "true"))]
     pub fp16: Option<bool>,
-    /// Precision given to accelerate
+    /// Set the precision given to accelerate
     #[cfg_attr(feature = "clap", arg(long, value_name = "PRECISION"))]
     pub mixed_precision: Option<Precision>,
     /// Let the Trainer search for a batch size that fits
     #[cfg_attr(feature = "clap", arg(long, value_name = "BOOL", num_args = 0..=1, require_equals = true, default_missing_value = "true"))]
     pub auto_find_batch_size: Option<bool>,
-    /// Optimizer of the HF Trainer, such as adamw_torch
+    /// Set the optimizer of the HF Trainer, such as adamw_torch
     #[cfg_attr(feature = "clap", arg(long, value_name = "NAME"))]
     pub optim: Option<String>,
-    /// Scheduler of the HF Trainer, such as cosine
+    /// Set the scheduler of the HF Trainer, such as cosine
     #[cfg_attr(feature = "clap", arg(long, value_name = "NAME"))]
     pub lr_scheduler_type: Option<String>,
     /// Let the Trainer save the model without the optimizer states
@@ -91,7 +91,7 @@ pub struct ScriptArguments {
     /// Let the Trainer load the best model at the end
     #[cfg_attr(feature = "clap", arg(long, value_name = "BOOL", num_args = 0..=1, require_equals = true, default_missing_value = "true"))]
     pub load_best_model_at_end: Option<bool>,
-    /// Hidden size of the model, from its config.json
+    /// Set the hidden size of the model, from its config.json
     #[cfg_attr(feature = "clap", arg(long, value_name = "N"))]
     pub hidden_size: Option<u64>,
 }

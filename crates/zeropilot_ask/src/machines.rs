@@ -19,17 +19,17 @@ const LEAST_HOST: Bytes = Bytes(1 << 30);
 #[cfg_attr(feature = "clap", derive(clap::Args))]
 #[serde(default, deny_unknown_fields)]
 pub struct Machines {
-    /// GPUs: `8xA100-80G`, `5x44GB`, `4x8xH100` (nodes × GPUs), or only their number; if omitted, the GPUs of this machine
+    /// Set the GPUs: `8xA100-80G`, `5x44GB`, `4x8xH100` (nodes × GPUs per node), or only their number; if omitted, the GPUs of this machine
     #[cfg_attr(feature = "clap", arg(long, value_name = "GPUS"))]
     pub gpus: Option<String>,
-    /// Host memory of each node, such as `512GiB`
+    /// Set the host memory of each node, such as `512GiB`
     #[serde(deserialize_with = "size::bytes")]
     #[cfg_attr(feature = "clap", arg(long, value_name = "SIZE"))]
     pub host_ram: Option<Bytes>,
-    /// Links between nodes: `8xNDR`, `4xHDR`, `1x100GbE`; if omitted, the usual links for these GPUs
+    /// Set the links between nodes: `8xNDR`, `4xHDR`, `1x100GbE`; if omitted, the usual links for these GPUs
     #[cfg_attr(feature = "clap", arg(long, value_name = "PORTS"))]
     pub network: Option<String>,
-    /// Read and write speed of the NVMe drives of a node in GB/s, such as `7/5`
+    /// Set the read and write speed of the NVMe drives of a node in GB/s, such as `7/5`
     #[cfg_attr(feature = "clap", arg(long, value_name = "READ/WRITE"))]
     pub nvme: Option<String>,
     /// What was measured on one of the nodes, in place of what is usual; only a front that has read a file sets it.

@@ -40,24 +40,24 @@ pub struct PlanRequest {
     /// Where it is trained.
     #[cfg_attr(feature = "clap", command(flatten))]
     pub machines: Machines,
-    /// ZeRO stage [default: chosen by zeropilot]
+    /// Set the ZeRO stage [default: chosen by zeropilot]
     #[cfg_attr(feature = "clap", arg(long, value_name = "STAGE",
         value_parser = clap::value_parser!(u8).range(0..=3)))]
     pub stage: Option<u8>,
-    /// States kept in host memory, or in --nvme-path; `--offload` alone means all [default: chosen by zeropilot]
+    /// Keep these states in host memory, or in --nvme-path; `--offload` alone means all [default: chosen by zeropilot]
     #[cfg_attr(feature = "clap", arg(long, value_name = "WHAT", num_args = 0..=1,
         default_missing_value = "all"))]
     pub offload: Option<Offload>,
-    /// Global batch size: samples per optimizer step on all GPUs, the same for every strategy
+    /// Set the global batch size: samples per optimizer step on all GPUs, the same for every strategy
     #[cfg_attr(feature = "clap", arg(long, value_name = "N"))]
     pub global_batch: Option<NonZeroU64>,
-    /// Precision of the model; fp16 on GPUs without bf16 [default: bf16]
+    /// Set the precision of the model; fp16 on GPUs without bf16 [default: bf16]
     #[cfg_attr(feature = "clap", arg(long, value_name = "FORMAT"))]
     pub precision: Option<NumberFormat>,
     /// Find the longest sequence that fits, and the script changes that it needs
     #[cfg_attr(feature = "clap", arg(long, conflicts_with = "seq_len"))]
     pub max_seq_len: bool,
-    /// Directory on a local disk for NVMe offload
+    /// Use this directory on a local disk for NVMe offload
     #[cfg_attr(feature = "clap", arg(long, value_name = "DIR"))]
     pub nvme_path: Option<String>,
     /// Rank strategies by step time, by the cost of the run (on fewer GPUs if that is cheaper), or by free memory [default: time]
@@ -66,7 +66,7 @@ pub struct PlanRequest {
     /// What is to be finished, to know what it costs.
     #[cfg_attr(feature = "clap", command(flatten))]
     pub bill: Option<BillRequest>,
-    /// Framework that reads the config [default: deepspeed]
+    /// Set the framework that reads the config [default: deepspeed]
     #[serde(rename = "for", deserialize_with = "size::word")]
     #[cfg_attr(feature = "clap", arg(long = "for", value_name = "PROGRAM", value_parser = parsers::target()))]
     pub target: Option<Target>,

@@ -17,15 +17,15 @@ use zeropilot_step::zero::{NotFollowed, casts_adapters, not_followed};
 #[cfg_attr(feature = "clap", derive(clap::Args))]
 #[serde(default, deny_unknown_fields)]
 pub struct Software {
-    /// DeepSpeed version of the run; if omitted, the installed version, or the newest known version
+    /// Set the DeepSpeed version of the run; if omitted, the installed version, or the newest known version
     #[serde(deserialize_with = "parsed")]
     #[cfg_attr(feature = "clap", arg(long, value_name = "VERSION"))]
     pub deepspeed_version: Option<EngineVersion>,
-    /// transformers version of the run; if omitted, the newest measured version (5.22)
+    /// Set the transformers version of the run; if omitted, the newest measured version (5.22)
     #[serde(deserialize_with = "parsed")]
     #[cfg_attr(feature = "clap", arg(long, value_name = "VERSION"))]
     pub transformers_version: Option<LibraryVersion>,
-    /// TRL version of the run; if omitted, the newest measured version (1.16)
+    /// Set the TRL version of the run; if omitted, the newest measured version (1.16)
     #[serde(deserialize_with = "parsed")]
     #[cfg_attr(feature = "clap", arg(long, value_name = "VERSION"))]
     pub trl_version: Option<LibraryVersion>,

@@ -33,27 +33,27 @@ const LAST_PPO: LibraryVersion = LibraryVersion::new(1, 12);
 #[cfg_attr(feature = "clap", derive(clap::Args), command(next_help_heading = "Task"))]
 #[serde(default, deny_unknown_fields)]
 pub struct TaskRequest {
-    /// Training task [default: sft]
+    /// Set the training task [default: sft]
     #[cfg_attr(feature = "clap", arg(long, value_name = "TASK"))]
     pub task: Option<TaskName>,
-    /// Teacher model for distillation, in the form of `--model`
+    /// Set the teacher model for distillation, in the form of `--model`
     #[cfg_attr(feature = "clap", arg(long, value_name = "MODEL"))]
     pub teacher: Option<String>,
-    /// Reward model of PPO, GRPO or RLOO on the same GPUs, in the form of `--model`; if omitted, a model of the same size for PPO, otherwise none
+    /// Set the reward model of PPO, GRPO or RLOO on the same GPUs, in the form of `--model`; if omitted, a model of the same size for PPO, otherwise none
     #[cfg_attr(feature = "clap", arg(long, value_name = "MODEL"))]
     pub reward_model: Option<String>,
-    /// Value model of PPO, in the form of `--model`; if omitted, a model of the same size as the reward model
+    /// Set the value model of PPO, in the form of `--model`; if omitted, a model of the same size as the reward model
     #[cfg_attr(feature = "clap", arg(long, value_name = "MODEL", visible_alias = "value-model"))]
     pub critic: Option<String>,
-    /// Reference model of DPO, KTO, GRPO, RLOO and PPO; if omitted, `copy`, `adapters-off` with LoRA, `none` for GRPO
+    /// Set the reference model of DPO, KTO, GRPO, RLOO and PPO; if omitted, `copy`, `adapters-off` with LoRA, `none` for GRPO
     #[cfg_attr(feature = "clap", arg(long, value_name = "WHAT"))]
     pub reference: Option<ReferenceName>,
-    /// Tokens of a completion, out of `--seq-len`; if omitted, half of `--seq-len` for generated completions, otherwise all tokens
+    /// Set the tokens of a completion, out of `--seq-len`; if omitted, half of `--seq-len` for generated completions, otherwise all tokens
     #[serde(deserialize_with = "tokens::deserialize")]
     #[cfg_attr(feature = "clap", arg(long, value_name = "N", value_parser = tokens::parse,
         visible_alias = "max-completion-length"))]
     pub completion_len: Option<u64>,
-    /// Backend that generates completions for GRPO, RLOO and GKD [default: generate]
+    /// Set the backend that generates completions for GRPO, RLOO and GKD [default: generate]
     #[cfg_attr(feature = "clap", arg(long, value_name = "WHAT"))]
     pub rollout: Option<RolloutName>,
     /// Completions that PPO generates and scores at once on each GPU [default: 64]
@@ -62,17 +62,17 @@ pub struct TaskRequest {
         arg(long, value_name = "N", visible_alias = "local-rollout-forward-batch-size")
     )]
     pub rollout_batch: Option<u64>,
-    /// Fraction of each GPU that vLLM uses with `--rollout vllm`; if omitted, 0.3 as in TRL, 0.9 for ms-swift
+    /// Set the fraction of each GPU's memory that vLLM uses with `--rollout vllm`; if omitted, 0.3 as in TRL, 0.9 for ms-swift
     #[cfg_attr(feature = "clap", arg(long, value_name = "SHARE"))]
     pub vllm_gpu_memory_utilization: Option<f64>,
     /// Let vLLM release its GPU memory during training (sleep mode)
     #[cfg_attr(feature = "clap", arg(long, value_name = "BOOL", num_args = 0..=1,
         require_equals = true, default_missing_value = "true"))]
     pub vllm_sleep: Option<bool>,
-    /// GPUs that share one copy of vLLM's weights [default: 1]
+    /// Share one copy of vLLM's weights between this many GPUs [default: 1]
     #[cfg_attr(feature = "clap", arg(long, value_name = "N"))]
     pub vllm_tensor_parallel_size: Option<u64>,
-    /// Trainer that computes the loss of DPO, KTO, GRPO, RLOO and PPO [default: trl]
+    /// Set the trainer that computes the loss of DPO, KTO, GRPO, RLOO and PPO [default: trl]
     #[cfg_attr(feature = "clap", arg(long, value_name = "WHOSE"))]
     pub trainer: Option<TrainerName>,
     /// The other models that are named, once they have been found.

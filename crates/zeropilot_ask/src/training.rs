@@ -37,50 +37,50 @@ pub(crate) const MOST_PIXELS: u64 = 1 << 32;
 #[cfg_attr(feature = "clap", derive(clap::Args), command(next_help_heading = "Training"))]
 #[serde(default, deny_unknown_fields)]
 pub struct Training {
-    /// Tokens per sequence, such as `4096` or `128k` (k = 1024) [default: 2048]
+    /// Set the tokens per sequence, such as `4096` or `128k` (k = 1024) [default: 2048]
     #[serde(deserialize_with = "tokens::deserialize")]
     #[cfg_attr(feature = "clap", arg(long, value_name = "N", value_parser = tokens::parse,
         visible_alias = "max-seq-length", alias = "max-length"))]
     pub seq_len: Option<u64>,
-    /// Tokens per target sequence of an encoder-decoder model
+    /// Set the tokens per target sequence of an encoder-decoder model
     #[serde(deserialize_with = "tokens::deserialize")]
     #[cfg_attr(feature = "clap", arg(long, value_name = "N", value_parser = tokens::parse))]
     pub target_len: Option<u64>,
-    /// Size of every image in pixels, such as `1024x768`; `none` for text only; if omitted, 512x512 for a vision model
+    /// Set the size of every image in pixels, such as `1024x768`; `none` for text only; if omitted, 512x512 for a vision model
     #[serde(deserialize_with = "size::word")]
     #[cfg_attr(feature = "clap", arg(long, value_name = "WxH"))]
     pub image: Option<ImageChoice>,
-    /// Images per sequence [default: 1]
+    /// Set the number of images per sequence [default: 1]
     #[cfg_attr(feature = "clap", arg(long, value_name = "N",
         value_parser = clap::value_parser!(u64).range(1..=MOST_IMAGES)))]
     pub images_per_sample: Option<u64>,
-    /// Pixels to which the image processor reduces larger images (its `max_pixels`); if omitted, no limit
+    /// Reduce larger images to this many pixels, as the image processor does (its `max_pixels`); if omitted, no limit
     #[cfg_attr(feature = "clap", arg(long, value_name = "N",
         value_parser = clap::value_parser!(u64).range(1..=MOST_PIXELS)))]
     pub max_pixels: Option<u64>,
-    /// Parts to freeze, separated by commas; with LoRA, parts without adapters
+    /// Freeze these parts, separated by commas; with LoRA, they get no adapters
     #[serde(deserialize_with = "name::parts")]
     #[cfg_attr(feature = "clap", arg(long, value_name = "PARTS", value_delimiter = ','))]
     pub freeze: Vec<PartName>,
-    /// Micro-batch size: sequences per GPU and forward pass; if omitted, the value in the config, or 1
+    /// Set the micro-batch size: sequences per GPU and forward pass; if omitted, the value in the config, or 1
     #[cfg_attr(feature = "clap", arg(long, value_name = "N", value_parser = sequences(),
         visible_alias = "per-device-train-batch-size", alias = "micro-batch-size"))]
     pub micro_batch: Option<u64>,
-    /// Gradient accumulation steps: micro-batches per optimizer step; if omitted, the value in the config, or 1
+    /// Set the gradient accumulation steps: micro-batches per optimizer step; if omitted, the value in the config, or 1
     #[cfg_attr(feature = "clap", arg(long, value_name = "N", value_parser = sequences(),
         visible_alias = "gradient-accumulation-steps"))]
     pub grad_accum: Option<u64>,
-    /// Parameters to train [default: full]
+    /// Choose the parameters to train [default: full]
     #[cfg_attr(feature = "clap", arg(long, value_name = "METHOD"))]
     pub method: Option<MethodName>,
-    /// Format of a QLoRA base model; if omitted, the format in the model's config.json, or nf4
+    /// Set the format of a QLoRA base model; if omitted, the format in the model's config.json, or nf4
     #[cfg_attr(feature = "clap", arg(long, value_name = "FORMAT"))]
     pub quantization: Option<Quantization>,
-    /// Rank of the LoRA adapters [default: 16]
+    /// Set the rank of the LoRA adapters [default: 16]
     #[cfg_attr(feature = "clap", arg(long, value_name = "R",
         value_parser = clap::value_parser!(u64).range(1..=MOST_RANK)))]
     pub lora_rank: Option<u64>,
-    /// Modules with an adapter, separated by commas; if omitted, every linear layer
+    /// Add adapters to these modules, separated by commas; if omitted, to every linear layer
     #[serde(deserialize_with = "size::list")]
     #[cfg_attr(feature = "clap", arg(long, value_name = "NAMES", value_delimiter = ','))]
     pub lora_targets: Vec<String>,
@@ -88,7 +88,7 @@ pub struct Training {
     #[cfg_attr(feature = "clap", arg(long, value_name = "BOOL", num_args = 0..=1,
         require_equals = true, default_missing_value = "true", visible_alias = "gradient-checkpointing"))]
     pub grad_checkpointing: Option<bool>,
-    /// Attention implementation [default: auto]
+    /// Set the attention implementation [default: auto]
     #[cfg_attr(feature = "clap", arg(long, value_name = "FORM"))]
     pub attention: Option<Attention>,
     /// Never store all logits at once: fused loss of Liger (`yes`) or TRL (`trl`), or a tiled loss of DeepSpeed [default: no]
@@ -96,7 +96,7 @@ pub struct Training {
     #[cfg_attr(feature = "clap", arg(long, value_name = "WHETHER", num_args = 0..=1,
         require_equals = true, default_missing_value = "yes"))]
     pub fused_loss: Option<FusedLoss>,
-    /// Shards of DeepSpeed's tiled losses; if omitted, enough that the fp32 logits of one shard need at most 1 GiB
+    /// Set the number of shards of DeepSpeed's tiled losses; if omitted, enough that the fp32 logits of one shard need at most 1 GiB
     #[cfg_attr(feature = "clap", arg(long, value_name = "N",
         value_parser = clap::value_parser!(u64).range(1..=MOST_SHARDS)))]
     pub loss_shards: Option<u64>,
@@ -104,7 +104,7 @@ pub struct Training {
     #[cfg_attr(feature = "clap", arg(long, value_name = "BOOL", num_args = 0..=1,
         require_equals = true, default_missing_value = "true"))]
     pub liger: Option<bool>,
-    /// GPUs that share each sequence (sequence parallelism with DeepSpeed's Ulysses) [default: 1]
+    /// Share each sequence between this many GPUs (sequence parallelism with DeepSpeed's Ulysses) [default: 1]
     #[cfg_attr(feature = "clap", arg(long, value_name = "N", visible_alias = "sequence-parallel-size",
         value_parser = clap::value_parser!(u64).range(1..=MOST_SEQUENCE_RANKS)))]
     pub sequence_parallel: Option<u64>,
@@ -120,10 +120,10 @@ pub struct Training {
     #[cfg_attr(feature = "clap", arg(long, value_name = "BOOL", num_args = 0..=1,
         require_equals = true, default_missing_value = "true"))]
     pub expandable_segments: Option<bool>,
-    /// Optimizer, if the config names none [default: adamw]
+    /// Use this optimizer if the config does not name one [default: adamw]
     #[cfg_attr(feature = "clap", arg(long, value_name = "NAME"))]
     pub optimizer: Option<Optimizer>,
-    /// How ranks load the model; if omitted, partitioned in stage 3 (zero.Init), the whole model on every rank in other stages
+    /// Choose how ranks load the model; if omitted, partitioned in stage 3 (zero.Init), the whole model on every rank in other stages
     #[cfg_attr(feature = "clap", arg(long, value_name = "HOW"))]
     pub load: Option<Load>,
     /// What runs it.

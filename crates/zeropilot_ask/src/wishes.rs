@@ -64,7 +64,7 @@ pub struct Wishes {
     /// ZeRO stage: 1 partitions optimizer states, 2 gradients too, 3 weights too
     #[cfg_attr(feature = "clap", arg(long, value_name = "0-3", value_parser = clap::value_parser!(u8).range(0..=3)))]
     pub stage: Option<u8>,
-    /// Framework that reads the config; determines whether values are "auto" or numbers [default: deepspeed]
+    /// Set the framework that reads the config; determines whether values are "auto" or numbers [default: deepspeed]
     #[serde(rename = "for", deserialize_with = "size::word")]
     #[cfg_attr(feature = "clap", arg(long = "for", value_name = "PROGRAM", value_parser = parsers::target()))]
     pub target: Option<Target>,
@@ -72,29 +72,29 @@ pub struct Wishes {
     #[serde(deserialize_with = "size::bytes")]
     #[cfg_attr(feature = "clap", arg(long, value_name = "BYTES", requires = "model"))]
     pub link_bandwidth: Option<Bytes>,
-    /// Micro-batch size: samples per GPU and forward pass
+    /// Set the micro-batch size: samples per GPU and forward pass
     #[cfg_attr(feature = "clap", arg(long = "micro-batch", id = "micro_batch", visible_alias = "per-device-train-batch-size", alias = "micro-batch-size", value_name = "N", help_heading = heading::BATCH))]
     pub micro_batch_size: Option<NonZeroU64>,
-    /// Gradient accumulation steps: micro-batches per optimizer step
+    /// Set the gradient accumulation steps: micro-batches per optimizer step
     #[cfg_attr(feature = "clap", arg(long = "grad-accum", id = "grad_accum", visible_alias = "gradient-accumulation-steps", value_name = "N", help_heading = heading::BATCH))]
     pub gradient_accumulation: Option<NonZeroU64>,
-    /// World size: number of ranks (GPUs)
+    /// Set the world size: number of ranks (GPUs)
     #[cfg_attr(feature = "clap", arg(long, value_name = "N", help_heading = heading::BATCH))]
     pub world_size: Option<NonZeroU64>,
-    /// Global batch size: samples per optimizer step on all ranks; determines the gradient accumulation steps
+    /// Set the global batch size: samples per optimizer step on all ranks; determines the gradient accumulation steps
     #[cfg_attr(feature = "clap", arg(long, value_name = "N", help_heading = heading::BATCH))]
     pub global_batch: Option<NonZeroU64>,
-    /// States kept in host memory; `--offload` alone means all that the stage supports
+    /// Keep these states in host memory; `--offload` alone means all that the stage supports
     #[serde(deserialize_with = "offload")]
     #[cfg_attr(feature = "clap", arg(long, value_name = "WHAT", num_args = 0..=1, default_missing_value = "all", help_heading = heading::OFFLOAD))]
     pub offload: Option<Offload>,
-    /// Where optimizer states are kept
+    /// Choose where optimizer states are kept
     #[cfg_attr(feature = "clap", arg(long, value_name = "WHERE", help_heading = heading::OFFLOAD))]
     pub offload_optimizer: Option<Place>,
-    /// Where weights are kept; stage 3 only
+    /// Choose where weights are kept; stage 3 only
     #[cfg_attr(feature = "clap", arg(long, value_name = "WHERE", help_heading = heading::OFFLOAD))]
     pub offload_param: Option<Place>,
-    /// Directory on a fast disk, which DeepSpeed empties at the start
+    /// Use this directory on a fast disk, which DeepSpeed empties at the start
     #[cfg_attr(feature = "clap", arg(long, value_name = "DIRECTORY", help_heading = heading::OFFLOAD))]
     pub nvme_path: Option<String>,
     /// Page-lock host buffers: faster copies, less memory for other programs [default: true]
@@ -125,7 +125,7 @@ pub struct Wishes {
     /// Train in fp32
     #[cfg_attr(feature = "clap", arg(long, help_heading = heading::PRECISION))]
     pub fp32: bool,
-    /// fp16: fixed loss scale instead of a dynamic one
+    /// fp16: use this fixed loss scale instead of a dynamic one
     #[cfg_attr(feature = "clap", arg(long, value_name = "X", help_heading = heading::PRECISION))]
     pub loss_scale: Option<f64>,
     /// fp16: start the dynamic loss scale at two to this power
@@ -134,13 +134,13 @@ pub struct Wishes {
     /// fp16: double the scale after this many steps without overflow
     #[cfg_attr(feature = "clap", arg(long, value_name = "N", help_heading = heading::PRECISION))]
     pub loss_scale_window: Option<u64>,
-    /// fp16: number of overflows (consecutive or not) after which the scale is halved
+    /// fp16: halve the scale after this many overflows (consecutive or not)
     #[cfg_attr(feature = "clap", arg(long, value_name = "N", help_heading = heading::PRECISION))]
     pub hysteresis: Option<u64>,
-    /// fp16: lower limit of the scale
+    /// fp16: set the lower limit of the scale
     #[cfg_attr(feature = "clap", arg(long, value_name = "N", help_heading = heading::PRECISION))]
     pub min_loss_scale: Option<u64>,
-    /// Optimizer that DeepSpeed builds; `none` if your script builds it
+    /// Let DeepSpeed build this optimizer; `none` if your script builds it
     #[cfg_attr(feature = "clap", arg(long, value_name = "NAME", value_parser = parsers::optimizer(), help_heading = heading::LEARNING))]
     pub optimizer: Option<String>,
     /// Learning rate
@@ -155,19 +155,19 @@ pub struct Wishes {
     /// Weight decay
     #[cfg_attr(feature = "clap", arg(long, value_name = "X", help_heading = heading::LEARNING))]
     pub weight_decay: Option<f64>,
-    /// Learning rate scheduler that DeepSpeed builds; `none` if your script builds it
+    /// Let DeepSpeed build this learning rate scheduler; `none` if your script builds it
     #[cfg_attr(feature = "clap", arg(long, value_name = "NAME", value_parser = parsers::scheduler(), help_heading = heading::LEARNING))]
     pub scheduler: Option<String>,
-    /// Steps until the learning rate peaks
+    /// Set the number of steps until the learning rate peaks
     #[cfg_attr(feature = "clap", arg(long, value_name = "N", help_heading = heading::LEARNING))]
     pub warmup_steps: Option<NonZeroU64>,
     /// Total training steps
     #[cfg_attr(feature = "clap", arg(long, value_name = "N", help_heading = heading::LEARNING))]
     pub total_steps: Option<NonZeroU64>,
-    /// How the learning rate rises [DeepSpeed's default: log]
+    /// Choose how the learning rate rises [DeepSpeed's default: log]
     #[cfg_attr(feature = "clap", arg(long, value_name = "SHAPE", help_heading = heading::LEARNING))]
     pub warmup_type: Option<Warmup>,
-    /// Gradient norm to clip at, 0 for no clipping [default: 1.0]
+    /// Clip gradients at this norm, 0 for no clipping [default: 1.0]
     #[cfg_attr(feature = "clap", arg(long, value_name = "X", help_heading = heading::LEARNING))]
     pub clip: Option<f64>,
     /// Write the section `activation_checkpointing`, for models that call deepspeed.checkpointing
@@ -182,13 +182,13 @@ pub struct Wishes {
     /// Copy activations into one buffer for this many checkpoints
     #[cfg_attr(feature = "clap", arg(long, value_name = "N", help_heading = heading::SECTIONS))]
     pub number_checkpoints: Option<NonZeroU64>,
-    /// Wait for the device at each checkpoint
+    /// Wait for the GPU at each checkpoint
     #[cfg_attr(feature = "clap", arg(long, help_heading = heading::SECTIONS))]
     pub synchronize_checkpoint_boundary: bool,
     /// Measure the time of each checkpoint
     #[cfg_attr(feature = "clap", arg(long, help_heading = heading::SECTIONS))]
     pub profile_checkpoints: bool,
-    /// Steps between progress lines in DeepSpeed's log
+    /// Set the number of steps between progress lines in DeepSpeed's log
     #[cfg_attr(feature = "clap", arg(long, value_name = "N", help_heading = heading::SECTIONS))]
     pub steps_per_print: Option<NonZeroU64>,
     /// Fine-grained keys of `zero_optimization` by their names, those of its sections with the section in front:

@@ -318,7 +318,7 @@ fn memory_words(
         Phase::Loading => Text::new(" while loading", "（加载时）"),
         Phase::Forward => Text::new(" in the forward pass", "（前向时）"),
         Phase::Backward => Text::new(" in the backward pass", "（反向时）"),
-        Phase::Step => Text::new(" in the optimizer step", "（优化器更新时）"),
+        Phase::Step => Text::new(" in the optimizer step", "（参数更新时）"),
         Phase::Saving => Text::new(" while saving", "（保存时）"),
     });
     format!("{}{}", what.get(language), when.map_or("", |when| when.get(language)))

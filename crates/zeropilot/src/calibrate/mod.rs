@@ -37,10 +37,10 @@ Exit codes: 0 measured and written, 2 nothing could be measured";
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct CalibrateCommand {
-    /// Python interpreter or environment used for training; if omitted, the active one, or the first on PATH
+    /// Use the Python interpreter or environment of the training; if omitted, the active one, or the first on PATH
     #[arg(long, value_name = "PATH")]
     python: Option<PathBuf>,
-    /// Number of ranks to measure with; can be repeated; if omitted, one per GPU, or 2 on CPUs
+    /// Measure with this many ranks; can be repeated; if omitted, one per GPU, or 2 on CPUs
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=64))]
     ranks: Vec<u64>,
     /// Write the profile to this file; if omitted, to the location where `memory`, `plan` and `simulate` look for it

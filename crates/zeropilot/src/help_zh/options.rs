@@ -102,7 +102,7 @@ pub(super) const OPTIONS: &[(&[&str], &str, &str)] = &[
         "model",
         "从哪个模型读取 hidden size 和权重布局：内置的模型名、目录或 config.json 的路径，或 Hub 上的模型名",
     ),
-    (&["check"], "checkpoint", "要续训的 checkpoint 目录；检查本次训练能否加载它"),
+    (&["check"], "checkpoint", "检查本次训练能否从这个 checkpoint 目录续训"),
     (&["check"], "fix", "应用不改变训练行为的修复，并报告剩下的问题"),
     (&["check"], "diff", "只显示修复会改动什么，不写文件"),
     (&["check"], "unsafe_fixes", "与 --fix 或 --diff 一起用：包括不安全修复（推测本意，需确认）"),

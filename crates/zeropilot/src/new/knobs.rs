@@ -103,9 +103,9 @@ pub(crate) fn chinese(name: &str) -> Option<&'static str> {
 #[expect(clippy::too_many_lines, reason = "one text for each key")]
 fn help(knob: Knob) -> (&'static str, &'static str) {
     match knob {
-        Knob::ReduceBucketSize => ("Gradient elements to reduce at once", "一次规约的梯度量"),
+        Knob::ReduceBucketSize => ("Reduce this many gradient elements at once", "一次规约的梯度量"),
         Knob::AllgatherBucketSize => (
-            "Weight elements to gather at once after the optimizer step (stages 1, 2)",
+            "Gather this many weight elements at once after the optimizer step (stages 1, 2)",
             "参数更新后一次 all-gather 的权重量（stage 1、2）",
         ),
         Knob::OverlapComm => {
@@ -132,21 +132,21 @@ fn help(knob: Knob) -> (&'static str, &'static str) {
             "有参数没有梯度时继续训练（stage 1、2）",
         ),
         Knob::SubGroupSize => {
-            ("Parameter elements to update at once (stage 3)", "优化器一次更新的参数量（stage 3）")
+            ("Update this many parameter elements at once (stage 3)", "优化器一次更新的参数量（stage 3）")
         }
         Knob::PrefetchBucketSize => {
-            ("Weight elements to prefetch (stage 3)", "提前预取的权重量（stage 3）")
+            ("Prefetch this many weight elements (stage 3)", "提前预取的权重量（stage 3）")
         }
         Knob::ParamPersistenceThreshold => (
             "Do not partition parameters smaller than this (stage 3)",
             "小于此值的参数不切分（stage 3）",
         ),
         Knob::ModelPersistenceThreshold => (
-            "Maximum total size of unpartitioned parameters (stage 3)",
+            "Limit the total size of unpartitioned parameters (stage 3)",
             "不切分参数的总量上限（stage 3）",
         ),
         Knob::MaxLiveParameters => (
-            "Maximum number of weight elements that are gathered at the same time (stage 3)",
+            "Limit the number of weight elements that are gathered at the same time (stage 3)",
             "同时聚合的权重量上限（stage 3）",
         ),
         Knob::MaxReuseDistance => (
@@ -186,11 +186,11 @@ fn help(knob: Knob) -> (&'static str, &'static str) {
             "不为反向传播保留聚合的权重（stage 3）",
         ),
         Knob::OptimizerRatio => (
-            "Fraction of the update that runs on the CPU (stage 3)",
+            "Run this fraction of the update on the CPU (stage 3)",
             "放在 CPU 上更新的参数比例（stage 3）",
         ),
         Knob::OptimizerBufferCount => {
-            ("Number of buffers for optimizer states on NVMe", "NVMe 上优化器状态的缓冲区个数")
+            ("Use this many buffers for optimizer states on NVMe", "NVMe 上优化器状态的缓冲区个数")
         }
         Knob::OptimizerPipelineRead => {
             ("Read the next optimizer states while updating", "更新的同时读取下一批优化器状态")
@@ -203,14 +203,14 @@ fn help(knob: Knob) -> (&'static str, &'static str) {
             "初始化时以更大的块写入优化器状态",
         ),
         Knob::ParamBufferCount => {
-            ("Number of buffers for weights on NVMe", "NVMe 上权重的缓冲区个数")
+            ("Use this many buffers for weights on NVMe", "NVMe 上权重的缓冲区个数")
         }
         Knob::ParamBufferSize => (
-            "Size of each buffer; one rank's shard of the largest parameter must fit",
+            "Set the size of each buffer; one rank's shard of the largest parameter must fit",
             "每个缓冲区的大小，要放得下最大参数在一个 rank 上的分片",
         ),
         Knob::ParamMaxInCpu => (
-            "Weight elements to keep in host memory instead of on NVMe",
+            "Keep this many weight elements in host memory instead of on NVMe",
             "权重卸载到 NVMe 时，仍留在主机内存里的权重量",
         ),
     }

@@ -39,7 +39,7 @@ Exit codes: 0 config written, 2 rejected options or a file that cannot be writte
 pub(crate) struct NewCommand {
     #[command(flatten)]
     wishes: Wishes,
-    /// File to write, `-` for standard output; if omitted, named after the stage
+    /// Write to this file, or to standard output with `-`; if omitted, to a file named after the stage
     #[arg(long, short, value_name = "FILE")]
     output: Option<PathBuf>,
     /// Overwrite an existing file
@@ -53,10 +53,10 @@ pub(crate) struct NewCommand {
     /// Set bucket sizes for this model: built-in name, directory, config.json or Hugging Face ID
     #[arg(long, value_name = "MODEL")]
     model: Option<String>,
-    /// GPUs, such as `8xH100` or `2x8xV100-SXM2-32GB`; they determine the world size, and fp16 on GPUs without bf16
+    /// Set the GPUs, such as `8xH100` or `2x8xV100-SXM2-32GB`: they determine the world size, and fp16 on GPUs without bf16
     #[arg(long, value_name = "GPUS", conflicts_with = "world_size")]
     gpus: Option<String>,
-    /// DeepSpeed version to check the config for; if omitted, the installed version, or the newest known version
+    /// Check the config for this DeepSpeed version; if omitted, the installed version, or the newest known version
     #[arg(long, value_name = "VERSION")]
     deepspeed_version: Option<String>,
     #[command(flatten)]

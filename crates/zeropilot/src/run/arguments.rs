@@ -104,13 +104,13 @@ pub(crate) struct RunArguments {
     /// Predict memory for this model; with --gpus, zeropilot also computes its fallbacks
     #[arg(long, value_name = "MODEL")]
     pub(crate) model: Option<String>,
-    /// GPUs: `8xA100-80G`, `5x44GB`, `4x8xH100` (nodes × GPUs per node), or only their number, such as `8`
+    /// Set the GPUs: `8xA100-80G`, `5x44GB`, `4x8xH100` (nodes × GPUs per node), or only their number, such as `8`
     #[arg(long, value_name = "GPUS", requires = "model")]
     pub(crate) gpus: Option<String>,
-    /// Tokens per sequence, such as `4096` or `128k` (k = 1024); if omitted, the value in the training command, or 2048
+    /// Set the tokens per sequence, such as `4096` or `128k` (k = 1024); if omitted, the value in the training command, or 2048
     #[arg(long, value_name = "N", value_parser = tokens, visible_alias = "max-seq-length", alias = "max-length")]
     pub(crate) seq_len: Option<u64>,
-    /// Parameters to train; if omitted, those in the training command, or all
+    /// Choose the parameters to train; if omitted, as in the training command, or all
     #[arg(long, value_name = "METHOD")]
     pub(crate) method: Option<MethodName>,
     /// Recompute every layer in the backward pass (gradient checkpointing); if omitted, as in the training command

@@ -62,21 +62,21 @@ pub struct MemoryRequest {
     /// A DeepSpeed config; otherwise one is made from stage, offload and precision.
     #[cfg_attr(feature = "clap", arg(skip))]
     pub config: Option<WrittenConfig>,
-    /// ZeRO stage; 0 on one GPU without offload [default: 3]
+    /// Set the ZeRO stage; 0 on one GPU without offload [default: 3]
     #[cfg_attr(feature = "clap", arg(long, value_name = "STAGE",
         value_parser = clap::value_parser!(u8).range(0..=3)))]
     pub stage: Option<u8>,
-    /// States kept in host memory; `--offload` alone means all [default: none]
+    /// Keep these states in host memory; `--offload` alone means all [default: none]
     #[cfg_attr(feature = "clap", arg(long, value_name = "WHAT", num_args = 0..=1,
         default_missing_value = "all"))]
     pub offload: Option<Offload>,
     /// Predict plain PyTorch without DeepSpeed: one GPU, or DDP on several; 16-bit weights under autocast, as in HF Trainer
     #[cfg_attr(feature = "clap", arg(long, conflicts_with_all = ["stage", "offload"]))]
     pub without_deepspeed: bool,
-    /// Precision of the model; if omitted, the precision of the config, or bf16 (fp16 on GPUs without bf16)
+    /// Set the precision of the model; if omitted, the precision of the config, or bf16 (fp16 on GPUs without bf16)
     #[cfg_attr(feature = "clap", arg(long, value_name = "FORMAT"))]
     pub precision: Option<NumberFormat>,
-    /// Rank to report; if omitted, the rank that uses the most memory
+    /// Report this rank; if omitted, the rank that uses the most memory
     #[cfg_attr(feature = "clap", arg(long, value_name = "RANK"))]
     pub rank: Option<u64>,
     /// How it is trained.

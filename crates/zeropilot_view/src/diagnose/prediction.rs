@@ -70,7 +70,7 @@ fn moment(phase: StepPhase) -> Text {
         StepPhase::Init => Text::new("initialization", "初始化"),
         StepPhase::Forward => Text::new("the forward pass", "前向"),
         StepPhase::Backward => Text::new("the backward pass", "反向"),
-        StepPhase::Step => Text::new("the optimizer step", "优化器更新"),
+        StepPhase::Step => Text::new("the optimizer step", "参数更新"),
         other => phase::title(other),
     }
 }

@@ -40,7 +40,7 @@ fn moment(phase: Phase) -> Text {
         ),
         Phase::Forward => Text::new(" in the forward pass", "，发生在前向时"),
         Phase::Backward => Text::new(" in the backward pass", "，发生在反向时"),
-        Phase::Step => Text::new(" in the optimizer step", "，发生在优化器更新时"),
+        Phase::Step => Text::new(" in the optimizer step", "，发生在参数更新时"),
         Phase::Evaluation => Text::new(" during evaluation", "，发生在评估时"),
         Phase::Saving => Text::new(" while saving a checkpoint", "，发生在保存 checkpoint 时"),
         Phase::Generation => Text::new(" during generation", "，发生在生成（推理）时"),

@@ -315,13 +315,13 @@ pub(crate) fn own_bounds(own: OwnRuns, language: Language) -> String {
     match own.decide {
         true => tr!(
             language,
-            "bounds from {runs} of your own jobs on this device (`zeropilot accuracy`)",
-            "上下界来自你在这种 GPU 上的 {runs} 个任务（`zeropilot accuracy`）"
+            "bounds from {runs} of your own jobs on this hardware (`zeropilot accuracy`)",
+            "上下界来自你在这种硬件上的 {runs} 个任务（`zeropilot accuracy`）"
         ),
         false => tr!(
             language,
-            "all {runs} of your own jobs on this device are within these bounds (`zeropilot accuracy`)",
-            "你在这种 GPU 上的 {runs} 个任务都在区间内（`zeropilot accuracy`）"
+            "all {runs} of your own jobs on this hardware are within these bounds (`zeropilot accuracy`)",
+            "你在这种硬件上的 {runs} 个任务都在区间内（`zeropilot accuracy`）"
         ),
     }
 }

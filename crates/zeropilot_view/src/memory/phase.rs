@@ -46,7 +46,7 @@ pub(crate) fn title(phase: Phase) -> Text {
         Phase::Frozen(model) => role(model),
         Phase::Loss => Text::new("loss", "loss"),
         Phase::Backward => Text::new("backward", "反向传播"),
-        Phase::Step => Text::new("optimizer step", "优化器更新"),
+        Phase::Step => Text::new("optimizer step", "参数更新"),
     }
 }
 
@@ -79,6 +79,6 @@ pub(crate) fn moment(phase: Phase) -> Text {
         }
         Phase::Loss => Text::new("while computing the loss", "计算 loss 时"),
         Phase::Backward => Text::new("in the backward pass", "反向传播中"),
-        Phase::Step => Text::new("in the optimizer step", "优化器更新时"),
+        Phase::Step => Text::new("in the optimizer step", "参数更新时"),
     }
 }

@@ -45,7 +45,7 @@ fn doing(activity: Activity) -> Text {
     match activity {
         Activity::Forward => Text::new(" in the forward pass", "（前向时）"),
         Activity::Backward => Text::new(" in the backward pass", "（反向时）"),
-        Activity::Step => Text::new(" in the optimizer step", "（优化器更新时）"),
+        Activity::Step => Text::new(" in the optimizer step", "（参数更新时）"),
         Activity::Saving => Text::new(" while saving a checkpoint", "（保存 checkpoint 时）"),
         Activity::Loading => Text::new(" while loading a checkpoint", "（加载 checkpoint 时）"),
         Activity::Data => Text::new(" for the next batch", "（等待下一个 batch）"),

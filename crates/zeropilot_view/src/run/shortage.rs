@@ -21,7 +21,7 @@ pub(super) fn moment(phase: Phase) -> Text {
         Phase::Loading => Text::new("while loading", "加载时"),
         Phase::Forward => Text::new("in the forward pass", "前向时"),
         Phase::Backward => Text::new("in the backward pass", "反向时"),
-        Phase::Step => Text::new("in the optimizer step", "优化器更新时"),
+        Phase::Step => Text::new("in the optimizer step", "参数更新时"),
         Phase::Saving => Text::new("while saving", "保存时"),
     }
 }

@@ -145,7 +145,7 @@ fn step(report: &SimulateReport<'_>, language: Language) -> String {
     let phases = tr!(
         language,
         "Step: {total} ({low} to {high}): forward {forward}, backward {backward}, optimizer step {update}\n",
-        "每步：{total}（{low} 到 {high}）：前向 {forward}，反向 {backward}，优化器更新 {update}\n"
+        "每步：{total}（{low} 到 {high}）：前向 {forward}，反向 {backward}，参数更新 {update}\n"
     );
     // Processors have no data sheet that a share could be of.
     let rates = match report.question.cluster.computes_on_host() {

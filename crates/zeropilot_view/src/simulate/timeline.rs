@@ -33,7 +33,7 @@ pub fn timeline(spans: &[Span], columns: usize, layout: &Layout) -> String {
     text.push_str(
         Text::new(
             "  The chart shows only the first of identical micro-steps, then the optimizer step.\n",
-            "  相同的 micro step 只画第一个，最后是优化器更新。\n",
+            "  相同的 micro step 只画第一个，最后是参数更新。\n",
         )
         .get(language),
     );

@@ -23,7 +23,7 @@ pub(super) fn cause(cause: Cause) -> Text {
         Cause::SmallCalls => Text::new("norms and overflow flags", "梯度范数与溢出检查"),
         Cause::ToDevice => Text::new("copies to the GPU", "主机到 GPU 的拷贝"),
         Cause::ToHost => Text::new("copies to the host", "GPU 到主机的拷贝"),
-        Cause::HostUpdate => Text::new("optimizer on the host", "CPU 上的优化器更新"),
+        Cause::HostUpdate => Text::new("optimizer on the host", "CPU 上的参数更新"),
         Cause::Disk => Text::new("NVMe", "NVMe 读写"),
         Cause::Host => Text::new("CPU (starting kernels, hooks)", "CPU（下发 kernel、执行 hook）"),
     }
@@ -52,7 +52,7 @@ pub(super) fn what(name: impl Fn(u32) -> Option<String>, what: What, language: L
             || tr!(language, "backward", "反向"),
             |name| tr!(language, "backward of {name}", "{name} 的反向"),
         ),
-        What::Update => tr!(language, "optimizer", "优化器更新"),
+        What::Update => tr!(language, "optimizer", "参数更新"),
         What::Call(call) => Kind::of(call.kind).name().to_owned(),
         What::Copy(copy) => match copy.direction {
             Direction::ToDevice => Text::new("copy to GPU", "拷贝到 GPU"),

@@ -35,7 +35,7 @@ static WORDING: Wording = Wording {
     ),
     why: Text::new(
         "The HF Trainer and accelerate fill in `\"auto\"`. Plain DeepSpeed silently removes keys with this value from this section.",
-        "`\"auto\"` 由 HF Trainer 或 accelerate 填写。直接使用 DeepSpeed 时，这一段里值为 `\"auto\"` 的键会被删掉，没有任何提示。",
+        "`\"auto\"` 由 HF Trainer 或 accelerate 填写。直接使用 DeepSpeed 时，这个配置段里值为 `\"auto\"` 的键会被删掉，没有任何提示。",
     ),
     help: Text::new(
         "set `{path}` to a value; or, if the HF Trainer or accelerate reads this file, check the file for that framework",

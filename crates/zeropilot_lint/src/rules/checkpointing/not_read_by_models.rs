@@ -44,7 +44,7 @@ static WORDING: Wording = Wording {
     ),
     why: Text::new(
         "The section configures DeepSpeed's own gradient checkpointing function, which a model must call. Models in transformers call PyTorch's function instead.",
-        "这一段配置的是 DeepSpeed 自带的梯度检查点函数，要由模型代码主动调用；transformers 调用的是 PyTorch 的函数。",
+        "这个配置段配置的是 DeepSpeed 自带的梯度检查点函数，要由模型代码主动调用；transformers 调用的是 PyTorch 的函数。",
     ),
     help: Text::new(
         "pass `gradient_checkpointing` to the Trainer, and remove `activation_checkpointing` unless your own model code calls `deepspeed.checkpointing`",

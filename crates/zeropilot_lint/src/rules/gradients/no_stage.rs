@@ -39,7 +39,7 @@ static WORDING: Wording = Wording {
     ),
     why: Text::new(
         "The default is stage 0. DeepSpeed reads the other keys of the section, but they have no effect.",
-        "默认是 stage 0，这一段其余的设置都不生效。",
+        "默认是 stage 0，这个配置段其余的设置都不生效。",
     ),
     help: Text::new("add `\"stage\": 2` (or 1, or 3)", "加上 `\"stage\": 2`（或 1、3）"),
 };

@@ -55,9 +55,9 @@ static COMMUNICATION: Wording = Wording {
     ),
     why: Text::new(
         "The presence of this section turns the logger on, even with `enabled` false. DeepSpeed then synchronizes the GPU after each collective, so communication no longer overlaps with computation.",
-        "只要有这一段就会打开通信日志，`enabled` 写 false 也一样。DeepSpeed 会在每次集合通信后同步 GPU，通信不再与计算重叠。",
+        "只要有这个配置段就会打开通信日志，`enabled` 写 false 也一样。DeepSpeed 会在每次集合通信后同步 GPU，通信不再与计算重叠。",
     ),
-    help: Text::new("remove the section when you have finished measuring", "测量结束后删掉这一段"),
+    help: Text::new("remove the section when you have finished measuring", "测量结束后删掉这个配置段"),
 };
 
 pub(crate) fn check(subject: &Subject<'_>, found: &mut Vec<Diagnostic>) {

@@ -43,7 +43,7 @@ static UNKNOWN: Wording = Wording {
     ),
     why: Text::new(
         "This section rejects unknown keys: DeepSpeed {version} exits with `Extra inputs are not permitted`.",
-        "这一段不允许未知的键；DeepSpeed {version} 会报 `Extra inputs are not permitted` 并退出。",
+        "这个配置段不允许未知的键；DeepSpeed {version} 会报 `Extra inputs are not permitted` 并退出。",
     ),
     help: Text::new(
         "correct the name, or remove the key if it comes from another version",

@@ -75,7 +75,7 @@ static IN_SECTION: Wording = Wording {
     ),
     why: Text::new(
         "In this section, DeepSpeed silently ignores keys it does not support: this setting has no effect.",
-        "在这一段里，DeepSpeed 会忽略不支持的键，也没有提示：这项设置不生效。",
+        "在这个配置段里，DeepSpeed 会忽略不支持的键，也没有提示：这项设置不生效。",
     ),
     help: TOP_LEVEL.help,
 };
@@ -83,15 +83,15 @@ static IN_SECTION: Wording = Wording {
 static EMBEDDED: Wording = Wording {
     message: Text::new(
         "the DeepSpeed config is in the section `{key}`, which DeepSpeed itself does not read",
-        "DeepSpeed 配置写在 `{key}` 这一段里，DeepSpeed 自己不会读取这一段",
+        "DeepSpeed 配置写在配置段 `{key}` 里，DeepSpeed 自己不会读取这个配置段",
     ),
     why: Text::new(
         "This looks like the settings of a program that passes the section to DeepSpeed and uses the other keys itself. If you pass the whole file to DeepSpeed, it reads only the top-level keys it supports and silently ignores all others.",
-        "这看起来是某个程序的设置：程序把这一段交给 DeepSpeed，其余的键自己使用。如果把整个文件直接交给 DeepSpeed，它只读取顶层里支持的键，其余一概忽略且不提示。",
+        "这看起来是某个程序的设置：程序把这个配置段交给 DeepSpeed，其余的键自己使用。如果把整个文件直接交给 DeepSpeed，它只读取顶层里支持的键，其余一概忽略且不提示。",
     ),
     help: Text::new(
         "to check the section, save it as a separate file",
-        "要检查这一段，请把它另存为一个文件",
+        "要检查这个配置段，请把它另存为一个文件",
     ),
 };
 
@@ -102,11 +102,11 @@ static FP8: Wording = Wording {
     ),
     why: Text::new(
         "DeepSpeed trains in the precision that `fp16`, `bf16` or `torch_autocast` sets and silently ignores this section. fp8 matrix multiplications come from the layers of the model.",
-        "DeepSpeed 按 `fp16`、`bf16` 或 `torch_autocast` 指定的精度训练，这一段不生效，也没有提示。fp8 矩阵乘法由模型里的层提供。",
+        "DeepSpeed 按 `fp16`、`bf16` 或 `torch_autocast` 指定的精度训练，这个配置段不生效，也没有提示。fp8 矩阵乘法由模型里的层提供。",
     ),
     help: Text::new(
         "remove the section and enable `bf16`; for fp8, use fp8 layers in the model, or accelerate with `mixed_precision: fp8`, which uses Transformer Engine",
-        "删掉这一段并打开 `bf16`；要用 fp8，可在模型里使用 fp8 的层，或在 accelerate 里设置 `mixed_precision: fp8`（使用 Transformer Engine）",
+        "删掉这个配置段并打开 `bf16`；要用 fp8，可在模型里使用 fp8 的层，或在 accelerate 里设置 `mixed_precision: fp8`（使用 Transformer Engine）",
     ),
 };
 

@@ -35,7 +35,7 @@ static WORDING: Wording = Wording {
         "accelerate 不会传递 `offload_{part}_nvme_path`，DeepSpeed 会把卸载的文件写到 `./none`",
     ),
     why: Text::new(
-        "The launcher passes the device to the ranks in an environment variable, but not the path, whose default is the string `none`. DeepSpeed uses `none` as a directory on the disk that the run was started from.",
+        "The launcher passes the offload device to the ranks in an environment variable, but not the path, whose default is the string `none`. DeepSpeed uses `none` as a directory on the disk that the run was started from.",
         "启动器用环境变量把卸载位置传给各 rank，却没有为路径设置变量，路径的默认值是字符串 `none`。DeepSpeed 把 `none` 当作目录名，写到启动目录所在的磁盘上。",
     ),
     help: Text::new(

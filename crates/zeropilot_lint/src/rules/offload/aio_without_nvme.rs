@@ -37,7 +37,7 @@ static WORDING: Wording = Wording {
     ),
     why: Text::new(
         "The section sets how DeepSpeed reads and writes swap files, and this config uses no swap files.",
-        "这一段设置 DeepSpeed 如何读写卸载到 NVMe 的文件，而这个配置没有这样的文件。",
+        "这个配置段设置 DeepSpeed 如何读写卸载到 NVMe 的文件，而这个配置没有这样的文件。",
     ),
     help: Text::new(
         "remove `aio`, or offload to `nvme` in stage 3",

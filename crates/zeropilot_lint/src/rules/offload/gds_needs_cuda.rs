@@ -24,8 +24,8 @@ pub(crate) static RULE: Rule = Rule {
 static WORDING: Wording = Wording {
     message: Text::new("`{path}` needs an NVIDIA GPU", "`{path}` 需要 NVIDIA GPU"),
     why: Text::new(
-        "GPUDirect Storage moves data between NVMe and an NVIDIA GPU. On other devices, DeepSpeed raises an error.",
-        "GPUDirect Storage 在 NVMe 与 NVIDIA GPU 之间直接传输数据；在其他 GPU 上，DeepSpeed 会报错。",
+        "GPUDirect Storage moves data between NVMe and an NVIDIA GPU. On other accelerators, DeepSpeed raises an error.",
+        "GPUDirect Storage 在 NVMe 与 NVIDIA GPU 之间直接传输数据；在其他加速卡上，DeepSpeed 会报错。",
     ),
     help: Text::new("remove `use_gds`", "删掉 `use_gds`"),
 };

@@ -36,7 +36,7 @@ static WORDING: Wording = Wording {
     ),
     why: Text::new(
         "In stages below 3, every rank keeps all parameters on its GPU. DeepSpeed reads the section but does not use it.",
-        "stage 低于 3 时，每个 rank 都在 GPU 上保留全部参数；DeepSpeed 读取这一段，但不使用。",
+        "stage 低于 3 时，每个 rank 都在 GPU 上保留全部参数；DeepSpeed 读取这个配置段，但不使用。",
     ),
     help: Text::new(
         "use stage 3, or remove `offload_param`",

@@ -62,11 +62,11 @@ static WORDING: Wording = Wording {
     ),
     why: Text::new(
         "accelerate rejects a PyTorch object in `prepare` if the config has this section.",
-        "配置里有这一段，又把 PyTorch 对象传给 `prepare`，accelerate 会报错。",
+        "配置里有这个配置段，又把 PyTorch 对象传给 `prepare`，accelerate 会报错。",
     ),
     help: Text::new(
         "remove the section, or pass accelerate's dummy object in the code",
-        "删掉这一段，或在代码里改传 accelerate 的 Dummy 对象",
+        "删掉这个配置段，或在代码里改传 accelerate 的 Dummy 对象",
     ),
 };
 

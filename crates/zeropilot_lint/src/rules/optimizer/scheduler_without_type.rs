@@ -30,7 +30,7 @@ static WORDING: Wording = Wording {
     ),
     why: Text::new(
         "DeepSpeed checks only the type. Without it, DeepSpeed silently ignores the parameters of the section.",
-        "DeepSpeed 只检查类型；没有类型，这一段的参数全都不生效，也没有提示。",
+        "DeepSpeed 只检查类型；没有类型，这个配置段的参数全都不生效，也没有提示。",
     ),
     help: Text::new(
         "add a `type`, such as `WarmupDecayLR`, or remove `scheduler`",

@@ -44,7 +44,7 @@ pub(super) fn objection(refusal: &Refusal) -> Option<Objection> {
             Text::new("stage {stage} does not support NVMe offload", "stage {stage} 不支持 NVMe 卸载"),
             Text::new(
                 "Below stage 3, DeepSpeed treats every device as host memory, which then fills up.",
-                "低于 stage 3 时，DeepSpeed 把任何设备都当作主机内存，主机内存会被占满。",
+                "低于 stage 3 时，不论卸载位置写什么，DeepSpeed 都卸载到主机内存，主机内存会被占满。",
             ),
             Text::new("use --stage 3, or --offload-optimizer cpu", "改用 --stage 3，或 --offload-optimizer cpu"),
         )

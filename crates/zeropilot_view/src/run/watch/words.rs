@@ -108,7 +108,7 @@ fn moment(fullest: &Fullest, language: Language) -> String {
         Phase::Loading => Text::new("during DeepSpeed initialization", "初始化 DeepSpeed 时"),
         Phase::Forward => Text::new("in the forward pass", "前向时"),
         Phase::Backward => Text::new("in the backward pass", "反向时"),
-        Phase::Step => Text::new("in the optimizer step", "优化器更新时"),
+        Phase::Step => Text::new("in the optimizer step", "参数更新时"),
         Phase::Saving => Text::new("while saving", "保存时"),
     }
     .get(language);

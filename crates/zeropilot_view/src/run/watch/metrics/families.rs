@@ -60,7 +60,7 @@ pub(super) const RUN: [Of<Look, Option<f64>>; 11] = [
         |look| Some(f64::from(look.digest.attempt.as_ref()?.0)),
     ),
     (
-        family("zeropilot_run_step", "The last optimizer step.", "最近一次优化器更新的步数。"),
+        family("zeropilot_run_step", "The last optimizer step.", "最近一次参数更新的步数。"),
         |look| Some(look.digest.step? as f64),
     ),
     (
