@@ -182,7 +182,7 @@ pub fn capacity_note(gpus: &Gpus, capacity: &Capacity, language: Language) -> Op
         Basis::Published | Basis::StatedBinary => return None,
         Basis::StatedDecimal => tr!(
             language,
-            "note: GB means 10^9 bytes: {shown} per GPU, the conservative reading; write `{}` or name the GPU if it has more",
+            "note: GB is read as 10^9 bytes, {shown} per GPU, to be conservative; write `{}` or name the GPU if it has more",
             "提示：GB 按 10^9 字节计，即每卡 {shown}，这是保守的算法；实际更多时请写 `{}` 或写明型号",
             binary?
         ),

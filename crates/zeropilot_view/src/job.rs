@@ -114,7 +114,7 @@ pub fn nothing_to_explain(
     };
     tr!(
         language,
-        "{why}\n  help: explain the config itself: zeropilot explain ds_config.json",
+        "{why}\n  help: run zeropilot explain ds_config.json to explain the config itself",
         "{why}\n  建议：直接解释配置文件：zeropilot explain ds_config.json"
     )
 }

@@ -366,7 +366,7 @@ pub fn already_completed(id: &str, language: Language) -> String {
     let id = escaped(id);
     tr!(
         language,
-        "zeropilot: run {id} is already completed: nothing to continue",
+        "zeropilot: run {id} is already completed; there is nothing to continue",
         "zeropilot：运行 {id} 已经完成，无需继续"
     )
 }

@@ -16,7 +16,7 @@ pub(super) fn head(report: &PlanReport<'_>, language: Language) -> String {
     let limit = limit(reach.bound, language);
     tr!(
         language,
-        "Longest sequence that fits even at its upper bound: {sure} tokens; expected to fit: up to {expected}{limit}\n",
+        "Longest sequence that fits even at its upper bound: {sure} tokens; up to {expected} are expected to fit{limit}\n",
         "按上界也放得下的最长序列：{sure} 个 token；按预期值可到 {expected} 个{limit}\n"
     )
 }

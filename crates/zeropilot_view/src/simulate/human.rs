@@ -144,8 +144,8 @@ fn step(report: &SimulateReport<'_>, language: Language) -> String {
     let (mfu, hfu) = (time.mfu * 100.0, time.hfu * 100.0);
     let phases = tr!(
         language,
-        "Step: {total} ({low} to {high}): forward {forward}, backward {backward}, optimizer step {update}\n",
-        "每步：{total}（{low} 到 {high}）：前向 {forward}，反向 {backward}，参数更新 {update}\n"
+        "Step: {total} ({low} to {high}), with forward {forward}, backward {backward}, optimizer step {update}\n",
+        "每步：{total}（{low} 到 {high}），其中前向 {forward}，反向 {backward}，参数更新 {update}\n"
     );
     // Processors have no data sheet that a share could be of.
     let rates = match report.question.cluster.computes_on_host() {

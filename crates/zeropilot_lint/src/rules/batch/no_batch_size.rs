@@ -58,8 +58,8 @@ static BARE: Wording = Wording {
 static UNSAID: Wording = Wording {
     message: BARE.message,
     why: Text::new(
-        "DeepSpeed itself, the HF Trainer and accelerate reject this config. PyTorch Lightning or your own script may add the batch size before DeepSpeed reads the config. zeropilot does not know which framework reads this file.",
-        "DeepSpeed 本身、HF Trainer 和 accelerate 都不接受这个配置。PyTorch Lightning 或自己的脚本可能在 DeepSpeed 读取之前补上 batch 大小，而 zeropilot 不知道这个文件由哪个训练框架读取。",
+        "DeepSpeed itself, the HF Trainer and accelerate reject this config. zeropilot does not know whether another framework, such as PyTorch Lightning, or your own script adds the batch size first.",
+        "DeepSpeed 本身、HF Trainer 和 accelerate 都不接受这个配置。zeropilot 不知道 PyTorch Lightning 等其他训练框架或自己的脚本会不会先补上 batch 大小。",
     ),
     help: Text::new(
         "add `train_micro_batch_size_per_gpu` unless the script adds it; use `--front-end` to name the framework that reads the file",

@@ -41,7 +41,7 @@ static STAGE: Wording = Wording {
         "ZeRO stage {stage} 下 `--zero_hpz_partition_size` 不生效",
     ),
     why: Text::new(
-        "This argument sets the size of the groups that keep a second copy of the partitioned parameters, and only stage 3 partitions parameters. ms-swift writes it into the config without checking the stage.",
+        "This argument groups ranks that keep a second copy of the partitioned parameters, and only stage 3 partitions parameters. ms-swift writes it into the config without checking the stage.",
         "这个参数设置多少个 rank 为一组，每组共同保留第二份模型参数的分片；而只有 stage 3 才切分模型参数。ms-swift 不检查 stage，直接把它写进配置。",
     ),
     help: Text::new(

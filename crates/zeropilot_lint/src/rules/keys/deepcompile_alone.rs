@@ -67,8 +67,8 @@ static NOT_REDUCED: Wording = Wording {
         "打开了 `deepcompile` 却没有调用 `engine.compile()`，DeepSpeed 0.17 不会规约梯度",
     ),
     why: Text::new(
-        "This version leaves the reduction to the compiled graph as soon as `deepcompile` is on, even if nothing was compiled. Stages 1 to 3 then stop in the first step with `KeyError: 0`. In stage 0, every GPU trains only on its own data, and the loss still falls. From 0.18, the compiled graph takes over only after `engine.compile()`.",
-        "这个版本只要打开 `deepcompile`，就把梯度规约交给编译后的计算图，不管有没有编译。于是 stage 1 到 3 在第一步以 `KeyError: 0` 退出；stage 0 下，每张卡只用自己的数据训练，而 loss 照样下降。从 0.18 起，只有调用 `engine.compile()` 之后，才由编译后的计算图处理。",
+        "Before 0.18, `deepcompile` leaves the reduction to the compiled graph even if nothing was compiled. Stages 1 to 3 stop in the first step with `KeyError: 0`; in stage 0, every GPU silently trains on its own data only.",
+        "0.18 之前，只要打开 `deepcompile`，梯度规约就交给编译后的计算图，不管有没有编译。stage 1 到 3 在第一步以 `KeyError: 0` 退出；stage 0 下，每张卡只用自己的数据训练，而且不报错。",
     ),
     help: HELP,
 };
@@ -79,8 +79,8 @@ static NOT_AVERAGED: Wording = Wording {
         "没有调用 `engine.compile()`，DeepSpeed 0.16 不会把 loss 除以梯度累积步数",
     ),
     why: Text::new(
-        "This version leaves the division to the compiled graph as soon as `deepcompile` is on, even if nothing was compiled. With N accumulation steps, the gradients are N times too large. From 0.18, the compiled graph takes over only after `engine.compile()`.",
-        "这个版本只要打开 `deepcompile`，就把除法交给编译后的计算图，不管有没有编译。累积 N 步时，梯度就是应有大小的 N 倍。从 0.18 起，只有调用 `engine.compile()` 之后，才由编译后的计算图处理。",
+        "Before 0.18, `deepcompile` leaves the division to the compiled graph even if nothing was compiled. With N accumulation steps, the gradients are N times too large.",
+        "0.18 之前，只要打开 `deepcompile`，除法就交给编译后的计算图，不管有没有编译。累积 N 步时，梯度就是应有大小的 N 倍。",
     ),
     help: HELP,
 };

@@ -114,8 +114,8 @@ static NO_PARAMETERS: Wording = Wording {
         "在 ZeRO stage {stage} 下，`zenflow` 需要 `optimizer.params`",
     ),
     why: Text::new(
-        "In stages 1 and 2, ZenFlow creates a second optimizer from these parameters. Without them, DeepSpeed exits with `TypeError: … argument after ** must be a mapping, not NoneType`. This also applies if the script passes its own optimizer.",
-        "在 stage 1 和 2 下，ZenFlow 用这些参数再建一个优化器；缺少时 DeepSpeed 报错退出：`TypeError: … argument after ** must be a mapping, not NoneType`。脚本自带优化器时也一样。",
+        "In stages 1 and 2, ZenFlow creates a second optimizer from these parameters, even if the script passes its own optimizer. Without them, DeepSpeed exits with `TypeError: … argument after ** must be a mapping, not NoneType`.",
+        "在 stage 1 和 2 下，ZenFlow 用这些参数再建一个优化器，脚本自带优化器时也一样。缺少这些参数时，DeepSpeed 报错退出：`TypeError: … argument after ** must be a mapping, not NoneType`。",
     ),
     help: Text::new(
         "add `\"optimizer\": {{\"type\": \"AdamW\", \"params\": {{\"lr\": 1e-4}}}}`, with your own values",

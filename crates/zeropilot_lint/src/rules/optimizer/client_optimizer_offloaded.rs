@@ -47,7 +47,7 @@ static WORDING: Wording = Wording {
         "开启 `offload_optimizer` 后，DeepSpeed 不接受脚本传入的 `{class}`",
     ),
     why: Text::new(
-        "The CPU updates optimizer states in host memory. For this, DeepSpeed accepts only its own `DeepSpeedCPUAdam` and `DeepSpeedCPULion`. With any other optimizer, it exits with an error.",
+        "The CPU updates optimizer states in host memory. For this, DeepSpeed accepts only its own `DeepSpeedCPUAdam` and `DeepSpeedCPULion`, and exits with an error for any other optimizer.",
         "优化器状态放在主机内存里，由 CPU 更新。此时 DeepSpeed 只接受自带的 `DeepSpeedCPUAdam` 和 `DeepSpeedCPULion`，传别的会报错退出。",
     ),
     help: Text::new(

@@ -41,7 +41,7 @@ static WORDING: Wording = Wording {
         "`{callee}` 只收到序列的一段，却没有 `position_ids`：每个 rank 的位置都从 0 开始",
     ),
     why: Text::new(
-        "Each rank has its own part of the sequence, and the model numbers its tokens from 0. Rotary embeddings are then wrong on all ranks except the first, without an error. Two ranks had a loss of 4.98461 instead of 4.97937.",
+        "Each rank has its own part of the sequence, and the model numbers its tokens from 0. Rotary embeddings are then silently wrong except on the first rank: on two ranks, the loss was 4.98461 instead of 4.97937.",
         "每个 rank 只有序列的一段，模型会把收到的 token 从 0 开始编号。除第一个 rank 以外，旋转位置编码都是错的，而且不会报错：两个 rank 的 loss 是 4.98461，而不是 4.97937。",
     ),
     help: Text::new(

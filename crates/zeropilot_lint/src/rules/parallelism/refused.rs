@@ -75,7 +75,7 @@ static TENSOR: Wording = Wording {
         "`tensor_parallel.autotp_size` 和 Ulysses 不能一起使用",
     ),
     why: Text::new(
-        "Both group neighboring ranks. Tensor parallelism needs the same tokens on all ranks of a group, but Ulysses gives each rank a different part of the sequence. DeepSpeed exits with \"Data inconsistency within the TP group\".",
+        "Both group neighboring ranks, but tensor parallelism needs the same tokens within a group, and Ulysses gives each rank a different part of the sequence. DeepSpeed exits with \"Data inconsistency within the TP group\".",
         "两者都用相邻的 rank 分组：张量并行要求组内 token 相同，而 Ulysses 让组内各 rank 处理一条序列的不同部分。DeepSpeed 会以 `Data inconsistency within the TP group` 退出。",
     ),
     help: Text::new(

@@ -51,7 +51,7 @@ static WORDING: Wording = Wording {
         "训练循环里调用了 `{call}`，之后没有 `train()`：后面的训练都在评估模式下进行",
     ),
     why: Text::new(
-        "`eval()` stays in effect until `train()` is called. After the first evaluation, dropout (including LoRA's) is off, and batch norm no longer updates its statistics. The loss still looks normal.",
+        "`eval()` stays in effect until `train()` is called. After the first evaluation, dropout (including LoRA's) is off and batch norm no longer updates its statistics, but the loss still looks normal.",
         "`eval()` 一直有效，直到调用 `train()`。从第一次评估起，dropout（包括 LoRA 的）不再生效，batch norm 也不再更新统计量，但从 loss 上看不出异常。",
     ),
     help: Text::new(

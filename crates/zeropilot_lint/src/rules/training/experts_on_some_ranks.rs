@@ -52,8 +52,8 @@ static STAGE_THREE: Wording = Wording {
         "`{call}` 只在分到 token 时运行：ZeRO stage 3 下会卡住，或者混用不同专家的权重",
     ),
     why: Text::new(
-        "DeepSpeed gathers an expert's weights from all ranks before the expert runs. A rank that routes no token to an expert skips it, so ranks run different all-gathers. They hang or, if the experts are equal in size and number, silently use weights of different experts.",
-        "专家运行前，DeepSpeed 要从所有 rank 聚合它的权重。某个 rank 没有 token 分到这个专家，就会直接处理下一个专家，各 rank 于是执行不同的 all-gather：要么卡住；要么在专家大小和个数都相同时，混用不同专家的权重计算，而且不报错。",
+        "A rank that routes no token to an expert skips it, so ranks run all-gathers for different experts. They hang or, if the experts are equal in size and number, silently use weights of different experts.",
+        "某个 rank 没有 token 分到一个专家，就会跳过它，各 rank 于是为不同的专家执行 all-gather。训练要么卡住；要么在专家大小和个数都相同时，混用不同专家的权重计算，而且不报错。",
     ),
     help: Text::new(
         "call `deepspeed.utils.set_z3_leaf_modules(model, [{class}])` before `deepspeed.initialize` to gather all experts of the layer at once",
@@ -67,8 +67,8 @@ static BELOW: Wording = Wording {
         "`{call}` 只在分到 token 时运行：ZeRO 会把不同专家的梯度相加",
     ),
     why: Text::new(
-        "In stages 1 and 2, DeepSpeed adds the buckets of all ranks, and each rank fills its buckets in the order of computation. An expert that did not run has no gradient, so later gradients fill its place in the bucket. Experts of equal size silently get each other's gradients; with buckets of different sizes, the run fails.",
-        "在 stage 1 和 2 下，每个 rank 按产生的顺序把梯度放进通信桶，DeepSpeed 再把各 rank 的通信桶相加。没有运行的专家没有梯度，后面的梯度会占用它的位置：大小相同的专家会得到彼此的梯度，而且不报错；通信桶的大小不同则会报错退出。",
+        "In stages 1 and 2, DeepSpeed adds the buckets of all ranks, and later gradients take the place of an expert that did not run. Experts of equal size silently get each other's gradients; with buckets of different sizes, the run fails.",
+        "在 stage 1 和 2 下，DeepSpeed 把各 rank 的通信桶相加，而没有运行的专家在通信桶里的位置会被后面的梯度占用。大小相同的专家会得到彼此的梯度，而且不报错；通信桶的大小不同则会报错退出。",
     ),
     help: Text::new(
         "call `expert(x[rows])` for every expert in each step, even with empty `rows`, and add the output, so that each rank has every expert's gradient",

@@ -57,7 +57,7 @@ static WORDING: Wording = Wording {
         "每张卡上都有一份完整的参考模型或教师模型：只有 ZeRO stage 3 才会切分它",
     ),
     why: Text::new(
-        "TRL, LLaMA-Factory and ms-swift create a separate DeepSpeed engine for a frozen model. This engine keeps only stage 3; every other stage becomes 0. The frozen weights are then not partitioned and use 2 bytes per parameter on each GPU.",
+        "For a frozen model, TRL, LLaMA-Factory and ms-swift create a separate DeepSpeed engine, which changes every stage except 3 to 0. The frozen weights are then not partitioned and use 2 bytes per parameter on each GPU.",
         "TRL、LLaMA-Factory 和 ms-swift 会为冻结的模型另建一个 DeepSpeed engine。它只保留 stage 3，其他 stage 都会变成 0，所以冻结的权重不会被切分：每张卡上每个参数占 2 字节。",
     ),
     help: Text::new(

@@ -60,8 +60,8 @@ static WORDING: Wording = Wording {
         "每次生成补全时，每张卡都会聚合整个模型",
     ),
     why: Text::new(
-        "In ZeRO stage 3, the trainer gathers all weights before it calls `generate`. This needs 2 bytes per 16-bit parameter on each GPU, regardless of the number of GPUs. From TRL 1.5 on, DeepSpeed also loses its record of the weight order: the next micro-step gathers weights one by one, without prefetching.",
-        "ZeRO stage 3 下，Trainer 在调用 `generate` 之前会聚合全部权重：不管有多少张卡，每张卡上每个 16 位参数都占 2 字节。从 TRL 1.5 起，这还会让 DeepSpeed 丢失权重使用顺序的记录，下一个 micro step 不会预取，而是逐个聚合权重。",
+        "In ZeRO stage 3, the full model needs 2 bytes per 16-bit parameter on each GPU, regardless of the number of GPUs. From TRL 1.5 on, DeepSpeed also loses its record of the weight order: the next micro-step gathers weights one by one, without prefetching.",
+        "ZeRO stage 3 下，不管有多少张卡，聚合后的完整模型在每张卡上每个 16 位参数都占 2 字节。从 TRL 1.5 起，这还会让 DeepSpeed 丢失权重使用顺序的记录，下一个 micro step 不会预取，而是逐个聚合权重。",
     ),
     help: Text::new(
         "generate with vLLM (`use_vllm=True`, not in TRL's GKD), raise `steps_per_generation`, or, for GRPO and RLOO, set `ds3_gather_for_generation=False` (less GPU memory, but much slower)",

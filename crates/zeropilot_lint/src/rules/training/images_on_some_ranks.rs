@@ -58,7 +58,7 @@ static WORDING: Wording = Wording {
         "`pixel_values` 只在满足条件时设置；只要有一个 rank 没有图像，整个训练就会卡住或报错",
     ),
     why: Text::new(
-        "In ZeRO stage 3, all ranks must gather the weights of the vision tower together. In stages 1 and 2, they must reduce its gradients together. A rank without an image does not run the tower, so the others wait for this rank or fail.",
+        "All ranks must gather the weights of the vision tower together in stage 3, and reduce its gradients together in stages 1 and 2. A rank without an image does not run the tower, so the others wait for this rank or fail.",
         "在 ZeRO stage 3 下，所有 rank 必须一起聚合视觉塔的权重；在 stage 1 和 2 下，必须一起规约它的梯度。没有图像的 rank 不会运行视觉塔，其他 rank 会一直等待或报错。",
     ),
     help: Text::new(

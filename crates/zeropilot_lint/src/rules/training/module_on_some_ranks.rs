@@ -56,7 +56,7 @@ static WORDING: Wording = Wording {
         "`{call}` 只在 `{condition}` 时运行，而各 rank 按自己的 batch 判断",
     ),
     why: Text::new(
-        "In ZeRO stage 3, all ranks must gather the weights of a layer together. In stages 1 and 2, all ranks must reduce the same gradients. If the batch of one rank does not need the layer, the other ranks wait, or gradients of different layers are mixed.",
+        "All ranks must gather the weights of a layer together in stage 3, and reduce the same gradients in stages 1 and 2. If the batch of one rank does not need the layer, the other ranks wait, or gradients of different layers are mixed.",
         "在 ZeRO stage 3 下，所有 rank 必须一起聚合每一层的权重；在 stage 1 和 2 下，所有 rank 必须规约相同参数的梯度。某个 rank 的 batch 不需要这一层时，其他 rank 会一直等待，或者不同层的梯度会混在一起。",
     ),
     help: Text::new(

@@ -66,7 +66,7 @@ static ENGINE: Wording = Wording {
         "ZeRO stage 3 下，`{call}` 保存的权重是空的",
     ),
     why: Text::new(
-        "Outside a forward pass, a partitioned parameter has no elements and is saved with size 0. Only small parameters, which every rank keeps in full, are saved correctly. No error appears until you load the files.",
+        "Outside a forward pass, a partitioned parameter has no elements and is saved with size 0, except small parameters that every rank keeps in full. No error appears until you load the files.",
         "切分后的参数在前向之外没有任何元素；除了每个 rank 都完整保留的小参数，其余参数保存下来的大小都是 0。保存时不报错，加载时才会发现。",
     ),
     help: Text::new(

@@ -51,8 +51,8 @@ static WORDING: Wording = Wording {
         "无论之后把 loss 除以多少，输出层的梯度仍是求和 loss 的梯度",
     ),
     why: Text::new(
-        "DeepSpeed computes the output layer's gradient in the forward pass, and backward scales only the gradient of the hidden states. For a loss divided by 32 tokens, the gradient norm was 31.4 instead of 1.52. Gradient clipping then nearly removes the other layers' gradients. The division by accumulation steps and the fp16 loss scale do not reach this gradient either.",
-        "DeepSpeed 在前向时就算好了输出层的梯度，反向只缩放隐藏状态的梯度。32 个 token 的 loss 除以 token 数之后，梯度范数是 31.4，而不是 1.52；梯度裁剪会因此把其他层的梯度裁到几乎为零。梯度累积步数的除法和 fp16 的 loss scale 同样没有作用到这个梯度。",
+        "DeepSpeed computes this gradient in the forward pass, before accumulation steps, the fp16 loss scale or your own division can scale it. For a loss divided by 32 tokens, the norm was 31.4 instead of 1.52, and gradient clipping then nearly removes the other gradients.",
+        "DeepSpeed 在前向时就算好了这个梯度，之后的除法、梯度累积步数和 fp16 的 loss scale 都不会作用到它。32 个 token 的 loss 除以 token 数之后，梯度范数是 31.4，而不是 1.52；梯度裁剪会因此把其他层的梯度裁到几乎为零。",
     ),
     help: Text::new(
         "use `sequence_tiled_compute`, which recomputes the loss in backward (norm 1.52), or a fused loss such as Liger Kernel's",
@@ -78,7 +78,7 @@ static LOSS_SCALE: Wording = Wording {
         "输出层的梯度几乎为零：fp16 的 loss scale 没有作用到它",
     ),
     why: Text::new(
-        "DeepSpeed computes the output layer's gradient before it scales the loss, in the forward pass. Later, DeepSpeed divides it by the loss scale like all other gradients. With a scale of 65536, the output layer kept 1/65536 of its gradient.",
+        "DeepSpeed computes this gradient in the forward pass, before it scales the loss, but later divides it by the loss scale. With a scale of 65536, the output layer kept 1/65536 of its gradient.",
         "DeepSpeed 在前向时就算好了输出层的梯度，此时 loss 还没有放大，之后却和其他层一样除以 loss scale。loss scale 为 65536 时，输出层只剩 1/65536 的梯度。",
     ),
     help: WORDING.help,

@@ -50,7 +50,7 @@ static WORDING: Wording = Wording {
         "只要有一个 rank 先生成完，`{call}` 就会卡住",
     ),
     why: Text::new(
-        "Under ZeRO stage 3, each forward pass gathers weights from all ranks, including ranks that have finished generating. transformers keeps the ranks in sync only if an `HfDeepSpeedConfig` or `TrainingArguments(deepspeed=…)` has registered the config, and this script creates neither.",
+        "Under ZeRO stage 3, each forward pass gathers weights from all ranks, including ranks that have finished generating. transformers keeps the ranks in sync only if `HfDeepSpeedConfig` or `TrainingArguments(deepspeed=…)` registers the config, and this script creates neither.",
         "ZeRO stage 3 下每次前向都要从所有 rank 聚合权重，已经生成完的 rank 也要参与。只有 `HfDeepSpeedConfig` 或 `TrainingArguments(deepspeed=…)` 登记过配置，transformers 才会自动让各 rank 保持同步，而这个脚本两者都没有。",
     ),
     help: Text::new(

@@ -49,8 +49,8 @@ static WORDING: Wording = Wording {
         "vLLM 占用每张卡显存的 {share}，训练时也不释放",
     ),
     why: Text::new(
-        "If `vllm_mode` is `colocate`, vLLM runs on the training GPUs. Unless it sleeps outside generation, it reserves a fixed fraction of each GPU's memory until the job ends. Weights, gradients, optimizer states and activations must fit in the rest.",
-        "`vllm_mode` 为 `colocate` 时，vLLM 与训练共用 GPU。除非它在不生成时休眠，否则在整个任务期间都占用每张卡显存的固定比例。模型状态（权重、梯度、优化器状态）和激活值只能放在剩下的显存里。",
+        "If `vllm_mode` is `colocate` and vLLM does not sleep outside generation, it reserves a fixed fraction of each training GPU's memory until the job ends. Model states and activations must fit in the rest.",
+        "`vllm_mode` 为 `colocate` 且 vLLM 在不生成时不休眠，它在整个任务期间都占用每张训练卡显存的固定比例。模型状态和激活值只能放在剩下的显存里。",
     ),
     help: Text::new(
         "let vLLM sleep while the model trains (`vllm_enable_sleep_mode=True` in TRL, `--sleep_level 1` in ms-swift), and lower `vllm_gpu_memory_utilization`: TRL's default is 0.3",

@@ -48,7 +48,7 @@ static WORDING: Wording = Wording {
         "每次生成之前，每张卡都会聚合整个模型，再把权重交给 vLLM",
     ),
     why: Text::new(
-        "The gathered model needs 2 bytes per 16-bit parameter on each GPU, regardless of the number of GPUs. TRL gathers all weights at once to merge the LoRA adapters, because PEFT cannot merge shards. ms-swift gathers all weights with any method, unless `--move_model_batches` splits the model.",
+        "The gathered model needs 2 bytes per 16-bit parameter on each GPU, regardless of the number of GPUs. TRL gathers it to merge LoRA adapters, which PEFT cannot do on shards; ms-swift always does, unless `--move_model_batches` splits the model.",
         "不管有多少张卡，每张卡上每个 16 位参数都占 2 字节。PEFT 不能在分片上合并 LoRA 的适配器，所以 TRL 会一次聚合全部权重；ms-swift 不管用哪种方法都这样做，除非用 `--move_model_batches` 把模型分批。",
     ),
     help: Text::new(

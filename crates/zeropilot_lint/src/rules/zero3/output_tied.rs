@@ -38,7 +38,7 @@ static WORDING: Wording = Wording {
         "ZeRO stage 3 下，transformers 会把输出矩阵与词嵌入绑定，checkpoint 里的输出矩阵会丢失",
     ),
     why: Text::new(
-        "The checkpoint stores `lm_head` separately from `shared`. transformers compares the two to decide whether to tie them; partitioned parameters are empty, so they look equal and are tied.",
+        "The checkpoint stores `lm_head` separately from `shared`. To decide whether to tie the two, transformers compares them; partitioned parameters are empty and look equal, so they are tied.",
         "checkpoint 里的 `lm_head` 与 `shared` 是分开保存的。transformers 通过比较两者来判断是否绑定，而切分后的参数是空的，看起来相等，因此会被绑定。",
     ),
     help: Text::new(
