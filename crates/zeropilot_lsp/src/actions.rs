@@ -29,7 +29,8 @@ pub(crate) fn actions(
 fn action(found: &Diagnostic, document: &Document, language: Language) -> Option<CodeAction> {
     let fix = found.fix.as_ref()?;
     let title = found.fix_title(language)?;
-    let guess = Text::new(" (unsafe fix: check that this is what you want)", "（不安全修复，请确认）");
+    let guess =
+        Text::new(" (unsafe fix: check that this is what you want)", "（不安全修复，请确认）");
     let edits = fix.edits.iter().map(|edit| TextEdit {
         range: document.positions.range(&document.text, edit.span),
         new_text: edit.text.clone(),

@@ -103,7 +103,9 @@ pub(crate) fn chinese(name: &str) -> Option<&'static str> {
 #[expect(clippy::too_many_lines, reason = "one text for each key")]
 fn help(knob: Knob) -> (&'static str, &'static str) {
     match knob {
-        Knob::ReduceBucketSize => ("Reduce this many gradient elements at once", "一次规约的梯度量"),
+        Knob::ReduceBucketSize => {
+            ("Reduce this many gradient elements at once", "一次规约的梯度量")
+        }
         Knob::AllgatherBucketSize => (
             "Gather this many weight elements at once after the optimizer step (stages 1, 2)",
             "参数更新后一次 all-gather 的权重量（stage 1、2）",
@@ -131,9 +133,10 @@ fn help(knob: Knob) -> (&'static str, &'static str) {
             "Continue if a parameter has no gradient (stages 1, 2)",
             "有参数没有梯度时继续训练（stage 1、2）",
         ),
-        Knob::SubGroupSize => {
-            ("Update this many parameter elements at once (stage 3)", "优化器一次更新的参数量（stage 3）")
-        }
+        Knob::SubGroupSize => (
+            "Update this many parameter elements at once (stage 3)",
+            "优化器一次更新的参数量（stage 3）",
+        ),
         Knob::PrefetchBucketSize => {
             ("Prefetch this many weight elements (stage 3)", "提前预取的权重量（stage 3）")
         }

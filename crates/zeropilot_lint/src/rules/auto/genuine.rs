@@ -43,8 +43,8 @@ static WORDING: Wording = Wording {
         "DeepSpeed 本身支持这个 `\"auto\"`，但 accelerate 把它当成占位符，而且无法填写。",
     ),
     help: Text::new(
-        "remove the key: `\"auto\"` is its default",
-        "删掉这个键：`\"auto\"` 就是它的默认值",
+        "remove `{path}`: `\"auto\"` is its default",
+        "删掉 `{path}`：`\"auto\"` 就是它的默认值",
     ),
 };
 

@@ -48,8 +48,8 @@ static KNOWN: Wording = Wording {
         "HF Trainer 和 accelerate 只填固定的一批键；其他键写 `\"auto\"`，`prepare` 会抛 `ValueError`，此时模型已经加载完。",
     ),
     help: Text::new(
-        "write a value, or remove the key to get DeepSpeed's default{default}",
-        "写具体的值，或删掉这个键使用 DeepSpeed 的默认值{default}",
+        "write a value for `{path}`, or remove the key to get DeepSpeed's default{default}",
+        "给 `{path}` 写具体的值，或删掉这个键使用 DeepSpeed 的默认值{default}",
     ),
 };
 
@@ -59,7 +59,10 @@ static UNKNOWN: Wording = Wording {
         "训练框架不会填 `{path}` 的 `\"auto\"`，DeepSpeed 也没有这个键{nearest}",
     ),
     why: KNOWN.why,
-    help: Text::new("correct the name or remove the key", "改正键名，或删掉它"),
+    help: Text::new(
+        "correct the name of `{path}`, or remove the key",
+        "改正 `{path}` 的键名，或删掉这个键",
+    ),
 };
 
 /// Words the refusal, or hands it to the rule about the key.

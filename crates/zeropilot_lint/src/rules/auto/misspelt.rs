@@ -38,7 +38,10 @@ static WORDING: Wording = Wording {
         "DeepSpeed drops keys whose value is `\"auto\"` before it looks for unknown keys, so it does not report this typo. With any other value, it would reject the config.",
         "DeepSpeed 先丢弃值为 `\"auto\"` 的键，再检查未知的键，所以不会报告这个拼写错误；换成别的值就会报错。",
     ),
-    help: Text::new("correct the name or remove the key", "改正键名，或删掉它"),
+    help: Text::new(
+        "correct the name of `{key}`, or remove the key",
+        "改正键名 `{key}`，或删掉这个键",
+    ),
 };
 
 /// Words the finding.

@@ -86,8 +86,8 @@ static FILLED_BY_FRONT_END: Wording = Wording {
         "训练框架只替换写成 `\"auto\"` 的键；没写的键不会补上，DeepSpeed 启动时报错。",
     ),
     help: Text::new(
-        "add both keys with the value `\"auto\"`; the framework then fills them in from the training arguments",
-        "把这两个键加上并写成 `\"auto\"`，由训练框架按训练参数填写",
+        "add `train_batch_size` and `train_micro_batch_size_per_gpu` with the value `\"auto\"`; the framework then fills them in from the training arguments",
+        "加上 `train_batch_size` 和 `train_micro_batch_size_per_gpu` 并写成 `\"auto\"`，由训练框架按训练参数填写",
     ),
 };
 

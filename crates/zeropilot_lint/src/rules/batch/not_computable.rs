@@ -30,10 +30,7 @@ static WORDING: Wording = Wording {
         "DeepSpeed divides by these numbers when it loads the config and fails, for example with a division by zero.",
         "DeepSpeed 加载配置时会用这些数做除法，因而报错，例如除以 0。",
     ),
-    help: Text::new(
-        "use integers of at least 1 for the batch keys and the parallel sizes",
-        "batch 相关的键和各种并行度都应写不小于 1 的整数",
-    ),
+    help: Text::new("set `{key}` to an integer of at least 1", "把 `{key}` 设为不小于 1 的整数"),
 };
 
 /// Words the refusal, at the zero if there is one.

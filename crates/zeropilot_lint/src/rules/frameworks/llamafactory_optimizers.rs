@@ -83,7 +83,7 @@ static BY_LAYER: Wording = Wording {
         "LLaMA-Factory exits with `Layer-wise BAdam only supports DeepSpeed ZeRO-3 training.`",
         "LLaMA-Factory 会报错退出：`Layer-wise BAdam only supports DeepSpeed ZeRO-3 training.`",
     ),
-    help: Text::new("use a stage-3 config", "换成 stage 3 的配置"),
+    help: Text::new("set `zero_optimization.stage` to 3", "把 `zero_optimization.stage` 设为 3"),
 };
 
 fn badam(launch: &Launch, stage: Option<u8>) -> Option<(&'static Wording, &Said)> {

@@ -41,8 +41,8 @@ static WORDING: Wording = Wording {
         "只有多个 rank 共同处理一条序列时，DeepSpeed 才读取这个键；而 stage 1 和 2 此时总以 fp32 规约梯度，与它的值无关。",
     ),
     help: Text::new(
-        "remove the key, or use stage 3, which reduces gradients in this data type",
-        "删掉这个键，或改用 stage 3，它会按这个类型规约",
+        "remove `{path}`, or use stage 3, which reduces gradients in this data type",
+        "删掉 `{path}`，或改用 stage 3，它会按这个类型规约",
     ),
 };
 

@@ -48,8 +48,8 @@ static WORDING: Wording = Wording {
         "stage 3 的优化器不使用这些键；一次聚合多少由 `stage3_` 开头的键决定。",
     ),
     help: Text::new(
-        "remove these keys; to save GPU memory in stage 3, lower `stage3_prefetch_bucket_size`, `stage3_max_live_parameters` and `stage3_max_reuse_distance`",
-        "删掉这些键；想在 stage 3 下省显存，应调小 `stage3_prefetch_bucket_size`、`stage3_max_live_parameters` 和 `stage3_max_reuse_distance`",
+        "remove {idle}; to save GPU memory in stage 3, lower `stage3_prefetch_bucket_size`, `stage3_max_live_parameters` and `stage3_max_reuse_distance`",
+        "删掉 {idle}；想在 stage 3 下省显存，应调小 `stage3_prefetch_bucket_size`、`stage3_max_live_parameters` 和 `stage3_max_reuse_distance`",
     ),
 };
 

@@ -40,8 +40,8 @@ static WORDING: Wording = Wording {
         "这些键控制切分后参数的聚合和释放，stage 低于 3 时没有这个过程。",
     ),
     help: Text::new(
-        "remove these keys, or use stage 3 if you intended to",
-        "删掉这些键；如果本意就是 stage 3，请把 stage 改为 3",
+        "remove {idle}, or set `stage` to 3 if you intended to use stage 3",
+        "删掉 {idle}；如果本意是使用 stage 3，请把 `stage` 设为 3",
     ),
 };
 

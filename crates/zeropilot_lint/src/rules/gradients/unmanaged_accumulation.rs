@@ -62,7 +62,10 @@ static COMPILED: Wording = Wording {
         "DeepSpeed rejects this combination at startup and exits with an `AssertionError`.",
         "DeepSpeed 启动时会拒绝这种组合，以 `AssertionError` 退出。",
     ),
-    help: Text::new("remove one of the two keys", "删掉这两个键中的一个"),
+    help: Text::new(
+        "remove `managed_gradient_accumulation`, or set `compile.deepcompile` to false",
+        "删掉 `managed_gradient_accumulation`，或把 `compile.deepcompile` 设为 false",
+    ),
 };
 
 fn compiled() -> Script {

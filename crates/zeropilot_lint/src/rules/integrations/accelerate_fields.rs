@@ -51,8 +51,8 @@ static WORDING: Wording = Wording {
         "accelerate 的配置里既有 `deepspeed_config_file` 又有这些设置时，启动会报错。",
     ),
     help: Text::new(
-        "remove these fields from accelerate's config file",
-        "从 accelerate 的配置文件里删掉这些设置",
+        "remove {fields} from accelerate's config file",
+        "从 accelerate 的配置文件里删掉 {fields}",
     ),
 };
 

@@ -49,8 +49,8 @@ static WORDING: Wording = Wording {
         "stage 3 下，HF Trainer 无法重新创建 engine，启动时会报错。",
     ),
     help: Text::new(
-        "set a fixed batch size, or use stage 1 or 2",
-        "固定 batch 大小，或改用 stage 1 或 2",
+        "remove `auto_find_batch_size` and set a fixed batch size, or use stage 1 or 2",
+        "去掉 `auto_find_batch_size` 并固定 batch 大小，或改用 stage 1 或 2",
     ),
 };
 

@@ -38,7 +38,10 @@ static WORDING: Wording = Wording {
         "`TrainingArguments` raises an error before it reads the config.",
         "`TrainingArguments` 在读取配置之前就会报错。",
     ),
-    help: Text::new("keep only one of the two arguments", "两个参数只保留一个"),
+    help: Text::new(
+        "keep only one of `{first}` and `{second}`",
+        "`{first}` 和 `{second}` 只保留一个",
+    ),
 };
 
 /// Words the refusal.

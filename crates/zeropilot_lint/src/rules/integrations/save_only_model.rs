@@ -43,7 +43,10 @@ static WORDING: Wording = Wording {
         "The Trainer loads the best model from DeepSpeed's own checkpoint, which `save_only_model` does not write.",
         "Trainer 要从 DeepSpeed 的 checkpoint 加载最佳模型，而开启 `save_only_model` 后不会保存这种 checkpoint。",
     ),
-    help: Text::new("turn off one of the two arguments in the script", "在脚本里关掉其中一个参数"),
+    help: Text::new(
+        "turn off `save_only_model` or `load_best_model_at_end` in the script",
+        "在脚本里关掉 `save_only_model` 或 `load_best_model_at_end`",
+    ),
 };
 
 fn both() -> Script {

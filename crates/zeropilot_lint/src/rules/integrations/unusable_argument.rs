@@ -41,7 +41,10 @@ static WORDING: Wording = Wording {
         "The framework checks the argument and raises an error.",
         "训练框架会检查这个参数并报错。",
     ),
-    help: Text::new("use a value in the range that the framework accepts", "换成允许范围内的值"),
+    help: Text::new(
+        "set `{argument}` to a value that the framework accepts",
+        "把 `{argument}` 设为允许范围内的值",
+    ),
 };
 
 /// Words the refusal.

@@ -26,7 +26,10 @@ static WORDING: Wording = Wording {
         "DeepSpeed combines `wall_clock_breakdown` and `flops_profiler.enabled` with a bitwise OR and raises a `TypeError` for other types.",
         "DeepSpeed 会对 `wall_clock_breakdown` 和 `flops_profiler.enabled` 做按位或，其他类型会抛 `TypeError`。",
     ),
-    help: Text::new("write true or false, without quotes", "写 true 或 false，不加引号"),
+    help: Text::new(
+        "set `{path}` to true or false, without quotes",
+        "把 `{path}` 设为 true 或 false，不加引号",
+    ),
 };
 
 /// Words the refusal.

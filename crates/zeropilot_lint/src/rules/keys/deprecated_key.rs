@@ -53,8 +53,8 @@ static NO_EFFECT: Wording = Wording {
         "DeepSpeed {version} 读到这个键只会在日志里警告，其他什么也不做。",
     ),
     help: Text::new(
-        "set the option inside {new}, where it takes effect, and remove this key",
-        "在 {new} 里设置对应的选项（写在那里才生效），并删掉这个键",
+        "set the option inside {new}, where it takes effect, and remove `{key}`",
+        "在 {new} 里设置对应的选项（写在那里才生效），并删掉 `{key}`",
     ),
 };
 

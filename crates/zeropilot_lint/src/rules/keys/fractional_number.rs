@@ -47,7 +47,7 @@ static WORDING: Wording = Wording {
         "DeepSpeed accepts `5e8`, whose value is an integer, but rejects a number with a fractional part. Older accelerate and transformers versions wrote such values themselves.",
         "DeepSpeed 接受 `5e8` 这样值为整数的浮点写法，但不接受带小数部分的数。旧版 accelerate 和 transformers 会自己写出这种值。",
     ),
-    help: Text::new("drop the fractional part", "去掉小数部分"),
+    help: Text::new("remove the fractional part of `{path}`", "去掉 `{path}` 的小数部分"),
 };
 
 /// Words the refusal.

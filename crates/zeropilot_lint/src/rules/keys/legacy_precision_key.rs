@@ -32,7 +32,10 @@ static WORDING: Wording = Wording {
         "Before 0.17.1, DeepSpeed ignored the key. Now, DeepSpeed rejects unknown keys in this section, even when the section is disabled.",
         "0.17.1 之前的 DeepSpeed 会忽略这个键；现在这个配置段不允许未知的键，即使没有启用也会报错。",
     ),
-    help: Text::new("remove the key: it never had an effect here", "删掉即可：它在这里从未生效"),
+    help: Text::new(
+        "remove `{key}`, which never had an effect here",
+        "删掉 `{key}`，它在这里从未生效",
+    ),
 };
 
 const LEGACY: [&str; 3] = ["fp16_opt_level", "opt_level", "fp16_backend"];

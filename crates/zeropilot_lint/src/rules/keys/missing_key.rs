@@ -26,7 +26,7 @@ static WORDING: Wording = Wording {
         "DeepSpeed reads this key from the section without checking that it exists, and fails.",
         "DeepSpeed 不检查这个键是否存在就直接读取，缺少时会报错。",
     ),
-    help: Text::new("add `{missing}`, or remove the section", "补上 `{missing}`，或删掉整个配置段"),
+    help: Text::new("add `{missing}`, or remove `{path}`", "补上 `{missing}`，或删掉 `{path}`"),
 };
 
 /// Words the refusal.

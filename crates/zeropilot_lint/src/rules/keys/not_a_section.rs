@@ -38,8 +38,8 @@ static WORDING: Wording = Wording {
         "DeepSpeed 把这个键当作配置段读取，运行时会抛 `TypeError`，而且错误信息里看不出是哪个键。",
     ),
     help: Text::new(
-        "write an object, or remove the key to get the defaults",
-        "写成对象，或删掉这个键使用默认值",
+        "write an object for `{path}`, or remove the key to get the defaults",
+        "把 `{path}` 写成对象，或删掉这个键使用默认值",
     ),
 };
 

@@ -40,8 +40,8 @@ static WORDING: Wording = Wording {
         "DeepSpeed 只接受这几个词，而且要小写。",
     ),
     help: Text::new(
-        "write \"cpu\" or \"nvme\" to offload, or \"none\" to keep the states on the GPU",
-        "要卸载就写 \"cpu\" 或 \"nvme\"；要留在显存里就写 \"none\"",
+        "set `{path}` to \"cpu\" or \"nvme\" to offload, or to \"none\" to keep the states on the GPU",
+        "要卸载就把 `{path}` 设为 \"cpu\" 或 \"nvme\"；要留在显存里就设为 \"none\"",
     ),
 };
 

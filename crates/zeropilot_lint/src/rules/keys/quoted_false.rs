@@ -41,7 +41,7 @@ static WORDING: Wording = Wording {
         "DeepSpeed uses this key without conversion, and in Python every non-empty string is true.",
         "DeepSpeed 不转换这个键，而在 Python 里非空字符串都算 true。",
     ),
-    help: Text::new("write false without quotes", "写成不带引号的 false"),
+    help: Text::new("set `{path}` to false, without quotes", "把 `{path}` 设为 false，不加引号"),
 };
 
 pub(crate) fn check(subject: &Subject<'_>, found: &mut Vec<Diagnostic>) {

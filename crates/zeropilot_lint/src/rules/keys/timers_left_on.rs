@@ -33,7 +33,7 @@ static TIMERS: Wording = Wording {
         "DeepSpeed reads the timers at the end of every `step` call, and each read makes the host wait for the GPU.",
         "DeepSpeed 在每次调用 `step` 的末尾读取计时器，每读一次，主机都要等 GPU 执行完。",
     ),
-    help: Text::new("remove the key when you have finished measuring", "测量结束后删掉这个键"),
+    help: Text::new("remove `{path}` when you have finished measuring", "测量结束后删掉 `{path}`"),
 };
 
 static MEMORY: Wording = Wording {
@@ -57,7 +57,10 @@ static COMMUNICATION: Wording = Wording {
         "The presence of this section turns the logger on, even with `enabled` false. DeepSpeed then synchronizes the GPU after each collective, so communication no longer overlaps with computation.",
         "只要有这个配置段就会打开通信日志，`enabled` 写 false 也一样。DeepSpeed 会在每次集合通信后同步 GPU，通信不再与计算重叠。",
     ),
-    help: Text::new("remove the section when you have finished measuring", "测量结束后删掉这个配置段"),
+    help: Text::new(
+        "remove the section `{path}` when you have finished measuring",
+        "测量结束后删掉配置段 `{path}`",
+    ),
 };
 
 pub(crate) fn check(subject: &Subject<'_>, found: &mut Vec<Diagnostic>) {

@@ -46,8 +46,8 @@ static UNKNOWN: Wording = Wording {
         "这个配置段不允许未知的键；DeepSpeed {version} 会报 `Extra inputs are not permitted` 并退出。",
     ),
     help: Text::new(
-        "correct the name, or remove the key if it comes from another version",
-        "改正键名；如果是别的版本的键，就删掉",
+        "correct the name of `{key}`, or remove the key if it comes from another version",
+        "改正键名 `{key}`；如果是别的版本的键，就删掉",
     ),
 };
 
@@ -57,7 +57,7 @@ static TOP_LEVEL: Wording = Wording {
         "`{key}` 应该写在顶层，而不是 `{section}` 里",
     ),
     why: UNKNOWN.why,
-    help: Text::new("move the key out of `{section}`", "把这个键移出 `{section}`"),
+    help: Text::new("move `{key}` out of `{section}`", "把 `{key}` 移出 `{section}`"),
 };
 
 static REMARK: Wording = Wording {
@@ -67,8 +67,8 @@ static REMARK: Wording = Wording {
     ),
     why: UNKNOWN.why,
     help: Text::new(
-        "move the comment to the top level, where DeepSpeed ignores unknown keys, or remove it",
-        "把这条注释移到顶层（DeepSpeed 在那里会忽略未知的键），或删掉",
+        "move `{key}` to the top level, where DeepSpeed ignores unknown keys, or remove it",
+        "把 `{key}` 移到顶层（DeepSpeed 在那里会忽略未知的键），或删掉",
     ),
 };
 

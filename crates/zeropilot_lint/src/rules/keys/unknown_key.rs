@@ -65,7 +65,10 @@ static TOP_LEVEL: Wording = Wording {
         "At the top level, DeepSpeed silently ignores keys it does not support: this setting has no effect.",
         "在顶层，DeepSpeed 会忽略不支持的键，也没有提示：这项设置不生效。",
     ),
-    help: Text::new("correct the name, or remove the key", "改正键名，或删掉这个键"),
+    help: Text::new(
+        "correct the name of `{key}`, or remove the key",
+        "改正键名 `{key}`，或删掉这个键",
+    ),
 };
 
 static IN_SECTION: Wording = Wording {
@@ -90,8 +93,8 @@ static EMBEDDED: Wording = Wording {
         "这看起来是某个程序的设置：程序把这个配置段交给 DeepSpeed，其余的键自己使用。如果把整个文件直接交给 DeepSpeed，它只读取顶层里支持的键，其余一概忽略且不提示。",
     ),
     help: Text::new(
-        "to check the section, save it as a separate file",
-        "要检查这个配置段，请把它另存为一个文件",
+        "save the section `{key}` as a separate file to check it",
+        "要检查配置段 `{key}`，请把它另存为一个文件",
     ),
 };
 
@@ -105,8 +108,8 @@ static FP8: Wording = Wording {
         "DeepSpeed 按 `fp16`、`bf16` 或 `torch_autocast` 指定的精度训练，这个配置段不生效，也没有提示。fp8 矩阵乘法由模型里的层提供。",
     ),
     help: Text::new(
-        "remove the section and enable `bf16`; for fp8, use fp8 layers in the model, or accelerate with `mixed_precision: fp8`, which uses Transformer Engine",
-        "删掉这个配置段并打开 `bf16`；要用 fp8，可在模型里使用 fp8 的层，或在 accelerate 里设置 `mixed_precision: fp8`（使用 Transformer Engine）",
+        "remove `{key}` and enable `bf16`; for fp8, use fp8 layers in the model, or accelerate with `mixed_precision: fp8`, which uses Transformer Engine",
+        "删掉 `{key}` 并打开 `bf16`；要用 fp8，可在模型里使用 fp8 的层，或在 accelerate 里设置 `mixed_precision: fp8`（使用 Transformer Engine）",
     ),
 };
 

@@ -36,8 +36,8 @@ static WORDING: Wording = Wording {
         "DeepSpeed 只在 `{home}` 里读取这个键。写在这里不生效，也没有提示。",
     ),
     help: Text::new(
-        "move the key into `{home}`, or remove it if you do not need it",
-        "把这个键移到 `{home}` 里；不需要就删掉",
+        "move `{key}` into `{home}`, or remove it if you do not need it",
+        "把 `{key}` 移到 `{home}` 里；不需要就删掉",
     ),
 };
 

@@ -41,8 +41,8 @@ static WORDING: Wording = Wording {
         "DeepSpeed 在这里无法转换{found}，因此报错。",
     ),
     help: Text::new(
-        "write {expected}, or remove the key to get its default",
-        "改成{expected}，或删掉这个键使用默认值",
+        "set `{path}` to {expected}, or remove the key to get its default",
+        "把 `{path}` 改成{expected}，或删掉这个键使用默认值",
     ),
 };
 
@@ -56,8 +56,8 @@ static UNQUOTED: Wording = Wording {
         "DeepSpeed 按 Hjson 读取文件：没加引号、又不是 JSON 值的内容一直到行尾都算字符串，连逗号也算在内。",
     ),
     help: Text::new(
-        "write {expected} in JSON syntax: `true`, not `True`; if this is a template placeholder, fill it in first",
-        "按 JSON 的写法写成{expected}：是 `true` 而不是 `True`；如果这是模板里的占位符，请先替换",
+        "write {expected} for `{path}` in JSON syntax: `true`, not `True`; if this is a template placeholder, fill it in first",
+        "把 `{path}` 按 JSON 的写法写成{expected}：是 `true` 而不是 `True`；如果这是模板里的占位符，请先替换",
     ),
 };
 

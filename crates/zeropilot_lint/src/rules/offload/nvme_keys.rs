@@ -47,8 +47,8 @@ static WORDING: Wording = Wording {
         "缓冲区、流水线和路径都用于 NVMe 卸载模块，DeepSpeed 在这里不会创建它。",
     ),
     help: Text::new(
-        "remove these keys, or set `device` to `nvme` in stage 3",
-        "删掉这些键，或在 stage 3 下把 `device` 设为 `nvme`",
+        "remove {idle}, or set `device` to `nvme` in stage 3",
+        "删掉 {idle}，或在 stage 3 下把 `device` 设为 `nvme`",
     ),
 };
 

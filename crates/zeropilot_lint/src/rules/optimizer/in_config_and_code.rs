@@ -65,8 +65,8 @@ static WORDING: Wording = Wording {
         "配置里有这个配置段，又把 PyTorch 对象传给 `prepare`，accelerate 会报错。",
     ),
     help: Text::new(
-        "remove the section, or pass accelerate's dummy object in the code",
-        "删掉这个配置段，或在代码里改传 accelerate 的 Dummy 对象",
+        "remove `{path}` from the config, or pass accelerate's dummy object in the code",
+        "从配置里删掉 `{path}`，或在代码里改传 accelerate 的 Dummy 对象",
     ),
 };
 

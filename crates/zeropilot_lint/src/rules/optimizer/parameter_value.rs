@@ -54,7 +54,10 @@ static NULL: Wording = Wording {
         "null does not mean the default. The run exits with a `TypeError` when DeepSpeed creates the optimizer or in the first step.",
         "null 并不表示默认值。训练会在创建优化器时或第一步以 `TypeError` 退出。",
     ),
-    help: Text::new("write a number, or remove the key", "写成数字，或删掉这个键"),
+    help: Text::new(
+        "set `{path}` to a number, or remove the key",
+        "把 `{path}` 设为数字，或删掉这个键",
+    ),
 };
 
 static NO_NUMBER: Wording = Wording {
@@ -66,7 +69,10 @@ static NO_NUMBER: Wording = Wording {
         "DeepSpeed passes the value unchanged. The run exits with a `TypeError` when DeepSpeed creates the optimizer or in the first step.",
         "DeepSpeed 把这个值原样传入。训练会在创建优化器时或第一步以 `TypeError` 退出。",
     ),
-    help: Text::new("write a number, or remove the key", "写成数字，或删掉这个键"),
+    help: Text::new(
+        "set `{path}` to a number, or remove the key",
+        "把 `{path}` 设为数字，或删掉这个键",
+    ),
 };
 
 static BETAS: Wording = Wording {
@@ -79,8 +85,8 @@ static BETAS: Wording = Wording {
         "Adam 要计算梯度的滑动平均和梯度平方的滑动平均，各用一个 beta。个数不对，Adam 读取时就会报错退出。",
     ),
     help: Text::new(
-        "write both betas, such as `[0.9, 0.999]`",
-        "两个 beta 都写，例如 `[0.9, 0.999]`",
+        "write both betas in `{path}`, such as `[0.9, 0.999]`",
+        "在 `{path}` 里写两个 beta，例如 `[0.9, 0.999]`",
     ),
 };
 
@@ -93,7 +99,7 @@ static RANGE: Wording = Wording {
         "PyTorch accepts a learning rate of 0 or more, and betas from 0 up to but not including 1. For any other value, it raises a `ValueError`.",
         "PyTorch 要求学习率不小于 0，beta 在 0 到 1 之间（不含 1），否则以 `ValueError` 退出。",
     ),
-    help: Text::new("write a number in the valid range", "改成范围内的数"),
+    help: Text::new("set `{path}` to a number in the valid range", "把 `{path}` 设为范围内的数"),
 };
 
 pub(crate) fn check(subject: &Subject<'_>, found: &mut Vec<Diagnostic>) {

@@ -53,8 +53,8 @@ static WORDING: Wording = Wording {
         "stage 2、3 下，DeepSpeed 总是在 reduce-scatter 之前把梯度除以 rank 数；写了别的缩放方式，启动时会报错。",
     ),
     help: Text::new(
-        "remove the key, or set `reduce_scatter` to false in `zero_optimization`",
-        "删掉这个键，或在 `zero_optimization` 里把 `reduce_scatter` 设为 false",
+        "remove `{path}`, or set `reduce_scatter` to false in `zero_optimization`",
+        "删掉 `{path}`，或在 `zero_optimization` 里把 `reduce_scatter` 设为 false",
     ),
 };
 

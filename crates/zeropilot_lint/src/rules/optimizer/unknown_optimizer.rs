@@ -52,8 +52,8 @@ static WORDING: Wording = Wording {
         "DeepSpeed 先在自己的优化器里找，再到 `torch.optim` 里找（区分大小写），都找不到就报错退出。",
     ),
     help: Text::new(
-        "write one of {known}, or the exact name of a `torch.optim` class",
-        "写成以下之一：{known}；或者写 `torch.optim` 里的类名，大小写要一致",
+        "set `optimizer.type` to one of {known}, or to the exact name of a `torch.optim` class",
+        "把 `optimizer.type` 设为以下之一：{known}；或者写 `torch.optim` 里的类名，大小写要一致",
     ),
 };
 

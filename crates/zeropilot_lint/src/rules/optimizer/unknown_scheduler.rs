@@ -49,7 +49,10 @@ static WORDING: Wording = Wording {
         "DeepSpeed looks for a class of exactly this name among its own schedulers and in `torch.optim.lr_scheduler`, finds none and exits. PyTorch schedulers work only in fp32 without ZeRO; otherwise, they reject DeepSpeed's optimizer with a `TypeError`.",
         "DeepSpeed 在自己的调度器和 `torch.optim.lr_scheduler` 里按类名（区分大小写）查找，找不到就退出。PyTorch 的调度器只能用于不开 ZeRO 的 fp32 训练；其他情况下，它们会以 `TypeError` 拒绝 DeepSpeed 的优化器。",
     ),
-    help: Text::new("write one of {known}", "写成以下之一：{known}"),
+    help: Text::new(
+        "set `scheduler.type` to one of {known}",
+        "把 `scheduler.type` 设为以下之一：{known}",
+    ),
 };
 
 pub(crate) fn check(subject: &Subject<'_>, found: &mut Vec<Diagnostic>) {

@@ -33,8 +33,8 @@ static WORDING: Wording = Wording {
         "训练在 warmup 完成之前就结束了，学习率到不了峰值。DeepSpeed 只在日志里写一行就继续。",
     ),
     help: Text::new(
-        "count both keys in optimizer steps over the entire training, and correct the wrong number",
-        "两者都按整个训练的参数更新步数计，改正写错的值",
+        "count `warmup_num_steps` and `total_num_steps` in optimizer steps over the entire training, and correct the wrong one",
+        "`warmup_num_steps` 和 `total_num_steps` 都按整个训练的参数更新步数计，改正写错的值",
     ),
 };
 

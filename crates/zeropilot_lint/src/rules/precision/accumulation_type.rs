@@ -46,7 +46,10 @@ static UNKNOWN: Wording = Wording {
         "DeepSpeed checks the type only when it creates the engine, after the model has been loaded, and exits with an error.",
         "DeepSpeed 到创建 engine 时才检查这个类型并报错退出，此时模型已经加载完。",
     ),
-    help: Text::new("write `fp32`, `bf16` or `fp16`", "写成 `fp32`、`bf16` 或 `fp16`"),
+    help: Text::new(
+        "set `grad_accum_dtype` to `fp32`, `bf16` or `fp16`",
+        "把 `grad_accum_dtype` 设为 `fp32`、`bf16` 或 `fp16`",
+    ),
 };
 
 static MIXED: Wording = Wording {
@@ -59,8 +62,8 @@ static MIXED: Wording = Wording {
         "只有 ZeRO 的优化器才会用单独的类型保存梯度。DeepSpeed 会报告模型类型与累积类型的组合不受支持，然后退出。",
     ),
     help: Text::new(
-        "use ZeRO stage 1 or higher, or remove the key",
-        "使用 ZeRO stage 1 及以上，或删掉这个键",
+        "use ZeRO stage 1 or higher, or remove `grad_accum_dtype`",
+        "使用 ZeRO stage 1 及以上，或删掉 `grad_accum_dtype`",
     ),
 };
 

@@ -34,8 +34,8 @@ static WORDING: Wording = Wording {
         "两个键同时开启时，DeepSpeed 启动时会报错。",
     ),
     help: Text::new(
-        "turn off one of the two keys; with `bf16` instead of autocast, DeepSpeed can quantize the weights",
-        "关掉其中一个；改用 `bf16` 代替 autocast 就可以量化权重",
+        "turn off `torch_autocast` or `zero_quantized_weights`; with `bf16` instead of autocast, DeepSpeed can quantize the weights",
+        "关掉 `torch_autocast` 或 `zero_quantized_weights`；改用 `bf16` 代替 autocast 就可以量化权重",
     ),
 };
 

@@ -47,8 +47,8 @@ static IN_CONFIG: Wording = Wording {
         "一次训练只能用一种 16 位精度；两种都启用时，DeepSpeed 会报错。",
     ),
     help: Text::new(
-        "set `enabled` to false in one of the two sections: use bf16 on GPUs that support it (Ampere and later), otherwise fp16",
-        "把其中一个配置段的 `enabled` 设为 false：支持 bf16 的卡（Ampere 及以后）用 bf16，否则用 fp16",
+        "set `fp16.enabled` or `bf16.enabled` to false: use bf16 on GPUs that support it (Ampere and later), otherwise fp16",
+        "把 `fp16.enabled` 或 `bf16.enabled` 设为 false：支持 bf16 的卡（Ampere 及以后）用 bf16，否则用 fp16",
     ),
 };
 
@@ -62,8 +62,8 @@ static AGAINST_SCRIPT: Wording = Wording {
         "`mixed_precision` 与配置不一致时，accelerate 启动时报错。",
     ),
     help: Text::new(
-        "set the same type in both places, or write `\"auto\"` for `enabled`",
-        "把两边改成一致，或把 `enabled` 写成 `\"auto\"`",
+        "set the same type in the script and the config, or write `\"auto\"` for `enabled`",
+        "把脚本和配置改成一致，或把 `enabled` 写成 `\"auto\"`",
     ),
 };
 

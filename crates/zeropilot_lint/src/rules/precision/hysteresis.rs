@@ -40,8 +40,8 @@ static WORDING: Wording = Wording {
         "stage 0 的 fp16 优化器遇到溢出就立即把 loss scale 减半，不计溢出次数；stage 1 到 3 才会计数。",
     ),
     help: Text::new(
-        "remove the key, or use stage 1, which waits for the set number of overflows",
-        "删掉这个键，或改用 stage 1，溢出达到设定次数才会减半",
+        "remove {idle}, or use stage 1, which waits for the set number of overflows",
+        "删掉 {idle}，或改用 stage 1，溢出达到设定次数才会减半",
     ),
 };
 

@@ -36,8 +36,8 @@ static NEED_ZERO: Wording = Wording {
         "只有 ZeRO 优化器支持 16 位主权重；没有开启 ZeRO 时，DeepSpeed 启动时会报错。",
     ),
     help: Text::new(
-        "set `zero_optimization.stage` to 1, 2 or 3, or remove the key",
-        "把 `zero_optimization.stage` 设为 1、2 或 3，或删掉这个键",
+        "set `zero_optimization.stage` to 1, 2 or 3, or remove `{path}`",
+        "把 `zero_optimization.stage` 设为 1、2 或 3，或删掉 `{path}`",
     ),
 };
 
@@ -51,8 +51,8 @@ static NEED_STAGE_2: Wording = Wording {
         "这个版本只有 stage 2 支持 16 位主权重，其他 stage 启动时会报错。",
     ),
     help: Text::new(
-        "use stage 2 or a newer DeepSpeed, or remove the key",
-        "改用 stage 2、升级 DeepSpeed，或删掉这个键",
+        "use stage 2 or a newer DeepSpeed, or remove `{path}`",
+        "改用 stage 2、升级 DeepSpeed，或删掉 `{path}`",
     ),
 };
 
@@ -66,8 +66,8 @@ static NEED_MASTER: Wording = Wording {
         "bf16 优化器状态只能与 bf16 主权重一起使用，否则 DeepSpeed 启动时会报错。",
     ),
     help: Text::new(
-        "set `bf16.bf16_master_weights_and_grads` to true, or remove the key",
-        "把 `bf16.bf16_master_weights_and_grads` 设为 true，或删掉这个键",
+        "set `bf16.bf16_master_weights_and_grads` to true, or remove `{path}`",
+        "把 `bf16.bf16_master_weights_and_grads` 设为 true，或删掉 `{path}`",
     ),
 };
 

@@ -48,8 +48,8 @@ static WORDING: Wording = Wording {
         "只有 DeepSpeed 的 CPU Adam 能更新 16 位主权重。DeepSpeed 创建 ZeRO 优化器时会检查，不满足就报错退出。",
     ),
     help: Text::new(
-        "add `\"offload_optimizer\": {{\"device\": \"cpu\"}}` to `zero_optimization`, or remove the key",
-        "在 `zero_optimization` 里加上 `\"offload_optimizer\": {{\"device\": \"cpu\"}}`，或删掉这个键",
+        "add `\"offload_optimizer\": {{\"device\": \"cpu\"}}` to `zero_optimization`, or remove `{path}`",
+        "在 `zero_optimization` 里加上 `\"offload_optimizer\": {{\"device\": \"cpu\"}}`，或删掉 `{path}`",
     ),
 };
 
@@ -62,7 +62,7 @@ static TORCH: Wording = Wording {
         "Only DeepSpeed's CPU Adam updates 16-bit master weights, and `torch_adam` replaces it with PyTorch's Adam. DeepSpeed checks this when it creates the ZeRO optimizer and exits with an error.",
         "只有 DeepSpeed 的 CPU Adam 能更新 16 位主权重，而 `torch_adam` 会把它换成 PyTorch 的 Adam。DeepSpeed 创建 ZeRO 优化器时会检查，不满足就报错退出。",
     ),
-    help: Text::new("remove `torch_adam`, or this key", "删掉 `torch_adam`，或删掉这个键"),
+    help: Text::new("remove `torch_adam` or `{path}`", "删掉 `torch_adam` 或 `{path}`"),
 };
 
 pub(crate) fn check(subject: &Subject<'_>, found: &mut Vec<Diagnostic>) {

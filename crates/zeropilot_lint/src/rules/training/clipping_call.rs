@@ -72,8 +72,8 @@ static TORCH: Wording = Wording {
         "开启 ZeRO 后，DeepSpeed 在 `backward` 里就把梯度从参数上取走了，PyTorch 找不到梯度。DeepSpeed 在自己的 step 里按 `gradient_clipping` 裁剪梯度，0 表示不裁剪。",
     ),
     help: Text::new(
-        "set `\"gradient_clipping\": {asked}` in the config and remove the call",
-        "在配置里写 `\"gradient_clipping\": {asked}`，去掉这个调用",
+        "set `\"gradient_clipping\": {asked}` in the config and remove `{call}`",
+        "在配置里写 `\"gradient_clipping\": {asked}`，去掉 `{call}`",
     ),
 };
 

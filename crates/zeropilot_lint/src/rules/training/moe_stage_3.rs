@@ -30,8 +30,8 @@ static WORDING: Wording = Wording {
         "这种层的专家分布在单独的进程组里，stage 3 不会切分这些专家。DeepSpeed 启动时以 `AssertionError` 退出。",
     ),
     help: Text::new(
-        "use stage 1 or 2, or a model whose experts are ordinary layers",
-        "改用 stage 1 或 2，或换用专家是普通层的模型",
+        "set `zero_optimization.stage` to 1 or 2, or use a model whose experts are ordinary layers",
+        "把 `zero_optimization.stage` 设为 1 或 2，或换用专家是普通层的模型",
     ),
 };
 

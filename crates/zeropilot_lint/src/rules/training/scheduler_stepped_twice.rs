@@ -29,8 +29,8 @@ static WORDING: Wording = Wording {
         "`engine.step` 每次更新后都会推进交给它的调度器。脚本再调用一次，学习率就变化得快一倍。",
     ),
     help: Text::new(
-        "remove the call, or do not pass the scheduler to `deepspeed.initialize`",
-        "删掉这个调用，或不要把调度器交给 `deepspeed.initialize`",
+        "remove `{call}`, or do not pass the scheduler to `deepspeed.initialize`",
+        "删掉 `{call}`，或不要把调度器交给 `deepspeed.initialize`",
     ),
 };
 

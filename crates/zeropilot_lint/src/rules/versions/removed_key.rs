@@ -37,7 +37,10 @@ static OFF: Wording = Wording {
         "DeepSpeed {version} 已移除 `{path}`，即使设为关闭也会报错",
     ),
     why: Text::new("DeepSpeed reports: {message}", "DeepSpeed 的报错：{message}"),
-    help: Text::new("remove the key; it has no effect here", "删掉这个键；它在这里本来就没有作用"),
+    help: Text::new(
+        "remove `{path}`, which has no effect here",
+        "删掉 `{path}`，它在这里本来就没有作用",
+    ),
 };
 
 static ON: Wording = Wording {
@@ -47,8 +50,8 @@ static ON: Wording = Wording {
     ),
     why: OFF.why,
     help: Text::new(
-        "remove the key and stop using the feature, or use the DeepSpeed version that the config was written for",
-        "删掉这个键并停用该功能，或换回编写该配置时所用的 DeepSpeed 版本",
+        "remove `{path}` and stop using the feature, or use the DeepSpeed version that the config was written for",
+        "删掉 `{path}` 并停用该功能，或换回编写该配置时所用的 DeepSpeed 版本",
     ),
 };
 
