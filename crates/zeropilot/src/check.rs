@@ -49,7 +49,7 @@ pub(crate) struct CheckCommand {
     /// Config files, launch scripts, training scripts, framework YAML files, directories to search for .json and .hjson files, or `-` for standard input
     #[arg(required = true, value_name = "PATH")]
     pub(crate) paths: Vec<PathBuf>,
-    /// In directories, look for launch scripts and check the configs that they use
+    /// Look for launch scripts in directories, and check the configs that they use
     #[arg(long)]
     pub(crate) job: bool,
     #[command(flatten)]
@@ -57,7 +57,7 @@ pub(crate) struct CheckCommand {
     /// Set the output format
     #[arg(long, value_name = "FORMAT", default_value = "human")]
     pub(crate) output_format: OutputFormat,
-    /// Short for --output-format json
+    /// Print JSON (short for --output-format json)
     #[arg(long, conflicts_with = "output_format")]
     pub(crate) json: bool,
     /// Report only these rules: codes such as K05, or their letter
@@ -90,7 +90,7 @@ pub(crate) struct CheckCommand {
     /// Show the changes that fixes would make, without writing files
     #[arg(long, conflicts_with_all = ["fix", "output_format", "json"])]
     pub(crate) diff: bool,
-    /// With --fix or --diff: include fixes that guess the intended value
+    /// Include unsafe fixes, which guess the intended value; use with --fix or --diff
     #[arg(long)]
     pub(crate) unsafe_fixes: bool,
     #[command(flatten)]

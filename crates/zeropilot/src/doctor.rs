@@ -37,7 +37,7 @@ pub(crate) struct DoctorCommand {
     /// Config to run on this machine; if omitted, check only the machine
     #[arg(value_name = "CONFIG")]
     pub(crate) config: Option<PathBuf>,
-    /// Use the Python interpreter or environment of the training; if omitted, the active one, or the first on PATH
+    /// Set the Python interpreter or environment used for training; if omitted, the active one, or the first on PATH
     #[arg(long, value_name = "PATH")]
     pub(crate) python: Option<PathBuf>,
     /// Compare host memory with the amount that training this model needs

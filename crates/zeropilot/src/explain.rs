@@ -145,7 +145,7 @@ struct Session {
     has_read_files: bool,
     /// Which run, if a job starts several.
     launch: Option<usize>,
-    /// Files that were read, and what stands for keys.
+    /// Files that were read, with the keys to explain.
     files: Vec<WrittenConfig>,
 }
 

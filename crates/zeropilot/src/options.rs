@@ -47,7 +47,7 @@ pub(crate) struct FormatOptions {
     /// Set the output format
     #[arg(long, value_name = "FORMAT", default_value = "human")]
     output_format: TextOrJson,
-    /// Short for --output-format json
+    /// Print JSON (short for --output-format json)
     #[arg(long, conflicts_with = "output_format")]
     json: bool,
 }

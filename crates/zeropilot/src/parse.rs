@@ -18,7 +18,7 @@ const UNUSED: [(&str, &[&str]); 3] =
 const CHOSEN: [(&str, &str); 2] = [
     (
         "micro_batch",
-        "Micro-batch size: sequences per GPU and forward pass [default: chosen by zeropilot]",
+        "Set the micro-batch size: sequences per GPU and forward pass [default: chosen by zeropilot]",
     ),
     (
         "grad_checkpointing",

@@ -25,7 +25,7 @@ pub struct SimulateRequest {
     #[serde(default)]
     #[cfg_attr(feature = "clap", arg(long, value_name = "LEAST..MOST", value_parser = scale_range))]
     pub scale: Option<(u64, u64)>,
-    /// With --scale: keep the global batch size instead
+    /// Keep the global batch size instead; use with --scale
     #[serde(default)]
     #[cfg_attr(feature = "clap", arg(long, requires = "scale"))]
     pub strong: bool,

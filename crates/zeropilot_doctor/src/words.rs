@@ -58,7 +58,7 @@ pub(crate) static CPU_TORCH: Wording = wording(
     ("PyTorch {version} is a build without CUDA", "PyTorch {version} 是不带 CUDA 的版本"),
     (
         "This machine has {count} GPUs, but PyTorch cannot use any of them.",
-        "本机有 {count} 张 GPU，但 PyTorch 一张也用不了。",
+        "本机有 {count} 张卡，但 PyTorch 一张也用不了。",
     ),
     ("install a build for your driver's CUDA version", "安装与驱动的 CUDA 版本匹配的 PyTorch"),
 );
@@ -138,7 +138,7 @@ pub(crate) static NO_GPU: Wording = wording(
 pub(crate) static HIDDEN_GPUS: Wording = wording(
     (
         "CUDA_VISIBLE_DEVICES={value} makes only {seen} of {count} GPUs visible",
-        "CUDA_VISIBLE_DEVICES={value}，{count} 张 GPU 只有 {seen} 张可见",
+        "CUDA_VISIBLE_DEVICES={value}，{count} 张卡中只有 {seen} 张可见",
     ),
     (
         "A run started from this shell uses only the visible GPUs.",
@@ -150,7 +150,7 @@ pub(crate) static HIDDEN_GPUS: Wording = wording(
 pub(crate) static UNKNOWN_GPU: Wording = wording(
     (
         "CUDA_VISIBLE_DEVICES={value} lists `{entry}`, which does not exist; only {seen} of {count} GPUs are visible",
-        "CUDA_VISIBLE_DEVICES={value} 里的 `{entry}` 不存在；{count} 张 GPU 只有 {seen} 张可见",
+        "CUDA_VISIBLE_DEVICES={value} 里的 `{entry}` 不存在；{count} 张卡中只有 {seen} 张可见",
     ),
     (
         "CUDA silently stops reading the list at the first GPU that does not exist.",

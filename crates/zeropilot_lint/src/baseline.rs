@@ -73,7 +73,7 @@ fn once() -> usize {
     1
 }
 
-#[allow(clippy::trivially_copy_pass_by_ref, reason = "serde hands a reference")]
+#[allow(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
 fn is_once(count: &usize) -> bool {
     *count == 1
 }

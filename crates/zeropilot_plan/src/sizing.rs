@@ -146,7 +146,7 @@ fn reduce_bucket(circumstances: &Circumstances) -> (Elements, Reason) {
 #[expect(
     clippy::cast_possible_truncation,
     clippy::cast_sign_loss,
-    reason = "smaller than what was given"
+    reason = "smaller than the given number"
 )]
 pub(crate) fn nine_tenths(elements: Elements) -> Elements {
     let side = elements.0.isqrt();

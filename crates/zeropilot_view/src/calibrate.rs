@@ -151,7 +151,7 @@ pub fn bad_profile(path: &Path, error: &ProfileError, language: Language) -> Str
 pub fn measuring(ranks: u64, language: Language) -> String {
     tr!(
         language,
-        "measuring with {ranks} ranks; this takes a minute or two; run nothing else meanwhile",
+        "measuring with {ranks} ranks, which takes a minute or two; do not run anything else meanwhile",
         "正在用 {ranks} 个 rank 实测，需要一两分钟；期间请不要运行其他任务"
     )
 }

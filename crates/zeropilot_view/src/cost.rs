@@ -3,11 +3,11 @@
 use zeropilot_ask::Bill;
 use zeropilot_text::{Language, tr};
 
-use crate::simulate::human::{grouped, seconds};
+use crate::simulate::human::{duration, grouped};
 
 /// "39 GPU hours (30–52), 4.9 h, $97 ($75–130) at $2.5 per GPU hour"; hours from the fastest step to the slowest.
 pub(crate) fn words(hours: [f64; 3], ranks: u64, bill: &Bill, language: Language) -> String {
-    let took = seconds(hours[1] * 3600.0 / ranks.max(1) as f64);
+    let took = duration(hours[1] * 3600.0 / ranks.max(1) as f64, language);
     let [low, expected, high] = hours.map(short);
     let mut text = tr!(
         language,

@@ -33,7 +33,7 @@ use zeropilot_units::Estimate;
 use self::reason::why;
 use self::shortage::remedy;
 use crate::memory::{fit, phase, task};
-use crate::simulate::human::{grouped, seconds};
+use crate::simulate::human::{duration, grouped};
 use crate::wrap::fold;
 use crate::{Layout, escaped, provenance, strategy, talk};
 
@@ -346,9 +346,9 @@ fn time_words(choice: &Fitting, length: u64, language: Language) -> String {
         language,
         "  step {} ({}–{}), {rate} tokens/s per GPU, MFU {mfu:.0}%\n",
         "  每步 {}（{}–{}），每卡 {rate} token/s，MFU {mfu:.0}%\n",
-        seconds(step),
-        seconds(best),
-        seconds(worst)
+        duration(step, language),
+        duration(best, language),
+        duration(worst, language)
     )
 }
 

@@ -207,7 +207,7 @@ pub(crate) fn note_words(note: Note, language: Language) -> String {
         ),
         Note::WideRows => tr!(
             language,
-            "the hidden states on a GPU have more than 2³¹ elements. Published runs with Liger's kernels stay just below this limit; one above it failed with an illegal memory access",
+            "the hidden states on a GPU have more than 2³¹ elements. Published runs with Liger's kernels stay just below this limit; a run above this limit failed with an illegal memory access",
             "一张卡的隐藏状态超过 2³¹ 个元素；使用 Liger kernel 的公开训练都略低于这个数，唯一超过的一例报非法内存访问"
         ),
         Note::HpzVersion => tr!(

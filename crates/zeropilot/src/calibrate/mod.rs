@@ -37,7 +37,7 @@ Exit codes: 0 measured and written, 2 nothing could be measured";
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct CalibrateCommand {
-    /// Use the Python interpreter or environment of the training; if omitted, the active one, or the first on PATH
+    /// Set the Python interpreter or environment used for training; if omitted, the active one, or the first on PATH
     #[arg(long, value_name = "PATH")]
     python: Option<PathBuf>,
     /// Measure with this many ranks; can be repeated; if omitted, one per GPU, or 2 on CPUs

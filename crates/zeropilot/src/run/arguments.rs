@@ -44,7 +44,7 @@ Exit codes:
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct RunArguments {
-    /// After an out-of-memory error, restart with a config that needs less memory: a higher stage, offload, or a smaller micro-batch size
+    /// Restart after an out-of-memory error with a config that needs less memory: a higher stage, offload, or a smaller micro-batch size
     #[arg(long, alias = "ladder")]
     pub(crate) fallback: bool,
     /// Use the fallbacks of this plan (`zeropilot plan --json`)
@@ -65,10 +65,10 @@ pub(crate) struct RunArguments {
     /// Stop once the loss or the gradient norm is NaN or infinite three times in a row
     #[arg(long)]
     pub(crate) stop_on_nan: bool,
-    /// If the loss jumps and stays high for three steps, stop and resume from the checkpoint before the jump
+    /// Stop if the loss jumps and stays high for three steps, and resume from the checkpoint before the jump
     #[arg(long)]
     pub(crate) rollback_on_spike: bool,
-    /// Every 5 seconds, read the Python stacks of the ranks to find and report the rank that the others wait for
+    /// Read the Python stacks of the ranks every 5 seconds to find and report the rank that the others wait for
     #[arg(long, conflicts_with = "no_stack_handler")]
     pub(crate) find_stragglers: bool,
     /// Do not let ranks write their Python stacks and collectives during a hang (hooks that zeropilot installs through PYTHONPATH)

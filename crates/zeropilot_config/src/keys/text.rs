@@ -24,7 +24,7 @@ pub struct Words {
 /// What a value counts, or what it is where it counts nothing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Deserialize)]
 #[serde(rename_all = "lowercase")]
-#[allow(missing_docs, reason = "the names are what they say")]
+#[allow(missing_docs, reason = "the names are the descriptions")]
 pub enum Unit {
     Boolean,
     Choice,

@@ -70,7 +70,7 @@ pub enum SyntaxErrorKind {
     #[error("a key is missing before ':'")]
     MissingKey,
     /// An unquoted key has white space inside.
-    #[error("an unquoted key cannot contain white space")]
+    #[error("an unquoted key cannot contain whitespace")]
     KeyWithWhitespace,
     /// A bracket, brace or comma stands where a key belongs, or inside an unquoted key.
     #[error("found '{character}' where a key was expected")]

@@ -12,7 +12,7 @@ use crate::shape::Batch;
 use crate::tape::{Event, Kernels, Mark, NoRerun, Options, Tape, Trace};
 
 #[derive(Debug, Deserialize)]
-#[allow(non_snake_case, reason = "as the benchmark calls them")]
+#[allow(non_snake_case, reason = "the names in the benchmark")]
 struct Row {
     id: String,
     kernel: String,

@@ -68,7 +68,7 @@ const EVEN_LENGTHS: Step = step(
 const NVIDIA_SMI: Step = step(
     "nvidia-smi",
     "List the processes on the GPU: `nvidia-smi --query-compute-apps=gpu_uuid,pid,used_memory --format=csv`. Stop processes left over from an earlier run.",
-    "列出这张 GPU 上的进程：`nvidia-smi --query-compute-apps=gpu_uuid,pid,used_memory --format=csv`，结束上次运行的残留进程。",
+    "列出这张卡上的进程：`nvidia-smi --query-compute-apps=gpu_uuid,pid,used_memory --format=csv`，结束上次运行的残留进程。",
 );
 const OWN_GPU: Step = step(
     "torch.cuda.set_device",
@@ -78,7 +78,7 @@ const OWN_GPU: Step = step(
 const FREE_GPUS: Step = step(
     "CUDA_VISIBLE_DEVICES",
     "Choose free GPUs with `CUDA_VISIBLE_DEVICES`, or `--include` of the deepspeed launcher.",
-    "用 `CUDA_VISIBLE_DEVICES` 或 deepspeed 启动器的 `--include` 选择空闲的 GPU。",
+    "用 `CUDA_VISIBLE_DEVICES` 或 deepspeed 启动器的 `--include` 选择空闲的卡。",
 );
 const EVALUATION: [Step; 3] = [
     step(
@@ -123,7 +123,7 @@ const GENERATION: [Step; 3] = [
     step(
         "vllm_mode",
         "Run vLLM on separate GPUs (`vllm_mode=\"server\"`), or let it sleep while training (`vllm_enable_sleep_mode=True`).",
-        "让 vLLM 使用单独的 GPU（`vllm_mode=\"server\"`），或在训练时休眠（`vllm_enable_sleep_mode=True`）。",
+        "让 vLLM 使用单独的卡（`vllm_mode=\"server\"`），或在训练时休眠（`vllm_enable_sleep_mode=True`）。",
     ),
     step(
         "max_completion_length",

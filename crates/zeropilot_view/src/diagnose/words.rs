@@ -57,7 +57,7 @@ pub(super) fn cause(cause: Cause) -> Text {
         Cause::Fragmentation => {
             Text::new("PyTorch's cache is fragmented", "PyTorch 缓存的显存碎片化")
         }
-        Cause::OtherProcess => Text::new("other processes use this GPU", "其他进程占用了这张 GPU"),
+        Cause::OtherProcess => Text::new("other processes use this GPU", "其他进程占用了这张卡"),
         Cause::Evaluation => {
             Text::new("evaluation needs more memory than training", "评估比训练更占显存")
         }

@@ -161,7 +161,7 @@ pub fn looks_like_a_path(name: &str) -> bool {
 
 /// That a model says nothing about keys and concepts.
 pub fn no_file_to_cost(language: Language) -> &'static str {
-    Text::new("error: --model computes a cost and needs a config file, or a key in `zero_optimization` that sets a size\n  help: zeropilot explain ds_config.json --model qwen3-8b --gpus 8xH100", "错误：--model 用来计算开销，要同时给出配置文件，或 `zero_optimization` 里设置大小的键\n  建议：zeropilot explain ds_config.json --model qwen3-8b --gpus 8xH100").get(language)
+    Text::new("error: --model computes a cost and needs a config file, or a key in `zero_optimization` that sets a size\n  help: run `zeropilot explain ds_config.json --model qwen3-8b --gpus 8xH100`", "错误：--model 用来计算开销，要同时给出配置文件，或 `zero_optimization` 里设置大小的键\n  建议：zeropilot explain ds_config.json --model qwen3-8b --gpus 8xH100").get(language)
 }
 
 /// That a comparison needs two files.

@@ -4,14 +4,15 @@ use zeropilot_ask::AsWritten;
 use zeropilot_text::{Language, tr};
 
 use crate::memory::{fit_of, headline};
-use crate::simulate::human::seconds;
+use crate::simulate::human::duration;
 
 /// "As written: ZeRO-2, bf16, …: 61.0 GiB, fits; 3.2 s per step."
 pub(super) fn words(current: &AsWritten, language: Language) -> String {
     let question = current.job.question();
     let answer = &current.answer;
     let head = headline(&current.job.name, &question, language);
-    let (memory, step) = (answer.device().expected(), seconds(current.time.expected.total));
+    let (memory, step) =
+        (answer.device().expected(), duration(current.time.expected.total, language));
     let micro = question.micro_batch;
     match fit_of(answer, current.job.cluster()).map(|fit| fit.words(language)) {
         Some(fit) => tr!(

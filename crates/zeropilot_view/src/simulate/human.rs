@@ -115,6 +115,24 @@ pub(crate) fn seconds(value: f64) -> String {
     }
 }
 
+/// The same in a sentence: "1.23 s", "1.23 秒".
+pub(crate) fn duration(value: f64, language: Language) -> String {
+    let text = seconds(value);
+    if language == Language::English {
+        return text;
+    }
+    let (number, unit) = text.rsplit_once(' ').unwrap_or((&text, "s"));
+    let unit = match unit {
+        "d" => "天",
+        "h" => "小时",
+        "min" => "分钟",
+        "s" => "秒",
+        "ms" => "毫秒",
+        _ => "微秒",
+    };
+    format!("{number} {unit}")
+}
+
 /// One decimal where it says something.
 fn short(value: f64) -> String {
     if value < 100.0 { format!("{value:.1}") } else { grouped(value) }
@@ -135,9 +153,10 @@ pub(crate) fn grouped(value: f64) -> String {
 
 fn step(report: &SimulateReport<'_>, language: Language) -> String {
     let time = &report.time.expected;
-    let (low, high) = (seconds(report.time.best.total), seconds(report.time.worst.total));
-    let total = seconds(time.total);
-    let [forward, backward, update] = [time.forward, time.backward, time.step].map(seconds);
+    let words = |value| duration(value, language);
+    let (low, high) = (words(report.time.best.total), words(report.time.worst.total));
+    let total = words(time.total);
+    let [forward, backward, update] = [time.forward, time.backward, time.step].map(words);
     let all = report.tokens() / time.total;
     let (all, each) = (grouped(all), grouped(all / report.program.ranks as f64));
     let rate = time.model_rate() / 1e12;
@@ -320,6 +339,9 @@ mod tests {
         assert_eq!(seconds(90_000.0), "25.0 h");
         // 2,899,462 s / 86,400 s.
         assert_eq!(seconds(2_899_462.0), "33.6 d");
+        assert_eq!(duration(90_000.0, Language::English), "25.0 h");
+        assert_eq!(duration(90_000.0, Language::Chinese), "25.0 小时");
+        assert_eq!(duration(0.000_042, Language::Chinese), "42 微秒");
         assert_eq!([1.25, 12.5, 400.0].map(rate), ["1.25", "12.5", "400"]);
         assert_eq!(grouped(1_234_567.4), "1,234,567");
         assert_eq!(grouped(12.0), "12");

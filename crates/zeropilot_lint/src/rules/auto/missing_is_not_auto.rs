@@ -151,7 +151,7 @@ fn shown(number: f64) -> String {
 
 fn plain(number: Number) -> f64 {
     match number {
-        #[expect(clippy::cast_precision_loss, reason = "a learning rate is not that large")]
+        #[expect(clippy::cast_precision_loss, reason = "learning rates are small numbers")]
         Number::Int(number) => number as f64,
         Number::Float(number) => number,
     }

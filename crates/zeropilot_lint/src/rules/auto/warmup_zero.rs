@@ -43,10 +43,10 @@ static WORDING: Wording = Wording {
         "`{path}` 是 {written}，但 HF Trainer 用来比较的值是 {expected}",
     ),
     why: Text::new(
-        "DeepSpeed rejects a warmup of 0 steps, so transformers compares the key with at least 1. A value of 0 therefore never matches.",
+        "DeepSpeed rejects a warmup of 0 steps, so transformers compares the key with a value of at least 1. A value of 0 therefore never matches.",
         "DeepSpeed 不接受 0 步 warmup，所以 transformers 至少按 1 比较；写 0 一定不一致。",
     ),
-    help: Text::new("write `\"auto\"` or 1", "写 `\"auto\"` 或 1"),
+    help: Text::new("set `{path}` to `\"auto\"` or 1", "把 `{path}` 设为 `\"auto\"` 或 1"),
 };
 
 /// Whether a mismatch is this one.

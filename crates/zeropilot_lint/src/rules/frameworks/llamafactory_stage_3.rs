@@ -77,7 +77,7 @@ const REFUSED: [(&str, Text); 5] = [
     (
         "pure_bf16",
         Text::new(
-            "Training without fp32 copies does not work with partitioned parameters",
+            "Training without fp32 master weights does not work with partitioned parameters",
             "不保留 fp32 主权重的训练方式与参数切分不兼容",
         ),
     ),

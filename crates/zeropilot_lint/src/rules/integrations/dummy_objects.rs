@@ -61,7 +61,7 @@ fn with(scheduler: SchedulerInCode) -> Arguments {
 static WITHOUT_SECTION: Wording = Wording {
     message: Text::new(
         "the code passes `{dummy}`, but the config has no `{missing}` section",
-        "代码传入了 `{dummy}`，但配置里没有 配置段 `{missing}`",
+        "代码传入了 `{dummy}`，但配置里没有配置段 `{missing}`",
     ),
     why: Text::new(
         "The dummy object is a placeholder for the object that the config describes. accelerate raises an error if the config does not describe one.",
@@ -69,7 +69,7 @@ static WITHOUT_SECTION: Wording = Wording {
     ),
     help: Text::new(
         "add the `{missing}` section, or pass a real object in the code",
-        "补上 配置段 `{missing}`，或在代码里传真正的对象",
+        "补上配置段 `{missing}`，或在代码里传真正的对象",
     ),
 };
 

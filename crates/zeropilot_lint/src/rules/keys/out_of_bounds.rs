@@ -32,7 +32,7 @@ static WORDING: Wording = Wording {
         "DeepSpeed checks the limits of this key and rejects the config.",
         "DeepSpeed 会检查这个键的取值范围，超出就报错。",
     ),
-    help: Text::new("write a number that is {bound}", "写一个{bound} 的数"),
+    help: Text::new("set `{path}` to a number that is {bound}", "把 `{path}` 设为{bound} 的数"),
 };
 
 /// Words the refusal.

@@ -13,7 +13,7 @@ pub(crate) static RULE: Rule = Rule {
     name: "aio-without-nvme",
     group: Group::Offload,
     severity: Severity::Note,
-    summary: Text::new("an `aio` section without NVMe", "没有使用 NVMe，却写了 `aio` 段"),
+    summary: Text::new("an `aio` section without NVMe", "没有使用 NVMe，却写了 `aio` 配置段"),
     wordings: &[&WORDING],
     sources: &[],
     examples: &[Example::new(

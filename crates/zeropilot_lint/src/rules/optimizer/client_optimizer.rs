@@ -34,7 +34,7 @@ pub(crate) static RULE: Rule = Rule {
 static WORDING: Wording = Wording {
     message: Text::new(
         "the `optimizer` section has no effect: the script passes `{class}` to `deepspeed.initialize`",
-        "`optimizer` 段不生效：脚本把 `{class}` 传给了 `deepspeed.initialize`",
+        "`optimizer` 配置段不生效：脚本把 `{class}` 传给了 `deepspeed.initialize`",
     ),
     why: Text::new(
         "An optimizer object in the code takes precedence over the config, and DeepSpeed does not log this.",
@@ -42,7 +42,7 @@ static WORDING: Wording = Wording {
     ),
     help: Text::new(
         "remove the `optimizer` section, or do not pass `{argument}` in the code",
-        "删掉 `optimizer` 段，或在代码里不要传 `{argument}`",
+        "删掉 `optimizer` 配置段，或在代码里不要传 `{argument}`",
     ),
 };
 

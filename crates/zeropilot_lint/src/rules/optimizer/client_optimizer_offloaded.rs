@@ -52,7 +52,7 @@ static WORDING: Wording = Wording {
     ),
     help: Text::new(
         "use `DeepSpeedCPUAdam` as `{argument}`, or add an `optimizer` section instead, or set `\"zero_force_ds_cpu_optimizer\": false` at the top level",
-        "`{argument}` 改用 `DeepSpeedCPUAdam`，或改在配置里写 `optimizer` 段，或在顶层写 `\"zero_force_ds_cpu_optimizer\": false`",
+        "`{argument}` 改用 `DeepSpeedCPUAdam`，或改在配置里写 `optimizer` 配置段，或在顶层写 `\"zero_force_ds_cpu_optimizer\": false`",
     ),
 };
 

@@ -12,7 +12,7 @@ pub(crate) static RULE: Rule = Rule {
     name: "optimizer-without-type",
     group: Group::Optimizer,
     severity: Severity::Warning,
-    summary: Text::new("an `optimizer` section without a `type`", "`optimizer` 段没有写 `type`"),
+    summary: Text::new("an `optimizer` section without a `type`", "`optimizer` 配置段没有写 `type`"),
     wordings: &[&ALONE, &FILLED],
     sources: &["deepspeedai/DeepSpeed#2361"],
     examples: &[
@@ -43,7 +43,7 @@ static ALONE: Wording = Wording {
     ),
     help: Text::new(
         "add `\"type\": \"AdamW\"`, or remove `optimizer` if the script passes its own optimizer",
-        "加上 `\"type\": \"AdamW\"`；如果优化器由脚本传入，就删掉 `optimizer` 段",
+        "加上 `\"type\": \"AdamW\"`；如果优化器由脚本传入，就删掉 `optimizer` 配置段",
     ),
 };
 
@@ -54,11 +54,11 @@ static FILLED: Wording = Wording {
     ),
     why: Text::new(
         "With an `optimizer` section, the HF Trainer and accelerate leave the optimizer to DeepSpeed, which creates none without a `type`.",
-        "只要有 `optimizer` 段，HF Trainer 和 accelerate 就把优化器交给 DeepSpeed；而没有 `type`，DeepSpeed 不会创建优化器。",
+        "只要有 `optimizer` 配置段，HF Trainer 和 accelerate 就把优化器交给 DeepSpeed；而没有 `type`，DeepSpeed 不会创建优化器。",
     ),
     help: Text::new(
         "add `\"type\": \"AdamW\"`, or remove `optimizer` so that the framework creates the optimizer",
-        "加上 `\"type\": \"AdamW\"`；或删掉 `optimizer` 段，由训练框架创建优化器",
+        "加上 `\"type\": \"AdamW\"`；或删掉 `optimizer` 配置段，由训练框架创建优化器",
     ),
 };
 

@@ -52,11 +52,11 @@ static SECTION: Wording = Wording {
     ),
     why: Text::new(
         "An `optimizer` section in the config silently replaces the HF Trainer's optimizer.",
-        "配置里只要有 `optimizer` 段，就会替换 HF Trainer 的优化器，而且没有任何提示。",
+        "配置里只要有 `optimizer` 配置段，就会替换 HF Trainer 的优化器，而且没有任何提示。",
     ),
     help: Text::new(
         "remove the `optimizer` section to use the optimizer of the script",
-        "删掉 `optimizer` 段，就会用脚本里的优化器",
+        "删掉 `optimizer` 配置段，就会用脚本里的优化器",
     ),
 };
 

@@ -48,11 +48,11 @@ static WORDING: Wording = Wording {
     ),
     why: Text::new(
         "A `scheduler` section in the config silently replaces the HF Trainer's scheduler.",
-        "配置里只要有 `scheduler` 段，就会替换 HF Trainer 的调度器，而且没有任何提示。",
+        "配置里只要有 `scheduler` 配置段，就会替换 HF Trainer 的调度器，而且没有任何提示。",
     ),
     help: Text::new(
         "remove the `scheduler` section to use the Trainer's scheduler, or choose one with the curve you want",
-        "删掉 `scheduler` 段就会使用 Trainer 的调度器；或换成曲线合适的调度器",
+        "删掉 `scheduler` 配置段就会使用 Trainer 的调度器；或换成曲线合适的调度器",
     ),
 };
 

@@ -11,7 +11,7 @@ pub(crate) static RULE: Rule = Rule {
     name: "scheduler-without-type",
     group: Group::Optimizer,
     severity: Severity::Warning,
-    summary: Text::new("a `scheduler` section without a `type`", "`scheduler` 段没有写 `type`"),
+    summary: Text::new("a `scheduler` section without a `type`", "`scheduler` 配置段没有写 `type`"),
     wordings: &[&WORDING],
     sources: &[],
     examples: &[Example::new(
@@ -34,7 +34,7 @@ static WORDING: Wording = Wording {
     ),
     help: Text::new(
         "add a `type`, such as `WarmupDecayLR`, or remove `scheduler`",
-        "补上 `type`（例如 `WarmupDecayLR`），或删掉 `scheduler` 段",
+        "补上 `type`（例如 `WarmupDecayLR`），或删掉 `scheduler` 配置段",
     ),
 };
 

@@ -30,8 +30,8 @@ static WORDING: Wording = Wording {
         "DeepSpeed 只接受其中一份，会以 `AssertionError` 退出。",
     ),
     help: Text::new(
-        "remove `--deepspeed_config` from the command, or `config` from the call",
-        "去掉命令里的 `--deepspeed_config`，或去掉调用里的 `config`",
+        "remove `--deepspeed_config` from the command, or `config` from the call of `deepspeed.initialize`",
+        "去掉命令里的 `--deepspeed_config`，或去掉 `deepspeed.initialize` 里的 `config`",
     ),
 };
 

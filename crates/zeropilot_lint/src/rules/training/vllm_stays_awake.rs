@@ -50,7 +50,7 @@ static WORDING: Wording = Wording {
     ),
     why: Text::new(
         "If `vllm_mode` is `colocate` and vLLM does not sleep outside generation, it reserves a fixed fraction of each training GPU's memory until the job ends. Model states and activations must fit in the rest.",
-        "`vllm_mode` 为 `colocate` 且 vLLM 在不生成时不休眠，它在整个任务期间都占用每张训练卡显存的固定比例。模型状态和激活值只能放在剩下的显存里。",
+        "如果 `vllm_mode` 为 `colocate`，且 vLLM 在不生成时不休眠，它会一直占用每张训练卡显存的固定比例，直到任务结束。模型状态和激活值只能放在剩下的显存里。",
     ),
     help: Text::new(
         "let vLLM sleep while the model trains (`vllm_enable_sleep_mode=True` in TRL, `--sleep_level 1` in ms-swift), and lower `vllm_gpu_memory_utilization`: TRL's default is 0.3",
