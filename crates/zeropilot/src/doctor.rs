@@ -34,7 +34,7 @@ Exit codes: 0 nothing is missing, 1 errors or warnings found, 2 the config could
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct DoctorCommand {
-    /// Config to run on this machine; if omitted, check only the machine
+    /// Check whether this config can run on this machine; if omitted, check only the machine
     #[arg(value_name = "CONFIG")]
     pub(crate) config: Option<PathBuf>,
     /// Set the Python interpreter or environment used for training; if omitted, the active one, or the first on PATH

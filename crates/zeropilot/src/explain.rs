@@ -135,17 +135,17 @@ struct Session {
     layout: Layout,
     settings: Settings,
     version_source: VersionSource,
-    /// Whether notes are written beside the results.
+    /// Whether notes are written next to the results.
     talks: bool,
     output: Output,
-    /// How many were written.
+    /// How many topics were written.
     topics: usize,
     summary: Summary,
     has_failed: bool,
     has_read_files: bool,
     /// Which run, if a job starts several.
     launch: Option<usize>,
-    /// Files that were read, with the keys to explain.
+    /// Files that were read, and the variants of keys.
     files: Vec<WrittenConfig>,
 }
 

@@ -312,8 +312,8 @@ impl Provenance {
             Direction::Higher,
         );
         let again = not_modelled(
-            "several steps on the same completions (`num_ppo_epochs`): zeropilot counts the forward passes of the reference, value and reward models in every step",
-            "用同一批补全训练多步（`num_ppo_epochs`）：参考模型、价值模型和奖励模型的前向耗时在每一步都计入",
+            "several steps on the same completions (`num_ppo_epochs`); zeropilot counts the forward passes of the reference, value and reward models in every step",
+            "用同一批补全训练多步（`num_ppo_epochs`）；参考模型、价值模型和奖励模型的前向耗时在每一步都计入",
             &written,
             Direction::Lower,
         );
@@ -485,9 +485,9 @@ fn unseen(model: &Model) -> Option<NotModelled> {
         return None;
     }
     Some(not_modelled(
-        "image or audio input: zeropilot counts the weights, but not the tower's activations or \
+        "image or audio input; zeropilot counts the weights, but not the tower's activations or \
          the tokens of images or audio",
-        "图像或音频输入：权重已计入，但视觉/音频塔的激活值和相应的 token 没有计入",
+        "图像或音频输入；权重已计入，但视觉/音频塔的激活值和相应的 token 没有计入",
         family.model_type(),
         Direction::Higher,
     ))
@@ -501,29 +501,29 @@ fn base(model: &Model, training: &Training) -> Option<NotModelled> {
     }
     let (en, zh, direction) = match (training.method(), base.adapters()) {
         (MethodName::Full, _) => (
-            "the quantization of the model: zeropilot counts trained weights in the training precision",
-            "模型的量化：要训练的权重按训练精度计入",
+            "the quantization of the model; zeropilot counts trained weights in the training precision",
+            "模型的量化；要训练的权重按训练精度计入",
             Direction::Either,
         ),
         (_, Adapters::NotTrainable) => (
-            "the quantization of the model: transformers cannot train adapters on this base model, so zeropilot counts the model as unquantized",
-            "模型的量化：transformers 不支持在这种基座模型上训练 LoRA，按未量化计入",
+            "the quantization of the model; transformers cannot train adapters on this base model, so zeropilot counts the model as unquantized",
+            "模型的量化；transformers 不支持在这种基座模型上训练 LoRA，按未量化计入",
             Direction::Lower,
         ),
         (_, Adapters::NeedDequantized) => (
-            "the quantization of the model: adapters need its weights in 16 bits (`dequantize=True`), so zeropilot counts 16 bits",
-            "模型的量化：训练 LoRA 需要把权重还原为 16 位（`dequantize=True`），按此计入",
+            "the quantization of the model; adapters need its weights in 16 bits (`dequantize=True`), so zeropilot counts 16 bits",
+            "模型的量化；训练 LoRA 需要把权重还原为 16 位（`dequantize=True`），按此计入",
             Direction::Either,
         ),
         _ if !base.is_sized() => (
-            "the quantization of the model: zeropilot does not support its layout and counts the model as unquantized",
-            "模型的量化：zeropilot 不支持这种格式的布局，按未量化计入",
+            "the quantization of the model; zeropilot does not support its layout and counts the model as unquantized",
+            "模型的量化；zeropilot 不支持这种格式的布局，按未量化计入",
             Direction::Lower,
         ),
         _ if !base.is_of_bitsandbytes() => (
-            "the kernels of this quantized base model: zeropilot counts the weights in their format and assumes the \
+            "the kernels of this quantized base model; zeropilot counts the weights in their format and assumes the \
              kernels of bitsandbytes",
-            "这种量化基座模型的 kernel：权重按其格式计入，kernel 假定与 bitsandbytes 相同",
+            "这种量化基座模型的 kernel；权重按其格式计入，kernel 假定与 bitsandbytes 相同",
             Direction::Either,
         ),
         _ => return None,
@@ -537,29 +537,29 @@ fn likened(model: &Model) -> Option<NotModelled> {
     let Names::Likeness { of, counted, is_language_only, .. } = model.names() else { return None };
     let (en, zh, direction) = match (is_language_only, counted) {
         (_, CountedFrom::Sizes) => (
-            "the structure of the model: you gave only its sizes, so zeropilot assumes a Llama of that size",
-            "模型的结构：只给出了尺寸，按同样大小的 Llama 计算",
+            "the structure of the model; you gave only its sizes, so zeropilot assumes a Llama of that size",
+            "模型的结构；只给出了尺寸，按同样大小的 Llama 计算",
             Direction::Either,
         ),
         (true, CountedFrom::Tensors) => (
-            "image or audio input: zeropilot does not support the model type and uses the activations of a similar language model",
-            "图像或音频输入：不支持这类模型，激活值按相近的语言模型计算",
+            "image or audio input; zeropilot does not support the model type and uses the activations of a similar language model",
+            "图像或音频输入；不支持这类模型，激活值按相近的语言模型计算",
             Direction::Higher,
         ),
         (true, _) => (
-            "vision or audio parts: zeropilot does not support the model type and counts only the language model, \
+            "vision or audio parts; zeropilot does not support the model type and counts only the language model, \
              based on a similar model",
-            "模型的视觉/音频部分：不支持这类模型，只按相近的结构计入了语言模型",
+            "模型的视觉/音频部分；不支持这类模型，只按相近的结构计入了语言模型",
             Direction::Higher,
         ),
         (false, CountedFrom::Tensors) => (
-            "the structure of the model: zeropilot does not support the model type and uses the activations of a similar model",
-            "模型的结构：不支持这类模型，激活值按相近的模型计算",
+            "the structure of the model; zeropilot does not support the model type and uses the activations of a similar model",
+            "模型的结构；不支持这类模型，激活值按相近的模型计算",
             Direction::Either,
         ),
         (false, _) => (
-            "the structure of the model: zeropilot does not support the model type and uses the parameters and activations of a similar model",
-            "模型的结构：不支持这类模型，参数量和激活值按相近的模型计算",
+            "the structure of the model; zeropilot does not support the model type and uses the parameters and activations of a similar model",
+            "模型的结构；不支持这类模型，参数量和激活值按相近的模型计算",
             Direction::Either,
         ),
     };

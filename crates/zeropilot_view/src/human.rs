@@ -257,7 +257,7 @@ fn fix<'a>(
         Safety::Safe => Text::new("", ""),
         Safety::Unsafe => Text::new(
             " (unsafe fix: check that this is what you want)",
-            "（推测的改法，请确认是否符合本意）",
+            "（不安全修复，请确认是否符合本意）",
         ),
     };
     let title = format!("{}{}", escaped(&title), note.get(language));

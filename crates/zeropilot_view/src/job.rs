@@ -115,7 +115,7 @@ pub fn nothing_to_explain(
     tr!(
         language,
         "{why}\n  help: run zeropilot explain ds_config.json to explain the config itself",
-        "{why}\n  建议：直接解释配置文件：zeropilot explain ds_config.json"
+        "{why}\n  建议：运行 zeropilot explain ds_config.json 解释配置文件本身"
     )
 }
 

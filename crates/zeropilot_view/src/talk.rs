@@ -536,7 +536,7 @@ pub fn lower_error(error: &LowerError, language: Language) -> String {
         LowerError::TooLarge { sequences, length } => tr!(
             language,
             "error: {sequences} sequences of {length} tokens need more memory than any machine has\n  help: lower --micro-batch or --seq-len",
-            "错误：{sequences} 条 {length} token 的序列需要的显存超过任何机器\n  建议：减小 --micro-batch 或 --seq-len"
+            "错误：{sequences} 条 {length} token 的序列需要的显存超过任何机器的容量\n  建议：减小 --micro-batch 或 --seq-len"
         ),
     }
 }

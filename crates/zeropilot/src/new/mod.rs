@@ -80,7 +80,7 @@ enum Failure {
     /// No config could be created; the string is the name of the file that would have been written.
     Problem(String, CreateProblem),
     File(String, CreationProblem),
-    /// Something else with its words.
+    /// Another failure, with its message.
     Said(String),
 }
 

@@ -77,7 +77,7 @@ fn no_plan(name: &str, language: Language) -> String {
     tr!(
         language,
         "error: {name} is not a plan with fallbacks\n  help: write one with `zeropilot plan --json --model … --gpus … > plan.json`",
-        "错误：{name} 不是带降级列表的方案\n  建议：用 `zeropilot plan --json --model … --gpus … > plan.json` 生成"
+        "错误：{name} 不是带降级方案的规划\n  建议：用 `zeropilot plan --json --model … --gpus … > plan.json` 生成"
     )
 }
 

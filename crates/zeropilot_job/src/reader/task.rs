@@ -206,7 +206,7 @@ impl Reader<'_> {
         if let Some(said) = said.filter(|_| task == TaskName::Ppo) {
             let words = (
                 "several optimizer steps per rollout; zeropilot counts the completions of one step",
-                "一次 rollout 分成多次参数更新：只按其中一次的补全计入",
+                "一次 rollout 分成多次参数更新；只按其中一次的补全计入",
             );
             self.leave_out(job, words, &said, "num_mini_batches", Direction::Higher);
         }

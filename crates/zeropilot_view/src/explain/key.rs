@@ -115,7 +115,7 @@ fn handed_on(within: &str, language: Language) -> String {
     tr!(
         language,
         "DeepSpeed does not read this key. It passes all of `{within}` to another component, which checks the keys.",
-        "DeepSpeed 不读取这个键，而是把 `{within}` 整段传给另一个组件，由该组件检查。"
+        "DeepSpeed 不读取这个键，而是把整个配置段 `{within}` 传给另一个组件，由该组件检查。"
     )
 }
 

@@ -117,7 +117,7 @@ fn index(page: &mut Page, language: Language) {
     let count = keys::all().count();
     page.paragraph(
         0,
-        &tr!(language, "zeropilot explains {count} keys; the page of a section lists its keys. Name a key by its path or its last part, a concept by its name, or a config or training job by its path. Compare two files with `diff`.", "共收录 {count} 个键；配置段的页面会列出其中的键。键可以写完整路径，也可以只写最后一段；概念写名称；配置文件或训练任务写路径；比较两个文件用 `diff`。"),
+        &tr!(language, "zeropilot explains {count} keys; the page of a section lists its keys. Name a key by its path or its last part, a concept by its name, or a config or training job by its path. Compare two files with `diff`.", "共收录 {count} 个键；配置段的页面会列出其中的键。键可以写完整路径，也可以只写末尾的键名；概念写名称；配置文件或训练任务写路径；比较两个文件用 `diff`。"),
     );
 }
 
@@ -161,7 +161,7 @@ pub fn looks_like_a_path(name: &str) -> bool {
 
 /// That a model says nothing about keys and concepts.
 pub fn no_file_to_cost(language: Language) -> &'static str {
-    Text::new("error: --model computes a cost and needs a config file, or a key in `zero_optimization` that sets a size\n  help: run `zeropilot explain ds_config.json --model qwen3-8b --gpus 8xH100`", "错误：--model 用来计算开销，要同时给出配置文件，或 `zero_optimization` 里设置大小的键\n  建议：zeropilot explain ds_config.json --model qwen3-8b --gpus 8xH100").get(language)
+    Text::new("error: --model computes a cost and needs a config file, or a key in `zero_optimization` that sets a size\n  help: run `zeropilot explain ds_config.json --model qwen3-8b --gpus 8xH100`", "错误：--model 用来计算开销，要同时给出配置文件，或 `zero_optimization` 里设置大小的键\n  建议：运行 `zeropilot explain ds_config.json --model qwen3-8b --gpus 8xH100`").get(language)
 }
 
 /// That a comparison needs two files.

@@ -99,7 +99,7 @@ static NO_SOLUTION: Wording = Wording {
     ),
     why: Text::new(
         "For the allowed numbers of GPUs, no batch size up to `max_train_batch_size` is a multiple of the `micro_batch_sizes`.",
-        "在允许的 GPU 数下，不超过 `max_train_batch_size` 的 batch 里没有 `micro_batch_sizes` 的倍数。",
+        "在允许的卡数下，不超过 `max_train_batch_size` 的 batch 里没有 `micro_batch_sizes` 的倍数。",
     ),
     help: Text::new(
         "raise `max_train_batch_size` or use smaller micro-batches",

@@ -31,7 +31,7 @@ static QUOTED: Wording = Wording {
     ),
     why: Text::new(
         "DeepSpeed does not convert the batch keys: it compares the string with a number and raises a `TypeError`. In sections such as `zero_optimization`, it does convert quoted numbers.",
-        "DeepSpeed 不转换 batch 相关的键，把字符串与数字比较时抛 `TypeError`。（在 `zero_optimization` 这样的配置段里，带引号的数字会被自动转换。）",
+        "DeepSpeed 不转换 batch 相关的键，把字符串与数字比较时抛 `TypeError`。在 `zero_optimization` 这样的配置段里，带引号的数字会被自动转换。",
     ),
     help: Text::new("write `{key}` as a number, without quotes", "把 `{key}` 写成数字，不加引号"),
 };

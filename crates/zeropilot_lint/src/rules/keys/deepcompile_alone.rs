@@ -86,8 +86,8 @@ static NOT_AVERAGED: Wording = Wording {
 };
 
 const HELP: Text = Text::new(
-    "remove the key, or call `engine.compile()` after `deepspeed.initialize`",
-    "删除这个键，或者在 `deepspeed.initialize` 之后调用 `engine.compile()`",
+    "remove `deepcompile`, or call `engine.compile()` after `deepspeed.initialize`",
+    "删掉 `deepcompile`，或者在 `deepspeed.initialize` 之后调用 `engine.compile()`",
 );
 
 pub(crate) fn check(subject: &Subject<'_>, found: &mut Vec<Diagnostic>) {

@@ -167,7 +167,7 @@ pub(crate) fn fault(kind: &SyntaxErrorKind) -> Argument {
         ),
         Kind::MissingKey => Text::new("a key is missing before `:`", "`:` 前面缺少键"),
         Kind::KeyWithWhitespace => {
-            Text::new("a key without quotes cannot contain white space", "不加引号的键里不能有空白")
+            Text::new("a key without quotes cannot contain whitespace", "不加引号的键里不能有空白")
         }
         Kind::PunctuatorWhereKeyExpected { character } => {
             return with(

@@ -38,7 +38,10 @@ static WORDING: Wording = Wording {
         "The scheduler supports `log` and `linear`. For any other value, it logs a warning and uses `log`.",
         "调度器只支持 `log` 和 `linear`；遇到其他值，只在日志里警告，然后按 `log` 处理。",
     ),
-    help: Text::new("write `linear` or `log`", "写成 `linear` 或 `log`"),
+    help: Text::new(
+        "set `warmup_type` to `linear` or `log`",
+        "把 `warmup_type` 设为 `linear` 或 `log`",
+    ),
 };
 
 pub(crate) fn check(subject: &Subject<'_>, found: &mut Vec<Diagnostic>) {

@@ -146,7 +146,7 @@ fn knob(refusal: &Refusal) -> Option<Objection> {
                 "The quantized all-to-all replaces the reduce-scatter, and DeepSpeed raises an error if reduce-scatter is off.",
                 "量化的 all-to-all 用来代替 reduce-scatter；关闭 reduce-scatter 时，DeepSpeed 会报错退出。",
             ),
-            Text::new("omit one of the two settings", "去掉其中一个设置"),
+            Text::new("omit `zero_quantized_gradients`, or turn `reduce_scatter` on", "去掉 `zero_quantized_gradients`，或打开 `reduce_scatter`"),
         ),
         _ => return None,
     })
