@@ -81,7 +81,7 @@ impl Software {
         let version = self.trl_version?;
         let chunked = LibraryVersion::new(1, 7)..LibraryVersion::new(1, 15);
         let (en, zh) = (
-            "the chunked loss of this version; zeropilot counts the loss of TRL 1.16",
+            "the chunked loss of this version; zeropilot uses the loss of TRL 1.16",
             "该版本的分块 loss；按 TRL 1.16 的 loss 计算",
         );
         let written = format!("trl {version}");
@@ -121,12 +121,12 @@ impl Software {
                 all.push(left_out(en, zh, &written, Direction::Either, Origin::Option));
             };
             of_models(
-                "activations of this version; zeropilot counts the activations of transformers 5.22",
+                "activations of this version; zeropilot uses the activations of transformers 5.22",
                 "该版本的激活值；按 transformers 5.22 的激活值计算",
             );
             if model.dimensions().is_some_and(|sizes| sizes.experts.is_some()) {
                 of_models(
-                    "one module per expert; zeropilot counts stacked experts, as in transformers 5",
+                    "one module per expert; zeropilot assumes stacked experts, as in transformers 5",
                     "每个专家一个模块；按 transformers 5 的合并专家计算",
                 );
             }

@@ -224,7 +224,7 @@ impl TaskRequest {
             && self.trainer.unwrap_or_default() == TrainerName::Trl;
         let (en, zh, written, direction, origin) = if training.fused_loss() == FusedLoss::Yes {
             (
-                "Liger's fused loss of this task; zeropilot counts the trainer's own loss",
+                "Liger's fused loss of this task; zeropilot uses the trainer's own loss",
                 "该任务的 Liger 融合 loss；按训练器自己的 loss 计入",
                 "liger".to_owned(),
                 Direction::Lower,
@@ -240,7 +240,7 @@ impl TaskRequest {
             )
         } else if is_after_ppo {
             (
-                "this release of TRL, which has no PPOTrainer; zeropilot counts the PPOTrainer of 1.12",
+                "this release of TRL, which has no PPOTrainer; zeropilot uses the PPOTrainer of 1.12",
                 "该版本的 TRL 已没有 PPOTrainer；按 1.12 的 PPOTrainer 计入",
                 format!("trl {}", version.map(|it| it.to_string()).unwrap_or_default()),
                 Direction::Either,

@@ -159,7 +159,7 @@ impl Reader<'_> {
         self.mini_batches(name, job);
         if framework == Some(Framework::Swift) && name == TaskName::Gkd {
             let words = (
-                "ms-swift's own chunked GKD loss; zeropilot counts the loss of TRL",
+                "ms-swift's own chunked GKD loss; zeropilot uses the loss of TRL",
                 "ms-swift 自己的 GKD loss（分块计算）；按 TRL 的 loss 计入",
             );
             let said = Sourced { value: name.name().to_owned(), origin };

@@ -166,7 +166,7 @@ pub(crate) fn severity_name(severity: Severity) -> Text {
 fn safety_name(safety: Safety) -> Text {
     match safety {
         Safety::Safe => Text::new("safe", "可放心应用"),
-        Safety::Unsafe => Text::new("a guess", "推测，需确认"),
+        Safety::Unsafe => Text::new("unsafe", "不安全，需确认"),
     }
 }
 

@@ -13,7 +13,7 @@ pub(super) fn objection(refusal: &Refusal) -> Option<Objection> {
                 "--global-batch determines the gradient accumulation steps: global batch size ÷ micro-batch size ÷ ranks.",
                 "--global-batch 已经决定了梯度累积步数：全局 batch ÷ micro batch ÷ rank 数。",
             ),
-            Text::new("keep either --global-batch or --grad-accum", "只写一个"),
+            Text::new("keep either --global-batch or --grad-accum", "--global-batch 和 --grad-accum 只写一个"),
         ),
         Refusal::GlobalBatchWithoutWorld => Objection::new(
             Text::new("--global-batch needs --world-size", "--global-batch 需要 --world-size"),
