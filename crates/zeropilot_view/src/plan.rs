@@ -458,7 +458,7 @@ pub fn problem(error: &PlanError, language: Language) -> String {
         ),
         PlanError::NoSuchWay(held) => tr!(
             language,
-            "error: DeepSpeed does not support this combination of {}\n  help: change one setting. Stage 0 offloads nothing, stages 1 and 2 only the optimizer. --sequence-parallel needs stage 3, --activation-offload needs gradient checkpointing",
+            "error: DeepSpeed does not support this combination of {}\n  help: change one setting. Stage 0 does not support offload; stages 1 and 2 offload only the optimizer. --sequence-parallel needs stage 3; --activation-offload needs gradient checkpointing",
             "错误：DeepSpeed 不支持这样的组合：{}\n  建议：修改其中一项设置：stage 0 不能卸载，stage 1、2 只能卸载优化器；--sequence-parallel 需要 stage 3，--activation-offload 需要梯度检查点",
             shortage::held_options(*held).join(", ")
         ),
