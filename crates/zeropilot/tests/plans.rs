@@ -56,7 +56,7 @@ const CASES: [Case; 25] = [
     case(
         ("llama-2-7b", "full", "1x24GB", 2048),
         "a 7B trains on 24 GB",
-        "only with offload to the host: weights, gradients and states are 16 × 6.7B = 108 GB",
+        "only with CPU offload: weights, gradients and states are 16 × 6.7B = 108 GB",
     ),
     case(
         ("llama-2-7b", "lora", "1x24GB", 2048),
@@ -66,7 +66,7 @@ const CASES: [Case; 25] = [
     case(
         ("llama-3.1-70b", "full", "8xA100-80G", 2048),
         "70B on eight 80 GB GPUs with ZeRO-3",
-        "not without offload to the host: 14 × 70.6B / 8 = 123 GB of weights and states",
+        "not without CPU offload: 14 × 70.6B / 8 = 123 GB of weights and states",
     ),
     case(
         ("llama-3.1-70b", "lora", "8xA100-80G", 2048),
@@ -87,7 +87,7 @@ const CASES: [Case; 25] = [
     case(
         ("llama-3.1-405b", "full", "8x8xH100", 4096),
         "64 H100 GPUs for a 405B",
-        "not without offload to the host: 14 × 406B / 64 = 89 GB",
+        "not without CPU offload: 14 × 406B / 64 = 89 GB",
     ),
     case(
         ("llama-3.1-8b", "full", "8xA100-80G", 4096),
@@ -102,7 +102,7 @@ const CASES: [Case; 25] = [
     case(
         ("llama-3.1-8b", "full", "8xRTX4090", 2048),
         "eight 24 GB GPUs for an 8B",
-        "not without offload to the host: weights and states alone use 14 × 8B / 8 = 14 GB",
+        "not without CPU offload: weights and states alone use 14 × 8B / 8 = 14 GB",
     ),
     case(
         ("qwen2.5-0.5b", "full", "1x24GB", 2048),
@@ -117,7 +117,7 @@ const CASES: [Case; 25] = [
     case(
         ("gpt2-xl", "full", "1x16GB", 1024),
         "16 GB is enough for GPT-2 XL",
-        "only with offload to the host: 16 × 1.56B = 25 GB",
+        "only with CPU offload: 16 × 1.56B = 25 GB",
     ),
     case(
         ("flan-t5-xxl", "full", "8xA100-40G", 512),
