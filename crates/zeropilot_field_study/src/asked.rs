@@ -80,6 +80,11 @@ fn the_engine_refuses_every_error_in_what_projects_ship_and_nothing_else() {
     let Some(corpus) = std::env::var_os("ZEROPILOT_CORPUS").map(PathBuf::from) else {
         return zeropilot_oracle::missing("ZEROPILOT_CORPUS");
     };
+    let is_another = zeropilot_oracle::setting::<u8>("ZEROPILOT_FIELD_STUDY") == Some(0);
+    if is_another && !corpus.join("index.jsonl").exists() {
+        eprintln!("skipped: ZEROPILOT_CORPUS is not the corpus of the field study");
+        return;
+    }
     let mut asked = Vec::new();
     for preset in shipped(&corpus).expect("a corpus with an index").iter().flat_map(|(_, all)| all)
     {

@@ -28,7 +28,9 @@ fn main() -> std::io::Result<ExitCode> {
         return jobs_page::run(&arguments.split_off(1));
     }
     let Some(corpus) = std::env::var_os("ZEROPILOT_CORPUS") else {
-        eprintln!("set ZEROPILOT_CORPUS to a directory of DeepSpeed configs (see CONTRIBUTING.md)");
+        eprintln!(
+            "set ZEROPILOT_CORPUS to a directory of DeepSpeed configs: `oracle/fetch_corpus.sh DIRECTORY` downloads them"
+        );
         return Ok(ExitCode::from(2));
     };
     let corpus = Path::new(&corpus);

@@ -33,7 +33,8 @@ fn shares(study: &Study) -> String {
         |count: usize| format!("{count} | {:.0} %", 100.0 * count as f64 / study.files as f64);
     format!(
         "We checked {} distinct DeepSpeed configs from public repositories for DeepSpeed {}, without a world size \
-         or training arguments. zeropilot guesses from each file which framework reads it.\n\n\
+         or training arguments. zeropilot guesses from each file which framework reads it. \
+         `oracle/corpus.jsonl` lists the files, and `oracle/fetch_corpus.sh` downloads them.\n\n\
          **The shares are valid for this corpus only.** We chose the files for variety, so unusual configs are \
          over-represented. Many files are old and were correct for the DeepSpeed version of their time. Some are \
          templates that a script completes.\n\n\
