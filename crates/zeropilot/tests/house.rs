@@ -230,3 +230,14 @@ fn list_sources(directory: &Path, sources: &mut Vec<PathBuf>) {
         }
     }
 }
+
+/// Every build and test uses the compiler that is pinned, so that the promised one is tried.
+#[test]
+fn the_compiler_is_the_oldest_that_is_supported() {
+    let read = |path: &str| -> toml::Table {
+        fs::read_to_string(root().join(path)).expect("a file").parse().expect("TOML")
+    };
+    let (pinned, manifest) = (read("rust-toolchain.toml"), read("Cargo.toml"));
+    let oldest = manifest["workspace"]["package"]["rust-version"].as_str().expect("a version");
+    assert_eq!(pinned["toolchain"]["channel"].as_str(), Some(&*format!("{oldest}.0")));
+}
