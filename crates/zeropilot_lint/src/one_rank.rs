@@ -2,31 +2,55 @@
 
 use zeropilot_job::{Call, Guard, PythonScript};
 
-/// What frameworks call a question for the one rank.
-const MAIN: [&str; 3] = ["is_main_process", "is_world_process_zero", "is_local_main_process"];
+/// What frameworks and scripts call a question for the one rank.
+const MAIN: [&str; 10] = [
+    "is_main_process",
+    "is_local_main_process",
+    "is_world_process_zero",
+    "is_global_zero",
+    "is_main",
+    "is_master",
+    "is_rank0",
+    "is_rank_0",
+    "is_rank_zero",
+    "is_first_worker",
+];
+
+/// Whether an expression is the number of a rank: `rank`, `dist.get_rank()`, `int(os.environ["RANK"])`; spaces and
+/// quotes are taken out.
+fn is_rank(plain: &str) -> bool {
+    let plain = plain.trim_end_matches(['(', ')', ']']);
+    // `os.environ.get("RANK", 0)`
+    let plain = plain.strip_suffix(",0").or(plain.strip_suffix(",-1")).unwrap_or(plain);
+    let plain = plain.to_lowercase();
+    // The rank of an adapter is no process.
+    let is_other =
+        plain.contains("lora") || plain.contains(['<', '>', '=', '+', '-', '*', '/', '%']);
+    plain.ends_with("rank") && !is_other
+}
+
+fn plain(condition: &str) -> String {
+    let plain: String = condition.split_whitespace().collect();
+    plain.trim_start_matches('(').replace(['"', '\''], "")
+}
 
 /// Whether a condition holds on one rank of each node or of all: `rank == 0`, `dist.get_rank() == 0`,
-/// `int(os.environ["RANK"]) == 0`, `args.local_rank in (-1, 0)`, `accelerator.is_main_process`.
+/// `int(os.environ["RANK"]) == 0`, `not rank`, `args.local_rank in (-1, 0)`, `accelerator.is_main_process`.
 fn holds_on_one_rank(condition: &str) -> bool {
+    if let Some(number) = condition.trim().strip_prefix("not ") {
+        return is_rank(&plain(number));
+    }
     let is_joined = condition.split_whitespace().any(|word| matches!(word, "and" | "or" | "not"));
-    let plain: String = condition.split_whitespace().collect();
-    let plain = plain.trim_start_matches('(').replace(['"', '\''], "");
-    let rank = |side: &str| {
-        let side = side.trim_end_matches([')', ']']);
-        // `os.environ.get("RANK", 0)`
-        let side = side.strip_suffix(",0").or(side.strip_suffix(",-1")).unwrap_or(side);
-        let side = side.trim_end_matches("get_rank(").to_lowercase();
-        side.is_empty() || side.ends_with('.') || side.ends_with("rank")
-    };
+    let plain = plain(condition);
     let is_one = match plain.split_once("==") {
-        Some((left, zero)) if zero.trim_end_matches(')') == "0" => rank(left),
-        Some(("0", right)) => rank(right),
+        Some((left, zero)) if zero.trim_end_matches(')') == "0" => is_rank(left),
+        Some(("0", right)) => is_rank(right),
         Some(_) => false,
         None => {
             let alone = plain.trim_end_matches([')', '(']);
             let one_of = ["in(-1,0)", "in[-1,0]", "in(0,-1)", "in[0,-1]"];
             let in_list = one_of.iter().find_map(|list| plain.strip_suffix(list));
-            in_list.is_some_and(rank) || MAIN.iter().any(|name| alone.ends_with(name))
+            in_list.is_some_and(is_rank) || MAIN.iter().any(|name| alone.ends_with(name))
         }
     };
     is_one && !is_joined
@@ -45,7 +69,8 @@ fn holds_on_all_others(condition: &str) -> bool {
             Some(rest) => rest.to_owned(),
             None if part.contains("!=") => part.replacen("!=", "==", 1),
             None if part.contains(" not in ") => part.replacen(" not in ", " in ", 1),
-            None => return false,
+            // `if rank: return`
+            None => return is_rank(&plain(part)),
         };
         holds_on_one_rank(&opposite)
     };
@@ -156,6 +181,12 @@ mod tests {
             "accelerator.is_main_process",
             "is_main_process()",
             "trainer.is_world_process_zero()",
+            "is_main()",
+            "self.strategy.is_rank_0()",
+            "not rank",
+            "not dist.get_rank()",
+            "dist.get_local_rank() == 0",
+            "not int(os.environ['RANK'])",
         ] {
             assert!(holds_on_one_rank(one), "{one}");
         }
@@ -165,6 +196,10 @@ mod tests {
             "rank != 0",
             "rank == 1",
             "not accelerator.is_main_process",
+            "not done",
+            "not args.lora_rank",
+            "lora_rank == 0",
+            "not rank or step == 0",
             "step % 100 == 0",
             "count() == 0",
             "world_size == 1",
@@ -184,10 +219,21 @@ mod tests {
             "not accelerator.is_main_process",
             "local_rank not in (-1, 0)",
             "dist.get_rank() != 0",
+            "dist.get_rank()",
+            "not is_main()",
         ] {
             assert!(holds_on_all_others(others), "{others}");
         }
-        for some in ["rank != 0 and step > 3", "rank != 1", "rank == 0", "not done"] {
+        for some in [
+            "rank != 0 and step > 3",
+            "rank != 1",
+            "rank == 0",
+            "not done",
+            "",
+            "lora_rank",
+            "i < rank",
+            "not rank",
+        ] {
             assert!(!holds_on_all_others(some), "{some}");
         }
     }

@@ -27,7 +27,7 @@ pub(crate) static RULE: Rule = Rule {
         )]),
         Example::job("deepspeed --num_gpus 2 t.py --deepspeed_config $C").files(&[(
             "t.py",
-            "def save(model, step):\n    model.save_checkpoint('out', tag=str(step))\nengine, _, _, _ = deepspeed.initialize(args=args, model=model)\nis_main = dist.get_rank() == 0\nif is_main and step % 100 == 0:\n    save(engine, step)\n",
+            "def save(model, step):\n    model.save_checkpoint('out', tag=str(step))\nengine, _, _, _ = deepspeed.initialize(args=args, model=model)\nis_main = not dist.get_rank()\nif is_main and step % 100 == 0:\n    save(engine, step)\n",
         )]),
         Example::job("torchrun --nproc_per_node 2 t.py").files(&[
             ("t.py", "args = TrainingArguments(deepspeed='ds.json', per_device_train_batch_size=1)\nmodel = AutoModelForCausalLM.from_pretrained('m')\ntrainer = Trainer(model, args)\ntrainer.train()\nif not trainer.is_world_process_zero():\n    sys.exit(0)\ntrainer.save_model('out')\n"),
