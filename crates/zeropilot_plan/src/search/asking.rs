@@ -1,5 +1,6 @@
 //! From a way to the config that would be written and what the memory model says about it.
 
+use std::cell::OnceCell;
 use std::collections::HashMap;
 use std::num::NonZeroU64;
 use std::rc::Rc;
@@ -7,10 +8,12 @@ use std::rc::Rc;
 use serde_json::Value;
 use zeropilot_cluster::{Fabric, Format, Outlook, Pace};
 use zeropilot_config::resolve::{Circumstances, ResolvedConfig, resolve};
+use zeropilot_config::settings::Zero;
 use zeropilot_config::syntax::parse_json;
 use zeropilot_step::head::LossHead;
 use zeropilot_step::lower::{LowerError, Recipe as Training};
 use zeropilot_step::memory::{Answer, Question, Workload};
+use zeropilot_step::program::StepProgram;
 use zeropilot_step::time::{Machine, estimate, simulate};
 use zeropilot_units::{Bytes, Elements, Estimate};
 
@@ -35,16 +38,52 @@ struct WorkloadOf {
     generated: u64,
 }
 
+/// What is known of a way.
+#[derive(Debug)]
+struct Known {
+    resolved: ResolvedConfig,
+    zero: Zero,
+    without_slack: OnceCell<Answer>,
+    answer: OnceCell<Answer>,
+    seconds: OnceCell<f64>,
+}
+
+/// A way as it is asked about.
+struct Asked<'q> {
+    question: Question<'q>,
+    workload: &'q Workload,
+    known: &'q Known,
+}
+
+impl Asked<'_> {
+    /// What it needs at least, which is cheap to know.
+    fn without_slack(&self) -> &Answer {
+        let answer = || Answer::without_slack(&self.question, self.workload);
+        self.known.without_slack.get_or_init(answer)
+    }
+
+    /// What it needs.
+    fn answer(&self) -> &Answer {
+        let answer = || self.without_slack().clone().with_slack(&self.question, self.workload);
+        self.known.answer.get_or_init(answer)
+    }
+
+    /// Its step.
+    fn step(&self) -> StepProgram {
+        self.question.step_program(self.workload)
+    }
+}
+
 /// Asks about the ways of one task; what they have in common is worked out once.
 #[derive(Debug)]
 pub(super) struct Asker<'a> {
     task: &'a Task<'a>,
+    model: Option<ModelSize>,
     capacity: Estimate,
     /// The speed of a rank, if it is known.
     machine: Option<Machine>,
     workloads: HashMap<WorkloadOf, Rc<Workload>>,
-    rooms: HashMap<Way, bool>,
-    seconds: HashMap<Way, f64>,
+    ways: HashMap<Way, Rc<Known>>,
     /// Questions put to the memory model.
     pub(super) asked: usize,
 }
@@ -52,21 +91,26 @@ pub(super) struct Asker<'a> {
 impl<'a> Asker<'a> {
     pub(super) fn new(task: &'a Task<'a>) -> Result<Self, PlanError> {
         let capacity = task.cluster.capacity().ok_or(PlanError::NoMemory)?.bytes;
-        let machine = machine(task);
-        let workloads = HashMap::new();
-        let (rooms, seconds) = (HashMap::new(), HashMap::new());
-        Ok(Self { task, capacity, machine, workloads, rooms, seconds, asked: 0 })
+        Ok(Self {
+            task,
+            model: ModelSize::of(task.model),
+            capacity,
+            machine: machine(task),
+            workloads: HashMap::new(),
+            ways: HashMap::new(),
+            asked: 0,
+        })
     }
 
     /// The same about another cluster of the same GPUs.
     pub(super) fn about<'b>(&self, task: &'b Task<'b>) -> Asker<'b> {
         Asker {
             task,
+            model: self.model,
             capacity: self.capacity,
             machine: machine(task),
             workloads: self.workloads.clone(),
-            rooms: HashMap::new(),
-            seconds: HashMap::new(),
+            ways: HashMap::new(),
             asked: 0,
         }
     }
@@ -83,46 +127,32 @@ impl<'a> Asker<'a> {
 
     /// Whether a way fits. The allocator's slack is worked out only if it decides.
     pub(super) fn has_room(&mut self, way: Way) -> Result<bool, PlanError> {
-        if let Some(known) = self.rooms.get(&way) {
-            return Ok(*known);
-        }
-        let has_room = self.ask(way, |asker, question, workload| {
-            let answer = Answer::without_slack(question, workload);
-            asker.fits(&answer) && asker.fits(&answer.with_slack(question, workload))
-        });
-        let has_room = match has_room {
+        match self.ask(way, Self::fits) {
             // More tokens than can be counted fit nowhere.
-            Err(PlanError::Lower(LowerError::TooLarge { .. })) => false,
-            other => other?,
-        };
-        self.rooms.insert(way, has_room);
-        Ok(has_room)
+            Err(PlanError::Lower(LowerError::TooLarge { .. })) => Ok(false),
+            other => other,
+        }
     }
 
     /// Whether what a way is expected to need fits, whatever its upper bound is.
     pub(super) fn is_expected_to_fit(&mut self, way: Way) -> Result<bool, PlanError> {
-        self.ask(way, |asker, question, workload| {
-            let answer = Answer::without_slack(question, workload).with_slack(question, workload);
+        self.ask(way, |asker, asked| {
+            let answer = asked.answer();
             let need = answer.device().expected();
-            need <= asker.capacity() && asker.host_lacks(&answer) == Bytes(0)
+            need <= asker.capacity() && asker.host_lacks(answer) == Bytes(0)
         })
     }
 
     /// Whether a way fits and leaves headroom.
     pub(super) fn leaves_headroom(&mut self, way: Way) -> Result<bool, PlanError> {
-        self.ask(way, |asker, question, workload| {
-            let answer = Answer::without_slack(question, workload).with_slack(question, workload);
-            asker.fits(&answer) && answer.device().leaves_headroom(asker.capacity())
+        self.ask(way, |asker, asked| {
+            asker.fits(asked) && asked.answer().device().leaves_headroom(asker.capacity())
         })
     }
 
     /// What a GPU needs for a way, if it fits.
     pub(super) fn need_if_it_fits(&mut self, way: Way) -> Result<Option<Bytes>, PlanError> {
-        self.ask(way, |asker, question, workload| {
-            let answer = Answer::without_slack(question, workload);
-            let answer = asker.fits(&answer).then(|| answer.with_slack(question, workload));
-            answer.filter(|answer| asker.fits(answer)).map(|answer| answer.device().expected())
-        })
+        self.ask(way, |asker, asked| asker.fits(asked).then(|| asked.answer().device().expected()))
     }
 
     /// What a GPU has.
@@ -137,17 +167,12 @@ impl<'a> Asker<'a> {
 
     /// Seconds a GPU takes for a sequence; infinite if its speed is not known.
     pub(super) fn seconds_per_sequence(&mut self, way: Way) -> Result<f64, PlanError> {
-        if let Some(known) = self.seconds.get(&way) {
-            return Ok(*known);
-        }
         let share = way.work.gpus_per_sequence();
-        let seconds = self.ask(way, |asker, question, workload| {
-            let seconds =
-                |machine: &Machine| simulate(&question.step_program(workload), machine).total;
-            asker.machine.as_ref().map_or(f64::INFINITY, |machine| seconds(machine) * share)
-        })?;
-        self.seconds.insert(way, seconds);
-        Ok(seconds)
+        self.ask(way, |asker, asked| {
+            let seconds = |machine| simulate(&asked.step(), machine).total * share;
+            let of_machine = || asker.machine.as_ref().map_or(f64::INFINITY, seconds);
+            *asked.known.seconds.get_or_init(of_machine)
+        })
     }
 
     /// What ways are ranked by: the time for a sequence, or the documented order where that is not known.
@@ -157,13 +182,11 @@ impl<'a> Asker<'a> {
 
     /// A way with its config and all it needs.
     pub(super) fn fitting(&mut self, way: Way) -> Result<Fitting, PlanError> {
-        let recipe = request(self.task, way, self.task.target).recipe();
+        let recipe = request(self.task, self.model, way, self.task.target).recipe();
         let recipe = recipe.map_err(PlanError::Refused)?;
-        let (answer, time) = self.ask(way, |_, question, workload| {
-            let answer = Answer::without_slack(question, workload).with_slack(question, workload);
-            let precision = question.resolved.precision();
-            let time = estimate(&question.step_program(workload), question.cluster, precision);
-            (answer, time)
+        let (answer, time) = self.ask(way, |_, asked| {
+            let Question { cluster, resolved, .. } = asked.question;
+            (asked.answer().clone(), estimate(&asked.step(), cluster, resolved.precision()))
         })?;
         Ok(Fitting { way, answer, recipe, time })
     }
@@ -171,24 +194,39 @@ impl<'a> Asker<'a> {
     fn ask<T>(
         &mut self,
         way: Way,
-        with: impl FnOnce(&Self, &Question<'_>, &Workload) -> T,
+        with: impl FnOnce(&Self, &Asked<'_>) -> T,
     ) -> Result<T, PlanError> {
         self.asked += 1;
         let task = self.task;
-        let resolved = resolved(task, way)?;
-        let zero = resolved.zero();
+        let known = self.known(way)?;
         let training = training(task, way.work);
         let question = Question {
             model: task.model,
             recipe: &training,
-            resolved: &resolved,
-            zero: &zero,
+            resolved: &known.resolved,
+            zero: &known.zero,
             micro_batch: way.work.micro_batch,
             cluster: task.cluster,
             rank: None,
         };
         let workload = self.workload(way, &question)?;
-        Ok(with(self, &question, &workload))
+        Ok(with(self, &Asked { question, workload: &workload, known: &known }))
+    }
+
+    fn known(&mut self, way: Way) -> Result<Rc<Known>, PlanError> {
+        if let Some(known) = self.ways.get(&way) {
+            return Ok(Rc::clone(known));
+        }
+        let resolved = resolved(self.task, self.model, way)?;
+        let known = Rc::new(Known {
+            zero: resolved.zero(),
+            resolved,
+            without_slack: OnceCell::new(),
+            answer: OnceCell::new(),
+            seconds: OnceCell::new(),
+        });
+        self.ways.insert(way, Rc::clone(&known));
+        Ok(known)
     }
 
     fn workload(&mut self, way: Way, question: &Question<'_>) -> Result<Rc<Workload>, PlanError> {
@@ -211,8 +249,11 @@ impl<'a> Asker<'a> {
     }
 
     /// Whether the upper bound of a need stays below what there is.
-    fn fits(&self, answer: &Answer) -> bool {
-        answer.device().high() <= self.capacity.expected() && self.host_lacks(answer) == Bytes(0)
+    fn fits(&self, asked: &Asked<'_>) -> bool {
+        let fits = |answer: &Answer| {
+            answer.device().high() <= self.capacity() && self.host_lacks(answer) == Bytes(0)
+        };
+        fits(asked.without_slack()) && fits(asked.answer())
     }
 
     /// Bytes a GPU lacks for the upper bound of a need.
@@ -245,8 +286,13 @@ fn training(task: &Task<'_>, work: Work) -> Training {
 }
 
 /// The config of a way as the engine resolves it.
-fn resolved(task: &Task<'_>, way: Way) -> Result<ResolvedConfig, PlanError> {
-    let recipe = request(task, way, Target::DeepSpeed).recipe().map_err(PlanError::Refused)?;
+fn resolved(
+    task: &Task<'_>,
+    model: Option<ModelSize>,
+    way: Way,
+) -> Result<ResolvedConfig, PlanError> {
+    let recipe = request(task, model, way, Target::DeepSpeed).recipe();
+    let recipe = recipe.map_err(PlanError::Refused)?;
     let text = Value::Object(recipe.config()).to_string();
     let world = usize::try_from(task.sequence_groups()).unwrap_or(usize::MAX);
     let refused = || PlanError::Refused(Vec::new());
@@ -255,11 +301,10 @@ fn resolved(task: &Task<'_>, way: Way) -> Result<ResolvedConfig, PlanError> {
     resolve(document.root(), circumstances).resolved.ok_or_else(refused)
 }
 
-fn request(task: &Task<'_>, way: Way, target: Target) -> Request {
+fn request(task: &Task<'_>, model: Option<ModelSize>, way: Way, target: Target) -> Request {
     let Shape { stage, offloaded } = way.shape;
     let device = if offloaded.is_on_disk() { Device::Nvme } else { Device::Cpu };
     let wish = |wanted: bool| if wanted { Wish::Yes(device) } else { Wish::No };
-    let model = ModelSize::of(task.model);
     // A front end sizes buckets for the trained model alone: with numbers the others have the same.
     let filled_for = model.filter(|_| task.training.task.frozen.is_empty());
     Request {

@@ -36,16 +36,27 @@ fn best_sizes(
     let mut ways: Vec<(f64, Way)> = ways.map(|way| (way.cost(), way)).collect();
     ways.retain(|(cost, _)| *cost < limit);
     ways.sort_by(|a, b| a.0.total_cmp(&b.0));
-    let mut too_large: Vec<Sizes> = Vec::new();
-    for (_, way) in ways {
-        if too_large.iter().any(|other| other.is_within(&way.sizes)) {
-            continue;
-        }
+    let mut open: Vec<Way> = ways.into_iter().map(|(_, way)| way).collect();
+    let mut best = None;
+    while let Some(index) = most_telling(&open) {
+        let way = open[index];
         // The smallest are known to fit.
         if way.sizes == group.sizes || asker.has_room(way)? {
-            return Ok(Some(way));
+            best = Some(way);
+            open.truncate(index);
+        } else {
+            open.retain(|other| !way.sizes.is_within(&other.sizes));
         }
-        too_large.push(way.sizes);
     }
-    Ok(None)
+    Ok(best)
+}
+
+/// Which of some ways, sorted by cost, leaves the fewest open whether it fits or not: if it does, those that cost more
+/// are out, and if it does not, those that are larger.
+fn most_telling(open: &[Way]) -> Option<usize> {
+    (0..open.len()).max_by_key(|&index| {
+        let sizes = open[index].sizes;
+        let larger = open.iter().filter(|other| sizes.is_within(&other.sizes)).count();
+        larger.min(open.len() - index)
+    })
 }
