@@ -333,7 +333,7 @@ fn where_what_is_given_does_not_fit_the_free_choice_is_named() {
 #[test]
 fn what_cannot_be_combined_is_an_error_with_a_way_out() {
     for (given, help) in [
-        (&["--stage", "2", "--offload", "all"][..], "stages 1 and 2 only the optimizer"),
+        (&["--stage", "2", "--offload", "all"][..], "stages 1 and 2 offload only the optimizer"),
         (&["--micro-batch", "3", "--global-batch", "40"], "such as 45"),
     ] {
         let output = Command::new(env!("CARGO_BIN_EXE_zeropilot"))

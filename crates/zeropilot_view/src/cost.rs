@@ -51,7 +51,7 @@ mod tests {
         let bill = Bill { currency: None, ..bill };
         assert_eq!(
             words([0.3, 0.4, 0.5], 1, &bill, Language::Chinese),
-            "0.4 GPU 小时（0.3–0.5），历时 24.0 min，费用 1.00（0.75–1.25，每 GPU 小时 2.5）"
+            "0.4 GPU 小时（0.3–0.5），历时 24.0 分钟，费用 1.00（0.75–1.25，每 GPU 小时 2.5）"
         );
     }
 }

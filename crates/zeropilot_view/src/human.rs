@@ -10,6 +10,7 @@ use zeropilot_lint::{Diagnostic, Outcome, Report, ResolvedValues, Safety, Severi
 use zeropilot_text::{Language, Text, tr};
 
 use self::source::Source;
+use crate::strategy;
 use crate::wrap::wrap;
 use crate::{FileResult, Layout, escaped};
 
@@ -105,7 +106,7 @@ pub(crate) fn verdict(layout: &Layout, file: &FileResult<'_>) -> String {
     format!("{}{colon}{word}{outcome}\n  {}", escaped(file.name), surroundings(report, language))
 }
 
-/// "ZeRO stage 3, batch 256 = 2 per GPU × 32 accumulation × 4 ranks".
+/// "ZeRO stage 3, batch 256 = 2 per GPU × 32 accumulation steps × 4 ranks".
 fn batch(values: &ResolvedValues, report: &Report, language: Language) -> String {
     let ranks = ranks(report, language);
     let stage = values.stage;
@@ -115,9 +116,10 @@ fn batch(values: &ResolvedValues, report: &Report, language: Language) -> String
         && values.shares_samples
     {
         let [micro, steps] = [micro, steps].map(plain);
+        let accumulated = strategy::accumulation(&steps);
         return tr!(
             language,
-            "ZeRO stage {stage}, {micro} per GPU × {steps} accumulation steps × data-parallel ranks set by the script; {ranks} in total",
+            "ZeRO stage {stage}, {micro} per GPU × {accumulated} × data-parallel ranks set by the script; {ranks} in total",
             "ZeRO stage {stage}，每卡 {micro} × 梯度累积 {steps} × 脚本设定的数据并行数；共 {ranks}"
         );
     }
@@ -137,9 +139,10 @@ fn batch(values: &ResolvedValues, report: &Report, language: Language) -> String
         ),
     };
     let [train, micro, steps] = [train, micro, steps].map(plain);
+    let accumulated = strategy::accumulation(&steps);
     tr!(
         language,
-        "ZeRO stage {stage}, batch {train} = {micro} per GPU × {steps} accumulation steps × {ranks}",
+        "ZeRO stage {stage}, batch {train} = {micro} per GPU × {accumulated} × {ranks}",
         "ZeRO stage {stage}，batch {train} = 每卡 {micro} × 梯度累积 {steps} × {ranks}"
     )
 }
@@ -308,7 +311,7 @@ mod tests {
         let shared = r#"{"train_micro_batch_size_per_gpu": 2, "sequence_parallel_size": 2}"#;
         assert_eq!(
             line(shared, Language::English),
-            "ZeRO stage 0, batch 8 = 2 per GPU × 1 accumulation × 4 data-parallel ranks; 8 ranks in total"
+            "ZeRO stage 0, batch 8 = 2 per GPU × 1 accumulation step × 4 data-parallel ranks; 8 ranks in total"
         );
         assert_eq!(
             line(shared, Language::Chinese),
@@ -317,7 +320,7 @@ mod tests {
         let alone = r#"{"train_micro_batch_size_per_gpu": 2}"#;
         assert_eq!(
             line(alone, Language::English),
-            "ZeRO stage 0, batch 16 = 2 per GPU × 1 accumulation × 8 ranks"
+            "ZeRO stage 0, batch 16 = 2 per GPU × 1 accumulation step × 8 ranks"
         );
     }
 }

@@ -3,7 +3,7 @@
 use zeropilot_record::{Offload, Strategy};
 use zeropilot_text::{Language, Text, tr};
 
-/// "ZeRO-3 + optimizer on host, micro-batch size 2 × 4 accumulation".
+/// "ZeRO-3 + optimizer on host, micro-batch size 2 × 4 accumulation steps".
 pub fn strategy_words(strategy: &Strategy, language: Language) -> String {
     let Strategy { stage, micro_batch, gradient_accumulation_steps, .. } = *strategy;
     let offload = offload(strategy.offload_optimizer, strategy.offload_param, language);
@@ -15,11 +15,20 @@ pub fn strategy_words(strategy: &Strategy, language: Language) -> String {
     format!("ZeRO-{stage}{offload}{batch}")
 }
 
-/// ", micro-batch size 2 × 4 accumulation".
+/// "4 accumulation steps", in English.
+pub(crate) fn accumulation(steps: impl ToString) -> String {
+    match steps.to_string().as_str() {
+        "1" => "1 accumulation step".to_owned(),
+        steps => format!("{steps} accumulation steps"),
+    }
+}
+
+/// ", micro-batch size 2 × 4 accumulation steps".
 pub(crate) fn batch(micro: u64, steps: u64, language: Language) -> String {
+    let accumulated = accumulation(steps);
     tr!(
         language,
-        ", micro-batch size {micro} × {steps} accumulation steps",
+        ", micro-batch size {micro} × {accumulated}",
         "，micro batch {micro} × 累积 {steps}"
     )
 }
@@ -67,7 +76,7 @@ mod tests {
         assert_eq!(
             both(&strategy),
             [
-                "ZeRO-3 + optimizer, weights on host, micro-batch size 2 × 4 accumulation",
+                "ZeRO-3 + optimizer, weights on host, micro-batch size 2 × 4 accumulation steps",
                 "ZeRO-3 + 优化器、权重卸载，micro batch 2 × 累积 4"
             ]
         );

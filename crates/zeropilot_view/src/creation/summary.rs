@@ -9,7 +9,7 @@ use zeropilot_text::{Language, Text, tr};
 use zeropilot_units::ElementSize;
 
 use super::{Created, follow_up};
-use crate::escaped;
+use crate::{escaped, strategy};
 
 pub(super) fn words(created: &[Created<'_>], language: Language) -> String {
     let mut words = String::new();
@@ -156,17 +156,18 @@ fn precision(precision: Precision, language: Language) -> String {
 
 fn batch(batch: Batch, language: Language) -> String {
     let (micro, accumulation) = (batch.micro, batch.accumulation);
+    let accumulated = strategy::accumulation(accumulation);
     let (Some(world), Some(global)) = (batch.world, batch.global()) else {
         return tr!(
             language,
-            "{micro} per GPU × {accumulation} accumulation steps × the number of ranks (set --world-size)",
+            "{micro} per GPU × {accumulated} × the number of ranks (set --world-size)",
             "每卡 {micro} × 梯度累积 {accumulation} × rank 数（用 --world-size 指定）"
         );
     };
     let ranks = if world.get() == 1 { "rank" } else { "ranks" };
     tr!(
         language,
-        "{micro} per GPU × {accumulation} accumulation steps × {world} {ranks} = global batch size {global}",
+        "{micro} per GPU × {accumulated} × {world} {ranks} = global batch size {global}",
         "每卡 {micro} × 梯度累积 {accumulation} × {world} 个 rank = 全局 batch {global}"
     )
 }

@@ -5,6 +5,7 @@ use zeropilot_step::shape::{Checkpoints, LongContext, MlpTiles};
 use zeropilot_text::{Language, Text, tr};
 
 use super::PlanReport;
+use crate::strategy;
 
 /// ", sequences over 8 GPUs, checkpoints on host, tiled MLP".
 pub(super) fn long_context(long: LongContext, language: Language) -> String {
@@ -24,7 +25,7 @@ pub(super) fn long_context(long: LongContext, language: Language) -> String {
     format!("{shared}{}{}", on_host.get(language), tiled.get(language))
 }
 
-/// "4 per GPU × 1 accumulation × 8 GPUs", or per group of GPUs that share a sequence.
+/// "4 per GPU × 1 accumulation step × 8 GPUs", or per group of GPUs that share a sequence.
 pub(super) fn batch(
     micro: u64,
     steps: u64,
@@ -32,18 +33,19 @@ pub(super) fn batch(
     shares: u64,
     language: Language,
 ) -> String {
+    let accumulated = strategy::accumulation(steps);
     if shares == 1 {
         let gpus = if groups == 1 { "GPU" } else { "GPUs" };
         return tr!(
             language,
-            "{micro} per GPU × {steps} accumulation steps × {groups} {gpus}",
+            "{micro} per GPU × {accumulated} × {groups} {gpus}",
             "每卡 {micro} × 梯度累积 {steps} × {groups} 张卡"
         );
     }
     let name = if groups == 1 { "group" } else { "groups" };
     tr!(
         language,
-        "{micro} per group of {shares} GPUs × {steps} accumulation steps × {groups} {name}",
+        "{micro} per group of {shares} GPUs × {accumulated} × {groups} {name}",
         "每组（{shares} 张卡）{micro} × 梯度累积 {steps} × {groups} 组"
     )
 }
