@@ -1191,6 +1191,26 @@ export interface TopicWords {
   markdown: string | null;
 }
 
+/// What can be written at a place.
+export interface Completions {
+  start: number;
+  end: number;
+  comma: number | null;
+  choices: CompletionChoice[];
+}
+
+/// A key or a value.
+export interface CompletionChoice {
+  label: string;
+  path: string | null;
+  note: string | null;
+  deprecated: boolean;
+  head: string;
+  value: string | null;
+  several: boolean;
+  tail: string;
+}
+
 /// What can be chosen.
 export interface Catalogue {
   models: CatalogueModel[];

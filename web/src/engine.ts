@@ -2,7 +2,7 @@
 
 import type { Language } from "./words";
 
-export type Verb = "plan" | "memory" | "compare" | "simulate" | "film" | "check" | "fix" | "recognize" | "diagnose" | "explain" | "catalogue";
+export type Verb = "plan" | "memory" | "compare" | "simulate" | "film" | "check" | "fix" | "recognize" | "diagnose" | "explain" | "complete" | "catalogue";
 export interface Call { id: number; verb: Verb; question: string }
 export interface Answer<J, W> { json: J; words: W }
 export interface Reply { id: number; answer?: Answer<unknown, unknown> | { problem: string }; took?: number; broken?: string }

@@ -44,7 +44,7 @@ const WORDS = {
   fixAll: ["Fix all ({count})", "全部修复（{count} 处）"], fixGuesses: ["Fix all, including unsafe fixes ({count})", "全部修复，含不安全修复（{count} 处）"],
   fixed: ["{count} fixed", "修复了 {count} 处"], changedLines: ["Show changes", "查看改动"], undo: ["Undo", "撤销"], cleaned: ["Cleaned up for checking:", "已整理成可检查的配置："], cleanUp: ["Clean it up", "整理成配置"], wouldChange: ["Changes needed to check this text as a config:", "整理成配置需要："],
   useConfig: ["Check the config in this file", "检查其中的配置"], usePlan: ["Use this file in Plan", "在“规划”里使用"],
-  leaveEditor: ["Tab indents. To leave the editor by keyboard, press Esc, then Tab.", "Tab 键用于缩进。用键盘离开编辑器：先按 Esc，再按 Tab。"],
+  leaveEditor: ["Tab indents. Ctrl+Space lists keys and values. To leave the editor by keyboard, press Esc, then Tab.", "Tab 键用于缩进，Ctrl+空格列出可用的键和值。用键盘离开编辑器：先按 Esc，再按 Tab。"], choices: ["Keys and values", "键和值"],
   dropHint: ["Paste or drop a config, a chat message, a Python dict, a framework YAML file or a log. Files that you drop together are checked together.", "可以粘贴或拖入配置、聊天记录、Python 字典、训练框架的 YAML 文件或日志。一次拖入的多个文件会一起检查。"],
   loadingEditor: ["Loading the editor…", "正在加载编辑器…"], example: ["Example", "示例"], clear: ["Clear", "清空"],
   checkedWith: ["Checked with the arguments in {file}:", "同时使用 {file} 中的参数："], forget: ["Ignore these arguments", "忽略这些参数"],

@@ -2,12 +2,14 @@
 
 import assert from "node:assert/strict";
 import { mkdtemp, readdir, readFile, writeFile } from "node:fs/promises";
+import { createRequire } from "node:module";
 import { tmpdir } from "node:os";
 import { basename, join } from "node:path";
 import { after, before, test } from "node:test";
 import { browser, cli, open, serve } from "./harness.mjs";
 
 const texts = new URL("../../crates/zeropilot_job/tests/pasted/", import.meta.url);
+const axe = createRequire(import.meta.url).resolve("axe-core/axe.min.js");
 let server, chrome;
 before(async () => { server = await serve(); chrome = await browser(); });
 after(async () => { await chrome?.close(); await server?.close(); });
@@ -136,3 +138,46 @@ test("severity is said in words, and the editor says how to leave it", () => usi
   assert.equal(await page.evaluate(() => document.activeElement?.shadowRoot === null || document.activeElement?.shadowRoot === undefined), true);
   assert.match(await page.textContent("main"), /press Esc, then Tab/);
 }));
+
+for (const [language, list, about] of [["en", "Keys and values", /ZeRO/], ["zh", "键和值", /ZeRO/]]) {
+  test(`keys and values are completed with the keyboard alone (${language})`, () => using(`#check?language=${language}`, async (page) => {
+    const press = async (...keys) => { for (const key of keys) await page.keyboard.press(key); };
+    const options = page.locator(".cm-tooltip-autocomplete li");
+    const chosen = page.locator(".cm-tooltip-autocomplete li[aria-selected]");
+    // Keys that follow the list at once belong to what was typed before.
+    const listed = async (label) => { await chosen.filter({ hasText: label }).waitFor(); await page.waitForTimeout(200); };
+    const pick = async (label) => { await listed(label); await press("Enter"); };
+    await page.locator(".cm-content").click();
+    await press("Control+a", "Delete");
+    await page.keyboard.type('{"zero_opt');
+    await chosen.filter({ hasText: "zero_optimization" }).waitFor();
+    assert.equal(await page.getByRole("listbox").getAttribute("aria-label"), list);
+    assert.equal(await page.locator(".cm-content").getAttribute("aria-activedescendant"), await chosen.getAttribute("id"));
+    await page.locator(".cm-completionInfo", { hasText: about }).waitFor();
+    await page.evaluate(await readFile(axe, "utf8"));
+    const { violations } = await page.evaluate(() => globalThis.axe.run());
+    assert.deepEqual(violations.map((one) => `${one.id}: ${one.nodes.map((node) => node.target.join(" ")).slice(0, 3)}`), []);
+    await pick("zero_optimization");
+    await page.keyboard.type('"stag');
+    await pick("stage");
+    assert.equal(await written(page), '{"zero_optimization": {"stage": 0}}');
+    // Its values are listed, the default first.
+    await listed("0");
+    assert.deepEqual(await options.locator(".cm-completionLabel").allTextContents(), ["0", "1", "2", "3"]);
+    await press("ArrowDown", "ArrowDown", "ArrowDown");
+    await pick("3");
+    assert.equal(await written(page), '{"zero_optimization": {"stage": 3}}');
+    // A number that is typed is no choice: Enter begins a line. There, a key that is missing its comma gets it.
+    await press("Enter");
+    await press("Control+Space");
+    await chosen.first().waitFor();
+    assert.ok(!(await options.locator(".cm-completionLabel").allTextContents()).includes("stage"));
+    await page.keyboard.type("overlap_c");
+    await pick("overlap_comm");
+    assert.match(await written(page), /"stage": 3,\n\s*"overlap_comm": \w+\s*\}\}$/);
+    // The list, the chosen value, the editor.
+    await chosen.first().waitFor();
+    await press("Escape", "Escape", "Escape", "Tab");
+    assert.equal(await page.evaluate(() => document.activeElement?.shadowRoot ?? null), null);
+  }));
+}

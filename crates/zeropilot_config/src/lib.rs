@@ -5,8 +5,9 @@
 //! [`constructors`] knows what optimizers and schedulers take.
 //! [`resolve`] gives the engine's verdict: accepted with every value resolved, or refused with every
 //! reason, as [`problem`]s without words. [`settings`] is the typed view of what was resolved.
-//! [`keys`] says what each key does.
+//! [`keys`] says what each key does, [`completion`] what can be written at a place.
 
+pub mod completion;
 pub mod constructors;
 pub mod front_end;
 #[cfg(feature = "fs")]

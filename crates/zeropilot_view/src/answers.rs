@@ -6,6 +6,7 @@ use serde_json::{Map, Value};
 
 use crate::accuracy::OwnAccuracy;
 use crate::advisory::AdvisoryEntry;
+use crate::completion::Completions;
 use crate::creation::json::{Created, Refusals};
 use crate::diagnose::json::LogDiagnosis;
 use crate::doctor::Diagnosis;
@@ -89,6 +90,7 @@ impl Shapes {
         add(root::<PastedText>(g, Role::Page));
         add(root::<PastedWords>(g, Role::Page));
         add(root::<TopicWords>(g, Role::Page));
+        add(root::<Completions>(g, Role::Page));
         add(root::<Catalogue<'_>>(g, Role::Page));
         add(root::<CatalogueWords>(g, Role::Page));
         Self { roots, types: generator.take_definitions(true) }

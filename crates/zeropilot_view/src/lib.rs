@@ -11,6 +11,7 @@ pub mod agent;
 #[cfg(feature = "schema")]
 pub mod answers;
 pub mod calibrate;
+pub mod completion;
 mod concise;
 mod cost;
 pub mod creation;

@@ -3,9 +3,11 @@
 use serde::Deserialize;
 use serde_json::Value;
 use zeropilot_ask::Judging;
+use zeropilot_config::completion::Completion;
 use zeropilot_config::schema::EngineVersion;
 use zeropilot_lint::Settings;
 use zeropilot_text::Language;
+use zeropilot_view::completion::Completions;
 use zeropilot_view::explain::{Asked, Topic, markdown, unknown};
 use zeropilot_view::page::{CheckWords, FixWords, TopicWords};
 use zeropilot_view::{FileResult, Format, Layout};
@@ -106,4 +108,20 @@ pub(crate) fn explain(name: Name, language: Language) -> Result<Answer, Problem>
         markdown: markdown(&name.topic, version, language),
     };
     Ok(Answer::new(value(&layout(Format::Json, language).topic(&topic)), words))
+}
+
+/// A place in a config, as a byte offset.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Place {
+    text: String,
+    offset: usize,
+    #[serde(default)]
+    deepspeed_version: Option<String>,
+}
+
+pub(crate) fn complete(place: Place, language: Language) -> Result<Answer, Problem> {
+    let version = engine(place.deepspeed_version.as_deref())?;
+    let found = Completion::at(&place.text, place.offset, version);
+    Ok(Answer::new(Completions::of(&found, version, language), ()))
 }

@@ -72,6 +72,12 @@ pub fn explain(question: &str) -> String {
     question::put(question, config::explain)
 }
 
+/// What can be written at a place in a config.
+#[wasm_bindgen]
+pub fn complete(question: &str) -> String {
+    question::put(question, config::complete)
+}
+
 /// What can be chosen: models, accelerators, engines, readers of a config, and the parts memory is shown in.
 #[wasm_bindgen]
 pub fn catalogue(question: &str) -> String {

@@ -71,3 +71,23 @@ fn everything_that_can_be_chosen_has_a_name() {
     }
     assert_eq!(all["words"]["parts"][0]["words"], "模型权重");
 }
+
+#[test]
+fn a_place_in_a_config_is_answered_with_what_can_be_written_there() {
+    let text = "{\"名\": 1,\n\"zero_optimization\": {\"red\n}}";
+    let offset = text.find("red").map_or(0, |start| start + 3);
+    let question = json!({"language": "en", "text": text, "offset": offset});
+    let found = answer(&zeropilot_wasm::complete(&question.to_string()));
+    let json = &found["json"];
+    assert_eq!(
+        (json["start"].as_u64(), json["end"].as_u64()),
+        (Some(offset as u64 - 4), Some(offset as u64))
+    );
+    let choices = json["choices"].as_array().expect("choices");
+    let bucket = choices.iter().find(|choice| choice["label"] == "reduce_bucket_size");
+    let bucket = bucket.expect("the key");
+    assert_eq!(bucket["head"], "\"reduce_bucket_size\": ");
+    assert_eq!(bucket["value"], "500000000");
+    assert_eq!(bucket["several"], true);
+    assert_eq!(bucket["path"], "zero_optimization.reduce_bucket_size");
+}

@@ -1,5 +1,6 @@
 // An editor in a shadow tree: there CodeMirror's styles are constructed sheets, which a strict content policy allows.
 
+import { autocompletion, closeBrackets, closeBracketsKeymap, completionKeymap } from "@codemirror/autocomplete";
 import { defaultKeymap, history, historyKeymap, indentWithTab, isolateHistory, undo } from "@codemirror/commands";
 import { json } from "@codemirror/lang-json";
 import { bracketMatching, defaultHighlightStyle, HighlightStyle, indentOnInput, syntaxHighlighting, syntaxTree } from "@codemirror/language";
@@ -7,7 +8,7 @@ import { lintGutter, lintKeymap, setDiagnostics, type Diagnostic } from "@codemi
 import { EditorState } from "@codemirror/state";
 import { EditorView, highlightActiveLine, hoverTooltip, keymap, lineNumbers, type Tooltip } from "@codemirror/view";
 import { tags } from "@lezer/highlight";
-import { marked } from "../dom";
+import { source, type Help } from "./completion";
 
 const night = HighlightStyle.define([
   { tag: tags.propertyName, color: "#8ab4f8" }, { tag: tags.string, color: "#a5d6a7" },
@@ -23,6 +24,8 @@ const look = EditorView.theme({
   ".cm-content": { caretColor: "var(--ink)" }, ".cm-cursor": { borderLeftColor: "var(--ink)" },
   ".cm-tooltip": { backgroundColor: "var(--panel)", color: "var(--ink)", border: "1px solid var(--line)", borderRadius: "6px", maxWidth: "34rem" },
   ".cm-tooltip-hover p": { margin: "0.5em 0.8em" }, ".cm-diagnostic": { padding: "6px 10px" },
+  ".cm-tooltip.cm-completionInfo": { padding: "0 0.8em" }, ".cm-completionInfo p": { margin: "0.5em 0" },
+  ".cm-tooltip.cm-tooltip-autocomplete > ul": { fontFamily: "var(--mono)", maxHeight: "16em" }, ".cm-completionDetail": { opacity: "0.85" },
   ".cm-tooltip code": { fontFamily: "var(--mono)", fontSize: "0.92em", backgroundColor: "var(--hover)", borderRadius: "4px", padding: "0 0.25em" },
 });
 
@@ -40,7 +43,7 @@ export interface Editor {
 }
 
 export function editor(
-  label: string, described: string, text: string, isDark: boolean, changed: (pasted: boolean) => void, explain: (path: string) => Promise<string | null>,
+  label: string, described: string, choices: string, text: string, isDark: boolean, changed: (pasted: boolean) => void, help: Help,
 ): Editor {
   const element = document.createElement("div");
   const root = element.attachShadow({ mode: "open" });
@@ -50,12 +53,13 @@ export function editor(
     state: EditorState.create({
       doc: text,
       extensions: [
-        lineNumbers(), history(), indentOnInput(), bracketMatching(), highlightActiveLine(), lintGutter(), json(), look,
+        lineNumbers(), history(), indentOnInput(), bracketMatching(), closeBrackets(), highlightActiveLine(), lintGutter(), json(), look,
         EditorView.darkTheme.of(isDark), syntaxHighlighting(isDark ? night : defaultHighlightStyle),
         EditorView.contentAttributes.of({ "aria-label": label, "aria-description": described }), EditorView.lineWrapping,
-        keymap.of([...lintKeymap, ...defaultKeymap, ...historyKeymap, indentWithTab]),
+        autocompletion({ override: [(context) => source(context, help)], icons: false, defaultKeymap: false }), EditorState.phrases.of({ Completions: choices }),
+        keymap.of([...closeBracketsKeymap, ...completionKeymap, ...lintKeymap, ...defaultKeymap, ...historyKeymap, indentWithTab]),
         EditorView.updateListener.of((update) => { if (update.docChanged) changed(update.transactions.some((one) => one.isUserEvent("input.paste"))); }),
-        hoverTooltip((view, place) => about(view, place, explain)),
+        hoverTooltip((view, place) => about(view, place, help)),
       ],
     }),
   });
@@ -85,18 +89,8 @@ function pathAt(state: EditorState, place: number): { path: string; from: number
   return { path: names.join("."), from, to };
 }
 
-async function about(view: EditorView, place: number, explain: (path: string) => Promise<string | null>): Promise<Tooltip | null> {
+async function about(view: EditorView, place: number, help: Help): Promise<Tooltip | null> {
   const found = pathAt(view.state, place);
-  const said = found && await explain(found.path);
-  if (!found || !said) return null;
-  return {
-    pos: found.from, end: found.to, above: true,
-    create: () => {
-      const dom = document.createElement("div");
-      for (const paragraph of said.split("\n\n")) {
-        dom.appendChild(document.createElement("p")).append(...marked(paragraph));
-      }
-      return { dom };
-    },
-  };
+  const dom = found && await help.explain(found.path);
+  return found && dom && { pos: found.from, end: found.to, above: true, create: () => ({ dom }) };
 }

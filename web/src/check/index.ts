@@ -2,7 +2,7 @@
 
 import type { Diagnostic } from "@codemirror/lint";
 import type { App, Part } from "../app";
-import type { Check, Finding, FixWords, PastedText, PastedWords } from "../answers";
+import type { Check, Completions, Finding, FixWords, PastedText, PastedWords } from "../answers";
 import { copyButton, downloadButton, number, select } from "../controls";
 import { h, marked } from "../dom";
 import { ask, newest, type Answer } from "../engine";
@@ -29,6 +29,9 @@ const EXAMPLE = `{
 const SEVERITIES: Record<string, Diagnostic["severity"]> = { error: "error", warning: "warning", note: "info" };
 /// A screen reader hears a result when typing has paused.
 const PAUSE = 1200;
+
+/// Texts in which keys of a config are typed; a broken one may not be recognized.
+const COMPLETED: ReadonlySet<string> = new Set(["config", "empty", "other"]);
 
 /// The engine counts bytes, an editor counts UTF-16 units.
 function units(text: string): (bytes: number) => number {
@@ -65,7 +68,16 @@ export function check(app: App, isDark: boolean): Part {
   const explain = async (path: string) => {
     const topic = { topic: path, deepspeed_version: app.state.engine || null };
     const answer = await ask<unknown, { markdown: string | null }>("explain", app.state.language, topic).catch(() => null);
-    return answer?.words.markdown ?? null;
+    const said = answer?.words.markdown;
+    return said ? h("div", {}, ...said.split("\n\n").map((paragraph) => h("p", {}, ...marked(paragraph)))) : null;
+  };
+  const complete = async (text: string, place: number) => {
+    if (!COMPLETED.has(results.dataset["kind"] ?? "config")) return null;
+    const offset = new TextEncoder().encode(text.slice(0, place)).length;
+    const asked = { text, offset, deepspeed_version: app.state.engine || null };
+    const answer = await ask<Completions, null>("complete", app.state.language, asked).catch(() => null);
+    const at = units(text);
+    return answer && { ...answer.json, start: at(answer.json.start), end: at(answer.json.end), comma: answer.json.comma === null ? null : at(answer.json.comma) };
   };
   const question = (text: string) => {
     const { state } = app;
@@ -211,11 +223,11 @@ export function check(app: App, isDark: boolean): Part {
   let left = false;
   void import("./editor").then(({ editor }) => {
     if (left) return;
-    edit = editor(say("checkConfig"), say("leaveEditor"), app.state.text || EXAMPLE, isDark, (pasted) => {
+    edit = editor(say("checkConfig"), say("leaveEditor"), say("choices"), app.state.text || EXAMPLE, isDark, (pasted) => {
       app.state.text = text();
       // The text stays in this page: only the result is asked for anew.
       update(pasted);
-    }, explain);
+    }, { explain, complete });
     place.replaceChildren(edit.element);
     update();
   });
