@@ -37,6 +37,11 @@ bindgen=$(./bindgen.sh)
 rm -rf dist
 mkdir -p dist/engine
 "$bindgen" "$target/$triple/wasm/zeropilot_wasm.wasm" dist/engine
+# These passes make the module smaller when it is compressed; wasm-opt's levels, -Oz too, make it larger.
+node_modules/.bin/wasm-opt --enable-bulk-memory --enable-bulk-memory-opt --enable-sign-ext --enable-mutable-globals --enable-nontrapping-float-to-int \
+  --enable-reference-types --enable-multivalue --remove-unused-module-elements --duplicate-function-elimination --dce --pick-load-signs --precompute \
+  --optimize-instructions --merge-blocks --remove-unused-brs --remove-unused-names --simplify-locals-notee-nostructure --rse --vacuum \
+  --duplicate-function-elimination dist/engine/zeropilot_wasm_bg.wasm -o dist/engine/zeropilot_wasm_bg.wasm
 mv dist/engine/zeropilot_wasm_bg.wasm dist/zeropilot_wasm_bg.wasm
 npx tsc --noEmit
 npx esbuild src/main.ts src/worker.ts --bundle --format=esm --splitting --chunk-names=part-[hash] --minify --target=es2022 --outdir=dist --log-level=warning \
