@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Builds the page into web/dist: the engine as WebAssembly, the JavaScript beside it, the page itself.
+# Builds the page into web/dist: the engine as WebAssembly, the JavaScript beside it, the page itself, and what a static host needs.
 # The same sources and lock files give the same files.
 #
 #   ZEROPILOT_CACHE     where tools are kept (default: the user's cache directory)
@@ -42,16 +42,23 @@ node_modules/.bin/wasm-opt --enable-bulk-memory --enable-bulk-memory-opt --enabl
   --enable-reference-types --enable-multivalue --remove-unused-module-elements --duplicate-function-elimination --dce --pick-load-signs --precompute \
   --optimize-instructions --merge-blocks --remove-unused-brs --remove-unused-names --simplify-locals-notee-nostructure --rse --vacuum \
   --duplicate-function-elimination dist/engine/zeropilot_wasm_bg.wasm -o dist/engine/zeropilot_wasm_bg.wasm
-mv dist/engine/zeropilot_wasm_bg.wasm dist/zeropilot_wasm_bg.wasm
+# The name of a file tells its content, so that hosts and browsers may keep it for good.
+wasm=zeropilot-$(sha256sum dist/engine/zeropilot_wasm_bg.wasm | cut -c1-8 | tr a-f A-F).wasm
+mv dist/engine/zeropilot_wasm_bg.wasm "dist/$wasm"
 npx tsc --noEmit
-npx esbuild src/main.ts src/worker.ts --bundle --format=esm --splitting --chunk-names=part-[hash] --minify --target=es2022 --outdir=dist --log-level=warning \
-  --legal-comments=linked
-npx esbuild src/style.css --minify --outfile=dist/style.css --log-level=warning
+bundle=(npx esbuild --bundle --minify --target=es2022 --outdir=dist "--entry-names=[name]-[hash]" --log-level=warning)
+script=("${bundle[@]}" --format=esm --splitting "--chunk-names=part-[hash]" --legal-comments=linked)
+named() { (cd dist && ls "$1"-????????."$2"); }
+"${script[@]}" src/worker.ts
+worker=$(named worker js)
+"${script[@]}" src/main.ts "--define:WASM=\"$wasm\"" "--define:WORKER=\"$worker\""
+"${bundle[@]}" src/style.css
 cp src/icon.svg src/card.png dist/
 page=${ZEROPILOT_PAGE_URL:-}
 escaped() { printf '%s' "$1" | sed 's/&/\&amp;/g; s/"/\&quot;/g; s/[&|\\]/\\&/g'; }
 sed -e "s|PAGE_URL|$(escaped "${page:+${page%/}/}")|g" -e "s|DOCS_URL|$(escaped "${ZEROPILOT_DOCS_URL:-}")|" \
-  -e "s|SOURCE_URL|$(escaped "${ZEROPILOT_SOURCE_URL:-}")|" src/index.html >dist/index.html
+  -e "s|SOURCE_URL|$(escaped "${ZEROPILOT_SOURCE_URL:-}")|" \
+  -e "s|\"main.js\"|\"$(named main js)\"|" -e "s|\"style.css\"|\"$(named style css)\"|" -e "s|\"engine.wasm\"|\"$wasm\"|" src/index.html >dist/index.html
 # Without the lists of single rows, which are in the book.
 sed '/^## Every row/,/^## /{/^## Every row/d;/^## /!d}' ../docs/accuracy.md >dist/accuracy.txt
 rm -r dist/engine
@@ -60,20 +67,4 @@ version=$(cd dist && sha256sum -- * | sha256sum | cut -c1-16)
 files=$(cd dist && printf '"%s",' *.html *.js *.css *.svg *.txt *.wasm)
 npx esbuild src/offline.ts --bundle --format=iife --minify --target=es2022 --outfile=dist/offline.js --log-level=warning \
   "--define:BUILD=\"$version\"" "--define:FILES=[\"./\",${files%,}]"
-total=0
-for file in dist/*; do
-  size=$(gzip -9 -c "$file" | wc -c)
-  total=$((total + size))
-done
-echo "page: $total bytes compressed with gzip"
-node -e '
-const { readdirSync, readFileSync } = require("fs");
-const { brotliCompressSync } = require("zlib");
-let total = 0;
-for (const name of readdirSync("dist")) {
-  const size = brotliCompressSync(readFileSync(`dist/${name}`)).length;
-  total += size;
-  console.log(`page: ${name} ${size} bytes with brotli`);
-}
-console.log(`page: ${total} bytes with brotli`);
-'
+node host.mjs

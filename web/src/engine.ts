@@ -15,16 +15,18 @@ interface Waiting { resolve: (answer: never) => void; reject: (error: Error) => 
 /// Long searches have a thread of their own: quick answers do not wait behind them.
 const LONG: ReadonlySet<Verb> = new Set(["plan", "simulate"]);
 const workers: { quick?: Worker; long?: Worker } = {};
-const FILE = "zeropilot_wasm_bg.wasm";
+/// Files of this build; written by the build.
+declare const WASM: string;
+declare const WORKER: string;
 /// Compiled once, run in every thread.
-const compiled = WebAssembly.compileStreaming(fetch(FILE))
+const compiled = WebAssembly.compileStreaming(fetch(WASM))
   // Some hosts do not know what a .wasm file is.
-  .catch(async () => WebAssembly.compile(await (await fetch(FILE)).arrayBuffer()));
+  .catch(async () => WebAssembly.compile(await (await fetch(WASM)).arrayBuffer()));
 const waiting = new Map<number, Waiting>();
 let last = 0;
 
 function start(): Worker {
-  const started = new Worker("worker.js", { type: "module" });
+  const started = new Worker(WORKER, { type: "module" });
   started.addEventListener("message", ({ data }: MessageEvent<Reply>) => {
     const asked = waiting.get(data.id);
     waiting.delete(data.id);

@@ -3,22 +3,34 @@
 import { execFile } from "node:child_process";
 import { readFile } from "node:fs/promises";
 import { createServer } from "node:http";
-import { extname, join, normalize } from "node:path";
+import { join, normalize } from "node:path";
 import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
 import { chromium } from "playwright-core";
 
-const dist = fileURLToPath(new URL("../dist", import.meta.url));
-const TYPES = { ".html": "text/html; charset=utf-8", ".js": "text/javascript", ".css": "text/css", ".wasm": "application/wasm", ".svg": "image/svg+xml", ".txt": "text/plain" };
+export const dist = fileURLToPath(new URL("../dist", import.meta.url));
 
-/// The page's files and nothing else.
+/// The headers of the build by path: a path on a line, its headers below it.
+async function described() {
+  const rules = new Map();
+  let rule;
+  for (const line of (await readFile(join(dist, "_headers"), "utf8")).split("\n").filter(Boolean)) {
+    const [, name, value] = /^  ([\w-]+): (.*)$/.exec(line) ?? [];
+    if (name) rule[name.toLowerCase()] = value;
+    else rules.set(line, rule = {});
+  }
+  return (path) => ({ ...rules.get("/*"), ...rules.get(path) });
+}
+
+/// The page's files and nothing else, as a host serves them that reads `_headers`.
 export async function serve() {
+  const headers = await described();
   const server = createServer(async (request, response) => {
     const path = new URL(request.url, "http://page").pathname;
     const file = join(dist, normalize(path === "/" ? "/index.html" : path));
     try {
       const content = await readFile(file);
-      response.writeHead(200, { "content-type": TYPES[extname(file)] ?? "application/octet-stream" }).end(content);
+      response.writeHead(200, headers(path)).end(content);
     } catch {
       response.writeHead(404).end();
     }

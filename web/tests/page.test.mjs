@@ -2,11 +2,12 @@
 
 import assert from "node:assert/strict";
 import { createRequire } from "node:module";
-import { mkdtemp, writeFile } from "node:fs/promises";
+import { mkdtemp, readdir, readFile, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, test } from "node:test";
-import { answered, browser, cli, open, serve } from "./harness.mjs";
+import { brotliDecompressSync, gunzipSync } from "node:zlib";
+import { answered, browser, cli, dist, open, serve } from "./harness.mjs";
 
 const axe = createRequire(import.meta.url).resolve("axe-core/axe.min.js");
 const LLAMA = { model_type: "llama", hidden_size: 2048, intermediate_size: 5632, num_hidden_layers: 22, num_attention_heads: 32, num_key_value_heads: 4, vocab_size: 32000, tie_word_embeddings: false };
@@ -295,6 +296,23 @@ test("after the first load the page answers with its server gone", async () => {
     assert.equal(await page.locator(".problem").count(), 0);
   } finally {
     await seen.close();
+  }
+});
+
+test("a host knows how long each file may be kept, and has it compressed", async () => {
+  const names = (await readdir(dist)).filter((name) => !/\.(gz|br)$|^_headers$/.test(name));
+  const page = await readFile(join(dist, "index.html"), "utf8");
+  for (const kind of ["main", "style", "zeropilot"]) assert.ok(names.some((name) => name.startsWith(`${kind}-`) && page.includes(`"${name}"`)), kind);
+  for (const name of [...names, ""]) {
+    const answer = await fetch(server.address + name);
+    const content = Buffer.from(await answer.arrayBuffer());
+    const forever = /-\w{8}\.(js|css|wasm)$/.test(name);
+    assert.equal(answer.headers.get("cache-control"), forever ? "public, max-age=31536000, immutable" : "no-cache", name);
+    assert.doesNotMatch(answer.headers.get("content-type"), /undefined/, name);
+    assert.ok(page.includes(`content="${answer.headers.get("content-security-policy")}"`), name);
+    if (name === "" || name.endsWith(".png")) continue;
+    assert.deepEqual(gunzipSync(await readFile(join(dist, `${name}.gz`))), content, name);
+    assert.deepEqual(brotliDecompressSync(await readFile(join(dist, `${name}.br`))), content, name);
   }
 });
 
