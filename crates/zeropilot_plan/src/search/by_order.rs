@@ -38,7 +38,9 @@ fn best_sizes(
     ways.sort_by(|a, b| a.0.total_cmp(&b.0));
     let mut open: Vec<Way> = ways.into_iter().map(|(_, way)| way).collect();
     let mut best = None;
-    while let Some(index) = most_telling(&open) {
+    // Where there is room enough, the least costly of all fit.
+    let mut next = (!open.is_empty()).then_some(0);
+    while let Some(index) = next {
         let way = open[index];
         // The smallest are known to fit.
         if way.sizes == group.sizes || asker.has_room(way)? {
@@ -47,6 +49,7 @@ fn best_sizes(
         } else {
             open.retain(|other| !way.sizes.is_within(&other.sizes));
         }
+        next = most_telling(&open);
     }
     Ok(best)
 }
