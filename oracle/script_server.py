@@ -20,6 +20,12 @@ import json_lines
 # Stacks of several ranks may follow the line that matters.
 PRINTED = 60_000
 
+# Without a buffer, Python writes each argument of `print` by itself, and the lines of several ranks mix.
+WHOLE_LINES = """import sys
+for stream in (sys.stdout, sys.stderr):
+    stream.reconfigure(line_buffering=True, write_through=False)
+"""
+
 
 def write_model(directory):
     import torch
@@ -30,15 +36,19 @@ def write_model(directory):
     LlamaForCausalLM(config).save_pretrained(directory)
 
 
-def surroundings():
+def surroundings(modules):
     here = os.path.dirname(sys.executable)
     taken = {name: value for name, value in os.environ.items() if name != "CUDA_VISIBLE_DEVICES"}
     return {**taken, "PATH": here + os.pathsep + taken.get("PATH", ""), "DS_ACCELERATOR": "cpu", "OMP_NUM_THREADS": "1",
-            "HF_HUB_OFFLINE": "1", "PYTHONUNBUFFERED": "1"}
+            "HF_HUB_OFFLINE": "1", "PYTHONUNBUFFERED": "1",
+            "PYTHONPATH": os.pathsep.join(filter(None, [modules, taken.get("PYTHONPATH")]))}
 
 
 def answer(request):
-    with tempfile.TemporaryDirectory(prefix="zeropilot-") as directory:
+    with tempfile.TemporaryDirectory(prefix="zeropilot-") as directory, \
+            tempfile.TemporaryDirectory(prefix="zeropilot-") as modules:
+        with open(os.path.join(modules, "sitecustomize.py"), "w") as file:
+            file.write(WHOLE_LINES)
         for name, text in request["files"].items():
             path = os.path.join(directory, name)
             os.makedirs(os.path.dirname(path), exist_ok=True)
@@ -46,7 +56,7 @@ def answer(request):
                 file.write(text)
         if request.get("model"):
             write_model(os.path.join(directory, "m"))
-        run = subprocess.Popen(["bash", "-c", request["command"]], cwd=directory, env=surroundings(),
+        run = subprocess.Popen(["bash", "-c", request["command"]], cwd=directory, env=surroundings(modules),
                                stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
                                errors="replace", start_new_session=True)
         try:
